@@ -328,9 +328,9 @@ static bool peer_rtt_is_known(const void *row)
 	}
 static const struct metric path_metrics[] = {
 	PATH("up", "Whether the path is healthy.", COUNT, up, NULL),
-	PATH("trains_lost",
+	PATH("segmentation_lost",
 	     "Whether bursts cut by segmentation offload are lost, so that it is off.", COUNT,
-	     trains_lost, NULL),
+	     segmentation_lost, NULL),
 	PATH("sources", "UDP source ports in use.", COUNT, sources, NULL),
 	PATH("sources_lost", "UDP source ports whose packets do not reach the peer.", COUNT,
 	     sources_lost, NULL),
@@ -506,11 +506,11 @@ static void print_ports(FILE *f, const struct status *st)
 		     port_is_socket),
 		PORT("rx_bytes", "Bytes of UDP payload received by the socket.", rx_bytes,
 		     port_is_socket),
-		PORT("tx_trains", "Sends that kernel or NIC split into packets (GSO).", tx_trains,
+		PORT("tx_bursts", "Sends that kernel or NIC split into packets (GSO).", tx_bursts,
 		     port_is_socket),
-		PORT("rx_trains",
+		PORT("rx_bursts",
 		     "Received buffers that kernel or NIC merged from several packets (GRO).",
-		     rx_trains, port_is_socket),
+		     rx_bursts, port_is_socket),
 	};
 #undef PORT
 

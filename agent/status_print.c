@@ -99,18 +99,18 @@ static json_t *path_to_json(const struct status_path *p)
 		      "last_pause_ms", (double)s->last_pause_ns / NSEC_PER_MSEC);
 	if (o)
 		json_object_update_new(
-			o, json_pack("{s:s, s:I, s:o, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
-				     "state",
-				     s->state < LAUNCH_PATH_STATE_MAX ? states[s->state] : "?",
-				     "since_s", (json_int_t)p->since_s, "reason",
-				     text_to_json(p->reason ? p->reason : ""), "trains_lost",
-				     (int)(s->trains_lost != 0), "sources", (json_int_t)s->sources,
-				     "sources_lost", (json_int_t)s->sources_lost, "tx_packets",
-				     (json_int_t)s->tx_packets, "rx_packets",
-				     (json_int_t)s->rx_packets, "lost_packets",
-				     (json_int_t)s->lost_packets, "rdma_read_bytes",
-				     (json_int_t)s->rdma_read_bytes, "rdma_write_bytes",
-				     (json_int_t)s->rdma_write_bytes));
+			o,
+			json_pack(
+				"{s:s, s:I, s:o, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "state",
+				s->state < LAUNCH_PATH_STATE_MAX ? states[s->state] : "?",
+				"since_s", (json_int_t)p->since_s, "reason",
+				text_to_json(p->reason ? p->reason : ""), "segmentation_lost",
+				(int)(s->segmentation_lost != 0), "sources", (json_int_t)s->sources,
+				"sources_lost", (json_int_t)s->sources_lost, "tx_packets",
+				(json_int_t)s->tx_packets, "rx_packets", (json_int_t)s->rx_packets,
+				"lost_packets", (json_int_t)s->lost_packets, "rdma_read_bytes",
+				(json_int_t)s->rdma_read_bytes, "rdma_write_bytes",
+				(json_int_t)s->rdma_write_bytes));
 	if (o)
 		json_object_update_new(o,
 				       json_pack("{s:f, s:f, s:o}", "slow_us",
@@ -301,8 +301,8 @@ static json_t *counters_to_json(const struct launch_port_stats *s)
 		json_object_update_new(
 			o, json_pack("{s:I, s:I, s:I, s:I, s:o}", "tx_bytes",
 				     (json_int_t)c->tx_bytes, "rx_bytes", (json_int_t)c->rx_bytes,
-				     "tx_trains", (json_int_t)c->tx_trains, "rx_trains",
-				     (json_int_t)c->rx_trains, "tx_by_source", sources_to_json(c)));
+				     "tx_bursts", (json_int_t)c->tx_bursts, "rx_bursts",
+				     (json_int_t)c->rx_bursts, "tx_by_source", sources_to_json(c)));
 	return o;
 }
 

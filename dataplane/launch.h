@@ -485,8 +485,8 @@ struct launch_path_stats {
 	 * "": this path before. */
 	uint64_t slow_ns, slow_than_ns;
 	char slow_than[PLENUM_NAME_MAX];
-	uint64_t trains_lost; /* 1: segmented packets do not arrive, so packets are sent one by
-			       * one */
+	uint64_t segmentation_lost; /* 1: segmented packets do not arrive, so packets are sent one
+				     * by one */
 	uint64_t srtt_ns, peer_srtt_ns; /* the latter as the peer measures it; 0: unknown */
 	uint64_t rtt_at_ns; /* clock_now_ns() of the last round trip of a message; 0: none yet.
 			     * Round trips of probes between sleeping hosts say little */
@@ -524,7 +524,7 @@ struct launch_port_counters {
 	uint64_t conflicts; /* other hosts that claimed the address */
 	/* Kernel sockets only: bytes of UDP payload; bursts segmented or merged below; packets by
 	 * source port. */
-	uint64_t tx_bytes, rx_bytes, tx_trains, rx_trains;
+	uint64_t tx_bytes, rx_bytes, tx_bursts, rx_bursts;
 	uint64_t tx_by_source[LAUNCH_SOURCES_MAX];
 };
 /* Packets that this host refused to send, by destination; the latest ones. */

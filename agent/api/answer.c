@@ -50,7 +50,7 @@ static const struct answer_member path[] = {
 	BOOLEAN("standby"), NUMBER("srtt_us"), INTEGER("mtu"), INTEGER("cwnd_bytes"),
 	INTEGER("tx_bytes"), INTEGER("rx_bytes"), INTEGER("retransmits"), INTEGER("failovers"),
 	NUMBER("last_pause_ms"), TEXT("state"), INTEGER("since_s"), TEXT("reason"),
-	BOOLEAN("trains_lost"), INTEGER("sources"), INTEGER("sources_lost"), INTEGER("tx_packets"),
+	BOOLEAN("segmentation_lost"), INTEGER("sources"), INTEGER("sources_lost"), INTEGER("tx_packets"),
 	INTEGER("rx_packets"), INTEGER("lost_packets"), INTEGER("rdma_read_bytes"),
 	INTEGER("rdma_write_bytes"), INTEGER_OR_NULL("rtt_age_s"),
 	NUMBER_OR_NULL("loss_to_percent"), NUMBER_OR_NULL("loss_from_percent"),
@@ -87,8 +87,8 @@ static const struct answer_member rx_dropped[] = {
 static const struct answer_member counters[] = {
 	INTEGER("tx_packets"), INTEGER("rx_packets"), INTEGER("tx_full"), INTEGER("tx_lost"),
 	INTEGER("rx_missed"), INTEGER("conflicts"), OBJECT("rx_dropped", rx_dropped),
-	MAYBE_INTEGER("tx_bytes"), MAYBE_INTEGER("rx_bytes"), MAYBE_INTEGER("tx_trains"),
-	MAYBE_INTEGER("rx_trains"), MAYBE_INTEGERS("tx_by_source"), END};
+	MAYBE_INTEGER("tx_bytes"), MAYBE_INTEGER("rx_bytes"), MAYBE_INTEGER("tx_bursts"),
+	MAYBE_INTEGER("rx_bursts"), MAYBE_INTEGERS("tx_by_source"), END};
 static const struct answer_member port[] = {
 	TEXT("leg"), TEXT_OR_NULL("by"), TEXT("reason"), OBJECT_OR_NULL("counters", counters), END};
 static const struct answer_member death[] = {TEXT("time"), TEXT("reason"), END};

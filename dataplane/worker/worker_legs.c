@@ -90,8 +90,8 @@ static void counters_publish(const struct worker *w, unsigned i)
 	launch_stat_set(&st->counters.conflicts, now.conflicts);
 	launch_stat_set(&st->counters.tx_bytes, now.tx_bytes);
 	launch_stat_set(&st->counters.rx_bytes, now.rx_bytes);
-	launch_stat_set(&st->counters.tx_trains, now.tx_trains);
-	launch_stat_set(&st->counters.rx_trains, now.rx_trains);
+	launch_stat_set(&st->counters.tx_bursts, now.tx_bursts);
+	launch_stat_set(&st->counters.rx_bursts, now.rx_bursts);
 	for (unsigned k = 0; k < LAUNCH_SOURCES_MAX; k++)
 		launch_stat_set(&st->counters.tx_by_source[k], now.tx_by_source[k]);
 	launch_stat_set(&st->counts, 1);

@@ -53,17 +53,16 @@ static void mtu_format(const struct worker *w, struct rudp_session *s,
 			 w->role->peer_name(w, s));
 }
 
-static void trains_format(const struct worker *w, struct rudp_session *s,
-			  const struct rudp_path_info *i, char *buf, size_t size)
+static void segmentation_format(const struct worker *w, struct rudp_session *s,
+				const struct rudp_path_info *i, char *buf, size_t size)
 {
 	const struct launch_port *port =
 		&w->cfg->ports[worker_port(w, MIN_OF(i->port, w->cfg->n_ports - 1))];
 
 	if (i->alone)
-		snprintf(
-			buf, size,
-			"%.16s: packets segmented by %.15s do not reach %.20s; sending them singly",
-			port->leg, port->ifname, w->role->peer_name(w, s));
+		snprintf(buf, size,
+			 "%.16s: packets segmented by %.15s do not reach %.20s; sent one by one",
+			 port->leg, port->ifname, w->role->peer_name(w, s));
 	else
 		snprintf(buf, size, "%.16s: packets segmented by %.15s reach %.20s again",
 			 port->leg, port->ifname, w->role->peer_name(w, s));
@@ -142,7 +141,7 @@ static void path_report(struct worker *w, struct rudp_session *s, unsigned path,
 		mtu_format(w, s, &info[path], text, sizeof(text));
 	} else if (e == RUDP_PATH_GSO) {
 		bad = info[path].alone;
-		trains_format(w, s, &info[path], text, sizeof(text));
+		segmentation_format(w, s, &info[path], text, sizeof(text));
 	} else if (e == RUDP_PATH_LOSS) {
 		bad = info[path].lossy_out || info[path].lossy_in;
 		loss_format(w, s, &info[path], text, sizeof(text));
@@ -246,7 +245,7 @@ static void path_publish(const struct worker *w, struct launch_path_stats *p,
 	launch_stat_set(&p->swapped, i->swapped);
 	launch_stat_set(&p->sources, i->sources);
 	launch_stat_set(&p->sources_lost, (uint64_t)__builtin_popcount(i->sources_lost));
-	launch_stat_set(&p->trains_lost, i->alone);
+	launch_stat_set(&p->segmentation_lost, i->alone);
 	quality_publish(w, p, i);
 	launch_stat_set(&p->cwnd_bytes, i->cwnd_bytes);
 	launch_stat_set(&p->tx_packets, i->tx_packets);
@@ -302,8 +301,8 @@ void worker_stats_publish(struct worker *w)
 				mtu_format(w, s, &info[i], text, sizeof(text));
 				snprintf(why, sizeof(why), "path-mtu: %s", text);
 			} else if (info[i].alone) {
-				trains_format(w, s, &info[i], text, sizeof(text));
-				snprintf(why, sizeof(why), "trains-lost: %s", text);
+				segmentation_format(w, s, &info[i], text, sizeof(text));
+				snprintf(why, sizeof(why), "segmentation-lost: %.108s", text);
 			} else if (info[i].sources_lost) {
 				sources_format(w, s, &info[i], text, sizeof(text));
 				snprintf(why, sizeof(why), "sources-lost: %s", text);

@@ -87,9 +87,9 @@ static void queues_not_known(struct rig *g)
 	strcpy(g->p.no_queues, "no permission");
 }
 
-static void lost_trains(struct rig *g)
+static void segmentation_lost(struct rig *g)
 {
-	json_object_set_new(rig_paths(g, 1), "trains_lost", json_true());
+	json_object_set_new(rig_paths(g, 1), "segmentation_lost", json_true());
 }
 
 static void lost_sources(struct rig *g)
@@ -596,7 +596,7 @@ const struct breakage doctor_net_breaks[] = {
 	{"leg-drops", DOCTOR_WARN, NULL, lost_packets},
 	{"leg-drops", DOCTOR_WARN, NULL, queue_drops},
 	{"leg-drops", DOCTOR_UNKNOWN, NULL, queues_not_known},
-	{"leg-trains", DOCTOR_WARN, NULL, lost_trains},
+	{"leg-segmentation", DOCTOR_WARN, NULL, segmentation_lost},
 	{"leg-sources", DOCTOR_WARN, NULL, lost_sources},
 	{"leg-flaps", DOCTOR_WARN, NULL, flaps},
 	{"leg-firmware", DOCTOR_WARN, mlx5, old_firmware},

@@ -724,24 +724,24 @@ static void test_neighbours_of_a_mount_do_not_cover_it(void **state)
 static void test_broken_segmentation_names_the_nic(void **state)
 {
 	struct rig *g = rig_new(NULL);
-	json_t *path =
-		json_pack("{s:s, s:s, s:b}", "leg", "leg-b", "peer", "host-b", "trains_lost", 1);
+	json_t *path = json_pack("{s:s, s:s, s:b}", "leg", "leg-b", "peer", "host-b",
+				 "segmentation_lost", 1);
 	struct doctor_result r;
 
 	json_object_set_new(g->p.status, "paths", json_pack("[o]", path));
 	inv_text_set(rig_link(g, HOST_VETH1)->driver, INV_TEXT_MAX, "igb");
-	r = rig_result_of(g, "leg-trains");
+	r = rig_result_of(g, "leg-segmentation");
 	assert_non_null(strstr(
 		r.evidence,
 		"packets that veth1 of leg leg-b (driver igb) segments do not reach host-b"));
 	assert_non_null(strstr(r.remedy, "ethtool -K veth1 tx-udp-segmentation off"));
 	rig_link(g, HOST_VETH1)->lower = HOST_VETH0;
-	r = rig_result_of(g, "leg-trains");
+	r = rig_result_of(g, "leg-segmentation");
 	assert_non_null(strstr(r.remedy, "ethtool -K veth0 tx-udp-segmentation off"));
 	json_object_set_new(path, "leg", json_string("leg-c"));
-	assert_int_equal(rig_state_of(g, "leg-trains"), DOCTOR_PASS);
+	assert_int_equal(rig_state_of(g, "leg-segmentation"), DOCTOR_PASS);
 	json_object_set_new(path, "leg", json_null());
-	assert_int_equal(rig_state_of(g, "leg-trains"), DOCTOR_PASS);
+	assert_int_equal(rig_state_of(g, "leg-segmentation"), DOCTOR_PASS);
 	rig_free(g);
 }
 

@@ -154,7 +154,7 @@ static void datagrams_leave_from_their_source_port(void **state)
 		assert_int_equal(c.tx_bytes, (180 + 900) * (BYTES + 1));
 		port_udp_counters_get(&e.a, &udp);
 		if (udp.gso)
-			assert_int_equal(c.tx_trains, 3 * 5);
+			assert_int_equal(c.tx_bursts, 3 * 5);
 		e.b.ops->counters(&e.b, &c);
 		assert_int_equal(c.rx_packets, 180 + 900);
 		assert_int_equal(c.rx_bytes, (180 + 900) * (BYTES + 1));

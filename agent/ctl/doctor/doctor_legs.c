@@ -320,8 +320,8 @@ static const struct inv_link *leg_device(const struct doctor_host *p, const char
 }
 
 /* Workers detect paths that lose packets segmented by the NIC. */
-static void run_trains(const struct doctor_host *p, const struct doctor_check *c,
-		       struct doctor_result *r)
+static void run_segmentation(const struct doctor_host *p, const struct doctor_check *c,
+			     struct doctor_result *r)
 {
 	const json_t *path;
 	size_t i;
@@ -332,7 +332,7 @@ static void run_trains(const struct doctor_host *p, const struct doctor_check *c
 		const struct inv_link *l = leg ? leg_device(p, leg) : NULL;
 		const char *driver;
 
-		if (!l || !json_is_true(json_object_get(path, "trains_lost")))
+		if (!l || !json_is_true(json_object_get(path, "segmentation_lost")))
 			continue;
 		driver = l->driver[0] ? l->driver : inv_link_kind_to_string(l->kind);
 		doctor_report(r, DOCTOR_WARN,
@@ -389,8 +389,8 @@ static const struct doctor_check checks[] = {
 	{"leg-errors", "No frame arrives damaged", DOCTOR_NEEDS_PLAN, run_errors, NULL},
 	{"leg-drops", "NICs and the kernel's queues lose no packets", DOCTOR_NEEDS_PLAN, run_drops,
 	 NULL},
-	{"leg-trains", "UDP segmentation offload works", DOCTOR_NEEDS_PLAN | DOCTOR_NEEDS_AGENT,
-	 run_trains, NULL},
+	{"leg-segmentation", "UDP segmentation offload works",
+	 DOCTOR_NEEDS_PLAN | DOCTOR_NEEDS_AGENT, run_segmentation, NULL},
 	{"leg-sources", "Packets from all UDP source ports arrive", DOCTOR_NEEDS_AGENT, run_sources,
 	 NULL},
 	{"leg-flaps", "The carriers are stable", DOCTOR_NEEDS_PLAN, run_flaps, NULL},

@@ -441,8 +441,8 @@ static void port_udp_counters(const struct port *p, struct launch_port_counters 
 		.rx_short = c->rx_dropped,
 		.tx_bytes = c->tx_bytes,
 		.rx_bytes = c->rx_bytes,
-		.tx_trains = c->tx_bursts,
-		.rx_trains = c->rx_bursts,
+		.tx_bursts = c->tx_bursts,
+		.rx_bursts = c->rx_bursts,
 	};
 	_Static_assert(sizeof(ret->tx_by_source) == sizeof(c->tx_by_source), "launch.h knows all");
 	memcpy(ret->tx_by_source, c->tx_by_source, sizeof(ret->tx_by_source));

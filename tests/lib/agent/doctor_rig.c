@@ -347,8 +347,8 @@ struct inv_addr *rig_data_ip(struct rig *g)
 static json_t *rig_status_path(const char *leg, const char *remote)
 {
 	return json_pack("{s:s, s:s, s:s, s:s, s:b, s:i, s:b, s:i}", "leg", leg, "peer", "host-b",
-			 "remote", remote, "state", "up", "up", 1, "mtu", 9000, "trains_lost", 0,
-			 "sources_lost", 0);
+			 "remote", remote, "state", "up", "up", 1, "mtu", 9000, "segmentation_lost",
+			 0, "sources_lost", 0);
 }
 
 json_t *rig_paths(struct rig *g, size_t i)
