@@ -73,11 +73,7 @@ struct agent {
 	struct applier_host applier_host; /* tests set their own */
 	struct control_query *queries[CONTROL_QUERIES_MAX];
 	struct operations *operations; /* whose clients do not wait; NULL: none yet */
-	struct {
-		uint64_t number, time_s; /* of the last apply that changed the host; 0: none */
-		size_t steps;
-		char by[REQUESTER_MAX]; /* the client that asked; "": the agent itself */
-	} applied;
+	uint64_t n_applies; /* applies and repairs since the agent's start that changed the host */
 	bool keeps_workers; /* the agent exits and leaves its workers running */
 	uint64_t started_ns;
 	uint64_t verify_ns; /* RECONCILE_VERIFY_NS; tests use less */

@@ -47,6 +47,7 @@ void agent_update_state(struct agent *a)
 
 void agent_publish(struct agent *a)
 {
+	const struct history_entry *last = history_last(&a->reconcile.records.history);
 	unsigned up = 0, total = 0;
 
 	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next) {
@@ -55,7 +56,7 @@ void agent_publish(struct agent *a)
 	}
 	loop_notify("STATUS=%s: %u of %u workers up, apply %llu%s%s",
 		    agent_state_to_string(a->state), up, total,
-		    (unsigned long long)a->applied.number, a->problems.n_all ? "; " : "",
+		    last ? (unsigned long long)last->number : 0ULL, a->problems.n_all ? "; " : "",
 		    a->problems.n_all ? a->problems.all[0] : "");
 }
 

@@ -118,8 +118,10 @@ static void add_switches(const struct agent *a, const struct sup_worker *w,
 		struct status_switch *s = &p->switches[p->n_switches++];
 
 		snprintf(s->leg, sizeof(s->leg), "%s", w->config.ports[i].leg);
-		if (l)
-			leg_switch(&v, l, s->name, s->port);
+		if (!l)
+			continue;
+		memcpy(s->label, l->text, sizeof(s->label));
+		leg_switch(&v, l, s->name, s->port);
 	}
 }
 
@@ -461,10 +463,8 @@ int status_collect(const struct agent *a, struct status *ret)
 							 : SPEC_SECURITY_NONE));
 	if (!a->running.spec)
 		gethostname(st.host, sizeof(st.host) - 1);
-	st.applied_number = a->applied.number;
-	st.applied_time_s = a->applied.time_s;
-	st.applied_steps = a->applied.steps;
-	st.applied_by = a->applied.by;
+	st.n_applies = a->n_applies;
+	st.applied = history_last(&a->reconcile.records.history);
 	add_apply(a, &st);
 	st.needs = required_actions_to_json(a->running.plan, "");
 	if (a->lacks_account && a->running.n_desired > 0)

@@ -31,7 +31,8 @@ struct status_leg {
 
 /* The switch port at a leg's cable, from LLDP; "": unknown. */
 struct status_switch {
-	char leg[PLENUM_NAME_MAX], name[PLENUM_NAME_MAX], port[LLDP_TEXT_MAX];
+	char leg[PLENUM_NAME_MAX], label[PLENUM_NAME_MAX];
+	char name[PLENUM_NAME_MAX], port[LLDP_TEXT_MAX]; /* from LLDP */
 };
 
 struct status_process {
@@ -86,10 +87,10 @@ struct status_totals { /* totals of one worker's statistics page */
 
 struct status {
 	char host[PLENUM_NAME_MAX];
-	char security[16]; /* packet security between hosts; "": no configuration runs */
-	const char *state; /* static text */
-	uint64_t applied_number, applied_time_s, applied_steps;
-	const char *applied_by; /* borrowed */
+	char security[16];  /* packet security between hosts; "": no configuration runs */
+	const char *state;  /* static text */
+	uint64_t n_applies; /* that changed the host since the agent's start */
+	const struct history_entry *applied; /* the last one that runs, borrowed; NULL: none */
 	struct status_leg *legs;
 	size_t n_legs;
 	struct status_process *processes;

@@ -128,7 +128,7 @@ static void print_agent(FILE *f, const struct status *st)
 	head(f, "agent_state", "State of the agent: 1 for the present one.");
 	state_samples(f, "agent_state", "", st->state, agent_state_name, AGENT_STATE_MAX);
 	head(f, "applies_total", "Applies that changed the host since the agent started.");
-	fprintf(f, "plenum_applies_total %" PRIu64 "\n", st->applied_number);
+	fprintf(f, "plenum_applies_total %" PRIu64 "\n", st->n_applies);
 	head(f, "problems", "Reasons why the state is degraded.");
 	fprintf(f, "plenum_problems %zu\n", st->n_problems);
 	head(f, "confirm_left_seconds",

@@ -81,10 +81,19 @@ static json_t *rtt_age_to_json(const struct launch_path_stats *s)
 	return json_integer((json_int_t)((now - MIN_OF(s->rtt_at_ns, now)) / NSEC_PER_SEC));
 }
 
-static json_t *path_to_json(const struct status_path *p)
+/* One word for a path, as in tables. */
+static const char *path_state(const struct launch_path_stats *s)
 {
 	static const char *const states[LAUNCH_PATH_STATE_MAX] = {"joining", "up", "suspect",
 								  "down"};
+
+	if (s->state == LAUNCH_PATH_UP && s->standby)
+		return "standby";
+	return s->state < LAUNCH_PATH_STATE_MAX ? states[s->state] : "?";
+}
+
+static json_t *path_to_json(const struct status_path *p)
+{
 	const struct launch_path_stats *s = &p->s;
 	json_t *o;
 
@@ -99,18 +108,17 @@ static json_t *path_to_json(const struct status_path *p)
 		      "last_pause_ms", (double)s->last_pause_ns / NSEC_PER_MSEC);
 	if (o)
 		json_object_update_new(
-			o,
-			json_pack(
-				"{s:s, s:I, s:o, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "state",
-				s->state < LAUNCH_PATH_STATE_MAX ? states[s->state] : "?",
-				"since_s", (json_int_t)p->since_s, "reason",
-				text_to_json(p->reason ? p->reason : ""), "segmentation_lost",
-				(int)(s->segmentation_lost != 0), "sources", (json_int_t)s->sources,
-				"sources_lost", (json_int_t)s->sources_lost, "tx_packets",
-				(json_int_t)s->tx_packets, "rx_packets", (json_int_t)s->rx_packets,
-				"lost_packets", (json_int_t)s->lost_packets, "rdma_read_bytes",
-				(json_int_t)s->rdma_read_bytes, "rdma_write_bytes",
-				(json_int_t)s->rdma_write_bytes));
+			o, json_pack("{s:s, s:I, s:o, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+				     "state", path_state(s), "since_s", (json_int_t)p->since_s,
+				     "reason", text_to_json(p->reason ? p->reason : ""),
+				     "segmentation_lost", (int)(s->segmentation_lost != 0),
+				     "sources", (json_int_t)s->sources, "sources_lost",
+				     (json_int_t)s->sources_lost, "tx_packets",
+				     (json_int_t)s->tx_packets, "rx_packets",
+				     (json_int_t)s->rx_packets, "lost_packets",
+				     (json_int_t)s->lost_packets, "rdma_read_bytes",
+				     (json_int_t)s->rdma_read_bytes, "rdma_write_bytes",
+				     (json_int_t)s->rdma_write_bytes));
 	if (o)
 		json_object_update_new(o,
 				       json_pack("{s:f, s:f, s:o}", "slow_us",
@@ -213,12 +221,14 @@ static bool add_lists(const struct status *st, json_t *o)
 
 json_t *status_to_json(const struct status *st)
 {
-	json_t *o = json_pack("{s:o, s:s, s:s, s:{s:I, s:o, s:I, s:s}, s:{s:I, s:I}}", "host",
+	static const struct history_entry none;
+	const struct history_entry *last = st->applied ? st->applied : &none;
+	json_t *o = json_pack("{s:o, s:s, s:s, s:{s:I, s:o, s:I, s:o}, s:{s:I, s:I}}", "host",
 			      text_to_json(st->host), "version", PLENUM_VERSION, "state", st->state,
-			      "applied", "number", (json_int_t)st->applied_number, "time",
-			      time_to_json(st->applied_time_s), "steps",
-			      (json_int_t)st->applied_steps, "by", st->applied_by, "workers", "up",
-			      (json_int_t)st->workers_up, "total", (json_int_t)st->workers_total);
+			      "applied", "number", (json_int_t)last->number, "time",
+			      time_to_json(last->time_s), "steps", (json_int_t)last->steps, "by",
+			      text_to_json(last->by), "workers", "up", (json_int_t)st->workers_up,
+			      "total", (json_int_t)st->workers_total);
 
 	if (o && st->security[0])
 		json_object_set_new(o, "security", json_string(st->security));
@@ -228,7 +238,8 @@ json_t *status_to_json(const struct status *st)
 	return NULL;
 }
 
-/* One per leg: {"leg", "switch", "port"}, null where LLDP knows nothing. */
+/* One per leg: {"leg", "label", "switch", "port"}, null where nothing is known; the latter two by
+ * LLDP. */
 static json_t *switches_to_json(const struct status_process *p)
 {
 	json_t *list = json_array();
@@ -237,7 +248,8 @@ static json_t *switches_to_json(const struct status_process *p)
 		const struct status_switch *s = &p->switches[i];
 
 		json_array_append_new(
-			list, json_pack("{s:o, s:o, s:o}", "leg", text_to_json(s->leg), "switch",
+			list, json_pack("{s:o, s:o, s:o, s:o}", "leg", text_to_json(s->leg),
+					"label", text_or_null(s->label), "switch",
 					text_or_null(s->name), "port", text_or_null(s->port)));
 	}
 	return list;

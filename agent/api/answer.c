@@ -77,7 +77,7 @@ static const struct answer_member status[] = {
 	BOOLEAN("staged"), OBJECTS("staged_by", author), END};
 
 static const struct answer_member process_switch[] = {
-	TEXT("leg"), TEXT_OR_NULL("switch"), TEXT_OR_NULL("port"), END};
+	TEXT("leg"), TEXT_OR_NULL("label"), TEXT_OR_NULL("switch"), TEXT_OR_NULL("port"), END};
 static const struct answer_member rdma[] = {
 	TEXT("leg"), INTEGER("pairs"), INTEGER("read_bytes"), INTEGER("write_bytes"),
 	INTEGER("failures"), TEXT("reason"), TEXT("gpu"), END};

@@ -255,6 +255,15 @@ const struct history_entry *history_find(const struct history *h, uint64_t numbe
 	return find(h, number);
 }
 
+const struct history_entry *history_last(const struct history *h)
+{
+	for (size_t i = h->n; i-- > 0;)
+		if (h->entries[i].outcome == HISTORY_APPLIED ||
+		    h->entries[i].outcome == HISTORY_WAITING)
+			return &h->entries[i];
+	return NULL;
+}
+
 static void forget_config(const struct history *h, uint64_t number)
 {
 	autofree char *path = config_path(h, number);

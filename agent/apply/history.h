@@ -38,7 +38,7 @@ struct history_entry {
 	uint64_t time_s; /* wall clock, since 1970; of the last one */
 	uint64_t steps;
 	enum history_outcome outcome;
-	char by[48];	/* "uid 0, pid 4242"; "plenumd" for the agent itself */
+	char by[48];	/* "uid 0, pid 4242, plenum"; "plenumd": the agent itself */
 	char what[48];	/* "staged", "files", "rollback to 7" */
 	char text[200]; /* reason; "" */
 };
@@ -64,6 +64,8 @@ void history_end(struct history *h, uint64_t number, enum history_outcome outcom
 void history_close_stale(struct history *h, uint64_t but);
 /* The entry of that apply, or the one that stands for it. Borrowed; NULL: no such number. */
 const struct history_entry *history_find(const struct history *h, uint64_t number);
+/* The latest apply that runs: kept, or waiting for its confirmation. Borrowed; NULL: none. */
+const struct history_entry *history_last(const struct history *h);
 /* Number of the latest kept apply whose configuration differs from yaml, the running one (NULL:
  * none runs); 0: none. Compares configurations, since an entry need not have changed it, and the
  * running one need not be the latest. */

@@ -41,7 +41,7 @@
 #include "netcfg/base/base.h"
 #include <sys/types.h>
 
-#define REQUESTER_MAX 48 /* "uid 1000, pid 4242": the client that asked for a change */
+#define REQUESTER_MAX 48 /* "uid 1000, pid 4242, plenum": the client that asked for a change */
 
 enum privsep_role {
 	PRIVSEP_MONITOR,

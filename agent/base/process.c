@@ -2,6 +2,7 @@
 /* Questions about other processes, by pid: from /proc and by pidfds. */
 #include "agent/base/process.h"
 #include "netcfg/base/base.h"
+#include <ctype.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -30,6 +31,25 @@ int process_start(pid_t pid, uint64_t *ret)
 	if (!p || sscanf(p, " %" SCNu64, ret) != 1)
 		return -EIO;
 	return 0;
+}
+
+bool process_name(pid_t pid, char ret[static PROCESS_NAME_MAX])
+{
+	char path[40];
+	autoclose int fd = -1;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	fd = pid > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	n = fd < 0 ? -1 : read(fd, ret, PROCESS_NAME_MAX - 1);
+	if (n <= 0)
+		return false;
+	ret[n] = '\0';
+	ret[strcspn(ret, "\n")] = '\0';
+	for (char *c = ret; *c; c++)
+		if (!isgraph((unsigned char)*c) || *c == ',' || (unsigned char)*c >= 0x80)
+			*c = '?';
+	return ret[0] != '\0';
 }
 
 bool process_lives(pid_t pid)

@@ -9,6 +9,10 @@
 
 /* Start time of a live process in clock ticks since boot; -ESRCH: there is none. */
 int process_start(pid_t pid, uint64_t *ret);
+#define PROCESS_NAME_MAX 16
+/* The program's name, which the process may have changed; letters that do not belong into a list
+ * become '?'. False: there is no such process. */
+bool process_name(pid_t pid, char ret[static PROCESS_NAME_MAX]);
 /* Whether a process of that pid exists and has not exited. */
 bool process_lives(pid_t pid);
 

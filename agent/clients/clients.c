@@ -5,6 +5,7 @@
  */
 #include "agent/clients/clients.h"
 #include "agent/api/problem.h"
+#include "agent/base/process.h"
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -393,7 +394,11 @@ bool clients_may_change(const struct clients *c, const struct client *cl)
 
 const char *clients_describe(const struct client *cl, char *buf, size_t size)
 {
-	snprintf(buf, size, "uid %u, pid %d", (unsigned)cl->peer.uid, (int)cl->peer.pid);
+	char comm[PROCESS_NAME_MAX];
+	const bool named = process_name(cl->peer.pid, comm);
+
+	snprintf(buf, size, "uid %u, pid %d%s%s", (unsigned)cl->peer.uid, (int)cl->peer.pid,
+		 named ? ", " : "", named ? comm : "");
 	return buf;
 }
 

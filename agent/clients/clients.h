@@ -108,7 +108,7 @@ int clients_restore(struct clients *c);
 void clients_set_rights(struct clients *c, struct clients_rights *rights);
 /* Whether the client may make a change now: it has the right and is still connected. */
 bool clients_may_change(const struct clients *c, const struct client *cl);
-/* "uid 1000, pid 4242" in buf; returns buf. */
+/* "uid 1000, pid 4242, curl" in buf, without the program if it has ended; returns buf. */
 const char *clients_describe(const struct client *cl, char *buf, size_t size);
 /* Whether such a text names that user; a request without a client, such as a reload, is root's. */
 bool clients_is_by(const char *by, uid_t uid);

@@ -19,7 +19,10 @@ static void get_running(struct agent *a, bool as_json, struct control_reply *r)
 	if (a->running.spec)
 		show(a->running.spec, as_json, r);
 	else
-		control_error(r, 404, "not-found", "no configuration has been applied yet", NULL);
+		control_error(r, 404, "not-found",
+			      "no configuration has been applied yet; 'plenum plan' shows the "
+			      "steps of the first apply, 'plenum apply' carries them out",
+			      NULL);
 }
 
 static void get_staged(struct agent *a, bool as_json, struct control_reply *r)

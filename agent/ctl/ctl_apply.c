@@ -24,13 +24,14 @@ static void print_applied(const json_t *o)
 	const json_t *applied = json_object_get(o, "applied");
 	const json_t *actions = json_object_get(o, "actions");
 	const json_int_t confirm_s = ctl_int(o, "confirm_s"), number = ctl_int(o, "history");
+	const json_int_t steps = ctl_int(applied, "steps");
 	char left[32];
 
-	if (ctl_int(applied, "steps") == 0 && json_array_size(actions) == 0 && confirm_s == 0) {
+	if (steps == 0 && json_array_size(actions) == 0 && confirm_s == 0) {
 		puts("Nothing to do: the host matches the configuration.");
 		return;
 	}
-	printf("Applied: %" JSON_INTEGER_FORMAT " steps.\n", ctl_int(applied, "steps"));
+	printf("Applied: %" JSON_INTEGER_FORMAT " step%s.\n", steps, steps == 1 ? "" : "s");
 	print_actions(actions);
 	if (confirm_s > 0)
 		printf("Apply %" JSON_INTEGER_FORMAT

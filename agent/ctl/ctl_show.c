@@ -33,7 +33,7 @@ static void add_reason(struct ctl_table *t, const json_t *process)
 		ctl_table_add(t, "(%s)", note);
 }
 
-/* "switch-a Ethernet1/7, unknown": one for each leg. */
+/* "switch-a Ethernet1/7, unknown": one for each leg; the label where no switch sends its name. */
 static void add_switches(struct ctl_table *t, const json_t *process)
 {
 	json_t *texts = json_array();
@@ -43,6 +43,8 @@ static void add_switches(struct ctl_table *t, const json_t *process)
 	json_array_foreach (json_object_get(process, "switches"), i, s) {
 		const char *name = ctl_text(s, "switch"), *port = ctl_text(s, "port");
 
+		if (!*name)
+			name = ctl_text(s, "label");
 		json_array_append_new(texts, json_sprintf("%s%s%s", *name ? name : "unknown",
 							  *port ? " " : "", port));
 	}
@@ -447,17 +449,22 @@ static void print_needs(const json_t *needs)
 	}
 }
 
-/* Without its number, which counts from the agent's start and differs from that in the history. */
+/* With its number in the history. */
 static void print_last_apply(const json_t *applied)
 {
-	if (ctl_int(applied, "number") > 0) {
-		printf("Applied:  %" JSON_INTEGER_FORMAT " steps", ctl_int(applied, "steps"));
-		print_line(", ", ctl_text(applied, "time"), "");
-	} else {
-		print_field(
-			"Applied:",
-			"nothing since the agent started; 'plenum history' shows earlier applies");
+	const json_int_t number = ctl_int(applied, "number"), steps = ctl_int(applied, "steps");
+	char user[160];
+
+	if (number == 0) {
+		print_field("Applied:", "nothing yet; 'plenum plan' shows the steps, 'plenum "
+					"apply' carries them out");
+		return;
 	}
+	printf("Applied:  number %" JSON_INTEGER_FORMAT ", %" JSON_INTEGER_FORMAT " step%s", number,
+	       steps, steps == 1 ? "" : "s");
+	fputs(", ", stdout);
+	ctl_put(ctl_text(applied, "time"), stdout);
+	print_line(", by ", ctl_format_user(ctl_text(applied, "by"), user, sizeof(user)), "");
 }
 
 static int print_status(const json_t *o)

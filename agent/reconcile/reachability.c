@@ -374,7 +374,7 @@ static void answer_requester(struct agent *a, int error, unsigned confirm_s)
 	struct reachability *v = &a->reconcile.reachability;
 	const struct reconcile_pending *p = &a->reconcile.pending;
 	const struct reconcile_answer answer = {.error = error,
-						.number = a->applied.number,
+						.number = p->entry,
 						.steps = p->n_steps,
 						.kernel_writes = v->n_writes,
 						.plan = error < 0 ? NULL : a->running.plan,

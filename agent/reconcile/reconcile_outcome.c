@@ -277,6 +277,14 @@ static bool is_done_after_all(const struct agent *a, int error)
 	       (rec->run.n_steps > 0 || a->running.plan->n_actions > 0);
 }
 
+/* As a plan counts them: the steps of the network, and those of the workers where the new
+ * configuration runs. */
+static size_t count_steps(const struct agent *a, int error)
+{
+	return a->reconcile.run.n_steps +
+	       (error >= 0 && a->running.plan ? a->running.plan->n_actions : 0);
+}
+
 /* The first error in the diag, with its key. */
 static const char *first_error(const struct reconcile *rec, int error, char buf[EVENTS_TEXT_MAX])
 {
@@ -302,6 +310,8 @@ static void note_history(struct agent *a, int error, bool runs)
 		reconcile_enter(a);
 	if (is_done_after_all(a, error))
 		enter(rec);
+	if (rec->pending.applier)
+		rec->pending.n_steps = count_steps(a, error);
 	if (!rec->run.entry)
 		return;
 	yaml = !runs || rec->pending.applier ? NULL : spec_to_yaml(a->running.spec);
@@ -310,7 +320,7 @@ static void note_history(struct agent *a, int error, bool runs)
 		    : runs		  ? HISTORY_APPLIED
 		    : error == -ECANCELED ? HISTORY_ROLLED_BACK
 					  : HISTORY_FAILED,
-		    rec->run.n_steps, error < 0 ? first_error(rec, error, why) : NULL, yaml);
+		    count_steps(a, error), error < 0 ? first_error(rec, error, why) : NULL, yaml);
 }
 
 /* ---- the end of a run ---- */
@@ -318,10 +328,13 @@ static void note_history(struct agent *a, int error, bool runs)
 static void answer_client(struct agent *a, int error)
 {
 	struct reconcile *rec = &a->reconcile;
+	const struct history_entry *last = history_last(&rec->records.history);
 	const struct reconcile_answer answer = {
 		.error = error,
-		.number = a->applied.number,
-		.steps = rec->run.n_steps,
+		.number = rec->run.entry ? rec->run.entry
+			  : last	 ? last->number
+					 : 0,
+		.steps = count_steps(a, error),
 		.kernel_writes = rec->run.n_writes,
 		.plan = error < 0 ? NULL : a->running.plan,
 		.diag = &rec->run.diag,
@@ -381,7 +394,7 @@ void reconcile_conclude(struct agent *a, int error)
 			   rec->run.source == RECONCILE_FROM_LAST_GOOD
 				   ? "previous configuration"
 				   : reconcile_trigger_to_string(rec->run.trigger),
-			   rec->run.n_steps,
+			   count_steps(a, error),
 			   (double)(clock_now_ns() - rec->run.began_ns) / NSEC_PER_MSEC,
 			   a->running.n_desired);
 	if (rec->run.trigger == RECONCILE_RELOAD)

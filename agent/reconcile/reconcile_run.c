@@ -320,10 +320,7 @@ static void note_applied(struct agent *a)
 	struct reconcile *rec = &a->reconcile;
 
 	rec->run.n_steps = rec->run.next.plan->n_steps;
-	a->applied.number++;
-	a->applied.steps = rec->run.n_steps;
-	a->applied.time_s = (uint64_t)time(NULL);
-	memcpy(a->applied.by, rec->run.client.by, sizeof(a->applied.by));
+	a->n_applies++;
 }
 
 int reconcile_take_conflicts(struct reconcile *rec, const struct plan_conflicts *found)

@@ -33,6 +33,15 @@ static int outcome_read(const struct agent *a, const struct ticket *t, char *buf
 	return error;
 }
 
+/* The number of steps that an apply with a confirmation has recorded is greater than that of its
+ * ticket, which was written before those of the workers were known. */
+static uint64_t steps_of(const struct history *h, const struct ticket *t)
+{
+	const struct history_entry *e = history_find(h, t->entry);
+
+	return MAX_OF(e ? e->steps : 0, t->n_steps);
+}
+
 /* The new configuration runs and becomes the last good one. */
 static void resolve_kept(struct agent *a, const struct ticket *t, struct state_file *f)
 {
@@ -44,8 +53,8 @@ static void resolve_kept(struct agent *a, const struct ticket *t, struct state_f
 	if (reconcile_ticket_load(a, &d, &kept.spec) < 0)
 		return;
 	yaml = spec_to_yaml(kept.spec);
-	history_end(&rec->records.history, t->entry, HISTORY_APPLIED, t->n_steps,
-		    "by the previous agent", yaml);
+	history_end(&rec->records.history, t->entry, HISTORY_APPLIED,
+		    steps_of(&rec->records.history, t), "by the previous agent", yaml);
 	events_add(&a->events, LOG_LEVEL_INFO, "agent",
 		   "the applier of the previous agent finished apply %" PRIu64
 		   "; the apply is kept",
@@ -65,8 +74,8 @@ static void resolve_rolled_back(struct agent *a, const struct ticket *t, int err
 	struct spec *spec = NULL;
 
 	history_end(&rec->records.history, t->entry,
-		    error == -ECANCELED ? HISTORY_ROLLED_BACK : HISTORY_FAILED, t->n_steps, why,
-		    NULL);
+		    error == -ECANCELED ? HISTORY_ROLLED_BACK : HISTORY_FAILED,
+		    steps_of(&rec->records.history, t), why, NULL);
 	/* An apply that needed a confirmation is not retried without a request. */
 	if ((t->confirm_s || error == -ECANCELED) && reconcile_ticket_load(a, &d, &spec) >= 0)
 		reconcile_note_refused(a, t->source, t->entry, why, spec);

@@ -19,7 +19,8 @@ static const char processes[] =
 	"{\"id\":\"host-a/1\",\"host\":\"host-a\",\"role\":\"FRONTEND\","
 	"\"ips\":[\"10.10.1.10\",\"10.20.1.10\"],\"status\":\"UP\",\"network\":\"UDP\",\"core\":1,"
 	"\"switches\":[{\"leg\":\"leg-a\",\"switch\":\"sw-1\",\"port\":\"Eth1/7\"},"
-	"{\"leg\":\"leg-b\",\"switch\":null,\"port\":null}],"
+	"{\"leg\":\"leg-b\",\"label\":\"sw-2\",\"switch\":null,\"port\":null},"
+	"{\"leg\":\"leg-c\",\"label\":null,\"switch\":null,\"port\":null}],"
 	"\"memory_bytes\":20132659,\"uptime_s\":59,\"pid\":11,\"restarts\":2,"
 	"\"last_death\":{\"time\":\"2026-01-02T03:04:05.678Z\",\"reason\":\"killed by "
 	"SIGSEGV\\u001b\"},\"reason\":\"no huge pages\\u001b[31m\"}]}";
@@ -31,13 +32,13 @@ static void test_processes_prints_a_table(void **state)
 	assert_int_equal(r.status, CTL_OK);
 	assert_asked("GET /v1/processes");
 	assert_string_equal(
-		r.out,
-		"ID        HOST    ROLE        IPS                     STATUS  NETWORK  "
-		"SWITCHES              CORE  MEMORY    UPTIME  RESTARTS  REASON\n"
-		"host-a/0  host-a  MANAGEMENT  -                       UP      -        "
-		"-                     -     9.0 MiB   1d 1h   0         -\n"
-		"host-a/1  host-a  FRONTEND    10.10.1.10, 10.20.1.10  UP      UDP      "
-		"sw-1 Eth1/7, unknown  1     19.2 MiB  59s     2         no huge pages?[31m\n");
+		r.out, "ID        HOST    ROLE        IPS                     STATUS  NETWORK  "
+		       "SWITCHES                    CORE  MEMORY    UPTIME  RESTARTS  REASON\n"
+		       "host-a/0  host-a  MANAGEMENT  -                       UP      -        "
+		       "-                           -     9.0 MiB   1d 1h   0         -\n"
+		       "host-a/1  host-a  FRONTEND    10.10.1.10, 10.20.1.10  UP      UDP      "
+		       "sw-1 Eth1/7, sw-2, unknown  1     19.2 MiB  59s     2         no huge "
+		       "pages?[31m\n");
 	assert_string_equal(r.err, "");
 }
 
@@ -95,7 +96,8 @@ static void test_status_shows_legs_paths_and_reasons(void **state)
 	struct result r = run(
 		"status", 200,
 		"{\"host\":\"host-a\",\"version\":\"1\",\"state\":\"degraded\","
-		"\"applied\":{\"number\":3,\"time\":\"2026-01-02T03:04:05Z\",\"steps\":12},"
+		"\"applied\":{\"number\":3,\"time\":\"2026-01-02T03:04:05Z\",\"steps\":12,"
+		"\"by\":\"uid 0, pid 7, plenum\"},"
 		"\"legs\":[{\"name\":\"leg-a\",\"device\":\"eth1\",\"label\":\"switch-a\","
 		"\"ifname\":\"eth1\",\"state\":\"degraded\",\"network\":\"data-a\",\"carrier\":"
 		"false,\"up\":true,\"mtu\":1500,"
@@ -109,7 +111,8 @@ static void test_status_shows_legs_paths_and_reasons(void **state)
 	assert_int_equal(r.status, CTL_DEGRADED);
 	assert_asked("GET /v1/status");
 	assert_non_null(strstr(r.out, "State:    degraded\n"));
-	assert_non_null(strstr(r.out, "Applied:  12 steps, 2026-01-02T03:04:05Z\n"));
+	assert_non_null(strstr(r.out, "Applied:  number 3, 12 steps, 2026-01-02T03:04:05Z, by root "
+				      "(uid 0, pid 7, plenum)\n"));
 	assert_non_null(strstr(r.out, "Workers:  1 of 2 up\n"));
 	assert_non_null(strstr(r.out, "Reasons:  leg-a has no carrier\n          second\n"));
 	assert_non_null(strstr(r.out, "degraded  no carrier  1500  10.10.1.10/24\n"));
@@ -252,10 +255,10 @@ static void test_apply_prints_steps_and_actions(void **state)
 	r = run("apply", 200, "{\"applied\":{\"number\":2,\"steps\":0}}");
 	assert_string_equal(r.out, "Nothing to do: the host matches the configuration.\n");
 	r = run("apply", 200,
-		"{\"applied\":{\"number\":2,\"steps\":0},\"actions\":[{\"action\":\"restart worker "
+		"{\"applied\":{\"number\":2,\"steps\":1},\"actions\":[{\"action\":\"restart worker "
 		"1\","
 		"\"reason\":\"its exports change\"}]}");
-	assert_string_equal(r.out, "Applied: 0 steps.\n  restart worker 1 (its exports change)\n");
+	assert_string_equal(r.out, "Applied: 1 step.\n  restart worker 1 (its exports change)\n");
 }
 
 static void test_apply_sends_dry_run_and_force(void **state)
@@ -591,7 +594,6 @@ static void test_doctor_shows_one_subject_and_only_what_is_bad(void **state)
 	assert_int_equal(run("doctor --bad --all", 200, "{}").status, CTL_USAGE);
 	typo = run("doctor kernle", 200, "{}");
 	assert_int_equal(typo.status, CTL_NO_INPUT);
-	assert_non_null(strstr(typo.err, "neither a configuration file nor a subject"));
 	assert_non_null(strstr(typo.err, "\n  kernel\n"));
 	assert_string_equal(typo.out, "");
 }
