@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Limits the bulk data that a server sends to a host in one poll while small messages go to other
- * hosts: the caller then reads packets again soon, and hosts that read much take turns, whatever
- * the number of their sessions. A session that has reached its host's limit continues in the next
- * poll.
+ * Limits the bulk data that a server sends to a host in one poll while it sends to other hosts, so
+ * that hosts take turns, whatever the number of their sessions. While small messages go to other
+ * hosts the limit is lower: the caller then reads packets again soon. A session that has reached
+ * its host's limit continues in the next poll.
  */
 #include "dataplane/rudp/rudp_internal.h"
 #include <string.h>
 
-/* With a burst that begins below it, about as much again. */
-#define POLL_BYTES (48U << 10)
-/* A host that got a small message within this time may send the next request at any moment. */
+/* Beside bulk data of other hosts, and beside small messages; a burst that begins below the limit
+ * is sent whole. */
+#define POLL_BYTES (128U << 10)
+#define POLL_BYTES_BESIDE_SMALL (48U << 10)
+/* A host to which something was sent within this time may send the next request at any moment. */
 #define LATELY_NS (10 * NSEC_PER_MSEC)
 
 /* The host of a path. A host has as many addresses of an IPv6 subnet as it likes. */
@@ -27,18 +29,31 @@ static struct bulk_host *entry_of(struct rudp *r, uint64_t host)
 {
 	uint64_t mixed = (host ^ r->key[0]) * 0x9e3779b97f4a7c15ULL;
 
-	return &r->bulk_hosts[(mixed >> 32) % RUDP_BULK_HOSTS];
+	/* Only the highest bits of the product depend on all bits of the address. */
+	return &r->bulk_hosts[mixed >> 56];
+}
+
+static void note(struct rudp_sent_to to[static 2], uint64_t host, uint64_t now)
+{
+	if (to[0].host != host) {
+		to[1] = to[0];
+		to[0].host = host;
+	}
+	to[0].at_ns = now;
+}
+
+/* Whether something was sent to another host lately. */
+static bool is_shared(const struct rudp_sent_to to[static 2], uint64_t host, uint64_t now)
+{
+	for (unsigned i = 0; i < 2; i++)
+		if (to[i].host && to[i].host != host && now < to[i].at_ns + LATELY_NS)
+			return true;
+	return false;
 }
 
 void rudp_bulk_note_small(struct rudp *r, const struct rudp_path *p, uint64_t now)
 {
-	uint64_t host = host_of(p);
-
-	if (r->small_to[0].host != host) {
-		r->small_to[1] = r->small_to[0];
-		r->small_to[0].host = host;
-	}
-	r->small_to[0].at_ns = now;
+	note(r->small_to, host_of(p), now);
 }
 
 bool rudp_bulk_may_send(struct rudp *r, const struct rudp_path *p, uint64_t now)
@@ -46,19 +61,18 @@ bool rudp_bulk_may_send(struct rudp *r, const struct rudp_path *p, uint64_t now)
 	uint64_t host = host_of(p);
 	const struct bulk_host *b = entry_of(r, host);
 
-	if (b->poll != r->n_polls || b->bytes < POLL_BYTES)
+	if (b->poll != r->n_polls || b->bytes < POLL_BYTES_BESIDE_SMALL)
 		return true;
-	for (unsigned i = 0; i < ARRAY_SIZE(r->small_to); i++)
-		if (r->small_to[i].host && r->small_to[i].host != host &&
-		    now < r->small_to[i].at_ns + LATELY_NS)
-			return false;
-	return true;
+	return !is_shared(r->small_to, host, now) &&
+	       (b->bytes < POLL_BYTES || !is_shared(r->bulk_to, host, now));
 }
 
-void rudp_bulk_sent(struct rudp *r, const struct rudp_path *p, uint32_t bytes)
+void rudp_bulk_sent(struct rudp *r, const struct rudp_path *p, uint32_t bytes, uint64_t now)
 {
-	struct bulk_host *b = entry_of(r, host_of(p));
+	uint64_t host = host_of(p);
+	struct bulk_host *b = entry_of(r, host);
 
+	note(r->bulk_to, host, now);
 	if (b->poll != r->n_polls)
 		b->bytes = 0;
 	b->poll = r->n_polls;

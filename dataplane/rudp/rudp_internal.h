@@ -185,11 +185,15 @@ struct gso_burst {
 };
 
 /* What one poll has sent to a host: rudp_bulk.c. */
+struct rudp_sent_to {
+	uint64_t host, at_ns;
+};
+
 struct bulk_host {
 	uint64_t poll; /* rudp.n_polls */
 	uint32_t bytes;
 };
-#define RUDP_BULK_HOSTS 256U
+#define RUDP_BULK_HOSTS 256U /* eight bits of the hash */
 
 struct rudp_timer {
 	uint64_t at_ns;
@@ -223,9 +227,8 @@ struct rudp {
 	unsigned sent_in_poll;	/* packets */
 	uint64_t n_polls;	/* so far */
 	struct bulk_host bulk_hosts[RUDP_BULK_HOSTS]; /* by the hash of their address */
-	struct {				      /* the last two that small messages went to */
-		uint64_t host, at_ns;
-	} small_to[2];
+	/* the last two hosts that small messages went to, and those that bulk data went to */
+	struct rudp_sent_to small_to[2], bulk_to[2];
 	uint32_t unflushed; /* payload bytes since the last flush */
 	unsigned n_bursts;  /* long bursts since then, which get a send timestamp */
 	struct gso_burst bursts[RUDP_GSO_BURSTS_MAX];
@@ -409,7 +412,7 @@ bool rudp_tx_pending(const struct rudp_session *s);
 void rudp_bulk_note_small(struct rudp *r, const struct rudp_path *p, uint64_t now);
 /* Whether this poll may send bulk data to the path's host, or more of it. */
 bool rudp_bulk_may_send(struct rudp *r, const struct rudp_path *p, uint64_t now);
-void rudp_bulk_sent(struct rudp *r, const struct rudp_path *p, uint32_t bytes);
+void rudp_bulk_sent(struct rudp *r, const struct rudp_path *p, uint32_t bytes, uint64_t now);
 
 /* rudp_tx.c */
 /* Sends what may be sent; bulk: big messages too. */

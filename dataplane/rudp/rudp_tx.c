@@ -345,13 +345,13 @@ static void msg_rotate(struct rudp_session *s, struct tx_msg *m)
 	list_add_tail(&s->tx[m->queue], &m->node);
 }
 
-static void bulk_count(struct rudp *r, const struct rudp_path *p, bool small, uint32_t sent,
+static void sent_count(struct rudp *r, const struct rudp_path *p, bool small, uint32_t sent,
 		       uint64_t now)
 {
 	if (small)
 		rudp_bulk_note_small(r, p, now);
 	else
-		rudp_bulk_sent(r, p, sent);
+		rudp_bulk_sent(r, p, sent, now);
 }
 
 void rudp_tx_run(struct rudp_session *s, bool bulk, uint64_t now)
@@ -387,7 +387,7 @@ void rudp_tx_run(struct rudp_session *s, bool bulk, uint64_t now)
 		}
 		sent = burst_send(s, p, m, small, now);
 		if (!s->is_client)
-			bulk_count(s->r, p, small, sent, now);
+			sent_count(s->r, p, small, sent, now);
 		s->small_run = small ? s->small_run + sent : 0;
 		msg_rotate(s, m);
 	}

@@ -60,7 +60,9 @@ struct sim_config {
 	unsigned late_server, late_client;
 	bool labels;
 	bool ipv6;
-	bool rests; /* all ends: rudp_ack_at_once */
+	unsigned
+		one_host; /* with IPv6: only clients up to this number share a /64 prefix; 0: all */
+	bool rests;	  /* all ends: rudp_ack_at_once */
 	int refuse; /* the server refuses clients with this negative errno; 0: it accepts them */
 	enum rudp_security security;
 	struct rudp_limits limits;

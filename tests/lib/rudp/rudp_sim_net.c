@@ -57,6 +57,8 @@ struct datagram_addr sim_end_addr(const struct sim *sim, unsigned end, unsigned 
 
 	if (sim->cfg.ipv6) {
 		a.ip = (struct ip_addr){AF_INET6, {0xfd, [7] = net, [14] = host, [15] = port}};
+		if (sim->cfg.one_host && end > sim->cfg.one_host)
+			a.ip.bytes[5] = host;
 		return a;
 	}
 	a.ip = (struct ip_addr){AF_INET, {10, net, host, port}};
