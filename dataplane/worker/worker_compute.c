@@ -294,6 +294,11 @@ static void compute_watch(struct worker *w)
 	worker_watch(w, fuse_server_helpers_fd(server_of(w)), WORKER_SOURCE_ROLE, EPOLLIN);
 }
 
+static unsigned compute_begin(struct worker *w)
+{
+	return fuse_server_begin(server_of(w), w->now_ns);
+}
+
 static unsigned compute_turn(struct worker *w)
 {
 	int n = fuse_server_poll(server_of(w), w->now_ns, false);
@@ -377,6 +382,7 @@ const struct worker_role worker_role_compute = {
 	.ops = &compute_ops,
 	.build = compute_build,
 	.watch = compute_watch,
+	.begin = compute_begin,
 	.turn = compute_turn,
 	.arm = compute_arm,
 	.tick = compute_tick,

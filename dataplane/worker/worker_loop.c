@@ -231,8 +231,12 @@ static bool turn(struct worker *w, uint64_t *ret_due_ns)
 	bool more;
 
 	turn_begin(w);
+	if (w->role->begin)
+		work = w->role->begin(w);
+	if (work > 0)
+		w->now_ns = clock_now_ns();
 	if (w->looks_all || !w->role->awaits || w->role->awaits(w))
-		work = turn_receive(w);
+		work += turn_receive(w);
 
 	work += w->role->turn(w);
 	/* Update the clock: packets sent now must not look as if they had been in flight while we

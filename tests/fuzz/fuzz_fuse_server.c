@@ -16,6 +16,7 @@
 #include "netcfg/base/log.h"
 #include "netcfg/base/os/memfd.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/lib/fuse/server_turn.h"
 
 #include <fcntl.h>
 #include <ftw.h>
@@ -486,7 +487,7 @@ static void ask(const uint8_t *msg, size_t len, uint32_t opcode)
 	while (!g.call.answered) {
 		struct pollfd p = {.fd = fuse_server_helpers_fd(g.server), .events = POLLIN};
 
-		if (fuse_server_poll(g.server, g.now_ns, true) != 0)
+		if (server_turn(g.server, g.now_ns, true) != 0)
 			continue;
 		poll(&p, 1, 1);
 		if (g.n_patches == 0 || ++n_waits < WAITS_MAX)
@@ -654,7 +655,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fuse_server_client_gone(g.client);
 	}
 	for (unsigned i = 1; i < 10; i++) /* seconds pass */
-		fuse_server_poll(g.server, g.now_ns += 2 * NSEC_PER_SEC, true);
+		server_turn(g.server, g.now_ns += 2 * NSEC_PER_SEC, true);
 	empty(g.export);
 	look();
 	options_end();

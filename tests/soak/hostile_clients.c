@@ -5,8 +5,8 @@
  * requests in flight as the protocol allows, opens files without closing them and ignores answers.
  * FROM_A and FROM_B are its addresses on the two legs (10.99.1.9/24), SERVER is the server's
  * address on the first. KIND is a name of the table `kinds`. When its clients are connected it
- * prints "ready", and at the end the number of its answered requests, of errors among them, and of
- * refusals.
+ * prints "ready", and at the end or after SIGTERM the numbers per second of its answered requests,
+ * of errors among them, and of refusals.
  *
  * The export has a file `data` of at least 64 MiB, a folder `big` with many names and a folder
  * `storm` for new ones.
@@ -19,6 +19,7 @@
 #include "tests/lib/rudp/rudp_ops.h"
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -67,6 +68,7 @@ static struct client *clients;
 static unsigned n_clients;
 static const struct kind *kind;
 static struct datagram_addr server;
+static volatile sig_atomic_t ended;
 
 static void die(const char *what)
 {
@@ -504,26 +506,34 @@ static bool is_ready(void)
 	return n == n_clients;
 }
 
+static void on_term(int sig)
+{
+	ended = 1;
+}
+
 static void attack(double seconds)
 {
-	uint64_t end = now_ns + 10 * NSEC_PER_SEC, deaf_ns;
+	uint64_t end = now_ns + 10 * NSEC_PER_SEC, deaf_ns, since_ns;
+	double took_s;
 
 	while (!is_ready() && now_ns < end)
 		turn();
 	puts("ready");
 	fflush(stdout);
 	answered = errors = refusals = 0;
+	since_ns = now_ns;
 	end = now_ns + (uint64_t)(seconds * 1e9);
 	deaf_ns = now_ns + 50 * NSEC_PER_MSEC;
-	while (now_ns < end) {
+	while (now_ns < end && !ended) {
 		turn();
 		if (kind->deaf_ms && now_ns > deaf_ns) {
 			poll(NULL, 0, (int)kind->deaf_ms);
 			deaf_ns = clock_now_ns() + 50 * NSEC_PER_MSEC;
 		}
 	}
-	printf("%llu answered, %llu errors, %llu refusals\n", (unsigned long long)answered,
-	       (unsigned long long)errors, (unsigned long long)refusals);
+	took_s = MAX_OF((double)(now_ns - since_ns) / NSEC_PER_SEC, 1e-3);
+	printf("%.0f answered/s, %.0f errors/s, %.0f refusals/s\n", (double)answered / took_s,
+	       (double)errors / took_s, (double)refusals / took_s);
 }
 
 int main(int argc, char **argv)
@@ -540,6 +550,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "hostile_clients: bad kind, number of clients or server\n");
 		return 2;
 	}
+	signal(SIGTERM, on_term);
 	server.port = UDP_PORT;
 	host_up(argv + 1);
 	now_ns = clock_now_ns();

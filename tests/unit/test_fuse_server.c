@@ -2,6 +2,7 @@
 /* Tests each operation of the server, as requested by a client's kernel. */
 #include "tests/lib/fuse/helper_end.h"
 #include "tests/lib/fuse/server_test.h"
+#include "tests/lib/fuse/server_turn.h"
 #include <dirent.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -351,7 +352,7 @@ static void removed_files_free_their_space(void **state)
 	assert_int_equal(unlink(rig_path(&rig, "a")), 0);
 	assert_int_equal(count_unlinked(), 1);
 	for (unsigned i = 0; i < 10; i++) /* seconds pass */
-		fuse_server_poll(rig.server, now += 2 * NSEC_PER_SEC, true);
+		server_turn(rig.server, now += 2 * NSEC_PER_SEC, true);
 	assert_int_equal(count_unlinked(), 0);
 }
 

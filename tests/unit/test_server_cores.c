@@ -4,6 +4,7 @@
 #include "dataplane/fuse/server/objects/server_mount.h"
 #include "netcfg/base/os/memfd.h"
 #include "tests/lib/fuse/server_rig.h"
+#include "tests/lib/fuse/server_turn.h"
 
 #define CORES 2U
 
@@ -367,12 +368,12 @@ static void another_core_adopts_mounts_and_replays(void **state)
 	g->client = keep;
 }
 
-/* The part of fuse_server_poll() that runs once a second. */
+/* The part of server_turn() that runs once a second. */
 static void tick(struct fuse_server *b)
 {
 	b->trimmed_ns = b->moving_ns = 0;
 	rig_back = b;
-	fuse_server_poll(b, clock_now_ns(), true);
+	server_turn(b, clock_now_ns(), true);
 }
 
 /* Adds another mount to the first core. */

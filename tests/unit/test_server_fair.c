@@ -3,6 +3,7 @@
  * pause delays no other. */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "tests/lib/fuse/server_test.h"
+#include "tests/lib/fuse/server_turn.h"
 #include <signal.h>
 
 #define FLOOD 40U
@@ -114,7 +115,7 @@ static void a_flood_of_listings_does_not_delay_another_host(void **state)
 	rig.client = was;
 	for (unsigned i = 0; i < 2; i++)
 		fuse_server_client_gone(guests[i]);
-	fuse_server_poll(rig.server, clock_now_ns(), true);
+	server_turn(rig.server, clock_now_ns(), true);
 }
 
 /* Stops or continues the helpers of a queue. */
@@ -131,7 +132,7 @@ static void guests_leave(struct fuse_server_client *was, unsigned n)
 	rig.client = was;
 	for (unsigned i = 0; i < n; i++)
 		fuse_server_client_gone(guests[i]);
-	fuse_server_poll(rig.server, clock_now_ns(), true);
+	server_turn(rig.server, clock_now_ns(), true);
 }
 
 static void listings_beside_another_host_use_no_helper_for_names(void **state)
@@ -181,7 +182,7 @@ static void hosts_take_turns_to_have_a_helper_call(void **state)
 	}
 	/* Each poll starts some, until all calls are in use; the others then wait for one. */
 	for (unsigned i = 0; i < EACH; i++)
-		fuse_server_poll(rig.server, clock_now_ns(), false);
+		server_turn(rig.server, clock_now_ns(), false);
 	assert_false(fs_helper_has_call(rig.helpers, 0));
 	rig.client = guests[HOSTS - 1];
 	rig_send(&rig, single, &(struct rig_req){.op = FUSE_STATFS, .node = ROOT});
@@ -207,7 +208,7 @@ static unsigned steps_await(const struct rudp_call *call)
 	unsigned n = 0;
 
 	while (!call->answered && clock_now_ns() < end) {
-		fuse_server_poll(rig.server, now_ns, true);
+		server_turn(rig.server, now_ns, true);
 		n += !list_empty(&rig.server->step_sources);
 	}
 	assert_true(call->answered);
@@ -399,7 +400,7 @@ static void a_flood_of_requests_does_not_delay_another_host(void **state)
 	rig.client = guests[1];
 	rig_send(&rig, rig.call, &req);
 	/* Without time passing: both hosts have just sent something. */
-	fuse_server_poll(rig.server, rig.server->now_ns, false);
+	server_turn(rig.server, rig.server->now_ns, false);
 	assert_true(rig.call->answered);
 	for (unsigned i = 0; i < MANY; i++)
 		n += many[i].answered;
@@ -411,7 +412,7 @@ static void a_flood_of_requests_does_not_delay_another_host(void **state)
 	rig.client = was;
 	for (unsigned i = 0; i < 2; i++)
 		fuse_server_client_gone(guests[i]);
-	fuse_server_poll(rig.server, clock_now_ns(), true);
+	server_turn(rig.server, clock_now_ns(), true);
 	free(many);
 }
 

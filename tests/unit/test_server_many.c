@@ -9,6 +9,7 @@
 #include "dataplane/fuse/server/objects/server_node.h"
 #include "dataplane/fuse/server/request/server_quota.h"
 #include "tests/lib/fuse/server_test.h"
+#include "tests/lib/fuse/server_turn.h"
 #include "tests/lib/process/touched.h"
 
 #define MANY 3000U
@@ -36,7 +37,7 @@ static void many_join(struct fuse_server_client **ret, uint32_t first, unsigned 
 static void leave(struct fuse_server_client *c)
 {
 	fuse_server_client_gone(c);
-	(void)fuse_server_poll(rig.server, clock_now_ns(), true); /* rig_poll() would wait */
+	(void)server_turn(rig.server, clock_now_ns(), true); /* rig_poll() would wait */
 }
 
 /* Watches the memory that the mounts are in. */
@@ -192,7 +193,7 @@ static void files_of_a_mount_that_ended_are_closed_in_parts(void **state)
 	assert_int_equal(srv->n_mounts, n_mounts - 1);
 	assert_in_range(srv->n_files, MANY - 100, MANY);
 	for (; srv->n_files > 0 && polls < MANY; polls++)
-		(void)fuse_server_poll(srv, clock_now_ns(), true);
+		(void)server_turn(srv, clock_now_ns(), true);
 	assert_int_equal(srv->n_files, 0);
 	assert_null(srv->closing);
 	assert_null(srv->hosts);

@@ -2,6 +2,7 @@
 /* The server refuses peers of other versions, without rights, or with malformed requests. */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "tests/lib/fuse/server_test.h"
+#include "tests/lib/fuse/server_turn.h"
 #include <sys/xattr.h>
 
 static void refused_sessions_get_a_reason(void **state)
@@ -65,7 +66,7 @@ static void other_versions_are_refused(void **state)
 		};
 
 		fuse_server_client_gone(rig.client);
-		fuse_server_poll(rig.server, clock_now_ns(), true);
+		server_turn(rig.server, clock_now_ns(), true);
 		assert_int_equal(rig_accept(&rig), 0);
 		assert_int_equal(rig_do(&rig, FUSE_INIT, 0, RIG_ARG(in)), cases[i].r);
 		if (cases[i].r < 0)
@@ -99,7 +100,7 @@ static uint32_t features_of(uint32_t wanted)
 	struct fuse_init_out out;
 
 	fuse_server_client_gone(rig.client);
-	fuse_server_poll(rig.server, clock_now_ns(), true);
+	server_turn(rig.server, clock_now_ns(), true);
 	assert_int_equal(rig_accept(&rig), 0);
 	assert_int_equal(rig_do(&rig, FUSE_INIT, 0, RIG_ARG(in)), 0);
 	memcpy(&out, rig.data, sizeof(out));
@@ -551,7 +552,7 @@ static void guests_go(void)
 	for (unsigned i = 0; i < GUESTS; i++)
 		if (guests[i])
 			guest_leaves((struct rudp_session *)&guest_sessions[i]);
-	fuse_server_poll(rig.server, clock_now_ns(), true);
+	server_turn(rig.server, clock_now_ns(), true);
 }
 
 /* The test's own mount takes a place, too. */
@@ -703,16 +704,16 @@ static void silent_clients_get_no_scarce_reply_buffer(void **state)
 		 &(struct rig_req){
 			 .op = FUSE_READ, .node = node, .arg = &arg, .arg_len = sizeof(arg)});
 	for (unsigned i = 0; i < 5; i++)
-		fuse_server_poll(rig.server, clock_now_ns(), true);
+		server_turn(rig.server, clock_now_ns(), true);
 	assert_false(rig.call->answered);
 	assert_int_equal(rig_short, 0);
 	/* Heard, but on trial as those that have them. */
 	rig_standing = RUDP_STANDING_NEW;
-	fuse_server_poll(rig.server, clock_now_ns() + NSEC_PER_SEC, true);
+	server_turn(rig.server, clock_now_ns() + NSEC_PER_SEC, true);
 	assert_false(rig.call->answered);
 	assert_true(rig_short > 0);
 	rig_standing = RUDP_STANDING_GOOD;
-	fuse_server_poll(rig.server, clock_now_ns() + 2 * NSEC_PER_SEC, true);
+	server_turn(rig.server, clock_now_ns() + 2 * NSEC_PER_SEC, true);
 	assert_int_equal(rig_result(&rig, rig.call), 0);
 	for (unsigned i = 0; i < TAKEN; i++)
 		buf_pool_put(&rig.server->answers, taken[i]);

@@ -9,6 +9,7 @@
 #include "dataplane/fuse/server/request/server_hung.h"
 #include "dataplane/fuse/server/request/server_quota.h"
 #include "tests/lib/fuse/server_test.h"
+#include "tests/lib/fuse/server_turn.h"
 
 #define FILES 120U
 
@@ -142,7 +143,7 @@ static void closed_await(const struct server_mount *m)
 {
 	assert_int_equal(server_mount_files(m), 0);
 	for (unsigned i = 0; m->n_files > 0 && i < FILES; i++)
-		(void)fuse_server_poll(rig.server, clock_now_ns(), true);
+		(void)server_turn(rig.server, clock_now_ns(), true);
 	assert_int_equal(m->n_files, 0);
 }
 

@@ -5,6 +5,7 @@
  */
 #include "dataplane/fuse/server/base/server_state.h"
 #include "tests/lib/fuse/server_test.h"
+#include "tests/lib/fuse/server_turn.h"
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -55,7 +56,7 @@ static void renamed_files_are_found(void **state)
 /* Retries what the agent did not accept. */
 static void poll_later(void)
 {
-	fuse_server_poll(rig.server, clock_now_ns() + NSEC_PER_SEC, true);
+	server_turn(rig.server, clock_now_ns() + NSEC_PER_SEC, true);
 }
 
 /* Unlinked while open, replaced while open, or created without a name: pinned until closed. */
@@ -131,21 +132,21 @@ static void pins_are_released(void **state)
 	restart();
 	assert_int_equal(rig.n_held, 1); /* until all have reclaimed their files */
 	assert_int_equal(rig_getattr(&rig, ROOT, &attr), 0);
-	fuse_server_poll(rig.server, clock_now_ns(), true);
+	server_turn(rig.server, clock_now_ns(), true);
 	assert_int_equal(rig.n_held, 0);
 	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
 	assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "f"), 0);
 	assert_int_equal(rig.n_held, 1);
 	assert_int_equal(rig_do(&rig, FUSE_DESTROY, 0), 0);
 	fuse_server_client_gone(rig.client);
-	fuse_server_poll(rig.server, clock_now_ns(), true);
+	server_turn(rig.server, clock_now_ns(), true);
 	assert_int_equal(rig.n_held, 0);
 	rig_connect(&rig);
 }
 
 static void poll_after_s(unsigned seconds)
 {
-	fuse_server_poll(rig.server, clock_now_ns() + seconds * NSEC_PER_SEC, true);
+	server_turn(rig.server, clock_now_ns() + seconds * NSEC_PER_SEC, true);
 }
 
 /* A client may return after another one has removed its file, within the grace period. */
@@ -401,7 +402,7 @@ static void an_unmounted_mount_is_forgotten(void **state)
 	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
 	assert_int_equal(rig_do(&rig, FUSE_DESTROY, 0), 0);
 	fuse_server_client_gone(rig.client);
-	fuse_server_poll(rig.server, clock_now_ns(), true);
+	server_turn(rig.server, clock_now_ns(), true);
 	rig_connect(&rig);
 	assert_int_equal(rig_read(&rig, node, fh, 0, 10), -EBADF);
 	assert_int_equal(rig_getattr(&rig, node, &attr), 0);
@@ -432,7 +433,7 @@ static void many_mounts_have_separate_replies(void **state)
 	for (unsigned turn = 0; turn < 2; turn++) {
 		for (unsigned i = 0; i < N; i++) {
 			fuse_server_client_gone(rig.client);
-			fuse_server_poll(rig.server, clock_now_ns(), true);
+			server_turn(rig.server, clock_now_ns(), true);
 			memcpy(rig.hello.mount_id, &i, sizeof(i));
 			rig_connect(&rig);
 			snprintf(name, sizeof(name), "d%u", i);
@@ -624,7 +625,7 @@ static void a_pinned_file_waits_for_all_its_clients(void **state)
 	rig.hello.mount_id[0]--;
 	restart();
 	assert_int_equal(rig_release(&rig, node, fh), 0);
-	fuse_server_poll(rig.server, clock_now_ns(), true);
+	server_turn(rig.server, clock_now_ns(), true);
 	assert_int_equal(rig.n_held, 1);
 	first = rig.client;
 	rig.hello.mount_id[0]++;
@@ -632,7 +633,7 @@ static void a_pinned_file_waits_for_all_its_clients(void **state)
 	assert_int_equal(rig_do(&rig, FUSE_OPEN, node, RIG_ARG(in), .flags = FUSE_PROTO_REQ_REOPEN),
 			 0);
 	assert_int_equal(rig_getattr(&rig, node, &attr), 0);
-	fuse_server_poll(rig.server, clock_now_ns(), true);
+	server_turn(rig.server, clock_now_ns(), true);
 	assert_int_equal(rig.n_held, 1);
 	fuse_server_client_gone(first);
 }
@@ -656,7 +657,7 @@ static void mount_workers_need_not_reclaim(void **state)
 		assert_int_equal(rig_do(&rig, FUSE_UNLINK, ROOT, .name = "f"), 0);
 		assert_int_equal(rig.n_held, 1);
 		assert_int_equal(rig_release(&rig, node, fh), 0);
-		fuse_server_poll(rig.server, clock_now_ns(), true);
+		server_turn(rig.server, clock_now_ns(), true);
 		assert_int_equal(rig.n_held, 0);
 	}
 }
@@ -680,7 +681,7 @@ static void a_mount_worker_does_not_reclaim_for_its_mount(void **state)
 	rig.hello.mount_id[0]--;
 	rig.hello.purpose = FUSE_HELLO_MOUNT;
 	rig_connect(&rig);
-	fuse_server_poll(rig.server, clock_now_ns(), true);
+	server_turn(rig.server, clock_now_ns(), true);
 	assert_int_equal(rig_lookup(&rig, ROOT, "f", &node), -ENOENT);
 	poll_after_s(2);
 	assert_int_equal(rig.n_held, 0);

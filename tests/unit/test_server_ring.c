@@ -2,6 +2,7 @@
 /* How the server reads: batches in one system call, via a ring that can do nothing else. */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "tests/lib/fuse/server_test.h"
+#include "tests/lib/fuse/server_turn.h"
 #include <dlfcn.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
@@ -161,7 +162,7 @@ static void simultaneous_reads_are_batched(void **state)
 	reads_send(&j, READS);
 	assert_int_equal(n_given(), was); /* more may follow */
 	assert_false(j.calls[0].answered);
-	assert_int_equal(fuse_server_poll(rig.server, clock_now_ns(), false), READS);
+	assert_int_equal(server_turn(rig.server, clock_now_ns(), false), READS);
 	assert_int_equal(n_given(), was + READS);
 	reads_check(&j, READS);
 	assert_false(rig.server->exports[0].ring_unfit);
@@ -197,7 +198,7 @@ static void pending_reads_prevent_sleep(void **state)
 	struct joined j = joined_new();
 
 	while (!fuse_server_arm(rig.server)) /* written before */
-		fuse_server_poll(rig.server, clock_now_ns(), false);
+		server_turn(rig.server, clock_now_ns(), false);
 	reads_send(&j, 1);
 	assert_false(fuse_server_arm(rig.server));
 	reads_check(&j, 1);
@@ -273,7 +274,7 @@ static void a_busy_ring_is_retried(void **state)
 	reads_check(&j, READS);
 	reads_send(&j, READS);
 	is_busy = true;
-	assert_int_equal(fuse_server_poll(rig.server, clock_now_ns(), false), READS);
+	assert_int_equal(server_turn(rig.server, clock_now_ns(), false), READS);
 	assert_false(is_busy);
 	reads_check(&j, READS);
 	assert_false(rig.server->exports[0].ring_unfit);
@@ -324,7 +325,7 @@ static void kernels_that_delay_reads_use_system_calls(void **state)
 	/* The kernel's thread is sometimes fast enough. */
 	for (unsigned i = 0; i < 2000 && !late; i++) {
 		reads_send(&j, READS);
-		late = fuse_server_poll(rig.server, clock_now_ns(), false) < (int)READS;
+		late = server_turn(rig.server, clock_now_ns(), false) < (int)READS;
 		reads_check(&j, READS);
 	}
 	if (!late)

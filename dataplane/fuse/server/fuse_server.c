@@ -219,6 +219,12 @@ static bool rdma_waits(const struct fuse_server *srv)
 	return srv->reply_head || srv->fetch_head || srv->n_fetches_waiting > 0;
 }
 
+unsigned fuse_server_begin(struct fuse_server *srv, uint64_t now_ns)
+{
+	srv->now_ns = now_ns;
+	return server_wait_run(srv, now_ns) + server_steps_run(srv);
+}
+
 int fuse_server_poll(struct fuse_server *srv, uint64_t now_ns, bool may_sleep)
 {
 	int n = server_ring_poll(srv), done;
@@ -230,8 +236,8 @@ int fuse_server_poll(struct fuse_server *srv, uint64_t now_ns, bool may_sleep)
 
 	if (srv->retry_head || srv->n_call_waits > 0)
 		server_retry_run(srv);
-	moved += server_wait_run(srv, now_ns);
-	moved += server_steps_run(srv);
+	if (!server_steps_shared(srv))
+		moved += server_steps_run(srv); /* what helpers have just returned */
 	if (rdma_waits(srv)) {
 		server_rdma_run(srv);
 		server_fetch_run(srv);

@@ -61,6 +61,10 @@ void fuse_server_pin_again(struct fuse_server *srv);
 int fuse_server_fd(const struct fuse_server *srv);
 /* Results of the I/O helpers: poll for reading. */
 int fuse_server_helpers_fd(const struct fuse_server *srv);
+/* Starts requests that wait for their host's turn, and continues long ones. Called before packets
+ * are read, so that this work does not delay the reply to a request that arrives now. Returns the
+ * number of requests. */
+unsigned fuse_server_begin(struct fuse_server *srv, uint64_t now_ns);
 /* Reaps completions, submits queued operations and replies. may_sleep: the caller may wait for
  * the descriptors next. Number reaped; -EPIPE: a helper has ended. */
 int fuse_server_poll(struct fuse_server *srv, uint64_t now_ns, bool may_sleep);

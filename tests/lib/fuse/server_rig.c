@@ -2,6 +2,7 @@
 /* Implements server_rig.h. */
 #include "tests/lib/fuse/server_rig.h"
 #include "tests/lib/fuse/helper_end.h"
+#include "tests/lib/fuse/server_turn.h"
 #include <ftw.h>
 #include <sys/fsuid.h>
 #include <sys/mman.h>
@@ -71,7 +72,7 @@ void rig_poll(struct rig *g)
 	struct pollfd p[] = {{.fd = fuse_server_fd(g->server), .events = POLLIN},
 			     {.fd = fuse_server_helpers_fd(g->server), .events = POLLIN}};
 
-	if (fuse_server_poll(g->server, clock_now_ns(), true) == 0)
+	if (server_turn(g->server, clock_now_ns(), true) == 0)
 		poll(p, 2, 5);
 }
 
