@@ -42,6 +42,8 @@ enum MHD_Result api_answer_queue(struct api_call *c, unsigned status, struct MHD
 	api_answer_headers(rsp, type, allow, c->reply.etag);
 	if (c->reply.location[0])
 		MHD_add_response_header(rsp, "Location", c->reply.location);
+	if (c->link[0])
+		MHD_add_response_header(rsp, "Link", c->link);
 	r = MHD_queue_response(c->connection, status, rsp);
 	MHD_destroy_response(rsp);
 	return r;
@@ -93,6 +95,26 @@ bool api_answer_is_known(const struct api_call *c, uint64_t etag)
 	return known && etag && (strcmp(known, "*") == 0 || strstr(known, text));
 }
 
+enum MHD_Result api_answer_page(struct api_call *c, const char *text, size_t len, uint64_t etag)
+{
+	char *page = NULL;
+	int r = api_list_cut(&c->list, text, len, &page, c->link);
+
+	if (r == -ENOMEM)
+		return api_answer_refuse(c, 503, "busy", "out of memory for the answer");
+	if (r < 0)
+		return api_answer_refuse(c, 500, "failed", "the answer has no list");
+	len = strlen(page);
+	c->reply.etag = etag ? etag : api_answer_hash(page, len);
+	if (!etag && api_answer_is_known(c, c->reply.etag)) {
+		free(page);
+		return api_answer_empty(c, 304, NULL, NULL);
+	}
+	return api_answer_queue(c, 200,
+				MHD_create_response_from_buffer(len, page, MHD_RESPMEM_MUST_FREE),
+				resource_media_type(PRIVSEP_JSON), NULL);
+}
+
 /*
  * If an object has no version, the ETag is a hash of the answer's content. The version of a leg or
  * of the staged configuration does not cover the state in the same answer, so 304 is not possible
@@ -105,6 +127,13 @@ enum MHD_Result api_answer_reply(struct api_call *c)
 				   ? PROBLEM_TYPE
 				   : resource_media_type(c->reply.content);
 
+	if (c->reply.http_status == 200 && c->list.row) {
+		autofree char *text = NULL;
+
+		return privsep_read_memfd(c->reply_fd, c->reply.len, &text) < 0
+			       ? api_answer_refuse(c, 503, "busy", "out of memory for the answer")
+			       : api_answer_page(c, text, c->reply.len, c->reply.etag);
+	}
 	if (c->reply.http_status == 200 && !api_call_is_change(c) && !c->reply.etag) {
 		c->reply.etag = content_hash(c->reply_fd, c->reply.len);
 		if (api_answer_is_known(c, c->reply.etag))

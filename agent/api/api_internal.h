@@ -9,6 +9,7 @@
 #ifndef PLENUM_AGENT_API_INTERNAL_H
 #define PLENUM_AGENT_API_INTERNAL_H
 
+#include "agent/api/api_list.h"
 #include "agent/api/api_route.h"
 #include "agent/api/resource.h"
 #include "agent/base/child/child_role.h"
@@ -50,6 +51,8 @@ struct api_call { /* the request of a client */
 	uint64_t generation;  /* of api.generation, when it began to wait for that */
 	uint64_t deadline_ns; /* while waiting */
 	struct privsep_msg question;
+	struct api_list list;	      /* the page of the answer's list */
+	char link[API_LIST_LINK_MAX]; /* header Link; "": none */
 	struct privsep_reply reply;
 	int reply_fd;
 	struct api_error error;	   /* http_status 0: no answer yet */
@@ -82,6 +85,8 @@ int api_tell(struct privsep_msg *m, int fd);
 
 /* ---- api_answer.c: each queues the one answer of the request ---- */
 
+/* Answers with the page of the list in the text that the client asks for. etag 0: a hash. */
+enum MHD_Result api_answer_page(struct api_call *c, const char *text, size_t len, uint64_t etag);
 bool api_call_is_change(const struct api_call *c);
 /* Takes rsp; NULL: out of memory. type, allow NULL: the answer has none. */
 enum MHD_Result api_answer_queue(struct api_call *c, unsigned status, struct MHD_Response *rsp,

@@ -116,19 +116,21 @@ static enum MHD_Result begin_wait(struct api *a, struct api_call *c, unsigned wa
 
 /* ---- requests ---- */
 
-/* The parameters of /v1/events, and where api_route() looks for them. */
+/* The parameters of /v1/events, where api_route() looks for them, and whether lists have them. */
 static const struct {
 	const char *name;
 	size_t offset;
+	bool of_events, of_lists;
 } parameters[] = {
-	{"since", offsetof(struct api_request, since)},
-	{"wait", offsetof(struct api_request, wait)},
-	{"instance", offsetof(struct api_request, instance)},
-	{"severity", offsetof(struct api_request, severity)},
-	{"from", offsetof(struct api_request, from)},
-	{"until", offsetof(struct api_request, until)},
-	{"source", offsetof(struct api_request, source)},
-	{"limit", offsetof(struct api_request, limit)},
+	{"since", offsetof(struct api_request, since), true, false},
+	{"wait", offsetof(struct api_request, wait), true, false},
+	{"instance", offsetof(struct api_request, instance), true, false},
+	{"severity", offsetof(struct api_request, severity), true, false},
+	{"from", offsetof(struct api_request, from), true, false},
+	{"until", offsetof(struct api_request, until), true, false},
+	{"source", offsetof(struct api_request, source), true, false},
+	{"limit", offsetof(struct api_request, limit), true, true},
+	{"after", offsetof(struct api_request, after), false, true},
 };
 
 /* Refuses unknown parameters: an ignored one would be taken as accepted. */
@@ -136,9 +138,11 @@ static enum MHD_Result take_parameter(void *user, enum MHD_ValueKind kind, const
 				      const char *value)
 {
 	struct api_request *rq = user;
+	const bool events = strcmp(rq->path, "/v1/events") == 0, list = api_list_has_path(rq->path);
 
-	for (size_t i = 0; i < ARRAY_SIZE(parameters) && strcmp(rq->path, "/v1/events") == 0; i++)
-		if (strcmp(key, parameters[i].name) == 0) {
+	for (size_t i = 0; i < ARRAY_SIZE(parameters); i++)
+		if (((events && parameters[i].of_events) || (list && parameters[i].of_lists)) &&
+		    strcmp(key, parameters[i].name) == 0) {
 			*(const char **)((char *)rq + parameters[i].offset) = value ? value : "";
 			return MHD_YES;
 		}
@@ -193,6 +197,8 @@ static enum MHD_Result complete(struct api *a, struct api_call *c, const char *m
 		return api_answer_empty(c, 204, NULL, allow);
 	MHD_get_connection_values(c->connection, MHD_GET_ARGUMENT_KIND, take_parameter, &rq);
 	r = api_route(&rq, &c->question, &wait_s, &c->error);
+	if (r >= 0 && api_list_take(&rq, &c->list, &c->error) < 0)
+		r = -EINVAL;
 	if (r < 0)
 		return api_answer_error(c);
 	return r > 0 ? api_answer_local(c, (enum resource_local)r) : begin_wait(a, c, wait_s);

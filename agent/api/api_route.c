@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Turns paths, queries and bodies into messages to the monitor, by the table in resource.c. Needs
  * no socket, so that tests and the fuzzer can call it. */
+#include "agent/api/api_list.h"
 #include "agent/api/api_route_internal.h"
 #include "agent/base/events.h"
 #include "netcfg/base/when.h"
@@ -251,7 +252,8 @@ int api_route(const struct api_request *rq, struct privsep_msg *ret, unsigned *r
 				path_waits(rq->path)
 					? "known are since, wait, instance, severity, from, until, "
 					  "source, limit"
-					: "this path takes none");
+				: api_list_has_path(rq->path) ? "known are limit, after"
+							      : "this path takes none");
 	for (size_t i = 0; i < RESOURCE_MAX; i++) {
 		const struct resource *row = &resources[i];
 

@@ -16,7 +16,7 @@
 struct api_request {
 	const char *method, *path;	     /* path: decoded, without the query */
 	const char *since, *wait, *instance; /* query parameters; NULL: not given */
-	const char *severity, *from, *until, *source, *limit;
+	const char *severity, *from, *until, *source, *limit, *after;
 	const char *unknown; /* the first parameter that the path does not take; NULL: none */
 	const char *if_match, *accept, *content_type, *last_event_id,
 		*prefer;  /* headers; NULL: not given */

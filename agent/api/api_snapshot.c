@@ -5,6 +5,8 @@
 
 struct snapshot {
 	struct MHD_Response *response; /* NULL: none yet */
+	const char *text;	       /* its content, which belongs to it */
+	size_t len;
 	unsigned status;
 	uint64_t etag;
 	bool is_hash; /* the ETag is that of the whole content, so 304 is possible */
@@ -88,6 +90,8 @@ enum MHD_Result api_snapshot_answer(struct api *a, struct api_call *c)
 
 	if (!s->response)
 		return api_answer_refuse(c, 503, "busy", "out of memory for the answer");
+	if (c->list.row && s->status == 200)
+		return api_answer_page(c, s->text, s->len, s->is_hash ? 0 : s->etag);
 	if (s->is_hash && api_answer_is_known(c, s->etag)) {
 		c->reply.etag = s->etag;
 		return api_answer_empty(c, 304, NULL, NULL);
@@ -114,6 +118,8 @@ void api_snapshot_take(struct api *a, const struct privsep_msg *m, int fd)
 		return;
 	s->is_hash = r->http_status == 200 && !r->etag;
 	s->etag = s->is_hash ? api_answer_hash(text, r->len) : r->etag;
+	s->text = text;
+	s->len = r->len;
 	s->response = MHD_create_response_from_buffer(r->len, text, MHD_RESPMEM_MUST_FREE);
 	if (s->response)
 		api_answer_headers(s->response, type, NULL, s->etag);

@@ -6,6 +6,7 @@
  */
 #include "agent/api/openapi.h"
 #include "agent/api/answer.h"
+#include "agent/api/api_list.h"
 #include "agent/api/api_route.h"
 #include "agent/api/problem.h"
 #include <ctype.h>
@@ -73,6 +74,23 @@ static void add_filters(json_t *parameters)
 						filters[i].description, filters[i].schema));
 }
 
+/* The parameters of pages; the answer's header Link has those of the next page. */
+static void add_page(const struct resource *row, json_t *parameters)
+{
+	char after[128];
+
+	snprintf(after, sizeof(after), "begin after the member of `%s` with this %s", row->list,
+		 row->key);
+	json_array_append_new(
+		parameters, parameter("limit", "query", false,
+				      "at most so many members, sorted by key; Link leads to more",
+				      integer(1, API_LIST_LIMIT_MAX)));
+	json_array_append_new(parameters, parameter("after", "query", false, after,
+						    row->key_type == RESOURCE_NAME_NUMBER
+							    ? integer(0, INT64_MAX)
+							    : text(API_LIST_KEY_MAX - 1)));
+}
+
 static json_t *parameters_of(const struct resource *row)
 {
 	json_t *list = json_array();
@@ -89,6 +107,8 @@ static json_t *parameters_of(const struct resource *row)
 							  "^(\\*|\"[0-9a-f]{16}\")$")));
 	if (row->waits)
 		add_filters(list);
+	if (row->list)
+		add_page(row, list);
 	if (row->async)
 		json_array_append_new(list, parameter("Prefer", "header", false,
 						      "respond-async: do not wait for the end",

@@ -132,6 +132,7 @@ static const struct resource_field ping_fields[] = {
 #define NAMED(kind, member, shown)                                                         \
 	.name = RESOURCE_NAME_##kind, .name_offset = offsetof(struct privsep_msg, member), \
 	.name_shown = shown
+#define LIST(list_, key_, kind) .list = list_, .key = key_, .key_type = RESOURCE_NAME_##kind
 #define FIELDS(list) .body = RESOURCE_BODY_FIELDS, .fields = list, .n_fields = ARRAY_SIZE(list)
 
 /* Help texts as they are printed, one line each. */
@@ -149,6 +150,7 @@ const struct resource resources[RESOURCE_MAX] = {
 	[RESOURCE_PROCESSES] = {
 		OPERATION("GET", "/v1/processes", PRIVSEP_GET, "the agent and its workers"),
 		.what = PRIVSEP_PROCESSES,
+		LIST("processes", "id", TEXT),
 		.columns = "ID,HOST,ROLE,IPS,STATUS,NETWORK,SWITCHES,CORE,MEMORY,UPTIME,RESTARTS,REASON",
 		.commands = {{"processes", "[TABLE OPTION...]", "list the agent and its workers",
 			       "Lists the agent and its workers: role, data IPs, status, transport, core, memory,\n"
@@ -191,6 +193,8 @@ const struct resource resources[RESOURCE_MAX] = {
 	[RESOURCE_HISTORY] = {
 		OPERATION("GET", "/v1/history", PRIVSEP_GET, "the last applies"),
 		.what = PRIVSEP_HISTORY,
+		LIST("history", "number", NUMBER),
+		.latest_first = true,
 		.columns = "NUMBER,TIME,BY,WHAT,STEPS,OUTCOME,REASON",
 		.commands = {{"history", "[TABLE OPTION...]", "list the last applies",
 			       "Lists the last twenty configurations that ran: time, user, configuration and outcome.\n"
@@ -247,6 +251,7 @@ const struct resource resources[RESOURCE_MAX] = {
 	[RESOURCE_NET] = {
 		OPERATION("GET", "/v1/net", PRIVSEP_GET, "the legs"),
 		.what = PRIVSEP_NET,
+		LIST("net", "name", TEXT),
 		.columns = "LEG,DEVICE,NETWORK,LABEL,SWITCH PORT,STATE,CARRIER,MTU,IPS",
 		.commands = {{"net show", "[NAME] [TABLE OPTION...]", "list the legs, or show one",
 			       "Lists the legs with their devices, networks, labels, addresses and carriers, and the\n"
@@ -339,6 +344,7 @@ const struct resource resources[RESOURCE_MAX] = {
 	[RESOURCE_OPERATIONS] = {
 		OPERATION("GET", "/v1/operations", PRIVSEP_GET, "applies in the background"),
 		.what = PRIVSEP_OPERATIONS,
+		LIST("operations", "id", NUMBER),
 	},
 	[RESOURCE_OPERATION] = {
 		OPERATION("GET", "/v1/operations/", PRIVSEP_GET, "one of them, with its answer"),
@@ -382,6 +388,7 @@ const struct resource resources[RESOURCE_MAX] = {
 	[RESOURCE_FAULTS] = {
 		OPERATION("GET", "/v1/faults", PRIVSEP_GET, "the active faults"),
 		.what = PRIVSEP_FAULTS,
+		LIST("faults", "id", NUMBER),
 		.columns = "ID,LEG,PEER,DIRECTION,DROP,DELAY,DUPLICATE,REORDER,ENDS IN,PACKETS,BY",
 		.commands = {{"fault show", "[TABLE OPTION...]", "list the injected faults",
 			       "Lists the injected faults, their remaining time, and how many packets each affected.\n"}},

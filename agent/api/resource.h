@@ -135,9 +135,14 @@ struct resource {
 	enum resource_name name;
 	size_t name_offset;	/* in struct privsep_msg */
 	const char *name_shown; /* in the manual */
-	bool waits;		/* takes the parameters of events: since, wait, severity, ... */
-	bool as_json;		/* of YAML: also as JSON, if Accept prefers that */
-	bool streams;		/* also answers as a stream, if Accept names that type */
+	/* The list of the answer and the member that its members differ by, for pages by limit and
+	 * after (api_list.h); NULL: no list. */
+	const char *list, *key;
+	enum resource_name key_type;
+	bool latest_first; /* of numbers */
+	bool waits;	   /* takes the parameters of events: since, wait, severity, ... */
+	bool as_json;	   /* of YAML: also as JSON, if Accept prefers that */
+	bool streams;	   /* also answers as a stream, if Accept names that type */
 	enum resource_version version;
 	enum resource_body body;
 	const struct resource_field *fields;
