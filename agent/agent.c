@@ -164,6 +164,8 @@ static int on_reload(void *user, int signo)
 		return 0;
 	loop_notify("RELOADING=1\nMONOTONIC_USEC=%llu",
 		    (unsigned long long)(clock_now_ns() / NSEC_PER_USEC));
+	if (a->clients)
+		clients_reload_network(a->clients);
 	reconcile_ask(a, RECONCILE_RELOAD);
 	return 0;
 }
@@ -396,10 +398,46 @@ static void take_rights(struct agent *a)
 			   "cannot resolve the users and groups under 'admin': %s", strerror(-r));
 }
 
+/* Takes where and how the running configuration serves the API over the network. */
+static void take_network(struct agent *a)
+{
+	const struct spec_api *s = &a->running.spec->api;
+	struct network_config c = {.port = 0};
+
+	if (!a->clients)
+		return;
+	if (s->listen.family)
+		c = (struct network_config){.listen = s->listen,
+					    .port = s->port,
+					    .certificate = strdup(s->certificate),
+					    .key = strdup(s->key),
+					    .tokens = strdup(s->tokens)};
+	if (s->listen.family && (!c.certificate || !c.key || !c.tokens)) {
+		network_config_done(&c);
+		events_add(&a->events, LOG_LEVEL_ERR, "agent",
+			   "out of memory for the settings under 'api'; the former ones stay");
+		return;
+	}
+	clients_set_network(a->clients, &c);
+}
+
+static void on_network(void *user)
+{
+	struct agent *a = user;
+	json_t *problems = clients_network_problems(a->clients);
+
+	if (problems && problems_set(&a->problems, PROBLEMS_API, NULL, problems)) {
+		agent_update_state(a);
+		agent_publish(a);
+	}
+	json_decref(problems);
+}
+
 /* Another configuration is in force. */
 static void on_spec(struct agent *a)
 {
 	take_rights(a);
+	take_network(a);
 	if (!a->running.spec->fault_injection && a->faults.n > 0)
 		faults_end(&a->faults, 0, "the configuration no longer allows faults");
 }
@@ -460,6 +498,7 @@ static int open_clients(struct agent *a)
 					    .idle_ns = CLIENTS_IDLE_NS,
 					    .on_request = control_on_request,
 					    .on_look = control_on_look,
+					    .on_network = on_network,
 					    .on_gone = on_client_gone,
 					    .user = a};
 	int r = clients_new(&setup, &a->clients);

@@ -269,6 +269,7 @@ static void add_agent(const struct agent *a, struct status *st)
 	p->memory_bytes = resident_bytes(p->pid) +
 			  resident_bytes(clients_child_pid(a->clients, PRIVSEP_API)) +
 			  resident_bytes(clients_child_pid(a->clients, PRIVSEP_ADMIN)) +
+			  resident_bytes(clients_child_pid(a->clients, PRIVSEP_API_TLS)) +
 			  resident_bytes(lldp_pid(a->lldp));
 	p->uptime_s = (clock_now_ns() - a->started_ns) / NSEC_PER_SEC;
 }

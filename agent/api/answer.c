@@ -200,7 +200,7 @@ static const struct answer_member all_operations[] = {OBJECTS("operations", one_
 static const struct answer_member root[] = {
 	TEXT("name"), TEXT("version"), TEXT("operations"), TEXT("description"), TEXT("manual"), END};
 static const struct answer_member operation[] = {
-	TEXT("method"), TEXT("path"), TEXT("purpose"), TEXT("content"), END};
+	TEXT("method"), TEXT("path"), TEXT("purpose"), TEXT("role"), TEXT("content"), END};
 static const struct answer_member operations[] = {OBJECTS("operations", operation), END};
 
 static const struct answer_member *const answers[RESOURCE_MAX] = {

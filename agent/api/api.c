@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The processes of the roles `api` and `admin`. Both run the same code; they differ in the clients
- * that the monitor hands them and in the messages that it accepts from them. This file holds the
- * process's start, its end and the monitor's messages.
+ * The processes of the roles `api`, `admin` and `api-tls`. All run the same code; they differ in
+ * the clients that the monitor hands them and in the messages that it accepts from them; the last
+ * one has clients of the network, with TLS. This file holds the process's start, its end and the
+ * monitor's messages.
  */
 #include "agent/api/api_internal.h"
 #include "agent/api/api_snapshot.h"
 #include "agent/api/api_stream.h"
+#include "agent/api/tls/tls_server.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -18,12 +20,24 @@ static void handle(struct api *a, const struct privsep_msg *m, int *fd)
 
 	switch ((enum privsep_type)m->type) {
 	case PRIVSEP_CONNECTION:
-		api_client_accept(a, m->connection, m->peer.barred, fd_take(*fd));
+		if (a->tls)
+			tls_server_accept(a->tls, m->connection, fd_take(*fd));
+		else
+			api_client_accept(a, m->connection, m->peer.barred, fd_take(*fd));
 		break;
 	case PRIVSEP_DROP:
 		api_request_drop(a, m->connection);
 		api_stream_drop(a, m->connection);
 		api_client_drop(a, m->connection);
+		if (a->tls)
+			tls_server_drop(a->tls, m->connection);
+		break;
+	case PRIVSEP_ROLE:
+		api_request_role(a, m);
+		break;
+	case PRIVSEP_TLS_FILES:
+		if (a->tls)
+			api_tls_take_files(a, m, *fd);
 		break;
 	case PRIVSEP_REPLY:
 		api_request_reply(a, m, fd);
@@ -95,6 +109,8 @@ static int open_all(struct api *a)
 		r = api_snapshots_new(&a->snapshots);
 	if (r >= 0)
 		r = api_http_open(a);
+	if (r >= 0 && a->role == PRIVSEP_API_TLS)
+		r = api_tls_open(a);
 	if (r >= 0)
 		r = loop_add_fd(a->loop, PRIVSEP_FD_CONTROL, EPOLLIN, false, on_monitor, a,
 				&monitor);
@@ -120,7 +136,7 @@ int api_main(enum privsep_role role, enum log_level level)
 	}
 	r = open_all(&a);
 	if (r >= 0)
-		r = api_sandbox_seal();
+		r = api_sandbox_seal(role);
 	if (r >= 0)
 		r = loop_run(a.loop);
 	if (r < 0)

@@ -40,6 +40,11 @@ enum MHD_Result api_answer_queue(struct api_call *c, unsigned status, struct MHD
 		return MHD_NO;
 	c->stage = API_ANSWERED;
 	api_answer_headers(rsp, type, allow, c->reply.etag);
+	if (status == 401)
+		MHD_add_response_header(rsp, "WWW-Authenticate",
+					c->has_token
+						? "Bearer realm=\"plenum\", error=\"invalid_token\""
+						: "Bearer realm=\"plenum\"");
 	if (c->reply.location[0])
 		MHD_add_response_header(rsp, "Location", c->reply.location);
 	if (c->link[0])

@@ -6,6 +6,7 @@
 #include "agent/api/api_head.h"
 #include "agent/api/api_internal.h"
 #include "agent/api/problem.h"
+#include "agent/api/tls/tls_server.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,10 +14,29 @@
 
 #define DISCARD_BYTES_MAX (4U << 20)
 
-/* A connection's number is never used again, though the monitor's slot for it may be. */
+/* A connection's number is never used again, though the monitor's slot for it may be. With TLS the
+ * connection ends when the client has the rest of its answer. */
+static void tell_closed(struct api *a, uint64_t connection)
+{
+	struct privsep_msg m = {.type = PRIVSEP_CLOSED, .connection = connection};
+
+	if (!tls_server_has(a->tls, connection))
+		api_tell(&m, -1);
+}
+
+bool api_client_has(const struct api *a, uint64_t connection)
+{
+	const struct api_client *cl = a->clients;
+
+	while (cl && cl->id != connection)
+		cl = cl->next;
+	return cl;
+}
+
 void api_client_gone(struct api_client *cl)
 {
-	struct privsep_msg m = {.type = PRIVSEP_CLOSED, .connection = cl->id};
+	struct api *a = cl->api;
+	const uint64_t id = cl->id;
 
 	for (struct api_client **at = &cl->api->clients; *at; at = &(*at)->next)
 		if (*at == cl) {
@@ -25,8 +45,8 @@ void api_client_gone(struct api_client *cl)
 		}
 	loop_source_free(cl->source);
 	cleanup_close(&cl->fd);
-	api_tell(&m, -1);
 	free(cl);
+	tell_closed(a, id);
 }
 
 static void discard(struct api_client *cl)
@@ -124,13 +144,12 @@ static int on_client(void *user, int fd, uint32_t revents)
 
 void api_client_accept(struct api *a, uint64_t connection, bool barred, int fd)
 {
-	struct privsep_msg closed = {.type = PRIVSEP_CLOSED, .connection = connection};
 	struct api_client *cl = calloc(1, sizeof(*cl));
 	int r;
 
 	if (!cl) {
 		close(fd);
-		api_tell(&closed, -1);
+		tell_closed(a, connection);
 		return;
 	}
 	*cl = (struct api_client){

@@ -2,9 +2,10 @@
 /*
  * Shared by the files of the unprivileged children. From the lowest to the highest: api_tell.c
  * sends messages to the monitor, api_answer.c gives answers to the HTTP library, api_page.c the
- * web page, api_stream.c serves streams of events, api_snapshot.c answers that many clients get,
- * api_request.c takes requests, api_client.c connections before the library has them, api_http.c
- * runs the library, api.c has the loop and the monitor's messages. api_sandbox.c drops privileges.
+ * web page, api_login.c shows clients' tokens to the monitor, api_stream.c serves streams of
+ * events, api_snapshot.c answers that many clients get, api_request.c takes requests, api_client.c
+ * connections before the library has them, api_tls.c those with TLS, api_http.c runs the library,
+ * api.c has the loop and the monitor's messages. api_sandbox.c drops privileges.
  */
 #ifndef PLENUM_AGENT_API_INTERNAL_H
 #define PLENUM_AGENT_API_INTERNAL_H
@@ -19,6 +20,7 @@
 struct api_snapshots;
 struct api_streams;
 struct api_stream;
+struct tls_server;
 
 struct api_client { /* one connection handed over by the monitor */
 	struct api *api;
@@ -32,8 +34,10 @@ struct api_client { /* one connection handed over by the monitor */
 };
 
 enum api_stage {
-	API_READING, /* the body arrives */
-	API_WAITING, /* suspended, waiting for the monitor or for events */
+	API_LOGIN, /* suspended before the body, until the monitor says what the client may do */
+	API_LOGGED_IN, /* or not: see api_call.role */
+	API_READING,   /* the body arrives */
+	API_WAITING,   /* suspended, waiting for the monitor or for events */
 	API_ANSWERED,
 	API_DROPPED /* by the monitor */
 };
@@ -45,11 +49,13 @@ struct api_call { /* the request of a client */
 	char *body;
 	size_t body_len;
 	bool no_memory;
-	bool head_only;	      /* HEAD: the answer to GET without its body */
-	bool asked;	      /* false: held back until there are events */
-	bool shared;	      /* waits for an answer that other clients get too */
-	uint64_t generation;  /* of api.generation, when it began to wait for that */
-	uint64_t deadline_ns; /* while waiting */
+	bool has_token;	       /* the client has shown one */
+	enum access_role role; /* of a client of the network, by its token */
+	bool head_only;	       /* HEAD: the answer to GET without its body */
+	bool asked;	       /* false: held back until there are events */
+	bool shared;	       /* waits for an answer that other clients get too */
+	uint64_t generation;   /* of api.generation, when it began to wait for that */
+	uint64_t deadline_ns;  /* while waiting */
 	struct privsep_msg question;
 	struct api_list list;	      /* the page of the answer's list */
 	char link[API_LIST_LINK_MAX]; /* header Link; "": none */
@@ -73,7 +79,8 @@ struct api {
 	struct api_call *waiting;
 	struct api_streams *streams; /* NULL: none is open */
 	struct api_snapshots *snapshots;
-	uint64_t generation; /* counts the events and changes that the monitor has reported */
+	struct tls_server *tls; /* NULL: clients come by Unix sockets */
+	uint64_t generation;	/* counts the events and changes that the monitor has reported */
 	struct loop_source *timer;
 	uint64_t next_event, instance; /* number of the monitor's latest event */
 };
@@ -121,10 +128,27 @@ bool api_page_take(struct api_call *c, const struct api_request *rq, const char 
 
 /* Takes fd. */
 void api_client_accept(struct api *a, uint64_t connection, bool barred, int fd);
+/* Whether that connection is here. */
+bool api_client_has(const struct api *a, uint64_t connection);
 /* Closes a connection that the library does not own (any more), and frees cl. */
 void api_client_gone(struct api_client *cl);
 /* Closes and frees the connection with that number, unless the library owns it. */
 void api_client_drop(struct api *a, uint64_t connection);
+
+/* ---- api_login.c ---- */
+
+/* Whether the client must say who it is before its request is read. */
+bool api_login_is_needed(const struct api *a, const struct api_call *c, const char *url);
+/* Asks the monitor for the role of the client's token; its answer is api_login_take(). */
+int api_login_ask(struct api_call *c);
+/* Refuses a client without a role. */
+enum MHD_Result api_login_refuse(struct api_call *c);
+
+/* ---- api_tls.c ---- */
+
+int api_tls_open(struct api *a);
+/* The certificate and its key, from the monitor. */
+void api_tls_take_files(struct api *a, const struct privsep_msg *m, int fd);
 
 /* ---- api_request.c ---- */
 
@@ -136,6 +160,8 @@ enum MHD_Result api_request_take(void *user, struct MHD_Connection *connection, 
 /* The library calls it when the answer has been sent, or the connection has ended. */
 void api_request_done(void *user, struct MHD_Connection *connection, void **call,
 		      enum MHD_RequestTerminationCode toe);
+/* The role of the client whose token was shown. */
+void api_request_role(struct api *a, const struct privsep_msg *m);
 /* The monitor's reply. Takes *fd. */
 void api_request_reply(struct api *a, const struct privsep_msg *m, int *fd);
 /* There are events: asks for the requests that wait for them. */
@@ -157,6 +183,6 @@ int api_http_run(struct api *a);
 
 /* The first and the last step of the sandbox, as in sandbox.h. */
 int api_sandbox_enter(void);
-int api_sandbox_seal(void);
+int api_sandbox_seal(enum privsep_role role);
 
 #endif

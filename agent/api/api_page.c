@@ -71,7 +71,8 @@ bool api_page_take(struct api_call *c, const struct api_request *rq, const char 
 	const struct page_file *f = page_find(rq->path);
 	struct MHD_Response *rsp;
 
-	if (!host_is_local(host)) {
+	/* With TLS the certificate has the name, so that no other site can have it. */
+	if (c->client->api->role != PRIVSEP_API_TLS && !host_is_local(host)) {
 		*ret = api_answer_refuse(c, 421, "host",
 					 "the header Host names another site; use an address or a "
 					 "name without a dot, such as localhost");

@@ -114,6 +114,19 @@ static enum MHD_Result begin_wait(struct api *a, struct api_call *c, unsigned wa
 	return MHD_YES;
 }
 
+/* Before the body: a client of the network waits until its token is known. */
+static enum MHD_Result begin_login(struct api *a, struct api_call *c)
+{
+	if (api_login_ask(c) < 0)
+		return api_answer_refuse(c, 503, "busy", "the agent is busy; try again");
+	c->stage = API_LOGIN;
+	c->deadline_ns = clock_now_ns() + ANSWER_LIMIT_NS;
+	c->next = a->waiting;
+	a->waiting = c;
+	MHD_suspend_connection(c->connection);
+	return MHD_YES;
+}
+
 /* ---- requests ---- */
 
 /* The parameters of /v1/events, where api_route() looks for them, and whether lists have them. */
@@ -181,7 +194,7 @@ static enum MHD_Result complete(struct api *a, struct api_call *c, const char *m
 				 .prefer = header(c, "Prefer"),
 				 .body = c->body,
 				 .body_len = c->body_len,
-				 .read_only = a->role != PRIVSEP_ADMIN};
+				 .read_only = a->role == PRIVSEP_API};
 	char allow[API_ALLOW_MAX];
 	enum MHD_Result answered;
 	unsigned wait_s;
@@ -230,6 +243,7 @@ static struct api_call *call_new(struct MHD_Connection *connection)
 		c->connection = connection;
 		c->client = info->socket_context;
 		c->reply_fd = -1;
+		c->stage = API_READING;
 	}
 	return c;
 }
@@ -242,7 +256,13 @@ enum MHD_Result api_request_take(void *user, struct MHD_Connection *connection, 
 
 	if (!c) {
 		c = *call = call_new(connection);
-		return c ? MHD_YES : MHD_NO;
+		if (!c)
+			return MHD_NO;
+		return api_login_is_needed(user, c, url) ? begin_login(user, c) : MHD_YES;
+	}
+	if (c->stage == API_LOGGED_IN) {
+		c->stage = API_READING;
+		return c->role == ACCESS_NONE ? api_login_refuse(c) : MHD_YES;
 	}
 	if (*size > 0) {
 		take_body(c, data, *size);
@@ -280,11 +300,24 @@ static struct api_call *waiting_of(struct api *a, uint64_t connection)
 	return c;
 }
 
+void api_request_role(struct api *a, const struct privsep_msg *m)
+{
+	struct api_call *c = waiting_of(a, m->connection);
+
+	if (!c || c->stage != API_LOGIN)
+		return;
+	c->role = (enum access_role)m->role_of.role;
+	if (c->role == ACCESS_NONE && m->role_of.delay_ms > 0)
+		c->deadline_ns = clock_now_ns() + m->role_of.delay_ms * NSEC_PER_MSEC;
+	else
+		resume(a, c, API_LOGGED_IN);
+}
+
 void api_request_reply(struct api *a, const struct privsep_msg *m, int *fd)
 {
 	struct api_call *c = waiting_of(a, m->connection);
 
-	if (!c)
+	if (!c || c->stage == API_LOGIN)
 		return;
 	c->reply = m->reply;
 	c->reply_fd = fd_take(*fd);
@@ -295,7 +328,8 @@ void api_request_note(struct api *a, uint64_t next_event)
 {
 	for (struct api_call *c = a->waiting, *next; c; c = next) {
 		next = c->next;
-		if (c->asked || c->shared || c->question.get_events.since == next_event)
+		if (c->stage == API_LOGIN || c->asked || c->shared ||
+		    c->question.get_events.since == next_event)
 			continue;
 		if (ask(c) < 0)
 			c->deadline_ns = 0; /* the timer tries again */
@@ -341,6 +375,11 @@ void api_request_tick(struct api *a, uint64_t now_ns)
 		next = c->next;
 		if (c->deadline_ns > now_ns)
 			continue;
+		/* A refusal that was delayed, or no answer: no role either way. */
+		if (c->stage == API_LOGIN) {
+			resume(a, c, API_LOGGED_IN);
+			continue;
+		}
 		/* Held back until now: ask, and the answer is the empty list. */
 		if (!c->asked && !c->shared && ask(c) >= 0)
 			continue;

@@ -5,6 +5,7 @@
  */
 #include "agent/api/api_internal.h"
 #include "agent/base/child/sandbox.h"
+#include <sys/socket.h>
 #include <sys/syscall.h>
 
 static const int allowed[] = {
@@ -34,7 +35,11 @@ int api_sandbox_enter(void)
 	return sandbox_enter();
 }
 
-int api_sandbox_seal(void)
+/* With TLS the library's end of a connection is a socket that the process makes. */
+int api_sandbox_seal(enum privsep_role role)
 {
-	return sandbox_seal(allowed, ARRAY_SIZE(allowed), NULL, 0);
+	static const struct seccomp_rule pairs[] = {{SYS_socketpair, 0, UINT32_MAX, AF_UNIX}};
+
+	return sandbox_seal(allowed, ARRAY_SIZE(allowed), pairs,
+			    role == PRIVSEP_API_TLS ? ARRAY_SIZE(pairs) : 0);
 }

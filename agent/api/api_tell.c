@@ -8,9 +8,9 @@ int api_tell(struct privsep_msg *m, int fd)
 	struct pollfd p = {.fd = PRIVSEP_FD_CONTROL, .events = POLLOUT};
 	int r;
 
-	/* The code allows every message; the monitor's table refuses those that the role may not
+	/* Of the role that may send most; the monitor's table refuses what this process may not
 	 * send. */
-	while ((r = privsep_send(PRIVSEP_FD_CONTROL, PRIVSEP_ADMIN, m, fd)) == -EAGAIN)
+	while ((r = privsep_send(PRIVSEP_FD_CONTROL, PRIVSEP_API_TLS, m, fd)) == -EAGAIN)
 		if (poll(&p, 1, -1) < 0 && errno != EINTR)
 			return -errno;
 	return r;

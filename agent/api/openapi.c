@@ -347,9 +347,10 @@ static json_t *operation_id(const struct resource *row)
 static json_t *operation(const struct resource *row)
 {
 	json_t *body = body_of(row);
-	json_t *o = json_pack("{s:o, s:s, s:o, s:o}", "operationId", operation_id(row), "summary",
-			      row->purpose, "parameters", parameters_of(row), "responses",
-			      responses_of(row));
+	json_t *o =
+		json_pack("{s:o, s:s, s:s, s:o, s:o}", "operationId", operation_id(row), "summary",
+			  row->purpose, "x-plenum-role", access_role_to_string(resource_role(row)),
+			  "parameters", parameters_of(row), "responses", responses_of(row));
 
 	if (body)
 		json_object_set_new(o, "requestBody", body);
@@ -381,7 +382,8 @@ static json_t *description(void)
 	return json_pack("{s:s, s:{s:s, s:s, s:s}, s:[{s:s, s:s}], s:o, s:o}", "openapi", "3.1.0",
 			 "info", "title", "Plenum", "version", PLENUM_VERSION, "description",
 			 "The agent of one host. Reading needs the socket plenumd.sock, changes "
-			 "need plenumd-admin.sock; plenum-api(7) explains each operation.",
+			 "need plenumd-admin.sock; over the network both need a token with the "
+			 "role x-plenum-role. plenum-api(7) explains each operation.",
 			 "servers", "url", "/", "description",
 			 "the unix sockets in /run/plenum, by any host name without a dot", "paths",
 			 paths(), "components", components());
@@ -394,11 +396,12 @@ static json_t *list_of_operations(void)
 	for (size_t i = 0; i < RESOURCE_MAX; i++) {
 		char path[80];
 
-		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "method",
-						      resources[i].method, "path",
-						      path_shown(&resources[i], path, sizeof(path)),
-						      "purpose", resources[i].purpose, "content",
-						      resource_media_type(resources[i].content)));
+		json_array_append_new(
+			list, json_pack("{s:s, s:s, s:s, s:s, s:s}", "method", resources[i].method,
+					"path", path_shown(&resources[i], path, sizeof(path)),
+					"purpose", resources[i].purpose, "role",
+					access_role_to_string(resource_role(&resources[i])),
+					"content", resource_media_type(resources[i].content)));
 	}
 	return json_pack("{s:o}", "operations", list);
 }

@@ -8,6 +8,7 @@ static const struct {
 	const char *title;
 } titles[] = {
 	{400, "Bad Request"},
+	{401, "Unauthorized"},
 	{403, "Forbidden"},
 	{404, "Not Found"},
 	{405, "Method Not Allowed"},
@@ -18,6 +19,7 @@ static const struct {
 	{414, "URI Too Long"},
 	{415, "Unsupported Media Type"},
 	{417, "Expectation Failed"},
+	{421, "Misdirected Request"},
 	{422, "Unprocessable Content"},
 	{428, "Precondition Required"},
 	{429, "Too Many Requests"},

@@ -324,6 +324,7 @@ const struct resource resources[RESOURCE_MAX] = {
 	},
 	[RESOURCE_CONFIRM] = {
 		OPERATION("POST", "/v1/confirm", PRIVSEP_CONFIRM, "keep the pending apply"),
+		.role = ACCESS_OPERATE,
 		FIELDS(confirm_fields),
 		.commands = {{"confirm", "[NUMBER] [--force files]", "keep the pending apply",
 			       "Keeps an apply that is pending because of 'plenum apply --confirm' or policy.confirm: the\n"
@@ -333,6 +334,7 @@ const struct resource resources[RESOURCE_MAX] = {
 	},
 	[RESOURCE_ROLLBACK] = {
 		OPERATION("POST", "/v1/rollback", PRIVSEP_ROLLBACK, "undo an apply"),
+		.role = ACCESS_OPERATE,
 		.async = true,
 		FIELDS(rollback_fields),
 		.commands = {{"rollback", "[NUMBER] [--confirm TIME] [--dry-run] [--force NAME]", "undo an apply",
@@ -361,6 +363,7 @@ const struct resource resources[RESOURCE_MAX] = {
 	},
 	[RESOURCE_WORKERS_RESTART] = {
 		OPERATION("POST", "/v1/workers/restart", PRIVSEP_RESTART, "restart workers"),
+		.role = ACCESS_OPERATE,
 		FIELDS(restart_fields),
 		.commands = {{"worker restart", "ID | --outdated", "restart workers under their mounts",
 			       "Restarts a worker by its ID in 'plenum processes', or all workers that still run an\n"
@@ -371,6 +374,7 @@ const struct resource resources[RESOURCE_MAX] = {
 	},
 	[RESOURCE_WORKER_STOP] = {
 		OPERATION("POST", "/v1/workers/stop", PRIVSEP_WORKER_STOP, "stop a worker"),
+		.role = ACCESS_OPERATE,
 		FIELDS(worker_fields),
 		.commands = {{"worker stop", "ID", "stop a worker and keep it stopped",
 			       "Stops a worker by its ID in 'plenum processes'. It stays down, also through applies, until\n"
@@ -380,6 +384,7 @@ const struct resource resources[RESOURCE_MAX] = {
 	},
 	[RESOURCE_WORKER_START] = {
 		OPERATION("POST", "/v1/workers/start", PRIVSEP_WORKER_START, "start that worker"),
+		.role = ACCESS_OPERATE,
 		FIELDS(worker_fields),
 		.commands = {{"worker start", "ID", "start a stopped worker",
 			       "Starts a worker that 'plenum worker stop' has stopped. Exit status 2: it is not up after a\n"
@@ -428,6 +433,7 @@ const struct resource resources[RESOURCE_MAX] = {
 	},
 	[RESOURCE_CAPTURE_BEGIN] = {
 		OPERATION("POST", "/v1/captures", PRIVSEP_CAPTURE, "start a capture"),
+		.role = ACCESS_OPERATE,
 		.success = 201,
 		.what = PRIVSEP_CAPTURE_BEGIN,
 		FIELDS(capture_fields),
@@ -450,6 +456,7 @@ const struct resource resources[RESOURCE_MAX] = {
 	},
 	[RESOURCE_CAPTURE_TAKE] = {
 		OPERATION("POST", "/v1/captures/", PRIVSEP_CAPTURE, "fetch packets"),
+		.role = ACCESS_OPERATE,
 		.what = PRIVSEP_CAPTURE_TAKE,
 		.content = PRIVSEP_PCAPNG,
 		.continues = true,
@@ -458,6 +465,7 @@ const struct resource resources[RESOURCE_MAX] = {
 	},
 	[RESOURCE_CAPTURE_END] = {
 		OPERATION("DELETE", "/v1/captures/", PRIVSEP_CAPTURE, "end a capture"),
+		.role = ACCESS_OPERATE,
 		.what = PRIVSEP_CAPTURE_END,
 		.content = PRIVSEP_PCAPNG,
 		.continues = true,
@@ -466,6 +474,7 @@ const struct resource resources[RESOURCE_MAX] = {
 	},
 	[RESOURCE_RDMA_PING_BEGIN] = {
 		OPERATION("POST", "/v1/rdma-pings", PRIVSEP_RDMA_PING, "start an RDMA test"),
+		.role = ACCESS_OPERATE,
 		.success = 201,
 		FIELDS(ping_fields),
 		.commands = {{"rdma ping", "PEER [--leg LEG] [--size BYTES] [--count N]", "measure RDMA to a peer on each leg",
@@ -482,6 +491,7 @@ const struct resource resources[RESOURCE_MAX] = {
 	},
 	[RESOURCE_RDMA_PING_RESULT] = {
 		OPERATION("POST", "/v1/rdma-pings/", PRIVSEP_RDMA_PING, "result of an RDMA test"),
+		.role = ACCESS_OPERATE,
 		.continues = true,
 		NAMED(HEX, ping.id, "number"),
 		.body = RESOURCE_BODY_NONE,
@@ -500,6 +510,27 @@ const struct resource resources[RESOURCE_MAX] = {
 	},
 };
 /* clang-format on */
+
+enum access_role resource_role(const struct resource *row)
+{
+	if (row->role != ACCESS_NONE)
+		return row->role;
+	return strcmp(row->method, "GET") == 0 ? ACCESS_VIEW : ACCESS_ADMIN;
+}
+
+enum access_role resource_role_of(const struct privsep_msg *m)
+{
+	/* A stream is another form of the events. */
+	const uint32_t type = m->type == PRIVSEP_STREAM ? PRIVSEP_GET_EVENTS : m->type;
+
+	if (m->type == PRIVSEP_CAPTURE && m->capture.act == PRIVSEP_CAPTURE_BEGIN &&
+	    m->capture.keys)
+		return ACCESS_ADMIN;
+	for (size_t i = 0; i < RESOURCE_MAX; i++)
+		if (!resources[i].local && resources[i].type == type)
+			return resource_role(&resources[i]);
+	return ACCESS_ADMIN;
+}
 
 bool resource_has_path(const struct resource *row, const char *path)
 {
@@ -543,8 +574,9 @@ char *resource_man_table(void)
 	if (!f)
 		return NULL;
 	for (size_t i = 0; i < RESOURCE_MAX; i++)
-		fprintf(f, ".It %s Ta %s%s Ta %s Ta%s\n", resources[i].method, resources[i].path,
-			resources[i].name_shown ? resources[i].name_shown : "",
-			resources[i].purpose, versions[resources[i].version]);
+		fprintf(f, ".It %s Ta %s%s Ta %s Ta %s Ta%s\n", resources[i].method,
+			resources[i].path, resources[i].name_shown ? resources[i].name_shown : "",
+			resources[i].purpose, access_role_to_string(resource_role(&resources[i])),
+			versions[resources[i].version]);
 	return file_text_end(f, &text, 0);
 }

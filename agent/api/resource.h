@@ -131,7 +131,9 @@ struct resource_command {
 
 struct resource {
 	const char *method; /* anything but GET needs the right to make changes */
-	const char *path;   /* ends in '/' and has a `name`: the name follows */
+	/* The role that a client of the network needs; ACCESS_NONE: view for GET, else admin. */
+	enum access_role role;
+	const char *path; /* ends in '/' and has a `name`: the name follows */
 	enum resource_name name;
 	size_t name_offset;	/* in struct privsep_msg */
 	const char *name_shown; /* in the manual */
@@ -164,6 +166,10 @@ extern const struct resource resources[RESOURCE_MAX];
 
 /* The texts of the command with these words; NULL: it carries out no operation. */
 const struct resource_command *resource_find_command(const char *words);
+enum access_role resource_role(const struct resource *row);
+/* The role that a client of the network needs for what the message asks; keys of encrypted
+ * sessions, which a capture can include, are for admin alone. */
+enum access_role resource_role_of(const struct privsep_msg *m);
 /* Whether the row has that path, with any name where one follows. */
 bool resource_has_path(const struct resource *row, const char *path);
 /* The media type of such a content. */

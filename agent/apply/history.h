@@ -38,7 +38,7 @@ struct history_entry {
 	uint64_t time_s; /* wall clock, since 1970; of the last one */
 	uint64_t steps;
 	enum history_outcome outcome;
-	char by[48];	/* "uid 0, pid 4242, plenum"; "plenumd": the agent itself */
+	char by[96];	/* "uid 0, pid 4242, plenum"; "plenumd": the agent itself */
 	char what[48];	/* "staged", "files", "rollback to 7" */
 	char text[200]; /* reason; "" */
 };

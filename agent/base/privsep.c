@@ -18,7 +18,8 @@
 
 const char *privsep_role_to_string(enum privsep_role r)
 {
-	static const char *const names[PRIVSEP_ROLE_MAX] = {"monitor", "api", "admin", "lldp"};
+	static const char *const names[PRIVSEP_ROLE_MAX] = {"monitor", "api", "admin", "api-tls",
+							    "lldp"};
 
 	return r < PRIVSEP_ROLE_MAX ? names[r] : "?";
 }
@@ -173,6 +174,33 @@ static const char *check_peer(const struct privsep_msg *m)
 	return m->peer.barred > 1 ? "a flag that is neither 0 nor 1" : NULL;
 }
 
+static const char *check_login(const struct privsep_msg *m)
+{
+	return m->login.has_token > 1 ? "a flag that is neither 0 nor 1" : NULL;
+}
+
+static const char *check_role_of(const struct privsep_msg *m)
+{
+	return m->role_of.role < ACCESS_ROLE_MAX && m->role_of.delay_ms <= PRIVSEP_DELAY_MS_MAX
+		       ? NULL
+		       : "a number is out of its range";
+}
+
+static const char *check_tls_files(const struct privsep_msg *m)
+{
+	return m->tls_files.certificate_len <= PRIVSEP_PEM_MAX &&
+			       m->tls_files.key_len <= PRIVSEP_PEM_MAX
+		       ? NULL
+		       : "body too large";
+}
+
+static const char *check_tls_state(const struct privsep_msg *m)
+{
+	if (m->tls_state.good > 1 || m->tls_state.expires_s > INT64_MAX)
+		return "a number is out of its range";
+	return check_text(m->tls_state.text, sizeof(m->tls_state.text), m->tls_state.good);
+}
+
 static const char *check_look(const struct privsep_msg *m)
 {
 	return privsep_is_shared(m->look.what) ? NULL : "unknown object";
@@ -231,8 +259,9 @@ static const char *check_get_events(const struct privsep_msg *m)
 
 #define FROM(role) (1U << (role))
 #define MONITOR FROM(PRIVSEP_MONITOR)
-#define EITHER (FROM(PRIVSEP_API) | FROM(PRIVSEP_ADMIN))
-#define ADMIN FROM(PRIVSEP_ADMIN)
+#define TLS FROM(PRIVSEP_API_TLS)
+#define ANY (FROM(PRIVSEP_API) | FROM(PRIVSEP_ADMIN) | TLS)
+#define CHANGERS (FROM(PRIVSEP_ADMIN) | TLS)
 #define LLDP FROM(PRIVSEP_LLDP)
 
 struct privsep_rule {
@@ -247,38 +276,42 @@ struct privsep_rule {
 
 static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 	/*                       senders  payload         fd   connection check */
-	[PRIVSEP_GET] = {EITHER, SIZE(get), false, true, check_get},
-	[PRIVSEP_GET_EVENTS] = {EITHER, SIZE(get_events), false, true, check_get_events},
-	[PRIVSEP_STREAM] = {EITHER, SIZE(get_events), false, true, check_get_events},
-	[PRIVSEP_PUT_STAGED] = {ADMIN, SIZE(put_staged), true, true, check_put_staged},
-	[PRIVSEP_DROP_STAGED] = {ADMIN, 0, false, true, NULL},
-	[PRIVSEP_GET_NET] = {EITHER, SIZE(net), false, true, check_net},
-	[PRIVSEP_NET_ADD] = {ADMIN, SIZE(net), true, true, check_net_json},
-	[PRIVSEP_NET_SET] = {ADMIN, SIZE(net), true, true, check_net_json},
-	[PRIVSEP_NET_DEL] = {ADMIN, SIZE(net), false, true, check_net},
-	[PRIVSEP_APPLY] = {ADMIN, SIZE(apply), false, true, check_apply},
-	[PRIVSEP_CONFIRM] = {ADMIN, SIZE(apply), false, true, check_apply},
-	[PRIVSEP_ROLLBACK] = {ADMIN, SIZE(apply), false, true, check_apply},
-	[PRIVSEP_RESTART] = {ADMIN, SIZE(restart), false, true, check_restart},
-	[PRIVSEP_WORKER_STOP] = {ADMIN, SIZE(restart), false, true, check_worker},
-	[PRIVSEP_WORKER_START] = {ADMIN, SIZE(restart), false, true, check_worker},
-	[PRIVSEP_STOP] = {ADMIN, 0, false, true, NULL},
-	[PRIVSEP_FAULT_ADD] = {ADMIN, SIZE(fault), false, true, check_fault},
-	[PRIVSEP_FAULT_DEL] = {ADMIN, SIZE(fault), false, true, check_fault},
-	[PRIVSEP_CAPTURE] = {ADMIN, SIZE(capture), false, true, check_capture},
-	[PRIVSEP_RDMA_PING] = {ADMIN, SIZE(ping), false, true, check_ping},
-	[PRIVSEP_HELD] = {EITHER, 0, false, true, NULL},
-	[PRIVSEP_LOOK] = {EITHER, SIZE(look), false, false, check_look},
-	[PRIVSEP_CLOSED] = {EITHER, 0, false, true, NULL},
+	[PRIVSEP_GET] = {ANY, SIZE(get), false, true, check_get},
+	[PRIVSEP_GET_EVENTS] = {ANY, SIZE(get_events), false, true, check_get_events},
+	[PRIVSEP_STREAM] = {ANY, SIZE(get_events), false, true, check_get_events},
+	[PRIVSEP_PUT_STAGED] = {CHANGERS, SIZE(put_staged), true, true, check_put_staged},
+	[PRIVSEP_DROP_STAGED] = {CHANGERS, 0, false, true, NULL},
+	[PRIVSEP_GET_NET] = {ANY, SIZE(net), false, true, check_net},
+	[PRIVSEP_NET_ADD] = {CHANGERS, SIZE(net), true, true, check_net_json},
+	[PRIVSEP_NET_SET] = {CHANGERS, SIZE(net), true, true, check_net_json},
+	[PRIVSEP_NET_DEL] = {CHANGERS, SIZE(net), false, true, check_net},
+	[PRIVSEP_APPLY] = {CHANGERS, SIZE(apply), false, true, check_apply},
+	[PRIVSEP_CONFIRM] = {CHANGERS, SIZE(apply), false, true, check_apply},
+	[PRIVSEP_ROLLBACK] = {CHANGERS, SIZE(apply), false, true, check_apply},
+	[PRIVSEP_RESTART] = {CHANGERS, SIZE(restart), false, true, check_restart},
+	[PRIVSEP_WORKER_STOP] = {CHANGERS, SIZE(restart), false, true, check_worker},
+	[PRIVSEP_WORKER_START] = {CHANGERS, SIZE(restart), false, true, check_worker},
+	[PRIVSEP_STOP] = {CHANGERS, 0, false, true, NULL},
+	[PRIVSEP_FAULT_ADD] = {CHANGERS, SIZE(fault), false, true, check_fault},
+	[PRIVSEP_FAULT_DEL] = {CHANGERS, SIZE(fault), false, true, check_fault},
+	[PRIVSEP_CAPTURE] = {CHANGERS, SIZE(capture), false, true, check_capture},
+	[PRIVSEP_RDMA_PING] = {CHANGERS, SIZE(ping), false, true, check_ping},
+	[PRIVSEP_HELD] = {ANY, 0, false, true, NULL},
+	[PRIVSEP_LOOK] = {ANY, SIZE(look), false, false, check_look},
+	[PRIVSEP_LOGIN] = {TLS, SIZE(login), false, true, check_login},
+	[PRIVSEP_TLS_STATE] = {TLS, SIZE(tls_state), false, false, check_tls_state},
+	[PRIVSEP_CLOSED] = {ANY, 0, false, true, NULL},
 	[PRIVSEP_NEIGHBOUR] = {LLDP, SIZE(neighbour), false, false, check_neighbour},
 	[PRIVSEP_CLAIM] = {LLDP, SIZE(claim), false, false, check_claim},
-	[PRIVSEP_PONG] = {EITHER | LLDP, 0, false, false, NULL},
-	[PRIVSEP_VIOLATION] = {EITHER | LLDP, SIZE(violation), false, false, NULL},
+	[PRIVSEP_PONG] = {ANY | LLDP, 0, false, false, NULL},
+	[PRIVSEP_VIOLATION] = {ANY | LLDP, SIZE(violation), false, false, NULL},
 	[PRIVSEP_REPLY] = {MONITOR, SIZE(reply), true, true, check_reply},
 	[PRIVSEP_SEEN] = {MONITOR, SIZE(seen), true, false, check_seen},
 	[PRIVSEP_EVENT_NOTE] = {MONITOR, SIZE(event_note), false, false, NULL},
 	[PRIVSEP_CONNECTION] = {MONITOR, SIZE(peer), true, true, check_peer},
 	[PRIVSEP_DROP] = {MONITOR, 0, false, true, NULL},
+	[PRIVSEP_ROLE] = {MONITOR, SIZE(role_of), false, true, check_role_of},
+	[PRIVSEP_TLS_FILES] = {MONITOR, SIZE(tls_files), true, false, check_tls_files},
 	[PRIVSEP_LISTEN] = {MONITOR, SIZE(link), true, false, check_link},
 	[PRIVSEP_IGNORE] = {MONITOR, SIZE(link), false, false, check_link},
 	[PRIVSEP_PING] = {MONITOR, 0, false, false, NULL},
@@ -286,7 +319,7 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 
 bool privsep_is_change(enum privsep_type t)
 {
-	return t < PRIVSEP_TYPE_MAX && rules[t].senders == ADMIN;
+	return t < PRIVSEP_TYPE_MAX && rules[t].senders == CHANGERS;
 }
 
 int privsep_check(enum privsep_role sender, const struct privsep_msg *m, size_t len, bool has_fd,
@@ -312,7 +345,7 @@ int privsep_check(enum privsep_role sender, const struct privsep_msg *m, size_t 
 		why = rule->fd ? "descriptor missing" : "descriptor not expected";
 	else if (rule->connection != (m->connection != 0))
 		why = "connection number missing or unexpected";
-	else if (m->if_match && rule->senders != ADMIN)
+	else if (m->if_match && rule->senders != CHANGERS)
 		why = "If-Match on a request that changes nothing";
 	else if (rule->check)
 		why = rule->check(m);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The privilege boundary between the agent's roles. plenumd runs as several processes of one
- * binary. `monitor` is privileged and takes all decisions. `api` and `admin` parse clients'
- * requests; `lldp` parses frames from the data network's cables; all three have no privileges, no
- * files and few system calls. They talk over a SOCK_SEQPACKET socketpair with the messages below
- * and no others. One table says for each message who may send it, its size, whether a descriptor or
- * a connection comes with it, and how its fields are checked; a message that breaks a rule never
- * reaches a handler, and the monitor kills its sender. Long texts travel as sealed memfds.
+ * binary. `monitor` is privileged and takes all decisions. `api`, `admin` and `api-tls` parse
+ * clients' requests; `lldp` parses frames from the data network's cables; all four have no
+ * privileges, no files and few system calls. They talk over a SOCK_SEQPACKET socketpair with the
+ * messages below and no others. One table says for each message who may send it, its size, whether
+ * a descriptor or a connection comes with it, and how its fields are checked; a message that breaks
+ * a rule never reaches a handler, and the monitor kills its sender. Long texts travel as sealed
+ * memfds.
  *
  * Only the monitor has authority. It accepts the clients itself, asks the kernel for their
  * credentials (SO_PEERCRED, SO_PEERGROUPS), and hands each connection, under a random number, to
@@ -26,6 +27,13 @@
  * monitor and invalid once the peer has closed. It cannot make one in another user's name, since
  * the event of a change names the uid and pid that the kernel gave.
  *
+ * `api-tls` holds the private key of the API's certificate and reads the bytes of anyone in the
+ * management network. It cannot vouch for a client: for each connection it passes the SHA-256 of
+ * the token that the client has shown, and the monitor compares that with its table and decides by
+ * the role that it finds. An attacker who takes the process over can act with the roles of the
+ * tokens that clients show there from then on, on connections that the monitor has accepted, and
+ * with nothing else; until a token was shown, it cannot even read.
+ *
  * `lldp` can report which switch is behind a link, and which station claims which address there,
  * and nothing else. An attacker who takes it over can make traffic prefer the wrong leg, and have
  * the host report address conflicts and crossed cables that do not exist; so can one who sends
@@ -37,17 +45,21 @@
 #include "agent/base/address_claim.h"
 #include "agent/base/lldp_neighbour.h"
 #include "dataplane/launch.h"
+#include "netcfg/base/access.h"
 #include "netcfg/base/addr.h"
 #include "netcfg/base/base.h"
 #include <sys/types.h>
 
-#define REQUESTER_MAX 48 /* "uid 1000, pid 4242, plenum": the client that asked for a change */
+/* "uid 1000, pid 4242, plenum", "token ci (operate), 192.0.2.7": the client that asked for a change
+ */
+#define REQUESTER_MAX 96
 
 enum privsep_role {
 	PRIVSEP_MONITOR,
-	PRIVSEP_API,   /* serves readers */
-	PRIVSEP_ADMIN, /* serves peers who may make changes */
-	PRIVSEP_LLDP,  /* reads LLDP, ARP and neighbour discovery */
+	PRIVSEP_API,	 /* serves readers */
+	PRIVSEP_ADMIN,	 /* serves peers who may make changes */
+	PRIVSEP_API_TLS, /* serves clients of the management network */
+	PRIVSEP_LLDP,	 /* reads LLDP, ARP and neighbour discovery */
 	PRIVSEP_ROLE_MAX
 };
 const char *privsep_role_to_string(enum privsep_role r);
@@ -84,6 +96,8 @@ enum privsep_type {
 	PRIVSEP_RDMA_PING, /* RDMA test: begin, or fetch its result */
 	PRIVSEP_HELD,	   /* the client waits for events: its connection is not idle */
 	PRIVSEP_LOOK,	   /* a question of the child, whose answer serves many clients */
+	PRIVSEP_LOGIN,	   /* what a client of the network has shown, before each request */
+	PRIVSEP_TLS_STATE, /* whether the certificate can be used */
 	PRIVSEP_CLOSED,	   /* the connection is closed, its number invalid */
 	PRIVSEP_NEIGHBOUR, /* one LLDP frame, parsed */
 	PRIVSEP_CLAIM,	   /* one packet of ARP or neighbour discovery, parsed */
@@ -94,6 +108,8 @@ enum privsep_type {
 	PRIVSEP_EVENT_NOTE,
 	PRIVSEP_CONNECTION, /* a client's connection, with its socket */
 	PRIVSEP_DROP,	    /* close that connection: it is idle or its place is needed */
+	PRIVSEP_ROLE,	    /* answer of a PRIVSEP_LOGIN */
+	PRIVSEP_TLS_FILES,  /* the certificate and its key */
 	PRIVSEP_LISTEN,	    /* read frames from this packet socket of a link */
 	PRIVSEP_IGNORE,	    /* stop reading them */
 	PRIVSEP_PING,
@@ -213,6 +229,24 @@ struct privsep_seen { /* with a sealed memfd */
 struct privsep_peer {
 	uint32_t barred; /* 1: it has no right to read */
 };
+struct privsep_login {
+	uint32_t has_token;		 /* 0: the client has shown nothing */
+	uint8_t hash[ACCESS_HASH_BYTES]; /* SHA-256 of its token */
+};
+#define PRIVSEP_DELAY_MS_MAX 10000
+struct privsep_role_of {
+	uint32_t role;	   /* enum access_role */
+	uint32_t delay_ms; /* before the client hears of a refusal */
+};
+#define PRIVSEP_PEM_MAX (1U << 20)
+struct privsep_tls_files { /* with a sealed memfd: the certificates, then the key, in PEM */
+	uint64_t certificate_len, key_len;
+};
+struct privsep_tls_state {
+	uint32_t good;	    /* 1: the certificate is in use */
+	uint64_t expires_s; /* since 1970; 0: unknown */
+	char text[160];	    /* why it is not good */
+};
 struct privsep_event_note { /* an event, or with the former number a change without one */
 	uint64_t next, instance;
 };
@@ -256,6 +290,10 @@ struct privsep_msg {
 		struct privsep_look look;
 		struct privsep_seen seen;
 		struct privsep_peer peer;
+		struct privsep_login login;
+		struct privsep_role_of role_of;
+		struct privsep_tls_files tls_files;
+		struct privsep_tls_state tls_state;
 		struct privsep_event_note event_note;
 		struct privsep_violation violation;
 		struct privsep_neighbour neighbour;

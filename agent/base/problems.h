@@ -21,6 +21,7 @@ enum problems_kind {
 	PROBLEMS_DRIFT,	    /* another program keeps changing our objects (drift.h) */
 	PROBLEMS_RECORD,    /* the record of accepted transport moves cannot be read or written */
 	PROBLEMS_OWN_FILES, /* the agent cannot use its own files (health/own_files.h) */
+	PROBLEMS_API,	    /* the API is not served over the network as configured */
 	PROBLEMS_WORKERS,   /* workers, mounts and paths in a worse state than configured
 			     * (health.h) */
 	PROBLEMS_WARNINGS,  /* of the running configuration; they do not degrade the agent */

@@ -3,140 +3,18 @@
  * Manages clients' connections in the monitor. control.c answers their requests; api.c runs
  * without privileges and parses them.
  */
-#include "agent/clients/clients.h"
 #include "agent/api/problem.h"
-#include "agent/base/process.h"
+#include "agent/clients/clients_internal.h"
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
 #define TICK_NS NSEC_PER_SEC
-#define LOOK_IDS 1024	   /* the numbers below are those of clients_look_id() */
-#define ACCEPTS_AT_ONCE 16 /* then other events of the loop have their turn */
-
-struct listener {
-	struct clients *clients;
-	enum privsep_role role; /* of the child that serves it */
-	const char *path, *group;
-	mode_t mode;
-	dev_t dev; /* of the file at path */
-	ino_t ino;
-	int fd;
-	struct loop_source *source; /* NULL: paused */
-};
-
-struct clients {
-	struct clients_setup setup;
-	struct clients_rights rights;
-	struct child_role *roles[PRIVSEP_ROLE_MAX];
-	struct listener listeners[PRIVSEP_ROLE_MAX];
-	struct client *list; /* oldest first */
-	struct loop_source *timer;
-	uint64_t next_event, instance;
-};
-
-/* ---- the table of connections ---- */
-
-static struct client *find(const struct clients *c, uint64_t id)
-{
-	struct client *cl = c->list;
-
-	while (cl && cl->id != id)
-		cl = cl->next;
-	return cl;
-}
-
-static void append(struct clients *c, struct client *cl)
-{
-	struct client **at = &c->list;
-
-	while (*at)
-		at = &(*at)->next;
-	*at = cl;
-}
-
-static void client_free(struct client *cl)
-{
-	cleanup_close(&cl->fd);
-	free(cl->peer.groups);
-	free(cl);
-}
-
-static void forget(struct clients *c, struct client *cl)
-{
-	for (struct client **at = &c->list; *at; at = &(*at)->next)
-		if (*at == cl) {
-			*at = cl->next;
-			client_free(cl);
-			return;
-		}
-}
-
-static void set_state(struct client *cl, enum client_state state)
-{
-	cl->state = state;
-	cl->since_ns = clock_now_ns();
-}
-
-/* Ends a connection. Its slot is free when its child has closed it. The shutdown works without the
- * child: the peer notices at once. */
-static void drop(struct clients *c, struct client *cl)
-{
-	struct privsep_msg m = {.type = PRIVSEP_DROP, .connection = cl->id};
-
-	shutdown(cl->fd, SHUT_RDWR);
-	cleanup_close(&cl->fd);
-	cl->fd = -1;
-	set_state(cl, CLIENT_DROPPED);
-	child_role_send(c->roles[cl->role], &m, -1);
-}
-
-static int new_id(const struct clients *c, uint64_t *ret)
-{
-	uint64_t id = 0;
-
-	while (id < LOOK_IDS || find(c, id))
-		if (getrandom(&id, sizeof(id), 0) != sizeof(id))
-			return -EAGAIN;
-	*ret = id;
-	return 0;
-}
-
-/* ---- identity of the peer ---- */
-
-static int peer_groups(int fd, struct clients_peer *p)
-{
-	socklen_t len = CLIENTS_GROUPS_MAX * sizeof(gid_t);
-	gid_t *groups = malloc(len), *fit;
-
-	if (!groups)
-		return -ENOMEM;
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &len) < 0) {
-		int r = -errno;
-
-		free(groups);
-		return r;
-	}
-	fit = realloc(groups, len ? len : 1);
-	p->groups = fit ? fit : groups;
-	p->n_groups = len / sizeof(gid_t);
-	return 0;
-}
-
-static int peer_of(int fd, struct clients_peer *ret)
-{
-	struct ucred cred;
-	socklen_t len = sizeof(cred);
-
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
-		return -errno;
-	*ret = (struct clients_peer){.uid = cred.uid, .gid = cred.gid, .pid = cred.pid};
-	return peer_groups(fd, ret);
-}
+#define ACCEPTS_AT_ONCE 16		   /* then other events of the loop have their turn */
+#define NETWORK_TICK_NS (2 * NSEC_PER_SEC) /* for what the network side lacks */
 
 /* The monitor's own fixed answer to a peer that no child has a slot for. */
 static void refuse(int fd)
@@ -186,17 +64,57 @@ static int admit(struct clients *c, enum privsep_role role, bool barred, bool ne
 	cl->role = role;
 	cl->barred = barred;
 	cl->needs_right = needs_right;
-	set_state(cl, CLIENT_NEW);
-	r = new_id(c, &cl->id);
+	clients_set_state(cl, CLIENT_NEW);
+	r = clients_new_id(c, &cl->id);
 	if (r >= 0)
 		r = hand_over(c, cl);
 	if (r < 0) {
-		client_free(cl);
+		clients_client_free(cl);
 		return r;
 	}
-	append(c, cl);
+	clients_append(c, cl);
 	arm_timer(c);
 	return 0;
+}
+
+static void admit_or_refuse(struct clients *c, enum privsep_role role, bool barred,
+			    bool needs_right, int fd, struct clients_peer *peer)
+{
+	bool full = false;
+	struct client *victim = clients_victim(c->list, role, peer, &full);
+	int r;
+
+	if (full) {
+		if (role != PRIVSEP_API_TLS) /* it does not understand plain text */
+			refuse(fd);
+		close(fd);
+		free(peer->groups);
+		return;
+	}
+	if (victim)
+		clients_drop(c, victim);
+	r = admit(c, role, barred, needs_right, fd, peer);
+	if (r < 0)
+		log_debug("cannot serve a client: %s", strerror(-r));
+}
+
+/* An address that connects too often is not answered: an answer would need the handshake that is to
+ * be saved. */
+static void arrive_by_network(struct clients *c, int fd)
+{
+	struct clients_peer peer = {.uid = CLIENTS_NO_UID, .gid = (gid_t)-1};
+
+	if (network_peer(fd, &peer.address) < 0) {
+		close(fd);
+		return;
+	}
+	peer.key = limits_key(&peer.address);
+	if (!limits_connect(&c->network.limits, &peer.key, clock_now_ns())) {
+		close(fd);
+		return;
+	}
+	network_tune(fd);
+	admit_or_refuse(c, PRIVSEP_API_TLS, false, false, fd, &peer);
 }
 
 /*
@@ -208,11 +126,14 @@ static void arrive(struct listener *l, int fd)
 {
 	struct clients *c = l->clients;
 	struct clients_peer peer = {0};
-	struct client *victim;
-	bool admin, barred, full = false;
-	enum privsep_role role;
-	int r = peer_of(fd, &peer);
+	bool admin, barred;
+	int r;
 
+	if (!l->path) {
+		arrive_by_network(c, fd);
+		return;
+	}
+	r = clients_peer_of(fd, &peer);
 	if (r < 0) {
 		log_debug("cannot read a client's credentials: %s", strerror(-r));
 		close(fd);
@@ -220,19 +141,8 @@ static void arrive(struct listener *l, int fd)
 	}
 	admin = l->role == PRIVSEP_ADMIN && clients_rights_change(&c->rights, &peer);
 	barred = l->role == PRIVSEP_ADMIN && !clients_rights_read(&c->rights, &peer);
-	role = admin ? PRIVSEP_ADMIN : PRIVSEP_API;
-	victim = clients_victim(c->list, role, peer.uid, &full);
-	if (full) {
-		refuse(fd);
-		close(fd);
-		free(peer.groups);
-		return;
-	}
-	if (victim)
-		drop(c, victim);
-	r = admit(c, role, barred, l->role == PRIVSEP_ADMIN, fd, &peer);
-	if (r < 0)
-		log_debug("cannot serve a client: %s", strerror(-r));
+	admit_or_refuse(c, admin ? PRIVSEP_ADMIN : PRIVSEP_API, barred, l->role == PRIVSEP_ADMIN,
+			fd, &peer);
 }
 
 static void pause_listener(struct listener *l)
@@ -260,7 +170,7 @@ static int on_listener(void *user, int fd, uint32_t revents)
 		if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
 			return 0;
 		/* Out of descriptors or memory: the timer opens the socket again. */
-		log_warning("%s: %s", l->path, strerror(errno));
+		log_warning("%s: %s", l->path ? l->path : "api.listen", strerror(errno));
 		pause_listener(l);
 		loop_timer_arm(l->clients->timer, TICK_NS);
 		return 0;
@@ -273,7 +183,8 @@ static void resume_listener(struct listener *l)
 	struct clients *c = l->clients;
 	int r;
 
-	if (l->source || l->fd < 0 || !child_role_is_up(c->roles[l->role]))
+	if (l->source || l->fd < 0 || !child_role_is_up(c->roles[l->role]) ||
+	    (!l->path && !c->network_is_ready))
 		return;
 	r = loop_add_fd(c->setup.loop, l->fd, EPOLLIN, false, on_listener, l, &l->source);
 	if (r < 0)
@@ -306,7 +217,7 @@ static int on_tick(void *user)
 
 	for (struct client *cl = c->list; cl; cl = cl->next) {
 		if (is_late(c, cl, now) || (is_idle(cl) && !is_there(cl)))
-			drop(c, cl);
+			clients_drop(c, cl);
 		else if (cl->state == CLIENT_DROPPED && now - cl->since_ns > c->setup.idle_ns)
 			child_role_end(c->roles[cl->role],
 				       "did not close the connections that the agent dropped");
@@ -318,6 +229,42 @@ static int on_tick(void *user)
 	return 0;
 }
 
+/* ---- the process and the socket of the network side ---- */
+
+static void report_network(struct clients *c)
+{
+	if (c->setup.on_network)
+		c->setup.on_network(c->setup.user);
+}
+
+static void listen_to_network(struct clients *c)
+{
+	struct listener *l = &c->listeners[PRIVSEP_API_TLS];
+	char buf[IP_ADDR_STR_MAX];
+
+	if (!c->network_is_ready || l->fd >= 0)
+		return;
+	l->clients = c;
+	l->role = PRIVSEP_API_TLS;
+	l->fd = network_listen(&c->network);
+	if (l->fd < 0) {
+		l->fd = -1;
+		return;
+	}
+	events_add(c->setup.events, LOG_LEVEL_INFO, "api-tls", "the API is served at %s port %u",
+		   ip_addr_format(&c->network.config.listen, buf, sizeof(buf)),
+		   c->network.config.port);
+	resume_listener(l);
+}
+
+static void take_tls_state(struct clients *c, const struct privsep_tls_state *state)
+{
+	network_take_state(&c->network, state);
+	c->network_is_ready = c->network_is_ready || state->good;
+	listen_to_network(c);
+	report_network(c);
+}
+
 /* ---- messages of the children ---- */
 
 static const char *take_request(struct clients *c, struct client *cl, const struct privsep_msg *m,
@@ -325,7 +272,9 @@ static const char *take_request(struct clients *c, struct client *cl, const stru
 {
 	if (cl->state != CLIENT_NEW && cl->state != CLIENT_HELD)
 		return "second request on one connection";
-	set_state(cl, CLIENT_ASKED);
+	if (clients_is_nameless(cl))
+		return "request without a login";
+	clients_set_state(cl, CLIENT_ASKED);
 	cl->changes = privsep_is_change((enum privsep_type)m->type);
 	c->setup.on_request(c->setup.user, cl, m, fd);
 	return NULL;
@@ -334,16 +283,22 @@ static const char *take_request(struct clients *c, struct client *cl, const stru
 static const char *on_message(void *user, struct child_role *r, const struct privsep_msg *m, int fd)
 {
 	struct clients *c = user;
-	struct client *cl = find(c, m->connection);
+	struct client *cl = clients_find(c, m->connection);
 
+	if (m->type == PRIVSEP_TLS_STATE) {
+		take_tls_state(c, &m->tls_state);
+		return NULL;
+	}
 	if (m->type == PRIVSEP_LOOK) {
+		if (child_role_kind(r) == PRIVSEP_API_TLS && !c->network.has_logins)
+			return "question before any client has logged in";
 		c->setup.on_look(c->setup.user, child_role_kind(r), &m->look);
 		return NULL;
 	}
 	if (!cl || cl->role != child_role_kind(r))
 		return "unknown connection";
 	if (m->type == PRIVSEP_CLOSED) {
-		forget(c, cl);
+		clients_forget(c, cl);
 		if (c->setup.on_gone)
 			c->setup.on_gone(c->setup.user);
 		return NULL;
@@ -351,11 +306,15 @@ static const char *on_message(void *user, struct child_role *r, const struct pri
 	/* Sent before the child heard of the connection's end. */
 	if (cl->state == CLIENT_DROPPED)
 		return NULL;
+	if (m->type == PRIVSEP_LOGIN)
+		return clients_take_login(c, cl, m);
 	if (m->type != PRIVSEP_HELD)
 		return take_request(c, cl, m, fd);
+	if (clients_is_nameless(cl))
+		return "wait message without a login";
 	if (cl->state != CLIENT_NEW)
 		return "wait message after a request";
-	set_state(cl, CLIENT_HELD);
+	clients_set_state(cl, CLIENT_HELD);
 	return NULL;
 }
 
@@ -365,6 +324,11 @@ static void on_child_start(void *user, struct child_role *r)
 	struct privsep_msg m = {.type = PRIVSEP_EVENT_NOTE,
 				.event_note = {c->next_event, c->instance}};
 
+	if (child_role_kind(r) == PRIVSEP_API_TLS) {
+		c->network_is_ready = c->network.has_logins = false;
+		network_offer_again(&c->network);
+		clients_offer_files(c, r);
+	}
 	/* The child does not know the latest event yet. */
 	if (c->next_event)
 		child_role_send(r, &m, -1);
@@ -375,11 +339,7 @@ static void on_child_end(void *user, struct child_role *r)
 {
 	struct clients *c = user;
 
-	for (struct client *cl = c->list, *next; cl; cl = next) {
-		next = cl->next;
-		if (cl->role == child_role_kind(r))
-			forget(c, cl);
-	}
+	clients_forget_all(c, child_role_kind(r));
 	if (c->setup.on_gone)
 		c->setup.on_gone(c->setup.user);
 }
@@ -388,25 +348,10 @@ static void on_child_end(void *user, struct child_role *r)
 
 bool clients_may_change(const struct clients *c, const struct client *cl)
 {
+	if (cl->role == PRIVSEP_API_TLS)
+		return cl->access > ACCESS_VIEW && is_there(cl);
 	return cl->role == PRIVSEP_ADMIN && clients_rights_change(&c->rights, &cl->peer) &&
 	       is_there(cl);
-}
-
-const char *clients_describe(const struct client *cl, char *buf, size_t size)
-{
-	char comm[PROCESS_NAME_MAX];
-	const bool named = process_name(cl->peer.pid, comm);
-
-	snprintf(buf, size, "uid %u, pid %d%s%s", (unsigned)cl->peer.uid, (int)cl->peer.pid,
-		 named ? ", " : "", named ? comm : "");
-	return buf;
-}
-
-bool clients_is_by(const char *by, uid_t uid)
-{
-	unsigned of;
-
-	return sscanf(by, "uid %u,", &of) == 1 ? of == uid : uid == 0;
 }
 
 /* Reports an event or a change to the children. */
@@ -437,16 +382,16 @@ static int answer_look(struct clients *c, uint64_t id, const struct privsep_repl
 
 int clients_stream(struct clients *c, uint64_t id)
 {
-	struct client *cl = find(c, id), *victim;
+	struct client *cl = clients_find(c, id), *victim;
 	bool full;
 
 	if (!cl)
 		return -ENOENT;
-	victim = clients_stream_victim(c->list, cl->role, cl->peer.uid, &full);
+	victim = clients_stream_victim(c->list, cl->role, &cl->peer, &full);
 	if (full)
 		return -EMFILE;
 	if (victim)
-		drop(c, victim);
+		clients_drop(c, victim);
 	cl->streams = true;
 	return 0;
 }
@@ -454,7 +399,7 @@ int clients_stream(struct clients *c, uint64_t id)
 int clients_answer(struct clients *c, uint64_t id, const struct privsep_reply *reply, int body)
 {
 	struct privsep_msg m = {.type = PRIVSEP_REPLY, .connection = id, .reply = *reply};
-	struct client *cl = find(c, id);
+	struct client *cl = clients_find(c, id);
 
 	if (id > 0 && id < LOOK_IDS)
 		return answer_look(c, id, reply, body);
@@ -463,7 +408,7 @@ int clients_answer(struct clients *c, uint64_t id, const struct privsep_reply *r
 	/* Before the answer: its client reads its change, also by the other child. */
 	if (cl->changes)
 		note(c);
-	set_state(cl, cl->streams ? CLIENT_STREAM : CLIENT_ANSWERED);
+	clients_set_state(cl, cl->streams ? CLIENT_STREAM : CLIENT_ANSWERED);
 	return child_role_send(c->roles[cl->role], &m, body);
 }
 
@@ -491,7 +436,7 @@ static void drop_barred_streams(struct clients *c)
 	for (struct client *cl = c->list; cl; cl = cl->next)
 		if (cl->state == CLIENT_STREAM && cl->needs_right &&
 		    !clients_rights_read(&c->rights, &cl->peer))
-			drop(c, cl);
+			clients_drop(c, cl);
 }
 
 /* Users named by the configuration must be able to connect, so the file's mode allows all; the
@@ -556,7 +501,7 @@ int clients_restore(struct clients *c)
 		struct listener *l = &c->listeners[i];
 		int r;
 
-		if (!l->clients || is_named(l))
+		if (!l->clients || !l->path || is_named(l))
 			continue;
 		pause_listener(l);
 		r = listener_open(l);
@@ -585,6 +530,86 @@ static int open_child(struct clients *c, enum privsep_role role)
 	return r;
 }
 
+/* ---- the network side as the configuration says ---- */
+
+static void close_network(struct clients *c)
+{
+	struct listener *l = &c->listeners[PRIVSEP_API_TLS];
+
+	pause_listener(l);
+	cleanup_close(&l->fd);
+	l->fd = -1;
+	c->roles[PRIVSEP_API_TLS] = child_role_free(c->roles[PRIVSEP_API_TLS]);
+	clients_forget_all(c, PRIVSEP_API_TLS);
+	network_done(&c->network);
+	c->network_is_ready = false;
+}
+
+static void change_network(struct clients *c)
+{
+	int r = 0;
+
+	c->network_changes = false;
+	close_network(c);
+	c->network.config = c->next_network;
+	c->next_network = (struct network_config){.port = 0};
+	if (c->network.config.listen.family) {
+		network_load(&c->network);
+		r = open_child(c, PRIVSEP_API_TLS);
+	}
+	if (r < 0)
+		events_add(c->setup.events, LOG_LEVEL_ERR, "api-tls",
+			   "cannot start the process that serves the API over the network: %s",
+			   strerror(-r));
+	report_network(c);
+}
+
+void clients_reload_network(struct clients *c)
+{
+	if (!c->network.config.listen.family)
+		return;
+	network_load(&c->network);
+	clients_drop_strangers(c);
+	clients_offer_files(c, c->roles[PRIVSEP_API_TLS]);
+	report_network(c);
+}
+
+static int on_network_timer(void *user)
+{
+	struct clients *c = user;
+
+	if (c->network_changes)
+		change_network(c);
+	else if (network_needs_files(&c->network))
+		clients_reload_network(c);
+	if (!c->network.config.listen.family)
+		return 0;
+	listen_to_network(c);
+	clients_report_refusals(c);
+	report_network(c);
+	return loop_timer_arm(c->network_timer, NETWORK_TICK_NS);
+}
+
+/* Not at once: the caller may be a handler of the process that is to be replaced. */
+void clients_set_network(struct clients *c, struct network_config *config)
+{
+	if (!c->network_changes && network_config_equal(&c->network.config, config)) {
+		network_config_done(config);
+		clients_reload_network(c);
+		return;
+	}
+	network_config_done(&c->next_network);
+	c->next_network = *config;
+	*config = (struct network_config){.port = 0};
+	c->network_changes = true;
+	loop_timer_arm(c->network_timer, 0);
+}
+
+json_t *clients_network_problems(const struct clients *c)
+{
+	return c ? network_problems(&c->network, (uint64_t)time(NULL)) : json_array();
+}
+
 int clients_new(const struct clients_setup *setup, struct clients **ret)
 {
 	struct clients *c = calloc(1, sizeof(*c));
@@ -595,9 +620,13 @@ int clients_new(const struct clients_setup *setup, struct clients **ret)
 	c->setup = *setup;
 	for (size_t i = 0; i < PRIVSEP_ROLE_MAX; i++)
 		c->listeners[i].fd = -1;
+	network_init(&c->network);
 	r = clients_rights_resolve(NULL, 0, NULL, 0, setup->events, &c->rights);
 	if (r >= 0)
 		r = loop_add_timer(setup->loop, NSEC_PER_MSEC * 100, on_tick, c, &c->timer);
+	if (r >= 0)
+		r = loop_add_timer(setup->loop, NSEC_PER_MSEC * 100, on_network_timer, c,
+				   &c->network_timer);
 	if (r >= 0)
 		r = open_listener(c, PRIVSEP_API, setup->read_path, 0660, "plenum");
 	if (r >= 0)
@@ -628,13 +657,16 @@ struct clients *clients_free(struct clients *c)
 
 		child_role_free(c->roles[i]);
 		loop_source_free(l->source);
-		if (l->fd >= 0)
+		if (l->fd >= 0 && l->path)
 			unlink(l->path);
 		cleanup_close(&l->fd);
 	}
 	while (c->list)
-		forget(c, c->list);
+		clients_forget(c, c->list);
 	loop_source_free(c->timer);
+	loop_source_free(c->network_timer);
+	network_config_done(&c->next_network);
+	network_done(&c->network);
 	clients_rights_done(&c->rights);
 	free(c);
 	return NULL;

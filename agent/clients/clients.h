@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The monitor's clients: its two sockets, the connections, and their rights. The monitor accepts a
- * connection, and the kernel reports the peer's credentials. From then on a random number stands
- * for the connection, and one of two children that know nothing else parses its bytes (see
- * privsep.h). A connection carries one request. The monitor reads no byte of a client and resolves
- * no name in a request: rights are compared as numbers.
+ * The monitor's clients: its sockets, the connections, and their rights. The monitor accepts a
+ * connection, and the kernel reports the peer's credentials; a client of the network, which comes
+ * by TCP where the configuration says so, shows a token instead. From then on a random number
+ * stands for the connection, and one of the children, which know nothing else, parses its bytes
+ * (see privsep.h). A connection carries one request. The monitor reads no byte of a client and
+ * resolves no name in a request: rights are compared as numbers.
  *
  * No client can lock out the others: a connection without a request is closed after a while; a uid
  * at its limit loses its own oldest idle connection to its next one; and if the table is full, the
@@ -15,6 +16,7 @@
 #define PLENUM_AGENT_CLIENTS_H
 
 #include "agent/base/child/child_role.h"
+#include "agent/clients/network.h"
 
 #define CLIENTS_MAX 64			    /* of each child */
 #define CLIENTS_UID_MAX 24		    /* of one uid, of each child */
@@ -27,8 +29,12 @@
 
 struct clients;
 
-struct clients_peer { /* as the kernel reported it at connect */
-	uid_t uid;
+#define CLIENTS_NO_UID ((uid_t)-1)
+
+struct clients_peer {		/* as the kernel reported it at connect */
+	uid_t uid;		/* CLIENTS_NO_UID: a client of the network */
+	struct ip_addr address; /* of such a client */
+	struct ip_addr key;	/* what counts as one address, see limits.h */
 	gid_t gid;
 	pid_t pid;
 	gid_t *groups; /* supplementary; owned */
@@ -54,7 +60,11 @@ struct client {
 	bool needs_right; /* to read: it came by the admin socket, which anyone may reach */
 	bool streams;	  /* its answer is a stream */
 	bool changes;	  /* its request is for a change */
-	int fd;		  /* a duplicate, with which the monitor can shut down the connection */
+	/* Of a client of the network, by the token that it showed last. */
+	enum access_role access;
+	char name[ACCESS_NAME_MAX];
+	uint8_t hash[ACCESS_HASH_BYTES];
+	int fd; /* a duplicate, with which the monitor can shut down the connection */
 	uint64_t since_ns;
 	struct client *next; /* next younger */
 };
@@ -76,13 +86,13 @@ int clients_rights_resolve(char *const *users, size_t n_users, char *const *grou
 bool clients_rights_change(const struct clients_rights *r, const struct clients_peer *p);
 bool clients_rights_read(const struct clients_rights *r, const struct clients_peer *p);
 
-/* The stream to close for one more of uid; as below. */
-struct client *clients_stream_victim(struct client *list, enum privsep_role role, uid_t uid,
-				     bool *ret_full);
-/* The connection to close for one more of uid. NULL: none is needed or, with *ret_full, none can
- * be closed. Pure. */
-struct client *clients_victim(struct client *list, enum privsep_role role, uid_t uid,
-			      bool *ret_full);
+/* The stream to close for one more of that user, or address; as below. */
+struct client *clients_stream_victim(struct client *list, enum privsep_role role,
+				     const struct clients_peer *of, bool *ret_full);
+/* The connection to close for one more of that user, or address. NULL: none is needed or, with
+ * *ret_full, none can be closed. Pure. */
+struct client *clients_victim(struct client *list, enum privsep_role role,
+			      const struct clients_peer *of, bool *ret_full);
 
 struct clients_setup {
 	struct loop *loop;
@@ -94,6 +104,8 @@ struct clients_setup {
 	void (*on_request)(void *user, struct client *c, const struct privsep_msg *m, int fd);
 	/* A question of a child; clients_answer() to clients_look_id() is its answer. */
 	void (*on_look)(void *user, enum privsep_role role, const struct privsep_look *look);
+	/* network_problems() may have changed; NULL: no call. */
+	void (*on_network)(void *user);
 	/* A client has gone, perhaps with its answer; NULL: no call. */
 	void (*on_gone)(void *user);
 	void *user;
@@ -106,9 +118,23 @@ struct clients *clients_free(struct clients *c); /* accepts NULL, returns NULL *
 int clients_restore(struct clients *c);
 /* Takes rights. Open connections follow the new rights from now on. */
 void clients_set_rights(struct clients *c, struct clients_rights *rights);
-/* Whether the client may make a change now: it has the right and is still connected. */
+/* Serves clients of the network as the configuration says, in a later turn of the loop; takes its
+ * paths. The same configuration: reads its files again. */
+void clients_set_network(struct clients *c, struct network_config *config);
+/* Reads the files of the network side again. */
+void clients_reload_network(struct clients *c);
+json_t *clients_network_problems(const struct clients *c); /* see network.h; accepts NULL */
+/* Records that a client of the network was refused something. */
+void clients_note_refusal(struct clients *c, const struct client *cl, const char *what);
+/* Whether the client may make a change now: it has the right and is still connected. What the role
+ * of a client of the network may change is the caller's. */
 bool clients_may_change(const struct clients *c, const struct client *cl);
-/* "uid 1000, pid 4242, curl" in buf, without the program if it has ended; returns buf. */
+/* Stands for the user in records of changes: the uid, or a number above those of most hosts' users
+ * for the name of a token. Two names with one number would only be one user in questions such as
+ * whose change is staged. */
+uid_t clients_user(const struct client *cl);
+/* "uid 1000, pid 4242, curl", without the program if it has ended; "token ci (operate), 192.0.2.7"
+ * of a client of the network; in buf; returns buf. */
 const char *clients_describe(const struct client *cl, char *buf, size_t size);
 /* Whether such a text names that user; a request without a client, such as a reload, is root's. */
 bool clients_is_by(const char *by, uid_t uid);

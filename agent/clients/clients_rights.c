@@ -122,13 +122,20 @@ bool clients_rights_read(const struct clients_rights *r, const struct clients_pe
 
 /* ---- eviction ---- */
 
+/* One user, or one address of the network. */
+static bool is_of(const struct client *c, enum privsep_role role, const struct clients_peer *p)
+{
+	return c->role == role && c->peer.uid == p->uid && ip_addr_equal(&c->peer.key, &p->key);
+}
+
 /* The oldest idle connection, else the oldest that only waits for events (its client retries). */
-static struct client *oldest_idle(struct client *list, enum privsep_role role, uid_t uid)
+static struct client *oldest_idle(struct client *list, enum privsep_role role,
+				  const struct clients_peer *of)
 {
 	struct client *held = NULL;
 
 	for (struct client *c = list; c; c = c->next) {
-		if (c->role != role || c->peer.uid != uid)
+		if (!is_of(c, role, of))
 			continue;
 		if (c->state == CLIENT_NEW || c->state == CLIENT_ANSWERED)
 			return c;
@@ -138,21 +145,40 @@ static struct client *oldest_idle(struct client *list, enum privsep_role role, u
 	return held;
 }
 
-static size_t count(const struct client *list, enum privsep_role role, uid_t uid)
+static size_t count(const struct client *list, enum privsep_role role,
+		    const struct clients_peer *of)
 {
 	size_t n = 0;
 
 	for (; list; list = list->next)
-		n += list->role == role && list->peer.uid == uid && list->state != CLIENT_DROPPED &&
+		n += is_of(list, role, of) && list->state != CLIENT_DROPPED &&
 		     list->state != CLIENT_STREAM;
 	return n;
 }
 
-struct client *clients_victim(struct client *list, enum privsep_role role, uid_t uid,
-			      bool *ret_full)
+/* Of the user or address with the most connections. */
+static struct client *victim_of_most(struct client *list, enum privsep_role role)
 {
 	struct client *victim = NULL;
-	size_t total = 0, dropped = 0, most = 0;
+	size_t most = 0;
+
+	for (struct client *c = list; c; c = c->next) {
+		size_t n = c->role == role ? count(list, role, &c->peer) : 0;
+		struct client *idle = n > most ? oldest_idle(list, role, &c->peer) : NULL;
+
+		if (idle) {
+			victim = idle;
+			most = n;
+		}
+	}
+	return victim;
+}
+
+struct client *clients_victim(struct client *list, enum privsep_role role,
+			      const struct clients_peer *of, bool *ret_full)
+{
+	struct client *victim = NULL;
+	size_t total = 0, dropped = 0;
 
 	*ret_full = false;
 	for (struct client *c = list; c; c = c->next) {
@@ -161,20 +187,11 @@ struct client *clients_victim(struct client *list, enum privsep_role role, uid_t
 		else if (c->role == role && c->state != CLIENT_STREAM)
 			total++;
 	}
-	if (count(list, role, uid) >= CLIENTS_UID_MAX) {
-		victim = oldest_idle(list, role, uid);
+	if (count(list, role, of) >= CLIENTS_UID_MAX) {
+		victim = oldest_idle(list, role, of);
 		*ret_full = !victim;
 	} else if (total >= CLIENTS_MAX) {
-		for (struct client *c = list; c; c = c->next) {
-			size_t n = c->role == role ? count(list, role, c->peer.uid) : 0;
-			struct client *idle =
-				n > most ? oldest_idle(list, role, c->peer.uid) : NULL;
-
-			if (idle) {
-				victim = idle;
-				most = n;
-			}
-		}
+		victim = victim_of_most(list, role);
 		*ret_full = !victim;
 	}
 	/* The child does not close its connections; the timer of clients.c ends it. */
@@ -183,20 +200,21 @@ struct client *clients_victim(struct client *list, enum privsep_role role, uid_t
 	return *ret_full ? NULL : victim;
 }
 
-static size_t count_streams(const struct client *list, enum privsep_role role, const uid_t *uid)
+static size_t count_streams(const struct client *list, enum privsep_role role,
+			    const struct clients_peer *of)
 {
 	size_t n = 0;
 
 	for (; list; list = list->next)
 		n += list->role == role && list->state == CLIENT_STREAM &&
-		     (!uid || list->peer.uid == *uid);
+		     (!of || is_of(list, role, of));
 	return n;
 }
 
-struct client *clients_stream_victim(struct client *list, enum privsep_role role, uid_t uid,
-				     bool *ret_full)
+struct client *clients_stream_victim(struct client *list, enum privsep_role role,
+				     const struct clients_peer *of, bool *ret_full)
 {
-	const size_t own = count_streams(list, role, &uid);
+	const size_t own = count_streams(list, role, of);
 	struct client *victim = NULL;
 	size_t most = own;
 
@@ -205,7 +223,7 @@ struct client *clients_stream_victim(struct client *list, enum privsep_role role
 		return NULL;
 	for (struct client *c = list; c; c = c->next) {
 		size_t n = c->role == role && c->state == CLIENT_STREAM
-				   ? count_streams(list, role, &c->peer.uid)
+				   ? count_streams(list, role, &c->peer)
 				   : 0;
 
 		if (n > most) {

@@ -4,6 +4,7 @@
  * table `handlers` at the end lists all requests.
  */
 #include "agent/control.h"
+#include "agent/api/resource.h"
 #include "agent/clients/clients.h"
 #include "agent/control/control_internal.h"
 #include "agent/control/operations.h"
@@ -230,7 +231,7 @@ static json_t *authors_to_lines(const struct store *st)
 static bool may_apply_staged(struct agent *a, const struct client *cl, bool dry_run,
 			     struct reconcile_client *c, struct control_reply *r)
 {
-	if (!store_is_staged_by_others(&a->store, cl->peer.uid))
+	if (!store_is_staged_by_others(&a->store, clients_user(cl)))
 		return true;
 	if (take_forced(c, "others") || dry_run)
 		return true;
@@ -290,7 +291,7 @@ static bool is_meant(struct agent *a, const struct client *cl, const struct priv
 		     bool keep, struct control_reply *r)
 {
 	struct reason why;
-	int k = reconcile_pending_match(a, m->apply.back_to, cl->peer.uid, keep, &why);
+	int k = reconcile_pending_match(a, m->apply.back_to, clients_user(cl), keep, &why);
 
 	if (k < 0)
 		control_error(r, k == -ENOENT ? 404 : 409,
@@ -557,7 +558,7 @@ static void begin_operation(struct agent *a, const struct client *cl, const stru
 	if (a->operations)
 		number = operations_begin(a->operations,
 					  m->type == PRIVSEP_APPLY ? "apply" : "rollback", cl->id,
-					  cl->peer.uid, clients_describe(cl, by, sizeof(by)));
+					  clients_user(cl), clients_describe(cl, by, sizeof(by)));
 	if (!number) {
 		control_error(r, 429, "too-many",
 			      "too many operations of this user run; wait for the end of one",
@@ -574,6 +575,23 @@ static void begin_operation(struct agent *a, const struct client *cl, const stru
 	r->http_status = 202;
 }
 
+/* Whether the role of a client of the network covers the request; other clients have none. */
+static bool role_covers(struct agent *a, const struct client *cl, const struct privsep_msg *m,
+			struct control_reply *r)
+{
+	const enum access_role needed = resource_role_of(m);
+	char message[160];
+
+	if (cl->role != PRIVSEP_API_TLS || cl->access >= needed)
+		return true;
+	snprintf(message, sizeof(message),
+		 "the token '%s' has the role %s; this request needs the role %s", cl->name,
+		 access_role_to_string(cl->access), access_role_to_string(needed));
+	clients_note_refusal(a->clients, cl, "the role does not cover the request");
+	control_error(r, 403, "forbidden", message, NULL);
+	return false;
+}
+
 /* The API process checked the peer's credentials when it connected; they are checked again here,
  * since the configuration may have changed, or the peer exited. */
 void control_on_request(void *user, struct client *cl, const struct privsep_msg *m, int fd)
@@ -586,6 +604,8 @@ void control_on_request(void *user, struct client *cl, const struct privsep_msg 
 			      "only root and the users and groups under 'admin' in the "
 			      "configuration may do this",
 			      NULL);
+	else if (!role_covers(a, cl, m, &r))
+		; /* r has the refusal */
 	else if (privsep_is_change((enum privsep_type)m->type) &&
 		 !clients_may_change(a->clients, cl))
 		control_error(&r, 403, "forbidden",

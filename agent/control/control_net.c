@@ -83,7 +83,7 @@ int control_begin_stage(struct agent *a, const struct client *cl, const struct p
 {
 	char by[REQUESTER_MAX];
 
-	store_set_author(&a->store, cl->peer.uid, clients_describe(cl, by, sizeof(by)));
+	store_set_author(&a->store, clients_user(cl), clients_describe(cl, by, sizeof(by)));
 	return control_may_stage(a, m);
 }
 

@@ -160,6 +160,6 @@ void control_note(struct agent *a, const struct client *cl, const char *fmt, ...
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	events_add(&a->events, LOG_LEVEL_INFO, "api", "%.160s, by %s", text,
+	events_add(&a->events, LOG_LEVEL_INFO, "api", "%.140s, by %s", text,
 		   clients_describe(cl, by, sizeof(by)));
 }

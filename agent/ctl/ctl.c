@@ -121,6 +121,21 @@ static const struct resource_command local_texts[] = {
 	{"secret drop", "[FILE]", "remove the former cluster key",
 	 "Last step of a key change: removes the former key, which is then no longer accepted. Then\n"
 	 "copy FILE to all hosts and run 'plenum apply' there, in any order.\n"},
+	{"token add", "NAME --role ROLE [FILE]", "make a token for the API",
+	 "Makes a token with which a program or a person uses the API over the network, and prints\n"
+	 "it: it is not shown again, because FILE, api.tokens in the configuration's 'api', has only\n"
+	 "its hash. FILE defaults to " CTL_TOKENS_FILE ".\n\n"
+	 "      --role ROLE   view: read; operate: also restart, stop and start workers, confirm,\n"
+	 "                    roll back, capture packets, measure RDMA; admin: everything\n"},
+	{"token list", "[FILE]", "list the tokens for the API",
+	 "Lists the names and roles of the tokens in FILE ("
+	 CTL_TOKENS_FILE
+	 ").\n"},
+	{"token remove", "NAME [FILE]", "remove a token for the API",
+	 "Removes a token from FILE ("
+	 CTL_TOKENS_FILE
+	 "). The agent refuses it after its\n"
+	 "next reload.\n"},
 	{"help", "[COMMAND]", "explain a command",
 	 "Explains a command, or lists all commands. Same as 'plenum COMMAND --help'.\n"},
 	{"version", "", "print the version",
@@ -177,6 +192,9 @@ static const struct ctl_command commands[] = {
 	{"secret add", 0, 1, 0, ctl_cmd_secret_add},
 	{"secret switch", 0, 1, DISRUPTS, ctl_cmd_secret_switch},
 	{"secret drop", 0, 1, DISRUPTS, ctl_cmd_secret_drop},
+	{"token add", 1, 2, TAKES_ROLE, ctl_cmd_token_add},
+	{"token list", 0, 1, 0, ctl_cmd_token_list},
+	{"token remove", 1, 2, DISRUPTS, ctl_cmd_token_remove},
 	{"help", 0, 2, 0, cmd_help},
 	{"version", 0, 0, 0, ctl_cmd_version},
 };

@@ -35,6 +35,7 @@ enum ctl_exit {
 
 #define CTL_SOCKET PLENUM_RUNDIR "/plenumd.sock"
 #define CTL_SECRET_FILE PLENUM_SYSCONFDIR "/cluster.key"
+#define CTL_TOKENS_FILE PLENUM_SYSCONFDIR "/api.tokens"
 
 #define CTL_CONFIRM_S_MAX 86400 /* PRIVSEP_CONFIRM_S_MAX */
 
@@ -72,6 +73,7 @@ struct ctl_args {
 	const char *expect;	  /* changes: the version that they are based on */
 	const char *snapshot;	  /* inventory */
 	const char *inventory;	  /* plan */
+	const char *role;	  /* token add */
 	const char *peer;	  /* doctor */
 	const char *leg;	  /* ping, capture, top, fault add */
 	const char *size, *count; /* ping */
@@ -324,6 +326,9 @@ int ctl_cmd_secret_generate(const struct ctl_args *a);
 int ctl_cmd_secret_add(const struct ctl_args *a);
 int ctl_cmd_secret_switch(const struct ctl_args *a);
 int ctl_cmd_secret_drop(const struct ctl_args *a);
+int ctl_cmd_token_add(const struct ctl_args *a);
+int ctl_cmd_token_list(const struct ctl_args *a);
+int ctl_cmd_token_remove(const struct ctl_args *a);
 int ctl_cmd_inventory(const struct ctl_args *a);
 int ctl_cmd_rdma_devices(const struct ctl_args *a);
 int ctl_cmd_rdma_ping(const struct ctl_args *a);

@@ -68,6 +68,7 @@ static const struct ctl_option {
 	{"peer", 0, TEXT, TAKES_PEER, offsetof(struct ctl_parsed, args.peer)},
 	{"leg", 0, TEXT, TAKES_LEG, offsetof(struct ctl_parsed, args.leg)},
 	{"answers", 0, TEXT, TAKES_ANSWERS, offsetof(struct ctl_parsed, args.answers)},
+	{"role", 0, TEXT, TAKES_ROLE, offsetof(struct ctl_parsed, args.role)},
 	{"bad", 0, FLAG, TAKES_DOCTOR, offsetof(struct ctl_parsed, args.bad)},
 	{"all", 0, FLAG, TAKES_DOCTOR, offsetof(struct ctl_parsed, args.all)},
 	{"drop", 0, TEXT, TAKES_FAULT, offsetof(struct ctl_parsed, args.drop)},

@@ -33,7 +33,8 @@ enum {
 	TAKES_EVENTS = 1 << 22,
 	TAKES_EXPECT = 1 << 23,
 	TAKES_DOCTOR = 1 << 25,
-	TAKES_ANSWERS = 1 << 26, /* the highest bit in use */
+	TAKES_ANSWERS = 1 << 26,
+	TAKES_ROLE = 1 << 27, /* the highest bit in use */
 	/* Not an option: the command interrupts service or discards work, and is never suggested.
 	 */
 	DISRUPTS = 1 << 24,

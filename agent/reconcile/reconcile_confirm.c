@@ -35,7 +35,7 @@ static int keep(struct agent *a, const struct reconcile_pending *p,
 		const struct applier_result *res, struct diag *d)
 {
 	autofree char *yaml = spec_to_yaml(a->running.spec);
-	char text[80] = "";
+	char text[REQUESTER_MAX + 20] = "";
 
 	if (res->by[0])
 		snprintf(text, sizeof(text), "confirmed by %s", res->by);

@@ -30,7 +30,7 @@ struct capture {
 	struct loop_source *timer;
 	uint64_t id; /* 0: no capture runs */
 	struct privsep_capture what;
-	char by[64], host[PLENUM_NAME_MAX];
+	char by[96], host[PLENUM_NAME_MAX];
 	uint64_t begun_ns, wall_ns; /* wall_ns: added to the packets' times */
 	uint32_t n_interfaces;
 	bool has_section;

@@ -10,7 +10,7 @@
 #include "dataplane/launch.h"
 #include <jansson.h>
 
-#define FAULTS_BY_MAX 48 /* bytes of the requester's description */
+#define FAULTS_BY_MAX 96 /* bytes of the requester's description */
 
 struct events;
 struct loop;

@@ -31,7 +31,7 @@
 	5 /* in a row: the worker is reported as failing, even \
 	   * while it is up */
 
-#define SUP_BY_MAX 48 /* describes an operator */
+#define SUP_BY_MAX 96 /* describes an operator */
 
 enum sup_state {
 	SUP_STOPPED,  /* no process, and none wanted */

@@ -24,15 +24,12 @@ static int grow(char **text, size_t *size, size_t bytes_max)
 	return 0;
 }
 
-int file_read(const char *path, size_t bytes_max, char **ret_text, size_t *ret_len)
+int file_read_fd(int fd, size_t bytes_max, char **ret_text, size_t *ret_len)
 {
-	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	autofree char *text = NULL;
 	size_t len = 0, size = 0;
 	ssize_t n;
 
-	if (fd < 0)
-		return -errno;
 	do {
 		if (len == size && grow(&text, &size, bytes_max) < 0)
 			return -ENOMEM;
@@ -48,6 +45,13 @@ int file_read(const char *path, size_t bytes_max, char **ret_text, size_t *ret_l
 	*ret_text = ptr_take(text);
 	*ret_len = len;
 	return 0;
+}
+
+int file_read(const char *path, size_t bytes_max, char **ret_text, size_t *ret_len)
+{
+	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+	return fd < 0 ? -errno : file_read_fd(fd, bytes_max, ret_text, ret_len);
 }
 
 /* The path after symbolic links are resolved; the file may not exist yet. Heap. */

@@ -15,6 +15,8 @@
 
 /* The whole file with a NUL behind it, on the heap. -EFBIG: it has more than bytes_max bytes. */
 int file_read(const char *path, size_t bytes_max, char **ret_text, size_t *ret_len);
+/* The same from the descriptor's offset on. */
+int file_read_fd(int fd, size_t bytes_max, char **ret_text, size_t *ret_len);
 /* Replaces the file, or makes it with `mode`. 0 or negative errno with the old file untouched. */
 int file_write(const char *path, const char *text, size_t len, mode_t mode);
 

@@ -63,15 +63,14 @@ int secret_parse(const char *text, struct secret *ret)
 	return good ? 0 : -EINVAL;
 }
 
-/* Any other user who can read or replace the file can join the cluster. */
-static int file_check(const char *path, struct reason *why)
+static int check_file(int fd, struct reason *why)
 {
 	struct stat st;
 
-	if (stat(path, &st) < 0) {
+	if (fstat(fd, &st) < 0) {
 		int e = -errno;
 
-		reason_set_text(why, "%s; 'plenum secret generate' makes one", strerror(-e));
+		reason_set_text(why, "%s", strerror(-e));
 		return e;
 	}
 	if (!S_ISREG(st.st_mode)) {
@@ -79,28 +78,47 @@ static int file_check(const char *path, struct reason *why)
 		return -EINVAL;
 	}
 	if ((st.st_mode & 077) || (st.st_uid != 0 && st.st_uid != geteuid())) {
-		reason_set_text(
-			why,
-			"other users can read or write it; let only root access it (chown root, "
-			"chmod 600), and generate a new key if another user may have read it");
+		reason_set_text(why, "other users can read or write it; let only root access it "
+				     "(chown root, chmod 600)");
 		return -EPERM;
 	}
 	return 0;
+}
+
+int secret_read_file(const char *path, size_t bytes_max, char **ret_text, size_t *ret_len,
+		     struct reason *why)
+{
+	/* A pipe in its place must not stop the agent. */
+	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int r;
+
+	if (fd < 0) {
+		r = -errno;
+		reason_set_text(why, "%s", strerror(-r));
+		return r;
+	}
+	r = check_file(fd, why);
+	if (r < 0)
+		return r;
+	r = file_read_fd(fd, bytes_max, ret_text, ret_len);
+	if (r < 0)
+		reason_set_text(why, "%s", strerror(-r));
+	return r;
 }
 
 int secret_read(const char *path, struct secret *ret, struct reason *why)
 {
 	char *text;
 	size_t len;
-	int r = file_check(path, why);
+	int r = secret_read_file(path, FILE_BYTES_MAX, &text, &len, why);
 
+	/* Any other user who could read or replace the file can join the cluster. */
+	if (r == -ENOENT)
+		reason_append(why, "'plenum secret generate' makes one");
+	else if (r == -EPERM)
+		reason_append(why, "generate a new key if another user may have read it");
 	if (r < 0)
 		return r;
-	r = file_read(path, FILE_BYTES_MAX, &text, &len);
-	if (r < 0) {
-		reason_set_text(why, "%s", strerror(-r));
-		return r;
-	}
 	/* Refuses a zero byte: secret_parse() would ignore the rest. */
 	r = strlen(text) == len ? secret_parse(text, ret) : -EINVAL;
 	if (r < 0)

@@ -18,6 +18,11 @@ struct secret {
 	unsigned n; /* 1 or 2 */
 };
 
+/* Reads a file that no user but root may read or write; the caller wipes and frees the text, which
+ * has a NUL behind it. 0, or negative errno with a text in `why`: -EPERM: other users have access;
+ * -EINVAL: it is not a regular file. */
+int secret_read_file(const char *path, size_t bytes_max, char **ret_text, size_t *ret_len,
+		     struct reason *why);
 /* 0, or negative errno with a text in `why` that names the remedy. */
 int secret_read(const char *path, struct secret *ret, struct reason *why);
 /* The same from memory. -EINVAL. */

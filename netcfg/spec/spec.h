@@ -21,7 +21,8 @@
 #define SPEC_NEXT_SUFFIX ".next"
 #define SPEC_MTU_MIN 1280 /* bytes; workers start on nothing smaller (RUDP_MTU_BASE) */
 #define SPEC_PORT_DEFAULT 7411
-#define SPEC_ID_NOBODY 65534 /* the kernel's overflow uid and gid, for unmapped users */
+#define SPEC_API_PORT_DEFAULT 7443 /* TCP */
+#define SPEC_ID_NOBODY 65534	   /* the kernel's overflow uid and gid, for unmapped users */
 
 /* Modes of ha, roles and transports: one line each, with the name in YAML. A role and a transport
  * have the same name in enum launch_role and enum launch_transport. */
@@ -253,6 +254,13 @@ struct spec_cluster { /* name == "": not configured */
 	struct diag_pos pos;
 };
 
+struct spec_api { /* the REST API by TCP; listen.family == 0: not configured */
+	struct ip_addr listen;
+	uint16_t port;
+	char *certificate, *key, *tokens; /* absolute paths */
+	struct diag_pos pos;
+};
+
 /* A value of a file that an entry of net-set replaces, with both places. */
 struct spec_override {
 	char name[PLENUM_NAME_MAX];	     /* of the entry of net */
@@ -291,6 +299,7 @@ struct spec {
 					       besides root: names or numbers */
 	size_t n_admin_users, n_admin_groups;
 	struct spec_cluster cluster;
+	struct spec_api api;
 	char **files; /* the files read; the pos members point into it */
 	size_t n_files;
 };

@@ -774,6 +774,7 @@ void spec_check(struct spec_reader *r)
 		check_ip_count(r, &s->nets[i], n_cores);
 	check_peer_ips(r);
 	check_cluster(r);
+	spec_check_api(r);
 	check_asks_something(r);
 	if (!diag_has_errors(r->d))
 		spec_check_names_proven(r);

@@ -37,4 +37,7 @@ size_t spec_export_ips(const struct spec *s, const struct spec_export *e);
 /* Checks a device's priorities and traffic classes. In spec_check_dcb.c. */
 void spec_check_dcb(struct spec_reader *r, const struct spec_net *net);
 
+/* Checks the address of the API. In spec_check_api.c. */
+void spec_check_api(struct spec_reader *r);
+
 #endif

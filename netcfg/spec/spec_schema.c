@@ -712,6 +712,32 @@ static const struct spec_key cluster_keys[] = {
 };
 static const struct spec_table cluster_table = {TABLE(cluster_keys), PLACE(spec_cluster)};
 
+static const struct spec_key api_keys[] = {
+	{"listen", SPEC_TYPE_IP, .required = true, FIELD(spec_api, listen),
+	 .help = "The address of the management network at which clients reach the API. Only this address is used; it is"
+		 " not a data IP.\n"
+		 "If the host does not have the address yet, the agent waits for it, and says so in the status.",
+	 .example = "192.0.2.11"},
+	{"port", SPEC_TYPE_U16, .fallback = TEXT_OF(SPEC_API_PORT_DEFAULT), .min = 1, .max = 65535,
+	 FIELD(spec_api, port),
+	 .help = "The TCP port.",
+	 .example = "7443"},
+	{"certificate", SPEC_TYPE_PATH, .required = true, FIELD(spec_api, certificate),
+	 .help = "The file with the host's certificate in PEM, followed by the certificates of intermediate"
+		 " authorities.\n"
+		 "'systemctl reload plenumd' reads all files of this section again.",
+	 .example = "/etc/plenum/api.crt"},
+	{"key", SPEC_TYPE_PATH, .required = true, FIELD(spec_api, key),
+	 .help = "The file with the private key of the certificate in PEM, without a passphrase. Only root may have"
+		 " access to it.",
+	 .example = "/etc/plenum/api.key"},
+	{"tokens", SPEC_TYPE_PATH, .required = true, FIELD(spec_api, tokens),
+	 .help = "The file with the names, roles and hashes of tokens. Only root may have access to it.\n"
+		 "'plenum token add' creates it.",
+	 .example = "/etc/plenum/api.tokens"},
+};
+static const struct spec_table api_table = {TABLE(api_keys), PLACE(spec_api)};
+
 static const struct spec_key root_keys[] = {
 	{"host", SPEC_TYPE_NAME, FIELD(spec, host),
 	 .fallback_doc = "the hostname",
@@ -757,26 +783,12 @@ static const struct spec_key root_keys[] = {
 	{"cluster", SPEC_TYPE_MAP, .table = &cluster_table, FIELD(spec, cluster),
 	 .help = "The cluster; without it packets between hosts are not protected.",
 	 .example = "{name: prod, secret-file: /etc/plenum/cluster.key}"},
+	{"api", SPEC_TYPE_MAP, .table = &api_table, FIELD(spec, api),
+	 .help = "The REST API and the web page by TLS 1.3, for programs and browsers on other hosts; without it they are"
+		 " served only on the host itself.\n"
+		 "A client shows a token; plenum-api(7) explains its rights.",
+	 .example = "{listen: 192.0.2.11, certificate: /etc/plenum/api.crt, key: /etc/plenum/api.key,"
+		    " tokens: /etc/plenum/api.tokens}"},
 };
 const struct spec_table spec_schema = {TABLE(root_keys)};
 /* clang-format on */
-
-bool spec_key_is_built(const struct spec_key *k, const char *text)
-{
-	return !k->not_built || (k->is_built && (!text || k->is_built(text)));
-}
-
-const struct spec_key *spec_key_find(const struct spec_table *t, const char *name)
-{
-	for (size_t i = 0; i < t->n_keys; i++)
-		if (strcmp(t->keys[i].name, name) == 0)
-			return &t->keys[i];
-	return NULL;
-}
-
-bool spec_type_is_list(enum spec_type t)
-{
-	return t == SPEC_TYPE_MAPS || t == SPEC_TYPE_IPS || t == SPEC_TYPE_RANGES ||
-	       t == SPEC_TYPE_URLS || t == SPEC_TYPE_ACCOUNTS || t == SPEC_TYPE_NAMES ||
-	       t == SPEC_TYPE_NETWORKS || t == SPEC_TYPE_CORES || t == SPEC_TYPE_PRIOS;
-}

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Any bytes as the file with the cluster's keys: read as a file and from memory with the same
- * result. Keys that are accepted are the same after they were written and read again.
+ * result. Keys that are accepted are the same after they were written and read again. Also as the
+ * file with the tokens of the API, whose entries are the same as lines and disappear one by one.
  */
+#include "netcfg/base/access.h"
 #include "netcfg/base/secret.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -48,6 +50,35 @@ static void check_again(const struct secret *s)
 		abort();
 }
 
+/* Whether the bytes are a file of tokens. */
+static bool check_tokens(char *text)
+{
+	struct access_table t, again;
+	struct reason why = {.code = ""};
+	char line[ACCESS_LINE_MAX];
+	bool any;
+
+	if (access_parse(text, &t, &why) < 0) {
+		if (!reason_is_set(&why))
+			abort();
+		return false;
+	}
+	any = t.n > 0;
+	for (size_t i = 0; i < t.n; i++) {
+		access_format(&t.entries[i], line);
+		if (access_parse(line, &again, &why) < 0 || again.n != 1 ||
+		    memcmp(&again.entries[0], &t.entries[i], sizeof(t.entries[i])) != 0)
+			abort();
+		access_done(&again);
+		if (!access_cut(text, t.entries[i].name) || access_parse(text, &again, &why) < 0 ||
+		    again.n != t.n - i - 1)
+			abort();
+		access_done(&again);
+	}
+	access_done(&t);
+	return any;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct secret of_file, of_text;
@@ -69,5 +100,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (taken && memcmp(of_text.keys, of_file.keys, of_text.n * SECRET_KEY_BYTES) != 0)
 			abort();
 	}
+	taken = check_tokens(text) || taken;
 	return 0;
 }

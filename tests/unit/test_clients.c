@@ -107,7 +107,7 @@ static int rogue(const char *kind)
 static int child(const char *kind)
 {
 	if (strcmp(kind, "socket") == 0) {
-		if (api_sandbox_enter() < 0 || api_sandbox_seal() < 0)
+		if (api_sandbox_enter() < 0 || api_sandbox_seal(PRIVSEP_API) < 0)
 			return 4;
 		return socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	}

@@ -27,7 +27,7 @@ static void test_rights_follow_uids_and_groups(void **state)
 	assert_false(clients_rights_read(&r, &p));
 	p.uid = 4711;
 	assert_true(clients_rights_change(&r, &p));
-	p = (struct clients_peer){1, 1, 1, of_groups, 2};
+	p = (struct clients_peer){.uid = 1, .gid = 1, .pid = 1, .groups = of_groups, .n_groups = 2};
 	assert_true(clients_rights_change(&r, &p));
 	p.groups = of_none;
 	assert_false(clients_rights_change(&r, &p));
@@ -64,7 +64,12 @@ static struct client *fill(size_t n, uid_t first_uid, size_t of_each, enum clien
 
 static struct client *victim(struct client *list, uid_t uid, bool *full)
 {
-	return clients_victim(list, PRIVSEP_API, uid, full);
+	return clients_victim(list, PRIVSEP_API, &(struct clients_peer){.uid = uid}, full);
+}
+
+static struct client *stream_victim(struct client *list, uid_t uid, bool *full)
+{
+	return clients_stream_victim(list, PRIVSEP_API, &(struct clients_peer){.uid = uid}, full);
 }
 
 static void test_the_uid_with_most_connections_is_evicted(void **state)
@@ -78,7 +83,7 @@ static void test_the_uid_with_most_connections_is_evicted(void **state)
 	assert_null(victim(table, 2, &full));
 	assert_false(full);
 	assert_ptr_equal(victim(table, 1, &full), &table[0]);
-	assert_null(clients_victim(table, PRIVSEP_ADMIN, 1, &full));
+	assert_null(clients_victim(table, PRIVSEP_ADMIN, &(struct clients_peer){.uid = 1}, &full));
 	table[0].state = CLIENT_HELD; /* idle connections go before waiting ones */
 	assert_ptr_equal(victim(table, 1, &full), &table[1]);
 	fill(CLIENTS_UID_MAX, 1, CLIENTS_UID_MAX, CLIENT_HELD);
@@ -104,24 +109,24 @@ static void test_the_uid_with_most_streams_loses_one(void **state)
 	static const size_t of_each = CLIENTS_STREAMS_UID_MAX;
 	bool full;
 
-	assert_null(clients_stream_victim(NULL, PRIVSEP_API, 1, &full));
+	assert_null(stream_victim(NULL, 1, &full));
 	assert_false(full);
 	/* A user at the limit gets no further stream, and keeps the open ones. */
 	fill(of_each, 1, of_each, CLIENT_STREAM);
-	assert_null(clients_stream_victim(table, PRIVSEP_API, 1, &full));
+	assert_null(stream_victim(table, 1, &full));
 	assert_true(full);
-	assert_null(clients_stream_victim(table, PRIVSEP_API, 2, &full));
+	assert_null(stream_victim(table, 2, &full));
 	assert_false(full);
 	/* Streams take no place of other requests, of whichever user. */
 	assert_null(victim(table, 1, &full));
 	assert_false(full);
 	/* A full table: a new user gets a place of the one with the most streams. */
 	fill(CLIENTS_STREAMS_MAX, 1, of_each, CLIENT_STREAM);
-	assert_ptr_equal(clients_stream_victim(table, PRIVSEP_API, 50, &full), &table[0]);
+	assert_ptr_equal(stream_victim(table, 50, &full), &table[0]);
 	assert_false(full);
 	fill(CLIENTS_STREAMS_MAX, 1, 1, CLIENT_STREAM);
-	assert_ptr_equal(clients_stream_victim(table, PRIVSEP_API, 5000, &full), &table[0]);
-	assert_null(clients_stream_victim(table, PRIVSEP_API, 1, &full));
+	assert_ptr_equal(stream_victim(table, 5000, &full), &table[0]);
+	assert_null(stream_victim(table, 1, &full));
 	assert_true(full);
 }
 

@@ -73,6 +73,40 @@ static void test_valid_messages_are_accepted(void **state)
 	assert_int_equal(check(PRIVSEP_ADMIN, &m, HEAD + sizeof(m.get), false), -EBADMSG);
 }
 
+/* Only the process that serves the network passes tokens and answers about certificates, and only
+ * the monitor assigns roles. */
+static void test_logins_are_checked(void **state)
+{
+	struct privsep_msg m = {.type = PRIVSEP_LOGIN,
+				.size = sizeof(struct privsep_login),
+				.connection = 1,
+				.login = {.has_token = 1}};
+	size_t len = HEAD + sizeof(m.login);
+
+	assert_int_equal(check(PRIVSEP_API_TLS, &m, len, false), 0);
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, len, false), -EBADMSG);
+	assert_int_equal(check(PRIVSEP_API, &m, len, false), -EBADMSG);
+	m.login.has_token = 2;
+	assert_int_equal(check(PRIVSEP_API_TLS, &m, len, false), -EBADMSG);
+	m = (struct privsep_msg){.type = PRIVSEP_ROLE,
+				 .size = sizeof(m.role_of),
+				 .connection = 1,
+				 .role_of = {.role = ACCESS_ADMIN}};
+	len = HEAD + sizeof(m.role_of);
+	assert_int_equal(check(PRIVSEP_MONITOR, &m, len, false), 0);
+	assert_int_equal(check(PRIVSEP_API_TLS, &m, len, false), -EBADMSG);
+	m.role_of.role = ACCESS_ROLE_MAX;
+	assert_int_equal(check(PRIVSEP_MONITOR, &m, len, false), -EBADMSG);
+	m = (struct privsep_msg){.type = PRIVSEP_TLS_STATE, .size = sizeof(m.tls_state)};
+	len = HEAD + sizeof(m.tls_state);
+	assert_int_equal(check(PRIVSEP_API_TLS, &m, len, false), -EBADMSG); /* without a text */
+	strcpy(m.tls_state.text, "the key does not fit");
+	assert_int_equal(check(PRIVSEP_API_TLS, &m, len, false), 0);
+	assert_int_equal(check(PRIVSEP_API, &m, len, false), -EBADMSG);
+	memset(m.tls_state.text, 'x', sizeof(m.tls_state.text));
+	assert_int_equal(check(PRIVSEP_API_TLS, &m, len, false), -EBADMSG);
+}
+
 /* A neighbour's names are restricted, only the lldp role may send them, and they belong to no
  * connection. */
 static void test_neighbours_are_checked(void **state)
@@ -350,6 +384,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_valid_messages_are_accepted),
+		cmocka_unit_test(test_logins_are_checked),
 		cmocka_unit_test(test_neighbours_are_checked),
 		cmocka_unit_test(test_a_child_asks_for_itself),
 		cmocka_unit_test(test_wrong_lengths_are_rejected),

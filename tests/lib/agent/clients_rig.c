@@ -188,10 +188,12 @@ bool clients_rig_is_child(int argc, char **argv)
 
 int clients_rig_child(char **argv, int (*other)(const char *kind))
 {
-	const char *kind = getenv(ENV_KIND), *role = argv[2];
+	const char *kind = getenv(ENV_KIND), *name = argv[2];
+	enum privsep_role role = PRIVSEP_API;
 
-	if (strcmp(kind, "real") == 0 || strcmp(getenv(ENV_ROLE), role) != 0)
-		return api_main(strcmp(role, "admin") == 0 ? PRIVSEP_ADMIN : PRIVSEP_API,
-				LOG_LEVEL_ERR);
+	while (strcmp(privsep_role_to_string(role), name) != 0)
+		role++;
+	if (strcmp(kind, "real") == 0 || strcmp(getenv(ENV_ROLE), name) != 0)
+		return api_main(role, LOG_LEVEL_ERR);
 	return other ? other(kind) : 1;
 }

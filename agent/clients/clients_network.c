@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Logins and refusals of clients of the network. network.c has the files and the socket. */
+#include "agent/clients/clients_internal.h"
+#include <stdio.h>
+#include <string.h>
+
+/* A client of the network that has not shown a token of the table. */
+bool clients_is_nameless(const struct client *cl)
+{
+	return cl->role == PRIVSEP_API_TLS && cl->access == ACCESS_NONE;
+}
+
+void clients_note_refusal(struct clients *c, const struct client *cl, const char *what)
+{
+	char by[REQUESTER_MAX], more[48] = "";
+	unsigned others;
+
+	if (!limits_report(&c->network.limits, &cl->peer.key, clock_now_ns(), &others))
+		return;
+	if (others > 0)
+		snprintf(more, sizeof(more), " (and %u refusals before)", others);
+	events_add(c->setup.events, LOG_LEVEL_WARNING, "api-tls", "refused %.60s: %s%s",
+		   clients_describe(cl, by, sizeof(by)), what, more);
+}
+
+/* Refusals that were not worth an event each. */
+void clients_report_refusals(struct clients *c)
+{
+	char buf[IP_ADDR_STR_MAX];
+	struct ip_addr key;
+	unsigned others;
+
+	while (limits_next_unreported(&c->network.limits, clock_now_ns(), &key, &others))
+		events_add(c->setup.events, LOG_LEVEL_WARNING, "api-tls",
+			   "refused %u more requests of %s%s", others,
+			   ip_addr_format(&key, buf, sizeof(buf)),
+			   key.family == AF_INET6 ? "/64" : "");
+}
+
+/* The process has the hash of the token that the client showed; what the client may do is decided
+ * here. */
+const char *clients_take_login(struct clients *c, struct client *cl, const struct privsep_msg *m)
+{
+	struct privsep_msg answer = {.type = PRIVSEP_ROLE, .connection = cl->id};
+	const struct access_entry *e =
+		m->login.has_token ? access_find(&c->network.access, m->login.hash) : NULL;
+
+	if (cl->state != CLIENT_NEW)
+		return "login after the request";
+	cl->access = e ? e->role : ACCESS_NONE;
+	snprintf(cl->name, sizeof(cl->name), "%s", e ? e->name : "");
+	memcpy(cl->hash, m->login.hash, sizeof(cl->hash));
+	answer.role_of.role = cl->access;
+	if (e) {
+		c->network.has_logins = true;
+	} else {
+		clients_note_refusal(c, cl, m->login.has_token ? "wrong token" : "no token");
+		if (m->login.has_token)
+			answer.role_of.delay_ms =
+				(uint32_t)(limits_fail(&c->network.limits, &cl->peer.key,
+						       clock_now_ns()) /
+					   NSEC_PER_MSEC);
+	}
+	child_role_send(c->roles[cl->role], &answer, -1);
+	return NULL;
+}
+
+void clients_offer_files(struct clients *c, struct child_role *r)
+{
+	struct privsep_msg m = {.type = PRIVSEP_TLS_FILES, .tls_files = c->network.offered.lens};
+
+	if (c->network.offered.fd >= 0)
+		child_role_send(r, &m, c->network.offered.fd);
+}
+
+/* A stream does not end by itself, so it ends with its token. */
+void clients_drop_strangers(struct clients *c)
+{
+	for (struct client *cl = c->list; cl; cl = cl->next) {
+		const struct access_entry *e = cl->role == PRIVSEP_API_TLS
+						       ? access_find(&c->network.access, cl->hash)
+						       : NULL;
+
+		if (cl->role == PRIVSEP_API_TLS && cl->state == CLIENT_STREAM && !e)
+			clients_drop(c, cl);
+	}
+}
