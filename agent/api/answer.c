@@ -110,10 +110,6 @@ static const struct answer_member events[] = {
 static const struct answer_member entry[] = {
 	INTEGER("number"), TEXT("time"), TEXT("by"), TEXT("what"), INTEGER("steps"),
 	TEXT("outcome"), TEXT("text"), BOOLEAN("kept"), INTEGER("times"), END};
-static const struct answer_member past[] = {
-	INTEGER("number"), TEXT("time"), TEXT("by"), TEXT("what"), INTEGER("steps"),
-	TEXT("outcome"), TEXT("text"), BOOLEAN("kept"), INTEGER("times"),
-	OBJECT_OR_NULL("configuration", NULL), END};
 static const struct answer_member history[] = {OBJECTS("history", entry), END};
 
 /* ---- plans ---- */
@@ -126,6 +122,12 @@ static const struct answer_member step[] = {
 	BOOLEAN("disruptive"), END};
 static const struct answer_member action[] = {
 	TEXT("action"), TEXT("reason"), BOOLEAN("disruptive"), END};
+static const struct answer_member past_plan[] = {
+	OBJECTS("steps", step), OBJECTS("actions", action), INTEGER("left_out"), END};
+static const struct answer_member past[] = {
+	INTEGER("number"), TEXT("time"), TEXT("by"), TEXT("what"), INTEGER("steps"),
+	TEXT("outcome"), TEXT("text"), BOOLEAN("kept"), INTEGER("times"),
+	OBJECT_OR_NULL("configuration", NULL), OBJECT_OR_NULL("plan", past_plan), END};
 static const struct answer_member plan_port[] = {
 	TEXT("leg"), TEXT("label"), TEXT("interface"), TEXT("pci"), TEXT("vf"), TEXT("ip"),
 	TEXT("gateway"), TEXT("mac"), INTEGER("mtu"), BOOLEAN("kernel_owned"), TEXT("kernel_port"),

@@ -264,17 +264,18 @@ const struct history_entry *history_last(const struct history *h)
 	return NULL;
 }
 
-static void forget_config(const struct history *h, uint64_t number)
+static void forget_files(const struct history *h, uint64_t number)
 {
 	autofree char *path = config_path(h, number);
 
 	if (path)
 		unlink(path);
+	history_plan_forget(h, number);
 }
 
 static void forget(struct history *h, size_t i)
 {
-	forget_config(h, h->entries[i].number);
+	forget_files(h, h->entries[i].number);
 	memmove(h->entries + i, h->entries + i + 1, (--h->n - i) * sizeof(h->entries[0]));
 }
 
@@ -288,7 +289,7 @@ uint64_t history_begin(struct history *h, const char *by, const char *what)
 	*e = (struct history_entry){.number = h->next++, .time_s = (uint64_t)time(NULL)};
 	e->first = e->number;
 	e->times = 1;
-	forget_config(h, e->number); /* left over from an entry that was lost */
+	forget_files(h, e->number); /* left over from an entry that was lost */
 	set_text(e->by, sizeof(e->by), by[0] ? by : "plenumd");
 	set_text(e->what, sizeof(e->what), what);
 	save(h);

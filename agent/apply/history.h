@@ -3,8 +3,8 @@
  * The history of requested applies: when, who, what, and the result; for kept ones also the
  * configuration, so that an operator can go back to one by its number. Two places in the state
  * directory: `history`, a record file (state_file.h) with one line per apply, and
- * `history.d/N.yaml`, the normalized configuration of apply N. Repairs of drift are events, not
- * applies. Called by the monitor only.
+ * `history.d/N.yaml`, the normalized configuration of apply N, beside its plan, `history.d/N.plan`.
+ * Repairs of drift are events, not applies. Called by the monitor only.
  */
 #ifndef PLENUM_AGENT_HISTORY_H
 #define PLENUM_AGENT_HISTORY_H
@@ -78,5 +78,17 @@ char *history_config(const struct history *h, uint64_t number);
 json_t *history_entry_to_json(const struct history *h, const struct history_entry *e);
 /* {"history": [...]}, latest first; a new reference, NULL: out of memory. */
 json_t *history_to_json(const struct history *h);
+
+/* ---- history_plan.c: what an apply carried out or attempted, as `plenum plan` lists it ---- */
+
+#define HISTORY_PLAN_BYTES_MAX (64U << 10)
+
+/* Saves the lists `steps` and `actions` of an object of plan_to_object(); members that do not fit
+ * are counted. A failure is logged: the apply does not depend on it. */
+void history_plan_keep(const struct history *h, uint64_t number, const json_t *plan);
+/* {"steps", "actions", "left_out"}, a new reference; NULL: none is kept. */
+json_t *history_plan_load(const struct history *h, uint64_t number);
+/* Called when the entry goes. */
+void history_plan_forget(const struct history *h, uint64_t number);
 
 #endif

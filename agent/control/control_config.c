@@ -66,7 +66,8 @@ const struct history_entry *control_kept_entry(struct agent *a, uint64_t number,
 	return NULL;
 }
 
-/* The members of the entry in the list, and the configuration; null if it is not kept. */
+/* The members of the entry in the list, the configuration and the plan; null if they are not kept.
+ */
 static void get_past_json(struct agent *a, const struct history_entry *e, const char *yaml,
 			  struct control_reply *r)
 {
@@ -74,11 +75,14 @@ static void get_past_json(struct agent *a, const struct history_entry *e, const 
 	json_t *o = history_entry_to_json(&a->reconcile.records.history, e);
 	struct spec *spec = NULL;
 	autofree char *json = NULL;
+	json_t *plan;
 
 	/* One that this agent cannot read, since it is of another version, is not shown. */
 	if (yaml && spec_parse("history", yaml, strlen(yaml), &d, &spec) >= 0)
 		json = spec_to_json(spec);
 	json_object_set_new(o, "configuration", json ? json_loads(json, 0, NULL) : json_null());
+	plan = history_plan_load(&a->reconcile.records.history, e->number);
+	json_object_set_new(o, "plan", plan ? plan : json_null());
 	spec_free(spec);
 	control_json(r, 200, o);
 }

@@ -297,6 +297,16 @@ static const char *first_error(const struct reconcile *rec, int error, char buf[
 	return buf;
 }
 
+/* NULL: it failed before there was a plan. */
+static void keep_plan(const struct agent *a, const struct plan *plan)
+{
+	json_t *o = plan ? plan_to_object(plan) : NULL;
+
+	if (o)
+		history_plan_keep(&a->reconcile.records.history, a->reconcile.run.entry, o);
+	json_decref(o);
+}
+
 /* Adds or completes the history entry. A run without changes has none; a failed request has one. A
  * failed start is retried and reported elsewhere. */
 static void note_history(struct agent *a, int error, bool runs)
@@ -321,6 +331,7 @@ static void note_history(struct agent *a, int error, bool runs)
 		    : error == -ECANCELED ? HISTORY_ROLLED_BACK
 					  : HISTORY_FAILED,
 		    count_steps(a, error), error < 0 ? first_error(rec, error, why) : NULL, yaml);
+	keep_plan(a, runs ? a->running.plan : rec->run.next.plan);
 }
 
 /* ---- the end of a run ---- */

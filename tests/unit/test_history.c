@@ -138,6 +138,58 @@ static void test_reused_number_has_no_old_configuration(void **state)
 	history_done(&h);
 }
 
+static json_t *plan_of(size_t n_steps, const char *step)
+{
+	json_t *steps = json_array();
+
+	for (size_t i = 0; i < n_steps; i++)
+		json_array_append_new(steps, json_pack("{s:s}", "step", step));
+	return json_pack("{s:o, s:[{s:s}], s:[]}", "steps", steps, "actions", "action",
+			 "start worker 1", "legs");
+}
+
+static size_t size_of(const json_t *plan, const char *list)
+{
+	return json_array_size(json_object_get(plan, list));
+}
+
+static void test_a_plan_is_kept_within_its_bound_until_its_entry_goes(void **state)
+{
+	struct history h = {.n = 0};
+	json_t *plan = plan_of(3, "add an address");
+	char text[100] = "";
+
+	assert_int_equal(history_open(&h, dir), 0);
+	assert_int_equal(history_begin(&h, "", "files"), 1);
+	assert_null(history_plan_load(&h, 1));
+	history_plan_keep(&h, 1, plan);
+	json_decref(plan);
+	history_end(&h, 1, HISTORY_FAILED, 0, "no", NULL);
+	reopen(&h);
+	plan = history_plan_load(&h, 1);
+	assert_int_equal(size_of(plan, "steps"), 3);
+	assert_int_equal(size_of(plan, "actions"), 1);
+	assert_null(json_object_get(plan, "legs"));
+	assert_int_equal(json_integer_value(json_object_get(plan, "left_out")), 0);
+	json_decref(plan);
+
+	memset(text, 'x', sizeof(text) - 1);
+	plan = plan_of(10000, text);
+	history_plan_keep(&h, 1, plan);
+	json_decref(plan);
+	plan = history_plan_load(&h, 1);
+	assert_in_range(size_of(plan, "steps"), 500, 1000);
+	assert_int_equal(size_of(plan, "steps") +
+				 (size_t)json_integer_value(json_object_get(plan, "left_out")),
+			 10001);
+	json_decref(plan);
+	/* The same failure again takes the place of the first one. */
+	assert_int_equal(history_begin(&h, "", "files"), 2);
+	history_end(&h, 2, HISTORY_FAILED, 0, "no", NULL);
+	assert_null(history_plan_load(&h, 1));
+	history_done(&h);
+}
+
 static void test_oldest_entries_are_dropped_with_their_files(void **state)
 {
 	struct history h = {.n = 0};
@@ -323,6 +375,8 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reused_number_has_no_old_configuration, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(
+			test_a_plan_is_kept_within_its_bound_until_its_entry_goes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_oldest_entries_are_dropped_with_their_files,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(

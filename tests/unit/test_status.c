@@ -19,6 +19,7 @@ static void test_status_has_number_and_steps_of_the_history(void **state)
 	const struct plan *p;
 	struct status st;
 	size_t n_planned;
+	json_t *o;
 
 	assert_int_equal(status_collect(a, &st), 0);
 	assert_null(st.applied);
@@ -27,6 +28,11 @@ static void test_status_has_number_and_steps_of_the_history(void **state)
 	p = a->running.plan;
 	assert_true(p->n_actions > 0); /* the start of a worker */
 	n_planned = p->n_steps + p->n_actions;
+	o = history_plan_load(&a->reconcile.records.history, 1);
+	assert_int_equal(json_array_size(json_object_get(o, "steps")) +
+				 json_array_size(json_object_get(o, "actions")),
+			 n_planned);
+	json_decref(o);
 	for (uint64_t n = 1; n <= 2; n++) {
 		assert_int_equal(status_collect(a, &st), 0);
 		assert_int_equal(st.n_applies, n);
