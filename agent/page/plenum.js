@@ -289,23 +289,83 @@ function takeEvent(message) {
 	showEvents();
 }
 
+function takeGap(message) {
+	const gap = JSON.parse(message.data);
+	events.push({ seq: gap.from, time: "", severity: "notice", source: "page", text: `events ${gap.from} to ${gap.next - 1} were missed` });
+	showEvents();
+}
+
+// Reads a stream of server-sent events until it ends. EventSource cannot send a token.
+async function readStream(path, headers, take) {
+	const answer = await request(path, { headers: { Accept: "text/event-stream", ...headers } });
+	if (!answer.ok) throw new Error(`${path}: ${answer.status} ${answer.statusText}`);
+	const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+	let text = "";
+	for (;;) {
+		const { value, done } = await reader.read();
+		if (done) return;
+		const messages = (text + value).split("\n\n");
+		text = messages.pop();
+		for (const message of messages)
+			take(Object.fromEntries(message.split("\n").map((line) => [line.split(":", 1)[0], line.slice(line.indexOf(":") + 1).trim()])));
+	}
+}
+
 async function openEvents() {
 	const first = await ask("/v1/events?limit=200");
 	events.push(...first.events);
 	showEvents();
-	const stream = new EventSource(`/v1/events?since=${first.next}&instance=${first.instance}`);
-	stream.addEventListener("message", takeEvent);
-	stream.addEventListener("gap", (message) => {
-		const gap = JSON.parse(message.data);
-		events.push({ seq: gap.from, time: "", severity: "notice", source: "page", text: `events ${gap.from} to ${gap.next - 1} were missed` });
-		showEvents();
+	const headers = {};
+	const take = (message) => {
+		if (message.id) headers["Last-Event-ID"] = message.id;
+		if (message.data) (message.event === "gap" ? takeGap : takeEvent)(message);
+	};
+	for (;;) {
+		await readStream(`/v1/events?since=${first.next}&instance=${first.instance}`, headers, take).catch(() => {});
+		await sleep(PERIOD_MS);
+	}
+}
+
+// ---- access: over the network the agent wants a token with each request ----
+
+let token = sessionStorage.getItem("token"); // of this tab alone
+let asking = null; // until the user has entered one
+
+function askToken(why) {
+	asking ??= new Promise((done) => {
+		const form = byId("login");
+		byId("login-why").textContent = why;
+		form.hidden = false;
+		form.onsubmit = (submission) => {
+			submission.preventDefault();
+			token = byId("token").value.replace(/[^!-~]/g, ""); // what a header can have
+			sessionStorage.setItem("token", token);
+			byId("token").value = "";
+			form.hidden = true;
+			asking = null;
+			done();
+		};
+		byId("token").focus();
 	});
+	return asking;
+}
+
+async function request(path, options) {
+	for (;;) {
+		const shown = token;
+		const headers = { ...options.headers, ...(shown && { Authorization: `Bearer ${shown}` }) };
+		const answer = await fetch(path, { cache: "no-store", headers });
+		if (answer.status !== 401) return answer;
+		if (shown === token) await askToken(shown ? "The agent does not accept this token." : "The agent wants a token: 'plenum token add' on the host makes one.");
+	}
 }
 
 // ---- the loop ----
 
+const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+
 async function ask(path) {
-	const answer = await fetch(path, { cache: "no-store" });
+	const answer = await request(path, {});
 	if (!answer.ok) throw new Error(`${path}: ${answer.status} ${answer.statusText}`);
 	return answer.json();
 }
@@ -328,10 +388,11 @@ async function update() {
 async function run() {
 	byId("severity").addEventListener("change", showEvents);
 	byId("filter").addEventListener("input", showEvents);
+	await ask("/v1").catch(() => {}); // one request alone finds out whether a token is needed
 	openEvents().catch(() => showEvents());
 	for (;;) {
 		if (!document.hidden) await update();
-		await new Promise((done) => setTimeout(done, PERIOD_MS));
+		await sleep(PERIOD_MS);
 	}
 }
 
