@@ -39,6 +39,7 @@ static int on_health_timer(void *user)
 	(void)rundir_save_again(&a->rundir); /* retried at the next check */
 	leg_wiring_look(a);
 	leg_queues_look(a);
+	latency_look(&a->latency, a->sup, clock_now_ns());
 	agent_check_health(a);
 	return 0;
 }
@@ -582,6 +583,7 @@ static void close_all(struct agent *a)
 	loop_source_free(a->stop_timer);
 	loop_source_free(a->health_timer);
 	health_done(&a->health);
+	latency_done(&a->latency);
 	leg_queues_done(a);
 	drift_done(&a->drift);
 	json_decref(a->actions_reported);

@@ -15,6 +15,7 @@
 #include "agent/clients/clients.h"
 #include "agent/drift.h"
 #include "agent/health/health.h"
+#include "agent/health/latency.h"
 #include "agent/leg_queues.h"
 #include "agent/lldp/carriers.h"
 #include "agent/lldp/labels.h"
@@ -65,6 +66,7 @@ struct agent {
 	bool converged; /* all desired workers were up once since the start or the last apply */
 	struct problems problems;
 	struct health health;
+	struct latency latency;
 	struct loop_source *health_timer;
 	uint64_t health_due_ns; /* when the armed health timer fires */
 	struct drift drift;

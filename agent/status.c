@@ -247,6 +247,7 @@ static void add_worker(const struct agent *a, struct status *st, const struct su
 			 "outdated: an older plenum-worker; 'plenum worker restart --outdated' "
 			 "renews it");
 	add_mounts(a, st, w);
+	status_latency_add_exports(st, w);
 	st->workers_total += w->wanted;
 	st->workers_up += w->state == SUP_UP;
 	if (w->state == SUP_UP && w->stats) {
@@ -391,6 +392,8 @@ void status_done(struct status *st)
 	free(st->paths);
 	free(st->totals);
 	free(st->mounts);
+	free(st->exports);
+	free(st->latencies);
 	json_decref(st->needs);
 	memset(st, 0, sizeof(*st));
 }
@@ -410,7 +413,9 @@ static int alloc(const struct agent *a, struct status *st)
 	st->paths = calloc(MAX_OF(n_up * LAUNCH_PATHS_MAX, 1), sizeof(*st->paths));
 	st->totals = calloc(MAX_OF(n_up, 1), sizeof(*st->totals));
 	st->mounts = calloc(MAX_OF(n_mounts, 1), sizeof(*st->mounts));
-	return st->legs && st->processes && st->paths && st->totals && st->mounts ? 0 : -ENOMEM;
+	if (!st->legs || !st->processes || !st->paths || !st->totals || !st->mounts)
+		return -ENOMEM;
+	return status_latency_alloc(a, st);
 }
 
 static void add_apply(const struct agent *a, struct status *st)
@@ -485,6 +490,8 @@ int status_collect(const struct agent *a, struct status *ret)
 			add_worker(a, &st, w);
 	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
 		add_lanes(&st, w);
+	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
+		status_latency_add(a, &st, w);
 	*ret = st;
 	return 0;
 }

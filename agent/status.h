@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #define STATUS_IPS_MAX 16
+#define STATUS_EXPORT_WORKERS_MAX 64
 
 struct status_leg {
 	char name[PLENUM_NAME_MAX], device[PLENUM_NAME_MAX], label[PLENUM_NAME_MAX];
@@ -77,6 +78,21 @@ struct status_mount {
 	char by[IP_ADDR_STR_MAX]; /* address of the server's worker; "": none */
 	uint32_t mount_workers[LAUNCH_MOUNT_WORKERS_MAX]; /* ids of the other workers */
 	unsigned n_mount_workers;
+	struct latency_window windows[LAUNCH_REQUEST_CLASS_MAX];
+};
+
+struct status_export {
+	const char *name, *path; /* borrowed */
+	uint32_t workers[STATUS_EXPORT_WORKERS_MAX];
+	unsigned n_workers;
+	struct latency_window windows[LAUNCH_REQUEST_CLASS_MAX];
+};
+
+struct status_latency { /* of a mount or an export, at one of its workers, since its start */
+	uint32_t worker;
+	bool is_export;
+	const char *name; /* path of the mount, or the export's name; borrowed */
+	struct launch_latencies total;
 };
 
 struct status_totals { /* totals of one worker's statistics page */
@@ -101,6 +117,10 @@ struct status {
 	size_t n_totals;
 	struct status_mount *mounts;
 	size_t n_mounts;
+	struct status_export *exports;
+	size_t n_exports;
+	struct status_latency *latencies;
+	size_t n_latencies;
 	unsigned workers_up, workers_total;
 	char apply[EVENTS_TEXT_MAX + 80]; /* progress of the running or pending apply; "": none */
 	/* The pending apply; entry 0: none. */
@@ -118,6 +138,11 @@ void status_done(struct status *st);
 const struct plan_worker *status_plan_worker(const struct agent *a, uint32_t id);
 /* A leg of the running plan; NULL: none. */
 const struct plan_leg_info *status_plan_leg(const struct agent *a, const char *name);
+/* status_latency.c, for status_collect(): 0 or -ENOMEM; then the exports of each worker; and when
+ * all mounts and exports are there, the durations of each worker's requests. */
+int status_latency_alloc(const struct agent *a, struct status *st);
+void status_latency_add_exports(struct status *st, const struct sup_worker *w);
+void status_latency_add(const struct agent *a, struct status *st, const struct sup_worker *w);
 /* New references; NULL: out of memory. */
 json_t *status_to_json(const struct status *st);
 json_t *status_processes_to_json(const struct status *st);

@@ -12,6 +12,7 @@
 
 #define RTT_CURRENT_NS (10 * NSEC_PER_SEC)
 #define LABELS_MAX 1024
+#define HISTOGRAMS_MAX 3000 /* of mounts, and of exports: about 7 MiB */
 
 enum form {
 	COUNT,	    /* uint64_t */
@@ -36,10 +37,14 @@ struct rows {
 	const void *(*get)(const struct status *st, size_t i, char labels[LABELS_MAX]);
 };
 
+static void head_of(FILE *f, const char *name, const char *help, const char *type)
+{
+	fprintf(f, "# HELP plenum_%s %s\n# TYPE plenum_%s %s\n", name, help, name, type);
+}
+
 static void head(FILE *f, const char *name, const char *help)
 {
-	fprintf(f, "# HELP plenum_%s %s\n# TYPE plenum_%s %s\n", name, help, name,
-		strstr(name, "_total") ? "counter" : "gauge");
+	head_of(f, name, help, strstr(name, "_total") ? "counter" : "gauge");
 }
 
 static uint64_t value_read(const void *row, const struct metric *m)
@@ -299,6 +304,58 @@ static void print_mounts(FILE *f, const struct status *st)
 			st->mounts[i].export_name, st->mounts[i].worker, st->mounts[i].served);
 }
 
+/* ---- durations of requests ---- */
+
+static void print_histogram(FILE *f, const char *name, const char *labels,
+			    const struct launch_latency *l)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < LAUNCH_LATENCY_LIMITS; i++) {
+		n += l->buckets[i];
+		fprintf(f, "plenum_%s_bucket{%s,le=\"%.7g\"} %" PRIu64 "\n", name, labels,
+			(double)launch_latency_limit_ns(i) / NSEC_PER_SEC, n);
+	}
+	n += l->buckets[LAUNCH_LATENCY_LIMITS];
+	fprintf(f, "plenum_%s_bucket{%s,le=\"+Inf\"} %" PRIu64 "\n", name, labels, n);
+	fprintf(f, "plenum_%s_sum{%s} %.9f\n", name, labels, (double)l->sum_ns / NSEC_PER_SEC);
+	fprintf(f, "plenum_%s_count{%s} %" PRIu64 "\n", name, labels, n);
+}
+
+static bool has_requests(const struct launch_latency *l)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(l->buckets); i++)
+		if (l->buckets[i])
+			return true;
+	return false;
+}
+
+/* Per worker: the sum of several workers would decrease when one of them restarts. A class appears
+ * with its first request, so that many unused mounts cost nothing; beyond HISTOGRAMS_MAX none do.
+ */
+static void print_latencies(FILE *f, const struct status *st, bool of_exports, const char *name,
+			    const char *help)
+{
+	char labels[LABELS_MAX], object[256];
+	size_t n = 0;
+
+	head_of(f, name, help, "histogram");
+	for (size_t i = 0; i < st->n_latencies * LAUNCH_REQUEST_CLASS_MAX && n < HISTOGRAMS_MAX;
+	     i++) {
+		const struct status_latency *l = &st->latencies[i / LAUNCH_REQUEST_CLASS_MAX];
+		enum launch_request_class class = i % LAUNCH_REQUEST_CLASS_MAX;
+
+		if (l->is_export != of_exports || !has_requests(&l->total.of[class]))
+			continue;
+		snprintf(labels, sizeof(labels), "%s=\"%s\",class=\"%s\",worker=\"%u\"",
+			 of_exports ? "export" : "mount",
+			 label_text(l->name, object, sizeof(object)),
+			 latency_class_to_string(class), l->worker);
+		print_histogram(f, name, labels, &l->total.of[class]);
+		n++;
+	}
+}
+
 /* ---- paths ---- */
 
 static bool rtt_is_current(const void *row)
@@ -530,6 +587,12 @@ char *status_to_metrics(const struct status *st)
 	print_legs(f, st);
 	print_processes(f, st);
 	print_mounts(f, st);
+	print_latencies(
+		f, st, false, "mount_request_duration_seconds",
+		"Time of a mount's requests to the server, from the kernel's request to the "
+		"answer that it gets.");
+	print_latencies(f, st, true, "export_request_duration_seconds",
+			"Time of an export's requests at the server, without the network.");
 	print_totals(f, st);
 	print_table(f, st, &(struct rows){st->n_paths, path_row}, path_metrics,
 		    ARRAY_SIZE(path_metrics));

@@ -148,15 +148,51 @@ static json_t *totals_to_json(const struct status_totals *t)
 			 (json_int_t)t->rx_drops, "sessions", (json_int_t)t->sessions);
 }
 
+static double usec(uint64_t ns)
+{
+	return (double)ns / NSEC_PER_USEC;
+}
+
+/* The classes that had requests lately, with median and 99th percentile. */
+static json_t *latency_to_json(const struct latency_window windows[LAUNCH_REQUEST_CLASS_MAX])
+{
+	json_t *list = json_array();
+
+	for (enum launch_request_class c = 0; list && c < LAUNCH_REQUEST_CLASS_MAX; c++) {
+		const struct latency_window *w = &windows[c];
+
+		if (w->requests == 0)
+			continue;
+		json_array_append_new(list, json_pack("{s:s, s:I, s:f, s:f, s:f}", "class",
+						      latency_class_to_string(c), "requests",
+						      (json_int_t)w->requests, "seconds",
+						      (double)w->ns / NSEC_PER_SEC, "median_us",
+						      usec(latency_quantile_ns(w, 50)), "p99_us",
+						      usec(latency_quantile_ns(w, 99))));
+	}
+	return list;
+}
+
+static json_t *export_to_json(const struct status_export *e)
+{
+	json_t *workers = json_array();
+
+	for (unsigned i = 0; workers && i < e->n_workers; i++)
+		json_array_append_new(workers, json_integer((json_int_t)e->workers[i]));
+	return json_pack("{s:s, s:o, s:o, s:o}", "name", e->name, "path", text_to_json(e->path),
+			 "workers", workers, "latency", latency_to_json(e->windows));
+}
+
 static json_t *mount_to_json(const struct status_mount *m)
 {
 	json_t *lanes = json_array();
 
 	for (unsigned i = 0; lanes && i < m->n_mount_workers; i++)
 		json_array_append_new(lanes, json_integer((json_int_t)m->mount_workers[i]));
-	return json_pack("{s:o, s:s, s:s, s:I, s:o, s:b, s:o}", "path", text_to_json(m->path),
+	return json_pack("{s:o, s:s, s:s, s:I, s:o, s:b, s:o, s:o}", "path", text_to_json(m->path),
 			 "peer", m->peer, "export", m->export_name, "worker", (json_int_t)m->worker,
-			 "lanes", lanes, "served", (int)m->served, "by", text_to_json(m->by));
+			 "lanes", lanes, "served", (int)m->served, "by", text_to_json(m->by),
+			 "latency", latency_to_json(m->windows));
 }
 
 static json_t *reasons_to_json(const struct status *st)
@@ -193,10 +229,11 @@ static json_t *notes_to_json(const struct status *st)
 static bool add_lists(const struct status *st, json_t *o)
 {
 	json_t *legs = json_array(), *mounts = json_array(), *paths = json_array();
-	json_t *traffic = json_array();
+	json_t *traffic = json_array(), *exports = json_array();
 	bool ok = json_object_set_new(o, "legs", legs) == 0;
 
 	ok = json_object_set_new(o, "mounts", mounts) == 0 && ok;
+	ok = json_object_set_new(o, "exports", exports) == 0 && ok;
 	ok = json_object_set_new(o, "paths", paths) == 0 && ok;
 	ok = json_object_set_new(o, "traffic", traffic) == 0 && ok;
 	for (size_t i = 0; ok && i < st->n_totals; i++)
@@ -205,6 +242,8 @@ static bool add_lists(const struct status *st, json_t *o)
 		ok = append(legs, leg_to_json(&st->legs[i], false));
 	for (size_t i = 0; ok && i < st->n_mounts; i++)
 		ok = append(mounts, mount_to_json(&st->mounts[i]));
+	for (size_t i = 0; ok && i < st->n_exports; i++)
+		ok = append(exports, export_to_json(&st->exports[i]));
 	for (size_t i = 0; ok && i < st->n_paths; i++)
 		ok = append(paths, path_to_json(&st->paths[i]));
 	if (st->waits_entry)

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
-#define LAUNCH_VERSION 28
+#define LAUNCH_VERSION 29
 
 /* Size of launch_config.share_fd; server_share.c defines its content. If that layout changes,
  * this size and the version above change too: workers that still use the old memory keep it. */
@@ -548,6 +548,33 @@ struct launch_mount_stats {		/* in the order of the configuration */
 	char reason[LAUNCH_REASON_MAX]; /* the server's refusal, "code: sentence"; "": none */
 	char by[IP_ADDR_STR_MAX];	/* an address of the worker that serves it; "": none */
 };
+/*
+ * How long requests took. A client's request takes from when it was read from the FUSE device (in a
+ * mount worker that gets it from the owner: from when that has taken it) until its answer is
+ * written there; requests that the client answers without the server are not counted. A server's
+ * takes from its arrival until its answer is handed to the transport. Bucket i counts durations of
+ * up to launch_latency_limit_ns(i), the last one all longer ones.
+ */
+enum launch_request_class {
+	LAUNCH_READ,
+	LAUNCH_WRITE,
+	LAUNCH_SYNC,	 /* fsync */
+	LAUNCH_METADATA, /* all others */
+	LAUNCH_REQUEST_CLASS_MAX
+};
+#define LAUNCH_LATENCY_FIRST_NS 8000ULL
+#define LAUNCH_LATENCY_LIMITS 20 /* the highest is 4.2 s */
+struct launch_latency {
+	uint64_t buckets[LAUNCH_LATENCY_LIMITS + 1];
+	uint64_t sum_ns;
+};
+struct launch_latencies {
+	struct launch_latency of[LAUNCH_REQUEST_CLASS_MAX];
+};
+/* In launch_stats.latencies: the mounts of the configuration, then its shared mounts, or its
+ * exports. */
+#define LAUNCH_LATENCIES_MAX (LAUNCH_MOUNTS_MAX + LAUNCH_SHARED_MOUNTS_MAX)
+_Static_assert(LAUNCH_LATENCIES_MAX >= LAUNCH_EXPORTS_MAX, "each export has an entry");
 struct launch_fault_stats {
 	struct launch_fault fault; /* id 0: none */
 	uint64_t touched;	   /* packets that it affected */
@@ -575,6 +602,8 @@ struct launch_stats {
 	/* frontend: requests sent to servers, by FUSE opcode; higher opcodes are counted in the
 	 * last */
 	uint64_t asked[LAUNCH_OPCODES_MAX];
+	/* frontend: entry i is mounts[i], or shared[i - LAUNCH_MOUNTS_MAX]; compute: exports[i] */
+	struct launch_latencies latencies[LAUNCH_LATENCIES_MAX];
 };
 
 static inline void launch_stat_add(uint64_t *counter, uint64_t n)
@@ -588,6 +617,24 @@ static inline void launch_stat_set(uint64_t *counter, uint64_t value)
 static inline uint64_t launch_stat_get(const uint64_t *counter)
 {
 	return __atomic_load_n(counter, __ATOMIC_RELAXED);
+}
+
+/* The longest duration in bucket i, below LAUNCH_LATENCY_LIMITS. */
+static inline uint64_t launch_latency_limit_ns(unsigned i)
+{
+	return LAUNCH_LATENCY_FIRST_NS << i;
+}
+static inline unsigned launch_latency_bucket(uint64_t ns)
+{
+	uint64_t over = ns == 0 ? 0 : (ns - 1) / LAUNCH_LATENCY_FIRST_NS;
+	unsigned i = over == 0 ? 0 : 64U - (unsigned)__builtin_clzll(over);
+
+	return MIN_OF(i, (unsigned)LAUNCH_LATENCY_LIMITS);
+}
+static inline void launch_latency_add(struct launch_latency *l, uint64_t ns)
+{
+	launch_stat_add(&l->buckets[launch_latency_bucket(ns)], 1);
+	launch_stat_add(&l->sum_ns, ns);
 }
 
 #endif

@@ -41,9 +41,14 @@ static const struct answer_member status_leg[] = {
 	LEG_MEMBERS, TEXT("label_source"), TEXT("label_reason"), TEXT_OR_NULL("switch"),
 	TEXT_OR_NULL("switch_port"), END};
 
+static const struct answer_member latency[] = {
+	TEXT("class"), INTEGER("requests"), NUMBER("seconds"), NUMBER("median_us"),
+	NUMBER("p99_us"), END};
 static const struct answer_member mount[] = {
 	TEXT("path"), TEXT("peer"), TEXT("export"), INTEGER("worker"), INTEGERS("lanes"),
-	BOOLEAN("served"), TEXT("by"), END};
+	BOOLEAN("served"), TEXT("by"), OBJECTS("latency", latency), END};
+static const struct answer_member export[] = {
+	TEXT("name"), TEXT("path"), INTEGERS("workers"), OBJECTS("latency", latency), END};
 
 static const struct answer_member path[] = {
 	INTEGER("worker"), TEXT("leg"), TEXT("local"), TEXT("remote"), TEXT("peer"), BOOLEAN("up"),
@@ -72,7 +77,8 @@ static const struct answer_member author[] = {
 static const struct answer_member status[] = {
 	TEXT("host"), TEXT("version"), TEXT("state"), OBJECT("applied", applied),
 	OBJECT("workers", worker_counts), MAYBE_TEXT("security"), OBJECTS("legs", status_leg),
-	OBJECTS("mounts", mount), OBJECTS("paths", path), OBJECTS("traffic", traffic),
+	OBJECTS("mounts", mount), OBJECTS("exports", export), OBJECTS("paths", path),
+	OBJECTS("traffic", traffic),
 	MAYBE_OBJECT("confirm", pending), TEXTS("reasons"), OBJECTS("needs", need), TEXTS("notes"),
 	BOOLEAN("staged"), OBJECTS("staged_by", author), END};
 

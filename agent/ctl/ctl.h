@@ -206,6 +206,10 @@ bool ctl_rtt_is_current(const json_t *path);
 /* Format "1.5 MiB" and "3m 20s" into buf; return buf. */
 const char *ctl_format_bytes(json_int_t bytes, char *buf, size_t size);
 const char *ctl_format_seconds(json_int_t seconds, char *buf, size_t size);
+#define CTL_LATENCY_MAX 40
+/* "0.21/1.40" into buf: median and 99th percentile in ms of that class of requests of a mount or
+ * export; "-": it had none lately. Returns buf. */
+const char *ctl_format_latency(const json_t *o, const char *class, char buf[CTL_LATENCY_MAX]);
 /* "root (uid 0, pid 7)" of the agent's "uid 0, pid 7", where this host has a name for the user. */
 const char *ctl_format_user(const char *by, char *buf, size_t size);
 

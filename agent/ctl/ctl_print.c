@@ -226,6 +226,31 @@ const char *ctl_format_seconds(json_int_t seconds, char *buf, size_t size)
 	return buf;
 }
 
+static void ms_format(double us, char *buf, size_t size)
+{
+	double ms = us > 0 && us < 1e12 ? us / 1000 : 0;
+
+	snprintf(buf, size, "%.*f", ms < 0.1 ? 3 : ms < 10 ? 2 : ms < 100 ? 1 : 0, ms);
+}
+
+const char *ctl_format_latency(const json_t *o, const char *class, char buf[CTL_LATENCY_MAX])
+{
+	char median[CTL_LATENCY_MAX / 2], p99[CTL_LATENCY_MAX / 2];
+	const json_t *l;
+	size_t i;
+
+	snprintf(buf, CTL_LATENCY_MAX, "-");
+	json_array_foreach (json_object_get(o, "latency"), i, l) {
+		if (strcmp(ctl_text(l, "class"), class) != 0)
+			continue;
+		ms_format(json_number_value(json_object_get(l, "median_us")), median,
+			  sizeof(median));
+		ms_format(json_number_value(json_object_get(l, "p99_us")), p99, sizeof(p99));
+		snprintf(buf, CTL_LATENCY_MAX, "%s/%s", median, p99);
+	}
+	return buf;
+}
+
 const char *ctl_format_user(const char *by, char *buf, size_t size)
 {
 	unsigned uid;

@@ -369,29 +369,41 @@ static int print_paths(const json_t *paths)
 	return ctl_table_print(&t);
 }
 
-/* Other workers that carry data of the mount: "2, 3". */
-static void lanes_format(const json_t *m, char *buf, size_t size)
+/* Ids of workers: "2, 3". */
+static void ids_format(const json_t *ids, char *buf, size_t size)
 {
 	const json_t *id;
 	size_t i, at = 0;
 
 	*buf = '\0';
-	json_array_foreach (json_object_get(m, "lanes"), i, id)
+	json_array_foreach (ids, i, id)
 		if (at < size)
 			at += (size_t)snprintf(buf + at, size - at, "%s%" JSON_INTEGER_FORMAT,
 					       i ? ", " : "", json_integer_value(id));
 }
 
+/* Median and 99th percentile of each class in ms; "-": no requests lately. */
+static void add_latencies(struct ctl_table *t, const json_t *o)
+{
+	static const char *const classes[] = {"read", "write", "sync", "metadata"};
+	char cell[CTL_LATENCY_MAX];
+
+	for (size_t i = 0; i < ARRAY_SIZE(classes); i++)
+		ctl_table_add(t, "%s", ctl_format_latency(o, classes[i], cell));
+}
+
 static int print_mounts(const json_t *mounts)
 {
-	static const char *const headings[] = {"MOUNT", "FROM", "WORKER", "LANES", "BY", "STATE"};
+	static const char *const headings[] = {"MOUNT",	  "FROM",	"WORKER",  "LANES",
+					       "BY",	  "STATE",	"READ MS", "WRITE MS",
+					       "SYNC MS", "METADATA MS"};
 	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
 	const json_t *m;
 	char lanes[128];
 	size_t i;
 
 	json_array_foreach (mounts, i, m) {
-		lanes_format(m, lanes, sizeof(lanes));
+		ids_format(json_object_get(m, "lanes"), lanes, sizeof(lanes));
 		ctl_table_add(&t, "%s", ctl_text(m, "path"));
 		ctl_table_add(&t, "%s:%s", ctl_text(m, "peer"), ctl_text(m, "export"));
 		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(m, "worker"));
@@ -399,6 +411,26 @@ static int print_mounts(const json_t *mounts)
 		ctl_table_add(&t, "%s", ctl_text(m, "by"));
 		ctl_table_add(&t, "%s",
 			      json_is_true(json_object_get(m, "served")) ? "served" : "waits");
+		add_latencies(&t, m);
+	}
+	return ctl_table_print(&t);
+}
+
+static int print_exports(const json_t *exports)
+{
+	static const char *const headings[] = {"EXPORT",   "PATH",    "WORKERS",    "READ MS",
+					       "WRITE MS", "SYNC MS", "METADATA MS"};
+	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
+	const json_t *e;
+	char ids[128];
+	size_t i;
+
+	json_array_foreach (exports, i, e) {
+		ids_format(json_object_get(e, "workers"), ids, sizeof(ids));
+		ctl_table_add(&t, "%s", ctl_text(e, "name"));
+		ctl_table_add(&t, "%s", ctl_text(e, "path"));
+		ctl_table_add(&t, "%s", ids);
+		add_latencies(&t, e);
 	}
 	return ctl_table_print(&t);
 }
@@ -472,7 +504,10 @@ static int print_status(const json_t *o)
 	static const struct {
 		const char *key;
 		int (*print)(const json_t *list);
-	} tables[] = {{"legs", print_legs}, {"mounts", print_mounts}, {"paths", print_paths}};
+	} tables[] = {{"legs", print_legs},
+		      {"mounts", print_mounts},
+		      {"exports", print_exports},
+		      {"paths", print_paths}};
 	const json_t *workers = json_object_get(o, "workers");
 	int r = CTL_OK;
 	size_t i;

@@ -105,6 +105,20 @@ function loss(p) {
 
 const roundTrip = (p) => (p.rtt_age_s === null || p.rtt_age_s > 10 ? "" : `${Math.round(p.srtt_us)} us`);
 
+// Median and 99th percentile in ms of the last seconds; "-": no such requests.
+function latency(object, name) {
+	const l = object.latency.find((one) => one.class === name);
+	const ms = (us) => (us / 1000).toFixed(us < 100 ? 3 : us < 10000 ? 2 : us < 100000 ? 1 : 0);
+	return l ? `${ms(l.median_us)} / ${ms(l.p99_us)}` : "-";
+}
+
+const latencyColumns = [
+	["Read ms, median / p99", (o) => latency(o, "read"), "number"],
+	["Write ms", (o) => latency(o, "write"), "number"],
+	["Sync ms", (o) => latency(o, "sync"), "number"],
+	["Metadata ms", (o) => latency(o, "metadata"), "number"],
+];
+
 function showTables(status, processes) {
 	table("legs", [
 		["Leg", (l) => l.name],
@@ -139,7 +153,14 @@ function showTables(status, processes) {
 		["State", (m) => word(m.served ? "served" : "not served", m.served ? "good" : "bad")],
 		["Served by", (m) => m.by],
 		["Worker", (m) => [m.worker, ...m.lanes].join(", "), "number"],
+		...latencyColumns,
 	], status.mounts, "This host mounts nothing.");
+	table("exports", [
+		["Export", (e) => e.name],
+		["Folder", (e) => e.path],
+		["Worker", (e) => e.workers.join(", "), "number"],
+		...latencyColumns,
+	], status.exports, "This host exports nothing.");
 	table("paths", [
 		["Peer", (p) => p.peer],
 		["Leg", (p) => p.leg],

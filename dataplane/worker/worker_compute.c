@@ -163,7 +163,9 @@ static void on_buf_put(void *user, struct rudp_session *s, void *buf)
 static void on_request(void *user, struct rudp_session *s, struct rudp_call *call, void *buf,
 		       size_t len)
 {
-	fuse_server_request(rudp_session_user(s), call, buf, len);
+	const struct worker *w = user;
+
+	fuse_server_request(rudp_session_user(s), call, buf, len, w->now_ns);
 }
 
 static void on_call_gone(void *user, struct rudp_session *s, struct rudp_call *call)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `fssilent DIR [until-signal]`: mounts a file system on DIR that answers nothing, like one whose
- * server or disk is gone: opening the directory blocks. With until-signal it is an empty directory
- * before it gets SIGUSR1, and again after the next one. It prints "ok", and serves until it is
- * killed; the caller must unmount.
+ * `fssilent DIR [until-signal|slow]`: mounts a file system on DIR that answers nothing, like one
+ * whose server or disk is gone: opening the directory blocks. With until-signal it is an empty
+ * directory before it gets SIGUSR1, and again after the next one. With slow it is the same, but
+ * takes 300 ms to look up a name. It prints "ok", and serves until it is killed; the caller must
+ * unmount.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,9 +16,12 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
+static const struct timespec slow_lookup = {.tv_nsec = 300000000};
 static volatile sig_atomic_t is_silent;
+static int is_slow;
 
 static void on_signal(int sig)
 {
@@ -70,6 +74,8 @@ static void answer(int fd, const struct fuse_in_header *in)
 	case FUSE_INTERRUPT:
 		break;
 	case FUSE_LOOKUP:
+		if (is_slow)
+			(void)ppoll(NULL, 0, &slow_lookup, NULL);
 		reply(fd, in, -ENOENT, NULL, 0);
 		break;
 	default:
@@ -107,6 +113,7 @@ int main(int argc, char **argv)
 		perror("fssilent");
 		return 1;
 	}
+	is_slow = argc == 3 && strcmp(argv[2], "slow") == 0;
 	puts("ok");
 	fflush(stdout);
 	if (argc == 3)

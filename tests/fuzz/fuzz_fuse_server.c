@@ -483,7 +483,7 @@ static void ask(const uint8_t *msg, size_t len, uint32_t opcode)
 	if (!buf)
 		fail("no buffer");
 	g.call.answered = false;
-	fuse_server_request(g.client, &g.call, memcpy(buf, msg, len), len);
+	fuse_server_request(g.client, &g.call, memcpy(buf, msg, len), len, g.now_ns);
 	while (!g.call.answered) {
 		struct pollfd p = {.fd = fuse_server_helpers_fd(g.server), .events = POLLIN};
 

@@ -331,6 +331,7 @@ static void stop(void)
 		rundir_del_process(&g.a.rundir, g.w->pid);
 	g.a.sup = sup_free(g.a.sup);
 	health_done(&g.a.health);
+	latency_done(&g.a.latency);
 	problems_done(&g.a.problems);
 	g.a.health = (struct health){.n = 0};
 	g.a.problems = (struct problems){.n_all = 0};

@@ -465,7 +465,8 @@ static bool answer_recall(struct fuse_client *f, struct client_slot *s, int erro
 	if (error != -ESTALE || s->opcode != FUSE_GETATTR || s->answered ||
 	    !client_node_recall(s->nodes[0], &reply.attr.attr))
 		return false;
-	(void)client_reply(f, &reply, sizeof(reply));
+	if (client_reply(f, &reply, sizeof(reply)))
+		client_slot_note_latency(f, s);
 	client_slot_free(f, s);
 	return true;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Replies to the kernel. */
 #include "dataplane/fuse/client/fuse_client_internal.h"
+#include "dataplane/fuse/proto/fuse_latency.h"
 #include <string.h>
 
 /* ENOENT: the request has ended, which is fine. */
@@ -13,13 +14,22 @@ bool client_reply(struct fuse_client *f, const void *msg, size_t len)
 	return false;
 }
 
+void client_slot_note_latency(struct fuse_client *f, const struct client_slot *s)
+{
+	/* The time of the turn is older: a large answer takes long to process and to write. */
+	fuse_latency_note(f->latencies, s->opcode, s->arrived_ns, f->clock_ns());
+}
+
 bool client_slot_reply(struct fuse_client *f, struct client_slot *s, void *msg, size_t len)
 {
 	for (const struct client_stage *const *st = f->on.reply; *st; st++)
 		(*st)->reply(f, s, msg, len);
 	memcpy((uint8_t *)msg + offsetof(struct fuse_out_header, unique), &s->unique,
 	       sizeof(s->unique));
-	return !s->answered && client_reply(f, msg, len);
+	if (s->answered || !client_reply(f, msg, len))
+		return false;
+	client_slot_note_latency(f, s);
+	return true;
 }
 
 bool client_slot_reply_error(struct fuse_client *f, struct client_slot *s, int error)

@@ -97,11 +97,18 @@ static bool client_resend(struct fuse_client *f)
 	return true;
 }
 
-/* number: 0 for the owner, or of the mount worker. */
-static int client_new(const struct launch_config *cfg, const struct launch_mount *m,
-		      unsigned number, int proc_fd, struct rudp *r, struct launch_stats *stats,
-		      uint64_t now_ns, struct fuse_client **ret)
+static const struct launch_mount *mount_at(const struct launch_config *cfg, unsigned index)
 {
+	return index < LAUNCH_MOUNTS_MAX ? &cfg->mounts[index]
+					 : &cfg->shared[index - LAUNCH_MOUNTS_MAX];
+}
+
+/* index: as of fuse_client_new(). number: 0 for the owner, or of the mount worker. */
+static int client_new(const struct launch_config *cfg, unsigned index, unsigned number, int proc_fd,
+		      struct rudp *r, struct launch_stats *stats, uint64_t now_ns,
+		      struct fuse_client **ret)
+{
+	const struct launch_mount *m = mount_at(cfg, index);
 	struct fuse_client *f;
 	int e, flags;
 
@@ -116,6 +123,7 @@ static int client_new(const struct launch_config *cfg, const struct launch_mount
 				  .host = cfg->host,
 				  .rudp = r,
 				  .stats = stats,
+				  .latencies = &stats->latencies[index],
 				  .clock_ns = clock_now_ns,
 				  .soft_ns = (uint64_t)m->soft_s * NSEC_PER_SEC,
 				  .answered_max = (CLIENT_SLOTS - CLIENT_SLOTS_INTERNAL) / 2,
@@ -151,19 +159,16 @@ static int client_new(const struct launch_config *cfg, const struct launch_mount
 int fuse_client_new(const struct launch_config *cfg, unsigned index, int proc_fd, struct rudp *r,
 		    struct launch_stats *stats, uint64_t now_ns, struct fuse_client **ret)
 {
-	const struct launch_mount *m = index < LAUNCH_MOUNTS_MAX
-					       ? &cfg->mounts[index]
-					       : &cfg->shared[index - LAUNCH_MOUNTS_MAX];
+	unsigned number = index < LAUNCH_MOUNTS_MAX ? 0 : mount_at(cfg, index)->mount_worker;
 
-	return client_new(cfg, m, index < LAUNCH_MOUNTS_MAX ? 0 : m->mount_worker, proc_fd, r,
-			  stats, now_ns, ret);
+	return client_new(cfg, index, number, proc_fd, r, stats, now_ns, ret);
 }
 
 int fuse_client_new_successor(const struct launch_config *cfg, unsigned index, unsigned number,
 			      int proc_fd, struct rudp *r, struct launch_stats *stats,
 			      uint64_t now_ns, struct fuse_client **ret)
 {
-	int e = client_new(cfg, &cfg->mounts[index], number, proc_fd, r, stats, now_ns, ret);
+	int e = client_new(cfg, index, number, proc_fd, r, stats, now_ns, ret);
 
 	if (e == 0)
 		fuse_client_quiesce(*ret);

@@ -268,6 +268,7 @@ struct fuse_client {
 	struct rudp *rudp;
 	struct rudp_session *session;
 	struct launch_stats *stats;
+	struct launch_latencies *latencies;	  /* of this mount, in stats */
 	uint64_t (*clock_ns)(void);		  /* clock_now_ns; tests replace it */
 	uint64_t soft_ns;			  /* timeout of a soft mount; 0: hard */
 	struct client_stages on;		  /* the active stages */
@@ -347,6 +348,8 @@ bool client_reply(struct fuse_client *f, const void *msg, size_t len);
 /* Sends msg, which has a header, as the reply to the slot's request, unless the kernel already
  * has a reply. True: the kernel accepted it. */
 bool client_slot_reply(struct fuse_client *f, struct client_slot *s, void *msg, size_t len);
+/* Counts how long the slot's request took; for a reply by client_reply(). */
+void client_slot_note_latency(struct fuse_client *f, const struct client_slot *s);
 /* As client_slot_reply, with an error and no data. */
 bool client_slot_reply_error(struct fuse_client *f, struct client_slot *s, int error);
 /* A reply without data. */

@@ -52,6 +52,7 @@ static void fetch_end(struct server_fetch *k, bool whole)
 	}
 	if (call && whole && fuse_server_check(data, len, &args) == 0 && !c->mount->gone) {
 		args.failed = failed;
+		args.arrived_ns = k->arrived_ns;
 		server_req_take(c, call, data, len, &args);
 		return;
 	}
@@ -125,8 +126,11 @@ static int fetch_start(struct fuse_server_client *c, struct rudp_call *call, voi
 	if (!data)
 		return -EAGAIN;
 	k = (struct server_fetch *)(data - BUF_HEADROOM_BYTES);
-	*k = (struct server_fetch){
-		.client = c, .call = call, .bulk = args->bulk, .next = srv->fetches};
+	*k = (struct server_fetch){.client = c,
+				   .call = call,
+				   .bulk = args->bulk,
+				   .next = srv->fetches,
+				   .arrived_ns = args->arrived_ns};
 	if (!fetch_begin(k)) {
 		buf_pool_put(&srv->requests, data);
 		return server_rdma_works(c, args->bulk.legs) ? -EAGAIN : -EREMOTEIO;
@@ -156,7 +160,8 @@ void server_fetch(struct fuse_server_client *c, struct rudp_call *call, void *bu
 		return;
 	}
 	w = (struct server_wait *)((uint8_t *)buf - BUF_HEADROOM_BYTES);
-	*w = (struct server_wait){.client = c, .call = call, .len = len};
+	*w = (struct server_wait){
+		.client = c, .call = call, .len = len, .arrived_ns = args->arrived_ns};
 	*srv->fetch_tail = w;
 	srv->fetch_tail = &w->next;
 	srv->n_fetch_wait++;
@@ -207,6 +212,7 @@ void server_fetch_run(struct fuse_server *srv)
 
 		(void)fuse_server_check(buf, w.len,
 					&args); /* it passed the same check on arrival */
+		args.arrived_ns = w.arrived_ns;
 		r = fetch_start(w.client, w.call, buf, w.len, &args);
 		if (r == -EAGAIN) { /* other pairs may be less busy */
 			p = &(*p)->next;

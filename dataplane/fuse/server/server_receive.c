@@ -26,7 +26,7 @@ static void req_interrupt(struct fuse_server_client *c, const struct fuse_in_hea
 }
 
 void fuse_server_request(struct fuse_server_client *c, struct rudp_call *call, void *buf,
-			 size_t len)
+			 size_t len, uint64_t now_ns)
 {
 	struct fuse_server *srv = c->server;
 	struct fuse_in_header *in = buf;
@@ -66,6 +66,7 @@ void fuse_server_request(struct fuse_server_client *c, struct rudp_call *call, v
 		buf_pool_put(&srv->requests, buf);
 		return;
 	}
+	args.arrived_ns = now_ns;
 	if (args.flags & FUSE_PROTO_REQ_BULK && in->opcode == FUSE_WRITE)
 		server_fetch(c, call, buf, len, &args);
 	else

@@ -121,7 +121,8 @@ static void queue_remove(struct fuse_server_client *c, unsigned size, struct ser
 		list_del(&c->from->wait_node);
 }
 
-static void wait_add(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len)
+static void wait_add(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
+		     uint64_t arrived_ns)
 {
 	struct server_wait *w = (struct server_wait *)((uint8_t *)buf - BUF_HEADROOM_BYTES);
 
@@ -131,6 +132,7 @@ static void wait_add(struct fuse_server_client *c, struct rudp_call *call, void 
 		.len = len,
 		.reply_bytes = fuse_server_check_reply_bytes(buf),
 		.number = c->server->n_waited++,
+		.arrived_ns = arrived_ns,
 	};
 	queue_add(c, w);
 	c->server->wait_due = true;
@@ -284,7 +286,7 @@ void server_req_take(struct fuse_server_client *c, struct rudp_call *call, void 
 		return;
 	}
 	if (!starts_at_once(c, in, len, args) || !start(c, call, in, len, args))
-		wait_add(c, call, buf, len);
+		wait_add(c, call, buf, len, args->arrived_ns);
 }
 
 /* The waiting requests of one turn of the worker. */
@@ -348,6 +350,7 @@ static int client_start(struct fuse_server_client *c, struct wait_turn *t)
 	/* Dequeues first: the request may end at once and call this function again. */
 	queue_remove(c, first_size, &c->waits[first_size].head);
 	(void)fuse_server_check(in, w.len, &args); /* it passed the same check on arrival */
+	args.arrived_ns = w.arrived_ns;
 	start(c, w.call, in, w.len, &args);
 	return work_of(w.len, w.reply_bytes);
 }

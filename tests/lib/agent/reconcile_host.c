@@ -157,6 +157,7 @@ int reconcile_teardown(void **state)
 	carriers_done(&a->carriers);
 	problems_done(&a->problems);
 	health_done(&a->health);
+	latency_done(&a->latency);
 	json_decref(a->actions_reported);
 	store_done(&a->store);
 	rundir_done(&a->rundir);

@@ -93,7 +93,7 @@ void rig_send_raw(struct rig *g, struct rudp_call *call, const void *msg, size_t
 	assert_non_null(buf);
 	memcpy(buf, msg, len);
 	call->answered = false;
-	fuse_server_request(g->client, call, buf, len);
+	fuse_server_request(g->client, call, buf, len, clock_now_ns() - g->late_ns);
 }
 
 /* The client's number for the object with this handle. */

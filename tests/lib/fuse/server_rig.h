@@ -57,8 +57,9 @@ struct rig {
 	struct fuse_server *server;
 	struct fuse_server_client *client;
 	struct fuse_hello hello;
-	uint64_t unique; /* of the last request */
-	bool resend;	 /* marks the next request as sent before */
+	uint64_t unique;  /* of the last request */
+	bool resend;	  /* marks the next request as sent before */
+	uint64_t late_ns; /* how long requests have waited before the server gets them */
 	uint32_t uid, gid;
 	struct rudp_call *call; /* of rig_do */
 	/* Files pinned for the server, as by the agent. */

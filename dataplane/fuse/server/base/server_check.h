@@ -13,8 +13,9 @@
 
 /* The tail of a request: the handles of its objects, which point into its message. */
 struct fuse_server_args {
-	uint16_t flags; /* FUSE_PROTO_REQ_* */
-	uint8_t failed; /* legs that could not transfer its data; set by the server */
+	uint16_t flags;	     /* FUSE_PROTO_REQ_* */
+	uint8_t failed;	     /* legs that could not transfer its data; set by the server */
+	uint64_t arrived_ns; /* clock_now_ns() of its arrival; set by the server */
 	struct fuse_proto_bulk bulk;
 	struct {
 		uint8_t len;

@@ -301,6 +301,7 @@ struct server_wait {
 	struct rudp_call *call;
 	size_t len, reply_bytes;
 	uint64_t number; /* increases with each request that waits */
+	uint64_t arrived_ns;
 };
 
 /* A WRITE whose data is being fetched, in the headroom of the destination buffer. */
@@ -311,6 +312,7 @@ struct server_fetch {
 	struct rudp_call *call; /* NULL: the client no longer waits */
 	struct fuse_proto_bulk bulk;
 	size_t len; /* of the whole message */
+	uint64_t arrived_ns;
 	uint8_t leg, failed;
 	bool waits; /* the working legs are busy */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How requests end: the reply, the release of what they use, and replies to messages that did not
  * become requests. */
+#include "dataplane/fuse/proto/fuse_latency.h"
 #include "dataplane/fuse/server/objects/server_lease.h"
 #include "dataplane/fuse/server/objects/server_mount.h"
 #include "dataplane/fuse/server/request/server_request.h"
@@ -67,6 +68,10 @@ void server_req_finish(struct server_req *q, int error, size_t len, size_t tail_
 	req_unlink(q);
 	c->from->n_running[server_export_index(q->mount->export)]--;
 	srv->wait_due = true;
+	/* The time of the turn is older: data from memory may have taken long since. */
+	if (q->call)
+		fuse_latency_note(&srv->stats->latencies[server_export_index(q->mount->export)],
+				  q->in->opcode, q->args.arrived_ns, clock_now_ns());
 	buf_pool_put(&srv->requests, q->in);
 	q->in = NULL;
 	q->client = NULL;
