@@ -71,6 +71,16 @@ static int put_lines(const struct top_view *v, const char *gone)
 	return r;
 }
 
+/* Of a mount or an export. */
+static json_t *object_to_json(const struct top_row *r)
+{
+	json_t *latency = json_object_get(r->object, "latency");
+
+	return json_pack("{s:s, s:s, s:s, s:f, s:o}", "name", r->name, "about", r->about, "state",
+			 r->state, "iops", r->ops, "latency",
+			 json_is_array(latency) ? json_incref(latency) : json_array());
+}
+
 static json_t *row_to_json(enum top_kind k, const struct top_row *r)
 {
 	json_t *o =
@@ -103,7 +113,10 @@ static int put_json_line(const struct top_view *v, const char *gone)
 		json_t *list = json_array();
 
 		for (size_t i = 0; i < v->tables[k].n; i++)
-			json_array_append_new(list, row_to_json(k, &v->tables[k].rows[i]));
+			json_array_append_new(list,
+					      v->tables[k].rows[i].object
+						      ? object_to_json(&v->tables[k].rows[i])
+						      : row_to_json(k, &v->tables[k].rows[i]));
 		json_object_set_new(o, top_kind_names[k], list);
 	}
 	r = o ? ctl_put_json_line(o) : ctl_put_text(NULL);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `plenum top`: rates of legs, workers and peers, from two consecutive answers of the agent.
- * ctl_top.c polls and prints lines, ctl_top_model.c makes rows and sentences about problems,
- * ctl_top_screen.c draws on the terminal. Nothing here outlives a command.
+ * `plenum top`: rates of legs, workers, peers, mounts and exports, from two consecutive answers of
+ * the agent. ctl_top.c polls and prints lines, ctl_top_model.c makes rows and sentences about
+ * problems, ctl_top_screen.c draws on the terminal. Nothing here outlives a command.
  */
 #ifndef PLENUM_AGENT_CTL_TOP_H
 #define PLENUM_AGENT_CTL_TOP_H
 
 #include "agent/ctl/ctl.h"
 
-enum top_kind { TOP_LEGS, TOP_WORKERS, TOP_PEERS, TOP_KIND_MAX };
+enum top_kind { TOP_LEGS, TOP_WORKERS, TOP_PEERS, TOP_MOUNTS, TOP_EXPORTS, TOP_KIND_MAX };
 enum top_sort {
 	TOP_BY_HEALTH,
 	TOP_BY_NAME,
@@ -22,7 +22,7 @@ extern const char *const top_sort_names[TOP_SORT_MAX];
 extern const char *const top_kind_names[TOP_KIND_MAX]; /* "legs" */
 
 struct top_row { /* rates are per second */
-	char name[PLENUM_NAME_MAX], state[24], role[16], network[32], about[160];
+	char name[256], state[24], role[16], network[32], about[160];
 	unsigned paths, paths_up;
 	uint64_t since_s; /* of its paths that are down: age of the latest failure */
 	bool bad;
@@ -33,6 +33,7 @@ struct top_row { /* rates are per second */
 	double loss_percent; /* of its worst path, in the worse direction; < 0: unknown */
 	double ops, read_bytes, write_bytes, errors; /* of a worker */
 	uint64_t failovers, sessions;
+	const json_t *object; /* a mount or export, borrowed from the answer */
 };
 struct top_table {
 	struct top_row *rows;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 const char *const top_sort_names[TOP_SORT_MAX] = {"health", "name", "traffic", "latency", "iops"};
-const char *const top_kind_names[TOP_KIND_MAX] = {"legs", "workers", "peers"};
+const char *const top_kind_names[TOP_KIND_MAX] = {"legs", "workers", "peers", "mounts", "exports"};
 
 #define SENTENCE_MAX 512
 #define NUMBER_MAX 1e18 /* sums of such numbers are finite */
@@ -222,6 +222,59 @@ static void add_workers(struct top_view *v, const struct top_sample *before,
 	}
 }
 
+/* ---- mounts and exports ---- */
+
+/* The agent's windows are a few seconds long, whatever the interval between two answers is. */
+static void add_latency(struct top_row *r, const json_t *object)
+{
+	const json_t *l;
+	size_t i;
+
+	r->object = object;
+	json_array_foreach (json_object_get(object, "latency"), i, l) {
+		double seconds = limited(json_object_get(l, "seconds"));
+
+		if (seconds > 0)
+			r->ops += limited(json_object_get(l, "requests")) / seconds;
+		r->rtt_us = MAX_OF(r->rtt_us, limited(json_object_get(l, "p99_us")));
+	}
+}
+
+static void add_mounts(struct top_view *v, const json_t *status)
+{
+	const json_t *m;
+	size_t i;
+
+	json_array_foreach (json_object_get(status, "mounts"), i, m) {
+		struct top_row *r = row_of(v, TOP_MOUNTS, ctl_text(m, "path"));
+
+		if (!r)
+			return;
+		r->bad = !json_is_true(json_object_get(m, "served"));
+		copy_text(r->state, sizeof(r->state), r->bad ? "waits" : "served");
+		snprintf(r->about, sizeof(r->about), "%s:%s", ctl_text(m, "peer"),
+			 ctl_text(m, "export"));
+		text_trim(r->about);
+		add_latency(r, m);
+	}
+}
+
+static void add_exports(struct top_view *v, const json_t *status)
+{
+	const json_t *e;
+	size_t i;
+
+	json_array_foreach (json_object_get(status, "exports"), i, e) {
+		struct top_row *r = row_of(v, TOP_EXPORTS, ctl_text(e, "name"));
+
+		if (!r)
+			return;
+		copy_text(r->about, sizeof(r->about), ctl_text(e, "path"));
+		copy_text(r->state, sizeof(r->state), "exported");
+		add_latency(r, e);
+	}
+}
+
 /* ---- problems in words ---- */
 
 static void wrong(struct top_view *v, const char *fmt, ...) PLENUM_PRINTF(2, 3);
@@ -393,6 +446,8 @@ void top_view_make(const struct top_sample *before, const struct top_sample *now
 	add_legs(ret, now->status);
 	add_paths(ret, two ? before : NULL, now, seconds);
 	add_workers(ret, two ? before : NULL, now, seconds);
+	add_mounts(ret, now->status);
+	add_exports(ret, now->status);
 	say_legs(ret, now->status);
 	say_mounts(ret, now->status);
 	say_reasons(ret, now->status);
@@ -424,6 +479,10 @@ enum column {
 	C_WRITE,
 	C_ERRORS,
 	C_SESSIONS,
+	C_READ_MS,
+	C_WRITE_MS,
+	C_SYNC_MS,
+	C_METADATA_MS,
 };
 
 static const struct {
@@ -471,6 +530,21 @@ static const struct {
 		       {C_LOST, "LOST/s"},
 		       {C_LOSS, "LOSS"},
 		       {C_FAILOVERS, "FAILOVERS"}},
+	[TOP_MOUNTS] = {{C_NAME, "MOUNT"},
+			{C_ABOUT, "FROM"},
+			{C_STATE, "STATE"},
+			{C_OPS, "IOPS"},
+			{C_READ_MS, "READ MS"},
+			{C_WRITE_MS, "WRITE MS"},
+			{C_SYNC_MS, "SYNC MS"},
+			{C_METADATA_MS, "METADATA MS"}},
+	[TOP_EXPORTS] = {{C_NAME, "EXPORT"},
+			 {C_ABOUT, "PATH"},
+			 {C_OPS, "IOPS"},
+			 {C_READ_MS, "READ MS"},
+			 {C_WRITE_MS, "WRITE MS"},
+			 {C_SYNC_MS, "SYNC MS"},
+			 {C_METADATA_MS, "METADATA MS"}},
 };
 
 const char *top_heading(enum top_kind k, unsigned column)
@@ -538,6 +612,14 @@ const char *top_cell(enum top_kind k, const struct top_row *r, unsigned column, 
 		return format_latency(r, buf);
 	case C_LOSS:
 		return format_loss(r, buf);
+	case C_READ_MS:
+		return ctl_format_latency(r->object, "read", buf);
+	case C_WRITE_MS:
+		return ctl_format_latency(r->object, "write", buf);
+	case C_SYNC_MS:
+		return ctl_format_latency(r->object, "sync", buf);
+	case C_METADATA_MS:
+		return ctl_format_latency(r->object, "metadata", buf);
 	case C_FAILOVERS:
 	case C_SESSIONS:
 		snprintf(buf, TOP_CELL_MAX, "%" PRIu64,

@@ -165,7 +165,7 @@ static void draw_table(struct screen *s, enum top_kind k)
 static void draw_help(struct screen *s)
 {
 	static const char *const keys[] = {
-		"1 2 3    show or hide legs, workers, peers",
+		"1 to 5   show or hide legs, workers, peers, mounts, exports",
 		"s        next order;  e n t l i: by health, name, traffic, latency, IOPS",
 		"+ -      one second more or less between two samples",
 		"j k      scroll down and up in long tables",
@@ -291,7 +291,7 @@ static void remember_leaving(void)
 
 int top_screen(struct top *t)
 {
-	struct screen s = {.top = t, .shown = {true, true, true}};
+	struct screen s = {.top = t, .shown = {true, true, true, true, true}};
 	SCREEN *screen;
 
 	if (tcgetattr(STDIN_FILENO, &before) < 0)

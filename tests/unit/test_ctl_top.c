@@ -30,7 +30,12 @@ static const char first[] =
 static const char second[] =
 	"{'host':'h','state':'degraded','workers':{'up':2,'total':2},"
 	"'mounts':[{'path':'/mnt/x','peer':'s1','export':'e','served':false,'worker':2},"
-	"{'path':'/mnt/y','peer':'s1','export':'f','served':true,'worker':2}],"
+	"{'path':'/mnt/y','peer':'s1','export':'f','served':true,'worker':2,'latency':["
+	"{'class':'read','requests':20,'seconds':10.0,'median_us':210.4,'p99_us':1400.0},"
+	"{'class':'sync','requests':5,'seconds':10.0,'median_us':8.0,'p99_us':250000.0}]}],"
+	"'exports':[{'name':'g','path':'/srv/g','workers':[10],'latency':[]},"
+	"{'name':'a','path':'/srv/a','workers':[10],'latency':["
+	"{'class':'metadata','requests':3,'seconds':6.0,'median_us':12345.0,'p99_us':12345.0}]}],"
 	"'reasons':['worker 2: no-answer: s1 does not answer at 9, UDP port 1: a firewall','a "
 	"second thing'],"
 	"'legs':[{'name':'leg-a','state':'usable','switch':'sw','switch_port':'7'},"
@@ -219,6 +224,35 @@ static void test_cells_print_units(void **state)
 	top_view_done(&v);
 }
 
+/* Median and 99th percentile in ms. */
+static void test_mounts_and_exports_have_times_of_their_last_requests(void **state)
+{
+	const struct pair *p = *state;
+	const struct top_row *r;
+	char cell[TOP_CELL_MAX];
+	struct top_view v;
+
+	top_view_make(&p->before, &p->now, TOP_BY_NAME, &v);
+	r = find(&v, TOP_MOUNTS, "/mnt/y");
+	assert_string_equal(top_heading(TOP_MOUNTS, 4), "READ MS");
+	assert_string_equal(top_cell(TOP_MOUNTS, r, 1, cell), "s1:f");
+	assert_string_equal(top_cell(TOP_MOUNTS, r, 2, cell), "served");
+	assert_string_equal(top_cell(TOP_MOUNTS, r, 3, cell), "2.5");
+	assert_string_equal(top_cell(TOP_MOUNTS, r, 4, cell), "0.21/1.40");
+	assert_string_equal(top_cell(TOP_MOUNTS, r, 5, cell), "-");
+	assert_string_equal(top_cell(TOP_MOUNTS, r, 6, cell), "0.008/250");
+	r = find(&v, TOP_MOUNTS, "/mnt/x");
+	assert_true(r->bad);
+	assert_string_equal(top_cell(TOP_MOUNTS, r, 4, cell), "-");
+	r = find(&v, TOP_EXPORTS, "a");
+	assert_string_equal(top_cell(TOP_EXPORTS, r, 1, cell), "/srv/a");
+	assert_string_equal(top_cell(TOP_EXPORTS, r, 6, cell), "12.3/12.3");
+	top_view_done(&v);
+	check_order(p, TOP_BY_LATENCY, TOP_MOUNTS, "/mnt/y", "/mnt/x");
+	check_order(p, TOP_BY_OPS, TOP_EXPORTS, "a", "g");
+	check_order(p, TOP_BY_HEALTH, TOP_MOUNTS, "/mnt/x", "/mnt/y");
+}
+
 /* The round trip of an idle path is that of probes, or old: it is shown as unknown. */
 static void test_round_trips_of_idle_paths_are_not_shown(void **state)
 {
@@ -265,6 +299,9 @@ int main(void)
 						pair_new, pair_free),
 		cmocka_unit_test_setup_teardown(test_rows_sort_by_every_order, pair_new, pair_free),
 		cmocka_unit_test_setup_teardown(test_cells_print_units, pair_new, pair_free),
+		cmocka_unit_test_setup_teardown(
+			test_mounts_and_exports_have_times_of_their_last_requests, pair_new,
+			pair_free),
 		cmocka_unit_test(test_round_trips_of_idle_paths_are_not_shown),
 		cmocka_unit_test(test_incomplete_answers_are_shown),
 	};

@@ -131,13 +131,12 @@ static void status_shows_the_last_seconds_only(void **state)
 	expect_requests(f, 0, 0);
 }
 
-static void a_worker_that_is_down_or_another_process_has_no_old_window(void **state)
+static void a_worker_that_is_down_has_no_window(void **state)
 {
 	struct fixture *f = *state;
 	struct launch_stats *page = begin(f);
 	struct sup_worker *w = host_worker(f);
 	uint64_t now = clock_now_ns();
-	pid_t pid = w->pid;
 
 	look(f, now);
 	serve(page, LAUNCH_READ, 100000, 10);
@@ -147,13 +146,28 @@ static void a_worker_that_is_down_or_another_process_has_no_old_window(void **st
 	look(f, now + NSEC_PER_SEC);
 	assert_int_equal(f->a.latency.n, 0);
 	w->state = SUP_UP;
-	w->pid = pid + 1; /* the counters of its page have begun again */
+	expect_requests(f, 0, 0);
+}
+
+/* The counters of its page begin again. */
+static void a_restarted_worker_has_no_window_of_the_former_process(void **state)
+{
+	struct fixture *f = *state;
+	struct launch_stats *page = begin(f);
+	struct sup_worker *w = host_worker(f);
+	uint64_t now = clock_now_ns();
+	pid_t pid = w->pid;
+
+	look(f, now);
+	serve(page, LAUNCH_READ, 100000, 10);
+	w->pid = pid + 1;
 	memset(&page->latencies, 0, sizeof(page->latencies));
 	serve(page, LAUNCH_READ, 100000, 3);
 	expect_requests(f, 0, 0);
-	look(f, now + 2 * NSEC_PER_SEC);
+	look(f, now + NSEC_PER_SEC);
 	serve(page, LAUNCH_READ, 100000, 2);
 	expect_requests(f, 2, 96);
+	assert_int_equal(f->a.latency.n, 1);
 	w->pid = pid;
 }
 
@@ -213,7 +227,8 @@ int main(void)
 		cmocka_unit_test(buckets_have_powers_of_two_as_limits),
 		cmocka_unit_test(quantiles_lie_in_the_bucket_of_their_rank),
 		RECONCILE_TEST(status_shows_the_last_seconds_only),
-		RECONCILE_TEST(a_worker_that_is_down_or_another_process_has_no_old_window),
+		RECONCILE_TEST(a_worker_that_is_down_has_no_window),
+		RECONCILE_TEST(a_restarted_worker_has_no_window_of_the_former_process),
 		RECONCILE_TEST(metrics_are_cumulative_histograms_in_seconds),
 	};
 
