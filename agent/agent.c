@@ -498,7 +498,7 @@ static int open_clients(struct agent *a)
 					    .log_level = a->opt.log_level,
 					    .idle_ns = CLIENTS_IDLE_NS,
 					    .on_request = control_on_request,
-					    .on_look = control_on_look,
+					    .on_shared_read = control_on_shared_read,
 					    .on_network = on_network,
 					    .on_gone = on_client_gone,
 					    .user = a};

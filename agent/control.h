@@ -12,8 +12,9 @@
 
 /* clients_setup's on_request; user: struct agent. */
 void control_on_request(void *user, struct client *cl, const struct privsep_msg *m, int fd);
-/* clients_setup's on_look; user: struct agent. */
-void control_on_look(void *user, enum privsep_role role, const struct privsep_look *look);
+/* clients_setup's on_shared_read; user: struct agent. */
+void control_on_shared_read(void *user, enum privsep_role role,
+			    const struct privsep_shared_read *q);
 /* events' on_add; user: struct agent. Wakes the clients that poll for events. */
 void control_on_event(void *user, uint64_t next);
 /* reconcile_setup's on_applied and on_decided: they answer the client. */

@@ -42,7 +42,7 @@ static void handle(struct api *a, const struct privsep_msg *m, int *fd)
 	case PRIVSEP_REPLY:
 		api_request_reply(a, m, fd);
 		break;
-	case PRIVSEP_SEEN:
+	case PRIVSEP_SHARED_ANSWER:
 		api_request_seen(a, m, *fd);
 		break;
 	case PRIVSEP_EVENT_NOTE:

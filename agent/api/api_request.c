@@ -338,14 +338,15 @@ void api_request_note(struct api *a, uint64_t next_event)
 
 void api_request_seen(struct api *a, const struct privsep_msg *m, int fd)
 {
-	if (m->seen.what == PRIVSEP_EVENTS) {
+	if (m->shared_answer.what == PRIVSEP_EVENTS) {
 		api_stream_take(a, m, fd);
 		return;
 	}
 	api_snapshot_take(a, m, fd);
 	for (struct api_call *c = a->waiting, *next; c; c = next) {
 		next = c->next;
-		if (c->shared && c->question.get.what == m->seen.what && api_snapshot_is_for(a, c))
+		if (c->shared && c->question.get.what == m->shared_answer.what &&
+		    api_snapshot_is_for(a, c))
 			resume(a, c, API_ANSWERED);
 	}
 }

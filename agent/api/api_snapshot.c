@@ -59,7 +59,7 @@ static bool is_current(const struct api *a, const struct snapshot *s, uint32_t w
 
 static void ask(struct api *a, struct snapshot *s, uint32_t what)
 {
-	struct privsep_msg m = {.type = PRIVSEP_LOOK, .look = {.what = what}};
+	struct privsep_msg m = {.type = PRIVSEP_SHARED_READ, .shared_read = {.what = what}};
 
 	if (s->asked || api_tell(&m, -1) < 0)
 		return;
@@ -102,8 +102,8 @@ enum MHD_Result api_snapshot_answer(struct api *a, struct api_call *c)
 
 void api_snapshot_take(struct api *a, const struct privsep_msg *m, int fd)
 {
-	struct snapshot *s = &a->snapshots->of[m->seen.what];
-	const struct privsep_reply *r = &m->seen.reply;
+	struct snapshot *s = &a->snapshots->of[m->shared_answer.what];
+	const struct privsep_reply *r = &m->shared_answer.reply;
 	const char *type = r->http_status >= 400 ? PROBLEM_TYPE : resource_media_type(r->content);
 	char *text = NULL;
 

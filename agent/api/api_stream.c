@@ -81,10 +81,10 @@ static void wake(struct api_stream *s)
 static void ask(struct api *a)
 {
 	struct api_streams *all = a->streams;
-	struct privsep_msg m = {.type = PRIVSEP_LOOK,
-				.look = {.what = PRIVSEP_EVENTS,
-					 .since = all->tail.next,
-					 .instance = all->tail.instance}};
+	struct privsep_msg m = {.type = PRIVSEP_SHARED_READ,
+				.shared_read = {.what = PRIVSEP_EVENTS,
+						.since = all->tail.next,
+						.instance = all->tail.instance}};
 
 	if (!all->asked && api_tell(&m, -1) >= 0)
 		all->asked = true;
@@ -170,10 +170,10 @@ void api_stream_take(struct api *a, const struct privsep_msg *m, int fd)
 	if (!all)
 		return;
 	all->asked = false;
-	if (m->seen.reply.http_status == 200)
-		r = privsep_read_memfd(fd, m->seen.reply.len, &text);
+	if (m->shared_answer.reply.http_status == 200)
+		r = privsep_read_memfd(fd, m->shared_answer.reply.len, &text);
 	if (r >= 0)
-		r = api_tail_take(&all->tail, text, m->seen.reply.len);
+		r = api_tail_take(&all->tail, text, m->shared_answer.reply.len);
 	/* Without the answer the streams would be silent for good: their clients come back. */
 	for (struct api_stream *s = all->list; s; s = s->next) {
 		s->dropped = s->dropped || r < 0;

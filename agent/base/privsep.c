@@ -201,14 +201,15 @@ static const char *check_tls_state(const struct privsep_msg *m)
 	return check_text(m->tls_state.text, sizeof(m->tls_state.text), m->tls_state.good);
 }
 
-static const char *check_look(const struct privsep_msg *m)
+static const char *check_shared_read(const struct privsep_msg *m)
 {
-	return privsep_is_shared(m->look.what) ? NULL : "unknown object";
+	return privsep_is_shared(m->shared_read.what) ? NULL : "unknown object";
 }
 
-static const char *check_seen(const struct privsep_msg *m)
+static const char *check_shared_answer(const struct privsep_msg *m)
 {
-	return privsep_is_shared(m->seen.what) ? check_head(&m->seen.reply) : "unknown object";
+	return privsep_is_shared(m->shared_answer.what) ? check_head(&m->shared_answer.reply)
+							: "unknown object";
 }
 
 static const char *check_neighbour(const struct privsep_msg *m)
@@ -297,7 +298,7 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_CAPTURE] = {CHANGERS, SIZE(capture), false, true, check_capture},
 	[PRIVSEP_RDMA_PING] = {CHANGERS, SIZE(ping), false, true, check_ping},
 	[PRIVSEP_HELD] = {ANY, 0, false, true, NULL},
-	[PRIVSEP_LOOK] = {ANY, SIZE(look), false, false, check_look},
+	[PRIVSEP_SHARED_READ] = {ANY, SIZE(shared_read), false, false, check_shared_read},
 	[PRIVSEP_LOGIN] = {TLS, SIZE(login), false, true, check_login},
 	[PRIVSEP_TLS_STATE] = {TLS, SIZE(tls_state), false, false, check_tls_state},
 	[PRIVSEP_CLOSED] = {ANY, 0, false, true, NULL},
@@ -306,7 +307,7 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_PONG] = {ANY | LLDP, 0, false, false, NULL},
 	[PRIVSEP_VIOLATION] = {ANY | LLDP, SIZE(violation), false, false, NULL},
 	[PRIVSEP_REPLY] = {MONITOR, SIZE(reply), true, true, check_reply},
-	[PRIVSEP_SEEN] = {MONITOR, SIZE(seen), true, false, check_seen},
+	[PRIVSEP_SHARED_ANSWER] = {MONITOR, SIZE(shared_answer), true, false, check_shared_answer},
 	[PRIVSEP_EVENT_NOTE] = {MONITOR, SIZE(event_note), false, false, NULL},
 	[PRIVSEP_CONNECTION] = {MONITOR, SIZE(peer), true, true, check_peer},
 	[PRIVSEP_DROP] = {MONITOR, 0, false, true, NULL},

@@ -15,8 +15,8 @@
  * others. `api` may not send a message that changes something. So a client that may only read can
  * change nothing, not even after it has taken over the `api` process: no message exists for it.
  *
- * A child may also ask for itself, to answer many clients at once (PRIVSEP_LOOK). It may ask only
- * for what every client of the child may read, and sends the answer only to clients that the
+ * A child may also ask for itself, to answer many clients at once (PRIVSEP_SHARED_READ). It may ask
+ * only for what every client of the child may read, and sends the answer only to clients that the
  * monitor has admitted.
  *
  * `admin` never sees a byte from a peer that could not change everything openly. If one
@@ -92,19 +92,19 @@ enum privsep_type {
 	PRIVSEP_STOP,	      /* also ends workers and mounts */
 	PRIVSEP_FAULT_ADD,    /* inject a fault */
 	PRIVSEP_FAULT_DEL,
-	PRIVSEP_CAPTURE,   /* capture of workers' packets: begin, take, end */
-	PRIVSEP_RDMA_PING, /* RDMA test: begin, or fetch its result */
-	PRIVSEP_HELD,	   /* the client waits for events: its connection is not idle */
-	PRIVSEP_LOOK,	   /* a question of the child, whose answer serves many clients */
-	PRIVSEP_LOGIN,	   /* what a client of the network has shown, before each request */
-	PRIVSEP_TLS_STATE, /* whether the certificate can be used */
-	PRIVSEP_CLOSED,	   /* the connection is closed, its number invalid */
-	PRIVSEP_NEIGHBOUR, /* one LLDP frame, parsed */
-	PRIVSEP_CLAIM,	   /* one packet of ARP or neighbour discovery, parsed */
+	PRIVSEP_CAPTURE,     /* capture of workers' packets: begin, take, end */
+	PRIVSEP_RDMA_PING,   /* RDMA test: begin, or fetch its result */
+	PRIVSEP_HELD,	     /* the client waits for events: its connection is not idle */
+	PRIVSEP_SHARED_READ, /* a question of the child, whose answer serves many clients */
+	PRIVSEP_LOGIN,	     /* what a client of the network has shown, before each request */
+	PRIVSEP_TLS_STATE,   /* whether the certificate can be used */
+	PRIVSEP_CLOSED,	     /* the connection is closed, its number invalid */
+	PRIVSEP_NEIGHBOUR,   /* one LLDP frame, parsed */
+	PRIVSEP_CLAIM,	     /* one packet of ARP or neighbour discovery, parsed */
 	PRIVSEP_PONG,
 	PRIVSEP_VIOLATION, /* a forbidden system call */
 	PRIVSEP_REPLY,
-	PRIVSEP_SEEN, /* answer of a PRIVSEP_LOOK */
+	PRIVSEP_SHARED_ANSWER, /* answer of a PRIVSEP_SHARED_READ */
 	PRIVSEP_EVENT_NOTE,
 	PRIVSEP_CONNECTION, /* a client's connection, with its socket */
 	PRIVSEP_DROP,	    /* close that connection: it is idle or its place is needed */
@@ -133,7 +133,7 @@ enum privsep_what { /* of PRIVSEP_GET */
 		    PRIVSEP_FAULT, /* one of them */
 		    PRIVSEP_OPERATIONS,
 		    PRIVSEP_OPERATION, /* one of them */
-		    PRIVSEP_EVENTS,    /* of PRIVSEP_LOOK only */
+		    PRIVSEP_EVENTS,    /* of PRIVSEP_SHARED_READ only */
 		    PRIVSEP_WHAT_MAX
 };
 
@@ -218,11 +218,11 @@ struct privsep_reply { /* with a sealed memfd */
 	uint64_t etag;			     /* version of the object shown; 0: none */
 	char location[PRIVSEP_LOCATION_MAX]; /* path of what the request created; "": nothing */
 };
-struct privsep_look {
+struct privsep_shared_read {
 	uint32_t what;		  /* enum privsep_what, for which privsep_is_shared() */
 	uint64_t since, instance; /* of PRIVSEP_EVENTS, as in struct privsep_get_events */
 };
-struct privsep_seen { /* with a sealed memfd */
+struct privsep_shared_answer { /* with a sealed memfd */
 	uint32_t what;
 	struct privsep_reply reply;
 };
@@ -287,8 +287,8 @@ struct privsep_msg {
 		struct privsep_capture capture;
 		struct privsep_ping ping;
 		struct privsep_reply reply;
-		struct privsep_look look;
-		struct privsep_seen seen;
+		struct privsep_shared_read shared_read;
+		struct privsep_shared_answer shared_answer;
 		struct privsep_peer peer;
 		struct privsep_login login;
 		struct privsep_role_of role_of;

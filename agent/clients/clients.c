@@ -289,10 +289,10 @@ static const char *on_message(void *user, struct child_role *r, const struct pri
 		take_tls_state(c, &m->tls_state);
 		return NULL;
 	}
-	if (m->type == PRIVSEP_LOOK) {
+	if (m->type == PRIVSEP_SHARED_READ) {
 		if (child_role_kind(r) == PRIVSEP_API_TLS && !c->network.has_logins)
 			return "question before any client has logged in";
-		c->setup.on_look(c->setup.user, child_role_kind(r), &m->look);
+		c->setup.on_shared_read(c->setup.user, child_role_kind(r), &m->shared_read);
 		return NULL;
 	}
 	if (!cl || cl->role != child_role_kind(r))
@@ -365,18 +365,20 @@ static void note(struct clients *c)
 			child_role_send(c->roles[i], &m, -1);
 }
 
-uint64_t clients_look_id(enum privsep_role role, uint32_t what)
+uint64_t clients_shared_read_id(enum privsep_role role, uint32_t what)
 {
 	return (uint64_t)role * PRIVSEP_WHAT_MAX + what + 1;
 }
 
-static int answer_look(struct clients *c, uint64_t id, const struct privsep_reply *reply, int body)
+static int answer_shared_read(struct clients *c, uint64_t id, const struct privsep_reply *reply,
+			      int body)
 {
 	const uint64_t role = (id - 1) / PRIVSEP_WHAT_MAX;
-	struct privsep_msg m = {.type = PRIVSEP_SEEN,
-				.seen = {(uint32_t)((id - 1) % PRIVSEP_WHAT_MAX), *reply}};
+	struct privsep_msg m = {.type = PRIVSEP_SHARED_ANSWER,
+				.shared_answer = {(uint32_t)((id - 1) % PRIVSEP_WHAT_MAX), *reply}};
 
-	_Static_assert(PRIVSEP_ROLE_MAX * PRIVSEP_WHAT_MAX < LOOK_IDS, "they are no client's");
+	_Static_assert(PRIVSEP_ROLE_MAX * PRIVSEP_WHAT_MAX < SHARED_READ_IDS,
+		       "they are no client's");
 	return child_role_send(c->roles[role], &m, body);
 }
 
@@ -401,8 +403,8 @@ int clients_answer(struct clients *c, uint64_t id, const struct privsep_reply *r
 	struct privsep_msg m = {.type = PRIVSEP_REPLY, .connection = id, .reply = *reply};
 	struct client *cl = clients_find(c, id);
 
-	if (id > 0 && id < LOOK_IDS)
-		return answer_look(c, id, reply, body);
+	if (id > 0 && id < SHARED_READ_IDS)
+		return answer_shared_read(c, id, reply, body);
 	if (!cl || cl->state != CLIENT_ASKED)
 		return -ENOENT;
 	/* Before the answer: its client reads its change, also by the other child. */

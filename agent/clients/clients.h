@@ -102,8 +102,9 @@ struct clients_setup {
 	uint64_t idle_ns; /* CLIENTS_IDLE_NS; shorter in tests */
 	/* One request of a client, checked by privsep_check; fd as in role_message_cb. */
 	void (*on_request)(void *user, struct client *c, const struct privsep_msg *m, int fd);
-	/* A question of a child; clients_answer() to clients_look_id() is its answer. */
-	void (*on_look)(void *user, enum privsep_role role, const struct privsep_look *look);
+	/* A question of a child; clients_answer() to clients_shared_read_id() is its answer. */
+	void (*on_shared_read)(void *user, enum privsep_role role,
+			       const struct privsep_shared_read *q);
 	/* network_problems() may have changed; NULL: no call. */
 	void (*on_network)(void *user);
 	/* A client has gone, perhaps with its answer; NULL: no call. */
@@ -142,7 +143,7 @@ bool clients_is_by(const char *by, uid_t uid);
  * client is gone. */
 int clients_answer(struct clients *c, uint64_t id, const struct privsep_reply *reply, int body);
 /* In place of a client's number in clients_answer(): the child itself, for what it asked. */
-uint64_t clients_look_id(enum privsep_role role, uint32_t what);
+uint64_t clients_shared_read_id(enum privsep_role role, uint32_t what);
 /* Makes the answer of this client a stream, which has no time limit. -EMFILE: its user has too
  * many; -ENOENT: the client is gone. */
 int clients_stream(struct clients *c, uint64_t id);

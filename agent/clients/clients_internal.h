@@ -9,7 +9,7 @@
 
 #include "agent/clients/clients.h"
 
-#define LOOK_IDS 1024 /* the numbers below are those of clients_look_id() */
+#define SHARED_READ_IDS 1024 /* the numbers below are those of clients_shared_read_id() */
 
 struct listener {
 	struct clients *clients;

@@ -69,7 +69,7 @@ int clients_new_id(const struct clients *c, uint64_t *ret)
 {
 	uint64_t id = 0;
 
-	while (id < LOOK_IDS || clients_find(c, id))
+	while (id < SHARED_READ_IDS || clients_find(c, id))
 		if (getrandom(&id, sizeof(id), 0) != sizeof(id))
 			return -EAGAIN;
 	*ret = id;

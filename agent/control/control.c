@@ -621,15 +621,15 @@ void control_on_request(void *user, struct client *cl, const struct privsep_msg 
 		control_answer_now(a, cl->id, &r);
 }
 
-void control_on_look(void *user, enum privsep_role role, const struct privsep_look *look)
+void control_on_shared_read(void *user, enum privsep_role role, const struct privsep_shared_read *q)
 {
 	struct agent *a = user;
-	const struct events_filter f = {.since = look->since, .instance = look->instance};
-	const struct client cl = {.id = clients_look_id(role, look->what), .role = role};
-	const struct privsep_msg m = {.type = PRIVSEP_GET, .get = {.what = look->what}};
+	const struct events_filter f = {.since = q->since, .instance = q->instance};
+	const struct client cl = {.id = clients_shared_read_id(role, q->what), .role = role};
+	const struct privsep_msg m = {.type = PRIVSEP_GET, .get = {.what = q->what}};
 	struct control_reply r = {.http_status = 0};
 
-	if (look->what == PRIVSEP_EVENTS)
+	if (q->what == PRIVSEP_EVENTS)
 		control_json(&r, 200, events_to_json(&a->events, &f));
 	else
 		on_get(a, &cl, &m, -1, &r);

@@ -58,7 +58,8 @@ static void login(uint64_t connection, uint8_t first)
 static int rogue(const char *kind)
 {
 	struct privsep_msg m, good = {.type = PRIVSEP_TLS_STATE, .tls_state = {.good = 1}};
-	struct privsep_msg look = {.type = PRIVSEP_LOOK, .look = {.what = PRIVSEP_STATUS}};
+	struct privsep_msg look = {.type = PRIVSEP_SHARED_READ,
+				   .shared_read = {.what = PRIVSEP_STATUS}};
 	struct privsep_msg apply = {.type = PRIVSEP_APPLY}, held = {.type = PRIVSEP_HELD};
 
 	wait_for(PRIVSEP_TLS_FILES, &m);

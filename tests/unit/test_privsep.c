@@ -141,10 +141,10 @@ static void test_neighbours_are_checked(void **state)
  * the monitor may answer. */
 static void test_a_child_asks_for_itself(void **state)
 {
-	struct privsep_msg m = {.type = PRIVSEP_LOOK,
-				.size = sizeof(struct privsep_look),
-				.look = {.what = PRIVSEP_EVENTS}};
-	size_t len = HEAD + sizeof(m.look);
+	struct privsep_msg m = {.type = PRIVSEP_SHARED_READ,
+				.size = sizeof(struct privsep_shared_read),
+				.shared_read = {.what = PRIVSEP_EVENTS}};
+	size_t len = HEAD + sizeof(m.shared_read);
 
 	assert_int_equal(check(PRIVSEP_API, &m, len, false), 0);
 	assert_int_equal(check(PRIVSEP_ADMIN, &m, len, false), 0);
@@ -152,24 +152,25 @@ static void test_a_child_asks_for_itself(void **state)
 	m.connection = 1;
 	assert_int_equal(check(PRIVSEP_API, &m, len, false), -EBADMSG);
 	m.connection = 0;
-	m.look.what = PRIVSEP_STATUS;
+	m.shared_read.what = PRIVSEP_STATUS;
 	assert_int_equal(check(PRIVSEP_API, &m, len, false), 0);
-	m.look.what = PRIVSEP_CONFIG_STAGED; /* each client asks for itself */
+	m.shared_read.what = PRIVSEP_CONFIG_STAGED; /* each client asks for itself */
 	assert_int_equal(check(PRIVSEP_API, &m, len, false), -EBADMSG);
-	m.look.what = PRIVSEP_PLAN;
+	m.shared_read.what = PRIVSEP_PLAN;
 	assert_int_equal(check(PRIVSEP_API, &m, len, false), -EBADMSG);
-	m.look.what = PRIVSEP_WHAT_MAX;
+	m.shared_read.what = PRIVSEP_WHAT_MAX;
 	assert_int_equal(check(PRIVSEP_API, &m, len, false), -EBADMSG);
-	m = (struct privsep_msg){.type = PRIVSEP_SEEN,
-				 .size = sizeof(struct privsep_seen),
-				 .seen = {.what = PRIVSEP_EVENTS, .reply = {.http_status = 200}}};
-	len = HEAD + sizeof(m.seen);
+	m = (struct privsep_msg){
+		.type = PRIVSEP_SHARED_ANSWER,
+		.size = sizeof(struct privsep_shared_answer),
+		.shared_answer = {.what = PRIVSEP_EVENTS, .reply = {.http_status = 200}}};
+	len = HEAD + sizeof(m.shared_answer);
 	assert_int_equal(check(PRIVSEP_MONITOR, &m, len, true), 0);
 	assert_int_equal(check(PRIVSEP_API, &m, len, true), -EBADMSG);
-	strcpy(m.seen.reply.location, "/a\r\nb");
+	strcpy(m.shared_answer.reply.location, "/a\r\nb");
 	assert_int_equal(check(PRIVSEP_MONITOR, &m, len, true), -EBADMSG);
-	m.seen.reply.location[0] = '\0';
-	m.seen.reply.len = PRIVSEP_REPLY_MAX + 1;
+	m.shared_answer.reply.location[0] = '\0';
+	m.shared_answer.reply.len = PRIVSEP_REPLY_MAX + 1;
 	assert_int_equal(check(PRIVSEP_MONITOR, &m, len, true), -EBADMSG);
 }
 

@@ -28,27 +28,27 @@ static void answer_stream(struct clients_rig *w, uint64_t id)
 
 void clients_rig_answer_look(struct clients_rig *w)
 {
-	const struct privsep_look *look = &w->look;
-	const struct events_filter f = {.since = look->since, .instance = look->instance};
-	json_t *o = look->what == PRIVSEP_EVENTS ? events_to_json(&w->events, &f)
-						 : json_pack("{s:i}", "look", (int)w->n_looks);
+	const struct privsep_shared_read *q = &w->shared_read;
+	const struct events_filter f = {.since = q->since, .instance = q->instance};
+	json_t *o = q->what == PRIVSEP_EVENTS ? events_to_json(&w->events, &f)
+					      : json_pack("{s:i}", "look", (int)w->n_looks);
 	autofree char *text = json_dumps(o, JSON_COMPACT);
 	const struct privsep_reply reply = {200, PRIVSEP_JSON, strlen(text), 0, ""};
 	autoclose int fd = memfd_new_sealed("seen", text, strlen(text));
 
 	json_decref(o);
-	assert_int_equal(
-		clients_answer(w->clients, clients_look_id(PRIVSEP_API, look->what), &reply, fd),
-		0);
+	assert_int_equal(clients_answer(w->clients, clients_shared_read_id(PRIVSEP_API, q->what),
+					&reply, fd),
+			 0);
 }
 
-static void on_look(void *user, enum privsep_role role, const struct privsep_look *look)
+static void on_shared_read(void *user, enum privsep_role role, const struct privsep_shared_read *q)
 {
 	struct clients_rig *w = user;
 
 	assert_int_equal(role, PRIVSEP_API);
 	w->n_looks++;
-	w->look = *look;
+	w->shared_read = *q;
 	if (!w->hold_looks)
 		clients_rig_answer_look(w);
 }
@@ -98,8 +98,9 @@ static int on_timer(void *user)
 struct clients_rig *clients_rig_new(const char *kind, const char *role)
 {
 	struct clients_rig *w = calloc(1, sizeof(*w));
-	struct clients_setup setup = {
-		.log_level = LOG_LEVEL_ERR, .on_request = on_request, .on_look = on_look};
+	struct clients_setup setup = {.log_level = LOG_LEVEL_ERR,
+				      .on_request = on_request,
+				      .on_shared_read = on_shared_read};
 
 	assert_non_null(w);
 	setenv(ENV_KIND, kind, 1);

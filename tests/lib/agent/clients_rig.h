@@ -25,7 +25,7 @@ struct clients_rig {
 	char got[2048];
 	size_t n_got;
 	unsigned n_requests, n_looks, n_looks_before;
-	struct privsep_look look;
+	struct privsep_shared_read shared_read;
 	/* hold_answer, hold_looks: no answer to requests, or to questions of the child; notes: for
 	 * the test */
 	bool may_change, change_allowed, hold_answer, hold_looks, notes;

@@ -6,12 +6,6 @@
 #include "dataplane/fuse/server/fuse_server.h"
 
 /* Returns the amount of work done, or a negative errno. */
-static inline int server_turn(struct fuse_server *srv, uint64_t now_ns, bool may_sleep)
-{
-	unsigned moved = fuse_server_begin(srv, now_ns);
-	int n = fuse_server_poll(srv, now_ns, may_sleep);
-
-	return n < 0 ? n : n + (int)moved;
-}
+int server_turn(struct fuse_server *srv, uint64_t now_ns, bool may_sleep);
 
 #endif
