@@ -72,6 +72,9 @@ struct row {
 	"{tc: 0, prios: [0, 1, 2, 4, 5, 6, 7], bandwidth: 50}, {tc: 3, prios: " \
 	"[3], bandwidth: 50}"
 
+#define API(listen, more) \
+	"api: {listen: " listen ", " more "certificate: /c, key: /k, tokens: /t}\n"
+
 static const struct row rows[] = {
 	{"host", "host: host-a", "host: host-z", TELLS_WORKER},
 	{"port", "port: 7411", "port: 7412", TELLS_WORKER},
@@ -154,6 +157,11 @@ static const struct row rows[] = {
 	 TELLS_AGENT}, /* whom nothing is mounted from */
 	{"peers.ips", "ips: [10.10.2.11]", "ips: [10.10.2.12]", TELLS_WORKER},
 	{"peers.port", "ips: [10.10.2.11]", "ips: [10.10.2.11], port: 9999", TELLS_WORKER},
+	{"api.listen", "admin:", API("192.0.2.11", "") "admin:", TELLS_AGENT},
+	{"api.port", "admin:", API("192.0.2.11", "port: 8443, ") "admin:", TELLS_AGENT},
+	{"api.certificate", "admin:", API("192.0.2.11", "") "admin:", TELLS_AGENT},
+	{"api.key", "admin:", API("192.0.2.11", "") "admin:", TELLS_AGENT},
+	{"api.tokens", "admin:", API("192.0.2.11", "") "admin:", TELLS_AGENT},
 	{"policy.on-fallback", "admin:", "policy: {on-fallback: refuse}\nadmin:", TELLS_AGENT},
 	{"rdma.read-min-kib", "admin:", "rdma: {read-min-kib: 64}\nadmin:", TELLS_WORKER},
 	{"rdma.write-min-kib", "admin:", "rdma: {write-min-kib: 64}\nadmin:", TELLS_WORKER},
