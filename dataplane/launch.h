@@ -549,11 +549,11 @@ struct launch_mount_stats {		/* in the order of the configuration */
 	char by[IP_ADDR_STR_MAX];	/* an address of the worker that serves it; "": none */
 };
 /*
- * How long requests took. A client's request takes from when it was read from the FUSE device (in a
- * mount worker that gets it from the owner: from when that has taken it) until its answer is
- * written there; requests that the client answers without the server are not counted. A server's
- * takes from its arrival until its answer is handed to the transport. Bucket i counts durations of
- * up to launch_latency_limit_ns(i), the last one all longer ones.
+ * How long requests took. A client's request lasts from its read from the FUSE device (in a mount
+ * worker: from its receipt from the mount's owner) until its answer is written there; requests that
+ * the client answers without the server are not counted. A server's request lasts from its arrival
+ * until its answer is handed to the transport. Bucket i counts durations of up to
+ * launch_latency_limit_ns(i), the last one all longer ones.
  */
 enum launch_request_class {
 	LAUNCH_READ,

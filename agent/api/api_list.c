@@ -40,8 +40,7 @@ static int take_after(const struct resource *row, const char *text, struct api_l
 	if (!text[0] || strlen(text) >= sizeof(l->after) || !is_printable(text) ||
 	    (is_number && api_number(text, INT64_MAX, &l->after_number) < 0))
 		return api_fail(e, 400, "bad-query",
-				"after is '%.40s'; write the %s of the last member of the page "
-				"before",
+				"after is '%.40s'; write the %s of the previous page's last member",
 				text, row->key);
 	strcpy(l->after, text);
 	return 0;

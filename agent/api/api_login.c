@@ -57,8 +57,8 @@ enum MHD_Result api_login_refuse(struct api_call *c)
 {
 	return api_answer_refuse(
 		c, 401, "unauthorized",
-		c->has_token ? "this token is not in the file of this host's api.tokens; 'plenum "
-			       "token list' lists the names there"
+		c->has_token ? "the agent does not know this token; after 'plenum token add' run "
+			       "'systemctl reload plenumd'"
 			     : "a token is needed: send the header 'Authorization: Bearer TOKEN' "
 			       "with one that 'plenum token add' made on this host");
 }

@@ -81,10 +81,10 @@ static void add_page(const struct resource *row, json_t *parameters)
 
 	snprintf(after, sizeof(after), "begin after the member of `%s` with this %s", row->list,
 		 row->key);
-	json_array_append_new(
-		parameters, parameter("limit", "query", false,
-				      "at most so many members, sorted by key; Link leads to more",
-				      integer(1, API_LIST_LIMIT_MAX)));
+	json_array_append_new(parameters,
+			      parameter("limit", "query", false,
+					"members per page, sorted by key; Link names the next page",
+					integer(1, API_LIST_LIMIT_MAX)));
 	json_array_append_new(parameters, parameter("after", "query", false, after,
 						    row->key_type == RESOURCE_NAME_NUMBER
 							    ? integer(0, INT64_MAX)

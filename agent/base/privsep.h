@@ -11,9 +11,10 @@
  *
  * Only the monitor has authority. It accepts the clients itself, asks the kernel for their
  * credentials (SO_PEERCRED, SO_PEERGROUPS), and hands each connection, under a random number, to
- * one of the two children: to `admin` only those of peers who may make changes, to `api` all
- * others. `api` may not send a message that changes something. So a client that may only read can
- * change nothing, not even after it has taken over the `api` process: no message exists for it.
+ * one of three children: to `admin` only those of peers who may make changes, to `api` all others
+ * of this host, to `api-tls` those of the network. `api` may not send a message that changes
+ * something. So a client that may only read can change nothing, not even after it has taken over
+ * the `api` process: no message exists for it.
  *
  * A child may also ask for itself, to answer many clients at once (PRIVSEP_SHARED_READ). It may ask
  * only for what every client of the child may read, and sends the answer only to clients that the

@@ -291,7 +291,7 @@ static const char *on_message(void *user, struct child_role *r, const struct pri
 	}
 	if (m->type == PRIVSEP_SHARED_READ) {
 		if (child_role_kind(r) == PRIVSEP_API_TLS && !c->network.has_logins)
-			return "question before any client has logged in";
+			return "read for many clients before any login";
 		c->setup.on_shared_read(c->setup.user, child_role_kind(r), &m->shared_read);
 		return NULL;
 	}

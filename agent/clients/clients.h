@@ -86,11 +86,11 @@ int clients_rights_resolve(char *const *users, size_t n_users, char *const *grou
 bool clients_rights_change(const struct clients_rights *r, const struct clients_peer *p);
 bool clients_rights_read(const struct clients_rights *r, const struct clients_peer *p);
 
-/* The stream to close for one more of that user, or address; as below. */
+/* The stream to evict so that this user or address can open another; as below. */
 struct client *clients_stream_victim(struct client *list, enum privsep_role role,
 				     const struct clients_peer *of, bool *ret_full);
-/* The connection to close for one more of that user, or address. NULL: none is needed or, with
- * *ret_full, none can be closed. Pure. */
+/* The connection to evict so that this user or address can open another. NULL: none has to be
+ * evicted or, with *ret_full, none can be. Pure. */
 struct client *clients_victim(struct client *list, enum privsep_role role,
 			      const struct clients_peer *of, bool *ret_full);
 
@@ -119,8 +119,8 @@ struct clients *clients_free(struct clients *c); /* accepts NULL, returns NULL *
 int clients_restore(struct clients *c);
 /* Takes rights. Open connections follow the new rights from now on. */
 void clients_set_rights(struct clients *c, struct clients_rights *rights);
-/* Serves clients of the network as the configuration says, in a later turn of the loop; takes its
- * paths. The same configuration: reads its files again. */
+/* The same configuration: reads its files again. Another one: starts, restarts or ends the service
+ * for the network in a later turn of the loop. Takes ownership of the paths. */
 void clients_set_network(struct clients *c, struct network_config *config);
 /* Reads the files of the network side again. */
 void clients_reload_network(struct clients *c);

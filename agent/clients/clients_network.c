@@ -19,7 +19,7 @@ void clients_note_refusal(struct clients *c, const struct client *cl, const char
 		return;
 	if (others > 0)
 		snprintf(more, sizeof(more), " (and %u refusals before)", others);
-	events_add(c->setup.events, LOG_LEVEL_WARNING, "api-tls", "refused %.60s: %s%s",
+	events_add(c->setup.events, LOG_LEVEL_WARNING, "api-tls", "refused %s: %s%s",
 		   clients_describe(cl, by, sizeof(by)), what, more);
 }
 

@@ -247,7 +247,7 @@ json_t *network_problems(const struct network *n, uint64_t now_s)
 	}
 	if (reason_is_set(&n->certificate_why)) {
 		reason_set(&why, "api-certificate",
-			   "%s: %s; correct the files, or generate them again",
+			   "%s: %s; correct the files, or install new ones",
 			   n->used.fd < 0 ? "the API is not served over the network"
 					  : "the API still uses its former certificate",
 			   n->certificate_why.text);

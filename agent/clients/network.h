@@ -26,7 +26,7 @@ struct network_files { /* sealed: certificates, then the key */
 struct network {
 	struct network_config config;
 	struct access_table access;
-	struct network_files offered; /* to the process, which has not answered yet */
+	struct network_files offered; /* sent to api-tls, whose answer is pending */
 	struct network_files used;
 	uint64_t expires_s; /* of the certificate in use, since 1970; 0: unknown */
 	bool has_logins;    /* since the process started, a client has shown a token of the table */
@@ -51,7 +51,7 @@ int network_listen(struct network *n);
 int network_peer(int fd, struct ip_addr *ret);
 /* Makes an accepted connection fit for streams: the kernel ends it when the client is gone. */
 void network_tune(int fd);
-/* Why the API is not served, one sentence each; empty: it is, or need not be. NULL: no memory. */
+/* Problems of address, files and certificate, one sentence each; empty: none. NULL: no memory. */
 json_t *network_problems(const struct network *n, uint64_t now_s);
 
 #endif

@@ -82,7 +82,7 @@ static int make_token(char token[static TOKEN_SIZE], struct access_entry *e)
 
 static void say_reload(void)
 {
-	fputs("the agent takes the file at 'systemctl reload plenumd'\n", stderr);
+	fputs("run 'systemctl reload plenumd': the agent then reads the file\n", stderr);
 }
 
 static int take_entry(const struct ctl_args *a, struct access_entry *ret)

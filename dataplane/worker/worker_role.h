@@ -23,8 +23,8 @@ struct worker_role {
 	/* Builds the role's state, w->end, on w->rudp. 0; negative errno with a line in why. */
 	int (*build)(struct worker *w, struct reason *why);
 	void (*watch)(struct worker *w); /* adds the descriptors to sleep on, by worker_watch() */
-	/* Work that may delay no packet, at the start of a turn, before packets are read; NULL:
-	 * none. Returns the amount of work done. */
+	/* Work at the start of a turn, so that replies to the packets that the turn reads do not
+	 * wait for it; NULL: none. Returns the amount of work done. */
 	unsigned (*begin)(struct worker *w);
 	/* The role's part of a turn, before packets are sent. Returns the amount of work done. */
 	unsigned (*turn)(struct worker *w);

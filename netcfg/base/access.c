@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LINE_FORM                                                                                 \
-	"write 'NAME ROLE HASH' with the role view, operate or admin; 'plenum token add' writes " \
-	"such lines"
+#define LINE_FORM                                                                              \
+	"write 'NAME ROLE HASH' with the role view, operate or admin, or remove the line and " \
+	"use 'plenum token add'"
 
 static const char *const role_names[ACCESS_ROLE_MAX] = {"none", "view", "operate", "admin"};
 
@@ -139,7 +139,7 @@ static int parse_line(char *line, unsigned number, struct access_table *t, struc
 	if (!parse_hash(hash, e.hash)) {
 		reason_set_text(why,
 				"line %u: the hash is not %d hexadecimal digits in lower case; "
-				"'plenum token add' writes such lines",
+				"remove the line, and use 'plenum token add'",
 				number, ACCESS_HASH_CHARS);
 		return -EINVAL;
 	}
@@ -190,7 +190,7 @@ int access_read(const char *path, struct access_table *ret, struct reason *why)
 	if (r < 0)
 		return r;
 	if (strlen(text) != len) {
-		reason_set_text(why, "it has a zero byte; 'plenum token add' writes such files");
+		reason_set_text(why, "it has a zero byte; remove the byte, or restore the file");
 		return -EINVAL;
 	}
 	return access_parse(text, ret, why);

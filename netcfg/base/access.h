@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Who may use the API over the network: the roles, and the file with the names, roles and token
- * hashes. A line is "NAME ROLE HASH": HASH is the SHA-256 of the token in 64 hexadecimal digits.
- * Comments begin with '#'. A token is never stored: who reads the file cannot log in with it. Read
- * by the agent, which compares hashes, and written by the command line, which makes tokens. Holds
+ * hashes. A line is "NAME ROLE HASH": HASH is the token's SHA-256 in 64 hexadecimal digits in lower
+ * case. Comments begin with '#'. A token is never stored: who reads the file cannot log in with it.
+ * The agent reads the file and compares hashes; the command line makes tokens and writes it. Holds
  * no state.
  */
 #ifndef PLENUM_NETCFG_ACCESS_H
@@ -21,7 +21,7 @@
 enum access_role {
 	ACCESS_NONE,	/* not logged in */
 	ACCESS_VIEW,	/* reads */
-	ACCESS_OPERATE, /* also keeps the host in service, with the configuration as it is */
+	ACCESS_OPERATE, /* also restarts workers, confirms and rolls back, captures packets */
 	ACCESS_ADMIN,	/* everything */
 	ACCESS_ROLE_MAX
 };

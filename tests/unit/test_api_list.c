@@ -38,11 +38,11 @@ static void test_invalid_pages_are_refused_with_the_value_to_write(void **state)
 	refused("/v1/history", "", NULL, "limit is ''; write a number from 1 to 1000");
 	refused("/v1/net", "1001", NULL, "limit is '1001'; write a number from 1 to 1000");
 	refused("/v1/history", NULL, "x",
-		"after is 'x'; write the number of the last member of the page before");
+		"after is 'x'; write the number of the previous page's last member");
 	refused("/v1/net", NULL, "",
-		"after is ''; write the name of the last member of the page before");
+		"after is ''; write the name of the previous page's last member");
 	refused("/v1/net", NULL, "\x1b[31m",
-		"after is '?[31m'; write the name of the last member of the page before");
+		"after is '?[31m'; write the name of the previous page's last member");
 	memset(long_key, 'x', sizeof(long_key) - 1);
 	long_key[sizeof(long_key) - 1] = '\0';
 	assert_int_equal(take("GET", "/v1/net", NULL, long_key), -EINVAL);

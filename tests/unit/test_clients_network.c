@@ -182,7 +182,7 @@ static void test_a_process_without_a_token_asks_for_nothing(void **state)
 	breaks("nameless", "request without a login");
 	breaks("guesses", "request without a login");
 	breaks("waits", "wait message without a login");
-	breaks("curious", "question before any client has logged in");
+	breaks("curious", "read for many clients before any login");
 }
 
 static void test_a_token_gives_its_role_and_no_more(void **state)

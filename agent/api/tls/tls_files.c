@@ -85,7 +85,7 @@ static int take_key(SSL_CTX *ctx, const char *text, size_t len, struct reason *w
 	return r;
 }
 
-/* Clients that offer protocols need one of HTTP/1.1's names; others offer none. */
+/* A client that offers protocols must offer http/1.1; one may offer none. */
 static int choose_protocol(SSL *ssl, const unsigned char **ret, unsigned char *ret_len,
 			   const unsigned char *offered, unsigned len, void *user)
 {

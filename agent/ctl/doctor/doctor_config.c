@@ -95,7 +95,7 @@ static void run_answers(const struct doctor_host *p, const struct doctor_check *
 			(double)p->agent_took_ns / NSEC_PER_SEC);
 		doctor_advise(r,
 			      "top(1) shows which processes use the cores that the agent may use; "
-			      "workers and mounts do not depend on it");
+			      "workers and mounts need no agent");
 		return;
 	}
 	if (p->status) {

@@ -104,7 +104,7 @@ static inline unsigned fuse_server_peer(const struct rudp_session *s)
 	return s ? rudp_session_index(s) + 1 : 0;
 }
 void fuse_server_buf_put(struct fuse_server *srv, void *buf);
-/* now_ns: when the packets that complete it were received. */
+/* now_ns: when the request's last packet was received. */
 void fuse_server_request(struct fuse_server_client *c, struct rudp_call *call, void *buf,
 			 size_t len, uint64_t now_ns);
 void fuse_server_call_cancelled(struct fuse_server_client *c, struct rudp_call *call);

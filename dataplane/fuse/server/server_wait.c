@@ -302,7 +302,7 @@ static bool turn_is_over(const struct wait_turn *t)
 	return t->work_left <= (int)(t->n_examined / EXAMINED_PER_UNIT);
 }
 
-/* Whether the client can have a buffer for a reply of this size now. */
+/* Whether a reply buffer of that range of sizes is free for the client; notes a shortage. */
 static bool has_room(struct fuse_server_client *c, unsigned size, struct wait_turn *t)
 {
 	struct fuse_server *srv = c->server;

@@ -45,8 +45,8 @@ int buf_pool_init(struct buf_pool *p, uint8_t *memory);
 size_t buf_pool_bytes(void);
 /* The smallest class for len bytes of data, and its number of slots. */
 unsigned buf_pool_class(size_t len, unsigned *ret_slots);
-/* The range of sizes that len bytes of data belong to, and the largest size of a range: there is a
- * buffer for one of them if there is one for the other. */
+/* The range that len belongs to, and a range's largest size. Buffers are free for all sizes of a
+ * range or for none. */
 unsigned buf_pool_size(size_t len);
 size_t buf_pool_size_bytes(unsigned size);
 void buf_pool_done(struct buf_pool *p);
