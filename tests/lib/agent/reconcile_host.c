@@ -246,3 +246,12 @@ bool problem_has(const struct agent *a, const char *text)
 			return true;
 	return false;
 }
+
+void assert_only_problem(const struct agent *a, const char *text)
+{
+	for (size_t i = 0; i < a->problems.n_all; i++)
+		if (!strstr(a->problems.all[i], text))
+			print_error("another problem: %s\n", a->problems.all[i]);
+	assert_true(problem_has(a, text));
+	assert_int_equal(a->problems.n_all, 1);
+}

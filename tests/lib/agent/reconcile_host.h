@@ -63,5 +63,7 @@ struct launch_stats *host_serve(struct sup_worker *w);
 void restart_agent(struct fixture *f);
 bool event_has(const struct agent *a, const char *text);
 bool problem_has(const struct agent *a, const char *text);
+/* Prints the others if there are any. */
+void assert_only_problem(const struct agent *a, const char *text);
 
 #endif
