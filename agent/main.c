@@ -87,6 +87,16 @@ static bool is_root(void)
 	return false;
 }
 
+static int run_agent(struct agent_options *opt)
+{
+	char worker[PATH_MAX + 64];
+
+	if (!is_root())
+		return 1;
+	opt->worker = find_worker(worker, sizeof(worker));
+	return agent_main(opt);
+}
+
 int main(int argc, char **argv)
 {
 	struct agent_options opt = {.config = PLENUM_SYSCONFDIR "/plenum.yaml",
@@ -94,7 +104,6 @@ int main(int argc, char **argv)
 				    .state_dir = PLENUM_STATEDIR,
 				    .log_level = LOG_LEVEL_INFO};
 	const char *role = NULL;
-	char worker[PATH_MAX + 64];
 	bool check = false;
 	int c;
 
@@ -143,10 +152,5 @@ int main(int argc, char **argv)
 	if (role)
 		return run_role(role, opt.log_level);
 	plugins_register();
-	if (check)
-		return agent_check(&opt);
-	if (!is_root())
-		return 1;
-	opt.worker = find_worker(worker, sizeof(worker));
-	return agent_main(&opt);
+	return check ? agent_check(&opt) : run_agent(&opt);
 }

@@ -11,7 +11,7 @@
 int process_start(pid_t pid, uint64_t *ret);
 #define PROCESS_NAME_MAX 16
 /* The program's name, which the process may have changed; letters that do not belong into a list
- * become '?'. False: there is no such process. */
+ * become '?'. False: the process does not exist. */
 bool process_name(pid_t pid, char ret[static PROCESS_NAME_MAX]);
 /* Whether a process of that pid exists and has not exited. */
 bool process_lives(pid_t pid);

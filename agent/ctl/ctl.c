@@ -297,11 +297,11 @@ static int complain_unknown(char **operands, int n)
 		near = ctl_suggest(typed, commands, ARRAY_SIZE(commands));
 	}
 	if (near && strstr(near, "--help"))
-		ctl_complain("there is no command '%s'; see 'plenum %s'", typed, near);
+		ctl_complain("unknown command '%s'; see 'plenum %s'", typed, near);
 	else if (near)
-		ctl_complain("there is no command '%s'; did you mean '%s'?", typed, near);
+		ctl_complain("unknown command '%s'; did you mean '%s'?", typed, near);
 	else
-		ctl_complain("there is no command '%s'; see 'plenum%s%s --help'", typed,
+		ctl_complain("unknown command '%s'; see 'plenum%s%s --help'", typed,
 			     group ? " " : "", group ? operands[0] : "");
 	return CTL_USAGE;
 }

@@ -27,7 +27,7 @@ enum access_role {
 };
 /* "view"; "none" for ACCESS_NONE. */
 const char *access_role_to_string(enum access_role r);
-/* false: there is no such role; "none" is not a role of an entry. */
+/* false: an unknown role, or "none", which an entry cannot have. */
 bool access_role_from_string(const char *text, enum access_role *ret);
 
 struct access_entry {

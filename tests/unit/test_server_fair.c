@@ -310,6 +310,17 @@ static void listings_go_in_steps_beside_another_host(void **state)
 
 #define LARGE_BUFFERS 64U
 
+/* Reads of a guest that are answered although other requests wait. */
+static void reads_at_once(unsigned guest, uint64_t node, struct fuse_read_in read)
+{
+	rig.client = guests[guest];
+	for (unsigned i = 0; i < 8; i++) {
+		rig_send(&rig, single,
+			 &(struct rig_req){.op = FUSE_READ, .node = node, RIG_ARG(read)});
+		assert_int_equal(rig_result(&rig, single), 0);
+	}
+}
+
 /* One host takes as many large reply buffers as it gets, and acknowledges nothing. */
 static void a_host_with_its_share_of_reply_buffers_leaves_the_rest_to_others(void **state)
 {
@@ -350,25 +361,11 @@ static void a_host_with_its_share_of_reply_buffers_leaves_the_rest_to_others(voi
 	assert_false(fuse_server_client_may_end(guests[GUESTS - 1]));
 	/* Small requests of the same session pass the large ones that wait. */
 	assert_true(guests[5]->n_waits > 0);
-	rig.client = guests[5];
-	read = (struct fuse_read_in){.size = 4, .fh = fhs[5]};
-	for (unsigned i = 0; i < 8; i++) {
-		rig_send(&rig, single,
-			 &(struct rig_req){.op = FUSE_READ, .node = nodes[5], RIG_ARG(read)});
-		assert_int_equal(rig_result(&rig, single), 0);
-		assert_int_equal(rig.len, 4);
-	}
+	reads_at_once(5, nodes[5], (struct fuse_read_in){.size = 4, .fh = fhs[5]});
 	assert_true(guests[5]->n_waits > 0);
-	read = in;
 	/* The other host reads at once. */
-	rig.client = guests[GUESTS - 1];
 	read.fh = fhs[GUESTS - 1];
-	for (unsigned i = 0; i < 8; i++) {
-		rig_send(&rig, single,
-			 &(struct rig_req){
-				 .op = FUSE_READ, .node = nodes[GUESTS - 1], RIG_ARG(read)});
-		assert_int_equal(rig_result(&rig, single), 0);
-	}
+	reads_at_once(GUESTS - 1, nodes[GUESTS - 1], read);
 	for (unsigned i = 0; i < LARGE_BUFFERS; i++) {
 		held[i].hold = false;
 		if (held[i].answered)
