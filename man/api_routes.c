@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Prints the list of routes of plenum-api(7); the Makefile's update-keys puts it into the page. */
-#include "agent/api/resource.h"
+#include "agent/api/rest/resource.h"
 
 #include <stdio.h>
 

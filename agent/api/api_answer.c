@@ -2,8 +2,8 @@
 /* Gives the HTTP library the answer of a request: a reply of the monitor, a document that this
  * process makes, or an error. */
 #include "agent/api/api_internal.h"
-#include "agent/api/openapi.h"
-#include "agent/api/problem.h"
+#include "agent/api/rest/openapi.h"
+#include "agent/api/rest/problem.h"
 #include "netcfg/base/hash.h"
 #include "netcfg/base/os/memfd.h"
 #include <stdio.h>

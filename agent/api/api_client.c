@@ -5,7 +5,7 @@
  */
 #include "agent/api/api_head.h"
 #include "agent/api/api_internal.h"
-#include "agent/api/problem.h"
+#include "agent/api/rest/problem.h"
 #include "agent/api/tls/tls_server.h"
 #include <stdio.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #ifndef PLENUM_AGENT_API_HEAD_H
 #define PLENUM_AGENT_API_HEAD_H
 
-#include "agent/api/api_route.h"
+#include "agent/api/rest/api_route.h"
 
 #define API_HEAD_BYTES_MAX 8192
 #define API_TARGET_BYTES_MAX 1024

@@ -10,9 +10,9 @@
 #ifndef PLENUM_AGENT_API_INTERNAL_H
 #define PLENUM_AGENT_API_INTERNAL_H
 
-#include "agent/api/api_list.h"
-#include "agent/api/api_route.h"
-#include "agent/api/resource.h"
+#include "agent/api/rest/api_list.h"
+#include "agent/api/rest/api_route.h"
+#include "agent/api/rest/resource.h"
 #include "agent/base/child/child_role.h"
 #include "agent/base/loop.h"
 #include <microhttpd.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The last answer of each shared object, and when the monitor is asked for the next one. */
 #include "agent/api/api_snapshot.h"
-#include "agent/api/problem.h"
+#include "agent/api/rest/problem.h"
 
 struct snapshot {
 	struct MHD_Response *response; /* NULL: none yet */

@@ -3,7 +3,7 @@
  * Manages clients' connections in the monitor. control.c answers their requests; api.c runs
  * without privileges and parses them.
  */
-#include "agent/api/problem.h"
+#include "agent/api/rest/problem.h"
 #include "agent/clients/clients_internal.h"
 #include <fcntl.h>
 #include <poll.h>

@@ -4,7 +4,7 @@
  * table `handlers` at the end lists all requests.
  */
 #include "agent/control.h"
-#include "agent/api/resource.h"
+#include "agent/api/rest/resource.h"
 #include "agent/clients/clients.h"
 #include "agent/control/control_internal.h"
 #include "agent/control/operations.h"

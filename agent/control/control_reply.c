@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Makes replies to REST clients and sends them. */
-#include "agent/api/problem.h"
+#include "agent/api/rest/problem.h"
 #include "agent/control/control_internal.h"
 #include "agent/control/operations.h"
 #include "netcfg/base/os/memfd.h"

@@ -8,7 +8,7 @@
 #ifndef PLENUM_AGENT_CTL_H
 #define PLENUM_AGENT_CTL_H
 
-#include "agent/api/resource.h"
+#include "agent/api/rest/resource.h"
 #include "netcfg/base/base.h"
 #include <jansson.h>
 #include <stdio.h>

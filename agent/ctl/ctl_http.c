@@ -286,7 +286,7 @@ static int exit_of_reply(const struct ctl_reply *r)
 	return e;
 }
 
-/* Prints the agent's problem (agent/api/problem.h) as text, or unchanged with -j. */
+/* Prints the agent's problem (agent/api/rest/problem.h) as text, or unchanged with -j. */
 static void complain_reply(const struct ctl_args *a, const struct ctl_reply *r)
 {
 	json_t *o = json_loadb(r->body, r->len, 0, NULL);

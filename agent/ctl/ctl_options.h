@@ -40,8 +40,8 @@ enum {
 	DISRUPTS = 1 << 24,
 };
 
-/* A command. Its texts are in agent/api/resource.c if it carries out one operation of the API, else
- * in ctl.c. */
+/* A command. Its texts are in agent/api/rest/resource.c if it carries out one operation of the API,
+ * else in ctl.c. */
 struct ctl_command {
 	const char *words;
 	int min_operands, max_operands;

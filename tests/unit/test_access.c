@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Clients of the network: the file of tokens, roles, and the limits of each address. */
-#include "agent/api/resource.h"
+#include "agent/api/rest/resource.h"
 #include "agent/clients/limits.h"
 
 #include <setjmp.h>

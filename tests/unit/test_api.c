@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tests the conversion of HTTP requests to messages: paths, methods, queries, bodies. */
-#include "agent/api/api_route.h"
-#include "agent/api/openapi.h"
-#include "agent/api/resource.h"
+#include "agent/api/rest/api_route.h"
+#include "agent/api/rest/openapi.h"
+#include "agent/api/rest/resource.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/log.h"
 #include "netcfg/base/when.h"

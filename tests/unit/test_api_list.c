@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tests the pages of lists: parameters, order, and the link to the next page. */
-#include "agent/api/api_list.h"
+#include "agent/api/rest/api_list.h"
 #include "netcfg/base/base.h"
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Takes the JSON body of a request into its message, by the fields of its row in resource.c. */
-#include "agent/api/api_route_internal.h"
+#include "agent/api/rest/api_route_internal.h"
 #include <stdio.h>
 #include <string.h>
 

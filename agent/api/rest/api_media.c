@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Media types: whether an answer fits Accept, and a body its Content-Type. */
-#include "agent/api/api_route_internal.h"
+#include "agent/api/rest/api_route_internal.h"
 #include <string.h>
 #include <strings.h>
 

@@ -7,8 +7,8 @@
 #ifndef PLENUM_AGENT_API_ROUTE_INTERNAL_H
 #define PLENUM_AGENT_API_ROUTE_INTERNAL_H
 
-#include "agent/api/api_route.h"
-#include "agent/api/resource.h"
+#include "agent/api/rest/api_route.h"
+#include "agent/api/rest/resource.h"
 
 /* ---- api_parse.c ---- */
 

@@ -4,11 +4,11 @@
  * what api_route.c checks: parameters, If-Match and body. jansson returns NULL for a member that
  * cannot be made, and refuses a NULL member in turn, so one check at the end suffices.
  */
-#include "agent/api/openapi.h"
-#include "agent/api/answer.h"
-#include "agent/api/api_list.h"
-#include "agent/api/api_route.h"
-#include "agent/api/problem.h"
+#include "agent/api/rest/openapi.h"
+#include "agent/api/rest/answer.h"
+#include "agent/api/rest/api_list.h"
+#include "agent/api/rest/api_route.h"
+#include "agent/api/rest/problem.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>

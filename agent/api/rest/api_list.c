@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Cuts pages out of lists. A page begins after a key, not at a place in the list, so that members
  * that come or go meanwhile move no other one to a wrong page. */
-#include "agent/api/api_list.h"
-#include "agent/api/api_route_internal.h"
+#include "agent/api/rest/api_list.h"
+#include "agent/api/rest/api_route_internal.h"
 #include <stdio.h>
 #include <string.h>
 

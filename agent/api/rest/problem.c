@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Makes the JSON of error answers, for the monitor and its children. */
-#include "agent/api/problem.h"
+#include "agent/api/rest/problem.h"
 #include "netcfg/base/base.h"
 
 static const struct {

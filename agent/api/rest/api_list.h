@@ -7,8 +7,8 @@
 #ifndef PLENUM_AGENT_API_LIST_H
 #define PLENUM_AGENT_API_LIST_H
 
-#include "agent/api/api_route.h"
-#include "agent/api/resource.h"
+#include "agent/api/rest/api_route.h"
+#include "agent/api/rest/resource.h"
 
 #define API_LIST_LIMIT_MAX 1000
 #define API_LIST_KEY_MAX 128

@@ -3,7 +3,7 @@
  * The table of the REST API's operations, for the api process, the command line and the manual; see
  * resource.h. Texts of commands that carry out no operation are in agent/ctl/ctl.c.
  */
-#include "agent/api/resource.h"
+#include "agent/api/rest/resource.h"
 #include "netcfg/base/file.h"
 
 #include <stddef.h>

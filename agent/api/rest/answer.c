@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The tables of answer.h. plenum-api(7) says what the members mean. */
-#include "agent/api/answer.h"
+#include "agent/api/rest/answer.h"
 
 /* clang-format off */
 #define TEXT(name)       {name, ANSWER_TEXT, false, false, false, NULL}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Turns paths, queries and bodies into messages to the monitor, by the table in resource.c. Needs
  * no socket, so that tests and the fuzzer can call it. */
-#include "agent/api/api_list.h"
-#include "agent/api/api_route_internal.h"
+#include "agent/api/rest/api_list.h"
+#include "agent/api/rest/api_route_internal.h"
 #include "agent/base/events.h"
 #include "netcfg/base/when.h"
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Parts of a request that several files of the routing take: numbers, and the errors that name a
  * wrong one. */
-#include "agent/api/api_route_internal.h"
-#include "agent/api/problem.h"
+#include "agent/api/rest/api_route_internal.h"
+#include "agent/api/rest/problem.h"
 #include "netcfg/base/text.h"
 #include <stdarg.h>
 #include <stdio.h>

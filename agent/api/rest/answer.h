@@ -7,7 +7,7 @@
 #ifndef PLENUM_AGENT_API_ANSWER_H
 #define PLENUM_AGENT_API_ANSWER_H
 
-#include "agent/api/resource.h"
+#include "agent/api/rest/resource.h"
 
 enum answer_type {
 	ANSWER_TEXT,

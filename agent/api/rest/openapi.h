@@ -6,7 +6,7 @@
 #ifndef PLENUM_AGENT_API_OPENAPI_H
 #define PLENUM_AGENT_API_OPENAPI_H
 
-#include "agent/api/resource.h"
+#include "agent/api/rest/resource.h"
 
 /* The document of a row with that `local`, as JSON. Heap, caller frees; NULL: out of memory. */
 char *openapi_document(enum resource_local local);
