@@ -242,8 +242,12 @@ static void listen_to_network(struct clients *c)
 	struct listener *l = &c->listeners[PRIVSEP_API_TLS];
 	char buf[IP_ADDR_STR_MAX];
 
-	if (!c->network_is_ready || l->fd >= 0)
+	if (!c->network_is_ready)
 		return;
+	if (l->fd >= 0) { /* the process is new: clients may wait in the socket's queue */
+		resume_listener(l);
+		return;
+	}
 	l->clients = c;
 	l->role = PRIVSEP_API_TLS;
 	l->fd = network_listen(&c->network);

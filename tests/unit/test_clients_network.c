@@ -67,6 +67,8 @@ static int rogue(const char *kind)
 	if (strcmp(kind, "curious") == 0)
 		tell(&look);
 	wait_for(PRIVSEP_CONNECTION, &m);
+	if (strcmp(kind, "dies") == 0)
+		return 9;
 	apply.connection = held.connection = m.connection;
 	if (strcmp(kind, "guesses") == 0)
 		login(m.connection, 0x33);
@@ -204,6 +206,39 @@ static void test_a_request_keeps_the_role_with_which_it_came(void **state)
 	breaks("late", "login after the request");
 }
 
+static unsigned count_events(const struct clients_rig *w, const char *text)
+{
+	unsigned found = 0;
+
+	for (uint64_t n = 1; n < w->events.next; n++)
+		found += strstr(w->events.ring[n % EVENTS_KEPT].text, text) != NULL;
+	return found;
+}
+
+/* Each client comes while there is no process, and ends the next one. */
+static bool process_died_six_times(struct clients_rig *w)
+{
+	unsigned n_deaths = count_events(w, "the api-tls process ended");
+
+	if (w->client >= 0 && n_deaths >= w->stage) {
+		close(w->client);
+		w->client = -1;
+		w->stage++;
+	}
+	connect_once(w);
+	return n_deaths >= 6;
+}
+
+/* The pauses between deaths grow beyond the monitor's tick, so that nothing else serves them. */
+static void test_clients_that_come_while_the_process_restarts_are_served(void **state)
+{
+	struct clients_rig *w = network_new("dies");
+
+	w->stage = 1;
+	assert_true(clients_rig_run(w, process_died_six_times));
+	network_free(w);
+}
+
 static void test_a_wrong_token_is_recorded_with_its_address(void **state)
 {
 	struct clients_rig *w = network_new("guesses");
@@ -269,6 +304,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_a_process_without_a_token_asks_for_nothing),
 		cmocka_unit_test(test_a_token_gives_its_role_and_no_more),
 		cmocka_unit_test(test_a_request_keeps_the_role_with_which_it_came),
+		cmocka_unit_test(test_clients_that_come_while_the_process_restarts_are_served),
 		cmocka_unit_test(test_a_wrong_token_is_recorded_with_its_address),
 		cmocka_unit_test(test_files_that_others_can_read_are_refused),
 		cmocka_unit_test(test_users_of_records_are_told_apart),
