@@ -9,32 +9,35 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
-#define CAPTURE_LEAVE_NS NSEC_PER_SEC /* time for a worker to leave its ring */
+#define CAPTURE_LEAVE_NS NSEC_PER_SEC /* time for a worker to stop writing to its ring */
 #define NO_INTERFACE UINT32_MAX
 
 struct ring { /* the packet ring of one worker process */
 	uint32_t worker_id;
 	pid_t pid;
-	bool replaced;	       /* the process now writes to another ring */
-	uint32_t asked, ports; /* bit per port: requested from the worker; accepted from it */
+	bool replaced; /* the process writes to another ring now */
+	/* asked: bit per port requested from the worker; ports: of these, those that the worker
+	 * captures */
+	uint32_t asked, ports;
 	struct packet_reader reader;
 	uint32_t interfaces[LAUNCH_PORTS_MAX];
 	uint64_t delivered[LAUNCH_PORTS_MAX];
 	uint64_t since_ns; /* wall clock */
-	uint64_t end;	   /* records from here on are ignored; UINT64_MAX: none are */
+	uint64_t end;	   /* records with this or a later time are ignored; UINT64_MAX: none */
 	struct ring *next;
 };
 
 struct capture {
 	struct capture_setup setup;
 	struct loop_source *timer;
-	uint64_t id; /* 0: no capture runs */
+	uint64_t id; /* 0: no capture is running */
 	struct privsep_capture what;
 	char by[96], host[PLENUM_NAME_MAX];
-	uint64_t begun_ns, wall_ns; /* wall_ns: added to the packets' times */
+	/* wall_ns: difference of the wall clock to the packets' clock */
+	uint64_t begun_ns, wall_ns;
 	uint32_t n_interfaces;
 	bool has_section;
-	uint64_t ending_ns; /* since when the capture is ending; 0: it runs */
+	uint64_t ending_ns; /* time at which the capture began to end; 0: it is running */
 	struct ring *rings;
 };
 
@@ -69,7 +72,7 @@ static void end(struct capture *c)
 	loop_timer_disarm(c->timer);
 }
 
-/* The capture's client has stopped fetching packets, and other clients cannot fetch them. */
+/* Ends the capture: its client no longer fetches packets, and no other client can fetch them. */
 static int on_timer(void *user)
 {
 	struct capture *c = user;
@@ -111,7 +114,7 @@ struct capture *capture_free(struct capture *c)
 
 /* ---- selection of workers ---- */
 
-/* The captured ports of a running process; 0: none. */
+/* The captured ports of a running process as a bit mask; 0: none. */
 static uint32_t ports_of(const struct capture *c, const struct sup_worker *w)
 {
 	uint32_t ports = 0;
@@ -137,7 +140,7 @@ static size_t count_workers(struct capture *c)
 	return n;
 }
 
-/* An equal share of the requested buffer, rounded down to a power of two. */
+/* An equal share of the requested buffer for each worker, rounded down to a power of two. */
 static uint64_t ring_bytes(struct capture *c)
 {
 	size_t n = count_workers(c);
@@ -223,8 +226,8 @@ static int add_ring(struct capture *c, const struct sup_worker *w, struct pcapng
 	return 0;
 }
 
-/* A running worker that gets a further leg gets a new ring with it. A failure is retried with the
- * next answer. */
+/* Adds a ring for each worker that started or got a leg since the last answer. A failure is retried
+ * with the next answer. */
 static void add_rings(struct capture *c, struct pcapng *out)
 {
 	for (const struct sup_worker *w = sup_first(c->setup.sup); w; w = w->next) {
@@ -274,8 +277,8 @@ static bool lives(const struct capture *c, const struct ring *r)
 	return false;
 }
 
-/* The next record of a ring, not younger than until_ns. A ring with a malformed record is not read
- * any more. */
+/* The next record of a ring that is not later than until_ns. A ring with a malformed record is no
+ * longer read. */
 static bool next_of(struct capture *c, struct ring *r, uint64_t until_ns, struct packet_record *ret)
 {
 	bool listens = r->ports && r->reader.tail < r->end;
@@ -289,7 +292,8 @@ static bool next_of(struct capture *c, struct ring *r, uint64_t until_ns, struct
 			c->setup.events, LOG_LEVEL_WARNING, "capture",
 			"worker %u wrote a malformed capture record; the capture skips this worker",
 			r->worker_id);
-		if (lives(c, r) && !r->replaced) /* not if the process now writes to another ring */
+		/* no event if the process writes to another ring now */
+		if (lives(c, r) && !r->replaced)
 			sup_capture(c->setup.sup, r->worker_id, NULL, -1);
 		r->ports = 0;
 	}
@@ -309,7 +313,7 @@ static struct ring *oldest(struct capture *c, uint64_t until_ns, struct packet_r
 	return found;
 }
 
-/* One line: session, number of the key, cipher, key. Only numbers are taken from the worker. */
+/* Adds one line: session, key number, cipher, key. Of the worker's record only numbers are used. */
 static void put_key(struct ring *r, const struct packet_record *rec, struct pcapng *out)
 {
 	struct packet_key key;
@@ -352,8 +356,8 @@ static void put_packets(struct capture *c, uint64_t until_ns, struct pcapng *out
 	}
 }
 
-/* A process that has exited wrote all its records before; a record with a later time is not a
- * packet. */
+/* Drops the rings of processes that have exited. Such a process wrote all its records before, so a
+ * later time shows that a record is invalid. */
 static void drop_ended(struct capture *c, uint64_t until_ns, struct pcapng *out)
 {
 	struct packet_record rec;
@@ -413,7 +417,7 @@ int capture_begin(struct capture *c, const struct privsep_capture *what, const c
 	return 0;
 }
 
-/* Whether all workers have left the capture; until then they may still write packets. */
+/* Whether all workers have stopped writing packets to the rings. */
 static bool all_left(const struct capture *c)
 {
 	for (const struct ring *r = c->rings; r; r = r->next)
@@ -422,8 +426,9 @@ static bool all_left(const struct capture *c)
 	return true;
 }
 
-/* Stops the filling of the rings and reads their rest; returns whether all are empty. A worker that
- * does not react is not waited for, and one that keeps writing is not read for ever. */
+/* Ends the capture: makes the workers stop writing, and reads the rest of the rings. Returns
+ * whether all rings are empty. It does not wait for a worker that does not react, and it stops
+ * reading a worker that keeps writing. */
 static bool finish(struct capture *c, struct pcapng *out)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -436,7 +441,8 @@ static bool finish(struct capture *c, struct pcapng *out)
 	}
 	if (!all_left(c) && now_ns - c->ending_ns < CAPTURE_LEAVE_NS)
 		return false;
-	for (struct ring *r = c->rings; r; r = r->next) /* a ring cannot contain more */
+	/* no ring can contain more records than this */
+	for (struct ring *r = c->rings; r; r = r->next)
 		r->end = MIN_OF(r->end, r->reader.tail + r->reader.bytes);
 	if (out->len >= CAPTURE_CHUNK_BYTES)
 		return false;

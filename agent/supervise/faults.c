@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ID_MOST 1000000U /* no agent has ever injected this many */
+#define ID_MOST 1000000U /* larger ids are invalid: no agent has injected so many faults */
 
-/* "1.5 %" for a number of parts per million. */
+/* Formats parts per million as percent, such as "1.5 %". */
 static const char *format_ppm(uint32_t ppm, char *buf, size_t size)
 {
 	snprintf(buf, size, "%.4g %%", ppm / 10000.0);
@@ -139,9 +139,9 @@ static bool is_printable(const char *text)
 	return true;
 }
 
-/* Whether an agent can have injected this fault. It is checked because it is passed on to the other
- * workers, and the worker may write anything to its page. Text that changes while it is copied
- * comes out wrong but terminated. */
+/* Whether an agent can have injected this fault. A worker may write anything to its page, and the
+ * fault is passed on to the other workers, so it is checked. A text that the worker changes during
+ * the copy may be wrong, but is terminated. */
 static bool is_ours(const struct launch_fault *f, uint64_t now_ns)
 {
 	return launch_fault_is_valid(f) && f->id <= ID_MOST && f->until_ns > now_ns &&

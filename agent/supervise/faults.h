@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Injected faults ('plenum fault'): the list, who requested them, and their transfer to workers
- * that start later. The workers inject them and end them at their time without a message, so this
- * list need not outlive the agent: the next one reads the faults from the workers' pages.
+ * Injected faults ('plenum fault'): lists them with the users who requested them, and passes them
+ * to workers that start later. The workers inject the faults and end each one when its time is
+ * over, without a message from the agent. The list may therefore be lost with the agent: the next
+ * agent reads the faults from the workers' statistics pages.
  */
 #ifndef PLENUM_AGENT_FAULTS_H
 #define PLENUM_AGENT_FAULTS_H
@@ -10,7 +11,7 @@
 #include "dataplane/launch.h"
 #include <jansson.h>
 
-#define FAULTS_BY_MAX 96 /* bytes of the requester's description */
+#define FAULTS_BY_MAX 96 /* bytes of the text that describes the requester */
 
 struct events;
 struct loop;
@@ -37,13 +38,13 @@ struct faults { /* zeroed until faults_init */
 /* 0 or negative errno. */
 int faults_init(struct faults *fs, const struct faults_setup *setup);
 void faults_done(struct faults *fs);
-/* Call after adopting workers: reads the faults that they still inject. */
+/* Call after workers were adopted: reads the faults that they still inject. */
 void faults_adopt(struct faults *fs);
-/* Begins a fault for `ttl_s` seconds and assigns its id. 0 with the id; -ENOSPC: LAUNCH_FAULTS_MAX
- * faults exist. The caller has checked the fields. */
+/* Begins a fault for `ttl_s` seconds and assigns its id. The caller has checked the fields. 0 with
+ * the id; -ENOSPC: LAUNCH_FAULTS_MAX faults are already active. */
 int faults_add(struct faults *fs, const struct launch_fault *f, uint32_t ttl_s, const char *by,
 	       uint32_t *ret_id);
-/* Ends one fault, 0: all. Returns how many. */
+/* Ends the fault with this id, or all faults if id is 0. Returns how many have ended. */
 size_t faults_end(struct faults *fs, uint32_t id, const char *why);
 /* {"faults": [...]}, a new reference; NULL: out of memory. */
 json_t *faults_to_json(const struct faults *fs);

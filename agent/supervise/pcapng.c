@@ -27,7 +27,7 @@ void pcapng_done(struct pcapng *p)
 	*p = (struct pcapng){0};
 }
 
-/* Returns room for len more bytes, padded with zeros to a multiple of four. */
+/* Adds len bytes, padded with zeros to a multiple of four. Returns their place. */
 static uint8_t *grow(struct pcapng *p, size_t len)
 {
 	size_t padded = (len + 3) & ~(size_t)3, cap = p->cap ? p->cap : 4096;
@@ -77,7 +77,7 @@ static void put_text(struct pcapng *p, uint16_t code, const char *text)
 		put_option(p, code, text, strnlen(text, UINT16_MAX));
 }
 
-/* Times of blocks and options: the upper half first, whatever the byte order. */
+/* A time in a block or an option has its upper half first, in either byte order. */
 static void put_time_option(struct pcapng *p, uint16_t code, uint64_t ns)
 {
 	const uint32_t halves[2] = {(uint32_t)(ns >> 32), (uint32_t)ns};
@@ -85,7 +85,7 @@ static void put_time_option(struct pcapng *p, uint16_t code, uint64_t ns)
 	put_option(p, code, halves, sizeof(halves));
 }
 
-/* Begins a block; its length is written at both its ends when it is finished. */
+/* Begins a block. block_end writes its length at both ends. */
 static size_t block_begin(struct pcapng *p, uint32_t type)
 {
 	size_t at = p->len;

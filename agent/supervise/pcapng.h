@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Writes the blocks of a pcapng file (draft-ietf-opsawg-pcapng) to memory, in the byte order of
- * this host, which the format allows. Called by capture.c.
+ * Writes the blocks of a pcapng file (draft-ietf-opsawg-pcapng) to memory. It uses this host's byte
+ * order, which the format allows. Called by capture.c.
  */
 #ifndef PLENUM_AGENT_PCAPNG_H
 #define PLENUM_AGENT_PCAPNG_H
@@ -11,11 +11,11 @@
 struct pcapng {
 	uint8_t *bytes; /* heap; a caller that takes it sets it to NULL */
 	size_t len, cap;
-	bool out_of_memory; /* a block is missing */
+	bool out_of_memory; /* a block could not be added */
 };
 void pcapng_done(struct pcapng *p);
 
-enum pcapng_link { PCAPNG_ETHERNET = 1, PCAPNG_IP = 101 }; /* LINKTYPE_ numbers */
+enum pcapng_link { PCAPNG_ETHERNET = 1, PCAPNG_IP = 101 }; /* values of LINKTYPE_ */
 
 /* Call once, before all other blocks. */
 void pcapng_put_section(struct pcapng *p, const char *application, const char *comment);
@@ -25,14 +25,15 @@ void pcapng_put_interface(struct pcapng *p, enum pcapng_link link, uint32_t snap
 
 struct pcapng_packet {
 	uint32_t interface;
-	uint64_t time_ns; /* since 1970 */
+	uint64_t time_ns; /* wall clock since 1970 */
 	uint32_t wire_bytes, kept_bytes;
 	bool inbound;
 };
-/* kept_bytes of room for the packet, to be filled before the next call; NULL: out of memory. */
+/* Adds a packet. Returns room for its kept_bytes bytes, which the caller fills before the next
+ * call; NULL: out of memory. */
 uint8_t *pcapng_put_packet(struct pcapng *p, const struct pcapng_packet *pkt);
 
-/* Keys, as lines of text: a Decryption Secrets Block of a private type. */
+/* Keys as lines of text, in a Decryption Secrets Block of a private type. */
 #define PCAPNG_SECRETS 10U
 #define PCAPNG_SECRETS_TYPE 0x506c6e4bU
 void pcapng_put_secrets(struct pcapng *p, const char *text);

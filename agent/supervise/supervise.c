@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Keeps the set of workers: starts and ends the supervisor, makes the workers the desired ones, and
- * checks them every second. supervise_events.c handles the events of one worker. */
+/* Keeps the set of workers: creates and frees the supervisor, changes the set to the desired
+ * workers, and checks the workers every second. supervise_events.c handles the events of one
+ * worker. */
 #include "agent/supervise/supervise_internal.h"
 #include "netcfg/base/state_file.h"
 #include <fcntl.h>
@@ -61,9 +62,9 @@ int sup_release(struct sup *s, uint32_t worker_id)
 	if (!w->held)
 		return -EALREADY;
 	w->held = false;
-	w->n_deaths = 0; /* the operator has intervened */
+	w->n_deaths = 0; /* an operator requested the start, so deaths count from 0 */
 	w->reason[0] = w->reported[0] = '\0';
-	if (w->state == SUP_STOPPED) /* else its exit starts it */
+	if (w->state == SUP_STOPPED) /* if it still runs, its exit starts it */
 		sup_handle_event(w, SUP_EV_WANT);
 	return 0;
 }
@@ -82,7 +83,7 @@ static void note_served(const struct sup_worker *w)
 			mounts_note_served(w->sup->setup.mounts, &w->started->mounts[i]);
 }
 
-/* Runs only while a worker is up, so that an agent without workers never wakes up. */
+/* The timer is armed only while a worker is up, so that an agent without workers never wakes up. */
 static int on_heartbeat_check(void *user)
 {
 	struct sup *s = user;
@@ -102,8 +103,8 @@ static int on_heartbeat_check(void *user)
 		if (is_stuck(w, now))
 			sup_handle_event(w, SUP_EV_HEARTBEAT_MISSED);
 		else if (w->deferred == SUP_EVENT_MAX &&
-			 (sup_gains_export(w) || sup_shared_mounts_differ(w))) /* no event announces
-										* these */
+			 /* no event announces these changes */
+			 (sup_gains_export(w) || sup_shared_mounts_differ(w)))
 			sup_handle_when_unmounted(w, SUP_EV_CONFIG_CHANGED);
 	}
 	renew_next(s);
@@ -124,7 +125,7 @@ static struct sup_worker *worker_free(struct sup_worker *w)
 	return NULL;
 }
 
-/* Removes the worker and its state for good. */
+/* Removes the worker together with its state. */
 static void worker_discard(struct sup_worker *w)
 {
 	if (w->state_fd >= 0)
@@ -183,8 +184,8 @@ bool sup_sweep(struct sup *s)
 	return any;
 }
 
-/* Starts the workers that waited for this process to exit, and removes it if it is not wanted any
- * more. */
+/* Starts the workers that waited for this process to exit, and removes its worker if it is no
+ * longer wanted. */
 static void on_gone(struct sup *s)
 {
 	for (struct sup_worker *w = s->workers; w; w = w->next)
@@ -220,8 +221,7 @@ int sup_new(const struct sup_setup *setup, struct sup **ret)
 	s->on_gone = on_gone;
 	s->dirs.loop = setup->loop;
 	s->alive[0] = s->alive[1] = -1;
-	/* Opened now, so that a package upgrade does not make this agent start workers of another
-	 * version. */
+	/* Opened now, because a package upgrade may replace the file with another version. */
 	s->program_fd = open(setup->worker_path, O_PATH | O_CLOEXEC);
 	load_records(s);
 	r = pipe2(s->alive, O_CLOEXEC) < 0 ? -errno : 0;
@@ -237,8 +237,8 @@ int sup_new(const struct sup_setup *setup, struct sup **ret)
 }
 
 /*
- * The record and the descriptor store keep what the next agent needs, unless everything was
- * stopped.
+ * Unless all workers were stopped, the record and the descriptor store keep what the next agent
+ * needs.
  */
 struct sup *sup_free(struct sup *s)
 {
@@ -274,8 +274,8 @@ bool sup_config_differs(const struct launch_config *want, const struct launch_co
 	if (!c)
 		return true;
 	memcpy(c, want, sizeof(*c));
-	c->log_level = is->log_level; /* a changed log level does not justify a restart: the next
-					 start uses it */
+	/* a changed log level alone does not restart a worker; its next start uses it */
+	c->log_level = is->log_level;
 	c->n_secrets = is->n_secrets;
 	memcpy(c->secrets, is->secrets, sizeof(c->secrets));
 	if (sup_ports_follow(is, want)) {
@@ -285,7 +285,7 @@ bool sup_config_differs(const struct launch_config *want, const struct launch_co
 	return memcmp(c, is, sizeof(*c)) != 0;
 }
 
-/* Whether the process has a port that is no longer wanted: an earlier agent has sent it. */
+/* Whether the process has a port that is no longer wanted, because an earlier agent sent it. */
 static bool lost_port(const struct sup_worker *w, const struct launch_config *c)
 {
 	return launch_takes_ports(w->started) && !sup_ports_follow(w->started, c);
@@ -309,15 +309,16 @@ static int want(struct sup *s, const struct launch_config *config, bool retry_fa
 	changed |= sup_export_taken(w);
 	if (changed) {
 		w->n_deaths = 0;
-		w->reported[0] = '\0'; /* it was of the former configuration */
+		/* the last reported reason was about the previous configuration */
+		w->reported[0] = '\0';
 	}
 	if (w->deferred != SUP_EVENT_MAX) {
-		w->deferred = SUP_EV_CONFIG_CHANGED; /* its mounts have changed */
+		w->deferred = SUP_EV_CONFIG_CHANGED; /* the mounts have changed */
 	} else if (!was_wanted) {
 		w->n_restarts = 0;
 		sup_handle_event(w, SUP_EV_WANT);
 	} else if (changed || (retry_failed && w->state == SUP_FAILED)) {
-		w->n_deaths = 0; /* the operator has intervened */
+		w->n_deaths = 0; /* an operator requested the change, so deaths count from 0 */
 		sup_handle_when_unmounted(w, SUP_EV_CONFIG_CHANGED);
 	}
 	sup_update_keys(w);
@@ -339,7 +340,7 @@ int sup_reconcile(struct sup *s, const struct launch_config *wants, size_t n, bo
 
 	if (s->stopping && n > 0)
 		return -ESHUTDOWN;
-	/* Unmount while the workers that serve the mounts still run; during a trial not at all,
+	/* Unmounts while the workers of the mounts still run. During a trial nothing is unmounted,
 	 * because a rollback could not give programs their open files back. */
 	if (s->stopping || !is_on_trial(s))
 		mounts_keep(s->setup.mounts, wants, n);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Adopts the workers of an earlier agent: finds them by the stored descriptors or by the
- * record, completes the descriptors from the worker itself, compares the configurations, and treats
- * them from then on like its own. All input from outside the supervisor is checked here.
+ * Adopts the workers of an earlier agent. It finds them by the stored descriptors or by the record,
+ * gets missing descriptors from the worker itself, and compares the configurations. From then on
+ * the supervisor treats them like workers that it started. This file validates everything that
+ * comes from outside the supervisor.
  */
 #include "agent/base/child/spawn.h"
 #include "agent/supervise/supervise_internal.h"
@@ -26,8 +27,7 @@ static int take_stored(struct sup_worker *w, const char *what, int fd)
 
 	if (strcmp(what, "state") == 0) {
 		if (!sup_state_identity(fd, &identity))
-			return -ENOENT; /* stored by a version with other names: its worker is
-					 * unknown */
+			return -ENOENT; /* another version stored it under an unknown name */
 		w->boot_id = identity;
 		slot = &w->state_fd;
 	} else if (strcmp(what, "pid") == 0) {
@@ -99,8 +99,8 @@ static void fetch_mount(struct sup_worker *w, const struct rundir_fuse *f)
 		close(fd);
 }
 
-/* Notes the mounts and exports that it serves according to the record: no other worker may serve
- * them until it has exited, of whatever version it is. */
+/* Takes from the record which mounts and exports the worker serves. Whatever the worker's version
+ * is, no other worker may serve them before it has exited. */
 static void note_served(struct sup_worker *w, const struct rundir_process *p)
 {
 	autofree struct launch_config *c = calloc(1, sizeof(*c));
@@ -116,8 +116,8 @@ static void note_served(struct sup_worker *w, const struct rundir_process *p)
 	sup_keep_started(w, c);
 }
 
-/* Copies the resources that the worker's successor needs: the worker's mounts, their states and
- * those of its exports, and the mounts that it serves as a mount worker, since their owners may
+/* Copies the resources that the worker's successor needs: its mounts with their states, the states
+ * of its exports, and the mounts that it serves as a mount worker, because the owners of those may
  * have exited. */
 static void fetch_resources(struct sup_worker *w, const struct rundir_process *p)
 {
@@ -147,7 +147,7 @@ static bool has_ended(int pidfd)
 	return poll(&p, 1, 0) != 0;
 }
 
-/* Paths may have any characters; names are shown as they are. */
+/* A path may contain any characters; names are printed, so they must be printable. */
 static bool mount_is_valid(const struct launch_mount *m)
 {
 	return text_is_utf8(m->path, sizeof(m->path)) &&
@@ -176,7 +176,7 @@ static bool counts_are_valid(const struct launch_config *c)
 	       c->n_ids <= LAUNCH_IDS_MAX && c->n_client_addrs <= LAUNCH_CLIENT_ADDRS_MAX;
 }
 
-/* A worker can pass anything under these numbers: an invalid configuration is rejected. */
+/* Validates a configuration, because a worker may store anything in the file with this number. */
 static bool config_is_valid(const struct launch_config *c)
 {
 	if (!counts_are_valid(c) || !text_is_clean(c->host, sizeof(c->host)) ||
@@ -199,8 +199,8 @@ static bool config_is_valid(const struct launch_config *c)
 	return true;
 }
 
-/* Reads the worker's configuration into w->config, normalised. 0; -EPROTO: the worker has another
- * version. */
+/* Reads the worker's configuration into w->config and normalises it. 0; -EPROTO: the worker has
+ * another version. */
 static int read_config(struct sup_worker *w)
 {
 	struct launch_config *c = &w->config;
@@ -217,8 +217,7 @@ static int read_config(struct sup_worker *w)
 	return 0;
 }
 
-/* Shared memory of the worker also belongs to the other workers that use it and to their
- * successors. */
+/* Copies the worker's shared memory, which other workers and their successors also use. */
 static void fetch_share(struct sup_worker *w)
 {
 	int fd = -1;
@@ -257,8 +256,8 @@ static void store_all(const struct sup_worker *w)
 	sup_store(w, "stats", w->found.stats_fd);
 }
 
-/* Gets the worker's configuration and descriptors. NULL: it can be adopted; otherwise the reason
- * why not. */
+/* Gets the worker's configuration and descriptors. NULL: the worker can be adopted; otherwise the
+ * reason why it cannot. */
 static const char *complete(struct sup_worker *w)
 {
 	int r;
@@ -305,7 +304,8 @@ static void close_found(struct sup_worker *w)
 	w->found.config_fd = w->found.stats_fd = -1;
 }
 
-/* A stored pidfd identifies the process; the record's entry may be older. */
+/* Finds the worker of a recorded process. If a pidfd was stored, it decides which process is meant,
+ * because the record's entry may be older. */
 static void find_recorded(struct sup *s, struct rundir_process *p)
 {
 	struct sup_worker *w;
@@ -318,7 +318,7 @@ static void find_recorded(struct sup *s, struct rundir_process *p)
 	if (w->pidfd < 0)
 		w->pidfd = rundir_open_process(p);
 	if (w->pidfd >= 0 && has_ended(w->pidfd))
-		note_served(w, p); /* its unread messages pin files of these exports */
+		note_served(w, p); /* the worker's unread messages pin files of these exports */
 	if (w->pidfd < 0 || spawn_pidfd_pid(w->pidfd) != p->pid)
 		return;
 	w->n_restarts = p->n_restarts;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Notices that the core of a running worker leaves the cpuset, or is taken offline: the kernel then
- * moves the worker to other cores. Moves it back when the core returns. */
+/* Detects that the core of a running worker left the agent's cpuset or was taken offline, so that
+ * the kernel moved the worker to other cores. Moves the worker back when its core returns. */
 #include "agent/supervise/supervise_internal.h"
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/pidfd.h>
 
-/* Restores the affinity of the worker's process to its core. False only if the core is offline or
- * outside the cpuset; what cannot be read counts as true. */
+/* Sets the affinity of the worker's process to its core again. False only if the core is offline or
+ * outside the cpuset; if its state cannot be read, true. */
 static bool is_on_core(const struct sup_worker *w)
 {
 	cpu_set_t is, want;
@@ -17,7 +17,8 @@ static bool is_on_core(const struct sup_worker *w)
 	CPU_SET(w->config.core, &want);
 	if (sched_getaffinity(w->pid, sizeof(is), &is) < 0 || CPU_EQUAL(&is, &want))
 		return true;
-	/* The process of another agent may have exited, and its number be in use again. */
+	/* A process of another agent may have exited, and its pid may belong to another process
+	 * now. */
 	if (pidfd_send_signal(w->pidfd, 0, NULL, 0) < 0)
 		return true;
 	if (sched_setaffinity(w->pid, sizeof(want), &want) < 0)

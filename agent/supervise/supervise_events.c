@@ -8,11 +8,11 @@
 
 #define NO_TRANSPORT_NS (2 * NSEC_PER_SEC)
 #define RETRY_NS NSEC_PER_SEC		  /* interval of checks for a missing resource */
-#define WAIT_LIMIT_NS (30 * NSEC_PER_SEC) /* of an unknown client: a mount's default */
+#define WAIT_LIMIT_NS (30 * NSEC_PER_SEC) /* how long clients wait: the default of a mount */
 
 /* ---- actions ---- */
 
-/* Adds up to a quarter, so that workers that died together do not restart together. */
+/* Adds up to a quarter, so that workers that died together do not restart at the same moment. */
 static uint64_t jitter(uint64_t ns)
 {
 	uint32_t x = 0;
@@ -22,8 +22,8 @@ static uint64_t jitter(uint64_t ns)
 	return ns + ns / 4 * (x % 1024) / 1024;
 }
 
-/* During a trial two workers may serve different mounts of one path. The record of a process names
- * only the path. */
+/* Whether the configuration has the mount. During a trial two workers may serve different mounts
+ * with the same path, and the record of a process has only the path. */
 static bool has_mount(const struct launch_config *c, const struct launch_mount *m)
 {
 	for (uint32_t i = 0; i < c->n_mounts; i++)
@@ -46,15 +46,15 @@ static const char *shared_with(const struct launch_config *c, const struct launc
 	for (uint32_t i = 0; i < c->n_mounts; i++)
 		if (has_mount(other, &c->mounts[i]))
 			return c->mounts[i].path;
-	/* Workers of one version may serve an export together. */
+	/* Workers of the same version may serve an export together. */
 	for (uint32_t i = 0; i < c->n_exports && other->version != LAUNCH_VERSION; i++)
 		if (has_export(other, c->exports[i].name))
 			return c->exports[i].name;
 	return NULL;
 }
 
-/* Another process that still serves a mount or export of this worker: two servers would corrupt its
- * state. */
+/* Another process that still serves a mount or export of this worker. It must exit first, because
+ * two servers would corrupt the state. */
 static const struct sup_worker *other_server(const struct sup_worker *w, const char **ret_what)
 {
 	for (const struct sup_worker *o = w->sup->workers; o; o = o->next) {
@@ -87,10 +87,11 @@ static void do_spawn(struct sup_worker *w)
 	}
 	if (!w->reason[0])
 		snprintf(w->reason, sizeof(w->reason), "cannot be started: %s", strerror(-r));
-	if (w->pidfd >= 0) /* started, but it cannot be watched */
+	if (w->pidfd >= 0) /* the process was started but cannot be watched */
 		sup_kill(w);
 	sup_forget_process(w);
-	/* A shortage may pass; a missing directory or a busy mount point needs the operator. */
+	/* A shortage of resources may pass. A missing directory or a busy mount point has to be
+	 * fixed by an operator. */
 	if (r == -ENOMEM || r == -EAGAIN || r == -EMFILE || r == -ENFILE || r == -ENOSPC) {
 		if (!sup_is_reported(w))
 			sup_report(w, LOG_LEVEL_ERR, "%s", w->reason);
@@ -107,7 +108,8 @@ bool sup_dies_again(const struct sup_worker *w, uint64_t now_ns)
 	       !(w->up_since_ns && now_ns - w->up_since_ns >= SUP_HEALTHY_NS);
 }
 
-/* How long the worker's users wait: programs on its mounts, or its clients' programs. */
+/* How long programs wait for the worker: programs on its mounts or, for exports, on its clients'
+ * mounts. */
 static uint64_t wait_limit_ns(const struct sup_worker *w)
 {
 	uint64_t ns = UINT64_MAX;
@@ -118,8 +120,8 @@ static uint64_t wait_limit_ns(const struct sup_worker *w)
 	return ns == UINT64_MAX ? WAIT_LIMIT_NS : ns;
 }
 
-/* Each delay is short compared with that limit; if the delays add up to more, this is reported
- * once. */
+/* Restarts the worker after a delay. Each delay is short compared with the time that programs wait.
+ * If the worker is down for longer altogether, this is reported once. */
 static void do_backoff(struct sup_worker *w)
 {
 	uint64_t now = clock_now_ns(), limit = wait_limit_ns(w), delay;
@@ -134,7 +136,7 @@ static void do_backoff(struct sup_worker *w)
 	w->n_restarts++;
 	w->up_since_ns = 0;
 	delay = MIN_OF(jitter(sup_backoff_ns(w->n_deaths)), limit / 4);
-	/* A new plan, with a transport that is available, is being made and ends the delay. */
+	/* A plan with another transport is being made; it ends the delay. */
 	if (w->no_transport)
 		delay = MAX_OF(delay, NO_TRANSPORT_NS);
 	if (delay && !sup_is_reported(w))
@@ -151,7 +153,8 @@ static void do_backoff(struct sup_worker *w)
 	loop_timer_arm(w->timer, delay);
 }
 
-/* A missing mount point or export directory may appear without an event. */
+/* A resource that is missing at the start, such as a mount point, may appear without an event, so
+ * the start is retried. */
 static void do_give_up(struct sup_worker *w, enum sup_event e)
 {
 	bool retried = e == SUP_EV_SPAWN_FAILED;
@@ -164,14 +167,15 @@ static void do_give_up(struct sup_worker *w, enum sup_event e)
 				   : "failed and stays down until the next reload or apply",
 			   w->reason);
 	snprintf(w->reported, sizeof(w->reported), "%s", w->reason);
-	/* The missing leg or directory may appear at any moment: programs on its mounts wait, as
-	 * for any unreachable server, and can be interrupted. */
+	/* The missing leg or directory may appear at any moment. Programs on the mounts wait
+	 * meanwhile, as for a server that cannot be reached, and can be interrupted. */
 	if (retried) {
 		loop_timer_arm(w->timer, RETRY_NS);
 		return;
 	}
 	loop_timer_disarm(w->timer);
-	/* No worker will serve these mounts: an error is better than blocking forever. */
+	/* No worker will serve these mounts. Programs get an error, which is better than blocking
+	 * for ever. */
 	for (uint32_t i = 0; i < w->config.n_mounts; i++)
 		mounts_drop(w->sup->setup.mounts, w->config.mounts[i].path);
 }
@@ -185,7 +189,7 @@ static void do_note_up(struct sup_worker *w)
 	w->down_since_ns = 0;
 	w->rdma_seen = 0;
 	loop_timer_disarm(w->timer);
-	if (!sup_update_ports(w)) { /* the configuration has changed while it started */
+	if (!sup_update_ports(w)) { /* the configuration changed while the worker started */
 		sup_handle_when_unmounted(w, SUP_EV_CONFIG_CHANGED);
 		return;
 	}
@@ -254,7 +258,8 @@ static void act(struct sup_worker *w, enum sup_action a, enum sup_event e)
 	case SUP_ACT_BACKOFF:
 		do_backoff(w);
 		break;
-	case SUP_ACT_WAIT: /* the other's exit usually comes first; the timer covers a missed one */
+	/* the exit of the other worker normally comes first; the timer is for a missed one */
+	case SUP_ACT_WAIT:
 		w->waits = true;
 		loop_timer_arm(w->timer, RETRY_NS);
 		break;
@@ -277,7 +282,7 @@ static void act(struct sup_worker *w, enum sup_action a, enum sup_event e)
 	case SUP_ACT_DISARM:
 		loop_timer_disarm(w->timer);
 		break;
-	case SUP_ACT_NOTE_REASON: /* w->reason has the message; the exit reports it */
+	case SUP_ACT_NOTE_REASON: /* w->reason has the message; it is reported at the exit */
 	case SUP_ACT_NONE:
 	case SUP_ACT_UNSET:
 	case SUP_ACTION_MAX:
@@ -291,7 +296,8 @@ void sup_handle_event(struct sup_worker *w, enum sup_event e)
 	enum sup_state was = w->state;
 
 	if (w->held && rule->action == SUP_ACT_SPAWN)
-		return; /* sup_release starts it, with its configuration of then */
+		/* sup_release starts the worker later, with its configuration at that time */
+		return;
 	log_debug("worker %u: %s in %s -> %s", w->id, sup_event_to_string(e),
 		  sup_state_to_string(was), sup_state_to_string(rule->next));
 	w->state = rule->next;
@@ -310,8 +316,8 @@ static bool has_leaving(const struct sup_worker *w)
 	return has;
 }
 
-/* A worker whose mounts are being unmounted serves them until they are gone. A mount worker waits
- * as well, since its mount's server keeps open files until it has heard of the unmount. */
+/* A worker whose mounts are being unmounted serves them until they are unmounted. A mount worker
+ * waits too, because the server of its mount keeps files open until it learns of the unmount. */
 void sup_handle_when_unmounted(struct sup_worker *w, enum sup_event e)
 {
 	if (has_leaving(w)) {

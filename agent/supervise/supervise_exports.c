@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opens the exported folders for the workers, and watches that their paths still lead to them and
- * that their file systems answer and have room. */
+/* Opens the exported folders for the workers. While they are served, checks that their paths still
+ * lead to them, and that their file systems answer and have free space. */
 #include "agent/supervise/supervise_internal.h"
 #include <stdio.h>
 #include <string.h>
 
-#define LOOK_NS (5 * NSEC_PER_SEC) /* between looks by a child, where no difference is seen */
-#define HUNG_NS (3 * NSEC_PER_SEC) /* a file system that has not answered for so long hangs */
+/* time between checks by a child process while no difference is known */
+#define LOOK_NS (5 * NSEC_PER_SEC)
+/* a file system that does not answer for so long counts as hanging */
+#define HUNG_NS (3 * NSEC_PER_SEC)
 
-/* ---- what is said about a folder ---- */
+/* ---- reasons ---- */
 
 static void say_unsaved(struct sup *s, int r)
 {
@@ -52,7 +54,7 @@ static void explain_other(const struct export_record *r, uint64_t dev, uint64_t 
 		   folder_text(r->id.dev, r->id.ino, was));
 }
 
-/* Only of exports that clients may write to. */
+/* Warns of a full file system; only for exports that clients may write to. */
 static void explain_room(const struct launch_export *e, const struct folder_room *room,
 			 struct reason *why)
 {
@@ -71,7 +73,8 @@ static void explain_room(const struct launch_export *e, const struct folder_room
 			   (unsigned long long)(room->bytes >> 20));
 }
 
-/* Whether the reason is about the file system, which only a child can look at. */
+/* Whether the reason concerns the file system; only a child process can check that, because it may
+ * block. */
 static bool is_of_file_system(const struct reason *why)
 {
 	return strcmp(why->code, "export-full") == 0 || strcmp(why->code, "export-hung") == 0;
@@ -84,7 +87,7 @@ static struct export_record *record_of(const struct sup *s, const struct launch_
 	return (struct export_record *)export_records_find(&s->records, e->name, e->path);
 }
 
-/* 0: the folder is, or becomes, the recorded one. */
+/* 0: the folder is the recorded one, or was recorded now. */
 static int check(struct sup *s, const struct launch_export *e, const struct folder_id *is,
 		 struct reason *why)
 {
@@ -148,7 +151,7 @@ bool sup_gains_export(struct sup_worker *w)
 	return false;
 }
 
-/* ---- what an operator exports ---- */
+/* ---- folders that an operator's apply exports ---- */
 
 static void take(struct sup *s, const struct launch_export *e)
 {
@@ -193,7 +196,7 @@ void sup_keep_exports(struct sup *s, const struct launch_config *wants, size_t n
 {
 	for (size_t i = 0; i < s->records.n; i++)
 		s->records.all[i].taken = false;
-	/* The next agent serves the same exports. */
+	/* Not while the agent stops, because the next agent serves the same exports. */
 	if (!s->stopping && (!s->setup.on_trial || !s->setup.on_trial(s->setup.user)))
 		say_unsaved(s, export_records_keep(&s->records, wants, n));
 }
@@ -206,10 +209,10 @@ const struct reason *sup_export_differs(const struct sup *s, const struct launch
 	return r ? &r->differs : &none;
 }
 
-/* ---- while it is served ---- */
+/* ---- checks while an export is served ---- */
 
-/* Follows the path of a served export. `why`: the difference, or what is wrong with its file
- * system; cleared if nothing is. 0; -EAGAIN: not known now. */
+/* Checks the path and the file system of a served export. `why`: the problem; cleared if there is
+ * none. 0; -EAGAIN: the result is not known yet. */
 static int look(struct sup *s, const struct launch_export *e, struct export_record *r,
 		struct reason *why)
 {
@@ -221,7 +224,8 @@ static int look(struct sup *s, const struct launch_export *e, struct export_reco
 	reason_clear(why);
 	if (now < r->look_ns && (is_same || error == -EAGAIN))
 		return is_same && !is_of_file_system(&r->differs) ? 0 : -EAGAIN;
-	/* A child looks closely: the cache does not tell, or shows a difference, or it is time. */
+	/* A child process checks if the kernel's cache has no answer, if there is a difference, or
+	 * if LOOK_NS have passed. */
 	error = async_open_look(&s->dirs, e->path, &found);
 	if (error == -EAGAIN && async_open_waits_ns(&s->dirs, e->path) < HUNG_NS)
 		return error;
@@ -235,7 +239,7 @@ static int look(struct sup *s, const struct launch_export *e, struct export_reco
 	} else if (!folder_is_same(&r->id, &found.id, !r->former_boot)) {
 		explain_other(r, found.id.dev, found.id.ino, why);
 	} else {
-		/* Some file systems get another number with each mount. */
+		/* Some file systems get another device number with each mount. */
 		r->id.dev = found.id.dev;
 		explain_room(e, &found.room, why);
 	}
@@ -271,7 +275,7 @@ void sup_watch_exports(struct sup_worker *w)
 
 		if (!r || look(s, e, r, &why) < 0 || reason_equal(&why, &r->differs))
 			continue;
-		/* A change of the free space alone is not an event. */
+		/* No event if only the amount of free space has changed. */
 		if (strcmp(why.code, r->differs.code) != 0)
 			say_look(s, e, &r->differs, &why);
 		r->differs = why;

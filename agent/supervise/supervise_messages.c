@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads what a worker sends, and its exit. Both go to supervise.c as events. */
+/* Reads a worker's messages and notices its exit. It reports both to supervise.c as events. */
 #include "agent/base/child/spawn.h"
 #include "agent/base/memory_group.h"
 #include "agent/supervise/supervise_internal.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define MESSAGES_A_TURN 16
-/* The agent reads no more from a worker at once: more than a socket of the default size holds. */
+/* Most messages read from a worker at once; a socket of the default size holds fewer. */
 #define MESSAGES_SENT_MAX 65536
 
 static void take_event(struct sup_worker *w, const struct launch_msg *msg)
@@ -23,7 +23,7 @@ static void take_event(struct sup_worker *w, const struct launch_msg *msg)
 		    msg->text);
 }
 
-/* Takes fd. */
+/* Pins a file. Takes fd. */
 static void take_hold(struct sup_worker *w, const struct launch_msg *msg, int fd)
 {
 	const struct launch_config *c = w->started;
@@ -39,7 +39,8 @@ static void take_hold(struct sup_worker *w, const struct launch_msg *msg, int fd
 		log_debug("worker %u: cannot pin an open file: %s", w->id, strerror(-r));
 }
 
-/* The next reconcile run finds out the result: the device may be gone, or available again. */
+/* Records that the worker has released a device. The next reconcile finds out why: the device may
+ * be gone, or available again. */
 static void take_release(struct sup_worker *w, const struct launch_msg *msg)
 {
 	const struct sup_setup *setup = &w->sup->setup;
@@ -51,7 +52,8 @@ static void take_release(struct sup_worker *w, const struct launch_msg *msg)
 		setup->on_release(setup->user);
 }
 
-/* In the other messages the place of the text holds numbers, such as that of an RDMA test. */
+/* Cleans the text of a message. Other types of messages have numbers in its place, for example that
+ * of an RDMA test. */
 static void clean_message(struct launch_msg *msg)
 {
 	if (msg->type != LAUNCH_MSG_FAILED && msg->type != LAUNCH_MSG_EVENT)
@@ -60,7 +62,7 @@ static void clean_message(struct launch_msg *msg)
 	text_clean(msg->text);
 }
 
-/* Takes fd, which is -1 without a descriptor. */
+/* Takes fd; -1: the message has no descriptor. */
 static void take_message(struct sup_worker *w, struct launch_msg *msg, int fd)
 {
 	clean_message(msg);
@@ -99,14 +101,16 @@ static void take_message(struct sup_worker *w, struct launch_msg *msg, int fd)
 	}
 }
 
-/* These messages have the same head in all versions. */
+/* Whether the message is about pinned files. These messages begin with the same header in all
+ * versions. */
 static bool is_about_pins(const struct launch_msg *msg, ssize_t n)
 {
 	return n >= (ssize_t)offsetof(struct launch_msg, text) &&
 	       (msg->type == LAUNCH_MSG_HOLD || msg->type == LAUNCH_MSG_DROP);
 }
 
-/* Reads at most n_max messages; of a worker of another version only those about pinned files. */
+/* Reads at most n_max messages. From a worker of another version it handles only messages about
+ * pinned files. */
 void sup_read_control(struct sup_worker *w, unsigned n_max)
 {
 	const bool is_other = w->pins_fd >= 0;
@@ -120,7 +124,7 @@ void sup_read_control(struct sup_worker *w, unsigned n_max)
 		if (n == -EAGAIN || n == -EINTR)
 			return;
 		if (n <= 0) {
-			/* At end of file the exit follows on the pidfd. */
+			/* At end of file, the pidfd will report the exit. */
 			w->control_source = loop_source_free(w->control_source);
 			return;
 		}
@@ -140,14 +144,16 @@ void sup_read_sent(struct sup_worker *w)
 	sup_read_control(w, MESSAGES_SENT_MAX);
 }
 
-/* At most a few messages per turn, so that a worker that sends many does not delay the others. */
+/* Reads only a few messages per turn, so that a worker that sends many does not delay the
+ * others. */
 static int on_control(void *user, int fd, uint32_t revents)
 {
 	sup_read_control(user, MESSAGES_A_TURN);
 	return 0;
 }
 
-/* The worker's own reason is reported once, however often it retries and exits for it. */
+/* Reports why the worker exited. A reason that the worker itself gave is reported only once, even
+ * if it exits for it again and again. */
 static void report_end(struct sup_worker *w, enum sup_event e, const char *how)
 {
 	bool explained = w->reason[0];
@@ -170,7 +176,7 @@ static int on_exit_process(void *user, int fd, uint32_t revents)
 	struct reason killed;
 	int status = -1;
 
-	/* Messages sent before the exit explain it, and name the files to pin. */
+	/* Messages sent before the exit explain it and name the files to pin. */
 	sup_read_sent(w);
 	spawn_reap(fd, &status, how, sizeof(how));
 	sup_forget_process(w);
@@ -184,9 +190,12 @@ static int on_exit_process(void *user, int fd, uint32_t revents)
 	else if (status == LAUNCH_EXIT_CONFIG)
 		e = SUP_EV_EXITED_CONFIG;
 	else if (status == SPAWN_EXIT_CORE && w->state == SUP_STARTING)
-		e = SUP_EV_SPAWN_FAILED; /* it never ran, so it did not die: retried */
+		/* the worker was never executed, so this is no death but a failed start, which is
+		 * retried */
+		e = SUP_EV_SPAWN_FAILED;
 	if (status != LAUNCH_EXIT_STOPPED && s->setup.memory &&
-	    memory_group_has_killed(s->setup.memory, &killed)) /* the worker, or its helper */
+	    /* the kernel has killed the worker or one of its I/O helpers */
+	    memory_group_has_killed(s->setup.memory, &killed))
 		reason_format(&killed, w->reason, sizeof(w->reason));
 	w->no_transport = status == LAUNCH_EXIT_TRANSPORT;
 	if (w->no_transport && w->sup->setup.on_no_transport)

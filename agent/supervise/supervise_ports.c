@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Updates the ports of a running worker: a leg that was missing when it started, or one whose
- * device was replaced. `started` keeps the actual ports, in the process's order.
+ * Adds ports to a running worker, for a leg that was missing when it started, and replaces ports
+ * whose device was replaced. `started` has the actual ports in the order of the process.
  */
 #include "agent/supervise/supervise_internal.h"
 #include "netcfg/base/text.h"
@@ -23,8 +23,8 @@ bool sup_port_equal(const struct launch_port *a, const struct launch_port *b)
 	return memcmp(&p, b, sizeof(p)) == 0;
 }
 
-/* A worker without any leg has no process. If none of the legs was to use RDMA at its start, the
- * worker has given up what RDMA needs, and a new leg would get none. */
+/* A worker without a leg has no process. If no leg was to use RDMA when the worker started, it has
+ * dropped the access that RDMA needs, so a new leg could not use RDMA. */
 bool sup_ports_follow(const struct launch_config *is, const struct launch_config *want)
 {
 	if (!launch_takes_ports(is) || !launch_takes_ports(want) || is->n_ports == 0 ||
@@ -47,7 +47,8 @@ void sup_fill_label(const struct sup_worker *w, struct launch_port *port)
 		memcpy(port->label, l->text, sizeof(port->label));
 }
 
-/* If the socket has no room, the next heartbeat check retries. */
+/* Sends the port to the worker if it lacks it. If the socket is full, the next heartbeat check
+ * retries. */
 static void tell(struct sup_worker *w, const struct launch_port *want)
 {
 	struct launch_config *has = w->started;
@@ -92,15 +93,16 @@ bool sup_port_is_valid(const struct launch_port *p)
 	       sup_flag_is_valid(&p->shared);
 }
 
-/* Inserts the port in the configured order. */
+/* Stores the port at the index at which the process has it. */
 static void put(struct launch_config *c, uint32_t index, const struct launch_port *port)
 {
 	c->ports[index] = *port;
 	c->n_ports = MAX_OF(c->n_ports, index + 1);
 }
 
-/* Whether an agent can have sent it: a socket has no device, and a leg only moves to another
- * device. A worker that claims another device would keep it from the host. */
+/* Whether an agent can have sent this port. It must be one of kernel sockets, without a device, and
+ * an existing leg may only have moved to another device. Without the check, a worker could claim a
+ * device and keep it from the host. */
 static bool can_be_told(const struct launch_config *has, uint32_t index,
 			const struct launch_port *port)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds RDMA devices that appear while a worker runs and passes their files to it: the worker is
- * confined and cannot open them. No event announces such devices, so they are searched for whenever
- * a worker lacks one.
+ * Finds RDMA devices that appear while a worker runs, and passes their files to the worker, which
+ * is confined and cannot open them. No event announces such devices, so the agent searches for one
+ * as long as a worker lacks it.
  */
 #include "agent/base/stats_page.h"
 #include "agent/supervise/supervise_internal.h"
@@ -18,21 +18,22 @@
 #define FILES "/dev/infiniband"
 #define FILE_HEAD "uverbs"
 #define CLASS "class/infiniband_verbs"
-/* The longest interval between checks of the same devices: an address becomes a GID a moment after
- * it was added. */
+/* Shortest and longest time between checks of the same devices. An address appears as a GID shortly
+ * after it was added. */
 #define AGAIN_NS NSEC_PER_SEC
 #define AGAIN_MOST_NS (16 * NSEC_PER_SEC)
 
 struct search {
 	int root;
-	struct ip_addr gids[2]; /* of RoCE; of the port of an IPoIB interface, or family 0 */
-	bool v2_only;		/* a GID of RoCE must be of v2; otherwise any will do */
-	char port[16];		/* being examined */
-	struct sup_rdma at;	/* the device being examined */
+	/* for RoCE: the leg's address; for IPoIB: the GID of the interface's port, else family 0 */
+	struct ip_addr gids[2];
+	bool v2_only;	    /* accept only GIDs of RoCE v2 */
+	char port[16];	    /* the port being examined */
+	struct sup_rdma at; /* the device being examined */
 	bool found;
 };
 
-/* An address appears in the table for RoCE v1 before it appears for v2. */
+/* The table lists an address for RoCE v1 before it lists it for v2. */
 static bool is_v2(const struct search *s, const char *name)
 {
 	char path[256], text[64];
@@ -84,7 +85,7 @@ static int on_device(void *user, const char *name)
 	return s->found ? -EEXIST : 0;
 }
 
-/* The GID of an address under RoCE. */
+/* The GID that RoCE uses for an address. */
 static struct ip_addr gid_of(const struct ip_addr *ip)
 {
 	struct ip_addr gid = {.family = AF_INET6, .bytes = {[10] = 0xff, [11] = 0xff}};
@@ -95,7 +96,7 @@ static struct ip_addr gid_of(const struct ip_addr *ip)
 	return gid;
 }
 
-/* The GID of an IPoIB port: the end of the interface's hardware address. */
+/* The GID of an IPoIB port, which is the end of the interface's hardware address. */
 static struct ip_addr port_gid_of(int root, const char *ifname)
 {
 	struct ip_addr gid = {.family = AF_INET6};
@@ -108,12 +109,14 @@ static struct ip_addr port_gid_of(int root, const char *ifname)
 		return (struct ip_addr){.family = 0};
 	for (unsigned i = 0; i < sizeof(bytes); i++, at += n)
 		if (sscanf(text + at, i == 0 ? "%2hhx%n" : ":%2hhx%n", &bytes[i], &n) != 1)
-			return (struct ip_addr){.family = 0}; /* Ethernet addresses are shorter */
+			/* an Ethernet address is shorter and has no GID */
+			return (struct ip_addr){.family = 0};
 	memcpy(gid.bytes, bytes + 4, 16);
 	return gid;
 }
 
-/* The worker cannot read the files that show this, as it is confined. */
+/* Whether the device's driver is too old. Checked here, because the confined worker cannot read
+ * these files. */
 static bool driver_is_old(int root, const char *device)
 {
 	char path[128], module[64], version[64];
@@ -141,7 +144,8 @@ bool sup_rdma_search(int root, const struct launch_port *port, bool v2_only, str
 }
 
 /*
- * A hash of the device files; it changes when a device goes or appears, even under the same name.
+ * A hash of the device files. It changes when a device appears or disappears, even if the names
+ * stay the same.
  */
 static uint64_t files_now(void)
 {
@@ -168,7 +172,8 @@ static uint64_t files_now(void)
 	return sum;
 }
 
-/* *ret_gid: there is or was a device, but without the GIDs that the leg needs. */
+/* Whether the worker lacks RDMA on that port. *ret_gid: it had or has a device, but not the GIDs
+ * that the leg needs. */
 static bool lacks(const struct sup_worker *w, unsigned port, bool *ret_gid)
 {
 	char reason[sizeof(w->stats->rdma[0].reason)] = "";

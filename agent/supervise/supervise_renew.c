@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Chooses the next worker to restart, one at a time, among those for which a restart was requested.
- * After an upgrade workers run the former program until they restart. Mounts and exports wait for
- * the successor, as after a crash.
+ * Chooses the next worker to restart among those for which a restart was requested; one restarts at
+ * a time. After an upgrade, workers run the earlier program until they restart. Mounts and exports
+ * wait for the successor, as after a crash.
  */
 #include "agent/supervise/supervise_internal.h"
 #include <stdio.h>
@@ -26,7 +26,7 @@ struct sup_worker *sup_renew_choose(struct sup *s)
 
 	for (struct sup_worker *w = s->workers; w; w = w->next) {
 		if (w->wanted && w->state != SUP_UP && !w->held)
-			return NULL; /* a worker is down: no other may join it */
+			return NULL; /* a worker is down, so no other one may restart now */
 		if (w->wanted && w->renew && !next)
 			next = w;
 	}

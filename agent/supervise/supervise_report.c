@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Adds events of workers to the agent's; sup_is_reported() lets callers skip a repeated reason. */
+/* Adds the events of workers to the agent's events. With sup_is_reported(), callers skip a repeated
+ * reason. */
 #include "agent/supervise/supervise_internal.h"
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sends messages to a worker. Its answers arrive in supervise_worker.c. */
+/* Sends messages to a worker. supervise_messages.c reads its answers. */
 #include "agent/supervise/supervise_internal.h"
 #include "netcfg/base/os/fdpass.h"
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of supervise.h: no state and no system call, so that tests walk through all of it. */
+/* The state table of supervise.h. It has no state and makes no system call, so that tests can check
+ * all of it. */
 #include "agent/supervise/supervise.h"
 
 const char *sup_state_to_string(enum sup_state s)
@@ -60,10 +61,10 @@ const char *sup_event_to_string(enum sup_event e)
 			    CELL(BACKOFF, backoff), CELL(FAILED, failed)}
 
 /*
- * The action for each event in each state; the next state follows from the action (AFTER_). "_" is
- * SUP_ACT_NONE: an event that a state does not expect changes nothing, for example a message that
- * was in flight when the worker was asked to stop, or a timer that fired while it was being
- * disarmed. A death without a process cannot happen and changes nothing either.
+ * The action for each event in each state; AFTER_ has the next state for each action. "_" is
+ * SUP_ACT_NONE: the state does not expect the event, which changes nothing. Examples: a message
+ * that was sent before the worker was asked to stop, or a timer that fired while it was being
+ * disarmed. The death of a worker without a process cannot happen and changes nothing either.
  */
 /* clang-format off */
 static const struct sup_rule rules[SUP_EVENT_MAX][SUP_STATE_MAX] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Takes over a worker that an earlier agent started: continues it, or replaces it with a successor.
- * supervise_adopt.c has found it and checked what it passed. */
+/* Continues a worker that an earlier agent started, or replaces it by a successor.
+ * supervise_adopt.c has found the worker and validated the data that it passed. */
 #include "agent/supervise/supervise_internal.h"
 #include <signal.h>
 #include <string.h>
@@ -14,7 +14,8 @@ static bool has_all_mounts(const struct sup_worker *w)
 	return true;
 }
 
-/* Watching fails only for lack of memory; a worker without a watcher must not keep running. */
+/* Watching fails only for lack of memory. The worker is killed then, because a worker that is not
+ * watched must not run. */
 static void watch_or_kill(struct sup_worker *w)
 {
 	if (sup_watch(w) >= 0)
@@ -26,8 +27,8 @@ static void watch_or_kill(struct sup_worker *w)
 	w->wanted = false;
 }
 
-/* Stops a worker that cannot be adopted. Its resources have been copied for its successor. Until it
- * exits, only its messages about pinned files are read, and none are sent. */
+/* Stops a worker that cannot be adopted. The resources for its successor have been copied. Until it
+ * exits, only its messages about pinned files are read, and none are sent to it. */
 void sup_do_replace(struct sup_worker *w)
 {
 	sup_report(w, LOG_LEVEL_NOTICE, "replacing pid %d of another agent: %s", w->pid, w->reason);
@@ -42,7 +43,7 @@ void sup_do_replace(struct sup_worker *w)
 
 uint64_t sup_adopt_limit_ns(uint64_t started_ns, uint64_t now_ns)
 {
-	/* 0: it has not started far enough to report it. Its claim does not lengthen the wait
+	/* 0: the worker has not reported its start time yet. A wrong time cannot lengthen the wait
 	 * beyond the limit. */
 	const uint64_t age_ns = started_ns && started_ns < now_ns ? now_ns - started_ns : 0;
 
@@ -51,7 +52,8 @@ uint64_t sup_adopt_limit_ns(uint64_t started_ns, uint64_t now_ns)
 	return SUP_START_LIMIT_NS - age_ns;
 }
 
-/* Messages sent while no agent listened are read first, so that its answer finds room. */
+/* First reads the messages that the worker sent while no agent was listening, so that the socket
+ * has room for its answer. */
 bool sup_do_adopt(struct sup_worker *w)
 {
 	bool whole = has_all_mounts(w);

@@ -16,9 +16,9 @@ bool sup_lacks_keys(const struct sup_worker *w, const struct launch_config *want
 }
 
 /*
- * If the socket has no room, the next heartbeat check retries. The keys with which an adopted
- * worker was started may be outdated: it gets none before the configuration has been read, but
- * starts with them if it dies earlier.
+ * If the socket is full, the next heartbeat check retries. The keys with which an adopted worker
+ * was started may be outdated. Until the configuration has been read, such a worker gets no keys;
+ * if it dies before that, it is restarted with them.
  */
 void sup_update_keys(struct sup_worker *w)
 {
@@ -34,7 +34,7 @@ void sup_update_keys(struct sup_worker *w)
 
 /* ---- links and labels ---- */
 
-/* A starting worker assumes that its links are up; an adopted one may have missed any change. */
+/* A worker that starts assumes that its links are up. An adopted one may have missed any change. */
 void sup_update_links(struct sup_worker *w)
 {
 	for (uint32_t i = 0; i < w->started->n_ports; i++) {
@@ -45,7 +45,7 @@ void sup_update_links(struct sup_worker *w)
 	}
 }
 
-/* An adopted worker may have any labels too. */
+/* An adopted worker may have missed changes of labels too. */
 void sup_update_labels(struct sup_worker *w, bool all)
 {
 	for (uint32_t i = 0; w->started && i < w->started->n_ports; i++) {
@@ -65,7 +65,7 @@ void sup_labels_changed(struct sup *s)
 		sup_update_labels(w, false);
 }
 
-/* A starting worker has no faults; an adopted one may have missed some. */
+/* A worker that starts has no faults; an adopted one may have missed some. */
 void sup_update_faults(struct sup_worker *w)
 {
 	const struct faults *fs = w->sup->setup.faults;
@@ -84,7 +84,8 @@ unsigned sup_link_changed(struct sup *s, uint32_t ifindex, bool up)
 {
 	unsigned n = 0;
 
-	/* By the ports' numbers in the process, which may differ from those of its successor. */
+	/* Ports are numbered as in the process, which may differ from the order in its
+	 * successor. */
 	for (struct sup_worker *w = s->workers; w; w = w->next)
 		for (uint32_t i = 0; w->started && i < w->started->n_ports; i++)
 			if (w->started->ports[i].ifindex == ifindex &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One worker process: what it inherits, its start and its end. supervise_events.c takes the
- * decisions. */
+/* A worker's process: the descriptors that it inherits, its start and its end. supervise_events.c
+ * decides when to start and end it. */
 #include "agent/base/child/spawn.h"
 #include "agent/supervise/handover/fd_store.h"
 #include "agent/supervise/supervise_internal.h"
@@ -20,7 +20,7 @@
 
 #define OOM_SCORE (-500)
 
-/* In the descriptor store; they are all that the next agent needs. */
+/* Names under which the descriptor store keeps the descriptors that the next agent needs. */
 static const char *const stored_names[] = {"pid", "control", "config", "stats"};
 
 static const char *store_name(const struct sup_worker *w, const char *what, char *buf, size_t size)
@@ -55,13 +55,14 @@ void sup_config_normalise(struct launch_config *c)
 		memset(c->mounts[i].id, 0, sizeof(c->mounts[i].id));
 		c->mounts[i].fuse_fd = c->mounts[i].state_fd = c->mounts[i].bell_fd = -1;
 	}
-	c->n_shared += c->n_shared_missing; /* as desired, whether or not the mounts exist */
+	/* the desired number, whether or not the mounts exist */
+	c->n_shared += c->n_shared_missing;
 	c->n_shared_missing = 0;
 	for (uint32_t i = 0; i < c->n_shared; i++) {
 		memset(c->shared[i].id, 0, sizeof(c->shared[i].id));
 		c->shared[i].fuse_fd = c->shared[i].state_fd = c->shared[i].bell_fd = -1;
 	}
-	c->n_exports += c->n_missing; /* as desired, whether or not the directories exist */
+	c->n_exports += c->n_missing; /* the desired number, whether or not the directories exist */
 	c->n_missing = 0;
 	for (uint32_t i = 0; i < c->n_exports; i++)
 		c->exports[i].dir_fd = c->exports[i].state_fd = -1;
@@ -70,14 +71,14 @@ void sup_config_normalise(struct launch_config *c)
 		memset(c->ports[i].label, 0, sizeof(c->ports[i].label));
 }
 
-/* ---- what a worker inherits ---- */
+/* ---- descriptors that a worker inherits ---- */
 
 struct start {
 	struct sup_worker *worker;
 	struct launch_config config;
 	int fds[SPAWN_FDS_MAX];
 	size_t n_fds;
-	int dirs[LAUNCH_EXPORTS_MAX]; /* opened for this start only */
+	int dirs[LAUNCH_EXPORTS_MAX]; /* opened only for this start */
 	size_t n_dirs;
 };
 
@@ -100,7 +101,7 @@ int sup_check_resources(struct sup_worker *w)
 	bool any = c->n_exports == 0;
 	int r = 0;
 
-	if (c->n_ports == 0) { /* the plan says which, and why */
+	if (c->n_ports == 0) { /* the plan has the reason for each leg */
 		snprintf(w->reason, sizeof(w->reason),
 			 "its core or all of its legs are missing: 'plenum processes' says which");
 		return -ENODEV;
@@ -123,14 +124,15 @@ _Static_assert(LAUNCH_FD_FIRST - SPAWN_FD_FIRST + 3 * LAUNCH_MOUNTS_MAX +
 _Static_assert(LAUNCH_FD_FIRST - SPAWN_FD_FIRST + 1 + 2 * LAUNCH_EXPORTS_MAX <= SPAWN_FDS_MAX,
 	       "a compute worker's descriptors fit");
 
-/* Returns the descriptor's number in the child. */
+/* Adds fd to the descriptors that the child inherits. Returns its number in the child. */
 static int give(struct start *st, int fd)
 {
 	st->fds[st->n_fds++] = fd;
 	return SPAWN_FD_FIRST + (int)st->n_fds - 1;
 }
 
-/* Opens the export's directory for the worker. 1: it is missing, or another one. */
+/* Opens the export's directory for the worker. 1: the directory is missing or is another one than
+ * recorded. */
 static int give_export(struct start *st, struct launch_export *e)
 {
 	int fd = sup_open_export(st->worker, e);
@@ -163,7 +165,7 @@ static int give_mount(struct start *st, struct launch_mount *m)
 	return 0;
 }
 
-/* Mounts that do not exist yet are left out: the worker is restarted when they do. */
+/* Omits mounts that do not exist yet; when they appear, the worker is restarted. */
 static int give_shared_mounts(struct start *st)
 {
 	struct launch_config *c = &st->config;
@@ -208,7 +210,7 @@ bool sup_shared_mounts_differ(const struct sup_worker *w)
 	return w->started && n != w->started->n_shared;
 }
 
-/* Opens all exports, and moves missing ones to the end. */
+/* Opens all exports, and moves missing ones to the end of the list. */
 static int give_exports(struct start *st)
 {
 	struct launch_config *c = &st->config;
@@ -289,9 +291,9 @@ bool sup_state_identity(int fd, uint64_t *ret)
 }
 
 /*
- * The state memfd of a worker id; it outlives the worker and the agent. Peers know a worker by an
- * identity that means 'it remembers my requests': the identity is created with the state, kept with
- * it, and lost with it. The name of the memfd contains it.
+ * Opens the state memfd of a worker id, which outlives the worker and the agent. Peers identify a
+ * worker by an identity which tells them whether it still knows their earlier requests. So the
+ * identity is created with the state, is kept in the memfd's name, and is lost with the state.
  */
 static int open_state(struct sup_worker *w)
 {
@@ -358,8 +360,9 @@ void sup_record(const struct sup_worker *w, pid_t pid, const struct launch_confi
 			   w->sup->setup.rundir->run, strerror(-r));
 }
 
-/* Called before the worker executes: an agent that is killed at this moment leaves no worker that
- * the next one does not know. If the record cannot be written, serving is more important. */
+/* Called before the worker is executed, so that an agent that is killed at this moment leaves no
+ * worker that the next agent does not know. If the record cannot be written, the worker starts all
+ * the same, because programs wait for it. */
 static void on_pid(void *user, pid_t pid)
 {
 	const struct start *st = user;
@@ -382,7 +385,7 @@ static int exec_worker(struct start *st)
 				   .on_pid = on_pid,
 				   .user = st};
 
-	/* For ps(1) only: the configuration is in the memfd. */
+	/* Shown by ps(1) only; the worker reads its configuration from the memfd. */
 	snprintf(name, sizeof(name), "plenum-worker %.20s/%u core %u", w->config.host, w->id,
 		 w->config.core);
 	return spawn_process(&rq, &w->pid, &w->pidfd);
@@ -448,7 +451,7 @@ static int start(struct sup_worker *w)
 	st->worker = w;
 	st->config = w->config;
 	st->n_fds = LAUNCH_FD_FIRST - SPAWN_FD_FIRST;
-	/* All mounts or none: programs would block on a mount without a server. */
+	/* Needs all mounts, because programs would block on a mount without a server. */
 	r = sup_check_resources(w);
 	if (r >= 0)
 		r = open_resources(st);

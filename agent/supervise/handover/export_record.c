@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The recorded identities of exported folders, one line each. */
+/* The recorded identities of exported folders, one per line. */
 #include "agent/supervise/handover/export_record.h"
 #include "agent/base/path.h"
 #include "netcfg/base/state_file.h"
@@ -27,7 +27,7 @@ static void hex_put(struct state_draft *d, const uint8_t *bytes, size_t n)
 	state_draft_put(d, "%s", hex);
 }
 
-/* The number of bytes; -1: not hexadecimal, or too many. */
+/* The number of bytes; -1: the text is not hexadecimal, or too long. */
 static int hex_get(const char *text, uint8_t *ret, size_t max)
 {
 	size_t n = strlen(text);
@@ -42,7 +42,7 @@ static int hex_get(const char *text, uint8_t *ret, size_t max)
 	return (int)(n / 2);
 }
 
-/* "export NAME now|before DEV INODE TYPE UUID HANDLE-TYPE HANDLE PATH" */
+/* Writes the line "export NAME now|before DEV INODE TYPE UUID HANDLE-TYPE HANDLE PATH". */
 static void record_put(struct state_draft *d, const struct export_record *r)
 {
 	state_draft_put(d, "export %s %s %" PRIu64 " %" PRIu64 " %" PRIu64, r->name,
@@ -171,7 +171,7 @@ int export_records_check(struct export_records *x, const char *name, const char 
 	const struct export_record *r = export_records_find(x, name, path);
 
 	*ret_saved = 0;
-	/* Of a file system in memory a reboot leaves nothing to compare. */
+	/* A file system in memory is empty after a reboot, so there is nothing to compare with. */
 	if (!r || (r->former_boot && folder_is_in_memory(&r->id))) {
 		*ret_saved = export_records_put(x, name, path, is);
 		return 0;
@@ -180,7 +180,7 @@ int export_records_check(struct export_records *x, const char *name, const char 
 		*ret_was = &r->id;
 		return -EREMCHG;
 	}
-	if (r->former_boot) /* with the device number of this boot */
+	if (r->former_boot) /* stores the device number of this boot */
 		*ret_saved = export_records_put(x, name, path, is);
 	return 1;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* States and pinned files of exports. They outlive the workers and move from one to the next. */
+/* States and pinned files of exports. They outlive workers and are passed from a worker to its
+ * successor. */
 #include "agent/supervise/handover/exports.h"
 #include "agent/supervise/handover/fd_store.h"
 #include "agent/supervise/handover/pinned_files.h"
@@ -9,19 +10,20 @@
 
 #define NAME_HEAD "export-"
 #define STATE_NAME_MAX (PLENUM_NAME_MAX + 16)
-#define REMOVED_MAX 16U /* exports removed from the configuration whose states are kept */
+#define REMOVED_MAX 16U /* most removed exports whose states are kept */
 
 struct export
 {
 	char name[PLENUM_NAME_MAX];
-	int state_fd;	     /* -1: none yet */
-	uint64_t removed_ns; /* since when no configuration contains the export; 0: one does */
+	int state_fd; /* -1: none yet */
+	/* time at which the export was removed from the configuration; 0: it is configured */
+	uint64_t removed_ns;
 	struct pinned_files pinned;
 	struct export *next;
 };
 
-/* The name in the descriptor store and of the memfd itself: it shows which export the state belongs
- * to. */
+/* The name of the state in the descriptor store, and of the memfd itself. It shows to which export
+ * the state belongs. */
 static const char *state_name(const char *name, char *buf)
 {
 	snprintf(buf, STATE_NAME_MAX, NAME_HEAD "%.*s", PLENUM_NAME_MAX - 1, name);
@@ -79,7 +81,8 @@ int exports_state(struct exports *x, const char *name)
 	if (e->state_fd >= 0)
 		return e->state_fd;
 	pinned_files_clear(&e->pinned, e->name);
-	/* All workers of the export map it: none can shrink it, and so crash the others. */
+	/* All workers of the export map it, so no worker must be able to shrink it and crash the
+	 * others. */
 	e->state_fd = strcmp(name, EXPORTS_SHARE) == 0
 			      ? memfd_new_shared(state_name(name, text), LAUNCH_SHARE_BYTES)
 			      : memfd_new_growing(state_name(name, text));
@@ -108,14 +111,15 @@ static int adopt(struct exports *x, const char *name, int fd)
 	if (!e)
 		return -ENOMEM;
 	e->state_fd = fd;
-	/* Store it even if it came from there: the service manager stores a descriptor only
-	 * once. */
+	/* Stored again even if it came from the store. That is harmless, because the service
+	 * manager keeps only one copy. */
 	fd_store_put(fd, text);
 	return 0;
 }
 
-/* A worker could have replaced it with a file that it can shrink under the other workers of the
- * export. What an agent has stored is its own file, of an earlier version perhaps without seals. */
+/* A worker could replace the state by a file that it can shrink under the other workers of the
+ * export, so a state from a worker must have seals. A stored state was created by an agent; an
+ * earlier version may have created it without seals. */
 int exports_adopt(struct exports *x, const char *name, int fd)
 {
 	return memfd_is_fixed(fd) ? adopt(x, name, fd) : -ENOENT;
@@ -154,7 +158,7 @@ void exports_drop(struct exports *x, uint64_t key)
 			return;
 }
 
-/* An export without its directory at present is in use too. */
+/* Whether a configuration has the export, even if its directory is missing at present. */
 static bool is_in_use(const struct export *e, const struct launch_config *configs, size_t n)
 {
 	if (strcmp(e->name, EXPORTS_SHARE) == 0)
@@ -195,8 +199,8 @@ void exports_settle(struct exports *x)
 
 	for (e = x->first; e; e = e->next)
 		if (e->removed_ns)
-			pinned_files_clear(&e->pinned, e->name); /* pinned files keep its file
-								  * system busy */
+			/* pinned files would keep the export's file system busy */
+			pinned_files_clear(&e->pinned, e->name);
 	while (removed_oldest(x, &oldest) > REMOVED_MAX) {
 		e = *oldest;
 		*oldest = e->next;

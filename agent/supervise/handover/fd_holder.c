@@ -13,8 +13,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#define CONNECTIONS_MAX 4 /* one agent, and those that are about to end */
-#define SEND_LIMIT_S 2	  /* an agent that does not read its list is disconnected */
+#define CONNECTIONS_MAX 4 /* one agent, and further ones that are about to end */
+#define SEND_LIMIT_S 2	  /* an agent that does not read its list for so long is disconnected */
 
 /* ---- messages ---- */
 
@@ -51,7 +51,8 @@ int fd_holder_receive(int sock, struct fd_holder_msg *m, int *ret_fd, int flags)
 	struct msghdr h = {.msg_iov = &iov,
 			   .msg_iovlen = 1,
 			   .msg_control = &control,
-			   .msg_controllen = CMSG_LEN(sizeof(int))}; /* no room for a second */
+			   /* no room for a second descriptor */
+			   .msg_controllen = CMSG_LEN(sizeof(int))};
 	struct cmsghdr *c;
 	ssize_t n;
 
@@ -84,7 +85,7 @@ struct held {
 struct holder {
 	struct held *held;
 	size_t n_held;
-	int connections[CONNECTIONS_MAX]; /* the oldest first */
+	int connections[CONNECTIONS_MAX]; /* in the order of their connects */
 	size_t n_connections;
 	uint64_t alone_since_ns;
 	bool quits;
@@ -146,7 +147,8 @@ static int list(const struct holder *h, int sock)
 	return fd_holder_send(sock, &m, -1, 0);
 }
 
-/* 1; 0: the connection has no further message; negative errno, or -ECONNRESET at its end. */
+/* Handles a message. 1; 0: the connection has no further message; negative errno; -ECONNRESET at
+ * the end of the connection. */
 static int handle_one(struct holder *h, int sock)
 {
 	struct fd_holder_msg m;
@@ -168,8 +170,8 @@ static int handle_one(struct holder *h, int sock)
 	return 1;
 }
 
-/* All messages that have arrived: those of an agent that has died count before the list that its
- * successor requests. Whether the connection remains. */
+/* Handles all messages that have arrived. Those of an agent that has died are handled before the
+ * list that its successor requests. Returns whether the connection remains. */
 static bool handle(struct holder *h, int sock)
 {
 	int r;
@@ -205,7 +207,7 @@ static void accept_one(struct holder *h, int listen_fd)
 	h->connections[h->n_connections++] = fd_take(fd);
 }
 
-/* How long poll() may wait; 0: no agent has come for too long. */
+/* Time limit for poll() in ms; 0: no agent has been connected for alone_ns. */
 static int wait_ms(const struct holder *h, uint64_t alone_ns)
 {
 	uint64_t alone;
@@ -252,7 +254,8 @@ int fd_holder_serve(int listen_fd, uint64_t alone_ns)
 	return 0;
 }
 
-/* Stays root, so that a process of another user cannot signal it, but without capabilities. */
+/* Drops all capabilities. The process stays root, so that a process of another user cannot signal
+ * it. */
 static int enter_sandbox(void)
 {
 	static const int calls[] = {SYS_accept4,    SYS_sendmsg, SYS_close, SYS_getsockopt,
@@ -260,10 +263,10 @@ static int enter_sandbox(void)
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct none[2] = {{0}, {0}};
 
-	tzset(); /* reads a file, once */
+	tzset(); /* reads its file now, because the sandbox forbids it later */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || chdir("/") < 0)
 		return -errno;
-	/* EINVAL ends the list of the capabilities that the kernel knows. */
+	/* EINVAL marks the end of the capabilities that the kernel knows. */
 	for (unsigned cap = 0; prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0; cap++)
 		;
 	if (syscall(SYS_capset, &head, none) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
@@ -276,7 +279,8 @@ int fd_holder_main(enum log_level level)
 	int r;
 
 	log_open("plenumd", level);
-	prctl(PR_SET_NAME, "plenum-holder"); /* for ps(1); the program's path is /proc/self/exe */
+	/* name for ps(1), which would otherwise show /proc/self/exe's */
+	prctl(PR_SET_NAME, "plenum-holder");
 	r = enter_sandbox();
 	if (r < 0) {
 		log_err("the descriptor holder cannot drop its privileges: %s", strerror(-r));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The descriptor holder: a process that does nothing but keep copies of descriptors. It is started
- * by the agent (fd_store.h) and outlives it, so that a mount or a pinned file survives the death of
- * the agent and of a worker in turn, with or without a service manager that stores descriptors. It
- * runs as root without capabilities, so that no worker's user can signal it, and may make only the
- * system calls that it needs.
+ * The descriptor holder: a process that keeps copies of descriptors. The agent starts it
+ * (fd_store.h), and it outlives the agent. So a mount or a pinned file survives the death of the
+ * agent and the death of a worker, one after the other, whether or not a service manager stores
+ * descriptors. It runs as root, so that no worker's user can signal it, but without capabilities,
+ * and it may make only the system calls that it needs.
  *
- * Agents of other versions talk to it: these messages may gain types, but none may change.
+ * Agents of other versions use the same messages: types may be added, but none may change.
  */
 #ifndef PLENUM_AGENT_FD_HOLDER_H
 #define PLENUM_AGENT_FD_HOLDER_H
@@ -14,19 +14,19 @@
 #include "netcfg/base/log.h"
 
 #define FD_HOLDER_ROLE "fd-holder"
-#define FD_HOLDER_FD 3 /* in the process: its listening SOCK_SEQPACKET socket */
+#define FD_HOLDER_FD 3 /* number of the listening SOCK_SEQPACKET socket in the process */
 #define FD_HOLDER_MAGIC 0x66644850U
 #define FD_HOLDER_VERSION 1
 #define FD_HOLDER_NAME_MAX 112
 #define FD_HOLDER_FDS_MAX 8192U
 
 enum fd_holder_type {
-	FD_HOLDER_PUT = 1, /* keep the descriptor that comes with it; one of that name is closed */
+	FD_HOLDER_PUT = 1, /* keep the attached descriptor, in place of one with the same name */
 	FD_HOLDER_DROP,	   /* close the descriptor of that name */
-	FD_HOLDER_LIST,	   /* answered by an ITEM with a descriptor for each, and by LISTED */
-	FD_HOLDER_QUIT,	   /* close all and exit */
+	FD_HOLDER_LIST,	   /* reply with an ITEM for each descriptor, then LISTED */
+	FD_HOLDER_QUIT,	   /* close all descriptors and exit */
 	FD_HOLDER_ITEM,
-	FD_HOLDER_LISTED, /* with the holder's pid */
+	FD_HOLDER_LISTED, /* ends the list; has the holder's pid */
 };
 
 struct fd_holder_msg {
@@ -34,19 +34,19 @@ struct fd_holder_msg {
 	uint16_t version, type;
 	int32_t pid;
 	uint32_t reserved;
-	char name[FD_HOLDER_NAME_MAX]; /* ends with a null character */
+	char name[FD_HOLDER_NAME_MAX]; /* NUL-terminated */
 };
 
-/* Sends the message, with a descriptor unless fd is negative. 0 or negative errno. */
+/* Sends a message, with the descriptor fd unless it is negative. 0 or negative errno. */
 int fd_holder_send(int sock, const struct fd_holder_msg *m, int fd, int flags);
-/* Receives one. Its descriptor in *ret_fd, -1: none,
- * or this process may open no more. 1; 0: the peer has closed; -EPROTO: not such a
- * message; other negative errno. */
+/* Receives a message. *ret_fd: its descriptor; -1: it has none, or this process has reached its
+ * limit of descriptors. 1; 0: the peer has closed the connection; -EPROTO: an invalid message;
+ * other negative errno. */
 int fd_holder_receive(int sock, struct fd_holder_msg *m, int *ret_fd, int flags);
 
 /*
- * Serves until a QUIT, or until no agent has been connected for alone_ns. Clients of other users
- * than ours are refused. Returns the exit status of the process.
+ * Serves until a QUIT, or until no agent has been connected for alone_ns. Rejects clients of other
+ * users than its own. Returns the exit status of the process.
  */
 int fd_holder_serve(int listen_fd, uint64_t alone_ns);
 /* Main function of the process. */

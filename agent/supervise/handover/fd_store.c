@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The agent's side of the descriptor holder. Keeps a duplicate of each stored descriptor, to fill
- * another holder if the present one ends. */
+/* The agent's side of the descriptor holder. Keeps a duplicate of each stored descriptor, so that
+ * it can fill a new holder if the present one ends. */
 #include "agent/supervise/handover/fd_store.h"
 #include "agent/base/child/spawn.h"
 #include "agent/base/path.h"
@@ -17,18 +17,21 @@
 #include <sys/un.h>
 
 #define SOCKET_NAME "fd-holder.sock"
-#define LIST_LIMIT_S 5	   /* a holder that does not list its descriptors is replaced */
-#define SEND_LIMIT_MS 1000 /* the same for one that does not read */
+/* seconds; a holder that does not list its descriptors in this time is replaced */
+#define LIST_LIMIT_S 5
+#define SEND_LIMIT_MS 1000 /* a holder that does not read for so long is replaced */
 #define RESTART_NS NSEC_PER_SEC
 #define RESTART_MAX_NS (60 * NSEC_PER_SEC)
-#define OOM_SCORE (-900) /* after the workers, since what it holds is of use only without them */
+/* killed for lack of memory only after the workers, because its descriptors are of use only without
+ * them */
+#define OOM_SCORE (-900)
 
 struct copy {
 	char name[FD_HOLDER_NAME_MAX];
 	int fd;
 };
 
-struct found { /* descriptor that the previous agent has stored */
+struct found { /* a descriptor that the previous agent stored */
 	struct found *next;
 	int fd;
 	char name[FD_HOLDER_NAME_MAX];
@@ -38,12 +41,12 @@ static struct {
 	struct fd_store_setup setup;
 	struct sockaddr_un addr;
 	struct loop_source *source, *timer;
-	int sock;  /* -1: no holder */
-	int pidfd; /* of a holder that this process has started or found */
+	int sock;  /* socket of the holder; -1: there is none */
+	int pidfd; /* of the holder; -1: there is none */
 	pid_t pid;
 	bool is_open, is_full;
-	unsigned n_failures; /* starts that failed in succession */
-	unsigned n_losses;   /* holders that ended or were ended, since the store was opened */
+	unsigned n_failures; /* failed starts in a row */
+	unsigned n_losses;   /* number of holders that have ended since the store was opened */
 	void *copies;	     /* tree of struct copy, by name */
 	size_t n_copies;
 	struct found *found;
@@ -75,7 +78,7 @@ static void holder_lose(void)
 	store.pidfd = -1;
 }
 
-/* Each further attempt waits twice as long. */
+/* Schedules the next start; the wait doubles with each failure. */
 static void restart_later(void)
 {
 	uint64_t wait = RESTART_NS << (store.n_failures < 6 ? store.n_failures : 6);
@@ -84,7 +87,7 @@ static void restart_later(void)
 	loop_timer_arm(store.timer, wait < RESTART_MAX_NS ? wait : RESTART_MAX_NS);
 }
 
-/* Sends, waiting a moment while the holder is behind. */
+/* Sends a message. If the holder's socket is full, waits up to SEND_LIMIT_MS. */
 static int tell(enum fd_holder_type type, const char *name, int fd)
 {
 	struct fd_holder_msg m = {
@@ -110,7 +113,7 @@ static void send_or_lose(enum fd_holder_type type, const char *name, int fd)
 	restart_later();
 }
 
-/* The holder never writes unasked: it has ended. */
+/* The holder sends only answers, so an event on its socket means that it has ended. */
 static int on_holder(void *user, int fd, uint32_t revents)
 {
 	say(LOG_LEVEL_ERR, "ended; starting another", 0);
@@ -192,7 +195,7 @@ static int holder_start(void)
 	r = spawn_process(&rq, &store.pid, &store.pidfd);
 	if (r < 0)
 		return r;
-	/* A record that could not be written is written again by its owner. */
+	/* If writing the record fails, the record's owner retries. */
 	rundir_add_process(store.setup.rundir, &(struct rundir_process){.pid = store.pid});
 	store.sock = holder_connect();
 	if (store.sock < 0) {
@@ -248,7 +251,7 @@ static void found_clear(void)
 	}
 }
 
-/* Receives its list. 0, with the version and pid of the last message; negative errno. */
+/* Receives the holder's list. 0, with its version and pid in *last; negative errno. */
 static int found_receive(struct fd_holder_msg *last)
 {
 	int r = tell(FD_HOLDER_LIST, "", -1), fd;
@@ -270,8 +273,8 @@ static int found_receive(struct fd_holder_msg *last)
 	return r;
 }
 
-/* Whether the holder that the previous agent left can be used by this one. Its descriptors are
- * taken in any case. */
+/* Takes the descriptors of the previous agent's holder. Returns whether this agent can use that
+ * holder from now on. */
 static bool holder_adopt(void)
 {
 	struct fd_holder_msg m = {0};
@@ -406,7 +409,8 @@ struct taking {
 	void *user;
 };
 
-/* The holder has the same descriptor, which must not be delivered twice. */
+/* Takes a descriptor from the service manager. If the holder has the same one, it must not be
+ * delivered twice. */
 static void take_managed(void *user, int fd, const char *name)
 {
 	struct taking *t = user;

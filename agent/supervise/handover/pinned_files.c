@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Agents of other versions read these names, too. */
+/* Agents of other versions read these names too, so they must not change. */
 #define NAME_HEAD "hold-"
 #define HOLD_NAME_MAX (PLENUM_NAME_MAX + 32)
 

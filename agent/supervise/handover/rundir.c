@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Record and epoch of the run directory. Only this file writes there while workers are
- * started, and agents of other versions read it. */
+/* The record and the epoch. While workers are started, no other file of the agent writes to the run
+ * directory. Agents of other versions read the record. */
 #include "agent/supervise/handover/rundir.h"
 #include "agent/base/path.h"
 #include "agent/base/process.h"
@@ -21,7 +21,7 @@
 
 #define END_MS 3000 /* time for a killed process to exit */
 
-/* An agent of an older version reads as much of a newer record as rundir.h says. */
+/* From a newer record, an agent reads only the parts that rundir.h lists. */
 static const struct state_kind record_kind = {.name = "record",
 					      .version = RUNDIR_RECORD_VERSION,
 					      .old_until = 2,
@@ -52,8 +52,7 @@ static bool parse_id(const char *text, uint8_t id[16])
 	return true;
 }
 
-/* "mount 0:52 ID PEER EXPORT rw,suid,dev /as/configured" and, on a separate line, "at
- * /real/path". */
+/* Writes the lines "mount 0:52 ID PEER EXPORT rw,suid,dev /as/configured" and "at /real/path". */
 static void put_mount(struct state_draft *d, const struct rundir_mount *m)
 {
 	state_draft_put(d, "mount %u:%u", m->major, m->minor);
@@ -67,8 +66,8 @@ static void put_mount(struct state_draft *d, const struct rundir_mount *m)
 	state_draft_text(d, m->path);
 }
 
-/* Without the device numbers it could be another program's mount; the rest may be of another
- * version. */
+/* The device numbers are required, because without them it could be another program's mount. The
+ * other fields may be in the format of another version. */
 static bool parse_mount(struct state_file *f, struct rundir_mount *ret)
 {
 	const struct launch_mount none = {.fuse_fd = -1, .state_fd = -1};
@@ -172,7 +171,7 @@ static int push_mount(struct rundir *rd, const struct rundir_mount *new, const c
 	return 0;
 }
 
-/* Of another version's line only the head is read. */
+/* Reads only the beginning of a line of another version. */
 static bool parse_process(const struct rundir *rd, struct state_file *f, struct rundir_process *ret)
 {
 	uint32_t id, launch;
@@ -239,7 +238,7 @@ static void parse_death(struct rundir *rd, struct state_file *f)
 	text_clean(p->died_of);
 }
 
-/* Invalid lines are skipped: a truncated line carries no information. */
+/* An invalid line, such as a truncated one, is skipped. */
 static int parse_line(struct rundir *rd, struct state_file *f, struct rundir_mount *mount,
 		      bool *have_mount)
 {
@@ -261,7 +260,7 @@ static int parse_line(struct rundir *rd, struct state_file *f, struct rundir_mou
 	return 0;
 }
 
-/* Also of a damaged record, or one of a newer version, every line that can be read counts. */
+/* Reads each valid line, also of a damaged record or a newer version. */
 static int load_record(struct rundir *rd)
 {
 	autofree char *path = path_join(rd->run, "record");
@@ -406,7 +405,8 @@ int rundir_restore(struct rundir *rd)
 	return r < 0 ? r : 1;
 }
 
-/* The pidfd is opened before the start time is compared, so the pid cannot be reused in between. */
+/* The pidfd is opened before the start time is compared. So it refers to the compared process, even
+ * if the pid is reused later. */
 int rundir_open_process(const struct rundir_process *p)
 {
 	autoclose int pidfd = pidfd_open(p->pid, 0);
@@ -449,7 +449,7 @@ void rundir_clean(struct rundir *rd, struct events *ev)
 		events_add(ev, LOG_LEVEL_WARNING, "agent", "%s/record: %s", rd->run, strerror(-r));
 }
 
-/* Version 1: the number alone. */
+/* Converts version 1, which has only the number. */
 static int convert_epoch(const char *text, struct state_draft *lines)
 {
 	uint32_t epoch;
@@ -462,7 +462,7 @@ static int convert_epoch(const char *text, struct state_draft *lines)
 	return 0;
 }
 
-/* 0: not known. */
+/* 0: no epoch is known. */
 static uint32_t stored_epoch(const char *path)
 {
 	PLENUM_CLEANUP(state_file_done) struct state_file f;
@@ -501,7 +501,8 @@ uint32_t rundir_next_epoch(struct rundir *rd)
 	return rd->epoch;
 }
 
-/* Two processes that create it at the same moment agree on one: link(2) gives the name once. */
+/* If two processes create the key at the same moment, both use the same one, because link(2)
+ * succeeds for only one of them. */
 static int make_key(const char *path)
 {
 	autofree char *new = NULL;

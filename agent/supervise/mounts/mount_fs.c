@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 struct fs_option {
-	const char *key, *value; /* NULL: a flag */
+	const char *key, *value; /* value NULL: a flag */
 };
 
 static int configure(int fs, const struct fs_option *options, size_t n)
@@ -29,7 +29,7 @@ int mount_fs_new(const struct launch_mount *w, int fuse_fd, unsigned *ret_major,
 		{"fd", fuse},		{"rootmode", "40000"},
 		{"user_id", "0"},	{"group_id", "0"},
 		{"max_read", max_read}, {"default_permissions", NULL},
-		{"allow_other", NULL},	{"ro", NULL}, /* last */
+		{"allow_other", NULL},	{"ro", NULL}, /* must be last */
 	};
 	unsigned attr = (w->read_only ? MOUNT_ATTR_RDONLY : 0) | (w->suid ? 0 : MOUNT_ATTR_NOSUID) |
 			(w->dev ? 0 : MOUNT_ATTR_NODEV);
@@ -48,7 +48,7 @@ int mount_fs_new(const struct launch_mount *w, int fuse_fd, unsigned *ret_major,
 		return r;
 	mnt = fsmount(fs, FSMOUNT_CLOEXEC, attr);
 	/* Without AT_STATX_DONT_SYNC, statx would send a request to the worker, which has not
-	 * started yet. */
+	 * started yet, and block. */
 	if (mnt < 0 || statx(mnt, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0)
 		return -errno;
 	*ret_major = st.stx_dev_major;

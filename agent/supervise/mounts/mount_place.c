@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opens mount points, and says why one cannot be used or reached. */
+/* Opens mount points, and finds out why one cannot be used or reached. */
 #include "agent/supervise/mounts/mount_place.h"
 #include <stdio.h>
 #include <string.h>
@@ -32,8 +32,8 @@ static int refuse(const char *path, int error, struct reason *why)
 
 /*
  * A parent directory may belong to a file system that hangs, or to a mount whose worker has not
- * started yet, so the path is not resolved in this process. Mounts on it are checked first: opening
- * a dead or unresponsive FUSE mount fails or blocks.
+ * started yet, so a child process resolves the path. Mounts on the path are checked first, because
+ * opening a FUSE mount without a server fails or blocks.
  */
 int mount_place_open(struct async_open *dirs, const char *path, char *real, size_t size,
 		     struct reason *why)
@@ -64,7 +64,7 @@ bool mount_place_is_covered(const char *path, const char *real, const struct mou
 	struct mountinfo by;
 
 	reason_clear(why);
-	/* A mount that has just ended is not covered, so it must still exist. */
+	/* An unmounted file system is not hidden, so check that it is still mounted. */
 	if (mountinfo_leads_elsewhere(real, mi, &by) <= 0 || mountinfo_has(real, mi) <= 0)
 		return false;
 	reason_set_text(why,

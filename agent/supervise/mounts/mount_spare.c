@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Makes detached mounts, from an adopted mount's path in a child task. */
+/* Makes detached mounts. For an adopted mount, a child task makes one from its path. */
 #include "agent/supervise/mounts/mount_spare.h"
 #include "agent/base/child/child_task.h"
 #include <fcntl.h>
@@ -25,7 +25,7 @@ int mount_spare_new(int mnt_fd)
 	return fd < 0 ? -errno : fd;
 }
 
-/* In the child. Asks the file system nothing: its server may be away. */
+/* Runs in the child. Sends no request to the file system, because its server may not run. */
 static int work(void *user, int channel)
 {
 	const struct mount_spare_request *r = user;
@@ -40,7 +40,7 @@ static int work(void *user, int channel)
 	return 0;
 }
 
-/* The task closes the descriptor that comes with a message. */
+/* cb gets a duplicate, because the task closes the descriptor of a message. */
 static void on_message(void *user, const void *msg, size_t len, int fd)
 {
 	struct mount_spare_request *r = user;
@@ -54,7 +54,7 @@ static void on_end(void *user, int status, const char *how)
 {
 	struct mount_spare_request *r = user;
 
-	r->task = NULL; /* it freed itself */
+	r->task = NULL; /* the task has freed itself */
 }
 
 int mount_spare_ask(struct loop *l, const char *path, unsigned major, unsigned minor,

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A second, detached mount of a file system that is mounted here. While it exists, the connection
- * of a FUSE mount survives `umount -l` by another program, and attaching it restores the mount
- * under programs that still use it. Called by mounts.c.
+ * A second, detached mount of a file system that is mounted on this host. While it exists, the
+ * connection of the FUSE mount survives `umount -l` by another program. Attaching it restores the
+ * mount for programs that still use it. Called by mounts.c.
  */
 #ifndef PLENUM_AGENT_MOUNT_SPARE_H
 #define PLENUM_AGENT_MOUNT_SPARE_H
 
 #include "agent/base/loop.h"
 
-/* From a descriptor of the attached mount. A descriptor, the caller's; negative errno. Does not
- * block. */
+/* Makes one from a descriptor of the attached mount. A descriptor, the caller's; negative errno.
+ * Does not block. */
 int mount_spare_new(int mnt_fd);
 
 struct mount_spare_request;
-/* The same by path, in a child task: a parent directory may belong to a file system that hangs. cb
- * gets the descriptor, its own; it is not called if there is none, or if another file system is
- * mounted there. */
+/* Makes one from a path, in a child task, because a parent directory may belong to a file system
+ * that hangs. cb gets the descriptor and owns it. cb is not called if this fails or another file
+ * system is mounted there. */
 int mount_spare_ask(struct loop *l, const char *path, unsigned major, unsigned minor,
 		    void (*cb)(void *user, int fd), void *user, struct mount_spare_request **ret);
-/* Forgets the request; accepts NULL, returns NULL. */
+/* Cancels the request. Accepts NULL, returns NULL. */
 struct mount_spare_request *mount_spare_forget(struct mount_spare_request *r);
 
 #endif

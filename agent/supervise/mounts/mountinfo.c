@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads mountinfo(5), the only way to examine a dead or unresponsive FUSE mount without blocking on
- * it. */
+/* Reads mountinfo(5). This is the only way to examine a FUSE mount without a server that cannot
+ * block. */
 #include "agent/supervise/mounts/mountinfo.h"
 #include "netcfg/base/base.h"
 #include "netcfg/base/vec.h"
 #include <stdio.h>
 #include <string.h>
 
-/* mountinfo(5) writes blanks, tabs, newlines and backslashes as \ooo. */
+/* Replaces \ooo, which mountinfo(5) writes for blanks, tabs, newlines and backslashes. */
 static void unescape(char *s)
 {
 	char *to = s;
@@ -24,12 +24,12 @@ static void unescape(char *s)
 }
 
 struct line {
-	char *point; /* the mount point */
+	char *point; /* path of the mount point */
 	int id, parent;
 	struct mountinfo mi;
 };
 
-/* "36 35 98:0 /root /mount/point options... - fstype source superoptions" */
+/* Parses a line: "36 35 98:0 /root /mount/point options... - fstype source superoptions". */
 static bool parse_line(char *text, struct line *ret)
 {
 	char *save = NULL, *id, *parent, *dev, *rest = strstr(text, " - ");
@@ -53,7 +53,8 @@ static bool parse_line(char *text, struct line *ret)
 	return true;
 }
 
-/* Calls cb for each mount, lowest first at each path, until cb returns true or a negative errno. */
+/* Calls cb for each mount until it returns true or a negative errno. Mounts on one path come in the
+ * order in which they were mounted. */
 static int each(int (*cb)(void *user, const struct line *l), void *user)
 {
 	autofree char *text = NULL;
@@ -82,7 +83,7 @@ static bool is_same(const struct mountinfo *a, const struct mountinfo *b)
 
 struct at_path {
 	const char *path;
-	const struct mountinfo *want; /* NULL: any */
+	const struct mountinfo *want; /* NULL: any mount */
 	struct mountinfo mi;
 	bool any;
 };
@@ -131,7 +132,7 @@ struct mounted {
 	struct mountinfo mi;
 };
 
-struct way { /* the mounts at the path and at its parents */
+struct way { /* the mounts on a path and on its parent directories */
 	const char *path;
 	struct mounted *all;
 	size_t n;
@@ -158,7 +159,8 @@ static int keep_way(void *user, const struct line *l)
 	return 0;
 }
 
-/* The mount that the kernel enters next on the way: the first one below `from`; NULL: none. */
+/* The mount that path resolution enters after `from`: the first one mounted in it on the path.
+ * NULL: none. */
 static const struct mounted *next_on(const struct way *w, const struct mounted *from)
 {
 	const struct mounted *next = NULL;
@@ -178,8 +180,9 @@ int mountinfo_leads_elsewhere(const char *path, const struct mountinfo *want, st
 	const struct mounted *m;
 	int r = each(keep_way, &w);
 
-	m = w.n > 0 && w.all[0].depth == 1 ? &w.all[0] : NULL; /* the root */
-	/* Each step enters another mount, unless they changed while they were read. */
+	m = w.n > 0 && w.all[0].depth == 1 ? &w.all[0] : NULL; /* the root mount */
+	/* Each step enters another mount. The limit matters if the mounts changed while they were
+	 * read. */
 	for (size_t i = 0; r == 0 && m && i < w.n; i++) {
 		const struct mounted *next = next_on(&w, m);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The set of mounts: creates, adopts and gives them up. mountinfo.c examines mount points without
+/* The set of mounts: creates, adopts and removes them. mountinfo.c examines mount points without
  * entering them; unmount.c unmounts without blocking. */
 #include "agent/supervise/mounts/mounts.h"
 #include "agent/base/child/async_open.h"
@@ -20,20 +20,22 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#define LOOK_NS (50 * NSEC_PER_MSEC) /* unmounting a tree causes many changes */
-#define PLACE_NS NSEC_PER_SEC	     /* interval of checks for a usable mount point */
+/* unmounting a tree causes many changes; all within this time are examined together */
+#define LOOK_NS (50 * NSEC_PER_MSEC)
+#define PLACE_NS NSEC_PER_SEC /* time between checks whether a mount point is usable */
 
 struct mount_point {
-	struct launch_mount what; /* path as configured, export, peer, id, descriptors */
+	struct launch_mount what; /* configured path, export, peer, id and descriptors */
 	char real[sizeof(((struct launch_mount *)0)->path)];
 	unsigned major, minor;
-	uint32_t worker_id;		   /* the worker that serves it */
-	struct unmount *leaving;	   /* the unmount in progress; NULL: none */
-	int mnt_fd;			   /* of a mount that is not attached yet; else -1 */
-	int spare_fd;			   /* mount_spare.h: to attach it again; -1: none */
-	struct mount_spare_request *spare; /* of an adopted mount; NULL: none */
+	uint32_t worker_id;	 /* the worker that serves the mount */
+	struct unmount *leaving; /* the unmount in progress; NULL: none */
+	int mnt_fd;		 /* the mount while it is not attached; else -1 */
+	int spare_fd; /* spare mount (mount_spare.h), to attach the file system again; -1: none */
+	/* request for the spare of an adopted mount; NULL: none */
+	struct mount_spare_request *spare;
 	int bell_fd;	   /* eventfd shared with its mount workers; -1: not created yet */
-	struct reason why; /* why programs do not reach it: not attached yet, or covered */
+	struct reason why; /* why programs do not reach the mount: not attached yet, or hidden */
 	bool was_served;
 	struct mounts *mounts;
 	struct mount_point *next;
@@ -42,8 +44,8 @@ struct mount_point {
 struct mounts {
 	struct mounts_setup setup;
 	struct mount_point *points;
-	struct async_open dirs; /* directories of mount points */
-	int info_fd;		/* /proc/self/mountinfo: signals each mount and unmount */
+	struct async_open dirs; /* opens the directories of mount points */
+	int info_fd; /* /proc/self/mountinfo, which polls as changed after each mount and unmount */
 	struct loop_source *info_source, *look_timer, *place_timer;
 };
 
@@ -125,13 +127,14 @@ static void say(const struct mounts *m, enum log_level level, const char *fmt, .
 /* ---- mounting ---- */
 
 /*
- * The record comes first, so that a killed agent leaves no mount that its successor does not know.
+ * Attaches the mount. The record is written first, so that an agent that is killed here leaves no
+ * mount that the next agent does not know.
  */
 static int attach(struct mounts *m, const struct mount_point *p, int dir)
 {
 	int r = rundir_add_mount(m->setup.rundir, p->major, p->minor, p->real, &p->what);
 
-	if (r < 0) /* serving is more important than the record */
+	if (r < 0) /* the mount is attached all the same, because programs wait for it */
 		say(m, LOG_LEVEL_WARNING,
 		    "cannot record the mount %s: %s; the next agent may not find it", p->what.path,
 		    strerror(-r));
@@ -143,7 +146,7 @@ static int attach(struct mounts *m, const struct mount_point *p, int dir)
 	return r;
 }
 
-/* Whether a former mount is still attached where p is to be. */
+/* Whether an earlier mount is still attached at the path of p. */
 static bool replaces_other(const struct mounts *m, const struct mount_point *p)
 {
 	for (const struct mount_point *o = m->points; o; o = o->next)
@@ -152,15 +155,15 @@ static bool replaces_other(const struct mounts *m, const struct mount_point *p)
 	return false;
 }
 
-/* Attaches the file system to its mount point if that is possible; until then its worker serves it
- * without users, and no program can block on it. */
+/* Attaches the file system to its mount point if possible. Until then the worker serves it, but no
+ * program can use it or block on it. */
 static void try_place(struct mounts *m, struct mount_point *p)
 {
 	struct reason why = {.code = ""};
 	autoclose int dir = -1;
 	int r;
 
-	if (replaces_other(m, p)) /* on_unmount places it */
+	if (replaces_other(m, p)) /* on_unmount attaches it later */
 		return;
 	r = dir = mount_place_open(&m->dirs, p->what.path, p->real, sizeof(p->real), &why);
 	if (r >= 0) {
@@ -219,8 +222,8 @@ static int mount_one(struct mounts *m, struct mount_point *p, struct reason *why
 	return 0;
 }
 
-/* The names under which the descriptor store keeps a mount's descriptors across the agent's
- * restart; the state's memfd has its name too, so that its mount can be identified. */
+/* Names of a mount's descriptors in the descriptor store, where they outlive the agent. The memfd
+ * of the state has its name too, which shows to which mount it belongs. */
 #define FD_NAME_MAX 48
 
 static const char *id_name(const char *head, const struct launch_mount *w, char *buf)
@@ -242,7 +245,7 @@ static const char *state_name(const struct launch_mount *w, char *buf)
 	return id_name("mount", w, buf);
 }
 
-/* Initialised as a mount that is attached. */
+/* Returns an entry that is initialised as an attached mount. */
 static struct mount_point *point_alloc(void)
 {
 	struct mount_point *p = calloc(1, sizeof(*p));
@@ -337,7 +340,7 @@ int mounts_adopt(struct mounts *m, int fd, const uint8_t id[16])
 	p = point_alloc();
 	if (!p)
 		return -ENOMEM;
-	p->what = rm->what; /* with its state, if that was adopted first */
+	p->what = rm->what; /* includes its state, if that was adopted before */
 	rm->what.state_fd = -1;
 	p->what.fuse_fd = fd;
 	p->major = rm->major;
@@ -345,11 +348,12 @@ int mounts_adopt(struct mounts *m, int fd, const uint8_t id[16])
 	strcpy(p->real, rm->path);
 	point_add(m, p);
 	rm->adopted = true;
-	loop_timer_arm(m->look_timer, LOOK_NS); /* it may be covered */
-	/* Without it, as without memory for it, another program's unmount ends the connection. */
+	loop_timer_arm(m->look_timer, LOOK_NS); /* it may be hidden by another mount */
+	/* Without a spare mount, for example for lack of memory, an unmount by another program ends
+	 * the FUSE connection. */
 	(void)mount_spare_ask(m->setup.loop, p->real, p->major, p->minor, on_spare, p, &p->spare);
-	/* Store it even if it came from there: the service manager stores a
-	 * descriptor only once. */
+	/* Stored again even if it came from the store. That is harmless, because the service
+	 * manager keeps only one copy. */
 	fd_store_put(fd, fd_name(&p->what, name));
 	return 0;
 }
@@ -368,8 +372,9 @@ static int adopt_state(struct mounts *m, int fd, const uint8_t id[16])
 	return 0;
 }
 
-/* A worker could have replaced it with a file that it can shrink under the other workers of the
- * mount. What an agent has stored is its own file, of an earlier version perhaps without seals. */
+/* A worker could replace the state by a file that it can shrink under the other workers of the
+ * mount, so a state from a worker must have seals. A stored state was created by an agent; an
+ * earlier version may have created it without seals. */
 int mounts_adopt_state(struct mounts *m, int fd, const uint8_t id[16])
 {
 	return memfd_is_fixed(fd) ? adopt_state(m, fd, id) : -ENOENT;
@@ -460,7 +465,7 @@ static int point_new(struct mounts *m, const struct launch_mount *want, struct r
 	return 0;
 }
 
-/* Created with the mount; a mount that was adopted without a state gets an empty one. */
+/* Creates the state of a mount. A mount that was adopted without its state gets an empty one. */
 static int point_make_state(struct mount_point *p)
 {
 	char name[FD_NAME_MAX];
@@ -473,7 +478,8 @@ static int point_make_state(struct mount_point *p)
 	return p->what.state_fd;
 }
 
-/* A worker that crashes while it writes to the eventfd harms no other: its value is never used. */
+/* A worker that crashes while it writes to the eventfd harms no other worker, because the value of
+ * the eventfd is not used. */
 static int point_give(struct mount_point *p, struct launch_mount *want)
 {
 	bool shares = want->has_mount_workers || want->mount_worker;
@@ -485,7 +491,7 @@ static int point_give(struct mount_point *p, struct launch_mount *want)
 	memcpy(want->id, p->what.id, sizeof(want->id));
 	want->fuse_fd = p->what.fuse_fd;
 	want->state_fd = p->what.state_fd;
-	want->bell_fd = shares ? p->bell_fd : -1; /* otherwise no worker receives it */
+	want->bell_fd = shares ? p->bell_fd : -1; /* without mount workers no worker receives it */
 	return 0;
 }
 
@@ -558,8 +564,8 @@ static void point_remove(struct mount_point *p)
 }
 
 /*
- * Once the descriptor is closed here, a mount that hangs ends with its worker. It stays in the
- * record until it is unmounted, so that the next agent knows it.
+ * The descriptor is closed here, so that a mount that hangs ends when its worker ends. The mount
+ * stays in the record until it is unmounted, so that the next agent knows it.
  */
 static void on_unmount(void *user, enum unmount_end end)
 {
@@ -593,18 +599,18 @@ static void point_leave(struct mount_point *p)
 
 	if (p->leaving)
 		return;
-	if (p->mnt_fd >= 0) { /* it is not attached */
+	if (p->mnt_fd >= 0) { /* the mount is not attached */
 		point_remove(p);
 		return;
 	}
 	if (mount_place_is_covered(p->what.path, p->real, &mi, &why)) {
-		/* umount(2) would remove what covers it. */
+		/* umount(2) would unmount the file system that hides it. */
 		say(m, LOG_LEVEL_WARNING, "cannot unmount %s: %s", p->what.path, why.text);
 		point_remove(p);
 		return;
 	}
 	p->spare = mount_spare_forget(p->spare);
-	cleanup_close(&p->spare_fd); /* it would keep the file system mounted */
+	cleanup_close(&p->spare_fd); /* the spare would keep the file system mounted */
 	p->spare_fd = -1;
 	r = unmount_new(m->setup.loop, p->real, p->major, p->minor, MOUNTS_UNMOUNT_LIMIT_NS,
 			on_unmount, p, &p->leaving);
@@ -641,7 +647,8 @@ void mounts_drop(struct mounts *m, const char *path)
 	}
 }
 
-/* Mounts without an open descriptor are dead: unmounting them takes no time. */
+/* Recorded mounts without an open descriptor have no server left, so unmounting them does not take
+ * long. */
 void mounts_clean(struct mounts *m)
 {
 	struct rundir *rd = m->setup.rundir;
@@ -660,7 +667,7 @@ void mounts_clean(struct mounts *m)
 			rundir_del_mount(rd, rm->path);
 			continue;
 		}
-		rm->adopted = true; /* so that it stays recorded until it is unmounted */
+		rm->adopted = true; /* keeps it in the record until it is unmounted */
 		p->what = rm->what;
 		rm->what.state_fd = -1;
 		p->what.fuse_fd = -1;
@@ -670,7 +677,7 @@ void mounts_clean(struct mounts *m)
 		point_add(m, p);
 		say(m, LOG_LEVEL_NOTICE, "unmounting %s, which no worker serves any more", p->real);
 		point_leave(p);
-		i = 0; /* the entry may have left the record already */
+		i = 0; /* the record's list may have become shorter */
 	}
 }
 
@@ -698,8 +705,8 @@ static int on_mountinfo(void *user, int fd, uint32_t revents)
 	return loop_timer_armed(m->look_timer) ? 0 : loop_timer_arm(m->look_timer, LOOK_NS);
 }
 
-/* Attaches the same file system again: programs that still use it, by open files, bind mounts or in
- * containers, keep working, and the worker does not notice. */
+/* Attaches the same file system again. Programs that still use it, through open files, bind mounts
+ * or in containers, are not disturbed, and neither is the worker. */
 static void reattach(struct mounts *m, struct mount_point *p)
 {
 	p->mnt_fd = fd_take(p->spare_fd);
@@ -709,7 +716,8 @@ static void reattach(struct mounts *m, struct mount_point *p)
 	try_place(m, p);
 }
 
-/* Another file system over the mount is left alone: it may be an operator's. */
+/* Reports a file system that hides the mount. It is not unmounted, because an operator may have
+ * mounted it. */
 static void look_covered(struct mounts *m, struct mount_point *p)
 {
 	struct mountinfo mi = point_info(p->major, p->minor);
@@ -726,8 +734,8 @@ static void look_covered(struct mounts *m, struct mount_point *p)
 }
 
 /*
- * Without a spare a mount cannot be repaired: mounting again makes a new one, with a new descriptor
- * for its worker.
+ * A mount without a spare cannot be attached again; it needs a new mount with a new descriptor for
+ * its worker.
  */
 static int on_look(void *user)
 {

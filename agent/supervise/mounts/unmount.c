@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unmounts in a child process that inherits none of the monitor's descriptors: a FUSE descriptor
- * left open in a child that hangs would keep the mount alive for ever. */
+/* Unmounts in a child process that inherits no descriptor of the monitor. A FUSE descriptor that
+ * stays open in a child that hangs would keep the mount alive for ever. */
 #include "agent/supervise/mounts/unmount.h"
 #include <fcntl.h>
 #include <linux/close_range.h>
@@ -17,7 +17,7 @@ struct unmount {
 	struct loop_source *exit_source, *timer;
 };
 
-/* Does not ask the server, which may not answer. */
+/* Whether that device is mounted there. Sends no request to its server, which may not answer. */
 static bool is_device(const char *path, unsigned major, unsigned minor)
 {
 	struct statx st;
@@ -28,10 +28,10 @@ static bool is_device(const char *path, unsigned major, unsigned minor)
 }
 
 /*
- * After a lazy unmount, programs with open files keep the FUSE connection until the worker exits,
- * and the server then keeps their files for a successor. MNT_FORCE ends the connection: programs
- * get errors, and the worker reports the end to the server. Not used if another file system is
- * mounted there now.
+ * Runs in the child. After a lazy unmount, programs with open files keep the FUSE connection until
+ * the worker exits, and the server then keeps their files for a successor. MNT_FORCE ends the
+ * connection: programs get errors, and the worker reports the end to the server. It is not used if
+ * another file system is mounted there now.
  */
 static void __attribute__((noreturn)) run_child(const char *path, unsigned major, unsigned minor)
 {
