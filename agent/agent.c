@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Starts and stops the monitor: opens its modules and connects them, handles signals and the
+/* Starts and stops the monitor: opens its modules and connects them, and handles signals and the
  * supervisor's callbacks. */
 #include "agent/agent.h"
 #include "agent/base/host_lock.h"
@@ -20,9 +20,10 @@
 #include <string.h>
 
 #define AGENT_STOP_LIMIT_NS (10 * NSEC_PER_SEC)
-#define AGENT_LEAVE_LIMIT_NS (5 * NSEC_PER_SEC) /* for worker restarts in progress */
+#define AGENT_LEAVE_LIMIT_NS (5 * NSEC_PER_SEC) /* time for worker restarts in progress to end */
 #define FILES_CHECK_NS NSEC_PER_SEC
-#define RELEASE_NS NSEC_PER_SEC /* from the release of a device until it can be opened again */
+/* time that the kernel needs after a device is released until it can be opened again */
+#define RELEASE_NS NSEC_PER_SEC
 
 static int on_kernel(void *user, int fd, uint32_t revents)
 {
@@ -36,7 +37,7 @@ static int on_health_timer(void *user)
 {
 	struct agent *a = user;
 
-	(void)rundir_save_again(&a->rundir); /* retried at the next check */
+	(void)rundir_save_again(&a->rundir); /* on an error, the next check retries */
 	leg_wiring_look(a);
 	leg_queues_look(a);
 	latency_look(&a->latency, a->sup, clock_now_ns());
@@ -56,13 +57,13 @@ static void on_worker_change(void *user)
 	agent_end_if_done(a);
 }
 
-/* A process that holds the device needs a moment to close it. */
+/* Requests a reconcile later: the process that had the device open needs a moment to close it. */
 static void on_release(void *user)
 {
 	reconcile_arm(user, RELEASE_NS);
 }
 
-/* Records the failure, so that the next plans choose another transport. */
+/* Records the failed transport, so that the next plans choose another one. */
 static void on_no_transport(void *user, uint32_t worker_id, const char *reason)
 {
 	struct agent *a = user;
@@ -75,12 +76,12 @@ static void on_no_transport(void *user, uint32_t worker_id, const char *reason)
 		if (w->id != worker_id ||
 		    (!is_auto && a->running.spec->on_fallback != SPEC_FALLBACK_DEGRADE))
 			continue;
-		/* Out of memory: the worker keeps failing until the failure can be recorded. */
+		/* Out of memory: the worker fails again, and the failure is recorded then. */
 		if (plan_failures_add(&a->failures, w, reason) < 0)
 			continue;
 		reconcile_keep_attempts(a);
 		reconcile_ask_soon(a, RECONCILE_FALLBACK);
-		/* An apply that moved this worker is pending: roll it back now. */
+		/* The pending apply moved this worker: roll it back now. */
 		if (is_auto && reconcile_is_on_trial(a, w->core))
 			reachability_refuse(a, worker_id, reason);
 		return;
@@ -89,7 +90,8 @@ static void on_no_transport(void *user, uint32_t worker_id, const char *reason)
 
 /* ---- signals ---- */
 
-/* The stop timer: ends a stop that takes too long, or begins one that a client asked for. */
+/* Callback of the stop timer: ends a stop that takes too long, or begins one that a client
+ * requested. */
 static int on_stop_timer(void *user)
 {
 	struct agent *a = user;
@@ -116,7 +118,7 @@ static int on_stop_timer(void *user)
 	return 0;
 }
 
-/* SIGTERM leaves workers and mounts running for the next agent, which adopts them. */
+/* SIGTERM leaves workers and mounts running. The next agent adopts them. */
 static int on_terminate(void *user, int signo)
 {
 	struct agent *a = user;
@@ -173,7 +175,7 @@ static int on_reload(void *user, int signo)
 
 /* ---- start ---- */
 
-/* Two agents in one network namespace would undo each other's changes. */
+/* Takes the lock of the network namespace: two agents would undo each other's changes. */
 static int take_host(struct agent *a)
 {
 	pid_t owner = 0;
@@ -195,7 +197,7 @@ static int on_host_asked(void *user, int fd, uint32_t revents)
 {
 	struct agent *a = user;
 
-	/* Any user can connect without end: the rest waits for the next check. */
+	/* Any user can connect without end, so the next check handles the rest. */
 	if (!host_lock_answer(fd))
 		a->host_source = loop_source_free(a->host_source);
 	return 0;
@@ -210,8 +212,9 @@ static int watch_host(struct agent *a)
 
 /* ---- files of the run directory ---- */
 
-/* Without sockets no client reaches the agent, without the record the next agent does not find the
- * workers, and without the lock a second agent could start. */
+/* Creates missing files of the run directory again. Without the sockets no client can reach the
+ * agent; without the record the next agent does not find the workers; without the lock file a
+ * second agent could start. */
 static void restore_files(struct agent *a)
 {
 	int n_files = rundir_restore(&a->rundir), n_sockets = 0, r = n_files;
@@ -255,7 +258,7 @@ static int on_files_timer(void *user)
 	if (a->state != AGENT_STOPPING)
 		restore_files(a);
 	look_at_own_files(a);
-	(void)watch_host(a); /* retried at the next check */
+	(void)watch_host(a); /* on an error, the next check retries */
 	return loop_timer_arm(a->files_timer, FILES_CHECK_NS);
 }
 
@@ -293,7 +296,7 @@ static int open_paths(struct agent *a)
 	return r;
 }
 
-/* Takes a descriptor that the previous agent has stored. */
+/* Takes a descriptor that the previous agent stored with the service manager. */
 static void on_stored_fd(void *user, int fd, const char *name)
 {
 	struct agent *a = user;
@@ -368,7 +371,7 @@ static void adopt(struct agent *a)
 	mounts_clean(a->mounts);
 }
 
-/* Without the account workers run with a uid that other programs share. */
+/* Reports a missing worker account. Without it workers run with a uid that other programs share. */
 static void check_account(struct agent *a)
 {
 	const bool lacks = !getpwnam(AGENT_WORKER_ACCOUNT);
@@ -399,7 +402,7 @@ static void take_rights(struct agent *a)
 			   "cannot resolve the users and groups under 'admin': %s", strerror(-r));
 }
 
-/* Takes where and how the running configuration serves the API over the network. */
+/* Takes from the running configuration how the API is served over the network. */
 static void take_network(struct agent *a)
 {
 	const struct spec_api *s = &a->running.spec->api;
@@ -434,7 +437,7 @@ static void on_network(void *user)
 	json_decref(problems);
 }
 
-/* Another configuration is in force. */
+/* Callback: another configuration has come into force. */
 static void on_spec(struct agent *a)
 {
 	take_rights(a);
@@ -488,7 +491,7 @@ static void on_client_gone(void *user)
 	agent_end_if_done(user);
 }
 
-/* Opened last, when all that clients can ask for is available. */
+/* Opened last, so that clients find all modules ready. */
 static int open_clients(struct agent *a)
 {
 	const struct clients_setup setup = {.loop = a->loop,
@@ -519,7 +522,7 @@ static void on_event(void *user, uint64_t next)
 		control_on_event(a, next);
 }
 
-/* Before all modules that add events. */
+/* Opened before all modules that add events. */
 static int open_events(struct agent *a)
 {
 	char started[64];
@@ -630,7 +633,7 @@ int agent_check(const struct agent_options *opt)
 	return r < 0 ? 1 : 0;
 }
 
-/* With invalid files the agent still starts where a configuration ran before: that one keeps
+/* Whether the agent may start. It may with invalid files if an earlier configuration can keep
  * running. */
 static bool can_start(const struct agent_options *opt)
 {
@@ -658,8 +661,8 @@ int agent_main(const struct agent_options *opt)
 	a->started_ns = clock_now_ns();
 	a->verify_ns = RECONCILE_VERIFY_NS;
 	events_init(&a->events);
-	limit_files_raise(); /* one each for every mount, and for unlinked open files of all exports
-			      */
+	/* each mount, and each unlinked open file of an export, needs a descriptor */
+	limit_files_raise();
 	if (take_host(a) >= 0 && open_rundir(a) >= 0 && open_all(a) >= 0) {
 		reconcile_start(a);
 		status = loop_run(a->loop) < 0 ? 1 : 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The monitor (plenumd's main process). It owns the running configuration generation and all
- * modules, and starts a reconcile (reconcile.h) for each trigger. It never blocks: child processes
- * do whatever may take long. One per process, single-threaded, driven by the event loop.
+ * The monitor, plenumd's main process. It owns the running configuration generation and all modules
+ * of the agent. Each trigger, such as a signal or a client's request, starts a reconcile
+ * (reconcile.h). The monitor never blocks: operations that may take long run in child processes.
+ * There is one monitor per process; it has one thread and one event loop.
  */
 #ifndef PLENUM_AGENT_AGENT_H
 #define PLENUM_AGENT_AGENT_H
@@ -29,14 +30,14 @@
 
 struct agent_options {
 	const char *config;    /* plenum.yaml; plenum.d is in the same folder */
-	const char *run_dir;   /* lock, sockets, record, journal; lost at a reboot */
-	const char *state_dir; /* staged configuration, epoch */
+	const char *run_dir;   /* lock, sockets, worker record and journal; empty after a reboot */
+	const char *state_dir; /* staged configuration and boot epoch */
 	const char *worker;    /* path of the worker program */
 	enum log_level log_level;
 };
 
 #define AGENT_WORKER_ACCOUNT "plenum-worker"
-#define CONTROL_QUERIES_MAX 8 /* child processes that read the host for clients, at once */
+#define CONTROL_QUERIES_MAX 8 /* most child processes that read the host for clients at a time */
 struct control_query;
 
 struct agent {
@@ -55,15 +56,16 @@ struct agent {
 	enum agent_state state;
 	struct reconcile reconcile;
 	struct running running;
-	struct plan_failures failures; /* transports and VFs that failed in this boot */
+	struct plan_failures failures; /* transports and VFs that failed since the host booted */
 	struct carriers carriers;
 	struct labels labels;
 	struct lldp *lldp;
 	struct leg_queues *leg_queues;
 	struct leg_queues_share queue_shares[PLAN_PORTS_MAX + 1];
-	struct leg_wiring *leg_wiring; /* NULL: the agent does not watch */
-	const struct wiring *wiring;   /* what it has found, owned by leg_wiring; NULL as above */
-	bool converged; /* all desired workers were up once since the start or the last apply */
+	struct leg_wiring *leg_wiring; /* NULL: the wiring watch does not run */
+	/* the findings of leg_wiring, which owns them; NULL: the wiring watch does not run */
+	const struct wiring *wiring;
+	bool converged; /* all desired workers have been up since the start or the last apply */
 	struct problems problems;
 	struct health health;
 	struct latency latency;
@@ -72,28 +74,29 @@ struct agent {
 	struct drift drift;
 	struct faults faults;	  /* injected faults */
 	json_t *actions_reported; /* operator actions that were already reported as events */
-	struct applier_host applier_host; /* tests set their own */
+	struct applier_host applier_host; /* host that the applier changes; tests set another one */
 	struct control_query *queries[CONTROL_QUERIES_MAX];
-	struct operations *operations; /* whose clients do not wait; NULL: none yet */
+	/* operations that run without a waiting client; NULL: none yet */
+	struct operations *operations;
 	uint64_t n_applies; /* applies and repairs since the agent's start that changed the host */
-	bool keeps_workers; /* the agent exits and leaves its workers running */
+	bool keeps_workers; /* the agent is exiting and leaves its workers running */
 	uint64_t started_ns;
 	uint64_t verify_ns; /* RECONCILE_VERIFY_NS; tests use less */
 	struct loop_source *kernel_source, *stop_timer, *host_source, *files_timer;
-	int host_fd;	    /* host_lock.h; -1: not held */
-	bool lacks_account; /* of workers, on this host */
+	int host_fd;	    /* descriptor of the host lock (host_lock.h); -1: not held */
+	bool lacks_account; /* this host has no account AGENT_WORKER_ACCOUNT */
 	struct memory_group memory;
-	int files_error; /* why files of the run directory could not be created again; 0: they are
-			    there */
+	/* error from creating files of the run directory again; 0: all files exist */
+	int files_error;
 };
 
-/* Unmounts, stops the workers and ends the agent; the network stays. */
+/* Unmounts, stops the workers and ends the agent. The network configuration stays. */
 void agent_stop_all(struct agent *a);
-/* Runs the monitor until it is stopped. Exit status of the program. AGENT_EXIT_CONFIG: the
- * configuration is invalid and there is no earlier one to run. */
+/* Runs the monitor until it is stopped. Returns the program's exit status; AGENT_EXIT_CONFIG if the
+ * configuration is invalid and no earlier configuration can run instead. */
 #define AGENT_EXIT_CONFIG 78 /* EX_CONFIG of sysexits.h */
 int agent_main(const struct agent_options *opt);
-/* Only checks the configuration and prints its errors. Exit status of the program. */
+/* Only checks the configuration and prints its errors. Returns the program's exit status. */
 int agent_check(const struct agent_options *opt);
 
 #endif

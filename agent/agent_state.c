@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Derives the agent's state from workers and problems, tells the service manager, and ends the loop
- * of an agent that has stopped. */
+/* Derives the agent's state from workers and problems, informs the service manager, and ends the
+ * event loop of an agent that has stopped. */
 #include "agent/agent.h"
 #include "agent/base/loop.h"
 
@@ -12,7 +12,7 @@ const char *agent_state_to_string(enum agent_state s)
 	return s < AGENT_STATE_MAX ? names[s] : "?";
 }
 
-/* Counts desired workers that the supervisor does not know yet, too. */
+/* Also counts desired workers that the supervisor does not know yet. */
 static bool all_are_up(const struct agent *a)
 {
 	size_t n_up = 0;
@@ -60,7 +60,7 @@ void agent_publish(struct agent *a)
 		    a->problems.n_all ? a->problems.all[0] : "");
 }
 
-/* Checks in between, for example by status requests, do not postpone the timer. */
+/* Checks that others trigger, for example a status request, do not postpone the timer. */
 static void arm_health_timer(struct agent *a, uint64_t in_ns)
 {
 	uint64_t due_ns = clock_now_ns() + in_ns;
@@ -83,7 +83,7 @@ void agent_check_health(struct agent *a)
 	json_t *problems = NULL;
 	uint64_t next_ns = health_check(&a->health, &in, &problems);
 
-	/* Workers may have come up without a change of the list. */
+	/* Workers may have come up even if the list of problems is unchanged. */
 	if (problems_set(&a->problems, PROBLEMS_WORKERS, NULL, problems) || !a->converged) {
 		agent_update_state(a);
 		agent_publish(a);
@@ -93,9 +93,10 @@ void agent_check_health(struct agent *a)
 		arm_health_timer(a, next_ns);
 }
 
-/* The next agent cannot adopt a worker that is being restarted; its mounts would end. So the agent
- * waits until no restart is in progress. The API processes end with the agent, so it also waits
- * until they have delivered their answers, such as that to the stop. */
+/* A worker that is being restarted cannot be adopted by the next agent, and its mounts would end.
+ * So the agent waits until no restart is in progress. The API processes end with the agent, so the
+ * agent also waits until they have delivered their answers, for example the answer to the stop
+ * request. */
 void agent_end_if_done(struct agent *a)
 {
 	if (a->state == AGENT_STOPPING && !a->reconcile.applier &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The agent's state, as one word for operators. It follows from the workers, the health check and
- * the problems. A module that changes one of them calls the functions below.
+ * The agent's state as one word for operators. It is derived from the workers, the health check and
+ * the problems. A module that changes one of these calls the functions below.
  */
 #ifndef PLENUM_AGENT_AGENT_STATE_H
 #define PLENUM_AGENT_AGENT_STATE_H
@@ -9,9 +9,9 @@
 struct agent;
 
 enum agent_state {
-	AGENT_STARTING, /* until all desired workers are up or reported as problems */
+	AGENT_STARTING, /* until every desired worker is up or reported as a problem */
 	AGENT_RUNNING,	/* all desired workers run */
-	AGENT_DEGRADED, /* some do not; the reasons are in `problems` */
+	AGENT_DEGRADED, /* some desired workers do not run; `problems` has the reasons */
 	AGENT_STOPPING,
 	AGENT_STATE_MAX
 };
@@ -23,8 +23,9 @@ void agent_check_health(struct agent *a);
 void agent_update_state(struct agent *a);
 /* Updates the service manager's status line. */
 void agent_publish(struct agent *a);
-/* Ends the loop once the agent is stopping, the applier has ended, administrators have their
- * answers, and, unless they stay, all workers have ended too. */
+/* Ends the event loop if the agent is stopping and nothing is left to wait for: the applier has
+ * ended, administrators have received their answers, and the workers have ended, unless they are to
+ * stay. */
 void agent_end_if_done(struct agent *a);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Handles the requests of REST clients, in the folder agent/control. Each message has passed
- * privsep_check and comes from an open connection. Only this module turns a client's request into a
- * change, and it checks the client's rights first.
+ * Handles the requests of REST clients; the code is in the folder agent/control. Each message comes
+ * from an open connection and has passed privsep_check. Only this module turns a client's request
+ * into a change of the host or the configuration, and it checks the client's rights first.
  */
 #ifndef PLENUM_AGENT_CONTROL_H
 #define PLENUM_AGENT_CONTROL_H
@@ -10,14 +10,14 @@
 #include "agent/agent.h"
 #include "agent/clients/clients.h"
 
-/* clients_setup's on_request; user: struct agent. */
+/* Callback on_request of clients_setup. user: struct agent. */
 void control_on_request(void *user, struct client *cl, const struct privsep_msg *m, int fd);
-/* clients_setup's on_shared_read; user: struct agent. */
+/* Callback on_shared_read of clients_setup. user: struct agent. */
 void control_on_shared_read(void *user, enum privsep_role role,
 			    const struct privsep_shared_read *q);
-/* events' on_add; user: struct agent. Wakes the clients that poll for events. */
+/* Callback on_add of the events. user: struct agent. Wakes the clients that wait for events. */
 void control_on_event(void *user, uint64_t next);
-/* reconcile_setup's on_applied and on_decided: they answer the client. */
+/* Callbacks on_applied and on_decided of reconcile_setup. They send the answer to the client. */
 void control_on_applied(struct agent *a, const struct reconcile_client *c,
 			const struct reconcile_answer *w);
 void control_on_decided(struct agent *a, const struct reconcile_decision *d);

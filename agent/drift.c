@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Describes, counts and paces repairs of changes that other programs made. */
+/* Describes, counts and paces the repairs of changes that other programs made. */
 #include "agent/drift.h"
 #include "agent/agent.h"
 #include "agent/health/managers.h"
@@ -17,7 +17,8 @@ static const struct plan_leg_info *find_leg(const struct plan *p, const char *na
 	return NULL;
 }
 
-/* Another program undid the step so soon that the inventory after its apply lacks it. */
+/* Whether the last apply made this step too: another program undid it so soon that the inventory
+ * taken after the apply lacks it. */
 static bool was_just_made(const struct plan *p, const struct plan_step *s)
 {
 	for (size_t i = 0; i < p->n_steps; i++)
@@ -27,8 +28,8 @@ static bool was_just_made(const struct plan *p, const struct plan_step *s)
 	return false;
 }
 
-/* The running plan was content with the value that the setting had, and wants another one now: a
- * change to a third value made the difference. */
+/* The running plan accepted the value that the setting had then, and the new plan wants to change
+ * it: another program has set a third value since. */
 static bool was_content(const struct plan *p, const struct plan_step *s)
 {
 	for (size_t i = 0; s->kind == &object_sysctl && i < p->n_unannounced; i++)
@@ -37,8 +38,8 @@ static bool was_content(const struct plan *p, const struct plan_step *s)
 	return false;
 }
 
-/* Whether another program made this change: the host was as desired here before. Restored settings,
- * legs that appeared just now and replaced devices are not foreign changes. */
+/* Whether another program caused this step, because the host had the desired state here before.
+ * Restored settings, new legs and replaced devices are not changes by other programs. */
 static bool is_foreign(const struct agent *a, const struct plan *p, const struct plan_step *s)
 {
 	const struct plan_leg_info *was = find_leg(a->running.plan, s->leg);
@@ -59,7 +60,7 @@ static struct drift_place *place_of(struct drift *d, const struct plan_step *s)
 	for (size_t i = 0; i < d->n_places; i++)
 		if (strcmp(d->places[i].leg, s->leg) == 0)
 			return &d->places[i];
-	/* Legs change with the configuration; the table starts over when it is full. */
+	/* The legs change with the configuration. A full table is cleared. */
 	if (d->n_places == ARRAY_SIZE(d->places))
 		d->n_places = 0;
 	p = &d->places[d->n_places++];
@@ -85,7 +86,7 @@ static bool is_fight(const struct drift_place *p, uint64_t now)
 	return p->n >= DRIFT_FIGHT && now - p->at_ns[p->n % DRIFT_FIGHT] < DRIFT_WINDOW_NS;
 }
 
-/* ---- the likely culprit ---- */
+/* ---- search for the responsible program ---- */
 
 static void report(struct agent *a)
 {
@@ -121,9 +122,9 @@ static void note_fight(struct agent *a, struct drift_place *p, const struct plan
 		   "%d repairs within a minute: %s", DRIFT_FIGHT, p->who);
 }
 
-/* One restart of a network manager is not a fight, but the next restart changes the same things: so
- * the likely manager is named once per window. A manager that records a link only after it began to
- * manage it is found at the next repair. */
+/* A single restart of a network manager is not a fight, but each further restart will change the
+ * same objects. So the event names the manager once per window. Some managers record a link only
+ * after they began to manage it; these are found at the next repair. */
 static void note_manager(struct agent *a, struct drift_place *p, const struct plan_step *s,
 			 uint64_t now)
 {
@@ -150,7 +151,7 @@ static void count(struct agent *a, const struct plan *p, const struct plan_step 
 	snprintf(place->last, sizeof(place->last), "%s", text);
 	memcpy(place->ifname, leg ? leg->ifname : s->ifname, sizeof(place->ifname));
 	place->ifindex = leg ? leg->ifindex : s->change.ifindex;
-	/* All steps of one repair count once. */
+	/* All steps of one repair count as one. */
 	if (place->n && place->at_ns[(place->n - 1) % DRIFT_FIGHT] >= a->reconcile.run.began_ns)
 		return;
 	place->at_ns[place->n++ % DRIFT_FIGHT] = now;
@@ -215,7 +216,7 @@ void drift_note(struct agent *a, const struct plan *p)
 	report(a);
 }
 
-/* ---- now and then ---- */
+/* ---- polling ---- */
 
 static void end_fights(struct agent *a)
 {
@@ -236,11 +237,11 @@ static void end_fights(struct agent *a)
 void drift_look(struct agent *a)
 {
 	end_fights(a);
-	/* A running reconcile looks at everything anyway. */
+	/* A running reconcile reads the whole host anyway. */
 	if (!a->running.plan || reconcile_is_active(a) ||
 	    !plan_has_drifted(a->kernel, a->running.plan))
 		return;
-	kernel_forget(a->kernel); /* else the reconcile would read the cache */
+	kernel_forget(a->kernel); /* otherwise the reconcile would read cached values */
 	reconcile_arm(a, drift_delay_ns(&a->drift));
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tracks changes by other programs to what the agent manages. The reconcile repairs them; this
- * module describes them in events, counts them per leg and paces the repairs. A program that keeps
- * changing the same things becomes a problem that names the likely culprit and the setting that
- * stops it. Changes for which the kernel sends no notification are polled. Part of the monitor.
+ * Tracks changes that other programs make to objects managed by the agent. A reconcile repairs
+ * these changes; this module reports them as events, counts them per leg and limits the rate of
+ * repairs. If a program keeps changing the same objects, a problem names the program that probably
+ * does it and the setting that stops it. The module polls settings for which the kernel sends no
+ * notification. Part of the monitor.
  */
 #ifndef PLENUM_AGENT_DRIFT_H
 #define PLENUM_AGENT_DRIFT_H
@@ -14,46 +15,49 @@
 struct agent;
 
 #define DRIFT_LOOK_NS (5 * NSEC_PER_SEC)
-/* This many repairs of one leg within the window are a fight; it ends after a window without any.
- */
+/* DRIFT_FIGHT repairs of one leg within DRIFT_WINDOW_NS mean that another program keeps undoing the
+ * agent's changes: a fight. It ends after a window without a repair. */
 #define DRIFT_FIGHT 5
 #define DRIFT_WINDOW_NS (60 * NSEC_PER_SEC)
-/* Token bucket: this many repairs at once, then one per refill time. */
+/* Rate limit of repairs, a token bucket: a burst of DRIFT_BURST, then one per DRIFT_REFILL_NS. */
 #define DRIFT_BURST 120
 #define DRIFT_REFILL_NS (10 * NSEC_PER_SEC)
-#define DRIFT_VERIFY_NS (100 * NSEC_PER_MSEC) /* for settings that take effect at once */
-#define DRIFT_TEXTS_MAX 8		      /* events per repair; the rest is one count */
+#define DRIFT_VERIFY_NS (100 * NSEC_PER_MSEC) /* time to verify settings that take effect at once \
+					       */
+#define DRIFT_TEXTS_MAX 8 /* events per repair; one more event counts the rest */
 #define DRIFT_TEXT_MAX 200
 
-struct drift_place { /* a leg; "": the host's own settings */
+struct drift_place { /* a leg; leg "": the host's own settings */
 	char leg[PLENUM_NAME_MAX], ifname[IFNAMSIZ];
 	uint32_t ifindex;
-	uint64_t at_ns[DRIFT_FIGHT]; /* ring of the last repairs */
+	uint64_t at_ns[DRIFT_FIGHT]; /* ring of the times of the latest repairs */
 	uint64_t n;
 	char last[DRIFT_TEXT_MAX];
-	uint64_t looked_ns; /* last search for the responsible manager, before it was a fight */
-	char who[320];	    /* the likely culprit; "": no fight */
+	/* time of the last search for the network manager, before a fight began */
+	uint64_t looked_ns;
+	char who[320]; /* the program that probably makes the changes; "": no fight */
 };
 
 struct drift {
 	struct drift_place places[PLAN_PORTS_MAX + 1];
 	size_t n_places;
-	uint64_t spent_ns; /* the bucket's debt: DRIFT_REFILL_NS per repair, up to this time */
-	const char *root;  /* for managers.h; NULL: this host */
+	/* debt of the rate limit: each repair moves this time DRIFT_REFILL_NS ahead */
+	uint64_t spent_ns;
+	const char *root; /* root directory for managers.h; NULL: this host's */
 	struct loop_source *timer;
 };
 
 int drift_init(struct agent *a);
 void drift_done(struct drift *d);
-/* Called before the repair p: reports and counts what other programs changed since the last
- * reconcile. */
+/* Call before the repair `p`. Reports and counts the changes that other programs made since the
+ * last reconcile. */
 void drift_note(struct agent *a, const struct plan *p);
-/* Delay of the reconcile that a notification triggers. */
+/* Delay between a kernel notification and the reconcile that it triggers. */
 uint64_t drift_delay_ns(const struct drift *d);
-/* How long the repair p may take to verify: short, so that a program that undoes it at once does
- * not block the agent. */
+/* How long verifying the repair `p` may take. Short, so that a program that undoes the repair at
+ * once does not block the agent. */
 uint64_t drift_verify_ns(const struct plan *p);
-/* Polls what the kernel does not notify of, and ends fights that are over. */
+/* Polls the settings for which the kernel sends no notification, and ends fights that are over. */
 void drift_look(struct agent *a);
 
 #endif

@@ -6,10 +6,10 @@
 #include "agent/lldp/lldp.h"
 #include <string.h>
 
-/* Whether the link belongs to a leg, or is the device of one. */
+/* Whether the link belongs to a leg or is the device below one. */
 static bool is_leg(const struct agent *a, const char *ifname, uint32_t ifindex)
 {
-	/* A leg's link may be a VLAN that we made, which the spec does not name. */
+	/* A leg's link may be a VLAN that the agent created, so the spec does not name it. */
 	for (size_t i = 0; a->running.plan && i < a->running.plan->n_legs; i++)
 		if (a->running.plan->legs[i].ifindex == ifindex ||
 		    (ifname[0] && strcmp(a->running.plan->legs[i].ifname, ifname) == 0))
@@ -24,8 +24,8 @@ static bool is_leg(const struct agent *a, const char *ifname, uint32_t ifindex)
 	return false;
 }
 
-/* A carrier that is lost while the agent changes links, or by a link that is not in use, is no
- * fault. */
+/* The loss of a carrier is no fault while the agent changes links, or on a link that is not in
+ * use. */
 static enum log_level severity_of_loss(const struct agent *a, uint32_t ifindex)
 {
 	for (size_t i = 0; a->running.plan && i < a->running.plan->n_legs; i++)
@@ -36,8 +36,8 @@ static enum log_level severity_of_loss(const struct agent *a, uint32_t ifindex)
 }
 
 /*
- * Carrier changes go to the workers at once, without the debounce time: a worker must leave a dead
- * leg within milliseconds.
+ * Sends carrier changes to the workers at once, without the debounce time, because a worker must
+ * leave a dead leg within milliseconds.
  */
 static void forward_carrier(struct agent *a, const char *ifname, uint32_t ifindex, bool usable)
 {
@@ -77,8 +77,9 @@ static void on_kernel_event(void *user, const struct kernel_event *e)
 
 	if (e->ifindex && e->type == KERNEL_EVENT_LINK)
 		note_carrier(a, e);
-	/* While the agent is degraded, any new link, or udev's end of processing one, may be the
-	 * missing device; and an address of another link may have been why a leg is not usable. */
+	/* While the agent is degraded, a new link, or the end of udev's work on one, may be the
+	 * missing device. A changed address of another link may also have removed the reason why a
+	 * leg was not usable. */
 	if (a->state == AGENT_DEGRADED &&
 	    (e->type == KERNEL_EVENT_LINK || e->type == KERNEL_EVENT_UDEV ||
 	     e->type == KERNEL_EVENT_ADDR))

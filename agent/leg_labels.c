@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* In the run directory: after a reboot the cables may be different. */
+/* Kept in the run directory, because cables may have changed after a reboot. */
 #define NEIGHBOURS_FILE "neighbours"
 
 struct labels_view leg_labels_view(const struct agent *a)
@@ -31,7 +31,7 @@ static void say_change(struct agent *a, const struct label *was, const struct la
 	if (is->text[0])
 		events_add(&a->events, LOG_LEVEL_NOTICE, is->leg, "is on the switch %s, by LLDP",
 			   is->text);
-	else if (was && was->is_auto) /* no event at first, when it cannot be known yet */
+	else if (was && was->is_auto) /* at the start the label cannot be known yet, so no event */
 		events_add(&a->events, LOG_LEVEL_WARNING, is->leg,
 			   "its switch is unknown now, it was %s: %s", was->text,
 			   reason_format(&is->why, why, sizeof(why)));
@@ -83,7 +83,7 @@ static void on_neighbours(void *user)
 	update(user);
 }
 
-/* The process also reads the packets of the wiring watch. */
+/* The process of the role `lldp` also reads the wiring watch's packets. */
 static void on_claim(void *user, uint32_t ifindex, const struct address_claim *said)
 {
 	leg_wiring_hear(user, ifindex, said);
@@ -113,7 +113,7 @@ static size_t add_links(const struct agent *a, const struct label *l, struct lld
 	return n;
 }
 
-/* Includes legs whose device must not be changed: listening changes nothing. */
+/* Also listens on legs whose device must not be changed, since listening changes nothing. */
 void leg_labels_take_plan(struct agent *a)
 {
 	const struct labels_view v = leg_labels_view(a);

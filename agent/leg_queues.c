@@ -11,8 +11,8 @@
 #include <string.h>
 
 #define READ_EVERY_NS (3 * NSEC_PER_SEC)
-#define QUEUES_MAX 64	/* links of legs */
-#define QDISCS_MAX 1024 /* of the host */
+#define QUEUES_MAX 64	/* most links of legs */
+#define QDISCS_MAX 1024 /* most qdiscs of the host */
 
 struct queue {
 	struct rtnl_qdisc last;
@@ -21,9 +21,9 @@ struct queue {
 };
 
 struct leg_queues {
-	struct child_task *task; /* NULL: none reads */
-	uint64_t read_ns;	 /* when one last began */
-	uint64_t lost;		 /* packets of all workers that were lost, at the last look */
+	struct child_task *task; /* NULL: no child is reading */
+	uint64_t read_ns;	 /* when the last read began */
+	uint64_t lost;		 /* lost packets of all workers at the last check */
 	struct queue queues[QUEUES_MAX];
 	size_t n;
 };
@@ -39,7 +39,7 @@ static bool carries(const struct inventory *inv, const struct inv_link *top, uin
 		(top->lower && l->master == top->lower));
 }
 
-/* The leg whose packets leave by this link; NULL: none. */
+/* The leg that sends through this link; NULL: none. */
 static const struct plan_leg_info *leg_of(const struct agent *a, uint32_t ifindex)
 {
 	const struct plan *p = a->running.plan;
@@ -129,7 +129,7 @@ static void take(struct agent *a, const struct rtnl_qdisc *q, uint64_t now)
 	}
 	if (!e)
 		return;
-	if (strcmp(e->last.kind, q->kind) != 0) /* another program has replaced it */
+	if (strcmp(e->last.kind, q->kind) != 0) /* another program has replaced the queue */
 		e->drops = (struct health_drops){.is_bad = false};
 	e->last = *q;
 	health_drops_take(&e->drops, q->packets, q->drops, now);
@@ -137,7 +137,7 @@ static void take(struct agent *a, const struct rtnl_qdisc *q, uint64_t now)
 
 /* ---- reading ---- */
 
-/* In the child. */
+/* Runs in the child. */
 static int work(void *user, int channel)
 {
 	struct agent *a = user;
@@ -180,7 +180,8 @@ static bool any_is_bad(const struct leg_queues *lq)
 	return false;
 }
 
-/* Packets that this host's workers sent and that did not arrive, or that the host refused. */
+/* Counts the packets of this host's workers that did not arrive or that the host refused to
+ * send. */
 static uint64_t count_lost(const struct agent *a)
 {
 	struct launch_path_stats paths[LAUNCH_PATHS_MAX];
@@ -217,7 +218,7 @@ void leg_queues_look(struct agent *a)
 		return;
 	lq->lost = lost;
 	lq->read_ns = now;
-	(void)child_task_start(&setup, &lq->task); /* without memory: at the next look */
+	(void)child_task_start(&setup, &lq->task); /* out of memory: the next check retries */
 }
 
 int leg_queues_init(struct agent *a)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds out whether the kernel's own queues before the legs' NICs (qdiscs) drop packets: then this
- * host loses them, not the network. A child process reads their counters, because the kernel may
- * hold the lock that they need for seconds; it does so only while packets from this host are lost.
- * Reports what it finds as problems and events.
+ * Detects packets dropped by the kernel's queues (qdiscs) of the legs' NICs: such a loss happens on
+ * this host, not in the network. Reports drops as problems and events. The queues' counters are
+ * read only while packets from this host are lost, and by a child process, because the kernel may
+ * hold the required lock for seconds.
  */
 #ifndef PLENUM_AGENT_LEG_QUEUES_H
 #define PLENUM_AGENT_LEG_QUEUES_H
@@ -17,17 +17,18 @@
 struct agent;
 struct leg_queues;
 
-struct leg_queues_share { /* of one leg of the plan */
+struct leg_queues_share { /* drops of one leg of the plan */
 	char leg[PLENUM_NAME_MAX];
-	uint32_t ppm; /* packets of a million that its queue dropped in the last window */
+	uint32_t ppm; /* packets per million that the leg's queue dropped in the last window */
 	uint64_t read_ns;
 };
 
 int leg_queues_init(struct agent *a);
 void leg_queues_done(struct agent *a);
-/* Reads the counters if packets are lost; call about once a second. */
+/* Reads the counters if packets are being lost. Call about once a second. */
 void leg_queues_look(struct agent *a);
-/* The share that a leg's queue dropped, if it was read lately; else 0. */
+/* The packets per million that the leg's queue dropped, if its counters were read recently; else
+ * 0. */
 static inline uint32_t leg_queues_ppm(const struct leg_queues_share *shares, const char *leg)
 {
 	for (size_t i = 0; i <= PLAN_PORTS_MAX; i++)

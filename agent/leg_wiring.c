@@ -11,14 +11,14 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* A fault per address; more would hide the other reasons. */
+/* Most faults reported per leg, one per address; more would hide other problems. */
 #define FAULTS_MAX 8
 
 struct leg_wiring {
 	struct wiring w;
 	struct wiring_peers peers;
 	struct loop_source *timer;
-	int sender; /* -1: not open */
+	int sender; /* socket for sending; -1: not open */
 	struct wiring_sockets sockets;
 };
 
@@ -49,14 +49,15 @@ static void update_problems(struct agent *a)
 			json_array_append_new(list, json_string(text));
 		}
 	if (problems_set(&a->problems, PROBLEMS_WIRING, NULL, list)) {
-		agent_check_health(a); /* its reasons follow from this one */
+		agent_check_health(a); /* health reasons depend on this fault */
 		agent_update_state(a);
 		agent_publish(a);
 	}
 	json_decref(list);
 }
 
-/* Whether LLDP names the leg's switch; for both legs, it tells whether they share one. */
+/* Whether LLDP names the switch of the leg. Given both legs, LLDP shows whether they share a
+ * switch. */
 static bool lldp_knows(const struct agent *a, const struct wiring_leg *leg)
 {
 	const struct label *l = labels_find(&a->labels, leg->name);
@@ -88,7 +89,7 @@ static void update_notes(struct agent *a)
 	json_decref(list);
 }
 
-/* No worker uses a refused address until a new plan, which this requests, includes it. */
+/* A worker gets a refused address back only with another plan, which this function requests. */
 static void retry_refused(struct agent *a, const struct wiring_leg *leg, const struct ip_addr *ip)
 {
 	struct plan_conflicts *c = &a->reconcile.inputs.conflicts;
@@ -159,13 +160,13 @@ static void send_packet(void *user, const struct wiring_packet *p)
 	struct agent *a = user;
 	int r = wiring_socket_send(a->leg_wiring->sender, p);
 
-	/* The link may go down at any moment; the next probe follows. */
+	/* The link may go down at any moment. The next probe is sent anyway. */
 	if (r < 0)
 		log_debug("%s: cannot send ARP or neighbour discovery: %s", p->leg->ifname,
 			  strerror(-r));
 }
 
-/* Sends what is due, and reports what has changed. */
+/* Sends the packets that are due, and reports changed findings. */
 static void run(struct agent *a)
 {
 	uint64_t in_ns = wiring_run(&a->leg_wiring->w, clock_now_ns());
@@ -200,7 +201,7 @@ void leg_wiring_carrier(struct agent *a, uint32_t ifindex, bool carrier)
 	run(a);
 }
 
-/* ---- what is watched ---- */
+/* ---- the plan's legs and addresses ---- */
 
 void leg_wiring_open(struct agent *a)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plenumd(8): parses the arguments and starts the monitor or one of its child roles. Tests link
- * everything but this file. */
+/* plenumd(8): parses the arguments and starts the monitor or one of its child roles. This file is
+ * separate because tests link all other files. */
 #include "agent/agent.h"
 #include "agent/supervise/handover/fd_holder.h"
 #include "plugins/plugins.h"
@@ -21,7 +21,7 @@ static const struct option options[] = {
 	{"verbose", no_argument, NULL, 'v'},
 	{"version", no_argument, NULL, 'V'},
 	{"help", no_argument, NULL, 'h'},
-	/* Internal: set by the monitor when it starts its child processes. */
+	/* Internal option that the monitor passes to its child processes. */
 	{"role", required_argument, NULL, OPT_ROLE},
 	{"log-level", required_argument, NULL, OPT_LOG_LEVEL},
 	{NULL, 0, NULL, 0},
@@ -39,7 +39,8 @@ static const char usage[] =
 	"  -v, --verbose       log debug messages\n"
 	"      --version, --help\n";
 
-/* Uses the build tree's worker where this binary runs from the build, else the installed one. */
+/* Finds the worker program: in the build tree if this program runs from there, else the installed
+ * one. */
 static const char *find_worker(char *buf, size_t size)
 {
 	const char *named = getenv("PLENUM_WORKER");
@@ -64,7 +65,7 @@ static const char *find_worker(char *buf, size_t size)
 	return PLENUM_LIBEXECDIR "/plenum-worker";
 }
 
-/* The monitor starts these roles with descriptors that only it can provide. */
+/* Only the monitor can start these roles, because they need descriptors from it. */
 static int run_role(const char *role, enum log_level level)
 {
 	for (enum privsep_role r = PRIVSEP_API; r < PRIVSEP_ROLE_MAX; r++)
@@ -148,7 +149,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	log_open("plenumd", opt.log_level);
-	signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error as a full disk is */
+	/* a write beyond the file size limit fails with an error, like one to a full disk */
+	signal(SIGXFSZ, SIG_IGN);
 	if (role)
 		return run_role(role, opt.log_level);
 	plugins_register();

@@ -16,7 +16,7 @@
 
 static void add_mounts(const struct agent *a, struct status *st, const struct sup_worker *w)
 {
-	/* The mounts of a worker that is being removed belong to others already. */
+	/* The mounts of a worker that is being removed already belong to other workers. */
 	for (uint32_t i = 0; w->wanted && i < w->config.n_mounts; i++) {
 		struct status_mount *m = &st->mounts[st->n_mounts++];
 
@@ -35,7 +35,8 @@ static void add_mounts(const struct agent *a, struct status *st, const struct su
 	}
 }
 
-/* Called after all mounts were added: a worker may carry data of a later worker's mount. */
+/* Adds the ids of the workers that share a mount. Call after all mounts were added, because a
+ * worker may carry data of a mount that belongs to a later worker. */
 static void add_lanes(struct status *st, const struct sup_worker *w)
 {
 	for (uint32_t i = 0; w->wanted && i < w->config.n_shared; i++)
@@ -90,7 +91,7 @@ static void add_totals(struct status *st, const struct sup_worker *w)
 	};
 }
 
-/* With several cables the first known neighbour stands for the leg. */
+/* Of several cables, the first with a known neighbour is shown for the leg. */
 static void leg_switch(const struct labels_view *v, const struct label *l,
 		       char name[static PLENUM_NAME_MAX], char port[static LLDP_TEXT_MAX])
 {
@@ -166,7 +167,7 @@ static void worker_network(const struct sup_worker *w, char *buf, size_t size)
 	snprintf(buf, size, "%s", network[0] ? network : transport_name(w->config.transport));
 }
 
-/* Fills in why the worker does not run or what health.c found; and notes. */
+/* Fills in why the worker does not run, or the problem that health.c found, and the notes. */
 static void reasons(const struct agent *a, const struct sup_worker *w, struct status_process *p)
 {
 	const struct plan_worker *pw = status_plan_worker(a, w->id);
@@ -175,7 +176,8 @@ static void reasons(const struct agent *a, const struct sup_worker *w, struct st
 		reason_format(&pw->reason, p->reason, sizeof(p->reason));
 	else if (w->state != SUP_UP && w->reason[0])
 		snprintf(p->reason, sizeof(p->reason), "%s", w->reason);
-	else if (w->state != SUP_UP && w->reported[0]) /* reason for the restart in progress */
+	/* reason for the restart that is in progress */
+	else if (w->state != SUP_UP && w->reported[0])
 		snprintf(p->reason, sizeof(p->reason), "%s", w->reported);
 	else if (w->state == SUP_UP)
 		health_reason(&a->health, w->id, p->reason, sizeof(p->reason));
@@ -286,13 +288,13 @@ static void leg_ips(const struct agent *a, struct status_leg *leg)
 			const struct plan_port *pp = &plan->workers[i].ports[k];
 
 			if (strcmp(pp->leg, leg->name) != 0 || leg->n_ips == STATUS_IPS_MAX ||
-			    (pp->shared && leg->n_ips)) /* one address for all workers */
+			    (pp->shared && leg->n_ips)) /* all workers share one address */
 				continue;
 			leg->ips[leg->n_ips++] = pp->ip;
 		}
 }
 
-/* The switch behind the leg. */
+/* Fills in the label and the switch behind the leg. */
 static void leg_label(const struct agent *a, struct status_leg *leg)
 {
 	const struct labels_view v = leg_labels_view(a);
@@ -316,8 +318,8 @@ const struct plan_leg_info *status_plan_leg(const struct agent *a, const char *n
 	return NULL;
 }
 
-/* The plan's state of the leg, updated by the current carrier and by what the wiring watch found,
- * which change without a new plan. */
+/* The leg's state: the plan's, updated by the current carrier and the wiring watch's findings,
+ * which change without another plan. */
 static void leg_state(const struct agent *a, struct status_leg *leg,
 		      const struct plan_leg_info *info, const struct inv_link *link)
 {
@@ -332,7 +334,7 @@ static void leg_state(const struct agent *a, struct status_leg *leg,
 		if (state == PLAN_LEG_USABLE)
 			why = (struct reason){0};
 	}
-	/* The kernel's own detection names no MAC address; the watch does. */
+	/* The kernel's own detection of a duplicate address has no MAC; the wiring watch has it. */
 	if ((state == PLAN_LEG_USABLE || (state == PLAN_LEG_DEGRADED && is_duplicate)) &&
 	    wiring_leg_reason(a->wiring, leg->name, 0, &why))
 		state = PLAN_LEG_DEGRADED;
@@ -367,7 +369,7 @@ static void add_leg(const struct agent *a, struct status *st, const struct spec_
 	leg_label(a, leg);
 }
 
-/* The bond of the ports is listed as a leg: it has the addresses. */
+/* Adds the bond as a leg, because it has the addresses; its ports have none. */
 static void add_bond(const struct agent *a, struct status *st)
 {
 	const struct plan *p = a->running.plan;
@@ -381,7 +383,7 @@ static void add_bond(const struct agent *a, struct status *st)
 	add_leg(a, st, &n);
 }
 
-/* ---- the whole ---- */
+/* ---- the snapshot ---- */
 
 void status_done(struct status *st)
 {
@@ -408,7 +410,7 @@ static int alloc(const struct agent *a, struct status *st)
 		n_mounts += w->config.n_mounts;
 		n_up += w->state == SUP_UP;
 	}
-	st->legs = calloc(n_nets + 1, sizeof(*st->legs)); /* and their bond */
+	st->legs = calloc(n_nets + 1, sizeof(*st->legs)); /* one more for the bond */
 	st->processes = calloc(n_workers + 1, sizeof(*st->processes));
 	st->paths = calloc(MAX_OF(n_up * LAUNCH_PATHS_MAX, 1), sizeof(*st->paths));
 	st->totals = calloc(MAX_OF(n_up, 1), sizeof(*st->totals));
@@ -486,7 +488,8 @@ int status_collect(const struct agent *a, struct status *ret)
 		add_bond(a, &st);
 	add_agent(a, &st);
 	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
-		if (w->wanted || w->state != SUP_STOPPED) /* else a rollback may need it again */
+		/* not wanted but stopped: kept in case a rollback needs it again */
+		if (w->wanted || w->state != SUP_STOPPED)
 			add_worker(a, &st, w);
 	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
 		add_lanes(&st, w);

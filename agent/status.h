@@ -16,16 +16,17 @@ struct status_leg {
 	char name[PLENUM_NAME_MAX], device[PLENUM_NAME_MAX], label[PLENUM_NAME_MAX];
 	char network[PLENUM_NAME_MAX], ifname[IFNAMSIZ];
 	const char *state;		      /* static text: plan_leg_state_to_string */
-	char reason[REASON_FORMAT_MAX];	      /* why it is not usable; "" */
-	const char *label_source;	      /* static text; "": the plan lacks the leg */
-	char label_reason[REASON_FORMAT_MAX]; /* why it is unknown; "" */
-	json_t *neighbours;		      /* a list, owned */
+	char reason[REASON_FORMAT_MAX];	      /* why the leg is not usable; "": it is usable */
+	const char *label_source;	      /* static text; "": the leg is not in the plan */
+	char label_reason[REASON_FORMAT_MAX]; /* why the label is unknown; "": it is known */
+	json_t *neighbours;		      /* list of LLDP neighbours, owned */
 	char switch_name[PLENUM_NAME_MAX],
-		switch_port[LLDP_TEXT_MAX]; /* of the label's switch; "" */
+		switch_port[LLDP_TEXT_MAX]; /* port of the label's switch; "": unknown */
 	bool up, carrier;
 	uint32_t mtu;
-	uint32_t queue_drop_ppm; /* that the kernel's queue before the NIC dropped lately */
-	char file[128];		 /* the file that configures it */
+	/* packets per million that the kernel's queue before the NIC dropped recently */
+	uint32_t queue_drop_ppm;
+	char file[128]; /* configuration file that has the leg */
 	struct ip_prefix ips[STATUS_IPS_MAX];
 	size_t n_ips;
 };
@@ -33,20 +34,20 @@ struct status_leg {
 /* The switch port at a leg's cable, from LLDP; "": unknown. */
 struct status_switch {
 	char leg[PLENUM_NAME_MAX], label[PLENUM_NAME_MAX];
-	char name[PLENUM_NAME_MAX], port[LLDP_TEXT_MAX]; /* from LLDP */
+	char name[PLENUM_NAME_MAX], port[LLDP_TEXT_MAX]; /* as LLDP names them */
 };
 
 struct status_process {
 	uint32_t id; /* 0: the agent itself */
 	char role[16], state[16], network[32], reason[HEALTH_TEXT_MAX];
-	char note[REASON_FORMAT_MAX]; /* information that needs no action */
+	char note[REASON_FORMAT_MAX]; /* information that requires no action */
 	bool serves;
 	int core;      /* -1: any */
-	bool adopted;  /* started by a previous agent */
-	bool outdated; /* with another program than this agent's */
+	bool adopted;  /* a previous agent started it */
+	bool outdated; /* it runs another version of the program than this agent */
 	pid_t pid;
 	uint64_t memory_bytes, uptime_s, restarts;
-	uint64_t died_ms; /* the worker's last death, wall clock; 0: none is known */
+	uint64_t died_ms; /* wall clock time of the worker's last death; 0: no death is known */
 	char died_of[LAUNCH_REASON_MAX * 2];
 	struct ip_addr ips[LAUNCH_PORTS_MAX];
 	size_t n_ips;
@@ -54,29 +55,29 @@ struct status_process {
 	size_t n_switches;
 	struct {
 		char leg[PLENUM_NAME_MAX];
-		struct launch_rdma_stats s; /* texts ended */
-	} rdma[LAUNCH_PORTS_MAX];	    /* one per leg, of a running worker */
+		struct launch_rdma_stats s; /* texts are NUL-terminated */
+	} rdma[LAUNCH_PORTS_MAX];	    /* one per leg; only of running workers */
 	size_t n_rdma;
 	struct {
 		char leg[PLENUM_NAME_MAX];
-		struct launch_port_stats s; /* texts ended */
-	} ports[LAUNCH_PORTS_MAX];	    /* as rdma */
+		struct launch_port_stats s; /* texts are NUL-terminated */
+	} ports[LAUNCH_PORTS_MAX];	    /* one per leg; only of running workers */
 	size_t n_ports;
 };
 
 struct status_path {
 	uint32_t worker;
-	struct launch_path_stats s; /* texts NUL-terminated */
+	struct launch_path_stats s; /* texts are NUL-terminated */
 	uint64_t since_s;	    /* how long it has been up or down */
-	const char *reason; /* why it is down, borrowed; NULL: it is up, or the reason is unknown */
+	const char *reason; /* why it is down, borrowed; NULL: it is up or the reason is unknown */
 };
 
 struct status_mount {
 	uint32_t worker;
 	const char *path, *peer, *export_name; /* borrowed */
 	bool served;
-	char by[IP_ADDR_STR_MAX]; /* address of the server's worker; "": none */
-	uint32_t mount_workers[LAUNCH_MOUNT_WORKERS_MAX]; /* ids of the other workers */
+	char by[IP_ADDR_STR_MAX]; /* address of the worker that serves the mount; "": none */
+	uint32_t mount_workers[LAUNCH_MOUNT_WORKERS_MAX]; /* ids of the mount's other workers */
 	unsigned n_mount_workers;
 	struct latency_window windows[LAUNCH_REQUEST_CLASS_MAX];
 };
@@ -88,10 +89,11 @@ struct status_export {
 	struct latency_window windows[LAUNCH_REQUEST_CLASS_MAX];
 };
 
-struct status_latency { /* of a mount or an export, at one of its workers, since its start */
+/* latency of a mount or an export at one worker, since the worker's start */
+struct status_latency {
 	uint32_t worker;
 	bool is_export;
-	const char *name; /* path of the mount, or the export's name; borrowed */
+	const char *name; /* path of the mount or name of the export; borrowed */
 	struct launch_latencies total;
 };
 
@@ -103,10 +105,11 @@ struct status_totals { /* totals of one worker's statistics page */
 
 struct status {
 	char host[PLENUM_NAME_MAX];
-	char security[16];  /* packet security between hosts; "": no configuration runs */
+	char security[16];  /* packet protection between hosts; "": no configuration runs */
 	const char *state;  /* static text */
-	uint64_t n_applies; /* that changed the host since the agent's start */
-	const struct history_entry *applied; /* the last one that runs, borrowed; NULL: none */
+	uint64_t n_applies; /* number of applies since the agent's start that changed the host */
+	/* history entry of the configuration in force, borrowed; NULL: none */
+	const struct history_entry *applied;
 	struct status_leg *legs;
 	size_t n_legs;
 	struct status_process *processes;
@@ -122,24 +125,25 @@ struct status {
 	struct status_latency *latencies;
 	size_t n_latencies;
 	unsigned workers_up, workers_total;
-	char apply[EVENTS_TEXT_MAX + 80]; /* progress of the running or pending apply; "": none */
-	/* The pending apply; entry 0: none. */
+	/* progress of the running or pending apply; "": no apply */
+	char apply[EVENTS_TEXT_MAX + 80];
+	/* The pending apply; waits_entry 0: none. */
 	uint64_t waits_entry, waits_since_s, waits_left_s;
 	const char *waits_by;  /* borrowed */
 	json_t *needs;	       /* required_actions.h; a new reference */
-	char *const *problems; /* borrowed; the degrading ones first, then warnings */
+	char *const *problems; /* borrowed; first those that degrade the state, then warnings */
 	size_t n_problems, n_warnings;
 };
 
-/* 0 or -ENOMEM. The snapshot is valid until the agent's next reconcile. */
+/* Collects the snapshot. 0 or -ENOMEM. It is valid until the agent's next reconcile. */
 int status_collect(const struct agent *a, struct status *ret);
 void status_done(struct status *st);
-/* The plan's entry of the worker; NULL: none. */
+/* The worker's entry in the plan; NULL: the plan has none. */
 const struct plan_worker *status_plan_worker(const struct agent *a, uint32_t id);
-/* A leg of the running plan; NULL: none. */
+/* A leg of the running plan; NULL: the plan does not have it. */
 const struct plan_leg_info *status_plan_leg(const struct agent *a, const char *name);
-/* status_latency.c, for status_collect(): 0 or -ENOMEM; then the exports of each worker; and when
- * all mounts and exports are there, the durations of each worker's requests. */
+/* Parts of status_collect(), in status_latency.c. Call order: alloc; exports, for each worker;
+ * then, when all mounts and exports are listed, the durations of each worker's requests. */
 int status_latency_alloc(const struct agent *a, struct status *st);
 void status_latency_add_exports(struct status *st, const struct sup_worker *w);
 void status_latency_add(const struct agent *a, struct status *st, const struct sup_worker *w);

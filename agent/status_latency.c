@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Collects for the status how long requests of mounts and exports took, from all workers that serve
- * them. */
+/* Collects the durations of requests of mounts and exports for the status, from all workers that
+ * serve them. */
 #include "agent/status.h"
 #include <stdio.h>
 #include <string.h>

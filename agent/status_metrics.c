@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Prints a status snapshot in Prometheus' text format, by its conventions: base units, counters
- * that end with _total, a sample only where the value is known. A metric is a row of a table.
+ * Prints a status snapshot in Prometheus' text format. It follows the conventions of that format:
+ * base units, counters whose name ends with _total, and a sample only if the value is known. Each
+ * metric is a row of a table.
  */
 #include "agent/status.h"
 
@@ -12,28 +13,29 @@
 
 #define RTT_CURRENT_NS (10 * NSEC_PER_SEC)
 #define LABELS_MAX 1024
-#define HISTOGRAMS_MAX 3000 /* of mounts, and of exports: about 7 MiB */
+#define HISTOGRAMS_MAX 3000 /* of mounts and exports together; about 7 MiB of text */
 
 enum form {
 	COUNT,	    /* uint64_t */
 	FLAG,	    /* bool */
 	NSEC,	    /* uint64_t, printed in seconds */
-	PPM,	    /* uint64_t, printed as a ratio; UINT64_MAX: unknown, no sample */
+	PPM,	    /* uint64_t, printed as a ratio; UINT64_MAX: unknown, so no sample */
 	PPM_SMALL,  /* uint32_t, printed as a ratio */
 	BYTES_SMALL /* uint32_t */
 };
 
 struct metric {
-	const char *name, *help; /* without plenum_; a name with _total is a counter's */
+	const char *name, *help; /* without the prefix plenum_; a name with _total is a counter */
 	enum form form;
-	size_t offset;			/* of the value in the row's entry */
-	bool (*known)(const void *row); /* whether there is a sample; NULL: always */
+	size_t offset;			/* offset of the value in the object */
+	bool (*known)(const void *row); /* whether the value is known; NULL: always */
 };
 
-/* The objects that have a sample of each metric of a table, such as the paths. */
+/* The objects, such as the paths, that have one sample of each metric of a table. */
 struct rows {
 	size_t n;
-	/* The entry that the offsets belong to, and its labels, without braces; NULL: none here. */
+	/* Object number i, to which the offsets apply, and its labels without braces; NULL: no
+	 * sample. */
 	const void *(*get)(const struct status *st, size_t i, char labels[LABELS_MAX]);
 };
 
@@ -110,7 +112,7 @@ static const char *label_text(const char *s, char *buf, size_t size)
 	return buf;
 }
 
-/* A list of states of which one is true. */
+/* Prints one sample for each possible state; only the sample of the current state is 1. */
 static void state_samples(FILE *f, const char *name, const char *labels, const char *is,
 			  const char *(*names)(unsigned i), unsigned n)
 {
@@ -218,7 +220,7 @@ static void print_legs(FILE *f, const struct status *st)
 	print_switches(f, st);
 }
 
-/* ---- processes: the agent, which is worker 0, and the workers ---- */
+/* ---- processes: worker 0 is the agent ---- */
 
 static const void *process_row(const struct status *st, size_t i, char labels[LABELS_MAX])
 {
@@ -330,9 +332,9 @@ static bool has_requests(const struct launch_latency *l)
 	return false;
 }
 
-/* Per worker: the sum of several workers would decrease when one of them restarts. A class appears
- * with its first request, so that many unused mounts cost nothing; beyond HISTOGRAMS_MAX none do.
- */
+/* Prints the durations of each worker separately: a sum over workers would decrease when one
+ * restarts, which counters must not. A class of requests appears with its first request, so that
+ * many unused mounts add little. After HISTOGRAMS_MAX histograms no more are printed. */
 static void print_latencies(FILE *f, const struct status *st, bool of_exports, const char *name,
 			    const char *help)
 {
@@ -437,7 +439,7 @@ static const void *path_row(const struct status *st, size_t i, char labels[LABEL
 	return s;
 }
 
-/* The shares of packets to and from the peer are two samples of one metric. */
+/* Two samples of one metric: the shares of lost packets to and from the peer. */
 static void print_loss(FILE *f, const struct status *st)
 {
 	static const struct metric ways[] = {

@@ -12,7 +12,7 @@ static bool append(json_t *list, json_t *o)
 	return o && json_array_append_new(list, o) == 0;
 }
 
-/* Texts of workers may not be UTF-8, which jansson refuses. */
+/* A worker's texts may not be valid UTF-8, which jansson refuses. */
 static json_t *text_to_json(const char *s)
 {
 	json_t *o = json_string(s);
@@ -33,7 +33,7 @@ static json_t *time_to_json(uint64_t time_s)
 	return json_string(text);
 }
 
-/* An unknown value is null, not a text that a switch could also be called. */
+/* An unknown value is null: a text such as "unknown" could also be the name of a switch. */
 static json_t *text_or_null(const char *s)
 {
 	return s[0] ? text_to_json(s) : json_null();
@@ -65,13 +65,14 @@ static json_t *leg_to_json(const struct status_leg *leg, bool full)
 	return o;
 }
 
-/* In percent; null: unknown. */
+/* A share in percent; null: unknown. */
 static json_t *share_to_json(uint64_t ppm)
 {
 	return ppm == UINT64_MAX ? json_null() : json_real((double)ppm / 10000);
 }
 
-/* Age of the round trip; null: no message has had one, so that the value is that of probes. */
+/* Age of the round-trip measurement; null: no message was measured, and the value is that of
+ * probes. */
 static json_t *rtt_age_to_json(const struct launch_path_stats *s)
 {
 	uint64_t now = clock_now_ns();
@@ -81,7 +82,7 @@ static json_t *rtt_age_to_json(const struct launch_path_stats *s)
 	return json_integer((json_int_t)((now - MIN_OF(s->rtt_at_ns, now)) / NSEC_PER_SEC));
 }
 
-/* One word for a path, as in tables. */
+/* State of a path in one word, as in the tables of the command line. */
 static const char *path_state(const struct launch_path_stats *s)
 {
 	static const char *const states[LAUNCH_PATH_STATE_MAX] = {"joining", "up", "suspect",
@@ -153,7 +154,7 @@ static double usec(uint64_t ns)
 	return (double)ns / NSEC_PER_USEC;
 }
 
-/* The classes that had requests lately, with median and 99th percentile. */
+/* The classes that had recent requests, with median and 99th percentile. */
 static json_t *latency_to_json(const struct latency_window windows[LAUNCH_REQUEST_CLASS_MAX])
 {
 	json_t *list = json_array();
@@ -225,7 +226,7 @@ static json_t *notes_to_json(const struct status *st)
 	return list;
 }
 
-/* Adds the lists; false: out of memory. */
+/* Adds all lists to the object; false: out of memory. */
 static bool add_lists(const struct status *st, json_t *o)
 {
 	json_t *legs = json_array(), *mounts = json_array(), *paths = json_array();
@@ -277,8 +278,8 @@ json_t *status_to_json(const struct status *st)
 	return NULL;
 }
 
-/* One per leg: {"leg", "label", "switch", "port"}, null where nothing is known; the latter two by
- * LLDP. */
+/* One object per leg: {"leg", "label", "switch", "port"}. Unknown values are null; switch and port
+ * are known from LLDP. */
 static json_t *switches_to_json(const struct status_process *p)
 {
 	json_t *list = json_array();
@@ -320,7 +321,7 @@ static bool is_udp(const struct launch_port_stats *s)
 	return strcmp(s->by, "udp") == 0;
 }
 
-/* Up to the last source port that sent. */
+/* Lists the source ports up to the last one that sent. */
 static json_t *sources_to_json(const struct launch_port_counters *c)
 {
 	json_t *list = json_array();
@@ -333,7 +334,7 @@ static json_t *sources_to_json(const struct launch_port_counters *c)
 	return list;
 }
 
-/* Counters of a port; null where the kernel counts, not the worker. */
+/* Counters of a port; null for ports whose packets the kernel counts instead of the worker. */
 static json_t *counters_to_json(const struct launch_port_stats *s)
 {
 	const struct launch_port_counters *c = &s->counters;

@@ -15,7 +15,7 @@ static const struct sup_worker *find_worker(const struct sup *s, uint32_t id)
 	return NULL;
 }
 
-/* Whether the ports are equal, with or without their UDP ports. Labels do not count. */
+/* Whether the ports are equal; udp_ports: including their UDP ports. Labels are not compared. */
 static bool ports_equal(const struct launch_config *a, const struct launch_config *b,
 			bool udp_ports)
 {
@@ -70,8 +70,8 @@ static const char *role_name(enum launch_role r)
 	return r < LAUNCH_ROLE_MAX ? names[r] : "?";
 }
 
-/* A running worker takes a new leg without a restart. A worker that is being restarted starts with
- * all of its legs. */
+/* Compares the ports. A running worker takes a new leg without a restart; a worker that is being
+ * restarted starts with all of its legs. */
 static int compare_ports(const struct sup_worker *w, const struct launch_config *want,
 			 struct plan *p)
 {
@@ -220,7 +220,8 @@ static bool export_is_there(const struct sup *s, const struct launch_export *e)
 	return false;
 }
 
-/* All workers of an entry have the export; it is reported once, with the first. */
+/* All workers of an entry have its exports, but an export is reported only once, for the first
+ * worker. */
 static bool export_was_reported(const struct sup *s, const struct sup_worker *w,
 				const struct launch_export *e)
 {
@@ -256,7 +257,8 @@ static int compare_exports(const struct sup *s, const struct launch_config *desi
 	return r;
 }
 
-/* An operator's apply exports the folders that the paths lead to at that time. */
+/* An operator's apply opens the paths again, so it exports the folders that they lead to at that
+ * time. */
 static int compare_folders(const struct actions_task *t, const struct sup *s, struct plan *p)
 {
 	int r = 0;
@@ -276,15 +278,15 @@ static int compare_folders(const struct actions_task *t, const struct sup *s, st
 	return r;
 }
 
-/* ---- what counts without a step ---- */
+/* ---- settings that take effect without a step ---- */
 
 struct settings {
 	struct plan *p;
-	bool all; /* nothing else changes: report every difference */
+	bool all; /* nothing else changes: report each changed setting */
 	int r;
 };
 
-/* The effect of a setting that the agent itself uses; NULL: it does not use it. */
+/* How a setting takes effect that the agent itself uses; NULL: the agent does not use it. */
 static const char *agent_setting_effect(const char *path)
 {
 	static const char *const own[] = {"management.", "policy.", "admin."};
@@ -322,7 +324,7 @@ static int compare_settings(const struct actions_task *t, struct plan *p)
 	return s.r;
 }
 
-/* ---- the whole ---- */
+/* ---- all actions ---- */
 
 int actions_add(const struct sup *s, const struct actions_task *t, struct plan *p)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Computes what an apply does besides the network's steps: workers that start, restart or stop,
- * mounts and exports that are added or removed, each as one action of the plan with its reason.
- * Reads the supervisor and changes nothing.
+ * Lists what an apply does besides the network's steps: workers that start, restart or stop, and
+ * mounts and exports that are added or removed. Each becomes an action of the plan with its reason.
+ * Reads the supervisor's state and changes nothing.
  */
 #ifndef PLENUM_AGENT_ACTIONS_H
 #define PLENUM_AGENT_ACTIONS_H
@@ -11,17 +11,18 @@
 #include "netcfg/plan/plan.h"
 
 struct actions_task {
-	const struct spec *running, *next; /* running NULL: none; next: the spec of p */
+	/* running: NULL if no configuration runs; next: the spec of p */
+	const struct spec *running, *next;
 	const struct launch_config *desired;
 	size_t n_desired;
 	bool retry_failed;
 };
 
-/* Adds to p what sup_reconcile of the desired configurations would do, and the settings that take
- * effect without a step. 0; -ENOMEM. */
+/* Adds to p the actions that sup_reconcile would carry out for the desired configurations, and the
+ * settings that take effect without a step. 0; -ENOMEM. */
 int actions_add(const struct sup *s, const struct actions_task *t, struct plan *p);
-/* Whether one of the n desired configurations has this mount with the same source and options; the
- * same for an export. */
+/* Whether one of the n desired configurations has this mount with the same source and options.
+ * actions_keep_export does the same for an export. */
 bool actions_keep_mount(const struct launch_mount *m, const struct launch_config *desired,
 			size_t n);
 bool actions_keep_export(const struct launch_export *e, const struct launch_config *desired,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Legs change often; workers should not restart for it. A worker with kernel sockets takes a new
- * leg while running; DPDK devices are opened at start only, so taking in such a leg costs a
- * restart. This file avoids restarts for legs that vanish and limits those for legs that return.
+ * Legs change often, and workers should not restart because of it. A worker with kernel sockets
+ * takes a new leg while it runs. DPDK opens devices only at the start of a worker, so adding such a
+ * leg costs a restart. This file avoids restarts for legs that vanish, and limits restarts for legs
+ * that return.
  */
 #include "agent/desired/leg_policy.h"
 #include "netcfg/base/vec.h"
@@ -60,7 +61,7 @@ static bool gains_port(const struct launch_config *has, const struct launch_conf
 	return false;
 }
 
-/* Whether all ports missing in `desired` are of absent legs. */
+/* Whether all ports that are missing in `desired` belong to absent legs. */
 static bool loses_absent_only(const struct launch_config *has, const struct launch_config *desired,
 			      const struct plan *plan)
 {
@@ -74,7 +75,7 @@ static bool loses_absent_only(const struct launch_config *has, const struct laun
 	return true;
 }
 
-/* Whether only the ports differ. */
+/* Whether the configurations differ only in their ports. */
 static bool differs_in_ports_only(const struct launch_config *has,
 				  const struct launch_config *desired,
 				  struct launch_config *scratch)
@@ -86,7 +87,8 @@ static bool differs_in_ports_only(const struct launch_config *has,
 	return memcmp(scratch, has, sizeof(*has)) == 0;
 }
 
-/* A device that the worker released counts as a new one: workers open devices only at start. */
+/* Counts devices that the worker has released as new ones, because workers open devices only at
+ * their start. */
 static void count_releases(const struct sup_worker *w, struct launch_config *desired)
 {
 	for (uint32_t i = 0; w->started && i < desired->n_ports; i++) {
@@ -97,7 +99,7 @@ static void count_releases(const struct sup_worker *w, struct launch_config *des
 	}
 }
 
-/* Keeps the worker's ports of absent legs, after the desired ones. */
+/* Appends the worker's ports of absent legs to the desired ports. */
 static void keep_absent(const struct launch_config *has, struct launch_config *desired)
 {
 	for (uint32_t i = 0; i < has->n_ports && desired->n_ports < LAUNCH_PORTS_MAX; i++) {
@@ -155,7 +157,7 @@ uint64_t leg_policy_keep_ports(const struct sup *sup, const struct plan *plan, b
 	return again;
 }
 
-/* ---- functions ---- */
+/* ---- open functions and hugepages ---- */
 
 int leg_policy_held_vfs(const struct sup *sup, char (**ret)[16], size_t *ret_n)
 {
@@ -180,7 +182,7 @@ int leg_policy_held_vfs(const struct sup *sup, char (**ret)[16], size_t *ret_n)
 	return 0;
 }
 
-/* As plan_worker.c counts them. */
+/* Must count like plan_worker.c. */
 static uint64_t hugepages_of(const struct launch_config *c)
 {
 	bool all_xdp = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Decides how leg states are reported and which leg changes do not restart a worker. Owns nothing;
- * called by the reconcile between plan and supervisor.
+ * Decides how the states of legs are reported, and which changes of legs do not restart a worker.
+ * Owns nothing. The reconcile calls it after the plan and before the supervisor.
  */
 #ifndef PLENUM_AGENT_LEG_POLICY_H
 #define PLENUM_AGENT_LEG_POLICY_H
@@ -10,29 +10,29 @@
 #include "netcfg/plan/plan.h"
 #include <jansson.h>
 
-/* A worker is not restarted for a leg that appears sooner than this after its start: a device that
- * flaps costs at most one restart in this time. */
+/* Within this time after a worker's start, a leg that appears does not restart the worker. So a
+ * device that flaps costs at most one restart in this time. */
 #define LEG_POLICY_SETTLE_NS (10 * NSEC_PER_SEC)
 
 #define LEG_POLICY_TEXT_MAX (REASON_FORMAT_MAX + 3 * PLENUM_NAME_MAX)
 
-/* "leg leg-b (eth2) is absent: not-found: this host has no device eth2" into buf
- * (LEG_POLICY_TEXT_MAX bytes are always enough). */
+/* Writes a sentence such as "leg leg-b (eth2) is absent: not-found: this host has no device eth2"
+ * to buf; LEG_POLICY_TEXT_MAX bytes are always enough. */
 void leg_policy_describe(const struct plan_leg_info *leg, char *buf, size_t size);
-/* Whether one of these descriptions (a JSON list) is about that leg. */
+/* Whether one of these sentences (a JSON list) is about that leg. */
 bool leg_policy_mentions(const json_t *texts, const char *name);
 /*
- * Adjusts the desired ports so that no worker restarts without need: a worker keeps its ports of
- * absent legs, since it has them back when the legs return; and, unless an operator requested this
- * reconcile, it is not restarted for a leg that returned too soon. A device that the worker
- * released and should open again is marked as a new one. Returns in how many ns a postponed leg can
- * be taken in; 0: none is postponed.
+ * Adjusts the desired ports so that no worker restarts without need. A worker keeps its ports of
+ * absent legs, because the legs may return. A worker is not restarted for a leg that returned too
+ * soon, unless an operator requested this reconcile. A device that the worker released and should
+ * open again is marked as a new one. Returns in how many ns a postponed leg can be added; 0: none
+ * is postponed.
  */
 uint64_t leg_policy_keep_ports(const struct sup *sup, const struct plan *plan, bool asked,
 			       struct launch_config *desired, size_t n);
 
-/* The PCI functions that running workers have open, for plan_context: heap, the caller frees it. 0,
- * -ENOMEM. */
+/* Lists the PCI functions that running workers have open, for plan_context. Heap, the caller frees
+ * it. 0, -ENOMEM. */
 int leg_policy_held_vfs(const struct sup *sup, char (**ret)[16], size_t *ret_n);
 /* Number of 2 MiB hugepages planned for the running workers. */
 uint64_t leg_policy_held_hugepages(const struct sup *sup);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Copies the cluster's keys from their file into the workers' configurations. worker_config.c reads
- * no files.
+ * Copies the cluster's keys from their file into the workers' configurations. It is separate
+ * because worker_config.c must not read files.
  */
 #include "agent/desired/worker_config.h"
 #include "netcfg/base/secret.h"

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Translates a plan's workers into launch configurations. Pure. */
+/* Translates the workers of a plan into launch configurations. It makes no system calls. */
 #include "agent/desired/worker_config.h"
 #include "netcfg/plan/backend.h"
 #include <stdio.h>
 #include <string.h>
 
-/* A little more than a round trip: answers are met spinning, idle workers sleep. */
+/* How long a worker polls before it sleeps: a little more than a round trip, so that it is still
+ * polling when an answer arrives. */
 #define WORKER_SPIN_US 100
 
-/* A plan has no worker with transport auto. */
+/* The plan has replaced the transport auto, so auto is not in the table. */
 #define TRANSPORT(name, text) [SPEC_TRANSPORT_##name] = LAUNCH_##name,
 static const enum launch_transport transports[] = {SPEC_TRANSPORTS(TRANSPORT)};
 #define ROLE(name, text) [SPEC_ROLE_##name] = LAUNCH_##name,
@@ -45,7 +46,7 @@ static const struct spec_peer *find_peer(const struct spec *spec, const char *na
 	return NULL;
 }
 
-/* A mount from this host uses the data IPs of its own workers. */
+/* For a mount from this host itself, takes the data IPs of this host's workers. */
 static void add_own_addrs(const struct plan *plan, struct launch_mount *lm)
 {
 	for (size_t i = 0; i < plan->n_workers; i++) {
@@ -118,8 +119,8 @@ static void add_ids(const struct spec_ids *map, size_t n, struct launch_config *
 			(struct launch_ids){map[i].client, map[i].server, map[i].count};
 }
 
-/* Without a cluster key the name counts only from these addresses. The spec check guarantees that
- * they fit. */
+/* Without a cluster key a client's name is accepted only from these addresses. The spec check
+ * guarantees that they fit into the array. */
 static void add_addrs(const struct spec *spec, struct launch_client *to, struct launch_config *c)
 {
 	const uint32_t max = LAUNCH_CLIENT_ADDRS_MAX - c->n_client_addrs;
@@ -133,7 +134,7 @@ static void add_addrs(const struct spec *spec, struct launch_client *to, struct 
 	c->n_client_addrs += to->n_addrs;
 }
 
-/* Member by member into zeroed memory: configurations are compared bytewise. */
+/* Assigns each member into zeroed memory, because configurations are compared bytewise. */
 static void add_client(const struct spec *spec, const struct spec_client *sc, const char *host,
 		       const struct ip_prefix *network, uint32_t first_ids, struct launch_config *c)
 {
@@ -157,8 +158,8 @@ static void add_client(const struct spec *spec, const struct spec_client *sc, co
 	to->n_gids = (uint32_t)sc->n_gid_map;
 }
 
-/* One rule per network and host; the spec check guarantees that they fit. An entry's networks come
- * first: a client in one of them needs no proof of its name. */
+/* Adds one rule per network and host; the spec check guarantees that they fit. An entry's networks
+ * come first, because a client in one of them needs no proof of its name. */
 static void fill_clients(const struct spec *spec, const struct spec_export *se,
 			 struct launch_config *c, struct launch_export *e)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Makes the configurations that the workers of a plan are to run with, and puts the cluster's keys
- * into them. Owns nothing; secrets_fill alone reads a file.
+ * Makes the desired configurations of a plan's workers, and puts the cluster's keys into them. Owns
+ * nothing; only secrets_fill reads a file.
  */
 #ifndef PLENUM_AGENT_WORKER_CONFIG_H
 #define PLENUM_AGENT_WORKER_CONFIG_H
@@ -10,7 +10,7 @@
 #include "netcfg/base/log.h"
 #include "netcfg/plan/plan.h"
 
-/* Makes the workers' configurations of a plan; heap array, the caller frees it. -EINVAL with
+/* Makes the configurations of a plan's workers, a heap array that the caller frees. -EINVAL with
  * reasons in d. */
 int worker_config_build(const struct spec *spec, const struct plan *plan, enum log_level level,
 			struct diag *d, struct launch_config **ret, size_t *ret_n);
@@ -18,7 +18,7 @@ int worker_config_build(const struct spec *spec, const struct plan *plan, enum l
 /* Reads the cluster's keys from their file into those configurations. -EINVAL with the reason in d.
  */
 int secrets_fill(const struct spec *spec, struct diag *d, struct launch_config *desired, size_t n);
-/* Copies the keys of a running worker instead. */
+/* Copies the keys from a running worker's configuration instead of reading the file. */
 void secrets_keep(const struct launch_config *from, struct launch_config *desired, size_t n);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of the links' carriers. Pure; the monitor fills it. */
+/* The table of the links' carriers. It makes no system calls. */
 #include "agent/lldp/carriers.h"
 #include "netcfg/base/vec.h"
 #include <string.h>
@@ -10,7 +10,7 @@ void carriers_done(struct carriers *c)
 	*c = (struct carriers){0};
 }
 
-/* Index of the first entry that is not before ifindex. */
+/* Index of the first entry whose ifindex is not less than this one. */
 static size_t place(const struct carriers *c, uint32_t ifindex)
 {
 	size_t low = 0, high = c->n;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The carriers of the host's links. The monitor writes the table, from each inventory and from the
- * kernel's notifications in between; the supervisor and the status read it. It keeps every link,
- * not only legs, so that a worker that is adopted before the first inventory learns of its leg too;
- * links missing from a new inventory are dropped.
+ * kernel's notifications in between; the supervisor and the status read it. The table has all links
+ * of the host, not only the legs', because a worker may be adopted before the first inventory and
+ * needs the carrier of its leg. Links that a new inventory lacks are dropped.
  */
 #ifndef PLENUM_AGENT_CARRIERS_H
 #define PLENUM_AGENT_CARRIERS_H
@@ -12,20 +12,20 @@
 
 struct carrier {
 	uint32_t ifindex;
-	bool up, carrier; /* up: administratively; carrier: IFF_LOWER_UP */
+	bool up, carrier; /* up: administrative state; carrier: IFF_LOWER_UP */
 };
 
 struct carriers {
-	struct carrier *links; /* ascending ifindex */
+	struct carrier *links; /* sorted by ifindex */
 	size_t n;
 };
 
 void carriers_done(struct carriers *c);
 /* NULL: the link is unknown. Valid until the next change. */
 const struct carrier *carriers_find(const struct carriers *c, uint32_t ifindex);
-/* Whether the link can carry packets; an unknown link counts as usable. */
+/* Whether the link can carry packets. A link that is not in the table counts as usable. */
 bool carriers_usable(const struct carriers *c, uint32_t ifindex);
-/* Keeps a state. 1: the link's usability has changed; 0: it has not; -ENOMEM. */
+/* Stores the state of a link. 1: it changed whether the link is usable; 0: it did not; -ENOMEM. */
 int carriers_set(struct carriers *c, uint32_t ifindex, bool up, bool carrier);
 /* Takes the states of all links of an inventory, calls cb for each link whose usability has
  * changed, and drops the links that the inventory does not contain. 0 or -ENOMEM. */

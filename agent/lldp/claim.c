@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parses ARP and neighbour discovery: fixed positions in a frame whose length is checked first. */
+/* Parses ARP and neighbour discovery packets. All fields are at fixed positions, and the frame's
+ * length is checked first. */
 #include "agent/lldp/claim.h"
 #include <errno.h>
 #include <linux/if_ether.h>
@@ -18,7 +19,7 @@ static bool is_zero(const uint8_t *p, size_t len)
 	return true;
 }
 
-/* No station sends from a group address or from none. */
+/* Group addresses and the zero address are not valid senders. */
 static bool is_station(const struct mac_addr *m)
 {
 	return !(m->bytes[0] & 1) && !is_zero(m->bytes, sizeof(m->bytes));
@@ -42,7 +43,8 @@ static struct ip_addr ip6(const uint8_t *p)
 
 static int parse_arp(const uint8_t *p, size_t len, struct address_claim *ret)
 {
-	static const uint8_t head[7] = {0, 1, 8, 0, 6, 4, 0}; /* Ethernet, IPv4 */
+	/* Ethernet and IPv4, with their address lengths */
+	static const uint8_t head[7] = {0, 1, 8, 0, 6, 4, 0};
 
 	if (len < ARP_BYTES || memcmp(p, head, sizeof(head)) != 0 || (p[7] != 1 && p[7] != 2))
 		return -EBADMSG;
@@ -52,7 +54,8 @@ static int parse_arp(const uint8_t *p, size_t len, struct address_claim *ret)
 	return 0;
 }
 
-/* A hop limit below 255: a router forwarded it from another network (RFC 4861, section 7.1). */
+/* A hop limit below 255 shows that a router forwarded the packet from another network (RFC 4861,
+ * section 7.1). */
 static int parse_nd(const uint8_t *p, size_t len, struct address_claim *ret)
 {
 	struct nd_neighbor_solicit m; /* an advertisement has the same layout */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Decodes an ARP or neighbour discovery packet. Any device on the cable can send the bytes: nothing
- * here trusts a length, allocates, or keeps state. Called by the unprivileged role `lldp`, and by
- * the tests.
+ * Decodes an ARP or neighbour discovery packet. Any device on the cable can send such bytes, so the
+ * code trusts no length, allocates nothing and keeps no state. Called by the unprivileged role
+ * `lldp`, and by tests.
  */
 #ifndef PLENUM_AGENT_CLAIM_H
 #define PLENUM_AGENT_CLAIM_H
@@ -10,7 +10,8 @@
 #include "agent/base/address_claim.h"
 #include <stddef.h>
 
-#define CLAIM_FRAME_MAX 128 /* bytes that are needed of a frame; the rest may be cut */
+/* the parser reads no byte of a frame beyond these; the rest may be cut off */
+#define CLAIM_FRAME_MAX 128
 
 /* Parses an Ethernet frame with ARP (RFC 826), or a neighbour solicitation or advertisement (RFC
  * 4861). 0 and *ret; -EBADMSG: another frame, or an invalid one. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Decides the label of each leg, and derives warnings from labels and switches. Pure;
- * leg_labels.c applies the results. */
+/* Decides the label of each leg, and derives warnings from labels and switches. It makes no system
+ * calls; leg_labels.c applies the results. */
 #include "agent/lldp/labels.h"
 #include "netcfg/base/hash.h"
 #include "netcfg/plan/nic.h"
@@ -11,8 +11,8 @@
 #include <string.h>
 
 #define BOND_LACP 4 /* the kernel's number of 802.3ad */
-#define BELOW_MAX 4 /* depth of links below links */
-/* A switch sends one frame in 30 s: its silence means something only after the time of two. */
+#define BELOW_MAX 4 /* most levels of links below a link */
+/* A switch sends an LLDP frame every 30 s. Silence counts only after the time of two frames. */
 #define SILENCE_NS (65 * NSEC_PER_SEC)
 
 const struct label *labels_find(const struct labels *l, const char *leg)
@@ -45,8 +45,7 @@ static void add_cable(struct label *l, uint32_t ifindex)
 		l->cables[l->n_cables++] = ifindex;
 }
 
-/* LLDP frames are untagged and end at the next port, so they are received on the links that have a
- * cable. */
+/* LLDP frames are untagged and not forwarded by switches, so they arrive on the physical links. */
 static void cables_of(const struct inventory *inv, const struct inv_link *link, struct label *l)
 {
 	for (unsigned i = 0; link && link->lower && i < BELOW_MAX; i++)
@@ -100,7 +99,7 @@ const char *labels_name(const struct neighbours *heard, const struct lldp_neighb
 		snprintf(buf, PLENUM_NAME_MAX, "%.63s", said->name);
 	else if (len < PLENUM_NAME_MAX)
 		memcpy(buf, said->chassis, len + 1);
-	else /* a hash keeps long ones distinct */
+	else /* a hash keeps long names distinct */
 		snprintf(buf, PLENUM_NAME_MAX, "%.40s~%016" PRIx64, said->chassis,
 			 hash_keyed((const uint64_t[2]){0, 0}, said->chassis, len));
 	return buf;
@@ -146,7 +145,7 @@ static void explain_several(const struct neighbours_link *link, struct reason *w
 		   a->name[0] ? a->name : a->chassis, b->name[0] ? b->name : b->chassis);
 }
 
-/* The system at the end of a cable; NULL: unknown, with the reason in why. */
+/* The system at the other end of a cable; NULL: unknown, with the reason in why. */
 static const struct lldp_neighbour *at_end(const struct labels_view *v, uint32_t cable,
 					   struct reason *why)
 {
@@ -166,7 +165,7 @@ static const struct lldp_neighbour *at_end(const struct labels_view *v, uint32_t
 	return NULL;
 }
 
-/* Uses all cables of the leg; a bond has several. */
+/* Sets the label of a leg from its cables, of which a bond has several. */
 static void label_by_lldp(const struct labels_view *v, struct label *l)
 {
 	char name[PLENUM_NAME_MAX];
@@ -204,8 +203,8 @@ void labels_decide(const struct labels_view *v, struct labels *l)
 	for (size_t i = 0; i < l->n; i++) {
 		struct label *label = &l->all[i];
 		const struct spec_net *net = net_find(v->spec, label->leg);
-		/* A bond is not a device in the configuration: the plan derives its label from
-		 * those of its members. */
+		/* The configuration lists no bond as a device; the plan derives the bond's label
+		 * from its members. */
 		const char *asked = net ? net->label : v->plan->legs[i].label;
 
 		label->is_auto = strcmp(asked, SPEC_LABEL_AUTO) == 0;
@@ -228,7 +227,7 @@ static void add_text(json_t *list, const struct reason *why)
 	json_array_append_new(list, json_string(reason_format(why, text, sizeof(text))));
 }
 
-/* Compares each cable of one leg with each cable of the other. */
+/* Whether two legs share a switch: compares each cable of one leg with each cable of the other. */
 static bool share_switch(const struct labels_view *v, const struct label *a, const struct label *b,
 			 const struct lldp_neighbour **ret)
 {
@@ -278,7 +277,7 @@ static void warn_pair(const struct labels_view *v, const struct label *a, const 
 	add_text(list, &why);
 }
 
-/* Whether the label has been unknown for longer than a switch needs to send LLDP. */
+/* Whether the label is still unknown although the switch had time to send LLDP. */
 static bool is_late(const struct labels_view *v, const struct label *l)
 {
 	for (size_t i = 0; i < l->n_cables; i++) {
@@ -301,7 +300,7 @@ static bool has_carrier(const struct labels_view *v, const struct label *l)
 	return false;
 }
 
-/* LACP works with one system, or with two that form an MLAG pair. */
+/* LACP needs one switch, or two that form an MLAG pair. */
 static void warn_bond(const struct labels_view *v, const struct label *l, uint32_t ifindex,
 		      json_t *list)
 {
@@ -341,7 +340,7 @@ json_t *labels_to_warnings(const struct labels_view *v, const struct labels *l)
 		const struct label *a = &l->all[i];
 		struct reason why;
 
-		if (v->plan->legs[i].bond[0]) /* a member: the bond is the leg */
+		if (v->plan->legs[i].bond[0]) /* a member of a bond: the bond is the leg */
 			continue;
 		warn_bond(v, a, v->plan->legs[i].ifindex, list);
 		if (a->is_auto && !a->text[0] && has_carrier(v, a) && is_late(v, a)) {

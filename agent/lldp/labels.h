@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The labels of the legs: from the configuration or, for `label: auto`, the name of the switch
- * according to LLDP. An unknown label is "": nothing is guessed. The supervisor reads the labels
- * when a worker starts, and sends changes to running workers.
+ * The labels of the legs. A label comes from the configuration or, with `label: auto`, is the name
+ * of the switch according to LLDP. A label that is not known for certain is "". The supervisor
+ * reads the labels when a worker starts, and sends changes to running workers.
  */
 #ifndef PLENUM_AGENT_LABELS_H
 #define PLENUM_AGENT_LABELS_H
@@ -11,7 +11,7 @@
 #include "netcfg/base/reason.h"
 #include "netcfg/host/inventory.h"
 
-#define LABELS_CABLES_MAX 8 /* per leg: the members of a bond */
+#define LABELS_CABLES_MAX 8 /* cables per leg; a bond has one per member */
 
 struct plan;
 struct spec;
@@ -20,14 +20,14 @@ struct label {
 	char leg[PLENUM_NAME_MAX];
 	char text[PLENUM_NAME_MAX]; /* "": unknown */
 	bool is_auto;
-	struct reason why;		    /* why it is unknown */
-	uint32_t cables[LABELS_CABLES_MAX]; /* links on which its switch sends LLDP */
+	struct reason why;		    /* why the label is unknown */
+	uint32_t cables[LABELS_CABLES_MAX]; /* links on which the leg's switch can send LLDP */
 	size_t n_cables;
 };
 
 struct labels {
 	struct label all[PLENUM_LEGS_MAX];
-	size_t n; /* 0: no plan yet */
+	size_t n; /* 0: there is no plan yet */
 };
 
 /* The input of the functions below. */
@@ -45,18 +45,20 @@ enum label_source label_source(const struct label *l);
 
 /* NULL: no such leg. */
 const struct label *labels_find(const struct labels *l, const char *leg);
-/* The label that LLDP gives an adjacent system: its name if no other known system has the same,
- * else its chassis id. In buf (PLENUM_NAME_MAX). */
+/* The label that LLDP gives a neighbour: its system name or, if another known neighbour has the
+ * same name, its chassis id. Written to buf (PLENUM_NAME_MAX bytes). */
 const char *labels_name(const struct neighbours *heard, const struct lldp_neighbour *said,
 			char *buf);
-/* Lists the legs of the plan with their cables; labels_decide then sets their labels. */
+/* Lists the legs of the plan with their cables. Call before labels_decide, which sets the
+ * labels. */
 void labels_find_cables(const struct labels_view *v, struct labels *ret);
 void labels_decide(const struct labels_view *v, struct labels *l);
 /* Warnings for the operator, a JSON list of sentences. NULL: out of memory. */
 json_t *labels_to_warnings(const struct labels_view *v, const struct labels *l);
 
 /*
- * All systems known on the leg's cables, each with "ifname". A new reference, NULL: out of memory.
+ * All neighbours known on the leg's cables, each with "ifname". A new reference; NULL: out of
+ * memory.
  */
 json_t *label_neighbours_to_json(const struct labels_view *v, const struct label *l);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Opens packet sockets for LLDP and runs the process that reads them. neighbours.c evaluates the
- * table; lldp_role.c runs in that process.
+ * Opens packet sockets for LLDP and runs the process of the role `lldp`, which reads them.
+ * neighbours.c evaluates the table; lldp_role.c is the code of that process.
  */
 #include "agent/lldp/lldp.h"
 #include "agent/base/child/child_role.h"
@@ -15,8 +15,8 @@
 
 #define SAVE_NS (5 * NSEC_PER_SEC)
 #define RCVBUF_BYTES (32 * 1024)
-/* A silent cable is checked again after a switch had time for two frames (802.1AB's msgTxInterval
- * is 30 s). */
+/* A silent cable is checked again once a switch had time for two frames; 802.1AB's msgTxInterval is
+ * 30 s. */
 #define SILENCE_NS (65 * NSEC_PER_SEC)
 
 struct lldp {
@@ -25,17 +25,19 @@ struct lldp {
 	struct neighbours table;
 	struct loop_source *timer;
 	uint64_t saved_ns;
-	struct neighbours remembered; /* an earlier agent's table, until it is merged */
+	struct neighbours remembered; /* an earlier agent's table, until it has been merged */
 };
 
 /* ---- sockets ---- */
 
-/* The nearest bridge, customer bridge and non-TPMR bridge: 802.1AB, table 7-1. */
+/* Group addresses of the nearest bridge, customer bridge and non-TPMR bridge: 802.1AB, table
+ * 7-1. */
 static const struct mac_addr groups[] = {{{0x01, 0x80, 0xc2, 0, 0, 0x0e}},
 					 {{0x01, 0x80, 0xc2, 0, 0, 0x03}},
 					 {{0x01, 0x80, 0xc2, 0, 0, 0}}};
 
-/* Attaches a filter for good that accepts only frames to these groups, up to the maximum length. */
+/* Attaches a filter that accepts only frames to these groups, up to the maximum length, and locks
+ * it. */
 static int attach_filter(int fd)
 {
 	const struct sock_filter code[] = {
@@ -53,7 +55,8 @@ static int attach_filter(int fd)
 	return r < 0 ? r : packet_socket_filter_keep(fd);
 }
 
-/* Opens a socket for one link; bind comes last, so that no other frame ever gets into it. */
+/* Opens a socket for one link. The bind is the last step, so that no frame is received before the
+ * filter is attached. */
 static int socket_open(uint32_t ifindex)
 {
 	autoclose int fd = packet_socket_new(SOCK_RAW);
@@ -71,14 +74,16 @@ static int socket_open(uint32_t ifindex)
 	return r < 0 ? r : fd_take(fd);
 }
 
-/* From then on only the process has the socket; the group membership ends with it. */
+/* Passes the socket to the role's process and closes it here. Its group membership ends with the
+ * process. */
 static void hand_over(struct lldp *l, struct neighbours_link *link)
 {
 	struct privsep_msg m = {.type = PRIVSEP_LISTEN, .link = {.ifindex = link->ifindex}};
 	autoclose int fd = socket_open(link->ifindex);
 
 	link->error = fd < 0 ? fd : child_role_send(l->role, &m, fd);
-	if (link->error == -ENOTCONN) /* it is being restarted: on_start passes the socket again */
+	/* the process is being restarted; on_start passes the socket again */
+	if (link->error == -ENOTCONN)
 		link->error = 0;
 	if (link->error < 0)
 		events_add(l->setup.events, LOG_LEVEL_WARNING, link->ifname,
@@ -155,10 +160,10 @@ static const char *on_message(void *user, struct child_role *role, const struct 
 	}
 	if (m->type != PRIVSEP_NEIGHBOUR)
 		return "message type not allowed for this role";
-	if (!link) /* sent before the process learned that the link is not wanted any more */
+	if (!link) /* sent before the process learned that the link is no longer wanted */
 		return NULL;
 	news = neighbours_hear(link, &m->neighbour.said, clock_now_ns());
-	/* A repeated announcement may be saved a little later. */
+	/* A repeated announcement only extends the time, so it is saved less often. */
 	if (news || clock_now_ns() - l->saved_ns > SAVE_NS)
 		table_save(l);
 	look(l, news);
@@ -169,7 +174,7 @@ static void on_start(void *user, struct child_role *role)
 {
 	struct lldp *l = user;
 
-	l->role = role; /* the first call comes from within child_role_new */
+	l->role = role; /* child_role_new itself makes the first call, before l->role is set */
 	for (size_t i = 0; i < l->table.n; i++)
 		hand_over(l, &l->table.links[i]);
 	if (l->setup.on_start)
@@ -216,7 +221,7 @@ static bool drop_others(struct lldp *l, const struct lldp_link *links, size_t n)
 
 		if (is_in(links, n, &l->table.links[i]))
 			continue;
-		child_role_send(l->role, &m, -1); /* its LLDP frames */
+		child_role_send(l->role, &m, -1); /* the socket for LLDP frames */
 		neighbours_remove(&l->table, m.link.ifindex);
 		any = true;
 	}

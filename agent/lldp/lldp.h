@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The monitor's side of LLDP: opens a packet socket for each cable that a leg depends on, passes it
- * to the role `lldp`, and keeps the table of the neighbours that the role reports. Sends no frame.
- * A link without a working socket is an entry with an error, never a failure of the agent.
+ * to the role `lldp`, and keeps the table of the neighbours that the role reports. It sends no
+ * frames. If a socket cannot be opened, the link's entry has the error, and the agent continues.
  */
 #ifndef PLENUM_AGENT_LLDP_H
 #define PLENUM_AGENT_LLDP_H
@@ -19,11 +19,12 @@ struct lldp_setup {
 	struct events *events;
 	enum log_level log_level;
 	const char *path; /* file that keeps the table for the next agent; borrowed */
-	/* The table has changed; also called now and then while a cable is silent. */
+	/* The table has changed. Also called from time to time while a cable is silent. */
 	void (*on_change)(void *user);
-	/* A packet of a socket given to lldp_watch; NULL: there are none. */
+	/* The role has parsed a packet of a socket from lldp_watch. NULL: lldp_watch is not
+	 * used. */
 	void (*on_claim)(void *user, uint32_t ifindex, const struct address_claim *said);
-	/* The process has started without the sockets of lldp_watch: give them again. */
+	/* The role's process has started without the sockets of lldp_watch: pass them again. */
 	void (*on_start)(void *user);
 	void *user;
 };
@@ -35,17 +36,18 @@ struct lldp_link {
 
 int lldp_new(const struct lldp_setup *setup, struct lldp **ret);
 struct lldp *lldp_free(struct lldp *l); /* accepts NULL, returns NULL */
-/* Listens on these links and no others; retries those that failed. Starts the process with the
- * first link. */
+/* Listens on these links and no others, and retries links that failed before. Starts the role's
+ * process when there is a first link. */
 void lldp_listen(struct lldp *l, const struct lldp_link *links, size_t n);
-/* Has the process read those frames from fd, which stays the caller's, in place of an earlier
- * socket. 0; -ENOTCONN: the process is not up, and on_start will be called; negative errno. */
+/* Passes the role's process the socket fd, which stays the caller's, to read those frames; it
+ * replaces an earlier socket. 0; -ENOTCONN: the process does not run, and on_start will be called;
+ * other negative errno. */
 int lldp_watch(struct lldp *l, uint32_t ifindex, enum privsep_frames frames, int fd);
 void lldp_unwatch(struct lldp *l, uint32_t ifindex, enum privsep_frames frames);
-/* The link has lost its carrier. Accepts NULL. */
+/* Call when the link has lost its carrier. Accepts NULL. */
 void lldp_carrier_lost(struct lldp *l, uint32_t ifindex);
-/* The table; empty for NULL. */
+/* The table of neighbours. For NULL it is empty. */
 const struct neighbours *lldp_neighbours(const struct lldp *l);
-pid_t lldp_pid(const struct lldp *l); /* 0: none */
+pid_t lldp_pid(const struct lldp *l); /* process of the role `lldp`; 0: it does not run */
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Decodes LLDP frames. Pure, so that the fuzzer and the unit tests can feed it bytes. */
+/* Decodes LLDP frames. It makes no system calls, so that the fuzzer and the unit tests can pass it
+ * bytes. */
 #include "agent/lldp/lldp_parse.h"
 #include "netcfg/base/hash.h"
 #include <inttypes.h>
@@ -10,11 +11,11 @@
 #define ETHER_BYTES 14
 #define TYPE_LLDP 0x88cc
 #define ID_MAX 255U	/* bytes of a chassis or port id, 802.1AB 9.5.2 and 9.5.3 */
-#define STRING_MAX 255U /* of names and descriptions */
-#define ADDRESS_MAX 31U /* of a management address, 9.5.9 */
+#define STRING_MAX 255U /* bytes of names and descriptions */
+#define ADDRESS_MAX 31U /* bytes of a management address, 9.5.9 */
 #define OUI_8021 0x0080c2U
 #define OUI_8023 0x00120fU
-#define OUI_CEE 0x001b21U /* DCBX before 802.1Qaz, version 1.01 */
+#define OUI_CEE 0x001b21U /* vendor id of DCBX before 802.1Qaz, version 1.01 */
 
 enum tlv_type {
 	TLV_END,
@@ -29,7 +30,7 @@ enum tlv_type {
 	TLV_OF_ORGANISATION = 127,
 };
 
-enum id_subtype { /* of chassis and port ids; ID_IS distinguishes them */
+enum id_subtype { /* subtypes of chassis and port ids; ID_IS distinguishes the two */
 		  CHASSIS_MAC = 4,
 		  CHASSIS_NETWORK = 5,
 		  PORT_MAC = 3,
@@ -59,7 +60,8 @@ static uint32_t get32(const uint8_t *p)
 /* ---- TLVs ---- */
 
 /*
- * The next TLV of the frame. 1; 0: the end, marked or not; -EBADMSG: it extends beyond the frame.
+ * Takes the next TLV from the frame. 1; 0: the end of the frame, with or without an end TLV;
+ * -EBADMSG: the TLV extends beyond the frame.
  */
 static int tlv_next(const uint8_t **p, size_t *len, struct tlv *ret)
 {
@@ -83,7 +85,8 @@ static bool is_clean(uint8_t c)
 	return c >= 0x20 && c <= 0x7e && c != '"' && c != '\\';
 }
 
-/* Ignores a final NUL, which some switches send. */
+/* Whether all characters are printable. First removes final NULs, which some switches send, from
+ * *len. */
 static bool all_clean(const uint8_t *p, size_t *len)
 {
 	while (*len && p[*len - 1] == '\0')
@@ -94,7 +97,8 @@ static bool all_clean(const uint8_t *p, size_t *len)
 	return *len > 0;
 }
 
-/* Different texts must stay different and equal ones equal: peers and operators compare them. */
+/* Makes printable text such that different texts stay different and equal ones equal, because peers
+ * and operators compare them. */
 static void put_text(char ret[LLDP_TEXT_MAX], const uint8_t *p, size_t len)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -133,7 +137,7 @@ static bool take_address(unsigned family, const uint8_t *p, size_t len, struct i
 	return true;
 }
 
-/* A chassis or port id: one byte of subtype, then 1 to 255 bytes. */
+/* Takes a chassis or port id: one byte of subtype, then 1 to 255 bytes. */
 static int take_id(const struct tlv *t, unsigned mac_subtype, unsigned network_subtype,
 		   char ret[LLDP_TEXT_MAX])
 {
@@ -175,12 +179,12 @@ static void take_management(const struct tlv *t, struct lldp_neighbour *n)
 
 static void take_aggregation(const uint8_t *p, size_t len, struct lldp_neighbour *n)
 {
-	if (len >= 5 && (p[0] & 2)) /* enabled, not only supported */
+	if (len >= 5 && (p[0] & 2)) /* the bit for enabled; the bit for supported does not count */
 		n->aggregation = get32(p + 1);
 }
 
-/* TLVs within the TLV: versions of the feature, its flags, its kind, and its value. If both
- * protocols carry a value, 802.1Qaz's counts. */
+/* Takes the TLVs within a CEE TLV; each has versions of the feature, flags, a kind and a value. If
+ * the frame also has 802.1Qaz's value, that one counts. */
 static void take_cee(const uint8_t *p, size_t len, struct lldp_neighbour *n)
 {
 	struct tlv t;
@@ -205,8 +209,8 @@ static void take_of_organisation(const struct tlv *t, struct lldp_neighbour *n)
 		n->vlan = get16(p);
 	else if (oui == OUI_8023 && subtype == 4 && len >= 2)
 		n->mtu = get16(p);
-	else if (oui == OUI_8021 && subtype == 11 && len >= 2) /* after the supported
-								* capabilities */
+	/* enabled capabilities; the supported ones come before them */
+	else if (oui == OUI_8021 && subtype == 11 && len >= 2)
 		n->pfc = LLDP_PFC_SAID | p[1];
 	else if (oui == OUI_CEE && subtype == 2)
 		take_cee(p, len, n);
@@ -240,7 +244,7 @@ static void take_optional(const struct tlv *t, struct lldp_neighbour *n)
 
 /* ---- the frame ---- */
 
-/* The three mandatory TLVs, in this order. */
+/* Takes the three mandatory TLVs, which must be in this order. */
 static int take_head(const uint8_t **p, size_t *len, struct lldp_neighbour *n)
 {
 	struct tlv t;
@@ -274,7 +278,7 @@ int lldp_parse(const void *frame, size_t len, struct lldp_neighbour *ret)
 
 		if (more == 0)
 			break;
-		/* 9.2.7.7.1: a repeated mandatory TLV makes the frame invalid. */
+		/* 802.1AB, 9.2.7.7.1: a repeated mandatory TLV makes the frame invalid. */
 		if (more < 0 || t.type <= TLV_TTL)
 			r = -EBADMSG;
 		else

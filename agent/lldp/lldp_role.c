@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The role `lldp`: reads LLDP, ARP and neighbour discovery from packet sockets that it gets from
- * the monitor, and reports their content to the monitor. Any device on a cable can send it frames,
- * so it has an empty root, an unprivileged user, and no system call that could send from a packet
- * socket. It keeps no state: the monitor has the table.
+ * The role `lldp`: reads LLDP, ARP and neighbour discovery frames from packet sockets that it gets
+ * from the monitor, and reports their contents to the monitor. Any device on a cable can send it
+ * frames, so the process has an empty root directory, an unprivileged user, and no system call that
+ * could send through a packet socket. It keeps no state; the monitor has the table.
  */
 #include "agent/base/child/child_role.h"
 #include "agent/base/child/sandbox.h"
@@ -18,11 +18,11 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-/* the rules below allow closing descriptors below this number only */
+/* the system call filter below allows closing descriptors below this number only */
 #define DESCRIPTORS_MAX 64
-/* Frames read from a socket per REST_NS. A switch sends LLDP at most once per second, usually once
- * in thirty; of ARP and neighbour discovery the socket's filter passes only what concerns addresses
- * that the monitor watches. */
+/* Most frames read from a socket per REST_NS. A switch sends LLDP at most once a second, usually
+ * every 30 s. The socket's filter passes only those ARP and neighbour discovery packets that
+ * concern watched addresses. */
 #define BURST 16
 #define BURST_CLAIMS 128
 #define REST_NS NSEC_PER_SEC
@@ -31,8 +31,8 @@ struct port {
 	struct lldp_role *role;
 	uint32_t ifindex, frames; /* enum privsep_frames */
 	int fd;
-	unsigned n_read;	    /* in the current REST_NS */
-	struct loop_source *source; /* NULL: pausing */
+	unsigned n_read;	    /* frames read in the current REST_NS */
+	struct loop_source *source; /* NULL: reading is paused */
 	struct port *next;
 };
 
@@ -55,7 +55,8 @@ static int tell(struct privsep_msg *m)
 
 /* ---- frames ---- */
 
-/* A device that floods a cable costs this process a little, and the other links nothing. */
+/* Pauses a socket that received too many frames, so that a device that floods one cable costs
+ * little time and does not delay the other links. */
 static void rest(struct port *p)
 {
 	p->source = loop_source_free(p->source);
@@ -93,7 +94,8 @@ static int on_frame(void *user, int fd, uint32_t revents)
 	if (++p->n_read >= (lldp ? BURST : BURST_CLAIMS))
 		rest(p);
 	/*
-	 * An error belongs to the link (it went down) and is reported once; the monitor handles it.
+	 * An error belongs to the link, which went down. It is reported once; the monitor handles
+	 * it.
 	 */
 	if (n < 0)
 		return 0;
@@ -135,7 +137,7 @@ static void ignore(struct lldp_role *role, const struct privsep_link *link)
 	}
 }
 
-/* Takes fd. */
+/* Starts reading fd, which it takes. */
 static int listen_to(struct lldp_role *role, const struct privsep_link *link, int fd)
 {
 	struct port *p;
@@ -167,7 +169,7 @@ static int handle(struct lldp_role *role, const struct privsep_msg *m, int *fd)
 		return 0;
 	case PRIVSEP_PING:
 		return tell(&pong);
-	default: /* messages for the roles that serve clients */
+	default: /* these messages are for roles that serve clients */
 		return 0;
 	}
 }
@@ -198,9 +200,9 @@ static int on_monitor(void *user, int fd, uint32_t revents)
 /* ---- the process ---- */
 
 /*
- * Restricts the process to these uses of descriptors: messages only on the monitor's socket, writes
- * only to the log. No call can give a packet socket one of these numbers: none duplicates
- * descriptors, and those up to 3 cannot be closed.
+ * Restricts system calls on descriptors: messages only on the monitor's socket, writes only to the
+ * log. A packet socket cannot get one of these numbers, because no permitted call duplicates
+ * descriptors and descriptors up to 3 cannot be closed.
  */
 static int seal(void)
 {
@@ -237,7 +239,7 @@ int lldp_main(enum log_level level)
 	struct lldp_role role = {.loop = NULL};
 	int r;
 
-	prctl(PR_SET_NAME, "plenumd-lldp"); /* otherwise ps(1) shows "exe" */
+	prctl(PR_SET_NAME, "plenumd-lldp"); /* without this, ps(1) would show "exe" */
 	setrlimit(RLIMIT_NOFILE, &files);
 	setrlimit(RLIMIT_CORE, &no_core);
 	r = sandbox_enter();
@@ -249,6 +251,6 @@ int lldp_main(enum log_level level)
 		r = loop_run(role.loop);
 	if (r < 0)
 		log_err("plenumd-lldp: %s", strerror(-r));
-	/* A sanitizer's work at a regular exit takes system calls that are not on the list. */
+	/* At a regular exit a sanitizer makes system calls that the filter does not allow. */
 	_exit(r < 0 ? 1 : 0);
 }

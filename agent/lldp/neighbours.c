@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The table of LLDP neighbours and its rules. No sockets and no clock: tests pass a virtual time.
+ * The table of LLDP neighbours and its rules. It has no sockets and no clock, so that tests can
+ * pass a virtual time.
  */
 #include "agent/lldp/neighbours.h"
 
@@ -62,7 +63,7 @@ static bool same_facts(const struct lldp_neighbour *a, const struct lldp_neighbo
 	       a->aggregation == b->aggregation && a->pfc == b->pfc;
 }
 
-/* The cable may have been moved while no agent ran. */
+/* Drops remembered entries: the cable may have been moved while no agent ran. */
 static bool drop_remembered(struct neighbours_link *l, const char *chassis)
 {
 	bool any = false;
@@ -75,7 +76,7 @@ static bool drop_remembered(struct neighbours_link *l, const char *chassis)
 	return any;
 }
 
-/* The entry of a chassis and port, a new one if it has none. */
+/* The entry of a chassis and port. Adds one if there is none. */
 static struct neighbour *place(struct neighbours_link *l, const struct lldp_neighbour *said)
 {
 	size_t first = 0;
@@ -169,7 +170,7 @@ static void put_number(json_t *o, const char *key, uint64_t n)
 		json_object_set_new(o, key, json_integer((json_int_t)n));
 }
 
-/* Absent values are left out. */
+/* Absent values have no member in the object. */
 static json_t *said_to_json(const struct lldp_neighbour *s)
 {
 	json_t *o = json_object();
@@ -208,7 +209,7 @@ json_t *neighbour_to_json(const struct neighbour *n, uint64_t now)
 
 /* ---- an earlier agent's table ---- */
 
-/* A time in the future belongs to another boot. */
+/* Whether a remembered entry is still valid. A time in the future comes from another boot. */
 static bool still_holds(const struct neighbour *n, uint64_t now)
 {
 	return n->said.chassis[0] && n->said.port[0] && n->heard_ns <= now && n->until_ns > now &&

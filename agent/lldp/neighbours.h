@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The systems at the other end of the host's cables, according to LLDP: a table by link, kept by
- * the monitor. An entry is valid for the time its sender announces (TTL), or until the carrier is
- * lost; nothing is guessed beyond that. Callers pass the time. lldp.c fills the table,
- * labels.c and the status read it.
+ * the monitor. An entry is valid until the time that its sender announces (TTL) has passed or the
+ * link's carrier is lost. Callers pass in the time. lldp.c fills the table; labels.c and the status
+ * read it.
  */
 #ifndef PLENUM_AGENT_NEIGHBOURS_H
 #define PLENUM_AGENT_NEIGHBOURS_H
@@ -12,13 +12,13 @@
 #include <jansson.h>
 #include <net/if.h>
 
-#define NEIGHBOURS_MAX 8 /* per link; beyond this, those that expire last are kept */
+#define NEIGHBOURS_MAX 8 /* per link; of more neighbours, those that expire last are kept */
 
 struct neighbour {
 	struct lldp_neighbour said;
-	uint64_t heard_ns, until_ns; /* clock_now_ns */
-	bool remembered;	     /* read from an earlier agent's table: any received frame
-				      * replaces it */
+	uint64_t heard_ns, until_ns; /* times of clock_now_ns */
+	/* read from an earlier agent's table: the next received frame replaces it */
+	bool remembered;
 };
 
 struct neighbours_link {
@@ -26,8 +26,9 @@ struct neighbours_link {
 	char ifname[IFNAMSIZ];
 	struct neighbour all[NEIGHBOURS_MAX];
 	size_t n;
-	uint64_t since_ns; /* listening with a carrier, as far as is known */
-	int error;	   /* why the agent does not listen; 0: it listens */
+	/* since when the agent has listened and the link, as far as known, had a carrier */
+	uint64_t since_ns;
+	int error; /* why the agent does not listen; 0: it listens */
 };
 
 struct neighbours {
@@ -37,8 +38,8 @@ struct neighbours {
 
 enum neighbours_verdict {
 	NEIGHBOURS_NONE,
-	NEIGHBOURS_ONE,	    /* one system, on one port or several */
-	NEIGHBOURS_SEVERAL, /* several systems: a device in between forwards LLDP */
+	NEIGHBOURS_ONE,	    /* one system, on one or several of its ports */
+	NEIGHBOURS_SEVERAL, /* several systems: a device in between forwards LLDP frames */
 };
 
 void neighbours_done(struct neighbours *t);
@@ -48,26 +49,27 @@ struct neighbours_link *neighbours_add(struct neighbours *t, uint32_t ifindex, c
 				       uint64_t now);
 void neighbours_remove(struct neighbours *t, uint32_t ifindex);
 
-/* Takes an announcement received on a link. Returns whether anything but its time is new. */
+/* Takes an announcement received on a link. Returns whether it differs from the known one in more
+ * than its time. */
 bool neighbours_hear(struct neighbours_link *l, const struct lldp_neighbour *said, uint64_t now);
-/* Drops the entries of a link that lost its carrier. Returns whether there were any. */
+/* Drops the entries of a link that lost its carrier. Returns whether it had entries. */
 bool neighbours_forget(struct neighbours_link *l, uint64_t now);
-/* Drops expired entries. Returns whether there were any; *ret_next: time of the next expiry,
+/* Drops expired entries. Returns whether it dropped any. *ret_next: time of the next expiry;
  * UINT64_MAX: none. */
 bool neighbours_expire(struct neighbours *t, uint64_t now, uint64_t *ret_next);
-/* Judges a link: for NEIGHBOURS_ONE the entry received last, else NULL. */
+/* Counts the systems on a link. Returns, for NEIGHBOURS_ONE, the entry received last, else NULL. */
 const struct neighbour *neighbours_judge(const struct neighbours_link *l,
 					 enum neighbours_verdict *ret);
 
-/* Adds the entries that an earlier agent's table has of this link and that are still valid. */
+/* Adds the still valid entries that an earlier agent's table has for this link. */
 void neighbours_remember(struct neighbours_link *l, const struct neighbours *saved, uint64_t now);
-/* Writes the table for the next agent. 0; negative errno. In neighbours_file.c, like the next one.
- */
+/* Writes the table to a file for the next agent. 0; negative errno. This and the next function are
+ * in neighbours_file.c. */
 int neighbours_save(const struct neighbours *t, const char *path);
 /* Reads the table of an earlier agent into t, which is empty; its entries are marked as remembered.
  * 0; enum state_error; other negative errno. */
 int neighbours_load(struct neighbours *t, const char *path);
-/* One neighbour for the CLI and REST. A new reference, NULL: out of memory. */
+/* A neighbour as JSON, for REST and the command line. A new reference; NULL: out of memory. */
 json_t *neighbour_to_json(const struct neighbour *n, uint64_t now);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The table of neighbours as a record file (state_file.h): labels stay known over a restart of the
- * agent, although switches announce themselves only every 30 s. A line per neighbour:
+ * Stores the table of neighbours as a record file (state_file.h). With it, labels stay known over a
+ * restart of the agent, although switches announce themselves only every 30 s. A neighbour is a
+ * line:
  *
  *	neighbour IFINDEX IFNAME HEARD-NS UNTIL-NS CHASSIS PORT NAME DESCRIPTION MANAGEMENT-IP VLAN
  *	MAX-FRAME CAPABILITIES AGGREGATION PFC

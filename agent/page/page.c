@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Makes the files of this folder part of the program. Makefile.am lists them as well, so that a
- * changed file is taken again. */
+/* Embeds the files of this folder into the program. Makefile.am lists the files as dependencies, so
+ * that a changed file is embedded again. */
 #include "agent/page/page.h"
 #include "netcfg/base/base.h"
 #include <string.h>

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Watches addresses: when to probe, what counts as a conflict, and when it has ended. */
+/* The address watch: decides when to probe, which packets are a conflict, and when a conflict has
+ * ended. */
 #include "agent/wiring/wiring_internal.h"
 #include <stdlib.h>
 
-/* One packet may be a forgery, or the last one of a replaced NIC: the answer to a probe confirms
- * it. */
+/* Delay of the probe that confirms a conflict. One packet alone may be forged, or the last one of a
+ * NIC that was replaced. */
 #define CONFIRM_NS (200 * NSEC_PER_MSEC)
 #define CONFIRM_LIMIT_NS (3 * NSEC_PER_SEC)
-/* Another host that probes for our address has this time to hear the answer and give it up. */
+/* Time between the probe of another host for an address of this host and this host's check whether
+ * the other host has given the address up. */
 #define CHECK_NS NSEC_PER_SEC
-/* Shortest time between two probes for an address that packets of other hosts trigger. */
+/* Shortest time between two probes for one address that packets of other hosts trigger. */
 #define CAUSED_NS (2 * NSEC_PER_SEC)
 
 void wiring_init(struct wiring *w, const struct wiring_setup *setup)
@@ -48,7 +50,7 @@ static uint64_t gap(const struct wiring *w, const struct wiring_address *a)
 	return a->burst ? WIRING_BURST_NS : wiring_jittered(w, WIRING_LOOK_NS);
 }
 
-/* A probe that a packet of another host causes. */
+/* Schedules a probe because of a packet from another host. */
 static void probe_soon(struct wiring_address *a, uint64_t in_ns, uint64_t now)
 {
 	uint64_t due = now + in_ns;
@@ -58,7 +60,7 @@ static void probe_soon(struct wiring_address *a, uint64_t in_ns, uint64_t now)
 	a->due_ns = MIN_OF(a->due_ns, due);
 }
 
-/* ---- what is watched ---- */
+/* ---- watched addresses ---- */
 
 static const struct wiring_address *find_address(const struct wiring_view *v, uint32_t ifindex,
 						 const struct ip_addr *ip)
@@ -80,14 +82,15 @@ static void keep_state(const struct wiring *w, struct wiring_address *a, uint64_
 		return;
 	}
 	*a = (struct wiring_address){.ip = a->ip, .ifindex = a->ifindex, .kind = kind, .by = a->by};
-	/* It was probed a moment ago, before it was added, or found with another host. */
+	/* The address was probed a moment ago before it was added, or another host was found using
+	 * it. */
 	if (kind == WIRING_REFUSED)
 		a->due_ns = now + wiring_jittered(w, WIRING_CONFLICT_NS);
 	else
 		begin_burst(w, a, now);
 }
 
-/* A conflict also ends when this host gives up the address or the leg. */
+/* A conflict also ends when this host gives up the address or the leg. Reports that. */
 static void report_dropped(const struct wiring *w, const struct wiring_view *view)
 {
 	for (size_t i = 0; i < w->v.n_addresses; i++) {
@@ -140,8 +143,8 @@ static void send_packet(const struct wiring *w, const struct wiring_leg *leg,
 	w->setup.send(w->setup.user, &p);
 }
 
-/* At most once per interval, so that two hosts that both keep the address do not flood the network.
- * A worker that has the address defends it itself. */
+/* Announces the address at most once per WIRING_DEFEND_NS, so that two hosts that both keep it do
+ * not flood the network. An address held by a worker is defended by the worker. */
 static void defend(const struct wiring *w, const struct wiring_leg *leg, struct wiring_address *a,
 		   uint64_t now)
 {
@@ -158,7 +161,7 @@ static void end_conflict(struct wiring *w, const struct wiring_leg *leg, struct 
 	a->taken = false;
 	a->first_ns = 0;
 	a->defended_ns = 0;
-	defend(w, leg, a, now); /* the neighbours still send to the other host */
+	defend(w, leg, a, now); /* the neighbours still send packets to the other host */
 	w->setup.on_change(w->setup.user, leg, a);
 }
 
@@ -178,7 +181,8 @@ static void run_address(struct wiring *w, const struct wiring_leg *leg, struct w
 	a->due_ns = now + gap(w, a);
 }
 
-/* Where nothing may be sent, only silence ends a conflict. Returns when that is. */
+/* On a leg that must stay quiet no probe can be sent: the conflict ends after WIRING_QUIET_NS of
+ * silence. Returns the time at which that will be. */
 static uint64_t run_quiet(struct wiring *w, const struct wiring_leg *leg, struct wiring_address *a,
 			  uint64_t now)
 {
@@ -213,7 +217,7 @@ uint64_t wiring_run(struct wiring *w, uint64_t now)
 	return next == UINT64_MAX ? next : next - MIN_OF(next, now);
 }
 
-/* ---- hearing ---- */
+/* ---- received packets ---- */
 
 /* Another host uses the address. */
 static void claimed(struct wiring *w, const struct wiring_leg *leg, struct wiring_address *a,

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds where the cables of the legs lead, by ARP and neighbour discovery alone. Legs are in one
- * network if one hears the other. A leg's cable leads to another leg's network if a peer answers on
- * the leg with its address of that network, but not with its address of the leg's own network.
+ * Finds out where the cables of the legs lead, by ARP and neighbour discovery alone. Two legs are
+ * in one network if one receives packets of the other. A leg's cable leads to another leg's network
+ * if a peer answers on the leg with the address that it has in the other leg's network, but not
+ * with its address in the leg's own network.
  */
 #include "agent/wiring/wiring_internal.h"
 
-#define ANSWERS 3 /* this many questions without an answer count as silence */
-#define ROUNDS 9  /* questions before they become slower */
+#define ANSWERS 3 /* number of unanswered questions that count as silence */
+#define ROUNDS 9  /* number of questions before the pause between them grows */
 
 static bool is_answered(const struct wiring_ask *q)
 {
@@ -31,7 +32,7 @@ bool wiring_legs_are_apart(const struct wiring_leg *a, const struct wiring_leg *
 	return a->n_subnets > 0 && b->n_subnets > 0;
 }
 
-/* ---- what is asked ---- */
+/* ---- choice of questions ---- */
 
 static void begin(const struct wiring *w, struct wiring_ask *q, uint64_t now)
 {
@@ -56,7 +57,8 @@ static bool any_unproven(const struct wiring *w)
 	return false;
 }
 
-/* Peers are asked only while a leg's cable is in doubt; its sister legs are asked to compare. */
+/* Whether the question is needed. Peers are asked only while a leg's cable is in doubt; the other
+ * legs are then asked too, for comparison. */
 static bool matters(const struct wiring *w, const struct wiring_ask *q)
 {
 	const struct wiring_leg *leg = wiring_leg_by_index(w, q->ifindex);
@@ -74,7 +76,7 @@ static bool matters(const struct wiring *w, const struct wiring_ask *q)
 	return true;
 }
 
-/* Begins the questions that matter from now on, and ends the others. */
+/* Starts the questions that have become necessary, and ends the others. */
 static void choose(struct wiring *w, uint64_t now)
 {
 	for (size_t i = 0; i < w->v.n_asks; i++) {
@@ -112,7 +114,7 @@ void wiring_cables_watch(const struct wiring *w, struct wiring_view *view)
 		if (was)
 			view->asks[i] = *was;
 		else
-			forget(&view->asks[i]); /* until the next run */
+			forget(&view->asks[i]); /* the next run asks again */
 	}
 }
 
@@ -137,7 +139,7 @@ void wiring_prove(struct wiring *w, uint32_t ifindex, bool proven, uint64_t now)
 	}
 }
 
-/* ---- asking and hearing ---- */
+/* ---- questions and answers ---- */
 
 static uint64_t gap(const struct wiring *w, const struct wiring_ask *q)
 {
@@ -180,7 +182,8 @@ uint64_t wiring_cables_run(struct wiring *w, uint64_t now)
 	return next;
 }
 
-/* Any packet of the other leg that arrives on this one answers WIRING_ASK_SELF. */
+/* Whether the packet answers the question. Any packet of the other leg that arrives on this leg
+ * answers WIRING_ASK_SELF. */
 static bool is_answer(const struct wiring *w, const struct wiring_ask *q,
 		      const struct address_claim *c)
 {
@@ -197,7 +200,8 @@ void wiring_cables_hear(struct wiring *w, const struct wiring_leg *leg,
 	for (size_t i = 0; i < w->v.n_asks; i++) {
 		struct wiring_ask *q = &w->v.asks[i];
 
-		/* Before the first question the packet may be older than the carrier's change. */
+		/* A packet that arrives before the first question may be older than the carrier's
+		 * change. */
 		if (q->ifindex != leg->ifindex || q->sent == 0 || !is_answer(w, q, c))
 			continue;
 		q->answered = true;
@@ -208,7 +212,7 @@ void wiring_cables_hear(struct wiring *w, const struct wiring_leg *leg,
 	}
 }
 
-/* ---- conclusions: what the legs hear of each other ---- */
+/* ---- conclusions: legs that receive each other's packets ---- */
 
 static bool hear_each_other(const struct wiring *w, uint32_t a, uint32_t b)
 {
@@ -231,7 +235,7 @@ static bool was_apart(const struct wiring *w, uint32_t a, uint32_t b)
 	return false;
 }
 
-/* All questions between the two legs were asked often enough, and none was answered. */
+/* Whether all questions between the two legs were asked often enough and none was answered. */
 static bool are_seen_apart(const struct wiring *w, uint32_t a, uint32_t b)
 {
 	bool asked = false;
@@ -249,7 +253,8 @@ static bool are_seen_apart(const struct wiring *w, uint32_t a, uint32_t b)
 	return asked;
 }
 
-/* A port without a network hears nothing either: a peer must have answered on the leg. */
+/* Whether a peer has answered on the leg. A switch port without a network is silent too, so silence
+ * alone proves nothing. */
 static bool has_network(const struct wiring *w, const struct wiring_leg *leg)
 {
 	for (size_t i = 0; i < w->v.n_asks && !leg->proven; i++) {
@@ -262,8 +267,9 @@ static bool has_network(const struct wiring *w, const struct wiring_leg *leg)
 }
 
 /*
- * Like hear_each_other(), but for longer than an operator needs to exchange two cables: meanwhile
- * both legs are at one switch for a moment, which says nothing about the networks.
+ * Like hear_each_other(), but for longer than an operator needs to exchange two cables. During the
+ * exchange both legs are at one switch for a moment, which does not mean that the networks are
+ * linked.
  */
 static bool are_linked(const struct wiring *w, uint32_t a, uint32_t b)
 {
@@ -278,9 +284,9 @@ static bool are_linked(const struct wiring *w, uint32_t a, uint32_t b)
 }
 
 /*
- * Remembers whether the networks of two legs are apart or linked. Two networks are apart whichever
- * of them each leg is plugged into, so legs that are crossed show it too. They are recorded as
- * linked only if the cables are right.
+ * Remembers whether the networks of two legs are separate or linked. Networks that are separate are
+ * so with crossed cables too, so that is recorded in any case. They are recorded as linked only if
+ * the cables are right.
  */
 static void remember(struct wiring *w, const struct wiring_leg *a, const struct wiring_leg *b)
 {
@@ -309,10 +315,11 @@ static const struct wiring_ask *find_ask(const struct wiring *w, enum wiring_que
 }
 
 /*
- * Linux answers a probe for any of its addresses on any link. So the answer to `q` counts only if
- * the peer's address of this leg is silent, and the same station answers on the other leg, or the
- * other leg's cable leads here. Where networks are linked, each leg reaches both: so the networks
- * must be seen apart, now or before the cables were changed.
+ * Whether the answer to `q` shows that the leg's cable leads to the other leg's network. Linux
+ * answers a request for any of its addresses on any link, so the answer counts only if the peer's
+ * address of this leg is silent and, in addition, the same station answers on the other leg or the
+ * other leg's cable leads here. In linked networks each leg reaches both, so the networks must be
+ * known to be separate, from now or from before the cables were changed.
  */
 static bool leads_elsewhere(const struct wiring *w, const struct wiring_ask *q, bool *ret_back)
 {
@@ -388,7 +395,7 @@ static bool is_pair(const struct wiring *w, uint32_t a, uint32_t b)
 	return false;
 }
 
-/* Ends the pairs that do not hear each other any more. */
+/* Ends the pairs of legs that no longer receive each other's packets. */
 static void judge_pairs(struct wiring *w)
 {
 	size_t kept = 0;

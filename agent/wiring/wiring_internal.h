@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Between the watch of addresses (wiring.c) and that of cables (wiring_cables.c). */
+/* Interface between the address watch (wiring.c) and the cable watch (wiring_cables.c). */
 #ifndef PLENUM_AGENT_WIRING_INTERNAL_H
 #define PLENUM_AGENT_WIRING_INTERNAL_H
 
@@ -11,21 +11,22 @@ static inline bool wiring_mac_equal(const struct mac_addr *a, const struct mac_a
 	return memcmp(a, b, sizeof(*a)) == 0;
 }
 
-/* NULL: no such leg. */
+/* NULL: there is no such leg. */
 const struct wiring_leg *wiring_leg_by_index(const struct wiring *w, uint32_t ifindex);
-/* Three quarters of a time to five quarters of it, so that hosts that start together drift apart.
- */
+/* A random time between 3/4 and 5/4 of ns, so that hosts that start together do not keep sending at
+ * the same time. */
 uint64_t wiring_jittered(const struct wiring *w, uint64_t ns);
 
-/* The parts of wiring_watch, wiring_carrier, wiring_run and wiring_hear. */
+/* The cable watch's parts of wiring_watch, wiring_carrier, wiring_run and wiring_hear. */
 void wiring_cables_watch(const struct wiring *w, struct wiring_view *view);
 void wiring_cables_carrier(struct wiring *w, struct wiring_leg *leg, uint64_t now);
-uint64_t wiring_cables_run(struct wiring *w, uint64_t now); /* the time of the next question */
+/* returns the time of the next question */
+uint64_t wiring_cables_run(struct wiring *w, uint64_t now);
 void wiring_cables_hear(struct wiring *w, const struct wiring_leg *leg,
 			const struct address_claim *c, uint64_t now);
-/* Draws the conclusions and reports those that have changed. */
+/* Draws conclusions from the answers and reports those that have changed. */
 void wiring_cables_judge(struct wiring *w);
-/* Why the leg's cable is wrong. False: it is not known to be. */
+/* Why the leg's cable is wrong. False: no fault is known. */
 bool wiring_cables_explain(const struct wiring *w, const struct wiring_leg *leg,
 			   struct reason *ret);
 

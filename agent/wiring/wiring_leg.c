@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Looks up the legs that are watched, and varies pauses so that hosts do not send at the same time.
- */
+/* Looks up watched legs, and varies pauses so that hosts do not send at the same time. */
 #include "agent/wiring/wiring_internal.h"
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opens packet sockets with a filter made from lists of addresses, and sends probes. */
+/* Opens packet sockets with a filter generated from lists of addresses, and sends probes. */
 #include "agent/wiring/wiring_socket.h"
 #include "agent/wiring/wiring.h"
 #include "netcfg/base/os/packet_socket.h"
@@ -10,8 +10,8 @@
 #include <netinet/icmp6.h>
 #include <string.h>
 
-/* In an Ethernet frame. Of an IPv6 address the filter compares the last word; the receiver compares
- * all. */
+/* Offsets in an Ethernet frame. The filter compares only the last 32 bits of an IPv6 address; the
+ * receiver compares all of it. */
 #define ARP_SENDER 28
 #define ARP_TARGET 38
 #define IP6_NEXT 20
@@ -19,7 +19,7 @@
 #define ND_TYPE 54
 #define ND_TARGET_END 74
 #define PASS UINT16_MAX
-#define GROUPS_MAX 16 /* multicast groups that a socket joins */
+#define GROUPS_MAX 16 /* most multicast groups that a socket joins */
 #define RCVBUF_BYTES (64 * 1024)
 
 struct program {
@@ -41,7 +41,7 @@ static uint32_t word(const struct ip_addr *ip)
 	return ntohl(w);
 }
 
-/* Passes the packet if the word at `at` is the end of one of the addresses. */
+/* Appends: accept the packet if the word at `at` equals the last word of one of the addresses. */
 static void pass_if_in(struct program *p, uint32_t at, const struct wiring_filter *f)
 {
 	emit(p, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at));
@@ -52,14 +52,15 @@ static void pass_if_in(struct program *p, uint32_t at, const struct wiring_filte
 	}
 }
 
-/* Drops the packet unless the loaded value is k. */
+/* Appends: drop the packet unless the loaded value is k. */
 static void drop_unless(struct program *p, uint32_t k)
 {
 	emit(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, k, 1, 0));
 	emit(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, 0));
 }
 
-/* A tagged frame is of another network, even if the host has no link for that VLAN. */
+/* Appends: drop a frame with a VLAN tag. It belongs to another network, even if the host has no
+ * link for that VLAN. */
 static void drop_tagged(struct program *p)
 {
 	emit(p, (struct sock_filter)BPF_STMT(BPF_LD | BPF_B | BPF_ABS,
@@ -71,7 +72,7 @@ static void filter_arp(struct program *p, const struct wiring_filter *f)
 {
 	drop_tagged(p);
 	pass_if_in(p, ARP_SENDER, f);
-	drop_unless(p, 0); /* a sender with another address */
+	drop_unless(p, 0); /* the sender already has an address */
 	pass_if_in(p, ARP_TARGET, f);
 	emit(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, 0));
 }
@@ -87,7 +88,7 @@ static void filter_nd(struct program *p, const struct wiring_filter *f)
 	emit(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ND_NEIGHBOR_ADVERT, 1, 0));
 	jump = p->n;
 	emit(p, (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, 0));
-	pass_if_in(p, ND_TARGET_END, f); /* the address that an advertisement is for */
+	pass_if_in(p, ND_TARGET_END, f); /* the address that an advertisement announces */
 	emit(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, 0));
 	p->code[jump].k = (uint32_t)(p->n - jump - 1);
 	drop_unless(p, ND_NEIGHBOR_SOLICIT);
@@ -97,7 +98,7 @@ static void filter_nd(struct program *p, const struct wiring_filter *f)
 	emit(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, 0));
 }
 
-/* Where other hosts' probes and answers for the addresses arrive. */
+/* Joins the multicast groups to which other hosts send probes and answers for the addresses. */
 static void join(int fd, uint32_t ifindex, const struct wiring_filter *f)
 {
 	(void)packet_socket_group(fd, ifindex, &mac_addr_all_nodes);

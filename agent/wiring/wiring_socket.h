@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sockets of the wiring watch: one per leg and family that receives the ARP or neighbour discovery
- * packets that concern watched addresses, and one that sends. The filter is the kernel's, so that
- * the traffic of a large network costs the agent nothing. The caller closes the descriptors.
+ * Sockets of the wiring watch. One socket per leg and family receives the ARP or neighbour
+ * discovery packets about watched addresses; another one sends. The kernel filters the packets, so
+ * that the traffic of a large network costs the agent no time. The caller closes the descriptors.
  */
 #ifndef PLENUM_AGENT_WIRING_SOCKET_H
 #define PLENUM_AGENT_WIRING_SOCKET_H
 
 #include "netcfg/base/addr.h"
 
-/* The addresses of one family that a socket is opened for. */
+/* The addresses of one family that a socket receives packets about. */
 struct wiring_filter {
-	/* Packets of hosts that use one of these, and probes for them of hosts without an address.
-	 */
+	/* Receives packets of hosts that use one of these addresses, and of hosts without an
+	 * address that probe for one. */
 	const struct ip_addr *watched;
 	size_t n_watched;
 };
-#define WIRING_FILTER_MAX 128 /* addresses in a list; further ones are left out */
+#define WIRING_FILTER_MAX 128 /* addresses per list; further ones are ignored */
 
-/* Receives Ethernet frames of the link with these packets of family AF_INET or AF_INET6, without
- * VLAN tags and without those that the host sends. The descriptor, or negative errno. */
+/* Receives the link's Ethernet frames with packets of `family`, AF_INET or AF_INET6, that the
+ * filter accepts. Frames with VLAN tags, and those that the host itself sends, are dropped. Returns
+ * the descriptor, or negative errno. */
 int wiring_socket_open(uint32_t ifindex, uint8_t family, const struct wiring_filter *f);
-/* A socket that receives nothing, for wiring_socket_send. */
+/* Opens a socket for wiring_socket_send, which receives nothing. */
 int wiring_socket_sender(void);
 struct wiring_packet;
-/* 0; negative errno: it was not sent. */
+/* 0; negative errno: the packet was not sent. */
 int wiring_socket_send(int fd, const struct wiring_packet *p);
 
 #endif

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Whether the NIC adds the VLAN tag for workers' VFs: the link itself is in another network then.
- */
+/* Whether the NIC adds the VLAN tag of workers' VFs. The PF's own link is in another network
+ * then. */
 static bool is_tagged_by_nic(const struct spec *s, const struct plan_leg_info *info,
 			     const struct inv_link *link)
 {
@@ -15,7 +15,7 @@ static bool is_tagged_by_nic(const struct spec *s, const struct plan_leg_info *i
 	return false;
 }
 
-/* Whether the host's own address is the leg's: it is the management interface too. */
+/* Whether the leg's address is also the kernel's: the leg is the management interface too. */
 static bool is_shared(const struct plan *p, const char *leg)
 {
 	for (size_t i = 0; i < p->n_workers; i++)
@@ -26,7 +26,7 @@ static bool is_shared(const struct plan *p, const char *leg)
 	return false;
 }
 
-/* Legs whose frames are Ethernet's; the ports of a bond are not legs. */
+/* Adds the legs that send Ethernet frames. The ports of a bond are not legs. */
 static void add_legs(const struct wiring_host *h, struct wiring_view *v)
 {
 	for (size_t i = 0; i < h->plan->n_legs && v->n_legs < ARRAY_SIZE(v->legs); i++) {
@@ -87,7 +87,7 @@ static void add_addresses(const struct wiring_host *h, struct wiring_view *v)
 			const struct wiring_leg *leg = leg_of(v, p->leg);
 			bool has = leg && kernel_has(h->inv, leg->ifindex, &p->ip.addr);
 
-			/* A port that stands by has the address of another leg. */
+			/* A standby port has the address of another leg. */
 			if (leg && (has || !p->stands_by))
 				add_address(v, leg->ifindex, &p->ip.addr,
 					    has ? WIRING_OWN : WIRING_HELD, &none);
@@ -99,7 +99,7 @@ static void add_addresses(const struct wiring_host *h, struct wiring_view *v)
 					    WIRING_REFUSED, &c->entries[i].by);
 }
 
-/* The first address of the leg. NULL: it has none of that family. */
+/* The leg's first address of that family; NULL: none. */
 static const struct ip_addr *address_of(const struct wiring_view *v, const struct wiring_leg *leg,
 					uint8_t family)
 {
@@ -144,7 +144,7 @@ static void add_ask(struct wiring_view *v, enum wiring_question question,
 	v->n_asks++;
 }
 
-/* The peer's first address in the leg's network. */
+/* The peer's first address in the leg's network; NULL: none. */
 static const struct ip_addr *peer_in(const struct wiring_leg *leg, const struct ip_addr *ips,
 				     size_t n)
 {
@@ -155,7 +155,8 @@ static const struct ip_addr *peer_in(const struct wiring_leg *leg, const struct 
 	return NULL;
 }
 
-/* Only a peer with addresses in the networks of two legs helps. Returns whether it does. */
+/* Adds the questions for a peer. Only a peer with addresses in the networks of two legs helps.
+ * Returns whether it does. */
 static bool add_peer(struct wiring_view *v, const char *name, const struct ip_addr *ips, size_t n)
 {
 	size_t n_legs = 0;
@@ -200,7 +201,7 @@ static void add_asks(const struct wiring_host *h, struct wiring_view *v)
 		n += add_peer(v, h->peers->all[i].name, h->peers->all[i].ips, h->peers->all[i].n);
 }
 
-/* The MAC addresses of links, VFs and workers' ports. 0; -ENOMEM. */
+/* Collects the MAC addresses of links, VFs and workers' ports. 0; -ENOMEM. */
 static int add_own(const struct wiring_host *h, struct wiring_view *v)
 {
 	const struct inventory *inv = h->inv;
@@ -232,7 +233,7 @@ int wiring_view_make(const struct wiring_host *h, struct wiring_view *ret)
 	return add_own(h, ret);
 }
 
-/* ---- paths ---- */
+/* ---- peers learned from paths ---- */
 
 static bool is_of_other_leg(const struct wiring *w, const struct wiring_leg *leg,
 			    const struct ip_addr *ip)
@@ -243,7 +244,7 @@ static bool is_of_other_leg(const struct wiring *w, const struct wiring_leg *leg
 	return false;
 }
 
-/* Whether the peer's address is new. */
+/* Stores the peer's address. Returns whether it is new. */
 static bool learn(struct wiring_peers *peers, const char *name, const struct ip_addr *ip)
 {
 	struct wiring_peer *p = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Chooses what the wiring watch watches on this host: the legs of a plan, their addresses, and the
- * peers that are asked where a cable leads. Reads the configuration in force and changes nothing.
+ * Chooses the legs, addresses and peers for the wiring watch on this host. The peers are asked in
+ * order to find out where a cable leads. Reads the configuration in force and changes nothing.
  */
 #ifndef PLENUM_AGENT_WIRING_VIEW_H
 #define PLENUM_AGENT_WIRING_VIEW_H
@@ -12,7 +12,8 @@
 #include "netcfg/plan/plan.h"
 #include "netcfg/plan/plan_conflict.h"
 
-/* Peers that are asked where a cable leads: those of `peers` first, then those with sessions. */
+/* Most peers that are asked where a cable leads. Peers of `peers` in the configuration come before
+ * peers with sessions. */
 #define WIRING_PEERS_MAX 3
 
 struct wiring_peer {
@@ -21,12 +22,12 @@ struct wiring_peer {
 	size_t n;
 };
 
-struct wiring_peers { /* learned from sessions; zeros: none */
+struct wiring_peers { /* peers with sessions; zeroed: none */
 	struct wiring_peer all[WIRING_PEERS_MAX];
 	size_t n;
 };
 
-struct wiring_host { /* all borrowed */
+struct wiring_host { /* inputs, all borrowed */
 	const struct spec *spec;
 	const struct plan *plan;
 	const struct inventory *inv;
@@ -35,10 +36,10 @@ struct wiring_host { /* all borrowed */
 	const struct wiring_peers *peers;
 };
 
-/* For wiring_watch, which takes ret->own. 0; -ENOMEM: the caller frees nothing. */
+/* Makes the view for wiring_watch, which takes ret->own. 0; -ENOMEM: the caller frees nothing. */
 int wiring_view_make(const struct wiring_host *h, struct wiring_view *ret);
-/* Learns peers from a worker's paths, and marks in proven the legs of w that a path proves. Returns
- * whether an address of a peer is new. */
+/* Learns peers from a worker's paths, and marks in proven the legs of w whose cable a path proves
+ * right. Returns whether an address of a peer is new. */
 bool wiring_peers_learn(struct wiring_peers *peers, const struct wiring *w,
 			const struct launch_path_stats *paths, size_t n,
 			bool proven[PLENUM_LEGS_MAX]);
