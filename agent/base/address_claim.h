@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The addresses that an ARP or neighbour discovery packet claims or asks for, as plain values. The
- * role `lldp` parses the packet and sends this to the monitor (privsep.h).
+ * role `lldp` parses the packet and sends these values to the monitor (privsep.h).
  */
 #ifndef PLENUM_AGENT_ADDRESS_CLAIM_H
 #define PLENUM_AGENT_ADDRESS_CLAIM_H
@@ -9,8 +9,8 @@
 #include "netcfg/base/addr.h"
 
 struct address_claim {
-	struct ip_addr sender; /* the address that the sender uses; family 0: it has none yet */
-	struct ip_addr target; /* the address that it asks for; family 0: none */
+	struct ip_addr sender; /* the sender's address; family 0: it has none yet */
+	struct ip_addr target; /* the address that the sender asks for; family 0: none */
 	struct mac_addr by;    /* MAC address that the packet gives for the sender */
 	struct mac_addr from;  /* source of the Ethernet frame */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The ring of events: adding to it, with a rate limit per source, and reading it as JSON. Any
- * module can report an event without knowing the readers. */
+/* The ring of events: adds events, with a rate limit per source, and prints them as JSON. A module
+ * that adds an event need not know the readers. */
 #include "agent/base/events.h"
 #include "netcfg/base/reason.h"
 #include "netcfg/base/text.h"
@@ -104,7 +104,7 @@ static void refill(struct events_source *s, uint64_t now)
 	s->refilled_ns += n * EVENTS_REFILL_NS;
 }
 
-/* Whether the event is admitted; otherwise it is counted. */
+/* Whether the rate limit admits the event. If not, counts it as dropped. */
 static bool admit(struct events *ev, enum log_level severity, const char *source)
 {
 	uint64_t now = ev->now();
@@ -152,7 +152,8 @@ void events_add_all(struct events *ev, enum log_level severity, const char *sour
 void events_add(struct events *ev, enum log_level severity, const char *source, const char *fmt,
 		...)
 {
-	char text[4 * EVENTS_TEXT_MAX]; /* the log has it whole */
+	/* the log gets the whole text, the ring at most EVENTS_TEXT_MAX bytes */
+	char text[4 * EVENTS_TEXT_MAX];
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -175,7 +176,7 @@ static json_t *entry_to_json(const struct events_entry *e)
 			 e->text);
 }
 
-/* ---- what is kept ---- */
+/* ---- the ring ---- */
 
 static uint64_t oldest_place(const struct events *ev)
 {
@@ -218,7 +219,7 @@ static bool matches(const struct events_entry *e, const struct events_filter *f)
 	       (!f->source || !f->source[0] || strcmp(e->source, f->source) == 0);
 }
 
-/* The place of the first event to return: from it on at most f->limit events match. */
+/* The place of the first event to return: from there on, at most f->limit events match. */
 static uint64_t first_place(const struct events *ev, const struct events_filter *f)
 {
 	uint64_t first = ev->place;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The lock that admits one agent per network namespace. The run directory's lock (rundir.h) keeps
- * two agents from one set of files. */
+/* The lock that allows one agent per network namespace. The lock of the run directory (run_lock.h)
+ * in addition keeps two agents from using the same files. */
 #include "agent/base/host_lock.h"
 #include "agent/base/process.h"
 #include "netcfg/base/log.h"
@@ -12,14 +12,14 @@
 #include <sys/un.h>
 
 #define TRY_AGAIN_MS 20
-/* An agent listens right after it has bound the name, so a holder that refuses connections for
- * longer cannot be an agent. Any user can bind the name; an agent's start must not wait for that
- * user. */
+/* How long to wait for a holder that refuses connections. An agent listens right after it has bound
+ * the name, so such a holder is not an agent. Any user can bind the name, and must not delay the
+ * agent's start. */
 #define SILENT_WAIT_NS NSEC_PER_SEC
-/* Any user can connect: after so many the loop's other events have their turn. */
+/* Any user can connect, so after this many connections the other events of the loop are handled. */
 #define ANSWERS_AT_ONCE 16
 
-/* Opens a socket, and writes the address of the name to *sun and *len. */
+/* Opens a socket, and writes the socket address for the name to *sun and *len. */
 static int open_for(const char *name, struct sockaddr_un *sun, socklen_t *len)
 {
 	size_t n = strlen(name);
@@ -28,7 +28,8 @@ static int open_for(const char *name, struct sockaddr_un *sun, socklen_t *len)
 	*sun = (struct sockaddr_un){.sun_family = AF_UNIX};
 	if (n + 1 > sizeof(sun->sun_path))
 		return -ENAMETOOLONG;
-	memcpy(sun->sun_path + 1, name, n); /* behind a zero byte: abstract, not a file */
+	/* the zero byte before the name makes the address abstract: it is not a file */
+	memcpy(sun->sun_path + 1, name, n);
 	*len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	return fd < 0 ? -errno : fd;
@@ -50,7 +51,7 @@ static int take(const char *name, int *ret_fd)
 	return 0;
 }
 
-/* The credentials of the process that listens there; -EAGAIN: none listens now, or its backlog is
+/* Gets the credentials of the listening process. -EAGAIN: no process listens, or its backlog is
  * full. */
 static int ask(const char *name, struct ucred *ret)
 {
@@ -65,8 +66,8 @@ static int ask(const char *name, struct ucred *ret)
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, ret, &size) < 0 ? -errno : 0;
 }
 
-/* 0: taken, or held by a process that cannot be an agent; -EBUSY: an agent holds it; -EAGAIN: it
- * may become free in a moment. waited_ns: since the first try. */
+/* Tries to take the lock. waited_ns: time since the first try. 0: it was taken, or a process that
+ * cannot be an agent holds it; -EBUSY: an agent holds it; -EAGAIN: it may become free soon. */
 static int try(const char *name, uint64_t waited_ns, uint64_t wait_ns, int *ret_fd,
 	       pid_t *ret_owner)
 {

@@ -20,22 +20,25 @@ enum lldp_capability { /* enabled capabilities, with the bit numbers of 802.1AB 
 #define LLDP_PFC_SAID 0x100
 
 /*
- * Texts are printable ASCII without quote and backslash. Other bytes are shown as hexadecimal
- * digits; a long text is cut and ends with a hash of the whole, so that different texts stay
- * different. Absent: "" and 0.
+ * Texts are printable ASCII without quotes and backslashes. Other bytes are shown as hexadecimal
+ * digits. A long text is cut and ends with a hash of the whole text, so that different texts stay
+ * different. A value that is absent is "" or 0.
  */
 struct lldp_neighbour {
-	char chassis[LLDP_TEXT_MAX]; /* a MAC as 00:1b:21:aa:bb:cc */
+	char chassis[LLDP_TEXT_MAX]; /* a MAC has the form 00:1b:21:aa:bb:cc */
 	char port[LLDP_TEXT_MAX];
-	char name[LLDP_TEXT_MAX];	/* of the system */
+	char name[LLDP_TEXT_MAX];	/* name of the system */
 	char port_about[LLDP_TEXT_MAX]; /* description of the port */
 	struct ip_addr management;	/* the first IP address; family 0: none */
-	uint16_t ttl_s;			/* 0: the neighbour leaves, and announces nothing else */
-	uint16_t vlan;			/* of untagged frames (802.1 PVID) */
-	uint16_t mtu;			/* largest frame in bytes (802.3) */
-	uint16_t capabilities;		/* enabled ones */
-	uint16_t pfc; /* a bit for each priority that its port pauses, and LLDP_PFC_SAID (802.1Qaz,
-		       * or CEE's older DCBX) */
+	/* seconds for which the values are valid; 0: the neighbour leaves, and the other values are
+	 * absent */
+	uint16_t ttl_s;
+	uint16_t vlan;	       /* VLAN of untagged frames (802.1 PVID) */
+	uint16_t mtu;	       /* largest frame in bytes (802.3) */
+	uint16_t capabilities; /* enabled capabilities */
+	/* a bit for each priority that the neighbour's port pauses, plus LLDP_PFC_SAID (802.1Qaz,
+	 * or CEE's older DCBX) */
+	uint16_t pfc;
 	uint32_t aggregation; /* aggregation group of the port; 0: none */
 };
 

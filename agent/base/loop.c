@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The only file that includes sd-event and sd-daemon, so that no other depends on them. */
+/* The only file that includes sd-event and sd-daemon, so that other files do not depend on them. */
 #include "agent/base/loop.h"
 #include <signal.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@ struct loop_source {
 		loop_signal_cb on_signal;
 	};
 	void *user;
-	struct loop_source *next; /* signals only: freed with the loop */
+	struct loop_source *next; /* only of signals: freed with the loop */
 };
 
 struct loop {
@@ -28,8 +28,8 @@ static int on_primer(sd_event_source *sd, uint64_t usec, void *user)
 	return 0;
 }
 
-/* The first timer that sd-event arms makes it read the boot id from /proc. That must happen before
- * the process gives up the right to open files. */
+/* When sd-event arms its first timer, it reads the boot id from /proc. This function makes that
+ * happen before the process gives up the right to open files. */
 static int prime(sd_event *event)
 {
 	sd_event_source *timer = NULL;
@@ -91,7 +91,8 @@ void loop_exit(struct loop *l, int code)
 	sd_event_exit(l->event, code);
 }
 
-/* sd-event disables a source whose callback fails and continues; here the failure ends the loop. */
+/* sd-event would disable a source whose callback fails, and continue. Here the failure ends the
+ * loop. */
 static int result_of(struct loop_source *s, sd_event *event, int r)
 {
 	if (r < 0)
@@ -132,7 +133,7 @@ static struct loop_source *source_new(void *user)
 	return s;
 }
 
-/* Takes s: returns it in *ret, or frees it if r is an error. */
+/* Returns s in *ret, or frees it if r is an error. */
 static int source_finish(struct loop_source *s, int r, struct loop_source **ret)
 {
 	if (r < 0) {
@@ -249,7 +250,7 @@ void loop_store_fd(int fd, const char *name)
 {
 	char text[300];
 
-	/* With FDPOLL=1, the default, systemd would drop a FUSE descriptor that is in an error
+	/* With the default FDPOLL=1 systemd would drop a FUSE descriptor that is in an error
 	 * state. */
 	snprintf(text, sizeof(text), "FDSTORE=1\nFDPOLL=0\nFDNAME=%s", name);
 	sd_pid_notify_with_fds(0, 0, text, &fd, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads the files of the control groups, from the agent's up to the root. */
+/* Reads the files of the agent's control group and of its parents. */
 #include "agent/base/memory_group.h"
 #include "netcfg/base/file.h"
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 #define FILE_BYTES_MAX 65536U
 #define READ_NS (5 * NSEC_PER_SEC)
 
-/* Files of control groups have no size, and a group may vanish: NULL. */
+/* Reads a file without a known size. NULL: the group may have been removed. */
 static char *read_group(const struct memory_group *g, const char *name, const char *file)
 {
 	char path[512], *text = NULL;
@@ -20,7 +20,7 @@ static char *read_group(const struct memory_group *g, const char *name, const ch
 	return file_read(path, FILE_BYTES_MAX, &text, &len) < 0 ? NULL : text;
 }
 
-/* The number in the line "KEY NUMBER"; 0 where the kernel has no such line. */
+/* The number in the line "KEY NUMBER"; 0: there is no such line. */
 static uint64_t number_of(const char *text, const char *key)
 {
 	const size_t len = strlen(key);
@@ -40,8 +40,9 @@ static uint64_t count_kills(const struct memory_group *g)
 	return number_of(text, "oom_kill");
 }
 
-/* How often this group or one above it has reached its limit with nothing left to reclaim. The
- * kernel's own counter of kills also has those for lack of the host's memory. */
+/* How often this group or a parent reached its limit with no memory left to reclaim. It is
+ * needed because the kernel's counter of kills also includes kills for lack of memory of the
+ * whole host. */
 static uint64_t count_limits_reached(const struct memory_group *g)
 {
 	char name[sizeof(g->name)];
@@ -87,7 +88,8 @@ void memory_group_open(struct memory_group *g, const char *root)
 	g->n_limits = count_limits_reached(g);
 }
 
-/* What the kernel cannot drop: unlike the page cache of exports, which fills whatever is free. */
+/* Memory that the kernel cannot reclaim. The page cache is excluded, because reads of exports fill
+ * all free memory with it. */
 static uint64_t used_bytes(const struct memory_group *g, const char *name)
 {
 	static const char *const keys[] = {"anon",   "shmem", "kernel_stack",	   "pagetables",
@@ -100,7 +102,7 @@ static uint64_t used_bytes(const struct memory_group *g, const char *name)
 	return sum;
 }
 
-/* UINT64_MAX: no limit. */
+/* UINT64_MAX: the group has no limit. */
 static uint64_t limit_of(const struct memory_group *g, const char *name, const char *file)
 {
 	autofree char *text = read_group(g, name, file);
@@ -108,9 +110,9 @@ static uint64_t limit_of(const struct memory_group *g, const char *name, const c
 	return text && text[0] >= '0' && text[0] <= '9' ? strtoull(text, NULL, 10) : UINT64_MAX;
 }
 
-struct fullest { /* our group or an ancestor: the one that is closest to its limit */
+struct fullest { /* the group that is closest to its limit: this one or a parent */
 	char name[256];
-	const char *key; /* of the unit; NULL: no group has a limit */
+	const char *key; /* key of the limit in the unit; NULL: no group has a limit */
 	uint64_t used, limit;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Names of the agent's files. Stateless. */
+/* Builds names of the agent's files. Stateless. */
 #ifndef PLENUM_AGENT_PATH_H
 #define PLENUM_AGENT_PATH_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The messages between the agent's processes: one table of rules that both ends and the tests
- * share, and the transport. child_role.c has the processes.
+ * The messages between the agent's processes: their transport, and the table of their rules, which
+ * both ends and the tests use. child_role.c runs the processes.
  */
 #include "agent/base/privsep.h"
 #include "netcfg/base/log.h"
@@ -24,9 +24,9 @@ const char *privsep_role_to_string(enum privsep_role r)
 	return r < PRIVSEP_ROLE_MAX ? names[r] : "?";
 }
 
-/* ---- checks of fields; NULL: fine ---- */
+/* ---- checks of fields; they return NULL or the broken rule ---- */
 
-/* Printable, without quotes and backslashes, terminated inside its field. */
+/* The text must be printable, without quotes and backslashes, and terminated within its field. */
 static const char *check_text(const char *s, size_t size, bool may_be_empty)
 {
 	size_t len = strnlen(s, size);
@@ -267,16 +267,16 @@ static const char *check_get_events(const struct privsep_msg *m)
 
 struct privsep_rule {
 	unsigned senders;
-	uint32_t size;	 /* bytes of payload, exactly */
-	bool fd;	 /* a descriptor comes with it */
-	bool connection; /* refers to a client's connection */
+	uint32_t size;	 /* exact number of bytes of the payload */
+	bool fd;	 /* a descriptor is attached */
+	bool connection; /* it refers to a client's connection */
 	const char *(*check)(const struct privsep_msg *m);
 };
 
 #define SIZE(member) sizeof(((struct privsep_msg *)0)->member)
 
 static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
-	/*                       senders  payload         fd   connection check */
+	/* columns: senders, payload, fd, connection, check */
 	[PRIVSEP_GET] = {ANY, SIZE(get), false, true, check_get},
 	[PRIVSEP_GET_EVENTS] = {ANY, SIZE(get_events), false, true, check_get_events},
 	[PRIVSEP_STREAM] = {ANY, SIZE(get_events), false, true, check_get_events},
@@ -405,8 +405,7 @@ int privsep_read_memfd(int fd, uint64_t len, char **ret)
 	int seals = fcntl(fd, F_GET_SEALS);
 	uint64_t at = 0;
 
-	/* Only memory files have seals, so reading one cannot block on another program's file
-	 * system. */
+	/* Only files in memory have seals, so reading one cannot block on a file system. */
 	if (seals < 0 || (seals & need) != need)
 		return -EBADMSG;
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size != len)
@@ -428,7 +427,7 @@ int privsep_read_memfd(int fd, uint64_t len, char **ret)
 	return 0;
 }
 
-/* ---- names for messages ---- */
+/* ---- names ---- */
 
 const char *privsep_syscall_to_string(uint32_t number, char *buf, size_t size)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The lists of problems. The reconcile run writes them; readers need nothing of it. */
+/* The lists of problems. */
 #include "agent/base/problems.h"
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ static void free_texts(char **texts, size_t n)
 }
 
 /*
- * Builds the list of all problems; without memory it is empty, and the lists by kind stay complete.
+ * Builds the list of all problems. Without memory it is empty, but the lists by kind stay complete.
  */
 static void flatten(struct problems *p)
 {

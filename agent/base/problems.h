@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The current problems for operators, one sentence each, grouped by kind. A configuration that was
- * requested and does not run stays a problem until it runs or is withdrawn, even if other requests
- * succeed meanwhile. Written by the reconcile run, read by the status.
+ * The current problems as sentences for operators, grouped by kind. A requested configuration that
+ * does not run stays a problem until it runs or is withdrawn, even if other requests succeed
+ * meanwhile. Written by the reconcile, read by the status.
  */
 #ifndef PLENUM_AGENT_PROBLEMS_H
 #define PLENUM_AGENT_PROBLEMS_H
@@ -12,21 +12,22 @@
 #include <stddef.h>
 
 enum problems_kind {
-	PROBLEMS_FILES,	    /* the configuration files do not run */
-	PROBLEMS_STAGED,    /* the staged configuration was applied and does not run */
+	PROBLEMS_FILES,	    /* the configuration files could not be applied */
+	PROBLEMS_STAGED,    /* the staged configuration could not be applied */
 	PROBLEMS_HOST,	    /* this host lacks parts of the running configuration */
 	PROBLEMS_LEGS,	    /* legs that are not usable */
 	PROBLEMS_WIRING,    /* address conflicts, crossed cables (wiring/wiring.h) */
-	PROBLEMS_QUEUES,    /* queues of this host that drop packets (leg_queues.h) */
-	PROBLEMS_DRIFT,	    /* another program keeps changing our objects (drift.h) */
+	PROBLEMS_QUEUES,    /* kernel queues of this host that drop packets (leg_queues.h) */
+	PROBLEMS_DRIFT,	    /* another program keeps changing objects of the agent (drift.h) */
 	PROBLEMS_RECORD,    /* the record of accepted transport moves cannot be read or written */
 	PROBLEMS_OWN_FILES, /* the agent cannot use its own files (health/own_files.h) */
 	PROBLEMS_API,	    /* the API is not served over the network as configured */
 	PROBLEMS_WORKERS,   /* workers, mounts and paths in a worse state than configured
 			     * (health.h) */
-	PROBLEMS_WARNINGS,  /* of the running configuration; they do not degrade the agent */
-	PROBLEMS_LABELS,    /* unexpected switches and labels; they do not degrade it either */
-	PROBLEMS_CABLES,    /* legs that are in one network; they do not degrade it either */
+	/* warnings about the running configuration; they do not degrade the agent's state */
+	PROBLEMS_WARNINGS,
+	PROBLEMS_LABELS, /* unexpected switches and labels; they do not degrade the state */
+	PROBLEMS_CABLES, /* legs that are in one network; they do not degrade the state */
 	PROBLEMS_MAX
 };
 
@@ -35,21 +36,22 @@ struct problems {
 		char **texts;
 		size_t n;
 	} of[PROBLEMS_MAX];
-	char **all;		   /* borrowed from of[], in its order; warnings come last */
-	size_t n_all, n_degrading; /* the first n_degrading make the agent degraded */
+	char **all; /* borrowed from of[], in the order of the kinds; warnings come last */
+	size_t n_all, n_degrading; /* the first n_degrading of them degrade the agent's state */
 };
 
 void problems_done(struct problems *p);
-/* Replaces the problems of a kind by a head line (NULL: none) and a JSON list of strings (NULL:
- * none). Returns whether anything changed; texts for which memory is lacking are dropped. */
+/* Replaces the problems of a kind by a first sentence (NULL: none) and a JSON list of sentences
+ * (NULL: none). Returns whether anything changed. Sentences for which there is no memory are
+ * dropped. */
 bool problems_set(struct problems *p, enum problems_kind kind, const char *head,
 		  const json_t *list);
-/* Removes the problems of a kind; returns whether there were any. */
+/* Removes all problems of a kind. Returns whether there were any. */
 bool problems_clear(struct problems *p, enum problems_kind kind);
-/* The texts of a kind as a JSON list, new; NULL: out of memory. */
+/* The sentences of a kind as a JSON list, a new reference; NULL: out of memory. */
 json_t *problems_to_json(const struct problems *p, enum problems_kind kind);
 size_t problems_count(const struct problems *p, enum problems_kind kind);
-/* Whether the problems make the agent degraded. */
+/* Whether any problem degrades the agent's state. */
 bool problems_degrade(const struct problems *p);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Questions about other processes, by pid: from /proc and by pidfds. */
+/* Reads information about other processes from /proc and by pidfds. */
 #include "agent/base/process.h"
 #include "netcfg/base/base.h"
 #include <ctype.h>
@@ -25,7 +25,7 @@ int process_start(pid_t pid, uint64_t *ret)
 	if (n <= 0)
 		return -ESRCH;
 	text[n] = '\0';
-	p = strrchr(text, ')'); /* the name in parentheses may contain anything */
+	p = strrchr(text, ')'); /* the name in parentheses may contain any character, also ')' */
 	for (int field = 2; p && field < 22; field++)
 		p = strchr(p + 1, ' ');
 	if (!p || sscanf(p, " %" SCNu64, ret) != 1)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Facts about other processes, by pid. Stateless. */
+/* Information about other processes, by pid. Stateless. */
 #ifndef PLENUM_AGENT_PROCESS_H
 #define PLENUM_AGENT_PROCESS_H
 
@@ -7,11 +7,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Start time of a live process in clock ticks since boot; -ESRCH: there is none. */
+/* Start time of a running process in clock ticks since boot; -ESRCH: it does not exist. */
 int process_start(pid_t pid, uint64_t *ret);
 #define PROCESS_NAME_MAX 16
-/* The program's name, which the process may have changed; letters that do not belong into a list
- * become '?'. False: the process does not exist. */
+/* The program's name, which the process may have changed. Characters that would break a list are
+ * replaced by '?'. False: the process does not exist. */
 bool process_name(pid_t pid, char ret[static PROCESS_NAME_MAX]);
 /* Whether a process of that pid exists and has not exited. */
 bool process_lives(pid_t pid);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Takes the run directory's lock in a way that no unprivileged process can prevent or delay, and
- * that agents of earlier versions respect. */
+/* Takes the lock of the run directory. No unprivileged process can prevent or delay this, and
+ * agents of earlier versions respect the lock. */
 #include "agent/base/run_lock.h"
 #include "agent/base/path.h"
 #include "agent/base/process.h"
@@ -16,15 +16,14 @@
 #define LOCK_NAME "plenumd.lock"
 #define PID_NAME "plenumd.pid"
 #define TRY_AGAIN_MS 20
-/* An agent that was killed a moment ago may leave a child that it has just forked; the child holds
- * the lock until it has closed the descriptors that it inherited. */
+/* How long to wait for a child that a killed agent has just forked. The child holds the lock until
+ * it has closed its inherited descriptors. */
 #define LOCK_PATIENCE_NS (20 * NSEC_PER_SEC)
-/* The same for plenumd.pid, which any user may have locked: within this time an agent has written
- * its pid.
- */
+/* How long to wait for plenumd.pid, which any user may have locked. An agent writes its pid within
+ * this time. */
 #define PID_PATIENCE_NS (2 * NSEC_PER_SEC)
 
-/* ---- who holds a lock ---- */
+/* ---- the holder of a lock ---- */
 
 static bool belongs_to_us(pid_t pid)
 {
@@ -35,7 +34,8 @@ static bool belongs_to_us(pid_t pid)
 	return stat(path, &st) == 0 && st.st_uid == geteuid();
 }
 
-/* Reads the links alone: stat() of what they name could wait for a file system that hangs. */
+/* Whether the process has the file open. Reads only the links in /proc, because stat() of their
+ * targets could block on a file system that hangs. */
 static bool has_open(pid_t pid, const char *name)
 {
 	char path[40], target[4096];
@@ -58,7 +58,7 @@ static bool has_open(pid_t pid, const char *name)
 	return found;
 }
 
-/* The pid in the file, which only root can write. */
+/* The pid in the file. Only root can write the file. */
 static pid_t pid_read(int fd)
 {
 	char text[24] = "";
@@ -66,7 +66,7 @@ static pid_t pid_read(int fd)
 	return pread(fd, text, sizeof(text) - 1, 0) > 0 ? (pid_t)strtol(text, NULL, 10) : 0;
 }
 
-/* A pid may have been reused by a process that has nothing to do with the lock. */
+/* Whether the process is an agent. The pid may have been reused by an unrelated process. */
 static bool is_agent(pid_t pid)
 {
 	return process_lives(pid) && belongs_to_us(pid) && has_open(pid, "/" PID_NAME);
@@ -82,7 +82,8 @@ static int pid_write(int fd)
 	return pwrite(fd, text, (size_t)len, 0) == len ? 0 : -EIO;
 }
 
-/* 0; -EBUSY with the holder's pid, 0 if no agent holds it. */
+/* Locks the file. 0; -EBUSY with the pid of the agent that holds it, or 0 if the holder is not an
+ * agent. */
 static int lock(int fd, uint64_t patience_ns, pid_t *ret_owner)
 {
 	uint64_t until = clock_now_ns() + patience_ns;
@@ -113,7 +114,7 @@ static bool is_private(int fd)
 	return fstat(fd, &st) == 0 && st.st_uid == geteuid() && !(st.st_mode & 0077);
 }
 
-/* Opens and locks the file; ret_fd is the caller's. */
+/* Opens and locks plenumd.lock. *ret_fd is the caller's. */
 static int take_lock(const char *path, uint64_t patience_ns, int *ret_fd, pid_t *ret_owner)
 {
 	autoclose int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -132,9 +133,9 @@ static int take_lock(const char *path, uint64_t patience_ns, int *ret_fd, pid_t 
 	return 0;
 }
 
-/* ---- plenumd.pid; the caller holds plenumd.lock ---- */
+/* ---- plenumd.pid; the caller has locked plenumd.lock ---- */
 
-/* Puts a new locked file in the place of the present one, if any. */
+/* Replaces the present file, if any, by a new, locked one. */
 static int replace_pid(const char *path, int *ret_fd)
 {
 	autofree char *new = NULL;
@@ -180,12 +181,13 @@ static int take_pid(const char *path, uint64_t patience_ns, struct run_lock *l, 
 		l->pid_fd = fd_take(fd);
 		return 0;
 	}
-	/* Any user may have it open, and lock it as soon as this agent has exited. */
+	/* Any user may have the replaced file open and could lock it as soon as this agent
+	 * exits. */
 	l->former_fd = fd_take(fd);
 	return replace_pid(path, &l->pid_fd);
 }
 
-/* ---- called by rundir.c ---- */
+/* ---- functions for rundir.c ---- */
 
 int run_lock_take(const char *dir, struct run_lock *ret, pid_t *ret_owner, struct reason *why)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The lock of the run directory: admits one agent per set of files. Two files of mode 0600 carry
- * it, so that only root can open them and hold their locks: `plenumd.lock`, and `plenumd.pid` with
- * the holder's pid. Agents up to 60dec88 lock plenumd.pid only and create it with mode 0644, which
- * any user can lock. So its lock counts only if an agent holds it, and the file is replaced; both
- * versions exclude each other. Called by the monitor only.
+ * The lock of the run directory: it allows one agent per set of files. The lock is on two files of
+ * mode 0600, which only root can open and lock: `plenumd.lock`, and `plenumd.pid`, which has the
+ * holder's pid. Agents up to commit 60dec88 lock only plenumd.pid and create it with mode 0644, so
+ * that any user can lock it. A lock of plenumd.pid therefore counts only if an agent holds it, and
+ * this version replaces the file. Old and new agents exclude each other. Called by the monitor
+ * only.
  */
 #ifndef PLENUM_AGENT_RUN_LOCK_H
 #define PLENUM_AGENT_RUN_LOCK_H
@@ -13,21 +14,22 @@
 #include <sys/types.h>
 
 struct run_lock {
-	int fd;	       /* plenumd.lock */
-	int pid_fd;    /* plenumd.pid */
-	int former_fd; /* the plenumd.pid that this agent replaced, locked for agents that have
-			  opened it; -1: none */
+	int fd;	    /* of plenumd.lock */
+	int pid_fd; /* of plenumd.pid */
+	/* of the plenumd.pid that this agent replaced; kept locked because another agent may have
+	 * opened it; -1: none */
+	int former_fd;
 };
 #define RUN_LOCK_NONE ((struct run_lock){.fd = -1, .pid_fd = -1, .former_fd = -1})
 
 /*
- * Takes the lock of the directory dir. 0; -EBUSY if another agent holds it, with its pid in
- * *ret_owner (if it was just killed, waits until its last child has released the lock); other
- * negative errno with the path concerned in why.
+ * Takes the lock of the directory `dir`. 0; -EBUSY if another agent holds it, with its pid in
+ * *ret_owner; other negative errno, with the path in why. If the holder was just killed, waits
+ * until its last child has released the lock.
  */
 int run_lock_take(const char *dir, struct run_lock *ret, pid_t *ret_owner, struct reason *why);
-/* Creates and locks the files that were removed or replaced since. 0: none was; 1: done; -EBUSY:
- * another agent has locked them meanwhile; other negative errno. */
+/* Creates and locks the lock files again if they were removed or replaced. 0: nothing was to do; 1:
+ * done; -EBUSY: another agent has locked them meanwhile; other negative errno. */
 int run_lock_restore(struct run_lock *l, const char *dir);
 void run_lock_done(struct run_lock *l);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads a worker's statistics page under its seqlock. Its texts come from the worker and from other
- * hosts: here they pass the gate for foreign text. */
+ * hosts, so unprintable characters are replaced here. */
 #include "agent/base/stats_page.h"
 #include "netcfg/base/text.h"
 #include <stdio.h>
@@ -13,7 +13,7 @@ void stats_page_text(const struct launch_stats *page, const char *text, char *bu
 
 		snprintf(buf, size, "%.*s", (int)size - 1, text);
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		/* Partner: worker_stats_publish. */
+		/* Pairs with the store in worker_stats_publish. */
 		if (!(before & 1) && before == __atomic_load_n(&page->seq, __ATOMIC_RELAXED))
 			break;
 	}

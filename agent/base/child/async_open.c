@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opens directories in child tasks, by path. An answer may arrive after its caller has stopped
- * waiting. */
+/* Opens directories in child tasks. An answer may arrive after the caller has stopped waiting. */
 #include "agent/base/child/async_open.h"
 #include "agent/base/child/child_task.h"
 #include <dirent.h>
@@ -9,20 +8,21 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-/* Once this many openings have timed out within LATE_NS, further ones wait only HASTE_MS. */
+/* After this many timeouts within LATE_NS, further calls wait only HASTE_MS. */
 #define LATE_MAX 2
 #define LATE_NS (10 * NSEC_PER_SEC)
 #define HASTE_MS 5
-#define STALE_NS (3 * NSEC_PER_SEC) /* an older result may no longer hold */
+#define STALE_NS (3 * NSEC_PER_SEC) /* older results are not used */
 
 struct dir {
 	char *path;
-	struct child_task *task; /* the child that opens it; NULL: exited */
+	struct child_task *task; /* the child that opens the directory; NULL: it has exited */
 	uint64_t asked_ns;
-	bool empty;   /* the directory must be empty */
-	bool is_look; /* the caller no longer waits: its descriptor is closed, since an open one
-		       * would keep the file system busy */
-	/* valid once the task has exited */
+	bool empty; /* fail if the directory is not empty */
+	/* started by async_open_look(): the result's descriptor is closed at once, because an open
+	 * one keeps the file system busy */
+	bool is_look;
+	/* Valid when the task has exited. */
 	struct async_folder found;
 	int error, fd;
 	struct dir *next;
@@ -34,7 +34,7 @@ struct answer {
 };
 _Static_assert(sizeof(struct answer) <= CHILD_TASK_MESSAGE_MAX, "an answer is one message");
 
-/* ---- in the task ---- */
+/* ---- in the child ---- */
 
 static bool is_empty(int fd)
 {
@@ -60,7 +60,8 @@ static int work(void *user, int channel)
 	struct answer a = {.error = 0};
 	int fd;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL); /* the next agent asks again */
+	/* if the agent ends, the next one starts this task again */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	fd = e->empty ? open_empty(e->path) : folder_open(e->path, a.found.link);
 	if (fd < 0)
 		a.error = fd;
@@ -99,7 +100,7 @@ static void on_end(void *user, int status, const char *how)
 	e->task = NULL;
 	if (!e->is_look)
 		return;
-	cleanup_close(&e->fd); /* it answered just after the caller stopped waiting */
+	cleanup_close(&e->fd); /* the answer came just after the caller stopped waiting */
 	e->fd = -1;
 }
 
@@ -116,7 +117,7 @@ static void dir_free(struct dir *e)
 {
 	if (e->task)
 		kill(child_task_pid(e->task),
-		     SIGKILL); /* not reaped, so the pid is still its own */
+		     SIGKILL); /* the child was not reaped, so the pid is still its own */
 	child_task_forget(e->task);
 	cleanup_close(&e->fd);
 	free(e->path);
@@ -169,10 +170,11 @@ void async_open_ask(struct async_open *d, const char *path)
 		return;
 	if (*at)
 		forget(at);
-	(void)begin(d, path, false, false, &e); /* a caller that opens it learns the error */
+	(void)begin(d, path, false, false, &e); /* a later open returns the error */
 }
 
-/* Waits for the child up to the time limit, counted from the request. True: it has answered. */
+/* Waits for the child until the time limit, counted from the request. Returns whether it has
+ * answered. */
 static bool await(struct async_open *d, struct dir *e)
 {
 	uint64_t now = clock_now_ns();
@@ -203,7 +205,7 @@ static int open_one(struct async_open *d, const char *path, bool empty, struct a
 		e->is_look = true;
 		return -ETIMEDOUT;
 	}
-	if (e->is_look) { /* its descriptor is already closed */
+	if (e->is_look) { /* only the result is of interest; the descriptor is already closed */
 		forget(find(d, path, empty));
 		return open_one(d, path, empty, ret);
 	}

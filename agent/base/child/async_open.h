@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Opens directories of file systems that may hang (an unreachable server, a failing disk), each in
- * a child task: the monitor waits at most ASYNC_OPEN_LIMIT_MS for one, and if several hang only for
- * the first ones. After a timeout it does not wait for the same directory again until the task has
- * answered. One task per directory at a time. The caller owns the struct.
+ * Opens directories of file systems that may hang, for example because of an unreachable server or
+ * a failing disk. Each directory is opened in a child task, one task per directory at a time. The
+ * monitor waits at most ASYNC_OPEN_LIMIT_MS for a directory, and if several hang, it waits so long
+ * only for the first ones. After a timeout it does not wait for that directory again until the task
+ * has answered. The caller owns the struct.
  */
 #ifndef PLENUM_AGENT_ASYNC_OPEN_H
 #define PLENUM_AGENT_ASYNC_OPEN_H
@@ -14,31 +15,33 @@
 #define ASYNC_OPEN_LIMIT_MS 1000
 
 struct dir;
-struct async_open { /* zeroed except for the loop: no task */
+struct async_open { /* zeroed except for the loop: no tasks */
 	struct loop *loop;
 	struct dir *first;
-	unsigned n_late; /* timeouts since late_ns */
+	unsigned n_late; /* number of timeouts since late_ns */
 	uint64_t late_ns;
 };
 
 struct async_folder {
 	struct folder_id id;
 	struct folder_room room;
-	char link[FOLDER_LINK_MAX]; /* with -ELOOP: the link that is not followed */
+	/* if the result is -ELOOP: the symbolic link that is not followed */
+	char link[FOLDER_LINK_MAX];
 };
 
-/* Starts opening the directory, so that a caller can wait for several at once. */
+/* Starts to open the directory without waiting. A caller that needs several directories starts all
+ * of them first. */
 void async_open_ask(struct async_open *d, const char *path);
-/* A descriptor, the caller's; negative errno as folder_open(); -ETIMEDOUT: the file system does not
- * answer. */
+/* Waits for the directory. A descriptor, the caller's; negative errno as from folder_open();
+ * -ETIMEDOUT: the file system does not answer. */
 int async_open_open(struct async_open *d, const char *path, struct async_folder *ret);
-/* The same for a mount point, in a separate task: its last component must not be a link (-ENOTDIR),
- * and it must be empty (-ENOTEMPTY). */
+/* The same for a mount point, in a separate task. The last component must not be a symbolic link
+ * (-ENOTDIR), and the directory must be empty (-ENOTEMPTY). */
 int async_open_open_empty(struct async_open *d, const char *path);
-/* The result of the previous attempt to open it: 0 or negative errno; -EAGAIN: none has ended, so
- * one was started. Never waits. */
+/* The result of the latest completed attempt: 0 or negative errno. -EAGAIN: no attempt has been
+ * completed, so one was started. Never waits. */
 int async_open_look(struct async_open *d, const char *path, struct async_folder *ret);
-/* How long the attempt to open it has been under way. 0: none is. */
+/* How long the current attempt has been running. 0: none is. */
 uint64_t async_open_waits_ns(const struct async_open *d, const char *path);
 void async_open_done(struct async_open *d);
 

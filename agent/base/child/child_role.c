@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Runs one role's process for the monitor: starts it, exchanges messages with it, pings it, reaps
- * it and restarts it. privsep.c has the messages.
+ * Runs the process of one role: starts it, exchanges messages with it, pings it, reaps it and
+ * restarts it. privsep.c defines the messages.
  */
 #include "agent/base/child/child_role.h"
 #include "agent/base/child/spawn.h"
@@ -14,14 +14,14 @@
 
 #define PING_NS (2 * NSEC_PER_SEC)
 #define PINGS_MISSED_MAX 3
-#define QUEUE_MAX 1024 /* messages queued for a child that does not read */
+#define QUEUE_MAX 1024 /* most messages that are queued for a process that does not read */
 #define HEALTHY_NS (60 * NSEC_PER_SEC)
 #define BACKOFF_MIN_NS (100 * NSEC_PER_MSEC)
 #define BACKOFF_MAX_NS (10 * NSEC_PER_SEC)
 
 struct queued {
 	struct privsep_msg msg;
-	int fd; /* -1: none */
+	int fd; /* -1: the process does not run */
 	struct queued *next;
 };
 
@@ -31,7 +31,7 @@ struct child_role {
 	int pidfd, sock;
 	unsigned n_deaths;
 	uint64_t started_ns;
-	unsigned n_unanswered; /* pings, in a row */
+	unsigned n_unanswered; /* unanswered pings in a row */
 	struct queued *queue, **queue_end;
 	size_t n_queued;
 	struct loop_source *pid_source, *sock_source, *restart_timer, *ping_timer;
@@ -75,8 +75,7 @@ static void forget(struct child_role *r)
 		loop_timer_disarm(r->ping_timer);
 }
 
-/* A process without a watcher must not keep running: it is killed and reaped before its record is
- * cleared. */
+/* Kills and reaps a process that cannot be watched, then clears its data. */
 static void end_and_forget(struct child_role *r)
 {
 	char how[96];
@@ -89,7 +88,7 @@ static void end_and_forget(struct child_role *r)
 	forget(r);
 }
 
-/* on_child_exit reaps it and restarts it. */
+/* Kills the process; on_child_exit then reaps and restarts it. */
 static void kill_child(struct child_role *r)
 {
 	r->sock_source = loop_source_free(r->sock_source);
@@ -184,9 +183,9 @@ static int on_child_exit(void *user, int fd, uint32_t revents)
 /* ---- liveness ---- */
 
 /*
- * A process that is stopped or stuck in a loop keeps its socket and its pid: only an answer shows
- * that it works. The limit counts pings and not time: if the monitor itself was delayed, the
- * answers are already in the socket and are read before the next ping.
+ * A process that is stopped or in an endless loop keeps its socket and its pid, so only an answer
+ * shows that it works. The limit counts pings instead of time: if the monitor itself was delayed,
+ * the answers are already in the socket and are read before the next ping.
  */
 static int on_ping_timer(void *user)
 {
@@ -227,8 +226,9 @@ static const char *take(struct child_role *r, const struct privsep_msg *m, int f
 			   "the %s process tried the system call %s, which it may not make",
 			   name_of(r),
 			   privsep_syscall_to_string(m->violation.number, call, sizeof(call)));
-		kill_child(r); /* a process with our filter has already exited; this covers one
-				* without it */
+		/* with the filter the process has already ended; this is for one without a
+		 * filter */
+		kill_child(r);
 		return NULL;
 	}
 	return r->setup.on_message(r->setup.user, r, m, fd);
@@ -243,7 +243,7 @@ static void receive(struct child_role *r)
 
 	if (k == -EAGAIN)
 		return;
-	if (k == 0) { /* the process is exiting: on_child_exit follows */
+	if (k == 0) { /* the process is exiting, and on_child_exit follows */
 		r->sock_source = loop_source_free(r->sock_source);
 		return;
 	}
@@ -291,8 +291,7 @@ static int on_socket(void *user, int fd, uint32_t revents)
 	return 0;
 }
 
-/* A lost reply would leave a client without an answer, so messages that the socket does not take
- * are queued. */
+/* Queues a message if the socket is full. A lost reply would leave a client without an answer. */
 static int enqueue(struct child_role *r, const struct privsep_msg *m, int fd)
 {
 	struct queued *q;
@@ -331,7 +330,7 @@ int child_role_send(struct child_role *r, struct privsep_msg *m, int fd)
 		return k;
 	k = enqueue(r, m, fd);
 	if (k < 0) {
-		/* The kill comes first: otherwise this event would be sent to the same process. */
+		/* Kills the process first, because otherwise this event would be sent to it. */
 		kill_child(r);
 		events_add(r->setup.events, LOG_LEVEL_ERR, "agent",
 			   "the %s process does not read its messages (%s); ending it", name_of(r),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Forks a child task and reads its messages. The callers define what a task does. */
+/* Forks a child task and reads its messages. The callers define the work. */
 #include "agent/base/child/child_task.h"
 #include "agent/base/child/spawn.h"
 #include "netcfg/base/log.h"
@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#define CHANNEL_FD 3 /* in the child */
+#define CHANNEL_FD 3 /* number of the channel in the child */
 
 struct child_task {
 	struct child_task_setup setup;
@@ -25,8 +25,9 @@ struct child_task {
 /* ---- in the child ---- */
 
 /*
- * Only SIGKILL may end the task half-way: neither Ctrl-C in a terminal nor a service manager that
- * signals every process of the unit. A write to a closed socket must not end it either.
+ * Only SIGKILL may end the task before its work is done. So it ignores Ctrl-C in a terminal and a
+ * service manager that signals all processes of the unit. A write to a closed socket must not end
+ * it either.
  */
 static void child_signals(void)
 {
@@ -46,7 +47,7 @@ static int child_descriptors(int channel, int kept)
 
 	if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0)
 		return -errno;
-	if (kept) /* keep it clear of the channel's number */
+	if (kept) /* the kept descriptor must not have the channel's number */
 		kept = fcntl(kept, F_DUPFD_CLOEXEC, CHILD_TASK_KEPT_FD + 1);
 	if (kept < 0 || (channel != CHANNEL_FD && dup2(channel, CHANNEL_FD) < 0))
 		return -errno;
@@ -71,7 +72,7 @@ void child_task_send(int channel, const void *msg, size_t len, int fd)
 	int r = fdpass_send(channel, msg, len, fd);
 
 	while (r == -EAGAIN || r == -EINTR) {
-		(void)poll(&room, 1, -1); /* also ends when the other end is closed */
+		(void)poll(&room, 1, -1); /* also returns if the other end was closed */
 		r = fdpass_send(channel, msg, len, fd);
 	}
 	if (r < 0)
@@ -108,7 +109,7 @@ static int on_channel(void *user, int fd, uint32_t revents)
 	struct child_task *t = user;
 
 	read_messages(t);
-	/* At end of file the exit follows on the pidfd. */
+	/* At end of file, the pidfd reports the exit. */
 	if (revents & (EPOLLHUP | EPOLLERR))
 		t->channel_source = loop_source_free(t->channel_source);
 	return 0;
@@ -175,7 +176,7 @@ int child_task_start(const struct child_task_setup *setup, struct child_task **r
 	}
 	t->channel = pair[0];
 	theirs = pair[1];
-	/* The child blocks while we do not read; we never block for the child. */
+	/* The child may block on the monitor; the monitor never blocks on the child. */
 	if (fcntl(t->channel, F_SETFL, O_NONBLOCK) < 0) {
 		r = -errno;
 		goto fail;
@@ -187,7 +188,7 @@ int child_task_start(const struct child_task_setup *setup, struct child_task **r
 	}
 	if (t->pid == 0)
 		run_child(setup, theirs);
-	/* Not reaped yet, so the pid is still the child's. */
+	/* The child was not reaped yet, so the pid is still its own. */
 	t->pidfd = pidfd_open(t->pid, 0);
 	r = t->pidfd < 0 ? -errno : watch(t);
 	if (r < 0) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Runs work in a child process, so that the monitor never blocks: the kernel, a lock or a file
- * system may block the child for any time. The child is a fork without exec. It sees the monitor's
- * memory as it was at the fork, and of the monitor's descriptors only the one named in the setup:
- * while a copy of the others is open, workers would not notice the monitor's death, and FUSE mounts
- * would not notice their owner's.
+ * Runs a function in a child process, so that the monitor never blocks. The kernel, a lock or a
+ * file system may block the child for any time. The child is a fork without exec: it sees the
+ * monitor's memory as it was at the fork. It keeps none of the monitor's descriptors except the one
+ * in the setup. If it kept others, workers would not notice the end of the monitor, and FUSE mounts
+ * would not notice the end of their owner.
  *
- * The child reports via messages on one socket. It leads a session and outlives the monitor; it
- * then works to the end, and its messages are lost.
+ * The child reports by messages on a socket. It is the leader of a session and outlives the
+ * monitor: if the monitor exits, the child completes its work, and its messages are lost.
  */
 #ifndef PLENUM_AGENT_CHILD_TASK_H
 #define PLENUM_AGENT_CHILD_TASK_H
@@ -16,44 +16,45 @@
 #include <sys/types.h>
 
 #define CHILD_TASK_MESSAGE_MAX 2048
-#define CHILD_TASK_KEPT_FD 4 /* in the child */
+#define CHILD_TASK_KEPT_FD 4 /* number of the kept descriptor in the child */
 
 struct child_task;
 
 struct child_task_setup {
-	struct loop *loop; /* NULL: it has ended; child_task_await gives the result */
-	const char *name;  /* for ps(1); at most 15 characters */
-	int kept;	   /* a descriptor that the child inherits as CHILD_TASK_KEPT_FD; 0: none.
-			    * Borrowed */
+	struct loop *loop; /* NULL: the loop has ended, and child_task_await gets the result */
+	const char *name;  /* shown by ps(1); at most 15 characters */
+	int kept; /* borrowed descriptor that the child inherits as CHILD_TASK_KEPT_FD; 0: none */
 	/*
-	 * Runs in the child: does the work, reports via child_task_send, returns the exit status.
+	 * The function that runs in the child. It reports with child_task_send and returns the exit
+	 * status.
 	 */
 	int (*work)(void *user, int channel);
 	/*
-	 * One message and the descriptor that came with it (-1: none), which is closed afterwards.
+	 * A message from the child, with its descriptor or -1. The descriptor is closed after the
+	 * call.
 	 */
 	void (*on_message)(void *user, const void *msg, size_t len, int fd);
-	/* The child has exited and all its messages were delivered; the task is freed. `how`: "exit
-	 * status 1", "killed by SIGKILL". */
+	/* The child has exited, and all its messages have been delivered. The task is freed after
+	 * the call. `how`: for example "exit status 1" or "killed by SIGKILL". */
 	void (*on_end)(void *user, int status, const char *how);
 	void *user;
 };
 
-/* 0 and *ret; negative errno if nothing was started. */
+/* Starts the child. 0 and *ret; negative errno: nothing was started. */
 int child_task_start(const struct child_task_setup *setup, struct child_task **ret);
-/* Stops listening: the child keeps running and no callback is called any more. Accepts NULL,
+/* Frees the task while the child keeps running; no callback is called any more. Accepts NULL,
  * returns NULL. */
 struct child_task *child_task_forget(struct child_task *t);
 pid_t child_task_pid(const struct child_task *t);
-/* Waits at most that many milliseconds for the child to exit; its callbacks have then been called.
- * False: it still runs. */
+/* Waits at most `ms` milliseconds for the child's exit. True: it has exited, and its callbacks were
+ * called. False: it still runs. */
 bool child_task_await(struct child_task *t, unsigned ms);
 /* Sends a message to the child, which reads it from its channel. 0; negative errno. */
 int child_task_tell(const struct child_task *t, const void *msg, size_t len);
-/* In the child: sends a message, with fd unless it is negative, and waits until the monitor has
- * room for it. The message is lost if the monitor has exited. */
+/* Called in the child: sends a message, with fd unless it is negative, and waits until the socket
+ * has room. If the monitor has exited, the message is lost. */
 void child_task_send(int channel, const void *msg, size_t len, int fd);
-/* The same for messages that may be lost, in the middle of work that must not wait. */
+/* Called in the child: the same without waiting; the message is lost if the socket is full. */
 void child_task_mention(int channel, const void *msg, size_t len);
 
 #endif

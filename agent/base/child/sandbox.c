@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Drops the privileges of a child that parses hostile bytes: files (an empty root), identity,
- * capabilities, and all system calls except its list and the few that any process needs.
+ * Drops the privileges of a child that reads bytes from untrusted senders: files (by an empty root
+ * directory), user, capabilities, and all system calls except those in its list and a few that any
+ * process needs.
  */
 #include "agent/base/child/sandbox.h"
 #include "agent/base/privsep.h"
@@ -32,8 +33,9 @@
 /* ---- files ---- */
 
 /*
- * Makes a file system without a spare inode the root and detaches the old root. It is mounted on
- * /proc, which exists wherever this program can start its roles from /proc/self/exe.
+ * Replaces the root by a file system that has no room for a file, and detaches the old root. It is
+ * mounted on /proc, which exists on every host, because the agent starts its roles from
+ * /proc/self/exe.
  */
 static int enter_empty_root(void)
 {
@@ -67,7 +69,7 @@ static int leave_root(void)
 {
 	uid_t uid;
 	gid_t gid;
-	int r = find_user(&uid, &gid); /* while the user database is still reachable */
+	int r = find_user(&uid, &gid); /* found now, while the user database can be read */
 
 	if (r < 0)
 		return r;
@@ -78,7 +80,7 @@ static int leave_root(void)
 			strerror(-r));
 		return r;
 	}
-	/* EINVAL ends the list of the capabilities that the kernel knows. */
+	/* EINVAL marks the end of the capabilities that the kernel knows. */
 	for (unsigned cap = 0; prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0; cap++)
 		;
 	if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
@@ -92,7 +94,7 @@ int sandbox_enter(void)
 	struct __user_cap_data_struct none[2] = {{0}, {0}};
 	int r;
 
-	tzset(); /* reads a file, once */
+	tzset(); /* reads its file now, because the sandbox forbids it later */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
 	if (geteuid() == 0) {
@@ -105,7 +107,8 @@ int sandbox_enter(void)
 	if (syscall(SYS_capset, &head, none) < 0)
 		return -errno;
 	/*
-	 * No process of the same user may trace it, and it leaves no core dump with clients' data.
+	 * Processes of the same user cannot trace the process, and it leaves no core dump with data
+	 * of clients.
 	 */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return -errno;
@@ -114,9 +117,9 @@ int sandbox_enter(void)
 
 /* ---- system calls ---- */
 
-/* None of these reaches anything beyond the descriptors and the memory of the process. */
+/* None of these affects anything but the descriptors and the memory of the process. */
 static const int common[] = {
-	/* the loop */
+	/* for the event loop */
 	SYS_read,
 	SYS_recvmsg,
 	SYS_epoll_ctl,
@@ -136,16 +139,16 @@ static const int common[] = {
 	SYS_madvise,
 	SYS_futex,
 	SYS_getrandom,
-	/* the end */
+	/* for the exit */
 	SYS_rt_sigreturn,
 	SYS_rt_sigprocmask,
 	SYS_exit,
 	SYS_exit_group,
-#ifdef __x86_64__ /* has old and new variants */
+#ifdef __x86_64__ /* exists in an old and a new variant */
 	SYS_poll,
 	SYS_epoll_wait,
 #endif
-#if SANITIZED /* needed for a sanitizer's report; openat finds an empty root */
+#if SANITIZED /* needed for a sanitizer's report; openat finds only an empty root directory */
 	SYS_openat,
 	SYS_readlink,
 	SYS_sigaltstack,
@@ -159,8 +162,8 @@ static const int common[] = {
 #endif
 };
 
-/* Reports the number, then exits. The handler runs in the middle of the refused call, so it takes
- * no lock. */
+/* Reports the number of the call, then exits. The handler interrupts the forbidden call, so it must
+ * not take a lock. */
 static void on_forbidden_call(int signo, siginfo_t *si, void *context)
 {
 	struct privsep_msg m = {.type = PRIVSEP_VIOLATION,
@@ -172,7 +175,8 @@ static void on_forbidden_call(int signo, siginfo_t *si, void *context)
 
 int sandbox_seal(const int *nrs, size_t n_nrs, const struct seccomp_rule *rules, size_t n_rules)
 {
-	/* No executable memory; the process may abort itself and may not signal others. */
+	/* The process cannot make memory executable. It may abort itself but not signal other
+	 * processes. */
 	const struct seccomp_rule own[] = {
 		{SYS_mmap, 2, PROT_EXEC, 0},
 		{SYS_mprotect, 2, PROT_EXEC, 0},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The only place that starts programs and decides what they inherit. */
+/* The only code that starts programs. It decides what they inherit. */
 #include "agent/base/child/spawn.h"
 #include "netcfg/base/log.h"
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <sys/pidfd.h>
 #include <sys/wait.h>
 
-/* Variables for the agent alone. */
+/* Environment variables that only the agent may have. */
 static const char *const env_dropped[] = {"NOTIFY_SOCKET=", "WATCHDOG_USEC=", "WATCHDOG_PID=",
 					  "LISTEN_FDS=",    "LISTEN_PID=",    "LISTEN_FDNAMES="};
 
@@ -44,8 +44,8 @@ static void child_signals(void)
 	sigset_t none;
 
 	for (int sig = 1; sig < NSIG; sig++)
-		sigaction(sig, &dfl, NULL); /* fails for SIGKILL, SIGSTOP and libc's internal
-					     * ones */
+		/* fails for SIGKILL, SIGSTOP and signals that libc uses internally */
+		sigaction(sig, &dfl, NULL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
@@ -56,8 +56,8 @@ static void child_oom(int score)
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 	int len = snprintf(text, sizeof(text), "%d", score);
 
-	/* Lowering the score needs CAP_SYS_RESOURCE; without it the child is as likely an OOM
-	 * victim as we are. */
+	/* Lowering the score needs CAP_SYS_RESOURCE. Without it the kernel kills the child as
+	 * readily as the agent. */
 	if (fd >= 0 && write(fd, text, (size_t)len) < 0)
 		(void)score;
 	if (fd >= 0)
@@ -65,8 +65,8 @@ static void child_oom(int score)
 }
 
 /*
- * Lays the descriptors out as 3, 4, ...: first moves all of them above the target range, so that no
- * target is overwritten while it is still a source.
+ * Gives the descriptors the numbers 3, 4, ... First moves all of them above these numbers, so that
+ * none is overwritten before it was moved.
  */
 static int child_fds(const struct spawn_request *rq)
 {
@@ -86,7 +86,7 @@ static int child_fds(const struct spawn_request *rq)
 	return 0;
 }
 
-/* The other descriptors are closed by exec. */
+/* Makes exec close all other descriptors. */
 static int child_fds_close(const struct spawn_request *rq)
 {
 	return close_range(SPAWN_FD_FIRST + (unsigned)rq->n_fds, ~0U, CLOSE_RANGE_CLOEXEC) < 0
@@ -94,7 +94,7 @@ static int child_fds_close(const struct spawn_request *rq)
 		       : 0;
 }
 
-/* Moves the program's descriptor above those of the target range, which would overwrite it. */
+/* Moves the program's descriptor above the numbers that child_fds() uses. */
 static int child_program(const struct spawn_request *rq)
 {
 	if (rq->program_fd < 0)
@@ -102,8 +102,8 @@ static int child_program(const struct spawn_request *rq)
 	return fcntl(rq->program_fd, F_DUPFD_CLOEXEC, SPAWN_FD_FIRST + (int)rq->n_fds);
 }
 
-/* Waits until the parent has recorded us; if the parent dies before, the pipe closes without a
- * byte. */
+/* Waits until the parent has recorded the child. If the parent ends before that, the pipe is closed
+ * without a byte. */
 static void child_wait(int go[2])
 {
 	char byte;
@@ -114,7 +114,8 @@ static void child_wait(int go[2])
 			_exit(126);
 }
 
-/* Between fork and exec: the parent has one thread, so the C library is in a sane state here. */
+/* Runs between fork and exec. The parent has one thread, so the C library is in a consistent
+ * state. */
 static void __attribute__((noreturn))
 run_child(const struct spawn_request *rq, char **env, int go[2])
 {
@@ -123,7 +124,7 @@ run_child(const struct spawn_request *rq, char **env, int go[2])
 
 	child_wait(go);
 	child_signals();
-	setsid(); /* the agent alone handles a terminal's Ctrl-C */
+	setsid(); /* Ctrl-C in a terminal then signals only the agent */
 	if (rq->oom_score)
 		child_oom(rq->oom_score);
 	if (rq->core >= 0) {
@@ -137,8 +138,8 @@ run_child(const struct spawn_request *rq, char **env, int go[2])
 		_exit(126);
 	if (program >= 0)
 		execveat(program, "", rq->argv, env, AT_EMPTY_PATH);
-	/* A script cannot be executed via a close-on-exec descriptor: its interpreter could not
-	 * read it. */
+	/* A script cannot be executed by a close-on-exec descriptor, because its interpreter could
+	 * not read it. */
 	if (program < 0 || errno == ENOENT)
 		execve(rq->path, rq->argv, env);
 	_exit(127);
@@ -164,7 +165,7 @@ int spawn_process(const struct spawn_request *rq, pid_t *ret_pid, int *ret_pidfd
 		return -errno;
 	if (pid == 0)
 		run_child(rq, env, go);
-	/* Not reaped yet, so the pid is still the child's. */
+	/* The child was not reaped yet, so the pid is still its own. */
 	pidfd = pidfd_open(pid, 0);
 	if (pidfd < 0) {
 		int r = -errno;

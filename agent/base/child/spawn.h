@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Starts child processes, workers and the roles of this binary, with exactly the descriptors that
- * the caller names. A child gets /dev/null as standard input, our standard error, a clean signal
- * state, and nothing else. No PR_SET_PDEATHSIG: workers outlive the agent. Keeps no state.
+ * Starts child processes, which are workers and roles of this binary, with exactly the descriptors
+ * that the caller lists. A child gets /dev/null as standard input, the agent's standard error and a
+ * clean signal state, and inherits nothing else. PR_SET_PDEATHSIG is not set, because workers
+ * outlive the agent. Keeps no state.
  */
 #ifndef PLENUM_AGENT_SPAWN_H
 #define PLENUM_AGENT_SPAWN_H
@@ -12,33 +13,35 @@
 
 #define SPAWN_FD_FIRST 3
 #define SPAWN_FDS_MAX 512
-/* Exit status of a child that may not run on its core. */
+/* Exit status of a child that is not allowed to run on its core. */
 #define SPAWN_EXIT_CORE 125
 
 struct spawn_request {
 	const char *path;
-	/* O_PATH descriptor of the program: it is executed even if another file has replaced it at
-	 * path. Negative: execute the file at path. */
+	/* O_PATH descriptor of the program to execute, even if another file has replaced it at
+	 * `path`. Negative: execute the file at `path`. */
 	int program_fd;
 	char *const *argv;
-	const int *fds; /* become 3, 4, ... in the child, without close-on-exec */
+	/* descriptors that become 3, 4, ... in the child and stay open across exec */
+	const int *fds;
 	size_t n_fds;
-	int core;      /* pin to this CPU; -1: leave as it is */
-	int oom_score; /* /proc/PID/oom_score_adj; 0: inherit ours */
-	/* Called before the child executes its program; may be NULL. If we are killed before it
-	 * returns the child exits too, so that no unrecorded process runs. */
+	int core;      /* CPU to which the child is pinned; -1: not pinned */
+	int oom_score; /* value for /proc/PID/oom_score_adj; 0: inherit the agent's */
+	/* Called before the child executes its program; may be NULL. If the agent is killed before
+	 * this returns, the child exits too, so that no unrecorded process runs. */
 	void (*on_pid)(void *user, pid_t pid);
 	void *user;
 };
 
-/* 0 with pid and pidfd (caller closes); negative errno if nothing was started. An error between
- * fork and exec is exit status 127 (exec), SPAWN_EXIT_CORE or 126 (anything else) of the child. */
+/* Starts the child. 0 with pid and pidfd, which the caller closes; negative errno: nothing was
+ * started. If the child fails between fork and exec, its exit status is 127 (exec failed),
+ * SPAWN_EXIT_CORE, or 126 (any other error). */
 int spawn_process(const struct spawn_request *rq, pid_t *ret_pid, int *ret_pidfd);
-/* Reaps the child, waiting for its exit if necessary, and describes it: "exit status 1", "killed by
- * SIGSEGV, core dumped". *ret_status: exit status, or -1 for a signal. -ECHILD, also with a text,
- * for an adopted process: its own parent reaps it. */
+/* Reaps the child, waiting for its exit if necessary, and describes how it ended: "exit status 1"
+ * or "killed by SIGSEGV, core dumped". *ret_status: exit status; -1: killed by a signal. -ECHILD,
+ * also with a text: an adopted process, which its own parent reaps. */
 int spawn_reap(int pidfd, int *ret_status, char *text, size_t size);
-/* The pid of a pidfd's process; -1 if it has exited. */
+/* The pid of a pidfd's process; -1: it has exited. */
 pid_t spawn_pidfd_pid(int pidfd);
 
 #endif

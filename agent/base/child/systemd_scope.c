@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The only place that talks to systemd over D-Bus. */
+/* The only code that uses D-Bus to talk to systemd. */
 #include "agent/base/child/systemd_scope.h"
 #include "netcfg/base/base.h"
 #include "netcfg/base/log.h"
@@ -9,7 +9,7 @@
 #include <systemd/sd-daemon.h>
 
 #define CALL_LIMIT_US (3 * 1000 * 1000)
-/* At a shutdown the network ends with the machine, so a long stop timeout gains nothing. */
+/* Short, because at a shutdown the network ends with the machine anyway. */
 #define STOP_LIMIT_US (5 * 1000 * 1000)
 
 static int add_properties(sd_bus_message *m)
@@ -29,7 +29,7 @@ static int add_properties(sd_bus_message *m)
 	return r < 0 ? r : sd_bus_message_close_container(m);
 }
 
-/* Without a bus daemon, root reaches systemd via its private socket. */
+/* Opens the bus. Without a bus daemon, root reaches systemd by its private socket. */
 static int open_bus(sd_bus **ret)
 {
 	sd_bus *bus = NULL;
