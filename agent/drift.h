@@ -22,9 +22,10 @@ struct agent;
 /* Rate limit of repairs, a token bucket: a burst of DRIFT_BURST, then one per DRIFT_REFILL_NS. */
 #define DRIFT_BURST 120
 #define DRIFT_REFILL_NS (10 * NSEC_PER_SEC)
-#define DRIFT_VERIFY_NS (100 * NSEC_PER_MSEC) /* time to verify settings that take effect at once \
-					       */
-#define DRIFT_TEXTS_MAX 8 /* events per repair; one more event counts the rest */
+#define DRIFT_VERIFY_NS                                                           \
+	(100 * NSEC_PER_MSEC) /* time to verify settings that take effect at once \
+			       */
+#define DRIFT_TEXTS_MAX 8     /* events per repair; one more event counts the rest */
 #define DRIFT_TEXT_MAX 200
 
 struct drift_place { /* a leg; leg "": the host's own settings */
