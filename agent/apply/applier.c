@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The monitor's side of the applier: starts the process or connects to that of an earlier monitor,
- * receives its progress, and starts a recovery if it is killed. */
+ * receives its progress, and starts a recovery if the process is killed. */
 #include "agent/apply/applier_internal.h"
 #include "agent/base/child/child_task.h"
 #include "netcfg/base/log.h"
@@ -10,20 +10,21 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* Maximum number of recoveries, which may be killed too. */
+/* Most recoveries of one apply, because a recovery may be killed too. */
 #define RECOVERIES_MAX 3
 
 struct applier {
-	struct applier_task task; /* only loop, host and paths stay valid */
-	struct child_task *child; /* NULL: adopted from an earlier monitor, or ended */
-	int channel;		  /* connection to an adopted one; -1: none */
-	pid_t pid;		  /* of an adopted one */
+	struct applier_task task; /* only loop, host and paths stay valid after the start */
+	/* NULL: the applier was adopted from an earlier monitor, or has ended */
+	struct child_task *child;
+	int channel; /* connection to an adopted applier; -1: none */
+	pid_t pid;   /* pid of an adopted applier */
 	struct loop_source *source;
 	enum applier_stage stage;
-	unsigned n_recoveries; /* started after it was killed */
-	bool waited;	       /* it reached the wait, so a commit was this apply's */
+	unsigned n_recoveries; /* recoveries started because the process was killed */
+	bool waited; /* the applier has reached the wait, so a commit was that of this apply */
 	bool has_result;
-	bool listens; /* it has a socket for later monitors */
+	bool listens; /* the applier has a socket for later monitors */
 	char unreachable[APPLIER_UNREACHABLE_MAX];
 	struct applier_result result;
 	struct diag diag;
@@ -52,8 +53,8 @@ static void take_diag(struct applier *ap, struct applier_message *m)
 
 static void take_result(struct applier *ap, struct applier_result r)
 {
-	/* A recovery that succeeded did not do the requested apply; if only the end was missing,
-	 * the host is as desired, which a new plan shows. */
+	/* A recovery that succeeds has rolled back the requested apply. If only the removal of the
+	 * journal was missing, the host is as desired, which the next plan will show. */
 	if (ap->n_recoveries > 0 && r.error == 0)
 		r.error = !r.committed ? -EINTR : ap->waited ? 0 : -EAGAIN;
 	r.n_writes += ap->result.n_writes;
@@ -114,7 +115,8 @@ static void on_message(void *user, const void *msg, size_t len, int fd)
 
 static int start_child(struct applier *ap);
 
-/* The process was killed: roll back its journal, then report the end. */
+/* The process was killed: starts a process that rolls back its journal; the end is reported after
+ * that. */
 static bool begin_recovery(struct applier *ap, const char *how)
 {
 	int r;
@@ -165,7 +167,7 @@ static void on_end(void *user, int status, const char *how)
 {
 	struct applier *ap = user;
 
-	ap->child = NULL; /* the child task freed itself */
+	ap->child = NULL; /* the child task has freed itself */
 	end(ap, how);
 }
 

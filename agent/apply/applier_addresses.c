@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Detects address conflicts during an apply and continues with a new plan without the conflicting
- * addresses. */
+/* Detects address conflicts during an apply, and continues with a new plan that leaves out the
+ * addresses in conflict. */
 #include "agent/apply/applier_addresses.h"
 #include "netcfg/apply/apply_probe.h"
 #include "netcfg/object/object.h"
@@ -9,7 +9,7 @@
 
 int applier_addresses_init(struct applier_addresses *w, const struct applier_task *t)
 {
-	/* A recovery has no plan, and the task's other pointers may be stale. */
+	/* A recovery has no plan, and its other pointers may be invalid. */
 	const struct plan_context *ctx = t->plan ? t->ctx : NULL;
 	const struct plan_conflicts *known = ctx ? ctx->conflicts : NULL;
 	int r = 0;
@@ -45,7 +45,7 @@ static int give_up(struct apply **apply, int error, struct apply_outcome *out)
 	return error;
 }
 
-/* Plans the rest again, without the addresses of other hosts. */
+/* Makes a new plan for the rest of the apply, without the addresses that other hosts use. */
 static int replan(struct applier_addresses *w, const struct applier_task *t, struct kernel *k,
 		  struct apply **apply, struct apply_outcome *out, struct diag *d)
 {

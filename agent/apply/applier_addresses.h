@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Address conflict detection of an apply: finds addresses that other hosts use before assigning
- * them, and plans the rest again without these. Called by the applier's process only.
+ * Detects address conflicts during an apply: finds addresses that other hosts use before it assigns
+ * them, and replaces the rest of the plan by one without them. Called by the applier's process
+ * only.
  */
 #ifndef PLENUM_AGENT_APPLIER_ADDRESSES_H
 #define PLENUM_AGENT_APPLIER_ADDRESSES_H
@@ -9,23 +10,24 @@
 #include "agent/apply/applier.h"
 #include "netcfg/plan/plan_conflict.h"
 
-/* Owned by one apply. */
+/* Addresses of one apply. */
 struct applier_addresses {
-	struct plan_context ctx; /* the task's context plus the conflicts */
+	struct plan_context ctx; /* the task's context with the conflicts added */
 	struct plan_conflicts conflicts;
-	size_t n_known; /* how many of them the task knew */
+	size_t n_known; /* how many of these conflicts the task already had */
 };
 
-/* 0, -ENOMEM. */
+/* 0; -ENOMEM. */
 int applier_addresses_init(struct applier_addresses *w, const struct applier_task *t);
 void applier_addresses_done(struct applier_addresses *w);
-/* Continues an apply that stopped before its addresses: probes them and adds those that are free.
- * 0; on errors *apply is rolled back, freed and NULL, with the outcome in out. */
+/* Continues an apply that stopped before its addresses: probes the addresses and adds those that
+ * are free. 0. On an error the apply is rolled back and freed, *apply is NULL, and out has the
+ * result. */
 int applier_addresses_add(struct applier_addresses *w, const struct applier_task *t,
 			  struct kernel *k, struct apply **apply, struct apply_outcome *out,
 			  struct diag *d);
-/* As apply_verify; addresses for which the kernel itself detected a duplicate are removed again. If
- * *apply is NULL afterwards, it was rolled back. */
+/* Like apply_verify; also removes addresses for which the kernel itself has found a duplicate. If
+ * *apply is NULL afterwards, the apply was rolled back. */
 int applier_addresses_verify(struct applier_addresses *w, const struct applier_task *t,
 			     struct kernel *k, struct apply **apply, struct apply_outcome *out,
 			     struct diag *d);

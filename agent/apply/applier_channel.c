@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The applier's connections: to the monitor that started it, and through a socket to later
- * monitors, since the process outlives them. */
+/* The applier's connections: to the monitor that started it and, through a socket, to later
+ * monitors, because the process outlives its monitor. */
 #include "agent/apply/applier_internal.h"
 #include "agent/base/child/child_task.h"
 #include "netcfg/base/log.h"
@@ -25,7 +25,8 @@ static int open_listener(const char *path)
 	if (strlen(path) >= sizeof(addr.sun_path))
 		return -ENAMETOOLONG;
 	strcpy(addr.sun_path, path);
-	/* Left by a killed applier: a running one would own the journal. */
+	/* An existing socket is that of a killed applier. A running one would still own the
+	 * journal. */
 	if (unlink(path) < 0 && errno != ENOENT)
 		return -errno;
 	old = umask(0177);
@@ -69,7 +70,7 @@ static void send_current(const struct applier_channel *l, int fd)
 	child_task_mention(fd, &l->current, sizeof(l->current));
 }
 
-/* Accepts new connections, from the same user only. */
+/* Accepts new connections; only processes of the same user are allowed. */
 static void accept_subscribers(struct applier_channel *l)
 {
 	int fd;
@@ -91,8 +92,8 @@ static void accept_subscribers(struct applier_channel *l)
 
 void applier_channel_close(struct applier_channel *l)
 {
-	/* Remove the socket before reporting the end: the monitor may start another applier at
-	 * once. */
+	/* The socket is removed before the end is reported, because the monitor may then start
+	 * another applier at once. */
 	if (l->listener >= 0) {
 		unlink(l->path);
 		close(l->listener);
@@ -131,7 +132,7 @@ void applier_channel_send(struct applier_channel *l, const struct applier_messag
 		child_task_send(l->monitor, m, sizeof(*m), -1);
 }
 
-/* An order; 0: another message; negative errno: the peer closed. */
+/* Reads an order. 0: it was another message; negative errno: the peer has closed. */
 static int read_order(int fd, char by[static REQUESTER_MAX])
 {
 	struct applier_message m;
@@ -150,14 +151,15 @@ static int read_order(int fd, char by[static REQUESTER_MAX])
 	return (int)m.type;
 }
 
-/* Reads from all readable or closed connections. */
+/* Reads from all connections that are readable or closed. */
 static int read_orders(struct applier_channel *l, const struct pollfd *fds, size_t n,
 		       char by[static REQUESTER_MAX])
 {
 	int order = 0;
 
 	for (size_t i = n;
-	     i-- > 0 && order <= 0;) { /* backwards, since forget() moves the last entry */
+	     /* backwards, because forget() moves the last entry to the free place */
+	     i-- > 0 && order <= 0;) {
 		if (!fds[i].revents)
 			continue;
 		order = read_order(l->subscribers[i], by);
@@ -167,7 +169,7 @@ static int read_orders(struct applier_channel *l, const struct pollfd *fds, size
 	return MAX_OF(order, 0);
 }
 
-/* One poll. An order; 0: none yet; negative errno. */
+/* Waits once. An order; 0: none has arrived; negative errno. */
 static int wait_once(struct applier_channel *l, int timer, char by[static REQUESTER_MAX])
 {
 	struct pollfd fds[APPLIER_SUBSCRIBERS_MAX + 3];
@@ -181,11 +183,11 @@ static int wait_once(struct applier_channel *l, int timer, char by[static REQUES
 	fds[n + 2] = (struct pollfd){.fd = l->monitor, .events = POLLIN};
 	if (poll(fds, n + 3, -1) < 0)
 		return errno == EINTR ? 0 : -errno;
-	/* An order that came in time counts, even if the timer has expired too. */
+	/* An order that has arrived in time is valid, even if the timer has expired meanwhile. */
 	order = read_orders(l, fds, n, by);
 	if (order == 0 && fds[n + 2].revents) {
 		order = read_order(l->monitor, by);
-		if (order < 0) /* the monitor exited */
+		if (order < 0) /* the monitor has exited */
 			l->monitor = -1;
 	}
 	if (order > 0)

@@ -9,14 +9,14 @@
 #include "netcfg/plan/plan_conflict.h"
 
 enum applier_message_type {
-	/* From the applier. */
+	/* From the applier to the monitor. */
 	APPLIER_STAGE,
 	APPLIER_DIAG,
 	APPLIER_CONFLICT,
-	APPLIER_UNREACHABLE, /* the peer that does not answer yet; "": none */
-	APPLIER_NOT_YET,     /* so a confirmation is refused */
+	APPLIER_UNREACHABLE, /* the peer that does not answer yet; "": all answer */
+	APPLIER_NOT_YET,     /* a confirmation was refused because of that peer */
 	APPLIER_RESULT,
-	/* To it. */
+	/* From the monitor to the applier. */
 	APPLIER_CONFIRM,
 	APPLIER_ROLL_BACK,
 };
@@ -26,16 +26,17 @@ struct applier_message {
 	union {
 		struct {
 			enum applier_stage stage;
-			uint64_t until_ns; /* APPLIER_WAITING: of CLOCK_BOOTTIME */
+			/* for APPLIER_WAITING: end of the wait, by CLOCK_BOOTTIME */
+			uint64_t until_ns;
 		};
 		struct applier_result result;
 		struct plan_conflict conflict;
 		char unreachable[APPLIER_UNREACHABLE_MAX];
-		char by[REQUESTER_MAX]; /* who confirms or rolls back */
+		char by[REQUESTER_MAX]; /* the client that confirms or rolls back */
 		struct {
 			enum diag_severity severity;
 			unsigned line, column;
-			char file[256], path[128], text[768]; /* file, path: "" for none */
+			char file[256], path[128], text[768]; /* file, path: "" if there is none */
 		} diag;
 	};
 };
@@ -45,40 +46,42 @@ struct applier_message {
 #define APPLIER_SUBSCRIBERS_MAX 8
 
 /*
- * The applier's connections: the monitor that started it, and clients of its socket, which a later
- * monitor connects to. Orders are accepted from all: the socket is accessible to root only.
+ * The applier's connections: to the monitor that started it, and to clients of its socket, such as
+ * a later monitor. It accepts orders from all of them, because only root can reach the socket.
  */
 struct applier_channel {
 	int monitor, listener; /* -1: closed */
 	int subscribers[APPLIER_SUBSCRIBERS_MAX];
 	size_t n;
-	struct applier_message current; /* the current stage, for later subscribers */
-	/* Sent before it: the address conflicts that the applied plan leaves out. NULL: none yet.
-	 */
+	struct applier_message current; /* the current stage, which a new subscriber gets first */
+	/* Address conflicts that the applied plan leaves out; a new subscriber gets them before the
+	 * stage. NULL: none yet. */
 	const struct plan_conflicts *conflicts;
 	const char *path;
 };
 
-/* Creates the socket before the process starts, so that a later monitor that finds none knows that
- * no apply began. -1 on failure (logged): only the monitor is connected. */
+/* Creates the socket before the process starts, so that a later monitor that finds no socket knows
+ * that no apply began. -1: failed, which is logged; then only the monitor that started the process
+ * is connected. */
 int applier_channel_listen(const char *path);
-/* Takes listener; -1: none. */
+/* Takes the listener; -1: there is none. */
 void applier_channel_open(struct applier_channel *l, int monitor, int listener, const char *path);
 void applier_channel_close(struct applier_channel *l);
-/* Sends the stage to all, and to later subscribers. Dropped where a peer does not read. */
+/* Sends the stage to all connections and, from now on, to new subscribers. A peer that does not
+ * read misses it. */
 void applier_channel_stage(struct applier_channel *l, enum applier_stage stage, uint64_t until_ns);
-/* Sends to all; waits until they have room. */
+/* Sends a message to all connections, and waits until their sockets have room. */
 void applier_channel_send(struct applier_channel *l, const struct applier_message *m);
-/* Waits for an order until until_ns of CLOCK_BOOTTIME: APPLIER_CONFIRM or APPLIER_ROLL_BACK, and
- * who gave it; 0: wake_ns of that clock has passed; -ETIMEDOUT: the time is over; another negative
- * errno: waiting failed. */
+/* Waits for an order until until_ns of CLOCK_BOOTTIME. APPLIER_CONFIRM or APPLIER_ROLL_BACK, with
+ * the client that gave it; 0: wake_ns of that clock has passed; -ETIMEDOUT: until_ns has passed;
+ * other negative errno: waiting failed. */
 int applier_channel_wait(struct applier_channel *l, uint64_t until_ns, uint64_t wake_ns,
 			 char by[static REQUESTER_MAX]);
-/* Sends to all. Dropped where a peer does not read. */
+/* Sends a message to all connections. A peer that does not read misses it. */
 void applier_channel_try_send(struct applier_channel *l, const struct applier_message *m);
 
-/* Main function of the applier's process; `channel` leads to the monitor, `listener` as above. Exit
- * status. */
+/* Main function of the applier's process. channel: to the monitor; listener: from
+ * applier_channel_listen. Returns the exit status. */
 int applier_work(const struct applier_task *t, int channel, int listener);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The applier's process, from the first step to the reported end. Nothing here depends on the
- * monitor, which may have exited. */
+/* The applier's process, from the first step to the report of the end. It does not depend on the
+ * monitor, which may exit meanwhile. */
 #include "agent/apply/applier_addresses.h"
 #include "agent/apply/applier_internal.h"
 #include "agent/apply/apply_records.h"
@@ -14,18 +14,18 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#define PATIENT_NS (3 * NSEC_PER_SEC) /* before missing peers are reported */
-#define AGAIN_NS NSEC_PER_SEC	      /* between two probes of missing peers */
+#define PATIENT_NS (3 * NSEC_PER_SEC) /* time before peers that do not answer are reported */
+#define AGAIN_NS NSEC_PER_SEC	      /* time between two probes of these peers */
 
-/* Loads kernel modules before dropping privileges. */
+/* Loads kernel modules, which is not possible after privileges are dropped. */
 static void prepare(struct kernel *k, const struct plan *p)
 {
 	for (size_t i = 0; p && k->ops->prepare && i < p->n_steps; i++)
 		k->ops->prepare(k, &p->steps[i].change);
 }
 
-/* Netlink and /proc/sys/net need CAP_NET_ADMIN; journal and sysfs are root's files. If the other
- * capabilities cannot be dropped, the apply continues. */
+/* Drops all capabilities but CAP_NET_ADMIN, which netlink and /proc/sys/net need; root owns the
+ * files of the journal and sysfs. If this fails, the apply continues. */
 static void keep_net_admin(void)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -40,7 +40,7 @@ static void keep_net_admin(void)
 		caps[i].effective &= keep;
 		caps[i].inheritable = 0;
 	}
-	/* EINVAL ends the kernel's list of capabilities. */
+	/* EINVAL marks the end of the capabilities that the kernel knows. */
 	for (int cap = 0; prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0; cap++)
 		;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || syscall(SYS_capset, &head, caps) < 0)
@@ -78,7 +78,8 @@ static void note_rollback(const struct apply_outcome *out, int r, struct applier
 	}
 }
 
-/* -EBUSY: the journal's owner is running and rolls back itself. */
+/* Rolls back the journal. -EBUSY: the owner of the journal is still running and does that
+ * itself. */
 static int recover(const struct applier_task *t, struct kernel *k, struct applier_result *res,
 		   struct diag *d)
 {
@@ -106,7 +107,7 @@ static int run_steps(const struct applier_task *t, struct kernel *k, struct appl
 	struct apply_outcome out = {0};
 	int r = apply_run_links(k, t->plan, t->journal, ret, &out);
 
-	if (r == -EEXIST) { /* left by a failed rollback: it comes first */
+	if (r == -EEXIST) { /* a rollback has failed before: its journal is rolled back first */
 		r = recover(t, k, res, d);
 		return r < 0 ? r : -EAGAIN;
 	}
@@ -134,8 +135,8 @@ static uint64_t boottime_now_ns(void)
 	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
-/* Reports the new address conflicts; a later subscriber gets all, since it does not know the
- * earlier ones either. */
+/* Reports new address conflicts. A new subscriber gets all conflicts, because it does not know the
+ * earlier ones. */
 static void send_conflicts(struct applier_channel *l, const struct applier_addresses *w)
 {
 	l->conflicts = &w->conflicts;
@@ -147,15 +148,16 @@ static void send_conflicts(struct applier_channel *l, const struct applier_addre
 	}
 }
 
-/* Peers that answered before and do not answer now. */
+/* Peers that answered before the apply and do not answer now. */
 struct unreachable {
-	const struct apply_reach *before; /* n 0: no probes */
+	const struct apply_reach *before; /* n 0: peers are not checked */
 	const struct plan_context *ctx;
 	struct kernel *k;
 	bool any;
 };
 
-/* Probes once more and reports the result, as `type` if a peer is missing. */
+/* Probes the missing peers again. Reports the result, as a message of `type` if a peer does not
+ * answer. */
 static void ask_again(const struct applier_task *t, struct applier_channel *l,
 		      struct unreachable *w, enum applier_message_type type)
 {
@@ -175,7 +177,7 @@ static void ask_again(const struct applier_task *t, struct applier_channel *l,
 		applier_channel_try_send(l, &m);
 }
 
-/* Waits for an order or the end of the time. While a peer is missing, confirmations are refused. */
+/* Waits for an order until the time is over. Refuses confirmations while a peer does not answer. */
 static int wait_for_order(const struct applier_task *t, struct applier_channel *l,
 			  struct unreachable *w, char by[static REQUESTER_MAX])
 {
@@ -200,8 +202,8 @@ static void add_unreachable(const struct applier_task *t, const struct unreachab
 		(void)apply_reach_after(w->k, t->spec, w->ctx, w->before, 0, d);
 }
 
-/* The host is as desired; waits until the apply is confirmed. 0, or -ECANCELED with the reason in
- * d. */
+/* Waits until the apply is confirmed; the host is already as desired. 0; -ECANCELED with the reason
+ * in d. */
 static int wait_for_confirmation(const struct applier_task *t, struct applier_channel *l,
 				 struct unreachable *w, struct applier_result *res, struct diag *d)
 {
@@ -213,7 +215,7 @@ static int wait_for_confirmation(const struct applier_task *t, struct applier_ch
 	r = wait_for_order(t, l, w, by);
 	memcpy(res->by, by, sizeof(res->by));
 	if (r == -ETIMEDOUT)
-		add_unreachable(t, w, d); /* the first reason reported */
+		add_unreachable(t, w, d); /* added first, so that it is the reason that users see */
 	if (r == APPLIER_CONFIRM)
 		return 0;
 	if (r == APPLIER_ROLL_BACK)
@@ -226,10 +228,10 @@ static int wait_for_confirmation(const struct applier_task *t, struct applier_ch
 	return -ECANCELED;
 }
 
-/* ---- the end ---- */
+/* ---- end of the process ---- */
 
-/* The outcome for a later agent, if no agent receives the result. A journal takes precedence, so
- * the outcome is written before the journal is removed. */
+/* Writes the outcome file, for the case that no agent receives the result. It is written before the
+ * journal is removed, because a later agent uses the journal if there is one. */
 static void leave_outcome(const struct applier_task *t, int error, const struct diag *d)
 {
 	const char *why = "";
@@ -280,7 +282,7 @@ static int commit(const struct applier_task *t, struct apply *apply, struct appl
 	return r;
 }
 
-/* ---- probes ---- */
+/* ---- checks of peers ---- */
 
 static bool probes_are_forced(const struct plan_context *ctx)
 {
@@ -290,7 +292,7 @@ static bool probes_are_forced(const struct plan_context *ctx)
 	return false;
 }
 
-/* If the first probe fails, no peer is checked afterwards. */
+/* Finds the peers that answer before the apply. If this fails, no peer is checked afterwards. */
 static void look_before(const struct applier_task *t, struct kernel *k, struct apply_reach *ret,
 			struct diag *d)
 {
@@ -305,7 +307,8 @@ static void look_before(const struct applier_task *t, struct kernel *k, struct a
 			 "cannot probe peers: %s; reachability check skipped", strerror(-r));
 }
 
-/* 0; -ECANCELED: a peer was cut off; 1: a peer is missing and may still come back. */
+/* 0: all peers answer; -ECANCELED: a peer no longer answers; 1: a peer does not answer yet, but may
+ * later. */
 static int look_after(const struct applier_task *t, struct kernel *k,
 		      const struct applier_addresses *w, const struct apply_reach *before,
 		      struct applier_channel *l, struct diag *d)
@@ -368,11 +371,11 @@ static int apply_or_recover(const struct applier_task *t, struct kernel *k,
 	if (r < 0)
 		return r;
 	r = t->plan ? apply_plan(t, k, &w, l, res, d) : recover(t, k, res, d);
-	l->conflicts = NULL; /* freed here */
+	l->conflicts = NULL; /* the conflicts are freed here */
 	return r;
 }
 
-/* Reports the end last, when the host no longer changes. */
+/* Runs the apply. Reports the end when the host no longer changes. */
 int applier_work(const struct applier_task *t, int channel, int listener)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;

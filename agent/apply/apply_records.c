@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ticket, outcome and rolled-back configuration: their kinds, and what older versions wrote. */
+/* The kinds of the ticket, the outcome and the rolled-back configuration, and the conversion of
+ * older formats. */
 #include "agent/apply/apply_records.h"
 #include "netcfg/spec/spec.h"
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>
 
-/* In lines, a configuration is longer. */
+/* The file is larger than its configuration, because each line of it is a record. */
 #define CONFIG_BYTES_MAX (4 * SPEC_FILE_BYTES_MAX)
 
 static int convert_ticket(const char *text, struct state_draft *lines);
@@ -30,7 +31,7 @@ static const struct state_kind refused_kind = {.name = "rolled-back",
 
 /* ---- the ticket ---- */
 
-/* The old comments, and the words that stand for them now. The rest of the line is the same. */
+/* Comments of the old format and the words that replace them. The rest of each line is the same. */
 static const struct {
 	const char *comment, *word;
 	bool is_text;
@@ -58,7 +59,8 @@ static void convert_comment(const char *line, struct state_draft *lines)
 	}
 }
 
-/* "# plenum-pending 1 NUMBER SOURCE CONFIRM STEPS", "# CLIENT", comments, and the configuration. */
+/* Converts "# plenum-pending 1 NUMBER SOURCE CONFIRM STEPS", "# CLIENT", further comments, and the
+ * configuration. */
 static int convert_ticket(const char *text, struct state_draft *lines)
 {
 	static const char head[] = "# plenum-pending 1 ";
@@ -95,7 +97,7 @@ int apply_outcome_save(const char *path, uint64_t number, int error, const char 
 	return state_draft_save(&d, path);
 }
 
-/* "NUMBER ERROR REASON" with a negative error. */
+/* Converts "NUMBER ERROR REASON", where ERROR is a negative errno. */
 static int convert_outcome(const char *text, struct state_draft *lines)
 {
 	autofree char *why = NULL;
@@ -154,7 +156,7 @@ int apply_refused_save(const char *path, const char *why, const char *yaml)
 	return state_draft_save(&d, path);
 }
 
-/* "# REASON", and the configuration. */
+/* Converts "# REASON" and the configuration. */
 static int convert_refused(const char *text, struct state_draft *lines)
 {
 	const size_t len = strcspn(text, "\n");

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Stores the history of applies and their configurations; unlike events it survives restarts and
- * reboots. */
+/* Stores the history of applies with their configurations. It survives restarts and reboots. */
 #include "agent/apply/history.h"
 #include "agent/base/path.h"
 #include "netcfg/base/file.h"
@@ -38,7 +37,7 @@ static char *config_path(const struct history *h, uint64_t number)
 
 /* ---- the file ---- */
 
-/* Shown in tables: control characters become spaces. */
+/* Copies a text for tables: control characters become spaces. */
 static void set_text(char *to, size_t size, const char *text)
 {
 	reason_copy_text(to, size, text);
@@ -55,7 +54,7 @@ static enum history_outcome outcome_parse(const char *text)
 	return HISTORY_OUTCOME_MAX;
 }
 
-/* Whether its configuration did not run, or not for good. */
+/* Whether the configuration of the entry never ran, or was rolled back. */
 static bool is_attempt(const struct history_entry *e)
 {
 	return e->outcome > HISTORY_APPLIED;
@@ -76,7 +75,8 @@ static void put_entry(struct state_draft *d, const struct history_entry *e)
 	state_draft_end(d);
 }
 
-/* An agent that keeps fewer entries reads the first ones: attempts come last. */
+/* Writes kept applies first and failed attempts last, because an agent that keeps fewer entries
+ * reads only the first ones. */
 static void save(const struct history *h)
 {
 	PLENUM_CLEANUP(state_draft_done) struct state_draft d;
@@ -95,7 +95,7 @@ static void save(const struct history *h)
 			    state_file_error(r));
 }
 
-/* "NUMBER\tTIME\tSTEPS\tOUTCOME\tBY\tWHAT\tTEXT" */
+/* Converts "NUMBER\tTIME\tSTEPS\tOUTCOME\tBY\tWHAT\tTEXT". */
 static void convert_line(char *line, struct state_draft *lines)
 {
 	char *field[7];
@@ -111,7 +111,7 @@ static void convert_line(char *line, struct state_draft *lines)
 	state_draft_text(lines, field[6]);
 }
 
-/* Version 1: "plenum-history 1 NEXT", and lines with tabs. */
+/* Converts version 1: a line "plenum-history 1 NEXT", then lines with tabs. */
 static int convert(const char *text, struct state_draft *lines)
 {
 	autofree char *copy = strdup(text);
@@ -144,7 +144,7 @@ static bool parse_entry(struct state_file *f, struct history_entry *ret)
 	return state_file_line_ends(f) && ret->number > 0 && ret->outcome < HISTORY_OUTCOME_MAX;
 }
 
-/* Follows the entry that stands for several attempts. */
+/* Reads the line after an entry that several attempts share. */
 static void parse_folded(struct history *h, struct state_file *f)
 {
 	const uint64_t number = state_file_number(f, UINT64_MAX);
@@ -166,7 +166,7 @@ static int compare_numbers(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
-/* Each entry is useful alone: invalid ones are skipped. */
+/* Skips invalid entries, because each entry is useful without the others. */
 static void parse(struct history *h, struct state_file *f)
 {
 	while (state_file_line(f)) {
@@ -187,7 +187,8 @@ static void parse(struct history *h, struct state_file *f)
 	qsort(h->entries, h->n, sizeof(h->entries[0]), compare_numbers);
 }
 
-/* Continues after the configurations whose entries cannot be read, so that none is replaced. */
+/* Raises the next number above all existing configurations. An entry may have been lost while its
+ * configuration remains, which must not be replaced. */
 static void skip_kept_configs(struct history *h)
 {
 	DIR *dir = opendir(h->folder);
@@ -289,7 +290,7 @@ uint64_t history_begin(struct history *h, const char *by, const char *what)
 	*e = (struct history_entry){.number = h->next++, .time_s = (uint64_t)time(NULL)};
 	e->first = e->number;
 	e->times = 1;
-	forget_files(h, e->number); /* left over from an entry that was lost */
+	forget_files(h, e->number); /* files of an entry that was lost */
 	set_text(e->by, sizeof(e->by), by[0] ? by : "plenumd");
 	set_text(e->what, sizeof(e->what), what);
 	save(h);
@@ -334,9 +335,9 @@ bool history_is_last(const struct history *h, const char *yaml)
 	return false;
 }
 
-/* ---- what is kept ---- */
+/* ---- selection of kept entries ---- */
 
-/* Without the pid, which differs each time. */
+/* Compares the users without the pid, which differs each time. */
 static bool is_same_user(const char *a, const char *b)
 {
 	const size_t n = strcspn(a, ",");
@@ -344,8 +345,8 @@ static bool is_same_user(const char *a, const char *b)
 	return n == strcspn(b, ",") && strncmp(a, b, n) == 0;
 }
 
-/* Merges an attempt with the one before it if that failed in the same way: a job that fails every
- * minute must not hide all others. */
+/* Merges an attempt with the one before it if both failed in the same way, because a job that fails
+ * every minute must not push out all other entries. */
 static void fold(struct history *h, size_t i)
 {
 	struct history_entry *e = &h->entries[i], *was = e - 1;
@@ -358,8 +359,8 @@ static void fold(struct history *h, size_t i)
 	forget(h, i - 1);
 }
 
-/* The entry that ran and is worth least: without a configuration, or with that of the next one that
- * ran, else the oldest. h has one. */
+/* The kept apply that is least useful: one without a configuration, or with the same one as the
+ * next, else the oldest. h has at least one. */
 static size_t least_kept(const struct history *h)
 {
 	size_t oldest = h->n, before = h->n;
@@ -409,7 +410,7 @@ static void trim(struct history *h)
 		forget(h, least_kept(h));
 }
 
-/* ---- the end of an apply ---- */
+/* ---- result of an apply ---- */
 
 void history_close_stale(struct history *h, uint64_t but)
 {

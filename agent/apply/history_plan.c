@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Keeps the plans of applies beside the history, so that an operator can see later what each apply
- * did: `history.d/N.plan`, a JSON object, for as long as entry N exists. */
+/* Stores the plans of applies beside the history, so that an operator can see later what each apply
+ * did. `history.d/N.plan` is a JSON object that exists as long as entry N. */
 #include "agent/apply/history.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/log.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* As answers of the agent. */
+/* the same as for the agent's REST answers */
 #define JSON_FLAGS (JSON_COMPACT | JSON_PRESERVE_ORDER)
 
 static char *plan_path(const struct history *h, uint64_t number)
@@ -19,7 +19,7 @@ static char *plan_path(const struct history *h, uint64_t number)
 	return asprintf(&path, "%s/%" PRIu64 ".plan", h->folder, number) < 0 ? NULL : path;
 }
 
-/* Copies members until one does not fit; counts the others. */
+/* Copies members until one does not fit, and counts the rest. */
 static json_t *copy_list(const json_t *list, size_t *room, json_int_t *n_left_out)
 {
 	json_t *copy = json_array(), *o;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads the running step from the journal's last line, since the applier cannot report while it is
- * in a step. */
+/* Reads the running step from the journal's last line, because the applier cannot report while it
+ * executes a step. */
 #include "agent/apply/progress.h"
 #include "netcfg/base/file.h"
 #include "netcfg/object/object.h"
@@ -11,10 +11,10 @@
 #include <sys/stat.h>
 
 #define BYTES_MAX (4U << 20)
-#define STEP_S 10 /* what a PF's driver needs besides its VFs */
-#define VF_MS 250 /* for families without a value */
+#define STEP_S 10 /* seconds that a PF's driver needs in addition to those for its VFs */
+#define VF_MS 250 /* for NIC families without a known value */
 
-/* The step of the last complete line, if that line begins one. */
+/* Reads the step of the last complete line. False: that line does not begin a step. */
 static int last_begun(const char *journal, struct plan_step *ret)
 {
 	autofree char *text = NULL;
@@ -31,7 +31,7 @@ static int last_begun(const char *journal, struct plan_step *ret)
 	return object_parse(line + 1 + at, ret);
 }
 
-/* The same step in the plan, which knows its leg. */
+/* Finds the same step in the plan, where it has the leg. */
 static const struct plan_step *planned(const struct plan *p, const struct plan_step *s)
 {
 	for (size_t i = 0; i < p->n_steps; i++)
@@ -41,7 +41,7 @@ static const struct plan_step *planned(const struct plan *p, const struct plan_s
 	return NULL;
 }
 
-/* Time limit of the step; 0: unknown. */
+/* Time limit of the step in seconds; 0: unknown. */
 static unsigned limit_s(const struct plan_step *s, const struct inventory *inv)
 {
 	const struct kernel_pci *v = &s->change.pci_value;

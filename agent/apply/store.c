@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Staging: validates the changes of clients together with the rest of the configuration and keeps
- * them as one directory tree. A new tree is written beside the staged one and replaces it by one
- * rename. Nothing here writes to the configuration's own folder.
+ * Staging: validates the changes of clients together with the rest of the configuration, and keeps
+ * them as a directory tree. A new tree is written beside the staged one and replaces it by a
+ * rename. This file never writes to the configuration's own folder.
  */
 #include "agent/apply/store_internal.h"
 #include "agent/base/path.h"
@@ -20,7 +20,7 @@ static int make_paths(struct store *st, const char *config, const char *state_di
 	autofree char *dir_buf = strdup(config);
 	const char *dir;
 
-	/* The file may not exist yet, so its folder gives the paths. */
+	/* The file may not exist yet, so the real path is that of its folder. */
 	st->file = strdup(config);
 	if (!st->file || !dir_buf)
 		return -ENOMEM;
@@ -68,9 +68,9 @@ struct store_source store_disk(const struct store *st)
 	return (struct store_source){.file = st->file, .dropin_dir = st->dropin_dir};
 }
 
-/* ---- the drop-ins of a staged change ---- */
+/* ---- drop-ins of a staged change ---- */
 
-/* Links all drop-ins but 50-cli.yaml into check_dir. */
+/* Links all drop-ins except 50-cli.yaml into check_dir. */
 static int link_dropins(const struct store *st)
 {
 	autofree char *real = realpath(st->dropin_dir, NULL);
@@ -96,7 +96,7 @@ static int link_dropins(const struct store *st)
 	return r;
 }
 
-/* Fills check_dir; cli NULL: without 50-cli.yaml. */
+/* Fills check_dir. cli NULL: without 50-cli.yaml. */
 static int make_check(const struct store *st, const char *cli)
 {
 	autofree char *path = path_join(st->check_dir, STORE_CLI_FILE);
@@ -113,7 +113,7 @@ static int make_check(const struct store *st, const char *cli)
 
 /* ---- the staged tree ---- */
 
-/* Arguments of spec_load for the tree at `tree`; heap paths. */
+/* Paths of the tree at `tree` as arguments of spec_load; heap. */
 struct tree_source {
 	char *file, *dropin_dir;
 };
@@ -217,7 +217,7 @@ static bool cli_is(const struct store *st, const char *cli)
 	return strcmp(text, cli) == 0;
 }
 
-/* Makes the tree of these parts aside and loads it. */
+/* Writes these parts to a new tree and loads the result. */
 static int try_tree(struct store *st, const char *tree, const char *whole, size_t len,
 		    const char *cli, struct diag *d, struct spec **ret)
 {
@@ -271,7 +271,7 @@ int store_stage(struct store *st, const char *whole, size_t len, const char *cli
 	}
 	if (r >= 0)
 		r = swap_tree(st, tree, d);
-	store_remove_tree(tree); /* the refused new tree, or the old one */
+	store_remove_tree(tree); /* the new tree after an error, else the old one */
 	return r;
 }
 
@@ -288,7 +288,8 @@ int store_put_staged(struct store *st, const char *text, size_t len, struct diag
 	return r < 0 ? r : store_stage(st, text, len, NULL, d);
 }
 
-/* An agent killed after the commit leaves the staged tree, which is on disk already. */
+/* Removes the staged tree if an agent was killed between the commit and its removal; its content is
+ * already in the files. */
 static void forget_committed(struct store *st)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
@@ -316,6 +317,6 @@ void store_recover(struct store *st)
 		log_warning("cannot complete the interrupted commit of the configuration: %s",
 			    why ? why : strerror(-r));
 	else
-		store_abandon(st); /* files prepared and not committed */
+		store_abandon(st); /* removes files that were prepared but not committed */
 	forget_committed(st);
 }

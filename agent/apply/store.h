@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The configuration files. Running is the configuration of the last apply; staged is what the next
- * apply will use: the files on disk, unless clients staged changes. Staged changes are one tree in
- * the state directory until an apply commits or a client discards them: a whole configuration,
- * changes to legs by `plenum net`, or both. A whole configuration replaces plenum.yaml and all of
- * plenum.d; leg changes go to plenum.d/50-cli.yaml, and no file written by an operator is modified
- * for them.
+ * The configuration files. The running configuration is that of the last apply. The staged
+ * configuration is the one that the next apply will use: the files on disk, or the changes that
+ * clients have staged. Staged changes are a directory tree in the state directory until an apply
+ * commits them or a client discards them. They are a whole configuration, changes to legs by
+ * `plenum net`, or both. A whole configuration replaces plenum.yaml and all of plenum.d. Changes to
+ * legs are written to plenum.d/50-cli.yaml, so that no file of an operator is modified.
  *
  * Only a configuration that is valid as a whole can be staged. A commit is one rename: spec_load
- * always reads the old or the new configuration, at whatever moment the agent is killed. Called by
- * the monitor only, one change at a time.
+ * reads the old or the new configuration, even if the agent is killed at any moment. Called by the
+ * monitor only, for one change at a time.
  */
 #ifndef PLENUM_AGENT_STORE_H
 #define PLENUM_AGENT_STORE_H
@@ -27,16 +27,18 @@ struct store {
 	char *next_dir;	  /* /etc/plenum/plenum.d.next: see SPEC_COMMIT_MARK */
 	char *staged;	  /* STATE/staged: the tree with plenum.yaml and plenum.d/50-cli.yaml */
 	char *check_dir;  /* STATE/check.d: the drop-ins that a staged change would give */
-	char *base_file;  /* STATE/base: checksums of the files that a running apply will replace */
-	char *next_file, *next_dropins; /* last result of store_next */
+	/* STATE/base: checksums of the files that the running apply will replace */
+	char *base_file;
+	char *next_file, *next_dropins; /* results of the last store_next */
 	struct {
 		uid_t uid;
 		char by[REQUESTER_MAX];
-	} author;      /* of the next change */
-	bool prepared; /* between store_prepare and commit or abandon */
+	} author;      /* the user who stages the next change */
+	bool prepared; /* from store_prepare to store_commit or store_abandon */
 	struct {
-		uint64_t mark;	    /* of the files when last read */
-		char *yaml, *error; /* one of them, once read */
+		/* hash of the files' names, inodes, sizes and times at the last read */
+		uint64_t mark;
+		char *yaml, *error; /* the result of the last read: one of the two is set */
 	} look;
 };
 
@@ -46,71 +48,73 @@ struct store_source { /* arguments for spec_load */
 
 int store_init(struct store *st, const char *config, const char *state_dir);
 void store_done(struct store *st);
-/* At the agent's start: completes a commit that a killed agent began. Failures are logged, and the
- * next change retries. */
+/* Call at the agent's start: completes a commit that was interrupted when an agent was killed.
+ * Failures are logged, and the next change retries. */
 void store_recover(struct store *st);
 
-/* The files on disk as normalized YAML, borrowed until the next call. NULL: invalid or unreadable;
- * the first error is in *ret_error, NULL where memory ran out. */
+/* The files on disk as normalized YAML, borrowed until the next call. NULL: they are invalid or
+ * cannot be read, and *ret_error has the first error (NULL: out of memory). */
 const char *store_look(struct store *st, const char **ret_error);
 
-/* The files on disk. */
+/* The paths of the files on disk. */
 struct store_source store_disk(const struct store *st);
 bool store_has_staged(const struct store *st);
-/* What an apply reads. Borrowed paths, valid until the next call. */
+/* The paths that an apply reads, borrowed until the next call. */
 int store_next(struct store *st, struct store_source *ret);
 
 /*
- * Around an apply: prepare writes all new files beside their places, so that a full or read-only
- * file system is found before the host is changed; commit moves them into place (one rename), keeps
- * the old files as FILE~ and plenum.d~, and ends the staging; abandon removes the prepared files
- * and keeps the staging. In between nothing can be staged. 0 if nothing is staged; errors name
- * their path in d; commit also -ESTALE, see below.
+ * Called around an apply. store_prepare writes all new files to temporary names, so that a full or
+ * read-only file system is found before the host is changed. store_commit moves them into place by
+ * one rename, keeps the old files as FILE~ and plenum.d~, and ends the staging. store_abandon
+ * removes the prepared files and keeps the staging. In between, nothing can be staged. All return 0
+ * if nothing is staged. Errors have their path in d; store_commit also returns -ESTALE, see
+ * store_check_base.
  */
 int store_prepare(struct store *st, struct diag *d);
 int store_commit(struct store *st, struct diag *d);
 void store_abandon(struct store *st);
 /*
- * Protects files that are edited while an apply of a staged configuration is running or pending:
- * `note` records, also over restarts, the content of the files that the commit replaces; `check`
- * compares it (-ESTALE with the file in d), as does the commit; `forget` allows the commit to
- * overwrite. Files added to or removed from plenum.d count too.
+ * Protects files that an operator edits while an apply of a staged configuration is running or
+ * pending. store_note_base records the content of the files that the commit will replace; the
+ * record survives restarts. store_check_base compares it (-ESTALE with the file in d), and so does
+ * the commit. store_forget_base removes the record, so that the commit may overwrite edits. Files
+ * that are added to or removed from plenum.d count as edits.
  */
 int store_note_base(struct store *st, struct diag *d);
 int store_check_base(struct store *st, struct diag *d);
 void store_forget_base(struct store *st);
 
-/* Users whose changes are recorded; of more, those with the latest changes. */
+/* Most users whose changes are recorded: those with the latest changes. */
 #define STORE_AUTHORS_MAX 16
-/* The user on whose behalf the next changes are staged; by: description of the client. */
+/* Sets the user who stages the next changes. by: description of the client. */
 void store_set_author(struct store *st, uid_t uid, const char *by);
-/* The users whose changes are staged, the latest change last: [{"uid", "by", "time", "changes"}].
- */
+/* The users who staged changes, in the order of their latest change: [{"uid", "by", "time",
+ * "changes"}]. */
 json_t *store_authors_to_json(const struct store *st);
-/* Whether anything is staged by another user. */
+/* Whether another user has staged a change. */
 bool store_is_staged_by_others(const struct store *st, uid_t uid);
 
-/* Validates and stages a whole configuration in place of all that is staged. -EINVAL with reasons
- * in d; -EINPROGRESS during an apply; other errors name their path in d. */
+/* Validates a whole configuration, and stages it in place of everything that is staged. -EINVAL
+ * with reasons in d; -EINPROGRESS during an apply; other errors have their path in d. */
 int store_put_staged(struct store *st, const char *text, size_t len, struct diag *d);
-/* Discards all that is staged. 1: something was; 0: nothing. */
+/* Discards everything that is staged. 1: something was staged; 0: nothing was. */
 int store_drop_staged(struct store *st, struct diag *d);
-/* What an apply would read, loaded. */
+/* Loads the configuration that an apply would use. */
 int store_load_next(struct store *st, struct diag *d, struct spec **ret);
 /*
- * Stages a new leg (an entry of `net:`), a change to one, or the removal of one. `json` is an
- * object with keys of an entry; null removes a key, so that its other definition, or the default,
- * counts. `network` may be an object too: a new entry of `networks:`. A leg of an operator's file
- * is changed through an entry of net-set, and cannot be removed. Errors as above, and -ENOENT: no
- * such name; -EPERM: not a leg of `plenum net` (reason in d).
+ * Stages a new leg (an entry of `net:`), changes to a leg, or its removal. `json` is an object with
+ * keys of an entry. null removes a key, so that its definition elsewhere or its default applies.
+ * `network` may also be an object, which becomes an entry of `networks:`. A leg of an operator's
+ * file is changed by an entry of net-set and cannot be removed. Errors as above; also -ENOENT:
+ * there is no such name; -EPERM: the leg is not one of `plenum net`, with the reason in d.
  */
 int store_net_add(struct store *st, const char *json, size_t len, struct diag *d);
 int store_net_set(struct store *st, const char *name, const char *json, size_t len, struct diag *d);
 int store_net_del(struct store *st, const char *name, struct diag *d);
-/* The path to show for a temporary file that spec_load read. Heap. */
+/* The path to show for a temporary file that spec_load has read. Heap. */
 char *store_shown_file(const struct store *st, const char *file);
-/* Errors and warnings as ["file:line:col: error: path: text"], with the paths of temporary files
- * replaced by those that they stand for. */
+/* Errors and warnings as ["file:line:col: error: path: text"]. Paths of temporary files are
+ * replaced by the paths that an operator knows. */
 json_t *store_diag_to_json(const struct store *st, const struct diag *d);
 
 #endif

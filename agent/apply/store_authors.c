@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Records which users staged what is staged. The record is part of the staged tree, so that it
- * changes and ends with it. */
+/* Records which users have staged changes. The record is a part of the staged tree, so that it is
+ * replaced and removed together with the tree. */
 #include "agent/apply/store_internal.h"
 #include "agent/base/path.h"
 #include "netcfg/base/file.h"
@@ -48,7 +48,8 @@ bool store_is_staged_by_others(const struct store *st, uid_t uid)
 	return others;
 }
 
-/* Moves the present author to the end, and the one with the oldest change out of a full list. */
+/* Moves the present author to the end of the list. If the list is full, removes the author with the
+ * oldest change. */
 static void add_author(const struct store *st, json_t *list)
 {
 	char time_text[WHEN_TEXT_MAX];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Commits the staged tree to the files, so that a kill at any point leaves the old or the new
- * configuration. Where only legs change, that is the rename of one file. A whole configuration
- * replaces plenum.yaml and plenum.d together, which two renames cannot do atomically: the new
- * drop-ins are made in plenum.d.next, and the new plenum.yaml begins with a line that makes
- * spec_load read them there. Its rename is the commit; afterwards the folders are moved into place
- * and the line is removed.
+ * Commits the staged tree to the files. If the agent is killed at any point, the old or the new
+ * configuration remains. If only legs change, the commit is the rename of one file. A whole
+ * configuration replaces both plenum.yaml and plenum.d, and two renames are not atomic. So the new
+ * drop-ins are written to plenum.d.next, and the new plenum.yaml begins with a line that makes
+ * spec_load read the drop-ins from there. The rename of plenum.yaml is the commit. Afterwards the
+ * folders are moved into place and the line is removed.
  */
 #include "agent/apply/store_internal.h"
 #include "agent/base/path.h"
@@ -19,7 +19,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Mode of a new file: that of plenum.yaml. */
+/* Mode for a new file: the same as that of plenum.yaml. */
 static mode_t mode_of_file(const struct store *st)
 {
 	struct stat s;
@@ -27,7 +27,7 @@ static mode_t mode_of_file(const struct store *st)
 	return stat(st->file, &s) < 0 ? 0644 : s.st_mode & 0777;
 }
 
-/* NAME~; heap. */
+/* The name NAME~, on the heap. */
 static char *former_of(const char *path)
 {
 	char *name;
@@ -48,7 +48,7 @@ static bool has_dropins(const struct store *st)
 	return any;
 }
 
-/* ---- before the commit ---- */
+/* ---- preparation ---- */
 
 static int prepare_cli(struct store *st, const char *text, struct diag *d)
 {
@@ -64,7 +64,7 @@ static int prepare_cli(struct store *st, const char *text, struct diag *d)
 	return r < 0 ? store_error(d, st->cli_file, "written", r) : 0;
 }
 
-/* Makes plenum.d.next with mode and owner of plenum.d. */
+/* Makes plenum.d.next with the mode and owner of plenum.d. */
 static int prepare_next(struct store *st, const char *cli, struct diag *d)
 {
 	autofree char *path = path_join(st->next_dir, STORE_CLI_FILE);
@@ -136,9 +136,10 @@ void store_abandon(struct store *st)
 	st->prepared = false;
 }
 
-/* ---- edits during an apply ---- */
+/* ---- edits by operators during an apply ---- */
 
-/* Hash collisions are harmless: a program that may write the file may write any content. */
+/* Writes the checksum of a file. A collision does no harm, because a program that can write the
+ * file can write any content. */
 static void put_base(FILE *f, const char *path)
 {
 	static const uint64_t key[2] = {0x706c656e756d2d66, 0x696c65732d763100};
@@ -174,7 +175,7 @@ static int put_dropins(const struct store *st, FILE *f)
 	return r;
 }
 
-/* One line for each file that the commit will replace. */
+/* Makes the record with a line for each file that the commit will replace. */
 static int make_base(const struct store *st, char **ret)
 {
 	autofree char *whole = NULL;
@@ -198,7 +199,7 @@ static int make_base(const struct store *st, char **ret)
 	return r < 0 ? r : *ret ? 0 : -ENOMEM;
 }
 
-/* Version 1: these lines alone. */
+/* Converts version 1, which has only these lines. */
 static int convert_base(const char *text, struct state_draft *lines)
 {
 	if (!*text || text[strlen(text) - 1] != '\n' || strspn(text, "0123456789abcdef") != 16 ||
@@ -208,7 +209,7 @@ static int convert_base(const char *text, struct state_draft *lines)
 	return 0;
 }
 
-/* Lines "file CHECKSUM PATH". */
+/* A line is "file CHECKSUM PATH". */
 static const struct state_kind base_kind = {.name = "base",
 					    .version = 2,
 					    .old_until = 1,
@@ -248,7 +249,7 @@ static int load_base(const struct store *st, char **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
-/* Reports the file of the first line that differs. */
+/* Adds an error with the file of the first line that differs. */
 static void say_changed(const char *was, const char *is, struct diag *d)
 {
 	const char *line = was;
@@ -262,7 +263,7 @@ static void say_changed(const char *was, const char *is, struct diag *d)
 		was++;
 		is++;
 	}
-	if (!*line) /* `is` starts with all of `was` */
+	if (!*line) /* all lines of `was` are unchanged; the next line of `is` is new */
 		line = is;
 	len = strcspn(line, "\n");
 	path = len > 17 ? strndup(line + 17, len - 17) : NULL;
@@ -276,7 +277,7 @@ int store_check_base(struct store *st, struct diag *d)
 	autofree char *was = NULL, *is = NULL;
 	int r = load_base(st, &was);
 
-	if (r == STATE_MISSING) /* no protection was requested */
+	if (r == STATE_MISSING) /* store_note_base was not called */
 		return 0;
 	if (r < 0) {
 		diag_add(d, DIAG_ERROR, &pos, NULL, "cannot be read: %s", state_file_error(r));
@@ -293,7 +294,7 @@ int store_check_base(struct store *st, struct diag *d)
 
 /* ---- the commit ---- */
 
-/* Best effort: the commit does not fail without the copy. */
+/* Keeps the replaced file as a copy. Errors are ignored: the commit does not depend on the copy. */
 static void keep_former(const struct store *st, const char *path)
 {
 	autofree char *text = NULL, *former = former_of(path);
@@ -302,7 +303,7 @@ static void keep_former(const struct store *st, const char *path)
 
 	if (!former || file_read(path, SPEC_FILE_BYTES_MAX, &text, &len) < 0)
 		return;
-	unlink(former); /* the old copy may be readable by more users */
+	unlink(former); /* more users may be allowed to read the previous copy */
 	r = file_write(former, text, len, mode_of_file(st));
 	if (r < 0)
 		log_debug("%s: %s", former, strerror(-r));
@@ -344,7 +345,8 @@ int store_commit(struct store *st, struct diag *d)
 		r = store_check_base(st, d);
 	if (r == -ESTALE)
 		store_abandon(st);
-	/* From here on a restarted agent repeats the commit, which must not be refused. */
+	/* If the agent is restarted now, it completes the commit, so the commit must not be refused
+	 * any more. */
 	if (r >= 0)
 		store_forget_base(st);
 	if (r >= 0 && whole)
@@ -359,7 +361,7 @@ int store_commit(struct store *st, struct diag *d)
 
 /* ---- after the commit ---- */
 
-/* Moves the new folder of drop-ins into place. In between spec_load reads it from plenum.d.next. */
+/* Moves the new folder of drop-ins into place. Until then spec_load reads it from plenum.d.next. */
 static int finish_folders(struct store *st, struct diag *d)
 {
 	autofree char *former = former_of(st->dropin_dir);
@@ -386,7 +388,8 @@ int store_finish_commit(struct store *st, struct diag *d)
 	size_t len = 0;
 	int r = file_read(st->file, SPEC_FILE_BYTES_MAX + mark_len, &text, &len);
 
-	/* An unreadable file contains no commit; its loader reports the error. */
+	/* A file that cannot be read has no commit to complete. Loading it will report the
+	 * error. */
 	if (r < 0 || strncmp(text, SPEC_COMMIT_MARK, mark_len) != 0)
 		return 0;
 	r = finish_folders(st, d);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads the files on disk for comparison with the running configuration; again only after they
- * changed.
+ * Reads the files on disk for a comparison with the running configuration. Reads them again only
+ * after they have changed.
  */
 #include "agent/apply/store_internal.h"
 #include "netcfg/base/hash.h"
@@ -17,7 +17,7 @@ static void mix(uint64_t *mark, const void *data, size_t len)
 	*mark = hash_keyed(before, data, len);
 }
 
-/* An edit changes one of these, a replaced file all of them. */
+/* Adds size, times and inode: an edit changes one of these, and a replaced file has others. */
 static void mix_file(uint64_t *mark, const char *path)
 {
 	struct stat s;

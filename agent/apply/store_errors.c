@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Errors of the store, with the paths that the operator knows instead of those of temporary files.
- */
+/* Errors of the store. Paths of temporary files are replaced by those that an operator knows. */
 #include "agent/apply/store_internal.h"
 #include "agent/base/path.h"
 #include "netcfg/base/file.h"
@@ -31,7 +30,8 @@ char *store_shown_file(const struct store *st, const char *file)
 	return strdup(name && strcmp(name + 1, STORE_WHOLE) == 0 ? "staged.yaml" : file);
 }
 
-/* Length of " on line 7" at the start of text, unless a file name follows; else 0. */
+/* Length of a text such as " on line 7" at the start of `text`, unless a file name follows; else
+ * 0. */
 static size_t bare_line(const char *text)
 {
 	size_t head = strlen(" on line "), n;
@@ -42,7 +42,7 @@ static size_t bare_line(const char *text)
 	return n && strncmp(text + head + n, " of ", 4) != 0 ? head + n : 0;
 }
 
-/* Length of a temporary folder of drop-ins at the start of text; else 0. */
+/* Length of the path of a temporary drop-in folder at the start of `text`; else 0. */
 static size_t dropins_length(const struct store *st, const char *text)
 {
 	static const char dropins[] = "/plenum.d/";
@@ -57,7 +57,7 @@ static size_t dropins_length(const struct store *st, const char *text)
 	return 0;
 }
 
-/* Prints text without the line numbers and paths of temporary files. */
+/* Prints `text` without the line numbers and paths of temporary files. */
 static void print_sentence(const struct store *st, const char *text, bool is_staged, FILE *f)
 {
 	size_t skip;
@@ -74,8 +74,8 @@ static void print_sentence(const struct store *st, const char *text, bool is_sta
 	}
 }
 
-/* Staged legs are in no file that the operator could open: the entry's name and key locate the
- * error. */
+/* Names the entry and the key of an error in a staged leg, because there is no file that the
+ * operator could open. */
 static char *entry_text(const struct store *st, const struct diag_entry *e)
 {
 	autofree char *file = e->file ? store_shown_file(st, e->file) : NULL;

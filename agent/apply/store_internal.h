@@ -8,33 +8,33 @@
 #include "agent/apply/store.h"
 #include <dirent.h>
 
-/* Adds "PATH: cannot be DONE: reason" to d; returns error. */
+/* Adds the error "PATH: cannot be DONE: reason" to d. Returns error. */
 int store_error(struct diag *d, const char *path, const char *done, int error);
-/* Removes a folder recursively; 0 if there is none. */
+/* Removes a folder with its contents. 0 if there is none. */
 int store_remove_tree(const char *path);
 bool store_is_dropin(const struct dirent *e);
-/* Reads a part of the staged tree; 0 with *ret_text NULL if it is absent. */
+/* Reads a part of the staged tree. 0; *ret_text is NULL if the part is absent. */
 int store_read_staged(const struct store *st, const char *name, char **ret_text, size_t *ret_len);
 #define STORE_WHOLE "plenum.yaml"
 #define STORE_CLI "plenum.d/" STORE_CLI_FILE
-/* Content of 50-cli.yaml without legs: the file shall not exist. */
+/* Content of 50-cli.yaml if it has no legs; the file is then removed. */
 #define STORE_CLI_NONE "net: []\n"
 
-/* Validates the configuration made of these parts, then replaces the staged one with it. whole
- * NULL: the files on disk instead of a staged whole configuration; cli NULL: no changes by
+/* Validates the configuration that consists of these parts, then stages it in place of the staged
+ * one. whole NULL: use the files on disk instead of a whole configuration. cli NULL: no changes by
  * `plenum net`. In store.c. */
 int store_stage(struct store *st, const char *whole, size_t len, const char *cli, struct diag *d);
-/* Writes the record of authors into a new tree: those of the staged one, unless it `replaces` all
- * of it, and the present one. In store_authors.c. */
+/* Writes the record of authors to a new tree: the authors of the staged tree, unless the new one
+ * `replaces` all of it, and the present author. In store_authors.c. */
 int store_write_authors(const struct store *st, const char *tree, bool replaces);
 /* Loads these parts without staging them. In store.c. */
 int store_try(struct store *st, const char *whole, size_t len, const char *cli, struct diag *d,
 	      struct spec **ret);
 
-/* Drops the cached content of the files. In store_disk.c. */
+/* Frees the cached content of the files. In store_disk.c. */
 void store_look_done(struct store *st);
 
-/* Completes a commit after its rename; 0 if there is none. In store_commit.c. */
+/* Completes a commit whose rename has been made; 0 if there is none. In store_commit.c. */
 int store_finish_commit(struct store *st, struct diag *d);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Edits the legs of `plenum net`: 50-cli.yaml as a tree, changed key by key. Knows only the keys
- * `name` and `network`; the schema validates the result as a whole.
+ * Edits the legs of `plenum net`: the tree of 50-cli.yaml, changed key by key. This file knows only
+ * the keys `name` and `network`; the schema validates the result as a whole.
  */
 #include "agent/apply/store_internal.h"
 #include "netcfg/base/file.h"
@@ -20,7 +20,7 @@ static void edit_done(struct edit *e)
 	free(e->whole);
 }
 
-/* Loads 50-cli.yaml, staged or from disk. */
+/* Loads 50-cli.yaml, the staged one or that on disk. */
 static int edit_init(struct store *st, struct edit *e, struct diag *d)
 {
 	autofree char *text = NULL;
@@ -87,7 +87,7 @@ static int parse_json(const char *json, size_t len, struct diag *d, struct spec_
 	return 0;
 }
 
-/* Moves a network given as an object to `networks:` and refers to it by name. */
+/* Moves a network that is given as an object to `networks:`, and refers to it by name. */
 static int add_network(struct edit *e, struct spec_node *entry, struct diag *d)
 {
 	struct spec_node *network = spec_node_member(entry, "network");
@@ -148,7 +148,7 @@ static const struct spec_net *find_net(const struct spec *spec, const char *name
 	return NULL;
 }
 
-/* Finds the leg's entry under net or net-set; makes one in net-set if there is none. */
+/* Finds the leg's entry in net or net-set, or adds one to net-set. */
 static int find_entry(struct store *st, struct edit *e, const char *name, struct diag *d,
 		      struct spec_node **ret)
 {
@@ -176,7 +176,8 @@ static int find_entry(struct store *st, struct edit *e, const char *name, struct
 	return r;
 }
 
-/* Whether the configuration stays the same without this member, which is taken out of its entry. */
+/* Whether the member is superfluous: removes it from its entry and checks that the configuration
+ * stays the same. */
 static bool says_nothing(struct store *st, const struct edit *e, struct spec_node *member,
 			 const char *yaml)
 {
@@ -191,7 +192,7 @@ static bool says_nothing(struct store *st, const struct edit *e, struct spec_nod
 	return without && strcmp(without, yaml) == 0;
 }
 
-/* Removes members that change nothing: a change that is reverted leaves no entry. */
+/* Removes superfluous members, so that a change that was reverted leaves no entry. */
 static int prune(struct store *st, struct edit *e, struct spec_node *entry, struct diag *d)
 {
 	autofree char *yaml = NULL;
@@ -246,7 +247,7 @@ int store_net_set(struct store *st, const char *name, const char *json, size_t l
 
 /* ---- removal ---- */
 
-/* Removes a leg's network, unless another leg uses it. */
+/* Removes the network of a leg unless another leg uses it. */
 static void drop_network(struct store *st, struct edit *e, const char *name)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
@@ -255,7 +256,7 @@ static void drop_network(struct store *st, struct edit *e, const char *name)
 	bool used = false;
 
 	if (!network || edit_try(st, e, &d, &spec) < 0)
-		return; /* staging reports the error */
+		return; /* staging will report the error */
 	for (size_t i = 0; i < spec->n_nets; i++)
 		used = used || strcmp(spec->nets[i].network, name) == 0;
 	spec_free(spec);
@@ -263,7 +264,8 @@ static void drop_network(struct store *st, struct edit *e, const char *name)
 		spec_node_free(spec_edit_take(network));
 }
 
-/* Refuses to remove a leg of another file; 0: only a change of a leg that is gone remains. */
+/* Refuses to remove a leg of another file. 0: the leg no longer exists, and only a change to it is
+ * left to remove. */
 static int refuse_foreign(struct store *st, const char *name, bool changed, struct diag *d)
 {
 	PLENUM_CLEANUP(diag_done) struct diag ignored = DIAG_INIT;

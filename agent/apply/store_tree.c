@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The staged tree as it lies on disk: its parts, and its removal. */
+/* Reads the parts of the staged tree on disk, and removes it. */
 #include "agent/apply/store_internal.h"
 #include "agent/base/path.h"
 #include "netcfg/base/file.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads and writes segments of events: one checked line per event, appended in one write. */
+/* Reads and writes segments of events. An event is a line with a checksum; the lines of one call
+ * are appended by one write. */
 #include "agent/events/event_log.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/hash.h"
@@ -14,10 +15,11 @@
 #define SUM " sum "
 #define FORMAT 1
 #define SUM_DIGITS 16
-#define NUMBER_MAX (INT64_MAX / 2)     /* leaves room for the numbers that follow */
-#define TIME_MS_MAX 253402300799999ULL /* the year 9999 */
+#define NUMBER_MAX (INT64_MAX / 2)     /* so that numbers can be added without an overflow */
+#define TIME_MS_MAX 253402300799999ULL /* the end of the year 9999 */
 
-/* Detects damage only: a program that may write the file may also compute the sum. */
+/* Detects damage but not forgery: a program that can write the file can also compute the
+ * checksum. */
 static uint64_t sum_of(const char *line, size_t len)
 {
 	static const uint64_t key[2] = {0x706c656e756d2d65, 0x76656e742d763100};
@@ -47,8 +49,8 @@ bool event_log_is_whole(const struct event_log *log)
 
 /* ---- reading ---- */
 
-/* Reads a decimal number up to `max` that is followed by the character `end`; returns the place
- * after that character, or NULL if the text is anything else. */
+/* Reads a decimal number up to `max` that is followed by the character `end`. Returns the place
+ * after that character; NULL: the text is something else. */
 static const char *take_number(const char *at, char end, uint64_t max, uint64_t *ret)
 {
 	uint64_t v = 0;
@@ -64,7 +66,7 @@ static const char *take_number(const char *at, char end, uint64_t max, uint64_t 
 	return *at == end && v <= max ? at + 1 : NULL;
 }
 
-/* The text before `end`, of 1 to size - 1 bytes. */
+/* Copies the text before `end`, which must have 1 to size - 1 bytes. */
 static const char *take_text(const char *at, char end, char *buf, size_t size)
 {
 	const char *stop = strchrnul(at, end);
@@ -77,7 +79,7 @@ static const char *take_text(const char *at, char end, char *buf, size_t size)
 	return end ? stop + 1 : stop;
 }
 
-/* The line behind its sum; NUL-terminated. */
+/* Parses a line after its checksum; it is NUL-terminated. */
 static bool parse_entry(const char *at, struct events_entry *e)
 {
 	char severity[16];
@@ -115,7 +117,8 @@ static bool parse_line(const char *line, size_t len, struct events_entry *e)
 
 static int add(struct event_log *log, const struct events_entry *e)
 {
-	const size_t room = 2 * EVENTS_KEPT; /* so that the newest are rarely moved to the front */
+	/* twice the necessary room, so that the newest events are rarely moved to the front */
+	const size_t room = 2 * EVENTS_KEPT;
 
 	if (e->seq <= log->last)
 		return 0;
@@ -135,10 +138,10 @@ static int add(struct event_log *log, const struct events_entry *e)
 
 struct head {
 	unsigned version;
-	uint64_t instance; /* only of this version */
+	uint64_t instance; /* only in this version */
 };
 
-/* Checks the sum at the end of a first line, NUL-terminated, and removes it. */
+/* Checks and removes the checksum at the end of a first line, which is NUL-terminated. */
 static bool check_sum(char *line)
 {
 	char *sum = strstr(line, SUM), is[SUM_DIGITS + 1];
@@ -150,7 +153,7 @@ static bool check_sum(char *line)
 	return strcmp(sum + strlen(SUM), is) == 0;
 }
 
-/* False: it is damaged, or no first line. */
+/* False: it is damaged or not a first line. */
 static bool parse_first_line(const char *text, size_t len, struct head *ret)
 {
 	char line[EVENT_LOG_HEAD_MAX], again[EVENT_LOG_HEAD_MAX];
@@ -170,7 +173,7 @@ static bool parse_first_line(const char *text, size_t len, struct head *ret)
 	return strncmp(again, line, strlen(line)) == 0;
 }
 
-/* Handles the first line. False: the file is of a newer version. */
+/* Handles the first line. False: the file has a newer version. */
 static bool parse_head(struct event_log *log, const char *line, size_t len)
 {
 	struct head h;
@@ -183,7 +186,8 @@ static bool parse_head(struct event_log *log, const char *line, size_t len)
 		log->newer = h.version;
 		return false;
 	}
-	/* Numbers of another instance cannot be compared with these. */
+	/* Numbers of another instance cannot be compared with these, so the earlier events are
+	 * dropped. */
 	if (log->instance && log->instance != h.instance)
 		log->n = log->last = 0;
 	log->instance = h.instance;
@@ -263,7 +267,7 @@ static void put_entry(FILE *f, const struct events_entry *e)
 	fprintf(f, "%016" PRIx64 " %s\n", sum_of(line, (size_t)n), line);
 }
 
-/* The lines, behind a first line if `head`; heap. NULL: out of memory. */
+/* Formats the lines; with `head`, a first line comes before them. Heap; NULL: out of memory. */
 static char *format(bool head, uint64_t instance, const struct events_entry *entries, size_t n,
 		    size_t *ret_len)
 {
@@ -281,7 +285,7 @@ static char *format(bool head, uint64_t instance, const struct events_entry *ent
 	return file_text_end(f, &text, 0);
 }
 
-/* Gives a file of a newer version the name PATH.vVERSION. */
+/* Renames a file of a newer version to PATH.vVERSION. */
 static int keep_newer(const char *path)
 {
 	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -306,7 +310,7 @@ static int keep_newer(const char *path)
 	return rename(path, kept) < 0 ? -errno : 0;
 }
 
-/* Makes room for a new segment. */
+/* Renames the full segment so that a new one can begin. */
 static int rotate(const char *path)
 {
 	autofree char *older = older_of(path);
@@ -322,7 +326,7 @@ static int open_segment(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The size of the segment, whose last line must have an end. */
+/* Gets the size of the segment. Its last line must be complete. */
 static int measure(int fd, off_t *ret)
 {
 	struct stat st;
@@ -338,7 +342,7 @@ static int measure(int fd, off_t *ret)
 	return 0;
 }
 
-/* Leaves no part of the lines behind where not all of them could be written. */
+/* Appends the lines. If not all can be written, removes the part that was. */
 static int write_lines(int fd, off_t size, const char *text, size_t len)
 {
 	int r = file_write_all(fd, text, len);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads the events of earlier agents, and decides when events are written to which folder. */
+/* Reads the events of earlier agents, and decides which events are written to which folder, and
+ * when. */
 #include "agent/events/event_store.h"
 #include "agent/base/child/child_task.h"
 #include "agent/base/path.h"
@@ -11,16 +12,16 @@
 #include <string.h>
 #include <sys/file.h>
 
-#define HUNG_NS (30 * NSEC_PER_SEC) /* of a write, until it is reported */
+#define HUNG_NS (30 * NSEC_PER_SEC) /* a write that takes longer is reported */
 #define CLOSE_WAIT_MS 1000
-#define SOON_NS NSEC_PER_SEC /* events come in groups */
+#define SOON_NS NSEC_PER_SEC /* delay of a write, because several events often come together */
 
-/* One of the two places. */
+/* The events in one of the two folders. */
 struct copy {
 	char *path;
-	uint64_t written; /* number of the last event in it */
-	bool replace;	  /* it is damaged: the next write replaces it */
-	bool failing;	  /* the last write failed, and an event says so */
+	uint64_t written; /* number of the last event that was written to it */
+	bool replace;	  /* the file is damaged, so the next write replaces it */
+	bool failing;	  /* the last write failed, and an event has reported that */
 };
 
 struct event_store {
@@ -28,14 +29,14 @@ struct event_store {
 	struct events *events;
 	struct copy run, disk;
 	struct loop_source *timer;
-	struct child_task *task; /* writes to the disk; NULL: none */
+	struct child_task *task; /* writes to the disk; NULL: not running */
 	uint64_t task_to, task_began_ns;
 	size_t task_events;
-	bool task_hangs;	/* an event says so */
-	uint64_t not_before_ns; /* the next write to the disk */
+	bool task_hangs;	/* an event has reported that the task hangs */
+	uint64_t not_before_ns; /* earliest time of the next write to the disk */
 };
 
-/* For the next write to the disk, or try to write to the run directory. */
+/* Arms the timer for the next write to the disk, or for a retry in the run directory. */
 static void arm(struct event_store *s)
 {
 	const uint64_t now = clock_now_ns();
@@ -46,7 +47,7 @@ static void arm(struct event_store *s)
 						       : SOON_NS);
 }
 
-/* Keeps track of a write to a copy; the first error, and its end, become an event. */
+/* Takes the result of a write. The first error, and the end of an error, become events. */
 static void take_result(struct event_store *s, struct copy *c, int r, uint64_t to)
 {
 	const bool was_failing = c->failing;
@@ -81,10 +82,10 @@ static int write_to(const struct event_store *s, const struct copy *c, bool sync
 			  : event_log_append(c->path, s->events->instance, entries, n, sync);
 }
 
-/* ---- the disk: in a child process ---- */
+/* ---- the disk, written by a child process ---- */
 
-/* The child of an agent that was killed may still be writing: the lock is of the folder, because
- * files are replaced. */
+/* Locks the folder, because a child of an earlier, killed agent may still be writing. Locks of the
+ * files would not do, because the files are replaced. */
 static int lock_folder(const char *path)
 {
 	autofree char *copy = strdup(path);
@@ -116,7 +117,7 @@ static void on_end(void *user, int status, const char *how)
 		s->task_hangs = false;
 		log_notice("the write of events to %s has ended", s->disk.path);
 	}
-	if (status < 0 || status > 125) { /* killed in the middle, or could not begin */
+	if (status < 0 || status > 125) { /* the child was killed, or failed before it wrote */
 		s->disk.replace = true;
 		status = EIO;
 	}
@@ -129,7 +130,7 @@ static void on_end(void *user, int status, const char *how)
 		arm(s);
 }
 
-/* loop: NULL where it has ended. */
+/* Starts the child. loop: NULL if the event loop has ended. */
 static void start_task(struct event_store *s, struct loop *loop)
 {
 	const struct child_task_setup setup = {
@@ -149,7 +150,7 @@ static void start_task(struct event_store *s, struct loop *loop)
 	}
 }
 
-/* ---- the run directory: at once ---- */
+/* ---- the run directory, written at once ---- */
 
 static void write_run(struct event_store *s)
 {
@@ -163,7 +164,7 @@ void event_store_note(struct event_store *s)
 {
 	if (!s)
 		return;
-	if (!s->run.failing) /* else the timer tries again */
+	if (!s->run.failing) /* if writes fail already, the timer retries */
 		write_run(s);
 	arm(s);
 }
@@ -215,7 +216,7 @@ static void report(struct event_store *s, const struct event_log *log, const str
 			   c->path);
 }
 
-/* Without a copy in the run directory, the host was restarted. */
+/* Merges the events of both folders. If the run directory has no file, the host was restarted. */
 static void merge(const struct event_log *disk, const struct event_log *run, struct events *ev)
 {
 	const uint64_t instance = run->instance	   ? run->instance
