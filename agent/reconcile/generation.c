@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Owns the configuration generation in force and replaces it as a whole. */
+/* Owns the configuration generation in force, and replaces it as a whole. */
 #include "agent/agent.h"
 
 void generation_done(struct generation *r)
@@ -11,7 +11,7 @@ void generation_done(struct generation *r)
 	*r = (struct generation){0};
 }
 
-/* Members of struct running are const for all others; this function owns them. */
+/* The members of struct running are const for all other code. Only this function may free them. */
 void generation_swap(struct agent *a, struct generation *next)
 {
 	struct generation old = {.spec = (struct spec *)a->running.spec,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Verifies after an apply that the peers which answered the workers before still do. The applier's
- * probes use the kernel's sockets; packets of a DPDK leg are visible only to its worker. So the
- * applier waits as for a confirmation while this file watches the paths of the workers' sessions.
- * If the agent dies meanwhile, nothing is confirmed.
+ * Checks after an apply that the peers which answered the workers before still answer. The
+ * applier's own probes use the kernel's sockets, but the packets of a DPDK leg reach only its
+ * worker. So the applier waits, as for a confirmation, while this file watches the paths of the
+ * workers' sessions. If the agent dies meanwhile, nothing confirms the apply, and it is rolled
+ * back.
  */
 #include "agent/reconcile/reachability.h"
 #include "agent/base/stats_page.h"
@@ -17,11 +18,13 @@
 #include <string.h>
 
 #define LOOK_NS (200 * NSEC_PER_MSEC)
-#define ANSWER_NS (15 * NSEC_PER_SEC) /* once the workers run; a peer may be restarting its own */
+/* time to answer once the workers run; a peer may be restarting its own workers */
+#define ANSWER_NS (15 * NSEC_PER_SEC)
 #define START_NS (SUP_STOP_LIMIT_NS + SUP_START_LIMIT_NS)
-#define NEW_PACKETS_MIN 2 /* packets: one may have been in flight before the change */
+/* packets that prove an answer; a single one may have been sent before the change */
+#define NEW_PACKETS_MIN 2
 
-/* ---- which worker must reach which peer ---- */
+/* ---- the worker that must reach a peer ---- */
 
 static const struct launch_port *port_find(const struct launch_config *c, const char *leg)
 {
@@ -39,7 +42,8 @@ static bool has_peer(const struct launch_config *c, const char *peer)
 	for (uint32_t i = 0; i < c->n_shared; i++)
 		if (strcmp(c->shared[i].peer, peer) == 0)
 			return true;
-	return c->role != LAUNCH_FRONTEND; /* a server's clients are not in its configuration */
+	/* for a server, any peer may be a client: clients are not in its configuration */
+	return c->role != LAUNCH_FRONTEND;
 }
 
 static bool must_reach(const struct launch_config *c, const struct verified_peer *p)
@@ -48,8 +52,8 @@ static bool must_reach(const struct launch_config *c, const struct verified_peer
 	       (p->by_dpdk || c->transport != LAUNCH_UDP);
 }
 
-/* The worker of that generation that must reach the peer via the leg: the path's worker, else the
- * one that has the peer now; NULL: none. */
+/* The worker of the new generation that must reach the peer through the leg: the worker of the path
+ * or, if that no longer has the peer, the worker that has it now. NULL: none. */
 static const struct launch_config *responsible_find(const struct launch_config *desired, size_t n,
 						    const struct verified_peer *p)
 {
@@ -89,7 +93,7 @@ static bool is_touched(const struct agent *a, const char *leg)
 	return false;
 }
 
-/* Whether frames of the leg's full MTU arrived. */
+/* Whether frames of the leg's full MTU have arrived on the path. */
 static bool is_full(const struct launch_path_stats *s)
 {
 	return s->mtu >= s->mtu_most;
@@ -108,7 +112,7 @@ static void note_path(struct agent *a, const struct sup_worker *w,
 	memcpy(p.leg, path->leg, sizeof(p.leg));
 	memcpy(p.peer, path->peer, sizeof(p.peer));
 	memcpy(p.remote, path->remote, sizeof(p.remote));
-	for (size_t i = 0; i < v->n; i++) /* recorded for another mount */
+	for (size_t i = 0; i < v->n; i++) /* already recorded for another mount */
 		if (v->paths[i].worker == p.worker && strcmp(v->paths[i].leg, p.leg) == 0 &&
 		    strcmp(v->paths[i].peer, p.peer) == 0 &&
 		    strcmp(v->paths[i].remote, p.remote) == 0 && v->paths[i].full >= p.full)
@@ -118,7 +122,7 @@ static void note_path(struct agent *a, const struct sup_worker *w,
 		v->paths[v->n++] = p;
 }
 
-/* Number of the worker's paths; 0 where it does not run. */
+/* Copies the worker's paths. Returns their number; 0: the worker does not run. */
 static size_t paths_of(const struct sup_worker *w, struct launch_path_stats ret[LAUNCH_PATHS_MAX])
 {
 	return w->state == SUP_UP && w->stats ? stats_page_paths(w->stats, ret) : 0;
@@ -153,7 +157,7 @@ bool reachability_decides(const struct reconcile *rec)
 	return reachability_waits(rec) && !rec->reachability.patient;
 }
 
-/* ---- workers with a peer ---- */
+/* ---- workers that a peer answers ---- */
 
 bool reconcile_needs_verified_peer(const struct agent *a, const struct reconcile_client *c,
 				   const struct spec *spec)
@@ -162,7 +166,8 @@ bool reconcile_needs_verified_peer(const struct agent *a, const struct reconcile
 	       !(a->running.spec && a->running.spec->confirm_s) && !(spec && spec->confirm_s);
 }
 
-/* Whether the peer remains one under spec. A server's clients are not in its spec. */
+/* Whether the worker still has the peer under `spec`. The clients of a server are not in its spec,
+ * so they always stay. */
 static bool stays(const struct spec *spec, const struct sup_worker *w, const char *peer)
 {
 	for (size_t i = 0; i < spec->n_workers; i++)
@@ -213,8 +218,8 @@ static bool is_same(const struct verified_peer *p, const struct launch_path_stat
 	return strcmp(s->peer, p->peer) == 0 && (c->failover || strcmp(s->leg, p->leg) == 0);
 }
 
-/* A worker that was not restarted still shows the path as up until a timeout: there only packets
- * received since count. */
+/* Whether the path is proven since the apply. A worker that was not restarted shows a path as up
+ * until a timeout, so for such a worker only received packets count. */
 static bool is_recent(const struct agent *a, const struct verified_peer *p,
 		      const struct sup_worker *w, const struct launch_path_stats *s)
 {
@@ -226,12 +231,13 @@ static bool is_recent(const struct agent *a, const struct verified_peer *p,
 
 enum answer { ANSWER_NONE, ANSWER_SMALL, ANSWER_GOOD };
 
-/* A worker on kernel sockets is limited by the interface's MTU, so small frames suffice there. */
+/* A worker on kernel sockets depends on the interface's MTU, so small frames are proof enough for
+ * it. */
 static enum answer answer_of(const struct agent *a, const struct verified_peer *p,
 			     const struct launch_config *worker)
 {
 	const bool full = p->full && worker->transport != LAUNCH_UDP;
-	/* For a worker that was moved to VFs only its own paths count. */
+	/* For a worker that moved to VFs, only its own paths prove that it works. */
 	const bool alone = worker->worker_id == p->worker && reconcile_is_on_trial(a, worker->core);
 	struct launch_path_stats paths[LAUNCH_PATHS_MAX];
 	enum answer best = ANSWER_NONE;
@@ -253,8 +259,8 @@ static enum answer answer_of(const struct agent *a, const struct verified_peer *
 	return best;
 }
 
-/* Whether the worker cannot use its transport, for a reason on this host. It then gets another
- * transport, for which this apply must end first, or waits for the missing resource. */
+/* Whether the worker cannot use its transport because of this host. It needs another transport,
+ * which it cannot get before this apply ends, or it waits for a missing resource. */
 static bool has_failed(const struct agent *a, uint32_t worker)
 {
 	const struct plan *p = a->running.plan;
@@ -268,8 +274,9 @@ static bool has_failed(const struct agent *a, uint32_t worker)
 	return false;
 }
 
-/* The packet count at the start of a previous agent's check is unknown: counts from when this agent
- * first sees the path up, which may by now belong to another worker or port. */
+/* The packet count at the start of a previous agent's check is unknown. So packets are counted from
+ * the moment when this agent first sees the path up. The path may then belong to another worker or
+ * port. */
 static void count_inherited(const struct agent *a, struct verified_peer *p)
 {
 	struct launch_path_stats paths[LAUNCH_PATHS_MAX];
@@ -299,7 +306,7 @@ static void count_inherited(const struct agent *a, struct verified_peer *p)
 	}
 }
 
-/* Number of workers moved to VFs that do not run (yet). */
+/* Number of workers that moved to VFs and are not up (yet). */
 static size_t count_not_up(struct agent *a)
 {
 	struct reachability *v = &a->reconcile.reachability;
@@ -315,7 +322,7 @@ static size_t count_not_up(struct agent *a)
 	return n;
 }
 
-/* Number of peers that do not answer (yet); v->lost describes the first. */
+/* Number of peers that do not answer (yet). v->lost describes the first one. */
 static size_t count_lost(struct agent *a)
 {
 	struct reachability *v = &a->reconcile.reachability;
@@ -344,7 +351,7 @@ static size_t count_lost(struct agent *a)
 	if (v->unserved)
 		reason_copy_text(v->lost, sizeof(v->lost), unserved.text);
 	n_lost += v->unserved;
-	if (n_lost == 0) /* all answer: drop the reason */
+	if (n_lost == 0) /* all peers answer, so there is no reason left */
 		v->lost[0] = '\0';
 	return n_lost;
 }
@@ -357,7 +364,7 @@ static bool is_starting(const struct agent *a)
 	return false;
 }
 
-/* ---- the wait ---- */
+/* ---- waiting for answers ---- */
 
 void reachability_answer_later(struct agent *a)
 {
@@ -368,7 +375,8 @@ void reachability_answer_later(struct agent *a)
 	diag_append(&rec->reachability.warnings, &rec->run.diag);
 }
 
-/* error: the apply's result. confirm_s: how long it still waits for its confirmation. */
+/* Answers the client that requested the apply. error: result of the apply; confirm_s: time that is
+ * left to confirm it. */
 static void answer_requester(struct agent *a, int error, unsigned confirm_s)
 {
 	struct reachability *v = &a->reconcile.reachability;
@@ -414,7 +422,7 @@ static void decide(struct agent *a, bool keep)
 			   (unsigned long long)a->reconcile.pending.entry);
 	if (!keep || v->alone)
 		(void)reconcile_pending_order(a, keep, 0, "its workers");
-	else /* all is verified; only the operator's confirmation is missing */
+	else /* all peers answer; only the operator's confirmation is missing */
 		answer_requester(a, 0, reconcile_pending_left_s(a));
 }
 
@@ -422,7 +430,7 @@ void reachability_refuse(struct agent *a, uint32_t worker, const char *why)
 {
 	struct reachability *v = &a->reconcile.reachability;
 
-	forget(v); /* the other workers' peers no longer matter */
+	forget(v); /* the peers of other workers no longer matter */
 	v->unserved = false;
 	snprintf(v->lost, sizeof(v->lost), "worker %u cannot use its new transport: %.160s", worker,
 		 why);
@@ -462,7 +470,7 @@ static int on_look(void *user)
 	return reachability_waits(&a->reconcile) ? loop_timer_arm(v->timer, LOOK_NS) : 0;
 }
 
-/* The workers still run with the old configuration, on the new host configuration. */
+/* The host is configured, but the workers still run with the previous configuration. */
 void reachability_begin(struct agent *a)
 {
 	struct reachability *v = &a->reconcile.reachability;
@@ -492,7 +500,8 @@ void reachability_answer(struct agent *a, const struct applier_result *res, cons
 
 	loop_timer_disarm(v->timer);
 	if (res->error < 0)
-		diag_done(&v->warnings); /* a failed apply reports only its errors */
+		/* if an apply fails, only its errors are reported, not the warnings */
+		diag_done(&v->warnings);
 	diag_append(&v->warnings, d);
 	v->n_writes = res->n_writes;
 	answer_requester(a, res->error, 0);
@@ -500,14 +509,14 @@ void reachability_answer(struct agent *a, const struct applier_result *res, cons
 	v->alone = v->patient = v->inherited = v->unserved = false;
 }
 
-/* ---- the ticket, for the next agent ---- */
+/* ---- the ticket, which the next agent reads ---- */
 
 static const char *mode_to_string(const struct reachability *v)
 {
 	return v->alone ? "alone" : v->patient ? "patient" : "brief";
 }
 
-/* Names come from workers and their peers: invalid ones are not written. */
+/* Names come from workers and their peers, so they may be invalid. Such a peer is not written. */
 static bool is_plain(const struct verified_peer *p)
 {
 	struct ip_addr addr;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Keeps the accepted transport choices of auto workers: read from the record once, then kept in
- * memory, written when an apply is kept, and in the ticket of a pending apply. transport_choice.h
- * defines their meaning.
+ * Keeps the accepted transport choices of workers with `transport: auto`. The record is read once
+ * and then kept in memory. It is written when an apply is kept. The choices of a pending apply are
+ * in its ticket. transport_choice.h defines the meaning of a choice.
  */
 #include "agent/reconcile/reconcile_choice.h"
 #include "agent/reconcile/reconcile_internal.h"
@@ -49,7 +49,7 @@ static const struct inv_link *link_of(const struct inventory *inv, const char *p
 	return NULL;
 }
 
-/* Adds the VFs that a worker has open. */
+/* Adds the VFs that a worker has open to the choice. */
 static int add_running(struct transport_choice *to, const struct launch_config *c,
 		       const struct inventory *inv)
 {
@@ -79,7 +79,7 @@ static int add_running(struct transport_choice *to, const struct launch_config *
 	return r == 0 && any ? transport_choice_add(to, &e) : r;
 }
 
-/* The record is unreadable: takes the transports of the adopted workers as accepted. */
+/* The record cannot be read: takes the transports of the adopted workers as accepted. */
 static int take_running(struct agent *a, const struct inventory *inv)
 {
 	int r = 0;
@@ -100,7 +100,8 @@ static int read_record(struct agent *a, const struct inventory *inv)
 		return r;
 	rec->choice.known = r == 0 || r == STATE_MISSING;
 	rec->choice.unsaved =
-		r == STATE_MISSING && again; /* the record was removed: what runs counts */
+		/* the record was removed: the running transports count */
+		r == STATE_MISSING && again;
 	if (rec->choice.known) {
 		say(a, NULL);
 		return 0;
@@ -144,7 +145,7 @@ int reconcile_choice_freeze(struct agent *a, struct plan_context *ctx)
 	return r;
 }
 
-/* The choices in memory count even where they cannot be written; writing is retried. */
+/* Writes the record. The choices in memory are in force even if that fails; it is retried. */
 static void save(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -171,7 +172,8 @@ void reconcile_choice_keep(struct agent *a)
 	rec->choice.accepted = rec->choice.proposed;
 	rec->choice.proposed = (struct transport_choice){0};
 	rec->choice.has_proposed = false;
-	/* An unreadable record may contain more than what runs: do not overwrite it. */
+	/* A record that cannot be read may have more than the running choices, so it is not
+	 * overwritten. */
 	if (!rec->choice.known && !rec->choice.by_request)
 		return;
 	if (!rec->choice.known || rec->choice.unsaved || !was || !is || strcmp(was, is) != 0)
@@ -236,7 +238,7 @@ int reconcile_choice_put(const struct reconcile *rec, struct state_draft *ticket
 	return 0;
 }
 
-/* A ticket without choices leaves the accepted ones in force. */
+/* If the ticket has no choices, the accepted ones stay in force. */
 void reconcile_choice_read(struct reconcile *rec, struct state_file *ticket)
 {
 	autofree char *agreed = state_file_block(ticket, "agreed");

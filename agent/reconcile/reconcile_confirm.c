@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Pending applies (commit-confirm): begins the wait for a confirmation, and carries out the
- * decision. A kept apply becomes the last good configuration; one that was rolled back is recorded,
- * and the previous configuration runs again.
+ * Pending applies (commit-confirm): begins the wait for a confirmation and carries out the
+ * decision. A kept apply becomes the last good configuration. After a rollback, the rejected
+ * configuration is recorded and the previous one runs again.
  */
 #include "agent/reconcile/reconcile_confirm.h"
 #include "agent/reconcile/reachability.h"
@@ -29,8 +29,7 @@ void reconcile_pending_begin(struct agent *a, struct applier *applier, uint64_t 
 	reachability_begin(a);
 }
 
-/* Keeps the confirmed apply. 0; negative errno: the files still contain the previous configuration.
- */
+/* Keeps the confirmed apply. 0; negative errno: the files still have the previous configuration. */
 static int keep(struct agent *a, const struct reconcile_pending *p,
 		const struct applier_result *res, struct diag *d)
 {
@@ -44,13 +43,15 @@ static int keep(struct agent *a, const struct reconcile_pending *p,
 	events_add(&a->events, LOG_LEVEL_INFO, "agent", "apply %" PRIu64 " kept: %s", p->entry,
 		   text[0] ? text : "confirmed");
 	reconcile_save_worker_ids(a);
-	if (reconcile_mounts_apply(a, false) < 0) /* the trial is over: removed mounts end */
+	/* the trial is over, so removed mounts can be unmounted */
+	if (reconcile_mounts_apply(a, false) < 0)
 		log_warning("out of memory: removed mounts stay until the next apply");
 	(void)sup_sweep(a->sup);
 	return reconcile_keep_config(a, p->source, p->entry, d);
 }
 
-/* Undoes the first apply of the host: without a configuration before it, no worker runs. */
+/* Undoes the first apply of a host. There is no earlier configuration, so no worker runs
+ * afterwards. */
 static void run_nothing(struct agent *a)
 {
 	sup_reconcile(a->sup, NULL, 0, true);
@@ -67,9 +68,9 @@ static void undo(struct agent *a, const struct reconcile_pending *p,
 	struct spec *spec = NULL;
 
 	history_end(&rec->records.history, p->entry, HISTORY_ROLLED_BACK, p->n_steps, why, NULL);
-	rec->pacing.retry_files = false; /* even if nothing can be written */
-	/* From the ticket: if the workers could not get the new configuration, the running one is
-	 * the previous. */
+	rec->pacing.retry_files = false; /* reset even if the files cannot be written */
+	/* Read from the ticket: if the workers could not get the new configuration, the previous
+	 * one is still the running one. */
 	(void)reconcile_ticket_load(a, &ignored, &spec);
 	reconcile_note_refused(a, p->source, p->entry, why, spec);
 	spec_free(spec);
@@ -120,7 +121,7 @@ int reconcile_pending_decide(struct agent *a, bool keep_it, uint64_t client, con
 {
 	const struct reconcile_pending *p = &a->reconcile.pending;
 
-	/* No matter who confirms. */
+	/* Refuses a confirmation by anyone while a peer does not answer. */
 	if (keep_it && p->applier && !p->client && reachability_is_lost(a))
 		return -EHOSTUNREACH;
 	return reconcile_pending_order(a, keep_it, client, by);

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kind of the running reconcile, for all files of this folder. */
+/* Questions about the running reconcile, for all files of this folder. */
 #ifndef PLENUM_AGENT_RECONCILE_INTERNAL_H
 #define PLENUM_AGENT_RECONCILE_INTERNAL_H
 
 #include "agent/agent.h"
 #include <string.h>
 
-/* An operator asked for it, so failed configurations are retried. */
+/* Whether an operator requested the run. Configurations that failed before are then tried again. */
 static inline bool reconcile_is_asked(enum reconcile_trigger t)
 {
 	return t != RECONCILE_KERNEL && t != RECONCILE_FALLBACK;
 }
 
-/* A repair of the running configuration, without a request. */
+/* Whether the run repairs the running configuration without a request. */
 static inline bool reconcile_is_repair(const struct reconcile *rec)
 {
 	return rec->run.trigger == RECONCILE_KERNEL && rec->run.source == RECONCILE_FROM_RUNNING;
 }
 
-/* An operator asked for exactly this configuration, or the run is guarded like that: it gets a
- * ticket and may have to be confirmed. */
+/* Whether the run gets a ticket and may have to be confirmed: an operator requested exactly this
+ * configuration, or the run is guarded like such an apply. */
 static inline bool reconcile_is_ordered(const struct reconcile *rec)
 {
 	return rec->run.is_guarded ||
@@ -29,8 +29,8 @@ static inline bool reconcile_is_ordered(const struct reconcile *rec)
 		 rec->run.source == RECONCILE_FROM_HISTORY));
 }
 
-/* Only an operator's apply may move auto workers to VFs: its effect is visible in `plenum plan` and
- * can be rolled back. */
+/* Whether workers with `transport: auto` may move to VFs. Only an operator's apply may do that,
+ * because `plenum plan` shows the move and the operator can roll it back. */
 static inline bool reconcile_may_move(const struct reconcile *rec)
 {
 	return rec->run.trigger == RECONCILE_API && !rec->pending.applier &&
@@ -44,7 +44,8 @@ static inline const struct spec *reconcile_spec(const struct agent *a)
 	return a->reconcile.run.next.spec ? a->reconcile.run.next.spec : a->running.spec;
 }
 
-/* The operator wants to keep the apply whatever does not answer afterwards: --force probes. */
+/* Whether the operator used --force probes: keep the apply whether or not peers answer
+ * afterwards. */
 static inline bool reconcile_is_forced(const struct reconcile_client *c)
 {
 	for (size_t i = 0; i < c->n_forced; i++)

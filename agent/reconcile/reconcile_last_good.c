@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Keeps the last good configuration as a file in the state directory; see reconcile_last_good.h. */
+/* Stores the last good configuration in the state directory. */
 #include "agent/reconcile/reconcile_last_good.h"
 #include "netcfg/base/file.h"
 #include <stdio.h>
@@ -20,7 +20,7 @@ int reconcile_last_good_load(struct agent *a, struct diag *d, struct spec **ret)
 	return spec_load(rec->records.last_good, NULL, d, ret);
 }
 
-/* Saves the normalized spec, which needs no drop-ins. The file is replaced atomically. */
+/* Saves the normalized spec, which includes the drop-ins. The file is replaced atomically. */
 void reconcile_last_good_save(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Mounts and exports that an apply takes away from programs. A mistyped `from:` must not end a
- * mount that is served: the apply stays pending until the server serves the new mount, beside the
- * former one, and is rolled back if it does not. While any apply is pending its workers serve the
- * mounts that it removes, so that a rollback loses no open file.
+ * Protects mounts and exports in use that an apply removes or replaces. For example, a mistyped
+ * `from:` must not end a mount that is served. The apply stays pending until the server serves the
+ * new mount, while the former mount continues to be served. If the server does not serve the new
+ * mount, the apply is rolled back. While any apply is pending, its workers also serve the mounts
+ * that it removes, so that a rollback loses no open file.
  */
 #include "agent/reconcile/reconcile_mounts.h"
 #include "agent/base/stats_page.h"
@@ -12,8 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Whether a worker serves the mount; if not, the server's reason, unset if there is none. Reads
- * w->started, since a process may not have its new configuration yet. */
+/* Whether a worker serves the mount. If not, why has the server's reason, or is unset if there is
+ * none. Uses w->started, because a process may not have its new configuration yet. */
 static bool is_served(const struct agent *a, const struct launch_mount *m, struct reason *why)
 {
 	char text[LAUNCH_REASON_MAX];
@@ -53,7 +54,7 @@ static void note_mount(struct agent *a, const struct launch_mount *m)
 
 	if (stays && served)
 		json_array_append_new(v->served, json_string(m->path));
-	/* Programs may also use it while its worker restarts or its server is down. */
+	/* A mount also counts as used while its worker is restarting or its server is down. */
 	if (!(served || mounts_was_served(a->mounts, m)) ||
 	    actions_keep_mount(m, next->desired, next->n_desired))
 		return;
@@ -118,7 +119,7 @@ bool reconcile_mounts_lost(const struct agent *a, struct reason *why)
 }
 
 /* The desired configuration that can take a mount of worker w: that of the same worker, else that
- * of another client worker. NULL: none, so the programs on it wait for the end of the trial. */
+ * of another client worker. NULL: none, so programs on the mount wait until the trial ends. */
 static struct launch_config *find_server(const struct sup_worker *w, struct launch_config *desired,
 					 size_t n)
 {
@@ -135,7 +136,7 @@ static struct launch_config *find_server(const struct sup_worker *w, struct laun
 	return other;
 }
 
-/* Adds the mounts of w that are not desired any more. */
+/* Adds the mounts of w that are no longer desired. */
 static void add_former(const struct sup_worker *w, struct launch_config *desired, size_t n)
 {
 	for (uint32_t i = 0; w->wanted && i < w->config.n_mounts; i++) {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Mounts and exports that an apply takes away from programs. */
+/* Protects mounts and exports in use that an apply removes or replaces. */
 #ifndef PLENUM_AGENT_RECONCILE_MOUNTS_H
 #define PLENUM_AGENT_RECONCILE_MOUNTS_H
 
 #include "agent/agent.h"
 
-/* Notes which served mounts and exports the running reconcile ends, and which mounts take their
- * place. 0; -ENOMEM. */
+/* Records the served mounts and exports that the running reconcile ends, and the mounts that
+ * replace them. 0; -ENOMEM. */
 int reconcile_mounts_before(struct agent *a);
-/* Whether the server of one of these new mounts does not serve it (yet). */
+/* Whether one of these new mounts is not served, or not yet; why has the reason. */
 bool reconcile_mounts_lost(const struct agent *a, struct reason *why);
-/* Hands the desired workers to the supervisor; while an apply is pending, with the mounts that it
- * removes. 0; negative errno as sup_reconcile. */
+/* Passes the desired workers to the supervisor. While an apply is pending, they also get the mounts
+ * that it removes. 0; negative errno as from sup_reconcile. */
 int reconcile_mounts_apply(struct agent *a, bool retry_failed);
 
 #endif

@@ -16,7 +16,8 @@
 
 /* ---- success ---- */
 
-/* A plan's warning about a leg; note_legs reports it for as long as it lasts. */
+/* Whether this is a plan's warning about a leg. note_legs reports such warnings as long as they
+ * last. */
 static bool is_of_leg(const struct plan *p, const struct diag_entry *e)
 {
 	char head[PLENUM_NAME_MAX + 32];
@@ -50,8 +51,8 @@ static bool is_in(const char *text, const json_t *list)
 	return false;
 }
 
-/* Reports each leg that is missing or degraded as a problem and an event, and its return as an
- * event. */
+/* Reports each leg that is missing or degraded as a problem and an event. When a leg returns, an
+ * event reports that. */
 static void note_legs(struct agent *a)
 {
 	json_t *list = json_array(), *was = problems_to_json(&a->problems, PROBLEMS_LEGS);
@@ -76,8 +77,8 @@ static void note_legs(struct agent *a)
 	json_decref(list);
 }
 
-/* Whether a worker lacks its accepted transport: the kernel does not notify when, for example,
- * hugepages become free. */
+/* Whether a worker lacks its accepted transport. The agent must retry then, because the kernel does
+ * not notify it when, for example, hugepages become free. */
 static bool lacks_agreed(const struct plan *p)
 {
 	for (size_t i = 0; i < p->n_workers; i++)
@@ -101,7 +102,8 @@ static int succeed(struct agent *a)
 		note_warnings(a);
 	if (lacks_agreed(a->running.plan) || reconcile_choice_waits(rec))
 		reconcile_arm(a, RECONCILE_CHOICE_RETRY_NS);
-	/* A pending apply is not written yet: a restart would use the previous configuration. */
+	/* The files do not have a pending apply yet; a restart would use the previous
+	 * configuration. */
 	if (!files || rec->pending.applier)
 		return 0;
 	return reconcile_keep_config(a, rec->run.source, rec->run.entry, &rec->run.diag);
@@ -131,19 +133,19 @@ static void say_failure(struct agent *a, int error)
 		 strerror(-error),
 		 a->running.spec ? "the running configuration is unchanged"
 				 : "nothing was changed");
-	/* A retry that fails in the same way is not reported again. */
+	/* If a retry fails in the same way as before, it is not reported again. */
 	if (problems_set(&a->problems, kind, json_array_size(list) ? NULL : head, list) ||
 	    rec->run.trigger == RECONCILE_RELOAD || rec->run.trigger == RECONCILE_API) {
 		for (size_t i = 0; i < json_array_size(list); i++)
 			events_add(&a->events, LOG_LEVEL_ERR, "agent", "%s",
 				   json_string_value(json_array_get(list, i)));
-		if (error != -ECANCELED) /* its text already says what was done */
+		if (error != -ECANCELED) /* for -ECANCELED the text already says what was done */
 			events_add(&a->events, LOG_LEVEL_ERR, "agent", "%s", head);
 	}
 	json_decref(list);
 }
 
-/* Doubles the pause with each failure. */
+/* Schedules the next retry. The pause doubles with each failure. */
 static void try_later(struct agent *a, struct reconcile_pace *p, bool blocked)
 {
 	p->blocked = blocked;
@@ -152,8 +154,8 @@ static void try_later(struct agent *a, struct reconcile_pace *p, bool blocked)
 	p->pause_ns = MIN_OF(2 * p->pause_ns, RECONCILE_RETRY_MAX_NS);
 }
 
-/* The next plans do without VFs that the kernel refused: each retry would interrupt the device and
- * fail again. */
+/* Records the VFs that the kernel refused, so that the next plans do not use them. A retry would
+ * interrupt the device and fail again. */
 static void note_refused_vfs(struct agent *a, int error)
 {
 	const struct reconcile *rec = &a->reconcile;
@@ -177,20 +179,21 @@ static void fail(struct agent *a, int error)
 {
 	struct reconcile *rec = &a->reconcile;
 
-	/* The pending apply cannot continue: roll it back; its client gets one answer. */
+	/* The pending apply cannot continue: rolls it back. Its client gets a single answer. */
 	if (rec->pending.applier)
 		reconcile_pending_order(a, false, 0, "plenumd");
-	/* Only the client hears of a failed rollback; the running configuration stays. */
+	/* A failed rollback is reported only to its client; the running configuration stays in
+	 * force. */
 	if (rec->run.source == RECONCILE_FROM_HISTORY)
 		return;
 	note_refused_vfs(a, error);
-	/* The failure of the files is already reported and will be retried. */
+	/* The failure of the files has been reported and will be retried. */
 	if (rec->run.source == RECONCILE_FROM_LAST_GOOD) {
 		log_notice("the previous configuration failed too: %s", strerror(-error));
 		return;
 	}
-	/* Another program undid the repair before it was verified; drift.c counts and reports that.
-	 */
+	/* Another program undid the repair before it was verified. drift.c counts and reports
+	 * that. */
 	if (reconcile_is_repair(rec) && error == -ETIMEDOUT) {
 		reconcile_arm(a, drift_delay_ns(&a->drift));
 		return;
@@ -199,8 +202,8 @@ static void fail(struct agent *a, int error)
 	if (rec->run.source == RECONCILE_FROM_FILES) {
 		if (reconcile_is_asked(rec->run.trigger) && rec->run.trigger != RECONCILE_START)
 			rec->pacing.files = (struct reconcile_pace){.pause_ns = RECONCILE_NEWS_NS};
-		/* Not retried: an apply that was rolled back for its effect, and one that needed a
-		 * confirmation. */
+		/* No retry after an apply that was rolled back because of its effect, or one that
+		 * needed a confirmation. */
 		rec->pacing.retry_files =
 			rec->run.loaded && error != -ECANCELED && !rec->run.needs_confirmation;
 		if (rec->pacing.retry_files)
@@ -235,8 +238,8 @@ static const char *what_is_applied(const struct reconcile *rec, char *buf, size_
 	}
 }
 
-/* A start with the configuration of the latest entry adds no entry: it would push out others and
- * hide that an apply was interrupted. */
+/* Whether a start applies the configuration of the latest entry again. It gets no entry of its own:
+ * that entry would push out others and hide that an apply was interrupted. */
 static bool is_same_again(const struct agent *a)
 {
 	const struct reconcile *rec = &a->reconcile;
@@ -266,8 +269,8 @@ void reconcile_enter(struct agent *a)
 		enter(rec);
 }
 
-/* A configuration that failed when it was requested now runs after a retry: that is an entry, the
- * failed retries are not. */
+/* Whether a retry has succeeded with a configuration that failed when it was requested. This gets
+ * an entry; the failed retries did not. */
 static bool is_done_after_all(const struct agent *a, int error)
 {
 	const struct reconcile *rec = &a->reconcile;
@@ -277,8 +280,8 @@ static bool is_done_after_all(const struct agent *a, int error)
 	       (rec->run.n_steps > 0 || a->running.plan->n_actions > 0);
 }
 
-/* As a plan counts them: the steps of the network, and those of the workers where the new
- * configuration runs. */
+/* Counts steps as the plan does: those of the network and, if the new configuration runs, those of
+ * the workers. */
 static size_t count_steps(const struct agent *a, int error)
 {
 	return a->reconcile.run.n_steps +
@@ -297,7 +300,7 @@ static const char *first_error(const struct reconcile *rec, int error, char buf[
 	return buf;
 }
 
-/* NULL: it failed before there was a plan. */
+/* p NULL: the run failed before it had a plan. */
 static void keep_plan(const struct agent *a, const struct plan *plan)
 {
 	json_t *o = plan ? plan_to_object(plan) : NULL;
@@ -307,8 +310,8 @@ static void keep_plan(const struct agent *a, const struct plan *plan)
 	json_decref(o);
 }
 
-/* Adds or completes the history entry. A run without changes has none; a failed request has one. A
- * failed start is retried and reported elsewhere. */
+/* Adds or completes the history entry. A run without changes gets no entry; a failed request gets
+ * one. A failed start is retried and reported as a problem. */
 static void note_history(struct agent *a, int error, bool runs)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -364,14 +367,14 @@ void reconcile_forget_staged(struct agent *a)
 		agent_update_state(a);
 }
 
-/* Whether this configuration must not be retried without a request. */
+/* Whether this configuration must not be applied again without a request. */
 static bool is_refused(const struct agent *a, int error, bool runs)
 {
 	const struct reconcile *rec = &a->reconcile;
 
 	if (runs || rec->state != RECONCILE_APPLYING || !reconcile_is_ordered(rec))
 		return false;
-	/* The end of a pending apply, or of one that outlives the agent, is not known yet. */
+	/* The result of a pending apply, or of one that outlives the agent, is not known yet. */
 	return error == -ECANCELED ||
 	       (rec->run.needs_confirmation && !rec->pending.applier && a->state != AGENT_STOPPING);
 }
@@ -379,11 +382,11 @@ static bool is_refused(const struct agent *a, int error, bool runs)
 void reconcile_conclude(struct agent *a, int error)
 {
 	struct reconcile *rec = &a->reconcile;
-	const bool runs = error >= 0; /* also true where its files could not be written */
+	const bool runs = error >= 0; /* also true if its files could not be written */
 	char why[EVENTS_TEXT_MAX];
 
 	if (rec->run.source == RECONCILE_FROM_HISTORY)
-		reconcile_enter(a); /* also if it equals the running configuration */
+		reconcile_enter(a); /* also if the configuration equals the running one */
 	if (error >= 0)
 		error = succeed(a);
 	else if (a->state != AGENT_STOPPING)
@@ -393,7 +396,7 @@ void reconcile_conclude(struct agent *a, int error)
 	if (is_refused(a, error, runs))
 		reconcile_note_refused(a, rec->run.source, rec->run.entry,
 				       first_error(rec, error, why), rec->run.next.spec);
-	/* The state is "starting" until the requested configuration is up. */
+	/* The agent's state is "starting" until the requested configuration is up. */
 	if (runs && reconcile_is_ordered(rec))
 		a->converged = false;
 	agent_check_health(a);

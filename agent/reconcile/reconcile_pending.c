@@ -48,12 +48,13 @@ bool reconcile_on_trial(void *user)
 	const struct agent *a = user;
 	const struct reconcile *rec = &a->reconcile;
 
-	/* An apply also counts as pending while a rollback restores the previous configuration. */
+	/* An apply also counts as pending while a rollback is restoring the previous
+	 * configuration. */
 	return rec->pending.applier || rec->queue.last_good_pending ||
 	       (rec->run.source == RECONCILE_FROM_LAST_GOOD && rec->applier);
 }
 
-/* The operator's apply is not pending any more; says how it ended. */
+/* Tells the client that the apply is no longer pending, and how it ended. */
 static void say_none_waits(const struct agent *a, uint64_t number, struct reason *why)
 {
 	const struct history_entry *e = history_find(&a->reconcile.records.history, number);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The apply that waits for its confirmation, as clients and the checks of peers see it. */
+/* The apply that waits for its confirmation, for clients and for the check of peers. */
 #ifndef PLENUM_AGENT_RECONCILE_PENDING_H
 #define PLENUM_AGENT_RECONCILE_PENDING_H
 
 #include "agent/agent.h"
 
-/* Orders the applier to keep the pending apply or to roll it back; client: the one that decided, 0:
- * none. 0: its end will be reported; -ENOENT: none is pending; -EALREADY: a client has just
- * decided; other negative errno. */
+/* Orders the applier to keep the pending apply or to roll it back. client: the one that requested
+ * it; 0: none. 0: the end will be reported; -ENOENT: no apply is pending; -EALREADY: another client
+ * has just decided; other negative errno. */
 int reconcile_pending_order(struct agent *a, bool keep, uint64_t client, const char *by);
-/* Gives the result to the owner's on_decided, if a client waits for it. */
+/* Passes the result to the owner's on_decided, if a client waits for it. */
 void reconcile_answer_decision(struct agent *a, const struct reconcile_decision *d);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shows what an apply would do, with the inputs and rules of a run, and does nothing of it. */
+/* Computes the plan of an apply with the inputs and rules of a run, without changing anything. */
 #include "agent/desired/actions.h"
 #include "agent/desired/leg_policy.h"
 #include "agent/desired/worker_config.h"
@@ -7,7 +7,7 @@
 #include "agent/reconcile/reconcile_choice.h"
 #include "netcfg/apply/route_check.h"
 
-/* Makes the workers' configurations and what happens to the workers; the plan is made. */
+/* Makes the workers' configurations, and adds the actions for workers to the finished plan. */
 static int add_workers(struct agent *a, struct kernel *k, struct diag *d, struct generation *next)
 {
 	int r = worker_config_build(next->spec, next->plan, a->opt.log_level, d, &next->desired,
@@ -32,7 +32,7 @@ int reconcile_preview(struct agent *a, struct kernel *k, const struct reconcile_
 	PLENUM_CLEANUP(plan_worker_ids_done) struct plan_worker_ids worker_ids = {0};
 	const struct reconcile *rec = &a->reconcile;
 	autofree unsigned *answered = NULL;
-	/* Recorded failures are left out: an apply tries those transports again. */
+	/* Recorded failures are not used, because an apply tries those transports again. */
 	struct plan_context ctx = {.running = a->running.plan,
 				   .held_hugepages = leg_policy_held_hugepages(a->sup),
 				   .owned = &owned,

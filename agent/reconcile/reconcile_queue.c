@@ -16,7 +16,8 @@ const char *reconcile_trigger_to_string(enum reconcile_trigger t)
 	return t < RECONCILE_TRIGGER_MAX ? names[t] : "?";
 }
 
-/* After a failed apply, its own kernel notifications must not trigger the next try. */
+/* Whether a trigger has to wait after a failed apply. That apply's own kernel notifications must
+ * not trigger the next try. */
 static bool is_blocked(struct agent *a, const struct reconcile_pace *p)
 {
 	uint64_t now = clock_now_ns();
@@ -58,7 +59,7 @@ static void take_client(struct agent *a, struct reconcile_request *ret)
 					  .client = c};
 }
 
-/* Whether it was requested; takes the request. */
+/* Whether the trigger was requested. Clears the request. */
 static bool take(struct reconcile_queue *q, enum reconcile_trigger t)
 {
 	const bool was = q->requested[t];
@@ -87,9 +88,10 @@ static bool files_are_edited(struct agent *a)
 }
 
 /*
- * Files that differ from what ran last may cut the host off, and at a start there may be no
- * operator. So a start first restores what ran last, and applies the files once that works: then
- * their apply can compare which peers answer before and after it.
+ * Makes the first request of the agent. Edited files may interrupt the host's connections, and at a
+ * start there may be no operator to notice. So a start first restores the configuration that ran
+ * last. The files are applied once that works, because that apply can then compare which peers
+ * answer before and after it.
  */
 static void take_start(struct agent *a, struct reconcile_request *ret)
 {
@@ -107,8 +109,8 @@ static void take_start(struct agent *a, struct reconcile_request *ret)
 	ret->source = RECONCILE_FROM_LAST_GOOD;
 }
 
-/* Takes edited files when all workers are up. If what ran last cannot run now, there is nothing to
- * wait for. */
+/* Requests an apply of edited files when all workers are up. If the configuration that ran last
+ * cannot run now, they are applied without waiting. */
 static bool take_edited(struct agent *a, struct reconcile_request *ret)
 {
 	struct reconcile_queue *q = &a->reconcile.queue;
@@ -202,7 +204,8 @@ void reconcile_ask_client(struct agent *a, const struct reconcile_client *c)
 	struct reconcile *rec = &a->reconcile;
 
 	const bool waits = rec->pending.applier &&
-			   !rec->reachability.alone; /* that wait ends by itself, soon */
+			   /* a wait for peers alone ends soon, so the request is queued */
+			   !rec->reachability.alone;
 	struct reconcile_client *added;
 
 	if (a->state == AGENT_STOPPING || waits) {
@@ -289,7 +292,7 @@ enum progress reconcile_progress(const struct agent *a, char buf[static PROGRESS
 			     time(NULL), buf);
 }
 
-/* Reports a long apply at doubling intervals, and at once when a driver exceeds its time. */
+/* Reports a long apply at doubling intervals, and at once when a driver takes longer than usual. */
 static void mention(struct agent *a, uint64_t now)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -308,7 +311,7 @@ static void mention(struct agent *a, uint64_t now)
 	rec->run.mention_ns = 2 * (now - rec->run.began_ns);
 }
 
-/* Reports slow applies to the operator and extends the service manager's start timeout. */
+/* Reports slow applies to the operator, and extends the start timeout of the service manager. */
 static int on_tick(void *user)
 {
 	struct agent *a = user;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The records of the reconcile in the state and run directories: the last good configuration, the
- * one that was rolled back last, worker ids, and transports that failed in this boot. Decides what
- * a kept apply leaves in the files, and whether a configuration in them is retried.
+ * one that the last rollback undid, worker ids, and transports that failed since the host booted.
+ * Decides which files a kept apply writes, and whether a configuration in the files is applied
+ * again.
  */
 #include "agent/reconcile/reconcile_records.h"
 #include "agent/agent.h"
@@ -17,7 +18,7 @@
 
 /* ---- rolled-back configurations ---- */
 
-/* Records a configuration that must not be retried without a request, with the reason. */
+/* Records a configuration that must not be applied again without a request, with the reason. */
 static void refused_write(struct agent *a, const char *why, const struct spec *spec)
 {
 	autofree char *yaml = spec ? spec_to_yaml(spec) : NULL;
@@ -56,7 +57,7 @@ bool reconcile_is_refused(struct agent *a, const struct spec *spec, struct reaso
 		*why = was;
 		return true;
 	}
-	forget_refused(a); /* the files have changed */
+	forget_refused(a); /* the files have changed since */
 	return false;
 }
 
@@ -86,7 +87,7 @@ void reconcile_note_refused(struct agent *a, enum reconcile_source source, uint6
 		 entry, e ? e->what : "?", e ? e->by : "?", cause);
 	events_add(&a->events, LOG_LEVEL_ERR, "agent", "%s", text);
 	if (spec && is_last_good(a, spec))
-		return; /* it runs already, only with another transport */
+		return; /* that configuration is running already, with another transport */
 	if (source == RECONCILE_FROM_FILES) {
 		refused_write(a, text, spec);
 		problems_set(&a->problems, PROBLEMS_FILES, text, NULL);
@@ -95,7 +96,8 @@ void reconcile_note_refused(struct agent *a, enum reconcile_source source, uint6
 	}
 }
 
-/* The operator went back, so the files differ from the running configuration on purpose. */
+/* Reports that the files differ from the running configuration because an operator returned to an
+ * earlier one. */
 static void note_gone_back(struct agent *a, uint64_t entry)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
@@ -121,10 +123,10 @@ static void note_gone_back(struct agent *a, uint64_t entry)
 	spec_free(spec);
 }
 
-/* ---- the configuration that is kept ---- */
+/* ---- keeping a configuration ---- */
 
-/* Commits the staged configuration to the files. If that fails, it still runs and becomes a
- * problem: the next start would read the old files. */
+/* Commits the staged configuration to the files. If that fails, the configuration runs all the
+ * same, but becomes a problem, because the next start would read the previous files. */
 static int commit_staged(struct agent *a, struct diag *d)
 {
 	int r = a->store.prepared ? 0 : store_prepare(&a->store, d);
@@ -173,7 +175,7 @@ int reconcile_keep_config(struct agent *a, enum reconcile_source source, uint64_
 
 /* ---- worker ids and failed transports ---- */
 
-/* Without this record the next start may number the workers differently. */
+/* Without this record the next start may assign other ids to the workers. */
 void reconcile_save_worker_ids(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -208,7 +210,7 @@ static void load_attempts(struct agent *a)
 			    a->reconcile.records.attempts_path, state_file_error(r));
 }
 
-/* ---- begin and end ---- */
+/* ---- opening and closing ---- */
 
 int reconcile_records_init(struct agent *a)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The files in the state and run directories that tell a later run or agent what may be applied:
- * the last good configuration, the one that was rolled back, worker ids, failed transports.
+ * The files in the state and run directories from which a later run or agent knows which
+ * configurations to apply: the last good one, the one that the last rollback undid, worker ids, and
+ * failed transports.
  */
 #ifndef PLENUM_AGENT_RECONCILE_RECORDS_H
 #define PLENUM_AGENT_RECONCILE_RECORDS_H
@@ -12,20 +13,20 @@
 int reconcile_records_init(struct agent *a);
 void reconcile_records_done(struct reconcile *rec);
 
-/* Saves the running configuration as the last good one, and a staged one to its files. 0; negative
- * errno with a problem set and an error in d. */
+/* Saves the running configuration as the last good one and, if it was staged, to the configuration
+ * files. 0; negative errno with a problem set and an error in d. */
 int reconcile_keep_config(struct agent *a, enum reconcile_source source, uint64_t entry,
 			  struct diag *d);
 /* Saves the worker ids and accepted transports for the next start. */
 void reconcile_save_worker_ids(struct agent *a);
 
-#define RECONCILE_REFUSED_MAX 400 /* reason why a configuration is not retried, with its NUL */
+#define RECONCILE_REFUSED_MAX 400 /* size of the reason why a configuration is not retried */
 
-/* Reports a configuration that was rolled back as a problem; if the files contain it, it is not
- * retried without a request. */
+/* Reports a configuration that was rolled back as a problem. If the files have that configuration,
+ * it is not applied again without a request. */
 void reconcile_note_refused(struct agent *a, enum reconcile_source source, uint64_t entry,
 			    const char *why, const struct spec *spec);
-/* Whether this configuration was rolled back last, and why. */
+/* Whether the last rollback undid this configuration; if so, why has the reason. */
 bool reconcile_is_refused(struct agent *a, const struct spec *spec, struct reason *why);
 
 #endif

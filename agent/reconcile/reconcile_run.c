@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The reconcile run: load the configuration, collect the inventory, build the plan, run the
- * applier, then hand the desired workers to the supervisor. reconcile_outcome.c handles its result.
- */
+/* The reconcile run: loads the configuration, collects the inventory, builds the plan, runs the
+ * applier, and passes the desired workers to the supervisor. reconcile_outcome.c handles the
+ * result. */
 #include "agent/reconcile/reconcile_run.h"
 #include "agent/desired/actions.h"
 #include "agent/desired/leg_policy.h"
@@ -47,8 +47,8 @@ static void note_steps(struct agent *a)
 
 /* ---- before and after the applier ---- */
 
-/* Prepares the commit first, so that a full disk is found before the host changes; on a retry it is
- * prepared already. */
+/* Loads the staged configuration. First prepares the commit, so that a full disk is found before
+ * the host is changed. On a retry it has been prepared already. */
 static int load_staged(struct agent *a, struct store_source *ret)
 {
 	int r = a->store.prepared ? 0 : store_prepare(&a->store, &a->reconcile.run.diag);
@@ -72,9 +72,9 @@ static int load_history(struct agent *a)
 	return -ENOENT;
 }
 
-/* A configuration that was rolled back is not retried until an operator requests it again or
- * it changes. A reload requested before the rollback does not count as such a request: it would cut
- * off the same peers again. */
+/* A configuration that was rolled back is applied again only if an operator requests it or it has
+ * changed. A reload that was requested before the rollback does not count: it would cut off the
+ * same peers again. */
 static int check_refused(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -123,8 +123,8 @@ static int update_held_vfs(struct agent *a)
 	return leg_policy_held_vfs(a->sup, &rec->inputs.held_vfs, &rec->inputs.n_held_vfs);
 }
 
-/* Loads the configuration and the records and collects the inventory. Notifications are read first,
- * so that none older than the inventory arrives after it. */
+/* Loads the configuration and the records, and collects the inventory. Kernel notifications are
+ * read before that, so that none that arrives later is older than the inventory. */
 static int look(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -157,14 +157,15 @@ static int look(struct agent *a)
 	if (rec->run.trigger == RECONCILE_RELOAD || rec->run.trigger == RECONCILE_API) {
 		plan_failures_clear(&a->failures);
 		reconcile_keep_attempts(a);
-		if (rec->run.n_tries == 0) /* the other hosts may have gone */
+		/* the other hosts may have stopped using the addresses */
+		if (rec->run.n_tries == 0)
 			plan_conflicts_done(&rec->inputs.conflicts);
 	}
 	return 0;
 }
 
-/* A changed key file takes effect with the next apply, like the rest of the configuration: repairs
- * keep the workers' present keys. */
+/* Reads the cluster's keys. A changed key file takes effect with the next apply, like the rest of
+ * the configuration; repairs keep the keys that the workers have. */
 static int keys_fill(struct agent *a, const struct spec *spec)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -176,7 +177,7 @@ static int keys_fill(struct agent *a, const struct spec *spec)
 	return 0;
 }
 
-/* The inputs of the plan besides spec and inventory. */
+/* The inputs of the plan besides the spec and the inventory. */
 static struct plan_context context_of(struct agent *a, const struct spec *spec)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -201,8 +202,8 @@ static struct plan_context context_of(struct agent *a, const struct spec *spec)
 		.n_forced = rec->run.client.n_forced};
 }
 
-/* Everything before the applier. 1: the applier runs the steps; 0: there are none; negative errno.
- */
+/* The part of a run before the applier. 1: the applier is running the steps; 0: there are no steps;
+ * negative errno. */
 static int first_half(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -234,7 +235,7 @@ static int first_half(struct agent *a)
 		reachability_before(a);
 	if (r >= 0 && !rec->pending.applier)
 		r = reconcile_mounts_before(a);
-	if (r < 0 || rec->pending.applier || /* the pending applier has run them */
+	if (r < 0 || rec->pending.applier || /* the pending applier has done that */
 	    (rec->run.next.plan->n_steps == 0 && !reconcile_confirm_s(a)))
 		return r;
 	note_steps(a);
@@ -250,7 +251,8 @@ static int first_half(struct agent *a)
 	return r < 0 ? r : 1;
 }
 
-/* Everything after the applier: the host is in the desired state, now the workers follow. */
+/* The part of a run after the applier: the host is in the desired state, and now the workers get
+ * theirs. */
 static int second_half(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -292,7 +294,7 @@ static int second_half(struct agent *a)
 	return reconcile_mounts_apply(a, asked);
 }
 
-/* Collects the inventory that the applier left. */
+/* Collects the inventory after the applier's changes. */
 static int look_again(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -349,8 +351,8 @@ void reconcile_on_applied(void *user, const struct applier_result *res, const st
 	rec->run.failed_step = res->failed_step;
 	diag_append(&rec->run.diag, d);
 	if (r == 0 && res->conflicts && res->conflicts->n) {
-		/* The applier left out addresses of other hosts, so this plan is not what was
-		 * applied: plan again. */
+		/* The applier left out addresses that other hosts use, so it applied another plan
+		 * than this one: make a new plan. */
 		r = -EAGAIN;
 		note_applied(a);
 		if (reconcile_take_conflicts(rec, res->conflicts) < 0)
@@ -368,8 +370,8 @@ void reconcile_on_applied(void *user, const struct applier_result *res, const st
 	finish(a, r == 0 ? second_half(a) : r);
 }
 
-/* The applier is done and waits for a confirmation. The workers start with the new configuration,
- * so that the operator confirms what runs. */
+/* The applier is done and waits for a confirmation. The workers start with the new configuration
+ * now, so that the operator confirms a configuration that runs. */
 static void on_wait(void *user, uint64_t until_ns, const struct plan_conflicts *conflicts)
 {
 	struct agent *a = user;
@@ -381,9 +383,10 @@ static void on_wait(void *user, uint64_t until_ns, const struct plan_conflicts *
 		diag_add(&rec->run.diag, DIAG_WARNING, NULL, NULL, "%s",
 			 applier_unreachable(rec->pending.applier));
 	note_applied(a);
-	if (conflicts->n) { /* the applier made another plan, without these addresses */
+	if (conflicts->n) { /* the applier has replaced the plan by one without these addresses */
 		r = reconcile_take_conflicts(rec, conflicts);
-		rec->run.n_tries++; /* a first try would drop the conflicts found before */
+		/* counts as a retry, because a first try would forget the conflicts */
+		rec->run.n_tries++;
 		generation_done(&rec->run.next);
 		if (r == 0)
 			begin(a);
@@ -413,7 +416,8 @@ void reconcile_begin(struct agent *a, const struct reconcile_request *rq)
 
 	rec->state = RECONCILE_LOADING;
 	if (rq->source != RECONCILE_FROM_RUNNING && rq->source != RECONCILE_FROM_LAST_GOOD)
-		rec->queue.edited_files = false; /* this run applies what an operator wants */
+		/* this run applies what an operator requested, so edited files no longer wait */
+		rec->queue.edited_files = false;
 	rec->run = (struct reconcile_run){
 		.trigger = rq->trigger,
 		.source = rq->source,
@@ -447,12 +451,12 @@ static void finish(struct agent *a, int r)
 	reconcile_ticket_done(a);
 	while (rec->pending.applier && !rec->reachability.alone && rec->queue.n_clients > 0)
 		reconcile_refuse_client(a, &rec->queue.clients[--rec->queue.n_clients], -EALREADY);
-	if (a->store.prepared) /* the commit did not happen */
+	if (a->store.prepared) /* the commit was not made */
 		store_abandon(&a->store);
 	generation_done(&rec->run.next);
 	diag_done(&rec->run.diag);
 	rec->state = RECONCILE_IDLE;
-	/* The files still fail; repair the running configuration anyway. */
+	/* The files cannot be applied. Repairs the running configuration all the same. */
 	if (repair && a->state != AGENT_STOPPING)
 		reconcile_begin(a, &(struct reconcile_request){.trigger = RECONCILE_KERNEL,
 							       .source = RECONCILE_FROM_RUNNING});
@@ -464,6 +468,6 @@ static void finish(struct agent *a, int r)
 	}
 	agent_publish(a);
 	agent_end_if_done(a);
-	/* Only a reconcile uses much heap memory. */
+	/* Only a reconcile uses much heap memory, so it is returned to the kernel now. */
 	malloc_trim(0);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opens the reconcile, and takes over from a previous agent before the first run: adopts its
- * applier if that still runs, reads how it ended, or rolls back the journal of a killed one. */
+/* Opens the reconcile and, before the first run, completes the apply of a previous agent: adopts
+ * its applier if that is still running, reads the result if it has ended, or rolls back the journal
+ * if it was killed. */
 #include "agent/apply/apply_records.h"
 #include "agent/reconcile/reachability.h"
 #include "agent/reconcile/reconcile_choice.h"
@@ -14,10 +15,10 @@
 
 #define ORPHAN_POLL_NS (250 * NSEC_PER_MSEC)
 
-/* ---- the end of the previous agent's apply ---- */
+/* ---- result of the previous agent's apply ---- */
 
-/* Reads the outcome that this ticket's applier wrote. 0: it was kept; -ENODATA: unknown; other: it
- * was not, with the reason in buf. */
+/* Reads the outcome that the applier of this ticket wrote. 0: the apply was kept; -ENODATA:
+ * unknown; other negative errno: it was not kept, with the reason in buf. */
 static int outcome_read(const struct agent *a, const struct ticket *t, char *buf, size_t size)
 {
 	const char *path = a->reconcile.records.outcome_path;
@@ -33,8 +34,8 @@ static int outcome_read(const struct agent *a, const struct ticket *t, char *buf
 	return error;
 }
 
-/* The number of steps that an apply with a confirmation has recorded is greater than that of its
- * ticket, which was written before those of the workers were known. */
+/* The number of steps for the history entry. The ticket is written before the steps of the workers
+ * are known, so an apply with a confirmation has recorded a greater number. */
 static uint64_t steps_of(const struct history *h, const struct ticket *t)
 {
 	const struct history_entry *e = history_find(h, t->entry);
@@ -42,7 +43,7 @@ static uint64_t steps_of(const struct history *h, const struct ticket *t)
 	return MAX_OF(e ? e->steps : 0, t->n_steps);
 }
 
-/* The new configuration runs and becomes the last good one. */
+/* The new configuration was kept: it becomes the last good one. */
 static void resolve_kept(struct agent *a, const struct ticket *t, struct state_file *f)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -61,7 +62,7 @@ static void resolve_kept(struct agent *a, const struct ticket *t, struct state_f
 		   t->entry);
 	reconcile_choice_read(rec, f);
 	reconcile_choice_keep(a);
-	/* As if this agent had applied it. */
+	/* Puts the configuration in force, as if this agent had applied it. */
 	generation_swap(a, &kept);
 	reconcile_keep_config(a, t->source, t->entry, &d);
 	generation_swap(a, &(struct generation){0});
@@ -76,7 +77,7 @@ static void resolve_rolled_back(struct agent *a, const struct ticket *t, int err
 	history_end(&rec->records.history, t->entry,
 		    error == -ECANCELED ? HISTORY_ROLLED_BACK : HISTORY_FAILED,
 		    steps_of(&rec->records.history, t), why, NULL);
-	/* An apply that needed a confirmation is not retried without a request. */
+	/* An apply that needed a confirmation is not applied again without a request. */
 	if ((t->confirm_s || error == -ECANCELED) && reconcile_ticket_load(a, &d, &spec) >= 0)
 		reconcile_note_refused(a, t->source, t->entry, why, spec);
 	else
@@ -114,9 +115,9 @@ static void resolve(struct agent *a, const struct applier_result *res, const str
 		if (e)
 			snprintf(why, sizeof(why), "%s", e->text);
 	} else {
-		/* A journal, if there was one, decides: the outcome is written before the journal
-		 * is removed. A reboot loses the outcome, but not the history, which is written
-		 * first. */
+		/* If there was a journal, it decides, because the outcome is written before the
+		 * journal is removed. A reboot removes the outcome but not the history, which is
+		 * written earlier. */
 		error = outcome_read(a, &t, why, sizeof(why));
 		if (error == -ENODATA && was_kept(a, t.entry))
 			error = 0;
@@ -157,8 +158,8 @@ static int adopt_applier(struct agent *a, struct applier_task *task)
 static void on_recovered(void *user, const struct applier_result *res, const struct diag *d);
 static void note_orphan(struct agent *a);
 
-/* The adopted applier waits for a confirmation: this agent's workers start with its configuration.
- */
+/* The adopted applier waits for a confirmation: this agent starts workers with its
+ * configuration. */
 static void on_adopted_wait(void *user, uint64_t until_ns, const struct plan_conflicts *conflicts)
 {
 	struct agent *a = user;
@@ -191,7 +192,7 @@ static void on_adopted_end(void *user, const struct applier_result *res, const s
 	on_recovered(user, res, d);
 }
 
-/* Adopts the running applier of an agent that was killed. */
+/* Adopts the running applier of a previous agent. Returns whether there was one. */
 static bool adopt(struct agent *a)
 {
 	struct applier_task task = {.loop = a->loop,
@@ -269,7 +270,7 @@ static void on_recovered(void *user, const struct applier_result *res, const str
 		events_add(&a->events,
 			   d->entries[i].severity == DIAG_ERROR ? LOG_LEVEL_ERR : LOG_LEVEL_NOTICE,
 			   "agent", "%s", d->entries[i].text);
-	/* The first reconcile takes the host to the desired state from any state. */
+	/* The first reconcile can start from any state of the host. */
 	rec->state = RECONCILE_IDLE;
 	reconcile_ask(a, RECONCILE_START);
 }
@@ -286,7 +287,7 @@ void reconcile_start(struct agent *a)
 		recover(a);
 }
 
-/* ---- begin and end ---- */
+/* ---- opening and closing ---- */
 
 int reconcile_init(struct agent *a, const struct reconcile_setup *setup)
 {

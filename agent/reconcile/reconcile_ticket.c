@@ -24,7 +24,8 @@ static bool is_disruptive(const struct reconcile *rec)
 	return rec->reachability.takes || has_disruptive_step(rec->run.next.plan);
 }
 
-/* Mounts and exports may change without any step. */
+/* Whether the configuration differs from the running one. Mounts and exports may change without a
+ * step. */
 static bool is_other_config(const struct agent *a)
 {
 	autofree char *running = a->running.spec ? spec_to_yaml(a->running.spec) : NULL;
@@ -34,7 +35,7 @@ static bool is_other_config(const struct agent *a)
 	return next && (!running || strcmp(running, next) != 0);
 }
 
-/* Whether the plan moves foreign addresses or routes to another link. */
+/* Whether the plan moves addresses or routes of other programs to another link. */
 static bool is_takeover(const struct plan *p)
 {
 	for (size_t i = 0; i < p->n_steps; i++)
@@ -55,8 +56,8 @@ unsigned reconcile_confirm_s(const struct agent *a)
 				       is_other_config(a)
 			       ? rec->run.client.confirm_s
 			       : 0;
-	/* The running policy counts first: an apply that removes the policy must still be
-	 * confirmed. */
+	/* The policy of the running configuration has priority: an apply that removes the policy
+	 * must still be confirmed. */
 	policy_s = a->running.spec ? a->running.spec->confirm_s : 0;
 	if (!policy_s && rec->run.next.spec)
 		policy_s = rec->run.next.spec->confirm_s;
@@ -182,7 +183,8 @@ int reconcile_ticket(struct agent *a, struct applier_task *task)
 	task->socket = rec->records.applier_socket;
 	task->outcome = rec->records.outcome_path;
 	task->number = rec->run.entry;
-	/* After a full disk a number may be reused, so an older outcome must not remain. */
+	/* After a full disk a number may be used again, so an earlier outcome with that number must
+	 * not remain. */
 	r = apply_outcome_remove(rec->records.outcome_path);
 	if (r < 0)
 		log_warning("cannot remove %s: %s", rec->records.outcome_path, strerror(-r));

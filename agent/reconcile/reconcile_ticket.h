@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The ticket of a requested apply. It is written to the state directory before the applier starts:
- * the configuration, the requester, and how long the apply may wait. With the ticket the next agent
- * adopts the running applier, or learns whether the new or the previous configuration runs.
+ * The ticket of a requested apply: its configuration, the requester, and how long it may wait for a
+ * confirmation. It is written to the state directory before the applier starts. With it, the next
+ * agent adopts the running applier, or finds out whether the new or the previous configuration is
+ * in force.
  */
 #ifndef PLENUM_AGENT_RECONCILE_TICKET_H
 #define PLENUM_AGENT_RECONCILE_TICKET_H
@@ -11,24 +12,25 @@
 #include "netcfg/base/state_file.h"
 
 struct ticket {
-	uint64_t entry; /* in the history */
+	uint64_t entry; /* number in the history */
 	enum reconcile_source source;
 	unsigned confirm_s;
 	size_t n_steps;
 	char by[REQUESTER_MAX];
 };
 
-/* How long the running reconcile has to wait for a confirmation; 0: not at all. */
+/* Seconds that the running reconcile has to wait for a confirmation; 0: none is needed. */
 unsigned reconcile_confirm_s(const struct agent *a);
-/* Writes the ticket of the running reconcile and completes the applier's task. 0; negative errno
- * with an error in its diag. */
+/* Writes the ticket of the running reconcile, and fills in the members of the applier's task that
+ * depend on it. 0; negative errno with an error in the run's diag. */
 int reconcile_ticket(struct agent *a, struct applier_task *task);
-/* f: the whole ticket; released by the caller also on failure. 0; negative errno or STATE_... */
+/* f: the ticket's file, which the caller releases, also after an error. 0; negative errno or enum
+ * state_error. */
 int reconcile_ticket_read(const struct agent *a, struct ticket *ret, struct state_file *f);
-/* Loads the configuration in the ticket. 0; negative errno with an error in d. */
+/* Loads the configuration of the ticket. 0; negative errno with an error in d. */
 int reconcile_ticket_load(const struct agent *a, struct diag *d, struct spec **ret);
 void reconcile_ticket_drop(const struct agent *a);
-/* Removes the ticket at the end of a run, unless its apply is pending. */
+/* Removes the ticket at the end of a run. It is kept if the apply is pending. */
 void reconcile_ticket_done(struct agent *a);
 
 #endif
