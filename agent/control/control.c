@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Request handlers of the REST API. agent/clients/clients.c keeps the connections and rights; the
- * table `handlers` at the end lists all requests.
+ * Request handlers of the REST API. agent/clients/clients.c manages the connections and rights. The
+ * table `handlers` at the end of this file lists all requests.
  */
 #include "agent/control.h"
 #include "agent/api/rest/resource.h"
@@ -16,8 +16,9 @@
 
 /* ---- GET ---- */
 
-/* Reports edits of the files that are not applied, before the next start does. Says nothing during
- * an apply, while one is pending, or where the files already are a problem. */
+/* Reports edits of the files that have not been applied, because the next start would apply them.
+ * Reports nothing during an apply, while one is pending, or if the files are reported as a problem
+ * already. */
 static void note_files(struct agent *a, json_t *notes)
 {
 	const char *error = NULL, *disk;
@@ -77,7 +78,7 @@ static void get_snapshot(struct agent *a, enum privsep_what what, struct control
 	status_done(&st);
 }
 
-/* The list, or the one with the number. */
+/* Answers with all operations, or with the one of that number. */
 static void get_operations(struct agent *a, const struct privsep_msg *m, struct control_reply *r)
 {
 	static const struct operations none;
@@ -90,7 +91,7 @@ static void get_operations(struct agent *a, const struct privsep_msg *m, struct 
 			"operation %u is unknown: it is older than the last %d, or the agent has "
 			"restarted; see /v1/history",
 			m->get.number, OPERATIONS_MAX);
-	if (o || m->get.what == PRIVSEP_OPERATIONS) /* NULL becomes "out of memory" */
+	if (o || m->get.what == PRIVSEP_OPERATIONS) /* NULL makes the error "out of memory" */
 		control_json(r, 200, o);
 	else
 		control_error(r, 404, "not-found", why.text, NULL);
@@ -130,8 +131,8 @@ static void on_get(struct agent *a, const struct client *cl, const struct privse
 	case PRIVSEP_OPERATION:
 		get_operations(a, m, r);
 		break;
-	case PRIVSEP_EVENTS:	/* only for a child itself */
-	case PRIVSEP_PLAN_BACK: /* only by a rollback's dry-run */
+	case PRIVSEP_EVENTS:	/* only for PRIVSEP_SHARED_READ */
+	case PRIVSEP_PLAN_BACK: /* only for the dry run of a rollback */
 		control_error(r, 404, "not-found", "no such object", NULL);
 		break;
 	case PRIVSEP_WHAT_MAX:
@@ -139,9 +140,9 @@ static void on_get(struct agent *a, const struct client *cl, const struct privse
 	}
 }
 
-/* ---- changes: each adds an event with its client ---- */
+/* ---- changes; each adds an event with its client ---- */
 
-/* Clears the problem of an earlier failed apply and reports whether anything is staged. */
+/* Clears the problem of an earlier apply that failed, and replies whether changes are staged. */
 static void staged_is(struct agent *a, struct control_reply *r, bool staged)
 {
 	reconcile_forget_staged(a);
@@ -194,7 +195,7 @@ static void take_apply(const struct client *cl, const struct privsep_apply *m,
 	clients_describe(cl, ret->by, sizeof(ret->by));
 }
 
-/* Takes a name out of the list of --force. Returns whether it was there. */
+/* Removes a name from the list of --force. Returns whether it was in the list. */
 static bool take_forced(struct reconcile_client *c, const char *name)
 {
 	for (size_t i = 0; i < c->n_forced; i++) {
@@ -207,7 +208,8 @@ static bool take_forced(struct reconcile_client *c, const char *name)
 	return false;
 }
 
-/* "uid 1000: 2 changes, the last one at 2026-11-27T22:00:05.000Z (uid 1000, pid 42)" */
+/* Lines such as "uid 1000: 2 changes, the last one at 2026-11-27T22:00:05.000Z (uid 1000, pid
+ * 42)". */
 static json_t *authors_to_lines(const struct store *st)
 {
 	json_t *authors = store_authors_to_json(st), *lines = json_array(), *e;
@@ -227,7 +229,8 @@ static json_t *authors_to_lines(const struct store *st)
 	return lines;
 }
 
-/* Refuses to apply what other users have staged, unless the client has said that it wants that. */
+/* Whether the client may apply the staged changes. If other users staged some of them, the client
+ * must say explicitly that it wants that. */
 static bool may_apply_staged(struct agent *a, const struct client *cl, bool dry_run,
 			     struct reconcile_client *c, struct control_reply *r)
 {
@@ -266,8 +269,8 @@ static void on_apply(struct agent *a, const struct client *cl, const struct priv
 	reconcile_ask_client(a, &client);
 }
 
-/* Confirms or rolls back; control_on_decided answers the client when the pending apply has ended.
- */
+/* Confirms the pending apply or rolls it back. control_on_decided answers the client when that has
+ * ended. */
 static void decide(struct agent *a, const struct client *cl, bool keep, struct control_reply *r)
 {
 	char by[REQUESTER_MAX];
@@ -286,7 +289,8 @@ static void decide(struct agent *a, const struct client *cl, bool keep, struct c
 		r->later = true;
 }
 
-/* Protects against confirming or rolling back another operator's apply. */
+/* Whether the client means the pending apply, so that it does not confirm or roll back the apply of
+ * another operator by mistake. */
 static bool is_meant(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 		     bool keep, struct control_reply *r)
 {
@@ -307,8 +311,8 @@ static bool is_forced(const struct privsep_apply *m, const char *name)
 	return false;
 }
 
-/* A confirmation must not overwrite files that were edited while the apply was pending, unless it
- * says --force files. */
+/* Whether a confirmation may replace the files. If they were edited while the apply was pending,
+ * only with --force files. */
 static bool may_replace_files(struct agent *a, const struct privsep_msg *m, struct control_reply *r)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
@@ -344,8 +348,8 @@ static void on_confirm(struct agent *a, const struct client *cl, const struct pr
 	decide(a, cl, true, r);
 }
 
-/* During an apply a rollback without a number could mean the running apply or the previous one:
- * refuse it. */
+/* Whether an apply is running. A rollback without a number could then mean the running or the
+ * previous apply, so it is refused. */
 static bool is_under_way(const struct agent *a, struct reason *why)
 {
 	const struct reconcile *rec = &a->reconcile;
@@ -368,8 +372,8 @@ static bool is_under_way(const struct agent *a, struct reason *why)
 	return true;
 }
 
-/* If the last apply already failed or was rolled back (also by a crash or reset), a rollback
- * without a number would undo one more: refuse it. */
+/* Whether the last apply failed or was rolled back already, for example by a crash. A rollback
+ * without a number would undo the apply before it, so it is refused. */
 static bool is_undone(const struct history *h, const char *now, struct reason *why)
 {
 	const struct history_entry *e = h->n ? &h->entries[h->n - 1] : NULL;
@@ -388,7 +392,7 @@ static bool is_undone(const struct history *h, const char *now, struct reason *w
 	return true;
 }
 
-/* Number of the apply before the running one; 0: r has the error. */
+/* Number of the apply before the running one; 0: there is none, and r has the error. */
 static uint64_t one_before(struct agent *a, struct control_reply *r)
 {
 	const struct history *h = &a->reconcile.records.history;
@@ -405,9 +409,9 @@ static uint64_t one_before(struct agent *a, struct control_reply *r)
 	return number;
 }
 
-/* Rolls back the pending apply; without one returns to the configuration kept before the running
- * one, or to a numbered one. The number is checked first: a typo changes nothing, the history
- * included. */
+/* Rolls back the pending apply. Without one, returns to the configuration that was kept before the
+ * running one, or to that of the given number. The number is checked first, so that a wrong number
+ * changes nothing, not even the history. */
 static void on_rollback(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 			int fd, struct control_reply *r)
 {
@@ -416,7 +420,7 @@ static void on_rollback(struct agent *a, const struct client *cl, const struct p
 
 	take_apply(cl, &m->apply, &client);
 	client.back_to = m->apply.back_to;
-	/* The pending apply is not kept yet, so its number means the apply itself. */
+	/* The pending apply is not kept yet, so its number means that it has to be undone. */
 	undo = a->reconcile.pending.applier &&
 	       (!client.back_to || client.back_to == a->reconcile.pending.entry);
 	if (undo) {
@@ -444,8 +448,8 @@ static void on_rollback(struct agent *a, const struct client *cl, const struct p
 	reconcile_ask_client(a, &client);
 }
 
-/* Begins in the next turn of the loop: the agent that stops has answered, and waits until the
- * client has the answer. */
+/* Stops the agent in the next turn of the event loop. The agent waits until the client has received
+ * the answer. */
 static void on_stop(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
 		    struct control_reply *r)
 {
@@ -456,7 +460,8 @@ static void on_stop(struct agent *a, const struct client *cl, const struct privs
 		return;
 	}
 	control_note(a, cl, "stop of workers, mounts and agent requested");
-	if (a->state != AGENT_STOPPING) /* then it is the limit of the stop in progress */
+	/* if it is stopping already, the timer limits the time of that stop */
+	if (a->state != AGENT_STOPPING)
 		loop_timer_arm(a->stop_timer, 0);
 	control_json(r, 202, json_pack("{s:b}", "stopping", 1));
 }
@@ -486,7 +491,7 @@ static void begin_capture(struct agent *a, const struct client *cl, const struct
 	}
 }
 
-/* 202: the capture is ending and has more packets. */
+/* Status 202 means that the capture is ending and has more packets. */
 static void on_capture(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 		       int fd, struct control_reply *r)
 {
@@ -545,8 +550,8 @@ static const control_handler handlers[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_RDMA_PING] = control_rdma_ping,
 };
 
-/* The client does not wait: its answer is kept in an operation. An error that is found at once is
- * its answer. */
+/* Stores the answer in an operation, because the client does not wait. If an error is found at
+ * once, it is the answer to the client. */
 static void begin_operation(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 			    int fd, struct control_reply *r)
 {
@@ -575,7 +580,7 @@ static void begin_operation(struct agent *a, const struct client *cl, const stru
 	r->http_status = 202;
 }
 
-/* Whether the role of a client of the network covers the request; other clients have none. */
+/* Whether the role of a network client allows the request. Clients of this host have no role. */
 static bool role_covers(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 			struct control_reply *r)
 {
@@ -592,8 +597,8 @@ static bool role_covers(struct agent *a, const struct client *cl, const struct p
 	return false;
 }
 
-/* The API process checked the peer's credentials when it connected; they are checked again here,
- * since the configuration may have changed, or the peer exited. */
+/* The API process checked the client's credentials when it connected. They are checked again here,
+ * because the configuration may have changed or the client may have exited. */
 void control_on_request(void *user, struct client *cl, const struct privsep_msg *m, int fd)
 {
 	struct agent *a = user;
@@ -605,7 +610,7 @@ void control_on_request(void *user, struct client *cl, const struct privsep_msg 
 			      "configuration may do this",
 			      NULL);
 	else if (!role_covers(a, cl, m, &r))
-		; /* r has the refusal */
+		; /* r has the error */
 	else if (privsep_is_change((enum privsep_type)m->type) &&
 		 !clients_may_change(a->clients, cl))
 		control_error(&r, 403, "forbidden",

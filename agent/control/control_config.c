@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shows configurations: the running one, the staged one, and that of an earlier apply; as YAML in
- * normal form or as JSON. */
+/* Shows the running configuration, the staged one, and that of an earlier apply, as YAML in normal
+ * form or as JSON. */
 #include "agent/control/control_internal.h"
 #include "netcfg/base/file.h"
 #include <inttypes.h>
@@ -66,8 +66,8 @@ const struct history_entry *control_kept_entry(struct agent *a, uint64_t number,
 	return NULL;
 }
 
-/* The members of the entry in the list, the configuration and the plan; null if they are not kept.
- */
+/* Adds to the members of the history entry the configuration and the plan; null if they are not
+ * kept. */
 static void get_past_json(struct agent *a, const struct history_entry *e, const char *yaml,
 			  struct control_reply *r)
 {
@@ -77,7 +77,7 @@ static void get_past_json(struct agent *a, const struct history_entry *e, const 
 	autofree char *json = NULL;
 	json_t *plan;
 
-	/* One that this agent cannot read, since it is of another version, is not shown. */
+	/* A configuration that this agent cannot read, because it has another version, is null. */
 	if (yaml && spec_parse("history", yaml, strlen(yaml), &d, &spec) >= 0)
 		json = spec_to_json(spec);
 	json_object_set_new(o, "configuration", json ? json_loads(json, 0, NULL) : json_null());
@@ -97,7 +97,7 @@ static void get_past(struct agent *a, uint64_t number, bool as_json, struct cont
 	int k = 0;
 
 	if (!e && as_json)
-		control_kept_entry(a, number, r); /* makes the error */
+		control_kept_entry(a, number, r); /* adds the error to r */
 	if (!e)
 		return;
 	if (path)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests of fault injection. It is refused unless the running policy allows it, and for legs and
- * peers that do not exist. */
+/* Requests to inject faults. They are refused unless the running policy allows them, and for legs
+ * and peers that do not exist. */
 #include "agent/control/control_internal.h"
 #include <string.h>
 
@@ -14,7 +14,7 @@ static bool is_leg(const struct agent *a, const char *name)
 	return false;
 }
 
-/* A peer is named in the configuration or by a worker's path, or is any address. */
+/* Whether the name is a peer: one of the configuration or of a worker's path, or any address. */
 static bool is_peer(const struct agent *a, const char *name)
 {
 	const struct spec *s = a->running.spec;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shared by the request handlers: control.c answers most requests at once, control_net.c those
- * about legs; control_query.c has a child process answer those that read the host. */
+/* Shared by the request handlers. control.c answers most requests at once, control_net.c those
+ * about legs. control_query.c answers those that read the host by a child process. */
 #ifndef PLENUM_AGENT_CONTROL_INTERNAL_H
 #define PLENUM_AGENT_CONTROL_INTERNAL_H
 
@@ -8,49 +8,50 @@
 #include "agent/clients/clients.h"
 #include "agent/status.h"
 
-/* The reply. Exactly one of json and text is set, or neither where memory ran out. */
+/* A reply. It has either json or text, or neither if memory was lacking. */
 struct control_reply {
 	unsigned http_status;
 	enum privsep_content content;
-	json_t *json;  /* owned */
-	char *text;    /* owned */
-	size_t len;    /* of a binary reply; else 0 */
-	uint64_t etag; /* version of the object in the reply; 0: it has none */
-	char location[PRIVSEP_LOCATION_MAX]; /* of what the request created */
-	bool later;			     /* the reply follows later */
+	json_t *json;			     /* owned */
+	char *text;			     /* owned */
+	size_t len;			     /* bytes of a binary reply; else 0 */
+	uint64_t etag;			     /* version of the returned object; 0: none */
+	char location[PRIVSEP_LOCATION_MAX]; /* path of the object that the request created */
+	bool later;			     /* the reply will be sent later */
 };
 
 void control_json(struct control_reply *r, unsigned status, json_t *json);
-/* 201: the request has created the object at that path. */
+/* Makes a reply with status 201: the request created the object at that path. */
 void control_created(struct control_reply *r, json_t *json, const char *fmt, ...)
 	PLENUM_PRINTF(3, 4);
-/* details: taken; may be NULL. */
+/* Makes the reply for an error. Takes details, which may be NULL. */
 void control_error(struct control_reply *r, unsigned status, const char *code, const char *message,
 		   json_t *details);
-/* Makes the reply for an error of the store, the plan or the reconcile; details come from d. */
+/* Makes the reply for an error of the store, the plan or the reconcile, with the details in d. */
 void control_failure(struct agent *a, struct control_reply *r, int error, const struct diag *d);
-/* Makes the reply's text; never fails. The caller frees r->text. */
+/* Makes the text of the reply; never fails. The caller frees r->text. */
 const char *control_text(struct control_reply *r);
-/* Sends the reply to a request that is being handled, and frees what it owns. */
+/* Sends the reply while its request is being handled, and frees what the reply owns. */
 void control_answer_now(struct agent *a, uint64_t client, struct control_reply *r);
-/* The same for a later reply; that of an operation is kept in it. */
+/* Sends a reply later. The reply of an operation is stored in the operation. */
 void control_answer(struct agent *a, uint64_t client, struct control_reply *r);
 
-/* Adds an event that names the request and its client. */
+/* Adds an event with the request and its client. */
 void control_note(struct agent *a, const struct client *cl, const char *fmt, ...)
 	PLENUM_PRINTF(3, 4);
 /* Whether m may change the staged configuration. 0; -EINPROGRESS: an apply of it is running;
- * -ESTALE: m names another version of it; another negative errno where it cannot be read. */
+ * -ESTALE: m names another version of it; other negative errno: it cannot be read. */
 int control_may_stage(struct agent *a, const struct privsep_msg *m);
-/* The same before a change by this client, which becomes the author of what it stages. */
+/* The same before a change by this client, who becomes the author of the changes that are staged
+ * next. */
 int control_begin_stage(struct agent *a, const struct client *cl, const struct privsep_msg *m);
 
 /* ---- legs (control_net.c) ---- */
 
-/* GET /v1/net: the running legs, and the staged change of each. */
+/* Answers GET /v1/net: the running legs, and the staged changes of each. */
 void control_net(struct agent *a, const struct status *st, struct control_reply *r);
-/* The version (ETag) of the leg, or of the whole configuration, that m would change; 0: not found.
- */
+/* The version (ETag) of the object that m would change, which is a leg or the whole configuration;
+ * 0: there is no such object. */
 int control_tag(struct agent *a, const struct privsep_msg *m, uint64_t *ret);
 uint64_t control_tag_of_tree(const struct spec *next);
 void control_get_net(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
@@ -66,7 +67,8 @@ void control_net_del(struct agent *a, const struct client *cl, const struct priv
 
 /* Answers PRIVSEP_CONFIG_RUNNING, PRIVSEP_CONFIG_STAGED and PRIVSEP_HISTORY_CONFIG. */
 void control_get_config(struct agent *a, const struct privsep_msg *m, struct control_reply *r);
-/* The apply with that number, if its configuration is kept. Borrowed; NULL: r has the error. */
+/* The apply with that number, if its configuration is kept. Borrowed; NULL: there is none, and r
+ * has the error. */
 const struct history_entry *control_kept_entry(struct agent *a, uint64_t number,
 					       struct control_reply *r);
 
@@ -95,15 +97,16 @@ void control_note_outdated(const struct agent *a, json_t *notes);
 void control_rdma_ping(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 		       int fd, struct control_reply *r);
 
-/* Answers with the events that the client chooses; at once. */
+/* Answers with the events that the client selects, without waiting. */
 void control_get_events(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 			int fd, struct control_reply *r);
-/* Admits a stream of events: 200 without content, which the child replaces with the stream. */
+/* Admits a stream of events: replies with 200 and no content, and the child then sends the
+ * stream. */
 void control_stream(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
 		    struct control_reply *r);
-/* Answers PRIVSEP_PLAN (with c's --force), PRIVSEP_PLAN_BACK (of a rollback to apply c->back_to, 0:
- * of the pending apply) and PRIVSEP_INVENTORY: starts a child process and sets
- * r->later, or makes the error. */
+/* Starts a child process that answers, and sets r->later; or makes the error. For
+ * PRIVSEP_INVENTORY, PRIVSEP_PLAN (c has the checks to override), and PRIVSEP_PLAN_BACK (the plan
+ * of a rollback to apply c->back_to, or of the pending apply if that is 0). */
 void control_query_host(struct agent *a, const struct reconcile_client *c, enum privsep_what what,
 			struct control_reply *r);
 

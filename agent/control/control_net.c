@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests about legs: shows the running and the staged configuration of each, with a version
- * (ETag), so that the second of two concurrent changes is refused.
+ * Requests about legs: shows the running and the staged configuration of each leg, with a version
+ * (ETag). By the version, the second of two concurrent changes is refused.
  */
 #include "agent/control/control_internal.h"
 #include "netcfg/base/hash.h"
@@ -9,7 +9,8 @@
 
 /* ---- versions ---- */
 
-/* A keyed hash is enough: a client that can name a version may change all of it anyway. */
+/* Makes the version from a text. A keyed hash is strong enough, because a client that knows a
+ * version may make any change anyway. */
 static uint64_t tag_of(const char *text)
 {
 	static const uint64_t key[2] = {0x706c656e756d2d65, 0x746167732d763100};
@@ -33,7 +34,7 @@ static const struct spec_net *find_net(const struct spec *spec, const char *name
 	return NULL;
 }
 
-/* Version of the running and staged configuration of one leg; 0: neither exists. */
+/* Version of the running and staged configuration of a leg; 0: it has neither. */
 static uint64_t tag_of_net(const struct spec *running, const struct spec *next, const char *name)
 {
 	const struct spec_net *now = find_net(running, name), *then = find_net(next, name);
@@ -87,9 +88,9 @@ int control_begin_stage(struct agent *a, const struct client *cl, const struct p
 	return control_may_stage(a, m);
 }
 
-/* ---- showing ---- */
+/* ---- the configuration of legs as JSON ---- */
 
-/* JSON null where n is NULL. */
+/* n NULL: JSON null. */
 static json_t *net_to_json(const struct spec_net *n)
 {
 	autofree char *text = n ? spec_net_to_json(n) : NULL;
@@ -97,7 +98,7 @@ static json_t *net_to_json(const struct spec_net *n)
 	return n ? json_loads(text ? text : "", 0, NULL) : json_null();
 }
 
-/* What an apply would do to the leg: "add", "remove", "change" or "" (nothing). */
+/* The action of an apply on the leg: "add", "remove", "change", or "" for none. */
 static const char *pending_word(const json_t *running, const json_t *staged)
 {
 	if (!json_is_object(running))
@@ -107,7 +108,7 @@ static const char *pending_word(const json_t *running, const json_t *staged)
 	return json_equal(running, staged) ? "" : "change";
 }
 
-/* {"label": {"running": "a", "staged": "b"}} */
+/* The changed keys, such as {"label": {"running": "a", "staged": "b"}}. */
 static json_t *changes_to_json(const json_t *running, const json_t *staged)
 {
 	json_t *changes = json_object(), *value;
@@ -126,8 +127,8 @@ static json_t *changes_to_json(const json_t *running, const json_t *staged)
 	return changes;
 }
 
-/* The file that configures the leg: of what an apply would read, since after a rollback the running
- * configuration is from the history. */
+/* The file that configures the leg, among the files that an apply would read. The running
+ * configuration cannot tell, because after a rollback it is from the history. */
 static json_t *file_to_json(const struct agent *a, const struct spec_net *n)
 {
 	autofree char *file = n->pos.file ? store_shown_file(&a->store, n->pos.file) : NULL;
@@ -135,7 +136,7 @@ static json_t *file_to_json(const struct agent *a, const struct spec_net *n)
 	return json_string(file ? file : "");
 }
 
-/* "/etc/plenum/plenum.yaml:7:38" */
+/* A place in a file, such as "/etc/plenum/plenum.yaml:7:38". */
 static json_t *place_to_json(const struct agent *a, const struct diag_pos *pos)
 {
 	autofree char *file = pos->file ? store_shown_file(&a->store, pos->file) : NULL;
@@ -143,7 +144,7 @@ static json_t *place_to_json(const struct agent *a, const struct diag_pos *pos)
 	return json_sprintf("%s:%u:%u", file ? file : "?", pos->line, pos->column);
 }
 
-/* The leg's values that are in a file and do not count. */
+/* The values that a file has for the leg but that another file overrides. */
 static json_t *overridden_to_json(const struct agent *a, const struct spec *next, const char *name)
 {
 	json_t *list = json_array();
@@ -169,7 +170,7 @@ static json_t *overridden_to_json(const struct agent *a, const struct spec *next
 	return list;
 }
 
-/* Adds the members that come from the configurations. */
+/* Adds the members that are derived from the configurations. */
 static void add_pending(const struct agent *a, json_t *leg, const struct spec_net *now,
 			const struct spec_net *then)
 {
@@ -187,7 +188,7 @@ static void add_pending(const struct agent *a, json_t *leg, const struct spec_ne
 	json_decref(staged);
 }
 
-/* A leg that is staged but not running yet. */
+/* The JSON of a leg that is staged but not running yet. */
 static json_t *coming_to_json(const struct spec_net *n)
 {
 	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:i, s:[]}", "name",
@@ -203,7 +204,7 @@ void control_net(struct agent *a, const struct status *st, struct control_reply 
 	struct spec *next = NULL;
 	size_t i;
 
-	/* With an invalid configuration nothing is pending. */
+	/* If the staged configuration is invalid, the legs have no pending changes. */
 	if (store_load_next(&a->store, &d, &next) >= 0)
 		r->etag = control_tag_of_tree(next);
 	json_array_foreach (list, i, leg) {
@@ -230,7 +231,7 @@ void control_net(struct agent *a, const struct status *st, struct control_reply 
 	control_json(r, 200, o);
 }
 
-/* Names the missing leg, if the name is valid at all. */
+/* Makes the error that the leg does not exist, with its name if the name is valid. */
 static void fail_net(struct agent *a, const char *name, int error, const struct diag *d,
 		     struct control_reply *r)
 {
@@ -244,7 +245,7 @@ static void fail_net(struct agent *a, const char *name, int error, const struct 
 	control_error(r, 404, "not-found", text, NULL);
 }
 
-/* Replies with the configuration of one leg, running and staged. */
+/* Replies with the running and the staged configuration of one leg. */
 static void answer_net(struct agent *a, const char *name, unsigned status, struct control_reply *r)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
@@ -280,7 +281,7 @@ void control_get_net(struct agent *a, const struct client *cl, const struct priv
 
 /* ---- changes ---- */
 
-/* The "name" in the JSON of a request. */
+/* Gets the "name" from the JSON of a request. */
 static void name_of(const char *json, char *buf, size_t size)
 {
 	json_t *o = json_loads(json, 0, NULL);
@@ -290,7 +291,8 @@ static void name_of(const char *json, char *buf, size_t size)
 	json_decref(o);
 }
 
-/* Whether the leg of a request, or the network that it brings, is configured or staged. */
+/* Whether the leg of a request, or the network that the request defines, is configured or
+ * staged. */
 static bool is_there(struct agent *a, const char *json, const char *name)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RDMA tests (`plenum rdma ping`): finds the worker that can run the test and reads its result. A
- * worker runs one test at a time and ends it by itself; the agent keeps only the result.
+ * RDMA tests (`plenum rdma ping`): chooses the worker that can run the test and reads its result. A
+ * worker runs one test at a time, without the agent, which only keeps the result.
  */
 #include "agent/base/stats_page.h"
 #include "agent/control/control_internal.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* Copies a worker's text; characters outside a-z, 0-9 and '-' become '?'. */
+/* Copies a word from a worker; characters outside a-z, 0-9 and '-' become '?'. */
 static const char *word(const char *text, char *buf, size_t size)
 {
 	size_t n = 0;
@@ -45,7 +45,7 @@ static bool is_peer(const struct launch_mount *m, const char *peer)
 	return false;
 }
 
-/* Reads path i from the worker's statistics page; false: there are no more. */
+/* Reads path i from the worker's statistics page. False: there are no more paths. */
 static bool path_read(const struct sup_worker *w, uint64_t i, struct launch_path_stats *ret)
 {
 	const struct launch_path_stats *p = &w->stats->paths[i];
@@ -63,7 +63,7 @@ static bool serves(const struct sup_worker *w)
 	return w->stats && w->started && w->state == SUP_UP && w->started->role == LAUNCH_COMPUTE;
 }
 
-/* The name of the client that the local workers serve at that address; else peer itself. */
+/* The name of the client that this host's workers serve at that address, else `peer` itself. */
 static void client_name(const struct agent *a, const char *peer, char ret[PLENUM_NAME_MAX])
 {
 	struct launch_path_stats p;
@@ -77,7 +77,7 @@ static void client_name(const struct agent *a, const char *peer, char ret[PLENUM
 			}
 }
 
-/* How likely a worker with that leg has a queue pair to the client; best last. */
+/* How likely a worker with that leg has a queue pair to the client, in ascending order. */
 enum { NOT_SERVED, NOT_LISTED, BY_OTHER_LEGS, BY_THE_LEG, BY_PAIRS };
 
 static int likely(const struct sup_worker *w, const char *leg, unsigned port, const char *name)
@@ -92,14 +92,14 @@ static int likely(const struct sup_worker *w, const char *leg, unsigned port, co
 			found = strcmp(p.leg, leg) == 0 ? BY_THE_LEG : BY_OTHER_LEGS;
 	if (found == BY_THE_LEG && launch_stat_get(&w->stats->rdma[port].pairs))
 		return BY_PAIRS;
-	/* The page is full; the worker may have more paths. */
+	/* The page is full, so the worker may have more paths than it lists. */
 	if (found == NOT_SERVED && i == LAUNCH_PATHS_MAX && ip_addr_parse(name, &ip) < 0)
 		return NOT_LISTED;
 	return found;
 }
 
-/* The worker that most likely serves that peer via the leg and was not asked in this test yet. It
- * has the client run the test. */
+/* The worker that most likely serves that peer through the leg, and that was not asked in this test
+ * yet. It asks the client to run the test. */
 static const struct sup_worker *find_server(const struct agent *a, const char *leg,
 					    const char *peer, struct launch_ping *ret)
 {
@@ -124,7 +124,7 @@ static const struct sup_worker *find_server(const struct agent *a, const char *l
 	return found;
 }
 
-/* A worker with the leg and a mount from that peer; preferably one that uses RDMA. */
+/* A worker with the leg and a mount from that peer, preferably one that uses RDMA. */
 static const struct sup_worker *find(const struct agent *a, const struct privsep_ping *want,
 				     struct launch_ping *ret)
 {
@@ -207,7 +207,7 @@ static json_t *result(const struct launch_ping *p)
 			 "max_ns", (json_int_t)p->max_ns);
 }
 
-/* Whether this worker cannot run the test, so that the next one is asked. */
+/* Whether this worker cannot run the test, so that another one has to be asked. */
 static bool is_no(const struct sup_worker *w)
 {
 	const int e = w->pinged.status;
@@ -216,7 +216,7 @@ static bool is_no(const struct sup_worker *w)
 	       (e == -ENOTSUP || e == -ENOTCONN);
 }
 
-/* Among the workers that were asked one after another: the one that runs the test now, or that has
+/* The worker that runs the test now or, of those that were asked one after another, the one with
  * the most useful answer. */
 static const struct sup_worker *find_asked(const struct agent *a, uint64_t id)
 {
@@ -233,7 +233,7 @@ static const struct sup_worker *find_asked(const struct agent *a, uint64_t id)
 	return found;
 }
 
-/* 0; -EBUSY: not now; -ENOENT: no other worker. */
+/* Asks the next worker. 0; -EBUSY: it cannot be asked now; -ENOENT: there is no other worker. */
 static int ask_next(const struct agent *a, const struct sup_worker *w)
 {
 	struct launch_ping p = w->ping_want;
@@ -247,7 +247,7 @@ static int ask_next(const struct agent *a, const struct sup_worker *w)
 	return w ? sup_ping(a->sup, w->id, &p) : -ENOENT;
 }
 
-/* 202: no result yet. */
+/* Status 202 means that there is no result yet. */
 void control_rdma_ping(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 		       int fd, struct control_reply *r)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Answers inventory and plan requests in a child process: reading the kernel may block while
+ * Answers inventory and plan requests by a child process. Reading the kernel may block while
  * another process holds its network lock, for example during a long step of the applier. The
  * monitor only forwards the reply.
  */
@@ -17,15 +17,16 @@ struct control_query {
 	struct child_task *child;
 	struct reconcile_client client;
 	enum privsep_what what;
-	struct spec *spec; /* of a plan */
-	uint64_t tag;	   /* its version, of what an apply would read; 0: another plan */
-	struct diag diag;  /* messages of loading the spec */
+	struct spec *spec; /* for a plan */
+	/* version of the configuration that an apply would read; 0: the plan is of another one */
+	uint64_t tag;
+	struct diag diag; /* errors and warnings from loading the spec */
 	bool answered;
 };
 
 /* ---- in the child ---- */
 
-/* The plan with the warnings of the files; it already contains the warnings about the host. */
+/* The plan with the warnings about the files. It already has those about the host. */
 static json_t *plan_with_warnings(struct control_query *q, const struct plan *p)
 {
 	json_t *o = plan_to_object(p);
@@ -102,7 +103,7 @@ static void on_message(void *user, const void *msg, size_t len, int fd)
 	q->answered = true;
 	memcpy(&reply, msg, sizeof(reply));
 	e = clients_answer(q->agent->clients, q->client.id, &reply, fd);
-	if (e < 0) /* the client or its API process has gone */
+	if (e < 0) /* the client or its API process has exited */
 		log_debug("cannot answer a client: %s", strerror(-e));
 }
 
@@ -122,7 +123,7 @@ static void on_end(void *user, int status, const char *how)
 	struct control_query *q = user;
 	struct control_reply r = {.http_status = 0};
 
-	q->child = NULL; /* the child task freed itself */
+	q->child = NULL; /* the child task has freed itself */
 	if (!q->answered) {
 		control_error(&r, 500, "failed", "inventory helper exited without a result",
 			      json_pack("[s]", how));
@@ -150,7 +151,8 @@ static struct control_query **free_place(struct agent *a)
 	return NULL;
 }
 
-/* The configuration of a rollback: of a numbered apply, or the one before the pending apply. */
+/* Loads the configuration of a rollback: that of the given apply, or the one before the pending
+ * apply. */
 static int load_back(struct agent *a, struct control_query *q)
 {
 	const struct reconcile *rec = &a->reconcile;
@@ -162,8 +164,8 @@ static int load_back(struct agent *a, struct control_query *q)
 	return path ? spec_load(path, NULL, &q->diag, &q->spec) : -ENOENT;
 }
 
-/* For a plan: the configuration that an apply would read now, an earlier one, or a copy of the
- * running one. */
+/* Loads the configuration of a plan: the one that an apply would read now, an earlier one, or a
+ * copy of the running one. */
 static int load_spec(struct agent *a, struct control_query *q)
 {
 	autofree char *yaml = NULL;

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- making a reply ---- */
+/* ---- making replies ---- */
 
 void control_json(struct control_reply *r, unsigned status, json_t *json)
 {
@@ -33,7 +33,8 @@ void control_error(struct control_reply *r, unsigned status, const char *code, c
 	control_json(r, status, problem_to_json(status, code, message, details));
 }
 
-/* Names the pending apply and its operator to a second one. */
+/* Makes the error for a request while an apply is pending; the text has that apply and its
+ * operator. */
 static void refuse_waiting(struct agent *a, struct control_reply *r, json_t *details)
 {
 	char text[EVENTS_TEXT_MAX], message[EVENTS_TEXT_MAX + 80];
@@ -96,9 +97,9 @@ void control_failure(struct agent *a, struct control_reply *r, int error, const 
 	}
 }
 
-/* ---- sending it ---- */
+/* ---- sending replies ---- */
 
-/* Without rounding 254.985 is printed as 254.98500000000001. */
+/* The precision avoids that 254.985 is printed as 254.98500000000001. */
 #define JSON_FLAGS (JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(15))
 
 static void send_text(struct agent *a, uint64_t client, const struct control_reply *r,
@@ -112,7 +113,7 @@ static void send_text(struct agent *a, uint64_t client, const struct control_rep
 	memcpy(reply.location, r->location, sizeof(reply.location));
 	k = fd < 0 ? fd : clients_answer(a->clients, client, &reply, fd);
 
-	if (k < 0) /* the client or its API process has gone */
+	if (k < 0) /* the client or its API process has exited */
 		log_debug("cannot answer a client: %s", strerror(-k));
 }
 
@@ -127,7 +128,7 @@ const char *control_text(struct control_reply *r)
 	json_decref(r->json);
 	r->json = NULL;
 	if (!r->text && r->content == PRIVSEP_PCAPNG)
-		return ""; /* no packets yet */
+		return ""; /* there are no packets yet */
 	if (!r->text)
 		r->http_status = 500;
 	return r->text ? r->text : out_of_memory;

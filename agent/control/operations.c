@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of operations, and each as JSON. */
+/* The table of operations, and their JSON. */
 #include "agent/control/operations.h"
 #include "netcfg/base/when.h"
 #include <stdio.h>
@@ -35,7 +35,8 @@ static struct operation *find(const struct operations *ops, uint32_t number)
 	return NULL;
 }
 
-/* A free place, or that of the oldest ended operation; NULL: every operation still runs. */
+/* A free entry, or that of the oldest operation that has ended. NULL: all operations are still
+ * running. */
 static struct operation *place(struct operations *ops)
 {
 	struct operation *oldest = NULL;
@@ -56,7 +57,7 @@ static uint32_t next_number(struct operations *ops)
 	uint32_t begin = 0;
 
 	if (ops->last == 0 && getrandom(&begin, sizeof(begin), 0) == sizeof(begin))
-		ops->last = begin >> 2; /* leaves room for those that follow */
+		ops->last = begin >> 2; /* so that many numbers follow before an overflow */
 	return ++ops->last;
 }
 

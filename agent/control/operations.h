@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Changes that last and whose client does not wait (Prefer: respond-async): each is an object that
- * clients can read until it is one of the oldest. Owns the answers. Numbers begin at random in each
- * agent, so that one of an earlier agent is not mistaken for another change.
+ * Changes that take long and whose client does not wait (Prefer: respond-async). Each is an object
+ * that clients can read until it is removed as the oldest. Owns the answers. In each agent the
+ * numbers begin at random, so that the number of an earlier agent's operation does not refer to
+ * another change.
  */
 #ifndef PLENUM_AGENT_OPERATIONS_H
 #define PLENUM_AGENT_OPERATIONS_H
@@ -10,36 +11,37 @@
 #include "agent/base/privsep.h"
 #include <jansson.h>
 
-#define OPERATIONS_MAX 32    /* the oldest one that has ended makes room */
-#define OPERATIONS_UID_MAX 8 /* that run, of one user */
+#define OPERATIONS_MAX 32    /* a further operation replaces the oldest one that has ended */
+#define OPERATIONS_UID_MAX 8 /* running operations of one user */
 
 struct operation {
-	uint32_t number; /* 0: the place is free */
-	uint64_t client; /* the number of the connection that asked; its answer is meant */
+	uint32_t number; /* 0: the entry is free */
+	uint64_t client; /* number of the client's connection, by which its answer is found */
 	uid_t uid;
-	const char *request; /* static text: "apply" */
+	const char *request; /* static text, such as "apply" */
 	char by[REQUESTER_MAX];
-	uint64_t begun_ms, ended_ms; /* wall clock; ended_ms 0: it runs */
-	unsigned status;	     /* HTTP status of the answer; 0: it runs */
-	json_t *answer;		     /* owned; NULL: it runs */
+	uint64_t begun_ms, ended_ms; /* wall clock; ended_ms 0: it is still running */
+	unsigned status;	     /* HTTP status of the answer; 0: it is still running */
+	json_t *answer;		     /* owned; NULL: it is still running */
 };
 
 struct operations {
 	struct operation list[OPERATIONS_MAX];
-	uint32_t last; /* number; 0: none yet */
+	uint32_t last; /* last assigned number; 0: none yet */
 };
 
 void operations_done(struct operations *ops);
-/* The number of a new one; 0: too many run. */
+/* Adds an operation and returns its number; 0: too many are running. */
 uint32_t operations_begin(struct operations *ops, const char *request, uint64_t client, uid_t uid,
 			  const char *by);
-/* Removes one that was refused at once. */
+/* Removes an operation that was refused at once. */
 void operations_forget(struct operations *ops, uint32_t number);
-/* Keeps the answer of the one of that client, a JSON text. false: none of its runs. */
+/* Stores the answer, a JSON text, of the operation of that client. False: that client has no
+ * running operation. */
 bool operations_end(struct operations *ops, uint64_t client, unsigned status, const char *text);
-/* A new reference; NULL: no operation has that number, or out of memory. */
+/* The operation as JSON, a new reference; NULL: there is no such number, or out of memory. */
 json_t *operation_to_json(const struct operations *ops, uint32_t number);
-/* {"operations": [...]}, latest first. A new reference; NULL: out of memory. */
+/* {"operations": [...]} with the latest first. A new reference; NULL: out of memory. */
 json_t *operations_to_json(const struct operations *ops);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fills the health list from each worker and holds back transient trouble. */
+/* Checks each worker, fills the list of problems, and delays the report of problems that may pass
+ * soon. */
 #include "agent/health/health.h"
 #include "agent/base/stats_page.h"
 #include "agent/supervise/mounts/mounts.h"
@@ -8,25 +9,29 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How long each kind of trouble is held back. */
-#define RESTART_NS (3 * NSEC_PER_SEC) /* a worker's restart, which programs do not notice */
-#define MOUNT_NS (2 * NSEC_PER_SEC)   /* until a session is established */
-#define LABELS_NS (5 * NSEC_PER_SEC)  /* until both hosts know of a change */
-#define LEG_NS (1 * NSEC_PER_SEC)     /* until the plan knows that a leg has no carrier */
-/* Until failover has finished, and until a leg that another program changed, and
- * the agent repaired, carries data again. */
+/* Delays of reports, for each kind of problem. */
+#define RESTART_NS (3 * NSEC_PER_SEC) /* for a worker's restart, which programs do not notice */
+#define MOUNT_NS (2 * NSEC_PER_SEC)   /* for the time until a session is established */
+#define LABELS_NS (5 * NSEC_PER_SEC)  /* for the time until both hosts know of a change */
+#define LEG_NS                                                                            \
+	(1 * NSEC_PER_SEC) /* for the time until the plan knows that a leg has no carrier \
+			    */
+/* For a failover, and for a leg that another program changed and the agent repaired, until it
+ * carries data again. */
 #define PATH_NS (3 * NSEC_PER_SEC)
-#define GUESS_NS (3 * NSEC_PER_SEC) /* until a guess replaces a cause that was known */
-/* A path that loses packets may go down and be up again; after this long, it is down. */
+/* time from the end of a known cause until a guess replaces it */
+#define GUESS_NS (3 * NSEC_PER_SEC)
+/* A path that loses packets may be down for a moment. It is reported as down only after this
+ * time. */
 #define LOSSY_DOWN_NS (5 * NSEC_PER_SEC)
 #define ARP_BYTES_MAX (1U << 20)
 
-struct look { /* one pass over all workers */
+struct look { /* one check of all workers */
 	struct health *h;
 	const struct health_inputs *in;
 	const struct sup_worker *w;
 	uint64_t now;
-	char *arp; /* NULL: not read yet */
+	char *arp; /* NULL: the ARP table has not been read yet */
 };
 
 /* ---- the list ---- */
@@ -46,7 +51,7 @@ static struct health_entry *add(struct health *h)
 	return vec_add(&h->entries, &h->n, sizeof(*h->entries));
 }
 
-/* Reasons that only list possible causes of a silence. */
+/* Whether the text only lists possible causes of a silent peer. */
 static bool is_guess(const char *text)
 {
 	static const char *const codes[] = {"no-answer: ", "no-neighbour: ", "no-service: "};
@@ -57,8 +62,8 @@ static bool is_guess(const char *text)
 	return false;
 }
 
-/* Whether the entry keeps its text for now: its cause has just been removed, and the path or mount
- * is not up again yet. Then the peer is still silent, but for no new cause. */
+/* Whether the entry keeps its text for now. Its cause has just ended, but the path or mount is not
+ * up again yet, so the peer still does not answer, and a guess would be wrong. */
 static bool keeps_text(struct health_entry *e, const char *text, uint64_t now)
 {
 	if (e->due_ns > now || is_guess(e->text) || !is_guess(text)) {
@@ -78,7 +83,7 @@ static struct health_entry *note(struct look *l, uint64_t hold_ns, enum health_k
 
 	if (!e) {
 		e = add(h);
-		if (!e) /* out of memory: not reported */
+		if (!e) /* out of memory: the problem is not reported */
 			return NULL;
 		*e = (struct health_entry){
 			.worker = l->w->id, .kind = kind, .due_ns = l->now + hold_ns};
@@ -87,7 +92,7 @@ static struct health_entry *note(struct look *l, uint64_t hold_ns, enum health_k
 	e->seen = true;
 	if (e->text[0] && keeps_text(e, text, l->now))
 		return e;
-	e->reported_elsewhere = false; /* unless the caller says so of this text */
+	e->reported_elsewhere = false; /* the caller sets it again if it is true for this text */
 	snprintf(e->text, sizeof(e->text), "%s", text);
 	return e;
 }
@@ -109,7 +114,7 @@ static bool is_of_leg(const struct health_entry *e)
 	return e->kind == HEALTH_CARRIER || e->kind == HEALTH_PORT;
 }
 
-/* Appends the other legs' reasons, as far as they fit. */
+/* Appends the reasons of the other legs, as far as there is room. */
 static void add_legs(const struct health *h, const struct health_entry *best, uint64_t now,
 		     char *buf, size_t size)
 {
@@ -179,7 +184,7 @@ static const struct plan_worker *plan_worker(const struct plan *p, uint32_t id)
 
 /* ---- one worker ---- */
 
-/* Read only if a peer does not answer. */
+/* The ARP table, which is read only if a peer does not answer. */
 static const char *arp_table(struct look *l)
 {
 	size_t len;
@@ -197,7 +202,7 @@ static void look_at_process(struct look *l)
 	bool is_known = w->state == SUP_FAILED || w->held || sup_dies_again(w, l->now);
 	char text[HEALTH_TEXT_MAX], of_plan[REASON_FORMAT_MAX];
 
-	/* The plan knows why it gave the worker no leg: its core may be missing. */
+	/* The plan has the reason why it gave the worker no leg, for example a missing core. */
 	if (w->config.n_ports == 0 && pw && reason_is_set(&pw->reason))
 		why = reason_format(&pw->reason, of_plan, sizeof(of_plan));
 	snprintf(text, sizeof(text), "is %s%s%.250s", sup_state_to_string(w->state),
@@ -205,7 +210,7 @@ static void look_at_process(struct look *l)
 	note(l, is_known ? 0 : RESTART_NS, HEALTH_STATE, "", text);
 }
 
-/* A worker that keeps dying is reported also while it serves between two deaths. */
+/* Reports a worker that dies again and again, even while it is up between two deaths. */
 static void look_at_deaths(struct look *l)
 {
 	const struct sup_worker *w = l->w;
@@ -219,8 +224,8 @@ static void look_at_deaths(struct look *l)
 	note(l, 0, HEALTH_STATE, "deaths", text);
 }
 
-/* Whether a path of the worker was down already: then the mount's trouble is not new and is not
- * held back, so that the state does not flap. */
+/* Whether a path of the worker was down before. Then the mount's problem is not new, and its report
+ * is not delayed, so that the state does not flap. */
 static bool was_in_trouble(const struct look *l)
 {
 	const struct health *h = l->h;
@@ -243,7 +248,8 @@ static bool is_reached(const struct look *l, const char *peer)
 	return false;
 }
 
-/* Whether a leg of the worker has a fault of its cable or address that explains the silence. */
+/* Whether a fault of the cable or address of one of the worker's legs explains why the peer does
+ * not answer. */
 static bool explains(const struct look *l, struct reason *ret)
 {
 	for (uint32_t i = 0; i < l->w->config.n_ports; i++)
@@ -253,7 +259,8 @@ static bool explains(const struct look *l, struct reason *ret)
 	return false;
 }
 
-/* The worker's own reason comes first, for example a refusal. */
+/* The worker's own reason, such as a refusal by the server, comes before causes that the agent
+ * finds. */
 static void look_at_mount(struct look *l, uint32_t i)
 {
 	const struct launch_mount *m = &l->w->config.mounts[i];
@@ -294,7 +301,7 @@ static const struct launch_port *port_of(const struct sup_worker *w, const char 
 	return NULL;
 }
 
-/* With failover the worker itself reports which port carries. */
+/* With failover, the worker itself reports which port carries the load. */
 static void look_at_carriers(struct look *l)
 {
 	for (uint32_t i = 0; !l->w->config.failover && i < l->w->config.n_ports; i++) {
@@ -321,8 +328,8 @@ static bool has_mount(const struct sup_worker *w, const char *peer, bool served)
 	return false;
 }
 
-/* Whether the peer answers on another path. A server does not report clients that are off; a client
- * reports a server that is off with its mount. */
+/* Whether the peer answers on another path. A server does not report clients that are switched off.
+ * A client reports a server that is switched off as a problem of its mount. */
 static bool peer_is_there(const struct sup_worker *w, const struct launch_path_stats *paths,
 			  size_t n, const char *peer)
 {
@@ -334,8 +341,8 @@ static bool peer_is_there(const struct sup_worker *w, const struct launch_path_s
 	return false;
 }
 
-/* Whether another session between leg and peer works, so that only the session of an unserved mount
- * is down; the mount explains why. */
+/* Whether another session between the leg and the peer works, so that only the session of a mount
+ * that is not served is down. The mount's problem then has the reason. */
 static bool is_of_waiting_mount(const struct sup_worker *w, const struct launch_path_stats *paths,
 				size_t n, const struct launch_path_stats *s)
 {
@@ -348,8 +355,8 @@ static bool is_of_waiting_mount(const struct sup_worker *w, const struct launch_
 	return false;
 }
 
-/* Separate fabrics: cross-leg standby paths never come up, which matters only where the leg lacks a
- * path on its own fabric. */
+/* Whether the path is not missed. With separate fabrics, standby paths across the legs never come
+ * up. That matters only if the leg has no path in its own fabric either. */
 static bool is_no_loss(const struct launch_path_stats *paths, size_t n,
 		       const struct launch_path_stats *s)
 {
@@ -362,8 +369,8 @@ static bool is_no_loss(const struct launch_path_stats *paths, size_t n,
 	return false;
 }
 
-/* The leg, if its device was removed while the worker uses it: neither carrier nor peer explains
- * that. */
+/* The leg of the path if its device was removed while the worker uses it. Neither the carrier nor
+ * the peer explains that. NULL: the device exists. */
 static const struct plan_leg_info *lost_leg(const struct look *l, const char *leg)
 {
 	const struct plan_leg_info *info = health_plan_leg(l->in->plan, leg);
@@ -384,7 +391,8 @@ static void note_path_of_lost(struct look *l, const struct plan_leg_info *leg, c
 		e->reported_elsewhere = true;
 }
 
-/* The leg's reason explains it: another host has its address, or its cable leads elsewhere. */
+/* Whether the leg's own fault explains the problem: another host has its address, or its cable
+ * leads to another network. If so, records it. */
 static bool note_path_of_faulty(struct look *l, const struct launch_port *port, const char *peer)
 {
 	char text[REASON_FORMAT_MAX], key[HEALTH_KEY_MAX];
@@ -400,14 +408,15 @@ static bool note_path_of_faulty(struct look *l, const struct launch_port *port, 
 	return true;
 }
 
-/* Whether losses are the trouble, even if they have just taken the path down for a moment. */
+/* Whether the path is degraded because of losses, even if the losses have just taken it down for a
+ * moment. */
 static bool is_lossy(const struct look *l, const struct launch_path_stats *s)
 {
 	return (s->lossy_out || s->lossy_in) && (s->up || l->now < s->since_ns + LOSSY_DOWN_NS);
 }
 
-/* The lossy path with the largest share between the leg and the peer, of those from `i` on. NULL:
- * `i` is not the first of them. */
+/* The path with the largest loss between the leg and the peer, among the paths from `i` on. NULL:
+ * `i` is not the first of these paths. */
 static const struct launch_path_stats *worst_of(const struct look *l,
 						const struct launch_path_stats *paths, size_t n,
 						size_t i)
@@ -447,7 +456,7 @@ static void look_at_loss(struct look *l)
 	}
 }
 
-/* Whether another of the paths has the longer round trip between this leg and peer. */
+/* Whether another path between this leg and peer has a longer round-trip time. */
 static bool is_less_slow(const struct launch_path_stats *paths, size_t n, size_t i)
 {
 	for (size_t k = 0; k < n; k++)
@@ -475,7 +484,7 @@ static void look_at_latency(struct look *l)
 	}
 }
 
-/* One entry per leg and peer, however many paths there are. */
+/* Adds one entry per leg and peer, for any number of paths. */
 static void look_at_paths(struct look *l)
 {
 	struct launch_path_stats paths[LAUNCH_PATHS_MAX];
@@ -505,8 +514,8 @@ static void look_at_paths(struct look *l)
 	}
 }
 
-/* Whether all working paths to the peer are standby, some because of the label: then one host's
- * legs are swapped. */
+/* Whether all working paths to the peer are standby, some of them because of the label: then the
+ * legs of one host are exchanged. */
 static bool is_swapped(const struct launch_path_stats *paths, size_t n, const char *peer)
 {
 	bool any = false;
@@ -523,7 +532,7 @@ static bool is_swapped(const struct launch_path_stats *paths, size_t n, const ch
 	return any;
 }
 
-/* The label that the worker uses now. */
+/* The label that the worker uses at present. */
 static const char *label_of(const struct sup_worker *w, const char *leg)
 {
 	for (uint32_t i = 0; w->started && i < w->started->n_ports; i++)
@@ -532,7 +541,7 @@ static const char *label_of(const struct sup_worker *w, const char *leg)
 	return "";
 }
 
-/* With active-backup, legs stand by because the operator wants them to. */
+/* With active-backup, legs are standby because the operator configured it. */
 static void look_at_standby(struct look *l, const struct launch_path_stats *paths, size_t n)
 {
 	for (size_t i = 0; i < n && !(l->in->plan && l->in->plan->hold_s); i++) {
@@ -575,8 +584,8 @@ static void look_at_labels(struct look *l)
 	}
 }
 
-/* Reasons from the worker's page per leg: a port that failed to open or works differently than
- * configured. */
+/* Adds the reasons that the worker's page has per leg: a port that could not be opened or that does
+ * not work as configured. */
 static void look_at_ports(struct look *l)
 {
 	const struct launch_config *c = l->w->started ? l->w->started : &l->w->config;
@@ -590,7 +599,8 @@ static void look_at_ports(struct look *l)
 	}
 }
 
-/* Packets that arrived at this host and found no room in the worker's queue. */
+/* Adds packets that arrived at this host but were dropped because the worker's receive queue was
+ * full. */
 static void look_at_missed(struct look *l)
 {
 	const struct launch_config *c = l->w->started ? l->w->started : &l->w->config;
@@ -616,7 +626,7 @@ static void look_at_missed(struct look *l)
 	}
 }
 
-/* The worker's general reason, for example frames that do not pass. */
+/* Adds the general reason of the worker's page, for example that full-size frames do not arrive. */
 static void look_at_page(struct look *l)
 {
 	char text[LAUNCH_REASON_MAX];
@@ -647,7 +657,7 @@ static void look_at_plan(struct look *l)
 		e->reported_elsewhere = strncmp(text, "leg-missing", 11) == 0;
 }
 
-/* Exports that are served, but whose paths lead elsewhere now. */
+/* Adds exports that are served although their paths lead to other folders now. */
 static void look_at_exports(struct look *l)
 {
 	const struct launch_config *c = l->w->started;
@@ -689,8 +699,8 @@ static void look_at_worker(struct look *l)
 
 /* ---- all workers ---- */
 
-/* A leg without a carrier gets its state by a reconcile, which drift may delay: until then the
- * entry is reported here. */
+/* Whether the leg's own state will report the problem. Without a carrier, the leg gets that state
+ * by a reconcile, which the limit on repairs may delay; until then it is reported here. */
 static bool is_reported_elsewhere(const struct plan *p, const struct health_entry *e, uint64_t now)
 {
 	const struct plan_leg_info *leg;
@@ -727,14 +737,14 @@ bool health_waits(const struct health *h)
 	for (size_t i = 0; i < h->n; i++) {
 		const struct health_entry *e = &h->entries[i];
 
-		/* Paths do not count: some client of a server always comes or goes. */
+		/* Paths do not count, because clients of a server come and go all the time. */
 		if ((e->kind == HEALTH_STATE || e->kind == HEALTH_MOUNT) && e->due_ns > now)
 			return true;
 	}
 	return false;
 }
 
-/* Time of the next check, or of the first entry that is due before it. */
+/* Time until the next check, or until an earlier entry has to be reported. */
 static uint64_t next_in_ns(const struct look *l)
 {
 	uint64_t next_ns = l->now + (l->in->starting ? HEALTH_START_NS : HEALTH_LOOK_NS);

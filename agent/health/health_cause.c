@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Explains why a peer or path does not answer and what an operator can check. */
+/* Explains why a peer or a path does not answer, and what an operator can check. */
 #include "agent/base/stats_page.h"
 #include "agent/health/health.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#define ARP_COMPLETE 2	/* ATF_COM */
-#define ARP_PERMANENT 4 /* ATF_PERM */
-/* Silent paths are probed at least twice a second. Shorter than PATH_NS, for which a path's
- * outage is held back: a refusal that ended before the outage is not its cause. */
+#define ARP_COMPLETE 2	/* kernel flag ATF_COM */
+#define ARP_PERMANENT 4 /* kernel flag ATF_PERM */
+/* A refusal older than this is not taken as the cause of an outage. Silent paths are probed at
+ * least twice a second. It is shorter than PATH_NS, by which the report of an outage is delayed, so
+ * that a refusal which ended before the outage is not taken as its cause. */
 #define REFUSED_NS (2 * NSEC_PER_SEC)
 
 enum health_arp health_arp_find(const char *table, const char *ip, const char *ifname,
@@ -34,7 +35,7 @@ enum health_arp health_arp_find(const char *table, const char *ip, const char *i
 	return HEALTH_ARP_UNKNOWN;
 }
 
-/* The address that must answer ARP: the peer or the gateway. */
+/* The address that must answer ARP: that of the peer or of the gateway. */
 static const struct ip_addr *next_hop(const struct launch_port *p, const struct ip_addr *to)
 {
 	if (p->ip.addr.family == to->family && ip_prefix_contains(&p->ip, to))
@@ -53,9 +54,9 @@ static enum health_arp look_up(const struct launch_config *c, const struct launc
 	return health_arp_find(arp_table, ip_addr_format(hop, ip, sizeof(ip)), p->ifname, ret_mac);
 }
 
-/* Possible causes, for a silent peer and for one that answers on another path. */
+/* Texts with possible causes, for a silent peer and for one that answers on another path. */
 struct causes {
-	const char *silent, *known, *unknown; /* by ARP */
+	const char *silent, *known, *unknown; /* for each result of ARP */
 };
 
 static const struct causes of_peer = {
@@ -81,7 +82,7 @@ const struct plan_leg_info *health_plan_leg(const struct plan *p, const char *na
 	return NULL;
 }
 
-/* A cause on this host that only the firewall's rules could prove. */
+/* A possible cause on this host that only the rules of the firewall could prove. */
 static const char *explain_mark(const struct plan *plan, const char *leg, char *buf, size_t size)
 {
 	const struct plan_leg_info *info = health_plan_leg(plan, leg);
@@ -129,7 +130,7 @@ static void explain(const struct plan *plan, const struct launch_port *p, const 
 			 peer, ip, via, udp_port, p->leg, mark, may->unknown);
 }
 
-/* What an operator can check after this errno. */
+/* What an operator can check after this error. */
 static const char *refusal_hint(int error)
 {
 	switch (error) {
@@ -148,8 +149,8 @@ static const char *refusal_hint(int error)
 	}
 }
 
-/* Whether this host itself refuses to send. arp: of the next hop; while it does not answer, the
- * kernel also refuses with EHOSTUNREACH, without a fault here. */
+/* Whether this host itself refuses to send. arp: state of the next hop. While the next hop does not
+ * answer, the kernel refuses with EHOSTUNREACH too, which is not a fault of this host. */
 static bool explain_refusal(const struct launch_config *c, const struct launch_stats *page,
 			    const struct launch_port *p, const char *peer, const struct ip_addr *to,
 			    enum health_arp arp, char *buf, size_t size)
@@ -211,7 +212,8 @@ static void explain_no_way(const struct launch_mount *m, char *buf, size_t size)
 		 m->peer, ip, m->n_addrs > 1 ? " (and its others) is" : " is");
 }
 
-/* Explains the most telling pair of a leg with a carrier and an address behind it. */
+/* Explains the silence with the most informative pair of a leg with a carrier and an address
+ * reached through it. */
 void health_explain_silence(const struct launch_config *c, const struct launch_stats *page,
 			    const struct plan *plan, const struct launch_mount *m,
 			    const struct carriers *carriers, const char *arp_table, char *buf,
@@ -256,8 +258,8 @@ static bool carries(const struct launch_path_stats *s)
 	return s->up && !s->standby;
 }
 
-/* Whether a path carries load to that address: then the peer's leg has no partner here, as where
- * the peer has fewer legs. */
+/* Whether a path carries load to that address. The peer's leg then has no counterpart here, as if
+ * the peer had fewer legs. */
 static bool is_carried(const struct launch_path_stats *paths, size_t n, const char *remote)
 {
 	for (size_t i = 0; i < n; i++)
@@ -269,7 +271,7 @@ static bool is_carried(const struct launch_path_stats *paths, size_t n, const ch
 bool health_label_is_unshared(const struct launch_path_stats *paths, size_t n, const char *leg,
 			      const char *peer, bool mounts)
 {
-	const char *stands_by = NULL; /* the address of the peer's leg at the other end */
+	const char *stands_by = NULL; /* address of the peer's leg at the other end of the path */
 	bool others = false;
 
 	for (size_t i = 0; i < n; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Judges how many packets this host itself drops: in the receive queues of workers, and in the
- * queues of the kernel before its NICs. */
+/* Evaluates how many packets this host itself drops, in the receive queues of workers and in the
+ * kernel's queues before its NICs. */
 #include "agent/health/health.h"
 #include "netcfg/base/vec.h"
 #include <stdio.h>
@@ -8,8 +8,8 @@
 #define WINDOW_NS (3 * NSEC_PER_SEC)
 #define WINDOWS_BAD 2
 #define WINDOWS_GOOD 2
-#define DROPPED_LEAST 8 /* fewer may be one short burst */
-#define BAD_PPM 5000	/* as for losses of a path */
+#define DROPPED_LEAST 8 /* fewer dropped packets may be one short burst */
+#define BAD_PPM 5000	/* the same threshold as for losses of a path */
 #define MILLION 1000000
 
 static void window_begin(struct health_drops *d, uint64_t passed, uint64_t dropped, uint64_t now)
@@ -64,7 +64,7 @@ const struct health_drops *health_port_drops(struct health *h, uint32_t worker, 
 			p = &h->ports[i];
 	if (!p) {
 		p = vec_add(&h->ports, &h->n_ports, sizeof(*h->ports));
-		if (!p) /* out of memory: not reported */
+		if (!p) /* out of memory: drops are not reported */
 			return NULL;
 		*p = (struct health_port){.worker = worker, .index = index};
 	}

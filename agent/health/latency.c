@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Windows of request durations: the difference between a worker's statistics page and what it had
- * counted a moment ago. */
+/* Windows of request durations: the difference between a worker's statistics page and an earlier
+ * copy of its counts. */
 #include "agent/health/latency.h"
 #include "netcfg/base/vec.h"
 #include <stdlib.h>
@@ -16,7 +16,7 @@ const char *latency_class_to_string(enum launch_request_class c)
 
 /* ---- a worker's page ---- */
 
-/* The process counts by the configuration that it was started with. */
+/* The entries follow the configuration with which the process was started. */
 size_t latency_count(const struct sup_worker *w)
 {
 	const struct launch_config *c = w->started;

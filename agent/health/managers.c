@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A table with one entry per network manager: its process name, and a function that checks whether
- * it manages the link. */
+/* A table with an entry per network manager: its process name, and a function that finds out
+ * whether it manages the link. */
 #include "agent/health/managers.h"
 #include "netcfg/base/base.h"
 #include "netcfg/base/file.h"
@@ -22,12 +22,12 @@ struct look {
 };
 
 struct manager {
-	const char *comm; /* process name, cut to the kernel's 15 characters */
-	/* Whether it would make such a change; buf then says how to stop it. */
+	const char *comm; /* name of the process, cut to the kernel's 15 characters */
+	/* Whether the manager would make such a change. If so, buf tells how to stop it. */
 	bool (*explain)(const struct look *l, char *buf, size_t size);
 };
 
-/* ---- files of settings ---- */
+/* ---- configuration files ---- */
 
 static char *read_text(const struct look *l, const char *path)
 {
@@ -40,7 +40,7 @@ static char *read_text(const struct look *l, const char *path)
 	return text;
 }
 
-/* The last "KEY=VALUE" line of a text, in any section; false: none. */
+/* The last line "KEY=VALUE" of a text, in any section. False: there is none. */
 static bool find_value(const char *text, const char *key, char *ret, size_t size)
 {
 	const size_t len = strlen(key);
@@ -107,7 +107,8 @@ static bool is_no(const char *value)
 	return false;
 }
 
-/* The last value in networkd.conf and its drop-ins counts; the default is yes. */
+/* Whether networkd leaves foreign objects alone. The last value in networkd.conf and its drop-ins
+ * is in force; the default is yes. */
 static bool networkd_leaves(const struct look *l, const char *key)
 {
 	static const char *const places[] = {"/usr/lib/systemd/networkd.conf",
@@ -141,7 +142,8 @@ static bool networkd_link(const struct look *l, char *buf, size_t size)
 	return true;
 }
 
-/* networkd removes foreign rules and routes together when it starts, so both settings are named. */
+/* When networkd starts, it removes foreign rules and routes together, so the text names both
+ * settings. */
 static bool networkd_explain(const struct look *l, char *buf, size_t size)
 {
 	const bool rules = !networkd_leaves(l, "ManageForeignRoutingPolicyRules");
@@ -160,20 +162,20 @@ static bool networkd_explain(const struct look *l, char *buf, size_t size)
 	return true;
 }
 
-/* ---- others ---- */
+/* ---- other managers ---- */
 
 static bool network_manager_explain(const struct look *l, char *buf, size_t size)
 {
 	char path[64], managed[8] = "";
 
-	/* NetworkManager removes foreign addresses, and with them their routes; it keeps foreign
-	 * rules. */
+	/* NetworkManager removes foreign addresses, and with them their routes, but it keeps
+	 * foreign rules. */
 	if (l->matter == MANAGERS_RULES)
 		return false;
 	snprintf(path, sizeof(path), "/run/NetworkManager/devices/%u", l->ifindex);
 	if (!file_has(l, path, "managed", managed, sizeof(managed)) || is_no(managed))
 		return false;
-	/* '+=' adds to the value of other files in conf.d; '=' would replace it. */
+	/* '+=' adds to the value of other files in conf.d; '=' would replace that value. */
 	snprintf(buf, size,
 		 "NetworkManager manages %s; write unmanaged-devices+=interface-name:%s below "
 		 "[keyfile] into /etc/NetworkManager/conf.d/plenum-%s.conf, then run nmcli general "
@@ -227,8 +229,8 @@ static int read_netns(const struct look *l, const char *process, char *ret, size
 	return 0;
 }
 
-/* A manager in another network namespace does not matter. If the namespace of another user's
- * process cannot be read, it counts as ours. */
+/* Whether the process is in the agent's network namespace; others do not matter. If the namespace
+ * of another user's process cannot be read, it counts as the agent's. */
 static bool is_beside_us(const struct look *l, const char *process)
 {
 	char ours[64], theirs[64];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Looks at the file systems of the agent's folders. */
+/* Checks the file systems of the agent's folders. */
 #include "agent/health/own_files.h"
 #include "netcfg/base/base.h"
 #include "netcfg/base/reason.h"
 #include <string.h>
 #include <sys/statvfs.h>
 
-#define ROOM_BYTES_MIN 65536U /* of the records that an apply writes */
+#define ROOM_BYTES_MIN 65536U /* free space for the records that an apply writes */
 
 static void judge(const char *folder, struct reason *why)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds what keeps the agent from using its own files: folders that it cannot write to, and a
- * worker program that is missing. Nothing fails before the next apply, restart or event, but then
- * workers or records are lost. Asks the kernel about the file systems; writes nothing, and holds no
- * state.
+ * Finds reasons why the agent cannot use its own files: folders that it cannot write to, and a
+ * missing worker program. Without this check they would be noticed only at the next apply, restart
+ * or event, when workers or records are lost. Asks the kernel about the file systems, writes
+ * nothing, and keeps no state.
  */
 #ifndef PLENUM_AGENT_OWN_FILES_H
 #define PLENUM_AGENT_OWN_FILES_H
@@ -11,8 +11,9 @@
 #include <jansson.h>
 #include <stddef.h>
 
-/* One reason, "code: sentence", for each of these folders that cannot be written, and for the
- * worker program that is missing (NULL: it is not). A new reference; NULL: out of memory. */
+/* A list with a reason, "code: sentence", for each of these folders that the agent cannot write to,
+ * and for the missing worker program (NULL: it is not missing). A new reference; NULL: out of
+ * memory. */
 json_t *own_files_to_json(const char *const *folders, size_t n, const char *missing);
 
 #endif

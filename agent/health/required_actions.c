@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Translates the plan's needs into this distribution's commands and reports new ones. The plan
- * itself is the same on every distribution. */
+/* Translates the requirements of the plan into commands for this distribution, and reports new
+ * ones. The plan itself does not depend on the distribution. */
 #include "agent/health/required_actions.h"
 #include <limits.h>
 #include <stdio.h>
@@ -15,8 +15,8 @@ static bool is_there(const char *root, const char *path)
 	return access(full, F_OK) == 0;
 }
 
-/* Chooses the kernel arguments of this CPU vendor, by the firmware's IOMMU tables (DMAR: Intel,
- * IVRS: AMD). Without either table the IOMMU is off in the firmware. */
+/* Chooses the kernel arguments for the vendor of the CPU, by the firmware's IOMMU tables (DMAR:
+ * Intel, IVRS: AMD). Without either table the IOMMU is disabled in the firmware. */
 static void choose_args(const char *root, const struct plan_need *need, char *buf, size_t size)
 {
 	const bool intel = is_there(root, "/sys/firmware/acpi/tables/DMAR");
@@ -52,7 +52,7 @@ static json_t *need_to_json(const struct plan_need *need, const char *root)
 	if (need->command[0])
 		json_array_append_new(commands, json_string(need->command));
 	choose_args(root, need, args, sizeof(args));
-	/* Hugepages that the running kernel can allocate need no reboot. */
+	/* No reboot is needed for hugepages that the running kernel can allocate. */
 	if (args[0] && (need->reboot || !need->command[0])) {
 		kernel_command(root, args, command, sizeof(command));
 		json_array_append_new(commands, json_string(command));
