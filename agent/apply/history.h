@@ -13,23 +13,22 @@
 #include <jansson.h>
 
 #define HISTORY_KEPT 20 /* most entries of configurations that ran */
-#define HISTORY_ATTEMPTS                                                                  \
-/* most entries of attempts that failed; counted separately, so that they do not push out \
- * configurations that ran */
-20
+/* Most entries of attempts that failed. They are counted separately, so that they do not push out
+ * configurations that ran. */
+#define HISTORY_ATTEMPTS 20
 /* Three more: an apply that is running, one that waits for a confirmation, and one that is being
  * added before an old one is removed. */
 #define HISTORY_ENTRIES_MAX (HISTORY_KEPT + HISTORY_ATTEMPTS + 3)
 
-	enum history_outcome {
-		HISTORY_OPEN,	     /* running, or its result is not known yet */
-		HISTORY_WAITING,     /* pending: waits for its confirmation */
-		HISTORY_APPLIED,     /* done and kept, after a confirmation if one was necessary */
-		HISTORY_ROLLED_BACK, /* rolled back, so the host is as before */
-		HISTORY_FAILED,	 /* an error: nothing was changed, or the change was rolled back */
-		HISTORY_UNKNOWN, /* its agent exited without recording the result */
-		HISTORY_OUTCOME_MAX
-	};
+enum history_outcome {
+	HISTORY_OPEN,	     /* running, or its result is not known yet */
+	HISTORY_WAITING,     /* pending: waits for its confirmation */
+	HISTORY_APPLIED,     /* done and kept, after a confirmation if one was necessary */
+	HISTORY_ROLLED_BACK, /* rolled back, so the host is as before */
+	HISTORY_FAILED,	     /* an error: nothing was changed, or the change was rolled back */
+	HISTORY_UNKNOWN,     /* its agent exited without recording the result */
+	HISTORY_OUTCOME_MAX
+};
 const char *history_outcome_to_string(enum history_outcome o);
 
 struct history_entry {

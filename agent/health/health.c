@@ -13,9 +13,7 @@
 #define RESTART_NS (3 * NSEC_PER_SEC) /* for a worker's restart, which programs do not notice */
 #define MOUNT_NS (2 * NSEC_PER_SEC)   /* for the time until a session is established */
 #define LABELS_NS (5 * NSEC_PER_SEC)  /* for the time until both hosts know of a change */
-#define LEG_NS                                                                            \
-	(1 * NSEC_PER_SEC) /* for the time until the plan knows that a leg has no carrier \
-			    */
+#define LEG_NS (1 * NSEC_PER_SEC)     /* for the time until the plan knows of a lost carrier */
 /* For a failover, and for a leg that another program changed and the agent repaired, until it
  * carries data again. */
 #define PATH_NS (3 * NSEC_PER_SEC)

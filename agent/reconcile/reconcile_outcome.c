@@ -238,7 +238,7 @@ static const char *what_is_applied(const struct reconcile *rec, char *buf, size_
 	}
 }
 
-/* Whether a start applies the configuration of the latest entry again. It gets no entry of its own:
+/* Whether a start applies the configuration of the latest entry again. It gets no entry:
  * that entry would push out others and hide that an apply was interrupted. */
 static bool is_same_again(const struct agent *a)
 {
