@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Acknowledgements out: alone, or with data. */
+/* Sends acknowledgements, alone or with data. */
 #include "dataplane/rudp/rudp_internal.h"
 
 static uint8_t down_mask(const struct rudp_session *s)
@@ -41,7 +41,7 @@ static bool path_healthy(const struct rudp_path *p)
 	return p->state == PATH_UP && !p->timed_out && !p->suspect_stage;
 }
 
-/* Acknowledgements go back on the path of their packets, so that the peer sees both directions
+/* Acknowledgements return on the path of their packets, so that the peer sees that both directions
  * work; from a suspect path they go on another. A PING is answered on its own path. */
 static struct rudp_path *ack_route(struct rudp_session *s, struct rudp_path *p)
 {
@@ -96,8 +96,8 @@ static void acks_send(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	rudp_acks_sent(&p->acks);
 }
 
-/* Sends the state of our paths on every path that may work. A suspect path is included: it is the
- * last one left if the other one's link goes down. */
+/* Sends the state of our paths on every path that may work. That includes suspect paths: one of
+ * them may be the last path left if the link of the other goes down. */
 static void state_send(struct rudp_session *s, uint64_t now)
 {
 	s->state_due = false;

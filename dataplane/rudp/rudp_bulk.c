@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Limits the bulk data that a server sends to a host in one poll while it sends to other hosts, so
+ * Limits the bulk data that a server sends to one host in a poll while it sends to other hosts, so
  * that hosts take turns, whatever the number of their sessions. While small messages go to other
- * hosts the limit is lower: the caller then reads packets again soon. A session that has reached
+ * hosts the limit is lower, so that the caller soon reads packets again. A session that has reached
  * its host's limit continues in the next poll.
  */
 #include "dataplane/rudp/rudp_internal.h"
 #include <string.h>
 
-/* Beside bulk data of other hosts, and beside small messages; a burst that begins below the limit
- * is sent whole. */
+/* The limits beside bulk data of other hosts and beside small messages. A burst that begins below
+ * the limit is sent whole. */
 #define POLL_BYTES (128U << 10)
 #define POLL_BYTES_BESIDE_SMALL (48U << 10)
-/* A host to which something was sent within this time may send the next request at any moment. */
+/* A host to which something was sent within this time may send its next request at any moment. */
 #define LATELY_NS (10 * NSEC_PER_MSEC)
 
-/* The host of a path. A host has as many addresses of an IPv6 subnet as it likes. */
+/* The host of a path. An IPv6 host may use any address of its subnet, so the subnet stands for the
+ * host. */
 static uint64_t host_of(const struct rudp_path *p)
 {
 	const struct ip_addr *ip = &p->remote.ip;
@@ -29,7 +30,8 @@ static struct bulk_host *entry_of(struct rudp *r, uint64_t host)
 {
 	uint64_t mixed = (host ^ r->key[0]) * 0x9e3779b97f4a7c15ULL;
 
-	/* Only the highest bits of the product depend on all bits of the address. */
+	/* Take the highest bits of the product, because only these depend on all bits of the
+	 * address. */
 	return &r->bulk_hosts[mixed >> 56];
 }
 

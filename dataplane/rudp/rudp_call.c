@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests and responses: slots, generations, storing chunks. rudp_grant.c decides the order of big
- * requests.
+ * Requests and responses: slots, generations, and how chunks are stored. rudp_grant.c decides the
+ * order of big requests.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
-/* A client that acknowledges fewer bytes of responses than this within limits.answer_ns, and leaves
- * one unacknowledged, counts as stuck. A link of 100 Mb/s carries this much for sixty clients at a
- * time. */
+/* A client counts as stuck if it leaves a response unacknowledged and acknowledges fewer bytes of
+ * responses than this within limits.answer_ns. In the default time a link of 100 Mb/s carries this
+ * much for about sixty clients. */
 #define ANSWERS_BYTES_MIN (2U << 20)
 
 static uint32_t ring_size(unsigned n)
@@ -24,7 +24,7 @@ static uint32_t ring_count(const struct wait_ring *w)
 	return w->tail - w->head;
 }
 
-/* Twice the slots: calls that a client gave up on keep running beside new ones. */
+/* Twice the slots, because calls that a client has cancelled keep running beside new ones. */
 static unsigned calls_count(unsigned n_slots)
 {
 	return 2 * n_slots;
@@ -145,7 +145,8 @@ static void free_return(struct rudp_session *s, struct slot *slot)
 	slot->free_bytes = 0;
 }
 
-/* Announces a big request: by its first chunks if the server allows ungranted bytes. */
+/* Announces a big request; if the server allows bytes without a grant, its first chunks announce
+ * it. */
 static void call_start(struct rudp_session *s, struct slot *slot, const void *msg, uint32_t len,
 		       bool by_chunks)
 {
@@ -231,8 +232,8 @@ void rudp_call_granted(struct rudp_session *s, const struct wire_grant *g)
 	m = &slot->tx;
 	free_return(s, slot);
 	rudp_session_touch(s);
-	if (g->again) { /* the resend is a new generation: acknowledgements of the old chunks no
-			   longer count */
+	if (g->again) { /* the resent request is a new generation: acknowledgements of the old
+			   chunks no longer count */
 		rudp_tx_drop(m);
 		call_start(s, slot, m->data, m->len, false);
 		return;
@@ -277,7 +278,7 @@ static void call_put(struct rudp_session *s, struct rudp_call *call)
 	s->free_calls = call;
 }
 
-/* The application has released a request's memory. */
+/* Call when the application has released the memory of a request. */
 static void held_release(struct rudp_session *s, struct rudp_call *call)
 {
 	s->grants.held_bytes -= call->held_bytes;
@@ -307,7 +308,7 @@ static void slot_sent(struct rudp_session *s, struct slot *slot)
 	s->r->ops->sent(s->r->user, s, token);
 }
 
-/* A newer generation ends the slot's previous use. */
+/* Ends the previous use of the slot, because a newer generation has begun. */
 static void slot_retire(struct rudp_session *s, struct slot *slot)
 {
 	switch (slot->state) {
@@ -339,7 +340,7 @@ void rudp_respond(struct rudp_call *call, const void *msg, size_t len, void *tok
 
 	held_release(s, call);
 	rudp_session_touch(s);
-	if (!slot) { /* the client cancelled the call: the next poll calls `sent` */
+	if (!slot) { /* the client cancelled the call; the next poll calls `sent` */
 		call->in_use = false;
 		call->token = token;
 		call->next = s->abandoned_calls;
@@ -382,8 +383,8 @@ static void abandoned_release(struct rudp_session *s)
 	s->r->ops->sent(s->r->user, s, token);
 }
 
-/* The application may answer long after rudp last learned the time: a response's time starts at the
- * poll that sends it. */
+/* Sets when responses began. The application may answer long after rudp last learned the time, so
+ * the time of a response starts at the poll that sends it. */
 static void answers_stamp(struct rudp_session *s, uint64_t now)
 {
 	for (struct list *l = s->answers.prev; l != &s->answers; l = l->prev) {
@@ -406,8 +407,8 @@ uint64_t rudp_call_deadline(const struct rudp_session *s)
 	return MAX_OF(oldest->answer_ns, s->answers_ns) + s->r->lim.answer_ns;
 }
 
-/* When many clients share a slow link, the last of many responses completes late although the
- * client takes them. */
+/* If many clients share a slow link, the last of many responses completes late although each client
+ * acknowledges what arrives. So bytes count, not the age of a response. */
 bool rudp_call_stuck(struct rudp_session *s, uint64_t now)
 {
 	if (now < rudp_call_deadline(s))
@@ -428,7 +429,7 @@ void rudp_call_poll(struct rudp_session *s, uint64_t now)
 
 /* Both */
 
-/* Starts receiving the message that rx_describe() recorded. */
+/* Starts to receive the message that rx_describe() recorded. */
 static int rx_begin(struct rudp_session *s, struct slot *slot)
 {
 	struct rx_msg *m = &slot->rx;
@@ -457,10 +458,12 @@ static void rx_describe(struct rx_msg *m, const struct wire_data *d)
 }
 
 /*
- * The next packet's payload probably follows this one's: prefetch its destination while the tag of
- * that packet is verified, which needs no memory. Without tags the prefetch gains nothing.
+ * The payload of the next packet probably follows this one's in memory. Its destination is
+ * prefetched while the tag of that packet is verified, which needs no memory access. Without tags
+ * the prefetch gains nothing.
  */
-#define PREFETCH_MIN 512U /* payload bytes; after smaller packets no other follows closely */
+/* payload bytes; after a smaller packet no other packet of the message follows closely */
+#define PREFETCH_MIN 512U
 #define LINE_BYTES 64U
 
 static void prefetch_next(const uint8_t *p, size_t len)
@@ -474,7 +477,7 @@ static unsigned chunks_note(struct rx_msg *m, const struct wire_data *d)
 {
 	unsigned fresh = 0;
 
-	if (m->n_chunks == 1) /* then the message is complete and its bits are never read */
+	if (m->n_chunks == 1) /* the message is complete, and its bits are never read */
 		return 1;
 	for (unsigned i = d->chunk_index; i < d->chunk_index + d->n_carried; i++) {
 		uint64_t bit = 1ULL << (i & 63);
@@ -485,7 +488,7 @@ static unsigned chunks_note(struct rx_msg *m, const struct wire_data *d)
 	return fresh;
 }
 
-/* 1: the message is complete; 0: incomplete or duplicate; -ENOBUFS; -EBADMSG. */
+/* Returns 1: the message is complete; 0: incomplete or duplicate; -ENOBUFS or -EBADMSG. */
 static int chunk_store(struct rudp_session *s, struct slot *slot, const struct wire_data *d)
 {
 	const size_t offset = (size_t)d->chunk_index * d->chunk_bytes;
@@ -585,7 +588,7 @@ void rudp_call_discard(struct rudp_session *s, struct slot *slot)
 	rudp_grant_queue(s, slot);
 }
 
-/* Starts a new request. 0; -ENOBUFS. */
+/* Starts to receive a new request. Returns 0 or -ENOBUFS. */
 static int request_begin(struct rudp_session *s, struct slot *slot, const struct wire_data *d)
 {
 	if (!is_big(d->msg_len) && !call_is_free(s))
@@ -602,7 +605,7 @@ static int request_begin(struct rudp_session *s, struct slot *slot, const struct
 	return 0;
 }
 
-/* A repeated announcement of a granted request: the grant was lost. */
+/* A repeated announcement of a granted request means that the grant was lost. */
 static int announce_rx(struct rudp_session *s, struct slot *slot)
 {
 	if (slot->state == SLOT_RECEIVING && slot->in.granted)
@@ -610,14 +613,15 @@ static int announce_rx(struct rudp_session *s, struct slot *slot)
 	return 0;
 }
 
-/* chunk_store plus grant accounting. */
+/* chunk_store, and the grant's accounting. */
 static int request_store(struct rudp_session *s, struct slot *slot, const struct wire_data *d)
 {
 	bool first = !slot->rx.active;
 	uint16_t had = slot->rx.n_got;
 	int res;
 
-	/* The chunk arrived before its grant: accept it unless others wait for the memory. */
+	/* The chunk arrived before its grant: accept it unless other requests wait for the memory.
+	 */
 	if (slot->state == SLOT_ANNOUNCED) {
 		if (s->r->grants.short_of_memory || !rudp_call_reserve(s, slot))
 			return -ENOBUFS;
@@ -726,7 +730,8 @@ bool rudp_call_lost(struct rudp_session *s, uint16_t index, uint32_t gen, uint16
 		w->lost |= bit;
 		m->n_lost++;
 	}
-	if (!m->granted) { /* the server may have had no memory: announce before sending it again */
+	if (!m->granted) { /* the server may have had no memory for it: announce the request before
+			      sending it again */
 		free_return(s, slot);
 		m->allowed_chunks = 0;
 		m->announce = true;
@@ -751,7 +756,8 @@ static void client_end_calls(struct rudp_session *s, int status)
 		if (calling)
 			s->r->ops->response(s->r->user, s, slot->cookie, status, NULL, 0);
 	}
-	for (unsigned k = 0; k < 2; k++) /* without those that the callbacks add */
+	for (unsigned k = 0; k < 2;
+	     k++) /* both rings, without the requests that the callbacks add */
 		while ((int32_t)(ends[k] - rings[k]->head) > 0 && ring_count(rings[k]))
 			s->r->ops->response(s->r->user, s,
 					    rings[k]->w[rings[k]->head++ & rings[k]->mask].cookie,
@@ -782,7 +788,7 @@ static void server_end_calls(struct rudp_session *s)
 		s->r->ops->call_gone(s->r->user, s, call);
 		call_put(s, call);
 	}
-	server_end_answers(s); /* responses made within the callbacks above */
+	server_end_answers(s); /* the callbacks above may have answered further requests */
 }
 
 void rudp_session_end_calls(struct rudp_session *s, int status)

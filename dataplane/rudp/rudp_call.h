@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Requests and responses of a session: messages in both directions, slots with their generations,
- * and the calls that the application is executing. rudp_call.c owns slots and calls; rudp_tx.c
- * chooses chunks from their tx_msg, rudp_grant*.c keep their `in` part.
+ * and the requests that the application is executing. rudp_call.c owns slots and calls; rudp_tx.c
+ * picks the chunks to send from their tx_msg; rudp_grant*.c maintain their member `in`.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_CALL_H
 #define PLENUM_DATAPLANE_RUDP_CALL_H
@@ -18,7 +18,7 @@
 /* An outgoing message. */
 enum tx_queue {
 	TX_NONE,   /* nothing to send now */
-	TX_URGENT, /* has lost chunks */
+	TX_URGENT, /* has lost chunks, which are sent first */
 	TX_SMALL,
 	TX_BIG,
 	TX_QUEUE_MAX
@@ -29,17 +29,18 @@ struct tx_msg {
 	uint32_t len;
 	uint16_t chunk_bytes, n_chunks;
 	uint16_t next_chunk;	 /* first chunk not sent yet */
-	uint16_t allowed_chunks; /* chunks below this may be sent: all, except for an ungranted
-				  * request
-				  */
+	uint16_t allowed_chunks; /* chunks below this may be sent: all, unless a grant is still
+				    missing */
 	uint16_t n_lost, n_acked;
 	uint8_t queue;	/* enum tx_queue */
-	bool active;	/* acknowledgements still matter */
+	bool active;	/* acknowledgements are still recorded */
 	bool granted;	/* the peer has memory for all of it, or it needs no grant */
 	bool announce;	/* the message's announcement must be sent */
-	uint8_t turn;	/* of a big message: selects its source port */
-	uint8_t prefer; /* of a response: the path its request came on, preferred among equals */
-	struct chunk_word { /* 64 chunks; interleaved, because most messages have one word */
+	uint8_t turn;	/* big message: selects its source port */
+	uint8_t prefer; /* response: the path on which its request arrived, preferred among equal
+			   paths */
+	struct chunk_word { /* 64 chunks; the words are interleaved, because most messages have only
+			       one */
 		uint64_t acked, lost;
 	} chunks[RUDP_CHUNK_WORDS];
 };
@@ -50,33 +51,34 @@ struct rx_msg {
 	uint32_t len;
 	uint16_t chunk_bytes, n_chunks, n_got;
 	bool active;
-	uint64_t got[RUDP_CHUNK_WORDS]; /* of messages with several chunks */
+	uint64_t got[RUDP_CHUNK_WORDS]; /* bit per chunk that arrived, if the message has several
+					   chunks */
 };
 
 enum slot_state {
 	SLOT_IDLE,
 	SLOT_CALLING,	 /* client: request sent, response awaited */
-	SLOT_ANNOUNCED,	 /* server: a request without memory yet */
-	SLOT_RECEIVING,	 /* server: a request partly received into its memory */
+	SLOT_ANNOUNCED,	 /* server: the request is announced, but has no memory yet */
+	SLOT_RECEIVING,	 /* server: part of the request is in its memory */
 	SLOT_DISCARDED,	 /* server: the partial request stalled and was dropped; the client must
 			    resend it */
 	SLOT_EXECUTING,	 /* server: the application executes the request */
-	SLOT_RESPONDING, /* server: response not fully acknowledged */
+	SLOT_RESPONDING, /* server: the response is not fully acknowledged */
 };
 
-/* Members are in order of use: a message of one packet touches only the first cache lines of slot
- * and tx. This matters when many messages are in flight. */
+/* The order of members is that of use: a message of one packet touches only the first cache lines
+ * of slot and tx. This matters when many messages are in flight. */
 struct slot {
-	_Alignas(RUDP_LINE_BYTES) uint32_t gen; /* of the current use */
-	uint32_t free_bytes;			/* client: bytes it may send before its grant */
+	_Alignas(RUDP_LINE_BYTES) uint32_t gen; /* generation of the current use */
+	uint32_t free_bytes; /* client: bytes it may send before it has a grant */
 	uint16_t index;
 	uint8_t state;
 	bool big;		/* client: counted in n_active_big */
 	uint64_t cookie;	/* client */
-	struct rudp_call *call; /* server, in SLOT_EXECUTING */
-	void *token;		/* server, in SLOT_RESPONDING */
-	struct list answer;	/* server: in the session's list of responses */
-	uint64_t answer_ns;	/* start of the response; 0: since the latest poll */
+	struct rudp_call *call; /* server: the call, in SLOT_EXECUTING */
+	void *token;		/* server: the response's token, in SLOT_RESPONDING */
+	struct list answer;	/* server: node in the session's list of responses */
+	uint64_t answer_ns;	/* when the response began; 0: since the latest poll */
 	struct slot *next_free; /* client */
 	struct rx_msg rx;
 	struct tx_msg tx;
@@ -85,8 +87,9 @@ struct slot {
 
 struct rudp_call {
 	struct rudp_session *s;
-	struct slot *slot;   /* NULL: the client gave up on it, and its response is not sent */
-	uint32_t held_bytes; /* counts against rx_bytes_per_session */
+	/* NULL: the client has cancelled the request, so its response is not sent */
+	struct slot *slot;
+	uint32_t held_bytes; /* part of the peer's rx_bytes_per_session that it occupies */
 	bool in_use;
 	void *user;
 	void *token;
@@ -104,30 +107,31 @@ struct wait_ring {
 };
 
 size_t rudp_call_bytes(const struct rudp *r, bool is_client);
-/* memory: rudp_call_bytes of zeros. */
+/* memory: rudp_call_bytes bytes, all zero. */
 void rudp_call_init(struct rudp_session *s, uint8_t *memory);
 void rudp_call_reset(struct rudp_session *s, unsigned n_slots, uint32_t free_bytes);
 void rudp_call_activate(struct rudp_session *s);
-/* Processes a received chunk. 0: stored or not needed; -ENOBUFS: no memory, it must be resent;
- * -EBADMSG. May end the session (runs the application's callbacks). */
+/* Processes a received chunk. Returns 0: stored or not needed; -ENOBUFS: no memory, the peer must
+ * resend it; or -EBADMSG. It may end the session, which calls the application. */
 int rudp_call_rx(struct rudp_session *s, const struct wire_common *c, const struct wire_data *d);
 void rudp_call_acked(struct rudp_session *s, uint16_t slot, uint32_t gen, uint16_t chunk);
-/* Marks the chunk for retransmission unless it was acknowledged. True if it was marked. */
+/* Marks the chunk for retransmission unless it was acknowledged. Returns whether it was marked. */
 bool rudp_call_lost(struct rudp_session *s, uint16_t slot, uint32_t gen, uint16_t chunk);
 void rudp_call_poll(struct rudp_session *s, uint64_t now);
 /* Server: when the oldest unacknowledged response reaches its time limit. */
 uint64_t rudp_call_deadline(const struct rudp_session *s);
-/* Whether the client takes no responses at all, in contrast to one that shares a slow link. */
+/* Whether the client acknowledges no responses at all, unlike one that shares a slow link. */
 bool rudp_call_stuck(struct rudp_session *s, uint64_t now);
 /* Client: processes a grant. */
 void rudp_call_granted(struct rudp_session *s, const struct wire_grant *g);
 /* Client: sets how many bytes may be sent before a grant. */
 void rudp_call_set_free(struct rudp_session *s, uint32_t bytes);
-/* Server: gets memory for an announced request. False: none at present. */
+/* Server: gets memory for an announced request. Returns false if there is none at present. */
 bool rudp_call_reserve(struct rudp_session *s, struct slot *slot);
 /* Server: drops a stalled partial request; frees its memory and informs the client. */
 void rudp_call_discard(struct rudp_session *s, struct slot *slot);
-/* Ends all calls (client: `response` with status; server: call_gone, sent) and returns buffers. */
+/* Ends all calls and returns their buffers: a client's application gets `response` with status, a
+ * server's call_gone and sent. */
 void rudp_session_end_calls(struct rudp_session *s, int status);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shared by the files of an endpoint: random numbers, packets to the ports, events to the
- * application. */
+/* Functions that the files of an endpoint share: random numbers, packets to the ports, events to
+ * the application. */
 #include "dataplane/rudp/rudp_internal.h"
 #include "netcfg/base/hash.h"
 
@@ -69,7 +69,7 @@ int rudp_token_make(const struct rudp *r, unsigned key, uint64_t number,
 	return res;
 }
 
-/* The application numbers paths as rudp_session_paths lists them. */
+/* Returns the application's number of the path: its position in the list of rudp_session_paths. */
 static unsigned path_ordinal(const struct rudp_session *s, unsigned index)
 {
 	unsigned n = 0;
@@ -100,8 +100,8 @@ int rudp_session_seal(struct rudp_session *s, const struct rudp_path *p, const s
 		r->again = true;
 		return -EAGAIN;
 	}
-	/* In one piece the packets of a burst follow one another in memory, and the port need not
-	 * gather them. */
+	/* Sealed in one piece, the packets of a burst follow one another in memory, and the port
+	 * need not gather them. */
 	res = rudp_secure_seal(s->secure, counter, number, pkt, r->seal_buf + r->seal_used,
 			       &sealed);
 	res = res ? res : rudp_transmit(r, p->port, &p->remote, &sealed);

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Decides whose big request may be sent next. Clients announce requests of more than 16 KiB; the
- * receiver grants them one by one, against reserved memory and as fast as its link delivers earlier
- * grants, as Homa does (Montazeri and others, SIGCOMM 2018): short ones first, clients in turn,
- * every fourth grant to the request that has waited longest. rudp_grant_run.c gives them out
- * and takes memory back from those that stall.
+ * Decides whose big request may be sent next. Clients announce requests of more than 16 KiB. The
+ * receiver grants them one by one, against reserved memory and only as fast as its link delivers
+ * earlier grants, as Homa does (Montazeri and others, SIGCOMM 2018): short requests first, clients
+ * in turn, and every fourth grant for the request that has waited longest. rudp_grant_run.c issues
+ * the grants and takes memory back from requests that stall.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
-/* With many peers and a queue on the path too short for the limit of granted bytes, it is scaled
- * down to less than one window, in steps of 1/256. */
+/* The limit of granted bytes may be more than the queue on the path can hold. With many peers it is
+ * then scaled down to less than one window, in steps of 1/256. */
 #define GRANTED_SCALE_MIN 112U
 #define GRANTED_CUT 16U
 #define GRANTED_GROW 1U
 #define GRANTED_PEERS 8U
 #define GRANTED_PACKETS 64U
-#define GRANTED_LOSS_SHARE 256U /* one in this many is lost */
-#define MARKS 16U		/* progress is a sixteenth of the message */
-/* Bytes of ungranted requests in flight: of all peers together, and of each. */
+#define GRANTED_LOSS_SHARE 256U /* losses count as too many if one packet in this many is lost */
+#define MARKS 16U		/* progress is recorded for each sixteenth of the message */
+/* Bytes of requests in flight without a grant: of all peers together, and of each peer. */
 #define FREE_BYTES (1U << 20)
 #define FREE_PEER_BYTES (256U << 10)
-#define FREE_ALONE_BYTES RUDP_MSG_BYTES_MAX /* of the only sending peer: one whole request */
-#define FREE_BYTES_IDLE (4U << 20)	    /* of all sessions while none sends */
+/* of a peer that is the only one sending: one whole request */
+#define FREE_ALONE_BYTES RUDP_MSG_BYTES_MAX
+#define FREE_BYTES_IDLE (4U << 20) /* of all sessions while none sends */
 
 void rudp_grant_init(struct rudp *r)
 {
@@ -148,7 +149,7 @@ void rudp_grant_progress(struct rudp_session *s, struct slot *slot, uint32_t byt
 		in->progress_ns = r->now;
 	}
 	if (!in->granted)
-		return; /* keeps its position among the waiting ones */
+		return; /* it keeps its position among the waiting sessions */
 	if (slot->rx.len > RUDP_SMALL_BYTES) {
 		rudp_granted_remove(r, slot);
 		granted_add(r, slot);
@@ -224,13 +225,13 @@ uint32_t rudp_grant_free_bytes(const struct rudp_session *s)
 
 	if (s->is_client || r->grants.short_of_memory)
 		return 0;
-	/* A grant would cost it a round trip in each request. Bytes above its memory limit would be
-	 * sent in vain. */
+	/* For the only sending peer, waiting for a grant would cost a round trip per request. Bytes
+	 * above its memory limit would be sent in vain. */
 	if (is_alone(s) && s->grants.held_bytes + FREE_ALONE_BYTES <= r->lim.rx_bytes_per_session)
 		bytes = FREE_ALONE_BYTES;
+	/* This runs for every packet: avoid the division while there is enough. */
 	else
 		bytes = MIN_OF(FREE_BYTES / (r->grants.n_peers + 1), FREE_PEER_BYTES);
-	/* Every packet carries this: avoid the division while there is enough. */
 	if ((uint64_t)bytes * r->n_live > FREE_BYTES_IDLE)
 		bytes = FREE_BYTES_IDLE / r->n_live;
 	return bytes < RUDP_SMALL_BYTES ? 0 : bytes;

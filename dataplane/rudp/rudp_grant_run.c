@@ -3,15 +3,16 @@
 #include "dataplane/rudp/rudp_internal.h"
 
 #define WINDOW_NS NSEC_PER_MSEC
-/* A sender silent for this long does not hold up the others. */
+/* A sender that is silent for this long does not hold up the others. */
 #define STALE_NS (2 * NSEC_PER_MSEC)
-#define RETRY_NS (500 * NSEC_PER_USEC) /* memory may be freed without a notification */
+/* try again after this time, because memory may be freed without a notification */
+#define RETRY_NS (500 * NSEC_PER_USEC)
 #define STALL_SHIFT_MAX 6U
 #define TRIES 8U /* sessions of a class tried in one run */
 #define OLDEST_TURN 4U
 
-/* Grants the first request of a class whose client may have it; others move to the end of the
- * queue. */
+/* Grants the first request of a class whose client may have it; clients that may not have it move
+ * to the end of the queue. */
 static bool class_grant(struct rudp *r, unsigned c)
 {
 	struct list *queue = &r->grants.queues[c];

@@ -1,34 +1,38 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Incast share: limits the small messages that each of many senders may have in flight to one of
- * our ports. Big requests wait for grants; small ones need none, so many senders fill a shallow
+ * our ports. Big requests wait for grants. Small ones do not, so many senders can fill a shallow
  * queue before any of them measures a delay. Only the receiver sees all senders: it counts missing
  * packet numbers, derives how much all senders together may have in flight, and sends each an equal
- * share. Independent of each sender's congestion window.
+ * share. The share is independent of each sender's congestion window.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
 #define WINDOW_NS NSEC_PER_MSEC
-#define WINDOW_OLD_NS (4 * WINDOW_NS) /* too little traffic for a limit */
-#define SENDERS_LEAST 8U	      /* fewer senders share a queue without help */
-#define PACKETS_LEAST 64U	      /* minimum packets for a loss estimate */
-/* loss above one in this many cuts the limit; a limit begins at four times that */
+/* a window that took longer had too little traffic for a limit */
+#define WINDOW_OLD_NS (4 * WINDOW_NS)
+#define SENDERS_LEAST 8U  /* fewer senders share a queue well without a limit */
+#define PACKETS_LEAST 64U /* minimum packets for a loss estimate */
+/* losses above one packet in this many cut the limit; four times as many start one */
 #define LOSS_SHARE 256U
 #define LOSS_UNIT 1024U
-#define FIRST_SHARE 8U /* of a window's bytes: 125 us of the link */
+/* the first limit is this part of the bytes received in a window: 125 us of the link */
+#define FIRST_SHARE 8U
 #define LEAST_BYTES (16U << 10)
 #define FEW_WINDOWS 16U /* consecutive windows with few senders end the limit */
-/* packets: limits the losses that one sender's numbers can claim at once */
+/* most packets that may count as missing at once, so that one sender's numbers cannot claim many
+ * losses */
 #define AHEAD_MOST 32U
 #define GROW(bytes) ((bytes) / 64)
 #define CUT(bytes) ((bytes) / 8)
-/* If this many cuts do not halve the losses, a bad cable causes them. */
+/* If this many cuts do not halve the losses, their cause is a bad cable, and the limit ends. */
 #define FUTILE_CUTS_MAX 8U
 #define PAUSE_NS (5 * NSEC_PER_SEC)
 
-#define AGAIN_NS (10 * NSEC_PER_MSEC)  /* repeat interval, because a SHARE may be lost */
-#define VALID_NS (100 * NSEC_PER_MSEC) /* from its arrival */
-#define SHARE_LEAST(mtu) ((mtu) / 32U) /* minimum, whatever the peer sends */
+#define AGAIN_NS (10 * NSEC_PER_MSEC)  /* a SHARE may be lost, so it is repeated after this time */
+#define VALID_NS (100 * NSEC_PER_MSEC) /* how long a share is valid from its arrival */
+/* smallest share that is accepted, whatever the peer sends */
+#define SHARE_LEAST(mtu) ((mtu) / 32U)
 
 static void share_end(struct rudp_incast *in)
 {
@@ -147,7 +151,7 @@ int rudp_incast_rx(struct rudp_path *p, const struct wire_common *c, const uint8
 	if (wire_get_share(data, len, &bytes))
 		return -EBADMSG;
 	if (now < p->share_until && (int32_t)(c->pn - p->share_pn) <= 0)
-		return 0; /* overtaken by a later one */
+		return 0; /* a later SHARE arrived before this one */
 	p->share_pn = c->pn;
 	p->share_bytes = MAX_OF(bytes, SHARE_LEAST(p->mtu.cur));
 	p->share_until = now + VALID_NS;

@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The session and the endpoint: for dataplane/rudp, its folder session, and tests. Their parts
- * have headers with the functions that may change them:
- *
- *	rudp_path.h       path states: rudp_path.c; probes: rudp_path_poll.c; suspect paths:
- *	                  rudp_suspect.c
- *	rudp_loss.h       acknowledgements and losses: rudp_loss.c, rudp_loss_move.c
- *	rudp_call.h       slots, requests, responses: rudp_call.c
- *	rudp_grant.h      order of big requests: rudp_grant.c, rudp_grant_run.c
- *	rudp_incast.h     limit for many senders of small messages: rudp_incast_share.c
- *
- * Below are the rest, from the top: rudp_report.c, rudp_validate.c, rudp_tx.c (which chunk to send
- * when, on which path), rudp_ack_out.c, rudp_timer.c, rudp_tx_queue.c and rudp_endpoint.c (packets
- * to the ports, events to the application). The folder `session` is above them all: it connects,
- * receives, polls and ends. Parts of a path that know nothing of the rest: rudp_sent (packets in
- * flight), rudp_rtt, rudp_cc (congestion window), rudp_mtu, rudp_acks (packets received), rudp_gso
- * (GSO burst health), rudp_src_ports.
- *
- * A request occupies a slot of its session, with the same index at both ends; each use of a slot
+ * The session and the endpoint: for dataplane/rudp, its folder session, and tests. Each part has a
+ * header with the functions that may change it:
+ * ¶ R rudp_path.h path states: rudp_path.c; probes: rudp_path_poll.c; suspect paths:
+ *	 rudp_suspect.c
+ *	rudp_loss.h acknowledgements and losses: rudp_loss.c, rudp_loss_move.c
+ *	rudp_call.h slots, requests, responses: rudp_call.c
+ *	rudp_grant.h order of big requests: rudp_grant.c, rudp_grant_run.c
+ *	rudp_incast.h limit for many senders of small messages: rudp_incast_share.c
+ * ¶ The rest is declared here, from the top layer down: rudp_report.c, rudp_validate.c, rudp_tx.c
+ * (which chunk to send, when and on which path), rudp_ack_out.c, rudp_timer.c, rudp_tx_queue.c and
+ * rudp_endpoint.c (packets to the ports, events to the application). The folder `session` is above
+ * them all: it connects, receives packets, polls sessions and ends them. These parts of a path know
+ * nothing of the rest: rudp_sent (packets in flight), rudp_rtt, rudp_cc (congestion window),
+ * rudp_mtu, rudp_acks (packets received), rudp_gso (GSO burst health), rudp_src_ports.
+ * ¶ A request occupies a slot of its session, with the same index at both ends; each use of a slot
  * has a larger generation. So (slot, generation) names a request, old packets are recognised
  * without a history, and a new generation acknowledges the previous one completely. Chunks are
  * numbered within their message; packets are numbered per path and never resent: lost chunks travel
@@ -40,32 +37,32 @@ struct rudp_handshake;
 
 #define RUDP_TIME_NEVER UINT64_MAX
 #define RUDP_SEEDS_MAX 16
-#define RUDP_RAW_MAX 32	      /* replies without a session, queued for the next poll */
+#define RUDP_RAW_MAX 32	      /* replies to packets without a session, queued for the next poll */
 #define RUDP_RAW_BYTES 120    /* the longest such reply */
-#define RUDP_GSO_BYTES 65000U /* a GSO burst fits one segmented send */
+#define RUDP_GSO_BYTES 65000U /* most bytes of a GSO burst: it must fit one segmented send */
 #define RUDP_GSO_PACKETS 64U
 /* the low bits of a session's number are its index in the table */
 #define RUDP_INDEX_MASK 0xffffULL
 #define RUDP_FIRST_CALLS 4U
-#define RUDP_GSO_LONG 16384U /* bytes: bursts of this size get a send timestamp */
+#define RUDP_GSO_LONG 16384U /* bursts of at least this many bytes get a send timestamp */
 #define RUDP_GSO_BURSTS_MAX 16U
-/* two bursts: then the ports send, so that the peer can start working */
+/* after two bursts the ports are flushed, so that the peer can start working */
 #define RUDP_FLUSH_BYTES 100000U
 _Static_assert(RUDP_GSO_BURSTS_MAX *RUDP_GSO_LONG >= RUDP_FLUSH_BYTES,
 	       "every long burst has a record");
-/* Limits of a poll: then the caller reads packets, so that neither load of one peer nor timers of
- * thousands of silent ones keep those of others waiting. */
+/* Limits of one poll. The caller then reads packets, so that neither the load of one peer nor the
+ * timers of thousands of silent peers keep others waiting. */
 #define RUDP_POLL_PACKETS 512U
 #define RUDP_POLL_TIMERS 128U
-_Static_assert(RUDP_SMALL_BYTES == WIRE_SMALL_BYTES, "rudp and the wire format agree on small");
+_Static_assert(RUDP_SMALL_BYTES == WIRE_SMALL_BYTES, "one limit of small requests");
 #define RUDP_SMALL_OVERSHOOT (16U << 10) /* small messages may exceed the window by this */
 #define RUDP_PACE_SMALL 4U		 /* below this window small messages are paced too */
 #define RUDP_DRAIN_BYTES (8U << 10)	 /* window while the minimum round trip is remeasured */
 
 enum session_state { SESSION_CONNECTING, SESSION_UP, SESSION_DEAD };
 
-/* Keys of sessions in rudp_index.c: the hash of the HELLO; identity and number of the peer; its
- * number; its identity. A client uses the number only. */
+/* A session is found in rudp_index.c by: the hash of its HELLO; identity and number of the peer;
+ * the peer's number; the peer's identity. A client's session has only the peer's number. */
 enum rudp_index {
 	RUDP_INDEX_HELLO,
 	RUDP_INDEX_CLIENT,
@@ -77,123 +74,133 @@ enum rudp_index {
 /* Times are in ns of clock_now_ns(). */
 struct rudp_session {
 	struct rudp *r;
-	uint64_t number;	/* names the session in packets to us; low bits: RUDP_INDEX_MASK */
-	uint64_t peer_number;	/* the same in packets to the peer; 0: unknown yet */
-	uint64_t peer_identity; /* rudp_config.identity of the peer, and its epoch */
-	uint64_t replaced_number; /* client: peer_number before the reconnection that is under way;
-				     0: none */
+	uint64_t number;      /* names the session in packets to us; its low bits are an index, see
+				 RUDP_INDEX_MASK */
+	uint64_t peer_number; /* names the session in packets to the peer; 0: not known yet */
+	uint64_t peer_identity;	  /* rudp_config.identity of the peer, and its epoch */
+	uint64_t replaced_number; /* client: peer_number of the session that the current
+				     reconnection replaces; 0: none */
 	uint32_t peer_epoch;
 	bool is_client;
 	uint8_t state;			/* enum session_state */
-	bool dirty;			/* in the endpoint's dirty_list */
-	struct rudp_session *next_dead; /* SESSION_DEAD: next in rudp.dead */
-	void *user;			/* of the application */
+	bool dirty;			/* is in the endpoint's dirty_list */
+	struct rudp_session *next_dead; /* in SESSION_DEAD: the next session in rudp.dead */
+	void *user;			/* the application's pointer */
 	struct list dirty_node;
-	struct list index[RUDP_INDEX_MAX]; /* in chains of rudp.index */
+	struct list index[RUDP_INDEX_MAX]; /* nodes in the chains of rudp.index */
 	struct list siblings;		   /* server: ring of the sessions of one identity */
 	unsigned timer_at;		   /* index in the timer heap plus 1; 0: none */
 	uint64_t last_rx_ns;		   /* when the peer's last packet arrived on any path */
-	size_t bytes; /* size of the mapping that holds the session and its arrays */
-	char refusal[WIRE_REFUSE_TEXT_MAX + 1]; /* word sent or received with REFUSE */
-	struct datagram_addr hello_from;	/* server: the client's address, validated */
+	size_t bytes; /* size of the memory mapping that holds the session and its arrays */
+	char refusal[WIRE_REFUSE_TEXT_MAX + 1]; /* word that was sent or received with REFUSE */
+	/* server: address from which the client sent HELLO, validated */
+	struct datagram_addr hello_from;
 
-	unsigned n_paths;     /* of `paths`, used ones; some may be PATH_NONE */
-	uint16_t chunk_bytes; /* of new messages: fits every path that is up */
+	unsigned n_paths;     /* entries of `paths` that are used; some may be PATH_NONE */
+	uint16_t chunk_bytes; /* chunk size of new messages: fits every path that is up */
 	uint16_t peer_mtu;    /* largest MTU of the peer's ports; 0: unknown */
-	uint32_t labels; /* server: rudp.labels at ACCEPT; paths made after a change get a LABEL */
+	uint32_t labels;      /* server: rudp.labels at the time of ACCEPT; paths made after a later
+				 change get a LABEL */
 	uint8_t n_addrs_confirmed; /* server: number of our addresses that the client has confirmed
 				    */
-	uint64_t addr_ns;	   /* server: when to send it the next address */
-	uint64_t addr_interval;	   /* server: time (ns) until that is repeated */
+	uint64_t addr_ns;	   /* server: when to send it our next address */
+	uint64_t addr_interval;	   /* server: time (ns) until the address is sent again */
 	uint64_t ack_serial; /* number of the last control packet sent (ACK, CLOSE, JOIN, JOINED,
-				LABEL, SHARE); they have one count for all paths */
+				LABEL, SHARE); all paths share this count */
 	uint32_t peer_ack_serial; /* the highest number of the peer's ACKs, modulo 2^32 */
-	bool state_due;		  /* send the state of our paths at once */
-	uint8_t peer_down_mask;	  /* bit per path: the peer's ACKs say that its link is down */
+	bool state_due;		  /* the state of our paths must be sent at once */
+	uint8_t peer_down_mask;	  /* bit per path whose link is down according to the peer's ACKs */
 
 	/* Slots from n_fresh on are unused in this incarnation; their memory may never have been
 	 * touched. */
 	struct slot *slots;
 	unsigned n_slots, n_fresh;
-	struct slot *free_slots;	       /* linked list of those below n_fresh */
-	unsigned n_active, n_active_big;       /* slots in use; of these, with big requests */
+	struct slot *free_slots; /* linked list of the free slots below n_fresh */
+	unsigned n_active,
+		n_active_big; /* number of slots in use, and of those in use for big requests */
 	struct wait_ring wait_small, wait_big; /* client: requests that wait for a slot */
-	uint32_t free_most; /* client: how many bytes of big requests may leave before a grant */
-	uint32_t free_used; /* client: how many of these bytes are in use now */
+	uint32_t free_most;	  /* client: bytes of big requests that may leave without a grant */
+	uint32_t free_used;	  /* client: how many of free_most are in use */
 	struct grant_peer grants; /* server: big requests of this client that wait for memory */
 	struct list answers;	  /* server: slots in SLOT_RESPONDING, oldest first */
-	struct list answering;	  /* server: in rudp.answering while there are any */
+	struct list answering;	  /* server: node in rudp.answering while `answers` is not empty */
 	uint64_t answers_ns;	  /* server: since when answers_bytes counts */
-	uint64_t answers_bytes;	  /* server: bytes of responses acknowledged since; if they are too
-				     few, the client is stuck */
-	uint64_t acked_ns; /* server: last acknowledgement of a part of a response; 0: none yet */
-	uint64_t asked_ns; /* server: last PING of rudp_standing.c */
-	uint8_t n_asked;   /* consecutive ones without an answer */
-	uint8_t n_pinged;  /* server: unanswered PINGs since pinged_ns, while memory is short */
-	bool ask_due;	   /* send one at the next poll */
+	uint64_t answers_bytes; /* server: bytes of responses acknowledged since answers_ns; if they
+				   are too few, the client is stuck */
+	uint64_t acked_ns; /* server: when a part of a response was last acknowledged; 0: never */
+	uint64_t asked_ns; /* server: when rudp_standing.c last sent a PING */
+	uint8_t n_asked;   /* consecutive PINGs of rudp_standing.c without an answer */
+	uint8_t n_pinged; /* server: unanswered PINGs since pinged_ns, while memory for responses is
+			     short */
+	bool ask_due;	  /* rudp_standing.c wants a PING sent at the next poll */
 	uint64_t pinged_ns;
-	struct rudp_call *calls, *free_calls; /* server: calls of the application; unused ones */
-	struct rudp_call *abandoned_calls;    /* server: whose response is not needed any more */
-	unsigned n_calls, n_fresh_calls;      /* as n_slots and n_fresh */
+	struct rudp_call *calls,
+		*free_calls; /* server: calls of the application; list of the unused ones */
+	struct rudp_call *abandoned_calls; /* server: calls whose response is not needed any more */
+	unsigned n_calls, n_fresh_calls;   /* as n_slots and n_fresh, for calls */
 	struct rudp_call first_calls[RUDP_FIRST_CALLS]; /* used before those in `calls` */
 
 	struct list tx[TX_QUEUE_MAX]; /* messages that have chunks to send */
-	uint8_t pausing;    /* bit per path: failed over with packets in flight, of which none has
-			       arrived yet */
-	uint8_t turn;	    /* number of the next big message, which spreads them over source
-			       ports */
-	uint32_t small_run; /* bytes of small messages sent since the last burst of a big one */
+	uint8_t pausing; /* bit per path that was failed over with packets in flight, none of which
+			    has arrived on another path yet */
+	uint8_t turn;	 /* number of the next big message; it selects the source port */
+	uint32_t small_run; /* bytes of small messages sent since the last burst of a big message */
 
 	/* client: the handshake */
 	struct datagram_addr seeds[RUDP_SEEDS_MAX]; /* addresses of the server to try */
-	unsigned n_seeds, first_seed;		    /* how many; which of them comes first */
-	uint64_t refused_ns; /* when REFUSE last arrived; its code (negative errno) and sender */
-	int refused_code;
+	unsigned n_seeds, first_seed; /* number of seeds; index of the one tried first */
+	uint64_t refused_ns; /* when REFUSE last arrived; the next two: its negative errno and its
+				sender */
+	int refused_code;    /* its negative errno */
 	struct datagram_addr refused_by;
 	uint64_t connecting_ns; /* when this handshake began */
-	uint64_t rotate_ns;	/* when first_seed moves on, if not all fit into `paths` */
-	uint64_t up_ns;		/* when the last ACCEPT arrived */
-	uint16_t hello_len;	/* bytes of `hello`, the application's data in HELLO */
+	uint64_t rotate_ns; /* if `paths` is too small for all seeds: when first_seed moves to the
+			       next one */
+	uint64_t up_ns;	    /* when the last ACCEPT arrived */
+	uint16_t hello_len; /* bytes of `hello`, the application's data in HELLO */
 	uint8_t hello[WIRE_HELLO_APP_MAX];
 
-	struct pkt_rec *rings; /* memory of rudp_path.sent of all paths */
+	struct pkt_rec *rings; /* memory of rudp_path.sent for all paths */
 
 	uint8_t key;   /* index of the endpoint's key used in the handshake */
-	bool key_gone; /* the endpoint dropped that key: the session ends at the next poll */
-	struct rudp_secure *secure;	  /* NULL: no packet protection */
+	bool key_gone; /* the endpoint dropped that key, so the session ends at the next poll */
+	struct rudp_secure *secure;	  /* NULL: packets are not protected */
 	struct rudp_handshake *handshake; /* server: NULL after the first packet from the client;
 					     client: always there */
-	uint64_t hello_hash;		  /* server: hash of its HELLO */
-	uint8_t peer_token[WIRE_TOKEN_BYTES];	/* proves that a RESET comes from the peer */
-	struct rudp_path paths[RUDP_PATHS_MAX]; /* last: most sessions touch only two of them */
+	uint64_t hello_hash;		  /* server: hash of the client's HELLO */
+	uint8_t peer_token[WIRE_TOKEN_BYTES];	/* a RESET is from the peer only if it contains this
+						   token */
+	struct rudp_path paths[RUDP_PATHS_MAX]; /* at the end of the structure, because most
+						   sessions use only two paths */
 };
 
-/* A short packet without a record in rudp_path.sent; it leaves with the next poll. */
+/* A short packet without a record in rudp_path.sent; it is sent by the next poll. */
 struct raw_pkt {
 	unsigned port;
 	struct datagram_addr dst;
-	bool sent; /* the port uses its bytes until the flush */
+	bool sent; /* the port reads its bytes until the flush */
 	uint8_t len;
 	uint8_t bytes[RUDP_RAW_BYTES];
 };
 
-/* Packets of a big message sent on a path in one go. */
+/* Packets of a big message that are sent on a path in one call. */
 struct gso_burst {
 	struct rudp_path *path;
 	uint64_t first_pn;
 	unsigned n;
 };
 
-/* What one poll has sent to a host: rudp_bulk.c. */
+/* rudp_bulk.c: a host to which something was sent, and when. */
 struct rudp_sent_to {
 	uint64_t host, at_ns;
 };
 
+/* rudp_bulk.c: bytes of bulk data that a poll has sent to a host. */
 struct bulk_host {
 	uint64_t poll; /* rudp.n_polls */
 	uint32_t bytes;
 };
-#define RUDP_BULK_HOSTS 256U /* eight bits of the hash */
+#define RUDP_BULK_HOSTS 256U /* the index is eight bits of the hash */
 
 struct rudp_timer {
 	uint64_t at_ns;
@@ -202,66 +209,72 @@ struct rudp_timer {
 
 struct rudp {
 	struct rudp_config cfg;
-	struct rudp_limits lim; /* those of cfg, with the defaults filled in */
+	struct rudp_limits lim; /* limits of cfg, with the defaults filled in */
 	const struct rudp_ops *ops;
 	void *user;
 	uint64_t now;	    /* the latest time (ns) that the caller passed */
-	uint64_t polled_ns; /* time of the last rudp_poll: packets may have waited since then */
-	uint64_t waited_ns; /* how long packets waited in the host, if the port knows; else
+	uint64_t polled_ns; /* time of the last rudp_poll; packets may have waited since then */
+	uint64_t waited_ns; /* how long received packets waited in the host, if the port knows; else
 			       RUDP_TIME_NEVER */
-	uint64_t key[2], counter; /* of rudp_hash: random, made at the start; rudp_random counts */
-	struct rudp_session **sessions; /* by the index in their number; NULL: free */
+	uint64_t key[2],
+		counter; /* key of rudp_hash, random, drawn at the start; counter of rudp_random */
+	struct rudp_session **sessions; /* by the index in the session's number; NULL: free */
 	unsigned n_sessions, n_live;	/* table size; live sessions */
-	unsigned free_from;		/* no free index below it */
+	unsigned free_from;		/* no index below it is free */
 	struct rudp_timer *heap;	/* by at_ns */
 	unsigned n_heap;
 	struct list dirty_list;	   /* sessions to poll */
-	struct rudp_session *dead; /* ended ones, freed once depth is 0 */
+	struct rudp_session *dead; /* ended sessions, freed when depth returns to 0 */
 	bool dirty;		   /* the next poll has something to do */
-	bool again;	   /* this poll stopped early, for want of room in a port or buffer */
-	bool rests;	   /* the caller is about to sleep: acknowledgements are not delayed for
-			      piggybacking */
-	unsigned depth;	   /* nesting of our entry points: dead sessions are freed at 0 */
-	uint64_t deadline; /* when to poll without a packet; RUDP_TIME_NEVER: not before one */
-	uint32_t blocked_ports; /* bit per port that accepts no more; valid for one poll */
+	bool again;		   /* this poll stopped early because a port or buffer was full */
+	bool rests; /* the caller is about to sleep, so acknowledgements do not wait for a packet to
+		       carry them */
+	unsigned depth;	   /* nesting depth of public functions; ended sessions are freed at 0 */
+	uint64_t deadline; /* when to poll even if no packet arrives; RUDP_TIME_NEVER: only then */
+	uint32_t blocked_ports; /* bit per port that accepts no more packets in this poll */
 	unsigned sent_in_poll;	/* packets */
 	uint64_t n_polls;	/* so far */
-	struct bulk_host bulk_hosts[RUDP_BULK_HOSTS]; /* by the hash of their address */
-	/* the last two hosts that small messages went to, and those that bulk data went to */
+	struct bulk_host bulk_hosts[RUDP_BULK_HOSTS]; /* by the hash of the host's address */
+	/* the last two hosts to which small messages went, and the last two to which bulk data went
+	 */
 	struct rudp_sent_to small_to[2], bulk_to[2];
-	uint32_t unflushed; /* payload bytes since the last flush */
-	unsigned n_bursts;  /* long bursts since then, which get a send timestamp */
+	uint32_t unflushed; /* payload bytes sent since the last flush */
+	unsigned n_bursts;  /* number of bursts since the last flush that get a send timestamp */
 	struct gso_burst bursts[RUDP_GSO_BURSTS_MAX];
-	uint64_t reset_tokens_ns; /* RESETs are limited: one takes 10 ms from here to now */
+	uint64_t reset_tokens_ns; /* limits RESETs: each one uses 10 ms of the time from here to now
+				   */
 	uint64_t drops;		  /* packets that were damaged or belong to no session */
 	struct grants grants;	  /* server: which big requests get memory next */
 	uint64_t short_since_ns;  /* when memory for responses became short */
-	uint64_t short_until_ns;  /* it is short until then; next search for */
-	uint64_t short_check_ns;  /* silent clients: rudp_standing.c */
+	uint64_t short_until_ns;  /* responses count as short of memory until then */
+	uint64_t short_check_ns;  /* when to search next for silent clients: rudp_standing.c */
 	struct list answering;	  /* sessions with unacknowledged responses */
 	unsigned n_answering;	  /* how many */
-	unsigned n_to_check;	  /* how many of them this search has still to look at */
-	/* By port: when it last received a packet of a session, and since when it has received them
-	 * without a pause. */
+	unsigned n_to_check;	  /* number of sessions that this search has still to check */
+	/* Per port: when it last received a packet of a session, and since when it has received
+	 * such packets without a pause. */
 	uint64_t heard_ns[RUDP_PORTS_MAX], hears_since_ns[RUDP_PORTS_MAX];
 	struct rudp_incast incasts[RUDP_PORTS_MAX]; /* per port of ours */
 	uint16_t mtu;				    /* largest of the ports: bytes of IP packet */
 	unsigned raw_n;
-	struct raw_pkt raw[RUDP_RAW_MAX]; /* replies to send with the next poll */
-	uint32_t labels;		  /* counts changes of the ports' labels */
-	uint8_t n_addrs;		  /* server: our addresses as ACCEPT and LABEL list them */
+	struct raw_pkt raw[RUDP_RAW_MAX]; /* replies that the next poll sends */
+	uint32_t labels;		  /* incremented when a port's label changes */
+	uint8_t n_addrs; /* server: number of our addresses that ACCEPT and LABEL list */
 	uint8_t addrs[RUDP_PORTS_MAX * WIRE_ADDR_BYTES];
-	enum rudp_cipher cipher; /* of sessions that we open */
-	struct list *index;	 /* chains of sessions, RUDP_INDEX_MAX times index_mask + 1 */
+	enum rudp_cipher cipher; /* cipher of the sessions that we open */
+	/* chains of sessions: (index_mask + 1) for each of RUDP_INDEX_MAX kinds */
+	struct list *index;
 	unsigned index_mask;
 	struct rudp_hellos *hellos; /* server: hashes of the latest 2 * n_sessions HELLOs that
-				       created sessions; a repeated one creates none */
-	uint64_t *spent_ns; /* server: budgets of addresses for handshakes: when each is whole */
-	uint8_t *seal_buf;  /* sealed packets until the port has sent them; or NULL */
+				       created sessions, so that a repeated HELLO creates none */
+	uint64_t *spent_ns; /* server: handshakes that an address may cause are limited: when its
+			       budget is full again */
+	uint8_t *seal_buf;  /* memory for sealed packets until the port has sent them; NULL: packets
+			       are not protected */
 	size_t seal_used;   /* bytes of it */
-	uint8_t scratch[WIRE_PACKET_BYTES_MAX]; /* a decrypted packet */
+	uint8_t scratch[WIRE_PACKET_BYTES_MAX]; /* memory for a decrypted packet */
 };
-/* All packets between two flushes, plus some MTU probes. */
+/* Space for all packets between two flushes and some MTU probes. */
 #define RUDP_SEAL_BUF_BYTES (RUDP_FLUSH_BYTES + 4 * (size_t)RUDP_GSO_BYTES)
 
 static inline bool rudp_addr_equal(const struct datagram_addr *a, const struct datagram_addr *b)
@@ -269,7 +282,7 @@ static inline bool rudp_addr_equal(const struct datagram_addr *a, const struct d
 	return a->port == b->port && !memcmp(&a->ip, &b->ip, sizeof(a->ip));
 }
 
-/* Size of the IP packet for `bytes` of rudp packet on p: plus IP, UDP and tag. */
+/* Size of the IP packet that carries `bytes` of a rudp packet on p: adds IP, UDP and tag. */
 static inline uint32_t rudp_path_packet(const struct rudp_session *s, const struct rudp_path *p,
 					uint32_t bytes)
 {
@@ -281,13 +294,13 @@ static inline uint32_t rudp_path_payload_max(const struct rudp_session *s,
 {
 	return mtu - rudp_path_packet(s, p, WIRE_DATA_BYTES);
 }
-/* Memory or a call was freed: peers may be waiting for it. */
+/* Call when memory or a call was freed: peers may be waiting for it. */
 static inline void rudp_grant_again(struct rudp *r)
 {
 	if (PLENUM_UNLIKELY(r->grants.n_peers))
 		r->grants.retry_ns = r->now;
 }
-/* The request no longer counts as granted. */
+/* Removes the request from the count of granted ones. */
 static inline void rudp_granted_remove(struct rudp *r, struct slot *slot)
 {
 	if (!slot->in.counted)
@@ -297,7 +310,7 @@ static inline void rudp_granted_remove(struct rudp *r, struct slot *slot)
 	r->grants.n_granted--;
 }
 
-/* A response of the session waits for acknowledgements, or does no longer. */
+/* Marks whether a response of the session waits for acknowledgements. */
 static inline void rudp_answer_add(struct rudp_session *s, struct list *answer)
 {
 	if (list_empty(&s->answers)) {
@@ -322,7 +335,8 @@ static inline uint64_t rudp_waited(const struct rudp *r, uint64_t now)
 }
 
 /* rudp_endpoint.c */
-uint64_t rudp_hash(const struct rudp *r, const void *data, size_t len); /* keyed: SipHash-2-4 */
+uint64_t rudp_hash(const struct rudp *r, const void *data,
+		   size_t len); /* SipHash-2-4 with the endpoint's key */
 uint64_t rudp_random(struct rudp *r);
 /* Marks the session for the next poll. */
 static inline void rudp_session_touch(struct rudp_session *s)
@@ -333,25 +347,26 @@ static inline void rudp_session_touch(struct rudp_session *s)
 	s->dirty = true;
 	list_add_tail(&s->r->dirty_list, &s->dirty_node);
 }
-/* The token in the RESET of session `number` of this host, which proves that this host sent the
- * RESET; key: index of the local key. */
+/* Makes the token that the RESET of session `number` of this host must carry; it proves that this
+ * host sent the RESET. key: index of our key. */
 int rudp_token_make(const struct rudp *r, unsigned key, uint64_t number,
 		    uint8_t ret[WIRE_TOKEN_BYTES]);
-/* Queues a packet of up to RUDP_RAW_BYTES for the next poll; NULL: the queue is full. */
+/* Queues a packet of up to RUDP_RAW_BYTES for the next poll. Returns NULL if the queue is full. */
 struct raw_pkt *rudp_raw_add(struct rudp *r, unsigned port, const struct datagram_addr *dst);
 /* Makes the ports send the packets that they have queued. */
 void rudp_flush(struct rudp *r);
-/* Calls ops->tx, counts the packet and records a full port. Returns as ops->tx. */
+/* Calls ops->tx, counts the packet and records if the port is full. Returns what ops->tx returned.
+ */
 int rudp_transmit(struct rudp *r, unsigned port, const struct datagram_addr *dst,
 		  const struct datagram *pkt);
 
 void rudp_session_event(struct rudp_session *s, enum rudp_event e, unsigned path, int code);
-/* rudp_session_transmit with packet protection. */
+/* rudp_session_transmit for sessions with packet protection. */
 int rudp_session_seal(struct rudp_session *s, const struct rudp_path *p, const struct datagram *pkt,
 		      unsigned counter, uint64_t number);
-/* Sends a packet of an UP session, sealing it if the session has packet protection. counter:
- * p->index for packets numbered by the path, else RUDP_SECURE_CONTROL; number: its full number
- * there, to be reused only after a failure. Returns as ops->tx. */
+/* Sends a packet of an UP session, sealed if the session has packet protection. counter: p->index
+ * for packets numbered by the path, else RUDP_SECURE_CONTROL. number: the packet's full number in
+ * that counter; it may be used again only after a failure. Returns what ops->tx returned. */
 static inline int rudp_session_transmit(struct rudp_session *s, const struct rudp_path *p,
 					const struct datagram *pkt, unsigned counter,
 					uint64_t number)
@@ -359,24 +374,27 @@ static inline int rudp_session_transmit(struct rudp_session *s, const struct rud
 	return s->secure ? rudp_session_seal(s, p, pkt, counter, number)
 			 : rudp_transmit(s->r, p->port, &p->remote, pkt);
 }
-/* As rudp_session_transmit for a short packet without payload, to any address: it leaves with the
- * next poll. 0; negative errno: not queued. */
+/* Like rudp_session_transmit, for a short packet without payload to any address; the next poll
+ * sends it. Returns 0; negative errno: it was not queued. */
 int rudp_session_raw(struct rudp_session *s, unsigned port, const struct datagram_addr *dst,
 		     const struct datagram *pkt, uint64_t number);
 void rudp_session_send_close(struct rudp_session *s);
 
-/* rudp_validate.c: validation of source ports. Call only if our port has more than one. */
+/* rudp_validate.c: validation of source ports. Call rudp_validate_poll only if our port has more
+ * than one. */
 void rudp_validate_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 uint64_t rudp_validate_deadline(const struct rudp_path *p);
-/* A packet from another address than the path's may still be from the peer, if it opens. */
+/* Whether a packet from an address other than the path's may still be from the peer; it is if it
+ * can be opened. */
 bool rudp_validate_is_from(const struct rudp_path *p, const struct datagram_addr *src,
 			   const struct wire_common *c);
 /* Processes LABEL with SOURCE. */
 int rudp_validate_rx(struct rudp_session *s, struct rudp_path *p, const struct datagram_addr *src,
 		     const struct wire_common *c, const uint8_t *data, size_t len);
 
-/* rudp_report.c: the loss of a path, which both ends measure and report to each other. */
-/* Packets sent so far, and lost until a later one arrives, do not count. */
+/* rudp_report.c: the loss of a path, which each end measures and reports to the other. */
+/* Starts counting again: packets sent before, and those lost until a later one arrives, are left
+ * out. */
 static inline void rudp_report_restart(struct rudp_path *p)
 {
 	p->quality.counts = false;
@@ -385,17 +403,17 @@ static inline void rudp_report_restart(struct rudp_path *p)
 /* Processes the report in a PING that has just been recorded as received. */
 int rudp_report_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_report *r,
 		   uint64_t now);
-/* Packets on a path got no answer in time: some may be lost, in either direction. */
+/* Call when packets on a path got no answer in time: some may be lost, in either direction. */
 void rudp_report_unanswered(struct rudp_session *s, struct rudp_path *p, uint64_t now);
-/* Call while a path is up and p->quality.probe_ns has come. */
+/* Call when p is up and p->quality.probe_ns has passed. */
 void rudp_report_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 
 /* rudp_timer.c */
 void rudp_timer_set(struct rudp_session *s, uint64_t at_ns);
 void rudp_timer_drop(struct rudp_session *s);
 uint64_t rudp_timer_next(const struct rudp *r);
-/* Marks sessions whose timer is due, RUDP_POLL_TIMERS at most, in the order of their times. True:
- * more are due. */
+/* Marks sessions whose timer is due for the next poll, in the order of their times,
+ * RUDP_POLL_TIMERS at most. Returns true if more are due. */
 bool rudp_timer_run(struct rudp *r, uint64_t now);
 
 /* rudp_tx_queue.c */
@@ -408,26 +426,26 @@ void rudp_tx_queue(struct rudp_session *s, struct tx_msg *m);
 void rudp_tx_drop(struct tx_msg *m);
 bool rudp_tx_pending(const struct rudp_session *s);
 
-/* rudp_bulk.c: bulk data of a server, shared among hosts */
+/* rudp_bulk.c: shares the sending of a server's bulk data among hosts */
 void rudp_bulk_note_small(struct rudp *r, const struct rudp_path *p, uint64_t now);
-/* Whether this poll may send bulk data to the path's host, or more of it. */
+/* Whether this poll may begin, or continue, to send bulk data to the path's host. */
 bool rudp_bulk_may_send(struct rudp *r, const struct rudp_path *p, uint64_t now);
 void rudp_bulk_sent(struct rudp *r, const struct rudp_path *p, uint32_t bytes, uint64_t now);
 
 /* rudp_tx.c */
-/* Sends what may be sent; bulk: big messages too. */
+/* Sends what may be sent now; bulk: also big messages. */
 void rudp_tx_run(struct rudp_session *s, bool bulk, uint64_t now);
 /* Sends queued grants. */
 void rudp_tx_grants(struct rudp_session *s, uint64_t now);
 void rudp_tx_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 void rudp_tx_ping(struct rudp_session *s, struct rudp_path *p, uint64_t now);
-/* Sends a PING padded to an IP packet of mtu bytes. 0; -EMSGSIZE: our own host refuses the size;
- * other negative errno: not sent. */
+/* Sends a PING padded to an IP packet of mtu bytes. Returns 0; -EMSGSIZE: our own host refuses the
+ * size; other negative errno: not sent. */
 int rudp_tx_ping_padded(struct rudp_session *s, struct rudp_path *p, uint16_t mtu, uint64_t now);
 
 /* rudp_ack_out.c */
 void rudp_ack_out_send(struct rudp_session *s, uint64_t now);
-/* Whether received packets are not acknowledged yet. */
+/* Whether an acknowledgement is pending. */
 static inline bool rudp_ack_out_waits(const struct rudp_session *s)
 {
 	bool any = false;
@@ -436,8 +454,9 @@ static inline bool rudp_ack_out_waits(const struct rudp_session *s)
 		any |= s->paths[i].acks.pending > 0;
 	return any;
 }
-/* Fills an acknowledgement to piggyback on DATA over `on`; returns the path that it is for, NULL if
- * none is pending or it does not fit. Call rudp_acks_sent once it is sent. */
+/* Fills in an acknowledgement that DATA on path `on` can carry. Returns the path whose packets it
+ * acknowledges, or NULL if none is pending or it does not fit. Call rudp_acks_sent once it was
+ * sent. */
 struct rudp_path *rudp_ack_out_piggyback(struct rudp_session *s, struct rudp_path *on,
 					 struct wire_ack *ret, uint64_t now);
 

@@ -11,7 +11,7 @@ void rudp_path_rtt(struct rudp_path *p, uint64_t rtt, uint64_t host, uint64_t no
 {
 	rudp_rtt_add(&p->rtt, rtt, now);
 	/* If the port has no timestamps, time on the path may be counted as our own lateness while
-	 * we sleep. */
+	 * we sleep, so a sample is at least the base round trip. */
 	rudp_rtt_net_add(&p->rtt, MAX_OF(rtt > host ? rtt - host : 0, p->rtt.base));
 	rudp_latency_add(&p->latency, rtt, host, now);
 	p->cc.noise_ns = p->rtt.rttvar;
@@ -19,7 +19,7 @@ void rudp_path_rtt(struct rudp_path *p, uint64_t rtt, uint64_t host, uint64_t no
 	rudp_cc_delay(&p->cc, rtt > host ? rtt - host : 0, MIN_OF(host, rtt));
 }
 
-/* The first packet sent after a failover has arrived: the pause is over. */
+/* Ends the pause of a failover when the first packet sent after it has arrived. */
 static void pause_end(struct rudp_session *s, const struct pkt_rec *rec, uint64_t now)
 {
 	for (unsigned i = 0; i < s->n_paths; i++) {
@@ -37,15 +37,15 @@ static void pause_end(struct rudp_session *s, const struct pkt_rec *rec, uint64_
 struct ack_sum { /* summary of one acknowledgement */
 	unsigned packets;
 	uint32_t bytes;
-	uint64_t had; /* largest acknowledged packet before */
+	uint64_t had; /* largest acknowledged packet number before */
 	bool any;
-	bool gap; /* covers a reordered packet; send time of the first one */
+	bool gap; /* a reordered packet is covered; send time of the first one */
 	uint64_t gap_sent_ns;
-	bool newest; /* covers a new largest packet; its send time */
+	bool newest; /* a packet number larger than all before is covered; its send time */
 	uint64_t newest_sent_ns;
 	uint8_t newest_source;
-	bool newest_message; /* it was part of a message, not a probe */
-	bool first;	     /* covers a packet of source port 0 */
+	bool newest_message; /* that packet was part of a message, not a probe */
+	bool first;	     /* a packet of source port 0 is covered */
 };
 
 static bool is_probe(const struct pkt_rec *rec)
@@ -90,7 +90,8 @@ static void packet_acked(struct rudp_session *s, struct rudp_path *p, uint64_t p
 	if (rec->slot == PKT_NO_SLOT)
 		return;
 	rudp_gso_acked(&p->gso, pn, rec->bytes, (uint64_t)rec->gen << 16 | rec->slot);
-	if (PLENUM_UNLIKELY(rec->source)) /* another source port may take another route */
+	if (PLENUM_UNLIKELY(rec->source)) /* another source port may take another route, so it
+					     proves nothing about the path MTU */
 		rudp_src_ports_acked(&p->src_ports, rec->source);
 	else
 		rudp_mtu_packet_acked(&p->mtu, pn, rudp_path_packet(s, p, rec->bytes));
@@ -114,13 +115,13 @@ static void ack_sum_use(struct rudp_session *s, struct rudp_path *p, const struc
 	if (!sum->any)
 		return;
 	rudp_sent_advance(&p->sent);
-	/* An answer to any source port shows that the peer is neither late nor silent. */
+	/* An answer to any source port shows that the peer is alive and not late. */
 	p->sent.any_ns = now;
 	if (sum->newest)
 		p->sent.answered_ns = sum->newest_sent_ns;
 	if (PLENUM_UNLIKELY(p->suspect_stage))
 		rudp_suspect_clear(s, p);
-	/* Source port 0 decides the path's health: small messages use no other. */
+	/* Source port 0 decides the path's health, because small messages use no other. */
 	if (PLENUM_LIKELY(sum->first)) {
 		p->sent.progress_ns = p->sent.acked_ns = now;
 		p->sent.pto_base = now;
@@ -131,11 +132,11 @@ static void ack_sum_use(struct rudp_session *s, struct rudp_path *p, const struc
 	if (PLENUM_UNLIKELY(sum->gap && via == p)) {
 		uint64_t soonest = sum->gap_sent_ns + p->rtt.latest + rudp_waited(s->r, now);
 
-		if (now > soonest) /* not explained by our own host's delay */
+		if (now > soonest) /* the delay exceeds that of our own host */
 			rudp_sent_reordered(&p->sent, now - soonest, now);
 	}
-	/* An acknowledgement on another path includes that path's delay: used only if nothing
-	 * better is known. */
+	/* An acknowledgement on another path includes that path's delay, so it is used only if
+	 * nothing better is known. */
 	if (sum->newest && a->delay_us != UINT16_MAX &&
 	    (via == p || p->rtt.srtt == 0 || now > p->rtt.sampled_ns + STALE_NS)) {
 		uint64_t rtt = now - sum->newest_sent_ns;
@@ -144,7 +145,8 @@ static void ack_sum_use(struct rudp_session *s, struct rudp_path *p, const struc
 		rtt = rtt > delay + NSEC_PER_USEC ? rtt - delay : NSEC_PER_USEC;
 		if (sum->newest_message)
 			p->rtt_at_ns = now;
-		/* Another source port may take a longer route, which is not a queue. */
+		/* Another source port may take a longer route; the longer round trip is not a
+		 * queue. */
 		if (PLENUM_UNLIKELY(sum->newest_source))
 			rudp_rtt_add(&p->rtt, rtt, now);
 		else
@@ -197,7 +199,8 @@ int rudp_loss_ack(struct rudp_session *s, const struct wire_ack *a, const struct
 	return 0;
 }
 
-/* An unknown share counts as none: the packets lost so far may have been too large for the path. */
+/* An unknown loss share counts as none, because the packets lost so far may have been too large for
+ * the path. */
 static unsigned mtu_tries(const struct rudp_path *p)
 {
 	uint32_t ppm = rudp_loss_share(&p->quality.out);
@@ -217,7 +220,7 @@ void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 
 	p->sent.loss_check = false;
 	while ((rec = rudp_sent_next_lost(&p->sent, &pn, wait, now, &copied))) {
-		if (is_probe(rec)) { /* lost because it was too large, not by the network */
+		if (is_probe(rec)) { /* a lost probe was too large; the network did not lose it */
 			p->probes_lost++;
 			news |= rudp_mtu_probe_lost(&p->mtu, pn - 1, mtu_tries(p), now);
 			continue;
@@ -227,7 +230,7 @@ void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 		if (PLENUM_LIKELY(!copied))
 			(void)rudp_loss_packet(s, rec);
 		if (PLENUM_UNLIKELY(rec->source)) { /* if the source port is not the cause, other
-						       packets show the loss */
+						       packets show the loss too */
 			rudp_src_ports_packet_lost(&p->src_ports, rec->source, now);
 			continue;
 		}

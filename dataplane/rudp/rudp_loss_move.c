@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Queues the contents of a path's packets again, for transmission on other paths. */
+/* Queues the contents of a path's packets again, so that other paths carry them. */
 #include "dataplane/rudp/rudp_internal.h"
 
 bool rudp_loss_packet(struct rudp_session *s, const struct pkt_rec *rec)
@@ -42,7 +42,8 @@ void rudp_loss_move_all(struct rudp_session *s, struct rudp_path *p)
 		pause_begin(s, p);
 }
 
-/* Whether it carries a short message, the announcement of an ungranted request, or grants. */
+/* Whether the packet carries a short message, the announcement of a request that has no grant, or
+ * grants. */
 static bool is_small(const struct rudp_session *s, const struct pkt_rec *rec)
 {
 	if (rec->slot == PKT_NO_SLOT)
@@ -65,7 +66,7 @@ bool rudp_loss_copy_small(struct rudp_session *s, struct rudp_path *p, bool olde
 		rec->state = PKT_COPIED;
 		live = rudp_loss_packet(s, rec);
 		copied |= live;
-		/* A chunk that is no longer needed cannot serve as the probe. */
+		/* A packet whose chunks are no longer needed cannot serve as the probe. */
 		if (!first && (live || rec->slot == PKT_NO_SLOT))
 			first = rec;
 	}

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The health of a path. UP: carries load unless it is suspect (rudp_suspect.c) or timed out. Timed
- * out: up, but silent for two timeouts while others are not; its packets travel on other paths, and
- * a late answer restores it without loss. DOWN: the link is gone, the peer reports so, or it stayed
- * silent while the peer answered on another path; it is probed, and used again after it has
- * answered for a while. If the peer is silent on all paths, the peer is late or dead and no path is
- * to blame: the session handles that.
+ * The health of a path. UP: the path carries load unless it is suspect (rudp_suspect.c) or timed
+ * out. A path is timed out if it is up but silent for two timeouts while others are not: its
+ * packets travel on other paths, and a late answer restores it without loss. DOWN: the link is
+ * gone, the peer reports so, or the path stayed silent while the peer answered on another one. It
+ * is probed, and used again after it has answered for a while. If the peer is silent on all paths,
+ * the peer is late or dead and no path is to blame: the session handles that.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
-#define HOLD_FLAPS 2U	/* times the hold time, for a flapping path */
-#define STEADY_HOLDS 8U /* up for this many hold times: it no longer flaps */
+#define HOLD_FLAPS 2U	/* an unstable path waits this many hold times */
+#define STEADY_HOLDS 8U /* a path is stable again after it was up for this many hold times */
 
 /*
- * Chunks are the unit in which a message is accounted; a packet carries as many as fit. A message
- * can thus continue on paths of any packet size, even if a size falls meanwhile: a chunk fits the
- * base size, which all paths carry. Among possible sizes this chooses one that fills the packets of
- * the narrowest path.
+ * Sets the size of chunks, the unit in which a message is accounted. A packet carries as many
+ * chunks as fit; a chunk fits the base size, which all paths carry. So a message can continue on
+ * paths of any packet size, even if a path's size falls meanwhile. Of the possible sizes this
+ * chooses one that fills the packets of the path with the smallest ones.
  */
 void rudp_path_set_chunk_bytes(struct rudp_session *s)
 {
@@ -37,7 +37,7 @@ void rudp_path_set_chunk_bytes(struct rudp_session *s)
 		return; /* no path can send yet */
 	room = MAX_OF(room, base);
 	n = (room + base - 1) / base;
-	/* A small unused rest is better than many small chunks. */
+	/* A little unused space in a packet is better than many small chunks. */
 	s->chunk_bytes = (uint16_t)((n - 1) * base * 8 >= room * 7 ? base : room / n);
 }
 
@@ -111,10 +111,10 @@ void rudp_path_set_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	p->unanswered = p->missed = 0;
 	p->tx_error_ns = 0;
 	p->last_rx_ns = p->sent.progress_ns = p->sent.pto_base = now;
-	p->probe_due = p->rtt.srtt == 0; /* measure its round trip before it is needed */
+	p->probe_due = p->rtt.srtt == 0; /* measure the round trip before it is needed */
 	rudp_report_restart(p);		 /* losses of an outage do not make the path lossy */
 	rudp_latency_restart(&p->latency, now);
-	rudp_mtu_restart(&p->mtu, mtu_most(s, p), now); /* the route may be another */
+	rudp_mtu_restart(&p->mtu, mtu_most(s, p), now); /* the route may have changed */
 	rudp_cc_init(&p->cc, p->mtu.cur, p->sent.next_pn);
 	rudp_path_set_chunk_bytes(s);
 	p->pace_ns = 0;
@@ -123,9 +123,10 @@ void rudp_path_set_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 }
 
 /*
- * Each fall moves packets and causes a pause. A path that falls soon after its recovery must answer
- * for longer the next time, so one that flaps faster stays out. The hold time at most doubles: the
- * pause lasts milliseconds, while every second of waiting costs a leg's share of the bandwidth,
+ * Sets for how long a path must answer before it carries load again. Each failure of a path moves
+ * its packets and causes a pause. A path that fails soon after its recovery must answer for longer
+ * the next time, so a path that fails more often than that stays unused. The hold time at most
+ * doubles: the pause lasts milliseconds, but each second of waiting costs the bandwidth of a leg,
  * also right after a repair, which the worker cannot detect.
  */
 static void hold_time_update(const struct rudp_session *s, struct rudp_path *p, uint64_t now)
@@ -147,7 +148,7 @@ void rudp_path_set_down(struct rudp_session *s, struct rudp_path *p, int code, u
 	hold_time_update(s, p, now);
 	p->probe_ns = now;
 	p->unanswered = p->missed = 0;
-	if (p->pause_ns) /* its packets have arrived on another path already */
+	if (p->pause_ns) /* its packets have already arrived on another path */
 		p->last_pause_ns = p->pause_ns;
 	rudp_path_set_chunk_bytes(s);
 	rudp_loss_move_all(s, p);
@@ -175,8 +176,8 @@ void rudp_path_tx_error(struct rudp_session *s, struct rudp_path *p, int code, u
 void rudp_path_answered(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	p->unanswered = p->missed = 0;
-	/* A late answer while the link is known to be down says nothing about the path after that.
-	 */
+	/* While the link is known to be down, a late answer does not show that the path works
+	 * again. */
 	if (p->state != PATH_DOWN || p->local_down || p->peer_down)
 		return;
 	p->probes_answered++;

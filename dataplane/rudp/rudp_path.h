@@ -32,18 +32,18 @@ enum path_state {
 enum suspect_stage {
 	SUSPECT_NONE,
 	SUSPECT_PROBED,	   /* its oldest small message was copied to another path as a probe */
-	SUSPECT_CONFIRMED, /* the peer answered there and still not here: all its small messages
-			   were copied */
+	SUSPECT_CONFIRMED, /* the peer answered on that path and is still silent here: all its small
+			      messages were copied */
 	SUSPECT_MOVED,	   /* still silent: all its packets were moved */
 };
 
-/* Times are in ns of clock_now_ns() and 0 until they are known, unless a comment says otherwise. */
+/* Times are in ns of clock_now_ns(). 0 means not known yet, unless a comment says otherwise. */
 struct rudp_path {
 	uint8_t state;	       /* enum path_state */
 	uint8_t index;	       /* position in rudp_session.paths, the same at both ends */
 	uint8_t port;	       /* our port, index in rudp_config.ports */
-	uint8_t suspect_stage; /* enum suspect_stage; a suspect path sends nothing new while others
-			  are not suspect */
+	uint8_t suspect_stage; /* enum suspect_stage; while another path is not suspect, a suspect
+				  one sends nothing new */
 	bool standby;	       /* sends new packets only while no path without this flag is up */
 	bool timed_out;	       /* up, but two timeouts passed: sends nothing new */
 	bool local_down;       /* the link of our port is down */
@@ -51,46 +51,47 @@ struct rudp_path {
 	bool tx_blocked;       /* the port accepted no more packets; valid until the next poll */
 	struct datagram_addr remote; /* the peer's end */
 
-	struct rudp_sent sent;		 /* our packets until they are acknowledged or lost */
-	struct rudp_mtu mtu;		 /* discovery of the largest packet that arrives */
-	struct rudp_rtt rtt;		 /* round trip, and the timeouts made of it */
-	struct rudp_cc cc;		 /* congestion window */
-	struct rudp_acks acks;		 /* packets received, and which are not acknowledged yet */
-	struct rudp_gso gso;		 /* whether bursts that the NIC segments arrive */
-	struct rudp_src_ports src_ports; /* our further UDP source ports that reach the peer */
-	struct rudp_quality quality;	 /* share of lost packets per direction */
-	struct rudp_latency latency;	 /* whether its round trip is far above others' */
-	uint64_t pace_ns;		 /* big messages send nothing before this time */
+	struct rudp_sent sent; /* our packets until they are acknowledged or lost */
+	struct rudp_mtu mtu;   /* discovery of the largest packet that arrives */
+	struct rudp_rtt rtt;   /* round trip, and the timeouts derived from it */
+	struct rudp_cc cc;     /* congestion window */
+	struct rudp_acks acks; /* packets that arrived; those not acknowledged yet */
+	struct rudp_gso gso;   /* whether GSO bursts arrive */
+	/* our additional UDP source ports, and which of them reach the peer */
+	struct rudp_src_ports src_ports;
+	struct rudp_quality quality; /* share of lost packets per direction */
+	struct rudp_latency latency; /* whether its round trip is far above others' */
+	uint64_t pace_ns;	     /* big messages send nothing before this time */
 
 	/* health of an UP path */
 	uint64_t last_rx_ns; /* when the last packet of the peer arrived on it */
 	uint64_t probe_ns;   /* UP: when the last keepalive was sent; DOWN: when the next probe is
 				due */
 	bool probe_due;	     /* UP: send a keepalive at the next poll, to measure the round trip */
-	uint8_t quiet;	     /* keepalives in a row without a message between them, at most 2; each
-				doubles the interval */
+	uint8_t quiet; /* keepalives since the last message, at most 2; each doubles the interval */
 
-	/* health of a DOWN path: its probes, and since when they are answered */
-	uint64_t answered_since; /* time of the first answer of the current run; 0: no run */
+	/* health of a DOWN path. A run is a series of answered probes without a longer gap. */
+	uint64_t answered_since; /* time of the first answer of the current run; 0: there is no run
+				  */
 	unsigned unanswered;	 /* probes sent since the last answer */
 	unsigned missed;	/* of these, probes after which the peer answered on another path */
 	uint64_t probe_sent_ns; /* when the last probe was sent */
-	unsigned probes_sent;	/* in the current run */
+	unsigned probes_sent;	/* in the current run; so is the next member */
 	unsigned probes_answered;
-	uint64_t hold_ns; /* duration that a run must last until the path is up again; longer while
-			     the path flaps */
+	uint64_t hold_ns; /* duration of a run after which the path is up again; longer while the
+			     path goes up and down often */
 	uint64_t recovered_ns; /* when the path last came up after it was down */
 
 	/* an UP path with packets in flight that stays silent */
 	uint64_t timed_out_ns;	     /* when timed_out was set */
-	uint64_t alive_elsewhere_ns; /* when, after that, the peer answered on another path; 0: not
-					yet */
+	uint64_t alive_elsewhere_ns; /* when, after timed_out_ns, the peer answered on another path;
+					0: it has not */
 	int tx_error_code;    /* negative errno with which the port refused our last packet */
-	uint64_t tx_error_ns; /* since when it refuses all of them; 0: it accepts them */
+	uint64_t tx_error_ns; /* since when the port refuses all our packets; 0: it accepts them */
 
-	/* HELLO and JOIN: the client's, unless the server is named */
+	/* HELLO and JOIN: sent by the client; a comment names the server where it sets a member */
 	uint64_t hello_ns;	 /* when the next one is due */
-	uint64_t hello_interval; /* and the time (ns) until the one after that */
+	uint64_t hello_interval; /* time (ns) between that one and the one after it */
 	uint64_t cookie;	 /* proof of our address that the server gave us for this path */
 	bool hello_again;	 /* the path works, but the peer must learn our changed `standby` */
 	bool crossed;		 /* the path is standby while a label is unknown, because port and
@@ -98,23 +99,25 @@ struct rudp_path {
 	uint32_t peer_label;	 /* hash of the label at the peer's end; 0: unknown */
 	uint32_t label_pn;	 /* serial of the LABEL that brought peer_label; 0: ACCEPT did */
 	uint32_t join_pn;	 /* server: serial of the JOIN that set `standby`; 0: HELLO did */
-	uint32_t class_stamp; /* client: when `standby` changed, us modulo 2^32, as JOIN carries it
-			       */
+	uint32_t class_stamp;	 /* client: when `standby` changed: the value that JOIN carries, us
+				    modulo 2^32 */
 
 	/* server: repeating LABEL, the label of our end, until the client confirms it */
 	bool label_pending;
-	uint64_t label_ns, label_interval; /* when it is due; time (ns) until the one after that */
+	uint64_t label_ns, label_interval; /* when the next LABEL is due; time (ns) between that one
+					      and the one after it */
 
-	/* The incast share limits small messages in flight; the receiving end sends it in SHARE. */
+	/* The incast share limits small messages in flight; the receiving end sends the limit in
+	 * SHARE. */
 	uint32_t incast_stamp; /* number of the port's window in which this path last received */
 	uint32_t share_sent_bytes; /* receiver: bytes of the share last sent to the peer */
-	uint64_t share_sent_ns;	   /* and when */
-	uint32_t share_pn;	   /* sender: serial of the SHARE that brought the next member */
-	uint32_t share_bytes;	/* sender: small messages in flight that the peer allows, bytes */
+	uint64_t share_sent_ns;	   /* receiver: when it was last sent */
+	uint32_t share_pn;	   /* sender: serial of the SHARE that set share_bytes */
+	uint32_t share_bytes;	/* sender: bytes of small messages that the peer allows in flight */
 	uint64_t share_until;	/* sender: when that limit expires */
 	uint64_t small_pace_ns; /* sender: small messages send nothing before this time */
 
-	/* a suspect path, and the failover of its packets */
+	/* failover of the packets of a suspect path */
 	uint64_t peer_alive_ns; /* when the peer answered on another path although this one was
 				   silent already */
 	uint64_t pause_since;	/* when this path fell silent before its latest failover */
@@ -130,22 +133,22 @@ struct rudp_path {
 	uint64_t since_ns;	/* when it last went up or down, or was created */
 };
 
-/* The only constructor of a path: every incarnation of path `index` starts here without any state
- * of the previous one. */
+/* The only constructor of a path: each time `index` is used for a new path, its state starts here,
+ * without any state of the previous path. */
 void rudp_path_init(struct rudp_session *s, unsigned index, unsigned port,
 		    const struct datagram_addr *remote, bool standby, uint64_t now);
 void rudp_path_set_up(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 void rudp_path_set_down(struct rudp_session *s, struct rudp_path *p, int code, uint64_t now);
 void rudp_path_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 uint64_t rudp_path_deadline(const struct rudp_session *s, const struct rudp_path *p);
-/* The peer sent a packet on p, which is down: if no other path is up, the next probe leaves soon.
- */
+/* Call when the peer sent a packet on p, which is down: if no other path is up, the next probe
+ * leaves soon. */
 void rudp_path_heard(struct rudp_session *s, struct rudp_path *p, uint64_t now);
-/* The peer answered, on p itself, a packet that we sent on p. */
+/* Call when the peer has answered, on p itself, a packet that we sent on p. */
 void rudp_path_answered(struct rudp_session *s, struct rudp_path *p, uint64_t now);
-/* The peer reported which paths it cannot use. */
+/* Call when the peer reports which paths it cannot use. */
 void rudp_path_peer_mask(struct rudp_session *s, uint8_t mask, uint64_t now);
-/* The port refused a packet permanently. */
+/* Call when the port refused a packet permanently. */
 void rudp_path_tx_error(struct rudp_session *s, struct rudp_path *p, int code, uint64_t now);
 static inline uint32_t rudp_path_ip_headers(const struct rudp_path *p)
 {
@@ -155,23 +158,24 @@ static inline uint32_t rudp_path_ip_headers(const struct rudp_path *p)
 void rudp_path_set_chunk_bytes(struct rudp_session *s);
 /* Reacts to results of MTU discovery: bits of enum rudp_mtu_result. */
 void rudp_path_mtu_result(struct rudp_session *s, struct rudp_path *p, unsigned news, uint64_t now);
-/* Our own host refused a datagram with this UDP payload on p. */
+/* Call when our own host refused a datagram with this UDP payload on p. */
 void rudp_path_too_big(struct rudp_session *s, struct rudp_path *p, uint32_t bytes, uint64_t now);
-/* A probe interval passed without a message in either direction. */
+/* Call when a probe interval passed without a message in either direction. */
 static inline void rudp_path_quiet(struct rudp_path *p)
 {
 	p->quiet = (uint8_t)MIN_OF(p->quiet + 1U, 2U);
 }
 /* Whether no other path is up. */
 bool rudp_path_is_only(const struct rudp_session *s, const struct rudp_path *p);
-/* host: the part that may be the hosts' delay instead of the network's. */
+/* Adds a sample of the round trip. host: the part of it that may be the hosts' delay instead of the
+ * network's. */
 void rudp_path_rtt(struct rudp_path *p, uint64_t rtt, uint64_t host, uint64_t now);
 uint64_t rudp_path_rto(const struct rudp_session *s, const struct rudp_path *p);
 uint64_t rudp_path_pto(const struct rudp_session *s, const struct rudp_path *p);
 
 /* rudp_suspect.c */
 void rudp_suspect_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now);
-/* The suspect path has answered. */
+/* Call when the suspect path has answered. */
 void rudp_suspect_clear(struct rudp_session *s, struct rudp_path *p);
 uint64_t rudp_suspect_deadline(const struct rudp_session *s, const struct rudp_path *p);
 

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Probes of a path, and what its answers and its silence mean for its health (rudp_path.c). */
+/* Probes a path, and decides its state from its answers and its silence (rudp_path.c). */
 #include "dataplane/rudp/rudp_internal.h"
 
 #define PROBE_DOWN_NS (50 * NSEC_PER_MSEC)
 #define PROBE_ALONE_NS (10 * NSEC_PER_MSEC)
-/* A path that stays silent for this long is probed less often. */
+/* A path that stays silent longer than this is probed less often. */
 #define PROBE_SOON_FOR_NS (5 * NSEC_PER_SEC)
 #define PROBE_LATE_NS (250 * NSEC_PER_MSEC)
-/* All sessions of an endpoint together probe silent paths ten thousand times a second at most, also
- * if no path of any of them works. */
+/* All sessions of an endpoint together send at most ten thousand probes a second on silent paths,
+ * even if no path of any session works. */
 #define PROBE_EACH_NS (100 * NSEC_PER_USEC)
 #define PROBES_MISSED 3U
 #define ALIVE_ELSEWHERE_NS (2 * NSEC_PER_MSEC)
 #define SILENT_EVERYWHERE_NS NSEC_PER_SEC
 
-/* Sends MTU probes and a small packet behind them: a probe missing from its acknowledgement is
- * lost. */
+/* Sends MTU probes and a small packet behind them: a probe that is missing in the acknowledgement
+ * of that packet is lost. */
 static void mtu_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	bool sent = false;
@@ -58,8 +58,8 @@ static void path_time_out(struct rudp_session *s, struct rudp_path *p, uint64_t 
 		if (!p->suspect_stage)
 			p->pause_ns = 0;
 	}
-	for (unsigned i = 0; i < s->n_paths;
-	     i++) { /* ask the peer on idle paths: is it the peer or the path? */
+	for (unsigned i = 0; i < s->n_paths; i++) { /* send PINGs on idle paths: their answers show
+						       whether the peer or the path is silent */
 		struct rudp_path *q = &s->paths[i];
 
 		if (q != p && q->state == PATH_UP && q->sent.in_flight == 0)
@@ -75,7 +75,8 @@ static uint64_t keepalive_at(const struct rudp_session *s, const struct rudp_pat
 		return RUDP_TIME_NEVER;
 	if (p->timed_out)
 		return p->sent.pto_base + s->r->lim.min_rto_ns;
-	/* Probes get rarer while idle; the client's come first and serve both ends. */
+	/* Idle paths are probed ever more rarely. The client's probes are sent first and serve both
+	 * ends. */
 	idle <<= p->quiet;
 	idle = s->is_client ? MIN_OF(idle, s->r->lim.lost_ns / 10 * 8)
 			    : MIN_OF(idle + idle / 2, s->r->lim.lost_ns / 10 * 9);
@@ -83,9 +84,10 @@ static uint64_t keepalive_at(const struct rudp_session *s, const struct rudp_pat
 }
 
 /*
- * Detects that the peer answers elsewhere after p fell silent. Only an answer counts: a path just
- * recovered or just used has shown nothing yet; one in its hold time has, and is better than p. The
- * probe on p may have been lost while the peer was late, so p gets one more before it goes down.
+ * Detects that the peer answers on another path after p fell silent. Only an answer counts, since a
+ * path that just recovered or was just used has shown nothing yet. A path in its hold time has
+ * shown that it works, so it is better than p. The probe on p may have been lost while the peer was
+ * late, so p gets one more before it goes down.
  */
 static void alive_elsewhere_check(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
@@ -129,7 +131,7 @@ static void pto_fire(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	}
 }
 
-/* The earliest possible timeout, whatever the round trip: until then the exact one need not be
+/* The earliest possible timeout, whatever the round trip; before it the exact timeout need not be
  * computed. */
 static uint64_t silent_least(const struct rudp_session *s, uint64_t since)
 {
@@ -171,9 +173,9 @@ static void poll_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 }
 
 /*
- * How many probes in a row a recovering path may miss: busy hosts are late by a tenth of a second
- * now and then, which must not restart the hold time. A flapping path may miss no more despite its
- * longer hold time: longer silences are what it is held for.
+ * How many probes in a row a recovering path may miss. Busy hosts are late by a tenth of a second
+ * now and then, which must not restart the hold time. An unstable path may miss no more than
+ * others, although its hold time is longer: long silences are the reason for that time.
  */
 static unsigned misses_max(const struct rudp_session *s, const struct rudp_path *p)
 {
@@ -182,8 +184,8 @@ static unsigned misses_max(const struct rudp_session *s, const struct rudp_path 
 	return MAX_OF(PROBES_MISSED, (unsigned)(silence / PROBE_DOWN_NS));
 }
 
-/* Whether the path has answered long enough at time `at`, and still does. Probes in flight do not
- * count as missed. */
+/* Whether at time `at` the path has answered for long enough and still does. Probes in flight do
+ * not count as missed. */
 static bool held_long_enough(const struct rudp_session *s, const struct rudp_path *p, uint64_t at)
 {
 	unsigned on_way = 1 + (unsigned)(2 * p->rtt.srtt / PROBE_DOWN_NS);
@@ -195,8 +197,8 @@ static bool held_long_enough(const struct rudp_session *s, const struct rudp_pat
 }
 
 /*
- * A probe got no answer. The path is to blame only if the peer answered elsewhere after the probe
- * left; other idle paths get a PING to find out.
+ * Call when a probe got no answer. The path is the cause only if the peer answered on another path
+ * after the probe left; PINGs on other idle paths find that out.
  */
 static void probe_missed(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
@@ -223,7 +225,7 @@ static uint64_t probe_interval(struct rudp_session *s, const struct rudp_path *p
 
 	if (only && all <= PROBE_ALONE_NS)
 		return PROBE_ALONE_NS;
-	if (!only && p->answered_since) /* the hold time counts its answers */
+	if (!only && p->answered_since) /* the answers during the hold time are counted */
 		return PROBE_DOWN_NS;
 	ns = now > p->since_ns + PROBE_SOON_FOR_NS ? PROBE_LATE_NS : PROBE_DOWN_NS;
 	ns = only ? all : MAX_OF(ns, all);

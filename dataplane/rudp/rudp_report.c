@@ -1,36 +1,38 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The loss of each path, per direction, and the verdict about its latency. A sender cannot tell a
- * packet that was lost from one whose acknowledgement was, or for which the peer had no memory; the
- * receiver can, by the packet numbers. So each end counts what arrives, and every PING reports that
- * to the other. Both then know both directions. Packets above the path MTU are lost on purpose;
- * their sender reports how many.
+ * Measures the loss of each path per direction, and judges loss and latency. A sender cannot tell a
+ * lost packet from one whose acknowledgement was lost or for which the peer had no memory. The
+ * receiver can, by the packet numbers. So each end counts the packets that arrive and reports the
+ * count in every PING; both ends then know both directions. Packets above the path MTU are expected
+ * to be lost; their sender reports how many they were.
  *
- * Idle paths and paths with load get one PING a second, and more while losses are suspected. The
- * rate falls with the number of sessions. A peer with many sessions must not pay for each of ours
- * either: an idle path gets no more PINGs than the peer sends on it, but no fewer than keepalives
- * would be.
+ * Each path gets one PING a second, and more while losses are suspected. The rate falls with the
+ * number of our sessions. A peer with many sessions must not pay for each of ours either: an idle
+ * path gets no more PINGs than the peer sends on it, but no fewer than the keepalives.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
 #define PROBE_NS NSEC_PER_SEC
 #define PROBE_MOST_NS (4 * NSEC_PER_SEC) /* the longest interval of keepalives */
-#define PROBE_FEW_NS (3 * NSEC_PER_SEC)	 /* a peer that reports as often has few sessions */
+/* a peer that reports at least this often has few sessions */
+#define PROBE_FEW_NS (3 * NSEC_PER_SEC)
 #define PROBE_LOADED_SUSPECTED_NS (250 * NSEC_PER_MSEC)
 #define PROBE_SUSPECTED_NS (20 * NSEC_PER_MSEC)
-/* While packets of the peer are missing, since it suspects a loss only when it hears of them; and
- * until the first share is known. */
+/* The interval while packets of the peer are missing, because the peer suspects a loss only when we
+ * report it; and until the first share is known. */
 #define PROBE_SOON_NS (250 * NSEC_PER_MSEC)
 #define PROBES_FIRST 20U
 #define PROBE_AFTER_NS (10 * NSEC_PER_SEC)
 #define PROBE_UNANSWERED_FOR_NS (2 * NSEC_PER_SEC)
 /* All sessions of an endpoint together send about 200 probes a second, if each has two paths. */
 #define PROBE_SESSION_NS (10 * NSEC_PER_MSEC)
-#define LOADED_PACKETS 8U /* since the last probe: they show losses as probes would */
-/* The peer may be of a version without reports. */
+/* at least this many packets since the last probe show losses as well as probes do */
+#define LOADED_PACKETS 8U
+/* A peer that has not reported after this many probes may be of a version without reports. */
 #define UNHEARD_MOST 8U
 #define PROBE_UNHEARD_NS (16 * NSEC_PER_SEC)
-/* After a longer time between reports packets were lost in an outage. */
+/* If reports are farther apart than this, the packets missing between them were lost in an outage.
+ */
 #define OUTAGE_NS (3 * NSEC_PER_SEC)
 #define OUTAGE_PROBES 8U
 
@@ -84,7 +86,8 @@ static void judge(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	rudp_session_event(s, RUDP_PATH_LOSS, p->index, is);
 }
 
-/* Judges the round trip. A path on standby may lead to another switch, farther away. */
+/* Judges the round trip. Standby paths get no verdict: they may lead to another switch, farther
+ * away. */
 static void judge_latency(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	struct rudp_latency_others others = {.least = 0};
@@ -103,7 +106,7 @@ static void judge_latency(struct rudp_session *s, struct rudp_path *p, uint64_t 
 		rudp_session_event(s, RUDP_PATH_SLOW, p->index, news == RUDP_LATENCY_SLOW);
 }
 
-/* Until `since`, with 0 for never, is `ns` ago. */
+/* Whether `since` is at most `ns` ago; since 0 stands for never. */
 static bool within(uint64_t since, uint64_t ns, uint64_t now)
 {
 	return since && now < since + ns;
@@ -115,7 +118,7 @@ static uint64_t idle_interval(const struct rudp_quality *q, uint64_t all, uint64
 
 	if (!q->heard && q->sent >= UNHEARD_MOST)
 		return PROBE_UNHEARD_NS;
-	/* The peer needs as many packets as this end to find that the loss has ended. */
+	/* The peer needs as many packets as this end to see that the loss has ended. */
 	if (rudp_loss_is_suspected(&q->out) || within(q->out_ended_ns, PROBE_AFTER_NS, now) ||
 	    (few && within(q->unanswered_ns, PROBE_UNANSWERED_FOR_NS, now)))
 		return MAX_OF(PROBE_SUSPECTED_NS, all / 2);
@@ -137,7 +140,7 @@ static uint64_t interval(const struct rudp_session *s, const struct rudp_path *p
 	return MAX_OF(suspected ? PROBE_LOADED_SUSPECTED_NS : PROBE_NS, all);
 }
 
-/* The next probe may have been planned before anything was missing. */
+/* Brings the next probe forward, which may have been planned before any packet was missing. */
 static void probe_sooner(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	uint64_t at = p->quality.probed_ns + interval(s, p, false, now);
@@ -159,7 +162,7 @@ int rudp_report_rx(struct rudp_session *s, struct rudp_path *p, const struct wir
 {
 	struct rudp_quality *q = &p->quality;
 	uint64_t out_top = rudp_pn_expand(r->top, p->sent.next_pn), in_top = p->acks.top;
-	/* Modulo 2^32, as the counts on the wire. */
+	/* All counts are modulo 2^32, as on the wire. */
 	uint32_t out_missing = r->top - r->arrived - (uint32_t)p->probes_lost;
 	uint32_t in_missing = (uint32_t)p->acks.top - (uint32_t)p->acks.arrived - r->probes_lost;
 	uint64_t outage = MAX_OF(OUTAGE_NS, OUTAGE_PROBES * interval(s, p, true, now));
@@ -167,13 +170,13 @@ int rudp_report_rx(struct rudp_session *s, struct rudp_path *p, const struct wir
 	if (out_top >= p->sent.next_pn)
 		return -EBADMSG;
 	if (q->counts && out_top < q->out_top)
-		return 0; /* overtaken by a later one */
+		return 0; /* a later report arrived before this one */
 	q->peer_interval_ns = q->heard ? now - q->heard_ns : 0;
 	q->heard_ns = now;
 	q->heard = true;
 	q->peer_srtt_us = r->srtt_us;
 	if (!q->counts && out_top < q->out_from)
-		return 0; /* from before the end of the outage */
+		return 0; /* the report is from before the end of the outage */
 	if (q->counts && now < q->report_ns + outage) {
 		rudp_loss_add(&q->out, (int64_t)(out_top - q->out_top),
 			      (int32_t)(out_missing - q->out_missing), now);

@@ -4,8 +4,8 @@
  */
 #include "dataplane/rudp/rudp_secure.h"
 
-#define COUNTER_SHIFT 56 /* position of the counter in the nonce */
-/* packets of a phase; later none of the previous phase is in flight */
+#define COUNTER_SHIFT 56 /* position of the counter's number in the nonce */
+/* after this many packets of a phase none of the previous phase is in flight */
 #define LATE_PACKETS 65536U
 
 enum { BEFORE, NOW, NEXT };
@@ -54,7 +54,7 @@ static uint64_t nonce(unsigned counter, uint64_t number)
 	return (uint64_t)counter << COUNTER_SHIFT | number;
 }
 
-/* ------------------------------------------------------------------ out */
+/* ------------------------------------------------------------------ sealing */
 
 static int tx_phase_next(struct rudp_secure *x)
 {
@@ -78,11 +78,11 @@ static int tx_phase_check(struct rudp_secure *x)
 }
 
 /*
- * The header's fields and the payload are one text to the cipher but lie in two places. The cipher
- * is twice as fast on whole blocks as on blocks that start in one piece and end in the next, so the
- * fields are joined with enough payload to fill their last block.
+ * For the cipher the header's fields and the payload are one text, but they lie in two places in
+ * memory. The cipher is twice as fast on whole blocks as on blocks that are split between two
+ * pieces, so the fields are joined with enough payload to fill their last block.
  */
-#define HEAD_BLOCK_BYTES 64U /* of ChaCha20; four of AES */
+#define HEAD_BLOCK_BYTES 64U /* one block of ChaCha20; four blocks of AES */
 #define HEAD_BYTES_MAX (DATAGRAM_HDR_MAX + HEAD_BLOCK_BYTES)
 
 static size_t head_payload_len(const struct datagram *in)
@@ -92,7 +92,7 @@ static size_t head_payload_len(const struct datagram *in)
 	return MIN_OF((size_t)in->payload_len, rest ? HEAD_BLOCK_BYTES - rest : 0);
 }
 
-/* Tags a packet in place: large, or a header alone. ret's common header is complete. */
+/* Tags a packet in place, if it is large or only a header. The common header of ret is complete. */
 static int tag_parts(struct rudp_secure *x, uint64_t n, const struct datagram *in,
 		     struct datagram *ret)
 {
@@ -117,8 +117,8 @@ static int tag_parts(struct rudp_secure *x, uint64_t n, const struct datagram *i
 	return r ? r : rudp_aead_seal_end(&x->tx, ret->hdr + WIRE_COMMON_BYTES);
 }
 
-/* Tags a packet in one piece: for the tag the common header is copied directly before the rest of
- * the text. */
+/* Tags a packet in one piece; for that the common header is copied directly before the rest of the
+ * text. */
 static int tag_joined(struct rudp_secure *x, uint64_t n, const struct datagram *in, uint8_t *whole,
 		      const struct datagram *ret)
 {
@@ -135,7 +135,7 @@ static int tag_joined(struct rudp_secure *x, uint64_t n, const struct datagram *
 	return r;
 }
 
-/* buf: for the payload. */
+/* buf: memory for the sealed payload. */
 static int cipher_all(struct rudp_secure *x, uint64_t n, const struct datagram *in, uint8_t *buf,
 		      struct datagram *ret)
 {
@@ -200,7 +200,7 @@ int rudp_secure_seal(struct rudp_secure *x, unsigned counter, uint64_t number,
 				       : tag_parts(x, nonce(counter, number), in, ret);
 }
 
-/* ------------------------------------------------------------------ in */
+/* ------------------------------------------------------------------ opening */
 
 static int open_with(struct rudp_secure *x, struct rudp_aead *a, uint64_t n, const uint8_t *data,
 		     size_t len, uint8_t *buf)
@@ -217,8 +217,8 @@ static int open_with(struct rudp_secure *x, struct rudp_aead *a, uint64_t n, con
 	return r ? r : rudp_aead_open_end(a, tag);
 }
 
-/* The peer switched to a new key: the receive key moves on, and the send key follows unless we
- * switched first. */
+/* Moves to the peer's next key: the receive key changes, and the send key too unless we switched
+ * first. */
 static int rx_phase_next(struct rudp_secure *x)
 {
 	int r;
@@ -234,7 +234,8 @@ static int rx_phase_next(struct rudp_secure *x)
 	return r;
 }
 
-/* The phase bit differs: a late packet of the previous phase, or the first of the next one. */
+/* Opens a packet whose phase bit differs: a late one of the previous phase, or the first of the
+ * next phase. */
 static int open_other(struct rudp_secure *x, uint64_t n, const uint8_t *data, size_t len,
 		      uint8_t *buf)
 {
@@ -251,7 +252,7 @@ static int open_other(struct rudp_secure *x, uint64_t n, const uint8_t *data, si
 	return r ? r : rx_phase_next(x);
 }
 
-/* Control packets: each is accepted once, and none much older than the newest. */
+/* Whether a control packet was seen before or is too old to tell: each is accepted once. */
 static bool control_seen(const struct rudp_secure *x, uint64_t number)
 {
 	if (number > x->seen_top)

@@ -1,42 +1,43 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Suspect paths: packets on a path stay unanswered while the peer answers on another. A suspicion
- * is not the verdict, which rudp_path.c reaches independently and later: messages of a suspect path
- * travel on another path as well, and if it answers after all, only a few packets were sent in
- * vain.
+ * Suspect paths: packets on a path stay unanswered while the peer answers on another one. Suspicion
+ * comes early and costs little: the messages of a suspect path travel on another path as well, and
+ * if the path answers after all, only a few packets were sent in vain. rudp_path.c decides
+ * independently and later whether the path is down.
  *
- * A timeout alone says little when hosts are late: one long wait for a processor makes it long for
- * many round trips, and then it expires on all paths alike. An answer on another path shows that
- * the peer is not late; so the timeouts here cover the network only, without the hosts' lateness.
+ * If hosts are late, a timeout alone proves little: one long wait for a processor raises the
+ * timeout for many round trips, and it then expires on all paths alike. An answer on another path
+ * shows that the peer is not late. So the timeouts here cover only the network, without the delay
+ * of the hosts.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
-/* Retry time after a port did not take a probe. */
+/* Wait this long if a port did not take a probe. */
 #define RETRY_NS RUDP_ACK_DELAY_NS
 
 /* How long an answer takes if neither host is late. */
-static uint64_t patience(const struct rudp_session *s, const struct rudp_path *p)
+static uint64_t answer_timeout(const struct rudp_session *s, const struct rudp_path *p)
 {
 	uint64_t net = rudp_rtt_net_rto(&p->rtt, RUDP_ACK_DELAY_NS, s->r->lim.min_rto_ns);
 
 	return MIN_OF(net, rudp_path_rto(s, p));
 }
 
-/* Hosts that are late as a rule are not probed before they can answer. */
+/* When to probe p. If hosts are usually late, the probe waits until they could have answered. */
 static uint64_t probe_at(const struct rudp_session *s, const struct rudp_path *p)
 {
 	return rudp_sent_silent_since(&p->sent) +
-	       MIN_OF(rudp_path_rto(s, p), MAX_OF(patience(s, p), 2 * p->rtt.srtt));
+	       MIN_OF(rudp_path_rto(s, p), MAX_OF(answer_timeout(s, p), 2 * p->rtt.srtt));
 }
 
-/* Another path has shown that the peer is alive. */
+/* Whether the peer has answered on another path since p fell silent. */
 static bool peer_is_alive(const struct rudp_path *p)
 {
 	return p->peer_alive_ns > rudp_sent_silent_since(&p->sent);
 }
 
-/* A peer that was late answers everything when it wakes: its answer on this path may come a round
- * trip after the one on another. */
+/* When to copy the messages. A peer that was late answers everything when it wakes: its answer on
+ * this path may arrive a round trip after the one on another path. */
 static uint64_t copy_at(const struct rudp_path *p)
 {
 	return p->peer_alive_ns + p->rtt.net_srtt + RUDP_ACK_DELAY_NS;
@@ -44,15 +45,15 @@ static uint64_t copy_at(const struct rudp_path *p)
 
 static uint64_t late_at(const struct rudp_session *s, const struct rudp_path *p)
 {
-	return rudp_sent_silent_since(&p->sent) + 3 * patience(s, p);
+	return rudp_sent_silent_since(&p->sent) + 3 * answer_timeout(s, p);
 }
 
 static uint64_t move_all_at(const struct rudp_session *s, const struct rudp_path *p)
 {
-	return MAX_OF(late_at(s, p), p->peer_alive_ns + patience(s, p));
+	return MAX_OF(late_at(s, p), p->peer_alive_ns + answer_timeout(s, p));
 }
 
-/* Whether packets should rather go on q than on p. */
+/* Whether packets should rather be sent on q than on p. */
 static bool is_better(const struct rudp_path *q, const struct rudp_path *p)
 {
 	return q != p && q->state == PATH_UP && !q->timed_out && !q->suspect_stage &&
@@ -82,7 +83,7 @@ static bool is_idle_better(const struct rudp_path *q, const struct rudp_path *p)
 	return is_better(q, p) && q->sent.in_flight == 0;
 }
 
-/* Probes better paths with nothing in flight that could be answered. */
+/* Sends PINGs on better paths where no packet is in flight that the peer could answer. */
 static void ping_elsewhere(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	for (unsigned i = 0; i < s->n_paths; i++)
@@ -90,8 +91,8 @@ static void ping_elsewhere(struct rudp_session *s, struct rudp_path *p, uint64_t
 			rudp_tx_ping(s, &s->paths[i], now);
 }
 
-/* Whether ping_elsewhere() would probe a path: its port did not take the probe, or it was not tried
- * yet. */
+/* Whether ping_elsewhere() would probe a path, because its port did not take the probe or none was
+ * sent yet. */
 static bool can_ping_elsewhere(const struct rudp_session *s, const struct rudp_path *p)
 {
 	for (unsigned i = 0; i < s->n_paths; i++)
@@ -100,8 +101,8 @@ static bool can_ping_elsewhere(const struct rudp_session *s, const struct rudp_p
 	return false;
 }
 
-/* Sends a PING on p before its packets move away; the timeout still counts from the start of the
- * silence. */
+/* Sends a PING on p before its packets move to another path. The timeout still counts from the
+ * start of the silence. */
 static void ping_here(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	uint64_t base = p->sent.pto_base;
@@ -130,7 +131,7 @@ static void move_all(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	ping_here(s, p, now);
 }
 
-/* The port did not take the PING. */
+/* Sends the PING again, because the port did not take it. */
 static void ping_here_again(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	if (better_exists(s, p))
@@ -153,7 +154,7 @@ void rudp_suspect_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now
 	if (p->suspect_stage == SUSPECT_MOVED || !better_exists(s, p))
 		return;
 	if (!peer_is_alive(p) &&
-	    answered_elsewhere(s, p, rudp_sent_silent_since(&p->sent) + patience(s, p)))
+	    answered_elsewhere(s, p, rudp_sent_silent_since(&p->sent) + answer_timeout(s, p)))
 		p->peer_alive_ns = now;
 	if (p->suspect_stage < SUSPECT_CONFIRMED && peer_is_alive(p) && now >= copy_at(p)) {
 		if (!p->suspect_stage)
@@ -165,7 +166,8 @@ void rudp_suspect_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now
 		if (!rudp_loss_copy_small(s, p, true))
 			ping_elsewhere(s, p, now);
 	} else if (p->suspect_stage == SUSPECT_PROBED && !peer_is_alive(p)) {
-		/* Packets in flight there left too early to tell, or the port refused the probe. */
+		/* The packets in flight on other paths left too early to prove anything, or the
+		 * port refused the probe. */
 		ping_elsewhere(s, p, now);
 	}
 	if (p->suspect_stage == SUSPECT_CONFIRMED && now >= move_all_at(s, p))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Session timers: a heap by deadline, so that a poll costs nothing for the thousands of sessions
- * that are idle. Times are in the heap itself: comparing them reads no session, whose memory is
- * rarely in the processor's cache.
+ * Session timers: a heap by deadline, so that thousands of idle sessions cost a poll nothing. The
+ * heap holds the times itself, so comparing them reads no session, whose memory is rarely in the
+ * processor's cache.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
@@ -65,7 +65,7 @@ void rudp_timer_set(struct rudp_session *s, uint64_t at_ns)
 		rudp_timer_drop(s);
 		return;
 	}
-	/* A time in the past would pass all sessions that are late, again and again. */
+	/* A time in the past would overtake all sessions that are late, again and again. */
 	at_ns = MAX_OF(at_ns, r->now);
 	place(r, (struct rudp_timer){.at_ns = at_ns, .session = s},
 	      s->timer_at ? s->timer_at - 1 : r->n_heap++);

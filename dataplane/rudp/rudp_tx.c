@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Decides which chunk to send when, on which path. */
+/* Decides which chunk to send, when and on which path. */
 #include "dataplane/rudp/rudp_internal.h"
 
-/* Active before standby, not suspect before suspect, then those that lose packets, timed out last.
- * 0: unusable. */
+/* Ranks paths: active ones before standby ones, then those that are not suspect, then those that
+ * lose few packets; timed-out paths rank last. Returns 0 if the path is unusable. */
 static unsigned path_rank(const struct rudp_path *p)
 {
 	if (p->state != PATH_UP)
@@ -27,9 +27,9 @@ static uint32_t window_left(const struct rudp_path *p, bool small)
 }
 
 /*
- * Estimated arrival time of a packet sent on p now: the round trip, plus the packets in flight
- * before it. An old round trip says little, so the minimum stands in; for bulk always, because its
- * queue is our own and counted separately.
+ * Estimated arrival time of a packet sent on p now: the round trip, plus the time for the packets
+ * in flight before it. An old round trip says little, so the minimum is used instead. For bulk the
+ * minimum is always used, because its queue is our own and counted separately.
  */
 static uint64_t path_eta(const struct rudp_path *p, bool small, uint64_t now)
 {
@@ -41,13 +41,15 @@ static uint64_t path_eta(const struct rudp_path *p, bool small, uint64_t now)
 	return rtt + MAX_OF(queue, p->sent.in_flight * p->rtt.srtt / p->cc.cwnd);
 }
 
-/* The smallest free window worth a burst of bulk data when the window is at least half used. */
+/* The smallest free window in which a burst of bulk data is worth sending, if the window is at
+ * least half used. */
 static uint32_t window_least(const struct rudp_path *p)
 {
 	return MIN_OF(RUDP_GSO_BYTES, MAX_OF(p->cc.cwnd / 4, p->mtu.cur));
 }
 
-/* The smallest burst worth sending: ports send bursts cheaply and single packets dearly. */
+/* The smallest burst worth sending: per packet, ports spend much less on a burst than on single
+ * packets. */
 static uint32_t burst_least(const struct rudp_path *p, const struct tx_msg *m, bool small)
 {
 	uint32_t left = (uint32_t)(m->allowed_chunks - m->next_chunk + m->n_lost) * m->chunk_bytes;
@@ -63,7 +65,8 @@ static uint64_t path_cost(const struct rudp_session *s, const struct rudp_path *
 {
 	uint64_t eta = path_eta(p, small, now);
 
-	/* The client knows the paths' health at least as well as we do. */
+	/* The client knows the paths' health at least as well as we do, so the path it chose is
+	 * preferred. */
 	return small && !s->is_client && m->prefer == p->index ? eta / 2 : eta;
 }
 
@@ -90,10 +93,12 @@ static struct rudp_path *path_choose(struct rudp_session *s, const struct tx_msg
 			p->cc.limited = true;
 			continue;
 		}
-		/* The incast share holds it back, not the window, so the window must not grow. */
+		/* The incast share holds the message back, not the window, so the window must not
+		 * grow. */
 		if (PLENUM_UNLIKELY(small && now < p->small_pace_ns))
 			continue;
-		if (!best) { /* often the only path: its cost is then not computed */
+		if (!best) { /* the cost is computed only if there is a second path to compare with
+			      */
 			best = p;
 			continue;
 		}
@@ -145,7 +150,7 @@ static unsigned lost_run(const struct tx_msg *m, unsigned index, unsigned most)
 static unsigned chunks_per_packet(const struct rudp_session *s, const struct rudp_path *p,
 				  const struct tx_msg *m)
 {
-	if (m->n_chunks == 1) /* avoids the division */
+	if (m->n_chunks == 1) /* this avoids the division */
 		return 1;
 	return MAX_OF(rudp_path_payload_max(s, p, p->mtu.cur) / m->chunk_bytes, 1U);
 }
@@ -156,7 +161,8 @@ static unsigned burst_packets_max(const struct tx_msg *m, uint32_t mtu)
 	return m->n_chunks == 1 ? 1 : MIN_OF(RUDP_GSO_BYTES / mtu, RUDP_GSO_PACKETS);
 }
 
-/* Sends n chunks in one packet; header_init made pkt->hdr. Returns as ops->tx. */
+/* Sends n chunks in one packet whose pkt->hdr header_init has made. Returns what ops->tx returned.
+ */
 static int chunks_send(struct rudp_session *s, struct rudp_path *p, const struct tx_msg *m,
 		       unsigned index, unsigned n, bool want_ack, struct datagram *pkt,
 		       uint64_t now)
@@ -173,7 +179,8 @@ static int chunks_send(struct rudp_session *s, struct rudp_path *p, const struct
 	pkt->hdr_len = WIRE_DATA_BYTES;
 	pkt->payload_len = (uint16_t)(last ? m->len - offset : n * m->chunk_bytes);
 	pkt->payload = pkt->payload_len ? m->data + offset : NULL;
-	/* Piggyback an acknowledgement where there is space: in the last packet of a message. */
+	/* Let the last packet of a message carry an acknowledgement, because it often has space for
+	 * it. */
 	if (last && rudp_ack_out_waits(s) &&
 	    pkt->payload_len + 0U + WIRE_DATA_ACK_BYTES - WIRE_DATA_BYTES <=
 		    rudp_path_payload_max(s, p, p->mtu.cur))
@@ -224,9 +231,9 @@ static void burst_end(struct rudp *r, struct rudp_path *p, uint64_t first_pn, ui
 }
 
 /*
- * Whether n chunks of m from `index` on are the last on p until an acknowledgement: then no window,
- * or no turn, is left for another packet. Without a request for an ACK the peer would wait for more
- * data, and we for its acknowledgement.
+ * Whether the n chunks of m from `index` on are the last that p sends before an acknowledgement,
+ * because the window or the turn ends. If they did not request an ACK, the peer would wait for more
+ * data while we wait for its acknowledgement.
  */
 static bool burst_wants_ack(const struct rudp_path *p, const struct tx_msg *m, bool small,
 			    unsigned index, unsigned n, uint32_t room, unsigned turns)
@@ -237,7 +244,7 @@ static bool burst_wants_ack(const struct rudp_path *p, const struct tx_msg *m, b
 	return room < p->mtu.cur + (last && !small ? window_least(p) : p->mtu.cur);
 }
 
-/* Sends a burst of m's chunks on p. Returns the bytes, 0 if the port took none. */
+/* Sends a burst of m's chunks on p. Returns the number of bytes, 0 if the port took none. */
 static uint32_t burst_send(struct rudp_session *s, struct rudp_path *p, struct tx_msg *m,
 			   bool small, uint64_t now)
 {
@@ -246,7 +253,7 @@ static uint32_t burst_send(struct rudp_session *s, struct rudp_path *p, struct t
 	unsigned most = chunks_per_packet(s, p, m);
 	uint64_t first_pn = p->sent.next_pn;
 	bool shared = small && now < p->share_until;
-	/* Retransmissions use source port 0, the most reliable. */
+	/* Retransmissions use source port 0, which is the most reliable. */
 	unsigned by = small ? 0 : rudp_src_ports_choose(&p->src_ports, m->turn);
 	uint32_t sent = 0;
 	struct datagram pkt;
@@ -282,7 +289,7 @@ static uint32_t burst_send(struct rudp_session *s, struct rudp_path *p, struct t
 		p->pace_ns = now + rudp_cc_pace(&p->cc, mtu, p->rtt.srtt, sent);
 	if (PLENUM_UNLIKELY(shared))
 		rudp_incast_sent(p, sent, now);
-	if (by == 0) /* losses on other source ports may be the source port's */
+	if (by == 0) /* losses on another source port may be caused by that source port */
 		rudp_gso_sent(&p->gso, first_pn, (unsigned)(p->sent.next_pn - first_pn),
 			      rudp_sent_at(&p->sent, first_pn)->bytes,
 			      (uint64_t)slot->gen << 16 | slot->index, now);
@@ -290,7 +297,7 @@ static uint32_t burst_send(struct rudp_session *s, struct rudp_path *p, struct t
 	return sent;
 }
 
-/* Sends the announcement of a request. False: the port did not take it. */
+/* Sends the announcement of a request. Returns false if the port did not take it. */
 static bool announce_send(struct rudp_session *s, struct rudp_path *p, struct tx_msg *m,
 			  uint64_t now)
 {
@@ -322,7 +329,7 @@ static struct tx_msg *queue_head(struct rudp_session *s, enum tx_queue q)
 	return list_empty(&s->tx[q]) ? NULL : list_entry(s->tx[q].next, struct tx_msg, node);
 }
 
-/* The next message to send: small ones first, within a limit. */
+/* The next message to send: small messages first, up to a limit. */
 static struct tx_msg *msg_pick(struct rudp_session *s, bool bulk)
 {
 	struct tx_msg *small = queue_head(s, TX_SMALL);
@@ -370,11 +377,11 @@ void rudp_tx_run(struct rudp_session *s, bool bulk, uint64_t now)
 		p = path_choose(s, m, small, now);
 		if (p && !small && !s->is_client &&
 		    PLENUM_UNLIKELY(!rudp_bulk_may_send(s->r, p, now))) {
-			rudp_session_touch(s); /* more in the next poll */
+			rudp_session_touch(s); /* the next poll sends more */
 			p = NULL;
 		}
 		if (!p) {
-			/* Small ones may still fit where a big one does not. */
+			/* A small message may still fit where a big one does not. */
 			if (small || list_empty(&s->tx[TX_SMALL]))
 				return;
 			s->small_run = 0;
@@ -393,7 +400,7 @@ void rudp_tx_run(struct rudp_session *s, bool bulk, uint64_t now)
 	}
 }
 
-/* The best path that is up, for packets outside messages. */
+/* The best path that is up, for packets that belong to no message. */
 static struct rudp_path *path_best(struct rudp_session *s)
 {
 	struct rudp_path *best = NULL;
@@ -494,7 +501,7 @@ int rudp_tx_ping_padded(struct rudp_session *s, struct rudp_path *p, uint16_t mt
 	pkt.payload_len =
 		(uint16_t)(rudp_path_payload_max(s, p, mtu) + WIRE_DATA_BYTES - pkt.hdr_len);
 	res = rudp_session_transmit(s, p, &pkt, p->index, p->sent.next_pn);
-	/* The padding is not counted: losing it must not matter. */
+	/* The padding is not counted as in flight, because its loss must not matter. */
 	if (res == 0)
 		rudp_loss_sent(p, PKT_NO_SLOT, 0, PKT_PROBE, 0, WIRE_COMMON_BYTES, now);
 	return res;
@@ -502,8 +509,8 @@ int rudp_tx_ping_padded(struct rudp_session *s, struct rudp_path *p, uint16_t mt
 
 void rudp_tx_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
-	/* A peer without memory drops chunks silently. It does answer a PING, which reveals the
-	 * dropped chunks. */
+	/* A peer without memory drops chunks silently. It does answer a PING, and the
+	 * acknowledgement then shows which chunks it dropped. */
 	for (uint64_t pn = p->sent.pto_count > 1 ? p->sent.next_pn : p->sent.tail_pn;
 	     pn < p->sent.next_pn; pn++) {
 		const struct pkt_rec *rec = &p->sent.ring[pn & p->sent.ring_mask];
@@ -514,13 +521,13 @@ void rudp_tx_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 			continue;
 		m = &s->slots[rec->slot].tx;
 		if (rec->chunk == PKT_ANNOUNCE)
-			break; /* the answer to a PING shows whether it arrived */
+			break; /* an answered PING shows whether it arrived */
 		if (s->slots[rec->slot].gen != rec->gen || !m->active ||
 		    m->chunks[rec->chunk >> 6].acked & 1ULL << (rec->chunk & 63) ||
 		    p->sent.next_pn - p->sent.tail_pn >= RUDP_SPAN_MAX)
 			continue;
 		header_init(s, p, m, &pkt);
-		/* One chunk: it arrives even if full-size packets do not. */
+		/* Send a single chunk, which arrives even if full-size packets do not. */
 		if (chunks_send(s, p, m, rec->chunk, 1, true, &pkt, now) == 0)
 			p->retransmits++;
 		return;

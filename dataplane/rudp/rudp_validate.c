@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Validates source ports to the peer: each end sends a probe from the source port itself; the peer
- * records where it came from and echoes it on the path's own addresses. So the peer accepts only
- * what opens as the session's, from the path's own IP address, and we use only source ports that
- * reach it. rudp_src_ports decides when.
+ * Validates source ports: each end sends a probe from the source port itself, and the peer records
+ * the address it came from and echoes it on the path's own addresses. The peer accepts only packets
+ * from the path's own IP address that it can open with the session's key; we use only source ports
+ * that reach the peer. rudp_src_ports decides when to probe.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
@@ -79,11 +79,11 @@ int rudp_validate_rx(struct rudp_session *s, struct rudp_path *p, const struct d
 		p->src_ports.peer[w.index] = other ? src->port : 0;
 		w.port = src->port;
 		(void)src_port_send(s, p, WIRE_F_HEARD, 0,
-				    &w); /* if it is lost, the peer probes again */
+				    &w); /* if the echo is lost, the peer probes again */
 		return 0;
 	}
-	/* The probe came from the port's own address, since the source port was unavailable: it
-	 * proves nothing. */
+	/* The probe came from the port's own address, because its host could not open the source
+	 * port: it proves nothing. */
 	if (w.port == s->r->cfg.ports[p->port].local.port) {
 		rudp_src_ports_unusable(&p->src_ports, w.index);
 		return 0;

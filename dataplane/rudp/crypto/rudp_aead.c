@@ -12,7 +12,7 @@
 #include <sys/auxv.h>
 
 #define NONCE_BYTES 12
-_Static_assert(RUDP_AEAD_CLEAR_MAX <= RUDP_AEAD_MB_CLEAR_MAX, "either takes it");
+_Static_assert(RUDP_AEAD_CLEAR_MAX <= RUDP_AEAD_MB_CLEAR_MAX, "both libraries accept it");
 
 bool rudp_aead_only_libcrypto;
 
@@ -41,13 +41,13 @@ int rudp_aead_init(struct rudp_aead *a, enum rudp_cipher cipher, bool seal,
 }
 
 /*
- * GCM without plain text is GHASH and one block of AES per packet (NIST SP 800-38D, 6.4, 7.1).
- * Called directly, these take libcrypto 60 ns; four fifths of the time of an AEAD operation is the
- * overhead of its calls.
+ * GCM without plain text consists of GHASH and one block of AES per packet (NIST SP 800-38D, 6.4,
+ * 7.1). Called directly, these take libcrypto 60 ns; four fifths of the time of an AEAD operation
+ * is the overhead of its calls.
  */
 static void block(const uint8_t in[16], uint8_t out[16], const void *ctx)
 {
-	/* Cannot fail for a whole block and a context with a key. */
+	/* This cannot fail for a whole block and a context with a key. */
 	(void)EVP_Cipher((EVP_CIPHER_CTX *)ctx, out, in, 16);
 }
 
@@ -157,8 +157,8 @@ int rudp_aead_seal_end(struct rudp_aead *a, uint8_t ret_tag[RUDP_AEAD_TAG_BYTES]
 		CRYPTO_gcm128_tag(a->tag, ret_tag, RUDP_AEAD_TAG_BYTES);
 		return 0;
 	}
-	/* Reads the tag as a parameter; the older ctrl call builds the same parameter for each
-	 * packet. */
+	/* Read the tag as a parameter, because the older ctrl call builds the same parameter for
+	 * each packet. */
 	return EVP_EncryptFinal_ex(a->ctx, none, &n) == 1 &&
 			       EVP_CIPHER_CTX_get_params(a->ctx, params) == 1
 		       ? 0

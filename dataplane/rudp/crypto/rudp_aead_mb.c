@@ -24,7 +24,7 @@ struct rudp_aead_mb {
 	bool begun; /* the library has received the clear part */
 };
 
-static IMB_MGR *mgr; /* only its functions are used: it holds no state for them */
+static IMB_MGR *mgr; /* only its functions are used; they keep no state in it */
 
 static struct rudp_aead_mb *context_new(const uint8_t key[32], bool tags, bool seal)
 {
@@ -39,7 +39,8 @@ static struct rudp_aead_mb *context_new(const uint8_t key[32], bool tags, bool s
 	return m;
 }
 
-#define TESTED_BYTES 2101U /* longer than most packets, and no multiple of the block size */
+/* length of the test data: longer than most packets, and no multiple of the block size */
+#define TESTED_BYTES 2101U
 
 /* Checks that tagging a packet in one piece and in two gives the same tag. */
 static bool tags_agree(void)
@@ -73,7 +74,7 @@ static bool self_test(void)
 	static const uint8_t zeros[32];
 	bool right = true;
 
-	for (unsigned i = 0; right && i < 3; i++) { /* a tag alone, sealed, opened */
+	for (unsigned i = 0; right && i < 3; i++) { /* three operations: tag alone, seal, open */
 		struct rudp_aead_mb *m = context_new(zeros, i == 0, i < 2);
 		uint8_t out[TAG_BYTES], tag[TAG_BYTES];
 
@@ -187,7 +188,8 @@ void rudp_aead_mb_end(struct rudp_aead_mb *m, uint8_t ret_tag[16])
 void rudp_aead_mb_tag(struct rudp_aead_mb *m, const uint8_t nonce[12], const uint8_t *p, size_t len,
 		      uint8_t ret_tag[16])
 {
-	/* GCM without plain text: reads no byte of `in` and writes none of `out`. */
+	/* GCM without plain text: the function reads nothing from `in` and writes nothing to `out`.
+	 */
 	IMB_AES256_GCM_ENC(mgr, &m->key, &m->ctx, ret_tag, p, 0, nonce, p, len, ret_tag, TAG_BYTES);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * AES-256-GCM of packets by libipsec-mb, which uses the wide instructions of newer x86 processors:
- * a packet costs a third of libcrypto 3.0's time. If the library was missing at build time, or the
- * processor lacks the instructions, rudp_aead_mb_new returns NULL and rudp_aead.c uses libcrypto.
- * Knows keys and bytes; the caller chooses nonces.
+ * AES-256-GCM for packets by libipsec-mb, which uses the wide instructions of newer x86 processors
+ * and takes a third of the time of libcrypto 3.0. rudp_aead_mb_new returns NULL if the library was
+ * missing at build time or the processor lacks the instructions; rudp_aead.c then uses libcrypto.
+ * The caller chooses nonces; this module knows no packet format.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_AEAD_MB_H
 #define PLENUM_DATAPLANE_RUDP_AEAD_MB_H
@@ -12,22 +12,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Clear bytes of an encrypted packet: the library wants them in one piece. */
+/* Most bytes in clear of an encrypted packet: the library needs them in one piece, so they are
+ * copied. */
 #define RUDP_AEAD_MB_CLEAR_MAX 64
 
-/* NULL: library unusable or no memory. tags: tag-only packets. seal: for sealing, else opening. */
+/* Returns NULL if the library is unusable or memory is short. tags: packets are only tagged. seal:
+ * for sealing, else for opening. */
 struct rudp_aead_mb *rudp_aead_mb_new(const uint8_t key[32], bool tags, bool seal);
 /* Wipes the key. Returns NULL. */
 struct rudp_aead_mb *rudp_aead_mb_free(struct rudp_aead_mb *m);
 void rudp_aead_mb_rekey(struct rudp_aead_mb *m, const uint8_t key[32]);
-/* As the functions of rudp_aead.h, called in the same order. 0; -EIO. */
+/* The same steps as in rudp_aead.h, called in the same order. They return 0 or -EIO. */
 void rudp_aead_mb_begin(struct rudp_aead_mb *m, const uint8_t nonce[12]);
 int rudp_aead_mb_clear(struct rudp_aead_mb *m, const uint8_t *p, size_t len);
 int rudp_aead_mb_crypt(struct rudp_aead_mb *m, const uint8_t *in, size_t len, uint8_t *out);
-/* The tag of the bytes processed, sealing or opening. */
+/* Returns the tag of the processed bytes, for sealing and for opening. */
 void rudp_aead_mb_end(struct rudp_aead_mb *m, uint8_t ret_tag[16]);
-/* The tag of a tag-only packet in one piece, by the library's whole-packet function, which is
- * cheaper than the steps above. */
+/* Makes the tag of a tag-only packet in one piece, with the library's whole-packet function, which
+ * is cheaper than the steps above. */
 void rudp_aead_mb_tag(struct rudp_aead_mb *m, const uint8_t nonce[12], const uint8_t *p, size_t len,
 		      uint8_t ret_tag[16]);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The Noise handshake NNpsk0, in the order of the specification: symmetric state, then handshake
- * state. Knows no packets, so that tests can check it against the published vectors.
+ * state. It knows no packets, so that tests can check it against the published vectors.
  */
 #include "dataplane/rudp/crypto/rudp_noise.h"
 #include "netcfg/base/base.h"
@@ -51,7 +51,7 @@ bool rudp_noise_equal(const void *a, const void *b, size_t len)
 	return CRYPTO_memcmp(a, b, len) == 0;
 }
 
-/* HKDF(ck, input, n_out): outputs are concatenated. */
+/* HKDF(ck, input, n_out) of the specification, with its outputs concatenated. */
 static int hkdf(const uint8_t ck[HASH], const uint8_t *input, size_t len, unsigned n_out,
 		uint8_t *ret)
 {
@@ -108,7 +108,7 @@ static int mix_key_and_hash(struct rudp_noise *ns, const uint8_t *input, size_t 
 	return r;
 }
 
-/* len: of the plain text. The tag follows the cipher text. */
+/* len: length of the plain text. The tag follows the cipher text. */
 static int encrypt_and_hash(struct rudp_noise *ns, const uint8_t *in, size_t len, uint8_t *out)
 {
 	struct rudp_aead a;
@@ -151,7 +151,8 @@ static int public_key(const uint8_t e[KEY], uint8_t ret[KEY])
 	return ok ? 0 : -EIO;
 }
 
-/* DH(own, other). Refuses a point of small order, for which the result is zero. */
+/* DH(own, other) of the specification. Refuses a point of small order, for which the result is
+ * zero. */
 static int dh(const uint8_t own[KEY], const uint8_t other[KEY], uint8_t ret[KEY])
 {
 	EVP_PKEY *key = EVP_PKEY_new_raw_private_key(EVP_PKEY_X25519, NULL, own, KEY);
@@ -190,15 +191,17 @@ void rudp_noise_done(struct rudp_noise *ns)
 	rudp_noise_wipe(ns, sizeof(*ns));
 }
 
-/* Mixes in the tokens of a message: psk, e for the initiator; e, ee for the responder. pub: the
- * sender's e. */
+/* Mixes in the tokens of a message, which are psk and e from the initiator, e and ee from the
+ * responder. pub: the sender's e. */
 static int tokens(struct rudp_noise *ns, bool first, const uint8_t pub[KEY])
 {
 	uint8_t secret[KEY];
 	int r = first ? mix_key_and_hash(ns, ns->psk, KEY) : 0;
 
 	r = r ? r : mix_hash(ns, pub, KEY);
-	r = r ? r : mix_key(ns, pub, KEY); /* as for every e with a psk */
+	r = r ? r
+	      : mix_key(ns, pub,
+			KEY); /* the specification requires this after every e if there is a psk */
 	if (first || r)
 		return r;
 	r = dh(ns->e, ns->re, secret);

@@ -20,7 +20,7 @@
 #define RUDP_NOISE_HASH_BYTES 32
 #define RUDP_NOISE_OVERHEAD (RUDP_NOISE_KEY_BYTES + RUDP_AEAD_TAG_BYTES) /* of a message */
 
-struct rudp_noise { /* the specification's HandshakeState, CipherState included */
+struct rudp_noise { /* HandshakeState of the specification, with its CipherState */
 	enum rudp_cipher cipher;
 	bool initiator;
 	uint8_t ck[RUDP_NOISE_HASH_BYTES], h[RUDP_NOISE_HASH_BYTES];
@@ -35,26 +35,27 @@ struct rudp_noise_keys { /* result of Split() for the calling end */
 	uint8_t tx[RUDP_AEAD_KEY_BYTES], rx[RUDP_AEAD_KEY_BYTES];
 };
 
-/* 0, -EIO. prologue: data that both ends must have seen identically. */
+/* Returns 0 or -EIO. prologue: data that must be identical at both ends. */
 int rudp_noise_init(struct rudp_noise *ns, enum rudp_cipher cipher, bool initiator,
 		    const uint8_t psk[RUDP_NOISE_KEY_BYTES], const void *prologue, size_t len);
 /* Wipes every secret. */
 void rudp_noise_done(struct rudp_noise *ns);
-/* Writes our message: the initiator's first, the responder's second. e: 32 random bytes. Writes len
- * + RUDP_NOISE_OVERHEAD bytes. 0, -EIO, -EBADMSG: the peer's key is invalid. */
+/* Writes our message: the first one if we are the initiator, else the second. e: 32 random bytes.
+ * Writes len + RUDP_NOISE_OVERHEAD bytes. Returns 0, -EIO, or -EBADMSG if the peer's key is
+ * invalid. */
 int rudp_noise_write(struct rudp_noise *ns, const uint8_t e[RUDP_NOISE_KEY_BYTES],
 		     const void *payload, size_t len, uint8_t *ret_msg);
-/* Reads the peer's message; ret_payload has room for len - RUDP_NOISE_OVERHEAD bytes. -EBADMSG: too
- * short, or another key; ns is then invalid. */
+/* Reads the peer's message; ret_payload must have room for len - RUDP_NOISE_OVERHEAD bytes. Returns
+ * -EBADMSG if the message is too short or was made with another key; ns is then invalid. */
 int rudp_noise_read(struct rudp_noise *ns, const uint8_t *msg, size_t len, uint8_t *ret_payload);
-/* Call after both messages. */
+/* Computes the session's keys; call it after both messages. */
 int rudp_noise_split(struct rudp_noise *ns, struct rudp_noise_keys *ret);
-/* The specification's Rekey() of one cipher state: replaces key by the next one. 0, -ENOMEM, -EIO.
- */
+/* Rekey() of the specification for one cipher state: replaces the key by the next one. Returns 0,
+ * -ENOMEM or -EIO. */
 int rudp_noise_rekey(enum rudp_cipher cipher, uint8_t key[RUDP_AEAD_KEY_BYTES]);
-/* A random key for rudp_noise_write. 0, -EIO. */
+/* Draws a random key for rudp_noise_write. Returns 0 or -EIO. */
 int rudp_noise_random(uint8_t ret[RUDP_NOISE_KEY_BYTES]);
-/* HMAC-SHA256. 0, -EIO. */
+/* Computes HMAC-SHA256. Returns 0 or -EIO. */
 int rudp_noise_mac(const uint8_t key[RUDP_NOISE_KEY_BYTES], const void *data, size_t len,
 		   uint8_t ret[RUDP_NOISE_HASH_BYTES]);
 /* Compares in constant time. */

@@ -2,7 +2,8 @@
 /* The receiver's record of packet numbers. */
 #include "dataplane/rudp/path/rudp_acks.h"
 
-#define PN_JUMP_MAX (1U << 20) /* further ahead than any sender's window: not from our peer */
+/* a number this far ahead exceeds any sender's window, so the packet is not from our peer */
+#define PN_JUMP_MAX (1U << 20)
 
 bool rudp_acks_seen(const struct rudp_acks *a, uint64_t pn)
 {
@@ -31,8 +32,8 @@ void rudp_acks_note_unordered(struct rudp_acks *a, uint64_t pn)
 {
 	uint64_t word = pn >> 6, w = a->top >> 6;
 
-	a->now = true; /* if it fills a gap, the sender should learn early that its loss was
-			  spurious */
+	a->now = true; /* if the packet fills a gap, the sender should learn early that it was not
+			  lost */
 	if (pn <= a->top)
 		return;
 	if (word - w >= RUDP_ACK_WORDS)

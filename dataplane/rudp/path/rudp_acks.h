@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The receiver's record of packet numbers on one path (RFC 9000, 13.2): which packets are new, and
- * the content of the next acknowledgement. Sends nothing and knows no path. Times in ns.
+ * The receiver's record of packet numbers on one path (RFC 9000, 13.2): it tells which packets are
+ * new, and what the next acknowledgement contains. It sends nothing and knows no path. Times in ns.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_ACKS_H
 #define PLENUM_DATAPLANE_RUDP_ACKS_H
@@ -9,28 +9,30 @@
 #include "dataplane/rudp/wire/wire.h"
 #include "netcfg/base/base.h"
 
-#define RUDP_ACK_WORDS 64U /* words of 64 packets: as many as a sender may have in flight */
+/* words of 64 packets; together as many packets as a sender may have in flight */
+#define RUDP_ACK_WORDS 64U
 #define RUDP_ACK_EVERY_PACKETS 32
 #define RUDP_ACK_EVERY_BYTES (64U << 10)
 #define RUDP_ACK_DELAY_NS (200 * NSEC_PER_USEC)
 
 struct rudp_acks {
 	uint64_t top;	  /* highest packet number seen, 0: none */
-	uint64_t arrived; /* packets, each counted once; also those without memory for them */
+	uint64_t arrived; /* packets, each counted once, including those dropped for lack of memory
+			   */
 	uint64_t top_ns,
-		top_gap; /* arrival time of top; time since our previous poll at that moment */
+		top_gap; /* arrival time of top; at that moment, time since our previous poll */
 	uint64_t words[RUDP_ACK_WORDS];
 	uint64_t dirty_word; /* lowest word that changed since the last acknowledgement */
 	uint32_t pending, pending_bytes;
-	bool now, ping; /* ping: answer on the path that the PING came on */
+	bool now, ping; /* ping: send the answer on the path on which the PING arrived */
 	uint64_t deadline;
 };
 
-/* As rudp_acks_check and rudp_acks_note, for a packet out of order. */
+/* Like rudp_acks_check and rudp_acks_note, for a packet that arrived out of order. */
 int rudp_acks_check_unordered(struct rudp_acks *a, uint32_t low, uint64_t *ret);
 void rudp_acks_note_unordered(struct rudp_acks *a, uint64_t pn);
-/* low: the low 32 bits, as on the wire. 1: new, *ret is the full number; 0: duplicate, to be
- * acknowledged again; -EBADMSG. */
+/* low: the low 32 bits of the packet number, as on the wire. Returns 1 for a new packet, with its
+ * full number in *ret; 0 for a duplicate, which must be acknowledged again; or -EBADMSG. */
 static inline int rudp_acks_check(struct rudp_acks *a, uint32_t low, uint64_t *ret)
 {
 	if (PLENUM_UNLIKELY(low != (uint32_t)(a->top + 1)))
@@ -38,7 +40,7 @@ static inline int rudp_acks_check(struct rudp_acks *a, uint32_t low, uint64_t *r
 	*ret = a->top + 1; /* in order: no further check needed */
 	return 1;
 }
-/* A duplicate, or too old to tell. */
+/* Whether the packet is a duplicate, or too old to tell. */
 bool rudp_acks_seen(const struct rudp_acks *a, uint64_t pn);
 /* Records a new packet of len bytes; gap: time between our previous poll and its processing. */
 static inline void rudp_acks_note(struct rudp_acks *a, uint64_t pn, size_t len, uint64_t gap,
@@ -65,10 +67,11 @@ static inline void rudp_acks_note(struct rudp_acks *a, uint64_t pn, size_t len, 
 	a->pending_bytes += (uint32_t)len;
 }
 bool rudp_acks_due(const struct rudp_acks *a, uint64_t now);
-/* Fills in the packets received up to `top`: words, time and gap; not path and credit. */
+/* Fills in which packets up to `top` have arrived, with the time and gap of `top`. The caller sets
+ * path and credit. */
 void rudp_acks_fill(const struct rudp_acks *a, uint64_t top, unsigned max_words,
 		    struct wire_ack *ret, uint64_t now);
-/* Everything pending has been acknowledged. */
+/* Call when an acknowledgement of everything pending was sent. */
 void rudp_acks_sent(struct rudp_acks *a);
 /* The 64-bit number that ends in `low` and is nearest to `near`. */
 static inline uint64_t rudp_pn_expand(uint32_t low, uint64_t near)

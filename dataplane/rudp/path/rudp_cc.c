@@ -1,69 +1,77 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The congestion window of a path: Swift (Kumar and others, SIGCOMM 2020). Delay is the signal: the
- * network's, after subtracting the time packets waited in either host. Below a target the window
- * grows additively; above it shrinks in proportion to the excess, at most once a round trip. The
- * target is larger for small windows, so that many flows through one queue share it evenly. A
- * window may be a fraction of a packet, which is then sent once in several round trips.
- *
- * Differences from Swift: the delay of a round is the minimum of its samples, because hosts without
- * NIC timestamps add noise; the window keeps a floor that bridges late host threads, in proportion
- * to their lateness; and single losses are only repaired: the window shrinks for loss only above
- * LOSS_SHARE, or when delay is rising too.
+ * The congestion window of a path: Swift (Kumar and others, SIGCOMM 2020). The window reacts to
+ * delay in the network, from which the time that packets waited in either host is subtracted. Below
+ * a target the window grows additively; above it shrinks in proportion to the excess, at most once
+ * a round trip. The target is larger for small windows, so that many flows through one queue share
+ * it evenly. A window may be a fraction of a packet; one packet is then sent in several round
+ * trips.
+ * ¶ Differences from Swift: the delay of a round is the minimum of its samples, because hosts
+ * without NIC timestamps add noise; the window keeps a minimum, in proportion to how late host
+ * threads are, so that the link stays busy meanwhile; and single losses leave the window alone: it
+ * shrinks for loss only above LOSS_SHARE, or if delay is rising too.
  */
 #include "dataplane/rudp/path/rudp_cc.h"
 
 #define CWND_MAX (4U << 20)
-/* First burst: sixty-four of them at once nearly fit a switch's queue. */
+/* Size of the first burst: sixty-four such bursts at once nearly fit a switch's queue. */
 #define CWND_FIRST (16U << 10)
 #define CWND_FIRST_PACKETS 2U
-/* Size counted as a packet: messages of 4 KiB do not fill packets of 9000 bytes. */
+/* Bytes that count as one packet: messages of 4 KiB do not fill packets of 9000 bytes. */
 #define UNIT(mtu) MIN_OF(mtu, 4500U)
-#define CWND_LEAST(mtu) ((mtu) / 16) /* one packet in sixteen round trips */
-/* Bytes in flight that bridge late threads: 10 Gb/s times their lateness. */
+#define CWND_LEAST(mtu) ((mtu) / 16) /* smallest window: one packet in sixteen round trips */
+/* Bytes that must be in flight to keep the link busy while threads are late by this time, at 10
+ * Gb/s. */
 #define LATE_BYTES(ns) ((ns) / 4 * 5)
 #define LATE_BYTES_MOST (256U << 10)
 #define LATE_LEAST_NS (20 * NSEC_PER_USEC)
-#define LATE_HOLD 100U /* rounds after a loss cut without a lateness floor */
+/* rounds after a cut for loss in which late threads do not raise the minimum window */
+#define LATE_HOLD 100U
 
 /*
- * Round trips that vary by more than any switch's queue indicate hosts whose lateness no timestamp
- * shows, such as virtual machines: every other sample looks like a queue, and a late packet like a
- * lost one. On such paths neither signal shrinks the window below what keeps the host busy.
+ * If round trips vary by more than any switch's queue, the cause is hosts whose lateness no
+ * timestamp shows, such as virtual machines: every other sample looks like a queue, and a late
+ * packet looks like a lost one. On such paths neither signal shrinks the window below the size that
+ * keeps the host busy.
  */
 #define NOISE_NS (500 * NSEC_PER_USEC)
 #define NOISY_FLOOR (64U << 10)
 #define NOISY_FLOOR_LOSS (16U << 10)
 
-/* The target above the path's minimum round trip: a queue of this time or a share of a long path,
- * plus flow scaling as in Swift's section 3.5: up to FS_RANGE_NS at FS_LEAST packets. */
+/* The target delay above the path's minimum round trip: a queue of TARGET_NS or a share of a long
+ * path, plus flow scaling as in Swift's section 3.5, which adds up to FS_RANGE_NS at FS_LEAST
+ * packets. */
 #define TARGET_NS (50 * NSEC_PER_USEC)
 #define TARGET_SHARE 4U
 #define FS_RANGE_NS (200 * NSEC_PER_USEC)
 #define FS_MOST_PACKETS 100U
 
 /*
- * A queue keeps the order of its packets. Reordering means that some packets are slow by chance.
- * Then the target allows for a part of that, bounded so that a queue hidden behind it stays bounded
- * too, and only the minimum of DELAYS_LEAST samples counts as a queue. The latter also applies to a
- * sender of rare single packets, which nothing can overtake.
+ * A queue keeps the order of its packets, so reordering means that some packets are slow by chance.
+ * The target then allows for a part of that, with a bound, because a queue may hide behind it; and
+ * only the minimum of DELAYS_LEAST samples counts as a queue. The same minimum applies to a sender
+ * of rare single packets, which nothing can overtake.
  */
 #define REORDERING_SHARE 2U
 #define REORDERING_MAX_NS (2 * NSEC_PER_MSEC)
 #define DELAYS_LEAST 8U
 
-#define STALL_NS (8 * NSEC_PER_MSEC) /* no switch holds a packet that long, a busy host does */
-#define LOSS_SHARE 50	  /* one in this many: bad cables and rebooting switches lose less */
+/* no switch holds a packet for that long, but a busy host does */
+#define STALL_NS (8 * NSEC_PER_MSEC)
+/* one lost packet in this many: bad cables and rebooting switches lose fewer */
+#define LOSS_SHARE 50
 #define LOSS_PACKETS 256U /* minimum packets for a loss estimate */
 #define LOSS_LEAST 3
 /* After this many rounds of growth the window grows by a share of itself. */
 #define FAST_ROUNDS 8U
 
-/* After heavy loss: CUBIC's factor (RFC 9438, 4.6), to be no more aggressive than other traffic. */
+/* Factor after heavy loss: that of CUBIC (RFC 9438, 4.6), to be no more aggressive than other
+ * traffic. */
 #define AFTER_LOSS(cwnd) ((cwnd) / 10 * 7)
-/* Some loss while a queue builds: ABE's factor (RFC 8511), for an early signal. */
+/* Factor after some loss while a queue builds: that of ABE (RFC 8511), because the signal is early.
+ */
 #define AFTER_EARLY_LOSS(cwnd) ((cwnd) / 20 * 17)
-/* Proportional to the excess, with Swift's beta; at most half at once. */
+/* A cut in proportion to the excess, with Swift's beta; at most half at once. */
 #define DELAY_CUT(cwnd, excess, delay) ((cwnd) / 5 * 4 * (excess) / (delay))
 #define DELAY_CUT_MOST(cwnd) ((cwnd) / 2)
 #define GROW(mtu) (UNIT(mtu) / 4)
@@ -91,7 +99,7 @@ void rudp_cc_delay(struct rudp_cc *c, uint64_t network_ns, uint64_t host_ns)
 /* The smallest number whose square is at least n; n: 1 to 2^16. */
 static uint64_t root_up(uint64_t n)
 {
-	uint64_t below = 0; /* its square is less */
+	uint64_t below = 0; /* the largest tried number whose square is less than n */
 
 	for (uint64_t bit = 128; bit; bit >>= 1)
 		if ((below + bit) * (below + bit) < n)
@@ -99,10 +107,12 @@ static uint64_t root_up(uint64_t n)
 	return below + 1;
 }
 
-/* Window in 1/256 of a packet: FS_RANGE_NS at a tenth of a packet, 0 at FS_MOST_PACKETS. */
+/* The extra target delay for a window in 1/256 of a packet: FS_RANGE_NS at a tenth of a packet, 0
+ * at FS_MOST_PACKETS. */
 static uint64_t flow_scale(uint64_t packets_256)
 {
-	/* range / (1/sqrt(0.1) - 1/sqrt(100)) * (1/sqrt(packets) - 1/sqrt(100)), in integers. */
+	/* The formula is range / (1/sqrt(0.1) - 1/sqrt(100)) * (1/sqrt(packets) - 1/sqrt(100)),
+	 * here in integers. */
 	uint64_t root, inverse_1000;
 
 	if (packets_256 >= FS_MOST_PACKETS * 256)
@@ -132,22 +142,22 @@ static void shrink(struct rudp_cc *c, uint32_t mtu, uint32_t to, uint32_t floor)
 	c->cwnd = MAX_OF(c->cwnd, CWND_LEAST(mtu));
 }
 
-/* clear: almost no queue, and the delay is reliable. */
+/* clear: the delay is reliable and shows almost no queue. */
 static void grow(struct rudp_cc *c, uint32_t mtu, bool clear)
 {
 	uint32_t by = GROW(mtu);
 
 	if (c->growth_rounds < FAST_ROUNDS)
 		c->growth_rounds++;
+	/* The delay that caused the cut did not come from a queue, or the queue has drained. */
 	else
 		by = MAX_OF(by, clear ? GROW_CLEAR(c->cwnd) : GROW_FAST(c->cwnd));
-	/* The delay that caused the cut did not come from a queue, or the queue has drained. */
 	if (clear && c->recover_to > c->cwnd)
 		by = MAX_OF(by, (c->recover_to - c->cwnd) / 2 + GROW_FAST(c->cwnd));
 	c->cwnd = MIN_OF(c->cwnd + by, CWND_MAX);
 }
 
-/* Many packets were lost, or a quarter of few. */
+/* Whether many packets were lost, or a quarter if there were few. */
 static bool heavy_loss(const struct rudp_cc *c)
 {
 	uint32_t total = c->acked + c->lost;
@@ -157,7 +167,7 @@ static bool heavy_loss(const struct rudp_cc *c)
 	return total >= LOSS_PACKETS && c->lost >= LOSS_LEAST && c->lost * LOSS_SHARE > total;
 }
 
-/* The minimum window regardless of delay, so that hosts with late threads stay busy. */
+/* The minimum window, whatever the delay, that keeps hosts with late threads busy. */
 static uint32_t late_floor(struct rudp_cc *c)
 {
 	if (c->late_hold) {
@@ -174,7 +184,7 @@ static bool is_noisy(const struct rudp_cc *c)
 	return c->noise_ns > NOISE_NS;
 }
 
-/* Few samples above the target may be chance. */
+/* Whether the round needs more samples: a few above the target may be chance. */
 static bool needs_more(const struct rudp_cc *c, uint32_t mtu)
 {
 	bool alone = !c->limited &&

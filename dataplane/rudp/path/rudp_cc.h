@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The congestion window of one path. The caller reports acknowledgements, losses and delays; it
- * returns how much may be in flight, and at what rate. Sends nothing and knows packets only by
- * number. Windows in bytes, times in ns.
+ * The congestion window of one path. The caller reports acknowledgements, losses and delays; this
+ * module says how many bytes may be in flight, and at what rate they may leave. It sends nothing
+ * and knows packets only by number. Windows in bytes, times in ns.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_CC_H
 #define PLENUM_DATAPLANE_RUDP_CC_H
 
 #include "netcfg/base/base.h"
 
-#define RUDP_CC_PACE_PACKETS 8U /* smaller windows are paced over the round trip */
+#define RUDP_CC_PACE_PACKETS 8U /* windows of fewer packets are sent paced over the round trip */
 
 struct rudp_cc {
 	uint32_t cwnd, cwnd_before; /* cwnd_before: value that rudp_cc_undo restores */
-	uint32_t recover_to;   /* the window before a delay cut; 0: the last cut was for loss */
-	bool startup, limited; /* limited: the window held the sender back */
-	uint8_t growth_rounds; /* consecutive rounds of growth */
-	uint8_t late_hold;     /* rounds in which host lateness does not raise the floor */
+	uint32_t recover_to; /* window before it was cut for delay; 0: the last cut was for loss */
+	bool startup, limited; /* limited: the window, not a lack of data, held the sender back */
+	uint8_t growth_rounds; /* consecutive round trips in which the window grew */
+	uint8_t late_hold; /* number of coming rounds in which late hosts do not raise the minimum
+			      window */
 	uint64_t round_end_pn;
 	uint64_t round_min_ns;
-	uint64_t late_ns;	/* lateness of both hosts, smoothed */
+	uint64_t late_ns;	/* smoothed delay by late threads of both hosts */
 	uint64_t noise_ns;	/* variation of round trips; set by the caller */
 	uint64_t reordering_ns; /* how late reordered packets arrive; set by the caller */
-	unsigned n_delays;	/* number of samples behind round_min_ns */
+	unsigned n_delays;	/* number of samples of which round_min_ns is the minimum */
 	uint32_t acked, lost, round_acked, round_lost; /* packets */
 };
 
-/* next_pn: the number that the next packet sent will have. */
+/* next_pn: number of the next packet to be sent. */
 void rudp_cc_init(struct rudp_cc *c, uint32_t mtu, uint64_t next_pn);
-/* A round-trip sample: the network's part and the hosts' part. */
+/* Adds a round-trip sample, split into the network's part and the hosts' part. */
 void rudp_cc_delay(struct rudp_cc *c, uint64_t network_ns, uint64_t host_ns);
 /* The network delay above which the window shrinks. */
 uint64_t rudp_cc_target(const struct rudp_cc *c, uint32_t mtu, uint64_t base_rtt);
@@ -36,9 +37,9 @@ uint64_t rudp_cc_target(const struct rudp_cc *c, uint32_t mtu, uint64_t base_rtt
 void rudp_cc_acked(struct rudp_cc *c, uint32_t mtu, unsigned packets, uint32_t bytes,
 		   uint64_t acked_pn, uint64_t next_pn, uint64_t base_rtt);
 void rudp_cc_lost(struct rudp_cc *c, unsigned packets);
-/* A packet counted as lost was only late. */
+/* Restores the window: a packet that counted as lost was only late. */
 void rudp_cc_undo(struct rudp_cc *c);
-/* How long to wait after sending this many bytes; 0: no pacing. */
+/* Time to wait after sending this many bytes; 0: no pacing. */
 static inline uint64_t rudp_cc_pace(const struct rudp_cc *c, uint32_t mtu, uint64_t srtt,
 				    uint32_t bytes)
 {

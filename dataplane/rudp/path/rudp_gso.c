@@ -3,9 +3,11 @@
 #include "dataplane/rudp/path/rudp_gso.h"
 #include "netcfg/base/base.h"
 
-/* So many in a row: no chance event even if three of ten packets are lost. */
+/* Bursts that must be lost in a row. Even if three of ten packets are lost, so many are no chance
+ * event. */
 #define LOST_MOST 10U
-/* Single packets for so long, then one burst is tried again; longer after each failure. */
+/* Packets leave one by one for this long, then one burst is tried again; longer after each failure.
+ */
 #define ALONE_NS (60 * NSEC_PER_SEC)
 #define TRIES_MOST 4U
 
@@ -47,7 +49,8 @@ enum rudp_gso_news rudp_gso_ack_done(struct rudp_gso *t, uint64_t now)
 	if (!t->overtaken)
 		return RUDP_GSO_NO_NEWS;
 	count_lost(t);
-	if (t->lost < LOST_MOST || t->single < t->last.bytes) /* the size may be the cause */
+	if (t->lost < LOST_MOST ||
+	    t->single < t->last.bytes) /* the size of the packets may be the cause */
 		return RUDP_GSO_NO_NEWS;
 	t->n_watched = 0;
 	t->off_until = now + (ALONE_NS << t->tries);

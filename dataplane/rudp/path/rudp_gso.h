@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * GSO burst health of one path. A burst is a group of packets that leaves in one send, which the
- * kernel or the NIC segments into datagrams. Some NICs and hypervisors advertise segmentation but
- * corrupt it: then every packet of every burst is lost, while single packets arrive. While packets
- * of that size do not arrive singly either, their size is the cause. This module
- * watches some bursts and detects that. Knows only packet numbers of one path; the caller acts on
- * the result. Times in ns.
+ * Checks whether GSO bursts arrive on one path. A burst is a group of packets that the host sends
+ * in one call and that the kernel or the NIC segments into datagrams. Some NICs and hypervisors
+ * advertise segmentation but corrupt it: every packet of every burst is lost, while single packets
+ * arrive. If packets of that size do not arrive singly either, the cause is their size and not
+ * segmentation. This module watches some bursts and tells the caller when none of them arrive. It
+ * knows only packet numbers of one path. Times in ns.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_GSO_H
 #define PLENUM_DATAPLANE_RUDP_GSO_H
@@ -15,21 +15,23 @@
 #include <stdint.h>
 
 #define RUDP_GSO_WATCHED 8U
-struct rudp_gso { /* zeros: nothing known */
+struct rudp_gso { /* all zeros: nothing is known yet */
 	struct rudp_gso_span {
 		uint64_t from, to;   /* packet numbers [from, to) */
-		uint64_t msg;	     /* identifies the message the burst carries a part of */
-		uint16_t bytes;	     /* of its first packet */
-	} watched[RUDP_GSO_WATCHED], /* bursts with unknown outcome; only one while none was lost */
+		uint64_t msg;	     /* identifies the message of which the burst carries a part */
+		uint16_t bytes;	     /* size of its first packet */
+	} watched[RUDP_GSO_WATCHED], /* bursts with unknown outcome; only one of them while no burst
+					was lost */
 		last;		     /* the last burst counted as lost */
 	uint8_t n_watched;
-	uint8_t overtaken;  /* bit per watched burst: a later packet of the same message has been
-			       acknowledged in this acknowledgement */
-	bool arrived;	    /* this acknowledgement covers a packet of a burst */
+	uint8_t overtaken;  /* bit per watched burst: the current acknowledgement covers a later
+			       packet of the same message */
+	bool arrived;	    /* the current acknowledgement covers a packet of a burst */
 	uint16_t single;    /* the largest packet that has arrived since the first of `lost` */
 	uint8_t lost;	    /* consecutive bursts of which no packet arrived */
-	uint8_t tries;	    /* doublings of the time without bursts */
-	uint64_t off_until; /* time (ns) until which packets leave one by one; 0: never were */
+	uint8_t tries;	    /* how often the time without bursts was doubled */
+	uint64_t off_until; /* time (ns) until which packets leave one by one; 0: bursts never
+			       failed */
 };
 
 enum rudp_gso_news { RUDP_GSO_NO_NEWS, RUDP_GSO_LOST, RUDP_GSO_ARRIVES };
@@ -40,9 +42,9 @@ static inline bool rudp_gso_is_off(const struct rudp_gso *t, uint64_t now)
 	return now < t->off_until;
 }
 
-/* The port was given n packets of `bytes` from pn on in one send. msg: identifies their message;
- * packets of other messages prove nothing, because the peer may have memory for them and none for
- * this one. */
+/* Call after the port took n packets of `bytes` from number pn on in one send. msg identifies their
+ * message: packets of other messages prove nothing about this burst, because the peer may have
+ * memory for them and none for this message. */
 void rudp_gso_watch(struct rudp_gso *t, uint64_t pn, unsigned n, uint16_t bytes, uint64_t msg,
 		    uint64_t now);
 static inline void rudp_gso_sent(struct rudp_gso *t, uint64_t pn, unsigned n, uint16_t bytes,
@@ -51,12 +53,12 @@ static inline void rudp_gso_sent(struct rudp_gso *t, uint64_t pn, unsigned n, ui
 	if (n >= 2)
 		rudp_gso_watch(t, pn, n, bytes, msg, now);
 }
-/* A packet of this size has arrived. */
+/* Call when a packet of this size was acknowledged. */
 static inline void rudp_gso_size_arrived(struct rudp_gso *t, uint16_t bytes)
 {
 	t->single = MAX_OF(t->single, bytes);
 }
-/* Packet pn of message msg was acknowledged. */
+/* Call when packet pn of message msg was acknowledged. */
 static inline void rudp_gso_acked(struct rudp_gso *t, uint64_t pn, uint16_t bytes, uint64_t msg)
 {
 	if (PLENUM_UNLIKELY(t->lost))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The least round trips of a path's windows and the verdict about them. */
+/* The least round trips of a path's windows, and the decision whether the path is slow. */
 #include "dataplane/rudp/path/rudp_latency.h"
 
 #define HOST_MORE 4U
@@ -7,16 +7,16 @@
 #define WINDOWS_SLOW 2
 #define WINDOWS_GOOD 2
 #define USUAL_WINDOWS 16U /* of the average */
-#define USUAL_LEAST 3U	  /* windows; before that, the path has no past */
-/* A path that stays slow without a faster one beside it becomes usual after about an hour, as after
- * a move to a place farther away. */
+#define USUAL_LEAST 3U	  /* fewer windows are too few to know the path's usual round trip */
+/* The round trip of a slow path becomes the usual one after about an hour if no other path is
+ * faster: the peer may have moved to a place farther away. */
 #define USUAL_SLOW_WINDOWS 8192U
 
 void rudp_latency_add(struct rudp_latency *l, uint64_t rtt, uint64_t host, uint64_t now)
 {
 	if (l->window_ns == 0)
 		l->window_ns = now;
-	host += host / HOST_MORE; /* the peer rounds its part down, as wire_gap_code does */
+	host += host / HOST_MORE; /* the peer rounds its part down, see wire_gap_code */
 	if (host >= rtt)
 		return;
 	l->least = l->samples ? MIN_OF(l->least, rtt - host) : rtt - host;
@@ -49,7 +49,8 @@ static bool is_late(const struct rudp_latency *l)
 void rudp_latency_compare(const struct rudp_latency *l, int port, uint64_t now,
 			  struct rudp_latency_others *o)
 {
-	/* Paths of a peer with many sessions are probed rarely. */
+	/* A value stays current for long, because paths to a peer with many sessions are probed
+	 * rarely. */
 	uint64_t current = 3 * MAX_OF(l->last_took, RUDP_LATENCY_WINDOW_NS);
 
 	if (l->last == 0 || now > l->last_ns + current)
@@ -61,7 +62,7 @@ void rudp_latency_compare(const struct rudp_latency *l, int port, uint64_t now,
 	o->port = port;
 }
 
-/* What the window is to be compared with: the one that it exceeds farther. */
+/* The round trip with which the window is compared: the one that it exceeds by more. */
 static uint64_t reference(const struct rudp_latency *l, const struct rudp_latency_others *o,
 			  int *ret_port)
 {
@@ -96,7 +97,7 @@ static void slow_set(struct rudp_latency *l, uint64_t than, int port)
 	l->slow_run = l->good_run = 0;
 }
 
-/* A slow path that became faster only in part stays slow. */
+/* A slow path that became faster but not fast enough stays slow. */
 static enum rudp_latency_news judge_slow(struct rudp_latency *l, uint64_t than, int port)
 {
 	if (than && l->last > limit(than) / 4 * 3) {

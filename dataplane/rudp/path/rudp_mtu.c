@@ -6,7 +6,7 @@
 #define PPM 1000000U
 #define TRY_GAP_DOUBLED_MOST 3U
 
-/* Common link sizes; the last is probed only if hosts allow more. */
+/* Common link sizes; a larger limit of the hosts is probed in addition. */
 static const uint16_t common[] = {1500, 4096, 9000};
 
 static void probe_add(struct rudp_mtu *m, unsigned bytes, uint64_t now)
@@ -71,7 +71,7 @@ static unsigned search_continue(struct rudp_mtu *m, uint64_t now)
 		return search_end(m, now);
 	if (m->round == 0)
 		probe_common(m, now);
-	else if (m->round == 1) /* usually the arrived size is exact */
+	else if (m->round == 1) /* usually the size that arrived is exact */
 		probe_add(m, MIN_OF(m->cur + RUDP_MTU_STEP, limit(m)), now);
 	else
 		probe_add(m, (m->cur + limit(m) + 1U) / 2, now);
@@ -201,7 +201,7 @@ static unsigned fall_back(struct rudp_mtu *m, uint64_t now)
 	return RUDP_MTU_FELL | search_start(m, now);
 }
 
-/* As many as are all lost by chance once in about a million times. */
+/* So many probes that all of them are lost by chance only once in about a million times. */
 unsigned rudp_mtu_tries(uint32_t ppm)
 {
 	uint64_t by_chance = PPM;
@@ -247,7 +247,7 @@ unsigned rudp_mtu_packet_lost(struct rudp_mtu *m, uint64_t pn, unsigned bytes, u
 {
 	if (bytes <= RUDP_MTU_BASE || bytes > m->cur)
 		return 0;
-	/* A later packet as large has arrived: size is not the cause. */
+	/* A later packet of at least this size has arrived, so the size is not the cause. */
 	if (pn < m->passed_pn && bytes <= m->passed_bytes)
 		return 0;
 	m->lost_least = (uint16_t)(m->lost ? MIN_OF(m->lost_least, bytes) : bytes);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Path MTU discovery for one path by the packetization layer's own probes (RFC 8899), because
- * fabrics drop oversized packets silently. The caller reports which probes and packets arrived or
- * were lost; this module returns the size in use and the next size to probe. Sends nothing and
- * knows no session. Sizes are bytes of IP packet, times ns.
+ * Path MTU discovery for one path by probes of the transport's own (RFC 8899), because fabrics drop
+ * oversized packets silently. The caller reports which probes and packets arrived or were lost;
+ * this module returns the size in use and the next size to probe. It sends nothing and knows no
+ * session. Sizes are bytes of an IP packet, times are ns.
  *
  * Every path carries RUDP_MTU_BASE. From there all common sizes are probed at once, so that a
- * healthy path reaches its best size within a round trip; then sizes between the largest that
- * arrived and the smallest that did not. Too many large packets lost in a row, while small ones
- * arrive, mean a black hole: the size falls back to the base at once and the search restarts. When
- * no large packet has been acknowledged for a while, because only the other direction carries data,
- * a probe of the size in use checks whether it still fits. A size found too large is probed again
- * later, after an interval that grows each time.
+ * healthy path reaches its best size within a round trip. Then the search tries sizes between the
+ * largest that arrived and the smallest that did not. If too many large packets in a row are lost
+ * while small ones arrive, large packets vanish on the way: the size returns to the base at once
+ * and the search restarts. If no large packet was acknowledged for a while, because only the other
+ * direction carries data, a probe checks whether the size in use still fits. A size found too large
+ * is probed again later, after an interval that grows each time.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_MTU_H
 #define PLENUM_DATAPLANE_RUDP_MTU_H
@@ -19,19 +19,22 @@
 #include "netcfg/base/base.h"
 
 #define RUDP_MTU_BASE 1280U /* IPv6's minimum (RFC 8200); ports with less are refused */
-#define RUDP_MTU_PROBES 4   /* sizes probed at the same time */
-#define RUDP_MTU_TRIES 3    /* RFC 8899, MAX_PROBES; more on a path that loses packets */
+#define RUDP_MTU_PROBES 4   /* number of sizes probed at the same time */
+/* probes of one size before it counts as too large (RFC 8899, MAX_PROBES); more on a path that
+ * loses packets */
+#define RUDP_MTU_TRIES 3
 #define RUDP_MTU_TRIES_MOST 16
-#define RUDP_MTU_STEP 16U /* smaller gains are not worth another probe */
+#define RUDP_MTU_STEP 16U /* a gain of fewer bytes is not worth another probe */
 #define RUDP_MTU_LOST_LEAST 4U
 #define RUDP_MTU_LOST_MOST 16U
-#define RUDP_MTU_PASSED_AGE 64U /* packets: an older arrival proves nothing any more */
+#define RUDP_MTU_PASSED_AGE 64U /* packets: an arrival longer ago proves nothing any more */
 #define RUDP_MTU_TRY_GAP_NS (5 * NSEC_PER_MSEC)
 #define RUDP_MTU_RAISE_FIRST_NS NSEC_PER_SEC
 #define RUDP_MTU_RAISE_MOST_NS (600 * NSEC_PER_SEC) /* RFC 8899, PMTU_RAISE_TIMER */
 #define RUDP_MTU_CONFIRM_NS (10 * NSEC_PER_SEC)
-#define RUDP_MTU_CONFIRM_IDLE_NS (30 * NSEC_PER_SEC) /* of a path that no message uses */
-/* After this many raise intervals without a fall the path no longer counts as flapping. */
+/* interval of the check on a path that carries no messages */
+#define RUDP_MTU_CONFIRM_IDLE_NS (30 * NSEC_PER_SEC)
+/* A path is no longer unstable after this many raise intervals in which its size did not fall. */
 #define RUDP_MTU_STABLE 16U
 
 struct rudp_mtu_probe {
@@ -43,46 +46,48 @@ struct rudp_mtu_probe {
 
 struct rudp_mtu {
 	uint16_t cur;	      /* size in use */
-	uint16_t max;	      /* limit of both hosts' links */
-	uint16_t found;	      /* result of the last search; `max` before the first */
+	uint16_t max;	      /* limit of the links of both hosts */
+	uint16_t found;	      /* result of the last search; before the first one: `max` */
 	uint16_t too_large;   /* the smallest size known to be lost; 0: none */
-	uint16_t before_fall; /* size in use before its packets were lost; 0: not in question */
+	uint16_t before_fall; /* size in use before packets of that size were lost; 0: no packets
+				 were lost */
 	uint8_t round;	      /* of the search */
 	bool done;	      /* no search is running */
 	struct rudp_mtu_probe probes[RUDP_MTU_PROBES];
 	uint64_t raise_ns, raise_after_ns, changed_ns;
-	uint64_t confirm_ns, confirmed_pn; /* time of the next check; passed_pn at the last check */
-	/* The number of the latest large packet that arrived, and its size or that of a slightly
-	 * larger packet that arrived shortly before. */
+	uint64_t confirm_ns, confirmed_pn; /* time of the next check of the size in use; value of
+					      passed_pn at the last check */
+	/* The number of the latest large packet that arrived, and its size. The size may be that of
+	 * a slightly larger packet that arrived shortly before. */
 	uint64_t passed_pn;
 	uint16_t passed_bytes;
-	uint16_t lost_least; /* smallest packet of the current run of losses */
+	uint16_t lost_least; /* smallest packet of the latest consecutive losses */
 	uint8_t lost, lost_limit;
 };
 
-/* Starts at the base with a search up to `max` (at least the base). */
+/* Starts with the base size and a search up to `max`, which must be at least the base. */
 void rudp_mtu_init(struct rudp_mtu *m, uint16_t max, uint64_t now);
-/* The links' limit changed, or the path is up again: restarts the search. */
+/* Restarts the search: the limit of the links changed, or the path is up again. */
 void rudp_mtu_restart(struct rudp_mtu *m, uint16_t max, uint64_t now);
-/* The next size to probe now, 0: none. The caller must then call rudp_mtu_sent or rudp_mtu_refused.
+/* The next size to probe now; 0: none. The caller must then call rudp_mtu_sent or rudp_mtu_refused.
  * in_use: messages use the path in either direction, so the size is checked more often. */
 uint16_t rudp_mtu_next(struct rudp_mtu *m, bool in_use, uint64_t now);
 void rudp_mtu_sent(struct rudp_mtu *m, uint16_t bytes, uint64_t pn);
 /* When rudp_mtu_next may return a size; UINT64_MAX: no timer. */
 uint64_t rudp_mtu_deadline(const struct rudp_mtu *m);
 
-/* Results of the functions below, as bits. */
+/* Results of the functions below; each is one bit. */
 enum rudp_mtu_result {
 	RUDP_MTU_FELL = 1,  /* `cur` is the base again: larger packets in flight will not arrive */
 	RUDP_MTU_FOUND = 2, /* a search ended with another `found` */
 };
-/* How many probes of a size must be lost in a row, so that a path that loses `ppm` packets of a
- * million whatever their size is not taken for a smaller one. */
+/* Number of probes of a size that must be lost in a row before the size counts as too large. It
+ * grows with `ppm`, the packets of a million that the path loses whatever their size. */
 unsigned rudp_mtu_tries(uint32_t ppm);
-/* Probe number pn arrived, or was lost; its size is too large after `tries` lost ones. */
+/* Probe number pn arrived, or was lost; its size counts as too large after `tries` lost probes. */
 unsigned rudp_mtu_probe_acked(struct rudp_mtu *m, uint64_t pn, uint64_t now);
 unsigned rudp_mtu_probe_lost(struct rudp_mtu *m, uint64_t pn, unsigned tries, uint64_t now);
-/* The outcome of probes in flight is unknown: sends them again. */
+/* Sends the probes in flight again, because their outcome will not be known. */
 void rudp_mtu_probes_forget(struct rudp_mtu *m, uint64_t now);
 /* Packet number pn, which carries data, arrived. */
 static inline void rudp_mtu_packet_acked(struct rudp_mtu *m, uint64_t pn, unsigned bytes)

@@ -3,13 +3,14 @@
 #include "dataplane/rudp/path/rudp_rtt.h"
 
 #define FIRST_RTO_NS (5 * NSEC_PER_MSEC)
-/* Remeasure the minimum unless it is seen again within this. */
+/* The minimum is measured again unless it is seen within this time. */
 #define BASE_PERIOD_NS (10 * NSEC_PER_SEC)
 #define BASE_AGAIN(base) ((base) / 16)
 #define DRAIN_SAMPLES 4U
 
-/* Updates the minimum. A standing queue must not be taken for a longer route: if the minimum was
- * not seen for a while, the window shrinks for a moment, and packets sent then measure it. */
+/* Updates the minimum. A standing queue must not be mistaken for a longer route: if the minimum was
+ * not seen for a while, the window shrinks for a moment, and packets sent then measure the round
+ * trip without a queue. */
 static void base_update(struct rudp_rtt *t, uint64_t rtt, uint64_t now)
 {
 	if (rtt <= t->base + BASE_AGAIN(t->base)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Round-trip times of one path: smoothed (RFC 6298), latest, and the minimum without a queue. Pure
- * numbers; knows nothing of packets, sessions or windows. Times in ns.
+ * Round-trip times of one path: smoothed (RFC 6298), the latest, and the minimum without a queue.
+ * It only computes; it knows nothing of packets, sessions or windows. Times in ns.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_RTT_H
 #define PLENUM_DATAPLANE_RUDP_RTT_H
@@ -13,26 +13,26 @@
 
 struct rudp_rtt {
 	uint64_t srtt, rttvar, latest, sampled_ns; /* srtt 0: no sample yet */
-	uint64_t base, base_until; /* the minimum, and when it must be measured again */
-	uint64_t drain_ready,
-		drain_least; /* remeasuring it: only packets sent after drain_ready count */
+	uint64_t base, base_until; /* the minimum round trip, and when it must be measured again */
+	uint64_t drain_ready, drain_least; /* minimum while remeasuring; only packets sent after
+					      drain_ready count */
 	unsigned drain_n;
-	uint64_t net_srtt, net_rttvar; /* as srtt and rttvar, without the hosts' lateness */
+	uint64_t net_srtt, net_rttvar; /* like srtt and rttvar, without the delay of late hosts */
 };
 
 void rudp_rtt_add(struct rudp_rtt *t, uint64_t rtt, uint64_t now);
 /* The retransmission timeout. ack_delay: the longest time the peer may delay an acknowledgement. */
 uint64_t rudp_rtt_rto(const struct rudp_rtt *t, uint64_t ack_delay, uint64_t least);
-/* Adds a sample without the hosts' part; not 0. */
+/* Adds a sample from which the hosts' part is subtracted; it must not be 0. */
 void rudp_rtt_net_add(struct rudp_rtt *t, uint64_t net);
-/* The timeout if no host is late; UINT64_MAX: no sample yet. */
+/* The retransmission timeout if no host is late; UINT64_MAX: no sample yet. */
 uint64_t rudp_rtt_net_rto(const struct rudp_rtt *t, uint64_t ack_delay, uint64_t least);
 /* The sender must keep the path's queue empty while the minimum is remeasured. */
 static inline bool rudp_rtt_drains(const struct rudp_rtt *t)
 {
 	return t->drain_ready != 0;
 }
-/* How long after a later packet's acknowledgement a packet counts as lost; reorder: how late
+/* How long after the acknowledgement of a later packet a packet counts as lost. reorder: how late
  * reordered packets have arrived so far. */
 static inline uint64_t rudp_rtt_loss_wait(const struct rudp_rtt *t, uint64_t reorder)
 {

@@ -23,7 +23,7 @@ void rudp_sent_grow(struct rudp_sent *t)
 	uint32_t mask = t->ring_mask << 1 | 1, had = t->ring_mask + 1;
 
 	/* The new part may hold records of the path's previous incarnation with the same numbers;
-	 * they must not match this one's packets. */
+	 * they must not match packets of this one. */
 	if (t->ring == t->first) {
 		mask = RUDP_RING_MIN - 1;
 		had = 0;

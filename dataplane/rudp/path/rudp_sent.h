@@ -2,26 +2,27 @@
 /*
  * The sender's record of packets on one path (RFC 9002): one entry per packet number in flight, and
  * how far acknowledgements have come. It only records; rudp_loss.c decides the consequences of a
- * loss. The session lends the memory. Times in ns.
+ * loss. The session provides the memory. Times in ns.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_SENT_H
 #define PLENUM_DATAPLANE_RUDP_SENT_H
 
 #include "dataplane/rudp/path/rudp_acks.h"
 
-#define RUDP_RING_FIRST 32U		   /* packet records of a path at first, */
-#define RUDP_RING_MIN 512U		   /* then in the session's memory, */
-#define RUDP_RING_MAX 4096U		   /* and at most: 4 MiB of window */
-#define RUDP_SPAN_MAX (RUDP_RING_MAX - 64) /* so that no two of its words share a place */
-_Static_assert(RUDP_ACK_WORDS == RUDP_RING_MAX / 64, "a receiver can speak of all of it");
+#define RUDP_RING_FIRST 32U /* packet records that a path has at first, */
+#define RUDP_RING_MIN 512U  /* after that in the session's memory, */
+#define RUDP_RING_MAX 4096U /* and at most, which is enough for a window of 4 MiB */
+/* packet numbers in flight may span this many, so that no two of their words share a place */
+#define RUDP_SPAN_MAX (RUDP_RING_MAX - 64)
+_Static_assert(RUDP_ACK_WORDS == RUDP_RING_MAX / 64, "acknowledgements cover the ring");
 
 /* A packet in flight. */
 enum pkt_state {
 	PKT_NONE,
 	PKT_IN_FLIGHT,
-	PKT_LOST,   /* declared lost and retransmitted; a late acknowledgement revokes that */
-	PKT_COPIED, /* in flight, and its chunks also sent on another path: its loss affects only
-		       this path's statistics */
+	PKT_LOST,   /* counted as lost and retransmitted; a late acknowledgement corrects that */
+	PKT_COPIED, /* in flight, and its chunks were also sent on another path: its loss affects
+		       only this path's statistics */
 	PKT_MOVED,  /* its chunks moved to another path while this one was suspect */
 	PKT_ACKED,
 };
@@ -29,19 +30,20 @@ struct pkt_rec {
 	uint64_t sent_ns;
 	uint32_t pn;
 	uint32_t gen;
-	uint16_t slot, chunk; /* slot: or PKT_NO_SLOT */
+	uint16_t slot, chunk; /* slot, or PKT_NO_SLOT */
 	uint16_t bytes;
 	uint8_t state : 4;  /* enum pkt_state */
 	uint8_t source : 4; /* source port, see datagram.h */
-	uint8_t n_chunks;   /* from `chunk` on */
+	uint8_t n_chunks;   /* number of chunks, from `chunk` on */
 };
-_Static_assert(sizeof(struct pkt_rec) == 24, "it is kept small, for there are many");
+_Static_assert(sizeof(struct pkt_rec) == 24, "small, because there are many");
 #define RUDP_REORDER_FIRST_NS (100 * NSEC_PER_USEC)
 #define PKT_NO_SLOT UINT16_MAX
-#define PKT_PING 0		/* value of chunk without a slot */
-#define PKT_GRANT 1		/* likewise */
-#define PKT_PROBE 2		/* likewise: an MTU probe, whose loss has no other meaning */
-#define PKT_ANNOUNCE UINT16_MAX /* chunk: the announcement of a request */
+#define PKT_PING 0  /* value of `chunk` for a packet without a slot */
+#define PKT_GRANT 1 /* likewise */
+/* the same for an MTU probe, whose loss only shows that its size is too large */
+#define PKT_PROBE 2
+#define PKT_ANNOUNCE UINT16_MAX /* `chunk` of a packet that announces a request */
 
 struct rudp_sent {
 	struct pkt_rec *ring;
@@ -52,14 +54,15 @@ struct rudp_sent {
 	uint64_t progress_ns; /* last acknowledgement of a new packet, or first packet after idle;
 				 source port 0 only */
 	uint64_t acked_ns;    /* last acknowledgement of a new packet; 0: none yet */
-	uint64_t any_ns;      /* as progress_ns, for any source port */
+	uint64_t any_ns;      /* like progress_ns, for any source port */
 	uint64_t answered_ns; /* send time of the latest acknowledged packet */
-	uint64_t pto_base;    /* start of the probe timeout */
+	uint64_t pto_base;    /* time from which the probe timeout counts */
 	uint64_t loss_deadline;
-	uint64_t reorder_ns, reorder_until; /* reordering delay to tolerate, until when */
+	uint64_t reorder_ns, reorder_until; /* how late reordered packets may arrive, and until when
+					       that holds */
 	unsigned pto_count;
 	bool loss_check;
-	struct pkt_rec *lent; /* used when `first` is full */
+	struct pkt_rec *lent; /* the session's memory, used when `first` is full */
 	struct pkt_rec first[RUDP_RING_FIRST];
 };
 
@@ -67,12 +70,13 @@ static inline struct pkt_rec *rudp_sent_at(const struct rudp_sent *t, uint64_t p
 {
 	return &t->ring[pn & t->ring_mask];
 }
-/* ring: RUDP_RING_MAX records, lent. */
+/* ring: memory for RUDP_RING_MAX records. */
 void rudp_sent_init(struct rudp_sent *t, struct pkt_rec *ring, uint64_t now);
 /* Makes room for one more record. */
 void rudp_sent_grow(struct rudp_sent *t);
-/* Records a packet just handed to the port; its number was t->next_pn. Returns true if it is the
- * only one in flight. slot, gen, n_chunks from chunk on: its content. */
+/* Records a packet that the port has just taken; its number was t->next_pn. slot, gen and the
+ * n_chunks chunks from `chunk` on are its content. Returns true if it is the only packet in flight.
+ */
 static inline bool rudp_sent_add(struct rudp_sent *t, uint16_t slot, uint32_t gen, uint16_t chunk,
 				 unsigned n_chunks, uint32_t bytes, uint64_t now)
 {
@@ -95,20 +99,20 @@ static inline bool rudp_sent_add(struct rudp_sent *t, uint16_t slot, uint32_t ge
 		t->acked[(t->next_pn >> 6) % RUDP_ACK_WORDS] = 0;
 	return first;
 }
-/* The n packets from `pn` on left the host at `at`, later than recorded. */
+/* Corrects the send time of the n packets from pn on: they left the host at `at`. */
 void rudp_sent_stamp(struct rudp_sent *t, uint64_t pn, unsigned n, uint64_t at);
 /* Returns which packets of word number `word` are acknowledged for the first time, and records
  * them. */
 uint64_t rudp_sent_fresh(struct rudp_sent *t, uint64_t word, uint64_t bits);
-/* A packet arrived `by` later than one sent after it: loss detection waits a little longer than
- * that from now on. */
+/* A packet arrived `by` later than one sent after it: from now on loss detection waits a little
+ * longer than that. */
 void rudp_sent_reordered(struct rudp_sent *t, uint64_t by, uint64_t now);
-/* The reordering delay to tolerate: halves with each second without a late packet. */
+/* How late reordered packets may arrive; it halves with each second without a late packet. */
 uint64_t rudp_sent_reorder(struct rudp_sent *t, uint64_t now);
 /* Moves the tail to the oldest packet in flight. */
 void rudp_sent_advance(struct rudp_sent *t);
-/* The next packet from *pn on (advanced) that is lost at `now`; marks it, and reports whether it
- * was PKT_COPIED. NULL: none, and t->loss_deadline is the next time to look. wait:
+/* Finds the next lost packet from *pn on and marks it as lost; *pn advances. Reports whether it was
+ * PKT_COPIED. Returns NULL if there is none; t->loss_deadline is then the next time to look. wait:
  * rudp_rtt_loss_wait(). */
 struct pkt_rec *rudp_sent_next_lost(struct rudp_sent *t, uint64_t *pn, uint64_t wait, uint64_t now,
 				    bool *ret_copied);
@@ -116,7 +120,7 @@ static inline bool rudp_sent_in_flight(const struct pkt_rec *rec)
 {
 	return rec->state == PKT_IN_FLIGHT || rec->state == PKT_COPIED;
 }
-/* No packet in flight has been acknowledged since this time, whatever its source port. */
+/* Since when no packet in flight was acknowledged, whatever its source port. */
 static inline uint64_t rudp_sent_silent_since(const struct rudp_sent *t)
 {
 	return MAX_OF(t->progress_ns, t->any_ns);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The UDP source ports of one path, at both ends. All of them send to the same address of the peer,
- * so receive steering stays the same, while NICs that choose a queue and switches that choose a
- * link by the 5-tuple spread one session's packets. Knows which of our source ports reach the peer,
- * which to probe and when, and which source ports belong to the peer. Source port 0, the path's own
- * address, alone decides the path's health. Sends nothing. Times in ns.
+ * The additional UDP source ports of one path, at both ends. They spread the packets of one session
+ * over the queues of a NIC and the links of a switch where these are chosen by the 5-tuple. All
+ * source ports send to the same address of the peer, so the peer still receives the session on one
+ * queue. This module knows which of our source ports reach the peer, which to probe and when, and
+ * which source ports belong to the peer. Source port 0, the path's own address, alone decides the
+ * path's health. It sends nothing. Times in ns.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_SRC_PORTS_H
 #define PLENUM_DATAPLANE_RUDP_SRC_PORTS_H
@@ -12,28 +13,31 @@
 #include "dataplane/datagram.h"
 #include "netcfg/base/base.h"
 
-/* Source port 0 is the port's own address; all answers go to it. */
+/* Source port 0 is the port's own address; the peer sends all answers to it. */
 #define RUDP_SOURCES_MAX DATAGRAM_SOURCES_MAX
 
-struct rudp_src_ports {	  /* zeros: only source port 0, none of the peer's known */
-	uint8_t n;	  /* of our own, beside source port 0 */
+struct rudp_src_ports {	  /* all zeros: only source port 0, and none of the peer's is known */
+	uint8_t n;	  /* number of our source ports beside source port 0 */
 	uint8_t usable;	  /* bit per source port: it reaches the peer and carries load */
-	uint8_t lost;	  /* bit per source port: probes have failed for long */
-	uint64_t life_ns; /* since_ns of the path incarnation in which they were probed */
+	uint8_t lost;	  /* bit per source port: its probes have failed for a long time */
+	uint64_t life_ns; /* since_ns of the path at the time they were probed; it identifies the
+			     path's incarnation */
 	struct rudp_source {
 		uint8_t lost_run;  /* packets lost in a row */
-		uint8_t n_probes;  /* probes without an answer, in a row */
-		uint8_t n_failed;  /* times it stopped arriving since it last worked for long */
-		uint8_t acked_run; /* packets acknowledged in a row since */
-		uint64_t next_probe_ns; /* while unusable: time of the next probe */
+		uint8_t n_probes;  /* consecutive probes without an answer */
+		uint8_t n_failed;  /* times it stopped reaching the peer since it last worked for
+				      long */
+		uint8_t acked_run; /* packets acknowledged in a row since then */
+		uint64_t next_probe_ns; /* when the next probe is due, while it is unusable */
 	} of[RUDP_SOURCES_MAX];
-	uint16_t peer[RUDP_SOURCES_MAX]; /* UDP ports, by the peer's indices; 0: none */
+	uint16_t peer[RUDP_SOURCES_MAX]; /* UDP port numbers of the peer by its indices; 0: none */
 };
 
 enum rudp_src_ports_news { RUDP_SOURCES_NO_NEWS, RUDP_SOURCES_CHANGED };
 
-/* The path came up, in the incarnation that began at life_ns, with n additional source ports:
- * probes each again. A source port reported lost stays so until the peer confirms it. */
+/* Call when the path comes up with n additional source ports: probes each of them again. life_ns
+ * identifies the path's incarnation. A source port reported lost stays so until the peer confirms
+ * it. */
 void rudp_src_ports_begin(struct rudp_src_ports *t, unsigned n, uint64_t life_ns, uint64_t now);
 /* The source port for message number `turn`: messages use the usable source ports in turn. */
 static inline unsigned rudp_src_ports_choose(const struct rudp_src_ports *t, unsigned turn)
@@ -46,13 +50,13 @@ static inline unsigned rudp_src_ports_choose(const struct rudp_src_ports *t, uns
 		left &= left - 1;
 	return turn == 0 ? 0 : (unsigned)__builtin_ctz(left);
 }
-/* After this many acknowledgements in a row earlier failures are forgotten. */
+/* Earlier failures are forgotten after this many acknowledgements in a row. */
 #define RUDP_SOURCES_RECOVERED 128U
 void rudp_src_ports_recovered(struct rudp_src_ports *t, unsigned k);
-/* The port could not open this source port. */
+/* Call when the port could not open this source port. */
 void rudp_src_ports_unusable(struct rudp_src_ports *t, unsigned k);
-/* A packet from source port k was acknowledged; or was lost while later ones arrived. A source port
- * that loses too many in a row carries no load until the peer confirms it again. */
+/* Call when a packet from source port k was acknowledged, or was lost while later ones arrived. A
+ * source port that loses too many in a row carries no load until the peer confirms it again. */
 static inline void rudp_src_ports_acked(struct rudp_src_ports *t, unsigned k)
 {
 	t->of[k].lost_run = 0;
@@ -60,12 +64,12 @@ static inline void rudp_src_ports_acked(struct rudp_src_ports *t, unsigned k)
 		rudp_src_ports_recovered(t, k);
 }
 void rudp_src_ports_packet_lost(struct rudp_src_ports *t, unsigned k, uint64_t now);
-/* The source port to probe now, recorded as probed; 0: none. */
+/* The source port to probe now, which is then recorded as probed; 0: none. */
 unsigned rudp_src_ports_probe(struct rudp_src_ports *t, uint64_t now,
 			      enum rudp_src_ports_news *ret);
-/* The peer received the probe of source port k. */
+/* Call when the peer has received the probe of source port k. */
 enum rudp_src_ports_news rudp_src_ports_confirmed(struct rudp_src_ports *t, unsigned k);
-/* When rudp_src_ports_probe has one; UINT64_MAX: never. */
+/* When rudp_src_ports_probe next returns a source port; UINT64_MAX: never. */
 uint64_t rudp_src_ports_deadline(const struct rudp_src_ports *t);
 /* Whether the peer has shown that it also sends from this UDP port. */
 static inline bool rudp_src_ports_of_peer(const struct rudp_src_ports *t, uint16_t port)

@@ -5,7 +5,7 @@
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 
-/* Stateless replies. Those that a full port refuses wait for the next poll. */
+/* Sends stateless replies. Those that a full port refuses wait for the next poll. */
 static void raw_flush(struct rudp *r)
 {
 	for (unsigned i = 0; i < r->raw_n; i++) {
@@ -19,7 +19,7 @@ static void raw_flush(struct rudp *r)
 	}
 }
 
-/* Runs after the ports' flush, because the ports use the bytes until then. */
+/* Runs after the ports' flush, because the ports read the bytes until then. */
 static void raw_forget(struct rudp *r)
 {
 	unsigned kept = 0;
@@ -75,8 +75,8 @@ static int config_check(const struct rudp_config *cfg)
 	return 0;
 }
 
-/* Allocates what sealing needs. config_check has verified that keys and security come together;
- * keys without security would leave sessions in clear. */
+/* Allocates the memory for sealed packets. config_check has verified that keys and security come
+ * together; keys without security would leave sessions in clear. */
 static int seal_buf_init(struct rudp *r)
 {
 	if (r->cfg.security == RUDP_SECURITY_NONE)
@@ -104,7 +104,7 @@ int rudp_new(const struct rudp_config *cfg, uint64_t now_ns, struct rudp **ret)
 	r->deadline = r->waited_ns = RUDP_TIME_NEVER;
 	limits_fill(&r->cfg.limits);
 	r->lim = r->cfg.limits;
-	for (unsigned i = 0; i < 2; i++) { /* spread the seed over the key */
+	for (unsigned i = 0; i < 2; i++) { /* spread the seed over both halves of the key */
 		x += 0x9e3779b97f4a7c15ULL;
 		r->key[i] = (x ^ x >> 29) * 0xbf58476d1ce4e5b9ULL;
 	}
@@ -151,8 +151,8 @@ struct rudp *rudp_free(struct rudp *r)
 	return NULL;
 }
 
-/* A packet for an unknown session: answers with a rate-limited RESET. The tokens, one for each of
- * our keys, prove to the sender that the session's owner sent it. */
+/* Answers a packet for an unknown session with a rate-limited RESET. Its tokens, one for each of
+ * our keys, prove to the sender that the RESET comes from the host that owned the session. */
 static int rx_unknown_session(struct rudp *r, unsigned port, const struct datagram_addr *src,
 			      const struct wire_common *c, uint64_t now)
 {
@@ -161,7 +161,7 @@ static int rx_unknown_session(struct rudp *r, unsigned port, const struct datagr
 
 	if (c->session == 0)
 		return -EBADMSG;
-	if (r->reset_tokens_ns + 100 * NSEC_PER_MSEC < now) /* bursts of 10, 100 a second */
+	if (r->reset_tokens_ns + 100 * NSEC_PER_MSEC < now) /* bursts of 10 RESETs, 100 a second */
 		r->reset_tokens_ns = now - 100 * NSEC_PER_MSEC;
 	if (r->reset_tokens_ns + 10 * NSEC_PER_MSEC > now)
 		return -EBADMSG;
@@ -211,7 +211,7 @@ static int rx_reset(struct rudp *r, const struct wire_common *c, const uint8_t *
 	return 0;
 }
 
-/* A packet of another version, or a foreign one. */
+/* Handles a packet of another version, or a foreign one. */
 static int rx_foreign(struct rudp *r, unsigned port, const struct datagram_addr *src,
 		      const uint8_t *data, size_t len, uint64_t now)
 {

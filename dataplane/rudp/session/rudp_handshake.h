@@ -10,23 +10,24 @@
 #include "dataplane/rudp/rudp_path.h"
 #include "dataplane/rudp/wire/wire.h"
 
-/* The longest body of an answer to HELLO, sealed. */
+/* Most bytes of the sealed body of an answer to HELLO. */
 #define RUDP_ANSWER_MAX \
 	(WIRE_ACCEPT_BODY_BYTES + WIRE_ADDRS_MAX * WIRE_ADDR_BYTES + RUDP_NOISE_OVERHEAD)
 
-/* A refused client pauses at most this long, plus a quarter. */
+/* A refused client waits at most this long before it tries again, plus a quarter. */
 #define RUDP_REFUSED_MOST_NS (4 * NSEC_PER_SEC)
 
 /* State of a handshake. Client: the HELLO with its cookie and the Noise state for reading the
  * answer. Server: the ACCEPT, kept until the client has confirmed it. */
 struct rudp_handshake {
 	struct rudp_noise noise;
-	bool chosen,
-		due; /* client: `path` is being followed; server: ACCEPT is due at the next poll */
+	bool chosen, due; /* client: the handshake continues on `path`; server: ACCEPT must be sent
+			     at the next poll */
 	uint8_t path;
 	uint8_t n_late;	 /* client: consecutive handshakes that were not accepted in time */
 	uint8_t n_stale; /* client: consecutive cookies that the server rejected */
-	/* client: rounds of handshakes that failed in succession; paths refused in this round */
+	/* client: consecutive rounds of handshakes that failed; bit per path that was refused in
+	 * this round */
 	uint8_t n_failed, refused_paths;
 	unsigned n_sent;
 	uint32_t stamp;
@@ -49,22 +50,24 @@ void rudp_accept_send(struct rudp_session *s);
 /* Answers a HELLO of another version. */
 void rudp_accept_versions(struct rudp *r, unsigned port, const struct datagram_addr *src,
 			  const uint8_t *data);
-/* data: opened by rudp_rx_open. */
+/* data: the packet as rudp_rx_open returned it. */
 int rudp_accept_join(struct rudp_session *s, unsigned port, const struct datagram_addr *src,
 		     const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now);
 
 /* rudp_hello.c: client side of the handshake */
 void rudp_hello_start(struct rudp_session *s, uint64_t now);
-/* Ends the pause of a refused client: the cause of the refusal may have gone. */
+/* Ends the pause of a refused client at once, because the reason for the refusal may be gone. */
 void rudp_hello_unpause(struct rudp_session *s, uint64_t now);
-/* As rudp_hello_start, after a session; with a pause if sessions with this server end at once. */
+/* Like rudp_hello_start, but after a session; waits first if sessions with this server keep ending
+ * at once. */
 void rudp_hello_start_again(struct rudp_session *s, uint64_t now);
 void rudp_hello_poll(struct rudp_session *s, uint64_t now);
 /* Adds paths for a new port of ours, or for a new address of the server. */
 void rudp_hello_port(struct rudp_session *s, uint64_t now);
 void rudp_hello_address(struct rudp_session *s, unsigned index, const struct wire_addr *a,
 			uint64_t now);
-/* Sets the path's standby flag by the labels of its ends, or by address order. */
+/* Decides whether the path is standby, by the labels of its ends or, while a label is unknown, by
+ * the order of addresses. */
 void rudp_hello_classify(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 uint64_t rudp_hello_deadline(const struct rudp_session *s);
 int rudp_hello_rx(struct rudp *r, unsigned port, const struct datagram_addr *src,

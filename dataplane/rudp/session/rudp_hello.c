@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Client side of the handshake: HELLO, CHALLENGE, HELLO with its cookie, ACCEPT or REFUSE; then
- * JOIN for each further path. The handshake follows one path at a time: with the cookie received on
- * it the client builds the first Noise message, over all clear fields of HELLO. The server side is
- * rudp_accept.c.
+ * Client side of the handshake: HELLO, CHALLENGE, HELLO again with the cookie of CHALLENGE, then
+ * ACCEPT or REFUSE; after that, JOIN for each further path. The handshake follows one path at a
+ * time: with the cookie received on it the client builds the first Noise message, which covers all
+ * clear fields of HELLO. The server side is rudp_accept.c.
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 #include <stdio.h>
 
 #define HELLO_FIRST_NS (5 * NSEC_PER_MSEC)
-#define HELLO_SOON_NS (100 * NSEC_PER_MSEC) /* longest interval in the first seconds */
+#define HELLO_SOON_NS (100 * NSEC_PER_MSEC) /* longest interval of HELLOs in the first seconds */
 #define HELLO_LATE_NS (500 * NSEC_PER_MSEC)
 #define HELLO_SOON_FOR_NS (5 * NSEC_PER_SEC)
-/* Time for a worker that sent CHALLENGE to accept; doubles after each timeout, so that a slow
- * worker is not abandoned again and again. */
+/* How long the client waits for ACCEPT from a worker that sent CHALLENGE. The time doubles after
+ * each timeout, so that a slow worker is not abandoned again and again. */
 #define CHOICE_NS (200 * NSEC_PER_MSEC)
 #define CHOICE_DOUBLINGS_MOST 4U
-/* An unchanged refusal is reported again after this. */
+/* An unchanged refusal is reported again after this time. */
 #define REFUSED_AGAIN_NS (400 * NSEC_PER_MSEC)
-/* Pauses after handshakes that failed, doubled from the first value to the second and varied by a
- * quarter: thousands of refused clients must cost neither end noticeable time. A refusal that ends
- * by itself soon (EBUSY: the mount moves) and a session that ends at once have shorter pauses. */
+/* Pauses after failed handshakes: they double from the first value to the second and vary by a
+ * quarter, so that thousands of refused clients cost neither end noticeable time. Pauses are
+ * shorter after a refusal that soon ends by itself (EBUSY: the mount moves), and after a session
+ * that ended at once. */
 #define REFUSED_FIRST_NS (500 * NSEC_PER_MSEC)
 #define BUSY_FIRST_NS (20 * NSEC_PER_MSEC)
 #define BUSY_MOST_NS (500 * NSEC_PER_MSEC)
 #define FAILED_MOST 16U
-/* A session that lasted this long was none that ends at once. */
+/* A session that lasted this long did not end at once. */
 #define LASTING_NS NSEC_PER_SEC
 
 static uint32_t stamp_of(uint64_t now)
@@ -83,8 +84,8 @@ void rudp_hello_classify(struct rudp_session *s, struct rudp_path *p, uint64_t n
 	rudp_session_touch(s);
 }
 
-/* Whether the k-th of n usable ports and the address number `order` form a pair: by equal labels,
- * or, if labels are unknown, by equal position. */
+/* Whether the k-th of n usable ports and address number `order` belong together: by equal labels
+ * or, while labels are unknown, by equal position. */
 static bool is_pair(const struct rudp_session *s, unsigned port, unsigned k, unsigned n,
 		    unsigned order, uint32_t label)
 {
@@ -110,7 +111,8 @@ static struct rudp_path *path_new(struct rudp_session *s, unsigned port,
 	return NULL;
 }
 
-/* Adds the paths to one address of the peer: the pairs, or the other combinations. */
+/* Adds the paths to one address of the peer: either those whose ends belong together, or the other
+ * combinations. */
 static void paths_add(struct rudp_session *s, const struct datagram_addr *remote, unsigned order,
 		      uint32_t label, bool straight, uint64_t now)
 {
@@ -130,13 +132,13 @@ static void paths_add(struct rudp_session *s, const struct datagram_addr *remote
 		if (!p->label_pn) /* LABEL is newer */
 			p->peer_label = label;
 		rudp_hello_classify(s, p, now);
-		if (is_new) /* its first HELLO or JOIN carries the flag */
+		if (is_new) /* the first HELLO or JOIN of the path carries the flag */
 			p->hello_again = false;
 	}
 }
 
-/* Fewer paths are allowed than there may be combinations: pairs come first, so that each port has a
- * path and each address is tried. */
+/* There may be more combinations than paths. Those whose ends belong together come first, so that
+ * each port has a path and each address is tried. */
 static void seeds_add(struct rudp_session *s, uint64_t now)
 {
 	for (unsigned pass = 0; pass < 2; pass++)
@@ -193,7 +195,7 @@ void rudp_hello_start_again(struct rudp_session *s, uint64_t now)
 void rudp_hello_start(struct rudp_session *s, uint64_t now)
 {
 	for (unsigned i = 0; i < RUDP_PATHS_MAX; i++)
-		if (s->paths[i].state != PATH_NONE) /* otherwise leave its memory untouched */
+		if (s->paths[i].state != PATH_NONE) /* the memory of unused paths stays untouched */
 			s->paths[i].state = PATH_NONE;
 	s->n_paths = 0;
 	s->handshake->chosen = false;
@@ -204,7 +206,7 @@ void rudp_hello_start(struct rudp_session *s, uint64_t now)
 	seeds_add(s, now);
 }
 
-/* Builds the sealed part of HELLO: o->body, of o->body_len bytes. */
+/* Builds the sealed part of HELLO in o->body, of o->body_len bytes. */
 static int body_make(struct rudp_session *s, struct rudp_handshake *o)
 {
 	struct rudp *r = s->r;
@@ -236,7 +238,7 @@ static int body_make(struct rudp_session *s, struct rudp_handshake *o)
 	return res;
 }
 
-/* Builds the HELLO to send, and to repeat, on p from now on. */
+/* Builds the HELLO that p sends, and repeats, from now on. */
 static int handshake_make(struct rudp_session *s, struct rudp_path *p, uint64_t cookie,
 			  uint64_t now)
 {
@@ -322,9 +324,9 @@ static bool path_wants_hello(const struct rudp_path *p)
 
 /*
  * Restarts the handshake, on this path after a delay; paths that were refused keep their pause. A
- * worker that accepted our cookie may have
- * created a session without our knowledge and may send packets to our number. A new number keeps
- * them apart from the session that we get in the end.
+ * worker that accepted our cookie may have created a session that we do not know of and may send
+ * packets to our number. A new number separates them from those of the session that we get in the
+ * end.
  */
 static void hello_restart(struct rudp_session *s, uint64_t later, uint64_t now)
 {
@@ -338,7 +340,7 @@ static void hello_restart(struct rudp_session *s, uint64_t later, uint64_t now)
 	rudp_session_touch(s);
 }
 
-/* A worker refused the session on this path: tries the other paths, which may lead to another
+/* Handles a refusal on this path: the client tries the other paths, which may lead to another
  * worker, then pauses. */
 static void refused_pause(struct rudp_session *s, unsigned path, int code, uint64_t now)
 {
@@ -379,7 +381,7 @@ void rudp_hello_poll(struct rudp_session *s, uint64_t now)
 				(uint8_t)MIN_OF(s->handshake->n_late + 1U, CHOICE_DOUBLINGS_MOST);
 			hello_restart(s, s->n_paths > 1 ? CHOICE_NS : 0, now);
 		}
-		/* More addresses than paths: rotate. */
+		/* If there are more addresses than paths, they take turns. */
 		if (now >= s->rotate_ns) {
 			s->rotate_ns = now + NSEC_PER_SEC;
 			if (s->n_paths == RUDP_PATHS_MAX && !s->handshake->chosen) {
@@ -408,7 +410,8 @@ uint64_t rudp_hello_deadline(const struct rudp_session *s)
 	return d;
 }
 
-/* A worker answered HELLO: continue with the first that does, on this path. */
+/* Handles a CHALLENGE. If several workers answer HELLO, the handshake continues with the first, on
+ * this path. */
 static int challenge_rx(struct rudp_session *s, struct rudp_path *p, const uint8_t *data,
 			size_t len, uint64_t now)
 {
@@ -418,8 +421,8 @@ static int challenge_rx(struct rudp_session *s, struct rudp_path *p, const uint8
 	if (wire_get_challenge(data, len, &cookie) || s->state != SESSION_CONNECTING)
 		return -EBADMSG;
 	if (o->chosen && o->path == p->index) {
-		/* Our cookie is invalid: the worker restarted, or we are too slow. A worker that
-		 * rejects every cookie is tried at intervals. */
+		/* Our cookie is invalid: the worker restarted, or we are too slow. If a worker
+		 * rejects every cookie, the client waits between attempts. */
 		if (cookie == wire_get64(o->hdr + WIRE_OFF_COOKIE))
 			return 0;
 		hello_restart(
@@ -458,8 +461,9 @@ void rudp_hello_address(struct rudp_session *s, unsigned index, const struct wir
 	rudp_session_touch(s);
 }
 
-/* Paths on ports of another subnet, made when no port of the right one existed: working ones become
- * standby; unanswered ones, which the server does not know, are removed. */
+/* Handles paths of ports in another subnet, made before a port in the right subnet existed. Those
+ * that work become standby; those that were never answered, which the server does not know, are
+ * removed. */
 static void foreign_paths_retire(struct rudp_session *s, uint64_t now)
 {
 	for (unsigned i = 0; i < s->n_paths; i++) {
@@ -515,15 +519,15 @@ static void session_accepted(struct rudp_session *s, struct rudp_path *via,
 	rudp_session_event(s, RUDP_SESSION_UP, 0, 0);
 }
 
-/* Copies or decrypts the body of an answer to our HELLO, *ret_len bytes. authenticated: its sender
- * knows the key. */
+/* Copies or decrypts the body of an answer to our HELLO, *ret_len bytes. authenticated: whether its
+ * sender knows the key. */
 static int answer_open(struct rudp_session *s, const struct wire_common *c, const uint8_t *data,
 		       size_t len, uint8_t *ret, size_t *ret_len, bool *ret_proven)
 {
 	struct rudp_handshake *o = s->handshake;
 	struct wire_answer a;
 	struct rudp_noise noise =
-		o->noise; /* a forged answer must not damage the state for the real one */
+		o->noise; /* a forged answer must not damage the state that the real one needs */
 	int res;
 
 	if (wire_get_answer(data, len, &a) || !o->chosen || c->path != o->path || c->flags ||
@@ -574,7 +578,7 @@ static int accept_rx(struct rudp_session *s, struct rudp_path *p, const struct w
 	uint32_t rtt_us = stamp_of(now) - c->pn;
 
 	if (s->state != SESSION_CONNECTING)
-		return -EBADMSG; /* a second answer */
+		return -EBADMSG; /* this is a second answer */
 	if (answer_open(s, c, data, len, body, &body_len, &authenticated) ||
 	    wire_get_accept_body(body, body_len, &a) || session_secure(s, &a, authenticated))
 		return -EBADMSG;
@@ -585,7 +589,8 @@ static int accept_rx(struct rudp_session *s, struct rudp_path *p, const struct w
 	if (s->state != SESSION_UP)
 		return 0;
 	s->last_rx_ns = now;
-	/* After several sends the answered one is unknown: no sample. */
+	/* After several sends it is unknown which one was answered, so this round trip does not
+	 * count. */
 	if (s->handshake->n_sent == 1 && rtt_us < 1000000 && p->rtt.srtt == 0)
 		rudp_path_rtt(p, MAX_OF(rtt_us, 1U) * NSEC_PER_USEC, 0, now);
 	if (p->state == PATH_JOINING)
@@ -623,7 +628,7 @@ static int refuse_rx(struct rudp_session *s, const struct datagram_addr *src,
 	    answer_open(s, c, data, len, body, &body_len, &authenticated) ||
 	    wire_get_refuse_body(body, body_len, &code, word))
 		return -EBADMSG;
-	/* Without proof of the key an answer may only report that the keys differ. */
+	/* An answer without proof of the key may only report that the keys differ. */
 	if (!authenticated && s->r->cfg.security != RUDP_SECURITY_NONE && code != -EKEYREJECTED)
 		return -EBADMSG;
 	s->handshake->n_stale = 0;
@@ -652,7 +657,8 @@ int rudp_hello_joined(struct rudp_session *s, struct rudp_path *p, const struct 
 		p->cookie = j.cookie;
 		return 0;
 	}
-	if ((int32_t)(j.stamp - p->class_stamp) >= 0) /* otherwise the answer is to an older flag */
+	if ((int32_t)(j.stamp - p->class_stamp) >=
+	    0) /* otherwise the answer is to an older value of the flag */
 		p->hello_again = false;
 	if (p->state == PATH_JOINING)
 		rudp_path_set_up(s, p, now);

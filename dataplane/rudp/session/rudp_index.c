@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds sessions by what handshakes and RESETs name, without a search of the table: anyone may send
- * these packets, and a server has thousands of sessions. Chains hang on keyed hashes, so a peer
- * cannot choose values that share a chain.
+ * Finds sessions by the values that handshakes and RESETs contain, with hash chains instead of a
+ * search of the table: anyone may send these packets, and a server has thousands of sessions. The
+ * hashes are keyed, so a peer cannot choose values that fall into one chain.
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 
-/* Sessions with one number of the peer that a RESET is compared with. Honest peers draw numbers at
- * random; with more than these the RESET has no effect, and the session ends by its timeout. */
+/* A RESET is compared with at most this many sessions that have the same number of the peer. Honest
+ * peers draw numbers at random. With more such sessions a RESET may have no effect, and the session
+ * ends by its timeout. */
 #define SAME_NUMBER_MAX 8U
 
 int rudp_index_init(struct rudp *r)
@@ -123,7 +124,8 @@ void rudp_index_add_number(struct rudp_session *s)
 	add(s, RUDP_INDEX_NUMBER);
 }
 
-/* One session of an identity is in the chain, so that a peer with many does not lengthen it. */
+/* Only one session of an identity is in the chain, so that a peer with many sessions does not
+ * lengthen it. */
 void rudp_index_add_client(struct rudp_session *s)
 {
 	struct rudp_session *sibling = rudp_index_sibling(s->r, s->peer_identity);
@@ -149,18 +151,20 @@ void rudp_index_drop(struct rudp_session *s)
 	list_del(&s->siblings);
 }
 
-/* ------------------------------------------------------------------ HELLOs used */
+/* ------------------------------------------------------------------ HELLOs that created a session
+ */
 
-/* A ring of the latest, each in a chain by its hash. The oldest is the last of its chain. */
+/* A ring of the latest HELLOs, each also in a chain by its hash. The oldest is the last of its
+ * chain. */
 struct rudp_hellos {
-	unsigned n, n_used; /* size of the ring; entries in it */
+	unsigned n, n_used; /* size of the ring; number of its entries in use */
 	unsigned next;	    /* the next entry to write; the oldest if all are used */
 	unsigned mask;	    /* number of chains minus 1 */
 	struct hello_used {
 		uint64_t hash;
-		uint32_t next; /* index plus 1; 0: the last */
+		uint32_t next; /* index of the next entry plus 1; 0: this is the last one */
 	} * ring;
-	uint32_t *chains; /* index plus 1 of the first */
+	uint32_t *chains; /* index of the first entry plus 1 */
 };
 
 int rudp_hellos_init(struct rudp *r)

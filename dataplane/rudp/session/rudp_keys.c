@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Cluster keys that change while sessions run. Packets are protected by the session's own keys, so
- * a running session does not need the cluster's key. It still ends with the key of its handshake:
- * dropping a key revokes access for hosts that know only that one.
+ * Changes of the cluster's keys while sessions run. Packets are protected by the session's own
+ * keys, so a running session does not need the cluster's key. It ends nevertheless when the key of
+ * its handshake is dropped: that revokes access for hosts that know only that key.
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 
-/* Index of key in keys; n_keys: not found. */
+/* Index of key in keys; n_keys if it is not among them. */
 static unsigned key_find(const uint8_t (*keys)[RUDP_KEY_BYTES], unsigned n_keys,
 			 const uint8_t key[RUDP_KEY_BYTES])
 {
@@ -31,7 +31,7 @@ static bool session_keeps_key(struct rudp_session *s, const uint8_t (*keys)[RUDP
 	}
 	s->key = 0;
 	if (s->state == SESSION_CONNECTING && !s->handshake->chosen)
-		return true; /* no key used yet */
+		return true; /* no key was used yet */
 	s->key_gone = true;
 	rudp_session_touch(s);
 	return false;
@@ -59,7 +59,7 @@ int rudp_set_keys(struct rudp *r, const uint8_t (*keys)[RUDP_KEY_BYTES], unsigne
 
 void rudp_keys_end(struct rudp_session *s, uint64_t now)
 {
-	/* All sessions may end at once: those whose CLOSE does not fit the queue wait. */
+	/* All sessions may end at once. A session whose CLOSE does not fit the queue waits. */
 	if (!s->is_client && s->r->raw_n + s->n_paths > RUDP_RAW_MAX) {
 		s->r->again = true;
 		return;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Switch labels that change while sessions run. The client decides which paths are standby, so a
+ * Changes of switch labels while sessions run. The client decides which paths are standby, so a
  * server sends it the new label of its end of each path, and repeats it until the client echoes it.
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 
 #define REPEAT_FIRST_NS (200 * NSEC_PER_MSEC)
-#define REPEAT_MAX_NS (60 * NSEC_PER_SEC) /* for peers that do not know the message */
+/* longest interval of repeats, for peers that do not know the message */
+#define REPEAT_MAX_NS (60 * NSEC_PER_SEC)
 
 static int label_send(struct rudp_session *s, struct rudp_path *p, uint8_t flags, uint32_t label)
 {
@@ -58,7 +59,7 @@ int rudp_label_rx(struct rudp_session *s, struct rudp_path *p, const struct wire
 	if (c->flags & WIRE_F_ADDRESS)
 		return rudp_port_rx(s, p, c, data, len, now);
 
-	/* A server sends its label to the client, and the client echoes it. */
+	/* A server sends its label, and the client echoes it; anything else is invalid. */
 	if (wire_get_label(data, len, &label) || echo == s->is_client)
 		return -EBADMSG;
 	if (echo) {
@@ -66,13 +67,13 @@ int rudp_label_rx(struct rudp_session *s, struct rudp_path *p, const struct wire
 			p->label_pending = false;
 		return 0;
 	}
-	if ((int32_t)(c->pn - p->label_pn) <= 0) /* overtaken by a later one */
+	if ((int32_t)(c->pn - p->label_pn) <= 0) /* a later LABEL arrived before this one */
 		return 0;
 	p->label_pn = c->pn;
 	p->peer_label = label;
 	rudp_hello_classify(s, p, now);
 	(void)label_send(s, p, WIRE_F_HEARD,
-			 label); /* if it is lost, the server repeats the label */
+			 label); /* if the echo is lost, the server repeats the label */
 	return 0;
 }
 

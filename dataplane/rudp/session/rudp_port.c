@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ports added while sessions run, for a leg that was missing. A client adds paths from it to the
- * addresses it knows; a server sends each client its additional address, repeats it until the
- * client echoes it, and the client joins.
+ * Ports added while sessions run, when a leg that was missing appears. A client adds paths from the
+ * new port to the addresses it knows. A server sends each client its new address and repeats it
+ * until the client echoes it; the client then joins.
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 
 #define REPEAT_FIRST_NS (200 * NSEC_PER_MSEC)
-#define REPEAT_MAX_NS (60 * NSEC_PER_SEC) /* for peers that do not know the message */
+/* longest interval of repeats, for peers that do not know the message */
+#define REPEAT_MAX_NS (60 * NSEC_PER_SEC)
 
 bool rudp_port_valid(const struct rudp_port_info *p)
 {
@@ -40,7 +41,7 @@ int rudp_port_add(struct rudp *r, const struct rudp_port_info *info, uint64_t no
 	r->cfg.ports[port] = *info;
 	r->cfg.ports[port].mtu = MIN_OF(info->mtu, WIRE_PACKET_BYTES_MAX);
 	r->cfg.n_ports++;
-	/* Connected peers already know the largest of the others. */
+	/* Peers that are connected already know the MTU of the largest other port. */
 	r->mtu = (uint16_t)MAX_OF(r->mtu, r->cfg.ports[port].mtu);
 	rudp_port_put_addr(r, port);
 	r->n_addrs = (uint8_t)r->cfg.n_ports;
@@ -79,7 +80,8 @@ static int address_send(struct rudp_session *s, struct rudp_path *p, uint8_t fla
 	return res;
 }
 
-/* Sends one address at a time, on every path that is up: any of them suffices. */
+/* Sends one address at a time, on every path that is up, since the client needs only one of these
+ * packets. */
 void rudp_port_poll(struct rudp_session *s, uint64_t now)
 {
 	if (now < s->addr_ns)
@@ -100,7 +102,7 @@ int rudp_port_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_
 	struct wire_addr addr;
 	uint8_t index;
 
-	/* A server sends its address to the client, and the client echoes it. */
+	/* A server sends its address, and the client echoes it; anything else is invalid. */
 	if (wire_get_address(data, len, &index, &addr) || echo == s->is_client)
 		return -EBADMSG;
 	if (echo && rudp_port_addrs_pending(s) && index == s->n_addrs_confirmed) {
@@ -112,7 +114,7 @@ int rudp_port_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_
 	if (echo)
 		return 0;
 	rudp_hello_address(s, index, &addr, now);
-	if (index < s->handshake->n_addrs) /* if it is lost, the server repeats the address */
+	if (index < s->handshake->n_addrs) /* if the echo is lost, the server repeats the address */
 		(void)address_send(s, p, WIRE_F_HEARD, index, data + WIRE_COMMON_BYTES + 4);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Packets of a session in. */
+/* Receives the packets of a session. */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 
 static int data_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_common *c,
@@ -66,7 +66,7 @@ static int ping_rx(struct rudp_session *s, struct rudp_path *p, const struct wir
 	uint64_t pn = 0;
 	int fresh;
 
-	/* Further bytes are padding. */
+	/* Bytes behind the report are padding. */
 	if (len < WIRE_COMMON_BYTES || (reports && wire_get_report(data, len, &report)))
 		return -EBADMSG;
 	fresh = rudp_acks_check(&p->acks, c->pn, &pn);
@@ -110,7 +110,7 @@ static int close_rx(struct rudp_session *s, size_t len, uint64_t now)
 	return 0;
 }
 
-/* The counter that numbered the packet; *ret: its full number. */
+/* The counter that numbered the packet; *ret: the packet's full number. */
 static unsigned counter_of(const struct rudp_session *s, const struct wire_common *c, uint64_t *ret)
 {
 	const struct rudp_path *p = &s->paths[c->path];
@@ -136,7 +136,7 @@ int rudp_rx_unseal(struct rudp_session *s, const struct wire_common *c, const ui
 	return rudp_secure_open(s->secure, counter, number, *data, *len, s->r->scratch, data, len);
 }
 
-/* The client has the session and will not ask for ACCEPT again. */
+/* Ends the handshake: the client has the session and will not ask for ACCEPT again. */
 static void handshake_over(struct rudp_session *s)
 {
 	if (PLENUM_UNLIKELY(s->handshake && !s->is_client))

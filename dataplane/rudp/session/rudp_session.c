@@ -6,7 +6,7 @@
 #include "dataplane/rudp/session/rudp_session_internal.h"
 #include <sys/mman.h>
 
-#define PAGE ((size_t)4096) /* memory page: data used together starts on one */
+#define PAGE ((size_t)4096) /* memory page: data that is used together starts on a page */
 
 static uint64_t number_make(struct rudp *r, unsigned index)
 {
@@ -23,8 +23,8 @@ void rudp_session_renumber(struct rudp_session *s)
 	s->number = number_make(s->r, (unsigned)(s->number & RUDP_INDEX_MASK));
 }
 
-/* One mapping holds everything of a session: unused parts cost no memory, so thousands of sessions
- * may be idle. */
+/* Allocates one mapping for a session with all its arrays. Unused parts cost no memory, so
+ * thousands of sessions may be idle. */
 static struct rudp_session *session_map(struct rudp *r, bool is_client)
 {
 	size_t calls_at = (sizeof(struct rudp_session) + PAGE - 1) & ~(PAGE - 1);
@@ -36,7 +36,8 @@ static struct rudp_session *session_map(struct rudp *r, bool is_client)
 
 	if (at == MAP_FAILED)
 		return NULL;
-	(void)madvise(at, bytes, MADV_NOHUGEPAGE); /* a huge page would allocate all of it */
+	(void)madvise(at, bytes,
+		      MADV_NOHUGEPAGE); /* a huge page would allocate the whole mapping */
 	s->bytes = bytes;
 	s->rings = (struct pkt_rec *)(at + rings_at);
 	s->is_client = is_client;
@@ -91,7 +92,7 @@ void rudp_session_unplace(struct rudp_session *s)
 	rudp_timer_drop(s);
 }
 
-/* The keys of an incarnation end with it. */
+/* Forgets the keys of an incarnation, which end with it. */
 void rudp_session_keys_forget(struct rudp_session *s)
 {
 	if (s->secure)

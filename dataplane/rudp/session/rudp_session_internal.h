@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sessions from their handshake to their end, and the endpoint's loop: what the files of this
- * folder offer one another. They call the files of dataplane/rudp, which know nothing of them.
- * From the top: rudp.c (poll, stateless replies, public functions), rudp_session_poll.c, rudp_rx.c
- * (packets in), rudp_accept.c (server side of the handshake), rudp_standing.c (which clients still
- * acknowledge responses), rudp_label.c and rudp_port.c (changes of ports), rudp_keys.c,
- * rudp_session_end.c, rudp_hello.c (client side of the handshake), rudp_session.c (memory, number,
- * keys), rudp_index.c (finds sessions for handshakes and RESETs).
+ * Sessions from their handshake to their end, and the endpoint's loop: the functions that the files
+ * of this folder offer one another. They call the files of dataplane/rudp, which know nothing of
+ * them. From the top: rudp.c (poll, stateless replies, public functions), rudp_session_poll.c,
+ * rudp_rx.c (received packets), rudp_accept.c (server side of the handshake), rudp_standing.c
+ * (which clients still acknowledge responses), rudp_label.c and rudp_port.c (changes of ports),
+ * rudp_keys.c, rudp_session_end.c, rudp_hello.c (client side of the handshake), rudp_session.c
+ * (memory, number, keys), rudp_index.c (finds sessions for handshakes and RESETs).
  */
 #ifndef PLENUM_DATAPLANE_RUDP_SESSION_INTERNAL_H
 #define PLENUM_DATAPLANE_RUDP_SESSION_INTERNAL_H
@@ -22,18 +22,18 @@ void rudp_index_add_client(struct rudp_session *s);
 /* Client: call when peer_number has been set. */
 void rudp_index_add_number(struct rudp_session *s);
 void rudp_index_drop(struct rudp_session *s);
-/* NULL: there is none. */
+/* Returns NULL if no session was created by this HELLO. */
 struct rudp_session *rudp_index_hello(const struct rudp *r, uint64_t hash);
 struct rudp_session *rudp_index_client(const struct rudp *r, uint64_t identity, uint64_t number);
 /* Any session of this identity; the others are its siblings. */
 struct rudp_session *rudp_index_sibling(const struct rudp *r, uint64_t identity);
-/* A session that fits, of the first few with this number of the peer. */
+/* Finds the session for a RESET among the first few that have this number of the peer. */
 struct rudp_session *rudp_index_number(const struct rudp *r, uint64_t number,
 				       bool (*fits)(const struct rudp_session *s, const void *user),
 				       const void *user);
 int rudp_hellos_init(struct rudp *r);
 void rudp_hellos_done(struct rudp *r);
-/* Whether the HELLO has created a session, perhaps one that has ended since. */
+/* Whether the HELLO has created a session before, which may have ended. */
 bool rudp_hello_is_used(const struct rudp *r, uint64_t hash);
 void rudp_hello_note(struct rudp *r, uint64_t hash);
 
@@ -42,9 +42,9 @@ int rudp_session_new(struct rudp *r, bool is_client, struct rudp_session **ret);
 void rudp_session_free(struct rudp_session *s); /* memory only */
 /* Frees the session's index in the endpoint's table. */
 void rudp_session_unplace(struct rudp_session *s);
-/* Assigns another number with the same index: packets to the old number are invalid from now on. */
+/* Assigns another number with the same index; packets to the old number are then invalid. */
 void rudp_session_renumber(struct rudp_session *s);
-/* Sets the MTU of the peer's largest port, and cuts messages for it. */
+/* Sets the MTU of the peer's largest port, and the chunk size of messages accordingly. */
 void rudp_session_set_mtu(struct rudp_session *s, uint16_t peer_mtu);
 static inline struct rudp_session *rudp_session_find(const struct rudp *r, uint64_t number)
 {
@@ -55,19 +55,19 @@ static inline struct rudp_session *rudp_session_find(const struct rudp *r, uint6
 }
 /* Frees the state of a finished handshake. */
 void rudp_handshake_free(struct rudp_session *s);
-/* Turns packet protection on. 0, -ENOMEM, -EIO. */
+/* Turns packet protection on. Returns 0, -ENOMEM or -EIO. */
 int rudp_session_secure(struct rudp_session *s, enum rudp_security security,
 			enum rudp_cipher cipher, const struct rudp_noise_keys *keys);
-/* Frees the keys, which end with the peer's incarnation. */
+/* Frees the session's keys, which are valid only for this incarnation of the peer. */
 void rudp_session_keys_forget(struct rudp_session *s);
 
 /* rudp_session_end.c */
-/* Ends the session: ends its calls, delivers `e`, and frees its memory when the call stack has
- * unwound. */
+/* Ends the session: ends its calls and delivers `e`. Its memory is freed once no function of rudp
+ * is running. */
 void rudp_session_end(struct rudp_session *s, enum rudp_event e, int status);
 /* Client: forgets the peer's incarnation and starts a new handshake. */
 void rudp_session_reconnect(struct rudp_session *s, enum rudp_event e, uint64_t now);
-/* Ends a session whose client takes no responses. */
+/* Ends a session whose client acknowledges no responses. */
 void rudp_session_stuck(struct rudp_session *s);
 
 /* rudp_session_poll.c */
@@ -81,22 +81,22 @@ static inline bool rudp_port_addrs_pending(const struct rudp_session *s)
 {
 	return !s->is_client && s->n_addrs_confirmed < s->r->n_addrs;
 }
-/* Call while rudp_port_addrs_pending. */
+/* Call while rudp_port_addrs_pending is true. */
 void rudp_port_poll(struct rudp_session *s, uint64_t now);
 /* Processes LABEL with ADDRESS. */
 int rudp_port_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_common *c,
 		 const uint8_t *data, size_t len, uint64_t now);
 
-/* rudp_keys.c: key changes. Call while s->key_gone: ends the session, or waits for the next poll.
- */
+/* rudp_keys.c: key changes. Call rudp_keys_end while s->key_gone: it ends the session, or waits for
+ * the next poll. */
 void rudp_keys_end(struct rudp_session *s, uint64_t now);
 
 /* rudp_standing.c */
 /* Call while s->ask_due: sends a PING. */
 void rudp_standing_ask(struct rudp_session *s, uint64_t now);
-/* A port that received nothing for this long may be cut off itself. */
+/* If a port received nothing for this long, the port itself may be cut off, not its clients. */
 #define RUDP_DEAF_NS (40 * NSEC_PER_MSEC)
-/* A packet of a session arrived. */
+/* Call when a packet of a session arrived. */
 static inline void rudp_standing_heard(struct rudp *r, unsigned port, uint64_t now)
 {
 	if (PLENUM_UNLIKELY(now >= r->heard_ns[port] + RUDP_DEAF_NS))
@@ -108,11 +108,11 @@ void rudp_standing_run(struct rudp *r, uint64_t now);
 uint64_t rudp_standing_deadline(const struct rudp *r, uint64_t now);
 
 /* rudp_rx.c */
-/* rudp_rx_open with packet protection. */
+/* rudp_rx_open for sessions with packet protection. */
 int rudp_rx_unseal(struct rudp_session *s, const struct wire_common *c, const uint8_t **data,
 		   size_t *len);
 /* Verifies that a packet is from the peer and not a replay: *data and *len become the result of
- * rudp_secure_open. 0, -EBADMSG. */
+ * rudp_secure_open. Returns 0 or -EBADMSG. */
 static inline int rudp_rx_open(struct rudp_session *s, const struct wire_common *c,
 			       const uint8_t **data, size_t *len)
 {

@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which clients still acknowledge what they get, for an application whose memory for responses is
- * short: clients that fell silent, such as those of a rack without power, must not hold the memory
- * of those that remain. A client that has sent nothing for a while is asked by a PING first; while
- * memory is short, sessions end that leave responses unacknowledged.
+ * Decides which clients still acknowledge responses, for an application whose memory for responses
+ * is short: clients that fell silent, such as those of a rack without power, must not occupy the
+ * memory that the others need. A client that has sent nothing for a while is first asked by a PING.
+ * While memory is short, sessions that leave responses unacknowledged end.
  *
- * Silence alone may be our own: after an outage of our network, or a pause of this process, all
- * clients have been silent, and most would answer. So a session only ends after its client has left
- * several PINGs unanswered that were sent while memory was short, and only time counts in which
- * other clients were heard on a port of the session: those that wait for memory answer PINGs.
+ * The cause of the silence may be this host: after an outage of our network, or a pause of this
+ * process, all clients have been silent, and most would answer. So a session ends only if its
+ * client has left several PINGs unanswered that were sent while memory was short. And only time
+ * counts in which other clients were heard on a port of the session: clients that wait for memory
+ * answer PINGs.
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 
-/* Packets that arrived within this time, or three timeouts, show that the client is there. */
+/* Packets that arrived within this time, or three timeouts, show that the client is alive. */
 #define HEARD_NS (20 * NSEC_PER_MSEC)
-/* Nothing in flight was acknowledged for this time, or four timeouts: the client is silent. A host
- * whose virtual processor pauses for 20 ms is not. */
+/* A client is silent if nothing in flight was acknowledged for this time, or four timeouts. A host
+ * whose virtual processor pauses for 20 ms is not silent. */
 #define SILENT_NS (40 * NSEC_PER_MSEC)
-/* A client that answers PINGs but acknowledges no part of its responses. */
+/* The limit for a client that answers PINGs but acknowledges no part of its responses. */
 #define UNTAKEN_NS (500 * NSEC_PER_MSEC)
 #define LATELY_NS NSEC_PER_SEC
 #define SHORT_NS (20 * NSEC_PER_MSEC)
 #define CHECK_NS (5 * NSEC_PER_MSEC)
-#define CHECK_SESSIONS 128U /* in a poll; the next poll continues */
+#define CHECK_SESSIONS 128U /* sessions checked in one poll; the next poll continues */
 #define ASK_DOUBLINGS_MOST 5U
-/* PINGs that a silent client leaves unanswered in the second half of the limit. */
+/* A silent client must leave this many PINGs unanswered, in the second half of the limit. */
 #define SILENT_PINGS 4U
 
 static uint64_t longest_rto(const struct rudp_session *s)
@@ -61,7 +62,8 @@ static bool is_silent(const struct rudp_session *s, uint64_t limit, uint64_t now
 	return any;
 }
 
-/* Since when a port of the session receives packets; RUDP_TIME_NEVER: none does now. */
+/* Since when a port of the session has received packets without a pause; RUDP_TIME_NEVER: no port
+ * receives any now. */
 static uint64_t hears_since(const struct rudp_session *s, uint64_t now)
 {
 	const struct rudp *r = s->r;
@@ -85,7 +87,7 @@ static bool takes_nothing(const struct rudp_session *s, uint64_t now)
 	       MAX_OF(since, MAX_OF(oldest->answer_ns, s->acked_ns)) + UNTAKEN_NS <= now;
 }
 
-/* PINGs leave with the next poll, ever more rarely to a client that answers none. */
+/* Requests a PING, which the next poll sends; ever more rarely for a client that answers none. */
 static void ask(struct rudp_session *s, uint64_t now)
 {
 	if (s->last_rx_ns >= s->asked_ns)
@@ -140,8 +142,8 @@ void rudp_standing_ask(struct rudp_session *s, uint64_t now)
 		rudp_tx_ping(s, p, now);
 }
 
-/* Sends the PINGs of a silent client. True: it has left all of them unanswered. */
-static bool leaves_pings(struct rudp_session *s, uint64_t limit, uint64_t now)
+/* Sends PINGs to a silent client. Returns true if it has left all of them unanswered. */
+static bool ignores_pings(struct rudp_session *s, uint64_t limit, uint64_t now)
 {
 	uint64_t since = hears_since(s, now);
 
@@ -161,13 +163,13 @@ static bool leaves_pings(struct rudp_session *s, uint64_t limit, uint64_t now)
 	return false;
 }
 
-/* Whether the client is silent and does not answer either; it is asked in the second half of the
+/* Whether the client is silent and leaves PINGs unanswered, which it gets in the second half of the
  * limit. */
 static bool is_gone(struct rudp_session *s, uint64_t now)
 {
 	uint64_t limit = silent_limit(s);
 
-	return is_silent(s, limit / 2, now) && leaves_pings(s, limit, now) &&
+	return is_silent(s, limit / 2, now) && ignores_pings(s, limit, now) &&
 	       is_silent(s, limit, now);
 }
 

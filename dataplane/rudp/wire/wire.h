@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The packets of the transport byte by byte: constants, decoded forms, encoders and decoders. All
- * fields are in network byte order and unaligned. Decoders check everything that can be checked
- * without the session and never trust a length. Pure: no state, no allocation. Only rudp calls it.
+ * Encodes and decodes the packets of the transport. All fields are in network byte order and
+ * unaligned. Decoders check everything that can be checked without the session and never trust a
+ * length. The functions have no state and allocate nothing. Only rudp calls them.
  * plenum-protocol(7) describes the format; change both together.
  */
 #ifndef PLENUM_DATAPLANE_WIRE_H
@@ -23,81 +23,84 @@ enum wire_type {
 	WIRE_CHALLENGE, /* server -> client: repeat HELLO with this cookie */
 	WIRE_ACCEPT,	/* server -> client */
 	WIRE_REFUSE,	/* server -> client */
-	WIRE_RESET,	/* either: no such session here */
+	WIRE_RESET,	/* either: the receiver has no such session */
 	WIRE_CLOSE,	/* either: closes the session */
 	WIRE_DATA,	/* a chunk of a request (client) or of a response (server) */
 	WIRE_ACK,
 	WIRE_PING,   /* requests an ACK at once */
-	WIRE_GRANT,  /* server -> client: requests that may be sent, and requests to send again */
+	WIRE_GRANT,  /* server -> client: requests that may be sent now, and requests that must be
+			sent again */
 	WIRE_JOIN,   /* client -> server: one more path of the session */
 	WIRE_JOINED, /* server -> client: the path is up, or must be validated first */
 	WIRE_LABEL = 14, /* server -> client: the new label of its end of the path, or one more
-			    address; the client echoes it */
-	WIRE_SHARE = 15, /* receiver -> sender: incast share, the bytes of small messages that may
-			    be in flight to it */
+			    address; the client echoes the packet */
+	WIRE_SHARE = 15, /* receiver -> sender: incast share: how many bytes of small messages may
+			    be in flight to the receiver */
 	WIRE_TYPE_MAX
 };
 
-/* Version-independent: byte 0 is the magic, byte 1 version and type, HELLO is type 1, its stamp is
- * at 12 and the client's number at 16. VERSIONS (itself version 0) answers a HELLO of an
- * unsupported version: session and stamp as in CHALLENGE, then one byte per supported version. */
+/* These parts are the same in all versions: byte 0 is the magic, byte 1 has version and type, HELLO
+ * is type 1, its stamp is at offset 12 and the client's number at 16. VERSIONS (itself version 0)
+ * answers a HELLO of an unsupported version: session and stamp as in CHALLENGE, then one byte per
+ * supported version. */
 #define WIRE_VERSIONS 13
 #define WIRE_VERSIONS_OF_ANY 0
 #define WIRE_VERSIONS_BYTES 17
 
 /* Flags of DATA. */
-#define WIRE_F_RESPONSE 0x01  /* a response, else a request */
+#define WIRE_F_RESPONSE 0x01  /* set: a response; clear: a request */
 #define WIRE_F_ACK_BLOCK 0x04 /* an acknowledgement follows the header */
 #define WIRE_F_WANT_ACK 0x08  /* acknowledge at once */
-#define WIRE_F_NEED 0x10      /* announces a request: chunk 0, no bytes */
-/* The flags of ACK are a mask: bit per path that its sender cannot use. */
+#define WIRE_F_NEED 0x10      /* announces a request: index of chunk 0, but no bytes */
+/* The flags of ACK are a mask: a bit per path that the sender of the ACK cannot use. */
 /* Flags of HELLO and JOIN. */
 #define WIRE_F_STANDBY 0x01 /* this path carries load only while no better one is up */
 /* Flags of JOINED. */
 #define WIRE_F_PROVE 0x01 /* path validation: repeat JOIN with this cookie */
 
 /* Flags of LABEL. */
-/* The echo, which confirms that a label, address or source port arrived. */
+/* The packet is an echo, which confirms that a label, address or source port arrived. */
 #define WIRE_F_HEARD 0x01
-#define WIRE_F_ADDRESS 0x02 /* carries an address in the form of ACCEPT, instead of a label */
-#define WIRE_F_SOURCE 0x04  /* either way: probes the UDP source port that it comes from */
+#define WIRE_F_ADDRESS 0x02 /* carries an address, as ACCEPT does, instead of a label */
+/* in both directions: probes the UDP source port from which it comes */
+#define WIRE_F_SOURCE 0x04
 
 /* Flags of PING. */
-#define WIRE_F_REPORT 0x01 /* a report follows the header; others ignore it as padding */
+#define WIRE_F_REPORT 0x01 /* a report follows the header; older versions ignore it as padding */
 
-/* In the path byte: which of two keys made the packet's tag. */
+/* Bit of the path byte: which of two keys made the packet's tag. */
 #define WIRE_PATH_PHASE 0x80
 
 #define WIRE_COMMON_BYTES 16
-#define WIRE_HELLO_BYTES 36	 /* then the body, empty while there is no cookie */
-#define WIRE_HELLO_BODY_BYTES 44 /* then the application's bytes */
+#define WIRE_HELLO_BYTES 36	 /* the body follows; it is empty while the client has no cookie */
+#define WIRE_HELLO_BODY_BYTES 44 /* the application's bytes follow */
 #define WIRE_CHALLENGE_BYTES 24
-#define WIRE_ANSWER_BYTES 20	  /* of ACCEPT and REFUSE; then the body */
+#define WIRE_ANSWER_BYTES 20	  /* ACCEPT and REFUSE; the body follows */
 #define WIRE_ACCEPT_BODY_BYTES 48 /* then addresses */
 #define WIRE_ADDR_BYTES 24
 #define WIRE_REFUSE_BODY_BYTES 4 /* then a text */
 #define WIRE_REFUSE_TEXT_MAX 44
 #define WIRE_JOIN_BYTES 32
 #define WIRE_LABEL_BYTES 20
-#define WIRE_ADDRESS_BYTES 44 /* of LABEL with ADDRESS */
-#define WIRE_SOURCE_BYTES 24  /* of LABEL with SOURCE: longer than one without */
+#define WIRE_ADDRESS_BYTES 44 /* LABEL with ADDRESS */
+#define WIRE_SOURCE_BYTES 24  /* LABEL with SOURCE; longer than a LABEL without it */
 #define WIRE_SHARE_BYTES 20
-#define WIRE_REPORT_BYTES 32 /* of PING with REPORT */
+#define WIRE_REPORT_BYTES 32 /* PING with REPORT */
 #define WIRE_TOKEN_BYTES 16
-#define WIRE_TOKENS_MAX 2 /* in a RESET: one for each valid key */
+#define WIRE_TOKENS_MAX 2 /* most tokens in a RESET: one for each valid key */
 #define WIRE_DATA_BYTES 36
 #define WIRE_ACK_BLOCK_BYTES 12 /* then words */
 #define WIRE_ACK_WORDS_MAX 4	/* in an ACK */
-#define WIRE_ACK_WORDS_DATA 2	/* in an acknowledgement on DATA */
+#define WIRE_ACK_WORDS_DATA 2	/* most words in an acknowledgement on DATA */
 #define WIRE_DATA_ACK_BYTES (WIRE_DATA_BYTES + WIRE_ACK_BLOCK_BYTES + 8 * WIRE_ACK_WORDS_DATA)
-#define WIRE_GRANT_BYTES 8 /* an entry, after the common header */
+#define WIRE_GRANT_BYTES 8 /* of one entry; entries follow the common header */
 #define WIRE_GRANTS_MAX 6  /* entries */
 #define WIRE_PACKET_BYTES_MAX 9216
 
 #define WIRE_PATHS_MAX 8
 #define WIRE_ADDRS_MAX 16
 #define WIRE_HELLO_APP_MAX 256
-#define WIRE_CHUNK_MIN 640 /* for messages of more than one chunk */
+#define WIRE_CHUNK_MIN 640 /* least chunk size of a message of more than one chunk */
 #define WIRE_CHUNKS_MAX 1645
 #define WIRE_MSG_MAX ((1U << 20) + 4096)
 #define WIRE_SLOTS_MAX 1024
@@ -108,30 +111,31 @@ struct wire_common {
 	uint8_t path;
 	uint8_t phase; /* 1: WIRE_PATH_PHASE is set */
 	uint8_t flags;
-	uint64_t session; /* the receiver's session number; RESET: the sender's of the packet it
-			     answers */
-	uint32_t pn; /* packet number; HELLO, CHALLENGE, ACCEPT, REFUSE: an echoed stamp; else the
-			control counter */
+	uint64_t session; /* session number of the receiver; in RESET: of the sender of the packet
+			     that it answers */
+	uint32_t pn; /* packet number; in HELLO, CHALLENGE, ACCEPT and REFUSE an echoed stamp; in
+			control packets their counter */
 };
 
 struct wire_hello {
-	uint64_t client_number, cookie; /* cookie 0: none yet */
-	uint8_t cipher;			/* 0: the body is in clear, else sealed */
-	const uint8_t *body;		/* points into the packet */
+	uint64_t client_number, cookie; /* cookie 0: the client has none yet */
+	uint8_t cipher;	     /* 0: the body is in clear; else it is sealed with this cipher */
+	const uint8_t *body; /* points into the packet */
 	uint16_t body_len;
 };
 
 struct wire_hello_body {
-	uint64_t identity, former_number; /* former: of the session that this one replaces; or 0 */
+	uint64_t identity,
+		former_number; /* former: number of the session that this one replaces; 0: none */
 	uint32_t epoch;
 	uint16_t mtu, slots;
-	uint8_t token[WIRE_TOKEN_BYTES]; /* carried by a RESET of the client's number */
+	uint8_t token[WIRE_TOKEN_BYTES]; /* a RESET of the client's number must carry it */
 	uint8_t security;		 /* enum rudp_security: the minimum required */
 	const uint8_t *app;		 /* points into the body */
 	uint16_t app_len;
 };
 
-struct wire_answer { /* of ACCEPT and REFUSE */
+struct wire_answer { /* ACCEPT and REFUSE */
 	uint8_t cipher;
 	const uint8_t *body; /* points into the packet */
 	uint16_t body_len;
@@ -147,11 +151,11 @@ struct wire_addr {
 
 struct wire_accept { /* the body */
 	uint64_t server_number, identity;
-	uint8_t token[WIRE_TOKEN_BYTES]; /* carried by a RESET of the server's number */
+	uint8_t token[WIRE_TOKEN_BYTES]; /* a RESET of the server's number must carry it */
 	uint32_t epoch, credit;
 	uint16_t mtu, slots;
 	uint8_t n_addrs;
-	uint8_t security; /* in force for the session */
+	uint8_t security; /* enum rudp_security that the session uses */
 	struct wire_addr addrs[WIRE_ADDRS_MAX];
 };
 
@@ -160,15 +164,16 @@ struct wire_join { /* JOIN and JOINED */
 	uint32_t stamp; /* echoed */
 };
 
-struct wire_source {   /* of LABEL with SOURCE */
-	uint8_t index; /* the sender's index of the source port; with HEARD, the receiver's */
-	uint16_t port; /* with HEARD: the UDP port it came from; else 0 */
+struct wire_source {   /* LABEL with SOURCE */
+	uint8_t index; /* the sender's index of the source port; in the echo (HEARD) the receiver's
+			*/
+	uint16_t port; /* in the echo (HEARD): UDP port from which the probe came; else 0 */
 };
 
-struct wire_report {	      /* of PING with REPORT: what its sender knows of the path */
+struct wire_report {	      /* PING with REPORT: counts of the path at the sender of the report */
 	uint32_t top;	      /* highest packet number that arrived */
 	uint32_t arrived;     /* packets that arrived, each counted once */
-	uint32_t probes_lost; /* of its own packets above the path MTU */
+	uint32_t probes_lost; /* lost probes of the sender, which were above the path MTU */
 	uint32_t srtt_us;     /* 0: unknown */
 };
 
@@ -178,8 +183,8 @@ struct wire_data {
 	uint32_t msg_len;
 	uint16_t chunk_bytes;
 	uint32_t credit;
-	uint16_t n_carried; /* chunks in this packet, from chunk_index on */
-	uint16_t n_chunks;  /* of the message; computed */
+	uint16_t n_carried; /* number of chunks in this packet, from chunk_index on */
+	uint16_t n_chunks;  /* number of chunks in the message; computed */
 	const uint8_t *payload;
 	uint16_t payload_len;
 };
@@ -191,15 +196,15 @@ struct wire_grant {
 };
 
 struct wire_ack {
-	uint8_t path; /* whose packets are acknowledged */
-	uint8_t gap;  /* wire_gap_code of the receiver's time since its previous poll when `top`
-			 arrived */
+	uint8_t path;	   /* path whose packets are acknowledged */
+	uint8_t gap;	   /* time since the receiver's previous poll when `top` arrived, as a
+			      wire_gap_code */
 	uint16_t delay_us; /* time between the arrival of `top` and this acknowledgement */
 	uint32_t top;	   /* highest packet number covered by the words */
 	uint32_t credit;
 	uint8_t n_words;
-	uint64_t words[WIRE_ACK_WORDS_MAX]; /* words[i]: packets 64*(top/64-i) ... +63, bit 0 first
-					     */
+	uint64_t words[WIRE_ACK_WORDS_MAX]; /* words[i] is about packets 64*(top/64-i) to
+					       64*(top/64-i)+63, bit 0 first */
 };
 
 static inline void wire_put16(uint8_t *p, uint16_t v)
@@ -239,7 +244,7 @@ static inline uint64_t wire_get64(const uint8_t *p)
 	return be64toh(v);
 }
 
-/* Offsets that the sender patches from packet to packet of one GSO burst. */
+/* Offsets of the fields that differ between the packets of one GSO burst. */
 #define WIRE_OFF_PATH 2
 #define WIRE_OFF_FLAGS 3
 #define WIRE_OFF_PN 12
@@ -247,7 +252,7 @@ static inline uint64_t wire_get64(const uint8_t *p)
 #define WIRE_OFF_CHUNK_INDEX 22
 #define WIRE_OFF_CARRIED 30
 
-/* A time in a byte: 0 for none, else in quarter steps of its power of two, rounded down. */
+/* Encodes a time in one byte: 0 for none, else a power of two in four steps, rounded down. */
 static inline uint8_t wire_gap_code(uint64_t us)
 {
 	unsigned e;
@@ -268,7 +273,8 @@ static inline unsigned wire_chunks(uint32_t msg_len, uint32_t chunk_bytes)
 	return msg_len <= chunk_bytes ? 1 : (msg_len + chunk_bytes - 1) / chunk_bytes;
 }
 
-/* Encoders write the fixed part to p and return its length. Those on every packet are inline. */
+/* Encoders write the fixed part to p and return its length. Those for the most frequent packets are
+ * inline. */
 static inline size_t wire_put_common(uint8_t *p, const struct wire_common *c)
 {
 	p[0] = WIRE_MAGIC;
@@ -285,17 +291,17 @@ size_t wire_put_challenge(uint8_t *p, const struct wire_common *c, uint64_t cook
 size_t wire_put_answer(uint8_t *p, const struct wire_common *c, const struct wire_answer *a);
 size_t wire_put_accept_body(uint8_t *p, const struct wire_accept *a);
 size_t wire_put_addr(uint8_t *p, const struct wire_addr *a);
-/* The whole body; at most WIRE_REFUSE_TEXT_MAX bytes of text are written. */
+/* Writes the whole body, with at most WIRE_REFUSE_TEXT_MAX bytes of text. */
 size_t wire_put_refuse_body(uint8_t *p, int code, const char *text);
 size_t wire_put_join(uint8_t *p, const struct wire_common *c, const struct wire_join *j);
 size_t wire_put_share(uint8_t *p, const struct wire_common *c, uint32_t bytes);
 size_t wire_put_label(uint8_t *p, const struct wire_common *c, uint32_t label);
 size_t wire_put_report(uint8_t *p, const struct wire_common *c, const struct wire_report *w);
-/* addr: encoded, WIRE_ADDR_BYTES; index: its place in ACCEPT's list. */
+/* addr: encoded, WIRE_ADDR_BYTES; index: its position in ACCEPT's list. */
 size_t wire_put_address(uint8_t *p, const struct wire_common *c, uint8_t index,
 			const uint8_t *addr);
 size_t wire_put_source(uint8_t *p, const struct wire_common *c, const struct wire_source *w);
-/* Answers the HELLO of another version at p: WIRE_VERSIONS_BYTES. */
+/* Writes the answer to the HELLO of another version at p; WIRE_VERSIONS_BYTES long. */
 size_t wire_put_versions(uint8_t *ret, const uint8_t *p);
 static inline size_t wire_put_data(uint8_t *p, const struct wire_common *c,
 				   const struct wire_data *d)
@@ -310,13 +316,13 @@ static inline size_t wire_put_data(uint8_t *p, const struct wire_common *c,
 	wire_put32(p + 32, d->credit);
 	return WIRE_DATA_BYTES;
 }
-/* n of them, 1 to WIRE_GRANTS_MAX. */
+/* Writes n grants, 1 to WIRE_GRANTS_MAX. */
 size_t wire_put_grants(uint8_t *p, const struct wire_common *c, const struct wire_grant *g,
 		       unsigned n);
-/* The acknowledgement block alone; a->n_words words. */
+/* Writes the acknowledgement block alone, with a->n_words words. */
 size_t wire_put_ack_block(uint8_t *p, const struct wire_ack *a);
 
-/* Decoders: 0, or -EBADMSG and *ret undefined. `p`, `len`: the whole datagram. */
+/* Decoders return 0, or -EBADMSG with *ret undefined. p and len describe the whole datagram. */
 static inline int wire_get_common(const uint8_t *p, size_t len, struct wire_common *ret)
 {
 	if (len < WIRE_COMMON_BYTES || p[0] != WIRE_MAGIC || p[1] >> 4 != WIRE_VERSION)
@@ -336,24 +342,25 @@ int wire_get_hello_body(const uint8_t *p, size_t len, struct wire_hello_body *re
 int wire_get_challenge(const uint8_t *p, size_t len, uint64_t *ret_cookie);
 int wire_get_answer(const uint8_t *p, size_t len, struct wire_answer *ret);
 int wire_get_accept_body(const uint8_t *p, size_t len, struct wire_accept *ret);
-/* The text is printable, without blanks. */
+/* Refuses text with blanks or unprintable characters. */
 int wire_get_refuse_body(const uint8_t *p, size_t len, int *ret_code,
 			 char ret_text[WIRE_REFUSE_TEXT_MAX + 1]);
 int wire_get_join(const uint8_t *p, size_t len, struct wire_join *ret);
-/* -EBADMSG also for 0. */
+/* Returns -EBADMSG also if the share is 0. */
 int wire_get_share(const uint8_t *p, size_t len, uint32_t *ret_bytes);
 int wire_get_label(const uint8_t *p, size_t len, uint32_t *ret_label);
 int wire_get_report(const uint8_t *p, size_t len, struct wire_report *ret);
 int wire_get_address(const uint8_t *p, size_t len, uint8_t *ret_index, struct wire_addr *ret);
 int wire_get_source(const uint8_t *p, size_t len, struct wire_source *ret);
-/* A HELLO of a version other than ours. */
+/* Whether the packet is a HELLO of a version other than ours. */
 bool wire_is_foreign_hello(const uint8_t *p, size_t len);
-/* VERSIONS: 0, the client's number and stamp, and the highest version the server supports. */
+/* Decodes VERSIONS: the client's number and stamp, and the highest version the server supports.
+ * Returns 0 or -EBADMSG. */
 int wire_get_versions(const uint8_t *p, size_t len, struct wire_common *ret, uint8_t *ret_highest);
 int wire_get_ack(const uint8_t *p, size_t len, struct wire_ack *ret);
 /* Returns the number of grants. */
 int wire_get_grants(const uint8_t *p, size_t len, struct wire_grant ret[WIRE_GRANTS_MAX]);
-/* Fills ret_ack if c->flags says that the packet has one. */
+/* Decodes DATA; fills ret_ack if the packet has an acknowledgement according to c->flags. */
 int wire_get_data(const uint8_t *p, size_t len, const struct wire_common *c, struct wire_data *ret,
 		  struct wire_ack *ret_ack);
 
