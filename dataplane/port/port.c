@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Chooses the back end for a transport. DPDK is a module that only DPDK workers load: linked in, it
- * would cost every UDP worker its memory.
+ * Chooses the back end for a transport. DPDK is a module that only DPDK workers load: linked into
+ * the program, it would cost every UDP worker its memory.
  */
 #include "dataplane/port/port.h"
 #include "netcfg/base/log.h"
@@ -9,7 +9,7 @@
 #include <limits.h>
 #include <stdio.h>
 
-/* The module stays loaded: DPDK's threads and exit handlers live in it. */
+/* Loads a module. It is never unloaded, because DPDK's threads and exit handlers live in it. */
 static int port_module_load(const char *name, const struct port_ops **ret, struct reason *why)
 {
 	const char *dir = secure_getenv("PLENUM_MODULE_DIR");
@@ -52,7 +52,7 @@ static int port_module_load(const char *name, const struct port_ops **ret, struc
 
 static const struct {
 	const char *name;
-	const struct port_ops *ops; /* NULL: in the module */
+	const struct port_ops *ops; /* NULL: the back end is in a module */
 	const char *module;
 } transports[LAUNCH_TRANSPORT_MAX] = {
 #define BUILT_IN(member, name, ops) [LAUNCH_##member] = {name, &ops, NULL},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The DPDK port: devices, buffers and bursts. A loadable module, so that other workers do not carry
- * DPDK's memory. port_l2 and port_neigh interpret the frames. The first port that opens starts
- * DPDK's environment, which lives as long as the process, because DPDK cannot start twice.
+ * The DPDK port: devices, buffers and bursts. It is a loadable module, so that other workers do not
+ * carry DPDK's memory. port_l2 and port_neigh interpret the frames. The first port that opens
+ * starts DPDK's environment, which lasts until the process ends, because DPDK cannot start twice.
  */
 #include "dataplane/port/dpdk/port_dpdk.h"
 #include "dataplane/port/dpdk/port_dpdk_device.h"
@@ -23,10 +23,11 @@
 #include <rte_log.h>
 #include <rte_mbuf.h>
 
-#define CLOCK_NS (10 * NSEC_PER_MSEC)	  /* maximum age of the time that tx uses while polling */
-#define LINK_LOOK_NS (50 * NSEC_PER_MSEC) /* how often a port that may sleep checks the link */
-#define RESTART_NS NSEC_PER_SEC		  /* between attempts after a reset of the PF */
-#define FRESH 32U			  /* buffers taken from the pool at once */
+#define CLOCK_NS (10 * NSEC_PER_MSEC) /* maximum age of the time that tx uses while polling */
+/* how often a port whose worker may sleep checks the link */
+#define LINK_LOOK_NS (50 * NSEC_PER_MSEC)
+#define RESTART_NS NSEC_PER_SEC /* interval of attempts after a reset of the PF */
+#define FRESH 32U		/* buffers taken from the pool at once */
 
 struct port_dpdk {
 	struct port *port;
@@ -39,16 +40,17 @@ struct port_dpdk {
 	uint64_t restart_ns;
 	uint64_t now_ns; /* as of the last tick or control frame */
 	struct port_dpdk_queues queues;
-	bool shared; /* the kernel shares the device and keeps the traffic that no rule selects */
+	bool shared; /* the kernel shares the device and keeps the traffic that no flow rule selects
+		      */
 	struct port_dpdk_rules rules;
 	struct port_xdp_control control; /* copies of the kernel's control frames */
 	struct port_l2_local local;
 	struct port_neigh *neigh;
 	struct launch_port_counters counters;
-	bool control_queued;	       /* our own frames wait in tx without a flush to come */
+	bool control_queued; /* our own frames wait for transmission, but no flush will follow */
 	struct packet_writer *capture; /* NULL: no capture */
-	unsigned n_captured; /* frames of tx already captured, which the device did not take at
-				first */
+	unsigned n_captured; /* frames in tx that were captured before, when the device did not take
+				them */
 	uint64_t tx_offload; /* header lengths in the mbuf's format */
 	unsigned n_held, n_tx, n_fresh;
 	struct rte_mbuf *held[PORT_BURST_MAX]; /* mbufs that the caller of rx may be reading */
@@ -84,7 +86,7 @@ static void capture_tx(struct port_dpdk *d)
 	d->n_captured = d->n_tx;
 }
 
-/* Hands queued frames to the device; frames it does not take stay, in order. */
+/* Passes queued frames to the device; frames it does not take stay, in order. */
 static void tx_drain(struct port_dpdk *d)
 {
 	uint16_t n;
@@ -104,8 +106,8 @@ static void tx_drain(struct port_dpdk *d)
 	d->control_queued = false;
 }
 
-/* Takes a batch of buffers from the pool, or one if it is nearly empty. They have one segment and
- * one reference; tx_mbuf_get() and its callers set all other fields a frame needs. */
+/* Takes a batch of buffers from the pool, or one if the pool is nearly empty. They have one segment
+ * and one reference; tx_mbuf_get() and its callers set all other fields a frame needs. */
 static bool fresh_take(struct port_dpdk *d)
 {
 	if (PLENUM_LIKELY(rte_mempool_get_bulk(d->queues.pool, (void **)d->fresh, FRESH) == 0)) {
@@ -159,7 +161,7 @@ static void neigh_emit(void *user, const uint8_t *frame, size_t len)
 	d->control_queued = true;
 }
 
-/* The neighbour is being resolved: port_neigh keeps one frame; further ones are refused. */
+/* The neighbour is being resolved: port_neigh keeps one frame for it; further ones are refused. */
 static int tx_park(struct port_dpdk *d, const struct datagram_addr *dst, const struct datagram *pkt)
 {
 	static const struct mac_addr later;
@@ -169,7 +171,7 @@ static int tx_park(struct port_dpdk *d, const struct datagram_addr *dst, const s
 		tx_drain(d);
 	if (!frame)
 		return -EHOSTUNREACH;
-	/* Without offload: neigh_emit sends the frame and sets no offload flags. */
+	/* The checksums are complete: neigh_emit sends the frame later without offload flags. */
 	port_neigh_park_len(d->neigh, &dst->ip,
 			    port_l2_build_udp(frame, &d->local, &later, dst, pkt, 0));
 	return 0;
@@ -213,7 +215,7 @@ static unsigned rx_parse_flags(const struct rte_mbuf *m)
 	return (m->ol_flags & good) == good ? PORT_L2_CHECKSUM_GOOD : 0;
 }
 
-/* True: *ret is a datagram within m. False: m was processed and may be freed. */
+/* Returns true: *ret is a datagram within m; or false: m was processed and may be freed. */
 static bool rx_one(struct port_dpdk *d, const struct rte_mbuf *m, struct port_rx *ret)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
@@ -286,14 +288,15 @@ static unsigned rx_burst(struct port_dpdk *d, struct rte_mbuf **ret, unsigned ma
 	return n;
 }
 
-/* Frees the held mbufs. They come from one pool, except on devices that forward others' mbufs. */
+/* Frees the mbufs of the last rx call. They come from one pool, except on devices that forward
+ * mbufs of others. */
 static void held_free(struct port_dpdk *d)
 {
 	struct rte_mempool *pool = d->held[0]->pool;
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < d->n_held; i++) {
-		struct rte_mbuf *m = rte_pktmbuf_prefree_seg(d->held[i]); /* one segment each */
+		struct rte_mbuf *m = rte_pktmbuf_prefree_seg(d->held[i]); /* each has one segment */
 
 		if (PLENUM_UNLIKELY(m && m->pool != pool))
 			rte_mbuf_raw_free(m);
@@ -354,9 +357,9 @@ static bool port_dpdk_arm(struct port *p)
 	return port_dpdk_wake_arm(&d->wake);
 }
 
-/* Neighbour discovery uses multicast: all hosts, and hosts whose address ends as ours. The groups
- * are joined one by one because many PFs refuse a VF all-multicast; devices without a filter pass
- * them anyway. */
+/* Neighbour discovery uses multicast groups: that of all hosts, and that of hosts whose address has
+ * the same end as ours. The groups are joined one by one because many PFs refuse a VF
+ * all-multicast. Devices without a filter pass these packets anyway. */
 static void multicast_join(struct port_dpdk *d)
 {
 	const struct mac_addr ours = mac_addr_solicited(&d->local.ip);
@@ -370,8 +373,8 @@ static void multicast_join(struct port_dpdk *d)
 		(void)rte_eth_allmulticast_enable(d->id);
 }
 
-/* A PF reset removes the VF's queues; restarting requests them again. It takes some 15 ms, during
- * which the other legs pause. */
+/* A reset of the PF removes the VF's queues; restarting the device requests them again. It takes
+ * some 15 ms, during which the other legs pause. */
 static void device_restart(struct port_dpdk *d)
 {
 	int r = d->started ? rte_eth_dev_stop(d->id) : 0;
@@ -438,8 +441,8 @@ static void port_dpdk_announce(struct port *p)
 	tx_drain(d);
 }
 
-/* Drops queued frames: after a dead link's recovery they would announce a stale location of our
- * address. */
+/* Drops queued frames: sent after a dead link recovers, they would teach switches a stale location
+ * of our address. */
 static void port_dpdk_stand_by(struct port *p, bool stands_by)
 {
 	struct port_dpdk *d = p->impl;
@@ -481,8 +484,8 @@ static int mac_choose(struct port_dpdk *d, const struct launch_port *lp)
 	return 0;
 }
 
-/* Opened after the device, so that it is not counted among the device's own sockets for wake-ups.
- */
+/* Opens the copies of control frames. Call it after the device is open, so that the socket is not
+ * counted among the device's own sockets for wake-ups. */
 static int control_open(struct port_dpdk *d, const struct launch_port *lp, struct reason *why)
 {
 	int r = port_xdp_control_init(&d->control, &d->local, lp->ifindex);
@@ -505,7 +508,7 @@ static int device_start(struct port_dpdk *d, const struct launch_config *cfg, un
 		r = port_dpdk_rules_isolate(&d->rules, &d->local, d->device, why);
 	if (r == 0)
 		r = port_dpdk_queues_setup(&d->queues, &of, cfg, index, why);
-	/* net_tap accepts isolation before it has queues, but leaves nothing to the kernel. */
+	/* net_tap accepts isolation before it has queues, but then leaves nothing to the kernel. */
 	if (r == 0 && d->shared && !d->on_pci)
 		r = port_dpdk_rules_isolate(&d->rules, &d->local, d->device, why);
 	if (r < 0)
@@ -514,7 +517,8 @@ static int device_start(struct port_dpdk *d, const struct launch_config *cfg, un
 	if (r == 0)
 		r = rte_eth_dev_start(d->id);
 	if (r < 0) {
-		reason_clear(why); /* the limitation is not the cause */
+		reason_clear(
+			why); /* the reason was only a limitation, not the cause of this failure */
 		return r;
 	}
 	d->started = true;
@@ -599,7 +603,7 @@ static int port_dpdk_join(struct port *p, const struct launch_config *cfg, unsig
 
 	reason_clear(why);
 	if (cfg->ports[index].shared)
-		return 0; /* the kernel probed the address before using it */
+		return 0; /* the kernel probed the address before it used it */
 	by.has_link = d->joining.linked || link_is_there(d);
 	return port_join_step(&d->joining, &by, why);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Private to the DPDK module: the environment (port_dpdk_eal.c) and the port (port_dpdk.c). The
- * module exports one symbol, plenum_port_module. Free of DPDK's headers.
+ * Declarations private to the DPDK module: DPDK's environment (port_dpdk_eal.c) and the port
+ * (port_dpdk.c). The module exports one symbol, plenum_port_module. This header needs none of
+ * DPDK's.
  */
 #ifndef PLENUM_DATAPLANE_PORT_DPDK_H
 #define PLENUM_DATAPLANE_PORT_DPDK_H
@@ -18,25 +19,25 @@ struct port_dpdk_device {
 
 extern const struct port_ops plenum_port_module;
 
-/* Starts DPDK's environment once per process; later calls return the first result. 0; negative
- * errno with a sentence in why: no hugepages, no such core, missing privilege. */
+/* Starts DPDK's environment once per process; later calls return the first result. Returns 0, or a
+ * negative errno with a sentence in why: no hugepages, no such core, or a missing privilege. */
 int port_dpdk_eal_start(const struct launch_config *cfg, struct reason *why);
 /*
- * The device for a leg. For LAUNCH_DEVICE_AF_PACKET, no device, or a device of port_xdp that could
- * not be opened: an AF_PACKET device on lp->ifname with space for its MTU. DPDK's own AF_XDP driver
- * is not used: its program stays on the interface after a SIGKILL and then slows down or drops the
- * kernel's traffic.
+ * Chooses the DPDK device for a leg. It is an AF_PACKET device on lp->ifname, with space for its
+ * MTU, if lp asks for LAUNCH_DEVICE_AF_PACKET, names no device, or names one for port_xdp that
+ * could not be opened. DPDK's own AF_XDP driver is not used: its program stays on the interface
+ * after a SIGKILL and then slows down or drops the kernel's traffic.
  */
 void port_dpdk_device_choose(const struct launch_port *lp, unsigned index,
 			     struct port_dpdk_device *ret);
 /* Whether AF_PACKET is used because nothing else was requested. */
 bool port_dpdk_device_is_interface(const struct launch_port *lp);
-/* Probes sent for a port's address while the environment started; the caller owns them from now on.
- */
+/* Returns the state of the address probes that were sent while the environment started; the caller
+ * owns it from now on. */
 void port_dpdk_eal_early(unsigned index, struct port_early *ret);
-/* The part of a worker's memory for the buffers of that port. */
+/* The part of a worker's memory that is for the buffers of that port. */
 uint32_t port_dpdk_memory_mib(const struct launch_config *cfg, unsigned index);
-/* Buffer bytes that one received frame needs with any device. */
+/* Buffer bytes that a received frame needs, whatever the device. */
 unsigned port_dpdk_frame_room(uint32_t mtu);
 
 #endif

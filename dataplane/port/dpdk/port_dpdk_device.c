@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Link, resets and wake-ups of a running DPDK device. None of it happens per packet, and some of it
- * in a thread of DPDK's.
+ * Link, resets and wake-ups of a running DPDK device. Nothing here runs per packet; the callbacks
+ * run in a thread of DPDK's.
  */
 #include "dataplane/port/dpdk/port_dpdk_device.h"
 #include <stdio.h>
@@ -16,7 +16,8 @@
 #include <rte_ethdev.h>
 #include <rte_pause.h>
 
-#define SUSPECT_NS NSEC_PER_SEC /* a recovered link silent for this long is suspect */
+/* a recovered link that receives nothing for this long is restarted */
+#define SUSPECT_NS NSEC_PER_SEC
 #define SUSPECT_MAX_NS (64 * NSEC_PER_SEC)
 
 /* ------------------------------------------------------------------ link and reset */
@@ -43,9 +44,9 @@ static void on_settled(void *user)
 }
 
 /*
- * vfio requests the device every ten seconds while it is open. DPDK's bus driver releases it only
- * after its own handler, which calls this one, has returned: so the request is reported from the
- * same thread's next alarm.
+ * The kernel's vfio asks for the device every ten seconds while it is open. DPDK's bus driver
+ * releases the request only after its own handler, which calls this function, has returned. So the
+ * request is reported later, by an alarm in the same thread.
  */
 static void on_device(const char *name, enum rte_dev_event_type type, void *user)
 {
@@ -151,7 +152,7 @@ static int watch(struct port_dpdk_wake *w, int fd)
 	return epoll_ctl(w->fd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
 }
 
-/* A driver may have interrupt descriptors without interrupts. */
+/* A driver may have interrupt descriptors although the device has no interrupts. */
 static int interrupt_fd(uint16_t id)
 {
 	int fd = rte_eth_dev_rx_intr_enable(id, 0) == 0 ? rte_eth_dev_rx_intr_ctl_q_get_fd(id, 0)
@@ -167,7 +168,8 @@ int port_dpdk_wake_init(struct port_dpdk_wake *w, uint16_t id, const struct port
 	int fd = interrupt_fd(id), r = 0;
 
 	*w = (struct port_dpdk_wake){.id = id, .by_interrupt = fd >= 0};
-	/* One epoll descriptor for the port's life: a restarted device gets new descriptors. */
+	/* Use one epoll descriptor while the port exists, because a restarted device gets new
+	 * descriptors. */
 	w->fd = epoll_create1(EPOLL_CLOEXEC);
 	if (w->fd < 0)
 		return -errno;
@@ -192,7 +194,7 @@ int port_dpdk_wake_again(struct port_dpdk_wake *w)
 	w->armed = false;
 	if (w->fd < 0 || !w->by_interrupt)
 		return 0;
-	fd = interrupt_fd(w->id); /* the old one is closed and thereby left the epoll */
+	fd = interrupt_fd(w->id); /* the old one was closed, which removed it from the epoll */
 	return fd < 0 ? -EOPNOTSUPP : watch(w, fd);
 }
 
@@ -230,12 +232,12 @@ bool port_dpdk_wake_arm(struct port_dpdk_wake *w)
 	w->idle = true;
 	w->rx_called = false;
 	if (!w->by_interrupt)
-		return true; /* a socket is readable while it holds anything */
+		return true; /* a socket is readable while it holds any packet */
 	if (rte_eth_dev_rx_intr_enable(w->id, 0) != 0)
 		return false;
 	w->armed = true;
-	/* Packets between the last read and the arming raise no interrupt. Depending on the driver
-	 * one of two calls reports them. */
+	/* Packets that arrive between the last read and the arming raise no interrupt. Which of two
+	 * calls reports them depends on the driver. */
 	if (rte_eth_rx_queue_count(w->id, 0) <= 0 &&
 	    rte_eth_rx_descriptor_status(w->id, 0, 0) != RTE_ETH_RX_DESC_DONE)
 		return true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Selects the DPDK drivers that a worker loads. DPDK itself loads its whole folder, a hundred
- * libraries, before it looks at any device: most of its start's time and memory. A worker knows its
- * devices, loads their drivers, and makes DPDK find an empty folder.
+ * Selects the DPDK drivers that a worker loads. DPDK itself loads its whole folder of a hundred
+ * libraries before it looks at any device, which takes most of its start's time and memory. A
+ * worker knows its devices: it loads their drivers itself and makes DPDK find an empty folder.
  */
 #include "dataplane/port/dpdk/port_dpdk_drivers.h"
 #include "dataplane/port/dpdk/port_dpdk_ids.h"
@@ -61,7 +61,7 @@ static bool library_drives(const char *path, unsigned vendor, unsigned device)
 
 /* ------------------------------------------------------------------ loading */
 
-/* Never unloaded, as in DPDK. */
+/* Libraries are never unloaded, as in DPDK. */
 static bool library_load(const char *path)
 {
 	if (dlopen(path, RTLD_NOW | RTLD_NODELETE))
@@ -70,9 +70,9 @@ static bool library_load(const char *path)
 	return false;
 }
 
-/* The suffix of library names in the folder: ".so.23.0". The folder's own name has the same version
- * unless DPDK was built with another name: then the suffix comes from the file of DPDK's own
- * library. */
+/* Finds the suffix of library names in the folder, such as ".so.23.0". Usually the folder's own
+ * name has the same version. If DPDK was built with another folder name, the suffix comes from the
+ * file of DPDK's own library. */
 static void ending_get(char *buf, size_t size)
 {
 	const char *version = port_dpdk_ids_version(FOLDER), *so;
@@ -107,7 +107,7 @@ static bool is_network_library(const char *name)
 	return so && strncmp(name, NETWORK, strlen(NETWORK)) == 0 && strcmp(so, ending) == 0;
 }
 
-/* Loads all drivers that support it: there may be an older and a newer one. */
+/* Loads all drivers that support the device: there may be an older and a newer one. */
 static bool pci_load(const char *address)
 {
 	DIR *dir = opendir(FOLDER);
@@ -130,7 +130,7 @@ static bool pci_load(const char *address)
 	return n > 0;
 }
 
-/* Virtual drivers that do not wrap other devices, which would need drivers too. */
+/* Loads virtual drivers that do not wrap other devices; those would need further drivers. */
 static bool virtual_load(const char *device)
 {
 	static const char *const kinds[] = {"net_af_packet", "net_memif", "net_null", "net_tap"};
@@ -150,7 +150,7 @@ static bool virtual_load(const char *device)
 
 bool port_dpdk_drivers_load(const struct launch_config *cfg)
 {
-	bool all = named_load(POOL); /* for the buffer pool */
+	bool all = named_load(POOL); /* driver of the buffer pool */
 
 	for (unsigned i = 0; all && i < cfg->n_ports; i++) {
 		struct port_dpdk_device dev;

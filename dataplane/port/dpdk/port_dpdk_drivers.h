@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Loads only the DPDK drivers that a worker's devices need, instead of DPDK's hundred. If they are
- * unknown, DPDK loads all as usual, so nothing works less well. Private to the DPDK module; called
- * once, before its environment starts.
+ * Loads only the DPDK drivers that a worker's devices need, instead of DPDK's hundred. If the
+ * needed ones are unknown, DPDK loads all as usual, so nothing stops working. Private to the DPDK
+ * module; called once, before DPDK's environment starts.
  */
 #ifndef PLENUM_DATAPLANE_PORT_DPDK_DRIVERS_H
 #define PLENUM_DATAPLANE_PORT_DPDK_DRIVERS_H
 
 #include "dataplane/port/dpdk/port_dpdk.h"
 
-/* Loads the drivers of all devices of cfg and of the buffer pool. False: the driver of a device is
- * unknown; drivers loaded so far do no harm. */
+/* Loads the drivers of all devices of cfg and of the buffer pool. Returns false if the driver of a
+ * device is unknown; the drivers loaded so far do no harm. */
 bool port_dpdk_drivers_load(const struct launch_config *cfg);
-/* Makes DPDK find an empty driver folder from now on, if this process has its own mount namespace;
- * otherwise does nothing. */
+/* From now on DPDK finds an empty driver folder. Does nothing unless this process has its own mount
+ * namespace. */
 void port_dpdk_drivers_hide(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Starts DPDK's environment and builds its arguments, once per process for all legs.
+ * Starts DPDK's environment, once per process for all legs, and builds its arguments.
  */
 #include "dataplane/port/dpdk/port_dpdk.h"
 #include "dataplane/port/dpdk/port_dpdk_drivers.h"
@@ -15,8 +15,9 @@
 
 #define ARGS_MAX (20 + 2 * LAUNCH_PORTS_MAX)
 #define ARG_BYTES 80
-#define HUGE_MIB_MIN 64U   /* less is left to processes that must have hugepages */
-#define PLAIN_MIB_MIN 128U /* without hugepages; used only as far as needed */
+/* a worker that can use ordinary pages leaves this much to those that must have hugepages */
+#define HUGE_MIB_MIN 64U
+#define PLAIN_MIB_MIN 128U /* memory without hugepages; pages are used only as needed */
 
 uint32_t port_dpdk_memory_mib(const struct launch_config *cfg, unsigned index)
 {
@@ -70,8 +71,8 @@ static void arg_add(struct eal_args *a, const char *text)
 	a->argv[++a->n] = NULL;
 }
 
-/* --in-memory: creates no files, so nothing remains however the worker ends. Without hugepages DPDK
- * refuses it; --no-huge implies the same. */
+/* Makes DPDK's arguments. --in-memory: DPDK creates no files, so none remain however the worker
+ * ends. DPDK refuses it without hugepages, where --no-huge implies the same. */
 static void args_make(const struct launch_config *cfg, bool hugepages, struct eal_args *a)
 {
 	char lcores[32], mib[16];
@@ -104,8 +105,8 @@ static void args_make(const struct launch_config *cfg, bool hugepages, struct ea
 	}
 }
 
-/* A port that copies packets itself, such as one on kernel sockets, has no device that must address
- * the memory: any memory will do. */
+/* Whether the worker needs hugepages. A port that copies packets itself, such as one on kernel
+ * sockets, has no device that must address the memory, so ordinary pages suffice. */
 static bool wants_hugepages(const struct launch_config *cfg)
 {
 	for (unsigned i = 0; i < cfg->n_ports; i++) {
@@ -122,7 +123,7 @@ static bool wants_hugepages(const struct launch_config *cfg)
 
 static struct port_early_all early;
 
-/* If several ports share an address, the active one probes it. */
+/* Begins early probes. If several ports share an address, the active one probes it. */
 static void early_begin(const struct launch_config *cfg)
 {
 	port_early_init(&early);
@@ -151,7 +152,7 @@ static int environment_start(const struct launch_config *cfg, struct eal_args *a
 		port_dpdk_drivers_hide();
 	rte_openlog_stream(stderr);
 	r = rte_eal_init(a->n, a->argv) < 0 ? rte_errno ? -rte_errno : -EIO : 0;
-	port_early_wait(&early); /* the thread would remain with privileges */
+	port_early_wait(&early); /* otherwise the thread would remain with its privileges */
 	for (unsigned i = 0; r < 0 && i < ARRAY_SIZE(early.asks); i++)
 		port_early_done(&early.asks[i]);
 	if (r < 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds which PCI devices a DPDK driver supports by a text that DPDK's build embeds in each library
- * (doc/guides/tools/pmdinfo.rst of DPDK), and its version. Pure; free of DPDK. Only
- * port_dpdk_drivers.c uses it.
+ * Finds which PCI devices a DPDK driver supports, and its version, from a text that DPDK's build
+ * embeds in each library (doc/guides/tools/pmdinfo.rst of DPDK). It needs neither DPDK nor files.
+ * Only port_dpdk_drivers.c uses it.
  */
 #ifndef PLENUM_DATAPLANE_PORT_DPDK_IDS_H
 #define PLENUM_DATAPLANE_PORT_DPDK_IDS_H
@@ -10,10 +10,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The version at the end of the path of DPDK's driver folder, such as "23.0" of "pmds-23.0". NULL:
- * none. */
+/* The version at the end of the path of DPDK's driver folder, such as "23.0" of "pmds-23.0"; NULL
+ * if there is none. */
 const char *port_dpdk_ids_version(const char *folder);
-/* Whether a library with this content supports the device; ignores the subsystem (card) IDs. */
+/* Whether a library with this content supports the device. Subsystem (card) IDs are ignored. */
 bool port_dpdk_ids_have(const void *library, size_t size, unsigned vendor, unsigned device);
 
 #endif

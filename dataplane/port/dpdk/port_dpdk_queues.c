@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Configures a DPDK device: offloads, the number of queues, and their memory. None of it happens
+ * Configures a DPDK device: offloads, the number of queues, and their memory. Nothing here runs
  * while packets flow.
  */
 #include "dataplane/port/dpdk/port_dpdk_queues.h"
@@ -31,7 +31,7 @@ struct setup { /* parameters of a setup in progress */
 	int memory_error;
 };
 
-/* ------------------------------------------------------------------ what there is */
+/* ------------------------------------------------------------------ capabilities of the device */
 
 /* Speed of the kernel's interface; for a VF that of its PF. 0: unknown. */
 static uint32_t interface_mbps(const char *ifname)
@@ -66,15 +66,15 @@ static uint32_t capable_mbps(uint32_t capa)
 	return 0;
 }
 
-/* AF_PACKET: the kernel spreads packets over as many sockets as the arguments ask for; packets wait
- * in the sockets' own buffers, at any link speed. */
+/* With AF_PACKET the kernel spreads packets over as many sockets as the arguments request. Packets
+ * wait in the sockets' own buffers, whatever the link speed. */
 static bool is_af_packet(const struct rte_eth_dev_info *info)
 {
 	return strcmp(info->driver_name, "net_af_packet") == 0;
 }
 
-/* Ordinary rings take frames in pieces of a KiB; an AF_PACKET socket needs space for a whole frame.
- */
+/* Ordinary receive rings split frames into pieces of a KiB; an AF_PACKET socket needs space for a
+ * whole frame. */
 static unsigned frame_room(const struct setup *s)
 {
 	const unsigned around = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN + 2 * RTE_VLAN_HLEN;
@@ -101,12 +101,12 @@ static void wants_fill(struct setup *s, const struct launch_config *cfg, unsigne
 	w->mbps = interface_mbps(s->lp->ifname);
 	if (w->mbps == 0)
 		w->mbps = capable_mbps(s->info.speed_capa);
-	/* An interrupt worker wakes by one queue. */
+	/* A worker that waits for interrupts is woken by one queue only. */
 	if (spreads && cfg->transport != LAUNCH_DPDK_INTERRUPT)
 		w->queues = MAX_OF(s->info.max_rx_queues, 1);
 }
 
-/* ------------------------------------------------------------------ what is asked for */
+/* ------------------------------------------------------------------ configuration of the device */
 
 static void offloads_choose(struct setup *s, struct port_dpdk_queues *q)
 {
@@ -128,7 +128,7 @@ static void offloads_choose(struct setup *s, struct port_dpdk_queues *q)
 
 static int configure_queues(struct setup *s, unsigned n)
 {
-	/* Flow rules, if used, also choose the queues. */
+	/* Flow rules, if used, also choose the queue of a packet. */
 	bool spread = n > 1 && !is_af_packet(&s->info) && !s->lp->shared;
 
 	s->conf.rxmode.mq_mode = spread ? RTE_ETH_MQ_RX_RSS : RTE_ETH_MQ_RX_NONE;
@@ -137,7 +137,7 @@ static int configure_queues(struct setup *s, unsigned n)
 	return rte_eth_dev_configure(s->of->id, (uint16_t)n, 1, &s->conf);
 }
 
-/* The PF limits a VF's queues, which becomes known now. */
+/* Configures the queues. Only here the PF's limit on a VF's queues becomes known. */
 static int device_configure(struct setup *s)
 {
 	int r = configure_queues(s, s->sizes.rx_queues);
@@ -169,7 +169,8 @@ static int pool_node(struct rte_mempool *pool)
 	return seg ? seg->socket_id : -1;
 }
 
-/* On the NIC's NUMA node; elsewhere if that has no memory; fewer buffers if memory is short. */
+/* Creates the buffers on the NIC's NUMA node, or elsewhere if that node has no memory; fewer
+ * buffers if memory is short. */
 static int pool_make(struct setup *s, unsigned index, struct reason *why, struct rte_mempool **ret)
 {
 	int node = rte_eth_dev_socket_id(s->of->id);
@@ -207,8 +208,8 @@ static int rings_setup(const struct setup *s, struct rte_mempool *pool)
 	return rte_eth_tx_queue_setup(s->of->id, 0, s->sizes.tx_descriptors, node, NULL);
 }
 
-/* A device without MTU limits means the longest frame. AF_PACKET in DPDK 22.11 reports 1518
- * whatever its arguments. */
+/* If a device reports no MTU limits, the longest frame is the limit. AF_PACKET in DPDK 22.11
+ * reports 1518 whatever its arguments. */
 static uint32_t mtu_most(const struct setup *s)
 {
 	const uint32_t around = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;

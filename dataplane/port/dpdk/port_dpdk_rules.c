@@ -17,9 +17,9 @@
 #include <rte_flow.h>
 
 #define SPREAD_BY (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP)
-#define KEEP_BYTES 1 /* the kernel rounds it up to its minimum */
+#define KEEP_BYTES 1 /* receive buffer size; the kernel raises it to its minimum */
 
-/* The driver may not have set a message. */
+/* The driver may not have set an error message. */
 static int refuse(int r, const struct rte_flow_error *e, const char *device, const char *what,
 		  struct reason *why)
 {
@@ -33,8 +33,8 @@ void port_dpdk_rules_init(struct port_dpdk_rules *r, uint16_t id)
 	*r = (struct port_dpdk_rules){.id = id, .port_fd = -1};
 }
 
-/* Reserves the UDP port with a socket that is never read; datagrams that arrive before the rule are
- * dropped instead of refused. */
+/* Reserves the UDP port with a socket that is never read; datagrams that arrive before the flow
+ * rule exists are dropped, instead of answered with an ICMP error. */
 static int port_keep(const struct port_l2_local *local)
 {
 	const int bytes = KEEP_BYTES, on = 1;
@@ -79,7 +79,8 @@ int port_dpdk_rules_isolate(struct port_dpdk_rules *r, const struct port_l2_loca
 	return 0;
 }
 
-/* A rule to these queues: one, or by a hash of addresses and ports. */
+/* Creates a rule that steers to these queues: to one, or to several by a hash of addresses and
+ * ports. */
 static struct rte_flow *flow_new(uint16_t id, const struct rte_flow_item *pattern,
 				 unsigned n_queues, struct rte_flow_error *e)
 {
@@ -130,7 +131,7 @@ int port_dpdk_rules_make(struct port_dpdk_rules *r, const struct port_l2_local *
 	memcpy(&v6.hdr.dst_addr, local->ip.bytes, sizeof(v6.hdr.dst_addr));
 	memset(&v4_mask.hdr.dst_addr, 0xff, sizeof(v4_mask.hdr.dst_addr));
 	memset(&v6_mask.hdr.dst_addr, 0xff, sizeof(v6_mask.hdr.dst_addr));
-	/* The next item implies UDP. */
+	/* The UDP item that follows implies the protocol. */
 	r->flow = flow_new(r->id, pattern, n_queues, &e);
 	if (!r->flow)
 		return refuse(-rte_errno, &e, device, "refuses the flow rule for our datagrams",

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Computes the sizes of a DPDK port; apart from the device's setup, so that tests can try any link
- * and host.
+ * Computes the sizes of a DPDK port. It touches no device, so that tests can try any link and host.
  */
 #include "dataplane/port/dpdk/port_dpdk_sizes.h"
 #include <stdio.h>
 
-#define AWAY_USEC 1000ULL   /* a worker returns to a port within this, even with large requests */
+/* a worker returns to a port within this time, even while it handles large requests */
+#define AWAY_USEC 1000ULL
 #define FRAME_EXTRA 38U	    /* Ethernet header, checksum, preamble and gap */
 #define MBPS_UNKNOWN 10000U /* assumed if the device does not report it */
-/* More than one ring of a NIC carries, writing one packet after another. */
+/* Beyond this speed one ring is not enough, because a NIC writes the packets of a ring one after
+ * another. */
 #define QUEUE_MBPS 25000U
 #define DESCRIPTORS_MAX 4096U
-#define SEND_MAX 1024U /* rudp paces to the link's rate, so more never wait */
+#define SEND_MAX 1024U /* rudp paces to the link's rate, so more packets than this never wait */
 #define DESCRIPTORS_LEAST 128U
-/* Hosts delay a worker on slow links too. */
+/* Minimum for slow links too, because hosts delay a worker there as well. */
 #define SHORT_LEAST 1024U
 #define LONG_LEAST 256U
-/* mbuf header, headroom, and DPDK's padding that spreads buffers over memory channels. */
+/* Bytes beside the frame: mbuf header, headroom, and DPDK's padding that spreads buffers over
+ * memory channels. */
 #define BUFFER_EXTRA 384U
 
 uint32_t port_dpdk_sizes_buffer_bytes(unsigned room)
@@ -56,7 +58,7 @@ static uint16_t queues_choose(const struct port_dpdk_wants *w, uint32_t mbps)
 	return (uint16_t)MAX_OF(MIN_OF(n, PORT_DPDK_QUEUES_MAX), 1U);
 }
 
-/* Halves the larger of both rings. False: both are at their minimum. */
+/* Halves the larger of the two rings. Returns false if both are at their minimum. */
 static bool shorten(struct port_dpdk_sizes *s, unsigned least)
 {
 	unsigned rx = (unsigned)s->rx_queues * s->rx_descriptors;

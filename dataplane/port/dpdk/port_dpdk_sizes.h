@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sizes of a DPDK port: queues, descriptors and buffers, from its link speed, MTU and memory limit;
- * and the text for a port with less than it should have. Pure: no DPDK, no system call. Only
- * port_dpdk_queues.c uses it.
+ * Computes the sizes of a DPDK port (queues, descriptors and buffers) from its link speed, MTU and
+ * memory limit, and makes the text for a port that gets less than it should. It uses neither DPDK
+ * nor system calls. Only port_dpdk_queues.c uses it.
  */
 #ifndef PLENUM_DATAPLANE_PORT_DPDK_SIZES_H
 #define PLENUM_DATAPLANE_PORT_DPDK_SIZES_H
@@ -15,9 +15,10 @@ struct port_dpdk_wants {
 	uint32_t mbps; /* link speed; 0: unknown */
 	uint32_t mtu;
 	unsigned room;	     /* buffer bytes that a frame may fill */
-	uint32_t memory_mib; /* the worker's memory for this port */
+	uint32_t memory_mib; /* the worker's memory for this port, MiB */
 	uint16_t queues; /* receive queues over which the device can spread packets; at least 1 */
-	bool all_queues; /* it spreads over all of them, whether read or not */
+	bool all_queues; /* the device spreads packets over all its queues, even if some are not
+			    read */
 };
 
 struct port_dpdk_sizes {
@@ -27,18 +28,20 @@ struct port_dpdk_sizes {
 };
 
 void port_dpdk_sizes_choose(const struct port_dpdk_wants *w, struct port_dpdk_sizes *ret);
-/* Halves the descriptors when memory is short. False: fewer would not work. */
+/* Halves the number of descriptors if memory is short. Returns false if fewer would not work. */
 bool port_dpdk_sizes_halve(struct port_dpdk_sizes *s);
-/* Buffers to fill all queues, rx and tx in progress, and a core's cache of this size. */
+/* Number of buffers that fill all queues, the rx and tx calls in progress, and the cache of a core,
+ * which has this size. */
 unsigned port_dpdk_sizes_buffers(const struct port_dpdk_sizes *s, unsigned cache);
-/* Memory bytes of a buffer, including overhead. */
+/* Bytes of memory that a buffer takes, including overhead. */
 uint32_t port_dpdk_sizes_buffer_bytes(unsigned room);
 
-struct port_dpdk_got {		      /* the final result */
+struct port_dpdk_got {		      /* the sizes that the port got */
 	uint16_t wanted, descriptors; /* receive queues wanted; receive descriptors per queue */
 	int device_node, memory_node; /* NUMA nodes; negative: none or unknown */
 };
-/* Writes the limitations into why, as port_ops.open reports them; unset: none. */
+/* Writes the port's limitations into why, as port_ops.open reports them; leaves it unset if there
+ * are none. */
 void port_dpdk_sizes_report(const struct port_dpdk_got *g, struct reason *why);
 
 #endif

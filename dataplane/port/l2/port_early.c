@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Address probes sent before the port exists. port_neigh is pure; this file has the sockets and the
- * thread.
+ * Sends address probes before the port exists. It has the sockets and the thread, because
+ * port_neigh uses neither.
  */
 #include "dataplane/port/l2/port_early.h"
 #include "dataplane/port/l2/port_interface.h"
@@ -16,7 +16,8 @@
 #include <time.h>
 
 #define HEARD_BYTES 2048U
-#define HEARD_MAX 4096U /* frames per call: more than a socket of the usual size holds */
+/* frames that one call reads: more than a socket of the usual size holds */
+#define HEARD_MAX 4096U
 #define STACK_BYTES (64UL << 10)
 
 /* ------------------------------------------------------------------ the socket */
@@ -27,8 +28,8 @@ static uint32_t word_at(const uint8_t *bytes)
 	       bytes[3];
 }
 
-/* Untagged ARP from or about our address only: the socket has little space, and a dropped frame may
- * be the one that matters. */
+/* Passes only untagged ARP from or about our address: the socket has little space, and a dropped
+ * frame may be the reply. */
 static int filter_ip4(int fd, const struct ip_addr *addr)
 {
 	uint32_t ip = word_at(addr->bytes);
@@ -49,7 +50,7 @@ static int filter_ip4(int fd, const struct ip_addr *addr)
 	return packet_socket_filter(fd, code, ARRAY_SIZE(code));
 }
 
-/* The same for neighbour discovery: both message types name their target. */
+/* The same for neighbour discovery; the messages of both types name their target. */
 static int filter_ip6(int fd, const struct ip_addr *addr)
 {
 	const struct sock_filter code[] = {
@@ -78,8 +79,8 @@ static int filter_ip6(int fd, const struct ip_addr *addr)
 	return packet_socket_filter(fd, code, ARRAY_SIZE(code));
 }
 
-/* Joins the multicast groups for answers to an anonymous probe, and for questions about our
- * address. */
+/* Joins two multicast groups: the one that gets answers to an anonymous probe, and the one that
+ * gets questions about our address. */
 static int groups_join(int fd, uint32_t ifindex, const struct ip_addr *ip)
 {
 	const struct mac_addr ours = mac_addr_solicited(ip);
@@ -88,7 +89,7 @@ static int groups_join(int fd, uint32_t ifindex, const struct ip_addr *ip)
 	return r < 0 ? r : packet_socket_group(fd, ifindex, &ours);
 }
 
-/* An interface that cannot report a link counts as without one. */
+/* An interface that cannot report a link counts as having none. */
 static bool link_is_there(const struct port_early *e)
 {
 	return port_interface_has_link(e->fd, e->ifname) > 0;
@@ -114,7 +115,7 @@ static int socket_open(struct port_early *e, unsigned ifindex)
 	return r;
 }
 
-/* ------------------------------------------------------------------ asking */
+/* ------------------------------------------------------------------ sending probes */
 
 void port_early_init(struct port_early_all *a)
 {
@@ -136,7 +137,7 @@ void port_early_add(struct port_early_all *a, const struct launch_port *lp, unsi
 		port_early_done(e);
 }
 
-/* False: not sent, so there can be no answer. */
+/* Returns false if the probe was not sent, so there can be no answer. */
 static bool probe_send(const struct port_early *e)
 {
 	static const struct ip_addr unspecified;
@@ -202,7 +203,7 @@ void port_early_done(struct port_early *e)
 	*e = (struct port_early){.fd = -1};
 }
 
-/* ------------------------------------------------------------------ what was said */
+/* ------------------------------------------------------------------ reading replies */
 
 bool port_early_is_good(const struct port_early *e, const struct mac_addr *mac)
 {
@@ -210,7 +211,7 @@ bool port_early_is_good(const struct port_early *e, const struct mac_addr *mac)
 	socklen_t len = sizeof(st), error_len = sizeof(int);
 	int error = 0;
 
-	/* A socket error: the interface went down meanwhile, and replies may be lost. */
+	/* A socket error means that the interface went down meanwhile, and replies may be lost. */
 	return e->fd >= 0 && e->n_sent == PORT_NEIGH_PROBES &&
 	       memcmp(e->local.mac.bytes, mac->bytes, sizeof(mac->bytes)) == 0 &&
 	       getsockopt(e->fd, SOL_PACKET, PACKET_STATISTICS, &st, &len) == 0 &&

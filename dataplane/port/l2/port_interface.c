@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernel's view of an interface, for the ports' existing sockets. */
+/* Asks the kernel about an interface, through a socket that a port has anyway. */
 #include "dataplane/port/l2/port_interface.h"
 #include <net/if.h>
 #include <net/if_arp.h>

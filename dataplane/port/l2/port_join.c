@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Joins a port's address step by step, and waits for callers that have nothing else to do. Shared
- * by all ports that probe themselves. port_neigh is pure; this file reads the clock and copes with
- * a missing link.
+ * Joins a port's address step by step, and waits for callers that have nothing else to do. All
+ * ports that probe themselves share it. It reads the clock and handles a missing link, because
+ * port_neigh does neither.
  */
 #include "dataplane/port/l2/port_join.h"
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #define REST_NS ((long)NSEC_PER_MSEC)
 
-/* ------------------------------------------------------------------ who waits */
+/* ------------------------------------------------------------------ waiting */
 
 void port_join_rest(void)
 {
@@ -29,7 +29,7 @@ int port_join(struct port *p, const struct launch_config *cfg, unsigned index, s
 	return r;
 }
 
-/* ------------------------------------------------------------------ who asks */
+/* ------------------------------------------------------------------ probing */
 
 void port_join_begin(struct port_joining *j)
 {
@@ -41,8 +41,8 @@ void port_join_end(struct port_joining *j)
 	port_early_done(&j->early);
 }
 
-/* Some drivers need a moment; without a link no host could object to our address. Returns as
- * port_ops.join() if joining stops here. */
+/* Waits for the link. Some drivers need a moment; without a link no host could object to our
+ * address. Returns what port_ops.join() returns if joining stops here. */
 static int link_await(struct port_joining *j, struct reason *why)
 {
 	const uint64_t now_ns = clock_now_ns();
@@ -51,12 +51,12 @@ static int link_await(struct port_joining *j, struct reason *why)
 		j->link_until_ns = now_ns + PORT_JOIN_LINK_NS;
 	if (now_ns < j->link_until_ns)
 		return -EAGAIN;
-	port_early_done(&j->early); /* it is no longer read */
+	port_early_done(&j->early); /* nothing reads it any more */
 	reason_set_text(why, "no link: address not probed");
 	return 1;
 }
 
-/* Processes replies to the early probes. If some may be missing, probing restarts. */
+/* Processes replies to the early probes. If some may be missing, the port probes again. */
 static void early_replies_take(struct port_joining *j, const struct port_join_by *by)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -69,7 +69,7 @@ static void early_replies_take(struct port_joining *j, const struct port_join_by
 		port_neigh_probe_start(by->neigh, now_ns);
 }
 
-/* When to call again. */
+/* Processes replies. Returns -EINPROGRESS or -EAGAIN, which says when to call again. */
 static int replies_take(const struct port_join_by *by)
 {
 	bool more = true;

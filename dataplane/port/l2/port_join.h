@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Joining (port_ops.join) for ports that resolve neighbours themselves: waits for a link, probes
- * with port_neigh unless port_early has done so, and processes replies, in turns with other ports.
- * Two hosts with one address would lose each other's packets. One port owns it and uses it in its
- * thread.
+ * port_ops.join for ports that resolve neighbours themselves. Joining verifies that no other host
+ * has the leg's address, because two hosts with one address would lose each other's packets. It
+ * waits for a link, sends probes by port_neigh unless port_early has sent them, and processes
+ * replies, in turns with the other ports. Each port owns one and uses it in its thread.
  */
 #ifndef PLENUM_DATAPLANE_PORT_JOIN_H
 #define PLENUM_DATAPLANE_PORT_JOIN_H
@@ -12,29 +12,30 @@
 #include "dataplane/port/port.h"
 
 #define PORT_JOIN_LINK_NS (3 * NSEC_PER_SEC) /* how long to wait for a link */
-#define PORT_JOIN_BURSTS 64U		     /* bursts read per call, before other ports' turn */
+/* bursts that one call reads before other ports get their turn */
+#define PORT_JOIN_BURSTS 64U
 
 struct port_joining {
-	struct port_early early; /* early probes; its fd -1: none */
-	bool linked;		 /* a link was seen */
-	uint64_t link_until_ns;	 /* end of the wait for one; 0: not started */
+	struct port_early early; /* state of the early probes; its fd is -1 if there are none */
+	bool linked;		 /* the link has been up */
+	uint64_t link_until_ns;	 /* when waiting for the link ends; 0: waiting has not started */
 };
 
-struct port_join_by { /* the port's state at this call */
+struct port_join_by { /* the port's state at the time of a call */
 	struct port *port;
 	struct port_neigh *neigh;
 	const struct mac_addr *mac;
-	bool has_link; /* not queried once there was a link */
-	/* Passes a burst of received frames to port_neigh; datagrams are dropped. Whether more may
-	 * wait. */
+	bool has_link; /* not asked for after the link has been up */
+	/* Passes a burst of received frames to port_neigh; datagrams are dropped. Returns whether
+	 * more may wait. */
 	bool (*receive)(struct port *p);
 };
 
-/* Starts without early probes. */
+/* Initialises *j without early probes. */
 void port_join_begin(struct port_joining *j);
-/* As port_ops.join(). */
+/* Same contract as port_ops.join(). */
 int port_join_step(struct port_joining *j, const struct port_join_by *by, struct reason *why);
-/* Ends joining, also if it has not begun. */
+/* Ends joining; may be called even if joining has not begun. */
 void port_join_end(struct port_joining *j);
 
 #endif

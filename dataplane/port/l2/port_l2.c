@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Frames around datagrams: Ethernet, IPv4, IPv6, UDP, and the control packets of address
- * resolution. Pure, so that a fuzzer covers every byte from the network.
+ * Builds and parses the frames around datagrams: Ethernet, IPv4, IPv6, UDP, and the control packets
+ * of address resolution. It has no state and no input but the bytes, so that a fuzzer covers every
+ * byte from the network.
  */
 #include "dataplane/port/l2/port_l2.h"
 #include <arpa/inet.h>
@@ -51,11 +52,12 @@ void port_l2_count_drop(struct launch_port_counters *c, enum port_l2_drop d)
 typedef uint64_t words __attribute__((vector_size(16)));
 typedef words words_anywhere __attribute__((aligned(1), may_alias));
 
-/* Summing 32-bit words in 64 bits needs no carries below 2^32 words. Each 64-bit word is added
- * whole to one sum and its upper half to another, which is subtracted at the end. Explicit vectors,
- * because compilers do not vectorise such loops at -O2; every 64-bit processor has them. Byte order
- * does not matter until the fold. If `to` is not NULL the words are also copied there: each byte is
- * read once, and never right after it was written, which is slow. */
+/* Adds up 32-bit words in 64 bits, which needs no carries below 2^32 words. Each 64-bit word is
+ * added whole to one sum, and its upper half to another sum, which is subtracted at the end. It
+ * uses vectors explicitly, because compilers do not vectorise such loops at -O2; every 64-bit
+ * processor has them. Byte order does not matter until the fold. If `to` is not NULL the words are
+ * also copied there: so each byte is read once, and never right after it was written, which would
+ * be slow. */
 static inline __attribute__((always_inline)) uint64_t sum_words(uint8_t *to, const uint8_t *p,
 								size_t len, uint64_t sum)
 {
@@ -188,7 +190,7 @@ static bool mac_is_unicast(const uint8_t *p)
 	return !(p[0] & 1) && memcmp(p, none, sizeof(none)) != 0;
 }
 
-/* Whether it is valid as a source address. */
+/* Whether the address is valid as a source address. */
 static bool ip4_is_host(const uint8_t *p)
 {
 	return p[0] != 0 && p[0] < 224;
@@ -233,7 +235,8 @@ static enum port_l2_kind parse_arp(const uint8_t *p, size_t len, struct port_l2_
 	return f->kind = PORT_L2_ARP;
 }
 
-/* The link-layer address option of the wanted type: 1 source, 2 target. False: malformed. */
+/* Finds the option with the link-layer address of the wanted type: 1 source, 2 target. Returns
+ * false if the options are malformed. */
 static bool nd_option_find(const uint8_t *p, size_t len, uint8_t type, struct port_l2_frame *f)
 {
 	while (len > 0) {
@@ -253,7 +256,8 @@ static bool nd_option_find(const uint8_t *p, size_t len, uint8_t type, struct po
 	return true;
 }
 
-/* The checks of RFC 4861 sections 7.1.1 and 7.1.2; `ip` is the IPv6 header, p the ICMP message. */
+/* Makes the checks of RFC 4861 sections 7.1.1 and 7.1.2; `ip` is the IPv6 header, p the ICMP
+ * message. */
 static enum port_l2_kind parse_nd(const uint8_t *ip, const uint8_t *p, size_t len,
 				  struct port_l2_frame *f)
 {
@@ -279,8 +283,8 @@ static enum port_l2_kind parse_nd(const uint8_t *ip, const uint8_t *p, size_t le
 	return f->kind = PORT_L2_ADVERT;
 }
 
-/* Whether the checksum over p (plus the pseudo header's sum) is correct, or partial and accepted.
- * `at`: offset of the field. */
+/* Whether the checksum over p (plus the pseudo header's sum) is correct, or partial where that is
+ * accepted. `at`: offset of the field. */
 static bool checksum_holds(const struct port_l2_local *local, const uint8_t *p, size_t len,
 			   size_t at, uint64_t pseudo)
 {
@@ -302,7 +306,7 @@ static enum port_l2_kind parse_udp(const struct port_l2_local *local, const uint
 	if (get16(p + 4) != len || get16(p) == 0)
 		return drop(f, PORT_L2_DROP_MALFORMED);
 	if (get16(p + 6) == 0) {
-		/* Only IPv4 allows datagrams without checksum; our hosts always send one. */
+		/* Only IPv4 allows datagrams without a checksum, and our hosts always send one. */
 		return drop(f, PORT_L2_DROP_CHECKSUM);
 	}
 	if (!(flags & PORT_L2_CHECKSUM_GOOD) && !checksum_holds(local, p, len, 6, pseudo))
@@ -346,7 +350,7 @@ static enum port_l2_kind parse_ip4(const struct port_l2_local *local, const uint
 	return f->kind = PORT_L2_ECHO;
 }
 
-/* Solicitations go to the solicited-node group, unsolicited advertisements to all nodes. */
+/* Solicitations are sent to the solicited-node group, unsolicited advertisements to all nodes. */
 static bool ip6_dst_is_ours(const struct port_l2_local *local, const uint8_t *dst)
 {
 	static const uint8_t solicited_node[13] = {0xff, 0x02, [11] = 0x01, 0xff};
@@ -415,7 +419,7 @@ enum port_l2_kind port_l2_parse(const struct port_l2_local *local, const uint8_t
 	*ret = (struct port_l2_frame){0};
 	if (len < ETHER_BYTES)
 		return drop(ret, PORT_L2_DROP_SHORT);
-	/* A promiscuous device also delivers frames for others, and our own. */
+	/* A promiscuous device also delivers frames for other hosts, and our own. */
 	if (!(frame[0] & 1) && !mac_equal(frame, &local->mac))
 		return drop(ret, PORT_L2_DROP_NOT_OURS);
 	if (mac_equal(frame + 6, &local->mac))
@@ -435,8 +439,8 @@ enum port_l2_kind port_l2_parse(const struct port_l2_local *local, const uint8_t
 	}
 }
 
-/* The rest of the fast path: verifies the checksum given the sum of the addresses. Any error is
- * left to port_l2_parse() to classify. */
+/* The last step of the fast path: verifies the checksum, given the sum of the addresses.
+ * port_l2_parse() then classifies any error. */
 static const uint8_t *take_payload(const struct port_l2_local *local, const uint8_t *p, size_t len,
 				   unsigned flags, uint64_t addrs, uint32_t *ret_len)
 {
@@ -543,7 +547,7 @@ static void put_ip6(uint8_t *p, const uint8_t *src, const uint8_t *dst, uint8_t 
 	memcpy(p + 24, dst, 16);
 }
 
-/* option 1: source link-layer address, 2: target's; 0: none. */
+/* option: 1 for the source's link-layer address, 2 for the target's, 0 for none. */
 static size_t build_nd(uint8_t *frame, uint8_t type, uint8_t flags, uint8_t option,
 		       const struct mac_addr *mac, const uint8_t *to_mac, const uint8_t *src,
 		       const uint8_t *dst, const uint8_t *target)
@@ -602,7 +606,7 @@ size_t port_l2_build_announce(uint8_t *frame, const struct mac_addr *mac, const 
 	static const struct mac_addr no_mac;
 	static const struct ip_addr unspecified;
 
-	/* RFC 5227 section 3: as a request, because some hosts ignore replies. */
+	/* Send it as an ARP request (RFC 5227 section 3), because some hosts ignore replies. */
 	if (ip->family == AF_INET)
 		return build_arp(frame, 1, mac, &mac_broadcast, ip, &no_mac, ip);
 	return port_l2_build_advert(frame, mac, ip, NULL, &unspecified);
@@ -661,8 +665,8 @@ size_t port_l2_build_echo_reply(uint8_t *out, const struct port_l2_local *local,
 	return (size_t)(p - out) + bytes;
 }
 
-/* Checksum of the header written by put_ip4(), computed from its values: reading words right after
- * they were written as bytes is slow. */
+/* Checksum of the header written by put_ip4(), computed from its values, because reading words
+ * right after they were written as bytes is slow. */
 static uint16_t ip4_sum(uint64_t sum_addrs, uint8_t protocol, size_t bytes)
 {
 	return port_l2_sum_finish(sum_addrs + htons(0x4500) + htons((uint16_t)(IP4_BYTES + bytes)) +
@@ -713,12 +717,13 @@ size_t port_l2_build_udp(uint8_t *frame, const struct port_l2_local *local,
 		memcpy(p + UDP_BYTES, pkt->hdr, pkt->hdr_len);
 		if (pkt->payload_len > 0)
 			memcpy(p + UDP_BYTES + pkt->hdr_len, pkt->payload, pkt->payload_len);
-		field = sum_fold(sum); /* devices start from the pseudo header's sum */
+		field = sum_fold(sum); /* devices that complete the checksum start from the pseudo
+					  header's sum */
 	} else {
 		sum = sum + htons(local->udp_port) + htons(dst->port) + htons((uint16_t)bytes);
 		field = port_l2_sum_finish(put_data(p + UDP_BYTES, pkt, sum));
 		if (field == 0)
-			field = 0xffff; /* 0 means: no checksum */
+			field = 0xffff; /* 0 would mean that there is no checksum */
 	}
 	put_sum(p + 6, field);
 	return (size_t)(p - frame) + bytes;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Frames for ports without a kernel below them: building and strict parsing of Ethernet, ARP, IPv4,
- * IPv6, neighbour discovery, ICMP echo and UDP. Pure functions over byte arrays: no state, no
- * clock, no sockets, no DPDK. Used by port_dpdk, port_xdp and port_neigh; port_udp uses the
- * announcement frame. RFC 768, 791, 792, 826, 4443, 4861, 5227, 8200.
+ * Builds and strictly parses frames for ports without a kernel below them: Ethernet, ARP, IPv4,
+ * IPv6, neighbour discovery, ICMP echo and UDP. The functions only read and write byte arrays: they
+ * have no state and use no clock, socket or DPDK. port_dpdk, port_xdp and port_neigh use them;
+ * port_udp uses the announcement frame. RFC 768, 791, 792, 826, 4443, 4861, 5227, 8200.
  */
 #ifndef PLENUM_DATAPLANE_PORT_L2_H
 #define PLENUM_DATAPLANE_PORT_L2_H
@@ -11,17 +11,19 @@
 #include "dataplane/datagram.h"
 #include "dataplane/launch.h"
 
-#define PORT_L2_CONTROL_MAX 96	/* the longest ARP or neighbour discovery frame built here */
-#define PORT_L2_HEADERS_MAX 62	/* Ethernet, IPv6 and UDP */
+/* length of the longest ARP or neighbour discovery frame that is built here */
+#define PORT_L2_CONTROL_MAX 96
+#define PORT_L2_HEADERS_MAX 62	/* headers of Ethernet, IPv6 and UDP */
 #define PORT_L2_ECHO_MAX 1514	/* longer echo requests are not answered */
-#define PORT_L2_ETHER_BYTES 14U /* before the IP packet */
+#define PORT_L2_ETHER_BYTES 14U /* bytes before the IP packet */
 
 struct port_l2_local { /* our addresses on this leg */
 	struct mac_addr mac;
 	struct ip_addr ip;
 	uint16_t udp_port;
-	/* A virtual device may pass on frames of another stack of this host before their checksum
-	 * was computed: the field then holds only the pseudo header's sum. Accept that. */
+	/* A virtual device may forward frames of another network stack of this host before their
+	 * checksum is complete: the field then holds only the sum of the pseudo header. If set,
+	 * such frames are accepted. */
 	bool accept_partial_checksum;
 };
 
@@ -39,7 +41,7 @@ enum port_l2_drop {
 	PORT_L2_DROP_MALFORMED, /* invalid version, header length, option or address */
 	PORT_L2_DROP_FRAGMENT,
 	PORT_L2_DROP_CHECKSUM,
-	PORT_L2_DROP_NOT_OURS, /* another MAC, address, port or protocol: normal on a network */
+	PORT_L2_DROP_NOT_OURS, /* for another MAC, address, port or protocol: normal on a network */
 	PORT_L2_DROP_MAX
 };
 const char *port_l2_drop_to_string(enum port_l2_drop d);
@@ -51,7 +53,7 @@ struct port_l2_frame {
 	struct mac_addr src_mac; /* of the Ethernet header */
 	/* PORT_L2_UDP */
 	struct datagram_addr src;
-	const uint8_t *payload; /* into the parsed frame */
+	const uint8_t *payload; /* points into the parsed frame */
 	uint32_t payload_len;
 	/* PORT_L2_ARP, _SOLICIT, _ADVERT */
 	struct ip_addr sender;	    /* the sender; all zero for an ARP probe or DAD solicitation */
@@ -68,46 +70,48 @@ struct port_l2_frame {
 /* Parses one frame. Fills *ret completely; never reads beyond len. Returns ret->kind. */
 enum port_l2_kind port_l2_parse(const struct port_l2_local *local, const uint8_t *frame, size_t len,
 				unsigned flags, struct port_l2_frame *ret);
-/* Fast path for the usual frame, a datagram for us as our peers build it: returns its payload, or
- * NULL if it is anything else or damaged; then call port_l2_parse. Makes the same checks, including
- * checksums. Writes *ret_src and *ret_len only on success. */
+/* Fast path for the usual frame, a datagram for us as our peers build it. Returns its payload, or
+ * NULL if the frame is anything else or damaged; then call port_l2_parse. It makes the same checks,
+ * including checksums. Writes *ret_src and *ret_len only on success. */
 const uint8_t *port_l2_take_udp(const struct port_l2_local *local, const uint8_t *frame, size_t len,
 				unsigned flags, struct datagram_addr *ret_src, uint32_t *ret_len);
 
 /*
- * Each builder writes a whole frame, at most PORT_L2_CONTROL_MAX bytes unless noted, and returns
- * its length. The address family selects ARP or neighbour discovery.
+ * Each builder writes a whole frame and returns its length, which is at most PORT_L2_CONTROL_MAX
+ * bytes unless noted. The address family selects ARP or neighbour discovery.
  */
 
-/* "Who has target?" dst_mac: NULL for broadcast / solicited-node multicast, else unicast. sender's
- * family 0: a probe that claims nothing (RFC 5227 ARP probe, RFC 4862 DAD solicitation). */
+/* Builds a request for the MAC of `target`. dst_mac: NULL for broadcast or solicited-node
+ * multicast, else unicast. If sender's family is 0, the frame is a probe that claims no address
+ * (ARP probe of RFC 5227, DAD solicitation of RFC 4862). */
 size_t port_l2_build_solicit(uint8_t *frame, const struct mac_addr *mac,
 			     const struct ip_addr *sender, const struct ip_addr *target,
 			     const struct mac_addr *dst_mac);
-/* "ip is at mac", as a reply to `to`. An all-zero IPv6 address: to all nodes. */
+/* Builds the answer "ip is at mac" to the host `to`; an all-zero IPv6 address stands for all nodes.
+ */
 size_t port_l2_build_advert(uint8_t *frame, const struct mac_addr *mac, const struct ip_addr *ip,
 			    const struct mac_addr *to_mac, const struct ip_addr *to);
-/* Gratuitous ARP / unsolicited neighbour advertisement to all hosts. */
+/* Builds a gratuitous ARP or unsolicited neighbour advertisement to all hosts. */
 size_t port_l2_build_announce(uint8_t *frame, const struct mac_addr *mac, const struct ip_addr *ip);
-/* The reply to a frame parsed as PORT_L2_ECHO; `out` holds PORT_L2_ECHO_MAX bytes. 0: too long for
- * a reply. */
+/* Builds the reply to a frame parsed as PORT_L2_ECHO; `out` has room for PORT_L2_ECHO_MAX bytes.
+ * Returns 0 if the reply would be too long. */
 size_t port_l2_build_echo_reply(uint8_t *out, const struct port_l2_local *local,
 				const uint8_t *frame, size_t len);
 
 #define PORT_L2_OFFLOAD_CHECKSUM 1U /* the device completes both checksums */
 
-/* A datagram of ours; `frame` holds PORT_L2_HEADERS_MAX + hdr_len + payload_len bytes. dst's family
- * is that of local. */
+/* Builds a frame with a datagram from our address; `frame` has room for PORT_L2_HEADERS_MAX +
+ * hdr_len + payload_len bytes. dst must have the family of local. */
 size_t port_l2_build_udp(uint8_t *frame, const struct port_l2_local *local,
 			 const struct mac_addr *dst_mac, const struct datagram_addr *dst,
 			 const struct datagram *pkt, unsigned flags);
 /* Sets the destination MAC of a frame built without one. */
 void port_l2_set_dst(uint8_t *frame, const struct mac_addr *dst_mac);
 
-/* Ones' complement sum over bytes, added to `sum` (not folded); an odd last byte counts as the high
- * one. RFC 1071. */
+/* Adds the ones' complement sum (RFC 1071) of the bytes to `sum`, without folding it; an odd last
+ * byte counts as the high byte of a word. */
 uint64_t port_l2_sum(const void *bytes, size_t len, uint64_t sum);
-/* Folds to 16 bits in network byte order and complements. */
+/* Folds the sum to 16 bits in network byte order and complements it. */
 uint16_t port_l2_sum_finish(uint64_t sum);
 
 #endif

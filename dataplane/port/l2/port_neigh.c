@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Neighbour resolution without the kernel: ARP, neighbour discovery, duplicate detection,
- * announcements, echo. Pure: the caller passes the time, and it never touches a device.
+ * announcements, echo. The caller passes the time and the frames; this file never touches a device.
  */
 #include "dataplane/port/l2/port_neigh.h"
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #define BUCKETS 1024U /* power of two, at least twice PORT_NEIGH_MAX */
 #define NO_ENTRY UINT16_MAX
-#define KNOWN 64U /* power of two: cache of destinations with their neighbour */
+#define KNOWN 64U /* power of two; size of the cache of destinations with their neighbour */
 #define NO_PARK UINT8_MAX
 #define DEFEND_NS (10 * NSEC_PER_SEC) /* DEFEND_INTERVAL of RFC 5227 */
 #define ECHO_BURST 64U		      /* replies per ECHO_WINDOW_NS */
@@ -17,9 +17,9 @@
 
 enum entry_state {
 	ENTRY_NONE,	  /* free */
-	ENTRY_INCOMPLETE, /* request sent, no MAC yet */
+	ENTRY_INCOMPLETE, /* a request was sent, but no MAC is known yet */
 	ENTRY_REACHABLE,
-	ENTRY_REFRESHING, /* usable; being verified */
+	ENTRY_REFRESHING, /* usable, while a request verifies it */
 	ENTRY_FAILED,	  /* no answer */
 };
 
@@ -28,13 +28,13 @@ struct entry {
 	struct mac_addr mac;
 	uint8_t state; /* enum entry_state */
 	uint8_t tries;
-	uint8_t park;  /* index of the parked frame; NO_PARK */
+	uint8_t park;  /* index of the parked frame, or NO_PARK */
 	uint16_t next; /* in the bucket */
 	uint64_t due_ns;
 	uint64_t used_ns; /* last resolve */
 };
 
-struct known { /* cache entry: the neighbour of a destination; unused: family 0xff */
+struct known { /* cache entry: the neighbour of a destination; family 0xff: unused */
 	struct ip_addr ip;
 	uint16_t entry;
 };
@@ -52,14 +52,15 @@ struct port_neigh {
 	enum port_neigh_probe probe;
 	unsigned probes_sent;
 	uint64_t probe_due_ns, announce_due_ns, defended_ns;
-	uint64_t probe_called_ns; /* last call of port_neigh_probe(); 0: probing has ended */
+	/* when port_neigh_probe() was last called; 0: probing has ended */
+	uint64_t probe_called_ns;
 	struct mac_addr owner;
 	uint64_t echo_window_ns;
 	unsigned echoes;
 	/* Parked frames. */
 	uint32_t park_used; /* bit per frame */
 	size_t park_len[PORT_NEIGH_PARKED];
-	uint8_t parked[]; /* PORT_NEIGH_PARKED of cfg.frame_bytes_max */
+	uint8_t parked[]; /* PORT_NEIGH_PARKED frames of cfg.frame_bytes_max */
 };
 
 static bool ip_same(const struct ip_addr *a, const struct ip_addr *b)
@@ -145,15 +146,16 @@ static void entry_drop(struct port_neigh *n, struct entry *e)
 	while (*link != (uint16_t)(e - n->entries))
 		link = &n->entries[*link].next;
 	*link = e->next;
-	memset(n->known, 0xff, sizeof(n->known)); /* its slot is about to be reused */
+	memset(n->known, 0xff,
+	       sizeof(n->known)); /* one of the cached neighbours' slots is about to be reused */
 	if (e->park != NO_PARK)
 		n->counters.park_lost++;
 	entry_unpark(n, e);
 	e->state = ENTRY_NONE;
 }
 
-/* A free slot, or the least recently used one if `evict`. Off the hot path: once per new neighbour.
- */
+/* Returns a free slot; if none is free and `evict` is set, the least recently used one. This search
+ * runs once per new neighbour, not per packet. */
 static struct entry *slot_find(struct port_neigh *n, bool evict)
 {
 	struct entry *oldest = &n->entries[0];
@@ -230,7 +232,7 @@ static void entry_reached(struct port_neigh *n, struct entry *e, const struct ma
 
 /* ------------------------------------------------------------------ resolving */
 
-/* The next hop for a datagram to ip. */
+/* Finds the next hop for a datagram to ip. */
 static int next_hop(const struct port_neigh *n, const struct ip_addr *ip, struct ip_addr *ret)
 {
 	bool link_local =
@@ -269,8 +271,8 @@ static bool entry_is_usable(const struct entry *e)
 	return e->state == ENTRY_REACHABLE || e->state == ENTRY_REFRESHING;
 }
 
-/* The subnet check and the table lookup take several times as long as the rest of a small frame,
- * hence the cache. */
+/* The subnet check and the table lookup take several times as long as all other work for a small
+ * frame; the cache avoids them. */
 int port_neigh_resolve(struct port_neigh *n, const struct ip_addr *ip, uint64_t now_ns,
 		       struct mac_addr *ret)
 {
@@ -357,7 +359,8 @@ void port_neigh_announce(struct port_neigh *n, uint64_t now_ns)
 	if (n->stands_by)
 		return;
 	announce_send(n);
-	n->announce_due_ns = now_ns + NSEC_PER_SEC; /* ANNOUNCE_INTERVAL is 2 s in RFC 5227 */
+	n->announce_due_ns =
+		now_ns + NSEC_PER_SEC; /* sooner than ANNOUNCE_INTERVAL of RFC 5227, which is 2 s */
 }
 
 void port_neigh_probe_sent_early(struct port_neigh *n, uint64_t last_ns)
@@ -372,7 +375,8 @@ int port_neigh_probe(struct port_neigh *n, uint64_t now_ns, struct reason *why)
 {
 	char ip[IP_ADDR_STR_MAX], mac[MAC_ADDR_STR_MAX];
 
-	/* After a pause the earlier probes do not count: the link may not have carried them. */
+	/* After a pause the earlier probes do not count, because the link may not have carried
+	 * them. */
 	if (n->probe_called_ns == 0 || now_ns - n->probe_called_ns > NSEC_PER_SEC)
 		port_neigh_probe_start(n, now_ns);
 	n->probe_called_ns = now_ns;
@@ -421,8 +425,8 @@ static void probe_tick(struct port_neigh *n, uint64_t now_ns)
 	n->cfg.emit(n->cfg.user, frame, len);
 }
 
-/* Whether the frame claims our address for another host. While probing, another host's probe counts
- * too. */
+/* Whether the frame claims our address for another host. While we probe, another host's probe
+ * counts too. */
 static bool claims_ours(const struct port_neigh *n, const struct port_l2_frame *f)
 {
 	const struct mac_addr *mac = f->has_mac ? &f->sender_mac : &f->src_mac;
@@ -446,7 +450,8 @@ static void conflict(struct port_neigh *n, const struct port_l2_frame *f, uint64
 	}
 	if (n->cfg.host_answers)
 		return;
-	/* In use: defend it once per interval, so that two hosts do not flood the network. */
+	/* The address is ours: defend it at most once per interval, so that two hosts do not flood
+	 * the network. */
 	if (n->defended_ns == 0 || now_ns - n->defended_ns >= DEFEND_NS) {
 		n->defended_ns = now_ns;
 		announce_send(n);
@@ -465,14 +470,15 @@ static void learn(struct port_neigh *n, const struct port_l2_frame *f, bool crea
 	if (!e) {
 		if (!create || !ip_prefix_contains(&n->subnet, &f->sender))
 			return;
-		/* A host that asks for us will soon get packets from us; but it must not evict an
-		 * entry. */
+		/* A host that asks for our address will soon get packets from us, so remember it;
+		 * but it must not evict an entry. */
 		e = entry_add(n, &f->sender, false, now_ns);
 		if (!e)
 			return;
 		e->state = ENTRY_INCOMPLETE;
 	}
-	/* RFC 4861 section 7.2.5: without the override flag a known MAC stays. */
+	/* RFC 4861 section 7.2.5: an advertisement without the override flag does not change a
+	 * known MAC. */
 	if (f->kind == PORT_L2_ADVERT && !f->is_override && e->state >= ENTRY_REACHABLE &&
 	    e->state != ENTRY_FAILED && !mac_same(&e->mac, &f->sender_mac))
 		return;
@@ -484,7 +490,7 @@ static void answer(struct port_neigh *n, const struct port_l2_frame *f)
 	uint8_t frame[PORT_L2_CONTROL_MAX];
 	size_t len;
 
-	/* Until probing succeeds the address is not ours. */
+	/* The address is not ours until probing succeeds. */
 	if (n->probe != PORT_NEIGH_FREE || n->cfg.host_answers)
 		return;
 	len = port_l2_build_advert(frame, &n->cfg.local.mac, &n->cfg.local.ip,
@@ -559,7 +565,8 @@ static void entry_tick(struct port_neigh *n, struct entry *e, uint64_t now_ns)
 		if (now_ns - e->used_ns >= PORT_NEIGH_IDLE_NS) {
 			entry_drop(n, e);
 		} else if (now_ns - e->used_ns >= PORT_NEIGH_REFRESH_NS) {
-			/* Not used since: check again at its eviction time. */
+			/* The entry was not used since then: check again when it is due for
+			 * eviction. */
 			entry_set_due(n, e, e->used_ns + PORT_NEIGH_IDLE_NS);
 		} else {
 			e->state = ENTRY_REFRESHING;

@@ -14,11 +14,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Bit of a partition key: full member, not limited; the other bits name the partition. */
+/* Bit of a partition key that marks a full member, not a limited one; the other bits name the
+ * partition. */
 #define PKEY_FULL 0x8000U
 #define PKEY_DEFAULT 0x7fffU
 #define PEERMEM "/sys/module/nvidia_peermem"
-/* Interval of attempts to register memory: the limit may have been raised. */
+/* Registering memory is tried again after this time, because the limit may have been raised. */
 #define MEMORY_AGAIN_NS (16 * NSEC_PER_SEC)
 
 const char *port_rdma_reason_code(enum port_rdma_reason r)
@@ -46,7 +47,7 @@ const char *port_rdma_reason_code(enum port_rdma_reason r)
 
 /* ------------------------------------------------------------------ GIDs */
 
-/* RoCE: the address itself, IPv4 mapped into IPv6. */
+/* A RoCE GID is the address itself; IPv4 is mapped into IPv6. */
 static void gid_of(const struct ip_addr *ip, uint8_t ret[16])
 {
 	if (ip->family == AF_INET6) {
@@ -90,8 +91,8 @@ static bool fd_nonblocking(int fd)
 	return flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0;
 }
 
-/* Needs no memory: a driver that supports dma-buf reports that descriptor -1 is invalid, any other
- * that the call is unsupported. */
+/* Asks the driver without any memory: if it supports dma-buf, it reports that descriptor -1 is
+ * invalid, else that the call is unsupported. */
 static enum port_rdma_gpu gpu_probe(const struct port_rdma *r, struct rdma_device *d)
 {
 	struct ibv_pd *pd = ibv_alloc_pd(d->context);
@@ -139,7 +140,7 @@ static bool text_read(const char *path, char *buf, size_t size)
 }
 
 /* Call where files can be read. For a device that is added later, to a confined process, the
- * process that passes the device checks this. */
+ * process that passes the device makes this check. */
 static bool driver_is_old(const struct ibv_device *dev)
 {
 	char path[IBV_SYSFS_PATH_MAX + 32], module[128], version[128];
@@ -154,7 +155,7 @@ static bool driver_is_old(const struct ibv_device *dev)
 					 version);
 }
 
-/* Creates everything a worker needs of a device. */
+/* Creates all objects that a worker needs on a device. */
 static bool device_prepare(struct rdma_device *d)
 {
 	d->channel = ibv_create_comp_channel(d->context);
@@ -165,10 +166,10 @@ static bool device_prepare(struct rdma_device *d)
 }
 
 /*
- * Finds the index of the leg's partition in its port's table, as full or limited member. False: not
- * found, and packets would go to another partition. The library reads the table from files: a
- * device that comes back has the same index; for a new device only the default partition's index is
- * known.
+ * Finds the index of the leg's partition in the table of its port, as full or limited member.
+ * Returns false if it is not there, since packets would then go to another partition. The library
+ * reads the table from files, which a confined worker cannot do: a device that comes back has the
+ * same index, and for a new device only the index of the default partition is known.
  */
 static bool leg_finds_partition(struct rdma_leg *leg, struct ibv_context *context, uint8_t port)
 {
@@ -184,7 +185,8 @@ static bool leg_finds_partition(struct rdma_leg *leg, struct ibv_context *contex
 	return leg->has_pkey || base == 0 || base == PKEY_DEFAULT;
 }
 
-/* The device may also serve another leg, by another port or VLAN. */
+/* Whether the leg uses the device. The device may also serve another leg, by another port or VLAN.
+ */
 static bool leg_takes(struct port_rdma *r, struct rdma_leg *leg, unsigned device)
 {
 	struct rdma_device *d = &r->devices[device];
@@ -218,7 +220,7 @@ static bool leg_lacks(const struct rdma_leg *leg)
 	return leg->device < 0 && leg->reason != PORT_RDMA_OFF;
 }
 
-/* A removed device's index, or the next new one. */
+/* The index for a new device: that of a removed device, or the next unused one. */
 static unsigned device_place(const struct port_rdma *r)
 {
 	unsigned i = 0;
@@ -228,7 +230,7 @@ static unsigned device_place(const struct port_rdma *r)
 	return i;
 }
 
-/* Opens the device if legs have their addresses there. Returns how many. */
+/* Opens the device if it has the address of any leg. Returns the number of such legs. */
 static unsigned device_try(struct port_rdma *r, struct ibv_device *dev)
 {
 	unsigned place = device_place(r), taken = 0;
@@ -258,8 +260,9 @@ static unsigned device_try(struct port_rdma *r, struct ibv_device *dev)
 }
 
 /*
- * The library loads its drivers when it first sees a device: too late for a device added to a
- * confined process, which may not map new code. The drivers are beside the library.
+ * Loads the library's drivers early. The library loads them itself when it first sees a device,
+ * which is too late for a device added to a confined process, because that may not map new code.
+ * The drivers are in the library's folder.
  */
 static void drivers_load(void)
 {
@@ -279,7 +282,8 @@ static void drivers_load(void)
 		if (!strstr(e->d_name, "-rdmav"))
 			continue;
 		snprintf(path + len, sizeof(path) - (size_t)len, "/%s", e->d_name);
-		(void)dlopen(path, RTLD_NOW); /* never unloaded; each registers with the library */
+		(void)dlopen(path,
+			     RTLD_NOW); /* never unloaded; each driver registers with the library */
 	}
 	if (dir)
 		closedir(dir);
@@ -368,7 +372,7 @@ struct port_rdma *port_rdma_free(struct port_rdma *r)
 	return NULL;
 }
 
-/* ------------------------------------------------------------------ a device that goes */
+/* ------------------------------------------------------------------ removal of a device */
 
 static void pool_leave(struct port_rdma_pool *pool, unsigned device)
 {
@@ -402,7 +406,7 @@ static bool is_change(enum ibv_event_type type)
 	       type == IBV_EVENT_LID_CHANGE || type == IBV_EVENT_PKEY_CHANGE;
 }
 
-/* Reads device events. True: the device is unusable. */
+/* Reads device events. Returns true if the device has become unusable. */
 static bool device_listen(struct port_rdma *r, struct rdma_device *d)
 {
 	struct ibv_async_event event;
@@ -417,7 +421,7 @@ static bool device_listen(struct port_rdma *r, struct rdma_device *d)
 	return fatal;
 }
 
-/* While the kernel removes a device, the device's file in /dev is unlinked. */
+/* Whether the kernel is removing the device: the device's file in /dev is then unlinked. */
 static bool device_is_going(struct port_rdma *r, struct rdma_device *d)
 {
 	struct stat st;
@@ -448,7 +452,8 @@ uint64_t port_rdma_tick(struct port_rdma *r, uint64_t now_ns)
 	}
 	memory_try_again(r, now_ns);
 	rdma_pairs_reap(r, now_ns);
-	return changes == r->n_changes ? r->look_ns : now_ns; /* other callers watch them too */
+	return changes == r->n_changes ? r->look_ns
+				       : now_ns; /* other callers also watch these descriptors */
 }
 
 unsigned port_rdma_fds(const struct port_rdma *r, int *ret_fds, unsigned max)
@@ -506,7 +511,8 @@ static int regions_register(struct port_rdma_pool *pool, unsigned device)
 	return 0;
 }
 
-/* A device that cannot register it records a reason. */
+/* Registers the pool's memory with the device. A device that cannot register it records a reason.
+ */
 static int pool_join(struct port_rdma_pool *pool, unsigned device)
 {
 	struct port_rdma *r = pool->r;
@@ -592,7 +598,7 @@ int port_rdma_pool_new(struct port_rdma *r, const struct port_rdma_region *regio
 		any |= was == 0;
 		e = was < 0 ? was : e;
 	}
-	if (!any && e != -ENOMEM) { /* memory may suffice later */
+	if (!any && e != -ENOMEM) { /* -ENOMEM: there may be enough memory later */
 		free(pool);
 		return e;
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The doorbell of soft-RoCE. Its library reports new work to the kernel by write(2), which the
- * kernel accepts only from the credentials that opened the device; a worker must change its own.
- * ioctl(2) makes the same call for any holder of the descriptor. The only file that knows the
- * kernel's numbers; devices with mapped queues do not need it.
+ * The doorbell of soft-RoCE. Its library tells the kernel of new work by write(2), which the kernel
+ * accepts only from a process with the credentials that opened the device; but a worker must change
+ * its credentials. ioctl(2) makes the same call for any holder of the descriptor. Only this file
+ * knows the kernel's numbers; devices with mapped queues do not need it.
  */
 #include "dataplane/port/rdma/port_rdma_internal.h"
 #include <rdma/ib_user_ioctl_cmds.h>

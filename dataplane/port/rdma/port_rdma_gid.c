@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Finds the GID of a leg in its device's table, or why the leg cannot use RDMA. */
+/* Finds the GID of a leg in its device's table, or the reason why the leg cannot use RDMA. */
 #include "dataplane/port/rdma/port_rdma_internal.h"
 #include <stdlib.h>
 #include <string.h>
 
 #define GIDS_MAX 256
 
-/* PORT_RDMA_OK: the leg's GID; NO_DEVICE: another's; else why the leg cannot use it. */
+/* Returns PORT_RDMA_OK: it is the leg's GID; PORT_RDMA_NO_DEVICE: it is another's; else why the leg
+ * cannot use it. */
 static enum port_rdma_reason gid_check(struct ibv_context *context, const struct ibv_gid_entry *e,
 				       const struct rdma_leg *leg)
 {

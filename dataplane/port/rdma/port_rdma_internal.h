@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shared by port_rdma.c (devices, memory), port_rdma_gid.c and port_rdma_pair.c (queue pairs,
- * transfers). */
+/* Declarations for port_rdma.c (devices, memory), port_rdma_gid.c and port_rdma_pair.c (queue
+ * pairs, transfers). */
 #ifndef PLENUM_DATAPLANE_PORT_RDMA_INTERNAL_H
 #define PLENUM_DATAPLANE_PORT_RDMA_INTERNAL_H
 
 #include "dataplane/port/rdma/port_rdma.h"
 #include <infiniband/verbs.h>
 
-#define RDMA_OPS_MAX 512	/* in flight in a worker */
+#define RDMA_OPS_MAX 512	/* ops in flight in a worker */
 #define RDMA_DEVICE_OPS_MAX 64U /* per device */
 #define RDMA_PAIR_OPS_MAX 8U	/* per pair */
-#define RDMA_OP_WRS 16U		/* work requests of the largest op */
+#define RDMA_OP_WRS 16U		/* work requests that the largest op needs */
 #define RDMA_PAIR_WRS (RDMA_OP_WRS * RDMA_PAIR_OPS_MAX)
-/* A failed transfer completes each of its requests. */
+/* If a transfer fails, each of its requests completes, so the queue needs room for all. */
 #define RDMA_CQES (RDMA_OP_WRS * RDMA_DEVICE_OPS_MAX)
 
 struct rdma_device {
-	struct ibv_context *context; /* NULL: none, or removed */
+	struct ibv_context *context; /* NULL: no device, or it was removed */
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
 	unsigned n_ops; /* in flight */
@@ -24,13 +24,14 @@ struct rdma_device {
 	enum port_rdma_gpu gpu;
 };
 
-struct rdma_leg { /* a worker's leg: its index in devices, or the reason for having none */
+struct rdma_leg { /* a worker's leg: the index of its device in `devices`, or why it has none */
 	int device;
 	enum port_rdma_reason reason;
 	uint8_t gid[16];
 	uint8_t port_num;
 	uint32_t ifindex;
-	/* IPoIB: its port's GID and its partition; index of that in the port's table. */
+	/* For IPoIB: GID of the device's port, partition, and the partition's index in the table of
+	 * that port. */
 	bool is_ipoib, has_pkey;
 	uint8_t ib_gid[16];
 	uint16_t pkey, pkey_index;
@@ -42,9 +43,9 @@ struct port_rdma {
 	struct rdma_leg legs[PORT_RDMA_LEGS_MAX];
 	unsigned n_legs;
 	struct port_rdma_pool *pools;
-	struct port_rdma_pair *dying; /* dropped with ops in flight */
+	struct port_rdma_pair *dying; /* pairs that were dropped with ops in flight */
 	struct port_rdma_op *ops[RDMA_OPS_MAX];
-	uint32_t op_uses[RDMA_OPS_MAX]; /* use count of each slot */
+	uint32_t op_uses[RDMA_OPS_MAX]; /* how often each slot was used */
 	uint16_t free_ops[RDMA_OPS_MAX];
 	unsigned n_free_ops;
 	uint32_t next_psn, n_changes;
@@ -69,12 +70,12 @@ struct port_rdma_pair {
 	struct port_rdma *r;
 	struct ibv_qp *qp;
 	unsigned device, port;
-	uint32_t gid_index; /* our index, once joined */
+	uint32_t gid_index; /* index of our GID, once the pair has joined */
 	uint8_t link;	    /* as in struct port_rdma_half */
 	uint32_t psn, key;  /* our PSN; the peer's key */
 	unsigned n_ops;
 	uint64_t bytes;	   /* in flight */
-	uint64_t moved_ns; /* approximate time when an op last ended, or the first one began */
+	uint64_t moved_ns; /* approximately when an op last ended, or when the first one began */
 	bool joined, failed;
 	uint64_t dropped_ns;
 };
@@ -83,22 +84,23 @@ struct port_rdma_peer {
 	struct port_rdma_pool *pool;
 	struct port_rdma_peer *next;
 	struct port_rdma_pair *pairs[PORT_RDMA_LEGS_MAX];
-	unsigned last; /* leg chosen last */
+	unsigned last; /* the leg chosen last */
 };
 
-/* port_rdma_bell.c: tells the kernel that a soft-RoCE queue pair has work. 0; negative errno. */
+/* port_rdma_bell.c: tells the kernel that a soft-RoCE queue pair has work. Returns 0 or a negative
+ * errno. */
 int rdma_doorbell_ring(const struct ibv_qp *qp);
 /* Parses the port GID of an IPoIB interface from the end of its hardware address in sysfs. */
 bool rdma_ipoib_parse(const char *address, uint8_t ret_gid[16]);
-/* Looks up the leg's GID in its device's table. 0; -ENOENT. */
+/* Looks up the leg's GID in its device's table. Returns 0 or -ENOENT. */
 int rdma_gid_get(const struct port_rdma *r, unsigned port, struct ibv_gid_entry *ret);
-/* Finds the leg's GID in the device's table, for RoCE that of v2. PORT_RDMA_OK, or the reason.
- */
+/* Finds the leg's GID in the device's table; for RoCE the GID of version 2. Returns PORT_RDMA_OK,
+ * or why the leg cannot use the device. */
 enum port_rdma_reason rdma_gid_find(struct ibv_context *context, const struct rdma_leg *leg,
 				    struct ibv_gid_entry *ret);
-/* Ends the ops of a pair whose device no longer acts for it. */
+/* Ends the ops of a pair after its device has stopped working on it. */
 void rdma_pair_end_ops(struct port_rdma_pair *pair);
-/* Destroys all pairs on the device, dying ones included; their ops end. */
+/* Destroys all pairs on the device, including dropped ones; their ops end. */
 void rdma_pairs_of_device(struct port_rdma *r, unsigned device);
 /* Drops the device's pairs whose GID moved in its table or disappeared. */
 void rdma_pairs_check_gids(struct port_rdma *r, unsigned device);

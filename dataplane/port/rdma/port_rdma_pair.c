@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Queue pairs: creation, destruction and transfers. The part where a mistake loses data.
+ * Queue pairs: creation, destruction and transfers. A mistake in this file can lose data.
  */
 #include "dataplane/port/rdma/port_rdma_internal.h"
 #include <string.h>
 
 #define POLL_BURST 32
 #define PSN_MASK 0xffffffU
-/* The pair fails after as many retries of 4.096 us times 2 to this power. Not 7 retries, which
- * soft-RoCE takes as infinite: a pair whose other half is gone would never fail. */
+/* The pair fails after ACK_RETRIES retries of 4.096 us times 2 to the power of ACK_TIMEOUT. 7
+ * retries would be infinite for soft-RoCE: a pair whose other half is gone would never fail. */
 #define ACK_TIMEOUT 16
 #define ACK_RETRIES 6
 #define HOPS_MAX 64
@@ -16,26 +16,27 @@
  * smallest MTU. */
 #define MTU_LEAST IBV_MTU_512
 #define TRAFFIC_CLASS 96 /* DSCP 24 */
-/* Read data arrives as fast as the peer can send, and the reader can slow it only by asking for
- * little at once: what a port's receive ring and a switch can buffer, yet more than arrives while
- * the next request is sent. Between emulated hosts a quarter of it was slower by a third, four
- * times as much no faster. */
+/* Limits how much data is requested at once. Read data arrives as fast as the peer can send, and
+ * the reader can slow it down only by requesting little at a time. This is less than the receive
+ * ring of a port and a switch can buffer, but more than arrives while the next request is on its
+ * way. Between emulated hosts a quarter of it was slower by a third, and four times as much was no
+ * faster. */
 #define READS_MAX 4
 #define READ_BYTES (64U << 10)
 #define READ_WRS (PORT_RDMA_BYTES_MAX / READ_BYTES)
-_Static_assert(READ_WRS <= RDMA_OP_WRS, "a read fits the queues");
-/* A device that has not flushed a failed pair in this time is closed. */
+_Static_assert(READ_WRS <= RDMA_OP_WRS, "an op has requests for a whole read");
+/* A device that has not flushed a failed pair within this time is closed. */
 #define DRAIN_NS NSEC_PER_SEC
-/* A pair without a completion for this long counts as failed, whatever its device retries. */
+/* A pair without a completion for this long counts as failed, even if its device still retries. */
 #define STALL_NS (4 * NSEC_PER_SEC)
-/* Bit in a work request's number: one of several parts of a transfer; only the last completes it.
- */
+/* Bit in a work request's number: the request is one of several parts of a transfer; only the last
+ * part completes the transfer. */
 #define WR_PART (1ULL << 63)
 
 /* ------------------------------------------------------------------ transfers */
 
-/* The number includes the slot's use count, so that late completions of an earlier use are ignored.
- */
+/* The number of a work request. It includes the slot's use count, so that late completions of an
+ * earlier use are ignored. */
 static uint64_t wr_id_of(const struct port_rdma *r, uint16_t slot)
 {
 	return slot | (uint64_t)r->op_uses[slot] << 16;
@@ -65,7 +66,7 @@ void rdma_pair_end_ops(struct port_rdma_pair *pair)
 			op_end(pair->r, (uint16_t)i, -ECONNABORTED);
 }
 
-/* Channel events only say that completions may be waiting. */
+/* Reads the channel's events, which only say that completions may be waiting. */
 static void channel_drain(struct rdma_device *d)
 {
 	struct ibv_cq *cq;
@@ -125,8 +126,8 @@ bool port_rdma_arm(struct port_rdma *r)
 		if (!d->armed)
 			d->armed = ibv_req_notify_cq(d->cq, 0) == 0;
 		if (!d->armed)
-			return false;	    /* the device can only be polled */
-		ended += device_poll(r, d); /* earlier completions raise no event */
+			return false;	    /* the device has no events and must be polled */
+		ended += device_poll(r, d); /* completions before the arming raise no event */
 	}
 	return ended == 0;
 }
@@ -182,8 +183,8 @@ static void op_cancel(struct port_rdma_op *op)
 	op->pair = NULL;
 }
 
-/* 0; negative errno: none of it was posted. If a part was, the pair fails and flushes it, which
- * completes the op. */
+/* Posts the requests of an op. Returns 0, or a negative errno if none was posted. If only some were
+ * posted, the pair fails and flushes them, which completes the op. */
 static int op_post(struct port_rdma_op *op, struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr *bad = NULL;
@@ -191,7 +192,7 @@ static int op_post(struct port_rdma_op *op, struct ibv_send_wr *wr)
 
 	if (e == 0)
 		return 0;
-	/* The whole operation is queued; only notifying the kernel failed. */
+	/* The whole op is queued; only notifying the kernel failed. */
 	if (e == EACCES && !bad && rdma_doorbell_ring(op->pair->qp) == 0)
 		return 0;
 	if (bad != wr) {
@@ -267,7 +268,7 @@ int port_rdma_read(struct port_rdma_peer *peer, unsigned leg, void *to, uint32_t
 	return op_post(op, wrs);
 }
 
-/* ------------------------------------------------------------------ the end of pairs */
+/* ------------------------------------------------------------------ destroying pairs */
 
 static void pair_free(struct port_rdma_pair *pair)
 {
@@ -278,7 +279,8 @@ static void pair_free(struct port_rdma_pair *pair)
 	free(pair);
 }
 
-/* Ops in flight complete when the device says so: until then it owns their memory. */
+/* Drops a pair. Its ops in flight complete when the device reports it; until then the device may
+ * access their memory. */
 static void pair_drop(struct port_rdma_pair *pair)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
@@ -323,7 +325,7 @@ void rdma_pairs_reap(struct port_rdma *r, uint64_t now_ns)
 		}
 		*p = pair->next;
 		pair_free(pair);
-		p = &r->dying; /* completions may have dropped other pairs */
+		p = &r->dying; /* the completions may have dropped other pairs */
 	}
 }
 
@@ -472,7 +474,8 @@ enum port_rdma_reason port_rdma_pair(struct port_rdma_peer *peer, unsigned leg, 
 	return PORT_RDMA_OK;
 }
 
-/* RoCE always has the routing header; InfiniBand within a subnet uses LIDs. */
+/* Whether packets carry the global routing header: always with RoCE; InfiniBand within a subnet
+ * uses LIDs. */
 static bool is_global(const struct port_rdma_pair *pair, const struct port_rdma_half *theirs,
 		      const struct ibv_gid_entry *ours, const struct ibv_port_attr *port)
 {
@@ -480,7 +483,7 @@ static bool is_global(const struct port_rdma_pair *pair, const struct port_rdma_
 	       memcmp(theirs->gid, ours->gid.raw, sizeof(theirs->gid) / 2) != 0;
 }
 
-/* Moves the pair to ready-to-receive; the same on both ends. */
+/* Moves the pair to the state ready-to-receive; the parameters are the same at both ends. */
 static bool pair_receives(struct port_rdma_pair *pair, const struct port_rdma_half *theirs,
 			  const struct ibv_gid_entry *gid, const struct ibv_port_attr *port)
 {
@@ -554,8 +557,8 @@ enum port_rdma_reason port_rdma_join(struct port_rdma_peer *peer, unsigned leg,
 	return PORT_RDMA_OK;
 }
 
-/* Soft-RoCE sends with the table index: after a change it would use another GID, or none, until the
- * pair fails some seconds later. */
+/* Drops pairs whose GID changed. Soft-RoCE sends with the table index, so after a change it would
+ * use another GID, or none, until the pair fails some seconds later. */
 void rdma_pairs_check_gids(struct port_rdma *r, unsigned device)
 {
 	struct ibv_gid_entry gids[PORT_RDMA_LEGS_MAX];

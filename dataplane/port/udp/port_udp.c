@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Datagrams over kernel sockets, many per system call: the kernel segments and merges bursts of
- * equal datagrams (GSO, GRO) if it can.
+ * Sends and receives datagrams over kernel sockets, many per system call. If the kernel can, it
+ * segments and merges bursts of datagrams of one size (GSO, GRO).
  */
 #include "dataplane/port/udp/port_udp_internal.h"
 #include "netcfg/base/log.h"
@@ -72,7 +72,7 @@ static int watch(struct port_udp *u, int fd)
 
 static void watch_all(struct port_udp *u)
 {
-	/* Fails only without memory; then the worker wakes by its timers. */
+	/* This fails only if memory is short; the worker then wakes by its timers. */
 	u->watched = watch(u, u->fd) == 0;
 	if (u->hot.fd >= 0)
 		(void)watch(u, u->hot.fd);
@@ -86,7 +86,7 @@ static void unwatch_all(struct port_udp *u)
 	u->watched = false;
 }
 
-/* A source port that cannot be opened is not an error: the others carry its load. */
+/* Opens the additional source ports. If one cannot be opened, the others carry its load. */
 static void sources_open(struct port_udp *u, unsigned n, struct reason *why)
 {
 	for (unsigned k = 1; k < MIN_OF(n, DATAGRAM_SOURCES_MAX); k++) {
@@ -185,8 +185,8 @@ static void rx_overflow(struct port_udp *u, struct cmsghdr *c)
 	*known = now;
 }
 
-/* Reads the control messages of a received super-packet: datagram size (the whole if it is one) and
- * time in this host. */
+/* Reads the control messages of a received super-packet: the size of its datagrams (its own size if
+ * it is a single one) and how long it waited in this host. */
 static void rx_controls(struct port_udp *u, struct msghdr *m, uint32_t *ret_segment,
 			uint64_t *ret_waited_ns)
 {
@@ -263,7 +263,8 @@ static int rx_syscall(struct port_udp *u, int fd, unsigned batch)
 	}
 	if (batch > 1)
 		return recvmmsg(fd, rx->msgs, batch, MSG_DONTWAIT, NULL);
-	/* One buffer per call is cheaper under light load: no second look at an empty queue. */
+	/* Under light load one buffer per call is cheaper, because it does not read an empty queue
+	 * once more. */
 	n = recvmsg(fd, &rx->msgs[0].msg_hdr, MSG_DONTWAIT);
 	if (n < 0)
 		return -1;
@@ -271,7 +272,8 @@ static int rx_syscall(struct port_udp *u, int fd, unsigned batch)
 	return 1;
 }
 
-/* A failure costs only the advantage: retried after the next streak. */
+/* Opens the hot peer's socket. A failure costs only the speed gain; it is tried again after the
+ * next streak. */
 static void hot_open(struct port_udp *u)
 {
 	struct udp_hot *hot = &u->hot;
@@ -291,17 +293,18 @@ static void hot_open(struct port_udp *u)
 	u->counters.hot = true;
 }
 
-/* Drops the few packets still in the socket; callers read it before. */
+/* Closes the hot peer's socket. The few packets that are still in it are lost, so callers read it
+ * before. */
 static void hot_close(struct port_udp *u)
 {
-	close(u->hot.fd); /* this removes it from the epoll */
+	close(u->hot.fd); /* this also removes it from the epoll */
 	u->hot.fd = -1;
 	u->hot.streak = 0;
 	u->counters.hot = false;
 }
 
-/* Learns from a packet on the common socket. hot_is_empty: the hot socket was read before;
- * otherwise its packets would be lost. */
+/* Learns from a packet on the common socket which peer is hot. hot_is_empty: the hot socket was
+ * read before; else its packets would be lost. */
 static void hot_learn(struct port_udp *u, const struct datagram_addr *src, bool hot_is_empty)
 {
 	struct udp_hot *hot = &u->hot;
@@ -324,7 +327,7 @@ static void hot_learn(struct port_udp *u, const struct datagram_addr *src, bool 
 		hot_open(u);
 }
 
-/* Receives from one socket. Number of datagrams; 0: none. */
+/* Receives from one socket. Returns the number of datagrams, 0 if there is none. */
 static int rx_socket(struct port_udp *u, int fd, struct port_rx *pkts, unsigned max)
 {
 	struct udp_rx *rx = &u->rx;
@@ -333,8 +336,8 @@ static int rx_socket(struct port_udp *u, int fd, struct port_rx *pkts, unsigned 
 
 	if (n <= 0) {
 		rx->batch = 1;
-		/* A pending error is reported once and says nothing about the port: a peer without
-		 * listener, a router without route. rudp detects it itself. */
+		/* A pending error is reported once and says nothing about the port: a peer may have
+		 * no listener, or a router no route. rudp detects that itself. */
 		return n == 0 || errno != EBADF ? 0 : -EBADF;
 	}
 	rx->hot = fd == u->hot.fd;
@@ -354,7 +357,7 @@ static int rx_hot(struct port_udp *u, struct port_rx *pkts, unsigned max)
 		return 0;
 	u->hot.hot_n += u->rx.filled;
 	u->hot.since_main += u->rx.filled;
-	/* A hot socket that is never empty must not keep out the packets of all other peers. */
+	/* Packets of all other peers must get through even if the hot socket is never empty. */
 	u->hot.main_due = u->hot.main_busy || u->hot.since_main >= HOT_MAIN_BUFS;
 	return n;
 }
@@ -401,7 +404,7 @@ static bool port_udp_arm(struct port *p)
 	struct port_udp *u = p->impl;
 
 	if (u->tx.stashed && udp_tx_send(u) < 0)
-		return false;		 /* nothing would wake us when the socket has space again */
+		return false; /* nothing would wake the worker when the socket has space again */
 	u->hot.skipped = HOT_MAIN_EVERY; /* after waking, read both sockets */
 	u->unarmed = 0;
 	if (!u->watched)
@@ -444,7 +447,8 @@ static void port_udp_counters(const struct port *p, struct launch_port_counters 
 		.tx_bursts = c->tx_bursts,
 		.rx_bursts = c->rx_bursts,
 	};
-	_Static_assert(sizeof(ret->tx_by_source) == sizeof(c->tx_by_source), "launch.h knows all");
+	_Static_assert(sizeof(ret->tx_by_source) == sizeof(c->tx_by_source),
+		       "both arrays have the same size");
 	memcpy(ret->tx_by_source, c->tx_by_source, sizeof(ret->tx_by_source));
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the UDP port offers beyond struct port_ops: counters and the traffic class. The worker calls
- * it from the port's thread only. All other access is through port_udp_ops.
+ * Functions of the UDP port beyond struct port_ops: counters and the traffic class. The worker
+ * calls them only from the port's thread. All other access is through port_udp_ops.
  */
 #ifndef PLENUM_DATAPLANE_PORT_UDP_H
 #define PLENUM_DATAPLANE_PORT_UDP_H
@@ -9,28 +9,28 @@
 #include "dataplane/port/port.h"
 
 struct port_udp_counters {
-	uint64_t tx_datagrams; /* handed to the kernel */
+	uint64_t tx_datagrams; /* passed to the kernel */
 	uint64_t tx_calls;     /* system calls that sent something */
 	uint64_t tx_lost;      /* refused by the kernel: no route, link down, filtered, too big */
-	uint64_t tx_full;   /* flushes that found the socket buffer full; nothing is lost by them */
-	uint64_t tx_bytes;  /* bytes of UDP payload, also for rx_bytes */
-	uint64_t tx_bursts; /* GSO bursts: sends that the kernel or the NIC segmented */
+	uint64_t tx_full;      /* flushes that found the socket buffer full; this loses nothing */
+	uint64_t tx_bytes;     /* bytes of UDP payload; so is rx_bytes */
+	uint64_t tx_bursts;    /* GSO bursts: sends that the kernel or the NIC segmented */
 	uint64_t tx_by_source[DATAGRAM_SOURCES_MAX]; /* datagrams per source port */
 	uint64_t rx_datagrams;
 	uint64_t rx_bytes;
 	uint64_t rx_bursts;
 	uint64_t rx_calls;    /* system calls that received something */
-	uint64_t rx_dropped;  /* truncated, or with an invalid address */
-	uint64_t rx_overflow; /* dropped because the socket buffer was full, as reported with later
-				 packets */
-	int tx_errno;	      /* of the last tx_lost; 0: none */
+	uint64_t rx_dropped;  /* dropped because truncated, or with an invalid address */
+	uint64_t rx_overflow; /* dropped because the socket buffer was full; the kernel reports them
+				 with later packets */
+	int tx_errno;	      /* errno of the last tx_lost; 0: none */
 	bool gso;	      /* bursts leave as one super-packet */
 	bool hot;	      /* one peer has its own connected socket */
 	bool gro;	      /* bursts arrive as one super-packet */
 };
 
 void port_udp_counters_get(const struct port *p, struct port_udp_counters *ret);
-/* The common socket, owned by the port. For tests and diagnosis. */
+/* The socket that serves all peers, owned by the port. For tests and diagnosis. */
 int port_udp_socket(const struct port *p);
 
 #endif

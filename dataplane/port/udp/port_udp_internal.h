@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shared by the port_udp*.c files and included nowhere else. port_udp.c: opening, receiving, the
- * hot peer's socket. port_udp_tx.c: sending.
+ * Declarations that only the port_udp*.c files use. port_udp.c opens the port, receives, and
+ * manages the hot peer's socket; port_udp_tx.c sends.
  */
 #ifndef PLENUM_DATAPLANE_PORT_UDP_INTERNAL_H
 #define PLENUM_DATAPLANE_PORT_UDP_INTERNAL_H
@@ -12,20 +12,22 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define TX_DATAGRAMS_MAX PORT_BURST_MAX /* queued between two system calls */
-#define BURST_SEGMENTS_MAX 64		/* limit of every kernel since 4.18 */
-#define BURST_BYTES_MAX 65000		/* below 65535 minus any IP and UDP header */
-#define TX_BYTES_MAX (4U << 20)		/* payload queued between two system calls */
-#define TX_COPY_MOST 2048U		/* payload up to this is copied */
+/* datagrams that may be queued between two system calls */
+#define TX_DATAGRAMS_MAX PORT_BURST_MAX
+#define BURST_SEGMENTS_MAX 64 /* limit of every kernel since 4.18 */
+#define BURST_BYTES_MAX 65000 /* below 65535 minus the IP and UDP headers */
+/* payload bytes that may be queued between two system calls */
+#define TX_BYTES_MAX (4U << 20)
+#define TX_COPY_MOST 2048U /* payloads up to this many bytes are copied */
 #define TX_ROOM_BYTES (TX_DATAGRAMS_MAX * (size_t)(DATAGRAM_HDR_MAX + TX_COPY_MOST))
 #define RX_BUFS 16
 #define RX_BUF_BYTES 65536U
 #define TX_RETRY_NS (50 * NSEC_PER_USEC)
-#define HOT_STREAK 256U	   /* consecutive buffers from one peer that make it hot */
-#define HOT_REVIEW 1024U   /* buffers until the next check whether it still is */
-#define UNWATCH_AFTER 256U /* rx calls without arm(): the worker spins */
-#define HOT_MAIN_EVERY 8U  /* one in this many rx calls looks at the common socket, */
-#define HOT_MAIN_BUFS 32U  /* and one after this many buffers from the hot one */
+#define HOT_STREAK 256U	   /* consecutive buffers from one peer that make it the hot peer */
+#define HOT_REVIEW 1024U   /* buffers until the next check whether the peer is still hot */
+#define UNWATCH_AFTER 256U /* rx calls without arm() that show that the worker spins */
+#define HOT_MAIN_EVERY 8U  /* one in this many rx calls reads the common socket, */
+#define HOT_MAIN_BUFS 32U  /* and one after this many buffers from the hot peer's socket */
 
 union tx_control {
 	struct cmsghdr align;
@@ -38,8 +40,8 @@ union rx_control {
 		   CMSG_SPACE(sizeof(uint32_t))];
 };
 
-/* A GSO burst, one message to the kernel: datagrams of one size (the last may be smaller) to one
- * address. */
+/* A GSO burst, which is one message to the kernel: datagrams of one size to one address; only the
+ * last may be smaller. */
 struct gso_burst {
 	struct datagram_addr dst;
 	struct sockaddr_storage name;
@@ -50,22 +52,23 @@ struct gso_burst {
 	uint16_t segments;
 	bool closed;	/* a smaller datagram ended the burst */
 	bool hot;	/* leaves from the hot peer's socket */
-	uint8_t source; /* or from this source port's; 0: neither */
+	uint8_t source; /* leaves from the socket of this source port; 0: from the port's own */
 };
 
 struct udp_tx {
 	struct gso_burst bursts[TX_DATAGRAMS_MAX];
 	struct mmsghdr msgs[TX_DATAGRAMS_MAX];
 	struct iovec iov[2 * TX_DATAGRAMS_MAX];
-	/* Headers, and payload so short that an additional piece costs the kernel more than a copy
-	 * in warm memory costs us: a burst of full 1500-byte packets is one piece. */
-	uint8_t *room; /* TX_ROOM_BYTES, touched as far as needed */
+	/* Holds headers, and payload so short that another iovec costs the kernel more than copying
+	 * costs us while the memory is in the cache. A burst of full 1500-byte packets is thus one
+	 * piece. */
+	uint8_t *room; /* TX_ROOM_BYTES, of which memory is used only as needed */
 	size_t room_used;
 	unsigned n_bursts, n_datagrams, n_iov;
 	unsigned sent;	/* bursts the kernel has taken */
 	uint32_t bytes; /* payload queued */
-	bool stashed;	/* copied, so the caller's memory is no longer referenced */
-	uint8_t *stash; /* TX_BYTES_MAX, untouched until a socket buffer was full */
+	bool stashed;	/* the payload was copied, so the caller's memory is no longer referenced */
+	uint8_t *stash; /* TX_BYTES_MAX; not used until a socket buffer is full */
 };
 
 struct udp_rx {
@@ -73,49 +76,52 @@ struct udp_rx {
 	struct iovec iov[RX_BUFS];
 	struct sockaddr_storage names[RX_BUFS];
 	union rx_control controls[RX_BUFS];
-	uint32_t overflow[2]; /* drop counts of the common and the hot socket */
+	uint32_t overflow[2]; /* drop counts that the common socket and the hot one have reported */
 	bool hot;	      /* the filled buffers are from the hot socket */
 	uint64_t read_ns;     /* time of the read, by the clock of the packets' timestamps */
-	uint8_t *bufs;	      /* RX_BUFS of RX_BUF_BYTES, touched as far as needed */
-	unsigned batch;	      /* buffers per system call: grows under load */
-	/* Datagrams of the last system call that did not fit the caller's array. */
+	uint8_t *bufs; /* RX_BUFS buffers of RX_BUF_BYTES, of which memory is used only as needed */
+	unsigned batch; /* buffers per system call; grows under load */
+	/* Buffers filled by the last system call; `next` is the first one not returned yet. */
 	unsigned filled, next;
 	uint32_t offset;
 };
 
 /*
- * When one peer sends nearly everything, it gets a connected socket beside the common one: the
- * kernel then skips the route lookup for its packets, an eighth of a short round trip.
+ * If nearly all packets come from one peer, it gets a connected socket in addition to the common
+ * one. The kernel then skips the route lookup for its packets, which takes an eighth of a short
+ * round trip.
  */
 struct udp_hot {
 	int fd; /* -1: no hot peer */
 	struct datagram_addr peer;
-	uint32_t streak;	/* without a hot peer: consecutive buffers from `peer` */
-	uint32_t main_n, hot_n; /* buffers from either socket since the last check */
-	uint32_t skipped;	/* empty rx calls since the common socket was read */
-	uint32_t since_main;	/* buffers from the hot socket since then */
-	/* The last read of the common socket returned packets: it may carry the peer's bulk data
-	 * from other source ports. Then both sockets are read in turn. */
+	uint32_t streak; /* while no peer is hot: consecutive buffers from `peer` */
+	uint32_t main_n,
+		hot_n;	  /* buffers from the common and from the hot socket since the last check */
+	uint32_t skipped; /* empty rx calls since the common socket was read */
+	uint32_t since_main; /* buffers from the hot socket since then */
+	/* main_busy: the last read of the common socket returned packets, perhaps the hot peer's
+	 * bulk data from other source ports. Both sockets are then read in turn. main_due: the
+	 * common socket is next. */
 	bool main_busy, main_due;
 };
 
 struct port_udp {
 	int fd;
-	/* An epoll of fd and hot.fd. While the worker spins they are not in it: a watched socket
-	 * costs the sender of each packet some 300 ns. */
+	/* An epoll of fd and hot.fd. They are removed from it while the worker spins, because a
+	 * watched socket costs the sender of each packet some 300 ns. */
 	int poll_fd;
 	bool watched;
 	uint32_t unarmed; /* rx calls since the last arm() */
 	struct udp_local local;
-	int announce_fd; /* negative: without CAP_NET_RAW switches learn the address only from our
+	int announce_fd; /* negative: no CAP_NET_RAW, so switches learn the address only from our
 			    traffic */
 	struct udp_hot hot;
-	/* Sockets of additional source ports; -1: none. Nothing is read from them: answers come to
-	 * source port 0, which is fd. */
+	/* Sockets of additional source ports; -1: none. They are never read: answers come to source
+	 * port 0, whose socket is fd. */
 	int source_fds[DATAGRAM_SOURCES_MAX];
 	uint16_t source_ports[DATAGRAM_SOURCES_MAX];
-	uint32_t datagram_max; /* limit by the leg's MTU */
-	uint32_t big_bytes;    /* size of a datagram the kernel refused; 0: none */
+	uint32_t datagram_max; /* largest datagram that fits the leg's MTU */
+	uint32_t big_bytes;    /* size of a datagram that the kernel refused; 0: none */
 	struct datagram_addr big_dst;
 	struct port_udp_counters counters;
 	struct launch_refusal refusals[LAUNCH_REFUSALS_MAX];
@@ -129,9 +135,10 @@ static inline bool udp_addr_same(const struct datagram_addr *a, const struct dat
 	       memcmp(a->ip.bytes, b->ip.bytes, sizeof(a->ip.bytes)) == 0;
 }
 
-/* Hands queued bursts to the kernel. 0: all sent; -EAGAIN: the socket buffer is full. */
+/* Passes queued bursts to the kernel. Returns 0: all were sent; -EAGAIN: the socket buffer is full.
+ */
 int udp_tx_send(struct port_udp *u);
-/* As port_ops.tx. */
+/* Same contract as port_ops.tx. */
 int udp_tx(struct port *p, const struct datagram_addr *dst, const struct datagram *pkt);
 void udp_tx_flush(struct port *p);
 bool udp_tx_too_big(struct port *p, struct datagram_addr *ret_dst, uint32_t *ret_bytes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Creates and configures the sockets of port_udp; every option here has its reason.
+ * Creates and configures the sockets of port_udp, with a reason for each option.
  */
 #include "dataplane/port/udp/port_udp_socket.h"
 #include "dataplane/port/l2/port_interface.h"
@@ -16,8 +16,8 @@
 #include <sys/stat.h>
 
 #define SOCKET_BUF_BYTES (8 << 20)
-/* Workers of one address have consecutive ports: a source port must not take one of a worker that
- * is starting. */
+/* Workers of one address have consecutive UDP ports: a source port must not take the port of a
+ * worker that is starting. */
 #define SOURCE_APART 1024
 #define SOURCE_TRIES 8U
 
@@ -25,7 +25,7 @@ static void socket_size_buffer(int fd, int force, int plain)
 {
 	int bytes = SOCKET_BUF_BYTES;
 
-	/* The forced form exceeds net.core.[rw]mem_max but needs CAP_NET_ADMIN. */
+	/* The forced form may exceed net.core.[rw]mem_max but needs CAP_NET_ADMIN. */
 	if (setsockopt(fd, SOL_SOCKET, force, &bytes, sizeof(bytes)) != 0)
 		(void)setsockopt(fd, SOL_SOCKET, plain, &bytes, sizeof(bytes));
 }
@@ -37,7 +37,7 @@ static int socket_set_options(int fd, const struct udp_local *l, struct udp_feat
 
 	socket_size_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF);
 	socket_size_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF);
-	/* Never fragment, and ignore ICMP's path MTU: rudp does its own discovery. */
+	/* Never fragment, and ignore the path MTU of ICMP, because rudp discovers it itself. */
 	if (l->addr.ip.family == AF_INET) {
 		if (setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &probe4, sizeof(probe4)) != 0)
 			return -errno;
@@ -46,14 +46,15 @@ static int socket_set_options(int fd, const struct udp_local *l, struct udp_feat
 		    setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &probe6, sizeof(probe6)) != 0)
 			return -errno;
 	}
-	/* Arrival time of each packet; without it a late thread looks like a slow network. */
+	/* Request the arrival time of each packet; without it a late thread looks like a slow
+	 * network. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on));
 	ret->gro = setsockopt(fd, SOL_UDP, UDP_GRO, &on, sizeof(on)) == 0;
-	/* Counts drops for a full buffer, reported with later packets. */
+	/* Count drops by a full buffer, which the kernel reports with later packets. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_RXQ_OVFL, &on, sizeof(on));
-	/* 0 changes nothing but shows whether the kernel supports segmentation. */
+	/* Setting 0 changes nothing but shows whether the kernel supports segmentation. */
 	ret->gso = setsockopt(fd, SOL_UDP, UDP_SEGMENT, &segment, sizeof(segment)) == 0;
-	if (l->spins) /* lets a spinning worker drive the NIC's queue; refused without privilege */
+	if (l->spins) /* let a spinning worker drive the NIC's queue; refused without privilege */
 		(void)setsockopt(fd, SOL_SOCKET, SO_BUSY_POLL, &busy_us, sizeof(busy_us));
 	return 0;
 }
@@ -97,8 +98,8 @@ static void bind_explain(const struct udp_local *l, int error, struct reason *wh
 				strerror(-error));
 }
 
-/* A killed worker's sockets live until its sibling processes have ended: soon, but not at once.
- * After this time the port belongs to another process. */
+/* The sockets of a killed worker exist until its sibling processes have ended, which takes a
+ * moment. If the UDP port is still in use after this time, it belongs to another process. */
 #define BIND_TRIES 50
 #define BIND_PAUSE_NS (10 * NSEC_PER_MSEC)
 
@@ -115,9 +116,9 @@ static int bind_try(int fd, const struct sockaddr_storage *name, int len)
 }
 
 /*
- * Bound to the address only, not to the device: the leg's source rule and route choose the device,
- * and workers of one host talk over loopback. The port is shared (for udp_socket_open_peer) only
- * after an exclusive bind, and only with our own user.
+ * The socket is bound to the address only, not to the device: the leg's source rule and route
+ * choose the device, and workers of one host communicate over loopback. The port is shared (for
+ * udp_socket_open_peer) only after an exclusive bind, and only with our own user.
  */
 int udp_socket_open(const struct udp_local *l, struct udp_features *ret, struct reason *why)
 {
@@ -157,7 +158,7 @@ int udp_socket_open_peer(const struct udp_local *l, int common_fd, const struct 
 
 	if (len < 0 || peer_len < 0)
 		return -EAFNOSUPPORT;
-	/* A server's thread may run with a client's identity: the port belongs to the socket's
+	/* A server's thread may run with a client's identity, but the port belongs to the socket's
 	 * owner. */
 	if (fstat(common_fd, &st) != 0)
 		return -errno;
@@ -192,8 +193,8 @@ static int source_bind(const struct udp_local *l, uint16_t *ret_port)
 	    getsockname(fd, (struct sockaddr *)&name, &size) != 0)
 		return -errno;
 	r = ip_addr_from_sockaddr((struct sockaddr *)&name, &ip, ret_port);
-	/* The kernel's minimum: a packet or two of strangers may wait there, the rest is dropped.
-	 */
+	/* Use the kernel's minimum: a packet or two from unknown senders may wait there, others are
+	 * dropped. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &least, sizeof(least));
 	return r < 0 ? r : fd_take(fd);
 }
@@ -203,8 +204,8 @@ int udp_socket_open_source(const struct udp_local *l, uint16_t *ret_port)
 	int fds[SOURCE_TRIES], r = -EADDRINUSE;
 	unsigned n = 0;
 
-	while (n <
-	       SOURCE_TRIES) { /* unsuitable ports stay bound, so that the kernel offers others */
+	while (n < SOURCE_TRIES) { /* unsuitable ports stay bound meanwhile, so that the kernel
+				      offers others */
 		r = fds[n] = source_bind(l, ret_port);
 		if (r < 0)
 			break;
@@ -223,7 +224,7 @@ static int link_mac_get(int fd, uint32_t ifindex, struct mac_addr *ret)
 {
 	struct ifreq ifr = {0};
 
-	/* if_indextoname(3) would create a socket of a kind that workers must not create. */
+	/* if_indextoname(3) would create a socket of a type that workers must not create. */
 	ifr.ifr_ifindex = (int)ifindex;
 	return ioctl(fd, SIOCGIFNAME, &ifr) < 0 ? -errno
 						: port_interface_mac(fd, ifr.ifr_name, ret);
@@ -231,9 +232,10 @@ static int link_mac_get(int fd, uint32_t ifindex, struct mac_addr *ret)
 
 int udp_announce_open(void)
 {
-	/* Never bound, and its locked filter drops everything: nothing is ever queued on it, even
-	 * if a compromised worker binds it. */
-	static int first = -1; /* for ports added when the worker may create no more of them */
+	/* The socket is never bound, and its locked filter drops everything, so no packet is ever
+	 * queued on it, even if a compromised worker binds it. */
+	static int first = -1; /* kept for ports that are added when the worker may create no more
+				  such sockets */
 	autoclose int fd = packet_socket_new(SOCK_RAW);
 	const struct sock_filter nothing = {.code = BPF_RET | BPF_K, .k = 0};
 	int r;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sockets of a UDP port: creates, binds and connects them, and announces the leg's address. Owns
+ * Creates, binds and connects the sockets of a UDP port, and announces the leg's address. It keeps
  * nothing. Only port_udp.c calls it.
  */
 #ifndef PLENUM_DATAPLANE_PORT_UDP_SOCKET_H
@@ -9,7 +9,7 @@
 #include "dataplane/port/port.h"
 #include <netinet/udp.h>
 
-/* Missing in old C libraries. */
+/* Old C libraries lack these. */
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
 #endif
@@ -20,33 +20,34 @@
 struct udp_local {
 	struct datagram_addr addr;
 	uint32_t ifindex;
-	bool spins; /* the worker polls: lets it drive the NIC's queue */
+	bool spins; /* the worker polls, so the socket lets it drive the NIC's queue */
 };
 
-/* What the kernel offers. */
+/* Features that the kernel offers. */
 struct udp_features {
 	bool gso, gro;
 };
 
-/* Returns the length of the name; -EAFNOSUPPORT. Link-local addresses get their scope. */
+/* Fills in the socket address, with the scope for a link-local address. Returns its length, or
+ * -EAFNOSUPPORT. */
 int udp_sockaddr_make(const struct udp_local *l, const struct datagram_addr *a,
 		      struct sockaddr_storage *ret);
-/* Opens the port's socket, which receives everything sent to the address. A descriptor, the
- * caller's; negative errno with a sentence in why. */
+/* Opens the port's socket, which receives everything sent to the address. Returns a descriptor that
+ * the caller owns, or a negative errno with a sentence in why. */
 int udp_socket_open(const struct udp_local *l, struct udp_features *ret, struct reason *why);
 /* Opens a second socket with the same address, connected to one peer, which saves the kernel a
- * route lookup per packet to and from it. A descriptor; negative errno. */
+ * route lookup per packet to and from it. Returns a descriptor or a negative errno. */
 int udp_socket_open_peer(const struct udp_local *l, int common_fd,
 			 const struct datagram_addr *peer);
-/* Opens a send-only socket with the same IP address: packets to it are dropped. The kernel chooses
- * its port, far from those of workers, which may share the address. A descriptor; negative errno.
- */
+/* Opens a send-only socket with the same IP address: packets that arrive on it are dropped. The
+ * kernel chooses its port, far from those of workers, which may share the address. Returns a
+ * descriptor or a negative errno. */
 int udp_socket_open_source(const struct udp_local *l, uint16_t *ret_port);
-/* Opens the socket for announcements while the worker still has CAP_NET_RAW; it needs none later. A
- * descriptor, the caller's; negative errno. */
+/* Opens the socket for announcements while the worker still has CAP_NET_RAW; it needs no privilege
+ * later. Returns a descriptor that the caller owns, or a negative errno. */
 int udp_announce_open(void);
-/* Sends gratuitous ARP / unsolicited neighbour advertisement from that socket. -EPERM: fd is
- * negative. */
+/* Sends a gratuitous ARP or unsolicited neighbour advertisement from that socket. Returns 0; -EPERM
+ * if fd is negative; or another negative errno. */
 int udp_announce(int fd, const struct udp_local *l);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sending: collects datagrams in GSO bursts, each one super-packet if the kernel segments.
+ * Sends: collects datagrams in GSO bursts, each of which is one super-packet if the kernel
+ * segments.
  */
 #include "dataplane/port/udp/port_udp_internal.h"
 
@@ -16,7 +17,7 @@ static void tx_reset(struct udp_tx *tx)
 	tx->stashed = false;
 }
 
-/* Copies unsent payload before the caller's memory becomes invalid. */
+/* Copies unsent payload before the caller reuses its memory. */
 static void tx_stash(struct udp_tx *tx)
 {
 	uint8_t *to = tx->stash;
@@ -36,7 +37,7 @@ static void tx_stash(struct udp_tx *tx)
 	tx->stashed = true;
 }
 
-/* Replaces the oldest record if there is none for the destination yet. */
+/* Records a refusal. Replaces the oldest record if there is none for the destination yet. */
 static void refusal_note(struct port_udp *u, const struct ip_addr *to, unsigned packets, int error)
 {
 	struct launch_refusal *r = &u->refusals[0];
@@ -62,7 +63,7 @@ static void tx_lost(struct port_udp *u, const struct gso_burst *t, unsigned segm
 	u->counters.tx_lost += segments;
 	u->counters.tx_errno = error;
 	if (error ==
-	    ECONNREFUSED) /* the peer's host refused an earlier packet, not ours this one */
+	    ECONNREFUSED) /* the peer's host refused an earlier packet; this one was not refused */
 		return;
 	if (error != EMSGSIZE) {
 		refusal_note(u, &t->dst.ip, segments, error);
@@ -72,8 +73,8 @@ static void tx_lost(struct port_udp *u, const struct gso_burst *t, unsigned segm
 	u->big_dst = t->dst;
 }
 
-/* The pieces of the burst's next datagram: a header, or a piece that ends in one, and its payload.
- */
+/* Finds the pieces of the burst's next datagram, without removing it: a header, or a piece that
+ * ends in one, and its payload. */
 static unsigned segment_peek(const struct msghdr *whole, size_t bytes, struct iovec ret[2])
 {
 	unsigned n = 0;
@@ -118,8 +119,8 @@ static void tx_count(struct port_udp *u, const struct gso_burst *t, unsigned seg
 	u->counters.tx_by_source[t->source] += segments;
 }
 
-/* Sends a burst that the kernel refused to segment, one datagram per call. Sent ones are removed
- * from it, so that it can continue after -EAGAIN. 0 or -EAGAIN. */
+/* Sends a burst that the kernel refused to segment, with one call per datagram. Datagrams that were
+ * sent are removed from it, so that it can continue after -EAGAIN. Returns 0 or -EAGAIN. */
 static int burst_send_split(struct port_udp *u, struct gso_burst *t)
 {
 	struct msghdr *whole = &u->tx.msgs[u->tx.sent].msg_hdr;
@@ -143,7 +144,7 @@ static int burst_send_split(struct port_udp *u, struct gso_burst *t)
 		} else {
 			u->counters.tx_calls++;
 			tx_count(u, t, 1, (uint32_t)bytes);
-			if (fits) /* single datagrams work, so segmentation was the cause */
+			if (fits) /* single datagrams are accepted, so segmentation was the cause */
 				u->counters.gso = false;
 		}
 		segment_skip(whole, bytes);
@@ -154,7 +155,8 @@ static int burst_send_split(struct port_udp *u, struct gso_burst *t)
 	return 0;
 }
 
-/* Sends as many of the next bursts as use the same socket. Number sent; negative errno. */
+/* Sends as many of the next bursts as use the same socket. Returns their number or a negative
+ * errno. */
 static int tx_syscall(struct port_udp *u)
 {
 	struct udp_tx *tx = &u->tx;
@@ -190,7 +192,8 @@ int udp_tx_send(struct port_udp *u)
 		if (n == -EINTR)
 			continue;
 		if (n == -ECONNREFUSED && t->hot && !again) {
-			again = true; /* reports an earlier packet; this one was not sent */
+			again = true; /* the error reports an earlier packet, and this one was not
+					 sent */
 			continue;
 		}
 		again = false;
@@ -256,7 +259,7 @@ static void burst_set_segment(struct gso_burst *t, struct msghdr *m)
 	m->msg_controllen = sizeof(t->control);
 }
 
-/* A piece adjacent to the last one in memory extends it. */
+/* Adds a piece to the message. If it follows the previous piece in memory, it extends that one. */
 static void burst_piece(struct udp_tx *tx, struct msghdr *m, const uint8_t *piece, size_t bytes)
 {
 	struct iovec *last = m->msg_iovlen > 0 ? &tx->iov[tx->n_iov - 1] : NULL;
@@ -289,7 +292,7 @@ static void burst_add(struct udp_tx *tx, const struct datagram *pkt)
 	if (pkt->hdr_len > 0)
 		burst_piece(tx, m, room_copy(tx, pkt->hdr, pkt->hdr_len), pkt->hdr_len);
 	if (pkt->payload_len > 0) {
-		/* A datagram without header may follow the previous one in place. */
+		/* A datagram without a header may be adjacent to the previous one. */
 		if (pkt->hdr_len > 0 && pkt->payload_len <= TX_COPY_MOST)
 			payload = room_copy(tx, payload, pkt->payload_len);
 		burst_piece(tx, m, payload, pkt->payload_len);
@@ -301,7 +304,7 @@ static void burst_add(struct udp_tx *tx, const struct datagram *pkt)
 		burst_set_segment(t, m);
 }
 
-/* A source port that could not be opened is replaced by source port 0. */
+/* The source port to use: source port 0 if the requested one could not be opened. */
 static unsigned source_of(const struct port_udp *u, const struct datagram *pkt)
 {
 	unsigned k = pkt->source % DATAGRAM_SOURCES_MAX;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The AF_XDP port: datagrams for one address and port bypass the kernel's stack into the worker's
- * memory. port_l2 and port_neigh interpret frames, as with DPDK; only their source differs. Nothing
- * outlives the process, so nothing needs cleaning up after a SIGKILL.
+ * The AF_XDP port: datagrams for one address and port bypass the kernel's network stack and arrive
+ * in the worker's memory. port_l2 and port_neigh interpret frames, as with DPDK; only the source of
+ * the frames differs. Nothing outlives the process, so nothing needs cleaning up after a SIGKILL.
  */
 #include "dataplane/port/xdp/port_xdp.h"
 #include "dataplane/port/l2/port_interface.h"
@@ -17,22 +17,27 @@
 #include <sys/timerfd.h>
 
 #define CLOCK_NS (10 * NSEC_PER_MSEC)	 /* maximum age of the time that tx uses while polling */
-#define TX_AGAIN_NS (50 * NSEC_PER_USEC) /* retry time for frames that the kernel did not take */
-#define TX_STUCK_NS (10 * NSEC_PER_MSEC) /* the same if it takes none: the link is down */
-#define TX_STUCK_AFTER_NS NSEC_PER_MSEC	 /* after this long without progress */
-/* A dead process's queues become free when its last frame has been sent: shared by all ports of a
- * worker. The agent allows 30 s for its start, which includes waits for links. */
+#define TX_AGAIN_NS (50 * NSEC_PER_USEC) /* retry time if the kernel did not take all frames */
+/* retry time if it takes none, because the link is down */
+#define TX_STUCK_NS (10 * NSEC_PER_MSEC)
+/* the kernel takes no frames if nothing was sent for this long */
+#define TX_STUCK_AFTER_NS NSEC_PER_MSEC
+/* How long all ports of a worker together wait for the queues of a dead process, which become free
+ * when its last frame has been sent. The agent allows 30 s for the worker's start, which includes
+ * waits for links. */
 #define FREE_WAIT_NS (8 * NSEC_PER_SEC)
-#define REST_NS (2 * (long)NSEC_PER_MSEC) /* first interval of retries; doubles each time */
+/* first interval of retries; each is twice as long as the one before */
+#define REST_NS (2 * (long)NSEC_PER_MSEC)
 #define REST_NS_MAX (64 * (long)NSEC_PER_MSEC)
 
 struct port_xdp {
 	struct port *port;
 	struct port_xdp_socket socket;
 	struct port_xdp_control control;
-	int link;     /* the program stays on the interface while this is open */
+	int link; /* descriptor of the attached program, which stays on the interface while this is
+		     open */
 	int wake_fd;  /* -1: polled */
-	int timer_fd; /* in the epoll: time of the next retry */
+	int timer_fd; /* in the epoll: wakes the worker for the next retry */
 	bool timer_set;
 	struct port_joining joining;
 	uint32_t ifindex;
@@ -41,16 +46,16 @@ struct port_xdp {
 	struct port_l2_local local;
 	struct port_neigh *neigh;
 	struct launch_port_counters counters;
-	uint64_t no_progress_ns; /* no progress since then; 0: there is progress */
-	bool stuck;		 /* for so long that retries may be slow */
-	bool idle, rx_called;	 /* idle: nothing came since it was last armed; rx_called: rx was
-				    called */
-	unsigned n_queued,
-		n_unsent; /* queued and not submitted; submitted and not taken by the kernel */
+	uint64_t no_progress_ns; /* since when nothing was sent; 0: frames are being sent */
+	bool stuck;		 /* nothing was sent for so long that retries may be slow */
+	bool idle, rx_called; /* idle: no packets since it was last armed; rx_called: the port's rx
+				 was called since */
+	unsigned n_queued, n_unsent; /* n_queued: queued and not submitted; n_unsent: submitted and
+					not taken by the kernel */
 	struct packet_writer *capture; /* NULL: no capture */
 	unsigned n_held;
-	struct port_xdp_frame
-		held[PORT_BURST_MAX]; /* frames that the caller of rx may be reading */
+	/* frames that the caller of rx may be reading */
+	struct port_xdp_frame held[PORT_BURST_MAX];
 };
 
 /* ------------------------------------------------------------------ sending */
@@ -121,7 +126,7 @@ static void neigh_emit(void *user, const uint8_t *frame, size_t len)
 	tx_put(x, address, to, len);
 }
 
-/* The neighbour is being resolved: port_neigh keeps one frame; further ones are refused. */
+/* The neighbour is being resolved: port_neigh keeps one frame for it; further ones are refused. */
 static int tx_park(struct port_xdp *x, const struct datagram_addr *dst, const struct datagram *pkt)
 {
 	static const struct mac_addr later;
@@ -244,7 +249,8 @@ static uint64_t again_ns(const struct port_xdp *x)
 	return x->stuck ? TX_STUCK_NS : TX_AGAIN_NS;
 }
 
-/* Frames the kernel did not take are retried at the next call, which the timer causes soon. */
+/* Sets the timer for frames that the kernel did not take; the next call, which the timer causes,
+ * retries them. */
 static void timer_set(struct port_xdp *x)
 {
 	struct itimerspec t = {.it_value.tv_nsec = x->n_unsent > 0 ? (long)again_ns(x) : 0};
@@ -309,7 +315,7 @@ static void port_xdp_counters(const struct port *p, struct launch_port_counters 
 
 /* ------------------------------------------------------------------ opening */
 
-/* Modes of attaching, the best first. */
+/* Modes in which the program can be attached, the best first. */
 static const struct xdp_mode {
 	enum port_xdp_mode mode;
 	bool zero_copy;
@@ -320,7 +326,8 @@ static const struct xdp_mode {
 	{PORT_XDP_GENERIC, false, "generic mode"},
 };
 
-/* Resources of an attempt in the order of creation. Each failure undoes them. */
+/* Resources of an attempt to open the port, in the order of creation. Each failure releases them.
+ */
 struct attempt {
 	unsigned n_queues;
 	uint32_t mtu;
@@ -340,8 +347,8 @@ static int link_make(struct port_xdp *x, struct attempt *a, enum port_xdp_mode m
 	return x->link < 0 ? x->link : 0;
 }
 
-/* Until the last step the interface works as before: queues without sockets belong to the kernel.
- */
+/* Tries one mode. Until the last step the interface works as before, because queues without sockets
+ * belong to the kernel. */
 static int mode_try(struct port_xdp *x, struct attempt *a, const struct xdp_mode *mode)
 {
 	int r = port_xdp_socket_init(&x->socket, x->ifindex, a->n_queues, a->mtu, mode->zero_copy);
@@ -355,7 +362,7 @@ static int mode_try(struct port_xdp *x, struct attempt *a, const struct xdp_mode
 	return r;
 }
 
-/* ret_mode: the mode that worked. */
+/* Tries the modes in turn. ret_mode: the mode that worked. */
 static int modes_try(struct port_xdp *x, struct attempt *a, const struct xdp_mode **ret_mode)
 {
 	int r = -EOPNOTSUPP;
@@ -370,16 +377,16 @@ static int modes_try(struct port_xdp *x, struct attempt *a, const struct xdp_mod
 		}
 		log_debug("AF_XDP in %s: %s", modes[i].text, strerror(-r));
 		if (is_busy(r))
-			break; /* a worse mode is not better than waiting for this one */
+			break; /* waiting for this mode is better than a worse mode */
 	}
 	return r;
 }
 
 /*
- * Another process has a queue. A live one also has a program on the interface, and only one fits; a
- * dead one no longer has a program, but keeps the queue while a frame of it is in the kernel. So if
- * our program can be attached the queue will become free, and no other process can take it in
- * between.
+ * Waits if another process has a queue. If it is alive, its program is also on the interface, which
+ * has place for only one. If it is dead, its program is gone, but it keeps the queue while a frame
+ * of it is in the kernel. So if our program can be attached, the queue will become free, and no
+ * other process can take it in between.
  */
 static int free_await(struct port_xdp *x, struct attempt *a, uint64_t wait_ns,
 		      const struct xdp_mode **ret_mode)
@@ -404,8 +411,9 @@ static int free_await(struct port_xdp *x, struct attempt *a, uint64_t wait_ns,
 	return is_busy(r) ? -EBUSY : modes_try(x, a, ret_mode);
 }
 
-/* ret_mode: the mode that worked. -EEXIST: another process uses the interface; -EBUSY: a dead one
- * still does. */
+/* Opens the sockets and attaches the program. ret_mode: the mode that worked. Returns 0 or a
+ * negative errno; -EEXIST: another process uses the interface; -EBUSY: a dead process still has a
+ * queue. */
 static int socket_open(struct port_xdp *x, unsigned n_queues, uint32_t mtu, uint64_t wait_ns,
 		       const struct xdp_mode **ret_mode)
 {
@@ -438,7 +446,7 @@ static int wake_init(struct port_xdp *x)
 	return 0;
 }
 
-/* Queries the interface's index and MAC. 0; negative errno. */
+/* Finds the interface's index and MAC. Returns 0 or a negative errno. */
 static int interface_find(struct port_xdp *x, const char *ifname)
 {
 	autoclose int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -547,7 +555,8 @@ static int port_xdp_open(struct port *p, const struct launch_config *cfg, unsign
 	x->datagram_max = lp->mtu - MIN_OF(lp->mtu, lp->ip.addr.family == AF_INET6 ? 48U : 28U);
 	x->local.ip = lp->ip.addr;
 	x->local.udp_port = lp->udp_port;
-	/* Workers on the same machine leave checksums to a device that does not exist. */
+	/* Workers on the same host leave checksums to a device, but their packets reach no device
+	 * that computes them. */
 	x->local.accept_partial_checksum = true;
 	r = all_open(x, cfg, lp, why);
 	if (r < 0)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Private to the AF_XDP port and its tests: the program on the interface (port_xdp_program.c),
- * memory and rings shared with the kernel (port_xdp_socket.c), frames that the program leaves to
- * the kernel and the port must see too (port_xdp_control.c), and the port itself (port_xdp.c).
+ * Declarations private to the AF_XDP port and its tests: the program on the interface
+ * (port_xdp_program.c), memory and rings shared with the kernel (port_xdp_socket.c), copies of
+ * frames that the program leaves to the kernel and the port needs too (port_xdp_control.c), and the
+ * port itself (port_xdp.c).
  *
- * The kernel keeps the interface: it passes to the port only datagrams for its address and port,
- * and gets everything back when the descriptors close, however the process ends. Linux 5.9 and
- * later (XDP links); several queues since 5.10. Documentation/networking/af_xdp.rst.
+ * The kernel keeps the interface: it passes only datagrams for the port's address and UDP port to
+ * it, and gets everything back when the descriptors close, however the process ends. Needs Linux
+ * 5.9 (XDP links), and 5.10 for several queues. Documentation/networking/af_xdp.rst.
  */
 #ifndef PLENUM_DATAPLANE_PORT_XDP_H
 #define PLENUM_DATAPLANE_PORT_XDP_H
@@ -20,27 +21,28 @@
 
 enum port_xdp_mode {
 	PORT_XDP_NATIVE,  /* in the driver */
-	PORT_XDP_GENERIC, /* after the driver, on any interface */
+	PORT_XDP_GENERIC, /* the kernel runs it after the driver, on any interface */
 };
 
-/* Creates a map of n_queues sockets by receive queue. Its descriptor; negative errno. */
+/* Creates a map from receive queue to socket, for n_queues queues. Returns its descriptor or a
+ * negative errno. */
 int port_xdp_map_new(unsigned n_queues);
 int port_xdp_map_set(int map, unsigned queue, int socket);
 /*
  * Loads a program that redirects complete UDP datagrams for local's MAC, IP and port to the socket
- * of their queue, if there is one, and leaves everything else to the kernel: other packets,
- * fragments, packets with IP options or extension headers, tagged and short ones. Its descriptor;
- * negative errno.
+ * of their queue, if there is one. It leaves everything else to the kernel: other packets,
+ * fragments, packets with IP options or extension headers, tagged and short ones. Returns its
+ * descriptor or a negative errno.
  */
 int port_xdp_program_load(const struct port_l2_local *local, int map);
-/* Attaches the program to the interface for as long as the descriptor is open anywhere. The
- * descriptor; negative errno: -EBUSY: another program is attached. */
+/* Attaches the program to the interface for as long as any process has the descriptor open. Returns
+ * the descriptor or a negative errno; -EBUSY: another program is attached. */
 int port_xdp_link_new(int program, uint32_t ifindex, enum port_xdp_mode mode);
 
 /* ---- sockets ---- */
 
 struct port_xdp_ring { /* shared with the kernel; holds frame addresses or descriptors */
-	/* Written by one side each. Partner: the kernel's xsk_queue.h. */
+	/* Each is written by one side only. Partner: the kernel's xsk_queue.h. */
 	uint32_t *producer, *consumer;
 	void *entries;
 	uint32_t mask;
@@ -55,17 +57,17 @@ struct port_xdp_queue {
 };
 
 struct port_xdp_socket {
-	uint8_t *memory; /* frames, of frame_bytes each */
+	uint8_t *memory; /* frames, each of frame_bytes */
 	size_t memory_bytes;
 	uint32_t frame_bytes;
 	unsigned n_queues;
 	struct port_xdp_queue queues[PORT_XDP_QUEUES_MAX];
-	struct port_xdp_ring tx, completion; /* of queues[0], which sends everything */
+	struct port_xdp_ring tx, completion; /* rings of queues[0], which sends everything */
 	uint64_t *free_frames;
 	unsigned n_free;
-	unsigned next_queue; /* read first, so that no queue starves */
-	uint32_t moved;	     /* the kernel's send progress as of the last call */
-	bool no_progress;    /* no progress since the call before */
+	unsigned next_queue; /* queue to read first, so that no queue starves */
+	uint32_t moved;	     /* how far the kernel had sent at the last call */
+	bool no_progress;    /* nothing was sent between the last two calls */
 };
 
 struct port_xdp_frame {
@@ -75,32 +77,35 @@ struct port_xdp_frame {
 	uint16_t queue;
 };
 
-/* Bytes of a frame buffer for the MTU: half a page or a page. */
+/* Bytes of a frame buffer for that MTU: half a page or a page. */
 unsigned port_xdp_frame_bytes(uint32_t mtu);
-/* The interface's receive queues: the driver's number or the kernel's, whichever is larger. */
+/* Number of the interface's receive queues: as the driver or as the kernel reports it, whichever is
+ * larger. */
 unsigned port_xdp_queues_count(const char *ifname);
-/* Opens and binds one socket per queue; the interface's traffic is not interrupted. Pass *s to
- * _done() also after a failure. 0; negative errno: -EBUSY: another process has a queue. */
+/* Opens and binds one socket per queue, without interrupting the interface's traffic. *s must be
+ * passed to _done() also after a failure. Returns 0 or a negative errno; -EBUSY: another process
+ * has a queue. */
 int port_xdp_socket_init(struct port_xdp_socket *s, uint32_t ifindex, unsigned n_queues,
 			 uint32_t mtu, bool zero_copy);
 void port_xdp_socket_done(struct port_xdp_socket *s);
-/* Up to max frames; the caller owns their memory until _give_back(). */
+/* Returns up to max frames; the caller may use their memory until _give_back(). */
 unsigned port_xdp_socket_rx(struct port_xdp_socket *s, struct port_xdp_frame *frames, unsigned max);
 void port_xdp_socket_give_back(struct port_xdp_socket *s, const struct port_xdp_frame *frames,
 			       unsigned n);
 bool port_xdp_socket_has_rx(const struct port_xdp_socket *s);
-/* Frames that arrived without a free buffer, from the kernel's counters: one call per queue. */
+/* Number of frames that arrived without a free buffer, from the kernel's counters; makes a system
+ * call per queue. */
 uint64_t port_xdp_socket_missed(const struct port_xdp_socket *s);
-/* Memory for a frame to send. NULL: no free frame, or the ring is full. */
+/* Returns memory for a frame to send; NULL if no frame is free or the ring is full. */
 uint8_t *port_xdp_socket_tx_get(struct port_xdp_socket *s, uint64_t *ret_address);
 void port_xdp_socket_tx_put(struct port_xdp_socket *s, uint64_t address, uint32_t len);
-/* Lets the kernel send the queued frames. Returns the frames it has not taken, as far as known;
- * s->no_progress if nothing has moved since the last call. */
+/* Makes the kernel send the queued frames. Returns how many it has not taken, as far as known;
+ * s->no_progress: nothing was sent since the last call. */
 unsigned port_xdp_socket_tx_send(struct port_xdp_socket *s);
 
 /* ---- what the program leaves to the kernel ---- */
 
-/* ARP, neighbour discovery and echo requests: the kernel receives them too. */
+/* ARP, neighbour discovery and echo requests, which the kernel receives too. */
 struct port_xdp_control {
 	int fd;
 	uint8_t *ring;
@@ -111,22 +116,22 @@ int port_xdp_control_init(struct port_xdp_control *c, const struct port_l2_local
 			  uint32_t ifindex);
 void port_xdp_control_done(struct port_xdp_control *c);
 bool port_xdp_control_has(const struct port_xdp_control *c);
-/* The oldest frame, valid until _drop(). NULL: none. */
+/* The oldest frame, valid until _drop(); NULL if there is none. */
 const uint8_t *port_xdp_control_get(const struct port_xdp_control *c, uint32_t *ret_len);
 void port_xdp_control_drop(struct port_xdp_control *c);
 
-/* Destination of its frames. */
+/* Where port_xdp_control_input passes the frames. */
 struct port_neigh;
 struct port_xdp_control_to {
 	const struct port_l2_local *local;
 	struct port_neigh *neigh;
 	struct launch_port_counters *counters; /* counts drops */
-	/* Sees each frame first. NULL: no capture. */
+	/* Called with each frame first, for the capture; NULL: no capture. */
 	void (*look)(void *user, const uint8_t *frame, uint32_t len);
 	void *user;
 };
-/* Passes received control frames to the neighbours; a limited number, so that datagrams get their
- * turn. */
+/* Passes received control frames to the neighbours; only a limited number per call, so that
+ * datagrams get their turn. */
 void port_xdp_control_input(struct port_xdp_control *c, const struct port_xdp_control_to *to,
 			    uint64_t now_ns);
 

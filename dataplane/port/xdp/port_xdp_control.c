@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Copies of control frames for a port on AF_XDP, or on a NIC shared with the kernel: address
- * resolution and echo requests. An XDP program or flow rule delivers a frame to one side only, and
- * the kernel has addresses on the interface too; so the kernel receives these frames and a packet
- * socket copies them. A memory-mapped ring, so that a polling port makes no system call.
+ * Copies control frames (address resolution and echo requests) for a port on AF_XDP, or on a NIC
+ * shared with the kernel. An XDP program or flow rule delivers a frame to one side only, and the
+ * kernel has addresses on the interface too. So the kernel receives these frames, and a packet
+ * socket copies them for the port. The socket has a memory-mapped ring, so that a polling port
+ * makes no system call.
  */
 #include "dataplane/port/l2/port_neigh.h"
 #include "dataplane/port/xdp/port_xdp.h"
@@ -18,15 +19,15 @@
 #include <unistd.h>
 
 #define FRAMES 64U
-#define BURST 64U	  /* then datagrams get their turn */
-#define FRAME_BYTES 2048U /* longest answered echo plus the ring's header */
+#define BURST 64U	  /* frames of one call; then datagrams get their turn */
+#define FRAME_BYTES 2048U /* longest echo request that is answered, plus the ring's header */
 
 static struct tpacket2_hdr *frame_at(const struct port_xdp_control *c, unsigned i)
 {
 	return (struct tpacket2_hdr *)(void *)(c->ring + (size_t)i * FRAME_BYTES);
 }
 
-/* Untagged ARP and echo requests to us: the frames that port_l2_parse() does not drop. */
+/* Passes untagged ARP and echo requests to us: the frames that port_l2_parse() does not drop. */
 static int filter_ip4(int fd, const struct port_l2_local *local)
 {
 	uint32_t ip = (uint32_t)local->ip.bytes[0] << 24 | (uint32_t)local->ip.bytes[1] << 16 |
@@ -122,7 +123,7 @@ void port_xdp_control_done(struct port_xdp_control *c)
 
 bool port_xdp_control_has(const struct port_xdp_control *c)
 {
-	/* Partner: the kernel sets it when the frame is there (packet_mmap.rst). */
+	/* Partner: the kernel, which sets it when the frame is complete (packet_mmap.rst). */
 	return c->ring && (__atomic_load_n(&frame_at(c, c->next)->tp_status, __ATOMIC_ACQUIRE) &
 			   TP_STATUS_USER);
 }

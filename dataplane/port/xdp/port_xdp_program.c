@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Generates the XDP program of an AF_XDP port, instruction by instruction, for one address and
- * port: nothing to compile, load from a file or look up. Tests run it on their own frames
- * (BPF_PROG_TEST_RUN). Uses system calls directly: libbpf would serve only these four.
+ * port, so there is nothing to compile, to load from a file or to look up. Tests run it on their
+ * own frames (BPF_PROG_TEST_RUN). It uses four system calls directly, which are too few to need
+ * libbpf.
  */
 #include "dataplane/port/xdp/port_xdp.h"
 #include <arpa/inet.h>
@@ -39,7 +40,8 @@ static void emit(struct code *c, uint8_t op, uint8_t dst, uint8_t src, int16_t o
 		.code = op, .dst_reg = dst & 15, .src_reg = src & 15, .off = off, .imm = imm};
 }
 
-/* The target is filled in at the end: all these jumps leave the frame to the kernel. */
+/* Emits a jump whose target is filled in at the end: all these jumps leave the frame to the kernel.
+ */
 static void jump(struct code *c, uint8_t op, uint8_t dst, uint8_t src, int32_t imm)
 {
 	emit(c, op, dst, src, INT16_MAX, imm);
@@ -52,13 +54,14 @@ static void match_bytes(struct code *c, unsigned bytes)
 	jump(c, BPF_JMP | BPF_JGT | BPF_X, R_LIMIT, R_END, 0);
 }
 
-/* Requires these bytes at offset `at` of the frame under the mask: 1, 2 or 4 of them. */
+/* Emits the check that the bytes at offset `at` of the frame, under the mask, are these; n is 1, 2
+ * or 4. */
 static void match_masked(struct code *c, unsigned at, const void *bytes, unsigned n, uint32_t mask)
 {
 	uint8_t size = n == 4 ? BPF_W : n == 2 ? BPF_H : BPF_B;
 	uint32_t want = 0;
 
-	/* In host order, as the program reads it. */
+	/* The program reads the word in host order. */
 	if (n == 4) {
 		memcpy(&want, bytes, 4);
 	} else if (n == 2) {
@@ -119,7 +122,8 @@ static void match_ip6(struct code *c, const struct port_l2_local *local)
 	match_bytes(c, IP_AT + 40 + 8);
 	match_ethernet(c, local, ETHERTYPE_IPV6);
 	match_masked(c, IP_AT, &version, 1, 0xf0);
-	match_byte(c, IP_AT + 6, IPPROTO_UDP); /* no extension header, as fragments have */
+	match_byte(c, IP_AT + 6,
+		   IPPROTO_UDP); /* so there is no extension header, which fragments have */
 	for (unsigned i = 0; i < 16; i += 4)
 		want(c, IP_AT + 24 + i, local->ip.bytes + i, 4);
 	match_half(c, IP_AT + 40 + 2, local->udp_port);
@@ -132,10 +136,10 @@ static void make(struct code *c, const struct port_l2_local *local, int map)
 	emit(c, BPF_LDX | BPF_MEM | BPF_W, R_END, R_CONTEXT, offsetof(struct xdp_md, data_end), 0);
 	if (local->ip.family == AF_INET6)
 		match_ip6(c, local);
+	/* return bpf_redirect_map(map, rx_queue_index, XDP_PASS): a frame of a queue without a *
+	 * socket stays with the kernel. */
 	else
 		match_ip4(c, local);
-	/* return bpf_redirect_map(map, rx_queue_index, XDP_PASS): without a socket to the kernel.
-	 */
 	emit(c, BPF_LDX | BPF_MEM | BPF_W, 2, R_CONTEXT, offsetof(struct xdp_md, rx_queue_index),
 	     0);
 	emit(c, BPF_LD | BPF_DW | BPF_IMM, 1, BPF_PSEUDO_MAP_FD, 0, map);
@@ -150,7 +154,8 @@ static void make(struct code *c, const struct port_l2_local *local, int map)
 	emit(c, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 }
 
-/* Only memset clears a whole union: the kernel refuses nonzero bytes it does not know. */
+/* Clear the whole union, which only memset does: the kernel refuses nonzero bytes it does not know.
+ */
 static void attr_init(union bpf_attr *attr)
 {
 	memset(attr, 0, sizeof(*attr));

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * AF_XDP sockets: memory shared with the kernel, and the rings in which both exchange frames.
- * Everything is created before the first frame: afterwards sending a burst costs one system call
+ * AF_XDP sockets: memory shared with the kernel, and the rings by which both sides exchange frames.
+ * Everything is created before the first frame; after that, sending a burst costs one system call
  * and receiving none.
  *
- * A frame is in one place at a time: free (to send), in the tx ring, in flight, in the completion
- * ring, and free again; or in the fill ring, in the rx ring, with the caller, and filled again.
+ * A frame is in one place at a time. A frame to send is free, in the tx ring, in flight, in the
+ * completion ring, then free again. A frame to receive is in the fill ring, in the rx ring, with
+ * the caller, then in the fill ring again.
  */
 #include "dataplane/port/xdp/port_xdp.h"
 #include <dirent.h>
@@ -22,13 +23,13 @@
 
 #define RX_RING 2048U
 #define TX_RING 1024U
-/* Larger than the rx ring: with zero copy it also supplies the frames of the kernel's own traffic,
- * and must not run empty while the port is busy. */
+/* It is larger than the rx ring: with zero copy it also supplies the frames of the kernel's own
+ * traffic, and must not run empty while the port is busy. */
 #define FILL_RING (2 * RX_RING)
 #define SMALL_FRAME 2048U
 #define LARGE_FRAME 4096U				 /* a page: the kernel's maximum */
 #define FRAME_OVERHEAD (256U + PORT_L2_ETHER_BYTES + 8U) /* the kernel's headroom, and tags */
-#define CALL_FRAMES 32U /* limit of one call if the driver copies them */
+#define CALL_FRAMES 32U /* frames that the kernel takes in one call if the driver copies them */
 #define SEND_CALLS_MAX (TX_RING / 16)
 #define QUEUES_PATH "/sys/class/net/%.15s/queues"
 
@@ -94,7 +95,7 @@ static void ring_unmap(struct port_xdp_ring *r)
 	*r = (struct port_xdp_ring){.map = NULL};
 }
 
-/* Data that the other side wrote before moving its index is visible after this. */
+/* Data that the other side wrote before it moved its index is visible after this. */
 static uint32_t index_load(const uint32_t *index)
 {
 	/* Partner: smp_store_release() of the kernel's xsk_queue.h. */
@@ -114,7 +115,7 @@ static void fill_put(struct port_xdp_ring *fill, uint64_t address)
 	entries[fill->own++ & fill->mask] = address;
 }
 
-/* ------------------------------------------------------------------ making and ending */
+/* ------------------------------------------------------------------ creating and closing */
 
 static int ring_size(int fd, int which, unsigned entries)
 {
@@ -295,8 +296,8 @@ bool port_xdp_socket_has_rx(const struct port_xdp_socket *s)
 	return false;
 }
 
-/* Frames without a buffer to fill (rx_dropped), or without a place in the ring. A zero-copy driver
- * counts neither when the fill ring is empty. */
+/* Counts frames for which there was no buffer to fill (rx_dropped) or no place in the ring. A
+ * zero-copy driver counts neither if the fill ring is empty. */
 uint64_t port_xdp_socket_missed(const struct port_xdp_socket *s)
 {
 	uint64_t n = 0;
@@ -334,7 +335,7 @@ uint8_t *port_xdp_socket_tx_get(struct port_xdp_socket *s, uint64_t *ret_address
 		completions_take(s);
 	if (s->n_free == 0)
 		return NULL;
-	/* The ring has a place for each frame. */
+	/* The ring has a place for each frame, so it is not full. */
 	*ret_address = s->free_frames[--s->n_free];
 	return s->memory + *ret_address;
 }
@@ -346,8 +347,8 @@ void port_xdp_socket_tx_put(struct port_xdp_socket *s, uint64_t address, uint32_
 	entries[s->tx.own++ & s->tx.mask] = (struct xdp_desc){.addr = address, .len = len};
 }
 
-/* Frames taken plus frames sent: if the driver copies, kernels before 6.17 show frames as taken
- * only with the last one. */
+/* Number that grows with progress: frames taken plus frames sent. If the driver copies, kernels
+ * before 6.17 show frames as taken only with the last one. */
 static uint32_t moved(const struct port_xdp_socket *s)
 {
 	return index_load(s->tx.consumer) + index_load(s->completion.producer);
@@ -355,8 +356,8 @@ static uint32_t moved(const struct port_xdp_socket *s)
 
 /*
  * If the driver copies, the kernel takes a limited number of frames per call and returns EAGAIN for
- * more, as it does when it can take none. Without a way to tell, this calls as often as all frames
- * would need, but not again once that brought no progress.
+ * more. It returns the same if it can take none. The two cases look alike, so this makes as many
+ * calls as all frames would need; but only one call if the last time brought no progress.
  */
 unsigned port_xdp_socket_tx_send(struct port_xdp_socket *s)
 {
@@ -368,7 +369,7 @@ unsigned port_xdp_socket_tx_send(struct port_xdp_socket *s)
 	calls = s->no_progress ? 1 : (tx->own - index_load(tx->consumer)) / CALL_FRAMES + 2;
 	for (i = 1; i <= SEND_CALLS_MAX && tx->own != index_load(tx->consumer); i++) {
 		at = moved(s);
-		/* A zero-copy driver continues by itself. */
+		/* A zero-copy driver sends the remaining frames by itself. */
 		if (sendto(s->queues[0].fd, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0)
 			break;
 		if (moved(s) == at && (errno != EAGAIN || i >= calls))
