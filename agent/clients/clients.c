@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Manages clients' connections in the monitor. control.c answers their requests; api.c runs
- * without privileges and parses them.
+ * Manages the connections of clients in the monitor. control.c answers their requests; api.c parses
+ * them without privileges.
  */
 #include "agent/api/rest/problem.h"
 #include "agent/clients/clients_internal.h"
@@ -13,10 +13,10 @@
 #include <sys/stat.h>
 
 #define TICK_NS NSEC_PER_SEC
-#define ACCEPTS_AT_ONCE 16		   /* then other events of the loop have their turn */
-#define NETWORK_TICK_NS (2 * NSEC_PER_SEC) /* for what the network side lacks */
+#define ACCEPTS_AT_ONCE 16 /* after so many, other events of the event loop are handled */
+#define NETWORK_TICK_NS (2 * NSEC_PER_SEC) /* time between retries of the network service */
 
-/* The monitor's own fixed answer to a peer that no child has a slot for. */
+/* Sends the monitor's own fixed answer to a client for which no child has a place. */
 static void refuse(int fd)
 {
 	static const char text[] =
@@ -26,7 +26,7 @@ static void refuse(int fd)
 		"of "
 		"this user wait for the agent\",\"code\":\"busy\",\"details\":[]}";
 
-	/* A short send is not worth a wait. */
+	/* Does not wait if the socket is full. */
 	if (send(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		log_debug("cannot send a refusal to a client: %s", strerror(errno));
 }
@@ -47,7 +47,7 @@ static int hand_over(struct clients *c, struct client *cl)
 	return child_role_send(c->roles[cl->role], &m, cl->fd);
 }
 
-/* Takes fd and the peer's groups. */
+/* Adds a connection. Takes fd and the peer's groups. */
 static int admit(struct clients *c, enum privsep_role role, bool barred, bool needs_right, int fd,
 		 struct clients_peer *peer)
 {
@@ -85,7 +85,8 @@ static void admit_or_refuse(struct clients *c, enum privsep_role role, bool barr
 	int r;
 
 	if (full) {
-		if (role != PRIVSEP_API_TLS) /* it does not understand plain text */
+		/* a client of the network expects TLS, not plain text */
+		if (role != PRIVSEP_API_TLS)
 			refuse(fd);
 		close(fd);
 		free(peer->groups);
@@ -98,8 +99,8 @@ static void admit_or_refuse(struct clients *c, enum privsep_role role, bool barr
 		log_debug("cannot serve a client: %s", strerror(-r));
 }
 
-/* An address that connects too often is not answered: an answer would need the handshake that is to
- * be saved. */
+/* An address that connects too often gets no answer, because the answer would need the handshake
+ * that the limit has to prevent. */
 static void arrive_by_network(struct clients *c, int fd)
 {
 	struct clients_peer peer = {.uid = CLIENTS_NO_UID, .gid = (gid_t)-1};
@@ -118,9 +119,9 @@ static void arrive_by_network(struct clients *c, int fd)
 }
 
 /*
- * A peer without the right for this socket is served by the child that cannot make changes: the
- * peer can read that child's refusal, whereas a closed connection would be an error without an
- * explanation.
+ * Accepts a client of this host. Without the right for this socket, the child that cannot make
+ * changes serves it. That child sends an error with an explanation, which is better than a closed
+ * connection.
  */
 static void arrive(struct listener *l, int fd)
 {
@@ -157,7 +158,7 @@ static int on_listener(void *user, int fd, uint32_t revents)
 	for (unsigned i = 0; i < ACCEPTS_AT_ONCE; i++) {
 		int peer;
 
-		/* Until the child is back, clients wait in the socket's queue. */
+		/* While the child is being restarted, clients wait in the socket's queue. */
 		if (!child_role_is_up(l->clients->roles[l->role])) {
 			pause_listener(l);
 			return 0;
@@ -169,7 +170,7 @@ static int on_listener(void *user, int fd, uint32_t revents)
 		}
 		if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
 			return 0;
-		/* Out of descriptors or memory: the timer opens the socket again. */
+		/* Out of descriptors or memory: pauses the socket until the timer. */
 		log_warning("%s: %s", l->path ? l->path : "api.listen", strerror(errno));
 		pause_listener(l);
 		loop_timer_arm(l->clients->timer, TICK_NS);
@@ -229,7 +230,7 @@ static int on_tick(void *user)
 	return 0;
 }
 
-/* ---- the process and the socket of the network side ---- */
+/* ---- process and socket of the network service ---- */
 
 static void report_network(struct clients *c)
 {
@@ -244,7 +245,8 @@ static void listen_to_network(struct clients *c)
 
 	if (!c->network_is_ready)
 		return;
-	if (l->fd >= 0) { /* the process is new: clients may wait in the socket's queue */
+	/* the process was just started, and clients may wait in the socket's queue */
+	if (l->fd >= 0) {
 		resume_listener(l);
 		return;
 	}
@@ -269,7 +271,7 @@ static void take_tls_state(struct clients *c, const struct privsep_tls_state *st
 	report_network(c);
 }
 
-/* ---- messages of the children ---- */
+/* ---- messages from the children ---- */
 
 static const char *take_request(struct clients *c, struct client *cl, const struct privsep_msg *m,
 				int fd)
@@ -307,7 +309,7 @@ static const char *on_message(void *user, struct child_role *r, const struct pri
 			c->setup.on_gone(c->setup.user);
 		return NULL;
 	}
-	/* Sent before the child heard of the connection's end. */
+	/* Sent before the child learned that the connection was closed. */
 	if (cl->state == CLIENT_DROPPED)
 		return NULL;
 	if (m->type == PRIVSEP_LOGIN)
@@ -333,7 +335,7 @@ static void on_child_start(void *user, struct child_role *r)
 		network_offer_again(&c->network);
 		clients_offer_files(c, r);
 	}
-	/* The child does not know the latest event yet. */
+	/* Tells a child that has just started the number of the latest event. */
 	if (c->next_event)
 		child_role_send(r, &m, -1);
 	resume_listener(&c->listeners[child_role_kind(r)]);
@@ -348,7 +350,7 @@ static void on_child_end(void *user, struct child_role *r)
 		c->setup.on_gone(c->setup.user);
 }
 
-/* ---- called by the agent ---- */
+/* ---- functions for the agent ---- */
 
 bool clients_may_change(const struct clients *c, const struct client *cl)
 {
@@ -358,7 +360,7 @@ bool clients_may_change(const struct clients *c, const struct client *cl)
 	       is_there(cl);
 }
 
-/* Reports an event or a change to the children. */
+/* Tells the children that there is an event or a change. */
 static void note(struct clients *c)
 {
 	struct privsep_msg m = {.type = PRIVSEP_EVENT_NOTE,
@@ -411,14 +413,15 @@ int clients_answer(struct clients *c, uint64_t id, const struct privsep_reply *r
 		return answer_shared_read(c, id, reply, body);
 	if (!cl || cl->state != CLIENT_ASKED)
 		return -ENOENT;
-	/* Before the answer: its client reads its change, also by the other child. */
+	/* Sent before the answer, so that the client can read its change at once, also from the
+	 * other child. */
 	if (cl->changes)
 		note(c);
 	clients_set_state(cl, cl->streams ? CLIENT_STREAM : CLIENT_ANSWERED);
 	return child_role_send(c->roles[cl->role], &m, body);
 }
 
-/* Of the admin socket only: others must not delay the end of the agent. */
+/* Only clients of the admin socket count, because others must not delay the end of the agent. */
 bool clients_answer_pending(const struct clients *c)
 {
 	for (const struct client *cl = c ? c->list : NULL; cl; cl = cl->next)
@@ -436,7 +439,7 @@ void clients_note_event(struct clients *c, uint64_t next, uint64_t instance)
 	note(c);
 }
 
-/* A stream does not end by itself, so a lost right ends it. */
+/* A stream does not end by itself, so it is ended when its client has lost the right to read. */
 static void drop_barred_streams(struct clients *c)
 {
 	for (struct client *cl = c->list; cl; cl = cl->next)
@@ -445,8 +448,8 @@ static void drop_barred_streams(struct clients *c)
 			clients_drop(c, cl);
 }
 
-/* Users named by the configuration must be able to connect, so the file's mode allows all; the
- * kernel's credentials of the peer decide. */
+/* Users that the configuration lists must be able to connect, so the mode of the socket's file
+ * allows all users. The credentials from the kernel then decide. */
 void clients_set_rights(struct clients *c, struct clients_rights *rights)
 {
 	bool others = rights->n_users > 0 || rights->n_groups > 0;
@@ -471,7 +474,7 @@ static int listener_open(struct listener *l)
 		return r;
 	cleanup_close(&l->fd);
 	l->fd = fd;
-	/* Another process may remove it at once: then clients_restore creates it again. */
+	/* If another process has just removed the file, clients_restore creates it again. */
 	if (stat(l->path, &st) < 0)
 		st = (struct stat){0};
 	l->dev = st.st_dev;
@@ -536,7 +539,7 @@ static int open_child(struct clients *c, enum privsep_role role)
 	return r;
 }
 
-/* ---- the network side as the configuration says ---- */
+/* ---- configuration of the network service ---- */
 
 static void close_network(struct clients *c)
 {
@@ -596,7 +599,8 @@ static int on_network_timer(void *user)
 	return loop_timer_arm(c->network_timer, NETWORK_TICK_NS);
 }
 
-/* Not at once: the caller may be a handler of the process that is to be replaced. */
+/* Done in a later turn, because the caller may be a handler of the process that has to be
+ * replaced. */
 void clients_set_network(struct clients *c, struct network_config *config)
 {
 	if (!c->network_changes && network_config_equal(&c->network.config, config)) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Logins and refusals of clients of the network. network.c has the files and the socket. */
+/* Logins and refusals of network clients. network.c has the files and the socket. */
 #include "agent/clients/clients_internal.h"
 #include <stdio.h>
 #include <string.h>
 
-/* A client of the network that has not shown a token of the table. */
+/* Whether it is a network client that has not shown a valid token. */
 bool clients_is_nameless(const struct client *cl)
 {
 	return cl->role == PRIVSEP_API_TLS && cl->access == ACCESS_NONE;
@@ -23,7 +23,7 @@ void clients_note_refusal(struct clients *c, const struct client *cl, const char
 		   clients_describe(cl, by, sizeof(by)), what, more);
 }
 
-/* Refusals that were not worth an event each. */
+/* Adds events with the numbers of refusals that got no event of their own. */
 void clients_report_refusals(struct clients *c)
 {
 	char buf[IP_ADDR_STR_MAX];
@@ -37,8 +37,8 @@ void clients_report_refusals(struct clients *c)
 			   key.family == AF_INET6 ? "/64" : "");
 }
 
-/* The process has the hash of the token that the client showed; what the client may do is decided
- * here. */
+/* Decides what the client may do. The process passes only the hash of the token that the client
+ * showed. */
 const char *clients_take_login(struct clients *c, struct client *cl, const struct privsep_msg *m)
 {
 	struct privsep_msg answer = {.type = PRIVSEP_ROLE, .connection = cl->id};
@@ -73,7 +73,7 @@ void clients_offer_files(struct clients *c, struct child_role *r)
 		child_role_send(r, &m, c->network.offered.fd);
 }
 
-/* A stream does not end by itself, so it ends with its token. */
+/* A stream does not end by itself, so it is ended when its token is no longer valid. */
 void clients_drop_strangers(struct clients *c)
 {
 	for (struct client *cl = c->list; cl; cl = cl->next) {

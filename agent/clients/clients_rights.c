@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Rights of clients: resolves the configuration's names to numbers once, and compares peers with
- * those. All but the look-up of names is pure.
+ * Rights of clients: looks up the names in the configuration once, and compares clients with the
+ * resulting numbers. Only the look-up makes system calls.
  */
 #include "agent/clients/clients.h"
 #include <grp.h>
@@ -122,13 +122,14 @@ bool clients_rights_read(const struct clients_rights *r, const struct clients_pe
 
 /* ---- eviction ---- */
 
-/* One user, or one address of the network. */
+/* Whether the client belongs to that user or, on the network, to that address. */
 static bool is_of(const struct client *c, enum privsep_role role, const struct clients_peer *p)
 {
 	return c->role == role && c->peer.uid == p->uid && ip_addr_equal(&c->peer.key, &p->key);
 }
 
-/* The oldest idle connection, else the oldest that only waits for events (its client retries). */
+/* The oldest idle connection or, if none is idle, the oldest that waits for events, because its
+ * client retries. */
 static struct client *oldest_idle(struct client *list, enum privsep_role role,
 				  const struct clients_peer *of)
 {
@@ -156,7 +157,7 @@ static size_t count(const struct client *list, enum privsep_role role,
 	return n;
 }
 
-/* Of the user or address with the most connections. */
+/* A connection of the user or address with the most connections. */
 static struct client *victim_of_most(struct client *list, enum privsep_role role)
 {
 	struct client *victim = NULL;
@@ -194,7 +195,7 @@ struct client *clients_victim(struct client *list, enum privsep_role role,
 		victim = victim_of_most(list, role);
 		*ret_full = !victim;
 	}
-	/* The child does not close its connections; the timer of clients.c ends it. */
+	/* The child does not close its connections. The timer of clients.c ends it. */
 	if (dropped >= CLIENTS_MAX)
 		*ret_full = true;
 	return *ret_full ? NULL : victim;

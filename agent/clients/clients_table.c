@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of clients' connections: who they are, and their end. clients.c has the sockets and the
- * children. */
+/* The table of clients' connections: the identity of each client, and the end of its connection.
+ * clients.c has the sockets and the children. */
 #include "agent/base/process.h"
 #include "agent/clients/clients_internal.h"
 #include "netcfg/base/hash.h"
@@ -52,8 +52,8 @@ void clients_set_state(struct client *cl, enum client_state state)
 	cl->since_ns = clock_now_ns();
 }
 
-/* Ends a connection. Its slot is free when its child has closed it. The shutdown works without the
- * child: the peer notices at once. */
+/* Ends a connection. Its entry becomes free when the child has closed it. The shutdown does not
+ * need the child, so the client notices it at once. */
 void clients_drop(struct clients *c, struct client *cl)
 {
 	struct privsep_msg m = {.type = PRIVSEP_DROP, .connection = cl->id};
@@ -76,7 +76,7 @@ int clients_new_id(const struct clients *c, uint64_t *ret)
 	return 0;
 }
 
-/* ---- identity of the peer ---- */
+/* ---- identity of clients ---- */
 
 static int peer_groups(int fd, struct clients_peer *p)
 {

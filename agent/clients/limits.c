@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Limits by address of clients of the network. */
+/* Limits for each address of network clients. */
 #include "agent/clients/limits.h"
 
 struct ip_addr limits_key(const struct ip_addr *address)
@@ -7,7 +7,7 @@ struct ip_addr limits_key(const struct ip_addr *address)
 	return address->family == AF_INET6 ? ip_addr_network(address, 64) : *address;
 }
 
-/* Never fails: the entry that was used longest ago makes room. */
+/* Finds the entry of the address, or replaces the one that was used longest ago. Never fails. */
 static struct limits_entry *entry_of(struct limits *l, const struct ip_addr *key, uint64_t now_ns)
 {
 	struct limits_entry *oldest = &l->entries[0];
@@ -26,7 +26,7 @@ static struct limits_entry *entry_of(struct limits *l, const struct ip_addr *key
 	return oldest;
 }
 
-/* Whether one more fits, of `burst` at once and one each period_ns; it then counts. */
+/* Whether another one is allowed: `burst` at once, then one per period_ns. If so, counts it. */
 static bool fits(uint64_t *at_ns, uint64_t now_ns, uint64_t burst, uint64_t period_ns)
 {
 	const uint64_t from = MAX_OF(*at_ns, now_ns);

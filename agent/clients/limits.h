@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What one address of the network may take of the API: handshakes, wrong tokens, and events about
- * them. A table of fixed size; if it is full, the address that has been silent for longest is
- * forgotten. An IPv6 host can use any address of its /64, so that counts as one address. Holds no
- * connection and reads no clock.
+ * Limits for each address of network clients: handshakes, wrong tokens, and events about them. The
+ * table has a fixed size; if it is full, the address that has been silent longest is removed. An
+ * IPv6 host can use any address of its /64, so a /64 counts as one address. It has no connections
+ * and reads no clock.
  */
 #ifndef PLENUM_AGENT_LIMITS_H
 #define PLENUM_AGENT_LIMITS_H
@@ -12,23 +12,24 @@
 #include "netcfg/base/base.h"
 
 #define LIMITS_ADDRESSES_MAX 512
-/* Connections of one address: so many at once, then one each 50 ms. */
+/* New connections of one address: a burst of this many, then one per 50 ms. */
 #define LIMITS_CONNECTS_BURST 100
 #define LIMITS_CONNECT_NS (50 * NSEC_PER_MSEC)
-/* After a wrong token the next one of the same address is answered later. */
+/* Delay of the answer after a wrong token; it grows with further wrong tokens of the same
+ * address. */
 #define LIMITS_FAILURE_NS (1 * NSEC_PER_SEC)
 #define LIMITS_DELAY_NS_MAX (5 * NSEC_PER_SEC)
-/* Refusals of one address that become an event each: so many, then one in this time with the number
- * of the others. */
+/* Events about refusals of one address: a burst of this many, then one in this time, with the
+ * number of refusals that got no event. */
 #define LIMITS_REPORTS_BURST 10
 #define LIMITS_REPORT_NS (10 * NSEC_PER_SEC)
 
 struct limits_entry {
-	struct ip_addr address; /* family 0: free */
+	struct ip_addr address; /* family 0: the entry is unused */
 	uint64_t used_ns;
-	uint64_t connects_ns; /* when all connections would have come at the lower rate */
-	uint64_t failures_ns; /* when the delays have passed */
-	uint64_t reports_ns;  /* when all events would have come at the lower rate */
+	uint64_t connects_ns; /* when the token bucket of connections is full again */
+	uint64_t failures_ns; /* time at which the delays are over */
+	uint64_t reports_ns;  /* when the token bucket of events is full again */
 	unsigned n_unreported;
 };
 
@@ -36,18 +37,18 @@ struct limits {
 	struct limits_entry entries[LIMITS_ADDRESSES_MAX];
 };
 
-/* What counts as one address. */
+/* The address or network that counts as one address. */
 struct ip_addr limits_key(const struct ip_addr *address);
 
 /* Whether a client of that key may connect now. */
 bool limits_connect(struct limits *l, const struct ip_addr *key, uint64_t now_ns);
-/* After a wrong token: how long its answer waits, in ns. */
+/* Call after a wrong token. Returns the delay of its answer in ns. */
 uint64_t limits_fail(struct limits *l, const struct ip_addr *key, uint64_t now_ns);
-/* Whether a refusal becomes an event; *ret_others: earlier ones that did not. */
+/* Whether a refusal gets an event. *ret_others: number of earlier ones that got none. */
 bool limits_report(struct limits *l, const struct ip_addr *key, uint64_t now_ns,
 		   unsigned *ret_others);
-/* An address with refusals that no event tells, and whose time has come; its number in *ret_others,
- * which then count as told. false: none. */
+/* Finds an address with refusals that got no event, and whose next event is due now. *ret_others:
+ * their number, which the caller reports. False: there is none. */
 bool limits_next_unreported(struct limits *l, uint64_t now_ns, struct ip_addr *ret_key,
 			    unsigned *ret_others);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Listening sockets of the agent, created with their final mode before any client can connect. */
+/* Opens listening sockets of the agent. They have their final mode before any client can
+ * connect. */
 #include "agent/clients/clients.h"
 #include <grp.h>
 #include <string.h>
@@ -7,7 +8,8 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-/* Replaces a stale one: the lock on the run directory has shown that no agent serves it. */
+/* Replaces a socket that an earlier agent left. No other agent serves it, because this one has the
+ * lock of the run directory. */
 int listen_open(const char *path, mode_t mode, const char *group, int *ret)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads the files of the API's network side, opens its socket, and says what is wrong with either.
- */
+/* Reads the files of the network service, opens its socket, and reports why one of them cannot be
+ * used. */
 #include "agent/clients/network.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/log.h"
@@ -13,7 +13,8 @@
 #include <sys/stat.h>
 
 #define BACKLOG 128
-#define GONE_MS 30000 /* a client that acknowledges nothing for so long is gone */
+/* if a client acknowledges nothing for so long, the kernel ends the connection */
+#define GONE_MS 30000
 
 void network_init(struct network *n)
 {
@@ -61,7 +62,7 @@ static void load_tokens(struct network *n)
 	n->access = table;
 }
 
-/* One memory file of both texts. The descriptor or negative errno. */
+/* Writes both texts to a sealed memfd. Returns the descriptor or negative errno. */
 static int join(const char *certificate, size_t certificate_len, const char *key, size_t key_len)
 {
 	char *both = malloc(certificate_len + key_len + 1);
@@ -77,7 +78,7 @@ static int join(const char *certificate, size_t certificate_len, const char *key
 	return fd;
 }
 
-/* A pipe in its place must not stop the agent. */
+/* Reads a regular file. If the path were a pipe, reading it could block the agent. */
 static int read_regular(const char *path, char **ret_text, size_t *ret_len)
 {
 	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -178,7 +179,7 @@ static int open_socket(const struct network_config *c)
 	fd = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	/* After a restart connections of the former agent may still be there. */
+	/* Needed after a restart, while connections of the previous agent may still exist. */
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
 	    bind(fd, (struct sockaddr *)&at, (socklen_t)len) < 0 || listen(fd, BACKLOG) < 0)
 		return -errno;
@@ -212,7 +213,7 @@ void network_tune(int fd)
 	const unsigned gone_ms = GONE_MS;
 	const int on = 1, idle_s = GONE_MS / 2000;
 
-	/* Without them the connection works as well. */
+	/* The connection also works without these options. */
 	if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0 ||
 	    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)) < 0 ||
 	    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s)) < 0 ||
@@ -221,7 +222,7 @@ void network_tune(int fd)
 		log_debug("cannot set an option of a client's connection: %s", strerror(errno));
 }
 
-/* ---- what is wrong ---- */
+/* ---- problems ---- */
 
 static void add(json_t *list, const struct reason *why)
 {
