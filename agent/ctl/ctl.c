@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The table of commands: their names, options and help. A command sees only the options that its
+ * The table of commands: their names, options and help. A command gets only the options that its
  * row allows.
  */
 #include "agent/ctl/ctl_options.h"
@@ -10,7 +10,7 @@
 
 #define CONFIG_FILE PLENUM_SYSCONFDIR "/plenum.yaml"
 
-/* Help texts as they are printed, one line each. */
+/* Help texts, as they are printed. */
 /* clang-format off */
 #define TABLE_HELP \
 	"\n" \
@@ -171,7 +171,7 @@ static const struct ctl_command commands[] = {
 	{"confirm", 0, 1, TAKES_FORCE, ctl_cmd_confirm},
 	{"rollback", 0, 1, TAKES_APPLY | TAKES_FORCE | TAKES_DRY_RUN | DISRUPTS, ctl_cmd_rollback},
 	{"history show", 1, 1, 0,
-	 ctl_cmd_history_show}, /* before the command that is its first word */
+	 ctl_cmd_history_show}, /* must come before the command that consists of its first word */
 	{"history diff", 1, 2, 0, ctl_cmd_history_diff},
 	{"history", 0, 0, TAKES_TABLE, ctl_cmd_history},
 	{"fault add", 0, 0, TAKES_LEG | TAKES_PEER | TAKES_FAULT | DISRUPTS, ctl_cmd_fault_add},
@@ -236,7 +236,7 @@ static void print_help(const struct ctl_command *c)
 		fputs(TABLE_HELP, stdout);
 }
 
-/* Finds the command at the start of the operands; *ret_words: how many of them it takes. */
+/* Finds the command at the start of the operands. *ret_words: how many operands are its name. */
 static const struct ctl_command *find_command(char **operands, int n, int *ret_words)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
@@ -257,7 +257,7 @@ static const struct ctl_command *find_command(char **operands, int n, int *ret_w
 	return NULL;
 }
 
-/* Whether `word` is the first of the two words of some commands. */
+/* Whether `word` is the first word of commands with two words. */
 static bool is_group(const char *word)
 {
 	size_t len = strlen(word);
@@ -278,7 +278,8 @@ static void print_group(const char *word, FILE *out)
 				text_of(&commands[i])->summary);
 }
 
-/* The operands (at least one) start with no known command. */
+/* Prints the error that the operands, of which there is at least one, do not start with a known
+ * command. */
 static int complain_unknown(char **operands, int n)
 {
 	const char *near = NULL;
@@ -290,7 +291,7 @@ static int complain_unknown(char **operands, int n)
 		print_group(operands[0], stderr);
 		return CTL_USAGE;
 	}
-	/* Compares the first word alone; if nothing is similar, both words. */
+	/* First compares only the first word; if nothing is similar, both words. */
 	for (int n_typed = group ? 2 : 1; !near && n_typed <= MIN_OF(n, 2); n_typed++) {
 		snprintf(typed, sizeof(typed), "%.38s%s%.38s", operands[0], n_typed > 1 ? " " : "",
 			 n_typed > 1 ? operands[1] : "");
@@ -306,7 +307,7 @@ static int complain_unknown(char **operands, int n)
 	return CTL_USAGE;
 }
 
-/* Help for all commands, for the commands that start with a word, or for one. */
+/* Prints the help of all commands, of the commands that start with a word, or of one command. */
 static int give_help(char **operands, int n)
 {
 	int n_words = 0;
@@ -335,7 +336,7 @@ static int run_command(struct ctl_parsed *p, char **operands, int n)
 
 	if (p->version)
 		return ctl_cmd_version(&p->args);
-	/* 'plenum help X --help' explains X, not the command help. */
+	/* 'plenum help X --help' explains X, not the command 'help'. */
 	if (p->help && !(c && c->run == cmd_help))
 		return give_help(operands, n);
 	if (n == 0) {

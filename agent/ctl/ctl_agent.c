@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Explains why the agent does not answer: not running, killed, stopped, hung, without its socket,
- * or not permitted. Each needs something else of the operator. */
+/* Explains why the agent does not answer: it does not run, was killed, is stopped, hangs, lacks its
+ * socket, or does not allow the user. Each case has its own remedy. */
 #include "agent/ctl/ctl.h"
 
 #include <fcntl.h>
@@ -10,11 +10,10 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* Whether a process listens on the address. *ret: its credentials; pid 0: they cannot be learned.
- */
+/* Whether a process listens on the address. *ret: its credentials; pid 0: unknown. */
 static bool find_listener(const struct sockaddr_un *sun, socklen_t len, struct ucred *ret)
 {
-	/* Without blocking: the queue may be full. */
+	/* Non-blocking, because the queue of the socket may be full. */
 	autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	socklen_t size = sizeof(*ret);
 
@@ -37,8 +36,9 @@ static pid_t listener_at(const char *path)
 	return find_listener(&sun, sizeof(sun), &cred) ? cred.pid : 0;
 }
 
-/* Whether this network namespace has an agent, by the lock that admits one. Any user could hold the
- * name. *ret_pid: 0: not known, as where it is in another PID namespace. */
+/* Whether an agent runs in this network namespace, according to the lock that allows only one.
+ * Another user may hold that name too. *ret_pid: 0 if unknown, for example because the agent is in
+ * another PID namespace. */
 static bool host_has_agent(pid_t *ret_pid)
 {
 	static const char name[] = PLENUM_HOST_LOCK;
@@ -66,7 +66,8 @@ static bool is_stopped(pid_t pid)
 	if (n <= 0)
 		return false;
 	text[n] = '\0';
-	state = strrchr(text, ')'); /* the name in parentheses may contain anything */
+	/* the name in parentheses may contain any character, also ')' */
+	state = strrchr(text, ')');
 	return state && state[1] == ' ' && (state[2] == 'T' || state[2] == 't');
 }
 
@@ -142,7 +143,7 @@ void ctl_explain_silence(const char *socket, int error, struct ctl_silence *ret)
 		break;
 	case -EACCES:
 	case -EPERM:
-		/* Any user may connect to the lock, which only a running agent holds. */
+		/* Any user may connect to the lock, and only a running agent holds it. */
 		if (found)
 			set(ret, CTL_AGENT_FORBIDDEN,
 			    "run this as root or as a member of group plenum",

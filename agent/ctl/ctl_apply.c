@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Prints what happened to workers, mounts and exports. */
+/* Prints the actions for workers, mounts and exports. */
 static void print_actions(const json_t *actions)
 {
 	const json_t *action;
@@ -41,7 +41,7 @@ static void print_applied(const json_t *o)
 		       number, ctl_format_seconds(confirm_s, left, sizeof(left)), number, number);
 }
 
-/* "120s", "5m", "1h" in seconds; 0: invalid. */
+/* Parses "120s", "5m" or "1h" to seconds; 0: invalid. */
 static json_int_t parse_time(const char *text)
 {
 	static const struct {
@@ -59,8 +59,8 @@ static json_int_t parse_time(const char *text)
 	return 0;
 }
 
-/* Makes the request body of an apply, a confirmation or a rollback; NULL if it has no members.
- * Returns an exit status. key: member name of the number; number 0: none. */
+/* Makes the body of a request to apply, confirm or roll back; NULL: it has no members. key: name of
+ * the member for number; number 0: omit it. Returns an exit status. */
 static int make_body(const struct ctl_args *a, const char *key, json_int_t number, char **ret)
 {
 	const json_int_t confirm_s = a->confirm ? parse_time(a->confirm) : 0;
@@ -98,8 +98,8 @@ static int make_body(const struct ctl_args *a, const char *key, json_int_t numbe
 
 /* ---- the mounts after an apply ---- */
 
-/* For workers that were restarted; one that moves to VFs waits for their drivers and for its peers.
- */
+/* Time until mounts must be served again by restarted workers. A worker that moves to VFs waits for
+ * their drivers and for its peers. */
 #define SERVED_LIMIT_NS (20 * NSEC_PER_SEC)
 #define SERVED_LOOK_NS (200 * (long)NSEC_PER_MSEC)
 
@@ -115,7 +115,7 @@ static bool is_served(const json_t *status, const char *path)
 	return false;
 }
 
-/* The first of the paths that is not served; NULL: all are. */
+/* The first path that is not served; NULL: all are served. */
 static const char *find_unserved(const json_t *status, const json_t *paths)
 {
 	const json_t *path;
@@ -139,7 +139,7 @@ static void complain_unserved(const json_t *status, const char *path)
 }
 
 /* Waits until the mounts that were served before the apply are served again. CTL_OK; CTL_UNSERVED:
- * one is not, in time. */
+ * a mount is not served in time. */
 static int await_mounts(const struct ctl_args *a, const json_t *paths)
 {
 	const struct ctl_request rq = {.resource = RESOURCE_STATUS};
@@ -180,8 +180,8 @@ static bool says_yes(void)
 	return fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y');
 }
 
-/* Whether the agent refuses to apply what other users staged, and the operator, asked on a
- * terminal, wants that. */
+/* Whether the agent refused to apply changes that other users staged, and the operator, asked on a
+ * terminal, wants to apply them. */
 static bool wants_others(const struct ctl_args *a, const struct ctl_reply *r)
 {
 	const char *code, *line;
@@ -207,7 +207,8 @@ static bool wants_others(const struct ctl_args *a, const struct ctl_reply *r)
 	return yes && says_yes();
 }
 
-/* Sends the request; after the operator's consent a second time, for what others staged, too. */
+/* Sends the request. If the operator agrees to apply changes of other users, sends it again with
+ * that permission. */
 static int ask_change(const struct ctl_args *a, struct ctl_request *rq, json_t **ret)
 {
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
@@ -232,7 +233,7 @@ static int ask_change(const struct ctl_args *a, struct ctl_request *rq, json_t *
 	return *ret ? CTL_OK : CTL_SOFTWARE;
 }
 
-/* Requests an apply and prints the outcome, or the decision about a waiting change. */
+/* Requests an apply, a confirmation or a rollback, and prints the result. */
 static int change(const struct ctl_args *a, enum resource_id resource, const char *body)
 {
 	char tag[CTL_TAG_SIZE];
@@ -280,7 +281,7 @@ static int parse_number(const char *text, long *ret)
 	return CTL_USAGE;
 }
 
-/* The request with the change number, if an operand gives one. */
+/* Makes the request, with the number of an apply if it is an operand. */
 static int change_number(const struct ctl_args *a, enum resource_id resource, const char *key)
 {
 	autofree char *body = NULL;
@@ -349,7 +350,7 @@ int ctl_cmd_history(const struct ctl_args *a)
 	return r;
 }
 
-/* The configuration of a past apply. */
+/* Gets the configuration of an earlier apply. */
 static int ask_past(const struct ctl_args *a, const char *operand, struct ctl_reply *ret)
 {
 	struct ctl_request rq = {.resource = RESOURCE_HISTORY_CONFIG};
@@ -372,7 +373,7 @@ int ctl_cmd_history_show(const struct ctl_args *a)
 	return r == CTL_OK ? ctl_put_config(a, past.body) : r;
 }
 
-/* From the running configuration, or that of a second number, to that of the first one. */
+/* Compares the running configuration, or that of a second number, with that of the first number. */
 int ctl_cmd_history_diff(const struct ctl_args *a)
 {
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply from = {0};

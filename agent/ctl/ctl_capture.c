@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `plenum capture`: polls the agent for captured packets and writes them to a file until a limit
- * is reached. The agent keeps the capture only while this command polls; on every exit the command
- * tells the agent to end it.
+ * `plenum capture`: polls the agent for captured packets and writes them to a file until a limit is
+ * reached. The agent ends the capture if the polls stop; on every exit this command also asks it
+ * to.
  */
 #include "agent/ctl/ctl.h"
 
@@ -16,9 +16,10 @@
 
 #define SECONDS_DEFAULT 60
 #define MIB_DEFAULT 256
-#define PAUSE_MS 100			 /* between two polls if the first returned little */
-#define LEAVE_MS 2			 /* time for workers to stop capturing */
-#define END_LIMIT_NS (30 * NSEC_PER_SEC) /* of the agent; it needs about one */
+#define PAUSE_MS 100 /* pause between polls if the first one returned little */
+#define LEAVE_MS 2   /* time in which workers stop capturing */
+/* limit for the end of a capture, which takes the agent about a second */
+#define END_LIMIT_NS (30 * NSEC_PER_SEC)
 #define BUSY_BYTES (256U << 10)
 #define BLOCK_STATISTICS 5U
 #define BLOCK_PACKET 6U
@@ -29,16 +30,16 @@
 struct capture {
 	const struct ctl_args *args;
 	unsigned long seconds, packets_max, mib, snap, buffer, worker;
-	int fd, keys_fd;	  /* keys_fd -1: no keys requested */
-	char number[CTL_ID_SIZE]; /* the agent's number of this capture */
+	int fd, keys_fd;	  /* keys_fd -1: keys were not requested */
+	char number[CTL_ID_SIZE]; /* number that the agent gave to this capture */
 	uint64_t begun_ns, bytes, packets, seen, dropped, keys;
 	bool full;		   /* the limit of packets or bytes was reached */
-	bool made_file, made_keys; /* did not exist before */
+	bool made_file, made_keys; /* the files were created by this command */
 };
 
 static volatile sig_atomic_t interrupted;
 
-/* A second signal ends the program without the rest of the packets. */
+/* A second signal ends the program at once, and the remaining packets are lost. */
 static void on_signal(int signo)
 {
 	if (interrupted)
@@ -82,7 +83,7 @@ static bool is_file(int fd, const struct stat *st)
 	return fstat(fd, &of) == 0 && of.st_dev == st->st_dev && of.st_ino == st->st_ino;
 }
 
-/* Opens or creates a file; *ret_made: it did not exist. */
+/* Opens or creates a file. *ret_made: it was created. */
 static int open_output(const char *file, int flags, bool *ret_made)
 {
 	int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | flags, 0600);
@@ -93,7 +94,7 @@ static int open_output(const char *file, int flags, bool *ret_made)
 		       : open(file, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0600);
 }
 
-/* A capture that did not begin leaves no empty files. */
+/* Removes empty files that were created for a capture which did not begin. */
 static void remove_made(const struct capture *c)
 {
 	if (c->made_file)
@@ -102,7 +103,7 @@ static void remove_made(const struct capture *c)
 		unlink(c->args->keys);
 }
 
-/* Readable by its owner only, even if the file existed with other rights. */
+/* Makes the file readable by its owner only, even if it existed with another mode. */
 static int open_keys(struct capture *c)
 {
 	const char *file = c->args->keys;
@@ -120,7 +121,7 @@ static int open_keys(struct capture *c)
 	return CTL_IO;
 }
 
-/* Does not truncate yet: another running capture may be writing this file. */
+/* Does not truncate the file yet, because another running capture may be writing to it. */
 static int open_file(struct capture *c)
 {
 	const char *file = c->args->write;
@@ -172,8 +173,8 @@ static int begin(struct capture *c)
 	return r;
 }
 
-/* Truncates the output files, now that the capture runs and no other capture writes them. A pipe
- * stays as it is. */
+/* Truncates the output files. The capture is running, so no other capture writes to them. A pipe
+ * cannot be truncated. */
 static int empty_files(const struct capture *c)
 {
 	struct stat st;
@@ -197,7 +198,7 @@ static uint32_t get32(const char *p)
 	return v;
 }
 
-/* The port's drop counters: the options of an interface statistics block, after interface and
+/* Counts the drops in an interface statistics block. Its options begin after the interface and the
  * time. */
 static void count_statistics(struct capture *c, const char *block, uint32_t len)
 {
@@ -218,7 +219,8 @@ static void count_statistics(struct capture *c, const char *block, uint32_t len)
 	}
 }
 
-/* Writes the keys of a secrets block to the file for keys; they never go into the capture. */
+/* Writes the keys of a secrets block to the file for keys. They are never written to the
+ * capture. */
 static int put_keys(struct capture *c, const char *block, uint32_t len)
 {
 	uint32_t bytes = len >= 20 ? get32(block + 12) : UINT32_MAX;
@@ -234,7 +236,7 @@ static int put_keys(struct capture *c, const char *block, uint32_t len)
 	return CTL_IO;
 }
 
-/* The number of bytes to write: whole blocks, up to the limits. */
+/* Returns how many bytes to write: whole blocks, up to the limits. */
 static size_t judge_blocks(struct capture *c, const char *bytes, size_t len)
 {
 	size_t at = 0;
@@ -258,7 +260,8 @@ static size_t judge_blocks(struct capture *c, const char *bytes, size_t len)
 	return at;
 }
 
-/* Writes one answer to the file. A limit omits packets but never the statistics after them. */
+/* Writes an answer to the file. After a limit packets are left out, but statistics are still
+ * written. */
 static int put_answer(struct capture *c, const struct ctl_reply *reply)
 {
 	size_t at = 0;
@@ -280,12 +283,14 @@ static int put_answer(struct capture *c, const struct ctl_reply *reply)
 			r = put_keys(c, reply->body + at, get32(reply->body + at + 4));
 		if (r != CTL_OK)
 			return r;
-		at += get32(reply->body + at + 4); /* or a packet beyond the limit */
+		/* a secrets block, or a packet after the limit */
+		at += get32(reply->body + at + 4);
 	}
 	return CTL_OK;
 }
 
-/* CTL_OK; *ret_len: bytes received; *ret_more: a capture that is ending has more. */
+/* Gets the next data. CTL_OK; *ret_len: number of bytes; *ret_more: the capture is ending and has
+ * more. */
 static int poll_agent(struct capture *c, enum resource_id resource, size_t *ret_len, bool *ret_more)
 {
 	const struct ctl_request rq = {.resource = resource, .name = c->number};
@@ -306,7 +311,8 @@ static bool is_done(const struct capture *c)
 	return interrupted || c->full || clock_now_ns() - c->begun_ns >= c->seconds * NSEC_PER_SEC;
 }
 
-/* Detects a closed pipe on standard output even if there is nothing to write. */
+/* Notices that the reader of standard output has closed the pipe, even while there is nothing to
+ * write. */
 static bool reader_closed(const struct capture *c)
 {
 	struct pollfd p = {.fd = c->fd, .events = 0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What each device of this host can be used for, and the switch neighbour it: the last table of
- * 'plenum inventory'. It combines the inventory with NIC families (from the plan) and switches
- * (from the agent).
+ * The last table of 'plenum inventory': the possible uses of each device of this host, and the
+ * switch at its cable. It combines the inventory, NIC families from the plan, and switches from the
+ * agent.
  */
 #include "agent/ctl/ctl.h"
 
@@ -12,13 +12,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The switch neighbour an interface; "": unknown. Borrowed. */
+/* The switch at the cable of an interface; "": unknown. Borrowed. */
 struct neighbour {
 	const char *name, *port;
 };
 
-/* For a leg's only cable the agent has decided. Each port of a bond has its own neighbour: a
- * single one is the switch. */
+/* For the only cable of a leg, the agent has chosen the switch. Each port of a bond has its own
+ * list of neighbours; if it has only one, that is the switch. */
 static struct neighbour neighbour_of(const json_t *leg, const char *ifname)
 {
 	const json_t *list = json_object_get(leg, "neighbours"), *n, *found = NULL;

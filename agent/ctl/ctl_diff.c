@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * 'plenum diff': compares configurations line by line, and the host with the running one. It has
- * its own diff because diff(1) may not be installed, and a simple algorithm suffices for small
+ * 'plenum diff': compares configurations line by line, and the host with the running configuration.
+ * It does not use diff(1), which may not be installed; a simple algorithm is fast enough for small
  * texts.
  */
 #include "agent/ctl/ctl.h"
@@ -10,9 +10,10 @@
 
 #include <string.h>
 
-/* More lines are not compared one by one: the table of lengths grows with the square. */
+/* Longer texts are not compared line by line, because the memory grows with the square of the
+ * number of lines. */
 #define DIFF_LINES_MAX 4096
-/* Common lines printed around a change. */
+/* Number of common lines that are printed before and after a change. */
 #define DIFF_CONTEXT 3
 
 struct diff_text {
@@ -50,8 +51,8 @@ struct diff_line {
 	const char *text;
 };
 
-/* Longest common subsequence, from the ends: length[i][j] is that of a from i on and b from
- * j on. */
+/* Longest common subsequence, computed from the end: length[i][j] is that of the lines of a from i
+ * on and the lines of b from j on. */
 static size_t diff_lines(const struct diff_text *a, const struct diff_text *b, uint16_t *length,
 			 struct diff_line *out)
 {
@@ -147,7 +148,7 @@ int ctl_diff_text(const char *a, const char *b, char **ret)
 
 /* ---- the command ---- */
 
-/* A file in normal form. */
+/* Loads a file, and returns it in normal form. */
 static int normal_form(const char *file, char **ret)
 {
 	struct spec *s;
@@ -161,11 +162,11 @@ static int normal_form(const char *file, char **ret)
 }
 
 struct difference {
-	char *text;    /* from the running to the staged configuration, or to FILE */
-	char *version; /* of the staged one; NULL: of FILE */
+	char *text;    /* differences from the running to the staged configuration, or to FILE */
+	char *version; /* version of the staged configuration; NULL: FILE is compared */
 	bool differs, host_differs;
-	json_t *plan;	   /* the steps that the host lacks for the running configuration */
-	json_t *warnings;  /* about values of files that do not count: no difference shows them */
+	json_t *plan;	   /* steps from the host's present state to the running configuration */
+	json_t *warnings;  /* values in files that are not in force, which no difference shows */
 	json_t *staged_by; /* the users whose changes are staged */
 };
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lists the agent's events, chosen by number, time, severity and source, and follows new ones. */
+/* Lists the agent's events, selected by number, time, severity and source, and waits for new
+ * ones. */
 #include "agent/ctl/ctl.h"
 #include "netcfg/base/when.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#define EVENTS_MAX 1000 /* that the agent keeps */
-/* Seconds that the agent may wait for a new event before it answers. */
+#define EVENTS_MAX 1000 /* number of events that the agent keeps */
+/* Seconds after which the agent answers even if there is no new event. */
 #define EVENTS_WAIT_S 20
 
 static void print_event(const struct ctl_args *a, const json_t *e)
@@ -26,7 +27,7 @@ static void print_event(const struct ctl_args *a, const json_t *e)
 	putchar('\n');
 }
 
-/* Position in the event stream: the next number, and the agent instance that counts. */
+/* Position in the events: the next number, and the agent instance to which it belongs. */
 struct event_place {
 	json_int_t next;
 	char instance[24]; /* "": unknown */
@@ -43,7 +44,7 @@ static void take_events(const struct ctl_args *a, const json_t *o, struct event_
 	snprintf(at->instance, sizeof(at->instance), "%.16s", ctl_text(o, "instance"));
 }
 
-/* Whether the error can come from an agent that is restarting. */
+/* Whether the error may pass, because the agent may be restarting. */
 static bool is_passing(int error, long status)
 {
 	return error == -ENOENT || error == -ECONNREFUSED || error == -ECONNRESET ||
@@ -55,7 +56,7 @@ static void pause_before_request(void)
 	nanosleep(&(struct timespec){0, 500 * (long)NSEC_PER_MSEC}, NULL);
 }
 
-/* Waits for the next answer, also from a restarted agent. */
+/* Waits for the next answer, which may come from a restarted agent. */
 static int wait_events(const struct ctl_args *a, const char *query, struct ctl_reply *ret)
 {
 	const struct ctl_request rq = {.resource = RESOURCE_EVENTS, .query = query};
@@ -84,8 +85,8 @@ struct events_query {
 	char text[512];
 };
 
-/* Adds a parameter; all but letters and digits of the value are escaped. The agent refuses values
- * that are too long, also where they are cut off here. */
+/* Adds a parameter. All characters of the value but letters and digits are escaped. A value that is
+ * too long is cut; the agent refuses such a value anyway. */
 static void add(struct events_query *q, const char *name, const char *value)
 {
 	size_t len = strlen(q->text);
@@ -107,7 +108,7 @@ static bool is_number(const char *text)
 	return *text && strspn(text, "0123456789") == strlen(text) && strlen(text) <= 18;
 }
 
-/* The agent has its own time zone and clock, if any. */
+/* Adds a time. It is converted here, because the agent may have another time zone or clock. */
 static int add_when(struct events_query *q, const char *option, const char *name, const char *text)
 {
 	char when[WHEN_TEXT_MAX];
@@ -135,7 +136,7 @@ static int check_severity(const char *text)
 	return CTL_USAGE;
 }
 
-/* What also holds for the events that are waited for. */
+/* Adds the selections that also apply to events that come later. */
 static int add_kind(const struct ctl_args *a, struct events_query *q)
 {
 	if (a->severity && check_severity(a->severity) != CTL_OK)
@@ -204,7 +205,8 @@ static int follow_events(const struct ctl_args *a, struct event_place *at)
 		json_decref(o);
 		if (fflush(stdout) != 0)
 			return CTL_IO;
-		/* An agent that works waits for the next event before it answers. */
+		/* A working agent answers only after an event. If it did not, pause before the next
+		 * request. */
 		if (at->next <= before.next)
 			pause_before_request();
 	}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fault injection: parses the options and lists the faults. */
+/* `plenum fault`: parses the options and lists the injected faults. */
 #include "agent/ctl/ctl.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Limits as in dataplane/launch.h. */
+/* The limits are the same as in dataplane/launch.h. */
 #define MILLION 1000000.0
 #define TTL_S_MAX 3600
 
@@ -14,7 +14,7 @@ struct unit {
 	double factor;
 };
 
-/* A number with its unit: the count of the smallest unit, 1 to max; 0: invalid. */
+/* Parses a number with a unit, to a count of the smallest unit from 1 to max; 0: invalid. */
 static json_int_t parse(const char *text, const struct unit *units, double max)
 {
 	char *end = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests to the agent over its sockets, via libcurl. The only file that uses the library and
- * knows which socket serves which request. */
+/* Sends requests to the agent's sockets with libcurl. No other file uses libcurl or chooses the
+ * socket for a request. */
 #include "agent/ctl/ctl.h"
 
 #include <curl/curl.h>
@@ -9,7 +9,8 @@
 
 #define REPLY_BYTES_MAX (64U << 20)
 #define CONNECT_TIMEOUT_S 5
-/* A stopped process answers only once it is continued; a working one answers before this. */
+/* After this time without an answer, checks whether the agent's process is stopped. A working agent
+ * answers sooner. */
 #define STOPPED_NS (1 * NSEC_PER_SEC)
 
 void ctl_reply_done(struct ctl_reply *r)
@@ -18,7 +19,7 @@ void ctl_reply_done(struct ctl_reply *r)
 	*r = (struct ctl_reply){0};
 }
 
-/* libcurl's write callback: a return value other than size * n aborts the transfer. */
+/* libcurl's write callback. If it does not return size * n, libcurl aborts the transfer. */
 static size_t on_body(char *data, size_t size, size_t n, void *user)
 {
 	struct ctl_reply *r = user;
@@ -37,7 +38,7 @@ static size_t on_body(char *data, size_t size, size_t n, void *user)
 	return len;
 }
 
-/* libcurl's header callback: keeps the version. */
+/* libcurl's header callback: keeps the version of the resource. */
 static size_t on_header(char *data, size_t size, size_t n, void *user)
 {
 	static const char name[] = "etag: ";
@@ -53,7 +54,7 @@ static size_t on_header(char *data, size_t size, size_t n, void *user)
 	return len;
 }
 
-struct ctl_wait { /* for an answer */
+struct ctl_wait { /* a wait for an answer */
 	const char *socket;
 	uint64_t since_ns;
 };
@@ -63,7 +64,7 @@ static struct curl_slist *headers_of(const struct ctl_request *rq)
 	struct curl_slist *list = NULL;
 	char line[128];
 
-	/* No "Expect: 100-continue": it only adds a round trip on a unix socket. */
+	/* Suppresses "Expect: 100-continue", which only adds a round trip on a Unix socket. */
 	snprintf(line, sizeof(line), "Content-Type: %s",
 		 rq->content_type ? rq->content_type : "application/json");
 	list = curl_slist_append(curl_slist_append(list, line), "Expect:");
@@ -71,8 +72,8 @@ static struct curl_slist *headers_of(const struct ctl_request *rq)
 	return list && rq->if_match && *rq->if_match ? curl_slist_append(list, line) : list;
 }
 
-/* libcurl's progress callback, about once a second: a return value other than 0 aborts the
- * transfer. */
+/* libcurl's progress callback, called about once a second. If it does not return 0, libcurl aborts
+ * the transfer. */
 static int on_progress(void *user, curl_off_t to_load, curl_off_t loaded, curl_off_t to_send,
 		       curl_off_t sent)
 {
@@ -99,7 +100,7 @@ static int set_options(CURL *curl, const char *socket, const struct ctl_request 
 	} while (0)
 	SET(URL, url);
 	SET(UNIX_SOCKET_PATH, socket);
-	SET(PROXY, ""); /* ignore proxies from the environment: the agent is local */
+	SET(PROXY, ""); /* the agent is local, so proxies in the environment are ignored */
 	SET(PROTOCOLS_STR, "http");
 	SET(CUSTOMREQUEST, resources[rq->resource].method);
 	SET(HTTPHEADER, headers);
@@ -165,7 +166,8 @@ static int ask_at(const char *socket, const struct ctl_request *rq, struct ctl_r
 	headers = headers_of(rq);
 	if (curl && headers)
 		r = set_options(curl, socket, rq, headers, &reply);
-	/* A change may be carried out when the agent is continued, so its sender waits. */
+	/* Only for reads. A stopped agent may carry out a change when it continues, so the sender
+	 * of a change waits. */
 	if (r == 0 && !is_change(rq)) {
 		curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
 		curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
@@ -189,7 +191,7 @@ static int ask_at(const char *socket, const struct ctl_request *rq, struct ctl_r
 	return r;
 }
 
-/* plenumd.sock has plenumd-admin.sock beside it. */
+/* The path of plenumd-admin.sock in the folder of plenumd.sock. */
 static int admin_socket(const char *socket, char *buf, size_t size)
 {
 	size_t len = strlen(socket), ending = strlen(".sock");
@@ -212,12 +214,12 @@ int ctl_http(const char *socket, const struct ctl_request *rq, struct ctl_reply 
 	if (r < 0)
 		return r;
 	r = ask_at(change ? admin : socket, rq, ret);
-	/* A socket given by --socket may have no admin socket beside it; that socket then refuses
-	 * changes itself. */
+	/* A socket of --socket may have no admin socket in its folder. It then refuses changes
+	 * itself. */
 	if (change && r == -ENOENT)
 		return ask_at(socket, rq, ret);
-	/* Users that the configuration allows to make changes may also read, without being in the
-	 * readers' group. */
+	/* Users whom the configuration allows to make changes may also read, even if they are not
+	 * in the readers' group, but only through the admin socket. */
 	if (!change && (r == -EACCES || r == -EPERM)) {
 		int second = ask_at(admin, rq, ret);
 
@@ -262,7 +264,8 @@ static int exit_of_status(long status)
 	return status >= 400 && status < 500 ? CTL_DATA : CTL_SOFTWARE;
 }
 
-/* Scripts distinguish errors by exit status: the error's code decides, else the HTTP status. */
+/* Exit status for a reply, by which scripts distinguish errors: from the error's code if it has
+ * one, otherwise from the HTTP status. */
 static int exit_of_reply(const struct ctl_reply *r)
 {
 	static const struct {
@@ -286,7 +289,8 @@ static int exit_of_reply(const struct ctl_reply *r)
 	return e;
 }
 
-/* Prints the agent's problem (agent/api/rest/problem.h) as text, or unchanged with -j. */
+/* Prints the problem in the agent's reply (agent/api/rest/problem.h) as text or, with -j,
+ * unchanged. */
 static void complain_reply(const struct ctl_args *a, const struct ctl_reply *r)
 {
 	json_t *o = json_loadb(r->body, r->len, 0, NULL);

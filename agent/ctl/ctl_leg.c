@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 'plenum net show NAME': the keys of one leg, with staged values and values that do not count; and
- * the versions and authors of what is staged. */
+/* 'plenum net show NAME': prints the keys of a leg, with staged values and values that are not in
+ * force. Also prints versions and authors of staged changes. */
 #include "agent/ctl/ctl.h"
 
 #include <string.h>
 
-/* "10.0.0.1, 10.0.0.2", "auto", "{"pfc": [3]}"; NULL adds an empty cell. */
+/* Adds a value such as "10.0.0.1, 10.0.0.2", "auto" or "{"pfc": [3]}". NULL: an empty cell. */
 static void add_value(struct ctl_table *t, const json_t *v)
 {
 	autofree char *text = NULL;
@@ -39,7 +39,7 @@ static const json_t *find_override(const json_t *leg, const char *key)
 	return NULL;
 }
 
-/* A key that is set, or that is staged to be. */
+/* Adds a row for a key with a value or a staged value. */
 static void add_key(struct ctl_table *t, const json_t *leg, const char *key)
 {
 	const json_t *running = json_object_get(json_object_get(leg, "running"), key);

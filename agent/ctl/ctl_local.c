@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Commands on files and on this host; most need no agent. */
+/* Commands that work on files and on this host; most of them need no agent. */
 #include "agent/ctl/ctl.h"
 
 #include "netcfg/base/file.h"
@@ -22,7 +22,7 @@ static const char *file_of(const struct ctl_args *a)
 	return a->n_operands > 0 ? a->operands[0] : CONFIG_FILE;
 }
 
-/* Reads standard input, up to one byte more than the size limit of a configuration. */
+/* Reads standard input, up to one byte more than a configuration may have. */
 static int read_stdin(char **ret_text, size_t *ret_len)
 {
 	autofree char *text = malloc(SPEC_FILE_BYTES_MAX + 2);
@@ -55,7 +55,7 @@ int ctl_load_file(const char *file, struct diag *d, struct spec **ret)
 	return spec_load(file, dir, d, ret);
 }
 
-/* Prints errors, and warnings with or without errors. */
+/* Prints errors and warnings. Returns the exit status. */
 static int exit_of_load(int r, const struct diag *d)
 {
 	diag_print(d, stderr);
@@ -167,7 +167,8 @@ int ctl_cmd_config_show(const struct ctl_args *a)
 	return ctl_put_config(a, yaml);
 }
 
-/* Reads the file unchanged, comments included; one byte more than the limit if it is too long. */
+/* Reads a file unchanged, with its comments. If it is too long, reads one byte more than
+ * allowed. */
 static int read_text(const char *file, char **ret_text, size_t *ret_len)
 {
 	int r;
@@ -189,8 +190,8 @@ static int read_text(const char *file, char **ret_text, size_t *ret_len)
 	return CTL_OK;
 }
 
-/* Merges FILE with the drop-ins beside it. *ret_text NULL: no drop-ins, so the text can be sent
- * unchanged. */
+/* Merges FILE with the drop-ins in the same folder. *ret_text NULL: there are no drop-ins, so FILE
+ * can be sent unchanged. */
 static int join_dropins(const char *file, char **ret_text)
 {
 	struct spec *s = NULL;
@@ -210,7 +211,7 @@ static int join_dropins(const char *file, char **ret_text)
 	return r;
 }
 
-/* Only a first check: the agent's check decides. */
+/* The check here only finds errors early; the agent's check decides. */
 int ctl_cmd_config_stage(const struct ctl_args *a)
 {
 	struct ctl_request rq = {.resource = RESOURCE_CONFIG_STAGE,
@@ -248,7 +249,7 @@ int ctl_cmd_config_schema(const struct ctl_args *a)
 	return ctl_put_text(text);
 }
 
-/* Collects the inventory; its warnings go to standard error. */
+/* Collects the inventory, and prints its warnings on standard error. */
 int ctl_collect(struct inventory **ret)
 {
 	struct diag d = DIAG_INIT;
@@ -265,7 +266,8 @@ int ctl_collect(struct inventory **ret)
 	return r < 0 ? CTL_OS : CTL_OK;
 }
 
-/* The configuration decides which addresses the snapshot keeps; without one it keeps none. */
+/* Loads the configuration that decides which addresses the snapshot keeps. Without one the snapshot
+ * has no addresses. */
 static int load_for_snapshot(const struct ctl_args *a, struct spec **ret)
 {
 	*ret = NULL;
@@ -310,7 +312,7 @@ static int put_json(const struct inventory *inv)
 	return ctl_put_text(text);
 }
 
-/* Options for columns, rows or values select the table of devices alone. */
+/* Whether options for columns, rows or values are given; they select the table of devices alone. */
 static bool has_rows(const struct ctl_view *v)
 {
 	return v->csv || v->columns || v->filters.n;
@@ -383,7 +385,7 @@ static int load_agreed(struct transport_choice *g, const char *path, struct diag
 	return 0;
 }
 
-/* Reads the agent's records of its objects and workers, if this user may. */
+/* Reads the agent's records of its objects and workers, if the user is allowed to. */
 static int load_records(struct plan_owned *o, struct plan_worker_ids *p, struct transport_choice *g,
 			struct diag *d)
 {
@@ -409,8 +411,8 @@ int ctl_plan_here(const struct spec *s, const struct inventory *inv, const struc
 	return r >= 0 ? plan_build(s, inv, &ctx, d, ret) : r;
 }
 
-/* The plan of an agent that starts now. Changes to the workers of a running agent are known only
- * to that agent. */
+/* Makes the plan of an agent that would start now. Only a running agent knows the changes to its
+ * workers. */
 static int build_here(const struct spec *s, const struct inventory *inv, bool agent_runs,
 		      struct diag *d, struct plan **ret)
 {
@@ -419,7 +421,8 @@ static int build_here(const struct spec *s, const struct inventory *inv, bool ag
 	return r >= 0 && !agent_runs ? plan_actions_start(*ret, "no agent runs") : r;
 }
 
-/* Only the agent can test whether peers answer workers that an apply would move to VFs. */
+/* Warns that only the agent can test whether peers answer the workers that an apply would move to
+ * VFs. */
 static void warn_of_moves(const struct plan *p, struct diag *d)
 {
 	for (size_t i = 0; i < p->n_workers; i++) {
@@ -444,7 +447,7 @@ static int put_built(const struct ctl_args *a, const struct plan *p)
 	return r;
 }
 
-/* Prints the result of planning: the error e, or the plan. */
+/* Prints the error `e` of planning, or the plan. */
 static int put_planned(const struct ctl_args *a, int e, const struct plan *p, struct diag *d)
 {
 	if (e >= 0)
@@ -472,7 +475,7 @@ static int read_inventory(const char *file, struct inventory **ret)
 	return CTL_DATA;
 }
 
-/* Nothing of this machine is used. */
+/* Makes a plan from files alone, without data of this host. */
 static int plan_elsewhere(const struct ctl_args *a, const char *file)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
@@ -527,7 +530,7 @@ int ctl_put_plan(const json_t *o)
 	return ctl_put_text(text);
 }
 
-/* The version is worth to know where an apply would change something. */
+/* Prints the agent's plan, and its version if an apply would change something. */
 static int put_agents_plan(const json_t *o)
 {
 	const int r = ctl_put_plan(o);

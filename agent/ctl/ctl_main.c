@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The program plenum. Its own file so that the tests can link everything else. */
+/* The program plenum. This file is separate because the tests link all other files. */
 #include "agent/ctl/ctl.h"
 
 int main(int argc, char **argv)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 'plenum metrics': the agent's metrics, printed or put into a file that a collector may read at
- * any moment. */
+/* 'plenum metrics': prints the agent's metrics, or writes them to a file that a collector may read
+ * at any moment. */
 #include "agent/ctl/ctl.h"
 
 #include "netcfg/base/file.h"
 #include <stdio.h>
 #include <string.h>
 
-/* A collector of text files runs as another user. */
+/* The collector runs as another user and must be able to read the file. */
 #define FILE_MODE 0644
 
 int ctl_cmd_metrics(const struct ctl_args *a)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The commands of 'plenum net' and restore: they stage changes to legs. Option values become JSON
- * of the type that the schema says; the agent validates them.
+ * The commands of 'plenum net' and 'plenum restore', which stage changes to legs. They convert the
+ * values of options to JSON with the types of the schema; the agent validates them.
  */
 #include "agent/ctl/ctl.h"
 
@@ -15,7 +15,7 @@
 
 /* ---- values ---- */
 
-/* An option's text as a JSON value. */
+/* Converts the text of an option to a JSON value. */
 static json_t *value_of(const struct spec_key *k, const char *text)
 {
 	const struct spec_type_ops *ops = &spec_types[k->type];
@@ -27,7 +27,7 @@ static json_t *value_of(const struct spec_key *k, const char *text)
 	return json_string(text);
 }
 
-/* "a,b" as a list. */
+/* Converts "a,b" to a list. */
 static json_t *list_of(const char *text)
 {
 	json_t *list = json_array();
@@ -44,7 +44,7 @@ static json_t *list_of(const char *text)
 	return list;
 }
 
-/* A scalar with YAML's types: numbers and booleans as such. */
+/* Converts a scalar: YAML's numbers and booleans become JSON's. */
 static json_t *json_of(const struct spec_node *n)
 {
 	json_t *o;
@@ -71,7 +71,8 @@ static json_t *json_of(const struct spec_node *n)
 	return o;
 }
 
-/* Parses a map in YAML's flow style: "{pfc: [3], trust: dscp}". NULL: the error was printed. */
+/* Parses a map in YAML's flow style, such as "{pfc: [3], trust: dscp}". NULL: the error was
+ * printed. */
 static json_t *map_of(const char *key, const char *text)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
@@ -99,7 +100,7 @@ static int not_utf8(void)
 	return CTL_USAGE;
 }
 
-/* Sets one key of an entry of `list`; text NULL: option not given. */
+/* Sets a key of an entry of `list`. text NULL: the option is absent. */
 static int set_key(json_t *o, const char *list, const char *key, const char *text)
 {
 	const struct spec_key *entries = spec_key_find(&spec_schema, list);
@@ -122,7 +123,7 @@ static int set_key(json_t *o, const char *list, const char *key, const char *tex
 
 /* ---- the network of a leg ---- */
 
-/* "16", "/16", "255.255.0.0": the prefix length; -1: invalid. */
+/* The prefix length in "16", "/16" or "255.255.0.0"; -1: invalid. */
 static int netmask_length(const char *text)
 {
 	const char *digits = text + (*text == '/');
@@ -143,7 +144,7 @@ static int netmask_length(const char *text)
 	return len;
 }
 
-/* The range from the lowest to the highest of the given addresses. */
+/* Makes the range from the lowest to the highest of the given addresses. */
 static int range_of(const struct ctl_args *a, char *buf, size_t size)
 {
 	int len = netmask_length(a->netmask);
@@ -178,7 +179,7 @@ static int range_of(const struct ctl_args *a, char *buf, size_t size)
 	return CTL_OK;
 }
 
-/* A network that is created along with the leg. */
+/* Adds the network that is created together with the leg. */
 static int describe_network(const struct ctl_args *a, const char *name, json_t *body)
 {
 	char range[2 * IP_ADDR_STR_MAX];
@@ -202,7 +203,7 @@ static int describe_network(const struct ctl_args *a, const char *name, json_t *
 		r = set_key(network, "networks", "vlan", a->vlan);
 	if (r == CTL_OK)
 		r = set_key(network, "networks", "mtu", a->mtu);
-	/* A single range becomes the network's; the leg takes its addresses from there. */
+	/* A single range becomes that of the network, and the leg takes its addresses from it. */
 	if (r == CTL_OK && !strchr(a->ips, ','))
 		json_object_del(body, "ips");
 	json_object_set_new(body, "network", network);
@@ -217,7 +218,7 @@ static bool network_is_used(const struct spec *s, const struct spec_network *n)
 	return false;
 }
 
-/* The only network without a leg; with --inet6 the only IPv6 one. */
+/* Chooses the only network that has no leg, or with --inet6 the only IPv6 one. */
 static int choose_network(const struct ctl_args *a, const struct spec *s, json_t *body)
 {
 	char names[256] = "";
@@ -265,7 +266,7 @@ static int find_network(const struct ctl_args *a, json_t *body)
 	return r;
 }
 
-/* --inet6 asserts that the addresses are IPv6: another address is a typing error. */
+/* With --inet6 all addresses must be IPv6, so another one is reported as a typing error. */
 static int check_family(const struct ctl_args *a, const char *option, const char *text)
 {
 	json_t *list = text && a->inet6 ? list_of(text) : NULL;
@@ -290,7 +291,7 @@ static int check_family(const struct ctl_args *a, const char *option, const char
 
 /* ---- the keys of a leg ---- */
 
-/* At most one of two options for the same key. */
+/* Checks that at most one of two options for the same key is given. */
 static int one_of(const char *a_name, bool a, const char *b_name, bool b)
 {
 	if (!a || !b)
@@ -299,7 +300,7 @@ static int one_of(const char *a_name, bool a, const char *b_name, bool b)
 	return CTL_USAGE;
 }
 
-/* All options except those for the name and the network. */
+/* Adds the keys of all options except those of the name and the network. */
 static int fill_keys(const struct ctl_args *a, json_t *body)
 {
 	const struct {
@@ -422,7 +423,7 @@ int ctl_cmd_net_add(const struct ctl_args *a)
 	return r;
 }
 
-/* Prints the outcome. */
+/* Prints the result of a change. */
 static int print_changed(const struct ctl_args *a, const json_t *o)
 {
 	if (a->json)
@@ -437,9 +438,9 @@ static int print_changed(const struct ctl_args *a, const json_t *o)
 #define PATCH_TRIES 20
 #define PATCH_PAUSE_FIRST_NS (10 * NSEC_PER_MSEC)
 #define PATCH_PAUSE_MAX_NS (300 * NSEC_PER_MSEC)
-#define HTTP_CHANGED 412 /* the version in If-Match is not the current one any more */
+#define HTTP_CHANGED 412 /* HTTP status: the version in If-Match is no longer the current one */
 
-/* Random, so that commands that collided do not collide again. */
+/* Waits for a random time, so that commands which collided do not collide again. */
 static void pause_before_try(unsigned n_tries)
 {
 	const uint64_t limit =
@@ -453,8 +454,8 @@ static void pause_before_try(unsigned n_tries)
 	nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
 }
 
-/* Sends the change for the expected version, or reads the leg's version first. CTL_OK with the
- * agent's answer, whatever its HTTP status; else the error was printed. */
+/* Sends the change for the expected version; without one, first reads the leg's version. CTL_OK
+ * with the agent's answer, for any HTTP status; else the error was printed. */
 static int try_patch(const struct ctl_args *a, const char *name, const char *text,
 		     const char *expected, struct ctl_reply *ret)
 {
@@ -470,9 +471,9 @@ static int try_patch(const struct ctl_args *a, const char *name, const char *tex
 	return r < 0 ? ctl_failed(a, &rq, r) : CTL_OK;
 }
 
-/* Changes keys of one leg, based on its current version, so that it never overwrites a change that
- * another operator stages meanwhile: then it reads the leg again and repeats its own change, unless
- * the operator expects one version. */
+/* Changes keys of a leg, based on its current version. So the command never overwrites a change
+ * that another operator stages at the same time: it then reads the leg again and repeats its own
+ * change, unless the operator expects a certain version. */
 static int patch(const struct ctl_args *a, const char *name, const json_t *body)
 {
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
@@ -506,7 +507,7 @@ static int patch(const struct ctl_args *a, const char *name, const json_t *body)
 	return r;
 }
 
-/* "label,ips": resets these keys to the value in the file, or to the default. */
+/* Resets the keys in a text such as "label,ips" to their values in a file or to their defaults. */
 static int unset_keys(const struct ctl_args *a, json_t *body)
 {
 	const struct spec_table *t = spec_key_find(&spec_schema, "net")->table;

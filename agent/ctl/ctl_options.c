@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The options of the command line, one row of a table each; getopt_long()'s tables are made from
- * it. The commands' rows (ctl.c) say which options they take.
+ * The options of the command line, each a row of a table, from which the tables for getopt_long()
+ * are made. The table of commands in ctl.c says which options a command takes.
  */
 #include "agent/ctl/ctl_options.h"
 
 #include <getopt.h>
 #include <string.h>
 
-/* Kind of an option, which gives the type of its member in struct ctl_args. */
+/* Kinds of options. The kind gives the type of the option's member in struct ctl_args. */
 enum kind {
 	FLAG, /* bool */
-	TEXT, /* const char *: the last value counts */
-	LIST, /* struct ctl_list: may be repeated */
+	TEXT, /* const char *; the last one given is used */
+	LIST, /* struct ctl_list; may be given several times */
 };
 
 static const struct ctl_option {
 	const char *name;
-	char letter; /* 0: no short form */
+	char letter; /* 0: there is no short form */
 	enum kind kind;
 	unsigned takes;
 	size_t offset;
@@ -98,7 +98,7 @@ static const struct ctl_option {
 	{"confirm", 0, TEXT, TAKES_APPLY, offsetof(struct ctl_parsed, args.confirm)},
 };
 
-/* getopt_long() returns this plus the row, for both the long and the short form. */
+/* getopt_long() returns this plus the number of the row, for the long and the short form. */
 #define FIRST 256
 
 struct getopt_words {
@@ -157,7 +157,7 @@ int ctl_options_parse(int argc, char **argv, struct ctl_parsed *p, int *ret_firs
 	int c, r = CTL_OK;
 
 	words_make(&words);
-	optind = 0; /* restart scanning: tests run this more than once */
+	optind = 0; /* restarts getopt, because tests call this function more than once */
 	while (r == CTL_OK &&
 	       (c = getopt_long(argc, argv, words.letters, words.names, NULL)) != -1) {
 		const struct ctl_option *o = option_of(c);
@@ -166,7 +166,7 @@ int ctl_options_parse(int argc, char **argv, struct ctl_parsed *p, int *ret_firs
 			r = option_take(p, o, optarg);
 			continue;
 		}
-		fputs("See 'plenum --help'.\n", stderr); /* getopt has printed the error */
+		fputs("See 'plenum --help'.\n", stderr); /* getopt_long() has printed the error */
 		r = CTL_USAGE;
 	}
 	*ret_first = optind;

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Parser of the command line's options. For ctl.c, which knows the options of each command.
- */
+/* Parser of the command line's options, for ctl.c, which knows the options of each command. */
 #ifndef PLENUM_AGENT_CTL_OPTIONS_H
 #define PLENUM_AGENT_CTL_OPTIONS_H
 
 #include "agent/ctl/ctl.h"
 
-/* Bits of the options that a command takes beside --socket, --json and --help. */
+/* Bits of the options that a command takes in addition to --socket, --json and --help. */
 enum {
 	TAKES_FOLLOW = 1 << 0,
 	TAKES_NET = 1 << 2,
@@ -34,14 +32,14 @@ enum {
 	TAKES_EXPECT = 1 << 23,
 	TAKES_DOCTOR = 1 << 25,
 	TAKES_ANSWERS = 1 << 26,
-	TAKES_ROLE = 1 << 27, /* the highest bit in use */
-	/* Not an option: the command interrupts service or discards work, and is never suggested.
-	 */
+	TAKES_ROLE = 1 << 27, /* the highest bit that is used */
+	/* Not an option: the command interrupts service or discards work, so it is never
+	 * suggested. */
 	DISRUPTS = 1 << 24,
 };
 
 /* A command. Its texts are in agent/api/rest/resource.c if it carries out one operation of the API,
- * else in ctl.c. */
+ * otherwise in ctl.c. */
 struct ctl_command {
 	const char *words;
 	int min_operands, max_operands;
@@ -49,18 +47,18 @@ struct ctl_command {
 	int (*run)(const struct ctl_args *a);
 };
 
-/* The command that could be meant by one or two words that are none, or the help of a group; NULL:
- * none. In ctl_suggest.c. */
+/* The command, or the help of a group of commands, that the user probably meant by one or two
+ * unknown words. NULL: none. In ctl_suggest.c. */
 const char *ctl_suggest(const char *typed, const struct ctl_command *commands, size_t n);
 
 struct ctl_parsed {
-	struct ctl_args args; /* points into argv */
+	struct ctl_args args; /* has pointers into argv */
 	unsigned given;	      /* TAKES_ bits of the options that were given */
 	bool help, version;
 };
 
-/* Options may stand before, between and after the operands; the operands are moved to
- * argv[*ret_first] and on. CTL_OK, or CTL_USAGE: the error was printed. */
+/* Parses options, which may be before, between and after the operands. Moves the operands to
+ * argv[*ret_first] and the following. CTL_OK; CTL_USAGE: the error was printed. */
 int ctl_options_parse(int argc, char **argv, struct ctl_parsed *p, int *ret_first);
 
 #endif

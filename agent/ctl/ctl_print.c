@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Formats values: text that is safe for a terminal, JSON, sizes and times. ctl_table.c prints
- * tables. */
+/* Formats values: text that is safe to print on a terminal, JSON, sizes and times. ctl_table.c
+ * prints tables. */
 #include "agent/ctl/ctl.h"
 #include "netcfg/base/text.h"
 
@@ -24,7 +24,7 @@ void ctl_complain(const char *fmt, ...)
 	fputc('\n', stderr);
 }
 
-/* allowed: control characters that are printed all the same. */
+/* allowed: control characters that are printed unchanged. */
 static void put_shown(const char *text, FILE *out, const char *allowed)
 {
 	const unsigned char *at = (const unsigned char *)text;
@@ -64,8 +64,8 @@ void ctl_put_wide(const char *text, size_t width)
 	printf("%*s", (int)(width - MIN_OF(n, width)), "");
 }
 
-/* The same JSON to a program: only the characters in strings that must not reach a terminal are
- * written as their numbers. */
+/* Prints JSON for a program. Characters in strings that are unsafe on a terminal become escape
+ * sequences, which do not change the value. */
 static void put_escaped(const char *json)
 {
 	const unsigned char *at = (const unsigned char *)json;

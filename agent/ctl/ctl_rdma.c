@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `plenum rdma devices`: reports what ibv_devinfo(1) and perfquery(8) do, without needing their
- * packages, plus the leg of each port. Reads sysfs itself because the inventory, from which plans
- * are made, has no counters.
+ * `plenum rdma devices`: shows what ibv_devinfo(1) and perfquery(8) show, without their packages,
+ * and the leg of each port. It reads sysfs itself, because the inventory has no counters.
  */
 #include "agent/ctl/ctl_rdma.h"
 #include "agent/ctl/ctl.h"
@@ -12,9 +11,9 @@
 #include <string.h>
 
 #define PATH_BYTES 256
-#define WORD_BYTES 4 /* unit of the data counters */
+#define WORD_BYTES 4 /* bytes in a unit of the data counters */
 
-/* Counters that stay zero without errors, as the drivers name them. */
+/* Counters that stay zero if there are no errors, with the drivers' names for them. */
 static const char *const bad_counters[] = {
 	"symbol_error",
 	"link_error_recovery",
@@ -50,7 +49,7 @@ static const char *const bad_counters[] = {
 struct counters {
 	int sys;
 	const char *folder;
-	json_t *list; /* name: number */
+	json_t *list; /* an object of names and numbers */
 };
 
 static int add_counter(void *user, const char *name)
@@ -60,13 +59,14 @@ static int add_counter(void *user, const char *name)
 	int64_t n;
 
 	snprintf(path, sizeof(path), "%.180s/%.64s", c->folder, name);
-	/* "lifespan" in the same folder is a setting: the maximum age of an answer. */
+	/* "lifespan" is in the same folder but is a setting: the age after which counters are read
+	 * again. */
 	if (strcmp(name, "lifespan") != 0 && sysfs_read_number(c->sys, path, &n) == 0)
 		json_object_set_new(c->list, name, json_integer(n));
 	return 0;
 }
 
-/* Reads both folders into one object: their names differ. */
+/* Reads the counters of both folders to one object; no name is in both. */
 static json_t *counters_read(int sys, const char *port_folder)
 {
 	static const char *const folders[] = {"counters", "hw_counters"};
@@ -82,8 +82,8 @@ static json_t *counters_read(int sys, const char *port_folder)
 	return list;
 }
 
-/* The content of a file; NULL (JSON null) if it does not exist. Drops the "number: " before the
- * text. */
+/* The content of a file; NULL, which is JSON null: it does not exist. Leaves out a number before
+ * the text, such as "4: ". */
 static json_t *text_read(int sys, const char *folder, const char *name)
 {
 	char path[PATH_BYTES], text[128];
@@ -103,7 +103,8 @@ static const char *name_of(const struct inventory *inv, uint32_t ifindex)
 	return l ? l->name : NULL;
 }
 
-/* A port belongs to the leg on its link, or on a VLAN or bond above its link. */
+/* Whether the port belongs to the leg: the leg's link is that of the port, or a VLAN or bond above
+ * it. */
 static bool is_on(const struct inventory *inv, const struct inv_link *leg, const struct inv_rdma *p)
 {
 	const struct inv_link *port = p->ifindex ? inv_link_by_index(inv, p->ifindex) : NULL;
@@ -177,7 +178,7 @@ json_t *ctl_rdma_look(int sys, const struct inventory *inv, const json_t *legs)
 {
 	json_t *devices = json_array();
 
-	/* The ports of a device are adjacent. */
+	/* The ports of a device are adjacent in the inventory. */
 	for (size_t i = 0; devices && i < inv->n_rdma; i++) {
 		const struct inv_rdma *p = &inv->rdma[i];
 		const size_t n = json_array_size(devices);
@@ -204,7 +205,8 @@ static void add_traffic(struct ctl_table *t, const json_t *counters, const char 
 		ctl_table_add(
 			t, "%s",
 			ctl_format_bytes(json_integer_value(n) * WORD_BYTES, text, sizeof(text)));
-	else if (json_object_get(counters, packets)) /* soft-RoCE does not count bytes */
+	/* soft-RoCE does not count bytes, only packets */
+	else if (json_object_get(counters, packets))
 		ctl_table_add(t, "%" JSON_INTEGER_FORMAT " packets", ctl_int(counters, packets));
 	else
 		ctl_table_add(t, "%s", "");

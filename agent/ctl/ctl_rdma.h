@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `plenum rdma devices`: what the kernel reports of RDMA devices, with the legs that they belong
- * to. Reads an inventory and a sysfs; changes nothing.
+ * `plenum rdma devices`: lists RDMA devices as the kernel reports them, with their legs. Reads an
+ * inventory and sysfs; changes nothing.
  */
 #ifndef PLENUM_AGENT_CTL_RDMA_H
 #define PLENUM_AGENT_CTL_RDMA_H

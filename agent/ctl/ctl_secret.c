@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The commands on a cluster's key file. They need no agent and never print a key. */
+/* The commands for a cluster's key file. They need no agent and never print a key. */
 #include "agent/ctl/ctl.h"
 
 #include "netcfg/base/file.h"
@@ -18,7 +18,7 @@ static int fail(const char *path, int e)
 	return e == -EACCES || e == -EPERM ? CTL_NO_PERMISSION : CTL_IO;
 }
 
-/* Creates the file with its final mode, so that no other user can open it at any time. */
+/* Creates the file with its final mode, so that no other user can open it at any moment. */
 static int create(const char *path, const char *text)
 {
 	autoclose int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -31,7 +31,7 @@ static int create(const char *path, const char *text)
 	return r >= 0 ? file_sync_folder(path) : r;
 }
 
-/* make: creates the file; else replaces it atomically. */
+/* Writes the file. make: creates it; else replaces it atomically. */
 static int put(const char *path, struct secret *s, bool make)
 {
 	char *text = secret_format(s);
@@ -60,7 +60,7 @@ int ctl_cmd_secret_generate(const struct ctl_args *a)
 	return put(path, &s, true);
 }
 
-/* The file's keys, n of them. */
+/* Reads the n keys of a file. */
 static int read_keys(const char *path, unsigned n, const char *otherwise, struct secret *ret)
 {
 	struct reason why;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * 'plenum setup': makes a first configuration of a few answers, from a terminal or a file, shows it
- * with its plan, writes it and has the agent apply it with a confirmation.
+ * 'plenum setup': makes a first configuration from a few answers, which come from a terminal or a
+ * file. Shows it with its plan, writes it, and makes the agent apply it with a confirmation.
  */
 #include "agent/ctl/ctl.h"
 
@@ -19,7 +19,7 @@
 #define LIST_ANSWERS_MAX 64
 #define CONFIRM_TIME "120s"
 
-/* In the order in which they are asked. A list ends with an empty line. */
+/* The questions in their order. On a terminal, an empty line ends a list. */
 static const struct question {
 	const char *key, *text;
 	bool is_list;
@@ -60,7 +60,7 @@ static int add_answer(json_t *answers, const char *key, const char *text)
 	return CTL_DATA;
 }
 
-/* The answers to one question of a file: a text, or a list of texts. */
+/* Takes the answers to a question from a file: a text, or a list of texts. */
 static int take_node(json_t *answers, const struct spec_node *n, struct diag *d)
 {
 	const char *keys[ARRAY_SIZE(questions)], *near;
@@ -116,7 +116,7 @@ static int read_answers(const char *file, json_t *answers)
 	return diag_has_errors(&d) ? CTL_DATA : e;
 }
 
-/* One line of the terminal, without its end. False: there are no more. */
+/* Reads a line from the terminal, without its newline. False: there are no more. */
 static bool read_line(const char *text, const char *preset, char *buf, size_t size)
 {
 	printf("%s%s%s%s: ", text, *preset ? " [" : "", preset, *preset ? "]" : "");
@@ -131,7 +131,7 @@ static bool read_line(const char *text, const char *preset, char *buf, size_t si
 
 /* ---- defaults ---- */
 
-/* The last cores: the first ones serve interrupts and other programs most. */
+/* Proposes the last cores, because interrupts and other programs mostly use the first ones. */
 static void preset_cores(const struct inventory *inv, size_t n, char *buf, size_t size)
 {
 	size_t at = 0;
@@ -165,7 +165,7 @@ static void set_presets(json_t *answers, const json_t *presets)
 		}
 }
 
-/* CTL_OK, or the error was printed. */
+/* Asks a question. CTL_OK; else the error was printed. */
 static int ask(const struct question *q, const char *preset, json_t *answers)
 {
 	char line[512];
@@ -190,7 +190,8 @@ static int ask_answers(const struct inventory *inv, json_t *answers)
 	int r = CTL_OK;
 
 	for (size_t i = 0; i < ARRAY_SIZE(questions) && r == CTL_OK; i++) {
-		json_t *presets = presets_of(inv, answers); /* depend on the answers so far */
+		/* defaults that depend on the answers so far */
+		json_t *presets = presets_of(inv, answers);
 
 		r = ask(&questions[i], answer(presets, questions[i].key), answers);
 		json_decref(presets);
@@ -202,7 +203,7 @@ static int ask_answers(const struct inventory *inv, json_t *answers)
 
 #define WORDS_MAX 3
 
-/* The words of an answer in one buffer. CTL_OK, or the error was printed. */
+/* The words of an answer, split in one buffer. CTL_OK; else the error was printed. */
 struct words {
 	char text[512];
 	const char *word[WORDS_MAX];
@@ -225,7 +226,7 @@ static int split(const char *key, const char *text, size_t min, size_t max, stru
 	return CTL_DATA;
 }
 
-/* ", KEY: TEXT", quoted where YAML needs it. */
+/* Writes ", KEY: TEXT", quoted if YAML requires it. */
 static void put_member(FILE *f, const char *before, const char *key, const char *text)
 {
 	fprintf(f, "%s%s: ", before, key);
@@ -262,7 +263,7 @@ static int put_networks(FILE *f, const json_t *legs)
 	return CTL_OK;
 }
 
-/* The exports or the mounts of a worker. */
+/* Writes the exports or the mounts of a worker. */
 static int put_worker(FILE *f, const json_t *answers, const char *role, const char *list,
 		      const char *const keys[2], const char *cores)
 {
@@ -282,7 +283,8 @@ static int put_worker(FILE *f, const json_t *answers, const char *role, const ch
 	return CTL_OK;
 }
 
-/* With both roles the last core serves exports, the others mounts. */
+/* Writes the workers. If the host has both roles, the last core serves the exports and the others
+ * the mounts. */
 static int put_workers(FILE *f, const json_t *answers)
 {
 	static const char *const of_export[] = {"name", "path"}, *const of_mount[] = {"path",
@@ -331,7 +333,7 @@ static int put_peers(FILE *f, const json_t *answers)
 	return CTL_OK;
 }
 
-/* *ret: heap. */
+/* Makes the configuration from the answers; *ret is on the heap. */
 static int make_yaml(const json_t *answers, char **ret)
 {
 	size_t size = 0;
@@ -377,7 +379,7 @@ static int put_plan(const char *yaml, const struct inventory *inv)
 	return r == -EINVAL ? CTL_DATA : r < 0 ? CTL_OS : e;
 }
 
-/* Loads the new file with the drop-ins beside it, under another name. */
+/* Checks the new file, under another name, together with the existing drop-ins. */
 static int check_dropins(const char *yaml)
 {
 	static const char file[] = CONFIG_FILE ".setup";
@@ -400,7 +402,7 @@ static int check_dropins(const char *yaml)
 	return CTL_DATA;
 }
 
-/* An existing file is kept beside the new one. */
+/* Writes the file. An existing file is kept under another name. */
 static int write_config(const char *yaml)
 {
 	autofree char *old = NULL;
@@ -426,7 +428,8 @@ static int write_config(const char *yaml)
 	return CTL_OK;
 }
 
-/* Whether an agent runs that would apply the file, and not changes that are staged. */
+/* Checks whether an agent is running that would apply the file. One with staged changes would apply
+ * these instead. */
 static int look_at_agent(const struct ctl_args *a, bool *ret_runs)
 {
 	const struct ctl_request look = {.resource = RESOURCE_STATUS};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The commands that read from the agent and print its answers as tables, or as JSON with -j. */
+/* The commands that read from the agent, and print its answers as tables or, with -j, as JSON. */
 #include "agent/ctl/ctl.h"
 
 #include <string.h>
 
-/* list: that the answer must have; NULL: none. */
+/* Gets an object from the agent. list: name of a list that it must have; NULL: none. */
 static int get(const struct ctl_args *a, enum resource_id resource, const char *list, json_t **ret)
 {
 	const struct ctl_request rq = {.resource = resource, .list = list};
@@ -22,7 +22,7 @@ static void add_core(struct ctl_table *t, const json_t *process)
 		ctl_table_add(t, "%s", "");
 }
 
-/* A note is information, not a problem. */
+/* Adds the reason or, if there is none, the note. A note is information, not a problem. */
 static void add_reason(struct ctl_table *t, const json_t *process)
 {
 	const char *note = ctl_text(process, "note");
@@ -33,7 +33,8 @@ static void add_reason(struct ctl_table *t, const json_t *process)
 		ctl_table_add(t, "(%s)", note);
 }
 
-/* "switch-a Ethernet1/7, unknown": one for each leg; the label where no switch sends its name. */
+/* Adds the switches of the legs, such as "switch-a Ethernet1/7, unknown"; if a switch does not send
+ * its name, the label. */
 static void add_switches(struct ctl_table *t, const json_t *process)
 {
 	json_t *texts = json_array();
@@ -52,7 +53,7 @@ static void add_switches(struct ctl_table *t, const json_t *process)
 	json_decref(texts);
 }
 
-/* If there are several. */
+/* The source ports as text, if there are several. */
 static const char *sources_text(const json_t *counters, char *buf, size_t size)
 {
 	size_t n = json_array_size(json_object_get(counters, "tx_by_source"));
@@ -63,7 +64,8 @@ static const char *sources_text(const json_t *counters, char *buf, size_t size)
 	return buf;
 }
 
-/* "leg-a af-xdp: 120 sent, 118 received, 3 dropped, 0 missed": one for each leg. */
+/* Adds the ports of the legs, such as "leg-a af-xdp: 120 sent, 118 received, 3 dropped, 0
+ * missed". */
 static void add_ports(struct ctl_table *t, const json_t *process)
 {
 	json_t *texts = json_array(), *dropped;
@@ -162,7 +164,7 @@ static const char *carrier_of(const json_t *leg)
 	return json_is_true(json_object_get(leg, "carrier")) ? "up" : "no carrier";
 }
 
-/* "switch-a Ethernet1/7" */
+/* Adds a switch, such as "switch-a Ethernet1/7". */
 static void add_switch(struct ctl_table *t, const json_t *leg)
 {
 	ctl_table_add(t, "%s%s%s", ctl_text(leg, "switch"), *ctl_text(leg, "switch") ? " " : "",
@@ -203,7 +205,8 @@ static int print_legs(const json_t *legs)
 	return ctl_table_print(&t);
 }
 
-/* "+ added", or "~ label: switch-a -> switch-b". A "-" alone would mean nothing. */
+/* Adds the staged change of a leg: "+ added", or "~ label: switch-a -> switch-b". A single "-"
+ * would look like an empty cell. */
 static void add_staged(struct ctl_table *t, const json_t *leg)
 {
 	static const char *const marks[][2] = {
@@ -291,7 +294,7 @@ int ctl_cmd_net_show(const struct ctl_args *a)
 	if (r != CTL_OK)
 		return r;
 	r = a->json ? ctl_put_json(o) : print_net(a, json_object_get(o, "net"));
-	/* Sentences are printed only with the full table. */
+	/* The sentences below are printed only with the whole table. */
 	if (r == CTL_OK && !a->json && !a->view.csv && !a->view.columns && !a->view.filters.n) {
 		ctl_put_legs(json_object_get(o, "net"));
 		ctl_put_authors(o);
@@ -316,7 +319,7 @@ static void add_bytes(struct ctl_table *t, const json_t *o, const char *key)
 	ctl_table_add(t, "%s", ctl_format_bytes(ctl_int(o, key), buf, sizeof(buf)));
 }
 
-/* "-": unknown. */
+/* Adds a share; "-": unknown. */
 static void add_share(struct ctl_table *t, const json_t *o, const char *key)
 {
 	const json_t *v = json_object_get(o, key);
@@ -351,7 +354,7 @@ static int print_paths(const json_t *paths)
 			ctl_table_add(&t, "-");
 		else if (ctl_int(p, "srtt_us") > 0)
 			ctl_table_add(&t, "%" JSON_INTEGER_FORMAT " us", ctl_int(p, "srtt_us"));
-		else /* no answer yet */
+		else /* there is no answer yet */
 			ctl_table_add(&t, "%s", "");
 		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(p, "mtu"));
 		add_bytes(&t, p, "cwnd_bytes");
@@ -369,7 +372,7 @@ static int print_paths(const json_t *paths)
 	return ctl_table_print(&t);
 }
 
-/* Ids of workers: "2, 3". */
+/* Formats ids of workers, such as "2, 3". */
 static void ids_format(const json_t *ids, char *buf, size_t size)
 {
 	const json_t *id;
@@ -382,7 +385,7 @@ static void ids_format(const json_t *ids, char *buf, size_t size)
 					       i ? ", " : "", json_integer_value(id));
 }
 
-/* Median and 99th percentile of each class in ms; "-": no requests lately. */
+/* Adds the median and 99th percentile of each class in ms; "-": no recent requests. */
 static void add_latencies(struct ctl_table *t, const json_t *o)
 {
 	static const char *const classes[] = {"read", "write", "sync", "metadata"};
@@ -458,7 +461,7 @@ static void print_line(const char *before, const char *text, const char *after)
 	puts(after);
 }
 
-/* Settings that only the administrator can change, with the commands to copy. */
+/* Prints settings that only an administrator can change, with the commands. */
 static void print_needs(const json_t *needs)
 {
 	const json_t *need, *command;
@@ -473,7 +476,8 @@ static void print_needs(const json_t *needs)
 				   json_is_string(command) ? json_string_value(command) : "?", "");
 		if (ctl_text(need, "firmware")[0])
 			print_line("      (", ctl_text(need, "firmware"), ")");
-		/* The kernel sends no event for some of these settings. */
+		/* The kernel does not report changes of some of these settings, so the agent does
+		 * not notice them. */
 		if (json_is_true(json_object_get(need, "reboot")))
 			printf("      then reboot\n");
 		else if (json_array_size(json_object_get(need, "commands")) > 0)
@@ -481,7 +485,7 @@ static void print_needs(const json_t *needs)
 	}
 }
 
-/* With its number in the history. */
+/* Prints the last apply with its number in the history. */
 static void print_last_apply(const json_t *applied)
 {
 	const json_int_t number = ctl_int(applied, "number"), steps = ctl_int(applied, "steps");
@@ -552,12 +556,13 @@ int ctl_cmd_status(const struct ctl_args *a)
 		json_decref(o);
 		return CTL_SOFTWARE;
 	}
-	/* The state alone decides, so that the exit status agrees with the first lines: a problem
-	 * that has not lasted long enough to change the state is not a fault yet. */
+	/* The exit status depends only on the state, so that it agrees with the first lines of the
+	 * output. A problem that is too recent to change the state is not a fault yet. */
 	well = strcmp(ctl_text(o, "state"), "running") == 0;
 	r = a->json ? ctl_put_json(o) : print_status(o);
 	json_decref(o);
-	/* A program reads the state from the object; a non-zero exit would break its pipe. */
+	/* With -j the exit status is 0: a program reads the state from the object, and another
+	 * status would break a pipe. */
 	return r == CTL_OK && !well && !a->json ? CTL_DEGRADED : r;
 }
 

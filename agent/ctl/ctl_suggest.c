@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Suggests a command for words that are none: by meaning first, for the words of other tools, then
- * by spelling. A suggestion is tried without much thought, perhaps by a script, so none names a
- * command that interrupts service or discards work; where such a command could be meant, it names
- * the help of a group.
+ * Suggests a command for unknown words: first by meaning, for words that other tools use, then by
+ * spelling. A user, or a script, may run a suggestion without checking it. So no command is
+ * suggested that interrupts service or discards work; instead, the help of a group of commands is
+ * suggested.
  */
 #include "agent/ctl/ctl_options.h"
 
@@ -12,7 +12,7 @@
 
 #define COMMANDS_MAX 128
 
-/* Words that mean a command, alone or after the first word of a group. */
+/* Words with the command that they mean, alone or after the first word of a group. */
 static const struct {
 	const char *word, *suggestion;
 } meanings[] = {

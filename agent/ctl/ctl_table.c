@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lays out tables. On a terminal no line wraps, because a wrapped table cannot be read. Into a
- * file or a pipe every table is printed in full.
+ * Lays out tables. On a terminal no line is wider than the screen, because a wrapped table is hard
+ * to read. To a file or a pipe, all columns are printed.
  */
 #include "agent/ctl/ctl.h"
 
@@ -9,13 +9,13 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#define GAP 2		  /* blanks between columns */
-#define LAST_WIDTH_MIN 24 /* of a last column that is broken into lines */
-#define STACK_INDENT 4	  /* of a text below its row */
-/* One text without end must not fill every other row with blanks. */
+#define GAP 2		  /* number of blanks between columns */
+#define LAST_WIDTH_MIN 24 /* least width of a last column whose text is broken into lines */
+#define STACK_INDENT 4	  /* indentation of a text below its row */
+/* Greatest width of a cell, so that a single long text does not fill all other rows with blanks. */
 #define CELL_WIDTH_MAX ((size_t)512)
 
-/* Columns omitted first if the terminal is too narrow: headings of all tables. */
+/* Headings, in all tables, of the columns that are omitted first on a narrow terminal. */
 static const char *const dispensable[] = {
 	"WINDOW", "SWITCHES", "MEMORY",	  "RECEIVED", "SENT",	 "LAST PAUSE",
 	"HOST",	  "UPTIME",   "RESTARTS", "MTU",      "RESENT",	 "FAILOVERS",
@@ -70,7 +70,7 @@ void ctl_table_add_list(struct ctl_table *t, const json_t *list)
 		ctl_table_add(t, "%s", text);
 }
 
-/* Counts characters, not bytes: continuation bytes of UTF-8 have no width. */
+/* Counts characters instead of bytes: continuation bytes of UTF-8 have no width. */
 static size_t width_of(const char *text)
 {
 	size_t n = 0;
@@ -104,12 +104,12 @@ size_t ctl_line_width(void)
 
 struct layout {
 	const struct ctl_table *t;
-	size_t n_rows, line; /* rows including headings; characters per line */
-	size_t *widths;	     /* of each column; 0: omitted */
-	bool stacked;	     /* the last column is text printed below its row */
+	size_t n_rows, line; /* n_rows: rows with the headings; line: characters per line */
+	size_t *widths;	     /* width of each column; 0: omitted */
+	bool stacked;	     /* the text of the last column is printed below its row */
 };
 
-/* All columns before `column`, with the gaps after them. */
+/* Width of all columns before `column`, with the gaps after them. */
 static size_t width_before(const struct layout *l, size_t column)
 {
 	size_t width = 0;
@@ -119,7 +119,7 @@ static size_t width_before(const struct layout *l, size_t column)
 	return width;
 }
 
-/* A wide last column is text, which can be broken into lines. */
+/* Whether the table fits. A wide last column can be broken into lines. */
 static bool fits(const struct layout *l)
 {
 	size_t last = l->t->n_columns - 1, width = width_before(l, last);
@@ -149,7 +149,8 @@ static void lay_out(struct layout *l)
 	l->stacked = l->stacked || !fits(l);
 }
 
-/* The number of bytes of text for a line of `width` characters: up to a blank if there is one. */
+/* How many bytes of the text to print on a line of `width` characters; the line ends at a blank if
+ * there is one. */
 static size_t line_bytes(const char *text, size_t width)
 {
 	size_t n = 0, blank = 0, i = 0;
@@ -166,7 +167,7 @@ static size_t line_bytes(const char *text, size_t width)
 	return i;
 }
 
-/* Prints text from column `at` on, in as many lines as it needs. */
+/* Prints text from column `at` on, on as many lines as it needs. */
 static void print_text(const struct layout *l, const char *text, size_t at)
 {
 	size_t width = l->line == SIZE_MAX ? SIZE_MAX : l->line - MIN_OF(l->line, at);

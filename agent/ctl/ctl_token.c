@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The commands on the file of tokens, by which clients of the network use the API. They need no
- * agent. A token is printed once, when it is made; the file has its hash. */
+/* The commands for the file of tokens, with which network clients use the API. They need no agent.
+ * A token is printed only once, when it is created; the file has its hash. */
 #include "agent/ctl/ctl.h"
 
 #include "netcfg/base/access.h"
@@ -12,7 +12,9 @@
 #include <sys/stat.h>
 
 #define TOKEN_BYTES 32
-#define TOKEN_PREFIX "plenum-" /* by which programs that search files for secrets know it */
+#define TOKEN_PREFIX                                                                \
+	"plenum-" /* programs that search files for secrets recognise a token by it \
+		   */
 #define TOKEN_SIZE (sizeof(TOKEN_PREFIX) + 2 * TOKEN_BYTES)
 #define HEADER "# Clients of the API over the network: name, role, SHA-256 of the token.\n"
 
@@ -27,7 +29,7 @@ static int fail(const char *path, int e)
 	return e == -EACCES || e == -EPERM ? CTL_NO_PERMISSION : CTL_IO;
 }
 
-/* The file's text and its entries. may_lack: a missing file is an empty one. */
+/* Reads the file's text and its entries. may_lack: treats a missing file as empty. */
 static int load(const char *path, bool may_lack, char **ret_text, struct access_table *ret)
 {
 	struct reason why;
@@ -53,7 +55,7 @@ static int load(const char *path, bool may_lack, char **ret_text, struct access_
 					     : CTL_DATA;
 }
 
-/* Replaces the file at once; a new one is root's alone. */
+/* Replaces the file at once. Only root can read a new file. */
 static int put(const char *path, const char *text, const char *line)
 {
 	autofree char *all = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `plenum top`: polls the agent, and prints lines if there is no terminal, with the same numbers
- * as the screen.
+ * `plenum top`: polls the agent and, if there is no terminal, prints lines with the same numbers as
+ * the screen.
  */
 #include "agent/ctl/ctl_top.h"
 #include "agent/ctl/ctl_options.h"
@@ -13,7 +13,7 @@
 #define SECONDS_MAX 3600
 #define COUNT_MAX 1000000000UL
 
-/* ---- lines ---- */
+/* ---- output as lines ---- */
 
 static int put_table(const struct top_view *v, enum top_kind k)
 {
@@ -71,7 +71,7 @@ static int put_lines(const struct top_view *v, const char *gone)
 	return r;
 }
 
-/* Of a mount or an export. */
+/* The JSON of a mount or an export. */
 static json_t *object_to_json(const struct top_row *r)
 {
 	json_t *latency = json_object_get(r->object, "latency");
@@ -102,7 +102,7 @@ static json_t *row_to_json(enum top_kind k, const struct top_row *r)
 	return o;
 }
 
-/* One line a sample, for programs that read them as they come. */
+/* Prints one line per sample, for programs that read lines as they arrive. */
 static int put_json_line(const struct top_view *v, const char *gone)
 {
 	json_t *o = json_pack("{s:I, s:s, s:s, s:b, s:O}", "time", (json_int_t)time(NULL), "host",
@@ -142,7 +142,7 @@ static int put_sample(struct top *t)
 	return r;
 }
 
-/* Rates need two answers: the first is not printed. */
+/* Rates need two answers, so nothing is printed after the first. */
 static int lines(struct top *t)
 {
 	int r = CTL_OK;
@@ -180,7 +180,7 @@ static bool can_draw(void)
 	       strcmp(term, "dumb") != 0;
 }
 
-/* Lines once, lines until interrupted, or the screen on a terminal. */
+/* Prints lines once or until interrupted, or shows the screen on a terminal. */
 static int show(struct top *t)
 {
 	const struct ctl_args *a = t->args;
@@ -193,7 +193,7 @@ static int show(struct top *t)
 	if (r != -ENOTTY)
 		return r;
 	if (!a->batch && !t->count && !isatty(STDOUT_FILENO) && !a->json)
-		t->count = 1; /* into a file or pipe: once, unless the options say otherwise */
+		t->count = 1; /* to a file or a pipe: once, unless options are given */
 	return lines(t);
 }
 

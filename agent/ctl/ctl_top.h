@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * `plenum top`: rates of legs, workers, peers, mounts and exports, from two consecutive answers of
- * the agent. ctl_top.c polls and prints lines, ctl_top_model.c makes rows and sentences about
- * problems, ctl_top_screen.c draws on the terminal. Nothing here outlives a command.
+ * the agent. ctl_top.c polls the agent and prints lines. ctl_top_model.c makes rows and sentences
+ * about problems. ctl_top_screen.c draws on the terminal.
  */
 #ifndef PLENUM_AGENT_CTL_TOP_H
 #define PLENUM_AGENT_CTL_TOP_H
@@ -19,21 +19,21 @@ enum top_sort {
 	TOP_SORT_MAX
 };
 extern const char *const top_sort_names[TOP_SORT_MAX];
-extern const char *const top_kind_names[TOP_KIND_MAX]; /* "legs" */
+extern const char *const top_kind_names[TOP_KIND_MAX]; /* such as "legs" */
 
-struct top_row { /* rates are per second */
+struct top_row { /* one object; rates are per second */
 	char name[256], state[24], role[16], network[32], about[160];
 	unsigned paths, paths_up;
-	uint64_t since_s; /* of its paths that are down: age of the latest failure */
+	uint64_t since_s; /* of a leg or peer with paths that are down: age of the latest failure */
 	bool bad;
-	double tx_bytes, rx_bytes, packets, resent, lost; /* of its paths */
-	double rdma_read, rdma_write;			  /* bytes of file data, of its sessions */
-	double rtt_us;	     /* mean of the paths that are up and in use */
-	unsigned paths_rtt;  /* their number */
-	double loss_percent; /* of its worst path, in the worse direction; < 0: unknown */
-	double ops, read_bytes, write_bytes, errors; /* of a worker */
+	double tx_bytes, rx_bytes, packets, resent, lost; /* sums over the paths of the object */
+	double rdma_read, rdma_write; /* bytes of file data by RDMA, of the object's sessions */
+	double rtt_us;		      /* mean over the paths that are up and in use */
+	unsigned paths_rtt;	      /* number of these paths */
+	double loss_percent; /* of the path and direction with the largest loss; < 0: unknown */
+	double ops, read_bytes, write_bytes, errors; /* only of workers */
 	uint64_t failovers, sessions;
-	const json_t *object; /* a mount or export, borrowed from the answer */
+	const json_t *object; /* the mount or export, borrowed from the answer */
 };
 struct top_table {
 	struct top_row *rows;
@@ -43,26 +43,26 @@ struct top_view {
 	char host[PLENUM_NAME_MAX], state[24];
 	uint64_t workers_up, workers;
 	struct top_table tables[TOP_KIND_MAX];
-	json_t *wrong; /* problems, the worst first */
+	json_t *wrong; /* problems, the most severe first */
 	bool out_of_memory;
 };
 
-struct top_sample { /* the agent's answer */
+struct top_sample { /* an answer of the agent */
 	json_t *status, *processes;
 	uint64_t at_ns;
 };
 void top_sample_done(struct top_sample *s);
 
-/* before: may be NULL or without answers: all rates are 0. */
+/* Makes the rows. before: the previous sample; if it is NULL or has no answers, all rates are 0. */
 void top_view_make(const struct top_sample *before, const struct top_sample *now,
 		   enum top_sort sort, struct top_view *ret);
 void top_view_done(struct top_view *v);
 
 #define TOP_COLUMNS_MAX 14
 #define TOP_CELL_MAX 64
-/* NULL after the last. */
+/* Heading of a column; NULL: there is no such column. */
 const char *top_heading(enum top_kind k, unsigned column);
-/* Into buf, of TOP_CELL_MAX bytes; returns buf. */
+/* Writes the text of a cell to buf (TOP_CELL_MAX bytes), and returns buf. */
 const char *top_cell(enum top_kind k, const struct top_row *r, unsigned column, char *buf);
 
 /* ---- ctl_top.c ---- */
@@ -70,21 +70,21 @@ const char *top_cell(enum top_kind k, const struct top_row *r, unsigned column, 
 struct top {
 	const struct ctl_args *args;
 	enum top_sort sort;
-	uint64_t interval_ns, count; /* count 0: until interrupted */
+	uint64_t interval_ns, count; /* count 0: run until interrupted */
 	struct top_sample before, now;
-	uint64_t gone_ns; /* since when the agent does not answer; 0: it answers */
-	int error;	  /* why: negative errno of the last attempt */
+	uint64_t gone_ns; /* since when the agent has not answered; 0: it answers */
+	int error;	  /* negative errno of the last attempt */
 };
-/* Polls; keeps the last answer while the agent does not answer. */
+/* Polls the agent. If it does not answer, the last answer is kept. */
 void top_ask(struct top *t);
-/* "the agent has not answered for 3 s ..." into buf, "" if it answers; returns buf. */
+/* Writes "the agent has not answered for 3 s ..." to buf; "": it answers. Returns buf. */
 const char *top_gone(const struct top *t, char *buf, size_t size);
 
 /* ---- ctl_top_screen.c ---- */
 
 /* Runs until interrupted. -ENOTTY: the terminal cannot position the cursor. */
 int top_screen(struct top *t);
-/* Makes signals that end a program end the loops instead. */
+/* Signals that would end the program end the loops instead. */
 void top_signals(void);
 bool top_interrupted(void);
 

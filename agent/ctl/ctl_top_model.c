@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Turns two answers of the agent into rates and sentences about problems. Needs neither agent nor
- * terminal, for the tests.
+ * Computes rates and sentences about problems from two answers of the agent. It needs neither an
+ * agent nor a terminal, so that tests can call it.
  */
 #include "agent/ctl/ctl_top.h"
 #include "netcfg/base/text.h"
@@ -14,7 +14,7 @@ const char *const top_sort_names[TOP_SORT_MAX] = {"health", "name", "traffic", "
 const char *const top_kind_names[TOP_KIND_MAX] = {"legs", "workers", "peers", "mounts", "exports"};
 
 #define SENTENCE_MAX 512
-#define NUMBER_MAX 1e18 /* sums of such numbers are finite */
+#define NUMBER_MAX 1e18 /* limits numbers so that their sums are finite */
 
 void top_sample_done(struct top_sample *s)
 {
@@ -33,7 +33,7 @@ void top_view_done(struct top_view *v)
 
 /* ---- values ---- */
 
-/* As much of the text as fits. */
+/* Copies as much of the text as there is room for. */
 static void copy_text(char *to, size_t size, const char *text)
 {
 	snprintf(to, size, "%s", text);
@@ -54,7 +54,7 @@ static double limited(const json_t *number)
 
 /* ---- rows ---- */
 
-/* The row of that name, created if missing. NULL: out of memory. */
+/* The row with that name, which is created if necessary. NULL: out of memory. */
 static struct top_row *row_of(struct top_view *v, enum top_kind kind, const char *name)
 {
 	struct top_table *t = &v->tables[kind];
@@ -80,7 +80,7 @@ static const char *worker_name(json_int_t id, char buf[24])
 	return buf;
 }
 
-/* A restarted process counts from zero. */
+/* The rate of a counter. A restarted process has counted from zero. */
 static double rate(const json_t *before, const json_t *now, const char *key, double seconds)
 {
 	const uint64_t was = count_of(before, key), is = count_of(now, key);
@@ -98,7 +98,7 @@ static bool same(const json_t *a, const json_t *b, const char *const *keys)
 	return true;
 }
 
-/* The same object in the former answer's list. */
+/* The same object in the list of the previous answer. */
 static const json_t *former(const struct top_sample *before, const char *list, const json_t *now,
 			    const char *const *keys)
 {
@@ -224,7 +224,8 @@ static void add_workers(struct top_view *v, const struct top_sample *before,
 
 /* ---- mounts and exports ---- */
 
-/* The agent's windows are a few seconds long, whatever the interval between two answers is. */
+/* Takes the latency of the agent's own window of a few seconds, whatever the time between two
+ * answers is. */
 static void add_latency(struct top_row *r, const json_t *object)
 {
 	const json_t *l;
@@ -275,7 +276,7 @@ static void add_exports(struct top_view *v, const json_t *status)
 	}
 }
 
-/* ---- problems in words ---- */
+/* ---- sentences about problems ---- */
 
 static void wrong(struct top_view *v, const char *fmt, ...) PLENUM_PRINTF(2, 3);
 
@@ -302,7 +303,7 @@ static const char *without_code(const char *reason)
 	return colon ? colon + 2 : reason;
 }
 
-/* The reason of the leg's first down path that has one; "" if none has. */
+/* The reason of the first path of the leg that is down and has a reason; "": none. */
 static const char *reason_of_leg(const json_t *status, const char *leg)
 {
 	const json_t *p;
@@ -345,7 +346,7 @@ static void say_mounts(struct top_view *v, const json_t *status)
 			      ctl_text(m, "peer"), ctl_text(m, "export"));
 }
 
-/* Whether a sentence already contains this reason. */
+/* Whether a sentence already has this reason. */
 static bool is_said(const struct top_view *v, const char *reason)
 {
 	const char *text;
@@ -373,7 +374,7 @@ static void say_reasons(struct top_view *v, const json_t *status)
 			wrong(v, "%s", json_string_value(o));
 }
 
-/* ---- order ---- */
+/* ---- order of rows ---- */
 
 static int by_number(double a, double b)
 {
@@ -421,7 +422,7 @@ static void finish(struct top_table *t, enum top_sort sort)
 		if (r->paths_rtt)
 			r->rtt_us /= r->paths_rtt;
 		r->bad = r->bad || r->paths_up < r->paths;
-		if (!r->state[0]) /* of a peer, or of a leg that is not configured any more */
+		if (!r->state[0]) /* a peer, or a leg that is no longer configured */
 			snprintf(r->state, sizeof(r->state), "%s",
 				 !r->paths_up		  ? "silent"
 				 : r->paths_up < r->paths ? "degraded"
@@ -455,7 +456,7 @@ void top_view_make(const struct top_sample *before, const struct top_sample *now
 		finish(&ret->tables[i], sort);
 }
 
-/* ---- cells ---- */
+/* ---- text of cells ---- */
 
 enum column {
 	C_NAME,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `plenum top`: asks the agent, and says since when it has not answered. */
+/* `plenum top`: asks the agent, and tells since when the agent has not answered. */
 #include "agent/ctl/ctl_options.h"
 #include "agent/ctl/ctl_top.h"
 
 #include <string.h>
 
-#define ASK_LIMIT_S 3 /* an agent that takes longer counts as not answering */
+#define ASK_LIMIT_S 3 /* an agent that needs more seconds counts as not answering */
 
 static int ask(const struct top *t, enum resource_id resource, json_t **ret)
 {
@@ -34,7 +34,7 @@ void top_ask(struct top *t)
 		top_sample_done(&s);
 		return;
 	}
-	/* Across an agent restart or a missed answer, rates cover the whole time between the
+	/* After a restart or a missed answer, rates cover the whole time between the two
 	 * answers. */
 	t->gone_ns = 0;
 	top_sample_done(&t->before);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `plenum top` on a terminal; the only file that uses ncurses. On every exit except SIGKILL the
- * terminal is restored: most signals end the loop; for the others a handler restores it with
+ * `plenum top` on a terminal; no other file uses ncurses. The terminal is restored on every exit
+ * except by SIGKILL. Most signals end the loop. For the others a handler restores the terminal with
  * async-signal-safe calls.
  */
 #include "agent/ctl/ctl_top.h"
@@ -15,10 +15,11 @@
 #include <termios.h>
 
 #define KEY_ESCAPE 27
-#define WRONG_PART 3 /* at most a third of the screen for problems */
+#define WRONG_PART 3 /* problems use at most a third of the screen */
 #define SECONDS_MOST 60
 
-/* For handlers: the former terminal settings, and the sequence that resets the screen. */
+/* Used by handlers: the previous settings of the terminal, and the sequence that resets the
+ * screen. */
 static volatile sig_atomic_t interrupted, drawing;
 static struct termios before;
 static char leave[128];
@@ -35,7 +36,7 @@ static void terminal_restore(void)
 	(void)ignored;
 }
 
-/* A second signal ends the program whatever it is doing: an answer of the agent may be huge. */
+/* A second signal ends the program at once, because a huge answer of the agent may take long. */
 static void on_end(int signo)
 {
 	if (interrupted) {
@@ -48,7 +49,7 @@ static void on_end(int signo)
 static void on_crash(int signo)
 {
 	terminal_restore();
-	raise(signo); /* SA_RESETHAND: then with the default action */
+	raise(signo); /* the handler was reset (SA_RESETHAND), so this is the default action */
 }
 
 void top_signals(void)
@@ -80,7 +81,7 @@ struct screen {
 	bool help;
 };
 
-/* Foreign text, up to the right edge. */
+/* Prints a text from outside the program, up to the right edge. */
 static void put_text(int line, int column, attr_t attr, const char *text)
 {
 	char clean[512];
@@ -141,7 +142,7 @@ static void draw_line(int line, enum top_kind k, const struct top_row *r, const 
 	}
 }
 
-/* Rows beyond the screen can be scrolled to. */
+/* Draws a table. Rows beyond the screen can be reached by scrolling. */
 static void draw_table(struct screen *s, enum top_kind k)
 {
 	const struct top_table *t = &s->view.tables[k];
@@ -219,7 +220,7 @@ static bool sort_key(struct top *t, int key)
 	return false;
 }
 
-/* False: quit. *ret_ask: poll now. */
+/* Handles a key. False: quit. *ret_ask: poll now. */
 static bool take_key(struct screen *s, int key, bool *ret_ask)
 {
 	uint64_t seconds = s->top->interval_ns / NSEC_PER_SEC;
@@ -263,15 +264,15 @@ static void loop(struct screen *s)
 		}
 		draw(s);
 		timeout((int)((due_ns - now_ns) / NSEC_PER_MSEC) + 1);
-		key = getch(); /* also KEY_RESIZE: draw again */
-		/* A closed terminal returns end of file again and again. */
+		key = getch(); /* KEY_RESIZE also draws the screen again */
+		/* A closed terminal returns end of file on each read. */
 		if (key == ERR && !isatty(STDIN_FILENO))
 			break;
 		goes_on = key == ERR || take_key(s, key, &ask);
 	}
 }
 
-/* The sequence that ncurses would send on exit, kept for signal handlers, which may not call
+/* Stores the sequence that ncurses would send on exit, because signal handlers may not call
  * ncurses. */
 static void remember_leaving(void)
 {

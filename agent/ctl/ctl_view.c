@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Selects, sorts and filters the columns and rows of a table, alike for every command that lists
- * something. ctl_table.c lays out the result.
+ * Selects and sorts the columns and rows of a table, in the same way for all commands that list
+ * objects. ctl_table.c lays out the result.
  */
 #include "agent/ctl/ctl.h"
 #include "netcfg/base/text.h"
@@ -26,8 +26,8 @@ static const char *cell(const struct ctl_table *t, size_t row, size_t column)
 	return t->cells[row * t->n_columns + column];
 }
 
-/* Ignores case; a hyphen may stand for the space in a heading, which would need quotes in a shell.
- */
+/* Compares without regard to case. A hyphen matches a space of the heading, which would have to be
+ * quoted in a shell. */
 static bool is_heading(const char *heading, const char *name, size_t len)
 {
 	if (strlen(heading) != len)
@@ -86,8 +86,8 @@ struct filter {
 	const char *want;
 };
 
-/* "COLUMN=TEXT", "COLUMN!=TEXT" and "COLUMN~PART": checked before the rows, so also for an empty
- * table. An empty cell is printed as "-" and matched by it. */
+/* Parses "COLUMN=TEXT", "COLUMN!=TEXT" or "COLUMN~PART". It is checked before there are rows, so
+ * that errors are found for an empty table too. "-" matches an empty cell, which is printed so. */
 static int parse_filter(const struct ctl_table *t, const char *filter, struct filter *ret)
 {
 	size_t len = strcspn(filter, "=~!");
@@ -116,7 +116,7 @@ static bool row_passes(const struct ctl_table *t, size_t row, const struct filte
 	return f->part ? strstr(text, f->want) != NULL : (strcmp(text, f->want) == 0) != f->not ;
 }
 
-/* Parses sizes, times and numbers; false: it is text. */
+/* Parses a size, a time or a number. False: it is another text. */
 static bool quantity(const char *text, double *ret)
 {
 	static const struct {
@@ -168,10 +168,10 @@ static int compare_cells(const char *a, const char *b)
 
 	if (quantity(a, &va) && quantity(b, &vb))
 		return (va > vb) - (va < vb);
-	return strverscmp(a, b); /* natural order: host-a/2 before host-a/10 */
+	return strverscmp(a, b); /* natural order: host-a/2 comes before host-a/10 */
 }
 
-/* A stable sort; the tables are short. */
+/* Sorts stably; the tables are short enough for a slow algorithm. */
 static void sort_rows(size_t *rows, size_t n, const struct ctl_table *t, size_t column, bool down)
 {
 	for (size_t i = 1; i < n; i++) {
@@ -222,7 +222,7 @@ static int choose_rows(const struct ctl_view *view, const struct ctl_table *t, s
 
 /* ---- printing ---- */
 
-/* RFC 4180 */
+/* quotes as in RFC 4180 */
 static void put_csv(const char *text, bool last)
 {
 	bool quoted = text[strcspn(text, "\",\r\n")] != '\0';

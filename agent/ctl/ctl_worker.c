@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Stops, starts and restarts workers, and waits until they are. */
+/* Stops, starts and restarts workers, and waits until that is done. */
 #include "agent/ctl/ctl.h"
 
 #include <string.h>
 
-#define BACK_LIMIT_NS (60 * NSEC_PER_SEC) /* for one worker */
+#define BACK_LIMIT_NS (60 * NSEC_PER_SEC) /* time limit for one worker */
 #define LOOK_NS (300 * (long)NSEC_PER_MSEC)
 
-/* The process of that worker in the list of all; NULL: none. */
+/* The entry of that worker in the list of processes; NULL: none. */
 static const json_t *find(const json_t *processes, json_int_t id)
 {
 	const json_t *p;
@@ -39,7 +39,7 @@ static bool is_down(const json_t *was, const json_t *now)
 	return !now || strcmp(ctl_text(now, "status"), "STOPPED") == 0;
 }
 
-/* The state that a command waits for, and its words when that is reached, or is not in time. */
+/* The state that a command waits for, and the texts for reaching it or not reaching it in time. */
 struct wanted {
 	bool (*is)(const json_t *was, const json_t *now);
 	const char *done, *late;
@@ -48,7 +48,7 @@ static const struct wanted restarted = {is_back, "restarted", "up again"};
 static const struct wanted stopped = {is_down, "stopped", "stopped"};
 static const struct wanted started = {is_back, "started", "up"};
 
-/* Waits for one worker. CTL_OK; CTL_DEGRADED: it is not so in time. */
+/* Waits for one worker. CTL_OK; CTL_DEGRADED: it did not reach the state in time. */
 static int await(const struct ctl_args *a, const struct wanted *want, const json_t *before,
 		 json_int_t id)
 {
@@ -130,7 +130,7 @@ int ctl_cmd_worker_restart(const struct ctl_args *a)
 	return r;
 }
 
-/* Sends the request for one worker and waits for it. */
+/* Sends the request for one worker, and waits for its state. */
 static int change_one(const struct ctl_args *a, enum resource_id resource,
 		      const struct wanted *want)
 {
