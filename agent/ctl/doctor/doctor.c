@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `plenum doctor`: runs every check over one picture of the host and prints the results. It knows
- * no check by name. */
+/* `plenum doctor`: runs all checks on one picture of the host and prints the results. The checks
+ * themselves are in the tables of the subjects. */
 #include "agent/ctl/doctor/doctor.h"
 
 #include "agent/ctl/ctl.h"
@@ -15,7 +15,7 @@ const struct doctor_subject *const doctor_subjects[] = {
 };
 const size_t doctor_n_subjects = ARRAY_SIZE(doctor_subjects);
 
-/* The text may quote bytes that are not UTF-8, or end in the middle of a character. */
+/* The text may quote bytes that are not UTF-8, or may have been cut within a character. */
 static json_t *text_new(const char *text)
 {
 	char plain[sizeof(((struct doctor_result *)NULL)->remedy)];
@@ -84,7 +84,8 @@ static void print_result(const struct finding *f)
 	putchar('\n');
 }
 
-/* The finding that this one follows from, at once or through others; itself: it is a cause. */
+/* The finding from which this one follows, directly or through others. If it returns the finding
+ * itself, that is a cause. */
 static struct finding *cause_of(const struct tally *t, struct finding *f)
 {
 	for (size_t steps = 0; steps < t->n_all; steps++) {
@@ -100,7 +101,7 @@ static struct finding *cause_of(const struct tally *t, struct finding *f)
 	return f;
 }
 
-/* Prints a cause, and names the checks whose findings follow from it. */
+/* Prints a cause, and lists the checks whose findings follow from it. */
 static void print_cause(const struct tally *t, struct finding *f)
 {
 	unsigned n = 0;
@@ -135,9 +136,8 @@ static void print_causes(const struct tally *t)
 	putchar('\n');
 }
 
-/* Prints a pass, a note or an unknown result; below the latter the checks that it keeps from
- * looking.
- */
+/* Prints a pass, a note or an unknown result. Below an unknown result, lists the checks that are
+ * unknown because of it. */
 static void print_mild(const struct tally *t, struct finding *f)
 {
 	if (f->result.state == DOCTOR_UNKNOWN && cause_of(t, f) == f)
@@ -146,7 +146,7 @@ static void print_mild(const struct tally *t, struct finding *f)
 		print_result(f);
 }
 
-/* bad: leaves out what passed. */
+/* bad: omits checks that passed. */
 static void print_rest(const struct tally *t, bool bad)
 {
 	const struct doctor_subject *last = NULL;
@@ -163,8 +163,8 @@ static void print_rest(const struct tally *t, bool bad)
 	}
 }
 
-/* The subject of that name, or whose name begins with that word, unless it is a file's; NULL: none.
- */
+/* The subject with that name, or whose name begins with that word, unless it is the name of a file.
+ * NULL: there is none. */
 static const struct doctor_subject *find_subject(const char *name)
 {
 	const size_t len = name ? strlen(name) : 0;
@@ -183,7 +183,7 @@ static const struct doctor_subject *find_subject(const char *name)
 	return by_word;
 }
 
-/* Runs the checks of one subject, or all. CTL_OK; CTL_OS: out of memory. */
+/* Runs the checks of one subject, or of all. CTL_OK; CTL_OS: out of memory. */
 static int run_all(const struct doctor_host *p, const struct doctor_subject *only, struct tally *t)
 {
 	size_t n = 0;
@@ -208,7 +208,8 @@ static int run_all(const struct doctor_host *p, const struct doctor_subject *onl
 	return CTL_OK;
 }
 
-/* The worst result decides. A note or an unknown result is not a fault of the host. */
+/* The exit status follows from the worst result. A note or an unknown result does not mean that the
+ * host has a fault. */
 static int exit_of(const struct tally *t)
 {
 	if (t->n[DOCTOR_FAIL])
@@ -259,7 +260,7 @@ void doctor_warn_causes(const struct ctl_args *a, const struct doctor_subject *c
 		}
 }
 
-/* A word that names neither checks nor a file is a typing error. */
+/* Reports an operand that is neither a subject nor a file as a typing error. */
 static int check_operand(const char *operand)
 {
 	if (!operand || find_subject(operand) || access(operand, F_OK) == 0)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `plenum doctor`: all checks of a host in one list. A check is one row of a const table; each
- * subject has its table in one file. A check reads one picture of the host, which doctor_collect.c
- * takes, and reports what it found and what to do about it. Nothing here changes the host. Tests
- * build their own pictures: a folder as the root of /proc, /sys, /dev and /etc, a recorded
- * inventory, and an answer of the agent.
+ * `plenum doctor`: a list of all checks of a host. A check is a row of a const table; each subject
+ * has its table in a separate file. A check reads a picture of the host, which doctor_collect.c
+ * takes, and reports findings and remedies. No check changes the host. Tests make their own
+ * pictures: a folder as the root of /proc, /sys, /dev and /etc, a recorded inventory, and an answer
+ * of the agent.
  */
 #ifndef PLENUM_AGENT_CTL_DOCTOR_H
 #define PLENUM_AGENT_CTL_DOCTOR_H
@@ -15,11 +15,11 @@
 #include "netcfg/plan/plan.h"
 #include <jansson.h>
 
-/* From good to bad: doctor_report() keeps the worst. */
+/* From good to bad; doctor_report() keeps the worst. */
 enum doctor_state {
 	DOCTOR_PASS,
-	DOCTOR_NOTE, /* worth reading, but nothing has to be done; does not change the exit status
-		      */
+	/* worth reading, but no action is needed; it does not change the exit status */
+	DOCTOR_NOTE,
 	DOCTOR_UNKNOWN,
 	DOCTOR_WARN,
 	DOCTOR_FAIL,
@@ -29,10 +29,10 @@ const char *doctor_state_to_string(enum doctor_state s);
 
 struct doctor_result {
 	enum doctor_state state;
-	char evidence[512]; /* the worst finding */
-	char remedy[640];   /* what to do about it; "": nothing */
-	bool taken;	    /* the last doctor_report() is in evidence */
-	/* The check that reports the cause of these findings; see doctor_because(). */
+	char evidence[512]; /* text of the worst finding */
+	char remedy[640];   /* the action against it; "": none */
+	bool taken;	    /* evidence has the text of the last doctor_report() */
+	/* id of the check that reports the cause of these findings, see doctor_because(). */
 	const char *because;
 	unsigned n_findings, n_blamed;
 };
@@ -41,98 +41,102 @@ struct doctor_result {
 struct doctor_space {
 	uint64_t free_bytes, total_bytes, free_inodes, total_inodes;
 	bool read_only;
-	int error; /* 0, or the negative errno that explains why the rest is unknown */
+	int error; /* 0; negative errno: why the other members are unknown */
 };
 
 #define DOCTOR_FOLDERS_MAX 64
 
-/* Result of the packets from a leg's data IP: echo requests, a small one and one as large as the
- * leg's MTU, and packets to the peer's data port of both sizes. */
+/* Results of packets from a leg's data IP: echo requests, a small one and one as large as the leg's
+ * MTU, and packets of both sizes to the peer's data port. */
 struct doctor_probe {
-	char leg[PLENUM_NAME_MAX], peer[PLENUM_NAME_MAX]; /* peer "": the leg's gateway */
+	char leg[PLENUM_NAME_MAX], peer[PLENUM_NAME_MAX]; /* peer "": the gateway of the leg */
 	struct ip_addr from, to;
-	uint32_t ifindex, bytes; /* link index; size of the larger request */
-	bool held;	 /* the address belongs to a worker, not to the kernel: nothing is sent */
-	bool by_gateway; /* the peer is in another subnet than the leg */
-	bool echoes;	 /* the echo requests were sent */
+	uint32_t ifindex, bytes; /* ifindex: the leg's link; bytes: size of the larger request */
+	/* the source address belongs to a worker instead of the kernel, so nothing is sent */
+	bool held;
+	/* the peer is in another subnet than the leg, so a gateway forwards the packets */
+	bool by_gateway;
+	bool echoes; /* echo requests were sent */
 	bool small, full;
-	struct port_probe port, port_full; /* n_packets 0: none was to be sent */
-	/* A small request sent with this TOS byte: whether it was answered, and the TOS byte of
-	 * the answer. */
+	struct port_probe port, port_full; /* n_packets 0: no packet had to be sent */
+	/* tos: TOS byte of a further small request; answered: whether it had an answer;
+	 * answered_tos: TOS byte of that answer. */
 	uint8_t tos, answered_tos;
 	bool marked;
 };
 #define DOCTOR_PROBES_MAX 64
-/* Packets of each size to each data port. */
+/* Number of packets of each size to each data port. */
 #define DOCTOR_PACKETS 100U
 
-/* Whether an address answers ARP or neighbour discovery on a leg. */
+/* Which address was asked for by ARP or neighbour discovery on a leg. */
 enum doctor_arp_kind {
-	DOCTOR_ARP_OWN,	      /* a data IP of this leg: another host must not have it */
+	DOCTOR_ARP_OWN,	      /* a data IP of this leg, which no other host must have */
 	DOCTOR_ARP_OTHER_LEG, /* a data IP of another leg of this host */
-	DOCTOR_ARP_PEER,      /* of a peer or gateway, on its leg */
-	DOCTOR_ARP_PEER_LEG,  /* of a peer's other leg, on a leg where no peer answers */
+	DOCTOR_ARP_PEER,      /* the address of a peer or gateway on this leg */
+	/* the address of a peer's other leg; asked on a leg on which no peer answers */
+	DOCTOR_ARP_PEER_LEG,
 };
 struct doctor_arp {
 	enum doctor_arp_kind kind;
-	char leg[PLENUM_NAME_MAX], peer[PLENUM_NAME_MAX]; /* peer "": a gateway, or this host */
-	char other[PLENUM_NAME_MAX]; /* the leg that the address belongs to, if it is another */
+	char leg[PLENUM_NAME_MAX], peer[PLENUM_NAME_MAX]; /* peer "": a gateway or this host */
+	/* the leg to which the address belongs, if it is another one */
+	char other[PLENUM_NAME_MAX];
 	struct kernel_probe q;
 };
 #define DOCTOR_ARPS_MAX 128
 #define DOCTOR_QUEUES_MAX 32
 
-/* Everything that checks read. A member that could not be read is NULL; its no_* member
- * says why. */
+/* Everything that checks read. A member that could not be read is NULL, and the corresponding
+ * member no_* has the reason. */
 struct doctor_host {
-	const char *root; /* "" for the host, a folder in tests */
-	int sys;	  /* the folder /sys of the caller's network namespace; -1: none */
+	const char *root; /* "" for this host; a folder in tests */
+	int sys;	  /* descriptor of /sys of the caller's network namespace; -1: none */
 	bool privileged;
 	struct kernel *kernel; /* for route lookups */
 	struct inventory *inv;
 	struct spec *spec;
 	struct plan *plan;
-	json_t *steps; /* steps still to do, from the agent's plan or from `plan` */
-	json_t *status, *processes, *net; /* from the agent */
+	json_t *steps; /* steps that have not been applied, from the agent's plan or from `plan` */
+	json_t *status, *processes, *net; /* answers of the agent */
 	char no_inventory[256], no_spec[256], no_plan[256], no_agent[256];
-	/* Of an agent that does not answer: enum ctl_agent_state, and what to do. */
+	/* If the agent does not answer: enum ctl_agent_state, and the remedy. */
 	int agent_state;
 	char agent_remedy[128];
-	uint64_t agent_took_ns;	      /* from the request for the status to the answer */
+	uint64_t agent_took_ns;	      /* time from the request for the status to the answer */
 	int clock_state, clock_error; /* result of adjtimex(2), or the error */
-	unsigned clock_status;	      /* STA_ bits */
-	int udp_gso, udp_gro;	      /* 0, or the error of the socket option */
+	unsigned clock_status;	      /* STA_ bits of adjtimex(2) */
+	int udp_gso, udp_gro;	      /* 0, or the error of setting the socket option */
 	struct doctor_space state, run;
-	/* In the order of the spec; error -ETIMEDOUT: the file system does not answer. */
+	/* In the order of the spec. Error -ETIMEDOUT: the file system does not answer. */
 	struct doctor_space exports[DOCTOR_FOLDERS_MAX], mounts[DOCTOR_FOLDERS_MAX];
-	char peer[PLENUM_NAME_MAX]; /* the only peer to probe; "": all */
+	char peer[PLENUM_NAME_MAX]; /* the only peer to probe; "": all peers */
 	struct doctor_probe probes[DOCTOR_PROBES_MAX];
-	size_t n_probes, n_skipped; /* n_skipped: probes skipped because `probes` is full */
+	size_t n_probes, n_skipped; /* n_skipped: number of probes for which `probes` has no room */
 	char no_probes[160];
-	char no_echoes[160]; /* why no echo request was sent, though there are probes */
+	char no_echoes[160]; /* why no echo request was sent although there are probes */
 	struct doctor_arp arps[DOCTOR_ARPS_MAX];
 	size_t n_arps;
-	char no_arps[160];			     /* why they were not asked */
-	struct rtnl_qdisc queues[DOCTOR_QUEUES_MAX]; /* of the legs' links */
+	char no_arps[160];			     /* why the addresses were not asked for */
+	struct rtnl_qdisc queues[DOCTOR_QUEUES_MAX]; /* queues of the legs' links */
 	size_t n_queues;
-	char no_queues[96]; /* why they are not known */
+	char no_queues[96]; /* why the queues are unknown */
 };
 
-/* What a check needs. If it is missing, the result is unknown and says so. */
+/* The parts of the picture that a check needs. If one is missing, the result is unknown and has the
+ * reason. */
 enum {
 	DOCTOR_NEEDS_INVENTORY = 1 << 0,
 	DOCTOR_NEEDS_SPEC = 1 << 1,
-	DOCTOR_NEEDS_PLAN = 1 << 2, /* implies inventory and spec */
+	DOCTOR_NEEDS_PLAN = 1 << 2, /* includes the inventory and the spec */
 	DOCTOR_NEEDS_AGENT = 1 << 3,
-	DOCTOR_NEEDS_APPLIED = 1 << 4, /* a plan with no steps left */
+	DOCTOR_NEEDS_APPLIED = 1 << 4, /* a plan without steps that have to be applied */
 };
 
 struct doctor_check {
-	const char *id; /* "kernel-fuse": lower case and dashes */
-	const char
-		*title; /* the sentence that is true when the check passes, without a full stop */
+	const char *id;	   /* such as "kernel-fuse": lower case letters and dashes */
+	const char *title; /* a sentence, without a full stop, that is true if the check passes */
 	unsigned needs;
-	/* r starts as passed, without evidence. */
+	/* Runs the check. r is passed and has no evidence at the beginning. */
 	void (*run)(const struct doctor_host *p, const struct doctor_check *c,
 		    struct doctor_result *r);
 	const char *about; /* argument for `run` */
@@ -154,105 +158,108 @@ extern const struct doctor_subject doctor_config, doctor_kernel, doctor_cores, d
 extern const struct doctor_subject *const doctor_subjects[];
 extern const size_t doctor_n_subjects;
 
-/* The check that reports the cause of all findings of a result; NULL: one is a cause itself. */
+/* The check that reports the cause of all findings of a result. NULL: one of the findings is a
+ * cause itself. */
 const char *doctor_because(const struct doctor_result *r);
-/* Runs one check. If something that the check needs is missing, reports that instead. */
+/* Runs a check. If a part that it needs is missing, reports that instead. */
 void doctor_run(const struct doctor_host *p, const struct doctor_check *c,
 		struct doctor_result *ret);
-/* One entry of `plenum doctor -j`; valid JSON even if the evidence quotes invalid UTF-8. A new
+/* An entry of `plenum doctor -j`. It is valid JSON even if the evidence quotes invalid UTF-8. A new
  * reference; NULL: out of memory. */
 json_t *doctor_to_json(const struct doctor_subject *s, const struct doctor_check *c,
 		       const struct doctor_result *r);
-/* The table of checks as mdoc(7) rows for plenum(1). Heap, caller frees. */
+/* The table of checks as mdoc(7) rows for plenum(1). Heap, the caller frees it. */
 char *doctor_man_table(void);
 
 struct ctl_args;
-/* Runs the checks of these subjects and prints what may explain a failed ping, on standard error
- * because it is not the command's result. */
+/* Runs the checks of these subjects, and prints findings that may explain a failed ping on standard
+ * error, because they are not the result of the command. */
 void doctor_warn_causes(const struct ctl_args *a, const struct doctor_subject *const *subjects,
 			size_t n);
 
-/* ---- for checks ---- */
+/* ---- functions for checks ---- */
 
-/* Adds evidence. A finding replaces milder ones; after a worse one it is ignored. Text that does
- * not fit ends with a whole word. */
+/* Adds evidence. A finding replaces milder findings, and is ignored after a worse one. If the text
+ * does not fit, it is cut after a word. */
 void doctor_report(struct doctor_result *r, enum doctor_state s, const char *fmt, ...)
 	PLENUM_PRINTF(3, 4);
-/* The remedy for the finding of the last doctor_report(). */
+/* Sets the remedy for the finding of the last doctor_report(). */
 void doctor_advise(struct doctor_result *r, const char *fmt, ...) PLENUM_PRINTF(2, 3);
-/* The finding of the last doctor_report() follows from what this other check reports. */
+/* Records that the finding of the last doctor_report() follows from what another check reports. */
 void doctor_blame(struct doctor_result *r, const char *id);
-/* Reads a file below the picture's root, without the trailing newline. 0; negative errno. */
+/* Reads a file below the root of the picture, without the newline at its end. 0; negative errno. */
 int doctor_read(const struct doctor_host *p, char *buf, size_t size, const char *fmt, ...)
 	PLENUM_PRINTF(4, 5);
-/* The whole content of a larger file; heap. NULL: cannot be read, see errno. */
+/* The whole content of a larger file; heap. NULL: it cannot be read, see errno. */
 char *doctor_read_all(const struct doctor_host *p, const char *path);
-/* Reads a file that holds one number. 0; negative errno. */
+/* Reads a file that contains one number. 0; negative errno. */
 int doctor_read_number(const struct doctor_host *p, int64_t *ret, const char *fmt, ...)
 	PLENUM_PRINTF(3, 4);
 bool doctor_exists(const struct doctor_host *p, const char *fmt, ...) PLENUM_PRINTF(2, 3);
-/* Reads a file below /sys as the caller's network namespace shows it. 0; negative errno. */
+/* Reads a number from a file below /sys of the caller's network namespace. 0; negative errno. */
 int doctor_sys_number(const struct doctor_host *p, int64_t *ret, const char *fmt, ...)
 	PLENUM_PRINTF(3, 4);
-/* Whether the kernel has this version or a later one. */
+/* Whether the kernel has this or a later version. */
 bool doctor_kernel_is(const struct doctor_host *p, unsigned major, unsigned minor);
 /* Whether the kernel has the module: built in, loaded or installed. */
 bool doctor_has_module(const struct doctor_host *p, const char *name);
 /* Whether the kernel has it built in. */
 bool doctor_has_builtin(const struct doctor_host *p, const char *name);
-/* The agent's process; 0: not known. */
+/* pid of the agent; 0: unknown. */
 json_int_t doctor_agent_pid(const struct doctor_host *p);
 /* Whether the configuration has workers of this role. */
 bool doctor_has_role(const struct doctor_host *p, enum spec_role role);
 /* Whether the worker has a dedicated polling core, as running or as requested. */
 bool doctor_worker_polls(const struct plan_worker *w);
 size_t doctor_n_polling(const struct doctor_host *p);
-/* The link of a leg of the plan; NULL: it has none now. */
+/* The link of a leg of the plan; NULL: it has none at present. */
 const struct inv_link *doctor_leg_link(const struct doctor_host *p,
 				       const struct plan_leg_info *leg);
-/* Whether packets of a leg leave through the link: its own one, or that below it. */
+/* Whether packets of a leg leave through the link: the leg's own link, or the one below it. */
 bool doctor_is_leg_link(const struct doctor_host *p, uint32_t ifindex);
-/* The nth LLDP neighbour on a leg, as in `plenum net show`; NULL: no more. */
+/* LLDP neighbour number n of a leg, as in `plenum net show`; NULL: there are no more. */
 const json_t *doctor_neighbour(const struct doctor_host *p, const char *leg, size_t n);
-/* A text of the plan's leg in the agent's status; "": none. */
+/* A text of the plan's leg in the agent's status; "": unknown. */
 const char *doctor_leg_text(const struct doctor_host *p, size_t i, const char *key);
-/* Whether the kernel has the port's data IP; else a worker holds it, or nothing does yet. */
+/* Whether the kernel has the port's data IP. If not, a worker has it, or it is not configured
+ * yet. */
 bool doctor_kernel_has(const struct doctor_host *p, const struct plan_port *port);
-/* A worker's port on the leg, if possible one whose data IP is an address of the kernel; NULL: no
- * worker has the leg. */
+/* A worker's port on the leg, preferably one whose data IP the kernel has. NULL: no worker has the
+ * leg. */
 const struct plan_port *doctor_leg_port(const struct doctor_host *p, const char *leg);
-/* A worker's path via the probe's leg to the probe's address, preferably one that is up; NULL: no
- * worker has such a path. */
+/* A worker's path through the probe's leg to the probe's address, preferably one that is up. NULL:
+ * there is none. */
 const json_t *doctor_find_path(const struct doctor_host *p, const struct doctor_probe *e);
-/* Whether the peer's data port answers there: the worker that has a path, else the doctor. */
+/* Whether the peer's data port answers: a worker if it has a path, otherwise the doctor itself. */
 bool doctor_peer_answers(const struct doctor_host *p, const struct doctor_probe *e);
 /* Whether the leg's cable leads to another leg's network. */
 bool doctor_is_crossed(const struct doctor_host *p, const char *leg);
 /* The NUMA node of a core, or INV_NUMA_NONE. */
 int doctor_core_node(const struct doctor_host *p, unsigned core);
-/* Reads a list such as "0-3,8" from a file and sets set[i] for each number. 0; negative errno. */
+/* Reads a list of numbers such as "0-3,8" from a file, and sets set[i] for each number i. 0;
+ * negative errno. */
 int doctor_read_list(const struct doctor_host *p, bool *set, size_t n, const char *path);
-/* Whether a process with this name (as truncated by the kernel) runs. */
+/* Whether a process with this name, cut as by the kernel, is running. */
 bool doctor_process_runs(const struct doctor_host *p, const char *comm);
-/* A run function: fails if the plan has steps left of the kind in `about`, e.g. "sysctl
+/* A run function: fails if the plan has steps to apply that match `about`, such as "sysctl
  * rp_filter". */
 void doctor_run_steps(const struct doctor_host *p, const struct doctor_check *c,
 		      struct doctor_result *r);
 
 /* ---- doctor_collect.c and doctor_probe.c ---- */
 
-/* Takes the picture, with the configuration in `file`. NULL: the running configuration, or the one
- * that an agent would read. */
+/* Takes the picture with the configuration in `file`. NULL: the running configuration or, if there
+ * is none, the files that an agent would read. */
 void doctor_collect(const struct ctl_args *a, const char *file, struct doctor_host *ret);
-/* The same without the parts that only checks of memory, folders and peers read. */
+/* Takes the picture without the parts that only checks of memory, folders and peers need. */
 void doctor_collect_plan(const struct ctl_args *a, const char *file, struct doctor_host *ret);
-/* Fills p->probes with the probes to send, or p->no_probes with the reason for none.
+/* Chooses the probes to send: fills p->probes, or p->no_probes with the reason why there are none.
  * doctor_send_probes() sends them (doctor_probe.c). */
 void doctor_find_probes(struct doctor_host *p);
 /* Whether p->peer is in the configuration, has a session, or is an address. */
 bool doctor_knows_peer(const struct doctor_host *p);
 void doctor_send_probes(struct doctor_host *p);
-/* Asks for addresses by ARP and neighbour discovery (doctor_wiring.c), after the probes. */
+/* Asks for addresses by ARP and neighbour discovery (doctor_wiring.c). Call after the probes. */
 void doctor_send_arps(struct doctor_host *p);
 void doctor_host_done(struct doctor_host *p);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks of the legs' bond, if they make one: its ports, its switches, its settings. */
+/* Checks of the bond that the legs form, if they do: its ports, its switches and its settings. */
 #include "agent/ctl/doctor/doctor.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 
 #define FAILURES_MAX 10
 
-/* The bond of the plan's legs. NULL: there is none; r then says why. */
+/* The bond of the plan's legs. NULL: there is none, and r has the reason. */
 static const struct inv_bond *find_bond(const struct doctor_host *p, struct doctor_result *r)
 {
 	for (size_t i = 0; i < p->plan->n_legs; i++) {
@@ -182,7 +182,8 @@ static void run_hash(const struct doctor_host *p, const struct doctor_check *c,
 
 	if (!b)
 		return;
-	/* 0: layer2 in networking/bonding. Traffic between two hosts then uses one link only. */
+	/* The value 0 is layer2 (networking/bonding in the kernel's documentation), with which
+	 * traffic between two hosts uses only one link. */
 	if (b->setting.mode != INV_BOND_LACP || p->spec->bond.hash != SPEC_HASH_LAYER2) {
 		doctor_report(r, DOCTOR_PASS, "the hash policy is %s",
 			      spec_hash_to_string(p->spec->bond.hash));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Takes the picture that all checks read: host, configuration and agent, each read once. Tests
- * build their own pictures instead. A part that cannot be read is recorded with its reason.
- * Nothing is changed. */
+/* Takes the picture that all checks read: it reads the host, the configuration and the agent once.
+ * Tests make their own pictures instead. If a part cannot be read, the picture has the reason.
+ * Changes nothing. */
 #include "agent/ctl/ctl.h"
 #include "agent/ctl/doctor/doctor.h"
 
@@ -20,12 +20,12 @@
 #include <sys/wait.h>
 
 #define CONFIG_FILE PLENUM_SYSCONFDIR "/plenum.yaml"
-/* A stopped agent is found within a second, a dead one at once; under a heavy load a working one
- * may take long. */
+/* A stopped or killed agent is recognised within a second, but a working agent may take long under
+ * a heavy load. */
 #define AGENT_LIMIT_S 10
 #define SPACE_LIMIT_NS (2 * NSEC_PER_SEC)
 
-/* The first diagnostic, or the error's text. */
+/* Takes the first diagnostic as the reason or, if there is none, the text of the error. */
 static void set_reason(char *buf, size_t size, const struct diag *d, int error)
 {
 	autofree char *text = diag_format(d);
@@ -52,7 +52,7 @@ static void collect_host(struct doctor_host *p)
 
 /* ---- the agent ---- */
 
-/* NULL if no usable answer came, with the negative errno of ctl_http or 0 in *ret_error. */
+/* NULL: there was no usable answer; *ret_error has the negative errno of ctl_http, or 0. */
 static json_t *get(const struct ctl_args *a, enum resource_id resource, unsigned timeout_s,
 		   int *ret_error)
 {
@@ -104,8 +104,8 @@ static int get_running(const struct ctl_args *a, struct diag *d, struct spec **r
 		       : -ENODATA;
 }
 
-/* The configuration in the given file; without one, the running configuration or the file that an
- * agent would read. */
+/* Loads the configuration in the given file. Without a file, loads the running configuration, or
+ * the files that an agent would read. */
 static void collect_spec(const struct ctl_args *a, const char *named, struct doctor_host *p)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
@@ -120,7 +120,8 @@ static void collect_spec(const struct ctl_args *a, const char *named, struct doc
 		set_reason(p->no_spec, sizeof(p->no_spec), &d, r);
 }
 
-/* The agent's plan knows the addresses of its workers and the attempts that failed. */
+/* Uses the agent's plan if possible, because it includes the addresses of workers and the attempts
+ * that failed. */
 static json_t *find_steps(const struct ctl_args *a, const char *file, const struct doctor_host *p)
 {
 	int error;
@@ -133,8 +134,8 @@ static json_t *find_steps(const struct ctl_args *a, const char *file, const stru
 	return steps;
 }
 
-/* The running plan's legs, as far as the agent's status tells them: a leg whose link was renamed is
- * then known by its new name. NULL: no agent, or out of memory. */
+/* The legs of the running plan, from the agent's status: with them, a leg whose link was renamed is
+ * found by the new name. NULL: there is no agent, or out of memory. */
 static struct plan *running_legs(const struct doctor_host *p)
 {
 	struct plan *running = p->status ? calloc(1, sizeof(*running)) : NULL;
@@ -170,7 +171,8 @@ static void collect_plan(const struct ctl_args *a, const char *file, struct doct
 			 p->spec ? p->no_inventory : p->no_spec);
 		return;
 	}
-	/* Running workers hold huge pages; the plan gives them to the same workers. */
+	/* The huge pages of running workers count as free, because the plan gives them to the same
+	 * workers. */
 	for (size_t i = 0; p->status && i < p->inv->n_hugepages; i++)
 		p->inv->hugepages[i].free = p->inv->hugepages[i].total;
 	running = running_legs(p);
@@ -204,7 +206,7 @@ static void set_space(const struct statvfs *s, struct doctor_space *ret)
 				     .read_only = s->f_flag & ST_RDONLY};
 }
 
-/* statfs(2) of a folder, or of its closest existing parent. */
+/* Calls statfs(2) for a folder or for its nearest parent that exists. */
 static void collect_space(const char *path, struct doctor_space *ret)
 {
 	struct statvfs s;
@@ -222,10 +224,11 @@ static void collect_space(const char *path, struct doctor_space *ret)
 	set_space(&s, ret);
 }
 
-/* A child process that calls statfs(2), because a folder on a hung disk would block the caller. */
+/* A child process that calls statfs(2), because that would block for a folder on a disk that
+ * hangs. */
 struct statfs_child {
 	pid_t pid;
-	int answer; /* negative errno: statfs(2) was not called */
+	int answer; /* negative errno: the child could not be started */
 };
 
 static void __attribute__((noreturn)) statfs_run(const char *path, int answer)
@@ -233,7 +236,8 @@ static void __attribute__((noreturn)) statfs_run(const char *path, int answer)
 	struct doctor_space space = {.error = 0};
 	struct statvfs s;
 
-	/* A reader of our output must not wait for this child either. */
+	/* Closes our output in the child, because a reader of it must not wait for this child
+	 * too. */
 	if (dup2(answer, STDIN_FILENO) < 0)
 		_exit(1);
 	close_range(STDIN_FILENO + 1, ~0U, 0);
@@ -257,11 +261,11 @@ static struct statfs_child statfs_start(const char *path)
 	if (a.pid == 0)
 		statfs_run(path, ends[1]);
 	close(ends[1]);
-	a.answer = ends[0]; /* without a child: end of file at once */
+	a.answer = ends[0]; /* if there is no child, the pipe is at its end at once */
 	return a;
 }
 
-/* A blocked child is left to the kernel, which ends it when the disk answers. */
+/* A child that is blocked is not waited for; the kernel ends it when the disk answers. */
 static void statfs_end(struct statfs_child *a, uint64_t end_ns, struct doctor_space *ret)
 {
 	struct pollfd end = {.fd = a->answer, .events = POLLIN};

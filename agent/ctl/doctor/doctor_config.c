@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks of the configuration and its plan, the agent, the cluster key, and the folders that they
- * need. */
+/* Checks of the configuration with its plan, of the agent, of the cluster key, and of the folders
+ * that they need. */
 #include "agent/ctl/ctl.h"
 #include "agent/ctl/doctor/doctor.h"
 #include "netcfg/base/os/folder.h"
@@ -12,7 +12,7 @@
 
 #define ROOM_BYTES_MIN (64U << 20)
 #define ROOM_INODES_MIN 1024
-/* The status costs a working agent milliseconds. */
+/* A working agent answers a request for the status in milliseconds. */
 #define AGENT_SLOW_NS (2 * NSEC_PER_SEC)
 
 static void run_host(const struct doctor_host *p, const struct doctor_check *c,
@@ -61,7 +61,7 @@ static void run_needs(const struct doctor_host *p, const struct doctor_check *c,
 		const struct plan_need *need = &p->plan->needs[i];
 
 		if (strcmp(need->code, "hugepages") == 0)
-			continue; /* memory-hugepages reports them in more detail */
+			continue; /* memory-hugepages reports these in more detail */
 		doctor_report(r, DOCTOR_WARN, "%s", need->why);
 		if (need->command[0])
 			doctor_advise(r, "%s", need->command);
@@ -103,7 +103,7 @@ static void run_answers(const struct doctor_host *p, const struct doctor_check *
 			      text_of(p->status, "version"));
 		return;
 	}
-	/* A host with workers in its configuration is to run them. */
+	/* A host whose configuration has workers needs an agent that runs them. */
 	if (p->agent_state == CTL_AGENT_FORBIDDEN)
 		doctor_report(r, DOCTOR_UNKNOWN, "%s", p->no_agent);
 	else
@@ -130,7 +130,7 @@ static void run_state(const struct doctor_host *p, const struct doctor_check *c,
 		      struct doctor_result *r)
 {
 	const char *state = text_of(p->status, "state");
-	/* A part that has not started yet is not known to be broken. */
+	/* While the agent is starting, a part that has not started yet need not be broken. */
 	const enum doctor_state is = strcmp(state, "starting") == 0 ? DOCTOR_WARN : DOCTOR_FAIL;
 	const json_t *reason;
 	size_t i;
@@ -148,7 +148,7 @@ static void run_state(const struct doctor_host *p, const struct doctor_check *c,
 					   : "plenum status; plenum events");
 }
 
-/* While an applier runs, the journal is that of its apply. */
+/* While an applier is running, the journal belongs to its apply. */
 static void run_journal(const struct doctor_host *p, const struct doctor_check *c,
 			struct doctor_result *r)
 {
@@ -177,7 +177,7 @@ static void run_journal(const struct doctor_host *p, const struct doctor_check *
 				 "undone; then plenum apply, or plenum rollback");
 		return;
 	}
-	if (applies) { /* the applier outlives its agent */
+	if (applies) { /* the applier may run without an agent, because it outlives the agent */
 		doctor_report(r, DOCTOR_WARN,
 			      "an apply is in progress or waits for confirmation, but no agent "
 			      "answers: it is rolled back when its confirm time ends");
@@ -218,7 +218,7 @@ static void run_room(const struct doctor_host *p, const struct doctor_check *c,
 	}
 }
 
-/* Checks that root owns the file and that its mode has none of the bits in `bad`. */
+/* Checks that the file belongs to root and that its mode has none of the bits in `bad`. */
 static void check_mode(const struct doctor_host *p, const char *path, mode_t bad,
 		       enum doctor_state absent, struct doctor_result *r)
 {
@@ -272,7 +272,7 @@ static void run_key(const struct doctor_host *p, const struct doctor_check *c,
 static void run_security(const struct doctor_host *p, const struct doctor_check *c,
 			 struct doctor_result *r)
 {
-	/* Without a cluster there is no key, whatever the default security is. */
+	/* A host without a cluster has no key, whatever the default of `security` is. */
 	if (*p->spec->cluster.name && p->spec->cluster.security != SPEC_SECURITY_NONE) {
 		doctor_report(r, DOCTOR_PASS, "packets between hosts are protected: %s",
 			      spec_security_to_string(p->spec->cluster.security));
@@ -284,8 +284,8 @@ static void run_security(const struct doctor_host *p, const struct doctor_check 
 	doctor_advise(r, "plenum secret generate; write cluster: {name: NAME, secret-file: FILE}");
 }
 
-/* Checks the folder of an export or mount point. `space` holds the result of statfs(2) on it;
- * NULL: not called. */
+/* Checks the folder of an export or mount point. `space`: the result of statfs(2); NULL: it was not
+ * called. */
 static void check_folder(const struct doctor_host *p, const char *path, const char *what,
 			 const struct doctor_space *space, struct doctor_result *r)
 {
@@ -309,7 +309,7 @@ static void check_folder(const struct doctor_host *p, const char *path, const ch
 	doctor_advise(r, "mkdir -p %s", path);
 }
 
-/* The agent follows only links of root on the way to an export. */
+/* Checks the path of an export: the agent follows only symbolic links that belong to root. */
 static void check_links(const struct doctor_host *p, const char *path, struct doctor_result *r)
 {
 	char full[PATH_MAX], link[FOLDER_LINK_MAX], real[PATH_MAX];
@@ -344,7 +344,7 @@ static void run_exports(const struct doctor_host *p, const struct doctor_check *
 	doctor_report(r, DOCTOR_PASS, "all exported folders exist, and no path has a user's link");
 }
 
-/* A full file system fails the writes of all clients. */
+/* Checks the free space, because a full file system makes the writes of all clients fail. */
 static void check_room(const char *path, const struct doctor_space *s, struct doctor_result *r)
 {
 	const bool counts_inodes = s->total_inodes > 0;
@@ -382,7 +382,7 @@ static void run_room_exports(const struct doctor_host *p, const struct doctor_ch
 	doctor_report(r, DOCTOR_PASS, "no file system of an export is full");
 }
 
-/* mountinfo(5) writes these characters as \ooo. */
+/* Replaces the characters that mountinfo(5) writes as \ooo. */
 static void escape_path(const char *path, char *buf, size_t size)
 {
 	size_t n = 0;
@@ -393,7 +393,8 @@ static void escape_path(const char *path, char *buf, size_t size)
 	buf[n] = '\0';
 }
 
-/* Reads mountinfo instead of the mount: a stat(2) of a mount whose server is gone would hang. */
+/* Whether something is mounted at the path. Reads mountinfo, because stat(2) of a mount without a
+ * server would block. */
 static bool is_mounted(const struct doctor_host *p, const char *path)
 {
 	autofree char *text = doctor_read_all(p, "/proc/self/mountinfo"), *word = NULL;
@@ -416,7 +417,7 @@ static void run_mountpoints(const struct doctor_host *p, const struct doctor_che
 	doctor_report(r, DOCTOR_PASS, "all mount points exist");
 }
 
-/* Whether the first path is the second or a parent of it. */
+/* Whether the first path equals the second or is a parent of it. */
 static bool is_at_or_above(const char *point, const char *path)
 {
 	const size_t len = strcmp(point, "/") == 0 ? 0 : strlen(point);
@@ -424,7 +425,7 @@ static bool is_at_or_above(const char *point, const char *path)
 	return strncmp(point, path, len) == 0 && (path[len] == '/' || path[len] == '\0');
 }
 
-/* Whether another file system, `by`, was mounted later over the mount at the path. */
+/* Whether another file system, `by`, hides the mount at the path because it was mounted later. */
 static bool is_covered(const struct doctor_host *p, const char *path, char *by, size_t size)
 {
 	autofree char *text = doctor_read_all(p, "/proc/self/mountinfo");
@@ -515,7 +516,8 @@ static bool has_account(const struct doctor_host *p, const char *name)
 		if (strncmp(line, name, len) == 0 && line[len] == ':')
 			return true;
 	}
-	return !p->root[0] && getpwnam(name); /* of a directory service */
+	/* not in the file, but known to a directory service */
+	return !p->root[0] && getpwnam(name);
 }
 
 static void run_accounts(const struct doctor_host *p, const struct doctor_check *c,

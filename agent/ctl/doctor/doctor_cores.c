@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks of the workers' cores: nothing else may use those that poll. The plan itself reports
- * cores that do not exist. */
+/* Checks of the workers' cores: no other program may use those that poll. Cores that do not exist
+ * are reported by the plan. */
 #include "agent/ctl/doctor/doctor.h"
 
 #include "netcfg/linux/sysfs/sysfs.h"
@@ -11,12 +11,12 @@
 
 #define CORES_MAX 4096
 
-/* Each configured core, even if no worker can be planned for it. */
+/* Loops over the configured cores, including those for which no worker can be planned. */
 #define EACH_CORE(p, i, j)                                \
 	for (size_t i = 0; i < (p)->spec->n_workers; i++) \
 		for (size_t j = 0; j < (p)->spec->workers[i].n_cores; j++)
 
-/* Without the cpuset controller, the agent's affinity limits it. */
+/* Reads the agent's affinity, which limits it if there is no cpuset controller. */
 static int read_affinity(const struct doctor_host *p, json_int_t pid, bool *set, char *file,
 			 size_t size)
 {
@@ -36,8 +36,8 @@ static int read_affinity(const struct doctor_host *p, json_int_t pid, bool *set,
 	return sysfs_parse_list(at, set, CORES_MAX);
 }
 
-/* The cores that the agent, and so its workers, may use: those of its control group, or of the
- * closest one above it that restricts them. 0; negative errno. */
+/* Reads the cores that the agent and its workers may use: those of its control group, or of the
+ * nearest parent that restricts them. 0; negative errno. */
 static int read_allowed(const struct doctor_host *p, bool *set, char *file, size_t size)
 {
 	char path[64], group[256];
@@ -84,8 +84,8 @@ static void run_allowed(const struct doctor_host *p, const struct doctor_check *
 	doctor_report(r, DOCTOR_PASS, "the agent may use all cores of workers");
 }
 
-/* The agent restores a changed affinity within seconds, so a core that is still missing is one that
- * the worker may not use. */
+/* The agent restores a changed affinity within seconds. So a core that is still missing is one that
+ * the worker is not allowed to use. */
 static void run_used(const struct doctor_host *p, const struct doctor_check *c,
 		     struct doctor_result *r)
 {
@@ -202,8 +202,8 @@ static void run_nohz(const struct doctor_host *p, const struct doctor_check *c,
 	bool set[CORES_MAX];
 	char text[64] = "";
 
-	/* A kernel without the feature has no such file; without such cores the file is empty or
-	 * says "(null)". */
+	/* A kernel without the feature does not have the file. If there are no such cores, the file
+	 * is empty or contains "(null)". */
 	doctor_read(p, text, sizeof(text), "%s", file);
 	if (doctor_read_list(p, set, CORES_MAX, file) < 0 && text[0] != '(' &&
 	    doctor_n_polling(p) > 0) {
@@ -213,8 +213,8 @@ static void run_nohz(const struct doctor_host *p, const struct doctor_check *c,
 	check_listed(p, r, set, "free of the scheduler's tick", "nohz_full=");
 }
 
-/* Reports device interrupts whose target is a polling core. An interrupt that never fired has no
- * effective target. */
+/* Reports interrupts of devices that a polling core handles. An interrupt that has never occurred
+ * has no effective target. */
 static void check_interrupt(const struct doctor_host *p, const bool *polls, const char *irq,
 			    struct doctor_result *r)
 {
@@ -258,8 +258,8 @@ static void run_interrupts(const struct doctor_host *p, const struct doctor_chec
 	doctor_report(r, DOCTOR_PASS, "no device interrupt is served by a polling core");
 }
 
-/* The cores that a configuration file of irqbalance keeps free of interrupts. False: it names none.
- */
+/* Reads the cores that a configuration file of irqbalance keeps free of interrupts. False: it has
+ * no such list. */
 static bool read_banned(const struct doctor_host *p, const char *path, bool set[static CORES_MAX])
 {
 	static const char key[] = "IRQBALANCE_BANNED_CPULIST=";
@@ -280,7 +280,7 @@ static bool read_banned(const struct doctor_host *p, const char *path, bool set[
 	return found;
 }
 
-/* Without a list, irqbalance leaves out isolated cores. */
+/* If it has no list, irqbalance leaves out isolated cores. */
 static void run_irqbalance(const struct doctor_host *p, const struct doctor_check *c,
 			   struct doctor_result *r)
 {

@@ -78,7 +78,8 @@ static void run_io_uring(const struct doctor_host *p, const struct doctor_check 
 	}
 }
 
-/* Segmentation by the kernel saves most of a UDP worker's CPU time. */
+/* Reports an offload of UDP. Segmentation by the kernel saves most of the CPU time of a worker with
+ * kernel sockets. */
 static void report_udp(struct doctor_result *r, const char *option, int error)
 {
 	if (error == 0) {
@@ -135,7 +136,7 @@ static void run_namespaces(const struct doctor_host *p, const struct doctor_chec
 	}
 }
 
-/* Why a module is needed. NULL: it is not. */
+/* Why a module is needed. NULL: it is not needed. */
 static const char *why_module(const struct doctor_host *p, const char *name)
 {
 	if (strcmp(name, "bonding") == 0)
@@ -154,7 +155,7 @@ static const char *why_module(const struct doctor_host *p, const char *name)
 	return NULL;
 }
 
-/* A link of the kind that the module makes proves that it works. */
+/* Whether a link exists that only this module can create, which proves that it works. */
 static bool is_in_use(const struct doctor_host *p, const char *name)
 {
 	const enum inv_link_kind kind = strcmp(name, "8021q") == 0 ? INV_LINK_VLAN : INV_LINK_BOND;
@@ -165,7 +166,7 @@ static bool is_in_use(const struct doctor_host *p, const char *name)
 	return false;
 }
 
-/* A module that is installed may still not load. */
+/* Reports why a module cannot be loaded even though it may be installed. */
 static void check_loadable(const struct doctor_host *p, const char *name, const char *why,
 			   struct doctor_result *r)
 {

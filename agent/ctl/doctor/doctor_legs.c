@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks of the legs: devices, ports, cables, and the switches behind them. */
+/* Checks of the legs: their devices, ports, cables and switches. */
 #include "agent/ctl/doctor/doctor.h"
 
 #include "netcfg/plan/plan_guard.h"
@@ -7,9 +7,9 @@
 #include <string.h>
 
 #define FLAPS_MAX 50
-#define DROPS_PART 1000 /* tolerated loss: one packet in this many */
+#define DROPS_PART 1000 /* tolerated loss: one packet of this many */
 
-/* The legs that have a link now. */
+/* Loops over the legs that have a link at present. */
 #define EACH_LINK(p, i, l)                                                                  \
 	for (size_t i = 0; i < (p)->plan->n_legs; i++)                                      \
 		for (const struct inv_link *l = doctor_leg_link(p, &(p)->plan->legs[i]); l; \
@@ -156,7 +156,7 @@ static void run_errors(const struct doctor_host *p, const struct doctor_check *c
 	doctor_report(r, DOCTOR_PASS, "no leg has received a damaged frame");
 }
 
-/* The queue of the kernel before the NIC. */
+/* Reports drops in the kernel's queue before the NIC. */
 static void check_queues(const struct doctor_host *p, struct doctor_result *r)
 {
 	for (size_t i = 0; i < p->n_queues; i++) {
@@ -231,8 +231,8 @@ static void run_lldp(const struct doctor_host *p, const struct doctor_check *c,
 	doctor_report(r, DOCTOR_PASS, "all labels are known");
 }
 
-/* The maximum frame size that a switch reports should include header and checksum; some switches
- * report their MTU instead. Only a smaller value than our MTU is certain to be wrong. */
+/* The frame size that a switch reports should include header and checksum, but some switches report
+ * their MTU. So only a value below this host's MTU is certainly wrong. */
 static void run_frames(const struct doctor_host *p, const struct doctor_check *c,
 		       struct doctor_result *r)
 {
@@ -304,7 +304,7 @@ static void run_management(const struct doctor_host *p, const struct doctor_chec
 	}
 }
 
-/* The device that sends the leg's packets, whose offloads ethtool(8) shows. */
+/* The device that sends the leg's packets; ethtool(8) shows its offloads. */
 static const struct inv_link *leg_device(const struct doctor_host *p, const char *leg)
 {
 	const struct inv_link *below;
@@ -319,7 +319,7 @@ static const struct inv_link *leg_device(const struct doctor_host *p, const char
 	return NULL;
 }
 
-/* Workers detect paths that lose packets segmented by the NIC. */
+/* Workers detect paths that lose packets because the NIC segments them. */
 static void run_segmentation(const struct doctor_host *p, const struct doctor_check *c,
 			     struct doctor_result *r)
 {
@@ -347,7 +347,7 @@ static void run_segmentation(const struct doctor_host *p, const struct doctor_ch
 	doctor_report(r, DOCTOR_PASS, "UDP segmentation offload works");
 }
 
-/* The worker probes the peer from each of its source ports. */
+/* Uses the worker's result: it probes the peer from each of its source ports. */
 static void run_sources(const struct doctor_host *p, const struct doctor_check *c,
 			struct doctor_result *r)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks of memory: huge pages for DPDK workers on each node, and the limits of the agent's
+/* Checks of memory: huge pages for DPDK workers on each NUMA node, and the limits of the agent's
  * process, which workers inherit. */
 #include "agent/ctl/doctor/doctor.h"
 
@@ -9,7 +9,7 @@
 #define AVAILABLE_KIB_MIN (512 << 10)
 #define FILES_MIN 65536
 #define GROUP_MAX 256
-#define GROUP_MIB_EACH 256 /* used by a worker with all its sessions, and by the agent */
+#define GROUP_MIB_EACH 256 /* MiB for each worker with all its sessions, and for the agent */
 
 static uint64_t pages_of(const struct doctor_host *p, int node)
 {
@@ -111,7 +111,7 @@ static void run_balancing(const struct doctor_host *p, const struct doctor_check
 
 /* ---- limits of the agent's process ---- */
 
-/* Parses the soft limit of a line such as "Max locked memory  unlimited  unlimited  bytes". 0;
+/* Reads the soft limit from a line such as "Max locked memory  unlimited  unlimited  bytes". 0;
  * -ENOENT. */
 static int find_limit(const char *text, const char *name, uint64_t *ret)
 {
@@ -140,7 +140,7 @@ static int agent_limit(const struct doctor_host *p, const char *name, struct doc
 	return -ENOENT;
 }
 
-/* Whether a worker registers memory with a device. */
+/* Whether a worker locks memory, because it registers the memory with a device. */
 static bool locks_memory(const struct doctor_host *p)
 {
 	for (size_t i = 0; p->plan && i < p->plan->n_workers; i++) {
@@ -198,8 +198,8 @@ static void run_files(const struct doctor_host *p, const struct doctor_check *c,
 			 "then systemctl restart plenumd");
 }
 
-/* The smallest limit of a control group and its ancestors; UINT64_MAX: no limit. *ret_group: the
- * group that sets it. */
+/* The smallest limit of a control group and its parents. UINT64_MAX: there is none. *ret_group: the
+ * group with that limit. */
 static uint64_t group_limit(const struct doctor_host *p, const char *group, const char *file,
 			    char ret_group[static GROUP_MAX])
 {
@@ -241,8 +241,8 @@ static void check_group_memory(const struct doctor_host *p, const char *group, c
 		      key);
 }
 
-/* Cases where huge pages exist but may not be used, or where the group's memory limit kills
- * workers. */
+/* Reports if the control group does not allow the use of huge pages, or if its memory limit would
+ * kill workers. */
 static void run_group(const struct doctor_host *p, const struct doctor_check *c,
 		      struct doctor_result *r)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Checks of the paths to other hosts. The proof is the data port itself: where a worker has a path
- * to the peer, its validated round trips; where no worker holds the data IP, the answers of the
- * peer's worker to the first packet of a session. Echo requests only tell why a port is silent,
- * and test gateways, which have no data port.
+ * Checks of the paths to other hosts. They rely on the data port. If a worker has a path to the
+ * peer, its validated round trips count. If no worker uses the data IP, the checks send the first
+ * packet of a session, and the answer of the peer's worker counts. Echo requests only help to
+ * explain why a data port does not answer, and test gateways, which have no data port.
  */
 #include "agent/ctl/ctl.h"
 #include "agent/ctl/doctor/doctor.h"
@@ -11,16 +11,17 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define LOST_MAX 2 /* tolerated of the packets of one probe */
+#define LOST_MAX 2 /* tolerated losses of the packets of one probe */
 
-/* ---- what is known of one leg's way to a peer ---- */
+/* ---- what is known about a leg's path to a peer ---- */
 
 static bool path_is_up(const json_t *path)
 {
 	return json_is_true(json_object_get(path, "up"));
 }
 
-/* Whether a data port was asked; where this host could not send, peer-sends reports it. */
+/* Whether packets were sent to the data port. If this host could not send them, peer-sends reports
+ * it. */
 static bool is_tested(const struct doctor_host *p, const struct doctor_probe *e)
 {
 	return !e->port.send_error && (doctor_find_path(p, e) || e->port.n_sent > 0);
@@ -42,7 +43,7 @@ static bool is_tested_anywhere(const struct doctor_host *p, const char *peer)
 	return false;
 }
 
-/* False if nothing was sent; r then says why. */
+/* False: nothing was sent, and r has the reason. */
 static bool asked(const struct doctor_host *p, bool gateways, struct doctor_result *r)
 {
 	if (p->n_skipped > 0 && !gateways)
@@ -77,7 +78,8 @@ static struct ends ends_of(const struct doctor_probe *e)
 
 /* ---- sending ---- */
 
-/* What in this host makes the kernel refuse a packet, by its errno. */
+/* Adds a remedy for a packet that the kernel of this host refused to send, depending on the
+ * errno. */
 static void advise_send(const struct doctor_probe *e, int error, struct doctor_result *r)
 {
 	const struct ends t = ends_of(e);
@@ -117,7 +119,7 @@ static void advise_send(const struct doctor_probe *e, int error, struct doctor_r
 	}
 }
 
-/* Workers report what the kernel refused to send from their own sockets. */
+/* Reports packets that the kernel refused to send from sockets of workers. */
 static void check_refusals(const struct doctor_host *p, struct doctor_result *r)
 {
 	static const char code[] = "send-refused: ";
@@ -167,7 +169,7 @@ static void run_sends(const struct doctor_host *p, const struct doctor_check *c,
 
 /* ---- answers ---- */
 
-/* Reports an ICMP error, or an error of this host's kernel, that came back for a packet. */
+/* Reports an ICMP error, or an error of this host's kernel, in response to a packet. */
 static void report_icmp(const struct doctor_probe *e, enum doctor_state is, struct doctor_result *r)
 {
 	const struct ends t = ends_of(e);
@@ -209,7 +211,7 @@ static void report_icmp(const struct doctor_probe *e, enum doctor_state is, stru
 	}
 }
 
-/* The cause that the answers to other packets show, and a remedy for just that. */
+/* Reports the cause that the answers to other packets suggest, with its remedy. */
 static void report_silence(const struct doctor_host *p, const struct doctor_probe *e,
 			   enum doctor_state is, struct doctor_result *r)
 {
@@ -311,7 +313,7 @@ static void run_legs(const struct doctor_host *p, const struct doctor_check *c,
 	doctor_report(r, DOCTOR_PASS, "the data ports of all reachable peers answer on all legs");
 }
 
-/* The share that workers measure, in either direction. */
+/* Reports the losses that workers measure, in either direction. */
 static void check_lossy(const struct doctor_host *p, struct doctor_result *r)
 {
 	static const char *const ways[][3] = {{"lossy_to", "loss_to_percent", "to"},
@@ -380,7 +382,8 @@ static void run_loss(const struct doctor_host *p, const struct doctor_check *c,
 		report_none(p, r);
 }
 
-/* What the silence of a data port leaves unknown follows from the check that reports it. */
+/* If a data port does not answer, results that depend on it are unknown; they refer to the check
+ * that reports it. */
 static void blame_silence(const struct doctor_host *p, const struct doctor_probe *e,
 			  struct doctor_result *r)
 {
@@ -392,10 +395,11 @@ static void blame_silence(const struct doctor_host *p, const struct doctor_probe
 		doctor_blame(r, answers_anywhere(p, e->peer) ? "peer-legs" : "peer-answers");
 }
 
-/* ---- the way back ---- */
+/* ---- packets from peers ---- */
 
-/* Packets that other hosts send first arrive at the data port of this host's workers. Packets of a
- * path's peer do; so do answers to probes that left from the data port itself. */
+/* Checks that packets which other hosts send first arrive at the data port of this host's
+ * workers. The packets on the paths prove it, and so do answers to probes that were sent from
+ * the data port. */
 static void run_back(const struct doctor_host *p, const struct doctor_check *c,
 		     struct doctor_result *r)
 {
@@ -437,8 +441,8 @@ static void report_small(const struct doctor_probe *e, struct doctor_result *r)
 
 enum fit { FITS, TOO_SMALL, NOT_KNOWN };
 
-/* Whether packets of the leg's size reach the peer's data port: by probes, or as the worker's own
- * path found. */
+/* Whether packets of the leg's size reach the peer's data port, by probes or by the worker's own
+ * path. */
 static enum fit fits_there(const struct doctor_host *p, const struct doctor_probe *e)
 {
 	const json_t *path = doctor_find_path(p, e);
@@ -453,7 +457,7 @@ static enum fit fits_there(const struct doctor_host *p, const struct doctor_prob
 											: TOO_SMALL;
 }
 
-/* The way back: an echo of that size; or the other end's worker, which asks with its own. */
+/* Whether packets of that size come back: an echo answer, or the packets of the peer's worker. */
 static enum fit fits_back(const struct doctor_probe *e)
 {
 	return !e->small ? NOT_KNOWN : e->full ? FITS : TOO_SMALL;
@@ -490,7 +494,8 @@ static void run_mtu(const struct doctor_host *p, const struct doctor_check *c,
 		      "packets as large as the legs' MTU arrive, in both directions");
 }
 
-/* A peer that answers behind the gateway proves it, even if it ignores echo requests. */
+/* An answer from a peer behind the gateway proves that the gateway works, even if the gateway
+ * ignores echo requests. */
 static bool gateway_forwards(const struct doctor_host *p, const struct doctor_probe *gateway)
 {
 	for (size_t i = 0; i < p->n_probes; i++) {

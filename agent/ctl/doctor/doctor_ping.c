@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `plenum ping`: measures round trips to a peer, leg by leg, from the workers' data IPs. Unlike
- * the doctor, which only tests for an answer, it measures; for lost requests it runs the doctor's
+ * `plenum ping`: measures round-trip times to a peer, on each leg, from the workers' data IPs. The
+ * doctor only tests whether there is an answer. If requests are lost, the command runs the doctor's
  * checks of the path.
  */
 #include "agent/ctl/ctl.h"
@@ -11,24 +11,24 @@
 #include "netcfg/host/kernel.h"
 #include <string.h>
 
-#define SMALL_BYTES 84 /* default of ping(8) */
+#define SMALL_BYTES 84 /* bytes of a packet that ping(8) sends by default */
 #define COUNT_DEFAULT 10
 #define COUNT_MAX 100000
-/* Later answers count as lost: a data network answers a thousand times faster. Shorter than the
- * time after which kernel_ops.ping() retries. */
+/* An answer after this time counts as lost; a data network answers a thousand times faster. The
+ * limit is shorter than the time after which kernel_ops.ping() retries. */
 #define LIMIT_NS (190 * NSEC_PER_MSEC)
 
 struct options {
 	unsigned count;
 	bool full;
-	uint32_t bytes; /* if not full */
+	uint32_t bytes; /* size of the packets if they are not full */
 };
 
-/* One path to the peer: a leg and an address. */
+/* A path to the peer: from a leg to an address. */
 struct leg_path {
 	const struct doctor_probe *echo;
 	uint32_t bytes;
-	uint64_t *took_ns; /* sorted at the end */
+	uint64_t *took_ns; /* round-trip times, sorted at the end */
 	unsigned n_answered, n_sent;
 };
 
@@ -56,7 +56,7 @@ static const struct plan_leg_info *find_leg(const struct plan *p, const char *na
 	return NULL;
 }
 
-/* Whether host, configuration, peer and leg are known. */
+/* Checks that the host and the configuration could be read, and that the peer and the leg exist. */
 static int check_picture(const struct ctl_args *a, const struct doctor_host *p)
 {
 	if (!p->plan) {
@@ -102,7 +102,7 @@ static int probe_path(struct kernel *k, struct leg_path *w, unsigned count)
 	return 0;
 }
 
-/* The value in microseconds that this percentage does not exceed. */
+/* The round-trip time in microseconds that this percentage of the answers does not exceed. */
 static double took_us(const struct leg_path *w, unsigned percent)
 {
 	const unsigned rank = (w->n_answered * percent + 99) / 100;
@@ -117,7 +117,7 @@ static void paths_done(struct leg_path *paths, size_t n)
 	free(paths);
 }
 
-/* The paths of the requested leg. CTL_OK with *ret, of *ret_n. */
+/* Lists the paths of the requested leg. CTL_OK with the array *ret of *ret_n. */
 static int paths_new(const struct ctl_args *a, const struct options *options,
 		     const struct doctor_host *p, struct leg_path **ret, size_t *ret_n)
 {
@@ -218,7 +218,8 @@ static int print_json(const char *peer, const struct leg_path *paths, size_t n)
 	return r;
 }
 
-/* Legs whose data IPs belong to workers, not to the kernel, cannot send echo requests. */
+/* Prints the legs that cannot send echo requests because workers, not the kernel, have their data
+ * IPs. */
 static void print_skipped_legs(const struct ctl_args *a, const struct doctor_host *p)
 {
 	for (size_t i = 0; i < p->plan->n_legs; i++) {
@@ -239,7 +240,7 @@ static void print_skipped_legs(const struct ctl_args *a, const struct doctor_hos
 	}
 }
 
-/* The worst path decides. */
+/* The exit status follows from the worst path. */
 static int judge(const struct leg_path *paths, size_t n)
 {
 	int r = n ? CTL_OK : CTL_DOCTOR_FAIL;

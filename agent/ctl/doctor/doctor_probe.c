@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Probes of peers for the checks: chooses which address to ask via which leg, and sends packets to
- * its data port and echo requests. */
+/* Probes of peers: chooses the addresses to ask through each leg, and sends packets to data ports
+ * and echo requests. */
 #include "agent/ctl/ctl.h"
 #include "agent/ctl/doctor/doctor.h"
 
@@ -8,11 +8,11 @@
 #include "netcfg/plan/planner.h"
 #include <string.h>
 
-#define SMALL_BYTES 84 /* what ping(8) sends */
+#define SMALL_BYTES 84 /* bytes of a packet that ping(8) sends */
 #define WAIT_NS NSEC_PER_SEC
 #define DSCP_USUAL 24 /* default of RoCE */
 #define ECT0 2
-#define TRIES 3 /* small, full, marked */
+#define TRIES 3 /* small, full-size, and marked */
 
 bool doctor_kernel_has(const struct doctor_host *p, const struct plan_port *port)
 {
@@ -73,8 +73,8 @@ static void add_configured(struct doctor_host *p, const struct plan_port *port,
 		e->port.port = peer->port;
 }
 
-/* An address in the leg's subnet is reached via that leg only. A peer without one is reached via
- * the leg's gateway. */
+/* An address in the leg's subnet is reached only through that leg. A peer without one is reached
+ * through the leg's gateway. */
 static void add_peer(struct doctor_host *p, const struct plan_port *port,
 		     const struct spec_peer *peer)
 {
@@ -173,7 +173,7 @@ void doctor_find_probes(struct doctor_host *p)
 		snprintf(p->no_probes, sizeof(p->no_probes), "no leg leads to '%.63s'", p->peer);
 }
 
-/* The TOS byte of the leg's lossless traffic. */
+/* The TOS byte of the lossless traffic of the leg. */
 static uint8_t tos_of(const struct doctor_host *p, const char *leg)
 {
 	uint32_t dscp = DSCP_USUAL;
@@ -186,7 +186,7 @@ static uint8_t tos_of(const struct doctor_host *p, const char *leg)
 
 /* ---- sending ---- */
 
-/* The three echo requests of one probe. */
+/* Makes the three echo requests of a probe. */
 static void make_pings(struct doctor_host *p, struct doctor_probe *e, struct kernel_ping *ret)
 {
 	e->tos = tos_of(p, e->leg);
@@ -229,7 +229,8 @@ static void send_echoes(struct doctor_host *p)
 			 r == -EBADF ? "needs root (CAP_NET_RAW)" : strerror(-r));
 }
 
-/* Without an agent no worker is about to start, so that the data port may be used for a moment. */
+/* Sends packets to data ports. If no agent is running, no worker is about to start, so the doctor
+ * may use the data port for a moment. */
 static void send_hellos(struct doctor_host *p)
 {
 	struct port_probe probes[2 * DOCTOR_PROBES_MAX];

@@ -20,7 +20,7 @@ static void run_managers(const struct doctor_host *p, const struct doctor_check 
 		if (!l ||
 		    !managers_explain(p->root, matter, l->name, l->ifindex, text, sizeof(text)))
 			continue;
-		/* The text is "finding; remedy". */
+		/* The text has the form "finding; remedy". */
 		remedy = strstr(text, "; ");
 		if (remedy)
 			*remedy = '\0';

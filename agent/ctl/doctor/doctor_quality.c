@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks of priorities, flow control and DSCP marks. A setting of one host has no effect unless
- * the other host and the switches between them agree. */
+/* Checks of priorities, flow control and DSCP marks. A setting of this host has an effect only if
+ * the other host and the switches between them have the same. */
 #include "agent/ctl/doctor/doctor.h"
 
 #include <string.h>
@@ -55,7 +55,7 @@ static void run_same(const struct doctor_host *p, const struct doctor_check *c,
 		doctor_report(r, DOCTOR_PASS, "no leg's driver supports priorities");
 }
 
-/* Whether marks or paused priorities matter on this leg. */
+/* Whether the leg depends on marks or on paused priorities. */
 static bool relies_on_marks(const struct doctor_host *p, const char *leg)
 {
 	for (size_t i = 0; p->spec && i < p->spec->n_nets; i++) {
@@ -67,7 +67,8 @@ static bool relies_on_marks(const struct doctor_host *p, const char *leg)
 	return false;
 }
 
-/* Priority flow control works only if both ends of the cable have it on for the same priorities. */
+/* Priority flow control works only if both ends of the cable have enabled it for the same
+ * priorities. */
 static void run_switch(const struct doctor_host *p, const struct doctor_check *c,
 		       struct doctor_result *r)
 {
@@ -101,7 +102,8 @@ static void run_switch(const struct doctor_host *p, const struct doctor_check *c
 			     "supports them");
 }
 
-/* Only answers of peers count: gateways may treat marked packets as they like. */
+/* Whether a peer answered an echo request; if not, r has the reason. Gateways do not count, because
+ * they may treat marked packets as they like. */
 static bool asked(const struct doctor_host *p, struct doctor_result *r)
 {
 	bool any = false, silent = true;
@@ -146,7 +148,7 @@ static void run_marked(const struct doctor_host *p, const struct doctor_check *c
 	doctor_report(r, DOCTOR_PASS, "DSCP and ECN marks do not affect delivery");
 }
 
-/* A peer answers with the mark that the echo request arrived with. */
+/* A peer's answer has the same mark as the request that arrived there. */
 static void run_dscp(const struct doctor_host *p, const struct doctor_check *c,
 		     struct doctor_result *r)
 {
@@ -183,7 +185,7 @@ static void run_ecn(const struct doctor_host *p, const struct doctor_check *c,
 		const struct doctor_probe *e = &p->probes[i];
 		bool matters = relies_on_marks(p, e->leg);
 
-		/* A congested queue on the path may set the bits to CE, which is their purpose. */
+		/* A queue under congestion may set these bits to CE, which is what they are for. */
 		if (!e->peer[0] || !e->marked || (e->answered_tos & ECN_BITS))
 			continue;
 		doctor_report(r, matters ? DOCTOR_WARN : DOCTOR_NOTE,

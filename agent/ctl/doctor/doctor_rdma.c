@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Checks of RDMA as the workers report it, leg by leg: only workers know whether it works between
- * two hosts. doctor_vfs.c checks the devices.
+ * Checks of RDMA on each leg. They use the workers' reports, because only workers know whether RDMA
+ * works between two hosts. doctor_vfs.c checks the devices.
  */
 #include "agent/ctl/doctor/doctor.h"
 #include "netcfg/base/version.h"
 
 #include <string.h>
 
-/* A code in a worker's report (see plenumd(8)) and what it means for the host. A check names the
- * row that it looks for. */
+/* A code in a worker's report (see plenumd(8)), and what it says about the host. A check looks for
+ * the code of its row. */
 static const struct row {
 	const char *code;
 	enum doctor_state state;
@@ -41,7 +41,8 @@ static const struct row {
 	 "plenum rdma devices; dmesg; rdma link show"},
 };
 
-/* The nth leg over all workers, with its name, reason and GPU support; NULL: no more. */
+/* Number n of the legs of all workers, with its name, reason and GPU support. NULL: there are no
+ * more. */
 static const json_t *leg_at(const struct doctor_host *p, size_t n, json_int_t *ret_worker)
 {
 	const json_t *all = json_object_get(p->processes, "processes"), *worker;
@@ -98,7 +99,7 @@ static const char *gpu_driver(const struct doctor_host *p)
 	return NULL;
 }
 
-/* Only hosts with GPUs need this. */
+/* Only hosts with GPUs need this, so others pass. */
 static void run_gpu(const struct doctor_host *p, const struct doctor_check *c,
 		    struct doctor_result *r)
 {
@@ -130,13 +131,13 @@ static void run_gpu(const struct doctor_host *p, const struct doctor_check *c,
 
 /* ---- the IOMMU ---- */
 
-/* In strict mode the kernel maps each buffer separately and flushes the IOMMU at once. */
+/* In strict mode the kernel maps each buffer separately and flushes the IOMMU after each one. */
 static void run_iommu(const struct doctor_host *p, const struct doctor_check *c,
 		      struct doctor_result *r)
 {
 	char mode[32], kernel[64];
 
-	/* Earlier kernels report the lazy mode under the same name. */
+	/* Earlier kernels have the same name for the lazy mode. */
 	if (doctor_read(p, kernel, sizeof(kernel), "/proc/sys/kernel/osrelease") >= 0 &&
 	    version_is_older(kernel, "5.15")) {
 		doctor_report(r, DOCTOR_UNKNOWN,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `plenum rdma ping`: measures latency and throughput of RDMA to a peer, leg by leg and in both
- * directions. Workers run the test over the queue pairs that mounts use, so it also shows whether
- * those work.
+ * `plenum rdma ping`: measures the latency and throughput of RDMA to a peer, on each leg and in
+ * both directions. Workers run the test on the queue pairs that mounts use, so it also shows
+ * whether these work.
  */
 #include "agent/ctl/ctl.h"
 #include "agent/ctl/doctor/doctor.h"
@@ -11,25 +11,26 @@
 #include <string.h>
 
 #define COUNT_DEFAULT 100
-#define COUNT_MAX 4096 /* LAUNCH_PING_COUNT_MAX */
+#define COUNT_MAX 4096 /* equals LAUNCH_PING_COUNT_MAX */
 #define SMALL_BYTES 64
 #define BULK_BYTES 65536       /* as in perftest */
-#define BULK_TOTAL (4UL << 20) /* approximate total size */
+#define BULK_TOTAL (4UL << 20) /* approximate number of bytes of all messages together */
 #define BULK_LEAST 64UL
 #define BULK_DEPTH 4
 #define BYTES_MAX (1UL << 20)
 #define LOOK_MS 10
-#define END_LIMIT_NS (120 * NSEC_PER_SEC) /* workers end a test by themselves, much sooner */
+/* only in case of a fault, because workers end a test much sooner */
+#define END_LIMIT_NS (120 * NSEC_PER_SEC)
 
 struct options {
 	unsigned long count, bytes, bulk_bytes;
 };
 
-/* One leg, one direction. */
+/* a leg and a direction */
 struct leg_path {
 	const char *leg;
 	bool in;
-	json_t *small, *bulk; /* the agent's answers; NULL: not requested */
+	json_t *small, *bulk; /* answers of the agent; NULL: not requested */
 };
 
 static int take_options(const struct ctl_args *a, struct options *ret)
@@ -47,7 +48,7 @@ static int take_options(const struct ctl_args *a, struct options *ret)
 
 /* ---- one test ---- */
 
-/* CTL_OK and the test's number. */
+/* Begins a test. CTL_OK with its number. */
 static int begin(const struct ctl_args *a, const struct leg_path *w, unsigned long bytes,
 		 unsigned long count, unsigned depth, char number[CTL_ID_SIZE])
 {
@@ -120,7 +121,7 @@ static double us(const json_t *o, const char *key)
 	return (double)ctl_int(o, key) / 1000;
 }
 
-/* In 10^6 bytes a second, as perftest can. */
+/* In 10^6 bytes per second, like perftest. */
 static double megabytes(const json_t *o)
 {
 	const json_int_t ns = ctl_int(o, "took_ns");
@@ -177,7 +178,7 @@ static int print_json(const char *peer, const struct leg_path *paths, size_t n)
 	return r;
 }
 
-/* Why a test ended early, and what to check; plenumd(8) lists the codes. */
+/* Explains why a test ended early, and what to check. plenumd(8) lists the codes. */
 static const char *meaning(const char *reason)
 {
 	static const struct {
@@ -225,7 +226,7 @@ static const char *error_text(json_int_t e, bool any)
 	return strerror(e < 0 && e > -4096 ? (int)-e : EPROTO);
 }
 
-/* Prints each leg once for each reason. Returns the exit status of the worst. */
+/* Prints each reason once per leg. Returns the exit status of the worst one. */
 static int judge(const struct leg_path *paths, size_t n)
 {
 	int r = n ? CTL_OK : CTL_DOCTOR_FAIL;
@@ -236,7 +237,7 @@ static int judge(const struct leg_path *paths, size_t n)
 		const json_int_t e = ctl_int(last, "error");
 		const char *reason = ctl_text(last, "reason");
 
-		/* A throughput over the shorter time is still valid. */
+		/* A throughput is valid even if it was measured for a shorter time. */
 		if (e == 0 || (last == paths[i].bulk && e == -ETIMEDOUT && ctl_int(last, "done")))
 			continue;
 		busy = busy || e == -EBUSY;
@@ -254,7 +255,7 @@ static int judge(const struct leg_path *paths, size_t n)
 	return busy && r != CTL_DOCTOR_FAIL ? CTL_BUSY : r;
 }
 
-/* ---- all ---- */
+/* ---- the command ---- */
 
 static void paths_done(struct leg_path *paths, size_t n)
 {
@@ -265,7 +266,7 @@ static void paths_done(struct leg_path *paths, size_t n)
 	free(paths);
 }
 
-/* Both directions of each requested leg. *ret_n 0: no leg of that name. */
+/* Lists both directions of each requested leg. *ret_n 0: there is no leg with that name. */
 static struct leg_path *paths_new(const struct ctl_args *a, const json_t *legs, size_t *ret_n)
 {
 	const json_t *list = json_object_get(legs, "net"), *leg;

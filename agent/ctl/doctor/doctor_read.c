@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Helpers of checks: report a finding, and read the picture. */
+/* Functions for checks: they report a finding, and read the picture. */
 #include "agent/ctl/doctor/doctor.h"
 
 #include "netcfg/base/file.h"
@@ -11,7 +11,8 @@
 #include <string.h>
 
 #define FILE_BYTES_MAX (4U << 20)
-#define LINE_BYTES_MAX 4096 /* procfs refuses larger writes to its settings */
+/* procfs does not accept larger writes to its settings, so no setting is longer */
+#define LINE_BYTES_MAX 4096
 
 const char *doctor_state_to_string(enum doctor_state s)
 {
@@ -24,7 +25,7 @@ const char *doctor_state_to_string(enum doctor_state s)
 	return s < DOCTOR_STATE_MAX ? names[s] : "?";
 }
 
-/* Appends; text that does not fit is left out as a whole. */
+/* Appends a text. If it does not fit, none of it is added. */
 static void add_text(char *buf, size_t size, const char *text)
 {
 	const size_t len = strlen(buf);
@@ -37,7 +38,7 @@ static void add_text(char *buf, size_t size, const char *text)
 		snprintf(buf + len, size - len, "; %s", text);
 }
 
-/* Formats text, and cuts it at a blank if it does not fit. */
+/* Formats a text. If it does not fit, cuts it at a blank. */
 static void format_text(char *buf, size_t size, const char *fmt, va_list args)
 {
 	char *end;
@@ -245,8 +246,8 @@ bool doctor_kernel_is(const struct doctor_host *p, unsigned major, unsigned mino
 	return has_major > major || (has_major == major && has_minor >= minor);
 }
 
-/* A line such as "kernel/drivers/net/bonding/bonding.ko: ..." or ".../vfio-pci.ko.xz:"; names
- * contain '-' or '_' as the file does. */
+/* Lines look like "kernel/drivers/net/bonding/bonding.ko: ..." or ".../vfio-pci.ko.xz:". A name may
+ * have '-' or '_', like its file. */
 static bool list_has(const char *text, const char *name)
 {
 	const size_t len = strlen(name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks of addresses, rules, routes and ARP: traffic of a leg must use that leg. The plan reports
- * its own settings; these checks report other obstacles. */
+/* Checks of addresses, rules, routes and ARP: packets of a leg must use that leg. The plan compares
+ * the settings that it makes itself; these checks find other obstacles. */
 #include "agent/ctl/doctor/doctor.h"
 
 #include "netcfg/host/kernel.h"
@@ -24,7 +24,7 @@ static void run_diverted(const struct doctor_host *p, const struct doctor_check 
 	doctor_report(r, DOCTOR_PASS, "packets from a leg's data IP leave via that leg");
 }
 
-/* Whether packets of the data port reach peers in spite of a rule whose selectors are not known. */
+/* Whether data ports of peers answer. If so, a foreign rule with unknown selectors does no harm. */
 static bool all_peers_answer(const struct doctor_host *p)
 {
 	bool any = false;
@@ -39,7 +39,7 @@ static bool all_peers_answer(const struct doctor_host *p)
 	return any;
 }
 
-/* A rule that selects by mark, port or the like may match packets of workers. */
+/* Reports a rule that selects by mark, port or similar, because it may match packets of workers. */
 static void check_more(const struct doctor_host *p, const struct inv_rule *rule,
 		       struct doctor_result *r)
 {
@@ -59,7 +59,8 @@ static bool is_foreign(const struct inv_rule *rule)
 	       rule->table != INV_TABLE_LOCAL;
 }
 
-/* Foreign rules with a higher priority than ours that match one of our data IPs. */
+/* Finds rules of other programs that come before the agent's rules and match one of this host's
+ * data IPs. */
 static void run_foreign(const struct doctor_host *p, const struct doctor_check *c,
 			struct doctor_result *r)
 {

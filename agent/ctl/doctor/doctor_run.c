@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Runs a check, and the check that is common to several subjects: whether the plan has steps left.
- */
+/* Runs a check. Also has the check that several subjects use: whether the plan has steps that must
+ * be applied. */
 #include "agent/ctl/ctl.h"
 #include "agent/ctl/doctor/doctor.h"
 
@@ -34,7 +34,7 @@ void doctor_run(const struct doctor_host *p, const struct doctor_check *c,
 	c->run(p, c, ret);
 }
 
-/* Whether a step matches "KIND WORD": this kind of object, with the word in its text. */
+/* Whether a step matches "KIND WORD": its object is of that kind, and its text has that word. */
 static bool step_is_about(const char *op, const char *text, const char *about)
 {
 	const size_t len = strcspn(about, " ");
@@ -45,7 +45,8 @@ static bool step_is_about(const char *op, const char *text, const char *about)
 	return !about[len] || strstr(text, about + len + 1);
 }
 
-/* The check that reports why steps are left; NULL: the steps themselves say it. */
+/* The check that reports why steps have not been applied. NULL: no check does, and the steps
+ * themselves are the finding. */
 static const char *why_steps(const struct doctor_host *p)
 {
 	static const char *const causes[] = {"kernel-bonding", "kernel-vlan", "kernel-vfio-pci"};
@@ -95,6 +96,6 @@ void doctor_run_steps(const struct doctor_host *p, const struct doctor_check *c,
 	else if (p->agent_state == CTL_AGENT_NONE || p->agent_state == CTL_AGENT_DEAD)
 		doctor_advise(r, "systemctl start plenumd (it applies the configuration); 'plenum "
 				 "plan' shows the steps");
-	else /* it runs: nothing is to be started */
+	else /* the agent is running, so it does not have to be started */
 		doctor_advise(r, "%s; then 'plenum plan' shows the steps", p->agent_remedy);
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks of the kernel's network stack: packets of UDP workers that it dropped, the settings that
- * decide it, and other programs on the same port. */
+/* Checks of the kernel's network stack: dropped packets of workers with kernel sockets, the
+ * settings that influence drops, and other programs on the same port. */
 #include "agent/ctl/doctor/doctor.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#define LOST_PART 10000 /* tolerated loss: one datagram in this many */
+#define LOST_PART 10000 /* tolerated loss: one datagram of this many */
 #define UDP_MEM_PAGES_MIN 8192
 #define SQUEEZED_PART 100
 
-/* A value of /proc/net/snmp, which has names in one line and numbers in the next. 0; -ENOENT. */
+/* Reads a value of /proc/net/snmp, which has names in one line and numbers in the next. 0;
+ * -ENOENT. */
 static int find_udp(const char *text, const char *name, uint64_t *ret)
 {
 	const char *names = text ? strstr(text, "Udp: ") : NULL;
@@ -76,7 +77,7 @@ static void run_udp_mem(const struct doctor_host *p, const struct doctor_check *
 	}
 }
 
-/* Sums of columns of softnet_stat: packets, dropped packets, and how often a core ran out of
+/* Adds up columns of softnet_stat: packets, dropped packets, and how often a core used up its
  * budget. */
 static void run_softnet(const struct doctor_host *p, const struct doctor_check *c,
 			struct doctor_result *r)
@@ -142,7 +143,7 @@ static void run_local_ports(const struct doctor_host *p, const struct doctor_che
 	doctor_advise(r, "sysctl -w net.ipv4.ip_local_reserved_ports=%u", port);
 }
 
-/* A foreign socket bound to all addresses also gets packets for the data IPs. */
+/* Another program's socket that is bound to all addresses also gets packets for the data IPs. */
 static void run_port_taken(const struct doctor_host *p, const struct doctor_check *c,
 			   struct doctor_result *r)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Compares drivers and firmware with tables of versions known to be too old. Each row names its
- * source. Drivers without a row are not judged.
+ * Compares drivers and firmware with tables of versions that are known to be too old. Each row has
+ * its source. A driver without a row is not compared.
  */
 #include "agent/ctl/doctor/doctor.h"
 
@@ -12,22 +12,22 @@
 
 struct firmware_row {
 	const char *driver;
-	unsigned long device; /* first number of the firmware version; 0: any */
+	unsigned long device; /* first number of the firmware's version; 0: any */
 	const char *name;
-	const char *min;  /* older ones fail; NULL: none */
-	const char *good; /* older ones are doubtful; NULL: none */
-	const char *how;  /* how to update */
+	const char *min;  /* an older version fails; NULL: there is none */
+	const char *good; /* an older version gets a warning; NULL: there is none */
+	const char *how;  /* how to update the firmware */
 };
 
 #define MLX "mlxfwmanager -u"
 
 /*
- * `min` of mlx5: doc/guides/platform/mlx5.rst of DPDK 22.11, "The minimal supported versions".
- * `good` of mlx5: the firmware that came with MLNX_OFED 4.6-1.0.1.1, the oldest that the
- * requirements of this file system accept. ice: the first line of the matching list in
- * doc/guides/nics/ice.rst of DPDK, that of 20.11; the driver writes its 2.3 as 2.30. i40e: the
- * oldest in the matching lists of doc/guides/nics/i40e.rst of DPDK, 19.11 on X722; a version does
- * not tell an X722 from others, whose list begins with 6.01.
+ * Sources. mlx5, `min`: "The minimal supported versions" in doc/guides/platform/mlx5.rst of DPDK
+ * 22.11. mlx5, `good`: the firmware of MLNX_OFED 4.6-1.0.1.1, the oldest version that meets the
+ * requirements of this file system. ice: the first line of the list of matching versions in
+ * doc/guides/nics/ice.rst of DPDK, that of 20.11; the driver writes 2.3 as 2.30. i40e: the oldest
+ * version in the lists of doc/guides/nics/i40e.rst of DPDK, which is that of 19.11 on X722. The
+ * list for other NICs begins with 6.01, but the version does not tell an X722 from them.
  */
 static const struct firmware_row firmware_rows[] = {
 	{"mlx5_core", 12, "ConnectX-4", "12.21.1000", "12.25.1020", MLX},
@@ -43,7 +43,7 @@ static const struct firmware_row firmware_rows[] = {
 	{"i40e", 0, "Intel 700", NULL, "4.10", "nvmupdate64e -u"},
 };
 
-/* Whether any row is for the driver; *ret: the row for that firmware, NULL: none. */
+/* Whether there are rows for the driver. *ret: the row for that firmware; NULL: none. */
 static bool find_firmware(const char *driver, const char *firmware, const struct firmware_row **ret)
 {
 	const unsigned long device = strtoul(firmware, NULL, 10);
@@ -100,22 +100,23 @@ static void run_firmware(const struct doctor_host *p, const struct doctor_check 
 
 /* ---- drivers ---- */
 
-/* Only out-of-tree drivers and those of old kernels report a version. */
+/* Only drivers from outside the kernel, and drivers of old kernels, report a version. */
 static const struct driver_row {
 	const char *module, *name;
 	enum doctor_state worst;
 	const char *min;
 } driver_rows[] = {
-	/* The requirements of this file system: RDMA needs OFED 4.6-1.0.1.1 or later. */
+	/* The requirements of this file system: RDMA needs OFED from 4.6-1.0.1.1 on. */
 	{"mlx5_core", "MLNX_OFED", DOCTOR_FAIL, "4.6-1.0.1.1"},
-	/* doc/guides/nics/ice.rst of DPDK: 1.3.2 is the oldest in its matching list, with 20.11. */
+	/* doc/guides/nics/ice.rst of DPDK: the list of matching versions begins with 1.3.2, for
+	 * 20.11. */
 	{"ice", "Intel's ice", DOCTOR_WARN, "1.3.2"},
-	/* doc/guides/nics/i40e.rst of DPDK: 2.4.6 was the first in its matching list, with 18.05.
-	 */
+	/* doc/guides/nics/i40e.rst of DPDK: the list of matching versions began with 2.4.6, for
+	 * 18.05. */
 	{"i40e", "Intel's i40e", DOCTOR_WARN, "2.4.6"},
 };
 
-/* For in-tree drivers the kernel's version counts. */
+/* For drivers of the kernel itself, the version of the kernel is compared. */
 static const struct kernel_row {
 	const char *module, *what;
 	unsigned major, minor;
@@ -125,7 +126,7 @@ static const struct kernel_row {
 	{"rdma_rxe", "soft-RoCE uses queue pairs whose creation failed", 5, 13},
 };
 
-/* "0.8.2-k": Intel's suffix. */
+/* Whether the version has Intel's suffix for the kernel's own driver, as "0.8.2-k". */
 static bool is_kernels_own(const char *version)
 {
 	const char *dash = strrchr(version, '-');

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks of VFs and RDMA devices: hardware that workers use without the kernel. */
+/* Checks of VFs and RDMA devices, which workers use without the kernel. */
 #include "agent/ctl/doctor/doctor.h"
 
 #include <dirent.h>
@@ -27,7 +27,7 @@ static void run_usable(const struct doctor_host *p, const struct doctor_check *c
 	doctor_report(r, DOCTOR_PASS, "nothing prevents the use of VFs");
 }
 
-/* vfio takes a function only together with its whole IOMMU group. */
+/* vfio takes a PCI function only together with all others of its IOMMU group. */
 static void run_group(const struct doctor_host *p, const struct doctor_check *c,
 		      struct doctor_result *r)
 {
@@ -46,7 +46,7 @@ static void run_group(const struct doctor_host *p, const struct doctor_check *c,
 
 /* ---- RDMA ---- */
 
-/* RDMA ports of the legs that should use RDMA. */
+/* Loops over the RDMA ports of the legs that are to use RDMA. */
 #define EACH_RDMA(p, at)                                                                           \
 	for (size_t k = 0; k < (p)->inv->n_rdma; k++)                                              \
 		for (const struct inv_rdma *at = &(p)->inv->rdma[k]; at && link_of(p, at->device); \
@@ -155,7 +155,7 @@ static const struct spec_net *net_of(const struct doctor_host *p, const struct p
 	return NULL;
 }
 
-/* The RDMA device of the leg's interface, or of the parent of its VLAN. */
+/* Whether the leg's interface, or the parent of its VLAN, has an RDMA device. */
 static bool has_rdma(const struct doctor_host *p, const struct inv_link *l)
 {
 	const struct inv_link *lower = l->lower ? inv_link_by_index(p->inv, l->lower) : NULL;
@@ -186,9 +186,9 @@ static void run_rdma_present(const struct doctor_host *p, const struct doctor_ch
 	doctor_report(r, DOCTOR_PASS, "every leg that asks for RDMA has an RDMA device");
 }
 
-/* Two modules each: the driver of the function, and the module that adds RDMA. Drivers with iWARP
- * only are left out because iWARP is not supported (cxgb4, and i40e, most of whose NICs lack even
- * that). */
+/* The module that adds RDMA to the function's driver. Drivers that support only iWARP are not in
+ * the table, because this file system does not use iWARP: cxgb4, and i40e, most of whose NICs have
+ * no iWARP either. */
 static const char *module_of(const char *driver)
 {
 	static const char *const pairs[][2] = {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Checks of what is at the other end of the cables: labels, switches, crossed cables, and which
- * hosts have an address. Switches tell their names only where they send LLDP; ARP and neighbour
- * discovery tell which addresses a cable leads to in any case.
+ * Checks of the other ends of the cables: labels, switches, crossed cables, and the hosts that have
+ * an address. A switch tells its name only if it sends LLDP. ARP and neighbour discovery show in
+ * any case which addresses a cable leads to.
  */
 #include "agent/ctl/doctor/doctor.h"
 
 #include <string.h>
 
-/* ---- asking ---- */
+/* ---- questions ---- */
 
-/* By a link without carrier nothing can be asked; leg-carrier reports it. */
+/* Adds a question. Without a carrier no question can be sent; leg-carrier reports that. */
 static struct doctor_arp *add(struct doctor_host *p, enum doctor_arp_kind kind, const char *leg,
 			      uint32_t ifindex, const struct ip_addr *ip)
 {
@@ -29,7 +29,8 @@ static struct doctor_arp *add(struct doctor_host *p, enum doctor_arp_kind kind, 
 	return a;
 }
 
-/* Legs in one subnet hear each other by intention. */
+/* Whether the ports are in one subnet. Legs in one subnet receive each other's packets by
+ * intention. */
 static bool share_subnet(const struct plan_port *a, const struct plan_port *b)
 {
 	return ip_prefix_contains(&a->ip, &b->ip.addr) || ip_prefix_contains(&b->ip, &a->ip.addr);
@@ -79,7 +80,8 @@ static bool any_answers(const struct doctor_host *p, const char *peer)
 	return false;
 }
 
-/* Where no peer answers on a leg, its cable may lead to another leg's network. */
+/* Adds questions for a leg on which no peer answers: its cable may lead to another leg's
+ * network. */
 static void add_peer_legs(struct doctor_host *p, const struct doctor_probe *e)
 {
 	for (size_t i = 0; i < p->plan->n_legs; i++) {
@@ -115,7 +117,7 @@ static void add_peers(struct doctor_host *p)
 	}
 }
 
-/* MAC addresses of this host, those of workers' VFs included. */
+/* MAC addresses of this host, including those of workers' VFs. */
 static struct mac_addr *own_macs(const struct doctor_host *p, size_t *ret_n)
 {
 	struct mac_addr *list;
@@ -134,7 +136,8 @@ static struct mac_addr *own_macs(const struct doctor_host *p, size_t *ret_n)
 	return list;
 }
 
-/* Asks for the addresses of one kind: this host's own answers count for its other legs only. */
+/* Asks for addresses. other_legs: those of this host's other legs; only for these does an answer of
+ * this host count. */
 static int ask(struct doctor_host *p, bool other_legs, const struct mac_addr *own, size_t n_own)
 {
 	struct kernel_probe q[DOCTOR_ARPS_MAX];
@@ -181,7 +184,7 @@ void doctor_send_arps(struct doctor_host *p)
 
 /* ---- labels and switches ---- */
 
-/* Two legs of the plan that are in use and not ports of one bond. */
+/* Loops over pairs of legs of the plan that are in use and are not ports of one bond. */
 #define EACH_PAIR(p, i, j)                                                 \
 	for (size_t i = 0; i < (p)->plan->n_legs; i++)                     \
 		for (size_t j = i + 1; j < (p)->plan->n_legs; j++)         \
@@ -189,7 +192,7 @@ void doctor_send_arps(struct doctor_host *p)
 			    plan_leg_is_configured(&(p)->plan->legs[j]) && \
 			    !(p)->plan->legs[i].bond[0] && !(p)->plan->legs[j].bond[0])
 
-/* The label in use: of the configuration, or of the switch. */
+/* The label in use, from the configuration or from the switch. */
 static const char *label_of(const struct doctor_host *p, size_t leg)
 {
 	const char *label = p->plan->legs[leg].label;
@@ -204,8 +207,8 @@ static const char *text_of(const json_t *o, const char *key)
 	return text ? text : "";
 }
 
-/* Whether another leg carries load to that address: it is then the peer's leg that has no partner
- * here, as where the peer has fewer legs. */
+/* Whether another leg carries load to that address. Then the peer's leg has no counterpart here, as
+ * if the peer had fewer legs. */
 static bool is_carried(const struct doctor_host *p, const char *remote)
 {
 	const json_t *path;
@@ -219,8 +222,8 @@ static bool is_carried(const struct doctor_host *p, const char *remote)
 	return false;
 }
 
-/* Whether all paths that lead from the leg to the peer stand by, while another leg carries the
- * load: the peer has no leg with this label. */
+/* Whether all paths from the leg to the peer are standby while another leg carries the load: the
+ * peer has no leg with this label. */
 static bool stands_by(const struct doctor_host *p, const char *leg, const char *peer)
 {
 	bool any = false, carried = false;
@@ -346,7 +349,7 @@ static void run_diverse(const struct doctor_host *p, const struct doctor_check *
 
 /* ---- crossed cables ---- */
 
-/* The label of one leg is the name of the switch at another leg. */
+/* Reports if the label of a leg is the name of the switch at another leg. */
 static void check_switches(const struct doctor_host *p, struct doctor_result *r)
 {
 	EACH_PAIR(p, i, j)
@@ -379,9 +382,9 @@ static const struct doctor_arp *find_arp(const struct doctor_host *p, enum docto
 }
 
 /*
- * Linux answers a probe for any of its addresses on any link. So this leg leads to the other leg's
- * network only if nothing answers for the peer's address of this leg, and the answer for the other
- * one does not come from another link than it does on the other leg.
+ * Linux answers a request for any of its addresses on any link. So this leg leads to the other
+ * leg's network only if nothing answers for the peer's address of this leg, and the answer for the
+ * other address comes from the same link as on the other leg.
  */
 static bool leads_elsewhere(const struct doctor_host *p, const struct doctor_arp *a)
 {
@@ -400,7 +403,7 @@ bool doctor_is_crossed(const struct doctor_host *p, const char *leg)
 	return false;
 }
 
-/* An address of another leg's network answers on a leg on which its own network does not. */
+/* Reports cables that lead to another leg's network, according to the addresses that answer. */
 static void check_addresses(const struct doctor_host *p, struct doctor_result *r)
 {
 	for (size_t i = 0; i < p->n_arps; i++) {
@@ -418,7 +421,8 @@ static void check_addresses(const struct doctor_host *p, struct doctor_result *r
 	}
 }
 
-/* A leg is right where its switch has the name of its label, or where a peer answers. */
+/* Whether the leg is proven right: its switch has the name of its label, or a peer answers on
+ * it. */
 static bool is_proven(const struct doctor_host *p, size_t i)
 {
 	const char *at = doctor_leg_text(p, i, "switch");
@@ -445,9 +449,10 @@ static void run_crossed(const struct doctor_host *p, const struct doctor_check *
 	doctor_report(r, DOCTOR_PASS, "each cable leads to the network of its leg");
 }
 
-/* ---- who has an address ---- */
+/* ---- address conflicts ---- */
 
-/* Workers that answer ARP themselves count the hosts that claim their addresses. */
+/* Reports the claims that workers have counted: other hosts that use an address for which the
+ * workers answer ARP. */
 static void check_claims(const struct doctor_host *p, struct doctor_result *r)
 {
 	const json_t *process, *port;
@@ -508,7 +513,7 @@ struct entry {
 #define ENTRY_COMPLETE 2U
 #define ENTRY_PERMANENT 4U
 
-/* "10.10.0.1  0x1  0x2  02:00:00:00:00:99  *  veth0" */
+/* Parses a line such as "10.10.0.1  0x1  0x2  02:00:00:00:00:99  *  veth0". */
 static bool parse_entry(const char *line, struct entry *ret)
 {
 	return sscanf(line, "%47s %*s %x %31s %*s %15s", ret->ip, &ret->flags, ret->mac,
@@ -526,7 +531,8 @@ static bool find_entry(const char *table, const char *ip, const char *ifname, st
 	return false;
 }
 
-/* The kernel sends packets to the entry's MAC address, even if another host has the address. */
+/* Checks the kernel's entry for the address: the kernel sends packets to the entry's MAC address,
+ * even if another host has the address now. */
 static void check_entry(const char *table, const struct doctor_arp *a, const char *ip,
 			const char *ifname, struct doctor_result *r)
 {
