@@ -51,7 +51,8 @@ const struct access_entry *access_find(const struct access_table *t,
 {
 	const struct access_entry *found = NULL;
 
-	/* Visits every byte of every entry, also after a match. */
+	/* Compares with every entry, also after a match, so that the time does not show which entry
+	 * matched. */
 	for (size_t i = 0; i < t->n; i++) {
 		volatile uint8_t differs = 0;
 
@@ -110,7 +111,7 @@ static bool parse_hash(const char *hex, uint8_t ret[ACCESS_HASH_BYTES])
 	return true;
 }
 
-/* line: is cut into words. */
+/* Parses one line of the file. The function cuts `line` into words in place. */
 static int parse_line(char *line, unsigned number, struct access_table *t, struct reason *why)
 {
 	static const char blanks[] = " \t\r";

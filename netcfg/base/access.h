@@ -2,9 +2,9 @@
 /*
  * Who may use the API over the network: the roles, and the file with the names, roles and token
  * hashes. A line is "NAME ROLE HASH": HASH is the token's SHA-256 in 64 hexadecimal digits in lower
- * case. Comments begin with '#'. A token is never stored: who reads the file cannot log in with it.
- * The agent reads the file and compares hashes; the command line makes tokens and writes it. Holds
- * no state.
+ * case. Comments begin with '#'. A token is never stored, so a reader of the file cannot log in
+ * with it. The agent reads the file and compares hashes; the command line makes tokens and writes
+ * it. These functions hold no state.
  */
 #ifndef PLENUM_NETCFG_ACCESS_H
 #define PLENUM_NETCFG_ACCESS_H
@@ -17,17 +17,18 @@
 #define ACCESS_ENTRIES_MAX 1000
 #define ACCESS_FILE_BYTES_MAX (256U << 10)
 
-/* Each role may do what those before it may. */
+/* Each role has all rights of the roles before it. */
 enum access_role {
-	ACCESS_NONE,	/* not logged in */
-	ACCESS_VIEW,	/* reads */
-	ACCESS_OPERATE, /* also restarts workers, confirms and rolls back, captures packets */
-	ACCESS_ADMIN,	/* everything */
+	ACCESS_NONE, /* without a valid token */
+	ACCESS_VIEW, /* may only read */
+	/* may also restart workers, confirm and roll back changes, capture packets */
+	ACCESS_OPERATE,
+	ACCESS_ADMIN, /* may do everything */
 	ACCESS_ROLE_MAX
 };
-/* "view"; "none" for ACCESS_NONE. */
+/* Returns the role as it stands in the file, such as "view"; "none" for ACCESS_NONE. */
 const char *access_role_to_string(enum access_role r);
-/* false: an unknown role, or "none", which an entry cannot have. */
+/* Returns false for an unknown role, and for "none", which an entry cannot have. */
 bool access_role_from_string(const char *text, enum access_role *ret);
 
 struct access_entry {
@@ -42,16 +43,19 @@ struct access_table {
 };
 
 void access_done(struct access_table *t);
-/* -EINVAL with the line and the remedy in `why`; names and hashes are unique. */
+/* Returns 0, or -EINVAL with the line number and the remedy in `why`. Two entries with the same
+ * name or the same hash are an error. */
 int access_parse(const char *text, struct access_table *ret, struct reason *why);
-/* The same from a file that only root may access. */
+/* Reads and parses the file. The function refuses a file that users other than root may access. */
 int access_read(const char *path, struct access_table *ret, struct reason *why);
-/* The entry as a line of the file. */
+/* Formats the entry as a line of the file. */
 #define ACCESS_LINE_MAX (ACCESS_NAME_MAX + 10 + ACCESS_HASH_CHARS + 4)
 void access_format(const struct access_entry *e, char buf[static ACCESS_LINE_MAX]);
-/* Cuts the line of that name out of a text that access_parse() accepts. Whether there was one. */
+/* Removes the line of the entry `name` from a text that access_parse() accepts. Returns whether
+ * there was such a line. */
 bool access_cut(char *text, const char *name);
-/* The entry with that hash. The time that it takes says nothing about the hashes of the table. */
+/* Returns the entry with that hash. Its duration does not reveal anything about the hashes in the
+ * table. */
 const struct access_entry *access_find(const struct access_table *t,
 				       const uint8_t hash[ACCESS_HASH_BYTES]);
 const struct access_entry *access_find_name(const struct access_table *t, const char *name);

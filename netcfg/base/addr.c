@@ -29,7 +29,7 @@ int ip_addr_parse(const char *text, struct ip_addr *ret)
 	return 0;
 }
 
-/* The first `len` bytes of text as an address. */
+/* Parses the first `len` bytes of text as an address. */
 static int parse_part(const char *text, size_t len, struct ip_addr *ret)
 {
 	char part[INET6_ADDRSTRLEN];
@@ -41,7 +41,7 @@ static int parse_part(const char *text, size_t len, struct ip_addr *ret)
 	return ip_addr_parse(part, ret);
 }
 
-/* One to three decimal digits without a leading zero. */
+/* Parses one to three decimal digits without a leading zero. */
 static int parse_prefix_len(const char *text, unsigned max, uint8_t *ret)
 {
 	unsigned v = 0;
@@ -83,7 +83,7 @@ int ip_range_parse(const char *text, struct ip_range *ret)
 {
 	const char *slash = strchr(text, '/');
 	const char *end = slash ? slash : text + strlen(text);
-	/* A dash behind the slash does not belong to a range; the length's parser rejects it. */
+	/* A dash after the slash does not separate two addresses; parse_prefix_len() rejects it. */
 	const char *dash = memchr(text, '-', (size_t)(end - text));
 	struct ip_prefix subnet;
 	struct ip_range range;
@@ -130,7 +130,7 @@ int mac_addr_parse(const char *text, struct mac_addr *ret)
 {
 	struct mac_addr m;
 
-	/* With the length right, every index below is inside the text. */
+	/* A text of this length makes every index below valid. */
 	if (strlen(text) != MAC_ADDR_STR_MAX - 1)
 		return -EINVAL;
 	for (size_t i = 0; i < sizeof(m.bytes); i++) {
@@ -190,8 +190,8 @@ int ip_addr_cmp(const struct ip_addr *a, const struct ip_addr *b)
 		return a->family < b->family ? -1 : 1;
 	if (a->family == 0)
 		return 0;
-	/* Network byte order sorts as the numbers do. The bytes behind an IPv4 address's four
-	 * are ignored. */
+	/* Bytes in network order compare as the numbers do. Only the first four bytes of an IPv4
+	 * address count. */
 	return memcmp(a->bytes, b->bytes, address_bytes(a));
 }
 
@@ -202,13 +202,14 @@ bool ip_addr_add(const struct ip_addr *a, uint64_t n, struct ip_addr *ret)
 	if (a->family == 0)
 		return n == 0;
 	for (unsigned i = address_bytes(a); n > 0 && i-- > 0;) {
-		/* n's lowest byte is added here; its carry joins the bytes above. */
+		/* This step adds the lowest byte of n; the carry is added to the remaining bytes of
+		 * n. */
 		unsigned v = sum.bytes[i] + (unsigned)(n & 0xff);
 
 		sum.bytes[i] = (uint8_t)v;
 		n >>= 8;
 		if (v > 0xff)
-			n++; /* n < 2^56 here: it cannot wrap */
+			n++; /* n < 2^56 here, so this cannot overflow */
 	}
 	if (n > 0)
 		return false;
@@ -267,7 +268,8 @@ uint64_t ip_range_count(const struct ip_range *r)
 	uint64_t high = 0, low = 0;
 	int borrow = 0;
 
-	/* last - first, byte by byte from the right; high and low are the 128-bit difference. */
+	/* Computes last - first byte by byte from the right; high and low hold the 128-bit
+	 * difference. */
 	for (unsigned i = n; i-- > 0;) {
 		int v = r->last.bytes[i] - r->first.bytes[i] - borrow;
 		unsigned shift = 8 * (n - 1 - i);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * IP addresses, prefixes, ranges and MAC addresses: parse, print, compare. Values, no heap.
- * IPv4 and IPv6 alike; text forms are those of inet_ntop(3).
+ * Parses, prints and compares IP addresses, prefixes, ranges and MAC addresses. All of them are
+ * plain values without heap memory. IPv4 and IPv6 are treated alike; text forms are those of
+ * inet_ntop(3).
  */
 #ifndef PLENUM_NETCFG_ADDR_H
 #define PLENUM_NETCFG_ADDR_H
@@ -12,9 +13,10 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#define IP_ADDR_STR_MAX 64  /* address, address/prefix or [address]:port with its NUL */
-#define IP6_MTU_MIN 1280U   /* bytes; RFC 8200, section 5 */
-#define MAC_ADDR_STR_MAX 18 /* 00:11:22:33:44:55 with its NUL */
+/* enough for an address, address/prefix or [address]:port, and the NUL */
+#define IP_ADDR_STR_MAX 64
+#define IP6_MTU_MIN 1280U   /* in bytes, by RFC 8200, section 5 */
+#define MAC_ADDR_STR_MAX 18 /* 00:11:22:33:44:55 and the NUL */
 
 struct ip_addr {
 	uint8_t family;	   /* AF_INET, AF_INET6; 0: no address */
@@ -26,7 +28,7 @@ struct ip_prefix {
 	uint8_t len;	     /* bits: 0-32 or 0-128 */
 };
 
-/* first <= last, one family; the prefix is that of the subnet the addresses live in. */
+/* first <= last, both of one family; `prefix_len` is that of their subnet. */
 struct ip_range {
 	struct ip_addr first, last;
 	uint8_t prefix_len;
@@ -36,21 +38,23 @@ struct mac_addr {
 	uint8_t bytes[6];
 };
 
-/* Parse all of `text`; 0, or -EINVAL and *ret untouched. */
+/* These parse all of `text`. They return 0, or -EINVAL and leave *ret unchanged. */
 int ip_addr_parse(const char *text, struct ip_addr *ret);
 int ip_prefix_parse(const char *text, struct ip_prefix *ret);
-/* "FIRST-LAST/LEN", "ADDR/LEN" (a range of one), "FIRST-LAST" or "ADDR" (prefix_len = host length).
- * -EINVAL: not of that form; -ERANGE: last before first or outside the subnet. */
+/* Parses "FIRST-LAST/LEN", "ADDR/LEN" (a range of one address), "FIRST-LAST" or "ADDR" (without
+ * /LEN, prefix_len is the address length). Returns -EINVAL for another form, -ERANGE if LAST is
+ * before FIRST or outside the subnet. */
 int ip_range_parse(const char *text, struct ip_range *ret);
 int mac_addr_parse(const char *text, struct mac_addr *ret);
 
-/* Print into buf (IP_ADDR_STR_MAX / MAC_ADDR_STR_MAX bytes are always enough); return buf. */
+/* These print into buf and return buf. IP_ADDR_STR_MAX or MAC_ADDR_STR_MAX bytes are always
+ * enough. */
 const char *ip_addr_format(const struct ip_addr *a, char *buf, size_t size);
 const char *ip_prefix_format(const struct ip_prefix *p, char *buf, size_t size);
 const char *ip_range_format(const struct ip_range *r, char *buf, size_t size);
 const char *mac_addr_format(const struct mac_addr *m, char *buf, size_t size);
 
-/* <0, 0, >0 as memcmp; IPv4 sorts before IPv6. */
+/* Returns <0, 0 or >0 like memcmp(3); IPv4 sorts before IPv6. */
 int ip_addr_cmp(const struct ip_addr *a, const struct ip_addr *b);
 static inline bool ip_addr_equal(const struct ip_addr *a, const struct ip_addr *b)
 {
@@ -60,29 +64,30 @@ static inline unsigned ip_addr_bits(const struct ip_addr *a)
 {
 	return a->family == AF_INET ? 32 : 128;
 }
-/* fe80::/10: valid only together with an interface. */
+/* Link-local addresses, fe80::/10, are valid only together with an interface. */
 static inline bool ip_addr_is_link_local(const struct ip_addr *a)
 {
 	return a->family == AF_INET6 && a->bytes[0] == 0xfe && (a->bytes[1] & 0xc0) == 0x80;
 }
-/* The address n after a; false where it would leave the family's space. */
+/* Computes a + n. Returns false if the result is not an address of the family. */
 bool ip_addr_add(const struct ip_addr *a, uint64_t n, struct ip_addr *ret);
-/* a with all bits after len cleared. */
+/* Returns `a` with all bits after the first `len` cleared. */
 struct ip_addr ip_addr_network(const struct ip_addr *a, unsigned len);
-/* The prefix's last address: all bits after its length set. */
+/* Returns the last address of the prefix: all bits after its length are set. */
 struct ip_addr ip_prefix_last(const struct ip_prefix *p);
 bool ip_prefix_contains(const struct ip_prefix *p, const struct ip_addr *a);
 bool ip_range_contains(const struct ip_range *r, const struct ip_addr *a);
 bool ip_range_overlaps(const struct ip_range *a, const struct ip_range *b);
-/* Number of addresses, UINT64_MAX where it is more. */
+/* Returns the number of addresses, or UINT64_MAX if there are more. */
 uint64_t ip_range_count(const struct ip_range *r);
 
-/* Destination MAC addresses of IPv6 multicast: all nodes (ff02::1), and the solicited-node group
- * of an address. RFC 2464, section 7; the groups are those of RFC 4291, section 2.7.1. */
+/* Multicast destination MAC addresses of IPv6 (RFC 2464, section 7): for all nodes (ff02::1), and
+ * for the solicited-node group of an address (RFC 4291, section 2.7.1). */
 extern const struct mac_addr mac_addr_all_nodes;
 struct mac_addr mac_addr_solicited(const struct ip_addr *ip);
 
-/* To and from socket addresses; port in host order. Returns the length; -EAFNOSUPPORT. */
+/* Convert to and from socket addresses; `port` is in host byte order. ip_addr_to_sockaddr() returns
+ * the length; -EAFNOSUPPORT: the family is neither IPv4 nor IPv6. */
 int ip_addr_to_sockaddr(const struct ip_addr *a, uint16_t port, struct sockaddr_storage *ret);
 int ip_addr_from_sockaddr(const struct sockaddr *sa, struct ip_addr *ret, uint16_t *ret_port);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Language helpers that every folder may use: cleanup attributes, array length, enums with one
- * string table each, limits shared by all, clocks. Owns no state; every function is pure or a thin
- * call of the C library. The dataplane uses no other part of netcfg than this folder.
+ * string table each, limits that several components share, clocks. The functions keep no state. Of
+ * netcfg, the data plane uses only this folder.
  */
 #ifndef PLENUM_NETCFG_BASE_H
 #define PLENUM_NETCFG_BASE_H
@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Clang reports its sanitizers by __has_feature, gcc by macros: both mean the same here. A
- * sandboxed process must keep the system calls of the sanitizer's runtime. */
+/* Clang reports its sanitizers by __has_feature, gcc by macros; one macro here covers both. A
+ * sandboxed process must allow the system calls of the sanitizer's runtime. */
 #if defined(__has_feature) && !defined(__SANITIZE_ADDRESS__)
 #if __has_feature(address_sanitizer)
 #define __SANITIZE_ADDRESS__ 1
@@ -35,28 +35,32 @@
 #define NSEC_PER_MSEC 1000000ULL
 #define NSEC_PER_SEC 1000000000ULL
 
-/* Longest host, network, leg, label, mount and export name, with the final NUL. */
+/* Maximum length of a host, network, leg, label, mount or export name, including the final NUL. */
 #define PLENUM_NAME_MAX 64
-/* Abstract socket that the agent of a network namespace holds, see agent/base/host_lock.h. */
+/* Abstract socket that an agent binds so that its network namespace has only one agent; see
+ * agent/base/host_lock.h. */
 #define PLENUM_HOST_LOCK "plenum/plenumd"
-/* Legs of a host, and so ports of a worker. A session stores its paths as bits of one byte. */
+/* Maximum number of legs of a host, and of ports of a worker. Sessions store a set of paths as bits
+ * of one byte, so it cannot exceed 8. */
 #define PLENUM_LEGS_MAX 8
-/* Largest MTU that AF_XDP carries: frame and kernel headroom must fit one page. */
+/* Largest MTU that AF_XDP carries: the frame and the kernel's headroom must fit one page. */
 #define PLENUM_AF_XDP_MTU_MAX 3498
-/* Device name of a worker's AF_XDP port on a kernel interface. */
+/* Name of the DPDK device by which a worker uses AF_XDP on a kernel interface. */
 #define PLENUM_DEVICE_AF_XDP "af_xdp"
 #define PLENUM_DEVICE_AF_PACKET "af_packet"
 
-/* DPDK ports with an MTU up to this use their rings' larger default sizes. */
+/* DPDK ports with at most this MTU use the larger default size for their rings, because their
+ * packet buffers are small. */
 #define PLENUM_DPDK_SHORT_MTU 1900
-/* Hugepage memory in MiB that DPDK itself needs in a worker, and that each of its ports needs. */
+/* Hugepage memory in MiB that DPDK needs in each worker, and for each port of a worker. */
 #define PLENUM_DPDK_MIB 16
 static inline uint32_t plenum_dpdk_port_mib(uint32_t mtu)
 {
 	return mtu <= PLENUM_DPDK_SHORT_MTU ? 8 : 20;
 }
 
-/* Locals: `autofree char *s`, `autoclose int fd = -1`. */
+/* Declare local variables that are released at the end of their scope: `autofree char *s`,
+ * `autoclose int fd = -1`. */
 static inline void cleanup_free(void *p)
 {
 	free(*(void **)p);
@@ -71,7 +75,7 @@ static inline void cleanup_close(int *fd)
 #define autofree PLENUM_CLEANUP(cleanup_free)
 #define autoclose PLENUM_CLEANUP(cleanup_close)
 
-/* Moves an fd or pointer out of an auto variable, which then no longer owns it. */
+/* Moves an fd or a pointer out of such a variable, which no longer owns it afterwards. */
 #define fd_take(fd)                   \
 	({                            \
 		int fd_taken_ = (fd); \
@@ -85,7 +89,7 @@ static inline void cleanup_close(int *fd)
 		ptr_taken_;                     \
 	})
 
-/* Monotonic time in ns. Never goes back, is not wall-clock time. */
+/* Monotonic time in ns: it never goes backwards and is unrelated to wall-clock time. */
 static inline uint64_t clock_now_ns(void)
 {
 	struct timespec ts;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The first line of state files that are valid for one boot. */
+/* Reads the boot id and the network namespace of this process for the first line of state files. */
 #include "netcfg/base/boot_stamp.h"
 #include "netcfg/base/base.h"
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Identifies this boot and network namespace. State files about the kernel are valid only within
- * one: they begin with this stamp.
+ * Identifies this boot and this network namespace. Some state files describe the kernel's state, so
+ * they begin with this stamp and are valid only in the same boot and namespace.
  */
 #ifndef PLENUM_NETCFG_BOOT_STAMP_H
 #define PLENUM_NETCFG_BOOT_STAMP_H
@@ -11,10 +11,11 @@
 
 #define BOOT_STAMP_TEXT_MAX 96
 
-/* "boot BOOT-ID netns INODE" into buf; returns buf. */
+/* Writes "boot BOOT-ID netns INODE" into buf and returns buf. */
 const char *boot_stamp_text(char *buf, size_t size);
-/* Parses the first line of such a file: "NAME VERSION boot ... netns ...". 0 with *ret_stale: of
- * another boot or namespace; -EBADMSG: no such line, or another version. */
+/* Parses the first line of a state file: "NAME VERSION boot ... netns ...". Returns 0 and sets
+ * *ret_stale if the stamp is of another boot or namespace; -EBADMSG if the line has another form,
+ * name or version. */
 int boot_stamp_parse(const char *line, const char *name, int version, bool *ret_stale);
 
 #endif

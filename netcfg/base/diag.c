@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Collects what is wrong in the user's files and prints it in file order. Separate from the log,
- * because the reader is the person who sent the request, possibly on another host.
+ * Collects the errors in a user's files and prints them in the order of the file. Separate from the
+ * log, because these messages go to the user who sent the request, possibly on another host.
  */
 #include "netcfg/base/diag.h"
 
@@ -10,9 +10,9 @@
 #include <stdarg.h>
 #include <string.h>
 
-/* Keeps a huge invalid input from filling the screen and the memory. */
+/* Limits the output and the memory that a huge invalid input can cause. */
 #define DIAG_ENTRIES_MAX 200
-/* The longest word that is compared for suggestions. */
+/* Longer words get no suggestion. */
 #define DIAG_WORD_MAX 48
 
 static void entry_done(struct diag_entry *e)
@@ -107,7 +107,8 @@ const struct diag_entry *diag_first_error(const struct diag *d)
 	return NULL;
 }
 
-/* Files are ordered by first mention, so that the main file precedes its drop-ins. */
+/* Files are ordered by first mention, so that the main file precedes the files included after
+ * it. */
 static size_t file_rank(const struct diag *d, const struct diag_entry *e)
 {
 	if (!e->file)
@@ -150,7 +151,7 @@ static void entry_print(const struct diag_entry *e, FILE *out)
 
 void diag_print(const struct diag *d, FILE *out)
 {
-	/* Without memory for sorting, the entries are printed unsorted. */
+	/* If memory for sorting is short, the entries are printed unsorted. */
 	autofree struct order *order = calloc(d->n ? d->n : 1, sizeof(*order));
 	size_t shown_errors = 0;
 
@@ -182,8 +183,8 @@ char *diag_format(const struct diag *d)
 	return file_text_end(out, &text, 0);
 }
 
-/* Edit distance; a swap of two neighbouring letters, the most frequent typing error, counts as
- * one. */
+/* Returns the edit distance; swapping two neighbouring letters, the most frequent typing error,
+ * counts as one edit. */
 static unsigned edit_distance(const char *a, size_t n, const char *b, size_t m)
 {
 	unsigned row[3][DIAG_WORD_MAX + 1];
@@ -214,7 +215,8 @@ const char *diag_suggest(const char *word, const char *const *candidates, size_t
 {
 	const char *best = NULL;
 	size_t len = strlen(word);
-	/* A third of the word may be wrong, at least two letters for all but the shortest. */
+	/* Suggests a word that differs in at most a third of its letters, or in two if that is
+	 * more; a word of one or two letters may differ in one. */
 	unsigned limit = len <= 2 ? 1 : (unsigned)MAX_OF(2, len / 3);
 
 	if (len == 0 || len > DIAG_WORD_MAX)

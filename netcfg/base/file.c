@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Reads whole files and replaces them atomically by rename. Configuration, journal and records
- * share it, because each step is easy to get wrong: the sync of the folder, the mode, a symbolic
- * link as target.
+ * share these functions, because each step is easy to get wrong: syncing the folder, keeping the
+ * mode, following a symbolic link.
  */
 #include "netcfg/base/file.h"
 #include <fcntl.h>
@@ -11,7 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Doubles the buffer, up to the limit and one byte that shows that the file is longer. */
+/* Doubles the buffer, up to the limit plus one byte. That byte, if it is read, shows that the file
+ * is too long. */
 static int grow(char **text, size_t *size, size_t bytes_max)
 {
 	char *larger;
@@ -54,7 +55,7 @@ int file_read(const char *path, size_t bytes_max, char **ret_text, size_t *ret_l
 	return fd < 0 ? -errno : file_read_fd(fd, bytes_max, ret_text, ret_len);
 }
 
-/* The path after symbolic links are resolved; the file may not exist yet. Heap. */
+/* Resolves the symbolic links in the path; the file may not exist yet. Returns a heap string. */
 static char *target_of(const char *path)
 {
 	char *real = realpath(path, NULL);
@@ -62,7 +63,7 @@ static char *target_of(const char *path)
 	return real || errno == ENOMEM ? real : strdup(path);
 }
 
-/* The target's temporary file; heap, both. */
+/* Sets the paths of the target and of its temporary file, both heap strings. */
 static int names_of(const char *path, char **ret_target, char **ret_new)
 {
 	*ret_target = target_of(path);
@@ -103,7 +104,7 @@ int file_put_value(int dir, const char *path, const char *value)
 	return n < 0 ? -errno : (size_t)n == strlen(value) ? 0 : -EIO;
 }
 
-/* Only root can change owners; for other users the new file belongs to the writer. */
+/* Only root can change owners; a file that another user writes belongs to that user. */
 static int keep_mode(int fd, const char *target)
 {
 	struct stat st;
@@ -123,8 +124,8 @@ int file_prepare(const char *path, const char *text, size_t len, mode_t mode)
 
 	if (r < 0)
 		return r;
-	/* A file left by a killed process, or a symbolic link placed by an attacker, must not be
-	 * followed. */
+	/* A killed process may have left this file, or an attacker may have put a symbolic link
+	 * here, which must not be followed. */
 	if (unlink(new) < 0 && errno != ENOENT)
 		return -errno;
 	fd = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
@@ -192,6 +193,6 @@ int file_sync_folder(const char *path)
 	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	/* Some file systems cannot sync folders; there the rename is as durable as possible. */
+	/* Some file systems cannot sync folders and return EINVAL, which is not an error here. */
 	return fsync(fd) < 0 && errno != EINVAL ? -errno : 0;
 }

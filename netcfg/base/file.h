@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Small files that must be whole: read at once up to a limit, and replaced so that a reader sees
- * the old text or the new one, even after a kill or a power failure at any moment. The new text is
- * written and synced beside the old one (PATH.new), renamed over it, and the folder is synced. A
- * replaced file keeps its mode and owner; a symbolic link is followed and its target replaced.
- * Holds no state; the caller ensures one writer per path.
+ * Reads small files whole, up to a limit, and replaces files atomically: a reader sees the complete
+ * old text or the complete new one, even after a kill or a power failure at any moment. The new
+ * text is written and synced to PATH.new, which is then renamed to PATH; at last the folder is
+ * synced. A replaced file keeps its mode and owner; if PATH is a symbolic link, its target is
+ * replaced. The functions hold no state; the caller ensures that each path has one writer at a
+ * time.
  */
 #ifndef PLENUM_NETCFG_FILE_H
 #define PLENUM_NETCFG_FILE_H
@@ -13,30 +14,32 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-/* The whole file with a NUL behind it, on the heap. -EFBIG: it has more than bytes_max bytes. */
+/* Returns the whole file, with a NUL after it, on the heap. -EFBIG: it has more than bytes_max
+ * bytes. */
 int file_read(const char *path, size_t bytes_max, char **ret_text, size_t *ret_len);
-/* The same from the descriptor's offset on. */
+/* Reads from the descriptor's offset to the end of the file in the same way. */
 int file_read_fd(int fd, size_t bytes_max, char **ret_text, size_t *ret_len);
-/* Replaces the file, or makes it with `mode`. 0 or negative errno with the old file untouched. */
+/* Replaces the file, or creates it with `mode`. Returns 0, or negative errno and leaves the old
+ * file unchanged. */
 int file_write(const char *path, const char *text, size_t len, mode_t mode);
 
-/* The same in two steps, for a change with a point of no return: errors such as a full disk or
- * missing permission occur in the first step. */
+/* Do the same in two steps. Errors such as a full disk or a missing permission occur in
+ * file_prepare(); file_commit() only renames. */
 int file_prepare(const char *path, const char *text, size_t len, mode_t mode);
 int file_commit(const char *path);
-void file_abandon(const char *path); /* also where nothing was prepared */
+void file_abandon(const char *path); /* also allowed if nothing was prepared */
 
-/* Writes until all bytes are written. 0 or negative errno. */
+/* Repeats write(2) until all bytes are written. Returns 0 or negative errno. */
 int file_write_all(int fd, const void *data, size_t len);
-/* Writes a value to a kernel file (sysfs, procfs) below the folder dir in one write(2); -EIO
- * where the kernel took only a part. 0 or negative errno. */
+/* Writes a value to a kernel file (sysfs, procfs) below the folder `dir` in one write(2). Returns
+ * 0; -EIO if the kernel accepted only a part; other negative errno. */
 int file_put_value(int dir, const char *path, const char *value);
 
-/* Closes the stream that open_memstream() opened with `text`. Returns the text (heap), or NULL
- * where r is an error or memory ran out. */
+/* Closes a stream of open_memstream() that writes to *text. Returns the text (heap), or NULL if r
+ * is an error or memory ran out. */
 char *file_text_end(FILE *f, char **text, int r);
 
-/* Makes renames and removals in path's folder durable. */
+/* Makes renames and removals in the folder of `path` durable. */
 int file_sync_folder(const char *path);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * SipHash-2-4 for the cookies of the transport's handshake and for file handles.
+ * Implements SipHash-2-4.
  */
 #include "netcfg/base/hash.h"
 #include <endian.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Compares names of hosts. Configurations, and the hosts that they name, may write a host's name
- * with or without its domain. Pure.
+ * Compares host names. One configuration may write a host's name with its domain, another one
+ * without it. Pure.
  */
 #ifndef PLENUM_NETCFG_HOST_NAME_H
 #define PLENUM_NETCFG_HOST_NAME_H
@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Whether both names may refer to one host: equal, or equal except for a domain that one of them
- * omits. */
+/* Returns whether both names may refer to one host: they are equal, or differ only in a domain that
+ * one of them omits. */
 static inline bool host_name_matches(const char *a, const char *b)
 {
 	size_t n = strcspn(a, "."), k = strcspn(b, ".");

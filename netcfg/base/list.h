@@ -19,7 +19,7 @@ static inline bool list_empty(const struct list *l)
 {
 	return l->next == l;
 }
-/* Inserts l behind `at`, a node or the head. */
+/* Inserts l after `at`, which is a node or the head. */
 static inline void list_add_after(struct list *at, struct list *l)
 {
 	l->prev = at;
@@ -40,7 +40,7 @@ static inline void list_del(struct list *l)
 	l->next->prev = l->prev;
 	list_init(l);
 }
-/* The first node taken out of the list, or NULL where it is empty. */
+/* Removes and returns the first node; NULL if the list is empty. */
 static inline struct list *list_take_first(struct list *head)
 {
 	struct list *l = head->next;
@@ -50,7 +50,7 @@ static inline struct list *list_take_first(struct list *head)
 	list_del(l);
 	return l;
 }
-/* The element that contains the node. */
+/* Returns the element that contains the node. */
 #define list_entry(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
 #endif

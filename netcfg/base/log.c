@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Writes log lines to standard error in the format of their reader. Untrusted text is made
- * printable here, so that no caller can forget to do it.
+ * Writes log lines to standard error, in the format of the journal or for a terminal. It also makes
+ * untrusted text printable, so that no caller can forget to do it.
  */
 #include "netcfg/base/log.h"
 
@@ -18,7 +18,8 @@ static struct {
 	bool journal;
 } log_state = {"plenum", LOG_LEVEL_INFO, false};
 
-/* The journal names its stream in JOURNAL_STREAM as DEVICE:INODE; a redirected stderr differs. */
+/* The journal sets JOURNAL_STREAM to the DEVICE:INODE of its stream; a redirected stderr has
+ * another one. */
 static bool is_journal(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
@@ -38,11 +39,11 @@ void log_open(const char *ident, enum log_level max)
 
 void log_set_level(enum log_level max)
 {
-	/* Relaxed: a level that arrives a message late harms nothing. */
+	/* Relaxed order is enough: a new level may take effect one message late. */
 	atomic_store_explicit(&log_state.max, max, memory_order_relaxed);
 }
 
-/* One message is one line: text from outside cannot forge further lines. */
+/* Replaces control characters, so that text from outside cannot forge further log lines. */
 static void make_printable(char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
@@ -68,7 +69,7 @@ void log_write(enum log_level level, const char *fmt, ...)
 	if (n < 0 || (size_t)n >= sizeof(line) - 1)
 		return;
 	head = (size_t)n;
-	errno = saved_errno; /* for %m */
+	errno = saved_errno; /* for %m in the message */
 	va_start(args, fmt);
 	n = vsnprintf(line + head, sizeof(line) - head, fmt, args);
 	va_end(args);
@@ -77,8 +78,8 @@ void log_write(enum log_level level, const char *fmt, ...)
 	len = MIN_OF(head + (size_t)n, sizeof(line) - 2);
 	make_printable(line + head, len - head);
 	line[len++] = '\n';
-	/* One write per line, so that lines of several processes do not mix. A failure is
-	 * ignored. */
+	/* One write per line, so that lines of several processes do not mix. A failed write is
+	 * ignored: there is no other place to report it. */
 	written = write(STDERR_FILENO, line, len);
 	(void)written;
 	errno = saved_errno;

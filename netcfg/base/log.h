@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Logging for the programs. One line per message on standard error; with the "<N>" priority prefix
- * of sd-daemon(3) when the journal reads it. Libraries log at debug level only: they return errors,
- * and the agent or worker logs each once, where it decides what to do.
+ * Logging for the programs. Each message is one line on standard error, with the "<N>" priority
+ * prefix of sd-daemon(3) when the journal reads it. Libraries log at debug level only: they return
+ * errors, which the agent or the worker logs once, where it decides how to handle them.
  */
 #ifndef PLENUM_NETCFG_LOG_H
 #define PLENUM_NETCFG_LOG_H
@@ -17,8 +17,8 @@ enum log_level { /* the numbers of syslog(3) */
 		 LOG_LEVEL_DEBUG = 7,
 };
 
-/* Process-wide. `ident` (borrowed for the life of the process) precedes each line unless the
- * journal reads it. */
+/* Configures the log of the whole process. `ident` precedes each line unless the journal reads it;
+ * it must stay valid. */
 void log_open(const char *ident, enum log_level max);
 void log_set_level(enum log_level max);
 void log_write(enum log_level level, const char *fmt, ...) PLENUM_PRINTF(2, 3);

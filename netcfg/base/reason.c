@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Writes and prints reasons; one text form for all users. */
+/* Formats reasons. All users share one text form. */
 #include "netcfg/base/reason.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Ends a text that filled its `size` bytes after a whole word; a word that is longer than all of
- * them ends after a whole character. */
+/* Shortens a text that filled its `size` bytes, so that it ends after a whole word. If the first
+ * word alone is too long, it ends after a whole character. */
 static void end_cut(char *text, size_t size)
 {
 	static const char more[] = " ...";
@@ -45,7 +45,7 @@ static void PLENUM_PRINTF(3, 4) print_to(char *buf, size_t size, const char *fmt
 	va_end(ap);
 }
 
-/* Printed elsewhere first, because an argument may be a part of r. */
+/* Formats into a separate buffer first, because an argument may point into r. */
 static void PLENUM_PRINTF(3, 0) set(struct reason *r, const char *code, const char *fmt, va_list ap)
 {
 	struct reason new;

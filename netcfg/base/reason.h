@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Why something failed or is less than it could be: a code for programs and one sentence for
- * people. Legs, workers and mounts explain themselves with code and text; plenumd(8) lists the
- * codes. A function that fails with a negative errno has its code in that, and writes the text
- * alone. A value without heap; with neither code nor text there is nothing to explain.
+ * Tells why something failed or works only partially: a code for programs and one sentence for
+ * people. Legs, workers and mounts report both; plenumd(8) lists the codes. A function that returns
+ * a negative errno uses that as its code and sets only the text. A reason has no heap memory; one
+ * without code and text means that there is nothing to report.
  */
 #ifndef PLENUM_NETCFG_REASON_H
 #define PLENUM_NETCFG_REASON_H
@@ -11,14 +11,15 @@
 #include "netcfg/base/base.h"
 
 #define REASON_CODE_MAX 24
-/* The longest text is that of an apply whose rollback failed too: two steps, each with the kernel's
- * answer. */
+/* Enough for the longest text, that of an apply whose rollback failed too: it names two steps, each
+ * with the kernel's error. */
 #define REASON_TEXT_MAX 512
 #define REASON_FORMAT_MAX (REASON_CODE_MAX + 2 + REASON_TEXT_MAX)
 
 struct reason {
-	char code[REASON_CODE_MAX]; /* "no-carrier": lower case and dashes; "": text alone */
-	char text[REASON_TEXT_MAX]; /* one sentence without a full stop; "": the code says all */
+	/* lower case and dashes, such as "no-carrier"; "": only a text */
+	char code[REASON_CODE_MAX];
+	char text[REASON_TEXT_MAX]; /* one sentence without a full stop; "": only a code */
 };
 
 static inline bool reason_is_set(const struct reason *r)
@@ -27,24 +28,23 @@ static inline bool reason_is_set(const struct reason *r)
 }
 
 /*
- * All functions that write a reason accept NULL, for callers that need none, and arguments from the
- * reason itself. A text that does not fit ends with " ..." after the last whole word that does, so
- * that neither a word nor a character is cut.
+ * These functions ignore a NULL reason, for callers that do not need it; arguments may point into
+ * the reason itself. A text that is too long is cut after a whole word and ends with " ...".
  */
 void reason_set(struct reason *r, const char *code, const char *fmt, ...) PLENUM_PRINTF(3, 4);
-/* The text alone, with code "": the caller returns a negative errno. */
+/* Sets the text and empties the code, for a function that returns a negative errno. */
 void reason_set_text(struct reason *r, const char *fmt, ...) PLENUM_PRINTF(2, 3);
-/* Makes "TEXT" into "CONTEXT: TEXT"; "CONTEXT" if the text is empty. Keeps the code. */
+/* Changes "TEXT" to "CONTEXT: TEXT", and an empty text to "CONTEXT". Keeps the code. */
 void reason_prefix(struct reason *r, const char *fmt, ...) PLENUM_PRINTF(2, 3);
-/* Makes "TEXT" into "TEXT; MORE"; "MORE" if the text is empty. Keeps the code. */
+/* Changes "TEXT" to "TEXT; MORE", and an empty text to "MORE". Keeps the code. */
 void reason_append(struct reason *r, const char *fmt, ...) PLENUM_PRINTF(2, 3);
 void reason_clear(struct reason *r);
 bool reason_equal(const struct reason *a, const struct reason *b);
-/* "code: text", "code", "text", or "" for none, into buf (REASON_FORMAT_MAX bytes are always
- * enough; in fewer it ends as above); returns buf. */
+/* Writes "code: text", "code", "text" or "" into buf and returns buf. REASON_FORMAT_MAX bytes are
+ * always enough; a smaller buffer gets the beginning, cut after a whole word. */
 const char *reason_format(const struct reason *r, char *buf, size_t size);
-/* Copies a text into the `size` bytes of a message or a page; one that does not fit ends as above.
- */
+/* Copies `text` into the `size` bytes at buf; a text that does not fit is cut after a whole word
+ * and ends with " ...". */
 void reason_copy_text(char *buf, size_t size, const char *text);
 
 #endif

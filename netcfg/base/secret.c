@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads, checks and writes the cluster's key file, for the agent and the command line alike. */
+/* Reads, checks and writes the cluster's key file, for the agent and the command line. */
 #include "netcfg/base/secret.h"
 #include "netcfg/base/file.h"
 
@@ -55,7 +55,7 @@ int secret_parse(const char *text, struct secret *ret)
 		}
 		line += len;
 	}
-	/* Two equal keys would be a rotation that changes nothing. */
+	/* Two equal keys are a mistake: rotating from a key to itself changes nothing. */
 	good = good && s.n > 0 && (s.n < 2 || memcmp(s.keys[0], s.keys[1], SECRET_KEY_BYTES) != 0);
 	if (good)
 		*ret = s;
@@ -88,7 +88,7 @@ static int check_file(int fd, struct reason *why)
 int secret_read_file(const char *path, size_t bytes_max, char **ret_text, size_t *ret_len,
 		     struct reason *why)
 {
-	/* A pipe in its place must not stop the agent. */
+	/* O_NONBLOCK: opening a pipe at this path must not block the agent. */
 	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	int r;
 
@@ -112,14 +112,15 @@ int secret_read(const char *path, struct secret *ret, struct reason *why)
 	size_t len;
 	int r = secret_read_file(path, FILE_BYTES_MAX, &text, &len, why);
 
-	/* Any other user who could read or replace the file can join the cluster. */
+	/* The remedy depends on the error. A file that other users could read may already be known
+	 * to them. */
 	if (r == -ENOENT)
 		reason_append(why, "'plenum secret generate' makes one");
 	else if (r == -EPERM)
 		reason_append(why, "generate a new key if another user may have read it");
 	if (r < 0)
 		return r;
-	/* Refuses a zero byte: secret_parse() would ignore the rest. */
+	/* Refuses a zero byte, because secret_parse() would ignore the text after it. */
 	r = strlen(text) == len ? secret_parse(text, ret) : -EINVAL;
 	if (r < 0)
 		reason_set_text(why,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The file with the key that the hosts of a cluster share: one or two lines of 64 hexadecimal
- * digits, comments after '#'. A host uses the first key and accepts peers that use either. Reads
- * and writes the file, and rejects it where other users could read it. Called by the agent, which
- * passes keys to workers, and by the command line, which generates them.
+ * digits, comments after '#'. A host uses the first key and accepts peers that use either. A file
+ * that other users could read is rejected. The agent reads the keys and passes them to workers; the
+ * command line generates them.
  */
 #ifndef PLENUM_NETCFG_SECRET_H
 #define PLENUM_NETCFG_SECRET_H
@@ -18,18 +18,20 @@ struct secret {
 	unsigned n; /* 1 or 2 */
 };
 
-/* Reads a file that no user but root may read or write; the caller wipes and frees the text, which
- * has a NUL behind it. 0, or negative errno with a text in `why`: -EPERM: other users have access;
+/* Reads a file that no user but root may read or write. The text ends with a NUL; the caller wipes
+ * and frees it. Returns 0, or negative errno with a text in `why`: -EPERM: other users have access;
  * -EINVAL: it is not a regular file. */
 int secret_read_file(const char *path, size_t bytes_max, char **ret_text, size_t *ret_len,
 		     struct reason *why);
-/* 0, or negative errno with a text in `why` that names the remedy. */
+/* Reads and parses the key file. Returns 0, or negative errno with a text in `why` that names the
+ * remedy. */
 int secret_read(const char *path, struct secret *ret, struct reason *why);
-/* The same from memory. -EINVAL. */
+/* Parses a text in memory. Returns 0 or -EINVAL. */
 int secret_parse(const char *text, struct secret *ret);
-/* The file's text; heap, the caller wipes and frees it. NULL: no memory. */
+/* Returns the file's text on the heap, which the caller wipes and frees; NULL: out of memory. */
 char *secret_format(const struct secret *s);
-/* Appends a key. 0; -ENOSPC: there are two already; -EIO: no random numbers. */
+/* Appends a key. Returns 0; -ENOSPC: there are two already; -EIO: the kernel gave no random
+ * numbers. */
 int secret_add(struct secret *s);
 /* Overwrites the keys in memory. */
 void secret_wipe(struct secret *s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The one format of record files: checks the first line and the sum, splits lines into words, and
- * writes files that this reader accepts.
+ * Reads and writes record files. The reader checks the first line and the checksum and splits lines
+ * into words; the writer refuses to write a file that the reader would reject.
  */
 #include "netcfg/base/state_file.h"
 #include "netcfg/base/boot_stamp.h"
@@ -35,7 +35,8 @@ const char *state_file_error(int error)
 	}
 }
 
-/* Detects damage only: a program that may write the file may also compute the checksum. */
+/* The checksum detects damage, not forgery: a program that may write the file can also compute the
+ * checksum. */
 static uint64_t sum_of(const char *lines, size_t len)
 {
 	static const uint64_t key[2] = {0x706c656e756d2d73, 0x746174652d763100};
@@ -47,13 +48,13 @@ static uint64_t sum_of(const char *lines, size_t len)
 
 struct head {
 	unsigned version;
-	char stamp[BOOT_STAMP_TEXT_MAX]; /* "": none */
+	char stamp[BOOT_STAMP_TEXT_MAX]; /* "": the file does not depend on the boot */
 	bool has_sum;
 	size_t bytes;
 	uint64_t sum;
 };
 
-/* Parses "plenum-KIND VERSION". Returns the text behind it; NULL: it is something else. */
+/* Parses "plenum-KIND VERSION". Returns the text after it, or NULL if the text has another form. */
 static const char *parse_version(const struct state_kind *k, const char *text, unsigned *ret)
 {
 	const size_t name_len = strlen(k->name);
@@ -73,7 +74,7 @@ static const char *parse_version(const struct state_kind *k, const char *text, u
 	return end;
 }
 
-/* `rest` is the first line behind the version. */
+/* Parses the first line after the version, which is `rest`. */
 static void parse_attributes(char *rest, struct head *h)
 {
 	char *sum = strstr(rest, " bytes ");
@@ -88,7 +89,7 @@ static void parse_attributes(char *rest, struct head *h)
 		snprintf(h->stamp, sizeof(h->stamp), "%s", rest + 1);
 }
 
-/* Parses the first line; false: it is not of this kind, or incomplete. */
+/* Parses the first line. Returns false if it is incomplete or of another kind. */
 static bool parse_head(struct state_file *f, struct head *h)
 {
 	const char *end = strchr(f->text, '\n'), *rest;
@@ -133,8 +134,8 @@ void state_file_done(struct state_file *f)
 	*f = (struct state_file){.kind = f->kind};
 }
 
-/* Replaces the text of the old format by the lines of this one; also if it is damaged, by those
- * that are not. */
+/* Converts a text of the old format to lines of the current one. Of a damaged file, it keeps the
+ * lines that are intact. */
 static int convert(struct state_file *f)
 {
 	struct state_draft lines;
@@ -160,7 +161,7 @@ static int convert(struct state_file *f)
 	return r;
 }
 
-/* Without a sum, only the last newline shows that the file is complete. */
+/* The old format has no checksum: only the last newline shows that the file is complete. */
 static int check_old(struct state_file *f, size_t len)
 {
 	const bool complete = f->text[len - 1] == '\n';
@@ -200,7 +201,7 @@ static int check(struct state_file *f, size_t len)
 	return r < 0 ? r : check_stamp(f, h.stamp);
 }
 
-/* Takes the text. */
+/* Parses `text` and takes ownership of it. */
 static int parse(struct state_file *f, const struct state_kind *kind, char *text, size_t len)
 {
 	*f = (struct state_file){
@@ -247,7 +248,8 @@ static int hex_digit(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* In place; marks the line as bad where an escape is not two digits. */
+/* Replaces the escapes in place, and marks the line as bad if an escape does not have two hex
+ * digits. */
 static char *unescape(struct state_file *f, char *text)
 {
 	char *to = text;
@@ -270,7 +272,7 @@ static char *unescape(struct state_file *f, char *text)
 	return text;
 }
 
-/* Ends the word that begins at `word` before `end`, and goes to the next one. */
+/* Ends the word that begins at `word` before `end`, and advances to the next word. */
 static char *cut(struct state_file *f, char *word, char *end)
 {
 	f->at = *end == ' ' ? end + 1 : end;
@@ -360,7 +362,7 @@ char *state_file_block(struct state_file *f, const char *word)
 
 /* ---- files of a newer version ---- */
 
-/* The version of the file at that path; 0: it has none. */
+/* Returns the version of the file at `path`, or 0 if it has none. */
 static unsigned version_at(const struct state_kind *k, const char *path)
 {
 	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -372,8 +374,8 @@ static unsigned version_at(const struct state_kind *k, const char *path)
 	return parse_version(k, head, &version) ? version : 0;
 }
 
-/* Gives a file of a newer version a second name, PATH.vVERSION. The first one stays, so that a kill
- * loses nothing. */
+/* Gives a file of a newer version a second name, PATH.vVERSION. The first name stays, so that the
+ * file survives if the process is killed now. */
 static int keep_newer(const struct state_kind *k, const char *path)
 {
 	const unsigned version = version_at(k, path);
@@ -391,7 +393,8 @@ static int keep_newer(const struct state_kind *k, const char *path)
 	unlink(new);
 	if (linkat(AT_FDCWD, path, AT_FDCWD, new, AT_SYMLINK_FOLLOW) < 0 || rename(new, kept) < 0)
 		r = -errno;
-	unlink(new); /* rename(2) does nothing if both names are links to one file */
+	/* rename(2) does nothing if both names are links to one file, so the link remains */
+	unlink(new);
 	return r;
 }
 
@@ -484,7 +487,7 @@ void state_draft_block(struct state_draft *d, const char *word, const char *text
 		const size_t len = strcspn(text, "\n");
 		autofree char *line = strndup(text, len);
 
-		if (!line) { /* state_draft_format reports it */
+		if (!line) { /* state_draft_format reports the missing memory */
 			state_draft_done(d);
 			return;
 		}
@@ -511,7 +514,8 @@ char *state_draft_format(struct state_draft *d)
 	return text;
 }
 
-/* Checks what a reader would refuse, and keeps a file that must not be overwritten. */
+/* Makes the checks of the reader, and keeps a copy of a newer version's file that the write will
+ * replace. */
 static int before_write(struct state_draft *d, const char *path, char **ret)
 {
 	autofree char *text = state_draft_format(d);

@@ -22,16 +22,16 @@
 #include "netcfg/base/base.h"
 #include <stdio.h>
 
-/* Why a file cannot be used. Every function below that reads returns 0, one of these, or another
+/* Why a file cannot be used. Every reading function below returns 0, one of these, or another
  * negative errno of the system call that failed. */
 enum state_error {
 	STATE_MISSING = -ENOENT,
 	STATE_TORN = -EBADMSG,		/* incomplete or damaged */
-	STATE_NEWER = -EPROTONOSUPPORT, /* of a newer version */
+	STATE_NEWER = -EPROTONOSUPPORT, /* a newer program version wrote it */
 	STATE_OTHER_BOOT = -ESTALE,	/* of another boot or network namespace */
 	STATE_TOO_LARGE = -EFBIG,
 };
-/* The reason for people, to be put in parentheses: "it is damaged". */
+/* Returns the reason as words for a message, to be put in parentheses: "it is damaged". */
 const char *state_file_error(int error);
 
 enum state_scope {
@@ -42,14 +42,16 @@ enum state_scope {
 
 struct state_draft;
 struct state_kind {
-	const char *name;   /* "owned": the first line begins with "plenum-owned" */
-	unsigned version;   /* the version that this program writes */
-	unsigned old_until; /* files up to this version may have the old format, without a sum */
+	/* such as "owned", for which the first line begins with "plenum-owned" */
+	const char *name;
+	unsigned version; /* the version of the format that this program writes */
+	/* files up to this version may be in the old format, which has no checksum */
+	unsigned old_until;
 	enum state_scope scope;
 	size_t bytes_max;
-	/* Writes the lines of a file in the old format, `text`, to the draft. NULL: these files
-	 * have a first line of this format, without a sum, and lines without escapes. 0; STATE_TORN
-	 * after the lines that are not damaged; -ENOMEM. */
+	/* Adds the lines of `text`, a file in the old format, to the draft. NULL: the old format
+	 * differs only in that it has no checksum and no escapes. Returns 0; STATE_TORN if a part
+	 * is damaged, after it has added the other lines; -ENOMEM. */
 	int (*convert)(const char *text, struct state_draft *lines);
 };
 
@@ -57,53 +59,55 @@ struct state_kind {
 
 struct state_file {
 	const struct state_kind *kind;
-	unsigned version;  /* of the file; 0: unknown */
-	char *text;	   /* the file, or what it was converted to */
-	const char *lines; /* the first line after the head */
+	unsigned version;  /* of the file's format; 0: unknown */
+	char *text;	   /* the content of the file, converted if it was in the old format */
+	const char *lines; /* the line after the first one */
 	const char *next;  /* the line after the current one */
 	char *line;	   /* the current line, unescaped part by part; as long as the text */
-	char *at;	   /* the rest of the current line */
+	char *at;	   /* the part of the current line that is not read yet */
 	bool plain;	   /* old format: lines without escapes */
-	bool bad;	   /* the current line is not as expected */
+	bool bad;	   /* the current line has an unexpected form */
 };
 
-/* Reads the file. If the result is STATE_TORN, STATE_NEWER or STATE_OTHER_BOOT, state_file_line
- * gives the complete lines that were found, for callers that can use them. Release it with
- * state_file_done in any case. */
+/* Reads the file. If the result is STATE_TORN, STATE_NEWER or STATE_OTHER_BOOT, a caller may still
+ * read the complete lines with state_file_line. The caller always calls state_file_done. */
 int state_file_read(struct state_file *f, const struct state_kind *kind, const char *path);
-/* The same from a text. */
+/* Parses `text` as a record file in the same way. */
 int state_file_parse(struct state_file *f, const struct state_kind *kind, const char *text);
 void state_file_done(struct state_file *f);
 
-/* Goes to the next complete line; false: there is none. */
+/* Advances to the next complete line; returns false at the end. */
 bool state_file_line(struct state_file *f);
-void state_file_rewind(struct state_file *f); /* the next line is the first one */
+void state_file_rewind(struct state_file *f); /* continue with the first line */
 /*
- * The next part of the line: a word, a number from 0 to max, or the rest of the line. Strings are
- * borrowed until the next line. Where the line does not have it, the result is "" or 0 and the
- * line is bad: one check of state_file_line_ends after all parts is enough.
+ * Return the next part of the line: a word, a number from 0 to max, or the rest of the line.
+ * Strings are valid until the next line. If the line lacks that part, the functions return "" or 0
+ * and mark the line as bad, so that one call of state_file_line_ends after all parts is enough as a
+ * check.
  */
 const char *state_file_word(struct state_file *f);
 uint64_t state_file_number(struct state_file *f, uint64_t max);
 const char *state_file_text(struct state_file *f);
-/* The next word copied to buf; one that does not fit is bad. */
+/* Copies the next word to buf; a word that does not fit marks the line as bad. */
 void state_file_copy(struct state_file *f, char *buf, size_t size);
-/* The next word must be this one. */
+/* Checks that the next word is `word`. */
 void state_file_expect(struct state_file *f, const char *word);
-/* Whether the line has more words. */
+/* Returns whether the line has more words. */
 bool state_file_has_more(const struct state_file *f);
-/* Whether the line had all parts that were asked for, and no more. */
+/* Returns whether the line had all parts that the caller read, and no more. */
 bool state_file_line_ends(const struct state_file *f);
-/* The texts of all lines that begin with this word, as lines; the caller's. NULL: out of memory. */
+/* Returns the text of all lines that begin with `word`, one per line, on the heap; NULL: out of
+ * memory. */
 char *state_file_block(struct state_file *f, const char *word);
 
-/* Removes the file, except that one of a newer version is kept as PATH.vVERSION. 0, also where
- * there is none; negative errno. */
+/* Removes the file; a file of a newer version is renamed to PATH.vVERSION instead. Returns 0, also
+ * if there is no file, or negative errno. */
 int state_file_remove(const struct state_kind *kind, const char *path);
 
 /* ---- writing ---- */
 
-/* The lines of a file to be written. Errors are kept until it is saved. */
+/* The lines of a file to be written. It remembers the first error, which is reported when the file
+ * is saved. */
 struct state_draft {
 	const struct state_kind *kind;
 	FILE *out; /* NULL: out of memory */
@@ -116,20 +120,20 @@ void state_draft_init(struct state_draft *d, const struct state_kind *kind);
 void state_draft_done(struct state_draft *d);
 /* Adds words that need no escapes. */
 void state_draft_put(struct state_draft *d, const char *fmt, ...) PLENUM_PRINTF(2, 3);
-/* Adds one word, whatever it contains. */
+/* Adds one word and escapes or quotes it as needed. */
 void state_draft_word(struct state_draft *d, const char *word);
-/* Adds the rest of the line and ends it. */
+/* Adds the text as the last part of the line, and ends the line. */
 void state_draft_text(struct state_draft *d, const char *text);
 void state_draft_end(struct state_draft *d);
 /* Adds a line "WORD LINE" for each line of the text. */
 void state_draft_block(struct state_draft *d, const char *word, const char *text);
 
-/* The whole file as text, the caller's; NULL: out of memory. Nothing can be added afterwards. */
+/* Returns the whole file as a heap string; NULL: out of memory. Nothing can be added afterwards. */
 char *state_draft_format(struct state_draft *d);
-/* Replaces the file. 0; negative errno with the old file untouched, STATE_TOO_LARGE: a reader would
- * refuse it. */
+/* Replaces the file. Returns 0, or negative errno and leaves the old file unchanged;
+ * STATE_TOO_LARGE: the reader would refuse the new one. */
 int state_draft_save(struct state_draft *d, const char *path);
-/* The same up to the replacement; file_commit or file_abandon come next. */
+/* Does the same up to the replacement; the caller then calls file_commit or file_abandon. */
 int state_draft_prepare(struct state_draft *d, const char *path);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Decides which characters of foreign text are shown. */
+/* Decides which characters of text from outside are displayed. */
 #include "netcfg/base/text.h"
 #include <string.h>
 
@@ -39,11 +39,12 @@ bool text_is_shown(uint32_t c)
 	if (c < ' ' || (c >= 0x7f && c < 0xa0))
 		return false;
 	return c != 0xad && c != 0x61c &&
-	       !(c >= 0x200b && c <= 0x200f) && /* soft hyphen, widthless, marks */
-	       !(c >= 0x2028 && c <= 0x202e) && /* separators, embeddings */
-	       !(c >= 0x2060 && c <= 0x206f) && /* isolates */
+	       /* soft hyphen, zero-width characters, direction marks */
+	       !(c >= 0x200b && c <= 0x200f) &&
+	       !(c >= 0x2028 && c <= 0x202e) && /* line separators, direction embeddings */
+	       !(c >= 0x2060 && c <= 0x206f) && /* direction isolates */
 	       c != 0xfeff && !(c >= 0xfff9 && c <= 0xfffb) && (c & 0xfffe) != 0xfffe &&
-	       !(c >= 0xe0000 && c <= 0xe0fff); /* tags */
+	       !(c >= 0xe0000 && c <= 0xe0fff); /* language tags */
 }
 
 static bool is_text(const char *text, size_t size, bool shown)

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The gate for text from outside: names and reasons that other hosts, workers and devices send,
- * before they reach tables, events, metrics or JSON. Invalid UTF-8 makes JSON and metrics invalid
- * as a whole; control characters steer terminals; bidirectional ones show other text than there is.
- * Pure.
+ * Checks and cleans text from outside: names and reasons that other hosts, workers and devices
+ * send, before the agent puts them into tables, events, metrics or JSON. Invalid UTF-8 would make
+ * the whole JSON document or metrics page invalid; control characters can steer terminals;
+ * bidirectional characters can change the displayed order. Pure.
  */
 #ifndef PLENUM_NETCFG_TEXT_H
 #define PLENUM_NETCFG_TEXT_H
 
 #include "netcfg/base/base.h"
 
-/* Reads the character at text; its length in bytes, 0 if it is not UTF-8 (RFC 3629). len is at
- * least 1. */
+/* Reads the first character of `text`, whose len is at least 1. Returns its length in bytes; 0: it
+ * is not valid UTF-8 (RFC 3629). */
 size_t text_utf8_read(const unsigned char *text, size_t len, uint32_t *ret);
-/* Whether the character can be shown: no control, format or bidirectional character. */
+/* Returns whether the character can be displayed: it is not a control, format or bidirectional
+ * character. */
 bool text_is_shown(uint32_t c);
-/* Whether the text of at most size bytes has its end there, and is UTF-8. */
+/* Returns whether the text is UTF-8 and has its NUL within `size` bytes. */
 bool text_is_utf8(const char *text, size_t size);
-/* The same, and whether all its characters can be shown. */
+/* Returns whether that holds and all characters can be displayed. */
 bool text_is_clean(const char *text, size_t size);
-/* Replaces each byte that is not part of such a character by '?', in place. */
+/* Replaces each byte that does not belong to a displayable character by '?', in place. */
 void text_clean(char *text);
-/* Removes an incomplete last character, as a cut at a size in bytes leaves it. */
+/* Removes an incomplete last character, which remains after a text is cut at a size in bytes. */
 void text_trim(char *text);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Growing arrays: a pointer and a count in the owner's struct, no capacity. The capacity is always
- * at least the next power of two of the count, so only vec_add may lengthen an array, and an array
- * that was allocated otherwise must not be passed to it. The owner frees the array with free(3),
- * and may lower the count. Not for the polling path: it allocates.
+ * Growing arrays: a pointer and a count in the owner's struct, without a capacity. The capacity is
+ * always at least the next power of two of the count, so only vec_add may lengthen an array, and an
+ * array that was allocated otherwise must not be passed to it. The owner frees the array with
+ * free(3), and may lower the count. Polling code must not use it, because it allocates.
  */
 #ifndef PLENUM_NETCFG_VEC_H
 #define PLENUM_NETCFG_VEC_H
@@ -12,8 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Appends a zeroed element of `size` bytes to *array, the address of a pointer to elements, and
- * raises *n. The element, valid until the next call; NULL: out of memory, and nothing changed. */
+/* Appends a zeroed element of `size` bytes. `array` is the address of the pointer to the elements.
+ * Returns the element, valid until the next call, and increases *n; NULL: out of memory, nothing is
+ * changed. */
 static inline void *vec_add(void *array, size_t *n, size_t size)
 {
 	char *elements;

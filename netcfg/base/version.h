@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether version a, numbers between other characters, is older than b. A part that one of them
- * lacks makes it neither older nor newer. */
+/* Returns whether version a is older than b. It compares the numbers in them and ignores other
+ * characters; a number that only one of them has is ignored. */
 static inline bool version_is_older(const char *a, const char *b)
 {
 	for (;;) {

@@ -19,7 +19,7 @@ const char *when_format(uint64_t ms, char buf[WHEN_TEXT_MAX])
 	return buf;
 }
 
-/* Exactly n digits, a number from min to max; moves on. */
+/* Parses exactly n digits, a number from min to max, and advances *at. */
 static bool take(const char **at, int n, int min, int max, int *ret)
 {
 	int v = 0;
@@ -62,7 +62,7 @@ static bool parse_ago(const char *text, uint64_t now_ms, uint64_t *ret_ms)
 	return false;
 }
 
-/* "Z", "+01:00", or nothing. */
+/* Parses "Z", an offset such as "+01:00", or nothing. */
 static bool parse_zone(const char **at, bool *local, long *offset_s)
 {
 	const char sign = **at;
@@ -81,7 +81,7 @@ static bool parse_zone(const char **at, bool *local, long *offset_s)
 	return true;
 }
 
-/* "22:00", "22:00:05" or "22:00:05.123" */
+/* Parses "22:00", "22:00:05" or "22:00:05.123". */
 static bool parse_clock(const char **at, struct tm *tm, unsigned *ms)
 {
 	unsigned unit = 100;
@@ -101,7 +101,7 @@ static bool parse_clock(const char **at, struct tm *tm, unsigned *ms)
 	return true;
 }
 
-/* The C library would move a day that its month lacks to the next month. */
+/* The C library would turn a day such as February 30 into one of the next month. */
 static bool day_exists(const struct tm *tm)
 {
 	static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
@@ -111,11 +111,12 @@ static bool day_exists(const struct tm *tm)
 	return tm->tm_mday <= days[tm->tm_mon] + (leap && tm->tm_mon == 1);
 }
 
-/* timegm(3) reads the time zone's file, which a sandboxed process may not open. */
+/* Replaces timegm(3), which reads the time zone's file: a sandboxed process may not open it. */
 static int64_t seconds_utc(const struct tm *tm)
 {
 	static const int before[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
-	const int64_t y = tm->tm_year + 1900 - (tm->tm_mon < 2); /* leap days up to this day */
+	/* for leap days: the year begins in March */
+	const int64_t y = tm->tm_year + 1900 - (tm->tm_mon < 2);
 	const int64_t days = (tm->tm_year - 70) * 365LL + (y / 4 - y / 100 + y / 400) -
 			     (1969 / 4 - 1969 / 100 + 1969 / 400) + before[tm->tm_mon] +
 			     tm->tm_mday - 1;

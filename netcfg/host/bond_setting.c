@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of bond settings and their text forms, which plans, journals and the kernel code
- * share. */
+/* The table of bond settings, and functions that print and parse their values. Plans, journals and
+ * the kernel code share these text forms. */
 #include "netcfg/host/bond_setting.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ static const char *const reselects[] = {"always", "better", "failure"};
 	.offset = offsetof(struct inv_bond_setting, m), \
 	.bytes = sizeof(((struct inv_bond_setting *)0)->m)
 
-/* Settings without words are numbers; those whose member is longer than any number are text. */
+/* A setting without words is a number; if its member is larger than any number, it is a text. */
 static const struct {
 	const char *name;
 	const char *const *words;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Prints and parses settings of devices; inventories, plans, journals and the simulated host
- * share the text forms. */
+/* Prints and parses settings of devices. Inventories, plans, journals and the simulated host share
+ * these text forms. */
 #include "netcfg/host/device_setting.h"
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static const char *const attrs[DEVICE_ATTR_MAX] = {
 	[DEVICE_ROCE_TOS] = "roce-tos",
 };
 
-/* Scheduling of a traffic class that has no bandwidth share (IEEE 802.1Q, Table D-8). */
+/* How a traffic class without a bandwidth share is scheduled (IEEE 802.1Q, Table D-8). */
 static const struct {
 	uint8_t tsa;
 	const char *name;
@@ -122,7 +122,7 @@ const char *dcb_ets_format(const struct dcb_ets *e, char buf[static INV_DEVICE_V
 	size_t len = 0;
 
 	_Static_assert(DCB_PRIOS * sizeof("7:strict;") + DCB_PRIOS < INV_DEVICE_VALUE_MAX,
-		       "a class may have no name longer than that");
+		       "the longest text of all classes fits");
 	buf[0] = '\0';
 	for (unsigned tc = 0; tc < DCB_PRIOS; tc++) {
 		const uint8_t bits = prios_of(e, tc);
@@ -200,7 +200,7 @@ const char *dcb_dscp_format(const uint8_t prios[static DCB_DSCPS],
 	char text[DCB_PRIOS_TEXT_MAX];
 	size_t len = 0;
 
-	_Static_assert(DCB_DSCPS * sizeof("63:01234567") < INV_DCB_DSCP_MAX, "all of them fit");
+	_Static_assert(DCB_DSCPS * sizeof("63:01234567") < INV_DCB_DSCP_MAX, "all code points fit");
 	buf[0] = '\0';
 	for (unsigned i = 0; i < DCB_DSCPS; i++)
 		if (prios[i])

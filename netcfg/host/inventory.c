@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Creates, copies, sorts and searches inventories. Collectors and readers add the entries by
- * inventory_build.h.
+ * Creates, copies, sorts and searches inventories. Collectors and readers add entries with the
+ * functions of inventory_build.h.
  */
 #include "netcfg/base/vec.h"
 #include "netcfg/host/inventory_build.h"
@@ -155,7 +155,8 @@ struct inv_mount *inv_mount_add(struct inventory *inv)
 	return vec_add(&inv->mounts, &inv->n_mounts, sizeof(*inv->mounts));
 }
 
-/* Keys and values are on the heap, unlike other entries' texts: their lengths vary most. */
+/* Keys and values are on the heap, unlike the texts of other entries, because their lengths vary
+ * most. */
 int inv_sysctl_add(struct inventory *inv, const char *key, const char *value)
 {
 	autofree char *k = strdup(key), *v = strdup(value);
@@ -171,7 +172,7 @@ int inv_sysctl_add(struct inventory *inv, const char *key, const char *value)
 	return 0;
 }
 
-/* The bytes behind the text are zeroed, so that entries can be compared and written as a whole. */
+/* Fills the rest of the field with zeros, so that whole entries can be compared and written. */
 void inv_text_set(char *field, size_t size, const char *text)
 {
 	size_t len = strnlen(text, size - 1);
@@ -287,7 +288,7 @@ int inv_copy(const struct inventory *inv, struct inventory **ret)
 }
 
 #define CMP(a, b) (((a) > (b)) - ((a) < (b)))
-/* The first member that differs decides the order. */
+/* Compares a member in a function that returns at the first member that differs. */
 #define ORDER_BY(a, b, member)                                \
 	do {                                                  \
 		if ((a)->member != (b)->member)               \
@@ -352,7 +353,7 @@ static int dcb_cmp(const void *pa, const void *pb)
 	return CMP(a->ifindex, b->ifindex);
 }
 
-/* The texts differ, so they decide the order. */
+/* Does the same for a member that is a text. */
 #define ORDER_BY_TEXT(a, b, member)                        \
 	do {                                               \
 		int c_ = strcmp((a)->member, (b)->member); \
@@ -471,7 +472,7 @@ static int conns_cmp(const void *pa, const void *pb)
 	return ip_addr_cmp(&a->local, &b->local);
 }
 
-/* qsort(3) must not get NULL, even with nothing to sort. */
+/* qsort(3) must not get a NULL pointer, even if there is nothing to sort. */
 static void sort_array(void *array, size_t n, size_t size, int (*cmp)(const void *, const void *))
 {
 	if (n > 1)
@@ -506,7 +507,7 @@ void inv_sort(struct inventory *inv)
 
 int inv_collect(struct kernel *k, struct diag *d, struct inventory **ret)
 {
-	static _Atomic uint64_t last_number; /* per process */
+	static _Atomic uint64_t last_number; /* number of this process's latest inventory */
 	struct inventory *inv = inv_new();
 	int r = inv ? k->ops->collect(k, d, inv) : -ENOMEM;
 
@@ -532,7 +533,8 @@ const struct inv_link *inv_link_by_index(const struct inventory *inv, uint32_t i
 {
 	const struct inv_link key = {.ifindex = ifindex};
 
-	/* A plan calls this for each address and route, on hosts with thousands of links. */
+	/* A plan calls this function for each address and route, on hosts with thousands of links,
+	 * so it must not search the whole list. */
 	if (inv->n_links == 0)
 		return NULL;
 	return bsearch(&key, inv->links, inv->n_links, sizeof(key), link_cmp);
@@ -666,8 +668,8 @@ const struct inv_devlink_param *inv_devlink_param_find(const struct inventory *i
 	return NULL;
 }
 
-/* Several links may share a MAC (bond ports, VLANs). The device itself is meant, so a permanent
- * address wins over a current one, and a physical link over one stacked on it. */
+/* Several links may share a MAC address (bond ports, VLANs). The caller means the device itself, so
+ * a permanent address is preferred to a current one, and a physical link to a virtual one. */
 static const struct inv_link *find_by_mac(const struct inventory *inv, const struct mac_addr *mac)
 {
 	const struct inv_link *best = NULL;

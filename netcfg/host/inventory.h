@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The host's actual state as far as the data network is concerned: an immutable, numbered snapshot.
- * Collected through kernel_ops, printed as text or JSON, read back from JSON (recorded hosts in
- * tests).
+ * The actual state of the host as far as the data network needs it: an immutable, numbered
+ * snapshot. It is collected through kernel_ops, can be printed as text or JSON, and can be read
+ * from JSON, which tests use for recorded hosts.
  */
 #ifndef PLENUM_NETCFG_INVENTORY_H
 #define PLENUM_NETCFG_INVENTORY_H
@@ -37,91 +37,94 @@ const char *inv_link_kind_to_string(enum inv_link_kind k);
 struct inv_link {
 	uint32_t ifindex;
 	char name[IFNAMSIZ];
-	char altnames[128]; /* further names, each followed by a blank */
+	char altnames[128]; /* alternative names, each followed by a blank */
 	enum inv_link_kind kind;
-	char kind_text[16]; /* rtnetlink's IFLA_INFO_KIND, "" for physical */
+	char kind_text[16]; /* IFLA_INFO_KIND of rtnetlink, "" for a physical link */
 	char driver[INV_TEXT_MAX];
-	char pci[16]; /* "0000:3b:00.0", "" where there is none */
+	char pci[16]; /* such as "0000:3b:00.0"; "": not a PCI device */
 	int numa_node;
 	struct mac_addr mac, permanent_mac;
 	uint32_t mtu, mtu_min, mtu_max;
 	uint32_t speed_mbps; /* 0: unknown */
 	bool up, carrier;
-	uint32_t master;	 /* ifindex of bridge or bond, 0: none */
-	uint32_t lower;		 /* ifindex of the link below (VLAN), 0: none */
+	/* ifindex of the bridge or bond that the link is a port of; 0: none */
+	uint32_t master;
+	uint32_t lower;		 /* ifindex of the parent link (of a VLAN); 0: none */
 	uint16_t vlan;		 /* tag of a VLAN link */
-	uint32_t n_vfs, max_vfs; /* SR-IOV */
+	uint32_t n_vfs, max_vfs; /* SR-IOV virtual functions that exist, and that are possible */
 	char physfn[16];	 /* VF: PCI address of its PF */
-	char rdma[INV_TEXT_MAX]; /* RDMA device, "" for none */
+	char rdma[INV_TEXT_MAX]; /* name of the RDMA device; "": none */
 	char alias[INV_TEXT_MAX];
-	/* udev has finished with the link, or manages no links here: its name will not change.
-	 * Until then it must not be brought up, because older kernels rename only links that are
-	 * down. */
+	/* The name of the link will not change any more: udev has processed the link, or udev does
+	 * not run here. Until then the agent must not bring the link up, because older kernels
+	 * rename only links that are down. */
 	bool initialized;
-	/* Distinguish the links of one PCI function: its port, the port's name on the NIC, and
-	 * its switch (hexadecimal). A name such as "pf0vf3" is a representor's. */
+	/* These distinguish links of one PCI function: the device port, the port's name on the NIC,
+	 * and the NIC's internal switch (in hexadecimal). A name such as "pf0vf3" belongs to a
+	 * representor. */
 	uint32_t dev_port;
 	char port_name[INV_TEXT_MAX], switch_id[INV_SWITCH_ID_MAX];
-	uint32_t vrf_table; /* table of a VRF link, 0: not a VRF */
-	/* Link of a PCI function, as its driver reports; "" and 0: not reported. */
-	char duplex[8];			 /* "full", "half" */
-	char fec[8];			 /* in use: "off", "rs", "baser", "llrs" */
-	uint32_t channels, max_channels; /* receive queues */
+	uint32_t vrf_table; /* routing table of a VRF link; 0: not a VRF */
+	/* Properties that the driver of a PCI function reports; "" or 0: not reported. */
+	char duplex[8];			 /* "full" or "half" */
+	char fec[8];			 /* error correction in use: "off", "rs", "baser", "llrs" */
+	uint32_t channels, max_channels; /* receive queues in use, and possible */
 	char firmware[INV_TEXT_MAX];
-	char ipoib_mode[12]; /* "datagram", "connected"; "": not IPoIB */
-	/* How AF_XDP sockets reach its queues: "zero-copy", "copy"; "none": this kernel has no
-	 * such sockets; "": unknown. */
+	char ipoib_mode[12]; /* "datagram" or "connected"; "": not an IPoIB link */
+	/* How AF_XDP sockets access the link's queues: "zero-copy" or "copy"; "none": this kernel
+	 * has no AF_XDP sockets; "": unknown. */
 	char af_xdp[12];
 };
 
 #define INV_IOMMU_NONE (-1)
 
 /*
- * A PCI network function, with or without a link: one bound to vfio or to no driver appears nowhere
- * else. PCI has no network namespaces, so these are the machine's functions, and some may have
- * their link in another namespace.
+ * A PCI network function. The kernel has no link for a function that is bound to vfio or to no
+ * driver, so this list is the only place for it. PCI has no network namespaces: the list has all
+ * functions of the machine, and some may have their link in another namespace.
  */
 struct inv_function {
 	char pci[16];
-	char driver[INV_TEXT_MAX]; /* "": bound to none */
+	char driver[INV_TEXT_MAX]; /* "": it has no driver */
 	char physfn[16];	   /* VF: PCI address of its PF; "": not a VF */
 	uint32_t vf;		   /* VF: its index on the PF */
 	uint16_t vendor, device;   /* PCI IDs */
 	int numa_node;
-	int iommu_group; /* INV_IOMMU_NONE: no IOMMU is active */
+	int iommu_group; /* INV_IOMMU_NONE: the host has no active IOMMU */
 	uint32_t n_vfs, max_vfs;
-	bool autoprobe; /* PF: new VFs get their kernel driver at once */
+	bool autoprobe; /* PF: the kernel binds its driver to new VFs immediately */
 };
 
-/* A device of an IOMMU group that contains a network function, except bridges, which the kernel
- * keeps. vfio assigns all devices of a group to one process, or none. */
+/* A device of an IOMMU group that contains a network function; bridges, which the kernel keeps, are
+ * omitted. vfio gives all devices of a group to the same process. */
 struct inv_iommu {
 	int group;
 	char pci[16];
-	char driver[INV_TEXT_MAX]; /* "": bound to none */
+	char driver[INV_TEXT_MAX]; /* "": it has no driver */
 };
 
 /* The settings of one VF, as its PF's link reports them. */
 struct inv_vf {
-	uint32_t ifindex, vf; /* the PF's link; the VF's index */
+	uint32_t ifindex, vf; /* ifindex of the PF's link, and index of the VF */
 	struct mac_addr mac;
-	uint16_t vlan; /* tag that the NIC adds and strips; 0: none */
+	/* tag that the NIC adds to sent and removes from received packets; 0: none */
+	uint16_t vlan;
 	bool spoof_check, trust;
 	uint32_t min_rate_mbps, max_rate_mbps; /* 0: no limit */
 };
 
-/* A bond's settings, numbered as in the kernel document networking/bonding, and what the bond
- * knows of its LACP partner. */
+/* A bond's settings, numbered as in the kernel document networking/bonding, and what the bond knows
+ * about its LACP partner. */
 #define INV_BOND_ACTIVE_BACKUP 1
 #define INV_BOND_LACP 4
 
 struct inv_bond_setting {
-	uint8_t mode; /* INV_BOND_LACP, INV_BOND_ACTIVE_BACKUP, or one that the agent never creates
-		       */
-	uint8_t hash; /* xmit_hash_policy */
-	uint8_t rate; /* lacp_rate: 0 slow, 1 fast */
-	uint8_t select;	  /* ad_select: how one of several aggregators is selected */
-	uint8_t reselect; /* primary_reselect: when the primary becomes active again */
+	/* INV_BOND_LACP, INV_BOND_ACTIVE_BACKUP, or a mode that the agent never configures */
+	uint8_t mode;
+	uint8_t hash;	  /* xmit_hash_policy */
+	uint8_t rate;	  /* lacp_rate: 0 slow, 1 fast */
+	uint8_t select;	  /* ad_select: how the bond selects one of several aggregators */
+	uint8_t reselect; /* primary_reselect: when the preferred port becomes active again */
 	uint32_t min_links, miimon_ms;
 	char primary[IFNAMSIZ]; /* the preferred port; "": none */
 };
@@ -129,36 +132,41 @@ struct inv_bond_setting {
 struct inv_bond {
 	uint32_t ifindex; /* the bond's link */
 	struct inv_bond_setting setting;
-	uint32_t primary;    /* ifindex of setting.primary, 0: none */
-	uint32_t active;     /* ifindex of the active port; 0: none, or several */
-	uint16_t aggregator; /* LACP: the active aggregator, and how many ports it has */
+	uint32_t primary; /* ifindex of setting.primary; 0: none */
+	/* ifindex of the active port; 0: no port or several ports are active */
+	uint32_t active;
+	uint16_t aggregator; /* LACP: the active aggregator and its number of ports */
 	uint16_t n_ports;
-	struct mac_addr partner; /* LACP: its switch; all zeros: no answer so far */
+	/* LACP: MAC address of the switch; all zeros: the switch has not answered yet */
+	struct mac_addr partner;
 };
 
-/* Bits of inv_bond_port.actor and .partner: IEEE 802.1AX, Actor_State. */
+/* Bits of inv_bond_port.actor and .partner: Actor_State of IEEE 802.1AX. */
 #define INV_LACP_SYNC 0x08
 #define INV_LACP_COLLECTING 0x10
 #define INV_LACP_DISTRIBUTING 0x20
-#define INV_LACP_DEFAULTED 0x40 /* no partner heard: default parameters are in use */
-#define INV_LACP_EXPIRED 0x80	/* a partner was heard earlier and is silent now */
+#define INV_LACP_DEFAULTED                                                     \
+	0x40 /* the port uses default parameters, because no partner was heard \
+	      */
+/* the partner's information is out of date, because the partner no longer sends */
+#define INV_LACP_EXPIRED 0x80
 
 struct inv_bond_port {
-	uint32_t ifindex, bond; /* the port's link and its bond's */
-	bool active;		/* carries traffic, or would; else it is on standby */
-	bool link_up;		/* link state as the bond's own monitoring sees it */
-	uint32_t failures;	/* how often the link failed */
+	uint32_t ifindex, bond; /* ifindex of the port, and of its bond */
+	bool active;		/* carries traffic while its link is up; false: standby */
+	bool link_up;		/* the link state by the bond's own link monitoring */
+	uint32_t failures;	/* how many times the bond saw the link fail */
 	uint16_t aggregator;
 	uint8_t actor;
 	uint16_t partner;
-	/* The switch that this port hears, and the churn state of both ends; only privileged
-	 * processes can read them. */
+	/* MAC address of the switch that this port hears, and the churn state of both ends. Only
+	 * privileged processes can read them. */
 	struct mac_addr partner_mac;
 	bool churned;
 };
 
-/* The negotiated LACP state of a port and its switch as one number. The kernel announces no
- * changes of it. */
+/* Combines the LACP states of a port and of its switch in one number. The kernel sends no
+ * notification when the state changes. */
 static inline uint32_t inv_bond_port_lacp(const struct inv_bond_port *p)
 {
 	return p->actor | (uint32_t)(p->partner & 0xff) << 8 | (uint32_t)p->aggregator << 16;
@@ -167,25 +175,30 @@ static inline uint32_t inv_bond_port_lacp(const struct inv_bond_port *p)
 struct inv_addr {
 	uint32_t ifindex;
 	struct ip_prefix ip;
-	uint8_t proto; /* IFA_PROTO: PLENUM_RTPROT for the agent's, where inventory.addr_owner_known
-			*/
+	/* IFA_PROTO, the program that added the address: PLENUM_RTPROT for the agent, if
+	 * inventory.addr_owner_known */
+	uint8_t proto;
 	bool tentative, dad_failed;
-	bool optimistic; /* usable while duplicate address detection still runs (RFC 4429) */
-	bool secondary;	 /* removed with its subnet's primary unless promote_secondaries is set */
-	bool no_prefix_route; /* the kernel created no route to its subnet for it */
-	bool broadcast;	      /* IPv4: has its subnet's broadcast address */
-	/* The kernel has no route of type local to it, though its link is up: packets to it do not
-	 * arrive, and none can be sent from it. */
+	/* in use although duplicate address detection has not finished (RFC 4429) */
+	bool optimistic;
+	/* the kernel removes it together with its subnet's primary address unless
+	 * promote_secondaries is set */
+	bool secondary;
+	bool no_prefix_route; /* the kernel added no route to the subnet for this address */
+	bool broadcast;	      /* IPv4: it has the broadcast address of its subnet */
+	/* The link is up, but the kernel has no route of type local for this address: packets to it
+	 * do not arrive, and it cannot be a source address. */
 	bool local_missing;
-	bool more; /* has attributes that are not stored here (a lifetime, a peer, a label): never
-		      moved */
+	/* has attributes that this struct does not store (a lifetime, a peer, a label), so the
+	 * agent never moves it */
+	bool more;
 };
 
-/* rtnetlink(7)'s numbers for tables, protocols and types of routes and rules. */
+/* Routing tables, protocols, and types of routes and rules, with the numbers of rtnetlink(7). */
 enum inv_table { INV_TABLE_DEFAULT = 253, INV_TABLE_MAIN = 254, INV_TABLE_LOCAL = 255 };
 enum inv_route_type {
 	INV_ROUTE_UNICAST = 1,
-	INV_ROUTE_LOCAL = 2, /* in answers of route_lookup only */
+	INV_ROUTE_LOCAL = 2, /* only in results of route_lookup */
 	INV_ROUTE_BLACKHOLE = 6,
 	INV_ROUTE_UNREACHABLE = 7,
 	INV_ROUTE_PROHIBIT = 8,
@@ -202,120 +215,133 @@ enum inv_proto {
 struct inv_route {
 	uint32_t table, metric;
 	uint8_t family, proto, scope, type; /* enum inv_proto, enum inv_route_type */
-	struct ip_prefix dst;		    /* len 0: default */
+	struct ip_prefix dst;		    /* len 0: the default route */
 	struct ip_addr gateway, src;	    /* family 0: none */
 	uint32_t oif;
 	bool linkdown;
-	bool more; /* has attributes that are not stored here (metrics, several hops): never moved
-		    */
+	/* has attributes that this struct does not store (metrics, several next hops), so the
+	 * agent never moves it */
+	bool more;
 };
 
 struct inv_rule {
 	uint32_t priority, table;
 	uint8_t family, proto;
-	struct ip_prefix from; /* family 0: all */
-	uint32_t mark;	       /* only packets with this firewall mark; 0: any */
-	bool more; /* has selectors or an action that are not stored here: never the agent's */
+	struct ip_prefix from; /* family 0: any source */
+	/* the rule applies only to packets with this firewall mark; 0: to all */
+	uint32_t mark;
+	/* has selectors or an action that this struct does not store, so it is not a rule of the
+	 * agent */
+	bool more;
 };
 
 struct inv_rdma { /* a port of an RDMA device */
 	char device[INV_TEXT_MAX];
 	uint32_t port;
-	char kind[8];	  /* "ib", "roce", "iwarp" */
-	char state[16];	  /* in the kernel's words: "ACTIVE" */
-	char rate[32];	  /* in the kernel's words: "100 Gb/sec (4X EDR)" */
-	uint32_t ifindex; /* its link; 0: none, or the kernel does not report it */
-	bool is_listed;	  /* RDMA netlink lists it: not one that is being removed */
-	/* rdma_cm's defaults for programs that set none: "v1", "v2"; "96". "": not RoCE, or
-	 * readable by privileged processes only. */
+	char kind[8];	/* "ib", "roce", "iwarp" */
+	char state[16]; /* as the kernel reports it, such as "ACTIVE" */
+	char rate[32];	/* as the kernel reports it, such as "100 Gb/sec (4X EDR)" */
+	/* ifindex of its link; 0: it has none, or the kernel does not report it */
+	uint32_t ifindex;
+	bool is_listed; /* RDMA netlink lists the port; false while the device is being removed */
+	/* Defaults of rdma_cm for programs that do not choose: "v1" or "v2"; a traffic class
+	 * such as "96". "": the port is not RoCE, or this process lacks the privilege to read
+	 * the value. */
 	char roce_mode[4], roce_tos[4];
 };
 
 /*
- * The Data Center Bridging of a link's driver; values as device_setting.h writes them, "" for what
- * the driver lacks. One entry for each link that has any.
+ * Data Center Bridging settings of a link, as device_setting.h writes them; "": the driver does not
+ * have the setting. There is one entry for each link with any of them.
  */
 #define INV_DEVICE_VALUE_MAX 96
 #define INV_DCB_DSCP_MAX 896
 
 struct inv_dcb {
 	uint32_t ifindex;
-	bool firmware;		      /* the NIC's firmware configures it; the host may not */
-	uint8_t max_classes, max_pfc; /* 0: no limit reported */
+	/* the NIC's firmware controls the settings, and the host cannot change them */
+	bool firmware;
+	/* maximum numbers of classes and of priorities with flow control; 0: not reported */
+	uint8_t max_classes, max_pfc;
 	char pfc[16], trust[48], ets[INV_DEVICE_VALUE_MAX], dscp[INV_DCB_DSCP_MAX];
 };
 
 /*
- * What drivers report and accept by devlink. A device is named as in devlink, bus and address:
- * "pci/0000:3b:00.0".
+ * Values that drivers report and accept by devlink. A device is named by its bus and address as in
+ * devlink: "pci/0000:3b:00.0".
  */
-#define INV_DEVLINK_VALUE_MAX 32 /* the kernel's own limit for strings */
+#define INV_DEVLINK_VALUE_MAX 32 /* the kernel's limit for strings */
 
 struct inv_devlink {
 	char device[INV_TEXT_MAX];
 	char driver[INV_TEXT_MAX], serial[INV_TEXT_MAX];
-	char eswitch[16]; /* "legacy", "switchdev"; "": none, or readable by privileged processes
-			     only */
+	/* "legacy" or "switchdev"; "": it has none, or this process lacks the privilege to read
+	 * it */
+	char eswitch[16];
 };
 
-struct inv_devlink_version { /* version of a device or of a part of it: "fw.mgmt" */
+struct inv_devlink_version { /* a version of a device or of a part of it, such as "fw.mgmt" */
 	char device[INV_TEXT_MAX], name[INV_TEXT_MAX], value[INV_TEXT_MAX];
-	char kind[12]; /* "fixed", "running", "stored" */
+	char kind[12]; /* "fixed", "running" or "stored" */
 };
 
 struct inv_devlink_param {
 	char device[INV_TEXT_MAX], name[INV_TEXT_MAX];
-	char mode[12]; /* "runtime", "driverinit" (takes effect when the driver starts), "permanent"
-			*/
-	char type[8];  /* "u8", "u16", "u32", "u64", "bool", "string" */
+	/* "runtime", "driverinit" (takes effect when the driver starts) or "permanent" */
+	char mode[12];
+	char type[8]; /* "u8", "u16", "u32", "u64", "bool" or "string" */
 	char value[INV_DEVLINK_VALUE_MAX];
 };
 
 struct inv_devlink_port {
 	char device[INV_TEXT_MAX];
 	uint32_t index;
-	char flavour[12];    /* "physical", "virtual", "pcipf", "pcivf", "pcisf": representors */
-	uint32_t ifindex;    /* its link; 0: none in this namespace */
+	/* "physical" or "virtual"; "pcipf", "pcivf" or "pcisf" for a representor */
+	char flavour[12];
+	uint32_t ifindex;    /* ifindex of its link; 0: it has none in this namespace */
 	uint32_t number;     /* a physical port: the number printed on the NIC */
-	uint32_t pf, vf, sf; /* a representor: what it represents */
+	uint32_t pf, vf, sf; /* the function for which a representor stands */
 };
 
-struct inv_gid { /* an address of such a port */
+struct inv_gid { /* an address (GID) of an RDMA port */
 	char device[INV_TEXT_MAX];
 	uint32_t port, index;
 	struct ip_addr gid;
-	char type[16];	  /* in the kernel's words: "IB/RoCE v1", "RoCE v2" */
-	uint32_t ifindex; /* the link that it derives from; 0: none */
+	char type[16];	  /* as the kernel reports it: "IB/RoCE v1", "RoCE v2" */
+	uint32_t ifindex; /* ifindex of the link whose address it is made from; 0: none */
 };
 
 struct inv_core {
 	unsigned id;
 	int numa_node;
 	bool online, isolated;
-	bool barred; /* outside the cpuset or affinity mask of the process that collected */
+	/* the collecting process may not use it, because of its cpuset or affinity mask */
+	bool barred;
 };
 
 struct inv_hugepages {
 	uint32_t size_kib;
-	int numa_node;	      /* INV_NUMA_NONE: the whole host, including the nodes' entries */
+	/* INV_NUMA_NONE: the whole host; its numbers include those of all nodes */
+	int numa_node;
 	uint64_t total, free; /* pages */
 };
 
-/* Established TCP connections from one local address, which are lost with the address. */
+/* Established TCP connections from one local address. They break when the address is removed. */
 struct inv_conns {
 	struct ip_addr local;
 	uint32_t n;
-	uint32_t n_ssh; /* of these, connections to the local SSH port */
+	uint32_t n_ssh; /* how many of them are connections to the local SSH port */
 };
 
 /* A mounted network file system. */
 struct inv_mount {
-	char path[INV_PATH_MAX]; /* "/" is the host's root */
-	char type[16];		 /* "nfs4" */
-	struct ip_addr server;	 /* family 0: the mount's options do not contain it */
+	char path[INV_PATH_MAX]; /* relative to the host's root directory, "/" */
+	char type[16];		 /* such as "nfs4" */
+	struct ip_addr server;	 /* family 0: the mount's options do not name the server */
 };
 
-struct inv_sysctl { /* key as struct kernel_ops takes it: "net/ipv4/conf/all/rp_filter" */
+/* a kernel setting; the key has the form of struct kernel_ops: "net/ipv4/conf/all/rp_filter" */
+struct inv_sysctl {
 	char *key;
 	char *value;
 };
@@ -363,14 +389,16 @@ struct inventory {
 	size_t n_conns;
 	struct inv_mount *mounts;
 	size_t n_mounts;
-	struct inv_sysctl *sysctls; /* settings that data legs depend on */
+	struct inv_sysctl *sysctls; /* the kernel settings that data legs depend on */
 	size_t n_sysctls;
-	bool addr_owner_known; /* the kernel stores the owner of an address: Linux 5.18 or later */
-	bool soft_roce;	       /* the kernel has soft-RoCE (rdma_rxe), or a module to load */
+	/* the kernel stores which program added an address (Linux 5.18 or later) */
+	bool addr_owner_known;
+	/* the kernel has soft-RoCE (rdma_rxe) built in, or as a module that can be loaded */
+	bool soft_roce;
 };
 
-/* 0 and *ret; negative errno with entries in d. Needs no privilege; unreadable parts are
- * warnings in d. */
+/* Returns 0 and *ret, or negative errno with entries in d. It needs no privilege: parts that it
+ * cannot read are warnings in d. */
 int inv_collect(struct kernel *k, struct diag *d, struct inventory **ret);
 struct inventory *inv_free(struct inventory *inv); /* accepts NULL, returns NULL */
 /* A deep copy with the same number. 0, -ENOMEM. */

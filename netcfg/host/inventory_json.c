@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Prints inventories as JSON. Writer and reader share the tables of members, so that everything
- * written can be read back.
+ * Prints inventories as JSON. Writer and reader share the tables of members, so the reader accepts
+ * everything that the writer produces.
  */
 #include "netcfg/host/inventory_json.h"
 
@@ -289,8 +289,8 @@ const struct inv_json_list inv_json_lists[] = {
 };
 const size_t inv_json_n_lists = ARRAY_SIZE(inv_json_lists);
 
-/* For the kernel, interface names and aliases are bytes; bytes that are not UTF-8 are written as
- * \xNN, so that one odd name does not make the whole inventory unprintable. */
+/* The kernel treats interface names and aliases as bytes. Bytes that are not UTF-8 are written as
+ * \xNN, so that one such name does not make the whole inventory invalid JSON. */
 static json_t *text_new(const char *text)
 {
 	json_t *j = json_string(text);
@@ -357,7 +357,7 @@ static json_t *member_new(const struct inv_json_member *m, const void *field)
 	return NULL;
 }
 
-/* One value as text; consumes j. 0; -ENOMEM. */
+/* Writes one value as text and releases j. Returns 0 or -ENOMEM. */
 static int value_write(FILE *f, json_t *j)
 {
 	int r = j && json_dumpf(j, f, JSON_ENCODE_ANY) == 0 ? 0 : -ENOMEM;
@@ -388,7 +388,7 @@ static json_t *entry_new(const struct inv_json_list *list, const char *entry)
 	return object;
 }
 
-/* One line per entry, so that inventories can be compared by diff. */
+/* Writes one line for each entry, so that diff(1) can compare inventories. */
 static int list_write(FILE *f, const struct inv_json_list *list, const struct inventory *inv)
 {
 	const char *entry = *(char *const *)((const char *)inv + list->array_offset);

@@ -9,15 +9,15 @@
 #include "netcfg/host/inventory_build.h"
 
 enum inv_json_type {
-	INV_JSON_NUMBER, /* unsigned, as wide as the member */
-	INV_JSON_NODE,	 /* int; null for INV_NUMA_NONE */
+	INV_JSON_NUMBER, /* unsigned, of the member's size */
+	INV_JSON_NODE,	 /* int; null if INV_NUMA_NONE */
 	INV_JSON_BOOL,
 	INV_JSON_TEXT,
-	INV_JSON_KIND,	 /* enum inv_link_kind by name */
-	INV_JSON_MAC,	 /* null for all zeros */
-	INV_JSON_IP,	 /* struct ip_addr; null for none */
-	INV_JSON_PREFIX, /* struct ip_prefix; null for none */
-	INV_JSON_FAMILY, /* uint8_t: 4 or 6 */
+	INV_JSON_KIND,	 /* the name of an enum inv_link_kind */
+	INV_JSON_MAC,	 /* null if all bytes are zero */
+	INV_JSON_IP,	 /* struct ip_addr; null if family is 0 */
+	INV_JSON_PREFIX, /* struct ip_prefix; null if family is 0 */
+	INV_JSON_FAMILY, /* uint8_t, 4 or 6 */
 };
 
 struct inv_json_member {
@@ -27,7 +27,7 @@ struct inv_json_member {
 	bool required;
 };
 
-/* One array of the inventory. */
+/* Describes one array of the inventory. */
 struct inv_json_list {
 	const char *key;
 	const struct inv_json_member *members;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads a recorded inventory from JSON. Strict: an unknown member, a wrong type or a value out of
- * range is an error with its path, and all errors are reported at once.
+ * Reads a recorded inventory from JSON. The reader is strict: an unknown member, a wrong type or a
+ * value out of range is an error that names its path. It reports all errors together.
  */
 #include "netcfg/host/inventory_json.h"
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #define JSON_BYTES_MAX (256U << 20)
 #define KEYS_MAX 32
 
-/* The current path, such as "links[3]", and the diag for errors. */
+/* The current path, such as "links[3]", and the diag that collects errors. */
 struct reader {
 	struct diag *d;
 	struct inventory *inv;
@@ -253,7 +253,7 @@ static int name_cmp(const void *a, const void *b)
 		      (*(const struct inv_link *const *)b)->name);
 }
 
-/* An interface name identifies one link. */
+/* Rejects two links with the same interface name. */
 static int names_check(struct reader *r)
 {
 	size_t n = r->inv->n_links;
@@ -272,8 +272,8 @@ static int names_check(struct reader *r)
 	return 0;
 }
 
-/* Checks references between entries. Entries are sorted by now, so a link is named by its
- * ifindex. */
+/* Checks the references between entries. The entries are already sorted, so messages name a link by
+ * its ifindex. */
 static void references_check(struct reader *r)
 {
 	const struct inventory *inv = r->inv;

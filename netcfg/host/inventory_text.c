@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Prints inventories as tables for people, with fewer details than JSON, as wide as the terminal
- * allows.
+ * Prints inventories as tables for people. They have fewer details than JSON and fit the terminal's
+ * width if possible.
  */
 #include "netcfg/base/file.h"
 #include "netcfg/host/inventory.h"
@@ -12,7 +12,8 @@
 
 #define COLUMNS_MAX 12
 
-/* Cells are written separated by tabs, one row per line, and aligned at the end. */
+/* A table in the making: tabs separate its cells and newlines its rows; table_end() aligns the
+ * columns. */
 struct table {
 	char *text;
 	size_t len;
@@ -29,7 +30,8 @@ static int table_begin(struct table *t, const char *heads)
 	return 0;
 }
 
-/* Names and aliases may contain any byte and must not reach a terminal unescaped. */
+/* Escapes names and aliases, which may contain any byte and could otherwise control the
+ * terminal. */
 static void put_text(FILE *f, const char *text)
 {
 	for (const char *c = text; *c; c++)
@@ -44,7 +46,7 @@ static void cell_text(FILE *f, const char *text)
 	fputc('\t', f);
 }
 
-/* Writes the text with its blanks. */
+/* Writes a text that may contain blanks. */
 static void cell_words(FILE *f, const char *text)
 {
 	for (const char *c = text; *c; c++)
@@ -86,7 +88,7 @@ static void measure(const char *text, size_t *widths)
 	}
 }
 
-/* Writes the title and the rows with aligned columns; frees the table. */
+/* Writes the title and the rows with aligned columns, and frees the table. */
 static int table_end(struct table *t, const char *title, FILE *out)
 {
 	size_t widths[COLUMNS_MAX] = {0}, column = 0;
@@ -213,7 +215,7 @@ static int print_links(const struct inventory *inv, FILE *out)
 	return table_end(&t, "LINKS", out);
 }
 
-/* Ports and firmware as their drivers report them. */
+/* Prints the properties and the firmware that the drivers report. */
 static int print_ports(const struct inventory *inv, FILE *out)
 {
 	struct table t;
@@ -231,7 +233,7 @@ static int print_ports(const struct inventory *inv, FILE *out)
 		if (!l->pci[0])
 			continue;
 		cell_text(t.f, l->name);
-		/* Distinguishes several links of one function: representors have names. */
+		/* One function may have several links; its representors have port names. */
 		if (l->port_name[0])
 			cell_text(t.f, l->port_name);
 		else
@@ -273,7 +275,7 @@ static int print_bonds(const struct inventory *inv, FILE *out)
 	return table_end(&t, "BONDS", out);
 }
 
-/* The LACP state of a port and its switch, in the terms of IEEE 802.1AX. */
+/* Returns the LACP state of a port and its switch in the terms of IEEE 802.1AX. */
 static const char *lacp_state(const struct inv_bond_port *p)
 {
 	if (p->actor & INV_LACP_EXPIRED)
@@ -340,7 +342,8 @@ static int print_dcb(const struct inventory *inv, FILE *out)
 	return table_end(&t, "DATA CENTER BRIDGING", out);
 }
 
-/* "fw.mgmt 7.30, fw.bundle_id 0x8000": all versions of a kind; "-": none. */
+/* Writes all versions of a kind, such as "fw.mgmt 7.30, fw.bundle_id 0x8000"; "-" if there are
+ * none. */
 static void cell_versions(FILE *f, const struct inventory *inv, const char *device,
 			  const char *kind)
 {
@@ -404,7 +407,7 @@ static int print_devlink_params(const struct inventory *inv, FILE *out)
 	return table_end(&t, "DEVLINK PARAMETERS", out);
 }
 
-/* "1" for a physical port; "pf 0 vf 3" for a representor. */
+/* Writes "1" for a physical port, "pf 0 vf 3" for a representor. */
 static void cell_port_of(FILE *f, const struct inv_devlink_port *p)
 {
 	if (strcmp(p->flavour, "pcivf") == 0)
@@ -438,7 +441,8 @@ static int print_devlink_ports(const struct inventory *inv, FILE *out)
 	return table_end(&t, "DEVLINK PORTS", out);
 }
 
-/* A function with a link is in the links' table already, driver included. */
+/* Returns whether the function must be listed: one with a link is already in the table of links,
+ * including its driver. */
 static bool function_is_news(const struct inventory *inv, const struct inv_function *fn)
 {
 	for (size_t i = 0; i < inv->n_links; i++)
@@ -648,7 +652,7 @@ static int print_hugepages(const struct inventory *inv, FILE *out)
 	return table_end(&t, "HUGEPAGES", out);
 }
 
-/* Printed only where there are any: most hosts have no network mounts. */
+/* Omits the table if it is empty, because most hosts have no network mounts. */
 static int print_conns(const struct inventory *inv, FILE *out)
 {
 	char buf[IP_ADDR_STR_MAX];
@@ -698,7 +702,8 @@ static bool core_fits(const struct inv_core *c, int node, enum core_list which)
 	       (which == CORES_ONLINE || (which == CORES_ISOLATED ? c->isolated : !c->barred));
 }
 
-/* "0-3,8": a NUMA node's cores that are online, or isolated, or usable by the caller. */
+/* Writes the cores of a NUMA node that are online, isolated or usable by the caller, such as
+ * "0-3,8". */
 static void print_core_list(const struct inventory *inv, int node, enum core_list which, FILE *f)
 {
 	const char *comma = "";

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Properties of routes, rules, VFs, VLANs and RDMA devices as the kernel sees them: equality,
- * defaults of omitted values, text forms. Shared by kernel_linux, the simulated host and the plan.
+ * defaults of omitted values, text forms. The Linux implementation, the simulated host and the plan
+ * share them.
  */
 #include "netcfg/host/kernel.h"
 #include <inttypes.h>
@@ -9,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Linux's default metric of IPv6 routes (IP6_RT_PRIO_USER). */
+/* The default metric of IPv6 routes in Linux (IP6_RT_PRIO_USER). */
 #define ROUTE6_METRIC_DEFAULT 1024
 
 struct kernel *kernel_free(struct kernel *k)
@@ -46,7 +47,8 @@ void kernel_route_normalize(struct inv_route *r)
 	if (r->family == AF_INET && r->type == RTN_UNICAST && !r->gateway.family &&
 	    r->scope == RT_SCOPE_UNIVERSE)
 		r->scope = RT_SCOPE_LINK;
-	/* The kernel reports a default route without a destination: one form for both spellings. */
+	/* The kernel reports a default route without a destination; this gives both spellings the
+	 * same form. */
 	r->dst.addr.family = r->family;
 	r->dst.addr = ip_addr_network(&r->dst.addr, r->dst.len);
 }

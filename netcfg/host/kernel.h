@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The one seam to the host. Everything that netcfg reads or changes on the machine goes through
- * struct kernel_ops: kernel_linux implements it (libnl-3, libmnl, sysfs, procfs), kernel_fake
- * simulates a recorded host in tests. Sysfs is read through a descriptor opened in the current
- * network namespace, so that a process entered by nsenter sees that namespace's devices.
+ * The interface to the host's kernel. Everything that netcfg reads or changes on the machine goes
+ * through struct kernel_ops: kernel_linux implements it with libnl-3, libmnl, sysfs and procfs;
+ * kernel_fake simulates a recorded host in tests. Sysfs is read through a descriptor that was
+ * opened in the current network namespace, so that a process started by nsenter(1) sees that
+ * namespace's devices.
  */
 #ifndef PLENUM_NETCFG_KERNEL_H
 #define PLENUM_NETCFG_KERNEL_H
@@ -13,19 +14,19 @@
 #include "netcfg/host/bond_setting.h"
 #include "netcfg/host/device_setting.h"
 
-/* Protocol number of the agent's routes and rules. */
+/* The protocol number by which the agent marks its routes and rules. */
 #define PLENUM_RTPROT 0x70
-/* Alias of links that the agent created. */
+/* The alias by which the agent marks the links that it creates. */
 #define PLENUM_LINK_ALIAS "made by plenum"
-/* Name prefix of RDMA devices that the agent created: they have no alias. */
+/* The agent marks the RDMA devices that it creates by this name prefix, because RDMA devices have
+ * no alias. */
 #define PLENUM_RDMA_PREFIX "plenum_"
 
 /*
  * Description of one change of the host. A kind of object is one line here, one in the tables of
  * kernel_linux and kernel_fake, and a file object_<kind>.c for planning.
  */
-/* The kinds of changes: of an object, which is made and removed, or of a value, which can be read.
- */
+/* All kinds of changes. An OBJECT is created and removed; a VALUE is read and set. */
 #define KERNEL_KINDS(OBJECT, VALUE)   \
 	VALUE(LINK, link)             \
 	OBJECT(ADDR, addr)            \
@@ -49,19 +50,19 @@ enum kernel_link_attr { KERNEL_LINK_UP, KERNEL_LINK_MTU, KERNEL_LINK_ATTR_MAX };
 
 struct kernel_link_value {
 	enum kernel_link_attr attr;
-	uint32_t value, was; /* up: 0 or 1 */
+	uint32_t value, was; /* LINK_UP: 0 or 1 */
 };
 
 struct kernel_sysctl {
-	char key[96]; /* "net/ipv4/conf/eth0/arp_announce", below /proc/sys */
+	char key[96]; /* below /proc/sys, such as "net/ipv4/conf/eth0/arp_announce" */
 	char value[32], was[32];
 };
 
 /*
- * A value of a PCI function. VFS: how many VFs a PF has; existing ones are all removed before
- * others are created, and the call lasts as long as the driver takes. AUTOPROBE: "1" or "0",
- * whether new VFs get their kernel driver at once. DRIVER: its name, "" for none; by
- * driver_override, which lasts as long as the function.
+ * A value of a PCI function. VFS is the number of VFs of a PF: a new number first removes all
+ * existing VFs, and the call lasts as long as the driver needs. AUTOPROBE says whether new VFs get
+ * their kernel driver immediately: "1" or "0". DRIVER is the driver's name, "" for none; it is set
+ * by driver_override, which stays as long as the function exists.
  */
 enum kernel_pci_attr {
 	KERNEL_PCI_VFS,
@@ -74,8 +75,8 @@ struct kernel_pci {
 	char value[32], was[32];
 };
 
-/* A value of a VF, set on its PF's link. MAC as text; VLAN, RATE (Mbps): a number, "0" for none;
- * SPOOF_CHECK and TRUST: "1" or "0". */
+/* A value of a VF, set on its PF's link. MAC is an address; VLAN and RATE (in Mbps) are numbers,
+ * "0" for none; SPOOF_CHECK and TRUST are "1" or "0". */
 enum kernel_vf_attr {
 	KERNEL_VF_MAC,
 	KERNEL_VF_VLAN,
@@ -90,67 +91,69 @@ struct kernel_vf {
 	char value[24], was[24];
 };
 
-/* A VLAN link with the kernel's defaults and our alias; the change's ifindex is the lower
- * link's. A link with another tag or alias is not removed (-EPERM). */
+/* A VLAN link with the kernel's defaults and the agent's alias; the change's ifindex is that of the
+ * parent link. Removal fails with -EPERM if the link has another tag or alias. */
 struct kernel_vlan {
 	char name[IFNAMSIZ];
 	uint16_t id;
 };
 
-/* Creation or removal of a whole bond; created without ports and with the agent's alias. */
+/* The creation or removal of a whole bond. A new bond has no ports and the agent's alias. */
 struct kernel_bond {
 	char name[IFNAMSIZ];
-	struct mac_addr mac; /* assigned to the bond, so that it does not depend on a port */
+	/* MAC address of the bond, which then does not change with its ports */
+	struct mac_addr mac;
 	bool up;
-	uint32_t mtu; /* 0: the kernel's choice */
+	uint32_t mtu; /* 0: the kernel chooses */
 	struct inv_bond_setting setting;
 };
 
-/* A bond setting as text (bond_setting.h), "" for none. */
+/* A setting of a bond as text (bond_setting.h); "" for none. */
 struct kernel_bond_value {
 	enum bond_attr attr;
 	char value[IFNAMSIZ], was[IFNAMSIZ];
 };
 
 /*
- * The bond that a link is a port of, "" for none. Linux accepts only a link that is down as a port,
- * brings it up and sets the bond's MTU; a released port is down. `up` and `mtu` apply to the link
- * after its release; as a port it follows the bond.
+ * The bond that a link is a port of; "" for none. Linux accepts only a link that is down as a port,
+ * then brings it up and gives it the bond's MTU; a port that leaves a bond is down. `up` and `mtu`
+ * are set on the link after it has left; while it is a port, it has the bond's values.
  */
 struct kernel_master {
 	char value[IFNAMSIZ], was[IFNAMSIZ];
 	bool up, was_up;
 	uint32_t mtu, was_mtu;
-	/* For a port in LACP, the negotiated state (inv_bond_port_lacp); read only. */
+	/* For a port in LACP, the negotiated state (inv_bond_port_lacp). It can only be read. */
 	uint32_t lacp, was_lacp;
 };
 
-/* A soft-RoCE device on an Ethernet link. `was` is only read: its name where it exists, else "".
- * Linux loads the module; a device on that link that the agent did not create stays (-EPERM). */
+/* A soft-RoCE device on an Ethernet link. `was` is only read: the device's name, or "" if it does
+ * not exist. Linux loads the kernel module. Removal fails with -EPERM if the agent did not create
+ * the device. */
 struct kernel_rxe {
 	char name[INV_TEXT_MAX], was[INV_TEXT_MAX];
 };
 
-/* A setting of a link's device as device_setting.h writes it. A setting that the driver lacks or
- * rejects fails the change. */
+/* A setting of a link's device as device_setting.h writes it. The change fails if the driver does
+ * not have or accept the setting. */
 struct kernel_device {
 	enum device_attr attr;
-	uint8_t dscp; /* DEVICE_DSCP: of this code point */
+	uint8_t dscp; /* DEVICE_DSCP: the code point */
 	char value[INV_DEVICE_VALUE_MAX], was[INV_DEVICE_VALUE_MAX];
 };
 
-/* A parameter of a PCI function's driver, set by devlink. */
+/* A parameter of a PCI function's driver, which is set by devlink. */
 struct kernel_devlink {
 	char name[INV_TEXT_MAX];
-	char mode[12]; /* as inv_devlink_param has it */
+	char mode[12]; /* as in struct inv_devlink_param */
 	char value[INV_DEVLINK_VALUE_MAX], was[INV_DEVLINK_VALUE_MAX];
 };
 
 struct kernel_change {
 	enum kernel_kind kind;
-	bool remove;	  /* addresses, routes, rules, links: remove instead of add */
-	bool foreign;	  /* an address or route that is not the agent's: keep its proto, even 0 */
-	uint32_t ifindex; /* the link to change; 0: none. ifindexes inside the union are ignored */
+	bool remove;	  /* remove the address, route, rule or link instead of adding it */
+	bool foreign;	  /* an address or route of another program: keep its proto, even 0 */
+	uint32_t ifindex; /* the link to change; 0: none. An ifindex inside the union is ignored. */
 	char pci[16];	  /* KERNEL_PCI, KERNEL_DEVLINK: the function to change */
 	union {
 		struct kernel_link_value link;
@@ -170,97 +173,96 @@ struct kernel_change {
 	};
 };
 
-/* Identifies a link by something more lasting than an ifindex: "leg0", "0000:3b:00.0",
- * "0000:3b:00.0/vf3". The latter two identify PCI functions too. */
+/* A reference identifies a link by something that outlasts its ifindex: "leg0", "0000:3b:00.0",
+ * "0000:3b:00.0/vf3". The last two forms also identify PCI functions. */
 #define KERNEL_LINK_REF_MAX 24
 
-/* Asks whether another host on the link has an address; mac: the link's. */
+/* Asks whether another host on the link has an address. `mac` is the link's own. */
 struct kernel_probe {
 	uint32_t ifindex;
 	struct ip_addr ip;
-	/* Family 0: a probe of duplicate address detection, which every host that has the address
-	 * answers. Else an ordinary request from this address of the link, to be answered by the
-	 * hosts that would send packets back the same way. */
+	/* Family 0: the request is a probe of duplicate address detection, which each host that has
+	 * the address answers. Otherwise it is an ordinary request from this address of the link,
+	 * which a host answers only if it sends packets back on the same link. */
 	struct ip_addr from;
 	struct mac_addr mac;
-	bool taken; /* out: the MAC address of the host that has it */
+	bool taken; /* out: the MAC address of the host that has the address */
 	struct mac_addr by;
 };
 
-/* Asks whether an address answers an ICMP echo request that leaves by the given link, from one
- * of the host's addresses, in an unfragmented IP packet of the given size, with an answer by the
- * same link. */
+/* Asks whether an address answers an ICMP echo request that leaves by the given link from one of
+ * the host's addresses, in an unfragmented IP packet of the given size. Only an answer that arrives
+ * by the same link counts. */
 struct kernel_ping {
 	uint32_t ifindex;
 	struct ip_addr from, to;
 	uint32_t bytes;
-	uint8_t tos;	      /* DSCP and ECN bits of the request */
-	uint8_t answered_tos; /* out: those of the answer, which Linux copies from the request */
-	bool answered;	      /* out */
-	uint64_t took_ns;     /* out, if answered: from the latest request to the answer */
+	uint8_t tos; /* DSCP and ECN bits of the request */
+	/* out: the same bits of the answer, which Linux copies from the request */
+	uint8_t answered_tos;
+	bool answered;	  /* out */
+	uint64_t took_ns; /* out, if answered: time from the last request to the answer */
 };
 
 struct kernel;
 struct kernel_event;
 
 /*
- * Each operation returns 0 or a negative errno. `why` (may be NULL) is written on failure only:
- * the kernel's extended-ack text, else the errno's. Objects added with proto 0 become
- * the agent's (PLENUM_RTPROT) unless they are `foreign`; routes pass through
- * kernel_route_normalize. Errors worth distinguishing: -EEXIST (exists already), -ESRCH (no such
- * route), -ENOENT (no such rule or sysctl), -EADDRNOTAVAIL (no such address), -ENODEV (no such
- * link), -EPERM.
+ * Each operation returns 0 or a negative errno. On failure, `why` (may be NULL) gets the text of
+ * the kernel's extended ack, or the errno's if there is none. An object that is added with proto 0
+ * gets PLENUM_RTPROT, unless it is `foreign`; routes pass through kernel_route_normalize. Callers
+ * distinguish these errors: -EEXIST (exists already), -ESRCH (no such route), -ENOENT (no such rule
+ * or sysctl), -EADDRNOTAVAIL (no such address), -ENODEV (no such link), -EPERM.
  */
 struct kernel_ops {
 	int (*collect)(struct kernel *k, struct diag *d, struct inventory *inv);
-	/* The link that a reference means at present. -ENODEV: none; -ENOTUNIQ: several. */
+	/* Finds the link that a reference identifies now. -ENODEV: none; -ENOTUNIQ: several. */
 	int (*link_find)(struct kernel *k, const char *ref, uint32_t *ret_ifindex);
-	/* The address of the PCI function that a reference means at present. -ENODEV. */
+	/* Finds the address of the PCI function that a reference identifies now. -ENODEV: none. */
 	int (*function_find)(struct kernel *k, const char *ref, char ret[static 16]);
-	/* Reads the current value into the `was` of c. -EOPNOTSUPP: c has no value. */
+	/* Reads the current value into the `was` of c. -EOPNOTSUPP: c is not a value. */
 	int (*read)(struct kernel *k, struct kernel_change *c);
-	/* Does what c needs beforehand and only full privileges allow: loads a driver's module,
-	 * opens the sockets of probe and ping. The change itself reports failures. NULL: nothing
-	 * to prepare. */
+	/* Makes the preparations for c that need full privileges: loads a driver's module, opens
+	 * the sockets of probe and ping. If it fails, the later call reports the error. NULL:
+	 * nothing to prepare. */
 	void (*prepare)(struct kernel *k, const struct kernel_change *c);
-	/* Carries out c; ignores its `was`. */
+	/* Carries out c. Its `was` is ignored. */
 	int (*change)(struct kernel *k, const struct kernel_change *c, struct reason *why);
 	/*
-	 * Probes all addresses at once and waits for answers for a time that does not grow with
-	 * their number, well below a second. The host's own MAC addresses do not count. On links
-	 * that are down or lack a carrier there is no answer. -EBADF: prepare was not called; NULL:
-	 * not supported.
+	 * Probes all addresses at the same time and waits well below a second for answers, however
+	 * many there are. The host's own MAC addresses do not count as answers. Links that are down
+	 * or lack a carrier get no answers. -EBADF: prepare was not called; NULL: not supported.
 	 */
 	int (*probe)(struct kernel *k, struct kernel_probe *probes, size_t n,
 		     const struct mac_addr *own, size_t n_own);
 	/*
-	 * Sends all requests at once, repeatedly, until all have answers or limit_ns is over.
-	 * Requests that cannot be sent count as unanswered. -EBADF: prepare was not called; NULL:
-	 * not supported.
+	 * Sends all requests at the same time, and repeats them until all are answered or limit_ns
+	 * has passed. A request that cannot be sent counts as unanswered. -EBADF: prepare was not
+	 * called; NULL: not supported.
 	 */
 	int (*ping)(struct kernel *k, struct kernel_ping *pings, size_t n, uint64_t limit_ns);
 	/*
-	 * Looks up the route of a packet to `to` ('ip route get TO from FROM') through rules and
-	 * tables, as for a packet of this host. from: NULL or family 0 leaves the choice to the
-	 * kernel, else an address of the host; oif: 0, or the link it must leave by; udp_port: 0,
-	 * or that of a UDP packet, source and destination, for rules that select by them. Returns
-	 * the route: its table, oif, gateway, type (RTN_LOCAL for the host's addresses) and source.
-	 * -ENETUNREACH, -EHOSTUNREACH, -EACCES, -EINVAL: no route, or one that rejects the packet,
-	 * or `from` is not an address of the host. Changes nothing.
+	 * Looks up the route of a packet that this host sends to `to`, by its rules and tables (as
+	 * 'ip route get TO from FROM'). from: an address of the host; NULL or family 0: the kernel
+	 * chooses one. oif: the link by which it must leave, or 0. udp_port: the source and
+	 * destination port of a UDP packet, for rules that select by port, or 0. The result has
+	 * table, oif, gateway, type (RTN_LOCAL for the host's addresses) and source. -ENETUNREACH,
+	 * -EHOSTUNREACH, -EACCES, -EINVAL: there is no route, or one that rejects the packet, or
+	 * `from` is not an address of the host. Changes nothing.
 	 */
 	int (*route_lookup)(struct kernel *k, const struct ip_addr *from, const struct ip_addr *to,
 			    uint32_t oif, uint16_t udp_port, struct inv_route *ret,
 			    struct reason *why);
 	/*
-	 * Notifications of links, addresses, routes and rules, udev's of links and devlink's of
-	 * devices, from the first watch_fd on; until then nothing is cached between two
-	 * collections. watch_fd: a descriptor to poll for reading, owned by the kernel object; or a
-	 * negative errno. watch_read: passes on pending notifications and never blocks; 0 or a
-	 * negative errno.
+	 * Notifications of links, addresses, routes and rules, of links by udev, and of devices by
+	 * devlink. They begin with the first call of watch_fd; before it, collections cache
+	 * nothing. watch_fd returns a descriptor to poll for reading, owned by the kernel object,
+	 * or negative errno. watch_read passes on pending notifications and never blocks; it
+	 * returns 0 or negative errno.
 	 */
 	int (*watch_fd)(struct kernel *k);
-	/* Drops caches, so that the next collection sees also what changed without a
-	 * notification. NULL: nothing is cached. */
+	/* Drops caches, so that the next collection also sees changes without a notification. NULL:
+	 * nothing is cached. */
 	void (*forget)(struct kernel *k);
 	int (*watch_read)(struct kernel *k, void (*cb)(void *user, const struct kernel_event *e),
 			  void *user);
@@ -272,53 +274,54 @@ enum kernel_event_type {
 	KERNEL_EVENT_ADDR,
 	KERNEL_EVENT_ROUTE,
 	KERNEL_EVENT_RULE,
-	KERNEL_EVENT_UDEV,   /* udev has finished with a link: inv_link.initialized may have changed
-			      */
-	KERNEL_EVENT_DEVICE, /* devlink's data of some device has changed; no ifindex */
-	KERNEL_EVENT_LOST    /* notifications were lost: collect again */
+	/* udev has processed a link, so inv_link.initialized may have changed */
+	KERNEL_EVENT_UDEV,
+	KERNEL_EVENT_DEVICE, /* the devlink data of a device have changed; without an ifindex */
+	KERNEL_EVENT_LOST    /* notifications were lost, so everything must be collected again */
 };
 struct kernel_event {
 	enum kernel_event_type type;
 	bool removed;
 	uint32_t ifindex;
-	char ifname[16];  /* the current name; a different one than before is a rename */
-	bool up, carrier; /* links */
+	char ifname[16];  /* the current name, which differs from the earlier one after a rename */
+	bool up, carrier; /* valid for links */
 };
 
 struct kernel {
 	const struct kernel_ops *ops;
 	void *impl;
-	uint64_t n_writes; /* changes sent to the kernel; a second apply adds none */
+	/* number of changes sent to the kernel; an apply of an unchanged plan adds none */
+	uint64_t n_writes;
 };
 
 /*
- * The host as the caller's network namespace shows it: descriptors are opened here, so a caller
- * that changes its namespace later creates a new object. Needs no privilege to read. 0 and *ret;
- * negative errno. One user at a time: not thread-safe.
+ * Opens the host as the caller's network namespace shows it; a caller that changes its namespace
+ * later creates a new object. Reading needs no privilege. Returns 0 and *ret, or negative errno.
+ * Not thread-safe.
  */
 int kernel_linux_new(struct kernel **ret);
 struct kernel *kernel_free(struct kernel *k); /* accepts NULL, returns NULL */
 /* Drops the cached inventory, so that the next collection reads everything. */
 void kernel_forget(struct kernel *k);
 
-/* Writes text, or the errno's if text is "", to why (may be NULL) and returns r: for
- * implementations of operations. */
+/* Writes `text`, or the text of the errno if `text` is "", to why (may be NULL). Returns r.
+ * Implementations of operations use it. */
 int kernel_fail(struct reason *why, int r, const char *text);
 /*
- * The form in which the kernel reports a route back: type 0 becomes unicast, table 0 main, proto 0
- * PLENUM_RTPROT, an IPv4 route without gateway scope link, an IPv6 route without metric 1024; the
- * destination's host bits are cleared.
+ * Changes a route to the form in which the kernel reports it: type 0 becomes unicast, table 0 main,
+ * proto 0 PLENUM_RTPROT; an IPv4 route without a gateway gets scope link, an IPv6 route without a
+ * metric gets 1024; the destination's host bits are cleared.
  */
 void kernel_route_normalize(struct inv_route *r);
-/* Whether the agent created the link: it has the agent's alias. */
+/* Returns whether the agent created the link, which shows in its alias. */
 bool kernel_link_is_ours(const struct inv_link *l);
-/* Whether the agent created the RDMA device, by its name. */
+/* Returns whether the agent created the RDMA device, which shows in its name. */
 bool kernel_rdma_is_ours(const char *device);
-/* The VLAN link with that tag on the link. NULL: none. */
+/* Returns the VLAN link with that tag on the link `lower`, or NULL. */
 const struct inv_link *kernel_vlan_find(const struct inventory *inv, uint32_t lower, uint16_t id);
-/* One value of a VF in the form of struct kernel_vf; returns buf. */
+/* Writes one value of a VF in the form of struct kernel_vf; returns buf. */
 const char *kernel_vf_format(const struct inv_vf *v, enum kernel_vf_attr attr, char buf[static 24]);
-/* Whether both are the same object to route_del and rule_del; both normalized. */
+/* Return whether a request to remove `a` would remove `b`. Both must be normalized. */
 bool kernel_route_equal(const struct inv_route *a, const struct inv_route *b);
 bool kernel_rule_equal(const struct inv_rule *a, const struct inv_rule *b);
 

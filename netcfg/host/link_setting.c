@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The table of a leg's kernel settings, shared by the collectors (netlink for one link's values,
- * procfs for those of all links) and the plan.
+ * The table of the kernel settings of a leg's link. The collectors (netlink for the values of one
+ * link, procfs for those of all links) and the plan share it.
  */
 #include "netcfg/host/link_setting.h"
 #include "netcfg/host/inventory_build.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The kernel counts IPv4's settings from 1; the array starts at 0. */
+/* The kernel numbers IPv4 settings from 1, and the netlink array starts at 0. */
 #define INET(n) (IPV4_DEVCONF_##n - 1)
 
 /* clang-format off */
@@ -64,11 +64,11 @@ bool link_setting_effective(const struct inventory *inv, enum link_setting s, co
 		return false;
 	*ret_own = *ret_effective = own;
 	if (link_settings[s].join != LINK_JOIN_OWN && link_setting_value(inv, s, "all", &all))
-		*ret_effective = MAX_OF(all, own); /* a switch is on where either value is */
+		*ret_effective = MAX_OF(all, own); /* for values of 0 and 1 this is "either" */
 	return true;
 }
 
-/* The optional setting that a key ends with; LINK_SETTING_MAX: none. */
+/* Returns the optional setting whose name ends the key; LINK_SETTING_MAX if there is none. */
 static enum link_setting optional_of(const char *key)
 {
 	const char *name = strrchr(key, '/');

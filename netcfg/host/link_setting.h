@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The kernel settings of a link that a data leg depends on: their names below /proc/sys/net, and
- * how the kernel combines a link's value with that of all links. The collector and the plan use
- * this one table, so that every wanted setting is also collected.
+ * how the kernel combines a link's value with that of all links. The collectors and the plan use
+ * the same table, so every setting that a plan needs is collected.
  */
 #ifndef PLENUM_NETCFG_LINK_SETTING_H
 #define PLENUM_NETCFG_LINK_SETTING_H
@@ -26,37 +26,38 @@ enum link_setting {
 	LINK_SETTING_MAX
 };
 
-/* How conf/all/NAME and conf/INTERFACE/NAME combine to the effective value (kernel document
- * networking/ip-sysctl; include/linux/inetdevice.h, net/ipv6/addrconf.c). */
+/* How the kernel combines conf/all/NAME and conf/INTERFACE/NAME to the effective value (kernel
+ * document networking/ip-sysctl; include/linux/inetdevice.h, net/ipv6/addrconf.c). */
 enum link_setting_join {
-	LINK_JOIN_OWN,	  /* the link's alone */
-	LINK_JOIN_LARGER, /* the larger of both */
-	LINK_JOIN_EITHER, /* either is enough */
+	LINK_JOIN_OWN,	  /* the link's value alone */
+	LINK_JOIN_LARGER, /* the larger of both values */
+	LINK_JOIN_EITHER, /* on if either value is on */
 };
 
 struct link_setting_entry {
-	const char *family, *name; /* "ipv4", "rp_filter" */
-	unsigned devconf;	   /* index in IFLA_INET_CONF or IFLA_INET6_CONF, counted from 0 */
+	const char *family, *name; /* such as "ipv4" and "rp_filter" */
+	unsigned devconf;	   /* index in IFLA_INET_CONF or IFLA_INET6_CONF, from 0 */
 	enum link_setting_join join;
-	bool optional; /* kernels may be built without it and then still report 0 */
+	bool optional; /* kernels built without it still report it as 0 over netlink */
 };
 extern const struct link_setting_entry link_settings[LINK_SETTING_MAX];
 
 #define LINK_SETTING_KEY_MAX 96
-#define LINK_SETTING_NEW "default" /* CONF of the values that new links get */
-/* "net/ipv4/conf/CONF/rp_filter", CONF an interface or "all", in buf (LINK_SETTING_KEY_MAX); buf.
- */
+#define LINK_SETTING_NEW "default" /* in place of an interface: the values that new links get */
+/* Writes the key "net/ipv4/conf/CONF/rp_filter" into buf (LINK_SETTING_KEY_MAX bytes) and returns
+ * buf. CONF is an interface, "all" or "default". */
 const char *link_setting_key(enum link_setting s, const char *conf, char *buf);
-/* The recorded value; false: the host has no such setting. */
+/* Finds the recorded value. Returns false if the host does not have the setting. */
 bool link_setting_value(const struct inventory *inv, enum link_setting s, const char *conf,
 			int *ret);
-/* The link's value, and the effective one. false: the host lacks the setting. */
+/* Finds the link's own value and the effective one. Returns false if the host does not have the
+ * setting. */
 bool link_setting_effective(const struct inventory *inv, enum link_setting s, const char *ifname,
 			    int *ret_own, int *ret_effective);
-/* Adds the settings that a new link of that name gets. 0, -ENOMEM. */
+/* Adds the settings that a new link of that name will get. Returns 0 or -ENOMEM. */
 int link_settings_add_new(struct inventory *inv, const char *ifname);
 /* Removes settings that the kernel reports although it was built without them: those without a
- * recorded `all` value. */
+ * recorded value for all links. */
 void link_setting_drop_absent(struct inventory *inv);
 
 #endif

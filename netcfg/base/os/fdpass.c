@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sends and receives messages with a descriptor. Both halves are here because a receiver that
- * overlooks a truncated or unexpected descriptor leaks it.
+ * Sends and receives messages with a descriptor. Both functions are in one file because a receiver
+ * that overlooks a truncated or unexpected descriptor leaks it.
  */
 #include "netcfg/base/os/fdpass.h"
 #include <string.h>
@@ -45,8 +45,8 @@ static int take_descriptor(struct msghdr *mh)
 
 ssize_t fdpass_recv(int sock, void *msg, size_t size, int *ret_fd, bool *ret_whole)
 {
-	/* Without the padding at the end, in which the kernel would put a second descriptor; it
-	 * closes what does not fit. */
+	/* The length excludes the padding at the end, in which the kernel would store a second
+	 * descriptor. The kernel closes descriptors that do not fit. */
 	union control_buffer control;
 	struct iovec iov = {.iov_base = msg, .iov_len = size};
 	struct msghdr mh = {.msg_iov = &iov,

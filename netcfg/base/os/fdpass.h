@@ -8,13 +8,14 @@
 
 #include "netcfg/base/base.h"
 
-/* fd (borrowed) is sent with the message; -1: none. 0 or negative errno; -EAGAIN: the receiver's
- * queue is full. */
+/* Sends the message, and with it the descriptor fd (borrowed; -1: none). Returns 0 or negative
+ * errno; -EAGAIN: the receiver's queue is full. */
 int fdpass_send(int sock, const void *msg, size_t len, int fd);
 /*
- * The length of the next message, of which at most size bytes are stored in msg; 0: end of stream;
- * negative errno. *ret_fd: the received descriptor (close-on-exec), owned by the caller, or -1.
- * *ret_whole (may be NULL): false where bytes or descriptors were truncated.
+ * Receives the next message and returns its length, of which at most `size` bytes are stored in
+ * msg. Returns 0 at the end of the stream, or negative errno. *ret_fd is the received descriptor
+ * (close-on-exec), which the caller owns, or -1. *ret_whole (may be NULL) is false if bytes or
+ * descriptors were truncated.
  */
 ssize_t fdpass_recv(int sock, void *msg, size_t size, int *ret_fd, bool *ret_whole);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Folders that are named by their path: opened without following others' links, and identified. */
+/* Opens folders by their paths without following symbolic links of other users, and identifies
+ * them. */
 #include "netcfg/base/os/folder.h"
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,17 +14,17 @@
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
-#define LINKS_MAX 40	      /* as the kernel */
+#define LINKS_MAX 40	      /* the limit of the kernel */
 #define FULL_BYTES (1U << 20) /* the largest write of a client */
 #define RAMFS_FS_MAGIC 0x858458f6
 #define TMPFS_FS_MAGIC 0x01021994
 
-/* Missing in the kernel headers of Debian 12; include/uapi/linux/fs.h of Linux 6.9. */
+/* From include/uapi/linux/fs.h of Linux 6.9; the kernel headers of Debian 12 lack it. */
 struct fs_uuid {
 	uint8_t len, uuid[16];
 };
 #define FS_IOC_UUID _IOR(0x15, 0, struct fs_uuid)
-/* fs/ext4/ext4.h, since Linux 6.0 */
+/* from fs/ext4/ext4.h, since Linux 6.0 */
 struct ext4_uuid {
 	uint32_t len, flags;
 	uint8_t uuid[16];
@@ -41,12 +42,12 @@ static int open_linkless(const char *path, uint64_t flags, uint64_t resolve)
 	return fd < 0 ? -errno : fd;
 }
 
-/* One step of the walk: a directory, and whether only root could have put it there. */
+/* A directory on the path, and whether other users than root could have put it there. */
 struct place {
 	int fd;
-	bool is_roots;	   /* it and all its parents are root's, and only root could replace them */
-	bool others_write; /* others than root may make names in it */
-	bool others_rename; /* ... and rename or remove those of root */
+	bool is_roots;	    /* root owns it and all its parents, and only root could replace them */
+	bool others_write;  /* users other than root may create names in it */
+	bool others_rename; /* users other than root may rename or remove root's names in it */
 };
 
 static int place_set(struct place *p, int fd, bool is_roots)
@@ -65,8 +66,8 @@ static int place_set(struct place *p, int fd, bool is_roots)
 	return 0;
 }
 
-/* Puts the target of the link, whose name in path begins at `name` and ends at `rest`, in its
- * place. */
+/* Replaces the name of the symbolic link in `path` by the link's target. The name begins at `name`
+ * and ends at `rest`. */
 static int link_put(char path[static PATH_MAX], const char *name, const char *rest, int link_fd)
 {
 	char target[PATH_MAX], whole[2 * PATH_MAX];
@@ -84,8 +85,8 @@ static int link_put(char path[static PATH_MAX], const char *name, const char *re
 	return 0;
 }
 
-/* Replaces the first link in the path. 0: replaced, or there is none any more; -ELOOP: `link` is
- * not root's. */
+/* Replaces the first symbolic link in the path by its target. Returns 0, also if the path has no
+ * more links; -ELOOP: a user other than root could have made the link, whose path is in `link`. */
 static int link_resolve(char path[static PATH_MAX], char *link)
 {
 	PLENUM_CLEANUP(cleanup_close) int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -137,7 +138,8 @@ int folder_open(const char *path, char *link)
 	*link = '\0';
 	if ((size_t)snprintf(real, sizeof(real), "%s", path) >= sizeof(real))
 		return -ENAMETOOLONG;
-	/* A link that appears after its name was looked at makes the opening fail. */
+	/* If a link appears after this loop has checked its name, open_linkless() fails, so the
+	 * link is never followed. */
 	for (unsigned i = 0; i <= LINKS_MAX; i++) {
 		fd = open_linkless(real, O_RDONLY, 0);
 		if (fd != -ELOOP)
@@ -207,8 +209,8 @@ int folder_identify(int fd, struct folder_id *ret)
 	return 0;
 }
 
-/* Device numbers of disks may change with a boot, and those without a disk at each mount; a UUID
- * and a file handle do not. */
+/* Device numbers of disks may change with a reboot, and those of other file systems with each
+ * mount; a UUID and a file handle do not change. */
 static bool is_same_fs(const struct folder_id *a, const struct folder_id *b, bool same_boot)
 {
 	if (a->fs_type != b->fs_type)
@@ -224,7 +226,7 @@ bool folder_is_same(const struct folder_id *a, const struct folder_id *b, bool s
 {
 	if (a->ino != b->ino || !is_same_fs(a, b, same_boot))
 		return false;
-	if (a->handle_len == 0 || b->handle_len == 0) /* another kernel may have none */
+	if (a->handle_len == 0 || b->handle_len == 0) /* another kernel may not give any */
 		return true;
 	return a->handle_type == b->handle_type && a->handle_len == b->handle_len &&
 	       memcmp(a->handle, b->handle, a->handle_len) == 0;

@@ -1,52 +1,58 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Opens a folder that an operator has named by its path, and tells it from any other folder. On the
- * way, only symbolic links are followed that root alone could have made or replaced: anybody else
- * who may write in a parent could otherwise lead a privileged process to any folder. Holds no
- * state. Except for folder_look(), a file system that does not answer blocks the caller.
+ * Opens a folder by the path that an operator configured, and distinguishes it from any other
+ * folder. A symbolic link on the path is followed only if no user but root could have made or
+ * replaced it: otherwise a user who may write to a parent folder could lead a privileged process to
+ * any folder. The functions hold no state. All but folder_look() block while a file system does not
+ * answer.
  */
 #ifndef PLENUM_NETCFG_FOLDER_H
 #define PLENUM_NETCFG_FOLDER_H
 
 #include "netcfg/base/base.h"
 
-#define FOLDER_HANDLE_MAX 128 /* of the kernel: MAX_HANDLE_SZ */
+#define FOLDER_HANDLE_MAX 128 /* MAX_HANDLE_SZ of the kernel */
 #define FOLDER_LINK_MAX 256
 
 struct folder_id {
-	uint64_t dev, ino; /* st_dev, st_ino */
+	uint64_t dev, ino; /* as in struct stat */
 	uint64_t fs_type;
-	uint8_t uuid[16]; /* of the file system, if has_uuid */
+	uint8_t uuid[16]; /* of the file system, valid if has_uuid */
 	bool has_uuid;
 	int32_t handle_type;
 	uint32_t handle_len; /* 0: the file system has no file handles */
 	uint8_t handle[FOLDER_HANDLE_MAX];
 };
 
-struct folder_room { /* of its file system; totals of 0: not known, or without a limit */
-	uint64_t bytes, free_bytes; /* free: for users */
+struct folder_room { /* space of a file system; a total of 0 is unknown or unlimited */
+	uint64_t bytes, free_bytes; /* free_bytes: available to users other than root */
 	uint64_t inodes, free_inodes;
 };
 
-/* A descriptor, O_DIRECTORY | O_RDONLY; negative errno. -ELOOP: `link` (FOLDER_LINK_MAX bytes) is a
- * symbolic link on the way that others than root could have made. */
+/* Returns a descriptor (O_DIRECTORY | O_RDONLY) or negative errno. -ELOOP: a user other than
+ * root could have made a symbolic link on the path; `link` (FOLDER_LINK_MAX bytes) is that
+ * link's path. */
 int folder_open(const char *path, char *link);
 /* 0 or negative errno. */
 int folder_identify(int fd, struct folder_id *ret);
 /* 0 or negative errno. */
 int folder_measure(int fd, struct folder_room *ret);
-/* Whether users cannot write there: less than 1 MiB and 1 % of the space, or no inode, is free. */
+/* Returns whether users cannot write to the file system: no inode is free, or the free space is
+ * below both 1 MiB and 1 % of the total. */
 bool folder_is_full(const struct folder_room *room);
-/* Whether both are the same folder. same_boot: device numbers of both are of the same boot. */
+/* Returns whether both are the same folder. Set same_boot if both were identified in one boot, so
+ * that their device numbers are comparable. */
 bool folder_is_same(const struct folder_id *a, const struct folder_id *b, bool same_boot);
-/* Whether the folder ends with this boot: its file system is in memory. */
+/* Returns whether the folder's file system is in memory, so that a reboot deletes the folder. */
 bool folder_is_in_memory(const struct folder_id *id);
-/* Looks where the path leads now, without links, from the kernel's cache alone: never blocks. 0;
- * -EAGAIN: the cache does not tell; other negative errno as folder_open(). */
+/* Finds out which folder the path leads to now, without following links, from the kernel's cache
+ * alone: it never blocks. Returns 0; -EAGAIN: the cache does not hold the answer; other negative
+ * errno as folder_open(). */
 int folder_look(const char *path, uint64_t *ret_dev, uint64_t *ret_ino);
 
-/* "device 8:1, inode 2", for messages; returns buf. */
-/* The UUID of the file system that fd is on. False: it has none, or does not tell it. */
+/* Writes "device 8:1, inode 2", for messages, and returns buf. */
+/* Reads the UUID of the file system that fd is on. Returns false if it has none or does not report
+ * it. */
 bool folder_uuid(int fd, uint8_t ret[16]);
 #define FOLDER_TEXT_MAX 64
 const char *folder_text(uint64_t dev, uint64_t ino, char buf[static FOLDER_TEXT_MAX]);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Raises the limit of open descriptors. Processes that hold the mounts and open files of others use
- * all that they are allowed: the soft limit exists for programs that use select(2). The hard limit
- * is the operator's and stays; `plenum doctor` reports when it is low. Owns nothing.
+ * Raises the soft limit of open descriptors to the hard limit. The agent holds a descriptor for
+ * each mount, and a server worker one for each open file, so they need all that the hard limit
+ * allows. The soft limit exists only for programs that use select(2). `plenum doctor` reports a
+ * hard limit that is low.
  */
 #ifndef PLENUM_NETCFG_LIMIT_H
 #define PLENUM_NETCFG_LIMIT_H
 
 #include <sys/resource.h>
 
-/* Call once at start. On failure the limit stays as it was. */
+/* Call it once at start. On failure the limit stays as it was. */
 static inline void limit_files_raise(void)
 {
 	struct rlimit rl;

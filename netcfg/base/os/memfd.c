@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Creates the kinds of memfd that pass between processes. All are here because a forgotten seal is
- * noticed only in an attack.
+ * Creates the memfds that one process passes to another. All kinds are in one file because a
+ * forgotten seal has no effect until an attack.
  */
 #include "netcfg/base/os/memfd.h"
 #include "netcfg/base/file.h"
@@ -31,7 +31,7 @@ int memfd_new_sealed(const char *name, const void *data, size_t len)
 		return r;
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
 		return -errno;
-	/* The receiver shares the descriptor's offset and expects it at the beginning. */
+	/* The receiver shares the descriptor's offset and expects it at 0. */
 	if (lseek(fd, 0, SEEK_SET) < 0)
 		return -errno;
 	return fd_take(fd);
@@ -62,7 +62,8 @@ int memfd_new_growing(const char *name)
 
 	if (fd < 0)
 		return fd;
-	/* Before any other process has it: a size that is checked later is a size that stays. */
+	/* Seal the file before any other process has it, so that no process can shrink it between
+	 * the receiver's check and its use. */
 	if (fcntl(fd, F_ADD_SEALS, GROWING_SEALS) < 0)
 		return -errno;
 	return fd_take(fd);
@@ -72,12 +73,14 @@ int memfd_grow(int fd, size_t size)
 {
 	struct stat st;
 
-	(void)fcntl(fd, F_ADD_SEALS, GROWING_SEALS); /* of an earlier agent: it may have no seals */
+	/* the memfd of an earlier agent version may have no seals */
+	(void)fcntl(fd, F_ADD_SEALS, GROWING_SEALS);
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	if (st.st_size >= (off_t)size || ftruncate(fd, (off_t)size) == 0)
 		return 0;
-	/* Another process has made it larger meanwhile: the seal refuses to shrink it again. */
+	/* EPERM means that another process has already made the file larger, and the seal forbids
+	 * to shrink it again. */
 	if (errno != EPERM || fstat(fd, &st) < 0)
 		return -errno;
 	return st.st_size >= (off_t)size ? 0 : -EPERM;
@@ -91,8 +94,8 @@ bool memfd_is_fixed(int fd)
 	if (seals < 0 || (seals & GROWING_SEALS) != GROWING_SEALS ||
 	    (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)))
 		return false;
-	/* A file in huge pages passes the seals, but a page that is not free at its first access
-	 * makes that access fault. */
+	/* A file in huge pages can have these seals too, but accessing one of its pages faults if
+	 * no huge page is free. */
 	return fstatfs(fd, &fs) == 0 && fs.f_type == TMPFS_MAGIC;
 }
 
@@ -103,7 +106,7 @@ bool memfd_is_fixed_at(int fd, size_t size)
 	return memfd_is_fixed(fd) && fstat(fd, &st) == 0 && st.st_size == (off_t)size;
 }
 
-/* The kernel shows it as "/memfd:NAME (deleted)". */
+/* /proc/self/fd shows the file as "/memfd:NAME (deleted)". */
 bool memfd_has_name(int fd, const char *name)
 {
 	static const char head[] = "/memfd:", tail[] = " (deleted)";

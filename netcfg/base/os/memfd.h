@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Files without a name (memfd_create(2)) that one process passes to another. Shared ones are sealed
- * in size, so that neither side can make the other's access fault. Holds no state.
+ * Files without a path (memfd_create(2)) that one process passes to another. Shared ones have seals
+ * on their size, so that no process can shrink them and thereby crash another one that accesses its
+ * mapping. The functions hold no state.
  */
 #ifndef PLENUM_NETCFG_MEMFD_H
 #define PLENUM_NETCFG_MEMFD_H
@@ -11,30 +12,32 @@
 #include <sys/mman.h>
 
 #ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* include/uapi/asm-generic/mman-common.h of Linux 5.14 */
+#define MADV_POPULATE_WRITE 23 /* from include/uapi/asm-generic/mman-common.h of Linux 5.14 */
 #endif
 
-/* Holds a sealed, unchangeable copy of data, with the offset at its beginning. The descriptor,
+/* Creates a file with a sealed, unchangeable copy of data; its offset is 0. Returns the descriptor,
  * or negative errno. */
 int memfd_new_sealed(const char *name, const void *data, size_t len);
-/* size bytes of zeros to be mapped by both sides: its content may change, its size may not, so that
- * no writer can make a reader's access fault. The descriptor, or negative errno. */
+/* Creates a file of `size` zero bytes that several processes can map and write to. Its size is
+ * sealed, so that no process can make another's access fault. Returns the descriptor, or negative
+ * errno. */
 int memfd_new_shared(const char *name, size_t size);
-/* Empty; the process that holds it may grow it, and no process can seal it. The descriptor, or
- * negative errno. */
+/* Creates an empty file that the processes that hold it may resize, and that no process can seal.
+ * Returns the descriptor, or negative errno. */
 int memfd_new_empty(const char *name);
-/* Empty, to be mapped by several processes: any of them may grow it, none can shrink it or add
- * seals, so that none can make another's access fault. The descriptor, or negative errno. */
+/* Creates an empty file that several processes can map. Each may make it larger, none can shrink it
+ * or add seals, so that none can make another's access fault. Returns the descriptor, or negative
+ * errno. */
 int memfd_new_growing(const char *name);
-/* Makes the file at least size bytes long, whatever other processes do at the same time; call it
- * before mmap(2). A file without seals gets those of memfd_new_growing() where it allows them. 0;
- * negative errno. */
+/* Makes the file at least `size` bytes long, also if other processes do the same at this time; call
+ * it before mmap(2). If the file has no seals yet and allows new ones, it gets those of
+ * memfd_new_growing(). Returns 0 or negative errno. */
 int memfd_grow(int fd, size_t size);
-/* Whether no process can shrink the file or keep others from writing to it. */
+/* Returns whether no process can shrink the file or add seals that forbid writing to it. */
 bool memfd_is_fixed(int fd);
-/* The same, for a file of exactly that size. */
+/* Returns whether that holds and the file has exactly this size. */
 bool memfd_is_fixed_at(int fd, size_t size);
-/* Whether fd is a memfd that was created with this name. */
+/* Returns whether fd is a memfd that was created with this name. */
 bool memfd_has_name(int fd, const char *name);
 
 #endif

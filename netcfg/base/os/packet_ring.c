@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Writer and reader of the shared packet ring. Both are here because only they know its layout.
+ * Implements the writer and the reader of the shared packet ring. Only this file knows the ring's
+ * layout.
  */
 #include "netcfg/base/os/packet_ring.h"
 #include <string.h>
 
-_Static_assert(sizeof(struct packet_ring) <= PACKET_RING_HEAD_BYTES, "the head has its room");
-_Static_assert(sizeof(struct packet_record) == 16, "a record keeps the next one aligned");
-_Static_assert(PACKET_KEY_BYTES <= 64, "no capture keeps less of a packet");
+_Static_assert(sizeof(struct packet_ring) <= PACKET_RING_HEAD_BYTES,
+	       "the header fits in front of the records");
+_Static_assert(sizeof(struct packet_record) == 16, "records stay aligned");
+_Static_assert(PACKET_KEY_BYTES <= 64, "a key fits the smallest snapshot length");
 
 static uint8_t *data_of(struct packet_ring *ring)
 {
 	return (uint8_t *)ring + PACKET_RING_HEAD_BYTES;
 }
 
-/* A record and its bytes, padded so that records stay whole at the ring's end. */
+/* Returns the space of a record and its bytes, padded to a multiple of 16 so that no record header
+ * wraps at the ring's end. */
 static uint64_t space_of(uint32_t kept_bytes)
 {
 	return sizeof(struct packet_record) + ((kept_bytes + 15ULL) & ~15ULL);
@@ -24,7 +27,7 @@ void packet_writer_init(struct packet_writer *w, void *memory, uint64_t bytes, u
 {
 	*w = (struct packet_writer){
 		.ring = memory, .bytes = bytes, .snap_bytes = MIN_OF(snap_bytes, PACKET_SNAP_MAX)};
-	/* Partner: packet_reader_joined. */
+	/* Pairs with packet_reader_joined. */
 	__atomic_store_n(&w->ring->joined, 1, __ATOMIC_RELEASE);
 }
 
@@ -39,7 +42,8 @@ static void put_bytes(const struct packet_writer *w, uint64_t at, const void *by
 
 static void count(uint64_t *counter)
 {
-	/* Partner: packet_reader_count. One writer, so that nothing is lost in between. */
+	/* Pairs with packet_reader_count. A relaxed store is enough because only one process writes
+	 * the counter. */
 	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
 }
 
@@ -49,7 +53,7 @@ bool packet_writer_put(struct packet_writer *w, struct packet_record *r,
 	struct packet_ring *ring = w->ring;
 	uint32_t left = MIN_OF(r->wire_bytes, w->snap_bytes);
 	bool is_packet = r->direction != PACKET_KEY;
-	/* Partner: packet_reader_take, so that what it copied is not written over before. */
+	/* Pairs with packet_reader_take: bytes that the reader still copies are not overwritten. */
 	uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE), at = w->head, space;
 
 	space = space_of(left);
@@ -71,14 +75,14 @@ bool packet_writer_put(struct packet_writer *w, struct packet_record *r,
 		left -= len;
 	}
 	w->head += space;
-	/* Partner: packet_reader_next. */
+	/* Pairs with packet_reader_next. */
 	__atomic_store_n(&ring->head, w->head, __ATOMIC_RELEASE);
 	return true;
 }
 
 void packet_writer_done(struct packet_writer *w)
 {
-	/* Partner: packet_reader_joined. */
+	/* Pairs with packet_reader_joined. */
 	__atomic_store_n(&w->ring->joined, 2, __ATOMIC_RELEASE);
 }
 
@@ -99,7 +103,7 @@ static void get_bytes(const struct packet_reader *r, uint64_t at, void *ret, siz
 
 int packet_reader_next(const struct packet_reader *r, struct packet_record *ret)
 {
-	/* Partner: packet_writer_put. */
+	/* Pairs with packet_writer_put. */
 	uint64_t there = __atomic_load_n(&r->ring->head, __ATOMIC_ACQUIRE) - r->tail;
 
 	if (there == 0)
@@ -119,20 +123,20 @@ void packet_reader_take(struct packet_reader *r, const struct packet_record *rec
 {
 	get_bytes(r, r->tail + sizeof(*rec), ret, rec->kept_bytes);
 	r->tail += space_of(rec->kept_bytes);
-	/* Partner: packet_writer_put. */
+	/* Pairs with packet_writer_put. */
 	__atomic_store_n(&r->ring->tail, r->tail, __ATOMIC_RELEASE);
 }
 
 bool packet_reader_joined(const struct packet_reader *r)
 {
-	/* Partner: packet_writer_init, packet_writer_done. */
+	/* Pairs with packet_writer_init and packet_writer_done. */
 	return __atomic_load_n(&r->ring->joined, __ATOMIC_ACQUIRE) == 1;
 }
 
 void packet_reader_count(const struct packet_reader *r, unsigned port, uint64_t *ret_packets,
 			 uint64_t *ret_dropped)
 {
-	/* Partner: packet_writer_put. */
+	/* Pairs with packet_writer_put. */
 	*ret_packets = __atomic_load_n(&r->ring->ports[port].packets, __ATOMIC_RELAXED);
 	*ret_dropped = __atomic_load_n(&r->ring->ports[port].dropped, __ATOMIC_RELAXED);
 }

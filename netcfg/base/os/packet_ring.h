@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A ring of packets in memory shared by two processes: a worker puts in what it sends and receives,
- * the agent takes it out. The writer never waits: packets without room are counted and dropped.
- * Neither call allocates, locks or makes a system call. The reader trusts nothing in the shared
- * memory and distinguishes a corrupt ring from an empty one. The caller creates the memory, maps it
- * and passes it on.
+ * A ring of captured packets in memory that two processes share: a worker adds the packets that it
+ * sends and receives, the agent removes them. The worker never waits: it drops a packet that does
+ * not fit and counts it. No function here allocates, locks or makes a system call. The reader
+ * validates everything that it reads from the shared memory, and distinguishes a corrupt ring from
+ * an empty one. The caller creates the memory, maps it and passes it to the other process.
  */
 #ifndef PLENUM_NETCFG_PACKET_RING_H
 #define PLENUM_NETCFG_PACKET_RING_H
@@ -19,10 +19,10 @@
 enum packet_direction {
 	PACKET_IN = 1,
 	PACKET_OUT,
-	PACKET_KEY, /* not a packet but a struct packet_key; not counted as a packet */
+	PACKET_KEY, /* a struct packet_key instead of a packet; the counters do not include it */
 };
 
-/* The cipher keys of a session's packets in one direction, as plenum-protocol(7) describes. */
+/* The cipher keys for a session's packets in one direction, see plenum-protocol(7). */
 struct packet_key {
 	uint64_t session, phase;
 	uint32_t cipher, pad;
@@ -33,33 +33,35 @@ struct packet_key {
 struct packet_record {
 	uint64_t time_ns; /* clock_now_ns() */
 	uint32_t wire_bytes;
-	uint16_t kept_bytes; /* how many of the packet's first bytes are in the ring */
+	uint16_t kept_bytes; /* the ring has this many of the packet's first bytes */
 	uint8_t port, direction;
 };
 
-struct packet_ring { /* the shared memory; packets follow at PACKET_RING_HEAD_BYTES */
+struct packet_ring { /* the shared memory; records follow after PACKET_RING_HEAD_BYTES */
 	/* Written by the writer alone. */
-	uint64_t joined; /* 1: the writer has mapped the ring; 2: and has left; partner:
-			    packet_reader_joined */
-	uint64_t head;	 /* bytes ever put; partner: packet_reader_next */
+	/* 1: the writer has mapped the ring; 2: the writer has finished; pairs with
+	 * packet_reader_joined */
+	uint64_t joined;
+	uint64_t head; /* bytes written since the start; pairs with packet_reader_next */
 	struct {
-		uint64_t packets; /* packets seen, including dropped ones; partner:
-				     packet_reader_count */
-		uint64_t dropped; /* packets dropped for lack of room; partner: the same */
+		/* packets offered, including dropped ones; pairs with packet_reader_count */
+		uint64_t packets;
+		/* packets dropped because the ring was full; pairs with packet_reader_count */
+		uint64_t dropped;
 	} ports[PACKET_RING_PORTS];
-	/* Written by the reader alone. */
-	_Alignas(64) uint64_t tail; /* bytes ever taken; partner: packet_writer_put */
+	/* Only the reader stores to this member. */
+	_Alignas(64) uint64_t tail; /* bytes read since the start; pairs with packet_writer_put */
 };
 #define PACKET_RING_HEAD_BYTES 4096U
 
-/* Memory in bytes for a ring of `bytes`, a power of two. */
+/* Returns the size in bytes of the shared memory for a ring of `bytes`, a power of two. */
 static inline size_t packet_ring_size(uint64_t bytes)
 {
 	return PACKET_RING_HEAD_BYTES + bytes;
 }
 
 struct packet_writer {
-	struct packet_ring *ring; /* NULL: none */
+	struct packet_ring *ring; /* NULL: no capture */
 	uint64_t bytes, head;
 	uint32_t snap_bytes;
 };
@@ -68,13 +70,14 @@ struct packet_part { /* one piece of a scattered packet */
 	uint32_t len;
 };
 
-/* memory: all zero, packet_ring_size(bytes) of it. */
+/* `memory` has packet_ring_size(bytes) bytes, all zero. */
 void packet_writer_init(struct packet_writer *w, void *memory, uint64_t bytes, uint32_t snap_bytes);
-/* r->kept_bytes is filled in here; r->wire_bytes is the sum of the parts. False: no room. */
+/* Fills in r->kept_bytes; the caller sets r->wire_bytes to the sum of the parts. Returns false if
+ * the ring is full. */
 bool packet_writer_put(struct packet_writer *w, struct packet_record *r,
 		       const struct packet_part *parts, unsigned n);
 
-void packet_writer_done(struct packet_writer *w); /* no more packets follow */
+void packet_writer_done(struct packet_writer *w); /* the writer adds no more packets */
 
 struct packet_reader {
 	struct packet_ring *ring;
@@ -82,13 +85,13 @@ struct packet_reader {
 	uint32_t snap_bytes;
 };
 void packet_reader_init(struct packet_reader *r, void *memory, uint64_t bytes, uint32_t snap_bytes);
-/* The oldest packet, which stays in the ring. 1; 0: the ring is empty; -EBADMSG: the ring is
- * corrupt. */
+/* Describes the oldest packet, which stays in the ring. Returns 1; 0: the ring is empty; -EBADMSG:
+ * the ring is corrupt. */
 int packet_reader_next(const struct packet_reader *r, struct packet_record *ret);
-/* Copies out the packet that packet_reader_next described, and frees its room. */
+/* Copies the packet that packet_reader_next described, and removes it from the ring. */
 void packet_reader_take(struct packet_reader *r, const struct packet_record *rec, uint8_t *ret);
 bool packet_reader_joined(const struct packet_reader *
-				  r); /* Whether the writer has mapped the ring and has not left. */
+				  r); /* Whether the writer has mapped the ring and not finished. */
 void packet_reader_count(const struct packet_reader *r, unsigned port, uint64_t *ret_packets,
 			 uint64_t *ret_dropped);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Opens packet sockets in the only safe order: filter first, bind last. A socket that is bound
- * before its filter is set receives frames that it must not see.
+ * Opens packet sockets so that they receive only frames that pass the filter: sets the filter first
+ * and binds last.
  */
 #include "netcfg/base/os/packet_socket.h"
 #include <arpa/inet.h>
@@ -23,7 +23,7 @@ int packet_socket_new(int type)
 
 int packet_socket_filter(int fd, const struct sock_filter *code, size_t n)
 {
-	/* The kernel copies it. */
+	/* The kernel copies the program. */
 	const struct sock_fprog program = {.len = (unsigned short)n,
 					   .filter = (struct sock_filter *)code};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Builds the BPF program by hand: a list of comparisons needs no library, and a sandboxed process
- * should link as little as possible.
+ * Builds the seccomp filter as a BPF program without a library: it is only a list of comparisons,
+ * and a sandboxed process should link as little code as possible.
  */
 #include "netcfg/base/os/seccomp.h"
 #include <linux/audit.h>
@@ -40,7 +40,8 @@ static void emit_load(struct program *p, size_t offset)
 	emit(p, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
 }
 
-/* Jumps reach at most 255 instructions, so each comparison has its own return. */
+/* A BPF jump reaches at most 255 instructions, so each comparison has its own return
+ * instruction. */
 static void emit_allow(struct program *p, int nr)
 {
 	emit(p, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 1);
@@ -49,7 +50,8 @@ static void emit_allow(struct program *p, int nr)
 
 #define ARG_CODE 3 /* instructions of emit_arg */
 
-/* A wrong argument jumps over the rest of the rule. */
+/* If the argument does not match, the program jumps over the `left` remaining checks of this
+ * rule. */
 static void emit_arg(struct program *p, const struct seccomp_rule *r, unsigned left)
 {
 	size_t at = offsetof(struct seccomp_data, args) + r->arg * sizeof(uint64_t);
@@ -61,7 +63,7 @@ static void emit_arg(struct program *p, const struct seccomp_rule *r, unsigned l
 	emit(p, BPF_JMP | BPF_JEQ | BPF_K, r->value, 0, (uint8_t)left);
 }
 
-/* n rules for one system call, all of which must match. */
+/* Emits n rules for one system call, all of which must match. */
 static void emit_rules(struct program *p, const struct seccomp_rule *rules, unsigned n)
 {
 	emit(p, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)rules[0].nr, 0, (uint8_t)(n * ARG_CODE + 2));

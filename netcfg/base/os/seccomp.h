@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Allow-lists of system calls (seccomp(2)) for processes that read untrusted input. A filter cannot
- * be removed and applies to all threads, including running ones. Owns nothing; each role brings its
- * list.
+ * be removed and applies to all threads, including running ones. Each role of a process passes its
+ * own list.
  */
 #ifndef PLENUM_NETCFG_SECCOMP_H
 #define PLENUM_NETCFG_SECCOMP_H
 
 #include "netcfg/base/base.h"
 
-/* Allows a call whose argument number `arg` satisfies (argument & mask) == value. Only the lower
- * 32 bits of the argument are compared: the rules are for flags, kinds and process numbers. */
+/* Allows a call if (argument number `arg` & mask) == value. The filter compares only the lower 32
+ * bits of the argument: the rules are for flags, kinds and process numbers. */
 struct seccomp_rule {
 	int nr; /* SYS_* */
 	unsigned arg;
@@ -24,16 +24,18 @@ struct seccomp_filter {
 	size_t n_nrs;
 	const struct seccomp_rule *rules;
 	size_t n_rules;
-	/* Up to three rules for one call, all of which must match; a rule of zeros always does. */
+	/* Each set has up to three rules for one call, all of which must match. A rule of zeros
+	 * always matches. */
 	const struct seccomp_rule (*sets)[SECCOMP_SET_MAX];
 	size_t n_sets;
 	uint32_t action; /* SECCOMP_RET_* for all other calls */
 };
 
 /*
- * Installs the filter in all threads of the process and sets no_new_privs. A call by another
- * architecture's convention kills the process. 0; -E2BIG: too many calls; -ESRCH: a thread has a
- * different filter; -ENOSYS: this kernel has no seccomp filters; negative errno.
+ * Installs the filter in all threads of the process and sets no_new_privs. A system call in another
+ * architecture's convention, such as a 32-bit one, kills the process. Returns 0; -E2BIG: too many
+ * calls; -ESRCH: a thread has a different filter; -ENOSYS: this kernel has no seccomp filters;
+ * negative errno.
  */
 int seccomp_filter_install(const struct seccomp_filter *f);
 
