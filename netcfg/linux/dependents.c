@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Collects the TCP connections and network mounts that depend on a link, so that a plan which takes
- * the link down can name them beforehand.
+ * Collects the TCP connections and network mounts that depend on a link, so that a plan that takes
+ * the link down can name them before the apply.
  */
 #include "netcfg/linux/dependents.h"
 #include "netcfg/host/inventory_build.h"
@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define SSH_PORT 22
-/* enum of net/tcp_states.h, which is the kernel's own header */
+/* TCP_ESTABLISHED of the kernel's net/tcp_states.h, which user space does not have */
 #define TCP_ESTABLISHED_STATE 1
 
 static bool is_loopback(const struct ip_addr *a)
@@ -25,8 +25,9 @@ static bool is_loopback(const struct ip_addr *a)
 	return (a->family == AF_INET && a->bytes[0] == 127) || ip_addr_equal(a, &six);
 }
 
-/* Dual-stack sockets report IPv4 addresses as IPv4-mapped IPv6 ones (RFC 4291, section 2.5.5.2). */
-static struct ip_addr plain(const struct ip_addr *a)
+/* Sockets for both families report IPv4 addresses as IPv4-mapped IPv6 addresses (RFC 4291, section
+ * 2.5.5.2). */
+static struct ip_addr without_mapping(const struct ip_addr *a)
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 	struct ip_addr four = {.family = AF_INET};
@@ -65,7 +66,7 @@ int dependents_parse_conn(struct inventory *inv, const struct nlmsghdr *h)
 		return 0;
 	local.family = m->idiag_family;
 	memcpy(local.bytes, m->id.idiag_src, ip_addr_bits(&local) / 8);
-	local = plain(&local);
+	local = without_mapping(&local);
 	if (is_loopback(&local))
 		return 0;
 	c = conns_of(inv, &local);
@@ -98,11 +99,11 @@ int dependents_add_conns(struct netlink *diag, struct inventory *inv)
 		};
 
 		r = netlink_talk(diag, &m.h, NLM_F_DUMP, on_conn, inv, NULL);
-		/* Connections come and go all the time, so an interrupted dump counts as
-		 * complete. */
+		/* Connections open and close all the time, so a dump that was interrupted is
+		 * accepted. */
 		if (r == -EAGAIN)
 			r = 0;
-		/* A kernel without IPv6 or without socket diagnostics. */
+		/* The kernel lacks IPv6 or socket diagnostics. */
 		if (r == -ENOENT || r == -EOPNOTSUPP || r == -EAFNOSUPPORT)
 			r = 0;
 	}
@@ -114,7 +115,8 @@ static const char *const network_types[] = {
 	"lustre", "fuse.glusterfs", "fuse.sshfs", "fuse.ceph", "coda", "beegfs", "orangefs",
 };
 
-/* The value of NAME=VALUE in a comma-separated list, up to one of `ends`; false: absent. */
+/* Finds NAME=VALUE in a comma-separated list. The value ends at one of the characters in `ends`.
+ * Returns false if the option is absent. */
 static bool option_value(const char *options, const char *name, const char *ends, char *buf,
 			 size_t size)
 {
@@ -133,7 +135,7 @@ static bool option_value(const char *options, const char *name, const char *ends
 	return false;
 }
 
-/* "10.0.0.1:/srv", "10.0.0.1@tcp:/fs", "[fd00::1]:/srv": the address; host names are not
+/* Parses the address in "10.0.0.1:/srv", "10.0.0.1@tcp:/fs" or "[fd00::1]:/srv". Host names are not
  * resolved. */
 static bool source_address(const char *source, struct ip_addr *ret)
 {
@@ -158,7 +160,7 @@ static void find_server(struct inv_mount *m, const char *source, const char *opt
 	source_address(source, &m->server);
 }
 
-/* A blank in a field is written as \040, other special characters likewise. */
+/* The kernel writes a blank in a field as \040, and other special characters in the same way. */
 static void unescape(char *s)
 {
 	char *to = s;
@@ -189,7 +191,7 @@ bool dependents_parse_mount(const char *line, struct inv_mount *ret)
 	for (size_t i = 0; i < ARRAY_SIZE(network_types) && !m.type[0]; i++)
 		if (strcmp(type, network_types[i]) == 0)
 			inv_text_set(m.type, sizeof(m.type), type);
-	/* 9p also runs over virtio and pipes. */
+	/* 9p also uses virtio and pipes, which do not depend on a network link. */
 	if (strcmp(type, "9p") == 0 && (!option_value(rest, "trans", ",\n", trans, sizeof(trans)) ||
 					(strcmp(trans, "tcp") != 0 && strcmp(trans, "rdma") != 0)))
 		return false;

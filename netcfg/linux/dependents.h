@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reports what a link's loss would cut off on this host: established TCP connections, by their
- * local address, and mounted network file systems. Read only; used by kernel_linux alone.
+ * Lists what this host loses with a link: established TCP connections, by their local address, and
+ * mounted network file systems. Reads only; kernel_linux alone uses it.
  */
 #ifndef PLENUM_NETCFG_DEPENDENTS_H
 #define PLENUM_NETCFG_DEPENDENTS_H
@@ -11,15 +11,16 @@
 
 struct netlink;
 
-/* Adds the TCP connections of the network namespace in which diag (a NETLINK_SOCK_DIAG socket)
- * was opened, except those within the host. 0; negative errno. */
+/* Adds the TCP connections of the network namespace in which diag (a NETLINK_SOCK_DIAG socket) was
+ * opened, except connections of the host to itself. Returns 0 or negative errno. */
 int dependents_add_conns(struct netlink *diag, struct inventory *inv);
-/* Adds the network mounts that the caller sees. 0; negative errno. */
+/* Adds the network mounts in the caller's mount namespace. Returns 0 or negative errno. */
 int dependents_add_mounts(struct inventory *inv);
 
-/* Parses one message of a socket dump and counts it in inv. 0, -EBADMSG, -ENOMEM. */
+/* Parses one message of a socket dump and counts the connection in inv. Returns 0, -EBADMSG or
+ * -ENOMEM. */
 int dependents_parse_conn(struct inventory *inv, const struct nlmsghdr *h);
-/* Parses one line of mountinfo (proc(5)). false: not a network file system. */
+/* Parses one line of mountinfo (proc(5)). Returns false if it is not a network file system. */
 bool dependents_parse_mount(const char *line, struct inv_mount *ret);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * struct kernel_ops for the host we run on: puts together rtnetlink, sysfs, procfs, udev and socket
- * diagnostics. The only file that knows all of them.
+ * Implements struct kernel_ops for the running host. It combines rtnetlink, sysfs, procfs, udev and
+ * socket diagnostics; no other file depends on all of them.
  */
 #include "netcfg/base/file.h"
 #include "netcfg/host/inventory_build.h"
@@ -35,7 +35,7 @@ static struct kernel_linux *linux_of(struct kernel *k)
 	return k->impl;
 }
 
-/* Keys are paths below /proc/sys: relative, and never upwards. */
+/* A key is a relative path below /proc/sys without "..". */
 static bool key_is_valid(const char *key)
 {
 	for (const char *s = key; *s;) {
@@ -285,7 +285,7 @@ static int collect_settings(const struct kernel_linux *kl, const char *conf, str
 
 		link_setting_key(i, conf, key);
 		if (sysctl_read(kl, key, value, sizeof(value)) < 0)
-			continue; /* a kernel without it, as IPv6 may be */
+			continue; /* kernels without IPv6 lack its settings */
 		if (inv_sysctl_add(inv, key, value) < 0)
 			return -ENOMEM;
 	}
@@ -301,14 +301,14 @@ static int collect_host(struct kernel *k, struct inventory *inv)
 		return -errno;
 	inv_text_set(inv->host, sizeof(inv->host), uts.nodename);
 	inv_text_set(inv->kernel_release, sizeof(inv->kernel_release), uts.release);
-	/* The settings of `all` links, which the kernel combines with each link's own, and those
-	 * that a new link gets. */
+	/* Collects the settings of "all", which the kernel combines with those of each link, and
+	 * the settings that new links get. */
 	r = collect_settings(linux_of(k), "all", inv);
 	return r < 0 ? r : collect_settings(linux_of(k), LINK_SETTING_NEW, inv);
 }
 
-/* Drops addresses and routes of unknown links: a link created between the two dumps appears only in
- * the next inventory. */
+/* Drops addresses and routes of unknown links. A link that was created between the two dumps
+ * appears only in the next inventory. */
 static void drop_strays(struct inventory *inv)
 {
 	size_t n = 0;
@@ -359,7 +359,7 @@ static int collect_sysfs(struct kernel_linux *kl, struct diag *d, struct invento
 		{kernel_rdma_collect, "RDMA devices"},	{sysfs_add_cores, "CPU cores"},
 		{sysfs_add_hugepages, "hugepages"},
 	};
-	/* Opened each time: the daemon may start later than this process. */
+	/* The folder is opened each time, because udev may start after this process. */
 	autoclose int udev = open("/run/udev", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	for (size_t i = 0; i < inv->n_links; i++)
@@ -380,7 +380,8 @@ static int collect_sysfs(struct kernel_linux *kl, struct diag *d, struct invento
 	return 0;
 }
 
-/* Who hangs on the network. What cannot be read is a warning: a plan then knows less to refuse. */
+/* Collects the programs and mounts that use the network. A part that cannot be read causes only a
+ * warning: the plan then cannot warn about it. */
 static int collect_dependents(struct kernel_linux *kl, struct diag *d, struct inventory *inv)
 {
 	int r = kl->diag ? dependents_add_conns(kl->diag, inv) : 0;
@@ -396,8 +397,9 @@ static int collect_dependents(struct kernel_linux *kl, struct diag *d, struct in
 	return r == -ENOMEM ? r : 0;
 }
 
-/* Linux stores who added an address since 5.18 (IFA_PROTO); others have taken it over. Where any
- * address has an owner, it does: the kernel's own ones have. */
+/* Linux has stored the program that added an address (IFA_PROTO) since 5.18, and distributions have
+ * added this to older kernels. Those are recognized by an address that has an owner: the kernel
+ * sets it for its own addresses. */
 static bool addr_owner_is_stored(const struct inventory *inv)
 {
 	unsigned major = 0, minor = 0;
@@ -419,10 +421,11 @@ static int linux_collect(struct kernel *k, struct diag *d, struct inventory *inv
 	if (r < 0)
 		return r;
 	link_setting_drop_absent(inv);
-	inv_sort(inv); /* what follows looks links up */
+	inv_sort(inv); /* the following functions look links up by binary search */
 	drop_strays(inv);
 	inv->addr_owner_known = addr_owner_is_stored(inv);
-	/* Modules come, and hardly ever go. */
+	/* Looked up only until it was found once: a kernel module is almost never removed from a
+	 * system. */
 	kl->soft_roce = kl->soft_roce || kernel_rxe_is_there(kl->sysfs, inv->kernel_release);
 	inv->soft_roce = kl->soft_roce;
 	proc_bond_fill(kl->proc_net, inv);
@@ -462,7 +465,8 @@ static int watch_open(struct kernel_linux *kl)
 	kl->watch_poll = epoll_create1(EPOLL_CLOEXEC);
 	if (kl->watch_poll < 0)
 		return -errno;
-	/* Without it a link that udev is slow with is seen at the next event of another kind. */
+	/* Without this socket, the agent sees that udev has finished with a link only at the next
+	 * event of another kind. */
 	kl->udev_watch = udev_watch_open();
 	r = watch_add(kl, rtnl_watch_fd(kl->watch));
 	if (r == 0 && kl->udev_watch >= 0)
@@ -555,11 +559,11 @@ int kernel_linux_new(struct kernel **ret)
 	kl->proc_net = open("/proc/thread-self/net", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	kl->sysfs = sysfs_open();
 	kl->pci = open("/sys/bus/pci", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	/* /proc/sys/net shows the namespace of the process that looks it up, not of the one that
-	 * opened it. */
+	/* /proc/sys/net shows the network namespace of the process that accesses it, not of the one
+	 * that opened it. */
 	kl->proc_sys = open("/proc/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	r = kl->proc_sys < 0 ? -errno : 0;
-	/* Opened while there are the privileges for it. */
+	/* Opened now because this process may drop its privileges later. */
 	if (kl->sysfs >= 0)
 		kl->configfs = kernel_roce_open(kl->sysfs, false);
 	if (r == 0 && kl->sysfs < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The host we run on, and how it changes and reads each kind of object in KERNEL_KINDS. A new kind
- * has its functions in a separate file.
+ * The state of the Linux implementation of struct kernel_ops, and one function for each kind in
+ * KERNEL_KINDS to change it and one to read it. A new kind has its functions in a separate file.
  */
 #ifndef PLENUM_NETCFG_KERNEL_LINUX_INTERNAL_H
 #define PLENUM_NETCFG_KERNEL_LINUX_INTERNAL_H
@@ -15,21 +15,23 @@ struct kernel_linux {
 	struct kernel kernel;
 	struct rtnl *rtnl;
 	struct netlink *diag;	  /* NULL: this kernel cannot list sockets */
-	struct rtnl_watch *watch; /* NULL until the first watch_fd */
+	struct rtnl_watch *watch; /* NULL until the first call of watch_fd */
 	int udev_watch;
 	struct devlink_watch devlink;
-	int watch_poll; /* becomes readable with any of them */
+	int watch_poll; /* readable when one of the notification sockets is */
 	int sysfs;
-	int pci; /* -ENOENT: this machine has no PCI */
+	int pci; /* -ENOENT: this machine has no PCI bus */
 	int proc_sys;
 	int proc_net;
-	int configfs;	/* negative: rdma_cm is not loaded, or we may not */
-	bool soft_roce; /* as the last look found it */
+	/* negative: rdma_cm is not loaded, or this process may not access configfs */
+	int configfs;
+	bool soft_roce; /* by the last collection */
 	struct probe_sockets probe;
 	struct ping_sockets ping;
 };
 
-/* The change, as kernel_ops.change; reading, as kernel_ops.read. */
+/* A change function does what kernel_ops.change does for its kind, and a read function what
+ * kernel_ops.read does. */
 #define KERNEL_OBJECT(member, name)                                                            \
 	int kernel_linux_change_##name(struct kernel_linux *kl, const struct kernel_change *c, \
 				       struct reason *why);

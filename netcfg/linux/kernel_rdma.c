@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Maps links to RDMA devices: most by RDMA netlink, the rest by sysfs.
+ * Finds the RDMA device of each link: by RDMA netlink for most devices, by sysfs for the rest.
  */
 #include "netcfg/linux/kernel_rdma.h"
 #include "netcfg/host/inventory_build.h"
@@ -25,7 +25,7 @@ struct rdma_devices {
 	size_t n;
 };
 
-/* The parser of one dump's messages: one of the two functions below. */
+/* Selects how the messages of a dump are parsed: as devices or as ports. */
 struct port_walk {
 	struct inventory *inv;
 	const char *device;
@@ -33,7 +33,7 @@ struct port_walk {
 
 static struct inv_link *link_by_index(struct inventory *inv, uint32_t ifindex)
 {
-	/* The array may be changed here; the lookup returns it as const. */
+	/* The caller owns the inventory and may change it; only the lookup returns const. */
 	return (struct inv_link *)inv_link_by_index(inv, ifindex);
 }
 
@@ -128,13 +128,13 @@ static int on_port(void *user, struct nlmsghdr *h)
 	uint32_t port, ifindex;
 
 	if (!kernel_rdma_parse_port(h, &port, &ifindex) || !link_by_index(w->inv, ifindex))
-		return 0; /* none, or one of another network namespace */
+		return 0; /* the port has no link, or one in another network namespace */
 	link_set_rdma(link_by_index(w->inv, ifindex), w->device);
 	port_set_link(w->inv, w->device, port, ifindex);
 	return 0;
 }
 
-/* device < 0: all devices. Errors as netlink_talk. */
+/* device < 0: all devices. Returns the errors of netlink_talk. */
 static int rdma_dump(struct netlink *nl, int command, int64_t device, netlink_message_cb cb,
 		     void *user)
 {
@@ -229,7 +229,8 @@ static int on_sysfs_link(void *user, const char *name)
 	return 0;
 }
 
-/* Matches links by their PCI function; a software device names its link in a file. */
+/* Finds the links of a device by its PCI function; a software device names its link in the file
+ * "parent". */
 static int on_sysfs_device(void *user, const char *name)
 {
 	struct sysfs_walk *w = user;
@@ -252,13 +253,14 @@ int kernel_rdma_collect(int sysfs_root, struct inventory *inv)
 
 	if (!devices)
 		return -ENOMEM;
-	/* EAGAIN: devices changed during the dump. The data already read of a link remain valid. */
+	/* -EAGAIN means that devices changed during the dump. Links whose data were already read
+	 * keep them. */
 	for (int attempt = 0; attempt < RDMA_ATTEMPTS_MAX && r == -EAGAIN; attempt++) {
 		devices->n = 0;
 		r = collect_netlink(inv, devices);
 	}
 	free(devices);
-	/* A kernel without RDMA, or whose RDMA netlink does not list devices. */
+	/* The kernel has no RDMA, or its RDMA netlink does not list devices. */
 	if (r == -EPROTONOSUPPORT || r == -EOPNOTSUPP || r == -EINVAL)
 		r = 0;
 	sysfs_each_entry(sysfs_root, "class/infiniband", on_sysfs_device, &w);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rdma_cm's defaults of a RoCE port, read and set in configfs.
+ * Reads and sets the defaults of rdma_cm for a RoCE port in configfs.
  */
 #include "netcfg/linux/kernel_roce.h"
 #include "netcfg/base/file.h"
@@ -45,7 +45,7 @@ int kernel_roce_open(int sysfs_root, bool load)
 	return configfs_open();
 }
 
-/* A device's folder while it is being read. */
+/* The folder of a device in configfs while it is being read. */
 struct view {
 	int configfs;
 	char path[PATH_BYTES];
@@ -69,8 +69,9 @@ static void view_close(const struct view *v)
 		(void)unlinkat(v->configfs, v->path, AT_REMOVEDIR);
 }
 
-/* Another Plenum process had created the folder found here and has removed it meanwhile, so the
- * failed read says nothing about the device. Files of a folder created here stay. */
+/* Another Plenum process may have created the folder that was found here, and removed it meanwhile.
+ * The failed read then says nothing about the device, so the caller tries again. A folder that this
+ * process created cannot disappear. */
 static bool was_taken_away(const struct view *v, int r, unsigned *tries)
 {
 	return !v->made && (r == -ENOENT || r == -ENODEV) && ++*tries < AGAIN_MAX;
@@ -84,7 +85,7 @@ static const char *file_of(const struct view *v, uint32_t port, enum device_attr
 	return buf;
 }
 
-/* In the text form of device_setting.h. */
+/* Reads the value in the text form of device_setting.h. */
 static int value_read(const struct view *v, uint32_t port, enum device_attr a, char *buf,
 		      size_t size)
 {

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads and sets rdma_cm's defaults for RoCE connections (RoCE version, traffic class) in configfs,
- * where a folder per device is a mere view of them. Folders created here for reading are removed
- * afterwards; existing ones stay. Used by kernel_linux.
+ * Reads and sets the defaults that rdma_cm uses for RoCE connections (RoCE version, traffic class).
+ * configfs shows them in a folder for each device, which a reader creates and removes again; this
+ * does not affect the settings. A folder that existed before stays. kernel_linux uses this.
  */
 #ifndef PLENUM_NETCFG_KERNEL_ROCE_H
 #define PLENUM_NETCFG_KERNEL_ROCE_H
 
 #include "netcfg/host/kernel.h"
 
-/* Opens configfs' root. Negative errno: configfs is unavailable, or rdma_cm is absent (checked
- * in sysfs_root). load: load the module first, which needs all privileges. */
+/* Opens the root of configfs. `load`: load the module rdma_cm first, which needs full privileges.
+ * Negative errno: configfs is unavailable, or rdma_cm is absent (checked in sysfs_root). */
 int kernel_roce_open(int sysfs_root, bool load);
-/* Fills in the RoCE ports of inv. Ports that cannot be read stay unchanged. */
+/* Fills in the RoCE ports of inv. A port that cannot be read stays unchanged. */
 void kernel_roce_fill(int configfs, struct inventory *inv);
-/* The change and read operations of struct kernel_ops. -ENODEV: the link has no RDMA port any
- * more. */
+/* Change and read the settings, as in struct kernel_ops. -ENODEV: the link no longer has an RDMA
+ * port. */
 int kernel_roce_change(int configfs, const struct kernel_change *c, struct reason *why);
 int kernel_roce_read(int configfs, struct kernel_change *c);
 

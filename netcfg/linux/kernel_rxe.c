@@ -32,7 +32,7 @@ static int ask(struct netlink *nl, struct nlmsghdr *h, struct reason *why)
 	return r < 0 ? kernel_fail(why, r, said.text) : 0;
 }
 
-/* The kernel takes the link by name only. For a missing driver it answers EINVAL. */
+/* The kernel accepts the link only by its name. If the driver is missing, it returns EINVAL. */
 static int device_make(struct netlink *nl, const struct kernel_change *c, struct reason *why)
 {
 	char buf[REQUEST_BYTES_MAX], ifname[IFNAMSIZ];
@@ -87,7 +87,8 @@ int kernel_rxe_read(struct kernel_change *c)
 
 	c->rxe.was[0] = '\0';
 	if (r < 0)
-		return 0; /* a kernel without RDMA has no such devices */
+		/* a kernel without RDMA has no such devices, so nothing is to be removed */
+		return 0;
 	r = kernel_rdma_find(nl, c->rxe.name, &index, &ifindex);
 	netlink_close(nl);
 	if (r == 0 && ifindex == c->ifindex)
@@ -95,7 +96,7 @@ int kernel_rxe_read(struct kernel_change *c)
 	return r == -ENODEV ? 0 : r;
 }
 
-/* Whether one of the kernel's module lists contains rdma_rxe. */
+/* Returns whether one of the kernel's lists of modules contains rdma_rxe. */
 static bool list_has(const char *release, const char *list)
 {
 	autofree char *text = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads whether a link's queues reach user space by AF_XDP sockets, as the kernel reports of the
- * driver (netlink family 'netdev', Linux 6.3 and later). Used by kernel_linux alone.
+ * Reads how AF_XDP sockets can access a link's queues, as the kernel reports for its driver
+ * (netlink family 'netdev', Linux 6.3 and later). kernel_linux alone uses it.
  */
 #ifndef PLENUM_NETCFG_KERNEL_XDP_H
 #define PLENUM_NETCFG_KERNEL_XDP_H
@@ -10,13 +10,13 @@
 
 struct nlmsghdr;
 
-/* Fills in the links with a PCI function. proc_net: descriptor of /proc/thread-self/net, or
+/* Fills in the links of PCI functions. proc_net: a descriptor of /proc/thread-self/net, or
  * negative. Values that the kernel does not report stay unknown. */
 void kernel_xdp_fill(int proc_net, struct inventory *inv);
-/* Parses /proc/net/protocols: without AF_XDP sockets in the kernel all links get "none",
- * whatever their drivers can do. */
+/* Parses /proc/net/protocols. If the kernel has no AF_XDP sockets, all links get "none", whatever
+ * their drivers support. */
 void kernel_xdp_take_protocols(struct inventory *inv, const char *protocols);
-/* Parses one answer. Returns 0. */
+/* Parses one message of the answer. Returns 0. */
 int kernel_xdp_parse(struct inventory *inv, const struct nlmsghdr *h);
 
 #endif

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* posix_spawn(3) changes none of the arguments. */
+/* The cast is safe: posix_spawn(3) does not change the arguments. */
 static bool run(const char *program, const char *const argv[])
 {
 	char *const envp[] = {NULL};
@@ -32,8 +32,8 @@ void module_load(const char *name)
 
 	if (run(modprobe[0], modprobe) || access("/run/systemd/system", F_OK) < 0)
 		return;
-	/* plenumd.service may load no modules itself. A hyphen in a unit's name means a slash;
-	 * modprobe(8) treats both characters as one. */
+	/* plenumd.service may not load modules itself, so systemd does it. A hyphen in a unit's
+	 * instance name would become a slash; modprobe(8) treats hyphen and underscore alike. */
 	snprintf(unit, sizeof(unit), "modprobe@%.48s.service", name);
 	for (c = unit; *c; c++)
 		if (*c == '-')

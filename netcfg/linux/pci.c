@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Creates VFs and binds drivers by the kernel's sysfs interface (sysfs-bus-pci and pci-iov-howto of
- * the kernel's documentation). sysfs.c only reads.
+ * Creates VFs and binds drivers through sysfs (sysfs-bus-pci and pci-iov-howto in the kernel's
+ * documentation). In contrast, sysfs.c only reads.
  */
 #include "netcfg/linux/pci.h"
 #include "netcfg/base/file.h"
@@ -79,7 +79,7 @@ static int put(int pci, const char *path, const char *value, struct reason *why)
 	return r;
 }
 
-/* The kernel creates no second set of VFs beside the first. */
+/* The kernel refuses a new number of VFs while VFs exist, so these are removed first. */
 static int vfs_set(int pci, const char *address, const char *value, struct reason *why)
 {
 	char path[PATH_BYTES], is[16];
@@ -103,7 +103,7 @@ static bool driver_is_there(int pci, const char *driver)
 	return fstatat(pci, path, &st, 0) == 0;
 }
 
-/* vfio-pci is loaded only because the configuration asks for it. */
+/* Loads the driver's module, such as vfio-pci, only when a configuration needs it. */
 void pci_prepare(int pci, const struct kernel_change *c)
 {
 	const char *name = c->pci_value.value;
@@ -112,9 +112,9 @@ void pci_prepare(int pci, const struct kernel_change *c)
 		module_load(name);
 }
 
-/* Unbinds the current driver. A function-level reset clears what it leaves in the function:
- * filters, running queues. A function without that reset has no file for it, and one that was
- * never driven needs none. */
+/* Unbinds the current driver. A function-level reset then clears the state that the driver leaves
+ * in the function: filters, running queues. If the function does not support the reset, sysfs has
+ * no file for it and the write fails, which is ignored. */
 static int unbind(int pci, const char *address, struct reason *why)
 {
 	char path[PATH_BYTES], driver[32];
@@ -128,11 +128,13 @@ static int unbind(int pci, const char *address, struct reason *why)
 	return r;
 }
 
-/* Finds the function that blocks vfio in an IOMMU group. */
+/* Finds another function of the IOMMU group whose driver prevents vfio from using the group. */
 struct group_walk {
 	int pci;
 	const char *address;
-	char physfn[16]; /* PF of the function: VFs of one PF are bound one after the other */
+	/* PF of the function; other VFs of that PF do not count, because the same plan binds
+	 * them to vfio too */
+	char physfn[16];
 	char other[16], driver[32];
 };
 
@@ -154,7 +156,8 @@ static int look_at_member(void *user, const char *name)
 	return 0;
 }
 
-/* Fails where vfio would bind the function but could not hand it to a process. */
+/* Fails if vfio could bind the function but not give it to a process, because another driver uses a
+ * function of the same IOMMU group. */
 static int group_check(int pci, const char *address, struct reason *why)
 {
 	struct group_walk w = {.pci = pci, .address = address};
@@ -187,7 +190,7 @@ static int driver_set(int pci, const char *address, const char *driver, struct r
 	}
 	if (strcmp(driver, "vfio-pci") == 0)
 		r = group_check(pci, address, why);
-	/* The override makes the probe below choose this driver and no other. */
+	/* With this override, the probe below chooses this driver. */
 	snprintf(text, sizeof(text), "%.32s\n", driver);
 	if (r == 0)
 		r = put(pci, function_path(address, "driver_override", path), text, why);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Reads and writes values of PCI functions in sysfs: number of VFs, driver. PCI has no network
- * namespaces, so this is the machine's sysfs. Used by kernel_linux alone.
+ * namespaces, so these are functions of the whole machine. kernel_linux alone uses it.
  */
 #ifndef PLENUM_NETCFG_PCI_H
 #define PLENUM_NETCFG_PCI_H
 
 #include "netcfg/host/kernel.h"
 
-/* `pci` below is a descriptor of /sys/bus/pci or a test's copy, writable where something is
- * changed. */
+/* `pci` below is a descriptor of /sys/bus/pci or of a test's copy of it, which must be writable for
+ * changes. */
 
-/* struct kernel_ops' function_find. */
+/* Implements function_find of struct kernel_ops. */
 int pci_function_find(int pci, const char *ref, char ret[static 16]);
-/* struct kernel_ops' read, prepare and change for KERNEL_PCI. */
+/* Implement read, prepare and change of struct kernel_ops for KERNEL_PCI. */
 int pci_read(int pci, struct kernel_change *c);
 void pci_prepare(int pci, const struct kernel_change *c);
 int pci_change(int pci, const struct kernel_change *c, struct reason *why);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sends all echo requests at once by raw sockets, and repeats unanswered ones until the time is
- * over. */
+/* Sends all echo requests at once by raw sockets, and repeats those that are unanswered until the
+ * time limit. */
 #include "netcfg/linux/ping.h"
 #include <netinet/icmp6.h>
 #include <netinet/in.h>
@@ -13,9 +13,9 @@
 
 #define AGAIN_NS (200 * NSEC_PER_MSEC)
 #define FRAME_MAX 65536
-#define ECHO_BYTES 8 /* an echo message's header, in either family */
+#define ECHO_BYTES 8 /* header of an echo message, in both families */
 
-/* State shared by the requests of one run. */
+/* State that all requests of one run share. */
 struct run {
 	const struct ping_sockets *sockets;
 	struct kernel_ping *pings;
@@ -33,7 +33,7 @@ static int open_one(int family, int protocol)
 
 	if (fd < 0)
 		return -errno;
-	/* Sets DF and ignores the kernel's path MTU cache. */
+	/* Sets DF, and makes the kernel ignore its path MTU cache. */
 	if (setsockopt(fd, level, family == AF_INET ? IP_MTU_DISCOVER : IPV6_MTU_DISCOVER, &probe,
 		       sizeof(probe)) < 0 ||
 	    setsockopt(fd, level, family == AF_INET ? IP_PKTINFO : IPV6_RECVPKTINFO, &on,
@@ -78,7 +78,7 @@ static uint16_t checksum(const uint8_t *p, size_t len)
 	return (uint16_t)~sum;
 }
 
-/* The kernel fills in the checksum of ICMPv6. */
+/* Writes an echo request. The kernel fills in the checksum of ICMPv6. */
 static size_t write_echo(const struct run *r, size_t i)
 {
 	const bool six = r->pings[i].to.family == AF_INET6;
@@ -115,8 +115,9 @@ static void add_control(struct msghdr *m, int level, int type, const void *data,
 	m->msg_controllen += CMSG_SPACE(len);
 }
 
-/* A request that cannot be sent counts as unanswered. Rules and routes choose the link by the
- * source address, as for a worker: a named link would be used even without a route. */
+/* Sends one request; one that cannot be sent counts as unanswered. Only the source address is
+ * given, so that rules and routes choose the link as they do for a worker. If the link were given,
+ * the kernel would use it even without a route. */
 static void send_one(const struct run *r, size_t i)
 {
 	struct kernel_ping *p = &r->pings[i];
@@ -129,7 +130,7 @@ static void send_one(const struct run *r, size_t i)
 	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control};
 	const int tos = p->tos;
 
-	p->took_ns = clock_now_ns(); /* until the answer: when it was sent */
+	p->took_ns = clock_now_ns(); /* holds the sending time until the answer arrives */
 	if (p->to.family == AF_INET) {
 		memcpy(&four.sin_addr, p->to.bytes, 4);
 		memcpy(&from4.ipi_spec_dst, p->from.bytes, 4);
@@ -151,8 +152,8 @@ static void send_one(const struct run *r, size_t i)
 	}
 }
 
-/* The link an answer came by, 0: unknown; and an IPv6 packet's traffic class, since its header
- * is not received. */
+/* Returns the link by which an answer arrived, 0 if unknown. Also finds the traffic class of an
+ * IPv6 packet, whose header a raw socket does not receive. */
 static uint32_t came_by(struct msghdr *m, uint8_t *ret_class)
 {
 	uint32_t r = 0;
@@ -176,8 +177,8 @@ static uint32_t came_by(struct msghdr *m, uint8_t *ret_class)
 	return r;
 }
 
-/* Accepts an answer from the requested address by the requested link: the host's other addresses
- * answer too, but not over a cable. */
+/* Accepts an answer only from the requested address and by the requested link: otherwise an address
+ * of this host could answer, without any packet on a cable. */
 static void take_answer(struct run *r, int family, const uint8_t *p, size_t len,
 			const struct sockaddr_storage *from, uint32_t ifindex, uint8_t class)
 {

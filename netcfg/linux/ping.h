@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Sends ICMP echo requests of a given size, never fragmented, from one of the host's addresses by
- * one of its links, and accepts answers on that link only. Owns the sockets, which need CAP_NET_RAW
- * when opened; changes nothing. Used by kernel_linux alone.
+ * one of its links, and accepts answers on that link only. It owns the sockets, which need
+ * CAP_NET_RAW when they are opened, and changes nothing on the host. kernel_linux alone uses it.
  */
 #ifndef PLENUM_NETCFG_PING_H
 #define PLENUM_NETCFG_PING_H
@@ -18,10 +18,11 @@ struct ping_sockets {
 		-1, -1        \
 	}
 
-/* Opens the sockets that are not open yet, in the caller's namespace. 0; negative errno. */
+/* Opens the sockets that are not open yet, in the caller's network namespace. Returns 0 or negative
+ * errno. */
 int ping_open(struct ping_sockets *s);
 void ping_close(struct ping_sockets *s);
-/* struct kernel_ops' ping. -EBADF: the sockets are not open. */
+/* Implements ping of struct kernel_ops. -EBADF: the sockets are not open. */
 int ping_run(const struct ping_sockets *s, struct kernel_ping *pings, size_t n, uint64_t limit_ns);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sends HELLO packets by plain UDP sockets, as the workers' kernel port does, and reads answers
- * and ICMP errors. */
+/* Sends HELLO packets by UDP sockets, as a worker does on a kernel interface, and reads answers and
+ * ICMP errors. */
 #include "netcfg/linux/port_probe.h"
 
 #include <endian.h>
@@ -11,11 +11,11 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 
-/* A worker keeps a limited number of such answers until its loop sends them; at this rate a worker
- * that is scheduled late still answers all. */
+/* Time between two packets to one peer. A worker can queue only a limited number of these answers;
+ * at this rate it answers all of them even if it is scheduled late. */
 #define GAP_NS (4 * NSEC_PER_MSEC)
 
-/* plenum-protocol(7), "Common header" and HELLO. */
+/* From plenum-protocol(7), "Common header" and HELLO. */
 #define HELLO_MAGIC 0xa7
 #define HELLO_VERSION 2
 #define HELLO 1
@@ -29,17 +29,17 @@
 struct sender {
 	struct ip_addr from;
 	bool own_port, has_own_port;
-	int fd, error; /* error: why it could not be opened */
+	int fd, error; /* error: why the socket could not be opened */
 };
 
 struct run {
 	struct port_probe *probes;
 	size_t n;
-	struct sender *senders; /* one for each address and kind of source port */
-	size_t *sender_of;	/* by probe */
+	struct sender *senders; /* one for each pair of source address and kind of source port */
+	size_t *sender_of;	/* index of the sender of each probe */
 	size_t n_senders;
 	struct pollfd *polls;
-	uint32_t id; /* answers to other runs do not count */
+	uint32_t id; /* identifies this run, so that answers to other runs are ignored */
 	uint8_t *packet;
 };
 
@@ -50,7 +50,7 @@ static int set_options(int fd, int family)
 	const int on = 1, probe4 = IP_PMTUDISC_PROBE, probe6 = IPV6_PMTUDISC_PROBE;
 	const int level = family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6;
 
-	/* Sets DF and ignores the kernel's path MTU cache, as the workers' sockets do. */
+	/* Sets DF, and makes the kernel ignore its path MTU cache, as the workers' sockets do. */
 	if (setsockopt(fd, level, family == AF_INET ? IP_MTU_DISCOVER : IPV6_MTU_DISCOVER,
 		       family == AF_INET ? &probe4 : &probe6, sizeof(int)) < 0 ||
 	    setsockopt(fd, level, family == AF_INET ? IP_PKTINFO : IPV6_RECVPKTINFO, &on,
@@ -114,7 +114,8 @@ static void run_done(struct run *r)
 
 /* ---- packets ---- */
 
-/* The client's number of a HELLO, which answers return, tells run, probe and packet. */
+/* Writes a HELLO. The answer returns the client's number in it, which encodes run, probe and
+ * packet. */
 static size_t write_hello(const struct run *r, size_t probe, unsigned packet)
 {
 	const struct port_probe *p = &r->probes[probe];
@@ -155,12 +156,13 @@ static void take_answer(struct run *r, const uint8_t *data, size_t len, const st
 	p->n_answered++;
 }
 
-/* An ICMP error names no packet of ours, but the address that it was sent to. */
+/* An ICMP error does not contain the probe's number, so the probe is found by the destination
+ * address. */
 static void take_error(struct run *r, size_t sender, const struct ip_addr *to, struct cmsghdr *c)
 {
 	struct {
 		struct sock_extended_err e;
-		struct sockaddr_storage by; /* as SO_EE_OFFENDER() has it */
+		struct sockaddr_storage by; /* in the layout of SO_EE_OFFENDER() */
 	} m;
 	uint16_t port;
 
@@ -199,7 +201,7 @@ static void take_control(struct run *r, size_t sender, struct msghdr *m, const s
 	}
 }
 
-/* Reads one message of the socket or of its error queue. False: there is none. */
+/* Reads one message of the socket or of its error queue. Returns false if there is none. */
 static bool read_one(struct run *r, size_t sender, int flags)
 {
 	union {
@@ -220,7 +222,9 @@ static bool read_one(struct run *r, size_t sender, int flags)
 	struct ip_addr peer;
 	uint16_t port;
 
-	if (len < 0) /* a plain recvmsg() returns a pending socket error and clears it */
+	/* after a pending socket error, which recvmsg() returns and clears, there may be
+	 * messages */
+	if (len < 0)
 		return errno == EINTR || (!flags && errno != EAGAIN);
 	if (ip_addr_from_sockaddr((struct sockaddr *)&from, &peer, &port) < 0)
 		return true;
@@ -230,7 +234,8 @@ static bool read_one(struct run *r, size_t sender, int flags)
 	return true;
 }
 
-/* Bounded: a host that floods the socket must not hold the caller past its limit. */
+/* Limits the number of messages, so that a host that floods the socket cannot hold the caller
+ * beyond its time limit. */
 static void read_all(struct run *r)
 {
 	for (size_t i = 0; i < r->n_senders; i++) {
@@ -245,8 +250,8 @@ static void read_all(struct run *r)
 
 /* ---- the run ---- */
 
-/* A pending ICMP error fails the next call on the socket; the packet is then sent by another
- * call. */
+/* If an ICMP error is pending, the first call on the socket only returns that error, so the packet
+ * is sent again. */
 static void send_one(struct run *r, size_t probe, unsigned packet)
 {
 	struct port_probe *p = &r->probes[probe];
@@ -310,7 +315,7 @@ int port_probe_run(struct port_probe *probes, size_t n, uint64_t limit_ns)
 		return -ENOMEM;
 	if (getrandom(&r.id, sizeof(r.id), 0) != sizeof(r.id))
 		return -EIO;
-	r.id |= 1; /* a client's number is not 0 */
+	r.id |= 1; /* the client's number must not be 0 */
 	for (size_t i = 0; i < n; i++) {
 		struct port_probe *p = &probes[i];
 

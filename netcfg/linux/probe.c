@@ -14,20 +14,22 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* Enough repetitions for a lost frame, far enough apart for a slow host. RFC 5227's intervals (7
- * s in all) are meant for hosts that appear at random times. */
+/* Repeats each probe against packet loss, with gaps long enough for a slow host to answer. The
+ * longer intervals of RFC 5227 (7 s in all) are meant for hosts that appear at random times. */
 #define PROBES 3
 #define PROBE_GAP_NS (150 * NSEC_PER_MSEC)
 
 #define ARP_BYTES 28
 #define ND_BYTES (sizeof(struct ip6_hdr) + sizeof(struct nd_neighbor_solicit))
-#define ADVERT_BYTES (ND_BYTES + 8) /* with the option of the MAC address */
+#define ADVERT_BYTES                                                                 \
+	(ND_BYTES + 8) /* a solicitation's size plus the option with the MAC address \
+			*/
 
 static const struct mac_addr broadcast = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
 
 /* ---- frames ---- */
 
-/* Without `from` the sender has no address yet; the target's MAC address is unknown. */
+/* Writes an ARP request. Without `from`, the sender's IP address is zero, as in a probe. */
 static size_t arp_write(const struct kernel_probe *p, uint8_t *buf)
 {
 	static const uint8_t head[8] = {0, ARPHRD_ETHER, 8, 0, 6, 4, 0, ARPOP_REQUEST};
@@ -41,7 +43,7 @@ static size_t arp_write(const struct kernel_probe *p, uint8_t *buf)
 	return ARP_BYTES;
 }
 
-/* Checksum over the pseudo header and the message (RFC 4443, section 2.3). */
+/* Computes the checksum over the pseudo header and the message (RFC 4443, section 2.3). */
 static uint16_t icmp6_checksum(const uint8_t *packet, size_t len)
 {
 	const size_t at = sizeof(struct ip6_hdr);
@@ -54,8 +56,8 @@ static uint16_t icmp6_checksum(const uint8_t *packet, size_t len)
 	return (uint16_t)~sum;
 }
 
-/* Without `from`, from the unspecified address, so that no receiver learns an address from it (RFC
- * 4862, section 5.4.2). */
+/* Writes a neighbour solicitation. Without `from`, its source is the unspecified address, so that
+ * no receiver learns an address from it (RFC 4862, section 5.4.2). */
 static size_t nd_write(const struct kernel_probe *p, uint8_t *buf, struct mac_addr *ret_to)
 {
 	const struct ip_addr *ip = &p->ip;
@@ -88,7 +90,8 @@ size_t probe_write(const struct kernel_probe *p, uint8_t buf[static PROBE_BYTES_
 	return p->ip.family == AF_INET ? arp_write(p, buf) : nd_write(p, buf, ret_to);
 }
 
-/* To all nodes; it replaces what they have cached. */
+/* Writes an advertisement to all nodes with the override flag, which replaces their cached
+ * entries. */
 static size_t advert_write(const struct kernel_probe *p, uint8_t *buf, struct mac_addr *ret_to)
 {
 	static const uint8_t all_nodes[16] = {0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
@@ -118,7 +121,7 @@ size_t probe_write_announcement(const struct kernel_probe *p, uint8_t buf[static
 {
 	struct kernel_probe a = *p;
 
-	_Static_assert(ADVERT_BYTES <= PROBE_BYTES_MAX, "it fits");
+	_Static_assert(ADVERT_BYTES <= PROBE_BYTES_MAX, "an advertisement fits in a probe buffer");
 	if (p->ip.family == AF_INET6)
 		return advert_write(p, buf, ret_to);
 	a.from = p->ip;
@@ -139,7 +142,8 @@ bool probe_parse_arp(const uint8_t *p, size_t len, struct ip_addr *ret, struct m
 	if (memcmp(sender, none, 4) != 0)
 		memcpy(ret->bytes, sender, 4);
 	else if (p[7] == ARPOP_REQUEST)
-		memcpy(ret->bytes, target, 4); /* another host probes for it at the same time */
+		/* another host is probing for the same address now */
+		memcpy(ret->bytes, target, 4);
 	else
 		return false;
 	return true;
@@ -155,7 +159,8 @@ bool probe_parse_nd(const uint8_t *p, size_t len, const struct mac_addr *from, s
 		return false;
 	memcpy(&h, p, sizeof(h));
 	memcpy(&m, p + sizeof(h), sizeof(m));
-	/* A hop limit below 255: it was forwarded from another network (RFC 4861, section 7.1). */
+	/* A hop limit below 255 means that the packet was forwarded from another network, so it is
+	 * invalid (RFC 4861, section 7.1). */
 	if (h.ip6_vfc >> 4 != 6 || h.ip6_nxt != IPPROTO_ICMPV6 || h.ip6_hlim != 255 ||
 	    m.nd_ns_code != 0)
 		return false;
@@ -170,8 +175,8 @@ bool probe_parse_nd(const uint8_t *p, size_t len, const struct mac_addr *from, s
 
 /* ---- sockets ---- */
 
-/* Only neighbour discovery: without the filter the kernel copies the host's IPv6 traffic to the
- * socket. */
+/* Passes only neighbour discovery. Without this filter the kernel would copy all IPv6 traffic of
+ * the host to the socket. */
 static int filter_nd(int fd)
 {
 	const struct sock_filter code[] = {
@@ -220,14 +225,15 @@ void probe_close(struct probe_sockets *s)
 	*s = PROBE_SOCKETS_INIT;
 }
 
-/* Joins the multicast groups of answers and of other hosts' probes, for the socket's lifetime. */
+/* Joins the multicast groups of answers and of other hosts' probes. The membership ends with the
+ * socket. */
 static void join(int fd, const struct kernel_probe *p, const struct mac_addr *group)
 {
 	(void)packet_socket_group(fd, p->ifindex, group);
 	(void)packet_socket_group(fd, p->ifindex, &mac_addr_all_nodes);
 }
 
-/* On a link that is down at the moment this probe is lost; others follow. */
+/* Sends one of the PROBES packets. It is lost if the link is down now, but more packets follow. */
 static void send_one(const struct probe_sockets *s, const struct kernel_probe *p, bool first)
 {
 	const bool v4 = p->ip.family == AF_INET;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Listens to devlink's notifications and keeps the cache that they invalidate; kernel_devlink.c
- * does the queries. */
+/* Listens to devlink's notifications and keeps the cache that they make stale; kernel_devlink.c
+ * sends the queries. */
 #include "netcfg/linux/netlink/devlink_watch.h"
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/netlink/genl.h"
@@ -10,7 +10,8 @@
 #include <sys/socket.h>
 
 #define MESSAGE_BYTES_MAX 16384
-/* Messages per call: a flood must not keep the caller here; the descriptor stays readable. */
+/* Maximum number of messages per call, so that a flood does not block the caller; the descriptor
+ * stays readable. */
 #define WATCH_READ_MAX 4096
 
 int devlink_watch_open(struct devlink_watch *w)
@@ -48,7 +49,8 @@ void devlink_watch_close(struct devlink_watch *w)
 	devlink_watch_forget(w);
 }
 
-/* devlink also announces progress, health reports and packet traps; they change nothing here. */
+/* devlink also announces progress, health reports and packet traps, which do not change the
+ * inventory. */
 static bool is_change(const char *message, size_t len)
 {
 	const struct nlmsghdr *h = (const struct nlmsghdr *)message;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Queries ethtool's generic netlink family, and its ioctl for what the family lacks. */
+/* Queries the generic netlink family of ethtool, and uses its ioctl for the firmware version, which
+ * the family lacks. */
 #include "netcfg/linux/netlink/ethtool.h"
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/netlink/genl.h"
@@ -15,10 +16,10 @@
 
 /* ---- answers ---- */
 
-/* The first attribute of each kind of answer identifies the link. */
+/* link_of() relies on this: in each kind of answer, attribute 1 identifies the link. */
 _Static_assert(ETHTOOL_A_LINKMODES_HEADER == 1 && ETHTOOL_A_FEC_HEADER == 1 &&
 		       ETHTOOL_A_CHANNELS_HEADER == 1,
-	       "one place for all");
+	       "the link is in attribute 1 of each answer");
 
 static struct inv_link *link_of(struct inventory *inv, const struct nlattr *header)
 {
@@ -28,7 +29,7 @@ static struct inv_link *link_of(struct inventory *inv, const struct nlattr *head
 	if (!header || mnl_attr_validate(header, MNL_TYPE_NESTED) < 0)
 		return NULL;
 	genl_attrs_parse_nested(header, &t);
-	/* The array may be changed here; the lookup returns it as const. */
+	/* The caller owns the inventory and may change it; only the lookup returns const. */
 	return (struct inv_link *)inv_link_by_index(inv, genl_u32(of[ETHTOOL_A_HEADER_DEV_INDEX]));
 }
 
@@ -44,7 +45,7 @@ static void take_modes(struct inv_link *l, const struct nlattr **of)
 		inv_text_set(l->duplex, sizeof(l->duplex), "half");
 }
 
-/* The FEC code in use; a port that is down has none. */
+/* Stores the FEC code in use. A port that is down has none. */
 static void take_fec(struct inv_link *l, const struct nlattr **of)
 {
 	static const struct {
@@ -63,7 +64,8 @@ static void take_fec(struct inv_link *l, const struct nlattr **of)
 			inv_text_set(l->fec, sizeof(l->fec), codes[i].name);
 }
 
-/* Drivers count queue pairs as combined channels, or the queues of each direction. */
+/* Some drivers report pairs of queues as combined channels, others report each direction
+ * separately. */
 static void take_channels(struct inv_link *l, const struct nlattr **of)
 {
 	l->channels = genl_u32(of[ETHTOOL_A_CHANNELS_COMBINED_COUNT]) +
@@ -75,7 +77,7 @@ static void take_channels(struct inv_link *l, const struct nlattr **of)
 #define ATTRS_MAX ((int)ETHTOOL_A_CHANNELS_MAX)
 _Static_assert(ATTRS_MAX >= (int)ETHTOOL_A_LINKMODES_DUPLEX &&
 		       ATTRS_MAX >= (int)ETHTOOL_A_FEC_ACTIVE,
-	       "there is room for what is read");
+	       "all attributes that are read have an entry");
 
 int ethtool_parse(struct inventory *inv, struct nlmsghdr *h)
 {
@@ -106,7 +108,7 @@ static int on_answer(void *user, struct nlmsghdr *h)
 	return ethtool_parse(user, h);
 }
 
-/* A driver that does not report a value answers so; that is not an error. */
+/* Drivers that do not report a value answer with an error, which is ignored. */
 static void ask(struct netlink *nl, uint16_t family, uint8_t command, uint32_t ifindex,
 		struct inventory *inv)
 {
@@ -132,8 +134,8 @@ static void ask_firmware(int fd, struct inv_link *l)
 	inv_text_set(l->firmware, sizeof(l->firmware), info.fw_version);
 }
 
-/* Queries one link at a time, and only links with a device: thousands of virtual links would
- * report nothing. */
+/* Sends queries for single links, and only for those with a device: thousands of virtual links
+ * would report nothing. */
 int ethtool_fill_links(struct inventory *inv)
 {
 	static const uint8_t commands[] = {ETHTOOL_MSG_LINKMODES_GET, ETHTOOL_MSG_FEC_GET,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads a NIC's duplex, FEC and channels by ethtool netlink, and its firmware version by the older
- * ioctl, the only interface that has it. Used by kernel_linux; the parser needs no socket, so that
- * tests and fuzzers can feed it.
+ * Reads a NIC's duplex mode, FEC and channels by ethtool netlink, and its firmware version by the
+ * older ioctl, because netlink does not report that. kernel_linux uses it; the parser needs no
+ * socket, so that tests and fuzzers can call it.
  */
 #ifndef PLENUM_NETCFG_ETHTOOL_H
 #define PLENUM_NETCFG_ETHTOOL_H
@@ -10,12 +10,12 @@
 #include "netcfg/host/inventory.h"
 #include <linux/netlink.h>
 
-/* Completes the links of PCI functions; links are sorted by ifindex. Values that the driver or
- * the kernel does not report stay unknown: 0; -ENOMEM. */
+/* Fills in the links of PCI functions; the links must be sorted by ifindex. Values that the driver
+ * or the kernel does not report stay unknown. Returns 0 or -ENOMEM. */
 int ethtool_fill_links(struct inventory *inv);
 
-/* Parses one answer of ethtool netlink: link modes, FEC or channels. Other answers, and those
- * about a link that is not in the inventory, are ignored. Returns 0. */
+/* Parses one answer of ethtool netlink: link modes, FEC or channels. It ignores other messages, and
+ * links that are not in the inventory. Returns 0. */
 int ethtool_parse(struct inventory *inv, struct nlmsghdr *h);
 
 #endif

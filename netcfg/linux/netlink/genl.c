@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The parts of generic netlink that all families share; netlink.c below it knows no family. */
+/* Functions for generic netlink that do not depend on a family. */
 #include "netcfg/linux/netlink/genl.h"
 #include <linux/genetlink.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shared by the users of generic netlink families: family numbers, which the kernel assigns
- * dynamically, message headers, and attributes by type. Used in this folder alone.
+ * Functions that all users of generic netlink families need: family numbers, which the kernel
+ * assigns dynamically, message headers, and attributes by type. Only this folder uses them.
  */
 #ifndef PLENUM_NETCFG_GENL_H
 #define PLENUM_NETCFG_GENL_H
@@ -9,25 +9,25 @@
 #include "netcfg/linux/netlink/netlink.h"
 #include <libmnl/libmnl.h>
 
-/* The attributes of a message or of a nest: of[type], NULL: absent. The last one of a type
- * counts. */
+/* The attributes of a message or of a nested attribute. of[type] is the last attribute of that
+ * type; NULL: absent. */
 struct genl_attrs {
 	const struct nlattr **of;
-	uint16_t max; /* the highest type in the array */
+	uint16_t max; /* the highest index of `of` */
 };
 void genl_attrs_parse(const struct nlmsghdr *h, struct genl_attrs *t);
 void genl_attrs_parse_nested(const struct nlattr *nest, struct genl_attrs *t);
-/* 0 where the attribute is absent or of another width. */
+/* These return 0 if the attribute is absent or has another width. */
 uint16_t genl_u16(const struct nlattr *a);
 uint32_t genl_u32(const struct nlattr *a);
-/* "" where it is not a string. */
+/* Returns "" if the attribute is not a string. */
 const char *genl_text(const struct nlattr *a);
 
-/* A message with its headers and without attributes. */
+/* Begins a message: writes its headers into buf. */
 struct nlmsghdr *genl_head(void *buf, uint16_t family, uint8_t command);
-/* The family's number; 0: this kernel lacks it. */
+/* Returns the number of the family; 0: this kernel lacks it. */
 uint16_t genl_family_find(struct netlink *nl, const char *name);
-/* The number of the family's multicast group; 0: there is none. */
+/* Returns the number of the family's multicast group; 0: it has no such group. */
 uint32_t genl_group_find(struct netlink *nl, const char *family, const char *group);
 
 #endif

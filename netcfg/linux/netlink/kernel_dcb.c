@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * DCB by netlink. It shares nothing but the socket type with rtnetlink's other messages: it has a
- * header, structures instead of attributes, and a result code inside the answer.
+ * Reads and sets DCB by netlink. DCB messages differ from other rtnetlink messages: they have a
+ * header of their kind, structures instead of attributes, and a result code inside the answer.
  */
 #include "netcfg/linux/netlink/kernel_dcb.h"
 #include "netcfg/host/inventory_build.h"
@@ -12,15 +12,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Newer than the headers of the oldest system that this builds on (Linux 6.2). */
+/* Since Linux 6.2, so the headers of the oldest supported system lack it. */
 #define IEEE_TRUST_TABLE 11 /* DCB_ATTR_DCB_APP_TRUST_TABLE */
 #define IEEE_APP 1	    /* DCB_ATTR_IEEE_APP */
-#define DCB_APP 2	    /* DCB_ATTR_DCB_APP: for selectors outside IEEE's */
+#define DCB_APP 2	    /* DCB_ATTR_DCB_APP: for selectors that IEEE does not define */
 #define SELECTOR_PCP 255    /* DCB_APP_SEL_PCP */
 
 /* ---- answers ---- */
 
-/* A kernel structure, which may be longer or shorter in this kernel's version. */
+/* Copies a kernel structure, which other kernel versions may make longer or shorter. */
 static bool take_struct(const struct nlattr *a, void *to, size_t size)
 {
 	memset(to, 0, size);
@@ -114,7 +114,7 @@ static int take_result(const struct nlattr *a, void *user)
 	return MNL_CB_OK;
 }
 
-/* The kernel truncates the errno to a byte. */
+/* The kernel reports only the lowest byte of the errno. */
 int kernel_dcb_result(const struct nlmsghdr *h)
 {
 	int r = 0;
@@ -169,7 +169,8 @@ static struct nlmsghdr *request(char *buf, uint16_t type, uint8_t command, const
 	struct dcbmsg *dcb;
 	struct nlmsghdr *h;
 
-	memset(buf, 0, DCB_REQUEST_BYTES_MAX); /* padding between attributes is sent too */
+	/* the kernel also receives the padding between attributes */
+	memset(buf, 0, DCB_REQUEST_BYTES_MAX);
 	h = mnl_nlmsg_put_header(buf);
 	dcb = mnl_nlmsg_put_extra_header(h, sizeof(*dcb));
 
@@ -180,7 +181,7 @@ static struct nlmsghdr *request(char *buf, uint16_t type, uint8_t command, const
 	return h;
 }
 
-/* Adds one entry for each priority in `bits` of the code point. */
+/* Adds one entry for each priority in `bits`, all for the code point. */
 static void put_apps(struct nlmsghdr *h, uint8_t dscp, uint8_t bits)
 {
 	struct nlattr *table = mnl_attr_nest_start(h, DCB_ATTR_IEEE_APP_TABLE);
@@ -196,7 +197,8 @@ static void put_apps(struct nlmsghdr *h, uint8_t dscp, uint8_t bits)
 
 static int put_ets(struct nlmsghdr *h, const struct dcb_state *now, const char *value)
 {
-	struct ieee_ets ets = now->ets; /* fields unknown here keep their values */
+	/* fields that this program does not set keep their values */
+	struct ieee_ets ets = now->ets;
 	struct dcb_ets e;
 
 	if (!now->has_ets)
@@ -247,8 +249,8 @@ static int put_trust(struct nlmsghdr *h, const struct dcb_state *now, const char
 	return 0;
 }
 
-/* Entries are added before others are removed: a driver may trust DSCP only while it has an
- * entry. */
+/* New entries are added before old ones are removed, because some drivers trust DSCP only while
+ * they have an entry. */
 static int dscp_request(const struct dcb_state *now, const struct kernel_change *c,
 			const char *ifname, int step, char *buf)
 {
@@ -315,7 +317,7 @@ static int on_result(void *user, struct nlmsghdr *h)
 	return kernel_dcb_result(h);
 }
 
-/* -EOPNOTSUPP: the driver has no DCB. */
+/* Queries the DCB state of a link. -EOPNOTSUPP: the driver has no DCB. */
 static int ask(struct netlink *nl, const char *ifname, struct dcb_state *ret, struct reason *why)
 {
 	char buf[DCB_REQUEST_BYTES_MAX];
@@ -390,7 +392,7 @@ int kernel_dcb_read(struct kernel_change *c)
 	return 0;
 }
 
-/* Whether the link may be a port of a NIC; links made of other links have no DCB. */
+/* Returns whether the link may be a port of a NIC. Virtual links have no DCB. */
 static bool may_have_dcb(const struct inv_link *l)
 {
 	return l->kind == INV_LINK_PHYSICAL || l->kind == INV_LINK_VIRTUAL;
@@ -408,7 +410,8 @@ int kernel_dcb_collect(struct inventory *inv)
 		struct dcb_state now;
 		struct inv_dcb *dcb;
 
-		/* A link that has disappeared, or whose driver fails, counts as having no DCB. */
+		/* A link that has disappeared, or whose driver returns an error, counts as having
+		 * no DCB. */
 		if (!may_have_dcb(l) || ask(nl, l->name, &now, NULL) < 0)
 			continue;
 		dcb = inv_dcb_add(inv);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * devlink by generic netlink. Its devices are PCI functions, of which some have no network link and
- * others several.
+ * Queries and sets devlink values by generic netlink. A devlink device is a PCI function, which may
+ * have no network link or several.
  */
 #include "netcfg/linux/netlink/kernel_devlink.h"
 #include "netcfg/host/inventory_build.h"
@@ -17,7 +17,7 @@
 #define ATTEMPTS_MAX 5
 #define BUS "pci"
 
-/* Type numbers of devlink's values: those of the kernel's netlink policies. */
+/* Types of devlink's values, numbered as in the kernel's netlink policies. */
 enum param_type { TYPE_U8 = 1, TYPE_U16, TYPE_U32, TYPE_U64, TYPE_STRING, TYPE_FLAG };
 static const char *const type_names[] = {
 	[TYPE_U8] = "u8",   [TYPE_U16] = "u16",	      [TYPE_U32] = "u32",
@@ -39,7 +39,7 @@ static const char *const eswitch_names[] = {
 	[DEVLINK_ESWITCH_MODE_SWITCHDEV] = "switchdev",
 };
 
-/* One message, and the device it is about. */
+/* A message and the device that it is about. */
 struct message {
 	struct inventory *inv;
 	const struct nlattr *of[ATTRS_MAX + 1];
@@ -101,7 +101,7 @@ static void take_version(struct message *m, const struct nlattr *nest, const cha
 	inv_text_set(v->value, sizeof(v->value), genl_text(of[DEVLINK_ATTR_INFO_VERSION_VALUE]));
 }
 
-/* A device may report several values of each kind. */
+/* A device may report several versions of each kind. */
 static int take_info(const struct nlattr *a, void *user)
 {
 	struct message *m = user;
@@ -154,7 +154,7 @@ static void take_port(struct message *m)
 
 static bool value_format(enum param_type type, const struct nlattr *a, char *buf, size_t size)
 {
-	if (type == TYPE_FLAG) { /* for a flag, the attribute's presence is the value */
+	if (type == TYPE_FLAG) { /* a flag is true if its attribute is present */
 		snprintf(buf, size, "%s", a ? "true" : "false");
 		return true;
 	}
@@ -175,7 +175,7 @@ static bool value_format(enum param_type type, const struct nlattr *a, char *buf
 	return true;
 }
 
-/* A parameter, its type and one of its values: it has one value for each configuration mode. */
+/* A parameter and its type. A parameter has one value for each configuration mode. */
 struct param {
 	struct message *m;
 	const char *name;
@@ -263,7 +263,7 @@ int kernel_devlink_parse(struct inventory *inv, const struct nlmsghdr *h)
 	case DEVLINK_CMD_PORT_NEW:
 		take_port(&m);
 		break;
-	case DEVLINK_CMD_PARAM_GET: /* older kernels use this number for answers too */
+	case DEVLINK_CMD_PARAM_GET: /* older kernels use this number in answers too */
 	case DEVLINK_CMD_PARAM_NEW:
 		take_param(&m);
 		break;
@@ -283,7 +283,7 @@ static int on_answer(void *user, struct nlmsghdr *h)
 	return kernel_devlink_parse(user, h);
 }
 
-/* device: "BUS/NAME". */
+/* `device` is "BUS/NAME". */
 static struct nlmsghdr *put_device(char *buf, uint16_t family, uint8_t command, const char *device)
 {
 	struct nlmsghdr *h = genl_head(buf, family, command);
@@ -298,7 +298,7 @@ static struct nlmsghdr *put_device(char *buf, uint16_t family, uint8_t command, 
 
 static int dump_all(struct netlink *nl, uint16_t family, struct inventory *inv)
 {
-	/* Devices first: the other answers are stored in them. */
+	/* Devices come first: the other answers are stored in their entries. */
 	static const uint8_t commands[] = {DEVLINK_CMD_GET, DEVLINK_CMD_INFO_GET,
 					   DEVLINK_CMD_PORT_GET, DEVLINK_CMD_PARAM_GET};
 	char buf[DEVLINK_REQUEST_BYTES_MAX];
@@ -309,14 +309,15 @@ static int dump_all(struct netlink *nl, uint16_t family, struct inventory *inv)
 	for (size_t i = 0; i < ARRAY_SIZE(commands) && r == 0; i++) {
 		r = netlink_talk(nl, genl_head(buf, family, commands[i]), NLM_F_DUMP, on_answer,
 				 inv, NULL);
-		/* Where a driver fails one query, only that part is missing. */
+		/* If a driver fails one query, only that part of the data is missing. */
 		if (r < 0 && r != -ENOMEM && r != -EAGAIN && i > 0)
 			r = 0;
 	}
 	return r;
 }
 
-/* Not part of any dump; needs CAP_NET_ADMIN, and not every driver has a switch. */
+/* Queries the mode of the embedded switch separately, because no dump contains it. The query needs
+ * CAP_NET_ADMIN, and some devices have no switch. */
 static void ask_eswitch(struct netlink *nl, uint16_t family, struct inventory *inv)
 {
 	for (size_t i = 0; i < inv->n_devlinks; i++) {
@@ -349,7 +350,7 @@ int kernel_devlink_collect(struct inventory *inv)
 
 /* ---- a parameter ---- */
 
-/* A value that does not fit the type entirely makes the request fail before it is sent. */
+/* If the value does not fit the type exactly, the function fails and nothing is sent. */
 static bool put_value(struct nlmsghdr *h, enum param_type type, const char *value)
 {
 	static const uint64_t limits[] = {[TYPE_U8] = UINT8_MAX,
@@ -416,7 +417,7 @@ static const struct inv_devlink_param *find_mode(const struct inventory *answer,
 	return NULL;
 }
 
-/* Reads a parameter's current value. -EOPNOTSUPP: the device lacks the parameter. */
+/* Reads the current value of a parameter. -EOPNOTSUPP: the device does not have it. */
 static int param_ask(struct netlink *nl, uint16_t family, const char *device,
 		     const struct kernel_devlink *v, struct inv_devlink_param *ret,
 		     struct reason *why)
@@ -435,7 +436,7 @@ static int param_ask(struct netlink *nl, uint16_t family, const char *device,
 	p = r == 0 ? find_mode(answer, v) : NULL;
 	if (p)
 		*ret = *p;
-	else if (r == 0 || r == -EINVAL) /* the kernel's answer for a missing parameter */
+	else if (r == 0 || r == -EINVAL) /* EINVAL is the kernel's answer for a missing parameter */
 		r = kernel_fail(why, -EOPNOTSUPP, "the driver has no such parameter (devlink)");
 	else
 		kernel_fail(why, r, said.text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads and sets what the kernel's devlink knows of devices: identity, firmware versions, ports and
- * parameters. Drivers without devlink report none of it. Used by kernel_linux.
+ * Reads and sets the data that devlink has of devices: identity, firmware versions, ports and
+ * parameters. Drivers without devlink report none of it. kernel_linux uses it.
  */
 #ifndef PLENUM_NETCFG_KERNEL_DEVLINK_H
 #define PLENUM_NETCFG_KERNEL_DEVLINK_H
@@ -9,22 +9,22 @@
 #include "netcfg/host/kernel.h"
 #include <linux/netlink.h>
 
-/* Adds what all devices report. A host without devlink devices is not an error. 0; negative
- * errno. */
+/* Adds the data of all devices. A host without devlink devices is not an error. Returns 0 or
+ * negative errno. */
 int kernel_devlink_collect(struct inventory *inv);
-/* The change and read operations of struct kernel_ops for a parameter. */
+/* Change and read a parameter, as in struct kernel_ops. */
 int kernel_devlink_change(const struct kernel_change *c, struct reason *why);
 int kernel_devlink_read(struct kernel_change *c);
 
-/* The same for any device, named as in inv_devlink. */
+/* Sets a parameter of any device, which is named as in inv_devlink. */
 int kernel_devlink_set(const char *device, const struct kernel_devlink *v, struct reason *why);
 int kernel_devlink_get(const char *device, struct kernel_devlink *v);
 
-/* Parses one message of an answer: a device, its versions, parameters, a port, the mode of its
- * embedded switch. 0, also for other messages; -ENOMEM. */
+/* Parses one message of an answer: a device, its versions or parameters, a port, or the mode of its
+ * embedded switch. Other messages are ignored. Returns 0 or -ENOMEM. */
 int kernel_devlink_parse(struct inventory *inv, const struct nlmsghdr *h);
-/* Writes the request that sets a parameter of the given type into buf. Returns its length;
- * -EINVAL: the value does not fit the type. */
+/* Writes the request that sets a parameter of the given type into buf. Returns its length; -EINVAL:
+ * the value does not fit the type. */
 #define DEVLINK_REQUEST_BYTES_MAX 512
 int kernel_devlink_request(uint16_t family, const char *device, const struct kernel_devlink *v,
 			   const char *type, char buf[static DEVLINK_REQUEST_BYTES_MAX]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The transport below every netlink family that the agent uses. What makes netlink hard (truncated
- * datagrams, overflow, interrupted dumps, late answers to earlier requests) is handled once here,
- * and is tested without a kernel.
+ * Sends requests and receives answers for all netlink families that the agent uses. The difficult
+ * cases (truncated datagrams, overflow, interrupted dumps, late answers to earlier requests) are
+ * handled here, and tested without a kernel.
  */
 #include "netcfg/linux/netlink/netlink.h"
 #include <netlink/attr.h>
@@ -14,12 +14,14 @@
 
 #define BUFFER_BYTES_MIN 65536
 #define BUFFER_BYTES_MAX (8U << 20)
-/* Socket buffer: a dump arrives in pieces, so this has to hold only a few of them. */
+/* Size of the socket buffer. A dump arrives in parts, and the buffer has to hold only a few of
+ * them. */
 #define SOCKET_BYTES (1 << 20)
-/* The kernel processes a request within send(), so an answer that is missing afterwards will not
- * come. */
+/* Timeout for an answer. The kernel processes a request within send(), so an answer that is not
+ * there shortly afterwards was lost. */
 #define TIMEOUT_NS (5 * NSEC_PER_SEC)
-/* Stale datagrams dropped before a request at most: the rest of a dump of some GiB. */
+/* Maximum number of stale datagrams that are dropped before a request; the rest of a dump of some
+ * GiB has that many. */
 #define STALE_MAX 65536
 
 struct netlink {
@@ -60,8 +62,8 @@ int netlink_open(int protocol, struct netlink **ret)
 		return -errno;
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-	/* Old kernels lack some of these options; then there is no error text, or a dump shows
-	 * more than requested. */
+	/* Old kernels lack some of these options. Without them there is no error text, or a dump
+	 * contains more than requested. */
 	(void)setsockopt(fd, SOL_NETLINK, NETLINK_EXT_ACK, &on, sizeof(on));
 	(void)setsockopt(fd, SOL_NETLINK, NETLINK_CAP_ACK, &on, sizeof(on));
 	(void)setsockopt(fd, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &on, sizeof(on));
@@ -83,7 +85,7 @@ void netlink_set_timeout(struct netlink *nl, uint64_t timeout_ns)
 	nl->timeout_ns = timeout_ns;
 }
 
-/* Enlarges the buffer for a datagram of that length. 0; -EMSGSIZE, -ENOMEM. */
+/* Enlarges the buffer for a datagram of `bytes`. Returns 0, -EMSGSIZE or -ENOMEM. */
 static int make_room(struct netlink *nl, size_t bytes)
 {
 	char *grown;
@@ -100,7 +102,7 @@ static int make_room(struct netlink *nl, size_t bytes)
 	return 0;
 }
 
-/* 0: readable; -ETIMEDOUT. */
+/* Waits until the socket is readable. Returns 0 or -ETIMEDOUT. */
 static int wait_readable(const struct netlink *nl, uint64_t deadline_ns)
 {
 	struct pollfd p = {.fd = nl->fd, .events = POLLIN};
@@ -119,8 +121,8 @@ static int wait_readable(const struct netlink *nl, uint64_t deadline_ns)
 	}
 }
 
-/* Receives the kernel's next datagram, whole, in nl->buf and returns its length. -ETIMEDOUT;
- * -ENOBUFS: some were lost before it. */
+/* Receives the kernel's next datagram into nl->buf and returns its length. -ETIMEDOUT; -ENOBUFS:
+ * messages before it were lost. */
 static ssize_t receive(struct netlink *nl, uint64_t deadline_ns)
 {
 	for (;;) {
@@ -131,7 +133,8 @@ static ssize_t receive(struct netlink *nl, uint64_t deadline_ns)
 
 		if (r < 0)
 			return r;
-		/* Length first: a datagram that does not fit the buffer would be lost. */
+		/* Asks for the length first, because a datagram that does not fit the buffer would
+		 * be lost. */
 		n = recv(nl->fd, NULL, 0, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
 		if (n >= 0) {
 			r = make_room(nl, (size_t)n);
@@ -143,13 +146,12 @@ static ssize_t receive(struct netlink *nl, uint64_t deadline_ns)
 		if (n < 0)
 			return -errno;
 		if (from.nl_pid != 0)
-			continue; /* from another process: ignored */
+			continue; /* ignore messages from other processes */
 		return r < 0 ? r : (size_t)n > nl->buf_bytes ? -EMSGSIZE : n;
 	}
 }
 
-/* Drops leftovers of an earlier conversation: the kernel refuses a dump while another one is
- * unread. */
+/* Drops the rest of an earlier answer: the kernel refuses a dump while another one is unread. */
 static void forget_stale(struct netlink *nl)
 {
 	char byte;
@@ -173,7 +175,8 @@ int netlink_parse_ack(struct nlmsghdr *h, struct reason *why)
 	reason_clear(why);
 	if (!(h->nlmsg_flags & NLM_F_ACK_TLVS) || !why)
 		return e->error;
-	/* The request comes back before the attributes unless NETLINK_CAP_ACK cut it off. */
+	/* The message contains the request before its attributes, unless NETLINK_CAP_ACK omits
+	 * that. */
 	if (!(h->nlmsg_flags & NLM_F_CAPPED)) {
 		if (e->msg.nlmsg_len < NLMSG_HDRLEN)
 			return e->error;
@@ -188,17 +191,18 @@ int netlink_parse_ack(struct nlmsghdr *h, struct reason *why)
 	return e->error;
 }
 
-/* An answer being read. */
+/* The state of reading one answer. */
 struct talk {
 	unsigned seq;
 	netlink_message_cb cb;
 	void *user;
 	struct reason *why;
-	bool interrupted; /* the dump is not a consistent snapshot */
-	int first_error;  /* cb's first error */
+	bool interrupted; /* the dump is inconsistent, because objects changed during it */
+	int first_error;  /* the first error that cb returned */
 };
 
-/* 1: more follows; 0: the answer is complete; negative errno: the kernel's error. */
+/* Handles one message. Returns 1 if more messages follow, 0 if the answer is complete, or the
+ * kernel's error as negative errno. */
 static int take_message(struct talk *t, struct nlmsghdr *h)
 {
 	int r;
@@ -232,7 +236,7 @@ static int take_datagram(struct netlink *nl, int len, struct talk *t)
 		if (r <= 0)
 			return r;
 	}
-	/* A truncated message may have been the last one, so do not wait for another. */
+	/* A truncated message may have been the last one, so do not wait for another one. */
 	return len > 0 ? -EBADMSG : 1;
 }
 
@@ -262,12 +266,14 @@ int netlink_talk(struct netlink *nl, struct nlmsghdr *h, int flags, netlink_mess
 	t.seq = nl->seq;
 	if (r < 0)
 		return r;
-	/* Read to the end even after an error of cb, because the socket is reused. */
+	/* Reads to the end even after an error of cb, because the next request uses the same
+	 * socket. */
 	do {
 		ssize_t n = receive(nl, clock_now_ns() + timeout_ns);
 
 		if (n == -ENOBUFS || n == -EMSGSIZE) {
-			t.interrupted = true; /* a dump's rest still arrives; an ack may not */
+			/* the rest of a dump still arrives, but an ack may be lost */
+			t.interrupted = true;
 			timeout_ns = MIN_OF(timeout_ns, NSEC_PER_MSEC);
 			r = 1;
 			continue;

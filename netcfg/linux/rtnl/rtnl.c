@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The rtnetlink socket for the dumps, changes and queries of this folder: passes libnl's messages
- * to the transport of netlink.c.
+ * The rtnetlink socket for the dumps, changes and queries of this folder. It passes libnl's
+ * messages to netlink.c, which sends and receives them.
  */
 #include "netcfg/linux/rtnl/rtnl.h"
 #include "netcfg/linux/netlink/netlink.h"
@@ -14,7 +14,7 @@ struct rtnl {
 	struct netlink *nl;
 };
 
-/* The receiver of an answer's messages. */
+/* The callback for the messages of an answer, and its inventory. */
 struct taker {
 	rtnl_message_cb cb;
 	struct inventory *inv;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Changes bonds and their ports by rtnetlink. Their attributes are nested, and a change
- * takes more than one message.
+ * Changes bonds and their ports by rtnetlink. The attributes are nested, and a change may need
+ * several messages.
  */
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/rtnl/rtnl.h"
@@ -23,7 +23,7 @@ static const struct {
 	[BOND_RESELECT] = {IFLA_BOND_PRIMARY_RESELECT, true},
 	[BOND_MIN_LINKS] = {IFLA_BOND_MIN_LINKS, false},
 	[BOND_MIIMON] = {IFLA_BOND_MIIMON, false},
-	[BOND_PRIMARY] = {IFLA_BOND_PRIMARY, false}, /* by its ifindex */
+	[BOND_PRIMARY] = {IFLA_BOND_PRIMARY, false}, /* by the ifindex of the port */
 };
 
 static int name_of(struct rtnl *rt, uint32_t ifindex, char ret[static IFNAMSIZ])
@@ -73,7 +73,7 @@ static int put_settings(struct rtnl *rt, struct nl_msg *m, const struct inv_bond
 	return r;
 }
 
-/* Appends all settings of s, or only v where it is not NULL. */
+/* Appends all settings of s or, if v is not NULL, only that setting. */
 static int put_info(struct rtnl *rt, struct nl_msg *m, const struct inv_bond_setting *s,
 		    const struct kernel_bond_value *v)
 {
@@ -116,7 +116,7 @@ static int say(struct reason *why, int error, const char *name, const char *text
 	return error;
 }
 
-/* Reads the bond of that name. 0; -ENOENT: there is none. */
+/* Reads the bond of that name. Returns 0; -ENOENT: it does not exist. */
 static int bond_get(struct rtnl *rt, const char *name, struct inv_link *ret,
 		    struct inv_bond *ret_bond)
 {
@@ -155,7 +155,8 @@ static int bond_remove(struct rtnl *rt, const struct kernel_change *c, struct re
 
 	if (r < 0)
 		return say(why, r, c->bond.name, "is not a bond");
-	/* A bond without an alias was created by an agent that was killed before it marked it. */
+	/* A bond of this name without an alias is left from an agent that was killed before it set
+	 * the alias. */
 	if (bond.setting.mode != c->bond.setting.mode ||
 	    (have.alias[0] && !kernel_link_is_ours(&have)))
 		return say(why, -EPERM, c->bond.name, "was not created by plenum");
@@ -190,9 +191,9 @@ int rtnl_bond_value_read(struct rtnl *rt, struct kernel_change *c)
 		r = -ENODEV;
 	b = r == 0 ? &answer.bonds[0] : NULL;
 	if (b && b->primary)
-		(void)name_of(
-			rt, b->primary,
-			b->setting.primary); /* the primary has disappeared: the bond has none */
+		(void)name_of(rt, b->primary,
+			      /* the primary port has disappeared, so the bond has none */
+			      b->setting.primary);
 	if (b)
 		bond_value_format(&b->setting, c->bond_value.attr, c->bond_value.was);
 	inv_done(&answer);
@@ -236,7 +237,7 @@ int rtnl_master_read(struct rtnl *rt, struct kernel_change *c)
 	return r == 0 && master ? name_of(rt, master, v->was) : r;
 }
 
-/* Restores a link that is no longer a port. */
+/* Gives a link that is no longer a port its own MTU and state. */
 static int port_settle(struct rtnl *rt, const struct kernel_change *c, struct reason *why)
 {
 	int r = c->master.mtu ? link_set(rt, c->ifindex, KERNEL_LINK_MTU, c->master.mtu, why) : 0;
@@ -244,7 +245,8 @@ static int port_settle(struct rtnl *rt, const struct kernel_change *c, struct re
 	return r == 0 ? link_set(rt, c->ifindex, KERNEL_LINK_UP, c->master.up, why) : r;
 }
 
-/* The kernel accepts only links that are down as ports, and leaves a removed port down. */
+/* Makes a link a port, or removes it from its bond. The kernel accepts a link as a port only while
+ * it is down, and a removed port is down afterwards. */
 int rtnl_master_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why)
 {
 	const struct kernel_master *v = &c->master;
@@ -253,7 +255,7 @@ int rtnl_master_change(struct rtnl *rt, const struct kernel_change *c, struct re
 	int r = rtnl_master_read(rt, &now);
 
 	if (r == 0 && v->value[0] && strcmp(now.master.was, v->value) == 0)
-		return 0; /* joining again would interrupt its traffic */
+		return 0; /* removing and adding it again would interrupt its traffic */
 	if (v->value[0]) {
 		r = rtnl_link_find(rt, v->value, &master);
 		if (r < 0)
@@ -267,7 +269,8 @@ int rtnl_master_change(struct rtnl *rt, const struct kernel_change *c, struct re
 	if (r == 0)
 		r = set_master(rt, c->ifindex, master, why);
 	if (r < 0 &&
-	    now.master.was_up) /* the caller rolls back completed steps only, and this one failed */
+	    /* the caller rolls back only completed steps, and this step failed */
+	    now.master.was_up)
 		(void)link_set(rt, c->ifindex, KERNEL_LINK_UP, 1, NULL);
 	return r;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sends changes as rtnetlink messages, and reads the single values that they replace.
+ * Sends changes as rtnetlink messages, and reads the current values of single links.
  */
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/rtnl/rtnl.h"
@@ -57,7 +57,7 @@ int rtnl_link_mark(struct rtnl *rt, uint32_t ifindex, struct reason *why)
 	int r = m ? nla_put_string(m, IFLA_IFALIAS, PLENUM_LINK_ALIAS) : 0;
 
 	r = rtnl_change_run(rt, m, r, why);
-	if (r < 0) /* without the alias no later agent would know that the link is Plenum's */
+	if (r < 0) /* without the alias, a later agent would not recognize the link */
 		(void)rtnl_link_unmake(rt, ifindex, NULL);
 	return r;
 }
@@ -142,7 +142,8 @@ int rtnl_link_read(struct rtnl *rt, struct kernel_change *c)
 	return r;
 }
 
-/* Makes the route of type local that the kernel makes with an address. -EEXIST: it is there. */
+/* Adds the route of type local that the kernel normally adds with an address. -EEXIST: the route
+ * exists. */
 static int local_route_add(struct rtnl *rt, const struct kernel_change *c)
 {
 	const struct ip_addr *ip = &c->addr.ip.addr;
@@ -185,7 +186,7 @@ int rtnl_addr_change(struct rtnl *rt, const struct kernel_change *c, struct reas
 
 			r |= rtnl_put_addr(m, IFA_BROADCAST, &last);
 		}
-		/* Kernels before 5.18 ignore the attribute. */
+		/* Kernels before 5.18 ignore this attribute. */
 		if (add && (a->proto || !c->foreign))
 			r |= nla_put_u8(m, IFA_PROTO, a->proto ? a->proto : PLENUM_RTPROT);
 	}

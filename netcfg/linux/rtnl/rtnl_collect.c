@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Dumps links, addresses, routes and rules into an inventory. Each parser takes one message and
- * trusts none of its lengths, so that fuzzers can feed it.
+ * Dumps links, addresses, routes and rules into an inventory. Each parser handles one message and
+ * validates all lengths in it, so that fuzzers can call it.
  */
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/host/link_setting.h"
@@ -17,20 +17,21 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Attempts at a consistent dump on a host whose configuration keeps changing. */
+/* Maximum number of attempts to get a consistent dump while other programs change the
+ * configuration. */
 #define DUMP_ATTEMPTS_MAX 20
 
 _Static_assert((int)INV_TABLE_MAIN == RT_TABLE_MAIN && (int)INV_TABLE_LOCAL == RT_TABLE_LOCAL &&
 		       (int)INV_TABLE_DEFAULT == RT_TABLE_DEFAULT,
-	       "the inventory's tables are the kernel's");
+	       "table numbers equal the kernel's");
 _Static_assert((int)INV_ROUTE_UNICAST == RTN_UNICAST && (int)INV_ROUTE_BLACKHOLE == RTN_BLACKHOLE &&
 		       (int)INV_ROUTE_UNREACHABLE == RTN_UNREACHABLE &&
 		       (int)INV_ROUTE_PROHIBIT == RTN_PROHIBIT && (int)INV_ROUTE_THROW == RTN_THROW,
-	       "the inventory's route types are the kernel's");
+	       "route types equal the kernel's");
 _Static_assert((int)INV_PROTO_KERNEL == RTPROT_KERNEL && (int)INV_PROTO_BOOT == RTPROT_BOOT &&
 		       (int)INV_PROTO_STATIC == RTPROT_STATIC && (int)INV_PROTO_RA == RTPROT_RA &&
 		       (int)INV_PROTO_DHCP == RTPROT_DHCP,
-	       "the inventory's protocols are the kernel's");
+	       "protocol numbers equal the kernel's");
 
 static int parse_attrs(struct nlmsghdr *h, int header_bytes, struct nlattr **tb, int max,
 		       const struct nla_policy *policy)
@@ -55,7 +56,8 @@ static void attr_text(const struct nlattr *a, char *buf, size_t size)
 		nla_strlcpy(buf, a, size);
 }
 
-/* false: the attribute is absent or not of the family's length. */
+/* Reads an address. Returns false if the attribute is absent or its length does not match the
+ * family. */
 static bool attr_addr(const struct nlattr *a, uint8_t family, struct ip_addr *ret)
 {
 	int want = family == AF_INET ? 4 : 16;
@@ -73,7 +75,7 @@ static void attr_mac(const struct nlattr *a, struct mac_addr *ret)
 		memcpy(ret->bytes, nla_data(a), sizeof(ret->bytes));
 }
 
-/* Prints bytes as hexadecimal, as sysfs does. */
+/* Prints bytes as hexadecimal digits, as sysfs does. */
 static void attr_hex(const struct nlattr *a, char *buf, size_t size)
 {
 	const uint8_t *bytes = a ? nla_data(a) : NULL;
@@ -99,7 +101,8 @@ static enum inv_link_kind link_kind(unsigned short arp_type, const char *kind_te
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		if (strcmp(kind_text, kinds[i].text) == 0)
 			return kinds[i].kind;
-	return INV_LINK_VIRTUAL; /* sysfs reports whether a device is behind it */
+	/* sysfs_fill_link changes this if there is a device behind the link */
+	return INV_LINK_VIRTUAL;
 }
 
 static void parse_linkinfo(struct inv_link *l, struct nlattr *info)
@@ -124,7 +127,7 @@ static void parse_linkinfo(struct inv_link *l, struct nlattr *info)
 		l->vrf_table = attr_u32(nla_find(nla_data(data), nla_len(data), IFLA_VRF_TABLE));
 }
 
-/* Names that do not fit are left out as a whole. */
+/* Stores only names that fit completely. */
 static void parse_altnames(struct inv_link *l, struct nlattr *list)
 {
 	struct nlattr *a;
@@ -149,7 +152,8 @@ static void parse_altnames(struct inv_link *l, struct nlattr *list)
 	}
 }
 
-/* A link's settings come with RTM_GETLINK: one dump instead of a file per link and setting. */
+/* RTM_GETLINK also reports a link's kernel settings, so that one dump replaces a file for each link
+ * and setting. */
 static int add_settings(struct inventory *inv, const char *ifname, const char *family,
 			struct nlattr *conf)
 {
@@ -208,8 +212,8 @@ static void parse_link_attrs(struct inv_link *l, struct nlattr **tb, const struc
 	l->up = (ifi->ifi_flags & IFF_UP) != 0;
 	l->carrier = (ifi->ifi_flags & IFF_LOWER_UP) != 0;
 	l->master = attr_u32(tb[IFLA_MASTER]);
-	/* A veth's IFLA_LINK is its peer, and with a namespace id it is in another namespace:
-	 * neither is a lower link. */
+	/* The IFLA_LINK of a veth is its peer, and with a namespace id the index is valid in
+	 * another namespace: neither is a parent link. */
 	if (l->kind != INV_LINK_VETH && !tb[IFLA_LINK_NETNSID] &&
 	    attr_u32(tb[IFLA_LINK]) != l->ifindex)
 		l->lower = attr_u32(tb[IFLA_LINK]);
@@ -241,8 +245,8 @@ int rtnl_parse_link(struct inventory *inv, struct nlmsghdr *h)
 	return r == 0 && tb[IFLA_AF_SPEC] ? parse_af_spec(inv, l->name, tb[IFLA_AF_SPEC]) : r;
 }
 
-/* Whether the address has attributes that the inventory does not store, so that it could not be
- * restored exactly. */
+/* Returns whether the address has attributes that the inventory does not store, so that it could
+ * not be restored exactly. */
 static bool addr_has_more(const struct inv_addr *a, const struct ifaddrmsg *ifa, uint32_t flags,
 			  struct nlattr **tb)
 {
@@ -273,7 +277,8 @@ int rtnl_parse_addr(struct inventory *inv, struct nlmsghdr *h)
 		return 0;
 	if (parse_attrs(h, sizeof(*ifa), tb, IFA_MAX, NULL) < 0)
 		return -EBADMSG;
-	/* On a point-to-point link IFA_ADDRESS is the remote address. */
+	/* On a point-to-point link, IFA_ADDRESS is the remote address and IFA_LOCAL the link's
+	 * own. */
 	if (!attr_addr(tb[IFA_LOCAL] ? tb[IFA_LOCAL] : tb[IFA_ADDRESS], ifa->ifa_family,
 		       &a.ip.addr))
 		return ifa->ifa_family == AF_INET || ifa->ifa_family == AF_INET6 ? -EBADMSG : 0;
@@ -287,7 +292,7 @@ int rtnl_parse_addr(struct inventory *inv, struct nlmsghdr *h)
 	a.dad_failed = (flags & IFA_F_DADFAILED) != 0;
 	a.optimistic = ifa->ifa_family == AF_INET6 && (flags & IFA_F_OPTIMISTIC) != 0;
 	a.no_prefix_route = (flags & IFA_F_NOPREFIXROUTE) != 0;
-	/* For IPv6 the same bit marks temporary addresses, which do not depend on another
+	/* With IPv6 the same bit marks temporary addresses, which do not depend on another
 	 * address. */
 	a.secondary = ifa->ifa_family == AF_INET && (flags & IFA_F_SECONDARY) != 0;
 	a.broadcast = tb[IFA_BROADCAST] != NULL;
@@ -317,7 +322,7 @@ static void parse_gateway(struct inv_route *r, const struct nlattr *gateway,
 	if (attr_addr(gateway, r->family, &r->gateway) || !via ||
 	    nla_len(via) < (int)(sizeof(v->rtvia_family) + 4))
 		return;
-	v = nla_data(via); /* a gateway of the other family */
+	v = nla_data(via); /* a gateway of the other family than the route's */
 	if (v->rtvia_family == AF_INET6 && nla_len(via) >= (int)sizeof(v->rtvia_family) + 16) {
 		r->gateway = (struct ip_addr){.family = AF_INET6};
 		memcpy(r->gateway.bytes, v->rtvia_addr, 16);
@@ -327,7 +332,7 @@ static void parse_gateway(struct inv_route *r, const struct nlattr *gateway,
 	}
 }
 
-/* A route with several next hops becomes one entry per next hop. */
+/* Stores a route with several next hops as one entry for each hop. */
 static int parse_multipath(struct inventory *inv, const struct inv_route *base,
 			   struct nlattr *multipath)
 {
@@ -366,13 +371,14 @@ static bool route_is_relevant(const struct rtmsg *rtm, const struct inv_route *r
 	if (r->type == RTN_LOCAL || r->type == RTN_BROADCAST || r->type == RTN_ANYCAST ||
 	    r->type == RTN_MULTICAST)
 		return false;
-	/* Every IPv6 link has one of these. */
+	/* Each IPv6 link has such a route, so they would only make the inventory longer. */
 	return !(r->proto == RTPROT_KERNEL && r->dst.addr.family == AF_INET6 && r->dst.len == 64 &&
 		 memcmp(r->dst.addr.bytes, link_local, sizeof(link_local)) == 0);
 }
 
-/* As for addresses. Routes with a lifetime (from router advertisements) are renewed by their
- * creator. */
+/* Returns whether the route has attributes that the inventory does not store. Routes with a
+ * lifetime (from router advertisements) are among them, because the program that added them renews
+ * them. */
 static bool route_has_more(const struct rtmsg *rtm, const struct inv_route *r, struct nlattr **tb)
 {
 	const struct rta_cacheinfo *cache = NULL;
@@ -385,7 +391,8 @@ static bool route_has_more(const struct rtmsg *rtm, const struct inv_route *r, s
 	       r->proto == RTPROT_UNSPEC;
 }
 
-/* Of a VRF's links the local routes are in the VRF's table. */
+/* Marks the address of a local route as usable. For links of a VRF, local routes are in the table
+ * of the VRF. */
 static void note_local_route(struct inventory *inv, const struct inv_route *r)
 {
 	for (size_t i = 0; i < inv->n_addrs; i++)
@@ -438,7 +445,7 @@ int rtnl_parse_lookup(struct inventory *inv, struct nlmsghdr *h)
 	return parse_route(inv, h, true);
 }
 
-/* Whether an attribute restricts the rule to fewer than all packets from its source. */
+/* Returns whether an attribute restricts the rule to a part of the packets from its source. */
 static bool rule_attr_selects(const struct nlattr *a)
 {
 	switch (nla_type(a)) {
@@ -452,7 +459,7 @@ static bool rule_attr_selects(const struct nlattr *a)
 	case FRA_SUPPRESS_PREFIXLEN:
 	case FRA_SUPPRESS_IFGROUP:
 		return attr_u32(a) != UINT32_MAX;
-	default: /* also attributes of future kernels */
+	default: /* this includes attributes of newer kernels */
 		return true;
 	}
 }
@@ -478,7 +485,7 @@ int rtnl_parse_rule(struct inventory *inv, struct nlmsghdr *h)
 		r.from.len = frh->src_len;
 	if (r.from.addr.family && r.from.len > ip_addr_bits(&r.from.addr))
 		return -EBADMSG;
-	/* An inverted rule takes packets without the mark. */
+	/* An inverted rule applies to packets without the mark. */
 	r.mark = frh->flags & FIB_RULE_INVERT ? 0 : attr_u32(tb[FRA_FWMARK]);
 	r.more = frh->action != FR_ACT_TO_TBL || frh->tos || (frh->flags & FIB_RULE_INVERT);
 	nlmsg_for_each_attr(a, h, sizeof(*frh), left) r.more |= rule_attr_selects(a);
@@ -489,7 +496,7 @@ int rtnl_parse_rule(struct inventory *inv, struct nlmsghdr *h)
 	return 0;
 }
 
-/* Drops what was added after the counts in `kept`. */
+/* Drops the entries that were added after the counts in `kept`. */
 static void truncate_to(struct inventory *inv, const struct inventory *kept)
 {
 	while (inv->n_sysctls > kept->n_sysctls) {
@@ -506,8 +513,8 @@ static void truncate_to(struct inventory *inv, const struct inventory *kept)
 	inv->n_rules = kept->n_rules;
 }
 
-/* One dump, restarted while it is interrupted. `header` is the family's request header, followed
- * by an IFLA_EXT_MASK attribute where ext_mask is not 0. */
+/* Runs one dump and repeats it if it was interrupted. `header` is the request header of the family;
+ * an IFLA_EXT_MASK attribute follows it if ext_mask is not 0. */
 static int collect(struct rtnl *rt, struct inventory *inv, int type, void *header, size_t bytes,
 		   uint32_t ext_mask, rtnl_message_cb cb)
 {
@@ -532,7 +539,7 @@ static int collect(struct rtnl *rt, struct inventory *inv, int type, void *heade
 	return r == -EAGAIN ? -EBUSY : r;
 }
 
-/* A kernel built or booted without a family, or without policy rules, has no objects of that
+/* A kernel that was built or booted without a family or without policy rules has no objects of that
  * kind. */
 static int absent_is_none(int r)
 {
@@ -558,9 +565,9 @@ int rtnl_collect_addrs(struct rtnl *rt, struct inventory *inv)
 	return collect(rt, inv, RTM_GETADDR, &ifa, sizeof(ifa), 0, rtnl_parse_addr);
 }
 
-/* Until the dump of routes shows its local route, each address that should have one lacks it. The
- * kernel removes these routes while the link is down, and makes them after duplicate address
- * detection. */
+/* Marks all addresses that should have a local route; the dump of routes then removes the mark
+ * where the route exists. The kernel removes these routes while the link is down, and adds them
+ * after duplicate address detection. */
 static void expect_local_routes(struct inventory *inv)
 {
 	for (size_t i = 0; i < inv->n_addrs; i++) {

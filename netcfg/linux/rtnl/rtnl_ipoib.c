@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Changes the mode of an IPoIB link, a number in rtnetlink. */
+/* Changes the mode of an IPoIB link, which is a number in rtnetlink. */
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/rtnl/rtnl.h"
 #include <linux/if_link.h>

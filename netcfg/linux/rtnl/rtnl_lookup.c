@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Asks the kernel for the route of a packet, policy rules included. The answer counts even where
- * the inventory does not list the route (local routes).
+ * Asks the kernel for the route of a packet, including policy rules. The result may be a route that
+ * the inventory does not list, such as a local route.
  */
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/rtnl/rtnl.h"
@@ -22,8 +22,8 @@ static struct nl_msg *request_new(const struct ip_addr *from, const struct ip_ad
 		.rtm_family = to->family,
 		.rtm_dst_len = (uint8_t)ip_addr_bits(to),
 		.rtm_src_len = from ? (uint8_t)ip_addr_bits(from) : 0,
-		/* Without the flag IPv4 reports table main for every route; IPv6 reports the
-		 * table anyway and rejects the flag. */
+		/* Without this flag IPv4 reports table main for each route. IPv6 always reports the
+		 * real table and rejects the flag. */
 		.rtm_flags = to->family == AF_INET ? RTM_F_LOOKUP_TABLE : 0,
 	};
 	int r;
@@ -48,7 +48,7 @@ static struct nl_msg *request_new(const struct ip_addr *from, const struct ip_ad
 	return m;
 }
 
-/* IPv4 answers with an error where IPv6 returns the route that rejects: converts to one form. */
+/* Converts a route that rejects packets, which IPv6 returns, to the error that IPv4 returns. */
 static int refusal(const struct inv_route *r)
 {
 	switch (r->type) {

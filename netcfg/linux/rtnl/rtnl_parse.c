@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads what link messages report of bonds and their ports, IPoIB links and VFs: nested attributes.
- */
+/* Parses the nested attributes of link messages about bonds and their ports, IPoIB links and
+ * VFs. */
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/rtnl/rtnl.h"
 #include <linux/if_link.h>
@@ -8,7 +8,7 @@
 #include <netlink/attr.h>
 #include <string.h>
 
-/* Drivers that lack a setting report all bits set. */
+/* A driver that lacks a setting reports it with all bits set. */
 #define SETTING_UNKNOWN UINT32_MAX
 
 static uint32_t attr_number(const struct nlattr *a)
@@ -123,7 +123,7 @@ void rtnl_parse_ipoib(struct inv_link *l, struct nlattr *data)
 		inv_text_set(l->ipoib_mode, sizeof(l->ipoib_mode), rtnl_ipoib_modes[mode]);
 }
 
-/* False: the attribute is absent or too short. */
+/* Copies the value. Returns false if the attribute is absent or too short. */
 static bool attr_copy(const struct nlattr *a, void *ret, size_t bytes)
 {
 	if (!a || nla_len(a) < (int)bytes)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sets the VFs of a PF's link: attributes nested three deep, with a struct each.
+ * Sets values of the VFs of a PF's link. The attributes are nested three levels deep, and each
+ * value has a kernel struct.
  */
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/rtnl/rtnl.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Creates and removes VLAN links. Each takes several messages: the kernel accepts no alias while it
- * creates a link, and a link must be checked before it is removed.
+ * Creates and removes VLAN links. Both take several messages: the kernel accepts an alias only for
+ * an existing link, and a link must be checked before it is removed.
  */
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/rtnl/rtnl.h"
@@ -25,7 +25,7 @@ static int link_make(struct rtnl *rt, const struct kernel_change *c, struct reas
 	return rtnl_change_run(rt, m, r, why);
 }
 
-/* Reads the link of that name if it is the VLAN meant. 0; -ENOENT. */
+/* Reads the link of that name if it is the VLAN that c describes. Returns 0 or -ENOENT. */
 static int vlan_get(struct rtnl *rt, const struct kernel_change *c, struct inv_link *ret)
 {
 	struct inventory answer = {0};
@@ -63,8 +63,8 @@ static int vlan_remove(struct rtnl *rt, const struct kernel_change *c, struct re
 		reason_set_text(why, "there is no VLAN %s", c->vlan.name);
 		return r;
 	}
-	/* A VLAN link without an alias was created by an agent that was killed before it marked
-	 * it. */
+	/* A VLAN link of this name without an alias is left from an agent that was killed before it
+	 * set the alias. */
 	if (have.alias[0] && !kernel_link_is_ours(&have)) {
 		reason_set_text(why, "%s was not created by plenum", c->vlan.name);
 		return -EPERM;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Receives notifications on a socket separate from that for queries, where they would arrive within
+ * Receives notifications on a separate socket. On the socket for queries they would arrive among
  * answers, and a flood of them would interrupt dumps.
  */
 #include "netcfg/linux/netlink/netlink.h"
@@ -15,10 +15,11 @@
 #include <sys/socket.h>
 
 #define WATCH_BYTES 32768
-/* Room for a burst of some thousand notifications; when it overflows the reader is asked to
- * collect a new inventory. */
+/* Socket buffer for a burst of some thousand notifications. When it overflows, the reader is asked
+ * to collect a new inventory. */
 #define WATCH_SOCKET_BYTES (2 << 20)
-/* Datagrams per call: a flood must not keep the caller here; the descriptor stays readable. */
+/* Maximum number of datagrams per call, so that a flood does not block the caller; the descriptor
+ * stays readable. */
 #define WATCH_READ_MAX 4096
 
 struct rtnl_watch {
@@ -74,8 +75,8 @@ static bool parse_link_event(struct nlmsghdr *h, struct kernel_event *e)
 	const struct ifinfomsg *ifi = nlmsg_data(h);
 	struct nlattr *name;
 
-	/* A bridge reports its ports in a separate address family: there, RTM_DELLINK means
-	 * that a port left. */
+	/* A bridge reports its ports as messages of family AF_BRIDGE, in which RTM_DELLINK means
+	 * that a port left the bridge, not that the link disappeared. */
 	if (nlmsg_datalen(h) < (int)sizeof(*ifi) || ifi->ifi_family != AF_UNSPEC)
 		return false;
 	e->type = KERNEL_EVENT_LINK;
@@ -96,7 +97,8 @@ static bool parse_route_event(struct nlmsghdr *h, struct kernel_event *e)
 
 	if (nlmsg_datalen(h) < (int)sizeof(*rtm) || (rtm->rtm_flags & RTM_F_CLONED))
 		return false;
-	/* Of the kernel's own routes only the loss of an address's local route matters. */
+	/* Of the routes that the kernel adds itself, only the removal of an address's local route
+	 * matters. */
 	if (rtm->rtm_table == RT_TABLE_LOCAL &&
 	    (h->nlmsg_type != RTM_DELROUTE || rtm->rtm_type != RTN_LOCAL))
 		return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parses /proc/net/bonding. The text is meant for people and has no version: unexpected lines
- * are ignored. */
+/* Parses files of /proc/net/bonding. They are meant for people and have no version, so unexpected
+ * lines are ignored. */
 #include "netcfg/linux/sysfs/proc_bond.h"
 #include <fcntl.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ static struct inv_bond_port *port_of(struct inventory *inv, const char *name, si
 	return NULL;
 }
 
-/* The text after `head` in the line, or NULL. */
+/* Returns the text after `head` in the line, or NULL if the line does not begin with it. */
 static const char *after(const char *line, size_t len, const char *head)
 {
 	size_t n = strlen(head);

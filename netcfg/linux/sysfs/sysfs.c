@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads sysfs relative to a root, which may be a recorded tree: properties of the devices behind
- * links, which netlink does not report.
+ * Reads properties of the devices behind links, which netlink does not report, from sysfs. The root
+ * may also be a recorded tree.
  */
 #include "netcfg/linux/sysfs/sysfs.h"
 #include "netcfg/host/inventory_build.h"
@@ -95,7 +95,7 @@ int sysfs_read_link(int root, const char *path, char *buf, size_t size)
 
 static bool is_pci_address(const char *s, size_t len)
 {
-	/* "0000:3b:00.0"; some bridges make domains of more than four digits */
+	/* an address such as "0000:3b:00.0"; domains of some bridges have more than four digits */
 	if (len < 12 || len > 15)
 		return false;
 	for (size_t i = 0; i < len; i++) {
@@ -107,8 +107,8 @@ static bool is_pci_address(const char *s, size_t len)
 	return true;
 }
 
-/* The nearest PCI function above the link: the device itself, or the parent of a virtio or
- * auxiliary device. `target` is the target of class/net/NAME. */
+/* Finds the nearest PCI function above the link: the device itself, or the parent of a virtio or
+ * auxiliary device. `target` is where the symbolic link class/net/NAME points. */
 static void fill_pci(struct inv_link *l, const char *target)
 {
 	for (const char *s = target; *s;) {
@@ -139,7 +139,7 @@ static void fill_device(int root, struct inv_link *l)
 	char path[LINK_PATH_MAX];
 	int64_t node;
 
-	/* A virtio device has no NUMA node; that of its parent device counts. */
+	/* A virtio device has no NUMA node, so that of its parent device is used. */
 	if (sysfs_read_number(root, link_path(l, "/device/numa_node", path), &node) == 0 ||
 	    sysfs_read_number(root, link_path(l, "/device/../numa_node", path), &node) == 0)
 		l->numa_node = node >= 0 && node < INT_MAX ? (int)node : INV_NUMA_NONE;
@@ -157,7 +157,8 @@ void sysfs_fill_link(int root, struct inv_link *l)
 	char path[LINK_PATH_MAX], target[PATH_MAX];
 	int64_t speed, port;
 
-	/* Software links have no device, and a host may have thousands of them. */
+	/* Software links have no device, and a host may have thousands of them, so these are
+	 * skipped. */
 	if ((l->kind == INV_LINK_VIRTUAL && !l->kind_text[0]) || l->kind == INV_LINK_IPOIB) {
 		if (read_target(root, link_path(l, "", path), target, sizeof(target)) == 0 &&
 		    !strstr(target, "/virtual/")) {
@@ -228,7 +229,7 @@ int sysfs_add_cores(int root, struct inventory *inv)
 	bool present[CORES_MAX] = {false}, online[CORES_MAX] = {false};
 	bool isolated[CORES_MAX] = {false};
 	cpu_set_t allowed;
-	/* The kernel limits the affinity mask to the cgroup's cpuset. */
+	/* The kernel already limits the affinity mask to the cgroup's cpuset. */
 	bool known = sched_getaffinity(0, sizeof(allowed), &allowed) == 0;
 	int r = read_list(root, "devices/system/cpu/present", present, CORES_MAX);
 
@@ -236,7 +237,7 @@ int sysfs_add_cores(int root, struct inventory *inv)
 		r = read_list(root, "devices/system/cpu/online", online, CORES_MAX);
 	if (r < 0)
 		return r;
-	/* Absent where no core is isolated in some kernels. */
+	/* Some kernels do not have this file if no core is isolated. */
 	read_list(root, "devices/system/cpu/isolated", isolated, CORES_MAX);
 	for (unsigned i = 0; i < CORES_MAX; i++) {
 		struct inv_core *c;
@@ -315,7 +316,7 @@ int sysfs_add_hugepages(int root, struct inventory *inv)
 	bool nodes[NODES_MAX] = {false};
 	int r = sysfs_each_entry(root, w.folder, add_hugepages_size, &w);
 
-	if (r == -ENOENT) /* a kernel without hugepages has none to report */
+	if (r == -ENOENT) /* a kernel without hugepages does not have the folder */
 		return 0;
 	if (r < 0 || read_list(root, "devices/system/node/online", nodes, NODES_MAX) < 0)
 		return r;
@@ -333,7 +334,7 @@ int sysfs_add_hugepages(int root, struct inventory *inv)
 	return 0;
 }
 
-/* The only entry of a folder of links. */
+/* Counts the entries of a folder of links, and keeps the name of the last one. */
 struct only_name {
 	char name[IFNAMSIZ];
 	unsigned n;
@@ -355,7 +356,7 @@ int sysfs_link_name(int root, const char *ref, char ret[static IFNAMSIZ])
 	char path[LINK_PATH_MAX];
 	int end = 0, r;
 
-	if (!strchr(ref, ':')) { /* interface names contain no colon */
+	if (!strchr(ref, ':')) { /* only a PCI address contains a colon */
 		if (strlen(ref) >= IFNAMSIZ)
 			return -ENODEV;
 		memcpy(ret, ref, strlen(ref) + 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lists PCI network functions. Functions bound to vfio or to no driver have no link, so only this
- * list shows what happens to VFs.
+ * Lists PCI network functions. A function that is bound to vfio or to no driver has no link, so
+ * this list is the only source for the state of such VFs.
  */
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/sysfs/sysfs.h"
@@ -20,7 +20,7 @@ struct walk {
 	int root;
 	struct inventory *inv;
 	const char *self;	 /* PCI address of the function being filled in */
-	struct inv_function *fn; /* its entry */
+	struct inv_function *fn; /* the entry of that function */
 };
 
 static const char *device_path(const char *pci, const char *file, char *buf)
@@ -29,7 +29,7 @@ static const char *device_path(const char *pci, const char *file, char *buf)
 	return buf;
 }
 
-/* PCI numbers are hexadecimal. 0 where the file is absent. */
+/* Reads a hexadecimal number, as sysfs has PCI numbers. Returns 0 if the file is absent. */
 static uint32_t read_hex(int root, const char *path)
 {
 	char text[32];
@@ -54,7 +54,7 @@ static void fill_iommu(struct walk *w)
 		w->fn->iommu_group = atoi(group);
 }
 
-/* PCI bridges of a group belong to the kernel and do not block vfio. */
+/* Omits PCI bridges: the kernel keeps them, and they do not prevent vfio from using the group. */
 static int add_member(void *user, const char *name)
 {
 	struct walk *w = user;
@@ -118,7 +118,7 @@ static void fill_pf(struct walk *w)
 		w->fn->autoprobe = autoprobe != 0;
 }
 
-/* A VF does not report its number; its PF has numbered links to its VFs. */
+/* A VF does not report its number. Its PF has a numbered symbolic link to each VF. */
 static void number_vfs(int root, struct inventory *inv, const struct inv_function *pf)
 {
 	for (uint32_t n = 0; n < pf->n_vfs; n++) {

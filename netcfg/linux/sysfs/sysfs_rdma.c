@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lists RDMA ports and their GIDs, which netlink reports only in part; kernel_rdma.c maps devices
- * to links.
+ * Lists RDMA ports and their GIDs, because netlink does not report all their properties.
+ * kernel_rdma.c finds the links of the devices.
  */
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/sysfs/sysfs.h"
 #include <stdio.h>
 #include <string.h>
 
-#define NODE_TYPE_RNIC 4 /* the kernel's enum rdma_node_type: iWARP */
+#define NODE_TYPE_RNIC 4 /* iWARP, from the kernel's enum rdma_node_type */
 
 struct rdma_walk {
 	struct inventory *inv;
@@ -41,7 +41,7 @@ static uint32_t ifindex_of(const struct inventory *inv, const char *name)
 	return l ? l->ifindex : 0;
 }
 
-/* GID tables have hundreds of entries, most of them empty (all zeros). */
+/* Skips empty entries (all zeros), which are most of the hundreds in a GID table. */
 static int on_gid(void *user, const char *name)
 {
 	static const struct ip_addr none = {.family = AF_INET6};
@@ -71,7 +71,7 @@ static int on_gid(void *user, const char *name)
 	return 0;
 }
 
-/* "4: ACTIVE" */
+/* Parses a state such as "4: ACTIVE". */
 static void state_set(struct inv_rdma *p, const char *text)
 {
 	const char *word = strstr(text, ": ");
@@ -130,5 +130,5 @@ int sysfs_add_rdma(int root, struct inventory *inv)
 	struct rdma_walk w = {.inv = inv, .root = root};
 	int r = sysfs_each_entry(root, "class/infiniband", on_device, &w);
 
-	return r == -ENOENT ? 0 : r; /* a host without RDMA */
+	return r == -ENOENT ? 0 : r; /* a host without RDMA does not have the folder */
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * udev renames a link a moment after the kernel has created it, and older kernels refuse to rename
- * a link that is up: before bringing a link up the agent must know that udev has finished with it.
- * The formats are those of libudev's code (sd_device_get_is_initialized,
+ * udev renames a link shortly after the kernel has created it, and older kernels refuse to rename a
+ * link that is up. So the agent waits until udev has processed a link before it brings the link up.
+ * The file formats are those of libudev's code (sd_device_get_is_initialized,
  * udev_monitor_netlink_header).
  */
 #include "netcfg/linux/sysfs/udev.h"
@@ -17,14 +17,14 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define GROUP_KERNEL 1 /* of NETLINK_KOBJECT_UEVENT: messages from the kernel to udev */
-#define GROUP_UDEV 2   /* messages from udev to all other programs */
+#define GROUP_KERNEL 1 /* group of NETLINK_KOBJECT_UEVENT for messages from the kernel to udev */
+#define GROUP_UDEV 2   /* group for messages from udev to all other programs */
 #define MESSAGE_BYTES_MAX 8192
 #define WATCH_READ_MAX 4096
 #define ENTRY_BYTES_MAX 65536
 #define MONITOR_MAGIC 0xfeedcafeU
 
-/* One line of /proc/net/netlink after its head: "sk Eth Pid Groups ..." */
+/* Parses a line of /proc/net/netlink, whose columns are "sk Eth Pid Groups ...". */
 static bool line_is_listener(const char *line)
 {
 	unsigned protocol, groups;
@@ -33,7 +33,7 @@ static bool line_is_listener(const char *line)
 	       protocol == NETLINK_KOBJECT_UEVENT && (groups & GROUP_KERNEL);
 }
 
-/* Stops at the first entry of a link. */
+/* Stops at the first entry that belongs to a link. */
 static int on_entry(void *user, const char *name)
 {
 	return name[0] == 'n' && isdigit((unsigned char)name[1]) ? -EEXIST : 0;
@@ -69,7 +69,7 @@ bool udev_initialized(int run, uint32_t ifindex)
 	if (!entry)
 		return faccessat(run, path, F_OK, 0) == 0;
 	r = sysfs_read(run, path, entry, ENTRY_BYTES_MAX);
-	if (r < 0) /* an unreadable entry still exists */
+	if (r < 0) /* an entry that cannot be read still exists */
 		return r != -ENOENT;
 	return !strstr(entry, "E:ID_RENAMING=1");
 }
@@ -83,15 +83,16 @@ void udev_fill_links(int run, int proc_net, struct inventory *inv)
 			inv->links[i].initialized = udev_initialized(run, inv->links[i].ifindex);
 }
 
-/* struct udev_monitor_netlink_header */
+/* Has the layout of libudev's struct udev_monitor_netlink_header. */
 struct monitor_header {
 	char prefix[8]; /* "libudev" */
-	uint32_t magic; /* network byte order, as the hashes */
+	uint32_t magic; /* in network byte order, as are the hashes */
 	uint32_t header_bytes, properties_offset, properties_bytes;
 	uint32_t subsystem_hash, devtype_hash, tag_bloom_hi, tag_bloom_lo;
 };
 
-/* The value of "KEY=value" among strings that end in NUL; NULL: none. */
+/* Finds the value of "KEY=value" among strings that each end with a NUL. Returns NULL if there is
+ * none. */
 static const char *property(const char *bytes, size_t len, const char *key)
 {
 	size_t key_len = strlen(key);
@@ -100,7 +101,7 @@ static const char *property(const char *bytes, size_t len, const char *key)
 		size_t n = strnlen(bytes, len);
 
 		if (n == len)
-			return NULL; /* truncated */
+			return NULL; /* the message is truncated */
 		if (n > key_len && memcmp(bytes, key, key_len) == 0 && bytes[key_len] == '=')
 			return bytes + key_len + 1;
 		bytes += n + 1;

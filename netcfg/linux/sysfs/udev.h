@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads what udev knows of links, mainly whether it will still rename them, from its database and
- * its messages. Sends nothing to udev. Used by kernel_linux alone.
+ * Reads what udev knows about links, mainly whether it will still rename them, from its database
+ * and its messages. Sends nothing to udev. kernel_linux alone uses it.
  */
 #ifndef PLENUM_NETCFG_UDEV_H
 #define PLENUM_NETCFG_UDEV_H
@@ -10,25 +10,26 @@
 #include "netcfg/host/kernel.h"
 
 /*
- * Whether a udev daemon manages the links of the caller's network namespace: its control socket
- * exists, the database has an entry of any link (run: descriptor of udev's folder, /run/udev), and
- * a socket here listens to the kernel's device messages (proc_net: descriptor of /proc/thread-
- * self/net). A container that sees its host's /run/udev has no such listener, and its ifindexes
- * differ from the host's; one whose daemon receives no link events has no entry, so there is
- * nothing to wait for.
+ * Returns whether a udev daemon manages the links of the caller's network namespace. Three
+ * conditions must hold: the control socket of udev exists; the database has an entry of any link;
+ * and a socket in this namespace listens to the kernel's device messages. The second fails if the
+ * daemon receives no link events, the third in a container that only sees its host's /run/udev,
+ * where ifindexes differ. run: descriptor of /run/udev; proc_net: descriptor of
+ * /proc/thread-self/net.
  */
 bool udev_serves(int run, int proc_net);
-/* Whether udev has finished with a link: it is in the database and not about to be renamed. */
+/* Returns whether udev has processed a link: it is in the database and udev is not about to rename
+ * it. */
 bool udev_initialized(int run, uint32_t ifindex);
 /* Sets `initialized` of all links. */
 void udev_fill_links(int run, int proc_net, struct inventory *inv);
 
-/* Opens a non-blocking socket for udev's messages about devices that it has finished with. The
- * descriptor; negative errno. */
+/* Opens a non-blocking socket for udev's messages about devices that it has processed. Returns the
+ * descriptor or negative errno. */
 int udev_watch_open(void);
-/* Passes pending messages about links to cb, at most some thousand. 0; negative errno. */
+/* Passes pending messages about links to cb, at most some thousand. Returns 0 or negative errno. */
 int udev_watch_read(int fd, void (*cb)(void *user, const struct kernel_event *e), void *user);
-/* Parses one message. false: it is not about a link, or not from udev. */
+/* Parses one message. Returns false if it is not about a link or not from udev. */
 bool udev_parse_event(const char *bytes, size_t len, struct kernel_event *ret);
 
 #endif
