@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Runs an apply: journal, step, mark, and the rollback. apply_step.c runs a step, apply_journal.c
- * writes the journal. */
+/* Runs an apply: writes each step to the journal, runs it and marks it as done, or rolls back.
+ * apply_step.c runs a single step; apply_journal.c writes the journal. */
 #include "netcfg/apply/apply.h"
 #include "netcfg/apply/apply_journal.h"
 #include "netcfg/base/file.h"
@@ -13,13 +13,13 @@
 
 struct apply {
 	struct kernel *kernel;
-	struct apply_journal journal; /* without a path if the plan was empty */
+	struct apply_journal journal; /* has no path if the plan was empty */
 	size_t n_done;
-	size_t next; /* next step of the plan, after a stop before the addresses */
+	size_t next; /* the plan's next step, if the apply stopped before the addresses */
 };
 
-/* Inverts all steps that need it, last first, and continues after failures so that as little as
- * possible stays. The journal stays if something could not be inverted. */
+/* Inverts all steps that need it, in reverse order. It continues after a failure, so that as few
+ * changes as possible remain; then the journal stays. */
 static int roll_back(struct kernel *k, struct apply_journal *j, struct apply_outcome *o)
 {
 	int error = 0;
@@ -36,8 +36,8 @@ static int roll_back(struct kernel *k, struct apply_journal *j, struct apply_out
 		if (r == 0) {
 			if (e->state == APPLY_STEP_DONE)
 				o->n_rolled_back++;
-			/* If unwritten, a recovery inverts the entry once more, which is harmless.
-			 */
+			/* If this line is not written, a recovery inverts the step once more, which
+			 * is harmless. */
 			(void)apply_journal_mark(j, i, APPLY_STEP_ROLLED_BACK);
 			continue;
 		}
@@ -86,13 +86,14 @@ static int run_step(struct kernel *k, struct apply_journal *j, const struct plan
 		why_step_failed(o, &s, r, &why);
 		return r;
 	}
-	/* The mark is always set in memory; without the line a recovery checks the host. */
+	/* Even if the line cannot be written, the mark is set in memory, and a recovery checks the
+	 * host instead. */
 	(void)apply_journal_mark(j, j->n - 1, state);
 	o->n_done++;
 	return 0;
 }
 
-/* Journalled so that a recovery can complete the record. */
+/* The journal lists these entries too, so that a recovery can complete the record. */
 static int run_disowned(struct apply_journal *j, const struct plan_step *s, struct apply_outcome *o)
 {
 	struct reason why;
@@ -139,7 +140,7 @@ static int run_all_disowned(struct apply *a, const struct plan *p, struct apply_
 	return r;
 }
 
-/* Runs steps from a->next up to the phase `before`, exclusive. */
+/* Runs steps from a->next up to, but not including, the phase `before`. */
 static int run_steps(struct apply *a, const struct plan *p, unsigned before,
 		     struct apply_outcome *out)
 {
@@ -154,7 +155,7 @@ static int run_steps(struct apply *a, const struct plan *p, unsigned before,
 	return r;
 }
 
-/* Rolls back; the outcome keeps the kernel's answer to the failed step. */
+/* Rolls back, and keeps the error of the failed step in the outcome. */
 static int give_up(struct apply *a, int error, struct apply_outcome *out)
 {
 	(void)roll_back(a->kernel, &a->journal, out);
@@ -216,12 +217,13 @@ int apply_go_on(struct apply *a, const struct plan *p, bool is_new, struct apply
 	return r < 0 ? give_up(a, r, out) : 0;
 }
 
-/* Prepares the new record: the one on disk plus the steps of the journal. An interrupted recovery
- * repeats it safely: recording a step twice equals recording it once. */
+/* Prepares the new record: the one on disk, updated by the steps of the journal. A recovery may
+ * repeat this after an interruption, because recording a step twice has no further effect. */
 static int record_prepare(const struct apply_journal *j)
 {
 	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
-	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT; /* planning has reported it already */
+	/* the plan has already reported these errors */
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	int r = plan_owned_load(&owned, j->record, &d);
 
 	for (size_t i = 0; i < j->n && r == 0; i++)
@@ -243,7 +245,8 @@ static int record_prepare_or_say(const struct apply_journal *j, struct apply_out
 	return r;
 }
 
-/* The apply is committed: a later recovery completes what fails here. */
+/* The apply is committed, so a failure here does not roll it back: a later recovery completes the
+ * record. */
 static void finish(const struct apply_journal *j, bool recorded, struct apply_outcome *out)
 {
 	int r = recorded ? file_commit(j->record) : 0;
@@ -257,7 +260,8 @@ static void finish(const struct apply_journal *j, bool recorded, struct apply_ou
 			j->path, strerror(-r));
 }
 
-/* A failure to write the record must not leave the host without its network. */
+/* Even if the record cannot be written, the apply is committed, because a rollback would leave the
+ * host without its data network. */
 int apply_commit(struct apply *a, struct apply_outcome *out)
 {
 	struct apply_journal *j = &a->journal;
@@ -292,8 +296,8 @@ int apply_rollback(struct apply *a, struct apply_outcome *out)
 	return out->error;
 }
 
-/* Completes the record of a committed apply; looks links up again, since the journal has no
- * ifindex. */
+/* Completes the record of a committed apply. It looks the links up again, because the journal has
+ * no ifindexes. */
 static void recover_committed(struct kernel *k, struct apply_journal *j, struct apply_outcome *out)
 {
 	for (size_t i = 0; i < j->n; i++) {

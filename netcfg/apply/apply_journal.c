@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The journal file: appends and syncs lines, and reads them back after a kill at any point. */
+/* Writes the journal file line by line, each synced to disk, and reads it after its process was
+ * killed at any point. */
 #include "netcfg/apply/apply_journal.h"
 #include "netcfg/base/boot_stamp.h"
 #include "netcfg/base/file.h"
@@ -24,7 +25,8 @@ static const char *const state_words[APPLY_STEP_STATE_MAX] = {
 	[APPLY_STEP_ROLLED_BACK] = "rolled-back",
 };
 
-/* Removes a partially written line, so that the next one does not join it. */
+/* If only a part of the line was written, removes it, so that the next line does not continue
+ * it. */
 static int append(struct apply_journal *j, const char *line, size_t len)
 {
 	ssize_t n = write(j->fd, line, len);
@@ -72,7 +74,7 @@ int apply_journal_create(struct apply_journal *j, const char *path, const char *
 		return r;
 	}
 	r = write_head(j);
-	if (r == 0) /* the file name must survive a crash, too */
+	if (r == 0) /* the name of the new file must survive a power failure too */
 		r = file_sync_folder(path);
 	if (r < 0) {
 		unlink(path);
@@ -165,7 +167,7 @@ static int parse_head(struct apply_journal *j, const char *line, size_t n)
 	return j->record ? 0 : -ENOMEM;
 }
 
-/* Parses the complete lines; text after the last newline is incomplete. */
+/* Parses the complete lines. Text after the last newline is an incomplete line. */
 static int parse_all(struct apply_journal *j, char *text)
 {
 	char *end;
@@ -183,7 +185,7 @@ static int parse_all(struct apply_journal *j, char *text)
 	return r;
 }
 
-/* Removes an incomplete last line, so that the next one does not join it. */
+/* Removes an incomplete last line, so that the next line does not continue it. */
 static int cut_torn_line(struct apply_journal *j, const char *text)
 {
 	const char *last = strrchr(text, '\n');
@@ -210,7 +212,7 @@ int apply_journal_open(struct apply_journal *j, const char *path)
 		r = errno == EWOULDBLOCK ? -EBUSY : -errno;
 	else if (fstat(j->fd, &st) < 0)
 		r = -errno;
-	else if (st.st_nlink == 0) /* its writer has just finished */
+	else if (st.st_nlink == 0) /* its writer has just removed it */
 		r = -ENOENT;
 	else
 		r = file_read(path, FILE_BYTES_MAX, &text, &len);

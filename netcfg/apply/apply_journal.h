@@ -36,11 +36,11 @@ struct apply_journal_entry {
 
 struct apply_journal {
 	int fd;
-	char *path, *record; /* record: NULL: none */
-	off_t bytes;	     /* size of the complete lines in the file */
+	char *path, *record; /* record: path of the record of owned values; NULL: none is kept */
+	off_t bytes;	     /* total size of the complete lines in the file */
 	bool stale;	     /* written before a reboot, or in another network namespace */
 	bool committed;
-	size_t bad_line; /* first invalid line; 0: none */
+	size_t bad_line; /* number of the first invalid line; 0: all are valid */
 	struct apply_journal_entry *entries;
 	size_t n;
 };
@@ -50,21 +50,22 @@ struct apply_journal {
 		.fd = -1   \
 	}
 
-/* Creates the file and locks it. 0; -EEXIST, -EBUSY, negative errno. */
+/* Creates and locks the file. Returns 0, -EEXIST, -EBUSY or another negative errno. */
 int apply_journal_create(struct apply_journal *j, const char *path, const char *record);
-/* Reads and locks the journal of a killed process. 0; -ENOENT: none; -EBUSY: its writer is alive;
- * -EBADMSG with j->bad_line; negative errno. */
+/* Reads and locks the journal of a killed process. Returns 0; -ENOENT: there is none; -EBUSY: the
+ * process that writes it is alive; -EBADMSG with j->bad_line; another negative errno. */
 int apply_journal_open(struct apply_journal *j, const char *path);
-/* Records the beginning of a step; on disk when it returns. 0; negative errno: the step must not
- * run. */
+/* Records that a step begins. The line is on disk when the function returns. Returns 0, or negative
+ * errno: the step must not run. */
 int apply_journal_begin(struct apply_journal *j, const struct plan_step *s);
-/* Records the state of entry i. Not synced: without it the entry counts as begun. */
+/* Records the state of entry i. The line is not synced; if it is lost, the step counts as begun. */
 int apply_journal_mark(struct apply_journal *j, size_t i, enum apply_step_state state);
-/* Commits: the apply is not rolled back any more. On disk when it returns. 0; negative errno. */
+/* Records that the apply is committed and must not be rolled back any more. The line is on disk
+ * when the function returns. Returns 0 or negative errno. */
 int apply_journal_commit(struct apply_journal *j);
 /* Removes the file after a commit or rollback. */
 int apply_journal_remove(const struct apply_journal *j);
-/* Frees the contents and releases the lock; the file stays. */
+/* Frees the contents and releases the lock. The file stays. */
 void apply_journal_done(struct apply_journal *j);
 
 #endif

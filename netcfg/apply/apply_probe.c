@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Turns a plan's addresses into probes, and the answers into conflicts. */
+/* Probes the addresses that a plan adds, and records the answers as conflicts. */
 #include "netcfg/apply/apply_probe.h"
 #include "netcfg/base/base.h"
 #include "netcfg/object/object.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A restarted NIC needs a second or two to negotiate with its switch. */
+/* A restarted NIC needs some seconds to negotiate with its switch. */
 #define CARRIER_WAIT_NS (5 * NSEC_PER_SEC)
 #define CARRIER_POLL_MS 50
 
@@ -29,7 +29,8 @@ static bool adds_address(const struct plan_step *s)
 	return s->kind == &object_addr && s->verb == PLAN_ADD;
 }
 
-/* Bringing a link up or changing its MTU: most NICs renegotiate for both. */
+/* Returns whether the plan brings the link up or changes its MTU. Most NICs negotiate again after
+ * either change. */
 static bool restarts(const struct plan *p, const char *ifname)
 {
 	for (size_t i = 0; i < p->n_steps; i++)
@@ -39,7 +40,7 @@ static bool restarts(const struct plan *p, const char *ifname)
 	return false;
 }
 
-/* Whether a link that the plan restarted and adds addresses to still has no carrier. */
+/* Returns whether a link that the plan restarts and adds addresses to still has no carrier. */
 static bool a_carrier_is_coming(const struct inventory *inv, const struct plan *p)
 {
 	for (size_t i = 0; i < p->n_steps; i++) {
@@ -52,7 +53,8 @@ static bool a_carrier_is_coming(const struct inventory *inv, const struct plan *
 	return false;
 }
 
-/* The host once the carriers are up or the time is over. NULL: unreadable. */
+/* Returns the inventory when all these carriers are up or the time is over. NULL: it cannot be
+ * read. */
 static struct inventory *wait_for_carriers(struct kernel *k, const struct plan *p)
 {
 	const uint64_t deadline = clock_now_ns() + CARRIER_WAIT_NS;
@@ -70,7 +72,8 @@ static struct inventory *wait_for_carriers(struct kernel *k, const struct plan *
 	}
 }
 
-/* A worker that returns an address to the kernel is not another host. */
+/* Collects the MAC addresses of this host, including those of its workers: a worker that still has
+ * an address is not another host. */
 static int collect_own(const struct inventory *inv, struct probing *w)
 {
 	w->own = calloc(inv->n_links + inv->n_vfs + 1, sizeof(*w->own));
@@ -137,7 +140,7 @@ int apply_probe(struct kernel *k, const struct plan *p, struct plan_conflicts *c
 	int r;
 
 	if (!inv)
-		return 0; /* the apply itself reports an unreadable host */
+		return 0; /* the apply itself reports that the host cannot be read */
 	r = collect_own(inv, &w);
 	if (r == 0)
 		r = collect_probes(inv, p, &w, d);

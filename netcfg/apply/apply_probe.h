@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Detects other hosts that use the addresses a plan is about to add. The applier calls it between
- * the links and the addresses of an apply (apply.h).
+ * Detects other hosts that use the addresses that a plan is about to add. The applier calls it
+ * after the links of an apply are configured and before addresses are added (apply.h).
  */
 #ifndef PLENUM_NETCFG_APPLY_PROBE_H
 #define PLENUM_NETCFG_APPLY_PROBE_H
@@ -9,13 +9,13 @@
 #include "netcfg/plan/plan_conflict.h"
 
 /*
- * Probes all addresses that p adds at once, when their links have a carrier; waits a few seconds
- * in total for links that were just brought up. Adds conflicts to c. Warnings in d name addresses
- * that could not be probed. 0; -ENOMEM.
+ * Probes all addresses that p adds at the same time. It first waits a few seconds for the carriers
+ * of links that were just brought up. Adds conflicts to c, and warnings to d for addresses that
+ * could not be probed. Returns 0 or -ENOMEM.
  */
 int apply_probe(struct kernel *k, const struct plan *p, struct plan_conflicts *c, struct diag *d);
-/* Adds conflicts that the kernel's duplicate address detection found for the addresses of p, after
- * they were added. 0; -ENOMEM. */
+/* Adds conflicts that the kernel's duplicate address detection found for the addresses of p after
+ * they were added. Returns 0 or -ENOMEM. */
 int apply_probe_kernel(struct kernel *k, const struct plan *p, struct plan_conflicts *c);
 
 #endif

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pings the peers and gateways of a configuration before and after a change. verify.c checks only
- * this host. */
+/* Pings the peers and gateways of a configuration before and after a change. In contrast, verify.c
+ * checks only this host. */
 #include "netcfg/apply/apply_reach.h"
 #include "netcfg/plan/planner.h"
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
-#define SMALL_BYTES 84 /* default of ping(8) */
+#define SMALL_BYTES 84 /* the default of ping(8), with headers */
 #define BEFORE_NS NSEC_PER_SEC
 #define ROUND_NS NSEC_PER_SEC
 #define LOOK_AGAIN_MS 200
 
-/* The host as planned with one configuration. */
+/* The host as it is planned for one configuration. */
 struct view {
 	const struct spec *spec;
 	struct inventory *inv;
@@ -44,7 +44,7 @@ static const struct plan_leg_info *leg_find(const struct view *v, const char *na
 	return NULL;
 }
 
-/* A port of the leg whose data IP the kernel has; NULL: workers answer for all of them. */
+/* Returns a port of the leg whose data IP the kernel has; NULL: workers answer for all of them. */
 static const struct plan_port *port_find(const struct view *v, const char *leg)
 {
 	for (size_t i = 0; i < v->plan->n_workers; i++)
@@ -74,7 +74,8 @@ static struct kernel_ping ping_make(const struct plan_port *port, const struct i
 
 struct asked {
 	struct apply_reach_target targets[APPLY_REACH_MAX];
-	struct kernel_ping pings[2 * APPLY_REACH_MAX]; /* a small and a full-size one per target */
+	/* a small and a full-size ping for each target */
+	struct kernel_ping pings[2 * APPLY_REACH_MAX];
 	size_t n;
 };
 
@@ -146,8 +147,9 @@ static const struct spec_peer *peer_find(const struct spec *spec, const struct i
 	return NULL;
 }
 
-/* The leg that now carries the traffic of the target's leg: itself, the bond that it is a port of,
- * or, if it is gone, any leg in the subnet. NULL: none. */
+/* Returns the leg that now carries the traffic of the target's leg: the same leg, or the bond whose
+ * port its device became. If the leg has disappeared, any leg in the target's subnet. NULL: there
+ * is none. */
 static const struct plan_leg_info *leg_instead(const struct view *v,
 					       const struct apply_reach_target *t)
 {
@@ -164,7 +166,8 @@ static const struct plan_leg_info *leg_instead(const struct view *v,
 	return NULL;
 }
 
-/* What the new configuration requires of a target that answered, and the ping that checks it. */
+/* Returns what the new configuration requires of a target that answered before, and the ping that
+ * checks it. */
 static enum demand demand_of(const struct view *v, const struct apply_reach_target *t,
 			     struct kernel_ping *ret)
 {
@@ -175,14 +178,13 @@ static enum demand demand_of(const struct view *v, const struct apply_reach_targ
 	const struct ip_addr *to = t->gateway && network ? &network->gateway : &t->to;
 
 	if (!network || !to->family || (!t->gateway && !peer_find(v->spec, &t->to)))
-		return DEMAND_NONE; /* no longer asked for */
+		return DEMAND_NONE; /* the new configuration does not have the target */
 	if (leg->state == PLAN_LEG_DISABLED)
 		return DEMAND_NONE;
 	if (!plan_leg_is_configured(leg))
 		return DEMAND_LOST;
 	if (!port)
-		return DEMAND_NONE; /* workers answer for the addresses, so the kernel cannot ping
-				     */
+		return DEMAND_NONE; /* workers answer, so the kernel cannot ping */
 	if (port->ip.addr.family != to->family)
 		return DEMAND_LOST;
 	*ret = ping_make(port, to, t->full);
@@ -207,7 +209,7 @@ static void say_lost(const struct view *v, const struct apply_reach_target *t,
 		 who, t->leg, frames);
 }
 
-/* One round; returns the number of targets that do not answer (yet). */
+/* Sends one round of pings and returns the number of targets that have not answered. */
 static int count_lost(struct kernel *k, const struct view *v, const struct apply_reach *before,
 		      struct diag *d)
 {
@@ -225,7 +227,8 @@ static int count_lost(struct kernel *k, const struct view *v, const struct apply
 	if (n > 0)
 		r = k->ops->ping(k, pings, n, ROUND_NS);
 	else
-		(void)poll(NULL, 0, LOOK_AGAIN_MS); /* a leg may still appear */
+		/* nothing to ping yet; a leg may become available */
+		(void)poll(NULL, 0, LOOK_AGAIN_MS);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < before->n; i++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Checks whether a change cut off the data network: each peer and gateway that answered on a leg
- * before the change must answer on it afterwards, with frames of the leg's MTU if it did before.
- * Addresses that the new configuration no longer names are skipped, and so are peers that did not
- * answer before. Pings via kernel_ops.ping and changes nothing. Called by the applier.
+ * Checks whether a change cut off the data network. Each peer and gateway that answered on a leg
+ * before the change must answer on it afterwards. If it answered frames of the leg's MTU, it must
+ * answer such frames again. Addresses that the new configuration does not have are skipped. The
+ * functions send pings via kernel_ops.ping and change nothing. The applier calls them.
  */
 #ifndef PLENUM_NETCFG_APPLY_REACH_H
 #define PLENUM_NETCFG_APPLY_REACH_H
@@ -15,21 +15,22 @@
 struct apply_reach_target {
 	char leg[PLENUM_NAME_MAX];
 	struct ip_addr to;
-	bool gateway; /* the gateway of the leg's network; else a peer */
-	bool full;    /* frames of the leg's MTU were answered, too */
+	bool gateway; /* the target is the gateway of the leg's network; otherwise a peer */
+	bool full;    /* the target also answered frames of the leg's MTU */
 };
 
 struct apply_reach {
-	struct apply_reach_target targets[APPLY_REACH_MAX]; /* those that answered */
+	struct apply_reach_target targets[APPLY_REACH_MAX]; /* the targets that answered */
 	size_t n;
 };
 
-/* Finds the targets that answer now, with the configuration `running` (NULL: nothing runs, so
- * none). Takes at most a second. 0; negative errno: unknown, ret is empty. */
+/* Finds the targets that answer now, in the configuration `running` (NULL: nothing runs, so there
+ * are none). Takes at most a second. Returns 0, or negative errno with an empty ret. */
 int apply_reach_before(struct kernel *k, const struct spec *running, const struct plan_context *ctx,
 		       struct apply_reach *ret);
-/* Checks that they answer with the new, applied configuration, until deadline_ns of clock_now_ns.
- * 0; -EHOSTUNREACH with each silent target as an error in d; other negative errno. */
+/* Checks until deadline_ns of clock_now_ns() that these targets answer with the new, applied
+ * configuration. Returns 0; -EHOSTUNREACH with an error in d for each target that does not answer;
+ * another negative errno. */
 int apply_reach_after(struct kernel *k, const struct spec *spec, const struct plan_context *ctx,
 		      const struct apply_reach *before, uint64_t deadline_ns, struct diag *d);
 

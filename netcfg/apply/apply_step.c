@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Runs one step; the object tables hold what differs by kind. */
+/* Runs one step. The tables of object kinds contain what differs between kinds. */
 #include "netcfg/apply/apply_step.h"
 #include "netcfg/object/object.h"
 #include <stdio.h>
@@ -22,7 +22,7 @@ int apply_step_capture(struct kernel *k, struct plan_step *s, struct reason *why
 	return r;
 }
 
-/* Checks the host for the object of the step. */
+/* Checks whether the host has the object of the step. */
 static int step_presence(struct kernel *k, const struct plan_step *s, enum object_presence *ret)
 {
 	struct diag d = DIAG_INIT;
@@ -65,7 +65,8 @@ int apply_step_do(struct kernel *k, const struct plan_step *s, enum apply_step_s
 	return 0;
 }
 
-/* Whether a step that was only begun took effect. An object of another program does not count. */
+/* Returns in *ret whether a step that was only begun took effect. If another program created the
+ * object, the step did not. */
 static int step_happened(struct kernel *k, const struct plan_step *s, bool *ret)
 {
 	enum object_presence is;
@@ -81,7 +82,8 @@ static int step_happened(struct kernel *k, const struct plan_step *s, bool *ret)
 	return r;
 }
 
-/* Whether the link or setting of the step is gone, so that nothing is left to invert. */
+/* Returns whether the link or setting of the step has disappeared, so that nothing is left to
+ * invert. */
 static bool is_gone(const struct plan_step *s, int r)
 {
 	return r == -ENODEV || (r == -ENOENT && is_value(s));
@@ -95,7 +97,7 @@ int apply_step_roll_back(struct kernel *k, const struct plan_step *s, enum apply
 	enum apply_step_state ignored;
 	int r;
 
-	/* Looks up only the link or function; the old value is the journal's. */
+	/* Looks up only the link or function, because the journal has the old value. */
 	r = object_find(k, &inverse);
 	if (r == 0 && state == APPLY_STEP_BEGUN)
 		r = step_happened(k, &inverse, &happened);

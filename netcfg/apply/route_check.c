@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Runs 'ip route get DEST from DATA-IP' for every data IP and names the rule that diverts it. A
- * diverted leg does not fail the apply: the host is as desired.
+ * Looks up a route from each data IP, as 'ip route get DEST from DATA-IP' does, and names the rule
+ * that sends the packets elsewhere. A leg whose packets go elsewhere does not fail the apply,
+ * because all steps were done.
  */
 #include "netcfg/apply/route_check.h"
 #include "netcfg/plan/plan_guard.h"
@@ -27,7 +28,7 @@ static bool is_own_address(const struct inventory *inv, const struct ip_addr *a)
 	return false;
 }
 
-/* Chooses a destination: the gateway, or an address of the subnet that is not this host's. */
+/* Chooses a destination: the gateway, or an address of the subnet that this host does not have. */
 static bool neighbour_choose(const struct inventory *inv, const struct plan_port *port,
 			     struct ip_addr *ret)
 {
@@ -45,8 +46,9 @@ static bool neighbour_choose(const struct inventory *inv, const struct plan_port
 	return false;
 }
 
-/* The first foreign rule before ours that may have matched a packet, one with a firewall mark or
- * one without; table 0: any. */
+/* Returns the first rule of another program before Plenum's rules that may apply to the packet;
+ * `marked` selects rules with a firewall mark or without one. If `table` is not 0, the rule must
+ * use that table. */
 static const struct inv_rule *rule_before_ours(const struct inventory *inv,
 					       const struct ip_addr *from, uint32_t table,
 					       bool marked)
@@ -87,7 +89,7 @@ static void explain(const struct inventory *inv, const struct plan_port *port, i
 		   port->ifname, named);
 }
 
-/* Whether the port's data leave via another link, or not at all. */
+/* Returns true and why if data of the port leave by another link, or not at all. */
 static bool port_is_diverted(struct kernel *k, const struct inventory *inv,
 			     const struct plan_port *port, uint16_t udp_port, struct reason *why)
 {
@@ -101,7 +103,7 @@ static bool port_is_diverted(struct kernel *k, const struct inventory *inv,
 	if (r == 0 && way.oif == port->ifindex)
 		return false;
 	if (r < 0 && r != -ENETUNREACH && r != -EHOSTUNREACH && r != -EACCES && r != -EINVAL)
-		return false; /* no answer */
+		return false; /* the kernel gave no answer about the route */
 	explain(inv, port, r, &way, why);
 	return true;
 }
@@ -131,8 +133,8 @@ static void check_leg(struct kernel *k, const struct inventory *inv, struct plan
 	}
 }
 
-/* The kernel's answer is for packets without a mark, and the firewall that sets marks is not read.
- */
+/* The kernel's answer is for packets without a firewall mark, and Plenum does not read the
+ * firewall. So the plan only notes the rule for marked packets. */
 static void note_marks(const struct inventory *inv, const struct plan *p, struct plan_leg_info *leg)
 {
 	leg->mark = leg->mark_rule = 0;

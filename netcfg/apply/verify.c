@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Verifies an apply: plans again until nothing is left to do or the deadline passes. */
+/* Verifies an apply: plans again until the plan has no steps or the deadline has passed. */
 #include "netcfg/apply/apply.h"
 #include "netcfg/plan/plan_feature.h"
 #include <poll.h>
 #include <stdio.h>
 
-/* From fast, for immediate changes, to slow, for duplicate address detection. */
+/* The interval grows: short for changes that take effect immediately, long for duplicate address
+ * detection. */
 #define RETRY_MS_FIRST 2
 #define RETRY_MS_MAX 100
 
 /* The result of one check. */
 struct look {
 	struct diag diag;
-	int error; /* 0: as desired; -EAGAIN: not yet; other: never */
+	int error; /* 0: as desired; -EAGAIN: not yet; other: it will never be */
 };
 
 static void add_steps_left(const struct plan *p, struct diag *d)
@@ -25,8 +26,8 @@ static void add_steps_left(const struct plan *p, struct diag *d)
 			 plan_step_describe(&p->steps[i], text, sizeof(text)));
 }
 
-/* 0; -EAGAIN: in duplicate address detection, or not yet a GID; -EADDRINUSE: another host uses it.
- */
+/* Returns 0; -EAGAIN: in duplicate address detection, or not yet a GID; -EADDRINUSE: another host
+ * uses it. */
 static int check_port_addr(const struct inventory *inv, const struct plan_port *port,
 			   struct diag *d)
 {
@@ -46,7 +47,7 @@ static int check_port_addr(const struct inventory *inv, const struct plan_port *
 				 text, port->ifname);
 			return -EADDRINUSE;
 		}
-		/* Without a carrier the detection does not start. */
+		/* Duplicate address detection does not start before the link has a carrier. */
 		if (a->tentative && link && link->carrier) {
 			diag_add(d, DIAG_ERROR, NULL, port->leg,
 				 "%s on %s is still in duplicate address detection", text,
@@ -108,12 +109,12 @@ int apply_verify(struct kernel *k, const struct spec *spec, const struct plan_co
 		look(k, spec, ctx, &l);
 		now = clock_now_ns();
 		again = l.error == -EAGAIN && now < deadline_ns;
-		if (!again && l.error) /* only the last check's errors go to the caller */
+		if (!again && l.error) /* only the errors of the last check go to the caller */
 			diag_append(d, &l.diag);
 		diag_done(&l.diag);
 		if (!again)
 			return l.error == -EAGAIN ? -ETIMEDOUT : l.error;
-		/* Polls, since the kernel's events belong to the agent. */
+		/* Polls, because the kernel's notifications go to the agent. */
 		(void)poll(NULL, 0,
 			   (int)MIN_OF((uint64_t)wait_ms, (deadline_ns - now) / NSEC_PER_MSEC + 1));
 		wait_ms = MIN_OF(2 * wait_ms, RETRY_MS_MAX);

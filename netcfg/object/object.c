@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shared by all kinds of objects: the journal line of a step, and its inverse. */
+/* Formats and parses the journal line of a step, and makes the inverse of a step, for all kinds of
+ * objects. */
 #include "netcfg/object/object.h"
 #include <stdio.h>
 #include <string.h>
 
-#define NO_LINK ":" /* not a valid link name */
+#define NO_LINK                                                                           \
+	":" /* stands for "no link" in a journal line, because no link can have this name \
+	     */
 
 static const char *const verbs[PLAN_VERB_MAX] = {
 	[PLAN_ADD] = "add",
@@ -28,7 +31,7 @@ int object_format(const struct plan_step *s, char *buf, size_t size)
 	return n < 0 || (size_t)(len + n) >= size ? -EINVAL : len + n;
 }
 
-/* Objects are added and deleted, values are set and restored. */
+/* Objects are added and deleted; values are set and restored. */
 static bool has_verb(const struct object_kind *kind, enum plan_verb verb)
 {
 	bool comes = verb == PLAN_ADD || verb == PLAN_DEL;
@@ -59,7 +62,7 @@ int object_parse(const char *text, struct plan_step *s)
 	int at = 0;
 
 	*s = (struct plan_step){.kind = NULL};
-	_Static_assert(KERNEL_LINK_REF_MAX == 24, "the width below");
+	_Static_assert(KERNEL_LINK_REF_MAX == 24, "sscanf() below has the same field width");
 	if (sscanf(text, "%31s %23s %n", op, s->link, &at) != 2 || parse_op(op, s) < 0)
 		return -EBADMSG;
 	if (strcmp(s->link, NO_LINK) == 0)

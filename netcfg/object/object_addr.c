@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An address of a link. Ours have our protocol number; kernels before 5.18 do not keep it, so
- * there the record says which are ours.
+ * An address of a link. Plenum recognizes its own addresses by their protocol number. Kernels
+ * before 5.18 do not store that, so the record of changes lists them.
  */
 #include "netcfg/object/object.h"
 #include <inttypes.h>
@@ -59,19 +59,19 @@ static int addr_parse(const char *text, struct plan_step *s)
 	return 0;
 }
 
-static bool is(const struct inv_addr *have, const struct plan_step *s)
+static bool addr_matches(const struct inv_addr *have, const struct plan_step *s)
 {
 	return have->ifindex == s->change.ifindex && have->ip.len == s->change.addr.ip.len &&
 	       ip_addr_equal(&have->ip.addr, &s->change.addr.ip.addr);
 }
 
-/* An address without its local route is not usable, so it counts as absent: to add it again makes
- * the route. On kernels that do not keep the owner, an address that appears while we add it is
- * ours; so is a foreign one that we move. */
+/* An address without its local route is unusable, so it counts as absent: adding it again adds the
+ * route. If the kernel does not store owners, an address that appeared while Plenum was adding it
+ * counts as Plenum's. So does an address of another program that the step moves. */
 static enum object_presence addr_present(const struct inventory *inv, const struct plan_step *s)
 {
 	for (size_t i = 0; i < inv->n_addrs; i++)
-		if (is(&inv->addrs[i], s) && !inv->addrs[i].local_missing)
+		if (addr_matches(&inv->addrs[i], s) && !inv->addrs[i].local_missing)
 			return inv->addrs[i].proto == PLENUM_RTPROT || !inv->addr_owner_known ||
 					       s->change.foreign
 				       ? OBJECT_OURS
@@ -84,7 +84,7 @@ static bool addr_same(const struct plan_step *a, const struct plan_step *b)
 	struct inv_addr have = a->change.addr;
 
 	have.ifindex = a->change.ifindex;
-	return is(&have, b);
+	return addr_matches(&have, b);
 }
 
 static int addr_ours(const struct object_view *v, size_t i, struct plan_step *ret)
@@ -104,7 +104,7 @@ static int addr_ours(const struct object_view *v, size_t i, struct plan_step *re
 	return 1;
 }
 
-/* A link can have an IPv6 address only once, whatever its prefix. */
+/* A link can have an IPv6 address only once, even with another prefix length. */
 static bool addr_in_the_way(const struct plan_step *have, const struct plan_step *want)
 {
 	return have->change.addr.ip.addr.family == AF_INET6 &&

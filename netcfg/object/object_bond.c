@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A bond link. It is created with all settings, down and without ports, and recognized as ours by
- * its alias. Its settings and ports are kinds of their own.
+ * A bond link. It is created with all its settings, down and without ports; Plenum recognizes its
+ * own bonds by their alias. The settings of a bond and its ports are separate kinds.
  */
 #include "netcfg/object/object.h"
 #include <inttypes.h>
@@ -12,7 +12,7 @@ static void bond_describe(const struct plan_step *s, const char *where, char *bu
 {
 	char text[160];
 
-	(void)where; /* the bond is the link itself */
+	(void)where; /* the bond itself is the link */
 	bond_setting_format(&s->change.bond.setting, text, sizeof(text));
 	snprintf(buf, size, "%s bond %s, %s", s->verb == PLAN_DEL ? "remove" : "make",
 		 s->change.bond.name, text);
@@ -37,7 +37,8 @@ static int bond_parse(const char *text, struct plan_step *s)
 	int up, at = 0;
 
 	s->change.kind = KERNEL_BOND;
-	_Static_assert(IFNAMSIZ == 16 && MAC_ADDR_STR_MAX >= 18, "the widths below");
+	_Static_assert(IFNAMSIZ == 16 && MAC_ADDR_STR_MAX >= 18,
+		       "sscanf() below has the same field widths");
 	if (sscanf(text, "%15s %d %" SCNu32 " %17s %n", v->name, &up, &v->mtu, mac, &at) != 4 ||
 	    !at || mac_addr_parse(mac, &v->mac) < 0 ||
 	    bond_setting_parse(text + at, &v->setting) < 0)
@@ -46,7 +47,8 @@ static int bond_parse(const char *text, struct plan_step *s)
 	return 0;
 }
 
-/* A bond without alias that appears while we create it is ours: the alias is set last. */
+/* Plenum sets the alias last, so a bond without an alias that appeared while Plenum was creating it
+ * is Plenum's. */
 static enum object_presence bond_present(const struct inventory *inv, const struct plan_step *s)
 {
 	const struct inv_link *l = inv_link_by_name(inv, s->change.bond.name);
@@ -69,7 +71,7 @@ static int bond_ours(const struct object_view *v, size_t i, struct plan_step *re
 	if (i >= v->inv->n_bonds)
 		return -ENOENT;
 	l = inv_link_by_index(v->inv, v->inv->bonds[i].ifindex);
-	/* A desired bond that cannot be changed as desired stays as it is. */
+	/* A bond of the configuration stays, even if it cannot be changed to the desired values. */
 	if (!l || inv_link_is_planned(l) || !kernel_link_is_ours(l) ||
 	    v->bond_is_planned(v, l->name) || v->link_serves_others(v, l))
 		return 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A setting of an existing bond of ours. It is not recorded, since it disappears with the bond. It
- * is set after the ports have joined, because one of them may be the value.
+ * A setting of an existing bond that Plenum created. The setting is not recorded, because it
+ * disappears with the bond. It is set after the ports have joined, because its value may be the
+ * name of a port.
  */
 #include "netcfg/object/object.h"
 #include <stdio.h>
@@ -15,7 +16,7 @@ static void value_describe(const struct plan_step *s, const char *where, char *b
 		 v->value[0] ? v->value : "none", v->was[0] ? v->was : "none");
 }
 
-/* The '=' makes an empty value visible. */
+/* The '=' makes an empty value a word. */
 static int value_format(const struct plan_step *s, char *buf, size_t size)
 {
 	const struct kernel_bond_value *v = &s->change.bond_value;
@@ -29,7 +30,7 @@ static int value_parse(const char *text, struct plan_step *s)
 	char attr[16], was[IFNAMSIZ + 1], value[IFNAMSIZ + 1];
 
 	s->change.kind = KERNEL_BOND_VALUE;
-	_Static_assert(IFNAMSIZ == 16, "the widths below");
+	_Static_assert(IFNAMSIZ == 16, "sscanf() below has the same field widths");
 	if (sscanf(text, "%15s %16s %16s", attr, was, value) != 3 || was[0] != '=' ||
 	    value[0] != '=')
 		return -EBADMSG;

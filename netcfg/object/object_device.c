@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A setting of a link's device outside rtnetlink: packet priorities, traffic classes, flow
- * control. The NIC keeps it permanently, so the old value is recorded.
+ * A setting of a link's device that rtnetlink does not have: packet priorities, traffic classes,
+ * flow control. The NIC keeps it when the agent ends, so the old value is recorded.
  */
 #include "netcfg/object/object.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-/* In a plan: only root can read the value; the step reads it when it runs. */
+/* old value in a plan that was made without the privilege to read it; the step reads it when it
+ * runs */
 #define UNKNOWN "?"
 
-/* "dscp 24", "pfc" */
+/* Writes the name of the setting, such as "dscp 24" or "pfc". */
 static const char *what_of(const struct plan_step *s, char *buf, size_t size)
 {
 	const struct kernel_device *v = &s->change.device;
@@ -55,7 +56,7 @@ static int device_parse(const char *text, struct plan_step *s)
 	char attr[16];
 
 	s->change.kind = KERNEL_DEVICE;
-	_Static_assert(sizeof(v->value) == 96, "the widths below");
+	_Static_assert(sizeof(v->value) == 96, "sscanf() below has the same field widths");
 	if (sscanf(text, "%15s %" SCNu8 " %95s %95s", attr, &v->dscp, v->was, v->value) != 4)
 		return -EBADMSG;
 	if (strcmp(v->was, UNKNOWN) == 0)
@@ -102,14 +103,15 @@ static void device_follow(struct plan_step *s, const struct plan_step *later)
 	memcpy(s->change.device.value, later->change.device.value, sizeof(s->change.device.value));
 }
 
-/* Firmware and drivers change these too, and only netlink users get events. */
+/* Firmware and drivers change these settings too, and the kernel announces only changes by
+ * netlink. */
 static bool device_unannounced(const struct plan_step *s)
 {
 	return true;
 }
 
-/* Restored among the links' own values, last set first: the mode and the MTU of IPoIB limit each
- * other. */
+/* The old values are restored together with those of links, in reverse order, because the mode and
+ * the MTU of an IPoIB link limit each other. */
 const struct object_kind object_device = {
 	.name = "device",
 	.verb = PLAN_SET,

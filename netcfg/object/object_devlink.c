@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A devlink parameter of a NIC driver. It belongs to the PCI function, because the link may
- * disappear and return with the value. The driver keeps it, so the old value is recorded.
+ * A devlink parameter of a NIC driver. The step names the PCI function, because the link may
+ * disappear and return when the value changes. The driver keeps the value when the agent ends, so
+ * the old value is recorded.
  */
 #include "netcfg/object/object.h"
 #include <stdio.h>
@@ -23,7 +24,7 @@ static void devlink_undone(const struct plan_step *s, const char *where, char *b
 		 v->mode, where, v->was[0] ? v->was : "empty", v->value);
 }
 
-/* The '=' makes an empty value visible. */
+/* The '=' makes an empty value a word. */
 static int devlink_format(const struct plan_step *s, char *buf, size_t size)
 {
 	const struct kernel_devlink *v = &s->change.devlink;
@@ -38,7 +39,7 @@ static int devlink_parse(const char *text, struct plan_step *s)
 
 	s->change.kind = KERNEL_DEVLINK;
 	_Static_assert(sizeof(v->name) == 64 && sizeof(v->mode) == 12 && sizeof(v->value) == 32,
-		       "the widths below");
+		       "sscanf() below has the same field widths");
 	if (sscanf(text, "%63s %11s %32s %32s", v->name, v->mode, was, value) != 4 ||
 	    was[0] != '=' || value[0] != '=')
 		return -EBADMSG;
@@ -80,7 +81,7 @@ static void devlink_follow(struct plan_step *s, const struct plan_step *later)
 	       sizeof(s->change.devlink.value));
 }
 
-/* devlink announces what users set, but not what a driver changes when it restarts. */
+/* devlink announces changes by users, but not those that a driver makes when it restarts. */
 static bool devlink_unannounced(const struct plan_step *s)
 {
 	return true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A value of a link: up or down, or its MTU. Other kinds create links. */
+/* A value of an existing link: its state (up or down) or its MTU. */
 #include "netcfg/object/object.h"
 #include <inttypes.h>
 #include <stdio.h>

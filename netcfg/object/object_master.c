@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The bond that a link is a port of. A value of the link; the old value is "none", and up or
- * down. The kernel takes a link down to make it a port, and restores MTU and MAC when it releases
- * it.
+ * The bond that a link is a port of, as a value of the link. The inverse step releases the link and
+ * restores its MTU and whether it is up, because the kernel changes both when a link becomes a
+ * port.
  */
 #include "netcfg/object/object.h"
 #include <inttypes.h>
@@ -24,7 +24,7 @@ static void master_describe(const struct plan_step *s, const char *where, char *
 			 v->was[0] ? v->was : "any bond", v->up ? "up" : "down", v->mtu);
 }
 
-/* The '=' makes an empty value visible. */
+/* The '=' makes an empty value a word. */
 static int master_format(const struct plan_step *s, char *buf, size_t size)
 {
 	const struct kernel_master *v = &s->change.master;
@@ -40,7 +40,7 @@ static int master_parse(const char *text, struct plan_step *s)
 	int was_up, up;
 
 	s->change.kind = KERNEL_MASTER;
-	_Static_assert(IFNAMSIZ == 16, "the widths below");
+	_Static_assert(IFNAMSIZ == 16, "sscanf() below has the same field widths");
 	if (sscanf(text, "%16s %d %" SCNu32 " %16s %d %" SCNu32, was, &was_up, &v->was_mtu, value,
 		   &up, &v->mtu) != 6 ||
 	    was[0] != '=' || value[0] != '=')
@@ -96,13 +96,13 @@ static void master_follow(struct plan_step *s, const struct plan_step *later)
 	s->change.master.mtu = v->mtu;
 }
 
-/* LACP negotiation with the switch is not announced. */
+/* The kernel does not announce the result of LACP negotiation. */
 static bool master_unannounced(const struct plan_step *s)
 {
 	return s->change.master.lacp != 0;
 }
 
-/* Other programs use our bond: its ports stay as long as it exists. */
+/* While other programs use a bond of Plenum, the bond stays, and so do its ports. */
 static bool master_held(const struct object_view *v, const struct plan_step *s)
 {
 	const struct inv_link *bond = inv_link_by_name(v->inv, s->change.master.value);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A value of a PCI function: its number of VFs, whether VFs get their kernel driver, and the
- * driver. Later steps refer to the functions that these steps create as "VF n of PF".
+ * A value of a PCI function: its number of VFs, whether new VFs get their kernel driver, and its
+ * driver. Later steps refer to the VFs that such a step creates as "VF n of PF".
  */
 #include "netcfg/object/object.h"
 #include <inttypes.h>
@@ -51,7 +51,7 @@ static void pci_undone(const struct plan_step *s, const char *where, char *buf, 
 	}
 }
 
-/* The '=' makes an empty value visible. */
+/* The '=' makes an empty value a word. */
 static int pci_format(const struct plan_step *s, char *buf, size_t size)
 {
 	const struct kernel_pci *v = &s->change.pci_value;
@@ -123,8 +123,8 @@ static bool pci_held(const struct object_view *v, const struct plan_step *s)
 	return v->function_is_held(v, inv_function_by_ref(v->inv, s->link));
 }
 
-/* Reading the number of VFs blocks while the kernel creates some, which takes long; lost VFs are
- * noticed by the VFs themselves. */
+/* The number of VFs is not polled: reading it blocks while the kernel creates VFs, which takes
+ * long. If VFs disappear, the agent sees that at the VFs themselves. */
 static bool pci_unannounced(const struct plan_step *s)
 {
 	return s->change.pci_value.attr != KERNEL_PCI_VFS;

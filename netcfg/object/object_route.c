@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A route in any table. Ours have our protocol number. */
+/* A route in any table. Plenum recognizes its own routes by their protocol number. */
 #include "netcfg/object/object.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #define ROUTE_WORDS_MAX 256
 
-/* "route DST via GATEWAY on WHERE in table N" */
+/* Writes "route DST via GATEWAY on WHERE in table N". */
 static const char *route_words(const struct plan_step *s, const char *where, char *buf, size_t size)
 {
 	const struct inv_route *r = &s->change.route;
@@ -42,7 +42,8 @@ static void route_undone(const struct plan_step *s, const char *where, char *buf
 		 s->verb == PLAN_DEL ? "added, marked as ours" : "removed");
 }
 
-/* In the form that the kernel reports, with the given owner. */
+/* Returns the route in the form in which the kernel reports it, with the protocol number
+ * `proto`. */
 static struct inv_route normal(const struct plan_step *s, uint8_t proto)
 {
 	struct inv_route r = s->change.route;
@@ -80,7 +81,7 @@ static int route_parse(const char *text, struct plan_step *s)
 	struct inv_route *r = &s->change.route;
 	int foreign = 0;
 
-	/* Earlier versions wrote no last word. */
+	/* Earlier versions did not write the last word. */
 	s->change.kind = KERNEL_ROUTE;
 	if (sscanf(text,
 		   "%" SCNu8 " %" SCNu32 " %" SCNu32 " %" SCNu8 " %" SCNu8 " %" SCNu8
@@ -91,7 +92,7 @@ static int route_parse(const char *text, struct plan_step *s)
 	    parse_addr(src, &r->src) < 0)
 		return -EBADMSG;
 	s->change.foreign = foreign != 0;
-	/* All addresses have one family; only dst is always present. */
+	/* All addresses of a route have one family, which dst always shows. */
 	if (r->dst.addr.family != r->family ||
 	    (r->gateway.family && r->gateway.family != r->family) ||
 	    (r->src.family && r->src.family != r->family))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A routing rule from a source address to a table. Ours have our protocol number. */
+/* A routing rule from a source address to a table. Plenum recognizes its own rules by their
+ * protocol number. */
 #include "netcfg/object/object.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,7 +8,7 @@
 
 #define RULE_WORDS_MAX 128
 
-/* "rule N: from X lookup table N" */
+/* Writes "rule N: from X lookup table N". */
 static const char *rule_words(const struct inv_rule *r, char *buf, size_t size)
 {
 	char from[IP_ADDR_STR_MAX] = "all";
@@ -64,8 +65,8 @@ static int rule_parse(const char *text, struct plan_step *s)
 	return r->family == AF_INET || r->family == AF_INET6 ? 0 : -EBADMSG;
 }
 
-/* Compares without the owner. */
-static bool is(const struct inv_rule *have, const struct inv_rule *want)
+/* Compares two rules except for their protocol numbers. */
+static bool rule_equal(const struct inv_rule *have, const struct inv_rule *want)
 {
 	struct inv_rule h = *have;
 
@@ -76,14 +77,14 @@ static bool is(const struct inv_rule *have, const struct inv_rule *want)
 static enum object_presence rule_present(const struct inventory *inv, const struct plan_step *s)
 {
 	for (size_t i = 0; i < inv->n_rules; i++)
-		if (is(&inv->rules[i], &s->change.rule))
+		if (rule_equal(&inv->rules[i], &s->change.rule))
 			return inv->rules[i].proto == PLENUM_RTPROT ? OBJECT_OURS : OBJECT_PRESENT;
 	return OBJECT_ABSENT;
 }
 
 static bool rule_same(const struct plan_step *a, const struct plan_step *b)
 {
-	return is(&a->change.rule, &b->change.rule);
+	return rule_equal(&a->change.rule, &b->change.rule);
 }
 
 static int rule_ours(const struct object_view *v, size_t i, struct plan_step *ret)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A soft-RoCE device on a leg's device. Ours have names that begin with "plenum_", which the
- * kernel keeps, so no record is needed.
+ * A soft-RoCE device on a leg's device. Plenum recognizes its own devices by the name prefix
+ * "plenum_", which the kernel keeps, so they are not recorded.
  */
 #include "netcfg/object/object.h"
 #include <stdio.h>
@@ -31,11 +31,11 @@ static int rxe_format(const struct plan_step *s, char *buf, size_t size)
 static int rxe_parse(const char *text, struct plan_step *s)
 {
 	s->change.kind = KERNEL_RXE;
-	_Static_assert(sizeof(s->change.rxe.name) == 64, "the width below");
+	_Static_assert(sizeof(s->change.rxe.name) == 64, "sscanf() below has the same field width");
 	return sscanf(text, "%63s", s->change.rxe.name) == 1 ? 0 : -EBADMSG;
 }
 
-/* Any other RDMA device on the link serves as well. */
+/* Any RDMA device on the link is sufficient, also one that Plenum did not create. */
 static enum object_presence rxe_present(const struct inventory *inv, const struct plan_step *s)
 {
 	enum object_presence is = OBJECT_ABSENT;
@@ -55,7 +55,7 @@ static bool rxe_same(const struct plan_step *a, const struct plan_step *b)
 	return a->change.ifindex == b->change.ifindex;
 }
 
-/* Only the newest Linux versions announce removed RDMA devices. */
+/* Only the newest Linux versions announce that an RDMA device was removed. */
 static bool rxe_unannounced(const struct plan_step *s)
 {
 	return true;

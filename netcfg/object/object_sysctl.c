@@ -19,7 +19,7 @@ static void sysctl_undone(const struct plan_step *s, const char *where, char *bu
 		 c->value);
 }
 
-/* The '=' makes an empty value visible. */
+/* The '=' makes an empty value a word. */
 static int sysctl_format(const struct plan_step *s, char *buf, size_t size)
 {
 	const struct kernel_sysctl *c = &s->change.sysctl;
@@ -70,7 +70,7 @@ static void sysctl_follow(struct plan_step *s, const struct plan_step *later)
 	memcpy(s->change.sysctl.value, later->change.sysctl.value, sizeof(s->change.sysctl.value));
 }
 
-/* ".../OLD/..." becomes ".../NEW/...". */
+/* Changes the key from ".../OLD/..." to ".../NEW/...". */
 static void sysctl_rename(struct plan_step *s, const char *old_name, const char *name)
 {
 	struct kernel_sysctl *c = &s->change.sysctl;

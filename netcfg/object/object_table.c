@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of object kinds, made of the list in object.h. */
+/* The table of object kinds, generated from the list in object.h. */
 #include "netcfg/object/object.h"
 
 #define ITEM(name) &name,

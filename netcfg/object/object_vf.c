@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A VF setting kept by its PF: MAC, VLAN, spoof check, trust, rate. Set after the VF is created
- * and before a driver gets it, since drivers read the MAC once.
+ * A setting that the PF keeps for a VF: MAC address, VLAN, spoof check, trust or rate. It is set
+ * after the VF is created and before a driver is bound to it, because drivers read the MAC address
+ * only once.
  */
 #include "netcfg/object/object.h"
 #include <inttypes.h>
@@ -16,7 +17,7 @@ static const char *const attrs[KERNEL_VF_ATTR_MAX] = {
 	[KERNEL_VF_RATE] = "rate",
 };
 
-/* For people: on or off, and rates with their unit. */
+/* Returns the value for people: "on" or "off", or a rate with its unit. */
 static const char *words_of(const struct kernel_vf *v, const char *value, const char *none,
 			    char buf[static 32])
 {

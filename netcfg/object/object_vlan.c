@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A VLAN link on a leg's device. Ours have our alias, which the kernel keeps, so no record is
- * needed.
+ * A VLAN link on a leg's device. Plenum recognizes its own VLANs by their alias, which the kernel
+ * keeps, so they are not recorded.
  */
 #include "netcfg/object/object.h"
 #include <inttypes.h>
@@ -28,12 +28,12 @@ static int vlan_parse(const char *text, struct plan_step *s)
 	struct kernel_vlan *v = &s->change.vlan;
 
 	s->change.kind = KERNEL_VLAN;
-	_Static_assert(sizeof(v->name) == 16, "the width below");
+	_Static_assert(sizeof(v->name) == 16, "sscanf() below has the same field width");
 	return sscanf(text, "%" SCNu16 " %15s", &v->id, v->name) == 2 ? 0 : -EBADMSG;
 }
 
-/* An unused VLAN without alias is left by a process killed between creating and marking it. A VLAN
- * that only the plan has does not exist yet. */
+/* An unused VLAN of the planned name without an alias is left from a process that was killed before
+ * it set the alias, so it is Plenum's. A link that only the plan contains does not exist yet. */
 static enum object_presence vlan_present(const struct inventory *inv, const struct plan_step *s)
 {
 	const struct inv_link *l = kernel_vlan_find(inv, s->change.ifindex, s->change.vlan.id);
@@ -51,8 +51,7 @@ static bool vlan_same(const struct plan_step *a, const struct plan_step *b)
 	return a->change.ifindex == b->change.ifindex && a->change.vlan.id == b->change.vlan.id;
 }
 
-/* A leg of the spec that cannot be configured now keeps its VLAN, and so do other programs that
- * use it. */
+/* The VLAN stays while its leg of the spec cannot be configured, or while other programs use it. */
 static int vlan_ours(const struct object_view *v, size_t i, struct plan_step *ret)
 {
 	const struct inv_link *l;
