@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Moves foreign addresses and routes from ports to their bond. plan_bond.c itself changes only our
- * own objects. */
+/* Moves addresses and routes of other programs from ports to their bond. plan_bond.c itself changes
+ * only objects of Plenum. */
 #include "netcfg/feature/bond_takeover.h"
 #include "netcfg/host/kernel.h"
 #include "netcfg/object/object.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Every link has its own IPv6 link-local address. */
+/* An IPv6 link-local address is not moved, because every link has its own. */
 static bool is_link_local6(const struct ip_addr *a)
 {
 	return a->family == AF_INET6 && ip_addr_is_link_local(a);
@@ -20,13 +20,13 @@ static bool addr_moves(const struct plan_builder *b, const struct inv_addr *a,
 	return a->ifindex == l->ifindex && !is_link_local6(&a->ip.addr) && !plan_addr_is_ours(b, a);
 }
 
-/* Routes of the kernel appear and disappear with their address, so they are not moved. */
+/* The kernel adds and removes its own routes with their addresses, so they are not moved. */
 static bool route_moves(const struct inv_route *r, const struct inv_link *l)
 {
 	return r->oif == l->ifindex && r->proto != PLENUM_RTPROT && r->proto != INV_PROTO_KERNEL;
 }
 
-/* The foreign bond that the link is a port of, or NULL. */
+/* Returns the bond whose port the link is if another program created that bond; otherwise NULL. */
 static const struct inv_link *bond_of_others(const struct plan_builder *b, const struct inv_link *l)
 {
 	const struct inv_link *master = l->master ? inv_link_by_index(b->inv, l->master) : NULL;
@@ -85,7 +85,7 @@ static bool is_immovable(const struct plan_builder *b, const struct inv_link *l,
 	return false;
 }
 
-/* Whether a bond that loses its ports carries other links. */
+/* Returns whether a bond that loses its ports carries other links. */
 static bool carries_more(const struct plan_builder *b, const struct inv_link *bond,
 			 struct reason *why)
 {
@@ -132,7 +132,8 @@ static bool is_taken_over(const struct plan_builder *b, const struct inv_link *l
 	return false;
 }
 
-/* A foreign bond that keeps a port keeps its addresses. */
+/* Returns whether addresses and routes move away from the link. A bond of another program that
+ * keeps a port keeps its addresses. */
 static bool is_source(const struct plan_builder *b, const struct inv_link *l)
 {
 	bool any = false;
@@ -168,7 +169,8 @@ static struct plan_step *want_moved(struct plan_builder *b, const struct plan_le
 	return s;
 }
 
-/* Routes with a gateway depend on those without. */
+/* Routes with and without a gateway are handled separately, because routes with a gateway depend on
+ * those without. */
 static int want_routes(struct plan_builder *b, const struct plan_leg *leg,
 		       const struct inv_link *from, enum plan_verb verb, bool with_gateway)
 {
@@ -202,8 +204,8 @@ static int want_addr(struct plan_builder *b, const struct plan_leg *leg,
 	return 0;
 }
 
-/* Secondary addresses are added after their primary and removed before it: the kernel removes them
- * with it. */
+/* Primary and secondary addresses are handled separately: the kernel removes secondary addresses
+ * with their primary one, so they are added after it and removed before it. */
 static int want_addrs(struct plan_builder *b, const struct plan_leg *leg,
 		      const struct inv_link *from, enum plan_verb verb, bool secondary)
 {

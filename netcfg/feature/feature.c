@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of features of a leg, made of the list in feature.h. */
+/* The table of features of a leg, generated from the list in feature.h. */
 #include "netcfg/feature/feature.h"
 
 #define ITEM(name) &name,

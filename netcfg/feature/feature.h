@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The features of a leg: one file and one line each, in the order in which the plan calls them
- * (plan_feature.h). plugins_register() hands the table to the plan. A bond of legs is not one:
- * the modes of `ha` call plan_bond.h.
+ * The features of a leg, in the order in which the plan calls them (plan_feature.h). Each has a
+ * file and a line here. plugins_register() registers the table. A bond is not a feature: the modes
+ * of `ha` call plan_bond.h.
  */
 #ifndef PLENUM_NETCFG_FEATURE_H
 #define PLENUM_NETCFG_FEATURE_H

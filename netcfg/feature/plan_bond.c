@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Plans a bond of the data devices. Legs know only links, and plugins/ only the modes. */
+/* Plans a bond of the data devices. The code for legs treats the bond as a link; the plugins only
+ * define the modes. */
 #include "netcfg/feature/plan_bond.h"
 #include "netcfg/feature/bond_takeover.h"
 #include "netcfg/host/inventory_build.h"
@@ -9,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Default names; the second is for a mode, rate or selection that the first, in service, cannot
- * take. */
+/* Default names. The second one is used if the bond with the first name exists and its mode, rate
+ * or selection would have to change, which a bond in service cannot do. */
 static const char *const default_names[] = {"data0", "data1"};
 
 #define BOND_MTU_MIN 68
@@ -55,7 +56,8 @@ static bool carries_links(const struct plan_builder *b, const struct inv_link *l
 	return false;
 }
 
-/* Whether the link is a port of a bond that Plenum created, the present or a former one. */
+/* Returns whether the link is a port of a bond that Plenum created, which may be a bond that is no
+ * longer configured. */
 static bool is_port_of_ours(const struct plan_builder *b, const struct inv_link *l)
 {
 	const struct inv_link *master = l->master ? inv_link_by_index(b->inv, l->master) : NULL;
@@ -76,7 +78,7 @@ static bool is_taken(const struct plan_builder *b, const struct inv_link *l, str
 	return false;
 }
 
-/* A port of a foreign bond needs --force. */
+/* A port of a bond of another program can be used only with --force. */
 static bool is_held(struct plan_builder *b, const struct inv_link *l, struct reason *why)
 {
 	const struct inv_link *master = l->master ? inv_link_by_index(b->inv, l->master) : NULL;
@@ -153,14 +155,14 @@ static const struct plan_member *first_joining(const struct plan_builder *b)
 
 /* ---- the bond ---- */
 
-/* Compares the settings that a bond cannot change while it exists. */
+/* Compares the settings that cannot change while a bond exists. */
 static bool fixed_settings_equal(const struct inv_bond_setting *a, const struct inv_bond_setting *b)
 {
 	return a->mode == b->mode && (!bond_attr_applies(BOND_RATE, a->mode) ||
 				      (a->rate == b->rate && a->select == b->select));
 }
 
-/* Whether the name is free or belongs to our bond with the desired fixed settings. */
+/* Returns whether the name is free, or belongs to a bond of Plenum with the same fixed settings. */
 static bool name_fits(const struct plan_builder *b, const char *name, struct reason *why)
 {
 	const struct inv_link *l = inv_link_by_name(b->inv, name);
@@ -183,14 +185,14 @@ static bool name_fits(const struct plan_builder *b, const char *name, struct rea
 	return false;
 }
 
-/* Chooses a name; false: no name fits, and why. */
+/* Chooses a name. Returns false and why if no name is possible. */
 static bool name_choose(struct plan_builder *b, struct reason *why)
 {
 	if (b->spec->bond.name[0]) {
 		snprintf(b->bond.name, sizeof(b->bond.name), "%s", b->spec->bond.name);
 		return name_fits(b, b->bond.name, why);
 	}
-	/* Existing bonds come first. */
+	/* The first pass tries only names of existing bonds, so that such a bond stays in use. */
 	for (size_t i = 0; i < 2 * ARRAY_SIZE(default_names); i++) {
 		const char *name = default_names[i % ARRAY_SIZE(default_names)];
 
@@ -202,7 +204,7 @@ static bool name_choose(struct plan_builder *b, struct reason *why)
 	return false;
 }
 
-/* The device's own MAC: while it is a port, it has the bond's. */
+/* Returns the device's own MAC address: while it is a port, its current address is the bond's. */
 static struct mac_addr member_mac(const struct inv_link *l)
 {
 	static const struct mac_addr none;
@@ -210,8 +212,8 @@ static struct mac_addr member_mac(const struct inv_link *l)
 	return memcmp(&l->permanent_mac, &none, sizeof(none)) ? l->permanent_mac : l->mac;
 }
 
-/* Adds the bond as the kernel would create it, with the first port's MAC, which the switch may
- * know. */
+/* Adds the bond as the kernel would create it. It has the MAC address of the first port, which the
+ * switch may already know. */
 static int bond_add(struct plan_builder *b, const struct plan_member *first)
 {
 	struct inv_link l = {
@@ -241,7 +243,7 @@ static int bond_add(struct plan_builder *b, const struct plan_member *first)
 	return 0;
 }
 
-/* The label, if all members have the same. */
+/* Sets the label of the bond if all members have the same. */
 static void label_choose(struct plan_builder *b)
 {
 	const struct spec *s = b->given;
@@ -254,8 +256,8 @@ static void label_choose(struct plan_builder *b)
 	}
 }
 
-/* Derives a spec with the bond as its only device: the entry of the first device, plus addresses,
- * soft-RoCE and UDP source ports of any. */
+/* Makes a spec with the bond as its only device: the entry of the first device, and the addresses,
+ * soft-RoCE and UDP source ports of any device. */
 static void spec_derive(struct plan_builder *b)
 {
 	b->given = b->spec;
@@ -272,7 +274,7 @@ static void spec_derive(struct plan_builder *b)
 	b->bond.net.vfs = 0;
 	b->bond.net.enabled = true;
 	label_choose(b);
-	_Static_assert(IFNAMSIZ <= PLENUM_NAME_MAX, "an interface's name is a leg's");
+	_Static_assert(IFNAMSIZ <= PLENUM_NAME_MAX, "an interface name fits in a leg name");
 	memset(b->bond.net.name, 0, sizeof(b->bond.net.name));
 	memset(b->bond.net.device, 0, sizeof(b->bond.net.device));
 	memcpy(b->bond.net.name, b->bond.name, sizeof(b->bond.name));
@@ -283,7 +285,7 @@ static void spec_derive(struct plan_builder *b)
 	b->spec = &b->bond.spec;
 }
 
-/* The bond cannot exist: reports the first member's reason. */
+/* The bond cannot exist, so its leg is missing for the reason of the first member. */
 static void bond_is_missing(struct plan_builder *b)
 {
 	const struct plan_member *m = &b->bond.members[0];
@@ -398,9 +400,10 @@ static void member_show(struct plan_builder *b, const struct plan_member *m)
 	info->reason = m->reason;
 	if (!member_joins(m) && m->state != PLAN_LEG_DISABLED &&
 	    b->spec->on_fallback == SPEC_FALLBACK_REFUSE)
-		diag_add(b->d, DIAG_ERROR, &m->net->pos, NULL,
-			 "%s; policy.on-fallback is refuse, so nothing is done without it",
-			 m->reason.text);
+		diag_add(
+			b->d, DIAG_ERROR, &m->net->pos, NULL,
+			"%s; policy.on-fallback is refuse, so nothing is applied without this port",
+			m->reason.text);
 }
 
 int plan_bond_legs(struct plan_builder *b)
@@ -414,13 +417,14 @@ int plan_bond_legs(struct plan_builder *b)
 		r = planner_leg_add(b, 0);
 	else
 		planner_leg_show(b, 0);
-	_Static_assert(ARRAY_SIZE(b->plan->legs) > ARRAY_SIZE(b->bond.members), "all have a row");
+	_Static_assert(ARRAY_SIZE(b->plan->legs) > ARRAY_SIZE(b->bond.members),
+		       "the bond and its members fit");
 	for (size_t i = 0; i < b->bond.n_members; i++)
 		member_show(b, &b->bond.members[i]);
 	return r;
 }
 
-/* ---- what is wanted ---- */
+/* ---- desired state ---- */
 
 static int want_bond(struct plan_builder *b, const struct plan_leg *leg)
 {
@@ -428,7 +432,7 @@ static int want_bond(struct plan_builder *b, const struct plan_leg *leg)
 
 	if (!s)
 		return -ENOMEM;
-	s->link[0] = '\0'; /* it is not there when the step begins */
+	s->link[0] = '\0'; /* the bond does not exist yet when the step begins */
 	s->change.kind = KERNEL_BOND;
 	s->change.ifindex = 0;
 	memcpy(s->change.bond.name, b->bond.name, sizeof(s->change.bond.name));

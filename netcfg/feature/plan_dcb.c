@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Plans `dcb`. DCB belongs to NIC ports: a VLAN uses that of its parent, a bond that of each of
- * its ports.
+ * Plans `dcb`. DCB is a property of NIC ports: a VLAN uses the settings of its parent, a bond those
+ * of each of its ports.
  */
 #include "netcfg/feature/feature.h"
 #include "netcfg/feature/plan_bond.h"
@@ -49,14 +49,14 @@ static uint32_t classes_of(const struct spec_dcb *dcb)
 	return n;
 }
 
-/* Drivers without a trust setting use DSCP as soon as the table has entries. */
+/* A driver without a trust setting trusts DSCP as soon as its table has entries. */
 static bool trust_follows(const struct inv_dcb *have, const struct spec_dcb *dcb)
 {
 	return !have->trust[0] &&
 	       (dcb->trust == SPEC_TRUST_DSCP ? dcb->n_dscp > 0 || have->dscp[0] : !have->dscp[0]);
 }
 
-/* What the driver lacks for this configuration; "": nothing. */
+/* Returns what the driver lacks for this configuration; "": nothing. */
 static const char *lacking(const struct inv_dcb *have, const struct spec_dcb *dcb, char *buf,
 			   size_t size)
 {
@@ -81,7 +81,7 @@ static const char *lacking(const struct inv_dcb *have, const struct spec_dcb *dc
 	return buf;
 }
 
-/* Why the port cannot do what the leg asks for; false: it can. */
+/* Returns true and why if the port does not support the leg's configuration. */
 static bool refusal(const struct plan_builder *b, const struct plan_place *p, struct reason *ret)
 {
 	const struct inv_dcb *have = inv_dcb_find(b->inv, p->link->ifindex);
@@ -134,7 +134,7 @@ static int want_value(struct plan_builder *b, const struct plan_leg *leg,
 		return -ENOMEM;
 	planner_step_on(s, p->link);
 	memcpy(s->leg, p->net->name, sizeof(s->leg));
-	s->disruptive = p->link->up; /* a driver may stop its queues */
+	s->disruptive = p->link->up; /* a driver may stop its queues for the change */
 	s->change.kind = KERNEL_DEVICE;
 	v = &s->change.device;
 	v->attr = attr;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Turns the parameters that a NIC family needs into steps and needs. The family knows what a
- * parameter is for; this file knows how to set it. Runtime parameters are set. Parameters of the
- * driver's next start are set too, but the restart, which removes its links, is the operator's
- * decision. Permanent parameters belong to the firmware and are the operator's as well.
+ * Turns the parameters that a NIC family needs (nic.h) into steps and operator actions, by their
+ * mode. Runtime parameters are set by steps. Parameters that take effect when the driver starts are
+ * set too, but the restart removes the driver's links, so the operator decides about it. Permanent
+ * parameters belong to the firmware, and only the operator changes them.
  */
 #include "netcfg/feature/plan_devlink.h"
 #include "netcfg/feature/feature.h"
@@ -41,7 +41,8 @@ static bool is_true(const struct inventory *inv, const char *pci, const char *na
 	return false;
 }
 
-/* The parameter, if it applies to this device. Choices of the operator stay. */
+/* Returns the parameter if it applies to this device. Returns NULL if the operator chose an
+ * alternative parameter (`unless`). */
 static const struct inv_devlink_param *wanted(const struct plan_builder *b,
 					      const struct plan_place *p,
 					      const struct nic_devlink *want)
@@ -51,7 +52,7 @@ static const struct inv_devlink_param *wanted(const struct plan_builder *b,
 	return inv_devlink_param_find(b->inv, p->link->pci, want->name, want->mode);
 }
 
-/* Whether the parameter has taken effect. */
+/* Returns whether the parameter has taken effect. */
 static bool has_effect(const struct plan_place *p, const struct nic_devlink *want)
 {
 	return want->when != NIC_WHEN_ROCE || p->link->rdma[0];
@@ -135,8 +136,9 @@ static int want_param(struct plan_builder *b, const struct plan_leg *leg,
 	return 0;
 }
 
-/* A value with blanks could not be restored from a journal; no driver has one. */
-static bool is_kept_by_us(const struct inv_devlink_param *is, const struct nic_devlink *want)
+/* Plenum sets the parameter unless it is permanent or has a value with blanks, which could not be
+ * restored from a journal; no known driver has such a value. */
+static bool can_set(const struct inv_devlink_param *is, const struct nic_devlink *want)
 {
 	return strcmp(want->mode, PERMANENT) != 0 && !strpbrk(is->value, " \t\n");
 }
@@ -154,7 +156,7 @@ static int devlink_want(struct plan_builder *b, const struct plan_leg *leg)
 			const struct nic_devlink *want = &family->devlink[j];
 			const struct inv_devlink_param *is = wanted(b, &places[i], want);
 
-			if (is && is_kept_by_us(is, want))
+			if (is && can_set(is, want))
 				r = want_param(b, leg, &places[i], want, is->value);
 		}
 	}

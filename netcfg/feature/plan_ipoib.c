@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Plans `ipoib-mode` for the few legs on InfiniBand. */
+/* Plans `ipoib-mode` for legs on InfiniBand. */
 #include "netcfg/feature/feature.h"
 #include "netcfg/object/object.h"
 #include <stdio.h>
 #include <string.h>
 
-#define DATAGRAM_MTU_MAX 4092 /* 2044 if the subnet's MTU is 2048; the kernel rejects more */
+#define DATAGRAM_MTU_MAX 4092 /* 2044 if the subnet's MTU is 2048; the kernel then rejects more */
 
 static bool is_asked(const struct plan_leg *leg)
 {
@@ -62,13 +62,13 @@ static int want_mode(struct plan_builder *b, const struct plan_leg *leg, bool af
 	return 0;
 }
 
-/* A mode precedes an MTU that needs it. */
+/* Connected mode is set before the MTU, because a large MTU needs it. */
 static int want_connected(struct plan_builder *b, const struct plan_leg *leg)
 {
 	return want_mode(b, leg, false);
 }
 
-/* Datagram mode is set after an MTU that it does not allow has been lowered. */
+/* Datagram mode is set after the MTU, because the kernel rejects it while the MTU is too large. */
 static int want_datagram(struct plan_builder *b, const struct plan_leg *leg)
 {
 	return want_mode(b, leg, true);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Plans the defaults of RoCE connections whose program leaves them to the kernel. Applies to any
+ * Plans the defaults for RoCE connections of programs that do not choose their own. Applies to any
  * RDMA device on Ethernet, including soft-RoCE.
  */
 #include "netcfg/feature/feature.h"
@@ -15,13 +15,13 @@ static bool is_asked(const struct spec_net *net)
 	return net->roce_mode != SPEC_ROCE_AS_FOUND || net->roce_tos;
 }
 
-/* Whether an earlier step creates the device. */
+/* Returns whether an earlier step creates the device. */
 static bool is_coming(const struct plan_builder *b, const struct plan_leg *leg)
 {
 	return leg->net->soft_roce && b->inv->soft_roce;
 }
 
-/* Whether the port has addresses of that version; *ret_any: it has addresses at all. */
+/* Returns whether the port has GIDs of that version; *ret_any: whether it has GIDs at all. */
 static bool has_version(const struct inventory *inv, const struct inv_rdma *p, const char *version,
 			bool *ret_any)
 {
@@ -39,7 +39,7 @@ static bool has_version(const struct inventory *inv, const struct inv_rdma *p, c
 	return found;
 }
 
-/* Why the leg cannot have what it asks for; false: it can. */
+/* Returns true and why if the leg's device does not support its configuration. */
 static bool refusal(const struct plan_builder *b, const struct plan_leg *leg, struct reason *why)
 {
 	const struct spec_net *net = leg->net;
@@ -80,7 +80,8 @@ static int want_value(struct plan_builder *b, const struct plan_leg *leg,
 	if (!s)
 		return -ENOMEM;
 	planner_step_on(s, place);
-	/* After the step that may create the device. Existing connections keep their settings. */
+	/* This phase is after the step that may create the device. Existing connections keep their
+	 * settings. */
 	s->phase = OBJECT_PHASE_LINK;
 	s->disruptive = false;
 	s->change.kind = KERNEL_DEVICE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Plans `soft-roce`: software RDMA for devices without hardware RDMA. Existing RDMA devices are
+ * Plans `soft-roce`: software RDMA for devices without hardware RDMA. An existing RDMA device is
  * used instead.
  */
 #include "netcfg/feature/plan_rxe.h"
@@ -14,7 +14,7 @@ const struct inv_link *plan_rxe_place(const struct inventory *inv, const struct 
 	return link && link->kind == INV_LINK_VLAN ? inv_link_by_index(inv, link->lower) : link;
 }
 
-/* The RDMA device on the link, ours first; "": none. */
+/* Returns the RDMA device on the link, preferably one of Plenum; "": there is none. */
 static const char *device_on(const struct inventory *inv, const struct inv_link *link)
 {
 	const char *found = link->rdma;
@@ -37,7 +37,8 @@ static bool name_is_free(const struct inventory *inv, const char *name)
 	return true;
 }
 
-/* Avoids the old name of a renamed link, which its RDMA device still has. */
+/* If a link was renamed, its RDMA device still has the old name, which another device then cannot
+ * get. */
 static void name_choose(const struct inventory *inv, const struct inv_link *link,
 			char ret[static INV_TEXT_MAX])
 {
@@ -46,7 +47,8 @@ static void name_choose(const struct inventory *inv, const struct inv_link *link
 		snprintf(ret, INV_TEXT_MAX, PLENUM_RDMA_PREFIX "%s_%u", link->name, n);
 }
 
-/* The kernel removes a device asynchronously: it is on no link any more and still has its name. */
+/* The kernel removes a device asynchronously. Until it has finished, the device is on no link but
+ * still has its name. */
 static bool is_leaving(const struct inventory *inv, const struct inv_link *link)
 {
 	char name[INV_TEXT_MAX];
@@ -114,7 +116,7 @@ static int rxe_want(struct plan_builder *b, const struct plan_leg *leg)
 	return 0;
 }
 
-/* An IPv4 address as Linux writes it into a GID: ::ffff:a.b.c.d. */
+/* Returns an IPv4 address as Linux writes it into a GID: ::ffff:a.b.c.d. */
 static struct ip_addr gid_of(const struct ip_addr *ip)
 {
 	struct ip_addr gid = {.family = AF_INET6, .bytes = {[10] = 0xff, [11] = 0xff}};

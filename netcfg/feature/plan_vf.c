@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Plans the VFs of a leg, from the spec, the NIC family and the host. The VFs of a leg are planned
- * for all workers at once.
+ * Plans the VFs of a leg, from the spec, the NIC family and the host. All VFs of a leg are planned
+ * together.
  */
 #include "netcfg/feature/plan_vf.h"
 #include "netcfg/feature/feature.h"
@@ -18,7 +18,8 @@
 
 #define VFIO_DRIVER "vfio-pci"
 
-/* Counts by the requested transport: a worker that falls back to UDP today keeps its VF. */
+/* Counts workers by the requested transport, so a worker that falls back to UDP for now keeps its
+ * VF. */
 static uint32_t workers_by_name(const struct plan *p, const struct nic_family *family)
 {
 	uint32_t n = 0;
@@ -28,7 +29,7 @@ static uint32_t workers_by_name(const struct plan *p, const struct nic_family *f
 	return n;
 }
 
-/* Includes workers with an accepted VF transport. */
+/* Also counts workers with transport: auto whose VF transport an apply has accepted. */
 static uint32_t workers_with_claim(const struct plan *p, const struct nic_family *family)
 {
 	uint32_t n = 0;
@@ -38,7 +39,8 @@ static uint32_t workers_with_claim(const struct plan *p, const struct nic_family
 	return n;
 }
 
-/* Whether the record, or the apply in progress, says that Plenum created the VFs of this PF. */
+/* Returns whether Plenum created the VFs of this PF, by the record of changes or in the apply in
+ * progress. */
 static bool vfs_are_ours(const struct plan_builder *b, const char *pf)
 {
 	const struct plan_owned *owned = b->ctx->owned;
@@ -54,7 +56,7 @@ static bool vfs_are_ours(const struct plan_builder *b, const char *pf)
 	return false;
 }
 
-/* Drivers that vfio accepts in a shared IOMMU group; the group must have no others. */
+/* vfio accepts devices with these drivers in the IOMMU group of its own device, and no others. */
 static bool driver_is_accepted(const char *driver)
 {
 	static const char *const accepted[] = {"", VFIO_DRIVER, "pci-stub", "pcieport"};
@@ -65,9 +67,10 @@ static bool driver_is_accepted(const char *driver)
 	return strncmp(driver, "vfio", 4) == 0;
 }
 
-/* Whether another driver has a device in a VF's IOMMU group; the kernel then assigns the VF to no
- * process. Our other VFs will be bound too. The groups of new VFs are known only after their
- * creation: pci.c checks them before it binds one. */
+/* Returns true and why if another driver has a device in the IOMMU group of one of the VFs: the
+ * kernel then gives such a VF to no process. Other VFs of Plenum in the group do not count, because
+ * they will be bound to vfio too. The groups of new VFs are known only after their creation; pci.c
+ * checks them then. */
 static bool group_is_foreign(const struct plan_builder *b, const struct inv_function *pf,
 			     const struct nic_family *family, uint32_t n, struct reason *why)
 {
@@ -92,7 +95,8 @@ static bool group_is_foreign(const struct plan_builder *b, const struct inv_func
 	return false;
 }
 
-/* A VF that Plenum did not create and that a link, vfio or another driver uses. */
+/* Returns a VF that Plenum did not create and that a link, vfio or another driver uses; NULL: there
+ * is none. */
 static const struct inv_function *vf_in_use(const struct plan_builder *b, const char *pf)
 {
 	for (size_t i = 0; i < b->inv->n_functions; i++) {
@@ -108,7 +112,7 @@ static const struct inv_function *vf_in_use(const struct plan_builder *b, const 
 
 struct vf_ask {
 	uint32_t n;
-	bool by_auto; /* not all of them are for workers that name a transport */
+	bool by_auto; /* some of them are for workers with transport: auto */
 };
 
 static void too_many(struct plan_builder *b, const struct spec_net *net,
@@ -140,7 +144,7 @@ static uint32_t limit_of(const struct inv_function *pf, const struct nic_family 
 	return family->vf_limit ? MIN_OF(family->vf_limit, most) : most;
 }
 
-/* The VF numbers to assign, within what the spec and the device allow. */
+/* Returns how many VF numbers can be assigned, as the spec and the device allow. */
 static uint32_t numbers_of(const struct spec_net *net, const struct inv_function *pf,
 			   const struct nic_family *family)
 {
@@ -149,7 +153,7 @@ static uint32_t numbers_of(const struct spec_net *net, const struct inv_function
 	return net->vfs > 0 ? MIN_OF((uint32_t)net->vfs, limit) : limit;
 }
 
-/* The number of VFs for this leg; 0: an error is in d. needed: VFs of workers. */
+/* Returns the number of VFs for this leg, of which workers need `needed`. 0: d has an error. */
 static uint32_t choose_count(struct plan_builder *b, const struct spec_net *net,
 			     const struct inv_function *pf, const struct nic_family *family,
 			     uint32_t needed)
@@ -157,7 +161,7 @@ static uint32_t choose_count(struct plan_builder *b, const struct spec_net *net,
 	const uint32_t workers = workers_by_name(b->plan, family), limit = limit_of(pf, family);
 
 	if (net->vfs == SPEC_VFS_AUTO)
-		return MIN_OF(needed, limit); /* other workers share the kernel's interface */
+		return MIN_OF(needed, limit); /* further workers share the kernel's interface */
 	if ((uint32_t)net->vfs > limit)
 		too_many(b, net, pf, limit);
 	else if ((uint32_t)net->vfs < workers)
@@ -208,8 +212,8 @@ static bool no_sriov(struct plan_builder *b, const struct plan_leg *leg,
 	return true;
 }
 
-/* In switchdev mode, VFs are ports of an internal switch that is not configured: none of their
- * frames reaches the wire. */
+/* In switchdev mode, VFs are ports of a switch inside the NIC. Plenum does not configure that
+ * switch, so their frames would not leave the NIC. */
 static bool is_switchdev(const struct plan_builder *b, const struct inv_function *pf,
 			 struct reason *why)
 {
@@ -257,7 +261,8 @@ static bool vfs_are_foreign(const struct plan_builder *b, const struct inv_funct
 		return false;
 	used = vf_in_use(b, pf->pci);
 	if (pf->n_vfs == n && !used)
-		return false; /* created for us, for example by a systemd unit */
+		/* another program, such as a systemd unit, created exactly these VFs for Plenum */
+		return false;
 	if (used)
 		reason_set(why, "vfs-foreign",
 			   "another program created %u VFs of %s, and %s is in use by %.31s; "
@@ -271,7 +276,7 @@ static bool vfs_are_foreign(const struct plan_builder *b, const struct inv_funct
 	return true;
 }
 
-/* Does not repeat a failed attempt: each one interrupts the PF and would fail again. */
+/* A failed attempt is not repeated, because each attempt interrupts the PF and would fail again. */
 static bool vfs_are_refused(struct plan_builder *b, const struct inv_function *pf, uint32_t n,
 			    struct reason *why)
 {
@@ -296,7 +301,7 @@ static bool vfs_are_refused(struct plan_builder *b, const struct inv_function *p
 	return true;
 }
 
-/* The kernel removes all VFs before it creates another number of them. */
+/* The kernel can only create another number of VFs after it has removed all of them. */
 static bool vfs_are_busy(const struct plan_builder *b, const struct inv_function *pf, uint32_t n,
 			 struct reason *why)
 {
@@ -309,8 +314,8 @@ static bool vfs_are_busy(const struct plan_builder *b, const struct inv_function
 	return true;
 }
 
-/* VFs for transport: auto are never worth the host's default route, even if the driver promises no
- * interruption or --force is given. */
+/* Creating VFs for transport: auto must not endanger the host's default route, even if the driver
+ * promises no interruption or --force is given. */
 static bool carries_host(const struct plan_builder *b, const struct plan_leg *leg,
 			 struct reason *why)
 {
@@ -324,9 +329,9 @@ static bool carries_host(const struct plan_builder *b, const struct plan_leg *le
 	return true;
 }
 
-static bool making_hurts(struct plan_builder *b, const struct plan_leg *leg,
-			 const struct inv_function *pf, const struct nic_family *family,
-			 const struct vf_ask *ask, struct reason *why)
+static bool creation_disturbs_host(struct plan_builder *b, const struct plan_leg *leg,
+				   const struct inv_function *pf, const struct nic_family *family,
+				   const struct vf_ask *ask, struct reason *why)
 {
 	const struct inv_link *mgmt = inv_link_by_name(b->inv, b->spec->management_interface);
 	struct reason dependent;
@@ -352,7 +357,7 @@ static bool making_hurts(struct plan_builder *b, const struct plan_leg *leg,
 	return true;
 }
 
-/* Two ports of one PCI function share its VFs, and a VF belongs to one leg. */
+/* Two ports of one PCI function share its VFs, and a VF can belong to only one leg. */
 static bool vfs_are_taken(const struct plan_builder *b, const struct plan_leg *leg,
 			  struct reason *why)
 {
@@ -370,7 +375,7 @@ static bool vfs_are_taken(const struct plan_builder *b, const struct plan_leg *l
 	return false;
 }
 
-/* Sets leg->n_vfs if that many VFs are available; false: why not. */
+/* Sets leg->n_vfs if that many VFs can be had. Returns false and why if not. */
 static bool try_count(struct plan_builder *b, struct plan_leg *leg, const struct inv_function *pf,
 		      const struct nic_family *family, const struct vf_ask *ask, struct reason *why)
 {
@@ -378,15 +383,16 @@ static bool try_count(struct plan_builder *b, struct plan_leg *leg, const struct
 
 	if (vfs_are_foreign(b, pf, n, why) || vfs_are_refused(b, pf, n, why) ||
 	    group_is_foreign(b, pf, family, n, why) || vfs_are_busy(b, pf, n, why) ||
-	    making_hurts(b, leg, pf, family, ask, why))
+	    creation_disturbs_host(b, leg, pf, family, ask, why))
 		return false;
-	/* Surplus VFs stay: removing one removes all. */
+	/* VFs that are no longer needed stay, because removing one removes all. */
 	leg->n_vfs = vfs_are_ours(b, pf->pci) ? MAX_OF(n, pf->n_vfs) : n;
 	return true;
 }
 
-/* Tries the needed number, else the VFs that exist or the workers that name a transport: a request
- * of others never costs a worker its VF. */
+/* Tries the needed number; if that fails, the number of existing VFs or of workers that name a
+ * transport, and at last only the existing VFs. So a worker never loses its VF because other
+ * workers ask for more. */
 static void try_counts(struct plan_builder *b, struct plan_leg *leg, const struct inv_function *pf,
 		       const struct nic_family *family, uint32_t n)
 {
@@ -406,7 +412,7 @@ static void try_counts(struct plan_builder *b, struct plan_leg *leg, const struc
 	}
 }
 
-/* Unassigns VF numbers beyond the number of VFs. */
+/* Removes the assignment of VF numbers that do not exist. */
 static void drop_beyond(struct plan_builder *b, const struct plan_leg *leg)
 {
 	for (size_t i = 0; leg->n_vfs && i < b->plan->n_workers; i++)
@@ -435,7 +441,7 @@ static void vf_claim(struct plan_builder *b, struct plan_leg *leg)
 	    !no_iommu(b, pf, family, quiet, why) && !is_switchdev(b, pf, why)) {
 		n = choose_count(b, net, pf, family, needed);
 		if (n == 0)
-			return; /* the error is in d */
+			return; /* d has the error */
 		try_counts(b, leg, pf, family, n);
 		drop_beyond(b, leg);
 	}
@@ -449,7 +455,7 @@ static void explain_limit(const struct plan_leg *leg, uint32_t n, struct reason 
 		   n);
 }
 
-/* Facts of the device and the spec that rule out any number of VFs. */
+/* Returns true and why if the device or the spec excludes any number of VFs. */
 static bool offers_none(struct plan_builder *b, const struct plan_leg *leg,
 			const struct inv_function *pf, const struct nic_family *family,
 			struct reason *why)
@@ -581,7 +587,7 @@ static int want_setting(struct plan_builder *b, const struct plan_leg *leg, uint
 	return 0;
 }
 
-/* The settings that the spec gives to each VF. */
+/* Adds the settings that the spec gives to each VF. */
 static int want_configured(struct plan_builder *b, const struct plan_leg *leg, uint32_t n)
 {
 	const struct spec_net *net = leg->net;

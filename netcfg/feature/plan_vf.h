@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The VFs of a leg: their number, why they are unavailable, and their desired state. A DPDK worker
- * has its own VF on each leg whose device offers VFs for its transport. Pure.
+ * The VFs of a leg: how many it has, why they are unavailable, and their desired state. A DPDK
+ * worker has its own VF on each leg whose device offers VFs for its transport. Pure.
  */
 #ifndef PLENUM_NETCFG_PLAN_VF_H
 #define PLENUM_NETCFG_PLAN_VF_H
 
 #include "netcfg/plan/planner.h"
 
-/* The PFs whose VFs the plan creates, in the form of plan_context.made. */
+/* Writes the PFs whose VFs the plan creates, in the form of plan_context.made, and returns their
+ * number. */
 size_t plan_vf_made(const struct plan *p, char made[static PLAN_PORTS_MAX][16]);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Plans VLANs. A leg on a tagged network has two links: the VLAN with its data, and the parent
- * device.
+ * Plans VLANs. A leg on a tagged network has two links: the VLAN with the data IPs, and its parent,
+ * the device.
  *
- * The parent changes as little as possible: it is brought up, and its MTU is raised if the
- * network's is larger. So its other traffic, including management, continues.
+ * The plan only brings the parent up, and raises its MTU if that of the network is larger, so that
+ * other traffic of the parent, including management, continues.
  */
 #include "netcfg/feature/feature.h"
 #include "netcfg/object/object.h"
@@ -26,7 +26,7 @@ static int project_on(struct plan_builder *b, const struct spec_network *network
 			      .kind_text = "vlan",
 			      .numa_node = device->numa_node,
 			      .mac = device->mac,
-			      /* The device gets this MTU first. */
+			      /* the device gets this MTU before the VLAN is created */
 			      .mtu = MAX_OF(device->mtu, network->mtu),
 			      .mtu_max = device->mtu_max,
 			      .lower = device->ifindex,
@@ -35,7 +35,7 @@ static int project_on(struct plan_builder *b, const struct spec_network *network
 			      .alias = PLENUM_LINK_ALIAS,
 			      .initialized = true};
 	vlan_link_name(device, network->vlan, l.name);
-	/* If another link has that name, the leg reports it. */
+	/* If another link has that name, leg_check reports it later. */
 	return inv_link_by_name(b->inv, l.name) ? 0 : plan_project_add(b, &l);
 }
 
@@ -78,7 +78,7 @@ static int vlan_want(struct plan_builder *b, const struct plan_leg *leg)
 
 	if (leg->device == leg->link)
 		return 0;
-	/* A larger MTU stays desired, because we may have set it. */
+	/* A larger MTU is still part of the desired state, because Plenum may have set it. */
 	if (leg->set_mtu)
 		r = want_value(b, leg, KERNEL_LINK_MTU, MAX_OF(leg->mtu, device->mtu), device->mtu,
 			       "the parent's MTU must cover the VLAN's");

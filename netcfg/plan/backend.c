@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The registered back ends. */
+/* Holds the registered transport back ends. */
 #include "netcfg/plan/backend.h"
 
-/* The kernel's sockets: available on every host without preparation. */
+/* The kernel's sockets, which every host has without preparation. */
 static const struct backend sockets = {.transport = SPEC_TRANSPORT_UDP};
 
 static struct {

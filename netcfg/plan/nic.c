@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The registered NIC families, and the defaults for an unknown one. */
+/* Holds the registered NIC families, and the defaults for an unknown family. */
 #include "netcfg/plan/nic.h"
 #include <string.h>
 
 static const char *const no_drivers[] = {NULL};
 
-/* Standard SR-IOV without assumptions about the driver. */
+/* Assumes only standard SR-IOV. */
 static const struct nic_family unknown = {
 	.name = "unknown",
 	.drivers = no_drivers,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Static knowledge about a NIC family, by the driver of its PF: the contract between the plan and
- * the tables in plugins/nic_*.c. Values that the device reports (number of VFs, MTU) are in the
- * inventory. netcfg knows no family by name.
+ * Properties of a NIC family that its devices do not report themselves, found by the driver of the
+ * PF. The families are tables in plugins/nic_*.c, so that the plan names none of them. Values that
+ * a device does report, such as its number of VFs, are in the inventory.
  */
 #ifndef PLENUM_NETCFG_NIC_H
 #define PLENUM_NETCFG_NIC_H
@@ -11,19 +11,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How a queue of the NIC reaches a worker. */
+/* How a worker gets direct access to a queue of the NIC. */
 enum nic_reach {
-	NIC_BY_VFIO,	   /* a VF bound to vfio-pci, without the kernel */
-	NIC_BY_FLOW_RULES, /* the PF itself: its driver steers flows to user space; needs no VFs */
+	NIC_BY_VFIO, /* by a VF that is bound to vfio-pci, without the kernel */
+	/* by the PF itself, whose driver steers flows to user space; needs no VFs */
+	NIC_BY_FLOW_RULES,
 	NIC_REACH_MAX
 };
 
-/* A version of Linux, in the order of versions; 0: none. */
+/* A version of Linux as a number that can be compared; 0: none. */
 #define NIC_LINUX(major, minor) ((major) << 16 | (minor))
 
-/* When a devlink parameter is needed. */
+/* When a leg needs a devlink parameter. */
 enum nic_when {
-	NIC_WHEN_ROCE, /* for legs that ask for RDMA or set RoCE options */
+	NIC_WHEN_ROCE, /* if the leg asks for RDMA or sets RoCE options */
 	NIC_WHEN_MAX
 };
 
@@ -32,37 +33,37 @@ struct nic_devlink {
 	const char *name, *value;
 	const char *mode; /* "runtime", "driverinit" or "permanent" */
 	enum nic_when when;
-	const char
-		*unless; /* another parameter that excludes this one while it is true; NULL: none */
-	const char *why; /* for people: the problem without it */
+	const char *unless; /* a parameter that excludes this one while it is true; NULL: none */
+	const char *why;    /* for people: the problem if the parameter has another value */
 };
 
 struct nic_family {
-	const char *name;	    /* for people: "Intel E800" */
-	const char *const *drivers; /* of PFs; ends with NULL */
+	const char *name;	    /* for people, such as "Intel E800" */
+	const char *const *drivers; /* drivers of the PFs; the list ends with NULL */
 	enum nic_reach reach;
-	/* First Linux version whose driver supports zero-copy AF_XDP. Kernels that report it
-	 * (inv_link.af_xdp) take precedence. */
+	/* First Linux version whose driver supports zero-copy AF_XDP. It is used only if the kernel
+	 * does not report this itself (inv_link.af_xdp). */
 	uint32_t af_xdp_since;
 	/* The PF's link stays up and its traffic continues while VFs are created. */
 	bool vfs_undisturbed;
-	/* The DPDK driver of its VFs has no receive interrupts: they support polling only. */
+	/* The DPDK driver of its VFs has no receive interrupts, so workers must poll. */
 	bool vf_polled;
-	/* Its firmware keeps LLDP frames until this private flag of ethtool(8) is set: "NAME on";
-	 * NULL: it does not. */
+	/* Until this private flag of ethtool(8) is set, the firmware does not pass LLDP frames to
+	 * the host: "NAME on". NULL: the firmware passes them. */
 	const char *lldp_to_host;
-	/* The program that enables SR-IOV in its firmware, with mstconfig's syntax. NULL: the
-	 * firmware has no such switch. */
+	/* The program that enables SR-IOV in the firmware, which has mstconfig's syntax. NULL:
+	 * SR-IOV needs no setting in the firmware. */
 	const char *sriov_tool;
-	uint32_t vf_make_ms;		   /* upper limit for creating one VF; 0: 250 */
-	const struct nic_devlink *devlink; /* parameters that it needs */
+	uint32_t vf_make_ms;		   /* maximum time for creating one VF; 0: 250 */
+	const struct nic_devlink *devlink; /* parameters that legs need */
 	size_t n_devlink;
-	uint32_t vf_limit; /* working limit below the device's own; 0: the device's */
+	uint32_t vf_limit; /* practical limit below the device's own; 0: only the device's limit */
 };
 
-/* Registers the table of all families, which must stay valid; call once, before the first plan. */
+/* Registers the table of all families. The table must stay valid. Call it once, before the first
+ * plan. */
 void nic_table_set(const struct nic_family *const *table, size_t n);
-/* The family of a driver; never NULL: an unknown driver gets the defaults. */
+/* Returns the family of a driver; an unknown driver gets the defaults. Never NULL. */
 const struct nic_family *nic_family_find(const char *driver);
 
 #endif

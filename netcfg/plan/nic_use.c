@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Answers without a configuration what a device can be used for. */
+/* Finds out what a device can be used for, without a configuration. */
 #include "netcfg/plan/nic_use.h"
 #include "netcfg/base/hash.h"
 #include "netcfg/plan/nic.h"
@@ -16,7 +16,7 @@ static uint64_t hugepages_free(const struct inventory *inv)
 	return 0;
 }
 
-/* Number of VFs for workers; 0: none, and why. */
+/* Returns the number of VFs for workers; if it is 0, sets why. */
 static uint32_t vfs_of(const struct inventory *inv, const struct inv_link *l,
 		       const struct nic_family *family, struct reason *why)
 {
@@ -25,8 +25,8 @@ static uint32_t vfs_of(const struct inventory *inv, const struct inv_link *l,
 
 	if (family->reach == NIC_BY_FLOW_RULES)
 		reason_set(why, "shared-ip",
-			   "%.31s shares it with the kernel; VFs are created only if vfs asks for "
-			   "them",
+			   "%.31s shares the device with the kernel; VFs are created only if vfs "
+			   "gives a number",
 			   driver);
 	else if ((!pf || !pf->max_vfs) && family->sriov_tool)
 		reason_set(why, "no-vf", "SR-IOV of %.31s is disabled in firmware", driver);
@@ -88,8 +88,8 @@ bool nic_use_find(const struct inventory *inv, const struct inv_link *l, struct 
 	return true;
 }
 
-/* A MAC that is the same after every boot and different for every VF: locally administered,
- * derived from the PF's permanent MAC. */
+/* The MAC address is the same after every boot and different for every VF: a locally administered
+ * address, derived from the PF's permanent one. */
 struct mac_addr nic_vf_mac(const struct inv_link *pf, uint32_t vf)
 {
 	static const uint64_t key[2] = {0x706c656e756d0000, 0x5646206d61630000};

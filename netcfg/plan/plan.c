@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plan_build: runs the parts of planning in order, and holds what they share. */
+/* Runs the parts of planning in order (plan_build), and frees and resolves plans. */
 #include "netcfg/plan/plan.h"
 #include "netcfg/object/object.h"
 #include "netcfg/plan/plan_feature.h"
@@ -84,8 +84,8 @@ int plan_check(const struct spec *spec, struct diag *d)
 	return d->n_errors > n_errors ? -EINVAL : 0;
 }
 
-/* A missing management interface is a warning only: it may appear later and data legs do not need
- * it, but a misspelt name protects nothing. */
+/* A missing management interface is only a warning, because it may appear later and data legs do
+ * not need it. Yet a misspelt name would protect no interface. */
 static void check_management(struct plan_builder *b)
 {
 	const char *name = b->spec->management_interface;
@@ -143,7 +143,7 @@ static int keep_unannounced(struct plan_builder *b)
 
 bool plan_has_drifted(struct kernel *k, const struct plan *p)
 {
-	if (p->waits) /* the kernel does not announce the end */
+	if (p->waits) /* the kernel does not announce when it has removed the object */
 		return true;
 	for (size_t i = 0; i < p->n_unannounced; i++) {
 		struct plan_step s = p->unannounced[i];

@@ -3,10 +3,10 @@
  * The plan: the difference between the desired and the actual host as ordered steps, each with its
  * reason, and the workers that run once the steps are done. Planning is pure: the same spec and
  * inventory give the same plan, and planning neither reads nor changes the host. `plenum plan`
- * prints exactly this.
+ * prints it.
  *
- * The planner of each mode of `ha` (planner.h) defines what the mode means. A program registers
- * the planners once, before its first plan, with plugins_register() of plugins/plugins.h.
+ * The planner of each mode of `ha` (planner.h) defines what the mode means. A program registers the
+ * planners once, before its first plan, with plugins_register() of plugins/plugins.h.
  */
 #ifndef PLENUM_NETCFG_PLAN_H
 #define PLENUM_NETCFG_PLAN_H
@@ -18,14 +18,15 @@
 #include "netcfg/spec/spec.h"
 #include <jansson.h>
 
-/* Leg i's routes live in table 7000 + i. If another program uses that table, a multiple of 64 is
- * added. */
+/* Leg i has its routes in table 7000 + i. If another program uses that table, the plan adds a
+ * multiple of 64. */
 #define PLAN_TABLE_FIRST 7000
 #define PLAN_TABLE_STRIDE 64
 #define PLAN_RULE_PRIORITY 7000
-#define PLAN_UNREACHABLE_METRIC 7000 /* of the table's last route, which is unreachable */
+/* metric of the unreachable route, the last one of the table */
+#define PLAN_UNREACHABLE_METRIC 7000
 
-/* Minimum 2 MiB hugepages of one DPDK worker; ports with large MTUs need more. */
+/* Minimum number of 2 MiB hugepages for a DPDK worker; ports with large MTUs need more. */
 #define PLAN_HUGEPAGES_PER_WORKER 32
 #define PLAN_HUGEPAGE_KIB 2048
 
@@ -34,130 +35,139 @@ enum plan_kernel_port {
 	PLAN_AF_XDP,
 };
 
-struct plan_port { /* one leg of one worker */
+struct plan_port { /* a port: the packet I/O of one worker on one leg */
 	char leg[PLENUM_NAME_MAX], label[PLENUM_NAME_MAX];
 	char ifname[IFNAMSIZ], pci[16];
-	/* The worker's own VF, as "PF/vfN": pci is its address ("" until the VF exists) and mac
-	 * its MAC. "": the worker has no VF here. */
+	/* The worker's own VF on this leg, such as "PF/vfN": `pci` is the VF's address ("" until
+	 * the VF exists) and `mac` its MAC address. "": the worker has no VF here. */
 	char vf[KERNEL_LINK_REF_MAX];
 	uint32_t ifindex, mtu;
 	struct ip_prefix ip;
 	struct ip_addr gateway;
 	struct mac_addr mac;
-	bool shared;	   /* the IP is the host's; the UDP port identifies the worker */
-	bool kernel_owned; /* DPDK on a kernel interface */
-	enum plan_kernel_port kernel_port; /* the kind of kernel interface access */
-	bool rdma;			   /* bulk data may use an RDMA device that has this IP */
-	bool rdma_asked;		   /* the configuration asks for RDMA */
-	bool rdma_only;			   /* bulk data of mounts wait until RDMA works */
-	uint8_t udp_sources;		   /* number of UDP source ports */
-	bool stands_by; /* standby: the IP belongs to the first port, which carries data while it
-			   can */
+	bool shared;	   /* the IP is the host's own; the UDP port distinguishes the worker */
+	bool kernel_owned; /* the worker uses DPDK on an interface that the kernel keeps */
+	enum plan_kernel_port kernel_port; /* how DPDK accesses that interface */
+	/* RDMA may carry bulk data if an RDMA device has this IP */
+	bool rdma;
+	bool rdma_asked;     /* the configuration asks for RDMA */
+	bool rdma_only;	     /* bulk data of mounts wait until RDMA works */
+	uint8_t udp_sources; /* number of UDP source ports */
+	/* active-backup: the IP belongs to the first port, and this port carries data while that
+	 * one cannot */
+	bool stands_by;
 };
 
 #define PLAN_PORTS_MAX PLENUM_LEGS_MAX
-#define PLAN_DEVICE_MAX 18 /* a MAC or a PCI address, with a NUL */
+#define PLAN_DEVICE_MAX 18 /* a MAC or PCI address and the NUL */
 
 struct plan_worker {
-	uint32_t id; /* from 1; stays with the core (plan_worker_ids.h); a new worker gets the
-			lowest free id */
+	/* from 1; it stays with the core (plan_worker_ids.h); a new worker gets the lowest free
+	 * id */
+	uint32_t id;
 	enum spec_role role;
 	unsigned core;
 	enum spec_transport asked, effective; /* effective is never auto */
-	/* The transport that the worker reserves VFs for: the transport named in the spec or,
-	 * under auto, the accepted one (transport_choice.h) or the one that this plan moves it to.
-	 * SPEC_TRANSPORT_UDP: it reserves none. */
+	/* The transport for which the worker reserves VFs. It is the transport named in the spec.
+	 * With transport: auto it is the accepted one (transport_choice.h), or the one to which
+	 * this plan moves the worker. SPEC_TRANSPORT_UDP: the worker reserves none. */
 	enum spec_transport claim;
-	bool moves; /* auto: this plan moves it to a transport that no apply has accepted yet */
-	bool lost;  /* auto: an accepted VF or transport is unavailable */
-	/* Number of its VF on plan.legs[i] plus one, whether it uses the VF or not; 0: none. */
+	/* auto: this plan moves the worker to a transport that no apply has accepted yet */
+	bool moves;
+	bool lost; /* auto: a VF or transport that an apply has accepted is unavailable */
+	/* One more than the number of the worker's VF on plan.legs[i], even if the worker cannot
+	 * use that VF now; 0: none. */
 	uint16_t vf[PLAN_PORTS_MAX + 1];
-	/* Why effective is less than asked or possible (no-vf, vf-unused, kernel-interface,
-	 * no-af-xdp, no-iommu, no-witness, vf-limit, vfs-foreign, vfs-busy, no-hugepages,
-	 * dpdk-failed), which legs are missing (leg-missing), or why the worker cannot start
-	 * (no-leg). */
+	/* Why `effective` is less than `asked` or than possible (no-vf, vf-unused,
+	 * kernel-interface, no-af-xdp, no-iommu, no-witness, vf-limit, vfs-foreign, vfs-busy,
+	 * no-hugepages, dpdk-failed), which legs are missing (leg-missing), or why the worker
+	 * cannot start (no-leg). */
 	struct reason reason;
-	bool is_of_legs; /* the reason concerns legs, so it also counts under auto */
-	/* 2 MiB hugepages needed for the transport asked for; 0 if that transport does not use
-	 * DPDK memory: sockets, or AF_XDP ports on each leg. */
+	bool is_of_legs; /* the reason concerns legs, so it also counts with transport: auto */
+	/* 2 MiB hugepages that the requested transport needs. 0: the transport uses no DPDK memory,
+	 * because it uses sockets or has AF_XDP ports on all legs. */
 	unsigned hugepages;
-	bool no_core;  /* the host lacks its core: it has no ports, and does not run */
-	char note[64]; /* extra information, such as an idle worker; "" */
+	/* the host does not have its core, so the worker has no ports and does not run */
+	bool no_core;
+	char note[64]; /* further information, such as "idle"; "": none */
 	uint16_t udp_port;
-	struct plan_port ports[PLAN_PORTS_MAX]; /* on the configured legs */
+	struct plan_port ports[PLAN_PORTS_MAX]; /* on configured legs */
 	size_t n_ports;
-	struct ip_addr ips[PLAN_PORTS_MAX]; /* on all legs, available or not */
+	struct ip_addr ips[PLAN_PORTS_MAX]; /* on all legs, whether they are available or not */
 	size_t n_ips;
-	/* Borrowed from the spec: the mounts of this worker. The mounts of an entry are dealt to
-	 * its cores in turn; a core without a mount becomes a mount worker of one. All cores
-	 * serve all exports. */
+	/* The mounts of this worker, borrowed from the spec. An entry's mounts are assigned to its
+	 * cores in turn; a core without a mount becomes a mount worker, which helps another core
+	 * with its mount. Each core serves all exports. */
 	const struct spec_mount **mounts;
 	size_t n_mounts;
-	const struct spec_mount *shared_mount; /* NULL: none */
-	unsigned mount_worker;		       /* from 1 */
-	bool has_mount_workers; /* other cores of the entry carry data of its mount */
+	/* the mount with which a mount worker helps; NULL: it is none */
+	const struct spec_mount *shared_mount;
+	unsigned mount_worker;	/* number of the mount worker, from 1 */
+	bool has_mount_workers; /* other cores of the entry are mount workers of its mount */
 	const struct spec_export *exports;
 	size_t n_exports;
-	uint32_t sessions; /* at most; 0: not given */
+	uint32_t sessions; /* maximum number of sessions; 0: not configured */
 };
 
-/* Whether the reason is a fact of this host and build that needs no action, such as a device
- * without VFs. Shown as a note. */
+/* Returns whether the reason is a property of this host and build that needs no action, such as a
+ * device without VFs. Users see it as a note. */
 bool plan_reason_is_note(const struct reason *r);
-/* Whether the worker needs no action. Under auto, any reason for not having a better transport
- * than the accepted one is a note. */
+/* Returns whether the worker needs no action. With transport: auto, any reason for not having a
+ * better transport than the accepted one is only a note. */
 bool plan_worker_is_content(const struct plan_worker *w);
 
-/* What an apply does besides the steps: workers that start, stop or restart, mounts that appear or
- * disappear, exports that change. The agent adds these; plan_build adds none. */
+/* What an apply does besides the steps: it starts, stops or restarts workers, makes or removes
+ * mounts, and changes exports. The agent adds the actions; plan_build adds none. */
 struct plan_action {
-	char text[200];	  /* "restart worker 2 (frontend on core 3)" */
+	char text[200];	  /* such as "restart worker 2 (frontend on core 3)" */
 	char reason[160]; /* one sentence */
 	bool disruptive;
 };
 
-/* Something that the configuration needs and only the operator can provide, often with a reboot.
- * `command` is a shell command; kernel_args belong on the kernel command line, whose location
+/* A change that the configuration needs and only the operator can make, often with a reboot.
+ * `command` is a shell command. kernel_args belong on the kernel command line; where that is set
  * depends on the distribution. */
 struct plan_need {
-	char code[24]; /* iommu, sriov-firmware, vf-resources, hugepages, devlink-reload ... */
+	/* iommu, sriov-firmware, vf-resources, hugepages, devlink-reload and others */
+	char code[24];
 	char why[200];
-	char kernel_args[64], command[256], firmware[160]; /* "": none */
+	char kernel_args[64], command[256], firmware[160]; /* "": not needed */
 	bool reboot;
 };
 
-/* Texts shared by the agent and plan_actions_start. Arguments: id, role, core; peer, export, path;
- * name, path, " read-only" or "". */
+/* Texts of actions, for the agent and plan_actions_start. Their arguments are: id, role, core;
+ * peer, export, path; name, path, " read-only" or "". */
 #define PLAN_ACTION_START "start worker %u (%s on core %u)"
 #define PLAN_ACTION_MOUNT "mount %.50s:%.50s on %.80s"
 #define PLAN_ACTION_EXPORT "export %.60s (%.100s)%s"
 
 enum plan_leg_state {
 	PLAN_LEG_USABLE,
-	PLAN_LEG_DEGRADED, /* carries data, with less than the configuration asks for */
+	PLAN_LEG_DEGRADED, /* carries data, but lacks something that the configuration asks for */
 	PLAN_LEG_ABSENT,   /* its device is missing or not ready yet */
-	PLAN_LEG_REFUSED,  /* Plenum must not touch its device */
-	PLAN_LEG_DISABLED, /* the configuration disables it; this is not a fault */
+	PLAN_LEG_REFUSED,  /* Plenum must not change its device */
+	PLAN_LEG_DISABLED, /* the configuration disables it, which is not a fault */
 	PLAN_LEG_STATE_MAX
 };
 const char *plan_leg_state_to_string(enum plan_leg_state s);
 
-/* One data device of the spec and its state. The plan configures usable and degraded legs and
- * ignores the others; a missing leg is not an error. */
+/* A data device of the spec and its state. The plan configures usable and degraded legs and ignores
+ * the others. A missing leg is not an error. */
 struct plan_leg_info {
-	char name[PLENUM_NAME_MAX], device[PLENUM_NAME_MAX]; /* as the spec has them */
+	char name[PLENUM_NAME_MAX], device[PLENUM_NAME_MAX]; /* as written in the spec */
 	char network[PLENUM_NAME_MAX], label[PLENUM_NAME_MAX];
-	char bond[IFNAMSIZ];   /* the bond leg that it is a port of, without own addresses; "": none
-				*/
+	/* the bond whose port this device is; such a leg has no addresses. "": none */
+	char bond[IFNAMSIZ];
 	char ifname[IFNAMSIZ]; /* "": the device is missing */
 	uint32_t ifindex;      /* 0: the device is missing */
-	/* Recognizes the device later: its permanent MAC, else its PCI address. Set only for
-	 * configured legs. */
+	/* Identifies the device in later plans: its permanent MAC address or, if it has none, its
+	 * PCI address. Set only for configured legs. */
 	char identity[PLAN_DEVICE_MAX];
 	enum plan_leg_state state;
-	struct reason reason; /* why it is not usable */
-	/* A rule of another program before the agent's, for packets of the leg that have a firewall
-	 * mark: whether any have one is not known. mark 0: there is none. */
+	struct reason reason; /* why the leg is not usable */
+	/* A rule of another program that precedes the agent's rules and applies to packets of the
+	 * leg with this firewall mark. The inventory does not show whether any packets have the
+	 * mark. mark 0: there is no such rule. */
 	uint32_t mark, mark_rule;
 };
 
@@ -169,74 +179,81 @@ static inline bool plan_leg_is_configured(const struct plan_leg_info *leg)
 struct plan {
 	char host[PLENUM_NAME_MAX];
 	uint64_t inventory_number;
-	/* One per data device, in the spec's order; a bond of them comes first. */
+	/* One entry for each data device, in the order of the spec. If the devices form a bond, its
+	 * entry comes first. */
 	struct plan_leg_info legs[PLAN_PORTS_MAX + 1];
 	size_t n_legs;
-	/* active-backup without a bond: each worker has one address for all legs; the first leg
-	 * with carrier carries it. A recovered leg is used again after hold_s. 0: each leg has its
-	 * own addresses. */
+	/* active-backup without a bond: each worker has one address for all legs, and the first leg
+	 * with a carrier carries it. After a leg has recovered, it is used again when hold_s
+	 * seconds have passed. 0: each leg has its own addresses. */
 	uint32_t hold_s;
 	struct plan_step *steps;
 	size_t n_steps;
-	/* Entries to drop from the record of owned values without a step: the value is gone, or
-	 * another program changed it. */
+	/* Entries to remove from the record of owned values without a step, because the value has
+	 * disappeared or another program changed it. */
 	struct plan_step *disowned;
 	size_t n_disowned;
-	/* Number of values to restore once running workers release them (plan_context.held). */
+	/* Number of values that cannot be restored before running workers release their devices
+	 * (plan_context.held). */
 	size_t n_deferred;
-	size_t n_moves;		 /* workers with auto that this plan moves to a new transport */
-	struct plan_need *needs; /* actions only the operator can take, once each */
+	/* workers with transport: auto that this plan moves to a new transport */
+	size_t n_moves;
+	struct plan_need *needs; /* changes that only the operator can make, each listed once */
 	size_t n_needs;
-	/* Desired values whose changes the kernel does not announce; plan_has_drifted checks them.
-	 */
+	/* Desired values whose changes the kernel does not announce, so that plan_has_drifted polls
+	 * them. */
 	struct plan_step *unannounced;
 	size_t n_unannounced;
-	bool waits;   /* the kernel is still removing an object that a later plan recreates */
-	char *record; /* path of the record of owned values; NULL: none */
-	struct plan_action *actions; /* in execution order, after the steps */
+	/* The kernel is still removing an object, which a later plan creates again. */
+	bool waits;
+	char *record;		     /* path of the record of owned values; NULL: none is kept */
+	struct plan_action *actions; /* in the order of execution, after the steps */
 	size_t n_actions;
 	struct plan_worker *workers;
 	size_t n_workers;
 };
 
-/* A worker that failed to start with DPDK: plans choose UDP for it and name the cause. */
+/* A worker that failed to start with DPDK. Plans choose UDP for it and name the cause. */
 struct plan_failure {
-	uint32_t worker; /* its id; core and asked confirm that it is the same worker */
+	/* id of the worker; the plan also compares core and asked, because another worker may
+	 * have the id now */
+	uint32_t worker;
 	unsigned core;
 	enum spec_transport asked;
-	char why[256]; /* the worker's text, which may name each leg */
+	char why[256]; /* text of the worker, which may name each leg */
 };
 
-/* The kernel failed to create n VFs of that PF: plans use fewer and name the cause. */
+/* The kernel failed to create n VFs of that PF. Plans use fewer and name the cause. */
 struct plan_refusal {
 	char pf[16];
 	uint32_t n;
-	char why[64]; /* the errno's text */
+	char why[64]; /* text of the errno */
 };
 
-/* Attempts that failed during this boot. Plans do not repeat them until the operator asks for
- * another attempt. Owned by the agent. */
+/* Attempts that failed since the last reboot. Plans do not repeat them until the operator asks for
+ * that. The agent owns the list. */
 struct plan_failures {
 	struct plan_failure *entries;
 	size_t n;
 	struct plan_refusal *refusals;
 	size_t n_refusals;
 };
-/* Records that worker w failed; a later cause replaces an earlier one. 0, -ENOMEM. */
+/* Records that worker w failed; a new cause replaces an earlier one. Returns 0 or -ENOMEM. */
 int plan_failures_add(struct plan_failures *f, const struct plan_worker *w, const char *why);
-/* Borrowed; NULL: this worker has not failed. f may be NULL. */
+/* Returns the borrowed entry; NULL: this worker has not failed. f may be NULL. */
 const struct plan_failure *plan_failures_find(const struct plan_failures *f,
 					      const struct plan_worker *w);
-/* The same for n VFs of that PF. */
+/* Does the same for n VFs of that PF. */
 int plan_failures_add_vfs(struct plan_failures *f, const char *pf, uint32_t n, const char *why);
 const struct plan_refusal *plan_failures_find_vfs(const struct plan_failures *f, const char *pf,
 						  uint32_t n);
 void plan_failures_clear(struct plan_failures *f);
 /*
- * Kept for the next agent process of this boot in a record file (state_file.h) of the kind
- * "attempts", with lines "dpdk WORKER CORE ASKED WHY" and "vfs PF N WHY". load: 0, also where there
- * is none of this boot; negative errno (enum state_error) with nothing loaded. save: 0, negative
- * errno; it removes the file if there is nothing to keep.
+ * The next agent process of this boot reads the attempts from a record file (state_file.h) of the
+ * kind "attempts". Its lines are "dpdk WORKER CORE ASKED WHY" and "vfs PF N WHY".
+ * plan_failures_load returns 0, also if there is no file of this boot, or negative errno (enum
+ * state_error) with an empty list. plan_failures_save returns 0 or negative errno; it removes the
+ * file if the list is empty.
  */
 int plan_failures_load(struct plan_failures *f, const char *path);
 int plan_failures_save(const struct plan_failures *f, const char *path);
@@ -246,85 +263,90 @@ struct plan_owned;
 struct plan_worker_ids;
 struct plan_conflicts;
 
-/* Inputs of a plan besides spec and inventory. Everything is borrowed and may be NULL. */
+/* Inputs of a plan besides spec and inventory. All pointers are borrowed and may be NULL. */
 struct plan_context {
-	/* The plan in force: hugepages of its DPDK workers count as free for their successors;
-	 * otherwise a second plan would differ from the first only because of the first. */
+	/* The plan in force. The hugepages of its DPDK workers count as free, because their
+	 * successors will use them. Otherwise a second plan would find too few, only because the
+	 * first one runs. */
 	const struct plan *running;
-	/* If unknown, as after an agent restart: the 2 MiB hugepages of workers that the previous
-	 * agent started. */
+	/* The same if the plan in force is unknown, as after an agent restart: the number of 2 MiB
+	 * hugepages of workers that the previous agent started. */
 	uint64_t held_hugepages;
-	const struct plan_failures *failures; /* these workers and VF counts are not tried again */
-	/* Values that earlier applies changed (plan_owned.h); NULL: the plan restores and records
-	 * nothing. */
+	/* workers and VF counts that the plan does not try again */
+	const struct plan_failures *failures;
+	/* Values that earlier applies changed (plan_owned.h). NULL: the plan restores and records
+	 * none. */
 	const struct plan_owned *owned;
-	const struct plan_worker_ids *places; /* worker ids per core; NULL: none */
-	/* Accepted transports of workers with auto, and the VF of each worker
+	const struct plan_worker_ids *places; /* worker id of each core; NULL: none */
+	/* Accepted transports of workers with transport: auto, and the VF of each worker
 	 * (transport_choice.h). */
 	const struct transport_choice *agreed;
-	/* An operator asked for this apply and can undo it, so workers with auto move to the best
-	 * available transport. Otherwise they keep the accepted one. */
+	/* An operator asked for this apply and can undo it, so workers with transport: auto move to
+	 * the best available transport. Otherwise they keep the accepted one. */
 	bool may_move;
-	/* No operator confirms the apply: only workers on the cores below may move, because a
-	 * reachable peer can verify that each still works. */
+	/* The apply is not confirmed by an operator. Only the workers on the cores in `witnessed`
+	 * may move: a reachable peer can verify that they still work. */
 	bool by_witness;
-	const unsigned *witnessed; /* cores whose worker has a reachable peer */
+	const unsigned *witnessed; /* cores whose workers have a reachable peer */
 	size_t n_witnessed;
-	/* PFs whose VFs the apply in progress created; the record does not list them yet. */
+	/* PFs whose VFs the apply in progress created, which the record does not list yet. */
 	const char (*made)[16];
 	size_t n_made;
-	/* Data IPs that other hosts use; no worker gets them (plan_conflict.h). */
+	/* Data IPs that other hosts use. The plan gives them to no worker (plan_conflict.h). */
 	const struct plan_conflicts *conflicts;
-	/* PCI addresses of functions that running workers have open. The plan takes nothing from
-	 * them; a later plan does (plan.n_deferred). */
+	/* PCI addresses of functions that running workers have opened. The plan leaves these
+	 * functions as they are; a later plan changes them (plan.n_deferred). */
 	const char (*held)[16];
 	size_t n_held;
-	/* Names given to --force: an interface whose dependents may lose connectivity, or one such
-	 * dependency (plan_guard.h). */
+	/* Names given to --force: an interface that the plan may disturb although the host depends
+	 * on it, or the code of one such dependency (plan_guard.h). */
 	const char (*forced)[PLENUM_NAME_MAX];
 	size_t n_forced;
 };
 #define PLAN_FORCED_MAX 8
-#define PLAN_FORCE_PROBES "probes" /* --force: skips the check of reachability after an apply */
+/* a name for --force that skips the check of reachability after an apply */
+#define PLAN_FORCE_PROBES "probes"
 
-/* Reports into d what this build cannot plan on any host, for checking a file without a host. 0,
- * -EINVAL. */
+/* Adds errors to d for everything in the spec that this build cannot plan on any host. Used to
+ * check a file without a host. Returns 0 or -EINVAL. */
 int plan_check(const struct spec *spec, struct diag *d);
-/* 0 and *ret (borrows from spec: spec outlives it); -EINVAL with every contradiction between spec
- * and host in d; -ENOMEM. ctx NULL: a host where nothing runs. */
+/* Returns 0 and *ret; -EINVAL with every contradiction between spec and host in d; -ENOMEM. *ret
+ * borrows from spec, which must outlive it. ctx may be NULL: nothing runs on the host yet. */
 int plan_build(const struct spec *spec, const struct inventory *inv, const struct plan_context *ctx,
 	       struct diag *d, struct plan **ret);
 /* Fills in values that exist only after the steps (link indexes, VF addresses) from an inventory
- * taken after them. */
+ * that was collected after them. */
 void plan_resolve(struct plan *p, const struct inventory *inv);
 struct plan *plan_free(struct plan *p); /* accepts NULL, returns NULL */
-/* A zeroed action at the end of the plan; NULL: no memory. */
+/* Appends a zeroed action to the plan and returns it; NULL: out of memory. */
 struct plan_action *plan_action_add(struct plan *p);
-/* Adds a need unless the plan has one with this code and text. NULL: no memory; only the advice is
- * lost. */
+/* Adds an operator action unless the plan has one with this code and text. Returns NULL if out of
+ * memory; then the plan only lacks that advice. */
 struct plan_need *plan_need_add(struct plan *p, const char *code, const char *fmt, ...)
 	PLENUM_PRINTF(3, 4);
-/* An action with its reason. 0, -ENOMEM. */
+/* Appends an action with its reason. Returns 0 or -ENOMEM. */
 int plan_action_say(struct plan *p, bool disruptive, const char *reason, const char *fmt, ...)
 	PLENUM_PRINTF(4, 5);
-/* Adds the actions for a host on which no workers, mounts or exports exist yet. 0, -ENOMEM. */
+/* Adds the actions for a host without workers, mounts and exports. Returns 0 or -ENOMEM. */
 int plan_actions_start(struct plan *p, const char *reason);
-/* {"host", "inventory", "legs": [...], "steps": [...], "actions": [...], "workers": [...]}: a new
- * reference with all that `plenum plan` shows; NULL: no memory. */
+/* Returns the plan as JSON with all that `plenum plan` shows, as a new reference: {"host",
+ * "inventory", "legs": [...], "steps": [...], "actions": [...], "workers": [...]}. NULL: out of
+ * memory. */
 json_t *plan_to_object(const struct plan *p);
-/* The same as text; heap, caller frees; NULL: no memory. */
+/* Returns the same JSON as text on the heap, which the caller frees; NULL: out of memory. */
 char *plan_to_json(const struct plan *p);
-/* Numbered steps and actions with their reasons, then the workers, from any JSON; wraps lines at
- * `width` characters. Heap, caller frees; NULL: no memory. */
+/* Formats a plan in JSON for people: numbered steps and actions with their reasons, then the
+ * workers. Lines are wrapped at `width` characters. The JSON may be invalid in any way. Returns a
+ * heap string, which the caller frees; NULL: out of memory. */
 char *plan_object_to_text(const json_t *plan, size_t width);
-char *plan_to_text(const struct plan *p); /* without wrapping */
-/* Whether a new plan is needed: a value of p->unannounced changed, or p waits for the kernel.
- * Reads only these values: a few files each. */
+char *plan_to_text(const struct plan *p); /* the same, without wrapping */
+/* Returns whether a new plan is needed: a value of p->unannounced has changed, or p waits for the
+ * kernel. It reads only these values, which takes few files each. */
 bool plan_has_drifted(struct kernel *k, const struct plan *p);
-/* "set leg-a (veth0) mtu 9000 (was 1500)", into buf; returns buf. */
+/* Writes a text such as "set leg-a (veth0) mtu 9000 (was 1500)" into buf; returns buf. */
 const char *plan_step_describe(const struct plan_step *s, char *buf, size_t size);
-/* Describes the foreign change that the step repairs: "the mtu of leg-a (veth0) was set to 1400
- * (9000 is wanted)". */
+/* Describes the change by another program that the step repairs, such as "the mtu of leg-a (veth0)
+ * was set to 1400 (9000 is wanted)". */
 const char *plan_step_describe_undone(const struct plan_step *s, char *buf, size_t size);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Adds the actions of a plan (workers, mounts, exports). The agent calls these; plan_build adds
- * none. */
+/* Adds the actions of a plan: workers, mounts, exports. Only the agent calls these functions;
+ * plan_build adds no actions. */
 #include "netcfg/base/vec.h"
 #include "netcfg/plan/plan.h"
 
@@ -28,7 +28,8 @@ int plan_action_say(struct plan *p, bool disruptive, const char *reason, const c
 	return 0;
 }
 
-/* Cores of one entry serve the same exports: list them once. */
+/* Returns whether an earlier core of the same entry has already listed these exports, which all
+ * cores of an entry serve. */
 static bool is_said(const struct plan *p, size_t worker)
 {
 	for (size_t i = 0; i < worker; i++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Data IPs found in use by other hosts, before or after we added them; a plan gives them to no
- * worker. Owned by the agent; entries expire, since the other host may leave.
+ * Data IPs that other hosts use, found by probes before or after Plenum added them. A plan gives
+ * them to no worker. The agent owns the list and removes old entries, because the other host may
+ * leave.
  */
 #ifndef PLENUM_NETCFG_PLAN_CONFLICT_H
 #define PLENUM_NETCFG_PLAN_CONFLICT_H
@@ -10,8 +11,8 @@
 
 struct plan_conflict {
 	struct ip_addr ip;
-	char ifname[IFNAMSIZ]; /* interface that was probed */
-	bool known;	       /* the owner is known: its MAC follows */
+	char ifname[IFNAMSIZ]; /* the interface on which the probe was sent */
+	bool known;	       /* `mac` is set, because the owner is known */
 	struct mac_addr by;
 };
 
@@ -20,13 +21,14 @@ struct plan_conflicts {
 	size_t n;
 };
 
-/* Adds a copy, or replaces the entry with the same address and link. 0, -ENOMEM. */
+/* Adds a copy of e, or replaces the entry with the same address and link. Returns 0 or -ENOMEM. */
 int plan_conflicts_add(struct plan_conflicts *c, const struct plan_conflict *e);
-/* NULL: no conflict; c may be NULL. */
+/* Returns NULL if there is no conflict. c may be NULL. */
 const struct plan_conflict *plan_conflicts_find(const struct plan_conflicts *c,
 						const struct ip_addr *ip, const char *ifname);
 void plan_conflicts_done(struct plan_conflicts *c);
-/* "another host (02:00:00:00:00:07) already uses 10.1.1.10 on eth1"; returns buf. */
+/* Writes a text such as "another host (02:00:00:00:00:07) already uses 10.1.1.10 on eth1"; returns
+ * buf. */
 const char *plan_conflict_describe(const struct plan_conflict *c, char *buf, size_t size);
 
 #endif

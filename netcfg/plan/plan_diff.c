@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Computes the steps: create what is desired and missing, remove our objects that are no longer
- * desired, and restore values that we changed and no longer want. An object exactly as desired
- * counts as present, even if another program made it. Objects of other programs are removed only if
- * a desired step says so (bond_takeover.h), and values that other programs set after us stay. Kinds
- * of objects and their order are in object.h; this file knows no kind.
+ * Computes the steps of a plan. They create missing objects, remove Plenum's objects that are no
+ * longer desired, and restore values that Plenum changed and no longer needs. An object that is
+ * exactly as desired counts as present, even if another program created it. Objects of other
+ * programs are removed only if a desired step says so (bond_takeover.h); values that other programs
+ * set after Plenum stay. The kinds of objects and their order are in object.h; this file names no
+ * kind.
  */
 #include "netcfg/base/vec.h"
 #include "netcfg/object/object.h"
@@ -13,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Unordered steps. */
+/* Steps before they are sorted. */
 struct found {
 	struct plan_step *steps;
 	size_t n, cap;
@@ -61,7 +62,7 @@ static bool is_in_the_way(const struct plan_builder *b, const struct plan_step *
 	return false;
 }
 
-/* Fills in the leg for people and the link name for the kernel. */
+/* Sets the leg and interface for messages, and the link's name for the kernel. */
 static void name_link(const struct plan_builder *b, struct plan_step *s)
 {
 	const struct inv_link *link = inv_link_by_index(b->inv, s->change.ifindex);
@@ -79,7 +80,7 @@ static void name_link(const struct plan_builder *b, struct plan_step *s)
 /* ---- the plan as the kinds of objects see it ---- */
 
 struct plan_view {
-	struct object_view view; /* first */
+	struct object_view view; /* must be first, because builder_of() casts a pointer to it */
 	const struct plan_builder *b;
 };
 
@@ -93,7 +94,7 @@ static bool view_addr_is_ours(const struct object_view *v, const struct inv_addr
 	return plan_addr_is_ours(builder_of(v), a);
 }
 
-/* The worker with a port on that address, or NULL. */
+/* Returns the worker with a port on that address, or NULL. */
 static const struct plan_worker *worker_of(const struct plan *p, const struct ip_addr *ip)
 {
 	for (size_t i = 0; i < p->n_workers; i++)
@@ -188,14 +189,14 @@ bool plan_link_serves_others(const struct plan_builder *b, const struct inv_link
 {
 	const struct inventory *inv = b->inv;
 
-	/* Our own bond releases its ports before it is removed. */
+	/* A bond of Plenum releases its ports before the plan removes it. */
 	if ((link->master && !is_bond_of_ours(inv_link_by_index(inv, link->master))) ||
 	    strcmp(link->name, b->spec->management_interface) == 0)
 		return true;
 	for (size_t i = 0; i < inv->n_links; i++) {
 		const struct inv_link *l = &inv->links[i];
 
-		/* Our own VLAN is removed too, unless other programs use it. */
+		/* A VLAN of Plenum on the link is removed as well, unless other programs use it. */
 		if ((l->master == link->ifindex && !is_bond_of_ours(link)) ||
 		    (l->lower == link->ifindex &&
 		     (!kernel_link_is_ours(l) || plan_link_serves_others(b, l))))
@@ -231,7 +232,8 @@ bool plan_function_is_held(const struct plan_builder *b, const struct inv_functi
 	return false;
 }
 
-/* Follows renames: a new link with the same name does not have our values, the renamed one does. */
+/* Finds the link of a recorded value after renames: a new link with the old name does not have the
+ * value, the renamed link does. */
 static const struct inv_link *follow_link(const struct plan_builder *b, struct plan_step *e)
 {
 	const struct inv_link *link = inv_link_by_index(b->inv, e->change.ifindex);
@@ -247,11 +249,13 @@ static const struct inv_link *follow_link(const struct plan_builder *b, struct p
 enum verdict {
 	VERDICT_KEEP,
 	VERDICT_RESTORE,
-	VERDICT_DEFER,	/* restore it once a worker has released it */
-	VERDICT_DISOWN, /* gone, or changed by another program */
+	VERDICT_DEFER, /* restore it when running workers have released the device */
+	/* remove it from the record: the link has disappeared, or another program changed the
+	 * value */
+	VERDICT_DISOWN,
 };
 
-/* Whether the link or function of the value is gone. */
+/* Returns whether the link or the PCI function with the value has disappeared. */
 static bool place_is_gone(const struct plan_builder *b, const struct plan_step *e,
 			  const struct inv_link *link)
 {
@@ -270,9 +274,11 @@ static enum verdict verdict_of(const struct plan_builder *b, struct plan_step *e
 	if (place_is_gone(b, e, link))
 		return VERDICT_DISOWN;
 	if (e->kind->verb == PLAN_ADD || plan_link_waits(b, link))
-		return VERDICT_KEEP; /* added objects are removed by their own step */
+		/* other code computes the removal of objects that Plenum added */
+		return VERDICT_KEEP;
 	w = wanted(b, e);
-	if (e->kind->present(b->inv, e) == OBJECT_ABSENT) /* no longer our value */
+	/* another program has changed the value */
+	if (e->kind->present(b->inv, e) == OBJECT_ABSENT)
 		return !w || w->kind->present(b->inv, w) != OBJECT_ABSENT ? VERDICT_DISOWN
 									  : VERDICT_KEEP;
 	if (w)
@@ -294,7 +300,7 @@ static int disown(struct plan *p, const struct plan_step *e)
 	return 0;
 }
 
-/* In reverse order, like a rollback. */
+/* Restores values in the reverse order of their changes, as a rollback does. */
 static int emit_restores(const struct plan_builder *b, struct found *f)
 {
 	const struct plan_owned *owned = b->ctx->owned;
@@ -305,7 +311,8 @@ static int emit_restores(const struct plan_builder *b, struct found *f)
 
 		switch (verdict_of(b, &s)) {
 		case VERDICT_RESTORE:
-			/* The record still has the old name. */
+			/* The link was renamed, so the entry with its old name must be removed from
+			 * the record. */
 			if (strcmp(s.link, owned->steps[i].link) != 0)
 				r = disown(b->plan, &owned->steps[i]);
 			object_invert(&s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The registered features of a leg, and the loops over them. */
+/* Holds the registered features of legs, and calls their functions in order. */
 #include "netcfg/plan/plan_feature.h"
 
 static struct {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The contract between the plan and the features of a leg in netcfg/feature: VLAN, VFs, DCB, RoCE
- * and the like. A feature is one const table row; the plan loops over the rows and knows none by
- * name. plugins_register() hands the table in. Functions that a feature does not need are NULL.
+ * Interface between the plan and the features of a leg in netcfg/feature: VLAN, VFs, DCB, RoCE and
+ * others. Each feature is one const table of functions, and the plan calls them in a loop without
+ * naming a feature. plugins_register() registers the features. A function that a feature does not
+ * need is NULL.
  */
 #ifndef PLENUM_NETCFG_PLAN_FEATURE_H
 #define PLENUM_NETCFG_PLAN_FEATURE_H
 
 #include "netcfg/plan/planner.h"
 
-/* When a feature adds its desired state, relative to the rest of a leg. */
+/* When a feature adds its desired state, relative to other parts of the leg's state. */
 enum plan_stage {
 	PLAN_STAGE_DEVICE, /* first, and also for legs on the host's own address */
 	PLAN_STAGE_BEFORE_LINK,
@@ -19,36 +20,37 @@ enum plan_stage {
 
 struct plan_feature {
 	const char *name;
-	/* Adds links that legs need and the plan will create to b->inv (plan_project.h). 0,
-	 * -ENOMEM. */
+	/* Adds links that legs need and the plan will create to b->inv (plan_project.h). Returns 0
+	 * or -ENOMEM. */
 	int (*project)(struct plan_builder *b);
-	/* True and why if the leg's MTU is impossible on its device. */
+	/* Returns true and why if the device cannot have the leg's MTU. */
 	bool (*refuse_mtu)(const struct plan_leg *leg, struct reason *why);
-	/* Degrades leg i (planner_leg_set_state) if its device cannot do what the spec asks for,
-	 * and adds needs. */
+	/* Degrades leg i (planner_leg_set_state) if its device lacks a capability that the spec
+	 * asks for, and adds operator actions. */
 	void (*check_leg)(struct plan_builder *b, size_t i, const struct plan_leg *leg);
-	/* Adds the desired state of the leg. 0, -ENOMEM. */
+	/* Adds the desired state of the leg. Returns 0 or -ENOMEM. */
 	int (*want[PLAN_STAGE_MAX])(struct plan_builder *b, const struct plan_leg *leg);
-	/* Gives each worker that claims a queue of the leg's device one, such as a VF; also sets
-	 * leg->n_vfs and leg->why_no_vfs. */
+	/* Assigns a queue of the leg's device, such as a VF, to each worker that claims one. Also
+	 * sets leg->n_vfs and leg->why_no_vfs. */
 	void (*claim)(struct plan_builder *b, struct plan_leg *leg);
-	/* Offers one more to a worker with transport: auto. False: none, and why. */
+	/* Tries to assign one more queue to a worker with transport: auto. Returns false and why if
+	 * there is none. */
 	bool (*offer)(struct plan_builder *b, struct plan_leg *leg, struct plan_worker *w,
 		      struct reason *why);
-	/* Fills in the port of a worker that has one. False: it has none. */
+	/* Fills in the port of a worker that has such a queue. Returns false if it has none. */
 	bool (*take)(const struct plan_builder *b, const struct plan_leg *leg,
 		     const struct plan_worker *w, struct plan_port *port);
 	/* Fills in values of a port that exist only after the steps. */
 	void (*resolve)(struct plan_port *port, const struct inventory *inv);
-	/* Whether an address that the kernel has is not completely usable yet. */
+	/* Returns whether an address exists in the kernel but cannot be used for everything yet. */
 	bool (*addr_is_pending)(const struct inventory *inv, const struct inv_addr *a);
 };
 
-/* Registers the table of all features in the order in which they are called; it must stay valid.
- * Call once, before the first plan. */
+/* Registers the table of all features, whose order is the order of calls. The table must stay
+ * valid. Call it once, before the first plan. */
 void plan_features_set(const struct plan_feature *const *table, size_t n);
 
-/* Each calls the function of that name of all features that have one. */
+/* Each of these calls the function of the same name of all features that have one. */
 int plan_features_project(struct plan_builder *b);
 bool plan_features_refuse_mtu(const struct plan_leg *leg, struct reason *why);
 void plan_features_check_leg(struct plan_builder *b, size_t i, const struct plan_leg *leg);
@@ -59,7 +61,7 @@ bool plan_features_offer(struct plan_builder *b, struct plan_leg *leg, struct pl
 bool plan_features_take(const struct plan_builder *b, const struct plan_leg *leg,
 			const struct plan_worker *w, struct plan_port *port);
 void plan_features_resolve(struct plan_port *port, const struct inventory *inv);
-/* For the verification of an applied plan: whether a feature still waits for the address. */
+/* Used when an applied plan is verified: returns whether a feature still waits for the address. */
 bool plan_features_addr_is_pending(const struct inventory *inv, const struct inv_addr *a);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The blast radius of a link: what the host would lose with it. `config generate` asks the same
- * questions as the plan, so that it never offers a device that the plan would refuse.
+ * Finds out what the host would lose with a link. `config generate` uses the same functions as the
+ * plan, so it never offers a device that the plan would refuse.
  */
 #include "netcfg/plan/plan_guard.h"
 #include "netcfg/host/kernel.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STACK_DEPTH_MAX 8 /* the kernel limits stacks of links to 8, too */
+#define STACK_DEPTH_MAX 8 /* the kernel has the same limit for links on links */
 
 static bool stands_on(const struct inventory *inv, const struct inv_link *top,
 		      const struct inv_link *link, unsigned depth)
@@ -34,9 +34,9 @@ bool plan_link_stands_on(const struct inventory *inv, const struct inv_link *top
 	return stands_on(inv, top, link, 0);
 }
 
-/* Workers use the main routing tables and the legs' own ones. Packets that arrive on a port of a
- * VRF are looked up in the VRF's table alone, so data IPs work neither there nor on the VRF itself.
- */
+/* Workers use the main routing tables and the tables of the legs. A packet that arrives on a port
+ * of a VRF is routed by the table of the VRF alone, so data IPs work neither on such a port nor on
+ * the VRF itself. */
 static bool vrf_is_refused(const struct inv_link *link, const struct inv_link *master,
 			   struct reason *ret)
 {
@@ -71,7 +71,8 @@ bool plan_link_refusal(const struct inventory *inv, const char *management,
 	master = link->master ? inv_link_by_index(inv, link->master) : NULL;
 	if (vrf_is_refused(link, master, ret))
 		return true;
-	/* Our own bond that is no longer a leg releases its ports before the plan removes it. */
+	/* A bond of Plenum that is no longer a leg releases its ports before the plan removes
+	 * it. */
 	if (link->master &&
 	    !(master && master->kind == INV_LINK_BOND && kernel_link_is_ours(master))) {
 		reason_set(ret, "enslaved",
@@ -94,7 +95,7 @@ void plan_explain_carrier(const struct inv_link *link, struct reason *ret)
 		   link->name);
 }
 
-/* " in table 100"; "" for the main table. */
+/* Writes " in table 100", or "" for the main table. */
 static const char *format_table(uint32_t table, char *buf, size_t size)
 {
 	buf[0] = '\0';
@@ -103,7 +104,7 @@ static const char *format_table(uint32_t table, char *buf, size_t size)
 	return buf;
 }
 
-/* Default routes in our own tables carry only data. */
+/* Default routes in Plenum's tables carry only data, so they are skipped. */
 static bool default_route_depends(const struct inventory *inv, const struct inv_link *link,
 				  struct reason *ret)
 {
@@ -126,7 +127,7 @@ static bool default_route_depends(const struct inventory *inv, const struct inv_
 	return false;
 }
 
-/* The link that has the address, or NULL. */
+/* Returns the link that has the address, or NULL. */
 static const struct inv_link *link_of_address(const struct inventory *inv,
 					      const struct ip_addr *address)
 {
@@ -136,7 +137,7 @@ static const struct inv_link *link_of_address(const struct inventory *inv,
 	return NULL;
 }
 
-/* SSH first: the operator may be making the change over it. */
+/* SSH comes first, because the operator may be making this change over it. */
 static bool connection_depends(const struct inventory *inv, const struct inv_link *link,
 			       struct reason *ret)
 {
@@ -161,7 +162,8 @@ static bool connection_depends(const struct inventory *inv, const struct inv_lin
 	return any;
 }
 
-/* The link with the host's route to the address: the longest matching prefix of the main table. */
+/* Returns the link of the host's route to the address: the longest matching prefix in the main
+ * table. */
 static const struct inv_link *link_towards(const struct inventory *inv, const struct ip_addr *to)
 {
 	const struct inv_route *best = NULL;
@@ -199,7 +201,7 @@ static bool mount_depends(const struct inventory *inv, const struct inv_link *li
 	return false;
 }
 
-/* Possible dependencies, the most critical first. */
+/* Possible dependencies; the most critical is first. */
 static bool (*const dependencies[])(const struct inventory *inv, const struct inv_link *link,
 				    struct reason *ret) = {
 	default_route_depends,
@@ -233,7 +235,8 @@ bool plan_link_guarded(struct plan_builder *b, const struct inv_link *link, stru
 {
 	bool guarded = false;
 
-	/* Checks all of them, so that each name given to --force that matches is marked as used. */
+	/* Checks all dependencies, so that all matching names given to --force are marked as
+	 * used. */
 	for (size_t i = 0; i < ARRAY_SIZE(dependencies); i++) {
 		struct reason why;
 
@@ -246,7 +249,7 @@ bool plan_link_guarded(struct plan_builder *b, const struct inv_link *link, stru
 	return guarded;
 }
 
-/* A leg that is refused despite --force NAME. */
+/* Finds a leg that the plan refuses although --force has this name. */
 static const struct plan_leg_info *refused_leg(const struct plan_builder *b, const char *name)
 {
 	for (size_t i = 0; i < b->plan->n_legs; i++) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Turns a data device of the spec into a leg with its state. Mistakes in the spec are errors of
- * the plan. Problems of the host, or devices that must not be touched, become the state of one leg
- * with a reason, so the other legs are still configured.
+ * Turns a data device of the spec into a leg with its state. A mistake in the spec is an error of
+ * the plan. A problem of the host, or a device that must not be changed, only sets the state and
+ * the reason of one leg, so that the other legs are still configured.
  *
- * A leg that already carries our addresses is not removed because of later changes beside it (a
- * default route, an overlapping subnet): it stays in service and reports the problem.
+ * A leg that already has Plenum's addresses stays in service if the host later gets a default route
+ * or an overlapping subnet; it then reports the problem.
  */
 #include "netcfg/host/link_setting.h"
 #include "netcfg/plan/plan_feature.h"
@@ -19,7 +19,7 @@
 
 #define NEAR_NAMES_MAX 4
 
-/* "net[leg-a].device" */
+/* A path for messages, such as "net[leg-a].device". */
 struct net_path {
 	char text[PLENUM_NAME_MAX + 32];
 };
@@ -58,7 +58,7 @@ void planner_leg_set_state(struct plan_builder *b, size_t i, enum plan_leg_state
 
 /* ---- the device ---- */
 
-/* Whether other programs gave the link an address, as for management. */
+/* Returns whether other programs gave the link an address, as for management. */
 static bool link_is_in_use(const struct plan_builder *b, const struct inv_link *link)
 {
 	for (size_t i = 0; i < b->inv->n_addrs; i++) {
@@ -74,7 +74,7 @@ static bool link_is_in_use(const struct plan_builder *b, const struct inv_link *
 	return false;
 }
 
-/* Whether to suggest this link if the configured device is missing. */
+/* Returns whether a message may suggest this link if the configured device is missing. */
 static bool link_is_candidate(const struct plan_builder *b, const struct inv_link *link)
 {
 	struct reason unused;
@@ -85,7 +85,7 @@ static bool link_is_candidate(const struct plan_builder *b, const struct inv_lin
 	       !plan_link_dependent(b->inv, link, &unused);
 }
 
-/* Suggests the most similar device name, else lists the possible devices. */
+/* Suggests the most similar device name; if there is none, lists the possible devices. */
 static void explain_not_found(struct plan_builder *b, const struct spec_net *net,
 			      struct reason *why)
 {
@@ -118,7 +118,7 @@ static void explain_not_found(struct plan_builder *b, const struct spec_net *net
 			   PLENUM_NAME_MAX, net->device, shown ? others : "none");
 }
 
-/* The link that serves this leg now, if it was renamed. */
+/* Returns the link that serves this leg now, if it was renamed. */
 static const struct inv_link *link_renamed(const struct plan_builder *b, const struct spec_net *net)
 {
 	const struct plan *running = b->ctx->running;
@@ -133,8 +133,8 @@ static const struct inv_link *link_renamed(const struct plan_builder *b, const s
 	return NULL;
 }
 
-/* The link that the spec names, or NULL. A leg in service whose link was renamed stays in service.
- */
+/* Returns the link that the spec names, or NULL. If a leg in service has a renamed link, returns
+ * that one. */
 static const struct inv_link *link_find(struct plan_builder *b, size_t i)
 {
 	const struct spec_net *net = &b->spec->nets[i];
@@ -157,7 +157,8 @@ static const struct inv_link *link_find(struct plan_builder *b, size_t i)
 	return link;
 }
 
-/* Ports of one PCI function share its address, so only a name or MAC identifies one of them. */
+/* Returns whether the PCI address has several links, because several ports share one PCI function.
+ * Then only a name or MAC address identifies a port. */
 static bool device_is_ambiguous(const struct plan_builder *b, const char *device,
 				struct reason *why)
 {
@@ -183,8 +184,8 @@ static bool device_is_ambiguous(const struct plan_builder *b, const char *device
 	return true;
 }
 
-/* Whether the leg is in service on this link: our addresses or routes are on it, or the running
- * plan uses it. */
+/* Returns whether the leg is in service on this link: the link has Plenum's addresses or routes, or
+ * the plan in force uses it. */
 static bool link_is_ours(const struct plan_builder *b, const struct inv_link *link, size_t leg)
 {
 	for (size_t i = 0; i < b->inv->n_addrs; i++)
@@ -219,7 +220,7 @@ static bool device_is_taken(const struct plan_builder *b, const struct inv_link 
 
 /* ---- effects on the host ---- */
 
-/* True and why if the link cannot have the leg's MTU. */
+/* Returns true and why if the link cannot have the leg's MTU. */
 static bool mtu_is_impossible(const struct plan_builder *b, const struct plan_leg *leg,
 			      struct reason *why)
 {
@@ -253,12 +254,14 @@ static bool mtu_is_impossible(const struct plan_builder *b, const struct plan_le
 	return true;
 }
 
-/* The plan changes the MTU of a link that is up only if the host does not depend on the link: most
- * drivers restart their queues, which stalls every connection. */
-static bool mtu_change_hurts(struct plan_builder *b, const struct plan_leg *leg, struct reason *why)
+/* Returns true and why if a new MTU would disturb the host. Most drivers restart their queues for
+ * it, which stalls every connection, so the plan changes the MTU of a link that is up only if the
+ * host does not depend on the link. */
+static bool mtu_change_disturbs_host(struct plan_builder *b, const struct plan_leg *leg,
+				     struct reason *why)
 {
 	struct reason dependent;
-	/* The MTU of a VLAN's parent is only ever raised. */
+	/* The plan never lowers the MTU of a VLAN's parent. */
 	const bool below = leg->device != leg->link && leg->mtu > leg->device->mtu;
 	const struct inv_link *link = below ? leg->device : leg->link;
 
@@ -272,7 +275,7 @@ static bool mtu_change_hurts(struct plan_builder *b, const struct plan_leg *leg,
 	return true;
 }
 
-/* Whether the host also has a default route via another link. */
+/* Returns whether the host also has a default route by another link. */
 static bool has_other_default_route(const struct inventory *inv, const struct inv_link *link)
 {
 	for (size_t i = 0; i < inv->n_routes; i++) {
@@ -297,9 +300,9 @@ static bool has_ipv6_connections(const struct inventory *inv, const struct inv_l
 	return false;
 }
 
-/* A leg ignores router advertisements. If the host itself relies on them, its addresses and
- * default route would expire. */
-static bool ra_change_hurts(struct plan_builder *b, const struct inv_link *link, struct reason *why)
+/* Returns true and why if the host itself relies on router advertisements on this link. A leg
+ * ignores them, so the host's addresses and default route would expire. */
+static bool host_needs_ra(struct plan_builder *b, const struct inv_link *link, struct reason *why)
 {
 	struct reason r;
 	bool any = false;
@@ -335,7 +338,7 @@ static bool prefixes_overlap(const struct ip_prefix *a, const struct ip_prefix *
 	return ip_prefix_contains(a, &b->addr) || ip_prefix_contains(b, &a->addr);
 }
 
-/* The link that would carry the addresses of the spec's i-th data device, or NULL. */
+/* Returns the link that would carry the addresses of the spec's i-th data device, or NULL. */
 static const struct inv_link *link_of_net(const struct plan_builder *b, size_t i,
 					  const struct spec_network *network)
 {
@@ -346,8 +349,8 @@ static const struct inv_link *link_of_net(const struct plan_builder *b, size_t i
 		     : NULL;
 }
 
-/* Whether the link is also a data device in an overlapping subnet of the spec: legs may share a
- * subnet. */
+/* Returns whether the link is itself a data device of the spec with an overlapping subnet, which is
+ * allowed. */
 static bool link_shares_subnet(const struct plan_builder *b, const struct inv_link *link,
 			       const struct ip_prefix *subnet)
 {
@@ -372,7 +375,7 @@ static bool link_is_in_vrf(const struct inventory *inv, const struct inv_link *l
 	return link->vrf_table || (master && master->vrf_table);
 }
 
-/* Whether another link's prefix overlaps the leg's subnet. Links in a VRF never do. */
+/* Returns whether another link's prefix overlaps the leg's subnet. Links in a VRF never count. */
 static bool prefix_collides(const struct plan_builder *b, const struct plan_leg *leg,
 			    const struct ip_prefix *have, uint32_t ifindex, struct reason *why)
 {
@@ -406,9 +409,9 @@ static bool prefix_collides(const struct plan_builder *b, const struct plan_leg 
 	return true;
 }
 
-/* Whether the host already has the data network elsewhere: as the subnet of another link's
- * address, or as a main-table route without a gateway. Routes made by the kernel only repeat
- * addresses, including ours. */
+/* Returns whether the host already uses the data subnet elsewhere: another link has an address in
+ * it, or the main table has a route to it without a gateway. Routes that the kernel added are
+ * skipped, because they only follow from addresses, which include Plenum's. */
 static bool subnet_is_taken(const struct plan_builder *b, const struct plan_leg *leg,
 			    struct reason *why)
 {
@@ -429,7 +432,7 @@ static bool subnet_is_taken(const struct plan_builder *b, const struct plan_leg 
 	return false;
 }
 
-/* A router on the data network advertises itself as default gateway. */
+/* Returns whether a router on the data network advertises itself as the default gateway. */
 static bool router_advertises(const struct plan_builder *b, const struct plan_leg *leg,
 			      struct reason *why)
 {
@@ -449,7 +452,7 @@ static bool router_advertises(const struct plan_builder *b, const struct plan_le
 	return false;
 }
 
-/* Checks the leg and sets its state in the plan; false: it is not configured. */
+/* Checks the leg and sets its state in the plan. Returns false if it is not configured. */
 static bool leg_check(struct plan_builder *b, size_t i, struct plan_leg *leg)
 {
 	bool ours = link_is_ours(b, leg->link, i);
@@ -462,11 +465,11 @@ static bool leg_check(struct plan_builder *b, size_t i, struct plan_leg *leg)
 		planner_leg_set_state(b, i, PLAN_LEG_ABSENT, &why);
 	} else if (subnet_is_taken(b, leg, &why)) {
 		planner_leg_set_state(b, i, kept, &why);
-	} else if (mtu_change_hurts(b, leg, &why)) {
+	} else if (mtu_change_disturbs_host(b, leg, &why)) {
 		planner_leg_set_state(b, i, kept, &why);
 		leg->set_mtu = false;
 		leg->mtu = MIN_OF(leg->link->mtu, leg->device->mtu);
-	} else if (!ours && ra_change_hurts(b, leg->link, &why)) {
+	} else if (!ours && host_needs_ra(b, leg->link, &why)) {
 		planner_leg_set_state(b, i, PLAN_LEG_REFUSED, &why);
 	} else if (leg->link->up && !leg->link->carrier) {
 		plan_explain_carrier(leg->link, &why);
@@ -479,7 +482,7 @@ static bool leg_check(struct plan_builder *b, size_t i, struct plan_leg *leg)
 
 /* ---- the leg ---- */
 
-/* Whether another program uses the table and we do not. */
+/* Returns whether another program uses the table and Plenum does not. */
 static bool table_is_foreign(const struct inventory *inv, uint32_t table)
 {
 	bool theirs = false;
@@ -501,8 +504,8 @@ static bool table_is_foreign(const struct inventory *inv, uint32_t table)
 	return theirs;
 }
 
-/* Derived from the device's position in the spec, so a leg keeps its table if other legs are
- * absent. */
+/* The table number depends on the device's position in the spec, so a leg keeps its table when
+ * other legs are absent. */
 static uint32_t table_choose(const struct inventory *inv, size_t i)
 {
 	uint32_t table = PLAN_TABLE_FIRST + (uint32_t)i;
@@ -512,7 +515,7 @@ static uint32_t table_choose(const struct inventory *inv, size_t i)
 	return table;
 }
 
-/* Marks legs that share a subnet. */
+/* Marks two legs that share a subnet. */
 static void leg_relate(struct plan_leg *a, struct plan_leg *b)
 {
 	const struct ip_prefix pa = network_subnet(a->network), pb = network_subnet(b->network);
@@ -521,7 +524,7 @@ static void leg_relate(struct plan_leg *a, struct plan_leg *b)
 		a->same_subnet = b->same_subnet = true;
 }
 
-/* Whether the leg must not use this link on this device. */
+/* Returns whether the leg must not use this link on this device. */
 static bool link_is_refused(const struct plan_builder *b, const struct spec_network *network,
 			    const struct inv_link *link, const struct inv_link *device,
 			    struct reason *why)
@@ -531,7 +534,8 @@ static bool link_is_refused(const struct plan_builder *b, const struct spec_netw
 	       device_is_taken(b, device, why);
 }
 
-/* The link for a leg on that device, or NULL after setting the leg's state. */
+/* Returns the link for a leg on that device; if there is none, sets the leg's state and returns
+ * NULL. */
 static const struct inv_link *link_choose(struct plan_builder *b, size_t i,
 					  const struct spec_network *network,
 					  const struct inv_link *device)
@@ -560,7 +564,8 @@ static const struct inv_link *link_choose(struct plan_builder *b, size_t i,
 	return NULL;
 }
 
-/* The device that the spec names, or NULL after setting the leg's state. */
+/* Returns the device that the spec names; if there is none, sets the leg's state and returns
+ * NULL. */
 static const struct inv_link *device_choose(struct plan_builder *b, size_t i,
 					    const struct spec_network *network)
 {
@@ -587,7 +592,7 @@ void planner_leg_show(struct plan_builder *b, size_t i)
 	memcpy(info->label, net->label[0] ? net->label : net->name, sizeof(info->label));
 }
 
-/* Not an error under any policy.on-fallback: the spec disables the leg. */
+/* The spec disables the leg, so this is not an error, whatever policy.on-fallback is. */
 static void leg_disable(struct plan_leg_info *info)
 {
 	info->state = PLAN_LEG_DISABLED;
@@ -603,7 +608,8 @@ static void leg_append(struct plan_builder *b, struct plan_leg *leg)
 		leg_relate(&b->legs[j], &b->legs[b->n_legs - 1]);
 }
 
-/* A leg on the host's own address: the plan changes nothing, so no guard is needed. */
+/* Adds a leg on the host's own address. The plan changes nothing there, so the host's dependencies
+ * are not checked. */
 static void shared_leg_add(struct plan_builder *b, size_t i)
 {
 	struct plan_leg leg = {
@@ -629,7 +635,7 @@ static void shared_leg_add(struct plan_builder *b, size_t i)
 			leg_append(b, &leg);
 			return;
 		}
-		state = PLAN_LEG_ABSENT; /* its address may still appear */
+		state = PLAN_LEG_ABSENT; /* the address may still appear later */
 	}
 	planner_leg_set_state(b, i, state, &why);
 }

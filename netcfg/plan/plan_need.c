@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Collects the actions that only the operator can take; any part of planning may add one. */
+/* Collects the changes that only the operator can make. Any part of planning may add one. */
 #include "netcfg/base/vec.h"
 #include "netcfg/plan/plan.h"
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The record of owned values: its text form, and how steps of an apply change it. */
+/* Reads and writes the record of owned values, and updates it by the steps of an apply. */
 #include "netcfg/plan/plan_owned.h"
 #include "netcfg/base/state_file.h"
 #include "netcfg/object/object.h"
@@ -81,7 +81,7 @@ static void drop(struct plan_owned *o, size_t i)
 	memmove(&o->steps[i], &o->steps[i + 1], (--o->n - i) * sizeof(*o->steps));
 }
 
-/* The first old value stays, however often the value changes afterwards. */
+/* The record keeps the first old value, however often the value changes afterwards. */
 static int add(struct plan_owned *o, const struct plan_step *s)
 {
 	const size_t i = find(o, s);
@@ -104,7 +104,8 @@ int plan_owned_note(struct plan_owned *o, const struct plan_step *s, bool kept)
 
 	if (!s->kind->recorded || s->change.foreign)
 		return 0;
-	/* A step that is only begun when the apply commits was done: only its mark is missing. */
+	/* If a step is only marked as begun when the apply commits, it was done, and only the
+	 * second mark is missing. */
 	if ((s->verb == PLAN_SET || s->verb == PLAN_ADD) && !kept)
 		return add(o, s);
 	i = s->verb == PLAN_DEL || s->verb == PLAN_RESTORE ? find(o, s) : o->n;

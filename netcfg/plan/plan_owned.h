@@ -18,19 +18,21 @@
 
 struct plan_owned {
 	char *path;
-	struct plan_step *steps; /* the steps that made the owned objects and values, in order */
+	struct plan_step *steps; /* the steps that created the owned objects and values, in order */
 	size_t n, cap;
 };
 
-/* Reads the record. A missing record, or one of another boot, is empty; so is an unreadable one,
- * with a warning in d that names the loss. o may hold an earlier record. 0, -ENOMEM. */
+/* Reads the record into o, which may hold an earlier one. If the record is missing or of another
+ * boot, o becomes empty. It also becomes empty if the record is unreadable, with a warning in d
+ * that names the loss. Returns 0 or -ENOMEM. */
 int plan_owned_load(struct plan_owned *o, const char *path, struct diag *d);
 void plan_owned_done(struct plan_owned *o);
 
-/* Updates the record with a step that was done, or kept because the host was already as desired. 0,
- * -ENOMEM. */
+/* Updates the record by a step that was done, or kept because the host was already as desired.
+ * Returns 0 or -ENOMEM. */
 int plan_owned_note(struct plan_owned *o, const struct plan_step *s, bool kept);
-/* Writes the record beside the file, for file_commit or file_abandon. 0, negative errno. */
+/* Writes the new record to a temporary file, for file_commit or file_abandon. Returns 0 or negative
+ * errno. */
 int plan_owned_prepare(const struct plan_owned *o, const char *path);
 
 #endif

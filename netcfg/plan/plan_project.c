@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Adds future links to a private copy of the inventory; no other code changes an inventory. */
+/* Adds links that the plan will create to the plan's copy of the inventory. No other code changes
+ * an inventory. */
 #include "netcfg/plan/plan_project.h"
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/host/link_setting.h"
@@ -14,7 +15,7 @@ int plan_project_add(struct plan_builder *b, const struct inv_link *l)
 	if (!b->projected && inv_copy(b->inv, &b->projected) < 0)
 		return -ENOMEM;
 	b->inv = b->projected;
-	if (b->inv->n_links) /* links are sorted by index */
+	if (b->inv->n_links) /* links are sorted by index, so the last one has the highest */
 		ifindex = MAX_OF(ifindex, b->inv->links[b->inv->n_links - 1].ifindex + 1);
 	slot = inv_link_add(b->projected);
 	if (!slot)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds two legs that want different values of one object, for any kind of object. Legs are
- * otherwise checked one at a time.
+ * Finds two legs that want different values of one object, for all kinds of objects. Other checks
+ * look at one leg at a time.
  */
 #include "netcfg/plan/plan_setting_conflicts.h"
 #include "netcfg/object/object.h"
@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Position and path of the data device in the spec: "net[leg-a]". */
+/* Returns the position of the data device in the spec, and writes its path, such as
+ * "net[leg-a]". */
 static const struct diag_pos *place_of(const struct plan_builder *b, const char *leg, char *buf,
 				       size_t size)
 {
@@ -23,7 +24,7 @@ static const struct diag_pos *place_of(const struct plan_builder *b, const char 
 	return NULL;
 }
 
-/* The journal form of two steps on one object differs if their values do. */
+/* Two steps on one object have different journal lines if their values differ. */
 static bool value_differs(const struct plan_step *a, const struct plan_step *b)
 {
 	struct plan_step as_b = *a;
@@ -37,7 +38,7 @@ static bool value_differs(const struct plan_step *a, const struct plan_step *b)
 	return strcmp(mine, theirs) != 0;
 }
 
-/* "set eth0 roce-mode to v2", without the old value. */
+/* Describes the desired value without the old one, such as "set eth0 roce-mode to v2". */
 static const char *ask_describe(const struct plan_step *s, char *buf, size_t size)
 {
 	char *was;
@@ -75,12 +76,12 @@ static void check_values(struct plan_builder *b)
 			    !value_differs(first, s))
 				continue;
 			refuse(b, first, s);
-			break; /* one error per value */
+			break; /* report one error per value */
 		}
 	}
 }
 
-/* Linux limits the MTU of a VLAN to that of its parent. */
+/* Linux does not allow a VLAN a larger MTU than its parent. */
 static void check_mtus(struct plan_builder *b)
 {
 	for (size_t i = 0; i < b->n_legs; i++) {

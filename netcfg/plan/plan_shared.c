@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Chooses the host address that a leg shares, and the UDP ports of workers on it. */
+/* Chooses the host address that a leg shares, and the UDP ports of the workers on it. */
 #include "netcfg/plan/plan_shared.h"
 #include "netcfg/plan/nic.h"
 #include <stdio.h>
 #include <string.h>
 
-/* Whether data can use the address: it is the host's and reachable from other hosts. */
+/* Returns whether data can use the address: the host owns it and other hosts can reach it. */
 static bool is_usable(const struct plan_builder *b, const struct inv_addr *a,
 		      const struct inv_link *link)
 {
@@ -13,7 +13,7 @@ static bool is_usable(const struct plan_builder *b, const struct inv_addr *a,
 	       !ip_addr_is_link_local(&a->ip.addr) && !plan_addr_is_ours(b, a);
 }
 
-/* A named address has precedence, then a primary IPv4 address. */
+/* Prefers the address that the configuration names, then a primary IPv4 address. */
 static const struct inv_addr *choose(const struct plan_builder *b, const struct spec_net *net,
 				     const struct inv_link *link)
 {
@@ -35,7 +35,7 @@ static const struct inv_addr *choose(const struct plan_builder *b, const struct 
 	return best;
 }
 
-/* The gateway to other subnets, from the host's default route there. */
+/* Returns the gateway to other subnets, from the host's default route on this link. */
 static struct ip_addr gateway_of(const struct plan_builder *b, const struct inv_link *link,
 				 uint8_t family)
 {

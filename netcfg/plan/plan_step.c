@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Adds steps to lists of what is wanted, recorded or to do. */
+/* Appends steps to lists of desired, recorded or planned steps. */
 #include "netcfg/object/object.h"
 #include "netcfg/plan/planner.h"
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The desired state of a leg: kernel settings, link, addresses, routes and rules. Shared by all HA
- * modes whose legs have their own addresses.
+ * Adds the desired state of a leg: kernel settings, link, addresses, routes and rules. All HA modes
+ * whose legs have their own addresses use it.
  */
 #include "netcfg/host/link_setting.h"
 #include "netcfg/object/object.h"
@@ -13,11 +13,11 @@ enum setting_when {
 	WHEN_ALWAYS,
 	WHEN_IPV4,
 	WHEN_IPV4_SAME_SUBNET,
-	WHEN_IPV4_DPDK, /* a worker, not the kernel, answers for the addresses */
+	WHEN_IPV4_DPDK, /* if a worker, not the kernel, answers for the addresses */
 	WHEN_IPV6,
 };
 
-/* Effective values from `min` to `max` stay; otherwise the link's own value is set to `set`. */
+/* If the effective value is outside `min` to `max`, the plan sets the link's own value to `set`. */
 struct wanted_setting {
 	enum link_setting setting;
 	enum setting_when when;
@@ -68,9 +68,9 @@ static int want_setting(struct plan_builder *b, const struct plan_leg *leg,
 	return 0;
 }
 
-/* Strict reverse-path filtering drops packets that arrive on one leg and are answered via the
- * other. `all` is not ours to change: if the larger of both is 1, the plan sets the link's to 2
- * (loose). */
+/* Strict reverse-path filtering drops packets that arrive on one leg and are answered by the other.
+ * Plenum does not change the value for all links. The larger of both values is effective, so if
+ * either is 1, the plan sets that of the link to 2 (loose). */
 static int want_rp_filter(struct plan_builder *b, const struct plan_leg *leg)
 {
 	int own, effective, all = 0;
@@ -119,8 +119,9 @@ static int want_settings(struct plan_builder *b, const struct plan_leg *leg, boo
 		if (!setting_applies(t->when, leg, dpdk) ||
 		    !link_setting_effective(b->inv, t->setting, leg->link->name, &own, &effective))
 			continue;
-		/* A good value stays desired as it is, because we may have set it. If `all` alone
-		 * is too large, setting the link's own value has no effect. */
+		/* A good value is still part of the desired state, because Plenum may have set it.
+		 * If only the value for all links is too large, setting the link's own value has no
+		 * effect. */
 		want = (effective >= t->min && effective <= t->max) || own == t->set ? own : t->set;
 		r = want_setting(b, leg, t->setting, own, want, t->reason);
 	}
@@ -132,7 +133,8 @@ static int want_settings(struct plan_builder *b, const struct plan_leg *leg, boo
 static int want_link(struct plan_builder *b, const struct plan_leg *leg)
 {
 	const struct inv_link *link = leg->link;
-	/* The PF is configured before its VFs exist: they inherit its MTU and link state. */
+	/* The PF is configured before its VFs are created, because they inherit its MTU and link
+	 * state. */
 	const enum object_phase phase =
 		leg->n_vfs && leg->link == leg->device ? OBJECT_PHASE_PARENT : OBJECT_PHASE_OF_KIND;
 	struct plan_step *s;
@@ -144,7 +146,7 @@ static int want_link(struct plan_builder *b, const struct plan_leg *leg)
 		s->change.kind = KERNEL_LINK;
 		s->change.link = (struct kernel_link_value){KERNEL_LINK_MTU, leg->mtu, link->mtu};
 		s->phase = phase;
-		s->disruptive = link->up; /* many drivers restart their queues */
+		s->disruptive = link->up; /* many drivers restart their queues for it */
 		snprintf(s->reason, sizeof(s->reason), "network %s sets this MTU",
 			 leg->network->name);
 	}
@@ -165,8 +167,9 @@ static int want_addr(struct plan_builder *b, const struct plan_leg *leg,
 
 	if (!s)
 		return -ENOMEM;
-	/* No subnet route in the main table: it would pull traffic of other programs to the leg,
-	 * and two legs in one subnet would have two. The leg's own table has the route. */
+	/* The kernel must not add the subnet's route to the main table: it would move traffic of
+	 * other programs to the leg, and two legs in one subnet would both have one. The leg's own
+	 * table has the route. */
 	s->change.kind = KERNEL_ADDR;
 	s->change.addr = (struct inv_addr){.ip = port->ip,
 					   .proto = PLENUM_RTPROT,
@@ -184,7 +187,7 @@ static int want_rule(struct plan_builder *b, const struct plan_leg *leg,
 
 	if (!s)
 		return -ENOMEM;
-	s->link[0] = '\0'; /* rules have no link */
+	s->link[0] = '\0'; /* a rule has no link */
 	s->change.kind = KERNEL_RULE;
 	s->change.ifindex = 0;
 	s->change.rule = (struct inv_rule){.priority = PLAN_RULE_PRIORITY,
@@ -222,15 +225,15 @@ static const struct inv_link *loopback(const struct inventory *inv)
 	return NULL;
 }
 
-/* The last route of the table. Without it, packets that find no route in the leg's table (no
- * carrier or no gateway) would fall through to the main table and leave via another leg or the
- * management interface. */
+/* Adds the last route of the table, which is unreachable. Without it, a packet that finds no route
+ * in the leg's table (no carrier or no gateway) would use the main table, and leave by another leg
+ * or the management interface. */
 static int want_unreachable(struct plan_builder *b, const struct plan_leg *leg)
 {
 	struct plan_step *s = planner_want_add(b, &object_route, leg);
 	uint8_t family = leg->network->range.first.family;
-	/* The kernel attaches unreachable IPv6 routes to the loopback; those of IPv4 have no link.
-	 */
+	/* The kernel puts unreachable IPv6 routes on the loopback link; unreachable IPv4 routes
+	 * have no link. */
 	const struct inv_link *link = family == AF_INET6 ? loopback(b->inv) : NULL;
 
 	if (!s)
@@ -249,7 +252,8 @@ static int want_unreachable(struct plan_builder *b, const struct plan_leg *leg)
 	return 0;
 }
 
-/* The leg's own table: its subnet, its gateway, and an unreachable route. */
+/* Adds the routes of the leg's own table: to its subnet, by its gateway, and the unreachable
+ * route. */
 static int want_routes(struct plan_builder *b, const struct plan_leg *leg)
 {
 	const struct ip_range *range = &leg->network->range;
@@ -282,7 +286,8 @@ static const struct plan_port *worker_port(const struct plan_worker *w, const st
 	return NULL;
 }
 
-/* A former port of our bond is released as it is: up, and with its MTU. */
+/* A link that was a port of a bond of Plenum leaves it with the state and the MTU that it has
+ * now. */
 static int want_no_master(struct plan_builder *b, const struct plan_leg *leg)
 {
 	const struct inv_link *device = leg->device;

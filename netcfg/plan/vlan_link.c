@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "eth1.100", the usual form; if too long, a name from a hash of it. */
+/* Writes "eth1.100", the usual form; if that is too long, a name that contains a hash of it. */
 void vlan_link_name(const struct inv_link *device, uint16_t id, char ret[static IFNAMSIZ])
 {
 	static const uint64_t key[2] = {0x706c656e756d0000, 0x766c616e00000000};
@@ -34,7 +34,7 @@ const struct inv_link *vlan_link_device(const struct plan_builder *b,
 	return lower ? lower : named;
 }
 
-/* A VLAN that the spec names is used as it is. */
+/* Returns a VLAN that the spec names itself, which is used as it is. */
 static const struct inv_link *named_vlan(const struct spec_network *network,
 					 const struct inv_link *device, struct reason *why)
 {
@@ -82,7 +82,7 @@ bool vlan_link_parent_refusal(const struct plan_builder *b, const struct spec_ne
 {
 	const struct inv_link *mgmt = inv_link_by_name(b->inv, b->spec->management_interface);
 
-	/* The parent may carry management if it does not have to change. */
+	/* The parent may carry management traffic if the plan does not have to change it. */
 	if (mgmt && plan_link_stands_on(b->inv, mgmt, device)) {
 		if (device->up && network->mtu <= device->mtu)
 			return false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Drafts a configuration that the plan accepts: asks plan_guard.h about each link and plan_build
- * about the whole draft. A rejected device moves to the comments with the plan's reason, and the
- * draft is made again.
+ * Drafts a configuration that the plan accepts: checks each link by plan_guard.h and the whole
+ * draft by plan_build. If the plan rejects a device, the draft is made again with that device in a
+ * comment that gives the plan's reason.
  */
 #include "netcfg/plan/show/generate.h"
 #include "netcfg/base/file.h"
@@ -13,15 +13,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LEGS_OFFERED 2 /* more legs are the administrator's choice */
-/* Minimum MTU of a leg: every path must carry packets of this size. */
+#define LEGS_OFFERED 2 /* the administrator may add more legs */
+/* Minimum MTU of a leg: any path must carry packets of this size. */
 #define MTU_MIN 1280
 
 struct candidate { /* a device that could be a leg */
 	const struct inv_link *link;
-	const char *device;	     /* as the file names it */
-	const struct inv_addr *addr; /* address that the leg would keep; NULL: none */
-	struct reason why;	     /* set: why it cannot be a leg */
+	const char *device;	     /* its name in the file */
+	const struct inv_addr *addr; /* the address that the leg would keep; NULL: none */
+	struct reason why;	     /* why it cannot be a leg, if set */
 	bool shared;		     /* data would share that address with the host */
 };
 
@@ -35,7 +35,7 @@ struct generator {
 	FILE *out;
 };
 
-/* Whether the name is valid as an interface or host name in the file. */
+/* Returns whether the name is valid as an interface or host name in the file. */
 static bool name_fits(const char *name)
 {
 	if (!isalnum((unsigned char)name[0]))
@@ -46,14 +46,14 @@ static bool name_fits(const char *name)
 	return true;
 }
 
-/* YAML allows no control characters, even in comments. */
+/* Replaces control characters, which YAML does not allow even in comments. */
 static void put_comment_text(FILE *f, const char *text)
 {
 	for (const char *c = text; *c; c++)
 		fputc(*c >= ' ' && *c < 0x7f ? *c : '?', f);
 }
 
-/* The interface of the best default route. */
+/* Returns the interface of the default route with the lowest metric. */
 static const struct inv_link *default_route_find(const struct inventory *inv)
 {
 	const struct inv_route *best = NULL;
@@ -71,7 +71,8 @@ static const struct inv_link *default_route_find(const struct inventory *inv)
 	return best ? inv_link_by_index(inv, best->oif) : NULL;
 }
 
-/* Without a default route, the interface of an SSH connection. */
+/* If there is no default route, the interface of an SSH connection counts as management
+ * interface. */
 static const struct inv_link *management_find(const struct inventory *inv)
 {
 	const struct inv_link *link = default_route_find(inv);
@@ -83,7 +84,7 @@ static const struct inv_link *management_find(const struct inventory *inv)
 	return link && link->kind != INV_LINK_LOOPBACK ? link : NULL;
 }
 
-/* Whether workers could use the address in its subnet. */
+/* Returns whether workers could use the address in its subnet. */
 static bool address_fits(const struct ip_prefix *ip)
 {
 	const uint8_t *b = ip->addr.bytes;
@@ -100,7 +101,8 @@ static bool address_fits(const struct ip_prefix *ip)
 		 ip_addr_equal(&ip->addr, &broadcast));
 }
 
-/* The first IPv4 address of a link that a leg could keep, else its first IPv6 one. */
+/* Returns the first IPv4 address of a link that a leg could keep; if there is none, the first IPv6
+ * address. */
 static const struct inv_addr *data_address(const struct inventory *inv, const struct inv_link *l)
 {
 	const struct inv_addr *best = NULL;
@@ -115,7 +117,8 @@ static const struct inv_addr *data_address(const struct inventory *inv, const st
 	return best;
 }
 
-/* "0000:3b:00.0"; some bridges make longer domains, which the file does not take. */
+/* Returns whether the file accepts the address. Some bridges have longer PCI domains than
+ * "0000:3b:00.0", which it does not accept. */
 static bool pci_fits(const char *pci)
 {
 	static const char form[] = "xxxx:xx:xx.o";
@@ -131,8 +134,8 @@ static bool pci_fits(const char *pci)
 	return true;
 }
 
-/* The device in the file: its PCI address if possible, since names change. "": it cannot be named.
- */
+/* Returns the device's name for the file: its PCI address if possible, because link names may
+ * change. "": it has no valid name. */
 static const char *device_name(const struct inventory *inv, const struct inv_link *l)
 {
 	size_t n_same = 0;
@@ -145,7 +148,7 @@ static const char *device_name(const struct inventory *inv, const struct inv_lin
 	return name_fits(l->name) ? l->name : "";
 }
 
-/* ---- which devices ---- */
+/* ---- candidates ---- */
 
 static bool may_be_data_device(const struct inv_link *l, bool has_hardware)
 {
@@ -153,7 +156,7 @@ static bool may_be_data_device(const struct inv_link *l, bool has_hardware)
 	       (l->kind == INV_LINK_VETH && !has_hardware);
 }
 
-/* Excludes links that are never legs; the draft does not mention them. */
+/* Returns false for links that can never be legs, which the draft does not mention. */
 static bool is_data_device(const struct generator *g, const struct inv_link *l, bool has_hardware)
 {
 	const char *management = g->management ? g->management->name : "";
@@ -163,7 +166,7 @@ static bool is_data_device(const struct generator *g, const struct inv_link *l, 
 	       !plan_link_refusal(g->inv, management, l, &unused);
 }
 
-/* Whether this is the only device of the host, so that data must share its address. */
+/* Returns whether this is the only device of the host, so that data must share its address. */
 static bool is_only_device(const struct generator *g, const struct inv_link *l, bool has_hardware)
 {
 	struct reason unused;
@@ -199,8 +202,8 @@ static void candidate_check(const struct generator *g, struct candidate *c)
 
 static int find_candidates(struct generator *g)
 {
-	bool has_hardware =
-		false; /* if true, a veth belongs to a container and is not offered as a leg */
+	/* On a host with hardware, veth links belong to containers and are not offered. */
+	bool has_hardware = false;
 
 	g->candidates = calloc(g->inv->n_links + 1, sizeof(*g->candidates));
 	if (!g->candidates)
@@ -239,7 +242,8 @@ static struct ip_prefix subnet_of(const struct candidate *c)
 	return (struct ip_prefix){ip_addr_network(&ip->addr, ip->len), ip->len};
 }
 
-/* Two legs need two networks: nothing here shows how to share a subnet. */
+/* Returns whether a chosen device is in the same subnet. Each leg gets its own network in the
+ * draft, because the host does not show how two legs would share one. */
 static bool shares_subnet(const struct generator *g, const struct candidate *c)
 {
 	const struct ip_prefix a = subnet_of(c);
@@ -253,7 +257,7 @@ static bool shares_subnet(const struct generator *g, const struct candidate *c)
 	return false;
 }
 
-/* The fastest devices become the legs. */
+/* Chooses the fastest devices as legs. */
 static void choose_legs(struct generator *g)
 {
 	uint32_t fastest = 0;
@@ -331,7 +335,7 @@ static void put_head(const struct generator *g)
 				: "The management interface is unknown: write it here.");
 }
 
-/* "leg-a", "leg-b", ... */
+/* Returns "a" for "leg-a", "b" for "leg-b" and so on. */
 static char leg_letter(size_t i)
 {
 	return (char)('a' + i);
@@ -364,7 +368,7 @@ static void put_networks(const struct generator *g)
 	fputc('\n', f);
 }
 
-/* Possible devices that are not legs, and why. */
+/* Lists the devices that are not legs, and why. */
 static void put_other_devices(const struct generator *g)
 {
 	size_t n = g->n_legs;
@@ -399,7 +403,7 @@ static void put_other_devices(const struct generator *g)
 		      g->out);
 }
 
-/* Warns about facts of a shared address that the host does not show. */
+/* Adds comments about conditions of a shared address that the inventory does not show. */
 static void put_shared_leg(const struct generator *g)
 {
 	const struct candidate *c = g->legs[0];
@@ -441,8 +445,8 @@ static void put_legs(const struct generator *g)
 		g->n_legs >= 2 ? "" : "# ");
 }
 
-/* Never core 0, which the kernel prefers for its own work; isolated cores first, then cores near
- * the first leg. NULL: none. */
+/* Chooses a core for the worker: isolated cores first, then cores near the first leg. Never core 0,
+ * because the kernel does most of its work there. NULL: none is left. */
 static const struct inv_core *core_choose(const struct generator *g, const struct inv_core *but)
 {
 	int node = g->n_legs ? g->legs[0]->link->numa_node : INV_NUMA_NONE;
@@ -520,7 +524,7 @@ static char *compose(struct generator *g)
 
 /* ---- check by the plan ---- */
 
-/* The first error of d becomes the reason of all legs. */
+/* Makes the first error of d the reason of all legs. */
 static void refuse_all(struct generator *g, const struct diag *d)
 {
 	const char *text = "the plan rejects it";
@@ -532,8 +536,8 @@ static void refuse_all(struct generator *g, const struct diag *d)
 		reason_set(&g->legs[i]->why, "refused", "%.180s", text);
 }
 
-/* 1: the plan accepts the text; 0: some legs got a reason, so make the draft again; negative
- * errno. */
+/* Returns 1 if the plan accepts the text; 0 if it gave some legs a reason, so that the draft must
+ * be made again; negative errno. */
 static int draft_check(struct generator *g, const char *text)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Drafts a plenum.yaml from the inventory. It writes as configuration only what the host shows;
- * values that only the administrator knows (addresses of bare devices, exports, peers) are in
- * comments. The draft is parsed and planned before it is returned, so this host's plan accepts it.
- * If it offers no legs, the comments say why.
+ * Drafts a plenum.yaml from the inventory. The draft configures only what the inventory shows;
+ * values that only the administrator knows (addresses for devices without one, exports, peers) are
+ * comments. The draft is parsed and planned before it is returned, so the plan of this host accepts
+ * it. If it offers no legs, comments give the reason.
  */
 #ifndef PLENUM_NETCFG_GENERATE_H
 #define PLENUM_NETCFG_GENERATE_H
 
 #include "netcfg/host/inventory.h"
 
-/* Heap; the caller frees. NULL: out of memory. */
+/* Returns the text on the heap, which the caller frees. NULL: out of memory. */
 char *generate_yaml(const struct inventory *inv);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The plan as JSON with all that `plenum plan` shows; plan_render.c turns it into text. */
+/* Converts the plan to JSON with all that `plenum plan` shows. plan_render.c converts the JSON to
+ * text. */
 #include "netcfg/object/object.h"
 #include "netcfg/plan/plan.h"
 #include <jansson.h>
@@ -8,7 +9,7 @@
 
 #define DESCRIPTION_MAX 256
 
-/* "leg-a (veth0)", or the known part of it. */
+/* Writes "leg-a (veth0)", or only the part that is known. */
 static const char *place(const struct plan_step *s, char *buf, size_t size)
 {
 	if (s->leg[0] && s->ifname[0])
@@ -37,8 +38,8 @@ const char *plan_step_describe_undone(const struct plan_step *s, char *buf, size
 	return buf;
 }
 
-/* jansson's constructors return NULL without memory and its setters pass that on, so one check of
- * the status at the end is enough. */
+/* If memory runs out, jansson's constructors return NULL, and its setters fail if they get NULL. So
+ * one check of the status at the end is enough. */
 static int set(json_t *o, const char *key, json_t *value)
 {
 	return json_object_set_new(o, key, value);
@@ -142,7 +143,7 @@ static void print_mount(const struct spec_mount *m, FILE *f)
 		m->locks == SPEC_LOCKS_NONE ? ", no locks" : "");
 }
 
-/* "to host-a, 10.10.0.0/16: read-only, squash all" */
+/* Prints a client such as "to host-a, 10.10.0.0/16: read-only, squash all". */
 static void print_client(const struct spec_client *c, FILE *f)
 {
 	char text[IP_ADDR_STR_MAX];
@@ -167,7 +168,7 @@ static void print_export(const struct spec_export *e, FILE *f)
 		print_client(&e->clients[i], f);
 }
 
-/* ["mounts /mnt/x from host/x", ...]; NULL: no memory. */
+/* Returns ["mounts /mnt/x from host/x", ...]; NULL: out of memory. */
 static json_t *details_to_json(const struct plan_worker *w)
 {
 	autofree char *text = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Renders the plan as text from its JSON, so that it looks the same whether the agent, the command
- * line or another machine made it. Any member may be missing or have a wrong type: the sender is
- * not trusted.
+ * Converts a plan in JSON to text, so that the text is the same whether the agent, the command line
+ * or another host made the plan. The sender is not trusted: any member may be missing or have a
+ * wrong type.
  */
 #include "netcfg/plan/plan.h"
 
@@ -15,7 +15,7 @@ struct render {
 	size_t width; /* line width in characters; SIZE_MAX: do not wrap */
 };
 
-/* "" if the member is missing. */
+/* Returns "" if the member is missing. */
 static const char *text_of(const json_t *o, const char *key)
 {
 	const char *text = json_string_value(json_object_get(o, key));
@@ -33,7 +33,7 @@ static void put_char(char c, FILE *f)
 	fputc((unsigned char)c < ' ' || c == 0x7f ? '?' : c, f);
 }
 
-/* Length of the word in characters; UTF-8 continuation bytes do not count. */
+/* Returns the length of the word in characters: continuation bytes of UTF-8 do not count. */
 static size_t word_width(const char *text)
 {
 	size_t n = 0;
@@ -43,7 +43,7 @@ static size_t word_width(const char *text)
 	return n;
 }
 
-/* Prints text from column `at` and wraps it there. */
+/* Prints text from column `at` on, and continues wrapped lines there. */
 static void put_text(struct render *r, const char *text, size_t at)
 {
 	size_t column = at;
@@ -118,7 +118,7 @@ static void put_steps(struct render *r, const json_t *o)
 
 /* ---- legs and workers ---- */
 
-/* Lists only legs that are not usable; the table of workers shows the others. */
+/* Lists only legs that are not usable. The table of workers shows the others. */
 static void put_legs(struct render *r, const json_t *legs)
 {
 	const json_t *leg;
@@ -138,7 +138,7 @@ static void put_legs(struct render *r, const json_t *legs)
 	}
 }
 
-/* "leg-a=10.10.1.10/16, leg-b=10.20.1.10/16 on 0000:3b:00.1/vf0"; heap. */
+/* Returns "leg-a=10.10.1.10/16, leg-b=10.20.1.10/16 on 0000:3b:00.1/vf0" on the heap. */
 static char *ports_text(const json_t *w)
 {
 	const json_t *ports = json_object_get(w, "ports");
@@ -164,7 +164,7 @@ static char *ports_text(const json_t *w)
 	return file_text_end(f, &text, 0);
 }
 
-#define WORKER_PORTS_COLUMN 54 /* of the format below */
+#define WORKER_PORTS_COLUMN 54 /* the column of the ports in the format below */
 
 static void put_worker(struct render *r, const json_t *w)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Replaces names, numbers and addresses of an inventory, except those that the plan depends on.
+ * Replaces names, numbers and addresses of an inventory, except those that affect the plan.
  */
 #include "netcfg/plan/show/snapshot.h"
 #include "netcfg/base/hash.h"
@@ -35,7 +35,7 @@ static void redaction_done(struct redaction *r)
 
 /* ---- addresses ---- */
 
-/* Prefixes that identify no host. */
+/* Prefixes that do not identify a host. */
 static const char *const common[] = {"0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/3",
 				     "::/127",	  "fe80::/10",	 "ff00::/8"};
 
@@ -49,8 +49,8 @@ static void keep(struct redaction *r, const struct ip_prefix *p)
 		r->out_of_memory = true;
 }
 
-/* A leg on the host's own address must still find it: keeps the smallest prefix that covers each
- * range. */
+/* The plan must still find the address of a leg on the host's own address. So addresses in the
+ * smallest prefix that covers such a leg's range stay unchanged. */
 static void keep_shared(struct redaction *r, const struct spec_net *n)
 {
 	for (size_t i = 0; n->shared_ip && i < n->n_ips; i++) {
@@ -80,8 +80,8 @@ static void keep_networks(struct redaction *r)
 		keep_shared(r, &r->spec->nets[i]);
 }
 
-/* Whether addresses under this prefix keep their next bit: the prefix is within a kept one, or a
- * kept one is within it. */
+/* Returns whether the next bit after this prefix stays: the prefix is within a kept one, or a kept
+ * one is within it. */
 static bool bit_stays(const struct redaction *r, const struct ip_prefix *p)
 {
 	for (size_t i = 0; i < r->n_kept; i++) {
@@ -95,8 +95,8 @@ static bool bit_stays(const struct redaction *r, const struct ip_prefix *p)
 	return false;
 }
 
-/* Flips each bit depending on a keyed hash of the bits before it, so that two addresses keep the
- * length of their common prefix. */
+/* Flips each bit depending on a keyed hash of the bits before it. Two addresses thus have a common
+ * prefix of the same length before and after. */
 static struct ip_addr map_addr(const struct redaction *r, const struct ip_addr *a)
 {
 	struct ip_addr to = *a;
@@ -135,7 +135,7 @@ static void mac_pair_add(struct redaction *r, const struct mac_addr *from,
 		r->out_of_memory = true;
 }
 
-/* Keeps the vendor's half; the other half becomes a sequence number. */
+/* Keeps the vendor's half, and replaces the other half by a sequence number. */
 static struct mac_addr map_mac(struct redaction *r, const struct mac_addr *m)
 {
 	struct mac_addr to = *m;
@@ -153,7 +153,8 @@ static struct mac_addr map_mac(struct redaction *r, const struct mac_addr *m)
 	return to;
 }
 
-/* An IPv6 address derived from a MAC address contains it. */
+/* An IPv6 address that was derived from a MAC address contains it, so both are replaced in the same
+ * way. */
 static void map_ip(struct redaction *r, struct ip_addr *a)
 {
 	struct mac_addr m;
@@ -192,7 +193,7 @@ static void name_set(char *field, size_t size, const char *what, size_t number)
 	inv_text_set(field, size, text);
 }
 
-/* The index of the first link with the same text. */
+/* Returns the index of the first link with the same text. */
 static size_t first_like(const struct inventory *inv, size_t i, size_t offset)
 {
 	const char *text = (const char *)&inv->links[i] + offset;
@@ -236,7 +237,8 @@ static void keep_macs(struct redaction *r)
 			mac_pair_add(r, &m, &m);
 }
 
-/* MACs that we gave to VFs derive from the MAC of their PF, before and after. */
+/* The agent derives the MAC addresses of VFs from that of their PF. The replaced addresses of VFs
+ * are derived from the replaced one of the PF. */
 static void map_vf_macs(struct redaction *r, const struct inventory *was,
 			const struct inventory *inv)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Failed attempts of this boot: a list, and a file that passes it to the next agent process. */
+/* The list of failed attempts of this boot, and the file by which the next agent process gets
+ * it. */
 #include "netcfg/base/state_file.h"
 #include "netcfg/base/vec.h"
 #include "netcfg/plan/plan.h"

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Decides which workers use AF_XDP on a kernel interface: those that ask for it and can. If the
- * kernel refuses AF_XDP later, the worker falls back to AF_PACKET when it starts.
+ * Decides which workers use AF_XDP on a kernel interface: those that ask for it and for which the
+ * interface supports it. If the kernel refuses AF_XDP when a worker starts, that worker uses
+ * AF_PACKET.
  */
 #include "netcfg/plan/worker/plan_kernel_port.h"
 #include "netcfg/plan/nic_use.h"
 #include <stdio.h>
 #include <string.h>
 
-/* The earlier worker with AF_XDP on this interface; NULL: none. Each worker has its own XDP
- * program, and a kernel interface takes one. */
+/* Returns the earlier worker with AF_XDP on this interface, or NULL. Each worker has its own XDP
+ * program, and a kernel interface accepts only one. */
 static const struct plan_worker *other_find(const struct plan *p, size_t worker, uint32_t ifindex)
 {
 	for (size_t i = 0; i < worker; i++)
@@ -25,15 +26,15 @@ static bool is_device(const struct inv_link *l)
 	return l->kind == INV_LINK_PHYSICAL || l->kind == INV_LINK_VF || l->kind == INV_LINK_VETH;
 }
 
-/* A bond, bridge or similar device: packets arrive on its ports, so its own AF_XDP sockets receive
- * nothing. */
+/* Returns whether the link is a bond, a bridge or similar. Packets arrive on its ports, so AF_XDP
+ * sockets on the link itself receive nothing. */
 static bool is_stacked(const struct plan_leg *leg)
 {
 	return !is_device(leg->device) ||
 	       (leg->link->kind != INV_LINK_VLAN && !is_device(leg->link));
 }
 
-/* True and why if no worker can use AF_XDP on the leg. */
+/* Returns true and why if no worker can use AF_XDP on the leg. */
 static bool is_impossible(const struct plan_builder *b, const struct plan_leg *leg,
 			  struct reason *why)
 {
@@ -52,7 +53,7 @@ static bool is_impossible(const struct plan_builder *b, const struct plan_leg *l
 	return true;
 }
 
-/* True and why if another worker uses AF_XDP on the interface. */
+/* Returns true and why if another worker uses AF_XDP on the interface. */
 static bool is_taken(const struct plan_builder *b, size_t worker, const struct plan_port *port,
 		     struct reason *why)
 {
@@ -77,7 +78,7 @@ bool plan_kernel_port_is_all_af_xdp(const struct plan_builder *b)
 	return true;
 }
 
-/* A VLAN never supports zero-copy, whatever its parent does. */
+/* A VLAN never supports zero-copy, even if its parent does. */
 static bool does_zero_copy(const struct plan_builder *b, const struct plan_leg *leg)
 {
 	return leg->link->ifindex == leg->device->ifindex &&
@@ -93,7 +94,7 @@ void plan_kernel_port_note(struct reason *ret, const struct plan_leg *leg, const
 		   how);
 }
 
-/* Updates the note of a worker on kernel interfaces, which describes the first of them. */
+/* Sets the note of a worker on kernel interfaces. The note describes only the first of them. */
 static void note_how(struct plan_worker *w, const struct plan_leg *leg, const char *how)
 {
 	struct reason as_is;
@@ -103,7 +104,7 @@ static void note_how(struct plan_worker *w, const struct plan_leg *leg, const ch
 		plan_kernel_port_note(&w->reason, leg, how);
 }
 
-/* Appends the reason of each leg, as far as there is room. */
+/* Appends the reason of a leg if it fits. */
 static void say_why(struct plan_worker *w, const struct plan_leg *leg, const char *why)
 {
 	struct reason *r = &w->reason;

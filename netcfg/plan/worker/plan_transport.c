@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Matches the transports that workers ask for with what the host offers. Ids, addresses and mounts
- * of workers are in plan_worker.c. */
+/* Chooses each worker's transport from what it asks for and what the host offers. Ids, addresses
+ * and mounts of workers are in plan_worker.c. */
 #include "netcfg/plan/worker/plan_transport.h"
 #include "netcfg/plan/backend.h"
 #include "netcfg/plan/plan_feature.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "workers[1].transport" */
+/* A path for messages, such as "workers[1].transport". */
 struct transport_path {
 	char text[48];
 };
@@ -59,8 +59,9 @@ static uint64_t hugepages_asked(const struct plan_builder *b)
 	return asked;
 }
 
-/* The total to configure: existing hugepages plus those that are missing. The kernel usually finds
- * them at once; on a host with fragmented memory only at boot. */
+/* Returns the total number of hugepages to configure: those that exist plus those that are
+ * missing. The kernel can usually provide them immediately; on a host with fragmented memory
+ * only at boot. */
 static unsigned long long hugepages_wanted(const struct plan_builder *b)
 {
 	uint64_t total = 0, free = hugepages_free(b), asked = hugepages_asked(b);
@@ -89,7 +90,7 @@ static void need_hugepages(struct plan_builder *b)
 		 hugepages_wanted(b));
 }
 
-/* The MTU of the leg, or of its network if the leg is absent. */
+/* Returns the MTU of the leg, or of its network if the leg is absent. */
 static uint32_t net_mtu(const struct plan_builder *b, const struct spec_net *net)
 {
 	const struct spec_network *network = planner_network_find(b->spec, net->network);
@@ -100,7 +101,7 @@ static uint32_t net_mtu(const struct plan_builder *b, const struct spec_net *net
 	return network ? network->mtu : 0;
 }
 
-/* Hugepages of a worker with a port on each leg. */
+/* Returns the hugepages that a worker with a port on each leg needs. */
 static uint32_t hugepages_each(const struct plan_builder *b)
 {
 	uint32_t mib = PLENUM_DPDK_MIB, pages;
@@ -112,7 +113,8 @@ static uint32_t hugepages_each(const struct plan_builder *b)
 	return MAX_OF(pages, (uint32_t)PLAN_HUGEPAGES_PER_WORKER);
 }
 
-/* An interface supports AF_XDP for one worker: the first that has not failed with it. */
+/* A kernel interface supports AF_XDP for only one worker. The first worker that has not failed with
+ * it gets it, and needs no hugepages. */
 static void count_hugepages(struct plan_builder *b)
 {
 	bool free = plan_kernel_port_is_all_af_xdp(b);
@@ -131,9 +133,9 @@ static void count_hugepages(struct plan_builder *b)
 
 /* ---- the choice ---- */
 
-/* Whether the worker could use a VF of this device, but no apply has accepted the device. */
-static bool is_not_agreed(const struct plan_builder *b, const struct plan_worker *w,
-			  const struct plan_leg *leg, struct reason *why)
+/* Returns whether the worker could use a VF of this device if an apply had accepted the device. */
+static bool device_is_unaccepted(const struct plan_builder *b, const struct plan_worker *w,
+				 const struct plan_leg *leg, struct reason *why)
 {
 	if (plan_vf_is_agreed(b, leg, w) || plan_vf_move_allowed(b, w) || !leg->device->max_vfs ||
 	    leg->net->vfs == 0 || !plan_vf_fits(leg, w->claim))
@@ -145,13 +147,13 @@ static bool is_not_agreed(const struct plan_builder *b, const struct plan_worker
 	return true;
 }
 
-/* DPDK without a VF shares the kernel's interface, which is slower. */
+/* Without a VF, DPDK shares the kernel's interface, which is slower. */
 void plan_transport_explain_sharing(const struct plan_builder *b, const struct plan_worker *w,
 				    const struct plan_leg *leg, struct reason *why)
 {
 	const struct inv_link *link = leg->device;
 
-	if (is_not_agreed(b, w, leg, why))
+	if (device_is_unaccepted(b, w, leg, why))
 		return;
 	if (link->max_vfs && leg->net->vfs != 0 && !plan_vf_fits(leg, w->claim))
 		reason_set(why, "vf-polled",
@@ -169,7 +171,7 @@ void plan_transport_explain_sharing(const struct plan_builder *b, const struct p
 		plan_kernel_port_note(why, leg, PLAN_KERNEL_PORT_SHARES);
 }
 
-/* Explains the first leg on which a DPDK worker has no VF. */
+/* Sets the reason for the first leg on which a DPDK worker has no VF. */
 static void explain_legs(const struct plan_builder *b, struct plan_worker *w)
 {
 	for (size_t i = 0; i < b->n_legs; i++)
@@ -179,8 +181,8 @@ static void explain_legs(const struct plan_builder *b, struct plan_worker *w)
 		}
 }
 
-/* Whether the driver of every available leg on the host's own address steers a worker's packets to
- * DPDK. */
+/* Returns whether on every available leg with the host's own address, the driver can steer a
+ * worker's packets to DPDK. */
 static bool rules_share(const struct plan_builder *b)
 {
 	bool any = false;
@@ -193,8 +195,8 @@ static bool rules_share(const struct plan_builder *b)
 	return any;
 }
 
-/* True if a leg uses the host's own address and its driver cannot steer packets to DPDK: the
- * worker then uses sockets. */
+/* Returns true if a leg uses the host's own address and its driver cannot steer packets to DPDK.
+ * The worker then uses sockets. */
 static bool shares_host_ip(struct plan_builder *b, size_t entry, struct plan_worker *w)
 {
 	const struct spec_net *net = plan_shared_net(b->spec);
@@ -212,7 +214,8 @@ static bool shares_host_ip(struct plan_builder *b, size_t entry, struct plan_wor
 	return true;
 }
 
-/* Checks hugepages for DPDK; without them the worker falls back to UDP, or that is an error. */
+/* Checks hugepages for DPDK. If they are missing, the worker falls back to UDP, or the plan has an
+ * error. */
 static void choose_asked(struct plan_builder *b, size_t entry, struct plan_worker *w,
 			 uint64_t *hugepages)
 {
@@ -258,9 +261,9 @@ static const struct inv_core *core_find(const struct inventory *inv, unsigned id
 	return NULL;
 }
 
-/* The accepted transport of the worker. A spec that sets vfs: 0 or shares the host's address
- * revokes it. */
-static enum spec_transport claim_agreed(const struct plan_builder *b, const struct plan_worker *w)
+/* Returns the accepted transport of the worker. A spec with vfs: 0 or with the host's own address
+ * revokes the acceptance. */
+static enum spec_transport accepted_claim(const struct plan_builder *b, const struct plan_worker *w)
 {
 	if (plan_shared_net(b->spec))
 		return SPEC_TRANSPORT_UDP;
@@ -270,9 +273,9 @@ static enum spec_transport claim_agreed(const struct plan_builder *b, const stru
 	return transport_choice_transport(b->ctx->agreed, w->core);
 }
 
-/* An absent leg may have no VFs, and a worker with VFs on only some legs would be slower on the
- * others than before. */
-static bool all_legs_are_there(const struct plan_builder *b, struct reason *why)
+/* An absent leg may have no VFs, and a worker with VFs on only some legs could be slower on the
+ * other legs than before. */
+static bool all_legs_available(const struct plan_builder *b, struct reason *why)
 {
 	for (size_t i = 0; i < b->spec->n_nets; i++) {
 		const struct spec_net *net = &b->spec->nets[i];
@@ -319,14 +322,16 @@ static bool lacks_memory(uint64_t left, uint32_t needed, struct reason *why)
 	return left < needed;
 }
 
-/* Additional hugepages for a move; those of its present claim move with it. */
+/* Returns the additional hugepages for a move. A worker that already has hugepages keeps using
+ * them. */
 static uint32_t more_hugepages(const struct plan_builder *b, const struct plan_worker *w)
 {
 	return backend_find(w->claim)->hugepages ? 0 : hugepages_each(b);
 }
 
-/* Whether the worker can have a VF on each leg, a suitable core and memory; false: why not. */
-static bool can_have(struct plan_builder *b, struct plan_worker *w, const struct backend *e,
+/* Returns whether the worker can have a VF on each leg, a suitable core and memory; if not, sets
+ * why. */
+static bool can_move(struct plan_builder *b, struct plan_worker *w, const struct backend *e,
 		     uint64_t left, struct reason *why)
 {
 	const struct inv_core *core = core_find(b->inv, w->core);
@@ -336,7 +341,7 @@ static bool can_have(struct plan_builder *b, struct plan_worker *w, const struct
 	for (size_t i = 0; i < b->n_legs; i++)
 		if (!plan_features_offer(b, &b->legs[i], w, why))
 			return false;
-	if (!all_legs_are_there(b, why))
+	if (!all_legs_available(b, why))
 		return false;
 	for (size_t i = 0; i < b->n_legs; i++)
 		if (e->probe && !e->probe(core, b->legs[i].device, why))
@@ -344,8 +349,8 @@ static bool can_have(struct plan_builder *b, struct plan_worker *w, const struct
 	return !has_failed(b, w, why) && !lacks_memory(left, more_hugepages(b, w), why);
 }
 
-/* Appends the refusal of another transport unless its reason is the same, as far as there is room.
- */
+/* Appends the reason why another transport is unavailable, unless it is the same as before or does
+ * not fit. */
 static void add_refusal(struct reason *all, const struct backend *e, const struct reason *why)
 {
 	size_t len = strlen(all->text);
@@ -357,7 +362,7 @@ static void add_refusal(struct reason *all, const struct backend *e, const struc
 			 spec_transport_to_string(e->transport), why->text);
 }
 
-/* VFs of the legs and the worker, saved before a transport is tried. */
+/* Saves the VFs of the legs and of the worker before a transport is tried. */
 struct offers {
 	uint32_t n_vfs[PLAN_PORTS_MAX];
 	uint16_t vf[PLAN_PORTS_MAX + 1];
@@ -377,7 +382,8 @@ static void offers_return(struct plan_builder *b, struct plan_worker *w, const s
 	memcpy(w->vf, o->vf, sizeof(w->vf));
 }
 
-/* Moves the worker to the best available transport and explains why not a better one. */
+/* Moves the worker to the best available transport, and gives the reasons why better ones are
+ * unavailable. */
 static void move_worker(struct plan_builder *b, struct plan_worker *w, uint64_t *left)
 {
 	const struct backend *is = backend_find(w->claim);
@@ -388,7 +394,7 @@ static void move_worker(struct plan_builder *b, struct plan_worker *w, uint64_t 
 		struct offers before;
 
 		offers_note(b, w, &before);
-		if (can_have(b, w, e, *left, &why)) {
+		if (can_move(b, w, e, *left, &why)) {
 			*left -= more_hugepages(b, w);
 			w->claim = e->transport;
 			w->moves = true;
@@ -399,9 +405,10 @@ static void move_worker(struct plan_builder *b, struct plan_worker *w, uint64_t 
 	}
 }
 
-/* A possible move waits for an operator's apply: mounts must not be at risk because a device
- * gained VFs or a new version supports more, nor if no peer could verify the move. */
-static void stay(struct plan_builder *b, struct plan_worker *w)
+/* Keeps the present transport until an operator applies the move. Mounts must not be at risk
+ * because a device gained VFs or a new version supports more, or because no peer could verify the
+ * move. */
+static void defer_move(struct plan_builder *b, struct plan_worker *w)
 {
 	const struct inv_link *link = b->legs[0].device;
 	const char *to = spec_transport_to_string(w->claim);
@@ -419,13 +426,13 @@ static void stay(struct plan_builder *b, struct plan_worker *w)
 			link->driver[0] ? link->driver : inv_link_kind_to_string(link->kind),
 			link->max_vfs, to);
 	w->moves = false;
-	w->claim = claim_agreed(b, w);
+	w->claim = accepted_claim(b, w);
 	for (size_t i = 0; i < b->n_legs; i++)
 		if (!plan_vf_fits(&b->legs[i], w->claim) || !plan_vf_is_agreed(b, &b->legs[i], w))
 			w->vf[b->legs[i].index] = 0;
 }
 
-/* Free hugepages after all present claims. */
+/* Returns the hugepages that remain free after all present claims. */
 static uint64_t hugepages_left(const struct plan_builder *b)
 {
 	uint64_t free = hugepages_free(b), taken = 0;
@@ -441,7 +448,7 @@ static bool has_vf_of(const struct plan_worker *w, const struct plan_leg *leg)
 	return w->vf[leg->index] && w->vf[leg->index] <= leg->n_vfs;
 }
 
-/* Whether the worker gets a VF on a leg or device that no apply has accepted. */
+/* Returns whether the worker gets a VF on a leg or device that no apply has accepted. */
 static bool takes_more(const struct plan_builder *b, const struct plan_worker *w)
 {
 	for (size_t i = 0; i < b->n_legs; i++) {
@@ -453,7 +460,8 @@ static bool takes_more(const struct plan_builder *b, const struct plan_worker *w
 	return false;
 }
 
-/* Moves workers that may move first; for the others it only records what they could have. */
+/* Moves the workers that may move first. For the other workers it only records what they could
+ * have. */
 static void move_all(struct plan_builder *b)
 {
 	uint32_t n_vfs[PLAN_PORTS_MAX];
@@ -474,7 +482,7 @@ static void move_all(struct plan_builder *b)
 	}
 	for (size_t i = 0; i < b->plan->n_workers; i++)
 		if (b->plan->workers[i].moves && !plan_vf_move_allowed(b, &b->plan->workers[i]))
-			stay(b, &b->plan->workers[i]);
+			defer_move(b, &b->plan->workers[i]);
 	for (size_t i = 0; i < b->n_legs; i++)
 		b->legs[i].n_vfs = n_vfs[i];
 }
@@ -484,7 +492,7 @@ void plan_transport_claim(struct plan_builder *b)
 	for (size_t i = 0; i < b->plan->n_workers; i++) {
 		struct plan_worker *w = &b->plan->workers[i];
 
-		w->claim = w->asked == SPEC_TRANSPORT_AUTO ? claim_agreed(b, w) : w->asked;
+		w->claim = w->asked == SPEC_TRANSPORT_AUTO ? accepted_claim(b, w) : w->asked;
 	}
 	for (size_t i = 0; i < b->n_legs; i++)
 		transport_choice_identify(b->legs[i].device,
@@ -498,7 +506,7 @@ void plan_transport_claim(struct plan_builder *b)
 static void explain_no_vf(const struct plan_builder *b, const struct plan_worker *w,
 			  const struct plan_leg *leg, struct reason *why)
 {
-	if (is_not_agreed(b, w, leg, why))
+	if (device_is_unaccepted(b, w, leg, why))
 		return;
 	if (reason_is_set(&leg->why_no_vfs))
 		*why = leg->why_no_vfs;
@@ -507,8 +515,8 @@ static void explain_no_vf(const struct plan_builder *b, const struct plan_worker
 			   "%.15s has no VF for this worker", leg->device->name);
 }
 
-/* Whether all legs with an accepted VF are absent; when one returns, the worker uses its VF again.
- */
+/* Returns whether all legs for which the worker has an accepted VF are absent. When one returns,
+ * the worker uses its VF again. */
 static bool waits_for_leg(const struct plan_builder *b, const struct plan_worker *w)
 {
 	bool away = b->n_legs == 0;
@@ -525,7 +533,7 @@ static bool waits_for_leg(const struct plan_builder *b, const struct plan_worker
 	return away;
 }
 
-/* Whether the leg is available without the accepted VF. */
+/* Returns whether the leg is available but the worker's accepted VF on it is not. */
 static bool lacks_vf_of(const struct plan_builder *b, const struct plan_worker *w,
 			const struct plan_leg *leg)
 {
@@ -541,7 +549,7 @@ static bool lacks_vf(const struct plan_builder *b, const struct plan_worker *w)
 	return false;
 }
 
-/* Whether the worker has its VF on at least one leg and its core is still suitable. */
+/* Returns whether the worker has its VF on at least one leg and its core is still suitable. */
 static bool has_vf(const struct plan_builder *b, const struct plan_worker *w, struct reason *why)
 {
 	const struct backend *e = backend_find(w->claim);
@@ -561,8 +569,9 @@ static bool has_vf(const struct plan_builder *b, const struct plan_worker *w, st
 	return any;
 }
 
-/* Uses the claimed transport if available. An absent leg is not a reason to drop the claim. A leg
- * without a VF for the worker is shared with the kernel, as for transports asked for by name. */
+/* Uses the claimed transport if it is available. Absent legs do not prevent that. On a leg without
+ * a VF for the worker, DPDK shares the interface with the kernel, as for a transport that the spec
+ * names. */
 static void choose_claimed(struct plan_builder *b, struct plan_worker *w, uint64_t *hugepages)
 {
 	struct reason why = {0};
@@ -594,7 +603,7 @@ static void choose(struct plan_builder *b, size_t entry, struct plan_worker *w, 
 		choose_asked(b, entry, w, hugepages);
 }
 
-/* Workers that name a transport get hugepages before those with auto. */
+/* Workers that name a transport get hugepages before those with transport: auto. */
 void plan_transport_choose(struct plan_builder *b)
 {
 	uint64_t hugepages = hugepages_free(b);

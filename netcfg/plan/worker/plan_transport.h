@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Chooses the transport of each worker: the requested one if available, else the next best, with
- * the reason. The transports are tables (backend.h). Pure. Used only by plan_worker.c.
+ * Chooses the transport of each worker: the requested one if it is available, otherwise the next
+ * best, with the reason. The transports are tables (backend.h). Pure. Only plan_worker.c uses it.
  */
 #ifndef PLENUM_NETCFG_PLAN_TRANSPORT_H
 #define PLENUM_NETCFG_PLAN_TRANSPORT_H
 
 #include "netcfg/plan/planner.h"
 
-/* After workers have ids: decides for which transport each worker reserves VFs, which VFs it gets
- * and how many each leg needs; under auto also why not a better one. */
+/* Called after workers have ids. Decides for which transport each worker reserves VFs, which VFs it
+ * gets and how many each leg needs. With transport: auto it also gives the reasons why better ones
+ * are unavailable. */
 void plan_transport_claim(struct plan_builder *b);
-/* Sets each worker's effective transport, and why it is less than its claim. Violations of
- * policy.on-fallback are errors in b->d. */
+/* Sets each worker's effective transport, and the reason if it is less than its claim. Violations
+ * of policy.on-fallback are errors in b->d. */
 void plan_transport_choose(struct plan_builder *b);
-/* Why a DPDK worker has no VF on that leg. */
+/* Sets the reason why a DPDK worker has no VF on that leg. */
 void plan_transport_explain_sharing(const struct plan_builder *b, const struct plan_worker *w,
 				    const struct plan_leg *leg, struct reason *why);
 

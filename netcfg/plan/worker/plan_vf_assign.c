@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Assigns VF numbers to workers; looks at no device. */
+/* Assigns VF numbers to workers. It does not need the devices. */
 #include "netcfg/plan/worker/plan_vf_assign.h"
 #include "netcfg/plan/backend.h"
 #include "netcfg/plan/worker/transport_choice.h"
@@ -65,8 +65,8 @@ uint32_t plan_vf_number(const struct plan_builder *b, const struct plan_leg *leg
 	return had_only ? PLAN_VFS_MAX : first_free(b->plan, leg);
 }
 
-/* Whether the worker may have a VF of the leg. A device that no apply has accepted needs an
- * operator's apply. */
+/* Returns whether the worker may have a VF of the leg. If no apply has accepted the device, only an
+ * apply by an operator may give it one. */
 static bool is_entitled(const struct plan_builder *b, const struct plan_leg *leg,
 			const struct plan_worker *w)
 {
@@ -74,7 +74,7 @@ static bool is_entitled(const struct plan_builder *b, const struct plan_leg *leg
 	       (plan_vf_is_agreed(b, leg, w) || plan_vf_move_allowed(b, w));
 }
 
-/* The worker with the lowest id that claims a VF of the leg and has none. */
+/* Returns the worker with the lowest id that claims a VF of the leg and has none. */
 static struct plan_worker *next_without(const struct plan_builder *b, const struct plan_leg *leg)
 {
 	struct plan_worker *next = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Builds the workers of a plan: id, core, addresses, mounts and exports. */
+/* Builds the workers of a plan: their ids, cores, addresses, mounts and exports. */
 #include "netcfg/plan/plan_conflict.h"
 #include "netcfg/plan/plan_feature.h"
 #include "netcfg/plan/plan_shared.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Formats the online cores: "0-3,6". */
+/* Formats the online cores, such as "0-3,6". */
 static void format_online(const struct inventory *inv, char *buf, size_t size)
 {
 	size_t len = 0;
@@ -30,7 +30,7 @@ static void format_online(const struct inventory *inv, char *buf, size_t size)
 	}
 }
 
-/* A core that the host lacks keeps its own worker from running, and no other. */
+/* If the host does not have a core, only the worker of that core does not run. */
 static void check_core(struct plan_builder *b, size_t entry, struct plan_worker *w)
 {
 	const struct spec_worker *sw = &b->spec->workers[entry];
@@ -52,7 +52,8 @@ static void check_core(struct plan_builder *b, size_t entry, struct plan_worker 
 		 &sw->pos, path, "%s", w->reason.text);
 }
 
-/* In active-backup without a bond, the leg with a list of ips provides the addresses. */
+/* Returns the leg that provides the addresses. In active-backup without a bond, this is the leg
+ * with a list of ips. */
 static const struct spec_net *ips_net(const struct plan_builder *b, const struct spec_net *net)
 {
 	for (size_t i = 0; b->plan->hold_s && i < b->spec->n_nets; i++)
@@ -61,8 +62,8 @@ static const struct spec_net *ips_net(const struct plan_builder *b, const struct
 	return net;
 }
 
-/* The n-th address of the leg: from its ips, else from its network's range; false: there are
- * fewer. */
+/* Finds the n-th address of the leg, from its ips or from its network's range. Returns false if it
+ * has fewer. */
 static bool leg_ip(const struct plan_builder *b, const struct spec_net *net,
 		   const struct spec_network *network, uint64_t n, struct ip_prefix *ret)
 {
@@ -82,8 +83,9 @@ static bool leg_ip(const struct plan_builder *b, const struct spec_net *net,
 	return false;
 }
 
-/* Whether another program on this host has the address: on another link, on the leg with another
- * prefix, or at all if the worker answers for it itself. */
+/* Returns whether another program on this host has the address: on another link, or on the leg with
+ * another prefix. If the worker answers for the address itself, any such address on the host
+ * counts. */
 static bool ip_is_taken(const struct plan_builder *b, const struct plan_leg *leg,
 			const struct plan_worker *w, const struct ip_prefix *ip, struct reason *why)
 {
@@ -97,8 +99,7 @@ static bool ip_is_taken(const struct plan_builder *b, const struct plan_leg *leg
 		if (!ip_addr_equal(&have->ip.addr, &ip->addr))
 			continue;
 		if (on_leg && plan_addr_is_ours(b, have))
-			return false; /* already ours: further addresses of other programs do not
-					 matter */
+			return false; /* Plenum has already added it */
 		if (!plan_addr_is_ours(b, have) &&
 		    !(on_leg && have->ip.len == ip->len && w->effective == SPEC_TRANSPORT_UDP))
 			theirs = have;
@@ -116,7 +117,7 @@ static bool ip_is_taken(const struct plan_builder *b, const struct plan_leg *leg
 	return theirs != NULL;
 }
 
-/* True and why if another host was found to use the address. */
+/* Returns true and why if another host was found to use the address. */
 static bool ip_is_of_another_host(const struct plan_builder *b, const struct plan_leg *leg,
 				  const struct plan_worker *w, const struct ip_prefix *ip,
 				  struct reason *why)
@@ -133,9 +134,9 @@ static bool ip_is_of_another_host(const struct plan_builder *b, const struct pla
 	return true;
 }
 
-/* Degrades the leg if another host uses an address that is already ours. The address stays
- * desired, because that host may leave, but carries no data until then. Found when a cable is
- * plugged in after the apply that added the address. */
+/* Degrades the leg if another host uses an address that Plenum has already added. This is found
+ * when a cable is plugged in after the apply that added the address. The address stays desired,
+ * because the other host may leave, but carries no data until then. */
 static void check_duplicate(struct plan_builder *b, const struct plan_leg *leg,
 			    const struct plan_port *port)
 {
@@ -156,8 +157,8 @@ static void check_duplicate(struct plan_builder *b, const struct plan_leg *leg,
 	}
 }
 
-/* Adds the worker's port on the leg. False: the leg has no address left. A worker whose address is
- * taken gets no port on this leg. */
+/* Adds the worker's port on the leg, except if another program or host has the address. Returns
+ * false if the leg has no address left. */
 static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, size_t worker)
 {
 	struct plan_worker *w = &b->plan->workers[worker];
@@ -168,7 +169,7 @@ static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, 
 	if (w->no_core)
 		return true;
 	if (b->plan->hold_s && w->effective == SPEC_TRANSPORT_UDP && w->n_ports)
-		return true; /* the kernel can have the address on one interface only */
+		return true; /* the kernel can have the address on only one interface */
 	if (leg->shared)
 		ip = (struct ip_prefix){leg->network->range.first, leg->network->range.prefix_len};
 	else if (!leg_ip(b, leg->net, leg->network, w->id - 1, &ip))
@@ -207,8 +208,8 @@ static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, 
 	return true;
 }
 
-/* Worker i of the host gets the i-th address of each leg, so it keeps its addresses if other legs
- * are absent. */
+/* Worker i of the host gets the i-th address of each leg, so its addresses do not depend on which
+ * legs are present. */
 static void leg_add_ports(struct plan_builder *b, const struct plan_leg *leg)
 {
 	size_t have = 0;
@@ -243,16 +244,16 @@ bool plan_worker_is_content(const struct plan_worker *w)
 			    (w->asked == SPEC_TRANSPORT_AUTO && !w->is_of_legs));
 }
 
-/* Whether a missing leg takes precedence over the worker's reason. Failures on this host take
- * precedence over missing legs. */
-static bool reason_may_wait(const struct plan_worker *w)
+/* Returns whether a missing leg replaces the worker's present reason. Failures on this host are
+ * more important than missing legs. */
+static bool legs_come_first(const struct plan_worker *w)
 {
 	return w->asked == SPEC_TRANSPORT_AUTO || (strcmp(w->reason.code, "shared-ip") != 0 &&
 						   strcmp(w->reason.code, "no-hugepages") != 0 &&
 						   strcmp(w->reason.code, "dpdk-failed") != 0);
 }
 
-/* "leg-missing: leg-b is absent", or "no-leg" with all of them. */
+/* Sets "leg-missing: leg-b is absent", or "no-leg" with all legs. */
 static void explain_missing_legs(const struct plan *p, struct plan_worker *w)
 {
 	char legs[REASON_TEXT_MAX] = "";
@@ -273,26 +274,26 @@ static void explain_missing_legs(const struct plan *p, struct plan_worker *w)
 					: leg->state == PLAN_LEG_DISABLED ? "is disabled"
 									  : "is refused");
 	}
-	w->is_of_legs = w->n_ports == 0 || (len && reason_may_wait(w));
+	w->is_of_legs = w->n_ports == 0 || (len && legs_come_first(w));
 	if (w->n_ports == 0)
 		reason_set(&w->reason, "no-leg", "%s", legs);
 	else if (w->is_of_legs)
 		reason_set(&w->reason, "leg-missing", "%s", legs);
 }
 
-/* Reports a degraded bond as the reason of the workers on it. */
+/* Makes a degraded bond the reason of the workers on it. */
 static void explain_bond(const struct plan *p, struct plan_worker *w)
 {
 	const struct plan_leg_info *leg = &p->legs[0];
 
 	if (p->n_legs > 1 && p->legs[1].bond[0] && leg->state == PLAN_LEG_DEGRADED &&
-	    w->n_ports > 0 && reason_may_wait(w)) {
+	    w->n_ports > 0 && legs_come_first(w)) {
 		w->reason = leg->reason;
 		w->is_of_legs = true;
 	}
 }
 
-/* A worker that fell back to sockets has its address on one interface only. */
+/* Adds a note to a worker that fell back to sockets: it has its address on only one interface. */
 static void note_no_backup(const struct plan *p, struct plan_worker *w)
 {
 	if (p->hold_s && w->effective == SPEC_TRANSPORT_UDP && w->n_ports && !w->note[0])
@@ -300,27 +301,27 @@ static void note_no_backup(const struct plan *p, struct plan_worker *w)
 			 w->ports[0].leg);
 }
 
-/* More secondary workers would only wait for each other. */
-#define LANES_MAX 15
+/* More mount workers would not make a mount faster, because they wait for each other. */
+#define MOUNT_WORKERS_MAX 15
 
-/* A core without a mount becomes a secondary worker of one of the mounts, in turn. */
-static void lane_deal(const struct spec_worker *sw, size_t core, struct plan_worker *w)
+/* A core without a mount becomes a mount worker of one of the mounts, which are chosen in turn. */
+static void assign_shared_mount(const struct spec_worker *sw, size_t core, struct plan_worker *w)
 {
 	size_t n = sw->n_mounts;
 
 	if (sw->role != SPEC_ROLE_FRONTEND || n == 0)
 		return;
 	w->has_mount_workers = core < n && sw->n_cores > n + core;
-	if (core < n || core / n > LANES_MAX)
+	if (core < n || core / n > MOUNT_WORKERS_MAX)
 		return;
 	w->shared_mount = &sw->mounts[core % n];
 	w->mount_worker = (unsigned)(core / n);
 	snprintf(w->note, sizeof(w->note), "carries data of %.43s", w->shared_mount->path);
 }
 
-/* Deals the mounts of an entry to its cores in turn. Every core serves all exports; clients spread
- * their mounts over the cores. */
-static int worker_deal(const struct spec_worker *sw, size_t core, struct plan_worker *w)
+/* Assigns the mounts of an entry to its cores in turn. Each core serves all exports, and clients
+ * distribute their mounts over the cores. */
+static int assign_mounts(const struct spec_worker *sw, size_t core, struct plan_worker *w)
 {
 	size_t n = sw->n_cores;
 
@@ -334,15 +335,15 @@ static int worker_deal(const struct spec_worker *sw, size_t core, struct plan_wo
 		for (size_t m = core; m < sw->n_mounts; m += n)
 			w->mounts[w->n_mounts++] = &sw->mounts[m];
 	}
-	lane_deal(sw, core, w);
+	assign_shared_mount(sw, core, w);
 	if (!w->n_exports && !w->n_mounts && !w->shared_mount && sw->role != SPEC_ROLE_DRIVES)
 		snprintf(w->note, sizeof(w->note), "idle: its entry has %s",
 			 sw->role == SPEC_ROLE_FRONTEND ? "fewer mounts than cores" : "no exports");
 	return 0;
 }
 
-/* Lists addresses from the spec alone, so that peers need no update when a leg appears or
- * disappears; the host's own addresses come from the host. */
+/* Lists the addresses from the spec alone, so that peers need no update when a leg appears or
+ * disappears. Only the host's own addresses come from the inventory. */
 static void worker_list_ips(const struct plan_builder *b, struct plan_worker *w)
 {
 	const struct spec *spec = b->spec;
@@ -363,7 +364,7 @@ static void worker_list_ips(const struct plan_builder *b, struct plan_worker *w)
 
 /* ---- numbers ---- */
 
-/* Whether every leg has an address for this id. */
+/* Returns whether every leg has an address for this id. */
 static bool id_has_addresses(const struct plan_builder *b, uint32_t id)
 {
 	const struct spec *spec = b->spec;
@@ -387,7 +388,7 @@ static bool id_is_taken(const struct plan *p, uint32_t id)
 	return false;
 }
 
-/* The previous id of the core's worker, if there are addresses for it; 0: none. */
+/* Returns the previous id of the core's worker, if there are addresses for it; otherwise 0. */
 static uint32_t id_of_core(const struct plan_builder *b, unsigned core)
 {
 	const struct plan_worker_ids *places = b->ctx->places;
@@ -400,7 +401,7 @@ static uint32_t id_of_core(const struct plan_builder *b, unsigned core)
 	return 0;
 }
 
-/* Existing workers keep their ids; new ones get the lowest free ids. */
+/* Workers keep their ids, and new workers get the lowest free ids. */
 static void number_workers(struct plan_builder *b)
 {
 	struct plan *p = b->plan;
@@ -426,7 +427,7 @@ static int worker_build(struct plan_builder *b, size_t entry, size_t core, struc
 	w->udp_port = plan_shared_port(b, w->id);
 	check_core(b, entry, w);
 	worker_list_ips(b, w);
-	return worker_deal(sw, core, w);
+	return assign_mounts(sw, core, w);
 }
 
 static int workers_alloc(struct plan_builder *b, size_t n)

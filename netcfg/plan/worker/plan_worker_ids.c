@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The text form of the record of worker ids; planning only reads the record. */
+/* Reads and writes the record of worker ids. */
 #include "netcfg/plan/worker/plan_worker_ids.h"
 #include "netcfg/base/state_file.h"
 #include "netcfg/base/vec.h"
@@ -25,7 +25,7 @@ static int add(struct plan_worker_ids *p, unsigned core, uint32_t id)
 	return 0;
 }
 
-/* If two lines name one id, planning uses the first. */
+/* If two lines have the same id, planning uses the first. */
 static int parse(struct plan_worker_ids *p, struct state_file *f)
 {
 	int r = 0;

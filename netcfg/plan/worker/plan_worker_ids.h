@@ -22,10 +22,11 @@ struct plan_worker_ids {
 	size_t n;
 };
 
-/* Reads the record. A missing record is empty; so is an unreadable one, with a warning in d that
- * names the loss. p may hold an earlier record. 0, -ENOMEM. */
+/* Reads the record into p, which may hold an earlier one. If the record is missing, p becomes
+ * empty. It also becomes empty if the record is unreadable, with a warning in d that names the
+ * loss. Returns 0 or -ENOMEM. */
 int plan_worker_ids_load(struct plan_worker_ids *p, const char *path, struct diag *d);
-/* Writes the workers of a plan to the record if it differs. 0, negative errno. */
+/* Writes the workers of a plan to the record if it differs. Returns 0 or negative errno. */
 int plan_worker_ids_save(struct plan_worker_ids *p, const char *path, const struct plan *plan);
 void plan_worker_ids_done(struct plan_worker_ids *p);
 

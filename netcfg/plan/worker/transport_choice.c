@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The text form of the record of accepted transports, and how a plan changes it. */
+/* Reads and writes the record of accepted transports, and updates it by a plan. */
 #include "netcfg/plan/worker/transport_choice.h"
 #include "netcfg/base/state_file.h"
 #include "netcfg/base/vec.h"
@@ -82,7 +82,7 @@ bool transport_choice_moves(const struct transport_choice *a, const struct trans
 
 /* ---- text ---- */
 
-/* Only transports that use VFs are recorded. */
+/* Parses a transport. Only transports that use VFs are recorded. */
 static int parse_transport(const char *word, struct transport_choice_entry *e)
 {
 	static const enum spec_transport known[] = {SPEC_TRANSPORT_DPDK,
@@ -97,7 +97,7 @@ static int parse_transport(const char *word, struct transport_choice_entry *e)
 	return STATE_TORN;
 }
 
-/* VF numbers are valid for one boot. */
+/* A VF number is valid for one boot. */
 static int parse_leg(struct state_file *f, struct transport_choice_entry *e, bool stale)
 {
 	state_file_copy(f, e->leg, sizeof(e->leg));
@@ -129,7 +129,7 @@ static int parse_line(struct transport_choice *a, struct state_file *f, bool sta
 	return r == 0 && state_file_line_ends(f) ? transport_choice_add(a, &e) : STATE_TORN;
 }
 
-/* r: the result of opening the file. */
+/* r is the result of opening the file. */
 static int parse(struct transport_choice *a, struct state_file *f, int r)
 {
 	PLENUM_CLEANUP(transport_choice_done) struct transport_choice next = {0};

@@ -20,10 +20,10 @@
 
 struct transport_choice_entry {
 	unsigned core;
-	char leg[PLENUM_NAME_MAX];     /* "": the entry is about the transport */
-	enum spec_transport transport; /* only if leg is "" */
-	/* Otherwise the device with the VF and the VF's number; TRANSPORT_CHOICE_NO_VF: from
-	 * another boot. */
+	char leg[PLENUM_NAME_MAX];     /* "": the entry has the transport of the core's worker */
+	enum spec_transport transport; /* valid if leg is "" */
+	/* Valid if leg is not "": the device with the VF, and the number of the VF;
+	 * TRANSPORT_CHOICE_NO_VF if the number is from another boot. */
 	char device[PLAN_DEVICE_MAX];
 	uint32_t vf;
 };
@@ -33,35 +33,37 @@ struct transport_choice {
 	size_t n;
 };
 
-/* Reads the record into a, which may hold an earlier one and stays unchanged on failure. 0; enum
- * state_error; other negative errno. */
+/* Reads the record into a, which may hold an earlier one and stays unchanged on failure. Returns 0,
+ * an enum state_error or another negative errno. */
 int transport_choice_load(struct transport_choice *a, const char *path);
-/* The same from a text. */
+/* Parses a text in the same way. */
 int transport_choice_parse(struct transport_choice *a, const char *text);
-/* The record after that plan runs: claims that are unavailable now stay. 0 and *ret, which may
- * hold an earlier record or be a; -ENOMEM. */
+/* Makes the record for the time after that plan was applied. Accepted entries that are unavailable
+ * now stay in it. Returns 0 and *ret, which may hold an earlier record or be a; -ENOMEM. */
 int transport_choice_follow(const struct transport_choice *a, const struct plan *plan,
 			    struct transport_choice *ret);
-/* The record as text, the caller's; NULL: no memory. */
+/* Returns the record as text on the heap; NULL: out of memory. */
 char *transport_choice_format(const struct transport_choice *a);
-/* Writes the record. 0, negative errno. */
+/* Writes the record. Returns 0 or negative errno. */
 int transport_choice_save(const struct transport_choice *a, const char *path);
 void transport_choice_done(struct transport_choice *a);
 
-/* Appends the entry. 0, -ENOMEM. */
+/* Appends the entry. Returns 0 or -ENOMEM. */
 int transport_choice_add(struct transport_choice *a, const struct transport_choice_entry *e);
-/* The permanent identity of a device: its permanent MAC, else its PCI address. */
+/* Writes the permanent identity of a device: its permanent MAC address or, if it has none, its PCI
+ * address. */
 void transport_choice_identify(const struct inv_link *device, char ret[static PLAN_DEVICE_MAX]);
 
-/* The accepted transport of the worker on that core; SPEC_TRANSPORT_UDP: none. a may be NULL, here
- * and below. */
+/* Returns the accepted transport of the worker on that core; SPEC_TRANSPORT_UDP: none. Here and
+ * below, a may be NULL. */
 enum spec_transport transport_choice_transport(const struct transport_choice *a, unsigned core);
-/* The accepted entry of the core's worker on that leg with that device (NULL: any); borrowed,
- * NULL: none. */
+/* Returns the accepted entry of the core's worker on that leg with that device (NULL: any),
+ * borrowed; NULL: there is none. */
 const struct transport_choice_entry *transport_choice_find(const struct transport_choice *a,
 							   unsigned core, const char *leg,
 							   const char *device);
-/* Whether `next` takes the worker of that core to what is not agreed in `a`. */
+/* Returns whether `next` moves the worker of that core to a transport, or to a device, that `a`
+ * does not have. */
 bool transport_choice_moves(const struct transport_choice *a, const struct transport_choice *next,
 			    unsigned core);
 
