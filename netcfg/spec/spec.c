@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads the files of a configuration in order and reports their errors. The only part of the spec
- * that touches the file system; spec_read.c and spec_check.c interpret the texts.
+ * Reads the files of a configuration in order and reports their errors. Only this part of the spec
+ * accesses the file system; spec_read.c and spec_check.c interpret the texts.
  */
 #include "netcfg/spec/spec.h"
 #include "netcfg/base/vec.h"
@@ -64,7 +64,7 @@ struct spec *spec_free(struct spec *s)
 	return NULL;
 }
 
-/* Stores a file's name for the life of the spec; NULL when out of memory. */
+/* Stores a file's name as long as the spec exists. Returns NULL if out of memory. */
 static const char *add_file(struct spec *s, const char *name)
 {
 	char **file = vec_add(&s->files, &s->n_files, sizeof(*file));
@@ -94,7 +94,7 @@ static void reader_done(struct spec_reader *r)
 	spec_free(r->spec);
 }
 
-/* Adds one file's text. Errors go to d; the other files are read all the same. */
+/* Adds the text of one file. Its errors go to d, and the other files are still read. */
 static void reader_add(struct spec_reader *r, const char *name, const char *text, size_t len)
 {
 	struct spec_node **tree;
@@ -110,7 +110,7 @@ static void reader_add(struct spec_reader *r, const char *name, const char *text
 	if (!root) {
 		struct diag_pos pos = {file, 0, 0};
 
-		/* An empty drop-in adds nothing; an empty main file was probably truncated. */
+		/* An empty drop-in file adds nothing; an empty main file was probably truncated. */
 		if (r->spec->n_files == 1 && !diag_has_errors(r->d))
 			diag_add(r->d, DIAG_ERROR, &pos, NULL,
 				 "the file has no keys, so it configures nothing; 'plenum config "
@@ -126,7 +126,7 @@ static void reader_add(struct spec_reader *r, const char *name, const char *text
 	*tree = root;
 }
 
-/* The hostname where the file sets none; the same rules apply to it. */
+/* Uses the hostname if no file sets `host`. The same rules for its form apply. */
 static void reader_default_host(struct spec_reader *r)
 {
 	const struct spec_key *k = spec_key_find(&spec_schema, "host");
@@ -202,10 +202,10 @@ static int read_error_add(struct diag *d, const char *file, int error)
 	return error;
 }
 
-/* Checks the size first: a file that is too large is never read. */
+/* Checks the size before reading, so that a file that is too large is never read. */
 static int open_checked(const char *file, struct diag *d, int *ret)
 {
-	/* O_NONBLOCK: a FIFO in the file's place must not hang the agent. */
+	/* O_NONBLOCK: opening a FIFO at this path must not block the agent. */
 	autoclose int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct diag_pos pos = {file, 0, 0};
 	struct stat st;
@@ -228,7 +228,8 @@ static int open_checked(const char *file, struct diag *d, int *ret)
 	return 0;
 }
 
-/* Reads the whole file, or one byte more than allowed where it has grown meanwhile. */
+/* Reads the whole file. If it has grown since the check, reads one byte more than allowed, so that
+ * the caller sees that. */
 static int read_all(const char *file, struct diag *d, char **ret_text, size_t *ret_len)
 {
 	autofree char *text = malloc(SPEC_FILE_BYTES_MAX + 1);
@@ -259,7 +260,7 @@ static int read_all(const char *file, struct diag *d, char **ret_text, size_t *r
 	return 0;
 }
 
-/* ret_committing: whether a commit is in progress; may be NULL. */
+/* ret_committing (may be NULL): whether the file has the mark of a commit in progress. */
 static int reader_add_file(struct spec_reader *r, const char *file, bool *ret_committing)
 {
 	autofree char *text = NULL;
@@ -291,7 +292,8 @@ static int dropin_filter(const struct dirent *e)
 
 static int dropin_cmp(const struct dirent **a, const struct dirent **b)
 {
-	return strcmp((*a)->d_name, (*b)->d_name); /* not the locale's order: the same everywhere */
+	/* strcmp, not the locale's order, so that the order is the same on all hosts */
+	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
 static int reader_add_dropin(struct spec_reader *r, const char *dir, const char *name)
@@ -337,7 +339,7 @@ static int reader_add_dir(struct spec_reader *r, const char *dir)
 	return first;
 }
 
-/* Reads the drop-ins, or those that a commit in progress puts in their place. */
+/* Reads the drop-in files; during a commit, those that will replace them. */
 static int reader_add_dropins(struct spec_reader *r, const char *dir, bool committing)
 {
 	autofree char *next = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Checks the parts of a spec against each other. Each check asks one question, reports every
- * violation at the place to change, and leaves the spec unchanged, except that explicit addresses
- * get the prefix length of their network.
+ * Checks the parts of a spec against each other. Each check reports all violations at the place to
+ * change. The checks do not change the spec, except that explicit addresses get the prefix length
+ * of their network.
  */
 #include "netcfg/spec/spec_check_internal.h"
 
@@ -25,7 +25,8 @@ static int check_name_cmp(const void *va, const void *vb)
 	return order ? order : (a->index > b->index) - (a->index < b->index);
 }
 
-/* " by net[leg-a]": the earlier entry; "" where that has the same name, which would say nothing. */
+/* Writes the path of the earlier entry, such as " by net[leg-a]". Writes "" if both entries have
+ * the same name, so that the path would not help. */
 static const char *by_whom(const struct spec_reader *r, const struct diag_pos *pos, const char *key,
 			   char *buf, size_t size)
 {
@@ -38,7 +39,7 @@ static const char *by_whom(const struct spec_reader *r, const struct diag_pos *p
 	return buf;
 }
 
-/* Sorts names and reports every one that an earlier entry has. */
+/* Sorts names and reports each one that an earlier entry also has. */
 static void check_unique(struct spec_reader *r, struct check_name *names, size_t n, const char *key,
 			 const char *what)
 {
@@ -111,7 +112,7 @@ static void check_peer_names(struct spec_reader *r)
 	check_unique(r, names, s->n_peers, "name", "name");
 }
 
-/* Mount points and export names are unique over all workers of the host. */
+/* Mount points and export names must be unique on the host, even in different workers. */
 static void check_mount_and_export_names(struct spec_reader *r)
 {
 	const struct spec *s = r->spec;
@@ -155,7 +156,7 @@ static bool is_unusable(const struct ip_addr *a)
 	return false;
 }
 
-/* The subnet's network and broadcast addresses are not host addresses. */
+/* The network address and the broadcast address of a subnet must not be used by a host. */
 static void check_range_ends(struct spec_reader *r, const struct diag_pos *pos, const char *key,
 			     size_t index, const struct ip_range *range)
 {
@@ -196,7 +197,7 @@ static void check_network(struct spec_reader *r, const struct spec_network *w)
 	subnet.addr = ip_addr_network(&subnet.addr, subnet.len);
 	ip_addr_format(&w->gateway, buf, sizeof(buf));
 	if (ip_addr_is_link_local(&w->gateway) && w->range.first.family == AF_INET6)
-		return; /* an IPv6 router's link-local address on the leg's link */
+		return; /* link-local address of an IPv6 router on the leg's link */
 	if (!ip_prefix_contains(&subnet, &w->gateway))
 		check_error(r, &w->pos, "gateway", "%s is outside the subnet %s", buf,
 			    ip_prefix_format(&subnet, net, sizeof(net)));
@@ -247,7 +248,7 @@ static const struct spec_network *network_of(const struct spec *s, const struct 
 	return NULL;
 }
 
-/* A VLAN network has its own link and does not reconfigure the device. */
+/* A network with a VLAN has its own link, so the device itself is not reconfigured. */
 static bool is_tagged(const struct spec *s, const struct spec_net *net)
 {
 	const struct spec_network *w = network_of(s, net);
@@ -279,10 +280,10 @@ static void check_net_network(struct spec_reader *r, const struct spec_net *net)
 			    "no network is called '%s'; add it to networks", net->network);
 }
 
-/* A device gets its addresses from a network, or shares the host's. */
+/* A device either gets its addresses from a network, or shares the host's address. */
 static void check_net_shared(struct spec_reader *r, const struct spec_net *net)
 {
-	/* A value that is present but invalid has its error already. */
+	/* A present but invalid value has been reported already. */
 	if (!net->shared_ip && spec_check_node(r, &net->pos, "network", NO_INDEX) ==
 				       spec_check_node(r, &net->pos, NULL, NO_INDEX))
 		check_error(r, &net->pos, NULL,
@@ -311,7 +312,7 @@ static void check_net_shared(struct spec_reader *r, const struct spec_net *net)
 			    net->device);
 }
 
-/* VF settings without VFs. */
+/* VF settings have no effect without VFs. */
 static void check_net_vfs(struct spec_reader *r, const struct spec_net *net)
 {
 	const char *key = net->vf_spoof_check != SPEC_AUTO ? "vf-spoof-check"
@@ -324,7 +325,7 @@ static void check_net_vfs(struct spec_reader *r, const struct spec_net *net)
 			    net->vfs == 0 ? "vfs: 0" : "shared-ip", net->device);
 }
 
-/* The same condition as the plan's for a worker's ports. */
+/* Must be the same condition as that of the plan for the ports of a worker. */
 static bool waits_for_rdma(const struct spec *spec, const struct spec_net *net)
 {
 	return net->rdma == SPEC_RDMA_ONLY ||
@@ -363,7 +364,7 @@ static void check_net_kernel_port(struct spec_reader *r, const struct spec_net *
 			net->device);
 }
 
-/* Checks one entry of ips against its network and sets its prefix length. */
+/* Checks one entry of ips against its network, and sets the prefix length of the entry. */
 static void check_net_ip(struct spec_reader *r, const struct spec_net *net, size_t index,
 			 const struct spec_network *w)
 {
@@ -398,8 +399,8 @@ static void check_net_ip(struct spec_reader *r, const struct spec_net *net, size
 struct check_range {
 	struct ip_range range;
 	const struct spec_net *net;
-	size_t index; /* index in ips; NO_INDEX: the device takes addresses from its network's range
-		       */
+	/* index in ips; NO_INDEX: the device gets addresses from its network's range */
+	size_t index;
 };
 
 static int check_range_cmp(const void *va, const void *vb)
@@ -414,8 +415,8 @@ static int check_range_cmp(const void *va, const void *vb)
 	return order ? order : (a->index > b->index) - (a->index < b->index);
 }
 
-/* Whether an earlier device takes the first addresses of the network's range. Two such devices
- * are one to the HA mode, or its planner refuses them. */
+/* Returns whether an earlier device uses the first addresses of the network's range. The HA mode
+ * uses two such devices as one, or its planner rejects them. */
 static bool range_is_taken(const struct spec *s, size_t i)
 {
 	for (size_t j = 0; j < i; j++)
@@ -424,7 +425,8 @@ static bool range_is_taken(const struct spec *s, size_t i)
 	return false;
 }
 
-/* The addresses of every device: explicit ones, else the first of its network's range. */
+/* Collects the addresses of every device: its explicit ones, or the first addresses of its
+ * network's range. */
 static size_t collect_ranges(const struct spec *s, size_t n_cores, struct check_range *ranges)
 {
 	size_t n = 0;
@@ -464,7 +466,7 @@ static void report_overlap(struct spec_reader *r, const struct check_range *at,
 			other->net->name, buf);
 }
 
-/* Every address belongs to one device: after sorting by first address, neighbours must not
+/* Each address must belong to one device. After sorting by the first address, only neighbours can
  * overlap. */
 static void check_ips_overlap(struct spec_reader *r, size_t n_cores)
 {
@@ -495,7 +497,7 @@ static uint64_t count_add(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* Each device needs one data IP per core, from its ips or from its network's range. */
+/* Each device needs one data IP for each core, from its ips or from its network's range. */
 static void check_ip_count(struct spec_reader *r, const struct spec_net *net, size_t n_cores)
 {
 	const struct spec_network *w = network_of(r->spec, net);
@@ -567,19 +569,19 @@ static void check_rules(struct spec_reader *r, const struct spec_worker *w)
 	}
 	if (n_ips > SPEC_RULE_IPS_MAX)
 		check_error(r, &w->pos, "exports",
-			    "their clients' hosts have %zu ips under peers, at most %d are "
-			    "compared without a cluster key; write cluster.secret-file, or name "
-			    "networks",
+			    "peers lists %zu ips of the hosts in clients, at most %d are allowed "
+			    "without a cluster key; write cluster.secret-file, or name networks",
 			    n_ips, SPEC_RULE_IPS_MAX);
 	if (n_rules > SPEC_RULES_MAX)
-		check_error(r, &w->pos, "exports",
-			    "their clients name %zu hosts and networks, at most %d are allowed; "
-			    "name networks, or move some exports to another worker",
-			    n_rules, SPEC_RULES_MAX);
+		check_error(
+			r, &w->pos, "exports",
+			"the clients lists name %zu hosts and networks, at most %d are allowed; "
+			"name networks, or move some exports to another worker",
+			n_rules, SPEC_RULES_MAX);
 	if (n_ids > SPEC_RULE_IDS_MAX)
 		check_error(r, &w->pos, "exports",
-			    "their maps of users and groups have %zu ranges, at most %d are "
-			    "allowed; move some exports to another worker",
+			    "the maps of users and groups have %zu ranges, at most %d are allowed; "
+			    "move some exports to another worker",
 			    n_ids, SPEC_RULE_IDS_MAX);
 }
 
@@ -589,7 +591,7 @@ static void check_worker(struct spec_reader *r, const struct spec_worker *w)
 	const struct spec_node *node =
 		spec_node_member(spec_check_node(r, &w->pos, NULL, NO_INDEX), "role");
 
-	/* Without a role the other keys cannot be checked. */
+	/* Without a valid role, the other keys cannot be checked. */
 	if (!node || node->bad)
 		return;
 	if (w->n_mounts > 0 && w->role != SPEC_ROLE_FRONTEND)
@@ -620,7 +622,7 @@ static void check_worker(struct spec_reader *r, const struct spec_worker *w)
 				    "the root directory cannot be a mount point; name another");
 }
 
-/* A mount comes from one of the peers. */
+/* The host of a mount must be one of the peers. */
 static void check_mount_from(struct spec_reader *r, const struct spec_mount *m)
 {
 	const struct spec *s = r->spec;
@@ -720,7 +722,7 @@ static void check_peer_ips(struct spec_reader *r)
 	}
 }
 
-/* Valid but probably a mistake, so it is a warning: nothing else would report it. */
+/* This is valid but probably a mistake, and nothing else would report it, so it is a warning. */
 static void check_asks_something(struct spec_reader *r)
 {
 	const struct spec *s = r->spec;
@@ -732,7 +734,7 @@ static void check_asks_something(struct spec_reader *r)
 			 "workers; 'plenum config generate' writes a first file");
 }
 
-/* A key file that is not used is as suspect as encryption without a key file. */
+/* A key file with security: none is as suspect as security without a key file. */
 static void check_cluster(struct spec_reader *r)
 {
 	const struct spec_cluster *c = &r->spec->cluster;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks where the API listens: at one address of the management network, never at a data IP, where
- * peers of the data network could reach it. */
+/* Checks the address of the API. It must be one address of the management network and never a data
+ * IP, which hosts of the data network could reach. */
 #include "netcfg/spec/spec_check_internal.h"
 
 #include <string.h>
@@ -14,8 +14,8 @@ static bool is_one_address(const struct ip_addr *a)
 	return a->family == AF_INET ? a->bytes[0] < 224 : a->bytes[0] != 0xff;
 }
 
-/* Whether the address belongs to the leg. With shared-ip it is the host's own, which management
- * uses too. */
+/* Returns whether the address belongs to the leg. An address with shared-ip does not count, because
+ * management uses it too. */
 static bool is_of_leg(const struct spec *s, const struct spec_net *net, const struct ip_addr *a)
 {
 	if (net->shared_ip)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Checks a device's priorities and traffic classes against each other: a driver would reject them
- * only as a whole, without a reason.
+ * Checks the priorities and traffic classes of a device against each other. A driver would only
+ * reject them as a whole, without a reason.
  */
 #include "netcfg/spec/spec_check_internal.h"
 
 #include <inttypes.h>
 
-/* Whether the value already has an error, and so no value. */
+/* Returns whether the value was already reported as wrong and thus cannot be checked. */
 static bool is_bad(const struct spec_reader *r, const struct diag_pos *pos, const char *key,
 		   size_t index)
 {
@@ -69,8 +69,8 @@ static void check_class(struct spec_reader *r, const struct spec_ets *e,
 	}
 }
 
-/* Each class and each priority occurs at most once. Completeness and the sum of the shares are
- * checked only without such errors. */
+/* Each class and each priority may occur only once. If that is so, checks that all priorities occur
+ * and that the shares add up to 100. */
 static void check_ets(struct spec_reader *r, const struct spec_dcb *dcb)
 {
 	const struct spec_ets *owner[SPEC_PRIOS] = {NULL};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Checks the client entries of exports against each other. They grant rights, so an entry that
- * never matches, or that contradicts itself, is an error: its author relies on it.
+ * never matches or contradicts itself is an error: the administrator relies on it.
  */
 #include "netcfg/spec/spec_check_internal.h"
 
@@ -19,20 +19,21 @@ static const struct spec_node *member(const struct spec_reader *r, const struct 
 	return spec_node_member(spec_check_node(r, pos, NULL, NO_INDEX), key);
 }
 
-/* Written without hosts and networks, and these are not in error. */
+/* Returns whether the entry has neither hosts nor networks, not even invalid ones. */
 static bool is_written_for_all(const struct spec_reader *r, const struct spec_client *c)
 {
 	return is_for_all(c) && !member(r, &c->pos, "hosts") && !member(r, &c->pos, "networks");
 }
 
-/* Whether network a contains network b. */
+/* Returns whether network a contains network b. */
 static bool network_covers(const struct ip_prefix *a, const struct ip_prefix *b)
 {
 	return a->addr.family == b->addr.family && a->len <= b->len &&
 	       ip_prefix_contains(a, &b->addr);
 }
 
-/* An earlier entry, in this list or in the same entry, that already matches this host. */
+/* Returns an entry before this host, in the list or in the same entry, that already matches the
+ * host. */
 static const struct spec_client *host_before(const struct spec_export *e, size_t client,
 					     size_t index)
 {
@@ -107,7 +108,8 @@ static bool ids_overlap(uint32_t a, uint32_t n_a, uint32_t b, uint32_t n_b)
 	return (uint64_t)a < (uint64_t)b + n_b && (uint64_t)b < (uint64_t)a + n_a;
 }
 
-/* Maps must be one to one, or a file's owner would depend on which client looks. */
+/* A map must be one to one; otherwise the owner of a file would depend on the client that reads
+ * it. */
 static void check_ids(struct spec_reader *r, const struct spec_client *c,
 		      const struct spec_ids *map, size_t n)
 {
@@ -159,7 +161,7 @@ static void check_client(struct spec_reader *r, const struct spec_export *e, siz
 			    "the export is read-only for all clients; leave rw out, or write "
 			    "'read-only: "
 			    "false'");
-	if (e->read_only) /* implied; the normal form must not contradict it */
+	if (e->read_only) /* this follows, and the normal form must not contradict it */
 		e->clients[client].access = SPEC_ACCESS_RO;
 	check_hosts(r, e, client);
 	check_networks(r, e, client);
@@ -180,7 +182,7 @@ void spec_check_export(struct spec_reader *r, const struct spec_export *e)
 		check_client(r, e, i);
 }
 
-/* Rules that a worker accepts: see launch.h. */
+/* A worker accepts a limited number of rules: see launch.h. */
 size_t spec_export_rules(const struct spec_export *e, size_t *ret_ids)
 {
 	size_t rules = 0, ids = 0;
@@ -206,7 +208,8 @@ size_t spec_export_ips(const struct spec *s, const struct spec_export *e)
 	return n;
 }
 
-/* A session's source address is validated by the handshake; nothing else proves a name. */
+/* The handshake of a session proves the client's source address. Without a cluster key, nothing
+ * else proves the client's name. */
 static void check_names_proven(struct spec_reader *r, const struct spec_client *c)
 {
 	const struct spec *s = r->spec;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shared by the checks: reports a violation at the place to change. Checks get a completely read
- * spec and leave it unchanged. For spec_check*.c alone.
+ * Declarations for the files spec_check*.c alone. Each check gets a completely read spec, leaves it
+ * unchanged and reports violations at the place to change.
  */
 #ifndef PLENUM_NETCFG_SPEC_CHECK_INTERNAL_H
 #define PLENUM_NETCFG_SPEC_CHECK_INTERNAL_H
@@ -10,7 +10,8 @@
 
 #define NO_INDEX SIZE_MAX
 
-/* The node that an error points at: the map at pos, its member `key`, or item `index` of that. */
+/* Returns the node in the file that an error refers to: the map at pos, its member `key`, or item
+ * `index` of that member. */
 const struct spec_node *spec_check_node(const struct spec_reader *r, const struct diag_pos *pos,
 					const char *key, size_t index);
 
@@ -25,13 +26,17 @@ const struct spec_node *spec_check_node(const struct spec_reader *r, const struc
 #define check_warning_at(...) check_say_at(DIAG_WARNING, __VA_ARGS__)
 #define check_error(r, map_pos, key, ...) check_error_at(r, map_pos, key, NO_INDEX, __VA_ARGS__)
 
-/* Checks an export's client entries singly and against each other. In spec_check_export.c. */
+/* Checks the client entries of an export, each alone and against each other. In
+ * spec_check_export.c. */
 void spec_check_export(struct spec_reader *r, const struct spec_export *e);
-/* Without a cluster key: checks what proves the names of the clients' hosts. Warnings alone. */
+/* If there is no cluster key, checks what proves the names of the clients' hosts. It only adds
+ * warnings. */
 void spec_check_names_proven(struct spec_reader *r);
-/* The number of hosts and networks of its clients, and of the id ranges that they map. */
+/* Returns the number of hosts and networks in the export's client entries; *ret_ids gets the number
+ * of their id ranges. */
 size_t spec_export_rules(const struct spec_export *e, size_t *ret_ids);
-/* The number of data IPs of its clients' hosts that a worker compares; 0 with a cluster key. */
+/* Returns the number of data IPs of the clients' hosts that a worker compares; 0 with a cluster
+ * key. */
 size_t spec_export_ips(const struct spec *s, const struct spec_export *e);
 
 /* Checks a device's priorities and traffic classes. In spec_check_dcb.c. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Finds the place in the files that an error of a check points at. */
+/* Finds the node in the files that an error of a check refers to. */
 #include "netcfg/spec/spec_check_internal.h"
 
-/* The node that an error points at: the map at pos, its member, or an item of that. */
 const struct spec_node *spec_check_node(const struct spec_reader *r, const struct diag_pos *pos,
 					const char *key, size_t index)
 {

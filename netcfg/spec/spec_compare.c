@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Compares two specs key by key, using the schema table, and names differences as the file does.
+ * Compares two specs key by key with the schema table. Differences have the names of the file.
  */
 #include "netcfg/spec/spec_schema.h"
 
@@ -13,7 +13,7 @@ struct compare {
 	void *user;
 };
 
-/* The value as it would be written, truncated where it is long; "" where not set. */
+/* Returns the value as the file would have it, truncated if it is long; "" if it is not set. */
 static const char *value_text(const struct spec_key *k, const char *base, char *buf, size_t size)
 {
 	const struct spec_type_ops *ops = &spec_types[k->type];
@@ -35,7 +35,7 @@ static const char *value_text(const struct spec_key *k, const char *base, char *
 		fputs(i ? ", " : "", f);
 		ops->print(k, field + i * k->size, f);
 	}
-	fclose(f); /* longer values are truncated */
+	fclose(f); /* a longer value is truncated */
 	buf[size - 1] = '\0';
 	return buf;
 }
@@ -78,7 +78,7 @@ static bool values_equal(const struct spec_key *k, const char *a, const char *b)
 static void compare_table(const struct compare *c, const struct spec_table *t, const char *path,
 			  const char *a, const char *b);
 
-/* An entry's name: its first required key, which is unique within a list. */
+/* Returns the name of an entry: its first required key, which is unique in the list. */
 static const char *entry_name(const struct spec_table *t, const char *entry, size_t index,
 			      char *buf, size_t size)
 {

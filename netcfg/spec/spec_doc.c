@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Generates documents from the schema table: JSON Schema for editors, and the key list of
+ * Generates documents from the schema table: a JSON Schema for editors, and the list of keys in
  * plenum.yaml(5).
  */
 #include "netcfg/spec/spec_schema.h"
@@ -12,7 +12,8 @@
 
 #define DOC_PATH_MAX 128
 
-/* JSON Schema. Jansson takes NULL values for failures, so one check at the end is enough. */
+/* Creates the JSON Schema. Jansson's functions fail if they get NULL for a value, so one check at
+ * the end is enough. */
 
 enum doc_table { DOC_TABLE_ROOT, DOC_TABLE_ENTRY, DOC_TABLE_CHANGE };
 
@@ -36,7 +37,7 @@ static json_t *schema_of_enum(const struct spec_key *k)
 		if (!k->names[i][0] || !spec_key_is_built(k, k->names[i]))
 			continue;
 		json_array_append_new(names, json_string(k->names[i]));
-		/* Editors that read YAML 1.1 take these words as booleans. */
+		/* Editors that read YAML 1.1 treat these words as booleans. */
 		if (strcmp(k->names[i], "on") == 0 || strcmp(k->names[i], "off") == 0)
 			json_array_append_new(names, json_boolean(k->names[i][1] == 'n'));
 	}
@@ -73,7 +74,7 @@ static json_t *schema_of_list(const struct spec_key *k, json_t *item)
 
 static json_t *schema_of_value(const struct spec_key *k)
 {
-	/* An editor that rejects the key shows its description, which gives the reason. */
+	/* An editor that rejects the key shows this description, which gives the reason. */
 	if (k->not_built && !k->is_built)
 		return json_pack("{s:{}}", "not");
 	switch (k->type) {
@@ -119,14 +120,15 @@ static json_t *schema_of_fallback(const struct spec_key *k)
 	return json_string(k->fallback);
 }
 
-/* Sentences start with a capital letter, error texts do not. */
+/* Writes the text with a capital letter at the beginning, because error texts begin without one. */
 static void put_sentence(const char *text, FILE *out)
 {
 	fputc(toupper((unsigned char)text[0]), out);
 	fprintf(out, "%s.\n", text + 1);
 }
 
-/* Help texts have one sentence per line for the manual; here they become one paragraph. */
+/* Joins the sentences of a help text, which are on separate lines for the manual, to one
+ * paragraph. */
 static json_t *schema_of_help(const struct spec_key *k)
 {
 	autofree char *text = NULL;
@@ -147,7 +149,7 @@ static json_t *schema_of_help(const struct spec_key *k)
 	return json_string(text);
 }
 
-/* A change has the changed keys and the name of the changed entry. */
+/* An entry of net-set has the keys to change and the name of the entry that it changes. */
 static json_t *schema_of_table(const struct spec_table *t, enum doc_table as)
 {
 	json_t *schema = json_object(), *properties = json_object(), *required = json_array();
@@ -186,9 +188,10 @@ char *spec_json_schema(void)
 	return text;
 }
 
-/* The manual: one tagged paragraph per key. */
+/* The manual has one tagged paragraph for each key. */
 
-/* mdoc(7) wants one sentence a line, and takes a quote at the start of one for a macro. */
+/* mdoc(7) needs each sentence on a separate line, and treats a quote at the beginning of a line as
+ * a macro. */
 static void put_help(const char *help, FILE *out)
 {
 	bool begins = true;
@@ -202,7 +205,7 @@ static void put_help(const char *help, FILE *out)
 	fputc('\n', out);
 }
 
-/* mdoc(7) would remove the quotes that YAML needs. */
+/* Escapes the quotes that YAML needs, because mdoc(7) would remove them. */
 static void put_example(const struct spec_key *k, FILE *out)
 {
 	fprintf(out, "Example:\n.Ql %s: ", k->name);
@@ -223,7 +226,7 @@ static void man_key(const struct spec_key *k, const char *path, FILE *out)
 	put_help(k->help, out);
 	if (k->not_built)
 		put_sentence(k->not_built, out);
-	/* A key that is always rejected needs no further text. */
+	/* A key that this version always rejects needs no further text. */
 	if (k->not_built && !k->is_built)
 		return;
 	fprintf(out, ".Pp\nTakes %s.\n", want);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Changes and prints YAML trees. Reading (spec_node.c) does not need it, except to merge one file's
- * changes into another's entries (spec_merge.c).
+ * Changes and prints YAML trees. Only spec_merge.c, which merges the changes in one file into
+ * entries of another, needs this to read a configuration.
  */
 #include "netcfg/spec/spec_edit.h"
 
@@ -148,7 +148,7 @@ static void print_flow(const struct spec_node *n, FILE *out)
 	const char *brackets = n->kind == SPEC_NODE_LIST ? "[]" : "{}";
 
 	if (n->kind == SPEC_NODE_SCALAR) {
-		/* Only text that YAML would take for something else needs quotes. */
+		/* Only texts that YAML would read as a number, a boolean or null need quotes. */
 		if (n->plain && (spec_text_is_number(n->text) || spec_text_is_bool(n->text) ||
 				 spec_node_is_null(n)))
 			fputs(*n->text ? n->text : "null", out);

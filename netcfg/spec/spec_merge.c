@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Merges entries that change those of another file into the trees before they are read, so that one
- * reader and one set of checks apply to the result, and an error names the line of the change.
+ * Some entries of a file change entries of another file. This merges them into the trees before the
+ * trees are read. So one reader and one set of checks apply to the result, and an error names the
+ * line of the change.
  */
 #include "netcfg/spec/spec_edit.h"
 #include "netcfg/spec/spec_schema.h"
 
 #include <string.h>
 
-/* The entry of that name in any of the trees. */
+/* Returns the entry of that name in any of the trees. */
 static struct spec_node *find_target(const struct spec_reader *r, const char *list,
 				     const char *name)
 {
@@ -21,7 +22,7 @@ static struct spec_node *find_target(const struct spec_reader *r, const char *li
 	return NULL;
 }
 
-/* An earlier change of the same entry. */
+/* Returns an earlier change of the same entry. */
 static const struct spec_node *find_twin(const struct spec_reader *r, const char *list,
 					 const char *name, const struct spec_node *item)
 {

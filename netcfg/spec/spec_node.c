@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Converts libyaml's events to a tree. The only file that includes yaml.h, and the one place that
- * rejects YAML features which a configuration must not use (anchors, tags, alias bombs).
+ * Converts libyaml's events to a tree. Only this file includes yaml.h, so only here YAML features
+ * are rejected that a configuration must not use (anchors, tags, aliases that expand
+ * exponentially).
  */
 #include "netcfg/spec/spec_node.h"
 #include "netcfg/spec/spec.h"
@@ -9,14 +10,14 @@
 #include <string.h>
 #include <yaml.h>
 
-/* State of the conversion. Open containers form the chain of parents. */
+/* State of the conversion. The open containers are linked by their parent pointers. */
 struct node_builder {
 	const char *file;
 	struct diag *d;
-	struct spec_node *root, *open; /* open: the innermost open container */
+	struct spec_node *root, *open; /* open: the innermost container that is not closed yet */
 	unsigned depth;
 	size_t n_nodes, n_documents;
-	/* The key that waits for its value in the open map; its text is NULL where it was
+	/* The open map has a key without a value so far. Its text is NULL if the key was
 	 * invalid. */
 	bool have_key;
 	char *key;
@@ -28,7 +29,7 @@ struct spec_node *spec_node_free(struct spec_node *n)
 	while (n) {
 		struct spec_node *next = n->next;
 
-		spec_node_free(n->child); /* at most SPEC_DEPTH_MAX deep */
+		spec_node_free(n->child); /* recursion is at most SPEC_DEPTH_MAX deep */
 		free(n->text);
 		free(n->key);
 		free(n);
@@ -72,7 +73,7 @@ struct spec_node *spec_node_map_at(struct spec_node *root, const struct diag_pos
 	return NULL;
 }
 
-/* The name of an item, which identifies it whatever its position; NULL: none. */
+/* Returns the name of an item, which identifies the item at any position; NULL: it has none. */
 static const char *item_name(const struct spec_node *n)
 {
 	const struct spec_node *name =
@@ -152,7 +153,8 @@ static int builder_no_memory(struct node_builder *b)
 	return -ENOMEM;
 }
 
-/* Anchors and tags change a value's meaning invisibly; aliases allow exponential expansion. */
+/* Anchors and tags are rejected because they change a value without a visible sign, aliases because
+ * they can expand exponentially. */
 static bool builder_refuse_decoration(struct node_builder *b, const yaml_char_t *anchor,
 				      const yaml_char_t *tag, const struct diag_pos *pos)
 {
@@ -167,7 +169,7 @@ static bool builder_refuse_decoration(struct node_builder *b, const yaml_char_t 
 	return anchor || tag;
 }
 
-/* Adds a new node to the open container; takes the waiting key. */
+/* Adds a new node to the open container, with the key that was read before it. */
 static int builder_add(struct node_builder *b, enum spec_node_kind kind, const struct diag_pos *pos,
 		       bool bad, struct spec_node **ret)
 {
@@ -241,7 +243,8 @@ static int builder_scalar(struct node_builder *b, const yaml_event_t *e)
 	int r;
 
 	bad = builder_refuse_decoration(b, e->data.scalar.anchor, e->data.scalar.tag, &pos);
-	if (strlen(text) != e->data.scalar.length) { /* "\0" in double quotes */
+	/* a "\0" in double quotes makes the lengths differ */
+	if (strlen(text) != e->data.scalar.length) {
 		builder_error(b, &pos, "the text holds a NUL character; leave it out");
 		bad = true;
 	}
@@ -304,7 +307,7 @@ static int builder_open(struct node_builder *b, enum spec_node_kind kind, const 
 	return 0;
 }
 
-/* 1: stop reading; the first document is still checked. */
+/* Returns 1 if reading must stop at a second document; the first one is still checked. */
 static int builder_document(struct node_builder *b, const yaml_event_t *e)
 {
 	struct diag_pos pos = builder_pos(b, &e->start_mark);
@@ -338,7 +341,7 @@ static int builder_event(struct node_builder *b, const yaml_event_t *e)
 	}
 }
 
-/* Explains the parser's most frequent complaints in terms of the file. */
+/* Explains the most frequent errors of the parser in terms of the file. */
 static const char *syntax_hint(const char *problem)
 {
 	static const struct {
@@ -425,7 +428,7 @@ int spec_node_parse(const char *file, const char *text, size_t len, struct diag 
 		spec_node_free(b.root);
 		return r;
 	}
-	/* A text of comments alone has no document; "---" alone has an empty one. */
+	/* A text that has only comments contains no document; "---" alone begins an empty one. */
 	if (b.root && !b.root->bad && spec_node_is_null(b.root))
 		b.root = spec_node_free(b.root);
 	*ret = b.root;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Values of files that an entry of net-set replaces. The merge records them, because the merged
- * configuration no longer contains them; commands and the agent describe them.
+ * Records the values of files that entries of net-set replace, because the merged configuration no
+ * longer contains them. Commands and the agent describe these overrides to users.
  */
 #include "netcfg/base/vec.h"
 #include "netcfg/spec/spec_edit.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Characters of a value that a sentence shows. */
+/* Maximum number of characters of a value in a message. */
 #define SHOWN_MAX 60
 
 static void override_done(struct spec_override *o)
@@ -81,7 +81,8 @@ bool spec_override_is_edited(const struct spec_override *o, const struct spec *b
 	return had && strcmp(had->overridden, o->overridden) != 0;
 }
 
-/* How the override ends: a command where `plenum net` maintains the file, else an edit. */
+/* Describes how to end the override: by a command if `plenum net` maintains the file, otherwise by
+ * an edit. */
 static void describe_end(const struct spec_override *o, char *buf, size_t size)
 {
 	const char *slash = o->pos.file ? strrchr(o->pos.file, '/') : NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Prints the normal form of a spec from the schema table. The agent stores, compares and shows this
- * form, so its keys are in the table's order, not the file's.
+ * Prints the normal form of a spec with the schema table. The agent stores, compares and shows this
+ * form, so its keys are in the order of the table, not of the file.
  */
 #include "netcfg/spec/spec_schema.h"
 
@@ -23,8 +23,7 @@ static bool key_is_unset(const struct spec_key *k, const char *base)
 		const struct spec_key *member = &k->table->keys[i];
 		bool unset = key_is_unset(member, base + k->offset);
 
-		if (unset ==
-		    member->required) /* an entry without a required key was never written */
+		if (unset == member->required) /* an entry without a required key is not set */
 			return unset;
 	}
 	return true;
@@ -56,7 +55,7 @@ static void print_maps(const struct spec_key *k, const char *base, unsigned inde
 	}
 }
 
-/* item: the first key follows the list's dash on the same line. */
+/* item: the map is an item of a list, so its first key follows the dash on the same line. */
 static void print_table(const struct spec_table *t, const char *base, unsigned indent, bool item,
 			FILE *out)
 {
@@ -96,8 +95,8 @@ char *spec_to_yaml(const struct spec *s)
 
 /* ---- JSON ---- */
 
-/* The same texts: JSON's numbers and booleans, all else as strings, for which YAML's quoting
- * equals JSON's. */
+/* Prints the same text as for YAML: numbers and booleans as in JSON, all other values as strings,
+ * which YAML and JSON quote in the same way. */
 static int print_json_value(const struct spec_key *k, const void *field, FILE *out)
 {
 	const struct spec_type_ops *ops = &spec_types[k->type];
@@ -116,7 +115,7 @@ static int print_json_value(const struct spec_key *k, const void *field, FILE *o
 	return 0;
 }
 
-/* nulls: keys without a value are null, else left out. */
+/* nulls: print keys without a value as null; otherwise omit them. */
 static int print_json_table(const struct spec_table *t, const char *base, bool nulls, FILE *out);
 
 static int print_json_one(const struct spec_key *k, const char *field, bool nulls, FILE *out)

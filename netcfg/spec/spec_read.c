@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fills struct spec from the trees of the files, driven by the schema table: one function per shape
- * (scalar, list, map), none per key. Reports values that are wrong by themselves; spec_check.c
- * checks values against each other.
+ * Fills in struct spec from the trees of the files with the schema table: it has a function for
+ * each shape (scalar, list, map) and none for single keys. It reports values that are wrong by
+ * themselves; spec_check.c checks values against each other.
  */
 #include "netcfg/base/vec.h"
 #include "netcfg/spec/spec_schema.h"
@@ -15,7 +15,8 @@
 static void read_map(struct spec_reader *r, const struct spec_table *t, struct spec_node *n,
 		     char *base);
 
-/* The value found, short enough for a message and safe for a terminal. */
+/* Describes the value that was found; the text is short enough for a message and safe for a
+ * terminal. */
 static const char *describe_found(const struct spec_node *n, char *buf, size_t size)
 {
 	size_t len = 0;
@@ -28,7 +29,7 @@ static const char *describe_found(const struct spec_node *n, char *buf, size_t s
 		buf[len++] = '\'';
 		for (const char *c = n->text; *c && len + 6 < size; c++)
 			buf[len++] = (char)((unsigned char)*c < ' ' ? ' ' : *c);
-		/* A multi-byte character must not be cut in two. */
+		/* Removes a multi-byte character that was cut. */
 		if (strlen(n->text) + 6 >= size) {
 			while (len > 1 && ((unsigned char)buf[len - 1] & 0xc0) == 0x80)
 				len--;
@@ -43,7 +44,7 @@ static const char *describe_found(const struct spec_node *n, char *buf, size_t s
 	return buf;
 }
 
-/* The nearest of the words that this version accepts; NULL: none. */
+/* Returns the most similar of the words that this version accepts; NULL: none is similar. */
 static const char *near_name(const struct spec_key *k, const struct spec_node *n)
 {
 	const char *names[16];
@@ -55,7 +56,7 @@ static const char *near_name(const struct spec_key *k, const struct spec_node *n
 	return n->kind == SPEC_NODE_SCALAR ? diag_suggest(n->text, names, n_names) : NULL;
 }
 
-/* "expected X, found Y", with an example. */
+/* Reports "expected X, found Y", with an example. */
 static void read_expected(struct spec_reader *r, const struct spec_key *k,
 			  const struct spec_node *n)
 {
@@ -76,8 +77,8 @@ static void read_expected(struct spec_reader *r, const struct spec_key *k,
 				found, k->name, k->example);
 }
 
-/* Numbers are written bare, and text that looks like a number in quotes, so that every YAML tool
- * agrees. */
+/* Numbers must be without quotes, and text that looks like a number must have quotes, so that all
+ * YAML programs read the file in the same way. */
 static bool read_quotes_fit(struct spec_reader *r, const struct spec_key *k,
 			    const struct spec_node *n)
 {
@@ -120,7 +121,7 @@ static void read_scalar(struct spec_reader *r, const struct spec_key *k, struct 
 	n->bad = e < 0;
 }
 
-/* Appends a zeroed entry to a list member; NULL when out of memory. */
+/* Appends a zeroed entry to a list member; returns NULL if out of memory. */
 static void *list_append(struct spec_reader *r, const struct spec_key *k, char *base)
 {
 	char **list = (char **)(base + k->offset);
@@ -169,7 +170,7 @@ static void read_maps(struct spec_reader *r, const struct spec_key *k, struct sp
 	}
 }
 
-/* Reads a list of scalars. An empty list is an error, because it has no meaning. */
+/* Reads a list of scalars. An empty list is an error, because its meaning would be unclear. */
 static void read_scalars(struct spec_reader *r, const struct spec_key *k, struct spec_node *n,
 			 char *base)
 {
@@ -209,7 +210,7 @@ static void core_take(struct spec_reader *r, const struct spec_key *k, struct sp
 		*entry = core;
 }
 
-/* Parses "5" or "3-6"; false for other text. */
+/* Parses "5" or "3-6"; returns false for other text. */
 static bool cores_parse(const char *text, unsigned *ret_first, unsigned *ret_last)
 {
 	unsigned v[2] = {0, 0}, part = 0;
@@ -283,7 +284,7 @@ static void read_value(struct spec_reader *r, const struct spec_key *k, struct s
 {
 	if (n->bad)
 		return;
-	/* One error for the key is enough: its content is not read. */
+	/* One error for the key is enough, so its content is not read. */
 	if (!spec_key_is_built(k, n->text)) {
 		spec_read_error(r, n, "%s", k->not_built);
 		n->bad = true;
@@ -334,7 +335,7 @@ static void read_unknown_key(struct spec_reader *r, const struct spec_table *t,
 		diag_add(r->d, DIAG_ERROR, &n->key_pos, path, "unknown key; known here: %s", known);
 }
 
-/* A default is parsed like a value in the file. */
+/* Parses the default like a value in the file. */
 static void read_fallback(struct spec_reader *r, const struct spec_key *k, char *base)
 {
 	if (!k->fallback)
@@ -369,7 +370,7 @@ static void read_map(struct spec_reader *r, const struct spec_table *t, struct s
 	}
 }
 
-/* The node that set a key of the root in an earlier file. */
+/* Returns the node by which an earlier file set a key of the root. */
 static const struct spec_node *root_member(const struct spec_reader *r, const char *key)
 {
 	for (size_t i = 0; i < r->n_trees; i++) {
@@ -403,7 +404,7 @@ void spec_read_tree(struct spec_reader *r, struct spec_node *root)
 			read_unknown_key(r, &spec_schema, c);
 			continue;
 		}
-		if (k->changes) /* its entries are merged into those they change */
+		if (k->changes) /* its entries are merged into the entries that they change */
 			continue;
 		earlier = root_member(r, c->key);
 		if (earlier && earlier != c && !spec_type_is_list(k->type))
@@ -414,7 +415,7 @@ void spec_read_tree(struct spec_reader *r, struct spec_node *root)
 	}
 }
 
-/* Sets the defaults of a map that is absent from the file. */
+/* Sets the defaults of a map that the file does not have. */
 static void read_absent(struct spec_reader *r, const struct spec_table *t, char *base)
 {
 	for (size_t i = 0; i < t->n_keys; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The schema table: constant data and nothing else, so that everything plenum.yaml may contain is
- * listed in one place. spec_value.c implements the types.
+ * The schema table, which lists all keys of plenum.yaml in one place. It is constant data;
+ * spec_value.c has the functions for the types.
  */
 #include "netcfg/spec/spec_schema.h"
 
@@ -106,7 +106,7 @@ _Static_assert(ARRAY_SIZE(ipoib_names) == SPEC_IPOIB_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(roce_names) == SPEC_ROCE_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(kernel_port_names) == SPEC_KERNEL_PORT_MAX, "one name per value");
 _Static_assert(ARRAY_SIZE(rdma_names) == SPEC_RDMA_MAX, "one name per value");
-/* The reader stores enums through an int. */
+/* The reader stores enums through a pointer to int. */
 _Static_assert(sizeof(enum spec_ha) == sizeof(int), "enums are ints");
 
 static const char *name_of(const char *const *names, size_t n, unsigned v)
@@ -169,8 +169,8 @@ const char *spec_squash_to_string(enum spec_squash v)
 	return name_of(squash_names, ARRAY_SIZE(squash_names), v);
 }
 
-/* Which values are implemented for keys that this version supports in part. A word that is no
- * valid value passes here: the type rejects it and lists the valid ones. */
+/* Some keys are implemented only for some values: these functions return whether a value is
+ * implemented. They accept invalid words, which the type rejects with a list of the valid ones. */
 static bool role_is_built(const char *text)
 {
 	return strcmp(text, "drives") != 0;
@@ -259,7 +259,8 @@ static const struct spec_key dcb_keys[] = {
 	{"trust", SPEC_TYPE_ENUM, NAMES(trust_names), FIELD(spec_dcb, trust),
 	 .fallback_doc = "unchanged",
 	 .help = "Which field of a packet determines its priority: the VLAN tag (pcp) or the DSCP of the IP header.\n"
-		 "Many drivers trust the DSCP whenever dscp has entries; Plenum accepts what they report.",
+		 "Many drivers have no setting for this and trust the DSCP whenever dscp has entries; if that contradicts"
+		 " the value here, the leg is degraded.",
 	 .example = "dscp"},
 	{"dscp", SPEC_TYPE_MAPS, .table = &dscp_table, .max = SPEC_DSCPS,
 	 LIST(spec_dcb, dscp, n_dscp),
@@ -318,7 +319,7 @@ static const struct spec_key net_keys[] = {
 		 " have no VF. af-packet: the kernel receives every packet, and workers receive copies. af-xdp: an XDP"
 		 " program on the interface passes the datagrams for the first worker's address and port to that"
 		 " worker, bypassing the kernel's stack, and everything else to the kernel; the program is removed"
-		 " when the worker ends, however it ends. auto: af-packet at present.\n"
+		 " when the worker ends, however it ends. auto currently means af-packet.\n"
 		 "AF_XDP needs a device or a VLAN on one (no bond or bridge), an MTU of at most 3498, at most 16"
 		 " receive queues, one worker per interface, no other XDP program on it, and a mode of ha other than"
 		 " active-backup.\n"
@@ -328,9 +329,9 @@ static const struct spec_key net_keys[] = {
 	 .help = "Whether bulk data use RDMA on this device. auto: RDMA where both ends have it and the session is not"
 		 " encrypted, packets otherwise. on: the same, but a worker that sends bulk data as packets on this"
 		 " leg is degraded, with the reason. only: bulk reads and writes of this host's mounts wait, rather"
-		 " than use packets, while none of the worker's legs has RDMA to the server; on has that effect too if"
+		 " than use packets, while none of the worker's legs has RDMA to the server; on has the same effect if"
 		 " policy.on-fallback is refuse.\n"
-		 "For each mount the setting of the client decides, not that of the server.\n"
+		 "For each mount the setting on the client's host counts, not that on the server's.\n"
 		 "plenum processes -j shows for each leg whether RDMA is in use, or the reason.\n"
 		 "RDMA data are not authenticated, even in an authenticated session: use off where the network is not"
 		 " trusted.",
@@ -343,8 +344,8 @@ static const struct spec_key net_keys[] = {
 	{"udp-sources", SPEC_TYPE_U32, .fallback = "1", .min = 1, .max = 8,
 	 FIELD(spec_net, udp_sources),
 	 .help = "The number of UDP source ports that a worker with transport udp uses on this device.\n"
-		 "NICs and switches choose queues and links by addresses and ports: with 1, one session uses one queue"
-		 " and one link; with more, up to that many.\n"
+		 "NICs and switches choose queues and links by addresses and ports: with 1, a session uses only one queue"
+		 " and one link; with more, it uses up to that many of each.\n"
 		 "4 is a good value where a NIC has several receive queues (it must also hash UDP by ports: ethtool -N"
 		 " DEVICE rx-flow-hash udp4 sdfn) or the fabric has several links.\n"
 		 "Messages of more than 16 KiB use the ports in turn; all other messages, and all incoming ones, use"
@@ -447,7 +448,7 @@ static const struct spec_key ha_keys[] = {
 	{"bond", SPEC_TYPE_MAP, .table = &bond_table, FIELD(spec, bond),
 	 .fallback_doc = "data0, or data1 if data0 cannot be changed as required",
 	 .help = "The bond of the modes lacp and active-backup.\n"
-		 "With VFs there is no bond.",
+		 "If active-backup uses VFs, there is no bond.",
 	 .example = "{name: bond0, hash: layer2+3}"},
 	{"allow", SPEC_TYPE_NAMES, .max = SPEC_ALLOW_MAX, .of = "rules", LIST(spec, ha_allow, n_ha_allow),
 	 .help = "Rules of the mode to ignore.\n"
@@ -456,7 +457,7 @@ static const struct spec_key ha_keys[] = {
 	{"hold", SPEC_TYPE_SECONDS, .min = 1, .max = 3600, FIELD(spec, ha_hold_s),
 	 .fallback_doc = "10s",
 	 .help = "active-backup with VFs: how long a preferred device must have a link before traffic returns to it.\n"
-		 "For a device that fails again soon afterwards this time doubles, up to 64 times.",
+		 "Each time the device soon fails again, this time doubles, to at most 64 times the value.",
 	 .example = "30s"},
 };
 static const struct spec_table ha_table = {TABLE(ha_keys), .has_pos = true,
@@ -526,7 +527,7 @@ static const struct spec_key client_keys[] = {
 	{"access", SPEC_TYPE_ENUM, .fallback = "rw",
 	 .fallback_doc = "rw, or ro where the export is read-only", NAMES(access_names),
 	 FIELD(spec_client, access),
-	 .help = "Whether they may write; to a read-only export no client may.",
+	 .help = "Whether these clients may write. No client may write to a read-only export.",
 	 .example = "ro"},
 	{"squash", SPEC_TYPE_ENUM, .fallback = "root", NAMES(squash_names),
 	 FIELD(spec_client, squash),
@@ -550,7 +551,7 @@ static const struct spec_key client_keys[] = {
 	{"gid-map", SPEC_TYPE_MAPS, .table = &ids_table, .max = SPEC_IDS_MAX,
 	 LIST(spec_client, gid_map, n_gid_map),
 	 .fallback_doc = "groups have the same ids on both sides",
-	 .help = "The same for groups.",
+	 .help = "Maps groups of the clients to groups of this host, as uid-map does for users.",
 	 .example = "[{client: 1000, server: 51000, count: 1000}]"},
 };
 static const struct spec_table client_table = {TABLE(client_keys), PLACE(spec_client)};
@@ -590,7 +591,7 @@ static const struct spec_key worker_keys[] = {
 	 .example = "frontend"},
 	{"cores", SPEC_TYPE_CORES, .required = true, LIST(spec_worker, cores, n_cores),
 	 .help = "The cores, one worker per core: a number, a range, or a list of both.\n"
-		 "A core is used once.\n"
+		 "Each core can be used only once.\n"
 		 "The mounts of a frontend entry are divided among its cores. A core without a mount carries data of"
 		 " another core's mount (a mount worker, see plenum-worker(8)), at most fifteen such cores per mount.\n"
 		 "Each core of a compute entry serves all of the entry's exports, and clients' mounts are spread over"
@@ -604,7 +605,7 @@ static const struct spec_key worker_keys[] = {
 		 " operator applies the configuration, and keeps that choice.",
 	 .example = "udp"},
 	{"mounts", SPEC_TYPE_MAPS, .table = &mount_table, LIST(spec_worker, mounts, n_mounts),
-	 .help = "The mounts of a frontend entry; its cores take them in turn, at most 128 per core.",
+	 .help = "The mounts of a frontend entry. They are divided among its cores, at most 128 per core.",
 	 .example = "[{path: /mnt/scratch, from: storage-01/scratch}]"},
 	{"exports", SPEC_TYPE_MAPS, .table = &export_table, .max = SPEC_EXPORTS_MAX,
 	 LIST(spec_worker, exports, n_exports),
@@ -615,7 +616,7 @@ static const struct spec_key worker_keys[] = {
 	 .fallback_doc = "4096",
 	 .help = "The number of clients' mounts that each compute worker of the entry serves at a time.\n"
 		 "A mount counts once for each client core that carries its data. Mount workers leave a quarter of the"
-		 " places, at least one, to other mounts, and give up theirs when those need them.\n"
+		 " places, at least one, free for other mounts, and give up their places when other mounts need them.\n"
 		 "A further mount is refused with the reason server-full at both ends, and is served as soon as a"
 		 " place is free.\n"
 		 "An idle mount costs the worker less than 16 KiB of memory.",
@@ -644,8 +645,8 @@ static const struct spec_table peer_table = {TABLE(peer_keys), PLACE(spec_peer)}
 static const struct spec_key policy_keys[] = {
 	{"on-fallback", SPEC_TYPE_ENUM, .fallback = "degrade", NAMES(fallback_names),
 	 FIELD(spec, on_fallback),
-	 .help = "The reaction if a requested transport or leg is unavailable: degrade uses the available ones and"
-		 " reports the reason, refuse makes it an error: nothing is changed.",
+	 .help = "The reaction if a requested transport or leg is unavailable. degrade: Plenum uses those that are available"
+		 " and reports the reason. refuse: this is an error, and nothing is changed.",
 	 .example = "refuse"},
 	{"confirm", SPEC_TYPE_SECONDS, .min = 1, .max = 3600, FIELD(spec, confirm_s),
 	 .fallback_doc = "no confirmation is needed",
@@ -669,7 +670,7 @@ static const struct spec_key rdma_keys[] = {
 	 .example = "64"},
 	{"write-min-kib", SPEC_TYPE_U32, .fallback = "256", .min = 32, .max = 1024,
 	 FIELD(spec, rdma_write_min_kib),
-	 .help = "The same for writes.",
+	 .help = "Writes of at least this many KiB use RDMA where the leg has it at both ends.",
 	 .example = "512"},
 };
 static const struct spec_table rdma_table = {TABLE(rdma_keys)};
@@ -774,7 +775,7 @@ static const struct spec_key root_keys[] = {
 	 .example = "{on-fallback: refuse}"},
 	{"rdma", SPEC_TYPE_MAP, .table = &rdma_table,
 	 .help = "Which requests use RDMA.\n"
-		 "The settings of the client decide, since its requests say how the server sends data.",
+		 "The settings on the client's host count, because its requests say how the server sends data.",
 	 .example = "{read-min-kib: 64}"},
 	{"admin", SPEC_TYPE_MAP, .table = &admin_table,
 	 .help = "The users besides root who may change the configuration.\n"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Checks a file's bytes before YAML parses them: libyaml's errors about invalid bytes have no line,
- * and it accepts tabs in some places where people use them by mistake.
+ * Checks a file's bytes before YAML parses them. libyaml reports invalid bytes without a line
+ * number, and accepts tabs in some places where they are usually a mistake.
  */
 #include "netcfg/base/text.h"
 #include "netcfg/spec/spec_node.h"
 
 #include <string.h>
 
-/* Characters that YAML forbids, and line breaks that editors do not count. */
+/* Characters that YAML forbids, and line breaks that editors do not count as such. */
 static bool is_refused(uint32_t c)
 {
 	if (c < ' ')
@@ -19,7 +19,7 @@ static bool is_refused(uint32_t c)
 
 struct text_scan {
 	struct diag_pos pos;
-	bool indent; /* only blanks so far on this line */
+	bool indent; /* only blanks and tabs so far on this line */
 	struct diag_pos first_tab;
 	unsigned n_tab_lines, last_tab_line;
 };

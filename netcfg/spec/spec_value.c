@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Describes, reads and prints values of each type; spec_check.c checks values against each other. A
- * new type is three functions here and a line in the table at the end.
+ * new type needs its functions here and a line in the table at the end.
  */
 #include "netcfg/spec/spec_schema.h"
 
@@ -15,7 +15,7 @@
 #define URL_LEN_MAX 255
 #define ACCOUNT_LEN_MAX 64
 
-/* Decimal digits without a leading zero, which YAML 1.1 and 1.2 read alike. */
+/* Parses decimal digits without a leading zero, because YAML 1.1 reads a leading zero as octal. */
 static int number_parse(const char *text, uint32_t min, uint32_t max, uint32_t *ret)
 {
 	uint64_t v = 0;
@@ -70,7 +70,7 @@ bool spec_text_is_bool(const char *text)
 	return strcasecmp(text, "true") == 0 || strcasecmp(text, "false") == 0;
 }
 
-/* Words that YAML 1.1 reads as booleans or null. */
+/* Returns whether YAML 1.1 reads the word as a boolean or null. */
 static bool text_is_yaml_word(const char *text)
 {
 	static const char *const words[] = {"yes", "no", "on", "off", "y", "n", "null", "~"};
@@ -163,7 +163,7 @@ static void device_describe(const struct spec_key *k, char *buf, size_t size)
 	snprintf(buf, size, "a PCI address, a MAC address or an interface name");
 }
 
-/* 0000:3b:00.0 */
+/* Returns whether the text has the form 0000:3b:00.0. */
 static bool pci_is_valid(const char *text)
 {
 	static const char form[] = "xxxx:xx:xx.o";
@@ -221,7 +221,8 @@ static void from_print(const struct spec_key *k, const void *field, FILE *out)
 
 static void path_describe(const struct spec_key *k, char *buf, size_t size)
 {
-	snprintf(buf, size, "an absolute path without '.', '..', '//' or a '/' at its end");
+	snprintf(buf, size,
+		 "an absolute path with no '.' or '..' component, no '//' and no '/' at the end");
 }
 
 static bool path_is_valid(const char *text)
@@ -295,7 +296,7 @@ static int url_parse(const char *text, const struct spec_key *k, void *field)
 	return heap_text_set(text, field);
 }
 
-/* Names that useradd(8) accepts, and numbers. */
+/* Accounts are names that useradd(8) accepts, or numbers. */
 static void accounts_describe(const struct spec_key *k, char *buf, size_t size)
 {
 	snprintf(buf, size, "a list of names or numbers of accounts");
@@ -514,7 +515,7 @@ static void ip_print(const struct spec_key *k, const void *field, FILE *out)
 {
 	char buf[IP_ADDR_STR_MAX];
 
-	/* IPv6 addresses contain colons, so they are quoted for all YAML readers. */
+	/* IPv6 addresses contain colons, which some YAML readers accept only in quotes. */
 	spec_print_text(ip_addr_format(field, buf, sizeof(buf)), out);
 }
 
@@ -535,7 +536,7 @@ static int range_parse(const char *text, const struct spec_key *k, void *field)
 
 static void range_print(const struct spec_key *k, const void *field, FILE *out)
 {
-	/* Both addresses, a '-', a '/' and a length. */
+	/* for two addresses, '-', '/' and a length */
 	char buf[2 * IP_ADDR_STR_MAX];
 	const struct ip_range *r = field;
 
