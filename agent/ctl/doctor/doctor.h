@@ -59,8 +59,8 @@ struct doctor_probe {
 	bool echoes; /* echo requests were sent */
 	bool small, full;
 	struct port_probe port, port_full; /* n_packets 0: no packet had to be sent */
-	/* tos: TOS byte of a further small request; answered: whether it had an answer;
-	 * answered_tos: TOS byte of that answer. */
+	/* A further small request: the TOS byte that it had, the TOS byte of its answer, and
+	 * whether it had an answer (marked). */
 	uint8_t tos, answered_tos;
 	bool marked;
 };
