@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The processes of the roles `api`, `admin` and `api-tls`. All run the same code; they differ in
- * the clients that the monitor hands them and in the messages that it accepts from them; the last
- * one has clients of the network, with TLS. This file holds the process's start, its end and the
- * monitor's messages.
+ * The processes of the roles `api`, `admin` and `api-tls`. They run the same code, but have
+ * different clients and may send different messages to the monitor; `api-tls` has the clients of
+ * the network, by TLS. This file starts and ends the process and handles the monitor's messages.
  */
 #include "agent/api/api_internal.h"
 #include "agent/api/api_snapshot.h"
@@ -55,7 +54,7 @@ static void handle(struct api *a, const struct privsep_msg *m, int *fd)
 	case PRIVSEP_PING:
 		api_tell(&pong, -1);
 		break;
-	default: /* the table allows no other message */
+	default: /* the table of messages allows no others */
 		break;
 	}
 }
@@ -80,7 +79,8 @@ static int take_messages(struct api *a)
 	return r;
 }
 
-/* The end of the messages is kept for on_monitor(), which ends the process. */
+/* Handles messages outside of the event loop. If the monitor has exited, on_monitor() ends the
+ * process later. */
 static void catch_up(struct api *a)
 {
 	a->ended = a->ended ? a->ended : take_messages(a);
@@ -93,7 +93,7 @@ static int on_monitor(void *user, int fd, uint32_t revents)
 	catch_up(a);
 	if (a->ended < 0)
 		return a->ended;
-	if (a->ended > 0) { /* the monitor has exited, so exit too */
+	if (a->ended > 0) { /* the monitor has exited, so this process exits too */
 		loop_exit(a->loop, 0);
 		return 0;
 	}
@@ -124,7 +124,7 @@ int api_main(enum privsep_role role, enum log_level level)
 	char name[16];
 	int r;
 
-	/* Without this the name would be that of /proc/self/exe. */
+	/* Without this, ps(1) would show the name of /proc/self/exe. */
 	snprintf(name, sizeof(name), "plenumd-%s", privsep_role_to_string(role));
 	prctl(PR_SET_NAME, name);
 	setrlimit(RLIMIT_NOFILE, &files);
@@ -141,7 +141,7 @@ int api_main(enum privsep_role role, enum log_level level)
 		r = loop_run(a.loop);
 	if (r < 0)
 		log_err("%s: %s", name, strerror(-r));
-	/* Skips cleanup: the kernel releases everything, and a sanitizer's exit handlers use
-	 * system calls that are not on the list. */
+	/* Exits without cleanup: the kernel releases all resources, and a sanitizer's exit handlers
+	 * use system calls that the sandbox forbids. */
 	_exit(r < 0 ? 1 : 0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Gives the HTTP library the answer of a request: a reply of the monitor, a document that this
+/* Passes the answer of a request to the HTTP library: a reply of the monitor, a document that this
  * process makes, or an error. */
 #include "agent/api/api_internal.h"
 #include "agent/api/rest/openapi.h"
@@ -21,7 +21,8 @@ void api_answer_headers(struct MHD_Response *rsp, const char *type, const char *
 
 	if (type)
 		MHD_add_response_header(rsp, "Content-Type", type);
-	/* A cache must ask again: with the ETag it then gets 304 if nothing has changed. */
+	/* A cache must ask again each time. With the ETag it then gets 304 if nothing has
+	 * changed. */
 	MHD_add_response_header(rsp, "Cache-Control", "no-cache");
 	MHD_add_response_header(rsp, "Connection", "close");
 	if (allow)
@@ -82,7 +83,7 @@ uint64_t api_answer_hash(const char *text, size_t len)
 	return MAX_OF(hash_keyed(key, text, len), 1);
 }
 
-/* As above, of the content of a descriptor; 0: it cannot be read. */
+/* An ETag made from the content of a descriptor; 0: it cannot be read. */
 static uint64_t content_hash(int fd, size_t len)
 {
 	autofree char *text = NULL;
@@ -121,9 +122,9 @@ enum MHD_Result api_answer_page(struct api_call *c, const char *text, size_t len
 }
 
 /*
- * If an object has no version, the ETag is a hash of the answer's content. The version of a leg or
- * of the staged configuration does not cover the state in the same answer, so 304 is not possible
- * there.
+ * Answers with the monitor's reply. If the object has no version, the ETag is a hash of the
+ * content. The version of a leg or of the staged configuration does not cover the state that is in
+ * the same answer, so 304 is not used for these.
  */
 enum MHD_Result api_answer_reply(struct api_call *c)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Connections from the monitor, until the HTTP library has them: checks the head of a request, and
- * answers one that the library would refuse in HTML.
+ * Connections from the monitor until the HTTP library gets them. Checks the request head, and sends
+ * an error itself if the library would send one as HTML.
  */
 #include "agent/api/api_head.h"
 #include "agent/api/api_internal.h"
@@ -14,8 +14,9 @@
 
 #define DISCARD_BYTES_MAX (4U << 20)
 
-/* A connection's number is never used again, though the monitor's slot for it may be. With TLS the
- * connection ends when the client has the rest of its answer. */
+/* Tells the monitor that a connection was closed. Its number is never used again, although the
+ * monitor's entry may be. With TLS, the connection ends only when the client has received the rest
+ * of its answer. */
 static void tell_closed(struct api *a, uint64_t connection)
 {
 	struct privsep_msg m = {.type = PRIVSEP_CLOSED, .connection = connection};
@@ -65,9 +66,9 @@ static void discard(struct api_client *cl)
 }
 
 /*
- * Sends an answer without the library. If it closed at once, the connection would be reset while
- * the client still sends, and the client would not see the answer. So it first reads and discards
- * what the client sends.
+ * Sends an answer without the library. If the socket were closed at once while the client is still
+ * sending, the connection would be reset, and the client would lose the answer. So this process
+ * first reads and discards what the client sends.
  */
 static void refuse_head(struct api_client *cl, const struct api_error *e)
 {
@@ -103,7 +104,7 @@ static void give_to_library(struct api_client *cl)
 	cl->source = loop_source_free(cl->source);
 	if (MHD_add_connection(a->daemon, fd, (struct sockaddr *)&sun, sizeof(sun)) == MHD_YES)
 		return;
-	/* The library has closed the descriptor, whether or not it has notified us. */
+	/* The library has closed the descriptor, even if it has not called api_request_done(). */
 	a->arriving = NULL;
 	for (struct api_client *c = a->clients; c; c = c->next)
 		if (c->id == id) {
@@ -112,7 +113,7 @@ static void give_to_library(struct api_client *cl)
 		}
 }
 
-/* Peeks, so that the library can read the same bytes. */
+/* Reads with MSG_PEEK, so that the library can read the same bytes. */
 static int on_client(void *user, int fd, uint32_t revents)
 {
 	struct api_client *cl = user;
@@ -137,7 +138,7 @@ static int on_client(void *user, int fd, uint32_t revents)
 		give_to_library(cl);
 		return a->run(a);
 	}
-	if (n <= 0 || (revents & (EPOLLRDHUP | EPOLLHUP))) /* the client sends no more */
+	if (n <= 0 || (revents & (EPOLLRDHUP | EPOLLHUP))) /* the client sends no more bytes */
 		api_client_gone(cl);
 	return 0;
 }
@@ -155,8 +156,8 @@ void api_client_accept(struct api *a, uint64_t connection, bool barred, int fd)
 	*cl = (struct api_client){
 		.api = a, .id = connection, .barred = barred, .fd = fd, .next = a->clients};
 	a->clients = cl;
-	/* Edge-triggered: an incomplete head stays in the socket and is read again when there is
-	 * more. */
+	/* Edge-triggered: an incomplete head stays in the socket and is examined again when more
+	 * bytes arrive. */
 	r = loop_add_fd(a->loop, fd, EPOLLIN | EPOLLRDHUP | EPOLLET, false, on_client, cl,
 			&cl->source);
 	if (r < 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A strict reader of request heads. It needs no socket and no library, so that the fuzzer can feed
+ * A strict parser of request heads. It needs no socket and no library, so that the fuzzer can pass
  * it bytes.
  */
 #include "agent/api/api_head.h"
@@ -10,7 +10,7 @@
 #include <strings.h>
 
 struct head {
-	const char *at, *end; /* end: after the last header line, before the empty line */
+	const char *at, *end; /* end: after the last header line and before the empty line */
 	unsigned n_fields;
 	bool has_length, has_host;
 	int minor;
@@ -30,7 +30,7 @@ static int fail(struct head *h, unsigned status, const char *code, const char *f
 	return -EINVAL;
 }
 
-/* RFC 9110, 5.6.2 */
+/* token characters of RFC 9110, 5.6.2 */
 static bool is_token_char(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -61,7 +61,7 @@ static int check_target(struct head *h, const char *s, size_t len)
 	return 0;
 }
 
-/* METHOD SP target SP HTTP/1.x */
+/* Checks "METHOD SP target SP HTTP/1.x". */
 static int check_request_line(struct head *h, const char *s, size_t len)
 {
 	const char *target = memchr(s, ' ', len), *version;
@@ -156,7 +156,7 @@ static int check_lines(struct head *h)
 
 	while (r >= 0 && h->at < h->end) {
 		const char *cr = memchr(h->at, '\r', (size_t)(h->end - h->at));
-		size_t len = (size_t)(cr - h->at); /* each line of a head ends in CR LF */
+		size_t len = (size_t)(cr - h->at); /* each line of a head ends with CR LF */
 
 		r = first ? check_request_line(h, h->at, len) : check_field(h, h->at, len);
 		first = false;
@@ -170,8 +170,8 @@ static int check_lines(struct head *h)
 	return r;
 }
 
-/* Allows no control character except the CR LF of line ends. *ret_end: after the last line, NULL:
- * the head is incomplete. */
+/* Finds the end of the head. Control characters other than the CR LF at line ends are errors.
+ * *ret_end: after the last line; NULL: the head is incomplete. */
 static int find_end(struct head *h, const char *data, size_t len, const char **ret_end)
 {
 	*ret_end = NULL;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The HTTP library in the loop of an unprivileged child: its daemon, its descriptor and its
- * timeouts. api_client.c has a connection before the library, api_request.c the requests.
+ * Runs the HTTP library in the event loop of an unprivileged child: its daemon, its descriptor and
+ * its timeouts. api_client.c has the connections before the library, and api_request.c the
+ * requests.
  */
 #include "agent/api/api_internal.h"
 #include "agent/api/api_stream.h"
 
-/* The monitor limits the number of clients; the library's limit must only not be lower. */
+/* The monitor limits the number of clients; the library must only not have a lower limit. */
 #define CONNECTIONS_MAX 512
-#define MEMORY_BYTES 65536 /* memory of a connection; more than any accepted head needs */
+#define MEMORY_BYTES 65536 /* memory of a connection, enough for any head that is accepted */
 #define IDLE_S 30
 
 static void arm_timer(struct api *a)

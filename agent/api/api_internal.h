@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shared by the files of the unprivileged children. From the lowest to the highest: api_tell.c
- * sends messages to the monitor, api_answer.c gives answers to the HTTP library, api_page.c the
- * web page, api_login.c shows clients' tokens to the monitor, api_stream.c serves streams of
- * events, api_snapshot.c answers that many clients get, api_request.c takes requests, api_client.c
- * connections before the library has them, api_tls.c those with TLS, api_http.c runs the library,
- * api.c has the loop and the monitor's messages. api_sandbox.c drops privileges.
+ * Shared by the files of the unprivileged children. In order from the lowest: api_tell.c sends
+ * messages to the monitor. api_answer.c passes answers to the HTTP library. api_page.c serves the
+ * web page. api_login.c shows clients' tokens to the monitor. api_stream.c serves streams of
+ * events. api_snapshot.c makes answers for many clients at once. api_request.c handles requests.
+ * api_client.c has the connections before the library gets them, api_tls.c those with TLS.
+ * api_http.c runs the library. api.c has the event loop and the monitor's messages. api_sandbox.c
+ * drops privileges.
  */
 #ifndef PLENUM_AGENT_API_INTERNAL_H
 #define PLENUM_AGENT_API_INTERNAL_H
@@ -22,47 +23,47 @@ struct api_streams;
 struct api_stream;
 struct tls_server;
 
-struct api_client { /* one connection handed over by the monitor */
+struct api_client { /* a connection that the monitor has passed on */
 	struct api *api;
 	uint64_t id;
-	int fd;	     /* -1 once the library owns it */
-	bool barred; /* without the right to read: the monitor refuses each request */
-	struct loop_source *source; /* until its head is complete */
+	int fd;	     /* -1: the library owns the descriptor */
+	bool barred; /* has no right to read, so the monitor refuses all its requests */
+	struct loop_source *source; /* watches the socket until the request head is complete */
 	size_t n_discarded;
-	bool refused; /* answered; further bytes are read and discarded */
+	bool refused; /* an error was sent; further bytes are read and discarded */
 	struct api_client *next;
 };
 
 enum api_stage {
-	API_LOGIN, /* suspended before the body, until the monitor says what the client may do */
-	API_LOGGED_IN, /* or not: see api_call.role */
-	API_READING,   /* the body arrives */
-	API_WAITING,   /* suspended, waiting for the monitor or for events */
+	API_LOGIN,     /* suspended before the body until the monitor has checked the token */
+	API_LOGGED_IN, /* the monitor has answered; api_call.role may be none */
+	API_READING,   /* the body is arriving */
+	API_WAITING,   /* suspended until the monitor answers or there are events */
 	API_ANSWERED,
-	API_DROPPED /* by the monitor */
+	API_DROPPED /* the monitor has closed the connection */
 };
 
-struct api_call { /* the request of a client */
+struct api_call { /* a client's request */
 	enum api_stage stage;
 	struct MHD_Connection *connection;
 	struct api_client *client;
 	char *body;
 	size_t body_len;
 	bool no_memory;
-	bool has_token;	       /* the client has shown one */
-	enum access_role role; /* of a client of the network, by its token */
-	bool head_only;	       /* HEAD: the answer to GET without its body */
-	bool asked;	       /* false: held back until there are events */
-	bool shared;	       /* waits for an answer that other clients get too */
-	uint64_t generation;   /* of api.generation, when it began to wait for that */
-	uint64_t deadline_ns;  /* while waiting */
+	bool has_token;	       /* the client has shown a token */
+	enum access_role role; /* role of a network client, by its token */
+	bool head_only;	       /* the method is HEAD: as GET, but the answer has no body */
+	bool asked;	       /* false: the request is held back until there are events */
+	bool shared;	       /* waits for an answer that is made for several clients */
+	uint64_t generation;   /* value of api.generation when the wait for that answer began */
+	uint64_t deadline_ns;  /* valid while waiting */
 	struct privsep_msg question;
-	struct api_list list;	      /* the page of the answer's list */
-	char link[API_LIST_LINK_MAX]; /* header Link; "": none */
+	struct api_list list;	      /* the requested page of a list */
+	char link[API_LIST_LINK_MAX]; /* value of the header Link; "": none */
 	struct privsep_reply reply;
 	int reply_fd;
-	struct api_error error;	   /* http_status 0: no answer yet */
-	struct api_stream *stream; /* NULL: the answer ends */
+	struct api_error error;	   /* http_status 0: there is no answer yet */
+	struct api_stream *stream; /* NULL: the answer is not a stream */
 	struct api_call *next;
 };
 
@@ -70,107 +71,108 @@ struct api {
 	enum privsep_role role;
 	struct loop *loop;
 	struct MHD_Daemon *daemon;
-	int (*run)(struct api *a); /* lets the library work; set by api_http_open() */
-	/* Handles the monitor's messages that have arrived; set by api_main(). */
+	int (*run)(struct api *a); /* lets the library do its work; set by api_http_open() */
+	/* Handles the messages from the monitor that have arrived; set by api_main(). */
 	void (*catch_up)(struct api *a);
 	int ended; /* 1: the monitor has exited; negative errno: it sent an invalid message */
 	struct api_client *clients,
-		*arriving; /* the connection that is being passed to the library */
+		*arriving; /* the connection that is just being passed to the library */
 	struct api_call *waiting;
-	struct api_streams *streams; /* NULL: none is open */
+	struct api_streams *streams; /* NULL: no stream is open */
 	struct api_snapshots *snapshots;
-	struct tls_server *tls; /* NULL: clients come by Unix sockets */
-	uint64_t generation;	/* counts the events and changes that the monitor has reported */
+	struct tls_server *tls; /* NULL: clients connect by Unix sockets */
+	uint64_t generation;	/* number of events and changes that the monitor has reported */
 	struct loop_source *timer;
-	uint64_t next_event, instance; /* number of the monitor's latest event */
+	uint64_t next_event, instance; /* number of the monitor's latest event, and its instance */
 };
 
 /* ---- api_tell.c ---- */
 
-/* Blocks while the monitor does not read: it always does, sooner or later. */
+/* Sends a message. Blocks while the socket is full; the monitor always reads after a while. */
 int api_tell(struct privsep_msg *m, int fd);
 
-/* ---- api_answer.c: each queues the one answer of the request ---- */
+/* ---- api_answer.c: each function passes the answer of a request to the library ---- */
 
-/* Answers with the page of the list in the text that the client asks for. etag 0: a hash. */
+/* Answers with the page of the list `text` that the client requested. etag 0: use a hash. */
 enum MHD_Result api_answer_page(struct api_call *c, const char *text, size_t len, uint64_t etag);
 bool api_call_is_change(const struct api_call *c);
-/* Takes rsp; NULL: out of memory. type, allow NULL: the answer has none. */
+/* Takes rsp (NULL: out of memory). type and allow NULL: the answer does not have these headers. */
 enum MHD_Result api_answer_queue(struct api_call *c, unsigned status, struct MHD_Response *rsp,
 				 const char *type, const char *allow);
-/* Adds the headers of every answer; etag 0: none. */
+/* Adds the headers that all answers have. etag 0: without ETag. */
 void api_answer_headers(struct MHD_Response *rsp, const char *type, const char *allow,
 			uint64_t etag);
-/* The ETag of that content; not 0. */
+/* An ETag made from the content; never 0. */
 uint64_t api_answer_hash(const char *text, size_t len);
-/* Whether the client has this content already. If-None-Match is a list of ETags, or *. */
+/* Whether the client already has this content, according to If-None-Match, which is a list of ETags
+ * or *. */
 bool api_answer_is_known(const struct api_call *c, uint64_t etag);
-/* An answer without a body. */
+/* Answers without a body. */
 enum MHD_Result api_answer_empty(struct api_call *c, unsigned status, const char *type,
 				 const char *allow);
-/* The error in c->error. */
+/* Answers with the error in c->error. */
 enum MHD_Result api_answer_error(struct api_call *c);
 enum MHD_Result api_answer_refuse(struct api_call *c, unsigned status, const char *code,
 				  const char *text);
-/* The reply in c->reply. */
+/* Answers with the monitor's reply in c->reply. */
 enum MHD_Result api_answer_reply(struct api_call *c);
-/* A document that this process makes, without the monitor. */
+/* Answers with a document that this process makes without the monitor. */
 enum MHD_Result api_answer_local(struct api_call *c, enum resource_local local);
 
 /* ---- api_page.c ---- */
 
-/* Answers requests for the web page, and refuses those for the name of another site, whatever they
- * ask for; host: the header, or NULL. False: the request is for the API. */
+/* Answers requests for the web page. Also refuses all requests with the name of another site in
+ * `host`, the header (NULL: it is absent). False: the request is for the API. */
 bool api_page_take(struct api_call *c, const struct api_request *rq, const char *host,
 		   enum MHD_Result *ret);
 
 /* ---- api_client.c ---- */
 
-/* Takes fd. */
+/* Takes fd, a new connection. */
 void api_client_accept(struct api *a, uint64_t connection, bool barred, int fd);
-/* Whether that connection is here. */
+/* Whether this process has that connection. */
 bool api_client_has(const struct api *a, uint64_t connection);
-/* Closes a connection that the library does not own (any more), and frees cl. */
+/* Closes a connection that the library does not own, or no longer owns, and frees cl. */
 void api_client_gone(struct api_client *cl);
 /* Closes and frees the connection with that number, unless the library owns it. */
 void api_client_drop(struct api *a, uint64_t connection);
 
 /* ---- api_login.c ---- */
 
-/* Whether the client must say who it is before its request is read. */
+/* Whether the client must show a token before its request is read. */
 bool api_login_is_needed(const struct api *a, const struct api_call *c, const char *url);
-/* Asks the monitor for the role of the client's token; its answer is api_login_take(). */
+/* Asks the monitor for the role of the client's token. The answer arrives as api_request_role(). */
 int api_login_ask(struct api_call *c);
-/* Refuses a client without a role. */
+/* Answers a client without a role with an error. */
 enum MHD_Result api_login_refuse(struct api_call *c);
 
 /* ---- api_tls.c ---- */
 
 int api_tls_open(struct api *a);
-/* The certificate and its key, from the monitor. */
+/* Takes the certificate and its key from the monitor. */
 void api_tls_take_files(struct api *a, const struct privsep_msg *m, int fd);
 
 /* ---- api_request.c ---- */
 
-/* The library calls it after the headers, for each piece of the body, at its end, and after a
- * resume; user: struct api. */
+/* Callback of the library: after the headers, for each piece of the body, at its end, and after a
+ * resume. user: struct api. */
 enum MHD_Result api_request_take(void *user, struct MHD_Connection *connection, const char *url,
 				 const char *method, const char *version, const char *data,
 				 size_t *size, void **call);
-/* The library calls it when the answer has been sent, or the connection has ended. */
+/* Callback of the library: the answer has been sent, or the connection has ended. */
 void api_request_done(void *user, struct MHD_Connection *connection, void **call,
 		      enum MHD_RequestTerminationCode toe);
-/* The role of the client whose token was shown. */
+/* Takes the role of the client that has shown a token. */
 void api_request_role(struct api *a, const struct privsep_msg *m);
-/* The monitor's reply. Takes *fd. */
+/* Takes the monitor's reply to a request. Takes *fd. */
 void api_request_reply(struct api *a, const struct privsep_msg *m, int *fd);
-/* There are events: asks for the requests that wait for them. */
+/* There are new events: sends the requests that were held back to the monitor. */
 void api_request_note(struct api *a, uint64_t next);
-/* The monitor's answer to a question of this process. */
+/* Takes the monitor's answer to a read by this process. */
 void api_request_seen(struct api *a, const struct privsep_msg *m, int fd);
 /* The monitor has shut down the connection. */
 void api_request_drop(struct api *a, uint64_t connection);
-/* When the next request has waited for too long; UINT64_MAX: none waits. */
+/* Time limit of the request that reaches its limit next; UINT64_MAX: no request is waiting. */
 uint64_t api_request_deadline(const struct api *a);
 void api_request_tick(struct api *a, uint64_t now_ns);
 
@@ -181,7 +183,7 @@ int api_http_run(struct api *a);
 
 /* ---- api_sandbox.c ---- */
 
-/* The first and the last step of the sandbox, as in sandbox.h. */
+/* The first and the last step of the sandbox, see sandbox.h. */
 int api_sandbox_enter(void);
 int api_sandbox_seal(enum privsep_role role);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Clients of the network say who they are with each request. Their token is hashed here; the
- * monitor has the table and decides. It is asked before the body is read, so that a stranger takes
- * no memory.
+ * Clients of the network show a token with each request. It is hashed here; the monitor has the
+ * table of tokens and decides. The monitor is asked before the body is read, so that a client
+ * without a valid token cannot use up memory.
  */
 #include "agent/api/api_internal.h"
 #include "agent/api/tls/tls_server.h"
@@ -17,7 +17,8 @@ static const char *header(const struct api_call *c, const char *name)
 	return MHD_lookup_connection_value(c->connection, MHD_HEADER_KIND, name);
 }
 
-/* The files of the page are in every program, and it must be there to ask for a token. */
+/* The files of the web page need no token: they are not secret, and the page is what asks for a
+ * token. */
 bool api_login_is_needed(const struct api *a, const struct api_call *c, const char *url)
 {
 	const char *accept = header(c, "Accept");
@@ -26,7 +27,7 @@ bool api_login_is_needed(const struct api *a, const struct api_call *c, const ch
 	       !(strcmp(url, "/") == 0 && accept && strstr(accept, "text/html"));
 }
 
-/* "Bearer TOKEN", RFC 6750. NULL: none. */
+/* The token of "Bearer TOKEN" (RFC 6750); NULL: there is none. */
 static const char *token_of(const struct api_call *c)
 {
 	static const char scheme[] = "bearer ";
@@ -46,7 +47,7 @@ int api_login_ask(struct api_call *c)
 	const size_t len = token ? strlen(token) : 0;
 
 	c->has_token = token;
-	/* A longer one is none of ours: its beginning is as wrong. */
+	/* A token that is too long is invalid, and so is its beginning. */
 	if (token && !tls_hash_token(token, MIN_OF(len, TOKEN_CHARS_MAX), m.login.hash))
 		return -EIO;
 	m.login.has_token = token ? 1 : 0;

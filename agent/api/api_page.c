@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The web page. A browser reaches it through a program that forwards a port to the Unix socket,
- * such as ssh -L, and so may any web site that the same browser shows: it can make its own name
- * lead to that port. Therefore only names that no site can have are answered.
+ * The web page. A browser reaches it by a program that forwards a port to the Unix socket, such as
+ * ssh -L. Any web site in the same browser could reach it too, because a site can make its own name
+ * resolve to that port. So only requests with a host name that no site can have are answered.
  */
 #include "agent/api/api_internal.h"
 #include "agent/page/page.h"
 #include <arpa/inet.h>
 #include <string.h>
 
-/* Nothing but the page's own files runs or is loaded, and no site can frame it. */
+/* Nothing but the page's own files is loaded or executed, and no other site can show it in a
+ * frame. */
 #define POLICY                                                                                  \
 	"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src " \
 	"'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/* A name without a dot, or an address, and a port; NULL: an HTTP/1.0 client, which no browser is.
- */
+/* Whether the host is a name without a dot or an address, with or without a port. NULL: an HTTP/1.0
+ * client, which is not a browser. */
 static bool host_is_local(const char *host)
 {
 	unsigned char address[sizeof(struct in6_addr)];
@@ -59,7 +60,8 @@ static enum MHD_Result answer_file(struct api_call *c, const struct page_file *f
 	return api_answer_queue(c, 200, rsp, f->type, NULL);
 }
 
-/* A browser that opens the root wants the page, a program the names of the documents. */
+/* Whether the client wants the page. For the root path a browser gets the page, and a program gets
+ * the list of documents. */
 static bool wants_page(const char *path, const char *accept)
 {
 	return strcmp(path, "/") == 0 && accept && strstr(accept, "text/html");
@@ -71,7 +73,7 @@ bool api_page_take(struct api_call *c, const struct api_request *rq, const char 
 	const struct page_file *f = page_find(rq->path);
 	struct MHD_Response *rsp;
 
-	/* With TLS the certificate has the name, so that no other site can have it. */
+	/* With TLS the certificate has the name, so that another site cannot use it. */
 	if (c->client->api->role != PRIVSEP_API_TLS && !host_is_local(host)) {
 		*ret = api_answer_refuse(c, 421, "host",
 					 "the header Host names another site; use an address or a "

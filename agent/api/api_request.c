@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests that the HTTP library has read: answers what this process knows, asks the monitor for
- * the rest, and sends its answer. One request a connection.
+ * Requests that the HTTP library has read. Answers some of them in this process, asks the monitor
+ * for the others, and sends its answer. A connection carries one request.
  */
 #include "agent/api/api_internal.h"
 #include "agent/api/api_snapshot.h"
@@ -10,8 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ANSWER_LIMIT_NS (90 * NSEC_PER_SEC)  /* for an answer of the monitor */
-#define CHANGE_LIMIT_NS (600 * NSEC_PER_SEC) /* an apply waits for links, and for its policy */
+#define ANSWER_LIMIT_NS (90 * NSEC_PER_SEC) /* time limit for an answer of the monitor */
+/* longer, because an apply waits for links and for its policy */
+#define CHANGE_LIMIT_NS (600 * NSEC_PER_SEC)
 
 /* ---- waiting ---- */
 
@@ -31,7 +32,7 @@ static void resume(struct api *a, struct api_call *c, enum api_stage stage)
 	MHD_resume_connection(c->connection);
 }
 
-/* The descriptor sent with the request; *ret_fd -1: none. */
+/* Makes the descriptor that is sent with the request. *ret_fd -1: none. */
 static int make_body(struct api_call *c, int *ret_fd)
 {
 	struct privsep_msg *m = &c->question;
@@ -56,7 +57,7 @@ static int make_body(struct api_call *c, int *ret_fd)
 	return 0;
 }
 
-/* Sends the request to the monitor; its answer comes as a message. */
+/* Sends the request to the monitor. The answer arrives as a message. */
 static int ask(struct api_call *c)
 {
 	autoclose int fd = -1;
@@ -75,8 +76,9 @@ static int ask(struct api_call *c)
 	return 0;
 }
 
-/* Holds back a wait for events while there are none; a note of the monitor ends it. Not if the
- * client's numbers are those of another agent instance, which it does not know yet. */
+/* Whether the request is held back while there are no events; a message from the monitor ends that.
+ * It is not held back if the client's numbers belong to another agent instance, because the client
+ * does not know that yet. */
 static bool holds_back(const struct api *a, const struct api_call *c, unsigned wait_s)
 {
 	const struct privsep_get_events *g = &c->question.get_events;
@@ -114,7 +116,7 @@ static enum MHD_Result begin_wait(struct api *a, struct api_call *c, unsigned wa
 	return MHD_YES;
 }
 
-/* Before the body: a client of the network waits until its token is known. */
+/* Before the body is read, a network client waits until its token has been checked. */
 static enum MHD_Result begin_login(struct api *a, struct api_call *c)
 {
 	if (api_login_ask(c) < 0)
@@ -129,7 +131,8 @@ static enum MHD_Result begin_login(struct api *a, struct api_call *c)
 
 /* ---- requests ---- */
 
-/* The parameters of /v1/events, where api_route() looks for them, and whether lists have them. */
+/* The parameters of /v1/events, with their place in struct api_request, and whether lists take them
+ * too. */
 static const struct {
 	const char *name;
 	size_t offset;
@@ -146,7 +149,8 @@ static const struct {
 	{"after", offsetof(struct api_request, after), false, true},
 };
 
-/* Refuses unknown parameters: an ignored one would be taken as accepted. */
+/* Stores a query parameter. An unknown one is an error, because a client would assume that it has
+ * an effect. */
 static enum MHD_Result take_parameter(void *user, enum MHD_ValueKind kind, const char *key,
 				      const char *value)
 {
@@ -181,7 +185,7 @@ static enum MHD_Result answer(struct api *a, struct api_call *c)
 	return api_answer_reply(c);
 }
 
-/* For HEAD the library leaves out the body of the answer to GET. */
+/* Completes a request. For HEAD, the library omits the body of the answer to GET. */
 static enum MHD_Result complete(struct api *a, struct api_call *c, const char *method,
 				const char *url)
 {
@@ -217,7 +221,7 @@ static enum MHD_Result complete(struct api *a, struct api_call *c, const char *m
 	return r > 0 ? api_answer_local(c, (enum resource_local)r) : begin_wait(a, c, wait_s);
 }
 
-/* Cannot exceed the Content-Length, which has been checked. */
+/* The size cannot exceed Content-Length, which was checked before. */
 static void take_body(struct api_call *c, const char *data, size_t len)
 {
 	char *body = c->no_memory || len > PRIVSEP_TEXT_MAX - c->body_len
@@ -289,7 +293,7 @@ void api_request_done(void *user, struct MHD_Connection *connection, void **call
 	*call = NULL;
 }
 
-/* ---- messages of the monitor, and time ---- */
+/* ---- messages from the monitor, and time limits ---- */
 
 static struct api_call *waiting_of(struct api *a, uint64_t connection)
 {
@@ -332,7 +336,7 @@ void api_request_note(struct api *a, uint64_t next_event)
 		    c->question.get_events.since == next_event)
 			continue;
 		if (ask(c) < 0)
-			c->deadline_ns = 0; /* the timer tries again */
+			c->deadline_ns = 0; /* the timer retries */
 	}
 }
 
@@ -351,8 +355,8 @@ void api_request_seen(struct api *a, const struct privsep_msg *m, int fd)
 	}
 }
 
-/* The library closes a client that it reads, but does not notice a suspended one until it is
- * resumed. */
+/* The library notices the end of a connection that it reads, but that of a suspended one only when
+ * it is resumed. */
 void api_request_drop(struct api *a, uint64_t connection)
 {
 	struct api_call *c = waiting_of(a, connection);
@@ -376,12 +380,14 @@ void api_request_tick(struct api *a, uint64_t now_ns)
 		next = c->next;
 		if (c->deadline_ns > now_ns)
 			continue;
-		/* A refusal that was delayed, or no answer: no role either way. */
+		/* The refusal was delayed, or there was no answer; in both cases the client has no
+		 * role. */
 		if (c->stage == API_LOGIN) {
 			resume(a, c, API_LOGGED_IN);
 			continue;
 		}
-		/* Held back until now: ask, and the answer is the empty list. */
+		/* The request was held back until now. The monitor is asked, and the answer is the
+		 * empty list. */
 		if (!c->asked && !c->shared && ask(c) >= 0)
 			continue;
 		c->error = (struct api_error){.http_status = 504, .code = "timeout"};

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The system calls of the children that serve clients: those of a server that receives its sockets
- * ready-made.
- */
+/* The system calls of the children that serve clients. They get their sockets from the monitor. */
 #include "agent/api/api_internal.h"
 #include "agent/base/child/sandbox.h"
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
 static const int allowed[] = {
-	/* clients and the monitor */
+	/* for clients and the monitor */
 	SYS_write,
 	SYS_writev,
 	SYS_recvfrom,
@@ -21,7 +18,7 @@ static const int allowed[] = {
 	SYS_close,
 	SYS_getsockopt,
 	SYS_setsockopt,
-	/* bodies as sealed memfds */
+	/* for bodies in sealed memfds */
 	SYS_memfd_create,
 	SYS_fcntl,
 	SYS_lseek,
@@ -31,11 +28,11 @@ static const int allowed[] = {
 
 int api_sandbox_enter(void)
 {
-	json_object_seed(0); /* may read a file, once */
+	json_object_seed(0); /* may read a file, which is not possible later */
 	return sandbox_enter();
 }
 
-/* With TLS the library's end of a connection is a socket that the process makes. */
+/* With TLS, the process itself makes the socket pair for each connection of the library. */
 int api_sandbox_seal(enum privsep_role role)
 {
 	static const struct seccomp_rule pairs[] = {{SYS_socketpair, 0, UINT32_MAX, AF_UNIX}};

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The last answer of each shared object, and when the monitor is asked for the next one. */
+/* Keeps the last answer of each shared object, and decides when the monitor is asked for a new
+ * one. */
 #include "agent/api/api_snapshot.h"
 #include "agent/api/rest/problem.h"
 
 struct snapshot {
 	struct MHD_Response *response; /* NULL: none yet */
-	const char *text;	       /* its content, which belongs to it */
+	const char *text;	       /* its content, owned by response */
 	size_t len;
 	unsigned status;
 	uint64_t etag;
-	bool is_hash; /* the ETag is that of the whole content, so 304 is possible */
-	uint64_t generation, asked_ns; /* of the question */
-	/* The question that has no answer yet. */
+	bool is_hash; /* the ETag is a hash of the whole content, so 304 can be used */
+	uint64_t generation, asked_ns; /* when its question was sent */
+	/* A question that has not been answered yet. */
 	bool asked;
 	uint64_t next_generation, next_asked_ns;
-	/* Questions that may still be asked. */
+	/* Token bucket of questions. */
 	unsigned tokens;
 	uint64_t refilled_ns;
 };
@@ -35,7 +36,7 @@ bool api_snapshot_covers(const struct api_call *c)
 	       !c->client->barred;
 }
 
-/* Whether the monitor may be asked although there is an answer that could be given again. */
+/* Whether the monitor may be asked although an answer could be used again. */
 static bool take_token(struct snapshot *s, uint64_t now)
 {
 	const uint64_t n = (now - s->refilled_ns) / API_SNAPSHOT_REFILL_NS;
@@ -74,7 +75,7 @@ bool api_snapshot_is_ready(struct api *a, struct api_call *c)
 	struct snapshot *s = &a->snapshots->of[what];
 	uint64_t now;
 
-	/* A change that the client knows of may be among the messages not read yet. */
+	/* A change that the client knows of may be in a message that has not been read yet. */
 	a->catch_up(a);
 	now = clock_now_ns();
 	if (is_current(a, s, what, now) && !take_token(s, now))

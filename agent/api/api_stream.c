@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Streams of events: which of them has something to send, and when to ask the monitor for more. */
+/* Streams of events: decides which stream has something to send, and when to ask the monitor for
+ * more events. */
 #include "agent/api/api_stream.h"
 #include "agent/api/api_tail.h"
 #include <stdio.h>
 #include <string.h>
 
 #define BLOCK_BYTES 4096
-/* After a lost connection a client comes back in a second, as the first text of the stream says. */
+/* Tells the client to reconnect one second after a connection was lost. */
 #define GREETING "retry: 1000\n\n"
 
 struct api_stream {
 	struct api_streams *all;
 	struct MHD_Connection *connection;
-	uint64_t client; /* the number of its connection */
+	uint64_t client; /* number of its connection */
 	struct api_tail_cursor cursor;
-	char *text; /* being sent; owned */
+	char *text; /* text that is being sent; owned */
 	size_t sent;
-	uint64_t alive_ns; /* when the next comment is due */
+	uint64_t alive_ns; /* time of the next comment */
 	bool suspended, dropped;
 	struct api_stream *next;
 };
 
 struct api_streams {
 	struct api_tail tail;
-	bool asked; /* for more events */
+	bool asked; /* a question for more events is open */
 	struct api_stream *list;
 };
 
 /* ---- sending ---- */
 
-/* The next text in s->text. 1, 0: nothing to send now, negative errno. */
+/* Puts the next text in s->text. 1; 0: there is nothing to send now; negative errno. */
 static int next_text(struct api_stream *s)
 {
 	int r;
@@ -44,7 +45,7 @@ static int next_text(struct api_stream *s)
 	return s->text ? 1 : -ENOMEM;
 }
 
-/* The library takes bytes of the answer, as many as the client reads. */
+/* Callback of the library, which takes as many bytes as the client reads. */
 static ssize_t on_read(void *user, uint64_t pos, char *buf, size_t max)
 {
 	struct api_stream *s = user;
@@ -77,7 +78,7 @@ static void wake(struct api_stream *s)
 	s->suspended = false;
 }
 
-/* Asks for the events after those of the tail, unless an answer is outstanding. */
+/* Asks for the events after those of the tail, unless a question is open. */
 static void ask(struct api *a)
 {
 	struct api_streams *all = a->streams;
@@ -90,7 +91,7 @@ static void ask(struct api *a)
 		all->asked = true;
 }
 
-/* ---- called by the other files ---- */
+/* ---- functions for the other files ---- */
 
 static struct api_stream *stream_new(struct api *a, const struct api_call *c)
 {
@@ -131,7 +132,7 @@ enum MHD_Result api_stream_begin(struct api *a, struct api_call *c)
 				RESOURCE_STREAM_TYPE, NULL);
 }
 
-/* The last one also frees the events, unless an answer is still to come. */
+/* After the last stream, frees the events too, unless a question is open. */
 static void forget_if_unused(struct api *a)
 {
 	if (!a->streams || a->streams->list || a->streams->asked)
@@ -174,7 +175,8 @@ void api_stream_take(struct api *a, const struct privsep_msg *m, int fd)
 		r = privsep_read_memfd(fd, m->shared_answer.reply.len, &text);
 	if (r >= 0)
 		r = api_tail_take(&all->tail, text, m->shared_answer.reply.len);
-	/* Without the answer the streams would be silent for good: their clients come back. */
+	/* Without this answer the streams would get no more events, so they are ended, and their
+	 * clients reconnect. */
 	for (struct api_stream *s = all->list; s; s = s->next) {
 		s->dropped = s->dropped || r < 0;
 		wake(s);

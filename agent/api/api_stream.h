@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Streams of events in an unprivileged child: answers of GET /v1/events as server-sent events. All
- * streams share one api_tail.h, which the monitor fills with one answer for all of them. Owns the
- * streams and that memory; never asks for more than one answer at a time.
+ * streams share one set of events (api_tail.h), which the monitor fills with a single answer for
+ * all of them. Owns the streams and that set. Has at most one question to the monitor open at a
+ * time.
  */
 #ifndef PLENUM_AGENT_API_STREAM_H
 #define PLENUM_AGENT_API_STREAM_H
 
 #include "agent/api/api_internal.h"
 
-#define API_STREAM_ALIVE_NS (15 * NSEC_PER_SEC) /* between two comments of an idle stream */
+#define API_STREAM_ALIVE_NS (15 * NSEC_PER_SEC) /* time between two comments on an idle stream */
 
-/* Begins the answer of c, whose question is a PRIVSEP_STREAM that the monitor has admitted. */
+/* Begins the answer of c, a PRIVSEP_STREAM that the monitor has admitted. */
 enum MHD_Result api_stream_begin(struct api *a, struct api_call *c);
 /* Accepts NULL. */
 void api_stream_end(struct api *a, struct api_stream *s);
-/* There are events with numbers below a->next_event. */
+/* Call when there are events with numbers below a->next_event. */
 void api_stream_note(struct api *a);
-/* The monitor's answer to the question of this module. */
+/* Takes the monitor's answer to the question of this module. */
 void api_stream_take(struct api *a, const struct privsep_msg *m, int fd);
 /* The monitor has shut down the connection. */
 void api_stream_drop(struct api *a, uint64_t connection);
-/* When the next comment is due; UINT64_MAX: no stream is open. */
+/* Time of the next comment; UINT64_MAX: no stream is open. */
 uint64_t api_stream_deadline(const struct api *a);
 void api_stream_tick(struct api *a, uint64_t now_ns);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The ring of latest events in a child, and its text for streams. */
+/* The ring of the latest events in a child, and their text for streams. */
 #include "agent/api/api_tail.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static int append(struct api_tail *t, const json_t *event)
 	if (!severity || !source || !events_severity_from_string(severity, &e.severity))
 		return -EBADMSG;
 	if (t->n > 0 && e.seq <= entry(t, t->n - 1)->seq)
-		return 0; /* it is there */
+		return 0; /* it is known already */
 	e.json = json_dumps(event, JSON_COMPACT | JSON_PRESERVE_ORDER);
 	if (!e.json)
 		return -ENOMEM;
@@ -69,7 +69,8 @@ int api_tail_take(struct api_tail *t, const char *answer, size_t len)
 
 /* ---- the text of a stream ---- */
 
-/* The id by which a client continues: of the last event that it has, or knows to be missing. */
+/* The id with which a client continues after a lost connection: that of the last event that it
+ * received or that was reported as missing. */
 #define ID "id: %016" PRIx64 "-%" PRIu64 "\n"
 
 char *api_tail_keep_alive(const struct api_tail_cursor *c)
@@ -82,7 +83,7 @@ char *api_tail_keep_alive(const struct api_tail_cursor *c)
 										       : text;
 }
 
-/* Says that the numbers before `until` are missing. */
+/* Makes a text which tells that the events with numbers below `until` are missing. */
 static int say_gap(const struct api_tail *t, struct api_tail_cursor *c, uint64_t until,
 		   const char *why, char **ret)
 {
@@ -104,7 +105,7 @@ static bool selects(const struct api_tail_cursor *c, const struct api_tail_entry
 	       (!c->source[0] || strcmp(e->source, c->source) == 0);
 }
 
-/* The first entry with that number or a higher one; t->n: none. */
+/* Index of the first event with that number or a higher one; t->n: there is none. */
 static size_t find(const struct api_tail *t, uint64_t seq)
 {
 	size_t low = 0, high = t->n;

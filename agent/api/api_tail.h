@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The latest events, as an unprivileged child keeps them for all its streams, and the text of each
- * as server-sent events. A stream has only a position in it, so the memory is that of the events,
- * however many streams there are and however slowly they are read. Pure.
+ * The latest events, which an unprivileged child keeps for all its streams, and the text of each as
+ * a server-sent event. A stream has only a position in the events. So the memory does not depend on
+ * the number of streams or on how slowly clients read. Makes no system calls.
  */
 #ifndef PLENUM_AGENT_API_TAIL_H
 #define PLENUM_AGENT_API_TAIL_H
@@ -16,30 +16,30 @@ struct api_tail_entry {
 	char *json; /* owned */
 };
 
-struct api_tail { /* zeroed: nothing is known yet */
+struct api_tail { /* zeroed: no events are known yet */
 	struct api_tail_entry ring[EVENTS_KEPT];
 	size_t first, n;
-	uint64_t instance, next; /* as in the answer of GET /v1/events; instance 0: no answer yet */
+	/* as in the answer of GET /v1/events; instance 0: there was no answer yet */
+	uint64_t instance, next;
 };
 
-struct api_tail_cursor {	 /* the position of a stream, and the events that it selects */
-	uint64_t instance;	 /* in which `next` counts; 0: in that of the tail */
-	uint64_t next;		 /* 0: from the first event that is kept */
-	enum log_level severity; /* at least as severe; 0: all */
-	char source[EVENTS_SOURCE_MAX]; /* "": all */
+struct api_tail_cursor {	 /* position of a stream, and its selection of events */
+	uint64_t instance;	 /* instance to which `next` belongs; 0: that of the tail */
+	uint64_t next;		 /* number of the next event; 0: start with the first kept event */
+	enum log_level severity; /* lowest severity; 0: all */
+	char source[EVENTS_SOURCE_MAX]; /* "": all sources */
 };
 
 void api_tail_done(struct api_tail *t);
-/* Adds the events of an answer of GET /v1/events?since=t->next. 0; -EBADMSG: it has another
+/* Adds the events of an answer of GET /v1/events?since=t->next. 0; -EBADMSG: it has an unexpected
  * form; -ENOMEM. */
 int api_tail_take(struct api_tail *t, const char *answer, size_t len);
 /*
- * The next event for that stream as text: an event, or one of the type `gap` where numbers are
- * missing. Moves the cursor behind it. 1 with *ret_text (heap, the caller frees it); 0: there is
- * none yet; -ENOMEM.
+ * The next text for a stream: an event, or one of the type `gap` if events are missing. Moves the
+ * cursor after it. 1 with *ret_text on the heap; 0: there is none yet; -ENOMEM.
  */
 int api_tail_next(const struct api_tail *t, struct api_tail_cursor *c, char **ret_text);
-/* A comment that keeps the connection open, with the stream's id; heap; NULL: out of memory. */
+/* A comment that keeps the connection open and has the stream's id. Heap; NULL: out of memory. */
 char *api_tail_keep_alive(const struct api_tail_cursor *c);
 
 #endif

@@ -8,8 +8,8 @@ int api_tell(struct privsep_msg *m, int fd)
 	struct pollfd p = {.fd = PRIVSEP_FD_CONTROL, .events = POLLOUT};
 	int r;
 
-	/* Of the role that may send most; the monitor's table refuses what this process may not
-	 * send. */
+	/* Sends in the name of the role that may send the most messages. The monitor refuses
+	 * messages that this process may not send. */
 	while ((r = privsep_send(PRIVSEP_FD_CONTROL, PRIVSEP_API_TLS, m, fd)) == -EAGAIN)
 		if (poll(&p, 1, -1) < 0 && errno != EINTR)
 			return -errno;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Joins TLS connections and the HTTP library, and takes the certificate from the monitor. */
+/* Connects TLS connections to the HTTP library, and takes the certificate from the monitor. */
 #include "agent/api/api_internal.h"
 #include "agent/api/tls/tls_server.h"
 #include "netcfg/base/text.h"
@@ -10,7 +10,7 @@ static void on_open(void *user, uint64_t id, int fd)
 	api_client_accept(user, id, false, fd);
 }
 
-/* The library may still have the request, which waits for the monitor. */
+/* The library may still have a request of the connection that waits for the monitor. */
 static void on_end(void *user, uint64_t id)
 {
 	struct privsep_msg m = {.type = PRIVSEP_CLOSED, .connection = id};

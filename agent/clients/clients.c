@@ -384,7 +384,7 @@ static int answer_shared_read(struct clients *c, uint64_t id, const struct privs
 				.shared_answer = {(uint32_t)((id - 1) % PRIVSEP_WHAT_MAX), *reply}};
 
 	_Static_assert(PRIVSEP_ROLE_MAX * PRIVSEP_WHAT_MAX < SHARED_READ_IDS,
-		       "they are no client's");
+		       "ids of shared reads are reserved");
 	return child_role_send(c->roles[role], &m, body);
 }
 

@@ -25,7 +25,8 @@ int secrets_fill(const struct spec *spec, struct diag *d, struct launch_config *
 	struct secret s = {.n = 0};
 	struct reason why;
 
-	_Static_assert(sizeof(s.keys) == sizeof(desired->secrets), "as many keys, as long");
+	_Static_assert(sizeof(s.keys) == sizeof(desired->secrets),
+		       "both arrays have the same size");
 	if (!*cluster->name || cluster->security == SPEC_SECURITY_NONE)
 		return 0;
 	if (secret_read(cluster->secret_file, &s, &why) < 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tables of answer.h. plenum-api(7) says what the members mean. */
+/* The tables of answer.h. plenum-api(7) explains the members. */
 #include "agent/api/rest/answer.h"
 
 /* clang-format off */
@@ -16,7 +16,7 @@
 #define OBJECT_OR_NULL(name, of) {name, ANSWER_OBJECT, false, false, true, of}
 #define OBJECTS(name, of) {name, ANSWER_OBJECT, true, false, false, of}
 #define VALUE(name)      {name, ANSWER_VALUE, false, false, false, NULL}
-/* Not in each answer. */
+/* For members that some answers do not have. */
 #define MAYBE_TEXT(name)    {name, ANSWER_TEXT, false, true, false, NULL}
 #define MAYBE_TEXTS(name)   {name, ANSWER_TEXT, true, true, false, NULL}
 #define MAYBE_INTEGER(name) {name, ANSWER_INTEGER, false, true, false, NULL}
@@ -193,7 +193,7 @@ static const struct answer_member removed[] = {INTEGER("removed"), END};
 
 static const struct answer_member capture[] = {TEXT("capture"), END};
 static const struct answer_member ping[] = {TEXT("ping"), INTEGER("worker"), END};
-static const struct answer_member ping_result[] = { /* with 202 `ended` alone */
+static const struct answer_member ping_result[] = { /* an answer with status 202 has only `ended` */
 	BOOLEAN("ended"), MAYBE_INTEGER("error"), MAYBE_TEXT("reason"), MAYBE_INTEGER("done"),
 	MAYBE_INTEGER("bytes"), MAYBE_INTEGER("took_ns"), MAYBE_INTEGER("min_ns"),
 	MAYBE_INTEGER("median_ns"), MAYBE_INTEGER("p99_ns"), MAYBE_INTEGER("max_ns"), END};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The members of the REST API's JSON answers, for /openapi.json. The functions that make the
- * answers are spread over the agent; the e2e test api_discovery fails if an answer has a member
- * that is not here, or lacks one. Holds data only.
+ * The members of the REST API's JSON answers, for /openapi.json. The answers themselves are made
+ * all over the agent. The e2e test api_discovery fails if an answer has a member that is not listed
+ * here, or lacks one that is. Holds only data.
  */
 #ifndef PLENUM_AGENT_API_ANSWER_H
 #define PLENUM_AGENT_API_ANSWER_H
@@ -14,21 +14,20 @@ enum answer_type {
 	ANSWER_INTEGER,
 	ANSWER_NUMBER,
 	ANSWER_BOOLEAN,
-	ANSWER_VALUE,  /* of the configuration: of any type */
-	ANSWER_OBJECT, /* of the members `of`; NULL: any object */
+	ANSWER_VALUE,  /* a value of the configuration, of any type */
+	ANSWER_OBJECT, /* an object with the members `of`; NULL: any members */
 };
 
 struct answer_member {
-	const char *name; /* NULL: the end of the list */
+	const char *name; /* NULL: end of the list */
 	enum answer_type type;
-	bool is_list;  /* a list of that type */
-	bool may_lack; /* not in each answer */
+	bool is_list;  /* a list of values of that type */
+	bool may_lack; /* some answers do not have it */
 	bool may_be_null;
 	const struct answer_member *of;
 };
 
-/* The members of the operation's answer. NULL: it is not JSON, or an object of unspecified members.
- */
+/* The members of the operation's answer. NULL: it is not JSON, or an object with any members. */
 const struct answer_member *answer_of(enum resource_id id);
 
 #endif

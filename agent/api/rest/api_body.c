@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Takes the JSON body of a request into its message, by the fields of its row in resource.c. */
+/* Converts the JSON body of a request to its message, with the fields of its row in resource.c. */
 #include "agent/api/rest/api_route_internal.h"
 #include <stdio.h>
 #include <string.h>
 
-/* Allows text, numbers, booleans and null, in lists and maps as deep as the schema's deepest key:
- * the priorities of a traffic class of dcb. */
+/* Greatest depth of lists and maps. It is that of the deepest key of the schema, the priorities of
+ * a traffic class of dcb. */
 #define DEPTH_MAX 4
 
 static int check_value(const char *key, const json_t *v, unsigned depth, struct api_error *e)
@@ -31,7 +31,7 @@ static int check_value(const char *key, const json_t *v, unsigned depth, struct 
 	return r;
 }
 
-/* The body as an object, a new reference. */
+/* Loads the body as an object, a new reference. */
 static int load_object(const struct api_request *rq, json_t **ret, struct api_error *e)
 {
 	json_error_t je;
@@ -47,7 +47,7 @@ static int load_object(const struct api_request *rq, json_t **ret, struct api_er
 	return 0;
 }
 
-/* The monitor checks the keys against the schema. */
+/* Takes the keys of a leg. The monitor checks them against the schema. */
 static int take_leg(const struct api_request *rq, struct privsep_msg *m, struct api_error *e)
 {
 	json_t *o = NULL;
@@ -167,7 +167,7 @@ static int take_field(const struct resource_field *f, const json_t *v, struct pr
 	return -EINVAL;
 }
 
-/* The names of the row's fields, or of those of which one is required. */
+/* Lists the names of the row's fields, or of those of which one is required. */
 static void list_fields(const struct resource *row, bool one_of, char *buf, size_t size)
 {
 	size_t len = 0;
@@ -191,7 +191,7 @@ static int take_member(const struct resource *row, const char *key, const json_t
 	return api_fail(e, 400, "bad-body", "unknown key '%.60s'; known are %s", key, known);
 }
 
-/* Whether a number is not 0, or a text not empty. */
+/* Whether a number is not 0, or a text is not empty. */
 static bool is_set(const struct resource_field *f, const struct privsep_msg *m)
 {
 	const char *at = (const char *)m + f->offset;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Cuts pages out of lists. A page begins after a key, not at a place in the list, so that members
- * that come or go meanwhile move no other one to a wrong page. */
+/* Selects pages of lists. A page begins after a key instead of at a position, so that members which
+ * are added or removed between two requests do not shift others to another page. */
 #include "agent/api/rest/api_list.h"
 #include "agent/api/rest/api_route_internal.h"
 #include <stdio.h>
 #include <string.h>
 
-/* As the monitor writes answers. */
+/* the same as for the monitor's answers */
 #define JSON_FLAGS (JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(15))
 
 static const struct resource *find_row(const char *path)
@@ -72,11 +72,11 @@ int api_list_take(const struct api_request *rq, struct api_list *ret, struct api
 
 struct member {
 	json_t *object;
-	const char *text; /* key */
+	const char *text; /* the key */
 	uint64_t number;
 };
 
-/* "host-a/2" comes before "host-a/10". */
+/* Natural order: "host-a/2" comes before "host-a/10". */
 static int compare_texts(const void *a, const void *b)
 {
 	return strverscmp(((const struct member *)a)->text, ((const struct member *)b)->text);
@@ -102,7 +102,7 @@ static int (*order_of(const struct resource *row))(const void *, const void *)
 	return row->latest_first ? compare_numbers_down : compare_numbers;
 }
 
-/* The members sorted by key; heap. NULL: out of memory. */
+/* Sorts the members by key; heap. NULL: out of memory. */
 static struct member *sort_members(const struct resource *row, const json_t *list, size_t *ret_n)
 {
 	struct member *all = calloc(json_array_size(list) + 1, sizeof(*all));
@@ -123,7 +123,7 @@ static struct member *sort_members(const struct resource *row, const json_t *lis
 	return all;
 }
 
-/* Letters that may not be in a URL become %XX. */
+/* Escapes characters that a URL may not have as %XX. */
 static void put_key(char *buf, size_t size, const char *key)
 {
 	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Media types: whether an answer fits Accept, and a body its Content-Type. */
+/* Media types: whether an answer matches Accept, and a body its Content-Type. */
 #include "agent/api/rest/api_route_internal.h"
 #include <string.h>
 #include <strings.h>
 
-/* Whether the media type at text, up to a comma or its end, without its parameters, is type. */
+/* Whether the media type at `text`, which ends at a comma or the end, is `type`. Parameters are
+ * ignored. */
 static bool is_type(const char *text, const char *type)
 {
 	const size_t len = strcspn(type, ";");
@@ -12,7 +13,7 @@ static bool is_type(const char *text, const char *type)
 	return strncasecmp(text, type, len) == 0 && strchr(" \t;,", text[len]);
 }
 
-/* Whether a range of Accept, len bytes long, has the quality 0: "text/html;q=0.0". */
+/* Whether a range of Accept, of `len` bytes, is excluded by quality 0, as in "text/html;q=0.0". */
 static bool is_excluded(const char *range, size_t len)
 {
 	const char *q = memmem(range, len, "q=0", 3);
@@ -24,7 +25,8 @@ static bool is_excluded(const char *range, size_t len)
 	return digits >= len || strchr(" \t;", range[digits]);
 }
 
-/* Other qualities are not compared. exact: only a range that is the type itself. */
+/* Whether a range of Accept includes the type; other qualities than 0 are ignored. exact: only if
+ * it is the type itself. */
 static bool range_accepts(const char *range, const char *type, bool exact)
 {
 	const size_t main_type = strcspn(type, "/") + 1;
@@ -82,7 +84,7 @@ int api_check_accept(const struct resource *row, const struct api_request *rq, s
 				       : "");
 }
 
-/* curl -d labels every body as a form, so that label is ignored. */
+/* curl -d sends every body with the content type of a form, so that one is accepted. */
 int api_check_content_type(const struct resource *row, const struct api_request *rq,
 			   struct api_error *e)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parts of a request that several files of the routing take: numbers, and the errors that name a
- * wrong one. */
+/* Parses parts of requests for several files: numbers, and errors that quote a wrong one. */
 #include "agent/api/rest/api_route_internal.h"
 #include "agent/api/rest/problem.h"
 #include "netcfg/base/text.h"
@@ -16,7 +15,7 @@ int api_fail(struct api_error *e, unsigned status, const char *code, const char 
 	va_start(ap, fmt);
 	vsnprintf(e->message, sizeof(e->message), fmt, ap);
 	va_end(ap);
-	text_clean(e->message); /* it may quote the client */
+	text_clean(e->message); /* the text may quote the client */
 	return -EINVAL;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Turns paths, queries and bodies into messages to the monitor, by the table in resource.c. Needs
- * no socket, so that tests and the fuzzer can call it. */
+/* Converts paths, queries and bodies to messages for the monitor, with the table in resource.c.
+ * Uses no socket, so that tests and the fuzzer can call it. */
 #include "agent/api/rest/api_list.h"
 #include "agent/api/rest/api_route_internal.h"
 #include "agent/base/events.h"
@@ -10,7 +10,7 @@
 
 /* ---- path and parameters ---- */
 
-/* The name after the row's path. */
+/* Takes the name after the row's path. */
 static int take_name(const struct resource *row, const char *path, struct privsep_msg *m,
 		     struct api_error *e)
 {
@@ -68,7 +68,7 @@ static bool is_printable(const char *text)
 	return true;
 }
 
-/* The parameters that choose events. */
+/* Takes the parameters that select events. */
 static int take_filter(const struct api_request *rq, struct privsep_get_events *g,
 		       struct api_error *e)
 {
@@ -109,8 +109,8 @@ static int take_filter(const struct api_request *rq, struct privsep_get_events *
 }
 
 /*
- * A stream: Last-Event-ID, the id of the last event that the client has, counts before `since`. It
- * is of the form "00000000deadbeef-42".
+ * For a stream, Last-Event-ID has priority over `since`: it is the id of the last event that the
+ * client has, such as "00000000deadbeef-42".
  */
 static int take_stream(const struct api_request *rq, struct privsep_msg *m, struct api_error *e)
 {
@@ -137,7 +137,7 @@ static int take_stream(const struct api_request *rq, struct privsep_msg *m, stru
 
 /* ---- versions ---- */
 
-/* Accepts only the form that our answers have, so that any other text is refused as invalid. */
+/* Takes If-Match. Only the form of the ETags that this API sends is valid. */
 static int take_if_match(const struct api_request *rq, enum resource_version version,
 			 struct privsep_msg *m, struct api_error *e)
 {
@@ -190,7 +190,7 @@ void api_route_methods(const char *path, char buf[static API_ALLOW_MAX])
 		add_method(buf, "OPTIONS");
 }
 
-/* Whether the path takes the parameters of events. */
+/* Whether the path takes the parameters for events. */
 static bool path_waits(const char *path)
 {
 	for (size_t i = 0; i < RESOURCE_MAX; i++)
@@ -206,7 +206,8 @@ static int fill(const struct resource *row, const struct api_request *rq, struct
 {
 	int r;
 
-	/* The kind of a PRIVSEP_GET and the action of a PRIVSEP_CAPTURE are at the same place. */
+	/* The kind of a PRIVSEP_GET and the action of a PRIVSEP_CAPTURE must have the same
+	 * offset. */
 	_Static_assert(offsetof(struct privsep_msg, get.what) ==
 			       offsetof(struct privsep_msg, capture.act),
 		       "struct resource's what fits both");

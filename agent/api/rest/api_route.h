@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Turns an HTTP request into a message to the monitor, by the table in resource.h. Pure: no socket,
- * no HTTP library. Runs in the unprivileged api process; a request contains only the client's
- * claims.
+ * Converts an HTTP request to a message for the monitor, with the table in resource.h. Uses no
+ * socket and no HTTP library. Runs in the unprivileged api process, so nothing in a request is
+ * trusted.
  */
 #ifndef PLENUM_AGENT_API_ROUTE_H
 #define PLENUM_AGENT_API_ROUTE_H
@@ -11,37 +11,37 @@
 #include <jansson.h>
 
 #define API_WAIT_S_MAX 60
-#define API_ALLOW_MAX 64 /* all methods together */
+#define API_ALLOW_MAX 64 /* bytes of all methods together */
 
 struct api_request {
-	const char *method, *path;	     /* path: decoded, without the query */
-	const char *since, *wait, *instance; /* query parameters; NULL: not given */
+	const char *method, *path;	     /* path: decoded, without query */
+	const char *since, *wait, *instance; /* query parameters; NULL: absent */
 	const char *severity, *from, *until, *source, *limit, *after;
-	const char *unknown; /* the first parameter that the path does not take; NULL: none */
+	const char *unknown; /* a parameter that the path does not take; NULL: none */
 	const char *if_match, *accept, *content_type, *last_event_id,
-		*prefer;  /* headers; NULL: not given */
-	const char *body; /* NULL where body_len is 0 */
+		*prefer;  /* headers; NULL: absent */
+	const char *body; /* NULL if body_len is 0 */
 	size_t body_len;
-	bool read_only; /* the client's socket allows reading only */
+	bool read_only; /* the client's socket is the read-only one */
 };
 
-struct api_error { /* an answer in the form of problem.h */
+struct api_error { /* an error answer (problem.h) */
 	unsigned http_status;
 	const char *code; /* static text */
 	char message[256];
-	char allow[API_ALLOW_MAX]; /* the allowed methods, for 405; else "" */
+	char allow[API_ALLOW_MAX]; /* for status 405: the allowed methods; else "" */
 };
 
-/* 0 with the message (without its request number) and the time that its answer may be held back
- * for lack of events. An enum resource_local: the answer is openapi_document() of it. -EINVAL with
- * *ret_error. HEAD is the caller's: it routes as GET. */
+/* 0 with the message, without its connection, and the time for which its answer may be held back if
+ * there are no events. An enum resource_local: the answer is the document by openapi_document().
+ * -EINVAL with *ret_error. The caller converts HEAD to GET. */
 int api_route(const struct api_request *rq, struct privsep_msg *ret, unsigned *ret_wait_s,
 	      struct api_error *ret_error);
-/* The methods of a path as the header Allow lists them; "" if the path does not exist. */
+/* The methods of a path for the header Allow; "": the path does not exist. */
 void api_route_methods(const char *path, char buf[static API_ALLOW_MAX]);
-/* A JSON body that api_route() has accepted, in one line; heap; NULL: out of memory. */
+/* Prints a JSON body that api_route() has accepted on one line. Heap; NULL: out of memory. */
 char *api_body_normalise(const char *body, size_t len);
-/* The problem as in problem.h. Heap; NULL: out of memory. */
+/* The error as JSON (problem.h). Heap; NULL: out of memory. */
 char *api_error_to_json(const struct api_error *e);
 
 #endif

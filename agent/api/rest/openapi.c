@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Makes the documents by which programs discover the REST API. An operation is described here by
- * what api_route.c checks: parameters, If-Match and body. jansson returns NULL for a member that
- * cannot be made, and refuses a NULL member in turn, so one check at the end suffices.
+ * Makes the documents by which programs find out about the REST API. It describes the parameters,
+ * If-Match and the body of an operation as api_route.c checks them. jansson returns NULL if it
+ * cannot make a member, and also if it gets NULL as a member, so a single check at the end is
+ * enough.
  */
 #include "agent/api/rest/openapi.h"
 #include "agent/api/rest/answer.h"
@@ -45,7 +46,7 @@ static json_t *name_schema(const struct resource *row)
 	}
 }
 
-/* The parameters that choose events, and the wait for new ones. */
+/* Adds the parameters that select events and that wait for new ones. */
 static void add_filters(json_t *parameters)
 {
 	static const char when[] = "how long ago, such as 2h, or a time such as 2026-11-27T22:00";
@@ -74,7 +75,7 @@ static void add_filters(json_t *parameters)
 						filters[i].description, filters[i].schema));
 }
 
-/* The parameters of pages; the answer's header Link has those of the next page. */
+/* Adds the parameters for pages. The header Link of an answer has those of the next page. */
 static void add_page(const struct resource *row, json_t *parameters)
 {
 	char after[128];
@@ -180,7 +181,7 @@ static json_t *fields_schema(const struct resource *row)
 	return schema;
 }
 
-/* NULL: the operation takes none. */
+/* NULL: the operation has no body. */
 static json_t *body_of(const struct resource *row)
 {
 	switch (row->body) {
@@ -232,7 +233,7 @@ static json_t *member_schema(const struct answer_member *m)
 	return schema;
 }
 
-/* An answer may get further members in later versions, so they are not forbidden. */
+/* Other members are allowed, because later versions may add some to an answer. */
 static json_t *object_schema(const struct answer_member *members)
 {
 	json_t *schema = json_pack("{s:s}", "type", "object");
@@ -318,7 +319,7 @@ static json_t *components(void)
 
 /* ---- operations ---- */
 
-/* The path as OpenAPI writes it: /v1/net/{name}. */
+/* The path in the form of OpenAPI, such as /v1/net/{name}. */
 static const char *path_shown(const struct resource *row, char *buf, size_t size)
 {
 	if (row->name)
@@ -328,7 +329,7 @@ static const char *path_shown(const struct resource *row, char *buf, size_t size
 	return buf;
 }
 
-/* A name for generated code: "get-v1-net-name". */
+/* A name for generated code, such as "get-v1-net-name". */
 static json_t *operation_id(const struct resource *row)
 {
 	char path[80], whole[96], id[96];

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Documents that describe the REST API to programs, made of the table in resource.h: the root, the
- * list of operations, and the description in OpenAPI 3.1. Needs no socket and no monitor.
+ * Documents that describe the REST API for programs, made from the table in resource.h: the root,
+ * the list of operations, and the description in OpenAPI 3.1. Uses no socket and no monitor.
  */
 #ifndef PLENUM_AGENT_API_OPENAPI_H
 #define PLENUM_AGENT_API_OPENAPI_H
 
 #include "agent/api/rest/resource.h"
 
-/* The document of a row with that `local`, as JSON. Heap, caller frees; NULL: out of memory. */
+/* The document of the row with that `local`, as JSON. Heap, the caller frees it; NULL: out of
+ * memory. */
 char *openapi_document(enum resource_local local);
 
 #endif

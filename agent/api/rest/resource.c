@@ -38,7 +38,7 @@
 		.name = "force", .type = RESOURCE_LIST, MEMBER(apply.forces), __VA_ARGS__ \
 	}
 
-/* In the order of enum launch_fault_way and its combination, and of enum launch_ping_what. */
+/* In the order of enum launch_fault_way with its combination, and of enum launch_ping_what. */
 static const char *const fault_ways[] = {"in", "out", "both", NULL};
 static const char *const ping_ways[] = {"in", "out", NULL};
 
@@ -135,7 +135,7 @@ static const struct resource_field ping_fields[] = {
 #define LIST(list_, key_, kind) .list = list_, .key = key_, .key_type = RESOURCE_NAME_##kind
 #define FIELDS(list) .body = RESOURCE_BODY_FIELDS, .fields = list, .n_fields = ARRAY_SIZE(list)
 
-/* Help texts as they are printed, one line each. */
+/* Help texts, as they are printed. */
 /* clang-format off */
 const struct resource resources[RESOURCE_MAX] = {
 	[RESOURCE_STATUS] = {
@@ -520,7 +520,7 @@ enum access_role resource_role(const struct resource *row)
 
 enum access_role resource_role_of(const struct privsep_msg *m)
 {
-	/* A stream is another form of the events. */
+	/* A stream has the events in another format, so its row is that of the events. */
 	const uint32_t type = m->type == PRIVSEP_STREAM ? PRIVSEP_GET_EVENTS : m->type;
 
 	if (m->type == PRIVSEP_CAPTURE && m->capture.act == PRIVSEP_CAPTURE_BEGIN &&

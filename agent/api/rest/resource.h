@@ -64,34 +64,34 @@ enum resource_id {
 	RESOURCE_MAX
 };
 
-/* Documents that the api process makes of this table, without the monitor. */
+/* Documents that the api process makes from this table without the monitor. */
 enum resource_local {
-	RESOURCE_LOCAL_NONE, /* the monitor answers */
+	RESOURCE_LOCAL_NONE, /* not such a document: the monitor answers */
 	RESOURCE_LOCAL_ROOT,
 	RESOURCE_LOCAL_INDEX,
 	RESOURCE_LOCAL_OPENAPI
 };
 
-/* The last part of a path that ends in '/'. */
+/* Type of the last part of a path that ends with '/'. */
 enum resource_name {
 	RESOURCE_NAME_NONE,
 	RESOURCE_NAME_TEXT,   /* a name of the configuration */
 	RESOURCE_NAME_NUMBER, /* decimal, 32 bits, not 0 */
-	RESOURCE_NAME_HEX     /* 64 bits, not 0 */
+	RESOURCE_NAME_HEX     /* hexadecimal, 64 bits, not 0 */
 };
 
-/* If-Match, and the version (ETag) that it names. */
+/* How the operation uses If-Match and the version (ETag) in it. */
 enum resource_version {
-	RESOURCE_VERSION_NONE,	   /* refused: the resource has no version */
-	RESOURCE_VERSION_OPTIONAL, /* the change is only for that version, if it is given */
-	RESOURCE_VERSION_REQUIRED  /* so that no change of another client is lost */
+	RESOURCE_VERSION_NONE,	   /* If-Match is refused, because the resource has no version */
+	RESOURCE_VERSION_OPTIONAL, /* if it is given, the change applies only to that version */
+	RESOURCE_VERSION_REQUIRED  /* required, so that no change of another client is lost */
 };
 
 enum resource_body {
 	RESOURCE_BODY_IGNORED,
-	RESOURCE_BODY_NONE,   /* refused */
-	RESOURCE_BODY_FIELDS, /* a JSON object of `fields`; may be empty */
-	RESOURCE_BODY_LEG,    /* a JSON object of keys of net[]; the monitor checks them */
+	RESOURCE_BODY_NONE,   /* a body is refused */
+	RESOURCE_BODY_FIELDS, /* a JSON object with `fields`; may be empty */
+	RESOURCE_BODY_LEG,    /* a JSON object with keys of net[], which the monitor checks */
 	RESOURCE_BODY_YAML    /* a configuration */
 };
 
@@ -99,82 +99,87 @@ enum resource_type {
 	RESOURCE_TEXT,
 	RESOURCE_NUMBER,
 	RESOURCE_BOOLEAN,
-	RESOURCE_CHOICE, /* a text of `choices`; the first is stored as 1 */
-	RESOURCE_LIST	 /* of texts, up to PRIVSEP_FORCES_MAX */
+	RESOURCE_CHOICE, /* one of `choices`; the first one is stored as 1 */
+	RESOURCE_LIST	 /* a list of texts, at most PRIVSEP_FORCES_MAX */
 };
 
-/* A member of a JSON body, and the member of struct privsep_msg that holds it: uint32_t or uint64_t
- * by `size`, an array of char for RESOURCE_TEXT, an array of those for RESOURCE_LIST. */
+/* A member of a JSON body, and the member of struct privsep_msg in which it is stored: uint32_t or
+ * uint64_t by `size`, an array of char for RESOURCE_TEXT, an array of such arrays for
+ * RESOURCE_LIST. */
 struct resource_field {
 	const char *name;
 	enum resource_type type;
 	size_t offset, size;
-	uint64_t min, max;	    /* RESOURCE_NUMBER */
-	uint64_t preset;	    /* value if it is not given */
+	uint64_t min, max;	    /* for RESOURCE_NUMBER */
+	uint64_t preset;	    /* value if the member is absent */
 	const char *const *choices; /* ends with NULL */
-	const char *only;	    /* RESOURCE_LIST: the one text that is allowed; NULL: any */
-	const char *required;	    /* what else to say if it is missing; NULL: optional */
-	bool one_of;		    /* at least one of the fields with this mark is required */
+	const char *only; /* for RESOURCE_LIST: the only text that is allowed; NULL: any */
+	/* text for the error that the member is missing; NULL: it is optional */
+	const char *required;
+	bool one_of; /* at least one of the fields with this flag is required */
 };
 
-/* A command that carries out the operation, as `plenum help` explains it. */
+/* A command that carries out the operation, with the texts for `plenum help`. */
 struct resource_command {
 	const char *words, *operands;
-	const char *summary; /* for the list of commands */
+	const char *summary; /* one line for the list of commands */
 	const char *help;
 };
 
 /* The media type of a stream of server-sent events. */
 #define RESOURCE_STREAM_TYPE "text/event-stream"
 
-#define RESOURCE_COMMANDS_MAX 5 /* the last one marks the end */
+#define RESOURCE_COMMANDS_MAX 5 /* including the last one, which marks the end */
 
 struct resource {
-	const char *method; /* anything but GET needs the right to make changes */
-	/* The role that a client of the network needs; ACCESS_NONE: view for GET, else admin. */
+	const char *method; /* all methods but GET need the right to make changes */
+	/* The role that a network client needs. ACCESS_NONE: view for GET, else admin. */
 	enum access_role role;
-	const char *path; /* ends in '/' and has a `name`: the name follows */
+	const char *path; /* if it ends with '/', a name of the type `name` follows */
 	enum resource_name name;
-	size_t name_offset;	/* in struct privsep_msg */
-	const char *name_shown; /* in the manual */
-	/* The list of the answer and the member that its members differ by, for pages by limit and
-	 * after (api_list.h); NULL: no list. */
+	size_t name_offset;	/* of the name in struct privsep_msg */
+	const char *name_shown; /* how the manual shows the name */
+	/* list: member of the answer that is a list, for pages by limit and after (api_list.h);
+	 * key: the member by which its members differ. NULL: there is no list. */
 	const char *list, *key;
 	enum resource_name key_type;
-	bool latest_first; /* of numbers */
-	bool waits;	   /* takes the parameters of events: since, wait, severity, ... */
-	bool as_json;	   /* of YAML: also as JSON, if Accept prefers that */
-	bool streams;	   /* also answers as a stream, if Accept names that type */
+	bool latest_first; /* of a list whose keys are numbers */
+	bool waits;	   /* takes the parameters of events, such as since, wait and severity */
+	bool as_json;	   /* of YAML: the answer is JSON if Accept prefers that */
+	bool streams;	   /* the answer is a stream if Accept has that type */
 	enum resource_version version;
 	enum resource_body body;
 	const struct resource_field *fields;
 	size_t n_fields;
-	enum privsep_content content; /* of the answer; JSON also has all errors */
-	unsigned success;	      /* HTTP status; 0: 200 */
-	bool async;		      /* with Prefer: respond-async: 202, and an operation */
-	bool continues;		      /* 202: the client repeats the request until it is 200 */
-	enum resource_local local;    /* the members below are for the monitor */
+	enum privsep_content content; /* type of the answer; errors are always JSON */
+	unsigned success;	      /* HTTP status of success; 0: 200 */
+	bool async;	/* with Prefer: respond-async, the answer is 202 with an operation */
+	bool continues; /* after a 202 the client repeats the request until it gets 200 */
+	enum resource_local local; /* the members below are only used if the monitor answers */
 	enum privsep_type type;
 	uint32_t
-		what; /* PRIVSEP_GET: enum privsep_what; PRIVSEP_CAPTURE: enum privsep_capture_do */
-	const char *purpose; /* for the manual's list */
-	const char *columns; /* shown without -o; NULL: no table */
-	struct resource_command commands[RESOURCE_COMMANDS_MAX]; /* ends with words NULL */
+		/* for PRIVSEP_GET: enum privsep_what; for PRIVSEP_CAPTURE: enum
+		 * privsep_capture_do */
+		what;
+	const char *purpose; /* text in the manual's list */
+	const char *columns; /* default columns of its table; NULL: there is no table */
+	struct resource_command commands[RESOURCE_COMMANDS_MAX]; /* the last one has words NULL */
 };
 
 extern const struct resource resources[RESOURCE_MAX];
 
-/* The texts of the command with these words; NULL: it carries out no operation. */
+/* The texts of the command with these words. NULL: it does not carry out an operation. */
 const struct resource_command *resource_find_command(const char *words);
 enum access_role resource_role(const struct resource *row);
-/* The role that a client of the network needs for what the message asks; keys of encrypted
- * sessions, which a capture can include, are for admin alone. */
+/* The role that a network client needs for the message. Only admin may request the keys of
+ * encrypted sessions in a capture. */
 enum access_role resource_role_of(const struct privsep_msg *m);
-/* Whether the row has that path, with any name where one follows. */
+/* Whether the path belongs to the row; if the row has a name, any name does. */
 bool resource_has_path(const struct resource *row, const char *path);
-/* The media type of such a content. */
+/* The media type of that type of content. */
 const char *resource_media_type(enum privsep_content content);
-/* The list of routes as mdoc(7) rows for plenum-api(7). Heap, caller frees; NULL: out of memory. */
+/* The list of routes as mdoc(7) rows for plenum-api(7). Heap, the caller frees it; NULL: out of
+ * memory. */
 char *resource_man_table(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Makes the library's context of certificates and key, and hashes tokens: what needs the library
- * without a connection. */
+/* Makes the TLS library's context from a certificate and its key, and hashes tokens. These
+ * functions use the library without a connection. */
 #include "agent/api/tls/tls_internal.h"
 #include <limits.h>
 #include <openssl/evp.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Without it the library would ask at a terminal. */
+/* Without this, the library would ask for a passphrase on a terminal. */
 static int no_passphrase(char *buf, int size, int writes, void *user)
 {
 	return -1;
@@ -27,8 +27,8 @@ static BIO *bio_of(const char *text, size_t len)
 	return len <= INT_MAX ? BIO_new_mem_buf(text, (int)len) : NULL;
 }
 
-/* The first certificate is the host's, the others are those of authorities between it and a root.
- */
+/* The first certificate is that of the host; the others are those of authorities between it and a
+ * root. */
 static int take_certificates(SSL_CTX *ctx, const char *text, size_t len, uint64_t *ret_expires_s,
 			     struct reason *why)
 {
@@ -53,7 +53,8 @@ static int take_certificates(SSL_CTX *ctx, const char *text, size_t len, uint64_
 		X509_free(x);
 	}
 	BIO_free(bio);
-	/* The end of the file is an error without a first line. */
+	/* At the end of the file the library reports an error that there is no further first
+	 * line. */
 	if (n > 0 && ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE)
 		return 0;
 	if (n > 0)
@@ -85,7 +86,7 @@ static int take_key(SSL_CTX *ctx, const char *text, size_t len, struct reason *w
 	return r;
 }
 
-/* A client that offers protocols must offer http/1.1; one may offer none. */
+/* A client that offers protocols must offer http/1.1. A client may offer none. */
 static int choose_protocol(SSL *ssl, const unsigned char **ret, unsigned char *ret_len,
 			   const unsigned char *offered, unsigned len, void *user)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connections with TLS: handshake, the bytes in both directions, the end. tls_files.c makes the
- * context of the certificate. */
+/* Connections with TLS: the handshake, the bytes in both directions, and the end. tls_files.c makes
+ * the context from the certificate. */
 #include "agent/api/tls/tls_internal.h"
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#define BUFFER_BYTES 16384	     /* the largest record of TLS */
-#define DISCARD_BYTES_MAX (4U << 20) /* of a client that still sends after the last answer */
+#define BUFFER_BYTES 16384 /* size of the largest TLS record */
+/* most bytes that are discarded if a client still sends after its answer */
+#define DISCARD_BYTES_MAX (4U << 20)
 
 struct buffer {
 	char bytes[BUFFER_BYTES];
@@ -18,12 +19,12 @@ struct tls_connection {
 	struct tls_server *server;
 	uint64_t id;
 	SSL *ssl;
-	int fd, plain; /* plain: our end of the socket of the HTTP library; -1: not open */
+	int fd, plain; /* plain: our end of the socket pair with the HTTP library; -1: not open */
 	struct loop_source *fd_source, *plain_source;
-	struct buffer in, out; /* from the client, to the client */
-	bool in_ended;	       /* the client sends no more */
-	bool out_ended;	       /* the library has closed */
-	bool draining;	       /* the answer is sent; what the client still sends is discarded */
+	struct buffer in, out; /* in: from the client; out: to the client */
+	bool in_ended;	       /* the client sends no more bytes */
+	bool out_ended;	       /* the library has closed its end */
+	bool draining; /* the answer was sent, and further bytes from the client are discarded */
 	size_t n_discarded;
 	struct tls_connection *next;
 };
@@ -50,7 +51,8 @@ static void end(struct tls_connection *c)
 	loop_source_free(c->fd_source);
 	loop_source_free(c->plain_source);
 	SSL_free(c->ssl);
-	/* The monitor has a descriptor of the same connection. */
+	/* The monitor has a duplicate of the socket, so a close alone would not end the
+	 * connection. */
 	shutdown(c->fd, SHUT_RDWR);
 	cleanup_close(&c->fd);
 	cleanup_close(&c->plain);
@@ -59,9 +61,9 @@ static void end(struct tls_connection *c)
 	s->setup.on_end(s->setup.user, id);
 }
 
-/* ---- the steps; 1: something has moved, 0: wait for events, negative errno: the end ---- */
+/* ---- steps; they return 1: bytes were moved, 0: wait for events, negative errno: end ---- */
 
-/* What a call of the library that has not succeeded means. */
+/* Evaluates a call of the library that has not succeeded. */
 static int wait_or_fail(const struct tls_connection *c, int r)
 {
 	const int e = SSL_get_error(c->ssl, r);
@@ -98,7 +100,7 @@ static int to_library(struct tls_connection *c)
 	n = send(c->plain, c->in.bytes + c->in.at, c->in.len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
-	/* The library has closed, perhaps after an answer that is still to be sent. */
+	/* The library has closed its end, perhaps after an answer that has not been sent yet. */
 	if (n < 0)
 		n = (ssize_t)c->in.len;
 	c->in.at += (size_t)n;
@@ -139,8 +141,8 @@ static int to_client(struct tls_connection *c)
 	return 1;
 }
 
-/* If the socket was closed while the client still sends, the kernel would reset the connection, and
- * the client would lose the answer. */
+/* Discards bytes from the client. If the socket were closed while the client is still sending, the
+ * kernel would reset the connection, and the client would lose the answer. */
 static int drain(struct tls_connection *c)
 {
 	ssize_t n;
@@ -168,7 +170,8 @@ static int pass(struct tls_connection *c)
 	int r = 0;
 	bool moved;
 
-	/* Ends when the sockets' buffers are full or empty: the library runs only afterwards. */
+	/* The loop ends when the sockets' buffers are full or empty, because the HTTP library runs
+	 * only afterwards. */
 	do {
 		moved = false;
 		for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(steps); i++) {
@@ -228,7 +231,7 @@ static int on_event(void *user, int fd, uint32_t revents)
 	return 0;
 }
 
-/* ---- called by others ---- */
+/* ---- functions for other files ---- */
 
 void tls_server_accept(struct tls_server *s, uint64_t id, int fd)
 {
@@ -271,8 +274,8 @@ int tls_server_new(const struct tls_server_setup *setup, struct tls_server **ret
 	if (!s)
 		return -ENOMEM;
 	s->setup = *setup;
-	signal(SIGPIPE, SIG_IGN); /* the library writes to sockets that may have no reader */
-	/* The library loads its algorithms now; later there are no files. */
+	signal(SIGPIPE, SIG_IGN); /* the library may write to a socket without a reader */
+	/* Makes the library load its algorithms now, because it cannot open files later. */
 	if (OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT |
 				     OPENSSL_INIT_LOAD_SSL_STRINGS |
 				     OPENSSL_INIT_LOAD_CRYPTO_STRINGS,
