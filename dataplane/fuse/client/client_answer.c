@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Answers on their way from the server to the kernel: replaces the server's handles by local nodes
- * and files, and records acknowledged changes before the kernel gets the answer. An answer that the
- * kernel cannot handle becomes EIO: the server's data are checked before they are used.
+ * Passes answers from the server to the kernel: replaces the server's handles by local nodes and
+ * files, and records acknowledged changes before the kernel gets the answer. The server's data are
+ * checked before they are used; an answer that the kernel cannot handle becomes EIO.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 #include "netcfg/base/log.h"
@@ -14,8 +14,8 @@
 /* How long the kernel may cache attributes. */
 #define ATTR_VALID_S 1U
 
-/* Which nodes an acknowledged request has changed, bit mask: the first node that it names, the
- * second. */
+/* Which nodes a successful request has changed, as a bit mask: bit 0 for the first node that it
+ * names, bit 1 for the second. */
 static unsigned changed_nodes(const struct client_slot *s)
 {
 	switch (s->opcode) {
@@ -60,7 +60,7 @@ static struct client_stamp stamp_of(const struct fuse_attr *attr)
 
 /* ------------------------------------------------------------------ entries */
 
-/* The type of file that the request creates; 0: any. */
+/* The type of file that the request creates; 0: any type. */
 static mode_t type_wanted(const struct client_slot *s)
 {
 	struct fuse_mknod_in mknod;
@@ -81,8 +81,8 @@ static mode_t type_wanted(const struct client_slot *s)
 	}
 }
 
-/* A file that CREATE has made is new: no other client has changed it, and no other request of it
- * is in flight. */
+/* Caches a file that CREATE has made, since it is new: no other client has changed it, and no other
+ * request of it is in flight. */
 static void created_note(struct fuse_client *f, const struct client_slot *s,
 			 const struct client_node *n, const struct fuse_entry_out *entry,
 			 bool is_leased)
@@ -128,16 +128,17 @@ static int answer_entry(struct fuse_client *f, const struct client_slot *s, stru
 /* ------------------------------------------------------------------ files */
 
 /*
- * A record that is appended arrives in one request only if it bypasses the kernel's page cache:
- * through the cache, each partly written page is a separate request. A file that is only written
- * also bypasses the cache, which saves a copy, as long as the kernel cannot have stale pages of it:
- * either all its openers bypass the cache, or none does.
+ * Chooses whether the kernel bypasses its page cache for the file. A record that is appended
+ * arrives in one request only without the cache, because through it each partly written page is a
+ * separate request. A file that is only written also bypasses the cache, which saves a copy, as
+ * long as the kernel cannot have stale pages of it: either all its openers bypass the cache, or
+ * none does.
  *
- * For a program that reads and writes with O_DIRECT, the kernel bypasses the cache in each call: it
- * asks for the attributes before it reads what it has changed, and for privileges before it writes
- * again, and allows one write at a time. A file with FOPEN_DIRECT_IO from the beginning has none of
- * these costs. A program that only reads or only writes with O_DIRECT may instead have several
- * requests of one call in flight.
+ * If a program reads and writes with O_DIRECT, the kernel bypasses the cache in each call, which
+ * has costs: it asks for the attributes before it reads what it has changed, asks for privileges
+ * before it writes again, and allows one write at a time. A file with FOPEN_DIRECT_IO from the
+ * beginning has none of these costs. A program that only reads or only writes with O_DIRECT may
+ * instead have several requests of one call in flight.
  */
 static uint32_t fopen_flags_of(const struct fuse_client *f, const struct client_node *node,
 			       uint32_t open_flags)
@@ -156,7 +157,7 @@ static uint32_t fopen_flags_of(const struct fuse_client *f, const struct client_
 	return FOPEN_PARALLEL_DIRECT_WRITES;
 }
 
-/* The open mode by which the node counts this file. */
+/* Whether the node counts this file as using the page cache or as bypassing it. */
 static uint32_t file_mode(uint32_t open_flags, uint32_t fopen_flags)
 {
 	if (open_flags & O_APPEND)
@@ -218,8 +219,8 @@ static int answer_create(struct fuse_client *f, const struct client_slot *s,
 			 fopen_flags_of(f, *ret_node, create.flags), ret_file);
 }
 
-/* Close-to-open: the kernel may keep its cached pages if the file is unchanged since they were
- * read, except through this client. */
+/* Close-to-open consistency: the kernel may keep its cached pages if the file is unchanged since
+ * they were read, except for changes through this client. */
 static int answer_open(struct fuse_client *f, const struct client_slot *s, struct client_answer *a,
 		       struct client_file **ret)
 {
@@ -250,10 +251,10 @@ static int answer_open(struct fuse_client *f, const struct client_slot *s, struc
 	return r;
 }
 
-/* ------------------------------------------------------------------ the rest */
+/* ------------------------------------------------------------------ other answers */
 
-/* One bad entry invalidates the whole answer: the kernel would stop at it and not count the
- * lookups of the entries after it. */
+/* One bad entry makes the whole answer invalid, because the kernel would stop at it and not count
+ * the lookups of the entries after it. */
 static int dir_check(const struct client_answer *a)
 {
 	size_t off = 0, at;
@@ -280,7 +281,7 @@ static int answer_dirplus(struct fuse_client *f, const struct client_slot *s,
 		struct client_node *node = NULL;
 
 		memcpy(&entry, a->body + at, sizeof(entry));
-		/* For these entries the kernel creates no node and counts no lookup. */
+		/* The kernel creates no node and counts no lookup for these entries. */
 		if (entry.nodeid != 0 && (special || !client_attr_is_valid(&entry.attr))) {
 			(void)client_answer_handle(a, &skipped);
 			entry.nodeid = 0;
@@ -317,7 +318,7 @@ static int answer_attr(struct fuse_client *f, const struct client_slot *s,
 	return 0;
 }
 
-/* Kernels trust the byte count of the answer, so check it. Only a synchronous write counts as
+/* Kernels trust the byte count of the answer, so it is checked. Only a synchronous write counts as
  * synced. */
 static int answer_write(const struct client_slot *s, const struct client_answer *a)
 {
@@ -347,24 +348,24 @@ static int answer_write(const struct client_slot *s, const struct client_answer 
 	return 0;
 }
 
-/* A loss of data with the server's host is reported once to each opener of the file. */
+/* If data were lost with the server's host, each opener of the file gets the error once. */
 static bool answer_sync(struct fuse_client *f, const struct client_slot *s)
 {
 	struct client_file *file = client_file_get(&f->files, s->refs.fhs[0]);
 	struct client_node *node = s->nodes[0];
 
-	/* A mount worker's writes may have reached the kernel already, but count here only once
-	 * reported. */
+	/* A mount worker's writes may have reached the kernel already, but are counted here only
+	 * after the mount worker has reported them. */
 	if (node->n_changes == s->n_changes && !client_dispatch_has_pending(f, node))
 		client_node_synced(node);
 	return file && client_node_lost_report(node, &file->lost);
 }
 
 /*
- * Caches the directory's attributes after the change, which the kernel asks for next. They are
- * valid only if no other change of the directory by this client was acknowledged since the request
- * was sent: that one may have come later. The server does not report what a rename or a removal
- * does to the directory that loses a name.
+ * Caches the directory's attributes after the change, because the kernel asks for them next. They
+ * are valid only if no other change of the directory by this client was acknowledged since the
+ * request was sent, because that change may be the later one. For a rename or a removal the server
+ * does not report the attributes of the directory that loses a name.
  */
 static void dir_attr_note(struct fuse_client *f, const struct client_slot *s,
 			  const struct client_answer *a, uint32_t n_changes)
@@ -376,7 +377,7 @@ static void dir_attr_note(struct fuse_client *f, const struct client_slot *s,
 		memset(f->cache.dirs, 0, sizeof(f->cache.dirs));
 		break;
 	case FUSE_READDIR:
-	case FUSE_READDIRPLUS: /* updates the directory's access time */
+	case FUSE_READDIRPLUS: /* changes the directory's access time */
 	case FUSE_OPENDIR:
 		client_cache_dir_drop(&f->cache, s->nodes[0]);
 		break;
@@ -388,11 +389,11 @@ static void dir_attr_note(struct fuse_client *f, const struct client_slot *s,
 		client_cache_dir_set(&f->cache, s->nodes[0], &a->dir_attr, s->arrived_ns);
 }
 
-struct answer_effects { /* to be undone if the kernel rejects the answer */
+struct answer_effects { /* effects that are undone if the kernel rejects the answer */
 	struct client_node *node;
 	struct client_file *file;
 	bool dir;
-	bool lost; /* the call succeeded, but the data that it was to sync are lost */
+	bool lost; /* the call succeeded, but the data that it had to sync are lost */
 };
 
 static int answer_effect(struct fuse_client *f, struct client_slot *s, struct client_answer *a,
@@ -453,8 +454,8 @@ static void answer_undo(struct fuse_client *f, const struct client_answer *a,
 		client_entries_undo(f, a);
 }
 
-/* Answers GETATTR for an unlinked pipe, socket or device that a program still has open and that
- * the server no longer knows, from the attributes in the node's record. True: answered. */
+/* Answers GETATTR from the node's record for an unlinked pipe, socket or device that a program
+ * still has open but that the server no longer knows. Returns true if it has answered. */
 static bool answer_recall(struct fuse_client *f, struct client_slot *s, int error)
 {
 	struct {
@@ -480,9 +481,9 @@ static void bad_answer(struct fuse_client *f, struct client_slot *s, int error)
 	client_slot_fail(f, s, error);
 }
 
-/* For an empty READ answer the kernel sets the file size to the request's offset, but the end
- * may be before that. A notification invalidates that size. It follows the answer: sent before,
- * the kernel would keep the old size and fill with zeros. */
+/* After an empty READ answer the kernel sets the file size to the request's offset, but the file
+ * may end before that. A notification invalidates that size. It must follow the answer: if it were
+ * sent before, the kernel would keep the wrong size and fill the gap with zeros. */
 static void invalidate_size(struct fuse_client *f, const struct client_slot *s)
 {
 	struct fuse_read_in read;
@@ -491,7 +492,7 @@ static void invalidate_size(struct fuse_client *f, const struct client_slot *s)
 		struct fuse_notify_inval_inode_out inval;
 	} notice = {.out = {.len = sizeof(notice), .error = FUSE_NOTIFY_INVAL_INODE},
 		    .inval = {.ino = s->refs.nodeids[0],
-			      .off = -1}}; /* attributes only: does not wait for pages */
+			      .off = -1}}; /* attributes only, so it does not wait for pages */
 
 	memcpy(&read, s->req + sizeof(struct fuse_in_header), sizeof(read));
 	if (read.offset > 0)
@@ -512,14 +513,15 @@ static void dir_end_note(struct fuse_client *f, const struct client_slot *s,
 }
 
 /*
- * Notes the nodes that the answer shows or has changed. A file that loses its name needs no note:
- * either it was in this directory's list, or it has more names and is not listed. A renamed object
- * may be a directory, whose list also names its parent.
+ * Records for the nodes that the answer shows or has changed that the kernel knows something newer
+ * than prefetched entries. A file that loses its name needs no record: either it was in this
+ * directory's list, or it has more names and is not in a list. A renamed object may be a directory,
+ * whose list also shows its parent.
  */
 static void shown_note(struct fuse_client *f, const struct client_slot *s)
 {
 	if (s->opcode == FUSE_OPENDIR || s->opcode == FUSE_READDIR ||
-	    s->opcode == FUSE_READDIRPLUS) /* has no attributes of the directory itself */
+	    s->opcode == FUSE_READDIRPLUS) /* it has no attributes of the directory itself */
 		return;
 	if (s->opcode == FUSE_RENAME || s->opcode == FUSE_RENAME2)
 		client_shown_note_all(f);
@@ -533,10 +535,10 @@ static void shown_note(struct fuse_client *f, const struct client_slot *s)
 }
 
 /*
- * Invalidates the cached attributes after WRITEs: any request that shows or changes the file,
- * including its access time, may be older or newer than what is cached, or than a WRITE in flight.
- * Removals and renames change a file that they do not name. Returns whether this answers the latest
- * request of the file.
+ * Invalidates the cached attributes after WRITEs. Any request that shows or changes the file,
+ * including its access time, may be older or newer than the cached attributes or than a WRITE in
+ * flight. Removals and renames change a file that they do not name. Returns whether this answers
+ * the latest request of the file.
  */
 static bool written_drop(struct fuse_client *f, const struct client_slot *s)
 {
@@ -569,7 +571,8 @@ static void written_note(struct fuse_client *f, const struct client_slot *s,
 		client_cache_written_set(&f->cache, s->nodes[0], &a->attr, s->arrived_ns);
 }
 
-/* Applies side information of the answer, and the changes that the request may have made. */
+/* Applies the additional information in the answer, and the changes that the request may have made.
+ */
 static void answer_note(struct fuse_client *f, const struct client_slot *s,
 			const struct client_answer *a, uint32_t n_changes, uint64_t now_ns)
 {
@@ -578,7 +581,8 @@ static void answer_note(struct fuse_client *f, const struct client_slot *s,
 	if (s->opcode == FUSE_SETXATTR || s->opcode == FUSE_REMOVEXATTR)
 		client_cache_no_xattrs_drop(&f->cache, s->nodes[0], now_ns);
 	for (unsigned i = 0; i < s->refs.n_nodes && a->out.error != 0; i++)
-		client_cache_created_drop(&f->cache, s->nodes[i]); /* may be executed in part */
+		client_cache_created_drop(
+			&f->cache, s->nodes[i]); /* the request may have been executed in part */
 	if (a->out.error != 0)
 		return;
 	client_deferred_ctime_applied(f, s);

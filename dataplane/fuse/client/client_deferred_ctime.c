@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Deferred ctime updates: SETATTRs of an owner, group or mode that the file already has, as
- * unpackers and copy tools send them. If the server has leased the file and leaves permission
- * checks to the client's kernel, the client knows that only the ctime changes. As POSIX allows, it
- * only marks the ctime for update: the next change of the file updates it, or the client sends an
- * update after a few milliseconds, and before it looks at the file. Until then the mark lies in the
- * mount's state.
+ * Deferred ctime updates: unpackers and copy tools send SETATTRs of an owner, group or mode that
+ * the file already has. If the server has leased the file and leaves permission checks to the
+ * client's kernel, the client knows that only the ctime changes. As POSIX allows, it only marks the
+ * ctime for update. The next change of the file updates it; otherwise the client sends an update
+ * after a few milliseconds, or before it looks at the file. Until then the mark is in the mount's
+ * state.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
@@ -40,7 +40,7 @@ static void deferred_drop(struct fuse_client *f, struct client_deferred_ctime *o
 	client_node_unpin(&f->nodes, n);
 }
 
-/* Adopts a predecessor's. */
+/* Adopts the marks of a predecessor. */
 static int deferred_init(struct fuse_client *f)
 {
 	for (uint32_t i = FUSE_ROOT_ID; i < f->state.head->n_nodes;
@@ -56,7 +56,7 @@ static int deferred_init(struct fuse_client *f)
 
 /* ------------------------------------------------------------------ answers from the cache */
 
-/* A request in flight may change the file. */
+/* Whether a request in flight may change the file. */
 static bool is_busy(const struct fuse_client *f, const struct client_node *n)
 {
 	for (unsigned i = 0; i < CLIENT_SLOTS; i++) {
@@ -69,7 +69,7 @@ static bool is_busy(const struct fuse_client *f, const struct client_node *n)
 	return client_dispatch_has_pending(f, n);
 }
 
-/* The request changes nothing but the ctime. */
+/* Whether the request changes nothing but the ctime. */
 static bool changes_nothing(const struct fuse_setattr_in *in, const struct fuse_attr *attr)
 {
 	const uint32_t what = FATTR_UID | FATTR_GID | FATTR_MODE;
@@ -81,13 +81,14 @@ static bool changes_nothing(const struct fuse_setattr_in *in, const struct fuse_
 	       (!(in->valid & FATTR_MODE) || (in->mode & 07777) == (attr->mode & 07777));
 }
 
-/* Answers a SETATTR that leaves the file unchanged, if that is known. */
+/* Answers a SETATTR if it is known that it leaves the file unchanged. */
 static bool deferred_take(struct fuse_client *f, const struct fuse_in_header *in, size_t len,
 			  uint64_t now_ns)
 {
 	struct {
 		struct fuse_out_header out;
-		struct fuse_attr_out attr; /* must not be cached: the ctime is still to change */
+		/* must not be cached, because the ctime will still change */
+		struct fuse_attr_out attr;
 	} reply = {.out = {.len = sizeof(reply)}};
 	const struct fuse_attr *attr;
 	struct fuse_setattr_in set;
@@ -117,7 +118,7 @@ static bool deferred_take(struct fuse_client *f, const struct fuse_in_header *in
 
 /* ------------------------------------------------------------------ updates at the server */
 
-/* An answer that may show any file. */
+/* Whether the answer may show any file. */
 static bool may_show_any_file(const struct client_slot *s)
 {
 	struct fuse_create_in in;
@@ -129,7 +130,7 @@ static bool may_show_any_file(const struct client_slot *s)
 	return !(in.flags & O_EXCL);
 }
 
-/* Whether the request waits for a deferred ctime. */
+/* Whether the request must wait for a deferred ctime. */
 static int deferred_holds(struct fuse_client *f, struct client_slot *s)
 {
 	bool any = may_show_any_file(s), holds = false;
@@ -151,8 +152,8 @@ static int deferred_holds(struct fuse_client *f, struct client_slot *s)
 	return holds ? -ENOMEM : 0;
 }
 
-/* No request of the file was in flight when the mark was made: a request that changes the file
- * also updates its ctime. */
+/* When the mark was made, no request of the file was in flight. So a request that has changed the
+ * file was sent later and has updated its ctime. */
 void client_deferred_ctime_applied(struct fuse_client *f, const struct client_slot *s)
 {
 	struct client_deferred_ctime *o = f->n_deferred > 0 ? deferred_find(f, s->nodes[0]) : NULL;
@@ -230,7 +231,7 @@ static void deferred_flush(struct fuse_client *f, uint64_t now_ns)
 		client_deferred_ctime_flush(f, now_ns);
 }
 
-/* A mount worker gets no SETATTRs. */
+/* Mount workers get no SETATTRs, so they do not use this stage. */
 static bool deferred_is_on(const struct fuse_client *f)
 {
 	return !f->area;

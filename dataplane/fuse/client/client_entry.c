@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Makes the entries of the kernel: names with their nodes, attributes and how long they are valid.
- */
+/* Makes the entries that the kernel gets: names with their nodes, their attributes, and how long
+ * these are valid. */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@
 #define DIR_VALID_S 1U
 #define LEASE_NS NSEC_PER_SEC
 
-/* The kernel may cache the name and its attributes for the rest of the lease. */
+/* Lets the kernel cache the name and its attributes for the rest of the lease. */
 static void entry_set_lease(struct fuse_entry_out *entry, uint64_t age_ns)
 {
 	uint64_t left_ns = age_ns < LEASE_NS ? LEASE_NS - age_ns : 0;
@@ -31,9 +31,9 @@ static uint64_t valid_ns(const struct fuse_entry_out *entry)
 }
 
 /*
- * READDIRPLUS returns attributes that the kernel does not have. If the kernel already caches a
- * leased file completely, another entry would only make it drop what else it has learned, such as
- * ACLs, which it would then request one by one.
+ * READDIRPLUS returns attributes that the kernel may not have. If the kernel has already cached
+ * everything about a leased file, another entry would only make it drop other data that it has
+ * learned, such as ACLs, which it would then request one by one.
  */
 static bool entry_is_cached(const struct fuse_client *f, const struct client_slot *s,
 			    const struct client_node *node, uint64_t now_ns)
@@ -101,7 +101,7 @@ void client_entry_prefetched(struct fuse_client *f, struct client_prefetch *l, b
 
 	if (entry->nodeid == 0)
 		return;
-	/* The kernel looks up unleased files each time anyway. */
+	/* The kernel looks up files without a lease each time anyway. */
 	if (special || !(dir || leased) || !client_attr_is_valid(&entry->attr)) {
 		(void)client_answer_handle(&l->a, &skipped);
 		entry->nodeid = 0;
@@ -111,8 +111,8 @@ void client_entry_prefetched(struct fuse_client *f, struct client_prefetch *l, b
 		entry->nodeid = 0;
 	if (entry->nodeid == 0)
 		return;
-	/* The kernel may have newer attributes of this node than the prefetched entry: from an
-	 * answer since, or from an answer of a mount worker that this worker has not seen yet. */
+	/* The kernel may have newer attributes of this node than the prefetched entry: from a later
+	 * answer, or from an answer of a mount worker that this worker has not seen yet. */
 	if (client_shown_since(f, node, l->n_shown) || client_dispatch_has_pending(f, node)) {
 		client_cache_kernel_valid_drop(&f->cache, node);
 		client_node_forget(&f->nodes, node, 1);

@@ -10,8 +10,9 @@
 int client_init_resend(struct fuse_client *f)
 {
 	struct fuse_out_header out = {
-		.len = sizeof(out), .error = FUSE_PROTO_NOTIFY_RESEND, /* unique 0: a notification,
-									  whose code is in error */
+		.len = sizeof(out),
+		.error = FUSE_PROTO_NOTIFY_RESEND, /* unique 0 marks a notification; its code is in
+						      `error` */
 	};
 
 	return write(f->fd, &out, sizeof(out)) == (ssize_t)sizeof(out) ? 0 : -errno;
@@ -27,8 +28,8 @@ static void init_write(struct fuse_client *f, uint64_t unique, const struct fuse
 	(void)client_reply(f, &reply, sizeof(reply));
 }
 
-/* Answers an INIT request of len bytes: stores the parameters in the state, replies to the kernel.
- */
+/* Answers an INIT request of len bytes: stores the parameters in the state and replies to the
+ * kernel. */
 static void init_answer(struct fuse_client *f, const void *req, size_t len)
 {
 	struct fuse_in_header h;
@@ -39,7 +40,7 @@ static void init_answer(struct fuse_client *f, const void *req, size_t len)
 
 	memcpy(&h, req, sizeof(h));
 	memcpy(&in, (const uint8_t *)req + sizeof(h), MIN_OF(len - sizeof(h), sizeof(in)));
-	if (in.major > FUSE_PROTO_MAJOR) { /* the kernel asks again with our major */
+	if (in.major > FUSE_PROTO_MAJOR) { /* the kernel asks again with our major version */
 		init_write(f, h.unique, &out);
 		return;
 	}
@@ -52,13 +53,13 @@ static void init_answer(struct fuse_client *f, const void *req, size_t len)
 	if (in.flags & FUSE_INIT_EXT)
 		offered |= (uint64_t)in.flags2 << 32;
 	flags = offered & FUSE_PROTO_FLAGS;
-	/* Stored before it takes effect: a successor must never know less than the kernel. */
+	/* Stored before the kernel gets it: a successor must never know less than the kernel. */
 	head->minor = MIN_OF(in.minor, FUSE_PROTO_MINOR_MAX);
 	head->flags = flags;
 	head->max_readahead = MIN_OF(in.max_readahead, FUSE_PROTO_MAX_READAHEAD);
 	head->kernel = offered & FUSE_PROTO_DIRECT_IO_MMAP ? CLIENT_KERNEL_DIRECT_MMAP : 0;
 	client_publish(&head->negotiated, 1);
-	if (f->mount->locks_none) /* the kernel asks for each lock, and gets an error */
+	if (f->mount->locks_none) /* the kernel asks for each lock and gets an error */
 		flags |= offered & (FUSE_POSIX_LOCKS | FUSE_FLOCK_LOCKS);
 	/* Files that bypass the page cache can still be mapped. */
 	flags |= offered & FUSE_PROTO_DIRECT_IO_MMAP;
@@ -92,7 +93,8 @@ const struct client_stage client_init_stage = {
 void client_init_compose(const struct fuse_client *f, struct client_init_msg *ret)
 {
 	const struct client_head *head = f->state.head;
-	/* Leased directory names would make other clients wait without use here. */
+	/* Leased directory names would make other clients wait, but this client has no use for
+	 * them. */
 	const uint32_t unused = f->dispatch || f->area ? FUSE_PROTO_FEATURE_NAMES : 0;
 
 	*ret = (struct client_init_msg){
@@ -116,7 +118,7 @@ int client_init_served(struct fuse_client *f, void *msg, size_t len)
 
 	if (r < 0 || a.out.error != 0)
 		return r < 0 ? r : a.out.error;
-	/* No incarnation is 0: files that are being reopened have that value. */
+	/* An incarnation is never 0, because files that are being reopened have that value. */
 	if (!a.has_server || a.server.incarnation == 0 || a.n_handles != 1 ||
 	    !client_answer_handle(&a, &root))
 		return -EPROTO;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests that the client originates: starts sessions, reopens files that the server has
- * forgotten, reports closed files and interrupted requests. None of these replies to the kernel.
+ * Requests that the client itself makes: it begins sessions, reopens files that the server has
+ * forgotten, and reports closed files and interrupted requests. None of these leads to a reply to
+ * the kernel.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
@@ -9,7 +10,7 @@
 #include <string.h>
 
 #define INTERNAL_RETRY_NS NSEC_PER_SEC
-/* A closed file waits this long for others, so that one request reports several. */
+/* A closed file waits this long for others to be closed, so that one request reports several. */
 #define INTERNAL_RELEASE_NS (20 * NSEC_PER_MSEC)
 /* flags that must not be repeated when a file is reopened */
 #define INTERNAL_REOPEN_NOT (O_CREAT | O_EXCL | O_TRUNC | O_NOCTTY)
@@ -32,7 +33,7 @@ static void node_set(struct client_slot *s, struct client_node *node)
 	s->refs.n_nodes = 1;
 }
 
-/* False: not possible now. */
+/* Returns false if it is not possible now. */
 static bool internal_send(struct fuse_client *f, struct client_slot *s)
 {
 	const void *msg;
@@ -85,7 +86,8 @@ void client_internal_hello_answer(struct fuse_client *f, int status, void *msg, 
 		return;
 	}
 	f->link = CLIENT_AWAY;
-	/* Session lost: the next one retries. Refused: wait before the next try. */
+	/* If the session was lost, the next session retries. If the server refused, wait before the
+	 * next try. */
 	f->retry_ns = status == -ECONNRESET ? 0 : now_ns + INTERNAL_RETRY_NS;
 }
 
@@ -119,8 +121,8 @@ bool client_internal_is_reopening(const struct fuse_client *f, uint32_t file)
 	return false;
 }
 
-/* Reopens all files before any other request, so that the server knows the open files when it is
- * asked to remove one. */
+/* Reopens all files before any other request is sent, so that the server knows all open files when
+ * it is asked to remove one. */
 static void reopen_all(struct fuse_client *f, uint64_t now_ns)
 {
 	uint32_t i;
@@ -148,15 +150,15 @@ static void reopen_all(struct fuse_client *f, uint64_t now_ns)
 	client_dispatch_report_served(f);
 }
 
-/* Errors of the moment, not of the file. */
+/* Whether the error may be temporary, not one of the file. */
 static bool is_transient(int error)
 {
 	return error == -EMFILE || error == -ENFILE || error == -ENOMEM || error == -EAGAIN ||
 	       error == -EINTR || error == -EBUSY;
 }
 
-/* A directory that was removed meanwhile is empty for its readers. A directory that the server
- * has lost, or cannot read, returns an error instead. */
+/* The result of a reopen that failed. A directory that was removed meanwhile is empty for its
+ * readers. A directory that the server has lost, or cannot read, gives them an error. */
 static int reopen_error(const struct fuse_client *f, const struct client_file *file, int error)
 {
 	return error == -ESTALE && file->server_fh == f->server.verifier ? 0 : error;
@@ -195,8 +197,9 @@ void client_internal_reopened(struct fuse_client *f, const struct client_slot *s
 	f->flush_wanted = true;
 }
 
-/* The next closed file to report. Files of a previous incarnation of the server, and files that
- * the server never opened, need no report; a file that it is just opening is reported later. */
+/* The next closed file to report. Two kinds need no report: files of a previous incarnation of the
+ * server, and files that the server never opened. A file that the server is opening now is reported
+ * later. */
 static struct client_file *release_next(struct fuse_client *f)
 {
 	struct client_file *file;
@@ -225,7 +228,7 @@ void client_internal_released(struct fuse_client *f, uint32_t first, bool closed
 	}
 }
 
-/* False: not possible now. */
+/* Returns false if it is not possible now. */
 static bool release_some(struct fuse_client *f, struct client_file *file)
 {
 	struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* INTERRUPTs of the kernel, the timeout of soft mounts, and the regular look for killed processes.
+/* INTERRUPTs of the kernel, the timeout of soft mounts, and the regular check for killed processes.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
@@ -20,8 +20,8 @@ void client_interrupt_request(struct fuse_client *f, const void *req, size_t len
 		client_forward_interrupt(f, in.unique, now_ns);
 }
 
-/* full: FUSE may have further INTERRUPTs that cannot be read before a slot is free, or reports
- * none; then all old requests are checked. */
+/* Checks all requests whose process may be killed. full: FUSE may have INTERRUPTs that cannot be
+ * read before a slot is free, or reports none; then all old requests are checked. */
 static void look_all(struct fuse_client *f, bool full, uint64_t now_ns)
 {
 	struct client_slot *s, *newer;
@@ -44,10 +44,12 @@ static void soft_expire(struct fuse_client *f, struct client_slot *s)
 	client_killed_abandon(f, s, -EIO);
 }
 
-/* Once the server is known to be away, queued requests share one timeout. */
+/* Fails requests of a soft mount. While the server is known to be away, queued requests share one
+ * timeout. */
 static uint64_t soft_tick(struct fuse_client *f, uint64_t now_ns)
 {
-	/* Requests that wait in a mount worker for an absent server go back to the owner. */
+	/* At a mount worker, requests that wait for an absent server return to the owner, so they
+	 * do not share a timeout here. */
 	bool away = f->link != CLIENT_READY && !f->area;
 	uint64_t gone_ns = f->away_since_ns + f->soft_ns;
 

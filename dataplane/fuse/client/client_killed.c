@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ends requests of processes that are being killed. A signal that does not kill ends nothing: no
- * program expects a file write or fsync to be interrupted, and a database that saw EINTR would
- * stop. FUSE does not report the signal number, procfs does.
+ * Ends requests of processes that are being killed. A signal that does not kill ends no request:
+ * programs do not expect a file write or fsync to be interrupted, and a database that got EINTR
+ * would stop. FUSE does not report the signal's number, but procfs does.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
@@ -13,7 +13,7 @@
 
 #define STATUS_BYTES 4096
 
-/* Whether SIGKILL is pending for the thread, as it is when any signal is about to end it.
+/* Whether SIGKILL is pending for the thread, which is so when any signal is about to end it.
  * else_dying: the result if procfs cannot tell. */
 static bool thread_is_dying(const struct fuse_client *f, uint32_t pid, bool else_dying)
 {
@@ -43,9 +43,10 @@ void client_killed_abandon(struct fuse_client *f, struct client_slot *s, int err
 }
 
 /*
- * A request that waits here ends at once. For a request at the server, the client sends an
- * interrupt and waits for a moment, so that a dead process leaves nothing in progress. A process
- * with a signal counts as dying if procfs cannot tell: to hang forever would be worse.
+ * A request that waits at the client ends at once. For a request at the server, the client sends an
+ * interrupt and waits for a moment, so that a dead process leaves nothing in progress. If procfs
+ * cannot tell, a process with a signal counts as dying, because a process that hangs forever would
+ * be worse.
  */
 void client_killed_look(struct fuse_client *f, struct client_slot *s, uint64_t now_ns)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Estimates from the requests read so far how many are pending in the kernel. */
+/* Estimates how many requests the kernel has, from those that were read so far. */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
 #define CLIENT_WINDOW 64 /* requests */

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Local directories: while the server leases the names of a directory, the client opens it from the
- * directory cache, without the server. A directory cannot be removed while it has names and no
- * other client removes them. A removed directory stays usable for clients that the server knows to
- * have it open: so the client opens it at the server before its lease on the names ends, and before
- * it removes the last name itself; at the latest when it would need the entries again, so that the
- * server has time to open it.
+ * Local directories: while the server leases the names of a directory, the client opens the
+ * directory from its cache, without the server. That is safe because a directory cannot be removed
+ * while it has names and no other client removes them. But a removed directory stays usable only
+ * for clients of which the server knows that they have it open. So the client opens a local
+ * directory at the server before its lease on the names ends, and before it removes the last name
+ * itself. It begins at the latest when it would need the entries again, so that the server has time
+ * to open the directory.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
 #include <string.h>
 
-/* The number of the request, which is even, made odd so that it is never 0. */
+/* The lowest bits of the request's number, which is even, made odd so that the result is never 0.
+ */
 static uint32_t request_of(const struct fuse_in_header *in)
 {
 	return (uint32_t)in->unique | 1;
 }
 
-/* A predecessor may have answered this open without the kernel receiving it: return the same
- * file. */
+/* A predecessor may have answered this open without the kernel receiving the answer: return the
+ * same file. */
 static bool open_repeat(struct fuse_client *f, const struct fuse_in_header *in)
 {
 	struct client_file *file = client_file_opened_by(&f->files, in->nodeid, request_of(in));
@@ -35,9 +37,9 @@ static bool open_repeat(struct fuse_client *f, const struct fuse_in_header *in)
 	return true;
 }
 
-/* ------------------------------------------------------------------ at the server */
+/* ------------------------------------------------------------------ opening at the server */
 
-/* NULL: the directory is closed, or is open at the server. */
+/* The file of the local directory; NULL if the directory is closed, or is open at the server. */
 static const struct client_file *local_dir_file(const struct fuse_client *f,
 						const struct client_local_dir *a)
 {
@@ -60,7 +62,7 @@ static void local_dirs_trim(struct fuse_client *f)
 	p->n_local_dirs = n;
 }
 
-/* Opens the directory at the server. False: not possible now. */
+/* Opens the directory at the server. Returns false if that is not possible now. */
 static bool local_dir_reopen(struct fuse_client *f, const struct client_local_dir *a)
 {
 	uint32_t i = (uint32_t)a->fh;
@@ -104,8 +106,8 @@ static bool removes_name(uint32_t opcode)
 	       opcode == FUSE_RENAME2;
 }
 
-/* If the server cannot open the directory for now, removals proceed anyway: they may free
- * resources. */
+/* Whether a removal must wait until the directory is open at the server. If the server cannot open
+ * the directory for now, the removal proceeds anyway, because it may free resources. */
 static bool names_hold(struct fuse_client *f, const struct client_slot *s)
 {
 	struct client_prefetches *p = &f->prefetch;
@@ -128,8 +130,8 @@ static bool names_hold(struct fuse_client *f, const struct client_slot *s)
 	return holds;
 }
 
-/* A request waits while the server opens a local directory: the request's own, or one that may
- * lose its last name by the request. */
+/* Makes a request wait while the server opens a local directory: the one that the request uses, or
+ * one that may lose its last name by the request. */
 static int local_dir_holds(struct fuse_client *f, struct client_slot *s)
 {
 	const struct client_file *file =
@@ -159,7 +161,8 @@ int client_local_dir_error(const struct fuse_client *f, const struct client_slot
 
 /* ------------------------------------------------------------------ opening */
 
-/* Whether a removal in the directory is in flight: the number of its names is then unknown. */
+/* Whether a removal in the directory is in flight: it is then unknown how many names the directory
+ * has. */
 static bool is_losing_names(const struct fuse_client *f, const struct client_node *node)
 {
 	for (unsigned i = 0; f->n_sent > 0 && i < CLIENT_SLOTS - CLIENT_SLOTS_INTERNAL; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RDMA tests that an operator starts (`plenum rdma ping`), at the client: offers a buffer to the
- * server, which reads or writes it repeatedly and reports the duration. The buffer has no other use
- * until the server has answered, or no pair is left that could reach it.
+ * RDMA tests that an operator starts (`plenum rdma ping`), at the client: it offers a buffer to the
+ * server, which reads or writes it repeatedly and reports how long that took. The buffer must not
+ * be used for anything else until the server has answered, or no pair is left that could reach it.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 #include "dataplane/fuse/proto/fuse_ping.h"
@@ -11,9 +11,11 @@
 
 #define PING_HEAD sizeof(((struct client_ping_msg *)0)->head)
 #define BUSY_WAIT_NS (5 * NSEC_PER_MSEC)
-#define PAIR_WAIT_NS (3 * NSEC_PER_SEC) /* longer than it takes to make a pair */
-#define RESTS 3U /* as the server does, so that it does not refuse the next request */
-#define WISH_REST_NS NSEC_PER_SEC /* between two tests that the server asks for */
+#define PAIR_WAIT_NS (3 * NSEC_PER_SEC) /* longer than it takes to connect a pair */
+/* pause after a request, as a multiple of its duration; the server has the same pause, so it does
+ * not refuse the next request */
+#define RESTS 3U
+#define WISH_REST_NS NSEC_PER_SEC /* between two tests that the server requests */
 
 static void ping_over(struct fuse_client *f, int status, const char *reason, uint64_t now_ns)
 {
@@ -22,8 +24,8 @@ static void ping_over(struct fuse_client *f, int status, const char *reason, uin
 	if (p->over)
 		return;
 	p->over = true;
-	/* Each request was followed by a pause already; a longer one would delay the server's
-	 * next test. */
+	/* Each request was already followed by a pause; a longer one here would only delay the
+	 * server's next test. */
 	if (p->is_servers)
 		p->pause_until_ns = now_ns + WISH_REST_NS;
 	fuse_ping_end(&p->run, p->each_ns, status, reason);
@@ -43,7 +45,8 @@ int fuse_client_ping(struct fuse_client *f, const struct launch_ping *ask, uint6
 {
 	struct client_ping *p = &f->ping;
 
-	/* An operator's test here precedes one that the server asked for. */
+	/* A test by an operator of this host takes precedence over one that the server requested.
+	 */
 	if (p->run.id && !p->is_servers)
 		return -EBUSY;
 	/* A pending request still uses the buffer; its answer also ends before this test begins. */
@@ -73,7 +76,8 @@ bool fuse_client_ping_take(struct fuse_client *f, struct launch_ping *ret)
 	return !p->is_servers;
 }
 
-/* Not during another test: the server repeats its request. */
+/* Begins a test that the server requested, unless another one runs: the server repeats its request.
+ */
 static void requested_begin(struct fuse_client *f, uint64_t now_ns)
 {
 	struct client_ping *p = &f->ping;
@@ -87,7 +91,7 @@ static void requested_begin(struct fuse_client *f, uint64_t now_ns)
 		p->is_servers = true;
 }
 
-/* 0; negative errno: not possible now. */
+/* Returns 0; negative errno: not possible now. */
 static int ping_send(struct fuse_client *f, uint64_t now_ns)
 {
 	struct client_ping *p = &f->ping;
@@ -127,7 +131,7 @@ static uint64_t ping_due(struct fuse_client *f, uint64_t now_ns)
 	if (now_ns < p->due_ns)
 		return p->due_ns;
 	why = fuse_client_rdma_reason(f, p->run.port);
-	/* A pair is being requested, or no path leads to the server. */
+	/* A pair is being connected, or no path leads to the server. */
 	if (f->link == CLIENT_READY &&
 	    (why == PORT_RDMA_OK || client_rdma_is_asking(f, p->run.port)) &&
 	    !(port_rdma_ready(f->rdma.peer) >> p->run.port & 1)) {
@@ -148,7 +152,7 @@ static uint64_t ping_due(struct fuse_client *f, uint64_t now_ns)
 	return p->over ? now_ns : p->waits ? p->until_ns : p->due_ns;
 }
 
-/* Checks the server's answer: 0, and *ret is the answer. */
+/* Checks the server's answer. Returns 0 with the answer in *ret. */
 static int answer_read(const struct client_ping *p, const void *msg, size_t len,
 		       struct fuse_proto_ping *ret)
 {
@@ -173,8 +177,8 @@ static int answer_read(const struct client_ping *p, const void *msg, size_t len,
 	return 0;
 }
 
-/* The server's count is accepted; its duration does not shorten the pause before the next
- * request. */
+/* Adds the server's answer. The pause before the next request depends on our own measurement, not
+ * on the duration that the server reports. */
 static void answer_add(struct client_ping *p, const struct fuse_proto_ping *a, uint64_t now_ns)
 {
 	memcpy(&p->each_ns[p->run.done], a->each_ns, a->count * sizeof(a->each_ns[0]));
@@ -195,10 +199,11 @@ static void ping_answer(struct fuse_client *f, const void *msg, size_t len, uint
 	if (!p->waits)
 		return;
 	p->waits = p->is_stale = false;
-	/* If the answer does not tell the state of the pair, drop the pair too. */
+	/* If the answer does not tell the state of the pair, the pair is dropped too. */
 	if (r == -EPROTO || (r == 0 && a.status == FUSE_PROTO_PING_FAILED))
 		client_rdma_pair_failed(f, p->asked.leg, p->serial);
-	if (is_stale) /* its run has ended already; the buffer belongs to the next run */
+	if (is_stale) /* the run of this request has ended already; the buffer belongs to the next
+			 run */
 		goto out;
 	if (p->run.id && !p->over && r == 0)
 		answer_add(p, &a, now_ns);
@@ -225,7 +230,7 @@ static void ping_down(struct fuse_client *f, uint64_t now_ns)
 		buf_free(f);
 }
 
-/* Active also without RDMA: a test then ends with the reason. */
+/* The stage is also active without RDMA: a test then ends with the reason. */
 const struct client_stage client_ping_stage = {
 	.cookie = CLIENT_COOKIE_PING,
 	.resp_at = offsetof(struct fuse_client, ping.resp),

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Prefetched directory entries: a program that opens a directory is about to read it, so the
- * entries come with the answer to OPENDIR, and the client answers the reads. They show the
- * directory as of its open, which is what readdir(3) lists, for a short time, so that rewinddir(3)
- * shows later changes, and once: a reader that rewinds asks the server. The kernel takes an
- * answer's attributes as newer than its own, so a file of which it has learned something since gets
- * an entry with its name only. If the server leases the names of a directory, the client caches a
- * copy, from which client_local_dir.c answers later opens. Owns process memory only: a successor
- * asks the server.
+ * entries arrive with the answer to OPENDIR, and the client answers the reads. The entries show the
+ * directory at the time of its open, which is what readdir(3) lists. They are valid for a short
+ * time, so that rewinddir(3) shows later changes, and are used once: for a reader that rewinds, the
+ * client asks the server. The kernel takes an answer's attributes as newer than its own, so if it
+ * has learned something of a file since then, the entry has only the name. If the server leases the
+ * names of a directory, the client caches a copy of the entries, from which client_local_dir.c
+ * answers later opens. All is in process memory: a successor asks the server.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
@@ -19,16 +19,16 @@
 	((size_t)FUSE_PROTO_LIST_MAX + \
 	 FUSE_PROTO_LIST_MAX / FUSE_PROTO_DIRPLUS_ENTRY * (1U + FUSE_PROTO_HANDLE_MAX))
 #define DIR_CACHE_BYTES ((size_t)4 << 20)
-/* The prefetches, one answer in progress, and the cached directories. */
+/* Memory for the prefetches, for one answer in progress, and for the cached directories. */
 #define MEMORY_BYTES ((CLIENT_PREFETCHES + 1) * PREFETCH_BYTES + DIR_CACHE_BYTES)
 #define SHOWN_BYTES ((size_t)CLIENT_NODES_MAX * sizeof(uint64_t))
 /* A cached directory is not used if the kernel has learned something of more than one in this many
- * entries: a program that has read a file asks for its times. */
+ * of its entries, because these entries would have no attributes. */
 #define DIR_CACHE_STALE 8U
-/* Programs that open directories without reading them are expected to continue: after the n-th
- * unread prefetch in a row, the next 2^n - 1 opens request none. */
+/* Programs that open directories without reading them will probably continue to do so: after the
+ * n-th unread prefetch in a row, the next 2^n - 1 opens request none. */
 #define UNREAD_MAX 6U
-/* How long a directory that was too large for a prefetch is taken to stay so. */
+/* For this time a directory that was too large for a prefetch is assumed to be still too large. */
 #define LARGE_NS (5 * NSEC_PER_SEC)
 
 static void *memory_of(size_t bytes)
@@ -129,7 +129,7 @@ static void note_unread(struct fuse_client *f, const struct client_prefetch *unr
 
 /* ------------------------------------------------------------------ storing entries */
 
-/* Whether all entries are complete, and have as many handles as they need. */
+/* Whether all entries are complete, and the answer has as many handles as they need. */
 static bool is_whole(const struct client_answer *a)
 {
 	size_t off = 0, at;
@@ -163,7 +163,7 @@ static uint32_t n_names(const struct client_answer *a)
 }
 
 /* Copies an unread prefetch into the cache. An empty directory is not cached: another client may
- * remove it at once, and then the server must know which clients have it open. */
+ * remove it at any time, and then the server must know which clients have it open. */
 static void dir_cache_put(struct fuse_client *f, uint64_t nodeid,
 			  const struct client_prefetch *from, size_t handles_len)
 {
@@ -206,7 +206,7 @@ static struct client_answer dir_cache_entries(const struct client_prefetches *p,
 				      .n_handles = k->n_handles};
 }
 
-/* Whether most of its entries are still useful to the kernel. */
+/* Whether most of the cached entries are still useful to the kernel. */
 static bool dir_cache_is_useful(const struct fuse_client *f, const struct client_dir_cache *k)
 {
 	struct client_answer a = dir_cache_entries(&f->prefetch, k);
@@ -247,7 +247,7 @@ int client_prefetch_take(struct fuse_client *f, const struct client_slot *s,
 
 	of.body += head;
 	of.body_len -= head;
-	/* Return only the struct fuse_open_out to the kernel. */
+	/* Return only the struct fuse_open_out to the kernel, without the entries. */
 	a->body_len = head;
 	a->out.len = (uint32_t)(sizeof(a->out) + head);
 	memcpy(a->body - sizeof(a->out), &a->out, sizeof(a->out));
@@ -302,7 +302,7 @@ void client_prefetch_close(struct fuse_client *f, uint64_t fh)
 
 /* ------------------------------------------------------------------ answering reads */
 
-/* The prefetch is fresh, and nothing has changed that the kernel must see instead. */
+/* Whether the prefetch is recent, and nothing has changed that the kernel must see instead. */
 static bool is_valid(const struct fuse_client *f, const struct client_prefetch *p,
 		     const struct client_node *node, uint64_t now_ns)
 {
@@ -311,7 +311,8 @@ static bool is_valid(const struct fuse_client *f, const struct client_prefetch *
 	       f->prefetch.n_shown - p->n_shown <= CLIENT_SHOWN_MAX;
 }
 
-/* Copies the next entries, as far as there is room. Returns bytes. */
+/* Copies the next entries into the answer, as far as there is space. Returns the number of bytes.
+ */
 static size_t prefetch_fill(struct fuse_client *f, struct client_prefetch *p, bool plus,
 			    uint8_t *to, size_t room)
 {

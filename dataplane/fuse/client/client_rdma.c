@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bulk data via RDMA, at the client: requests and checks queue pairs with the server, offers a
- * request's memory to it, and keeps offered memory from other uses while a pair may still write
- * there.
+ * Bulk data via RDMA, at the client: connects queue pairs with the server and checks them, offers a
+ * request's memory to the server, and keeps offered memory from other uses while a pair may still
+ * write to it.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
 #include <string.h>
 
-#define RDMA_RETRY_NS NSEC_PER_SEC /* also the interval of checking existing pairs */
-/* After a device change, such as new addresses, the next request follows this soon: servers
- * accept no shorter interval. */
+#define RDMA_RETRY_NS NSEC_PER_SEC /* interval of attempts, and of checks on existing pairs */
+/* After a device change, such as new addresses, the next request is sent this soon; servers accept
+ * no shorter interval. */
 #define RDMA_CHANGED_NS (250 * NSEC_PER_MSEC)
-/* A pair on a working path that fails sooner than this is retried with growing delay: if the
- * network drops RDMA packets, each try costs a transfer some seconds. */
+/* If a pair on a working path fails sooner than this, the next attempts have growing intervals: if
+ * the network drops RDMA packets, each attempt delays a transfer by some seconds. */
 #define RDMA_LASTS_NS (30 * NSEC_PER_SEC)
 #define RDMA_RETRY_MOST_NS (64 * NSEC_PER_SEC)
-/* While link types are mixed, the interval of asking servers whether they still are. */
+/* Interval of asking servers for their link types while these are mixed. */
 #define RDMA_MIXED_NS (8 * NSEC_PER_SEC)
-#define RDMA_HEADERS 88 /* IPv6, UDP and the headers and checksum of RoCE, rounded up */
+#define RDMA_HEADERS 88 /* bytes of IPv6, UDP and the headers and checksum of RoCE, rounded up */
 
 void fuse_client_set_rdma(struct fuse_client *f, struct port_rdma *rdma,
 			  const struct launch_config *cfg)
@@ -50,7 +50,8 @@ static void rdma_done(struct fuse_client *f)
 
 /* ------------------------------------------------------------------ queue pairs */
 
-/* Call before offered memory has any other use: afterwards the server cannot write there. */
+/* Call before offered memory is used for anything else: afterwards the server cannot write to it.
+ */
 static void rdma_down(struct fuse_client *f, uint64_t now_ns)
 {
 	struct client_rdma *r = &f->rdma;
@@ -67,7 +68,7 @@ static void rdma_down(struct fuse_client *f, uint64_t now_ns)
 		r->legs[i].layers = 0;
 }
 
-/* The path for the port's pair. NULL: there is a pair already, or none is possible. */
+/* The path for the port's pair; NULL if there is a pair already, or none is possible. */
 static const struct rudp_path_info *leg_path(const struct fuse_client *f,
 					     const struct rudp_path_info *paths, unsigned n_paths,
 					     unsigned port)
@@ -83,7 +84,7 @@ static const struct rudp_path_info *leg_path(const struct fuse_client *f,
 	return found;
 }
 
-/* False: the leg's pair has failed, and is not retried yet. */
+/* Whether to try the leg's pair now; after a failure it is retried later. */
 static bool leg_is_due(struct client_rdma *r, unsigned port, bool is_up, uint64_t now_ns)
 {
 	struct client_rdma_leg *leg = &r->legs[port];
@@ -97,7 +98,7 @@ static bool leg_is_due(struct client_rdma *r, unsigned port, bool is_up, uint64_
 		leg->due_ns = now_ns + MAX_OF(leg->wait_ns, RDMA_RETRY_NS) - RDMA_RETRY_NS;
 		leg->n_changes = port_rdma_changes(r->ports);
 	}
-	/* The device change was likely the cause. */
+	/* If the device has changed since, that was probably the cause of the failure. */
 	if (leg->n_changes != port_rdma_changes(r->ports))
 		leg->wait_ns = leg->due_ns = 0;
 	return now_ns >= leg->due_ns;
@@ -122,7 +123,7 @@ static void address_put(uint8_t to[16], const struct ip_addr *ip)
 	memcpy(to + 12, ip->bytes, 4);
 }
 
-/* Adds our half of a pair for a leg to the message. */
+/* Creates our half of a pair for a leg and adds it to the message. */
 static void leg_ask(struct fuse_client *f, unsigned port, const struct rudp_path_info *path)
 {
 	struct client_rdma *r = &f->rdma;
@@ -130,8 +131,8 @@ static void leg_ask(struct fuse_client *f, unsigned port, const struct rudp_path
 	struct port_rdma_half half;
 	enum port_rdma_reason why = port_rdma_pair(r->peer, port, port, &half);
 
-	/* Otherwise the last reason stays valid until the server has answered: it does not
-	 * change every second. */
+	/* If it could be created, the last reason stays valid until the server has answered, so
+	 * that the reported reason does not change every second. */
 	if (why != PORT_RDMA_OK) {
 		r->reasons[port] = why;
 		r->legs[port].layers = 0;
@@ -158,7 +159,7 @@ static void leg_ask(struct fuse_client *f, unsigned port, const struct rudp_path
 	r->made[port] = ++r->serial; /* answers to earlier requests do not refer to this pair */
 }
 
-/* Asks whether the server still has its half of the leg's pair. */
+/* Adds the question whether the server still has its half of the leg's pair. */
 static void leg_check(struct client_rdma *r, unsigned port)
 {
 	r->msg.rdma.legs[r->msg.rdma.n_legs++] = (struct fuse_proto_rdma_leg){
@@ -205,7 +206,7 @@ static void rdma_flush(struct fuse_client *f, uint64_t now_ns)
 			leg_ask(f, i, path);
 			r->legs[i].made_ns = now_ns;
 		}
-		/* Without a path, the server's link type is irrelevant. */
+		/* Without a path, the server's link type does not matter. */
 		if (!path && !(port_rdma_ready(r->peer) & 1U << i))
 			r->legs[i].layers = 0;
 	}
@@ -231,7 +232,7 @@ static uint64_t rdma_due(struct fuse_client *f, uint64_t now_ns)
 	return want ? ask_at(r) : UINT64_MAX;
 }
 
-/* Both ends report a mismatch between them with the same reason; all other reasons concern the
+/* If the two ends do not match, both report the same reason; all other reasons are about the
  * server. */
 static enum port_rdma_reason reason_of_answer(uint8_t status)
 {
@@ -245,7 +246,9 @@ static uint8_t layer_of(uint8_t link)
 	return link == PORT_RDMA_LINK_IB ? CLIENT_LAYER_IB : CLIENT_LAYER_ETHERNET;
 }
 
-/* Older servers do not report their link type, and there are two Ethernet types. */
+/* Whether the server's link is Ethernet or InfiniBand; 0: unknown. Older servers do not report it,
+ * and a mismatch with our own link does not always tell, because there are two link types of
+ * Ethernet. */
 static uint8_t layer_reported(const struct client_rdma *r, const struct fuse_proto_rdma_leg *leg)
 {
 	const uint8_t ours = r->legs[leg->leg].link;
@@ -276,9 +279,9 @@ void fuse_client_rdma_check_mixed(struct fuse_client *const *clients, unsigned n
 		if (!r || r->mixed == mixed)
 			continue;
 		r->mixed = mixed;
-		/* Limits the rate of new pairs, however often a server changes its report. */
+		/* This limits the rate of new pairs, however often a server changes its report. */
 		r->retry_ns = r->asked_ns + RDMA_RETRY_NS;
-		/* Requests in flight are repeated in packets, as after a failed pair. */
+		/* Requests in flight are repeated in packets, as after a pair has failed. */
 		for (unsigned k = 0; mixed && r->peer && k < r->n_ports; k++) {
 			port_rdma_drop(r->peer, k);
 			r->made[k] = ++r->serial;
@@ -286,8 +289,8 @@ void fuse_client_rdma_check_mixed(struct fuse_client *const *clients, unsigned n
 	}
 }
 
-/* Handles the test request of a server whose pair of that port was checked. Accepts the same limits
- * as for an operator here. */
+/* Handles a server's request for a test, which it sends when the pair of that port is checked. The
+ * limits are those for an operator of this host. */
 static void ping_requested(struct fuse_client *f, unsigned port, const uint8_t said[16])
 {
 	struct fuse_proto_ping_order order;
@@ -336,17 +339,17 @@ static void leg_answered(struct fuse_client *f, const struct fuse_proto_rdma_leg
 	r->has_waiting = false;
 }
 
-/* The server has lost its half: request a new pair at once. */
+/* Handles that the server has lost its half: requests a new pair at once. */
 static void leg_lost(struct client_rdma *r, unsigned port)
 {
 	if (!(port_rdma_ready(r->peer) & 1U << port))
 		return;
 	port_rdma_drop(r->peer, port);
-	r->reasons[port] = PORT_RDMA_OK; /* it is being requested */
+	r->reasons[port] = PORT_RDMA_OK; /* a new pair is being requested */
 	r->retry_ns = 0;
 }
 
-/* A leg that the answer omits is refused. */
+/* Processes the server's answer. A leg that the answer does not mention is refused. */
 static void rdma_answer(struct fuse_client *f, const void *msg, size_t len, uint64_t now_ns)
 {
 	struct client_rdma *r = &f->rdma;
@@ -385,7 +388,7 @@ static void rdma_answer(struct fuse_client *f, const void *msg, size_t len, uint
 
 /* ------------------------------------------------------------------ requests */
 
-/* The number of bytes to offer via RDMA. 0: not eligible. */
+/* The number of bytes to offer via RDMA; 0: the request is not eligible. */
 static uint32_t bulk_bytes(const struct fuse_client *f, const struct client_slot *s)
 {
 	const struct client_rdma *r = &f->rdma;
@@ -443,7 +446,7 @@ bool client_rdma_offer(struct fuse_client *f, struct client_slot *s, struct fuse
 	return true;
 }
 
-/* A pair that was made after the request was sent is a different one. */
+/* A pair that was made after the request was sent is another pair and stays. */
 void client_rdma_pair_failed(struct fuse_client *f, unsigned leg, uint32_t serial)
 {
 	struct client_rdma *r = &f->rdma;
@@ -463,7 +466,8 @@ static void legs_failed(struct fuse_client *f, const struct client_slot *s, uint
 			client_rdma_pair_failed(f, i, s->bulk_serial);
 }
 
-/* The server does not report which leg carried the transfer: distribute the bytes equally. */
+/* The server does not report which leg carried the transfer, so the bytes are distributed equally.
+ */
 static void bytes_count(struct fuse_client *f, const struct client_slot *s, uint8_t failed,
 			uint64_t bytes)
 {
@@ -573,7 +577,7 @@ const struct client_stage client_rdma_stage = {
 	.cookie = CLIENT_COOKIE_RDMA,
 	.resp_at = offsetof(struct fuse_client, rdma.resp),
 	.resp_bytes = sizeof(((struct fuse_client *)0)->rdma.resp),
-	.is_background = true, /* it comes every second even if idle */
+	.is_background = true, /* it is sent every second even if the mount is idle */
 	.answer = rdma_answer,
 	.due = rdma_due,
 	.down = rdma_down,

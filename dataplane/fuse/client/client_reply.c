@@ -4,7 +4,7 @@
 #include "dataplane/fuse/proto/fuse_latency.h"
 #include <string.h>
 
-/* ENOENT: the request has ended, which is fine. */
+/* ENOENT is not an error: the request has already ended in the kernel. */
 bool client_reply(struct fuse_client *f, const void *msg, size_t len)
 {
 	if (write(f->fd, msg, len) >= 0)
@@ -16,7 +16,8 @@ bool client_reply(struct fuse_client *f, const void *msg, size_t len)
 
 void client_slot_note_latency(struct fuse_client *f, const struct client_slot *s)
 {
-	/* The time of the turn is older: a large answer takes long to process and to write. */
+	/* The time at the begin of the turn would be too early, because a large answer takes long
+	 * to process and to write. */
 	fuse_latency_note(f->latencies, s->opcode, s->arrived_ns, f->clock_ns());
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests on their way from the kernel to the server: translates the kernel's numbers into the
- * server's handles, and ends requests that only concern the client's tables.
+ * Passes requests from the kernel to the server: replaces the kernel's numbers by the server's
+ * handles, and answers requests that concern only the client's tables.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
 #include <string.h>
 
-/* Copies the struct behind the header, if the request is long enough for it. */
+/* Copies the struct behind the header. Returns false if the request is too short for it. */
 static bool request_arg(const void *req, size_t len, void *ret, size_t size)
 {
 	if (len < sizeof(struct fuse_in_header) + size)
@@ -16,7 +16,7 @@ static bool request_arg(const void *req, size_t len, void *ret, size_t size)
 	return true;
 }
 
-/* How many bytes the request asks for, if the opcode has a size. */
+/* How many bytes of data the request asks for, if its opcode has a size. */
 static uint32_t request_size(struct client_slot *s)
 {
 	const size_t read_at = sizeof(struct fuse_in_header) + offsetof(struct fuse_read_in, size);
@@ -28,7 +28,7 @@ static uint32_t request_size(struct client_slot *s)
 	case FUSE_OPENDIR:
 		(void)request_arg(s->req, s->req_len, &open, sizeof(open));
 		return open.open_flags;
-	case FUSE_READDIRPLUS: /* the handles must fit too */
+	case FUSE_READDIRPLUS: /* the answer must also have space for the handles */
 		(void)request_arg(s->req, s->req_len, &read, sizeof(read));
 		read.size = MIN_OF(read.size, FUSE_PROTO_DIRPLUS_MAX);
 		memcpy(s->req + read_at, &read.size, sizeof(read.size));
@@ -46,7 +46,7 @@ static uint32_t request_size(struct client_slot *s)
 	}
 }
 
-/* Offset of the name that the request creates; 0: it creates none. */
+/* Offset of the name that the request creates; 0 if it creates none. */
 static size_t name_made_at(uint32_t opcode)
 {
 	const size_t in = sizeof(struct fuse_in_header);
@@ -79,7 +79,7 @@ static void name_note(struct fuse_client *f, const struct client_slot *s)
 
 	if (at == 0)
 		return;
-	if (moves) /* the second of two names */
+	if (moves) /* the name is the second of two */
 		at += strnlen(req + at, s->req_len - at) + 1;
 	if (at < s->req_len)
 		client_cache_name_created(&f->cache, s->nodes[moves ? 1 : 0], req + at,
@@ -123,7 +123,7 @@ int client_request_bind(struct fuse_client *f, struct client_slot *s)
 	return 0;
 }
 
-/* A WRITE without its data, in the small buffer. */
+/* Copies a WRITE without its data into the small buffer. */
 static uint8_t *request_head(struct client_slot *s, uint32_t len)
 {
 	memcpy(s->small, s->req, len);
@@ -131,7 +131,8 @@ static uint8_t *request_head(struct client_slot *s, uint32_t len)
 	return s->small;
 }
 
-/* A cached reader of the file would make the kernel ask for the attributes next. */
+/* Whether to request attributes: a reader of the file that uses the cache would make the kernel ask
+ * for them next. */
 static bool wants_attr(const struct fuse_client *f, const struct client_slot *s)
 {
 	const struct client_file *file;
@@ -162,7 +163,7 @@ int client_request_seal(struct fuse_client *f, struct client_slot *s, const void
 	for (unsigned i = 0; i < s->refs.n_fhs; i++) {
 		const struct client_file *file = client_file_get(&f->files, s->refs.fhs[i]);
 
-		/* Each file was reopened or failed before any other request is sent. */
+		/* Before any other request is sent, each file was reopened or has failed. */
 		if (!file || file->flags & CLIENT_FILE_DEAD ||
 		    file->incarnation != f->server.incarnation)
 			return -ESTALE;
@@ -187,7 +188,7 @@ int client_request_seal(struct fuse_client *f, struct client_slot *s, const void
 
 /* ------------------------------------------------------------------ answers from the cache */
 
-/* Names whose absence no listing would show. */
+/* Whether lists do not show the attribute, so that its absence in a list proves nothing. */
 static bool xattr_is_hidden(const char *name, size_t len)
 {
 	static const char prefix[] = "trusted.";
@@ -195,8 +196,8 @@ static bool xattr_is_hidden(const char *name, size_t len)
 	return strnlen(name, len) == len || strncmp(name, prefix, sizeof(prefix) - 1) == 0;
 }
 
-/* The error for an absent label. ls(1) asks for the label of each file, and stops if the mount
- * supports none; a kernel that labels files treats that as an error. */
+/* The error for an absent security label. ls(1) asks for the label of each file, and stops asking
+ * if the mount supports none; but a kernel that labels files treats that as an error. */
 static int xattr_is_absent(const struct fuse_client *f, const char *name, size_t len)
 {
 	static const char label[] = "security.selinux";
@@ -216,15 +217,15 @@ static void cached_xattr(struct fuse_client *f, const struct fuse_in_header *in,
 
 	if (in->opcode == FUSE_GETXATTR)
 		reply.out.error = xattr_is_absent(f, name, len);
-	else if (size == 0) /* size of the list */
+	else if (size == 0) /* the request asks for the size of the list */
 		reply.out.len = sizeof(reply);
 	(void)client_reply(f, &reply, reply.out.len);
 }
 
 /*
- * The attributes after the last WRITE. Not while a ctime update is deferred, nor while another
- * worker has a request of the file in flight, whose answer reaches the kernel before us. The server
- * reports extended attributes only when asked, so ask it now and then.
+ * Answers with the attributes after the last WRITE. Not while a ctime update is deferred, nor while
+ * another worker has a request of the file in flight, whose answer may reach the kernel first. The
+ * server reports extended attributes only when asked, so it is asked now and then.
  */
 static bool cached_written(struct fuse_client *f, const struct client_node *node, uint64_t now_ns,
 			   struct fuse_attr *ret, uint64_t *ret_for_ns)
@@ -253,7 +254,7 @@ static bool cached_attr(struct fuse_client *f, const struct fuse_in_header *in,
 	return true;
 }
 
-/* Entries may have been prefetched by the open; the end of a directory is known once its last
+/* Answers with prefetched entries, or with the end of the directory, which is known once its last
  * entry was read. */
 static bool cached_entries(struct fuse_client *f, const struct fuse_in_header *in,
 			   const struct client_node *node, const void *req, size_t len,
@@ -271,7 +272,7 @@ static bool cached_entries(struct fuse_client *f, const struct fuse_in_header *i
 	return true;
 }
 
-/* In a directory that was just created. */
+/* Answers a lookup in a directory that was just created, where the name cannot exist. */
 static bool cached_absent(struct fuse_client *f, const struct fuse_in_header *in,
 			  const struct client_node *node, const char *name, size_t len,
 			  uint64_t now_ns)
@@ -317,7 +318,8 @@ const struct client_stage client_cache_stage = {
 	.take = cache_take,
 };
 
-/* ------------------------------------------------------------------ requests that end here */
+/* ------------------------------------------------------------------ requests answered by the
+ * client itself */
 
 static void forget_one(struct fuse_client *f, uint64_t nodeid, uint64_t n_lookups)
 {
@@ -352,7 +354,7 @@ void client_request_forget(struct fuse_client *f, const void *req, size_t len)
 	}
 }
 
-/* Replies at once; the state records the close before the kernel forgets the file. A resent
+/* Replies at once. The state records the close before the kernel forgets the file, so a resent
  * RELEASE finds the file closed. */
 static void request_release(struct fuse_client *f, const void *req, size_t len, uint64_t now_ns)
 {
@@ -374,7 +376,7 @@ static void request_release(struct fuse_client *f, const void *req, size_t len, 
 	f->flush_wanted = true;
 }
 
-/* There are no locks at the server: they end here. */
+/* The server has no locks, so lock requests are answered here. */
 static bool request_take(struct fuse_client *f, const struct fuse_in_header *in, size_t n,
 			 uint64_t now_ns)
 {

@@ -8,20 +8,20 @@ void client_session_drop(struct fuse_client *f, uint64_t now_ns)
 		return;
 	rudp_session_close(f->session, now_ns);
 	f->session = NULL;
-	/* A client without a server has been waiting since it lost it. */
+	/* A client without a server has been waiting since it lost the server. */
 	if (f->link == CLIENT_READY || f->link == CLIENT_REOPEN)
 		f->away_since_ns = now_ns;
 	f->link = CLIENT_AWAY;
 }
 
-/* Requests that may remove the last name of a file. */
+/* Whether the request may remove the last name of a file. */
 static bool client_removes_names(uint32_t opcode)
 {
 	return opcode == FUSE_UNLINK || opcode == FUSE_RENAME || opcode == FUSE_RENAME2;
 }
 
-/* 0: sent; -ENOMEM: no buffer for its answer now, or it waits for a stage; -ENOBUFS: no more
- * calls now; else the error for the kernel. */
+/* Returns 0: sent; -ENOMEM: no buffer for its answer is free, or it waits for a stage; -ENOBUFS:
+ * rudp takes no more calls now; else the error for the kernel. */
 static int client_send(struct fuse_client *f, struct client_slot *s)
 {
 	const void *msg;
@@ -38,7 +38,7 @@ static int client_send(struct fuse_client *f, struct client_slot *s)
 
 		if (!has_buf && s->opcode != FUSE_OPENDIR)
 			return -ENOMEM;
-		if (!has_buf) /* prefetched entries are optional */
+		if (!has_buf) /* the request is also useful without prefetched entries */
 			client_prefetch_request(s, 0);
 	}
 	if (client_removes_names(s->opcode))
@@ -65,8 +65,8 @@ void client_flush_stages(struct fuse_client *f, uint64_t now_ns)
 		(*st)->flush(f, now_ns);
 }
 
-/* Sends pending requests, oldest first. A request that lacks a buffer, or RDMA, does not block
- * later ones. */
+/* Sends pending requests, oldest first. A request that waits for a buffer, or for RDMA, does not
+ * block later ones. */
 void client_flush(struct fuse_client *f, uint64_t now_ns)
 {
 	struct client_slot *s, *next;
@@ -93,8 +93,8 @@ void client_flush(struct fuse_client *f, uint64_t now_ns)
 	}
 }
 
-/* Unmounted. Plain unmounting sends no DESTROY (only block device mounts get one), but the
- * server keeps nodes and handles for a successor until it gets one, so it is sent here. */
+/* Sends DESTROY after an unmount. The kernel itself sends it only for mounts of block devices, but
+ * the server keeps nodes and handles for a successor until it gets one. */
 void client_goodbye(struct fuse_client *f)
 {
 	struct client_slot *s, *next;
@@ -107,7 +107,8 @@ void client_goodbye(struct fuse_client *f)
 	if (f->link != CLIENT_READY || f->bye_sent)
 		return;
 	client_deferred_ctime_flush(f, UINT64_MAX);
-	if (f->n_deferred > 0) /* before the goodbye: the server ignores later requests */
+	if (f->n_deferred >
+	    0) /* first send deferred updates, because the server ignores requests after DESTROY */
 		return;
 	f->bye = (struct client_bye_msg){.in = {.len = sizeof(f->bye.in), .opcode = FUSE_DESTROY}};
 	f->bye_sent = rudp_call_send(f->session, &f->bye, sizeof(f->bye), CLIENT_COOKIE_BYE) == 0;

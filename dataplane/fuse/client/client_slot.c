@@ -8,7 +8,7 @@
 #define REQ_SMALL_BYTES (CLIENT_SMALL_BYTES - FUSE_PROTO_REQ_TAIL_MAX)
 #define SMALL_AREA_BYTES ((size_t)CLIENT_SLOTS * 2 * CLIENT_SMALL_BYTES)
 
-/* Numbers of internal requests: the kernel's numbers never get that large. */
+/* Bit in the numbers of internal requests: the kernel's numbers never get that large. */
 #define SLOT_UNIQUE_INTERNAL (1ULL << 62)
 
 static void slot_push(struct fuse_client *f, struct client_slot *s)
@@ -36,7 +36,9 @@ int client_slots_init(struct fuse_client *f, bool takes_rdma)
 	if (r < 0)
 		return r;
 	f->read_buf = f->request = client_slot_req_buf(f);
-	client_pool_populate(&f->pool, f->read_buf, REQ_SMALL_BYTES); /* as for large ones below */
+	client_pool_populate(
+		&f->pool, f->read_buf,
+		REQ_SMALL_BYTES); /* the reason is the same as for large requests below */
 	f->pending.next = f->pending.prev = &f->pending;
 	f->oldest.newer = f->oldest.older = &f->oldest;
 	for (unsigned i = CLIENT_SLOTS; i-- > 0;) {
@@ -57,13 +59,13 @@ void client_slots_done(struct fuse_client *f)
 	f->small_area = NULL;
 }
 
-/* As after initialization, except for the serial, which the next use must not share. */
+/* Resets the slot, except for its serial, because the next use must have another one. */
 static void slot_reset(struct client_slot *s)
 {
 	*s = (struct client_slot){.small = s->small, .serial = (uint16_t)(s->serial + 1)};
 }
 
-/* Takes the first free slot for a request that waits for its answer. */
+/* Takes the first free slot, for a request that waits for its answer. */
 static void slot_begin(struct fuse_client *f, struct client_slot *s, uint32_t len, uint64_t now_ns)
 {
 	f->free = s->next;
@@ -131,14 +133,15 @@ struct client_slot *client_slot_take(struct fuse_client *f, uint32_t len, uint64
 	if (next_buf) {
 		s->req = f->read_buf;
 		f->read_buf = next_buf;
-		/* If a worker is killed while the kernel copies a request into unpopulated
-		 * memory, the program gets an error; with populated memory it does not. */
+		/* If a worker is killed while the kernel copies a request into memory without
+		 * pages, the program gets an error. If the memory is populated, it does not. */
 		if (len > f->largest)
 			f->largest = f->state.head->largest = len;
 		client_pool_populate(&f->pool, f->read_buf, f->largest);
 	} else {
 		s->req = s->small;
-		if (f->request != s->req) /* the stage that was asked first has freed a slot */
+		if (f->request != s->req) /* a stage has freed a slot after the copy, which is now
+					     the first free one */
 			memcpy(s->req, f->request, len);
 	}
 	return s;
@@ -165,7 +168,8 @@ struct client_slot *client_slot_internal(struct fuse_client *f, enum client_slot
 	f->free_internal = s->next;
 	f->n_used++;
 	slot_reset(s);
-	/* Counted before use: a successor continues with other numbers. */
+	/* The count is stored before the number is used, so that a successor continues with other
+	 * numbers. */
 	client_publish(&f->state.head->internal_requests, f->state.head->internal_requests + 1);
 	in.unique = SLOT_UNIQUE_INTERNAL | f->state.head->internal_requests << 1;
 	s->kind = kind;
@@ -173,7 +177,7 @@ struct client_slot *client_slot_internal(struct fuse_client *f, enum client_slot
 	s->unique = in.unique;
 	s->req = s->small;
 	s->req_len = in.len;
-	s->answered = true; /* no reply is due */
+	s->answered = true; /* the kernel gets no reply */
 	memcpy(s->req, &in, sizeof(in));
 	memcpy(s->req + sizeof(in), arg, arg_len);
 	s->resp_max = fuse_proto_resp_max(opcode, 0);
@@ -237,7 +241,7 @@ void client_slot_unqueue(struct fuse_client *f, struct client_slot *s)
 	f->n_pending--;
 }
 
-/* Only INTERRUPT searches, so a linear search is good enough. */
+/* Only INTERRUPT needs this search, so a linear one is fast enough. */
 struct client_slot *client_slot_find(struct fuse_client *f, uint64_t unique)
 {
 	uint64_t mask = ~FUSE_PROTO_UNIQUE_RESEND;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The lists of a mount's active stages. */
+/* Makes the lists of a mount's active stages. */
 #include "dataplane/fuse/client/client_stage.h"
 #include "dataplane/fuse/client/fuse_client_internal.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A stage is one part of the client, such as RDMA or dispatch to mount workers. It joins the way of
- * requests by the hooks below; a NULL hook takes no part. client_stages.c has the table of stages,
- * whose order is the order of calls. Each mount visits only its active stages:
- * client_stages_select() makes a short list per hook, so that a stage that is off costs nothing. A
- * new stage is one file and one line in the table.
+ * A stage is one part of the client, such as RDMA or dispatch to mount workers. It takes part in
+ * the handling of requests by the hooks below; hooks that it does not need are NULL.
+ * client_stages.c has the table of stages; hooks are called in the order of that table. Each mount
+ * calls only its active stages: client_stages_select() makes a short list per hook, so that an
+ * inactive stage costs nothing. A new stage is one file and one line in the table.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_STAGE_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_STAGE_H
@@ -17,55 +17,60 @@
 struct fuse_client;
 struct client_slot;
 
-#define CLIENT_STAGE_OPCODES 64U /* take: requests with larger opcodes go to the server */
+/* number of opcodes that `take` handles; requests with larger ones go to the server */
+#define CLIENT_STAGE_OPCODES 64U
 #define CLIENT_STAGE_OPCODE(opcode) (1ULL << (opcode))
 
 struct client_stage {
-	/* Whether the mount uses the stage; NULL: always. */
+	/* Whether the mount uses the stage. NULL: every mount does. */
 	bool (*is_on)(const struct fuse_client *f);
-	/* Allocates, and adopts what a predecessor left. 0; negative errno. Called for all stages.
-	 */
+	/* Allocates memory and adopts the state of a predecessor. Called for all stages, also
+	 * inactive ones. Returns 0 or a negative errno. */
 	int (*init)(struct fuse_client *f);
-	/* Called for all stages in reverse order, also if init failed or was not reached. */
+	/* Frees everything. Called for all stages in reverse order, also if init failed or was not
+	 * called. */
 	void (*done)(struct fuse_client *f);
-	/* The pull of an owner begins; `all`: the worker may sleep after it. Returns the number of
-	 * requests taken. */
+	/* Called when the owner of the mount begins to pull requests; `all`: the worker may sleep
+	 * afterwards. Returns the number of requests that the stage has taken. */
 	int (*poll)(struct fuse_client *f, bool all, uint64_t now_ns);
-	/* The kernel's queue is empty. */
+	/* Called when the kernel has no more requests. */
 	void (*drained)(struct fuse_client *f);
-	/* The pull has read what it could; n_taken: number of requests. */
+	/* Called after a pull has read what it could; n_taken: number of requests. */
 	void (*polled)(struct fuse_client *f, int n_taken, uint64_t now_ns);
-	/* There is no room for more requests. */
+	/* Called when there is no slot or buffer for another request. */
 	void (*full)(struct fuse_client *f);
-	/* Cached state of files is about to be used: applies changes that other workers made. */
+	/* Called before cached state of files is used: applies changes that other workers made. */
 	void (*sync)(struct fuse_client *f);
-	/* A request with one of `opcodes`, a bit mask, of n bytes is in f->request. True: the
-	 * stage has answered it. One stage per opcode. */
+	/* Called with a request of n bytes in f->request whose opcode is in the bit mask `opcodes`;
+	 * only one stage may have an opcode. Returns true if the stage has answered the request. */
 	uint64_t opcodes;
 	bool (*take)(struct fuse_client *f, const struct fuse_in_header *in, size_t n,
 		     uint64_t now_ns);
-	/* The request is ready to be sent. True: the stage has taken it. */
+	/* Called when the request is ready to be sent. Returns true if the stage has taken it over.
+	 */
 	bool (*offer)(struct fuse_client *f, struct client_slot *s, uint64_t now_ns);
-	/* Whether the request must wait. 0: no; -ENOMEM: it waits; -ECANCELED: it is dropped;
-	 * -ESTALE: it is returned or fails; else the error for the kernel. In reverse order. */
+	/* Whether the request must wait. Returns 0: no; -ENOMEM: it waits; -ECANCELED: it is
+	 * dropped; -ESTALE: it is returned to the owner or fails; else the error for the kernel.
+	 * Called in reverse order. */
 	int (*holds)(struct fuse_client *f, struct client_slot *s);
-	/* The reply msg, with its header, is about to go to the kernel, unless s->answered. */
+	/* Called before the reply msg, which begins with its header, goes to the kernel; not if
+	 * s->answered. */
 	void (*reply)(struct fuse_client *f, struct client_slot *s, void *msg, size_t len);
-	/* The server is ready: sends what is due. */
+	/* Sends requests of the stage that are due. Called while the server is ready. */
 	void (*flush)(struct fuse_client *f, uint64_t now_ns);
-	/* The server's answer to the stage's call, which has this cookie. It is received in the
+	/* Receives the server's answer to the stage's call that has this cookie. Its memory is the
 	 * resp_bytes at offset resp_at of struct fuse_client. */
 	uint64_t cookie;
 	size_t resp_at, resp_bytes;
-	bool is_background; /* the call does not count as work */
+	bool is_background; /* the call does not count as activity of the worker */
 	void (*answer)(struct fuse_client *f, const void *msg, size_t len, uint64_t now_ns);
-	/* Each tick, also after the unmount. */
+	/* Called at each tick, also after the unmount. */
 	void (*tick)(struct fuse_client *f, uint64_t now_ns);
-	/* Ends what has waited too long. Returns the next deadline. */
+	/* Ends requests that have waited too long. Returns the next deadline. */
 	uint64_t (*expire)(struct fuse_client *f, uint64_t now_ns);
-	/* Returns when the stage is to be flushed next; UINT64_MAX: at no fixed time. */
+	/* When to call `flush` next; UINT64_MAX: at no fixed time. */
 	uint64_t (*due)(struct fuse_client *f, uint64_t now_ns);
-	/* The session has ended. */
+	/* Called when the session has ended. */
 	void (*down)(struct fuse_client *f, uint64_t now_ns);
 };
 
@@ -87,19 +92,19 @@ struct client_stages {
 	CLIENT_STAGE_LIST(expire);
 	CLIENT_STAGE_LIST(due);
 	CLIENT_STAGE_LIST(down);
-	const struct client_stage *take[CLIENT_STAGE_OPCODES]; /* by opcode; NULL: none */
+	const struct client_stage *take[CLIENT_STAGE_OPCODES]; /* by opcode; NULL: no stage */
 };
 
 /* client_stages.c */
 
-/* Calls init of all stages, until one fails. 0; negative errno. */
+/* Calls init of all stages until one fails. Returns 0 or a negative errno. */
 int client_stages_init(struct fuse_client *f);
 void client_stages_done(struct fuse_client *f);
 /* client_stage.c */
 
-/* Makes the lists; again when a stage has been switched on or off. */
+/* Makes the lists of active stages; call it again when a stage was switched on or off. */
 void client_stages_select(struct fuse_client *f);
-/* The active stage whose calls have that cookie; NULL: none. */
+/* The active stage whose calls have that cookie; NULL if there is none. */
 const struct client_stage *client_stage_of_cookie(const struct fuse_client *f, uint64_t cookie);
 
 /* In the order of the table. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Takes a request of the kernel: a stage answers it, or it gets a slot and waits to be sent. */
+/* Processes a request of the kernel: a stage answers it, or it gets a slot and waits to be sent. */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ void client_take_request(struct fuse_client *f, size_t n, uint64_t now_ns)
 	if (stage && stage->take(f, &h, n, now_ns))
 		return;
 	s = client_slot_take(f, (uint32_t)n, now_ns);
-	if (!s) { /* impossible: client_has_room() */
+	if (!s) { /* cannot happen after client_has_room() */
 		client_reply_error(f, h.unique, -ENOMEM);
 		return;
 	}

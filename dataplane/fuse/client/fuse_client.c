@@ -15,10 +15,10 @@
 #define CLIENT_TRIM_NS NSEC_PER_SEC
 #define CLIENT_BYE_NS (60 * NSEC_PER_SEC)
 
-/* A mount that was redirected this often stays where it is. */
+/* After this many redirects in a row the client follows no further one. */
 #define REDIRECTS_MAX 6U
-/* A redirect target that does not answer within this time is given up: then any address of the
- * server. */
+/* If the worker named by a redirect does not answer within this time, the client tries all
+ * addresses of the server again. */
 #define REDIRECT_NS (1 * NSEC_PER_SEC)
 
 static int client_connect(struct fuse_client *f, uint64_t now_ns)
@@ -48,7 +48,8 @@ static int client_connect(struct fuse_client *f, uint64_t now_ns)
 	return rudp_connect(f->rudp, addrs, n, bytes, sizeof(bytes), f, now_ns, &f->session);
 }
 
-/* The server refused the session and named the worker that serves this mount: "ADDRESS/PORT". */
+/* Handles that the server refused the session and named the worker that serves this mount, as
+ * "ADDRESS/PORT". */
 static void client_redirected(struct fuse_client *f)
 {
 	struct client_redirect *g = &f->redirect;
@@ -64,7 +65,7 @@ static void client_redirected(struct fuse_client *f)
 	g->n++;
 }
 
-/* Ends the session to follow a redirect, or to give up a target that does not answer. */
+/* Ends the session to follow a redirect, or if the worker named by a redirect does not answer. */
 static void client_redirect_tick(struct fuse_client *f, uint64_t now_ns)
 {
 	struct client_redirect *g = &f->redirect;
@@ -77,8 +78,9 @@ static void client_redirect_tick(struct fuse_client *f, uint64_t now_ns)
 	client_session_drop(f, now_ns);
 }
 
-/* The kernel resends what a predecessor left unanswered, once no mount worker reads: one that
- * had just read a request could not tell. False: not yet. */
+/* Makes the kernel resend the requests that a predecessor left unanswered. It waits until no mount
+ * worker reads, because one that had just read a request could not tell whether the kernel resends
+ * that too. Returns false if it must wait. */
 static bool client_resend(struct fuse_client *f)
 {
 	if (PLENUM_LIKELY(!f->resend_due))
@@ -86,8 +88,8 @@ static bool client_resend(struct fuse_client *f)
 	if (!client_forward_quiesce(f))
 		return false;
 	f->resend_due = false;
-	/* A kernel before 6.9 cannot resend: what the dead worker had read stays unanswered, and
-	 * requests of mount workers stay with them, or come to us. */
+	/* A kernel before 6.9 cannot resend. Requests that the dead worker had read stay
+	 * unanswered; requests of mount workers stay there, or come to this worker. */
 	if (client_init_resend(f) < 0) {
 		f->bad_requests++;
 		client_dispatch_resend_done(f);
@@ -103,7 +105,7 @@ static const struct launch_mount *mount_at(const struct launch_config *cfg, unsi
 					 : &cfg->shared[index - LAUNCH_MOUNTS_MAX];
 }
 
-/* index: as of fuse_client_new(). number: 0 for the owner, or of the mount worker. */
+/* index: as for fuse_client_new(). number: 0 for the owner, else the mount worker's number. */
 static int client_new(const struct launch_config *cfg, unsigned index, unsigned number, int proc_fd,
 		      struct rudp *r, struct launch_stats *stats, uint64_t now_ns,
 		      struct fuse_client **ret)
@@ -287,7 +289,8 @@ int fuse_client_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 			memcpy(&h, f->read_buf, sizeof(h));
 		client_note_read(f, &h);
 		if ((size_t)n < sizeof(h) || h.len != (size_t)n)
-			f->bad_requests++; /* a malformed request has no number to answer */
+			f->bad_requests++; /* a malformed request has no number to which an answer
+					      could be sent */
 		else
 			client_take_request(f, (size_t)n, now_ns);
 		client_queue_depth_update(f);
@@ -307,9 +310,9 @@ int fuse_client_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 }
 
 /*
- * Requests that the kernel has a reply to, but the server has not answered, hold their slots until
- * the session ends. If they use up too many slots, end the session: a new one may be luckier. A
- * mount worker has fewer slots, and its owner has others.
+ * Requests for which the kernel has a reply but the server has not answered hold their slots until
+ * the session ends. If they hold too many slots, this ends the session, in the hope that the server
+ * answers in a new one. A mount worker has fewer slots; its owner has others.
  */
 static void client_end_stuck_session(struct fuse_client *f, uint64_t now_ns)
 {
@@ -324,8 +327,8 @@ static void client_end_stuck_session(struct fuse_client *f, uint64_t now_ns)
 	client_session_drop(f, now_ns);
 }
 
-/* A server that is away when the mount ends gets the goodbye if it returns soon; otherwise the
- * session would hold a place there for nothing. */
+/* If the server is away when the mount ends, the client waits for a moment to send it DESTROY:
+ * without that, the server would keep memory for the mount in vain. */
 static uint64_t client_unmounted_tick(struct fuse_client *f, uint64_t now_ns)
 {
 	bool is_unfinished =
@@ -385,7 +388,7 @@ uint64_t fuse_client_tick(struct fuse_client *f, uint64_t now_ns)
 		} else
 			due = MIN_OF(due, f->busy_ns + CLIENT_TRIM_NS);
 	}
-	/* The kernel signals pending requests only once: pull again now. */
+	/* The kernel signals pending requests only once, so pull again now. */
 	return was_full && client_has_room(f) ? now_ns : due;
 }
 
@@ -405,7 +408,7 @@ void *fuse_client_buf_get(struct fuse_client *f, uint64_t cookie, size_t len)
 	return len <= CLIENT_SMALL_BYTES ? s->small + CLIENT_SMALL_BYTES : s->resp;
 }
 
-/* The message will not be completed; the memory belongs to the slot. */
+/* The message will not be complete. Its memory stays with the slot. */
 void fuse_client_buf_put(struct fuse_client *f, void *buf)
 {
 	(void)f;
@@ -421,7 +424,8 @@ static void client_away(struct fuse_client *f, uint64_t now_ns)
 		(*st)->down(f, now_ns);
 }
 
-/* The session ended during the call: whether it was executed is not known. */
+/* Queues a request again whose session ended before its answer: it is unknown whether it was
+ * executed. */
 static void client_requeue(struct fuse_client *f, struct client_slot *s, uint64_t now_ns)
 {
 	struct fuse_in_header h;
@@ -441,7 +445,8 @@ static void client_requeue(struct fuse_client *f, struct client_slot *s, uint64_
 	client_slot_queue(f, s);
 }
 
-/* The answer to an internal request; msg NULL: the session ended before it came. */
+/* Processes the answer to an internal request; msg is NULL if the session ended before it arrived.
+ */
 static void internal_answer(struct fuse_client *f, struct client_slot *s, void *msg, size_t len,
 			    uint64_t now_ns)
 {
@@ -507,12 +512,12 @@ void fuse_client_response(struct fuse_client *f, uint64_t cookie, int status, vo
 
 void fuse_client_event(struct fuse_client *f, enum rudp_event e, int code, uint64_t now_ns)
 {
-	/* Beyond the limit it is a refusal as any other, after which the transport pauses: the
-	 * client has said that it follows no more redirects. */
+	/* Beyond the limit of redirects this is like any other refusal: the transport pauses, since
+	 * the client has told it that it follows no more redirects. */
 	if (e == RUDP_SESSION_REFUSED && code == -EREMOTE && f->session &&
 	    f->redirect.n < REDIRECTS_MAX)
 		client_redirected(f);
-	/* The server that served it until now may have changed. */
+	/* Another worker may serve the mount from now on. */
 	if (e == RUDP_SESSION_LOST || e == RUDP_SESSION_RESTARTED || e == RUDP_SESSION_ENDED)
 		f->redirect.since_ns = now_ns;
 	switch (e) {

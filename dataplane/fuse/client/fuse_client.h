@@ -2,13 +2,14 @@
 /*
  * The client end of the file system protocol: reads the kernel's requests from /dev/fuse of one
  * mount, sends them as rudp calls to the compute worker that serves the export, and writes the
- * answers back. Owns the session, the requests in flight, and the nodes and open files that the
- * kernel knows, with the handles that the server made for them. All this lies in the mount's state
- * descriptor, so that a successor process adopts it; the kernel resends the requests that a dead
+ * answers back. It owns the session, the requests in flight, and the nodes and open files that the
+ * kernel knows, with the handles that the server made for them. All this is in the mount's state
+ * descriptor, so that a successor process can adopt it; the kernel resends the requests that a dead
  * worker left unanswered (FUSE_NOTIFY_RESEND). The client reopens all files at a server that has
- * restarted; a file that the server cannot find again is ESTALE, never another file.
+ * restarted; a file that the server cannot find again fails with ESTALE, and is never replaced by
+ * another file.
  *
- * Requests wait while the peer is away; on a soft mount they fail with EIO after its timeout.
+ * Requests wait while the server is away; on a soft mount they fail with EIO after its timeout.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_H
@@ -19,81 +20,86 @@
 
 struct fuse_client;
 
-/* index: into cfg->mounts; from LAUNCH_MOUNTS_MAX on, into cfg->shared. The caller keeps cfg.
- * proc_fd: a procfs, used to detect processes that are being killed; -1: treat every process
- * with a signal as dying. Makes the fuse fd non-blocking. 0; negative errno; -EBUSY: another
- * process still owns this mount worker. */
+/* Creates the client of a mount. index: into cfg->mounts; from LAUNCH_MOUNTS_MAX on, into
+ * cfg->shared. cfg must stay valid. proc_fd: a procfs, used to detect processes that are being
+ * killed; -1: every process with a signal counts as being killed. Makes the fuse fd non-blocking.
+ * Returns 0 or a negative errno; -EBUSY: another process still owns this mount worker. */
 int fuse_client_new(const struct launch_config *cfg, unsigned index, int proc_fd, struct rudp *r,
 		    struct launch_stats *stats, uint64_t now_ns, struct fuse_client **ret);
-/* The number of a mount worker that left unfinished requests and has been away so long that it
- * may not return; 0: none. */
+/* The number of a mount worker that left unfinished requests and has been away so long that it may
+ * not return; 0 if there is none. */
 unsigned fuse_client_find_orphan(struct fuse_client *f, uint64_t now_ns);
-/* Finishes the requests of such a mount worker of cfg->mounts[index], in its place. 0; -EBUSY: a
- * process has adopted it. */
+/* Creates a client that finishes the requests of such a mount worker of cfg->mounts[index], in its
+ * place. Returns 0; -EBUSY: another process has adopted it; or another negative errno. */
 int fuse_client_new_successor(const struct launch_config *cfg, unsigned index, unsigned number,
 			      int proc_fd, struct rudp *r, struct launch_stats *stats,
 			      uint64_t now_ns, struct fuse_client **ret);
-/* Whether such a successor has finished. */
+/* Whether such a client has finished. */
 bool fuse_client_is_finished(const struct fuse_client *f);
 struct fuse_client *fuse_client_free(struct fuse_client *f);
-/* As fuse_client_free() while the process continues: also ends the session. */
+/* Like fuse_client_free(), but for a process that continues: also ends the session. */
 struct fuse_client *fuse_client_close(struct fuse_client *f, uint64_t now_ns);
-/* Once, before there is traffic: enables these devices for bulk data (borrowed; NULL: none). */
+/* Enables these RDMA devices for bulk data; call it once, before there is traffic. The caller still
+ * owns rdma; NULL: no devices. */
 void fuse_client_set_rdma(struct fuse_client *f, struct port_rdma *rdma,
 			  const struct launch_config *cfg);
-/* Once, before there is traffic: the host's kernel has no SELinux, so it asks for no labels. */
+/* Records that the host's kernel has no SELinux and so never asks for labels; call it once, before
+ * there is traffic. */
 void fuse_client_set_unlabelled(struct fuse_client *f);
-/* Why this port carries no RDMA data; PORT_RDMA_OK: it does. */
+/* Why this port carries no RDMA data; PORT_RDMA_OK if it does. */
 enum port_rdma_reason fuse_client_rdma_reason(const struct fuse_client *f, unsigned port);
-/* File data that this port, below PORT_RDMA_LEGS_MAX, has carried via RDMA. */
+/* Bytes of file data that this port, below PORT_RDMA_LEGS_MAX, has carried via RDMA. */
 void fuse_client_rdma_bytes(const struct fuse_client *f, unsigned port, uint64_t *ret_read,
 			    uint64_t *ret_write);
-/* Compares the RDMA link types of the servers of these clients (NULL: none). If some legs or
- * servers use InfiniBand and others Ethernet, all clients stop RDMA until the link types agree. */
+/* Compares the RDMA link types of the servers of these clients, entries of which may be NULL. If
+ * some legs or servers use InfiniBand and others Ethernet, all clients stop RDMA until the link
+ * types agree. */
 void fuse_client_rdma_check_mixed(struct fuse_client *const *clients, unsigned n);
-/* Starts an RDMA test over one leg; ask must be valid; one test at a time. 0:
- * fuse_client_ping_take() returns the result; -EBUSY. */
+/* Starts an RDMA test over one leg; `ask` must be valid. Only one test runs at a time. Returns 0:
+ * fuse_client_ping_take() returns the result later; or -EBUSY. */
 int fuse_client_ping(struct fuse_client *f, const struct launch_ping *ask, uint64_t now_ns);
-/* True once, after the test has ended, with its result. */
+/* Returns true once after the test has ended, with its result. */
 bool fuse_client_ping_take(struct fuse_client *f, struct launch_ping *ret);
 int fuse_client_fd(const struct fuse_client *f); /* poll for reading */
-/* Of a mount worker: whether it currently reads the kernel's requests, and the descriptor that
- * it reads them from, which other workers poll too. */
+/* For a mount worker: whether it currently reads the kernel's requests, and the descriptor from
+ * which it reads them, which other workers poll too. */
 bool fuse_client_is_reading(const struct fuse_client *f);
 int fuse_client_kernel_fd(const struct fuse_client *f);
-/* The event descriptor by which mount workers wake the owner, edge-triggered; -1: none. */
+/* The event descriptor by which mount workers wake the owner, edge-triggered; -1 if there is none.
+ */
 int fuse_client_bell(const struct fuse_client *f);
-/* The session only finishes old requests, and then ends. */
+/* Whether the session only finishes old requests and then ends. */
 bool fuse_client_is_finishing(const struct fuse_client *f);
-/* A mount worker whose server did not support mount workers when last asked; it asks again
+/* For a mount worker: its server did not support mount workers when last asked. It asks again
  * later. */
 bool fuse_client_is_unsupported(const struct fuse_client *f, uint64_t now_ns);
-/* A mount worker stops taking requests, and returns unsent ones to the owner. */
+/* Makes a mount worker stop taking requests, and return unsent ones to the owner. */
 void fuse_client_quiesce(struct fuse_client *f);
-/* Reads up to a burst of requests from /dev/fuse; without `all`, only as many as the programs
- * that were active lately are likely to have sent. >0: number taken; 0: none pending or likely,
- * or all slots in use; -ENODEV: unmounted. The descriptor signals requests that arrive after a
- * call with `all` has returned 0. */
+/* Reads up to a burst of requests from /dev/fuse. Without `all` it reads only as many as the
+ * recently active programs are likely to have sent. Returns the number of requests; 0: none is
+ * pending or likely, or all slots are in use; -ENODEV: unmounted. After a call with `all` has
+ * returned 0, the descriptor signals further requests. */
 int fuse_client_pull(struct fuse_client *f, bool all, uint64_t now_ns);
-/* The descriptor reports the unmount: a mount worker that takes no more requests does not wait
- * for its owner to report it. The next pull handles the unmount. */
+/* Call when the descriptor reports the unmount: a mount worker that takes no more requests does not
+ * wait for its owner to report it. The next pull handles the unmount. */
 void fuse_client_set_unmounted(struct fuse_client *f);
-/* Timeouts. Returns the next deadline, UINT64_MAX for none. */
+/* Handles timeouts. Returns the next deadline, UINT64_MAX if there is none. */
 uint64_t fuse_client_tick(struct fuse_client *f, uint64_t now_ns);
 unsigned fuse_client_in_flight(const struct fuse_client *f);
-/* How many of those the peer has. A stopping worker waits for these; its successor gets the
- * others from the kernel again. */
+/* How many of the unanswered requests the server has. A stopping worker waits for these; its
+ * successor gets the others from the kernel again. */
 unsigned fuse_client_sent(const struct fuse_client *f);
-/* Whether the server has not heard yet that the mount has ended. A stopping worker waits for that
- * as well: otherwise the server would keep the mount's open files for a successor. */
+/* Whether the server does not know yet that the mount has ended. A stopping worker waits for that
+ * as well, because otherwise the server would keep the mount's open files for a successor. */
 bool fuse_client_owes_goodbye(const struct fuse_client *f, uint64_t now_ns);
-/* The peer serves the mount. */
+/* Whether the server serves the mount now. */
 bool fuse_client_is_ready(const struct fuse_client *f);
-/* The session with the server; NULL: none at present. */
+/* The session with the server; NULL if there is none at present. */
 const struct rudp_session *fuse_client_session(const struct fuse_client *f);
-/* How long requests have been waiting for an absent peer; 0: none wait, or the peer is present. */
+/* How long requests have been waiting for an absent server; 0: none waits, or the server is
+ * present. */
 uint64_t fuse_client_waits_ns(const struct fuse_client *f, uint64_t now_ns);
-/* Requests that failed because the peer exceeded a soft mount's timeout. */
+/* Number of requests that failed because the server exceeded a soft mount's timeout. */
 uint64_t fuse_client_timeouts(const struct fuse_client *f);
 
 /* rudp's callbacks for sessions whose rudp_session_user is a fuse_client. */

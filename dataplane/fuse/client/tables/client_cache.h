@@ -3,8 +3,9 @@
  * Answers that the client gives to its kernel without the server, for as long as the kernel itself
  * may cache them (plenum-consistency(7)): which files have no extended attributes, the attributes
  * of directories after names in them were created or removed, and which names a newly created
- * directory cannot have. Owns process memory only: a successor starts with empty caches. One
- * thread. Identifies nodes by number, and knows only fields of messages.
+ * directory cannot have. The caches are in process memory only: a successor starts with empty ones.
+ * One thread uses them. They identify nodes by number and know no messages except some of their
+ * fields.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_CACHE_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_CACHE_H
@@ -21,31 +22,31 @@
 struct client_dir_attr {
 	uint64_t nodeid; /* 0: none */
 	uint64_t sent_ns;
-	uint32_t n_changes; /* the node's count at that time */
+	uint32_t n_changes; /* number of changes of the node at that time */
 	struct fuse_attr attr;
 };
 
 struct client_dir_end {
-	uint64_t fh; /* of the open directory, as the kernel has it */
+	uint64_t fh; /* the kernel's file handle of the open directory */
 	uint64_t off, sent_ns;
 	uint32_t n_changes;
 	bool used;
 };
 
-/* A directory that was empty when it was created, and where for a while only this client creates
- * names. A Bloom filter holds the names that it may have created since; it stays useful for
- * thousands of names. */
+/* A directory that was empty when it was created, and in which for a while only this client creates
+ * names. A Bloom filter holds the names that it may have created since then; the filter stays
+ * useful for thousands of names. */
 struct client_empty_dir {
 	uint64_t nodeid; /* 0: none */
 	uint64_t sent_ns;
 	uint32_t *names;
 };
 
-/* A file that this client has created and that for a while no other client changes. */
+/* A file that this client has created and that no other client changes for a while. */
 struct client_created {
 	uint64_t nodeid; /* 0: none */
 	uint64_t sent_ns;
-	uint32_t n_changes; /* the node's count when attr was current */
+	uint32_t n_changes; /* number of changes of the node when attr was current */
 	struct fuse_attr attr;
 };
 
@@ -53,8 +54,8 @@ struct client_created {
 struct client_written {
 	uint64_t nodeid; /* 0: none */
 	uint64_t sent_ns;
-	uint32_t n_changes; /* the node's count when attr was current */
-	uint32_t n_moves;   /* client_cache's count at that time */
+	uint32_t n_changes; /* number of changes of the node when attr was current */
+	uint32_t n_moves;   /* n_moves of client_cache at that time */
 	uint32_t n_drops;
 	struct fuse_attr attr;
 };
@@ -62,99 +63,103 @@ struct client_written {
 struct client_cache {
 	struct client_nodes *nodes;
 	uint64_t *no_xattrs;	/* by node record: when the server last reported it, shifted by one;
-			      bit 0:    the file has no extended attributes */
+				   bit 0: the file has no extended attributes */
 	uint64_t *kernel_valid; /* by node record: until when the kernel caches its name and
 				   attributes */
 	struct client_dir_attr dirs[CLIENT_CACHE_DIRS];
 	struct client_dir_end dir_ends[CLIENT_CACHE_DIR_ENDS];
 	struct client_created created[CLIENT_CACHE_CREATED];
 	struct client_written written[CLIENT_CACHE_WRITTEN];
-	uint32_t n_moves; /* number of operations that may have changed unnamed files */
+	uint32_t n_moves; /* number of operations that may have changed files that they do not name
+			   */
 	struct client_empty_dir empty_dirs[CLIENT_CACHE_EMPTY_DIRS];
-	uint32_t *names; /* the filters of `empties` */
+	uint32_t *names; /* the Bloom filters of `empty_dirs` */
 };
 
-/* 0; -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int client_cache_init(struct client_cache *k, struct client_nodes *nodes);
 void client_cache_done(struct client_cache *k);
 /* Empties all caches. */
 void client_cache_clear(struct client_cache *k);
 
-/* The node's record is reused: drops what is cached for its previous node. */
+/* Drops what is cached for a node whose record is reused. */
 void client_cache_reset_node(struct client_cache *k, const struct client_node *n);
-/* The server's report, in an answer to a request sent at sent_ns. */
+/* Records the server's report from an answer to a request that was sent at sent_ns. */
 void client_cache_no_xattrs_set(struct client_cache *k, const struct client_node *n, bool no_xattrs,
 				uint64_t sent_ns);
-/* The kernel may have set one: invalidates earlier reports. */
+/* Call when the kernel may have set an extended attribute: invalidates earlier reports. */
 void client_cache_no_xattrs_drop(struct client_cache *k, const struct client_node *n,
 				 uint64_t now_ns);
-/* Whether it has no extended attributes, except possibly trusted ones. */
+/* Whether the file has no extended attributes, except possibly trusted ones. */
 bool client_cache_no_xattrs(const struct client_cache *k, const struct client_node *n,
 			    uint64_t now_ns);
-/* Whether the server has recently reported whether it has any. */
+/* Whether the server has recently reported whether the file has any. */
 bool client_cache_no_xattrs_reported(const struct client_cache *k, const struct client_node *n,
 				     uint64_t now_ns);
 
-/* The kernel is about to cache its name and attributes until then. */
+/* Records until when the kernel caches the name and attributes of the node. */
 void client_cache_kernel_valid_set(struct client_cache *k, const struct client_node *n,
 				   uint64_t until_ns);
 /* Call when the kernel may get newer attributes of the node. */
 void client_cache_kernel_valid_drop(struct client_cache *k, const struct client_node *n);
-/* Whether the kernel's cached entry stays valid for a while, so that it needs no new one. */
+/* Whether the kernel's cached entry is valid for a while longer, so that it needs no new one. */
 bool client_cache_kernel_valid(const struct client_cache *k, const struct client_node *n,
 			       uint64_t now_ns);
 
-/* A directory's attributes after a change that was sent at sent_ns and is already counted in the
- * node. */
+/* Stores a directory's attributes after a change that was sent at sent_ns and is already counted in
+ * the node. */
 void client_cache_dir_set(struct client_cache *k, const struct client_node *n,
 			  const struct fuse_attr *attr, uint64_t sent_ns);
 void client_cache_dir_drop(struct client_cache *k, const struct client_node *n);
-/* False: unknown. *ret_for_ns: remaining validity. */
+/* Returns false if the attributes are unknown. *ret_for_ns: how long they are still valid. */
 bool client_cache_dir(const struct client_cache *k, const struct client_node *n, uint64_t now_ns,
 		      struct fuse_attr *ret, uint64_t *ret_for_ns);
 
-/* An answer to a request sent at sent_ns showed that the open directory fh of that node ends at
- * off. */
+/* Records that the open directory fh of that node ends at off, as an answer to a request sent at
+ * sent_ns showed. */
 void client_cache_dir_end_set(struct client_cache *k, const struct client_node *n, uint64_t fh,
 			      uint64_t off, uint64_t sent_ns);
-/* Whether a reader at that offset is at the end. True only once. */
+/* Whether a reader at that offset is at the end. Returns true only once per record. */
 bool client_cache_dir_end(struct client_cache *k, const struct client_node *n, uint64_t fh,
 			  uint64_t off, uint64_t now_ns);
 
-/* A request sent at sent_ns created the directory, and no other client creates names in it. */
+/* Records that a request sent at sent_ns created the directory, and that no other client creates
+ * names in it. */
 void client_cache_empty_dir_set(struct client_cache *k, const struct client_node *n,
 				uint64_t sent_ns);
-/* This client is about to create that name there. Call before the server can get the request. */
+/* Records that this client is about to create that name there. Call it before the server can get
+ * the request. */
 void client_cache_name_created(struct client_cache *k, const struct client_node *n,
 			       const char *name, size_t len);
-/* Whether the directory has no such name, nor one that a file system might treat as equal. */
+/* Whether the directory has neither this name nor one that a file system might treat as equal. */
 bool client_cache_absent(struct client_cache *k, const struct client_node *n, const char *name,
 			 size_t len, uint64_t now_ns);
 
-/* A request sent at sent_ns created this file, with a lease. */
+/* Records that a request sent at sent_ns created this file, with a lease. */
 void client_cache_mark_created(struct client_cache *k, const struct client_node *n,
 			       const struct fuse_attr *attr, uint64_t sent_ns);
-/* The same file after a change that is already counted in the node, if still cached. */
+/* Updates the same file after a change that is already counted in the node, if it is still cached.
+ */
 void client_cache_created_changed(struct client_cache *k, const struct client_node *n,
 				  const struct fuse_attr *attr);
-/* The cached attributes are out of date until client_cache_created_changed(), whether or not the
- * node counts a change. */
+/* Marks the cached attributes as out of date until client_cache_created_changed(), whether or not
+ * the node counts a change. */
 void client_cache_created_stale(struct client_cache *k, const struct client_node *n);
 void client_cache_created_drop(struct client_cache *k, const struct client_node *n);
-/* NULL: unknown. Else the current attributes, if this client has no change in flight. */
+/* The current attributes, if this client has no change in flight; NULL if they are unknown. */
 const struct fuse_attr *client_cache_created(struct client_cache *k, const struct client_node *n,
 					     uint64_t now_ns);
 
-/* A file's attributes after a WRITE that was sent at sent_ns and is already counted in the node,
- * if nothing was dropped since: client_cache_written_count() was the same. */
+/* Stores a file's attributes after a WRITE that was sent at sent_ns and is already counted in the
+ * node. They are dropped unless client_cache_written_count() still has the value of that time. */
 void client_cache_written_set(struct client_cache *k, const struct client_node *n,
 			      const struct fuse_attr *attr, uint64_t sent_ns);
 uint32_t client_cache_written_count(const struct client_cache *k, const struct client_node *n);
-/* The file may have changed, or an answer may show it with changes of another client. */
+/* Call when the file may have changed, or an answer may show changes of another client. */
 void client_cache_written_drop(struct client_cache *k, const struct client_node *n);
-/* Any file may have. */
+/* Call when any file may have changed. */
 void client_cache_drop_all_written(struct client_cache *k);
-/* False: unknown. *ret_for_ns: remaining validity. */
+/* Returns false if the attributes are unknown. *ret_for_ns: how long they are still valid. */
 bool client_cache_written(const struct client_cache *k, const struct client_node *n,
 			  uint64_t now_ns, struct fuse_attr *ret, uint64_t *ret_for_ns);
 

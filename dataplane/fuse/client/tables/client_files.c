@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of open files; files hold nodes, nodes do not know files. */
+/* The table of open files. A file refers to its node; a node does not know its files. */
 #include "dataplane/fuse/client/tables/client_files.h"
 
 static void free_push(struct client_files *t, uint32_t i)
@@ -19,7 +19,7 @@ static void closing_push(struct client_files *t, uint32_t i)
 	t->n_closing++;
 }
 
-/* A saturated count stays: the true number is unknown. */
+/* A saturated count stays, because the true number is unknown. */
 static void count(uint8_t *n, int by)
 {
 	if (*n < UINT8_MAX && (by > 0 || *n > 0))
@@ -156,7 +156,7 @@ struct client_file *client_file_get(const struct client_files *t, uint64_t fh)
 
 void client_file_reopened(struct client_file *file, uint64_t server_fh, uint64_t incarnation)
 {
-	/* Never combine the old handle with the new incarnation. */
+	/* At no time may the old handle have the new incarnation. */
 	client_publish(&file->incarnation, 0);
 	client_publish(&file->server_fh, server_fh);
 	client_publish(&file->incarnation, incarnation);

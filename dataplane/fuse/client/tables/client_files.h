@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The open files of a mount: maps the kernel's file handles to the server's, and stores what a
- * reopen needs. The records lie in the mount's state, the queue of files to close at the server in
- * process memory. One thread. Knows nothing of messages.
+ * The open files of a mount: maps the kernel's file handles to the server's, and keeps what a
+ * reopen needs. The records are in the mount's state; the queue of files to close at the server is
+ * in process memory. One thread uses them. It knows nothing of messages.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_FILES_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_FILES_H
@@ -22,34 +22,34 @@ struct client_files {
 /* Adopts the records of the state; each pins its node. */
 void client_files_init(struct client_files *t, struct client_state *s, struct client_nodes *nodes);
 
-/* A file of that node, opened as `as` says (its fields from server_fh to gid, listed,
- * CLIENT_FILE_DIR, _CACHED and _DIRECT). NULL: no room. */
+/* Creates the record of an open file of that node. `as` gives its fields from server_fh to gid,
+ * listed, and the flags CLIENT_FILE_DIR, _CACHED and _DIRECT. Returns NULL if the table is full. */
 struct client_file *client_file_new(struct client_files *t, struct client_node *node,
 				    const struct client_file *as);
-/* The existing record of this server handle, made by a predecessor whose answer the kernel never
- * received. Linear search: for resent requests only. */
+/* The record that a predecessor made for this server handle, if the kernel never received its
+ * answer. It searches the whole table, so it is for resent requests only. */
 struct client_file *client_file_of_server_fh(const struct client_files *t, uint64_t server_fh,
 					     uint64_t incarnation);
-/* The same for a directory that this request opened locally. */
+/* The same for a directory that was opened locally by this request. */
 struct client_file *client_file_opened_by(const struct client_files *t, uint64_t nodeid,
 					  uint32_t listed);
-/* NULL: the kernel's handle is invalid, or no longer valid. */
+/* Returns NULL if the kernel's handle is not valid, or no longer valid. */
 struct client_file *client_file_get(const struct client_files *t, uint64_t fh);
 uint64_t client_file_fh(const struct client_files *t, const struct client_file *file);
 uint32_t client_file_index(const struct client_files *t, const struct client_file *file);
 struct client_file *client_file_at(const struct client_files *t, uint32_t i);
-/* The server has reopened the file under another handle. */
+/* Call when the server has reopened the file under another handle. */
 void client_file_reopened(struct client_file *file, uint64_t server_fh, uint64_t incarnation);
-/* The file cannot be reopened. error: result for readers of a local directory; 0 or negative
- * errno. */
+/* Call when the file cannot be reopened. error: what readers of a local directory get; 0 or
+ * negative errno. */
 void client_file_kill(struct client_file *file, int error);
-/* The next file, from `from` on, that this server has not open and must reopen.
- * CLIENT_FILE_NONE: none. */
+/* The next file, from index `from` on, that must be reopened because this server does not have it
+ * open; CLIENT_FILE_NONE if there is none. */
 uint32_t client_file_next_stale(const struct client_files *t, uint32_t from, uint64_t incarnation);
-/* The kernel has closed the file: queues it for a RELEASE to the server. */
+/* Call when the kernel has closed the file: queues it for a RELEASE to the server. */
 void client_file_close(struct client_files *t, struct client_file *file);
 struct client_file *client_file_closing_take(struct client_files *t);
-/* The server has closed the file, or no longer knows it. */
+/* Call when the server has closed the file, or no longer knows it. */
 void client_file_drop(struct client_files *t, struct client_file *file);
 
 #endif

@@ -19,7 +19,8 @@
 #define CHUNKS_BYTES ((size_t)CLIENT_CHUNKS_MAX * sizeof(struct client_chunk))
 #define CHUNK_BYTES (CLIENT_CHUNK_NODES * sizeof(struct client_node))
 #define CHUNK_COMPANION_BYTES (CLIENT_CHUNK_NODES * sizeof(uint64_t))
-/* Forgotten nodes are often looked up again: this many empty chunks keep their memory, 1.2 MB. */
+/* Forgotten nodes are often looked up again, so this many empty chunks keep their memory, which is
+ * 1.2 MB. */
 #define EMPTY_MAX 16U
 /* A saturated lookup count never returns to 0. */
 #define LOOKUPS_MAX UINT64_MAX
@@ -34,7 +35,7 @@ static uint32_t node_index(const struct client_nodes *t, const struct client_nod
 	return (uint32_t)(n - t->state->nodes);
 }
 
-/* The seed keeps a server from choosing handles that all fall into one chain. */
+/* The hash is seeded, so that a server cannot choose handles that all fall into one chain. */
 uint64_t client_node_hash(const struct client_nodes *t, const void *handle, unsigned len)
 {
 	uint64_t h = t->seed ^ len, word;
@@ -48,8 +49,8 @@ uint64_t client_node_hash(const struct client_nodes *t, const void *handle, unsi
 	return h ^ h >> 32;
 }
 
-/* Chains below n_hash are in use: a hash that selects a chain beyond them uses the next smaller
- * power of two. */
+/* The chain of a hash. Chains below n_hash are in use; a hash that selects a later chain uses the
+ * next smaller power of two. */
 static uint32_t *hash_head(const struct client_nodes *t, uint64_t h)
 {
 	uint32_t top = HASH_FIRST, i;
@@ -71,7 +72,7 @@ static void hash_push(struct client_nodes *t, uint32_t *head, uint32_t i)
 	*head = i;
 }
 
-/* The new chain takes its share of the chain that it splits. */
+/* Adds a chain, which takes its share of the entries of the chain that it splits. */
 static void hash_split(struct client_nodes *t)
 {
 	uint32_t top = HASH_FIRST, i, next, *from;
@@ -90,7 +91,7 @@ static void hash_split(struct client_nodes *t)
 	}
 }
 
-/* The last chain returns to the chain that it was split from. */
+/* Removes the last chain; its entries return to the chain from which it was split. */
 static void hash_merge(struct client_nodes *t)
 {
 	uint32_t top = HASH_FIRST, i, next, last = t->n_hash - 1;
@@ -127,7 +128,8 @@ static void hash_remove(struct client_nodes *t, uint32_t i)
 			t->n_used--;
 			break;
 		}
-	/* By two, so that the table shrinks to the size that its nodes would have given it. */
+	/* Two at a time, so that the table shrinks to the size it would have if only these nodes
+	 * had been added. */
 	for (unsigned n = 0; n < 2 && t->n_hash / 2 > t->n_used; n++)
 		hash_merge(t);
 }
@@ -155,13 +157,14 @@ static void chunk_remove(struct client_nodes *t, uint32_t *list, uint32_t c)
 		t->chunks[chunk->next].prev = chunk->prev;
 }
 
-/* All its records have been used once; the first chunk always holds the root. */
+/* Whether the chunk may become empty: all its records have been used once. The first chunk always
+ * holds the root. */
 static bool chunk_can_empty(const struct client_nodes *t, uint32_t c)
 {
 	return c > 0 && (c + 1) * CLIENT_CHUNK_NODES <= t->state->head->n_nodes;
 }
 
-/* The whole pages in a range of any alignment. */
+/* Returns the whole pages within a range of any alignment to the system. */
 static void pages_give_back(void *from, size_t bytes, int advice)
 {
 	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -173,9 +176,9 @@ static void pages_give_back(void *from, size_t bytes, int advice)
 }
 
 /*
- * Releases the chunk's memory. The largest reuse count of its records becomes the base of fresh
- * records, so that no node number is ever used twice. The mark precedes the release: a successor
- * takes a marked chunk for released.
+ * Releases the chunk's memory. The largest reuse count of its records becomes the start value of
+ * new records, so that a node number is never used twice. The chunk is marked before its memory is
+ * released, and a successor takes a marked chunk as released.
  */
 static void chunk_release(struct client_nodes *t, uint32_t c)
 {
@@ -219,7 +222,7 @@ static void chunk_take_back(struct client_nodes *t, uint32_t c)
 	t->n_empty++;
 }
 
-/* Puts the chunk, which is in no list, into the list that fits its use. */
+/* Puts the chunk, which is in none of the lists, into the list that fits its use. */
 static void chunk_place(struct client_nodes *t, uint32_t c)
 {
 	struct client_chunk *chunk = &t->chunks[c];
@@ -235,7 +238,7 @@ static void chunk_place(struct client_nodes *t, uint32_t c)
 	}
 }
 
-/* 0: there is no free record. */
+/* Returns 0 if there is no free record. */
 static uint32_t record_pop(struct client_nodes *t)
 {
 	struct client_chunk *chunk;
@@ -278,7 +281,7 @@ static void node_free(struct client_nodes *t, uint32_t i)
 	chunk_place(t, c);
 }
 
-/* ------------------------------------------------------------------ life */
+/* ------------------------------------------------------------------ creating and freeing nodes */
 
 static void record_take_over(struct client_nodes *t, uint32_t i)
 {
@@ -296,7 +299,7 @@ static void record_take_over(struct client_nodes *t, uint32_t i)
 		record_push(t, i);
 	} else {
 		n->flags = CLIENT_NODE_USED;
-		n->handle_len = 0; /* until the server gives the root's */
+		n->handle_len = 0; /* the server has not given the root's handle yet */
 	}
 }
 
@@ -373,7 +376,7 @@ struct client_node *client_node_get(const struct client_nodes *t, uint64_t nodei
 
 	if (nodeid == FUSE_ROOT_ID)
 		return node_at(t, FUSE_ROOT_ID);
-	/* A released chunk must not be read: that alone would allocate its memory. */
+	/* A released chunk must not be read, because that alone would allocate its memory. */
 	if (i <= FUSE_ROOT_ID || i >= t->state->head->n_nodes ||
 	    t->state->head->released[i / CLIENT_CHUNK_NODES] ||
 	    !(node_at(t, i)->flags & CLIENT_NODE_USED) || node_at(t, i)->reuse != nodeid >> 32)
@@ -445,8 +448,8 @@ void client_node_root(struct client_nodes *t, const void *handle, unsigned len)
 		return;
 	if (n->handle_len > 0)
 		hash_remove(t, FUSE_ROOT_ID);
-	/* If the new root was a known directory of the export, its node number stays valid, but
-	 * can no longer be found by handle. */
+	/* If the new root is a known directory of the export, the directory's node number stays
+	 * valid, but the node can no longer be found by its handle. */
 	other = client_node_find(t, handle, len);
 	memcpy(n->handle, handle, len);
 	n->handle_len = (uint8_t)len;
@@ -533,8 +536,8 @@ void client_node_synced(struct client_node *n)
 	n->flags &= (uint8_t)~CLIENT_NODE_UNSYNCED;
 }
 
-/* Marked before the flag is cleared: a successor that takes over in between marks again, which
- * callers of fsync see as one loss. */
+/* Nodes are marked before the flag is cleared. If a successor takes over in between, it marks them
+ * again, which callers of fsync see as one loss. */
 void client_nodes_lose(struct client_nodes *t)
 {
 	for (uint32_t i = FUSE_ROOT_ID; i < t->state->head->n_nodes;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The client state in the mount's state descriptor, a memfd that outlives the worker: the
+ * The client's state in the mount's state descriptor, a memfd that outlives the worker: the
  * parameters negotiated with the kernel, the nodes that the kernel knows, the open files, and what
- * may be lost if the server's host dies. Owns the layout and the mapping.
+ * may be lost if the server's host dies. This module owns the layout and the mapping.
  *
- * Layout: a head, then a table of files and one of nodes, each at a fixed place and with its
- * maximum size; the descriptor is sparse, so unused records take no memory, and released nodes
+ * Layout: a head, then a table of files and one of nodes, each at a fixed position and with its
+ * maximum size. The descriptor is sparse, so unused records take no memory, and released nodes
  * return theirs. A record is filled first and published last by one aligned store of its flags, so
- * that a process that dies between any two instructions leaves either the old or the new record.
- * Only the process can die separately; a dying host takes the memfd with it, so stores need only
- * stay in program order.
+ * that a process that dies between any two instructions leaves either the old record or the new
+ * one. Only the process can die alone: a host that dies takes the memfd with it, so stores need
+ * only stay in program order.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_STATE_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_STATE_H
@@ -23,7 +23,7 @@
 #define CLIENT_CHUNK_NODES 512U
 #define CLIENT_CHUNKS_MAX (CLIENT_NODES_MAX / CLIENT_CHUNK_NODES)
 
-/* The attributes that tell whether the content has changed. */
+/* Attributes by which the client tells whether a file's content has changed. */
 struct client_stamp {
 	uint64_t size; /* UINT64_MAX: unknown */
 	uint64_t mtime_ns, ctime_ns;
@@ -37,25 +37,27 @@ enum {
 		8, /* a change was acknowledged whose ctime update is deferred */
 };
 
-/* What a program with an open pipe may ask after the pipe's name was removed. The server does
- * not know that it is open, and does not keep it. */
+/* What a program with an open pipe may still ask after the name of the pipe was removed. The server
+ * does not know that the pipe is open, and does not keep it. */
 struct client_special {
 	uint64_t ino;
 	uint32_t mode, uid, gid, rdev;
 };
 
 struct client_node {
-	uint64_t n_lookups; /* lookups by the kernel, less those that it has forgotten */
-	uint32_t reuse;	    /* grows with each use of the record: upper half of the node's number */
+	uint64_t n_lookups; /* lookups by the kernel, without those that it has forgotten */
+	uint32_t reuse;	    /* incremented for each use of the record; it is the upper half of the
+			       node's number */
 	uint32_t next;	    /* in the hash chain or free list; rebuilt by a successor */
-	uint32_t n_pins;    /* by files and requests; rebuilt by a successor */
+	uint32_t n_pins;    /* pins by files and requests; rebuilt by a successor */
 	uint32_t n_changes; /* acknowledged */
-	uint32_t lost; /* number of possible losses of changes, shifted by one; bit 0: a caller of
-			  fsync has seen the last one */
+	uint32_t lost; /* how often changes may have been lost, shifted by one; bit 0: a caller of
+			  fsync has seen the last loss */
 	uint8_t flags; /* CLIENT_NODE_*; published last */
 	uint8_t handle_len;
-	/* Open files that use the kernel's pages, and that bypass them; 255: saturated, stays.
-	 * Rebuilt by a successor. */
+	/* Number of open files that use the kernel's page cache, and of those that bypass it. A
+	 * count of 255 never changes again, because the true number is unknown. Rebuilt by a
+	 * successor. */
 	uint8_t n_cached, n_direct;
 	union {
 		struct client_stamp stamp; /* of the content that the kernel may have cached */
@@ -79,17 +81,19 @@ enum {
 struct client_file {
 	uint64_t nodeid;
 	/* For a local directory, while incarnation is 0: the server's verifier when its entries
-	 * were read; once dead, the errno for its readers. */
+	 * were read; if the directory is dead, the errno for its readers. */
 	uint64_t server_fh;
-	uint64_t incarnation; /* of the server that gave server_fh; if it differs, reopen */
-	uint32_t reuse;	      /* upper half of the file handle */
+	uint64_t incarnation; /* incarnation of the server that gave server_fh; if the server now
+				 has another, the file must be reopened */
+	uint32_t reuse;	      /* the upper half of the file handle */
 	uint32_t open_flags;
 	uint32_t uid, gid; /* of the opener */
-	uint32_t lost;	/* client_node's loss count that callers of fsync on this file have seen */
+	uint32_t lost;	/* client_node's loss count that callers of fsync on this file have already
+			   seen */
 	uint32_t next;	/* in the free or closing list; rebuilt by a successor */
 	uint32_t flags; /* CLIENT_FILE_*; published last */
-	/* For a local directory: the lowest bits of the request that opened it. 0: opened at the
-	 * server. */
+	/* For a local directory: the lowest bits of the number of the request that opened it. 0:
+	 * opened at the server. */
 	uint32_t opened_by;
 };
 _Static_assert(sizeof(struct client_file) == 56, "no padding between the fields");
@@ -101,23 +105,25 @@ enum {
 struct client_head {
 	uint64_t magic; /* published last */
 	uint32_t version;
-	uint32_t kernel; /* CLIENT_KERNEL_*; set by the negotiation */
+	uint32_t kernel; /* CLIENT_KERNEL_*; set by the negotiation with the kernel */
 	uint8_t mount_id[16];
 	uint32_t negotiated; /* the kernel's INIT was answered with the fields that follow */
 	uint32_t minor;
 	uint64_t flags;
 	uint32_t max_readahead;
-	uint32_t generation; /* of all nodes: random, so that numbers differ from other mounts' */
-	uint32_t reuse;	     /* start value of fresh records: random at first */
-	uint32_t n_nodes;    /* records below this were used once; always includes 0 and 1 */
+	uint32_t generation; /* of all nodes: random, so that node numbers differ from those of
+				other mounts */
+	/* first value of `reuse` in records that were never used; random at first */
+	uint32_t reuse;
+	uint32_t n_nodes; /* records below this have been used; always includes 0 and 1 */
 	uint32_t n_files;
-	uint32_t served;	    /* a server has served the mount: verifier is valid */
-	uint64_t verifier;	    /* fuse_proto_server's; published when all nodes are marked */
-	uint64_t internal_requests; /* numbers given to internal requests */
-	/* 1: none of its nodes is used, and its memory was released, or is about to be. Do not
-	 * read a released chunk: that alone would allocate its memory. */
+	uint32_t served;   /* a server has served the mount, so verifier is valid */
+	uint64_t verifier; /* verifier of fuse_proto_server; published when all nodes are marked */
+	uint64_t internal_requests; /* number of internal requests so far */
+	/* Per chunk, 1: none of its nodes is used, and its memory was released or is about to be. A
+	 * released chunk must not be read, because that alone would allocate its memory. */
 	uint8_t released[CLIENT_CHUNKS_MAX];
-	uint32_t largest; /* largest request of the kernel so far, in bytes; 0: an earlier version
+	uint32_t largest; /* length of the kernel's largest request so far; 0: an earlier version
 			     did not record it */
 };
 
@@ -136,12 +142,13 @@ _Static_assert(sizeof(struct client_head) <= CLIENT_STATE_HEAD_BYTES,
 #define CLIENT_STATE_BYTES \
 	(CLIENT_STATE_HEAD_BYTES + CLIENT_STATE_FILES_BYTES + CLIENT_STATE_NODES_BYTES)
 
-/* Maps fd (borrowed) from `at` on; other mappings may surround it. Discards a state that is not
- * this mount's or not this version's. 1: adopted; 0: fresh; negative errno. */
+/* Maps fd, which the caller keeps, from `at` on; other mappings may surround it. Discards a state
+ * of another mount or another version. Returns 1: adopted; 0: a new state; or a negative errno. */
 int client_state_init(struct client_state *s, int fd, uint64_t at, const uint8_t mount_id[16]);
 void client_state_done(struct client_state *s);
 
-/* A successor process never sees *p = v before stores that precede it in program order. */
+/* Publishes a value: a successor process never sees *p = v without the stores that precede it in
+ * program order. */
 #define client_publish(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
 #endif

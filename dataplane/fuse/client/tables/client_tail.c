@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads and writes the client end's tails. It parses foreign bytes, and is fuzzed separately.
+ * Reads and writes the tails at the client's end. It parses bytes from other hosts, so it has its
+ * own fuzzer.
  */
 #include "dataplane/fuse/client/tables/client_tail.h"
 
@@ -10,11 +11,11 @@
 
 #define NAME_BYTES_MAX 255U
 
-/* Where a served request has the fields that we use, counted from its start; 0: none. */
+/* Offsets of the fields that we use in a request with this opcode; 0: it has none. */
 struct op_rule {
 	bool served;
 	uint8_t arg_bytes;
-	uint8_t node_at; /* the second node */
+	uint8_t node_at; /* number of the second node */
 	uint8_t fh_at[CLIENT_REFS_MAX];
 };
 
@@ -72,7 +73,7 @@ static void refs_add_fh(struct client_refs *refs, const uint8_t *req, uint32_t a
 	memcpy(&refs->fhs[refs->n_fhs++], req + at, sizeof(uint64_t));
 }
 
-/* Opcodes whose file handle is valid only with a flag. */
+/* Adds the file handle of opcodes where it is valid only with a flag. */
 static void refs_add_optional(struct client_refs *refs, const uint8_t *req, uint32_t opcode)
 {
 	struct fuse_getattr_in get;
@@ -136,7 +137,7 @@ size_t client_tail_write(uint8_t *to, unsigned flags, const struct client_handle
 	return len;
 }
 
-/* Takes n bytes off the front of *p. */
+/* Copies the next n bytes at *p and advances *p. */
 static bool take(const uint8_t **p, size_t *left, void *ret, size_t n)
 {
 	if (*left < n)
@@ -147,8 +148,8 @@ static bool take(const uint8_t **p, size_t *left, void *ret, size_t n)
 	return true;
 }
 
-/* Each length is read once: behind the data of a READ, a server's device could change it. The
- * handles of such an answer are not used. */
+/* Whether all handles are complete. Each length is read only once: behind the data of a READ, a
+ * server's device could change it meanwhile. The handles of such an answer are not used. */
 static bool handles_are_whole(const uint8_t *p, size_t left, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The bytes that the client adds to the kernel's requests and takes off the server's answers: which
- * nodes and files a request names, the tail with their handles, and the tail of an answer, which is
- * checked completely. Pure: bytes in, bytes out.
+ * The bytes that the client adds to the kernel's requests and removes from the server's answers:
+ * which nodes and files a request names, the tail with their handles, and the tail of an answer,
+ * which is checked completely. The functions only read and write these bytes.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_TAIL_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_TAIL_H
@@ -18,7 +18,7 @@ struct client_refs {
 	uint32_t n_nodes;
 	uint32_t n_fhs;
 	uint64_t fhs[CLIENT_REFS_MAX];
-	uint32_t fh_at[CLIENT_REFS_MAX]; /* their offsets in the request */
+	uint32_t fh_at[CLIENT_REFS_MAX]; /* offsets of the file handles in the request */
 };
 
 struct client_handle {
@@ -26,37 +26,39 @@ struct client_handle {
 	unsigned len;
 };
 
-/* 0; -ENOSYS or -ENOTTY: no server supports it; -EINVAL: too short. */
+/* Returns 0; -ENOSYS or -ENOTTY: no server supports the request; -EINVAL: it is too short. */
 int client_refs_read(const void *req, size_t len, struct client_refs *ret);
-/* Writes the tail, FUSE_PROTO_REQ_TAIL_MAX at most; bulk NULL: data go with the messages.
- * Returns its length. */
+/* Writes the tail, at most FUSE_PROTO_REQ_TAIL_MAX bytes, and returns its length. bulk NULL: the
+ * data travel in the messages. */
 size_t client_tail_write(uint8_t *to, unsigned flags, const struct client_handle *handles,
 			 unsigned n, const struct fuse_proto_bulk *bulk);
 
 struct client_answer {
 	struct fuse_out_header out;
-	uint8_t *body; /* behind the header, in the message itself */
+	uint8_t *body; /* points behind the header in the message itself */
 	size_t body_len;
-	uint64_t age_ns; /* since its request was taken; set by the caller */
+	uint64_t age_ns; /* time since the request was taken; set by the caller */
 	bool has_attr, has_server, has_dir_attr, has_bulk, is_end, has_names;
 	struct fuse_attr attr, dir_attr;
 	struct fuse_proto_server server;
 	struct fuse_proto_bulk_done bulk;
-	const uint8_t *handles; /* n_handles of them: client_answer_handle takes the next */
+	const uint8_t *handles; /* n_handles handles; client_answer_handle takes the next one */
 	unsigned n_handles;
 };
 
-/* 0; -EPROTO: it violates the protocol. */
+/* Returns 0, or -EPROTO if the answer violates the protocol. */
 int client_answer_read(void *msg, size_t len, struct client_answer *ret);
-/* False: there is none left. */
+/* Returns false if there is no handle left. */
 bool client_answer_handle(struct client_answer *a, struct client_handle *ret);
-/* Whether a kernel accepts them as attributes. */
+/* Whether any kernel accepts these attributes. */
 bool client_attr_is_valid(const struct fuse_attr *attr);
-/* The offset at which the reader of a READDIR's or (plus) READDIRPLUS's body continues after its
- * last entry. False: empty, or malformed. */
+/* The offset at which the reader of this body continues after its last entry; the body is a
+ * READDIRPLUS answer's if `plus`, else a READDIR answer's. Returns false if it is empty or
+ * malformed. */
 bool client_dirents_end(const uint8_t *body, size_t len, bool plus, uint64_t *ret);
-/* Reads the entry at *off of a READDIRPLUS answer's body; advances *off. *ret_special: it is "."
- * or "..", of which the kernel makes no node. 1; 0: at the end; -EPROTO. */
+/* Reads the entry at *off of the body of a READDIRPLUS answer and advances *off. *ret_special: the
+ * entry is "." or "..", for which the kernel makes no node. Returns 1; 0: at the end; or -EPROTO.
+ */
 int client_direntplus_next(const uint8_t *body, size_t len, size_t *off, size_t *ret_at,
 			   bool *ret_special);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The owner's end of a mount's mount workers: dispatches data requests to other cores, and recovers
- * them when either end dies.
+ * The owner's end of a mount with mount workers: dispatches data requests to other cores, and
+ * recovers these requests when either end dies.
  */
 #include "dataplane/fuse/client/workers/client_workers.h"
 
@@ -9,10 +9,10 @@
 #include <string.h>
 
 #define RESEND FUSE_PROTO_UNIQUE_RESEND
-/* Dispatching a smaller request costs as much as sending it; if there are many small requests,
+/* Dispatching a smaller request costs as much as sending it. If there are many small requests,
  * mount workers read them from the kernel themselves. */
 #define DISPATCH_BYTES_MIN (64U << 10)
-/* A mount worker that is away this long may not return. */
+/* A mount worker that has been away for this long may not return. */
 #define ORPHAN_NS (5 * NSEC_PER_SEC)
 
 bool client_dispatch_is_alive(const struct client_worker *w, uint64_t now_ns)
@@ -28,7 +28,8 @@ static struct mount_worker_slot *slot_at(const struct client_worker *w, unsigned
 	return mount_worker_slot_at(w->area, w->reads, i);
 }
 
-/* ------------------------------------------------------------------ adoption of a predecessor's */
+/* ------------------------------------------------------------------ adoption of a predecessor's
+ * requests */
 
 static struct client_node *node_of(struct fuse_client *f, const struct mount_worker_slot *slot)
 {
@@ -37,7 +38,8 @@ static struct client_node *node_of(struct fuse_client *f, const struct mount_wor
 	return file ? client_node_get(&f->nodes, file->nodeid) : NULL;
 }
 
-/* Records a WRITE that is or was in flight: if the server dies, unsynced data are lost. */
+/* Records a WRITE that is in flight or may have been: if the server dies, unsynced data are lost.
+ */
 static void note_write(struct client_node *node, uint32_t opcode, const uint8_t *req)
 {
 	struct fuse_write_in write;
@@ -74,8 +76,8 @@ static struct mount_worker_file *file_at(const struct client_worker *w, unsigned
 	return mount_worker_file_at(w->area, w->more, i);
 }
 
-/* Assigns entry i of the mount worker's table to the file. The node's number stays after the
- * file is closed. */
+/* Assigns entry i of the mount worker's table to the file. The node's number stays in the entry
+ * after the file is closed. */
 static void place_assign(struct fuse_client *f, struct client_worker *w, unsigned i, uint64_t fh,
 			 uint64_t nodeid)
 {
@@ -115,9 +117,9 @@ static int forward_init(struct fuse_client *f)
 	f->common = mount_worker_common_map(f->mount->state_fd);
 	if (!f->common)
 		return -errno;
-	/* A mount worker marks its slot as READING, then looks at `reads` (read_one()); this clears
-	 * `reads` before client_forward_quiesce() looks at the slots. So either it reads nothing
-	 * more, or this waits for it. */
+	/* A mount worker marks its slot as READING, then checks `reads` (read_one()). This clears
+	 * `reads`, and client_forward_quiesce() checks the slots later. So either the mount worker
+	 * reads nothing more, or the owner waits for it. */
 	__atomic_store_n(&f->common->reads, 0U, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (unsigned k = 0; k < LAUNCH_MOUNT_WORKERS_MAX; k++) {
@@ -126,7 +128,7 @@ static int forward_init(struct fuse_client *f)
 		w->reads = mount_worker_reads_map(f->mount->state_fd, k + 1);
 		if (!w->reads)
 			return -errno;
-		/* What the predecessor had processed is unknown: look at everything. */
+		/* It is unknown what the predecessor had processed, so check everything. */
 		__atomic_store_n(&w->reads->done, ~0ULL >> (64 - MOUNT_WORKER_READS),
 				 __ATOMIC_SEQ_CST);
 		files_all_note(w);
@@ -135,7 +137,7 @@ static int forward_init(struct fuse_client *f)
 		__atomic_store_n(&w->reads->posted, ~0ULL >> (64 - MOUNT_WORKER_READS),
 				 __ATOMIC_SEQ_CST);
 	}
-	mount_worker_set(&f->common->by_number, 1U); /* mount workers of 0.1.0 ask */
+	mount_worker_set(&f->common->by_number, 1U); /* mount workers of version 0.1.0 check this */
 	f->dispatch->settling = true;
 	f->dispatch->always = f->mount->mount_workers_always;
 	__atomic_store_n(&f->common->done, ~0ULL >> (64 - LAUNCH_MOUNT_WORKERS_MAX),
@@ -200,7 +202,7 @@ static void dispatch_done(struct fuse_client *f)
 
 /* ------------------------------------------------------------------ dispatch */
 
-/* The file's place in the mount worker's table; MOUNT_WORKER_FILES: none. */
+/* The index of the file in the mount worker's table; MOUNT_WORKER_FILES: it is not there. */
 static unsigned file_place(struct fuse_client *f, struct client_worker *w,
 			   const struct client_slot *s)
 {
@@ -245,7 +247,8 @@ static bool is_large(const struct client_slot *s)
 	return size >= DISPATCH_BYTES_MIN;
 }
 
-/* The flag of the request counts: fcntl(2) may have set O_APPEND since the file was opened. */
+/* The flag in the request decides, because fcntl(2) may have set O_APPEND after the file was
+ * opened. */
 static bool appends(const struct client_slot *s)
 {
 	struct fuse_write_in write;
@@ -256,9 +259,9 @@ static bool appends(const struct client_slot *s)
 	return write.flags & O_APPEND;
 }
 
-/* Only data requests of regular files can be dispatched, since they are idempotent: the server
- * recognizes a repeated append by the id that sent it first. Requests that may use RDMA stay
- * with the owner. */
+/* Only data requests of regular files can be dispatched, since they may be repeated: the server
+ * recognizes a repeated append by the id that sent it first. Requests that may use RDMA stay with
+ * the owner. */
 static bool is_eligible(const struct fuse_client *f, const struct client_slot *s)
 {
 	const struct client_file *file;
@@ -274,7 +277,7 @@ static bool is_eligible(const struct fuse_client *f, const struct client_slot *s
 }
 
 /* The mount worker with the fewest requests, if it has fewer than this worker. A single request
- * stays here: another core would only add latency. */
+ * stays here, because another core would only add latency. */
 static struct client_worker *mount_worker_choose(const struct fuse_client *f, uint64_t now_ns)
 {
 	struct client_worker *best = NULL;
@@ -291,7 +294,8 @@ static struct client_worker *mount_worker_choose(const struct fuse_client *f, ui
 	return best;
 }
 
-/* The mount worker that forwarded the request: it gets the file, and keeps its later requests. */
+/* The mount worker that forwarded the request. If it gets the request, it also learns the file, and
+ * serves later requests of it itself. */
 static struct client_worker *mount_worker_that_forwarded(const struct fuse_client *f,
 							 uint64_t now_ns)
 {
@@ -302,7 +306,7 @@ static struct client_worker *mount_worker_that_forwarded(const struct fuse_clien
 	return w && w->free && client_dispatch_is_alive(w, now_ns) ? w : NULL;
 }
 
-/* The mount worker that is to get the request; NULL: the owner serves it. */
+/* The mount worker that gets the request; NULL: the owner serves it. */
 static struct client_worker *mount_worker_for(const struct fuse_client *f,
 					      const struct client_slot *s, uint64_t now_ns)
 {
@@ -321,7 +325,8 @@ static void hand_over(struct fuse_client *f, struct client_slot *s, unsigned num
 	s->state = CLIENT_SLOT_DISPATCHED;
 	s->worker_slot = number * MOUNT_WORKER_SLOTS_ALL + i + 1;
 	f->dispatch->workers[number].slots[i] = s;
-	if (i >= MOUNT_WORKER_SLOTS) /* requests that mount workers read count only once claimed */
+	if (i >= MOUNT_WORKER_SLOTS) /* requests that mount workers read count only after the owner
+					has claimed them */
 		f->dispatch->workers[number].n_out++;
 }
 
@@ -345,7 +350,8 @@ static bool dispatch_out(struct fuse_client *f, struct client_slot *s, uint64_t 
 	slot->fh = s->refs.fhs[0];
 	slot->nodeid = s->refs.nodeids[0];
 	memcpy(mount_worker_buf(w->area, i), s->req, s->req_len);
-	note_write(s->nodes[0], s->opcode, s->req); /* before it can be answered */
+	note_write(s->nodes[0], s->opcode,
+		   s->req); /* must happen before the request can be answered */
 	client_cache_written_drop(&f->cache, s->nodes[0]);
 	if (s->opcode == FUSE_WRITE)
 		client_cache_created_stale(&f->cache, s->nodes[0]);
@@ -370,13 +376,13 @@ static bool claim_slot(struct fuse_client *f, struct client_worker *w, unsigned 
 			if (mount_worker_swap(&slot->word, word, word | MOUNT_WORKER_RESENT))
 				return true;
 			break;
-		case MOUNT_WORKER_REJECTED: /* the kernel rejected its reply, since the request was
-					      being resent */
+		case MOUNT_WORKER_REJECTED: /* the kernel rejected its reply, because it was
+					       resending the request */
 			slot->unique = unique;
 			mount_worker_set(&slot->word, MOUNT_WORKER_DISPATCHED);
 			client_dispatch_notify(f, w, i);
 			return true;
-		case MOUNT_WORKER_FORWARDED: /* we have the request already: drop this copy */
+		case MOUNT_WORKER_FORWARDED: /* we have the request already, so drop this copy */
 			if (mount_worker_swap(&slot->word, word, MOUNT_WORKER_FREE))
 				return false;
 			break;
@@ -386,7 +392,7 @@ static bool claim_slot(struct fuse_client *f, struct client_worker *w, unsigned 
 	}
 }
 
-/* For a request that the kernel resends: claims it if a mount worker already has it. */
+/* Handles a request that the kernel resends: claims it if a mount worker already has it. */
 static bool claim(struct fuse_client *f, struct client_slot *s)
 {
 	if (!(s->unique & RESEND))
@@ -437,7 +443,8 @@ static void slot_release(struct client_worker *w, unsigned i)
 	w->slots[i] = NULL;
 }
 
-/* Copies the request's bytes back from the mount worker's area. False: no free buffer. */
+/* Copies the request's bytes back from the mount worker's area. Returns false if no buffer is free.
+ */
 static bool bytes_fetch(struct fuse_client *f, struct client_worker *w, unsigned i)
 {
 	struct client_slot *s = w->slots[i];
@@ -452,13 +459,14 @@ static bool bytes_fetch(struct fuse_client *f, struct client_worker *w, unsigned
 	return true;
 }
 
-/* The mount worker has not sent it: queue it here, as if it had never been dispatched. */
+/* The mount worker has not sent the request: queue it here, as if it had never been dispatched. */
 static bool take_back(struct fuse_client *f, struct client_worker *w, unsigned i)
 {
 	struct client_slot *s = w->slots[i];
 	struct fuse_in_header in;
 
-	if (!s || s->answered) { /* the kernel will resend it: its resend has not been read yet */
+	if (!s || s->answered) { /* the kernel will resend it, but the resent request has not been
+				    read yet */
 		slot_release(w, i);
 		if (s)
 			client_slot_free(f, s);
@@ -505,7 +513,7 @@ bool client_dispatch_slot_look(struct fuse_client *f, struct client_worker *w, u
 	switch (MOUNT_WORKER_STATE(mount_worker_get(&slot_at(w, i)->word))) {
 	case MOUNT_WORKER_REJECTED:
 		if (f->dispatch->settling && !w->slots[i])
-			break; /* it may be resent: claim() */
+			break; /* the kernel may resend it: claim() handles that */
 		request_finish(f, w, i);
 		break;
 	case MOUNT_WORKER_DONE:
@@ -513,7 +521,7 @@ bool client_dispatch_slot_look(struct fuse_client *f, struct client_worker *w, u
 		break;
 	case MOUNT_WORKER_RETURNED:
 		return take_back(f, w, i);
-	case MOUNT_WORKER_FORWARDED: /* claimed by this worker, or just forwarded */
+	case MOUNT_WORKER_FORWARDED: /* this worker has claimed it, or it was forwarded just now */
 		return w->slots[i] && take_back(f, w, i);
 	default:
 		break;
@@ -528,7 +536,7 @@ static void mount_worker_reap(struct fuse_client *f, struct client_worker *w)
 	if (PLENUM_LIKELY(bits == 0))
 		return;
 	/* The mount worker changes the slot's word before it sets the bit
-	 * (client_mount_worker_end()): a bit that is taken here has its word. */
+	 * (client_mount_worker_end()), so the words of the bits taken here are visible. */
 	bits = __atomic_exchange_n(&w->area->done, 0, __ATOMIC_SEQ_CST);
 	for (; bits; bits &= bits - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(bits);
@@ -562,13 +570,13 @@ static int dispatch_poll(struct fuse_client *f, bool all, uint64_t now_ns)
 	return 0;
 }
 
-/* Asks mount workers to signal the next request that ends, since no slot is free. */
+/* Asks mount workers to signal the end of the next request, because no slot is free. */
 static void dispatch_full(struct fuse_client *f)
 {
 	full_set(f, 1);
-	/* The mount worker sets the bit of an ended request, then looks at `full`
-	 * (client_mount_worker_end()); this set `full`, then looks for bits. So either this reaps
-	 * it, or the mount worker rings. */
+	/* The mount worker sets the bit of an ended request, then checks `full`
+	 * (client_mount_worker_end()). This has set `full` and checks the bits next. So either this
+	 * handles the request, or the mount worker rings the bell. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	reap(f);
 }
@@ -583,7 +591,7 @@ static void mark_done(struct fuse_client *f, struct client_worker *w, unsigned i
 	__atomic_fetch_or(&f->common->done, 1ULL << (w - f->dispatch->workers), __ATOMIC_SEQ_CST);
 }
 
-/* Takes back the requests that a departed mount worker has not begun. */
+/* Takes back the requests that an absent mount worker has not begun. */
 static void mount_worker_take_back(struct fuse_client *f, struct client_worker *w)
 {
 	for (unsigned i = 0; i < MOUNT_WORKER_SLOTS_ALL; i++) {
@@ -593,15 +601,16 @@ static void mount_worker_take_back(struct fuse_client *f, struct client_worker *
 		    MOUNT_WORKER_STATE(is) != MOUNT_WORKER_DISPATCHED ||
 		    (f->dispatch->settling && !w->slots[i]))
 			continue;
-		/* The mount worker begins the request by its own swap of the word to TAKEN: only
-		 * one of the two succeeds. */
+		/* The mount worker begins a request by its own swap of the word to TAKEN, and only
+		 * one of the two swaps succeeds. */
 		if (mount_worker_swap(word, is, MOUNT_WORKER_RETURNED) &&
 		    !client_dispatch_slot_look(f, w, i))
 			mark_done(f, w, i);
 	}
 }
 
-/* Checks the slots of a mount worker that may have died between setting the word and the bit. */
+/* Checks the slots of a mount worker that may have died after it set the word and before it set the
+ * bit. */
 static void forwarded_recheck(struct fuse_client *f, struct client_worker *w)
 {
 	for (unsigned i = 0; i < MOUNT_WORKER_READS; i++)
@@ -647,8 +656,8 @@ static bool has_unfinished(const struct client_worker *w)
 	return false;
 }
 
-/* Closes the files that no unfinished request of the mount worker needs: the process that
- * finishes the requests closes them. The rest is closed after those requests. */
+/* Closes the files that no unfinished request of the mount worker needs. The others are closed
+ * after those requests, by the process that finishes them. */
 static void files_close_unneeded(struct client_worker *w)
 {
 	bool needed[MOUNT_WORKER_FILES] = {false};
@@ -673,7 +682,8 @@ static void files_close_unneeded(struct client_worker *w)
 
 unsigned fuse_client_find_orphan(struct fuse_client *f, uint64_t now_ns)
 {
-	/* Until the kernel has resent, it is unknown which requests the mount worker had read. */
+	/* Until the kernel has resent requests, it is unknown which ones the mount worker had read.
+	 */
 	for (unsigned i = 0; f->dispatch && !f->resend_due && i < LAUNCH_MOUNT_WORKERS_MAX; i++) {
 		struct client_worker *w = &f->dispatch->workers[i];
 		uint64_t seen_ns = mount_worker_get(&w->area->seen_ns);

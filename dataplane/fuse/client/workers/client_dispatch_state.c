@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The owner's state of its mount workers, as the rest of the client asks about it and changes it.
- */
+/* The owner's state of its mount workers: functions by which the rest of the client reads and
+ * changes it. */
 #include "dataplane/fuse/client/workers/client_workers.h"
 
 static void post(const struct client_dispatch *d, struct client_worker *w, uint64_t *bits,
 		 unsigned i)
 {
-	/* The mount worker sets `asleep`, then looks for bits (client_mount_worker_pull()); this
-	 * sets a bit, then looks at `asleep`. So either it sees the bit, or this rings, once. */
+	/* The mount worker sets `asleep`, then checks the bits (client_mount_worker_pull()). This
+	 * sets a bit, then checks `asleep`. So either the mount worker sees the bit, or this rings
+	 * the bell, once. */
 	__atomic_fetch_or(bits, 1ULL << i, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (mount_worker_get(&w->area->asleep) &&
@@ -37,7 +38,7 @@ static bool place_has(const struct client_worker *w, unsigned k)
 static bool has_noted(const struct client_worker *w, uint64_t nodeid)
 {
 	if (PLENUM_LIKELY(mount_worker_get(&w->reads->n_read) ==
-			  0)) /* each stat(2) asks every mount worker */
+			  0)) /* this runs at each stat(2), for each mount worker */
 		return false;
 	for (unsigned k = 0; k < MOUNT_WORKER_FILES; k++)
 		if (w->nodeids[k] == nodeid && place_has(w, k))
@@ -116,7 +117,7 @@ void client_dispatch_report_served(struct fuse_client *f)
 
 void client_dispatch_report_unmounted(struct fuse_client *f)
 {
-	/* Report it once: the bell also wakes this worker. */
+	/* Report it only once, because the bell also wakes this worker. */
 	if (!f->dispatch ||
 	    mount_worker_get(&f->dispatch->workers[LAUNCH_MOUNT_WORKERS_MAX - 1].area->unmounted))
 		return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The owner's end of requests that mount workers read themselves: decides when they read, takes the
- * requests that they forward, and applies the file changes that they report.
+ * The owner's end of requests that mount workers read themselves: it decides when they read, takes
+ * the requests that they forward, and applies the file changes that they report.
  */
 #include "dataplane/fuse/client/workers/client_workers.h"
 
@@ -11,13 +11,14 @@
 
 /* ------------------------------------------------------------------ before the kernel resends */
 
-/* The kernel expects no answer to these requests, and does not resend them. */
+/* Whether the kernel expects no answer to the request, and so does not resend it. */
 static bool is_forget(const struct fuse_in_header *h)
 {
 	return h->opcode == FUSE_FORGET || h->opcode == FUSE_BATCH_FORGET;
 }
 
-/* Frees a dead mount worker's unfinished reads: if it had read a request, the kernel resends it. */
+/* Frees the unfinished reads of a dead mount worker; a request that it had read is resent by the
+ * kernel. Returns whether it can read no more. */
 static bool mount_worker_quiesces(struct fuse_client *f, unsigned k)
 {
 	struct mount_worker_reads *r = f->dispatch->workers[k].reads;
@@ -31,7 +32,7 @@ static bool mount_worker_quiesces(struct fuse_client *f, unsigned k)
 		if (mount_worker_is_locked(f->mount->state_fd, k + 1))
 			return false;
 		/* A successor of the mount worker that starts now swaps the same word
-		 * (reading_resolve()): only one of the two frees the slot. */
+		 * (reading_resolve()), and only one of the two swaps succeeds. */
 		if (!mount_worker_swap(word, MOUNT_WORKER_READING, MOUNT_WORKER_FREE))
 			continue;
 		memcpy(&h, mount_worker_reads_buf(r, i), sizeof(h));
@@ -50,7 +51,7 @@ bool client_forward_quiesce(struct fuse_client *f)
 	return true;
 }
 
-/* Reads a forwarded request. False: the slot has none (any more). */
+/* Reads a forwarded request. Returns false if the slot has none, or no longer has it. */
 static bool forwarded_get(struct fuse_client *f, struct client_worker *w, unsigned i,
 			  size_t *ret_len)
 {
@@ -87,7 +88,7 @@ void client_forward_take_forgets(struct fuse_client *f)
 
 /* ------------------------------------------------------------------ forwarded requests */
 
-/* Takes the forwarded request in slot k. False: try again later. */
+/* Takes the forwarded request in slot k. Returns false if it must be tried again later. */
 static bool slot_take(struct fuse_client *f, unsigned k, unsigned i, int *n_taken, uint64_t now_ns)
 {
 	struct client_worker *w = &f->dispatch->workers[k];
@@ -129,7 +130,7 @@ static int mount_worker_take(struct fuse_client *f, unsigned k, uint64_t now_ns)
 	return n;
 }
 
-/* Takes forwarded requests; returns how many. */
+/* Takes forwarded requests and returns their number. */
 static int forward_take(struct fuse_client *f, uint64_t now_ns)
 {
 	uint64_t bits;
@@ -137,30 +138,30 @@ static int forward_take(struct fuse_client *f, uint64_t now_ns)
 
 	if (PLENUM_LIKELY(mount_worker_get(&f->common->done) == 0))
 		return 0;
-	/* The mount worker sets the bits of its slots, then its bit here (notify_owner()); this
-	 * takes the bit here, then looks at the slots: none is missed. */
+	/* The mount worker sets the bits of its slots, then its bit here (notify_owner()). This
+	 * takes the bit here, then checks the slots, so it misses none. */
 	bits = mount_worker_take_bits(&f->common->done, LAUNCH_MOUNT_WORKERS_MAX);
 	for (; bits; bits &= bits - 1)
 		n += mount_worker_take(f, (unsigned)__builtin_ctzll(bits), now_ns);
 	return n;
 }
 
-/* Sets whether the owner is about to sleep. */
+/* Records whether the owner is about to sleep. */
 static void set_asleep(struct fuse_client *f, bool sleeps)
 {
 	if (mount_worker_get(&f->common->asleep) == sleeps)
 		return;
-	/* This sets `asleep`, and the caller then looks for requests; a mount worker sets the bit
-	 * of a request, then looks at `asleep` (ring_owner()). So either the caller sees the bit,
-	 * or the mount worker rings. */
+	/* This sets `asleep`, and the caller then checks for requests; a mount worker sets the bit
+	 * of a request, then checks `asleep` (ring_owner()). So either the caller sees the bit, or
+	 * the mount worker rings the bell. */
 	__atomic_store_n(&f->common->asleep, sleeps, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 /* ------------------------------------------------------------------ signals */
 
-/* Whether to look again: the request in this slot is not known yet, or is about to be forwarded
- * to us. Asking the kernel to repeat the INTERRUPT would block all other requests of the mount
+/* Whether to check this slot again: its request is not known yet, or is about to be forwarded to
+ * us. Making the kernel repeat the INTERRUPT instead would block all other requests of the mount
  * until then. */
 static bool signal_waits(struct fuse_client *f, struct client_worker *w, unsigned i,
 			 uint64_t unique)
@@ -183,8 +184,8 @@ static bool signal_waits(struct fuse_client *f, struct client_worker *w, unsigne
 	}
 }
 
-/* Whether the signal is still to be delivered. False: the mount worker has the signal, or no
- * mount worker has the request (any more). */
+/* Whether the signal must still be delivered. False: the mount worker knows of it, or no mount
+ * worker has the request any more. */
 static bool signal_look(struct fuse_client *f, struct client_signal *g)
 {
 	bool waits = false;
@@ -209,7 +210,7 @@ void client_forward_interrupt(struct fuse_client *f, uint64_t unique, uint64_t n
 	if (!d)
 		return;
 	memset(g.at, 0xff, sizeof(g.at));
-	/* Without room, the regular check finds dying processes, but later. */
+	/* If the table is full, the regular check finds dying processes, but later. */
 	if (!signal_look(f, &g) || d->n_signals == CLIENT_SIGNALS)
 		return;
 	d->signals[d->n_signals++] = g;
@@ -227,7 +228,8 @@ static uint64_t forward_expire(struct fuse_client *f, uint64_t now_ns)
 		return d->signals_ns;
 	for (unsigned n = d->n_signals; n-- > 0;) {
 		struct client_signal *g = &d->signals[n];
-		struct client_slot *s = client_slot_find(f, g->unique); /* it was forwarded to us */
+		struct client_slot *s =
+			client_slot_find(f, g->unique); /* it was forwarded to this worker */
 
 		if (s)
 			client_killed_signalled(f, s, now_ns);
@@ -242,12 +244,12 @@ static uint64_t forward_expire(struct fuse_client *f, uint64_t now_ns)
 /* ------------------------------------------------------------------ file changes by mount
  * workers */
 
-/* `seen` is updated last: if this process dies before, a successor repeats the rest. */
+/* `seen` is updated last: if this process dies before, a successor repeats this work. */
 static void file_note(struct fuse_client *f, struct client_worker *w, unsigned k)
 {
 	struct mount_worker_note *note = mount_worker_note_at(w->reads, w->more, k);
 	uint32_t wrote = mount_worker_get(&note->wrote), synced = mount_worker_get(&note->synced);
-	/* The place may already have another file, or none; the node number stays unique. */
+	/* Another file, or none, may already have this entry; but the node number is unique. */
 	struct client_node *node = client_node_get(&f->nodes, w->nodeids[k]);
 
 	if (!node) {
@@ -274,8 +276,9 @@ static void files_note(struct fuse_client *f, struct client_worker *w, unsigned 
 	if (__atomic_load_n(word, __ATOMIC_SEQ_CST) == 0)
 		return;
 	files = __atomic_exchange_n(word, 0, __ATOMIC_SEQ_CST);
-	/* The mount worker counts, then sets the file's bit (note_file()); this took the bit, and
-	 * reads the counts after the fence: it has all counts of that bit. */
+	/* The mount worker increments a count, then sets the file's bit (note_file()). This took
+	 * the bit and reads the counts after the fence, so it has all counts for which the bit was
+	 * set. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (; files; files &= files - 1)
 		file_note(f, w, first + (unsigned)__builtin_ctzll(files));
@@ -287,8 +290,8 @@ void client_forward_apply_notes(struct fuse_client *f)
 
 	if (PLENUM_LIKELY(mount_worker_get(&f->common->noted) == 0))
 		return;
-	/* The mount worker sets the file's bit, then its own bit here (note_file()); this takes the
-	 * bit here, then the files': none is missed. */
+	/* The mount worker sets the file's bit, then its own bit here (note_file()). This takes the
+	 * bit here, then those of the files, so it misses none. */
 	bits = mount_worker_take_bits(&f->common->noted, LAUNCH_MOUNT_WORKERS_MAX);
 	for (; bits; bits &= bits - 1) {
 		struct client_worker *w = &f->dispatch->workers[__builtin_ctzll(bits)];
@@ -335,7 +338,7 @@ static int forward_poll(struct fuse_client *f, bool all, uint64_t now_ns)
 
 static void forward_polled(struct fuse_client *f, int n_taken, uint64_t now_ns)
 {
-	if (n_taken > 0) /* another pull follows before we sleep */
+	if (n_taken > 0) /* another pull follows before this worker sleeps */
 		set_asleep(f, false);
 	decide(f, now_ns);
 }
@@ -345,7 +348,7 @@ static bool forward_is_on(const struct fuse_client *f)
 	return f->dispatch;
 }
 
-/* client_dispatch.c initializes it, before it wakes mount workers. */
+/* client_dispatch.c initializes this stage, before it wakes mount workers. */
 const struct client_stage client_forward_stage = {
 	.is_on = forward_is_on,
 	.poll = forward_poll,

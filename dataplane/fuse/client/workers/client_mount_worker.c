@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A mount worker: a client whose requests come from the mount's owner, or that it reads from the
- * kernel (client_reads.c). It has its own nodes and files, for the requests that it gets; the
- * server sees it as another mount.
+ * A mount worker: a client that gets its requests from the mount's owner, or reads them from the
+ * kernel (client_reads.c). It has its own nodes and files, for the requests that it gets; for the
+ * server it is another mount.
  */
 #include "dataplane/fuse/client/workers/client_workers.h"
 
 #include <string.h>
 #include <sys/mman.h>
 
-/* Without a server for this long, requests go back to the owner. */
+/* After this time without a server, requests return to the owner. */
 #define MOUNT_WORKER_RETURN_NS NSEC_PER_SEC
-/* Interval of attempts at a server without support for mount workers. */
+/* Interval of attempts if the server does not support mount workers. */
 #define MOUNT_WORKER_UNSUPPORTED_NS (60 * NSEC_PER_SEC)
 
 /* ------------------------------------------------------------------ requests */
@@ -22,9 +22,9 @@ int client_mount_worker_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 	uint64_t bits, left = 0;
 	int taken = 0;
 
-	/* After a pull of all, this worker may sleep: it sets `asleep`, then looks for bits; the
-	 * owner sets a bit, then looks at `asleep` (post()). So either this sees the bit, or the
-	 * owner rings. */
+	/* After a pull with `all` this worker may sleep: it sets `asleep`, then checks the bits;
+	 * the owner sets a bit, then checks `asleep` (post()). So either this worker sees the bit,
+	 * or the owner rings the bell. */
 	if (mount_worker_get(&a->asleep) != all)
 		__atomic_store_n(&a->asleep, all, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -59,8 +59,8 @@ int client_mount_worker_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 
 /* ------------------------------------------------------------------ sending */
 
-/* Prepares the request. 0: send it; -ENOMEM: not yet; -ESTALE: its file cannot be opened;
- * -ECANCELED. */
+/* Prepares the request. Returns 0: send it; -ENOMEM: it must wait; -ESTALE: its file cannot be
+ * opened; -ECANCELED: it is cancelled. */
 static int slot_prepare(struct fuse_client *f, struct client_slot *s)
 {
 	struct mount_worker_slot *slot = client_mount_worker_slot_of(f, s);
@@ -94,9 +94,9 @@ static void return_pending(struct fuse_client *f, uint64_t arrived_before_ns)
 	}
 }
 
-/* ------------------------------------------------------------------ life */
+/* ------------------------------------------------------------------ start and end */
 
-/* Adopts a predecessor's state. 0; -EBUSY: another process is this mount worker. */
+/* Adopts a predecessor's state. Returns 0; -EBUSY: another process is this mount worker. */
 static int mount_worker_init(struct fuse_client *f)
 {
 	void *owner;
@@ -127,8 +127,8 @@ static int mount_worker_init(struct fuse_client *f)
 	return 0;
 }
 
-/* Call before the kernel gets the reply: saves the reply to a WRITE, so that a successor repeats
- * it. */
+/* Saves the reply to a WRITE, so that a successor can repeat it. Call it before the kernel gets the
+ * reply. */
 static void mount_worker_reply(struct fuse_client *f, struct client_slot *s, void *msg, size_t len)
 {
 	struct mount_worker_slot *slot;
@@ -157,7 +157,7 @@ void client_mount_worker_start(struct fuse_client *f, uint64_t now_ns)
 	client_reads_start(f, now_ns);
 	__atomic_store_n(&f->area->posted, ~0ULL, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&f->area->closing, ~0ULL, __ATOMIC_SEQ_CST);
-	/* A predecessor may have died between setting a word and setting the bit. */
+	/* A predecessor may have died after it set a word and before it set the bit. */
 	__atomic_store_n(&f->area->done, ~0ULL, __ATOMIC_SEQ_CST);
 }
 
@@ -166,11 +166,11 @@ static void mount_worker_done(struct fuse_client *f)
 	if (f->area) {
 		if (f->area->ready) {
 			mount_worker_set(&f->area->ready, 0U);
-			mount_worker_ring(
-				f->mount->bell_fd); /* the owner takes back the newest requests */
+			mount_worker_ring(f->mount->bell_fd); /* the owner takes back the requests
+								 that were dispatched last */
 		}
 		mount_worker_unmap(f->area);
-		client_reads_done(f); /* while this process still holds the lock */
+		client_reads_done(f); /* this process still has the lock now */
 		mount_worker_unlock(f->mount->state_fd, f->mount_worker_number);
 	}
 	if (f->owner)
@@ -179,7 +179,7 @@ static void mount_worker_done(struct fuse_client *f)
 	f->owner = NULL;
 }
 
-/* Adopts the parameters that the owner has negotiated with the kernel. */
+/* Copies the parameters that the owner has negotiated with the kernel. */
 static void head_copy(struct fuse_client *f)
 {
 	const struct client_head *from = f->owner;
@@ -194,8 +194,8 @@ static void head_copy(struct fuse_client *f)
 	client_publish(&to->negotiated, 1);
 }
 
-/* Work that only this mount worker can finish: requests that may have been sent, files that are
- * open at the server. */
+/* Whether there is work that only this mount worker can finish: requests that may have been sent,
+ * or files that are open at the server. */
 static bool has_unfinished(const struct fuse_client *f)
 {
 	return f->n_used > 0 || f->files.n_closing > 0;
@@ -209,15 +209,17 @@ bool client_mount_worker_may_connect(const struct fuse_client *f, uint64_t now_n
 
 enum fuse_hello_purpose client_mount_worker_hello(struct fuse_client *f)
 {
-	f->finishing = f->area && (has_unfinished(f) ||
-				   f->unmounted); /* a goodbye takes no place at the server */
+	f->finishing = f->area &&
+		       (has_unfinished(f) || f->unmounted); /* a session for the goodbye does not
+							       count as a client of the server */
 	if (!f->area)
 		return FUSE_HELLO_MOUNT;
 	return f->finishing ? FUSE_HELLO_MOUNT_WORKER_FINISHING : FUSE_HELLO_MOUNT_WORKER;
 }
 
-/* Ends a session that no longer fits its purpose: one that takes a place at the server, or one
- * that only finishes old requests. */
+/* Ends the session if the server does not support mount workers, or if the session has the wrong
+ * purpose: a session for old requests after these have ended, or one for new requests that is not
+ * up yet while there are old ones. */
 static void session_check_purpose(struct fuse_client *f, uint64_t now_ns)
 {
 	bool is_up = f->session && rudp_session_is_up(f->session);
@@ -231,7 +233,8 @@ static void session_check_purpose(struct fuse_client *f, uint64_t now_ns)
 	}
 }
 
-/* A full server may have accepted us instead of our owner: give up the place. */
+/* A full server may have accepted this mount worker instead of its owner, so end the session to
+ * make place for the owner. */
 static void yield_to_owner(struct fuse_client *f, uint64_t now_ns)
 {
 	if (has_unfinished(f) || mount_worker_get(&f->area->served)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Begins the requests that a mount worker gets, with its own nodes and files in place of the
- * owner's. */
+/* Begins the requests that a mount worker gets, and replaces the owner's nodes and files in them by
+ * its own. */
 #include "dataplane/fuse/client/workers/client_workers.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@ static struct client_file *file_of(const struct fuse_client *f, const struct mou
 	file = client_file_at(&f->files, number - 1);
 	if (!(file->flags & CLIENT_FILE_USED) || file->flags & CLIENT_FILE_CLOSING)
 		return NULL;
-	/* The record of the file may have been reused since. */
+	/* The record of the file may have been reused since then. */
 	node = client_node_get(&f->nodes, file->nodeid);
 	return node && node->handle_len == lf->handle_len &&
 			       memcmp(node->handle, lf->handle, node->handle_len) == 0
@@ -26,7 +26,7 @@ static struct client_file *file_of(const struct fuse_client *f, const struct mou
 		       : NULL;
 }
 
-/* The client's file for an entry of the owner's table. NULL: it cannot be opened. */
+/* The client's file for an entry of the owner's table; NULL if it cannot be opened. */
 static struct client_file *file_make(struct fuse_client *f, struct mount_worker_file *lf)
 {
 	const struct client_file as = {
@@ -66,7 +66,7 @@ void client_mount_worker_files_close(struct fuse_client *f, uint64_t now_ns)
 	if (PLENUM_LIKELY(bits == 0))
 		return;
 	/* The owner sets the file's state to CLOSING before it sets the bit
-	 * (client_dispatch_close()): a bit that is taken here has its state. */
+	 * (client_dispatch_close()), so the states of the bits taken here are visible. */
 	bits = __atomic_exchange_n(&f->area->closing, 0, __ATOMIC_SEQ_CST);
 	for (; bits; bits &= bits - 1)
 		for (unsigned k = (unsigned)__builtin_ctzll(bits); k < MOUNT_WORKER_FILES;
@@ -138,7 +138,7 @@ void client_mount_worker_take(struct fuse_client *f, unsigned i, bool again, uin
 	struct client_slot *s;
 	int r;
 
-	/* The buffer has room for the request's tail after the request. */
+	/* The buffer has room for the tail behind the request. */
 	s = client_slot_borrow(f, mount_worker_buf_at(f->area, f->reads, i),
 			       MIN_OF(len, CLIENT_POOL_BUF_BYTES - FUSE_PROTO_REQ_TAIL_MAX),
 			       now_ns);
@@ -153,7 +153,7 @@ void client_mount_worker_take(struct fuse_client *f, unsigned i, bool again, uin
 	client_slot_fail(f, s, r);
 }
 
-/* Repeats a predecessor's reply; the kernel rejects it if it already has a reply. */
+/* Repeats a predecessor's reply; if the kernel already has a reply, it rejects this one. */
 static void slot_repeat_reply(struct fuse_client *f, unsigned i, uint64_t now_ns)
 {
 	struct mount_worker_slot *slot = mount_worker_slot_at(f->area, f->reads, i);

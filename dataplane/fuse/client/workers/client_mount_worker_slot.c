@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The requests of a mount worker in the memory that it shares with its owner: their words, their
- * ends, and what the owner must know of files.
+ * The requests of a mount worker in the memory that it shares with its owner: the word of each
+ * request, its end, and what the owner must know of files.
  */
 #include "dataplane/fuse/client/workers/client_workers.h"
 
@@ -18,9 +18,10 @@ void client_mount_worker_mark(const struct fuse_client *f, uint64_t *word)
 		__atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
 }
 
-/* Call after counting. The owner takes this worker's bit, then the file's bit, then reads the
- * counts (client_forward_apply_notes()): as long as a bit is still set, it has not read the counts
- * yet, so a bit need not be set twice. */
+/* Tells the owner that a count of the file has changed; call it after counting. The owner takes
+ * this worker's bit, then the file's bit, then reads the counts (client_forward_apply_notes()). So
+ * as long as a bit is set, the owner has not read the counts yet, and the bit need not be set
+ * again. */
 static void note_file(const struct fuse_client *f, unsigned file)
 {
 	uint64_t *word = mount_worker_noted_at(f->reads, f->more, file);
@@ -46,7 +47,7 @@ static void note_write(struct mount_worker_note *note, const struct mount_worker
 		mount_worker_set(&note->wrote, note->wrote + 1);
 }
 
-/* Reports a request that counts as in flight to the owner. */
+/* Reports a request to the owner that is counted as in flight. */
 void client_mount_worker_note_report(struct fuse_client *f, const struct mount_worker_slot *slot,
 				     const uint8_t *req)
 {
@@ -81,8 +82,8 @@ void client_mount_worker_note_end(struct fuse_client *f, const struct mount_work
 
 void client_mount_worker_ring_owner(const struct fuse_client *f)
 {
-	/* The owner sets `asleep`, then looks for bits (set_asleep()); the caller set a bit, and
-	 * this looks at `asleep`. So either the owner sees the bit, or this rings. */
+	/* The owner sets `asleep`, then checks the bits (set_asleep()). The caller has set a bit,
+	 * and this checks `asleep`. So either the owner sees the bit, or this rings the bell. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (mount_worker_get(&f->common->asleep) &&
 	    __atomic_exchange_n(&f->common->asleep, 0U, __ATOMIC_SEQ_CST))
@@ -115,7 +116,7 @@ bool client_mount_worker_restart(struct fuse_client *f, unsigned i, uint32_t wor
 	return true;
 }
 
-/* Restores the kernel's numbers, which ours may have replaced. */
+/* Restores the kernel's numbers, which this worker's own may have replaced. */
 static void request_restore(const struct mount_worker_slot *slot, uint8_t *req)
 {
 	const size_t fh_at = sizeof(struct fuse_in_header) + offsetof(struct fuse_read_in, fh);
@@ -148,8 +149,8 @@ static void read_end(struct fuse_client *f, unsigned i, enum mount_worker_state 
 		if (state == MOUNT_WORKER_REJECTED &&
 		    client_mount_worker_restart(f, MOUNT_WORKER_SLOTS + i, word))
 			return;
-		/* The owner marks a request that the kernel has resent by its own swap of the word
-		 * (claim_slot()): then this one fails, and the loop sees the mark. */
+		/* The owner marks a resent request by its own swap of the word (claim_slot()). If
+		 * that happens, this swap fails, and the loop sees the mark. */
 		if (!mount_worker_swap(&slot->word, word, is))
 			continue;
 		if (is == MOUNT_WORKER_FREE)
@@ -164,8 +165,8 @@ static void word_end(struct fuse_client *f, unsigned i, enum mount_worker_state 
 {
 	struct mount_worker_area *a = f->area;
 
-	/* The owner sets `full`, then looks for bits (dispatch_full()); this sets the bit, then
-	 * looks at `full`. So either the owner reaps the request, or this rings. */
+	/* The owner sets `full`, then checks the bits (dispatch_full()). This sets the bit, then
+	 * checks `full`. So either the owner handles the request, or this rings the bell. */
 	__atomic_fetch_or(&a->done, 1ULL << i, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (state == MOUNT_WORKER_RETURNED || mount_worker_get(&a->full))
@@ -189,8 +190,8 @@ void client_mount_worker_end(struct fuse_client *f, const struct client_slot *s)
 		if (state == MOUNT_WORKER_REJECTED &&
 		    client_mount_worker_restart(f, s->worker_slot - 1, word))
 			return;
-		/* The owner marks a request that the kernel has resent by its own swap of the word
-		 * (claim_slot()): then this one fails, and the loop sees the mark. */
+		/* The owner marks a resent request by its own swap of the word (claim_slot()). If
+		 * that happens, this swap fails, and the loop sees the mark. */
 		if (mount_worker_swap(&slot->word, word, state))
 			break;
 	}
@@ -203,7 +204,7 @@ bool client_mount_worker_is_cancelled(const struct fuse_client *f, const struct 
 	       mount_worker_get(&client_mount_worker_slot_of(f, s)->word) & MOUNT_WORKER_CANCELLED;
 }
 
-/* Adopts the request number of a resend, if the kernel resent the request meanwhile. */
+/* Takes the number of the resent request, if the kernel has resent it meanwhile. */
 void client_mount_worker_renumber(struct fuse_client *f, struct client_slot *s)
 {
 	if (mount_worker_get(&client_mount_worker_slot_of(f, s)->word) & MOUNT_WORKER_RESENT)

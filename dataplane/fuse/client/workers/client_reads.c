@@ -2,8 +2,8 @@
 /*
  * Requests that a mount worker reads from the kernel: it serves data requests of files that it
  * knows, and forwards all others unchanged to the owner. A request is read into memory that
- * outlives the process, and a word is set before the read: after a death, any other process finds
- * the request that the kernel had delivered.
+ * outlives the process, and a word is set before the read. So if the process dies, any other
+ * process finds the request that the kernel had delivered.
  */
 #include "dataplane/fuse/client/workers/client_workers.h"
 
@@ -13,7 +13,7 @@
 #define RESEND FUSE_PROTO_UNIQUE_RESEND
 #define READ_BYTES (CLIENT_POOL_BUF_BYTES - FUSE_PROTO_REQ_TAIL_MAX)
 #define READ_BURST 16
-/* Initial value; a larger request raises it. */
+/* First value of `largest`; a larger request raises it. */
 #define POPULATE_BYTES 8192U
 #define TRIM_NS NSEC_PER_SEC
 
@@ -47,7 +47,7 @@ void client_reads_done(struct fuse_client *f)
 
 /* ------------------------------------------------------------------ one request */
 
-/* The file's place in the mount worker's table; MOUNT_WORKER_FILES: none. */
+/* The index of the file in the mount worker's table; MOUNT_WORKER_FILES: it is not there. */
 static unsigned file_find(const struct fuse_client *f, uint64_t fh)
 {
 	for (unsigned way = 0; way < MOUNT_WORKER_FILE_WAYS; way++) {
@@ -60,8 +60,8 @@ static unsigned file_find(const struct fuse_client *f, uint64_t fh)
 	return MOUNT_WORKER_FILES;
 }
 
-/* Whether the request is data of a file that the owner has dispatched, as is_eligible() there.
- * Fills the slot. */
+/* Whether the request is for data of a file that the owner has dispatched, as is_eligible() decides
+ * there. Fills in the slot. */
 static bool is_served_here(const struct fuse_client *f, const struct fuse_in_header *h,
 			   const uint8_t *req, struct mount_worker_slot *slot)
 {
@@ -90,8 +90,8 @@ static void free_slot(struct fuse_client *f, unsigned i)
 	f->reads_free |= 1U << i;
 }
 
-/* Keeps or forwards the request that the kernel delivered. With a swap: if the word is a dead
- * predecessor's, the owner may have freed it meanwhile. */
+/* Keeps the request that the kernel delivered, or forwards it. It uses a swap because, if the word
+ * is of a dead predecessor, the owner may have freed it meanwhile. */
 static void request_place(struct fuse_client *f, unsigned i, uint64_t now_ns)
 {
 	struct mount_worker_slot *slot = &f->reads->slots[i];
@@ -136,8 +136,8 @@ static bool may_read(struct fuse_client *f)
 	return f->reads_free != 0;
 }
 
-/* A reading worker is woken for new requests. A worker that stops reading may just have been
- * woken instead of the owner, so it wakes the owner. */
+/* Begins or stops reading. A reading worker is woken for new requests. The kernel may just have
+ * woken this worker instead of the owner, so it wakes the owner when it stops. */
 static void reads_set(struct fuse_client *f, bool is_reading)
 {
 	if (f->is_reading && !is_reading)
@@ -145,7 +145,7 @@ static void reads_set(struct fuse_client *f, bool is_reading)
 	f->is_reading = is_reading;
 }
 
-/* 1: one request; 0: none, or reading has ended; -ENODEV: unmounted. */
+/* Returns 1: one request was read; 0: none is pending, or reading has ended; -ENODEV: unmounted. */
 static int read_one(struct fuse_client *f, uint64_t now_ns)
 {
 	unsigned i = (unsigned)__builtin_ctz(f->reads_free);
@@ -158,9 +158,9 @@ static int read_one(struct fuse_client *f, uint64_t now_ns)
 	mount_worker_reads_populate(f->reads, i, MAX_OF(f->largest, POPULATE_BYTES));
 	memcpy(buf, &h, sizeof(h));
 	__atomic_store_n(&slot->word, MOUNT_WORKER_READING, __ATOMIC_SEQ_CST);
-	/* A new owner clears `reads` (client_forward_init()), then looks for slots in READING
-	 * (client_forward_quiesce()); this marked the slot, and looks at `reads`. So either this
-	 * reads nothing, or the owner waits for it. */
+	/* A new owner clears `reads` (client_forward_init()), then checks for slots in READING
+	 * (client_forward_quiesce()). This has marked the slot and checks `reads`. So either this
+	 * worker reads nothing, or the owner waits for it. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (!mount_worker_get(&f->common->reads)) {
 		free_slot(f, i);
@@ -178,7 +178,8 @@ static int read_one(struct fuse_client *f, uint64_t now_ns)
 	mount_worker_set(&f->reads->n_read, f->reads->n_read + 1);
 	memcpy(&h, buf, sizeof(h));
 	if ((size_t)n < sizeof(h) || h.len != (size_t)n) {
-		f->bad_requests++; /* a malformed request has no number to answer */
+		f->bad_requests++; /* a malformed request has no number to which an answer could be
+				      sent */
 		free_slot(f, i);
 		return 1;
 	}
@@ -237,7 +238,7 @@ bool fuse_client_is_reading(const struct fuse_client *f)
 	       client_mount_worker_takes_new(f);
 }
 
-/* ------------------------------------------------------------------ life */
+/* ------------------------------------------------------------------ start and end */
 
 static void reading_resolve(struct fuse_client *f, unsigned i, uint64_t now_ns)
 {
@@ -254,14 +255,15 @@ static void reading_resolve(struct fuse_client *f, unsigned i, uint64_t now_ns)
 		request_place(f, i, now_ns);
 		return;
 	}
-	/* With unpopulated memory a kill may have cut the copy short. Usually the kernel has
-	 * reported that to the program; otherwise we do. This happens only to the first request
-	 * of a new largest size. */
+	/* If the memory was not populated, a kill may have cut the copy short. Usually the kernel
+	 * has reported that to the program; otherwise this does. It happens only to the first
+	 * request of a new largest size. */
 	if (mount_worker_swap(&slot->word, MOUNT_WORKER_READING, MOUNT_WORKER_FREE))
 		client_reply_error(f, h.unique, -EIO);
 }
 
-/* Recounts a predecessor's requests in flight; the living owner may look at any moment. */
+/* Counts a predecessor's requests in flight again, while a living owner may read the counts at any
+ * moment. */
 static void outs_count(struct fuse_client *f)
 {
 	uint32_t out[MOUNT_WORKER_FILES] = {0};
@@ -275,7 +277,8 @@ static void outs_count(struct fuse_client *f)
 	for (unsigned i = 0; i < MOUNT_WORKER_FILES; i++) {
 		struct mount_worker_note *note = mount_worker_note_at(f->reads, f->more, i);
 
-		if (note->out != out[i]) /* most have no memory, and need none */
+		if (note->out !=
+		    out[i]) /* write only if different: most notes have no memory, and need none */
 			mount_worker_set(&note->out, out[i]);
 	}
 }
@@ -283,8 +286,7 @@ static void outs_count(struct fuse_client *f)
 void client_reads_start(struct fuse_client *f, uint64_t now_ns)
 {
 	outs_count(f);
-	mount_worker_set(&f->more->is_known,
-			 1U); /* mount workers' owners of version 0.1.0 check this */
+	mount_worker_set(&f->more->is_known, 1U); /* owners of version 0.1.0 check this */
 	for (unsigned i = 0; i < MOUNT_WORKER_READS; i++) {
 		struct mount_worker_slot *slot = &f->reads->slots[i];
 		uint32_t word = mount_worker_get(&slot->word);
@@ -297,9 +299,10 @@ void client_reads_start(struct fuse_client *f, uint64_t now_ns)
 			reading_resolve(f, i, now_ns);
 		}
 	}
-	f->read_ns = now_ns; /* makes the predecessor's memory be trimmed too */
+	f->read_ns =
+		now_ns; /* so the memory of the predecessor's requests will be returned as well */
 	__atomic_store_n(&f->reads->posted, ~0ULL >> (64 - MOUNT_WORKER_READS), __ATOMIC_SEQ_CST);
-	/* A predecessor may have died between setting a word and setting the bit. */
+	/* A predecessor may have died after it set a word and before it set the bit. */
 	__atomic_store_n(&f->reads->done, ~0ULL >> (64 - MOUNT_WORKER_READS), __ATOMIC_SEQ_CST);
 	client_mount_worker_mark(f, &f->common->done);
 }

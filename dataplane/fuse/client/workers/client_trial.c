@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Decides by trial between two ways of using a mount's cores: by the number of requests that
- * each serves. */
+/* Tries two ways of using a mount's cores in turns, and compares how many requests each serves. */
 #include "dataplane/fuse/client/workers/client_trial.h"
 
-/* Reading by all workers must serve this percentage of what the owner alone serves. */
+/* All workers together must serve at least this percentage of what the owner alone serves. */
 #define GAIN_PERCENT 105U
 
-/* The order of the two ways alternates so that each runs equally often first and equally early:
- * a load that grows or shrinks favours neither. */
+/* Whether all workers read in this window. The order alternates so that each way is equally often
+ * first and equally early: a load that grows or shrinks then favours neither. */
 static bool all_in(unsigned window)
 {
 	return __builtin_parity(window);
@@ -39,7 +38,8 @@ static void trial_begin(struct client_trial *t)
 	t->n_windows = 1;
 }
 
-/* A core that keeps up needs no help; while others read, it may keep up because of them. */
+/* Whether a trial is useful: a core that keeps up needs no help. While others read too, it may keep
+ * up only because of them. */
 static bool is_worth_it(const struct client_trial *t, uint64_t n, uint64_t n_behind)
 {
 	return t->kept || n_behind >= n / 2;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Private header of the owner's and the mount worker's ends of a shared mount: the owner's view of
- * its mount workers, and the functions that the files here share. Included by
- * dataplane/fuse/client/workers/ only.
+ * Private header for both ends of a mount that several workers share: the owner's view of its mount
+ * workers, and the functions that the files here share. Only dataplane/fuse/client/workers/
+ * includes it.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_WORKERS_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_WORKERS_H
@@ -18,25 +18,27 @@ struct client_worker {
 	struct mount_worker_area *area;
 	struct mount_worker_reads *reads;
 	struct mount_worker_more *more;
-	uint64_t free;			      /* of the first MOUNT_WORKER_SLOTS slots, bit mask */
+	uint64_t free; /* bit mask of free slots among the first MOUNT_WORKER_SLOTS */
 	uint64_t fhs[MOUNT_WORKER_FILES];     /* the worker's open files; 0: none */
-	uint64_t nodeids[MOUNT_WORKER_FILES]; /* and their nodes */
-	/* The owner's slot of each dispatched request. NULL: none, or a request of a predecessor,
-	 * or one that the mount worker read itself. */
+	uint64_t nodeids[MOUNT_WORKER_FILES]; /* the nodes of these files */
+	/* The owner's slot of each dispatched request. NULL: no request, one of a predecessor, or
+	 * one that the mount worker read itself. */
 	struct client_slot *slots[MOUNT_WORKER_SLOTS_ALL];
 	unsigned n_out;
 	bool touched;	  /* its buffers have memory */
-	uint64_t away_ns; /* since when it has been away with unfinished requests; 0: it has not */
+	uint64_t away_ns; /* since when it has been away with unfinished requests; 0: it is not away
+			   */
 };
 
 #define CLIENT_SIGNALS 32U
 
-/* A process whose request a mount worker is about to serve or to forward had a signal. */
+/* A process got a signal whose request a mount worker is about to serve or to forward. */
 struct client_signal {
 	uint64_t unique;
-	uint64_t until_ns; /* after this time the regular check for dying processes handles it */
-	uint32_t at[LAUNCH_MOUNT_WORKERS_MAX]; /* bit mask of the slots of each mount worker that
-					  may hold the request */
+	uint64_t until_ns; /* after this time the regular check for processes being killed finds it
+			    */
+	uint32_t at[LAUNCH_MOUNT_WORKERS_MAX]; /* per mount worker: bit mask of the slots that may
+						  hold the request */
 };
 
 struct client_dispatch {
@@ -44,24 +46,24 @@ struct client_dispatch {
 	bool settling; /* the kernel may still resend requests that a predecessor had dispatched */
 	bool always;   /* mount workers always read; the trial does not decide */
 	struct client_trial trial;
-	unsigned forwarded_by; /* the request being processed: number of the mount worker that
-				  forwarded it, plus one; 0: read by this worker */
+	unsigned forwarded_by; /* while a forwarded request is processed: number of the mount worker
+				  that forwarded it, plus one; 0: this worker read it */
 	struct client_signal signals[CLIENT_SIGNALS];
 	unsigned n_signals;
-	uint64_t signals_ns; /* when to look at them next */
-	uint64_t look_ns;    /* when to look at all forwarded requests next */
+	uint64_t signals_ns; /* when to check the signals next */
+	uint64_t look_ns;    /* when to check all forwarded requests next */
 	struct client_worker workers[LAUNCH_MOUNT_WORKERS_MAX];
-	/* For each remainder: number of table entries whose node number has it. */
+	/* Number of table entries per remainder of the node number. */
 	uint16_t n_nodeids[CLIENT_DISPATCH_NODEIDS];
 };
 
 /* client_dispatch_state.c */
 
-/* Data use RDMA, which mount workers do not have. */
+/* Whether data use RDMA, which mount workers do not have. */
 bool client_dispatch_by_rdma(const struct fuse_client *f);
-/* The mount worker is to look at the slot. */
+/* Tells the mount worker to check the slot. */
 void client_dispatch_notify(struct fuse_client *f, struct client_worker *w, unsigned i);
-/* The entry of a node number in client_dispatch.n_nodeids. */
+/* The index of a node number in client_dispatch.n_nodeids. */
 static inline unsigned client_dispatch_nodeids_at(uint64_t nodeid)
 {
 	return (unsigned)(nodeid % CLIENT_DISPATCH_NODEIDS);
@@ -69,9 +71,10 @@ static inline unsigned client_dispatch_nodeids_at(uint64_t nodeid)
 
 /* client_dispatch.c: the owner's end of mount workers. */
 
-/* Handles the state of a slot (of all MOUNT_WORKER_SLOTS_ALL). False: look again later. */
+/* Handles the state of a slot (of all MOUNT_WORKER_SLOTS_ALL). Returns false if it must be checked
+ * again later. */
 bool client_dispatch_slot_look(struct fuse_client *f, struct client_worker *w, unsigned i);
-/* A process runs it, and it has a server. */
+/* Whether a process runs the mount worker, and it has a server. */
 bool client_dispatch_is_alive(const struct client_worker *w, uint64_t now_ns);
 
 /* client_forward.c: the owner's end of requests that mount workers read. */
@@ -86,47 +89,49 @@ static inline struct mount_worker_slot *client_mount_worker_slot_of(const struct
 {
 	return mount_worker_slot_at(f->area, f->reads, s->worker_slot - 1);
 }
-/* Report to the owner that requests of a file that this mount worker reads are in flight: _begin
- * before the request can reach the server, _end after the kernel has the reply; _report again. */
+/* Report to the owner that requests of a file that this mount worker reads are in flight. Call
+ * _begin before the request can reach the server, _end after the kernel has the reply; _report
+ * repeats the report. */
 void client_mount_worker_note_begin(struct fuse_client *f, const struct mount_worker_slot *slot,
 				    const uint8_t *req);
 void client_mount_worker_note_end(struct fuse_client *f, const struct mount_worker_slot *slot,
 				  const uint8_t *req);
 void client_mount_worker_note_report(struct fuse_client *f, const struct mount_worker_slot *slot,
 				     const uint8_t *req);
-/* The request in slot i (of MOUNT_WORKER_READS) is about to begin. */
+/* Call before the request in slot i (of MOUNT_WORKER_READS) begins. */
 void client_mount_worker_read_begin(struct fuse_client *f, unsigned i);
-/* The owner is to look at slot i (of MOUNT_WORKER_READS). */
+/* Tells the owner to check slot i (of MOUNT_WORKER_READS). */
 void client_mount_worker_notify_owner(const struct fuse_client *f, unsigned i);
 /* Wakes the owner if it sleeps. */
 void client_mount_worker_ring_owner(const struct fuse_client *f);
 /* Sets this worker's bit in a word of the common area. */
 void client_mount_worker_mark(const struct fuse_client *f, uint64_t *word);
-/* Adopts the request number of a resend, if the kernel resent the request meanwhile. */
+/* Takes the number of a resent request, if the kernel has resent the request meanwhile. */
 void client_mount_worker_renumber(struct fuse_client *f, struct client_slot *s);
 /* Restarts the request in slot i (of all MOUNT_WORKER_SLOTS_ALL) if the kernel resent it. */
 bool client_mount_worker_restart(struct fuse_client *f, unsigned i, uint32_t word);
 
 /* client_mount_worker_request.c: the requests that a mount worker gets. */
 
-/* For slot i (of all MOUNT_WORKER_SLOTS_ALL): _take begins the request (again: it may have been
- * begun before); _resume continues a predecessor's; _look takes one that the owner dispatched
- * (false: no free slot). */
+/* For slot i (of all MOUNT_WORKER_SLOTS_ALL): _take begins the request, which may have been begun
+ * before; _resume continues a predecessor's request; _look takes one that the owner dispatched, and
+ * returns false if no slot is free. */
 void client_mount_worker_take(struct fuse_client *f, unsigned i, bool again, uint64_t now_ns);
 void client_mount_worker_resume(struct fuse_client *f, unsigned i, uint64_t now_ns);
 bool client_mount_worker_look(struct fuse_client *f, unsigned i, uint64_t now_ns);
-/* The owner takes back what the mount worker does not take. */
+/* Whether the mount worker takes new requests. The owner takes back those that it does not take. */
 bool client_mount_worker_takes_new(const struct fuse_client *f);
 /* Closes the files that the owner has closed. */
 void client_mount_worker_files_close(struct fuse_client *f, uint64_t now_ns);
-/* Closes files without a place: a predecessor may have died before it recorded the place. */
+/* Closes files that are not in the table, because a predecessor may have died before it entered
+ * them. */
 void client_mount_worker_files_sweep(struct fuse_client *f);
 
 /* client_reads.c: requests that a mount worker reads from the kernel. */
 
 int client_reads_init(struct fuse_client *f);
 void client_reads_done(struct fuse_client *f);
-/* Resumes a predecessor's requests. */
+/* Continues a predecessor's requests. */
 void client_reads_start(struct fuse_client *f, uint64_t now_ns);
 /* Returns the number of requests read. */
 int client_reads_pull(struct fuse_client *f, bool all, uint64_t now_ns);

@@ -158,7 +158,7 @@ uint8_t *mount_worker_buf_at(struct mount_worker_area *a, struct mount_worker_re
 					 : mount_worker_reads_buf(r, slot - MOUNT_WORKER_SLOTS);
 }
 
-/* A kernel before 5.14 refuses: then pages are populated on first use. */
+/* A kernel before 5.14 refuses this; pages are then populated on first use. */
 void mount_worker_reads_populate(struct mount_worker_reads *r, unsigned slot, size_t bytes)
 {
 	bytes = MIN_OF((bytes + 4095) & ~(size_t)4095, MOUNT_WORKER_BUF_BYTES);
@@ -181,8 +181,8 @@ void mount_worker_reads_trim_one(struct mount_worker_reads *r, unsigned slot)
 	(void)madvise(mount_worker_reads_buf(r, slot), MOUNT_WORKER_BUF_BYTES, MADV_REMOVE);
 }
 
-/* A lock of the process, unlike locks of an open file description, which all workers got from
- * the agent. */
+/* Sets a lock that belongs to the process. Locks of the open file description would be shared,
+ * because all workers got the descriptor from the agent. */
 static int lock_set(int fd, unsigned number, short type)
 {
 	struct flock l = {.l_type = type, .l_whence = SEEK_SET, .l_start = number, .l_len = 1};
@@ -214,7 +214,7 @@ void mount_worker_ring(int bell_fd)
 	const uint64_t one = 1;
 	ssize_t n = write(bell_fd, &one, sizeof(one));
 
-	(void)n; /* full: the bell has rung */
+	(void)n; /* EAGAIN: the counter is full, so the bell has rung already */
 }
 
 void mount_worker_id(uint8_t id[16], unsigned number)
