@@ -15,9 +15,10 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#define WAIT_MS 10000	/* for a predecessor's helpers, and for new ones to start */
-#define END_MS 1000	/* for idle helpers to exit */
-#define ARMS_UNREAD 64U /* calls of wakes_read() per read without an expected wake-up */
+#define WAIT_MS 10000 /* time for a predecessor's helpers to end, and for new ones to start */
+#define END_MS 1000   /* for idle helpers to exit */
+/* number of calls of wakes_read() after which one reads although no wake-up is expected */
+#define ARMS_UNREAD 64U
 
 /* ------------------------------------------------------------------ start */
 
@@ -29,7 +30,8 @@ static void wake_all(const struct fs_helper *h)
 
 static void stage_set(struct fs_helper *h, enum helpers_stage stage)
 {
-	/* Pairs with stage_wanted() of the processes: what they need at the stage is there. */
+	/* Pairs with stage_wanted() of the processes: everything that they need at the stage is
+	 * written before. */
 	__atomic_store_n(&h->stage, stage, __ATOMIC_RELEASE);
 	wake_all(h);
 }
@@ -57,8 +59,9 @@ static int stage_look(const struct fs_helper *h, enum helpers_stage stage)
 	return 0;
 }
 
-/* Each process reports the stage once. All reports are read here, because a later one would wake
- * a worker that does not expect it until it next sleeps. */
+/* Waits until all processes have reached the stage. Each process reports a stage once. All reports
+ * are read here, because a later one would wake a worker that expects none before it next sleeps.
+ */
 static int stage_await(struct fs_helper *h, enum helpers_stage stage)
 {
 	uint64_t until_ns = clock_now_ns() + WAIT_MS * NSEC_PER_MSEC, n, n_reported = 0;
@@ -77,8 +80,8 @@ static int stage_await(struct fs_helper *h, enum helpers_stage stage)
 	return r;
 }
 
-/* A predecessor's helpers keep its sockets open until their watcher has closed them, and may
- * still write data that clients send again to us. */
+/* Waits for a predecessor's helpers: they keep its sockets open until their watcher has closed
+ * them, and may still write data that clients send again to this worker. */
 static int predecessor_await(const struct fs_helper *h)
 {
 	const struct timespec pause = {.tv_nsec = NSEC_PER_MSEC};
@@ -117,8 +120,8 @@ static int export_init(struct helpers_export *e, unsigned index, const char *nam
 
 static int proc_start(struct fs_helper *h, unsigned index)
 {
-	/* A child that first runs after the pool was freed finds its journals closed there,
-	 * hence this copy. */
+	/* A child that first runs after the pool was freed would find its journals closed there, so
+	 * it uses this copy. */
 	struct journal journals[LAUNCH_EXPORTS_MAX] = {};
 	struct helpers_proc *p = &h->procs[index];
 	long pid;
@@ -164,7 +167,7 @@ static int pool_start(struct fs_helper *h)
 
 	while (r == 0 && h->n_procs < n)
 		r = proc_start(h, h->n_procs++);
-	/* The watcher process reports the end of the other helpers. */
+	/* The watcher process tells the worker if another helper ends. */
 	if (r == 0 && epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, h->procs[0].pidfd, &ev) < 0)
 		r = -errno;
 	return r < 0 ? r : stage_await(h, STAGE_STARTED);
@@ -256,8 +259,8 @@ static void proc_done(struct helpers_proc *p, uint64_t until_ns)
 
 struct fs_helper *fs_helper_free(struct fs_helper *h)
 {
-	/* One deadline for all, because no client is served meanwhile and the successor has not
-	 * started. */
+	/* All helpers share one deadline, because no client is served meanwhile and the successor
+	 * has not started. */
 	uint64_t until_ns = clock_now_ns() + END_MS * NSEC_PER_MSEC;
 
 	if (!h)
@@ -275,7 +278,7 @@ struct fs_helper *fs_helper_free(struct fs_helper *h)
 	return NULL;
 }
 
-/* ------------------------------------------------------------------ what there is */
+/* ------------------------------------------------------------------ the set of helpers */
 
 pid_t fs_helper_pid(const struct fs_helper *h, unsigned n)
 {
@@ -349,8 +352,8 @@ static void call_put(struct fs_helper *h, struct helper_call *call)
 
 void fs_helper_call_free(struct fs_helper *h, struct helper_call *call)
 {
-	if (call->state !=
-	    CALL_TAKEN_BACK) /* else done_take() frees it when its queue reaches it */
+	if (call->state != CALL_TAKEN_BACK) /* otherwise done_take() frees it when its index comes
+					       up in the ring */
 		call_put(h, call);
 }
 
@@ -431,13 +434,14 @@ static unsigned done_take(struct fs_helper *h, struct helpers_export *e,
 
 static bool pool_is_whole(const struct fs_helper *h)
 {
-	/* The first pairs with watch(); the second detects the end of the watcher. */
+	/* The first check pairs with watch(); the second one detects the end of the watcher. */
 	return !__atomic_load_n(&h->broken, __ATOMIC_ACQUIRE) &&
 	       (h->n_exports == 0 ||
 		journal_owner_is_alive(&h->exports[0].journal, h->exports[0].journal.owner));
 }
 
-/* Ends the sleep state. If a helper has seen that state, its wake-up is here or on its way. */
+/* Ends the sleep state. If a helper has seen that state, its wake-up has been written or will be.
+ */
 static void sleep_end(struct fs_helper *h)
 {
 	/* Pairs with call_finish(): either the helper or the worker clears the flag. */
@@ -446,9 +450,9 @@ static void sleep_end(struct fs_helper *h)
 	h->sleeps = false;
 }
 
-/* An unread wake-up would wake the worker for ever. A read is a system call and most sleeps had
- * no wake-up, so it happens only if one is expected, and now and then for those that are written
- * when a process starts or ends. */
+/* Reads expected wake-ups, because an unread one would wake the worker for ever. A read is a system
+ * call and most sleeps had no wake-up. So it reads only if one is expected, and now and then for
+ * those that are written when a process starts or ends. */
 static int wakes_read(struct fs_helper *h)
 {
 	uint64_t n;
@@ -461,8 +465,8 @@ static int wakes_read(struct fs_helper *h)
 	return 0;
 }
 
-/* Results taken by one poll. done() may submit calls that return during the poll: without this
- * limit the worker's other work would wait. */
+/* Results that one poll takes at most. done() may submit calls that return during the poll: without
+ * this limit the worker's other work would wait. */
 #define POLL_ENOUGH 64U
 
 int fs_helper_poll(struct fs_helper *h, bool may_sleep,
@@ -474,7 +478,7 @@ int fs_helper_poll(struct fs_helper *h, bool may_sleep,
 	/* These pair with call_finish(): either the helper sees the sleep state, or this sees
 	 * the result. */
 	sleep_end(h);
-	/* A polling worker never reaches the sleep below, but naps on the descriptor. */
+	/* A worker that polls never reaches the sleep below, but may nap on the descriptor. */
 	if (!may_sleep && h->wakes && wakes_read(h) < 0)
 		return -EPIPE;
 	do {

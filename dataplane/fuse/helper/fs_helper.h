@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * I/O helpers: processes beside a compute worker that make its blocking system calls on files. They
- * share the worker's descriptor table (clone(2), CLONE_FILES) and, of its memory, only what was
- * mapped shared before the fork: the calls, the arena of message buffers and the journals. A
- * hanging disk therefore blocks a helper and not the packet core, each export has its own helpers,
- * and a call that has begun is completed and recorded (fuse_journal.h) whatever happens to the
- * worker.
+ * share the worker's descriptor table (clone(2), CLONE_FILES) and, of its memory, only the parts
+ * that were mapped shared before the fork: the calls, the arena of message buffers and the
+ * journals. So a hanging disk blocks a helper and not the packet core, each export has its own
+ * helpers, and a call that has begun is completed and recorded (fuse_journal.h) even if the worker
+ * dies.
  *
  * A process that may open files by handle can open any file of the file system, exported or not.
  * The worker, which parses network input, does not have that privilege. The helpers have it, but
- * only use it for handles with their signature, which they give to objects that they opened on the
+ * use it only for handles with their signature, which they give to objects that they opened on the
  * export's mount. The worker never has their key.
  *
  * A signed handle: { kind 1, type, length, the kernel's file handle, signature of 8 bytes }. The
  * signature covers these fields and the export: its name, the file system's identity and its root's
  * handle. An object has the same handle under all its names.
  *
- * Life cycle: fs_helper_start before the worker drops privileges; fs_helper_roots when the worker
- * is in its sandbox; then calls. The helpers exit after the worker, each after its current call.
- * Only the worker calls this module, from one thread.
+ * Order of calls: fs_helper_start before the worker drops privileges; fs_helper_roots when the
+ * worker is in its sandbox; then file calls. The helpers exit after the worker, each after its
+ * current call. Only the worker uses this module, from one thread.
  */
 #ifndef PLENUM_FS_HELPER_H
 #define PLENUM_FS_HELPER_H
@@ -30,47 +30,47 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#define HELPERS_CALLS_MAX 256U /* per export, at a time */
-#define HELPERS_NAME_MAX 256U  /* with the final NUL */
+#define HELPERS_CALLS_MAX 256U /* calls of an export at a time */
+#define HELPERS_NAME_MAX 256U  /* including the final NUL */
 #define HELPERS_HANDLE_SIGNED 1
-#define HELPERS_HANDLE_GONE                                                  \
-	3 /* of an object that was created and removed at once: always stale \
-	   */
+/* handle of an object that was created and removed at once: always stale */
+#define HELPERS_HANDLE_GONE 3
 #define HELPERS_SIGNATURE_BYTES 8U
 
 enum helpers_queue {
-	HELPERS_QUICK, /* names and attributes */
-	HELPERS_SLOW,  /* calls that can take as long as the file is big */
+	HELPERS_QUICK, /* calls on names and attributes */
+	HELPERS_SLOW,  /* calls that take longer for larger files */
 	HELPERS_DATA,  /* writes and syncs; served by twice as many helpers */
 	HELPERS_QUEUE_MAX
 };
 
 enum helper_op {
-	/* "fd of a": needs an open descriptor. Results after the arrow; attr where available. */
+	/* Each line has the arguments and, after the arrow, the results. "fd of a" needs an open
+	 * descriptor; attr is returned where available. */
 	HELPER_LOOKUP = 1, /* a (directory), name -> fd (O_PATH), attr, handle */
 	HELPER_OPEN_PATH,  /* a -> fd (O_PATH), attr, handle */
-	HELPER_OPEN,	/* a, oflags -> fd, attr; only regular files and directories. Directory with
-			   room for data: also its entries as READDIRPLUS (HELPER_RESULT_END), or none
-			   if they are too many */
+	HELPER_OPEN, /* a, oflags -> fd, attr; only regular files and directories. For a directory,
+			if data has space, also all its entries as READDIRPLUS (HELPER_RESULT_END),
+			or none if they do not fit */
 	HELPER_CREATE,	/* a, name, oflags, mode -> fd, attr, handle, HELPER_RESULT_CREATED */
 	HELPER_TMPFILE, /* a, oflags, mode -> fd, attr, handle */
 	HELPER_MKNOD,	/* a, name, mode, rdev -> attr, handle */
 	HELPER_MKDIR,	/* a, name, mode -> attr, handle */
 	HELPER_SYMLINK, /* a, name, data (target) -> attr, handle */
 	HELPER_LINK,	/* b (object), a, name -> attr, handle */
-	HELPER_UNLINK,	/* a, name, expect -> fd (O_PATH, of the removed object; closing may take
+	HELPER_UNLINK,	/* a, name, expect -> fd (O_PATH, of the removed object; closing it may take
 			   long) */
 	HELPER_RMDIR,	/* a, name */
 	HELPER_RENAME,	/* a, name, b, name2, rflags, expect -> fd (of the replaced object) or -1 */
 	HELPER_SETATTR, /* a, set -> attr */
 	HELPER_GETATTR, /* a -> attr, handle */
 	HELPER_READLINK,    /* a -> data, count */
-	HELPER_GETXATTR,    /* a, name -> data, count; data_size 0: the length only */
-	HELPER_LISTXATTR,   /* a -> data, count; data_size 0: the length only */
+	HELPER_GETXATTR,    /* a, name -> data, count; data_size 0: only the length */
+	HELPER_LISTXATTR,   /* a -> data, count; data_size 0: only the length */
 	HELPER_SETXATTR,    /* a, name, data, xflags */
 	HELPER_REMOVEXATTR, /* a, name */
 	HELPER_READDIR, /* fd of a, offset -> data: struct helper_dirent, count of bytes (0: end) */
-	HELPER_READDIRPLUS, /* the same, with attr and handle */
+	HELPER_READDIRPLUS, /* like HELPER_READDIR, with attr and handle */
 	HELPER_STATFS,	    /* a -> data: struct statfs */
 	HELPER_APPEND,	    /* fd of a, data -> count; attr */
 	HELPER_WRITE,	    /* fd of a, data, offset -> count, possibly together with an error;
@@ -83,8 +83,8 @@ enum helper_op {
 	HELPER_OP_MAX
 };
 
-/* The object of a call: a descriptor, which stays open during the call; or, with fd -1, a signed
- * handle, which the helper opens for the call. */
+/* The object of a call: a descriptor, which must stay open during the call; or, if fd is -1, a
+ * signed handle, which the helper opens for the call. */
 struct helper_ref {
 	int32_t fd;
 	uint8_t len;
@@ -93,21 +93,23 @@ struct helper_ref {
 };
 
 enum {
-	HELPER_CHECK_PERMS = 1, /* without the privileges that bypass permissions: the client's
-				   kernel has not made the decisive check */
+	HELPER_CHECK_PERMS = 1, /* without the privileges that bypass permissions, because the
+				   client's kernel has not made the decisive check */
 	HELPER_KILL_PRIV =
-		2, /* clears the set-id bits of what is written, as the user's own write would */
-	HELPER_ALLOW_UNLINKED = 4, /* OPEN: also opens an unlinked file (else -ESTALE) */
-	HELPER_EXPECT = 8, /* UNLINK, RENAME: -EAGAIN unless the victim's handle is `expect` (length
-			      0: a RENAME that replaces nothing); the result then has the victim's
-			      handle, and record and ticket remain valid for a retry */
-	HELPER_OBJECT_GROUPS = 16,  /* with CHECK_PERMS: the user is also in the groups of the
-				       objects, except root's */
-	HELPER_OWNER_MAY_OPEN = 32, /* with CHECK_PERMS: OPEN by the owner is always allowed */
-	HELPER_ATTR = 64,	    /* WRITE: the result also has attr */
+		2, /* clears the set-id bits of the changed file, as the user's own write would */
+	HELPER_ALLOW_UNLINKED =
+		4, /* OPEN: also opens an unlinked file; otherwise that is -ESTALE */
+	HELPER_EXPECT =
+		8, /* UNLINK, RENAME: returns -EAGAIN unless the object that loses its name has the
+		      handle `expect` (length 0: a RENAME that replaces nothing). The result then
+		      has that object's handle, and record and ticket stay valid for a retry */
+	HELPER_OBJECT_GROUPS = 16,  /* with CHECK_PERMS: the user counts as a member of the objects'
+				       groups, except root's */
+	HELPER_OWNER_MAY_OPEN = 32, /* with CHECK_PERMS: the owner may always OPEN the file */
+	HELPER_ATTR = 64,	    /* WRITE: attr is returned too */
 };
 
-/* The attributes to set, as FATTR_* of linux/fuse.h. */
+/* The attributes to set; `valid` has FATTR_* of linux/fuse.h. */
 struct helper_setattr {
 	uint32_t valid, mode, uid, gid;
 	uint64_t size, atime, mtime;
@@ -115,8 +117,8 @@ struct helper_setattr {
 };
 
 /*
- * One call. The worker fills it between fs_helper_call_new() and fs_helper_submit(), and reads the
- * result after fs_helper_poll() has returned it.
+ * One call. The worker fills it in between fs_helper_call_new() and fs_helper_submit(), and reads
+ * the result after fs_helper_poll() has returned it.
  */
 struct helper_call {
 	enum helper_op op;
@@ -133,22 +135,22 @@ struct helper_call {
 	uint8_t pad[7];
 	void *data; /* in the arena */
 	uint64_t data_size;
-	struct journal_record *record; /* of journal_begin(); NULL: may run twice */
+	struct journal_record *record; /* from journal_begin(); NULL: the call may run twice */
 	uint64_t ticket;
-	/* In fs_helper_config.ids: the groups of this host that HELPER_OBJECT_GROUPS may give the
-	 * user; none: every group. */
+	/* Range in fs_helper_config.ids: the groups of this host that HELPER_OBJECT_GROUPS may give
+	 * the user; if it is empty, all groups. */
 	uint32_t first_gids, n_gids;
 	void *user;
 	/* result */
 	struct helper_result result;
-	int32_t fd; /* the receiver closes it; -1: none */
+	int32_t fd; /* the worker must close it; -1: none */
 	/* private to this module */
 	uint32_t state;
 	uint16_t export_index, index;
 	char name[HELPERS_NAME_MAX], name2[HELPERS_NAME_MAX];
 };
 
-/* An entry of READDIR. The name follows, then the handle; the next entry starts at the next
+/* An entry of READDIR. The name follows, then the handle; the next entry begins at the next
  * multiple of 8. */
 struct helper_dirent {
 	uint64_t ino, off;
@@ -164,62 +166,65 @@ struct helper_dirent {
 
 struct fs_helper_config {
 	uint32_t worker_id;
-	int key_fd; /* LAUNCH_KEY_BYTES; the caller closes it afterwards */
+	int key_fd; /* descriptor of LAUNCH_KEY_BYTES; the caller closes it afterwards */
 	unsigned n_exports;
 	struct {
 		const char *name;
-		int state_fd; /* of the journal; -1: one that ends with the process */
+		int state_fd; /* descriptor for the journal; -1: the journal ends with the process
+			       */
 	} exports[LAUNCH_EXPORTS_MAX];
-	size_t arena_bytes;	      /* address space, not memory */
+	size_t arena_bytes;	      /* bytes of address space, not of memory */
 	const struct launch_ids *ids; /* copied */
 	uint32_t n_ids;
 };
 
-struct fs_helper; /* lies in shared memory */
+struct fs_helper; /* is in shared memory */
 
-/* Starts the processes; the caller has one thread and full privilege. Waits until those of the
- * worker's predecessor have closed its sockets and devices. 0; negative errno with a line in
- * why. */
+/* Starts the processes; the caller must have one thread and full privilege. Waits until the helpers
+ * of the worker's predecessor have closed its sockets and devices. Returns 0, or a negative errno
+ * with a sentence in why. */
 int fs_helper_start(const struct fs_helper_config *cfg, struct fs_helper **ret, struct reason *why);
-/* Passes the exports' roots, open on the served mounts (fds: one per export, still the
- * caller's). The processes switch to this identity and install their system call filter. After
- * the worker's end, the watcher closes all descriptors that are open now, except these, even if
- * a helper hangs. */
+/* Passes the exports' roots, opened on the served mounts, to the helpers (fds: one per export; the
+ * caller still owns them). The processes switch to this identity and install their system call
+ * filter. After the worker's end the watcher closes all descriptors that are open now, except
+ * these, even if a helper hangs. */
 int fs_helper_roots(struct fs_helper *h, const int *fds, uid_t uid, gid_t gid, struct reason *why);
-/* Accepts NULL. Idle processes exit; waits for those that do not hang. */
+/* Ends the helpers and frees h, which may be NULL. Idle processes exit; this waits for those that
+ * do not hang. */
 struct fs_helper *fs_helper_free(struct fs_helper *h);
 
-/* Converts attributes for a client. A file system mounted below the export has its own inode
- * numbers; a client sees one file system, so its numbers are mixed with the device number. */
+/* The inode number for a client. A file system mounted below the export has its own inode numbers;
+ * but a client sees one file system, so these numbers are mixed with the device number. */
 uint64_t fs_helper_ino(uint64_t dev, uint64_t root_dev, uint64_t ino);
 void fs_helper_attr(const struct stat *st, uint64_t root_dev, struct fuse_attr *ret);
 
-/* The n-th process; the first is the watcher, which ends last and makes no calls. 0: no more. */
+/* The n-th process; 0 if there is none. The first is the watcher, which ends last and makes no
+ * calls. */
 pid_t fs_helper_pid(const struct fs_helper *h, unsigned n);
-/* How many helpers of an export serve the queue. */
+/* Number of helpers that serve this queue of an export. */
 unsigned fs_helper_count(enum helpers_queue queue);
-/* For message buffers. A helper rejects a call whose data lies elsewhere. */
+/* Memory for message buffers. A helper rejects a call whose data is outside of it. */
 void *fs_helper_arena(struct fs_helper *h, size_t *ret_bytes);
 struct journal *fs_helper_journal(struct fs_helper *h, unsigned export_index);
 /* Whether the export's file system supports file handles. */
 bool fs_helper_gives_handles(const struct fs_helper *h, unsigned export_index);
-/* Hash of the export's name, file system and root: another value is another export under the
- * same name. */
+/* Hash of the export's name, file system and root: if it differs, another directory is exported
+ * under the same name. */
 uint64_t fs_helper_export_identity(const struct fs_helper *h, unsigned export_index);
 
 bool fs_helper_has_call(const struct fs_helper *h, unsigned export_index);
-/* An empty call: descriptors -1, the rest 0. NULL: all are in use. */
+/* Returns an empty call: descriptors are -1, all else is 0. NULL: all calls are in use. */
 struct helper_call *fs_helper_call_new(struct fs_helper *h, unsigned export_index);
 void fs_helper_call_free(struct fs_helper *h, struct helper_call *call);
-/* Queues the call. Everything that it refers to stays unchanged until it returns. */
+/* Queues the call. All objects to which it refers must stay unchanged until it returns. */
 void fs_helper_submit(struct fs_helper *h, struct helper_call *call, enum helpers_queue queue);
-/* Cancels a call that no helper has started; it returns with -EINTR. */
+/* Cancels a call if no helper has started it; it then returns with -EINTR. */
 void fs_helper_interrupt(struct fs_helper *h, struct helper_call *call);
-/* Readable when a call is done, after fs_helper_poll(may_sleep). */
+/* The descriptor becomes readable when a call is done, after fs_helper_poll(may_sleep). */
 int fs_helper_fd(const struct fs_helper *h);
 /* Calls done() for each returned call; done() frees the call or submits it again. may_sleep: the
- * caller may wait for fs_helper_fd() next; otherwise the helpers do not signal it. Number of
- * calls; -EPIPE: a helper has ended, and the worker should exit. */
+ * caller may wait for fs_helper_fd() next; otherwise the helpers do not signal it. Returns the
+ * number of calls; -EPIPE: a helper has ended, and the worker should exit. */
 int fs_helper_poll(struct fs_helper *h, bool may_sleep,
 		   void (*done)(void *user, struct helper_call *call), void *user);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Executes one call in a helper: copies it from shared memory before checking it, runs its
- * operation as the user, and stores the result. */
+ * operation with the user's identity, and stores the result. */
 #include "dataplane/fuse/helper/fs_helper_internal.h"
 #include <string.h>
 
@@ -9,7 +9,7 @@ enum {
 	OP_NAME2 = 2,  /* has a second one */
 	OP_DATA = 4,   /* has data in the arena */
 	OP_B = 8,      /* has a second object */
-	OP_XNAME = 16, /* the name is an attribute's */
+	OP_XNAME = 16, /* the name is that of an attribute */
 };
 
 static const struct {
@@ -84,12 +84,13 @@ static int call_check(const struct helper *self)
 	return 0;
 }
 
-/* Returns the reference's descriptor, or opens one for the call: *ret_own. */
+/* Returns the reference's descriptor, or opens one for the call and sets *ret_own to it. */
 static int ref_open(struct helper *self, const struct helper_ref *ref, int *ret_own)
 {
 	if (ref->fd >= 0)
 		return ref->fd;
-	helper_creds_restore(self); /* the helper's privilege opens the handle, not the user's */
+	helper_creds_restore(
+		self); /* a handle is opened with the helper's privilege, not the user's */
 	*ret_own = helper_open_signed(self, ref->handle, ref->len);
 	return *ret_own;
 }
@@ -112,7 +113,7 @@ static int call_do(struct helper *self)
 	if (r == 0)
 		r = helper_creds(self);
 	if (r < 0)
-		return r; /* the call would run as another user */
+		return r; /* otherwise the call would run as another user */
 	r = ops[c->op].fn(self, a, b);
 	helper_locks_drop(self);
 	return r;
@@ -134,15 +135,16 @@ static int call_claim_and_run(struct helper *self)
 	r = call_check(self);
 	if (r == 0)
 		r = call_do(self);
-	/* The kernel allocates a descriptor before it makes any change; but an earlier run of this
-	 * call whose outcome is unknown may have made it. */
+	/* The kernel allocates a descriptor before it makes any change, so this call has made none.
+	 * But an earlier run of it whose outcome is unknown may have made one. */
 	if ((r == -EAGAIN && c->flags & HELPER_EXPECT) ||
 	    ((r == -EMFILE || r == -ENFILE) && !self->suspect)) {
 		if (self->claim.rec) /* the caller retries */
 			journal_return(&self->claim, c->ticket);
 		return r;
 	}
-	/* A call with unknown outcome that failed before it was resolved: still unknown. */
+	/* The outcome of an earlier run is unknown and this call failed before it resolved that, so
+	 * it is still unknown. */
 	if (self->suspect)
 		self->result.flags |= HELPER_RESULT_UNKNOWN;
 	return self->result.flags & HELPER_RESULT_UNKNOWN ? -EIO : r;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls on open files and directories and on attributes. Each change is one system call, so none
- * needs a lock.
+ * Calls on open files and directories and on attributes. Each change is one system call, so it
+ * needs no lock.
  */
 #include "dataplane/fuse/helper/fs_helper_internal.h"
 #include <dirent.h>
@@ -11,11 +11,12 @@
 #include <sys/vfs.h>
 #include <sys/xattr.h>
 
-#define COPY_BYTES_MAX (4U << 20) /* per call, so that the queue does not wait longer */
-#define DIR_LIST_BYTES 4096U	  /* of names that are looked up when a directory is opened */
-#define DIR_MORE_BYTES 512U	  /* one more name of any length */
+/* per call, so that the calls behind it in the queue do not wait longer */
+#define COPY_BYTES_MAX (4U << 20)
+#define DIR_LIST_BYTES 4096U /* bytes of names that are looked up when a directory is opened */
+#define DIR_MORE_BYTES 512U  /* space for one more name of any length */
 
-/* Records the evidence for a change of the file, as helper_log_intent(). */
+/* Records the evidence for a change of the file; returns what helper_log_intent() returns. */
 static int file_log_intent(struct helper *self, int fd)
 {
 	struct journal_object file;
@@ -38,7 +39,7 @@ int helper_reopen(int path_fd, int oflags)
 		return -ELOOP;
 	if (S_ISDIR(st.st_mode) && !(oflags & O_DIRECTORY))
 		return -EISDIR;
-	/* Never a pipe or a device: opening one may block or have side effects. */
+	/* Never open a pipe or a device: that may block or have side effects. */
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
 		return -EINVAL;
 	helper_fd_name(path_fd, name);
@@ -65,11 +66,11 @@ int helper_op_open(struct helper *self, int a, int b)
 		return r;
 	if ((c->oflags & O_ACCMODE) == O_ACCMODE)
 		return -EINVAL;
-	/* The client's kernel then looks the name up again and finds the current object. */
+	/* After ESTALE the client's kernel looks the name up again and finds the current object. */
 	if (self->result.attr.nlink == 0 && !(c->flags & HELPER_ALLOW_UNLINKED))
 		return -ESTALE;
 	fd = helper_reopen(a, c->oflags & (O_ACCMODE | O_SYNC | O_DSYNC | O_DIRECTORY));
-	/* An owner may reopen a file that it had open, even if the mode now forbids it. */
+	/* The owner may reopen a file that was open, even if the mode now forbids it. */
 	if (fd == -EACCES && c->flags & HELPER_OWNER_MAY_OPEN && self->result.attr.uid == c->uid) {
 		helper_creds_restore(self);
 		fd = helper_reopen(a, c->oflags & (O_ACCMODE | O_SYNC | O_DSYNC));
@@ -109,17 +110,18 @@ int helper_truncate(int fd, uint64_t size)
 		return -EFBIG;
 	if (ftruncate(fd, (off_t)size) == 0)
 		return 0;
-	/* O_PATH, or not open for writing: the client's kernel has checked the permission. */
+	/* The descriptor is O_PATH or not open for writing. The client's kernel has checked the
+	 * permission, so truncate by path. */
 	if (errno != EBADF && errno != EINVAL)
 		return -errno;
 	return truncate(helper_fd_name(fd, name), (off_t)size) < 0 ? -errno : 0;
 }
 
 /*
- * The set-id bits that a change by this user clears of a file with these attributes, as
- * should_remove_suid() and its like of the kernel's fs/attr.c. The set-group-id bit without the
- * group's execute bit stays only for members of the group; of the user's groups only the first is
- * known, and the groups that helper_creds() assumes are good for permissions alone.
+ * The set-id bits that a change by this user clears on a file with these attributes, as
+ * should_remove_suid() and similar functions in the kernel's fs/attr.c decide. The set-group-id bit
+ * without the group's execute bit stays only for members of the group. Of the user's groups only
+ * the first is known; the groups that helper_creds() assumes are valid only for permissions.
  */
 static mode_t priv_to_kill(const struct helper *self, const struct fuse_attr *attr)
 {
@@ -133,7 +135,7 @@ static mode_t priv_to_kill(const struct helper *self, const struct fuse_attr *at
 	return attr->mode & kill;
 }
 
-/* Uses the helper's privilege, because the user may not own the file. */
+/* Clears the bits with the helper's privilege, because the user may not own the file. */
 static int priv_kill(struct helper *self, int fd, mode_t kill)
 {
 	char name[HELPERS_FD_NAME_MAX];
@@ -179,14 +181,15 @@ static int set_times(int fd, const struct helper_setattr *s)
 		ts[1].tv_nsec = UTIME_NOW;
 	else if (s->valid & FATTR_MTIME)
 		ts[1] = (struct timespec){(time_t)s->mtime, s->mtimensec};
-	/* A client's nanoseconds must not be taken for UTIME_NOW. */
+	/* A client's nanoseconds must not be mistaken for UTIME_NOW. */
 	if ((s->valid & FATTR_ATIME && s->atimensec >= NSEC_PER_SEC) ||
 	    (s->valid & FATTR_MTIME && s->mtimensec >= NSEC_PER_SEC))
 		return -EINVAL;
 	return utimensat(AT_FDCWD, helper_fd_name(fd, name), ts, 0) < 0 ? -errno : 0;
 }
 
-/* Updates ctime only: no call does just that, so this sets a timestamp to its current value. */
+/* Updates only the ctime. There is no call for that, so this sets a timestamp to its current value.
+ */
 static int touch(int fd)
 {
 	struct timespec ts[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_OMIT}};
@@ -199,8 +202,9 @@ static int touch(int fd)
 	return utimensat(AT_FDCWD, helper_fd_name(fd, name), ts, 0) < 0 ? -errno : 0;
 }
 
-/* The client's kernel asks for it if the user has no privilege to keep the bits; the server also
- * where that user is another one here. */
+/* Whether the change clears set-id bits. The client's kernel asks for it if its user has no
+ * privilege to keep them. The server also clears them when it checks permissions itself, because
+ * the call may run as another user here. */
 static bool kills_priv(const struct helper *self)
 {
 	const struct helper_setattr *s = &self->call.set;
@@ -221,7 +225,8 @@ static int set_attr(struct helper *self, int fd)
 	if (s->valid == FATTR_CTIME)
 		return touch(fd);
 	helper_fd_name(fd, name);
-	/* The owner first: that may clear mode bits, which the mode below sets again. */
+	/* Set the owner first, because that may clear mode bits, which setting the mode restores.
+	 */
 	if (s->valid & (FATTR_UID | FATTR_GID)) {
 		uid_t uid = s->valid & FATTR_UID ? s->uid : (uid_t)-1;
 		gid_t gid = s->valid & FATTR_GID ? s->gid : (gid_t)-1;
@@ -238,7 +243,8 @@ static int set_attr(struct helper *self, int fd)
 	}
 	if (r == 0 && s->valid & (FATTR_ATIME | FATTR_MTIME | FATTR_ATIME_NOW | FATTR_MTIME_NOW))
 		r = set_times(fd, s);
-	return r == 0 ? priv_kill(self, fd, kill) : r; /* last, since it takes privileges */
+	return r == 0 ? priv_kill(self, fd, kill)
+		      : r; /* this is last because it changes privileges */
 }
 
 int helper_op_setattr(struct helper *self, int a, int b)
@@ -257,7 +263,7 @@ int helper_op_readlink(struct helper *self, int a, int b)
 	ssize_t n = readlinkat(a, "", self->call.data, self->call.data_size);
 
 	if (n < 0)
-		return errno == ENOENT ? -EINVAL : -errno; /* not a symbolic link */
+		return errno == ENOENT ? -EINVAL : -errno; /* it is not a symbolic link */
 	self->result.count = (uint64_t)n;
 	return 0;
 }
@@ -276,8 +282,8 @@ int helper_op_statfs(struct helper *self, int a, int b)
 
 /* ------------------------------------------------------------------ extended attributes */
 
-/* The path forms are used because those with a descriptor reject O_PATH. The client's kernel
- * would take ENOSYS as "never ask again", for all files. */
+/* These operations use the calls with a path, because those with a descriptor reject O_PATH. ENOSYS
+ * must not be returned: the client's kernel would never ask again, for any file. */
 static int xattr_answer(struct helper *self, ssize_t n)
 {
 	if (n < 0)
@@ -304,8 +310,8 @@ int helper_op_listxattr(struct helper *self, int a, int b)
 					    c->data_size));
 }
 
-/* An access list by an owner outside the group clears the set-group-id bit, also of a directory, as
- * posix_acl_update_mode() of the kernel does. */
+/* If an owner outside the group sets an access list, that clears the set-group-id bit, also of a
+ * directory, as posix_acl_update_mode() of the kernel does. */
 static int acl_kill_priv(struct helper *self, int fd)
 {
 	const struct helper_call *c = &self->call;
@@ -358,7 +364,7 @@ static void entry_look(struct helper *self, int dirfd, const char *name, struct 
 	out->no_xattrs = helper_has_no_xattrs(fd);
 }
 
-/* Bytes written; 0: the entry does not fit. dev: the directory's. */
+/* Writes an entry and returns its length, or 0 if it does not fit. dev: device of the directory. */
 static size_t entry_put(struct helper *self, int dirfd, uint64_t dev,
 			const struct helper_kernel_dirent *de, bool plus, uint8_t *to, size_t room)
 {
@@ -370,14 +376,15 @@ static size_t entry_put(struct helper *self, int dirfd, uint64_t dev,
 	size_t need;
 
 	out.name_len = (uint16_t)strnlen(de->name, HELPERS_NAME_MAX - 1);
-	/* Assumes the longest handle, so that every entry that is looked up is also returned. */
+	/* The longest handle is assumed, so that each entry that is looked up can also be returned.
+	 */
 	if (HELPER_DIRENT_BYTES(out.name_len, plus ? FUSE_PROTO_HANDLE_MAX : 0) > room)
 		return 0;
 	if (plus && !dots)
 		entry_look(self, dirfd, de->name, &out, handle);
 	if (out.has_attr)
-		out.ino = out.attr.ino; /* of the mounted file system, not of the directory below it
-					 */
+		out.ino = out.attr.ino; /* inode number of the mounted file system, not of the
+					   directory below it */
 	need = HELPER_DIRENT_BYTES(out.name_len, out.handle_len);
 	memcpy(to, &out, sizeof(out));
 	memcpy(to + sizeof(out), de->name, out.name_len);
@@ -385,7 +392,7 @@ static size_t entry_put(struct helper *self, int dirfd, uint64_t dev,
 	return need;
 }
 
-/* Appends those entries in the n bytes that belong to the directory. False: not all fit. */
+/* Appends the entries in n bytes from getdents64(2). Returns false if not all fit. */
 static bool entries_put(struct helper *self, int fd, dev_t dev, const uint8_t *from, long n,
 			bool plus)
 {
@@ -405,7 +412,8 @@ static bool entries_put(struct helper *self, int fd, dev_t dev, const uint8_t *f
 	return true;
 }
 
-/* The position belongs to the descriptor, so only one helper reads at a time. */
+/* Reads from the directory. The position belongs to the descriptor, so only one helper may read at
+ * a time. */
 static int dir_read(struct helper *self, int fd, bool plus)
 {
 	const struct helper_call *c = &self->call;
@@ -430,10 +438,11 @@ static int dir_read(struct helper *self, int fd, bool plus)
 			break;
 		room = entries_put(self, fd, st.st_dev, self->room, n, plus);
 	}
-	return r == 0 && self->result.count == 0 && !room ? -EINVAL : r; /* not even one fits */
+	return r == 0 && self->result.count == 0 && !room ? -EINVAL
+							  : r; /* not even one entry fits */
 }
 
-/* Adds all entries if they are few, else none, because the client may not need them. No other
+/* Adds all entries if there are few, else none, because the client may not need them. No other
  * process uses the descriptor yet. */
 static void dir_list(struct helper *self, int fd)
 {
@@ -470,7 +479,7 @@ int helper_op_append(struct helper *self, int a, int b)
 
 	if (r <= 0)
 		return r;
-	/* One system call, so another client's data cannot come in between. */
+	/* It is one system call, so another client's data cannot get in between. */
 	n = pwritev2(a, &iov, 1, 0, RWF_APPEND);
 	if (n < 0)
 		return -errno;
@@ -493,7 +502,8 @@ int helper_op_write(struct helper *self, int a, int b)
 		done += n > 0 ? (uint64_t)n : 0;
 	}
 	r = n < 0 ? -errno : 0;
-	self->result.count = done; /* an error after a partial write keeps the count */
+	self->result.count =
+		done; /* after a partial write the count is returned together with the error */
 	if (c->flags & HELPER_ATTR)
 		helper_answer_stat(self, a);
 	return r;

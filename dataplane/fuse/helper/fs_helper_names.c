@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls that look up and change names. A change holds the lock of its directories, so the checks
- * before it stay valid whatever other clients do; only local users of the server can interfere.
+ * Calls that look up and change names. A change locks its directories, so the checks before it stay
+ * valid whatever other clients do; only local users of the server can interfere.
  */
 #include "dataplane/fuse/helper/fs_helper_internal.h"
 #include <stdio.h>
@@ -22,8 +22,8 @@ static bool is_root(const struct helper *self, const struct stat *st)
 	return st->st_dev == self->root_dev && st->st_ino == self->root_ino;
 }
 
-/* A directory that was moved out of the export must not reveal its parents, so ".." is only
- * served if the root is reachable upwards. */
+/* Whether the export's root can be reached from the directory upwards. Only then ".." is served,
+ * because a directory that was moved out of the export must not reveal its parents. */
 static int below_root_check(const struct helper *self, int fd)
 {
 	autoclose int up = -1;
@@ -49,14 +49,15 @@ static int below_root_check(const struct helper *self, int fd)
 	return -ESTALE;
 }
 
-/* The parent of the root is the root. */
+/* Opens the parent. The parent of the root is the root. */
 static int parent_open(struct helper *self, int dirfd)
 {
 	autoclose int up = -1;
 	struct stat st;
 	int r;
 
-	helper_creds_restore(self); /* walks directories that the user may not search */
+	helper_creds_restore(self); /* with the helper's privilege: the walk may pass directories
+				       that the user may not search */
 	if (fstatat(dirfd, "", &st, AT_EMPTY_PATH) < 0)
 		return -errno;
 	if (is_root(self, &st))
@@ -67,7 +68,7 @@ static int parent_open(struct helper *self, int dirfd)
 	up = name_open(dirfd, "..");
 	if (up < 0)
 		return up;
-	/* checks again, because it may have moved in between */
+	/* check again, because the directory may have moved meanwhile */
 	r = below_root_check(self, up);
 	return r < 0 ? r : fd_take(up);
 }
@@ -83,10 +84,10 @@ int helper_op_lookup(struct helper *self, int a, int b)
 	return helper_answer_entry(self, fd);
 }
 
-/* ------------------------------------------------------------------ something new */
+/* ------------------------------------------------------------------ creating names */
 
-/* Checks that the name is free and records the evidence. 1: continue; 0 and errors as
- * helper_log_intent(). */
+/* Checks that the name does not exist and records the evidence. Returns 1: continue; or what
+ * helper_log_intent() returns. */
 static int new_begin(struct helper *self, int dirfd)
 {
 	struct journal_object nothing = {}, dir;
@@ -104,9 +105,9 @@ static int new_begin(struct helper *self, int dirfd)
 }
 
 /*
- * Reports the created object by its name. If a local user has removed it since, the client must
- * still learn that it was created: the reply has a handle that never belonged to an object and is
- * stale, as a removed object's.
+ * Makes the result for the created object, which is found by its name. If a local user has removed
+ * it since, the client must still learn that it was created: the result then has a handle that is
+ * always stale, like that of a removed object.
  */
 static int new_answer(struct helper *self, int dirfd, uint32_t fmt)
 {
@@ -232,7 +233,7 @@ int helper_op_create(struct helper *self, int a, int b)
 
 	if ((self->call.oflags & O_ACCMODE) == O_ACCMODE)
 		return -EINVAL;
-	/* Local users of the server may create and remove the file in between. */
+	/* Local users of the server may create and remove the file between these calls. */
 	for (unsigned tries = 0; r == 0 && tries < 16; tries++) {
 		autoclose int fd = name_open(a, self->call.name);
 
@@ -246,9 +247,9 @@ int helper_op_create(struct helper *self, int a, int b)
 	return r < 0 ? r : -EBUSY;
 }
 
-/* ------------------------------------------------------------------ what goes */
+/* ------------------------------------------------------------------ removing names */
 
-/* Whether the name still shows the object that the caller expects. fd -1: the name does not
+/* Whether the name still refers to the object that the caller expects. fd -1: the name does not
  * exist. */
 static int expect_check(struct helper *self, int fd)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shared by the operations of a helper: the user's identity, results, the journal's evidence of
- * whether a change was made, and locks of directories.
+ * Functions that the operations of a helper share: the user's identity, results, the journal's
+ * evidence of whether a change was made, and locks of directories.
  */
 #include "dataplane/fuse/helper/fs_helper_internal.h"
 #include <linux/capability.h>
@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <sys/xattr.h>
 
-/* A file can change twice within this time without a change of its timestamps. */
+/* Two changes of a file within this time may leave the same timestamps. */
 #define TICK_NS (20 * NSEC_PER_MSEC)
 
 const char *helper_fd_name(int fd, char name[HELPERS_FD_NAME_MAX])
@@ -19,7 +19,7 @@ const char *helper_fd_name(int fd, char name[HELPERS_FD_NAME_MAX])
 	return name;
 }
 
-/* ------------------------------------------------------------------ whose call it is */
+/* ------------------------------------------------------------------ identity of the caller */
 
 #define CAP(x) (1ULL << (x))
 /* The capabilities that bypass file permissions. */
@@ -50,7 +50,7 @@ int helper_creds(struct helper *self)
 	uint32_t mask = c->umask & 0777;
 	uint64_t caps = self->caps;
 	int r = fuse_ids_set(&self->ids, c->uid,
-			     c->gid); /* capabilities stay: SECBIT_NO_SETUID_FIXUP */
+			     c->gid); /* the capabilities stay, because of SECBIT_NO_SETUID_FIXUP */
 
 	if (r < 0)
 		return r;
@@ -61,7 +61,7 @@ int helper_creds(struct helper *self)
 	if (c->flags & HELPER_CHECK_PERMS)
 		caps &= ~CAPS_CHECKS;
 	if (c->flags & HELPER_KILL_PRIV)
-		caps &= ~CAP(CAP_FSETID); /* this one would keep set-id bits on writes */
+		caps &= ~CAP(CAP_FSETID); /* with this capability a write would keep set-id bits */
 	return caps_set(self, caps);
 }
 
@@ -93,9 +93,9 @@ static unsigned group_add(const struct helper *self, uint32_t *groups, unsigned 
 }
 
 /*
- * A request only has the user's first group. The client's kernel knows all groups and has checked
- * them, so the server assumes that the user is in the objects' groups, as NFS accepts the list in a
- * request; the file system still decides what each group may do.
+ * A request contains only the user's first group. The client's kernel knows all groups and has
+ * checked them, so the server assumes that the user is in the objects' groups, just as NFS trusts
+ * the list of groups in a request. The file system still decides what each group may do.
  */
 int helper_groups_set(struct helper *self, int a, int b)
 {
@@ -125,8 +125,9 @@ int helper_groups_set(struct helper *self, int a, int b)
 
 void helper_creds_restore(struct helper *self)
 {
-	(void)caps_set(self,
-		       self->caps); /* on failure the call runs with fewer privileges and fails */
+	(void)caps_set(
+		self,
+		self->caps); /* if this fails, the call runs with fewer privileges and fails */
 }
 
 /* ------------------------------------------------------------------ answers */
@@ -152,7 +153,7 @@ static int answer_at(struct helper *self, int fd, const char *name)
 	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW | (*name ? 0 : AT_EMPTY_PATH)) < 0)
 		return -errno;
 	answer_stat(self, &st);
-	/* No call adds extended attributes, so one check is enough. */
+	/* No call adds extended attributes before its result is made, so one check is enough. */
 	if (!*name && !(self->result.flags & HELPER_RESULT_NO_XATTRS) && helper_has_no_xattrs(fd))
 		self->result.flags |= HELPER_RESULT_NO_XATTRS;
 	return 0;
@@ -190,7 +191,7 @@ int helper_answer_name(struct helper *self, int dirfd, const char *name)
 
 	if (fd >= 0)
 		return helper_answer_entry(self, fd);
-	/* A created object is reported even if no descriptor is free. */
+	/* A created object is reported even if there is no free descriptor to look at it. */
 	return errno == EMFILE || errno == ENFILE ? answer_entry_at(self, dirfd, name) : -errno;
 }
 
@@ -221,7 +222,8 @@ void helper_answer_removed(struct helper *self, uint32_t fmt)
 	self->result.flags |= HELPER_RESULT_ATTR | HELPER_RESULT_HANDLE;
 }
 
-/* ------------------------------------------------------------------ evidence */
+/* ------------------------------------------------------------------ evidence of earlier execution
+ */
 
 static uint64_t ns_of(struct timespec ts)
 {
@@ -240,8 +242,8 @@ void helper_evidence(const struct helper *self, int fd, struct journal_object *r
 	ret->size = (uint64_t)st.st_size;
 }
 
-/* If timestamps are coarse, the evidence must be old enough for the next change to get another
- * timestamp. */
+/* Whether the object is as in the evidence. If timestamps are coarse, the evidence must also be so
+ * old that the next change would have another timestamp. */
 static bool object_is_same(const struct helper *self, const struct journal_object *was,
 			   const struct journal_object *is, uint64_t before_ns)
 {
@@ -267,7 +269,7 @@ int helper_log_intent(struct helper *self, const struct journal_object *a,
 			return 0;
 		}
 	}
-	journal_clear_intent(&self->claim); /* clears an earlier attempt of this call, too */
+	journal_clear_intent(&self->claim); /* also clears an earlier attempt of this call */
 	clock_gettime(CLOCK_REALTIME, &now);
 	rec->before_ns = ns_of(now);
 	rec->a = *a;
@@ -288,8 +290,8 @@ static uint32_t *lock_for(struct helper *self, int fd)
 		&self->journal)[(st.st_ino * 0x9e3779b97f4a7c15ULL >> 32) % JOURNAL_LOCKS];
 }
 
-/* Waits for a helper of the same export, of any worker; a lock therefore hangs only if the disk
- * does. */
+/* Takes the lock, which a helper of the same export, of any worker, may hold. That helper only
+ * waits for the disk, so this hangs only if the disk does. */
 static void lock_take(struct helper *self, uint32_t *lock)
 {
 	const struct timespec pause = {.tv_nsec = 20000};
@@ -301,7 +303,7 @@ static void lock_take(struct helper *self, uint32_t *lock)
 		if (journal_owner_is_alive(&self->journal, was)) {
 			was = 0;
 			nanosleep(&pause, NULL);
-		} /* else its owner was killed: takes the lock over */
+		} /* the owner was killed, so this helper takes the lock over */
 	}
 }
 
@@ -311,7 +313,8 @@ int helper_lock(struct helper *self, int a, int b)
 
 	if (!first || !second)
 		return -EIO;
-	if (first > second) { /* all helpers lock in the same order */
+	if (first >
+	    second) { /* all helpers take two locks in the same order, so they cannot deadlock */
 		uint32_t *x = first;
 
 		first = second;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The helper processes: privileges, sandbox, main loop and end, and their watcher. This code runs
- * with privileges that the worker's own sandbox forbids. It never allocates memory.
+ * The helper processes: their privileges, sandbox, main loop and end, and the watcher process. This
+ * code runs with privileges that the worker's own sandbox forbids. It never allocates memory.
  */
 #include "dataplane/fuse/helper/fs_helper_internal.h"
 #include "netcfg/base/os/seccomp.h"
@@ -19,7 +19,7 @@
 #include <sys/syscall.h>
 
 #define CAP(x) (1ULL << (x))
-/* Needed to serve files of other users and to open them by handle. */
+/* The capabilities that a helper needs to serve files of other users and to open them by handle. */
 #define CAPS_HELPER                                                                            \
 	(CAP(CAP_CHOWN) | CAP(CAP_DAC_OVERRIDE) | CAP(CAP_DAC_READ_SEARCH) | CAP(CAP_FOWNER) | \
 	 CAP(CAP_FSETID) | CAP(CAP_SETUID) | CAP(CAP_SETGID) | CAP(CAP_MKNOD) | CAP(CAP_SETFCAP))
@@ -28,7 +28,7 @@
 	SYS_ppoll, SYS_read, SYS_write, SYS_close, SYS_getdents64, SYS_exit_group, \
 		SYS_rt_sigreturn, SYS_restart_syscall
 
-#ifdef __SANITIZE_ADDRESS__ /* for its reports, stacks and memory */
+#ifdef __SANITIZE_ADDRESS__ /* the sanitizer needs these for its reports, stacks and memory */
 #define CALLS_SANITIZER SYS_mmap, SYS_munmap, SYS_sigaltstack, SYS_madvise, SYS_futex, SYS_gettid
 #endif
 
@@ -140,7 +140,7 @@ static void stage_reached(struct fs_helper *pool, struct helpers_proc *proc,
 	helpers_fd_wake(pool->done_fd);
 }
 
-/* False: the worker has ended. */
+/* Waits for a wake-up. Returns false if the worker has ended. */
 static bool wake_wait(const struct fs_helper *pool, const struct helpers_proc *proc)
 {
 	struct pollfd p[] = {{.fd = proc->wake_fd, .events = POLLIN},
@@ -151,7 +151,7 @@ static bool wake_wait(const struct fs_helper *pool, const struct helpers_proc *p
 		return errno == EINTR;
 	if (p[0].revents & POLLIN && read(proc->wake_fd, &n, sizeof(n)) < 0)
 		return true;
-	/* POLLNVAL: the watcher has closed it */
+	/* POLLNVAL: the watcher has closed the descriptor */
 	return p[1].revents == 0 && !(p[0].revents & POLLNVAL);
 }
 
@@ -164,7 +164,7 @@ static bool stage_wait(const struct fs_helper *pool, const struct helpers_proc *
 	return stage_wanted(pool) != STAGE_STOP;
 }
 
-/* Relative names then reach this process's open descriptors and nothing else. */
+/* Relative names then refer only to this process's open descriptors. */
 static int chdir_to_own_fds(void)
 {
 	autoclose int fd =
@@ -177,10 +177,11 @@ static int begin(const char *name)
 {
 	cpu_set_t all;
 
-	memset(&all, 0xff, sizeof(all)); /* leave the worker's core to the worker */
+	memset(&all, 0xff,
+	       sizeof(all)); /* helpers may run on all cores, not only on the worker's */
 	(void)sched_setaffinity(0, sizeof(all), &all);
 	(void)prctl(PR_SET_NAME, name);
-	/* The agent only signals the worker; these processes exit after it. */
+	/* The agent signals only the worker; these processes exit after it. */
 	(void)signal(SIGTERM, SIG_IGN);
 	(void)signal(SIGINT, SIG_IGN);
 	umask(0);
@@ -197,7 +198,8 @@ static bool is_root(const struct fs_helper *pool, int fd)
 	return false;
 }
 
-/* Whether a helper may still need the descriptor. Asks no file system that may hang. */
+/* Whether a helper may still need the descriptor. Makes no call to a file system, which may hang.
+ */
 static bool fd_is_files(const struct fs_helper *pool, int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -211,8 +213,8 @@ static bool fd_is_files(const struct fs_helper *pool, int fd)
 	       (S_ISREG(st.stx_mode) || S_ISDIR(st.stx_mode));
 }
 
-/* Closes the worker's sockets, devices and memory, which its successor needs and which a hanging
- * helper would keep open. */
+/* Closes the worker's sockets, devices and memory, because its successor needs them and a hanging
+ * helper would keep them open. */
 static void worker_fds_close(const struct fs_helper *pool, int own_fds)
 {
 	_Alignas(8) char buf[4096];
@@ -231,8 +233,8 @@ static void worker_fds_close(const struct fs_helper *pool, int own_fds)
 }
 
 /*
- * The watcher waits on its own duplicates: all processes share one descriptor table, and a worker
- * that ends normally closes the pool's descriptors, maybe before the watcher has run.
+ * The watcher waits on duplicates of the descriptors: all processes share one descriptor table, and
+ * a worker that ends normally closes the pool's descriptors, perhaps before the watcher has run.
  */
 struct watch {
 	struct pollfd p[2 + ARRAY_SIZE(((struct fs_helper *)NULL)->procs)];
@@ -274,8 +276,8 @@ static void watch_end(const struct watch *w)
 	close(w->done_fd);
 }
 
-/* Waits for the worker's end or, after STAGE_STOP, for the end of all helpers; reports a helper
- * that ends earlier. True: the worker has ended. */
+/* Waits for the worker's end or, after STAGE_STOP, for the end of all helpers; tells the worker if
+ * a helper ends earlier. Returns true if the worker has ended. */
 static bool watch(struct fs_helper *pool, const struct watch *w)
 {
 	struct pollfd p[ARRAY_SIZE(w->p)];
@@ -286,8 +288,8 @@ static bool watch(struct fs_helper *pool, const struct watch *w)
 	while (left > 0 || stage_wanted(pool) != STAGE_STOP) {
 		if (ppoll(p, w->n, NULL, NULL) < 0)
 			continue;
-		/* POLLNVAL too: without its descriptors the watcher has nothing to watch, and would
-		 * spin. */
+		/* Also after POLLNVAL: without its descriptors the watcher has nothing to watch,
+		 * and would spin. */
 		if (p[WATCH_WORKER].revents)
 			return true;
 		if (p[WATCH_WAKE].revents && read(p[WATCH_WAKE].fd, &wakes, sizeof(wakes)) < 0)
@@ -341,7 +343,7 @@ int helpers_watch(struct fs_helper *pool, struct helpers_proc *proc, struct jour
 
 /* ------------------------------------------------------------------ a helper */
 
-/* NULL: the queue is empty. */
+/* Takes a call from the queue; NULL if it is empty. */
 static struct helper_call *call_take(struct helper *self)
 {
 	struct helpers_ring *ring = &self->export->queues[self->queue];
@@ -351,7 +353,8 @@ static struct helper_call *call_take(struct helper *self)
 	while (at != __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE)) {
 		uint16_t i = ring->calls[at % HELPERS_CALLS_MAX];
 
-		/* Pairs with itself in the queue's other helpers: one of them gets the call. */
+		/* Pairs with the same line in the queue's other helpers: only one of them gets the
+		 * call. */
 		if (__atomic_compare_exchange_n(&ring->head, &at, at + 1, false, __ATOMIC_SEQ_CST,
 						__ATOMIC_ACQUIRE))
 			return &self->export->calls[i % HELPERS_CALLS_MAX];
@@ -386,7 +389,7 @@ static void serve(struct helper *self)
 			call_finish(self, call);
 			continue;
 		}
-		/* Either the worker sees that this helper sleeps, or this sees the worker's
+		/* Either the worker sees that this helper sleeps, or this helper sees the worker's
 		 * call. */
 		__atomic_store_n(&self->proc->asleep, 1, __ATOMIC_SEQ_CST);
 		if (helpers_ring_is_empty(&self->export->queues[self->queue]) &&
@@ -397,9 +400,9 @@ static void serve(struct helper *self)
 }
 
 /*
- * Since Linux 6.13 most file systems give a change after a read of the attributes a distinct
- * timestamp. No interface reports this, so it is tested: a coarse clock does not tick three times
- * within this loop.
+ * Whether each change of a file after a read of its attributes gets a new timestamp. Most file
+ * systems of Linux 6.13 and later do that, but no interface reports it. So it is tested: a coarse
+ * clock does not tick three times within this loop.
  */
 static bool times_are_fine(int root_fd)
 {
@@ -445,9 +448,9 @@ int helpers_run(struct fs_helper *pool, struct helpers_proc *proc, const struct 
 	if (r == 0 && pread(pool->key_fd, key, sizeof(key), 0) != (ssize_t)sizeof(key))
 		r = -EBADMSG;
 	if (r == 0)
-		/* Plain writes are not journalled, because they may be repeated; but a write
-		 * must not happen after newer data from the successor, so the successor waits
-		 * for the helpers that write. */
+		/* Plain writes are not journalled, because they may be repeated. But such a write
+		 * must not happen after a newer one by the successor, so the successor waits for
+		 * the helpers that write. */
 		r = journal_owner_register(&self.journal, self.queue == HELPERS_DATA
 								  ? pool->worker_id
 								  : JOURNAL_NO_WORKER);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Identity of objects: signed handles, and the inode numbers that clients see. Everything that
- * confines a compromised worker to its exports is here: signing, its key, and opening by
+ * The identity of objects: signed handles, and the inode numbers that clients see. A compromised
+ * worker is confined to its exports by the code in this file: signing, its key, and opening by
  * handle.
  */
 #include "dataplane/fuse/helper/fs_helper_internal.h"
@@ -12,7 +12,7 @@
 
 uint64_t fs_helper_ino(uint64_t dev, uint64_t root_dev, uint64_t ino)
 {
-	static const uint64_t key[2]; /* only spreads the numbers, so it is not secret */
+	static const uint64_t key[2]; /* not secret, because it only spreads the numbers */
 	const uint64_t what[2] = {dev, ino};
 
 	return dev == root_dev ? ino : hash_keyed(key, what, sizeof(what)) | 1ULL << 63;
@@ -39,17 +39,17 @@ void fs_helper_attr(const struct stat *st, uint64_t root_dev, struct fuse_attr *
 	};
 }
 
-/* The bytes that a signature covers; the same for all names of an object. */
+/* The bytes that a signature covers. They are the same for all names of an object. */
 struct signed_bytes {
 	uint8_t kind, type, len, fh[HELPERS_FH_MAX];
 };
 
-/* Identifies the export, so that its handles are invalid at others. */
+/* Identifies the export, so that its handles are invalid at other exports. */
 struct identity {
 	char name[PLENUM_NAME_MAX];
 	uint8_t fs[16];
 	struct signed_bytes root;
-	uint8_t which; /* which half of the key */
+	uint8_t which; /* selects a half of the key */
 };
 
 static void fs_identity(int root_fd, uint8_t ret[16])
@@ -60,7 +60,8 @@ static void fs_identity(int root_fd, uint8_t ret[16])
 		memcpy(ret, &st.f_fsid, sizeof(st.f_fsid));
 }
 
-/* 0; negative errno: no handle, or an object of another mount than the export's. */
+/* Gets the kernel's handle. Returns 0; negative errno: there is no handle, or the object is on
+ * another mount than the export. */
 static int handle_get(const struct helper *self, int fd, const char *name, struct signed_bytes *ret)
 {
 	struct helpers_fh fh;
@@ -164,7 +165,7 @@ int helper_open_signed(const struct helper *self, const uint8_t *handle, uint8_t
 	    len != signed_len(&s) + sizeof(mac))
 		return -ESTALE;
 	memcpy(&mac, handle + signed_len(&s), sizeof(mac));
-	/* Compares one word, so the time reveals nothing. */
+	/* This compares one word, so the time that it takes reveals nothing. */
 	differs = mac ^ hash_keyed(self->key, &s, signed_len(&s));
 	if (differs)
 		return -ESTALE;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client's name for a file: the file system's own handle, signed for one export by an I/O helper
- * (fs_helper.h). This module does what needs no key: the layout, and the unsigned handle of a
- * descriptor. Stateless; its only system call is name_to_handle_at.
+ * Identifies a file for clients: the file system's own handle, signed for one export by an I/O
+ * helper (fs_helper.h). This module has the parts that need no key: the layout, and the unsigned
+ * handle of a descriptor. It has no state, and its only system call is name_to_handle_at.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_HANDLE_H
 #define PLENUM_DATAPLANE_FUSE_HANDLE_H
@@ -11,13 +11,13 @@
 #include "netcfg/base/base.h"
 
 enum fuse_handle_kind {
-	FUSE_HANDLE_FILE = 1,  /* from the file system: valid while the file exists */
-	FUSE_HANDLE_TABLE = 2, /* from a server's own table: valid while the server lives */
+	FUSE_HANDLE_FILE = 1,  /* from the file system: valid as long as the file exists */
+	FUSE_HANDLE_TABLE = 2, /* from a server's own table: valid as long as the server runs */
 	FUSE_HANDLE_KIND_MAX
 };
 
-/* bytes: the kind; FUSE_HANDLE_FILE: type and length of the file system's handle, that handle,
- * signature; FUSE_HANDLE_TABLE: private to its server. */
+/* bytes: the kind, then for FUSE_HANDLE_FILE: type and length of the file system's handle, that
+ * handle, and the signature; for FUSE_HANDLE_TABLE: private to its server. */
 struct fuse_handle {
 	uint8_t len; /* 0: none */
 	uint8_t bytes[FUSE_PROTO_HANDLE_MAX];
@@ -28,8 +28,8 @@ static inline bool fuse_handle_equal(const struct fuse_handle *a, const struct f
 	return a->len == b->len && __builtin_memcmp(a->bytes, b->bytes, a->len) == 0;
 }
 
-/* The handle of fd without the signature; *ret_mount is the mount's id. 0; -EOPNOTSUPP: the file
- * system has no handles, or too long ones; other negative errno. */
+/* Gets the handle of fd without the signature; *ret_mount becomes the mount's id. Returns 0;
+ * -EOPNOTSUPP: the file system has no handles, or too long ones; or another negative errno. */
 int fuse_handle_of(int fd, struct fuse_handle *ret, int *ret_mount);
 
 #endif

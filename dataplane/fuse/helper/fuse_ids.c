@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Wraps setfsuid(2) and setfsgid(2), which report no errors. Used by the server's thread and by the
- * helpers.
+ * Sets user and group of a thread by setfsuid(2) and setfsgid(2), which report no errors. The
+ * server's thread and the helpers use it.
  */
 #include "dataplane/fuse/helper/fuse_ids.h"
 #include <sys/fsuid.h>
 
-#define NONE UINT32_MAX /* not a valid id: the call only returns the current one */
+#define NONE UINT32_MAX /* invalid as an id, so a call with it only returns the current one */
 
 void fuse_ids_get(struct fuse_ids *ret)
 {
@@ -14,7 +14,8 @@ void fuse_ids_get(struct fuse_ids *ret)
 	ret->gid = (uint32_t)setfsgid(NONE);
 }
 
-/* Each call returns the previous id, so a second, invalid one returns the current id. */
+/* Each call returns the previous id, so a second call with an invalid id returns the current one.
+ */
 int fuse_ids_set(struct fuse_ids *now, uint32_t uid, uint32_t gid)
 {
 	if (uid == NONE || gid == NONE)

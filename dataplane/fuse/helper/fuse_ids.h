@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The user and group with which a thread accesses files: the file system checks permissions against
- * them and gives them to new files. Capabilities may change with the user, see capabilities(7);
- * this module does not handle them. Each thread has one struct, which caches its identity.
+ * The user and group with which a thread accesses files: the file system checks permissions for
+ * them and makes them the owner of new files. Capabilities may change with the user, see
+ * capabilities(7); this module does not handle them. Each thread has one struct, which caches its
+ * identity.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_IDS_H
 #define PLENUM_DATAPLANE_FUSE_IDS_H
@@ -15,8 +16,8 @@ struct fuse_ids {
 
 /* Reads the thread's current ids. */
 void fuse_ids_get(struct fuse_ids *ret);
-/* Switches the thread to this user and group and updates *now; free if nothing changes. 0;
- * -EINVAL: failed, possibly half way, so the caller must not act for that user. */
+/* Switches the thread to this user and group and updates *now; costs nothing if they are the same.
+ * Returns 0; -EINVAL: it failed, possibly half way, so the caller must not act for that user. */
 int fuse_ids_set(struct fuse_ids *now, uint32_t uid, uint32_t gid);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Implements the journal: its layout in the memfd, and the compare-and-swap of each record's word.
- * Never blocks or allocates.
+ * The journal: its layout in the memfd, and the compare-and-swap of each record's word. It never
+ * blocks or allocates.
  */
 #include "dataplane/fuse/helper/fuse_journal.h"
 #include "netcfg/base/os/memfd.h"
@@ -12,20 +12,22 @@
 
 #define MAGIC 0x334c4e524a4c50ULL /* "PLJRNL3" */
 #define PAGE 4096U
-#define ERRNO_MAX 4095		     /* of the kernel's interface */
-#define MOUNT_AWAY_S_MAX (24 * 3600) /* then another mount may take over its records */
+#define ERRNO_MAX 4095		     /* largest errno of the kernel's interface */
+#define MOUNT_AWAY_S_MAX (24 * 3600) /* after this time another mount may take over its records */
 
 struct journal_owner {
-	struct robust_list node; /* for the registered thread: an address in that thread */
-	uint32_t word;		 /* thread id; 0 or dead: free */
+	/* used by the registered thread: addresses in that thread's memory */
+	struct robust_list node;
+	uint32_t word; /* thread id; 0 or dead: free */
 	uint32_t worker_id;
-	uint64_t since; /* sequence; claims before it belong to a former owner */
+	uint64_t since; /* sequence number; claims before it belong to an earlier owner with this
+			   number */
 	uint64_t pad;
 };
 
 struct journal_mount {
 	uint32_t used;	   /* 0 free, 1 being filled, 2 in use */
-	uint32_t n_opened; /* records ever opened, at most JOURNAL_RECORDS */
+	uint32_t n_opened; /* number of records that were ever opened, at most JOURNAL_RECORDS */
 	uint32_t next;
 	uint32_t pad;
 	uint8_t id[16];
@@ -33,14 +35,16 @@ struct journal_mount {
 			       */
 };
 
-/* All zeros are an empty journal, so two processes may open a new one at the same time. */
+/* The file. All zeros are an empty journal, so two processes may open a new one at the same time.
+ */
 struct journal_file {
 	uint64_t magic;
 	uint64_t record_bytes;
 	uint64_t turn;
 	uint64_t pad[5];
 	_Alignas(64) uint32_t locks[JOURNAL_LOCKS];
-	struct journal_owner robust_list[JOURNAL_OWNERS_MAX]; /* the first stays free */
+	/* the first entry stays free: 0 means no owner */
+	struct journal_owner robust_list[JOURNAL_OWNERS_MAX];
 	struct journal_mount mounts[JOURNAL_MOUNTS_MAX];
 	_Alignas(PAGE) struct journal_record records[JOURNAL_MOUNTS_MAX][JOURNAL_RECORDS];
 };
@@ -103,7 +107,7 @@ static bool mount_take(struct journal_mount *m, const uint8_t id[16])
 	return true;
 }
 
-/* -1: not found. */
+/* Returns -1 if the mount is not found. */
 static int mount_find(const struct journal *j, const uint8_t id[16])
 {
 	const struct journal_mount *m = j->file->mounts;
@@ -112,19 +116,21 @@ static int mount_find(const struct journal *j, const uint8_t id[16])
 		uint32_t used = __atomic_load_n(&m[i].used, __ATOMIC_ACQUIRE);
 
 		if (used == 0 && m[i].last_seen_s == 0)
-			break; /* reading a page allocates memory, too */
+			break; /* even reading a page would allocate memory */
 		if (used == 2 && memcmp(m[i].id, id, sizeof(m[i].id)) == 0)
 			return (int)i;
 	}
 	return -1;
 }
 
-/* If another worker has made a slot for the same mount at the same time, both use the first one. */
+/* If another worker has made a slot for the same mount at the same time, both workers use the first
+ * of the two. */
 static unsigned mount_settle(struct journal *j, unsigned mount, const uint8_t id[16])
 {
 	int first;
 
-	/* Pairs with itself in another worker: at least one of the two sees the other's slot. */
+	/* Pairs with the same line in another worker: at least one of the two sees the other's
+	 * slot. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	first = mount_find(j, id);
 	if (first < 0 || (unsigned)first >= mount)
@@ -183,30 +189,31 @@ void journal_mount_drop(struct journal *j, unsigned mount)
 
 static uint64_t word_get(const struct journal_record *rec)
 {
-	/* Pairs with word_swap(): a reader of the word sees all that was written before it. */
+	/* Pairs with word_swap(): a reader of the word also sees all data that was written before
+	 * it. */
 	return __atomic_load_n(&rec->word, __ATOMIC_ACQUIRE);
 }
 
 static bool word_swap(struct journal_record *rec, uint64_t from, uint64_t to)
 {
-	/* Pairs with word_get() and with itself, in workers and helpers. */
+	/* Pairs with word_get() and with word_swap() itself, in workers and helpers. */
 	return __atomic_compare_exchange_n(&rec->word, &from, to, false, __ATOMIC_ACQ_REL,
 					   __ATOMIC_ACQUIRE);
 }
 
 static uint64_t seq_next(struct journal *j)
 {
-	/* Must only be unique and increasing. */
+	/* The number must only be unique and increasing. */
 	return __atomic_add_fetch(&j->file->turn, 1, __ATOMIC_RELAXED) & ((1ULL << 40) - 1);
 }
 
 static bool owner_is_alive(const struct journal_owner *l)
 {
-	/* Pairs with the registration; the kernel clears the thread id at the thread's end. */
+	/* Pairs with the registration. The kernel clears the thread id when the thread ends. */
 	return (__atomic_load_n(&l->word, __ATOMIC_ACQUIRE) & FUTEX_TID_MASK) != 0;
 }
 
-/* Whether the record's owner can still act on it. */
+/* Whether the owner of the record can still act on it. */
 static bool word_is_owned(const struct journal *j, uint64_t word)
 {
 	unsigned owner = JOURNAL_OWNER(word);
@@ -221,7 +228,7 @@ enum journal_state journal_state_get(const struct journal_record *rec)
 	return JOURNAL_STATE(word_get(rec));
 }
 
-/* A repeated request whose record exists: decides by its state. */
+/* Decides by its state what to do with a repeated request that has a record. */
 static enum journal_verdict record_again(struct journal *j, struct journal_record *rec,
 					 uint64_t *ret_ticket)
 {
@@ -232,9 +239,9 @@ static enum journal_verdict record_again(struct journal *j, struct journal_recor
 		if (state == JOURNAL_DONE || state == JOURNAL_ACKED)
 			return JOURNAL_ANSWER;
 		if (state == JOURNAL_FREE)
-			return JOURNAL_FULL; /* the worker has just cancelled the request */
+			return JOURNAL_FULL; /* the worker has cancelled the request just now */
 		/* If a helper closes the record and exits between the two loads, the word has
-		 * changed and the swap fails. */
+		 * changed, and the swap fails. */
 		if ((state == JOURNAL_RUNNING || state == JOURNAL_INTENT) && word_is_owned(j, word))
 			return JOURNAL_WAIT;
 		state = state == JOURNAL_INTENT || state == JOURNAL_SUSPECT ? JOURNAL_SUSPECT
@@ -247,7 +254,7 @@ static enum journal_verdict record_again(struct journal *j, struct journal_recor
 	}
 }
 
-/* Whether the record may be reused. last: no better record was found. */
+/* Whether the record may be reused. last: the search found no better record. */
 static bool record_is_reusable(const struct journal *j, uint64_t word, bool last)
 {
 	switch (JOURNAL_STATE(word)) {
@@ -256,7 +263,7 @@ static bool record_is_reusable(const struct journal *j, uint64_t word, bool last
 		return true;
 	case JOURNAL_DONE:
 		return last;
-	default: /* the record's client has not reconnected, and will hardly need it */
+	default: /* the record's client has not reconnected, and will hardly need the record */
 		return last && !word_is_owned(j, word);
 	}
 }
@@ -266,15 +273,14 @@ static struct journal_record *record_new(struct journal *j, unsigned mount, uint
 {
 	struct journal_mount *m = &j->file->mounts[mount];
 
-	/* Goes round the ring past records that a client may still ask for; in the second round
-	 * the oldest of those is reused. */
+	/* Searches the ring of records for one that no client may still ask for; the second round
+	 * reuses the oldest of the others. */
 	for (unsigned i = 0; i < 2 * JOURNAL_RECORDS; i++) {
 		uint32_t at = __atomic_fetch_add(&m->next, 1, __ATOMIC_RELAXED) % JOURNAL_RECORDS;
 		struct journal_record *rec = &j->file->records[mount][at];
 		uint64_t word = word_get(rec), ours = JOURNAL_WORD(JOURNAL_FREE, 0, seq_next(j));
 
-		/* Frees the record first, so that no worker finds a former reply under this
-		 * number. */
+		/* Free the record first, so that no worker finds an old reply under this number. */
 		if (!record_is_reusable(j, word, i >= JOURNAL_RECORDS) ||
 		    !word_swap(rec, word, ours))
 			continue;
@@ -294,7 +300,7 @@ enum journal_verdict journal_begin(struct journal *j, unsigned mount, uint64_t u
 				   uint64_t *ret_ticket)
 {
 	struct journal_mount *m = &j->file->mounts[mount];
-	/* Another worker of the export writes it, too. */
+	/* Another worker of the export may write it at the same time. */
 	const uint32_t n = MIN_OF(__atomic_load_n(&m->n_opened, __ATOMIC_RELAXED), JOURNAL_RECORDS);
 	struct journal_record *rec;
 
@@ -334,14 +340,14 @@ void journal_cancel(struct journal_record *rec, uint64_t ticket)
 		word_swap(rec, ticket, JOURNAL_WORD(JOURNAL_FREE, 0, JOURNAL_SEQ(ticket)));
 }
 
-/* ------------------------------------------------------------------ for the processes */
+/* ------------------------------------------------------------------ functions for helpers */
 
-/* Of this process's only thread; forked children start with an empty list. */
+/* The list belongs to this process's only thread; forked children start with an empty one. */
 static struct robust_list_head robust_list = {
 	.list = {&robust_list.list},
 	.futex_offset = (long)offsetof(struct journal_owner, word),
 };
-static uint32_t robust_list_tid; /* the thread that the list belongs to */
+static uint32_t robust_list_tid; /* the thread to which the list belongs */
 
 static void robust_list_begin(uint32_t tid)
 {
@@ -352,8 +358,8 @@ static void robust_list_begin(uint32_t tid)
 	syscall(SYS_set_robust_list, &robust_list, sizeof(robust_list));
 }
 
-/* A former owner with this number was killed with these locks; no other process would release them.
- */
+/* Drops locks that an earlier owner with this number held when it was killed, since no other
+ * process would release them. */
 static void locks_stale_drop(struct journal *j, uint32_t owner)
 {
 	for (unsigned i = 0; i < JOURNAL_LOCKS; i++) {
@@ -376,7 +382,8 @@ int journal_owner_register(struct journal *j, uint32_t worker_id)
 
 		if (was & FUTEX_TID_MASK)
 			continue;
-		/* From here on the kernel marks the word if this thread's id is in it. */
+		/* From here on the kernel marks the word when this thread ends, if the word has
+		 * this thread's id. */
 		robust_list.list_op_pending = &l->node;
 		/* Pairs with owner_is_alive(). */
 		if (__atomic_compare_exchange_n(&l->word, &was, tid, false, __ATOMIC_ACQ_REL,

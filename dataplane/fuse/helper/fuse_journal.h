@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The journal of an export records the outcome of each request that must not run twice. It lies in
- * a memfd that outlives workers. The worker opens a record before it submits a request; the I/O
+ * The journal of an export records the outcome of each request that must not run twice. It is in a
+ * memfd that outlives workers. The worker opens a record before it submits a request. The I/O
  * helper (fs_helper.h) claims the record, writes the evidence that later proves whether the change
- * was made, and closes the record with the outcome. So for a repeated request a successor finds its
- * reply, a helper that still runs it, proof that it did not run, or the evidence to decide. Several
- * workers may serve one export with one journal.
+ * was made, and closes the record with the outcome. So when a client repeats a request, a successor
+ * finds its reply, a helper that still runs it, proof that it did not run, or the evidence to
+ * decide. Several workers may serve one export with one journal.
  *
- * A record changes its state only by a compare-and-swap of one word, which also names the owner, so
- * a helper of a dead worker cannot start what a successor has taken over:
+ * A record changes its state only by a compare-and-swap of one word, which also names the owner. So
+ * a helper of a dead worker cannot start a request that a successor has taken over:
  *
  *	FREE -> STARTED		worker: the request is queued
  *	STARTED -> RUNNING	helper: no change is made yet
@@ -19,8 +19,8 @@
  *	INTENT -> SUSPECT	successor: the owner is dead, the outcome is unknown
  *	SUSPECT -> INTENT	helper: resolves it by the evidence: back to RUNNING, or DONE
  *
- * An owner is a registered thread with a robust futex word (get_robust_list(2)): the kernel marks
- * the word when the thread ends, however it ends, and not before its last system call has returned.
+ * An owner is a registered thread with a robust futex word (get_robust_list(2)). The kernel marks
+ * the word when the thread ends for any reason, but not before its last system call has returned.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_JOURNAL_H
 #define PLENUM_DATAPLANE_FUSE_JOURNAL_H
@@ -28,9 +28,10 @@
 #include "dataplane/fuse/proto/fuse_proto.h"
 #include "netcfg/base/base.h"
 
-#define JOURNAL_MOUNTS_MAX 12288U /* above LAUNCH_SESSIONS_MAX: some have no session */
-#define JOURNAL_RECORDS 512U	  /* per mount: at least twice FUSE_PROTO_CALLS_MAX */
-#define JOURNAL_OWNERS_MAX 2048U  /* helper threads of all workers that serve the export */
+/* more than LAUNCH_SESSIONS_MAX, because some mounts have no session */
+#define JOURNAL_MOUNTS_MAX 12288U
+#define JOURNAL_RECORDS 512U	 /* per mount; at least twice FUSE_PROTO_CALLS_MAX */
+#define JOURNAL_OWNERS_MAX 2048U /* helper threads of all workers that serve the export */
 #define JOURNAL_LOCKS 64U
 
 enum journal_state {
@@ -47,7 +48,7 @@ enum {
 	HELPER_RESULT_ATTR = 1,	      /* attr and dev are valid */
 	HELPER_RESULT_HANDLE = 2,     /* handle is valid */
 	HELPER_RESULT_CREATED = 4,    /* CREATE: the call created the file */
-	HELPER_RESULT_UNKNOWN = 8,    /* -EIO because the outcome cannot be determined */
+	HELPER_RESULT_UNKNOWN = 8,    /* -EIO, because the outcome cannot be determined */
 	HELPER_RESULT_NO_XATTRS = 16, /* the object of attr had no extended attributes */
 	HELPER_RESULT_END = 32,	      /* READDIR: these are the last entries */
 };
@@ -66,14 +67,15 @@ struct helper_result {
 
 /* An object before the change. */
 struct journal_object {
-	uint64_t id; /* hash of its kernel file handle; 0: there was none */
+	uint64_t id; /* hash of its kernel file handle; 0: there was no object */
 	uint64_t ctime_ns;
 	uint64_t size;
 	uint64_t pad;
 };
 
 struct journal_record {
-	uint64_t word; /* JOURNAL_STATE, JOURNAL_OWNER, JOURNAL_SEQ; written last */
+	uint64_t word; /* state, owner and sequence number (JOURNAL_STATE, JOURNAL_OWNER,
+			  JOURNAL_SEQ); written last */
 	uint64_t unique;
 	uint32_t opcode;
 	uint32_t pad;
@@ -94,68 +96,71 @@ struct journal_file; /* the layout; private to fuse_journal.c */
 
 struct journal {
 	struct journal_file *file;
-	unsigned owner; /* registered for the worker; 0: none */
+	unsigned owner; /* number of the owner that is registered for the worker; 0: none */
 };
 
-/* Size of the journal in the memfd; the caller may use what follows. Address space: a page is
- * allocated at its first write. */
+/* Size of the journal in the memfd; the caller may use the space behind it. This is address space:
+ * a page is allocated when it is first written. */
 size_t journal_bytes(void);
 
-/* Maps the memfd (borrowed; extended if necessary) and discards a journal of another version.
- * Call it before forking processes that share it. 0; negative errno. */
+/* Maps the memfd, which is extended if necessary and stays the caller's, and discards a journal of
+ * another version. Call it before forking processes that share it. Returns 0 or a negative errno.
+ */
 int journal_open(struct journal *j, int fd);
 void journal_close(struct journal *j);
 
-/* The mount's number in the journal; creates it if necessary. If all are in use, takes one of a
- * mount not seen for a day. -ENOSPC: none. */
+/* The mount's number in the journal; creates it if necessary. If all numbers are in use, it takes
+ * one of a mount that was not seen for a day. Returns -ENOSPC if there is none. */
 int journal_mount_get(struct journal *j, const uint8_t id[16], unsigned *ret);
-/* Marks the mount as seen: a mount with a session keeps its number even if it is idle. */
+/* Records that the mount was seen now: a mount with a session keeps its number even if it is idle.
+ */
 void journal_mount_seen(struct journal *j, unsigned mount);
-/* When a worker has last seen the mount, in seconds of CLOCK_BOOTTIME. */
+/* When a worker last saw the mount, in seconds of CLOCK_BOOTTIME. */
 uint64_t journal_mount_seen_s(const struct journal *j, unsigned mount);
 /* Discards the mount's records and frees their memory. */
 void journal_mount_drop(struct journal *j, unsigned mount);
 
 enum journal_verdict {
 	JOURNAL_RUN,	  /* a record was opened: submit the call with it */
-	JOURNAL_ANSWER,	  /* the request ran: record->result is the outcome */
+	JOURNAL_ANSWER,	  /* the request has run: record->result is the outcome */
 	JOURNAL_WAIT,	  /* a helper is running it: retry later */
 	JOURNAL_FULL,	  /* no record is free: retry later */
-	JOURNAL_MISMATCH, /* the number belonged to another operation: faulty client */
+	JOURNAL_MISMATCH, /* the number belongs to another operation: the client is faulty */
 };
 /*
- * Begins a request that must not run twice. again: it may have been sent before. JOURNAL_RUN:
- * *ret_ticket goes into the call; if a killed helper may have executed the request, the next helper
- * resolves that by the evidence first.
+ * Begins a request that must not run twice. again: it may have been sent before. After JOURNAL_RUN
+ * *ret_ticket must be in the call; if a killed helper may have executed the request, the next
+ * helper first resolves that by the evidence.
  */
 enum journal_verdict journal_begin(struct journal *j, unsigned mount, uint64_t unique,
 				   uint32_t opcode, bool again, struct journal_record **ret,
 				   uint64_t *ret_ticket);
-/* Copies the outcome of a request that ran. false: it is invalid, since another process that shares
- * the journal has damaged it. */
+/* Copies the outcome of a request that has run. Returns false if it is invalid, because another
+ * process that shares the journal has damaged it. */
 bool journal_result_get(const struct journal_record *rec, struct helper_result *ret);
 /* The state of the record, for a caller that waits. */
 enum journal_state journal_state_get(const struct journal_record *rec);
-/* The client has the reply: the record may be reused, oldest first. */
+/* Call when the client has the reply: the record may then be reused, the oldest first. */
 void journal_ack(struct journal_record *rec);
 /* Frees a record whose call was never submitted. */
 void journal_cancel(struct journal_record *rec, uint64_t ticket);
 
-/* ------------------------------------------------------------------ for the processes */
+/* ------------------------------------------------------------------ functions for helpers */
 
 #define JOURNAL_NO_WORKER UINT32_MAX
 
 /* Registers the calling thread as an owner until it ends. A thread may register once in each of
- * several journals. worker_id: whose end the registration stands for; JOURNAL_NO_WORKER: none.
- * Its number; -ENOSPC: none is free. */
+ * several journals. worker_id: the worker whose end follows from the thread's end;
+ * JOURNAL_NO_WORKER: none. Returns its number, or -ENOSPC if no number is free. */
 int journal_owner_register(struct journal *j, uint32_t worker_id);
-/* Whether a thread registered for this worker is alive. */
+/* Whether a thread that registered for this worker is alive. */
 bool journal_worker_is_alive(const struct journal *j, uint32_t worker_id);
 /* Whether the owner's thread is alive. */
 bool journal_owner_is_alive(const struct journal *j, unsigned owner);
-/* JOURNAL_LOCKS words for the helpers of all workers, each with the owner that holds it, or 0. */
+/* JOURNAL_LOCKS words for the helpers of all workers; each has the number of the owner that holds
+ * it, or 0. */
 uint32_t *journal_locks(struct journal *j);
-/* Whether rec points at a record of the journal. */
+/* Whether rec points to a record of the journal. */
 bool journal_contains(const struct journal *j, const struct journal_record *rec);
 
 /* A record that a helper has claimed. */
@@ -164,13 +169,13 @@ struct journal_claim {
 	uint64_t word;
 };
 
-/* Claims the record for execution. 0: it has not run; 1: the outcome of a former attempt is
- * unknown; -ECANCELED: another process owns it, or it is done. */
+/* Claims the record for execution. Returns 0: it has not run; 1: the outcome of an earlier attempt
+ * is unknown; -ECANCELED: another process owns it, or it is done. */
 int journal_claim(struct journal_claim *c, struct journal_record *rec, uint64_t ticket,
 		  unsigned owner);
 /* Call after writing the evidence and before making the change. */
 void journal_log_intent(struct journal_claim *c);
-/* A former attempt proved not to have run: as if newly claimed. */
+/* Call if an earlier attempt has proved not to have run: the claim is then as new. */
 void journal_clear_intent(struct journal_claim *c);
 /* Undoes the claim; the same ticket stays valid. */
 void journal_return(struct journal_claim *c, uint64_t ticket);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The client's hello in the transport's handshake: the export and host that it wants, and the mount
- * that it serves. The only place that knows the bytes (plenum-protocol(7)). Pure.
+ * that it serves. No other code knows the bytes (plenum-protocol(7)). The functions only read and
+ * write bytes.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_HELLO_H
 #define PLENUM_DATAPLANE_FUSE_HELLO_H
@@ -10,8 +11,8 @@
 
 #define FUSE_HELLO_BYTES 224
 
-/* The purpose of the session. A full server prefers mounts over mount workers, but always
- * accepts a mount worker that finishes its requests: no other process can finish them. */
+/* The purpose of the session. A full server prefers mounts to mount workers, but it always accepts
+ * a mount worker that finishes its requests, because no other process can finish them. */
 enum fuse_hello_purpose {
 	FUSE_HELLO_MOUNT,
 	FUSE_HELLO_MOUNT_WORKER,
@@ -30,7 +31,7 @@ struct fuse_hello {
 };
 
 void fuse_hello_put(uint8_t ret[FUSE_HELLO_BYTES], const struct fuse_hello *h);
-/* 0; -EPROTO: not a hello, or another version. */
+/* Decodes a hello. Returns 0; -EPROTO: not a hello, or another version. */
 int fuse_hello_get(const void *p, size_t len, struct fuse_hello *ret);
 
 #endif

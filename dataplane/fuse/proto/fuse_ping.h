@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A run of RDMA tests (struct launch_ping) as both ends of a mount keep it: parameters and
- * results. */
+/* A run of RDMA tests (struct launch_ping) with its parameters and results, for both ends of a
+ * mount. */
 #ifndef PLENUM_DATAPLANE_FUSE_PING_H
 #define PLENUM_DATAPLANE_FUSE_PING_H
 
@@ -9,7 +9,7 @@
 /* Starts a run with the parameters of *ask and no results. */
 void fuse_ping_begin(struct launch_ping *ret, const struct launch_ping *ask);
 /* Completes a run after run->done transfers. status: 0 or negative errno; reason: a code, or "".
- * each_ns: duration of each transfer in nanoseconds; sorted here. */
+ * each_ns: duration of each transfer in nanoseconds; this function sorts it. */
 void fuse_ping_end(struct launch_ping *run, uint32_t *each_ns, int status, const char *reason);
 
 #endif

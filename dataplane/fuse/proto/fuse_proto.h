@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Messages between fuse_client and fuse_server, and the parameters that the mount negotiates with
- * its kernel. Constants and sizes only; owns nothing, calls nothing.
+ * its kernel. This header has only constants and structures.
  *
  * The client owns nodes and open files. Each request carries handles of the objects that it refers
- * to. The server made and signed these handles; a handle means the same object for ever, or nothing
- * any more (ESTALE). A server that has lost all its memory therefore never serves a wrong file.
+ * to. The server made and signed these handles. A handle always means the same object; if that does
+ * not exist any more, it means nothing (ESTALE). So a server that has lost all its memory never
+ * serves a wrong file.
  *
  * Request: one rudp request is one FUSE request as the kernel sent it, in.len bytes from struct
  * fuse_in_header on (the data of a WRITE begins at byte 80), then struct fuse_proto_req_tail
@@ -18,12 +19,12 @@
  *    mount's id (struct fuse_hello) identify the request permanently: a server that has already
  *    executed it repeats its answer. At most FUSE_PROTO_CALLS_MAX requests of a mount are
  *    unanswered at a time, so a server that keeps that many last answers per mount always has the
- *    one that a retry needs. Without the bit the server need not look for it. Requests that the
- *    client originates have bit 62 set.
- *  - fuse_interrupt_in.unique never has bit 63: it identifies the request as above.
+ *    one that a retry needs. If the bit is clear, the server need not search for an answer. Bit 62
+ *    is set in requests that the client itself makes.
+ *  - fuse_interrupt_in.unique names the request that is interrupted, with bit 63 clear.
  *  - node numbers mean nothing to the server; file handles (fh, fh_in, fh_out) are the server's.
- *  - FORGET, BATCH_FORGET and unsupported requests end at the client, as does the kernel's RELEASE:
- *    the client sends a RELEASE that it composes, for one or many files (RELEASES).
+ *  - the client does not send FORGET, BATCH_FORGET, unsupported requests and the kernel's RELEASE.
+ *    It makes and sends a RELEASE itself, for one or many files (RELEASES).
  *
  * Response: the FUSE reply from struct fuse_out_header on, out.len bytes, `unique` as in the
  * request (its bit 63 is ignored). If out.error is 0 and there is more to report, struct
@@ -36,12 +37,12 @@
  * a separate request: struct fuse_in_header, then struct fuse_proto_rdma with its half of one queue
  * pair per leg; the answer is struct fuse_proto_rdma with the server's halves of the same legs. An
  * error means that the server has no RDMA, or (EBUSY) that the client asks too often. A server
- * loses its half of a pair together with a path or a device, and an idle client would not notice:
+ * loses its half of a pair together with a path or a device, which an idle client would not notice,
  * so the client checks its pairs periodically. A READ or WRITE with FUSE_PROTO_REQ_BULK has struct
  * fuse_proto_bulk behind its handles: memory of the client, and the legs that reach it. For a READ,
- * the server writes the data into that memory before it answers. A WRITE comes without its data
- * (in.len is 80): the server first reads them from that memory, and answers EREMOTEIO if it cannot.
- * Then it has executed nothing, and the client sends the WRITE in packets. In both answers
+ * the server writes the data into that memory before it answers. A WRITE arrives without its data
+ * (in.len is 80): the server first reads them from that memory. If it cannot, it executes nothing
+ * and answers EREMOTEIO, and the client sends the WRITE again in packets. In both answers
  * FUSE_PROTO_RESP_BULK announces struct fuse_proto_bulk_done in the tail, behind the attributes and
  * the server: the number of bytes that are in the client's memory instead of the answer, and the
  * legs that failed. The client drops its half of the failed pairs before it uses the memory, and
@@ -49,7 +50,7 @@
  * with FUSE_PROTO_REQ_ONLY: then `again` asks the client to retry.
  *
  * FUSE_PROTO_RDMA_PING asks the server to test one pair: struct fuse_in_header, then the head of
- * struct fuse_proto_ping, with memory of the client that has no other use meanwhile. The server
+ * struct fuse_proto_ping, with memory that the client does not use otherwise meanwhile. The server
  * writes or reads that memory `count` times, `depth` at a time, and answers with the same struct:
  * the number of transfers and the duration of each. It does fewer transfers than requested if they
  * take long, tests for one client at a time, and pauses three times as long as it worked. A server
@@ -113,9 +114,9 @@
 
 #define FUSE_PROTO_VERSION 3 /* of the hello and of all later messages */
 /*
- * Flags in `generation` of an answer's entries; BARE also in the last field of its attributes.
- *  - BARE: the file has no extended attributes, except possibly trusted ones.
- *  - LEASED, where leases are in force: for one second after the request was sent, no other client
+ * Flags in `generation` of an answer's entries; NO_XATTRS also in the last field of its attributes.
+ *  - NO_XATTRS: the file has no extended attributes, except possibly trusted ones.
+ *  - LEASED, if leases are in force: for one second after the request was sent, no other client
  *    redirects the name to another file or changes the file.
  *  - EMPTY, in the answer to MKDIR: for one second after the request was sent, no other client
  *    creates a name in the new directory.
@@ -124,8 +125,9 @@
 #define FUSE_PROTO_LEASED 2U
 #define FUSE_PROTO_EMPTY 4U
 /*
- * Optional features of both ends: the first unused word of INIT's argument lists what the client
- * supports, that of its answer what is in force. A peer that does not know the word leaves it 0.
+ * Optional features of both ends. The first unused word of INIT's argument lists those that the
+ * client supports, the same word of the answer those in force. A peer that does not know the word
+ * leaves it 0.
  */
 #define FUSE_PROTO_FEATURE_DIR_ATTR 1U /* answers may have FUSE_PROTO_RESP_DIR_ATTR */
 #define FUSE_PROTO_FEATURE_LEASE 2U    /* entries may be FUSE_PROTO_LEASED */
@@ -135,11 +137,11 @@
 #define FUSE_PROTO_FEATURE_END 8U    /* answers may have FUSE_PROTO_RESP_END */
 #define FUSE_PROTO_FEATURE_ONLY 16U  /* READs may have FUSE_PROTO_REQ_ONLY */
 #define FUSE_PROTO_FEATURE_EMPTY 32U /* entries may be FUSE_PROTO_EMPTY */
-/* The server leaves permission checks to the client's kernel, and a SETATTR of FATTR_CTIME alone
- * sets the ctime to the current time and changes nothing else. */
+/* The server leaves permission checks to the client's kernel. A SETATTR with FATTR_CTIME alone sets
+ * the ctime to the current time and changes nothing else. */
 #define FUSE_PROTO_FEATURE_TOUCH 64U
-/* Mounts whose ids differ only in the last four bits belong to one kernel: their changes and
- * caches are common. */
+/* Mounts whose ids differ only in the last four bits belong to one kernel: they share caches, so a
+ * change by one of them need not be reported to the others. */
 #define FUSE_PROTO_FEATURE_MOUNT_WORKERS 128U
 /* open_flags in OPENDIR's argument is the number of bytes of entries that the server may append
  * to its answer. FUSE_PROTO_RESP_END says that all entries of the directory follow. */
@@ -156,12 +158,12 @@
 #define FUSE_PROTO_REQ_HANDLES_MAX 2
 
 enum {
-	/* OPEN, OPENDIR: the client already has this file open, the server has forgotten it. No
-	 * O_TRUNC; no ESTALE for a file without a name; no permission that was granted is
-	 * refused. */
+	/* OPEN, OPENDIR: the client has this file open already, but the server has forgotten it.
+	 * There is no O_TRUNC; a file without a name is not ESTALE; a permission that was granted
+	 * is not refused. */
 	FUSE_PROTO_REQ_REOPEN = 1,
 	FUSE_PROTO_REQ_BULK = 2, /* READ, WRITE: struct fuse_proto_bulk follows the handles */
-	FUSE_PROTO_REQ_ONLY = 4, /* fail rather than send the data in packets */
+	FUSE_PROTO_REQ_ONLY = 4, /* fail instead of sending the data in packets */
 	FUSE_PROTO_REQ_ATTR = 8, /* WRITE: return FUSE_PROTO_RESP_ATTR */
 };
 
@@ -173,14 +175,13 @@ struct fuse_proto_req_tail {
 
 enum {
 	FUSE_PROTO_RESP_ATTR = 1, /* struct fuse_attr. OPEN: of the opened file; WRITE: of the file
-				     after the write; absent if not available */
+				     after the write; absent if it is not available */
 	FUSE_PROTO_RESP_SERVER = 2,   /* struct fuse_proto_server; INIT only */
 	FUSE_PROTO_RESP_DIR_ATTR = 4, /* struct fuse_attr of the directory, after a name was created
 				       or removed in it */
 	FUSE_PROTO_RESP_BULK = 8,     /* struct fuse_proto_bulk_done; the request had REQ_BULK */
-	FUSE_PROTO_RESP_END =
-		16, /* READDIR, READDIRPLUS: there are no more entries; OPENDIR: all entries follow
-		       its struct, in READDIRPLUS format without file data */
+	FUSE_PROTO_RESP_END = 16,   /* READDIR, READDIRPLUS: there are no more entries; OPENDIR: all
+				       entries follow its struct, in the format of READDIRPLUS */
 	FUSE_PROTO_RESP_NAMES = 32, /* OPENDIR, with END: for one second after the request was sent,
 				       no other client creates, renames or removes a name there */
 };
@@ -192,35 +193,39 @@ struct fuse_proto_resp_tail {
 };
 
 struct fuse_proto_server {
-	uint64_t incarnation; /* random in each process of the server, and another one if it closed
-				 the mount's files meanwhile; after a change no file is open */
-	uint64_t verifier;    /* after a change, acknowledged but unsynced data may be lost */
+	uint64_t incarnation; /* random in each process of the server, and changed if the server has
+				 closed the mount's files. If it has changed, no file of the client
+				 is open at the server */
+	uint64_t verifier; /* if it has changed, data that were acknowledged but not synced may be
+			      lost */
 };
 
-#define FUSE_PROTO_RDMA 0x504c0001U /* opcode that no kernel uses */
+#define FUSE_PROTO_RDMA 0x504c0001U /* an opcode that no kernel uses */
 #define FUSE_PROTO_RDMA_VERSION 2
 #define FUSE_PROTO_RDMA_LEGS_MAX 8
-#define FUSE_PROTO_RDMA_CHECK 1 /* status of a leg in the request: check an existing pair */
+#define FUSE_PROTO_RDMA_CHECK 1 /* status of a leg in the request: check the existing pair */
 
 struct fuse_proto_rdma_leg {
 	uint8_t leg;	/* number that the client chose, below FUSE_PROTO_RDMA_LEGS_MAX */
-	uint8_t status; /* 0, or FUSE_PROTO_RDMA_CHECK; answer: 0, or the reason why there is no
-			   pair */
-	uint8_t link;	/* 1 InfiniBand, 2 RoCE v2; 3 is reserved; answer: the server's */
-	uint8_t mtu; /* 1: 256 bytes, each step doubles it; 0: do not make a pair, only compare the
-			link types; the status says whether they differ */
+	uint8_t status; /* 0, or FUSE_PROTO_RDMA_CHECK; in the answer: 0, or the reason why there is
+			   no pair */
+	uint8_t link;	/* 1 InfiniBand, 2 RoCE v2; 3 is reserved; in the answer: the server's */
+	uint8_t mtu;	/* 1: 256 bytes, each next value doubles it; 0: do not make a pair, only
+			   compare the link types; the status says whether they differ */
 	uint16_t lid;
 	uint16_t pad;
-	uint32_t qpn, psn; /* the sender's; CHECK: the server's qpn, no other field is set */
+	uint32_t qpn, psn; /* of the sender; CHECK: the server's qpn, and no other field is set */
 	uint32_t key;	   /* of the client's memory */
-	uint8_t gid[16];   /* answer to CHECK: struct fuse_proto_ping_order */
-	uint8_t to[16]; /* the server's address that the pair connects to; IPv4 mapped into IPv6 */
+	uint8_t gid[16];   /* in the answer to CHECK: struct fuse_proto_ping_order */
+	uint8_t to[16]; /* the server's address to which the pair connects; IPv4 is mapped into IPv6
+			 */
 };
 
 struct fuse_proto_rdma {
 	uint32_t version; /* FUSE_PROTO_RDMA_VERSION */
 	uint32_t n_legs;
-	struct fuse_proto_rdma_leg legs[FUSE_PROTO_RDMA_LEGS_MAX]; /* n_legs are sent */
+	/* only n_legs of them are sent */
+	struct fuse_proto_rdma_leg legs[FUSE_PROTO_RDMA_LEGS_MAX];
 };
 
 struct fuse_proto_bulk {
@@ -231,27 +236,29 @@ struct fuse_proto_bulk {
 };
 
 struct fuse_proto_bulk_done {
-	uint32_t len;	/* 0: the data are in the answer; WRITE: 0 */
+	uint32_t len;	/* 0: the data are in the answer; always 0 for a WRITE */
 	uint8_t failed; /* legs, bit mask */
-	uint8_t again;	/* 1: READ: nothing was read, since no leg accepted the data */
+	uint8_t again;	/* 1: READ: nothing was read, because no leg accepted the data; retry */
 	uint8_t pad[2];
 };
 
-#define FUSE_PROTO_RDMA_PING 0x504c0003U /* opcode that no kernel uses */
+#define FUSE_PROTO_RDMA_PING 0x504c0003U /* an opcode that no kernel uses */
 #define FUSE_PROTO_PING_VERSION 1
 #define FUSE_PROTO_PING_COUNT_MAX 64
 #define FUSE_PROTO_PING_DEPTH_MAX 4
 
 enum fuse_proto_ping_what {
-	FUSE_PROTO_PING_WRITE = 1, /* as a READ does: the server writes into the client's memory */
-	FUSE_PROTO_PING_READ,	   /* as a WRITE does */
+	FUSE_PROTO_PING_WRITE =
+		1,	      /* as for a READ request: the server writes to the client's memory */
+	FUSE_PROTO_PING_READ, /* as for a WRITE request: the server reads the client's memory */
 	FUSE_PROTO_PING_WHAT_MAX
 };
 
 enum fuse_proto_ping_status {
 	FUSE_PROTO_PING_DONE,
 	FUSE_PROTO_PING_BUSY,	/* the pair or the server is busy: retry later */
-	FUSE_PROTO_PING_FAILED, /* there is no pair, or it has failed: the client drops its half */
+	FUSE_PROTO_PING_FAILED, /* there is no pair, or it has failed: the client must drop its half
+				 */
 	FUSE_PROTO_PING_STATUS_MAX
 };
 
@@ -260,22 +267,23 @@ struct fuse_proto_ping {
 	uint8_t leg;
 	uint8_t what;	/* enum fuse_proto_ping_what */
 	uint8_t depth;	/* 1 to FUSE_PROTO_PING_DEPTH_MAX */
-	uint8_t status; /* answer: enum fuse_proto_ping_status */
-	uint32_t count; /* 1 to FUSE_PROTO_PING_COUNT_MAX; answer: number of completed transfers */
-	uint32_t len;	/* of each, 1 to FUSE_PROTO_MAX_WRITE */
+	uint8_t status; /* in the answer: enum fuse_proto_ping_status */
+	uint32_t count; /* 1 to FUSE_PROTO_PING_COUNT_MAX; in the answer: number of completed
+			   transfers */
+	uint32_t len;	/* bytes of each transfer, 1 to FUSE_PROTO_MAX_WRITE */
 	uint64_t addr;
-	uint64_t took_ns;			     /* answer: of all transfers together */
-	uint32_t each_ns[FUSE_PROTO_PING_COUNT_MAX]; /* answer only: `count` values */
+	uint64_t took_ns; /* in the answer: duration of all transfers together */
+	uint32_t each_ns[FUSE_PROTO_PING_COUNT_MAX]; /* in the answer only: `count` values */
 };
 
-/* For a working pair: the test that the server asks the client to start. Zeros: none. */
+/* For a working pair: the test that the server asks the client to start. All zeros: none. */
 struct fuse_proto_ping_order {
 	uint8_t what;  /* enum fuse_proto_ping_what */
 	uint8_t depth; /* 1 to FUSE_PROTO_PING_DEPTH_MAX */
 	uint8_t pad[2];
-	uint32_t count; /* transfers, 1 to FUSE_PROTO_PING_ORDER_COUNT_MAX; the client splits them
-			 * into requests of FUSE_PROTO_PING_COUNT_MAX */
-	uint32_t len;	/* of each, 1 to FUSE_PROTO_MAX_WRITE */
+	uint32_t count; /* number of transfers, 1 to FUSE_PROTO_PING_ORDER_COUNT_MAX; the client
+			   splits them into requests of FUSE_PROTO_PING_COUNT_MAX */
+	uint32_t len;	/* bytes of each transfer, 1 to FUSE_PROTO_MAX_WRITE */
 	uint32_t pad2;
 };
 #define FUSE_PROTO_PING_ORDER_COUNT_MAX 4096
@@ -294,7 +302,8 @@ _Static_assert(sizeof(struct fuse_proto_server) == 16, "layout on the wire");
 	(sizeof(struct fuse_proto_req_tail) +                        \
 	 FUSE_PROTO_REQ_HANDLES_MAX * (1U + FUSE_PROTO_HANDLE_MAX) + \
 	 sizeof(struct fuse_proto_bulk))
-/* Limit of READDIRPLUS: the client lowers the kernel's size so that the handles fit. */
+/* Limit of READDIRPLUS: the client reduces the size that the kernel requests, so that the handles
+ * fit. */
 #define FUSE_PROTO_DIRPLUS_MAX (256U << 10)
 /* Limit of the entries in an answer to OPENDIR: about a hundred files. */
 #define FUSE_PROTO_LIST_MAX (24U << 10)
@@ -324,7 +333,7 @@ static inline uint32_t fuse_proto_resp_max(uint32_t opcode, uint32_t size)
 		n += (uint32_t)sizeof(struct fuse_proto_resp_tail) +
 		     n / (uint32_t)FUSE_PROTO_DIRPLUS_ENTRY * (1U + FUSE_PROTO_HANDLE_MAX);
 		break;
-	case FUSE_OPENDIR: /* size of the prefetched entries */
+	case FUSE_OPENDIR: /* the size is that of the prefetched entries */
 		n = size < FUSE_PROTO_LIST_MAX ? size : FUSE_PROTO_LIST_MAX;
 		n += (uint32_t)(sizeof(struct fuse_open_out) +
 				sizeof(struct fuse_proto_resp_tail)) +
