@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Entry points of the server: creates and frees it, accepts and ends client sessions, and drives
- * its queues from the worker's loop. Requests are carried out by the folders request and ops, and
- * the other files here lead messages to them.
+ * Public functions of the server: creates and frees it, accepts and ends client sessions, and runs
+ * its queues from the worker's loop. The other files here pass messages to the folders request and
+ * ops, which execute requests.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "dataplane/fuse/server/objects/server_lease.h"
@@ -58,15 +58,14 @@ static int pools_init(struct fuse_server *srv)
 	return r < 0 ? r : buf_pool_init(&srv->answers, arena + buf_pool_bytes());
 }
 
-/* Publishes this worker's state to its peers, then joins them. */
+/* Publishes this worker's state, then makes it visible to its peers. */
 static void share_join(struct fuse_server *srv, const struct launch_config *cfg)
 {
 	struct share_slot *own = srv->share.own;
 
 	server_leases_restore(srv);
-	/* Exports are published before the counts of reclaiming mounts: a peer that still
-	 * believes that this worker serves an export must not see a count without that export's
-	 * mounts. */
+	/* Publish the exports before the counts of reclaiming mounts: a peer that still believes
+	 * that this worker serves an export must not see a count without that export's mounts. */
 	for (unsigned i = 0; i < LAUNCH_EXPORTS_MAX; i++)
 		share_set(&own->exports[i], i < srv->n_exports ? srv->exports[i].name_hash : 0UL);
 	server_mounts_publish(srv);
@@ -161,9 +160,9 @@ static void clients_reap(struct fuse_server *srv)
 	}
 }
 
-/* Waits until the helpers return their calls, because their buffers are about to be freed. A
- * helper that hangs is not waited for: it reads nothing of this process, and its buffers belong
- * to the helper pool, which stays. */
+/* Waits until the helpers have returned their calls, because the buffers of these are about to be
+ * freed. It does not wait for a helper that hangs: that helper reads nothing of this process, and
+ * its buffers belong to the helper pool, which stays. */
 static void helpers_end(struct fuse_server *srv)
 {
 	struct pollfd p = {.fd = srv->helpers ? fs_helper_fd(srv->helpers) : -1, .events = POLLIN};
@@ -174,12 +173,12 @@ static void helpers_end(struct fuse_server *srv)
 		poll(&p, 1, 10);
 }
 
-/* The caller ends all sessions first (rudp_free does). */
+/* The caller must have ended all sessions; rudp_free does that. */
 struct fuse_server *fuse_server_free(struct fuse_server *srv)
 {
 	if (!srv)
 		return NULL;
-	/* io_uring still works on our buffers. */
+	/* io_uring may still use our buffers. */
 	while ((srv->n_ring > 0 || srv->reads) && server_ring_poll(srv) >= 0)
 		;
 	helpers_end(srv);
@@ -213,7 +212,7 @@ int fuse_server_helpers_fd(const struct fuse_server *srv)
 	return fs_helper_fd(srv->helpers);
 }
 
-/* Requests that wait until a queue pair is less busy or a buffer is free. */
+/* Whether requests wait until a queue pair is less busy or a buffer is free. */
 static bool rdma_waits(const struct fuse_server *srv)
 {
 	return srv->reply_head || srv->fetch_head || srv->n_fetches_waiting > 0;
@@ -237,7 +236,7 @@ int fuse_server_poll(struct fuse_server *srv, uint64_t now_ns, bool may_sleep)
 	if (srv->retry_head || srv->n_call_waits > 0)
 		server_retry_run(srv);
 	if (!server_steps_shared(srv))
-		moved += server_steps_run(srv); /* what helpers have just returned */
+		moved += server_steps_run(srv); /* also what the helpers have returned just now */
 	if (rdma_waits(srv)) {
 		server_rdma_run(srv);
 		server_fetch_run(srv);
@@ -298,7 +297,7 @@ const char *fuse_server_client_host(const struct fuse_server_client *c)
 	return c->host;
 }
 
-/* Buffers count as short for this time after a request waited for one, as in rudp. */
+/* Buffers count as short for this long after a request had to wait for one, as in rudp. */
 #define SHORT_NS (20 * NSEC_PER_MSEC)
 
 static bool was_short(const struct fuse_server *srv, uint64_t at_ns)
@@ -317,7 +316,7 @@ unsigned fuse_server_in_flight(const struct fuse_server *srv)
 	       (srv->ping.client != NULL);
 }
 
-/* True: the export is configured, but its directory is missing. */
+/* Whether the export is configured, but its directory is missing. */
 static bool export_is_missing(const struct fuse_server *srv, const char *name)
 {
 	const struct launch_config *c = srv->cfg;
@@ -328,8 +327,9 @@ static bool export_is_missing(const struct fuse_server *srv, const char *name)
 	return false;
 }
 
-/* Closes the session of the mount worker with the fewest requests to make room for a mount. Its
- * client retries those requests via a session that takes no place, as after any lost session. */
+/* Closes the session of the mount worker with the fewest requests, so that a mount can have a
+ * session. Its client retries those requests via a session that does not count, as after any lost
+ * session. */
 static void mount_worker_leave(struct fuse_server *srv)
 {
 	struct fuse_server_client *least = NULL;
@@ -342,9 +342,10 @@ static void mount_worker_leave(struct fuse_server *srv)
 		rudp_session_close(least->session, clock_now_ns());
 }
 
-/* 0; -ENOSPC; -EDQUOT: the remaining places are reserved for mounts. A session that only
- * finishes a mount worker's requests takes no place; if LAUNCH_SESSIONS_OWING of them exist
- * already, the next one counts as a mount worker. */
+/* Makes sure that the new session does not exceed the limit. Returns 0; -ENOSPC; or -EDQUOT: the
+ * remaining sessions are reserved for mounts. A session that only finishes a mount worker's
+ * requests does not count, unless LAUNCH_SESSIONS_OWING of them exist already: the next one then
+ * counts as a mount worker's. */
 static int room_make(struct fuse_server *srv, const struct ip_addr *from,
 		     enum fuse_hello_purpose *purpose)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Private to this folder: the way of a client's message to a running request. server_receive.c
- * takes messages, server_wait.c holds those that wait for their host's turn or for a reply buffer,
+ * Private to this folder: how a client's message becomes a running request. server_receive.c takes
+ * messages, server_wait.c holds those that wait for their host's turn or for a reply buffer,
  * server_fetch.c fetches data by RDMA, server_req.c starts requests.
  */
 #ifndef PLENUM_FUSE_SERVER_INTERNAL_H
@@ -11,23 +11,24 @@
 #include "dataplane/fuse/server/request/server_request.h"
 
 /* server_req.c */
-/* Starts a validated request, whose reply of at most out_max bytes gets the buffer data. */
+/* Starts a validated request; data: the buffer for its reply, which has at most out_max bytes. */
 void server_req_start(struct fuse_server_client *c, struct rudp_call *call,
 		      struct fuse_in_header *in, size_t len, const struct fuse_server_args *args,
 		      uint8_t *data, size_t out_max);
 void server_retry_run(struct fuse_server *srv);
 
 /* server_wait.c */
-/* Starts a validated request, including its data: now, or when it is its host's turn and there is a
- * reply buffer. A repetition of a running request takes over its reply. */
+/* Starts a validated request that includes its data: now, or when it is its host's turn and there
+ * is a reply buffer. If the same request is still running, its reply goes to this call. */
 void server_req_take(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
 		     const struct fuse_server_args *args);
-/* Starts waiting requests, a bounded amount of work: those of hosts in turn that can have a buffer.
- * Number started. */
+/* Starts waiting requests whose hosts have their turn and can have a buffer; a bounded amount of
+ * work. Returns their number. */
 unsigned server_wait_run(struct fuse_server *srv, uint64_t now_ns);
-/* Takes a request out of the queue: the caller owns its buffer. NULL: none waits. */
+/* Takes a request out of the queue; the caller then owns its buffer. NULL: this request does not
+ * wait. */
 void *server_wait_take(const struct server_mount *m, uint64_t unique, struct server_wait *ret);
-/* Drops the client's waiting requests, or only the one of this call. */
+/* Drops the client's waiting requests, or only that of this call. */
 void server_wait_drop(struct fuse_server *srv, struct fuse_server_client *c,
 		      const struct rudp_call *call);
 
@@ -37,7 +38,7 @@ void server_fetch(struct fuse_server_client *c, struct rudp_call *call, void *bu
 		  const struct fuse_server_args *args);
 /* Retries the waiting transfers. */
 void server_fetch_run(struct fuse_server *srv);
-/* The client no longer waits for the reply. */
+/* Call when the client no longer waits for the reply. */
 void server_fetch_call_gone(struct fuse_server *srv, const struct rudp_call *call);
 /* Call before server_rdma_client_gone(). */
 void server_fetch_client_gone(struct fuse_server_client *c);

@@ -2,7 +2,7 @@
 /*
  * Fetches the data of WRITEs from the client's memory via RDMA, on the leg with the least load,
  * then starts the requests. A transfer that fails is retried on the next leg; if none works, the
- * client sends the data via packets. A buffer belongs to the device until the device reports
+ * client sends the data in packets. A buffer belongs to the device until the device reports
  * completion.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
@@ -93,7 +93,7 @@ static void fetch_done(struct port_rdma_op *op, int status)
 	fetch_retry(k);
 }
 
-/* Builds the message as it would have arrived via packets: header, room for the data, handles. */
+/* Builds the message as it would have arrived in packets: header, space for the data, handles. */
 static size_t assemble(uint8_t *to, const struct fuse_in_header *in, size_t len,
 		       const struct fuse_server_args *args)
 {
@@ -111,8 +111,8 @@ static size_t assemble(uint8_t *to, const struct fuse_in_header *in, size_t len,
 	return whole + tail_len;
 }
 
-/* 0: the transfer has started, into a buffer that also has a copy of the message; -EAGAIN: not
- * possible now; -EREMOTEIO: no leg works. */
+/* Returns 0: the transfer has begun, into a buffer that also has a copy of the message; -EAGAIN:
+ * not possible now; -EREMOTEIO: no leg works. */
 static int fetch_start(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
 		       const struct fuse_server_args *args)
 {
@@ -135,7 +135,7 @@ static int fetch_start(struct fuse_server_client *c, struct rudp_call *call, voi
 		buf_pool_put(&srv->requests, data);
 		return server_rdma_works(c, args->bulk.legs) ? -EAGAIN : -EREMOTEIO;
 	}
-	k->len = assemble(data, buf, len, args); /* around the incoming data */
+	k->len = assemble(data, buf, len, args); /* leaves space for the data in the middle */
 	if (k->next)
 		k->next->prev = k;
 	srv->fetches = k;
@@ -144,7 +144,7 @@ static int fetch_start(struct fuse_server_client *c, struct rudp_call *call, voi
 	return 0;
 }
 
-/* A client drops its pairs when the server reports that it could not fetch data, so the server
+/* A client drops its pairs when the server reports that it could not fetch data. So the server
  * reports that only for pairs that do not work, not for busy ones. */
 void server_fetch(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
 		  const struct fuse_server_args *args)
@@ -211,7 +211,7 @@ void server_fetch_run(struct fuse_server *srv)
 		int r;
 
 		(void)fuse_server_check(buf, w.len,
-					&args); /* it passed the same check on arrival */
+					&args); /* it passed the same check when it arrived */
 		args.arrived_ns = w.arrived_ns;
 		r = fetch_start(w.client, w.call, buf, w.len, &args);
 		if (r == -EAGAIN) { /* other pairs may be less busy */
@@ -245,6 +245,6 @@ void server_fetch_client_gone(struct fuse_server_client *c)
 			continue;
 		k->call = NULL;
 		if (k->waits)
-			fetch_retry(k); /* ends, because k->call is NULL */
+			fetch_retry(k); /* this ends the fetch, because k->call is NULL */
 	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages from clients: requests of the file system, which are checked first, and those of the
- * protocol. */
+/* Receives messages of clients: requests of the file system, which are checked first, and messages
+ * of the protocol. */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "dataplane/fuse/server/request/server_helper.h"
 #include "dataplane/fuse/server/request/server_rdma.h"
@@ -35,8 +35,8 @@ void fuse_server_request(struct fuse_server_client *c, struct rudp_call *call, v
 
 	launch_stat_add(&srv->stats->requests, 1);
 	rudp_call_set_user(call, NULL);
-	/* The mount's client has opened a newer session and sends its unanswered requests there,
-	 * so a request that still arrives here would run twice. */
+	/* The mount's client has opened a newer session and sends its unanswered requests there, so
+	 * a request that still arrives here would be executed twice. */
 	if (PLENUM_UNLIKELY(c->number < c->mount->served_by)) {
 		server_call_end(call);
 		buf_pool_put(&srv->requests, buf);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Runs requests: replays them from the journal if they ran before, checks what the client may do,
- * and dispatches each to its operation.
+ * Executes requests: replays them from the journal if they were executed before, checks what the
+ * client may do, and passes each to its operation.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "dataplane/fuse/server/objects/server_lease.h"
@@ -12,7 +12,8 @@
 #include "dataplane/fuse/server/request/server_reply.h"
 #include "dataplane/fuse/server/request/server_source.h"
 
-#define CALLS_PER_TURN 64U /* requests that get a helper call for which they have waited */
+/* requests that get a helper call in one turn after they have waited for one */
+#define CALLS_PER_TURN 64U
 
 /* The features that this client may use. */
 static uint32_t features_of(const struct fuse_server_client *c, uint32_t asked)
@@ -22,11 +23,12 @@ static uint32_t features_of(const struct fuse_server_client *c, uint32_t asked)
 
 	return asked & FUSE_PROTO_FEATURES &
 	       ~(judged || c->read_only ? FUSE_PROTO_FEATURE_TOUCH : 0U) &
-	       ~(judged ? FUSE_PROTO_FEATURE_NAMES : 0U); /* every open needs a permission check */
+	       ~(judged ? FUSE_PROTO_FEATURE_NAMES
+			: 0U); /* each open needs a permission check at the server */
 }
 
-/* Only valid as the first request of a session. The client already relies on the flags that it
- * sent; the check has ensured that the version and all flags are supported. */
+/* INIT is valid only as the first request of a session. The client already relies on the flags that
+ * it sent; the check has ensured that the version and all flags are supported. */
 static void op_init(struct server_req *q)
 {
 	const struct fuse_init_in *in = server_req_arg(q);
@@ -100,7 +102,8 @@ static bool req_changes(const struct server_req *q)
 	}
 }
 
-/* Handles requests that must not run twice, and repeated opens. True: replied or queued. */
+/* Handles requests that must not run twice, and repeated opens. Returns true if a reply was sent or
+ * the request was queued. */
 static bool req_once(struct server_req *q)
 {
 	struct server_file *f = q->resent && server_req_opens(q) ? server_file_opened(q) : NULL;
@@ -123,8 +126,8 @@ static bool req_once(struct server_req *q)
 			server_reply_err(q, EIO);
 			return true;
 		}
-		/* A helper may have executed it after its worker's end, when the worker no
-		 * longer prevented leases on what the request changes. */
+		/* A helper may have executed the request after its worker ended, when that worker
+		 * no longer prevented leases on the objects that the request changes. */
 		if (!server_lease_change(q)) {
 			q->record = NULL;
 			server_req_requeue(q);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Starts requests: the first ones of a turn at once, the others when it is their host's turn and
- * there is a buffer for the reply. Hosts share the worker's time equally, whatever they ask for,
+ * there is a buffer for the reply. Hosts share the worker's time equally, whatever they request,
  * and the sessions of a host take turns. The worker reads packets again after a bounded amount of
  * work, so that the requests of one host cannot fill the socket's buffer and delay those of
  * another.
  *
- * While few buffers are free, clients that have acknowledged nothing lately share half of them,
- * clients from which nothing is heard get none, and those that leave their replies unacknowledged
- * lose them with their session. A host has at most three quarters of the buffers while there are
- * other hosts; when it has them, only its own clients can lose theirs.
+ * While few buffers are free, clients that have acknowledged nothing lately share half of them, and
+ * silent clients get none; a client that leaves its replies unacknowledged loses them with its
+ * session. A host has at most three quarters of the buffers while there are other hosts; if it has
+ * them all, only its own clients can lose theirs.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "dataplane/fuse/server/request/server_source.h"
@@ -18,18 +18,18 @@
 /* A client is asked for a sign of life at most this often. */
 #define WAIT_AGAIN_NS NSEC_PER_MSEC
 /*
- * Work is counted in units of about five microseconds: a request of 4 KiB. In each turn the worker
- * starts DIRECT units at once and TURN units of waiting requests; each host gets up to ROUND units
- * in succession while others wait.
+ * Work is counted in units of about five microseconds, which is a request of 4 KiB. In each turn
+ * the worker begins DIRECT units at once and TURN units of waiting requests; while other hosts
+ * wait, each host gets up to ROUND units in succession.
  */
 #define WORK_UNIT_BYTES (16U << 10)
 #define WORK_DIRECT 16
 #define WORK_TURN 4
-#define WORK_TURN_ALONE 48 /* while one host sends requests */
+#define WORK_TURN_ALONE 48 /* while only one host sends requests */
 #define WORK_ROUND 2
 #define WORK_SHORT 2
 #define EXAMINED_PER_UNIT 16U
-/* Requests of a host that run at the same time in one export. */
+/* Most requests of a host that run at the same time in one export. */
 #define RUNNING_MAX 512U
 
 static struct fuse_in_header *message_of(struct server_wait *w)
@@ -37,7 +37,8 @@ static struct fuse_in_header *message_of(struct server_wait *w)
 	return (struct fuse_in_header *)((uint8_t *)w + BUF_HEADROOM_BYTES);
 }
 
-/* Whether the host has as many buffers for a reply of len bytes as it may have beside others. */
+/* Whether the host has as many buffers for a reply of len bytes as it may have while there are
+ * other hosts. */
 static bool is_at_share(const struct server_source *h, size_t len)
 {
 	unsigned n_slots, class = buf_pool_class(len, &n_slots);
@@ -46,7 +47,8 @@ static bool is_at_share(const struct server_source *h, size_t len)
 	return h->n_replies[class] >= n_slots - n_slots / 4 && all->next->next != all;
 }
 
-/* How the client shares the buffers for a reply of len bytes. False: it gets none now. */
+/* Decides how the client shares the buffers for a reply of len bytes. Returns false if it gets none
+ * now. */
 static bool share_of(struct fuse_server_client *c, size_t len, bool *ret_trial)
 {
 	*ret_trial = false;
@@ -73,7 +75,7 @@ static void *buffer_get(struct fuse_server_client *c, size_t len)
 					: NULL;
 }
 
-/* False: the client gets no reply buffer now. */
+/* Starts the request. Returns false if the client gets no reply buffer now. */
 static bool start(struct fuse_server_client *c, struct rudp_call *call, struct fuse_in_header *in,
 		  size_t len, const struct fuse_server_args *args)
 {
@@ -104,7 +106,7 @@ static void queue_add(struct fuse_server_client *c, struct server_wait *w)
 	c->server->n_wait++;
 }
 
-/* p: in c->waits[size] */
+/* p: a pointer in c->waits[size]. */
 static void queue_remove(struct fuse_server_client *c, unsigned size, struct server_wait **p)
 {
 	struct server_wait *w = *p;
@@ -138,7 +140,7 @@ static void wait_add(struct fuse_server_client *c, struct rudp_call *call, void 
 	c->server->wait_due = true;
 }
 
-/* The client's waiting request `unique`. */
+/* Finds the client's waiting request `unique`. */
 static struct server_wait **client_find(struct fuse_server_client *c, uint64_t unique,
 					unsigned *ret_size)
 {
@@ -151,7 +153,8 @@ static struct server_wait **client_find(struct fuse_server_client *c, uint64_t u
 	return NULL;
 }
 
-/* Removes the waiting request `unique` of the mount, wherever it waits. NULL: none. */
+/* Removes the waiting request `unique` of the mount from the queue of any of its clients. Returns
+ * NULL if it does not wait. */
 static struct server_wait *wait_remove(const struct server_mount *m, uint64_t unique)
 {
 	for (struct fuse_server_client *c = m->server->clients; c; c = c->next) {
@@ -218,7 +221,7 @@ void server_wait_drop(struct fuse_server *srv, struct fuse_server_client *c,
 		drop_from(srv, c, size, call);
 }
 
-/* A repetition of a request that is still running takes over its reply. */
+/* If the same request is still running, its reply goes to this call. */
 static bool req_adopt(struct fuse_server_client *c, struct rudp_call *call,
 		      const struct fuse_in_header *in)
 {
@@ -243,7 +246,7 @@ static bool req_adopt(struct fuse_server_client *c, struct rudp_call *call,
 	return true;
 }
 
-/* Requests that prepare a session never wait: others depend on them. */
+/* Whether the request must not wait: it prepares a session, and others depend on it. */
 static bool is_urgent(const struct fuse_in_header *in, const struct fuse_server_args *args)
 {
 	return in->opcode == FUSE_INIT || in->opcode == FUSE_DESTROY ||
@@ -302,7 +305,7 @@ static bool turn_is_over(const struct wait_turn *t)
 	return t->work_left <= (int)(t->n_examined / EXAMINED_PER_UNIT);
 }
 
-/* Whether a reply buffer of that range of sizes is free for the client; notes a shortage. */
+/* Whether a reply buffer of that range of sizes is free for the client; records a shortage. */
 static bool has_room(struct fuse_server_client *c, unsigned size, struct wait_turn *t)
 {
 	struct fuse_server *srv = c->server;
@@ -322,9 +325,9 @@ static bool has_room(struct fuse_server_client *c, unsigned size, struct wait_tu
 	return false;
 }
 
-/* Starts the client's first request for which there is a buffer. A smaller one may pass a larger.
- * Looks at one request of each size only: the messages are not in the processor's caches.
- * Returns the request's work; 0: none started. */
+/* Starts the client's first request for which there is a buffer; a smaller one may overtake a
+ * larger one. It checks only one request of each size, because the messages are not in the
+ * processor's caches. Returns the work that the request counts as; 0: none was started. */
 static int client_start(struct fuse_server_client *c, struct wait_turn *t)
 {
 	struct server_wait *first = NULL, w;
@@ -347,15 +350,16 @@ static int client_start(struct fuse_server_client *c, struct wait_turn *t)
 		return 0;
 	w = *first;
 	in = message_of(first);
-	/* Dequeues first: the request may end at once and call this function again. */
+	/* Remove it from the queue first: the request may end at once and call this function again.
+	 */
 	queue_remove(c, first_size, &c->waits[first_size].head);
-	(void)fuse_server_check(in, w.len, &args); /* it passed the same check on arrival */
+	(void)fuse_server_check(in, w.len, &args); /* it passed the same check when it arrived */
 	args.arrived_ns = w.arrived_ns;
 	start(c, w.call, in, w.len, &args);
 	return work_of(w.len, w.reply_bytes);
 }
 
-/* Whether the host has its share of the buffers for all that waits. */
+/* Whether the host has as many buffers as it may have for all its waiting requests. */
 static bool is_blocked(struct server_source *h, struct wait_turn *t)
 {
 	for (unsigned size = 0; size < BUF_SIZES; size++)
@@ -366,7 +370,7 @@ static bool is_blocked(struct server_source *h, struct wait_turn *t)
 	return true;
 }
 
-/* Starts one request of the host. Its sessions take turns. Returns as client_start. */
+/* Starts one request of the host, whose sessions take turns. Returns what client_start returns. */
 static int host_start(struct server_source *h, struct wait_turn *t)
 {
 	struct list *end = h->waiting.prev;
@@ -387,7 +391,8 @@ static int host_start(struct server_source *h, struct wait_turn *t)
 	return 0;
 }
 
-/* True: a request of the host has started, or can in a later round of the same turn. */
+/* Starts a request of the host. Returns true if it did, or can in a later round of the same turn.
+ */
 static bool host_run(struct server_source *h, struct wait_turn *t, bool alone)
 {
 	bool any = false;
@@ -408,7 +413,7 @@ static bool host_run(struct server_source *h, struct wait_turn *t, bool alone)
 	return any;
 }
 
-/* Gives each waiting host its share of a round. False: no request can start now. */
+/* Gives each waiting host its share of one round. Returns false if no request can start now. */
 static bool round_run(struct fuse_server *srv, struct wait_turn *t)
 {
 	unsigned n = 0, n_hosts;

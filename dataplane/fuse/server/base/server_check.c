@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Validates requests. The code behind it relies on the result: terminated names and complete
- * arguments. A fuzzer tests it alone.
+ * Validates requests. The code that executes them relies on terminated names and complete
+ * arguments. A fuzzer tests this file alone.
  */
 #include "dataplane/fuse/server/base/server_check.h"
 #include <fcntl.h>
@@ -13,13 +13,13 @@
 
 enum check_name {
 	NAME_NONE,
-	NAME_LOOKUP, /* one component, or . or .. */
+	NAME_LOOKUP, /* one component, or "." or ".." */
 	NAME_ENTRY,  /* one component */
 	NAME_TARGET, /* the target of a symbolic link: any text */
 	NAME_XATTR,
 };
 
-struct check_rule { /* the layout behind struct fuse_in_header */
+struct check_rule { /* the layout of a request behind struct fuse_in_header */
 	bool served;
 	uint8_t names[CHECK_NAMES_MAX];
 	uint8_t n_handles; /* in the tail */
@@ -32,7 +32,7 @@ struct check_rule { /* the layout behind struct fuse_in_header */
 	}
 #define RULE(arg, ...) RULE_N(1, arg, __VA_ARGS__)
 
-/* The short struct fuse_setxattr_in: FUSE_SETXATTR_EXT is never negotiated. */
+/* Size of the short struct fuse_setxattr_in, because FUSE_SETXATTR_EXT is never negotiated. */
 #define SETXATTR_ARG_BYTES 8
 
 static const struct check_rule rules[] = {
@@ -68,7 +68,8 @@ static const struct check_rule rules[] = {
 	[FUSE_FALLOCATE] = RULE(sizeof(struct fuse_fallocate_in), NAME_NONE),
 	[FUSE_READDIRPLUS] = RULE(sizeof(struct fuse_read_in), NAME_NONE),
 	[FUSE_RENAME2] = RULE_N(2, sizeof(struct fuse_rename2_in), NAME_ENTRY, NAME_ENTRY),
-	[FUSE_TMPFILE] = RULE(sizeof(struct fuse_create_in), NAME_TARGET), /* the name is ignored */
+	[FUSE_TMPFILE] =
+		RULE(sizeof(struct fuse_create_in), NAME_TARGET), /* the name is not used */
 	[FUSE_LSEEK] = RULE(sizeof(struct fuse_lseek_in), NAME_NONE),
 	[FUSE_COPY_FILE_RANGE] = RULE_N(2, sizeof(struct fuse_copy_file_range_in), NAME_NONE),
 };
@@ -99,13 +100,13 @@ static int check_name(enum check_name kind, const char *name, size_t len)
 	return 0;
 }
 
-/* File offsets and ends fit off_t. */
+/* Checks that a range and its end fit off_t. */
 static int check_range(uint64_t off, uint64_t len)
 {
 	return off > INT64_MAX || len > INT64_MAX - off ? -EFBIG : 0;
 }
 
-/* Other versions have arguments of other sizes, and this server cannot act as an unknown flag
+/* Other versions have arguments of other sizes, and this server does not know what an unknown flag
  * demands. */
 static int check_init(const void *msg)
 {
@@ -131,7 +132,7 @@ static int check_data(uint32_t opcode, const void *msg, size_t rest,
 		ARG(arg, msg);
 		if (args->flags & FUSE_PROTO_REQ_BULK)
 			rest = rest == 0 ? args->bulk.len
-					 : SIZE_MAX; /* the data still has to be fetched */
+					 : SIZE_MAX; /* for RDMA the data arrive later */
 		if (arg.size > FUSE_PROTO_MAX_WRITE || arg.size != rest)
 			return -EINVAL;
 		return check_range(arg.offset, arg.size);
@@ -142,7 +143,7 @@ static int check_data(uint32_t opcode, const void *msg, size_t rest,
 		ARG(arg, msg);
 		if (arg.size > FUSE_PROTO_MAX_WRITE)
 			return -EINVAL;
-		/* Directory offsets are cookies. */
+		/* Directory offsets are cookies, so they are not checked. */
 		return opcode == FUSE_READ ? check_range(arg.offset, arg.size) : 0;
 	}
 	if (opcode == FUSE_SETXATTR) {
@@ -179,8 +180,8 @@ static bool check_flags(uint32_t opcode, uint16_t flags)
 	}
 }
 
-/* The client's memory: only checked for consistency, because the client's own device controls
- * access. */
+/* Checks the description of the client's memory only for consistency, because the client's own
+ * device controls the access. */
 static int check_bulk(const uint8_t *p, size_t len, struct fuse_server_args *ret)
 {
 	if (len != sizeof(ret->bulk))
@@ -192,7 +193,7 @@ static int check_bulk(const uint8_t *p, size_t len, struct fuse_server_args *ret
 		       : 0;
 }
 
-/* Checks the tail: the required number of complete handles and nothing behind them. */
+/* Checks the tail: it must have the required number of complete handles and nothing behind them. */
 static int check_tail(uint32_t opcode, const uint8_t *p, size_t len, struct fuse_server_args *ret)
 {
 	struct fuse_proto_req_tail tail = {};
@@ -312,7 +313,7 @@ bool fuse_server_check_is_non_idempotent(const struct fuse_in_header *in)
 	case FUSE_TMPFILE:
 	case FUSE_SETXATTR:
 	case FUSE_REMOVEXATTR:
-	case FUSE_FALLOCATE: /* another client may have truncated the file in between */
+	case FUSE_FALLOCATE: /* another client may have truncated the file between two executions */
 	case FUSE_COPY_FILE_RANGE:
 		return true;
 	case FUSE_OPEN: {

@@ -2,8 +2,8 @@
 /*
  * Validates a client's request before any other code uses it: its length, complete arguments,
  * terminated names, and names of one component. A local kernel would be trusted; a network peer is
- * not. Pure: no state, no system calls, reads only the given bytes. Called by the server for each
- * request, and by a fuzzer.
+ * not. It has no state, makes no system calls and reads only the given bytes. The server calls it
+ * for each request, and so does a fuzzer.
  */
 #ifndef PLENUM_SERVER_CHECK_H
 #define PLENUM_SERVER_CHECK_H
@@ -14,7 +14,7 @@
 /* The tail of a request: the handles of its objects, which point into its message. */
 struct fuse_server_args {
 	uint16_t flags;	     /* FUSE_PROTO_REQ_* */
-	uint8_t failed;	     /* legs that could not transfer its data; set by the server */
+	uint8_t failed;	     /* bit per leg that could not transfer its data; set by the server */
 	uint64_t arrived_ns; /* clock_now_ns() of its arrival; set by the server */
 	struct fuse_proto_bulk bulk;
 	struct {
@@ -23,17 +23,17 @@ struct fuse_server_args {
 	} handles[FUSE_PROTO_REQ_HANDLES_MAX];
 };
 
-/* 0: every argument of the request lies within its len bytes, strings are terminated, and *ret
- * has all handles that the operation needs. -EBADMSG: no complete header, or a wrong length or
+/* Returns 0: every argument of the request is within its len bytes, strings are terminated, and
+ * *ret has all handles that the operation needs. -EBADMSG: no complete header, or a wrong length or
  * tail; -ENOSYS: an unsupported operation; -EPROTO: an INIT of an unsupported version or with
- * unknown flags; -ENOTTY, -EINVAL, -ENAMETOOLONG, -EFBIG, -E2BIG: the reply to the client. msg
- * may be unaligned. */
+ * unknown flags; -ENOTTY, -EINVAL, -ENAMETOOLONG, -EFBIG, -E2BIG: the error to reply to the client.
+ * msg may be unaligned. */
 int fuse_server_check(const void *msg, size_t len, struct fuse_server_args *ret);
-/* The maximum of reply data (without struct fuse_out_header, with the tail) that the request can
+/* Most bytes of reply data (without struct fuse_out_header, with the tail) that the request may
  * need. Only for requests that passed the check. */
 size_t fuse_server_check_reply_bytes(const struct fuse_in_header *in);
-/* Whether the request must not be executed twice: a repetition would change the effect or the
- * reply. */
+/* Whether the request must not be executed twice, because a repetition would change the effect or
+ * the reply. */
 bool fuse_server_check_is_non_idempotent(const struct fuse_in_header *in);
 
 #endif

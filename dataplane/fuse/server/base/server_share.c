@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The memory that the compute workers of a host share: maps it, joins it, and finds the peers in
- * it.
+ * The memory that the compute workers of a host share: maps it, makes this worker visible in it,
+ * and finds the peers.
  */
 #include "dataplane/fuse/server/base/server_share.h"
 #include "netcfg/base/hash.h"
@@ -10,8 +10,8 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-struct share_file {	      /* all zeros: empty */
-	uint64_t hash_key[2]; /* made by the first worker */
+struct share_file {	      /* all zeros: no worker has used it yet */
+	uint64_t hash_key[2]; /* drawn by the first worker */
 	uint64_t joined;      /* incremented when a worker joins */
 	uint64_t used[SHARE_SLOTS / 64];
 	struct share_slot slots[SHARE_SLOTS];
@@ -20,7 +20,7 @@ _Static_assert(
 	sizeof(struct share_file) == LAUNCH_SHARE_BYTES,
 	"a change of this layout needs a new LAUNCH_VERSION: old workers still use the old one");
 
-/* The first worker's word wins. */
+/* If several workers draw a word, all use that of the first. */
 static int key_make(uint64_t *word)
 {
 	uint64_t ours, none = 0;
@@ -28,7 +28,7 @@ static int key_make(uint64_t *word)
 	if (getrandom(&ours, sizeof(ours), 0) != sizeof(ours))
 		return -EIO;
 	ours |= 1;
-	/* Pairs with itself in other workers. */
+	/* Pairs with the same line in other workers. */
 	__atomic_compare_exchange_n(word, &none, ours, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 	return 0;
 }
@@ -96,7 +96,7 @@ void share_join_peers(struct share *s, uint64_t now_ns)
 {
 	struct share_slot *own = s->own;
 
-	/* Changes of a former incarnation count as made just now. */
+	/* Changes of an earlier incarnation count as made just now. */
 	share_set(&own->forgotten_ns, now_ns);
 	share_set(&own->born_ns, now_ns);
 	share_set(&own->untracked_ns, now_ns);
@@ -127,8 +127,8 @@ void share_refresh(struct share *s)
 {
 	uint64_t joined;
 
-	/* Pairs with the same fence in peers: of two workers that write and then look, at least
-	 * one sees the other's write. */
+	/* Pairs with the same fence in peers: of two workers that first write and then read, at
+	 * least one sees the other's write. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	joined = __atomic_load_n(&s->file->joined, __ATOMIC_SEQ_CST);
 	if (PLENUM_LIKELY(joined == s->joined))
@@ -179,7 +179,7 @@ void share_open_count(struct share *s, uint64_t key, int by)
 	uint16_t *n = &s->own->open[key % SHARE_COUNTS];
 
 	share_set(&s->own->n_open, s->own->n_open + (uint32_t)by);
-	/* A saturated counter stays: it then overstates the number of open files. */
+	/* A saturated counter stays; it then overstates the number of open files. */
 	if (key && *n < UINT16_MAX)
 		share_set(n, (uint16_t)(*n + by));
 }

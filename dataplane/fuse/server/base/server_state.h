@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The server's own part of an export's state descriptor, a memfd that outlives the process; it
- * follows the journal (fuse_journal.h). It lists the mounts, and the files that the agent has
- * pinned because they are unlinked and a client has them open. This module owns the layout and the
+ * The server's part of an export's state descriptor, a memfd that outlives the process; it follows
+ * the journal (fuse_journal.h). It lists the mounts, and the files that the agent has pinned
+ * because they are unlinked and a client has them open. This module owns the layout and the
  * mapping, not the meaning of the records.
  *
  * A record is filled first and published last, by one aligned store, so a process that dies at any
- * instruction leaves either the old or the new record. Only the process can die alone: a host that
- * dies takes the memfd with it, so stores need program order, but no flush. Memory is allocated at
- * the first write.
+ * instruction leaves either the old record or the new one. Only the process can die alone: a host
+ * that dies takes the memfd with it. So stores must be in program order, but need no flush. Memory
+ * is allocated at the first write.
  *
  * All workers of an entry serve its exports and share these records: the worker that serves a mount
- * writes the mount's record, and any worker may take or release a pin.
+ * writes the mount's record, and any worker may add or release a pin.
  */
 #ifndef PLENUM_SERVER_STATE_H
 #define PLENUM_SERVER_STATE_H
@@ -20,21 +20,21 @@
 
 #define STATE_PINS_MAX 4096U /* more than the agent pins for one export */
 
-struct state_mount {   /* in the slot that the journal assigns to the mount */
+struct state_mount {   /* the mount to which the journal assigns this slot */
 	uint64_t used; /* published last */
 	uint8_t id[16];
 	uint64_t served;       /* STATE_SERVED; 0: never served */
-	uint32_t wanted;       /* worker whose client asks for the mount; 0: none */
-	uint32_t mount_worker; /* 1: of a mount worker, whose open files its mount has open, too;
-				  else 0 */
+	uint32_t wanted;       /* number of the worker whose client asks for the mount; 0: none */
+	uint32_t mount_worker; /* 1: it is a mount worker, whose open files are also open in its
+				  mount; else 0 */
 };
 
 /*
- * The worker that serves, or served last, a mount (0: unknown), the worker that it handed the mount
- * over to (0: none), and a count of the changes. The serving worker may still run former requests,
- * so only that worker hands the mount over, when they have ended; if that worker and its helpers
- * are gone (journal_worker_is_alive()), any worker may adopt the mount. The count makes a compare-
- * and-swap fail if the word has changed in between.
+ * One word: the worker that serves, or served last, a mount (0: unknown), the worker to which it
+ * has handed the mount over (0: none), and a count of the changes. The serving worker may still
+ * execute earlier requests. So only that worker hands the mount over, after they have ended. If
+ * that worker and its helpers have ended (journal_worker_is_alive()), any worker may adopt the
+ * mount. The count makes a compare-and-swap fail if the word has changed in between.
  */
 #define STATE_SERVED(server, given, turn) \
 	((uint64_t)(server) | (uint64_t)(given) << 16 | (uint64_t)(turn) << 32)
@@ -48,13 +48,13 @@ static inline uint64_t state_served(const struct state_mount *m)
 	return __atomic_load_n(&m->served, __ATOMIC_ACQUIRE);
 }
 
-/* false: another worker was first */
+/* Returns false if another worker was first. */
 static inline bool state_served_swap(struct state_mount *m, uint64_t from, uint32_t server,
 				     uint32_t given)
 {
 	uint64_t to = STATE_SERVED(server, given, STATE_SERVED_TURN(from) + 1);
 
-	/* Pairs with state_served() and itself in other workers. */
+	/* Pairs with state_served() and with this function in other workers. */
 	return __atomic_compare_exchange_n(&m->served, &from, to, false, __ATOMIC_ACQ_REL,
 					   __ATOMIC_RELAXED);
 }

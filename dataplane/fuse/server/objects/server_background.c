@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls to the I/O helpers that no request waits for. */
+/* Calls to the I/O helpers that do not belong to a request. */
 #include "dataplane/fuse/server/objects/server_background.h"
 #include <string.h>
 
@@ -31,7 +31,7 @@ void server_helper_repin(struct server_export *e)
 			continue;
 		call = fs_helper_call_new(srv->helpers, server_export_index(e));
 		if (!call)
-			return; /* the rest follow when calls return */
+			return; /* the others follow when calls return */
 		call->op = HELPER_OPEN_PATH;
 		call->a.len = rec->len;
 		memcpy(call->a.handle, rec->handle, rec->len);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The open files of a mount: handles that the client cannot guess, and the descriptors behind them.
- */
+/* The open files of a mount: file handles that a client cannot guess, and their descriptors. */
 #include "dataplane/fuse/server/objects/server_background.h"
 #include "dataplane/fuse/server/objects/server_lease.h"
 #include "dataplane/fuse/server/objects/server_mount.h"
@@ -13,7 +12,7 @@
 #include <sys/random.h>
 
 #define OPEN_CHAINS 65536U
-#define CLOSE_PER_POLL 32U /* two microseconds each */
+#define CLOSE_PER_POLL 32U /* each takes two microseconds */
 #define SCAN_PER_POLL 4096U
 
 int server_files_init(struct fuse_server *srv)
@@ -23,7 +22,7 @@ int server_files_init(struct fuse_server *srv)
 	return srv->opens ? 0 : -ENOMEM;
 }
 
-/* ------------------------------------------------------------------ what a mount has open */
+/* ------------------------------------------------------------------ open files of a mount */
 
 static struct server_open **open_at(const struct server_mount *m, const struct server_node *n)
 {
@@ -84,8 +83,8 @@ static int files_grow(struct server_mount *m)
 
 	if (p)
 		m->file_chunks = p;
-	/* File handles start at a random number: a client cannot guess one, and a handle of a
-	 * former process is invalid here. */
+	/* File handles begin at a random number, so that a client cannot guess one, and one of an
+	 * earlier process is invalid here. */
 	if (!p || !chunk || getrandom(&reuse, sizeof(reuse), 0) != sizeof(reuse)) {
 		free(chunk);
 		return -ENOMEM;
@@ -186,7 +185,7 @@ int server_file_get(const struct server_req *q, unsigned i, uint64_t fh, bool di
 	return 0;
 }
 
-/* The last descriptor of an unlinked file frees its space, which can take long, so a helper
+/* Closing the last descriptor of an unlinked file frees its space, which can take long, so a helper
  * closes it. */
 static void file_close(struct server_file *f, bool closing)
 {
@@ -249,7 +248,7 @@ static void closing_end(struct server_closing *k)
 	mount_end(m);
 }
 
-/* Closes up to `most` files. Their number. */
+/* Closes up to `most` files. Returns their number. */
 static unsigned closing_run(struct server_closing *k, unsigned most)
 {
 	uint32_t end = MIN_OF(k->n_chunks * SERVER_FILES_PER_CHUNK, k->at + SCAN_PER_POLL);
@@ -293,7 +292,7 @@ void server_files_close(struct server_mount *m)
 	if (m->n_file_chunks == 0)
 		return;
 	k = calloc(1, sizeof(*k));
-	if (!k) { /* no memory: at once */
+	if (!k) { /* memory is short: close all files at once */
 		for (uint32_t i = 1; i < m->n_file_chunks * SERVER_FILES_PER_CHUNK; i++)
 			if (file_at(m, i)->used)
 				file_end(file_at(m, i));
@@ -328,7 +327,7 @@ void server_files_done(struct fuse_server *srv)
 	srv->opens = NULL;
 }
 
-/* ------------------------------------------------------------------ clients that are away */
+/* ------------------------------------------------------------------ clients without a session */
 
 void server_files_held(struct server_mount *m, uint32_t mark, uint32_t *n, uint64_t *bytes)
 {
@@ -336,7 +335,7 @@ void server_files_held(struct server_mount *m, uint32_t mark, uint32_t *n, uint6
 		const struct server_file *f = file_at(m, i);
 		struct stat st;
 
-		/* An object that is open twice, or in two mounts, is counted once. */
+		/* Count an object only once if it is open twice, or in two mounts. */
 		if (!f->used || f->is_dir || f->node->held_mark == mark || fstat(f->fd, &st) < 0 ||
 		    st.st_nlink > 0)
 			continue;

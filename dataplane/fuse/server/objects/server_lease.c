@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Leases: allow a client to cache a name and the attributes behind it for a second without asking.
- * A request that changes either waits until the leases of all other clients have expired, so a
- * client's kernel never shows what another client's completed operation has changed. The table lies
- * in memory that all workers of the host share (server_share.h), because a worker may change what
- * another one has granted: a worker records a grant before it checks the others' changes, and a
- * change before it checks the others' grants. The table may be lost if all leases are given time to
- * expire first.
+ * Leases: allow a client to cache a name and the attributes of its file for a second without
+ * asking. A request that changes either waits until the leases of all other clients have expired.
+ * So a client's kernel never shows a state that another client's completed operation has changed.
+ * The table is in memory that all workers of the host share (server_share.h), because one worker
+ * may change what another one has granted. A worker records a grant before it checks the changes of
+ * the others, and a change before it checks the grants of the others. The table may be lost if all
+ * leases get time to expire before the next change.
  */
 #include "dataplane/fuse/server/objects/server_lease.h"
 #include "dataplane/fuse/server/objects/server_types.h"
 #include "netcfg/base/hash.h"
 
-/* The client counts one second from its request. The rest is for its kernel's processes, which
- * start counting when they run. */
+/* How long the server considers a lease valid. The client counts one second from its request; the
+ * rest is for the processes of its kernel, which start counting when they run. */
 #define LEASE_NS (1500 * NSEC_PER_MSEC)
-/* The client itself counts one second for a folder's list of names, and no kernel caches that.
+/* The same for a folder's list of names: only the client itself, not its kernel, counts one second.
  * The rest covers different clock rates. */
 #define LEASE_NAMES_NS (1100 * NSEC_PER_MSEC)
-/* An object that another client has changed is granted only after it was unchanged for this long.
- */
+/* For an object that another client has changed, a lease is granted only after it was unchanged for
+ * this long. */
 #define LEASE_UNCHANGED_NS (2 * NSEC_PER_SEC)
 /* After a request had to wait for a lease, the export grants none for this long; the time doubles
- * with each recurrence. */
+ * each time that happens again. */
 #define LEASE_BACKOFF_NS (10 * NSEC_PER_SEC)
 #define LEASE_BACKOFF_DOUBLINGS_MAX 6U
 #define LEASE_NOTE_NS (100 * NSEC_PER_MSEC)
@@ -37,8 +37,8 @@ static bool has_mounts(const struct fuse_server *srv, const struct server_export
 	return m;
 }
 
-/* A single mount knows its own changes, so only other mounts wait for its leases. If the
- * predecessor's table still exists, it has all leases. */
+/* A client knows its own changes, so only other mounts wait for its leases: if there was only one
+ * mount, it is remembered. If the predecessor's table still exists, it has all leases. */
 void server_leases_restore(struct fuse_server *srv)
 {
 	uint64_t latest_ns = clock_now_ns() + LEASE_NS + LEASE_NOTE_NS;
@@ -73,7 +73,7 @@ static uint64_t names_key(uint64_t key)
 	return key == 0 ? 0 : names ? names : 1;
 }
 
-/* ------------------------------------------------------------------ places */
+/* ------------------------------------------------------------------ memory for leases */
 
 static struct server_lease *find(struct share_slot *slot, uint64_t key)
 {
@@ -85,7 +85,7 @@ static struct server_lease *find(struct share_slot *slot, uint64_t key)
 	return NULL;
 }
 
-/* The slot of the key of one of our own leases. */
+/* The position of the key of one of our own leases. */
 static uint64_t *key_slot(const struct fuse_server *srv, const struct server_lease *l)
 {
 	return &srv->share.own->keys[0][0] + (l - &srv->share.own->leases[0][0]);
@@ -96,7 +96,7 @@ static bool is_idle(const struct share_slot *own, const struct server_lease *l, 
 	return (l->busy == 0 || l->incarnation != own->incarnation) && l->until_ns <= now_ns;
 }
 
-/* Changes of a former incarnation are over. */
+/* Changes of an earlier incarnation of this worker have ended. */
 static struct server_lease *reset_if_stale(struct share_slot *own, struct server_lease *l)
 {
 	if (l->incarnation != own->incarnation) {
@@ -106,7 +106,7 @@ static struct server_lease *reset_if_stale(struct share_slot *own, struct server
 	return l;
 }
 
-/* NULL: granted leases and changes in progress occupy all slots. */
+/* Returns NULL if granted leases and changes in progress occupy all positions. */
 static struct server_lease *lease_of(struct fuse_server *srv, uint64_t key, uint64_t now_ns)
 {
 	struct share_slot *own = srv->share.own;
@@ -121,9 +121,9 @@ static struct server_lease *lease_of(struct fuse_server *srv, uint64_t key, uint
 			oldest = &set[i];
 	if (!oldest)
 		return NULL;
-	/* A request that started before a change that is forgotten here has seen the old state.
-	 * Peers read forgotten_ns last, so they see either the change or that it may be
-	 * forgotten. */
+	/* A request that began before a change that is forgotten here has seen the state before it.
+	 * Peers read forgotten_ns last, so they see either the change or that it may be forgotten.
+	 */
 	own->changes_forgotten = MAX_OF(own->changes_forgotten, oldest->changed);
 	share_set(&own->forgotten_ns, MAX_OF(own->forgotten_ns, oldest->changed_ns));
 	share_set(key_slot(srv, oldest), 0UL);
@@ -139,7 +139,7 @@ static struct server_lease *lease_of(struct fuse_server *srv, uint64_t key, uint
 	return oldest;
 }
 
-/* ------------------------------------------------------------------ what is lent */
+/* ------------------------------------------------------------------ granting leases */
 
 static bool is_grantable(const struct server_lease *l, uint64_t mount, uint64_t since,
 			 uint64_t now_ns)
@@ -150,8 +150,8 @@ static bool is_grantable(const struct server_lease *l, uint64_t mount, uint64_t 
 	       now_ns - l->changed_ns > LEASE_UNCHANGED_NS;
 }
 
-/* Whether a peer's slot, which the peer may be writing, has had no change of the key since
- * since_ns. */
+/* Whether a peer's table, which the peer may be writing, has no change of the key since since_ns.
+ */
 static bool peer_allows(struct share_slot *o, uint64_t key, uint64_t mount, uint64_t since_ns,
 			uint64_t now_ns)
 {
@@ -180,7 +180,8 @@ static void grant(struct server_lease *l, uint64_t mount, uint64_t now_ns, uint6
 	share_set(&l->until_ns, until_ns);
 }
 
-/* Grants all n leases unless a peer changes one, or has changed one since the request began. */
+/* Grants all n leases, unless a peer changes one of the objects, or has changed one since the
+ * request began. */
 static bool grant_all(struct server_req *q, struct server_lease *const l[], const uint64_t keys[],
 		      unsigned n, uint64_t now_ns, uint64_t until_ns)
 {
@@ -209,7 +210,7 @@ static void changer_set(struct server_lease *l, uint64_t mount)
 	share_set(&l->changer, l->busy > 0 && l->changer != mount ? LEASE_SEVERAL : mount);
 }
 
-/* Notes the client that created the object: it will probably change it again. */
+/* Records the client that created the object, because it will probably change it again. */
 static void made_by(struct server_lease *l, const struct server_req *q, uint64_t now_ns)
 {
 	uint32_t opcode = q->in->opcode;
@@ -220,8 +221,8 @@ static void made_by(struct server_lease *l, const struct server_req *q, uint64_t
 	share_set(&l->changed_ns, now_ns);
 }
 
-/* False: a change without a slot is in progress, or ended after this request began; it may
- * concern the same object. */
+/* Returns false if a change without a position in the table is in progress, or ended after this
+ * request began, because it may be of the same object. */
 static bool untracked_is_quiet(const struct server_req *q)
 {
 	const struct share_slot *own = q->client->server->share.own;
@@ -229,8 +230,8 @@ static bool untracked_is_quiet(const struct server_req *q)
 	return own->n_untracked == 0 && q->changes_before >= own->untracked_changed;
 }
 
-/* Records the lease in the state before the client uses it, for a successor. This is rare, so it
- * costs nothing. */
+/* Records in the state until when leases may be valid, for a successor, before the client uses the
+ * lease. It writes only rarely, so it costs nothing. */
 static void granted_note(struct state *state, uint64_t now_ns)
 {
 	if (share_get(&state->granted_until_ns) < now_ns + LEASE_NS)
@@ -245,8 +246,8 @@ bool server_lease_grant(struct server_req *q, const uint8_t *handle, size_t len,
 	struct server_lease *l[2];
 	uint64_t now_ns, keys[2];
 
-	/* Clients cache folders for a second without a lease. A file with several names could be
-	 * unlinked in another folder. */
+	/* Folders need no lease, because clients cache them for a second anyway. A file with
+	 * several names could be unlinked in another folder. */
 	if (!(q->client->features & FUSE_PROTO_FEATURE_LEASE) || q->resent || S_ISDIR(attr->mode) ||
 	    attr->nlink != 1)
 		return false;
@@ -262,7 +263,7 @@ bool server_lease_grant(struct server_req *q, const uint8_t *handle, size_t len,
 		    !is_grantable(l[i], q->mount->number, q->changes_before, now_ns))
 			return false;
 	}
-	if (*key_slot(srv, l[0]) != keys[0]) /* the second lease took the slot of the first */
+	if (*key_slot(srv, l[0]) != keys[0]) /* the second lease took the position of the first */
 		return false;
 	granted_note(state, now_ns);
 	return grant_all(q, l, keys, 2, now_ns, now_ns + LEASE_NS);
@@ -285,7 +286,7 @@ static bool names_grant(struct server_req *q, const uint8_t *handle, size_t len)
 	return grant_all(q, &l, &key, 1, now_ns, now_ns + LEASE_NAMES_NS);
 }
 
-/* The folder is new: only a name made in it since could conflict. */
+/* The folder is new, so only a name that was created in it since could conflict. */
 bool server_lease_empty(struct server_req *q, const uint8_t *handle, size_t len)
 {
 	return q->client->features & FUSE_PROTO_FEATURE_EMPTY && names_grant(q, handle, len);
@@ -297,18 +298,18 @@ bool server_lease_names(struct server_req *q)
 	       names_grant(q, q->args.handles[0].bytes, q->args.handles[0].len);
 }
 
-/* ------------------------------------------------------------------ what is changed */
+/* ------------------------------------------------------------------ changes of files */
 
 enum {
-	CHANGES_FIRST = 1, /* the objects that the request names */
+	CHANGES_FIRST = 1, /* the objects that the request names: the first, the second */
 	CHANGES_SECOND = 2,
-	CHANGES_NAMES_FIRST = 4, /* a name appears in or vanishes from that folder, whose list
-				    others may have cached */
+	CHANGES_NAMES_FIRST = 4, /* a name appears in or disappears from that folder, whose list
+				    other clients may have cached */
 	CHANGES_NAMES_SECOND = 8,
 };
 
-/* Which cached objects the request changes, as bits. Where CREATE may find an existing file, it
- * does not know that file's handle yet, so its folder stands in for it. */
+/* Which cached objects the request changes, as bits. CREATE may open an existing file, whose handle
+ * it does not know yet, so its folder stands for it. */
 static unsigned changes_of(const struct server_req *q)
 {
 	const struct fuse_open_in *open = server_req_arg(q);
@@ -338,14 +339,14 @@ static unsigned changes_of(const struct server_req *q)
 	case FUSE_SYMLINK:
 	case FUSE_MKNOD:
 	case FUSE_MKDIR:
-	case FUSE_RMDIR: /* the folder's own name: clients cache folders for a second anyway */
+	case FUSE_RMDIR: /* not the folder's own name: clients cache folders for a second anyway */
 		return CHANGES_NAMES_FIRST;
 	default:
 		return 0;
 	}
 }
 
-/* Call when a request has to wait for a lease. */
+/* Call when a request must wait for a lease. */
 static void conflict(struct state *s, uint64_t now_ns)
 {
 	uint64_t backoff_until_ns = share_get(&s->backoff_until_ns),
@@ -362,8 +363,8 @@ static void conflict(struct state *s, uint64_t now_ns)
 	share_set(&s->backoff_until_ns, now_ns + (LEASE_BACKOFF_NS << backoff_doublings));
 }
 
-/* A helper was killed while it ran this request, which it got only after all leases had expired.
- * The request must be resolved before anything else happens to the file. */
+/* Whether a helper was killed while it executed this request, which the helper got only after all
+ * leases had expired. The request must be resolved before anything else happens to the file. */
 static bool is_suspect(const struct server_req *q)
 {
 	return q->record && JOURNAL_STATE(q->ticket) == JOURNAL_SUSPECT;
@@ -374,7 +375,7 @@ static bool moves(const struct server_req *q)
 	return q->in->opcode == FUSE_RENAME || q->in->opcode == FUSE_RENAME2;
 }
 
-/* Expiry time of the last lease that any worker granted on the object; 0: none. */
+/* When the last lease expires that any worker granted on the object; 0: there is none. */
 static uint64_t leased_until(struct fuse_server *srv, const struct server_lease *l, uint64_t now_ns)
 {
 	uint64_t until_ns = l ? l->until_ns : 0;
@@ -389,8 +390,8 @@ static uint64_t leased_until(struct fuse_server *srv, const struct server_lease 
 }
 
 /* The kernel of the client that renames keeps its cached entry under the new name. Until that
- * expires, the target folder counts as leased with it. This is recorded before the rename,
- * because a request that changes the folder checks once, when it begins. True: there is such a
+ * expires, the target folder counts as leased too. This is recorded before the rename, because a
+ * request that changes the folder checks only once, when it begins. Returns true if there is such a
  * lease. */
 static bool grant_for_rename(struct server_req *q, struct server_lease *const l[2], uint64_t now_ns)
 {
@@ -412,8 +413,8 @@ static bool is_busy(const struct share_slot *o, const struct server_lease *l, ui
 	       share_get(&l->changer) != mount;
 }
 
-/* Whether another request changes one of the two folders without having seen that the moved
- * entry is cached. The caller has issued a full fence. */
+/* Whether another request changes one of the two folders and has not seen that the moved entry is
+ * cached. The caller has issued a full fence. */
 static bool is_changing_elsewhere(struct server_req *q, struct server_lease *const l[2],
 				  const uint64_t keys[2])
 {
@@ -433,8 +434,8 @@ static bool is_changing_elsewhere(struct server_req *q, struct server_lease *con
 	return false;
 }
 
-/* Marks a change as in progress, which prevents further grants. False: another mount has a
- * lease. */
+/* Marks a change as in progress, which prevents further grants. Returns false if another mount has
+ * a lease. */
 static bool change_one(struct server_req *q, struct server_lease *l, uint64_t now_ns)
 {
 	uint64_t mount = q->mount->number;
@@ -445,7 +446,7 @@ static bool change_one(struct server_req *q, struct server_lease *l, uint64_t no
 	return l->until_ns <= now_ns || l->holder == mount;
 }
 
-/* Whether a peer has granted one of the keys to another mount. */
+/* Whether a peer has granted a lease on one of the keys to another mount. */
 static bool is_granted_elsewhere(struct server_req *q, const uint64_t keys[SERVER_LEASES_MAX],
 				 uint64_t now_ns)
 {
@@ -470,7 +471,8 @@ static uint64_t key_of(const struct server_req *q, unsigned i)
 				q->args.handles[i].len);
 }
 
-/* Marks all changes of the request as in progress. True: each got a slot. */
+/* Marks all changes of the request as in progress. Returns true if each has a position in the
+ * table. */
 static bool mark_changing(struct server_req *q, unsigned what, uint64_t keys[SERVER_LEASES_MAX],
 			  struct server_lease *l[SERVER_LEASES_MAX], uint64_t now_ns, bool *free)
 {
@@ -485,8 +487,8 @@ static bool mark_changing(struct server_req *q, unsigned what, uint64_t keys[SER
 		if (!keys[i])
 			continue;
 		l[i] = lease_of(srv, keys[i], now_ns);
-		/* An object without a slot has no lease. Waiting for a free slot could take for
-		 * ever, because other clients can keep all slots in use. */
+		/* An object without a position has no lease. Waiting for a free position could take
+		 * for ever, because other clients can keep all of them in use. */
 		if (!l[i])
 			tracked = false;
 		else
@@ -525,7 +527,8 @@ bool server_lease_change(struct server_req *q)
 	if (is_granted_elsewhere(q, keys, now_ns) ||
 	    (granted_for_rename && is_changing_elsewhere(q, l, keys)))
 		free = false;
-	/* The renaming client keeps its cached entry, so the target folder needs a slot. */
+	/* The renaming client keeps its cached entry, so the target folder needs a position to
+	 * record that. */
 	if (free && q->untracked && moves(q) &&
 	    (leased_until(srv, l[0], now_ns) || leased_until(srv, l[1], now_ns)))
 		free = false;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Leases: what a client may cache without asking, and how a change waits for it (see
- * server_lease.c). */
+/* Leases: what a client may cache without asking, and how a change waits until leases have expired
+ * (see server_lease.c). */
 #ifndef PLENUM_SERVER_LEASE_H
 #define PLENUM_SERVER_LEASE_H
 
 #include "dataplane/fuse/server/objects/server_types.h"
 
-/* The key of a file in the shared tables; 0: none. It omits the signature, because several
- * exports may show the same file. */
+/* The key of a file in the shared tables; 0: it has none. The key does not depend on the signature,
+ * because several exports may have the same file. */
 uint64_t server_lease_key(const struct fuse_server *srv, const uint8_t *handle, size_t len);
-/* Call once the predecessor's mounts are known. */
+/* Call after the predecessor's mounts were adopted. */
 void server_leases_restore(struct fuse_server *srv);
-/* Grants a lease on the file with this handle in the request's folder: no other client changes
- * the entry for a second from the client's request. False: refused. */
+/* Grants a lease on the file with this handle in the request's folder: no other client changes the
+ * entry within a second of the client's request. Returns false if it is refused. */
 bool server_lease_grant(struct server_req *q, const uint8_t *handle, size_t len,
 			const struct fuse_attr *attr);
 /* Grants a lease on a folder that the request created: no other client creates a name there for
@@ -20,8 +20,8 @@ bool server_lease_grant(struct server_req *q, const uint8_t *handle, size_t len,
 bool server_lease_empty(struct server_req *q, const uint8_t *handle, size_t len);
 /* Grants a lease on the names of the folder that the request listed. */
 bool server_lease_names(struct server_req *q);
-/* Starts a change; prevents new leases on its objects until server_lease_changed. false: other
- * clients still have leases; retry later. */
+/* Begins a change, which prevents new leases on its objects until server_lease_changed. Returns
+ * false if other clients still have leases: retry later. */
 bool server_lease_change(struct server_req *q);
 void server_lease_changed(struct server_req *q);
 

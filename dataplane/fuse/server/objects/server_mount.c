@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client's mount. It outlives its sessions and, in the export's state, this process; a client
- * that reconnects to a successor opens its files again.
+ * A client's mount. It outlives its sessions and, in the export's state, also this process; a
+ * client that reconnects to a successor opens its files again.
  */
 #include "dataplane/fuse/server/objects/server_mount.h"
 #include "dataplane/fuse/server/objects/server_lease.h"
@@ -15,10 +15,10 @@
 #include <sys/random.h>
 
 /* After this time without a session, a mount and its recorded replies are dropped; its open files
- * go with its lease. */
+ * are dropped earlier, with its lease. */
 #define MOUNT_AWAY_S_MAX (24 * 3600)
-/* Includes mounts without a session; if there are too many, the one without a session for
- * longest goes first. */
+/* Most mounts, including those without a session. If there are too many, the one that has been
+ * without a session for longest is dropped first. */
 #define MOUNTS_MAX (JOURNAL_MOUNTS_MAX - 1U)
 
 static uint64_t boot_seconds(void)
@@ -31,8 +31,8 @@ static uint64_t boot_seconds(void)
 
 /* ------------------------------------------------------------------ mounts */
 
-/* Identifies the client's kernel, so it is the same for all workers of the host and for a mount
- * and its mount workers. */
+/* The number of the client's kernel: the same for all workers of the host and for a mount and its
+ * mount workers. */
 static uint64_t mount_number(const uint8_t id[16])
 {
 	static const uint64_t key[2] = {0x6d6f756e74206f66, 0x20636c69656e7473};
@@ -65,7 +65,7 @@ void server_mounts_done(struct fuse_server *srv)
 	free(ptr_take(srv->mounts_by_id));
 }
 
-/* Clients choose the ids, so the hash is keyed. */
+/* The hash is keyed, because clients choose the ids. */
 static struct server_mount **id_chain(const struct server_export *e, const uint8_t id[16])
 {
 	struct {
@@ -142,7 +142,7 @@ static bool is_in_use(const struct server_mount *m)
 	return m->n_clients > 0 || m->n_refs > 0;
 }
 
-/* The next owner of the mount starts without its state. */
+/* Clears the record, so that the next owner of the mount begins without its state. */
 static void record_drop(struct server_mount *m)
 {
 	struct state_mount *rec = record_of(m);
@@ -173,7 +173,7 @@ void server_mount_free(struct server_mount *m, bool forget_state)
 	server_files_end(m);
 }
 
-/* Grace period: how long removed files wait for a client to reclaim them. */
+/* Grace period: how long removed files are kept for a client that may reclaim them. */
 #define GRACE_NS (SERVER_LEASE_S * NSEC_PER_SEC)
 
 static void grace_end(struct server_mount *m)
@@ -192,7 +192,8 @@ void server_mount_reclaimed(struct server_mount *m)
 	server_mounts_publish(m->server);
 }
 
-/* The owner of the mount also has a mount worker's files open, and reclaims them. */
+/* Begins to wait until the client has reclaimed its files. A mount worker's files are also open in
+ * its mount, which reclaims them, so this does nothing for it. */
 static void mount_reclaim_begin(struct server_mount *m)
 {
 	if (m->mount_worker)
@@ -272,7 +273,8 @@ int server_mounts_restore(struct server_export *e)
 		uint32_t own = e->server->cfg->worker_id;
 		struct server_mount *m;
 
-		/* A worker that read an older version of the word can no longer adopt the mount. */
+		/* A worker that has read an older version of the word can no longer adopt the
+		 * mount. */
 		if (!rec->used || (STATE_SERVED_BY(word) && STATE_SERVED_BY(word) != own) ||
 		    !state_served_swap(rec, word, own, 0))
 			continue;
@@ -293,7 +295,7 @@ int server_mounts_restore(struct server_export *e)
 
 void server_mount_drop_files(struct server_mount *m)
 {
-	/* Pins of removed files stay while it may reclaim them. */
+	/* Pins of removed files stay as long as the client may reclaim them. */
 	if (!m->reclaiming) {
 		mount_reclaim_begin(m);
 		server_mounts_publish(m->server);
@@ -303,7 +305,8 @@ void server_mount_drop_files(struct server_mount *m)
 	list_del(&m->idle_files_node);
 }
 
-/* A client that is away for this long loses what keeps space of removed files from others. */
+/* A client that is away for this long loses its files, so that removed ones no longer occupy space.
+ */
 static void lease_end(struct server_mount *m)
 {
 	if (server_mount_files(m) > 0)
@@ -311,7 +314,7 @@ static void lease_end(struct server_mount *m)
 	server_mount_reclaimed(m);
 }
 
-/* May free it. */
+/* Ends what has expired; may free the mount. */
 static void mount_expire(struct server_mount *m, uint64_t now_s, uint64_t now_ns)
 {
 	if (m->in_grace && now_ns >= m->grace_until_ns)
@@ -336,7 +339,8 @@ void server_mounts_expire(struct fuse_server *srv)
 	server_mounts_publish(srv);
 }
 
-/* All workers share the places for mounts; mounts without a session may use half of them. */
+/* All workers together have a limited number of mounts. If there are peers, mounts without a
+ * session may use half of them, divided among the workers. */
 static bool has_room(const struct fuse_server *srv)
 {
 	uint32_t n_at_work = srv->n_live + srv->n_finishing;
@@ -361,8 +365,8 @@ static int mounts_make_room(struct fuse_server *srv)
 	return 0;
 }
 
-/* Whether this worker may serve the mount: its former worker has handed it over, or has ended
- * with all its helpers. */
+/* Whether this worker may serve the mount: the worker that served it has handed it over, or has
+ * ended with all its helpers. */
 static bool can_take(const struct server_export *e, uint64_t word)
 {
 	uint32_t own = e->server->cfg->worker_id, server = STATE_SERVED_BY(word);
@@ -371,12 +375,12 @@ static bool can_take(const struct server_export *e, uint64_t word)
 	       !journal_worker_is_alive(e->journal, server);
 }
 
-/* A mount that could not be moved stays for this long. */
+/* A mount that could not be moved is not moved again for this long. */
 #define NO_MOVE_NS (300 * NSEC_PER_SEC)
 
-/* Adopts a mount that was served before. It has to reclaim the files that it had open elsewhere,
- * and peers see that before the mount is ours. -EBUSY: its former worker may still run its
- * requests. */
+/* Adopts a mount that was served before. The mount must reclaim the files that it had open at the
+ * other worker, and peers see that before the mount is ours. Returns -EBUSY if that worker may
+ * still execute its requests. */
 static int mount_take(struct server_mount *m)
 {
 	struct state_mount *rec = record_of(m);
@@ -395,12 +399,13 @@ static int mount_take(struct server_mount *m)
 	share_set(&rec->mount_worker, (uint32_t)m->mount_worker);
 	if (STATE_SERVED_BY(word) == own && STATE_SERVED_GIVEN(word) == 0)
 		return 0;
-	if (STATE_SERVED_BY(word) == own) /* redirected from here before, and returned */
+	if (STATE_SERVED_BY(word) ==
+	    own) /* this worker redirected the client, which has returned */
 		m->no_move_until_ns = clock_now_ns() + NO_MOVE_NS;
 	return state_served_swap(rec, word, own, 0) ? 0 : -EBUSY;
 }
 
-/* Records the mount for a successor and for the peers. */
+/* Writes the record of the mount, for a successor and for the peers. */
 static int mount_record(struct server_mount *m)
 {
 	uint32_t own = m->server->cfg->worker_id;
@@ -440,10 +445,10 @@ int server_mount_get(struct fuse_server *srv, struct server_export *e, const str
 	struct server_mount *m = mount_find(e, h->mount_id);
 	int r;
 
-	if (m && !is_ours(m)) { /* another worker has taken it over */
+	if (m && !is_ours(m)) { /* another worker has adopted it */
 		mount_expire(m, boot_seconds(), clock_now_ns());
 		m = mount_find(e, h->mount_id);
-		if (m) /* its requests here are still running */
+		if (m) /* its requests are still running here */
 			return -EBUSY;
 	}
 	if (!m) {
@@ -465,12 +470,12 @@ int server_mount_get(struct fuse_server *srv, struct server_export *e, const str
 	return r;
 }
 
-/* ------------------------------------------------------------------ which worker's it is */
+/* ------------------------------------------------------------------ choice of the worker */
 
-/* Mounts without a session for this long do not count for the placement. */
+/* Mounts that have had no session for this long do not count when mounts are distributed. */
 #define PLACE_AWAY_S 30
 
-/* Counts the mounts of the export per worker, except the mount with this id (NULL: count all).
+/* Counts the mounts of the export per worker, except the mount with this id (NULL: counts all).
  * *ret: the record of that mount; NULL: it is new. */
 static void mounts_count(const struct server_export *e, const uint8_t *id, uint32_t n[SHARE_SLOTS],
 			 struct state_mount **ret)
@@ -497,7 +502,8 @@ static void mounts_count(const struct server_export *e, const uint8_t *id, uint3
 	}
 }
 
-/* Stores the address of the other worker for a client that reaches this worker from `from`. */
+/* Stores the address of the other worker that a client can reach if it reaches this worker from
+ * `from`. */
 static int redirect_to(struct server_export *e, const struct share_slot *slot,
 		       const struct ip_addr *from)
 {
@@ -516,7 +522,7 @@ static int redirect_to(struct server_export *e, const struct share_slot *slot,
 	return -EREMOTE;
 }
 
-/* The worker's slot if it serves the export and is alive. */
+/* The worker's slot if it is alive and serves the export, else NULL. */
 static const struct share_slot *serving(const struct server_export *e, uint32_t worker)
 {
 	const struct share *share = &e->server->share;
@@ -529,7 +535,8 @@ static const struct share_slot *serving(const struct server_export *e, uint32_t 
 		       : NULL;
 }
 
-/* The peer that serves the export with the fewest mounts, fewer than `ours`; NULL: none. */
+/* The peer that serves the export with the fewest mounts, if these are fewer than `ours`; NULL:
+ * there is none. */
 static const struct share_slot *least_loaded(const struct server_export *e,
 					     const uint32_t n[SHARE_SLOTS], uint32_t ours)
 {
@@ -543,7 +550,7 @@ static const struct share_slot *least_loaded(const struct server_export *e,
 
 		if (n[share_index(share, o)] >= least || !share_serves(o, e->name_hash) ||
 		    share_get(&o->n_live) >= share_get(&o->n_live_max) || /* mounts of other exports
-									     use its sessions */
+									     use all its sessions */
 		    !share_is_alive(o, SHARE_AWAY_NS, now_ns))
 			continue;
 		best = o;
@@ -552,8 +559,8 @@ static const struct share_slot *least_loaded(const struct server_export *e,
 	return best;
 }
 
-/* Hands the mount over to `o` if the client can reach it: that worker adopts it when the client
- * connects there. */
+/* Hands the mount over to `o` if the client can reach it. That worker adopts the mount when the
+ * client connects there. */
 static int place_give(struct server_export *e, struct state_mount *rec, uint64_t word,
 		      const struct share_slot *o, const struct ip_addr *from)
 {
@@ -565,8 +572,9 @@ static int place_give(struct server_export *e, struct state_mount *rec, uint64_t
 	return r;
 }
 
-/* A mount stays with its worker, which has its state, as long as that worker may come back.
- * Otherwise it goes to the worker with the fewest mounts, preferably this one. */
+/* Chooses the worker for a mount that was served before. It stays with its worker, which has its
+ * state, as long as that worker may return. Otherwise the worker with the fewest mounts gets it,
+ * preferably this one. */
 static int place_known(struct server_export *e, struct state_mount *rec,
 		       const uint32_t n[SHARE_SLOTS], const struct ip_addr *from)
 {
@@ -611,15 +619,16 @@ int server_mount_place(struct server_export *e, const uint8_t id[16], const stru
 	return o ? redirect_to(e, o, from) : 0;
 }
 
-/* ------------------------------------------------------------------ mounts that move */
+/* ------------------------------------------------------------------ mounts that move to another
+ * worker */
 
-/* Requests that take longer, such as on a hanging disk, may never end: the mount then stays
- * here. */
+/* Requests that take longer, such as on a hanging disk, may never end; the mount then stays here.
+ */
 #define MOVE_MAX_NS (2 * NSEC_PER_SEC)
 #define MOVE_POLL_NS NSEC_PER_MSEC
 
-/* Asks the client to reconnect and refuses it until its requests have ended: a write that is not
- * journalled could otherwise overwrite what the client writes via its next worker. */
+/* Asks the client to reconnect and refuses it until its requests have ended. Otherwise a write that
+ * is not journalled could overwrite data that the client writes via its next worker. */
 static void mount_move(struct server_mount *m, uint32_t worker)
 {
 	m->moving_to = worker;
@@ -629,7 +638,8 @@ static void mount_move(struct server_mount *m, uint32_t worker)
 		rudp_session_close(m->client->session, m->moving_ns);
 }
 
-/* A peer has a session of this mount whose client does not follow redirects. */
+/* Moves the mount to a peer that asked for it: the peer has a session of its client, which does not
+ * follow redirects. */
 static void wanted_check(struct server_mount *m)
 {
 	struct state_mount *rec = record_of(m);
@@ -663,8 +673,8 @@ void server_mounts_move(struct fuse_server *srv, uint64_t now_ns)
 	}
 }
 
-/* Moves mounts to workers that started or returned after the clients connected: asks one mount at a
- * time to reconnect. */
+/* Moves mounts to workers that started or returned after the clients had connected; asks one mount
+ * at a time to reconnect. */
 static void export_balance(struct server_export *e)
 {
 	struct fuse_server *srv = e->server;
@@ -673,8 +683,8 @@ static void export_balance(struct server_export *e)
 	const struct share_slot *o;
 	struct state_mount *none;
 
-	/* Without file handles, only the worker that found an object can serve it, so no mount
-	 * moves. */
+	/* Without file handles, only the worker that found an object can serve it, so mounts do not
+	 * move. */
 	if (!e->handles)
 		return;
 	mounts_count(e, NULL, n, &none);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Objects of exports ("nodes"): finds the descriptor for a client's handle and the handle for a
- * name, as far as memory suffices; the I/O helpers do the rest. This is a cache: a handle is valid
- * without its node, except on file systems without file handles.
+ * name, as far as they are in memory; the I/O helpers do the rest. The nodes are only a cache: a
+ * handle is valid without its node, except on file systems without file handles.
  */
 #include "dataplane/fuse/server/objects/server_node.h"
 #include "dataplane/fuse/server/objects/server_background.h"
@@ -93,11 +93,12 @@ struct server_node *server_node_signed(const struct server_export *e, const uint
 {
 	struct server_node *n = server_node_find(e, handle, key_len(handle, len));
 
-	/* A client that presents the signature of a known handle has it from us. */
+	/* Only this host can have given the client the signature of a handle that is known here. */
 	return n && n->handle.len == len && memcmp(n->handle.bytes, handle, len) == 0 ? n : NULL;
 }
 
-/* A node that keeps its descriptor pins the inode, so the number cannot be reused. */
+/* Finds a node by inode number. A node that keeps its descriptor pins the inode, so the number
+ * cannot be reused. */
 static struct server_node *table_node_find(const struct server_export *e, uint64_t dev,
 					   uint64_t ino)
 {
@@ -108,7 +109,7 @@ static struct server_node *table_node_find(const struct server_export *e, uint64
 	return n;
 }
 
-/* Moves the node to the front of the list that fits its state. */
+/* Moves the node to the front of the list for its state. */
 static void node_place(struct server_node *n)
 {
 	struct fuse_server *srv = n->export->server;
@@ -152,7 +153,7 @@ static void node_close(struct server_node *n)
 	node_place(n);
 }
 
-/* Evicts the least recently used nodes beyond each limit; the node just used stays. */
+/* Evicts the least recently used nodes above each limit; the node that was just used stays. */
 static void nodes_trim(struct fuse_server *srv)
 {
 	while (srv->open_nodes.n > srv->n_open_max)
@@ -189,7 +190,7 @@ void server_node_put(struct server_node *n)
 		node_place(n);
 }
 
-/* ------------------------------------------------------------------ life */
+/* ------------------------------------------------------------------ creating and freeing nodes */
 
 int server_nodes_init(struct fuse_server *srv)
 {
@@ -220,7 +221,7 @@ void server_nodes_done(struct fuse_server *srv)
 
 void server_nodes_shrink(struct fuse_server *srv)
 {
-	/* Keep sixteen: a caller may use several nodes. */
+	/* Keep sixteen, because a caller may use several nodes. */
 	uint32_t keep = MAX_OF(srv->open_nodes.n / 2, 16U);
 
 	while (srv->open_nodes.n > keep)
@@ -256,10 +257,10 @@ static struct server_node *node_new(struct server_export *e, const uint8_t *hand
 }
 
 /*
- * Makes a handle of our own table for an object without a file handle: its number, and a signature
- * without which a client could reach objects by counting, past directories that its users may not
- * search. A handle is compared as a whole with those of known nodes, found by a secret hash, so the
- * signature need not be checked separately.
+ * Makes a handle in this server's table for an object without a file handle. It consists of a
+ * number and a signature; without the latter a client could reach objects by trying numbers, also
+ * behind directories that its users may not search. A handle is compared as a whole with those of
+ * known nodes, which are found by a secret hash, so the signature need not be checked separately.
  */
 static struct server_node *table_node_new(struct server_export *e, const struct helper_result *r)
 {
@@ -320,7 +321,7 @@ int server_root_init(struct server_export *e, const struct helper_result *r)
 	return 0;
 }
 
-/* ------------------------------------------------------------------ what is in memory */
+/* ------------------------------------------------------------------ nodes in memory */
 
 struct server_node *server_req_node(const struct server_req *q, unsigned i)
 {
@@ -330,7 +331,7 @@ struct server_node *server_req_node(const struct server_req *q, unsigned i)
 
 int server_node_fd(struct server_node *n)
 {
-	/* A node that is already the newest need not move. */
+	/* A node that is already the newest in its list need not move. */
 	if (n->fd >= 0 && n->list && (n->list->first != n || n->tick != n->export->server->tick))
 		node_place(n);
 	return n->fd;
@@ -370,7 +371,7 @@ void server_node_removed(struct server_export *e, const struct helper_result *r,
 	struct server_node *n = r->handle_len > 0 ? server_node_signed(e, r->handle, r->handle_len)
 						  : table_node_find(e, r->dev, r->attr.ino);
 	bool dir =
-		S_ISDIR(r->attr.mode); /* some file systems count a directory's links differently */
+		S_ISDIR(r->attr.mode); /* file systems count the links of a directory differently */
 
 	if (!S_ISREG(r->attr.mode) && (dir || r->attr.nlink == 0)) {
 		n = server_node_of(e, r, fd);
@@ -387,7 +388,7 @@ void server_node_removed(struct server_export *e, const struct helper_result *r,
 		server_helper_close(e, fd);
 }
 
-/* ------------------------------------------------------------------ from names */
+/* ------------------------------------------------------------------ nodes by name */
 
 const char *server_fd_path(int fd, char path[SERVER_FD_PATH_MAX])
 {

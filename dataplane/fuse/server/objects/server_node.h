@@ -12,36 +12,38 @@ void server_nodes_shrink(struct fuse_server *srv);
 int server_export_init(struct fuse_server *srv, unsigned i, const struct launch_export *cfg);
 /* Stores the export's root node. */
 int server_root_init(struct server_export *e, const struct helper_result *r);
-/* The node of the request's i-th handle; NULL: not cached. */
+/* The node of the request's i-th handle; NULL: it is not cached. */
 struct server_node *server_req_node(const struct server_req *q, unsigned i);
-/* The node's O_PATH descriptor, borrowed until the next node is requested. -1: only a helper can
- * open the node. */
+/* The node's O_PATH descriptor, valid until the next node is requested. -1: only a helper can open
+ * the node. */
 int server_node_fd(struct server_node *n);
 int server_req_fd(const struct server_req *q,
 		  unsigned i); /* the same for the request's i-th object */
-/* Reference count: keeps the node cached. */
+/* Counts references, which keep the node cached. */
 void server_node_ref(struct server_node *n);
 void server_node_put(struct server_node *n);
-/* The node with this handle; NULL: not cached. len: without the signature. */
+/* The node with this handle; NULL: it is not cached. len: length without the signature. */
 struct server_node *server_node_find(const struct server_export *e, const uint8_t *handle,
 				     size_t len);
-/* The node with this signed handle; NULL: not cached. */
+/* The node with this signed handle; NULL: it is not cached. */
 struct server_node *server_node_signed(const struct server_export *e, const uint8_t *handle,
 				       size_t len);
-/* An object has lost a name; fd: its O_PATH descriptor (taken over) or -1. Frees an unlinked
- * file's node. Keeps unlinked pipes and directories for a while, because clients may use them
- * and no server tracks that. */
+/* Call when an object has lost a name; fd: its O_PATH descriptor, which this takes over, or -1.
+ * Frees the node of an unlinked file. Keeps the nodes of unlinked pipes and directories for a
+ * while, because clients may still use them and the server does not know that. */
 void server_node_removed(struct server_export *e, const struct helper_result *r, int fd);
-/* Once a second: closes descriptors not used lately, which may hold unlinked files. */
+/* Call once a second: closes descriptors that were not used lately, since they may hold unlinked
+ * files. */
 void server_nodes_idle(struct fuse_server *srv);
-/* The node of an object that a helper found or created; fd: its O_PATH descriptor (taken over),
- * or -1 to look it up by handle only. NULL: no memory, or neither handle nor fd. */
+/* The node of an object that a helper found or created. fd: its O_PATH descriptor, which this takes
+ * over, or -1: the node is only searched by its handle. Returns NULL if memory is short, or there
+ * is neither handle nor fd. */
 struct server_node *server_node_of(struct server_export *e, const struct helper_result *r, int fd);
-/* Looks the name up in the kernel's cache. -EAGAIN: a helper is necessary. */
+/* Looks the name up in the kernel's cache. Returns -EAGAIN if a helper is needed. */
 int server_node_cached(struct server_node *dir, const char *name, struct server_entry *ret);
-/* Whether the open file has no extended attributes, if known without disk access. */
+/* Whether the open file has no extended attributes, if that is known without a disk access. */
 bool server_has_no_xattrs(const struct server_export *e, int fd);
-/* A path for calls that take no descriptor; fd may be O_PATH, and a symbolic link is not
+/* Makes a path for calls that take no descriptor; fd may be O_PATH. A symbolic link is not
  * followed. */
 #define SERVER_FD_PATH_MAX 32
 const char *server_fd_path(int fd, char path[SERVER_FD_PATH_MAX]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Pinned files: asks the agent to keep a descriptor of each open file that is about to lose its
- * last name, so that its handle survives this process.
+ * last name, so that the file's handle stays valid after this process has ended.
  */
 #include "dataplane/fuse/server/objects/server_pin.h"
 #include "dataplane/fuse/server/objects/server_background.h"
@@ -14,8 +14,7 @@
 /* At most this many files stay pinned for clients that may not reconnect. */
 #define PROVISIONAL_MAX 512U
 
-/* Interval between sweeps while pinned files are still in use or the agent does not accept
- * messages. */
+/* Interval of sweeps while pinned files are still in use or the agent accepts no message. */
 #define SWEEP_NS (100 * NSEC_PER_MSEC)
 
 static bool pin_is_of(const struct state_pin *rec, const struct fuse_handle *h)
@@ -25,9 +24,9 @@ static bool pin_is_of(const struct state_pin *rec, const struct fuse_handle *h)
 
 /* Further results of pin_find(). */
 struct pin_found {
-	struct state_pin *free; /* an unused record, if the handle has none */
-	uint32_t n_provisional; /* provisional pins of all workers; complete if the handle has no
-				   record */
+	struct state_pin *free; /* an unused record; set if the handle has no record */
+	uint32_t n_provisional; /* number of provisional pins of all workers; complete only if the
+				   handle has no record */
 };
 
 static struct state_pin *pin_find(struct server_export *e, const struct fuse_handle *h,
@@ -50,7 +49,7 @@ static struct state_pin *pin_find(struct server_export *e, const struct fuse_han
 	return NULL;
 }
 
-/* Finds or makes the record of the handle. NULL: the table is full. */
+/* Finds or creates the record of the handle. Returns NULL if the table is full. */
 static struct state_pin *pin_record(struct server_export *e, const struct fuse_handle *h,
 				    bool provisional)
 {
@@ -78,7 +77,8 @@ static struct state_pin *pin_record(struct server_export *e, const struct fuse_h
 	return rec;
 }
 
-/* The handle's signature identifies the file to the agent, whichever worker sends it. */
+/* The key by which the agent knows the file is the handle's signature, which is the same in all
+ * workers. */
 static uint64_t pin_key(const uint8_t *handle, size_t len)
 {
 	uint64_t key = 0;
@@ -108,8 +108,8 @@ static bool key_is_pinned(const struct server_export *e, uint64_t key)
 	return false;
 }
 
-/* Releases our own pin of a record that another worker has released. False: the agent accepts no
- * message now. */
+/* Releases this worker's own pin of a record that another worker has released. Returns false if the
+ * agent accepts no message now. */
 static bool request_end(struct server_export *e, uint32_t i)
 {
 	struct server_pin_request *request = &e->pin_requests[i];
@@ -125,8 +125,8 @@ static bool request_end(struct server_export *e, uint32_t i)
 
 /*
  * The agent reads its workers' messages in any order, so it may read another worker's release of
- * this file before our request. Therefore each worker that asked also releases its pin when it sees
- * that the record has changed.
+ * this file before our request. Therefore each worker that has requested a pin also releases it
+ * when it sees that the record has changed.
  */
 static bool pin_ask(struct server_export *e, const struct state_pin *rec,
 		    const struct fuse_handle *h, int fd)
@@ -166,17 +166,17 @@ static struct state_pin *pin_make(struct server_export *e, const struct fuse_han
 	return rec;
 }
 
-/* Whether the node's pin is still valid: another worker may have released the record, which then
- * may belong to another file. */
+/* Whether the node's pin is still valid: another worker may have released the record, which may now
+ * belong to another file. */
 static bool is_pinned(const struct server_node *n)
 {
 	return n->pin && state_pin_is_used(n->pin) && pin_is_of(n->pin, &n->handle);
 }
 
 /*
- * The state records a pin before the agent is asked for it and until after the agent was asked to
- * release it, so a successor finds every file that the agent may have pinned. Asking twice and
- * releasing an unpinned file are harmless.
+ * The state records a pin from before the agent is asked for it until after the agent was asked to
+ * release it. So a successor finds every file that the agent may have pinned. It is harmless to ask
+ * twice, or to release a file that is not pinned.
  */
 void server_pin(struct server_node *n, int fd)
 {
@@ -192,8 +192,8 @@ static bool has_reclaiming(const struct share_slot *o, bool in_grace)
 	return share_get(in_grace ? &o->n_in_grace : &o->n_reclaiming) > 0;
 }
 
-/* Whether mounts of any worker still have to reclaim their open files; in_grace: only mounts in
- * their grace period count. */
+/* Whether mounts of any worker still have to reclaim their open files; in_grace: counts only mounts
+ * in their grace period. */
 static bool are_reclaiming(const struct server_export *e, bool in_grace)
 {
 	struct share *share = &e->server->share;
@@ -206,15 +206,15 @@ static bool are_reclaiming(const struct server_export *e, bool in_grace)
 	return false;
 }
 
-/* Another of our exports may show the same directory. */
+/* Another of our exports may contain the same directory. */
 static bool is_open_in_other_export(const struct fuse_server *srv, uint64_t key)
 {
 	return srv->n_exports > 1 && share_has_open(srv->share.own, key);
 }
 
-/* Whether the file is, or may be, open at another worker. A restarting worker first publishes
- * that its mounts are reclaiming, then its new incarnation, and then clears its counts of open
- * files; a change of the incarnation during this check therefore counts as "may be open". */
+/* Whether the file is, or may be, open at another worker. A restarting worker first publishes that
+ * its mounts are reclaiming, then its new incarnation, and then clears its counts of open files. So
+ * if the incarnation changes during this check, the file may be open there. */
 static bool may_be_open_elsewhere(const struct server_export *e, const struct fuse_handle *h,
 				  bool in_grace)
 {
@@ -283,8 +283,8 @@ void server_pin_victim(struct server_export *e, const struct helper_result *r, i
 		pin_provisional(e, r, fd);
 }
 
-/* A worker that opened the file after the helper's check and before the unlink has counted it by
- * now, or checks the link count after this. */
+/* A worker that opened the file after the helper's check and before the unlink has counted it
+ * already, or will check the link count later. */
 void server_pin_unlinked(struct server_export *e, const struct helper_result *r, int fd)
 {
 	struct server_node *n = server_node_signed(e, r->handle, r->handle_len);
@@ -296,25 +296,25 @@ void server_pin_unlinked(struct server_export *e, const struct helper_result *r,
 		pin_provisional(e, r, fd);
 }
 
-/* Call when a new agent has adopted this worker: the former agent's descriptors are lost unless the
+/* Call when a new agent has adopted this worker: descriptors of the old agent are lost unless the
  * service manager kept them. */
 void fuse_server_pin_again(struct fuse_server *srv)
 {
 	for (unsigned i = 0; i < srv->n_exports; i++) {
 		srv->exports[i].repin_next = 0;
-		srv->exports[i].pins_bytes = 0; /* measured at the same time */
+		srv->exports[i].pins_bytes = 0; /* the space is measured again at the same time */
 		server_helper_repin(&srv->exports[i]);
 	}
 }
 
-/* Releases the record as it is now; another worker may release it at the same time. */
+/* Releases the record as it is now. Another worker may release it at the same time. */
 static bool pin_drop(struct server_export *e, struct state_pin *rec)
 {
 	uint32_t word = __atomic_load_n(&rec->used, __ATOMIC_ACQUIRE);
 	uint64_t key = pin_key(rec->handle, rec->len);
 
 	if ((word & STATE_PIN_MASK) != STATE_PIN_USED || !state_pin_swap(rec, word, word))
-		return true; /* the key may already be another file's */
+		return true; /* the key may already belong to another file */
 	if (!pin_tell(e, key, -1))
 		return false;
 	state_pin_swap(rec, word, word & ~STATE_PIN_MASK);
@@ -322,7 +322,7 @@ static bool pin_drop(struct server_export *e, struct state_pin *rec)
 	return true;
 }
 
-/* Whether mounts of the export belong to a worker that does not represent them: it has not appeared
+/* Whether the counts of peers may miss mounts of the export: the worker of a mount has not appeared
  * since this worker started (the shared memory may be new), or no longer has the export. */
 static bool mounts_unclaimed(const struct server_export *e)
 {
@@ -354,7 +354,7 @@ void server_unpin(struct server_node *n)
 	}
 	if (e->server->ending)
 		return;
-	/* Another client may have the file open, or has yet to reclaim it from a predecessor. */
+	/* Another client may have the file open, or may still have to reclaim it. */
 	if (e->n_reclaiming > 0 || mounts_unclaimed(e) ||
 	    may_be_open_elsewhere(e, &n->handle, false) || !pin_drop(e, n->pin))
 		e->sweep_due = true;
@@ -362,7 +362,7 @@ void server_unpin(struct server_node *n)
 		n->pin = NULL;
 }
 
-/* Whether a client has, or may have, the file open: then the record is kept. */
+/* Whether a client has the file open or may have it open, so that the record is kept. */
 static bool pin_is_needed(struct server_export *e, struct state_pin *rec, bool settled)
 {
 	struct fuse_handle h = {.len = MIN_OF(rec->len, sizeof(rec->handle))};
@@ -402,8 +402,9 @@ uint32_t server_pins_unclaimed(const struct server_export *e)
 	return n;
 }
 
-/* Provisional pins end once every client has reclaimed its files, or after the grace period:
- * otherwise one client that never reconnects would keep the space of all removed files. */
+/* Releases pins that are not needed. Provisional pins end once every client has reclaimed its
+ * files, or after the grace period. Otherwise one client that never reconnects would keep the space
+ * of all removed files. */
 void server_pins_sweep(struct server_export *e, uint64_t now_ns)
 {
 	bool settled, shared = e->server->share.n_peers > 0 || e->server->n_exports > 1;

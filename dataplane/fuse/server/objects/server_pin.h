@@ -1,30 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pinned files: descriptors of unlinked open files that the agent keeps (see server_pin.c). */
+/* Pinned files: descriptors of unlinked open files, which the agent keeps (see server_pin.c). */
 #ifndef PLENUM_SERVER_PIN_H
 #define PLENUM_SERVER_PIN_H
 
 #include "dataplane/fuse/server/objects/server_types.h"
 
-/* Pins the node's file if it is open, because it may lose or has lost its last name. fd: O_PATH. */
+/* Pins the node's file if it is open, because it has lost its last name or may lose it. fd: O_PATH.
+ */
 void server_pin(struct server_node *n, int fd);
-/* Pins an object that is about to lose its last name; provisionally, if another worker's client
- * or one that has yet to reclaim may have it open. */
+/* Pins an object that is about to lose its last name. The pin is provisional if only another
+ * worker's client, or one that has not reclaimed its files yet, may have it open. */
 void server_pin_victim(struct server_export *e, const struct helper_result *r, int fd);
 /* Asks the agent again to pin the file with this handle. fd: O_PATH. */
 void server_pin_again(struct server_export *e, const uint8_t *handle, uint32_t len, int fd);
 /* Whether mounts in their grace period may have files open. */
 bool server_pin_in_grace(const struct server_export *e);
-/* The node's last open file was closed. */
+/* Call when the node's last open file was closed. */
 void server_unpin(struct server_node *n);
 /* Releases pins of files that no client has open, after all mounts have reclaimed. */
 void server_pins_sweep(struct server_export *e, uint64_t now_ns);
-/* Whether clients of other workers or exports have any file, or this file, open. */
+/* Whether clients of other workers or exports have any file open; the second function: whether they
+ * have this file open. */
 bool server_pin_any_open_elsewhere(const struct server_export *e);
 bool server_pin_is_open_elsewhere(const struct server_export *e, const uint8_t *handle, size_t len);
 /* Pins a file that has just lost its last name if it is open at another worker. */
 void server_pin_unlinked(struct server_export *e, const struct helper_result *r, int fd);
 
-/* Whether no client has the pinned file open, and how many pinned files that is true of. */
+/* Whether no client has the pinned file open, and the number of pinned files for which that is so.
+ */
 bool server_pin_is_unclaimed(const struct server_export *e, const uint8_t *handle, size_t len);
 uint32_t server_pins_unclaimed(const struct server_export *e);
 

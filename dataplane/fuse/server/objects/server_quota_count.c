@@ -11,7 +11,8 @@ int server_quota_init(struct fuse_server *srv)
 {
 	long max = sysconf(_SC_OPEN_MAX);
 
-	/* The rest is for directories of exports, caches, which yield, and the worker itself. */
+	/* The other descriptors are for directories of exports, for caches, which shrink on demand,
+	 * and for the worker itself. */
 	srv->files_max = max < 4096 ? (uint32_t)MAX_OF(max / 2, 16)
 				    : (uint32_t)MIN_OF(max - max / 8 - 1024, INT32_MAX);
 	srv->users = calloc(USER_CHAINS, sizeof(srv->users[0]));
@@ -45,7 +46,7 @@ uint32_t server_quota_of_user(const struct server_mount *m, uint32_t uid)
 
 static bool is_same_host(const struct ip_addr *a, const struct ip_addr *b)
 {
-	/* A host has as many addresses of an IPv6 subnet as it likes. */
+	/* An IPv6 host may use any address of its subnet, so the subnet stands for the host. */
 	size_t n = a->family == AF_INET6 ? 8 : sizeof(a->bytes);
 
 	return a->family == b->family && memcmp(a->bytes, b->bytes, n) == 0;

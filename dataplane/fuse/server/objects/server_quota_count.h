@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Counts of open files by user, mount and client host, which the shares in server_quota.h need.
- * Owns the counts; server_mount.c owns the files. */
+/* Counts of open files by user, mount and client host, for the shares in server_quota.h. This
+ * module owns the counts; server_mount.c owns the files. */
 #ifndef PLENUM_SERVER_QUOTA_COUNT_H
 #define PLENUM_SERVER_QUOTA_COUNT_H
 
@@ -8,14 +8,14 @@
 
 int server_quota_init(struct fuse_server *srv);
 void server_quota_done(struct fuse_server *srv);
-/* Counts one more file of the mount's user. NULL: out of memory. */
+/* Counts one more file of the mount's user. Returns NULL if memory is short. */
 struct server_user *server_quota_take(struct server_mount *m, uint32_t uid);
 void server_quota_give(struct server_mount *m, struct server_user *u, bool closing);
-/* All files of the mount are being closed: they count no longer for its client. */
+/* Call when all files of the mount are being closed: they no longer count for its client. */
 void server_quota_closing(struct server_mount *m);
 uint32_t server_quota_of_user(const struct server_mount *m, uint32_t uid);
-/* The client of the mount is at this address now (NULL: unknown) and calls itself `host`. 0;
- * -ENOMEM. */
+/* Records that the client of the mount is at this address now (NULL: unknown) and claims the name
+ * `host`. Returns 0 or -ENOMEM. */
 int server_quota_client(struct server_mount *m, const struct ip_addr *from, const char *host);
 /* Detaches the mount from its client. Call it after the mount's files are closed, before the mount
  * is freed. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Directory requests: converts entries that an I/O helper read into the kernel's FUSE entries, for
- * READDIR and for the listing that an OPENDIR reply can carry. Directory offsets are cookies of the
- * file system, so they are passed through unchanged.
+ * Directory requests: converts entries that an I/O helper has read into the kernel's FUSE entries,
+ * for READDIR and for the listing in a reply to OPENDIR. Directory offsets are cookies of the file
+ * system, so they are passed on unchanged.
  */
 #include "dataplane/fuse/server/objects/server_lease.h"
 #include "dataplane/fuse/server/objects/server_mount.h"
@@ -16,12 +16,12 @@
 #include <limits.h>
 #include <string.h>
 
-#define DIR_BYTES_MAX (60U << 10) /* the most that a helper reads at once */
+#define DIR_BYTES_MAX (60U << 10) /* most bytes that a helper reads at once */
 
 /* A reply under construction. */
 struct dir_answer {
 	const struct server_node *dir;
-	size_t pos; /* in what the helper read */
+	size_t pos; /* position in the entries that the helper has read */
 	bool full;  /* an entry did not fit */
 	uint8_t *at;
 	size_t room;
@@ -29,7 +29,7 @@ struct dir_answer {
 	unsigned n_handles;
 };
 
-/* Fills the entry of one name. Its handle goes behind the data. */
+/* Fills in the entry of one name; its handle follows the data. */
 static void entry_fill(struct server_req *q, const struct helper_dirent *de, const char *name,
 		       struct dir_answer *a, struct fuse_entry_out *out)
 {
@@ -39,7 +39,7 @@ static void entry_fill(struct server_req *q, const struct helper_dirent *de, con
 				       .attr = {.ino = de->ino, .mode = DTTOIF(de->type)}};
 	if (de->has_attr)
 		server_rights_attr(q, &de->attr, &out->attr);
-	/* An object without a file handle is only named; the client looks it up by name. */
+	/* An object without a file handle only gets its name; the client looks it up by that. */
 	if (de->handle_len == 0)
 		return;
 	out->nodeid = FUSE_ROOT_ID;
@@ -51,7 +51,7 @@ static void entry_fill(struct server_req *q, const struct helper_dirent *de, con
 	a->n_handles++;
 }
 
-/* False: the entry does not fit. */
+/* Returns false if the entry does not fit. */
 static bool dir_add(struct server_req *q, const struct helper_dirent *de, bool plus,
 		    struct dir_answer *a)
 {
@@ -80,8 +80,8 @@ static bool dir_add(struct server_req *q, const struct helper_dirent *de, bool p
 	return true;
 }
 
-/* Converts at most so many of the entries that the helper read, as far as they fit. True: no
- * further entry can follow. */
+/* Converts up to a number of the entries that the helper has read, as far as they fit. Returns true
+ * if no further entry can follow. */
 static bool dir_fill(struct server_req *q, size_t count, bool plus, unsigned most,
 		     struct dir_answer *a)
 {
@@ -136,7 +136,8 @@ static void read_then(struct server_req *q, const struct helper_result *r, int f
 	listing_step(q);
 }
 
-/* ------------------------------------------------------------------ with the opening */
+/* ------------------------------------------------------------------ listing in the answer to
+ * OPENDIR */
 
 static uint32_t list_wanted(const struct server_req *q)
 {
@@ -184,8 +185,8 @@ void server_dir_reply_open(struct server_req *q, const struct server_node *n, ui
 
 /* ------------------------------------------------------------------ reading */
 
-/* The helper writes into the first half of a buffer; this code collects the handles in the
- * second half. */
+/* Makes a helper read entries into the first half of a buffer; this code collects the handles in
+ * the second half. */
 static void dir_read(struct server_req *q, enum helper_op op)
 {
 	const struct fuse_read_in *in = server_req_arg(q);
@@ -197,7 +198,7 @@ static void dir_read(struct server_req *q, enum helper_op op)
 		server_reply_err(q, EBADF);
 		return;
 	}
-	/* The call first: hosts share calls, and each host's calls limit its buffers. */
+	/* Get the call first: hosts share calls, so the calls of a host limit its buffers. */
 	call = server_helper_call(q, op, 0);
 	if (!call)
 		return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Open files and their data: open, create, release, read, write, sync, allocate, seek and copy.
- * io_uring does what it can do without blocking this core; the I/O helpers do the rest.
+ * io_uring does everything that does not block this core; the I/O helpers do the rest.
  */
 #include "dataplane/fuse/server/objects/server_background.h"
 #include "dataplane/fuse/server/objects/server_mount.h"
@@ -19,16 +19,16 @@
 #include <string.h>
 #include <sys/uio.h>
 
-/* The open flags of a client that matter here. Each write says whether it appends, and direct
- * I/O concerns only the application and its own kernel. */
+/* The open flags of a client that the server uses. Not among them: each write says whether it
+ * appends, and direct I/O concerns only the application and its own kernel. */
 #define FILE_FLAGS_KEPT (O_ACCMODE | O_SYNC | O_DSYNC)
-/* A file can change twice within this time without a change of its timestamps. */
+/* Two changes of a file within this time may leave the same timestamps. */
 #define FILE_TICK_NS (20 * NSEC_PER_MSEC)
 
 /* ------------------------------------------------------------------ opening */
 
-/* Whether the client can detect a later change by the attributes: it keeps its cached pages by
- * them. */
+/* Whether the client can detect every later change by the attributes, which decide whether it keeps
+ * its cached pages. */
 static bool file_is_settled(const struct fuse_attr *attr)
 {
 	struct timespec now;
@@ -53,9 +53,9 @@ static void open_reply(struct server_req *q, struct server_node *n, const struct
 		server_reply_open(q, NULL, file_is_settled(attr) ? attr : NULL, fh);
 }
 
-/* Another worker may have unlinked the file after the helper opened it. That worker checks for
- * open files after the unlink; this one counts the open file first and then checks the link
- * count, so one of the two notices. */
+/* Whether another worker has unlinked the file after the helper opened it. That worker checks for
+ * open files after the unlink; this one first counts the open file and then checks the link count.
+ * So at least one of the two notices. */
 static bool removed_by_peer(const struct server_req *q, int fd)
 {
 	struct share *share = &q->client->server->share;
@@ -65,7 +65,7 @@ static bool removed_by_peer(const struct server_req *q, int fd)
 	return share->n_peers > 0 && fstat(fd, &st) == 0 && st.st_nlink == 0;
 }
 
-/* Takes ownership of fd. */
+/* Takes over fd. */
 static void opened(struct server_req *q, struct server_node *n, int fd,
 		   const struct fuse_attr *attr, bool no_xattrs)
 {
@@ -91,12 +91,12 @@ static void opened(struct server_req *q, struct server_node *n, int fd,
 	open_reply(q, n, attr, no_xattrs, fh);
 }
 
-/* A helper has opened the file that the request names by handle. */
+/* Continues after a helper has opened the file that the request names by its handle. */
 static void open_then(struct server_req *q, const struct helper_result *r, int fd)
 {
 	struct helper_result of = *r;
 
-	/* Use the handle in the request. */
+	/* The reply uses the handle in the request. */
 	of.handle_len = 0;
 	if (q->args.handles[0].bytes[0] == FUSE_HANDLE_FILE) {
 		of.handle_len = q->args.handles[0].len;
@@ -125,8 +125,8 @@ static void open_by_helper(struct server_req *q, int flags)
 	if (!call)
 		return;
 	call->oflags = flags;
-	/* An object that the client has open is reached via that open file, as /proc/PID/fd
-	 * shows it, and not via a name that may be gone. */
+	/* If the client has the object open, a program may open it again via /proc/PID/fd although
+	 * its name does not exist any more. */
 	if (q->args.flags & FUSE_PROTO_REQ_REOPEN || server_file_has_open(q->mount, n))
 		call->flags |= HELPER_ALLOW_UNLINKED;
 	if (q->in->opcode == FUSE_OPEN && in->open_flags & FUSE_OPEN_KILL_SUIDGID)
@@ -137,7 +137,8 @@ static void open_by_helper(struct server_req *q, int flags)
 			     flags & O_TRUNC, open_then);
 }
 
-/* Opens without a helper if the node has a descriptor. False: a helper is necessary. */
+/* Opens the file without a helper if the node has a descriptor. Returns false if a helper is
+ * needed. */
 static bool open_here(struct server_req *q, int flags)
 {
 	struct server_node *n = server_req_node(q, 0);
@@ -153,8 +154,8 @@ static bool open_here(struct server_req *q, int flags)
 		return false;
 	if (fstatat(n->fd, "", &st, AT_EMPTY_PATH) < 0 || st.st_nlink == 0)
 		return false;
-	/* Not O_NONBLOCK: io_uring would then fail reads that must wait, and the open would not
-	 * wait for the holder of a lease (fcntl(2)). */
+	/* Without O_NONBLOCK: with it io_uring would fail reads that must wait, and the open would
+	 * not wait for the holder of a lease (fcntl(2)). */
 	fd = open(server_fd_path(n->fd, path), flags | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
@@ -179,7 +180,7 @@ static void create_then(struct server_req *q, const struct helper_result *r, int
 	int own = -1;
 
 	if (r->handle_len ==
-	    0) /* without a file handle, only this descriptor leads back to the file */
+	    0) /* without a file handle, the file can be reached only by this descriptor */
 		own = open(server_fd_path(fd, path), O_PATH | O_CLOEXEC);
 	opened(q, server_node_of(q->mount->export, r, own), fd, &r->attr,
 	       r->flags & HELPER_RESULT_NO_XATTRS);
@@ -218,8 +219,9 @@ void server_open_reply(struct server_req *q, struct server_file *f)
 }
 
 /*
- * Another client has removed the created file since. An error would make the client's kernel create
- * one more, so an unlinked file replaces it; only this client could tell the two apart.
+ * Another client has removed the created file since. If the reply were an error, the client's
+ * kernel would create another file. So the server opens an unlinked file in its place; only this
+ * client could notice the difference.
  */
 static void replay_unlinked(struct server_req *q)
 {
@@ -256,8 +258,8 @@ static void replay_then(struct server_req *q, const struct helper_result *r, int
 	create_then(q, &of, fd);
 }
 
-/* Handles a repeated open whose file is not open here: opens the file without repeating any change.
- */
+/* Handles a repeated open whose file is not open here: opens the file without repeating any other
+ * change. */
 void server_open_replay(struct server_req *q, const struct helper_result *r)
 {
 	const struct fuse_create_in *in = server_req_arg(q);
@@ -284,7 +286,8 @@ void server_open_replay(struct server_req *q, const struct helper_result *r)
 	call->a = (struct helper_ref){.fd = -1, .len = r->handle_len};
 	memcpy(call->a.handle, r->handle, r->handle_len);
 	call->oflags = (int)in->flags & FILE_FLAGS_KEPT;
-	call->flags = HELPER_ALLOW_UNLINKED; /* the first attempt passed the permission check */
+	call->flags =
+		HELPER_ALLOW_UNLINKED; /* the first execution has passed the permission check */
 	server_helper_submit_raw(q, call, HELPERS_QUICK, false, replay_then);
 }
 
@@ -304,7 +307,7 @@ void server_op_release(struct server_req *q)
 
 /* ------------------------------------------------------------------ data */
 
-/* Finds the open file of the request; replies if there is none. */
+/* Finds the open file of the request; sends a reply if there is none. */
 static int data_begin(struct server_req *q, uint64_t fh, bool dir)
 {
 	int r = server_file_get(q, 0, fh, dir, &q->file);
@@ -330,7 +333,8 @@ static void read_end(struct server_req *q, int err)
 		server_rdma_reply(q, q->got);
 }
 
-/* Reads more from memory. -EAGAIN: or not supported; io_uring waits for the data. */
+/* Reads more from memory. Returns -EAGAIN: the data are not in memory, or this is unsupported;
+ * io_uring then waits for them. */
 static int read_more(struct server_req *q, size_t most)
 {
 	int flags = q->mount->export->in_memory ? 0 : RWF_NOWAIT;
@@ -352,7 +356,7 @@ static void read_step(struct server_req *q)
 	read_done(q, read_more(q, SERVER_STEP_BYTES));
 }
 
-/* The client's kernel takes a short reply for the end of the file, so a read only ends short
+/* The client's kernel takes a short reply as the end of the file, so a read may be short only
  * there. */
 static void read_done(struct server_req *q, int res)
 {
@@ -389,8 +393,8 @@ void server_op_read(struct server_req *q)
 		server_ring_start(q);
 }
 
-/* The client's kernel turns a short direct write into EIO, so the reply carries the error that
- * ended it: a full disk or a quota. */
+/* If a direct write was short, the client's kernel would report EIO. So the reply is the error that
+ * ended the write, such as a full disk or a quota. */
 static void write_end(struct server_req *q, int err, const struct fuse_attr *attr)
 {
 	const struct fuse_write_in *in = server_req_arg(q);
@@ -430,8 +434,8 @@ static void written_then(struct server_req *q, const struct helper_result *r, in
 	server_reply_write(q, (uint32_t)r->count, &r->attr);
 }
 
-/* A helper appends with one system call: io_uring would split the write at a page, and another
- * client's data could come in between. */
+/* Makes a helper append with one system call. io_uring would split the write at a page boundary,
+ * and another client's data could get in between. */
 static void append(struct server_req *q, struct server_file *f)
 {
 	const struct fuse_write_in *in = server_req_arg(q);
@@ -453,8 +457,8 @@ static void write_then(struct server_req *q, const struct helper_result *r, int 
 	write_end(q, -r->error, r->flags & HELPER_RESULT_ATTR ? &r->attr : NULL);
 }
 
-/* A helper writes: io_uring gives blocking writes to few threads, serialised by file and shared
- * by all exports, so one hanging disk would block them all. */
+/* Makes a helper write. io_uring gives blocking writes to a few threads, one at a time for each
+ * file, and all exports share these threads: one hanging disk would block them all. */
 static void write_by_helper(struct server_req *q, struct server_file *f)
 {
 	const struct fuse_write_in *in = server_req_arg(q);
@@ -473,7 +477,7 @@ static void write_by_helper(struct server_req *q, struct server_file *f)
 	server_helper_submit_raw(q, call, HELPERS_DATA, false, write_then);
 }
 
-/* Writes to q->file. */
+/* Begins the write to q->file. */
 static void write_begin(struct server_req *q)
 {
 	const struct fuse_write_in *in = server_req_arg(q);
@@ -605,7 +609,7 @@ void server_op_fallocate(struct server_req *q)
 	const struct fuse_fallocate_in *in = server_req_arg(q);
 	struct helper_call *call;
 
-	/* The other modes move the data behind the range. */
+	/* The other modes would move the data behind the range. */
 	if (in->mode &
 	    ~(uint32_t)(FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE)) {
 		server_reply_err(q, EOPNOTSUPP);

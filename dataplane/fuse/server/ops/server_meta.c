@@ -11,20 +11,21 @@
 #include <string.h>
 #include <sys/vfs.h>
 
-#define EXPECT_TRIES_MAX 16 /* retries when other clients change the name in between */
+#define EXPECT_TRIES_MAX 16 /* retries if other clients change the name in between */
 
 static void done_then(struct server_req *q, const struct helper_result *r, int fd)
 {
 	server_reply_err(q, 0);
 }
 
-/* ------------------------------------------------------------------ names that are found */
+/* ------------------------------------------------------------------ finding names */
 
 static void entry_then(struct server_req *q, const struct helper_result *r, int fd)
 {
 	struct server_entry e = {.attr = r->attr, .no_xattrs = r->flags & HELPER_RESULT_NO_XATTRS};
 
-	/* Created, and removed by a local user before it was opened: no handle exists. */
+	/* The object was created, and removed by a local user before it was opened, so it has no
+	 * handle. */
 	if (r->handle_len > 0 && r->handle[0] != FUSE_HANDLE_FILE) {
 		cleanup_close(&fd);
 		server_reply_err(q, ESTALE);
@@ -47,7 +48,8 @@ static void entry_lookup(struct server_req *q, const char *name)
 	server_helper_submit(q, call, HELPERS_QUICK, false, entry_then);
 }
 
-/* The result of a creating call. Without a file handle, a lookup supplies the descriptor. */
+/* Handles the result of a call that created an object. Without a file handle, a lookup gets the
+ * descriptor. */
 static void made_then(struct server_req *q, const struct helper_result *r, int fd)
 {
 	if (r->handle_len > 0) {
@@ -83,9 +85,9 @@ void server_op_lookup(struct server_req *q)
 		entry_lookup(q, name);
 }
 
-/* ------------------------------------------------------------------ names that are made */
+/* ------------------------------------------------------------------ creating names */
 
-/* A call that creates the name that follows arg_bytes of arguments. */
+/* Makes a call that creates the name behind arg_bytes of arguments. */
 static struct helper_call *make_begin(struct server_req *q, enum helper_op op, size_t arg_bytes,
 				      uint32_t mask)
 {
@@ -142,10 +144,10 @@ void server_op_link(struct server_req *q)
 		server_helper_submit(q, call, HELPERS_QUICK, true, made_then);
 }
 
-/* ------------------------------------------------------------------ names that go */
+/* ------------------------------------------------------------------ removing names */
 
-/* A helper closes the victim's descriptor, because closing the last one takes as long as the
- * file is big. */
+/* Closes the descriptor of the removed object in a helper: closing the last one takes longer the
+ * larger the file is. */
 static void removed_then(struct server_req *q, const struct helper_result *r, int fd)
 {
 	struct server_export *e = q->mount->export;
@@ -182,8 +184,8 @@ static void names_fill(const struct server_req *q, struct helper_call *call)
 		strcpy(call->name2, name + strlen(name) + 1);
 }
 
-/* Removes or renames. victim: the object that loses its name, which no client has open or which
- * is pinned; NULL: irrelevant, no client has any file open. */
+/* Removes or renames. victim: the object that loses its name, which no client has open or which is
+ * pinned; NULL: it does not matter which object that is, because no client has any file open. */
 static void remove_go(struct server_req *q, const struct helper_result *victim)
 {
 	const struct fuse_rename2_in *in = server_req_arg(q);
@@ -220,13 +222,14 @@ static void victim_then(struct server_req *q, const struct helper_result *r, int
 		server_pin_victim(q->mount->export, r, fd);
 	cleanup_close(&fd);
 	if (r->error == 0 && r->handle_len == 0)
-		remove_go(q, NULL); /* an object without a file handle ends with this process in any
-				       case */
+		remove_go(q, NULL); /* an object without a file handle cannot outlive this process
+				       anyway */
 	else
 		remove_go(q, r->error < 0 ? &nothing : r);
 }
 
-/* Looks up the object that may lose its last name, if any client has, or may have, a file open. */
+/* Begins a removal. If any client has, or may have, a file open, it first looks up the object that
+ * may lose its last name. */
 static void remove_begin(struct server_req *q)
 {
 	const struct server_export *e = q->mount->export;
@@ -284,8 +287,8 @@ static void attr_then(struct server_req *q, const struct helper_result *r, int f
 	server_reply_attr(q, &r->attr, r->flags & HELPER_RESULT_NO_XATTRS);
 }
 
-/* A node with a descriptor needs no helper. An open file is reached via its own descriptor,
- * because it may have no name. */
+/* A node with a descriptor needs no helper. For an open file its own descriptor is used, because it
+ * may have no name. */
 void server_op_getattr(struct server_req *q)
 {
 	const struct fuse_getattr_in *in = server_req_arg(q);
@@ -363,7 +366,7 @@ void server_op_statfs(struct server_req *q)
 	server_helper_submit(q, call, HELPERS_QUICK, false, statfs_then);
 }
 
-/* ------------------------------------------------------------------ once more */
+/* ------------------------------------------------------------------ repeated requests */
 
 void server_op_replay(struct server_req *q, const struct helper_result *r)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The operations on names, attributes, files, directories and extended attributes. Each ends in one
+ * The operations on names, attributes, files, directories and extended attributes. Each sends one
  * reply, now or later. server_req.c calls them by the request's opcode; they know nothing of
  * clients' messages.
  */
@@ -17,7 +17,7 @@ void server_op_mknod(struct server_req *q);
 void server_op_mkdir(struct server_req *q);
 void server_op_symlink(struct server_req *q);
 void server_op_link(struct server_req *q);
-void server_op_remove(struct server_req *q); /* unlink, rmdir, rename */
+void server_op_remove(struct server_req *q); /* unlink, rmdir and rename */
 void server_op_statfs(struct server_req *q);
 void server_op_open(struct server_req *q);
 void server_op_create(struct server_req *q);
@@ -35,16 +35,16 @@ void server_op_getxattr(struct server_req *q);
 void server_op_listxattr(struct server_req *q);
 void server_op_removexattr(struct server_req *q);
 void server_op_setxattr(struct server_req *q);
-/* Replies with the recorded outcome of a request that ran before. */
+/* Replies with the recorded outcome of a request that was executed before. */
 void server_op_replay(struct server_req *q, const struct helper_result *r);
 /* The same for requests that open a file. */
 void server_open_replay(struct server_req *q, const struct helper_result *r);
-/* Replies with a file that the request has opened in this process. */
+/* Replies with a file that an earlier execution of the request has opened in this process. */
 void server_open_reply(struct server_req *q, struct server_file *f);
 
-/* Between the files here. */
+/* Shared by the files of this folder. */
 
-/* An OPENDIR that wants a complete short listing in its reply. */
+/* Whether it is an OPENDIR that wants a complete short listing in its reply. */
 bool server_dir_lists(const struct server_req *q);
 void server_dir_list_ask(struct server_req *q, struct helper_call *call);
 void server_dir_reply_open(struct server_req *q, const struct server_node *n, uint64_t fh);

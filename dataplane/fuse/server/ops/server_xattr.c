@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Extended attributes. Each read has two steps: the client asks for the size first, then for the
+ * Extended attributes. A read takes two requests: the client asks for the size first, then for the
  * value.
  */
 #include "dataplane/fuse/server/ops/server_ops.h"
@@ -28,7 +28,7 @@ static void xattr_then(struct server_req *q, const struct helper_result *r, int 
 	server_reply_data(q, sizeof(*out));
 }
 
-/* The helper writes the value to the place of the reply's data. */
+/* Makes a helper read the value into the space for the reply's data. */
 static void xattr_read(struct server_req *q, enum helper_op op)
 {
 	const struct fuse_getxattr_in *in = server_req_arg(q);
@@ -58,7 +58,7 @@ static void done_then(struct server_req *q, const struct helper_result *r, int f
 	server_reply_err(q, 0);
 }
 
-/* Replies if the client may not change the attribute. */
+/* Sends an error if the client may not change the attribute. */
 static bool xattr_is_refused(struct server_req *q, const char *name)
 {
 	if (PLENUM_LIKELY(fuse_rights_may_set(name)))
@@ -82,7 +82,7 @@ void server_op_removexattr(struct server_req *q)
 
 void server_op_setxattr(struct server_req *q)
 {
-	const struct { /* the short form: FUSE_SETXATTR_EXT is never negotiated */
+	const struct { /* the short form, because FUSE_SETXATTR_EXT is never negotiated */
 		uint32_t size, flags;
 	} *in = server_req_arg(q);
 	const char *name = server_req_name(q, sizeof(*in));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How requests end: the reply, the release of what they use, and replies to messages that did not
- * become requests. */
+/* How requests end: the reply, the release of everything that they use, and replies to messages
+ * that have not become requests. */
 #include "dataplane/fuse/proto/fuse_latency.h"
 #include "dataplane/fuse/server/objects/server_lease.h"
 #include "dataplane/fuse/server/objects/server_mount.h"
@@ -56,7 +56,7 @@ void server_req_finish(struct server_req *q, int error, size_t len, size_t tail_
 		.unique = q->unique,
 	};
 	server_lease_changed(q);
-	/* No helper has started the request, so its record is free again. */
+	/* A helper has not started the request, so its record is free again. */
 	if (q->record && q->ticket && !q->submitted)
 		journal_cancel(q->record, q->ticket);
 	req_release(q);
@@ -68,7 +68,8 @@ void server_req_finish(struct server_req *q, int error, size_t len, size_t tail_
 	req_unlink(q);
 	c->from->n_running[server_export_index(q->mount->export)]--;
 	srv->wait_due = true;
-	/* The time of the turn is older: data from memory may have taken long since. */
+	/* The time at the begin of the turn would be too early: copying data from memory may have
+	 * taken long. */
 	if (q->call)
 		fuse_latency_note(&srv->stats->latencies[server_export_index(q->mount->export)],
 				  q->in->opcode, q->args.arrived_ns, clock_now_ns());

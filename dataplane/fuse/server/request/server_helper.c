@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls to the I/O helpers: makes a call for a request, submits it and resumes the request with the
- * result. This file handles calls that are scarce, descriptors that must stay open meanwhile and
- * the journal, so that the operations need not.
+ * Calls to the I/O helpers: makes a call for a request, submits it and continues the request with
+ * the result. This file also handles a lack of calls, descriptors that must stay open meanwhile,
+ * and the journal, so that the operations need not.
  */
 #include "dataplane/fuse/server/request/server_helper.h"
 #include "dataplane/fuse/server/objects/server_background.h"
@@ -15,12 +15,12 @@
 #include <poll.h>
 #include <string.h>
 
-#define ROOT_WAIT_MS 10000 /* to obtain the handle of each export's root at the start */
+#define ROOT_WAIT_MS 10000 /* time to obtain the handle of each export's root at the start */
 
 /* ------------------------------------------------------------------ a request's call */
 
-/* A helper opens objects by their handle. An object without a file handle is open here, and
- * stays open for the call. */
+/* Describes the request's object for the helper, which opens objects by their handle. An object
+ * without a file handle is open here, and stays open during the call. */
 static int ref_fill(struct server_req *q, struct helper_ref *ref, unsigned i)
 {
 	const uint8_t *handle = q->args.handles[i].bytes;
@@ -124,7 +124,7 @@ void server_helper_submit(struct server_req *q, struct helper_call *call, enum h
 	server_helper_submit_raw(q, call, queue, once, then);
 }
 
-/* Worker and helpers share one descriptor table. If it is full, the cached descriptors are given up
+/* Worker and helpers share one descriptor table. If it is full, the cached descriptors are closed
  * and the request is retried once. */
 static bool frees_descriptors(struct server_req *q, int error)
 {
@@ -143,11 +143,12 @@ static void req_back(struct server_req *q, const struct helper_result *r, int fd
 	q->errors_end = false;
 	call_release(q);
 	if (frees_descriptors(q, r->error)) {
-		q->submitted = false; /* the helper has made no change and returned the record */
+		q->submitted =
+			false; /* the helper has made no change and has returned the record */
 		server_req_requeue(q);
 	} else if (r->error == -ECANCELED) {
-		/* Another process owns the record now and carries out, or has carried out, the
-		 * request. */
+		/* Another process owns the record now and executes the request, or has executed it.
+		 */
 		q->resent = true;
 		q->record = NULL;
 		q->submitted = false;
@@ -177,7 +178,7 @@ static void own_back(struct fuse_server *srv, const struct helper_call *call)
 	}
 }
 
-/* The request continues with the result of its call. */
+/* Continues the request with the result of its call. */
 static void call_end(struct fuse_server *srv, struct server_req *q, struct helper_call *call)
 {
 	struct helper_result r = call->result;
@@ -265,7 +266,8 @@ int server_helpers_init(struct fuse_server *srv)
 		if (srv->n_helper_calls > 0)
 			poll(&p, 1, 100);
 	}
-	/* Clears the flag that this worker sleeps: a worker that polls never does so itself. */
+	/* Clears the flag that this worker sleeps, because a worker that polls never clears it
+	 * itself. */
 	if (fs_helper_poll(srv->helpers, false, call_back, srv) < 0)
 		return -EPIPE;
 	return srv->root_error;

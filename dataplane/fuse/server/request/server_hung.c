@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Looks for requests whose system call does not return. */
+/* Finds requests whose system call does not return. */
 #include "dataplane/fuse/server/request/server_hung.h"
 
 #define HUNG_S 6U
-/* For calls that take as long as there is much data to write or to free. */
+/* Limit for calls that take longer the more data there is to write or to free. */
 #define HUNG_LONG_S 60U
 
-/* How long I/O helpers or io_uring have been executing the request; 0: they do not. */
+/* For how long I/O helpers or io_uring have been executing the request; 0: they do not execute it.
+ */
 static uint64_t waits_ns(const struct server_req *q, uint64_t now_ns)
 {
 	uint64_t since_ns = q->ring_since_ns;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Notices that the file system of an export hangs, by the requests that wait for it: a disk may
- * answer from its cache and hang only for what it must read or write.
+ * Detects that the file system of an export hangs, by the requests that wait for it. All other
+ * requests may still be fast, because a disk may answer from its cache and hang only when it must
+ * read or write.
  */
 #ifndef PLENUM_SERVER_HUNG_H
 #define PLENUM_SERVER_HUNG_H

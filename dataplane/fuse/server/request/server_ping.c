@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RDMA tests (`plenum rdma ping`), at the server, which issues the RDMA operations. One client at a
- * time runs a test, within its own share of buffers and on pairs that its files use as well; a test
- * that takes long ends early, and a pause follows. An operator at the server can also order a test:
- * the server then asks the client to request one, because the memory is the client's.
+ * RDMA tests (`plenum rdma ping`), at the server, which issues the RDMA operations. Only one client
+ * at a time runs a test, with its own share of buffers and on the pairs that its files use as well.
+ * A test that takes long ends early, and a pause follows. An operator at the server can also order
+ * a test: the server then asks the client to request one, because the memory belongs to the client.
  */
 #include "dataplane/fuse/proto/fuse_ping.h"
 #include "dataplane/fuse/server/request/server_rdma.h"
@@ -12,10 +12,10 @@
 #include <string.h>
 
 #define PING_HEAD offsetof(struct fuse_proto_ping, each_ns)
-#define PING_WORK_NS (100 * NSEC_PER_MSEC) /* no operation starts later */
+#define PING_WORK_NS (100 * NSEC_PER_MSEC) /* after this time no further operation begins */
 #define PING_PAUSE_FACTOR 3U		   /* pause, as a multiple of the test's duration */
 
-/* 0; negative errno: the message is malformed, or RDMA is unavailable. */
+/* Returns 0; negative errno: the message is malformed, or RDMA is unavailable. */
 static int ask_check(const struct fuse_server_client *c, const void *buf, size_t len,
 		     struct fuse_proto_ping *ret)
 {
@@ -56,7 +56,7 @@ static void answer(struct fuse_server *srv, struct rudp_call *call, uint64_t uni
 	rudp_respond(call, out, out->len, (uint8_t *)out - BUF_HEADROOM_BYTES);
 }
 
-/* ------------------------------------------------------------------ tests ordered here */
+/* ------------------------------------------------------------------ tests that this worker runs */
 
 _Static_assert(FUSE_PROTO_PING_ORDER_COUNT_MAX == LAUNCH_PING_COUNT_MAX,
 	       "a test of any length can be ordered");
@@ -159,7 +159,7 @@ bool fuse_server_ping_take(struct fuse_server *srv, uint64_t now_ns, struct laun
 	return true;
 }
 
-/* ------------------------------------------------------------------ what a client asks for */
+/* ------------------------------------------------------------------ requests of clients */
 
 static void ping_end(struct fuse_server *srv)
 {
@@ -185,7 +185,7 @@ static void ping_end(struct fuse_server *srv)
 
 static void ping_done(struct port_rdma_op *op, int status);
 
-/* Starts one more operation. False: not possible now. */
+/* Begins one more operation. Returns false if that is not possible now. */
 static bool ping_begin(struct fuse_server *srv, uint64_t now_ns)
 {
 	struct server_ping *g = &srv->ping;
@@ -255,7 +255,7 @@ static void ping_start(struct fuse_server_client *c, struct rudp_call *call, uin
 	g->ordered = is_ordered(&srv->order, c, ask);
 	for (unsigned i = 0; i < FUSE_PROTO_PING_DEPTH_MAX; i++)
 		g->ops[i].server = srv;
-	/* Clears other clients' data, which must not reach this client. */
+	/* Clears data of other clients, which this client must not get. */
 	if (ask->what == FUSE_PROTO_PING_WRITE)
 		memset(data, 0, ask->len);
 	c->n_reqs++;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Limits the open files of each user, mount and client to a multiple of the free ones
- * (dynamic thresholds, as switches share buffers). With factors of 2, 2.5 and 3, one user gets at
- * most 2/3 of the files, one mount 5/7 and one client 3/4.
+ * Limits the open files of each user, mount and client to a multiple of the free ones (dynamic
+ * thresholds, as switches use for their buffers). With factors of 2, 2.5 and 3, a single user gets
+ * at most 2/3 of the files, a single mount 5/7 and a single client 3/4.
  */
 #include "dataplane/fuse/server/request/server_quota.h"
 #include "dataplane/fuse/server/objects/server_background.h"
@@ -16,18 +16,20 @@
 
 #define SHORT_PERCENT 80U
 #define REFUSED_NS (10 * NSEC_PER_SEC) /* a refusal is reported for this long */
-#define HELD_NS (3 * NSEC_PER_SEC)     /* between looks at removed files of clients that are away */
+/* interval of checks for removed files of clients that are away */
+#define HELD_NS (3 * NSEC_PER_SEC)
 
-/* ------------------------------------------------------------------ the shares */
+/* ------------------------------------------------------------------ shares of the accounts */
 
-/* A file that the client had open before, at a predecessor, is counted against the whole: the
- * number of files that were free at that time is not known. */
+/* Whether n files are within the limit. A file that the client had open before, at a predecessor,
+ * is compared with the number of all files, because it is not known how many were free at that
+ * time. */
 static bool is_within(uint64_t n, uint64_t free, uint64_t all, unsigned twice, bool again)
 {
 	return again ? n * (2 + twice) < all * twice : 2 * n < free * twice;
 }
 
-/* The limit that one more open file would exceed; SERVER_SHARE_NONE: none. */
+/* The limit that one more open file would exceed; SERVER_SHARE_NONE if it exceeds none. */
 static enum server_share limit_of(const struct server_mount *m, uint32_t uid, bool again)
 {
 	const struct fuse_server *srv = m->server;
@@ -46,9 +48,9 @@ static enum server_share limit_of(const struct server_mount *m, uint32_t uid, bo
 
 static bool away_close(struct fuse_server *srv);
 
-/* Closes some of the files that are being closed if one more cannot be opened before, or if the
- * mount's own ones still count for its users; else begins to close those of a client that is away.
- * False: there are none. */
+/* Closes some of the files that wait to be closed, if all files are open or if the mount's own
+ * waiting ones still count for its users. If that closes none, it begins to close the files of a
+ * client that is away. Returns false if there are none. */
 static bool room_make(const struct server_mount *m, enum server_share limit)
 {
 	if ((limit == SERVER_SHARE_ALL || m->n_closing > 0) &&
@@ -76,9 +78,9 @@ bool server_quota_allows(struct server_req *q)
 	return false;
 }
 
-/* ------------------------------------------------------------------ clients that are away */
+/* ------------------------------------------------------------------ clients without a session */
 
-/* A session that broke off may be back in a moment. */
+/* A client that lost its session may be back in a moment, so it is away only after this time. */
 #define AWAY_S 5U
 
 static uint64_t boot_seconds(void)
@@ -94,9 +96,9 @@ static bool is_away(const struct server_mount *m, uint64_t now_s)
 	return m->n_clients == 0 && m->n_refs == 0 && !m->gone && now_s >= m->last_seen_s + AWAY_S;
 }
 
-/* Begins to close the files of the client that is away for longest. False: none is. Each request to
- * open a file comes here while files are short, so the search looks at mounts that are away only.
- */
+/* Begins to close the files of the client that has been away for longest. Returns false if no
+ * client is away. While files are short this runs for each open, so it searches only the mounts
+ * that are away. */
 static bool away_close(struct fuse_server *srv)
 {
 	const uint64_t now_s = boot_seconds();
@@ -111,7 +113,7 @@ static bool away_close(struct fuse_server *srv)
 	return true;
 }
 
-/* ------------------------------------------------------------------ what is reported */
+/* ------------------------------------------------------------------ reports */
 
 static const struct server_mount *largest(const struct fuse_server *srv)
 {
@@ -128,7 +130,7 @@ static bool is_short(const struct fuse_server *srv, uint32_t n_files)
 	return (uint64_t)n_files * 100 >= (uint64_t)srv->files_max * SHORT_PERCENT;
 }
 
-/* Removed files that a predecessor of this process pinned for clients that have not come back
+/* Checks removed files that a predecessor of this process pinned for clients that have not returned
  * since. Their space is asked for when their number has changed. */
 static void pins_look(struct fuse_server *srv, uint64_t now_s, uint32_t *n, uint64_t *bytes,
 		      uint32_t *n_clients)
@@ -165,7 +167,8 @@ static void held_look_pins(struct fuse_server *srv, uint64_t now_s)
 			   n, (unsigned long long)(bytes >> 20), n_clients, SERVER_LEASE_S);
 }
 
-/* Removed files that only the session of a client keeps, which may have crashed. */
+/* Checks removed files that are kept only by the session of a client that is away, which may have
+ * crashed. */
 static void held_look(struct fuse_server *srv, uint64_t now_ns)
 {
 	const struct server_mount *most = NULL;
@@ -191,7 +194,7 @@ static void held_look(struct fuse_server *srv, uint64_t now_ns)
 		held_look_pins(srv, now_s);
 		return;
 	}
-	/* Without a countdown, since each other text is news. */
+	/* The text has no countdown, because each different text is reported as news. */
 	reason_set(&srv->held, "space-held",
 		   "%.40s is away and keeps %u removed files open, %llu MiB, until %u s after its "
 		   "last "

@@ -2,8 +2,8 @@
 /*
  * Bulk data via RDMA at the server, which issues the operations: it writes READ data into the
  * client's memory, on the leg with the least load; server_fetch.c fetches WRITE data from it. An
- * operation that fails is retried on the next leg, and via packets at last. A buffer belongs to the
- * device until the device reports completion.
+ * operation that fails is retried on the next leg, and in the end the data are sent in packets. A
+ * buffer belongs to the device until the device reports completion.
  */
 #include "dataplane/fuse/server/request/server_rdma.h"
 #include "dataplane/fuse/server/request/server_reply.h"
@@ -13,7 +13,7 @@
 /* Smaller replies fit into one or two packets. */
 #define BULK_LEAST RUDP_SMALL_BYTES
 /*
- * Queue pairs are made by system calls on the packet core. A correct client asks once a second
+ * Queue pairs are created by system calls on the packet core. A correct client asks once a second
  * while pairs are lost, and once for each leg that returns. These budgets limit a hostile client,
  * and many clients that retry at the same time.
  */
@@ -28,7 +28,7 @@ void fuse_server_rdma(struct fuse_server *srv, struct port_rdma *rdma)
 
 	if (!port_rdma_any(rdma) || srv->rdma_pool)
 		return;
-	/* Replies of the larger classes, and requests that are assembled here. */
+	/* Register the buffers of larger replies, and of requests whose data are fetched. */
 	buf_pool_pin(&srv->answers, 1, &regions[0].base, &regions[0].bytes);
 	buf_pool_pin(&srv->requests, BUF_CLASSES - 1, &regions[1].base, &regions[1].bytes);
 	if (port_rdma_pool_new(rdma, regions, 2, false, &srv->rdma_pool) == 0)
@@ -43,7 +43,7 @@ void server_rdma_done(struct fuse_server *srv)
 
 /* ------------------------------------------------------------------ queue pairs */
 
-/* Compares with the IPv4-mapped form for IPv4. */
+/* Compares a GID with an address; IPv4 is mapped into IPv6. */
 static bool is_gid_of(const struct ip_addr *ip, const uint8_t gid[16])
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
@@ -53,7 +53,7 @@ static bool is_gid_of(const struct ip_addr *ip, const uint8_t gid[16])
 	return memcmp(gid, mapped, 12) == 0 && memcmp(ip->bytes, gid + 12, 4) == 0;
 }
 
-/* The port with the address that the client addresses. */
+/* The port that has the address to which the client wants to connect. */
 static int port_of(const struct fuse_server *srv, const uint8_t to[16])
 {
 	for (uint32_t i = 0; i < srv->cfg->n_ports; i++)
@@ -62,9 +62,9 @@ static int port_of(const struct fuse_server *srv, const uint8_t to[16])
 	return -ENOENT;
 }
 
-/* The server sends only to addresses that the session has validated for its client. The GID of
- * an InfiniBand port never appears as an IPoIB address; there, the subnet's partitions limit who
- * can reach whom. */
+/* Whether the client's GID belongs to its session: the server sends only to addresses that the
+ * session has validated. The GID of an InfiniBand port is never an IPoIB address; on InfiniBand the
+ * partitions limit who can reach whom. */
 static bool is_of_session(const struct fuse_server_client *c, unsigned port,
 			  const struct fuse_proto_rdma_leg *leg)
 {
@@ -110,7 +110,7 @@ static void leg_connect(struct fuse_server_client *c, struct fuse_proto_rdma_leg
 	memcpy(leg->gid, half.gid, sizeof(leg->gid));
 }
 
-/* Whether the pair that the client refers to exists and works. */
+/* Reports whether the pair that the client names exists and works. */
 static void leg_check(struct fuse_server_client *c, struct fuse_proto_rdma_leg *leg)
 {
 	leg->status = port_rdma_has(c->rdma, leg->leg, leg->qpn) ? 0 : PORT_RDMA_FAILED;
@@ -124,8 +124,8 @@ static bool is_over_budget(uint64_t spent_ns, uint64_t each_ns, unsigned at_once
 	return spent_ns > now_ns + (at_once - 1) * each_ns;
 }
 
-/* Takes the cost of a request from the budgets. False: over the budget. A refused request costs
- * nothing, so that one client cannot exhaust the budget of all. */
+/* Subtracts the cost of a request from the budgets. Returns false if it exceeds them. A refused
+ * request costs nothing, so that one client cannot exhaust the budget of all. */
 static bool budget_take(struct fuse_server_client *c, uint64_t now_ns)
 {
 	struct fuse_server *srv = c->server;
@@ -232,7 +232,7 @@ static void reply_done(struct port_rdma_op *op, int status);
 
 static void reply_by_packets(struct server_req *q)
 {
-	if (q->bulk_stale) /* the client's memory is no longer valid */
+	if (q->bulk_stale) /* the client's memory must not be written any more */
 		server_reply_data(q, q->got);
 	else if (q->args.flags & FUSE_PROTO_REQ_ONLY && q->got >= BULK_LEAST)
 		server_reply_retry(q, server_rdma_failed(q));
@@ -240,7 +240,7 @@ static void reply_by_packets(struct server_req *q)
 		server_reply_bulk(q, q->got, 0, server_rdma_failed(q));
 }
 
-/* Starts sending the reply's data via RDMA. False: send them via packets. */
+/* Begins to send the reply's data via RDMA. Returns false if they must be sent in packets. */
 static bool reply_begin(struct server_req *q)
 {
 	struct fuse_server_client *c = q->client;
@@ -257,7 +257,7 @@ static bool reply_begin(struct server_req *q)
 }
 
 /* Whether the reply waits, because the legs work but are busy: a client that accepts its data only
- * via RDMA would retry at once and make the server read the data again. */
+ * via RDMA would retry at once, and the server would have to read the data again. */
 static bool reply_waits(const struct server_req *q)
 {
 	return q->call && !q->bulk_stale && q->args.flags & FUSE_PROTO_REQ_ONLY &&
@@ -299,8 +299,8 @@ static void reply_done(struct port_rdma_op *op, int status)
 	reply_go(q);
 }
 
-/* Retries the waiting replies in order. gone: a client whose session has ended; requests that
- * its next session has sent again belong to that session. */
+/* Tries again to send the waiting replies, in order. gone: a client whose session has ended;
+ * requests that its next session has sent again belong to that session. */
 static void replies_run(struct fuse_server *srv, const struct fuse_server_client *gone)
 {
 	struct server_req *q = srv->reply_head, *next;

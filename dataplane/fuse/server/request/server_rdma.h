@@ -7,15 +7,16 @@
 
 /* server_rdma.c */
 void server_rdma_done(struct fuse_server *srv);
-/* FUSE_PROTO_RDMA: creates or checks queue pairs and replies. */
+/* Handles FUSE_PROTO_RDMA: creates or checks queue pairs and replies. */
 void server_rdma_ask(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len);
-/* Retries the waiting replies. */
+/* Tries again to send the waiting replies. */
 void server_rdma_run(struct fuse_server *srv);
-/* Sends len bytes at server_req_data as the reply to a READ, via RDMA if offered. */
+/* Sends len bytes at server_req_data as the reply to a READ, via RDMA if the client offered that.
+ */
 void server_rdma_reply(struct server_req *q, size_t len);
-/* The offered legs that do not work; 0: none offered. */
+/* The legs that the client offered and that do not work; 0: it offered none, or all work. */
 uint8_t server_rdma_failed(const struct server_req *q);
-/* The least loaded working leg in `legs` without those in `not`; -1: none. */
+/* The least loaded working leg in `legs` that is not in `not`; -1 if there is none. */
 int server_rdma_choose(struct fuse_server_client *c, uint8_t legs, uint8_t not );
 /* Whether one of the legs works, even if it is too busy now. */
 bool server_rdma_works(const struct fuse_server_client *c, uint8_t legs);
@@ -23,14 +24,15 @@ uint8_t server_rdma_legs_failed(const struct fuse_server_client *c, uint8_t legs
 void server_rdma_client_gone(struct fuse_server_client *c);
 
 /* server_ping.c */
-/* FUSE_PROTO_RDMA_PING: starts a test or refuses it. */
+/* Handles FUSE_PROTO_RDMA_PING: starts a test or refuses it. */
 void server_ping_ask(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len);
-/* True: poll without sleeping, because a test is measured; limited to PING_WORK_NS. */
+/* Returns true if the caller must poll without sleeping, because a test is measured; at most for
+ * PING_WORK_NS. */
 bool server_ping_spins(const struct fuse_server *srv, uint64_t now_ns);
-/* The client no longer waits for the test's reply. */
+/* Call when the client no longer waits for the test's reply. */
 void server_ping_call_gone(struct fuse_server *srv, const struct rudp_call *call);
 void server_ping_client_gone(struct fuse_server_client *c);
-/* Fills in the ordered test, if any, for a client that checks the leg's pair. */
+/* Fills in the ordered test, if there is one, for a client that checks the leg's pair. */
 void server_ping_order_get(const struct fuse_server_client *c, unsigned leg, uint8_t ret[16]);
 
 #endif

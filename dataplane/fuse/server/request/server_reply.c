@@ -52,14 +52,14 @@ void server_reply_err(struct server_req *q, int err)
 	server_req_finish(q, -err, 0, 0);
 }
 
-/* A replayed result describes the time of its execution, so it does not vouch for missing
- * attributes. */
+/* A replayed result describes the time of its execution, so it does not prove that attributes are
+ * still absent. */
 static uint32_t no_xattrs_flag(const struct server_req *q, bool no_xattrs)
 {
 	return no_xattrs && !q->resent ? FUSE_PROTO_NO_XATTRS : 0;
 }
 
-/* The client sets the timeouts; generation carries protocol flags. */
+/* Fills in the entry. The client sets the timeouts; generation has flags of the protocol. */
 static void entry_fill(struct server_req *q, const struct server_entry *e,
 		       struct fuse_entry_out *ret)
 {
@@ -73,9 +73,9 @@ static void entry_fill(struct server_req *q, const struct server_entry *e,
 		ret->generation |= FUSE_PROTO_EMPTY;
 }
 
-/* Appends the attributes of the folder after a name in it changed, because the client's kernel
- * asks for them next. Only if that needs no helper, and never for a replay, whose folder has
- * changed since. */
+/* Appends the attributes of the folder after a name in it has changed, because the client's kernel
+ * asks for them next. It does so only if that needs no helper, and never for a replay, because the
+ * folder may have changed since. */
 static void tail_folder(struct server_req *q, struct tail *t)
 {
 	uint32_t opcode = q->in->opcode;
@@ -114,7 +114,7 @@ void server_reply_entries(struct server_req *q, size_t len, const uint8_t *handl
 		memcpy(t.at, handles, handles_len);
 		t.at += handles_len;
 	}
-	/* Only if there is room for a tail. */
+	/* Only if there is space for a tail. */
 	if (q->client->features & FUSE_PROTO_FEATURE_END &&
 	    (n > 0 || len + sizeof(t.head) <= q->out_max))
 		t.head.flags = flags;
@@ -202,7 +202,7 @@ void server_reply_init(struct server_req *q)
 {
 	const struct fuse_init_in *in = server_req_arg(q);
 	const struct server_export *e = q->mount->export;
-	/* A client that was away for long opens its files again, as at another process. */
+	/* A client that has been away for long must open its files again, as at another process. */
 	uint64_t incarnation = q->client->server->incarnation + q->mount->n_drops;
 	struct fuse_proto_server server = {.incarnation = MAX_OF(incarnation, 1UL),
 					   .verifier = e->verifier};

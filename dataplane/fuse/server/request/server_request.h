@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ends of requests, and the identity in which they run. Every request and every call of a client
+ * How requests end, and the identity with which they run. Every request and every call of a client
  * ends in one of these functions, once.
  */
 #ifndef PLENUM_FUSE_SERVER_REQUEST_H
@@ -9,29 +9,29 @@
 #include "dataplane/fuse/server/objects/server_types.h"
 
 /* server_finish.c */
-/* Completes the request with len bytes at server_req_data and the tail behind: sends the reply
- * and releases everything. error: negative. */
+/* Completes the request with len bytes at server_req_data and the tail behind them: sends the reply
+ * and releases everything. error: 0 or negative. */
 void server_req_finish(struct server_req *q, int error, size_t len, size_t tail_len);
 /* Queues the request for a retry. */
 void server_req_requeue(struct server_req *q);
-/* Replies with an error to a message that did not become a request. buf: the message. */
+/* Replies with an error to a message that has not become a request. buf: the message. */
 void server_req_refuse(struct fuse_server *srv, struct rudp_call *call, const void *buf, size_t len,
 		       int err);
 /* Ends a call that the client no longer waits for. */
 void server_call_end(struct rudp_call *call);
 
 /* server_rights.c */
-/* Permanently gives up the capability to exceed quotas. 0; negative errno. */
+/* Permanently gives up the capability to exceed quotas. Returns 0 or a negative errno. */
 int server_creds_init(struct fuse_server *srv);
-/* Whether this thread writes with this identity. */
+/* Whether this thread currently writes with this identity. */
 bool server_creds_are(const struct fuse_server *srv, uint32_t uid, uint32_t gid);
-/* Sets the identity with which this thread writes. 0; negative errno: writing now would use
- * another identity. */
+/* Sets the identity with which this thread writes. Returns 0; after a negative errno a write would
+ * use another identity. */
 int server_creds_set(struct fuse_server *srv, uint32_t uid, uint32_t gid);
-/* Maps the request's users and groups to this host's and sets q->helper_flags. 0; -EINVAL: an
- * unmapped id. */
+/* Maps the request's users and groups to this host's and sets q->helper_flags. Returns 0, or
+ * -EINVAL if an id is not mapped. */
 int server_rights_enter(struct server_req *q);
-/* Maps owner and group for the client. */
+/* Maps owner and group to the client's. */
 void server_rights_attr(const struct server_req *q, const struct fuse_attr *from,
 			struct fuse_attr *ret);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Identity of requests: maps the user and group, decides which privileges the helper may use, and
- * sets the identity with which this thread writes. fuse_rights.c has the mapping rules; the file
- * system makes the decision.
+ * The identity of requests: maps the user and group, decides which privileges a helper may use, and
+ * sets the identity with which this thread writes. fuse_rights.c has the rules of the mapping; the
+ * file system checks the permissions.
  */
 #include "dataplane/fuse/server/request/server_request.h"
 #include <linux/capability.h>
@@ -19,9 +19,9 @@ static int caps_put(struct fuse_server *srv, bool writer)
 
 	for (unsigned i = 0; i < 2; i++)
 		data[i].permitted = data[i].effective = srv->permitted[i];
-	/* This capability would bypass quotas and reserved space. */
+	/* With this capability the write would bypass quotas and reserved space. */
 	data[CAP_SYS_RESOURCE / 32].effective &= ~(1U << CAP_SYS_RESOURCE % 32);
-	if (writer) /* this one would keep set-id bits on writes */
+	if (writer) /* with this capability a write would keep set-id bits */
 		data[CAP_FSETID / 32].effective &= ~(1U << CAP_FSETID % 32);
 	srv->caps_valid = syscall(SYS_capset, &head, data) == 0;
 	srv->caps_of_writer = writer;
@@ -43,7 +43,7 @@ int server_creds_init(struct fuse_server *srv)
 
 bool server_creds_are(const struct fuse_server *srv, uint32_t uid, uint32_t gid)
 {
-	/* A client's user may have the worker's own identity, but not its privileges. */
+	/* A client's user may have the worker's own ids, but must not have its privileges. */
 	return uid == srv->ids.uid && gid == srv->ids.gid && srv->caps_valid &&
 	       srv->caps_of_writer == (uid != 0);
 }
@@ -57,7 +57,8 @@ int server_creds_set(struct fuse_server *srv, uint32_t uid, uint32_t gid)
 
 /* ------------------------------------------------------------------ requests */
 
-/* The request uses an object opened before, or only reads attributes of the object itself. */
+/* Whether the request needs no permission check, because it uses an object that was opened before,
+ * or only reads attributes of the object itself. */
 static bool needs_no_check(uint32_t opcode)
 {
 	switch (opcode) {
@@ -87,7 +88,7 @@ static bool is_data_op(uint32_t opcode)
 static int map_args(struct server_req *q, const struct fuse_rights *rights)
 {
 	struct fuse_setattr_in *set = (void *)(q->in + 1);
-	const struct { /* the short form: FUSE_SETXATTR_EXT is never negotiated */
+	const struct { /* the short form, because FUSE_SETXATTR_EXT is never negotiated */
 		uint32_t size, flags;
 	} *in = server_req_arg(q);
 	char *name;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads files via io_uring, or via plain system calls where that is unavailable or a single read
- * from memory is cheaper.
+ * Reads files via io_uring, or via plain system calls if io_uring is unavailable or a single read
+ * from memory is cheaper that way.
  *
- * Neither files nor buffers are registered. A fixed file saves a read nothing measurable
- * (tests/perf/file_reads), costs a system call at each open and close, and before Linux 6.13 slots
- * are released in order: a hanging read would keep files open that other clients have closed.
- * Registered buffers are pinned whether in use or not, and no longer match the pool's memory once
- * the pool has returned pages; they save the page lookup of reads that bypass the page cache, which
- * no read here does.
+ * Neither files nor buffers are registered with the ring. A registered file makes a read no faster
+ * (tests/perf/file_reads), and costs a system call at each open and close; and before Linux 6.13
+ * the kernel releases them in order, so a hanging read would keep files open that other clients
+ * have closed. Registered buffers are pinned even when they are not in use, and do not match the
+ * pool's memory any more after the pool has returned pages. They save the page lookup of reads that
+ * bypass the page cache, which the server never does.
  */
 #include "dataplane/fuse/server/request/server_ring.h"
 #include "dataplane/fuse/server/request/server_request.h"
@@ -16,20 +16,21 @@
 #include <sys/uio.h>
 
 #define RING_ENTRIES 256
-#define RING_TURNS_MAX 4 /* submissions in one poll, because some reads complete at once */
+/* submissions in one poll; several, because some reads complete at once */
+#define RING_TURNS_MAX 4
 /* Reads from memory up to this size are batched; a larger one costs more than its system call. */
 #define JOIN_BYTES_MAX 16384U
 
 /*
  * Seccomp does not see the operations of a ring, so a ring that could open files would bypass the
- * filter. The ring therefore allows only reads, and cannot be changed later.
+ * filter. So the ring is restricted to reads, which cannot be changed later.
  */
 static int ring_restrict(struct io_uring *ring)
 {
 	struct io_uring_restriction allowed[] = {
 		{.opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = IORING_OP_READ},
 	};
-	/* liburing 2.3 declares functions for both but does not export them. */
+	/* liburing 2.3 declares functions for both calls but does not export them. */
 	if (syscall(SYS_io_uring_register, ring->ring_fd, IORING_REGISTER_RESTRICTIONS, allowed,
 		    ARRAY_SIZE(allowed)) < 0 ||
 	    syscall(SYS_io_uring_register, ring->ring_fd, IORING_REGISTER_ENABLE_RINGS, NULL, 0) <
@@ -40,9 +41,10 @@ static int ring_restrict(struct io_uring *ring)
 
 int server_ring_init(struct fuse_server *srv)
 {
-	/* From the newest flags to none. One thread submits and reaps, so the kernel need not
-	 * interrupt it to deliver completions. Not DEFER_TASKRUN: a poll of the ring's
-	 * descriptor would not wake up for undelivered work. */
+	/* The flags to try, from the newest to none. One thread submits operations and reads
+	 * results, so the kernel need not interrupt it to deliver completions. DEFER_TASKRUN is not
+	 * used: a poll of the ring's descriptor would not wake up for completions that are not
+	 * delivered yet. */
 	static const unsigned flags[] = {
 		IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
 		IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
@@ -65,8 +67,8 @@ int server_ring_init(struct fuse_server *srv)
 		if (r < 0)
 			io_uring_queue_exit(&srv->ring);
 	}
-	/* If io_uring is disabled or cannot be restricted (before Linux 5.10), plain system
-	 * calls replace it. */
+	/* If io_uring is disabled or cannot be restricted (before Linux 5.10), plain system calls
+	 * are used. */
 	return r == -ENOMEM ? r : 0;
 }
 
@@ -99,7 +101,7 @@ static int ring_do_now(struct server_req *q)
 	return n < 0 ? -errno : (int)n;
 }
 
-/* False: the ring is full. */
+/* Returns false if the ring is full. */
 static bool ring_put(struct fuse_server *srv, struct server_req *q)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&srv->ring);
@@ -120,7 +122,7 @@ static bool ring_put(struct fuse_server *srv, struct server_req *q)
 	return true;
 }
 
-/* As server_creds_set(). Operations that are queued belong to the former user and are submitted
+/* Like server_creds_set(); but queued operations belong to the previous user, so they are submitted
  * first. */
 static int writer_set(struct fuse_server *srv, const struct fuse_in_header *in)
 {
@@ -154,10 +156,10 @@ void server_ring_start(struct server_req *q)
 }
 
 /*
- * io_uring runs a read in a kernel thread if it expects the read to block. For a file in memory it
- * expects that unless the file is O_NONBLOCK, and for ranges beyond the end of the file, so only
- * reads within the known size are batched. Below a mount point inside the export there may be a
- * disk, where non-blocking reads would fail.
+ * Whether the read may be batched. io_uring executes a read in a kernel thread if it expects the
+ * read to block. For a file in memory it expects that unless the file is O_NONBLOCK, and for ranges
+ * beyond the end of the file. So only reads within the known size are batched. Behind a mount point
+ * inside the export there may be a disk, where non-blocking reads would fail.
  */
 static bool read_is_joinable(const struct server_req *q)
 {
@@ -169,12 +171,13 @@ static bool read_is_joinable(const struct server_req *q)
 		return false;
 	if (!f->nonblock && !f->ring_unfit) {
 		f->nonblock = fcntl(f->fd, F_SETFL, O_NONBLOCK) == 0;
-		f->ring_unfit = !f->nonblock; /* a retry would fail, too */
+		f->ring_unfit = !f->nonblock; /* trying again would fail too */
 	}
 	return f->nonblock;
 }
 
-/* A single read is faster as a system call; several are faster in one submission. */
+/* Begins the reads of this turn: a single one is faster as a system call, several are faster in one
+ * submission. */
 static int reads_begin(struct fuse_server *srv)
 {
 	struct server_req *q = srv->reads, *next;
@@ -193,8 +196,8 @@ static int reads_begin(struct fuse_server *srv)
 	return n;
 }
 
-/* A batched read should complete at once. If the kernel did not do that, single system calls
- * replace batches. */
+/* A batched read should complete at once. If the kernel has executed it later, single system calls
+ * are used from now on. */
 static void ring_result_check(const struct fuse_server *srv, struct server_req *q, int res)
 {
 	struct server_export *e = q->mount->export;
@@ -252,7 +255,8 @@ int server_ring_poll(struct fuse_server *srv)
 		if (srv->n_queued == 0)
 			return n;
 	}
-	/* The loop continues elsewhere; further completions make the ring readable. */
+	/* The loop continues with other work; further completions make the ring's descriptor
+	 * readable. */
 	if (io_uring_submit(&srv->ring) >= 0)
 		srv->n_queued = 0;
 	return n;

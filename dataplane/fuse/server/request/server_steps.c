@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Long requests in steps: the worker copies the data of a large read, and makes the reply of a
- * listing, piece by piece while other hosts send short requests. After each piece the request goes
- * to the end of its host's queue; after at most STEPS_PER_POLL pieces the worker reads packets
- * again. A request of 4 KiB then waits for some pieces and not for some megabytes. If no other host
- * has sent a short request lately, a long request goes in one step.
+ * Long requests in steps: while other hosts send short requests, the worker copies the data of a
+ * large read, or makes the reply of a listing, piece by piece. After each piece the request becomes
+ * the last in its host's queue, and after at most STEPS_PER_POLL pieces the worker reads packets
+ * again. So a request of 4 KiB waits for some pieces and not for some megabytes. If no other host
+ * has sent a short request lately, a long request is executed in one step.
  */
 #include "dataplane/fuse/server/request/server_steps.h"
 
-#define STEPS_PER_POLL 2U /* some ten microseconds each */
-/* A host that sent a short request within this time may send the next one at any moment. */
+#define STEPS_PER_POLL 2U /* each takes some ten microseconds */
+/* A host that sent a short request within this time may send its next one at any moment. */
 #define LATELY_NS (10 * NSEC_PER_MSEC)
 
 void server_steps_note(struct server_source *from)

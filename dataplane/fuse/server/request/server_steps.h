@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Long requests in steps, see server_steps.c. */
+/* Executes long requests in steps, see server_steps.c. */
 #ifndef PLENUM_SERVER_STEPS_H
 #define PLENUM_SERVER_STEPS_H
 
@@ -8,15 +8,16 @@
 #define SERVER_STEP_BYTES 65536U
 #define SERVER_STEP_ENTRIES 32U
 
-/* A short request of this host has arrived. */
+/* Call when a short request of this host has arrived. */
 void server_steps_note(struct server_source *from);
 /* Whether several hosts sent short requests lately. */
 bool server_steps_shared(const struct fuse_server *srv);
-/* Whether hosts other than the request's sent short requests lately: it then goes in steps. */
+/* Whether hosts other than the request's sent short requests lately, so that it must be executed in
+ * steps. */
 bool server_steps_wanted(const struct server_req *q);
 /* Calls step() when it is the host's turn, in this poll or a later one. */
 void server_steps_add(struct server_req *q, void (*step)(struct server_req *q));
-/* Runs a bounded number of steps, one of each host in turn. Their number. */
+/* Runs a bounded number of steps, one of each host in turn. Returns their number. */
 unsigned server_steps_run(struct fuse_server *srv);
 
 #endif
