@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A UDP datagram and its addresses: the interface between the transport and the ports. Plain
- * values; nothing here allocates or owns.
+ * A UDP datagram and its addresses: the interface between the transport and the ports. These are
+ * plain structures; nothing here allocates or owns memory.
  */
 #ifndef PLENUM_DATAPLANE_DATAGRAM_H
 #define PLENUM_DATAPLANE_DATAGRAM_H
@@ -10,20 +10,20 @@
 #include "netcfg/base/base.h"
 
 #define DATAGRAM_HDR_MAX 80
-#define DATAGRAM_SOURCES_MAX 8U /* UDP source ports of one leg's port, including its own */
+#define DATAGRAM_SOURCES_MAX 8U /* most UDP source ports of one leg's port, including its own */
 
 struct datagram_addr {
 	struct ip_addr ip;
-	uint16_t port; /* UDP, host order */
+	uint16_t port; /* UDP port in host byte order */
 };
 
-struct datagram { /* a datagram to send; without a header the payload is all of it */
+struct datagram { /* a datagram to send: a header, then the payload; either may be empty */
 	uint8_t hdr[DATAGRAM_HDR_MAX];
 	uint16_t hdr_len;
 	uint16_t payload_len;
-	bool alone;		/* sent in a separate system call */
-	uint8_t source;		/* which of the port's source addresses to use; 0: the first */
-	const uint8_t *payload; /* stays valid until the port's flush returns */
+	bool alone;		/* must be sent in a separate system call */
+	uint8_t source;		/* which of the port's source addresses to use; 0: its own */
+	const uint8_t *payload; /* must stay valid until the port's flush returns */
 };
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The worker's program; everything else is in the library, so that tests link the real code. */
+/* The worker's program. All code is in the library, so that tests link the same code. */
 #include "dataplane/worker/worker.h"
 
 #include <stdio.h>
@@ -20,6 +20,6 @@ int main(int argc, char **argv)
 		puts("plenum-worker " PLENUM_VERSION);
 		return 0;
 	}
-	/* Arguments only name the worker in process lists. */
+	/* The arguments only name the worker in process lists. */
 	return worker_main();
 }

@@ -19,8 +19,8 @@ static int fail(struct worker *w, enum launch_exit status, int error, const char
 	return (int)status;
 }
 
-/* SIGTERM and SIGINT are read in the loop, so that a worker that is asked to stop finishes its
- * requests. */
+/* The loop reads SIGTERM and SIGINT, so that a worker that must stop finishes its requests first.
+ */
 static int block_signals(struct worker *w)
 {
 	sigset_t set;
@@ -32,13 +32,15 @@ static int block_signals(struct worker *w)
 		return -errno;
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGHUP, SIG_IGN);
-	(void)signal(SIGXFSZ, SIG_IGN); /* a limit of file sizes is the client's EFBIG */
+	(void)signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit of file sizes then fails with
+					   EFBIG, which the client gets */
 	w->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	return w->signal_fd < 0 || w->epoll_fd < 0 ? -errno : 0;
 }
 
-/* Checks the descriptors without which an error can be reported on standard error only. */
+/* Checks the descriptors that are needed to report errors to the agent; without them errors go to
+ * standard error. */
 static int inherit(struct worker *w, struct reason *why)
 {
 	int e;
@@ -56,8 +58,8 @@ static int inherit(struct worker *w, struct reason *why)
 	for (int fd = LAUNCH_FD_CONTROL; fd < LAUNCH_FD_FIRST; fd++)
 		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
 	e = sandbox_begin(&w->sandbox, w->role->sandbox, w->cfg, LAUNCH_FD_KEY, why);
-	close(LAUNCH_FD_KEY); /* never read here: with the key a process can open any file on the
-			       * exports' disks */
+	close(LAUNCH_FD_KEY); /* the worker never reads the key: with it a process could open any
+				 file on the exports' disks */
 	if (e < 0)
 		return e;
 	w->stats->magic = LAUNCH_MAGIC;
@@ -74,7 +76,7 @@ static enum launch_exit exit_of_inherit(int e)
 	return e == -EINVAL ? LAUNCH_EXIT_CONFIG : LAUNCH_EXIT_SANDBOX;
 }
 
-/* No port could be opened: reports all reasons in one message. */
+/* Handles that no port could be opened: reports all reasons in one message. */
 static int fail_by_ports(struct worker *w, const struct worker_legs_why *legs)
 {
 	const bool sockets = w->cfg->transport == LAUNCH_UDP;
@@ -151,7 +153,7 @@ static void done_all(struct worker *w)
 
 int worker_main(void)
 {
-	static struct worker w; /* large, and the only one in the process */
+	static struct worker w; /* large; there is only one in the process */
 	int status;
 
 	w = (struct worker){.control_fd = LAUNCH_FD_CONTROL,

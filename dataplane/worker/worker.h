@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One worker process: connects the ports, the transport and the file system ends, and drives them
- * in one loop. Owns the process: its core, its privileges, its signals, the control channel to the
- * agent and the statistics page. Never changes the network configuration and opens no file by name;
- * it inherits everything it needs (launch.h). Single-threaded. Called by main() only; tests drive
- * the parts.
+ * One worker process: connects the ports, the transport and the file system's client or server, and
+ * runs them in one loop. It owns the process: its core, its privileges, its signals, the control
+ * channel to the agent and the statistics page. It never changes the network configuration and
+ * opens no file by name; it inherits everything that it needs (launch.h). It has one thread. Only
+ * main() calls worker_main(); tests call the other functions.
  */
 #ifndef PLENUM_DATAPLANE_WORKER_H
 #define PLENUM_DATAPLANE_WORKER_H
@@ -18,7 +18,7 @@
 #include "dataplane/worker/worker_role.h"
 #include "dataplane/worker/worker_sandbox.h"
 
-/* Descriptors the loop sleeps on; the value is the epoll data. */
+/* Descriptors that wake the sleeping loop; the value is stored in the epoll event. */
 enum worker_source {
 	WORKER_SOURCE_CONTROL = 1,
 	WORKER_SOURCE_ALIVE,
@@ -28,96 +28,101 @@ enum worker_source {
 	WORKER_SOURCE_PORT, /* + port index */
 };
 
-/* Decides whether to spin. Learns from how soon work came after the last idle moment. */
+/* Decides whether to poll instead of sleeping. Learns from how soon work arrived after earlier idle
+ * moments. */
 struct worker_spin {
 	uint64_t limit_ns;
-	/* Idle moments are of two kinds, with and without pending answers, and each kind is learned
+	/* Whether answers are pending. Idle moments with and without pending answers are learned
 	 * separately. */
 	bool awaits;
-	uint32_t scores[2]; /* 0: spinning never pays off, 1024: always */
+	uint32_t scores[2]; /* 0: spinning never pays off, 1024: it always does */
 	uint64_t gap_ns;    /* mean length of all idle moments */
-	bool polled;	    /* a polling core: the ports have no descriptor to sleep on */
+	bool polled; /* a core that always polls, because the ports have no descriptor on which to
+			sleep */
 };
 
-struct worker_capture { /* while a capture runs */
+struct worker_capture { /* used while a capture runs */
 	struct packet_writer to;
 	uint32_t ports;		      /* bit per port */
 	const struct port_ops *below; /* the port's own operations */
-	struct port_ops ops;	      /* those with the capture hooks */
-	/* The keys already in the capture: by rudp_session_index(), sent and received. NULL: keys
-	 * are not captured. */
+	struct port_ops ops;	      /* the same with the capture hooks */
+	/* The keys that are already in the capture: index by rudp_session_index(), then sent and
+	 * received. NULL: keys are not captured. */
 	struct worker_sent_key {
 		uint64_t number, phase;
 	} (*sent)[2];
 	unsigned n_sent;
 };
 
-/* Reason code, and word of a server's refusal: its peers list no IP of the client's name. */
+/* A reason code, and the word of a server's refusal: the server's peers list no IP for the client's
+ * name. */
 #define WORKER_PEER_UNLISTED "peer-unlisted"
 
-/* Why each leg is degraded: a text that begins with the leg's name; unset: it is not. */
+/* Why each leg is degraded: a text that begins with the leg's name; unset: it is not degraded. */
 struct worker_legs_why {
 	struct reason leg[LAUNCH_PORTS_MAX];
 };
 
 struct worker {
-	struct launch_config *cfg; /* changed by worker_ports.c only */
+	struct launch_config *cfg; /* only worker_ports.c changes it */
 	struct launch_stats *stats;
-	int control_fd, signal_fd, epoll_fd; /* control_fd -1: closed by a broken agent */
+	int control_fd, signal_fd,
+		epoll_fd; /* control_fd is -1 after a malfunctioning agent closed it */
 	struct sandbox sandbox;
-	struct port_rdma *rdma; /* NULL: no leg is to use RDMA */
-	bool rdma_used;		/* queue pairs exist, as shown on the statistics page */
-	enum port_rdma_reason rdma_reported[LAUNCH_PORTS_MAX]; /* as last reported by an event */
-	struct worker_legs_why port_why;		       /* changed by worker_legs.c only */
+	struct port_rdma *rdma; /* NULL: RDMA is not used on any leg */
+	bool rdma_used;		/* queue pairs exist, according to the statistics page */
+	enum port_rdma_reason rdma_reported[LAUNCH_PORTS_MAX]; /* as the last event reported it */
+	struct worker_legs_why port_why;		       /* only worker_legs.c changes it */
 	struct worker_legs_why open_why; /* what the ports reported when they were
 					  * opened */
-	/* "": no problem */
+	/* each is "" if there is no problem */
 	char peer_why[LAUNCH_REASON_MAX], path_why[LAUNCH_REASON_MAX];
 	char backup_why[LAUNCH_REASON_MAX], fault_why[LAUNCH_REASON_MAX];
 	char rdma_why[LAUNCH_REASON_MAX];
-	const struct port_ops *ops; /* the common operations of the ports; a port may have its
-				     * own */
+	/* the operations that all ports have in common; a port may have other ones */
+	const struct port_ops *ops;
 	struct port ports[LAUNCH_PORTS_MAX];
 	bool port_open[LAUNCH_PORTS_MAX];
-	/* According to the agent and to the device: either may notice a loss first, or alone. */
+	/* Per port: no carrier according to the agent, and no link according to the device. Either
+	 * may notice a loss first, or alone. */
 	bool carrier_lost[LAUNCH_PORTS_MAX], link_lost[LAUNCH_PORTS_MAX];
 	bool port_up[LAUNCH_PORTS_MAX];	 /* as last reported to rudp */
-	bool released[LAUNCH_PORTS_MAX]; /* closed for good: the host reclaimed the device */
-	bool came[LAUNCH_PORTS_MAX];	 /* received by message after the start */
-	bool unprobed[LAUNCH_PORTS_MAX]; /* joined without a link: its address has not been probed
-					  * yet */
-	bool asks[LAUNCH_PORTS_MAX];	 /* the link came up; the address is being probed */
-	bool probed;			 /* with failover: one of the ports has probed the one
-					  * address */
+	bool released[LAUNCH_PORTS_MAX]; /* closed for good, because the host removes the device */
+	bool came[LAUNCH_PORTS_MAX];	 /* added by a message after the start */
+	bool unprobed[LAUNCH_PORTS_MAX]; /* joined without a link, so its address was not probed yet
+					  */
+	bool asks[LAUNCH_PORTS_MAX];	 /* the link has come up, and the address is being probed */
+	bool probed; /* with failover: one of the ports has probed the common address */
 	uint64_t port_retry_ns, port_tick_ns[LAUNCH_PORTS_MAX], announce_ns[LAUNCH_PORTS_MAX];
 	struct worker_faults *faults; /* NULL: no fault */
-	struct worker_active backup;  /* with cfg->failover: the active port */
+	struct worker_active backup;  /* with cfg->failover: which port is active */
 	uint32_t labels[LAUNCH_PORTS_MAX];
-	uint64_t backup_ns; /* time of the next look at the links */
+	uint64_t backup_ns; /* when to check the links next */
 	bool carries;	    /* as last reported to rudp: one of the ports works */
 	struct rudp *rudp;
 	const struct worker_role *role;
-	void *end; /* the role's state; NULL before it is built */
+	void *end; /* the role's state; NULL until it is built */
 	struct worker_spin spin;
 	struct worker_capture capture;
-	uint64_t now_ns;    /* at the begin of this turn */
+	uint64_t now_ns;    /* time when this turn began */
 	uint64_t looked_ns; /* when this turn began to read the ports */
 	uint64_t work_ns, events_ns, stop_ns;
-	uint64_t stats_ns;	/* last update of the statistics page; 0: another one is due */
-	uint64_t stats_made_ns; /* last update, also while another one is due */
-	uint64_t orphan_ns;	/* when the agent was lost; 0: it is connected */
+	uint64_t stats_ns;	/* when the statistics page was last updated; 0: an update is due */
+	uint64_t stats_made_ns; /* the same, but also kept while an update is due */
+	uint64_t orphan_ns;	/* when the agent exited; 0: it is connected */
 	bool stopping;
 	bool stopped;
 	int exit_status;
-	/* Whether this turn polls all sources, or only the likely ones. */
+	/* Whether this turn (looks_all) and the next one poll all sources, or only the likely ones.
+	 */
 	bool looks_all, looks_all_next;
-	unsigned n_partial; /* turns since the last one that polled all */
-	/* After a sleep that descriptors ended: which ports may have packets; valid for this many
-	 * turns. */
+	unsigned n_partial; /* turns since the last one that polled all sources */
+	/* For this many turns after descriptors ended a sleep, it is known which ports may have
+	 * packets. */
 	bool knows_ports;
 	uint32_t ports_ready; /* bit per port */
 	unsigned n_known;
-	uint32_t port_quiet[LAUNCH_PORTS_MAX]; /* reads in a row without a packet */
+	uint32_t port_quiet[LAUNCH_PORTS_MAX]; /* consecutive reads without a packet */
 };
 
 /* Runs the worker process. Returns its exit status (enum launch_exit). */
@@ -125,26 +130,27 @@ int worker_main(void);
 
 /* worker_setup.c */
 
-/* Reads and checks the configuration: *ret is on the heap. 0; negative errno with a line in why.
- * -EPROTO: it comes from an agent of another version. */
+/* Reads and checks the configuration; *ret is on the heap. Returns 0 or a negative errno with a
+ * sentence in why; -EPROTO: it is from an agent of another version. */
 int worker_config_read(int fd, struct launch_config **ret, struct reason *why);
-/* 0; negative errno with a line in why. */
+/* Checks the configuration. Returns 0 or a negative errno with a sentence in why. */
 int worker_config_check(const struct launch_config *cfg, struct reason *why);
 struct launch_stats *worker_stats_map(int fd);
-/* Pins the process to its core and names it. 0; negative errno: the core does not exist. */
+/* Pins the process to its core and names it. Returns 0 or a negative errno if the core does not
+ * exist. */
 int worker_process_place(const struct launch_config *cfg);
 
 /* worker_open.c: opening the ports */
 
-/* Selects the back end of the ports. 0; negative errno with a line in why. */
+/* Selects the back end of the ports. Returns 0 or a negative errno with a sentence in why. */
 int worker_ops_get(struct worker *w, struct reason *why);
 /* Opens the ports that are not open. Returns the number of open ports. ret_why: the reasons of each
  * leg, for worker_legs_set_reasons(). */
 unsigned worker_ports_open(struct worker *w, struct worker_legs_why *ret_why);
-/* Has the open ports join the network; closes those that must not. Results as for
- * worker_ports_open(). */
+/* Joins the open ports to the network; closes those that must not join. Returns what
+ * worker_ports_open() returns. */
 unsigned worker_ports_join(struct worker *w, struct worker_legs_why *ret_why);
-/* Joins one port without reporting it to the transport. Returns the result of port_ops.join(). */
+/* Joins one port without telling the transport. Returns the result of port_ops.join(). */
 int worker_port_join(struct worker *w, unsigned i, struct worker_legs_why *why);
 
 /* worker_legs.c: the reasons of the worker and of each leg */
@@ -152,56 +158,58 @@ int worker_port_join(struct worker *w, unsigned i, struct worker_legs_why *why);
 /* Adds a reason of leg i. */
 void worker_legs_add(const struct worker *w, struct worker_legs_why *why, unsigned i,
 		     const struct reason *reason);
-/* All reasons in one line. */
+/* Formats all reasons in one line. */
 void worker_legs_format(const struct worker_legs_why *why, struct reason *ret);
-/* Replaces the reasons of the legs: sends an event for each leg whose reason is new, and updates
- * the page. */
+/* Replaces the reasons of the legs: sends an event for each leg whose reason has changed, and
+ * updates the page. */
 void worker_legs_set_reasons(struct worker *w, const struct worker_legs_why *why);
 void worker_leg_explain(struct worker *w, unsigned i, const char *why);
-/* Writes the statistics page; call within its seqlock. */
+/* Writes the legs' part of the statistics page; call within its seqlock. */
 void worker_legs_publish(struct worker *w);
-/* Publishes the worker's reasons on the statistics page: those of each leg; and of the rest the
- * first of: which backup port carries, why a peer refuses, which faults are injected, what a path
- * does not carry. "": no problem. */
+/* Publishes the worker's reasons on the statistics page: that of each leg, and one reason of the
+ * worker. The latter is the first of these that exists: which backup port carries traffic, why a
+ * peer refuses, which faults are injected, what a path does not carry. "": there is no problem. */
 void worker_reason_publish(struct worker *w);
 
 /* worker_ports.c: ports received while the worker runs */
 
-/* Handles LAUNCH_MSG_PORT. An invalid port is logged and changes nothing. */
+/* Handles LAUNCH_MSG_PORT. If the port is invalid, this is logged and nothing changes. */
 void worker_port_take(struct worker *w, unsigned index, const struct launch_port *port);
 /* Reports those ports to the agent. */
 void worker_ports_report(struct worker *w);
 
 /* worker_link.c: link state, probes and removal of the running worker's ports */
 
-/* Announces the addresses of the ports to their networks, each at most ten times a second. */
+/* Announces the addresses of the ports to their networks; each at most ten times a second. */
 void worker_announce(struct worker *w);
 /* Reads the link state of port i's device; call after a tick of the port. */
 void worker_link_look(struct worker *w, unsigned i);
-/* Reports a change of port i's state to rudp. */
+/* Tells rudp if the state of port i has changed. */
 void worker_link_judge(struct worker *w, unsigned i);
-/* Closes port i if the host wants its device back; call after a tick of the port. */
+/* Closes port i if the host removes its device; call after a tick of the port. */
 void worker_release_look(struct worker *w, unsigned i);
-/* Reports the ports closed for that to the agent. */
+/* Tells the agent which ports were closed for that reason. */
 void worker_release_report(struct worker *w);
-/* The link of a port whose join() found none has come up or gone down: starts the probe of its
- * address once it is up. */
+/* Handles that the link has come up or gone down of a port that joined without one: once it is up,
+ * the address is probed. */
 void worker_probe_begin(struct worker *w, unsigned i, bool has_link);
 /* Handles the result of that probe; call after a tick of the port. */
 void worker_probe_look(struct worker *w, unsigned i);
 
-/* worker_backup.c: with cfg->failover the transport has one port, number 0, for all ports */
+/* worker_backup.c: with cfg->failover the transport sees one port, number 0, in place of all ports
+ */
 
 void worker_backup_init(struct worker *w);
-/* As worker_ports_join(): the first port with a link probes the address, the others stand by. */
+/* As worker_ports_join(): the first port with a link probes the address, the others are standby. */
 unsigned worker_backup_join(struct worker *w, struct worker_legs_why *ret_why);
-/* Moves the address if the links have changed. */
+/* Moves the address to another port if the links have changed. */
 void worker_backup_look(struct worker *w);
-/* The same after time has passed. Returns when to call it again. */
+/* The same, when time has passed. Returns when to call it again. */
 uint64_t worker_backup_turn(struct worker *w);
 /* Handles the agent's label of port i. */
 void worker_backup_label(struct worker *w, unsigned i, uint32_t label);
-/* Maps the transport's port number to the active port, and back. */
+/* worker_port maps the transport's port number to the active port; the other function does the
+ * reverse. */
 static inline unsigned worker_port(const struct worker *w, unsigned way)
 {
 	return w->cfg->failover ? w->backup.active : way;
@@ -213,41 +221,41 @@ static inline unsigned worker_way(const struct worker *w, unsigned port)
 
 /* worker_io.c: ports and descriptors for the transport and the roles */
 
-/* A label in rudp's form: equal labels give equal numbers on all hosts. "" gives 0. */
+/* A label as rudp has it: equal labels give equal numbers on all hosts; "" gives 0. */
 uint32_t worker_label_hash(const char *label);
-/* The port as the transport knows it. */
+/* The port in the form that the transport knows. */
 struct rudp_port_info worker_port_info(const struct launch_port *p, bool up);
-/* As rudp_ops; user: the worker. */
+/* Same contract as in rudp_ops; user: the worker. */
 int worker_tx(void *user, unsigned port, const struct datagram_addr *dst,
 	      const struct datagram *pkt);
 void worker_tx_flush(void *user);
-/* Has the loop wake up for fd. fd negative: does nothing. */
+/* Makes the loop wake up for fd; does nothing if fd is negative. */
 void worker_watch(struct worker *w, int fd, uint32_t source, uint32_t events);
 void worker_unwatch(struct worker *w, int fd);
 
 /* worker_loop.c */
 
-/* Builds rudp and the role's state. 0; negative errno with a line in why. */
+/* Builds rudp and the role's state. Returns 0 or a negative errno with a sentence in why. */
 int worker_build(struct worker *w, struct reason *why);
 void worker_run(struct worker *w);
 
 /* worker_rdma.c: RDMA devices for bulk data */
 
-/* Finds the devices of the legs that may use RDMA; call while the worker still has files and
+/* Opens the devices of the legs that may use RDMA; call while the worker still has files and
  * privileges. */
 int worker_rdma_open(struct worker *w, struct reason *why);
 void worker_rdma_watch(struct worker *w);
-/* Handles LAUNCH_MSG_RDMA; fd is borrowed. */
+/* Handles LAUNCH_MSG_RDMA; the caller keeps fd. */
 void worker_rdma_take(struct worker *w, int fd, const struct launch_msg *m);
 /* Checks the RDMA devices. Returns when to call it again. */
 uint64_t worker_rdma_turn(struct worker *w);
-/* Writes the statistics page; call within its seqlock. True: whether RDMA is used, or a reason
- * about it, has changed. */
+/* Writes the RDMA part of the statistics page; call within its seqlock. Returns true if the use of
+ * RDMA, or a reason about it, has changed. */
 bool worker_rdma_publish(struct worker *w);
 
 /* worker_message.c: messages to the agent */
 
-/* fuse_server_hold_cb, by the agent. */
+/* A fuse_server_pin_cb, carried out by the agent. */
 bool worker_hold(void *user, uint32_t export_index, uint64_t key, int fd);
 void worker_send_port(struct worker *w, unsigned index, const struct launch_port *port);
 void worker_send(struct worker *w, enum launch_msg_type type, int code, unsigned index,
@@ -270,20 +278,20 @@ void worker_signal_read(struct worker *w);
 
 /* worker_capture.c */
 
-/* Begins a capture and ends an earlier one. fd: of the ring, stays the caller's. */
+/* Begins a capture and ends an earlier one. fd: descriptor of the ring, which the caller keeps. */
 void worker_capture_begin(struct worker *w, const struct launch_capture *lc, int fd);
-void worker_capture_end(struct worker *w); /* does nothing without a capture */
-/* Writes new keys of the sessions to the capture, if they are wanted; called in each turn, so that
- * a short session is not missed. */
+void worker_capture_end(struct worker *w); /* does nothing if there is no capture */
+/* Writes new keys of the sessions to the capture, if keys are captured; called in each turn, so
+ * that a short session is not missed. */
 void worker_capture_keys(struct worker *w);
 
 /* worker_spin.c */
 
-/* Learns that work came after idle_ns without any. */
+/* Call when work arrived after the loop was idle for idle_ns. */
 void worker_spin_learn(struct worker_spin *s, uint64_t idle_ns);
-/* Whether to poll again instead of sleeping, idle_ns after the last work. */
+/* Whether to poll again instead of sleeping; idle_ns: time since the last work. */
 bool worker_spin_wanted(const struct worker_spin *s, uint64_t idle_ns);
-/* Whether the worker sleeps and work is so rare that waiting for more of it gains little. */
+/* Whether the worker sleeps and work is so rare that it gains little by waiting for more of it. */
 bool worker_spin_rests(const struct worker_spin *s);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Chooses the active one of several ports that share an address; tests drive it with a virtual
- * clock. */
+/* Chooses the active one of several ports that share an address. The caller passes the time, so
+ * that tests can use a virtual clock. */
 #include "dataplane/worker/worker_active.h"
 
 void worker_active_init(struct worker_active *b, unsigned n, uint64_t hold_ns)
 {
 	*b = (struct worker_active){.n = MIN_OF(n, LAUNCH_PORTS_MAX), .hold_ns = hold_ns};
 	for (unsigned i = 0; i < b->n; i++)
-		b->works[i] = true; /* considered up for ever: at the start no port has to wait */
+		b->works[i] =
+			true; /* as if it had always worked: at the start no port has to wait */
 }
 
 void worker_active_set(struct worker_active *b, unsigned i, bool works, uint64_t now_ns)
@@ -30,7 +31,8 @@ static bool leave(struct worker_active *b, uint64_t now_ns)
 	for (unsigned i = 0; i < b->n; i++) {
 		if (!b->works[i])
 			continue;
-		if (i > b->active) /* only a port that replaces a later one can flap */
+		if (i > b->active) /* only a port that replaces a later one in the list can fail
+				      soon after its return */
 			b->doubled = soon ? MIN_OF(b->doubled + 1, WORKER_ACTIVE_DOUBLED_MAX) : 0;
 		b->active = i;
 		return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Ports that share one address: the worker moves the address itself, so that a failover needs no
- * agent. The rest of the worker sees one port.
+ * agent. The transport and the roles see one port.
  */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
@@ -23,7 +23,7 @@ static void stand_by(struct worker *w, unsigned i, bool stands_by)
 		w->ports[i].ops->stand_by(&w->ports[i], stands_by);
 }
 
-/* Why the active port is not the first; "" if it is. */
+/* Writes why the active port is not the first one; "" if it is the first. */
 static void explain(const struct worker *w, char *buf, size_t size)
 {
 	const struct worker_active *b = &w->backup;
@@ -69,7 +69,7 @@ static void move(struct worker *w, unsigned from)
 		w->ports[to].ops->announce(&w->ports[to]);
 	w->announce_ns[to] = w->now_ns;
 	rudp_port_set_label(w->rudp, 0, w->labels[to], w->now_ns);
-	w->stats_ns = 0; /* update the page soon */
+	w->stats_ns = 0; /* update the statistics page soon */
 }
 
 void worker_backup_look(struct worker *w)
@@ -103,7 +103,8 @@ void worker_backup_label(struct worker *w, unsigned i, uint32_t label)
 		rudp_port_set_label(w->rudp, 0, label, w->now_ns);
 }
 
-/* Only one port probes the address: the others would find it in use by this worker. */
+/* Joins a port. Only one port probes the address, because the others would find it in use by this
+ * worker. */
 static int join(struct worker *w, unsigned i, struct worker_legs_why *why)
 {
 	int r;

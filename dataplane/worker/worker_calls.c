@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The system calls that a worker may make, by role and transport; all others fail with EPERM. Each
- * line says which part needs it.
+ * The system calls that a worker may make, by role and transport; all others fail with EPERM. A
+ * comment says which part needs each group.
  */
 #include "dataplane/worker/worker_sandbox.h"
 #include "netcfg/base/os/seccomp.h"
@@ -18,9 +18,9 @@
 #define CALLS_MAX 160
 #define RULES_MAX 32
 
-/* The most frequent first: kernels before 5.11 search the list at each call. */
+/* The most frequent calls come first, because kernels before 5.11 search the list at each call. */
 static const int calls_all[] = {
-	/* the loop, the ports, /dev/fuse */
+	/* for the loop, the ports and /dev/fuse */
 	SYS_recvmsg,
 	SYS_recvmmsg,
 	SYS_sendmsg,
@@ -36,14 +36,14 @@ static const int calls_all[] = {
 	SYS_recvfrom,
 	SYS_close,
 	SYS_readv,
-	/* the state */
+	/* for the mount's and the export's state */
 	SYS_pread64,
 	SYS_pwrite64,
-	/* adoption by the next agent */
+	/* for adoption by the next agent */
 	SYS_dup3,
-	/* a port whose leg is available later */
+	/* for a port whose leg becomes available later */
 	SYS_epoll_create1,
-	/* its own sockets, and one for a busy peer: only UDP, by the rules below */
+	/* for the worker's own sockets and one for a hot peer; the rules below allow only UDP */
 	SYS_bind,
 	SYS_connect,
 	SYS_setsockopt,
@@ -52,7 +52,7 @@ static const int calls_all[] = {
 	SYS_fstat,
 	SYS_newfstatat,
 	SYS_setfsuid,
-	/* memory, time and signals of the C library */
+	/* for memory, time and signals of the C library */
 	SYS_munmap,
 	SYS_madvise,
 	SYS_brk,
@@ -72,13 +72,13 @@ static const int calls_all[] = {
 	SYS_lseek,
 	SYS_exit,
 	SYS_exit_group,
-#ifdef __x86_64__ /* the older forms, which exist on x86 only */
+#ifdef __x86_64__ /* the older forms of these calls, which exist only on x86 */
 	SYS_epoll_wait,
 	SYS_poll,
 	SYS_time,
 	SYS_gettimeofday,
 #endif
-#ifdef __SANITIZE_ADDRESS__ /* its reports and its stacks */
+#ifdef __SANITIZE_ADDRESS__ /* for the sanitizer's reports and stacks */
 	SYS_sigaltstack,
 	SYS_getrusage,
 	SYS_readlinkat,
@@ -88,20 +88,21 @@ static const int calls_all[] = {
 #endif
 };
 
-/* A frontend's: the empty root contains only the procfs that it has opened. */
+/* Calls of a frontend. They take paths, but its empty root contains only the procfs that it has
+ * opened. */
 static const int calls_descriptors[] = {
 	SYS_openat,
 };
 
 static const struct seccomp_rule rules_descriptors[] = {
-	/* The owner lock of a mount worker's part of a mount: it can be released, and taken by
-	 * another worker, at any time. */
+	/* For the lock by which one worker owns a mount worker's part of a mount: it can be
+	 * released, and taken by another worker, at any time. */
 	{SYS_fcntl, 1, UINT32_MAX, F_SETLK},
 	{SYS_fcntl, 1, UINT32_MAX, F_GETLK},
 };
 
-/* A compute worker reads cached file data and attributes and moves data of open files; I/O helpers
- * do the rest (fs_helper.h). */
+/* Calls of a compute worker, which reads cached file data and attributes and moves data of open
+ * files. I/O helpers make all other calls (fs_helper.h). */
 static const int calls_files[] = {
 	SYS_io_uring_enter,
 	SYS_openat2,
@@ -112,7 +113,7 @@ static const int calls_files[] = {
 	SYS_pwritev2,
 	SYS_fsync,
 	SYS_fdatasync,
-	/* as the requesting user */
+	/* to write with the identity of the requesting user */
 	SYS_setfsgid,
 	SYS_capset,
 };
@@ -121,17 +122,18 @@ static const struct seccomp_rule rules_files[] = {
 	{SYS_openat, 2, O_CREAT | (O_TMPFILE & ~O_DIRECTORY) | O_TRUNC, 0},
 };
 
-/* DPDK's own threads and timers. */
+/* Calls of DPDK's own threads and timers. */
 static const int calls_dpdk[] = {
 	SYS_timerfd_settime,
 	SYS_timerfd_gettime,
 	SYS_eventfd2,
 	SYS_shutdown,
 #ifdef __x86_64__
-	/* its interrupt thread builds a new epoll set whenever a device appears or goes */
+	/* its interrupt thread makes a new epoll set whenever a device appears or disappears */
 	SYS_epoll_create,
 #endif
-	/* the IOMMU group of a function that is released: the only link in the empty root */
+	/* to find the IOMMU group of a PCI function that is released; no other link exists in the
+	 * empty root */
 	SYS_readlinkat,
 #ifdef __x86_64__
 	SYS_readlink,
@@ -139,23 +141,23 @@ static const int calls_dpdk[] = {
 };
 
 static const struct seccomp_rule rules_all[] = {
-	/* No code outside the program is ever executed. */
+	/* Code that is not part of the program must never be executed. */
 	{SYS_mmap, 2, PROT_EXEC, 0},
 	{SYS_mprotect, 2, PROT_EXEC, 0},
-	/* Excludes F_SETOWN: its signals could hit another worker. */
+	/* F_SETOWN is not allowed, because its signals could hit another worker. */
 	{SYS_fcntl, 1, UINT32_MAX, F_GETFL},
 	{SYS_fcntl, 1, UINT32_MAX, F_GETFD},
 	{SYS_fcntl, 1, UINT32_MAX, F_SETFD},
 	{SYS_fcntl, 1, UINT32_MAX, F_DUPFD_CLOEXEC},
-	/* Name and MAC of an interface, for announcements. */
+	/* To read the name and MAC of an interface, for announcements. */
 	{SYS_ioctl, 1, UINT32_MAX, SIOCGIFNAME},
 	{SYS_ioctl, 1, UINT32_MAX, SIOCGIFHWADDR},
 	{SYS_ioctl, 1, UINT32_MAX, SIOCGIFFLAGS},
 	{SYS_prlimit64, 0, UINT32_MAX, 0}, /* its own limits */
 };
 
-/* Sockets for UDP and no other protocol: with IPPROTO_ICMP a datagram socket sends echo requests.
- */
+/* Allows sockets for UDP and no other protocol: with IPPROTO_ICMP a datagram socket could send echo
+ * requests. */
 #define DATAGRAMS(family, protocol)                                                    \
 	{                                                                              \
 		{SYS_socket, 0, UINT32_MAX, family}, {SYS_socket, 1, 0xf, SOCK_DGRAM}, \
@@ -172,17 +174,19 @@ static const struct seccomp_rule sets_all[][SECCOMP_SET_MAX] = {
 };
 
 static const struct seccomp_rule rules_dpdk[] = {
-	{SYS_ioctl, 1, 0xff00, ';' << 8}, /* VFIO: interrupts off and on */
+	{SYS_ioctl, 1, 0xff00, ';' << 8}, /* VFIO: to enable and disable interrupts */
 };
 
-/* The library lists the kernel's devices; changing any needs privileges that a worker lacks. */
+/* The library lists the kernel's RDMA devices. Changing any needs privileges that a worker does not
+ * have. */
 static const struct seccomp_rule set_rdma[SECCOMP_SET_MAX] = {
 	{SYS_socket, 0, UINT32_MAX, AF_NETLINK},
 	{SYS_socket, 2, UINT32_MAX, NETLINK_RDMA},
 };
 
 static const struct seccomp_rule rules_rdma[] = {
-	{SYS_ioctl, 1, 0xff00, 0x1b << 8}, /* verbs: queue pairs, doorbells of soft-RoCE */
+	{SYS_ioctl, 1, 0xff00,
+	 0x1b << 8}, /* verbs: for queue pairs and for doorbells of soft-RoCE */
 };
 
 struct calls {
@@ -214,7 +218,7 @@ _Static_assert(ARRAY_SIZE(rules_all) + ARRAY_SIZE(rules_files) + ARRAY_SIZE(rule
 
 int sandbox_seal(enum sandbox_kind kind, bool dpdk, bool rdma, struct reason *why)
 {
-	/* For abort() and assertions; signals to other processes are forbidden. */
+	/* For abort() and assertions; signals to other processes are not allowed. */
 	const struct seccomp_rule to_self = {SYS_tgkill, 0, UINT32_MAX, (uint32_t)getpid()};
 	struct calls c = {.n = 0};
 	struct seccomp_rule sets[ARRAY_SIZE(sets_all) + 1][SECCOMP_SET_MAX];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Captures the packets that a worker sends and receives (`plenum capture`). A capture replaces the
- * port's operations, so that a worker without one executes no extra instruction. Ports that handle
- * frames write them to the ring themselves; for the others the datagrams are captured, and their
- * headers are built from the addresses.
+ * port's operations, so that a worker without one executes no additional instruction. Ports that
+ * handle frames write them to the ring themselves. For other ports the datagrams are captured, with
+ * headers that are built from their addresses.
  */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
@@ -23,7 +23,7 @@ static void put16(uint8_t *p, uint32_t v)
 	p[1] = (uint8_t)v;
 }
 
-/* RFC 791. */
+/* Computes the checksum of RFC 791. */
 static uint16_t ip4_checksum(const uint8_t *p)
 {
 	uint32_t sum = 0;
@@ -34,7 +34,8 @@ static uint16_t ip4_checksum(const uint8_t *p)
 	return (uint16_t) ~(sum + (sum >> 16));
 }
 
-/* The UDP checksum is left empty, as for a device that fills it in. Returns the length written. */
+/* Writes the headers and returns their length. The UDP checksum is left empty, as for a device that
+ * fills it in. */
 static uint32_t make_headers(uint8_t p[IP6_BYTES + UDP_BYTES], const struct datagram_addr *src,
 			     const struct datagram_addr *dst, uint32_t bytes)
 {
@@ -64,7 +65,8 @@ static uint32_t make_headers(uint8_t p[IP6_BYTES + UDP_BYTES], const struct data
 	return n + UDP_BYTES;
 }
 
-/* A port knows its number, and all ports are in one array of the worker. */
+/* Finds the worker of a port: a port knows its number, and all ports are in one array of the
+ * worker. */
 static struct worker *worker_of(struct port *p)
 {
 	return (struct worker *)((char *)(p - p->index) - offsetof(struct worker, ports));
@@ -93,7 +95,7 @@ static void put_datagram(struct worker *w, unsigned port, enum packet_direction 
 
 /* ---- keys of encrypted sessions ---- */
 
-/* Each key is captured once; one that finds no room in the ring is retried. */
+/* Each key is captured once; a key for which the ring has no space is tried again. */
 static void put_key(struct worker *w, const struct rudp_session *s, bool in)
 {
 	struct worker_capture *c = &w->capture;
@@ -167,7 +169,7 @@ static void set_port_rings(struct worker *w, struct packet_writer *to)
 						 w->capture.ports >> i & 1 ? to : NULL);
 }
 
-/* For the open ports, and for ports opened later. */
+/* Replaces the operations of the open ports, and of ports that are opened later. */
 static void ops_replace(struct worker *w, const struct port_ops *ops)
 {
 	for (unsigned i = 0; i < LAUNCH_PORTS_MAX; i++)
@@ -198,7 +200,7 @@ static bool is_sound(const struct launch_capture *lc)
 	       (lc->ring_bytes & (lc->ring_bytes - 1)) == 0;
 }
 
-/* All pages of the ring are populated before the first packet: faulting one in later would delay a
+/* All pages of the ring are populated before the first packet, because a page fault would delay a
  * packet. */
 void worker_capture_begin(struct worker *w, const struct launch_capture *lc, int fd)
 {
@@ -217,7 +219,7 @@ void worker_capture_begin(struct worker *w, const struct launch_capture *lc, int
 	packet_writer_init(&c->to, memory, lc->ring_bytes, lc->snap_bytes);
 	c->ports = lc->ports;
 	c->below = w->ops;
-	if (c->below->capture) { /* then all ports of this worker have it */
+	if (c->below->capture) { /* if one port of this worker can, all can */
 		set_port_rings(w, &c->to);
 	} else {
 		c->ops = *c->below;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The role of a compute worker: one fuse_server with the exports, which has a client for each
- * session.
+ * The role of a compute worker: one fuse_server with the exports; each session is one of its
+ * clients.
  */
 #include "dataplane/fuse/server/fuse_server.h"
 #include "dataplane/worker/worker.h"
@@ -13,8 +13,8 @@
 #include <sys/epoll.h>
 
 /*
- * A refused client retries at least every five seconds: after this time without a refusal no client
- * is waiting.
+ * A refused client retries at least every five seconds. So if none was refused for this time, no
+ * client is waiting.
  */
 #define FULL_NS (11 * NSEC_PER_SEC)
 
@@ -23,13 +23,14 @@
 /* A name that a client claimed from an address that is not listed for it. */
 struct claim {
 	char host[PLENUM_NAME_MAX];
-	uint64_t last_ns; /* of the last refusal; 0: free */
+	uint64_t last_ns; /* when it was last refused; 0: this entry is free */
 };
 
 struct compute_end {
 	struct fuse_server *back;
 	struct reason reported; /* of the server */
-	uint64_t full_ns;	/* last refusal for lack of sessions; 0: none, or long ago */
+	uint64_t full_ns; /* when a client was last refused for lack of sessions; 0: never, or long
+			     ago */
 	struct claim claims[CLAIMS_MAX];
 };
 
@@ -43,9 +44,10 @@ static struct fuse_server *server_of(const struct worker *w)
 	return end_of(w)->back;
 }
 
-/* ------------------------------------------------------------------ room for clients */
+/* ------------------------------------------------------------------ memory for clients */
 
-/* The server also reports refusals, since they can be fixed here; once while clients retry. */
+/* Reports refusals at the server too, because they can be fixed here; only once while clients
+ * retry. */
 static void full_report(struct worker *w)
 {
 	struct compute_end *end = end_of(w);
@@ -64,7 +66,7 @@ static void full_report(struct worker *w)
 }
 
 /* Whether the refusal is the first of this name, or the first after all clients that claimed it
- * have stopped. A host that claims many names at once gets a few events. */
+ * have stopped. A host that claims many names at once causes only a few events. */
 static bool claim_is_new(struct worker *w, const char *host)
 {
 	struct claim *claims = end_of(w)->claims, *to = NULL;
@@ -85,7 +87,8 @@ static bool claim_is_new(struct worker *w, const char *host)
 	return true;
 }
 
-/* Tells the client why, and this host's operator, who can list the address. */
+/* Tells the client why it is refused, and also the operator of this host, who can add the address
+ * to the list. */
 static int claim_refuse(struct worker *w, struct rudp_session *s, const struct ip_addr *from,
 			int error)
 {
@@ -112,7 +115,7 @@ static int claim_refuse(struct worker *w, struct rudp_session *s, const struct i
 	return -EACCES;
 }
 
-/* Returns when to check again. */
+/* Forgets refusals that are long ago. Returns when to check again. */
 static uint64_t full_forget(struct worker *w)
 {
 	struct compute_end *end = end_of(w);
@@ -122,7 +125,8 @@ static uint64_t full_forget(struct worker *w)
 	if (w->now_ns < end->full_ns + FULL_NS)
 		return end->full_ns + FULL_NS;
 	end->full_ns = 0;
-	reason_clear(&end->reported); /* shows it, if there is one */
+	reason_clear(
+		&end->reported); /* the server's own reason is shown instead, if there is one */
 	w->peer_why[0] = '\0';
 	worker_reason_publish(w);
 	return UINT64_MAX;
@@ -151,7 +155,7 @@ static void reason_look(struct worker *w)
 static void *on_buf_get(void *user, struct rudp_session *s, bool is_response, uint64_t cookie,
 			size_t len)
 {
-	/* A server sends no requests. */
+	/* A server sends no requests, so it gets no responses. */
 	return is_response ? NULL : fuse_server_buf_get(server_of(user), fuse_server_peer(s), len);
 }
 
@@ -206,10 +210,10 @@ static int on_accept(void *user, struct rudp_session *s, const void *hello, size
 	else if (e == -ENOSPC)
 		full_report(w);
 	return e == -EDQUOT ? -ENOSPC
-			    : e; /* mounts would still find room, so nothing needs fixing */
+			    : e; /* mounts would still get a session, so there is nothing to fix */
 }
 
-/* Bulk data must not wait for a leg whose path is down. */
+/* Tells the server that a path is down: bulk data must not wait for its leg. */
 static void path_down(struct rudp_session *s, struct fuse_server_client *client, unsigned path)
 {
 	struct rudp_path_info info[RUDP_PATHS_MAX];
@@ -265,7 +269,7 @@ static void compute_rdma_came(struct worker *w)
 	fuse_server_rdma(end_of(w)->back, w->rdma);
 }
 
-/* Ends without closing the sessions: clients keep them for the successor. */
+/* Ends without closing the sessions, because clients keep them for the successor. */
 static void compute_end_sessions(struct worker *w)
 {
 	for (struct rudp_session *s = rudp_session_next(w->rudp, NULL); s;
@@ -282,7 +286,7 @@ static void compute_free(struct worker *w)
 	w->end = NULL;
 }
 
-/* Ends this worker after the death of a helper: a new worker starts new helpers. */
+/* Ends this worker because a helper has died: a new worker starts new helpers. */
 static void helper_gone(struct worker *w)
 {
 	log_err("an I/O helper process has exited");

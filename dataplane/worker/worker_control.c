@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Handles the agent's messages, the agent's end, and signals. */
+/* Handles the agent's messages, the agent's exit, and signals. */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
 #include "netcfg/base/os/fdpass.h"
@@ -32,7 +32,8 @@ static void control_label(struct worker *w, struct launch_msg *m)
 		rudp_port_set_label(w->rudp, m->index, worker_label_hash(m->text), w->now_ns);
 }
 
-/* All sessions that use a dropped key restart; their calls wait meanwhile. */
+/* Takes the cluster's new keys. All sessions that use a dropped key restart; their calls wait
+ * meanwhile. */
 static void control_keys(struct worker *w, struct launch_msg *m)
 {
 	int n = m->code < 0 ? -EINVAL
@@ -84,14 +85,14 @@ void worker_alive_read(struct worker *w)
 {
 	struct pollfd p = {.fd = LAUNCH_FD_ALIVE};
 
-	/* The event may come from an earlier agent's pipe. */
+	/* The event may be of the pipe of an earlier agent. */
 	if (poll(&p, 1, 0) != 1)
 		return;
 	(void)epoll_ctl(w->epoll_fd, EPOLL_CTL_DEL, LAUNCH_FD_ALIVE, NULL);
 	orphan_begin(w);
 }
 
-/* The next agent has adopted this worker: its pipe replaces the earlier one. */
+/* The next agent adopts this worker: its pipe replaces that of the earlier agent. */
 static void control_adopt(struct worker *w, int fd)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.u32 = WORKER_SOURCE_ALIVE};
@@ -108,7 +109,7 @@ static void control_adopt(struct worker *w, int fd)
 		log_notice("adopted by the next agent");
 	w->orphan_ns = 0;
 	worker_ports_report(w);
-	worker_capture_end(w); /* the earlier agent's */
+	worker_capture_end(w); /* the capture was for the earlier agent */
 	worker_send(w, LAUNCH_MSG_READY, 0, 0, "");
 	worker_release_report(w);
 	if (w->role->adopted)

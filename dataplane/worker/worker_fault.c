@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Injects faults into the worker's packets; the loop only checks one pointer. Delayed packets are
- * in slots that are allocated with the first fault, in a list by due time: delays of one length
- * come in order, so a new packet usually finds its place at the end.
+ * Injects faults into the worker's packets; without faults the loop only checks one pointer.
+ * Delayed packets are in slots that are allocated with the first fault, in a list ordered by due
+ * time. Delays of one length expire in the order of the packets, so the position of a new packet is
+ * usually the end.
  */
 #include "dataplane/worker/worker_fault.h"
 #include "dataplane/worker/worker.h"
@@ -15,24 +16,24 @@
 #include <sys/random.h>
 
 #define ADDRS_MAX 64
-#define LOOK_NS (100 * NSEC_PER_MSEC) /* how often a peer's addresses are looked up */
+#define LOOK_NS (100 * NSEC_PER_MSEC) /* how often the addresses of a peer are looked up */
 #define HELD_MAX 8192U
 
 struct fault {
 	struct launch_fault is;
 	uint64_t touched;
 	bool by_peer;
-	struct ip_addr addrs[ADDRS_MAX]; /* of the peer, as far as known */
+	struct ip_addr addrs[ADDRS_MAX]; /* addresses of the peer, as far as known */
 	unsigned n_addrs;
 };
 
 struct held {
-	struct list node; /* in unused, or in due by due_ns */
+	struct list node; /* node in the list `unused`, or in `due`, which is ordered by due_ns */
 	uint64_t due_ns;
 	unsigned way;
 	bool out;
 	struct datagram_addr addr;
-	struct datagram pkt; /* payload: into `bytes` */
+	struct datagram pkt; /* its payload is in `bytes` */
 	uint8_t *bytes;
 };
 
@@ -46,7 +47,7 @@ struct worker_faults {
 	uint32_t slot_bytes;
 };
 
-/* The effect of the faults on one packet. */
+/* The effect of all faults on one packet. */
 struct verdict {
 	bool lost, twice;
 	uint64_t wait_ns;
@@ -71,8 +72,9 @@ static void add_addr(struct fault *f, const struct ip_addr *a)
 		f->addrs[f->n_addrs++] = *a;
 }
 
-/* A peer given by name has its configured addresses and those of its sessions. Addresses are only
- * added: a peer that the fault keeps from reconnecting still matches. */
+/* Looks up the addresses of a peer that is given by name: those configured and those of its
+ * sessions. Addresses are only added, so a peer that cannot reconnect because of the fault still
+ * matches. */
 static void look_up(struct worker *w, struct fault *f)
 {
 	struct rudp_path_info info[RUDP_PATHS_MAX];
@@ -257,7 +259,8 @@ unsigned worker_fault_rx(struct worker *w, unsigned way, const struct port_rx *p
 	return 0;
 }
 
-/* Sends or delivers due packets. A sent packet must stay in its slot until the flush. */
+/* Sends or delivers packets whose delay is over. A sent packet must stay in its slot until the
+ * flush. */
 static void pass_due(struct worker *w)
 {
 	struct worker_faults *fs = w->faults;
@@ -266,7 +269,7 @@ static void pass_due(struct worker *w)
 
 	list_init(&sent);
 	while ((h = due_take(fs, w->now_ns))) {
-		if (h->out) { /* a full port drops the packet */
+		if (h->out) { /* if the port is full, the packet is dropped */
 			(void)port_tx(w, h->way, &h->addr, &h->pkt);
 			list_add_tail(&sent, &h->node);
 			continue;
@@ -295,10 +298,10 @@ static void say(struct worker *w)
 			 "fault-injected: %u in all, the first on %.32s; see 'plenum fault show'",
 			 fs->n, f->leg[0] ? f->leg : "all legs");
 	worker_reason_publish(w);
-	w->stats_ns = 0; /* update the page soon */
+	w->stats_ns = 0; /* update the statistics page soon */
 }
 
-/* All delayed packets are passed on now, so that none is lost. */
+/* Passes all delayed packets on now, so that none is lost. */
 static void pass_all(struct worker *w)
 {
 	for (struct list *l = w->faults->due.next; l != &w->faults->due; l = l->next)
@@ -312,7 +315,7 @@ static void end_all(struct worker *w)
 	worker_fault_free(w);
 }
 
-/* A packet that rudp sends in reply to these may be delayed again: it is lost with its slot. */
+/* A packet that rudp sends in reply to these may be delayed again; it is lost with its slot. */
 void worker_fault_port(struct worker *w)
 {
 	struct worker_faults *fs = w->faults;

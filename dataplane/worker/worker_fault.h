@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Injects faults into a worker's own packets, so that an operator can see how the file system copes
- * with them (`plenum fault`). They act between the transport and the ports, so the transport sees
- * them as network faults. Each ends at its time, with or without an agent. Without a fault `struct
- * worker` has no worker_faults, and a packet costs one comparison.
+ * Injects faults into a worker's own packets, so that an operator can see how the file system
+ * handles them (`plenum fault`). They act between the transport and the ports, so the transport
+ * sees them as faults of the network. Each fault ends at its time, with or without an agent.
+ * Without a fault `struct worker` has no worker_faults, and a packet costs one comparison.
  */
 #ifndef PLENUM_DATAPLANE_WORKER_FAULT_H
 #define PLENUM_DATAPLANE_WORKER_FAULT_H
@@ -14,29 +14,29 @@
 struct worker;
 struct worker_faults;
 
-/* Limit of the bytes in delayed packets, whatever their number: further ones are lost, as in a full
- * queue. */
+/* Most bytes in delayed packets; further packets are lost, as in a full queue. */
 #define WORKER_FAULT_HELD_BYTES (16U << 20)
-/* Delay of a packet that is to arrive out of order. */
+/* Delay of a packet that must arrive out of order. */
 #define WORKER_FAULT_REORDER_NS (2 * NSEC_PER_MSEC)
 
-/* Handles the agent's message: a new fault, new settings of an existing one, or its end. 0;
- * -EINVAL: invalid; -ENOSPC: LAUNCH_FAULTS_MAX exist; -ENOMEM. */
+/* Handles the agent's message: a new fault, new settings of an existing one, or its end. Returns 0;
+ * -EINVAL: invalid; -ENOSPC: there are LAUNCH_FAULTS_MAX already; or -ENOMEM. */
 int worker_fault_set(struct worker *w, const struct launch_fault *f);
-/* A port was added, whose packets may be larger. */
+/* Call when a port was added, because its packets may be larger. */
 void worker_fault_port(struct worker *w);
 /*
- * As port_ops.tx of the port that carries `way`, with the faults applied. Call only with w->faults.
+ * Like port_ops.tx of the port that carries `way`, with the faults applied. Call only if w->faults
+ * is set.
  */
 int worker_fault_tx(struct worker *w, unsigned way, const struct datagram_addr *dst,
 		    const struct datagram *pkt);
 /* How often to deliver a datagram received on `way` to the transport: 0 if it is lost, or delayed
- * until worker_fault_turn(). Call only with w->faults. */
+ * until worker_fault_turn(). Call only if w->faults is set. */
 unsigned worker_fault_rx(struct worker *w, unsigned way, const struct port_rx *pkt);
-/* Passes on packets whose delay is over and ends expired faults. Returns when to call it again;
- * UINT64_MAX without faults. */
+/* Passes on packets whose delay is over, and ends expired faults. Returns when to call it again;
+ * UINT64_MAX if there are no faults. */
 uint64_t worker_fault_turn(struct worker *w);
-/* Writes the page's list of faults; call within its seqlock. */
+/* Writes the list of faults on the statistics page; call within its seqlock. */
 void worker_fault_publish(const struct worker *w);
 void worker_fault_free(struct worker *w);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The role of a frontend worker: a fuse_client for each mount, which sends the mount's requests to
- * its server.
+ * The role of a frontend worker: a fuse_client per mount, which sends the mount's requests to its
+ * server.
  */
 #include "dataplane/fuse/client/fuse_client.h"
 #include "dataplane/worker/worker.h"
@@ -12,34 +12,36 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-/* On a hard mount requests wait without limit: after this time the wait is reported. */
+/* On a hard mount requests wait without limit; the wait is reported after this time. */
 #define ABSENCE_NS (30 * NSEC_PER_SEC)
-/* While a mount moves, its old worker's requests may take this long: a shorter refusal is not
- * reported. */
+/* While a mount moves, the requests of its old worker may take this long: a refusal for a shorter
+ * time is not reported. */
 #define BUSY_NS (4 * NSEC_PER_SEC)
 
-/* Interval of retries while another worker still has the mount worker's part of the mount. */
+/* Interval of retries while another worker still has this mount worker's part of the mount. */
 #define MOUNT_WORKER_RETRY_NS (100 * NSEC_PER_MSEC)
 
 struct client_mount {
-	struct fuse_client *front; /* NULL: not served (yet) */
+	struct fuse_client *front; /* NULL: the mount is not served, or not yet */
 	bool unmounted;
 	uint64_t timeouts_seen;
-	bool absence_reported; /* reset when the peer is back */
-	int refusal_reported;  /* code of the last refusal reported */
-	bool reads;	       /* a mount worker that also reads the kernel's requests */
-	uint64_t busy_ns; /* first refusal with EBUSY since the mount was last served; 0: none */
+	bool absence_reported; /* its absence was reported; reset when the peer is back */
+	int refusal_reported;  /* code of the last refusal that was reported */
+	bool reads;	       /* it is a mount worker that also reads the kernel's requests */
+	uint64_t busy_ns; /* when it was first refused with EBUSY since the mount was last served;
+			     0: never */
 	char refusal[LAUNCH_REASON_MAX];
 };
 
 struct client_end {
-	/* First its own mounts, then those that it serves as a mount worker, and last one mount
-	 * worker of its own mounts whose process has gone, until its requests have ended. */
+	/* First its own mounts, then those that it serves as a mount worker. The last entry is a
+	 * mount worker of one of its own mounts whose process has ended: this worker finishes its
+	 * requests. */
 	struct client_mount mounts[LAUNCH_MOUNTS_MAX + LAUNCH_SHARED_MOUNTS_MAX + 1];
-	uint64_t retry_ns; /* 0: all are served */
+	uint64_t retry_ns; /* when to try again to serve mounts; 0: all are served */
 	unsigned heir_of;
-	uint64_t heir_ns; /* time of the next search for one */
-	bool heir_failed; /* reported once, until one succeeds */
+	uint64_t heir_ns; /* when to search again for such a mount worker */
+	bool heir_failed; /* a failure was reported; it is reported again only after a success */
 };
 
 static struct client_end *end_of(const struct worker *w)
@@ -64,7 +66,7 @@ static const struct launch_mount *what_of(const struct worker *w, unsigned i)
 	return is_mount_worker(w, i) ? &w->cfg->shared[i - w->cfg->n_mounts] : &w->cfg->mounts[i];
 }
 
-/* The mount of this session; NULL: none. */
+/* The mount of this session; NULL if there is none. */
 static struct client_mount *mount_of(const struct worker *w, const struct rudp_session *s,
 				     unsigned *ret_index)
 {
@@ -84,7 +86,7 @@ static struct client_mount *mount_of(const struct worker *w, const struct rudp_s
 static void *on_buf_get(void *user, struct rudp_session *s, bool is_response, uint64_t cookie,
 			size_t len)
 {
-	/* A frontend serves no requests. */
+	/* A frontend gets responses but serves no requests. */
 	return is_response ? fuse_client_buf_get(rudp_session_user(s), cookie, len) : NULL;
 }
 
@@ -110,7 +112,7 @@ static void on_event(void *user, struct rudp_session *s, enum rudp_event e, unsi
 	fuse_client_event(front, e, code, w->now_ns);
 }
 
-/* No `accept` and no `request`: rudp then refuses clients. */
+/* Without `accept` and `request` rudp refuses clients. */
 static const struct rudp_ops client_ops = {
 	.tx = worker_tx,
 	.tx_flush = worker_tx_flush,
@@ -122,7 +124,8 @@ static const struct rudp_ops client_ops = {
 
 /* ------------------------------------------------------------------ lifetime */
 
-/* 0; -EBUSY: another worker still has this mount worker's part; retry. */
+/* Creates the client of mount i. Returns 0; -EBUSY: another worker still has this mount worker's
+ * part, so retry; or another negative errno. */
 static int one_build(struct worker *w, unsigned i)
 {
 	struct client_mount *m = &end_of(w)->mounts[i];
@@ -132,7 +135,7 @@ static int one_build(struct worker *w, unsigned i)
 
 	if (r == -EBUSY && is_mount_worker(w, i))
 		end_of(w)->retry_ns = w->now_ns + MOUNT_WORKER_RETRY_NS;
-	/* Mount workers use packets only. */
+	/* Mount workers do not use RDMA. */
 	if (r == 0 && !is_mount_worker(w, i))
 		fuse_client_set_rdma(m->front, w->rdma, w->cfg);
 	if (r == 0 && w->sandbox.no_selinux)
@@ -173,8 +176,8 @@ static void client_free(struct worker *w)
 	w->end = NULL;
 }
 
-/* Edge-triggered: with all slots in use, requests wait in the kernel without waking this worker. If
- * several cores read, a request wakes one that sleeps, which may be the owner. */
+/* The descriptor is edge-triggered: if all slots are in use, requests wait in the kernel without
+ * waking this worker. If several cores read, a request wakes one that sleeps, perhaps the owner. */
 static void one_watch(struct worker *w, unsigned i)
 {
 	const struct fuse_client *f = end_of(w)->mounts[i].front;
@@ -227,14 +230,14 @@ static void refusal_forget(struct worker *w, struct client_mount *m)
 	if (!m->refusal_reported)
 		return;
 	m->refusal_reported = 0;
-	w->peer_why[0] = '\0'; /* unless another mount is still refused */
+	w->peer_why[0] = '\0'; /* if another mount is still refused, its reason is set again */
 	for (unsigned i = 0; i < n_fronts(w) && !w->peer_why[0]; i++)
 		if (end_of(w)->mounts[i].refusal_reported)
 			memcpy(w->peer_why, end_of(w)->mounts[i].refusal, sizeof(w->peer_why));
 	worker_reason_publish(w);
 }
 
-/* Once for each code. */
+/* Reports each code once. */
 static void refusal_report(struct worker *w, unsigned i, int code, const char *text)
 {
 	struct client_mount *m = &end_of(w)->mounts[i];
@@ -247,8 +250,8 @@ static void refusal_report(struct worker *w, unsigned i, int code, const char *t
 	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_PEER_REFUSED, i, text);
 }
 
-/* Takes over a mount worker of one of our mounts whose process has gone: its pending requests end
- * here, under its id. */
+/* Finishes the requests of a mount worker of one of our mounts whose process has ended, under that
+ * worker's id. */
 static void heir_look(struct worker *w)
 {
 	struct client_end *end = end_of(w);
@@ -289,7 +292,7 @@ static void client_watch(struct worker *w)
 		one_watch(w, i);
 }
 
-/* ------------------------------------------------------------------ one turn */
+/* ------------------------------------------------------------------ one turn of the loop */
 
 static void unmounted(struct worker *w, unsigned i)
 {
@@ -343,7 +346,7 @@ static void report_useless(struct worker *w, unsigned i)
 	refusal_report(w, i, -EOPNOTSUPP, text);
 }
 
-/* A peer's silence is reported once, however many requests wait or fail. */
+/* Reports once that a peer does not answer, however many requests wait or fail. */
 static void report_absence(struct worker *w, unsigned i)
 {
 	const struct launch_mount *cfg = what_of(w, i);
@@ -361,12 +364,13 @@ static void report_absence(struct worker *w, unsigned i)
 	if (ready && n == m->timeouts_seen) {
 		m->absence_reported = false;
 		m->busy_ns = 0;
-		/* A mount worker that only finishes old requests keeps the refusal. */
+		/* For a mount worker that only finishes old requests the refusal stays. */
 		if (!fuse_client_is_finishing(m->front))
 			refusal_forget(w, m);
 		return;
 	}
-	if (m->absence_reported || is_mount_worker(w, i) || /* the mount's own worker reports it */
+	if (m->absence_reported ||
+	    is_mount_worker(w, i) || /* the worker that owns the mount reports it */
 	    (n == m->timeouts_seen && fuse_client_waits_ns(m->front, w->now_ns) < ABSENCE_NS))
 		return;
 	if (n != m->timeouts_seen)
@@ -384,7 +388,7 @@ static void report_absence(struct worker *w, unsigned i)
 	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_PEER_LOST, i, text);
 }
 
-/* The server's address at the moment when the mount is first served. */
+/* The server's address, as of the moment when the mount was first served. */
 static const char *server_format(const struct client_mount *m, char *buf, size_t size)
 {
 	const struct rudp_session *s = fuse_client_session(m->front);
@@ -397,7 +401,7 @@ static const char *server_format(const struct client_mount *m, char *buf, size_t
 	return "";
 }
 
-/* Tells the agent whether programs on the mount are served, by which server, or why not. */
+/* Tells the agent whether the mount is served and by which server, or why it is not. */
 static void mount_publish(struct worker *w, unsigned i)
 {
 	const struct client_mount *m = &end_of(w)->mounts[i];
@@ -464,7 +468,7 @@ static int client_ping(struct worker *w, const struct launch_ping *p)
 	return fuse_client_ping(end_of(w)->mounts[p->mount].front, p, w->now_ns);
 }
 
-/* Requests that wait in the kernel or for an absent peer are left to the successor. */
+/* Requests that wait in the kernel or for an absent peer are left for the successor. */
 static unsigned client_left(struct worker *w)
 {
 	unsigned left = 0;
@@ -489,7 +493,7 @@ static unsigned client_left(struct worker *w)
 
 /* ------------------------------------------------------------------ reports */
 
-/* The best state of its mounts. */
+/* The best state among its mounts. */
 static enum port_rdma_reason client_rdma(const struct worker *w, unsigned port)
 {
 	enum port_rdma_reason why = port_rdma_reason(w->rdma, port);
@@ -521,8 +525,8 @@ static const char *client_peer_name(const struct worker *w, const struct rudp_se
 	return mount_of(w, s, &i) ? what_of(w, i)->peer : "";
 }
 
-/* A server refuses an unproven name with EACCES, which older clients know, and a word: the
- * client's address, or WORKER_PEER_UNLISTED. Each becomes a code of this host. */
+/* A server refuses a name without proof by EACCES, which older clients know, and a word: the
+ * client's address, or WORKER_PEER_UNLISTED. This maps each to a code of this host. */
 static int refusal_code(const struct rudp_session *s, int code)
 {
 	struct datagram_addr from;
@@ -536,7 +540,7 @@ static int refusal_code(const struct rudp_session *s, int code)
 	return strcmp(word, WORKER_PEER_UNLISTED) == 0 ? -EDESTADDRREQ : code;
 }
 
-/* The server does not admit this host to the export. */
+/* Formats why the server does not let this host use the export. */
 static void access_format(const struct launch_mount *m, const char *word, int code, char *text,
 			  size_t size)
 {
@@ -618,8 +622,8 @@ static void refusal_format(const struct launch_mount *m, const struct rudp_sessi
 			 m->export_name, strerror(-code));
 }
 
-/* The frontend retries; a refusal is reported once, and is the worker's reason until the mount is
- * served. */
+/* Handles a refusal: the frontend retries. The refusal is reported once, and it is the worker's
+ * reason until the mount is served. */
 static bool client_report_refusal(struct worker *w, struct rudp_session *s, int code)
 {
 	char text[LAUNCH_REASON_MAX * 2];
@@ -627,7 +631,8 @@ static bool client_report_refusal(struct worker *w, struct rudp_session *s, int 
 	unsigned i;
 
 	m = mount_of(w, s, &i);
-	if (code == -EREMOTE) /* another worker of the server serves it: the session moves there */
+	if (code ==
+	    -EREMOTE) /* another worker of the server serves it, and the session moves there */
 		return true;
 	code = refusal_code(s, code);
 	if (m && code == -EBUSY) {

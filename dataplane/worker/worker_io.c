@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Gives the transport and the roles access to the ports and to the descriptors that the loop sleeps
- * on. */
+/* Gives the transport and the roles access to the ports, and to the descriptors that wake the
+ * sleeping loop. */
 #include "dataplane/worker/worker.h"
 
 #include <sys/epoll.h>
@@ -43,7 +43,7 @@ void worker_unwatch(struct worker *w, int fd)
 	(void)epoll_ctl(w->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 }
 
-/* FNV-1a. */
+/* The hash is FNV-1a. */
 uint32_t worker_label_hash(const char *label)
 {
 	uint32_t h = 2166136261U;

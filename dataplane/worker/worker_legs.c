@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The reasons why a worker or one of its legs is degraded, and the ports' counters, on the
- * statistics page. Each leg's reason is reported, kept and cleared independently of the others.
+ * Writes the reasons why a worker or one of its legs is degraded, and the ports' counters, to the
+ * statistics page. The reason of each leg is reported, kept and cleared independently of the
+ * others.
  */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"

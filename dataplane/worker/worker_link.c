@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The state of the running worker's ports: link, probe of the address, and devices that the host
- * reclaims. */
+ * removes. */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
 
@@ -36,7 +36,7 @@ void worker_link_judge(struct worker *w, unsigned i)
 	worker_announce(w);
 }
 
-/* As at the start: a worker without any port is useless, and the next one retries. */
+/* Ends the worker, as at the start: without any port it is useless, and the next worker retries. */
 static void end_without_ports(struct worker *w, const char *reason)
 {
 	for (unsigned i = 0; i < w->cfg->n_ports; i++)
@@ -48,7 +48,8 @@ static void end_without_ports(struct worker *w, const char *reason)
 	w->stopped = true;
 }
 
-/* The leg keeps the reasons from opening the port; only those of the probe change. */
+/* Ends the probe. The leg keeps the reasons from opening the port; only those of the probe change.
+ */
 static void probe_end(struct worker *w, unsigned i, int result, const struct reason *reason)
 {
 	struct worker_legs_why why = w->open_why;
@@ -73,8 +74,8 @@ void worker_probe_look(struct worker *w, unsigned i)
 
 	if (!w->asks[i] || !w->port_up[i])
 		return;
-	/* Of several ports with one address only one probes: the others would find it in use by
-	 * this worker. */
+	/* If several ports have one address, only one probes it, because the others would find it
+	 * in use by this worker. */
 	if (w->cfg->failover && !w->probed && worker_port(w, 0) != i)
 		return;
 	if (!w->cfg->failover || !w->probed)
@@ -91,7 +92,7 @@ void worker_probe_begin(struct worker *w, unsigned i, bool has_link)
 	worker_probe_look(w, i);
 }
 
-/* A VF reports the state of its PF's carrier itself, even without an agent. */
+/* Some ports detect the carrier themselves, even without an agent: a VF reports that of its PF. */
 void worker_link_look(struct worker *w, unsigned i)
 {
 	bool lost = w->ports[i].ops->link && !w->ports[i].ops->link(&w->ports[i]);
@@ -111,9 +112,9 @@ void worker_release_report(struct worker *w)
 }
 
 /*
- * Removing VFs, or unbinding one, waits in the kernel until no process has the device open. Usually
- * it is an apply that is being rolled back, and the leg is not worth blocking it, with or without
- * an agent.
+ * Closes the port if its device must be released: removing or unbinding a VF waits in the kernel
+ * until no process has the device open. Usually an apply is being rolled back, which must not wait
+ * for the leg, with or without an agent.
  */
 void worker_release_look(struct worker *w, unsigned i)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The turn of a worker: packets, the role's work, timers, then sleep or spin. Uses the role and the
- * back end only via their tables.
+ * A turn of the worker's loop: packets, the role's work, timers, then sleep or spin. It knows the
+ * role and the back end only by their tables.
  */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
@@ -11,18 +11,19 @@
 #include <sys/random.h>
 
 #define EVENTS_MAX 16
-#define EVENTS_EVERY_NS NSEC_PER_MSEC /* a busy loop looks at control and signals this often */
+/* how often a busy loop checks control messages and signals */
+#define EVENTS_EVERY_NS NSEC_PER_MSEC
 #define HEARTBEAT_NS NSEC_PER_SEC
-/* reads without a packet, after which a packet on the port is unlikely */
+/* after so many reads without a packet, a packet on the port is unlikely */
 #define PORT_QUIET 32U
-#define LOOK_ALL_EVERY 8U /* turns: unlikely sources are polled in one of this many */
+#define LOOK_ALL_EVERY 8U /* unlikely sources are polled in one of this many turns */
 #define STATS_EVERY_NS (100 * NSEC_PER_MSEC)
-/* A change of a session updates the page, and an update visits all sessions: so with thousands that
- * come and go, updates are at least this far apart for each session. */
+/* Each change of a session updates the statistics page, which takes time for each session. So
+ * updates are at least this time apart, multiplied by the number of sessions. */
 #define STATS_SESSION_NS (50 * NSEC_PER_USEC)
 #define DRAIN_NS (2 * NSEC_PER_SEC)
-/* A polling core without traffic: full speed for this time, then short naps, so that programs that
- * wait for us can run if the core is shared after all. */
+/* A polling core without traffic polls at full speed for this time, then naps briefly between
+ * polls, so that programs that wait for this worker can run if they share the core after all. */
 #define POLLED_HOT_NS (300 * NSEC_PER_USEC)
 #define POLLED_NAP_NS (50 * NSEC_PER_USEC)
 
@@ -32,7 +33,7 @@ static uint64_t identity_of(const struct launch_config *cfg)
 {
 	uint64_t x = cfg->boot_id + (uint64_t)(cfg->worker_id + 1) * 0x9e3779b97f4a7c15ULL;
 
-	x = (x ^ (x >> 31)) * 0xbf58476d1ce4e5b9ULL; /* spreads ids that are close together */
+	x = (x ^ (x >> 31)) * 0xbf58476d1ce4e5b9ULL; /* spreads ids that differ only a little */
 	x ^= x >> 29;
 	return x ? x : 1;
 }
@@ -63,7 +64,7 @@ static int open_rudp(struct worker *w)
 	for (unsigned i = 0; i < rc.n_ports; i++)
 		rc.ports[i] = worker_port_info(&cfg->ports[i], w->port_open[i] || cfg->failover);
 	e = rudp_new(&rc, w->now_ns, &w->rudp);
-	/* Keep one copy only, in case memory of this process can be read. */
+	/* Keep only one copy, in case an attacker can read this process's memory. */
 	explicit_bzero(rc.keys, sizeof(rc.keys));
 	explicit_bzero(w->cfg->secrets, sizeof(w->cfg->secrets));
 	return e;
@@ -103,8 +104,8 @@ static void watch_all(struct worker *w)
 
 /* ---- one turn ---- */
 
-/* A port that was silent when the worker woke up is not read: a read is a system call, and the
- * port's descriptor reports new packets. */
+/* Whether to read the port. If it was silent when the worker woke up, it is not read: a read is a
+ * system call, and the port's descriptor reports new packets. */
 static bool is_looked_at(const struct worker *w, unsigned i)
 {
 	if (!w->port_open[i] || (!w->looks_all && w->port_quiet[i] >= PORT_QUIET))
@@ -135,8 +136,8 @@ static unsigned turn_receive(struct worker *w)
 		for (int k = 0; k < n; k++) {
 			bool known = pkts[k].waited_ns != UINT64_MAX;
 
-			/* Without a known waiting time, the packet may have arrived right after the
-			 * last read. */
+			/* If the waiting time is not known, the packet may have arrived right after
+			 * the last read. */
 			rudp_rx_waited(w->rudp, known ? pkts[k].waited_ns : w->now_ns - looked_ns);
 			times = w->faults ? worker_fault_rx(w, worker_way(w, i), &pkts[k]) : 1;
 			for (; times > 0; times--)
@@ -166,7 +167,7 @@ static uint64_t turn_port_ticks(struct worker *w)
 	return due;
 }
 
-/* Retries a port that could not be opened: its leg is missing until then. */
+/* Tries again to open a port; its leg is missing until that succeeds. */
 static void turn_port_retry(struct worker *w)
 {
 	bool was_open[LAUNCH_PORTS_MAX];
@@ -186,7 +187,7 @@ static void turn_port_retry(struct worker *w)
 	worker_legs_set_reasons(w, &why);
 }
 
-/* Packets that the kernel found too large on sending. */
+/* Tells rudp of packets that the kernel found too large after tx had accepted them. */
 static void turn_too_big(struct worker *w)
 {
 	struct datagram_addr dst;
@@ -198,9 +199,9 @@ static void turn_too_big(struct worker *w)
 			rudp_too_big(w->rudp, worker_way(w, i), &dst, bytes, w->now_ns);
 }
 
-/* A spinning worker polls likely sources each turn and unlikely ones now and then, as a read is a
- * system call. A sleeping one reads the sources that woke it, as long as that information is
- * recent. */
+/* Decides what this turn reads. A spinning worker polls likely sources in each turn and unlikely
+ * ones now and then, because a read is a system call. A worker that has slept reads the sources
+ * that woke it, as long as that information is recent. */
 static void turn_begin(struct worker *w)
 {
 	if (w->knows_ports && ++w->n_known > LOOK_ALL_EVERY)
@@ -212,7 +213,7 @@ static void turn_begin(struct worker *w)
 		w->n_partial = 0;
 }
 
-/* Returns when a pending update may be made; UINT64_MAX: none is pending. */
+/* Returns when a pending update of the page may be made; UINT64_MAX: none is pending. */
 static uint64_t turn_stats(struct worker *w)
 {
 	uint64_t may_ns = w->stats_made_ns + rudp_session_count(w->rudp) * STATS_SESSION_NS;
@@ -224,7 +225,7 @@ static uint64_t turn_stats(struct worker *w)
 	return w->stats_ns ? UINT64_MAX : may_ns;
 }
 
-/* True if there was work, so that polling again at once makes sense. */
+/* Runs one turn. Returns true if there was work, so that it makes sense to poll again at once. */
 static bool turn(struct worker *w, uint64_t *ret_due_ns)
 {
 	unsigned work = 0;
@@ -239,8 +240,8 @@ static bool turn(struct worker *w, uint64_t *ret_due_ns)
 		work += turn_receive(w);
 
 	work += w->role->turn(w);
-	/* Update the clock: packets sent now must not look as if they had been in flight while we
-	 * worked. */
+	/* Update the clock: packets sent now must not look as if they had been in flight during the
+	 * work. */
 	if (work > 0)
 		w->now_ns = clock_now_ns();
 	*ret_due_ns = w->role->tick(w);
@@ -263,7 +264,7 @@ static bool turn(struct worker *w, uint64_t *ret_due_ns)
 
 /* ---- between the turns ---- */
 
-/* A wait ended and reported these ports; after a timeout it is unknown which have packets. */
+/* Records which ports a wait has reported. After a timeout it is unknown which have packets. */
 static void ports_know(struct worker *w, bool slept, int n, uint32_t ready)
 {
 	if (slept) {
@@ -274,7 +275,7 @@ static void ports_know(struct worker *w, bool slept, int n, uint32_t ready)
 	w->ports_ready |= ready;
 }
 
-/* Waits for an event until due_ns (0: only polls). */
+/* Waits for an event until due_ns; 0: only polls. */
 static void wait_for_more(struct worker *w, uint64_t due_ns)
 {
 	struct epoll_event ev[EVENTS_MAX];
@@ -298,7 +299,7 @@ static void wait_for_more(struct worker *w, uint64_t due_ns)
 		else if (ev[i].data.u32 == WORKER_SOURCE_SIGNAL)
 			worker_signal_read(w);
 		else if (ev[i].data.u32 == WORKER_SOURCE_RDMA)
-			port_rdma_look(w->rdma); /* in the next turn */
+			port_rdma_look(w->rdma); /* the next turn handles it */
 		else if (ev[i].data.u32 >= WORKER_SOURCE_PORT)
 			ready |= 1U << (ev[i].data.u32 - WORKER_SOURCE_PORT);
 	}
@@ -313,7 +314,7 @@ static bool ports_arm(struct worker *w)
 	return port_rdma_arm(w->rdma) && (!w->role->arm || w->role->arm(w));
 }
 
-/* No work in the last turn: poll again, or sleep until the next timer. */
+/* Called if the last turn had no work: polls again, or sleeps until the next timer. */
 static void idle(struct worker *w, uint64_t due_ns)
 {
 	uint64_t idle_ns = w->now_ns - w->work_ns;
@@ -344,7 +345,7 @@ static void idle(struct worker *w, uint64_t due_ns)
 		w->knows_ports = false;
 }
 
-/* Stopping: finishes pending requests. */
+/* Finishes pending requests before the worker stops. */
 static void drain(struct worker *w)
 {
 	unsigned left = w->role->left(w);
@@ -380,6 +381,6 @@ void worker_run(struct worker *w)
 			w->stopping = true;
 		}
 	}
-	(void)rudp_poll(w->rudp, clock_now_ns()); /* a last close message may be waiting */
+	(void)rudp_poll(w->rudp, clock_now_ns()); /* a last CLOSE message may be waiting */
 	worker_stats_publish(w);
 }

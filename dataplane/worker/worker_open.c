@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opens the ports and has them join the network. */
+/* Opens the ports and joins them to the network. */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
 
@@ -20,7 +20,7 @@ int worker_ops_get(struct worker *w, struct reason *why)
 	return 0;
 }
 
-/* As port_ops.open of the port's back end. A port falls back from AF_XDP to AF_PACKET. */
+/* Opens a port, like port_ops.open of its back end. A port for AF_XDP falls back to AF_PACKET. */
 static int port_open(struct worker *w, unsigned i, struct reason *why)
 {
 	struct port *p = &w->ports[i];
@@ -52,8 +52,8 @@ unsigned worker_ports_open(struct worker *w, struct worker_legs_why *ret_why)
 	int user = -1;
 
 	*ret_why = w->port_why; /* unchanged for ports that are not tried */
-	/* Sockets belong to the worker's own user: the kernel lets only the same user share a UDP
-	 * port, and port_udp opens more of them later. */
+	/* Sockets must belong to the worker's user: the kernel lets only the same user share a UDP
+	 * port, and port_udp opens more sockets later. */
 	if (w->cfg->transport == LAUNCH_UDP)
 		user = setfsuid(w->sandbox.uid);
 	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
@@ -65,7 +65,7 @@ unsigned worker_ports_open(struct worker *w, struct worker_legs_why *ret_why)
 		reason_clear(&ret_why->leg[i]);
 		w->port_open[i] = port_open(w, i, &why) == 0;
 		n += w->port_open[i];
-		if (reason_is_set(&why)) /* an open port may have a reason too */
+		if (reason_is_set(&why)) /* a port that was opened may have a reason too */
 			worker_legs_add(w, ret_why, i, &why);
 	}
 	if (user >= 0)
@@ -75,7 +75,7 @@ unsigned worker_ports_open(struct worker *w, struct worker_legs_why *ret_why)
 	return n;
 }
 
-/* The port has the result of its probe. */
+/* Handles the result of a port's probe. */
 static int join_end(struct worker *w, unsigned i, int r, const struct reason *reason,
 		    struct worker_legs_why *why)
 {
@@ -90,7 +90,7 @@ static int join_end(struct worker *w, unsigned i, int r, const struct reason *re
 	return r;
 }
 
-/* As port_ops.join(), once. */
+/* Calls port_ops.join() once and returns its result. */
 static int join_look(struct worker *w, unsigned i, struct worker_legs_why *why)
 {
 	struct reason reason = {.code = ""};
@@ -108,8 +108,8 @@ int worker_port_join(struct worker *w, unsigned i, struct worker_legs_why *why)
 	return join_end(w, i, r, &reason, why);
 }
 
-/* A port with a result while others still probe: it answers its neighbours and drains its rings.
- * Datagrams are not delivered yet. Returns whether more may be waiting. */
+/* Serves a port that has its result while others still probe: it answers its neighbours and empties
+ * its rings. Datagrams are not delivered yet. Returns whether more may be waiting. */
 static bool port_keep(struct worker *w, unsigned i)
 {
 	struct port_rx pkts[PORT_BURST_MAX];
@@ -121,7 +121,7 @@ static bool port_keep(struct worker *w, unsigned i)
 	return n == PORT_BURST_MAX;
 }
 
-/* All ports probe at the same time: most of it is waiting for objections. */
+/* All ports probe at the same time, because most of the time they wait for objections. */
 unsigned worker_ports_join(struct worker *w, struct worker_legs_why *ret_why)
 {
 	bool waits[LAUNCH_PORTS_MAX], any, more;

@@ -13,7 +13,7 @@ static bool text_ends(const char *text, size_t size)
 	return memchr(text, '\0', size) != NULL;
 }
 
-/* NULL: the port is acceptable. */
+/* Why the port is not acceptable; NULL if it is. */
 static const char *refuse(const struct worker *w, unsigned index, const struct launch_port *p)
 {
 	const struct launch_config *cfg = w->cfg;
@@ -40,7 +40,7 @@ static int port_add(struct worker *w, const struct launch_port *p)
 		return r;
 	w->port_open[i] = w->port_up[i] = w->carrier_lost[i] = w->link_lost[i] = false;
 	port_rdma_leg_add(w->rdma, p);
-	w->rdma_reported[i] = port_rdma_reason(w->rdma, i); /* already known: no event */
+	w->rdma_reported[i] = port_rdma_reason(w->rdma, i); /* known already, so no event is sent */
 	w->cfg->ports[i] = *p;
 	w->cfg->n_ports++;
 	/*
@@ -52,7 +52,8 @@ static int port_add(struct worker *w, const struct launch_port *p)
 	return 0;
 }
 
-/* Unacknowledged packets are retransmitted on the other ports meanwhile. */
+/* Replaces the device of a port. Unacknowledged packets are retransmitted on the other ports
+ * meanwhile. */
 static void port_move(struct worker *w, unsigned i, const struct launch_port *p)
 {
 	if (w->port_open[i])
@@ -81,7 +82,7 @@ void worker_port_take(struct worker *w, unsigned index, const struct launch_port
 	}
 	log_notice("%s: available now, on %s", port->leg, port->ifname);
 	w->came[index] = true;
-	w->port_retry_ns = 0; /* open the port in this turn */
+	w->port_retry_ns = 0; /* this turn opens the port */
 	worker_send_port(w, index, port);
 }
 

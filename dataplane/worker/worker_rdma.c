@@ -20,7 +20,7 @@ int worker_rdma_open(struct worker *w, struct reason *why)
 
 	if (e < 0)
 		reason_set_text(why, "RDMA: %s", strerror(-e));
-	/* Once root's rights are dropped, registered memory counts against RLIMIT_MEMLOCK. */
+	/* After root's privileges are dropped, registered memory counts against RLIMIT_MEMLOCK. */
 	if (w->rdma)
 		(void)setrlimit(RLIMIT_MEMLOCK, &all);
 	for (unsigned i = 0; i < w->cfg->n_ports; i++)
@@ -41,8 +41,8 @@ void worker_rdma_watch(struct worker *w)
 }
 
 /*
- * The library opens the device by its usual name, which leads to the file that the agent sent.
- * Since this process opens the file, it gets only the rights of the process's user.
+ * The library opens the device by its usual name, which is a link to the file that the agent has
+ * sent. Because this process opens the file, it gets only the rights of the process's user.
  */
 void worker_rdma_take(struct worker *w, int fd, const struct launch_msg *m)
 {
@@ -83,7 +83,7 @@ static enum port_rdma_reason reason_of(const struct worker *w, unsigned port, un
 	return w->role->rdma(w, port);
 }
 
-/* How bulk data are sent while RDMA is unavailable. Only the requesting side can make them wait. */
+/* How bulk data are sent while RDMA is unavailable. Only a client can make them wait. */
 static const char *instead(const struct worker *w, unsigned port, bool used)
 {
 	if (!w->cfg->ports[port].rdma_only || w->cfg->role != LAUNCH_FRONTEND)
@@ -91,7 +91,7 @@ static const char *instead(const struct worker *w, unsigned port, bool used)
 	return used ? "bulk data use RDMA of other legs" : "bulk data wait for RDMA";
 }
 
-/* An event for each change; a host without RDMA gets none unless RDMA was asked for. */
+/* Sends an event for each change; on a host without RDMA only if the spec asks for RDMA. */
 static void report(struct worker *w, unsigned port, enum port_rdma_reason why, bool used)
 {
 	char text[LAUNCH_REASON_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reports about sessions and paths: events for operators, and the statistics page. */
+/* Reports sessions and paths: as events for operators, and on the statistics page. */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
 
@@ -102,7 +102,7 @@ static void loss_format(const struct worker *w, struct rudp_session *s,
 		snprintf(buf, size, "%.20s loses few packets to and from %.40s again", leg, peer);
 }
 
-/* The leg whose round trip the slow path is compared with; "": its own. */
+/* The leg with which the slow path is compared; "": with its own past. */
 static const char *slow_than(const struct worker *w, const struct rudp_path_info *i)
 {
 	return i->slow_port < w->cfg->n_ports ? w->cfg->ports[worker_port(w, i->slow_port)].leg
@@ -125,7 +125,7 @@ static void slow_format(const struct worker *w, struct rudp_session *s,
 			 peer);
 }
 
-/* A working path has become degraded, or recovered. */
+/* Reports that a working path has become degraded, or has recovered. */
 static void path_report(struct worker *w, struct rudp_session *s, unsigned path, enum rudp_event e)
 {
 	struct rudp_path_info info[RUDP_PATHS_MAX];
@@ -159,7 +159,8 @@ static void path_report(struct worker *w, struct rudp_session *s, unsigned path,
 	w->stats_ns = 0;
 }
 
-/* Names the host whose link is down, since the reader may be on either. */
+/* Writes why a path is down. The sentence names the host whose link is down, because its reader may
+ * be on either host. */
 static void why_format(const struct worker *w, struct rudp_session *s, enum rudp_event e, int code,
 		       char *buf, size_t size)
 {
@@ -170,7 +171,8 @@ static void why_format(const struct worker *w, struct rudp_session *s, enum rudp
 			 w->role->peer_name(w, s));
 	else if (e == RUDP_PATH_DOWN && code == -ETIMEDOUT)
 		snprintf(buf, size, ": the peer does not answer on it");
-	else if (code && code != -ECONNRESET) /* ECONNRESET adds nothing: the session has ended */
+	else if (code && code != -ECONNRESET) /* ECONNRESET adds nothing to the report that the
+						 session has ended */
 		snprintf(buf, size, ": %.32s", strerror(-code));
 }
 
@@ -197,7 +199,7 @@ void worker_report(struct worker *w, struct rudp_session *s, enum rudp_event e, 
 		 is_path ? " " : "", event_reports[e].text, why);
 	log_write(good ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING, "%s", text);
 	worker_send(w, LAUNCH_MSG_EVENT, (int)event_reports[e].event, path, text);
-	w->stats_ns = 0; /* update the page soon */
+	w->stats_ns = 0; /* update the statistics page soon */
 	if (is_path)
 		worker_announce(w);
 }
@@ -282,7 +284,7 @@ void worker_stats_publish(struct worker *w)
 	char why[LAUNCH_REASON_MAX] = "", text[LAUNCH_REASON_MAX - 16];
 	bool rdma;
 
-	/* Partner: readers read seq before and after, and retry if it is odd or differs. */
+	/* Partner: readers read seq before and after, and retry if it is odd or has changed. */
 	__atomic_store_n(&st->seq, st->seq + 1, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	for (struct rudp_session *s = rudp_session_next(w->rudp, NULL); s;

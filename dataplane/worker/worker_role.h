@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The interface of a worker's role: a const table per role, each in its own file
- * (worker_frontend.c, worker_compute.c), chosen once from the list below. The loop and
- * the control channel know roles only by it, so a new role is one file and one line of that list.
+ * (worker_frontend.c, worker_compute.c). The worker selects one from the list below at its start.
+ * The loop and the control channel know roles only by this table, so a new role is one file and one
+ * line of that list.
  */
 #ifndef PLENUM_DATAPLANE_WORKER_ROLE_H
 #define PLENUM_DATAPLANE_WORKER_ROLE_H
@@ -15,56 +16,62 @@ struct rudp_session;
 struct worker;
 
 struct worker_role {
-	const char *name; /* in process lists: "plenum-NAME" */
+	const char *name; /* the worker's name in process lists is "plenum-NAME" */
 	enum sandbox_kind sandbox;
-	/* rudp's, with `user` the worker. tx and tx_flush are worker_tx and worker_tx_flush. */
+	/* the callbacks for rudp; their `user` is the worker. tx and tx_flush are worker_tx and
+	 * worker_tx_flush. */
 	const struct rudp_ops *ops;
 
-	/* Builds the role's state, w->end, on w->rudp. 0; negative errno with a line in why. */
+	/* Builds the role's state, w->end, on w->rudp. Returns 0 or a negative errno with a
+	 * sentence in why. */
 	int (*build)(struct worker *w, struct reason *why);
-	void (*watch)(struct worker *w); /* adds the descriptors to sleep on, by worker_watch() */
-	/* Work at the start of a turn, so that replies to the packets that the turn reads do not
-	 * wait for it; NULL: none. Returns the amount of work done. */
+	void (*watch)(
+		struct worker *w); /* adds the descriptors that wake the loop, by worker_watch() */
+	/* Work at the start of a turn, before packets are read, so that replies to these packets do
+	 * not wait for it. NULL: none. Returns the amount of work done. */
 	unsigned (*begin)(struct worker *w);
 	/* The role's part of a turn, before packets are sent. Returns the amount of work done. */
 	unsigned (*turn)(struct worker *w);
-	/* Whether packets are expected; otherwise the ports are polled less often. NULL: always. */
+	/* Whether packets are expected; if not, the ports are polled less often. NULL: always. */
 	bool (*awaits)(const struct worker *w);
-	/* Called before the loop sleeps: arms the wake-ups of its descriptors. False: there is
-	 * work. NULL: always armed. */
+	/* Called before the loop sleeps, to arm the role's descriptors. Returns false if there is
+	 * work. NULL: they are always armed. */
 	bool (*arm)(struct worker *w);
-	uint64_t (*tick)(struct worker *w); /* timers; when the next one is due */
-	/* Why bulk data cannot use RDMA on this port, beyond the port's own reason; PORT_RDMA_OK:
-	 * they do. NULL: the requesting side decides. */
+	uint64_t (*tick)(struct worker *w); /* handles timers; returns when the next one is due */
+	/* Why bulk data cannot use RDMA on this port, in addition to the port's own reasons;
+	 * PORT_RDMA_OK: they can. NULL: the client at the other end decides. */
 	enum port_rdma_reason (*rdma)(const struct worker *w, unsigned port);
-	/* An RDMA device or a leg was added to the running worker; NULL: not needed. */
+	/* An RDMA device or a leg was added to the running worker. NULL: the role need not know. */
 	void (*rdma_came)(struct worker *w);
-	/* File data of the session transferred by RDMA over this port. */
+	/* Bytes of file data of the session that RDMA transferred over this port. */
 	void (*rdma_bytes)(const struct worker *w, const struct rudp_session *s, unsigned port,
 			   uint64_t *ret_read, uint64_t *ret_write);
-	/* Begins an RDMA test; worker_send_ping() reports the result. Negative errno: not begun. */
+	/* Begins an RDMA test; worker_send_ping() reports the result. Returns 0, or a negative
+	 * errno if it did not begin. */
 	int (*ping)(struct worker *w, const struct launch_ping *p);
-	/* Stopping: number of pending operations that must be finished. */
+	/* While the worker stops: the number of operations that must be finished before. */
 	unsigned (*left)(struct worker *w);
 	/* Name of the peer, for messages; "": unknown. */
 	const char *(*peer_name)(const struct worker *w, const struct rudp_session *s);
-	/* Reports a refusal itself; NULL: never. False: the session is not the role's. */
+	/* Reports a refusal in its own words. Returns false if the session does not belong to the
+	 * role. NULL: never. */
 	bool (*report_refusal)(struct worker *w, struct rudp_session *s, int code);
-	void (*adopted)(struct worker *w);	/* a new agent has adopted the worker; NULL: not
-						 * needed */
-	void (*end_sessions)(struct worker *w); /* before rudp is freed; NULL: nothing to do */
-	void (*free)(struct worker *w);		/* frees w->end, even if half built; called after
-						 * rudp is freed */
+	void (*adopted)(struct worker *w); /* a new agent has adopted the worker. NULL: the role
+					      need not know */
+	void (*end_sessions)(
+		struct worker *w);	/* called before rudp is freed. NULL: nothing to do */
+	void (*free)(struct worker *w); /* frees w->end, which may be built only in part; called
+					   after rudp is freed */
 };
 
-/* All roles: a line each, with the member of enum launch_role. */
+/* All roles, one line each, with the member of enum launch_role. */
 #define WORKER_ROLES(X)                \
 	X(FRONTEND, worker_role_front) \
 	X(COMPUTE, worker_role_compute)
 #define WORKER_ROLE(member, name) extern const struct worker_role name;
 WORKER_ROLES(WORKER_ROLE)
 
-/* NULL: this version has no such role. */
+/* Returns NULL if this version does not have the role. */
 const struct worker_role *worker_role_get(unsigned role);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Confines a worker: namespaces, identity and privileges; the lists of system calls are in
- * worker_calls.c. A test enters the sandbox without a worker.
+ * Confines a worker: namespaces, identity and privileges. The lists of system calls are in
+ * worker_calls.c. A test uses the sandbox without a worker.
  */
 #include "dataplane/worker/worker_sandbox.h"
 #include "dataplane/fuse/server/fuse_server.h"
@@ -26,9 +26,10 @@
 #define UID_FALLBACK 65534
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 #define FUNCTIONS "sys/bus/pci/devices"
-#define STAGE "/proc" /* a directory that every host has; covered in our own namespace only */
+/* a directory that every host has; it is covered only in this process's mount namespace */
+#define STAGE "/proc"
 
-/* Number of possible names of RDMA device files. */
+/* number of possible names of RDMA device files */
 #define UVERBS_MAX 256
 
 #define CAP(x) (1ULL << (x))
@@ -51,7 +52,8 @@ static int sandbox_fail(int e, struct reason *why, const char *what)
 
 /* ------------------------------------------------------------------ before the ports */
 
-/* With the mounts inside them, or with the directories that those cover. */
+/* Copies the exports as detached mounts: with the file systems mounted inside them, or with the
+ * directories under these mounts. */
 static int trees_clone(struct sandbox *s, const struct launch_config *cfg)
 {
 	for (uint32_t i = 0; i < cfg->n_exports; i++) {
@@ -66,8 +68,8 @@ static int trees_clone(struct sandbox *s, const struct launch_config *cfg)
 	return 0;
 }
 
-/* Drops the capabilities that no program started by this process could need. The process keeps its
- * own until it drops them itself. */
+/* Drops the capabilities from the bounding set that no program started by this process could need.
+ * The process keeps its own capabilities until it drops them itself. */
 static int bounding_drop(void)
 {
 	for (unsigned c = 0; prctl(PR_CAPBSET_READ, c, 0, 0, 0) >= 0; c++)
@@ -77,8 +79,8 @@ static int bounding_drop(void)
 }
 
 /*
- * A frontend checks whether a process that waits for it is being killed. The procfs contains only
- * what any user may read of processes, and no way out of it.
+ * Opens a procfs, by which a frontend checks whether a process that waits for it is being killed.
+ * It contains only what any user may read about processes; no path leads out of it.
  */
 static int proc_new(void)
 {
@@ -93,7 +95,7 @@ static int proc_new(void)
 	return fd < 0 ? -1 : fd;
 }
 
-/* SELinux's file system exists where it is enabled. */
+/* SELinux's file system exists on hosts where SELinux is enabled. */
 static bool selinux_is_off(void)
 {
 	char text[8192];
@@ -106,7 +108,7 @@ static bool selinux_is_off(void)
 	return !strstr(text, "selinuxfs");
 }
 
-/* State that is only in memory is lost when this number changes. */
+/* Reads a number that identifies this boot: if it changes, state that is only in memory is lost. */
 static int boot_read(uint64_t *ret)
 {
 	static const uint64_t key[2];
@@ -148,13 +150,14 @@ int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch
 	if (geteuid() != 0)
 		return sandbox_fail(-EPERM, why, "it was not started by root");
 	sandbox_user_get(&s->uid, &s->gid);
-	/* A placeholder that keeps the descriptor number taken. */
+	/* A placeholder, so that no other file gets this descriptor number. */
 	if (launch_takes_rdma(cfg) && (s->device_fd = eventfd(0, EFD_CLOEXEC)) < 0)
 		return sandbox_fail(-errno, why, "a descriptor");
 	e = trees_clone(s, cfg);
 	if (e < 0)
 		return sandbox_fail(e, why, "detached mounts of the exports (Linux 5.12)");
-	/* Before any other thread starts: it would stay in the host's namespace. */
+	/* This must happen before any other thread starts, because that would stay in the host's
+	 * namespace. */
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return sandbox_fail(-errno, why, "a mount namespace");
 	e = bounding_drop();
@@ -174,7 +177,7 @@ int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch
 
 /* ------------------------------------------------------------------ an empty root */
 
-/* Not attached yet. Its size is bounded, in case it is ever written to. */
+/* Makes a tmpfs that is not attached yet. Its size is limited, in case it is ever written to. */
 static int tmpfs_new(void)
 {
 	autoclose int fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
@@ -195,8 +198,9 @@ static int attach(int tree, const char *at)
 }
 
 /*
- * Nothing in an export affects the worker: no device can be opened, no program executed. A client
- * may still create device nodes and set-id programs, which its own kernel interprets.
+ * Attaches an export so that nothing in it can affect the worker: devices cannot be opened there
+ * and programs cannot be executed. A client may still create device nodes and set-id programs,
+ * because only its own kernel interprets them.
  */
 static int export_attach(int tree, const char *at, bool read_only)
 {
@@ -211,7 +215,7 @@ static int export_attach(int tree, const char *at, bool read_only)
 	return attach(tree, at);
 }
 
-/* Parent directories exist already. */
+/* Makes folders; their parent directories must exist. */
 static int folders_make(const char *const *names, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -221,9 +225,9 @@ static int folders_make(const char *const *names, size_t n)
 }
 
 /*
- * In the working directory. DPDK returns a function to vfio only if the host has vfio's module, and
- * by the function's IOMMU group: it looks up both once more at that time. So these names exist
- * here, with nothing behind them. Without a group on the host, vfio does not have the function.
+ * In the working directory. DPDK returns a PCI function to vfio only if the host has vfio's module,
+ * and by the function's IOMMU group; it looks up both again at that time. So these names exist
+ * here, but without content. If the host has no group for it, vfio does not have the function.
  */
 static int functions_fill(const struct launch_config *cfg)
 {
@@ -257,8 +261,9 @@ static int functions_fill(const struct launch_config *cfg)
 }
 
 /*
- * In the working directory. RDMA devices are opened by file names that this root lacks: each name
- * leads to the file that the agent sent last, and the library checks that it is the right one.
+ * In the working directory. RDMA devices are opened by file names that this root does not have.
+ * Each of these names becomes a link to the file that the agent sent last, and the library checks
+ * that it is the right one.
  */
 static int devices_fill(const struct sandbox *s)
 {
@@ -278,7 +283,8 @@ static int devices_fill(const struct sandbox *s)
 	return 0;
 }
 
-/* In the working directory: N for each export, and the worker's own descriptors by name. */
+/* In the working directory: makes a folder N for each export, and the worker's own descriptors by
+ * name. */
 static int root_fill(struct sandbox *s, const struct launch_config *cfg, int own_fds)
 {
 	struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV |
@@ -293,7 +299,7 @@ static int root_fill(struct sandbox *s, const struct launch_config *cfg, int own
 		s->trees[i] = -1;
 	}
 	if (e == 0 && (cfg->n_exports > 0 || s->device_fd >= 0)) {
-		/* No other file of /proc exists here, and no path leads to any. */
+		/* No other file of /proc exists here, and no path leads to one. */
 		if (mkdir("proc", 0755) < 0 || mkdir("proc/self", 0755) < 0 ||
 		    mkdir("proc/self/fd", 0755) < 0)
 			return -errno;
@@ -327,13 +333,14 @@ static int root_change(struct sandbox *s, const struct launch_config *cfg)
 	e = root_fill(s, cfg, own_fds);
 	if (e < 0)
 		return e;
-	/* The old root is now mounted on top of the new one; it is detached. */
+	/* The old root is now mounted on top of the new one, and is detached. */
 	if (syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
 		return -errno;
 	return 0;
 }
 
-/* The agent's descriptors belong to the host's mounts, where ".." leads anywhere. */
+/* Opens the exports again in this root. In the agent's descriptors ".." could lead to any file of
+ * the host. */
 static int exports_reopen(const struct launch_config *cfg)
 {
 	char name[16];
@@ -351,8 +358,8 @@ static int exports_reopen(const struct launch_config *cfg)
 
 /* ------------------------------------------------------------------ identity and privileges */
 
-/* Capabilities to look up users' files and to write as users. I/O helpers have all others that
- * serving needs. */
+/* Capabilities to look up users' files and to write as users. I/O helpers have all other
+ * capabilities that serving files needs. */
 static uint64_t capabilities_of(enum sandbox_kind kind)
 {
 	if (kind != SANDBOX_FILES)
@@ -373,8 +380,8 @@ static int capabilities_set(uint64_t keep)
 }
 
 /*
- * The C library changes the identity of all threads, but only this one has the secure bits that
- * preserve capabilities: DPDK's threads keep none.
+ * The C library changes the identity of all threads. Only this thread has the secure bits that
+ * preserve capabilities, so DPDK's threads lose theirs.
  */
 static int identity_change(const struct sandbox *s)
 {
@@ -388,7 +395,8 @@ static int identity_change(const struct sandbox *s)
 	if (setgroups(0, NULL) < 0 || setresgid(s->gid, s->gid, s->gid) < 0 ||
 	    setresuid(s->uid, s->uid, s->uid) < 0)
 		return -errno;
-	/* No core dump: it would contain users' data. Other workers cannot trace it either. */
+	/* No core dumps, which would contain users' data. This also prevents other workers from
+	 * tracing this one. */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return -errno;
 	return capabilities_set(capabilities_of(s->kind));

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Confines a worker before it reads the first packet, which anybody may have sent: takes away its
- * uid, its privileges, the host's files and most system calls. Three steps, in this order, because
- * DPDK needs the host's files until its devices are open:
+ * Confines a worker before it reads the first packet, which any host may have sent: takes away its
+ * uid, its privileges, the host's files and most system calls. There are three steps, in this
+ * order, because DPDK needs the host's files until its devices are open:
  *
  *	sandbox_begin	one thread, full privilege: a separate mount namespace, the exports as
  *			detached mounts, the I/O helpers (fs_helper.h)
  *			(ports are opened)
- *	sandbox_enter	an empty root that contains only the exports; own uid; of the
- *			privileges those that serving files of other users needs, or none
- *			(the rest is built)
- *	sandbox_seal	the list of system calls that remain
+ *	sandbox_enter	an empty root that contains only the exports; the workers' uid;
+ *			no privileges, or only those for serving files of other users
+ *			(everything else is built)
+ *	sandbox_seal	only the listed system calls are allowed
  *
- * The worker exits if a step fails: none runs unconfined. Owns the state between the steps; called
- * by worker.c, and by the test that plays a worker under an attacker's control.
+ * The worker exits if a step fails, so it never runs unconfined. This module owns the state between
+ * the steps. worker.c calls it, and so does the test that plays a worker under an attacker's
+ * control.
  */
 #ifndef PLENUM_DATAPLANE_WORKER_SANDBOX_H
 #define PLENUM_DATAPLANE_WORKER_SANDBOX_H
@@ -23,9 +24,9 @@
 #include <sys/types.h>
 
 enum sandbox_kind {
-	SANDBOX_DESCRIPTORS, /* the role has opened all it needs: no privilege, no file except
-			      * processes in procfs */
-	SANDBOX_FILES,	     /* serves files of other users, from the exports */
+	SANDBOX_DESCRIPTORS, /* for a role that has opened all that it needs: no privileges, no
+				files except processes in procfs */
+	SANDBOX_FILES,	     /* for a role that serves files of other users, from the exports */
 };
 
 struct sandbox {
@@ -35,24 +36,23 @@ struct sandbox {
 	int trees[LAUNCH_EXPORTS_MAX]; /* detached mounts of the exports; -1: none, or attached */
 	struct fs_helper *helper;      /* SANDBOX_FILES only */
 	uint64_t boot;		       /* identifies this boot of the host's kernel */
-	int device_fd;		       /* the descriptor by which files of RDMA devices that appear
-					* later are found: /dev/infiniband/uverbs* in the empty root
-					* are links to it; -1: no leg uses RDMA */
-	int proc_fd;		       /* SANDBOX_DESCRIPTORS: a procfs of processes only, attached
-					* nowhere; -1: not available */
-	bool no_selinux;	       /* the kernel certainly has no SELinux */
+	int device_fd; /* descriptor by which the files of RDMA devices that appear later are found:
+			  the names /dev/infiniband/uverbs* in the empty root are links to it; -1:
+			  RDMA is not used on any leg */
+	int proc_fd;   /* SANDBOX_DESCRIPTORS: a procfs that shows only processes and is mounted
+			  nowhere; -1: not available */
+	bool no_selinux; /* the kernel certainly has no SELinux */
 };
 
-/* The user that workers run as: plenum-worker if the host has it, else "nobody". */
+/* The user as whom workers run: plenum-worker if the host has it, else "nobody". */
 void sandbox_user_get(uid_t *ret_uid, gid_t *ret_gid);
-/* Each returns 0; negative errno with a line in why. */
-/* key_fd: as fs_helper_start(); the key is not read here. */
+/* Each step returns 0 or a negative errno with a sentence in why. */
+/* key_fd: as for fs_helper_start(); this process does not read the key. */
 int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch_config *cfg,
 		  int key_fd, struct reason *why);
 /* Afterwards the exports' descriptors in cfg are those of the detached mounts. */
 int sandbox_enter(struct sandbox *s, const struct launch_config *cfg, struct reason *why);
-/* dpdk: threads and timers of DPDK run in the process; rdma: it
- * may have RDMA devices. */
+/* dpdk: threads and timers of DPDK run in the process. rdma: it may have RDMA devices. */
 int sandbox_seal(enum sandbox_kind kind, bool dpdk, bool rdma, struct reason *why);
 void sandbox_done(struct sandbox *s);
 

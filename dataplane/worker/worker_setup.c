@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#define CONFIG_HEAD_BYTES ((ssize_t)(3 * sizeof(uint32_t))) /* magic, version, size */
+#define CONFIG_HEAD_BYTES ((ssize_t)(3 * sizeof(uint32_t))) /* magic, version and size */
 
 /* The head has the same layout in every version. */
 static int config_head_check(const struct launch_config *cfg, struct reason *why)
@@ -129,7 +129,7 @@ int worker_config_check(const struct launch_config *cfg, struct reason *why)
 	else if ((unsigned)cfg->role >= LAUNCH_ROLE_MAX ||
 		 (unsigned)cfg->transport >= LAUNCH_TRANSPORT_MAX)
 		what = "the configuration names an unknown role or transport";
-	else if (!worker_role_get(cfg->role)) /* a role that exists by name only */
+	else if (!worker_role_get(cfg->role)) /* the role exists only by name */
 		what = "this version does not support role drives; use compute";
 	else if (!config_texts_end(cfg) || !clients_are_valid(cfg))
 		what = "the configuration is malformed";
@@ -151,7 +151,7 @@ struct launch_stats *worker_stats_map(int fd)
 }
 
 #define SLICE_NS (100 * NSEC_PER_USEC)
-/* the kernel's default of 50 us would be half of a recovery's time */
+/* the kernel's default of 50 us would be half of the time that a recovery takes */
 #define TIMER_SLACK_NS 1000UL
 
 /* The head of the kernel's struct sched_attr (include/uapi/linux/sched/types.h). */
@@ -164,8 +164,8 @@ struct worker_sched_attr {
 };
 
 /*
- * A short time slice: on a shared core a worker that wakes up runs at once, and other processes
- * replace one that spins as soon. Linux 6.12 and later; no effect before. Timers fire without
+ * Requests a short time slice: on a shared core a worker that wakes up then runs at once, and other
+ * processes soon replace one that spins. This works on Linux 6.12 and later. Timers fire without
  * slack.
  */
 static void process_set_timing(void)

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Decides when to poll and when to sleep: a small model that learns, tested on its own. */
+/* Decides when to poll and when to sleep, by a small model that learns. It depends on nothing else,
+ * so it can be tested alone. */
 #include "dataplane/worker/worker.h"
 
 #define SPIN_SCORE_MAX 1024U
 #define SPIN_SCORE_WORTH 256U
-#define SPIN_SHIFT 3 /* learning rate: one eighth per observation */
-/* cost of a wake-up: work that came this late did not pay for spinning */
+#define SPIN_SHIFT 3 /* learning rate: one eighth per idle moment */
+/* cost of a wake-up: if work arrived later than this, spinning did not pay off */
 #define SPIN_WAKE_NS 40000ULL
-#define GAP_MOST_NS (16 * SPIN_WAKE_NS) /* longer gaps carry no more information */
+#define GAP_MOST_NS (16 * SPIN_WAKE_NS) /* longer gaps do not tell more */
 #define GAP_SHORT_NS (SPIN_WAKE_NS / 4) /* gaps within one request are shorter */
-#define GAP_SHIFT 4			/* weight of one wait in the mean */
+#define GAP_SHIFT 4			/* weight of one gap in the mean */
 #define GAP_SHIFT_SHORT 6
 /* The mean of a short wait and one about twice as long as the delay of acknowledgements. */
 #define GAP_REST_NS (200 * NSEC_PER_USEC)
 
 /*
- * Spinning for an answer may pay off and still not be worth a core: if requests are rare, a wake-up
- * for each costs less CPU than spinning for each, and latency matters little.
+ * Learns the mean gap. Spinning for an answer may pay off and still not be worth a core: if
+ * requests are rare, a wake-up for each costs less CPU than spinning for each, and latency matters
+ * little.
  */
 static void gap_learn(struct worker_spin *s, uint64_t idle_ns)
 {
@@ -27,9 +29,9 @@ static void gap_learn(struct worker_spin *s, uint64_t idle_ns)
 }
 
 /*
- * A sleep teaches as much as a spin: its length shows whether spinning would have met the work. So
- * a worker that has stopped spinning resumes when the traffic changes. Answers come soon, the next
- * request whenever a program sends it: the two are learned separately.
+ * A sleep teaches as much as a spin, because its length shows whether work would have arrived while
+ * spinning. So a worker that has stopped spinning resumes when the traffic changes. Answers arrive
+ * soon, but the next request only when a program sends it, so the two are learned separately.
  */
 void worker_spin_learn(struct worker_spin *s, uint64_t idle_ns)
 {
