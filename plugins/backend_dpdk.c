@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * DPDK: the worker sends and receives packets itself, on its own VF if the device offers one, else
- * on the kernel's interface. Two back ends that differ only in how they wait for packets: polling
- * or interrupts.
+ * on the kernel's interface. There are two back ends, which differ only in how they wait for
+ * packets: by polling or by interrupts.
  */
 #include "plugins/plugins.h"
 #include <stdio.h>
 
-/* A kernel interface stays with the kernel: the worker gets a copy or a part of the packets. */
+/* A kernel interface stays with the kernel; the worker gets a copy of the packets, or a part of
+ * them. */
 static void dpdk_device(const struct plan_port *port, char *buf, size_t size)
 {
 	if (!port->kernel_owned)
@@ -26,7 +27,8 @@ static bool is_ethernet(const struct inv_link *device, struct reason *why)
 	return device->kind != INV_LINK_IPOIB;
 }
 
-/* Polling uses a core completely, so auto never polls one that other programs may run on. */
+/* Polling occupies a core completely, so `auto` never polls on a core that other programs may use.
+ */
 static bool probe_polled(const struct inv_core *core, const struct inv_link *device,
 			 struct reason *why)
 {

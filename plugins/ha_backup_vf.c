@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * active-backup without a bond: each worker has a VF of every device and one address, which it
- * moves between them itself. The kernel takes no part. Holds the rules of this mode, and legs with
- * common addresses.
+ * moves between the VFs itself, without the kernel. This file has the rules of this mode, and legs
+ * with common addresses.
  */
 #include "plugins/plugins.h"
 #include <stdio.h>
@@ -17,7 +17,8 @@ bool ha_is_backup_of_vfs(const struct spec *s)
 	return false;
 }
 
-/* Kernel sockets use one interface: no program could move their address in time. */
+/* Kernel sockets are refused: they use one interface, and no program could move their address in
+ * time. */
 static void check_workers(const struct spec *s, struct diag *d)
 {
 	char path[48];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Modes with the devices as ports of one bond: IEEE 802.1AX with the switch (lacp), or one active
- * port with standby ports (active-backup). Holds the rules and reasons of both;
+ * Modes in which the devices are ports of one bond: IEEE 802.1AX with the switch (lacp), or one
+ * active port with standby ports (active-backup). This file has the rules and reasons of both;
  * netcfg/feature/plan_bond.h plans the links, and ha_backup_vf.c handles devices with VFs.
  */
 #include "netcfg/feature/plan_bond.h"
@@ -107,7 +107,7 @@ static void check_backup(const struct spec *s, struct diag *d)
 
 /* ---- rules of the host ---- */
 
-/* "0000:3b:00" of "0000:3b:00.1": all functions of a NIC share it. */
+/* Whether both are functions of one NIC: these have "0000:3b:00" of "0000:3b:00.1" in common. */
 static bool same_nic(const struct inv_link *a, const struct inv_link *b)
 {
 	const size_t len = strcspn(a->pci, ".");
@@ -116,8 +116,8 @@ static bool same_nic(const struct inv_link *a, const struct inv_link *b)
 	       (len == strcspn(b->pci, ".") && memcmp(a->pci, b->pci, len) == 0);
 }
 
-/* With lacp over two NICs one link would depend on the failures, firmware and queues of two
- * devices. */
+/* lacp over two NICs is refused, because the link would depend on the failures, firmware and queues
+ * of two devices. */
 static void check_nics(struct plan_builder *b)
 {
 	const struct inv_link *first = NULL;
@@ -146,7 +146,7 @@ static bool mac_is_set(const struct mac_addr *m)
 	return memcmp(m, &none, sizeof(none)) != 0;
 }
 
-/* Another port that carries data and is connected to another switch. */
+/* Another port that carries data and is connected to another switch; NULL if there is none. */
 static const struct plan_member *other_switch(const struct plan_builder *b,
 					      const struct inv_bond_port *p)
 {
@@ -182,7 +182,7 @@ static void explain_apart(const struct plan_builder *b, const struct plan_member
 		   b->bond.name, m->ifname, mine, other->ifname, theirs);
 }
 
-/* Why a port carries no data; false: it does. */
+/* Writes why a port carries no data. Returns false if it does carry data. */
 static bool explain_port(const struct plan_builder *b, const struct plan_member *m,
 			 const struct inv_bond_port *p, struct reason *why)
 {
@@ -208,7 +208,7 @@ static bool explain_port(const struct plan_builder *b, const struct plan_member 
 	return true;
 }
 
-/* A bond without any carrier is reported by its own leg. */
+/* If no port of a bond has a carrier, the bond's own leg reports that. */
 static void bond_reasons(struct plan_builder *b)
 {
 	if (b->bond.setting.mode == INV_BOND_LACP)
@@ -231,7 +231,7 @@ static int lacp_links(struct plan_builder *b)
 				     .miimon_ms = MIIMON_MS,
 				     .min_links = MAX_OF(want->min_links, 1)};
 
-	/* The words of the spec are the kernel's. */
+	/* The spec uses the same words as the kernel. */
 	(void)bond_value_parse(&s, BOND_HASH, spec_hash_to_string(want->hash));
 	(void)bond_value_parse(&s, BOND_RATE, spec_lacp_rate_to_string(want->rate));
 	(void)bond_value_parse(&s, BOND_SELECT, spec_select_to_string(want->select));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shared by the checks of all modes: positions of errors, and keys that a mode does not use. */
+/* Functions for the checks of all modes: positions of errors, and keys that a mode does not use. */
 #include "plugins/plugins.h"
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* Mode none: one data device without redundancy. */
 #include "plugins/plugins.h"
 
-/* More than one device is not an error of the spec yet: the mode may be staged later. */
+/* The spec may have more than one device, because the mode may be staged later. */
 static void none_check(const struct spec *s, struct diag *d)
 {
 	ha_refuse_bond(s, d);

@@ -2,7 +2,8 @@
 /* Intel's NICs with SR-IOV: workers use VFs bound to vfio-pci. */
 #include "plugins/plugins.h"
 
-/* The link of a 1 GbE PF goes down while its VFs are created: the driver resets the port. */
+/* The link of a 1 GbE PF goes down while its VFs are created, because the driver resets the port.
+ */
 static const char *const igb_drivers[] = {"igb", NULL};
 
 const struct nic_family nic_intel_igb = {
@@ -33,12 +34,12 @@ const struct nic_family nic_intel_i40e = {
 	.af_xdp_since = NIC_LINUX(4, 20),
 	.lldp_to_host = "disable-fw-lldp on",
 	.vfs_undisturbed = true,
-	.vf_make_ms = 800, /* it resets them one after another: 22 s for 64 were measured */
+	.vf_make_ms = 800, /* the driver resets them one after another: 64 took 22 s */
 };
 
 static const char *const ice_drivers[] = {"ice", NULL};
 
-/* ice provides RoCE or iWARP; if the operator has chosen iWARP, Plenum keeps it. */
+/* The ice driver provides RoCE or iWARP. If the operator has chosen iWARP, Plenum keeps it. */
 static const struct nic_devlink ice_devlink[] = {
 	{.name = "enable_roce",
 	 .value = "true",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hands the lists of plugins.h to the plan. */
+/* Passes the lists of plugins.h to the plan. */
 #include "plugins/plugins.h"
 #include "netcfg/feature/feature.h"
 
