@@ -207,7 +207,7 @@ int spawn_reap(int pidfd, int *ret_status, char *text, size_t size)
 		if (errno == EINTR)
 			continue;
 		*ret_status = -1;
-		snprintf(text, size, "exited with unknown status, as another agent's child");
+		snprintf(text, size, "its exit status is unknown, since a former agent started it");
 		return -errno;
 	}
 	if (si.si_code == CLD_EXITED) {
