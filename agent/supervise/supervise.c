@@ -83,6 +83,15 @@ static void note_served(const struct sup_worker *w)
 			mounts_note_served(w->sup->setup.mounts, &w->started->mounts[i]);
 }
 
+/* Starts a process with the changed configuration, once it could serve the exports. */
+static void continue_change(struct sup_worker *w)
+{
+	if (!sup_exports_stay(w))
+		return;
+	w->postponed = false;
+	sup_handle_when_unmounted(w, SUP_EV_CONFIG_CHANGED);
+}
+
 /* The timer is armed only while a worker is up, so that an agent without workers never wakes up. */
 static int on_heartbeat_check(void *user)
 {
@@ -102,6 +111,8 @@ static int on_heartbeat_check(void *user)
 		note_served(w);
 		if (is_stuck(w, now))
 			sup_handle_event(w, SUP_EV_HEARTBEAT_MISSED);
+		else if (w->postponed)
+			continue_change(w);
 		else if (w->deferred == SUP_EVENT_MAX &&
 			 /* no event announces these changes */
 			 (sup_gains_export(w) || sup_shared_mounts_differ(w)))
@@ -291,6 +302,28 @@ static bool lost_port(const struct sup_worker *w, const struct launch_config *c)
 	return launch_takes_ports(w->started) && !sup_ports_follow(w->started, c);
 }
 
+/*
+ * The configuration of a running process has changed. A process that serves an export goes on with
+ * the former configuration while another folder, or none, is at the export's path: it still has
+ * the exported folder, and no new process could open it.
+ */
+static void change(struct sup_worker *w, bool by_operator)
+{
+	const bool serves = w->state == SUP_UP && !by_operator;
+
+	if (serves && w->postponed && !sup_config_differs(&w->config, w->started)) {
+		w->postponed = false; /* the former configuration is wanted again */
+		return;
+	}
+	w->postponed = serves && !sup_exports_stay(w);
+	if (w->postponed)
+		sup_report(w, LOG_LEVEL_WARNING,
+			   "its configuration has changed; its restart waits until the exported "
+			   "folders are at their paths again");
+	else
+		sup_handle_when_unmounted(w, SUP_EV_CONFIG_CHANGED);
+}
+
 static int want(struct sup *s, const struct launch_config *config, bool retry_failed)
 {
 	autofree struct launch_config *c = malloc(sizeof(*c));
@@ -319,7 +352,7 @@ static int want(struct sup *s, const struct launch_config *config, bool retry_fa
 		sup_handle_event(w, SUP_EV_WANT);
 	} else if (changed || (retry_failed && w->state == SUP_FAILED)) {
 		w->n_deaths = 0; /* an operator requested the change, so deaths count from 0 */
-		sup_handle_when_unmounted(w, SUP_EV_CONFIG_CHANGED);
+		change(w, retry_failed);
 	}
 	sup_update_keys(w);
 	sup_update_ports(w);

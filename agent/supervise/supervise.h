@@ -134,10 +134,13 @@ struct sup_worker { /* one worker; the supervisor writes it, the status reads it
 	uint64_t ping_asked, ping_until_ns; /* last RDMA test sent to the worker; 0: none */
 	struct launch_ping ping_want;	    /* parameters of that test */
 	struct launch_ping pinged; /* result of a test; that of the last one if the ids match */
-	bool renew;		   /* requested to restart once all wanted workers are up */
-	bool held;		   /* an operator stopped it; it is not started until sup_release */
-	char held_by[SUP_BY_MAX];  /* that operator */
-	bool leave;		   /* leave the process to the next agent, which adopts it */
+	/* A changed configuration waits for its next start: the folder of an export that it serves
+	 * is not at its path, so that a new process could not serve it. */
+	bool postponed;
+	bool renew;		  /* requested to restart once all wanted workers are up */
+	bool held;		  /* an operator stopped it; it is not started until sup_release */
+	char held_by[SUP_BY_MAX]; /* that operator */
+	bool leave;		  /* leave the process to the next agent, which adopts it */
 	struct {
 		int config_fd, stats_fd;
 	} found; /* descriptors found during adoption */

@@ -123,6 +123,36 @@ int sup_open_export(struct sup_worker *w, const struct launch_export *e)
 	return r < 0 ? r : fd_take(fd);
 }
 
+static bool is_wanted(const struct sup_worker *w, const struct launch_export *e)
+{
+	for (uint32_t i = 0; i < w->config.n_exports; i++)
+		if (strcmp(w->config.exports[i].name, e->name) == 0 &&
+		    strcmp(w->config.exports[i].path, e->path) == 0)
+			return true;
+	return false;
+}
+
+bool sup_exports_stay(const struct sup_worker *w)
+{
+	const struct launch_config *c = w->started;
+
+	for (uint32_t i = 0; c && i < c->n_exports; i++) {
+		const struct launch_export *e = &c->exports[i];
+		const struct export_record *r = record_of(w->sup, e);
+		uint64_t dev, ino;
+		int error;
+
+		if (!r || r->former_boot || !is_wanted(w, e))
+			continue;
+		error = folder_look(e->path, &dev, &ino);
+		if (error == -EAGAIN)
+			continue;
+		if (error < 0 || dev != r->id.dev || ino != r->id.ino)
+			return false;
+	}
+	return true;
+}
+
 void sup_ask_exports(struct sup *s, const struct launch_config *c)
 {
 	for (uint32_t i = 0; i < c->n_exports; i++)

@@ -137,6 +137,9 @@ void sup_ask_exports(struct sup *s, const struct launch_config *c);
 /* Opens the export's folder. The first open records the folder's identity; later, any other folder
  * is rejected. A descriptor; negative errno with w->reason. */
 int sup_open_export(struct sup_worker *w, const struct launch_export *e);
+/* Whether a new process could serve all exports that this one serves and that are still wanted, as
+ * far as the kernel's cache tells. */
+bool sup_exports_stay(const struct sup_worker *w);
 /* Whether an export that was missing at the worker's start can be served now. */
 bool sup_gains_export(struct sup_worker *w);
 /* Checks that the paths of served exports still lead to the exported folders. Call every second. */
