@@ -17,6 +17,7 @@
 #define OBJECTS(name, of) {name, ANSWER_OBJECT, true, false, false, of}
 #define VALUE(name)      {name, ANSWER_VALUE, false, false, false, NULL}
 /* For members that some answers do not have. */
+#define MAYBE_BOOLEAN(name) {name, ANSWER_BOOLEAN, false, true, false, NULL}
 #define MAYBE_TEXT(name)    {name, ANSWER_TEXT, false, true, false, NULL}
 #define MAYBE_TEXTS(name)   {name, ANSWER_TEXT, true, true, false, NULL}
 #define MAYBE_INTEGER(name) {name, ANSWER_INTEGER, false, true, false, NULL}
@@ -173,7 +174,8 @@ static const struct answer_member removed_leg[] = {TEXT("name"), TEXT("file"), E
 
 static const struct answer_member made[] = {
 	INTEGER("number"), INTEGER("steps"), INTEGER("kernel_writes"), END};
-static const struct answer_member made_action[] = {TEXT("action"), TEXT("reason"), END};
+static const struct answer_member made_action[] = {
+	TEXT("action"), TEXT("reason"), MAYBE_BOOLEAN("disruptive"), END};
 static const struct answer_member apply[] = { /* or a plan, with dry-run */
 	MAYBE_OBJECT("applied", made), MAYBE_OBJECTS("actions", made_action),
 	MAYBE_TEXTS("warnings"), MAYBE_INTEGER("history"), MAYBE_INTEGER("confirm_s"),

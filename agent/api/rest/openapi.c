@@ -292,6 +292,10 @@ static json_t *responses_of(const struct resource *row)
 					    "path is in Location"));
 	if (row->continues)
 		json_object_set_new(all, "202", success(row, "not ended yet: repeat the request"));
+	if (strcmp(row->path, "/") == 0)
+		json_object_set_new(
+			all, "303",
+			json_pack("{s:s}", "description", "a browser is sent to the web page"));
 	if (strcmp(row->method, "GET") == 0)
 		json_object_set_new(
 			all, "304",
