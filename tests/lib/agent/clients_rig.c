@@ -16,7 +16,7 @@
 #define ENV_KIND "PLENUM_TEST_CHILD"
 #define ENV_ROLE "PLENUM_TEST_ROLE"
 
-/* Stands in for the agent: admits a stream (200) or refuses it (429). */
+/* Acts as the agent: admits a stream (200) or refuses it (429). */
 static void answer_stream(struct clients_rig *w, uint64_t id)
 {
 	const bool may = clients_stream(w->clients, id) >= 0;

@@ -93,7 +93,7 @@ void rig_set_sysctl(struct rig *g, const char *key, const char *value)
 	fail();
 }
 
-/* Removes the parts that the picture shall lack. */
+/* Removes the parts that the picture must not have. */
 static void rig_blind(struct rig *g)
 {
 	if (g->blind)
@@ -298,7 +298,7 @@ struct doctor_arp *rig_arp(struct rig *g, enum doctor_arp_kind kind, const char 
 	return a;
 }
 
-/* The answers that the hosts on the legs give. */
+/* The answers of the hosts on the legs. */
 static void rig_arps(struct rig *g)
 {
 	static const char *const legs[] = {"leg-a", "leg-b"},

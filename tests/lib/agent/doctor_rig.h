@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A host on which every check of `plenum doctor` passes: the host of plan_host.h with its
- * configuration applied, a folder as the root of its files, and an agent's answers. A test breaks
- * one thing and sees which checks change.
+ * A host on which all checks of `plenum doctor` pass: the host of plan_host.h with its
+ * configuration applied, a folder as the root of its files, and answers of an agent. A test breaks
+ * one part and sees which checks change.
  */
 #ifndef PLENUM_TESTS_DOCTOR_RIG_H
 #define PLENUM_TESTS_DOCTOR_RIG_H
@@ -20,9 +20,9 @@ struct rig {
 	struct kernel *kernel;
 	struct doctor_host p;
 	char *yaml;
-	const char *need; /* a machine's need for the plan to have; NULL: none */
-	bool mute;	  /* there is no agent from the start */
-	unsigned blind;	  /* DOCTOR_NEEDS_ bits: parts that the picture lacks */
+	const char *need; /* a requirement that the plan has; NULL: none */
+	bool mute;	  /* no agent answers from the beginning */
+	unsigned blind;	  /* DOCTOR_NEEDS_ bits: parts that the picture does not have */
 };
 
 /* ---- files ---- */
@@ -38,35 +38,35 @@ void rig_mode(const struct rig *g, const char *path, mode_t mode);
 struct inv_link *rig_link(struct rig *g, uint32_t ifindex);
 void rig_set_sysctl(struct rig *g, const char *key, const char *value);
 
-/* Plans again from the current spec and inventory. */
+/* Makes the plan again from the current spec and inventory. */
 void rig_plan(struct rig *g);
 
-/* Changes the configuration: replaces the single `from` with `to`. */
+/* Changes the configuration: replaces the only occurrence of `from` by `to`. */
 void rig_change_spec(struct rig *g, const char *from, const char *to);
 void rig_take_inventory(struct rig *g);
 
-/* Applies the plan until no step is left. */
+/* Applies the plan until there are no steps left. */
 void rig_apply(struct rig *g);
 
-/* Datagrams received, dropped for lack of room, and damaged. */
+/* Sets the counters of datagrams: received, dropped because the socket was full, and damaged. */
 void rig_snmp(const struct rig *g, unsigned all, unsigned no_room, unsigned damaged);
 
-/* A process in our network namespace. */
+/* Adds a process in the test's network namespace. */
 void rig_process(const struct rig *g, unsigned pid, const char *comm);
 struct doctor_arp *rig_arp(struct rig *g, enum doctor_arp_kind kind, const char *leg,
 			   uint32_t ifindex, const char *ip);
 
-/* The first entry of that kind on that leg. */
+/* The first question of that kind on that leg. */
 struct doctor_arp *rig_find_arp(struct rig *g, enum doctor_arp_kind kind, size_t leg);
 
-/* A text of a leg in the agent's status. */
+/* Sets a text of a leg in the agent's status. */
 void rig_set_leg(struct rig *g, size_t i, const char *key, const char *value);
 
 /* The data IP of leg-a. */
 struct inv_addr *rig_data_ip(struct rig *g);
 json_t *rig_paths(struct rig *g, size_t i);
 
-/* A host changed by `prepare` (may be NULL), with its configuration applied. */
+/* Makes a host, lets `prepare` (may be NULL) change it, and applies its configuration. */
 struct rig *rig_new(void (*prepare)(struct rig *g));
 void rig_free(struct rig *g);
 /* The result of that check. */
@@ -77,7 +77,7 @@ enum doctor_state rig_state_of(const struct rig *g, const char *id);
 
 void rig_bond(struct rig *g);
 
-/* The legs are NICs, and a worker has one VF on each. */
+/* The legs become NICs with SR-IOV, and a worker has a VF on each. */
 void rig_sriov(struct rig *g);
 
 #endif

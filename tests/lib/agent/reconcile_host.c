@@ -146,7 +146,7 @@ int reconcile_teardown(void **state)
 	struct agent *a = &f->a;
 
 	reconcile_done(a);
-	sup_stop_all(a->sup); /* freeing alone would leave them to another agent */
+	sup_stop_all(a->sup); /* if they were only freed, they would be left to another agent */
 	sup_kill_all(a->sup);
 	sup_free(a->sup);
 	mounts_free(a->mounts);
@@ -209,7 +209,7 @@ struct launch_stats *host_serve(struct sup_worker *w)
 	w->stats = page;
 	w->state = SUP_UP;
 	w->up_since_ns = clock_now_ns();
-	page->heartbeat_ns = UINT64_MAX; /* never hung */
+	page->heartbeat_ns = UINT64_MAX; /* so that the worker never counts as stuck */
 	page->n_paths = 1;
 	snprintf(page->paths[0].leg, sizeof(page->paths[0].leg), "leg-a");
 	snprintf(page->paths[0].peer, sizeof(page->paths[0].peer), "host-b");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An agent inside the test process: the real monitor, supervisor and applier on a host in memory,
- * with workers that start and report nothing.
+ * An agent in the test's process: the real monitor, supervisor and applier on a host in memory. Its
+ * workers start but report nothing.
  */
 #ifndef PLENUM_TESTS_RECONCILE_HOST_H
 #define PLENUM_TESTS_RECONCILE_HOST_H
@@ -20,8 +20,8 @@ struct fixture {
 	struct inventory *inv;
 	char dir[32], file[64], state_dir[64];
 	char host[64], worker[64], killed[64];
-	uint64_t sabotage_at; /* number of the write after which another program removes an address
-			       */
+	/* after the write with this number another program removes an address */
+	uint64_t sabotage_at;
 };
 
 /* ---- the host, which the applier changes as a separate process ---- */
@@ -29,20 +29,21 @@ struct fixture {
 char *read_text(const char *path);
 void host_save(struct fixture *f);
 
-/* Makes the host what an applier has left. */
+/* Copies the state that an applier has left to the host. */
 void host_load(struct fixture *f);
-/* The only one. */
+/* The only fixture of the test program. */
 extern struct fixture *reconcile_fixture;
 void write_file(struct fixture *f, const char *text);
 
-/* The state without problems: the test's worker never reports ready, so the agent stays in it. */
+/* The state without problems. The test's workers never report that they are ready, so the agent
+ * stays in this state. */
 #define AGENT_WELL AGENT_STARTING
 extern const char reconcile_worker[]; /* a script that starts and reports nothing */
 
 int reconcile_setup(void **state);
 int reconcile_teardown(void **state);
 #define RECONCILE_TEST(f) cmocka_unit_test_setup_teardown(f, reconcile_setup, reconcile_teardown)
-/* For nftw(3). */
+/* Callback for nftw(3): removes a file or folder. */
 int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw);
 
 /* Runs the loop until no reconcile is running. */
@@ -56,14 +57,14 @@ void turn_until_decided(struct fixture *f);
 /* The first worker. */
 struct sup_worker *host_worker(struct fixture *f);
 
-/* Makes the worker look up, with one path to a client. */
+/* Makes the worker look as if it were up, with a path to a client. */
 struct launch_stats *host_serve(struct sup_worker *w);
 
-/* The agent dies without notice; another one takes its place. */
+/* The agent dies without cleaning up, and another one starts. */
 void restart_agent(struct fixture *f);
 bool event_has(const struct agent *a, const char *text);
 bool problem_has(const struct agent *a, const char *text);
-/* Prints the others if there are any. */
+/* Asserts that this is the only problem; prints others if there are any. */
 void assert_only_problem(const struct agent *a, const char *text);
 
 #endif

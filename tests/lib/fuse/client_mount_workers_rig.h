@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A client that owns a mount with one mount worker, or is that mount worker; the test plays the
- * other end. */
+/* A client that owns a mount with one mount worker, or that is this mount worker. The test plays
+ * the other one. */
 #ifndef PLENUM_TESTS_CLIENT_MOUNT_WORKERS_RIG_H
 #define PLENUM_TESTS_CLIENT_MOUNT_WORKERS_RIG_H
 
@@ -19,7 +19,7 @@ const struct fuse_read_in *read_of(uint64_t fh, uint64_t offset);
 uint64_t ask_read(struct ends *e);
 uint32_t state_of(const struct ends *e, unsigned slot);
 
-/* Sets the slot's word as the mount worker does. */
+/* Sets the slot's word, as the mount worker does. */
 void mount_worker_says(struct ends *e, unsigned slot, uint32_t word);
 void mount_worker_lives(struct ends *e);
 void owner_up(struct ends *e, struct rig *g);
@@ -29,7 +29,7 @@ void ends_down(struct ends *e);
 
 void mount_worker_begin(struct ends *e);
 
-/* The owner has run, and has dispatched a request to the mount worker. */
+/* Runs the owner until it has dispatched a request to the mount worker. */
 void mount_worker_up(struct ends *e, struct rig *g, uint32_t features);
 void opened(struct ends *e);
 

@@ -12,7 +12,7 @@ void listing_add(struct listing *l, const char *name, const char *handle, uint32
 	e.generation = generation;
 	e.nodeid = handle ? 1 : 0;
 	l->len += FUSE_DIRENT_ALIGN(FUSE_NAME_OFFSET_DIRENTPLUS + d.namelen);
-	d.off = l->len; /* behind it */
+	d.off = l->len; /* offset of the next entry */
 	memset(at, 0, l->body + l->len - at);
 	memcpy(at, &e, sizeof(e));
 	memcpy(at + sizeof(e), &d, FUSE_NAME_OFFSET);
@@ -57,7 +57,7 @@ uint64_t open_end(struct rig *g)
 	struct fuse_open_out o = {};
 	struct fuse_out_header out;
 
-	/* The kernel would reject a longer answer. */
+	/* A longer answer would be rejected by the kernel. */
 	assert_int_equal(kernel_receive(g, &out, &o, sizeof(o)), sizeof(out) + sizeof(o));
 	assert_int_equal(out.error, 0);
 	assert_int_equal(out.len, sizeof(out) + sizeof(o));
@@ -134,7 +134,7 @@ void respond_releases(struct rig *g)
 			respond(g, i, 0, NULL, 0);
 }
 
-/* Whether the server is asked; its answer leases the names. */
+/* Opens the directory. Returns whether the server was asked; its answer leases the names. */
 static bool is_opened_at_server(struct rig *g, uint64_t *ret_fh)
 {
 	unsigned n;
@@ -189,7 +189,7 @@ bool is_cached(struct rig *g)
 	uint64_t fh;
 	bool asked = is_opened_at_server(g, &fh);
 
-	if (asked) /* the entries were read */
+	if (asked) /* the client read the entries */
 		assert_false(read_dir_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
 	close_root(g, fh);
 	return !asked;

@@ -56,7 +56,7 @@ void answer_pairs(struct rig *g, unsigned call, uint8_t status)
 			p.legs[i].status = 0;
 			continue;
 		}
-		/* 1024 bytes if they fit with their headers, else 512. */
+		/* The MTU is 1024 bytes if they fit together with their headers, else 512. */
 		assert_int_equal(p.legs[i].mtu, p.legs[i].leg == 0 ? 3 : 2);
 		p.legs[i].status = status;
 		p.legs[i].qpn = rdma_theirs[p.legs[i].leg] = verbs.n_qps + 1000 + i;
@@ -89,7 +89,7 @@ void pairs_up(struct rig *g)
 	rdma_qps[0] = verbs.n_qps - 2;
 	rdma_qps[1] = verbs.n_qps - 1;
 	answer_pairs(g, 0, 0);
-	/* They may be checked already. */
+	/* The client may already check them. */
 	fuse_client_tick(g->f, g->now_ns);
 	if (n_calls > 0)
 		answer_pairs(g, 0, 0);

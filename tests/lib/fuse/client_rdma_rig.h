@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A client with RDMA on two legs, whose server the test plays: its pairs, and requests that use
+/* A client with RDMA on two legs. The test plays its server: the queue pairs, and requests that use
  * them. */
 #ifndef PLENUM_TESTS_CLIENT_RDMA_RIG_H
 #define PLENUM_TESTS_CLIENT_RDMA_RIG_H
@@ -16,19 +16,20 @@ extern uint8_t rdma_data[BYTES], rdma_late[BYTES], rdma_got[BYTES + 64];
 int rdma_setup(void **state);
 int rdma_teardown(void **state);
 
-/* The server's halves of the pairs, as in its answers. */
+/* The server's numbers of the queue pairs, as in its answers. */
 extern uint32_t rdma_theirs[2];
 
-/* The server's answer to the request for pairs: a status per leg. Checked pairs exist. */
+/* Answers the request for queue pairs with a status per leg. If the client only checks a pair, the
+ * answer is that it exists. */
 void answer_pairs(struct rig *g, unsigned call, uint8_t status);
 struct fuse_proto_bulk bulk_of(unsigned call);
 
-/* The newest pair of each leg. */
+/* The newest queue pair of each leg. */
 extern unsigned rdma_qps[2];
 
 void pairs_up(struct rig *g);
 
-/* A READ in flight, with its memory offered over both legs. */
+/* Begins a READ, whose memory is offered on both legs. */
 struct fuse_proto_bulk read_begin(struct rig *g, uint64_t node, uint64_t fh);
 void answer_call(struct rig *g, unsigned call, uint32_t there, uint8_t failed, const void *body,
 		 size_t len);
@@ -37,7 +38,8 @@ void expect_rdma_data(struct rig *g, const void *want);
 uint64_t rdma_file(struct rig *g, uint64_t *ret_fh);
 unsigned call_of(uint32_t opcode);
 
-/* The check of every second, by the server's pair number. */
+/* Returns the client's next check of its queue pairs, which has the server's numbers of the
+ * pairs. */
 struct fuse_proto_rdma check_begin(struct rig *g);
 void check_end(struct rig *g, struct fuse_proto_rdma p, unsigned n_legs);
 

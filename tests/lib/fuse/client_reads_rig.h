@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A mount's owner, or a mount worker that reads, with the memory that both share. */
+/* The owner of a mount, or a mount worker that reads requests, with the memory that they share. */
 #ifndef PLENUM_TESTS_CLIENT_READS_RIG_H
 #define PLENUM_TESTS_CLIENT_READS_RIG_H
 
@@ -18,13 +18,13 @@ void both_down(struct both *b);
 uint32_t word_of(const struct both *b, unsigned i);
 void pull(struct both *b);
 
-/* A request that any worker may read. */
+/* Sends a request that any worker may read. */
 uint64_t send_read(struct both *b);
 void send_write(struct both *b, uint32_t flags);
 uint64_t send_getattr(struct both *b);
 void expect_read(struct both *b, uint64_t unique);
 
-/* The buffer of a mount worker that was killed while it read. */
+/* The buffer of a mount worker that was killed while it was reading. */
 uint64_t left_reading(struct both *b, unsigned i, uint32_t populated);
 
 #endif

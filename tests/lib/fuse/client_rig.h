@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A kernel and a server for tests of the client end: a sequenced socket replaces /dev/fuse
- * (requests and answers are read and written whole), the functions below replace rudp, and the test
- * provides the server's answers, tails included.
+ * A kernel and a server for tests of the client. A SOCK_SEQPACKET socket replaces /dev/fuse,
+ * because both read and write whole messages. The functions below replace rudp, and the test
+ * provides the server's answers with their tails.
  */
 #ifndef PLENUM_TESTS_CLIENT_RIG_H
 #define PLENUM_TESTS_CLIENT_RIG_H
@@ -34,7 +34,7 @@ struct fake_call {
 extern struct fake_call calls[CALLS_MAX];
 extern unsigned n_calls, calls_limit;
 extern struct rudp_session session;
-extern struct fuse_hello said; /* the answer was requested */
+extern struct fuse_hello said; /* the last hello that the client sent */
 extern enum rudp_security session_security;
 extern struct rudp_path_info session_paths[2];
 extern unsigned n_session_paths;
@@ -49,9 +49,9 @@ struct rig {
 	struct launch_config *cfg;
 	struct launch_stats stats;
 	struct fuse_client *f;
-	struct fuse_proto_server server; /* who answered INIT */
-	uint32_t features;		 /* as known there */
-	uint64_t unique;		 /* of the kernel's next request */
+	struct fuse_proto_server server; /* the server that answered INIT */
+	uint32_t features;		 /* features that the server knows */
+	uint64_t unique;		 /* id of the kernel's next request */
 };
 
 struct fake_call call_take(unsigned i);
@@ -60,19 +60,19 @@ void kernel_send_to(struct rig *g, uint32_t opcode, uint64_t unique, uint64_t no
 		    const void *arg, size_t arg_len);
 void kernel_send(struct rig *g, uint32_t opcode, uint64_t unique, const void *arg, size_t arg_len);
 
-/* The next answer; its length, 0 if there is none. */
+/* Receives the next answer. Returns its length; 0: there is none. */
 size_t kernel_receive(struct rig *g, struct fuse_out_header *ret, void *data, size_t size);
 void expect_reply(struct rig *g, uint64_t unique, int error);
 void expect_silence(struct rig *g);
 void kernel_init(struct rig *g, uint32_t minor, uint64_t flags);
 
-/* The time after a refresh of the clock, if later. */
+/* After a refresh the clock shows this time, if it is later. */
 extern uint64_t later_ns;
 
 uint64_t clock_later_ns(void);
 void client_start(struct rig *g);
 int rig_setup(void **state);
-/* With RDMA allowed on as many legs. */
+/* Setup with RDMA allowed on so many legs. */
 int rig_setup_rdma(void **state, unsigned n_legs);
 int rig_teardown(void **state);
 
@@ -86,51 +86,51 @@ struct tail tail_make(unsigned flags, unsigned n_handles);
 void tail_add(struct tail *t, const void *p, size_t len);
 void tail_add_handle(struct tail *t, const char *handle);
 
-/* tail NULL: none. */
+/* tail NULL: the answer has none. */
 void respond_tail(struct rig *g, unsigned call, int error, const void *data, size_t len,
 		  const struct tail *tail);
 void respond(struct rig *g, unsigned call, int error, const void *data, size_t len);
 void respond_empty(struct rig *g, unsigned call);
 void reset_all(struct rig *g, uint64_t now_ns);
 
-/* The server's answer to the INIT in the first call. */
+/* Answers the INIT in the first call as the server. */
 void respond_init(struct rig *g);
 
-/* A session exists, INIT is the first call. */
+/* Establishes a session; INIT is the first call. */
 void session_up(struct rig *g);
 
-/* Mounted, connected, INIT exchanged with both sides. */
+/* Mounts, connects, and exchanges INIT with both sides. */
 void bring_up(struct rig *g);
 
 /* The server dies and restarts at once. */
 void server_restarts(struct rig *g, uint64_t incarnation, uint64_t verifier);
 
-/* The worker dies; a successor is up, the server is unchanged. */
+/* The worker dies and its successor starts; the server keeps running. */
 void worker_restarts(struct rig *g);
 
 /* ---- whole exchanges ---- */
 
-/* The tail of call i. */
+/* The tail of call number i. */
 struct fuse_proto_req_tail call_tail(unsigned i);
 
-/* Whether handle k of call i is this one. */
+/* Asserts that handle number k of call number i is this one. */
 void expect_handle(unsigned i, unsigned k, const char *handle);
 struct fuse_entry_out entry_make(uint32_t mode);
 struct fuse_entry_out lookup_as(struct rig *g, const char *name, const char *handle, uint32_t mode);
 uint64_t lookup(struct rig *g, const char *name, const char *handle);
 void forget(struct rig *g, uint64_t nodeid, uint64_t n);
 
-/* attr NULL: none in the answer. */
+/* attr NULL: the answer has no attributes. */
 struct fuse_open_out open_with(struct rig *g, uint64_t nodeid, uint32_t flags, uint64_t server_fh,
 			       const struct fuse_attr *attr);
 uint64_t open_file(struct rig *g, uint64_t nodeid, uint64_t server_fh);
 void kernel_write(struct rig *g, uint64_t nodeid, uint64_t fh, const void *data, size_t len);
 
-/* A write that the server acknowledges. */
+/* Makes a write that the server acknowledges. */
 void write_some(struct rig *g, uint64_t nodeid, uint64_t fh);
 void kernel_fsync(struct rig *g, uint64_t nodeid, uint64_t fh);
 
-/* The result of an fsync that the server executes. */
+/* Makes an fsync, which the server executes, and asserts its result. */
 void expect_fsync(struct rig *g, uint64_t nodeid, uint64_t fh, int error);
 void kernel_release(struct rig *g, uint64_t nodeid, uint64_t fh);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ends a helper pool in a test and waits for its processes: unlike a worker, the test continues,
- * and late helpers share its descriptor table and would act on reused descriptor numbers.
+ * Ends a pool of I/O helpers in a test and waits for its processes. A worker would exit, but the
+ * test continues: helpers that end later share its descriptor table and would use descriptor
+ * numbers that it has reused.
  */
 #ifndef PLENUM_TESTS_HELPER_END_H
 #define PLENUM_TESTS_HELPER_END_H

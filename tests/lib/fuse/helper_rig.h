@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A worker that only submits calls, for tests of the I/O helpers: an export in a fresh directory on
- * disk, and a helper pool.
+ * A worker that only submits calls, for tests of the I/O helpers: an export in a new directory on
+ * disk, and a pool of helpers.
  */
 #ifndef PLENUM_TESTS_HELPER_RIG_H
 #define PLENUM_TESTS_HELPER_RIG_H
@@ -26,9 +26,9 @@ struct rig {
 	int root_fd, state_fd, key_fd;
 	uint32_t worker_id;
 	struct fs_helper *helpers;
-	unsigned mount; /* in the journal */
+	unsigned mount; /* number of the mount in the journal */
 	uint8_t *arena;
-	uint64_t unique; /* of the last journalled request */
+	uint64_t unique; /* id of the last request in the journal */
 };
 
 void rig_pool_start(struct rig *g);
@@ -38,17 +38,18 @@ void rig_free(struct rig *g);
 struct helper_call *rig_call(struct rig *g, enum helper_op op, int fd, const char *name);
 void rig_on_done(void *user, struct helper_call *call);
 
-/* The next call that returns. */
+/* Waits for the next call that returns. */
 struct helper_call *rig_wait(struct rig *g);
 
-/* Error of the call; *ret, if not NULL: the returned call. Frees it. */
+/* Submits a call and waits for it. Returns its error. *ret, if not NULL, is the returned call;
+ * otherwise it is freed. */
 int rig_do(struct rig *g, struct helper_call *c, struct helper_call *ret);
 
-/* Journals the call as a new request. */
+/* Writes the call to the journal as a new request. */
 void rig_once(struct rig *g, struct helper_call *c);
 const char *rig_path(const struct rig *g, const char *name);
 
-/* For tests that start with a running pool. */
+/* Setup for tests that begin with a running pool. */
 int rig_setup(void **state);
 int rig_teardown(void **state);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client for tests of the server: sends FUSE requests as a frontend does, one or several at a
+ * A client for tests of the server. It sends FUSE requests as a frontend does, one or several at a
  * time, and receives the replies. Tests use node numbers and file handles as a kernel does; the rig
- * maps them to the server's and reopens files at a successor. It replaces the transport
- * (rudp_respond and others). Each rig has an export in a fresh directory, on disk by default.
+ * translates them to the server's, and reopens files at a successor. It replaces the transport
+ * (rudp_respond and others). Each rig has an export in a new directory, by default on disk.
  */
 #ifndef PLENUM_TESTS_SERVER_RIG_H
 #define PLENUM_TESTS_SERVER_RIG_H
@@ -27,11 +27,11 @@
 #define RIG_DEADLINE_NS (20 * NSEC_PER_SEC)
 #define RIG_NODES_MAX 16384U
 #define RIG_FILES_MAX 16384U
-#define RIG_FH 0x1000000U /* the rig's file handles: this plus an index */
+#define RIG_FH 0x1000000U /* a file handle of the rig is this number plus an index */
 
 struct rudp_call {
 	void *user;
-	bool answered, hold; /* hold: do not acknowledge the reply */
+	bool answered, hold; /* hold: the reply is not acknowledged */
 	void *token;
 	size_t len;
 	uint8_t reply[RUDP_MSG_BYTES_MAX];
@@ -41,58 +41,58 @@ struct rig {
 	char dir[64];
 	struct launch_config cfg;
 	struct launch_stats stats;
-	struct fuse_handle *nodes; /* by node number; the first is the root's */
+	struct fuse_handle *nodes; /* handles by node number; the first one is the root's */
 	unsigned n_nodes;
 	struct rig_file {
-		uint64_t node, fh; /* fh: the server's; 0: closed or lost */
+		uint64_t node, fh; /* fh: the server's number; 0: closed or lost */
 		uint32_t flags;
 	} * files;
 	unsigned n_files;
 	struct fuse_proto_server identity;
-	uint64_t own_unique; /* for the rig's internal requests */
-	int reopen_r;	     /* error of the last failed reopen */
+	uint64_t own_unique; /* id for the rig's internal requests */
+	int reopen_r;	     /* error of the last file that could not be reopened */
 	int key_fd;
-	uint64_t boot; /* identifies the host's boot */
+	uint64_t boot; /* identifies the boot of the host */
 	struct fs_helper *helpers;
 	struct fuse_server *server;
 	struct fuse_server_client *client;
 	struct fuse_hello hello;
-	uint64_t unique;  /* of the last request */
-	bool resend;	  /* marks the next request as sent before */
-	uint64_t late_ns; /* how long requests have waited before the server gets them */
+	uint64_t unique;  /* id of the last request */
+	bool resend;	  /* the next request is marked as one that was sent before */
+	uint64_t late_ns; /* time that requests have waited before the server gets them */
 	uint32_t uid, gid;
-	struct rudp_call *call; /* of rig_do */
-	/* Files pinned for the server, as by the agent. */
+	struct rudp_call *call; /* the call of rig_do */
+	/* Files pinned for the server, as an agent does. */
 	struct rig *holder; /* the rig with the pins; NULL: this one */
-	bool deaf;	    /* refuses messages now */
+	bool deaf;	    /* pins are refused now */
 	struct rig_held {
 		uint64_t key;
 		int fd;
 	} held[8];
 	unsigned n_held;
-	bool holds_late; /* delays the next pin until rig_hear_late() */
+	bool holds_late; /* the next pin is delayed until rig_hear_late() */
 	struct rig_held late;
-	/* The last reply's data and its tail. */
+	/* Data and tail of the last reply. */
 	const void *data;
 	size_t len;
 	const uint8_t *tail;
 	size_t tail_len;
-	bool opened; /* the last rig_open returned attributes */
+	bool opened; /* the last rig_open got attributes */
 	struct fuse_attr opened_attr;
 };
 
-extern struct fuse_server *rig_back;		     /* receives acknowledgements */
+extern struct fuse_server *rig_back;		     /* the server that gets acknowledgements */
 extern void (*rig_on_close)(struct rudp_session *s); /* NULL: ignored */
-extern enum rudp_standing rig_standing;		     /* of all sessions */
-extern unsigned rig_short;			     /* calls of rudp_responses_short() */
+extern enum rudp_standing rig_standing;		     /* standing of all sessions */
+extern unsigned rig_short;			     /* number of calls of rudp_responses_short() */
 
 void rig_poll(struct rig *g);
 void rig_wait(struct rig *g, const struct rudp_call *call);
 
-/* Delivers one message; `call` is answered now or later. */
+/* Delivers one message. `call` is answered now or later. */
 void rig_send_raw(struct rig *g, struct rudp_call *call, const void *msg, size_t len);
 
-struct rig_req { /* parts: absent if 0 */
+struct rig_req { /* the parts of a request; a part that is 0 is absent */
 	uint32_t op;
 	uint64_t node;
 	const void *arg;
@@ -102,37 +102,38 @@ struct rig_req { /* parts: absent if 0 */
 	size_t data_len;
 	uint16_t flags; /* FUSE_PROTO_REQ_* */
 	uint64_t unique;
-	struct fuse_proto_bulk bulk; /* behind the handles, if its length is not 0 */
+	struct fuse_proto_bulk bulk; /* after the handles, if its length is not 0 */
 };
 
 size_t rig_put_tail(const struct rig *g, uint8_t *to, const struct rig_req *r);
 void rig_send(struct rig *g, struct rudp_call *call, const struct rig_req *r);
 
-/* The answer's error (0 or negative); g->data and g->len are its data. */
+/* The error of the answer, 0 or negative; g->data and g->len are its data. */
 int rig_result(struct rig *g, const struct rudp_call *call);
 int rig_do_(struct rig *g, const struct rig_req *r);
 #define rig_do(g, o, n, ...) rig_do_((g), &(struct rig_req){.op = (o), .node = (n), ##__VA_ARGS__})
 #define RIG_ARG(a) .arg = &(a), .arg_len = sizeof(a)
 
-/* The i-th handle in the last reply's tail, as a node. what: the expected flags of the tail. */
+/* Handle number i in the tail of the last reply, as a node. what: the expected flags of the
+ * tail. */
 uint64_t rig_tail_node(struct rig *g, unsigned i, uint16_t what);
 
-/* Does not reopen files. */
+/* Begins a session without reopening files. */
 int rig_init_session(struct rig *g);
 
-/* Reads the server's identity, and reopens all files if it is a new one. */
+/* Reads the identity of the server. If it is a new one, reopens all files. */
 void rig_reopen(struct rig *g);
 int rig_accept(struct rig *g);
 void rig_connect(struct rig *g);
 
-/* Delivers the delayed pin, after another rig's messages. */
+/* Delivers the delayed pin, after messages of another rig. */
 void rig_hear_late(struct rig *g);
 bool rig_hold(void *user, uint32_t export_index, uint64_t key, int fd);
 void rig_hands(struct rig *g);
 void rig_start(struct rig *g);
 
-/* Ends the server as for a successor: only the state descriptor and the client's knowledge
- * remain. */
+/* Ends the server as if a successor followed: only the state's descriptor and the client's
+ * knowledge remain. */
 void rig_stop(struct rig *g);
 void rig_setup(struct rig *g, const char *base);
 void rig_teardown(struct rig *g);
@@ -141,10 +142,10 @@ void rig_teardown(struct rig *g);
 
 uint64_t rig_entry_node(struct rig *g);
 
-/* The rig's file handle for the server's fh. */
+/* The rig's file handle for the server's file handle fh. */
 uint64_t rig_file(struct rig *g, uint64_t node, uint64_t fh, uint32_t flags);
 
-/* RELEASE; forgets the file whatever the reply. */
+/* Sends RELEASE, and forgets the file whatever the reply is. */
 int rig_release(struct rig *g, uint64_t node, uint64_t fh);
 int rig_lookup(struct rig *g, uint64_t parent, const char *name, uint64_t *ret);
 int rig_mkdir(struct rig *g, uint64_t parent, const char *name, uint64_t *ret);
@@ -152,25 +153,25 @@ int rig_create(struct rig *g, uint64_t parent, const char *name, uint32_t flags,
 	       uint64_t *ret, uint64_t *ret_fh);
 int rig_open(struct rig *g, uint64_t node, uint32_t flags, uint64_t *ret_fh);
 
-/* Bytes written, or negative errno. */
+/* Returns the number of bytes written, or negative errno. */
 int rig_write(struct rig *g, uint64_t node, uint64_t fh, uint64_t off, uint32_t flags,
 	      const void *data, size_t len);
 
-/* Bytes read (at g->data), or negative errno. */
+/* Returns the number of bytes read, which are at g->data, or negative errno. */
 int rig_read(struct rig *g, uint64_t node, uint64_t fh, uint64_t off, uint32_t len);
 int rig_getattr(struct rig *g, uint64_t node, struct fuse_attr *ret);
 const char *rig_path(const struct rig *g, const char *name);
 void rig_put_text(const struct rig *g, const char *name, const char *text);
 
-/* Entries of a program's list: test f with the file's setup and teardown, in a directory of
- * base; BOTH: on disk and in memory. */
+/* Entries for the list of a test program: test f with setup and teardown of the file, in a
+ * directory of base. BOTH: on disk and in memory. */
 #define ON(base, f)                                                                       \
 	{                                                                                 \
 #f " on " base, f, setup, teardown, (void *)(uintptr_t)(const char *)base \
 	}
 #define BOTH(f) ON("/tmp", f), ON("/dev/shm", f)
 
-/* Prints the reason if not. */
+/* Whether the tests can run here; if not, prints why. */
 bool rig_can(void);
 
 #endif

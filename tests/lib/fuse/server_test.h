@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One rig for tests of the server, created for each test whose initial state names a directory.
+ * One rig for tests of the server. It is created for each test whose initial state is the name of a
+ * directory.
  */
 #ifndef PLENUM_TESTS_SERVER_TEST_H
 #define PLENUM_TESTS_SERVER_TEST_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A turn of a server without its worker. */
+/* Runs a server for one turn, as its worker would. */
 #ifndef PLENUM_TESTS_SERVER_TURN_H
 #define PLENUM_TESTS_SERVER_TURN_H
 

@@ -178,7 +178,7 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *user,
 			     struct ibv_comp_channel *channel, int vector)
 {
-	assert_true(cqe <= 32767); /* limit of soft-RoCE */
+	assert_true(cqe <= 32767); /* the limit of soft-RoCE */
 	return &verbs.cq;
 }
 
@@ -323,7 +323,7 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	return 0;
 }
 
-/* Its requests in flight are dropped without completions. */
+/* Requests in flight are dropped without completions. */
 int ibv_destroy_qp(struct ibv_qp *qp)
 {
 	unsigned kept = 0;

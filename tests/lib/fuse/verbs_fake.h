@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A fake RDMA device in place of libibverbs: posted work waits until the test executes it, fails it
- * or drops it, so that data can be as late as on a network. Requests invalid in the queue pair's
- * state are refused, as by a real device.
+ * A fake RDMA device in place of libibverbs. Posted work waits until the test executes it, fails it
+ * or drops it, so that data can arrive as late as in a network. A request that is invalid in the
+ * state of the queue pair is refused, as by a real device.
  */
 #ifndef PLENUM_TESTS_VERBS_FAKE_H
 #define PLENUM_TESTS_VERBS_FAKE_H
@@ -19,7 +19,7 @@
 #define VERBS_WRS_MAX 1024
 #define VERBS_WCS_MAX 1024
 
-/* One device for all legs; its first GID is that address. */
+/* One device for all legs. Its first GID is that address. */
 struct verbs_fake {
 	struct ibv_device device;
 	struct ibv_context context;
@@ -31,25 +31,24 @@ struct verbs_fake {
 	enum ibv_port_state state;
 	enum ibv_mtu mtu;
 	bool no_gid, no_memory, has_device;
-	bool roce_v1,
-		roce_only_v1;  /* the table also has the GID for that version, or only for it */
-	bool ib;	       /* InfiniBand device */
-	bool iwarp;	       /* iWARP device, with link number 7 */
-	bool dmabuf;	       /* supports GPU memory */
-	int dmabuf_fd;	       /* the last one registered */
-	struct ibv_ah_attr ah; /* the last one used */
-	uint16_t pkey_index;   /* the last one used */
-	bool limited;	       /* the port is a limited member of its partition */
-	bool no_pkeys;	       /* the partition table cannot be read */
+	bool roce_v1, roce_only_v1; /* the table has the GID for that version too, or only for it */
+	bool ib;		    /* it is an InfiniBand device */
+	bool iwarp;		    /* it is an iWARP device, on the link with number 7 */
+	bool dmabuf;		    /* it supports memory of GPUs */
+	int dmabuf_fd;		    /* the last descriptor that was registered */
+	struct ibv_ah_attr ah;	    /* the last one that was used */
+	uint16_t pkey_index;	    /* the last one that was used */
+	bool limited;		    /* the port is a limited member of its partition */
+	bool no_pkeys;		    /* the partition table cannot be read */
 	uint8_t gid[16];
-	unsigned gid_moved; /* the GID's new index */
+	unsigned gid_moved; /* the GID has this index now */
 	struct verbs_qp {
 		struct ibv_qp qp;
 		enum ibv_qp_state state;
 		bool alive;
 	} qps[VERBS_QPS_MAX]; /* numbers begin at 1 and are never reused */
 	unsigned n_qps;
-	struct verbs_wr { /* in flight */
+	struct verbs_wr { /* a request in flight */
 		struct ibv_send_wr wr;
 		struct ibv_sge sge;
 		unsigned qp;
@@ -57,28 +56,28 @@ struct verbs_fake {
 	unsigned n_wrs;
 	struct ibv_wc wcs[VERBS_WCS_MAX];
 	unsigned n_wcs;
-	bool flushes;		       /* a pair in error flushes its requests by itself */
-	enum ibv_event_type events[8]; /* pending device events */
+	bool flushes;		       /* a queue pair in error flushes its requests by itself */
+	enum ibv_event_type events[8]; /* device events that have not been read */
 	unsigned n_events;
 };
 
 extern struct verbs_fake verbs;
 
-/* Completes the requests in flight of a pair, or of all (0). */
+/* Completes the requests in flight of a queue pair, or of all if qp is 0. */
 void verbs_end(unsigned qp, enum ibv_wc_status status);
 
-/* Data arriving for a pair: false if the device drops it. It must be in memory registered for
- * remote access, or the device would break the pair. */
+/* Delivers data to a queue pair. False: the device drops them. They must go to memory that is
+ * registered for remote access; a real device would put the pair into error otherwise. */
 bool verbs_arrives(unsigned qp, uint64_t at, const void *data, size_t len);
 
-/* ---- what the device can do ---- */
+/* ---- what the test makes the device do ---- */
 
 void verbs_reset(void);
 
 /* Removes the device: its file is unlinked. */
 void verbs_remove(void);
 
-/* The device raises an event. */
+/* The device reports an event. */
 void verbs_tell(enum ibv_event_type type);
 
 /* Adds the device, for the first time or again. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hosts made in memory for the tests of the inventory and of what is drafted from it. */
+/* Hosts in memory for tests of the inventory and of drafts of configurations. */
 #ifndef PLENUM_TESTS_INV_HOST_H
 #define PLENUM_TESTS_INV_HOST_H
 
@@ -12,7 +12,8 @@ struct inv_link *inv_host_link_add(struct inventory *inv, const char *name,
 void inv_host_addr_add(struct inventory *inv, uint32_t ifindex, const char *text);
 void inv_host_default_route_add(struct inventory *inv, uint32_t oif, uint32_t metric);
 
-/* eth0 is the management; two ports of one NIC with addresses; cores 0-3, core 2 isolated. */
+/* eth0 is the management interface; two ports of a NIC have addresses; there are cores 0-3, of
+ * which core 2 is isolated. */
 struct inventory *inv_host_new(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A host for tests of plan and apply: eth0 with the default route, the loopback, and two plain
- * legs veth0 and veth1; four cores; 64 free hugepages; with a matching configuration.
+ * A host for tests of plan and apply, with a matching configuration: eth0 with the default route,
+ * the loopback, and two plain legs, veth0 and veth1; four cores; 64 free huge pages.
  */
 #ifndef PLENUM_TESTS_PLAN_HOST_H
 #define PLENUM_TESTS_PLAN_HOST_H
@@ -47,12 +47,13 @@ void host_add_route(struct inventory *inv, uint32_t table, uint8_t proto, const 
 		    const char *gateway, uint32_t oif);
 struct inventory *host_new(void);
 
-/* op: "addr-add" */
+/* op: for example "addr-add" */
 bool step_is(const struct plan_step *s, const char *op);
 struct spec *host_spec(const char *yaml);
-/* The plan of a valid configuration; the caller frees it and *ret_spec. */
+/* Makes the plan of a valid configuration. The caller frees it and *ret_spec. */
 struct plan *host_plan_of(const char *yaml, const struct inventory *inv, struct spec **ret_spec);
-/* Expects that leg i of two has this state and reason, and no steps unless it is configured. */
+/* Asserts that leg number i of two has this state and reason, and that it has no steps unless it is
+ * configured. */
 void host_expect_leg(const char *yaml, const struct inventory *inv, size_t i,
 		     enum plan_leg_state state, const char *code, const char *text);
 

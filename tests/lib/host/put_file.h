@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files of a folder that plays a host's, or its sysfs. */
+/* Writes files to a folder that stands for the root or the sysfs of a host. */
 #ifndef PLENUM_TESTS_PUT_FILE_H
 #define PLENUM_TESTS_PUT_FILE_H
 
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-/* The file below root, whose parents are made, into buf. */
+/* Writes the path of a file below root to buf, and creates its parents. */
 void put_path(const char *root, const char *path, char *buf, size_t size);
 
 /* path begins with a slash. */

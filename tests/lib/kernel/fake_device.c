@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Simulates device settings of drivers: the settings that the inventory gives a link, within their
- * limits. */
+/* Simulates device settings of drivers. A link has the settings that its inventory has, within
+ * their limits. */
 #include "tests/lib/kernel/fake_device.h"
 #include "netcfg/host/inventory_build.h"
 #include "tests/lib/kernel/fake_devlink.h"
@@ -28,7 +28,7 @@ static int dscp_change(struct inv_dcb *dcb, const struct kernel_device *v)
 	return 0;
 }
 
-/* Bandwidth shares that do not add up to 100 or 0: drivers reject them. */
+/* Drivers reject bandwidth shares that do not add up to 100 or 0. */
 static int ets_change(struct inv_dcb *dcb, const struct kernel_device *v)
 {
 	char text[INV_DEVICE_VALUE_MAX];
@@ -64,7 +64,7 @@ static int pfc_change(struct inv_dcb *dcb, const struct kernel_device *v)
 	return 0;
 }
 
-/* As drivers/infiniband/ulp/ipoib: the mode limits the MTU. */
+/* The mode limits the MTU, as in drivers/infiniband/ulp/ipoib. */
 #define DATAGRAM_MTU_MAX 2044
 
 bool fake_device_refuses_mtu(const struct inv_link *l, uint32_t mtu)

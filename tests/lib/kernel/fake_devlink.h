@@ -5,7 +5,7 @@
 
 #include "netcfg/host/kernel.h"
 
-/* As struct kernel_ops has change and read, for KERNEL_DEVLINK. */
+/* Change and read of struct kernel_ops for KERNEL_DEVLINK. */
 int fake_devlink_change(struct inventory *inv, const struct kernel_change *c);
 int fake_devlink_read(const struct inventory *inv, struct kernel_change *c);
 /* The same for DEVICE_ROCE_MODE and DEVICE_ROCE_TOS. */

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Simulates route lookups on an inventory: rules by priority, in each table the longest prefix
- * with the lowest metric (kernel document networking/policy-routing).
+ * Simulates route lookups in an inventory: rules are tried by priority; in each table the longest
+ * prefix is used, and of equal ones that with the lowest metric (kernel document
+ * networking/policy-routing).
  */
 #include "tests/lib/kernel/fake_lookup.h"
 #include <stdio.h>
 #include <string.h>
 
-/* The default rules (ip-rule(8)), which recorded hosts may omit. The local table is first: its
- * routes are the addresses themselves. */
+/* The default rules (ip-rule(8)), which a recorded host may not include. The local table comes
+ * first; its routes are the host's addresses. */
 static const struct inv_rule default_rules[] = {
 	{.priority = 32766, .table = INV_TABLE_MAIN},
 	{.priority = 32767, .table = INV_TABLE_DEFAULT},
@@ -87,7 +88,8 @@ static bool rule_fits(const struct question *q, const struct inv_rule *rule)
 	return rule->from.len == 0 || (q->from && ip_prefix_contains(&rule->from, q->from));
 }
 
-/* The next matching rule after `last` (NULL: the first), by priority; of equals the earlier one. */
+/* The rule after `last` that matches next by priority (NULL: the first one). Of rules with the same
+ * priority, the earlier one comes first. */
 static const struct inv_rule *rule_next(const struct question *q, const struct inv_rule *last)
 {
 	const struct inv_rule *best = NULL;
@@ -154,7 +156,7 @@ int fake_lookup(const struct inventory *inv, const struct ip_addr *from, const s
 	if (!to->family || (q.from && q.from->family != to->family))
 		return -EAFNOSUPPORT;
 	if (q.from && to->family == AF_INET && !has_address(inv, q.from, &link))
-		return -ENETUNREACH; /* -EINVAL before Linux 6.15 */
+		return -ENETUNREACH; /* before Linux 6.15: -EINVAL */
 	if (has_address(inv, to, &link)) {
 		const struct inv_route local = {.table = INV_TABLE_LOCAL,
 						.family = to->family,

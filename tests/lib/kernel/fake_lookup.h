@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The route lookup of kernel_fake, over any inventory. Changes nothing. */
+/* The route lookup of kernel_fake.c, for any inventory. Changes nothing. */
 #ifndef PLENUM_TESTS_FAKE_LOOKUP_H
 #define PLENUM_TESTS_FAKE_LOOKUP_H
 
 #include "netcfg/host/inventory.h"
 
-/* As struct kernel_ops' route_lookup. inv's links are sorted by ifindex. */
+/* route_lookup of struct kernel_ops. The links of inv are sorted by ifindex. */
 int fake_lookup(const struct inventory *inv, const struct ip_addr *from, const struct ip_addr *to,
 		uint32_t oif, struct inv_route *ret);
 

@@ -5,12 +5,12 @@
 
 #include "netcfg/host/kernel.h"
 
-/* The hosts that answer from now on (ip and MAC), on every link of every host in memory; borrowed.
- * 0: none, the default. */
+/* Sets the hosts (ip and MAC) that answer from now on, on every link of every host in memory;
+ * borrowed. n 0, the default: none answers. */
 void fake_probe_others(const struct kernel_probe *others, size_t n);
 /* Number of probes so far. */
 unsigned fake_probe_count(void);
-/* struct kernel_ops' probe. */
+/* probe of struct kernel_ops. */
 int fake_probe(struct kernel *k, struct kernel_probe *probes, size_t n, const struct mac_addr *own,
 	       size_t n_own);
 

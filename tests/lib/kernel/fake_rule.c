@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Simulates policy rules: Linux rejects a second equal rule. */
+/* Simulates policy rules. Linux rejects a rule that exists already. */
 #include "tests/lib/kernel/fake_rule.h"
 #include "netcfg/host/inventory_build.h"
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include "netcfg/host/kernel.h"
 
-/* struct kernel_ops' change for rules. */
+/* change of struct kernel_ops for rules. */
 int fake_rule_change(struct inventory *inv, const struct inv_rule *rule, bool remove);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Soft-RoCE devices of the host in memory. Used by kernel_fake.c alone. */
+/* Soft-RoCE devices of the host in memory. Used only by kernel_fake.c. */
 #ifndef PLENUM_TESTS_FAKE_RXE_H
 #define PLENUM_TESTS_FAKE_RXE_H
 
 #include "netcfg/host/kernel.h"
 
-/* As struct kernel_ops has change and read. */
+/* Change and read of struct kernel_ops. */
 int fake_rxe_change(struct inventory *inv, const struct kernel_change *c);
 int fake_rxe_read(const struct inventory *inv, struct kernel_change *c);
 /* Called after any change: removes devices whose links are gone, and derives GIDs from addresses.

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Simulates VFs as Linux and a NIC driver handle them: created, configured, bound to drivers,
- * removed. */
+/* Simulates how Linux and a NIC driver create, configure, bind and remove VFs. */
 #include "tests/lib/kernel/fake_sriov.h"
 #include "netcfg/host/inventory_build.h"
 #include "tests/lib/kernel/kernel_fake.h"
@@ -34,7 +33,7 @@ static int function_link_remove(struct kernel *k, struct inventory *inv, const c
 	return l ? kernel_fake_remove_link(k, l->ifindex) : 0;
 }
 
-/* The kernel driver of a VF creates its link. */
+/* Creates the link of a VF, as its kernel driver does. */
 static int function_link_add(struct kernel *k, struct inventory *inv, const struct inv_function *fn)
 {
 	const struct inv_link *pf = link_of_function(inv, fn->physfn);

@@ -5,10 +5,10 @@
 
 #include "netcfg/host/kernel.h"
 
-/* struct kernel_ops' change and read for sysctls. */
+/* Change and read of struct kernel_ops for sysctls. */
 int fake_sysctl_change(struct inventory *inv, const struct kernel_sysctl *s);
 int fake_sysctl_read(const struct inventory *inv, struct kernel_sysctl *s);
-/* Removes the settings of a removed link (link_settings_add_new() added them). */
+/* Removes the settings of a removed link, which link_settings_add_new() had added. */
 void fake_settings_remove(struct inventory *inv, const char *ifname);
 
 #endif

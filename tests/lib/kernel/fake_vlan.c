@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The kernel would use a new index. Here a recreated link gets its old index, so that hosts can be
- * compared. */
+/* The kernel would use a new index. Here a link that is created again gets its previous index, so
+ * that hosts can be compared. */
 uint32_t fake_next_ifindex(const struct inventory *inv)
 {
 	uint32_t next = 1;
@@ -17,7 +17,7 @@ uint32_t fake_next_ifindex(const struct inventory *inv)
 	for (size_t i = 0; i < inv->n_links; i++)
 		if (inv->links[i].ifindex == next) {
 			next++;
-			i = SIZE_MAX; /* start over: they are in no order */
+			i = SIZE_MAX; /* start again, because the links are not sorted */
 		}
 	return next;
 }

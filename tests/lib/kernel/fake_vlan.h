@@ -5,7 +5,7 @@
 
 #include "netcfg/host/kernel.h"
 
-/* struct kernel_ops' change for VLANs. */
+/* change of struct kernel_ops for VLANs. */
 int fake_vlan_add(struct kernel *k, struct inventory *inv, const struct kernel_change *c);
 int fake_vlan_remove(struct kernel *k, struct inventory *inv, const struct kernel_change *c);
 /* The index for a new link. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Changes of a host by one call each, for tests that play the others on it. The object says by its
- * own ifindex which link is meant.
+ * Functions that make one change of a host each, for tests that play other programs on it. The
+ * ifindex in the object selects the link.
  */
 #ifndef PLENUM_TESTS_KERNEL_DO_H
 #define PLENUM_TESTS_KERNEL_DO_H

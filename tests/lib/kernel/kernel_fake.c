@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Simulates the effects of each change in Linux, so that tests need neither root nor a namespace;
- * kernel_netns compares both. */
+/* Simulates the effects of each change in Linux, so that tests need neither root nor a namespace.
+ * The test kernel_netns compares both. */
 #include "tests/lib/kernel/kernel_fake.h"
 #include "netcfg/host/inventory_build.h"
 #include "tests/lib/kernel/fake_bond.h"
@@ -47,7 +47,8 @@ static int ended(int r, struct reason *why)
 	return r < 0 ? fail(why, r, NULL) : 0;
 }
 
-/* Every write starts here: counts it, and lets it fail if the test asked for that. */
+/* Called at the beginning of each write: counts it, and makes it fail if the test requested
+ * that. */
 static int write_begin(struct kernel *k, struct reason *why)
 {
 	struct fake *f = fake_of(k);
@@ -163,7 +164,7 @@ static void connected_del(struct fake *f, const struct inv_addr *gone)
 	}
 }
 
-/* Removes routes that prefer a removed source address, in the main table only. */
+/* Removes the routes whose preferred source address was removed; only in the main table. */
 static void routes_of_source_del(struct fake *f, const struct ip_addr *src)
 {
 	for (size_t i = f->inv->n_routes; i-- > 0;)
@@ -175,7 +176,8 @@ static void routes_of_source_del(struct fake *f, const struct ip_addr *src)
 static void link_goes_down(struct fake *f, struct inv_link *l)
 {
 	l->up = l->carrier = false;
-	for (size_t i = 0; i < f->inv->n_links; i++) /* VLANs go down with it and stay down */
+	/* VLANs go down together with their link, and stay down */
+	for (size_t i = 0; i < f->inv->n_links; i++)
 		if (f->inv->links[i].lower == l->ifindex && f->inv->links[i].up)
 			link_goes_down(f, &f->inv->links[i]);
 	for (size_t i = f->inv->n_routes; i-- > 0;)
@@ -279,7 +281,8 @@ static int addr_add(struct fake *f, const struct inv_addr *a, bool foreign, stru
 		return fail(why, -ENOMEM, NULL);
 	*slot = *a;
 	slot->secondary = secondary;
-	slot->tentative = slot->dad_failed = slot->optimistic = false; /* detection is over */
+	/* duplicate address detection has ended */
+	slot->tentative = slot->dad_failed = slot->optimistic = false;
 	if (slot->proto == 0 && !foreign)
 		slot->proto = PLENUM_RTPROT;
 	slot->proto = f->inv->addr_owner_known ? slot->proto : 0;
@@ -297,7 +300,8 @@ static struct inv_addr *addr_get(struct fake *f, const struct inv_addr *a)
 	return NULL;
 }
 
-/* After its primary, a subnet's secondaries are removed too, or the first becomes primary. */
+/* If the primary address of a subnet was removed, removes its secondaries too, or makes the first
+ * one the primary. */
 static void secondaries_settle(struct fake *f, const struct inv_addr *gone)
 {
 	const struct inv_link *l = link_get(f, gone->ifindex);
@@ -365,10 +369,10 @@ static int addr_change(struct fake *f, const struct kernel_change *c, struct rea
 	return c->remove ? addr_del(f, &a, why) : addr_add(f, &a, c->foreign, why);
 }
 
-/* The link on which gw is a neighbour, 0: none; oif 0: any link. */
+/* The link on which gw is a neighbour; 0: there is none. oif 0: look at all links. */
 static uint32_t gateway_link(struct fake *f, const struct inv_route *r)
 {
-	if (ip_addr_is_link_local(&r->gateway)) /* every link has that subnet */
+	if (ip_addr_is_link_local(&r->gateway)) /* each link has that subnet */
 		return r->oif;
 	for (size_t i = 0; i < f->inv->n_routes; i++) {
 		const struct inv_route *via = &f->inv->routes[i];
@@ -495,7 +499,7 @@ static int bond_value_change(struct fake *f, const struct kernel_change *c, stru
 	return ended(fake_bond_value_change(f->inv, c), why);
 }
 
-/* A link goes down to become a port or to leave a bond, and up again afterwards. */
+/* The link goes down to become a port or to leave a bond, and comes up again afterwards. */
 static int master_change(struct fake *f, const struct kernel_change *c, struct reason *why)
 {
 	struct inv_link *l = link_get(f, c->ifindex);

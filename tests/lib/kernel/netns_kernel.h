@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The base of the tests of the kernel seam: every test has a separate network namespace with a veth
- * pair, leg0 and far0, which ends with the process. Needs root.
+ * Base of the tests of struct kernel_ops on Linux. Each test has its own network namespace with a
+ * veth pair, leg0 and far0, which ends with the process. Needs root.
  */
 #ifndef PLENUM_TESTS_KERNEL_NETNS_H
 #define PLENUM_TESTS_KERNEL_NETNS_H
@@ -18,7 +18,7 @@
 
 #define LEG "leg0"
 
-/* Output of cmocka stays TAP: output of commands goes to standard error. */
+/* Runs a command. Its output goes to standard error, so that cmocka's output stays TAP. */
 int netns_run(const char *command);
 int netns_setup(void **state);
 int netns_teardown(void **state);
@@ -27,7 +27,7 @@ struct ip_addr netns_address(const char *text);
 struct inventory *netns_collect(struct kernel *k);
 uint32_t netns_leg_index(struct kernel *k);
 
-/* Whether the tests can run here; says why not, as TAP. */
+/* Whether the tests can run here. If not, prints why as TAP. */
 bool netns_is_possible(void);
 
 #endif

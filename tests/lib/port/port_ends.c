@@ -60,8 +60,8 @@ void end_open(struct port *p, const struct end *e)
 	ends_open(p, e, 1);
 }
 
-/* Whether the port's descriptor did not end the last sleep; number of answers received all the
- * same. */
+/* Set if the port's descriptor did not end the last sleep. n_unheard counts answers that were
+ * received all the same. */
 static bool slept_out;
 static unsigned n_unheard;
 
@@ -92,7 +92,8 @@ static unsigned echo_turn(struct port *p)
 	return n > 0 ? (unsigned)n : 0;
 }
 
-/* Echoes everything until killed. One byte on `ready` reports that the ports are open. */
+/* Echoes packets until the process is killed. One byte on `ready` reports that the ports are
+ * open. */
 static void child_echo(const struct end *legs, unsigned n_legs, int ready)
 {
 	struct port ports[2] = {{0}};
@@ -119,7 +120,7 @@ static bool reply_is_good(const struct port_rx *d, uint32_t number, uint32_t byt
 	return got == number;
 }
 
-/* One datagram there and back, resent every 20 ms until it returns. Skips older ones. */
+/* Sends one datagram every 20 ms until it is echoed. Ignores echoes of older ones. */
 static bool ping_pong(struct port *p, const struct datagram_addr *dst, uint32_t number,
 		      uint64_t deadline)
 {
@@ -181,7 +182,7 @@ static void child_client(const struct end *e, const struct end *peer, uint32_t c
 		if (!ping_pong(&p, &dst, i, deadline))
 			_exit(EXIT_TIMEOUT);
 	}
-	/* an answer at the very end of a sleep need not have ended it */
+	/* an answer that arrives at the end of a sleep may not have ended the sleep */
 	if (n_unheard > count / 4)
 		_exit(EXIT_SLEPT);
 	p.ops->close(&p);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ports in separate processes, one echoing and one asking, for tests of ports over veth pairs.
+ * Ports in separate processes, one that echoes and one that asks, for tests of ports on veth pairs.
  */
 #ifndef PLENUM_TESTS_PORT_ENDS_H
 #define PLENUM_TESTS_PORT_ENDS_H
@@ -21,25 +21,25 @@
 #define DEADLINE_NS (60 * NSEC_PER_SEC)
 #define EXIT_TIMEOUT 3
 #define EXIT_DAMAGED 4
-#define EXIT_SLEPT 5  /* answers came, but did not wake the port */
-#define EXIT_OPEN 100 /* plus the errno of open */
+#define EXIT_SLEPT 5  /* answers arrived but did not wake the port */
+#define EXIT_OPEN 100 /* plus the errno of opening the port */
 
-struct end { /* one process's port */
+struct end { /* the port of one process */
 	const char *netns, *ifname, *ip;
 	enum launch_transport transport;
-	const char *device; /* "": the default for the transport */
+	const char *device; /* "": the default of the transport */
 };
 
 /* ------------------------------------------------------------------ in the children */
 
-/* For ports opened from now on. */
+/* Used by ports that are opened later. */
 extern uint32_t ends_log_level;
 extern uint32_t ends_mtu;
-extern bool ends_shared; /* shares the device with the kernel by flow rules */
+extern bool ends_shared; /* the ports share their device with the kernel by flow rules */
 
 void leg_fill(struct launch_port *lp, const struct end *e);
 
-/* Opens one port for each of the n legs of a process. */
+/* Opens a port for each of the n legs of a process. */
 void ends_open(struct port *ports, const struct end *legs, unsigned n);
 void end_open(struct port *p, const struct end *e);
 void port_wait(struct port *p);
@@ -47,15 +47,16 @@ void port_wait(struct port *p);
 /* Shared with a client: while it is set, `count` more datagrams follow. NULL: not set. */
 extern uint32_t *keep_sending;
 
-/* Without packets the descriptor stays quiet, also after its interface went down. */
+/* Checks that the descriptor stays quiet while there are no packets, also after its interface went
+ * down. */
 void child_sleeper(const struct end *e);
 
-/* Alternates between both legs. */
+/* Sends on the two legs alternately. */
 void child_two_legs(const struct end *legs, const struct end *peers);
 
 /* ------------------------------------------------------------------ in the parent */
 
-/* Starts echoing ports; returns once they are open. */
+/* Starts a process with echoing ports. Returns when they are open. */
 pid_t echoes_start(const struct end *e, unsigned n_legs);
 pid_t echo_start(const struct end *e);
 void echo_kill(pid_t pid);

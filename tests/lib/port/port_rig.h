@@ -23,22 +23,22 @@
 	}
 
 extern const struct end end_a, end_b, end_a_sleeps, end_b_sleeps, end_a6, end_b6;
-/* The kernel's own addresses, for tests with its sockets; not used by ports. */
+/* The kernel's own addresses, for tests with its sockets; ports do not use them. */
 extern const struct end end_b_udp, end_b6_udp;
-/* Two legs of one process. */
+/* The two legs of one process. */
 extern const struct end legs_a[2], legs_b[2];
 
 /* Commands for system(3). */
 struct port_rig_commands {
 	const char *name;    /* PORT_RIG */
-	const char *make[9]; /* up to the first NULL */
+	const char *make[9]; /* the list ends at the first NULL */
 	const char *remove;
 	const char *after_down; /* PORT_RIG_DOWN */
 };
 extern const struct port_rig_commands port_rig_commands;
 
-/* Frames that leave the kernel's stack must be complete, as on a wire: without segmentation
- * offloads. */
+/* Without segmentation offloads, so that frames which leave the kernel's stack are complete, as on
+ * a wire. */
 // clang-format off
 #define PORT_RIG_DEFINE \
 	const struct end end_a = PORT(NS_A, "0", IP4("1"), DPDK), \
@@ -73,13 +73,13 @@ extern const struct port_rig_commands port_rig_commands;
 // clang-format on
 
 void port_rig_remove(void);
-/* The rest of a group's setup. missing: why the tests cannot run; NULL: they may be able to. */
+/* The rest of a group's setup. missing: why the tests cannot run; NULL: no reason is known. */
 int port_rig_make(void **state, const char *missing);
 /* Skips the test if the rig could not be made. */
 void need(void **state);
-/* Waits for a child that must succeed. */
+/* Waits for a child process, which must succeed. */
 void expect_done(pid_t pid);
-/* fork(2) with a child that dies with the test. */
+/* Calls fork(2). The child dies with the test. */
 pid_t child_start(void);
 
 /* ------------------------------------------------------------------ tests for every back end */

@@ -82,7 +82,7 @@ long helper_trace_inject(pid_t pid, long nr, const long args[6])
 		return -ESRCH;
 	r = (long)regs.rax;
 	own.rax = own.orig_rax;
-	own.rip -= 2; /* repeats the system call instruction */
+	own.rip -= 2; /* executes the system call instruction again */
 	if (ptrace(PTRACE_SETREGS, pid, NULL, &own) < 0)
 		return -ESRCH;
 	return r;

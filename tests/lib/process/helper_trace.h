@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Stops a process before its system calls, as a hanging disk would, so that a test can act in
- * between and then continue or kill the process at each numbered point.
+ * Stops a process before its system calls, as a disk that hangs would. At each of these points a
+ * test can act, and then let the process continue or kill it.
  */
 #ifndef PLENUM_TESTS_HELPER_TRACE_H
 #define PLENUM_TESTS_HELPER_TRACE_H
@@ -10,10 +10,11 @@
 #include <stdint.h>
 #include <unistd.h>
 
-/* The process runs until helper_trace_next(). 0; negative errno: tracing is impossible here. */
+/* Begins the trace. The process runs until helper_trace_next(). 0; negative errno: tracing is not
+ * possible here. */
 int helper_trace_begin(pid_t pid);
 
-/* Continues to the entry of the next system call: its number; -1: the process has ended. */
+/* Continues to the entry of the next system call. Returns its number; -1: the process has ended. */
 long helper_trace_next(pid_t pid);
 
 /* Continues to the entry of this system call. False: the process has ended. */
@@ -25,9 +26,9 @@ void helper_trace_end(pid_t pid);
 #else
 #define HELPER_TRACE_INJECTS 0
 #endif
-/* Makes another system call in a process stopped before its own, and returns the result; at the
- * next helper_trace_next() the process stops before its own call again. Pointer arguments must
- * be valid in the process, such as static data of a forked one. -ENOSYS where
+/* Makes another system call in a process that is stopped before its own, and returns its result. At
+ * the next helper_trace_next() the process stops before its own call again. Pointers in the
+ * arguments must be valid in the process, for example static data of a forked one. -ENOSYS if
  * HELPER_TRACE_INJECTS is 0. */
 long helper_trace_inject(pid_t pid, long nr, const long args[6]);
 

@@ -34,7 +34,8 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 			allow(at, PAGE);
 			return;
 		}
-	sigaction(sig, &before, NULL); /* a fault of the program's own: it happens again */
+	/* another fault of the program: without this handler it happens again */
+	sigaction(sig, &before, NULL);
 }
 
 void touched_watch(const void *at, size_t bytes)

@@ -161,7 +161,8 @@ void auth_restart(void)
 int auth_deliver(const struct hop *h)
 {
 	uint8_t *copy =
-		malloc(h->len ? h->len : 1); /* so that the sanitizer detects a read beyond it */
+		/* a separate block, so that the sanitizer detects a read beyond its end */
+		malloc(h->len ? h->len : 1);
 	int r;
 
 	assert_non_null(copy);
@@ -199,7 +200,7 @@ void auth_pass(uint64_t ns)
 
 	while (auth->now < until) {
 		auth_turn();
-		if (auth->n_hops == 0) { /* nothing in flight: advance to the next timer */
+		if (auth->n_hops == 0) { /* no packet is in flight: advance to the next timer */
 			uint64_t d = MIN_OF(rudp_deadline(auth->ends[0].r),
 					    rudp_deadline(auth->ends[1].r));
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A client and a server of the transport for tests of access control: two legs, a virtual clock,
- * and an attacker in the middle who can read and change everything.
+ * and an attacker between them who can read and change all packets.
  */
 #ifndef PLENUM_TESTS_AUTH_RIG_H
 #define PLENUM_TESTS_AUTH_RIG_H
@@ -35,7 +35,7 @@ struct hop { /* a packet in flight */
 
 struct end {
 	struct rudp *r;
-	struct rudp_session *s; /* the client's */
+	struct rudp_session *s; /* session of the client */
 	unsigned events[RUDP_EVENT_MAX], accepts, requests, answers;
 	int code;
 	char word[WIRE_REFUSE_TEXT_MAX + 1];
@@ -49,7 +49,7 @@ struct rig {
 	unsigned n_hops, n_seen;
 	/* The attacker. True: drops the packet. */
 	bool (*middle)(struct rig *auth, struct hop *h);
-	unsigned target, byte; /* for the attacker: which packet, which byte */
+	unsigned target, byte; /* for the attacker: number of the packet and of its byte */
 	bool hit;
 	uint64_t spoofed_in, spoofed_out;
 	unsigned n_kept;
@@ -58,13 +58,13 @@ struct rig {
 	struct hop hops[QUEUE_MAX];
 };
 
-extern struct rig *auth; /* one at a time, for the operations */
+extern struct rig *auth; /* only one exists at a time; used by the operations */
 extern uint8_t auth_reply[REPLY_MAX];
 extern uint32_t auth_reply_len;
 
 struct datagram_addr auth_addr(unsigned end, unsigned port);
 
-/* An uninvolved host. */
+/* A host that is not involved. */
 extern const struct datagram_addr auth_victim;
 
 void auth_end_start(unsigned i);
@@ -74,7 +74,7 @@ int auth_setup(void **state);
 int auth_teardown(void **state);
 void auth_begin(void);
 
-/* Restarts the same setup. */
+/* Restarts with the same setup. */
 void auth_restart(void);
 int auth_deliver(const struct hop *h);
 void auth_turn(void);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Default rudp operations for simple test programs: buffers from malloc, whole packets copied,
- * responses freed. rudp_sim.h instead accounts for every buffer.
+ * Default operations of rudp for simple test programs: buffers from malloc, packets copied as a
+ * whole, responses freed. rudp_sim.h has others, which account for every buffer.
  */
 #ifndef PLENUM_TESTS_RUDP_OPS_H
 #define PLENUM_TESTS_RUDP_OPS_H
 
 #include "dataplane/rudp/rudp.h"
 
-/* Copies the whole packet into one piece; returns the length. */
+/* Copies the whole packet to one buffer. Returns its length. */
 size_t rudp_ops_copy(uint8_t *ret, const struct datagram *pkt);
 void rudp_ops_flush(void *user);
 void *rudp_ops_buf_get(void *user, struct rudp_session *s, bool is_response, uint64_t cookie,

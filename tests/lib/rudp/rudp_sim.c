@@ -6,7 +6,8 @@
 #include "tests/lib/rudp/rudp_sim_internal.h"
 
 #define WAIT_AGAIN_NS (100 * NSEC_PER_USEC)
-#define HEADER 16 /* of a request: cookie, response length, work time */
+/* bytes at the start of a request: cookie, length of the response, time of execution */
+#define HEADER 16
 
 struct sim_job { /* a request the server is executing */
 	struct sim_job *next;
@@ -22,11 +23,11 @@ struct block { /* a buffer lent to rudp or received from it */
 	struct block *next, **prev;
 	struct sim_end *end;
 	unsigned *used, *used_by; /* counters of its class; NULL: none */
-	unsigned *on_trial;	  /* likewise */
+	unsigned *on_trial;	  /* counters of clients on trial */
 	uint8_t data[];
 };
 
-/* As in the file system's server. */
+/* The same as in the server of the file system. */
 static const size_t class_bytes[SIM_BUF_CLASSES] = {7680, (132U << 10) - 512, (1U << 20) + 7680};
 
 uint64_t sim_random_of(uint64_t *state, uint64_t below)
@@ -75,7 +76,7 @@ static void block_free(struct block *b)
 	free(b);
 }
 
-/* Free buffers of a class for small or big messages: big ones leave a quarter. */
+/* Number of free buffers of a class for small or big messages; big ones must leave a quarter. */
 static unsigned class_free(const struct sim *sim, const struct sim_memory *m, unsigned class,
 			   bool big)
 {
@@ -87,8 +88,9 @@ static unsigned class_free(const struct sim *sim, const struct sim_memory *m, un
 	return big ? MIN_OF(n - used, most - m->used[class][1]) : n - used;
 }
 
-/* A block of the server's classes for client `who`; NULL: none free for it. A larger class serves
- * if the fitting ones are used up, but the largest are reserved for messages that fit no other. */
+/* A block from the server's classes for client `who`; NULL: none is free for it. If the classes
+ * that fit are used up, a larger class is used, but the largest one is reserved for messages that
+ * fit no other. */
 static struct block *block_of_class(struct sim_end *end, struct sim_memory *m, unsigned who,
 				    size_t len)
 {
@@ -163,7 +165,7 @@ static void op_buf_put(void *user, struct rudp_session *s, void *buf)
 	block_free(block_of(buf));
 }
 
-/* The request's memory is freed only with its response, as in the file system. */
+/* The memory of a request is freed together with its response, as in the file system. */
 static void child_task_free(struct sim_job *job, bool answered)
 {
 	block_free(block_of(job->buf));
@@ -186,7 +188,7 @@ static void answer(struct sim_end *end, struct sim_job *job)
 	child_task_free(job, true);
 }
 
-/* Memory for a response, shared as by server_wait.c of the file system's server. */
+/* Memory for a response, shared between clients as in server_wait.c of the file system's server. */
 static struct block *answer_block(struct sim_end *end, struct rudp_session *s, uint32_t len)
 {
 	struct sim_memory *m = &end->answers;
@@ -268,8 +270,8 @@ static void op_request(void *user, struct rudp_session *s, struct rudp_call *cal
 	end->waiting_tail = &job->next;
 }
 
-/* Runs waiting jobs in order, except those whose client has used up its share of response memory.
- */
+/* Runs the waiting jobs in order, except those of clients that have used up their share of memory
+ * for responses. */
 static void jobs_waiting_run(struct sim_end *end)
 {
 	struct sim_job *left = end->waiting;
@@ -301,7 +303,7 @@ static void op_sent(void *user, struct rudp_session *s, void *token)
 		FAULT(end->sim, "foreign token");
 	end->tokens--;
 	block_free(t);
-	jobs_waiting_run(end); /* waiting jobs may need it */
+	jobs_waiting_run(end); /* waiting jobs may need the memory */
 }
 
 static void op_call_gone(void *user, struct rudp_session *s, struct rudp_call *call)
@@ -351,7 +353,7 @@ static void op_response(void *user, struct rudp_session *s, uint64_t cookie, int
 		sim->longest_gap_ns = MAX_OF(sim->longest_gap_ns, sim->now - sim->last_answer_ns);
 	sim->last_answer_ns = sim->now;
 	sim->n_open--;
-	free(c->req); /* the sanitizer detects a later read */
+	free(c->req); /* so that the sanitizer detects a later read */
 	c->req = NULL;
 	if (buf) {
 		end->bufs--;
@@ -518,7 +520,7 @@ struct sim *sim_new(const struct sim_config *cfg)
 
 	if (!sim)
 		abort();
-	/* Large messages are allocated often: avoid a system call for each. */
+	/* Large messages are allocated often; this avoids a system call for each. */
 	(void)mallopt(M_MMAP_THRESHOLD, 32 << 20);
 	(void)mallopt(M_TRIM_THRESHOLD, 256 << 20);
 	memory_init(&sim->ends[SIM_SERVER].requests, cfg->clients);
@@ -599,7 +601,7 @@ static uint64_t end_due(struct sim_end *end)
 	return end->due_ns;
 }
 
-/* A test may have done anything to the ends. */
+/* A test may have changed the ends in any way. */
 static void dues_forget(struct sim *sim)
 {
 	for (unsigned i = 0; i <= sim->cfg.clients; i++)
@@ -636,12 +638,12 @@ static void end_turn(struct sim_end *end)
 	}
 	jobs_waiting_run(end);
 	rudp_poll(end->r, sim->now);
-	jobs_waiting_run(end); /* memory may have been returned */
+	jobs_waiting_run(end); /* memory may have been returned, which waiting jobs need */
 	end->polls++;
 	end->next_turn = sim->now + sim->cfg.turn_ns;
 }
 
-/* Advances to the next event, at most to `until`. False: no event before that. */
+/* Advances to the next event, at most to `until`. False: there is no event before that. */
 static bool step(struct sim *sim, uint64_t until)
 {
 	struct sim_end *first = NULL;
@@ -771,7 +773,7 @@ bool sim_close(struct sim *sim)
 		rudp_session_close(sim->ends[i].session, sim->now);
 		sim->ends[i].session = NULL;
 	}
-	/* CLOSE packets may be lost: the server then notices the silence. */
+	/* CLOSE packets may be lost; the server then notices that the client is silent. */
 	sim_pass(sim, 12 * NSEC_PER_SEC);
 	for (unsigned i = 0; i <= sim->cfg.clients && !sim->fault[0]; i++) {
 		struct sim_end *end = &sim->ends[i];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A simulated network for rudp: one server, several clients, one or more legs, a virtual clock.
- * Links have delay, bandwidth, a queue, and faults drawn from a seed; all packets to one endpoint
- * share the downlink of its port, with a rate and a finite queue, so that many senders cause a real
- * incast. The applications at both ends are included: their data has a pattern that identifies its
- * message; they count executions and responses, account for every buffer, and can be as short of
- * buffers as the real server. A broken promise, such as a call that never ends, stops the run and
- * is described in `fault`.
+ * A simulated network for rudp: a server, several clients, one or more legs, and a virtual clock.
+ * Links have a delay, a bandwidth, a queue, and faults that depend on a seed. All packets to an
+ * endpoint share the downlink of its port, which has a rate and a finite queue, so that many
+ * senders cause a real incast. The applications at both ends are a part of the simulation. Their
+ * data has a pattern that identifies the message. They count executions and responses, account for
+ * every buffer, and can run out of buffers like the real server. If a promise is broken, for
+ * example if a call never ends, the run stops and `fault` describes it.
  */
 #ifndef PLENUM_TESTS_RUDP_SIM_H
 #define PLENUM_TESTS_RUDP_SIM_H
@@ -16,53 +16,56 @@
 
 #define SIM_LEGS_MAX 4
 #define SIM_CLIENTS_MAX 1024
-#define SIM_SERVER 0 /* endpoint number; clients follow */
+#define SIM_SERVER 0 /* number of the server's endpoint; the clients follow */
 #define SIM_BUF_CLASSES 3
-/* While the server is short of response memory, a client silent for this long loses its session. */
+/* While the server is short of memory for responses, a client that is silent for so long loses its
+ * session. */
 #define SIM_SILENT_NS (40 * NSEC_PER_MSEC)
 
 struct sim_config {
 	uint64_t seed;
 	unsigned legs, clients;
-	uint64_t bits_per_s; /* of each port and direction; 0: unlimited */
-	uint64_t delay_ns;   /* one way */
+	uint64_t bits_per_s; /* rate of each port in each direction; 0: unlimited */
+	uint64_t delay_ns;   /* in one direction */
 	uint64_t jitter_ns;
-	uint64_t server_delay_ns; /* additional, for packets from the server */
+	uint64_t server_delay_ns; /* added for packets from the server */
 	uint32_t queue_bytes;	  /* 0: unlimited */
-	/* From the switch to an endpoint's port, shared by all senders; 0: unlimited. */
+	/* Rate from the switch to the port of an endpoint, shared by all senders; 0: unlimited. */
 	uint64_t down_bits_per_s;
 	uint32_t down_queue_bytes;
 	uint32_t mtu;
-	uint32_t path_mtu[SIM_LEGS_MAX]; /* larger packets are lost on this leg; 0: none */
-	/* The server's request buffers, and as many response buffers: up to 7.5 KiB, up to 132 KiB,
-	 * larger; each client has a share (rudp_incast_allows, and for responses by
-	 * rudp_session_standing as in the file system's server). 0: unlimited. */
+	uint32_t path_mtu[SIM_LEGS_MAX]; /* larger packets are lost on this leg; 0: none are */
+	/* The server's buffers for requests, and as many for responses, in three classes: up to 7.5
+	 * KiB, up to 132 KiB, larger. Each client has a share of them (rudp_incast_allows; for
+	 * responses rudp_session_standing, as in the server of the file system). 0: unlimited. */
 	unsigned bufs[SIM_BUF_CLASSES];
-	unsigned keeps; /* the server keeps the sessions of clients up to this number, silent or not
-			 */
-	/* in a million packets */
+	unsigned keeps; /* clients up to this number keep their sessions even if they are silent */
+	/* number per million packets */
 	uint32_t loss, duplicate, reorder, corrupt, garbage;
-	uint64_t reorder_ns;	 /* how late a reordered packet is */
-	uint32_t hold, burst;	 /* per million packets: a link stalls; a burst of losses */
-	uint64_t hold_ns;	 /* longest stall; then everything arrives at once */
-	unsigned burst_packets;	 /* longest burst */
-	uint32_t eagain, no_buf; /* per million calls of tx, of buf_get */
-	uint64_t turn_ns;	 /* an endpoint handles its input this often */
-	/* Rate at which an endpoint hands packets to its ports, and does nothing else meanwhile; 0:
-	 * infinite. */
+	uint64_t reorder_ns; /* delay of a reordered packet */
+	/* per million packets: hold: a link stalls; burst: a burst of losses begins */
+	uint32_t hold, burst;
+	uint64_t hold_ns;	 /* longest stall, after which all its packets arrive at once */
+	unsigned burst_packets;	 /* most packets in a burst */
+	uint32_t eagain, no_buf; /* per million calls: eagain: of tx; no_buf: of buf_get */
+	uint64_t turn_ns;	 /* time between two turns of an endpoint */
+	/* Rate at which an endpoint passes packets to its ports; it does nothing else meanwhile. 0:
+	 * unlimited. */
 	uint64_t send_bits_per_s;
-	bool drops_bursts; /* all packets of a GSO burst are lost */
-	unsigned sources;  /* UDP source ports of each port beside its own */
+	bool drops_bursts; /* all packets that are sent as a GSO burst are lost */
+	unsigned sources;  /* UDP source ports of each port in addition to its main one */
 	bool one_subnet;   /* all legs in one subnet */
 	bool routed;	   /* each port in its own subnet, with routers between all */
-	uint8_t unrouted;  /* bit per leg: a client's leg without a route to other subnets */
-	/* The last legs, missing at first at the server or at the clients: sim_port_add. */
+	uint8_t unrouted;  /* bit per leg: on this leg a client has no route to other subnets */
+	/* So many of the last legs are missing at first at the server or at the clients, see
+	 * sim_port_add(). */
 	unsigned late_server, late_client;
 	bool labels;
 	bool ipv6;
 	unsigned
-		one_host; /* with IPv6: only clients up to this number share a /64 prefix; 0: all */
-	bool rests;	  /* all ends: rudp_ack_at_once */
+		/* IPv6: only clients up to this number have the same /64 prefix; 0: all have */
+		one_host;
+	bool rests; /* both ends set rudp_ack_at_once */
 	int refuse; /* the server refuses clients with this negative errno; 0: it accepts them */
 	enum rudp_security security;
 	struct rudp_limits limits;
@@ -79,21 +82,21 @@ struct sim_call {
 	uint8_t *req;
 };
 
-struct sim_link { /* from an endpoint's port to the switch of its leg */
+struct sim_link { /* from the port of an endpoint to the switch of its leg */
 	uint64_t busy_until;
 	uint64_t down_busy_until; /* from the switch to the port */
-	uint64_t held_until;	  /* nothing leaves before this */
-	unsigned burst_left;	  /* further losses of the current burst */
-	bool cut_out, cut_in;	  /* packets are lost silently */
-	bool full;		  /* refuses packets for now */
-	uint32_t out_mtu;	  /* larger ones are lost in this direction; 0: none */
-	uint32_t out_loss;	  /* additional loss per million in this direction */
+	uint64_t held_until;	  /* no packet leaves before this time */
+	unsigned burst_left;	  /* losses left in the current burst */
+	bool cut_out, cut_in;	  /* packets in this direction are lost without an error */
+	bool full;		  /* refuses packets at present */
+	uint32_t out_mtu;	  /* larger packets are lost in this direction; 0: none are */
+	uint32_t out_loss;	  /* additional losses per million in this direction */
 	uint64_t out_delay_ns;	  /* additional delay in this direction */
 	uint8_t sources_out;	  /* bit per source port: its packets are lost in this direction */
 	uint64_t by_source[8];	  /* packets sent per source port */
-	uint64_t source_lag_ns;	  /* additional delay from each source port to the next */
+	uint64_t source_lag_ns;	  /* each source port has this delay more than the one before it */
 	struct sim_pkt
-		*burst; /* the last packet since the flush, to which the next may be joined */
+		*burst; /* the last packet since the flush, with which the next one may be joined */
 	uint64_t packets, bytes, dropped;
 	uint64_t down_bytes, down_packets, down_dropped;
 };
@@ -103,35 +106,39 @@ struct sim_end {
 	struct sim *sim;
 	unsigned index;
 	struct rudp *r;
-	struct rudp_session *session; /* client */
+	struct rudp_session *session; /* only of a client */
 	uint32_t epoch;
 	unsigned n_ports;
 	struct sim_link links[SIM_LEGS_MAX];
 	struct sim_pkt *rx_head, **rx_tail;
 	uint64_t next_turn, stalled_until, polls, turns;
-	bool wait_due;		/* memory was freed since `waiting` was last tried */
-	uint64_t wait_again_ns; /* when it is tried anyway */
-	uint64_t due_ns;	/* when it has something to do; 0: to be computed */
+	bool wait_due;		/* memory was freed since `waiting` was last checked */
+	uint64_t wait_again_ns; /* time of the next check in any case */
+	uint64_t due_ns;	/* time of the endpoint's next work; 0: has to be computed */
 	uint64_t sending_until,
-		flushed_ns; /* packets sent since the last flush leave from this time */
-	bool half_sender;   /* client: sends only the first packets of its requests */
-	bool slow_reader;   /* client: has no memory for responses */
-	bool trickler;	    /* client: acknowledges only a packet now and then */
-	bool was_silent;    /* client: it was for SIM_SILENT_NS when the server ended its session */
-	uint64_t heard_ns;  /* client: when the server last processed a packet of it */
+		flushed_ns; /* packets sent since the last flush leave from this time on */
+	bool half_sender;   /* a client that sends only the first packets of its requests */
+	bool slow_reader;   /* a client that has no memory for responses */
+	bool trickler;	    /* a client that acknowledges only a packet from time to time */
+	/* client: it was silent for SIM_SILENT_NS when the server ended its session */
+	bool was_silent;
+	uint64_t heard_ns; /* client: time at which the server last processed a packet from it */
 	uint64_t trickled_ns;
 	struct sim_job *jobs, *waiting,
-		**waiting_tail; /* waiting: jobs that need response memory */
+		**waiting_tail; /* waiting: jobs that need memory for their response */
 	struct block *blocks;
-	struct sim_memory {				 /* the server's buffers, by class */
-		unsigned used[SIM_BUF_CLASSES][2];	 /* used by small messages, by others */
-		unsigned on_trial[SIM_BUF_CLASSES];	 /* used by clients on trial */
-		unsigned (*used_by)[SIM_BUF_CLASSES][2]; /* of each client; not at clients */
+	struct sim_memory { /* the server's buffers by class */
+		/* used by small messages [0] and by others [1] */
+		unsigned used[SIM_BUF_CLASSES][2];
+		unsigned on_trial[SIM_BUF_CLASSES]; /* used by clients on trial */
+		/* use of each client; only at the server */
+		unsigned (*used_by)[SIM_BUF_CLASSES][2];
 	} requests, answers;
 	unsigned events[RUDP_EVENT_MAX];
 	int last_code;
-	long bufs, tokens, calls;		    /* lent to rudp or by it, not returned */
-	uint64_t request_bytes, request_bytes_most; /* server: delivered and not answered */
+	long bufs, tokens, calls; /* lent to rudp or by rudp, and not returned yet */
+	/* server: bytes of requests that were delivered but not answered */
+	uint64_t request_bytes, request_bytes_most;
 };
 
 struct sim {
@@ -142,38 +149,40 @@ struct sim {
 	size_t heap_n, heap_size;
 	struct sim_call *calls;
 	unsigned n_calls, n_open, calls_size;
-	/* Called when a client's call has ended; may make new ones. */
+	/* Called when a call of a client has ended; may make new calls. */
 	void (*on_done)(struct sim *sim, unsigned client);
 	uint64_t serial;
-	uint64_t last_answer_ns, longest_gap_ns; /* time between responses while calls are open */
+	/* longest time between two responses while calls were open */
+	uint64_t last_answer_ns, longest_gap_ns;
 	char fault[256];
 };
 
 struct sim *sim_new(const struct sim_config *cfg);
 struct sim *sim_free(struct sim *sim);
 uint64_t sim_random(struct sim *sim, uint64_t below);
-/* The same of a generator without simulation; *state: its seed at first. */
+/* The same for a generator without a simulation. *state: its seed at first. */
 uint64_t sim_random_of(uint64_t *state, uint64_t below);
-/* Client `end` makes a call; delay_us: the server's execution time. False: the queue is full. */
+/* Makes a call of the client `end`. delay_us: time for its execution at the server. False: the
+ * queue is full. */
 bool sim_call(struct sim *sim, unsigned end, uint32_t req_len, uint32_t resp_len,
 	      uint32_t delay_us);
 void sim_abandon(struct sim *sim, unsigned cookie);
-/* Marks all calls of this client as abandoned: their results do not matter. */
+/* Marks all calls of this client as abandoned: their results are not checked. */
 void sim_abandon_all(struct sim *sim, unsigned end);
-/* Runs until all calls are answered (false: not within max_ns, or a fault). */
+/* Runs until all calls are answered. False: not within max_ns, or there was a fault. */
 bool sim_finish(struct sim *sim, uint64_t max_ns);
-/* Runs for ns. False on a fault. */
+/* Runs for ns. False: there was a fault. */
 bool sim_pass(struct sim *sim, uint64_t ns);
-/* Runs until every client's session is up. */
+/* Runs until the sessions of all clients are up. */
 bool sim_connect(struct sim *sim, uint64_t max_ns);
 void sim_stall(struct sim *sim, unsigned end, uint64_t ns);
-/* Sets the carrier of an endpoint's port; announced: also tells rudp. */
+/* Sets the carrier of an endpoint's port. announced: also tells rudp. */
 void sim_leg(struct sim *sim, unsigned end, unsigned leg, bool up, bool announced);
-/* Gives the endpoint the next of its missing legs. */
+/* Adds the next missing leg of the endpoint. */
 int sim_port_add(struct sim *sim, unsigned end);
-/* Replaces the process by a new one; the old one's memory is lost. */
+/* Replaces the process of the endpoint by a new one; the memory of the old one is lost. */
 void sim_restart(struct sim *sim, unsigned end);
-/* Checks that every call has ended, closes all sessions, and checks that everything lent was
+/* Checks that all calls have ended, closes all sessions, and checks that all lent objects were
  * returned. */
 bool sim_close(struct sim *sim);
 

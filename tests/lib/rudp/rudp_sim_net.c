@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The simulator's network: packets, links with queues and faults, the switch. Knows no calls.
+ * The simulator's network: packets, links with queues and faults, and the switch. It does not know
+ * calls.
  */
 #include "dataplane/rudp/wire/wire.h"
 #include "tests/lib/rudp/rudp_ops.h"
@@ -79,8 +80,8 @@ static struct sim_end *end_of(struct sim *sim, const struct datagram_addr *a, un
 
 #define TRICKLE_NS (50 * NSEC_PER_MSEC)
 
-/* For a client that holds its server's memory: reduces an acknowledgement to one packet, or none.
- */
+/* For a client that does not free the server's memory: reduces an acknowledgement to one packet, or
+ * to none. */
 static void trickle(struct sim_end *end, uint8_t *data, size_t len)
 {
 	uint8_t *words = data + WIRE_COMMON_BYTES + WIRE_ACK_BLOCK_BYTES;
@@ -117,8 +118,8 @@ static struct sim_pkt *deliver(struct sim *sim, struct sim_end *from, unsigned p
 	if (from->trickler)
 		trickle(from, p->data, len);
 	if (len && sim_chance(sim, sim->cfg.corrupt))
-		p->len = sim_random(sim, len); /* damage without a changed length would be caught by
-						  UDP's checksum */
+		/* if the length stayed the same, UDP's checksum would detect the damage */
+		p->len = sim_random(sim, len);
 	if (sim_chance(sim, sim->cfg.garbage))
 		for (unsigned n = 1 + (unsigned)sim_random(sim, 4); n && p->len; n--)
 			p->data[sim_random(sim, MIN_OF(p->len, 64))] = (uint8_t)sim_random(sim, 0);
@@ -148,7 +149,7 @@ static void burst_join(struct sim *sim, struct sim_link *link, const struct data
 	}
 }
 
-/* A later chunk of a request that must stay incomplete. */
+/* Whether the packet is a later chunk of a request that must stay incomplete. */
 static bool half_sent(const struct sim_end *end, const struct datagram *pkt)
 {
 	return end->half_sender && (pkt->hdr[1] & 0x0f) == WIRE_DATA &&
@@ -166,7 +167,7 @@ static bool burst_takes(struct sim *sim, struct sim_link *link)
 	return true;
 }
 
-/* The delay of this packet beyond the link. */
+/* The delay of this packet in addition to that of the link. */
 static uint64_t way(struct sim *sim, const struct sim_end *end, struct sim_link *link, uint64_t at)
 {
 	at += sim->cfg.down_bits_per_s ? sim->cfg.delay_ns / 2 : sim->cfg.delay_ns;

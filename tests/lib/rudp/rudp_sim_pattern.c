@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The bytes of the simulator's messages. They come from one table, those of each message from
- * another place. Copying and comparing them costs little, also in sanitized builds, which check
- * each of these. */
+/* The bytes of the simulator's messages. All come from one table; each message begins at another
+ * place in it. So copying and comparing them is fast, even in sanitized builds, which check each
+ * access. */
 #include "tests/lib/rudp/rudp_sim_internal.h"
 
-#define PATTERN_BYTES 65521U /* a prime: no chunk of a message looks like another one */
+#define PATTERN_BYTES 65521U /* a prime number, so that no chunk of a message equals another */
 
 static const uint8_t *pattern_table(void)
 {

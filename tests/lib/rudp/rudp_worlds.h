@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Helpers for tests in the simulator: failure reports, a network without faults, sequences of
+ * For tests in the simulator: reports of failures, a network without faults, and sequences of
  * calls.
  */
 #ifndef PLENUM_TESTS_RUDP_WORLDS_H
@@ -29,11 +29,11 @@
 
 extern const struct sim_config sim_clean;
 
-/* Keeps `depth` calls open until `total` were made; calls `at` when half of them are done. */
+/* Keeps `depth` calls open until `total` were made. Calls `at` when half of them are done. */
 bool sim_pump(struct sim *sim, unsigned total, unsigned depth, uint32_t req_len, uint32_t resp_len,
 	      void (*at)(struct sim *sim));
 
-/* The longest failover pause of the end's paths. */
+/* The longest failover pause of all paths of the end. */
 uint64_t sim_longest_pause(struct sim *sim, unsigned end);
 
 #endif
