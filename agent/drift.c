@@ -30,7 +30,7 @@ static bool was_just_made(const struct plan *p, const struct plan_step *s)
 
 /* The running plan accepted the value that the setting had then, and the new plan wants to change
  * it: another program has set a third value since. */
-static bool was_content(const struct plan *p, const struct plan_step *s)
+static bool was_accepted(const struct plan *p, const struct plan_step *s)
 {
 	for (size_t i = 0; s->kind == &object_sysctl && i < p->n_unannounced; i++)
 		if (p->unannounced[i].kind == s->kind && s->kind->same(&p->unannounced[i], s))
@@ -49,7 +49,7 @@ static bool is_foreign(const struct agent *a, const struct plan *p, const struct
 	if (s->verb == PLAN_RESTORE || (was && is && was->ifindex != is->ifindex))
 		return false;
 	had = s->kind->present(a->running.inv, s) != OBJECT_ABSENT ||
-	      was_just_made(a->running.plan, s) || was_content(a->running.plan, s);
+	      was_just_made(a->running.plan, s) || was_accepted(a->running.plan, s);
 	return s->verb == PLAN_DEL ? !had : had;
 }
 

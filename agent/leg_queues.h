@@ -2,8 +2,8 @@
 /*
  * Detects packets dropped by the kernel's queues (qdiscs) of the legs' NICs: such a loss happens on
  * this host, not in the network. Reports drops as problems and events. The queues' counters are
- * read only while packets from this host are lost, and by a child process, because the kernel may
- * hold the required lock for seconds.
+ * read only while packets from this host are lost. A child process reads them, because the kernel
+ * may hold the required lock for seconds.
  */
 #ifndef PLENUM_AGENT_LEG_QUEUES_H
 #define PLENUM_AGENT_LEG_QUEUES_H

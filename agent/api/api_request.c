@@ -79,7 +79,7 @@ static int ask(struct api_call *c)
 /* Whether the request is held back while there are no events; a message from the monitor ends that.
  * It is not held back if the client's numbers belong to another agent instance, because the client
  * does not know that yet. */
-static bool holds_back(const struct api *a, const struct api_call *c, unsigned wait_s)
+static bool must_wait_for_events(const struct api *a, const struct api_call *c, unsigned wait_s)
 {
 	const struct privsep_get_events *g = &c->question.get_events;
 
@@ -98,7 +98,7 @@ static enum MHD_Result begin_wait(struct api *a, struct api_call *c, unsigned wa
 		c->shared = true;
 		r = api_tell(&held, -1);
 		c->deadline_ns = clock_now_ns() + ANSWER_LIMIT_NS;
-	} else if (holds_back(a, c, wait_s)) {
+	} else if (must_wait_for_events(a, c, wait_s)) {
 		r = api_tell(&held, -1);
 		c->deadline_ns = clock_now_ns() + wait_s * NSEC_PER_SEC;
 	} else {

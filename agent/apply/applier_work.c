@@ -158,8 +158,8 @@ struct unreachable {
 
 /* Probes the missing peers again. Reports the result, as a message of `type` if a peer does not
  * answer. */
-static void ask_again(const struct applier_task *t, struct applier_channel *l,
-		      struct unreachable *w, enum applier_message_type type)
+static void probe_again(const struct applier_task *t, struct applier_channel *l,
+			struct unreachable *w, enum applier_message_type type)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	struct applier_message m = {.type = type};
@@ -185,12 +185,12 @@ static int wait_for_order(const struct applier_task *t, struct applier_channel *
 	int r;
 
 	if (w->any)
-		ask_again(t, l, w, APPLIER_UNREACHABLE);
+		probe_again(t, l, w, APPLIER_UNREACHABLE);
 	do {
 		r = applier_channel_wait(l, until,
 					 w->any ? boottime_now_ns() + AGAIN_NS : UINT64_MAX, by);
 		if (w->any && (r == 0 || r == APPLIER_CONFIRM))
-			ask_again(t, l, w, r == 0 ? APPLIER_UNREACHABLE : APPLIER_NOT_YET);
+			probe_again(t, l, w, r == 0 ? APPLIER_UNREACHABLE : APPLIER_NOT_YET);
 	} while (r == 0 || (r == APPLIER_CONFIRM && w->any));
 	return r;
 }
@@ -232,7 +232,7 @@ static int wait_for_confirmation(const struct applier_task *t, struct applier_ch
 
 /* Writes the outcome file, for the case that no agent receives the result. It is written before the
  * journal is removed, because a later agent uses the journal if there is one. */
-static void leave_outcome(const struct applier_task *t, int error, const struct diag *d)
+static void write_outcome(const struct applier_task *t, int error, const struct diag *d)
 {
 	const char *why = "";
 	int r;
@@ -256,7 +256,7 @@ static int roll_back(const struct applier_task *t, struct applier_channel *l, st
 	int r;
 
 	applier_channel_stage(l, APPLIER_ROLLING_BACK, 0);
-	leave_outcome(t, error, d);
+	write_outcome(t, error, d);
 	r = apply_rollback(apply, &out);
 	note_rollback(&out, r, res, d);
 	return error;
@@ -268,14 +268,14 @@ static int commit(const struct applier_task *t, struct apply *apply, struct appl
 	struct apply_outcome out = {0};
 	int r;
 
-	leave_outcome(t, 0, d);
+	write_outcome(t, 0, d);
 	r = apply_commit(apply, &out);
 	if (r < 0) {
 		res->n_rolled_back = out.n_rolled_back;
 		res->stuck = out.stuck;
 		diag_add(d, DIAG_ERROR, NULL, NULL, "%s",
 			 out.why.text[0] ? out.why.text : strerror(-r));
-		leave_outcome(t, r, d);
+		write_outcome(t, r, d);
 	} else if (out.why.text[0]) {
 		diag_add(d, DIAG_WARNING, NULL, NULL, "%s", out.why.text);
 	}
@@ -293,8 +293,8 @@ static bool probes_are_forced(const struct plan_context *ctx)
 }
 
 /* Finds the peers that answer before the apply. If this fails, no peer is checked afterwards. */
-static void look_before(const struct applier_task *t, struct kernel *k, struct apply_reach *ret,
-			struct diag *d)
+static void find_answering_peers(const struct applier_task *t, struct kernel *k,
+				 struct apply_reach *ret, struct diag *d)
 {
 	int r;
 
@@ -309,9 +309,10 @@ static void look_before(const struct applier_task *t, struct kernel *k, struct a
 
 /* 0: all peers answer; -ECANCELED: a peer no longer answers; 1: a peer does not answer yet, but may
  * later. */
-static int look_after(const struct applier_task *t, struct kernel *k,
-		      const struct applier_addresses *w, const struct apply_reach *before,
-		      struct applier_channel *l, struct diag *d)
+static int check_answering_peers(const struct applier_task *t, struct kernel *k,
+				 const struct applier_addresses *w,
+				 const struct apply_reach *before, struct applier_channel *l,
+				 struct diag *d)
 {
 	PLENUM_CLEANUP(diag_done) struct diag found = DIAG_INIT;
 	const bool patient = t->confirm_s && t->patient;
@@ -336,22 +337,22 @@ static int apply_plan(const struct applier_task *t, struct kernel *k, struct app
 	struct apply_reach before;
 	int r;
 
-	look_before(t, k, &before, d);
+	find_answering_peers(t, k, &before, d);
 	applier_channel_stage(l, APPLIER_APPLYING, 0);
 	r = run_steps(t, k, w, &apply, res, d);
 	if (r < 0) {
-		leave_outcome(t, r, d);
+		write_outcome(t, r, d);
 		return r;
 	}
 	applier_channel_stage(l, APPLIER_VERIFYING, 0);
 	r = applier_addresses_verify(w, t, k, &apply, &out, d);
 	if (r < 0 && !apply) {
 		note_rollback(&out, out.stuck ? r : 0, res, d);
-		leave_outcome(t, r, d);
+		write_outcome(t, r, d);
 		return r;
 	}
 	if (r == 0)
-		r = look_after(t, k, w, &before, l, d);
+		r = check_answering_peers(t, k, w, &before, l, d);
 	if (r >= 0) {
 		struct unreachable peers = {
 			.before = &before, .ctx = &w->ctx, .k = k, .any = r > 0};

@@ -347,7 +347,7 @@ static bool is_same_user(const char *a, const char *b)
 
 /* Merges an attempt with the one before it if both failed in the same way, because a job that fails
  * every minute must not push out all other entries. */
-static void fold(struct history *h, size_t i)
+static void merge_attempt(struct history *h, size_t i)
 {
 	struct history_entry *e = &h->entries[i], *was = e - 1;
 
@@ -447,7 +447,7 @@ void history_end(struct history *h, uint64_t number, enum history_outcome outcom
 		log_warning("cannot save the configuration of apply %" PRIu64 ": %s", number,
 			    strerror(-r));
 	if (is_attempt(e))
-		fold(h, (size_t)(e - h->entries));
+		merge_attempt(h, (size_t)(e - h->entries));
 	trim(h);
 	save(h);
 }

@@ -250,7 +250,7 @@ static int load_base(const struct store *st, char **ret)
 }
 
 /* Adds an error with the file of the first line that differs. */
-static void say_changed(const char *was, const char *is, struct diag *d)
+static void report_changed(const char *was, const char *is, struct diag *d)
 {
 	const char *line = was;
 	struct diag_pos pos = {NULL, 0, 0};
@@ -288,7 +288,7 @@ int store_check_base(struct store *st, struct diag *d)
 		return store_error(d, st->base_file, "compared", r);
 	if (strcmp(was, is) == 0)
 		return 0;
-	say_changed(was, is, d);
+	report_changed(was, is, d);
 	return -ESTALE;
 }
 

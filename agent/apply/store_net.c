@@ -178,8 +178,8 @@ static int find_entry(struct store *st, struct edit *e, const char *name, struct
 
 /* Whether the member is superfluous: removes it from its entry and checks that the configuration
  * stays the same. */
-static bool says_nothing(struct store *st, const struct edit *e, struct spec_node *member,
-			 const char *yaml)
+static bool is_superfluous(struct store *st, const struct edit *e, struct spec_node *member,
+			   const char *yaml)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	autofree char *without = NULL;
@@ -208,7 +208,7 @@ static int prune(struct store *st, struct edit *e, struct spec_node *entry, stru
 		next = m->next;
 		if (m->key && strcmp(m->key, "name") == 0)
 			continue;
-		if (says_nothing(st, e, m, yaml))
+		if (is_superfluous(st, e, m, yaml))
 			spec_node_free(m);
 		else
 			spec_edit_hang(entry, m);

@@ -208,7 +208,7 @@ static json_t *result(const struct launch_ping *p)
 }
 
 /* Whether this worker cannot run the test, so that another one has to be asked. */
-static bool is_no(const struct sup_worker *w)
+static bool cannot_run_test(const struct sup_worker *w)
 {
 	const int e = w->pinged.status;
 
@@ -225,7 +225,7 @@ static const struct sup_worker *find_asked(const struct agent *a, uint64_t id)
 	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next) {
 		if (w->ping_asked != id)
 			continue;
-		if (!is_no(w))
+		if (!cannot_run_test(w))
 			return w;
 		if (!found || w->pinged.status == -ENOTSUP)
 			found = w;
@@ -262,7 +262,7 @@ void control_rdma_ping(struct agent *a, const struct client *cl, const struct pr
 	if (!w)
 		control_error(r, 404, "not-found",
 			      "unknown RDMA test: its worker exited or the agent restarted", NULL);
-	else if (is_no(w) &&
+	else if (cannot_run_test(w) &&
 		 ((e = ask_next(a, w)) == 0 || (e == -EBUSY && clock_now_ns() < w->ping_until_ns)))
 		control_json(r, 202, json_pack("{s:b}", "ended", 0));
 	else if (w->pinged.id == m->ping.id)

@@ -347,7 +347,7 @@ static void say_mounts(struct top_view *v, const json_t *status)
 }
 
 /* Whether a sentence already has this reason. */
-static bool is_said(const struct top_view *v, const char *reason)
+static bool is_mentioned(const struct top_view *v, const char *reason)
 {
 	const char *text;
 	const json_t *o;
@@ -370,7 +370,7 @@ static void say_reasons(struct top_view *v, const json_t *status)
 	size_t i;
 
 	json_array_foreach (json_object_get(status, "reasons"), i, o)
-		if (json_is_string(o) && !is_said(v, json_string_value(o)))
+		if (json_is_string(o) && !is_mentioned(v, json_string_value(o)))
 			wrong(v, "%s", json_string_value(o));
 }
 

@@ -328,8 +328,8 @@ static bool has_mount(const struct sup_worker *w, const char *peer, bool served)
 
 /* Whether the peer answers on another path. A server does not report clients that are switched off.
  * A client reports a server that is switched off as a problem of its mount. */
-static bool peer_is_there(const struct sup_worker *w, const struct launch_path_stats *paths,
-			  size_t n, const char *peer)
+static bool peer_answers(const struct sup_worker *w, const struct launch_path_stats *paths,
+			 size_t n, const char *peer)
 {
 	if (has_mount(w, peer, true) || has_mount(w, peer, false))
 		return has_mount(w, peer, true);
@@ -355,8 +355,8 @@ static bool is_of_waiting_mount(const struct sup_worker *w, const struct launch_
 
 /* Whether the path is not missed. With separate fabrics, standby paths across the legs never come
  * up. That matters only if the leg has no path in its own fabric either. */
-static bool is_no_loss(const struct launch_path_stats *paths, size_t n,
-		       const struct launch_path_stats *s)
+static bool is_expected_down(const struct launch_path_stats *paths, size_t n,
+			     const struct launch_path_stats *s)
 {
 	if (!s->standby || s->state != LAUNCH_PATH_JOINING)
 		return false;
@@ -496,7 +496,7 @@ static void look_at_paths(struct look *l)
 
 		if (s->up || is_lossy(l, s) || !port ||
 		    !carriers_usable(l->in->carriers, port->ifindex) ||
-		    !peer_is_there(l->w, paths, n, s->peer) || is_no_loss(paths, n, s) ||
+		    !peer_answers(l->w, paths, n, s->peer) || is_expected_down(paths, n, s) ||
 		    is_of_waiting_mount(l->w, paths, n, s))
 			continue;
 		if (lost) {

@@ -9,8 +9,9 @@
 #define ARP_COMPLETE 2	/* kernel flag ATF_COM */
 #define ARP_PERMANENT 4 /* kernel flag ATF_PERM */
 /* A refusal older than this is not taken as the cause of an outage. Silent paths are probed at
- * least twice a second. It is shorter than PATH_NS, by which the report of an outage is delayed, so
- * that a refusal which ended before the outage is not taken as its cause. */
+ * least twice a second, so a continuing refusal is never older. The report of an outage is
+ * delayed by PATH_NS, which is longer, so a refusal that ended before the outage is not taken as
+ * its cause. */
 #define REFUSED_NS (2 * NSEC_PER_SEC)
 
 enum health_arp health_arp_find(const char *table, const char *ip, const char *ifname,

@@ -231,7 +231,7 @@ static int read_netns(const struct look *l, const char *process, char *ret, size
 
 /* Whether the process is in the agent's network namespace; others do not matter. If the namespace
  * of another user's process cannot be read, it counts as the agent's. */
-static bool is_beside_us(const struct look *l, const char *process)
+static bool is_in_our_netns(const struct look *l, const char *process)
 {
 	char ours[64], theirs[64];
 	int r = read_netns(l, process, theirs, sizeof(theirs));
@@ -252,7 +252,7 @@ static void note_process(const struct look *l, const char *process, bool *runs)
 		const size_t len = strlen(managers[i].comm);
 
 		if (strncmp(comm, managers[i].comm, len) == 0 &&
-		    (comm[len] == '\n' || comm[len] == '\0') && is_beside_us(l, process))
+		    (comm[len] == '\n' || comm[len] == '\0') && is_in_our_netns(l, process))
 			runs[i] = true;
 	}
 }

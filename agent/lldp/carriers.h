@@ -2,7 +2,7 @@
 /*
  * The carriers of the host's links. The monitor writes the table, from each inventory and from the
  * kernel's notifications in between; the supervisor and the status read it. The table has all links
- * of the host, not only the legs', because a worker may be adopted before the first inventory and
+ * of the host, not only those of legs. A worker may be adopted before the first inventory, and then
  * needs the carrier of its leg. Links that a new inventory lacks are dropped.
  */
 #ifndef PLENUM_AGENT_CARRIERS_H

@@ -2,7 +2,7 @@
 /*
  * The role `lldp`: reads LLDP, ARP and neighbour discovery frames from packet sockets that it gets
  * from the monitor, and reports their contents to the monitor. Any device on a cable can send it
- * frames, so the process has an empty root directory, an unprivileged user, and no system call that
+ * frames. So the process has an empty root directory, an unprivileged user, and no system call that
  * could send through a packet socket. It keeps no state; the monitor has the table.
  */
 #include "agent/base/child/child_role.h"
@@ -20,25 +20,25 @@
 
 /* the system call filter below allows closing descriptors below this number only */
 #define DESCRIPTORS_MAX 64
-/* Most frames read from a socket per REST_NS. A switch sends LLDP at most once a second, usually
+/* Most frames read from a socket per PAUSE_NS. A switch sends LLDP at most once a second, usually
  * every 30 s. The socket's filter passes only those ARP and neighbour discovery packets that
  * concern watched addresses. */
 #define BURST 16
 #define BURST_CLAIMS 128
-#define REST_NS NSEC_PER_SEC
+#define PAUSE_NS NSEC_PER_SEC
 
 struct port {
 	struct lldp_role *role;
 	uint32_t ifindex, frames; /* enum privsep_frames */
 	int fd;
-	unsigned n_read;	    /* frames read in the current REST_NS */
+	unsigned n_read;	    /* frames read in the current PAUSE_NS */
 	struct loop_source *source; /* NULL: reading is paused */
 	struct port *next;
 };
 
 struct lldp_role {
 	struct loop *loop;
-	struct loop_source *rest;
+	struct loop_source *pause_timer;
 	struct port *ports;
 };
 
@@ -57,11 +57,11 @@ static int tell(struct privsep_msg *m)
 
 /* Pauses a socket that received too many frames, so that a device that floods one cable costs
  * little time and does not delay the other links. */
-static void rest(struct port *p)
+static void pause_reading(struct port *p)
 {
 	p->source = loop_source_free(p->source);
-	if (!loop_timer_armed(p->role->rest))
-		loop_timer_arm(p->role->rest, REST_NS);
+	if (!loop_timer_armed(p->role->pause_timer))
+		loop_timer_arm(p->role->pause_timer, PAUSE_NS);
 }
 
 static int take_lldp(const struct port *p, const uint8_t *frame, size_t len)
@@ -92,7 +92,7 @@ static int on_frame(void *user, int fd, uint32_t revents)
 	ssize_t n = recvmsg(fd, &mh, MSG_DONTWAIT | MSG_TRUNC);
 
 	if (++p->n_read >= (lldp ? BURST : BURST_CLAIMS))
-		rest(p);
+		pause_reading(p);
 	/*
 	 * An error belongs to the link, which went down. It is reported once; the monitor handles
 	 * it.
@@ -108,7 +108,7 @@ static int watch(struct port *p)
 	return loop_add_fd(p->role->loop, p->fd, EPOLLIN, false, on_frame, p, &p->source);
 }
 
-static int on_rested(void *user)
+static int on_pause_end(void *user)
 {
 	struct lldp_role *role = user;
 	int r = 0;
@@ -226,7 +226,8 @@ static int open_all(struct lldp_role *role)
 	int r = loop_new(&role->loop);
 
 	if (r >= 0)
-		r = loop_add_timer(role->loop, NSEC_PER_MSEC, on_rested, role, &role->rest);
+		r = loop_add_timer(role->loop, NSEC_PER_MSEC, on_pause_end, role,
+				   &role->pause_timer);
 	if (r >= 0)
 		r = loop_add_fd(role->loop, PRIVSEP_FD_CONTROL, EPOLLIN, true, on_monitor, role,
 				&monitor);

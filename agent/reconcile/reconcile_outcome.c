@@ -240,7 +240,7 @@ static const char *what_is_applied(const struct reconcile *rec, char *buf, size_
 
 /* Whether a start applies the configuration of the latest entry again. It gets no entry:
  * that entry would push out others and hide that an apply was interrupted. */
-static bool is_same_again(const struct agent *a)
+static bool is_repeated_start(const struct agent *a)
 {
 	const struct reconcile *rec = &a->reconcile;
 	const struct spec *spec = rec->run.next.spec ? rec->run.next.spec : a->running.spec;
@@ -265,13 +265,13 @@ void reconcile_enter(struct agent *a)
 
 	if ((reconcile_is_asked(rec->run.trigger) || rec->run.is_guarded) &&
 	    rec->run.source != RECONCILE_FROM_LAST_GOOD &&
-	    rec->run.source != RECONCILE_FROM_PENDING && !rec->run.entry && !is_same_again(a))
+	    rec->run.source != RECONCILE_FROM_PENDING && !rec->run.entry && !is_repeated_start(a))
 		enter(rec);
 }
 
 /* Whether a retry has succeeded with a configuration that failed when it was requested. This gets
  * an entry; the failed retries did not. */
-static bool is_done_after_all(const struct agent *a, int error)
+static bool is_late_success(const struct agent *a, int error)
 {
 	const struct reconcile *rec = &a->reconcile;
 
@@ -321,7 +321,7 @@ static void note_history(struct agent *a, int error, bool runs)
 	if (error < 0 ? rec->run.trigger != RECONCILE_START && !rec->run.is_guarded
 		      : a->running.plan->n_actions > 0)
 		reconcile_enter(a);
-	if (is_done_after_all(a, error))
+	if (is_late_success(a, error))
 		enter(rec);
 	if (rec->pending.applier)
 		rec->pending.n_steps = count_steps(a, error);

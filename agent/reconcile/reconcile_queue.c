@@ -293,7 +293,7 @@ enum progress reconcile_progress(const struct agent *a, char buf[static PROGRESS
 }
 
 /* Reports a long apply at doubling intervals, and at once when a driver takes longer than usual. */
-static void mention(struct agent *a, uint64_t now)
+static void report_long_apply(struct agent *a, uint64_t now)
 {
 	struct reconcile *rec = &a->reconcile;
 	char step[PROGRESS_TEXT_MAX];
@@ -324,7 +324,7 @@ static int on_tick(void *user)
 		loop_notify("EXTEND_TIMEOUT_USEC=%llu",
 			    (unsigned long long)(6 * RECONCILE_TICK_NS / NSEC_PER_USEC));
 	if (rec->applier)
-		mention(a, now);
+		report_long_apply(a, now);
 	loop_timer_arm(rec->pacing.tick, RECONCILE_TICK_NS);
 	return 0;
 }

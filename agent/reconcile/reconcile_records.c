@@ -98,7 +98,7 @@ void reconcile_note_refused(struct agent *a, enum reconcile_source source, uint6
 
 /* Reports that the files differ from the running configuration because an operator returned to an
  * earlier one. */
-static void note_gone_back(struct agent *a, uint64_t entry)
+static void note_older_config(struct agent *a, uint64_t entry)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	const struct history_entry *e = history_find(&a->reconcile.records.history, entry);
@@ -160,7 +160,7 @@ int reconcile_keep_config(struct agent *a, enum reconcile_source source, uint64_
 
 	reconcile_last_good_save(a);
 	if (source == RECONCILE_FROM_HISTORY) {
-		note_gone_back(a, entry);
+		note_older_config(a, entry);
 		return 0;
 	}
 	problems_clear(&a->problems, PROBLEMS_FILES);

@@ -125,7 +125,7 @@ static int update_held_vfs(struct agent *a)
 
 /* Loads the configuration and the records, and collects the inventory. Kernel notifications are
  * read before that, so that none that arrives later is older than the inventory. */
-static int look(struct agent *a)
+static int load_and_collect(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
 	int r = update_held_vfs(a);
@@ -207,7 +207,7 @@ static struct plan_context context_of(struct agent *a, const struct spec *spec)
 static int first_half(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
-	int r = look(a);
+	int r = load_and_collect(a);
 	const struct spec *spec = reconcile_spec(a);
 	struct plan_context ctx = context_of(a, spec);
 	struct applier_task task = {.loop = a->loop,
@@ -295,7 +295,7 @@ static int second_half(struct agent *a)
 }
 
 /* Collects the inventory after the applier's changes. */
-static int look_again(struct agent *a)
+static int collect_again(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
 	const struct spec *spec = reconcile_spec(a);
@@ -365,7 +365,7 @@ void reconcile_on_applied(void *user, const struct applier_result *res, const st
 	}
 	if (r == 0) {
 		note_applied(a);
-		r = look_again(a);
+		r = collect_again(a);
 	}
 	finish(a, r == 0 ? second_half(a) : r);
 }
@@ -394,7 +394,7 @@ static void on_wait(void *user, uint64_t until_ns, const struct plan_conflicts *
 			finish(a, r);
 		return;
 	}
-	r = look_again(a);
+	r = collect_again(a);
 	finish(a, r == 0 ? second_half(a) : r);
 }
 

@@ -269,7 +269,7 @@ static void drop_ring(struct capture *c, struct ring *r, struct pcapng *out)
 }
 
 /* Whether a process may still write to the ring. */
-static bool lives(const struct capture *c, const struct ring *r)
+static bool may_still_write(const struct capture *c, const struct ring *r)
 {
 	for (const struct sup_worker *w = sup_first(c->setup.sup); w; w = w->next)
 		if (is_of(r, w))
@@ -293,7 +293,7 @@ static bool next_of(struct capture *c, struct ring *r, uint64_t until_ns, struct
 			"worker %u wrote a malformed capture record; the capture skips this worker",
 			r->worker_id);
 		/* no event if the process writes to another ring now */
-		if (lives(c, r) && !r->replaced)
+		if (may_still_write(c, r) && !r->replaced)
 			sup_capture(c->setup.sup, r->worker_id, NULL, -1);
 		r->ports = 0;
 	}
@@ -365,7 +365,7 @@ static void drop_ended(struct capture *c, uint64_t until_ns, struct pcapng *out)
 
 	for (struct ring *r = c->rings; r; r = next) {
 		next = r->next;
-		if (!lives(c, r) && !next_of(c, r, until_ns, &rec))
+		if (!may_still_write(c, r) && !next_of(c, r, until_ns, &rec))
 			drop_ring(c, r, out);
 	}
 }

@@ -183,7 +183,7 @@ bool sup_gains_export(struct sup_worker *w)
 
 /* ---- folders that an operator's apply exports ---- */
 
-static void take(struct sup *s, const struct launch_export *e)
+static void export_new_folder(struct sup *s, const struct launch_export *e)
 {
 	char is[FOLDER_TEXT_MAX], was[FOLDER_TEXT_MAX];
 	struct export_record *r = record_of(s, e);
@@ -206,7 +206,7 @@ void sup_take_exports(struct sup *s, const struct launch_config *wants, size_t n
 		sup_ask_exports(s, &wants[i]);
 	for (size_t i = 0; i < n; i++)
 		for (uint32_t j = 0; j < wants[i].n_exports; j++)
-			take(s, &wants[i].exports[j]);
+			export_new_folder(s, &wants[i].exports[j]);
 }
 
 bool sup_export_taken(const struct sup_worker *w)
@@ -243,8 +243,8 @@ const struct reason *sup_export_differs(const struct sup *s, const struct launch
 
 /* Checks the path and the file system of a served export. `why`: the problem; cleared if there is
  * none. 0; -EAGAIN: the result is not known yet. */
-static int look(struct sup *s, const struct launch_export *e, struct export_record *r,
-		struct reason *why)
+static int check_path(struct sup *s, const struct launch_export *e, struct export_record *r,
+		      struct reason *why)
 {
 	uint64_t now = clock_now_ns(), dev, ino;
 	struct async_folder found;
@@ -276,8 +276,8 @@ static int look(struct sup *s, const struct launch_export *e, struct export_reco
 	return 0;
 }
 
-static void say_look(struct sup *s, const struct launch_export *e, const struct reason *was,
-		     const struct reason *is)
+static void report_change(struct sup *s, const struct launch_export *e, const struct reason *was,
+			  const struct reason *is)
 {
 	char text[REASON_FORMAT_MAX];
 
@@ -303,11 +303,11 @@ void sup_watch_exports(struct sup_worker *w)
 		struct export_record *r = record_of(s, e);
 		struct reason why;
 
-		if (!r || look(s, e, r, &why) < 0 || reason_equal(&why, &r->differs))
+		if (!r || check_path(s, e, r, &why) < 0 || reason_equal(&why, &r->differs))
 			continue;
 		/* No event if only the amount of free space has changed. */
 		if (strcmp(why.code, r->differs.code) != 0)
-			say_look(s, e, &r->differs, &why);
+			report_change(s, e, &r->differs, &why);
 		r->differs = why;
 		changed = true;
 	}

@@ -49,7 +49,7 @@ void sup_fill_label(const struct sup_worker *w, struct launch_port *port)
 
 /* Sends the port to the worker if it lacks it. If the socket is full, the next heartbeat check
  * retries. */
-static void tell(struct sup_worker *w, const struct launch_port *want)
+static void send_missing_port(struct sup_worker *w, const struct launch_port *want)
 {
 	struct launch_config *has = w->started;
 	const struct launch_port *is = sup_port_find(has, want->leg);
@@ -75,7 +75,7 @@ bool sup_update_ports(struct sup_worker *w)
 	if (!sup_ports_follow(w->started, &w->config))
 		return false;
 	for (uint32_t i = 0; i < w->config.n_ports; i++)
-		tell(w, &w->config.ports[i]);
+		send_missing_port(w, &w->config.ports[i]);
 	return true;
 }
 
@@ -94,7 +94,7 @@ bool sup_port_is_valid(const struct launch_port *p)
 }
 
 /* Stores the port at the index at which the process has it. */
-static void put(struct launch_config *c, uint32_t index, const struct launch_port *port)
+static void store_port(struct launch_config *c, uint32_t index, const struct launch_port *port)
 {
 	c->ports[index] = *port;
 	c->n_ports = MAX_OF(c->n_ports, index + 1);
@@ -103,8 +103,8 @@ static void put(struct launch_config *c, uint32_t index, const struct launch_por
 /* Whether an agent can have sent this port. It must be one of kernel sockets, without a device, and
  * an existing leg may only have moved to another device. Without the check, a worker could claim a
  * device and keep it from the host. */
-static bool can_be_told(const struct launch_config *has, uint32_t index,
-			const struct launch_port *port)
+static bool may_be_from_agent(const struct launch_config *has, uint32_t index,
+			      const struct launch_port *port)
 {
 	if (!launch_takes_ports(has) || !sup_port_is_valid(port) || port->device[0])
 		return false;
@@ -117,11 +117,11 @@ void sup_take_port(struct sup_worker *w, uint32_t index, const struct launch_por
 {
 	struct launch_config *has = w->started;
 
-	if (!has || !can_be_told(has, index, port))
+	if (!has || !may_be_from_agent(has, index, port))
 		return;
-	put(has, index, port);
+	store_port(has, index, port);
 	if (w->agreed)
 		return;
-	put(&w->config, index, port);
+	store_port(&w->config, index, port);
 	memset(w->config.ports[index].label, 0, sizeof(w->config.ports[index].label));
 }

@@ -8,8 +8,8 @@
  * NIC that was replaced. */
 #define CONFIRM_NS (200 * NSEC_PER_MSEC)
 #define CONFIRM_LIMIT_NS (3 * NSEC_PER_SEC)
-/* Time between the probe of another host for an address of this host and this host's check whether
- * the other host has given the address up. */
+/* Another host has probed for an address of this host and should give it up. After this time, this
+ * host checks whether it has. */
 #define CHECK_NS NSEC_PER_SEC
 /* Shortest time between two probes for one address that packets of other hosts trigger. */
 #define CAUSED_NS (2 * NSEC_PER_SEC)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Finds out where the cables of the legs lead, by ARP and neighbour discovery alone. Two legs are
- * in one network if one receives packets of the other. A leg's cable leads to another leg's network
- * if a peer answers on the leg with the address that it has in the other leg's network, but not
- * with its address in the leg's own network.
+ * in one network if one receives packets of the other. To find a leg whose cable leads to another
+ * leg's network, it asks for both addresses of a peer on that leg: the one in the other leg's
+ * network answers there, and the one in the leg's own network does not.
  */
 #include "agent/wiring/wiring_internal.h"
 
@@ -59,7 +59,7 @@ static bool any_unproven(const struct wiring *w)
 
 /* Whether the question is needed. Peers are asked only while a leg's cable is in doubt; the other
  * legs are then asked too, for comparison. */
-static bool matters(const struct wiring *w, const struct wiring_ask *q)
+static bool is_needed(const struct wiring *w, const struct wiring_ask *q)
 {
 	const struct wiring_leg *leg = wiring_leg_by_index(w, q->ifindex);
 
@@ -77,12 +77,12 @@ static bool matters(const struct wiring *w, const struct wiring_ask *q)
 }
 
 /* Starts the questions that have become necessary, and ends the others. */
-static void choose(struct wiring *w, uint64_t now)
+static void choose_questions(struct wiring *w, uint64_t now)
 {
 	for (size_t i = 0; i < w->v.n_asks; i++) {
 		struct wiring_ask *q = &w->v.asks[i];
 
-		if (!matters(w, q))
+		if (!is_needed(w, q))
 			forget(q);
 		else if (q->due_ns == UINT64_MAX)
 			begin(w, q, now);
@@ -124,7 +124,7 @@ void wiring_cables_carrier(struct wiring *w, struct wiring_leg *leg, uint64_t no
 	for (size_t i = 0; i < w->v.n_asks; i++)
 		if (w->v.asks[i].ifindex == leg->ifindex || w->v.asks[i].other == leg->ifindex)
 			forget(&w->v.asks[i]);
-	choose(w, now);
+	choose_questions(w, now);
 }
 
 void wiring_prove(struct wiring *w, uint32_t ifindex, bool proven, uint64_t now)
@@ -135,7 +135,7 @@ void wiring_prove(struct wiring *w, uint32_t ifindex, bool proven, uint64_t now)
 		if (leg->ifindex != ifindex || leg->proven == proven)
 			continue;
 		leg->proven = proven;
-		choose(w, now);
+		choose_questions(w, now);
 	}
 }
 
@@ -171,7 +171,7 @@ uint64_t wiring_cables_run(struct wiring *w, uint64_t now)
 {
 	uint64_t next = UINT64_MAX;
 
-	choose(w, now);
+	choose_questions(w, now);
 	for (size_t i = 0; i < w->v.n_asks; i++) {
 		struct wiring_ask *q = &w->v.asks[i];
 
@@ -316,10 +316,10 @@ static const struct wiring_ask *find_ask(const struct wiring *w, enum wiring_que
 
 /*
  * Whether the answer to `q` shows that the leg's cable leads to the other leg's network. Linux
- * answers a request for any of its addresses on any link, so the answer counts only if the peer's
- * address of this leg is silent and, in addition, the same station answers on the other leg or the
- * other leg's cable leads here. In linked networks each leg reaches both, so the networks must be
- * known to be separate, from now or from before the cables were changed.
+ * answers a request for any of its addresses on any link, so the answer alone proves nothing. The
+ * peer's address of this leg must be silent. In addition, the same station must answer on the other
+ * leg, or the other leg's cable must lead here. In linked networks each leg reaches both, so the
+ * networks must be known to be separate, from now or from before the cables were changed.
  */
 static bool leads_elsewhere(const struct wiring *w, const struct wiring_ask *q, bool *ret_back)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The REST API in one table: each operation (a method of a path) with the rights, the fields and
- * the version that it takes, the message to the monitor that it becomes, and the texts of its
- * commands. The api process routes and checks requests by it and makes /openapi.json of it, the
- * command line builds its requests, help and default columns from it, and plenum-api(7) its list of
- * routes. Holds data only.
+ * The REST API as one table. Each row is an operation (a method of a path): the rights, fields and
+ * version that it takes, the message to the monitor into which it is converted, and the texts of
+ * its commands. The api process uses the table to route and check requests, and makes /openapi.json
+ * from it. The command line makes its requests, help and default columns from it, and plenum-api(7)
+ * its list of routes. Holds only data.
  *
  * To add an operation:
- * 1. a member of enum resource_id and its row in resource.c; a new kind of message also needs its
- *    type, struct and rule in agent/base/privsep.[ch] (a row of GET only a PRIVSEP_GET value);
- * 2. its handler in agent/control*.c;
- * 3. if it has a command: a row in agent/ctl/ctl.c, which names the function and its options;
- * 4. the members of its answer in answer.c;
- * 5. `make -C man update-keys`, and an entry in plenum-api(7) and plenum(1).
+ * 1. Add a member of enum resource_id and its row in resource.c. A row of GET also needs a
+ *    PRIVSEP_GET value; a new kind of message its type, struct and rule in agent/base/privsep.[ch].
+ * 2. Add its handler in agent/control.
+ * 3. If it has a command, add a row with its function and options in agent/ctl/ctl.c.
+ * 4. Add the members of its answer in answer.c.
+ * 5. Run `make -C man update-keys`, and describe it in plenum-api(7) and plenum(1).
  * test_api and test_ctl fail if a part is missing.
  */
 #ifndef PLENUM_AGENT_API_RESOURCE_H

@@ -224,7 +224,7 @@ static bool is_carried(const struct doctor_host *p, const char *remote)
 
 /* Whether all paths from the leg to the peer are standby while another leg carries the load: the
  * peer has no leg with this label. */
-static bool stands_by(const struct doctor_host *p, const char *leg, const char *peer)
+static bool is_standby(const struct doctor_host *p, const char *leg, const char *peer)
 {
 	bool any = false, carried = false;
 	const json_t *path;
@@ -255,7 +255,7 @@ static void check_standby(const struct doctor_host *p, struct doctor_result *r)
 		json_array_foreach (json_object_get(p->status, "paths"), i, path) {
 			const char *peer = text_of(path, "peer");
 
-			if (strcmp(text_of(path, "leg"), leg) != 0 || !stands_by(p, leg, peer))
+			if (strcmp(text_of(path, "leg"), leg) != 0 || !is_standby(p, leg, peer))
 				continue;
 			doctor_report(r, DOCTOR_WARN,
 				      "leg %s carries no load to %s: no leg of %s has its label, "
@@ -382,9 +382,10 @@ static const struct doctor_arp *find_arp(const struct doctor_host *p, enum docto
 }
 
 /*
- * Linux answers a request for any of its addresses on any link. So this leg leads to the other
- * leg's network only if nothing answers for the peer's address of this leg, and the answer for the
- * other address comes from the same link as on the other leg.
+ * Linux answers a request for any of its addresses on any link, so one answer proves nothing. This
+ * leg leads to the other leg's network only if nothing answers here for the peer's address of this
+ * leg. In addition, the answer for the other address must come from the same link as on the other
+ * leg.
  */
 static bool leads_elsewhere(const struct doctor_host *p, const struct doctor_arp *a)
 {

@@ -117,8 +117,8 @@ static int adopt(struct exports *x, const char *name, int fd)
 	return 0;
 }
 
-/* A worker could replace the state by a file that it can shrink under the other workers of the
- * export, so a state from a worker must have seals. A stored state was created by an agent; an
+/* A state from a worker must have seals: without them the worker could have replaced it by a file
+ * that it shrinks under the export's other workers. A stored state was created by an agent; an
  * earlier version may have created it without seals. */
 int exports_adopt(struct exports *x, const char *name, int fd)
 {

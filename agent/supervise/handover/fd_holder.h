@@ -2,9 +2,9 @@
 /*
  * The descriptor holder: a process that keeps copies of descriptors. The agent starts it
  * (fd_store.h), and it outlives the agent. So a mount or a pinned file survives the death of the
- * agent and the death of a worker, one after the other, whether or not a service manager stores
- * descriptors. It runs as root, so that no worker's user can signal it, but without capabilities,
- * and it may make only the system calls that it needs.
+ * agent followed by that of a worker. It does not need a service manager that stores descriptors.
+ * It runs as root, so that no worker's user can signal it, but without capabilities, and it may
+ * make only the system calls that it needs.
  *
  * Agents of other versions use the same messages: types may be added, but none may change.
  */

@@ -372,8 +372,8 @@ static int adopt_state(struct mounts *m, int fd, const uint8_t id[16])
 	return 0;
 }
 
-/* A worker could replace the state by a file that it can shrink under the other workers of the
- * mount, so a state from a worker must have seals. A stored state was created by an agent; an
+/* A state from a worker must have seals: without them the worker could have replaced it by a file
+ * that it shrinks under the mount's other workers. A stored state was created by an agent; an
  * earlier version may have created it without seals. */
 int mounts_adopt_state(struct mounts *m, int fd, const uint8_t id[16])
 {

@@ -47,8 +47,7 @@ static int ended(int r, struct reason *why)
 	return r < 0 ? fail(why, r, NULL) : 0;
 }
 
-/* Called at the beginning of each write: counts it, and makes it fail if the test requested
- * that. */
+/* Begins each write: counts it, and makes it fail if the test requested that. */
 static int write_begin(struct kernel *k, struct reason *why)
 {
 	struct fake *f = fake_of(k);
@@ -164,7 +163,7 @@ static void connected_del(struct fake *f, const struct inv_addr *gone)
 	}
 }
 
-/* Removes the routes whose preferred source address was removed; only in the main table. */
+/* Removes routes of the main table whose preferred source address was removed. */
 static void routes_of_source_del(struct fake *f, const struct ip_addr *src)
 {
 	for (size_t i = f->inv->n_routes; i-- > 0;)
@@ -176,8 +175,7 @@ static void routes_of_source_del(struct fake *f, const struct ip_addr *src)
 static void link_goes_down(struct fake *f, struct inv_link *l)
 {
 	l->up = l->carrier = false;
-	/* VLANs go down together with their link, and stay down */
-	for (size_t i = 0; i < f->inv->n_links; i++)
+	for (size_t i = 0; i < f->inv->n_links; i++) /* its VLANs go down too, and stay down */
 		if (f->inv->links[i].lower == l->ifindex && f->inv->links[i].up)
 			link_goes_down(f, &f->inv->links[i]);
 	for (size_t i = f->inv->n_routes; i-- > 0;)
@@ -281,8 +279,7 @@ static int addr_add(struct fake *f, const struct inv_addr *a, bool foreign, stru
 		return fail(why, -ENOMEM, NULL);
 	*slot = *a;
 	slot->secondary = secondary;
-	/* duplicate address detection has ended */
-	slot->tentative = slot->dad_failed = slot->optimistic = false;
+	slot->tentative = slot->dad_failed = slot->optimistic = false; /* DAD has ended */
 	if (slot->proto == 0 && !foreign)
 		slot->proto = PLENUM_RTPROT;
 	slot->proto = f->inv->addr_owner_known ? slot->proto : 0;
@@ -300,8 +297,7 @@ static struct inv_addr *addr_get(struct fake *f, const struct inv_addr *a)
 	return NULL;
 }
 
-/* If the primary address of a subnet was removed, removes its secondaries too, or makes the first
- * one the primary. */
+/* Without its primary, a subnet loses its secondaries, or the first becomes the primary. */
 static void secondaries_settle(struct fake *f, const struct inv_addr *gone)
 {
 	const struct inv_link *l = link_get(f, gone->ifindex);
@@ -499,7 +495,7 @@ static int bond_value_change(struct fake *f, const struct kernel_change *c, stru
 	return ended(fake_bond_value_change(f->inv, c), why);
 }
 
-/* The link goes down to become a port or to leave a bond, and comes up again afterwards. */
+/* The link goes down to become a port or to leave a bond, and comes up afterwards. */
 static int master_change(struct fake *f, const struct kernel_change *c, struct reason *why)
 {
 	struct inv_link *l = link_get(f, c->ifindex);
