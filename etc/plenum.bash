@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# bash completion for plenum(1): commands and options as the program's own help has them, legs as the agent
-# has them.
+# bash completion for plenum(1). Commands and options come from 'plenum --help', names of legs from the agent.
 _plenum() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} words=() w help
 	for w in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do

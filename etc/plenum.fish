@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# fish completion for plenum(1): commands and options as the program's own help has them, legs as the agent has them.
+# fish completion for plenum(1). Commands and options come from 'plenum --help', names of legs from the agent.
 function __plenum_complete
 	set -l said (string match -v -- '-*' (commandline -opc))
 	set -e said[1]
@@ -19,7 +19,7 @@ function __plenum_complete
 		case plan doctor validate diff 'config show' 'config stage' inventory metrics 'secret *'
 			__fish_complete_path (commandline -ct)
 		case ''
-			# Lines of the help: "  net show         list the legs", or "  status           show the state".
+			# The help has lines such as "  net show         list the legs" and "  status           show the state".
 			string replace -rf -- '^  ([a-z]+)  +(.*)$' '$1\t$2' $help
 			string replace -rf -- '^  ([a-z]+) [a-z]+ .*$' '$1\tcommands of $1' $help | sort -u
 		case '*'

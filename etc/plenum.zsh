@@ -1,6 +1,6 @@
 #compdef plenum
 # SPDX-License-Identifier: BSD-3-Clause
-# zsh completion for plenum(1): commands and options as the program's own help has them, legs as the agent has them.
+# zsh completion for plenum(1). Commands and options come from 'plenum --help', names of legs from the agent.
 _plenum() {
 	local -a said names
 	local help line
@@ -26,7 +26,7 @@ _plenum() {
 		_files
 		return ;;
 	esac
-	# Lines of the help: "  net show         list the legs", or "  status           show the state".
+	# The help has lines such as "  net show         list the legs" and "  status           show the state".
 	if (( $#said == 0 )); then
 		names=(${(f)"$(sed -nE 's/^  ([a-z]+)  +(.*)/\1:\2/p; s/^  ([a-z]+) [a-z]+ .*/\1:commands of \1/p' <<<$help | sort -u -t: -k1,1)"})
 	else

@@ -1,12 +1,10 @@
 -- SPDX-License-Identifier: BSD-3-Clause
--- Plenum's protocol, as plenum-protocol(7) has it, for wireshark and tshark: a file that 'plenum capture' wrote,
--- or one of any other program.
---   tshark -X lua_script:plenum.lua -r FILE
--- or copy it to ~/.local/lib/wireshark/plugins. Packets are told by their first two bytes, whatever the port.
--- Whether a session is guarded is found out from its packets, or said by the preference. What is encrypted is shown
--- as such, or deciphered with the keys that 'plenum capture --keys' wrote:
---   tshark -X lua_script:plenum.lua -o plenum.keys:KEYS -r FILE
--- Packets need not be whole for that, so their tags are not checked.
+-- Dissector for wireshark and tshark of the protocol of plenum-protocol(7), in captures by 'plenum capture' or by any
+-- other program:
+-- or copy this file to ~/.local/lib/wireshark/plugins. It recognizes packets by their first two bytes on any port.
+-- It detects from the packets whether a session is protected, unless the preference says so. Encrypted data are shown
+-- as such, or decrypted with the keys that 'plenum capture --keys' wrote:
+-- A captured packet may be truncated, so the authentication tags are not checked.
 
 local plenum = Proto("plenum", "Plenum Data Plane")
 local MAGIC, VERSION = 0xa7, 2
@@ -16,8 +14,8 @@ local types = {
 	[7] = "DATA", [8] = "ACK", [9] = "PING", [10] = "GRANT", [11] = "JOIN", [12] = "JOINED",
 	[13] = "VERSIONS", [14] = "LABEL", [15] = "SHARE",
 }
--- Types that carry a tag where the session is guarded.
-local guarded_types = {
+-- Types of packets that carry a tag in a protected session.
+local protected_types = {
 	[6] = true, [7] = true, [8] = true, [9] = true, [10] = true, [11] = true, [12] = true,
 	[14] = true, [15] = true,
 }
@@ -107,14 +105,14 @@ local f = {
 for _, field in pairs(f) do
 	plenum.fields[#plenum.fields + 1] = field
 end
-plenum.prefs.keys = Pref.string("Keys of encrypted sessions", "", "File that 'plenum capture --keys' wrote")
-plenum.prefs.security = Pref.enum("Sessions are guarded by", 0, "What follows the common header",
-	{ { 1, "what their packets look like", 0 }, { 2, "nothing", 1 }, { 3, "auth", 2 }, { 4, "encrypt", 3 } }, false)
+plenum.prefs.keys = Pref.string("Keys of encrypted sessions", "", "The file that 'plenum capture --keys' wrote")
+plenum.prefs.security = Pref.enum("Protection of sessions", 0, "How the data after the common header are protected",
+	{ { 1, "detect from the packets", 0 }, { 2, "none", 1 }, { 3, "auth", 2 }, { 4, "encrypt", 3 } }, false)
 
--- What each session's packets told: "none", "auth" or "encrypt".
+-- The protection of each session, as detected: "none", "auth" or "encrypt".
 local learnt = {}
 
--- ---- ciphers: what Noise calls AESGCM and ChaChaPoly, without their tags, of which a packet that was cut has no use ----
+-- ---- ciphers: AESGCM and ChaChaPoly of the Noise framework, without their tags, which truncated packets lack ----
 
 local band, bor, bxor, lshift, rshift, rol = bit.band, bit.bor, bit.bxor, bit.lshift, bit.rshift, bit.rol
 
@@ -135,7 +133,7 @@ local function bytes_le(w)
 	return string.char(band(w, 255), band(rshift(w, 8), 255), band(rshift(w, 16), 255), band(rshift(w, 24), 255))
 end
 
--- FIPS 197: the substitution of bytes, and with it the columns of a round.
+-- FIPS 197: the S-box, and tables that combine it with the mixing of columns in a round.
 local sbox, column = {}, { {}, {}, {}, {} }
 local function double(a)
 	return a < 128 and a * 2 or bxor(a * 2, 0x11b)
@@ -201,13 +199,14 @@ local function aes_block(w, a, b, c, d)
 	return bytes_be(a) .. bytes_be(b) .. bytes_be(c) .. bytes_be(d)
 end
 
--- NIST SP 800-38D: a number of 96 bits, of which Noise leaves the first 32 at zero, then a counter; 1 is the tag's.
+-- NIST SP 800-38D: the nonce has 96 bits, of which Noise sets the first 32 to zero; then follows a block counter.
+-- Block 1 is for the tag, so the data begin with block 2.
 local function aes_stream(key, high, low, block)
 	key.schedule = key.schedule or aes_schedule(key.bytes)
 	return aes_block(key.schedule, 0, high, low, block + 2)
 end
 
--- RFC 8439, 2.3. Block 0 is the tag's.
+-- RFC 8439, 2.3. Block 0 is for the tag.
 local function chacha_stream(key, high, low, block)
 	local init = { 0x61707865, 0x3320646e, 0x79622d32, 0x6b206574 }
 	for i = 1, 32, 4 do
@@ -232,7 +231,7 @@ local function chacha_stream(key, high, low, block)
 	return table.concat(out)
 end
 
--- What was enciphered with this key under the number high * 2^32 + low, or deciphered: it is the same.
+-- Encrypts or decrypts text with this key and the nonce high * 2^32 + low; both are the same operation.
 local function decipher(key, high, low, text)
 	local stream, step = aes_stream, 16
 	if key.cipher == 2 then stream, step = chacha_stream, 64 end
@@ -249,9 +248,9 @@ end
 
 -- ---- keys ----
 
--- By the number of the session in its packets: its keys by their own numbers, the first and the latest of these.
+-- For each session number of the packets: its keys by phase, the current phase, and high bits of packet numbers.
 local sessions = {}
--- Which key and which high bits opened a packet, by its frame: they are looked at in any order later.
+-- For each frame: the phase and the high bits that decrypted it, because wireshark dissects frames again in any order.
 local opened = {}
 
 local function read_keys(name)
@@ -271,7 +270,7 @@ local function read_keys(name)
 	file:close()
 end
 
--- Each key gives the next one: Rekey() of the Noise framework.
+-- Derives the key of a phase from that of the phase before: Rekey() of the Noise framework.
 local function key_of(s, phase)
 	if not s.keys[phase] and s.keys[phase - 1] then
 		local before = s.keys[phase - 1]
@@ -285,16 +284,16 @@ function plenum.init()
 	read_keys(plenum.prefs.keys)
 end
 
--- ---- what a packet looks like ----
+-- ---- validity of packets ----
 
--- Bytes of the packet that is looked at: of one that was deciphered, without its tag.
+-- Length of the current packet; that of a decrypted packet does not include its tag.
 local wire_len = 0
 
 local function chunks_of(len, chunk)
 	return len <= chunk and 1 or math.floor((len + chunk - 1) / chunk)
 end
 
--- Whether the DATA packet makes sense with its fields from `at` on: its length is what they say.
+-- Returns whether the DATA packet is valid if its fields begin at `at`: its length must match them.
 local function data_fits(tvb, at)
 	if tvb:len() < at + 20 then return false end
 	local flags = tvb(3, 1):uint()
@@ -302,7 +301,7 @@ local function data_fits(tvb, at)
 	local chunk, n = tvb(at + 12, 2):uint(), tvb(at + 14, 2):uint()
 	local head = at + 20 + (bit.band(flags, 0x04) ~= 0 and 28 or 0)
 	if len > 1052672 or chunk == 0 then return false end
-	-- An announcement has no chunk of the message yet.
+	-- With NEED the packet has no chunk of the message.
 	if bit.band(flags, 0x10) ~= 0 then return index == 0 and wire_len == head end
 	local all = chunks_of(len, chunk)
 	if n == 0 or index + n > all then return false end
@@ -331,22 +330,22 @@ end
 
 local by_preference = { [1] = "none", [2] = "auth", [3] = "encrypt" }
 
--- DATA decides for its session; what comes before is judged by itself.
+-- The first DATA packet decides for its session. Earlier packets are judged one by one.
 local function security_of(tvb, kind)
 	local wanted = by_preference[plenum.prefs.security]
 	if wanted then return wanted end
 	local session = tostring(tvb(4, 8):uint64())
 	if learnt[session] then return learnt[session] end
 	local found = fits(tvb, kind, 16) and "none" or fits(tvb, kind, 32) and "auth" or "encrypt"
-	if kind == 9 then found = "none" end -- padding of any length
+	if kind == 9 then found = "none" end -- a PING has padding of any length
 	if kind == 7 then learnt[session] = found end
 	return found
 end
 
--- DATA, PING and GRANT are numbered by path, the rest by the session: so says the first byte of the number.
+-- DATA, PING and GRANT are numbered per path, all other types per session; the first byte of the nonce shows which.
 local by_path = { [7] = true, [9] = true, [10] = true }
 
--- The packet with the fields behind its header in clear, where this key and these high bits make sense of it.
+-- Returns the packet with its fields decrypted, if this key and these high bits make it valid.
 local function try(tvb, kind, s, phase, high)
 	local key = key_of(s, phase)
 	if not key then return end
@@ -354,15 +353,15 @@ local function try(tvb, kind, s, phase, high)
 	local text = tvb:len() > 32 and tvb:raw(32) or ""
 	text = decipher(key, bor(lshift(counter, 24), high), tvb(12, 4):uint(), text)
 	local clear = ByteArray.new(tvb:raw(0, 16) .. text, true):tvb("Deciphered")
-	-- A report, if there is one, has numbers that are possible, and padding of zeros follows.
+	-- A PING is valid if its report, if any, has possible numbers and all padding is zero.
 	local reports = kind == 9 and band(tvb(3, 1):uint(), 1) == 1 and #text >= 16
 	if reports and (clear(20, 4):uint() > clear(16, 4):uint() or clear(28, 4):uint() > 60000000) then return end
 	if kind == 9 and not (reports and text:sub(17) or text):find("[^%z]") then return clear end
 	return kind ~= 9 and fits(clear, kind, 16) and clear or nil
 end
 
--- A bit of the header says whether the key's number is odd. A sender has 2^22 packets and more for each of them, so the
--- high bits of a packet's number are bounded by it.
+-- A bit of the header is set if the phase of the key is odd. A sender uses each key for at least 2^22 packets, so the
+-- phase limits the high bits of a packet number.
 local function open(tvb, pinfo, kind)
 	local s = sessions[tvb:raw(4, 8):gsub(".", function(c) return string.format("%02x", c:byte()) end)]
 	if not s or tvb:len() < 32 or tvb:reported_len() < 32 then return end
@@ -384,13 +383,13 @@ local function open(tvb, pinfo, kind)
 	end
 end
 
--- ---- its parts ----
+-- ---- fields ----
 
 local function have(tvb, at, n)
 	return tvb:len() >= at + n
 end
 
--- Adds fields one behind the other as far as they were captured; the offset behind the last.
+-- Adds consecutive fields as far as they were captured. Returns the offset after the last.
 local function add_all(tree, tvb, at, list)
 	for _, item in ipairs(list) do
 		if not have(tvb, at, item[2]) then return at end
@@ -451,7 +450,7 @@ local function ack_block(tree, tvb, at, words, info)
 	return at
 end
 
--- The head of a request or response of the Linux FUSE protocol, little endian.
+-- The header of a request or response of the Linux FUSE protocol, little endian.
 local function fuse(tree, tvb, at, response, info)
 	if not have(tvb, at, 16) then return end
 	local head = tree:add(plenum, tvb(at, math.min(40, tvb:len() - at)), response and "FUSE response" or "FUSE request")
@@ -555,9 +554,9 @@ function plenum.dissector(tvb, pinfo, tree)
 	for _, field in ipairs(flag_fields[kind] or {}) do flags:add(field, tvb(3, 1)) end
 	top:add(f.session, tvb(4, 8))
 	top:add(f.pn, tvb(12, 4))
-	local clear = guarded_types[kind] and open(tvb, pinfo, kind)
+	local clear = protected_types[kind] and open(tvb, pinfo, kind)
 	wire_len = tvb:reported_len()
-	local security = clear and "encrypt" or guarded_types[kind] and security_of(tvb, kind) or "none"
+	local security = clear and "encrypt" or protected_types[kind] and security_of(tvb, kind) or "none"
 	if security ~= "none" then
 		top:add(f.security, security):set_generated()
 		at = add_all(top, tvb, at, { { f.tag, 16 } })
