@@ -3,6 +3,7 @@
 #include "agent/drift.h"
 #include "agent/agent.h"
 #include "agent/health/managers.h"
+#include "netcfg/base/hash.h"
 #include "netcfg/object/object.h"
 #include <stdio.h>
 #include <string.h>
@@ -187,10 +188,34 @@ uint64_t drift_verify_ns(const struct plan *p)
 	return DRIFT_VERIFY_NS;
 }
 
+void drift_repaired(struct drift *d, bool failed)
+{
+	d->failed = failed;
+	if (!failed)
+		d->n_noted = 0;
+}
+
+static uint64_t hash_of(const char *text)
+{
+	const uint64_t key[2] = {0};
+
+	return hash_keyed(key, text, strlen(text));
+}
+
+/* Whether the last repair was for this change too, and failed. */
+static bool is_left_over(const struct drift *d, uint64_t hash)
+{
+	for (size_t i = 0; d->failed && i < d->n_noted; i++)
+		if (d->noted[i] == hash)
+			return true;
+	return false;
+}
+
 void drift_note(struct agent *a, const struct plan *p)
 {
 	char text[DRIFT_TEXT_MAX], said[EVENTS_TEXT_MAX];
-	size_t n = 0;
+	uint64_t noted[DRIFT_NOTED_MAX];
+	size_t n = 0, n_noted = 0;
 
 	for (size_t i = 0; i < p->n_steps; i++) {
 		const struct plan_step *s = &p->steps[i];
@@ -198,12 +223,18 @@ void drift_note(struct agent *a, const struct plan *p)
 		if (!is_foreign(a, p, s))
 			continue;
 		plan_step_describe_undone(s, text, sizeof(text));
+		if (n_noted < DRIFT_NOTED_MAX)
+			noted[n_noted++] = hash_of(text);
+		if (is_left_over(&a->drift, hash_of(text)))
+			continue;
 		count(a, p, s, text);
 		snprintf(said, sizeof(said), "%s by another program; repairing", text);
 		if (n++ < DRIFT_TEXTS_MAX)
 			events_add_all(&a->events, LOG_LEVEL_WARNING, s->leg[0] ? s->leg : "agent",
 				       said);
 	}
+	memcpy(a->drift.noted, noted, n_noted * sizeof(*noted));
+	a->drift.n_noted = n_noted;
 	if (n == 0)
 		return;
 	if (n > DRIFT_TEXTS_MAX) {

@@ -25,6 +25,7 @@ struct agent;
 #define DRIFT_VERIFY_NS                                                           \
 	(100 * NSEC_PER_MSEC) /* time to verify settings that take effect at once \
 			       */
+#define DRIFT_NOTED_MAX 32    /* changes that are told apart from those of the next repair */
 #define DRIFT_TEXTS_MAX 8     /* events per repair; one more event counts the rest */
 #define DRIFT_TEXT_MAX 200
 
@@ -44,6 +45,11 @@ struct drift {
 	size_t n_places;
 	/* debt of the rate limit: each repair moves this time DRIFT_REFILL_NS ahead */
 	uint64_t spent_ns;
+	/* Hashes of the changes that the last repair was for, and whether it failed: then they are
+	 * still there, and no program made them again. */
+	uint64_t noted[DRIFT_NOTED_MAX];
+	size_t n_noted;
+	bool failed;
 	const char *root; /* root directory for managers.h; NULL: this host's */
 	struct loop_source *timer;
 };
@@ -53,6 +59,8 @@ void drift_done(struct drift *d);
 /* Call before the repair `p`. Reports and counts the changes that other programs made since the
  * last reconcile. */
 void drift_note(struct agent *a, const struct plan *p);
+/* Call after a repair, or another reconcile that left the host as wanted (failed: false). */
+void drift_repaired(struct drift *d, bool failed);
 /* Delay between a kernel notification and the reconcile that it triggers. */
 uint64_t drift_delay_ns(const struct drift *d);
 /* How long verifying the repair `p` may take. Short, so that a program that undoes the repair at

@@ -95,6 +95,7 @@ static int succeed(struct agent *a)
 		     rec->run.source == RECONCILE_FROM_HISTORY;
 
 	problems_clear(&a->problems, PROBLEMS_HOST);
+	drift_repaired(&a->drift, false);
 	note_legs(a);
 	required_actions_note(a->running.plan, &a->events, &a->actions_reported);
 	rec->pacing.running = (struct reconcile_pace){.pause_ns = RECONCILE_NEWS_NS};
@@ -199,6 +200,7 @@ static void fail(struct agent *a, int error)
 		return;
 	}
 	say_failure(a, error);
+	drift_repaired(&a->drift, true);
 	if (rec->run.source == RECONCILE_FROM_FILES) {
 		if (reconcile_is_asked(rec->run.trigger) && rec->run.trigger != RECONCILE_START)
 			rec->pacing.files = (struct reconcile_pace){.pause_ns = RECONCILE_NEWS_NS};

@@ -303,7 +303,7 @@ static bool lost_port(const struct sup_worker *w, const struct launch_config *c)
 }
 
 /*
- * The configuration of a running process has changed. A process that serves an export goes on with
+ * The configuration of a running process has changed. A process that serves an export keeps
  * the former configuration while another folder, or none, is at the export's path: it still has
  * the exported folder, and no new process could open it.
  */
