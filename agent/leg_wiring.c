@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Watches the wiring for the agent: passes it the plan in force, and reports its faults. */
+/* Runs the wiring watch for the agent: passes it the plan in force, and reports its findings. */
 #include "agent/leg_wiring.h"
 #include "agent/agent.h"
 #include "agent/base/stats_page.h"

@@ -198,10 +198,11 @@ struct reachability {
 enum reconcile_state {
 	RECONCILE_IDLE,
 	RECONCILE_RECOVERING, /* at the start: rolling back the journal of a killed applier */
-	RECONCILE_ORPHAN,     /* at the start: a previous agent's applier still runs; polled */
-	RECONCILE_ADOPTING,   /* at the start: that applier is connected to this agent */
-	RECONCILE_LOADING,    /* from the request until the plan is made */
-	RECONCILE_APPLYING,   /* from the start of the applier to the end of the run */
+	/* at the start: the applier of a previous agent still runs and is polled */
+	RECONCILE_ORPHAN,
+	RECONCILE_ADOPTING, /* at the start: that applier is connected to this agent */
+	RECONCILE_LOADING,  /* from the request until the plan is made */
+	RECONCILE_APPLYING, /* from the start of the applier to the end of the run */
 };
 
 /* The current run. reconcile_begin() sets all members. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One snapshot of the agent's state for REST, metrics and the service manager's status line.
- * Collecting reads the agent and the workers' statistics pages and changes nothing.
+ * A snapshot of the agent's state, for REST, metrics and the service manager's status line. To make
+ * one, the agent's data and the workers' statistics pages are read; nothing is changed.
  */
 #ifndef PLENUM_AGENT_STATUS_H
 #define PLENUM_AGENT_STATUS_H
@@ -42,7 +42,7 @@ struct status_process {
 	char role[16], state[16], network[32], reason[HEALTH_TEXT_MAX];
 	char note[REASON_FORMAT_MAX]; /* information that requires no action */
 	bool serves;
-	int core;      /* -1: any */
+	int core;      /* core of the process; -1: any */
 	bool adopted;  /* a previous agent started it */
 	bool outdated; /* it runs another version of the program than this agent */
 	pid_t pid;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shared by store.c (staging), store_net.c (legs of `plenum net`), store_disk.c (the files),
- * store_commit.c (from the staged tree to the files), store_tree.c (the staged tree on disk) and
- * store_errors.c. */
+/* Shared by the files of the store. store.c has the staging, store_net.c the legs of `plenum net`,
+ * store_disk.c the files. store_commit.c writes the staged tree to the files, store_tree.c handles
+ * the tree on disk, store_authors.c records its authors, and store_errors.c reports errors. */
 #ifndef PLENUM_AGENT_STORE_INTERNAL_H
 #define PLENUM_AGENT_STORE_INTERNAL_H
 

@@ -53,7 +53,7 @@ const char *ctl_suggest(const char *typed, const struct ctl_command *commands, s
 
 struct ctl_parsed {
 	struct ctl_args args; /* has pointers into argv */
-	unsigned given;	      /* TAKES_ bits of the options that were given */
+	unsigned given;	      /* bits (TAKES_...) of the options that were given */
 	bool help, version;
 };
 

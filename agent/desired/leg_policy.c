@@ -113,7 +113,7 @@ static void keep_absent(const struct launch_config *has, struct launch_config *d
 	}
 }
 
-/* Whether the running worker can take all changes without a restart. */
+/* Whether all changes can be sent to the running worker, so that it needs no restart. */
 static bool can_update_live(const struct launch_config *has, const struct launch_config *desired)
 {
 	autofree struct launch_config *all = malloc(sizeof(*all));

@@ -27,8 +27,8 @@ const struct carrier *carriers_find(const struct carriers *c, uint32_t ifindex);
 bool carriers_usable(const struct carriers *c, uint32_t ifindex);
 /* Stores the state of a link. 1: it changed whether the link is usable; 0: it did not; -ENOMEM. */
 int carriers_set(struct carriers *c, uint32_t ifindex, bool up, bool carrier);
-/* Takes the states of all links of an inventory, calls cb for each link whose usability has
- * changed, and drops the links that the inventory does not contain. 0 or -ENOMEM. */
+/* Takes the states of all links of an inventory. Calls cb for each link that became usable or
+ * unusable, and drops the links that the inventory lacks. 0 or -ENOMEM. */
 int carriers_take(struct carriers *c, const struct inventory *inv,
 		  void (*cb)(void *user, const struct inv_link *link, bool usable), void *user);
 

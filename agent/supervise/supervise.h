@@ -139,7 +139,7 @@ struct sup_worker { /* one worker; the supervisor writes it, the status reads it
 	bool postponed;
 	bool renew;		  /* requested to restart once all wanted workers are up */
 	bool held;		  /* an operator stopped it; it is not started until sup_release */
-	char held_by[SUP_BY_MAX]; /* that operator */
+	char held_by[SUP_BY_MAX]; /* description of that operator */
 	bool leave;		  /* leave the process to the next agent, which adopts it */
 	struct {
 		int config_fd, stats_fd;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Updates running workers by messages: cluster keys, carriers, labels and injected faults. */
+/* Sends messages that keep running workers up to date: cluster keys, carriers, labels and injected
+ * faults. */
 #include "agent/supervise/faults.h"
 #include "agent/supervise/supervise_internal.h"
 #include <string.h>

@@ -219,7 +219,7 @@ uint64_t wiring_run(struct wiring *w, uint64_t now)
 
 /* ---- received packets ---- */
 
-/* Another host uses the address. */
+/* Handles a packet which shows that another host uses the address. */
 static void claimed(struct wiring *w, const struct wiring_leg *leg, struct wiring_address *a,
 		    const struct mac_addr *by, uint64_t now)
 {

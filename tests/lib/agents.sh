@@ -1,31 +1,31 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Agents on hosts made of namespaces, and what they report: sourced beside hosts.sh by bash scripts that set $work, a folder
-# for files, and $build, whose programs run, or $agent_programs, another folder of plenum and plenumd. The e2e scripts get
-# it by e2e.sh.
+# Agents on hosts made of namespaces, and conditions of their state. Sourced by bash scripts after hosts.sh; e2e.sh does that
+# for e2e scripts. The script sets $work, a folder for files, and $build, the build whose programs run; $agent_programs may
+# name another folder with plenum and plenumd.
 #
 # Commands
 #   on CMD...			runs CMD in $e2e_host, the host of a script that has only one
 #   plenum ARGS...		`plenum ARGS` in $e2e_host
-#   plenum_says EXIT TEXT ARGS...	the same; tests that it exits with EXIT and prints TEXT. Its output is $work/said.
+#   plenum_says EXIT TEXT ARGS...	the same; succeeds if it exits with EXIT and prints TEXT. Its output is in $work/said.
 #   ctl HOST ARGS...		`plenum ARGS` in HOST
-#   ctl_degraded HOST ARGS...	the same where status 2, which reports a degraded host, counts as success
-#   api HOST PATH CURL-OPTION...	a request to HOST's REST API; one with -X, -T or -d uses the socket of those that may change things
-#   api_at SOCKET HOST PATH CURL-OPTION...	the same by a certain socket: plenumd or plenumd-admin
-#   http_code HOST PATH CURL-OPTION...	prints the status code; the answer's body is $work/answer
+#   ctl_degraded HOST ARGS...	the same; exit status 2, which means a degraded host, counts as success
+#   api HOST PATH CURL-OPTION...	a request to HOST's REST API; with -X, -T or -d it uses the admin socket
+#   api_at SOCKET HOST PATH CURL-OPTION...	the same by the given socket: plenumd or plenumd-admin
+#   http_code HOST PATH CURL-OPTION...	prints the status code; the body of the answer is in $work/answer
 #
 # Configuration
-#   config_put HOST <YAML	becomes HOST's /etc/plenum/plenum.yaml
+#   config_put HOST <YAML	writes its standard input to HOST's /etc/plenum/plenum.yaml
 #   example_put HOST [SED-SCRIPT]	the same with HOST's shipped example, edited by the script; a copy is $work/HOST.yaml
-#   key_put HOST		the script's cluster key becomes HOST's /etc/plenum/cluster.key, unless it has one; each start of an
-#				agent does so
+#   key_put HOST		writes the script's cluster key to HOST's /etc/plenum/cluster.key unless the file exists; each start
+#				of an agent does so
 #
-# Agents: each in the background, with the log $work/HOST.log. Variables in agent_env=(NAME=VALUE...) are in their
-# environment.
-#   agent_start HOST [OPTION...]	with options of plenumd
-#   agent_start_bare HOST [OPTION...]	its workers only speak the launch messages, and log them below $work/told: for the agent's
-#				own life. Its state is in /run/state. PLENUM_WORKER in agent_env replaces these workers.
-#   agent_start_managed HOST [OPTION...]	the same under a service manager, as by systemd: it keeps the descriptors that the agent
-#				stores, and starts the next agent with them when one is killed or agent_manager gets SIGUSR1
+# Agents: each runs in the background and logs to $work/HOST.log. Its environment has the variables in
+# agent_env=(NAME=VALUE...).
+#   agent_start HOST [OPTION...]	starts plenumd with these options
+#   agent_start_bare HOST [OPTION...]	for tests of the agent alone: its workers only exchange launch messages, and log them below
+#				$work/told. Its state is in /run/state. PLENUM_WORKER in agent_env replaces these workers.
+#   agent_start_managed HOST [OPTION...]	the same under a service manager like systemd, which keeps the descriptors that the agent stores.
+#				It starts the next agent with them when one is killed or agent_manager gets SIGUSR1
 #   agent_pid HOST
 #   agent_signal HOST SIGNAL
 #   agent_reload HOST		by SIGHUP
@@ -37,7 +37,7 @@
 # Conditions, for wait_until. Texts are basic regular expressions.
 #   agent_answers HOST
 #   agent_gone HOST		no process of an agent runs
-#   process_gone HOST PID	it has exited, even if its parent does not know yet
+#   process_gone HOST PID	the process has exited, even if its parent has not reaped it
 #   state_is HOST STATE		starting, running, degraded, ...
 #   status_has HOST CONDITION	a jq condition of the status
 #   reason_has HOST TEXT	one of the reasons of the host's state
@@ -107,7 +107,7 @@ key_put() {
 declare -A agent_jobs=()
 agent_env=()
 
-# A program started by the script must not hold the descriptors 8 and 9, by which scripts end others of theirs.
+# A program that the script starts must not inherit the descriptors 8 and 9, by which the script ends its other programs.
 agent_spawn() { # agent_spawn HOST COMMAND...
 	key_put "$1"
 	host_run "$1" env "${agent_env[@]}" "${@:2}" >>"$work/$1.log" 2>&1 8>&- 9>&- &

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Programs that use a mount all the time: sourced by e2e scripts after e2e.sh. Each holds a log, eight removed files and
-# the directory open from its start, and writes, reads and renames some 100 times a second; it ends at the first error.
+# Programs that use a mount all the time: sourced by e2e scripts after e2e.sh. Each program keeps a log, eight removed
+# files and the directory open. It writes, reads and renames about 100 times a second, and ends at the first error.
 #
-#   busy_start HOST FOLDER NAME	starts one; its rounds and its error are in $work/load.NAME
-#   busy_moves NAME...		each makes progress from now on
-#   busy_alive NAME		it has seen no error
+#   busy_start HOST FOLDER NAME	starts a program; its rounds and its error are in $work/load.NAME
+#   busy_moves NAME...		succeeds when each of them has made progress since the call
+#   busy_alive NAME		the program has had no error
 
 busy_start() {
 	host_run "$1" python3 - "$2" >"$work/load.$3" 2>&1 <<-'PYTHON' &

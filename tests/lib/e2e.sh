@@ -4,9 +4,9 @@
 #
 #   e2e_begin NAME [cores=N] [fuse] [TOOL...]
 #				skips the script unless it is root, has N cores, /dev/fuse and the tools, beside curl, jq and nsenter;
-#				makes $work. However the script ends, the hosts, $work and reserved hugepages go with it.
+#				makes $work. Any end of the script removes the hosts, $work and reserved hugepages.
 #   e2e_skip REASON		skips the whole script; only before its first test
-#   e2e_cleanup			may be redefined: what else the end of the script undoes, before the hosts go
+#   e2e_cleanup			may be redefined: undoes further changes at the end of the script, before the hosts are removed
 
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

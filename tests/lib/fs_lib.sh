@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A mounted file system for tests, without agents: sourced by the fs_* tests, run as root. Two network namespaces joined
 # by two legs (veth pairs into two bridges in a third); launch_pair starts and restarts the two workers. The script's
-# end removes everything, however it ends. All files are in memory, or below TMPDIR where FS_DISK is set.
+# end removes everything, also after an error. All files are in memory, or below TMPDIR if FS_DISK is set.
 #
 # The script starts again in a private mount namespace. Otherwise the hosts of another test, which begin with a copy
 # of the machine's mounts (hosts.sh), would have these mounts too, and keep their connections after an unmount here.
@@ -10,13 +10,13 @@
 #					FS_OPTIONS adds some, e.g. --dpdk; FS_NETWORKS_MADE is called
 #					before the workers start
 #	fs_up_two [LAUNCH_PAIR OPTION...]	the same with a second client, front2, and its mount $mnt2
-#	fs_tell LINE			a command for launch_pair
+#	fs_tell LINE			sends a command to launch_pair
 #	fs_wait_for PATTERN [SECONDS]	waits for a line from launch_pair and sets $fs_line; like wait_until, four times SECONDS
 #					at most
-#	fs_leg front|back LEG up|down	a carrier
-#	fs_pid NAME			the pid of a worker
-#	fs_stat NAME KEY		a counter of a worker's statistics
-#	try NAME COMMAND...		one TAP line
+#	fs_leg front|back LEG up|down	sets the carrier of a leg
+#	fs_pid NAME			prints the pid of a worker
+#	fs_stat NAME KEY		prints a counter of a worker's statistics
+#	try NAME COMMAND...		runs a test and prints its TAP line
 #	skip NAME REASON
 
 if [ "$(id -u)" = 0 ] && [ "${FS_MOUNTS_OF:-}" != $$ ]; then # exec keeps the pid

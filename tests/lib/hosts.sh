@@ -2,18 +2,18 @@
 # Hosts for tests, the demonstration and the measurements: sourced by bash scripts, run as root.
 #
 # A host is a separate set of namespaces (network, mounts, host name, processes), so that the shipped examples run in it
-# unchanged: it has a private /etc/plenum, /run, /mnt, /srv and /sys. Its process 1 is a keeper; when that dies, the
-# kernel ends everything in the host and removes its mounts and devices, however the script died. Another network
-# namespace, the fabric, holds one bridge per leg (the switches) and one for management.
+# unchanged: it has a private /etc/plenum, /run, /mnt, /srv and /sys. Its process 1 is a keeper. When the keeper ends,
+# even after the script was killed, the kernel ends all processes of the host and removes its mounts and devices.
+# Another network namespace, the fabric, holds one bridge per leg (the switches) and one for management.
 #
 #   hosts_up [HOST...]            bring up the fabric and the hosts (default: host-a host-b)
-#   hosts_down                    end them all; the end of the script does the same, however it ends
+#   hosts_down                    end them all; any end of the script does the same
 #   hosts_keep                    keep them after the end of the script
 #   host_run HOST CMD...          run a command in a host and wait
 #   host_pid HOST                 the keeper's pid: `nsenter -t PID -a` enters the host
 #   leg_carrier HOST LEG up|down  pull or plug the cable between a host and its switch; LEG counts from 1
-#   hosts_wire                    frames of wire size only on the legs
-#   leg_silent HOST LEG on|off    the switch port swallows packets, the carrier stays
+#   hosts_wire                    limit the legs to frames of wire size
+#   leg_silent HOST LEG on|off    the switch port drops all packets, while the carrier stays
 #
 # In a host eth0 is the management interface (192.0.2.N/24), eth1 and eth2 are the legs.
 
@@ -60,7 +60,7 @@ hosts_keep() {
 	done
 }
 
-# In a child of the script: closes the lifelines, so that only the script holds them.
+# Runs in a child of the script: closes the lifelines, so that only the script has them open.
 hosts_close_lifelines() {
 	local lifeline
 	for lifeline in "${hosts_lifelines[@]}"; do
@@ -156,13 +156,13 @@ hosts_down() {
 	hosts_lifelines=()
 }
 
-# hugepages_hold: no other test changes their number until this one ends.
+# hugepages_hold: prevents other tests from changing the number of hugepages until this one ends.
 hugepages_hold() {
 	exec {hugepages_lock}>"${TMPDIR:-/tmp}/plenum-hugepages.lock"
 	flock "$hugepages_lock"
 }
 
-# hugepages_reserve N: the same, and there are at least N meanwhile.
+# hugepages_reserve N: the same, and makes at least N hugepages available until then.
 hugepages_before=
 hugepages_reserve() {
 	hugepages_hold
@@ -175,8 +175,8 @@ hugepages_return() {
 	[ -z "$hugepages_before" ] || hugepages_restore "$hugepages_before"
 }
 
-# hugepages_restore N: sets the former number. Pages of processes that have just ended return a little later, and would
-# stay if the number were set before.
+# hugepages_restore N: sets the number to N. Pages of processes that have just ended become free a little later, and would
+# be kept if the number were set before that.
 hugepages_restore() {
 	wait_until 5 awk '/^HugePages_Total/ { total = $2 } /^HugePages_Free/ { free = $2 } END { exit total != free }' /proc/meminfo
 	echo "$1" >/proc/sys/vm/nr_hugepages

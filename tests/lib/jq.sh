@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A jq(1) whose -e is true only if there is an answer: sourced by bash scripts, in which it replaces jq.
 #
-# jq 1.6 accepts an empty input as true, so a check of an agent's answer passed when the agent answered nothing.
+# For jq 1.6 an empty input is true, so without this a check of an agent's answer passes if the agent answers nothing.
 
 jq() {
 	local out status=0 arg

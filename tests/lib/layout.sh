@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The layout of headers as text, and the version number that names it where two versions of the package meet.
+# Prints the layout of headers as text. Also prints the version number that stands for this layout between two versions of
+# the package.
 layout_text() { # without comments, white space and numbers of versions
 	grep -vE 'define (LAUNCH|PORT)_VERSION' | tr -s '\n\t ' ' ' | sed -E 's#/\*([^*]|\*+[^*/])*\*+/##g' | tr -d ' '
 }

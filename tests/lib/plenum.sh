@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Sourced by lab: Plenum in the virtual hosts, for `play` and the cases.
+# Runs Plenum in the virtual hosts, for `play` and the cases. Sourced by lab.
 
 # matches PATTERN: grep -q that reads to the end. Under pipefail a writer whose reader ends early fails.
 matches() {
@@ -19,8 +19,8 @@ plenum_jq() { # plenum_jq HOST FILTER ARGS...: of the JSON that `plenum ARGS` pr
 	plenum "$host" -j "$@" | jq -r "$filter"
 }
 
-# agent_start HOST [SED-SCRIPT]: starts it with its shipped example, edited by the script. Cases also start hosts with
-# files of their own, so none has a cluster key.
+# agent_start HOST [SED-SCRIPT]: starts the agent with the host's shipped example, edited by the script. No host gets a
+# cluster key, because cases also start hosts with other configurations.
 agent_start() {
 	sed /^cluster:/d "$here/../../etc/examples/$1.yaml" | sed "${2:-}" | # the edit may append to the last line
 		lab_sh "$1" sh -c "mkdir -p /etc/plenum && cat >/etc/plenum/plenum.yaml"

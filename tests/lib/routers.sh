@@ -2,10 +2,10 @@
 # Sourced beside hosts.sh: host-a and host-b in different subnets, with a router on each leg between them, so that the
 # legs are two fabrics.
 #
-#   routers_up                    the fabric, the hosts, and router1 and router2, which forward
-#   router_leg LEG MAC            that leg's router has (new) cables to either side, with these last two bytes of its MACs
-#   router_silent LEG on|off      it forwards nothing, in either direction; every carrier stays
-#   router_dead LEG on|off        nor does it answer ARP requests for its address
+#   routers_up                    starts the fabric, the hosts, and the routers router1 and router2
+#   router_leg LEG MAC            gives the leg's router new cables to both sides; MAC: the last two bytes of its MAC addresses
+#   router_silent LEG on|off      the router forwards no packets in either direction; all carriers stay
+#   router_dead LEG on|off        in addition, the router does not answer ARP requests for its address
 #   routers_config HOST < YAML    writes the host's example, with the addresses of these subnets
 
 router_leg() {

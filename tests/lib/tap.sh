@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Results of shell tests as TAP: sourced by bash scripts.
 #
-#	check NAME CMD...	one test: CMD runs in this shell; if it fails its output and the last commands are
-#				printed, which show the failing one of a chain
+#	check NAME CMD...	runs a test: CMD runs in this shell. If it fails, prints its output and the last commands,
+#				which show the one that failed
 #	skip NAME REASON
-#	tap_result STATUS NAME	the line of a test that ran otherwise; STATUS 0 is a pass, and the return value
-#	tap_end			the plan; fails where a test has failed
-#	tap_blame		may be redefined: prints what else explains a failure
+#	tap_result STATUS NAME	prints the line of a test that ran without `check`, and returns STATUS; 0 is a pass
+#	tap_end			prints the plan; fails if a test has failed
+#	tap_blame		may be redefined: prints further information about a failure
 #
-# $work is the suite's own folder.
+# $work is the folder of the suite.
 
 tap_count=0
 tap_failures=0
