@@ -202,7 +202,7 @@ static uint64_t hash_of(const char *text)
 	return hash_keyed(key, text, strlen(text));
 }
 
-/* Whether the last repair was for this change too, and failed. */
+/* Whether the last repair failed to undo this change. */
 static bool is_left_over(const struct drift *d, uint64_t hash)
 {
 	for (size_t i = 0; d->failed && i < d->n_noted; i++)

@@ -22,11 +22,10 @@ struct agent;
 /* Rate limit of repairs, a token bucket: a burst of DRIFT_BURST, then one per DRIFT_REFILL_NS. */
 #define DRIFT_BURST 120
 #define DRIFT_REFILL_NS (10 * NSEC_PER_SEC)
-#define DRIFT_VERIFY_NS                                                           \
-	(100 * NSEC_PER_MSEC) /* time to verify settings that take effect at once \
-			       */
-#define DRIFT_NOTED_MAX 32    /* changes that are told apart from those of the next repair */
-#define DRIFT_TEXTS_MAX 8     /* events per repair; one more event counts the rest */
+/* Time to verify settings that take effect at once. */
+#define DRIFT_VERIFY_NS (100 * NSEC_PER_MSEC)
+#define DRIFT_NOTED_MAX 32 /* most changes of a repair that are remembered */
+#define DRIFT_TEXTS_MAX 8  /* events per repair; one more event counts the rest */
 #define DRIFT_TEXT_MAX 200
 
 struct drift_place { /* a leg; leg "": the host's own settings */
@@ -45,8 +44,8 @@ struct drift {
 	size_t n_places;
 	/* debt of the rate limit: each repair moves this time DRIFT_REFILL_NS ahead */
 	uint64_t spent_ns;
-	/* Hashes of the changes that the last repair was for, and whether it failed: then they are
-	 * still there, and no program made them again. */
+	/* Hashes of the changes that the last repair had to undo. If it failed, they are still
+	 * there, so no program has made them again. */
 	uint64_t noted[DRIFT_NOTED_MAX];
 	size_t n_noted;
 	bool failed;
@@ -59,7 +58,7 @@ void drift_done(struct drift *d);
 /* Call before the repair `p`. Reports and counts the changes that other programs made since the
  * last reconcile. */
 void drift_note(struct agent *a, const struct plan *p);
-/* Call after a repair, or another reconcile that left the host as wanted (failed: false). */
+/* Call after a repair. failed false: also after another reconcile that left the host as desired. */
 void drift_repaired(struct drift *d, bool failed);
 /* Delay between a kernel notification and the reconcile that it triggers. */
 uint64_t drift_delay_ns(const struct drift *d);

@@ -144,7 +144,7 @@ def answer(question):
 
 
 def complaint(operation, status, kind, body):
-    """What is wrong with an answer; None: nothing."""
+    """Describes the error in an answer; None: the answer is right."""
     if status >= 500:
         return "%d: %s" % (status, body[:300])
     described = operation["responses"].get(str(status))
