@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The journal of an apply in progress: the steps begun, and how to roll them back. A text file of
- * lines, appended and synced before each step. It exists only until the apply is committed or
- * rolled back. Its writer holds a lock (flock) on it, so a reader can distinguish a killed writer
- * from a running one.
+ * The journal of an apply in progress: the steps that have begun, and the data to roll them back.
+ * It is a text file; a line is appended and synced before each step. It exists only until the apply
+ * is committed or rolled back. The process that writes it holds a lock (flock) on it, so a reader
+ * can find out whether that process still runs.
  *
  *	plenum-journal 2 boot BOOT-ID netns INODE
- *	record PATH					of the owned values; absent: none is kept
+ *	record PATH					the record of owned values; absent: none
  *	begin N sysctl-set|sysctl-restore LINK KEY WAS VALUE	values after a '='
  *	begin N link-set|link-restore LINK mtu|up WAS VALUE
  *	begin N addr-add|addr-del LINK ADDRESS/LEN PROTO NO-PREFIX-ROUTE OPTIMISTIC
@@ -16,10 +16,10 @@
  *	commit
  *
  * N counts from 0 without gaps. LINK is a name (or another reference of kernel.h), never an
- * ifindex, which another link may get; ":" is none. GATEWAY, SRC and FROM may be "-". The words of
- * each kind are defined in object_<kind>.c. A last line without newline is incomplete, so its step
- * was not begun. A journal whose last line is `commit` is not rolled back: only the record may
- * still need an update.
+ * ifindex, which another link may get later; ":" means no link. GATEWAY, SRC and FROM may be "-"
+ * for none. The words of each kind are defined in object_<kind>.c. A last line without a newline is
+ * incomplete, so its step has not begun. A journal whose last line is `commit` is not rolled back;
+ * only the record may still need an update.
  */
 #ifndef PLENUM_NETCFG_APPLY_JOURNAL_H
 #define PLENUM_NETCFG_APPLY_JOURNAL_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads, searches and edits the table of names, roles and token hashes, for the agent and the
- * command line alike. */
+ * command line. */
 #include "netcfg/base/access.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/secret.h"

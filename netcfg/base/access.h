@@ -60,7 +60,7 @@ const struct access_entry *access_find(const struct access_table *t,
 				       const uint8_t hash[ACCESS_HASH_BYTES]);
 const struct access_entry *access_find_name(const struct access_table *t, const char *name);
 bool access_name_is_valid(const char *name);
-/* -EEXIST: the name is used; -ENOSPC: the table is full. */
+/* Returns 0; -EEXIST: the name is used; -ENOSPC: the table is full. */
 int access_add(struct access_table *t, const struct access_entry *e);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Doubly linked lists without allocation: the nodes are members of the elements. A node that is in
- * no list points to itself, so list_del may be called at any time.
+ * Doubly linked lists without allocation: the nodes are members of the elements. A node outside a
+ * list points to itself, so list_del may be called for it too.
  */
 #ifndef PLENUM_NETCFG_LIST_H
 #define PLENUM_NETCFG_LIST_H

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Record files: what one agent process leaves for the next one. All kinds have one format, one
- * reader and one writer:
+ * Record files, in which an agent process stores state for the next one. All kinds have one format,
+ * one reader and one writer:
  *
  *	plenum-KIND VERSION [boot BOOT-ID netns INODE] bytes N sum HEX
  *	WORD WORD "TWO WORDS" TEXT UP TO THE END OF THE LINE
  *
- * N bytes of lines follow the first line, and HEX is their hash: an incomplete or damaged file is
- * recognized. A backslash and two hex digits stand for a control character, a backslash or, in a
- * word, a quotation mark. Files are replaced atomically (file.h) and have a maximum size.
+ * N bytes of lines follow the first line, and HEX is their hash, which shows whether the file is
+ * incomplete or damaged. A backslash and two hex digits stand for a control character, a backslash
+ * or, in a word, a quotation mark. Files are replaced atomically (file.h) and have a maximum size.
  *
  * A reader accepts older versions and converts them in memory; the next write replaces the file.
- * It does not accept a newer version, which remains after a downgrade. Such a file is kept: before
- * this program replaces or removes it, it becomes PATH.vVERSION.
+ * After a downgrade there may be a file of a newer version, which the reader does not accept.
+ * Before this program replaces or removes such a file, it renames it to PATH.vVERSION.
  *
  * Journals, which grow line by line, and configurations are not record files.
  */
@@ -63,10 +63,11 @@ struct state_file {
 	char *text;	   /* the content of the file, converted if it was in the old format */
 	const char *lines; /* the line after the first one */
 	const char *next;  /* the line after the current one */
-	char *line;	   /* the current line, unescaped part by part; as long as the text */
-	char *at;	   /* the part of the current line that is not read yet */
-	bool plain;	   /* old format: lines without escapes */
-	bool bad;	   /* the current line has an unexpected form */
+	/* the current line, in which escapes are replaced while its parts are read */
+	char *line;
+	char *at;   /* the part of the current line that is not read yet */
+	bool plain; /* old format: lines without escapes */
+	bool bad;   /* the current line has an unexpected form */
 };
 
 /* Reads the file. If the result is STATE_TORN, STATE_NEWER or STATE_OTHER_BOOT, a caller may still

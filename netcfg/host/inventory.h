@@ -401,12 +401,13 @@ struct inventory {
  * cannot read are warnings in d. */
 int inv_collect(struct kernel *k, struct diag *d, struct inventory **ret);
 struct inventory *inv_free(struct inventory *inv); /* accepts NULL, returns NULL */
-/* A deep copy with the same number. 0, -ENOMEM. */
+/* Returns a deep copy with the same number. Errors: -ENOMEM. */
 int inv_copy(const struct inventory *inv, struct inventory **ret);
 const struct inv_link *inv_link_by_name(const struct inventory *inv, const char *name);
 const struct inv_link *inv_link_by_index(const struct inventory *inv, uint32_t ifindex);
 
-/* First index of links that exist only in a plan; the kernel's indexes are positive ints. */
+/* Links that exist only in a plan have indexes from here on. The kernel's indexes are smaller,
+ * because they are positive ints. */
 #define INV_IFINDEX_PLANNED 0x80000000U
 
 static inline bool inv_ifindex_is_planned(uint32_t ifindex)
@@ -420,35 +421,36 @@ static inline bool inv_link_is_planned(const struct inv_link *l)
 }
 /* NULL: there is none. */
 const struct inv_function *inv_function_find(const struct inventory *inv, const char *pci);
-/* The n-th VF of a PF. NULL: it does not exist. */
+/* Returns VF number n of a PF. NULL: it does not exist. */
 const struct inv_function *inv_function_vf(const struct inventory *inv, const char *pf, uint32_t n);
-/* By a reference of kernel.h: "0000:3b:00.0", "0000:3b:00.0/vf3". */
+/* Finds a function by a reference of kernel.h, such as "0000:3b:00.0" or "0000:3b:00.0/vf3". */
 const struct inv_function *inv_function_by_ref(const struct inventory *inv, const char *ref);
-/* The i-th other member of a function's IOMMU group. NULL: no more. */
+/* Returns the i-th other member of a function's IOMMU group. NULL: there are no more. */
 const struct inv_iommu *inv_iommu_other(const struct inventory *inv, const struct inv_function *fn,
 					size_t i);
-/* "0000:3b:00.1 (ice), 0000:3b:00.2": all of them, truncated at size; "": none. Returns buf. */
+/* Lists all these members as "0000:3b:00.1 (ice), 0000:3b:00.2", truncated to size; "": there are
+ * none. Returns buf. */
 const char *inv_iommu_format(const struct inventory *inv, const struct inv_function *fn, char *buf,
 			     size_t size);
 const struct inv_vf *inv_vf_find(const struct inventory *inv, uint32_t ifindex, uint32_t vf);
-/* The bond, or port of a bond, with that ifindex. NULL: not one. */
+/* Return the bond, or the port of a bond, with that ifindex. NULL: the link is none. */
 const struct inv_bond *inv_bond_find(const struct inventory *inv, uint32_t ifindex);
 const struct inv_bond_port *inv_bond_port_find(const struct inventory *inv, uint32_t ifindex);
-/* By the link's ifindex. NULL: its driver has no DCB. */
+/* Finds the DCB settings by the link's ifindex. NULL: its driver has no DCB. */
 const struct inv_dcb *inv_dcb_find(const struct inventory *inv, uint32_t ifindex);
-/* The RDMA port on the link: one that the agent created, else any. NULL: none. */
+/* Returns an RDMA port on the link, preferably one that the agent created. NULL: there is none. */
 const struct inv_rdma *inv_rdma_find(const struct inventory *inv, uint32_t ifindex);
-/* By the PCI address of the function. NULL: its driver has no devlink, or lacks the parameter in
- * that mode. */
+/* Find by the PCI address of the function. NULL: its driver has no devlink, or lacks the parameter
+ * in that mode. */
 const struct inv_devlink *inv_devlink_find(const struct inventory *inv, const char *pci);
 const struct inv_devlink_param *inv_devlink_param_find(const struct inventory *inv, const char *pci,
 						       const char *name, const char *mode);
-/* By PCI address, MAC or interface name, as spec_net.device is written. */
+/* Finds a link by PCI address, MAC address or interface name, in the form of spec_net.device. */
 const struct inv_link *inv_link_find(const struct inventory *inv, const char *device);
-/* The recorded value of a sysctl, borrowed; NULL: not recorded (the host does not have it). */
+/* Returns the recorded value of a sysctl, borrowed. NULL: the host does not have it. */
 const char *inv_sysctl_value(const struct inventory *inv, const char *key);
 
-/* Heap strings; the caller frees. NULL: out of memory. */
+/* Return heap strings, which the caller frees. NULL: out of memory. */
 char *inv_to_json(const struct inventory *inv);
 char *inv_to_text(const struct inventory *inv);
 int inv_from_json(const char *text, size_t len, struct diag *d, struct inventory **ret);

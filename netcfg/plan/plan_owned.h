@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The record of changes that the host itself does not show: values found before we first set them
- * (MTU, up or down, settings), and our addresses, because kernels before 5.18 do not keep their
- * protocol number. A plan uses it to restore values that the configuration no longer needs. It is
- * read before planning and replaced when an apply commits, atomically with the journal (apply.c);
- * no other code writes it. It is valid for one boot and network namespace. A record file
- * (state_file.h) of the kind "owned", with lines:
+ * The record of changes that the host itself does not show: the values that Plenum found before it
+ * first changed them (MTU, up or down, settings), and Plenum's addresses, because kernels before
+ * 5.18 do not store their protocol number. A plan uses the record to restore values that the
+ * configuration no longer needs. The agent reads it before planning, and replaces it when an apply
+ * commits, atomically with the journal (apply.c). It is valid for one boot and network namespace.
+ * It is a record file (state_file.h) of the kind "owned" with lines:
  *
- *	IFINDEX OP LINK ARGS		as in the journal; a value with the old and the new one
+ *	IFINDEX OP LINK ARGS		as in the journal; a value has the old and the new one
  *
- * IFINDEX distinguishes the link from a later one with the same name; 0: none.
+ * IFINDEX distinguishes the link from a later one with the same name; 0: the step has no link.
  */
 #ifndef PLENUM_NETCFG_PLAN_OWNED_H
 #define PLENUM_NETCFG_PLAN_OWNED_H

@@ -63,7 +63,8 @@ struct plan_builder {
 	const struct spec *given; /* the spec as the operator wrote it */
 	/* The actual host plus the links that the plan creates (plan_project.h). */
 	const struct inventory *inv;
-	struct inventory *projected;	/* NULL: the plan creates no links */
+	/* owned copy of the inventory with these links; NULL: the plan creates none */
+	struct inventory *projected;
 	const struct plan_context *ctx; /* never NULL */
 	struct diag *d;
 	struct plan *plan; /* its workers are complete before `want` is called */

@@ -267,7 +267,7 @@ struct spec_api { /* the REST API over TCP; listen.family 0: not configured */
 
 /* A value of a file that an entry of net-set replaces, with the positions of both. */
 struct spec_override {
-	char name[PLENUM_NAME_MAX];	     /* of the entry of net */
+	char name[PLENUM_NAME_MAX];	     /* name of the changed entry of net */
 	char *key, *value, *overridden;	     /* both values as YAML */
 	struct diag_pos pos, overridden_pos; /* positions of the values */
 };

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The record of worker ids per core. A worker's id stays with its core, and its data addresses
- * with its id, whatever is inserted, removed or reordered in the configuration, and across
- * reboots: peers, firewalls and people rely on them. Read before planning; the agent writes it
- * once a plan runs. A record file (state_file.h) of the kind "workers", a line per worker:
+ * The record of the worker id of each core. A worker's id belongs to its core, and its data IPs to
+ * its id, because peers, firewalls and people rely on the addresses. Both stay the same when
+ * entries of the configuration are inserted, removed or reordered, and across reboots. The agent
+ * reads the record before planning, and writes it when a plan is in force. It is a record file
+ * (state_file.h) of the kind "workers" with a line for each worker:
  *
  *	core 2 worker 1
  */

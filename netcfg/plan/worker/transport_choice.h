@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The record of accepted moves of workers with `transport: auto` from the kernel's sockets to VFs:
- * which workers an apply moved and kept, and which devices on which legs they use. Accepted
- * transports return by themselves, also after a reboot; anything else, including another device
- * under the name of a leg, waits for an operator's apply. It also holds the VF numbers of all
- * workers, so that no worker gets another VF because workers come or go; these are valid for one
- * boot. Read before planning; the agent writes it once a plan runs for good. A record file
- * (state_file.h) of the kind "agreed":
+ * The record of accepted transports. When an apply has moved a worker with `transport: auto` from
+ * the kernel's sockets to VFs and was kept, the record has the worker's core, and the devices that
+ * it uses on its legs. Later plans use a recorded transport again without an operator, also after a
+ * reboot. Any other move, such as one to another device of a leg, waits for an operator's apply.
+ * The record also has the VF numbers of all workers, which are valid for one boot, so that a worker
+ * keeps its VF when others are added or removed. The agent reads the record before planning, and
+ * writes it when a plan was kept. It is a record file (state_file.h) of the kind "agreed":
  *
  *	core 2 transport dpdk
  *	core 2 leg leg-a device 3c:ec:ef:00:00:01 vf 0
