@@ -405,7 +405,7 @@ int ctl_plan_here(const struct spec *s, const struct inventory *inv, const struc
 	PLENUM_CLEANUP(plan_worker_ids_done) struct plan_worker_ids places = {0};
 	PLENUM_CLEANUP(transport_choice_done) struct transport_choice agreed = {0};
 	const struct plan_context ctx = {
-		.owned = &owned, .places = &places, .agreed = &agreed, .running = running};
+		.owned = &owned, .worker_ids = &places, .accepted = &agreed, .running = running};
 	int r = load_records(&owned, &places, &agreed, d);
 
 	return r >= 0 ? plan_build(s, inv, &ctx, d, ret) : r;

@@ -139,7 +139,7 @@ int reconcile_choice_freeze(struct agent *a, struct plan_context *ctx)
 		rec->choice.by_request = reconcile_may_move(rec);
 	}
 	rec->choice.has_proposed = r == 0;
-	ctx->agreed = &rec->choice.proposed;
+	ctx->accepted = &rec->choice.proposed;
 	ctx->may_move = false;
 	ctx->n_made = rec->choice.n_vf_pfs;
 	return r;

@@ -36,17 +36,18 @@ int reconcile_preview(struct agent *a, struct kernel *k, const struct reconcile_
 	struct plan_context ctx = {.running = a->running.plan,
 				   .held_hugepages = leg_policy_held_hugepages(a->sup),
 				   .owned = &owned,
-				   .places = &worker_ids,
-				   .agreed = reconcile_choice_now(rec),
+				   .worker_ids = &worker_ids,
+				   .accepted = reconcile_choice_now(rec),
 				   .may_move = may_move,
-				   .by_witness = reconcile_needs_verified_peer(a, c, next->spec),
+				   .needs_verified_peer =
+					   reconcile_needs_verified_peer(a, c, next->spec),
 				   .made = (const char(*)[16])rec->choice.vf_pfs,
 				   .n_made = rec->pending.applier ? rec->choice.n_vf_pfs : 0,
 				   .forced = (const char(*)[PLENUM_NAME_MAX])c->forced,
 				   .n_forced = c->n_forced};
-	int r = reachability_answered_cores(a, next->spec, &answered, &ctx.n_witnessed);
+	int r = reachability_answered_cores(a, next->spec, &answered, &ctx.n_answered_cores);
 
-	ctx.witnessed = answered;
+	ctx.answered_cores = answered;
 	if (r >= 0)
 		r = inv_collect(k, d, &next->inv);
 	if (r >= 0)

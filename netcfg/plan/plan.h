@@ -277,18 +277,18 @@ struct plan_context {
 	/* Values that earlier applies changed (plan_owned.h). NULL: the plan restores and records
 	 * none. */
 	const struct plan_owned *owned;
-	const struct plan_worker_ids *places; /* worker id of each core; NULL: none */
+	const struct plan_worker_ids *worker_ids; /* worker id of each core; NULL: none */
 	/* Accepted transports of workers with transport: auto, and the VF of each worker
 	 * (transport_choice.h). */
-	const struct transport_choice *agreed;
+	const struct transport_choice *accepted;
 	/* An operator asked for this apply and can undo it, so workers with transport: auto move to
 	 * the best available transport. Otherwise they keep the accepted one. */
 	bool may_move;
-	/* The apply is not confirmed by an operator. Only the workers on the cores in `witnessed`
-	 * may move: a reachable peer can verify that they still work. */
-	bool by_witness;
-	const unsigned *witnessed; /* cores whose workers have a reachable peer */
-	size_t n_witnessed;
+	/* The apply is not confirmed by an operator. Only the workers on the cores in
+	 * `answered_cores` may move: a reachable peer can verify that they still work. */
+	bool needs_verified_peer;
+	const unsigned *answered_cores; /* cores whose workers have a reachable peer */
+	size_t n_answered_cores;
 	/* PFs whose VFs the apply in progress created, which the record does not list yet. */
 	const char (*made)[16];
 	size_t n_made;

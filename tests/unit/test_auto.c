@@ -35,9 +35,9 @@ struct host {
 	char made[PLAN_PORTS_MAX][16], held[1][16];
 	size_t n_made, n_held;
 	bool forced;
-	bool by_witness;
-	unsigned witnessed[1];
-	size_t n_witnessed;
+	bool needs_verified_peer;
+	unsigned answered_cores[1];
+	size_t n_answered_cores;
 };
 
 static struct inv_link *link_of(struct host *h, uint32_t ifindex)
@@ -111,11 +111,11 @@ static const struct plan_worker *plan(struct host *h, const char *yaml, bool ask
 {
 	static const char forced[1][PLENUM_NAME_MAX] = {"veth0"};
 	const struct plan_context ctx = {.failures = &h->failures,
-					 .agreed = &h->agreed,
+					 .accepted = &h->agreed,
 					 .may_move = asked,
-					 .by_witness = h->by_witness,
-					 .witnessed = h->witnessed,
-					 .n_witnessed = h->n_witnessed,
+					 .needs_verified_peer = h->needs_verified_peer,
+					 .answered_cores = h->answered_cores,
+					 .n_answered_cores = h->n_answered_cores,
 					 .made = (const char(*)[16])h->made,
 					 .n_made = h->n_made,
 					 .held = (const char(*)[16])h->held,
@@ -276,14 +276,14 @@ static void test_worker_moves_if_a_peer_can_verify(void **state)
 	struct host *h = *state;
 	const struct plan_worker *w;
 
-	h->by_witness = true;
+	h->needs_verified_peer = true;
 	w = plan(h, HEAD AUTO(1) AUTO(2), true);
 	check_udp(w, "no-witness");
 	assert_non_null(strstr(w->reason.text, "'plenum apply --confirm 120s'"));
 	assert_int_equal(h->plan->n_moves, 0);
 	assert_int_equal(vfs_made(h, PF_A), 0);
-	h->witnessed[0] = 2;
-	h->n_witnessed = 1;
+	h->answered_cores[0] = 2;
+	h->n_answered_cores = 1;
 	plan(h, HEAD AUTO(1) AUTO(2), true);
 	check_udp(on_core(h, 1), "no-witness");
 	check_vf(on_core(h, 2), 0, PF_A "/vf0");

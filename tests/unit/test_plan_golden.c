@@ -181,9 +181,9 @@ static const char *apply_check(const struct spec *s, const struct inventory *inv
 	const char *wrong = NULL;
 
 	/* Like the applier: transports chosen by the plan stay chosen. */
-	if (transport_choice_follow(ctx->agreed, p, &choice) < 0 || !trial_init(&t, inv))
+	if (transport_choice_follow(ctx->accepted, p, &choice) < 0 || !trial_init(&t, inv))
 		return "cannot create the host in memory";
-	settled.agreed = &choice;
+	settled.accepted = &choice;
 	settled.may_move = false;
 	settled.made = (const char(*)[16])made;
 	settled.n_made = plan_vf_made(p, made);
@@ -353,8 +353,8 @@ static int outcome(const char *name, char **ret_plan, char **ret_error, const ch
 	PLENUM_CLEANUP(transport_choice_done) struct transport_choice agreed = {0};
 	PLENUM_CLEANUP(plan_worker_ids_done) struct plan_worker_ids places = {0};
 	char forced[PLAN_FORCED_MAX][PLENUM_NAME_MAX] = {""};
-	const struct plan_context ctx = {.places = &places,
-					 .agreed = &agreed,
+	const struct plan_context ctx = {.worker_ids = &places,
+					 .accepted = &agreed,
 					 .may_move = moves != NULL,
 					 .forced = (const char(*)[PLENUM_NAME_MAX])forced,
 					 .n_forced = forced_read(words, forced)};

@@ -137,7 +137,7 @@ static void count_hugepages(struct plan_builder *b)
 static bool device_is_unaccepted(const struct plan_builder *b, const struct plan_worker *w,
 				 const struct plan_leg *leg, struct reason *why)
 {
-	if (plan_vf_is_agreed(b, leg, w) || plan_vf_move_allowed(b, w) || !leg->device->max_vfs ||
+	if (plan_vf_is_accepted(b, leg, w) || plan_vf_move_allowed(b, w) || !leg->device->max_vfs ||
 	    leg->net->vfs == 0 || !plan_vf_fits(leg, w->claim))
 		return false;
 	reason_set(
@@ -270,7 +270,7 @@ static enum spec_transport accepted_claim(const struct plan_builder *b, const st
 	for (size_t i = 0; i < b->spec->n_nets; i++)
 		if (b->spec->nets[i].enabled && b->spec->nets[i].vfs == 0)
 			return SPEC_TRANSPORT_UDP;
-	return transport_choice_transport(b->ctx->agreed, w->core);
+	return transport_choice_transport(b->ctx->accepted, w->core);
 }
 
 /* An absent leg may have no VFs, and a worker with VFs on only some legs could be slower on the
@@ -428,7 +428,7 @@ static void defer_move(struct plan_builder *b, struct plan_worker *w)
 	w->moves = false;
 	w->claim = accepted_claim(b, w);
 	for (size_t i = 0; i < b->n_legs; i++)
-		if (!plan_vf_fits(&b->legs[i], w->claim) || !plan_vf_is_agreed(b, &b->legs[i], w))
+		if (!plan_vf_fits(&b->legs[i], w->claim) || !plan_vf_is_accepted(b, &b->legs[i], w))
 			w->vf[b->legs[i].index] = 0;
 }
 
@@ -454,7 +454,7 @@ static bool takes_more(const struct plan_builder *b, const struct plan_worker *w
 	for (size_t i = 0; i < b->n_legs; i++) {
 		const struct plan_leg *leg = &b->legs[i];
 
-		if (has_vf_of(w, leg) && !plan_vf_is_agreed(b, leg, w))
+		if (has_vf_of(w, leg) && !plan_vf_is_accepted(b, leg, w))
 			return true;
 	}
 	return false;
@@ -524,7 +524,7 @@ static bool waits_for_leg(const struct plan_builder *b, const struct plan_worker
 	for (size_t i = 0; i < b->plan->n_legs; i++) {
 		const struct plan_leg_info *leg = &b->plan->legs[i];
 
-		if (!transport_choice_find(b->ctx->agreed, w->core, leg->name, NULL))
+		if (!transport_choice_find(b->ctx->accepted, w->core, leg->name, NULL))
 			continue;
 		if (plan_leg_is_configured(leg))
 			return false;
@@ -538,7 +538,7 @@ static bool lacks_vf_of(const struct plan_builder *b, const struct plan_worker *
 			const struct plan_leg *leg)
 {
 	return !has_vf_of(w, leg) &&
-	       transport_choice_find(b->ctx->agreed, w->core, leg->net->name, NULL);
+	       transport_choice_find(b->ctx->accepted, w->core, leg->net->name, NULL);
 }
 
 static bool lacks_vf(const struct plan_builder *b, const struct plan_worker *w)

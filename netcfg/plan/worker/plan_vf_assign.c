@@ -30,7 +30,7 @@ static const struct transport_choice_entry *agreed_of(const struct plan_builder 
 						      const struct plan_leg *leg,
 						      const struct plan_worker *w)
 {
-	return transport_choice_find(b->ctx->agreed, w->core, leg->net->name,
+	return transport_choice_find(b->ctx->accepted, w->core, leg->net->name,
 				     b->plan->legs[leg->index].identity);
 }
 
@@ -43,14 +43,14 @@ bool plan_vf_move_allowed(const struct plan_builder *b, const struct plan_worker
 {
 	const struct plan_context *ctx = b->ctx;
 
-	for (size_t i = 0; i < ctx->n_witnessed && ctx->by_witness; i++)
-		if (ctx->witnessed[i] == w->core)
+	for (size_t i = 0; i < ctx->n_answered_cores && ctx->needs_verified_peer; i++)
+		if (ctx->answered_cores[i] == w->core)
 			return ctx->may_move;
-	return ctx->may_move && !ctx->by_witness;
+	return ctx->may_move && !ctx->needs_verified_peer;
 }
 
-bool plan_vf_is_agreed(const struct plan_builder *b, const struct plan_leg *leg,
-		       const struct plan_worker *w)
+bool plan_vf_is_accepted(const struct plan_builder *b, const struct plan_leg *leg,
+			 const struct plan_worker *w)
 {
 	return w->asked != SPEC_TRANSPORT_AUTO || agreed_of(b, leg, w);
 }
@@ -71,7 +71,7 @@ static bool is_entitled(const struct plan_builder *b, const struct plan_leg *leg
 			const struct plan_worker *w)
 {
 	return plan_vf_fits(leg, w->claim) &&
-	       (plan_vf_is_agreed(b, leg, w) || plan_vf_move_allowed(b, w));
+	       (plan_vf_is_accepted(b, leg, w) || plan_vf_move_allowed(b, w));
 }
 
 /* Returns the worker with the lowest id that claims a VF of the leg and has none. */

@@ -27,7 +27,7 @@ bool plan_vf_fits(const struct plan_leg *leg, enum spec_transport t);
 bool plan_vf_move_allowed(const struct plan_builder *b, const struct plan_worker *w);
 /* Returns whether the worker names a VF transport, or an apply has accepted VFs of this device for
  * it. */
-bool plan_vf_is_agreed(const struct plan_builder *b, const struct plan_leg *leg,
-		       const struct plan_worker *w);
+bool plan_vf_is_accepted(const struct plan_builder *b, const struct plan_leg *leg,
+			 const struct plan_worker *w);
 
 #endif

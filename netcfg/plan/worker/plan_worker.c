@@ -391,7 +391,7 @@ static bool id_is_taken(const struct plan *p, uint32_t id)
 /* Returns the previous id of the core's worker, if there are addresses for it; otherwise 0. */
 static uint32_t id_of_core(const struct plan_builder *b, unsigned core)
 {
-	const struct plan_worker_ids *places = b->ctx->places;
+	const struct plan_worker_ids *places = b->ctx->worker_ids;
 
 	for (size_t i = 0; places && i < places->n; i++)
 		if (places->entries[i].core == core &&
