@@ -34,17 +34,17 @@ struct agent;
 /* Delay after the agent's start before edited files are applied; they are applied sooner if all
  * workers are up. */
 #define RECONCILE_EDITED_WAIT_NS (10 * NSEC_PER_SEC)
-#define RECONCILE_CHOICE_RETRY_NS \
-	(30 * NSEC_PER_SEC) /* between retries of an accepted transport that is unavailable */
+/* Pause between retries of an accepted transport that is unavailable. */
+#define RECONCILE_CHOICE_RETRY_NS (30 * NSEC_PER_SEC)
 #define RECONCILE_LAST_GOOD_FILE "running.yaml" /* in the state directory */
-#define RECONCILE_OWNED_FILE \
-	"owned" /* also there: objects that applies have changed, with their original state */
-#define RECONCILE_WORKER_IDS_FILE "workers" /* also there: the core of each worker id */
-#define RECONCILE_CHOICE_FILE "agreed"	    /* also there: accepted transports */
+/* In the state directory: objects that applies have changed, with their original state. */
+#define RECONCILE_OWNED_FILE "owned"
+#define RECONCILE_WORKER_IDS_FILE "workers" /* in the state directory: cores of worker ids */
+#define RECONCILE_CHOICE_FILE "agreed"	    /* in the state directory: accepted transports */
 /* in the run directory: failures since the host booted */
 #define RECONCILE_ATTEMPTS_FILE "attempts"
-#define RECONCILE_PENDING_FILE \
-	"pending" /* in the state directory: ticket of the running or pending apply */
+/* In the state directory: ticket of the running or pending apply. */
+#define RECONCILE_PENDING_FILE "pending"
 #define RECONCILE_REFUSED_FILE "rolled-back"
 #define RECONCILE_SOCKET_FILE "applier.sock" /* in the run directory */
 #define RECONCILE_OUTCOME_FILE "outcome"

@@ -25,8 +25,8 @@
 #define CLIENTS_STREAMS_UID_MAX 32 /* streams of one uid at each child */
 /* time to send the request, and time to read the answer */
 #define CLIENTS_IDLE_NS (10 * NSEC_PER_SEC)
-#define CLIENTS_HELD_NS \
-	(90 * NSEC_PER_SEC) /* longest wait for events: longer than API_WAIT_S_MAX */
+/* Longest wait for events: longer than API_WAIT_S_MAX. */
+#define CLIENTS_HELD_NS (90 * NSEC_PER_SEC)
 #define CLIENTS_GROUPS_MAX 1024
 
 struct clients;
