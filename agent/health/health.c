@@ -624,10 +624,28 @@ static void look_at_missed(struct look *l)
 	}
 }
 
+/* Whether the text is about the frames of a leg whose packets another program diverts to an
+ * interface that may have a smaller MTU. The leg's own state names that. */
+static bool is_of_diverted_leg(const struct look *l, const char *text)
+{
+	const struct launch_config *c = &l->w->config;
+	char begin[LAUNCH_REASON_MAX];
+
+	for (uint32_t i = 0; i < c->n_ports; i++) {
+		const struct plan_leg_info *leg = health_plan_leg(l->in->plan, c->ports[i].leg);
+
+		snprintf(begin, sizeof(begin), "path-mtu: %.63s: ", c->ports[i].leg);
+		if (leg && strncmp(text, begin, strlen(begin)) == 0)
+			return strcmp(leg->reason.code, "diverted") == 0;
+	}
+	return false;
+}
+
 /* Adds the general reason of the worker's page, for example that full-size frames do not arrive. */
 static void look_at_page(struct look *l)
 {
 	char text[LAUNCH_REASON_MAX];
+	struct health_entry *e;
 
 	stats_page_text(l->w->stats, l->w->stats->reason, text, sizeof(text));
 	for (uint32_t i = 0; text[0] && i < l->w->config.n_mounts; i++) {
@@ -638,8 +656,9 @@ static void look_at_page(struct look *l)
 		if (strcmp(refusal, text) == 0)
 			return;
 	}
-	if (text[0])
-		note(l, 0, HEALTH_PAGE, "", text);
+	e = text[0] ? note(l, 0, HEALTH_PAGE, "", text) : NULL;
+	if (e)
+		e->reported_elsewhere = is_of_diverted_leg(l, text);
 }
 
 static void look_at_plan(struct look *l)

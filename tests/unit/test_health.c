@@ -223,6 +223,7 @@ struct silent_case {
 	struct sup_worker w;
 	struct sup sup;
 	struct carriers carriers;
+	struct plan *plan; /* NULL: none */
 	struct health h;
 };
 
@@ -264,7 +265,7 @@ static void refuse(struct silent_case *s, uint64_t at_ns)
 /* The only problem begins with that code; "": there is none. */
 static void expect_problem(struct silent_case *s, const char *code)
 {
-	const struct health_inputs in = {.sup = &s->sup, .carriers = &s->carriers};
+	const struct health_inputs in = {.sup = &s->sup, .carriers = &s->carriers, .plan = s->plan};
 	char want[64];
 	json_t *problems;
 
@@ -355,6 +356,29 @@ static void a_slow_leg_is_a_problem_while_its_path_is_up(void **state)
 	p->slow_ns = 0;
 	expect_problem(&s, "");
 	silent_case_done(&s);
+}
+
+static void small_frames_of_a_diverted_leg_are_no_problem_of_their_own(void **state)
+{
+	struct plan *plan = calloc(1, sizeof(*plan));
+	struct silent_case s;
+
+	assert_non_null(plan);
+	plan->n_legs = 2;
+	strcpy(plan->legs[0].name, "leg-a");
+	strcpy(plan->legs[1].name, "leg-b");
+
+	silent_case_init(&s);
+	s.plan = plan;
+	s.k->page.paths[1].up = 1;
+	strcpy(s.k->page.reason, "path-mtu: leg-a: frames of 9000 bytes do not reach host-b");
+	expect_problem(&s, "path-mtu");
+	reason_set(&plan->legs[1].reason, "diverted", "packets from 10.20.1.10 go via eth0");
+	expect_problem(&s, "path-mtu");
+	reason_set(&plan->legs[0].reason, "diverted", "packets from 10.10.1.10 go via eth0");
+	expect_problem(&s, "");
+	silent_case_done(&s);
+	free(plan);
 }
 
 static void a_worker_without_legs_has_the_reason_of_the_plan(void **state)
@@ -459,6 +483,7 @@ int main(void)
 		cmocka_unit_test(a_rule_for_marked_packets_may_be_why_a_path_is_silent),
 		cmocka_unit_test(a_refusal_of_this_host_comes_before_all_guesses),
 		cmocka_unit_test(a_neighbour_that_does_not_answer_is_no_refusal_of_this_host),
+		cmocka_unit_test(small_frames_of_a_diverted_leg_are_no_problem_of_their_own),
 		cmocka_unit_test(a_worker_without_legs_has_the_reason_of_the_plan),
 		cmocka_unit_test(a_path_that_is_down_for_less_than_three_seconds_is_no_problem),
 		cmocka_unit_test(a_guess_replaces_a_known_cause_only_after_three_seconds),
