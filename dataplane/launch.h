@@ -57,9 +57,9 @@ enum launch_fd {
 #define LAUNCH_PORTS_MAX PLENUM_LEGS_MAX
 #define LAUNCH_SOURCES_MAX 8 /* most UDP source ports of a worker on one leg */
 #define LAUNCH_MOUNTS_MAX 128
-/* most mounts of other workers that a worker serves as a mount worker */
+/* Most mounts of other workers that a worker serves as a mount worker. */
 #define LAUNCH_SHARED_MOUNTS_MAX 16
-/* most mount workers of a mount, in addition to the worker that owns it */
+/* Most mount workers of a mount, in addition to the worker that owns it. */
 #define LAUNCH_MOUNT_WORKERS_MAX 15
 #define LAUNCH_EXPORTS_MAX 16
 #define LAUNCH_CLIENTS_MAX 256
@@ -457,16 +457,16 @@ enum launch_exit {
 	LAUNCH_EXIT_CONFIG = 64, /* the configuration cannot work: the agent must not restart the
 				    worker until it changes */
 	LAUNCH_EXIT_PORT = 65,	 /* a port could not be opened; restart with backoff */
-	LAUNCH_EXIT_ORPHAN =
-		66, /* the agent has exited, and no other one adopted the worker within orphan_s */
+	/* The agent has exited, and no other one adopted the worker within orphan_s. */
+	LAUNCH_EXIT_ORPHAN = 66,
 	LAUNCH_EXIT_TRANSPORT =
 		67, /* DPDK is unavailable: another transport, or a later retry, may work */
 	LAUNCH_EXIT_SANDBOX = 68, /* the worker cannot be confined and refuses to run unconfined;
 				     restart with backoff */
-	LAUNCH_EXIT_VERSION =
-		69, /* the agent is of another version; restart with backoff, because the agent's
-		       successor may have the same version, and mounts wait for it. An agent that
-		       does not know this status treats it as a crash, with the same result */
+	/* The agent is of another version; restart with backoff, because the agent's successor may
+	 * have the same version, and mounts wait for it. An agent that does not know this status
+	 * treats it as a crash, with the same result. */
+	LAUNCH_EXIT_VERSION = 69,
 };
 
 /*
@@ -496,8 +496,8 @@ struct launch_path_stats {
 	/* Packets of a million that are lost on the way to the peer and from it; UINT64_MAX:
 	 * unknown. */
 	uint64_t loss_out_ppm, loss_in_ppm;
-	uint64_t lossy_out,
-		lossy_in; /* 1: the loss is far larger than usual, or than on the other legs */
+	/* 1: the loss is far larger than usual, or than on the other legs. */
+	uint64_t lossy_out, lossy_in;
 	uint64_t avoided; /* 1: lossy, and a better path carries the load */
 	/* The round trip of a slow path; 0: the path is not slow. Then the round trip that it is
 	 * compared with, and the leg that has that; "": this path earlier. */

@@ -19,10 +19,10 @@
  * but rudp_free, rudp_rx and rudp_poll.
  *
  * Delivery: the peer's `request` receives each request exactly once per session incarnation, and
- * rudp_respond answers it exactly once; requests are independent and unordered. When the peer
- * restarts (another epoch) or is lost, every call ends with -ECONNRESET, queued ones too: the
- * caller cannot know whether the peer executed it, and decides itself (the file system protocol
- * resends it with a mark by which the server recognises a repeat).
+ * rudp_respond answers it exactly once. Requests are independent and unordered. When the peer
+ * restarts (another epoch) or is lost, every call ends with -ECONNRESET, also queued ones. The
+ * caller cannot know whether the peer has executed the request, and decides what to do: the file
+ * system protocol sends it again, with a mark by which the server recognises a repeat.
  *
  * Life of a session. A client's session retries until rudp_session_close: connecting, UP, then
  * LOST, ENDED or RESTARTED (its calls have ended and it is connecting again), then UP once more. A
@@ -81,8 +81,8 @@ struct rudp_ops {
 	void (*tx_flush)(void *user);
 	/* Returns memory for an incoming message of len bytes; its first byte is stored at the
 	 * returned pointer. With this op the application controls how much it accepts, and from
-	 * which peer: a client gets a grant for a request of more than 16 KiB only together with
-	 * memory from here, and waits while there is none; waiting clients are served in turn.
+	 * which peer. A client gets a grant for a request of more than 16 KiB only together with
+	 * memory from here, and waits while there is none. Waiting clients are served in turn.
 	 * NULL: there is no memory for this peer now; an ungranted packet is then dropped and
 	 * retransmitted later. The buffer returns to the application via `request` or `response`,
 	 * or via buf_put if the message will never be complete. For a response, cookie is the one
@@ -200,7 +200,7 @@ struct rudp_path_info {
 	uint64_t slow_ns, slow_than_ns;
 	unsigned slow_port;
 	uint64_t peer_srtt_ns; /* as the peer measures it; 0: unknown */
-	/* when a message, not a probe, last measured the round trip; 0: never */
+	/* When a message, not a probe, last measured the round trip; 0: never. */
 	uint64_t rtt_at_ns;
 	bool joining, suspect; /* joining: no handshake yet; suspect: up, but packets on it have
 				  timed out */

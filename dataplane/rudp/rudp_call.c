@@ -462,7 +462,7 @@ static void rx_describe(struct rx_msg *m, const struct wire_data *d)
  * prefetched while the tag of that packet is verified, which needs no memory access. Without tags
  * the prefetch gains nothing.
  */
-/* payload bytes; after a smaller packet no other packet of the message follows closely */
+/* Payload bytes; after a smaller packet no other packet of the message follows closely. */
 #define PREFETCH_MIN 512U
 #define LINE_BYTES 64U
 
@@ -756,8 +756,8 @@ static void client_end_calls(struct rudp_session *s, int status)
 		if (calling)
 			s->r->ops->response(s->r->user, s, slot->cookie, status, NULL, 0);
 	}
-	for (unsigned k = 0; k < 2;
-	     k++) /* both rings, without the requests that the callbacks add */
+	/* For both rings, without the requests that the callbacks add. */
+	for (unsigned k = 0; k < 2; k++)
 		while ((int32_t)(ends[k] - rings[k]->head) > 0 && ring_count(rings[k]))
 			s->r->ops->response(s->r->user, s,
 					    rings[k]->w[rings[k]->head++ & rings[k]->mask].cookie,

@@ -2,9 +2,9 @@
 /*
  * Decides whose big request may be sent next. Clients announce requests of more than 16 KiB. The
  * receiver grants them one by one, against reserved memory and only as fast as its link delivers
- * earlier grants, as Homa does (Montazeri and others, SIGCOMM 2018): short requests first, clients
- * in turn, and every fourth grant for the request that has waited longest. rudp_grant_run.c issues
- * the grants and takes memory back from requests that stall.
+ * earlier grants, as Homa does (Montazeri and others, SIGCOMM 2018). Short requests are first, and
+ * clients take turns; every fourth grant is for the request that has waited longest.
+ * rudp_grant_run.c issues the grants and takes memory back from requests that stall.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
@@ -20,7 +20,7 @@
 /* Bytes of requests in flight without a grant: of all peers together, and of each peer. */
 #define FREE_BYTES (1U << 20)
 #define FREE_PEER_BYTES (256U << 10)
-/* of a peer that is the only one sending: one whole request */
+/* The same for a peer that is the only one sending: one whole request. */
 #define FREE_ALONE_BYTES RUDP_MSG_BYTES_MAX
 #define FREE_BYTES_IDLE (4U << 20) /* of all sessions while none sends */
 

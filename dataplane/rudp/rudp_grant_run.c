@@ -5,7 +5,7 @@
 #define WINDOW_NS NSEC_PER_MSEC
 /* A sender that is silent for this long does not hold up the others. */
 #define STALE_NS (2 * NSEC_PER_MSEC)
-/* try again after this time, because memory may be freed without a notification */
+/* Try again after this time, because memory may be freed without a notification. */
 #define RETRY_NS (500 * NSEC_PER_USEC)
 #define STALL_SHIFT_MAX 6U
 #define TRIES 8U /* sessions of a class tried in one run */

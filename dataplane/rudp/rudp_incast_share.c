@@ -9,19 +9,19 @@
 #include "dataplane/rudp/rudp_internal.h"
 
 #define WINDOW_NS NSEC_PER_MSEC
-/* a window that took longer had too little traffic for a limit */
+/* A window that took longer had too little traffic for a limit. */
 #define WINDOW_OLD_NS (4 * WINDOW_NS)
 #define SENDERS_LEAST 8U  /* fewer senders share a queue well without a limit */
 #define PACKETS_LEAST 64U /* minimum packets for a loss estimate */
-/* losses above one packet in this many cut the limit; four times as many start one */
+/* Losses above one packet in this many cut the limit; four times as many start one. */
 #define LOSS_SHARE 256U
 #define LOSS_UNIT 1024U
-/* the first limit is this part of the bytes received in a window: 125 us of the link */
+/* The first limit is this part of the bytes received in a window: 125 us of the link. */
 #define FIRST_SHARE 8U
 #define LEAST_BYTES (16U << 10)
 #define FEW_WINDOWS 16U /* consecutive windows with few senders end the limit */
-/* most packets that may count as missing at once, so that one sender's numbers cannot claim many
- * losses */
+/* Most packets that may count as missing at once, so that one sender's numbers cannot claim many
+ * losses. */
 #define AHEAD_MOST 32U
 #define GROW(bytes) ((bytes) / 64)
 #define CUT(bytes) ((bytes) / 8)
@@ -31,7 +31,7 @@
 
 #define AGAIN_NS (10 * NSEC_PER_MSEC)  /* a SHARE may be lost, so it is repeated after this time */
 #define VALID_NS (100 * NSEC_PER_MSEC) /* how long a share is valid from its arrival */
-/* smallest share that is accepted, whatever the peer sends */
+/* Smallest share that is accepted, whatever the peer sends. */
 #define SHARE_LEAST(mtu) ((mtu) / 32U)
 
 static void share_end(struct rudp_incast *in)

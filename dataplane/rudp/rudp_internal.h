@@ -2,19 +2,22 @@
 /*
  * The session and the endpoint: for dataplane/rudp, its folder session, and tests. Each part has a
  * header with the functions that may change it:
- * ¶ R rudp_path.h path states: rudp_path.c; probes: rudp_path_poll.c; suspect paths:
- *	 rudp_suspect.c
- *	rudp_loss.h acknowledgements and losses: rudp_loss.c, rudp_loss_move.c
- *	rudp_call.h slots, requests, responses: rudp_call.c
- *	rudp_grant.h order of big requests: rudp_grant.c, rudp_grant_run.c
- *	rudp_incast.h limit for many senders of small messages: rudp_incast_share.c
- * ¶ The rest is declared here, from the top layer down: rudp_report.c, rudp_validate.c, rudp_tx.c
+ *
+ *	rudp_path.h       path states: rudp_path.c; probes: rudp_path_poll.c; suspect paths:
+ *	                  rudp_suspect.c
+ *	rudp_loss.h       acknowledgements and losses: rudp_loss.c, rudp_loss_move.c
+ *	rudp_call.h       slots, requests, responses: rudp_call.c
+ *	rudp_grant.h      order of big requests: rudp_grant.c, rudp_grant_run.c
+ *	rudp_incast.h     limit for many senders of small messages: rudp_incast_share.c
+ *
+ * The rest is declared here, from the top layer down: rudp_report.c, rudp_validate.c, rudp_tx.c
  * (which chunk to send, when and on which path), rudp_ack_out.c, rudp_timer.c, rudp_tx_queue.c and
  * rudp_endpoint.c (packets to the ports, events to the application). The folder `session` is above
  * them all: it connects, receives packets, polls sessions and ends them. These parts of a path know
  * nothing of the rest: rudp_sent (packets in flight), rudp_rtt, rudp_cc (congestion window),
  * rudp_mtu, rudp_acks (packets received), rudp_gso (GSO burst health), rudp_src_ports.
- * ¶ A request occupies a slot of its session, with the same index at both ends; each use of a slot
+ *
+ * A request occupies a slot of its session, with the same index at both ends; each use of a slot
  * has a larger generation. So (slot, generation) names a request, old packets are recognised
  * without a history, and a new generation acknowledges the previous one completely. Chunks are
  * numbered within their message; packets are numbered per path and never resent: lost chunks travel
@@ -41,12 +44,12 @@ struct rudp_handshake;
 #define RUDP_RAW_BYTES 120    /* the longest such reply */
 #define RUDP_GSO_BYTES 65000U /* most bytes of a GSO burst: it must fit one segmented send */
 #define RUDP_GSO_PACKETS 64U
-/* the low bits of a session's number are its index in the table */
+/* The low bits of a session's number are its index in the table. */
 #define RUDP_INDEX_MASK 0xffffULL
 #define RUDP_FIRST_CALLS 4U
 #define RUDP_GSO_LONG 16384U /* bursts of at least this many bytes get a send timestamp */
 #define RUDP_GSO_BURSTS_MAX 16U
-/* after two bursts the ports are flushed, so that the peer can start working */
+/* After two bursts the ports are flushed, so that the peer can start working. */
 #define RUDP_FLUSH_BYTES 100000U
 _Static_assert(RUDP_GSO_BURSTS_MAX *RUDP_GSO_LONG >= RUDP_FLUSH_BYTES,
 	       "every long burst has a record");
@@ -116,8 +119,8 @@ struct rudp_session {
 	struct slot *slots;
 	unsigned n_slots, n_fresh;
 	struct slot *free_slots; /* linked list of the free slots below n_fresh */
-	unsigned n_active,
-		n_active_big; /* number of slots in use, and of those in use for big requests */
+	/* Number of slots in use, and of those in use for big requests. */
+	unsigned n_active, n_active_big;
 	struct wait_ring wait_small, wait_big; /* client: requests that wait for a slot */
 	uint32_t free_most;	  /* client: bytes of big requests that may leave without a grant */
 	uint32_t free_used;	  /* client: how many of free_most are in use */
@@ -134,8 +137,8 @@ struct rudp_session {
 			     short */
 	bool ask_due;	  /* rudp_standing.c wants a PING sent at the next poll */
 	uint64_t pinged_ns;
-	struct rudp_call *calls,
-		*free_calls; /* server: calls of the application; list of the unused ones */
+	/* server: calls of the application; list of the unused ones. */
+	struct rudp_call *calls, *free_calls;
 	struct rudp_call *abandoned_calls; /* server: calls whose response is not needed any more */
 	unsigned n_calls, n_fresh_calls;   /* as n_slots and n_fresh, for calls */
 	struct rudp_call first_calls[RUDP_FIRST_CALLS]; /* used before those in `calls` */
@@ -216,8 +219,8 @@ struct rudp {
 	uint64_t polled_ns; /* time of the last rudp_poll; packets may have waited since then */
 	uint64_t waited_ns; /* how long received packets waited in the host, if the port knows; else
 			       RUDP_TIME_NEVER */
-	uint64_t key[2],
-		counter; /* key of rudp_hash, random, drawn at the start; counter of rudp_random */
+	/* Key of rudp_hash, random, drawn at the start; counter of rudp_random. */
+	uint64_t key[2], counter;
 	struct rudp_session **sessions; /* by the index in the session's number; NULL: free */
 	unsigned n_sessions, n_live;	/* table size; live sessions */
 	unsigned free_from;		/* no index below it is free */
@@ -235,8 +238,8 @@ struct rudp {
 	unsigned sent_in_poll;	/* packets */
 	uint64_t n_polls;	/* so far */
 	struct bulk_host bulk_hosts[RUDP_BULK_HOSTS]; /* by the hash of the host's address */
-	/* the last two hosts to which small messages went, and the last two to which bulk data went
-	 */
+	/* The last two hosts to which small messages went, and the last two to which bulk data
+	 * went. */
 	struct rudp_sent_to small_to[2], bulk_to[2];
 	uint32_t unflushed; /* payload bytes sent since the last flush */
 	unsigned n_bursts;  /* number of bursts since the last flush that get a send timestamp */
@@ -262,7 +265,7 @@ struct rudp {
 	uint8_t n_addrs; /* server: number of our addresses that ACCEPT and LABEL list */
 	uint8_t addrs[RUDP_PORTS_MAX * WIRE_ADDR_BYTES];
 	enum rudp_cipher cipher; /* cipher of the sessions that we open */
-	/* chains of sessions: (index_mask + 1) for each of RUDP_INDEX_MAX kinds */
+	/* Chains of sessions: (index_mask + 1) for each of RUDP_INDEX_MAX kinds. */
 	struct list *index;
 	unsigned index_mask;
 	struct rudp_hellos *hellos; /* server: hashes of the latest 2 * n_sessions HELLOs that
@@ -335,8 +338,8 @@ static inline uint64_t rudp_waited(const struct rudp *r, uint64_t now)
 }
 
 /* rudp_endpoint.c */
-uint64_t rudp_hash(const struct rudp *r, const void *data,
-		   size_t len); /* SipHash-2-4 with the endpoint's key */
+/* SipHash-2-4 with the endpoint's key. */
+uint64_t rudp_hash(const struct rudp *r, const void *data, size_t len);
 uint64_t rudp_random(struct rudp *r);
 /* Marks the session for the next poll. */
 static inline void rudp_session_touch(struct rudp_session *s)

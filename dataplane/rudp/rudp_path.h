@@ -57,7 +57,7 @@ struct rudp_path {
 	struct rudp_cc cc;     /* congestion window */
 	struct rudp_acks acks; /* packets that arrived; those not acknowledged yet */
 	struct rudp_gso gso;   /* whether GSO bursts arrive */
-	/* our additional UDP source ports, and which of them reach the peer */
+	/* Our additional UDP source ports, and which of them reach the peer. */
 	struct rudp_src_ports src_ports;
 	struct rudp_quality quality; /* share of lost packets per direction */
 	struct rudp_latency latency; /* whether its round trip is far above others' */

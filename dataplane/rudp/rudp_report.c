@@ -14,7 +14,7 @@
 
 #define PROBE_NS NSEC_PER_SEC
 #define PROBE_MOST_NS (4 * NSEC_PER_SEC) /* the longest interval of keepalives */
-/* a peer that reports at least this often has few sessions */
+/* A peer that reports at least this often has few sessions. */
 #define PROBE_FEW_NS (3 * NSEC_PER_SEC)
 #define PROBE_LOADED_SUSPECTED_NS (250 * NSEC_PER_MSEC)
 #define PROBE_SUSPECTED_NS (20 * NSEC_PER_MSEC)
@@ -26,7 +26,7 @@
 #define PROBE_UNANSWERED_FOR_NS (2 * NSEC_PER_SEC)
 /* All sessions of an endpoint together send about 200 probes a second, if each has two paths. */
 #define PROBE_SESSION_NS (10 * NSEC_PER_MSEC)
-/* at least this many packets since the last probe show losses as well as probes do */
+/* At least this many packets since the last probe show losses as well as probes do. */
 #define LOADED_PACKETS 8U
 /* A peer that has not reported after this many probes may be of a version without reports. */
 #define UNHEARD_MOST 8U

@@ -5,7 +5,7 @@
 #include "dataplane/rudp/rudp_secure.h"
 
 #define COUNTER_SHIFT 56 /* position of the counter's number in the nonce */
-/* after this many packets of a phase none of the previous phase is in flight */
+/* After this many packets of a phase none of the previous phase is in flight. */
 #define LATE_PACKETS 65536U
 
 enum { BEFORE, NOW, NEXT };

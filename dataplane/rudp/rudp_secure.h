@@ -20,11 +20,12 @@
 /* Each path has a counter of packet numbers; this is the counter of control packets (ACK, CLOSE,
  * JOIN, JOINED, LABEL, SHARE). */
 #define RUDP_SECURE_CONTROL WIRE_PATHS_MAX
-/* packets under one key: half of what RFC 9001 allows */
+/* Number of packets under one key: half of what RFC 9001 allows. */
 #define RUDP_SECURE_PHASE_PACKETS (1ULL << 22)
 /* Authentication failures before the session rejects all packets, RFC 9001, 6.6. */
 #define RUDP_SECURE_FORGED_MAX (1ULL << 36)
-/* payloads up to this many bytes are copied: so packets of 1500 bytes are, those of 9000 are not */
+/* Payloads up to this many bytes are copied, which includes those of packets of 1500 bytes but not
+ * of 9000. */
 #define RUDP_SECURE_JOIN_MOST 2048U
 /* Replay window of the control counter; packets with older numbers are dropped. */
 #define RUDP_SECURE_WINDOW 1024U

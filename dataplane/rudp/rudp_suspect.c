@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Suspect paths: packets on a path stay unanswered while the peer answers on another one. Suspicion
- * comes early and costs little: the messages of a suspect path travel on another path as well, and
- * if the path answers after all, only a few packets were sent in vain. rudp_path.c decides
+ * Suspect paths: packets on a path stay unanswered while the peer answers on another one. A path
+ * becomes suspect early, because that costs little: its messages travel on another path as well,
+ * and if the path answers after all, only a few packets were superfluous. rudp_path.c decides
  * independently and later whether the path is down.
  *
  * If hosts are late, a timeout alone proves little: one long wait for a processor raises the

@@ -66,8 +66,8 @@ struct worker_legs_why {
 struct worker {
 	struct launch_config *cfg; /* only worker_ports.c changes it */
 	struct launch_stats *stats;
-	int control_fd, signal_fd,
-		epoll_fd; /* control_fd is -1 after a malfunctioning agent closed it */
+	/* control_fd is -1 after a malfunctioning agent closed it. */
+	int control_fd, signal_fd, epoll_fd;
 	struct sandbox sandbox;
 	struct port_rdma *rdma; /* NULL: RDMA is not used on any leg */
 	bool rdma_used;		/* queue pairs exist, according to the statistics page */
@@ -75,11 +75,11 @@ struct worker {
 	struct worker_legs_why port_why;		       /* only worker_legs.c changes it */
 	struct worker_legs_why open_why; /* what the ports reported when they were
 					  * opened */
-	/* each is "" if there is no problem */
+	/* Each is "" if there is no problem. */
 	char peer_why[LAUNCH_REASON_MAX], path_why[LAUNCH_REASON_MAX];
 	char backup_why[LAUNCH_REASON_MAX], fault_why[LAUNCH_REASON_MAX];
 	char rdma_why[LAUNCH_REASON_MAX];
-	/* the operations that all ports have in common; a port may have other ones */
+	/* The operations that all ports have in common; a port may have other ones. */
 	const struct port_ops *ops;
 	struct port ports[LAUNCH_PORTS_MAX];
 	bool port_open[LAUNCH_PORTS_MAX];

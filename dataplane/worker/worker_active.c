@@ -7,8 +7,8 @@ void worker_active_init(struct worker_active *b, unsigned n, uint64_t hold_ns)
 {
 	*b = (struct worker_active){.n = MIN_OF(n, LAUNCH_PORTS_MAX), .hold_ns = hold_ns};
 	for (unsigned i = 0; i < b->n; i++)
-		b->works[i] =
-			true; /* as if it had always worked: at the start no port has to wait */
+		/* As if it had always worked: at the start no port has to wait. */
+		b->works[i] = true;
 }
 
 void worker_active_set(struct worker_active *b, unsigned i, bool works, uint64_t now_ns)

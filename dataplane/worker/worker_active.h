@@ -21,7 +21,7 @@ struct worker_active {
 	unsigned doubled; /* how many times the hold time is doubled at present */
 	uint64_t since_ns[LAUNCH_PORTS_MAX]; /* works since */
 	bool works[LAUNCH_PORTS_MAX];
-	/* when an earlier port in the list last became active again; 0: never */
+	/* When an earlier port in the list last became active again; 0: never. */
 	uint64_t server_ns;
 };
 

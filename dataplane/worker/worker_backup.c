@@ -24,7 +24,7 @@ static void stand_by(struct worker *w, unsigned i, bool stands_by)
 }
 
 /* Writes why the active port is not the first one; "" if it is the first. */
-static void explain(const struct worker *w, char *buf, size_t size)
+static void explain_active(const struct worker *w, char *buf, size_t size)
 {
 	const struct worker_active *b = &w->backup;
 	const char *first = w->cfg->ports[0].leg, *leg = w->cfg->ports[b->active].leg;
@@ -44,15 +44,15 @@ static void explain(const struct worker *w, char *buf, size_t size)
 			 first);
 }
 
-static void say(struct worker *w)
+static void report_active(struct worker *w)
 {
 	char why[LAUNCH_REASON_MAX], text[LAUNCH_REASON_MAX];
 
-	explain(w, why, sizeof(why));
+	explain_active(w, why, sizeof(why));
 	if (strcmp(why, w->backup_why) == 0)
 		return;
 	memcpy(w->backup_why, why, sizeof(why));
-	snprintf(text, sizeof(text), "%.64s carries again", w->cfg->ports[0].leg);
+	snprintf(text, sizeof(text), "%.64s carries traffic again", w->cfg->ports[0].leg);
 	log_write(why[0] ? LOG_LEVEL_WARNING : LOG_LEVEL_NOTICE, "%s", why[0] ? why : text);
 	worker_send(w, LAUNCH_MSG_EVENT, why[0] ? LAUNCH_EVENT_DEGRADED : LAUNCH_EVENT_RESTORED,
 		    w->backup.active, why[0] ? why : text);
@@ -84,7 +84,7 @@ void worker_backup_look(struct worker *w)
 		w->carries = !w->carries;
 		rudp_port_set_up(w->rudp, 0, w->carries, w->now_ns);
 	}
-	say(w);
+	report_active(w);
 }
 
 uint64_t worker_backup_turn(struct worker *w)

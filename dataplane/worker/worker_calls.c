@@ -185,8 +185,8 @@ static const struct seccomp_rule set_rdma[SECCOMP_SET_MAX] = {
 };
 
 static const struct seccomp_rule rules_rdma[] = {
-	{SYS_ioctl, 1, 0xff00,
-	 0x1b << 8}, /* verbs: for queue pairs and for doorbells of soft-RoCE */
+	/* verbs: for queue pairs and for doorbells of soft-RoCE. */
+	{SYS_ioctl, 1, 0xff00, 0x1b << 8},
 };
 
 struct calls {

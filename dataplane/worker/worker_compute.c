@@ -125,8 +125,8 @@ static uint64_t full_forget(struct worker *w)
 	if (w->now_ns < end->full_ns + FULL_NS)
 		return end->full_ns + FULL_NS;
 	end->full_ns = 0;
-	reason_clear(
-		&end->reported); /* the server's own reason is shown instead, if there is one */
+	/* The server's own reason is shown instead, if there is one. */
+	reason_clear(&end->reported);
 	w->peer_why[0] = '\0';
 	worker_reason_publish(w);
 	return UINT64_MAX;

@@ -99,8 +99,8 @@ static void look_up(struct worker *w, struct fault *f)
 	}
 }
 
-static bool hits(const struct worker *w, const struct fault *f, enum launch_fault_way direction,
-		 unsigned way, const struct ip_addr *peer)
+static bool matches(const struct worker *w, const struct fault *f, enum launch_fault_way direction,
+		    unsigned way, const struct ip_addr *peer)
 {
 	if (!(f->is.ways & direction) ||
 	    (f->is.leg[0] && strcmp(f->is.leg, w->cfg->ports[worker_port(w, way)].leg) != 0))
@@ -121,7 +121,7 @@ static struct verdict judge(struct worker *w, enum launch_fault_way direction, u
 		struct fault *f = &fs->all[i];
 		bool lost, twice, late;
 
-		if (!hits(w, f, direction, way, peer))
+		if (!matches(w, f, direction, way, peer))
 			continue;
 		lost = random_ppm(fs) < f->is.drop_ppm;
 		twice = random_ppm(fs) < f->is.duplicate_ppm;
@@ -261,7 +261,7 @@ unsigned worker_fault_rx(struct worker *w, unsigned way, const struct port_rx *p
 
 /* Sends or delivers packets whose delay is over. A sent packet must stay in its slot until the
  * flush. */
-static void pass_due(struct worker *w)
+static void deliver_due(struct worker *w)
 {
 	struct worker_faults *fs = w->faults;
 	struct list sent, *node;
@@ -287,7 +287,7 @@ static void pass_due(struct worker *w)
 
 /* ---- faults ---- */
 
-static void say(struct worker *w)
+static void report_faults(struct worker *w)
 {
 	const struct worker_faults *fs = w->faults;
 	const struct launch_fault *f = fs ? &fs->all[0].is : NULL;
@@ -302,16 +302,16 @@ static void say(struct worker *w)
 }
 
 /* Passes all delayed packets on now, so that none is lost. */
-static void pass_all(struct worker *w)
+static void deliver_all(struct worker *w)
 {
 	for (struct list *l = w->faults->due.next; l != &w->faults->due; l = l->next)
 		held_of(l)->due_ns = 0;
-	pass_due(w);
+	deliver_due(w);
 }
 
 static void end_all(struct worker *w)
 {
-	pass_all(w);
+	deliver_all(w);
 	worker_fault_free(w);
 }
 
@@ -322,7 +322,7 @@ void worker_fault_port(struct worker *w)
 
 	if (!fs || largest_mtu(w->cfg) <= fs->slot_bytes)
 		return;
-	pass_all(w);
+	deliver_all(w);
 	free(ptr_take(fs->slots));
 	free(ptr_take(fs->bytes));
 	if (!slots_make(fs, w->cfg))
@@ -338,7 +338,7 @@ static void end_one(struct worker *w, unsigned i, const char *how)
 	fs->all[i] = fs->all[--fs->n];
 	if (fs->n == 0)
 		end_all(w);
-	say(w);
+	report_faults(w);
 }
 
 static struct fault *find(struct worker_faults *fs, uint32_t id)
@@ -396,7 +396,7 @@ int worker_fault_set(struct worker *w, const struct launch_fault *f)
 		    f->id, f->leg[0] ? f->leg : "all legs", is->by_peer ? " to " : "", f->peer,
 		    f->drop_ppm, f->duplicate_ppm, f->reorder_ppm, f->delay_us,
 		    (unsigned long long)((f->until_ns - w->now_ns) / NSEC_PER_SEC));
-	say(w);
+	report_faults(w);
 	return 0;
 }
 
@@ -407,7 +407,7 @@ uint64_t worker_fault_turn(struct worker *w)
 
 	if (!fs)
 		return UINT64_MAX;
-	pass_due(w);
+	deliver_due(w);
 	for (unsigned i = 0; w->now_ns >= fs->look_ns && i < fs->n; i++)
 		if (fs->all[i].by_peer)
 			look_up(w, &fs->all[i]);

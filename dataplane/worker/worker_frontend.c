@@ -40,8 +40,8 @@ struct client_end {
 	struct client_mount mounts[LAUNCH_MOUNTS_MAX + LAUNCH_SHARED_MOUNTS_MAX + 1];
 	uint64_t retry_ns; /* when to try again to serve mounts; 0: all are served */
 	unsigned heir_of;
-	uint64_t heir_ns; /* when to search again for such a mount worker */
-	bool heir_failed; /* a failure was reported; it is reported again only after a success */
+	uint64_t orphan_due_ns; /* when to search again for such a mount worker */
+	bool orphan_failed; /* a failure was reported; it is reported again only after a success */
 };
 
 static struct client_end *end_of(const struct worker *w)
@@ -59,7 +59,7 @@ static bool is_mount_worker(const struct worker *w, unsigned i)
 	return i >= w->cfg->n_mounts;
 }
 
-static const struct launch_mount *what_of(const struct worker *w, unsigned i)
+static const struct launch_mount *config_of(const struct worker *w, unsigned i)
 {
 	if (i == n_fronts(w) - 1)
 		return &w->cfg->mounts[end_of(w)->heir_of];
@@ -126,7 +126,7 @@ static const struct rudp_ops client_ops = {
 
 /* Creates the client of mount i. Returns 0; -EBUSY: another worker still has this mount worker's
  * part, so retry; or another negative errno. */
-static int one_build(struct worker *w, unsigned i)
+static int mount_build(struct worker *w, unsigned i)
 {
 	struct client_mount *m = &end_of(w)->mounts[i];
 	unsigned at = is_mount_worker(w, i) ? i - w->cfg->n_mounts + LAUNCH_MOUNTS_MAX : i;
@@ -149,10 +149,10 @@ static int client_build(struct worker *w, struct reason *why)
 
 	w->end = end;
 	for (unsigned i = 0; end && i < n_fronts(w) - 1; i++) {
-		int r = one_build(w, i);
+		int r = mount_build(w, i);
 
 		if (r < 0 && !(r == -EBUSY && is_mount_worker(w, i))) {
-			reason_set_text(why, "cannot serve %.60s: %s", what_of(w, i)->path,
+			reason_set_text(why, "cannot serve %.60s: %s", config_of(w, i)->path,
 					strerror(-r));
 			return r;
 		}
@@ -178,7 +178,7 @@ static void client_free(struct worker *w)
 
 /* The descriptor is edge-triggered: if all slots are in use, requests wait in the kernel without
  * waking this worker. If several cores read, a request wakes one that sleeps, perhaps the owner. */
-static void one_watch(struct worker *w, unsigned i)
+static void mount_watch(struct worker *w, unsigned i)
 {
 	const struct fuse_client *f = end_of(w)->mounts[i].front;
 	bool shares;
@@ -215,12 +215,12 @@ static void mount_workers_retry(struct worker *w)
 		return;
 	end->retry_ns = 0;
 	for (unsigned i = w->cfg->n_mounts; i < n_fronts(w) - 1; i++) {
-		int r = end->mounts[i].front ? 0 : one_build(w, i);
+		int r = end->mounts[i].front ? 0 : mount_build(w, i);
 
 		if (r == 0)
-			one_watch(w, i);
+			mount_watch(w, i);
 		else if (r != -EBUSY)
-			log_warning("%s: cannot start as a mount worker: %s", what_of(w, i)->path,
+			log_warning("%s: cannot start as a mount worker: %s", config_of(w, i)->path,
 				    strerror(-r));
 	}
 }
@@ -252,35 +252,35 @@ static void refusal_report(struct worker *w, unsigned i, int code, const char *t
 
 /* Finishes the requests of a mount worker of one of our mounts whose process has ended, under that
  * worker's id. */
-static void heir_look(struct worker *w)
+static void orphan_finish(struct worker *w)
 {
 	struct client_end *end = end_of(w);
-	struct client_mount *heir = &end->mounts[n_fronts(w) - 1];
+	struct client_mount *orphan = &end->mounts[n_fronts(w) - 1];
 
-	if (heir->front && fuse_client_is_finished(heir->front)) {
-		heir->front = fuse_client_close(heir->front, w->now_ns);
-		heir->unmounted = false;
-		refusal_forget(w, heir);
+	if (orphan->front && fuse_client_is_finished(orphan->front)) {
+		orphan->front = fuse_client_close(orphan->front, w->now_ns);
+		orphan->unmounted = false;
+		refusal_forget(w, orphan);
 	}
-	if (w->now_ns < end->heir_ns || heir->front || w->stopping)
+	if (w->now_ns < end->orphan_due_ns || orphan->front || w->stopping)
 		return;
-	end->heir_ns = w->now_ns + NSEC_PER_SEC;
-	for (unsigned i = 0; i < w->cfg->n_mounts && !heir->front; i++) {
+	end->orphan_due_ns = w->now_ns + NSEC_PER_SEC;
+	for (unsigned i = 0; i < w->cfg->n_mounts && !orphan->front; i++) {
 		unsigned number = fuse_client_find_orphan(end->mounts[i].front, w->now_ns);
 		int r = number ? fuse_client_new_successor(w->cfg, i, number, w->sandbox.proc_fd,
 							   w->rudp, w->stats, w->now_ns,
-							   &heir->front)
+							   &orphan->front)
 			       : -ENOENT;
 
-		if (r < 0 && number && r != -EBUSY && !end->heir_failed) {
+		if (r < 0 && number && r != -EBUSY && !end->orphan_failed) {
 			log_warning("%s: cannot finish the requests of mount worker %u: %s",
 				    w->cfg->mounts[i].path, number, strerror(-r));
-			end->heir_failed = true;
+			end->orphan_failed = true;
 		}
 		if (r < 0)
 			continue;
 		end->heir_of = i;
-		end->heir_failed = false;
+		end->orphan_failed = false;
 		log_notice("%s: mount worker %u has gone; finishing its requests",
 			   w->cfg->mounts[i].path, number);
 	}
@@ -289,7 +289,7 @@ static void heir_look(struct worker *w)
 static void client_watch(struct worker *w)
 {
 	for (unsigned i = 0; i < n_fronts(w); i++)
-		one_watch(w, i);
+		mount_watch(w, i);
 }
 
 /* ------------------------------------------------------------------ one turn of the loop */
@@ -298,7 +298,7 @@ static void unmounted(struct worker *w, unsigned i)
 {
 	end_of(w)->mounts[i].unmounted = true;
 	refusal_forget(w, &end_of(w)->mounts[i]);
-	log_info("%s: unmounted", what_of(w, i)->path);
+	log_info("%s: unmounted", config_of(w, i)->path);
 }
 
 static unsigned client_turn(struct worker *w)
@@ -332,9 +332,9 @@ static bool client_awaits(const struct worker *w)
 	return false;
 }
 
-static void report_useless(struct worker *w, unsigned i)
+static void report_unsupported(struct worker *w, unsigned i)
 {
-	const struct launch_mount *cfg = what_of(w, i);
+	const struct launch_mount *cfg = config_of(w, i);
 	char text[LAUNCH_REASON_MAX * 2];
 
 	if (end_of(w)->mounts[i].refusal_reported == -EOPNOTSUPP)
@@ -349,7 +349,7 @@ static void report_useless(struct worker *w, unsigned i)
 /* Reports once that a peer does not answer, however many requests wait or fail. */
 static void report_absence(struct worker *w, unsigned i)
 {
-	const struct launch_mount *cfg = what_of(w, i);
+	const struct launch_mount *cfg = config_of(w, i);
 	struct client_mount *m = &end_of(w)->mounts[i];
 	bool ready = fuse_client_is_ready(m->front);
 	uint64_t n = fuse_client_timeouts(m->front);
@@ -358,7 +358,7 @@ static void report_absence(struct worker *w, unsigned i)
 	if (m->unmounted)
 		return;
 	if (fuse_client_is_unsupported(m->front, w->now_ns)) {
-		report_useless(w, i);
+		report_unsupported(w, i);
 		return;
 	}
 	if (ready && n == m->timeouts_seen) {
@@ -369,8 +369,8 @@ static void report_absence(struct worker *w, unsigned i)
 			refusal_forget(w, m);
 		return;
 	}
-	if (m->absence_reported ||
-	    is_mount_worker(w, i) || /* the worker that owns the mount reports it */
+	/* For a mount worker, the worker that owns the mount reports it. */
+	if (m->absence_reported || is_mount_worker(w, i) ||
 	    (n == m->timeouts_seen && fuse_client_waits_ns(m->front, w->now_ns) < ABSENCE_NS))
 		return;
 	if (n != m->timeouts_seen)
@@ -439,7 +439,7 @@ static uint64_t client_tick(struct worker *w)
 	struct launch_ping ping;
 
 	mount_workers_retry(w);
-	heir_look(w);
+	orphan_finish(w);
 	if (port_rdma_any(w->rdma))
 		rdma_judge(w);
 	if (end_of(w)->retry_ns)
@@ -522,7 +522,7 @@ static const char *client_peer_name(const struct worker *w, const struct rudp_se
 {
 	unsigned i;
 
-	return mount_of(w, s, &i) ? what_of(w, i)->peer : "";
+	return mount_of(w, s, &i) ? config_of(w, i)->peer : "";
 }
 
 /* A server refuses a name without proof by EACCES, which older clients know, and a word: the
@@ -631,8 +631,8 @@ static bool client_report_refusal(struct worker *w, struct rudp_session *s, int 
 	unsigned i;
 
 	m = mount_of(w, s, &i);
-	if (code ==
-	    -EREMOTE) /* another worker of the server serves it, and the session moves there */
+	/* If so, another worker of the server serves the mount, and the session moves there. */
+	if (code == -EREMOTE)
 		return true;
 	code = refusal_code(s, code);
 	if (m && code == -EBUSY) {
@@ -642,7 +642,7 @@ static bool client_report_refusal(struct worker *w, struct rudp_session *s, int 
 	}
 	if (!m || m->unmounted || code == m->refusal_reported)
 		return m != NULL;
-	refusal_format(what_of(w, i), s, code, text, sizeof(text));
+	refusal_format(config_of(w, i), s, code, text, sizeof(text));
 	refusal_report(w, i, code, text);
 	return true;
 }

@@ -11,10 +11,10 @@
 #include <sys/random.h>
 
 #define EVENTS_MAX 16
-/* how often a busy loop checks control messages and signals */
+/* How often a busy loop checks control messages and signals. */
 #define EVENTS_EVERY_NS NSEC_PER_MSEC
 #define HEARTBEAT_NS NSEC_PER_SEC
-/* after so many reads without a packet, a packet on the port is unlikely */
+/* After so many reads without a packet, a packet on the port is unlikely. */
 #define PORT_QUIET 32U
 #define LOOK_ALL_EVERY 8U /* unlikely sources are polled in one of this many turns */
 #define STATS_EVERY_NS (100 * NSEC_PER_MSEC)

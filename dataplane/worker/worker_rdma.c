@@ -84,7 +84,7 @@ static enum port_rdma_reason reason_of(const struct worker *w, unsigned port, un
 }
 
 /* How bulk data are sent while RDMA is unavailable. Only a client can make them wait. */
-static const char *instead(const struct worker *w, unsigned port, bool used)
+static const char *fallback_text(const struct worker *w, unsigned port, bool used)
 {
 	if (!w->cfg->ports[port].rdma_only || w->cfg->role != LAUNCH_FRONTEND)
 		return "bulk data use packets";
@@ -103,7 +103,7 @@ static void report(struct worker *w, unsigned port, enum port_rdma_reason why, b
 		snprintf(text, sizeof(text), "%s: bulk data can use RDMA", w->cfg->ports[port].leg);
 	else
 		snprintf(text, sizeof(text), "%s: %s: %s", w->cfg->ports[port].leg,
-			 instead(w, port, used), port_rdma_reason_code(why));
+			 fallback_text(w, port, used), port_rdma_reason_code(why));
 	log_info("%s", text);
 	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_RDMA, port, text);
 }
@@ -128,7 +128,7 @@ bool worker_rdma_publish(struct worker *w)
 		report(w, i, why, used);
 		if (why != PORT_RDMA_OK && w->cfg->ports[i].rdma_asked && !asked[0])
 			snprintf(asked, sizeof(asked), "%s: %s: %s", port_rdma_reason_code(why),
-				 w->cfg->ports[i].leg, instead(w, i, used));
+				 w->cfg->ports[i].leg, fallback_text(w, i, used));
 	}
 	if (used == w->rdma_used && strcmp(asked, w->rdma_why) == 0)
 		return false;

@@ -25,8 +25,8 @@ struct worker_role {
 	/* Builds the role's state, w->end, on w->rudp. Returns 0 or a negative errno with a
 	 * sentence in why. */
 	int (*build)(struct worker *w, struct reason *why);
-	void (*watch)(
-		struct worker *w); /* adds the descriptors that wake the loop, by worker_watch() */
+	/* Adds the descriptors that wake the loop, by worker_watch(). */
+	void (*watch)(struct worker *w);
 	/* Work at the start of a turn, before packets are read, so that replies to these packets do
 	 * not wait for it. NULL: none. Returns the amount of work done. */
 	unsigned (*begin)(struct worker *w);
@@ -58,8 +58,8 @@ struct worker_role {
 	bool (*report_refusal)(struct worker *w, struct rudp_session *s, int code);
 	void (*adopted)(struct worker *w); /* a new agent has adopted the worker. NULL: the role
 					      need not know */
-	void (*end_sessions)(
-		struct worker *w);	/* called before rudp is freed. NULL: nothing to do */
+	/* Called before rudp is freed. NULL: nothing to do. */
+	void (*end_sessions)(struct worker *w);
 	void (*free)(struct worker *w); /* frees w->end, which may be built only in part; called
 					   after rudp is freed */
 };

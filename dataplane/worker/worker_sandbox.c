@@ -26,10 +26,10 @@
 #define UID_FALLBACK 65534
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 #define FUNCTIONS "sys/bus/pci/devices"
-/* a directory that every host has; it is covered only in this process's mount namespace */
+/* A directory that every host has; it is covered only in this process's mount namespace. */
 #define STAGE "/proc"
 
-/* number of possible names of RDMA device files */
+/* Number of possible names of RDMA device files. */
 #define UVERBS_MAX 256
 
 #define CAP(x) (1ULL << (x))

@@ -151,7 +151,7 @@ struct launch_stats *worker_stats_map(int fd)
 }
 
 #define SLICE_NS (100 * NSEC_PER_USEC)
-/* the kernel's default of 50 us would be half of the time that a recovery takes */
+/* The kernel's default of 50 us would be half of the time that a recovery takes. */
 #define TIMER_SLACK_NS 1000UL
 
 /* The head of the kernel's struct sched_attr (include/uapi/linux/sched/types.h). */

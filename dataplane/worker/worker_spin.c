@@ -6,7 +6,7 @@
 #define SPIN_SCORE_MAX 1024U
 #define SPIN_SCORE_WORTH 256U
 #define SPIN_SHIFT 3 /* learning rate: one eighth per idle moment */
-/* cost of a wake-up: if work arrived later than this, spinning did not pay off */
+/* Cost of a wake-up: if work arrived later than this, spinning did not pay off. */
 #define SPIN_WAKE_NS 40000ULL
 #define GAP_MOST_NS (16 * SPIN_WAKE_NS) /* longer gaps do not tell more */
 #define GAP_SHORT_NS (SPIN_WAKE_NS / 4) /* gaps within one request are shorter */

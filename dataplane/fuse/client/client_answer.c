@@ -135,10 +135,10 @@ static int answer_entry(struct fuse_client *f, const struct client_slot *s, stru
  * none does.
  *
  * If a program reads and writes with O_DIRECT, the kernel bypasses the cache in each call, which
- * has costs: it asks for the attributes before it reads what it has changed, asks for privileges
- * before it writes again, and allows one write at a time. A file with FOPEN_DIRECT_IO from the
- * beginning has none of these costs. A program that only reads or only writes with O_DIRECT may
- * instead have several requests of one call in flight.
+ * has costs. It asks for the attributes before it reads data that it has changed, asks for
+ * privileges before it writes again, and allows one write at a time. A file with FOPEN_DIRECT_IO
+ * from the beginning has none of these costs. A program that only reads or only writes with
+ * O_DIRECT may instead have several requests of one call in flight.
  */
 static uint32_t fopen_flags_of(const struct fuse_client *f, const struct client_node *node,
 			       uint32_t open_flags)
@@ -581,8 +581,8 @@ static void answer_note(struct fuse_client *f, const struct client_slot *s,
 	if (s->opcode == FUSE_SETXATTR || s->opcode == FUSE_REMOVEXATTR)
 		client_cache_no_xattrs_drop(&f->cache, s->nodes[0], now_ns);
 	for (unsigned i = 0; i < s->refs.n_nodes && a->out.error != 0; i++)
-		client_cache_created_drop(
-			&f->cache, s->nodes[i]); /* the request may have been executed in part */
+		/* The request may have been executed in part. */
+		client_cache_created_drop(&f->cache, s->nodes[i]);
 	if (a->out.error != 0)
 		return;
 	client_deferred_ctime_applied(f, s);

@@ -87,7 +87,7 @@ static bool deferred_take(struct fuse_client *f, const struct fuse_in_header *in
 {
 	struct {
 		struct fuse_out_header out;
-		/* must not be cached, because the ctime will still change */
+		/* Must not be cached, because the ctime will still change. */
 		struct fuse_attr_out attr;
 	} reply = {.out = {.len = sizeof(reply)}};
 	const struct fuse_attr *attr;

@@ -10,9 +10,9 @@
 int client_init_resend(struct fuse_client *f)
 {
 	struct fuse_out_header out = {
+		/* `unique` 0 marks a notification; its code is in `error`. */
 		.len = sizeof(out),
-		.error = FUSE_PROTO_NOTIFY_RESEND, /* unique 0 marks a notification; its code is in
-						      `error` */
+		.error = FUSE_PROTO_NOTIFY_RESEND,
 	};
 
 	return write(f->fd, &out, sizeof(out)) == (ssize_t)sizeof(out) ? 0 : -errno;

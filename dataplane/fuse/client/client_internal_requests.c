@@ -12,7 +12,7 @@
 #define INTERNAL_RETRY_NS NSEC_PER_SEC
 /* A closed file waits this long for others to be closed, so that one request reports several. */
 #define INTERNAL_RELEASE_NS (20 * NSEC_PER_MSEC)
-/* flags that must not be repeated when a file is reopened */
+/* Flags that must not be repeated when a file is reopened. */
 #define INTERNAL_REOPEN_NOT (O_CREAT | O_EXCL | O_TRUNC | O_NOCTTY)
 
 static void header_set(struct client_slot *s, uint64_t nodeid, uint32_t uid, uint32_t gid)

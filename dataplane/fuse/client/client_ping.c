@@ -12,8 +12,8 @@
 #define PING_HEAD sizeof(((struct client_ping_msg *)0)->head)
 #define BUSY_WAIT_NS (5 * NSEC_PER_MSEC)
 #define PAIR_WAIT_NS (3 * NSEC_PER_SEC) /* longer than it takes to connect a pair */
-/* pause after a request, as a multiple of its duration; the server has the same pause, so it does
- * not refuse the next request */
+/* Pause after a request, as a multiple of its duration. The server makes the same pause, so it does
+ * not refuse the next request. */
 #define RESTS 3U
 #define WISH_REST_NS NSEC_PER_SEC /* between two tests that the server requests */
 

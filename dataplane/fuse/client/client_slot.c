@@ -36,9 +36,8 @@ int client_slots_init(struct fuse_client *f, bool takes_rdma)
 	if (r < 0)
 		return r;
 	f->read_buf = f->request = client_slot_req_buf(f);
-	client_pool_populate(
-		&f->pool, f->read_buf,
-		REQ_SMALL_BYTES); /* the reason is the same as for large requests below */
+	/* The reason is the same as for large requests below. */
+	client_pool_populate(&f->pool, f->read_buf, REQ_SMALL_BYTES);
 	f->pending.next = f->pending.prev = &f->pending;
 	f->oldest.newer = f->oldest.older = &f->oldest;
 	for (unsigned i = CLIENT_SLOTS; i-- > 0;) {

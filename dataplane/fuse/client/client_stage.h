@@ -17,7 +17,7 @@
 struct fuse_client;
 struct client_slot;
 
-/* number of opcodes that `take` handles; requests with larger ones go to the server */
+/* Number of opcodes that `take` handles; requests with larger ones go to the server. */
 #define CLIENT_STAGE_OPCODES 64U
 #define CLIENT_STAGE_OPCODE(opcode) (1ULL << (opcode))
 

@@ -55,8 +55,8 @@ enum client_slot_kind {
 };
 
 struct client_slot {
-	struct client_slot *prev,
-		*next; /* the list of free slots uses only next; otherwise: the pending queue */
+	/* The list of free slots uses only next; otherwise: the pending queue. */
+	struct client_slot *prev, *next;
 	struct client_slot *older,
 		*newer; /* the kernel's unanswered requests in order of arrival */
 	enum client_slot_state state;
@@ -80,8 +80,8 @@ struct client_slot {
 	uint64_t arrived_ns;
 	uint64_t killed_ns; /* when its process was first seen dying; 0: never */
 	bool interrupted;   /* its process got a signal */
-	/* bulk_len bytes of memory were offered for RDMA over these legs, when client_rdma.serial
-	 * was bulk_serial. */
+	/* RDMA memory of bulk_len bytes was offered over these legs (a bit each), when
+	 * client_rdma.serial was bulk_serial. */
 	uint8_t bulk_legs;
 	bool bulk_failed; /* RDMA failed for this request: send its data in packets */
 	bool resent;	  /* sent again on another session */
@@ -131,9 +131,9 @@ struct client_rdma {
 	bool has_waiting; /* requests wait for RDMA */
 	uint64_t retry_ns, asked_ns;
 	uint32_t n_changes; /* port_rdma_changes() at the last request */
-	uint32_t serial,
-		made[PORT_RDMA_LEGS_MAX]; /* serial of each pair, by which the client tells whether
-					     a request was sent before the pair was made */
+	/* Serial of each pair, by which the client tells whether a request was sent before the pair
+	 * was made. */
+	uint32_t serial, made[PORT_RDMA_LEGS_MAX];
 	enum port_rdma_reason reasons[PORT_RDMA_LEGS_MAX];
 	struct client_rdma_leg {
 		bool lost; /* its pair failed since the last attempt */
@@ -298,7 +298,7 @@ struct fuse_client {
 	uint64_t closing_ns; /* when the oldest closed file that the server does not know of was
 				queued */
 	uint64_t timeouts, bad_requests, bad_responses;
-	/* the server's description of the worker that the session is with */
+	/* The server's description of the worker that the session is with. */
 	struct fuse_proto_server server;
 	uint32_t features;    /* FUSE_PROTO_FEATURE_* of the session */
 	uint32_t reopen_next; /* files with a lower index have been reopened */
@@ -331,11 +331,11 @@ struct fuse_client {
 	struct client_rdma rdma;
 	struct client_redirect redirect;
 	struct client_dispatch *dispatch; /* NULL: no mount workers */
-	/* shared memory of a mount with mount workers, else NULL */
+	/* Shared memory of a mount with mount workers, else NULL. */
 	struct mount_worker_common *common;
-	/* shared memory of this mount worker; NULL: this is the owner */
+	/* Shared memory of this mount worker; NULL: this is the owner. */
 	struct mount_worker_area *area;
-	/* shared memory for requests that this mount worker reads */
+	/* Shared memory for requests that this mount worker reads. */
 	struct mount_worker_reads *reads;
 	struct mount_worker_more *more;
 	uint32_t reads_free; /* free read slots of a mount worker, as far as known */

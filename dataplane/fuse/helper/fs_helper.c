@@ -17,7 +17,7 @@
 
 #define WAIT_MS 10000 /* time for a predecessor's helpers to end, and for new ones to start */
 #define END_MS 1000   /* for idle helpers to exit */
-/* number of calls of wakes_read() after which one reads although no wake-up is expected */
+/* Number of calls of wakes_read() after which one reads although no wake-up is expected. */
 #define ARMS_UNREAD 64U
 
 /* ------------------------------------------------------------------ start */

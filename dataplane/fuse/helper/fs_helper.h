@@ -33,7 +33,7 @@
 #define HELPERS_CALLS_MAX 256U /* calls of an export at a time */
 #define HELPERS_NAME_MAX 256U  /* including the final NUL */
 #define HELPERS_HANDLE_SIGNED 1
-/* handle of an object that was created and removed at once: always stale */
+/* Handle of an object that was created and removed at once: always stale. */
 #define HELPERS_HANDLE_GONE 3
 #define HELPERS_SIGNATURE_BYTES 8U
 
@@ -97,12 +97,12 @@ enum {
 				   client's kernel has not made the decisive check */
 	HELPER_KILL_PRIV =
 		2, /* clears the set-id bits of the changed file, as the user's own write would */
-	HELPER_ALLOW_UNLINKED =
-		4, /* OPEN: also opens an unlinked file; otherwise that is -ESTALE */
-	HELPER_EXPECT =
-		8, /* UNLINK, RENAME: returns -EAGAIN unless the object that loses its name has the
-		      handle `expect` (length 0: a RENAME that replaces nothing). The result then
-		      has that object's handle, and record and ticket stay valid for a retry */
+	/* OPEN: also opens an unlinked file; otherwise that is -ESTALE. */
+	HELPER_ALLOW_UNLINKED = 4,
+	/* UNLINK, RENAME: returns -EAGAIN unless the object that loses its name has the handle
+	 * `expect` (length 0: a RENAME that replaces nothing). The result then has that object's
+	 * handle, and record and ticket stay valid for a retry. */
+	HELPER_EXPECT = 8,
 	HELPER_OBJECT_GROUPS = 16,  /* with CHECK_PERMS: the user counts as a member of the objects'
 				       groups, except root's */
 	HELPER_OWNER_MAY_OPEN = 32, /* with CHECK_PERMS: the owner may always OPEN the file */

@@ -89,8 +89,8 @@ static int ref_open(struct helper *self, const struct helper_ref *ref, int *ret_
 {
 	if (ref->fd >= 0)
 		return ref->fd;
-	helper_creds_restore(
-		self); /* a handle is opened with the helper's privilege, not the user's */
+	/* A handle is opened with the helper's privilege, not the user's. */
+	helper_creds_restore(self);
 	*ret_own = helper_open_signed(self, ref->handle, ref->len);
 	return *ret_own;
 }

@@ -11,7 +11,7 @@
 #include <sys/vfs.h>
 #include <sys/xattr.h>
 
-/* per call, so that the calls behind it in the queue do not wait longer */
+/* Most bytes that one call copies, so that the calls behind it in the queue do not wait longer. */
 #define COPY_BYTES_MAX (4U << 20)
 #define DIR_LIST_BYTES 4096U /* bytes of names that are looked up when a directory is opened */
 #define DIR_MORE_BYTES 512U  /* space for one more name of any length */
@@ -243,8 +243,8 @@ static int set_attr(struct helper *self, int fd)
 	}
 	if (r == 0 && s->valid & (FATTR_ATIME | FATTR_MTIME | FATTR_ATIME_NOW | FATTR_MTIME_NOW))
 		r = set_times(fd, s);
-	return r == 0 ? priv_kill(self, fd, kill)
-		      : r; /* this is last because it changes privileges */
+	/* This is last because it changes privileges. */
+	return r == 0 ? priv_kill(self, fd, kill) : r;
 }
 
 int helper_op_setattr(struct helper *self, int a, int b)
@@ -438,8 +438,8 @@ static int dir_read(struct helper *self, int fd, bool plus)
 			break;
 		room = entries_put(self, fd, st.st_dev, self->room, n, plus);
 	}
-	return r == 0 && self->result.count == 0 && !room ? -EINVAL
-							  : r; /* not even one entry fits */
+	/* -EINVAL: not even one entry fits. */
+	return r == 0 && self->result.count == 0 && !room ? -EINVAL : r;
 }
 
 /* Adds all entries if there are few, else none, because the client may not need them. No other
@@ -502,8 +502,8 @@ int helper_op_write(struct helper *self, int a, int b)
 		done += n > 0 ? (uint64_t)n : 0;
 	}
 	r = n < 0 ? -errno : 0;
-	self->result.count =
-		done; /* after a partial write the count is returned together with the error */
+	/* After a partial write the count is returned together with the error. */
+	self->result.count = done;
 	if (c->flags & HELPER_ATTR)
 		helper_answer_stat(self, a);
 	return r;

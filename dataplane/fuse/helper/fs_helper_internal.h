@@ -16,7 +16,7 @@
 
 #define HELPERS_PER_QUEUE 2U
 #define HELPERS_PER_EXPORT ((HELPERS_QUEUE_MAX + 1) * HELPERS_PER_QUEUE)
-/* the worker's descriptors when its sandbox starts have lower numbers */
+/* The worker's descriptors when its sandbox starts have lower numbers. */
 #define HELPERS_FDS_STATIC 4096U
 #define HELPERS_DIR_BYTES 32768U /* read from a directory in one call */
 #define HELPERS_FH_MAX 64U	 /* longest file handle of the kernel */
@@ -89,14 +89,12 @@ struct fs_helper {
 	uint8_t *arena; /* memory for data of calls, at the same address in all processes */
 	size_t arena_bytes;
 	size_t bytes; /* size of this mapping */
-	uint8_t fds_static[HELPERS_FDS_STATIC /
-			   8]; /* bit per descriptor that was open when the worker entered its
-				  sandbox (sockets, devices, memory): the watcher closes these after
-				  the worker's end */
-	uint16_t taken_back[LAUNCH_EXPORTS_MAX *
-			    HELPERS_CALLS_MAX]; /* calls that the worker has cancelled before a
-						   helper took them: export << 8 | call */
-	/* number of these; the worker's callback has not received them yet */
+	/* Bit per descriptor that was open when the worker entered its sandbox (sockets, devices,
+	 * memory): the watcher closes these after the worker's end. */
+	uint8_t fds_static[HELPERS_FDS_STATIC / 8];
+	/* Calls that the worker has cancelled before a helper took them: export << 8 | call. */
+	uint16_t taken_back[LAUNCH_EXPORTS_MAX * HELPERS_CALLS_MAX];
+	/* Number of these; the worker's callback has not received them yet. */
 	unsigned n_taken_back;
 	struct launch_ids ids[LAUNCH_IDS_MAX]; /* the configuration's ranges of mapped ids */
 	uint32_t n_ids;
@@ -138,7 +136,7 @@ struct helper {
 	struct helper_call call;     /* private copy, which the worker cannot change any more */
 	struct helper_result result; /* its result, copied to shared memory at the end */
 	int fd;			     /* descriptor to return to the worker; -1: none */
-	/* the call's record in the journal; rec NULL: the call may run twice */
+	/* The call's record in the journal; rec NULL: the call may run twice. */
 	struct journal_claim claim;
 	bool suspect; /* a helper was killed while it executed this request, which may have been
 			 executed */

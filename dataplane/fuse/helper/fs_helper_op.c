@@ -125,9 +125,8 @@ int helper_groups_set(struct helper *self, int a, int b)
 
 void helper_creds_restore(struct helper *self)
 {
-	(void)caps_set(
-		self,
-		self->caps); /* if this fails, the call runs with fewer privileges and fails */
+	/* If this fails, the call continues with fewer privileges and fails. */
+	(void)caps_set(self, self->caps);
 }
 
 /* ------------------------------------------------------------------ answers */
@@ -313,8 +312,8 @@ int helper_lock(struct helper *self, int a, int b)
 
 	if (!first || !second)
 		return -EIO;
-	if (first >
-	    second) { /* all helpers take two locks in the same order, so they cannot deadlock */
+	/* All helpers take two locks in the same order, so they cannot deadlock. */
+	if (first > second) {
 		uint32_t *x = first;
 
 		first = second;

@@ -177,8 +177,8 @@ static int begin(const char *name)
 {
 	cpu_set_t all;
 
-	memset(&all, 0xff,
-	       sizeof(all)); /* helpers may run on all cores, not only on the worker's */
+	/* Helpers may run on all cores, not only on the worker's. */
+	memset(&all, 0xff, sizeof(all));
 	(void)sched_setaffinity(0, sizeof(all), &all);
 	(void)prctl(PR_SET_NAME, name);
 	/* The agent signals only the worker; these processes exit after it. */

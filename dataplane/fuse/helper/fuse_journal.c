@@ -16,7 +16,7 @@
 #define MOUNT_AWAY_S_MAX (24 * 3600) /* after this time another mount may take over its records */
 
 struct journal_owner {
-	/* used by the registered thread: addresses in that thread's memory */
+	/* Used by the registered thread: addresses in that thread's memory. */
 	struct robust_list node;
 	uint32_t word; /* thread id; 0 or dead: free */
 	uint32_t worker_id;
@@ -43,7 +43,7 @@ struct journal_file {
 	uint64_t turn;
 	uint64_t pad[5];
 	_Alignas(64) uint32_t locks[JOURNAL_LOCKS];
-	/* the first entry stays free: 0 means no owner */
+	/* The first entry stays free: 0 means no owner. */
 	struct journal_owner robust_list[JOURNAL_OWNERS_MAX];
 	struct journal_mount mounts[JOURNAL_MOUNTS_MAX];
 	_Alignas(PAGE) struct journal_record records[JOURNAL_MOUNTS_MAX][JOURNAL_RECORDS];

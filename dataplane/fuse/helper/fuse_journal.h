@@ -28,7 +28,7 @@
 #include "dataplane/fuse/proto/fuse_proto.h"
 #include "netcfg/base/base.h"
 
-/* more than LAUNCH_SESSIONS_MAX, because some mounts have no session */
+/* Most mounts; more than LAUNCH_SESSIONS_MAX, because some have no session. */
 #define JOURNAL_MOUNTS_MAX 12288U
 #define JOURNAL_RECORDS 512U	 /* per mount; at least twice FUSE_PROTO_CALLS_MAX */
 #define JOURNAL_OWNERS_MAX 2048U /* helper threads of all workers that serve the export */

@@ -224,7 +224,7 @@ struct fuse_proto_rdma_leg {
 struct fuse_proto_rdma {
 	uint32_t version; /* FUSE_PROTO_RDMA_VERSION */
 	uint32_t n_legs;
-	/* only n_legs of them are sent */
+	/* Only n_legs of them are sent. */
 	struct fuse_proto_rdma_leg legs[FUSE_PROTO_RDMA_LEGS_MAX];
 };
 
@@ -248,8 +248,8 @@ struct fuse_proto_bulk_done {
 #define FUSE_PROTO_PING_DEPTH_MAX 4
 
 enum fuse_proto_ping_what {
-	FUSE_PROTO_PING_WRITE =
-		1,	      /* as for a READ request: the server writes to the client's memory */
+	/* As for a READ request: the server writes to the client's memory. */
+	FUSE_PROTO_PING_WRITE = 1,
 	FUSE_PROTO_PING_READ, /* as for a WRITE request: the server reads the client's memory */
 	FUSE_PROTO_PING_WHAT_MAX
 };

@@ -12,7 +12,7 @@
 #include "dataplane/fuse/server/request/server_reply.h"
 #include "dataplane/fuse/server/request/server_source.h"
 
-/* requests that get a helper call in one turn after they have waited for one */
+/* Most requests that get a helper call in one turn after they have waited for one. */
 #define CALLS_PER_TURN 64U
 
 /* The features that this client may use. */
@@ -23,8 +23,8 @@ static uint32_t features_of(const struct fuse_server_client *c, uint32_t asked)
 
 	return asked & FUSE_PROTO_FEATURES &
 	       ~(judged || c->read_only ? FUSE_PROTO_FEATURE_TOUCH : 0U) &
-	       ~(judged ? FUSE_PROTO_FEATURE_NAMES
-			: 0U); /* each open needs a permission check at the server */
+	       /* Each open needs a permission check at the server. */
+	       ~(judged ? FUSE_PROTO_FEATURE_NAMES : 0U);
 }
 
 /* INIT is valid only as the first request of a session. The client already relies on the flags that

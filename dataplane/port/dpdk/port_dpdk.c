@@ -24,7 +24,7 @@
 #include <rte_mbuf.h>
 
 #define CLOCK_NS (10 * NSEC_PER_MSEC) /* maximum age of the time that tx uses while polling */
-/* how often a port whose worker may sleep checks the link */
+/* How often a port whose worker may sleep checks the link. */
 #define LINK_LOOK_NS (50 * NSEC_PER_MSEC)
 #define RESTART_NS NSEC_PER_SEC /* interval of attempts after a reset of the PF */
 #define FRESH 32U		/* buffers taken from the pool at once */
@@ -517,8 +517,8 @@ static int device_start(struct port_dpdk *d, const struct launch_config *cfg, un
 	if (r == 0)
 		r = rte_eth_dev_start(d->id);
 	if (r < 0) {
-		reason_clear(
-			why); /* the reason was only a limitation, not the cause of this failure */
+		/* The reason was only a limitation, not the cause of this failure. */
+		reason_clear(why);
 		return r;
 	}
 	d->started = true;
@@ -567,7 +567,7 @@ static int neigh_setup(struct port_dpdk *d, const struct launch_port *lp, struct
 	return r;
 }
 
-static bool link_is_there(const struct port_dpdk *d)
+static bool has_link_now(const struct port_dpdk *d)
 {
 	struct rte_eth_link link;
 
@@ -604,7 +604,7 @@ static int port_dpdk_join(struct port *p, const struct launch_config *cfg, unsig
 	reason_clear(why);
 	if (cfg->ports[index].shared)
 		return 0; /* the kernel probed the address before it used it */
-	by.has_link = d->joining.linked || link_is_there(d);
+	by.has_link = d->joining.linked || has_link_now(d);
 	return port_join_step(&d->joining, &by, why);
 }
 

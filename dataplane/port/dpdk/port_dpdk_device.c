@@ -16,7 +16,7 @@
 #include <rte_ethdev.h>
 #include <rte_pause.h>
 
-/* a recovered link that receives nothing for this long is restarted */
+/* A recovered link that receives nothing for this long is restarted. */
 #define SUSPECT_NS NSEC_PER_SEC
 #define SUSPECT_MAX_NS (64 * NSEC_PER_SEC)
 

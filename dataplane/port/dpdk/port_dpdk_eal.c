@@ -15,7 +15,7 @@
 
 #define ARGS_MAX (20 + 2 * LAUNCH_PORTS_MAX)
 #define ARG_BYTES 80
-/* a worker that can use ordinary pages leaves this much to those that must have hugepages */
+/* A worker that can use ordinary pages leaves this much to those that must have hugepages. */
 #define HUGE_MIB_MIN 64U
 #define PLAIN_MIB_MIN 128U /* memory without hugepages; pages are used only as needed */
 

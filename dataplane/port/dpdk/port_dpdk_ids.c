@@ -11,7 +11,7 @@
 #define LIST "\"pci_ids\""
 #define ANY 65535UL
 
-static bool is_it(unsigned long number, unsigned wanted)
+static bool id_matches(unsigned long number, unsigned wanted)
 {
 	return number == wanted || number == ANY;
 }
@@ -26,7 +26,7 @@ static bool list_has(const char *list, unsigned vendor, unsigned device)
 		if (end == p + 1 || *end != ',')
 			continue;
 		d = strtoul(end + 1, &end2, 10);
-		if (end2 != end + 1 && is_it(v, vendor) && is_it(d, device))
+		if (end2 != end + 1 && id_matches(v, vendor) && id_matches(d, device))
 			return true;
 	}
 	return false;

@@ -5,7 +5,7 @@
 #include "dataplane/port/dpdk/port_dpdk_sizes.h"
 #include <stdio.h>
 
-/* a worker returns to a port within this time, even while it handles large requests */
+/* A worker returns to a port within this time, even while it handles large requests. */
 #define AWAY_USEC 1000ULL
 #define FRAME_EXTRA 38U	    /* Ethernet header, checksum, preamble and gap */
 #define MBPS_UNKNOWN 10000U /* assumed if the device does not report it */

@@ -16,7 +16,7 @@
 #include <time.h>
 
 #define HEARD_BYTES 2048U
-/* frames that one call reads: more than a socket of the usual size holds */
+/* Frames that one call reads: more than a socket of the usual size holds. */
 #define HEARD_MAX 4096U
 #define STACK_BYTES (64UL << 10)
 
@@ -90,7 +90,7 @@ static int groups_join(int fd, uint32_t ifindex, const struct ip_addr *ip)
 }
 
 /* An interface that cannot report a link counts as having none. */
-static bool link_is_there(const struct port_early *e)
+static bool has_link_now(const struct port_early *e)
 {
 	return port_interface_has_link(e->fd, e->ifname) > 0;
 }
@@ -144,7 +144,7 @@ static bool probe_send(const struct port_early *e)
 	uint8_t frame[PORT_L2_CONTROL_MAX];
 	size_t len = port_l2_build_solicit(frame, &e->local.mac, &unspecified, &e->local.ip, NULL);
 
-	return link_is_there(e) && send(e->fd, frame, len, 0) == (ssize_t)len;
+	return has_link_now(e) && send(e->fd, frame, len, 0) == (ssize_t)len;
 }
 
 static void probes_send(struct port_early_all *a, unsigned round)
@@ -217,7 +217,7 @@ bool port_early_is_good(const struct port_early *e, const struct mac_addr *mac)
 	       getsockopt(e->fd, SOL_PACKET, PACKET_STATISTICS, &st, &len) == 0 &&
 	       st.tp_drops == 0 &&
 	       getsockopt(e->fd, SOL_SOCKET, SO_ERROR, &error, &error_len) == 0 && error == 0 &&
-	       link_is_there(e);
+	       has_link_now(e);
 }
 
 int port_early_input(const struct port_early *e, struct port_neigh *neigh, uint64_t now_ns)

@@ -12,7 +12,7 @@
 #include "dataplane/port/port.h"
 
 #define PORT_JOIN_LINK_NS (3 * NSEC_PER_SEC) /* how long to wait for a link */
-/* bursts that one call reads before other ports get their turn */
+/* Number of bursts that one call reads before other ports get their turn. */
 #define PORT_JOIN_BURSTS 64U
 
 struct port_joining {

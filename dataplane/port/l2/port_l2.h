@@ -11,7 +11,7 @@
 #include "dataplane/datagram.h"
 #include "dataplane/launch.h"
 
-/* length of the longest ARP or neighbour discovery frame that is built here */
+/* Length of the longest ARP or neighbour discovery frame that is built here. */
 #define PORT_L2_CONTROL_MAX 96
 #define PORT_L2_HEADERS_MAX 62	/* headers of Ethernet, IPv6 and UDP */
 #define PORT_L2_ECHO_MAX 1514	/* longer echo requests are not answered */

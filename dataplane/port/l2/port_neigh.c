@@ -52,7 +52,7 @@ struct port_neigh {
 	enum port_neigh_probe probe;
 	unsigned probes_sent;
 	uint64_t probe_due_ns, announce_due_ns, defended_ns;
-	/* when port_neigh_probe() was last called; 0: probing has ended */
+	/* When port_neigh_probe() was last called; 0: probing has ended. */
 	uint64_t probe_called_ns;
 	struct mac_addr owner;
 	uint64_t echo_window_ns;
@@ -146,8 +146,8 @@ static void entry_drop(struct port_neigh *n, struct entry *e)
 	while (*link != (uint16_t)(e - n->entries))
 		link = &n->entries[*link].next;
 	*link = e->next;
-	memset(n->known, 0xff,
-	       sizeof(n->known)); /* one of the cached neighbours' slots is about to be reused */
+	/* One of the cached neighbours' slots is about to be reused. */
+	memset(n->known, 0xff, sizeof(n->known));
 	if (e->park != NO_PARK)
 		n->counters.park_lost++;
 	entry_unpark(n, e);
@@ -359,8 +359,8 @@ void port_neigh_announce(struct port_neigh *n, uint64_t now_ns)
 	if (n->stands_by)
 		return;
 	announce_send(n);
-	n->announce_due_ns =
-		now_ns + NSEC_PER_SEC; /* sooner than ANNOUNCE_INTERVAL of RFC 5227, which is 2 s */
+	/* Sooner than ANNOUNCE_INTERVAL of RFC 5227, which is 2 s. */
+	n->announce_due_ns = now_ns + NSEC_PER_SEC;
 }
 
 void port_neigh_probe_sent_early(struct port_neigh *n, uint64_t last_ns)

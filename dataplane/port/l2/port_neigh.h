@@ -13,13 +13,13 @@
 #include "netcfg/base/reason.h"
 
 #define PORT_NEIGH_MAX 512 /* most neighbours known at a time */
-/* most frames waiting for a neighbour; each neighbour has at most one */
+/* Most frames that wait for a neighbour; each neighbour has at most one. */
 #define PORT_NEIGH_PARKED 32
 #define PORT_NEIGH_PROBES 3 /* DAD probes for our own address */
 #define PORT_NEIGH_PROBE_NS (60 * NSEC_PER_MSEC)
-/* interval before the first retry; doubles up to a second */
+/* Interval before the first retry; doubles up to a second. */
 #define PORT_NEIGH_RETRY_NS (50 * NSEC_PER_MSEC)
-/* after so many requests the neighbour counts as unreachable for a while */
+/* After so many requests the neighbour counts as unreachable for a while. */
 #define PORT_NEIGH_TRIES 5
 #define PORT_NEIGH_FAILED_NS NSEC_PER_SEC	  /* for this long */
 #define PORT_NEIGH_REFRESH_NS (20 * NSEC_PER_SEC) /* an entry in use is refreshed after this */
@@ -38,10 +38,10 @@ struct port_neigh_config {
 };
 
 struct port_neigh_counters {
-	uint64_t resolved, unreachable,
-		moved; /* moved: neighbours that were found at another MAC than before */
-	uint64_t parked, park_full,
-		park_lost; /* park_lost: parked frames whose neighbour never answered */
+	/* moved: neighbours that were found at another MAC than before. */
+	uint64_t resolved, unreachable, moved;
+	/* park_lost: parked frames whose neighbour never answered. */
+	uint64_t parked, park_full, park_lost;
 	uint64_t answered, conflicts, echoes, echoes_limited;
 };
 

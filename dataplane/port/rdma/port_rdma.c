@@ -282,8 +282,8 @@ static void drivers_load(void)
 		if (!strstr(e->d_name, "-rdmav"))
 			continue;
 		snprintf(path + len, sizeof(path) - (size_t)len, "/%s", e->d_name);
-		(void)dlopen(path,
-			     RTLD_NOW); /* never unloaded; each driver registers with the library */
+		/* Never unloaded; each driver registers with the library. */
+		(void)dlopen(path, RTLD_NOW);
 	}
 	if (dir)
 		closedir(dir);
@@ -452,8 +452,8 @@ uint64_t port_rdma_tick(struct port_rdma *r, uint64_t now_ns)
 	}
 	memory_try_again(r, now_ns);
 	rdma_pairs_reap(r, now_ns);
-	return changes == r->n_changes ? r->look_ns
-				       : now_ns; /* other callers also watch these descriptors */
+	/* After a change call again at once, so that users of port_rdma_changes() notice it. */
+	return changes == r->n_changes ? r->look_ns : now_ns;
 }
 
 unsigned port_rdma_fds(const struct port_rdma *r, int *ret_fds, unsigned max)

@@ -6,24 +6,27 @@
  * port_rdma_join() in its own requests, so neither a connection manager nor a separate port is
  * needed. One thread uses it. Posting and polling make no system call on devices with mapped
  * queues, take no lock and allocate nothing; system calls create and drop pairs.
- * ¶ One end of a pair is active: it writes into the other's memory, reads from it, and gets the
+ *
+ * One end of a pair is active: it writes into the other's memory, reads from it, and gets the
  * completions. The passive end does nothing and gets no notification. These rules let it reuse its
  * memory safely:
- * - A write counts as done when a byte read back over the same pair after the data has arrived: by
- * R then the data is in the other end's memory, whatever route the answer takes.
- * - port_rdma_drop() returns when the device no longer acts for the pair: the device discards what
- * R is still in flight. Before the passive end uses memory offered over a pair in any other way, it
- * R drops the pair if the active end reported a failure, and all pairs of a session that has ended.
- * R That is the quarantine.
- * - Memory that the active end sends from is its own again when port_rdma_poll() says so, also
- * R after a failure: the device flushes a failed pair first.
- * ¶ A pair uses the GID of the leg's own address for RoCE v2; v1 is unsupported. A leg on IPoIB
+ * - A write counts as done when a byte that is read back over the same pair after the data has
+ *   arrived: the data is then in the other end's memory, whatever route the answer takes.
+ * - port_rdma_drop() returns when the device no longer acts for the pair: the device discards
+ *   everything that is still in flight. Before the passive end uses memory offered over a pair in
+ *   any other way, it drops the pair if the active end reported a failure, and all pairs of a
+ *   session that has ended.
+ * - The active end may reuse memory from which it sends when port_rdma_poll() says so, also after a
+ *   failure: the device flushes a failed pair first.
+ *
+ * A pair uses the GID of the leg's own address for RoCE v2; v1 is unsupported. A leg on IPoIB
  * uses the GID of its port, the LIDs of both ends and the partition of its interface. iWARP is
  * unsupported: it runs over TCP connections, which need rdma_cm. The GID is looked up for each new
  * pair because its index changes; when a device reports changed GIDs, pairs whose GID moved or
  * disappeared are dropped.
- * ¶ Removal of a device waits for its users: port_rdma_tick() notices it and releases the device. A
- * device that is added or comes back is opened by port_rdma_find(), once the process with access to
+ *
+ * Removal of a device waits for its users: port_rdma_tick() notices it and releases the device. A
+ * device that is added or returns is opened by port_rdma_find(), after the process with access to
  * the host's files has put its device file where the library looks.
  */
 #ifndef PLENUM_DATAPLANE_PORT_RDMA_H

@@ -12,11 +12,11 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* datagrams that may be queued between two system calls */
+/* Most datagrams queued between two system calls. */
 #define TX_DATAGRAMS_MAX PORT_BURST_MAX
 #define BURST_SEGMENTS_MAX 64 /* limit of every kernel since 4.18 */
 #define BURST_BYTES_MAX 65000 /* below 65535 minus the IP and UDP headers */
-/* payload bytes that may be queued between two system calls */
+/* Most payload bytes queued between two system calls. */
 #define TX_BYTES_MAX (4U << 20)
 #define TX_COPY_MOST 2048U /* payloads up to this many bytes are copied */
 #define TX_ROOM_BYTES (TX_DATAGRAMS_MAX * (size_t)(DATAGRAM_HDR_MAX + TX_COPY_MOST))
@@ -95,9 +95,9 @@ struct udp_hot {
 	int fd; /* -1: no hot peer */
 	struct datagram_addr peer;
 	uint32_t streak; /* while no peer is hot: consecutive buffers from `peer` */
-	uint32_t main_n,
-		hot_n;	  /* buffers from the common and from the hot socket since the last check */
-	uint32_t skipped; /* empty rx calls since the common socket was read */
+	/* Buffers from the common and from the hot socket since the last check. */
+	uint32_t main_n, hot_n;
+	uint32_t skipped;    /* empty rx calls since the common socket was read */
 	uint32_t since_main; /* buffers from the hot socket since then */
 	/* main_busy: the last read of the common socket returned packets, perhaps the hot peer's
 	 * bulk data from other source ports. Both sockets are then read in turn. main_due: the

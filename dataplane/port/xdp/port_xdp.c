@@ -18,15 +18,15 @@
 
 #define CLOCK_NS (10 * NSEC_PER_MSEC)	 /* maximum age of the time that tx uses while polling */
 #define TX_AGAIN_NS (50 * NSEC_PER_USEC) /* retry time if the kernel did not take all frames */
-/* retry time if it takes none, because the link is down */
+/* Retry time if the kernel takes no frames, because the link is down. */
 #define TX_STUCK_NS (10 * NSEC_PER_MSEC)
-/* the kernel takes no frames if nothing was sent for this long */
+/* The kernel takes no frames if nothing was sent for this long. */
 #define TX_STUCK_AFTER_NS NSEC_PER_MSEC
 /* How long all ports of a worker together wait for the queues of a dead process, which become free
  * when its last frame has been sent. The agent allows 30 s for the worker's start, which includes
  * waits for links. */
 #define FREE_WAIT_NS (8 * NSEC_PER_SEC)
-/* first interval of retries; each is twice as long as the one before */
+/* First interval of retries; each is twice as long as the one before. */
 #define REST_NS (2 * (long)NSEC_PER_MSEC)
 #define REST_NS_MAX (64 * (long)NSEC_PER_MSEC)
 
@@ -54,7 +54,7 @@ struct port_xdp {
 					not taken by the kernel */
 	struct packet_writer *capture; /* NULL: no capture */
 	unsigned n_held;
-	/* frames that the caller of rx may be reading */
+	/* Frames that the caller of rx may be reading. */
 	struct port_xdp_frame held[PORT_BURST_MAX];
 };
 

@@ -122,8 +122,8 @@ static void match_ip6(struct code *c, const struct port_l2_local *local)
 	match_bytes(c, IP_AT + 40 + 8);
 	match_ethernet(c, local, ETHERTYPE_IPV6);
 	match_masked(c, IP_AT, &version, 1, 0xf0);
-	match_byte(c, IP_AT + 6,
-		   IPPROTO_UDP); /* so there is no extension header, which fragments have */
+	/* Then there is no extension header, which fragments have. */
+	match_byte(c, IP_AT + 6, IPPROTO_UDP);
 	for (unsigned i = 0; i < 16; i += 4)
 		want(c, IP_AT + 24 + i, local->ip.bytes + i, 4);
 	match_half(c, IP_AT + 40 + 2, local->udp_port);
@@ -136,7 +136,7 @@ static void make(struct code *c, const struct port_l2_local *local, int map)
 	emit(c, BPF_LDX | BPF_MEM | BPF_W, R_END, R_CONTEXT, offsetof(struct xdp_md, data_end), 0);
 	if (local->ip.family == AF_INET6)
 		match_ip6(c, local);
-	/* return bpf_redirect_map(map, rx_queue_index, XDP_PASS): a frame of a queue without a *
+	/* return bpf_redirect_map(map, rx_queue_index, XDP_PASS): a frame of a queue without a
 	 * socket stays with the kernel. */
 	else
 		match_ip4(c, local);

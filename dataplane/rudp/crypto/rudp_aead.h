@@ -20,7 +20,7 @@
 enum rudp_cipher { RUDP_CIPHER_NONE, RUDP_AESGCM, RUDP_CHACHAPOLY, RUDP_CIPHER_MAX };
 
 struct rudp_aead { /* one direction, one key at a time; all zeros: no cipher */
-	/* context of libipsec-mb; NULL: libcrypto is used, with the contexts below */
+	/* Context of libipsec-mb; NULL: libcrypto is used, with the contexts below. */
 	struct rudp_aead_mb *mb;
 	void *ctx;
 	void *tag; /* libcrypto's GHASH context, if packets are only tagged, else NULL; ctx then

@@ -39,7 +39,7 @@ static struct rudp_aead_mb *context_new(const uint8_t key[32], bool tags, bool s
 	return m;
 }
 
-/* length of the test data: longer than most packets, and no multiple of the block size */
+/* Length of the test data: longer than most packets, and no multiple of the block size. */
 #define TESTED_BYTES 2101U
 
 /* Checks that tagging a packet in one piece and in two gives the same tag. */

@@ -199,9 +199,8 @@ static int tokens(struct rudp_noise *ns, bool first, const uint8_t pub[KEY])
 	int r = first ? mix_key_and_hash(ns, ns->psk, KEY) : 0;
 
 	r = r ? r : mix_hash(ns, pub, KEY);
-	r = r ? r
-	      : mix_key(ns, pub,
-			KEY); /* the specification requires this after every e if there is a psk */
+	/* The specification requires this after every e if there is a psk. */
+	r = r ? r : mix_key(ns, pub, KEY);
 	if (first || r)
 		return r;
 	r = dh(ns->e, ns->re, secret);

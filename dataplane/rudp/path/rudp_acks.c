@@ -2,7 +2,7 @@
 /* The receiver's record of packet numbers. */
 #include "dataplane/rudp/path/rudp_acks.h"
 
-/* a number this far ahead exceeds any sender's window, so the packet is not from our peer */
+/* A number this far ahead exceeds any sender's window, so the packet is not from our peer. */
 #define PN_JUMP_MAX (1U << 20)
 
 bool rudp_acks_seen(const struct rudp_acks *a, uint64_t pn)

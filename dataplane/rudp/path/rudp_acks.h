@@ -9,7 +9,7 @@
 #include "dataplane/rudp/wire/wire.h"
 #include "netcfg/base/base.h"
 
-/* words of 64 packets; together as many packets as a sender may have in flight */
+/* Number of words of 64 packets; together as many packets as a sender may have in flight. */
 #define RUDP_ACK_WORDS 64U
 #define RUDP_ACK_EVERY_PACKETS 32
 #define RUDP_ACK_EVERY_BYTES (64U << 10)

@@ -6,10 +6,11 @@
  * a round trip. The target is larger for small windows, so that many flows through one queue share
  * it evenly. A window may be a fraction of a packet; one packet is then sent in several round
  * trips.
- * ¶ Differences from Swift: the delay of a round is the minimum of its samples, because hosts
- * without NIC timestamps add noise; the window keeps a minimum, in proportion to how late host
- * threads are, so that the link stays busy meanwhile; and single losses leave the window alone: it
- * shrinks for loss only above LOSS_SHARE, or if delay is rising too.
+ *
+ * There are three differences from Swift. The delay of a round is the minimum of its samples,
+ * because hosts without NIC timestamps add noise. The window keeps a minimum, in proportion to how
+ * late host threads are, so that the link stays busy while they are late. Single losses do not
+ * shrink the window: only losses above LOSS_SHARE do, or losses while the delay rises.
  */
 #include "dataplane/rudp/path/rudp_cc.h"
 
@@ -25,7 +26,7 @@
 #define LATE_BYTES(ns) ((ns) / 4 * 5)
 #define LATE_BYTES_MOST (256U << 10)
 #define LATE_LEAST_NS (20 * NSEC_PER_USEC)
-/* rounds after a cut for loss in which late threads do not raise the minimum window */
+/* Number of rounds after a cut for loss in which late threads do not raise the minimum window. */
 #define LATE_HOLD 100U
 
 /*
@@ -56,9 +57,9 @@
 #define REORDERING_MAX_NS (2 * NSEC_PER_MSEC)
 #define DELAYS_LEAST 8U
 
-/* no switch holds a packet for that long, but a busy host does */
+/* No switch holds a packet for that long, but a busy host does. */
 #define STALL_NS (8 * NSEC_PER_MSEC)
-/* one lost packet in this many: bad cables and rebooting switches lose fewer */
+/* One lost packet in this many: bad cables and rebooting switches lose fewer. */
 #define LOSS_SHARE 50
 #define LOSS_PACKETS 256U /* minimum packets for a loss estimate */
 #define LOSS_LEAST 3

@@ -49,8 +49,8 @@ enum rudp_gso_news rudp_gso_ack_done(struct rudp_gso *t, uint64_t now)
 	if (!t->overtaken)
 		return RUDP_GSO_NO_NEWS;
 	count_lost(t);
-	if (t->lost < LOST_MOST ||
-	    t->single < t->last.bytes) /* the size of the packets may be the cause */
+	/* If no single packet of that size has arrived, the size may be the cause. */
+	if (t->lost < LOST_MOST || t->single < t->last.bytes)
 		return RUDP_GSO_NO_NEWS;
 	t->n_watched = 0;
 	t->off_until = now + (ALONE_NS << t->tries);

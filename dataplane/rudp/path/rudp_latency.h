@@ -3,16 +3,16 @@
  * Decides whether one path is slow, with hysteresis. It judges windows of some seconds by two
  * values, so that neither a busy host nor load makes a path slow: the least round trip without the
  * hosts' own delay, and the round trip without our own queue. A path is slow if its round trip is
- * far above that of another port's path to the same peer, or far above its own past while no other
- * path is late as well: if all are late, no leg is to blame. It only computes; it knows nothing of
- * packets or sessions. Times in ns.
+ * far above that of another port's path to the same peer. It is also slow if its round trip is far
+ * above its own past while no other path is late: if all are late, the cause is not one leg. It
+ * only computes; it knows nothing of packets or sessions. Times in ns.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_LATENCY_H
 #define PLENUM_DATAPLANE_RUDP_LATENCY_H
 
 #include "netcfg/base/base.h"
 
-/* a path is slow if its round trip is this many times the usual one */
+/* A path is slow if its round trip is this many times the usual one. */
 #define RUDP_LATENCY_FAR 5U
 #define RUDP_LATENCY_MORE_NS NSEC_PER_MSEC /* and exceeds it by at least this */
 #define RUDP_LATENCY_WINDOW_NS (2 * NSEC_PER_SEC)

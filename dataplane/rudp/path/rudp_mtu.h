@@ -20,8 +20,8 @@
 
 #define RUDP_MTU_BASE 1280U /* IPv6's minimum (RFC 8200); ports with less are refused */
 #define RUDP_MTU_PROBES 4   /* number of sizes probed at the same time */
-/* probes of one size before it counts as too large (RFC 8899, MAX_PROBES); more on a path that
- * loses packets */
+/* Number of probes of one size before it counts as too large (RFC 8899, MAX_PROBES); more on a path
+ * that loses packets. */
 #define RUDP_MTU_TRIES 3
 #define RUDP_MTU_TRIES_MOST 16
 #define RUDP_MTU_STEP 16U /* a gain of fewer bytes is not worth another probe */
@@ -32,7 +32,7 @@
 #define RUDP_MTU_RAISE_FIRST_NS NSEC_PER_SEC
 #define RUDP_MTU_RAISE_MOST_NS (600 * NSEC_PER_SEC) /* RFC 8899, PMTU_RAISE_TIMER */
 #define RUDP_MTU_CONFIRM_NS (10 * NSEC_PER_SEC)
-/* interval of the check on a path that carries no messages */
+/* Interval of checks of the size in use on a path that carries no messages. */
 #define RUDP_MTU_CONFIRM_IDLE_NS (30 * NSEC_PER_SEC)
 /* A path is no longer unstable after this many raise intervals in which its size did not fall. */
 #define RUDP_MTU_STABLE 16U

@@ -5,14 +5,14 @@
 #define PPM 1000000
 #define WINDOW_NS NSEC_PER_SEC
 #define WINDOW_MOST_NS (10 * NSEC_PER_SEC)
-/* while packets were lost, but too few to decide */
+/* Length of a window in which packets were lost, but too few to decide. */
 #define WINDOW_SUSPECTED_NS (30 * NSEC_PER_SEC)
 #define LOST_SUSPECTED 2
 #define PACKETS_MANY 4000 /* enough to tell RUDP_LOSS_LEAST_PPM from no loss */
 #define PACKETS_LEAST 16  /* fewer packets do not change the share shown */
 #define LOST_LEAST 8	  /* fewer lost packets may be chance, or one short interruption */
 #define PACKETS_SHOWN 1000
-/* the share shown of a lossy path spans fewer packets, to follow changes sooner */
+/* The share shown of a lossy path spans fewer packets, to follow changes sooner. */
 #define PACKETS_SHOWN_LOSSY 200
 #define WINDOWS_BAD 2
 #define WINDOWS_GOOD 2

@@ -13,7 +13,7 @@
 
 #define RUDP_LOSS_UNKNOWN UINT32_MAX
 #define RUDP_LOSS_LEAST_PPM 5000U /* a smaller share is shown, but the path is not called lossy */
-/* with a larger share the path is lossy, even if that is its usual share */
+/* With a larger share the path is lossy, even if that is its usual share. */
 #define RUDP_LOSS_MOST_PPM 20000U
 
 struct rudp_loss_rate { /* one direction; all zeros: nothing is known yet */

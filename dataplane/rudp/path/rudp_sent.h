@@ -12,7 +12,7 @@
 #define RUDP_RING_FIRST 32U /* packet records that a path has at first, */
 #define RUDP_RING_MIN 512U  /* after that in the session's memory, */
 #define RUDP_RING_MAX 4096U /* and at most, which is enough for a window of 4 MiB */
-/* packet numbers in flight may span this many, so that no two of their words share a place */
+/* Packet numbers in flight may span this many, so that no two of their words share a place. */
 #define RUDP_SPAN_MAX (RUDP_RING_MAX - 64)
 _Static_assert(RUDP_ACK_WORDS == RUDP_RING_MAX / 64, "acknowledgements cover the ring");
 
@@ -41,7 +41,7 @@ _Static_assert(sizeof(struct pkt_rec) == 24, "small, because there are many");
 #define PKT_NO_SLOT UINT16_MAX
 #define PKT_PING 0  /* value of `chunk` for a packet without a slot */
 #define PKT_GRANT 1 /* likewise */
-/* the same for an MTU probe, whose loss only shows that its size is too large */
+/* The same for an MTU probe, whose loss only shows that its size is too large. */
 #define PKT_PROBE 2
 #define PKT_ANNOUNCE UINT16_MAX /* `chunk` of a packet that announces a request */
 

@@ -657,8 +657,8 @@ int rudp_hello_joined(struct rudp_session *s, struct rudp_path *p, const struct 
 		p->cookie = j.cookie;
 		return 0;
 	}
-	if ((int32_t)(j.stamp - p->class_stamp) >=
-	    0) /* otherwise the answer is to an older value of the flag */
+	/* Otherwise the answer is to an older value of the flag. */
+	if ((int32_t)(j.stamp - p->class_stamp) >= 0)
 		p->hello_again = false;
 	if (p->state == PATH_JOINING)
 		rudp_path_set_up(s, p, now);

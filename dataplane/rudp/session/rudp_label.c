@@ -6,7 +6,7 @@
 #include "dataplane/rudp/session/rudp_session_internal.h"
 
 #define REPEAT_FIRST_NS (200 * NSEC_PER_MSEC)
-/* longest interval of repeats, for peers that do not know the message */
+/* Longest interval of repeats, for peers that do not know the message. */
 #define REPEAT_MAX_NS (60 * NSEC_PER_SEC)
 
 static int label_send(struct rudp_session *s, struct rudp_path *p, uint8_t flags, uint32_t label)

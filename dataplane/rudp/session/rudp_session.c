@@ -36,8 +36,8 @@ static struct rudp_session *session_map(struct rudp *r, bool is_client)
 
 	if (at == MAP_FAILED)
 		return NULL;
-	(void)madvise(at, bytes,
-		      MADV_NOHUGEPAGE); /* a huge page would allocate the whole mapping */
+	/* A huge page would allocate the whole mapping. */
+	(void)madvise(at, bytes, MADV_NOHUGEPAGE);
 	s->bytes = bytes;
 	s->rings = (struct pkt_rec *)(at + rings_at);
 	s->is_client = is_client;

@@ -62,7 +62,7 @@ enum wire_type {
 /* The packet is an echo, which confirms that a label, address or source port arrived. */
 #define WIRE_F_HEARD 0x01
 #define WIRE_F_ADDRESS 0x02 /* carries an address, as ACCEPT does, instead of a label */
-/* in both directions: probes the UDP source port from which it comes */
+/* In both directions: probes the UDP source port from which it comes. */
 #define WIRE_F_SOURCE 0x04
 
 /* Flags of PING. */
@@ -125,8 +125,8 @@ struct wire_hello {
 };
 
 struct wire_hello_body {
-	uint64_t identity,
-		former_number; /* former: number of the session that this one replaces; 0: none */
+	/* former: number of the session that this one replaces; 0: none. */
+	uint64_t identity, former_number;
 	uint32_t epoch;
 	uint16_t mtu, slots;
 	uint8_t token[WIRE_TOKEN_BYTES]; /* a RESET of the client's number must carry it */

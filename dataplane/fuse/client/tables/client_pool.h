@@ -22,7 +22,7 @@
  */
 #define CLIENT_POOL_EDGE_BYTES ((size_t)64 << 10)
 #define CLIENT_POOL_BULK_BYTES (CLIENT_POOL_BUFS * CLIENT_POOL_DATA_BYTES)
-/* memory of unused pages that is kept for the next burst */
+/* Memory of unused pages that is kept for the next burst. */
 #define CLIENT_POOL_KEEP_BYTES (6U << 20)
 
 struct client_pool {

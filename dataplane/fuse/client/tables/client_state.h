@@ -113,7 +113,7 @@ struct client_head {
 	uint32_t max_readahead;
 	uint32_t generation; /* of all nodes: random, so that node numbers differ from those of
 				other mounts */
-	/* first value of `reuse` in records that were never used; random at first */
+	/* First value of `reuse` in records that were never used; random at first. */
 	uint32_t reuse;
 	uint32_t n_nodes; /* records below this have been used; always includes 0 and 1 */
 	uint32_t n_files;

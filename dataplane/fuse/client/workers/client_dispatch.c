@@ -350,8 +350,8 @@ static bool dispatch_out(struct fuse_client *f, struct client_slot *s, uint64_t 
 	slot->fh = s->refs.fhs[0];
 	slot->nodeid = s->refs.nodeids[0];
 	memcpy(mount_worker_buf(w->area, i), s->req, s->req_len);
-	note_write(s->nodes[0], s->opcode,
-		   s->req); /* must happen before the request can be answered */
+	/* Must happen before the request can be answered. */
+	note_write(s->nodes[0], s->opcode, s->req);
 	client_cache_written_drop(&f->cache, s->nodes[0]);
 	if (s->opcode == FUSE_WRITE)
 		client_cache_created_stale(&f->cache, s->nodes[0]);

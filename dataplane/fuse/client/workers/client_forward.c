@@ -228,8 +228,8 @@ static uint64_t forward_expire(struct fuse_client *f, uint64_t now_ns)
 		return d->signals_ns;
 	for (unsigned n = d->n_signals; n-- > 0;) {
 		struct client_signal *g = &d->signals[n];
-		struct client_slot *s =
-			client_slot_find(f, g->unique); /* it was forwarded to this worker */
+		/* Not NULL if the request was forwarded to this worker. */
+		struct client_slot *s = client_slot_find(f, g->unique);
 
 		if (s)
 			client_killed_signalled(f, s, now_ns);

@@ -218,8 +218,8 @@ enum fuse_hello_purpose client_mount_worker_hello(struct fuse_client *f)
 }
 
 /* Ends the session if the server does not support mount workers, or if the session has the wrong
- * purpose: a session for old requests after these have ended, or one for new requests that is not
- * up yet while there are old ones. */
+ * purpose. Either it is for old requests and these have ended; or it is for new requests, is not up
+ * yet, and there are old ones. */
 static void session_check_purpose(struct fuse_client *f, uint64_t now_ns)
 {
 	bool is_up = f->session && rudp_session_is_up(f->session);

@@ -277,8 +277,8 @@ static void outs_count(struct fuse_client *f)
 	for (unsigned i = 0; i < MOUNT_WORKER_FILES; i++) {
 		struct mount_worker_note *note = mount_worker_note_at(f->reads, f->more, i);
 
-		if (note->out !=
-		    out[i]) /* write only if different: most notes have no memory, and need none */
+		/* Write only if different: most notes have no memory, and need none. */
+		if (note->out != out[i])
 			mount_worker_set(&note->out, out[i]);
 	}
 }
@@ -299,8 +299,8 @@ void client_reads_start(struct fuse_client *f, uint64_t now_ns)
 			reading_resolve(f, i, now_ns);
 		}
 	}
-	f->read_ns =
-		now_ns; /* so the memory of the predecessor's requests will be returned as well */
+	/* So the memory of the predecessor's requests will be returned as well. */
+	f->read_ns = now_ns;
 	__atomic_store_n(&f->reads->posted, ~0ULL >> (64 - MOUNT_WORKER_READS), __ATOMIC_SEQ_CST);
 	/* A predecessor may have died after it set a word and before it set the bit. */
 	__atomic_store_n(&f->reads->done, ~0ULL >> (64 - MOUNT_WORKER_READS), __ATOMIC_SEQ_CST);

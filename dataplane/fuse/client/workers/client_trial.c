@@ -22,7 +22,7 @@ static void trial_end(struct client_trial *t, bool finds, uint64_t now_ns)
 	t->due_ns = now_ns + t->rest_ns;
 }
 
-static void trial_go_on(struct client_trial *t, uint64_t rate, uint64_t now_ns)
+static void trial_continue(struct client_trial *t, uint64_t rate, uint64_t now_ns)
 {
 	t->rates[t->all] += rate;
 	if (t->n_windows == CLIENT_TRIAL_WINDOWS)
@@ -54,7 +54,7 @@ void client_trial_look(struct client_trial *t, uint64_t n, uint64_t n_behind, ui
 		t->kept &= now_ns < t->due_ns;
 		t->all = t->kept;
 	} else if (t->n_windows > 0) {
-		trial_go_on(t, rate, now_ns);
+		trial_continue(t, rate, now_ns);
 	} else if (now_ns >= t->due_ns && is_worth_it(t, n - t->n, n_behind - t->n_behind)) {
 		trial_begin(t);
 	}

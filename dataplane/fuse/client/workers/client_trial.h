@@ -18,7 +18,7 @@
 #define CLIENT_TRIAL_WINDOWS 16U
 #define CLIENT_TRIAL_REST_MIN_NS NSEC_PER_SEC
 #define CLIENT_TRIAL_REST_MAX_NS (16 * NSEC_PER_SEC)
-/* below this rate of requests per second there is too little load for a trial */
+/* Below this rate of requests per second there is too little load for a trial. */
 #define CLIENT_TRIAL_LOAD 2000U
 
 struct client_trial {	      /* all zeros: unknown; only the owner reads */

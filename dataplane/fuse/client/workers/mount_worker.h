@@ -19,7 +19,7 @@
 #include "dataplane/rudp/rudp.h"
 
 #define MOUNT_WORKER_SLOTS 64U
-/* slots after those, for requests that a mount worker reads itself */
+/* Number of further slots, for requests that a mount worker reads itself. */
 #define MOUNT_WORKER_READS 32U
 #define MOUNT_WORKER_SLOTS_ALL (MOUNT_WORKER_SLOTS + MOUNT_WORKER_READS)
 #define MOUNT_WORKER_FILES 1024U
@@ -128,8 +128,8 @@ struct mount_worker_reads {
 		/* How often WRITEs have begun or ended since the start: unsynced ones, and synced
 		 * ones. */
 		uint32_t wrote, synced;
-		uint32_t wrote_seen,
-			synced_seen; /* written by the owner: the counts that its tables include */
+		/* Written by the owner: the counts that its tables include. */
+		uint32_t wrote_seen, synced_seen;
 	} notes[MOUNT_WORKER_FILES_FIRST];
 };
 
@@ -137,8 +137,8 @@ struct mount_worker_reads {
 struct mount_worker_more {
 	/* Written by the mount worker. */
 	_Alignas(64) uint32_t is_known; /* always 1 */
-	_Alignas(64) uint64_t
-		noted[MOUNT_WORKER_FILES / 64 - 1]; /* like `noted` in mount_worker_reads */
+	/* Like `noted` in mount_worker_reads. */
+	_Alignas(64) uint64_t noted[MOUNT_WORKER_FILES / 64 - 1];
 	struct mount_worker_note notes[MOUNT_WORKER_FILES - MOUNT_WORKER_FILES_FIRST];
 	struct mount_worker_file files[MOUNT_WORKER_FILES - MOUNT_WORKER_FILES_FIRST];
 };

@@ -35,8 +35,8 @@ struct buf_class {
 
 struct buf_pool {
 	struct buf_class classes[BUF_CLASSES];
-	uint16_t (*held)[BUF_CLASSES]
-			[2]; /* slots used by each peer, for small and for large messages */
+	/* Slots used by each peer, for small and for large messages. */
+	uint16_t (*held)[BUF_CLASSES][2];
 };
 
 /* memory: buf_pool_bytes() bytes of shared, reserved address space, which the pool uses until

@@ -68,8 +68,8 @@ static const struct check_rule rules[] = {
 	[FUSE_FALLOCATE] = RULE(sizeof(struct fuse_fallocate_in), NAME_NONE),
 	[FUSE_READDIRPLUS] = RULE(sizeof(struct fuse_read_in), NAME_NONE),
 	[FUSE_RENAME2] = RULE_N(2, sizeof(struct fuse_rename2_in), NAME_ENTRY, NAME_ENTRY),
-	[FUSE_TMPFILE] =
-		RULE(sizeof(struct fuse_create_in), NAME_TARGET), /* the name is not used */
+	/* The name of a TMPFILE is not used. */
+	[FUSE_TMPFILE] = RULE(sizeof(struct fuse_create_in), NAME_TARGET),
 	[FUSE_LSEEK] = RULE(sizeof(struct fuse_lseek_in), NAME_NONE),
 	[FUSE_COPY_FILE_RANGE] = RULE_N(2, sizeof(struct fuse_copy_file_range_in), NAME_NONE),
 };

@@ -14,7 +14,7 @@
 #include "dataplane/datagram.h"
 #include "dataplane/launch.h"
 
-/* worker numbers begin at 1, and a new worker gets the lowest free one */
+/* Worker numbers begin at 1, and a new worker gets the lowest free one. */
 #define SHARE_SLOTS 256U
 #define SHARE_LEASE_WAYS 4U
 #define SHARE_LEASE_SETS (1U << 14)

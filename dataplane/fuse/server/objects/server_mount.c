@@ -399,8 +399,8 @@ static int mount_take(struct server_mount *m)
 	share_set(&rec->mount_worker, (uint32_t)m->mount_worker);
 	if (STATE_SERVED_BY(word) == own && STATE_SERVED_GIVEN(word) == 0)
 		return 0;
-	if (STATE_SERVED_BY(word) ==
-	    own) /* this worker redirected the client, which has returned */
+	/* If so, this worker redirected the client before, and the client has returned. */
+	if (STATE_SERVED_BY(word) == own)
 		m->no_move_until_ns = clock_now_ns() + NO_MOVE_NS;
 	return state_served_swap(rec, word, own, 0) ? 0 : -EBUSY;
 }
@@ -640,7 +640,7 @@ static void mount_move(struct server_mount *m, uint32_t worker)
 
 /* Moves the mount to a peer that asked for it: the peer has a session of its client, which does not
  * follow redirects. */
-static void wanted_check(struct server_mount *m)
+static void move_to_wanted(struct server_mount *m)
 {
 	struct state_mount *rec = record_of(m);
 	uint32_t wanted = share_get(&rec->wanted);
@@ -703,7 +703,7 @@ void server_mounts_balance(struct fuse_server *srv)
 	if (srv->share.n_peers == 0)
 		return;
 	for (struct server_mount *m = srv->mounts; m; m = m->next)
-		wanted_check(m);
+		move_to_wanted(m);
 	for (unsigned i = 0; i < srv->n_exports; i++)
 		export_balance(&srv->exports[i]);
 }

@@ -147,8 +147,8 @@ struct server_closing { /* files of a mount that are being closed, some in each 
 #define SERVER_LEASE_S 90U
 
 struct server_mount {
-	struct server_mount *next,
-		**at; /* list of all mounts; at: the pointer that points to this one */
+	/* List of all mounts; at: the pointer that points to this one. */
+	struct server_mount *next, **at;
 	struct server_mount *next_same; /* in the chain by export and id */
 	struct list idle_node;		/* node in fuse_server.idle while it has no session */
 	struct list idle_files_node;	/* node in fuse_server.idle_files while it also has files */
@@ -209,7 +209,7 @@ struct fuse_server_client {
 	unsigned peer;		      /* its number for the limits of buffers */
 	struct rudp_session *session; /* NULL: ended */
 	struct port_rdma_peer *rdma;  /* queue pairs by leg; NULL: the client never requested any */
-	/* time until which its budget for creating queue pairs is used up */
+	/* Time until which its budget for creating queue pairs is used up. */
 	uint64_t rdma_spent_ns;
 	struct fuse_rights rights;
 	bool init_done;
@@ -237,7 +237,7 @@ struct server_req {
 	struct fuse_in_header *in;
 	size_t in_len;
 	size_t out_max; /* space for reply data behind the header */
-	/* journal record of a request that must not run twice; else NULL */
+	/* Journal record of a request that must not run twice; else NULL. */
 	struct journal_record *record;
 	uint64_t ticket; /* permits a helper to execute the record's request; 0: it has run */
 	uint64_t unique;
@@ -274,7 +274,7 @@ struct server_req {
 	/* Next in the queue of retries, in the queue of waiting replies, or in the batch of reads.
 	 */
 	struct server_req *retry;
-	/* leases on the objects that the request changes */
+	/* Leases on the objects that the request changes. */
 	struct server_lease *leases[SERVER_LEASES_MAX];
 	bool untracked;		 /* changes an object that found no place in the lease table */
 	uint64_t changes_before; /* this worker's count of changes when the request began */

@@ -286,8 +286,8 @@ void server_open_replay(struct server_req *q, const struct helper_result *r)
 	call->a = (struct helper_ref){.fd = -1, .len = r->handle_len};
 	memcpy(call->a.handle, r->handle, r->handle_len);
 	call->oflags = (int)in->flags & FILE_FLAGS_KEPT;
-	call->flags =
-		HELPER_ALLOW_UNLINKED; /* the first execution has passed the permission check */
+	/* The first execution has passed the permission check. */
+	call->flags = HELPER_ALLOW_UNLINKED;
 	server_helper_submit_raw(q, call, HELPERS_QUICK, false, replay_then);
 }
 

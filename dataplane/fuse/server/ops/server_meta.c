@@ -186,7 +186,7 @@ static void names_fill(const struct server_req *q, struct helper_call *call)
 
 /* Removes or renames. victim: the object that loses its name, which no client has open or which is
  * pinned; NULL: it does not matter which object that is, because no client has any file open. */
-static void remove_go(struct server_req *q, const struct helper_result *victim)
+static void remove_submit(struct server_req *q, const struct helper_result *victim)
 {
 	const struct fuse_rename2_in *in = server_req_arg(q);
 	bool rename = q->in->opcode == FUSE_RENAME || q->in->opcode == FUSE_RENAME2;
@@ -222,10 +222,10 @@ static void victim_then(struct server_req *q, const struct helper_result *r, int
 		server_pin_victim(q->mount->export, r, fd);
 	cleanup_close(&fd);
 	if (r->error == 0 && r->handle_len == 0)
-		remove_go(q, NULL); /* an object without a file handle cannot outlive this process
-				       anyway */
+		remove_submit(q, NULL); /* an object without a file handle cannot outlive this
+				       process anyway */
 	else
-		remove_go(q, r->error < 0 ? &nothing : r);
+		remove_submit(q, r->error < 0 ? &nothing : r);
 }
 
 /* Begins a removal. If any client has, or may have, a file open, it first looks up the object that
@@ -239,7 +239,7 @@ static void remove_begin(struct server_req *q)
 
 	if ((e->n_open == 0 && !server_pin_in_grace(e) && !server_pin_any_open_elsewhere(e)) ||
 	    q->in->opcode == FUSE_RMDIR || q->no_victim) {
-		remove_go(q, NULL);
+		remove_submit(q, NULL);
 		return;
 	}
 	call = server_helper_call(q, HELPER_LOOKUP, rename ? 1 : 0);

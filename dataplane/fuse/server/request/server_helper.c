@@ -143,8 +143,8 @@ static void req_back(struct server_req *q, const struct helper_result *r, int fd
 	q->errors_end = false;
 	call_release(q);
 	if (frees_descriptors(q, r->error)) {
-		q->submitted =
-			false; /* the helper has made no change and has returned the record */
+		/* The helper has made no change and has returned the record. */
+		q->submitted = false;
 		server_req_requeue(q);
 	} else if (r->error == -ECANCELED) {
 		/* Another process owns the record now and executes the request, or has executed it.

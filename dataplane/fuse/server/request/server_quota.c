@@ -16,7 +16,7 @@
 
 #define SHORT_PERCENT 80U
 #define REFUSED_NS (10 * NSEC_PER_SEC) /* a refusal is reported for this long */
-/* interval of checks for removed files of clients that are away */
+/* Interval of checks for removed files of clients that are away. */
 #define HELD_NS (3 * NSEC_PER_SEC)
 
 /* ------------------------------------------------------------------ shares of the accounts */
@@ -162,9 +162,10 @@ static void held_look_pins(struct fuse_server *srv, uint64_t now_s)
 		reason_clear(&srv->held);
 	else
 		reason_set(&srv->held, "space-held",
-			   "%u removed files, %llu MiB, are kept for %u clients that have not come "
-			   "back since this worker started, until %u s after that",
-			   n, (unsigned long long)(bytes >> 20), n_clients, SERVER_LEASE_S);
+			   "%u removed files, %llu MiB, are kept until %u s after this worker's "
+			   "start for "
+			   "%u clients that have not reconnected",
+			   n, (unsigned long long)(bytes >> 20), SERVER_LEASE_S, n_clients);
 }
 
 /* Checks removed files that are kept only by the session of a client that is away, which may have

@@ -265,7 +265,7 @@ static bool reply_waits(const struct server_req *q)
 	       server_rdma_works(q->client, q->args.bulk.legs & (uint8_t)~q->args.failed);
 }
 
-static void reply_go(struct server_req *q)
+static void reply_send(struct server_req *q)
 {
 	struct fuse_server *srv = q->client->server;
 
@@ -296,7 +296,7 @@ static void reply_done(struct port_rdma_op *op, int status)
 		q->args.failed |= (uint8_t)(1U << q->bulk_leg);
 		launch_stat_add(&c->server->stats->rdma[op->port].failures, 1);
 	}
-	reply_go(q);
+	reply_send(q);
 }
 
 /* Tries again to send the waiting replies, in order. gone: a client whose session has ended;
@@ -311,7 +311,7 @@ static void replies_run(struct fuse_server *srv, const struct fuse_server_client
 		next = q->retry;
 		if (q->client == gone && !q->bulk_stale)
 			q->call = NULL;
-		reply_go(q);
+		reply_send(q);
 	}
 }
 
@@ -338,7 +338,7 @@ void server_rdma_reply(struct server_req *q, size_t len)
 	if (len < BULK_LEAST || len > q->args.bulk.len)
 		reply_by_packets(q);
 	else
-		reply_go(q);
+		reply_send(q);
 }
 
 void fuse_server_rdma_bytes(const struct fuse_server_client *c, unsigned port, uint64_t *ret_read,

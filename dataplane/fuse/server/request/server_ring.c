@@ -16,7 +16,7 @@
 #include <sys/uio.h>
 
 #define RING_ENTRIES 256
-/* submissions in one poll; several, because some reads complete at once */
+/* Most submissions in one poll; there may be several, because some reads complete at once. */
 #define RING_TURNS_MAX 4
 /* Reads from memory up to this size are batched; a larger one costs more than its system call. */
 #define JOIN_BYTES_MAX 16384U
@@ -161,7 +161,7 @@ void server_ring_start(struct server_req *q)
  * beyond the end of the file. So only reads within the known size are batched. Behind a mount point
  * inside the export there may be a disk, where non-blocking reads would fail.
  */
-static bool read_is_joinable(const struct server_req *q)
+static bool read_can_be_batched(const struct server_req *q)
 {
 	const struct server_export *e = q->mount->export;
 	struct server_file *f = q->file;
@@ -188,7 +188,7 @@ static int reads_begin(struct fuse_server *srv)
 	srv->reads_tail = &srv->reads;
 	for (; q; q = next) {
 		next = q->retry;
-		if (several && read_is_joinable(q) && ring_put(srv, q))
+		if (several && read_can_be_batched(q) && ring_put(srv, q))
 			continue;
 		q->done(q, ring_do_now(q));
 		n++;

@@ -35,7 +35,7 @@ struct server_source {
 	unsigned n_refs;     /* number of clients, including those that have ended but have running
 				requests, and of unacknowledged replies */
 	struct list waiting; /* clients with waiting requests */
-	/* node in fuse_server.wait_sources while there are waiting clients */
+	/* Node in fuse_server.wait_sources while there are waiting clients. */
 	struct list wait_node;
 	unsigned n_waits[BUF_SIZES]; /* waiting requests of these clients, by size of their reply */
 	unsigned n_calls[LAUNCH_EXPORTS_MAX]; /* calls in use */
