@@ -22,7 +22,7 @@
 #define AGENT_STOP_LIMIT_NS (10 * NSEC_PER_SEC)
 #define AGENT_LEAVE_LIMIT_NS (5 * NSEC_PER_SEC) /* time for worker restarts in progress to end */
 #define FILES_CHECK_NS NSEC_PER_SEC
-/* time that the kernel needs after a device is released until it can be opened again */
+/* Time that the kernel needs after a device is released until it can be opened again. */
 #define RELEASE_NS NSEC_PER_SEC
 
 static int on_kernel(void *user, int fd, uint32_t revents)
@@ -661,7 +661,7 @@ int agent_main(const struct agent_options *opt)
 	a->started_ns = clock_now_ns();
 	a->verify_ns = RECONCILE_VERIFY_NS;
 	events_init(&a->events);
-	/* each mount, and each unlinked open file of an export, needs a descriptor */
+	/* Each mount, and each unlinked open file of an export, needs a descriptor. */
 	limit_files_raise();
 	if (take_host(a) >= 0 && open_rundir(a) >= 0 && open_all(a) >= 0) {
 		reconcile_start(a);

@@ -63,7 +63,7 @@ struct agent {
 	struct leg_queues *leg_queues;
 	struct leg_queues_share queue_shares[PLAN_PORTS_MAX + 1];
 	struct leg_wiring *leg_wiring; /* NULL: the wiring watch does not run */
-	/* the findings of leg_wiring, which owns them; NULL: the wiring watch does not run */
+	/* The findings of leg_wiring, which owns them; NULL: the wiring watch does not run. */
 	const struct wiring *wiring;
 	bool converged; /* all desired workers have been up since the start or the last apply */
 	struct problems problems;
@@ -76,7 +76,7 @@ struct agent {
 	json_t *actions_reported; /* operator actions that were already reported as events */
 	struct applier_host applier_host; /* host that the applier changes; tests set another one */
 	struct control_query *queries[CONTROL_QUERIES_MAX];
-	/* operations that run without a waiting client; NULL: none yet */
+	/* Operations that run without a waiting client; NULL: none yet. */
 	struct operations *operations;
 	uint64_t n_applies; /* applies and repairs since the agent's start that changed the host */
 	bool keeps_workers; /* the agent is exiting and leaves its workers running */
@@ -86,7 +86,7 @@ struct agent {
 	int host_fd;	    /* descriptor of the host lock (host_lock.h); -1: not held */
 	bool lacks_account; /* this host has no account AGENT_WORKER_ACCOUNT */
 	struct memory_group memory;
-	/* error from creating files of the run directory again; 0: all files exist */
+	/* Error from creating files of the run directory again; 0: all files exist. */
 	int files_error;
 };
 

@@ -34,7 +34,7 @@ struct drift_place { /* a leg; leg "": the host's own settings */
 	uint64_t at_ns[DRIFT_FIGHT]; /* ring of the times of the latest repairs */
 	uint64_t n;
 	char last[DRIFT_TEXT_MAX];
-	/* time of the last search for the network manager, before a fight began */
+	/* Time of the last search for the network manager, before a fight began. */
 	uint64_t looked_ns;
 	char who[320]; /* the program that probably makes the changes; "": no fight */
 };
@@ -42,7 +42,7 @@ struct drift_place { /* a leg; leg "": the host's own settings */
 struct drift {
 	struct drift_place places[PLAN_PORTS_MAX + 1];
 	size_t n_places;
-	/* debt of the rate limit: each repair moves this time DRIFT_REFILL_NS ahead */
+	/* Debt of the rate limit: each repair moves this time DRIFT_REFILL_NS ahead. */
 	uint64_t spent_ns;
 	/* Hashes of the changes that the last repair had to undo. If it failed, they are still
 	 * there, so no program has made them again. */

@@ -149,7 +149,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	log_open("plenumd", opt.log_level);
-	/* a write beyond the file size limit fails with an error, like one to a full disk */
+	/* A write beyond the file size limit fails with an error, like one to a full disk. */
 	signal(SIGXFSZ, SIG_IGN);
 	if (role)
 		return run_role(role, opt.log_level);

@@ -25,7 +25,7 @@
 
 struct agent;
 
-/* kernel events within this time cause one run */
+/* Kernel events within this time cause one run. */
 #define RECONCILE_DEBOUNCE_NS (100 * NSEC_PER_MSEC)
 /* First pause before a retry; it doubles with each failure. While a device may be missing, retries
  * happen at least this often. */
@@ -41,7 +41,7 @@ struct agent;
 #define RECONCILE_OWNED_FILE "owned"
 #define RECONCILE_WORKER_IDS_FILE "workers" /* in the state directory: cores of worker ids */
 #define RECONCILE_CHOICE_FILE "agreed"	    /* in the state directory: accepted transports */
-/* in the run directory: failures since the host booted */
+/* In the run directory: failures since the host booted. */
 #define RECONCILE_ATTEMPTS_FILE "attempts"
 /* In the state directory: ticket of the running or pending apply. */
 #define RECONCILE_PENDING_FILE "pending"
@@ -50,7 +50,7 @@ struct agent;
 #define RECONCILE_OUTCOME_FILE "outcome"
 /* Default confirmation time of an apply that takes over an interface that other programs use. */
 #define RECONCILE_TAKEOVER_CONFIRM_S 120
-/* chosen so that a whole apply takes well below 30 s */
+/* Chosen so that a whole apply takes well below 30 s. */
 #define RECONCILE_PROBE_NS (10 * NSEC_PER_SEC)
 #define RECONCILE_VERIFY_NS (5 * NSEC_PER_SEC)
 
@@ -68,7 +68,7 @@ enum reconcile_source {
 	RECONCILE_FROM_RUNNING,
 	RECONCILE_FROM_FILES,
 	RECONCILE_FROM_STAGED,
-	/* the last good configuration, at the start or after a rollback */
+	/* The last good configuration, at the start or after a rollback. */
 	RECONCILE_FROM_LAST_GOOD,
 	RECONCILE_FROM_HISTORY, /* the configuration of an earlier apply */
 	RECONCILE_FROM_PENDING, /* the pending apply of a previous agent */
@@ -101,11 +101,11 @@ void generation_swap(struct agent *a, struct generation *next);
 struct reconcile_client { /* the client that waits for an apply */
 	uint64_t id;	  /* 0: no client */
 	char by[REQUESTER_MAX];
-	/* blast-radius checks to override, see plan_context.forced */
+	/* Blast-radius checks to override, see plan_context.forced. */
 	char forced[PLAN_FORCED_MAX][PLENUM_NAME_MAX];
 	size_t n_forced;
 	unsigned confirm_s; /* time to confirm in seconds; 0: as the policy says */
-	/* number in the history to return to; 0: apply the staged configuration or the files */
+	/* Number in the history to return to; 0: apply the staged configuration or the files. */
 	uint64_t back_to;
 };
 
@@ -174,7 +174,7 @@ struct verified_peer {
 struct reachability {
 	struct verified_peer paths[REACHABILITY_MAX];
 	size_t n; /* 0: no peer has to answer */
-	/* paths of served mounts that new mounts replace; the new mounts must be served too */
+	/* Paths of served mounts that new mounts replace; the new mounts must be served too. */
 	json_t *replaced;
 	json_t *served; /* paths of mounts that were served before and that stay or are replaced */
 	bool takes;	/* the apply ends a mount or export that is in use */
@@ -183,12 +183,12 @@ struct reachability {
 	bool alone;	/* no operator has to confirm the apply */
 	bool patient;	/* an operator has to confirm, and peers have until then to answer */
 	bool inherited; /* read from the ticket of a previous agent */
-	/* gets its answer when the check is decided or the apply ends */
+	/* Gets its answer when the check is decided or the apply ends. */
 	struct reconcile_client client;
 	struct diag warnings; /* warnings of the apply, kept for that answer */
 	uint64_t n_writes;    /* kernel writes of the apply, kept for the same answer */
 	uint64_t began_ns, busy_ns;
-	/* the peer or mount that does not answer; "": none */
+	/* The peer or mount that does not answer; "": none. */
 	char lost[256 + LAUNCH_REASON_MAX + 64];
 	struct loop_source *timer;
 };
@@ -198,7 +198,7 @@ struct reachability {
 enum reconcile_state {
 	RECONCILE_IDLE,
 	RECONCILE_RECOVERING, /* at the start: rolling back the journal of a killed applier */
-	/* at the start: the applier of a previous agent still runs and is polled */
+	/* At the start: the applier of a previous agent still runs and is polled. */
 	RECONCILE_ORPHAN,
 	RECONCILE_ADOPTING, /* at the start: that applier is connected to this agent */
 	RECONCILE_LOADING,  /* from the request until the plan is made */
@@ -213,8 +213,8 @@ struct reconcile_run {
 	struct generation next; /* the generation that this run creates */
 	struct diag diag;
 	bool loaded; /* the configuration is valid */
-	/* the files replace a running configuration at a start or a retry: the run is checked and
-	 * rolled back like an operator's apply */
+	/* The files replace a running configuration at a start or a retry: the run is checked and
+	 * rolled back like an operator's apply. */
 	bool is_guarded;
 	bool needs_confirmation; /* an operator has to confirm the apply */
 	unsigned n_tries;	 /* number of retries after a recovery or an address conflict */
@@ -232,7 +232,7 @@ struct reconcile_queue {
 	bool requested[RECONCILE_TRIGGER_MAX];
 	bool reload_is_older;	/* the reload was requested while an apply was pending */
 	bool last_good_pending; /* the last good configuration has to be applied */
-	/* the files were edited before the start, which applied the last good configuration */
+	/* The files were edited before the start, which applied the last good configuration. */
 	bool edited_files;
 	uint64_t edited_due_ns; /* latest time to apply the edited files */
 	struct reconcile_client *clients;
@@ -242,7 +242,7 @@ struct reconcile_queue {
 };
 
 struct reconcile_pace {
-	/* the last try changed the host and was rolled back: do not retry before at_ns */
+	/* The last try changed the host and was rolled back: do not retry before at_ns. */
 	bool blocked;
 	uint64_t pause_ns, at_ns;
 };

@@ -176,7 +176,7 @@ static void reasons(const struct agent *a, const struct sup_worker *w, struct st
 		reason_format(&pw->reason, p->reason, sizeof(p->reason));
 	else if (w->state != SUP_UP && w->reason[0])
 		snprintf(p->reason, sizeof(p->reason), "%s", w->reason);
-	/* reason for the restart that is in progress */
+	/* Reason for the restart that is in progress. */
 	else if (w->state != SUP_UP && w->reported[0])
 		snprintf(p->reason, sizeof(p->reason), "%s", w->reported);
 	else if (w->state == SUP_UP)
@@ -488,7 +488,7 @@ int status_collect(const struct agent *a, struct status *ret)
 		add_bond(a, &st);
 	add_agent(a, &st);
 	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
-		/* not wanted but stopped: kept in case a rollback needs it again */
+		/* Not wanted but stopped: kept in case a rollback needs it again. */
 		if (w->wanted || w->state != SUP_STOPPED)
 			add_worker(a, &st, w);
 	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)

@@ -24,7 +24,7 @@ struct status_leg {
 		switch_port[LLDP_TEXT_MAX]; /* port of the label's switch; "": unknown */
 	bool up, carrier;
 	uint32_t mtu;
-	/* packets per million that the kernel's queue before the NIC dropped recently */
+	/* Packets per million that the kernel's queue before the NIC dropped recently. */
 	uint32_t queue_drop_ppm;
 	char file[128]; /* configuration file that has the leg */
 	struct ip_prefix ips[STATUS_IPS_MAX];
@@ -89,7 +89,7 @@ struct status_export {
 	struct latency_window windows[LAUNCH_REQUEST_CLASS_MAX];
 };
 
-/* latency of a mount or an export at one worker, since the worker's start */
+/* Latency of a mount or an export at one worker, since the worker's start. */
 struct status_latency {
 	uint32_t worker;
 	bool is_export;
@@ -108,7 +108,7 @@ struct status {
 	char security[16];  /* packet protection between hosts; "": no configuration runs */
 	const char *state;  /* static text */
 	uint64_t n_applies; /* number of applies since the agent's start that changed the host */
-	/* history entry of the configuration in force, borrowed; NULL: none */
+	/* History entry of the configuration in force, borrowed; NULL: none. */
 	const struct history_entry *applied;
 	struct status_leg *legs;
 	size_t n_legs;
@@ -125,7 +125,7 @@ struct status {
 	struct status_latency *latencies;
 	size_t n_latencies;
 	unsigned workers_up, workers_total;
-	/* progress of the running or pending apply; "": no apply */
+	/* Progress of the running or pending apply; "": no apply. */
 	char apply[EVENTS_TEXT_MAX + 80];
 	/* The pending apply; waits_entry 0: none. */
 	uint64_t waits_entry, waits_since_s, waits_left_s;

@@ -30,7 +30,7 @@ static int fail(struct head *h, unsigned status, const char *code, const char *f
 	return -EINVAL;
 }
 
-/* token characters of RFC 9110, 5.6.2 */
+/* Token characters of RFC 9110, 5.6.2. */
 static bool is_token_char(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||

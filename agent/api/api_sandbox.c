@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 
 static const int allowed[] = {
-	/* for clients and the monitor */
+	/* For clients and the monitor. */
 	SYS_write,
 	SYS_writev,
 	SYS_recvfrom,
@@ -18,7 +18,7 @@ static const int allowed[] = {
 	SYS_close,
 	SYS_getsockopt,
 	SYS_setsockopt,
-	/* for bodies in sealed memfds */
+	/* For bodies in sealed memfds. */
 	SYS_memfd_create,
 	SYS_fcntl,
 	SYS_lseek,

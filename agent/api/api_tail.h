@@ -19,7 +19,7 @@ struct api_tail_entry {
 struct api_tail { /* zeroed: no events are known yet */
 	struct api_tail_entry ring[EVENTS_KEPT];
 	size_t first, n;
-	/* as in the answer of GET /v1/events; instance 0: there was no answer yet */
+	/* As in the answer of GET /v1/events; instance 0: there was no answer yet. */
 	uint64_t instance, next;
 };
 

@@ -56,7 +56,7 @@ struct applier_result {
 	size_t failed_step; /* number of the plan step that the kernel refused, from 1; 0: none */
 	/* Only of a recovery: the apply had been committed, so the host is as desired. */
 	bool committed;
-	/* the client that confirmed the apply or rolled it back; "": none */
+	/* The client that confirmed the apply or rolled it back; "": none. */
 	char by[REQUESTER_MAX];
 	uint64_t n_writes, n_rolled_back;
 	/* Data IPs that other hosts use; valid only during on_end. If there are any, the applied

@@ -26,7 +26,7 @@ struct applier_message {
 	union {
 		struct {
 			enum applier_stage stage;
-			/* for APPLIER_WAITING: end of the wait, by CLOCK_BOOTTIME */
+			/* For APPLIER_WAITING: end of the wait, by CLOCK_BOOTTIME. */
 			uint64_t until_ns;
 		};
 		struct applier_result result;

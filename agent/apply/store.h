@@ -36,7 +36,7 @@ struct store {
 	} author;      /* the user who stages the next change */
 	bool prepared; /* from store_prepare to store_commit or store_abandon */
 	struct {
-		/* hash of the files' names, inodes, sizes and times at the last read */
+		/* Hash of the files' names, inodes, sizes and times at the last read. */
 		uint64_t mark;
 		char *yaml, *error; /* the result of the last read: one of the two is set */
 	} look;

@@ -152,7 +152,7 @@ void events_add_all(struct events *ev, enum log_level severity, const char *sour
 void events_add(struct events *ev, enum log_level severity, const char *source, const char *fmt,
 		...)
 {
-	/* the log gets the whole text, the ring at most EVENTS_TEXT_MAX bytes */
+	/* The log gets the whole text, the ring at most EVENTS_TEXT_MAX bytes. */
 	char text[4 * EVENTS_TEXT_MAX];
 	va_list ap;
 

@@ -20,7 +20,7 @@
 #define EVENTS_SOURCE_MAX 48
 #define EVENTS_BURST 24
 #define EVENTS_REFILL_NS (2 * NSEC_PER_SEC)
-/* sources with a rate limit; a further source replaces the one that has been silent longest */
+/* Sources with a rate limit; a further source replaces the one that has been silent longest. */
 #define EVENTS_SOURCES 64
 
 struct events_entry {

@@ -28,7 +28,7 @@ static int open_for(const char *name, struct sockaddr_un *sun, socklen_t *len)
 	*sun = (struct sockaddr_un){.sun_family = AF_UNIX};
 	if (n + 1 > sizeof(sun->sun_path))
 		return -ENAMETOOLONG;
-	/* the zero byte before the name makes the address abstract: it is not a file */
+	/* The zero byte before the name makes the address abstract: it is not a file. */
 	memcpy(sun->sun_path + 1, name, n);
 	*len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -18,7 +18,7 @@ struct memory_group {
 	char root[160]; /* folder in which control groups are mounted */
 	char name[256]; /* the agent's group below root: "" or "/system.slice/..." */
 	bool is_known;	/* false: there is no group of version 2 with a memory controller */
-	/* the kernel's count of killed processes at the last call, for any reason */
+	/* The kernel's count of killed processes at the last call, for any reason. */
 	uint64_t n_kills;
 	uint64_t n_limits; /* the kernel's count of reached limits, of this group and its parents */
 	uint64_t killed_ns; /* time of the last kill; 0: none is known */

@@ -167,13 +167,13 @@ struct privsep_net { /* a leg by its name; NET_ADD and NET_SET have JSON in a se
 	uint64_t len; /* bytes of the JSON; 0: there is none */
 };
 struct privsep_apply {
-	/* seconds until the rollback of an unconfirmed apply; 0: as the policy says */
+	/* Seconds until the rollback of an unconfirmed apply; 0: as the policy says. */
 	uint32_t confirm_s;
 	uint32_t dry_run; /* 1: change nothing, only report the actions */
 	uint32_t async;	  /* 1: the client does not wait for the result */
-	/* for confirm and rollback: number in the history; 0: the pending apply */
+	/* For confirm and rollback: number in the history; 0: the pending apply. */
 	uint64_t back_to;
-	/* blast-radius checks to override; the list ends at the first empty name */
+	/* Blast-radius checks to override; the list ends at the first empty name. */
 	char forces[PRIVSEP_FORCES_MAX][PLENUM_NAME_MAX];
 };
 struct privsep_restart {
@@ -210,7 +210,7 @@ struct privsep_capture {
 	char leg[PLENUM_NAME_MAX]; /* BEGIN: "": all legs */
 };
 struct privsep_ping {
-	/* id of the test whose result is requested; 0: begin a test with the members below */
+	/* Id of the test whose result is requested; 0: begin a test with the members below. */
 	uint64_t id;
 	uint32_t what, bytes, count, depth; /* as in struct launch_ping */
 	char leg[PLENUM_NAME_MAX], peer[PLENUM_NAME_MAX];

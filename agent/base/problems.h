@@ -24,7 +24,7 @@ enum problems_kind {
 	PROBLEMS_API,	    /* the API is not served over the network as configured */
 	PROBLEMS_WORKERS,   /* workers, mounts and paths in a worse state than configured
 			     * (health.h) */
-	/* warnings about the running configuration; they do not degrade the agent's state */
+	/* Warnings about the running configuration; they do not degrade the agent's state. */
 	PROBLEMS_WARNINGS,
 	PROBLEMS_LABELS, /* unexpected switches and labels; they do not degrade the state */
 	PROBLEMS_CABLES, /* legs that are in one network; they do not degrade the state */

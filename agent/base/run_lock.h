@@ -16,8 +16,8 @@
 struct run_lock {
 	int fd;	    /* of plenumd.lock */
 	int pid_fd; /* of plenumd.pid */
-	/* of the plenumd.pid that this agent replaced; kept locked because another agent may have
-	 * opened it; -1: none */
+	/* Of the plenumd.pid that this agent replaced; kept locked because another agent may have
+	 * opened it; -1: none. */
 	int former_fd;
 };
 #define RUN_LOCK_NONE ((struct run_lock){.fd = -1, .pid_fd = -1, .former_fd = -1})

@@ -85,7 +85,7 @@ static void admit_or_refuse(struct clients *c, enum privsep_role role, bool barr
 	int r;
 
 	if (full) {
-		/* a client of the network expects TLS, not plain text */
+		/* A client of the network expects TLS, not plain text. */
 		if (role != PRIVSEP_API_TLS)
 			refuse(fd);
 		close(fd);
@@ -245,7 +245,7 @@ static void listen_to_network(struct clients *c)
 
 	if (!c->network_is_ready)
 		return;
-	/* the process was just started, and clients may wait in the socket's queue */
+	/* The process was just started, and clients may wait in the socket's queue. */
 	if (l->fd >= 0) {
 		resume_listener(l);
 		return;

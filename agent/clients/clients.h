@@ -23,7 +23,7 @@
 #define CLIENTS_UID_MAX 24	   /* connections of one uid at each child */
 #define CLIENTS_STREAMS_MAX 128	   /* streams of each child */
 #define CLIENTS_STREAMS_UID_MAX 32 /* streams of one uid at each child */
-/* time to send the request, and time to read the answer */
+/* Time to send the request, and time to read the answer. */
 #define CLIENTS_IDLE_NS (10 * NSEC_PER_SEC)
 /* Longest wait for events: longer than API_WAIT_S_MAX. */
 #define CLIENTS_HELD_NS (90 * NSEC_PER_SEC)
@@ -59,8 +59,8 @@ struct client {
 	enum privsep_role role; /* the child that serves the client */
 	enum client_state state;
 	bool barred; /* has no right to read, so it gets only errors */
-	/* needs the right to read, because it came by the admin socket, to which any user can
-	 * connect */
+	/* Needs the right to read, because it came by the admin socket, to which any user can
+	 * connect. */
 	bool needs_right;
 	bool streams; /* its answer is a stream of events */
 	bool changes; /* its request is for a change */
@@ -130,7 +130,7 @@ void clients_set_rights(struct clients *c, struct clients_rights *rights);
 void clients_set_network(struct clients *c, struct network_config *config);
 /* Reads the files for the network service again. */
 void clients_reload_network(struct clients *c);
-/* see network_problems(); accepts NULL */
+/* See network_problems(); accepts NULL. */
 json_t *clients_network_problems(const struct clients *c);
 /* Records that a request of a network client was refused. */
 void clients_note_refusal(struct clients *c, const struct client *cl, const char *what);

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 #define BACKLOG 128
-/* if a client acknowledges nothing for so long, the kernel ends the connection */
+/* If a client acknowledges nothing for so long, the kernel ends the connection. */
 #define GONE_MS 30000
 
 void network_init(struct network *n)

@@ -460,7 +460,7 @@ static void on_stop(struct agent *a, const struct client *cl, const struct privs
 		return;
 	}
 	control_note(a, cl, "stop of workers, mounts and agent requested");
-	/* if it is stopping already, the timer limits the time of that stop */
+	/* If it is stopping already, the timer limits the time of that stop. */
 	if (a->state != AGENT_STOPPING)
 		loop_timer_arm(a->stop_timer, 0);
 	control_json(r, 202, json_pack("{s:b}", "stopping", 1));

@@ -18,7 +18,7 @@ struct control_query {
 	struct reconcile_client client;
 	enum privsep_what what;
 	struct spec *spec; /* for a plan */
-	/* version of the configuration that an apply would read; 0: the plan is of another one */
+	/* Version of the configuration that an apply would read; 0: the plan is of another one. */
 	uint64_t tag;
 	struct diag diag; /* errors and warnings from loading the spec */
 	bool answered;

@@ -119,7 +119,7 @@ struct ctl_request {
 	size_t body_len;		 /* 0: strlen(body) */
 	const char *if_match; /* for If-Match: version on which the change is based; NULL: any */
 	unsigned timeout_s;   /* 0: CTL_TIMEOUT_S */
-	/* name of a list that the answer must have, for ctl_ask_json(); NULL: none */
+	/* Name of a list that the answer must have, for ctl_ask_json(); NULL: none. */
 	const char *list;
 };
 

@@ -66,7 +66,7 @@ static bool is_stopped(pid_t pid)
 	if (n <= 0)
 		return false;
 	text[n] = '\0';
-	/* the name in parentheses may contain any character, also ')' */
+	/* The name in parentheses may contain any character, also ')'. */
 	state = strrchr(text, ')');
 	return state && state[1] == ' ' && (state[2] == 'T' || state[2] == 't');
 }

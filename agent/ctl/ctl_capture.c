@@ -18,7 +18,7 @@
 #define MIB_DEFAULT 256
 #define PAUSE_MS 100 /* pause between polls if the first one returned little */
 #define LEAVE_MS 2   /* time in which workers stop capturing */
-/* limit for the end of a capture, which takes the agent about a second */
+/* Limit for the end of a capture, which takes the agent about a second. */
 #define END_LIMIT_NS (30 * NSEC_PER_SEC)
 #define BUSY_BYTES (256U << 10)
 #define BLOCK_STATISTICS 5U
@@ -283,7 +283,7 @@ static int put_answer(struct capture *c, const struct ctl_reply *reply)
 			r = put_keys(c, reply->body + at, get32(reply->body + at + 4));
 		if (r != CTL_OK)
 			return r;
-		/* a secrets block, or a packet after the limit */
+		/* A secrets block, or a packet after the limit. */
 		at += get32(reply->body + at + 4);
 	}
 	return CTL_OK;

@@ -190,7 +190,7 @@ static int ask_answers(const struct inventory *inv, json_t *answers)
 	int r = CTL_OK;
 
 	for (size_t i = 0; i < ARRAY_SIZE(questions) && r == CTL_OK; i++) {
-		/* defaults that depend on the answers so far */
+		/* Defaults that depend on the answers so far. */
 		json_t *presets = presets_of(inv, answers);
 
 		r = ask(&questions[i], answer(presets, questions[i].key), answers);

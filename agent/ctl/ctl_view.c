@@ -222,7 +222,7 @@ static int choose_rows(const struct ctl_view *view, const struct ctl_table *t, s
 
 /* ---- printing ---- */
 
-/* quotes as in RFC 4180 */
+/* Quotes as in RFC 4180. */
 static void put_csv(const char *text, bool last)
 {
 	bool quoted = text[strcspn(text, "\",\r\n")] != '\0';

@@ -117,7 +117,7 @@ static bool parse_line(const char *line, size_t len, struct events_entry *e)
 
 static int add(struct event_log *log, const struct events_entry *e)
 {
-	/* twice the necessary room, so that the newest events are rarely moved to the front */
+	/* Twice the necessary room, so that the newest events are rarely moved to the front. */
 	const size_t room = 2 * EVENTS_KEPT;
 
 	if (e->seq <= log->last)

@@ -25,7 +25,7 @@
 #define EVENT_LOG_SEGMENT_BYTES (EVENT_LOG_HEAD_MAX + EVENTS_KEPT * EVENT_LOG_LINE_MAX)
 
 struct event_log {
-	/* in ascending order of number; at most the last EVENTS_KEPT */
+	/* In ascending order of number; at most the last EVENTS_KEPT. */
 	struct events_entry *entries;
 	size_t n;
 	uint64_t last;	   /* highest number that was read; 0: no line was read */

@@ -17,7 +17,7 @@
 /* For a failover, and for a leg that another program changed and the agent repaired, until it
  * carries data again. */
 #define PATH_NS (3 * NSEC_PER_SEC)
-/* time from the end of a known cause until a guess replaces it */
+/* Time from the end of a known cause until a guess replaces it. */
 #define GUESS_NS (3 * NSEC_PER_SEC)
 /* A path that loses packets may be down for a moment. It is reported as down only after this
  * time. */

@@ -39,12 +39,12 @@ enum health_kind {
 struct health_entry {
 	uint32_t worker;
 	enum health_kind kind;
-	/* the mount, leg or peer with the problem; stays the same when the text changes */
+	/* The mount, leg or peer with the problem; stays the same when the text changes. */
 	char key[HEALTH_KEY_MAX];
 	char text[HEALTH_TEXT_MAX]; /* "code: sentence" */
 	uint64_t due_ns;	    /* not reported before this time */
-	/* since when the cause in `text` has no longer been found, while the peer still does not
-	 * answer; 0: the cause is found */
+	/* Since when the cause in `text` has no longer been found, while the peer still does not
+	 * answer; 0: the cause is found. */
 	uint64_t guess_since_ns;
 	bool reported_elsewhere; /* a problem of the leg already includes it */
 	bool seen;

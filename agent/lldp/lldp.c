@@ -82,7 +82,7 @@ static void hand_over(struct lldp *l, struct neighbours_link *link)
 	autoclose int fd = socket_open(link->ifindex);
 
 	link->error = fd < 0 ? fd : child_role_send(l->role, &m, fd);
-	/* the process is being restarted; on_start passes the socket again */
+	/* The process is being restarted; on_start passes the socket again. */
 	if (link->error == -ENOTCONN)
 		link->error = 0;
 	if (link->error < 0)

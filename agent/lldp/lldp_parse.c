@@ -209,7 +209,7 @@ static void take_of_organisation(const struct tlv *t, struct lldp_neighbour *n)
 		n->vlan = get16(p);
 	else if (oui == OUI_8023 && subtype == 4 && len >= 2)
 		n->mtu = get16(p);
-	/* enabled capabilities; the supported ones come before them */
+	/* Enabled capabilities; the supported ones come before them. */
 	else if (oui == OUI_8021 && subtype == 11 && len >= 2)
 		n->pfc = LLDP_PFC_SAID | p[1];
 	else if (oui == OUI_CEE && subtype == 2)

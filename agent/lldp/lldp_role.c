@@ -18,7 +18,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-/* the system call filter below allows closing descriptors below this number only */
+/* The system call filter below allows closing descriptors below this number only. */
 #define DESCRIPTORS_MAX 64
 /* Most frames read from a socket per PAUSE_NS. A switch sends LLDP at most once a second, usually
  * every 30 s. The socket's filter passes only those ARP and neighbour discovery packets that

@@ -17,7 +17,7 @@
 struct neighbour {
 	struct lldp_neighbour said;
 	uint64_t heard_ns, until_ns; /* times of clock_now_ns */
-	/* read from an earlier agent's table: the next received frame replaces it */
+	/* Read from an earlier agent's table: the next received frame replaces it. */
 	bool remembered;
 };
 
@@ -26,7 +26,7 @@ struct neighbours_link {
 	char ifname[IFNAMSIZ];
 	struct neighbour all[NEIGHBOURS_MAX];
 	size_t n;
-	/* since when the agent has listened and the link, as far as known, had a carrier */
+	/* Since when the agent has listened and the link, as far as known, had a carrier. */
 	uint64_t since_ns;
 	int error; /* why the agent does not listen; 0: it listens */
 };

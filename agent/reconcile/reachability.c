@@ -18,10 +18,10 @@
 #include <string.h>
 
 #define LOOK_NS (200 * NSEC_PER_MSEC)
-/* time to answer once the workers run; a peer may be restarting its own workers */
+/* Time to answer once the workers run; a peer may be restarting its own workers. */
 #define ANSWER_NS (15 * NSEC_PER_SEC)
 #define START_NS (SUP_STOP_LIMIT_NS + SUP_START_LIMIT_NS)
-/* packets that prove an answer; a single one may have been sent before the change */
+/* Packets that prove an answer; a single one may have been sent before the change. */
 #define NEW_PACKETS_MIN 2
 
 /* ---- the worker that must reach a peer ---- */
@@ -42,7 +42,7 @@ static bool has_peer(const struct launch_config *c, const char *peer)
 	for (uint32_t i = 0; i < c->n_shared; i++)
 		if (strcmp(c->shared[i].peer, peer) == 0)
 			return true;
-	/* for a server, any peer may be a client: clients are not in its configuration */
+	/* For a server, any peer may be a client: clients are not in its configuration. */
 	return c->role != LAUNCH_FRONTEND;
 }
 
@@ -500,7 +500,7 @@ void reachability_answer(struct agent *a, const struct applier_result *res, cons
 
 	loop_timer_disarm(v->timer);
 	if (res->error < 0)
-		/* if an apply fails, only its errors are reported, not the warnings */
+		/* If an apply fails, only its errors are reported, not the warnings. */
 		diag_done(&v->warnings);
 	diag_append(&v->warnings, d);
 	v->n_writes = res->n_writes;

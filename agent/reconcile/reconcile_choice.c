@@ -100,7 +100,7 @@ static int read_record(struct agent *a, const struct inventory *inv)
 		return r;
 	rec->choice.known = r == 0 || r == STATE_MISSING;
 	rec->choice.unsaved =
-		/* the record was removed: the running transports count */
+		/* The record was removed: the running transports count. */
 		r == STATE_MISSING && again;
 	if (rec->choice.known) {
 		say(a, NULL);

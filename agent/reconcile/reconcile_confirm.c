@@ -43,7 +43,7 @@ static int keep(struct agent *a, const struct reconcile_pending *p,
 	events_add(&a->events, LOG_LEVEL_INFO, "agent", "apply %" PRIu64 " kept: %s", p->entry,
 		   text[0] ? text : "confirmed");
 	reconcile_save_worker_ids(a);
-	/* the trial is over, so removed mounts can be unmounted */
+	/* The trial is over, so removed mounts can be unmounted. */
 	if (reconcile_mounts_apply(a, false) < 0)
 		log_warning("out of memory: removed mounts stay until the next apply");
 	(void)sup_sweep(a->sup);

@@ -204,7 +204,7 @@ void reconcile_ask_client(struct agent *a, const struct reconcile_client *c)
 	struct reconcile *rec = &a->reconcile;
 
 	const bool waits = rec->pending.applier &&
-			   /* a wait for peers alone ends soon, so the request is queued */
+			   /* A wait for peers alone ends soon, so the request is queued. */
 			   !rec->reachability.alone;
 	struct reconcile_client *added;
 

@@ -157,7 +157,7 @@ static int load_and_collect(struct agent *a)
 	if (rec->run.trigger == RECONCILE_RELOAD || rec->run.trigger == RECONCILE_API) {
 		plan_failures_clear(&a->failures);
 		reconcile_keep_attempts(a);
-		/* the other hosts may have stopped using the addresses */
+		/* The other hosts may have stopped using the addresses. */
 		if (rec->run.n_tries == 0)
 			plan_conflicts_done(&rec->inputs.conflicts);
 	}
@@ -385,7 +385,7 @@ static void on_wait(void *user, uint64_t until_ns, const struct plan_conflicts *
 	note_applied(a);
 	if (conflicts->n) { /* the applier has replaced the plan by one without these addresses */
 		r = reconcile_take_conflicts(rec, conflicts);
-		/* counts as a retry, because a first try would forget the conflicts */
+		/* Counts as a retry, because a first try would forget the conflicts. */
 		rec->run.n_tries++;
 		generation_done(&rec->run.next);
 		if (r == 0)
@@ -416,7 +416,7 @@ void reconcile_begin(struct agent *a, const struct reconcile_request *rq)
 
 	rec->state = RECONCILE_LOADING;
 	if (rq->source != RECONCILE_FROM_RUNNING && rq->source != RECONCILE_FROM_LAST_GOOD)
-		/* this run applies what an operator requested, so edited files no longer wait */
+		/* This run applies what an operator requested, so edited files no longer wait. */
 		rec->queue.edited_files = false;
 	rec->run = (struct reconcile_run){
 		.trigger = rq->trigger,

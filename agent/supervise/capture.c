@@ -292,7 +292,7 @@ static bool next_of(struct capture *c, struct ring *r, uint64_t until_ns, struct
 			c->setup.events, LOG_LEVEL_WARNING, "capture",
 			"worker %u wrote a malformed capture record; the capture skips this worker",
 			r->worker_id);
-		/* no event if the process writes to another ring now */
+		/* No event if the process writes to another ring now. */
 		if (may_still_write(c, r) && !r->replaced)
 			sup_capture(c->setup.sup, r->worker_id, NULL, -1);
 		r->ports = 0;
@@ -441,7 +441,7 @@ static bool finish(struct capture *c, struct pcapng *out)
 	}
 	if (!all_left(c) && now_ns - c->ending_ns < CAPTURE_LEAVE_NS)
 		return false;
-	/* no ring can contain more records than this */
+	/* No ring can contain more records than this. */
 	for (struct ring *r = c->rings; r; r = r->next)
 		r->end = MIN_OF(r->end, r->reader.tail + r->reader.bytes);
 	if (out->len >= CAPTURE_CHUNK_BYTES)

@@ -114,7 +114,7 @@ static int on_heartbeat_check(void *user)
 		else if (w->postponed)
 			continue_change(w);
 		else if (w->deferred == SUP_EVENT_MAX &&
-			 /* no event announces these changes */
+			 /* No event announces these changes. */
 			 (sup_gains_export(w) || sup_shared_mounts_differ(w)))
 			sup_handle_when_unmounted(w, SUP_EV_CONFIG_CHANGED);
 	}
@@ -285,7 +285,7 @@ bool sup_config_differs(const struct launch_config *want, const struct launch_co
 	if (!c)
 		return true;
 	memcpy(c, want, sizeof(*c));
-	/* a changed log level alone does not restart a worker; its next start uses it */
+	/* A changed log level alone does not restart a worker; its next start uses it. */
 	c->log_level = is->log_level;
 	c->n_secrets = is->n_secrets;
 	memcpy(c->secrets, is->secrets, sizeof(c->secrets));
@@ -342,7 +342,7 @@ static int want(struct sup *s, const struct launch_config *config, bool retry_fa
 	changed |= sup_export_taken(w);
 	if (changed) {
 		w->n_deaths = 0;
-		/* the last reported reason was about the previous configuration */
+		/* The last reported reason was about the previous configuration. */
 		w->reported[0] = '\0';
 	}
 	if (w->deferred != SUP_EVENT_MAX) {

@@ -20,14 +20,14 @@
 
 #define SUP_START_LIMIT_NS (30 * NSEC_PER_SEC) /* from spawn to READY */
 #define SUP_STOP_LIMIT_NS (5 * NSEC_PER_SEC)   /* from STOP to SIGKILL */
-/* a worker whose heartbeat is older is considered stuck */
+/* A worker whose heartbeat is older is considered stuck. */
 #define SUP_HEARTBEAT_LIMIT_NS (5 * NSEC_PER_SEC)
 #define SUP_HEARTBEAT_CHECK_NS NSEC_PER_SEC
 #define SUP_BACKOFF_FIRST_NS (250 * NSEC_PER_MSEC)
 #define SUP_BACKOFF_MAX_NS (8 * NSEC_PER_SEC)
 /* Time within which an adopted worker must answer if it was ready before. */
 #define SUP_ADOPT_LIMIT_NS (10 * NSEC_PER_SEC)
-/* a worker that was up this long is healthy: earlier deaths no longer count */
+/* A worker that was up this long is healthy: earlier deaths no longer count. */
 #define SUP_HEALTHY_NS (60 * NSEC_PER_SEC)
 /* After so many deaths in a row the worker is reported as failing, even while it is up. */
 #define SUP_DEATHS_MANY 5
@@ -54,12 +54,12 @@ enum sup_event {
 	SUP_EV_EXITED_CONFIG,
 	SUP_EV_CRASHED, /* any other exit */
 	SUP_EV_SPAWN_FAILED,
-	/* another worker that was asked to stop still serves a mount or export of this worker */
+	/* Another worker that was asked to stop still serves a mount or export of this worker. */
 	SUP_EV_MUST_WAIT,
 	SUP_EV_HEARTBEAT_MISSED,
 	SUP_EV_START_TIMEOUT,
-	/* the delay before a restart, or the time limit of a stop, is over; or a resource that a
-	 * failed worker lacked is available */
+	/* The delay before a restart, or the time limit of a stop, is over; or a resource that a
+	 * failed worker lacked is available. */
 	SUP_EV_TIMER,
 	SUP_EV_FOUND,	    /* an earlier agent's worker runs and can be adopted */
 	SUP_EV_FOUND_OTHER, /* the same, but the worker has another version */
@@ -113,7 +113,7 @@ struct sup_worker { /* one worker; the supervisor writes it, the status reads it
 	bool is_late;		/* an excessive downtime was reported */
 	bool no_transport;	/* the process exited last because its transport was unavailable */
 	bool waits;		/* waits for the exit of another worker */
-	/* ports of `started` that the worker has released since its start */
+	/* Ports of `started` that the worker has released since its start. */
 	bool released[LAUNCH_PORTS_MAX];
 	/* Missing RDMA devices. rdma_seen: hash of the device files at the last search;
 	 * rdma_due_ns: time of the next search if the files do not change; rdma_wait_ns: pause
@@ -129,7 +129,7 @@ struct sup_worker { /* one worker; the supervisor writes it, the status reads it
 	char reported[LAUNCH_REASON_MAX * 2]; /* reason of the last death that was reported */
 	char died_of[LAUNCH_REASON_MAX * 2];  /* reason of the last death */
 	uint64_t died_ms; /* wall clock time of the last death; 0: none is known */
-	/* event to handle once the mounts are unmounted; SUP_EVENT_MAX: none */
+	/* Event to handle once the mounts are unmounted; SUP_EVENT_MAX: none. */
 	enum sup_event deferred;
 	uint64_t ping_asked, ping_until_ns; /* last RDMA test sent to the worker; 0: none */
 	struct launch_ping ping_want;	    /* parameters of that test */
@@ -155,11 +155,11 @@ struct sup_setup {
 	struct events *events;
 	struct mounts *mounts;
 	struct rundir *rundir;
-	/* carriers of the links, which workers need when they start */
+	/* Carriers of the links, which workers need when they start. */
 	const struct carriers *carriers;
 	const struct faults *faults; /* faults to inject; NULL: none */
 	const struct labels *labels; /* labels of the legs */
-	/* shows whether the kernel killed a worker for lack of memory; NULL: unknown */
+	/* Shows whether the kernel killed a worker for lack of memory; NULL: unknown. */
 	struct memory_group *memory;
 	/*
 	 * Borrowed. Workers execute the file that has this path when sup_new is called, even if it

@@ -258,7 +258,7 @@ static void act(struct sup_worker *w, enum sup_action a, enum sup_event e)
 	case SUP_ACT_BACKOFF:
 		do_backoff(w);
 		break;
-	/* the exit of the other worker normally comes first; the timer is for a missed one */
+	/* The exit of the other worker normally comes first; the timer is for a missed one. */
 	case SUP_ACT_WAIT:
 		w->waits = true;
 		loop_timer_arm(w->timer, RETRY_NS);

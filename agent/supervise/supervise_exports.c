@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* time between checks by a child process while no difference is known */
+/* Time between checks by a child process while no difference is known. */
 #define LOOK_NS (5 * NSEC_PER_SEC)
-/* a file system that does not answer for so long counts as hanging */
+/* A file system that does not answer for so long counts as hanging. */
 #define HUNG_NS (3 * NSEC_PER_SEC)
 
 /* ---- reasons ---- */

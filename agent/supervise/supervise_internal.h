@@ -19,8 +19,8 @@
 struct sup {
 	struct sup_setup setup;
 	int program_fd; /* worker_path, opened when this agent started; -1: the file was missing */
-	/* pipe by which workers notice the agent's end: they have its read end, the agent alone its
-	 * write end */
+	/* Pipe by which workers notice the agent's end: they have its read end, the agent alone its
+	 * write end. */
 	int alive[2];
 	bool stopping;		       /* the agent stops: no worker is started again */
 	bool reconciled;	       /* sup_reconcile has been called */

@@ -190,10 +190,10 @@ static int on_exit_process(void *user, int fd, uint32_t revents)
 	else if (status == LAUNCH_EXIT_CONFIG)
 		e = SUP_EV_EXITED_CONFIG;
 	else if (status == SPAWN_EXIT_CORE && w->state == SUP_STARTING)
-		/* the worker was not executed: a failed start, which is retried, not a death */
+		/* The worker was not executed: a failed start, which is retried, not a death. */
 		e = SUP_EV_SPAWN_FAILED;
 	if (status != LAUNCH_EXIT_STOPPED && s->setup.memory &&
-	    /* the kernel has killed the worker or one of its I/O helpers */
+	    /* The kernel has killed the worker or one of its I/O helpers. */
 	    memory_group_has_killed(s->setup.memory, &killed))
 		reason_format(&killed, w->reason, sizeof(w->reason));
 	w->no_transport = status == LAUNCH_EXIT_TRANSPORT;

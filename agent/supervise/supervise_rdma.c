@@ -25,7 +25,8 @@
 
 struct search {
 	int root;
-	/* for RoCE: the leg's address; for IPoIB: the GID of the interface's port, else family 0 */
+	/* For RoCE: the leg's address; for IPoIB: the GID of the interface's port, else family
+	 * 0. */
 	struct ip_addr gids[2];
 	bool v2_only;	    /* accept only GIDs of RoCE v2 */
 	char port[16];	    /* the port being examined */
@@ -109,7 +110,7 @@ static struct ip_addr port_gid_of(int root, const char *ifname)
 		return (struct ip_addr){.family = 0};
 	for (unsigned i = 0; i < sizeof(bytes); i++, at += n)
 		if (sscanf(text + at, i == 0 ? "%2hhx%n" : ":%2hhx%n", &bytes[i], &n) != 1)
-			/* an Ethernet address is shorter and has no GID */
+			/* An Ethernet address is shorter and has no GID. */
 			return (struct ip_addr){.family = 0};
 	memcpy(gid.bytes, bytes + 4, 16);
 	return gid;

@@ -55,7 +55,7 @@ void sup_config_normalise(struct launch_config *c)
 		memset(c->mounts[i].id, 0, sizeof(c->mounts[i].id));
 		c->mounts[i].fuse_fd = c->mounts[i].state_fd = c->mounts[i].bell_fd = -1;
 	}
-	/* the desired number, whether or not the mounts exist */
+	/* The desired number, whether or not the mounts exist. */
 	c->n_shared += c->n_shared_missing;
 	c->n_shared_missing = 0;
 	for (uint32_t i = 0; i < c->n_shared; i++) {

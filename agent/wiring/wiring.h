@@ -116,7 +116,7 @@ struct wiring_setup {
 struct wiring_view {
 	struct wiring_leg legs[PLENUM_LEGS_MAX];
 	size_t n_legs;
-	/* the caller sets ip, ifindex and kind */
+	/* The caller sets ip, ifindex and kind. */
 	struct wiring_address addresses[WIRING_ADDRESSES_MAX];
 	size_t n_addresses;
 	struct wiring_ask asks[WIRING_ASKS_MAX];

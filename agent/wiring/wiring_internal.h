@@ -20,7 +20,7 @@ uint64_t wiring_jittered(const struct wiring *w, uint64_t ns);
 /* The cable watch's parts of wiring_watch, wiring_carrier, wiring_run and wiring_hear. */
 void wiring_cables_watch(const struct wiring *w, struct wiring_view *view);
 void wiring_cables_carrier(struct wiring *w, struct wiring_leg *leg, uint64_t now);
-/* returns the time of the next question */
+/* Returns the time of the next question. */
 uint64_t wiring_cables_run(struct wiring *w, uint64_t now);
 void wiring_cables_hear(struct wiring *w, const struct wiring_leg *leg,
 			const struct address_claim *c, uint64_t now);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* the same as for the monitor's answers */
+/* The same as for the monitor's answers. */
 #define JSON_FLAGS (JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(15))
 
 static const struct resource *find_row(const char *path)

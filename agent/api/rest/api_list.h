@@ -17,7 +17,7 @@
 struct api_list {
 	const struct resource *row; /* NULL: the whole list was requested */
 	uint64_t limit;		    /* greatest number of members; 0: no limit */
-	/* number or text after which the page begins, by the row's type of keys */
+	/* Number or text after which the page begins, by the row's type of keys. */
 	uint64_t after_number;
 	char after[API_LIST_KEY_MAX]; /* "": from the first member on */
 };

@@ -114,7 +114,7 @@ struct resource_field {
 	uint64_t preset;	    /* value if the member is absent */
 	const char *const *choices; /* ends with NULL */
 	const char *only; /* for RESOURCE_LIST: the only text that is allowed; NULL: any */
-	/* text for the error that the member is missing; NULL: it is optional */
+	/* Text for the error that the member is missing; NULL: it is optional. */
 	const char *required;
 	bool one_of; /* at least one of the fields with this flag is required */
 };
@@ -158,8 +158,8 @@ struct resource {
 	enum resource_local local; /* the members below are only used if the monitor answers */
 	enum privsep_type type;
 	uint32_t
-		/* for PRIVSEP_GET: enum privsep_what; for PRIVSEP_CAPTURE: enum
-		 * privsep_capture_do */
+		/* For PRIVSEP_GET: enum privsep_what; for PRIVSEP_CAPTURE: enum
+		 * privsep_capture_do. */
 		what;
 	const char *purpose; /* text in the manual's list */
 	const char *columns; /* default columns of its table; NULL: there is no table */

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #define BUFFER_BYTES 16384 /* size of the largest TLS record */
-/* most bytes that are discarded if a client still sends after its answer */
+/* Most bytes that are discarded if a client still sends after its answer. */
 #define DISCARD_BYTES_MAX (4U << 20)
 
 struct buffer {

@@ -19,8 +19,8 @@ struct dir {
 	struct child_task *task; /* the child that opens the directory; NULL: it has exited */
 	uint64_t asked_ns;
 	bool empty; /* fail if the directory is not empty */
-	/* started by async_open_look(): the result's descriptor is closed at once, because an open
-	 * one keeps the file system busy */
+	/* Started by async_open_look(): the result's descriptor is closed at once, because an open
+	 * one keeps the file system busy. */
 	bool is_look;
 	/* Valid when the task has exited. */
 	struct async_folder found;
@@ -60,7 +60,7 @@ static int work(void *user, int channel)
 	struct answer a = {.error = 0};
 	int fd;
 
-	/* if the agent ends, the next one starts this task again */
+	/* If the agent ends, the next one starts this task again. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	fd = e->empty ? open_empty(e->path) : folder_open(e->path, a.found.link);
 	if (fd < 0)

@@ -25,7 +25,7 @@ struct async_open { /* zeroed except for the loop: no tasks */
 struct async_folder {
 	struct folder_id id;
 	struct folder_room room;
-	/* if the result is -ELOOP: the symbolic link that is not followed */
+	/* If the result is -ELOOP: the symbolic link that is not followed. */
 	char link[FOLDER_LINK_MAX];
 };
 

@@ -119,7 +119,7 @@ int sandbox_enter(void)
 
 /* None of these affects anything but the descriptors and the memory of the process. */
 static const int common[] = {
-	/* for the event loop */
+	/* For the event loop. */
 	SYS_read,
 	SYS_recvmsg,
 	SYS_epoll_ctl,
@@ -139,7 +139,7 @@ static const int common[] = {
 	SYS_madvise,
 	SYS_futex,
 	SYS_getrandom,
-	/* for the exit */
+	/* For the exit. */
 	SYS_rt_sigreturn,
 	SYS_rt_sigprocmask,
 	SYS_exit,

@@ -44,7 +44,7 @@ static void child_signals(void)
 	sigset_t none;
 
 	for (int sig = 1; sig < NSIG; sig++)
-		/* fails for SIGKILL, SIGSTOP and signals that libc uses internally */
+		/* Fails for SIGKILL, SIGSTOP and signals that libc uses internally. */
 		sigaction(sig, &dfl, NULL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);

@@ -22,7 +22,7 @@ struct spawn_request {
 	 * `path`. Negative: execute the file at `path`. */
 	int program_fd;
 	char *const *argv;
-	/* descriptors that become 3, 4, ... in the child and stay open across exec */
+	/* Descriptors that become 3, 4, ... in the child and stay open across exec. */
 	const int *fds;
 	size_t n_fds;
 	int core;      /* CPU to which the child is pinned; -1: not pinned */

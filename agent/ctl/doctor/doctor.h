@@ -18,7 +18,7 @@
 /* From good to bad; doctor_report() keeps the worst. */
 enum doctor_state {
 	DOCTOR_PASS,
-	/* worth reading, but no action is needed; it does not change the exit status */
+	/* Worth reading, but no action is needed; it does not change the exit status. */
 	DOCTOR_NOTE,
 	DOCTOR_UNKNOWN,
 	DOCTOR_WARN,
@@ -32,7 +32,7 @@ struct doctor_result {
 	char evidence[512]; /* text of the worst finding */
 	char remedy[640];   /* the action against it; "": none */
 	bool taken;	    /* evidence has the text of the last doctor_report() */
-	/* id of the check that reports the cause of these findings, see doctor_because(). */
+	/* Id of the check that reports the cause of these findings, see doctor_because(). */
 	const char *because;
 	unsigned n_findings, n_blamed;
 };
@@ -52,9 +52,9 @@ struct doctor_probe {
 	char leg[PLENUM_NAME_MAX], peer[PLENUM_NAME_MAX]; /* peer "": the gateway of the leg */
 	struct ip_addr from, to;
 	uint32_t ifindex, bytes; /* ifindex: the leg's link; bytes: size of the larger request */
-	/* the source address belongs to a worker instead of the kernel, so nothing is sent */
+	/* The source address belongs to a worker instead of the kernel, so nothing is sent. */
 	bool held;
-	/* the peer is in another subnet than the leg, so a gateway forwards the packets */
+	/* The peer is in another subnet than the leg, so a gateway forwards the packets. */
 	bool by_gateway;
 	bool echoes; /* echo requests were sent */
 	bool small, full;
@@ -73,13 +73,13 @@ enum doctor_arp_kind {
 	DOCTOR_ARP_OWN,	      /* a data IP of this leg, which no other host must have */
 	DOCTOR_ARP_OTHER_LEG, /* a data IP of another leg of this host */
 	DOCTOR_ARP_PEER,      /* the address of a peer or gateway on this leg */
-	/* the address of a peer's other leg; asked on a leg on which no peer answers */
+	/* The address of a peer's other leg; asked on a leg on which no peer answers. */
 	DOCTOR_ARP_PEER_LEG,
 };
 struct doctor_arp {
 	enum doctor_arp_kind kind;
 	char leg[PLENUM_NAME_MAX], peer[PLENUM_NAME_MAX]; /* peer "": a gateway or this host */
-	/* the leg to which the address belongs, if it is another one */
+	/* The leg to which the address belongs, if it is another one. */
 	char other[PLENUM_NAME_MAX];
 	struct kernel_probe q;
 };
@@ -205,7 +205,7 @@ bool doctor_kernel_is(const struct doctor_host *p, unsigned major, unsigned mino
 bool doctor_has_module(const struct doctor_host *p, const char *name);
 /* Whether the kernel has it built in. */
 bool doctor_has_builtin(const struct doctor_host *p, const char *name);
-/* pid of the agent; 0: unknown. */
+/* Pid of the agent; 0: unknown. */
 json_int_t doctor_agent_pid(const struct doctor_host *p);
 /* Whether the configuration has workers of this role. */
 bool doctor_has_role(const struct doctor_host *p, enum spec_role role);

@@ -516,7 +516,7 @@ static bool has_account(const struct doctor_host *p, const char *name)
 		if (strncmp(line, name, len) == 0 && line[len] == ':')
 			return true;
 	}
-	/* not in the file, but known to a directory service */
+	/* Not in the file, but known to a directory service. */
 	return !p->root[0] && getpwnam(name);
 }
 

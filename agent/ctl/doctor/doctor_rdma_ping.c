@@ -19,14 +19,14 @@
 #define BULK_DEPTH 4
 #define BYTES_MAX (1UL << 20)
 #define LOOK_MS 10
-/* only in case of a fault, because workers end a test much sooner */
+/* Only in case of a fault, because workers end a test much sooner. */
 #define END_LIMIT_NS (120 * NSEC_PER_SEC)
 
 struct options {
 	unsigned long count, bytes, bulk_bytes;
 };
 
-/* a leg and a direction */
+/* A leg and a direction. */
 struct leg_path {
 	const char *leg;
 	bool in;

@@ -18,10 +18,10 @@ struct export_record {
 	bool former_boot; /* recorded before the host's last boot */
 	struct folder_id id;
 	/* Members that are not in the file. */
-	/* set if the path leads to another folder or to none, or if the file system is full or does
-	 * not answer */
+	/* Set if the path leads to another folder or to none, or if the file system is full or does
+	 * not answer. */
 	struct reason differs;
-	/* time of the next check by a child process, even if nothing seems to have changed */
+	/* Time of the next check by a child process, even if nothing seems to have changed. */
 	uint64_t look_ns;
 	bool taken; /* the current reconcile run exports this folder instead of the one before */
 };

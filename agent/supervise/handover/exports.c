@@ -16,7 +16,7 @@ struct export
 {
 	char name[PLENUM_NAME_MAX];
 	int state_fd; /* -1: none yet */
-	/* time at which the export was removed from the configuration; 0: it is configured */
+	/* Time at which the export was removed from the configuration; 0: it is configured. */
 	uint64_t removed_ns;
 	struct pinned_files pinned;
 	struct export *next;
@@ -199,7 +199,7 @@ void exports_settle(struct exports *x)
 
 	for (e = x->first; e; e = e->next)
 		if (e->removed_ns)
-			/* pinned files would keep the export's file system busy */
+			/* Pinned files would keep the export's file system busy. */
 			pinned_files_clear(&e->pinned, e->name);
 	while (removed_oldest(x, &oldest) > REMOVED_MAX) {
 		e = *oldest;

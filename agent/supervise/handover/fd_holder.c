@@ -51,7 +51,7 @@ int fd_holder_receive(int sock, struct fd_holder_msg *m, int *ret_fd, int flags)
 	struct msghdr h = {.msg_iov = &iov,
 			   .msg_iovlen = 1,
 			   .msg_control = &control,
-			   /* no room for a second descriptor */
+			   /* No room for a second descriptor. */
 			   .msg_controllen = CMSG_LEN(sizeof(int))};
 	struct cmsghdr *c;
 	ssize_t n;
@@ -279,7 +279,7 @@ int fd_holder_main(enum log_level level)
 	int r;
 
 	log_open("plenumd", level);
-	/* name for ps(1), which would otherwise show /proc/self/exe's */
+	/* Name for ps(1), which would otherwise show /proc/self/exe's. */
 	prctl(PR_SET_NAME, "plenum-holder");
 	r = enter_sandbox();
 	if (r < 0) {

@@ -22,8 +22,8 @@
 #define SEND_LIMIT_MS 1000 /* a holder that does not read for so long is replaced */
 #define RESTART_NS NSEC_PER_SEC
 #define RESTART_MAX_NS (60 * NSEC_PER_SEC)
-/* killed for lack of memory only after the workers, because its descriptors are of use only without
- * them */
+/* Killed for lack of memory only after the workers, because its descriptors are of use only without
+ * them. */
 #define OOM_SCORE (-900)
 
 struct copy {

@@ -40,13 +40,13 @@ struct rundir_process {
 	uint64_t n_restarts;
 	uint64_t died_ms; /* wall clock time of the worker's last death; 0: none is known */
 	char died_of[LAUNCH_REASON_MAX * 2];
-	/* mounts of which the process has the descriptors */
+	/* Mounts of which the process has the descriptors. */
 	struct rundir_fuse fuse[LAUNCH_MOUNTS_MAX];
 	uint32_t n_fuse;
-	/* mounts of other workers of which the process has the descriptors */
+	/* Mounts of other workers of which the process has the descriptors. */
 	struct rundir_fuse shared[LAUNCH_SHARED_MOUNTS_MAX];
 	uint32_t n_shared;
-	/* states of the exports that the process serves */
+	/* States of the exports that the process serves. */
 	struct rundir_state states[LAUNCH_EXPORTS_MAX];
 	uint32_t n_states;
 	bool adopted; /* the supervisor has adopted it */

@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-/* unmounting a tree causes many changes; all within this time are examined together */
+/* Unmounting a tree causes many changes; all within this time are examined together. */
 #define LOOK_NS (50 * NSEC_PER_MSEC)
 #define PLACE_NS NSEC_PER_SEC /* time between checks whether a mount point is usable */
 
@@ -32,7 +32,7 @@ struct mount_point {
 	struct unmount *leaving; /* the unmount in progress; NULL: none */
 	int mnt_fd;		 /* the mount while it is not attached; else -1 */
 	int spare_fd; /* spare mount (mount_spare.h), to attach the file system again; -1: none */
-	/* request for the spare of an adopted mount; NULL: none */
+	/* Request for the spare of an adopted mount; NULL: none. */
 	struct mount_spare_request *spare;
 	int bell_fd;	   /* eventfd shared with its mount workers; -1: not created yet */
 	struct reason why; /* why programs do not reach the mount: not attached yet, or hidden */

@@ -17,7 +17,7 @@
 #define MOUNTS_FSTYPE "fuse." MOUNTS_SUBTYPE
 #define MOUNTS_MAX_READ 1048576
 
-/* long enough for a file system that has to flush its data */
+/* Long enough for a file system that has to flush its data. */
 #define MOUNTS_UNMOUNT_LIMIT_NS (3 * NSEC_PER_SEC)
 
 struct mounts;

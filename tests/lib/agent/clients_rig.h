@@ -8,9 +8,9 @@
 
 #include "agent/clients/clients.h"
 
-/* a request whose answer is made for this client alone */
+/* A request whose answer is made for this client alone. */
 #define GET_PLAN "GET /v1/plan HTTP/1.1\r\nHost: plenum\r\n\r\n"
-/* a request whose answer is made for many clients */
+/* A request whose answer is made for many clients. */
 #define GET_STATUS "GET /v1/status HTTP/1.1\r\nHost: plenum\r\n\r\n"
 #define POST_APPLY "POST /v1/apply HTTP/1.1\r\nHost: plenum\r\nContent-Length: 0\r\n\r\n"
 

@@ -20,7 +20,7 @@ struct fixture {
 	struct inventory *inv;
 	char dir[32], file[64], state_dir[64];
 	char host[64], worker[64], killed[64];
-	/* after the write with this number another program removes an address */
+	/* After the write with this number another program removes an address. */
 	uint64_t sabotage_at;
 };
 

@@ -76,7 +76,7 @@ void mount_worker_begin(struct ends *e)
 					 e->g->now_ns, &e->g->f),
 			 0);
 	e->g->f->clock_ns = clock_later_ns;
-	/* takes the features that the owner has negotiated */
+	/* Takes the features that the owner has negotiated. */
 	fuse_client_tick(e->g->f, e->g->now_ns);
 	session_up(e->g);
 	respond_init(e->g);

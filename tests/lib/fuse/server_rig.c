@@ -410,7 +410,7 @@ void rig_setup(struct rig *g, const char *base)
 	/* The server of the previous test ran in this thread and may have changed this. */
 	setfsuid(0);
 	setfsgid(0);
-	/* shared memory, because some tests run the server in a child */
+	/* Shared memory, because some tests run the server in a child. */
 	g->nodes = mmap(NULL, RIG_NODES_MAX * sizeof(*g->nodes), PROT_READ | PROT_WRITE,
 			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	g->files = mmap(NULL, RIG_FILES_MAX * sizeof(*g->files), PROT_READ | PROT_WRITE,
@@ -421,7 +421,7 @@ void rig_setup(struct rig *g, const char *base)
 	assert_int_equal(chmod(g->dir, 0755), 0);
 	g->cfg.n_exports = 1;
 	strcpy(g->cfg.exports[0].name, "scratch");
-	/* allows all clients, without squashing */
+	/* Allows all clients, without squashing. */
 	g->cfg.exports[0].n_clients = g->cfg.n_clients = 1;
 	g->cfg.exports[0].dir_fd = open(g->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(g->cfg.exports[0].dir_fd >= 0);

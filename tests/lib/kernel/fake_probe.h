@@ -10,7 +10,7 @@
 void fake_probe_others(const struct kernel_probe *others, size_t n);
 /* Number of probes so far. */
 unsigned fake_probe_count(void);
-/* probe of struct kernel_ops. */
+/* Probe of struct kernel_ops. */
 int fake_probe(struct kernel *k, struct kernel_probe *probes, size_t n, const struct mac_addr *own,
 	       size_t n_own);
 

@@ -5,7 +5,7 @@
 
 #include "netcfg/host/kernel.h"
 
-/* change of struct kernel_ops for rules. */
+/* Change of struct kernel_ops for rules. */
 int fake_rule_change(struct inventory *inv, const struct inv_rule *rule, bool remove);
 
 #endif

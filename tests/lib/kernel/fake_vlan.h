@@ -5,7 +5,7 @@
 
 #include "netcfg/host/kernel.h"
 
-/* change of struct kernel_ops for VLANs. */
+/* Change of struct kernel_ops for VLANs. */
 int fake_vlan_add(struct kernel *k, struct inventory *inv, const struct kernel_change *c);
 int fake_vlan_remove(struct kernel *k, struct inventory *inv, const struct kernel_change *c);
 /* The index for a new link. */

@@ -182,7 +182,7 @@ static void child_client(const struct end *e, const struct end *peer, uint32_t c
 		if (!ping_pong(&p, &dst, i, deadline))
 			_exit(EXIT_TIMEOUT);
 	}
-	/* an answer that arrives at the end of a sleep may not have ended the sleep */
+	/* An answer that arrives at the end of a sleep may not have ended the sleep. */
 	if (n_unheard > count / 4)
 		_exit(EXIT_SLEPT);
 	p.ops->close(&p);

@@ -34,7 +34,7 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 			allow(at, PAGE);
 			return;
 		}
-	/* another fault of the program: without this handler it happens again */
+	/* Another fault of the program: without this handler it happens again. */
 	sigaction(sig, &before, NULL);
 }
 

@@ -161,7 +161,7 @@ void auth_restart(void)
 int auth_deliver(const struct hop *h)
 {
 	uint8_t *copy =
-		/* a separate block, so that the sanitizer detects a read beyond its end */
+		/* A separate block, so that the sanitizer detects a read beyond its end. */
 		malloc(h->len ? h->len : 1);
 	int r;
 

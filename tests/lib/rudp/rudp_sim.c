@@ -6,7 +6,7 @@
 #include "tests/lib/rudp/rudp_sim_internal.h"
 
 #define WAIT_AGAIN_NS (100 * NSEC_PER_USEC)
-/* bytes at the start of a request: cookie, length of the response, time of execution */
+/* Bytes at the start of a request: cookie, length of the response, time of execution. */
 #define HEADER 16
 
 struct sim_job { /* a request the server is executing */

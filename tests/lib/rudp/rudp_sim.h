@@ -40,10 +40,10 @@ struct sim_config {
 	 * responses rudp_session_standing, as in the server of the file system). 0: unlimited. */
 	unsigned bufs[SIM_BUF_CLASSES];
 	unsigned keeps; /* clients up to this number keep their sessions even if they are silent */
-	/* number per million packets */
+	/* Number per million packets. */
 	uint32_t loss, duplicate, reorder, corrupt, garbage;
 	uint64_t reorder_ns; /* delay of a reordered packet */
-	/* per million packets: hold: a link stalls; burst: a burst of losses begins */
+	/* Per million packets: hold: a link stalls; burst: a burst of losses begins. */
 	uint32_t hold, burst;
 	uint64_t hold_ns;	 /* longest stall, after which all its packets arrive at once */
 	unsigned burst_packets;	 /* most packets in a burst */
@@ -128,10 +128,10 @@ struct sim_end {
 		**waiting_tail; /* waiting: jobs that need memory for their response */
 	struct block *blocks;
 	struct sim_memory { /* the server's buffers by class */
-		/* used by small messages [0] and by others [1] */
+		/* Used by small messages [0] and by others [1]. */
 		unsigned used[SIM_BUF_CLASSES][2];
 		unsigned on_trial[SIM_BUF_CLASSES]; /* used by clients on trial */
-		/* use of each client; only at the server */
+		/* Use of each client; only at the server. */
 		unsigned (*used_by)[SIM_BUF_CLASSES][2];
 	} requests, answers;
 	unsigned events[RUDP_EVENT_MAX];
@@ -152,7 +152,7 @@ struct sim {
 	/* Called when a call of a client has ended; may make new calls. */
 	void (*on_done)(struct sim *sim, unsigned client);
 	uint64_t serial;
-	/* longest time between two responses while calls were open */
+	/* Longest time between two responses while calls were open. */
 	uint64_t last_answer_ns, longest_gap_ns;
 	char fault[256];
 };

@@ -118,7 +118,7 @@ static struct sim_pkt *deliver(struct sim *sim, struct sim_end *from, unsigned p
 	if (from->trickler)
 		trickle(from, p->data, len);
 	if (len && sim_chance(sim, sim->cfg.corrupt))
-		/* if the length stayed the same, UDP's checksum would detect the damage */
+		/* If the length stayed the same, UDP's checksum would detect the damage. */
 		p->len = sim_random(sim, len);
 	if (sim_chance(sim, sim->cfg.garbage))
 		for (unsigned n = 1 + (unsigned)sim_random(sim, 4); n && p->len; n--)
