@@ -15,8 +15,8 @@
 /* New connections of one address: a burst of this many, then one per 50 ms. */
 #define LIMITS_CONNECTS_BURST 100
 #define LIMITS_CONNECT_NS (50 * NSEC_PER_MSEC)
-/* Delay of the answer after a wrong token; it grows with further wrong tokens of the same
- * address. */
+/* Each wrong token delays the answers to later wrong tokens of the same address by this time, up to
+ * LIMITS_DELAY_NS_MAX in total. */
 #define LIMITS_FAILURE_NS (1 * NSEC_PER_SEC)
 #define LIMITS_DELAY_NS_MAX (5 * NSEC_PER_SEC)
 /* Events about refusals of one address: a burst of this many, then one in this time, with the
