@@ -321,8 +321,9 @@ static void check_net_vfs(struct spec_reader *r, const struct spec_net *net)
 							   : NULL;
 
 	if (key && (net->vfs == 0 || net->shared_ip))
-		check_error(r, &net->pos, key, "with %s '%s' has no VFs; leave one of the two out",
-			    net->vfs == 0 ? "vfs: 0" : "shared-ip", net->device);
+		check_error(r, &net->pos, key, "with %s '%s' has no VFs; remove %s or %s",
+			    net->vfs == 0 ? "vfs: 0" : "shared-ip", net->device, key,
+			    net->vfs == 0 ? "vfs: 0" : "shared-ip");
 }
 
 /* Must be the same condition as that of the plan for the ports of a worker. */
@@ -339,9 +340,10 @@ static void check_net_rdma(struct spec_reader *r, const struct spec_net *net)
 			    "with shared-ip the mode of '%s' stays as it is; leave ipoib-mode out",
 			    net->device);
 	if ((net->roce_mode != SPEC_ROCE_AS_FOUND || net->roce_tos) && net->rdma == SPEC_RDMA_OFF)
-		check_error(r, &net->pos, net->roce_tos ? "roce-tos" : "roce-mode",
-			    "with rdma: off nothing uses RDMA on '%s'; leave one of the two out",
-			    net->device);
+		check_error(
+			r, &net->pos, net->roce_tos ? "roce-tos" : "roce-mode",
+			"with rdma: off workers do not use RDMA on '%s'; remove %s or rdma: off",
+			net->device, net->roce_tos ? "roce-tos" : "roce-mode");
 	if (waits_for_rdma(r->spec, net) && r->spec->cluster.security == SPEC_SECURITY_ENCRYPT)
 		check_error(r, &net->pos, "rdma",
 			    "with cluster.security: encrypt RDMA is not used, so bulk data of "
@@ -350,7 +352,8 @@ static void check_net_rdma(struct spec_reader *r, const struct spec_net *net)
 						      : "");
 	if (net->soft_roce && net->rdma == SPEC_RDMA_OFF)
 		check_error(r, &net->pos, "soft-roce",
-			    "with rdma: off nothing uses RDMA on '%s'; leave one of the two out",
+			    "with rdma: off workers do not use RDMA on '%s'; remove soft-roce or "
+			    "rdma: off",
 			    net->device);
 }
 
@@ -359,8 +362,8 @@ static void check_net_kernel_port(struct spec_reader *r, const struct spec_net *
 	if (net->kernel_port != SPEC_KERNEL_PORT_AUTO && net->shared_ip)
 		check_error(
 			r, &net->pos, "kernel-port",
-			"with shared-ip workers use sockets of the kernel on '%s'; leave one of "
-			"the two out",
+			"kernel-port has no effect with shared-ip on '%s'; remove kernel-port or "
+			"shared-ip",
 			net->device);
 }
 
@@ -749,7 +752,8 @@ static void check_cluster(struct spec_reader *r)
 			    "trusted");
 	if (c->security == SPEC_SECURITY_NONE && c->secret_file)
 		check_error(r, &c->pos, "secret-file",
-			    "it has no effect with security: none; leave one of them out");
+			    "it has no effect with security: none; remove secret-file or "
+			    "security: none");
 }
 
 void spec_check(struct spec_reader *r)
