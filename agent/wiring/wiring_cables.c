@@ -143,7 +143,8 @@ void wiring_prove(struct wiring *w, uint32_t ifindex, bool proven, uint64_t now)
 
 static uint64_t gap(const struct wiring *w, const struct wiring_ask *q)
 {
-	if (q->burst)
+	/* Asks again soon if an answer that came so far is missing. */
+	if (q->burst || (q->answered && q->unanswered > 0))
 		return WIRING_BURST_NS;
 	if (q->question == WIRING_ASK_SELF)
 		return wiring_jittered(w, q->answered ? WIRING_CONFLICT_NS : WIRING_LOOK_NS);
@@ -199,16 +200,20 @@ void wiring_cables_hear(struct wiring *w, const struct wiring_leg *leg,
 {
 	for (size_t i = 0; i < w->v.n_asks; i++) {
 		struct wiring_ask *q = &w->v.asks[i];
+		const bool was_asked = q->unanswered > 0;
 
 		/* A packet that arrives before the first question may be older than the carrier's
 		 * change. */
 		if (q->ifindex != leg->ifindex || q->sent == 0 || !is_answer(w, q, c))
 			continue;
 		q->answered = true;
-		q->heard += q->unanswered > 0 && q->heard < UINT16_MAX;
+		q->heard += was_asked && q->heard < UINT16_MAX;
 		q->unanswered = 0;
 		q->by = c->by;
-		q->due_ns = MIN_OF(q->due_ns, now + wiring_jittered(w, WIRING_ASK_NS));
+		if (was_asked && q->due_ns != UINT64_MAX)
+			q->due_ns = now + gap(w, q);
+		else
+			q->due_ns = MIN_OF(q->due_ns, now + wiring_jittered(w, WIRING_ASK_NS));
 	}
 }
 
