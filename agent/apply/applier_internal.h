@@ -60,9 +60,9 @@ struct applier_channel {
 	const char *path;
 };
 
-/* Creates the socket before the process starts, so that a later monitor that finds no socket knows
- * that no apply began. -1: failed, which is logged; then only the monitor that started the process
- * is connected. */
+/* Creates the socket before the process starts: a later monitor that finds no socket can then
+ * conclude that no apply began. Returns -1, after logging why, on failure; then only the monitor
+ * that started the process can connect. */
 int applier_channel_listen(const char *path);
 /* Takes the listener; -1: there is none. */
 void applier_channel_open(struct applier_channel *l, int monitor, int listener, const char *path);

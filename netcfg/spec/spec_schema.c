@@ -585,7 +585,7 @@ static const struct spec_table export_table = {TABLE(export_keys), PLACE(spec_ex
 static const struct spec_key worker_keys[] = {
 	{"role", SPEC_TYPE_ENUM, .required = true, NAMES(role_names), FIELD(spec_worker, role),
 	 .help = "The task of the workers: frontend workers mount, compute workers serve directories.",
-	 .not_built = "this version does not support raw devices; write compute, and export"
+	 .not_built = "this version does not support raw devices; use 'compute' and export"
 		      " a directory",
 	 .is_built = role_is_built,
 	 .example = "frontend"},

@@ -161,7 +161,7 @@ struct resource {
 		/* For PRIVSEP_GET: enum privsep_what; for PRIVSEP_CAPTURE: enum
 		 * privsep_capture_do. */
 		what;
-	const char *purpose; /* text in the manual's list */
+	const char *purpose; /* one line for the list of operations in the manual */
 	const char *columns; /* default columns of its table; NULL: there is no table */
 	struct resource_command commands[RESOURCE_COMMANDS_MAX]; /* the last one has words NULL */
 };

@@ -67,7 +67,7 @@ bool buf_pool_fits_as(const struct buf_pool *p, unsigned peer, bool trial, size_
  * their half. */
 bool buf_pool_is_scarce(const struct buf_pool *p, size_t len);
 bool buf_pool_is_short(const struct buf_pool *p, bool trial, size_t len);
-/* Returns a buffer; data: as returned by buf_pool_get, or NULL. */
+/* Gives a buffer back to the pool. data: what buf_pool_get() returned, or NULL. */
 void buf_pool_put(struct buf_pool *p, void *data);
 /* Returns the memory of the classes from `first` on; their pages stay allocated from now on. */
 void buf_pool_pin(struct buf_pool *p, unsigned first, void **ret_base, size_t *ret_bytes);

@@ -24,7 +24,7 @@
 #include <sys/stat.h>
 
 struct server_pin_request {
-	uint32_t word; /* word of the record for which the pin was requested; 0: none requested */
+	uint32_t word; /* state_pin.used when the pin was requested; 0: no pin is requested */
 	uint64_t key;
 };
 
