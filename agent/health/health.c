@@ -22,6 +22,7 @@
 /* A path that loses packets may be down for a moment. It is reported as down only after this
  * time. */
 #define LOSSY_DOWN_NS (5 * NSEC_PER_SEC)
+#define MTU_NS (10 * NSEC_PER_SEC) /* until a path that was diverted has found its MTU */
 #define ARP_BYTES_MAX (1U << 20)
 
 struct look { /* one check of all workers */
@@ -657,8 +658,8 @@ static void look_at_page(struct look *l)
 			return;
 	}
 	e = text[0] ? note(l, 0, HEALTH_PAGE, "", text) : NULL;
-	if (e)
-		e->reported_elsewhere = is_of_diverted_leg(l, text);
+	if (e && is_of_diverted_leg(l, text))
+		e->due_ns = l->now + MTU_NS;
 }
 
 static void look_at_plan(struct look *l)

@@ -377,6 +377,10 @@ static void small_frames_of_a_diverted_leg_are_no_problem_of_their_own(void **st
 	expect_problem(&s, "path-mtu");
 	reason_set(&plan->legs[0].reason, "diverted", "packets from 10.10.1.10 go via eth0");
 	expect_problem(&s, "");
+	reason_clear(&plan->legs[0].reason); /* the path still has to find its MTU */
+	expect_problem(&s, "");
+	s.h.entries[0].due_ns -= 10 * NSEC_PER_SEC;
+	expect_problem(&s, "path-mtu");
 	silent_case_done(&s);
 	free(plan);
 }
