@@ -41,7 +41,7 @@ static bool restarts(const struct plan *p, const char *ifname)
 }
 
 /* Returns whether a link that the plan restarts and adds addresses to still has no carrier. */
-static bool a_carrier_is_coming(const struct inventory *inv, const struct plan *p)
+static bool carrier_is_pending(const struct inventory *inv, const struct plan *p)
 {
 	for (size_t i = 0; i < p->n_steps; i++) {
 		const struct inv_link *l =
@@ -65,7 +65,7 @@ static struct inventory *wait_for_carriers(struct kernel *k, const struct plan *
 
 		if (inv_collect(k, &unused, &inv) < 0)
 			return NULL;
-		if (!a_carrier_is_coming(inv, p) || clock_now_ns() >= deadline)
+		if (!carrier_is_pending(inv, p) || clock_now_ns() >= deadline)
 			return inv;
 		inv_free(inv);
 		(void)poll(NULL, 0, CARRIER_POLL_MS);
@@ -86,7 +86,7 @@ static int collect_own(const struct inventory *inv, struct probing *w)
 	return 0;
 }
 
-static void say_not_asked(const struct plan_step *s, const char *why, struct diag *d)
+static void warn_not_probed(const struct plan_step *s, const char *why, struct diag *d)
 {
 	char ip[IP_ADDR_STR_MAX];
 
@@ -108,7 +108,7 @@ static int collect_probes(const struct inventory *inv, const struct plan *p, str
 		if (!l)
 			continue;
 		if (!l->carrier)
-			say_not_asked(s, "it has no carrier", d);
+			warn_not_probed(s, "it has no carrier", d);
 		else
 			w->probes[w->n++] = (struct kernel_probe){
 				.ifindex = l->ifindex, .ip = s->change.addr.ip.addr, .mac = l->mac};

@@ -150,8 +150,7 @@ static const struct spec_peer *peer_find(const struct spec *spec, const struct i
 /* Returns the leg that now carries the traffic of the target's leg: the same leg, or the bond whose
  * port its device became. If the leg has disappeared, any leg in the target's subnet. NULL: there
  * is none. */
-static const struct plan_leg_info *leg_instead(const struct view *v,
-					       const struct apply_reach_target *t)
+static const struct plan_leg_info *leg_now(const struct view *v, const struct apply_reach_target *t)
 {
 	const struct plan_leg_info *leg = leg_find(v, t->leg);
 
@@ -171,7 +170,7 @@ static const struct plan_leg_info *leg_instead(const struct view *v,
 static enum demand demand_of(const struct view *v, const struct apply_reach_target *t,
 			     struct kernel_ping *ret)
 {
-	const struct plan_leg_info *leg = leg_instead(v, t);
+	const struct plan_leg_info *leg = leg_now(v, t);
 	const struct spec_network *network =
 		leg ? planner_network_find(v->spec, leg->network) : NULL;
 	const struct plan_port *port = leg ? port_find(v, leg->name) : NULL;
@@ -191,8 +190,8 @@ static enum demand demand_of(const struct view *v, const struct apply_reach_targ
 	return DEMAND_ANSWER;
 }
 
-static void say_lost(const struct view *v, const struct apply_reach_target *t,
-		     const struct kernel_ping *p, struct diag *d)
+static void report_lost(const struct view *v, const struct apply_reach_target *t,
+			const struct kernel_ping *p, struct diag *d)
 {
 	const struct spec_peer *peer = t->gateway ? NULL : peer_find(v->spec, &t->to);
 	char who[IP_ADDR_STR_MAX], frames[48] = "";
@@ -237,7 +236,7 @@ static int count_lost(struct kernel *k, const struct view *v, const struct apply
 
 		if (demands[i] == DEMAND_NONE || p->answered)
 			continue;
-		say_lost(v, &before->targets[i], p, d);
+		report_lost(v, &before->targets[i], p, d);
 		n_lost++;
 	}
 	return n_lost;

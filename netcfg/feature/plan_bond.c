@@ -371,7 +371,7 @@ void plan_bond_blame(struct plan_builder *b, struct plan_member *m, const struct
 	}
 }
 
-static void blame_the_missing(struct plan_builder *b)
+static void report_missing_members(struct plan_builder *b)
 {
 	for (size_t i = 0; i < b->bond.n_members; i++) {
 		struct plan_member *m = &b->bond.members[i];
@@ -410,7 +410,7 @@ int plan_bond_legs(struct plan_builder *b)
 {
 	int r = 0;
 
-	blame_the_missing(b);
+	report_missing_members(b);
 	if (b->bond.state != PLAN_LEG_USABLE)
 		planner_leg_set_state(b, 0, b->bond.state, &b->bond.reason);
 	if (plan_leg_is_configured(&b->plan->legs[0]))

@@ -50,15 +50,15 @@ static uint32_t classes_of(const struct spec_dcb *dcb)
 }
 
 /* A driver without a trust setting trusts DSCP as soon as its table has entries. */
-static bool trust_follows(const struct inv_dcb *have, const struct spec_dcb *dcb)
+static bool trust_is_implied(const struct inv_dcb *have, const struct spec_dcb *dcb)
 {
 	return !have->trust[0] &&
 	       (dcb->trust == SPEC_TRUST_DSCP ? dcb->n_dscp > 0 || have->dscp[0] : !have->dscp[0]);
 }
 
 /* Returns what the driver lacks for this configuration; "": nothing. */
-static const char *lacking(const struct inv_dcb *have, const struct spec_dcb *dcb, char *buf,
-			   size_t size)
+static const char *missing_capability(const struct inv_dcb *have, const struct spec_dcb *dcb,
+				      char *buf, size_t size)
 {
 	buf[0] = '\0';
 	if (dcb->n_pfc && !have->pfc[0])
@@ -73,9 +73,9 @@ static const char *lacking(const struct inv_dcb *have, const struct spec_dcb *dc
 			 "it has %u traffic classes, but ets uses number %" PRIu32
 			 " (they count from 0)",
 			 have->max_classes, classes_of(dcb) - 1);
-	else if (dcb->trust == SPEC_TRUST_DSCP && !have->trust[0] && !trust_follows(have, dcb))
+	else if (dcb->trust == SPEC_TRUST_DSCP && !have->trust[0] && !trust_is_implied(have, dcb))
 		snprintf(buf, size, "it trusts DSCP only if dscp has entries, but it has none");
-	else if (dcb->trust == SPEC_TRUST_PCP && !have->trust[0] && !trust_follows(have, dcb))
+	else if (dcb->trust == SPEC_TRUST_PCP && !have->trust[0] && !trust_is_implied(have, dcb))
 		snprintf(buf, size, "it trusts DSCP while there are DSCP entries, and %.60s exists",
 			 have->dscp);
 	return buf;
@@ -104,7 +104,7 @@ static bool refusal(const struct plan_builder *b, const struct plan_place *p, st
 			   "the firmware of %s controls DCB, not the host; disable its LLDP agent "
 			   "with the vendor's tool, or remove dcb",
 			   p->link->name);
-	else if (*lacking(have, &p->net->dcb, what, sizeof(what)))
+	else if (*missing_capability(have, &p->net->dcb, what, sizeof(what)))
 		reason_set(ret, "dcb-lacking", "%s cannot do what dcb asks: %s", p->link->name,
 			   what);
 	else

@@ -16,7 +16,7 @@ static bool is_asked(const struct spec_net *net)
 }
 
 /* Returns whether an earlier step creates the device. */
-static bool is_coming(const struct plan_builder *b, const struct plan_leg *leg)
+static bool will_be_created(const struct plan_builder *b, const struct plan_leg *leg)
 {
 	return leg->net->soft_roce && b->inv->soft_roce;
 }
@@ -46,7 +46,7 @@ static bool refusal(const struct plan_builder *b, const struct plan_leg *leg, st
 	const struct inv_link *place = plan_rxe_place(b->inv, leg->device);
 	const struct inv_rdma *p = place ? inv_rdma_find(b->inv, place->ifindex) : NULL;
 	const char *version = spec_roce_to_string(net->roce_mode);
-	const bool soft = p ? kernel_rdma_is_ours(p->device) : is_coming(b, leg);
+	const bool soft = p ? kernel_rdma_is_ours(p->device) : will_be_created(b, leg);
 	bool any = false;
 
 	if ((!p && !soft) || (p && strcmp(p->kind, "roce") != 0)) {

@@ -49,7 +49,7 @@ static void name_choose(const struct inventory *inv, const struct inv_link *link
 
 /* The kernel removes a device asynchronously. Until it has finished, the device is on no link but
  * still has its name. */
-static bool is_leaving(const struct inventory *inv, const struct inv_link *link)
+static bool is_being_removed(const struct inventory *inv, const struct inv_link *link)
 {
 	char name[INV_TEXT_MAX];
 
@@ -68,7 +68,7 @@ static void rxe_check_leg(struct plan_builder *b, size_t i, const struct plan_le
 
 	if (!leg->net->soft_roce || (place && *device_on(b->inv, place)))
 		return;
-	if (place && b->inv->soft_roce && !is_leaving(b->inv, place))
+	if (place && b->inv->soft_roce && !is_being_removed(b->inv, place))
 		return;
 	if (place && b->inv->soft_roce)
 		reason_set(&why, "no-soft-roce",
@@ -97,7 +97,7 @@ static int rxe_want(struct plan_builder *b, const struct plan_leg *leg)
 		return 0;
 	if (*have ? !kernel_rdma_is_ours(have) : !b->inv->soft_roce)
 		return 0;
-	if (!*have && is_leaving(b->inv, place)) {
+	if (!*have && is_being_removed(b->inv, place)) {
 		b->plan->waits = true;
 		return 0;
 	}

@@ -413,7 +413,7 @@ static void try_counts(struct plan_builder *b, struct plan_leg *leg, const struc
 }
 
 /* Removes the assignment of VF numbers that do not exist. */
-static void drop_beyond(struct plan_builder *b, const struct plan_leg *leg)
+static void drop_missing_vfs(struct plan_builder *b, const struct plan_leg *leg)
 {
 	for (size_t i = 0; leg->n_vfs && i < b->plan->n_workers; i++)
 		if (b->plan->workers[i].vf[leg->index] > leg->n_vfs)
@@ -443,7 +443,7 @@ static void vf_claim(struct plan_builder *b, struct plan_leg *leg)
 		if (n == 0)
 			return; /* d has the error */
 		try_counts(b, leg, pf, family, n);
-		drop_beyond(b, leg);
+		drop_missing_vfs(b, leg);
 	}
 	if (net->vfs != SPEC_VFS_AUTO && reason_is_set(why))
 		planner_leg_set_state(b, leg->index, PLAN_LEG_DEGRADED, why);
@@ -456,9 +456,9 @@ static void explain_limit(const struct plan_leg *leg, uint32_t n, struct reason 
 }
 
 /* Returns true and why if the device or the spec excludes any number of VFs. */
-static bool offers_none(struct plan_builder *b, const struct plan_leg *leg,
-			const struct inv_function *pf, const struct nic_family *family,
-			struct reason *why)
+static bool vfs_are_excluded(struct plan_builder *b, const struct plan_leg *leg,
+			     const struct inv_function *pf, const struct nic_family *family,
+			     struct reason *why)
 {
 	if (no_sriov(b, leg, pf, family, true, why))
 		return true;
@@ -483,7 +483,7 @@ static bool vf_offer(struct plan_builder *b, struct plan_leg *leg, struct plan_w
 
 	if (w->vf[leg->index] && w->vf[leg->index] <= leg->n_vfs)
 		return true;
-	if (offers_none(b, leg, pf, family, why))
+	if (vfs_are_excluded(b, leg, pf, family, why))
 		return false;
 	limit = numbers_of(leg->net, pf, family);
 	ask.n = plan_vf_number(b, leg, w, false, limit) + 1;

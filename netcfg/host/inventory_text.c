@@ -443,7 +443,7 @@ static int print_devlink_ports(const struct inventory *inv, FILE *out)
 
 /* Returns whether the function must be listed: one with a link is already in the table of links,
  * including its driver. */
-static bool function_is_news(const struct inventory *inv, const struct inv_function *fn)
+static bool function_has_no_link(const struct inventory *inv, const struct inv_function *fn)
 {
 	for (size_t i = 0; i < inv->n_links; i++)
 		if (strcmp(inv->links[i].pci, fn->pci) == 0)
@@ -458,7 +458,7 @@ static int print_functions(const struct inventory *inv, FILE *out)
 	size_t n = 0;
 
 	for (size_t i = 0; i < inv->n_functions; i++)
-		n += function_is_news(inv, &inv->functions[i]);
+		n += function_has_no_link(inv, &inv->functions[i]);
 	if (n == 0)
 		return 0;
 	if (table_begin(&t, "PCI\tID\tDRIVER\tNUMA\tPF\tVF\tIOMMU\tGROUP WITH"))
@@ -466,7 +466,7 @@ static int print_functions(const struct inventory *inv, FILE *out)
 	for (size_t i = 0; i < inv->n_functions; i++) {
 		const struct inv_function *fn = &inv->functions[i];
 
-		if (!function_is_news(inv, fn))
+		if (!function_has_no_link(inv, fn))
 			continue;
 		cell_text(t.f, fn->pci);
 		fprintf(t.f, "%04x:%04x\t", fn->vendor, fn->device);

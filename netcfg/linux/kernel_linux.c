@@ -309,7 +309,7 @@ static int collect_host(struct kernel *k, struct inventory *inv)
 
 /* Drops addresses and routes of unknown links. A link that was created between the two dumps
  * appears only in the next inventory. */
-static void drop_strays(struct inventory *inv)
+static void drop_unknown_links(struct inventory *inv)
 {
 	size_t n = 0;
 
@@ -422,7 +422,7 @@ static int linux_collect(struct kernel *k, struct diag *d, struct inventory *inv
 		return r;
 	link_setting_drop_absent(inv);
 	inv_sort(inv); /* the following functions look links up by binary search */
-	drop_strays(inv);
+	drop_unknown_links(inv);
 	inv->addr_owner_known = addr_owner_is_stored(inv);
 	/* Looked up only until it was found once: a kernel module is almost never removed from a
 	 * system. */

@@ -72,7 +72,7 @@ static void view_close(const struct view *v)
 /* Another Plenum process may have created the folder that was found here, and removed it meanwhile.
  * The failed read then says nothing about the device, so the caller tries again. A folder that this
  * process created cannot disappear. */
-static bool was_taken_away(const struct view *v, int r, unsigned *tries)
+static bool folder_was_removed(const struct view *v, int r, unsigned *tries)
 {
 	return !v->made && (r == -ENOENT || r == -ENODEV) && ++*tries < AGAIN_MAX;
 }
@@ -125,7 +125,7 @@ static void fill_port(int configfs, struct inv_rdma *p)
 				  sizeof(p->roce_mode));
 		tos = value_read(&v, p->port, DEVICE_ROCE_TOS, p->roce_tos, sizeof(p->roce_tos));
 		view_close(&v);
-	} while (was_taken_away(&v, mode < 0 ? mode : tos, &tries));
+	} while (folder_was_removed(&v, mode < 0 ? mode : tos, &tries));
 }
 
 void kernel_roce_fill(int configfs, struct inventory *inv)
@@ -162,7 +162,7 @@ int kernel_roce_change(int configfs, const struct kernel_change *c, struct reaso
 					   "module rdma_cm loaded?");
 		r = value_write(&v, port, c->device.attr, c->device.value);
 		view_close(&v);
-	} while (was_taken_away(&v, r, &tries));
+	} while (folder_was_removed(&v, r, &tries));
 	return r == -EINVAL
 		       ? kernel_fail(why, r, "the RDMA device does not support this RoCE version")
 	       : r < 0 ? kernel_fail(why, r, strerror(-r))
@@ -182,6 +182,6 @@ int kernel_roce_read(int configfs, struct kernel_change *c)
 			return r;
 		r = value_read(&v, port, c->device.attr, c->device.was, sizeof(c->device.was));
 		view_close(&v);
-	} while (was_taken_away(&v, r, &tries));
+	} while (folder_was_removed(&v, r, &tries));
 	return r;
 }

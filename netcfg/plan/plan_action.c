@@ -30,7 +30,7 @@ int plan_action_say(struct plan *p, bool disruptive, const char *reason, const c
 
 /* Returns whether an earlier core of the same entry has already listed these exports, which all
  * cores of an entry serve. */
-static bool is_said(const struct plan *p, size_t worker)
+static bool is_listed(const struct plan *p, size_t worker)
 {
 	for (size_t i = 0; i < worker; i++)
 		if (p->workers[i].exports == p->workers[worker].exports)
@@ -53,7 +53,7 @@ int plan_actions_start(struct plan *p, const char *reason)
 					    m->from_export, m->path);
 		}
 	for (size_t i = 0; r >= 0 && i < p->n_workers; i++)
-		for (size_t j = 0; r >= 0 && j < p->workers[i].n_exports && !is_said(p, i); j++) {
+		for (size_t j = 0; r >= 0 && j < p->workers[i].n_exports && !is_listed(p, i); j++) {
 			const struct spec_export *e = &p->workers[i].exports[j];
 
 			r = plan_action_say(p, false, reason, PLAN_ACTION_EXPORT, e->name, e->path,

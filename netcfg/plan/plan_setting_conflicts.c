@@ -39,7 +39,7 @@ static bool value_differs(const struct plan_step *a, const struct plan_step *b)
 }
 
 /* Describes the desired value without the old one, such as "set eth0 roce-mode to v2". */
-static const char *ask_describe(const struct plan_step *s, char *buf, size_t size)
+static const char *describe_desired(const struct plan_step *s, char *buf, size_t size)
 {
 	char *was;
 
@@ -59,8 +59,8 @@ static void refuse(struct plan_builder *b, const struct plan_step *first,
 	diag_add(b->d, DIAG_ERROR, pos, path,
 		 "would %s, but leg '%s' would %s; both legs share this device, so write the same "
 		 "value for both, or remove it from one",
-		 ask_describe(second, ours, sizeof(ours)), first->leg,
-		 ask_describe(first, theirs, sizeof(theirs)));
+		 describe_desired(second, ours, sizeof(ours)), first->leg,
+		 describe_desired(first, theirs, sizeof(theirs)));
 }
 
 static void check_values(struct plan_builder *b)

@@ -27,8 +27,8 @@ static int check_name_cmp(const void *va, const void *vb)
 
 /* Writes the path of the earlier entry, such as " by net[leg-a]". Writes "" if both entries have
  * the same name, so that the path would not help. */
-static const char *by_whom(const struct spec_reader *r, const struct diag_pos *pos, const char *key,
-			   char *buf, size_t size)
+static const char *earlier_entry(const struct spec_reader *r, const struct diag_pos *pos,
+				 const char *key, char *buf, size_t size)
 {
 	const struct spec_node *n =
 		strcmp(key, "name") == 0 ? NULL : spec_check_node(r, pos, NULL, NO_INDEX);
@@ -52,7 +52,8 @@ static void check_unique(struct spec_reader *r, struct check_name *names, size_t
 		check_error(r, names[i].pos, key,
 			    "the %s '%.64s' is used already%s on line %u%s%s; choose "
 			    "another",
-			    what, names[i].text, by_whom(r, names[i - 1].pos, key, by, sizeof(by)),
+			    what, names[i].text,
+			    earlier_entry(r, names[i - 1].pos, key, by, sizeof(by)),
 			    names[i - 1].pos->line,
 			    names[i].pos->file == names[i - 1].pos->file ? "" : " of ",
 			    names[i].pos->file == names[i - 1].pos->file ? ""
@@ -726,7 +727,7 @@ static void check_peer_ips(struct spec_reader *r)
 }
 
 /* This is valid but probably a mistake, and nothing else would report it, so it is a warning. */
-static void check_asks_something(struct spec_reader *r)
+static void check_not_empty(struct spec_reader *r)
 {
 	const struct spec *s = r->spec;
 	struct diag_pos pos = {s->files[0], 0, 0};
@@ -781,7 +782,7 @@ void spec_check(struct spec_reader *r)
 	check_peer_ips(r);
 	check_cluster(r);
 	spec_check_api(r);
-	check_asks_something(r);
+	check_not_empty(r);
 	if (!diag_has_errors(r->d))
 		spec_check_names_proven(r);
 }

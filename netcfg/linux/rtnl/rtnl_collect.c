@@ -541,7 +541,7 @@ static int collect(struct rtnl *rt, struct inventory *inv, int type, void *heade
 
 /* A kernel that was built or booted without a family or without policy rules has no objects of that
  * kind. */
-static int absent_is_none(int r)
+static int ignore_unsupported(int r)
 {
 	return r == -EOPNOTSUPP || r == -EAFNOSUPPORT ? 0 : r;
 }
@@ -588,9 +588,10 @@ int rtnl_collect_routes(struct rtnl *rt, struct inventory *inv)
 	expect_local_routes(inv);
 	r = collect(rt, inv, RTM_GETROUTE, &v4, sizeof(v4), 0, rtnl_parse_route);
 
-	if (absent_is_none(r) < 0)
+	if (ignore_unsupported(r) < 0)
 		return r;
-	return absent_is_none(collect(rt, inv, RTM_GETROUTE, &v6, sizeof(v6), 0, rtnl_parse_route));
+	return ignore_unsupported(
+		collect(rt, inv, RTM_GETROUTE, &v6, sizeof(v6), 0, rtnl_parse_route));
 }
 
 int rtnl_collect_rules(struct rtnl *rt, struct inventory *inv)
@@ -598,7 +599,8 @@ int rtnl_collect_rules(struct rtnl *rt, struct inventory *inv)
 	struct fib_rule_hdr v4 = {.family = AF_INET}, v6 = {.family = AF_INET6};
 	int r = collect(rt, inv, RTM_GETRULE, &v4, sizeof(v4), 0, rtnl_parse_rule);
 
-	if (absent_is_none(r) < 0)
+	if (ignore_unsupported(r) < 0)
 		return r;
-	return absent_is_none(collect(rt, inv, RTM_GETRULE, &v6, sizeof(v6), 0, rtnl_parse_rule));
+	return ignore_unsupported(
+		collect(rt, inv, RTM_GETRULE, &v6, sizeof(v6), 0, rtnl_parse_rule));
 }

@@ -23,7 +23,7 @@ static const char *text_of(const json_t *o, const char *key)
 	return text ? text : "";
 }
 
-static bool is(const json_t *o, const char *key, const char *text)
+static bool member_is(const json_t *o, const char *key, const char *text)
 {
 	return strcmp(text_of(o, key), text) == 0;
 }
@@ -93,7 +93,7 @@ static void put_lines(struct render *r, const json_t *list, const char *key, siz
 
 static bool leg_is_there(const json_t *leg)
 {
-	return !is(leg, "state", "absent") && !is(leg, "state", "refused");
+	return !member_is(leg, "state", "absent") && !member_is(leg, "state", "refused");
 }
 
 static void put_steps(struct render *r, const json_t *o)
@@ -128,7 +128,7 @@ static void put_legs(struct render *r, const json_t *legs)
 		const char *device = text_of(leg, *text_of(leg, "ifname") ? "ifname" : "device");
 		autofree char *text = NULL;
 
-		if (is(leg, "state", "usable"))
+		if (member_is(leg, "state", "usable"))
 			continue;
 		if (asprintf(&text, "%s (%s) is %s: %s", text_of(leg, "name"), device,
 			     text_of(leg, "state"), text_of(leg, "reason")) < 0)

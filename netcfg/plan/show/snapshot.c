@@ -194,7 +194,7 @@ static void name_set(char *field, size_t size, const char *what, size_t number)
 }
 
 /* Returns the index of the first link with the same text. */
-static size_t first_like(const struct inventory *inv, size_t i, size_t offset)
+static size_t first_equal(const struct inventory *inv, size_t i, size_t offset)
 {
 	const char *text = (const char *)&inv->links[i] + offset;
 
@@ -212,10 +212,10 @@ static void map_texts(const struct inventory *was, struct inventory *inv)
 
 		if (l->alias[0] && !kernel_link_is_ours(l))
 			name_set(l->alias, sizeof(l->alias), "alias",
-				 first_like(was, i, offsetof(struct inv_link, alias)));
+				 first_equal(was, i, offsetof(struct inv_link, alias)));
 		if (l->switch_id[0])
 			name_set(l->switch_id, sizeof(l->switch_id), "switch",
-				 first_like(was, i, offsetof(struct inv_link, switch_id)));
+				 first_equal(was, i, offsetof(struct inv_link, switch_id)));
 	}
 	for (size_t i = 0; i < inv->n_devlinks; i++)
 		if (inv->devlinks[i].serial[0])

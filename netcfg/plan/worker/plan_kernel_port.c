@@ -95,7 +95,7 @@ void plan_kernel_port_note(struct reason *ret, const struct plan_leg *leg, const
 }
 
 /* Sets the note of a worker on kernel interfaces. The note describes only the first of them. */
-static void note_how(struct plan_worker *w, const struct plan_leg *leg, const char *how)
+static void note_access(struct plan_worker *w, const struct plan_leg *leg, const char *how)
 {
 	struct reason as_is;
 
@@ -105,7 +105,7 @@ static void note_how(struct plan_worker *w, const struct plan_leg *leg, const ch
 }
 
 /* Appends the reason of a leg if it fits. */
-static void say_why(struct plan_worker *w, const struct plan_leg *leg, const char *why)
+static void append_reason(struct plan_worker *w, const struct plan_leg *leg, const char *why)
 {
 	struct reason *r = &w->reason;
 
@@ -124,16 +124,16 @@ void plan_kernel_port_choose(struct plan_builder *b, const struct plan_leg *leg,
 	bool can = !is_impossible(b, leg, &why) && !is_taken(b, worker, port, &why);
 
 	if (asked == SPEC_KERNEL_PORT_AUTO && can && does_zero_copy(b, leg))
-		note_how(w, leg,
-			 PLAN_KERNEL_PORT_SHARES "; kernel-port: af-xdp would avoid copies");
+		note_access(w, leg,
+			    PLAN_KERNEL_PORT_SHARES "; kernel-port: af-xdp would avoid copies");
 	if (asked != SPEC_KERNEL_PORT_AF_XDP)
 		return;
 	if (can) {
 		port->kernel_port = PLAN_AF_XDP;
-		note_how(w, leg, "AF_XDP shares the interface");
+		note_access(w, leg, "AF_XDP shares the interface");
 		return;
 	}
-	say_why(w, leg, why.text);
+	append_reason(w, leg, why.text);
 	if (b->spec->on_fallback == SPEC_FALLBACK_REFUSE && w->asked != SPEC_TRANSPORT_AUTO)
 		diag_add(b->d, DIAG_ERROR, &leg->net->pos, "kernel-port",
 			 "worker %u cannot use AF_XDP: %s, and policy.on-fallback is refuse; write "

@@ -368,14 +368,14 @@ struct offers {
 	uint16_t vf[PLAN_PORTS_MAX + 1];
 };
 
-static void offers_note(const struct plan_builder *b, const struct plan_worker *w, struct offers *o)
+static void offers_save(const struct plan_builder *b, const struct plan_worker *w, struct offers *o)
 {
 	for (size_t i = 0; i < b->n_legs; i++)
 		o->n_vfs[i] = b->legs[i].n_vfs;
 	memcpy(o->vf, w->vf, sizeof(o->vf));
 }
 
-static void offers_return(struct plan_builder *b, struct plan_worker *w, const struct offers *o)
+static void offers_restore(struct plan_builder *b, struct plan_worker *w, const struct offers *o)
 {
 	for (size_t i = 0; i < b->n_legs; i++)
 		b->legs[i].n_vfs = o->n_vfs[i];
@@ -393,14 +393,14 @@ static void move_worker(struct plan_builder *b, struct plan_worker *w, uint64_t 
 		struct reason why = {0};
 		struct offers before;
 
-		offers_note(b, w, &before);
+		offers_save(b, w, &before);
 		if (can_move(b, w, e, *left, &why)) {
 			*left -= more_hugepages(b, w);
 			w->claim = e->transport;
 			w->moves = true;
 			return;
 		}
-		offers_return(b, w, &before);
+		offers_restore(b, w, &before);
 		add_refusal(&w->reason, e, &why);
 	}
 }
@@ -449,7 +449,7 @@ static bool has_vf_of(const struct plan_worker *w, const struct plan_leg *leg)
 }
 
 /* Returns whether the worker gets a VF on a leg or device that no apply has accepted. */
-static bool takes_more(const struct plan_builder *b, const struct plan_worker *w)
+static bool gets_unaccepted_vf(const struct plan_builder *b, const struct plan_worker *w)
 {
 	for (size_t i = 0; i < b->n_legs; i++) {
 		const struct plan_leg *leg = &b->legs[i];
@@ -476,7 +476,7 @@ static void move_all(struct plan_builder *b)
 			if (w->asked != SPEC_TRANSPORT_AUTO || plan_vf_move_allowed(b, w) != may)
 				continue;
 			move_worker(b, w, &left);
-			w->moves |= takes_more(b, w);
+			w->moves |= gets_unaccepted_vf(b, w);
 			b->plan->n_moves += may && w->moves;
 		}
 	}

@@ -26,9 +26,9 @@ static uint32_t first_free(const struct plan *p, const struct plan_leg *leg)
 	return n;
 }
 
-static const struct transport_choice_entry *agreed_of(const struct plan_builder *b,
-						      const struct plan_leg *leg,
-						      const struct plan_worker *w)
+static const struct transport_choice_entry *accepted_of(const struct plan_builder *b,
+							const struct plan_leg *leg,
+							const struct plan_worker *w)
 {
 	return transport_choice_find(b->ctx->accepted, w->core, leg->net->name,
 				     b->plan->legs[leg->index].identity);
@@ -52,13 +52,13 @@ bool plan_vf_move_allowed(const struct plan_builder *b, const struct plan_worker
 bool plan_vf_is_accepted(const struct plan_builder *b, const struct plan_leg *leg,
 			 const struct plan_worker *w)
 {
-	return w->asked != SPEC_TRANSPORT_AUTO || agreed_of(b, leg, w);
+	return w->asked != SPEC_TRANSPORT_AUTO || accepted_of(b, leg, w);
 }
 
 uint32_t plan_vf_number(const struct plan_builder *b, const struct plan_leg *leg,
 			const struct plan_worker *w, bool had_only, uint32_t limit)
 {
-	const struct transport_choice_entry *had = agreed_of(b, leg, w);
+	const struct transport_choice_entry *had = accepted_of(b, leg, w);
 
 	if (had && had->vf < limit && !is_given(b->plan, leg, had->vf))
 		return had->vf;
