@@ -459,8 +459,8 @@ enum launch_exit {
 	LAUNCH_EXIT_PORT = 65,	 /* a port could not be opened; restart with backoff */
 	/* The agent has exited, and no other one adopted the worker within orphan_s. */
 	LAUNCH_EXIT_ORPHAN = 66,
-	LAUNCH_EXIT_TRANSPORT =
-		67, /* DPDK is unavailable: another transport, or a later retry, may work */
+	/* DPDK is unavailable: another transport, or a later retry, may work. */
+	LAUNCH_EXIT_TRANSPORT = 67,
 	LAUNCH_EXIT_SANDBOX = 68, /* the worker cannot be confined and refuses to run unconfined;
 				     restart with backoff */
 	/* The agent is of another version; restart with backoff, because the agent's successor may

@@ -222,9 +222,9 @@ int rudp_new(const struct rudp_config *cfg, uint64_t now_ns, struct rudp **ret);
 struct rudp *rudp_free(struct rudp *r);
 
 /*
- * Client: starts a session with the worker that answers at any of `addrs`; the handshake brings the
- * rest of its addresses. It retries until the session is closed. hello (RUDP_HELLO_BYTES_MAX bytes
- * at most) is copied. Returns 0 with *ret set; -EINVAL; or -ENOSPC if limits.sessions is reached.
+ * Client: starts a session with the worker that answers at any of `addrs`; the handshake brings its
+ * other addresses. It retries until the session is closed. hello (RUDP_HELLO_BYTES_MAX bytes at
+ * most) is copied. Returns 0 with *ret set; -EINVAL; or -ENOSPC if limits.sessions is reached.
  */
 int rudp_connect(struct rudp *r, const struct datagram_addr *addrs, unsigned n_addrs,
 		 const void *hello, size_t hello_len, void *session_user, uint64_t now_ns,

@@ -22,7 +22,7 @@
 #define FREE_PEER_BYTES (256U << 10)
 /* The same for a peer that is the only one sending: one whole request. */
 #define FREE_ALONE_BYTES RUDP_MSG_BYTES_MAX
-#define FREE_BYTES_IDLE (4U << 20) /* of all sessions while none sends */
+#define FREE_BYTES_IDLE (4U << 20) /* for all sessions together while none sends */
 
 void rudp_grant_init(struct rudp *r)
 {

@@ -140,7 +140,7 @@ struct rudp_session {
 	/* server: calls of the application; list of the unused ones. */
 	struct rudp_call *calls, *free_calls;
 	struct rudp_call *abandoned_calls; /* server: calls whose response is not needed any more */
-	unsigned n_calls, n_fresh_calls;   /* as n_slots and n_fresh, for calls */
+	unsigned n_calls, n_fresh_calls;   /* like n_slots and n_fresh, but for calls */
 	struct rudp_call first_calls[RUDP_FIRST_CALLS]; /* used before those in `calls` */
 
 	struct list tx[TX_QUEUE_MAX]; /* messages that have chunks to send */

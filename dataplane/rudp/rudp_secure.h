@@ -36,7 +36,7 @@ struct rudp_secure {
 	struct rudp_aead tx, rx;
 	struct rudp_aead other; /* opens packets of the previous or next phase */
 	uint8_t tx_key[RUDP_AEAD_KEY_BYTES];
-	uint8_t rx_key[3][RUDP_AEAD_KEY_BYTES]; /* of the previous, current and next phase */
+	uint8_t rx_key[3][RUDP_AEAD_KEY_BYTES]; /* keys of the previous, current and next phase */
 	uint64_t tx_phase, rx_phase;
 	uint64_t tx_sealed, rx_opened; /* in this phase */
 	uint64_t phase_packets;

@@ -200,7 +200,8 @@ void worker_probe_look(struct worker *w, unsigned i);
  */
 
 void worker_backup_init(struct worker *w);
-/* As worker_ports_join(): the first port with a link probes the address, the others are standby. */
+/* Like worker_ports_join(): the first port with a link probes the address, the others are standby.
+ */
 unsigned worker_backup_join(struct worker *w, struct worker_legs_why *ret_why);
 /* Moves the address to another port if the links have changed. */
 void worker_backup_look(struct worker *w);

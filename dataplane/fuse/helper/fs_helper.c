@@ -134,7 +134,7 @@ static int proc_start(struct fs_helper *h, unsigned index)
 	p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (p->wake_fd < 0)
 		return -errno;
-	/* As fork(2), but with a shared descriptor table. */
+	/* Like fork(2), but with a shared descriptor table. */
 	pid = syscall(SYS_clone, (unsigned long)(CLONE_FILES | SIGCHLD), NULL, NULL, NULL, 0UL);
 	if (pid < 0)
 		return -errno;

@@ -95,8 +95,8 @@ struct helper_ref {
 enum {
 	HELPER_CHECK_PERMS = 1, /* without the privileges that bypass permissions, because the
 				   client's kernel has not made the decisive check */
-	HELPER_KILL_PRIV =
-		2, /* clears the set-id bits of the changed file, as the user's own write would */
+	/* Clears the set-id bits of the changed file, as the user's own write would. */
+	HELPER_KILL_PRIV = 2,
 	/* OPEN: also opens an unlinked file; otherwise that is -ESTALE. */
 	HELPER_ALLOW_UNLINKED = 4,
 	/* UNLINK, RENAME: returns -EAGAIN unless the object that loses its name has the handle

@@ -51,7 +51,7 @@ struct helpers_export {
 	struct journal journal;
 	int root_fd; /* the export's root, which the helpers read at STAGE_SERVING; -1 before */
 	uint16_t free[HELPERS_CALLS_MAX]; /* indexes of the calls in CALL_FREE, */
-	uint16_t n_free;		  /* and their number */
+	uint16_t n_free;		  /* number of these */
 	char name[PLENUM_NAME_MAX];
 };
 

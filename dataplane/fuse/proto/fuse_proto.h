@@ -215,7 +215,7 @@ struct fuse_proto_rdma_leg {
 	uint16_t lid;
 	uint16_t pad;
 	uint32_t qpn, psn; /* of the sender; CHECK: the server's qpn, and no other field is set */
-	uint32_t key;	   /* of the client's memory */
+	uint32_t key;	   /* RDMA key of the client's memory */
 	uint8_t gid[16];   /* in the answer to CHECK: struct fuse_proto_ping_order */
 	uint8_t to[16]; /* the server's address to which the pair connects; IPv4 is mapped into IPv6
 			 */

@@ -50,7 +50,7 @@ struct port_rdma {
 	unsigned n_free_ops;
 	uint32_t next_psn, n_changes;
 	bool has_peermem;
-	uint64_t look_ns, now_ns; /* of the latest tick */
+	uint64_t look_ns, now_ns; /* when the next tick is due; when the latest one was */
 	uint64_t memory_ns;	  /* next attempt to register memory that failed */
 };
 

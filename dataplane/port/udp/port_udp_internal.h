@@ -26,8 +26,9 @@
 #define HOT_STREAK 256U	   /* consecutive buffers from one peer that make it the hot peer */
 #define HOT_REVIEW 1024U   /* buffers until the next check whether the peer is still hot */
 #define UNWATCH_AFTER 256U /* rx calls without arm() that show that the worker spins */
-#define HOT_MAIN_EVERY 8U  /* one in this many rx calls reads the common socket, */
-#define HOT_MAIN_BUFS 32U  /* and one after this many buffers from the hot peer's socket */
+#define HOT_MAIN_EVERY 8U  /* one in this many rx calls reads the common socket */
+/* an rx call also reads it after this many buffers from the hot peer's socket */
+#define HOT_MAIN_BUFS 32U
 
 union tx_control {
 	struct cmsghdr align;

@@ -36,7 +36,7 @@ enum rudp_cipher rudp_cipher_best(void);
 int rudp_aead_init(struct rudp_aead *a, enum rudp_cipher cipher, bool seal,
 		   const uint8_t key[RUDP_AEAD_KEY_BYTES]);
 #define RUDP_AEAD_CLEAR_MAX 64
-/* As rudp_aead_init, but for packets, with the faster of the two libraries; both produce the same
+/* Like rudp_aead_init, but for packets, with the faster of the two libraries; both produce the same
  * tags. encrypts false: packets are only tagged, and rudp_aead_crypt must not be called. An
  * encrypted packet may have at most RUDP_AEAD_CLEAR_MAX bytes in clear. */
 int rudp_aead_init_packets(struct rudp_aead *a, enum rudp_cipher cipher, bool encrypts, bool seal,

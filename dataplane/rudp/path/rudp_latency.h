@@ -14,7 +14,8 @@
 
 /* A path is slow if its round trip is this many times the usual one. */
 #define RUDP_LATENCY_FAR 5U
-#define RUDP_LATENCY_MORE_NS NSEC_PER_MSEC /* and exceeds it by at least this */
+/* A slow path also exceeds the usual round trip by at least this. */
+#define RUDP_LATENCY_MORE_NS NSEC_PER_MSEC
 #define RUDP_LATENCY_WINDOW_NS (2 * NSEC_PER_SEC)
 #define RUDP_LATENCY_OWN_PAST (-1)
 
@@ -26,7 +27,7 @@ struct rudp_latency { /* all zeros: nothing is known yet */
 	uint64_t last, last_ns, last_took;
 	uint64_t usual;	  /* average of `last` over windows that were not slow */
 	unsigned windows; /* number of windows in that average, up to a limit */
-	uint64_t slow;	  /* the round trip of a slow path; 0: no verdict */
+	uint64_t slow;	  /* the round trip of a slow path; 0: it is not slow */
 	uint64_t than;	  /* the round trip that `slow` was compared with */
 	int than_port; /* port of the path that `slow` was compared with; or RUDP_LATENCY_OWN_PAST
 			*/

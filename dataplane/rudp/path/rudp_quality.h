@@ -33,7 +33,7 @@ struct rudp_quality { /* one path; all zeros: nothing is known yet */
 	struct rudp_loss_rate out, in;
 	/* Whether the next report from the peer can be compared with the counts at the last one. */
 	bool counts;
-	uint64_t out_from; /* if not: number of the first packet after an outage */
+	uint64_t out_from; /* while `counts` is false: number of the first packet after an outage */
 	uint64_t report_ns, out_top, in_top;
 	uint32_t out_missing, in_missing;
 	int64_t in_missing_sum; /* packets of the peer that are missing; falls when late packets

@@ -9,9 +9,9 @@
 
 #include "dataplane/rudp/path/rudp_acks.h"
 
-#define RUDP_RING_FIRST 32U /* packet records that a path has at first, */
-#define RUDP_RING_MIN 512U  /* after that in the session's memory, */
-#define RUDP_RING_MAX 4096U /* and at most, which is enough for a window of 4 MiB */
+#define RUDP_RING_FIRST 32U /* packet records that a path has at first */
+#define RUDP_RING_MIN 512U  /* packet records when it begins to use the session's memory */
+#define RUDP_RING_MAX 4096U /* most packet records of a path: enough for a window of 4 MiB */
 /* Packet numbers in flight may span this many, so that no two of their words share a place. */
 #define RUDP_SPAN_MAX (RUDP_RING_MAX - 64)
 _Static_assert(RUDP_ACK_WORDS == RUDP_RING_MAX / 64, "acknowledgements cover the ring");

@@ -33,8 +33,8 @@ enum {
 	CLIENT_NODE_USED = 1,
 	CLIENT_NODE_UNSYNCED = 2, /* changes were acknowledged and not synced since */
 	CLIENT_NODE_SPECIAL = 4,  /* a pipe, a socket or a device: has no content, and no stamp */
-	CLIENT_NODE_CTIME_DEFERRED =
-		8, /* a change was acknowledged whose ctime update is deferred */
+	/* A change was acknowledged whose ctime update is deferred. */
+	CLIENT_NODE_CTIME_DEFERRED = 8,
 };
 
 /* What a program with an open pipe may still ask after the name of the pipe was removed. The server
@@ -60,7 +60,8 @@ struct client_node {
 	 * successor. */
 	uint8_t n_cached, n_direct;
 	union {
-		struct client_stamp stamp; /* of the content that the kernel may have cached */
+		/* attributes of the content that the kernel may have cached */
+		struct client_stamp stamp;
 		struct client_special special;
 	};
 	uint8_t handle[FUSE_PROTO_HANDLE_MAX];

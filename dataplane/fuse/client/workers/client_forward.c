@@ -184,8 +184,8 @@ static bool signal_waits(struct fuse_client *f, struct client_worker *w, unsigne
 	}
 }
 
-/* Whether the signal must still be delivered. False: the mount worker knows of it, or no mount
- * worker has the request any more. */
+/* Returns false if the signal need not be delivered any more: the mount worker knows of it, or no
+ * mount worker has the request. */
 static bool signal_look(struct fuse_client *f, struct client_signal *g)
 {
 	bool waits = false;

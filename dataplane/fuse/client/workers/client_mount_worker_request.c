@@ -126,8 +126,8 @@ static int slot_bind(struct fuse_client *f, struct client_slot *s, bool again)
 	memcpy(s->req + fh_at, &fh, sizeof(fh));
 	r = client_request_bind(f, s);
 	s->unique = slot->unique;
-	s->refs.nodeids[0] =
-		slot->nodeid; /* notifications to the kernel use the owner's node number */
+	/* Notifications to the kernel use the owner's node number. */
+	s->refs.nodeids[0] = slot->nodeid;
 	return r;
 }
 

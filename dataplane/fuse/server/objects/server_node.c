@@ -258,7 +258,7 @@ static struct server_node *node_new(struct server_export *e, const uint8_t *hand
 
 /*
  * Makes a handle in this server's table for an object without a file handle. It consists of a
- * number and a signature; without the latter a client could reach objects by trying numbers, also
+ * number and a signature; without a signature a client could reach objects by trying numbers, also
  * behind directories that its users may not search. A handle is compared as a whole with those of
  * known nodes, which are found by a secret hash, so the signature need not be checked separately.
  */
