@@ -35,9 +35,9 @@ static void print_applied(const json_t *o)
 	print_actions(actions);
 	if (confirm_s > 0)
 		printf("Apply %" JSON_INTEGER_FORMAT
-		       " is rolled back in %s, unless 'plenum confirm %" JSON_INTEGER_FORMAT
-		       "' comes before; 'plenum rollback %" JSON_INTEGER_FORMAT
-		       "' does so at once.\n",
+		       " is rolled back in %s unless 'plenum confirm %" JSON_INTEGER_FORMAT
+		       "' keeps it; 'plenum rollback %" JSON_INTEGER_FORMAT
+		       "' rolls it back at once.\n",
 		       number, ctl_format_seconds(confirm_s, left, sizeof(left)), number, number);
 }
 

@@ -625,8 +625,9 @@ static void look_at_missed(struct look *l)
 	}
 }
 
-/* Whether the text is about the frames of a leg whose packets another program diverts to an
- * interface that may have a smaller MTU. The leg's own state names that. */
+/* Whether the text says that a leg's large frames do not arrive, while another program diverts the
+ * leg's packets to an interface that may have a smaller MTU. The leg's own state names that
+ * program's change then. */
 static bool is_of_diverted_leg(const struct look *l, const char *text)
 {
 	const struct launch_config *c = &l->w->config;

@@ -303,16 +303,16 @@ static bool lost_port(const struct sup_worker *w, const struct launch_config *c)
 }
 
 /*
- * The configuration of a running process has changed. A process that serves an export keeps
- * the former configuration while another folder, or none, is at the export's path: it still has
- * the exported folder, and no new process could open it.
+ * Restarts a running process whose configuration has changed. The restart waits while another
+ * folder, or none, is at the path of an export that the process serves: the process still has the
+ * exported folder open, and a new process could not open it.
  */
 static void change(struct sup_worker *w, bool by_operator)
 {
 	const bool serves = w->state == SUP_UP && !by_operator;
 
 	if (serves && w->postponed && !sup_config_differs(&w->config, w->started)) {
-		w->postponed = false; /* the former configuration is wanted again */
+		w->postponed = false; /* the desired configuration is that of the process again */
 		return;
 	}
 	w->postponed = serves && !sup_exports_stay(w);

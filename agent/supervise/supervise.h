@@ -134,8 +134,8 @@ struct sup_worker { /* one worker; the supervisor writes it, the status reads it
 	uint64_t ping_asked, ping_until_ns; /* last RDMA test sent to the worker; 0: none */
 	struct launch_ping ping_want;	    /* parameters of that test */
 	struct launch_ping pinged; /* result of a test; that of the last one if the ids match */
-	/* A changed configuration waits for its next start: the folder of an export that it serves
-	 * is not at its path, so that a new process could not serve it. */
+	/* The restart with a changed configuration waits, because a new process could not open the
+	 * folder of an export that this one serves. */
 	bool postponed;
 	bool renew;		  /* requested to restart once all wanted workers are up */
 	bool held;		  /* an operator stopped it; it is not started until sup_release */
