@@ -309,13 +309,18 @@ static bool lost_port(const struct sup_worker *w, const struct launch_config *c)
  */
 static void change(struct sup_worker *w, bool by_operator)
 {
-	const bool serves = w->state == SUP_UP && !by_operator;
+	const bool runs = w->state == SUP_UP || (w->state == SUP_STARTING && w->adopted);
+	const bool serves = runs && w->started && !by_operator;
+	bool was_postponed;
 
 	if (serves && w->postponed && !sup_config_differs(&w->config, w->started)) {
 		w->postponed = false; /* the desired configuration is that of the process again */
 		return;
 	}
+	was_postponed = w->postponed;
 	w->postponed = serves && !sup_exports_stay(w);
+	if (w->postponed && was_postponed)
+		return;
 	if (w->postponed)
 		sup_report(w, LOG_LEVEL_WARNING,
 			   "its configuration has changed; its restart waits until the exported "
@@ -352,7 +357,8 @@ static int want(struct sup *s, const struct launch_config *config, bool retry_fa
 		sup_handle_event(w, SUP_EV_WANT);
 	} else if (changed || (retry_failed && w->state == SUP_FAILED)) {
 		w->n_deaths = 0; /* an operator requested the change, so deaths count from 0 */
-		change(w, retry_failed);
+		/* The first reconcile of an agent is not an operator's. */
+		change(w, retry_failed && s->reconciled);
 	}
 	sup_update_keys(w);
 	sup_update_ports(w);

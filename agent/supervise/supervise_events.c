@@ -189,7 +189,8 @@ static void do_note_up(struct sup_worker *w)
 	w->down_since_ns = 0;
 	w->rdma_seen = 0;
 	loop_timer_disarm(w->timer);
-	if (!sup_update_ports(w)) { /* the configuration changed while the worker started */
+	/* The configuration may have changed while the worker started. */
+	if (!w->postponed && !sup_update_ports(w)) {
 		sup_handle_when_unmounted(w, SUP_EV_CONFIG_CHANGED);
 		return;
 	}
