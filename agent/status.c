@@ -56,6 +56,28 @@ static const char *role_name(enum launch_role r)
 	return r < LAUNCH_ROLE_MAX ? names[r] : "?";
 }
 
+/* The mount whose session has the path; "": the worker serves exports. */
+static const char *path_mount(const struct sup_worker *w, uint64_t serves)
+{
+	const struct launch_config *c = w->started;
+
+	if (!c || c->role != LAUNCH_FRONTEND)
+		return "";
+	if (serves < c->n_mounts)
+		return c->mounts[serves].path;
+	if (serves >= LAUNCH_MOUNTS_MAX && serves - LAUNCH_MOUNTS_MAX < c->n_shared)
+		return c->shared[serves - LAUNCH_MOUNTS_MAX].path;
+	return "";
+}
+
+static const char *path_export(const struct sup_worker *w, uint64_t serves)
+{
+	const struct launch_config *c = w->started;
+
+	return c && c->role == LAUNCH_COMPUTE && serves < c->n_exports ? c->exports[serves].name
+								       : "";
+}
+
 static void add_paths(const struct agent *a, struct status *st, const struct sup_worker *w)
 {
 	struct launch_path_stats paths[LAUNCH_PATHS_MAX];
@@ -68,6 +90,9 @@ static void add_paths(const struct agent *a, struct status *st, const struct sup
 		st->paths[st->n_paths++] = (struct status_path){
 			.worker = w->id,
 			.s = *s,
+			.mount = path_mount(w, s->serves),
+			.export_name = path_export(w, s->serves),
+			.current = status_page_is_current(w),
 			.since_s = (now_ns - MIN_OF(s->since_ns, now_ns)) / NSEC_PER_SEC,
 			.reason =
 				health_path_reason(&a->health, w->id, s->leg, s->peer, s->up != 0)};
@@ -396,6 +421,7 @@ void status_done(struct status *st)
 	free(st->mounts);
 	free(st->exports);
 	free(st->latencies);
+	free(st->clients);
 	json_decref(st->needs);
 	memset(st, 0, sizeof(*st));
 }

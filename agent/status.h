@@ -70,6 +70,9 @@ struct status_path {
 	struct launch_path_stats s; /* texts are NUL-terminated */
 	uint64_t since_s;	    /* how long it has been up or down */
 	const char *reason; /* why it is down, borrowed; NULL: it is up or the reason is unknown */
+	/* What its session serves, borrowed: a mount of this host, or an export; "": neither. */
+	const char *mount, *export_name;
+	bool current; /* the worker has updated it within the last seconds */
 };
 
 struct status_mount {
@@ -80,6 +83,12 @@ struct status_mount {
 	uint32_t mount_workers[LAUNCH_MOUNT_WORKERS_MAX]; /* ids of the mount's other workers */
 	unsigned n_mount_workers;
 	struct latency_window windows[LAUNCH_REQUEST_CLASS_MAX];
+	/* Of status_collect_hosts(). */
+	const char *state;	      /* static text: served, waits, unknown */
+	char reason[HEALTH_TEXT_MAX]; /* why it is not served; "" */
+	int64_t since_s, open_files;  /* -1: unknown */
+	bool read_only;
+	uint32_t soft_s; /* 0: hard */
 };
 
 struct status_export {
@@ -87,6 +96,19 @@ struct status_export {
 	uint32_t workers[STATUS_EXPORT_WORKERS_MAX];
 	unsigned n_workers;
 	struct latency_window windows[LAUNCH_REQUEST_CLASS_MAX];
+	/* Of status_collect_hosts(). */
+	unsigned n_serving, n_unknown; /* of the workers: serve it; do not tell */
+	char reason[HEALTH_TEXT_MAX];  /* of the first worker that does not serve it; "" */
+	bool read_only, squash[SPEC_SQUASH_MAX];
+	uint64_t open_files;
+	unsigned n_removed, n_clients; /* removed files kept; hosts that are connected */
+};
+
+struct status_client { /* a mount of another host */
+	uint32_t worker;
+	const char *export_name; /* borrowed; "": unknown */
+	bool current;		 /* the worker has updated it within the last seconds */
+	struct launch_client_stats s;
 };
 
 /* Latency of a mount or an export at one worker, since the worker's start. */
@@ -124,6 +146,9 @@ struct status {
 	size_t n_exports;
 	struct status_latency *latencies;
 	size_t n_latencies;
+	struct status_client *clients; /* of status_collect_hosts(), by host */
+	size_t n_clients;
+	uint64_t clients_omitted; /* for which workers' pages have no room */
 	unsigned workers_up, workers_total;
 	/* Progress of the running or pending apply; "": no apply. */
 	char apply[EVENTS_TEXT_MAX + 80];
@@ -147,7 +172,17 @@ const struct plan_leg_info *status_plan_leg(const struct agent *a, const char *n
 int status_latency_alloc(const struct agent *a, struct status *st);
 void status_latency_add_exports(struct status *st, const struct sup_worker *w);
 void status_latency_add(const struct agent *a, struct status *st, const struct sup_worker *w);
-/* New references; NULL: out of memory. */
+/* Adds the states of mounts and exports, and the clients. 0 or -ENOMEM. */
+int status_collect_hosts(const struct agent *a, struct status *st);
+/* Whether the worker runs and has lately updated its statistics page, so that its values are
+ * current. */
+bool status_page_is_current(const struct sup_worker *w);
+/* New references; NULL: out of memory. The second four after status_collect_hosts(). */
+json_t *status_paths_to_json(const struct status *st);
+json_t *status_mounts_to_json(const struct status *st);
+json_t *status_exports_to_json(const struct status *st);
+json_t *status_clients_to_json(const struct status *st);
+json_t *status_peers_to_json(const struct agent *a, const struct status *st);
 json_t *status_to_json(const struct status *st);
 json_t *status_processes_to_json(const struct status *st);
 json_t *status_net_to_json(const struct status *st);

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Prints a status snapshot as JSON. */
-#include "agent/status.h"
+#include "agent/status_internal.h"
 
 #include "netcfg/base/when.h"
 #include <stdio.h>
 #include <string.h>
 
-/* Appends o (taken, may be NULL) to the list; false: out of memory. */
-static bool append(json_t *list, json_t *o)
+bool status_append(json_t *list, json_t *o)
 {
 	return o && json_array_append_new(list, o) == 0;
 }
 
-/* A worker's texts may not be valid UTF-8, which jansson refuses. */
-static json_t *text_to_json(const char *s)
+json_t *status_text_to_json(const char *s)
 {
 	json_t *o = json_string(s);
 
@@ -36,7 +34,7 @@ static json_t *time_to_json(uint64_t time_s)
 /* An unknown value is null: a text such as "unknown" could also be the name of a switch. */
 static json_t *text_or_null(const char *s)
 {
-	return s[0] ? text_to_json(s) : json_null();
+	return s[0] ? status_text_to_json(s) : json_null();
 }
 
 static json_t *leg_to_json(const struct status_leg *leg, bool full)
@@ -55,11 +53,11 @@ static json_t *leg_to_json(const struct status_leg *leg, bool full)
 	if (!o)
 		return NULL;
 	json_object_set_new(o, "label_source", json_string(leg->label_source));
-	json_object_set_new(o, "label_reason", text_to_json(leg->label_reason));
+	json_object_set_new(o, "label_reason", status_text_to_json(leg->label_reason));
 	json_object_set_new(o, "switch", text_or_null(leg->switch_name));
 	json_object_set_new(o, "switch_port", text_or_null(leg->switch_port));
 	if (full) {
-		json_object_set_new(o, "file", text_to_json(leg->file));
+		json_object_set_new(o, "file", status_text_to_json(leg->file));
 		json_object_set(o, "neighbours", leg->neighbours);
 	}
 	return o;
@@ -82,6 +80,18 @@ static json_t *rtt_age_to_json(const struct launch_path_stats *s)
 	return json_integer((json_int_t)((now - MIN_OF(s->rtt_at_ns, now)) / NSEC_PER_SEC));
 }
 
+int64_t status_age_s(uint64_t at_ns)
+{
+	uint64_t now = clock_now_ns();
+
+	return at_ns ? (int64_t)((now - MIN_OF(at_ns, now)) / NSEC_PER_SEC) : -1;
+}
+
+json_t *status_number_or_null(int64_t n)
+{
+	return n < 0 ? json_null() : json_integer((json_int_t)n);
+}
+
 /* State of a path in one word, as in the tables of the command line. */
 static const char *path_state(const struct launch_path_stats *s)
 {
@@ -93,15 +103,21 @@ static const char *path_state(const struct launch_path_stats *s)
 	return s->state < LAUNCH_PATH_STATE_MAX ? states[s->state] : "?";
 }
 
-static json_t *path_to_json(const struct status_path *p)
+json_t *status_path_to_json(const struct status_path *p)
 {
 	const struct launch_path_stats *s = &p->s;
+	char id[PLENUM_NAME_MAX + IP_ADDR_STR_MAX + 48];
 	json_t *o;
 
-	o = json_pack("{s:I, s:o, s:o, s:o, s:o, s:b, s:b, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:f}",
-		      "worker", (json_int_t)p->worker, "leg", text_to_json(s->leg), "local",
-		      text_to_json(s->local), "remote", text_to_json(s->remote), "peer",
-		      text_to_json(s->peer), "up", (int)(s->up != 0), "standby",
+	snprintf(id, sizeof(id), "%u/%llu/%s/%s", p->worker, (unsigned long long)s->session, s->leg,
+		 s->remote);
+	o = json_pack("{s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:b, s:b, s:f, s:I, s:I, s:I, s:I, "
+		      "s:I, s:I, s:f}",
+		      "id", status_text_to_json(id), "mount", status_text_to_json(p->mount),
+		      "export", status_text_to_json(p->export_name), "worker",
+		      (json_int_t)p->worker, "leg", status_text_to_json(s->leg), "local",
+		      status_text_to_json(s->local), "remote", status_text_to_json(s->remote),
+		      "peer", status_text_to_json(s->peer), "up", (int)(s->up != 0), "standby",
 		      (int)(s->standby != 0), "srtt_us", (double)s->srtt_ns / NSEC_PER_USEC, "mtu",
 		      (json_int_t)s->mtu, "cwnd_bytes", (json_int_t)s->cwnd_bytes, "tx_bytes",
 		      (json_int_t)s->tx_bytes, "rx_bytes", (json_int_t)s->rx_bytes, "retransmits",
@@ -111,7 +127,7 @@ static json_t *path_to_json(const struct status_path *p)
 		json_object_update_new(
 			o, json_pack("{s:s, s:I, s:o, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
 				     "state", path_state(s), "since_s", (json_int_t)p->since_s,
-				     "reason", text_to_json(p->reason ? p->reason : ""),
+				     "reason", status_text_to_json(p->reason ? p->reason : ""),
 				     "segmentation_lost", (int)(s->segmentation_lost != 0),
 				     "sources", (json_int_t)s->sources, "sources_lost",
 				     (json_int_t)s->sources_lost, "tx_packets",
@@ -125,7 +141,7 @@ static json_t *path_to_json(const struct status_path *p)
 				       json_pack("{s:f, s:f, s:o}", "slow_us",
 						 (double)s->slow_ns / NSEC_PER_USEC, "slow_than_us",
 						 (double)s->slow_than_ns / NSEC_PER_USEC,
-						 "slow_than", text_to_json(s->slow_than)));
+						 "slow_than", status_text_to_json(s->slow_than)));
 	if (o)
 		json_object_update_new(
 			o, json_pack("{s:o, s:o, s:o, s:b, s:b, s:b, s:f, s:I}", "rtt_age_s",
@@ -154,8 +170,7 @@ static double usec(uint64_t ns)
 	return (double)ns / NSEC_PER_USEC;
 }
 
-/* The classes that had recent requests, with median and 99th percentile. */
-static json_t *latency_to_json(const struct latency_window windows[LAUNCH_REQUEST_CLASS_MAX])
+json_t *status_latency_to_json(const struct latency_window windows[LAUNCH_REQUEST_CLASS_MAX])
 {
 	json_t *list = json_array();
 
@@ -180,8 +195,9 @@ static json_t *export_to_json(const struct status_export *e)
 
 	for (unsigned i = 0; workers && i < e->n_workers; i++)
 		json_array_append_new(workers, json_integer((json_int_t)e->workers[i]));
-	return json_pack("{s:s, s:o, s:o, s:o}", "name", e->name, "path", text_to_json(e->path),
-			 "workers", workers, "latency", latency_to_json(e->windows));
+	return json_pack("{s:s, s:o, s:o, s:o}", "name", e->name, "path",
+			 status_text_to_json(e->path), "workers", workers, "latency",
+			 status_latency_to_json(e->windows));
 }
 
 static json_t *mount_to_json(const struct status_mount *m)
@@ -190,10 +206,11 @@ static json_t *mount_to_json(const struct status_mount *m)
 
 	for (unsigned i = 0; lanes && i < m->n_mount_workers; i++)
 		json_array_append_new(lanes, json_integer((json_int_t)m->mount_workers[i]));
-	return json_pack("{s:o, s:s, s:s, s:I, s:o, s:b, s:o, s:o}", "path", text_to_json(m->path),
-			 "peer", m->peer, "export", m->export_name, "worker", (json_int_t)m->worker,
-			 "lanes", lanes, "served", (int)m->served, "by", text_to_json(m->by),
-			 "latency", latency_to_json(m->windows));
+	return json_pack("{s:o, s:s, s:s, s:I, s:o, s:b, s:o, s:o}", "path",
+			 status_text_to_json(m->path), "peer", m->peer, "export", m->export_name,
+			 "worker", (json_int_t)m->worker, "lanes", lanes, "served", (int)m->served,
+			 "by", status_text_to_json(m->by), "latency",
+			 status_latency_to_json(m->windows));
 }
 
 static json_t *reasons_to_json(const struct status *st)
@@ -201,9 +218,9 @@ static json_t *reasons_to_json(const struct status *st)
 	json_t *list = json_array();
 
 	if (list && st->apply[0])
-		json_array_append_new(list, text_to_json(st->apply));
+		json_array_append_new(list, status_text_to_json(st->apply));
 	for (size_t i = 0; list && i < st->n_problems; i++)
-		json_array_append_new(list, text_to_json(st->problems[i]));
+		json_array_append_new(list, status_text_to_json(st->problems[i]));
 	return list;
 }
 
@@ -213,7 +230,7 @@ static json_t *notes_to_json(const struct status *st)
 	json_t *list = json_array();
 
 	for (size_t i = 0; list && i < st->n_warnings; i++)
-		json_array_append_new(list, text_to_json(st->problems[st->n_problems + i]));
+		json_array_append_new(list, status_text_to_json(st->problems[st->n_problems + i]));
 	for (size_t i = 0; list && i < st->n_processes; i++) {
 		const struct status_process *p = &st->processes[i];
 		char text[REASON_FORMAT_MAX + 24];
@@ -221,7 +238,7 @@ static json_t *notes_to_json(const struct status *st)
 		if (!p->note[0])
 			continue;
 		snprintf(text, sizeof(text), "worker %u: %s", p->id, p->note);
-		json_array_append_new(list, text_to_json(text));
+		json_array_append_new(list, status_text_to_json(text));
 	}
 	return list;
 }
@@ -238,15 +255,15 @@ static bool add_lists(const struct status *st, json_t *o)
 	ok = json_object_set_new(o, "paths", paths) == 0 && ok;
 	ok = json_object_set_new(o, "traffic", traffic) == 0 && ok;
 	for (size_t i = 0; ok && i < st->n_totals; i++)
-		ok = append(traffic, totals_to_json(&st->totals[i]));
+		ok = status_append(traffic, totals_to_json(&st->totals[i]));
 	for (size_t i = 0; ok && i < st->n_legs; i++)
-		ok = append(legs, leg_to_json(&st->legs[i], false));
+		ok = status_append(legs, leg_to_json(&st->legs[i], false));
 	for (size_t i = 0; ok && i < st->n_mounts; i++)
-		ok = append(mounts, mount_to_json(&st->mounts[i]));
+		ok = status_append(mounts, mount_to_json(&st->mounts[i]));
 	for (size_t i = 0; ok && i < st->n_exports; i++)
-		ok = append(exports, export_to_json(&st->exports[i]));
+		ok = status_append(exports, export_to_json(&st->exports[i]));
 	for (size_t i = 0; ok && i < st->n_paths; i++)
-		ok = append(paths, path_to_json(&st->paths[i]));
+		ok = status_append(paths, status_path_to_json(&st->paths[i]));
 	if (st->waits_entry)
 		ok = json_object_set_new(o, "confirm",
 					 json_pack("{s:I, s:s, s:o, s:I}", "number",
@@ -264,11 +281,11 @@ json_t *status_to_json(const struct status *st)
 	static const struct history_entry none;
 	const struct history_entry *last = st->applied ? st->applied : &none;
 	json_t *o = json_pack("{s:o, s:s, s:s, s:{s:I, s:o, s:I, s:o}, s:{s:I, s:I}}", "host",
-			      text_to_json(st->host), "version", PLENUM_VERSION, "state", st->state,
-			      "applied", "number", (json_int_t)last->number, "time",
+			      status_text_to_json(st->host), "version", PLENUM_VERSION, "state",
+			      st->state, "applied", "number", (json_int_t)last->number, "time",
 			      time_to_json(last->time_s), "steps", (json_int_t)last->steps, "by",
-			      text_to_json(last->by), "workers", "up", (json_int_t)st->workers_up,
-			      "total", (json_int_t)st->workers_total);
+			      status_text_to_json(last->by), "workers", "up",
+			      (json_int_t)st->workers_up, "total", (json_int_t)st->workers_total);
 
 	if (o && st->security[0])
 		json_object_set_new(o, "security", json_string(st->security));
@@ -288,7 +305,7 @@ static json_t *switches_to_json(const struct status_process *p)
 		const struct status_switch *s = &p->switches[i];
 
 		json_array_append_new(
-			list, json_pack("{s:o, s:o, s:o, s:o}", "leg", text_to_json(s->leg),
+			list, json_pack("{s:o, s:o, s:o, s:o}", "leg", status_text_to_json(s->leg),
 					"label", text_or_null(s->label), "switch",
 					text_or_null(s->name), "port", text_or_null(s->port)));
 	}
@@ -302,13 +319,14 @@ static json_t *rdma_to_json(const struct status_process *p)
 	for (size_t i = 0; list && i < p->n_rdma; i++) {
 		const struct launch_rdma_stats *s = &p->rdma[i].s;
 
-		if (!append(list,
-			    json_pack("{s:o, s:I, s:I, s:I, s:I, s:o, s:o}", "leg",
-				      text_to_json(p->rdma[i].leg), "pairs", (json_int_t)s->pairs,
-				      "read_bytes", (json_int_t)s->read_bytes, "write_bytes",
-				      (json_int_t)s->write_bytes, "failures",
-				      (json_int_t)s->failures, "reason", text_to_json(s->reason),
-				      "gpu", text_to_json(s->gpu)))) {
+		if (!status_append(list, json_pack("{s:o, s:I, s:I, s:I, s:I, s:o, s:o}", "leg",
+						   status_text_to_json(p->rdma[i].leg), "pairs",
+						   (json_int_t)s->pairs, "read_bytes",
+						   (json_int_t)s->read_bytes, "write_bytes",
+						   (json_int_t)s->write_bytes, "failures",
+						   (json_int_t)s->failures, "reason",
+						   status_text_to_json(s->reason), "gpu",
+						   status_text_to_json(s->gpu)))) {
 			json_decref(list);
 			return NULL;
 		}
@@ -365,10 +383,11 @@ static json_t *ports_to_json(const struct status_process *p)
 	for (size_t i = 0; list && i < p->n_ports; i++) {
 		const struct launch_port_stats *s = &p->ports[i].s;
 
-		if (!append(list,
-			    json_pack("{s:o, s:o, s:o, s:o}", "leg", text_to_json(p->ports[i].leg),
-				      "by", text_or_null(s->by), "reason", text_to_json(s->reason),
-				      "counters", counters_to_json(s)))) {
+		if (!status_append(list, json_pack("{s:o, s:o, s:o, s:o}", "leg",
+						   status_text_to_json(p->ports[i].leg), "by",
+						   text_or_null(s->by), "reason",
+						   status_text_to_json(s->reason), "counters",
+						   counters_to_json(s)))) {
 			json_decref(list);
 			return NULL;
 		}
@@ -383,7 +402,7 @@ static json_t *death_to_json(const struct status_process *p)
 	if (p->died_ms == 0)
 		return json_null();
 	return json_pack("{s:s, s:o}", "time", when_format(p->died_ms, when), "reason",
-			 text_to_json(p->died_of));
+			 status_text_to_json(p->died_of));
 }
 
 static json_t *process_to_json(const struct status *st, const struct status_process *p)
@@ -397,16 +416,16 @@ static json_t *process_to_json(const struct status *st, const struct status_proc
 	snprintf(id, sizeof(id), "%s/%u", st->host, p->id);
 	return json_pack("{s:o, s:o, s:s, s:o, s:o, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:b, s:b, "
 			 "s:o, s:o, s:o, s:o, s:o, s:o}",
-			 "id", text_to_json(id), "host", text_to_json(st->host), "role", p->role,
-			 "ips", ips, "switches", switches_to_json(p), "status", p->state, "network",
-			 text_to_json(p->network), "core",
+			 "id", status_text_to_json(id), "host", status_text_to_json(st->host),
+			 "role", p->role, "ips", ips, "switches", switches_to_json(p), "status",
+			 p->state, "network", status_text_to_json(p->network), "core",
 			 p->core >= 0 ? json_integer(p->core) : json_null(), "memory_bytes",
 			 (json_int_t)p->memory_bytes, "uptime_s", (json_int_t)p->uptime_s, "pid",
 			 (json_int_t)p->pid, "restarts", (json_int_t)p->restarts, "adopted",
 			 (int)p->adopted, "outdated", (int)p->outdated, "version",
 			 p->outdated ? json_null() : json_string(PLENUM_VERSION), "reason",
-			 text_to_json(p->reason), "note", text_to_json(p->note), "rdma",
-			 rdma_to_json(p), "ports", ports_to_json(p), "last_death",
+			 status_text_to_json(p->reason), "note", status_text_to_json(p->note),
+			 "rdma", rdma_to_json(p), "ports", ports_to_json(p), "last_death",
 			 death_to_json(p));
 }
 
@@ -415,11 +434,23 @@ json_t *status_processes_to_json(const struct status *st)
 	json_t *list = json_array();
 
 	for (size_t i = 0; list && i < st->n_processes; i++)
-		if (!append(list, process_to_json(st, &st->processes[i]))) {
+		if (!status_append(list, process_to_json(st, &st->processes[i]))) {
 			json_decref(list);
 			return NULL;
 		}
-	return json_pack("{s:o, s:o}", "host", text_to_json(st->host), "processes", list);
+	return json_pack("{s:o, s:o}", "host", status_text_to_json(st->host), "processes", list);
+}
+
+json_t *status_paths_to_json(const struct status *st)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < st->n_paths; i++)
+		if (!status_append(list, status_path_to_json(&st->paths[i]))) {
+			json_decref(list);
+			return NULL;
+		}
+	return json_pack("{s:o, s:o}", "host", status_text_to_json(st->host), "paths", list);
 }
 
 json_t *status_net_to_json(const struct status *st)
@@ -427,9 +458,9 @@ json_t *status_net_to_json(const struct status *st)
 	json_t *list = json_array();
 
 	for (size_t i = 0; list && i < st->n_legs; i++)
-		if (!append(list, leg_to_json(&st->legs[i], true))) {
+		if (!status_append(list, leg_to_json(&st->legs[i], true))) {
 			json_decref(list);
 			return NULL;
 		}
-	return json_pack("{s:o, s:o}", "host", text_to_json(st->host), "net", list);
+	return json_pack("{s:o, s:o}", "host", status_text_to_json(st->host), "net", list);
 }

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
-#define LAUNCH_VERSION 29
+#define LAUNCH_VERSION 30
 
 /* Size of launch_config.share_fd; server_share.c defines its content. If that layout changes, this
  * size and the version above must change too, because workers of the old version continue to use
@@ -71,6 +71,7 @@ enum launch_fd {
 #define LAUNCH_PEER_ADDRS_MAX 16
 #define LAUNCH_PATHS_MAX 256 /* two per mount */
 #define LAUNCH_REASON_MAX 128
+#define LAUNCH_CLIENT_STATS_MAX 1024
 
 enum launch_role { LAUNCH_FRONTEND, LAUNCH_COMPUTE, LAUNCH_DRIVES, LAUNCH_ROLE_MAX };
 enum launch_transport {
@@ -517,7 +518,13 @@ struct launch_path_stats {
 	/* File data of the session that RDMA transferred over this leg. If several paths use one
 	 * leg, the first has the total. */
 	uint64_t rdma_read_bytes, rdma_write_bytes;
+	uint64_t session;  /* a small number: all paths of a session have the same */
+	uint64_t serves;   /* frontend: index of the mount in launch_config.mounts, or of a shared
+			    * one behind LAUNCH_MOUNTS_MAX; compute: index of the export; or
+			    * LAUNCH_SERVES_NONE */
+	uint64_t heard_ns; /* clock_now_ns() of the peer's last packet on it; 0: none yet */
 };
+#define LAUNCH_SERVES_NONE UINT64_MAX
 /* Reasons for which the agent searches for a device that the worker could use. */
 #define LAUNCH_RDMA_NONE "rdma-no-device"
 #define LAUNCH_RDMA_GONE "rdma-device-gone"
@@ -562,6 +569,8 @@ struct launch_port_stats { /* one per port, in that order */
 };
 struct launch_mount_stats {		/* one per mount, in the order of the configuration */
 	uint64_t served;		/* 1: the server is connected and answers; 0: it does not */
+	uint64_t since_ns;		/* clock_now_ns() of the last change of that; 0: unknown */
+	uint64_t open_files;		/* that programs have open there, without directories */
 	char reason[LAUNCH_REASON_MAX]; /* why the server refused the mount, as "code: sentence";
 					   "": it did not */
 	char by[IP_ADDR_STR_MAX]; /* an address of the worker that serves the mount; "": none does
@@ -594,6 +603,22 @@ struct launch_latencies {
  * mounts; at a compute worker its exports. */
 #define LAUNCH_LATENCIES_MAX (LAUNCH_MOUNTS_MAX + LAUNCH_SHARED_MOUNTS_MAX)
 _Static_assert(LAUNCH_LATENCIES_MAX >= LAUNCH_EXPORTS_MAX, "each export has an entry");
+/* compute: a mount of a client; its mount workers have no entries. */
+enum launch_client_state {
+	LAUNCH_CLIENT_CONNECTED, /* its session has a working path */
+	LAUNCH_CLIENT_SILENT,	 /* it has a session, and answers on no path */
+	LAUNCH_CLIENT_AWAY,	 /* it has no session; its open files are kept for its return */
+	LAUNCH_CLIENT_STATE_MAX
+};
+struct launch_client_stats {
+	char host[PLENUM_NAME_MAX]; /* as the client calls itself */
+	struct ip_addr addr;	    /* that its latest session came from; family 0: unknown */
+	uint32_t export_index;
+	uint32_t state;	     /* enum launch_client_state */
+	uint32_t open_files; /* without directories */
+	uint64_t since_ns;   /* clock_now_ns() of the session's start or end */
+	uint64_t heard_ns;   /* clock_now_ns() of the client's last packet; 0: unknown */
+};
 struct launch_fault_stats {
 	struct launch_fault fault; /* id 0: none */
 	uint64_t touched;	   /* number of packets that it affected */
@@ -623,6 +648,12 @@ struct launch_stats {
 	uint64_t asked[LAUNCH_OPCODES_MAX];
 	/* frontend: entry i is mounts[i], or shared[i - LAUNCH_MOUNTS_MAX]; compute: exports[i] */
 	struct launch_latencies latencies[LAUNCH_LATENCIES_MAX];
+	/* compute: files that clients have open in exports[i], without directories; mounts of
+	 * clients, the newest first: `n_clients` in all, of which the page has the first
+	 * LAUNCH_CLIENT_STATS_MAX, under the seqlock. */
+	uint64_t open_files[LAUNCH_EXPORTS_MAX];
+	uint64_t n_clients;
+	struct launch_client_stats clients[LAUNCH_CLIENT_STATS_MAX];
 };
 
 static inline void launch_stat_add(uint64_t *counter, uint64_t n)

@@ -161,9 +161,11 @@ static const char *check_reply(const struct privsep_msg *m)
 bool privsep_is_shared(uint32_t what)
 {
 	static const bool shared[PRIVSEP_WHAT_MAX] = {
-		[PRIVSEP_STATUS] = true, [PRIVSEP_PROCESSES] = true, [PRIVSEP_INVENTORY] = true,
-		[PRIVSEP_NET] = true,	 [PRIVSEP_METRICS] = true,   [PRIVSEP_HISTORY] = true,
-		[PRIVSEP_FAULTS] = true, [PRIVSEP_EVENTS] = true,
+		[PRIVSEP_STATUS] = true,  [PRIVSEP_PROCESSES] = true, [PRIVSEP_INVENTORY] = true,
+		[PRIVSEP_NET] = true,	  [PRIVSEP_METRICS] = true,   [PRIVSEP_HISTORY] = true,
+		[PRIVSEP_FAULTS] = true,  [PRIVSEP_EVENTS] = true,    [PRIVSEP_MOUNTS] = true,
+		[PRIVSEP_EXPORTS] = true, [PRIVSEP_CLIENTS] = true,   [PRIVSEP_PEERS] = true,
+		[PRIVSEP_PATHS] = true,
 	};
 
 	return what < PRIVSEP_WHAT_MAX && shared[what];

@@ -119,6 +119,11 @@ enum privsep_type {
 enum privsep_what { /* object that PRIVSEP_GET reads */
 		    PRIVSEP_STATUS,
 		    PRIVSEP_PROCESSES,
+		    PRIVSEP_MOUNTS,
+		    PRIVSEP_EXPORTS,
+		    PRIVSEP_CLIENTS,
+		    PRIVSEP_PEERS,
+		    PRIVSEP_PATHS,
 		    PRIVSEP_INVENTORY,
 		    PRIVSEP_PLAN,
 		    PRIVSEP_PLAN_RUNNING, /* the plan that restores the running configuration */

@@ -46,6 +46,32 @@ size_t stats_page_paths(const struct launch_stats *page,
 	return n;
 }
 
+size_t stats_page_clients(const struct launch_stats *page,
+			  struct launch_client_stats ret[LAUNCH_CLIENT_STATS_MAX],
+			  uint64_t *ret_omitted)
+{
+	uint64_t all = 0;
+	size_t n = 0;
+
+	for (int tries = 0; tries < 8; tries++) {
+		uint64_t before = __atomic_load_n(&page->seq, __ATOMIC_ACQUIRE);
+
+		all = launch_stat_get(&page->n_clients);
+		n = MIN_OF(all, (uint64_t)LAUNCH_CLIENT_STATS_MAX);
+		memcpy(ret, page->clients, n * sizeof(*ret));
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		/* Partner: worker_stats_publish. */
+		if (!(before & 1) && before == __atomic_load_n(&page->seq, __ATOMIC_RELAXED))
+			break;
+	}
+	for (size_t i = 0; i < n; i++) {
+		ret[i].host[sizeof(ret[i].host) - 1] = '\0';
+		text_clean(ret[i].host);
+	}
+	*ret_omitted = all - n;
+	return n;
+}
+
 bool stats_page_refusal(const struct launch_stats *page, uint32_t i, const struct ip_addr *to,
 			uint64_t age_ns, struct launch_refusal *ret)
 {

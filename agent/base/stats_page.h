@@ -11,6 +11,11 @@ void stats_page_text(const struct launch_stats *page, const char *text, char *bu
 /* Copies the paths of the page; their texts are terminated. Returns the number of paths. */
 size_t stats_page_paths(const struct launch_stats *page,
 			struct launch_path_stats ret[LAUNCH_PATHS_MAX]);
+/* Copies the mounts of clients, consistent and with their hosts' names terminated; returns their
+ * number. *ret_omitted: how many more there are, for which the page has no room. */
+size_t stats_page_clients(const struct launch_stats *page,
+			  struct launch_client_stats ret[LAUNCH_CLIENT_STATS_MAX],
+			  uint64_t *ret_omitted);
 /* Whether this host has refused to send to an address on port `i` in the last `age_ns`. If so,
  * returns the last refusal. */
 bool stats_page_refusal(const struct launch_stats *page, uint32_t i, const struct ip_addr *to,

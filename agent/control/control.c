@@ -58,6 +58,29 @@ static void control_status(struct agent *a, const struct status *st, struct cont
 	control_json(r, 200, o);
 }
 
+static bool is_of_hosts(enum privsep_what what)
+{
+	return what == PRIVSEP_MOUNTS || what == PRIVSEP_EXPORTS || what == PRIVSEP_CLIENTS ||
+	       what == PRIVSEP_PEERS || what == PRIVSEP_PATHS;
+}
+
+static void get_hosts(struct agent *a, enum privsep_what what, struct status *st,
+		      struct control_reply *r)
+{
+	if (status_collect_hosts(a, st) < 0)
+		control_json(r, 200, NULL);
+	else if (what == PRIVSEP_MOUNTS)
+		control_json(r, 200, status_mounts_to_json(st));
+	else if (what == PRIVSEP_EXPORTS)
+		control_json(r, 200, status_exports_to_json(st));
+	else if (what == PRIVSEP_CLIENTS)
+		control_json(r, 200, status_clients_to_json(st));
+	else if (what == PRIVSEP_PEERS)
+		control_json(r, 200, status_peers_to_json(a, st));
+	else
+		control_json(r, 200, status_paths_to_json(st));
+}
+
 static void get_snapshot(struct agent *a, enum privsep_what what, struct control_reply *r)
 {
 	struct status st;
@@ -65,7 +88,9 @@ static void get_snapshot(struct agent *a, enum privsep_what what, struct control
 	agent_check_health(a);
 	if (status_collect(a, &st) < 0)
 		return;
-	if (what == PRIVSEP_STATUS)
+	if (is_of_hosts(what))
+		get_hosts(a, what, &st, r);
+	else if (what == PRIVSEP_STATUS)
 		control_status(a, &st, r);
 	else if (what == PRIVSEP_PROCESSES)
 		control_json(r, 200, status_processes_to_json(&st));
@@ -105,6 +130,11 @@ static void on_get(struct agent *a, const struct client *cl, const struct privse
 	case PRIVSEP_PROCESSES:
 	case PRIVSEP_NET:
 	case PRIVSEP_METRICS:
+	case PRIVSEP_MOUNTS:
+	case PRIVSEP_EXPORTS:
+	case PRIVSEP_CLIENTS:
+	case PRIVSEP_PEERS:
+	case PRIVSEP_PATHS:
 		get_snapshot(a, (enum privsep_what)m->get.what, r);
 		break;
 	case PRIVSEP_INVENTORY:

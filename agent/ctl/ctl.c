@@ -148,6 +148,11 @@ static int cmd_help(const struct ctl_args *a);
 static const struct ctl_command commands[] = {
 	{"processes", 0, 0, TAKES_TABLE, ctl_cmd_processes},
 	{"status", 0, 0, 0, ctl_cmd_status},
+	{"mounts", 0, 0, TAKES_TABLE, ctl_cmd_mounts},
+	{"exports", 0, 0, TAKES_TABLE, ctl_cmd_exports},
+	{"clients", 0, 0, TAKES_TABLE, ctl_cmd_clients},
+	{"peers", 0, 0, TAKES_TABLE, ctl_cmd_peers},
+	{"paths", 0, 0, TAKES_TABLE, ctl_cmd_paths},
 	{"events", 0, 0, TAKES_FOLLOW | TAKES_EVENTS, ctl_cmd_events},
 	{"metrics", 0, 1, 0, ctl_cmd_metrics},
 	{"net show", 0, 1, TAKES_TABLE, ctl_cmd_net_show},

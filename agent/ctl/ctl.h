@@ -276,6 +276,15 @@ json_t *ctl_legs_if_any(const struct ctl_args *a);
 int ctl_put_devices(const struct ctl_args *a, const struct inventory *inv, const json_t *legs,
 		    const char *title);
 
+/* ---- mounts, exports, paths (ctl_lists.c) ---- */
+
+/* Formats ids of workers, such as "2, 3". */
+void ctl_format_ids(const json_t *ids, char *buf, size_t size);
+/* Adds the median and 99th percentile of each class in ms, four cells; "-": no recent requests. */
+void ctl_table_add_latencies(struct ctl_table *t, const json_t *o);
+/* Prints these columns of the paths, or those that the options select. */
+int ctl_put_paths(const struct ctl_args *a, const json_t *paths, const char *columns);
+
 /* ---- configurations (ctl_local.c) ---- */
 
 struct spec;
@@ -303,6 +312,11 @@ int ctl_put_config(const struct ctl_args *a, const char *yaml);
 
 int ctl_cmd_processes(const struct ctl_args *a);
 int ctl_cmd_status(const struct ctl_args *a);
+int ctl_cmd_mounts(const struct ctl_args *a);
+int ctl_cmd_exports(const struct ctl_args *a);
+int ctl_cmd_clients(const struct ctl_args *a);
+int ctl_cmd_peers(const struct ctl_args *a);
+int ctl_cmd_paths(const struct ctl_args *a);
 int ctl_cmd_events(const struct ctl_args *a);
 int ctl_cmd_metrics(const struct ctl_args *a);
 int ctl_cmd_net_show(const struct ctl_args *a);

@@ -305,96 +305,6 @@ int ctl_cmd_net_show(const struct ctl_args *a)
 	return r;
 }
 
-static const char *path_state(const json_t *path)
-{
-	if (!json_is_true(json_object_get(path, "up")))
-		return "down";
-	return json_is_true(json_object_get(path, "standby")) ? "standby" : "up";
-}
-
-static void add_bytes(struct ctl_table *t, const json_t *o, const char *key)
-{
-	char buf[32];
-
-	ctl_table_add(t, "%s", ctl_format_bytes(ctl_int(o, key), buf, sizeof(buf)));
-}
-
-/* Adds a share; "-": unknown. */
-static void add_share(struct ctl_table *t, const json_t *o, const char *key)
-{
-	const json_t *v = json_object_get(o, key);
-	double percent = json_number_value(v);
-
-	if (!json_is_number(v))
-		ctl_table_add(t, "-");
-	else
-		ctl_table_add(t, percent > 0 && percent < 10 ? "%.2g%%" : "%.0f%%", percent);
-}
-
-static int print_paths(const json_t *paths)
-{
-	static const char *const headings[] = {"WORKER",    "LEG",    "LOCAL",	   "REMOTE",
-					       "PEER",	    "STATE",  "RTT",	   "MTU",
-					       "WINDOW",    "SENT",   "RECEIVED",  "LOSS TO",
-					       "LOSS FROM", "RESENT", "FAILOVERS", "LAST PAUSE"};
-	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
-	const json_t *p;
-	size_t i;
-
-	json_array_foreach (paths, i, p) {
-		double pause_ms = json_number_value(json_object_get(p, "last_pause_ms"));
-
-		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(p, "worker"));
-		ctl_table_add(&t, "%s", ctl_text(p, "leg"));
-		ctl_table_add(&t, "%s", ctl_text(p, "local"));
-		ctl_table_add(&t, "%s", ctl_text(p, "remote"));
-		ctl_table_add(&t, "%s", ctl_text(p, "peer"));
-		ctl_table_add(&t, "%s", path_state(p));
-		if (!ctl_rtt_is_current(p))
-			ctl_table_add(&t, "-");
-		else if (ctl_int(p, "srtt_us") > 0)
-			ctl_table_add(&t, "%" JSON_INTEGER_FORMAT " us", ctl_int(p, "srtt_us"));
-		else /* there is no answer yet */
-			ctl_table_add(&t, "%s", "");
-		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(p, "mtu"));
-		add_bytes(&t, p, "cwnd_bytes");
-		add_bytes(&t, p, "tx_bytes");
-		add_bytes(&t, p, "rx_bytes");
-		add_share(&t, p, "loss_to_percent");
-		add_share(&t, p, "loss_from_percent");
-		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(p, "retransmits"));
-		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(p, "failovers"));
-		if (pause_ms > 0)
-			ctl_table_add(&t, "%.1f ms", pause_ms);
-		else
-			ctl_table_add(&t, "%s", "");
-	}
-	return ctl_table_print(&t);
-}
-
-/* Formats ids of workers, such as "2, 3". */
-static void ids_format(const json_t *ids, char *buf, size_t size)
-{
-	const json_t *id;
-	size_t i, at = 0;
-
-	*buf = '\0';
-	json_array_foreach (ids, i, id)
-		if (at < size)
-			at += (size_t)snprintf(buf + at, size - at, "%s%" JSON_INTEGER_FORMAT,
-					       i ? ", " : "", json_integer_value(id));
-}
-
-/* Adds the median and 99th percentile of each class in ms; "-": no recent requests. */
-static void add_latencies(struct ctl_table *t, const json_t *o)
-{
-	static const char *const classes[] = {"read", "write", "sync", "metadata"};
-	char cell[CTL_LATENCY_MAX];
-
-	for (size_t i = 0; i < ARRAY_SIZE(classes); i++)
-		ctl_table_add(t, "%s", ctl_format_latency(o, classes[i], cell));
-}
-
 static int print_mounts(const json_t *mounts)
 {
 	static const char *const headings[] = {"MOUNT",	  "FROM",	"WORKER",  "LANES",
@@ -406,7 +316,7 @@ static int print_mounts(const json_t *mounts)
 	size_t i;
 
 	json_array_foreach (mounts, i, m) {
-		ids_format(json_object_get(m, "lanes"), lanes, sizeof(lanes));
+		ctl_format_ids(json_object_get(m, "lanes"), lanes, sizeof(lanes));
 		ctl_table_add(&t, "%s", ctl_text(m, "path"));
 		ctl_table_add(&t, "%s:%s", ctl_text(m, "peer"), ctl_text(m, "export"));
 		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(m, "worker"));
@@ -414,7 +324,7 @@ static int print_mounts(const json_t *mounts)
 		ctl_table_add(&t, "%s", ctl_text(m, "by"));
 		ctl_table_add(&t, "%s",
 			      json_is_true(json_object_get(m, "served")) ? "served" : "waits");
-		add_latencies(&t, m);
+		ctl_table_add_latencies(&t, m);
 	}
 	return ctl_table_print(&t);
 }
@@ -429,13 +339,22 @@ static int print_exports(const json_t *exports)
 	size_t i;
 
 	json_array_foreach (exports, i, e) {
-		ids_format(json_object_get(e, "workers"), ids, sizeof(ids));
+		ctl_format_ids(json_object_get(e, "workers"), ids, sizeof(ids));
 		ctl_table_add(&t, "%s", ctl_text(e, "name"));
 		ctl_table_add(&t, "%s", ctl_text(e, "path"));
 		ctl_table_add(&t, "%s", ids);
-		add_latencies(&t, e);
+		ctl_table_add_latencies(&t, e);
 	}
 	return ctl_table_print(&t);
+}
+
+static int print_paths(const json_t *paths)
+{
+	static const struct ctl_args all;
+
+	return ctl_put_paths(&all, paths,
+			     "WORKER,LEG,LOCAL,REMOTE,PEER,FOR,STATE,RTT,MTU,WINDOW,SENT,RECEIVED,"
+			     "LOSS TO,LOSS FROM,RESENT,FAILOVERS,LAST PAUSE");
 }
 
 static void print_field(const char *name, const char *value)

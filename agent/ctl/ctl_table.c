@@ -17,9 +17,10 @@
 
 /* Headings, in all tables, of the columns that are omitted first on a narrow terminal. */
 static const char *const dispensable[] = {
-	"WINDOW", "SWITCHES", "MEMORY",	  "RECEIVED", "SENT",	 "LAST PAUSE",
-	"HOST",	  "UPTIME",   "RESTARTS", "MTU",      "RESENT",	 "FAILOVERS",
-	"LABEL",  "ASKED",    "LOCAL",	  "PEER",     "NETWORK",
+	"WINDOW",  "SWITCHES",	  "MEMORY",   "RECEIVED", "SENT",    "LAST PAUSE",
+	"HOST",	   "UPTIME",	  "RESTARTS", "MTU",	  "RESENT",  "FAILOVERS",
+	"LABEL",   "ASKED",	  "LOCAL",    "PEER",	  "NETWORK", "LANES",
+	"SYNC MS", "METADATA MS", "ACCESS",   "WORKERS",  "FOR",     "REQUESTS/S",
 };
 
 void ctl_table_add(struct ctl_table *t, const char *fmt, ...)
@@ -253,7 +254,8 @@ int ctl_table_print(const struct ctl_table *t)
 	lay_out(&l);
 	for (size_t row = t->no_header; row < l.n_rows; row++)
 		print_row(&l, row);
-	print_left_out(&l);
+	if (l.n_rows > (size_t)t->no_header) /* else no column has a width */
+		print_left_out(&l);
 	return CTL_OK;
 }
 

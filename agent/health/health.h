@@ -142,6 +142,10 @@ void health_explain_loss(const struct launch_path_stats *s, char *buf, size_t si
 /* The same for a path with a long round-trip time. */
 void health_explain_slow(const struct launch_path_stats *s, char *buf, size_t size);
 
+/* Why that mount of a running worker is not served, or programs do not reach it; NULL: unknown, or
+ * it is. */
+const char *health_mount_reason(const struct health *h, uint32_t worker, const char *path);
+
 /* ---- health_drops.c: makes no system calls ---- */
 
 /* Takes the counters of one place: packets that passed and packets that were dropped, both since

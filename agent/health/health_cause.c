@@ -315,3 +315,12 @@ void health_explain_slow(const struct launch_path_stats *s, char *buf, size_t si
 		 (double)s->slow_ns / NSEC_PER_MSEC, s->peer, s->slow_than[0] ? "" : "usually",
 		 s->slow_than, (double)s->slow_than_ns / NSEC_PER_MSEC);
 }
+
+const char *health_mount_reason(const struct health *h, uint32_t worker, const char *path)
+{
+	for (size_t i = 0; i < h->n; i++)
+		if (h->entries[i].worker == worker && h->entries[i].kind == HEALTH_MOUNT &&
+		    strcmp(h->entries[i].key, path) == 0)
+			return h->entries[i].text;
+	return NULL;
+}

@@ -275,6 +275,8 @@ unsigned sup_count_processes(const struct sup *s);
 /* Set if, as far as known, the path of the export leads to another folder than the exported one, or
  * to none. */
 const struct reason *sup_export_differs(const struct sup *s, const struct launch_export *e);
+/* Number of removed files that are kept for clients of the export that have them open. */
+unsigned sup_export_pinned(const struct sup *s, const char *export_name);
 const struct sup_worker *sup_first(const struct sup *s); /* in ascending order of id */
 
 #endif

@@ -239,6 +239,11 @@ const struct reason *sup_export_differs(const struct sup *s, const struct launch
 	return r ? &r->differs : &none;
 }
 
+unsigned sup_export_pinned(const struct sup *s, const char *export_name)
+{
+	return exports_pinned(&s->exports, export_name);
+}
+
 /* ---- checks while an export is served ---- */
 
 /* Checks the path and the file system of a served export. `why`: the problem; cleared if there is

@@ -213,6 +213,7 @@ struct rudp_path_info {
 	uint64_t rx_lost_packets; /* packets of the peer that did not arrive */
 	uint64_t last_pause_ns;
 	uint64_t since_ns; /* when its state last changed, or when it was created */
+	uint64_t heard_ns; /* of the peer's last packet on it; 0: none yet */
 };
 
 /* Returns 0 with *ret set, -EINVAL or -ENOMEM. */
@@ -251,6 +252,10 @@ struct rudp_session_key {
 };
 bool rudp_session_key(const struct rudp_session *s, bool in, struct rudp_session_key *ret);
 bool rudp_session_is_up(const struct rudp_session *s);
+/* Whether a path of it is up. */
+bool rudp_session_answers(const struct rudp_session *s);
+/* When the peer's last packet arrived; at first when the session began. */
+uint64_t rudp_session_heard_ns(const struct rudp_session *s);
 /* The peer's identity and epoch; 0 before the first handshake. */
 uint64_t rudp_session_peer(const struct rudp_session *s, uint32_t *ret_epoch);
 unsigned rudp_session_paths(const struct rudp_session *s, struct rudp_path_info *ret, unsigned max);

@@ -370,6 +370,18 @@ static void compute_rdma_bytes(const struct worker *w, const struct rudp_session
 		fuse_server_rdma_bytes(client, port, ret_read, ret_write);
 }
 
+static uint64_t compute_serves(const struct worker *w, const struct rudp_session *s)
+{
+	const struct fuse_server_client *client = rudp_session_user(s);
+
+	return client ? fuse_server_client_export(client) : LAUNCH_SERVES_NONE;
+}
+
+static void compute_publish(struct worker *w)
+{
+	fuse_server_publish(server_of(w));
+}
+
 static const char *compute_peer_name(const struct worker *w, const struct rudp_session *s)
 {
 	const struct fuse_server_client *client = rudp_session_user(s);
@@ -396,6 +408,8 @@ const struct worker_role worker_role_compute = {
 	.ping = compute_ping,
 	.left = compute_left,
 	.rdma_bytes = compute_rdma_bytes,
+	.serves = compute_serves,
+	.publish = compute_publish,
 	.peer_name = compute_peer_name,
 	.adopted = compute_adopted,
 	.end_sessions = compute_end_sessions,

@@ -411,8 +411,12 @@ static void mount_publish(struct worker *w, unsigned i)
 	bool was_served = launch_stat_get(&st->served);
 	char by[IP_ADDR_STR_MAX] = "";
 
-	if (served == was_served && strcmp(st->reason, why) == 0)
+	launch_stat_set(&st->open_files, fuse_client_open_files(m->front));
+	if (served == was_served && strcmp(st->reason, why) == 0 &&
+	    launch_stat_get(&st->since_ns) != 0)
 		return;
+	if (served != was_served || launch_stat_get(&st->since_ns) == 0)
+		launch_stat_set(&st->since_ns, w->now_ns);
 	launch_stat_set(&st->served, served);
 	__atomic_store_n(&w->stats->seq, w->stats->seq + 1, __ATOMIC_RELAXED);
 	/* Partner: as in worker_stats_publish. */
@@ -516,6 +520,17 @@ static void client_rdma_bytes(const struct worker *w, const struct rudp_session 
 			      uint64_t *ret_read, uint64_t *ret_write)
 {
 	fuse_client_rdma_bytes(rudp_session_user(s), port, ret_read, ret_write);
+}
+
+static uint64_t client_serves(const struct worker *w, const struct rudp_session *s)
+{
+	unsigned i;
+
+	if (!mount_of(w, s, &i))
+		return LAUNCH_SERVES_NONE;
+	if (i == n_fronts(w) - 1)
+		return end_of(w)->heir_of;
+	return is_mount_worker(w, i) ? i - w->cfg->n_mounts + LAUNCH_MOUNTS_MAX : i;
 }
 
 static const char *client_peer_name(const struct worker *w, const struct rudp_session *s)
@@ -661,6 +676,7 @@ const struct worker_role worker_role_front = {
 	.rdma_bytes = client_rdma_bytes,
 	.ping = client_ping,
 	.left = client_left,
+	.serves = client_serves,
 	.peer_name = client_peer_name,
 	.report_refusal = client_report_refusal,
 	.free = client_free,

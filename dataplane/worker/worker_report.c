@@ -260,6 +260,9 @@ static void path_publish(const struct worker *w, struct launch_path_stats *p,
 	launch_stat_set(&p->failovers, i->failovers);
 	launch_stat_set(&p->last_pause_ns, i->last_pause_ns);
 	launch_stat_set(&p->since_ns, i->since_ns);
+	launch_stat_set(&p->heard_ns, i->heard_ns);
+	launch_stat_set(&p->session, rudp_session_index(s));
+	launch_stat_set(&p->serves, w->role->serves ? w->role->serves(w, s) : LAUNCH_SERVES_NONE);
 }
 
 static void rdma_publish(const struct worker *w, struct launch_path_stats *p,
@@ -311,6 +314,8 @@ void worker_stats_publish(struct worker *w)
 			}
 		}
 	}
+	if (w->role->publish)
+		w->role->publish(w);
 	worker_fault_publish(w);
 	worker_legs_publish(w);
 	launch_stat_set(&st->n_paths, n_paths);

@@ -51,6 +51,10 @@ struct worker_role {
 	int (*ping)(struct worker *w, const struct launch_ping *p);
 	/* While the worker stops: the number of operations that must be finished before. */
 	unsigned (*left)(struct worker *w);
+	/* What the session serves, as in launch_path_stats.serves; NULL: LAUNCH_SERVES_NONE. */
+	uint64_t (*serves)(const struct worker *w, const struct rudp_session *s);
+	/* Adds the role's part to the statistics page, within its seqlock; NULL: none. */
+	void (*publish)(struct worker *w);
 	/* Name of the peer, for messages; "": unknown. */
 	const char *(*peer_name)(const struct worker *w, const struct rudp_session *s);
 	/* Reports a refusal in its own words. Returns false if the session does not belong to the

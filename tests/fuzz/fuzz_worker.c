@@ -507,6 +507,13 @@ static void look(void)
 	check_new(status_processes_to_json(&st));
 	check_new(status_net_to_json(&st));
 	check_metrics(status_to_metrics(&st));
+	if (status_collect_hosts(&g.a, &st) < 0)
+		end_with("no lists");
+	check_new(status_paths_to_json(&st));
+	check_new(status_mounts_to_json(&st));
+	check_new(status_exports_to_json(&st));
+	check_new(status_clients_to_json(&st));
+	check_new(status_peers_to_json(&g.a, &st));
 	status_done(&st);
 	check_new(events_to_json(&g.a.events, &(struct events_filter){0}));
 }

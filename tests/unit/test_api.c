@@ -42,6 +42,11 @@ static void test_get_requests_become_messages(void **state)
 	} gets[] = {
 		{"/v1/status", PRIVSEP_STATUS},
 		{"/v1/processes", PRIVSEP_PROCESSES},
+		{"/v1/mounts", PRIVSEP_MOUNTS},
+		{"/v1/exports", PRIVSEP_EXPORTS},
+		{"/v1/clients", PRIVSEP_CLIENTS},
+		{"/v1/peers", PRIVSEP_PEERS},
+		{"/v1/paths", PRIVSEP_PATHS},
 		{"/v1/inventory", PRIVSEP_INVENTORY},
 		{"/v1/plan", PRIVSEP_PLAN},
 		{"/v1/net", PRIVSEP_NET},

@@ -31,7 +31,7 @@ static void refused(const char *path, const char *limit, const char *after, cons
 
 static void test_invalid_pages_are_refused_with_the_value_to_write(void **state)
 {
-	char long_key[200];
+	char long_key[API_LIST_KEY_MAX + 1];
 
 	refused("/v1/history", "0", NULL, "limit is '0'; write a number from 1 to 1000");
 	refused("/v1/history", "-1", NULL, "limit is '-1'; write a number from 1 to 1000");

@@ -38,11 +38,14 @@ static void test_closes_are_reported_together(void **state)
 	g->features = FUSE_PROTO_FEATURE_RELEASES;
 	bring_up(g);
 	a = lookup(g, "a", "handle-a");
+	assert_int_equal(fuse_client_open_files(g->f), 0);
 	for (unsigned i = 0; i < ARRAY_SIZE(fh); i++)
 		fh[i] = open_file(g, a, 100 + i);
+	assert_int_equal(fuse_client_open_files(g->f), ARRAY_SIZE(fh));
 	kernel_release(g, a, fh[0]);
 	kernel_release(g, a, fh[1]);
 	assert_int_equal(n_calls, 0);
+	assert_int_equal(fuse_client_open_files(g->f), ARRAY_SIZE(fh) - 2);
 	assert_true(fuse_client_tick(g->f, g->now_ns) <= g->now_ns + 20 * NSEC_PER_MSEC);
 	fuse_client_tick(g->f, g->now_ns += 20 * NSEC_PER_MSEC);
 	assert_int_equal(n_calls, 1);
@@ -62,6 +65,7 @@ static void test_closes_are_reported_together(void **state)
 			 100 + FUSE_PROTO_RELEASES_MAX + 1);
 	respond(g, 0, 0, NULL, 0);
 	assert_int_equal(g->f->files.n_closing, 0);
+	assert_int_equal(fuse_client_open_files(g->f), 0);
 	fh[0] = open_file(g, a, 300);
 	kernel_release(g, a, fh[0]);
 	assert_int_equal(n_calls, 0);

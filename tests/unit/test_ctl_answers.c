@@ -38,18 +38,37 @@ static void test_no_command_passes_control_characters_on(void **state)
 		"\",\"severity\":\"" EVIL "\",\"source\":\"" EVIL "\",\"text\":\"" EVIL
 		"\"}],\"net\":[{\"name\":\"" EVIL "\",\"reason\":\"" EVIL
 		"\"}],\"history\":[{\"text\":\"" EVIL "\",\"by\":\"" EVIL
+		"\"}],\"mounts\":[{\"path\":\"" EVIL "\",\"peer\":\"" EVIL "\",\"reason\":\"" EVIL
+		"\"}],\"exports\":[{\"name\":\"" EVIL "\",\"squash\":[\"" EVIL
+		"\"]}],\"clients\":[{\"host\":\"" EVIL "\",\"addresses\":[\"" EVIL
+		"\"]}],\"peers\":[{\"host\":\"" EVIL "\",\"legs_up\":[\"" EVIL
+		"\"]}],\"paths\":[{\"peer\":\"" EVIL "\",\"mount\":\"" EVIL
 		"\"}],\"faults\":[{\"by\":\"" EVIL "\"}],\"steps\":[{\"step\":\"" EVIL
 		"\",\"reason\":\"" EVIL "\"}],\"warnings\":[\"" EVIL "\"],\"actions\":[{\"action\":"
 		"\"" EVIL "\"}]}";
-	static const char *const commands[] = {"status",	   "status -j",
-					       "processes",	   "processes --csv",
-					       "events",	   "events -j",
-					       "net show",	   "net show --csv",
-					       "history",	   "fault show",
-					       "fault show --csv", "plan",
-					       "plan -j",	   "apply",
-					       "apply --dry-run",  "top --once",
-					       "top --count 1 -j", "config show --running"};
+	static const char *const commands[] = {"status",
+					       "status -j",
+					       "processes",
+					       "processes --csv",
+					       "events",
+					       "events -j",
+					       "net show",
+					       "net show --csv",
+					       "history",
+					       "fault show",
+					       "fault show --csv",
+					       "plan",
+					       "plan -j",
+					       "apply",
+					       "apply --dry-run",
+					       "top --once",
+					       "top --count 1 -j",
+					       "config show --running",
+					       "mounts",
+					       "exports --csv",
+					       "clients",
+					       "peers",
+					       "paths"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
 		struct result r = run(commands[i], 200, answer);
@@ -104,11 +123,19 @@ static void test_an_answer_without_its_list_is_an_error(void **state)
 {
 	static const struct {
 		const char *command, *says;
-	} cases[] = {
-		{"processes", "no list 'processes'"}, {"net show", "no list 'net'"},
-		{"history", "no list 'history'"},     {"events", "no list 'events'"},
-		{"plan", "no list 'steps'"},	      {"fault show", "no list 'faults'"},
-		{"status", "has no state"},	      {"apply", "does not say what was applied"}};
+	} cases[] = {{"processes", "no list 'processes'"},
+		     {"net show", "no list 'net'"},
+		     {"mounts", "no list 'mounts'"},
+		     {"exports", "no list 'exports'"},
+		     {"clients", "no list 'clients'"},
+		     {"peers", "no list 'peers'"},
+		     {"paths", "no list 'paths'"},
+		     {"history", "no list 'history'"},
+		     {"events", "no list 'events'"},
+		     {"plan", "no list 'steps'"},
+		     {"fault show", "no list 'faults'"},
+		     {"status", "has no state"},
+		     {"apply", "does not say what was applied"}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct result r = run(cases[i].command, 200, "{}");

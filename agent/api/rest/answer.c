@@ -61,8 +61,36 @@ static const struct answer_member path[] = {
 	INTEGER("rdma_write_bytes"), INTEGER_OR_NULL("rtt_age_s"),
 	NUMBER_OR_NULL("loss_to_percent"), NUMBER_OR_NULL("loss_from_percent"),
 	BOOLEAN("lossy_to"), BOOLEAN("lossy_from"), BOOLEAN("avoided"), NUMBER("peer_srtt_us"),
+	TEXT("id"), TEXT("mount"), TEXT("export"),
 	INTEGER("rx_lost_packets"), NUMBER("slow_us"), NUMBER("slow_than_us"), TEXT("slow_than"),
 	END};
+
+static const struct answer_member listed_mount[] = {
+	TEXT("path"), TEXT("peer"), TEXT("export"), TEXT("state"), TEXT("reason"),
+	INTEGER_OR_NULL("since_s"), INTEGER("worker"), INTEGERS("lanes"), TEXT("by"),
+	BOOLEAN("read_only"), INTEGER_OR_NULL("soft_s"), INTEGER_OR_NULL("open_files"),
+	OBJECTS("latency", latency), END};
+static const struct answer_member mounts[] = {TEXT("host"), OBJECTS("mounts", listed_mount), END};
+static const struct answer_member listed_export[] = {
+	TEXT("name"), TEXT("path"), TEXT("state"), TEXT("reason"), INTEGERS("workers"),
+	BOOLEAN("read_only"), TEXTS("squash"), INTEGER_OR_NULL("clients"),
+	INTEGER_OR_NULL("open_files"), INTEGER("removed_files"), OBJECTS("latency", latency), END};
+static const struct answer_member exports[] = {
+	TEXT("host"), OBJECTS("exports", listed_export), END};
+static const struct answer_member client[] = {
+	TEXT("host"), TEXT("state"), TEXTS("addresses"), TEXTS("exports"), INTEGERS("workers"),
+	INTEGER("mounts"), INTEGER_OR_NULL("open_files"), INTEGER_OR_NULL("since_s"),
+	INTEGER_OR_NULL("heard_s"), END};
+static const struct answer_member clients[] = {
+	TEXT("host"), OBJECTS("clients", client), INTEGER("omitted_mounts"), END};
+static const struct answer_member peer[] = {
+	TEXT("host"), TEXT("state"), TEXT("reason"), TEXTS("addresses"), TEXTS("legs_up"),
+	TEXTS("legs_down"), TEXTS("mounts"), TEXTS("exports"), INTEGER("paths"),
+	INTEGER("paths_up"), NUMBER_OR_NULL("rtt_us"), NUMBER_OR_NULL("loss_to_percent"),
+	NUMBER_OR_NULL("loss_from_percent"), INTEGER_OR_NULL("mtu"), INTEGER_OR_NULL("since_s"),
+	INTEGER_OR_NULL("heard_s"), END};
+static const struct answer_member peers[] = {TEXT("host"), OBJECTS("peers", peer), END};
+static const struct answer_member paths[] = {TEXT("host"), OBJECTS("paths", path), END};
 
 static const struct answer_member traffic[] = {
 	INTEGER("worker"), TEXT("role"), INTEGER("requests"), INTEGER("responses"),
@@ -216,6 +244,11 @@ static const struct answer_member operations[] = {OBJECTS("operations", operatio
 static const struct answer_member *const answers[RESOURCE_MAX] = {
 	[RESOURCE_STATUS] = status,
 	[RESOURCE_PROCESSES] = processes,
+	[RESOURCE_MOUNTS] = mounts,
+	[RESOURCE_EXPORTS] = exports,
+	[RESOURCE_CLIENTS] = clients,
+	[RESOURCE_PEERS] = peers,
+	[RESOURCE_PATHS] = paths,
 	[RESOURCE_EVENTS] = events,
 	[RESOURCE_HISTORY] = history,
 	[RESOURCE_HISTORY_CONFIG] = past,

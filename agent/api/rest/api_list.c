@@ -3,6 +3,7 @@
  * are added or removed between two requests do not shift others to another page. */
 #include "agent/api/rest/api_list.h"
 #include "agent/api/rest/api_route_internal.h"
+#include "netcfg/base/text.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -24,20 +25,13 @@ bool api_list_has_path(const char *path)
 
 /* ---- the request ---- */
 
-static bool is_printable(const char *text)
-{
-	for (; *text; text++)
-		if (*text < ' ' || *text > '~')
-			return false;
-	return true;
-}
-
 static int take_after(const struct resource *row, const char *text, struct api_list *l,
 		      struct api_error *e)
 {
 	const bool is_number = row->key_type == RESOURCE_NAME_NUMBER;
 
-	if (!text[0] || strlen(text) >= sizeof(l->after) || !is_printable(text) ||
+	if (!text[0] || strlen(text) >= sizeof(l->after) ||
+	    !text_is_clean(text, sizeof(l->after)) ||
 	    (is_number && api_number(text, INT64_MAX, &l->after_number) < 0))
 		return api_fail(e, 400, "bad-query",
 				"after is '%.40s'; write the %s of the previous page's last member",

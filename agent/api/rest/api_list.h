@@ -11,7 +11,7 @@
 #include "agent/api/rest/resource.h"
 
 #define API_LIST_LIMIT_MAX 1000
-#define API_LIST_KEY_MAX 128
+#define API_LIST_KEY_MAX 288 /* paths of mounts are the longest */
 #define API_LIST_LINK_MAX (3 * API_LIST_KEY_MAX + 128)
 
 struct api_list {

@@ -159,6 +159,64 @@ const struct resource resources[RESOURCE_MAX] = {
 			       "needed. plenumd(8) explains each reason. '-o id,restarts,last-death' shows\n"
 			       "when a worker died last, and why.\n"}},
 	},
+	[RESOURCE_MOUNTS] = {
+		OPERATION("GET", "/v1/mounts", PRIVSEP_GET, "mounts of this host"),
+		.what = PRIVSEP_MOUNTS,
+		LIST("mounts", "path", TEXT),
+		.columns = "MOUNT,FROM,STATE,SINCE,WORKER,OPEN,REQUESTS/S,READ MS,WRITE MS,METADATA MS,REASON",
+		.commands = {{"mounts", "[TABLE OPTION...]", "list the mounts of this host",
+			       "Lists the mounts of this host: server and export, state and how long it has lasted, worker,\n"
+			       "open files, requests per second, and the times of requests in the last seconds in ms:\n"
+			       "median and 99th percentile. Programs on a mount that waits wait for its server, or get\n"
+			       "errors after its soft time. State unknown: its worker does not tell. Further columns for -o:\n"
+			       "by, lanes, sync-ms, options.\n"}},
+	},
+	[RESOURCE_EXPORTS] = {
+		OPERATION("GET", "/v1/exports", PRIVSEP_GET, "exports of this host"),
+		.what = PRIVSEP_EXPORTS,
+		LIST("exports", "name", TEXT),
+		.columns = "EXPORT,PATH,STATE,CLIENTS,ACCESS,SQUASH,OPEN,REMOVED,REQUESTS/S,READ MS,WRITE MS,METADATA MS,REASON",
+		.commands = {{"exports", "[TABLE OPTION...]", "list the exports of this host",
+			       "Lists the exports of this host: folder, state, hosts that are connected, access and squash\n"
+			       "of its rules, files that clients have open, removed files that are kept because a client\n"
+			       "may have them open, requests per second, and their times as in 'plenum mounts'. A degraded\n"
+			       "export is served, but not by all its workers, or its folder has a problem: see REASON.\n"}},
+	},
+	[RESOURCE_CLIENTS] = {
+		OPERATION("GET", "/v1/clients", PRIVSEP_GET, "hosts that mount the exports"),
+		.what = PRIVSEP_CLIENTS,
+		LIST("clients", "host", TEXT),
+		.columns = "HOST,STATE,SINCE,ADDRESSES,EXPORTS,MOUNTS,OPEN,HEARD,WORKERS",
+		.commands = {{"clients", "[TABLE OPTION...]", "list the hosts that mount the exports",
+			       "Lists the hosts that mount exports of this host, under the names that they give themselves:\n"
+			       "addresses, exports, number of mounts, open files, and the time since their last packet. A\n"
+			       "silent client answers on no path; an away client has no session, and the server keeps its\n"
+			       "open files for its return for 90 seconds. State unknown: its worker does not tell.\n"}},
+	},
+	[RESOURCE_PEERS] = {
+		OPERATION("GET", "/v1/peers", PRIVSEP_GET, "other hosts, and their paths"),
+		.what = PRIVSEP_PEERS,
+		LIST("peers", "host", TEXT),
+		.columns = "HOST,STATE,SINCE,LEGS UP,LEGS DOWN,PATHS,RTT,LOSS TO,LOSS FROM,MTU,HEARD,REASON",
+		.commands = {{"peers", "[TABLE OPTION...]", "list the other hosts and their legs",
+			       "Lists the servers of this host's mounts, the clients of its exports, and the hosts in\n"
+			       "'peers' of the configuration: legs of this host with a working path to the peer and legs\n"
+			       "without one, working paths of all, lowest round trip, largest loss and smallest MTU of the\n"
+			       "working paths, and the time since the peer's last packet. State unknown: no worker has a\n"
+			       "path to the peer, or tells of it. Further columns for -o: addresses, mounts, exports.\n"}},
+	},
+	[RESOURCE_PATHS] = {
+		OPERATION("GET", "/v1/paths", PRIVSEP_GET, "paths to other hosts"),
+		.what = PRIVSEP_PATHS,
+		LIST("paths", "id", TEXT),
+		.columns = "WORKER,LEG,LOCAL,REMOTE,PEER,FOR,STATE,RTT,MTU,SENT,RECEIVED,LOSS TO,LOSS FROM,RESENT,FAILOVERS,REASON",
+		.commands = {{"paths", "[TABLE OPTION...]", "list the paths to other hosts",
+			       "Lists each worker's paths to other hosts: leg, addresses, peer, the mount or export that its\n"
+			       "session is for, state, round trip, MTU, traffic, share of lost packets in each direction,\n"
+			       "packets sent again, and changes to another path. A suspect path has been silent for a\n"
+			       "moment and gets no new packets; a joining one has not been answered yet. Further columns\n"
+			       "for -o: window, last-pause.\n"}},
+	},
 	[RESOURCE_INVENTORY] = {
 		OPERATION("GET", "/v1/inventory", PRIVSEP_GET, "inventory of the host"),
 		.what = PRIVSEP_INVENTORY,

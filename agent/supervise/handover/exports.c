@@ -158,6 +158,14 @@ void exports_drop(struct exports *x, uint64_t key)
 			return;
 }
 
+unsigned exports_pinned(const struct exports *x, const char *name)
+{
+	for (const struct export *e = x->first; e; e = e->next)
+		if (strcmp(e->name, name) == 0)
+			return e->pinned.n;
+	return 0;
+}
+
 /* Whether a configuration has the export, even if its directory is missing at present. */
 static bool is_in_use(const struct export *e, const struct launch_config *configs, size_t n)
 {

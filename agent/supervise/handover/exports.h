@@ -34,6 +34,8 @@ int exports_adopt_stored(struct exports *x, int fd, const char *stored);
 /* Pins fd for the export; takes fd in any case. Negative errno: the file is not pinned. */
 int exports_hold(struct exports *x, const char *name, uint64_t key, int fd);
 void exports_drop(struct exports *x, uint64_t key);
+/* Number of files that are pinned for it. */
+unsigned exports_pinned(const struct exports *x, const char *name);
 /* Marks the exports that none of the n configurations names as removed. An export that returns
  * before exports_settle keeps its state and its pinned files. */
 void exports_keep(struct exports *x, const struct launch_config *configs, size_t n);

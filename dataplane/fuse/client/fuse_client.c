@@ -241,6 +241,11 @@ bool fuse_client_is_ready(const struct fuse_client *f)
 	return f->link == CLIENT_READY;
 }
 
+uint32_t fuse_client_open_files(const struct fuse_client *f)
+{
+	return f->files.n_open;
+}
+
 const struct rudp_session *fuse_client_session(const struct fuse_client *f)
 {
 	return f->session;

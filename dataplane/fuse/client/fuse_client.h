@@ -94,6 +94,8 @@ unsigned fuse_client_sent(const struct fuse_client *f);
 bool fuse_client_owes_goodbye(const struct fuse_client *f, uint64_t now_ns);
 /* Whether the server serves the mount now. */
 bool fuse_client_is_ready(const struct fuse_client *f);
+/* Files that programs have open on the mount, without directories; not of a mount worker. */
+uint32_t fuse_client_open_files(const struct fuse_client *f);
 /* The session with the server; NULL if there is none at present. */
 const struct rudp_session *fuse_client_session(const struct fuse_client *f);
 /* How long requests have been waiting for an absent server; 0: none waits, or the server is

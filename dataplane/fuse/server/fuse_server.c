@@ -292,6 +292,11 @@ const struct reason *fuse_server_reason(const struct fuse_server *srv)
 	return reason_is_set(&srv->short_of) ? &srv->short_of : &srv->held;
 }
 
+unsigned fuse_server_client_export(const struct fuse_server_client *c)
+{
+	return server_export_index(c->mount->export);
+}
+
 const char *fuse_server_client_host(const struct fuse_server_client *c)
 {
 	return c->host;
@@ -444,6 +449,7 @@ int fuse_server_accept(struct fuse_server *srv, struct rudp_session *s, const st
 	c->server = srv;
 	c->number = ++srv->n_accepted;
 	c->session = s;
+	c->since_ns = clock_now_ns();
 	c->peer = fuse_server_peer(s);
 	c->mount = m;
 	snprintf(c->host, sizeof(c->host), "%s", h.client_host);
@@ -463,6 +469,11 @@ void fuse_server_client_gone(struct fuse_server_client *c)
 
 	if (c->gone)
 		return;
+	if (c->mount->client == c || !c->mount->client) {
+		c->mount->left_ns = clock_now_ns();
+		if (c->session)
+			c->mount->heard_ns = rudp_session_heard_ns(c->session);
+	}
 	c->session = NULL;
 	server_wait_drop(srv, c, NULL);
 	server_ping_client_gone(c);

@@ -99,6 +99,11 @@ const struct reason *fuse_server_reason(const struct fuse_server *srv);
 bool fuse_server_client_may_end(const struct fuse_server_client *c);
 /* The name that the client claims. */
 const char *fuse_server_client_host(const struct fuse_server_client *c);
+/* The index of its export in the configuration. */
+unsigned fuse_server_client_export(const struct fuse_server_client *c);
+/* Puts the clients' mounts and the number of open files on the statistics page, whose seqlock the
+ * caller holds. A bounded amount of work. */
+void fuse_server_publish(struct fuse_server *srv);
 /* peer: fuse_server_peer of the session; 0: there is no session, and the limit of a peer does not
  * apply. */
 void *fuse_server_buf_get(struct fuse_server *srv, unsigned peer, size_t len);

@@ -552,7 +552,21 @@ static void path_info(const struct rudp_session *s, const struct rudp_path *p,
 		.peer_srtt_ns = p->quality.peer_srtt_us * NSEC_PER_USEC,
 		.last_pause_ns = p->last_pause_ns,
 		.since_ns = p->since_ns,
+		.heard_ns = p->rx_packets ? p->last_rx_ns : 0,
 	};
+}
+
+bool rudp_session_answers(const struct rudp_session *s)
+{
+	for (unsigned i = 0; i < RUDP_PATHS_MAX; i++)
+		if (s->paths[i].state == PATH_UP)
+			return true;
+	return false;
+}
+
+uint64_t rudp_session_heard_ns(const struct rudp_session *s)
+{
+	return s->last_rx_ns;
 }
 
 unsigned rudp_session_paths(const struct rudp_session *s, struct rudp_path_info *ret, unsigned max)

@@ -26,6 +26,13 @@ static void count(uint8_t *n, int by)
 		*n = (uint8_t)(*n + by);
 }
 
+static void open_count(struct client_files *t, const struct client_file *file, uint32_t by)
+{
+	if ((file->flags & CLIENT_FILE_USED) &&
+	    !(file->flags & (CLIENT_FILE_CLOSING | CLIENT_FILE_DIR)))
+		t->n_open += by;
+}
+
 static void node_count(struct client_node *node, const struct client_file *file, int by)
 {
 	if (file->flags & CLIENT_FILE_CACHED)
@@ -51,6 +58,7 @@ void client_files_init(struct client_files *t, struct client_state *s, struct cl
 			continue;
 		}
 		client_node_pin(node);
+		open_count(t, file, 1);
 		if (file->flags & CLIENT_FILE_CLOSING)
 			closing_push(t, i);
 		else
@@ -114,6 +122,7 @@ struct client_file *client_file_new(struct client_files *t, struct client_node *
 		       CLIENT_FILE_USED | (as->flags & (CLIENT_FILE_DIR | CLIENT_FILE_CACHED |
 							CLIENT_FILE_DIRECT)));
 	node_count(node, file, 1);
+	open_count(t, file, 1);
 	client_node_pin(node);
 	return file;
 }
@@ -187,6 +196,7 @@ void client_file_close(struct client_files *t, struct client_file *file)
 
 	if (node && !(file->flags & CLIENT_FILE_CLOSING))
 		node_count(node, file, -1);
+	open_count(t, file, -1U);
 	client_publish(&file->flags, file->flags | CLIENT_FILE_CLOSING);
 	closing_push(t, client_file_index(t, file));
 }
@@ -208,6 +218,7 @@ void client_file_drop(struct client_files *t, struct client_file *file)
 {
 	struct client_node *node = client_node_get(t->nodes, file->nodeid);
 
+	open_count(t, file, -1U);
 	client_publish(&file->flags, 0);
 	free_push(t, client_file_index(t, file));
 	if (node)

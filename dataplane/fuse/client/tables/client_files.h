@@ -17,6 +17,7 @@ struct client_files {
 	uint32_t free;
 	uint32_t closing_first, closing_last;
 	uint32_t n_closing; /* in the queue */
+	uint32_t n_open;    /* of the kernel, without directories */
 };
 
 /* Adopts the records of the state; each pins its node. */

@@ -106,6 +106,7 @@ static void count_open(struct server_file *f, uint32_t by)
 	struct fuse_server *srv = n->export->server;
 
 	if (!f->is_dir) {
+		f->mount->n_open += by;
 		n->export->n_open += by;
 		share_open_count(&srv->share, server_lease_key(srv, n->handle.bytes, n->handle.len),
 				 (int)by);

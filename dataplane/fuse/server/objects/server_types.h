@@ -155,7 +155,9 @@ struct server_mount {
 	struct fuse_server *server;
 	struct server_export *export;
 	uint8_t id[16];
-	uint64_t last_seen_s; /* when the last session ended (CLOCK_BOOTTIME) */
+	uint64_t last_seen_s;	    /* when the last session ended (CLOCK_BOOTTIME) */
+	uint64_t left_ns, heard_ns; /* the same in clock_now_ns(), and the last packet before; 0:
+				     * no session yet */
 	unsigned n_clients;
 	struct fuse_server_client *client; /* client of the newest session; NULL: that has ended */
 	unsigned n_refs;		   /* running requests and unacknowledged replies */
@@ -174,6 +176,7 @@ struct server_mount {
 	int free_file;	  /* first of the free records; -1: none */
 	uint32_t n_files; /* number of files, including those that are being closed: */
 	uint32_t n_closing;
+	uint32_t n_open;     /* of n_files, those that are no directories */
 	unsigned n_closings; /* number of server_closing structures with its files */
 	bool ended;	     /* in no list any more; freed with the last of its files */
 	uint32_t n_drops;    /* how often its files were closed because its client was away */
@@ -208,6 +211,7 @@ struct fuse_server_client {
 	uint64_t number;	      /* increases with each accepted client */
 	unsigned peer;		      /* its number for the limits of buffers */
 	struct rudp_session *session; /* NULL: ended */
+	uint64_t since_ns;	      /* when the session was accepted */
 	struct port_rdma_peer *rdma;  /* queue pairs by leg; NULL: the client never requested any */
 	/* Time until which its budget for creating queue pairs is used up. */
 	uint64_t rdma_spent_ns;

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The commands that list what runs on a host: mounts, exports, clients, peers and paths. The status
+ * prints its table of paths by the function here.
+ */
+#include "agent/ctl/ctl.h"
+
+#include <string.h>
+
+/* ---- cells ---- */
+
+static const char *path_state(const json_t *path)
+{
+	if (*ctl_text(path, "state"))
+		return ctl_text(path, "state");
+	if (!json_is_true(json_object_get(path, "up")))
+		return "down";
+	return json_is_true(json_object_get(path, "standby")) ? "standby" : "up";
+}
+
+static void add_bytes(struct ctl_table *t, const json_t *o, const char *key)
+{
+	char buf[32];
+
+	ctl_table_add(t, "%s", ctl_format_bytes(ctl_int(o, key), buf, sizeof(buf)));
+}
+
+/* Adds a share; "-": unknown. */
+static void add_share(struct ctl_table *t, const json_t *o, const char *key)
+{
+	const json_t *v = json_object_get(o, key);
+	double percent = json_number_value(v);
+
+	if (!json_is_number(v))
+		ctl_table_add(t, "-");
+	else
+		ctl_table_add(t, percent > 0 && percent < 10 ? "%.2g%%" : "%.0f%%", percent);
+}
+
+void ctl_format_ids(const json_t *ids, char *buf, size_t size)
+{
+	const json_t *id;
+	size_t i, at = 0;
+
+	*buf = '\0';
+	json_array_foreach (ids, i, id)
+		if (at < size)
+			at += (size_t)snprintf(buf + at, size - at, "%s%" JSON_INTEGER_FORMAT,
+					       i ? ", " : "", json_integer_value(id));
+}
+
+void ctl_table_add_latencies(struct ctl_table *t, const json_t *o)
+{
+	static const char *const classes[] = {"read", "write", "sync", "metadata"};
+	char cell[CTL_LATENCY_MAX];
+
+	for (size_t i = 0; i < ARRAY_SIZE(classes); i++)
+		ctl_table_add(t, "%s", ctl_format_latency(o, classes[i], cell));
+}
+
+static void add_integer(struct ctl_table *t, const json_t *o, const char *key)
+{
+	const json_t *v = json_object_get(o, key);
+
+	if (json_is_integer(v))
+		ctl_table_add(t, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
+	else
+		ctl_table_add(t, "%s", "");
+}
+
+/* A time in seconds that may be unknown. */
+static void add_seconds(struct ctl_table *t, const json_t *o, const char *key)
+{
+	const json_t *v = json_object_get(o, key);
+	char text[32];
+
+	ctl_table_add(t, "%s",
+		      json_is_integer(v)
+			      ? ctl_format_seconds(json_integer_value(v), text, sizeof(text))
+			      : "");
+}
+
+/* Of all classes together; "-": none lately. */
+static void add_rate(struct ctl_table *t, const json_t *o)
+{
+	const json_t *class;
+	double rate = 0;
+	size_t i;
+
+	json_array_foreach (json_object_get(o, "latency"), i, class) {
+		const double s = json_number_value(json_object_get(class, "seconds"));
+
+		if (s > 0)
+			rate += (double)ctl_int(class, "requests") / s;
+	}
+	if (rate > 0)
+		ctl_table_add(t, rate < 10 ? "%.1f" : "%.0f", rate);
+	else
+		ctl_table_add(t, "%s", "");
+}
+
+static void add_ids(struct ctl_table *t, const json_t *ids)
+{
+	char text[128];
+
+	ctl_format_ids(ids, text, sizeof(text));
+	ctl_table_add(t, "%s", text);
+}
+
+/* Prints the answer, or has `print` do so. */
+static int show(const struct ctl_args *a, enum resource_id id,
+		int (*print)(const struct ctl_args *a, const json_t *list, const char *columns))
+{
+	const struct resource *row = &resources[id];
+	const struct ctl_request rq = {.resource = id, .list = row->list};
+	json_t *o;
+	int r = ctl_ask_json(a, &rq, &o);
+
+	if (r != CTL_OK)
+		return r;
+	r = a->json ? ctl_put_json(o) : print(a, json_object_get(o, row->list), row->columns);
+	json_decref(o);
+	return r;
+}
+
+/* ---- mounts ---- */
+
+/* "read-only, soft 30 s" */
+static void add_options(struct ctl_table *t, const json_t *mount)
+{
+	const char *access =
+		json_is_true(json_object_get(mount, "read_only")) ? "read-only" : "read-write";
+
+	if (json_is_integer(json_object_get(mount, "soft_s")))
+		ctl_table_add(t, "%s, soft %" JSON_INTEGER_FORMAT " s", access,
+			      ctl_int(mount, "soft_s"));
+	else
+		ctl_table_add(t, "%s, hard", access);
+}
+
+static int print_mounts(const struct ctl_args *a, const json_t *mounts, const char *columns)
+{
+	static const char *const headings[] = {"MOUNT",	   "FROM",    "STATE",	     "SINCE",
+					       "WORKER",   "OPEN",    "REQUESTS/S",  "READ MS",
+					       "WRITE MS", "SYNC MS", "METADATA MS", "BY",
+					       "LANES",	   "OPTIONS", "REASON"};
+	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
+	const json_t *m;
+	size_t i;
+
+	json_array_foreach (mounts, i, m) {
+		ctl_table_add(&t, "%s", ctl_text(m, "path"));
+		ctl_table_add(&t, "%s:%s", ctl_text(m, "peer"), ctl_text(m, "export"));
+		ctl_table_add(&t, "%s", ctl_text(m, "state"));
+		add_seconds(&t, m, "since_s");
+		add_integer(&t, m, "worker");
+		add_integer(&t, m, "open_files");
+		add_rate(&t, m);
+		ctl_table_add_latencies(&t, m);
+		ctl_table_add(&t, "%s", ctl_text(m, "by"));
+		add_ids(&t, json_object_get(m, "lanes"));
+		add_options(&t, m);
+		ctl_table_add(&t, "%s", ctl_text(m, "reason"));
+	}
+	return ctl_view_print(a, &t, columns);
+}
+
+int ctl_cmd_mounts(const struct ctl_args *a)
+{
+	return show(a, RESOURCE_MOUNTS, print_mounts);
+}
+
+/* ---- exports ---- */
+
+static int print_exports(const struct ctl_args *a, const json_t *exports, const char *columns)
+{
+	static const char *const headings[] = {"EXPORT",      "PATH",	 "STATE",    "CLIENTS",
+					       "ACCESS",      "SQUASH",	 "OPEN",     "REMOVED",
+					       "REQUESTS/S",  "READ MS", "WRITE MS", "SYNC MS",
+					       "METADATA MS", "WORKERS", "REASON"};
+	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
+	const json_t *e;
+	size_t i;
+
+	json_array_foreach (exports, i, e) {
+		ctl_table_add(&t, "%s", ctl_text(e, "name"));
+		ctl_table_add(&t, "%s", ctl_text(e, "path"));
+		ctl_table_add(&t, "%s", ctl_text(e, "state"));
+		add_integer(&t, e, "clients");
+		ctl_table_add(&t, "%s",
+			      json_is_true(json_object_get(e, "read_only")) ? "read-only"
+									    : "read-write");
+		ctl_table_add_list(&t, json_object_get(e, "squash"));
+		add_integer(&t, e, "open_files");
+		add_integer(&t, e, "removed_files");
+		add_rate(&t, e);
+		ctl_table_add_latencies(&t, e);
+		add_ids(&t, json_object_get(e, "workers"));
+		ctl_table_add(&t, "%s", ctl_text(e, "reason"));
+	}
+	return ctl_view_print(a, &t, columns);
+}
+
+int ctl_cmd_exports(const struct ctl_args *a)
+{
+	return show(a, RESOURCE_EXPORTS, print_exports);
+}
+
+/* ---- clients ---- */
+
+static int print_clients(const struct ctl_args *a, const json_t *clients, const char *columns)
+{
+	static const char *const headings[] = {"HOST",	 "STATE", "SINCE", "ADDRESSES", "EXPORTS",
+					       "MOUNTS", "OPEN",  "HEARD", "WORKERS"};
+	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
+	const json_t *c;
+	size_t i;
+
+	json_array_foreach (clients, i, c) {
+		ctl_table_add(&t, "%s", ctl_text(c, "host"));
+		ctl_table_add(&t, "%s", ctl_text(c, "state"));
+		add_seconds(&t, c, "since_s");
+		ctl_table_add_list(&t, json_object_get(c, "addresses"));
+		ctl_table_add_list(&t, json_object_get(c, "exports"));
+		add_integer(&t, c, "mounts");
+		add_integer(&t, c, "open_files");
+		add_seconds(&t, c, "heard_s");
+		add_ids(&t, json_object_get(c, "workers"));
+	}
+	return ctl_view_print(a, &t, columns);
+}
+
+int ctl_cmd_clients(const struct ctl_args *a)
+{
+	return show(a, RESOURCE_CLIENTS, print_clients);
+}
+
+/* ---- peers ---- */
+
+static int print_peers(const struct ctl_args *a, const json_t *peers, const char *columns)
+{
+	static const char *const headings[] = {"HOST",	    "STATE",   "SINCE", "LEGS UP",
+					       "LEGS DOWN", "PATHS",   "RTT",	"LOSS TO",
+					       "LOSS FROM", "MTU",     "HEARD", "ADDRESSES",
+					       "MOUNTS",    "EXPORTS", "REASON"};
+	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
+	const json_t *p;
+	size_t i;
+
+	json_array_foreach (peers, i, p) {
+		ctl_table_add(&t, "%s", ctl_text(p, "host"));
+		ctl_table_add(&t, "%s", ctl_text(p, "state"));
+		add_seconds(&t, p, "since_s");
+		ctl_table_add_list(&t, json_object_get(p, "legs_up"));
+		ctl_table_add_list(&t, json_object_get(p, "legs_down"));
+		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT,
+			      ctl_int(p, "paths_up"), ctl_int(p, "paths"));
+		if (json_is_number(json_object_get(p, "rtt_us")))
+			ctl_table_add(&t, "%" JSON_INTEGER_FORMAT " us", ctl_int(p, "rtt_us"));
+		else
+			ctl_table_add(&t, "%s", "");
+		add_share(&t, p, "loss_to_percent");
+		add_share(&t, p, "loss_from_percent");
+		add_integer(&t, p, "mtu");
+		add_seconds(&t, p, "heard_s");
+		ctl_table_add_list(&t, json_object_get(p, "addresses"));
+		ctl_table_add_list(&t, json_object_get(p, "mounts"));
+		ctl_table_add_list(&t, json_object_get(p, "exports"));
+		ctl_table_add(&t, "%s", ctl_text(p, "reason"));
+	}
+	return ctl_view_print(a, &t, columns);
+}
+
+int ctl_cmd_peers(const struct ctl_args *a)
+{
+	return show(a, RESOURCE_PEERS, print_peers);
+}
+
+/* ---- paths ---- */
+
+/* What the path's session is for. */
+static void add_purpose(struct ctl_table *t, const json_t *path)
+{
+	const char *export = ctl_text(path, "export");
+
+	if (*export)
+		ctl_table_add(t, "export %s", export);
+	else
+		ctl_table_add(t, "%s", ctl_text(path, "mount"));
+}
+
+static void add_path(struct ctl_table *t, const json_t *p)
+{
+	double pause_ms = json_number_value(json_object_get(p, "last_pause_ms"));
+
+	ctl_table_add(t, "%" JSON_INTEGER_FORMAT, ctl_int(p, "worker"));
+	ctl_table_add(t, "%s", ctl_text(p, "leg"));
+	ctl_table_add(t, "%s", ctl_text(p, "local"));
+	ctl_table_add(t, "%s", ctl_text(p, "remote"));
+	ctl_table_add(t, "%s", ctl_text(p, "peer"));
+	add_purpose(t, p);
+	ctl_table_add(t, "%s", path_state(p));
+	if (!ctl_rtt_is_current(p))
+		ctl_table_add(t, "-");
+	else if (ctl_int(p, "srtt_us") > 0)
+		ctl_table_add(t, "%" JSON_INTEGER_FORMAT " us", ctl_int(p, "srtt_us"));
+	else /* there is no answer yet */
+		ctl_table_add(t, "%s", "");
+	ctl_table_add(t, "%" JSON_INTEGER_FORMAT, ctl_int(p, "mtu"));
+	add_bytes(t, p, "cwnd_bytes");
+	add_bytes(t, p, "tx_bytes");
+	add_bytes(t, p, "rx_bytes");
+	add_share(t, p, "loss_to_percent");
+	add_share(t, p, "loss_from_percent");
+	ctl_table_add(t, "%" JSON_INTEGER_FORMAT, ctl_int(p, "retransmits"));
+	ctl_table_add(t, "%" JSON_INTEGER_FORMAT, ctl_int(p, "failovers"));
+	if (pause_ms > 0)
+		ctl_table_add(t, "%.1f ms", pause_ms);
+	else
+		ctl_table_add(t, "%s", "");
+	ctl_table_add(t, "%s", ctl_text(p, "reason"));
+}
+
+int ctl_put_paths(const struct ctl_args *a, const json_t *paths, const char *columns)
+{
+	static const char *const headings[] = {
+		"WORKER",  "LEG",	"LOCAL",  "REMOTE",    "PEER",	     "FOR",
+		"STATE",   "RTT",	"MTU",	  "WINDOW",    "SENT",	     "RECEIVED",
+		"LOSS TO", "LOSS FROM", "RESENT", "FAILOVERS", "LAST PAUSE", "REASON"};
+	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
+	const json_t *p;
+	size_t i;
+
+	json_array_foreach (paths, i, p)
+		add_path(&t, p);
+	return ctl_view_print(a, &t, columns);
+}
+
+int ctl_cmd_paths(const struct ctl_args *a)
+{
+	return show(a, RESOURCE_PATHS, ctl_put_paths);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Puts the mounts of clients and the number of their open files on the worker's statistics page. */
+#include "dataplane/fuse/server/fuse_server_internal.h"
+#include <stdio.h>
+
+/* A mount without a session is listed if its client has been connected to this process: of an
+ * earlier process's mount only the id is known. */
+static bool is_listed(const struct server_mount *m)
+{
+	return !m->gone && !m->mount_worker && m->host_name[0];
+}
+
+static const struct rudp_session *session_of(const struct server_mount *m)
+{
+	return m->client ? m->client->session : NULL;
+}
+
+static void mount_publish(struct launch_client_stats *st, const struct server_mount *m)
+{
+	const struct rudp_session *s = session_of(m);
+
+	snprintf(st->host, sizeof(st->host), "%s", m->host_name);
+	st->addr = m->host ? m->host->addr : (struct ip_addr){0};
+	st->export_index = server_export_index(m->export);
+	st->open_files = m->n_open;
+	st->state = !s			      ? LAUNCH_CLIENT_AWAY
+		    : rudp_session_answers(s) ? LAUNCH_CLIENT_CONNECTED
+					      : LAUNCH_CLIENT_SILENT;
+	st->since_ns = s ? m->client->since_ns : m->left_ns;
+	st->heard_ns = s ? rudp_session_heard_ns(s) : m->heard_ns;
+}
+
+void fuse_server_publish(struct fuse_server *srv)
+{
+	uint64_t n = 0, open_files[LAUNCH_EXPORTS_MAX] = {0};
+	struct launch_stats *st = srv->stats;
+
+	for (const struct server_mount *m = srv->mounts; m; m = m->next) {
+		/* The mount itself has the files of its mount workers open too. */
+		if (!m->mount_worker)
+			open_files[server_export_index(m->export)] += m->n_open;
+		if (!is_listed(m))
+			continue;
+		if (n < LAUNCH_CLIENT_STATS_MAX)
+			mount_publish(&st->clients[n], m);
+		n++;
+	}
+	for (unsigned i = 0; i < srv->n_exports; i++)
+		launch_stat_set(&st->open_files[i], open_files[i]);
+	launch_stat_set(&st->n_clients, n);
+}

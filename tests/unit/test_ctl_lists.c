@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The commands that list mounts, exports, clients, peers and paths, with an agent that answers as
+ * the test says. */
+#include "tests/lib/agent/ctl_rig.h"
+
+static void expect(const char *args, const char *asked, const char *answer, const char *table)
+{
+	struct result r = run(args, 200, answer);
+
+	assert_int_equal(r.status, CTL_OK);
+	assert_asked(asked);
+	assert_string_equal(r.err, "");
+	assert_string_equal(r.out, table);
+}
+
+static void mounts_have_state_files_and_times(void **state)
+{
+	static const char answer[] =
+		"{\"host\":\"a\",\"mounts\":[{\"path\":\"/mnt/"
+		"x\",\"peer\":\"b\",\"export\":\"x\",\"state\":"
+		"\"served\",\"reason\":\"\",\"since_s\":3700,\"worker\":2,\"lanes\":[3,4],\"by\":"
+		"\"10.10.1.20\",\"read_only\":false,\"soft_s\":30,\"open_files\":5,\"latency\":[{"
+		"\"class\":\"read\",\"requests\":300,\"seconds\":6,\"median_us\":250,\"p99_us\":"
+		"1500},{"
+		"\"class\":\"write\",\"requests\":60,\"seconds\":6,\"median_us\":500,\"p99_us\":"
+		"2500}]},{"
+		"\"path\":\"/mnt/"
+		"y\",\"peer\":\"c\",\"export\":\"y\",\"state\":\"waits\",\"reason\":"
+		"\"no-answer: "
+		"c\",\"since_s\":null,\"worker\":2,\"lanes\":[],\"by\":\"\",\"read_only\":"
+		"true,\"soft_s\":null,\"open_files\":null,\"latency\":[]}]}";
+
+	expect("mounts", "GET /v1/mounts", answer,
+	       "MOUNT   FROM  STATE   SINCE  WORKER  OPEN  REQUESTS/S  READ MS    WRITE MS   "
+	       "METADATA "
+	       "MS  REASON\n"
+	       "/mnt/x  b:x   served  1h 1m  2       5     60          0.25/1.50  0.50/2.50  -     "
+	       "   "
+	       "    -\n"
+	       "/mnt/y  c:y   waits   -      2       -     -           -          -          -     "
+	       "   "
+	       "    no-answer: c\n");
+	expect("mounts --no-header --filter state=gone", "GET /v1/mounts", answer, "");
+	expect("mounts --no-header -o mount,by,lanes,options", "GET /v1/mounts", answer,
+	       "/mnt/x  10.10.1.20  3, 4  read-write, soft 30 s\n"
+	       "/mnt/y  -           -     read-only, hard\n");
+}
+
+static void exports_have_clients_and_files(void **state)
+{
+	expect("exports", "GET /v1/exports",
+	       "{\"host\":\"b\",\"exports\":[{\"name\":\"x\",\"path\":\"/srv/"
+	       "x\",\"state\":\"degraded\","
+	       "\"reason\":\"export-full: "
+	       "x\",\"workers\":[1],\"read_only\":false,\"squash\":[\"none\","
+	       "\"root\"],\"clients\":12,\"open_files\":0,\"removed_files\":3,\"latency\":[]}]}",
+	       "EXPORT  PATH    STATE     CLIENTS  ACCESS      SQUASH      OPEN  REMOVED  "
+	       "REQUESTS/S  "
+	       "READ MS  WRITE MS  METADATA MS  REASON\n"
+	       "x       /srv/x  degraded  12       read-write  none, root  0     3        -        "
+	       "   "
+	       "-        -         -            export-full: x\n");
+}
+
+static void clients_have_the_time_of_their_last_packet(void **state)
+{
+	expect("clients", "GET /v1/clients",
+	       "{\"host\":\"b\",\"omitted_mounts\":0,\"clients\":[{\"host\":\"a\",\"state\":"
+	       "\"away\","
+	       "\"addresses\":[\"10.10.1.10\"],\"exports\":[\"x\",\"y\"],\"workers\":[1,2],"
+	       "\"mounts\":2,"
+	       "\"open_files\":7,\"since_s\":61,\"heard_s\":66}]}",
+	       "HOST  STATE  SINCE  ADDRESSES   EXPORTS  MOUNTS  OPEN  HEARD  WORKERS\n"
+	       "a     away   1m 1s  10.10.1.10  x, y     2       7     1m 6s  1, 2\n");
+}
+
+static void peers_have_their_legs_and_the_worst_loss(void **state)
+{
+	expect("peers", "GET /v1/peers",
+	       "{\"host\":\"a\",\"peers\":[{\"host\":\"b\",\"state\":\"up\",\"reason\":\"no-"
+	       "carrier: x\","
+	       "\"addresses\":[],\"legs_up\":[\"leg-a\"],\"legs_down\":[\"leg-b\"],\"mounts\":[],"
+	       "\"exports\":[],\"paths\":2,\"paths_up\":1,\"rtt_us\":180.4,\"loss_to_percent\":0.5,"
+	       "\"loss_from_percent\":null,\"mtu\":9000,\"since_s\":9,\"heard_s\":0}]}",
+	       "HOST  STATE  SINCE  LEGS UP  LEGS DOWN  PATHS   RTT     LOSS TO  LOSS FROM  MTU   "
+	       "HEARD  REASON\n"
+	       "b     up     9s     leg-a    leg-b      1 of 2  180 us  0.5%     -          9000  "
+	       "0s  "
+	       "   no-carrier: x\n");
+}
+
+static void paths_name_their_mount_or_export(void **state)
+{
+	expect("paths --no-header -o worker,peer,for,state", "GET /v1/paths",
+	       "{\"host\":\"a\",\"paths\":[{\"worker\":1,\"peer\":\"b\",\"mount\":\"/mnt/"
+	       "x\",\"export\":"
+	       "\"\",\"up\":true,\"state\":\"suspect\"},{\"worker\":2,\"peer\":\"c\",\"mount\":"
+	       "\"\","
+	       "\"export\":\"y\",\"up\":false,\"state\":\"joining\"}]}",
+	       "1  b  /mnt/x    suspect\n"
+	       "2  c  export y  joining\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(mounts_have_state_files_and_times),
+		cmocka_unit_test(exports_have_clients_and_files),
+		cmocka_unit_test(clients_have_the_time_of_their_last_packet),
+		cmocka_unit_test(peers_have_their_legs_and_the_worst_loss),
+		cmocka_unit_test(paths_name_their_mount_or_export),
+	};
+
+	return cmocka_run_group_tests_name("ctl_lists", tests, fake_setup, fake_teardown);
+}

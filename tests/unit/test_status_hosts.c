@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The lists of mounts, exports, clients and peers: a state is good only if a worker has told it
+ * lately. */
+#include "tests/lib/agent/reconcile_host.h"
+
+#define HOST                                                    \
+	"host: host-a\n"                                        \
+	"networks:\n"                                           \
+	"  - {name: data-a, range: 10.10.1.10-10.10.1.19/16}\n" \
+	"net:\n"                                                \
+	"  - {name: leg-a, device: veth0, network: data-a}\n"   \
+	"peers:\n"                                              \
+	"  - {name: host-b, ips: [10.10.1.20]}\n"               \
+	"  - {name: host-c, ips: [10.10.1.30]}\n"               \
+	"workers:\n"
+
+static const char server[] =
+	HOST "  - {role: compute, cores: [1], transport: udp, exports: [{name: x, path: /srv}]}\n";
+static const char client[] =
+	HOST "  - {role: frontend, cores: [1], transport: udp, mounts: [{path: /mnt/x, from: "
+	     "host-b/x, soft: 30s}]}\n";
+
+static struct launch_stats *begin(struct fixture *f, const char *config)
+{
+	write_file(f, config);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
+	return host_serve(host_worker(f));
+}
+
+/* The list of that name; a new reference. */
+static json_t *list(struct fixture *f, const char *name, json_int_t *ret_omitted)
+{
+	struct status st;
+	json_t *o, *l;
+
+	agent_check_health(&f->a);
+	assert_int_equal(status_collect(&f->a, &st), 0);
+	assert_int_equal(status_collect_hosts(&f->a, &st), 0);
+	o = strcmp(name, "mounts") == 0	   ? status_mounts_to_json(&st)
+	    : strcmp(name, "exports") == 0 ? status_exports_to_json(&st)
+	    : strcmp(name, "clients") == 0 ? status_clients_to_json(&st)
+	    : strcmp(name, "paths") == 0   ? status_paths_to_json(&st)
+					   : status_peers_to_json(&f->a, &st);
+	status_done(&st);
+	assert_non_null(o);
+	l = json_incref(json_object_get(o, name));
+	assert_true(json_is_array(l));
+	if (ret_omitted)
+		*ret_omitted = json_integer_value(json_object_get(o, "omitted_mounts"));
+	json_decref(o);
+	return l;
+}
+
+/* Expects the member of the i-th object, in JSON. */
+static void assert_member(const json_t *l, size_t i, const char *key, const char *want)
+{
+	autofree char *got = json_dumps(json_object_get(json_array_get(l, i), key),
+					JSON_ENCODE_ANY | JSON_COMPACT);
+
+	assert_non_null(got);
+	if (strcmp(got, want) != 0)
+		print_error("%s is %s instead of %s\n", key, got, want);
+	assert_string_equal(got, want);
+}
+
+static void expect(struct fixture *f, const char *name, const char *key, const char *want)
+{
+	json_t *l = list(f, name, NULL);
+
+	assert_member(l, 0, key, want);
+	json_decref(l);
+}
+
+static void put_client(struct launch_stats *page, const char *host, const char *addr,
+		       enum launch_client_state state, uint32_t open_files, uint64_t since_s)
+{
+	struct launch_client_stats *c = &page->clients[page->n_clients++];
+
+	*c = (struct launch_client_stats){.state = state,
+					  .open_files = open_files,
+					  .since_ns = clock_now_ns() - since_s * NSEC_PER_SEC,
+					  .heard_ns = clock_now_ns() - NSEC_PER_SEC * 3 / 2};
+	snprintf(c->host, sizeof(c->host), "%s", host);
+	assert_int_equal(ip_addr_parse(addr, &c->addr), 0);
+}
+
+/* The worker's process, as far as the status reads it. */
+static void start_process(struct sup_worker *w)
+{
+	free(w->started);
+	w->started = malloc(sizeof(*w->started));
+	assert_non_null(w->started);
+	*w->started = w->config;
+}
+
+/* A mount that the supervisor does not try to attach, so that the test needs no FUSE. */
+static struct launch_stats *begin_client(struct fixture *f)
+{
+	struct launch_stats *page = begin(f, client);
+	struct sup_worker *w = host_worker(f);
+
+	assert_int_equal(w->config.n_mounts, 1);
+	snprintf(w->config.mounts[0].path, sizeof(w->config.mounts[0].path), "/mnt/y");
+	start_process(w);
+	return page;
+}
+
+static void stall(struct launch_stats *page)
+{
+	page->heartbeat_ns = clock_now_ns() - 10 * NSEC_PER_SEC;
+}
+
+static void clients_are_hosts_with_the_best_state_of_their_mounts(void **state)
+{
+	struct fixture *f = *state;
+	struct launch_stats *page = begin(f, server);
+	json_t *l;
+
+	start_process(host_worker(f));
+	put_client(page, "host-c", "10.10.1.31", LAUNCH_CLIENT_AWAY, 4, 20);
+	put_client(page, "host-b", "10.10.1.20", LAUNCH_CLIENT_AWAY, 1, 500);
+	put_client(page, "host-b", "10.10.1.21", LAUNCH_CLIENT_CONNECTED, 2, 30);
+	put_client(page, "host-d", "10.10.1.32", LAUNCH_CLIENT_SILENT, 0, 5);
+	l = list(f, "clients", NULL);
+	assert_int_equal(json_array_size(l), 3);
+	assert_member(l, 0, "host", "\"host-b\"");
+	assert_member(l, 0, "state", "\"connected\"");
+	assert_member(l, 0, "addresses", "[\"10.10.1.20\",\"10.10.1.21\"]");
+	assert_member(l, 0, "exports", "[\"x\"]");
+	assert_member(l, 0, "mounts", "2");
+	assert_member(l, 0, "open_files", "3");
+	assert_member(l, 0, "since_s", "30");
+	assert_member(l, 0, "heard_s", "1");
+	assert_member(l, 1, "state", "\"away\"");
+	assert_member(l, 1, "since_s", "20");
+	assert_member(l, 2, "state", "\"silent\"");
+	json_decref(l);
+	expect(f, "exports", "clients", "1");
+}
+
+static void clients_of_a_worker_that_does_not_tell_are_unknown(void **state)
+{
+	struct fixture *f = *state;
+	struct launch_stats *page = begin(f, server);
+	json_t *l;
+
+	start_process(host_worker(f));
+	put_client(page, "host-b", "10.10.1.20", LAUNCH_CLIENT_CONNECTED, 2, 30);
+	stall(page);
+	l = list(f, "clients", NULL);
+	assert_member(l, 0, "state", "\"unknown\"");
+	assert_member(l, 0, "open_files", "null");
+	assert_member(l, 0, "since_s", "null");
+	assert_member(l, 0, "heard_s", "null");
+	json_decref(l);
+}
+
+/* A taken-over worker may write anything there. */
+static void invalid_entries_of_a_page_are_harmless(void **state)
+{
+	struct fixture *f = *state;
+	struct launch_stats *page = begin(f, server);
+	json_int_t omitted;
+	json_t *l;
+
+	start_process(host_worker(f));
+	put_client(page, "\x1b[2J\xff", "10.10.1.20", LAUNCH_CLIENT_CONNECTED, 2, 30);
+	put_client(page, "host-b", "10.10.1.20", LAUNCH_CLIENT_CONNECTED, 2, 30);
+	put_client(page, "host-c", "10.10.1.20", LAUNCH_CLIENT_CONNECTED, 2, 30);
+	memset(page->clients[0].addr.bytes, 0xff, sizeof(page->clients[0].addr.bytes));
+	page->clients[0].addr.family = 99;
+	page->clients[0].export_index = UINT32_MAX;
+	page->clients[0].since_ns = page->clients[0].heard_ns = UINT64_MAX;
+	page->clients[1].state = 99;
+	memset(page->clients[2].host, 'x', sizeof(page->clients[2].host));
+	page->paths[0].serves = UINT64_MAX - 1;
+	l = list(f, "clients", NULL);
+	assert_int_equal(json_array_size(l), 2);
+	assert_member(l, 0, "host", "\"?[2J?\"");
+	assert_member(l, 0, "addresses", "[]");
+	assert_member(l, 0, "exports", "[]");
+	assert_member(l, 0, "since_s", "0");
+	json_decref(l);
+	expect(f, "paths", "export", "\"\"");
+	page->n_clients = LAUNCH_CLIENT_STATS_MAX + 5;
+	json_decref(list(f, "clients", &omitted));
+	assert_int_equal(omitted, 5);
+	expect(f, "exports", "clients", "null");
+	page->n_clients = UINT64_MAX;
+	json_decref(list(f, "clients", &omitted));
+	assert_int_equal(omitted, UINT32_MAX);
+}
+
+static void exports_are_served_only_by_workers_that_tell(void **state)
+{
+	struct fixture *f = *state;
+	struct launch_stats *page = begin(f, server);
+	struct sup_worker *w = host_worker(f);
+
+	start_process(w);
+	page->open_files[0] = 7;
+	expect(f, "exports", "state", "\"served\"");
+	expect(f, "exports", "reason", "\"\"");
+	expect(f, "exports", "open_files", "7");
+	expect(f, "exports", "removed_files", "0");
+	expect(f, "exports", "squash", "[\"root\"]");
+	w->started->n_exports = 0;
+	w->started->n_missing = 1;
+	expect(f, "exports", "state", "\"down\"");
+	expect(f, "exports", "reason", "\"worker 1 cannot open /srv\"");
+	start_process(w);
+	stall(page);
+	expect(f, "exports", "state", "\"unknown\"");
+	expect(f, "exports", "reason", "\"worker 1 does not update its statistics\"");
+	expect(f, "exports", "open_files", "null");
+	expect(f, "exports", "clients", "null");
+	w->state = SUP_BACKOFF;
+	snprintf(w->reason, sizeof(w->reason), "killed by SIGSEGV");
+	expect(f, "exports", "state", "\"down\"");
+	expect(f, "exports", "reason", "\"worker 1 is BACKOFF: killed by SIGSEGV\"");
+	w->state = SUP_STARTING;
+	w->adopted = true;
+	expect(f, "exports", "state", "\"unknown\"");
+	w->state = SUP_UP; /* its process is ended with the test */
+}
+
+static void mounts_are_served_only_if_their_worker_tells_so(void **state)
+{
+	struct fixture *f = *state;
+	struct launch_stats *page = begin_client(f);
+	struct sup_worker *w = host_worker(f);
+
+	page->mounts[0].served = 1;
+	page->mounts[0].since_ns = clock_now_ns() - NSEC_PER_SEC * 90;
+	page->mounts[0].open_files = 3;
+	expect(f, "mounts", "path", "\"/mnt/y\"");
+	expect(f, "mounts", "reason", "\"\"");
+	expect(f, "mounts", "state", "\"served\"");
+	expect(f, "mounts", "since_s", "90");
+	expect(f, "mounts", "open_files", "3");
+	expect(f, "mounts", "soft_s", "30");
+	page->mounts[0].served = 0;
+	snprintf(page->mounts[0].reason, sizeof(page->mounts[0].reason),
+		 "no-export: no such export");
+	expect(f, "mounts", "state", "\"waits\"");
+	expect(f, "mounts", "reason", "\"no-export: no such export (for /mnt/y)\"");
+	page->mounts[0].served = 1;
+	stall(page);
+	expect(f, "mounts", "state", "\"unknown\"");
+	expect(f, "mounts", "since_s", "null");
+	expect(f, "mounts", "open_files", "null");
+	w->state = SUP_FAILED;
+	w->down_since_ns = clock_now_ns() - NSEC_PER_SEC * 7;
+	expect(f, "mounts", "state", "\"waits\"");
+	expect(f, "mounts", "since_s", "7");
+	w->state = SUP_UP; /* its process is ended with the test */
+}
+
+static void peers_are_up_only_by_a_path_that_works_now(void **state)
+{
+	struct fixture *f = *state;
+	struct launch_stats *page = begin_client(f);
+	struct launch_path_stats *path = &page->paths[0];
+	json_t *l;
+
+	path->loss_out_ppm = UINT64_MAX;
+	path->loss_in_ppm = 20000;
+	path->srtt_ns = 250000;
+	path->rtt_at_ns = clock_now_ns();
+	path->heard_ns = clock_now_ns() - NSEC_PER_SEC * 3 / 2;
+	l = list(f, "peers", NULL);
+	assert_int_equal(json_array_size(l), 2);
+	assert_member(l, 0, "host", "\"host-b\"");
+	assert_member(l, 0, "state", "\"up\"");
+	assert_member(l, 0, "addresses", "[\"10.10.1.20\"]");
+	assert_member(l, 0, "legs_up", "[\"leg-a\"]");
+	assert_member(l, 0, "legs_down", "[]");
+	assert_member(l, 0, "mounts", "[\"/mnt/y\"]");
+	assert_member(l, 0, "rtt_us", "250.0");
+	assert_member(l, 0, "loss_to_percent", "null");
+	assert_member(l, 0, "loss_from_percent", "2.0");
+	assert_member(l, 0, "mtu", "9000");
+	assert_member(l, 0, "heard_s", "1");
+	assert_member(l, 1, "host", "\"host-c\"");
+	assert_member(l, 1, "state", "\"unknown\"");
+	assert_member(l, 1, "since_s", "null");
+	json_decref(l);
+	path->up = 0;
+	l = list(f, "peers", NULL);
+	assert_member(l, 0, "state", "\"down\"");
+	assert_member(l, 0, "legs_up", "[]");
+	assert_member(l, 0, "legs_down", "[\"leg-a\"]");
+	assert_member(l, 0, "rtt_us", "null");
+	json_decref(l);
+	path->up = 1;
+	stall(page);
+	expect(f, "peers", "state", "\"unknown\"");
+	expect(f, "peers", "legs_up", "[]");
+}
+
+static void paths_name_their_mount_and_differ_by_id(void **state)
+{
+	struct fixture *f = *state;
+	struct launch_stats *page = begin_client(f);
+	json_t *l;
+
+	page->paths[1] = page->paths[0];
+	page->paths[1].session = 1;
+	page->paths[1].serves = LAUNCH_SERVES_NONE;
+	page->n_paths = 2;
+	l = list(f, "paths", NULL);
+	assert_member(l, 0, "id", "\"1/0/leg-a/10.10.1.20\"");
+	assert_member(l, 0, "mount", "\"/mnt/y\"");
+	assert_member(l, 0, "export", "\"\"");
+	assert_member(l, 1, "id", "\"1/1/leg-a/10.10.1.20\"");
+	assert_member(l, 1, "mount", "\"\"");
+	json_decref(l);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RECONCILE_TEST(clients_are_hosts_with_the_best_state_of_their_mounts),
+		RECONCILE_TEST(clients_of_a_worker_that_does_not_tell_are_unknown),
+		RECONCILE_TEST(invalid_entries_of_a_page_are_harmless),
+		RECONCILE_TEST(exports_are_served_only_by_workers_that_tell),
+		RECONCILE_TEST(mounts_are_served_only_if_their_worker_tells_so),
+		RECONCILE_TEST(peers_are_up_only_by_a_path_that_works_now),
+		RECONCILE_TEST(paths_name_their_mount_and_differ_by_id),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
