@@ -132,7 +132,7 @@ static void print_agent(FILE *f, const struct status *st)
 {
 	head(f, "build_info", "Version of the agent.");
 	fprintf(f, "plenum_build_info{version=\"%s\"} 1\n", PLENUM_VERSION);
-	head(f, "agent_state", "State of the agent: 1 for the present one.");
+	head(f, "agent_state", "State of the agent: 1 for its current state, 0 for the others.");
 	state_samples(f, "agent_state", "", st->state, agent_state_name, AGENT_STATE_MAX);
 	head(f, "applies_total", "Applies that changed the host since the agent started.");
 	fprintf(f, "plenum_applies_total %" PRIu64 "\n", st->n_applies);
@@ -175,7 +175,7 @@ static void print_leg_states(FILE *f, const struct status *st)
 		leg_row(st, i, labels);
 		fprintf(f, "plenum_leg_usable{%s} %d\n", labels, leg_is_usable(&st->legs[i]));
 	}
-	head(f, "leg_state", "State of the leg: 1 for the present one.");
+	head(f, "leg_state", "State of the leg: 1 for its current state, 0 for the others.");
 	for (size_t i = 0; i < st->n_legs; i++) {
 		leg_row(st, i, labels);
 		state_samples(f, "leg_state", labels, st->legs[i].state, leg_state_name,

@@ -58,7 +58,7 @@ static void check_allow(const struct spec *s, struct diag *d, const char *known)
 			continue;
 		if (known)
 			diag_add(d, DIAG_ERROR, &s->ha_pos, "ha.allow",
-				 "mode %s has no rule '%s' to lift; write %s",
+				 "mode %s has no restriction '%s' that could be lifted; write %s",
 				 spec_ha_to_string(s->ha), s->ha_allow[i], known);
 		else
 			diag_add(d, DIAG_ERROR, &s->ha_pos, "ha.allow",

@@ -694,8 +694,8 @@ void control_on_applied(struct agent *a, const struct reconcile_client *c,
 				      store_diag_to_json(&a->store, w->diag));
 		else if (w->unserved)
 			control_error(&r, 409, "not-served",
-				      "the apply was rolled back, because a new mount in the place "
-				      "of a served one is not served; the former mount was not "
+				      "the apply was rolled back, because a mount that replaces a "
+				      "served one did not come up; the former mount was not "
 				      "interrupted",
 				      store_diag_to_json(&a->store, w->diag));
 		else

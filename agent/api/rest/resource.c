@@ -347,10 +347,10 @@ const struct resource resources[RESOURCE_MAX] = {
 			     {"net label", "NAME LABEL [--expect V]", "stage the label of a leg",
 			       "Stages the label of a leg: the name of the switch behind it, or auto for the name that\n"
 			       "the switch sends by LLDP.\n" EXPECT_LEG_HELP},
-			     {"net disable", "NAME [--expect V]", "stage taking a leg out of use",
+			     {"net disable", "NAME [--expect V]", "stage that a leg is not used",
 			       "Stages that a leg is not used. It keeps its entry, its addresses and its routing table;\n"
 			       "the agent does not touch its device.\n" EXPECT_LEG_HELP},
-			     {"net enable", "NAME [--expect V]", "stage taking a leg into use",
+			     {"net enable", "NAME [--expect V]", "stage that a leg is used again",
 			       "Stages that a disabled leg is used again.\n" EXPECT_LEG_HELP}},
 	},
 	[RESOURCE_NET_REMOVE] = {
@@ -369,7 +369,7 @@ const struct resource resources[RESOURCE_MAX] = {
 		.commands = {{"apply", "[--confirm TIME] [--dry-run] [--force NAME] [--expect V]", "apply the staged configuration",
 			       "Makes the agent apply the staged configuration, or the files if nothing is staged. A\n"
 			       "failed apply is rolled back, and so is one after which a peer no longer answers or a mount\n"
-			       "in the place of a served one is not served. Exit status 1: a mount that was served before\n"
+			       "that replaces a served one does not come up. Exit status 1: a mount that was served before\n"
 			       "is not served by the new configuration. If other users have staged changes, asks on a\n"
 			       "terminal and else refuses.\n\n"
 			       "      --confirm TIME  roll back unless 'plenum confirm' follows within TIME: 120s, 5m\n"

@@ -150,10 +150,11 @@ static void run_sends(const struct doctor_host *p, const struct doctor_check *c,
 		const struct ends t = ends_of(e);
 
 		if (e->peer[0] && !s->send_error && !is_tested(p, e))
-			doctor_report(r, DOCTOR_UNKNOWN,
-				      "nothing was sent to %s (%s) on leg %s: no worker has a path "
-				      "there, and a worker holds the data IP",
-				      e->peer, t.to, e->leg);
+			doctor_report(
+				r, DOCTOR_UNKNOWN,
+				"%s (%s) was not tested on leg %s: a worker holds the data IP, "
+				"so only a worker could send, and none has a path there",
+				e->peer, t.to, e->leg);
 		if (!s->send_error)
 			continue;
 		doctor_report(r, DOCTOR_FAIL,

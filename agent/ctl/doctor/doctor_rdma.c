@@ -17,12 +17,14 @@ static const struct row {
 } rows[] = {
 	{"rdma-kinds-differ", DOCTOR_FAIL,
 	 "a peer has another kind of RDMA (InfiniBand, Ethernet, or another version of RoCE)",
-	 "use one kind of fabric on all hosts of a cluster: plenum rdma devices on both; write one "
-	 "roce-mode for all; or plenum net set LEG --rdma-off"},
+	 "compare 'plenum rdma devices' on both hosts, and set the same roce-mode on all hosts of "
+	 "the "
+	 "cluster; or turn RDMA off: plenum net set LEG --rdma-off"},
 	{"rdma-mixed", DOCTOR_FAIL,
 	 "some servers have RDMA over InfiniBand and some over Ethernet: RDMA is off for both",
-	 "use one kind of fabric on all servers of a cluster: plenum rdma devices on each; or "
-	 "plenum net set LEG --rdma-off on the legs of one kind"},
+	 "compare 'plenum rdma devices' on the servers, and use one kind of fabric; or turn RDMA "
+	 "off "
+	 "on the legs of one kind: plenum net set LEG --rdma-off"},
 	{"rdma-memlock", DOCTOR_WARN, "the worker's memory cannot be registered for RDMA",
 	 "prlimit --memlock=unlimited --pid PID, of the worker; LimitMEMLOCK=infinity in "
 	 "plenumd.service for later workers"},

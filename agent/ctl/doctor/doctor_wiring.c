@@ -471,7 +471,8 @@ static void check_claims(const struct doctor_host *p, struct doctor_result *r)
 				      " saw another host claim its address on leg %s",
 				      json_integer_value(json_object_get(process, "id")),
 				      text_of(port, "leg"));
-			doctor_advise(r, "find the host: plenum capture, arp packets of leg %s",
+			doctor_advise(r,
+				      "find that host by its ARP packets: plenum capture --leg %s",
 				      text_of(port, "leg"));
 		}
 }
