@@ -54,13 +54,13 @@ void access_format(const struct access_entry *e, char buf[static ACCESS_LINE_MAX
 /* Removes the line of the entry `name` from a text that access_parse() accepts. Returns whether
  * there was such a line. */
 bool access_cut(char *text, const char *name);
-/* Returns the entry with that hash. Its duration does not reveal anything about the hashes in the
- * table. */
+/* Returns the entry with that hash, or NULL. How long the search takes does not reveal anything
+ * about the hashes in the table. */
 const struct access_entry *access_find(const struct access_table *t,
 				       const uint8_t hash[ACCESS_HASH_BYTES]);
 const struct access_entry *access_find_name(const struct access_table *t, const char *name);
 bool access_name_is_valid(const char *name);
-/* Returns 0; -EEXIST: the name is used; -ENOSPC: the table is full. */
+/* Returns 0, -EEXIST if the name is used, or -ENOSPC if the table is full. */
 int access_add(struct access_table *t, const struct access_entry *e);
 
 #endif

@@ -130,7 +130,7 @@ int mac_addr_parse(const char *text, struct mac_addr *ret)
 {
 	struct mac_addr m;
 
-	/* A text of this length makes every index below valid. */
+	/* With exactly this length, every index used below lies within the text. */
 	if (strlen(text) != MAC_ADDR_STR_MAX - 1)
 		return -EINVAL;
 	for (size_t i = 0; i < sizeof(m.bytes); i++) {

@@ -38,7 +38,8 @@ struct mac_addr {
 	uint8_t bytes[6];
 };
 
-/* These parse all of `text`. They return 0, or -EINVAL and leave *ret unchanged. */
+/* These parse all of `text`. They return 0; if the text is invalid, they return -EINVAL and leave
+ * *ret unchanged. */
 int ip_addr_parse(const char *text, struct ip_addr *ret);
 int ip_prefix_parse(const char *text, struct ip_prefix *ret);
 /* Parses "FIRST-LAST/LEN", "ADDR/LEN" (a range of one address), "FIRST-LAST" or "ADDR" (without
@@ -87,7 +88,7 @@ extern const struct mac_addr mac_addr_all_nodes;
 struct mac_addr mac_addr_solicited(const struct ip_addr *ip);
 
 /* Convert to and from socket addresses; `port` is in host byte order. ip_addr_to_sockaddr() returns
- * the length; -EAFNOSUPPORT: the family is neither IPv4 nor IPv6. */
+ * the length, or -EAFNOSUPPORT if the family is neither IPv4 nor IPv6. */
 int ip_addr_to_sockaddr(const struct ip_addr *a, uint16_t port, struct sockaddr_storage *ret);
 int ip_addr_from_sockaddr(const struct sockaddr *sa, struct ip_addr *ret, uint16_t *ret_port);
 

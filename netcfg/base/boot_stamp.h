@@ -13,9 +13,9 @@
 
 /* Writes "boot BOOT-ID netns INODE" into buf and returns buf. */
 const char *boot_stamp_text(char *buf, size_t size);
-/* Parses the first line of a state file: "NAME VERSION boot ... netns ...". Returns 0 and sets
- * *ret_stale if the stamp is of another boot or namespace; -EBADMSG if the line has another form,
- * name or version. */
+/* Parses the first line of a state file: "NAME VERSION boot ... netns ...". Returns 0, or -EBADMSG
+ * if the line has another form, name or version. *ret_stale says whether the stamp is of another
+ * boot or namespace. */
 int boot_stamp_parse(const char *line, const char *name, int version, bool *ret_stale);
 
 #endif

@@ -215,8 +215,8 @@ const char *diag_suggest(const char *word, const char *const *candidates, size_t
 {
 	const char *best = NULL;
 	size_t len = strlen(word);
-	/* Suggests a word that differs in at most a third of its letters, or in two if that is
-	 * more; a word of one or two letters may differ in one. */
+	/* The maximum edit distance of a suggestion: a third of the word's length, but at least
+	 * two; one for a word of one or two letters. */
 	unsigned limit = len <= 2 ? 1 : (unsigned)MAX_OF(2, len / 3);
 
 	if (len == 0 || len > DIAG_WORD_MAX)

@@ -54,7 +54,7 @@ bool diag_has_errors(const struct diag *d);
 const struct diag_entry *diag_first_error(const struct diag *d);
 /* Prints one line for each entry, sorted by position: "FILE:LINE:COL: error: PATH: TEXT". */
 void diag_print(const struct diag *d, FILE *out);
-/* Returns the same lines as one heap string, which the caller frees; NULL: out of memory. */
+/* Returns the same lines as one heap string, which the caller frees, or NULL if out of memory. */
 char *diag_format(const struct diag *d);
 
 /* Returns the candidate with the smallest edit distance, or NULL if none is similar enough. */

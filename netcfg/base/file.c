@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads whole files and replaces them atomically by rename. Configuration, journal and records
- * share these functions, because each step is easy to get wrong: syncing the folder, keeping the
- * mode, following a symbolic link.
+ * Reads whole files and replaces them atomically by rename. All writers of configurations, journals
+ * and record files share these functions, because each step is easy to get wrong: syncing the
+ * folder, keeping the mode, following a symbolic link.
  */
 #include "netcfg/base/file.h"
 #include <fcntl.h>
@@ -104,7 +104,8 @@ int file_put_value(int dir, const char *path, const char *value)
 	return n < 0 ? -errno : (size_t)n == strlen(value) ? 0 : -EIO;
 }
 
-/* Only root can change owners; a file that another user writes belongs to that user. */
+/* Only root can change a file's owner. If another user runs the program, the new file belongs to
+ * that user. */
 static int keep_mode(int fd, const char *target)
 {
 	struct stat st;
@@ -124,8 +125,8 @@ int file_prepare(const char *path, const char *text, size_t len, mode_t mode)
 
 	if (r < 0)
 		return r;
-	/* A killed process may have left this file, or an attacker may have put a symbolic link
-	 * here, which must not be followed. */
+	/* A killed process may have left a file of this name, or an attacker may have put a
+	 * symbolic link here, which must not be followed. */
 	if (unlink(new) < 0 && errno != ENOENT)
 		return -errno;
 	fd = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);

@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-/* Returns the whole file, with a NUL after it, on the heap. -EFBIG: it has more than bytes_max
- * bytes. */
+/* Reads the whole file into *ret_text on the heap, with a NUL after it. Returns 0, -EFBIG if the
+ * file has more than bytes_max bytes, or another negative errno. */
 int file_read(const char *path, size_t bytes_max, char **ret_text, size_t *ret_len);
 /* Reads from the descriptor's offset to the end of the file in the same way. */
 int file_read_fd(int fd, size_t bytes_max, char **ret_text, size_t *ret_len);
@@ -32,11 +32,11 @@ void file_abandon(const char *path); /* also allowed if nothing was prepared */
 /* Repeats write(2) until all bytes are written. Returns 0 or negative errno. */
 int file_write_all(int fd, const void *data, size_t len);
 /* Writes a value to a kernel file (sysfs, procfs) below the folder `dir` in one write(2). Returns
- * 0; -EIO if the kernel accepted only a part; other negative errno. */
+ * 0, -EIO if the kernel accepted only a part of the value, or another negative errno. */
 int file_put_value(int dir, const char *path, const char *value);
 
-/* Closes a stream of open_memstream() that writes to *text. Returns the text (heap), or NULL if r
- * is an error or memory ran out. */
+/* Closes a stream of open_memstream() that writes to *text. Returns the text (heap), or NULL if the
+ * caller failed (r < 0) or memory ran out. */
 char *file_text_end(FILE *f, char **text, int r);
 
 /* Makes renames and removals in the folder of `path` durable. */

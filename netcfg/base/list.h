@@ -40,7 +40,7 @@ static inline void list_del(struct list *l)
 	l->next->prev = l->prev;
 	list_init(l);
 }
-/* Removes and returns the first node; NULL if the list is empty. */
+/* Removes and returns the first node, or returns NULL if the list is empty. */
 static inline struct list *list_take_first(struct list *head)
 {
 	struct list *l = head->next;

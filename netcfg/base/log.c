@@ -18,8 +18,8 @@ static struct {
 	bool journal;
 } log_state = {"plenum", LOG_LEVEL_INFO, false};
 
-/* The journal sets JOURNAL_STREAM to the DEVICE:INODE of its stream; a redirected stderr has
- * another one. */
+/* If systemd connects stderr to the journal, it sets JOURNAL_STREAM to the stream's DEVICE:INODE.
+ * If stderr was redirected since, its device and inode differ. */
 static bool is_journal(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");

@@ -18,7 +18,7 @@ enum log_level { /* the numbers of syslog(3) */
 };
 
 /* Configures the log of the whole process. `ident` precedes each line unless the journal reads it;
- * it must stay valid. */
+ * the string must stay valid. */
 void log_open(const char *ident, enum log_level max);
 void log_set_level(enum log_level max);
 void log_write(enum log_level level, const char *fmt, ...) PLENUM_PRINTF(2, 3);

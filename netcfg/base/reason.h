@@ -2,8 +2,8 @@
 /*
  * Tells why something failed or works only partially: a code for programs and one sentence for
  * people. Legs, workers and mounts report both; plenumd(8) lists the codes. A function that returns
- * a negative errno uses that as its code and sets only the text. A reason has no heap memory; one
- * without code and text means that there is nothing to report.
+ * a negative errno sets only the text, because the errno takes the place of the code. A reason has
+ * no heap memory; one without code and text means that there is nothing to report.
  */
 #ifndef PLENUM_NETCFG_REASON_H
 #define PLENUM_NETCFG_REASON_H
@@ -11,8 +11,8 @@
 #include "netcfg/base/base.h"
 
 #define REASON_CODE_MAX 24
-/* Enough for the longest text, that of an apply whose rollback failed too: it names two steps, each
- * with the kernel's error. */
+/* Enough for the longest text: if an apply and then its rollback fail, the text names two steps,
+ * each with the kernel's error. */
 #define REASON_TEXT_MAX 512
 #define REASON_FORMAT_MAX (REASON_CODE_MAX + 2 + REASON_TEXT_MAX)
 

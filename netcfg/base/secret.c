@@ -112,8 +112,8 @@ int secret_read(const char *path, struct secret *ret, struct reason *why)
 	size_t len;
 	int r = secret_read_file(path, FILE_BYTES_MAX, &text, &len, why);
 
-	/* The remedy depends on the error. A file that other users could read may already be known
-	 * to them. */
+	/* The remedy depends on the error. If other users could read the file, they may already
+	 * know the key. */
 	if (r == -ENOENT)
 		reason_append(why, "'plenum secret generate' makes one");
 	else if (r == -EPERM)

@@ -19,8 +19,8 @@ struct secret {
 };
 
 /* Reads a file that no user but root may read or write. The text ends with a NUL; the caller wipes
- * and frees it. Returns 0, or negative errno with a text in `why`: -EPERM: other users have access;
- * -EINVAL: it is not a regular file. */
+ * and frees it. Returns 0, -EPERM if other users have access, -EINVAL if the path is not a regular
+ * file, or another negative errno; on failure, `why` gets a text. */
 int secret_read_file(const char *path, size_t bytes_max, char **ret_text, size_t *ret_len,
 		     struct reason *why);
 /* Reads and parses the key file. Returns 0, or negative errno with a text in `why` that names the
@@ -28,10 +28,11 @@ int secret_read_file(const char *path, size_t bytes_max, char **ret_text, size_t
 int secret_read(const char *path, struct secret *ret, struct reason *why);
 /* Parses a text in memory. Returns 0 or -EINVAL. */
 int secret_parse(const char *text, struct secret *ret);
-/* Returns the file's text on the heap, which the caller wipes and frees; NULL: out of memory. */
+/* Returns the file's text on the heap, which the caller wipes and frees, or NULL if out of
+ * memory. */
 char *secret_format(const struct secret *s);
-/* Appends a key. Returns 0; -ENOSPC: there are two already; -EIO: the kernel gave no random
- * numbers. */
+/* Appends a key. Returns 0, -ENOSPC if there are two keys already, or -EIO if the kernel gave no
+ * random numbers. */
 int secret_add(struct secret *s);
 /* Overwrites the keys in memory. */
 void secret_wipe(struct secret *s);

@@ -134,8 +134,8 @@ void state_file_done(struct state_file *f)
 	*f = (struct state_file){.kind = f->kind};
 }
 
-/* Converts a text of the old format to lines of the current one. Of a damaged file, it keeps the
- * lines that are intact. */
+/* Converts a text of the old format to lines of the current one. If the file is damaged, the
+ * function keeps the intact lines. */
 static int convert(struct state_file *f)
 {
 	struct state_draft lines;

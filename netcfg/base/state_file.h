@@ -50,8 +50,8 @@ struct state_kind {
 	enum state_scope scope;
 	size_t bytes_max;
 	/* Adds the lines of `text`, a file in the old format, to the draft. NULL: the old format
-	 * differs only in that it has no checksum and no escapes. Returns 0; STATE_TORN if a part
-	 * is damaged, after it has added the other lines; -ENOMEM. */
+	 * differs only in that it has no checksum and no escapes. Returns 0, -ENOMEM, or STATE_TORN
+	 * if a part of the text is damaged; it then has added the other lines. */
 	int (*convert)(const char *text, struct state_draft *lines);
 };
 
@@ -71,7 +71,8 @@ struct state_file {
 };
 
 /* Reads the file. If the result is STATE_TORN, STATE_NEWER or STATE_OTHER_BOOT, a caller may still
- * read the complete lines with state_file_line. The caller always calls state_file_done. */
+ * read the complete lines with state_file_line. The caller calls state_file_done in all cases, also
+ * after an error. */
 int state_file_read(struct state_file *f, const struct state_kind *kind, const char *path);
 /* Parses `text` as a record file in the same way. */
 int state_file_parse(struct state_file *f, const struct state_kind *kind, const char *text);
@@ -97,8 +98,8 @@ void state_file_expect(struct state_file *f, const char *word);
 bool state_file_has_more(const struct state_file *f);
 /* Returns whether the line had all parts that the caller read, and no more. */
 bool state_file_line_ends(const struct state_file *f);
-/* Returns the text of all lines that begin with `word`, one per line, on the heap; NULL: out of
- * memory. */
+/* Finds all lines that begin with `word` and returns the rest of each, one per line, on the heap;
+ * or NULL if out of memory. */
 char *state_file_block(struct state_file *f, const char *word);
 
 /* Removes the file; a file of a newer version is renamed to PATH.vVERSION instead. Returns 0, also
@@ -107,8 +108,8 @@ int state_file_remove(const struct state_kind *kind, const char *path);
 
 /* ---- writing ---- */
 
-/* The lines of a file to be written. It remembers the first error, which is reported when the file
- * is saved. */
+/* The lines of a file to be written. The draft stores the first error that occurs while lines are
+ * added, and reports it when the file is saved. */
 struct state_draft {
 	const struct state_kind *kind;
 	FILE *out; /* NULL: out of memory */
@@ -129,10 +130,11 @@ void state_draft_end(struct state_draft *d);
 /* Adds a line "WORD LINE" for each line of the text. */
 void state_draft_block(struct state_draft *d, const char *word, const char *text);
 
-/* Returns the whole file as a heap string; NULL: out of memory. Nothing can be added afterwards. */
+/* Returns the whole file as a heap string, or NULL if out of memory. No line can be added
+ * afterwards. */
 char *state_draft_format(struct state_draft *d);
-/* Replaces the file. Returns 0, or negative errno and leaves the old file unchanged;
- * STATE_TOO_LARGE: the reader would refuse the new one. */
+/* Replaces the file. Returns 0, STATE_TOO_LARGE if the reader would refuse the new file, or another
+ * negative errno. After an error the old file is unchanged. */
 int state_draft_save(struct state_draft *d, const char *path);
 /* Does the same up to the replacement; the caller then calls file_commit or file_abandon. */
 int state_draft_prepare(struct state_draft *d, const char *path);

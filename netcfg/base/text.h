@@ -10,15 +10,15 @@
 
 #include "netcfg/base/base.h"
 
-/* Reads the first character of `text`, whose len is at least 1. Returns its length in bytes; 0: it
- * is not valid UTF-8 (RFC 3629). */
+/* Reads the first character of `text`, whose len is at least 1. Returns its length in bytes, or 0
+ * if it is not valid UTF-8 (RFC 3629). */
 size_t text_utf8_read(const unsigned char *text, size_t len, uint32_t *ret);
 /* Returns whether the character can be displayed: it is not a control, format or bidirectional
  * character. */
 bool text_is_shown(uint32_t c);
 /* Returns whether the text is UTF-8 and has its NUL within `size` bytes. */
 bool text_is_utf8(const char *text, size_t size);
-/* Returns whether that holds and all characters can be displayed. */
+/* Returns whether text_is_utf8() accepts the text and all characters can be displayed. */
 bool text_is_clean(const char *text, size_t size);
 /* Replaces each byte that does not belong to a displayable character by '?', in place. */
 void text_clean(char *text);

@@ -13,8 +13,8 @@
 #include <string.h>
 
 /* Appends a zeroed element of `size` bytes. `array` is the address of the pointer to the elements.
- * Returns the element, valid until the next call, and increases *n; NULL: out of memory, nothing is
- * changed. */
+ * Increases *n and returns the element, which is valid until the next call. If out of memory,
+ * returns NULL and changes nothing. */
 static inline void *vec_add(void *array, size_t *n, size_t size)
 {
 	char *elements;

@@ -115,7 +115,7 @@ static bool day_exists(const struct tm *tm)
 static int64_t seconds_utc(const struct tm *tm)
 {
 	static const int before[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
-	/* for leap days: the year begins in March */
+	/* counts years from March, so that a leap day is the last day of a year */
 	const int64_t y = tm->tm_year + 1900 - (tm->tm_mon < 2);
 	const int64_t days = (tm->tm_year - 70) * 365LL + (y / 4 - y / 100 + y / 400) -
 			     (1969 / 4 - 1969 / 100 + 1969 / 400) + before[tm->tm_mon] +

@@ -19,7 +19,8 @@ static const char *const reselects[] = {"always", "better", "failure"};
 	.offset = offsetof(struct inv_bond_setting, m), \
 	.bytes = sizeof(((struct inv_bond_setting *)0)->m)
 
-/* A setting without words is a number; if its member is larger than any number, it is a text. */
+/* The name, words and member of each setting. A setting without words is a number, or a text if its
+ * member is larger than any integer type. */
 static const struct {
 	const char *name;
 	const char *const *words;

@@ -27,10 +27,10 @@ const char *bond_mode_to_string(uint8_t mode);
 /* Returns whether a bond of that mode has the setting. Settings that the mode lacks are 0 and
  * ignored. */
 bool bond_attr_applies(enum bond_attr a, uint8_t mode);
-/* Writes the value, such as "fast", "100", "eth1" or "", into buf; returns buf. */
+/* Writes the setting's value, such as "fast", "100", "eth1" or "", into buf; returns buf. */
 const char *bond_value_format(const struct inv_bond_setting *s, enum bond_attr a,
 			      char buf[static IFNAMSIZ]);
-/* Returns 0; -EINVAL: the text is not a valid value of the setting. */
+/* Returns 0, or -EINVAL if the text is not a valid value of the setting. */
 int bond_value_parse(struct inv_bond_setting *s, enum bond_attr a, const char *text);
 /* Writes all settings of the mode, such as "802.3ad hash=layer3+4 rate=fast"; returns the length as
  * snprintf(3) does. */

@@ -36,8 +36,8 @@ struct dcb_ets {
 #define DCB_TSA_ETS 2
 
 const char *device_attr_to_string(enum device_attr a);
-/* Returns the value of the link's device in the inventory, written to buf. `dscp` is used only for
- * DEVICE_DSCP. NULL: the driver does not have the setting. */
+/* Finds the value for the link's device in the inventory and writes it to buf. Returns buf, or NULL
+ * if the driver does not have the setting. `dscp` is used only for DEVICE_DSCP. */
 const char *device_value_find(const struct inventory *inv, uint32_t ifindex, enum device_attr a,
 			      uint8_t dscp, char buf[static INV_DEVICE_VALUE_MAX]);
 

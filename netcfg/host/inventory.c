@@ -288,7 +288,8 @@ int inv_copy(const struct inventory *inv, struct inventory **ret)
 }
 
 #define CMP(a, b) (((a) > (b)) - ((a) < (b)))
-/* Compares a member in a function that returns at the first member that differs. */
+/* Compares one member of two entries, and returns from the comparing function if the member
+ * differs. */
 #define ORDER_BY(a, b, member)                                \
 	do {                                                  \
 		if ((a)->member != (b)->member)               \
@@ -353,7 +354,7 @@ static int dcb_cmp(const void *pa, const void *pb)
 	return CMP(a->ifindex, b->ifindex);
 }
 
-/* Does the same for a member that is a text. */
+/* Does the same as ORDER_BY for a member that is a text. */
 #define ORDER_BY_TEXT(a, b, member)                        \
 	do {                                               \
 		int c_ = strcmp((a)->member, (b)->member); \

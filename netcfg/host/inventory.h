@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The actual state of the host as far as the data network needs it: an immutable, numbered
+ * The actual state of the host as far as the data network needs it, as an immutable, numbered
  * snapshot. It is collected through kernel_ops, can be printed as text or JSON, and can be read
  * from JSON, which tests use for recorded hosts.
  */
@@ -24,7 +24,7 @@ enum inv_link_kind {
 	INV_LINK_VLAN,
 	INV_LINK_TUN,
 	INV_LINK_IPOIB,
-	INV_LINK_VIRTUAL, /* any other */
+	INV_LINK_VIRTUAL, /* any link of another kind */
 	INV_LINK_KIND_MAX
 };
 const char *inv_link_kind_to_string(enum inv_link_kind k);
@@ -145,17 +145,17 @@ struct inv_bond {
 #define INV_LACP_SYNC 0x08
 #define INV_LACP_COLLECTING 0x10
 #define INV_LACP_DISTRIBUTING 0x20
-#define INV_LACP_DEFAULTED                                                     \
-	0x40 /* the port uses default parameters, because no partner was heard \
-	      */
+/* the port uses default parameters, because no partner was heard */
+#define INV_LACP_DEFAULTED 0x40
 /* the partner's information is out of date, because the partner no longer sends */
 #define INV_LACP_EXPIRED 0x80
 
 struct inv_bond_port {
 	uint32_t ifindex, bond; /* ifindex of the port, and of its bond */
-	bool active;		/* carries traffic while its link is up; false: standby */
-	bool link_up;		/* the link state by the bond's own link monitoring */
-	uint32_t failures;	/* how many times the bond saw the link fail */
+	/* the port carries traffic while its link is up; false: it is a standby */
+	bool active;
+	bool link_up;	   /* the link state that the bond's own link monitoring found */
+	uint32_t failures; /* how many times the bond saw the link fail */
 	uint16_t aggregator;
 	uint8_t actor;
 	uint16_t partner;
@@ -181,7 +181,7 @@ struct inv_addr {
 	bool tentative, dad_failed;
 	/* in use although duplicate address detection has not finished (RFC 4429) */
 	bool optimistic;
-	/* the kernel removes it together with its subnet's primary address unless
+	/* the kernel removes this address together with its subnet's primary address unless
 	 * promote_secondaries is set */
 	bool secondary;
 	bool no_prefix_route; /* the kernel added no route to the subnet for this address */
@@ -419,38 +419,40 @@ static inline bool inv_link_is_planned(const struct inv_link *l)
 {
 	return inv_ifindex_is_planned(l->ifindex);
 }
-/* NULL: there is none. */
+/* Returns the function with that PCI address, or NULL if there is none. */
 const struct inv_function *inv_function_find(const struct inventory *inv, const char *pci);
-/* Returns VF number n of a PF. NULL: it does not exist. */
+/* Returns VF number n of a PF, or NULL if it does not exist. */
 const struct inv_function *inv_function_vf(const struct inventory *inv, const char *pf, uint32_t n);
 /* Finds a function by a reference of kernel.h, such as "0000:3b:00.0" or "0000:3b:00.0/vf3". */
 const struct inv_function *inv_function_by_ref(const struct inventory *inv, const char *ref);
-/* Returns the i-th other member of a function's IOMMU group. NULL: there are no more. */
+/* Returns the i-th other member of a function's IOMMU group, or NULL if there are no more. */
 const struct inv_iommu *inv_iommu_other(const struct inventory *inv, const struct inv_function *fn,
 					size_t i);
-/* Lists all these members as "0000:3b:00.1 (ice), 0000:3b:00.2", truncated to size; "": there are
- * none. Returns buf. */
+/* Writes all other members of the function's IOMMU group into buf, such as "0000:3b:00.1 (ice),
+ * 0000:3b:00.2", truncated to size; "" if there are none. Returns buf. */
 const char *inv_iommu_format(const struct inventory *inv, const struct inv_function *fn, char *buf,
 			     size_t size);
 const struct inv_vf *inv_vf_find(const struct inventory *inv, uint32_t ifindex, uint32_t vf);
-/* Return the bond, or the port of a bond, with that ifindex. NULL: the link is none. */
+/* Return the bond, or the port of a bond, with that ifindex, or NULL if the link is not one. */
 const struct inv_bond *inv_bond_find(const struct inventory *inv, uint32_t ifindex);
 const struct inv_bond_port *inv_bond_port_find(const struct inventory *inv, uint32_t ifindex);
-/* Finds the DCB settings by the link's ifindex. NULL: its driver has no DCB. */
+/* Finds the DCB settings by the link's ifindex. Returns NULL if its driver has no DCB. */
 const struct inv_dcb *inv_dcb_find(const struct inventory *inv, uint32_t ifindex);
-/* Returns an RDMA port on the link, preferably one that the agent created. NULL: there is none. */
+/* Returns an RDMA port on the link, preferably one that the agent created, or NULL if there is
+ * none. */
 const struct inv_rdma *inv_rdma_find(const struct inventory *inv, uint32_t ifindex);
-/* Find by the PCI address of the function. NULL: its driver has no devlink, or lacks the parameter
- * in that mode. */
+/* Find devlink data by the PCI address of the function. Return NULL if its driver has no devlink,
+ * or lacks the parameter in that mode. */
 const struct inv_devlink *inv_devlink_find(const struct inventory *inv, const char *pci);
 const struct inv_devlink_param *inv_devlink_param_find(const struct inventory *inv, const char *pci,
 						       const char *name, const char *mode);
 /* Finds a link by PCI address, MAC address or interface name, in the form of spec_net.device. */
 const struct inv_link *inv_link_find(const struct inventory *inv, const char *device);
-/* Returns the recorded value of a sysctl, borrowed. NULL: the host does not have it. */
+/* Returns the recorded value of a sysctl, borrowed, or NULL if the host does not have the
+ * sysctl. */
 const char *inv_sysctl_value(const struct inventory *inv, const char *key);
 
-/* Return heap strings, which the caller frees. NULL: out of memory. */
+/* Return heap strings, which the caller frees, or NULL if out of memory. */
 char *inv_to_json(const struct inventory *inv);
 char *inv_to_text(const struct inventory *inv);
 int inv_from_json(const char *text, size_t len, struct diag *d, struct inventory **ret);

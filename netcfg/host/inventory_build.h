@@ -9,14 +9,14 @@
 
 #include "netcfg/host/inventory.h"
 
-/* Returns an empty inventory with addr_owner_known set; NULL: out of memory. */
+/* Returns an empty inventory with addr_owner_known set, or NULL if out of memory. */
 struct inventory *inv_new(void);
 /* Frees the contents. The inventory is empty afterwards. */
 void inv_done(struct inventory *inv);
 
-/* Add a zeroed element, except for numa_node (INV_NUMA_NONE), iommu_group (INV_IOMMU_NONE),
- * initialized and autoprobe (true). The element is valid until the next one is added; NULL: out of
- * memory. */
+/* Add an element whose members are zero, except numa_node (INV_NUMA_NONE), iommu_group
+ * (INV_IOMMU_NONE), initialized and autoprobe (true). Return the element, which is valid until the
+ * next one is added, or NULL if out of memory. */
 struct inv_link *inv_link_add(struct inventory *inv);
 struct inv_function *inv_function_add(struct inventory *inv);
 struct inv_iommu *inv_iommu_add(struct inventory *inv);

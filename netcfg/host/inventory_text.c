@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Prints inventories as tables for people. They have fewer details than JSON and fit the terminal's
- * width if possible.
+ * Prints inventories as tables for people. The tables have fewer details than the JSON and fit the
+ * terminal's width if possible.
  */
 #include "netcfg/base/file.h"
 #include "netcfg/host/inventory.h"
@@ -441,8 +441,8 @@ static int print_devlink_ports(const struct inventory *inv, FILE *out)
 	return table_end(&t, "DEVLINK PORTS", out);
 }
 
-/* Returns whether the function must be listed: one with a link is already in the table of links,
- * including its driver. */
+/* Returns whether the function must be listed. If the function has a link, the table of links
+ * already shows it with its driver. */
 static bool function_has_no_link(const struct inventory *inv, const struct inv_function *fn)
 {
 	for (size_t i = 0; i < inv->n_links; i++)
@@ -652,7 +652,7 @@ static int print_hugepages(const struct inventory *inv, FILE *out)
 	return table_end(&t, "HUGEPAGES", out);
 }
 
-/* Omits the table if it is empty, because most hosts have no network mounts. */
+/* Prints nothing if there are no connections. */
 static int print_conns(const struct inventory *inv, FILE *out)
 {
 	char buf[IP_ADDR_STR_MAX];

@@ -23,8 +23,8 @@
 #define PLENUM_RDMA_PREFIX "plenum_"
 
 /*
- * Description of one change of the host. A kind of object is one line here, one in the tables of
- * kernel_linux and kernel_fake, and a file object_<kind>.c for planning.
+ * Description of one change of the host. Each kind of object has one line here, one line in each of
+ * the tables of kernel_linux and kernel_fake, and a file object_<kind>.c for planning.
  */
 /* All kinds of changes. An OBJECT is created and removed; a VALUE is read and set. */
 #define KERNEL_KINDS(OBJECT, VALUE)   \
@@ -91,8 +91,8 @@ struct kernel_vf {
 	char value[24], was[24];
 };
 
-/* A VLAN link with the kernel's defaults and the agent's alias; the change's ifindex is that of the
- * parent link. Removal fails with -EPERM if the link has another tag or alias. */
+/* A VLAN link with the kernel's defaults and the agent's alias; the ifindex of the change
+ * identifies the parent link. Removal fails with -EPERM if the link has another tag or alias. */
 struct kernel_vlan {
 	char name[IFNAMSIZ];
 	uint16_t id;
@@ -115,15 +115,16 @@ struct kernel_bond_value {
 };
 
 /*
- * The bond that a link is a port of; "" for none. Linux accepts only a link that is down as a port,
- * then brings it up and gives it the bond's MTU; a port that leaves a bond is down. `up` and `mtu`
- * are set on the link after it has left; while it is a port, it has the bond's values.
+ * The bond that a link is a port of; "" for none. A link must be down to become a port; Linux then
+ * brings it up and gives it the bond's MTU. After it has left the bond, the link is down. `up` and
+ * `mtu` are then set on it; while it is a port, it has the bond's values.
  */
 struct kernel_master {
 	char value[IFNAMSIZ], was[IFNAMSIZ];
 	bool up, was_up;
 	uint32_t mtu, was_mtu;
-	/* For a port in LACP, the negotiated state (inv_bond_port_lacp). It can only be read. */
+	/* For a port of an LACP bond, the negotiated state (inv_bond_port_lacp), which can only be
+	 * read. */
 	uint32_t lacp, was_lacp;
 };
 
@@ -216,39 +217,42 @@ struct kernel_event;
  */
 struct kernel_ops {
 	int (*collect)(struct kernel *k, struct diag *d, struct inventory *inv);
-	/* Finds the link that a reference identifies now. -ENODEV: none; -ENOTUNIQ: several. */
+	/* Finds the link that a reference identifies now. Returns -ENODEV if there is none, or
+	 * -ENOTUNIQ if there are several. */
 	int (*link_find)(struct kernel *k, const char *ref, uint32_t *ret_ifindex);
-	/* Finds the address of the PCI function that a reference identifies now. -ENODEV: none. */
+	/* Finds the address of the PCI function that a reference identifies now. Returns -ENODEV if
+	 * there is none. */
 	int (*function_find)(struct kernel *k, const char *ref, char ret[static 16]);
-	/* Reads the current value into the `was` of c. -EOPNOTSUPP: c is not a value. */
+	/* Reads the current value into the `was` of c. Returns -EOPNOTSUPP if c is not a value. */
 	int (*read)(struct kernel *k, struct kernel_change *c);
 	/* Makes the preparations for c that need full privileges: loads a driver's module, opens
-	 * the sockets of probe and ping. If it fails, the later call reports the error. NULL:
-	 * nothing to prepare. */
+	 * the sockets of probe and ping. If a preparation fails, the later call reports the error.
+	 * NULL if there is nothing to prepare. */
 	void (*prepare)(struct kernel *k, const struct kernel_change *c);
 	/* Carries out c. Its `was` is ignored. */
 	int (*change)(struct kernel *k, const struct kernel_change *c, struct reason *why);
 	/*
 	 * Probes all addresses at the same time and waits well below a second for answers, however
 	 * many there are. The host's own MAC addresses do not count as answers. Links that are down
-	 * or lack a carrier get no answers. -EBADF: prepare was not called; NULL: not supported.
+	 * or lack a carrier get no answers. Returns -EBADF if prepare was not called. NULL if
+	 * probes are not supported.
 	 */
 	int (*probe)(struct kernel *k, struct kernel_probe *probes, size_t n,
 		     const struct mac_addr *own, size_t n_own);
 	/*
 	 * Sends all requests at the same time, and repeats them until all are answered or limit_ns
-	 * has passed. A request that cannot be sent counts as unanswered. -EBADF: prepare was not
-	 * called; NULL: not supported.
+	 * has passed. A request that cannot be sent counts as unanswered. Returns -EBADF if prepare
+	 * was not called. NULL if pings are not supported.
 	 */
 	int (*ping)(struct kernel *k, struct kernel_ping *pings, size_t n, uint64_t limit_ns);
 	/*
 	 * Looks up the route of a packet that this host sends to `to`, by its rules and tables (as
 	 * 'ip route get TO from FROM'). from: an address of the host; NULL or family 0: the kernel
-	 * chooses one. oif: the link by which it must leave, or 0. udp_port: the source and
+	 * chooses one. oif: the link by which the packet must leave, or 0. udp_port: the source and
 	 * destination port of a UDP packet, for rules that select by port, or 0. The result has
-	 * table, oif, gateway, type (RTN_LOCAL for the host's addresses) and source. -ENETUNREACH,
-	 * -EHOSTUNREACH, -EACCES, -EINVAL: there is no route, or one that rejects the packet, or
-	 * `from` is not an address of the host. Changes nothing.
+	 * table, oif, gateway, type (RTN_LOCAL for the host's addresses) and source. Returns
+	 * -ENETUNREACH, -EHOSTUNREACH, -EACCES or -EINVAL if there is no route, the route rejects
+	 * the packet, or `from` is not an address of the host. Changes nothing.
 	 */
 	int (*route_lookup)(struct kernel *k, const struct ip_addr *from, const struct ip_addr *to,
 			    uint32_t oif, uint16_t udp_port, struct inv_route *ret,
@@ -261,8 +265,8 @@ struct kernel_ops {
 	 * returns 0 or negative errno.
 	 */
 	int (*watch_fd)(struct kernel *k);
-	/* Drops caches, so that the next collection also sees changes without a notification. NULL:
-	 * nothing is cached. */
+	/* Drops caches, so that the next collection also sees changes without a notification. NULL
+	 * if nothing is cached. */
 	void (*forget)(struct kernel *k);
 	int (*watch_read)(struct kernel *k, void (*cb)(void *user, const struct kernel_event *e),
 			  void *user);
@@ -304,8 +308,8 @@ struct kernel *kernel_free(struct kernel *k); /* accepts NULL, returns NULL */
 /* Drops the cached inventory, so that the next collection reads everything. */
 void kernel_forget(struct kernel *k);
 
-/* Writes `text`, or the text of the errno if `text` is "", to why (may be NULL). Returns r.
- * Implementations of operations use it. */
+/* Writes `text` to why (may be NULL), or the text of the errno r if `text` is "". Returns r. The
+ * implementations of the operations use this function. */
 int kernel_fail(struct reason *why, int r, const char *text);
 /*
  * Changes a route to the form in which the kernel reports it: type 0 becomes unicast, table 0 main,

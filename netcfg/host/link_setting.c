@@ -64,11 +64,13 @@ bool link_setting_effective(const struct inventory *inv, enum link_setting s, co
 		return false;
 	*ret_own = *ret_effective = own;
 	if (link_settings[s].join != LINK_JOIN_OWN && link_setting_value(inv, s, "all", &all))
-		*ret_effective = MAX_OF(all, own); /* for values of 0 and 1 this is "either" */
+		/* for values of 0 and 1, the larger one is the same as "either is on" */
+		*ret_effective = MAX_OF(all, own);
 	return true;
 }
 
-/* Returns the optional setting whose name ends the key; LINK_SETTING_MAX if there is none. */
+/* Returns the optional setting whose name is the end of the key, or LINK_SETTING_MAX if there is
+ * none. */
 static enum link_setting optional_of(const char *key)
 {
 	const char *name = strrchr(key, '/');

@@ -47,17 +47,18 @@ extern const struct link_setting_entry link_settings[LINK_SETTING_MAX];
 /* Writes the key "net/ipv4/conf/CONF/rp_filter" into buf (LINK_SETTING_KEY_MAX bytes) and returns
  * buf. CONF is an interface, "all" or "default". */
 const char *link_setting_key(enum link_setting s, const char *conf, char *buf);
-/* Finds the recorded value. Returns false if the host does not have the setting. */
+/* Finds the value in the inventory. Returns false if the host does not have the setting. */
 bool link_setting_value(const struct inventory *inv, enum link_setting s, const char *conf,
 			int *ret);
 /* Finds the link's own value and the effective one. Returns false if the host does not have the
  * setting. */
 bool link_setting_effective(const struct inventory *inv, enum link_setting s, const char *ifname,
 			    int *ret_own, int *ret_effective);
-/* Adds the settings that a new link of that name will get. Returns 0 or -ENOMEM. */
+/* Adds to the inventory the settings that a new link of that name will get. Returns 0 or
+ * -ENOMEM. */
 int link_settings_add_new(struct inventory *inv, const char *ifname);
-/* Removes settings that the kernel reports although it was built without them: those without a
- * recorded value for all links. */
+/* Removes the settings that the kernel reports although it was built without them. They are
+ * recognized because the inventory has no value of conf/all for them. */
 void link_setting_drop_absent(struct inventory *inv);
 
 #endif

@@ -45,8 +45,8 @@ static int take_descriptor(struct msghdr *mh)
 
 ssize_t fdpass_recv(int sock, void *msg, size_t size, int *ret_fd, bool *ret_whole)
 {
-	/* The length excludes the padding at the end, in which the kernel would store a second
-	 * descriptor. The kernel closes descriptors that do not fit. */
+	/* msg_controllen excludes the padding at the end: otherwise the kernel would store a second
+	 * descriptor there. The kernel closes descriptors that do not fit. */
 	union control_buffer control;
 	struct iovec iov = {.iov_base = msg, .iov_len = size};
 	struct msghdr mh = {.msg_iov = &iov,

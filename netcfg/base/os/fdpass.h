@@ -8,8 +8,8 @@
 
 #include "netcfg/base/base.h"
 
-/* Sends the message, and with it the descriptor fd (borrowed; -1: none). Returns 0 or negative
- * errno; -EAGAIN: the receiver's queue is full. */
+/* Sends the message, and with it the descriptor fd (borrowed; -1: none). Returns 0, -EAGAIN if the
+ * receiver's queue is full, or another negative errno. */
 int fdpass_send(int sock, const void *msg, size_t len, int fd);
 /*
  * Receives the next message and returns its length, of which at most `size` bytes are stored in

@@ -86,7 +86,8 @@ static int link_put(char path[static PATH_MAX], const char *name, const char *re
 }
 
 /* Replaces the first symbolic link in the path by its target. Returns 0, also if the path has no
- * more links; -ELOOP: a user other than root could have made the link, whose path is in `link`. */
+ * more links. Returns -ELOOP and sets `link` to the link's path if a user other than root could
+ * have made the link. */
 static int link_resolve(char path[static PATH_MAX], char *link)
 {
 	PLENUM_CLEANUP(cleanup_close) int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -226,7 +227,8 @@ bool folder_is_same(const struct folder_id *a, const struct folder_id *b, bool s
 {
 	if (a->ino != b->ino || !is_same_fs(a, b, same_boot))
 		return false;
-	if (a->handle_len == 0 || b->handle_len == 0) /* another kernel may not give any */
+	/* another kernel version may not support file handles */
+	if (a->handle_len == 0 || b->handle_len == 0)
 		return true;
 	return a->handle_type == b->handle_type && a->handle_len == b->handle_len &&
 	       memcmp(a->handle, b->handle, a->handle_len) == 0;

@@ -29,9 +29,9 @@ struct folder_room { /* space of a file system; a total of 0 is unknown or unlim
 	uint64_t inodes, free_inodes;
 };
 
-/* Returns a descriptor (O_DIRECTORY | O_RDONLY) or negative errno. -ELOOP: a user other than
- * root could have made a symbolic link on the path; `link` (FOLDER_LINK_MAX bytes) is that
- * link's path. */
+/* Returns a descriptor (O_DIRECTORY | O_RDONLY) or negative errno. If a user other than root could
+ * have made a symbolic link on the path, returns -ELOOP and sets `link` (FOLDER_LINK_MAX bytes) to
+ * that link's path. */
 int folder_open(const char *path, char *link);
 /* Fills in *ret for the folder that fd is open on. Returns 0 or negative errno. */
 int folder_identify(int fd, struct folder_id *ret);
@@ -46,14 +46,14 @@ bool folder_is_same(const struct folder_id *a, const struct folder_id *b, bool s
 /* Returns whether the folder's file system is in memory, so that a reboot deletes the folder. */
 bool folder_is_in_memory(const struct folder_id *id);
 /* Finds out which folder the path leads to now, without following links, from the kernel's cache
- * alone: it never blocks. Returns 0; -EAGAIN: the cache does not hold the answer; other negative
- * errno as folder_open(). */
+ * alone: it never blocks. Returns 0, -EAGAIN if the cache does not hold the answer, or another
+ * negative errno as folder_open() does. */
 int folder_look(const char *path, uint64_t *ret_dev, uint64_t *ret_ino);
 
-/* Writes "device 8:1, inode 2", for messages, and returns buf. */
 /* Reads the UUID of the file system that fd is on. Returns false if it has none or does not report
  * it. */
 bool folder_uuid(int fd, uint8_t ret[16]);
+/* Writes "device 8:1, inode 2", for messages, and returns buf. */
 #define FOLDER_TEXT_MAX 64
 const char *folder_text(uint64_t dev, uint64_t ino, char buf[static FOLDER_TEXT_MAX]);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Creates the memfds that one process passes to another. All kinds are in one file because a
- * forgotten seal has no effect until an attack.
+ * Creates the memfds that one process passes to another. All kinds are in one file, where seals can
+ * be reviewed together: a forgotten seal shows only when another process attacks.
  */
 #include "netcfg/base/os/memfd.h"
 #include "netcfg/base/file.h"

@@ -22,20 +22,20 @@ int memfd_new_sealed(const char *name, const void *data, size_t len);
  * sealed, so that no process can make another's access fault. Returns the descriptor, or negative
  * errno. */
 int memfd_new_shared(const char *name, size_t size);
-/* Creates an empty file that the processes that hold it may resize, and that no process can seal.
- * Returns the descriptor, or negative errno. */
+/* Creates an empty file. Each process that has its descriptor may resize it; no process can seal
+ * it. Returns the descriptor, or negative errno. */
 int memfd_new_empty(const char *name);
 /* Creates an empty file that several processes can map. Each may make it larger, none can shrink it
  * or add seals, so that none can make another's access fault. Returns the descriptor, or negative
  * errno. */
 int memfd_new_growing(const char *name);
-/* Makes the file at least `size` bytes long, also if other processes do the same at this time; call
- * it before mmap(2). If the file has no seals yet and allows new ones, it gets those of
- * memfd_new_growing(). Returns 0 or negative errno. */
+/* Makes the file at least `size` bytes long, even while other processes do the same; call it before
+ * mmap(2). If the file has no seals yet and allows new ones, it gets those of memfd_new_growing().
+ * Returns 0 or negative errno. */
 int memfd_grow(int fd, size_t size);
 /* Returns whether no process can shrink the file or add seals that forbid writing to it. */
 bool memfd_is_fixed(int fd);
-/* Returns whether that holds and the file has exactly this size. */
+/* Returns whether memfd_is_fixed() holds for the file and it has exactly this size. */
 bool memfd_is_fixed_at(int fd, size_t size);
 /* Returns whether fd is a memfd that was created with this name. */
 bool memfd_has_name(int fd, const char *name);

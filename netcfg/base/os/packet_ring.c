@@ -53,7 +53,8 @@ bool packet_writer_put(struct packet_writer *w, struct packet_record *r,
 	struct packet_ring *ring = w->ring;
 	uint32_t left = MIN_OF(r->wire_bytes, w->snap_bytes);
 	bool is_packet = r->direction != PACKET_KEY;
-	/* Pairs with packet_reader_take: bytes that the reader still copies are not overwritten. */
+	/* Pairs with packet_reader_take, so that the writer does not overwrite bytes that the
+	 * reader still copies. */
 	uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE), at = w->head, space;
 
 	space = space_of(left);

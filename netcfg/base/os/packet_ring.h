@@ -39,8 +39,8 @@ struct packet_record {
 
 struct packet_ring { /* the shared memory; records follow after PACKET_RING_HEAD_BYTES */
 	/* Written by the writer alone. */
-	/* 1: the writer has mapped the ring; 2: the writer has finished; pairs with
-	 * packet_reader_joined */
+	/* 1: the writer has mapped the ring; 2: the writer has finished. Pairs with
+	 * packet_reader_joined(). */
 	uint64_t joined;
 	uint64_t head; /* bytes written since the start; pairs with packet_reader_next */
 	struct {
@@ -85,13 +85,13 @@ struct packet_reader {
 	uint32_t snap_bytes;
 };
 void packet_reader_init(struct packet_reader *r, void *memory, uint64_t bytes, uint32_t snap_bytes);
-/* Describes the oldest packet, which stays in the ring. Returns 1; 0: the ring is empty; -EBADMSG:
- * the ring is corrupt. */
+/* Describes the oldest packet, which stays in the ring. Returns 1, 0 if the ring is empty, or
+ * -EBADMSG if it is corrupt. */
 int packet_reader_next(const struct packet_reader *r, struct packet_record *ret);
 /* Copies the packet that packet_reader_next described, and removes it from the ring. */
 void packet_reader_take(struct packet_reader *r, const struct packet_record *rec, uint8_t *ret);
-bool packet_reader_joined(const struct packet_reader *
-				  r); /* Whether the writer has mapped the ring and not finished. */
+/* Returns whether the writer has mapped the ring and not finished. */
+bool packet_reader_joined(const struct packet_reader *r);
 void packet_reader_count(const struct packet_reader *r, unsigned port, uint64_t *ret_packets,
 			 uint64_t *ret_dropped);
 

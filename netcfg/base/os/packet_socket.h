@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Creates, filters and binds packet sockets (packet(7)). No frame arrives before the bind, so a
- * filter that is set before it applies to all frames. The caller closes the descriptor.
+ * Creates, filters and binds packet sockets (packet(7)). No frame arrives before the socket is
+ * bound, so a filter that is set before the bind applies to all frames. The caller closes the
+ * descriptor.
  */
 #ifndef PLENUM_NETCFG_PACKET_SOCKET_H
 #define PLENUM_NETCFG_PACKET_SOCKET_H

@@ -63,7 +63,7 @@ static void emit_arg(struct program *p, const struct seccomp_rule *r, unsigned l
 	emit(p, BPF_JMP | BPF_JEQ | BPF_K, r->value, 0, (uint8_t)left);
 }
 
-/* Emits n rules for one system call, all of which must match. */
+/* Emits a test for one system call, which allows the call if all n rules match. */
 static void emit_rules(struct program *p, const struct seccomp_rule *rules, unsigned n)
 {
 	emit(p, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)rules[0].nr, 0, (uint8_t)(n * ARG_CODE + 2));

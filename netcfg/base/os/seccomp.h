@@ -24,8 +24,8 @@ struct seccomp_filter {
 	size_t n_nrs;
 	const struct seccomp_rule *rules;
 	size_t n_rules;
-	/* Each set has up to three rules for one call, all of which must match. A rule of zeros
-	 * always matches. */
+	/* Each set has up to three rules for one call, and allows the call if all of them match. A
+	 * rule of zeros always matches. */
 	const struct seccomp_rule (*sets)[SECCOMP_SET_MAX];
 	size_t n_sets;
 	uint32_t action; /* SECCOMP_RET_* for all other calls */
@@ -33,9 +33,9 @@ struct seccomp_filter {
 
 /*
  * Installs the filter in all threads of the process and sets no_new_privs. A system call in another
- * architecture's convention, such as a 32-bit one, kills the process. Returns 0; -E2BIG: too many
- * calls; -ESRCH: a thread has a different filter; -ENOSYS: this kernel has no seccomp filters;
- * negative errno.
+ * architecture's convention, such as a 32-bit one, kills the process. Returns 0, -E2BIG if the list
+ * is too long, -ESRCH if a thread has a different filter, -ENOSYS if this kernel has no seccomp
+ * filters, or another negative errno.
  */
 int seccomp_filter_install(const struct seccomp_filter *f);
 
