@@ -103,7 +103,7 @@ int dependents_add_conns(struct netlink *diag, struct inventory *inv)
 		 * accepted. */
 		if (r == -EAGAIN)
 			r = 0;
-		/* The kernel lacks IPv6 or socket diagnostics. */
+		/* These errors mean that the kernel lacks IPv6 or socket diagnostics. */
 		if (r == -ENOENT || r == -EOPNOTSUPP || r == -EAFNOSUPPORT)
 			r = 0;
 	}

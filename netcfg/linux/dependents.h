@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lists what this host loses with a link: established TCP connections, by their local address, and
- * mounted network file systems. Reads only; kernel_linux alone uses it.
+ * Lists what this host would lose if a link went down: established TCP connections, by their local
+ * address, and mounted network file systems. Reads only; kernel_linux alone uses it.
  */
 #ifndef PLENUM_NETCFG_DEPENDENTS_H
 #define PLENUM_NETCFG_DEPENDENTS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Implements struct kernel_ops for the running host. It combines rtnetlink, sysfs, procfs, udev and
- * socket diagnostics; no other file depends on all of them.
+ * socket diagnostics; this is the only file that depends on all of them.
  */
 #include "netcfg/base/file.h"
 #include "netcfg/host/inventory_build.h"
@@ -359,7 +359,7 @@ static int collect_sysfs(struct kernel_linux *kl, struct diag *d, struct invento
 		{kernel_rdma_collect, "RDMA devices"},	{sysfs_add_cores, "CPU cores"},
 		{sysfs_add_hugepages, "hugepages"},
 	};
-	/* The folder is opened each time, because udev may start after this process. */
+	/* Opens the folder in each collection, because udev may start after this process. */
 	autoclose int udev = open("/run/udev", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	for (size_t i = 0; i < inv->n_links; i++)
@@ -380,8 +380,8 @@ static int collect_sysfs(struct kernel_linux *kl, struct diag *d, struct invento
 	return 0;
 }
 
-/* Collects the programs and mounts that use the network. A part that cannot be read causes only a
- * warning: the plan then cannot warn about it. */
+/* Collects the programs and mounts that use the network. If a part cannot be read, this is only a
+ * warning, and the plan does not warn about dependents of that kind. */
 static int collect_dependents(struct kernel_linux *kl, struct diag *d, struct inventory *inv)
 {
 	int r = kl->diag ? dependents_add_conns(kl->diag, inv) : 0;
@@ -398,8 +398,8 @@ static int collect_dependents(struct kernel_linux *kl, struct diag *d, struct in
 }
 
 /* Linux has stored the program that added an address (IFA_PROTO) since 5.18, and distributions have
- * added this to older kernels. Those are recognized by an address that has an owner: the kernel
- * sets it for its own addresses. */
+ * added this to older kernels. Such a kernel is recognized by any address with an owner, because it
+ * sets the owner of its own addresses too. */
 static bool addr_owner_is_stored(const struct inventory *inv)
 {
 	unsigned major = 0, minor = 0;
@@ -424,8 +424,8 @@ static int linux_collect(struct kernel *k, struct diag *d, struct inventory *inv
 	inv_sort(inv); /* the following functions look links up by binary search */
 	drop_unknown_links(inv);
 	inv->addr_owner_known = addr_owner_is_stored(inv);
-	/* Looked up only until it was found once: a kernel module is almost never removed from a
-	 * system. */
+	/* Once soft-RoCE was found, it is not looked up again: a kernel module is almost never
+	 * removed from a system. */
 	kl->soft_roce = kl->soft_roce || kernel_rxe_is_there(kl->sysfs, inv->kernel_release);
 	inv->soft_roce = kl->soft_roce;
 	proc_bond_fill(kl->proc_net, inv);

@@ -25,7 +25,7 @@ struct kernel_linux {
 	int proc_net;
 	/* negative: rdma_cm is not loaded, or this process may not access configfs */
 	int configfs;
-	bool soft_roce; /* by the last collection */
+	bool soft_roce; /* found by the last collection */
 	struct probe_sockets probe;
 	struct ping_sockets ping;
 };

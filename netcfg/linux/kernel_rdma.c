@@ -134,7 +134,8 @@ static int on_port(void *user, struct nlmsghdr *h)
 	return 0;
 }
 
-/* device < 0: all devices. Returns the errors of netlink_talk. */
+/* Dumps the objects of one device, or of all devices if `device` is negative. Returns the errors of
+ * netlink_talk. */
 static int rdma_dump(struct netlink *nl, int command, int64_t device, netlink_message_cb cb,
 		     void *user)
 {
@@ -260,7 +261,8 @@ int kernel_rdma_collect(int sysfs_root, struct inventory *inv)
 		r = collect_netlink(inv, devices);
 	}
 	free(devices);
-	/* The kernel has no RDMA, or its RDMA netlink does not list devices. */
+	/* These errors mean that the kernel has no RDMA, or that its RDMA netlink does not list
+	 * devices. */
 	if (r == -EPROTONOSUPPORT || r == -EOPNOTSUPP || r == -EINVAL)
 		r = 0;
 	sysfs_each_entry(sysfs_root, "class/infiniband", on_sysfs_device, &w);

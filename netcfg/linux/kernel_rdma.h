@@ -16,8 +16,8 @@ struct netlink;
  * host without RDMA is not an error. Returns 0 or negative errno. */
 int kernel_rdma_collect(int sysfs_root, struct inventory *inv);
 
-/* Finds the device of that name by RDMA netlink: its number, and the link of its first port (0:
- * none). Returns 0, -ENODEV or another negative errno. */
+/* Finds the device of that name by RDMA netlink, and returns its number and the link of its first
+ * port (0: none). Returns 0, -ENODEV or another negative errno. */
 int kernel_rdma_find(struct netlink *nl, const char *name, uint32_t *ret_index,
 		     uint32_t *ret_ifindex);
 

@@ -69,9 +69,9 @@ static void view_close(const struct view *v)
 		(void)unlinkat(v->configfs, v->path, AT_REMOVEDIR);
 }
 
-/* Another Plenum process may have created the folder that was found here, and removed it meanwhile.
- * The failed read then says nothing about the device, so the caller tries again. A folder that this
- * process created cannot disappear. */
+/* Returns whether the caller must try again: another Plenum process may have created the folder
+ * that was found here and removed it meanwhile, so the failed read says nothing about the device. A
+ * folder that this process created cannot disappear. */
 static bool folder_was_removed(const struct view *v, int r, unsigned *tries)
 {
 	return !v->made && (r == -ENOENT || r == -ENODEV) && ++*tries < AGAIN_MAX;

@@ -10,12 +10,13 @@
 #include "netcfg/host/kernel.h"
 
 /* Opens the root of configfs. `load`: load the module rdma_cm first, which needs full privileges.
- * Negative errno: configfs is unavailable, or rdma_cm is absent (checked in sysfs_root). */
+ * Returns a descriptor, or negative errno if configfs is unavailable or rdma_cm is absent (checked
+ * in sysfs_root). */
 int kernel_roce_open(int sysfs_root, bool load);
 /* Fills in the RoCE ports of inv. A port that cannot be read stays unchanged. */
 void kernel_roce_fill(int configfs, struct inventory *inv);
-/* Change and read the settings, as in struct kernel_ops. -ENODEV: the link no longer has an RDMA
- * port. */
+/* Change and read the settings, as in struct kernel_ops. Return -ENODEV if the link no longer has
+ * an RDMA port. */
 int kernel_roce_change(int configfs, const struct kernel_change *c, struct reason *why);
 int kernel_roce_read(int configfs, struct kernel_change *c);
 

@@ -152,8 +152,8 @@ static void send_one(const struct run *r, size_t i)
 	}
 }
 
-/* Returns the link by which an answer arrived, 0 if unknown. Also finds the traffic class of an
- * IPv6 packet, whose header a raw socket does not receive. */
+/* Returns the link by which an answer arrived, or 0 if unknown. Also finds the traffic class of an
+ * IPv6 packet: it is in the header, which a raw socket does not receive. */
 static uint32_t came_by(struct msghdr *m, uint8_t *ret_class)
 {
 	uint32_t r = 0;

@@ -22,7 +22,7 @@ struct ping_sockets {
  * errno. */
 int ping_open(struct ping_sockets *s);
 void ping_close(struct ping_sockets *s);
-/* Implements ping of struct kernel_ops. -EBADF: the sockets are not open. */
+/* Implements ping of struct kernel_ops. Returns -EBADF if the sockets are not open. */
 int ping_run(const struct ping_sockets *s, struct kernel_ping *pings, size_t n, uint64_t limit_ns);
 
 #endif

@@ -11,8 +11,8 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 
-/* Time between two packets to one peer. A worker can queue only a limited number of these answers;
- * at this rate it answers all of them even if it is scheduled late. */
+/* Time between two packets to one peer. A worker can queue only a limited number of answers to
+ * HELLO packets; with these gaps it answers all packets even if it is scheduled late. */
 #define GAP_NS (4 * NSEC_PER_MSEC)
 
 /* From plenum-protocol(7), "Common header" and HELLO. */
@@ -114,8 +114,8 @@ static void run_done(struct run *r)
 
 /* ---- packets ---- */
 
-/* Writes a HELLO. The answer returns the client's number in it, which encodes run, probe and
- * packet. */
+/* Writes a HELLO. The client number in it encodes run, probe and packet, and the answer returns
+ * that number. */
 static size_t write_hello(const struct run *r, size_t probe, unsigned packet)
 {
 	const struct port_probe *p = &r->probes[probe];

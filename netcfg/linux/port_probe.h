@@ -25,7 +25,8 @@ struct port_probe {
 	/* ---- results ---- */
 	bool had_own_port;
 	unsigned n_sent, n_answered;
-	/* 0: this host sent all packets; negative errno: why it could not send one. */
+	/* 0 if this host sent all packets, or the negative errno of the one that it could not
+	 * send. */
 	int send_error;
 	/* Errno of the last ICMP error that a packet caused, 0 if none, and the host that sent
 	 * it. */

@@ -21,9 +21,8 @@
 
 #define ARP_BYTES 28
 #define ND_BYTES (sizeof(struct ip6_hdr) + sizeof(struct nd_neighbor_solicit))
-#define ADVERT_BYTES                                                                 \
-	(ND_BYTES + 8) /* a solicitation's size plus the option with the MAC address \
-			*/
+/* a solicitation's size plus the option with the MAC address */
+#define ADVERT_BYTES (ND_BYTES + 8)
 
 static const struct mac_addr broadcast = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
 

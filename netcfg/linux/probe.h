@@ -24,7 +24,7 @@ struct probe_sockets {
 int probe_open(struct probe_sockets *s);
 void probe_close(struct probe_sockets *s);
 
-/* Implements probe of struct kernel_ops. -EBADF: the sockets are not open. */
+/* Implements probe of struct kernel_ops. Returns -EBADF if the sockets are not open. */
 int probe_run(const struct probe_sockets *s, struct kernel_probe *probes, size_t n,
 	      const struct mac_addr *own, size_t n_own);
 
@@ -33,14 +33,14 @@ int probe_run(const struct probe_sockets *s, struct kernel_probe *probes, size_t
 #define PROBE_BYTES_MAX 72
 size_t probe_write(const struct kernel_probe *p, uint8_t buf[static PROBE_BYTES_MAX],
 		   struct mac_addr *ret_to);
-/* Writes an announcement in the same way, from which other hosts learn that p->mac has p->ip: an
- * ARP announcement (RFC 5227, section 2.3), or an unsolicited neighbour advertisement (RFC 4861,
+/* Does the same for an announcement, from which other hosts learn that p->mac has p->ip: an ARP
+ * announcement (RFC 5227, section 2.3), or an unsolicited neighbour advertisement (RFC 4861,
  * section 7.2.6). */
 size_t probe_write_announcement(const struct kernel_probe *p, uint8_t buf[static PROBE_BYTES_MAX],
 				struct mac_addr *ret_to);
-/* Parse a packet, without its link header. They return the address that its sender has or probes
- * for, and the sender's MAC address; `from` is the sender in the link header. They return false if
- * the packet shows neither. */
+/* Parse a packet, without its link header. They find the address that its sender has or probes for,
+ * and the sender's MAC address; `from` is the sender in the link header. They return false if the
+ * sender neither has nor probes for an address. */
 bool probe_parse_arp(const uint8_t *p, size_t len, struct ip_addr *ret, struct mac_addr *ret_by);
 bool probe_parse_nd(const uint8_t *p, size_t len, const struct mac_addr *from, struct ip_addr *ret,
 		    struct mac_addr *ret_by);

@@ -5,9 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NO_LINK                                                                           \
-	":" /* stands for "no link" in a journal line, because no link can have this name \
-	     */
+/* Stands for "no link" in a journal line; no link can have this name. */
+#define NO_LINK ":"
 
 static const char *const verbs[PLAN_VERB_MAX] = {
 	[PLAN_ADD] = "add",

@@ -2,8 +2,9 @@
 /*
  * The kinds of objects that Plenum plans and changes on a host: one const table per kind, each in
  * its file object_<kind>.c. Everything that is specific to a kind is in its table: the code that
- * plans, prints, journals, applies and rolls back steps names no kind. A new kind is a new file and
- * a line in OBJECT_KINDS below, and a line in kernel.h if it needs a new request to the kernel.
+ * plans, prints, journals, applies and rolls back steps does not mention any kind. A new kind is a
+ * new file and a line in OBJECT_KINDS below, and a line in kernel.h if it needs a new request to
+ * the kernel.
  *
  * A step names its link by a stable reference (KERNEL_LINK_REF_MAX) that becomes an ifindex when
  * the step runs, so a step can refer to a link that an earlier step creates.
@@ -17,11 +18,12 @@
 /*
  * The order of a plan's steps. Links are created and configured before objects on them. Stale rules
  * are removed before stale routes. New addresses are added before stale ones are removed, because
- * the kernel flushes an interface's IPv4 routes with its last address; only addresses that the
- * kernel rejects beside the new ones are removed first. Routes precede the rules that point to
- * them. Values are restored after all objects that Plenum removes. Bonds are created and configured
- * without ports. Links become ports after Plenum's addresses on them are removed; ports leave bonds
- * before all other steps. A rollback uses the reverse order, which is equally safe.
+ * the kernel flushes an interface's IPv4 routes with its last address; a stale address is removed
+ * first only if the kernel rejects a new address while the stale one exists. Routes precede the
+ * rules that point to them. Values are restored after all objects that Plenum removes. Bonds are
+ * created and configured without ports. Links become ports after Plenum's addresses on them are
+ * removed; ports leave bonds before all other steps. A rollback uses the reverse order, which is
+ * equally safe.
  */
 enum object_phase {
 	OBJECT_PHASE_OF_KIND, /* only in desired steps: use the phase of the kind */
@@ -87,8 +89,8 @@ struct object_kind {
 
 	/* Describes the step for people. `where` is "leg-a (veth0)" or "host". */
 	void (*describe)(const struct plan_step *s, const char *where, char *buf, size_t size);
-	/* Describes the change by another program that the step repairs. NULL: the description of
-	 * the step is used. */
+	/* Describes the change by another program that the step repairs. If NULL, the description
+	 * of the step is used. */
 	void (*undone)(const struct plan_step *s, const char *where, char *buf, size_t size);
 	/* Writes the data that the inverse step needs as words without blanks, and returns the
 	 * length as snprintf(3) does. `parse` reads these words and returns 0 or -EBADMSG. */
@@ -106,20 +108,21 @@ struct object_kind {
 	bool (*settled)(const struct plan_step *s);
 	/* Replaces the new value by that of a later step; the old value stays. */
 	void (*follow)(struct plan_step *s, const struct plan_step *later);
-	/* Adapts a step to a new name of its link, for values that are found by the name. NULL: the
-	 * value is found by the link itself. */
+	/* Adapts a step after its link was renamed, for values that are found by the link's name.
+	 * NULL if the value is found by the link itself. */
 	void (*rename)(struct plan_step *s, const char *old_name, const char *name);
 	/* Returns whether the kernel sends no notification when the object changes. The agent then
-	 * polls it, so reading it must be cheap. NULL: never. */
+	 * polls the object, so reading it must be cheap. NULL means false. */
 	bool (*unannounced)(const struct plan_step *s);
-	/* Returns whether restoring the value would affect a running worker. NULL: never. */
+	/* Returns whether restoring the value must wait, because a running worker or another
+	 * program uses the device or link. NULL means false. */
 	bool (*held)(const struct object_view *v, const struct plan_step *s);
 
 	/* Only for objects: fills in the step that removes the i-th object of the kind in the
-	 * inventory. Returns 1 if Plenum created the object, 0 if not, -ENOENT if there are no
-	 * more. */
+	 * inventory. Returns 1 if Plenum created the object and may remove it, 0 if not, or -ENOENT
+	 * if there are no more objects. */
 	int (*ours)(const struct object_view *v, size_t i, struct plan_step *ret);
-	/* Returns whether the kernel rejects `want` while `have` exists. NULL: never. */
+	/* Returns whether the kernel rejects `want` while `have` exists. NULL means false. */
 	bool (*in_the_way)(const struct plan_step *have, const struct plan_step *want);
 };
 
@@ -148,8 +151,8 @@ extern const size_t object_kinds_n;
 
 /* Writes the kind and the verb, such as "addr-add", into buf; returns buf. */
 const char *object_op(const struct plan_step *s, char *buf, size_t size);
-/* Writes the step as "addr-add veth0 10.10.1.10/16 112", without a newline. Returns the length;
- * -EINVAL: it does not fit. */
+/* Writes the step as "addr-add veth0 10.10.1.10/16 112", without a newline. Returns the length, or
+ * -EINVAL if the text does not fit. */
 int object_format(const struct plan_step *s, char *buf, size_t size);
 /* Parses such a line. Returns 0 or -EBADMSG. */
 int object_parse(const char *text, struct plan_step *s);
@@ -165,7 +168,8 @@ static inline void object_texts_swap(char *was, char *value, size_t size)
 }
 /* Changes s to its inverse. */
 void object_invert(struct plan_step *s);
-/* Looks up the link or function of the step on the host. Returns 0; -ENODEV: it does not exist. */
+/* Looks up the link or function of the step on the host. Returns 0, or -ENODEV if it does not
+ * exist. */
 int object_find(struct kernel *k, struct plan_step *s);
 
 #endif

@@ -67,7 +67,8 @@ static bool addr_matches(const struct inv_addr *have, const struct plan_step *s)
 
 /* An address without its local route is unusable, so it counts as absent: adding it again adds the
  * route. If the kernel does not store owners, an address that appeared while Plenum was adding it
- * counts as Plenum's. So does an address of another program that the step moves. */
+ * counts as added by Plenum. The same is true for an address of another program that the step
+ * moves. */
 static enum object_presence addr_present(const struct inventory *inv, const struct plan_step *s)
 {
 	for (size_t i = 0; i < inv->n_addrs; i++)

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* old value in a plan that was made without the privilege to read it; the step reads it when it
- * runs */
+/* stands for the old value in a plan that was made without the privilege to read it; the step reads
+ * the value when it runs */
 #define UNKNOWN "?"
 
 /* Writes the name of the setting, such as "dscp 24" or "pfc". */

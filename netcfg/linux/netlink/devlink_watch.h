@@ -4,9 +4,9 @@
  * devlink queries under its device's lock, which it holds for seconds while it creates VFs or
  * flashes firmware. The agent collects an inventory at each notification and must not wait for that
  * lock each time. devlink does not announce a change of the embedded switch mode. With most
- * drivers, ports appear or disappear with the mode, and devlink announces those. With others (ice
- * changes its mode only without VFs), only devlink_watch_forget() makes the new mode visible.
- * kernel_linux alone uses this.
+ * drivers, ports appear or disappear when the mode changes, and devlink announces the ports. With
+ * other drivers (such as ice, which changes its mode only without VFs), only devlink_watch_forget()
+ * makes the new mode visible. kernel_linux alone uses this.
  */
 #ifndef PLENUM_NETCFG_DEVLINK_WATCH_H
 #define PLENUM_NETCFG_DEVLINK_WATCH_H
@@ -26,7 +26,7 @@ struct devlink_watch {
 		.fd = -1, .collect = kernel_devlink_collect \
 	}
 
-/* Starts listening. Returns 0, or negative errno: this kernel has no devlink, or the caller lacks
+/* Starts listening. Returns 0, or negative errno if this kernel has no devlink or the caller lacks
  * permission. */
 int devlink_watch_open(struct devlink_watch *w);
 void devlink_watch_close(struct devlink_watch *w);
@@ -36,7 +36,8 @@ void devlink_watch_forget(struct devlink_watch *w);
  * NULL) once. Returns 0 or negative errno. */
 int devlink_watch_read(struct devlink_watch *w,
 		       void (*cb)(void *user, const struct kernel_event *e), void *user);
-/* Adds the data of all devices, from the cache or as kernel_devlink_collect does. */
+/* Adds the data of all devices, from the cache or, without a cache, as kernel_devlink_collect
+ * does. */
 int devlink_watch_collect(struct devlink_watch *w, struct inventory *inv);
 
 #endif

@@ -10,7 +10,7 @@
 #include <libmnl/libmnl.h>
 
 /* The attributes of a message or of a nested attribute. of[type] is the last attribute of that
- * type; NULL: absent. */
+ * type, or NULL if there is none. */
 struct genl_attrs {
 	const struct nlattr **of;
 	uint16_t max; /* the highest index of `of` */
@@ -25,9 +25,9 @@ const char *genl_text(const struct nlattr *a);
 
 /* Begins a message: writes its headers into buf. */
 struct nlmsghdr *genl_head(void *buf, uint16_t family, uint8_t command);
-/* Returns the number of the family; 0: this kernel lacks it. */
+/* Returns the number of the family, or 0 if this kernel lacks it. */
 uint16_t genl_family_find(struct netlink *nl, const char *name);
-/* Returns the number of the family's multicast group; 0: it has no such group. */
+/* Returns the number of the family's multicast group, or 0 if it has no such group. */
 uint32_t genl_group_find(struct netlink *nl, const char *family, const char *group);
 
 #endif

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Since Linux 6.2, so the headers of the oldest supported system lack it. */
+/* Exists since Linux 6.2, so the headers of the oldest supported system lack it. */
 #define IEEE_TRUST_TABLE 11 /* DCB_ATTR_DCB_APP_TRUST_TABLE */
 #define IEEE_APP 1	    /* DCB_ATTR_IEEE_APP */
 #define DCB_APP 2	    /* DCB_ATTR_DCB_APP: for selectors that IEEE does not define */
@@ -317,7 +317,7 @@ static int on_result(void *user, struct nlmsghdr *h)
 	return kernel_dcb_result(h);
 }
 
-/* Queries the DCB state of a link. -EOPNOTSUPP: the driver has no DCB. */
+/* Queries the DCB state of a link. Returns -EOPNOTSUPP if the driver has no DCB. */
 static int ask(struct netlink *nl, const char *ifname, struct dcb_state *ret, struct reason *why)
 {
 	char buf[DCB_REQUEST_BYTES_MAX];

@@ -37,8 +37,8 @@ bool kernel_dcb_parse(const struct nlmsghdr *h, struct dcb_state *ret);
 /* Converts the state to the inventory's form. */
 void kernel_dcb_fill(const struct dcb_state *s, struct inv_dcb *ret);
 /* Writes the request for one step of a change into buf: step 0 adds or sets values, step 1 removes
- * DSCP entries that are no longer wanted. Returns the request's length; 0: this step changes
- * nothing; -EINVAL. */
+ * DSCP entries that are no longer wanted. Returns the request's length, 0 if this step changes
+ * nothing, or negative errno if the setting or its value is not supported. */
 #define DCB_REQUEST_BYTES_MAX 1024
 int kernel_dcb_request(const struct dcb_state *now, const struct kernel_change *c,
 		       const char *ifname, int step, char buf[static DCB_REQUEST_BYTES_MAX]);

@@ -417,7 +417,7 @@ static const struct inv_devlink_param *find_mode(const struct inventory *answer,
 	return NULL;
 }
 
-/* Reads the current value of a parameter. -EOPNOTSUPP: the device does not have it. */
+/* Reads the current value of a parameter. Returns -EOPNOTSUPP if the device does not have it. */
 static int param_ask(struct netlink *nl, uint16_t family, const char *device,
 		     const struct kernel_devlink *v, struct inv_devlink_param *ret,
 		     struct reason *why)

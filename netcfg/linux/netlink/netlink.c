@@ -20,8 +20,8 @@
 /* Timeout for an answer. The kernel processes a request within send(), so an answer that is not
  * there shortly afterwards was lost. */
 #define TIMEOUT_NS (5 * NSEC_PER_SEC)
-/* Maximum number of stale datagrams that are dropped before a request; the rest of a dump of some
- * GiB has that many. */
+/* Maximum number of stale datagrams that are dropped before a request; the unread rest of a dump of
+ * some GiB has about that many. */
 #define STALE_MAX 65536
 
 struct netlink {
@@ -121,8 +121,8 @@ static int wait_readable(const struct netlink *nl, uint64_t deadline_ns)
 	}
 }
 
-/* Receives the kernel's next datagram into nl->buf and returns its length. -ETIMEDOUT; -ENOBUFS:
- * messages before it were lost. */
+/* Receives the kernel's next datagram into nl->buf. Returns its length, -ETIMEDOUT, -ENOBUFS if
+ * messages before it were lost, or another negative errno. */
 static ssize_t receive(struct netlink *nl, uint64_t deadline_ns)
 {
 	for (;;) {

@@ -31,22 +31,22 @@ typedef int (*netlink_message_cb)(void *user, struct nlmsghdr *h);
 /*
  * Sends h (its flags, sequence number and port are set here) and passes the messages of the answer
  * to cb (may be NULL). flags: NLM_F_DUMP, or NLM_F_ACK for other requests. `why` (may be NULL) gets
- * the kernel's error text, if it sends one. Returns 0; the error of cb or of the kernel;
- * -ETIMEDOUT; -EBADMSG; -EAGAIN: objects changed during the dump or messages were lost, so the
- * caller discards the data and repeats the request.
+ * the kernel's error text, if it sends one. Returns 0, -ETIMEDOUT, -EBADMSG, or the error of cb or
+ * of the kernel. Returns -EAGAIN if objects changed during the dump or messages were lost; the
+ * caller then discards the data and repeats the request.
  */
 int netlink_talk(struct netlink *nl, struct nlmsghdr *h, int flags, netlink_message_cb cb,
 		 void *user, struct reason *why);
 
 /*
  * Reads the next notification on a listening socket without blocking. of_kernel: messages of other
- * senders are skipped. Returns the length of the message in buf; 0: none is pending; -ENOBUFS: some
- * were lost, or this one does not fit; another negative errno.
+ * senders are skipped. Returns the length of the message in buf, 0 if none is pending, -ENOBUFS if
+ * messages were lost or this one does not fit, or another negative errno.
  */
 ssize_t netlink_notification(int fd, bool of_kernel, void *buf, size_t size);
 
-/* Returns the error of an NLMSG_ERROR message, 0 if it is an ack, -EBADMSG if it is invalid. If the
- * message has an error text, `why` gets it. */
+/* Returns the error of an NLMSG_ERROR message, 0 if it is an ack, or -EBADMSG if it is invalid. If
+ * the message has an error text, `why` gets it. */
 int netlink_parse_ack(struct nlmsghdr *h, struct reason *why);
 
 #endif

@@ -20,14 +20,14 @@ int rtnl_open(struct rtnl **ret);
 struct rtnl *rtnl_close(struct rtnl *rt); /* accepts NULL, returns NULL */
 
 /*
- * Sends a dump request and calls cb for each message of the answer. Returns 0; the first negative
- * result of cb; the kernel's error; -EAGAIN: objects changed during the dump, so the caller
- * discards the data and repeats the request.
+ * Sends a dump request and calls cb for each message of the answer. Returns 0, the first negative
+ * result of cb, or the kernel's error. Returns -EAGAIN if objects changed during the dump; the
+ * caller then discards the data and repeats the request.
  */
 typedef int (*rtnl_message_cb)(struct inventory *inv, struct nlmsghdr *h);
 int rtnl_dump(struct rtnl *rt, struct nl_msg *request, rtnl_message_cb cb, struct inventory *inv);
-/* Queries one object and calls cb with the answer. Returns 0; the error of cb; negative errno with
- * the reason in `why`. */
+/* Queries one object and calls cb with the answer. Returns 0, the error of cb, or another negative
+ * errno with the reason in `why`. */
 int rtnl_ask(struct rtnl *rt, struct nl_msg *request, rtnl_message_cb cb, struct inventory *inv,
 	     struct reason *why);
 /* Sends a change and waits for its ack. Returns 0, or negative errno with the reason in `why` (may
@@ -37,8 +37,8 @@ int rtnl_change(struct rtnl *rt, struct nl_msg *request, struct reason *why);
 /* Appends an address as an attribute. Returns 0 or libnl's error. */
 int rtnl_put_addr(struct nl_msg *m, int type, const struct ip_addr *a);
 
-/* Append all objects of one kind, and start again if they changed during the dump. Return 0 or
- * negative errno; -EBUSY: they changed in every attempt. */
+/* Append all objects of one kind, and start again if they changed during the dump. Return 0, -EBUSY
+ * if the objects changed in every attempt, or another negative errno. */
 int rtnl_collect_links(struct rtnl *rt, struct inventory *inv);
 int rtnl_collect_addrs(struct rtnl *rt, struct inventory *inv);
 int rtnl_collect_routes(struct rtnl *rt, struct inventory *inv);
@@ -66,8 +66,8 @@ void rtnl_parse_ipoib(struct inv_link *l, struct nlattr *data);
 /* Names of the IPoIB modes, by their numbers in rtnetlink. */
 #define RTNL_IPOIB_MODES 2
 extern const char *const rtnl_ipoib_modes[RTNL_IPOIB_MODES];
-/* Change and read that mode, as in struct kernel_ops. -EOPNOTSUPP: the link is not an IPoIB
- * link. */
+/* Change and read that mode, as in struct kernel_ops. Return -EOPNOTSUPP if the link is not an
+ * IPoIB link. */
 int rtnl_ipoib_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why);
 int rtnl_ipoib_read(struct rtnl *rt, struct kernel_change *c);
 
@@ -89,27 +89,27 @@ int rtnl_vlan_change(struct rtnl *rt, const struct kernel_change *c, struct reas
 int rtnl_bond_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why);
 int rtnl_bond_value_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why);
 int rtnl_master_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why);
-/* Implement read of struct kernel_ops for bond settings and for masters. -ENODEV: the bond does not
- * exist. */
+/* Implement read of struct kernel_ops for bond settings and for the bond of a port. Return -ENODEV
+ * if the bond or the link does not exist. */
 int rtnl_bond_value_read(struct rtnl *rt, struct kernel_change *c);
 int rtnl_master_read(struct rtnl *rt, struct kernel_change *c);
-/* Implements read of struct kernel_ops for VFs. -ENODEV: the link has no such VF. */
+/* Implements read of struct kernel_ops for VFs. Returns -ENODEV if the link has no such VF. */
 int rtnl_vf_read(struct rtnl *rt, struct kernel_change *c);
 /* Queries a link with its VFs, by index or (if that is 0) by name, into an empty inventory. Returns
  * 0 or -ENODEV. */
 int rtnl_link_get(struct rtnl *rt, uint32_t ifindex, const char *name, uint32_t ext_mask,
 		  struct inventory *ret);
-/* Sends and frees m. put_error: a negative result of building m, which is returned instead. Returns
- * the errors of rtnl_change. */
+/* Sends and frees m. If put_error is negative, building m failed: m is then freed without being
+ * sent, and the result is -ENOMEM. Otherwise returns the result of rtnl_change. */
 int rtnl_change_run(struct rtnl *rt, struct nl_msg *m, int put_error, struct reason *why);
-/* Creates a message about the link with that index, or about a new link if it is 0. NULL: out of
- * memory. */
+/* Creates a message about the link with that index, or about a new link if the index is 0. Returns
+ * NULL if out of memory. */
 struct nl_msg *rtnl_link_message(int type, int flags, uint32_t ifindex);
 /* Appends the only attribute in the data of a link kind. Returns a negative value if there is no
  * room. */
 int rtnl_put_info_u16(struct nl_msg *m, const char *kind, int type, uint16_t value);
-/* Remove a link that the agent created; set the alias of a new link by which the agent recognizes
- * it. If the alias cannot be set, the link is removed again. */
+/* rtnl_link_unmake removes a link that the agent created. rtnl_link_mark sets the alias of a new
+ * link, by which the agent recognizes the link later; if that fails, it removes the link again. */
 int rtnl_link_unmake(struct rtnl *rt, uint32_t ifindex, struct reason *why);
 int rtnl_link_mark(struct rtnl *rt, uint32_t ifindex, struct reason *why);
 /* Implement read of struct kernel_ops for links, and link_find by name. */

@@ -23,7 +23,7 @@ static const struct {
 	[BOND_RESELECT] = {IFLA_BOND_PRIMARY_RESELECT, true},
 	[BOND_MIN_LINKS] = {IFLA_BOND_MIN_LINKS, false},
 	[BOND_MIIMON] = {IFLA_BOND_MIIMON, false},
-	[BOND_PRIMARY] = {IFLA_BOND_PRIMARY, false}, /* by the ifindex of the port */
+	[BOND_PRIMARY] = {IFLA_BOND_PRIMARY, false}, /* the attribute has the ifindex of the port */
 };
 
 static int name_of(struct rtnl *rt, uint32_t ifindex, char ret[static IFNAMSIZ])
@@ -116,7 +116,7 @@ static int say(struct reason *why, int error, const char *name, const char *text
 	return error;
 }
 
-/* Reads the bond of that name. Returns 0; -ENOENT: it does not exist. */
+/* Reads the bond of that name. Returns 0, or -ENOENT if it does not exist. */
 static int bond_get(struct rtnl *rt, const char *name, struct inv_link *ret,
 		    struct inv_bond *ret_bond)
 {
@@ -255,7 +255,8 @@ int rtnl_master_change(struct rtnl *rt, const struct kernel_change *c, struct re
 	int r = rtnl_master_read(rt, &now);
 
 	if (r == 0 && v->value[0] && strcmp(now.master.was, v->value) == 0)
-		return 0; /* removing and adding it again would interrupt its traffic */
+		/* leaving and joining the same bond again would interrupt the port's traffic */
+		return 0;
 	if (v->value[0]) {
 		r = rtnl_link_find(rt, v->value, &master);
 		if (r < 0)

@@ -142,8 +142,8 @@ int rtnl_link_read(struct rtnl *rt, struct kernel_change *c)
 	return r;
 }
 
-/* Adds the route of type local that the kernel normally adds with an address. -EEXIST: the route
- * exists. */
+/* Adds the route of type local that the kernel normally adds with an address. Returns -EEXIST if
+ * the route exists. */
 static int local_route_add(struct rtnl *rt, const struct kernel_change *c)
 {
 	const struct ip_addr *ip = &c->addr.ip.addr;

@@ -371,7 +371,8 @@ static bool route_is_relevant(const struct rtmsg *rtm, const struct inv_route *r
 	if (r->type == RTN_LOCAL || r->type == RTN_BROADCAST || r->type == RTN_ANYCAST ||
 	    r->type == RTN_MULTICAST)
 		return false;
-	/* Each IPv6 link has such a route, so they would only make the inventory longer. */
+	/* Omits the kernel's link-local routes: each IPv6 link has one, so they would only make the
+	 * inventory longer. */
 	return !(r->proto == RTPROT_KERNEL && r->dst.addr.family == AF_INET6 && r->dst.len == 64 &&
 		 memcmp(r->dst.addr.bytes, link_local, sizeof(link_local)) == 0);
 }
@@ -459,7 +460,7 @@ static bool rule_attr_selects(const struct nlattr *a)
 	case FRA_SUPPRESS_PREFIXLEN:
 	case FRA_SUPPRESS_IFGROUP:
 		return attr_u32(a) != UINT32_MAX;
-	default: /* this includes attributes of newer kernels */
+	default: /* including attributes that only newer kernels have */
 		return true;
 	}
 }
@@ -539,8 +540,8 @@ static int collect(struct rtnl *rt, struct inventory *inv, int type, void *heade
 	return r == -EAGAIN ? -EBUSY : r;
 }
 
-/* A kernel that was built or booted without a family or without policy rules has no objects of that
- * kind. */
+/* Treats "not supported" as an empty list: a kernel that was built or booted without an address
+ * family or without policy rules has no such objects. */
 static int ignore_unsupported(int r)
 {
 	return r == -EOPNOTSUPP || r == -EAFNOSUPPORT ? 0 : r;

@@ -139,7 +139,7 @@ static void fill_device(int root, struct inv_link *l)
 	char path[LINK_PATH_MAX];
 	int64_t node;
 
-	/* A virtio device has no NUMA node, so that of its parent device is used. */
+	/* A virtio device has no NUMA node, so the NUMA node of its parent device is used. */
 	if (sysfs_read_number(root, link_path(l, "/device/numa_node", path), &node) == 0 ||
 	    sysfs_read_number(root, link_path(l, "/device/../numa_node", path), &node) == 0)
 		l->numa_node = node >= 0 && node < INT_MAX ? (int)node : INV_NUMA_NONE;

@@ -16,10 +16,11 @@
  */
 int sysfs_open(void);
 
-/* Reads a file's text without the final newline. Returns its length, or negative errno; -ENOSPC:
- * the text is longer than buf. */
+/* Reads a file's text without the final newline. Returns its length, -ENOSPC if the text is longer
+ * than buf, or another negative errno. */
 int sysfs_read(int root, const char *path, char *buf, size_t size);
-/* Reads a number. Returns 0 and *ret, or negative errno; -EINVAL: the text is not a number. */
+/* Reads a number. Returns 0 and *ret, -EINVAL if the text is not a number, or another negative
+ * errno. */
 int sysfs_read_number(int root, const char *path, int64_t *ret);
 /* Reads the last component of a symbolic link's target. Returns 0 or negative errno. */
 int sysfs_read_link(int root, const char *path, char *buf, size_t size);
@@ -32,8 +33,8 @@ int sysfs_read_link(int root, const char *path, char *buf, size_t size);
 void sysfs_fill_link(int root, struct inv_link *l);
 
 /* Finds the name of the link that a reference (KERNEL_LINK_REF_MAX) identifies; a reference may be
- * a link's name. Returns 0; -ENODEV: it does not exist; -ENOTUNIQ: the function has several links;
- * -EINVAL: it is not a reference. */
+ * a link's name. Returns 0, -ENODEV if there is no such link, -ENOTUNIQ if the function has several
+ * links, or -EINVAL if the text is not a reference. */
 int sysfs_link_name(int root, const char *ref, char ret[static IFNAMSIZ]);
 
 /* Adds the PCI network functions (sysfs_pci.c). Returns 0 or negative errno. */
@@ -53,8 +54,8 @@ int sysfs_add_hugepages(int root, struct inventory *inv);
 int sysfs_each_entry(int root, const char *path, int (*cb)(void *user, const char *name),
 		     void *user);
 
-/* Sets set[i] for each number i < n of a list such as "0-3,8". Returns 0; -EINVAL: it is not such a
- * list. */
+/* Sets set[i] for each number i < n of a list such as "0-3,8". Returns 0, or -EINVAL if the text is
+ * not such a list. */
 int sysfs_parse_list(const char *text, bool *set, size_t n);
 
 #endif

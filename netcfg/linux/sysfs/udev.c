@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * udev renames a link shortly after the kernel has created it, and older kernels refuse to rename a
- * link that is up. So the agent waits until udev has processed a link before it brings the link up.
- * The file formats are those of libudev's code (sd_device_get_is_initialized,
- * udev_monitor_netlink_header).
+ * Reads udev's database and messages. udev renames a link shortly after the kernel has created it,
+ * and older kernels refuse to rename a link that is up. So the agent waits until udev has processed
+ * a link before it brings the link up. The file formats are those of libudev's code
+ * (sd_device_get_is_initialized, udev_monitor_netlink_header).
  */
 #include "netcfg/linux/sysfs/udev.h"
 #include "netcfg/host/inventory_build.h"
