@@ -126,7 +126,8 @@ static void reader_add(struct spec_reader *r, const char *name, const char *text
 	*tree = root;
 }
 
-/* Uses the hostname if no file sets `host`. The same rules for its form apply. */
+/* Uses the system's hostname if no file sets `host`. It must have the same form as a value of
+ * `host`. */
 static void reader_default_host(struct spec_reader *r)
 {
 	const struct spec_key *k = spec_key_find(&spec_schema, "host");
@@ -228,8 +229,8 @@ static int open_checked(const char *file, struct diag *d, int *ret)
 	return 0;
 }
 
-/* Reads the whole file. If it has grown since the check, reads one byte more than allowed, so that
- * the caller sees that. */
+/* Reads the whole file. If the file has grown since its size was checked, reads one byte more than
+ * allowed, so that the caller sees that it is too large. */
 static int read_all(const char *file, struct diag *d, char **ret_text, size_t *ret_len)
 {
 	autofree char *text = malloc(SPEC_FILE_BYTES_MAX + 1);
@@ -260,7 +261,8 @@ static int read_all(const char *file, struct diag *d, char **ret_text, size_t *r
 	return 0;
 }
 
-/* ret_committing (may be NULL): whether the file has the mark of a commit in progress. */
+/* Reads one file. *ret_committing (may be NULL) says whether the file has the mark of a commit in
+ * progress. */
 static int reader_add_file(struct spec_reader *r, const char *file, bool *ret_committing)
 {
 	autofree char *text = NULL;
@@ -292,7 +294,7 @@ static int dropin_filter(const struct dirent *e)
 
 static int dropin_cmp(const struct dirent **a, const struct dirent **b)
 {
-	/* strcmp, not the locale's order, so that the order is the same on all hosts */
+	/* compares bytes, not by the locale, so that the order is the same on all hosts */
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
@@ -339,7 +341,7 @@ static int reader_add_dir(struct spec_reader *r, const char *dir)
 	return first;
 }
 
-/* Reads the drop-in files; during a commit, those that will replace them. */
+/* Reads the drop-in files or, during a commit, the new files that will replace them. */
 static int reader_add_dropins(struct spec_reader *r, const char *dir, bool committing)
 {
 	autofree char *next = NULL;

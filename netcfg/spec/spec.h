@@ -14,9 +14,9 @@
 
 #define SPEC_FILE_BYTES_MAX (1U << 20) /* a larger file is rejected before it is parsed */
 #define SPEC_DEPTH_MAX 16
-/* The first line of a main file while it and its drop-in files are being replaced together. With
- * this mark, the drop-in files are read from the folder with the suffix .next while it exists. So
- * the one rename of the main file replaces all of them. */
+/* The first line of a main file while it and its drop-in files are being replaced together. If the
+ * main file has this mark, the drop-in files are read from the folder with the suffix .next while
+ * that folder exists. So the rename of the main file replaces all files at once. */
 #define SPEC_COMMIT_MARK \
 	"# plenum: this text is being committed; plenum.d.next stands for plenum.d\n"
 #define SPEC_NEXT_SUFFIX ".next"
@@ -151,16 +151,15 @@ struct spec_net { /* a data device, which becomes a leg or a port of a bond */
 	char name[PLENUM_NAME_MAX];
 	char device[PLENUM_NAME_MAX];  /* a PCI address, MAC or interface name, as in the file */
 	char network[PLENUM_NAME_MAX]; /* name of a spec_network; "" with shared_ip */
-	/* names the switch; "": the leg's own name is used; or SPEC_LABEL_AUTO */
+	/* names the switch; "": the leg's own name is the label; SPEC_LABEL_AUTO: see above */
 	char label[PLENUM_NAME_MAX];
 	int vfs; /* SPEC_VFS_AUTO or a number */
-	/* Settings of its VFs; SPEC_AUTO and 0: the driver's defaults. */
+	/* Settings of the device's VFs; SPEC_AUTO and 0 leave the driver's defaults. */
 	enum spec_tristate vf_spoof_check, vf_trust;
 	uint32_t vf_rate_mbps;
 	enum spec_kernel_port kernel_port;
 	enum spec_rdma rdma;
-	/* explicit addresses in order; without them, addresses are from the network's
-	 * range */
+	/* explicit addresses in order; if there are none, addresses are from the network's range */
 	struct ip_range *ips;
 	size_t n_ips; /* number of entries; each has ip_range_count() addresses */
 	struct spec_dcb dcb;
@@ -190,13 +189,15 @@ struct spec_mount {
 	char from_host[PLENUM_NAME_MAX]; /* "storage-01" of "storage-01/scratch" */
 	char from_export[PLENUM_NAME_MAX];
 	bool read_only;
-	uint32_t soft_s; /* seconds until requests fail; 0: they wait without a limit (hard) */
+	uint32_t soft_s; /* seconds until requests fail; 0: requests wait without a limit (hard) */
 	enum spec_locks locks;
 	bool suid, dev; /* set-user-ID bits and device nodes take effect, as in mount(8) */
 	struct diag_pos pos;
 };
 
-struct spec_ids { /* a range of `count` ids; those of the client are at most UINT32_MAX - 1 */
+/* maps `count` ids from `client` on to ids from `server` on; client ids are at most UINT32_MAX -
+ * 1 */
+struct spec_ids {
 	uint32_t client, server, count;
 	struct diag_pos pos;
 };
@@ -221,7 +222,8 @@ struct spec_export {
 	char *path; /* absolute path */
 	bool read_only;
 	enum spec_submounts submounts;
-	/* the first matching entry counts; none: all clients, with the defaults */
+	/* the first entry that matches a client counts; without entries, all clients have access
+	 * with the defaults */
 	struct spec_client *clients;
 	size_t n_clients;
 	struct diag_pos pos;
@@ -242,7 +244,8 @@ struct spec_worker { /* one entry of the configuration, which stands for n_cores
 
 struct spec_peer { /* another host, with data IPs of its workers */
 	char name[PLENUM_NAME_MAX];
-	/* data IPs of any of its workers; the client gets the others from that worker */
+	/* data IPs of any of the host's workers; the client gets the other data IPs from that
+	 * worker */
 	struct ip_addr *ips;
 	size_t n_ips;
 	uint16_t port; /* 0: the port of this host */
@@ -253,7 +256,7 @@ struct spec_cluster { /* name "": no cluster is configured */
 	char name[PLENUM_NAME_MAX];
 	char **etcd;
 	size_t n_etcd;
-	char *secret_file; /* NULL: none, because security is none */
+	char *secret_file; /* NULL: there is none, because security is none */
 	enum spec_security security;
 	struct diag_pos pos;
 };
@@ -291,9 +294,11 @@ struct spec {
 	size_t n_networks;
 	struct spec_net *nets;
 	size_t n_nets;
-	struct spec_net *net_sets; /* always empty, because its changes are merged into `nets` */
+	/* always empty, because entries of net-set are merged into `nets` */
+	struct spec_net *net_sets;
 	size_t n_net_sets;
-	struct spec_override *overrides; /* replaced values, except those that a change repeats */
+	/* the values that entries of net-set replace by other values */
+	struct spec_override *overrides;
 	size_t n_overrides;
 	struct spec_worker *workers;
 	size_t n_workers;
@@ -311,21 +316,22 @@ struct spec {
 
 /*
  * Reads `file` and, if dropin_dir is not NULL and exists, its *.yaml files. Returns 0 and *ret (to
- * be freed with spec_free); -EINVAL with the errors in d; another negative errno, also with an
+ * be freed with spec_free), -EINVAL with the errors in d, or another negative errno, also with an
  * error in d, if a file could not be read. On failure, *ret is unchanged.
  */
 int spec_load(const char *file, const char *dropin_dir, struct diag *d, struct spec **ret);
 /* Parses a text in memory; messages use `name` as the file's name. */
 int spec_parse(const char *name, const char *text, size_t len, struct diag *d, struct spec **ret);
-/* Sets the host name if no file sets it and `host` is a valid name; for configurations of other
- * hosts. */
+/* Sets the host name to `host` if no file sets it and `host` is a valid name. Used for
+ * configurations of other hosts. */
 void spec_set_default_host(struct spec *s, const char *host);
 struct spec *spec_free(struct spec *s); /* accepts NULL, returns NULL */
 
 /* The file in the drop-in folder that `plenum net` maintains. */
 #define SPEC_CLI_FILE "50-cli.yaml"
-/* Returns whether the replaced value differs from that in `before`, the running configuration: then
- * the file was edited, but the edit has no effect. Returns false if before is NULL. */
+/* Returns whether the replaced value differs from the replaced value in `before`, the running
+ * configuration: then the file was edited, but the edit has no effect. Returns false if before is
+ * NULL. */
 bool spec_override_is_edited(const struct spec_override *o, const struct spec *before);
 /* Adds a note that says which of the two values is used, where both are, and how to end the
  * override. If the replaced value was edited, adds a warning instead. */
@@ -335,22 +341,23 @@ void spec_note_overrides(const struct spec *s, const struct spec *before, struct
 
 /* Returns whether packets between hosts are protected with a key. */
 bool spec_has_key(const struct spec *s);
-/* Finds the IPs of all peers whose names match this host name. Returns their number; `ret` gets the
- * first `max`. */
+/* Finds the IPs of all peers whose names match this host name. Returns the number of IPs, and
+ * stores the first `max` of them in ret. */
 size_t spec_host_ips(const struct spec *s, const char *host, struct ip_addr *ret, size_t max);
 /* Returns whether the text is a valid name. */
 bool spec_name_is_valid(const char *text);
-/* Returns the normal form: it has every key, with defaults filled in, and parsing it gives an equal
- * spec. The caller frees the heap string. */
+/* Returns the normal form of the spec as YAML: it has every key, with defaults filled in, and
+ * parsing it gives an equal spec. The caller frees the heap string. */
 char *spec_to_yaml(const struct spec *s);
-/* Returns the same as a JSON object, which is also valid YAML, on the heap; NULL: out of memory. */
+/* Returns the normal form as a JSON object, which is also valid YAML, on the heap, or NULL if out
+ * of memory. */
 char *spec_to_json(const struct spec *s);
 /* Returns one data device as a JSON object with every key of the schema; keys that are not set are
  * null. The caller frees the heap string. */
 char *spec_net_to_json(const struct spec_net *net);
-/* Called for each difference. `path` is, for example, "networks[data-a].mtu"; both values are
- * texts, "" if not set. If only one spec has an entry, the path is the entry and the value its
- * name. */
+/* Called for each difference between two specs. `path` is, for example, "networks[data-a].mtu";
+ * both values are texts, "" if not set. If only one spec has an entry, the path is that of the
+ * entry, and the value is its name. */
 typedef void (*spec_difference)(void *user, const char *path, const char *was, const char *will);
 void spec_compare(const struct spec *a, const struct spec *b, spec_difference each, void *user);
 /* Returns a JSON Schema (2020-12) of the YAML, made from the schema table. The caller frees the

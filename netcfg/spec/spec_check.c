@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Checks the parts of a spec against each other. Each check reports all violations at the place to
- * change. The checks do not change the spec, except that explicit addresses get the prefix length
- * of their network.
+ * Checks the parts of a spec against each other. Each check reports all violations at the place in
+ * the file that the user must change. The checks do not change the spec, except that explicit
+ * addresses get the prefix length of their network.
  */
 #include "netcfg/spec/spec_check_internal.h"
 
@@ -249,7 +249,8 @@ static const struct spec_network *network_of(const struct spec *s, const struct 
 	return NULL;
 }
 
-/* A network with a VLAN has its own link, so the device itself is not reconfigured. */
+/* Returns whether the device is on a network with a VLAN: then the VLAN's link has the addresses,
+ * and the plan changes only the MTU and link state of the device itself. */
 static bool is_tagged(const struct spec *s, const struct spec_net *net)
 {
 	const struct spec_network *w = network_of(s, net);
@@ -284,7 +285,8 @@ static void check_net_network(struct spec_reader *r, const struct spec_net *net)
 /* A device either gets its addresses from a network, or shares the host's address. */
 static void check_net_shared(struct spec_reader *r, const struct spec_net *net)
 {
-	/* A present but invalid value has been reported already. */
+	/* An invalid value of `network` has been reported already, so only an absent one is
+	 * reported here. */
 	if (!net->shared_ip && spec_check_node(r, &net->pos, "network", NO_INDEX) ==
 				       spec_check_node(r, &net->pos, NULL, NO_INDEX))
 		check_error(r, &net->pos, NULL,
@@ -327,7 +329,8 @@ static void check_net_vfs(struct spec_reader *r, const struct spec_net *net)
 			    net->vfs == 0 ? "vfs: 0" : "shared-ip");
 }
 
-/* Must be the same condition as that of the plan for the ports of a worker. */
+/* Returns whether bulk data wait until RDMA works. The plan uses the same condition for the ports
+ * of a worker. */
 static bool waits_for_rdma(const struct spec *spec, const struct spec_net *net)
 {
 	return net->rdma == SPEC_RDMA_ONLY ||
@@ -419,8 +422,9 @@ static int check_range_cmp(const void *va, const void *vb)
 	return order ? order : (a->index > b->index) - (a->index < b->index);
 }
 
-/* Returns whether an earlier device uses the first addresses of the network's range. The HA mode
- * uses two such devices as one, or its planner rejects them. */
+/* Returns whether an earlier device uses the first addresses of the same network's range. Such
+ * devices are not compared here: either the HA mode uses them as one, or its planner rejects
+ * them. */
 static bool range_is_taken(const struct spec *s, size_t i)
 {
 	for (size_t j = 0; j < i; j++)
@@ -726,7 +730,8 @@ static void check_peer_ips(struct spec_reader *r)
 	}
 }
 
-/* This is valid but probably a mistake, and nothing else would report it, so it is a warning. */
+/* Warns about a configuration without devices or workers: it is valid but probably a mistake, and
+ * nothing else would report it. */
 static void check_not_empty(struct spec_reader *r)
 {
 	const struct spec *s = r->spec;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Checks the client entries of exports against each other. They grant rights, so an entry that
- * never matches or contradicts itself is an error: the administrator relies on it.
+ * Checks the client entries of exports against each other. An entry that never matches or that
+ * contradicts itself is an error, because entries grant rights and the administrator relies on
+ * them.
  */
 #include "netcfg/spec/spec_check_internal.h"
 
@@ -32,8 +33,8 @@ static bool network_covers(const struct ip_prefix *a, const struct ip_prefix *b)
 	       ip_prefix_contains(a, &b->addr);
 }
 
-/* Returns an entry before this host, in the list or in the same entry, that already matches the
- * host. */
+/* Returns the entry that already names this host: an earlier entry of the list, or the same entry
+ * at an earlier position. */
 static const struct spec_client *host_before(const struct spec_export *e, size_t client,
 					     size_t index)
 {
@@ -108,8 +109,8 @@ static bool ids_overlap(uint32_t a, uint32_t n_a, uint32_t b, uint32_t n_b)
 	return (uint64_t)a < (uint64_t)b + n_b && (uint64_t)b < (uint64_t)a + n_a;
 }
 
-/* A map must be one to one; otherwise the owner of a file would depend on the client that reads
- * it. */
+/* Checks that a map is one to one: otherwise the owner of a file would depend on the client that
+ * reads it. */
 static void check_ids(struct spec_reader *r, const struct spec_client *c,
 		      const struct spec_ids *map, size_t n)
 {
@@ -161,7 +162,7 @@ static void check_client(struct spec_reader *r, const struct spec_export *e, siz
 			    "the export is read-only for all clients; leave rw out, or write "
 			    "'read-only: "
 			    "false'");
-	if (e->read_only) /* this follows, and the normal form must not contradict it */
+	if (e->read_only) /* follows from the export, and the normal form must not contradict it */
 		e->clients[client].access = SPEC_ACCESS_RO;
 	check_hosts(r, e, client);
 	check_networks(r, e, client);
@@ -208,8 +209,8 @@ size_t spec_export_ips(const struct spec *s, const struct spec_export *e)
 	return n;
 }
 
-/* The handshake of a session proves the client's source address. Without a cluster key, nothing
- * else proves the client's name. */
+/* Without a cluster key, only the client's source address, which the handshake of a session proves,
+ * shows the client's name. Warns if that is not enough. */
 static void check_names_proven(struct spec_reader *r, const struct spec_client *c)
 {
 	const struct spec *s = r->spec;

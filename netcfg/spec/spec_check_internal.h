@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Declarations for the files spec_check*.c alone. Each check gets a completely read spec, leaves it
- * unchanged and reports violations at the place to change.
+ * Declarations for the files spec_check*.c alone. Each check gets a completely read spec and
+ * reports violations at the place in the file that the user must change.
  */
 #ifndef PLENUM_NETCFG_SPEC_CHECK_INTERNAL_H
 #define PLENUM_NETCFG_SPEC_CHECK_INTERNAL_H
@@ -29,14 +29,14 @@ const struct spec_node *spec_check_node(const struct spec_reader *r, const struc
 /* Checks the client entries of an export, each alone and against each other. In
  * spec_check_export.c. */
 void spec_check_export(struct spec_reader *r, const struct spec_export *e);
-/* If there is no cluster key, checks what proves the names of the clients' hosts. It only adds
- * warnings. */
+/* Without a cluster key, checks whether anything proves the names of the clients' hosts. It only
+ * adds warnings. */
 void spec_check_names_proven(struct spec_reader *r);
 /* Returns the number of hosts and networks in the export's client entries; *ret_ids gets the number
  * of their id ranges. */
 size_t spec_export_rules(const struct spec_export *e, size_t *ret_ids);
-/* Returns the number of data IPs of the clients' hosts that a worker compares; 0 with a cluster
- * key. */
+/* Returns with how many data IPs of the clients' hosts a worker must compare a client's address; 0
+ * with a cluster key. */
 size_t spec_export_ips(const struct spec *s, const struct spec_export *e);
 
 /* Checks a device's priorities and traffic classes. In spec_check_dcb.c. */

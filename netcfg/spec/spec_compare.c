@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Compares two specs key by key with the schema table. Differences have the names of the file.
+ * Compares two specs key by key with the schema table. It names differences as the configuration
+ * file does.
  */
 #include "netcfg/spec/spec_schema.h"
 

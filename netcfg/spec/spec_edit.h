@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Edits a file that a program maintains: plenum.d/50-cli.yaml. spec_node_parse reads the file into
- * a tree; these functions change its lists of named maps and print it again. They depend on no key
- * except `name`, so a new key of the schema needs no change here. The values are checked when all
+ * a tree; these functions change its lists of named maps and print it again. The only key that they
+ * know is `name`, so a new key of the schema needs no change here. The values are checked when all
  * files are loaded.
  */
 #ifndef PLENUM_NETCFG_SPEC_EDIT_H
@@ -10,9 +10,9 @@
 
 #include "netcfg/spec/spec_node.h"
 
-/* Returns the entry of that name in a list of the root; NULL: there is none. */
+/* Returns the entry of that name in a list of the root, or NULL if there is none. */
 struct spec_node *spec_edit_find(const struct spec_node *root, const char *list, const char *name);
-/* Returns an empty map; NULL: out of memory. */
+/* Returns an empty map, or NULL if out of memory. */
 struct spec_node *spec_edit_new(void);
 /* Appends a map to a list of the root, and creates the list if it is missing. It takes ownership of
  * item, also on failure. Returns 0 or -ENOMEM. */
@@ -21,18 +21,18 @@ int spec_edit_add(struct spec_node *root, const char *list, struct spec_node *it
 int spec_edit_put(struct spec_node *map, const char *key, const char *text);
 /* Moves the members of one map, except `except`, to another. Existing members are replaced. */
 void spec_edit_move(struct spec_node *to, struct spec_node *from, const char *except);
-/* Adds a member that was removed from another map. It replaces a member with the same key. */
+/* Adds a member that was removed from another map, in place of a member with the same key. */
 void spec_edit_hang(struct spec_node *map, struct spec_node *member);
 /* Removes the members whose value is null. */
 void spec_edit_drop_nulls(struct spec_node *map);
-/* Removes a node from its parent and, if its list becomes empty, the list from the root. The caller
- * owns the node. */
+/* Removes a node from its parent. If the parent list becomes empty, removes that list from the
+ * root. The caller then owns the node. */
 struct spec_node *spec_edit_take(struct spec_node *n);
-/* Prints a value in flow style on one line. The caller frees the heap string; NULL: out of
- * memory. */
+/* Prints a value in flow style on one line. Returns a heap string, which the caller frees, or NULL
+ * if out of memory. */
 char *spec_edit_print_value(const struct spec_node *n);
-/* Prints the root's lists and their maps in block style, and values below them in flow style. The
- * caller frees the heap string; NULL: out of memory. */
+/* Prints the root's lists and their maps in block style, and values below them in flow style.
+ * Returns a heap string, which the caller frees, or NULL if out of memory. */
 char *spec_edit_print(const struct spec_node *root);
 
 #endif

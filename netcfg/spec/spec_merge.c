@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Some entries of a file change entries of another file. This merges them into the trees before the
- * trees are read. So one reader and one set of checks apply to the result, and an error names the
- * line of the change.
+ * Merges entries of one file that change entries of another file (net-set) into the trees before
+ * the trees are read. So one reader and one set of checks apply to the result, and an error names
+ * the line of the change.
  */
 #include "netcfg/spec/spec_edit.h"
 #include "netcfg/spec/spec_schema.h"
@@ -22,7 +22,7 @@ static struct spec_node *find_target(const struct spec_reader *r, const char *li
 	return NULL;
 }
 
-/* Returns an earlier change of the same entry. */
+/* Returns an earlier item that changes the same entry, or NULL. */
 static const struct spec_node *find_twin(const struct spec_reader *r, const char *list,
 					 const char *name, const struct spec_node *item)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Converts libyaml's events to a tree. Only this file includes yaml.h, so only here YAML features
- * are rejected that a configuration must not use (anchors, tags, aliases that expand
- * exponentially).
+ * Converts libyaml's events to a tree. Only this file includes yaml.h, so it also rejects the YAML
+ * features that a configuration must not use (anchors, tags, aliases that expand exponentially).
  */
 #include "netcfg/spec/spec_node.h"
 #include "netcfg/spec/spec.h"
@@ -73,7 +72,8 @@ struct spec_node *spec_node_map_at(struct spec_node *root, const struct diag_pos
 	return NULL;
 }
 
-/* Returns the name of an item, which identifies the item at any position; NULL: it has none. */
+/* Returns the name of an item, which identifies the item at any position, or NULL if it has
+ * none. */
 static const char *item_name(const struct spec_node *n)
 {
 	const struct spec_node *name =
@@ -243,7 +243,7 @@ static int builder_scalar(struct node_builder *b, const yaml_event_t *e)
 	int r;
 
 	bad = builder_refuse_decoration(b, e->data.scalar.anchor, e->data.scalar.tag, &pos);
-	/* a "\0" in double quotes makes the lengths differ */
+	/* the lengths differ if a text in double quotes contains "\0" */
 	if (strlen(text) != e->data.scalar.length) {
 		builder_error(b, &pos, "the text holds a NUL character; leave it out");
 		bad = true;
@@ -307,7 +307,7 @@ static int builder_open(struct node_builder *b, enum spec_node_kind kind, const 
 	return 0;
 }
 
-/* Returns 1 if reading must stop at a second document; the first one is still checked. */
+/* Returns 1 at a second document: reading then stops, and the first document is still checked. */
 static int builder_document(struct node_builder *b, const yaml_event_t *e)
 {
 	struct diag_pos pos = builder_pos(b, &e->start_mark);

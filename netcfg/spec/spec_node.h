@@ -32,16 +32,16 @@ struct spec_node {
 	size_t index, n_children;
 };
 
-/* Returns 0 and *ret, which is NULL for a text without content; -EINVAL or -ENOMEM with errors in
- * d. `file` must stay valid as long as the tree. There may be a tree although d has errors: it
- * contains the parts that could be read. */
+/* Returns 0 and *ret, which is NULL for a text without content, or returns -EINVAL or -ENOMEM with
+ * errors in d. `file` must stay valid as long as the tree. *ret may also be set if d has errors:
+ * the tree then contains the parts that could be read. */
 int spec_node_parse(const char *file, const char *text, size_t len, struct diag *d,
 		    struct spec_node **ret);
 struct spec_node *spec_node_free(struct spec_node *n);
-/* Returns the member `key` of a map; NULL: it is absent, or n is not a map. */
+/* Returns the member `key` of a map, or NULL if it is absent or n is not a map. */
 struct spec_node *spec_node_member(const struct spec_node *n, const char *key);
 struct spec_node *spec_node_item(const struct spec_node *n, size_t index);
-/* Returns the map that begins at pos; NULL: there is none. */
+/* Returns the map that begins at pos, or NULL if there is none. */
 struct spec_node *spec_node_map_at(struct spec_node *root, const struct diag_pos *pos);
 /* Writes "workers[1].cores" or, for items with a name, "net[leg-a].label" into buf; returns buf. */
 const char *spec_node_path(const struct spec_node *n, char *buf, size_t size);

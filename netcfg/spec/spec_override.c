@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Records the values of files that entries of net-set replace, because the merged configuration no
- * longer contains them. Commands and the agent describe these overrides to users.
+ * longer contains them. Commands and the agent use these records to describe the overrides to
+ * users.
  */
 #include "netcfg/base/vec.h"
 #include "netcfg/spec/spec_edit.h"

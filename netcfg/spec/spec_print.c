@@ -55,7 +55,8 @@ static void print_maps(const struct spec_key *k, const char *base, unsigned inde
 	}
 }
 
-/* item: the map is an item of a list, so its first key follows the dash on the same line. */
+/* If `item` is true, the map is an item of a list, so its first key follows the dash on the same
+ * line. */
 static void print_table(const struct spec_table *t, const char *base, unsigned indent, bool item,
 			FILE *out)
 {
@@ -115,7 +116,7 @@ static int print_json_value(const struct spec_key *k, const void *field, FILE *o
 	return 0;
 }
 
-/* nulls: print keys without a value as null; otherwise omit them. */
+/* If `nulls` is true, keys without a value are printed as null; otherwise they are omitted. */
 static int print_json_table(const struct spec_table *t, const char *base, bool nulls, FILE *out);
 
 static int print_json_one(const struct spec_key *k, const char *field, bool nulls, FILE *out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Answers questions about a configuration that several modules and the checks have. */
+/* Answers questions about a configuration that several modules and the checks ask. */
 #include "netcfg/base/host_name.h"
 #include "netcfg/spec/spec_schema.h"
 #include <string.h>

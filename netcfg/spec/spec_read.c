@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fills in struct spec from the trees of the files with the schema table: it has a function for
- * each shape (scalar, list, map) and none for single keys. It reports values that are wrong by
+ * Fills in struct spec from the trees of the files with the schema table: there is a function for
+ * each shape (scalar, list, map), and none for single keys. It reports values that are wrong by
  * themselves; spec_check.c checks values against each other.
  */
 #include "netcfg/base/vec.h"
@@ -44,7 +44,7 @@ static const char *describe_found(const struct spec_node *n, char *buf, size_t s
 	return buf;
 }
 
-/* Returns the most similar of the words that this version accepts; NULL: none is similar. */
+/* Returns the most similar of the words that this version accepts, or NULL if none is similar. */
 static const char *near_name(const struct spec_key *k, const struct spec_node *n)
 {
 	const char *names[16];
@@ -404,7 +404,8 @@ void spec_read_tree(struct spec_reader *r, struct spec_node *root)
 			read_unknown_key(r, &spec_schema, c);
 			continue;
 		}
-		if (k->changes) /* its entries are merged into the entries that they change */
+		/* entries of this list are merged into the entries that they change */
+		if (k->changes)
 			continue;
 		earlier = root_member(r, c->key);
 		if (earlier && earlier != c && !spec_type_is_list(k->type))

@@ -170,7 +170,8 @@ const char *spec_squash_to_string(enum spec_squash v)
 }
 
 /* Some keys are implemented only for some values: these functions return whether a value is
- * implemented. They accept invalid words, which the type rejects with a list of the valid ones. */
+ * implemented. For invalid words they return true, because the type rejects these with a list of
+ * the valid words. */
 static bool role_is_built(const char *text)
 {
 	return strcmp(text, "drives") != 0;

@@ -24,7 +24,7 @@
 #define SPEC_WHO_MAX 64	       /* hosts, or networks, of a client entry */
 #define SPEC_IDS_MAX 32	       /* id ranges of a map */
 #define SPEC_RULES_MAX 256     /* hosts and networks of all exports of a worker, see launch.h */
-#define SPEC_RULE_IPS_MAX 4096 /* data IPs of the hosts that the exports of a worker name */
+#define SPEC_RULE_IPS_MAX 4096 /* data IPs of all hosts that a worker's exports name */
 #define SPEC_RULE_IDS_MAX 256  /* id ranges of all maps of a worker's exports */
 
 enum spec_type {
@@ -63,8 +63,8 @@ struct spec_key {
 	bool required;
 	const char *fallback;	  /* the default as the file would have it; NULL: none */
 	const char *fallback_doc; /* describes the default in words; NULL: `fallback` is shown */
-	/* limits of numbers and seconds; for lists max is the number of entries, 0:
-	 * SPEC_LIST_MAX */
+	/* limits of numbers and seconds; for lists, max is the maximum number of entries (0:
+	 * SPEC_LIST_MAX) */
 	uint32_t min, max;
 	const char *why; /* for numbers: a short reason for the limits; NULL: they need none */
 	const char *of;	 /* for lists of names: the kind of the named objects; NULL: hosts */
@@ -73,13 +73,15 @@ struct spec_key {
 	const struct spec_table *table; /* for maps: their keys */
 	size_t offset, size;		/* offset of the member; size of a list entry */
 	size_t n_offset;		/* for lists: offset of the count */
-	/* for lists of maps whose entries change those of another list: that list */
+	/* for a list of maps whose entries change the entries of another list: the name of that
+	 * other list */
 	const char *changes;
 	const char *help;    /* sentences, one per line */
 	const char *example; /* a value as the file would have it */
-	/* The error for values that this version does not implement. NULL: it implements all. */
+	/* The error text for values that this version does not implement; NULL if it implements
+	 * all. */
 	const char *not_built;
-	/* Returns whether a value is implemented. NULL: no value is. */
+	/* Returns whether a value is implemented. NULL together with not_built: no value is. */
 	bool (*is_built)(const char *text);
 };
 
@@ -102,15 +104,15 @@ struct spec_reader;
 struct spec_type_ops {
 	/* Writes a description such as "a whole number from 1 to 5" into buf. */
 	void (*describe)(const struct spec_key *k, char *buf, size_t size);
-	/* Parses one scalar into its field, or appends it as an entry. Returns 0; -EINVAL: the text
-	 * is invalid; another negative errno: the error was already reported. NULL: the type is not
-	 * a scalar. */
+	/* Parses one scalar into its field, or appends it as an entry. Returns 0, -EINVAL if the
+	 * text is invalid, or another negative errno if the error was already reported. NULL if the
+	 * type is not a scalar. */
 	int (*parse)(const char *text, const struct spec_key *k, void *field);
-	/* Prints the value of a field as YAML, in quotes if needed. NULL: the type is not a
+	/* Prints the value of a field as YAML, in quotes if needed. NULL if the type is not a
 	 * scalar. */
 	void (*print)(const struct spec_key *k, const void *field, FILE *out);
-	/* Returns whether the field is not set, so that it is not printed. NULL: it is always
-	 * set. */
+	/* Returns whether the field is not set, so that it is not printed. NULL if the field is
+	 * always set. */
 	bool (*is_unset)(const struct spec_key *k, const void *field);
 	/* values are written without quotes; texts that look like a number are quoted */
 	bool is_number;
@@ -146,8 +148,8 @@ struct spec_reader {
 			 spec_node_path(node, path_, sizeof(path_)), __VA_ARGS__); \
 	} while (0)
 
-/* Merges entries that change other entries into those, before the first tree is read. Members move
- * from one tree to another. In spec_merge.c. */
+/* Merges entries that change other entries (net-set) into these other entries, before the first
+ * tree is read. Members move from one tree to another. In spec_merge.c. */
 void spec_merge_trees(struct spec_reader *r);
 /* Records the members of `target` that members of `changes`, an entry of net-set, replace. Returns
  * 0 or -ENOMEM. In spec_override.c. */
@@ -156,7 +158,7 @@ int spec_overrides_add(struct spec *s, const char *name, const struct spec_node 
 void spec_overrides_done(struct spec *s);
 /* Reads a file's tree into the spec. Its lists are appended to those of earlier files. */
 void spec_read_tree(struct spec_reader *r, struct spec_node *root);
-/* Called after all trees: sets defaults and reports missing required keys. */
+/* Called after all trees were read: sets defaults and reports missing required keys. */
 void spec_read_finish(struct spec_reader *r);
 /* Checks values against each other. In spec_check.c. */
 void spec_check(struct spec_reader *r);

@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-/* Characters that YAML forbids, and line breaks that editors do not count as such. */
+/* Returns whether a character is rejected: YAML forbids it, or it is a line break that editors do
+ * not count as one. */
 static bool is_refused(uint32_t c)
 {
 	if (c < ' ')

@@ -15,7 +15,8 @@
 #define URL_LEN_MAX 255
 #define ACCOUNT_LEN_MAX 64
 
-/* Parses decimal digits without a leading zero, because YAML 1.1 reads a leading zero as octal. */
+/* Parses decimal digits. A leading zero is an error, because YAML 1.1 reads such a number as
+ * octal. */
 static int number_parse(const char *text, uint32_t min, uint32_t max, uint32_t *ret)
 {
 	uint64_t v = 0;
@@ -100,7 +101,7 @@ void spec_print_text(const char *text, FILE *out)
 	fputc('"', out);
 }
 
-/* Names */
+/* ---- names and devices ---- */
 
 static void name_describe(const struct spec_key *k, char *buf, size_t size)
 {
@@ -217,7 +218,7 @@ static void from_print(const struct spec_key *k, const void *field, FILE *out)
 	fprintf(out, "%s/%s", host, host + PLENUM_NAME_MAX);
 }
 
-/* Paths and URLs: heap strings */
+/* ---- paths and URLs, which are heap strings ---- */
 
 static void path_describe(const struct spec_key *k, char *buf, size_t size)
 {
@@ -296,7 +297,7 @@ static int url_parse(const char *text, const struct spec_key *k, void *field)
 	return heap_text_set(text, field);
 }
 
-/* Accounts are names that useradd(8) accepts, or numbers. */
+/* Accounts: names that useradd(8) accepts, or numbers. */
 static void accounts_describe(const struct spec_key *k, char *buf, size_t size)
 {
 	snprintf(buf, size, "a list of names or numbers of accounts");
@@ -325,7 +326,7 @@ static int names_parse(const char *text, const struct spec_key *k, void *field)
 	return name_is_valid(text, strlen(text)) ? heap_text_set(text, field) : -EINVAL;
 }
 
-/* Numbers */
+/* ---- numbers ---- */
 
 static void number_describe(const struct spec_key *k, char *buf, size_t size)
 {
@@ -432,7 +433,7 @@ static void seconds_print(const struct spec_key *k, const void *field, FILE *out
 	fprintf(out, "%" PRIu32 "s", *(const uint32_t *)field);
 }
 
-/* Choices */
+/* ---- choices ---- */
 
 static void bool_describe(const struct spec_key *k, char *buf, size_t size)
 {
@@ -499,7 +500,7 @@ static bool enum_is_unset(const struct spec_key *k, const void *field)
 	return v < k->n_names && !k->names[v][0];
 }
 
-/* Addresses */
+/* ---- addresses ---- */
 
 static void ip_describe(const struct spec_key *k, char *buf, size_t size)
 {
