@@ -13,13 +13,13 @@
 
 struct apply {
 	struct kernel *kernel;
-	struct apply_journal journal; /* has no path if the plan was empty */
+	struct apply_journal journal; /* the journal has no path if the plan was empty */
 	size_t n_done;
-	size_t next; /* the plan's next step, if the apply stopped before the addresses */
+	size_t next; /* index of the plan's next step, if the apply stopped before the addresses */
 };
 
-/* Inverts all steps that need it, in reverse order. It continues after a failure, so that as few
- * changes as possible remain; then the journal stays. */
+/* Inverts all steps that need it, in reverse order. The function continues after a failure, so that
+ * as few changes as possible remain; in that case the journal stays. */
 static int roll_back(struct kernel *k, struct apply_journal *j, struct apply_outcome *o)
 {
 	int error = 0;
@@ -36,8 +36,8 @@ static int roll_back(struct kernel *k, struct apply_journal *j, struct apply_out
 		if (r == 0) {
 			if (e->state == APPLY_STEP_DONE)
 				o->n_rolled_back++;
-			/* If this line is not written, a recovery inverts the step once more, which
-			 * is harmless. */
+			/* If this mark cannot be written, a recovery inverts the step once more,
+			 * which is harmless. */
 			(void)apply_journal_mark(j, i, APPLY_STEP_ROLLED_BACK);
 			continue;
 		}
@@ -86,14 +86,15 @@ static int run_step(struct kernel *k, struct apply_journal *j, const struct plan
 		why_step_failed(o, &s, r, &why);
 		return r;
 	}
-	/* Even if the line cannot be written, the mark is set in memory, and a recovery checks the
-	 * host instead. */
+	/* Even if the mark cannot be written to the journal, it is set in memory, and a recovery
+	 * checks the host instead. */
 	(void)apply_journal_mark(j, j->n - 1, state);
 	o->n_done++;
 	return 0;
 }
 
-/* The journal lists these entries too, so that a recovery can complete the record. */
+/* Writes to the journal which values are to be removed from the record, so that a recovery can
+ * complete the record. */
 static int run_disowned(struct apply_journal *j, const struct plan_step *s, struct apply_outcome *o)
 {
 	struct reason why;
@@ -217,12 +218,13 @@ int apply_go_on(struct apply *a, const struct plan *p, bool is_new, struct apply
 	return r < 0 ? give_up(a, r, out) : 0;
 }
 
-/* Prepares the new record: the one on disk, updated by the steps of the journal. A recovery may
- * repeat this after an interruption, because recording a step twice has no further effect. */
+/* Prepares the new record of owned values: the record on disk, updated by the steps of the journal.
+ * A recovery may repeat this after an interruption, because recording a step twice has no further
+ * effect. */
 static int record_prepare(const struct apply_journal *j)
 {
 	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
-	/* the plan has already reported these errors */
+	/* the plan has already reported the errors that go to d */
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	int r = plan_owned_load(&owned, j->record, &d);
 
@@ -245,8 +247,8 @@ static int record_prepare_or_say(const struct apply_journal *j, struct apply_out
 	return r;
 }
 
-/* The apply is committed, so a failure here does not roll it back: a later recovery completes the
- * record. */
+/* Updates the record and removes the journal. The apply is committed already, so a failure here
+ * does not roll it back: a later recovery completes the record. */
 static void finish(const struct apply_journal *j, bool recorded, struct apply_outcome *out)
 {
 	int r = recorded ? file_commit(j->record) : 0;
@@ -260,8 +262,8 @@ static void finish(const struct apply_journal *j, bool recorded, struct apply_ou
 			j->path, strerror(-r));
 }
 
-/* Even if the record cannot be written, the apply is committed, because a rollback would leave the
- * host without its data network. */
+/* If the record cannot be written, the apply is committed nevertheless, because a rollback would
+ * leave the host without its data network. */
 int apply_commit(struct apply *a, struct apply_outcome *out)
 {
 	struct apply_journal *j = &a->journal;

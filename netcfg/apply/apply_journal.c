@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Writes the journal file line by line, each synced to disk, and reads it after its process was
- * killed at any point. */
+/* Writes the journal file line by line, each synced to disk, and reads it after the process that
+ * wrote it was killed at any point. */
 #include "netcfg/apply/apply_journal.h"
 #include "netcfg/base/boot_stamp.h"
 #include "netcfg/base/file.h"

@@ -36,9 +36,10 @@ struct apply_journal_entry {
 
 struct apply_journal {
 	int fd;
-	char *path, *record; /* record: path of the record of owned values; NULL: none is kept */
-	off_t bytes;	     /* total size of the complete lines in the file */
-	bool stale;	     /* written before a reboot, or in another network namespace */
+	/* `record` is the path of the record of owned values; NULL: no record is kept */
+	char *path, *record;
+	off_t bytes; /* total size of the complete lines in the file */
+	bool stale;  /* written before a reboot, or in another network namespace */
 	bool committed;
 	size_t bad_line; /* number of the first invalid line; 0: all are valid */
 	struct apply_journal_entry *entries;
@@ -52,11 +53,12 @@ struct apply_journal {
 
 /* Creates and locks the file. Returns 0, -EEXIST, -EBUSY or another negative errno. */
 int apply_journal_create(struct apply_journal *j, const char *path, const char *record);
-/* Reads and locks the journal of a killed process. Returns 0; -ENOENT: there is none; -EBUSY: the
- * process that writes it is alive; -EBADMSG with j->bad_line; another negative errno. */
+/* Reads and locks the journal of a killed process. Returns 0, -ENOENT if there is none, -EBUSY if
+ * the process that writes it is alive, -EBADMSG with j->bad_line if a line is invalid, or another
+ * negative errno. */
 int apply_journal_open(struct apply_journal *j, const char *path);
 /* Records that a step begins. The line is on disk when the function returns. Returns 0, or negative
- * errno: the step must not run. */
+ * errno; the step must then not run. */
 int apply_journal_begin(struct apply_journal *j, const struct plan_step *s);
 /* Records the state of entry i. The line is not synced; if it is lost, the step counts as begun. */
 int apply_journal_mark(struct apply_journal *j, size_t i, enum apply_step_state state);

@@ -53,8 +53,8 @@ static bool carrier_is_pending(const struct inventory *inv, const struct plan *p
 	return false;
 }
 
-/* Returns the inventory when all these carriers are up or the time is over. NULL: it cannot be
- * read. */
+/* Waits until all these carriers are up or CARRIER_WAIT_NS has passed, and returns the inventory,
+ * or NULL if it cannot be read. */
 static struct inventory *wait_for_carriers(struct kernel *k, const struct plan *p)
 {
 	const uint64_t deadline = clock_now_ns() + CARRIER_WAIT_NS;

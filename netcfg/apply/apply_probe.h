@@ -9,13 +9,13 @@
 #include "netcfg/plan/plan_conflict.h"
 
 /*
- * Probes all addresses that p adds at the same time. It first waits a few seconds for the carriers
+ * Probes at the same time all addresses that p adds. It first waits a few seconds for the carriers
  * of links that were just brought up. Adds conflicts to c, and warnings to d for addresses that
  * could not be probed. Returns 0 or -ENOMEM.
  */
 int apply_probe(struct kernel *k, const struct plan *p, struct plan_conflicts *c, struct diag *d);
-/* Adds conflicts that the kernel's duplicate address detection found for the addresses of p after
- * they were added. Returns 0 or -ENOMEM. */
+/* Adds to c the conflicts that the kernel's duplicate address detection found after the addresses
+ * of p were added. Returns 0 or -ENOMEM. */
 int apply_probe_kernel(struct kernel *k, const struct plan *p, struct plan_conflicts *c);
 
 #endif

@@ -44,7 +44,8 @@ static const struct plan_leg_info *leg_find(const struct view *v, const char *na
 	return NULL;
 }
 
-/* Returns a port of the leg whose data IP the kernel has; NULL: workers answer for all of them. */
+/* Returns a port of the leg whose data IP the kernel has, or NULL if workers answer for all data
+ * IPs of the leg. */
 static const struct plan_port *port_find(const struct view *v, const char *leg)
 {
 	for (size_t i = 0; i < v->plan->n_workers; i++)
@@ -148,8 +149,8 @@ static const struct spec_peer *peer_find(const struct spec *spec, const struct i
 }
 
 /* Returns the leg that now carries the traffic of the target's leg: the same leg, or the bond whose
- * port its device became. If the leg has disappeared, any leg in the target's subnet. NULL: there
- * is none. */
+ * port its device became. If the leg has disappeared, returns any leg in the target's subnet, or
+ * NULL if there is none. */
 static const struct plan_leg_info *leg_now(const struct view *v, const struct apply_reach_target *t)
 {
 	const struct plan_leg_info *leg = leg_find(v, t->leg);
@@ -183,7 +184,8 @@ static enum demand demand_of(const struct view *v, const struct apply_reach_targ
 	if (!plan_leg_is_configured(leg))
 		return DEMAND_LOST;
 	if (!port)
-		return DEMAND_NONE; /* workers answer, so the kernel cannot ping */
+		/* workers answer for the leg's data IPs, so the kernel cannot ping from there */
+		return DEMAND_NONE;
 	if (port->ip.addr.family != to->family)
 		return DEMAND_LOST;
 	*ret = ping_make(port, to, t->full);

@@ -24,13 +24,13 @@ struct apply_reach {
 	size_t n;
 };
 
-/* Finds the targets that answer now, in the configuration `running` (NULL: nothing runs, so there
- * are none). Takes at most a second. Returns 0, or negative errno with an empty ret. */
+/* Finds the targets of the configuration `running` that answer now. If nothing runs (NULL), there
+ * are none. Takes at most a second. Returns 0, or negative errno with an empty ret. */
 int apply_reach_before(struct kernel *k, const struct spec *running, const struct plan_context *ctx,
 		       struct apply_reach *ret);
 /* Checks until deadline_ns of clock_now_ns() that these targets answer with the new, applied
- * configuration. Returns 0; -EHOSTUNREACH with an error in d for each target that does not answer;
- * another negative errno. */
+ * configuration. Returns 0, -EHOSTUNREACH with an error in d for each target that does not answer,
+ * or another negative errno. */
 int apply_reach_after(struct kernel *k, const struct spec *spec, const struct plan_context *ctx,
 		      const struct apply_reach *before, uint64_t deadline_ns, struct diag *d);
 

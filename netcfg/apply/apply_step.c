@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Runs one step. The tables of object kinds contain what differs between kinds. */
+/* Runs one step. Everything that differs between kinds of objects is in their tables (object.h). */
 #include "netcfg/apply/apply_step.h"
 #include "netcfg/object/object.h"
 #include <stdio.h>
@@ -65,8 +65,8 @@ int apply_step_do(struct kernel *k, const struct plan_step *s, enum apply_step_s
 	return 0;
 }
 
-/* Returns in *ret whether a step that was only begun took effect. If another program created the
- * object, the step did not. */
+/* Sets *ret to whether a step that is only marked as begun took effect. If another program created
+ * the object, the step did not take effect. */
 static int step_happened(struct kernel *k, const struct plan_step *s, bool *ret)
 {
 	enum object_presence is;

@@ -13,7 +13,8 @@
 /* The result of one check. */
 struct look {
 	struct diag diag;
-	int error; /* 0: as desired; -EAGAIN: not yet; other: it will never be */
+	/* 0: the host is as desired; -EAGAIN: not yet; another errno: it will never be */
+	int error;
 };
 
 static void add_steps_left(const struct plan *p, struct diag *d)
@@ -26,8 +27,8 @@ static void add_steps_left(const struct plan *p, struct diag *d)
 			 plan_step_describe(&p->steps[i], text, sizeof(text)));
 }
 
-/* Returns 0; -EAGAIN: in duplicate address detection, or not yet a GID; -EADDRINUSE: another host
- * uses it. */
+/* Returns 0 if the address can be used, -EAGAIN if it is in duplicate address detection or does not
+ * have its GID yet, or -EADDRINUSE if another host uses it. */
 static int check_port_addr(const struct inventory *inv, const struct plan_port *port,
 			   struct diag *d)
 {
@@ -109,12 +110,12 @@ int apply_verify(struct kernel *k, const struct spec *spec, const struct plan_co
 		look(k, spec, ctx, &l);
 		now = clock_now_ns();
 		again = l.error == -EAGAIN && now < deadline_ns;
-		if (!again && l.error) /* only the errors of the last check go to the caller */
+		if (!again && l.error) /* the caller gets only the errors of the last check */
 			diag_append(d, &l.diag);
 		diag_done(&l.diag);
 		if (!again)
 			return l.error == -EAGAIN ? -ETIMEDOUT : l.error;
-		/* Polls, because the kernel's notifications go to the agent. */
+		/* Checks at intervals, because the kernel's notifications go to the agent. */
 		(void)poll(NULL, 0,
 			   (int)MIN_OF((uint64_t)wait_ms, (deadline_ns - now) / NSEC_PER_MSEC + 1));
 		wait_ms = MIN_OF(2 * wait_ms, RETRY_MS_MAX);

@@ -26,7 +26,8 @@ static bool route_moves(const struct inv_route *r, const struct inv_link *l)
 	return r->oif == l->ifindex && r->proto != PLENUM_RTPROT && r->proto != INV_PROTO_KERNEL;
 }
 
-/* Returns the bond whose port the link is if another program created that bond; otherwise NULL. */
+/* If the link is a port of a bond that another program created, returns that bond; otherwise
+ * NULL. */
 static const struct inv_link *bond_of_others(const struct plan_builder *b, const struct inv_link *l)
 {
 	const struct inv_link *master = l->master ? inv_link_by_index(b->inv, l->master) : NULL;
@@ -85,7 +86,7 @@ static bool is_immovable(const struct plan_builder *b, const struct inv_link *l,
 	return false;
 }
 
-/* Returns whether a bond that loses its ports carries other links. */
+/* Returns true and sets why if the bond, which loses its ports, carries other links. */
 static bool carries_more(const struct plan_builder *b, const struct inv_link *bond,
 			 struct reason *why)
 {

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Default names. The second one is used if the bond with the first name exists and its mode, rate
- * or selection would have to change, which a bond in service cannot do. */
+/* Default names. The second name is used if a bond with the first name exists whose mode, rate or
+ * selection would have to change: that is impossible while a bond exists. */
 static const char *const default_names[] = {"data0", "data1"};
 
 #define BOND_MTU_MIN 68
@@ -78,7 +78,8 @@ static bool is_taken(const struct plan_builder *b, const struct inv_link *l, str
 	return false;
 }
 
-/* A port of a bond of another program can be used only with --force. */
+/* Returns true and sets why if the link cannot be used. With --force, a port of another program's
+ * bond can be used. */
 static bool is_held(struct plan_builder *b, const struct inv_link *l, struct reason *why)
 {
 	const struct inv_link *master = l->master ? inv_link_by_index(b->inv, l->master) : NULL;
@@ -204,7 +205,8 @@ static bool name_choose(struct plan_builder *b, struct reason *why)
 	return false;
 }
 
-/* Returns the device's own MAC address: while it is a port, its current address is the bond's. */
+/* Returns the device's permanent MAC address, because while the device is a port, its current
+ * address is the bond's. */
 static struct mac_addr member_mac(const struct inv_link *l)
 {
 	static const struct mac_addr none;
@@ -243,7 +245,7 @@ static int bond_add(struct plan_builder *b, const struct plan_member *first)
 	return 0;
 }
 
-/* Sets the label of the bond if all members have the same. */
+/* Sets the label of the bond if all members have the same label. */
 static void label_choose(struct plan_builder *b)
 {
 	const struct spec *s = b->given;
@@ -256,8 +258,8 @@ static void label_choose(struct plan_builder *b)
 	}
 }
 
-/* Makes a spec with the bond as its only device: the entry of the first device, and the addresses,
- * soft-RoCE and UDP source ports of any device. */
+/* Makes a spec with the bond as its only device. Its entry is the entry of the first device, with
+ * the addresses, soft-RoCE and UDP source ports that any of the devices sets. */
 static void spec_derive(struct plan_builder *b)
 {
 	b->given = b->spec;
@@ -285,7 +287,7 @@ static void spec_derive(struct plan_builder *b)
 	b->spec = &b->bond.spec;
 }
 
-/* The bond cannot exist, so its leg is missing for the reason of the first member. */
+/* Called if the bond cannot exist: its leg is then missing, with the reason of the first member. */
 static void bond_is_missing(struct plan_builder *b)
 {
 	const struct plan_member *m = &b->bond.members[0];

@@ -16,7 +16,7 @@
 /* Checks the devices and adds the bond, new or existing, to the planned host. Returns 0 or
  * -ENOMEM. */
 int plan_bond_project(struct plan_builder *b, const struct inv_bond_setting *setting);
-/* Returns the present state of a member as a port; NULL: the member is not in the bond yet. */
+/* Returns the present state of a member as a port, or NULL if the member is not in the bond yet. */
 const struct inv_bond_port *plan_bond_port(const struct plan_builder *b,
 					   const struct plan_member *m);
 /* Finds the NIC ports of a leg, each with its entry in the spec: the leg's device, or the available
@@ -27,7 +27,7 @@ struct plan_place {
 };
 size_t plan_bond_places(const struct plan_builder *b, const struct plan_leg *leg,
 			struct plan_place ret[static PLAN_PORTS_MAX]);
-/* Returns the link of the existing bond; NULL: the bond does not exist yet. */
+/* Returns the link of the existing bond, or NULL if the bond does not exist yet. */
 const struct inv_link *plan_bond_link(const struct plan_builder *b);
 /* Marks a member and the bond as degraded, with a reason. */
 void plan_bond_blame(struct plan_builder *b, struct plan_member *m, const struct reason *why);

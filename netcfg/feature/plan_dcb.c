@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Plans `dcb`. DCB is a property of NIC ports: a VLAN uses the settings of its parent, a bond those
- * of each of its ports.
+ * Plans `dcb`. DCB is a property of NIC ports: a VLAN uses the settings of its parent, and a bond
+ * uses the settings of each of its ports.
  */
 #include "netcfg/feature/feature.h"
 #include "netcfg/feature/plan_bond.h"
@@ -49,14 +49,15 @@ static uint32_t classes_of(const struct spec_dcb *dcb)
 	return n;
 }
 
-/* A driver without a trust setting trusts DSCP as soon as its table has entries. */
+/* Returns whether the port trusts the configured field without a trust setting: a driver that lacks
+ * the setting trusts DSCP as soon as its DSCP table has entries. */
 static bool trust_is_implied(const struct inv_dcb *have, const struct spec_dcb *dcb)
 {
 	return !have->trust[0] &&
 	       (dcb->trust == SPEC_TRUST_DSCP ? dcb->n_dscp > 0 || have->dscp[0] : !have->dscp[0]);
 }
 
-/* Returns what the driver lacks for this configuration; "": nothing. */
+/* Returns what the driver lacks for this configuration, or "" if it lacks nothing. */
 static const char *missing_capability(const struct inv_dcb *have, const struct spec_dcb *dcb,
 				      char *buf, size_t size)
 {
@@ -81,7 +82,7 @@ static const char *missing_capability(const struct inv_dcb *have, const struct s
 	return buf;
 }
 
-/* Returns true and why if the port does not support the leg's configuration. */
+/* Returns true and sets why if the port does not support the leg's configuration. */
 static bool refusal(const struct plan_builder *b, const struct plan_place *p, struct reason *ret)
 {
 	const struct inv_dcb *have = inv_dcb_find(b->inv, p->link->ifindex);

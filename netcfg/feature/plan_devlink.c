@@ -2,8 +2,8 @@
 /*
  * Turns the parameters that a NIC family needs (nic.h) into steps and operator actions, by their
  * mode. Runtime parameters are set by steps. Parameters that take effect when the driver starts are
- * set too, but the restart removes the driver's links, so the operator decides about it. Permanent
- * parameters belong to the firmware, and only the operator changes them.
+ * set too, but the operator must restart the driver, because the restart removes the driver's
+ * links. Permanent parameters belong to the firmware, and only the operator changes them.
  */
 #include "netcfg/feature/plan_devlink.h"
 #include "netcfg/feature/feature.h"

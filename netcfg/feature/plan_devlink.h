@@ -5,8 +5,8 @@
 
 #include "netcfg/plan/planner.h"
 
-/* Returns whether SR-IOV of the device is a permanent parameter that is off. If so, adds the
- * operator action that enables it for n VFs. */
+/* Returns whether a permanent parameter of the device turns SR-IOV off. If so, adds the operator
+ * action that enables it for n VFs. */
 bool plan_devlink_need_sriov(struct plan_builder *b, const char *pci, const char *leg, uint32_t n);
 
 #endif

@@ -15,13 +15,13 @@ static bool is_asked(const struct spec_net *net)
 	return net->roce_mode != SPEC_ROCE_AS_FOUND || net->roce_tos;
 }
 
-/* Returns whether an earlier step creates the device. */
+/* Returns whether an earlier step creates the leg's RDMA device. */
 static bool will_be_created(const struct plan_builder *b, const struct plan_leg *leg)
 {
 	return leg->net->soft_roce && b->inv->soft_roce;
 }
 
-/* Returns whether the port has GIDs of that version; *ret_any: whether it has GIDs at all. */
+/* Returns whether the port has GIDs of that version. *ret_any says whether it has any GIDs. */
 static bool has_version(const struct inventory *inv, const struct inv_rdma *p, const char *version,
 			bool *ret_any)
 {
@@ -39,7 +39,7 @@ static bool has_version(const struct inventory *inv, const struct inv_rdma *p, c
 	return found;
 }
 
-/* Returns true and why if the leg's device does not support its configuration. */
+/* Returns true and sets why if the leg's device does not support the leg's configuration. */
 static bool refusal(const struct plan_builder *b, const struct plan_leg *leg, struct reason *why)
 {
 	const struct spec_net *net = leg->net;

@@ -14,7 +14,8 @@ const struct inv_link *plan_rxe_place(const struct inventory *inv, const struct 
 	return link && link->kind == INV_LINK_VLAN ? inv_link_by_index(inv, link->lower) : link;
 }
 
-/* Returns the RDMA device on the link, preferably one of Plenum; "": there is none. */
+/* Returns the name of the RDMA device on the link, preferably of one that Plenum created, or "" if
+ * there is none. */
 static const char *device_on(const struct inventory *inv, const struct inv_link *link)
 {
 	const char *found = link->rdma;
@@ -37,8 +38,8 @@ static bool name_is_free(const struct inventory *inv, const char *name)
 	return true;
 }
 
-/* If a link was renamed, its RDMA device still has the old name, which another device then cannot
- * get. */
+/* Chooses a name for the RDMA device of a link. The RDMA device of a renamed link is still named
+ * after the link's old name, so another device cannot get that name. */
 static void name_choose(const struct inventory *inv, const struct inv_link *link,
 			char ret[static INV_TEXT_MAX])
 {

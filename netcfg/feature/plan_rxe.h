@@ -9,7 +9,7 @@
 #include "netcfg/plan/planner.h"
 
 /* Returns the link with the RDMA device, hardware or soft-RoCE; for a VLAN this is the parent.
- * NULL: the parent is in another network namespace. */
+ * Returns NULL if the parent is in another network namespace. */
 const struct inv_link *plan_rxe_place(const struct inventory *inv, const struct inv_link *link);
 
 #endif

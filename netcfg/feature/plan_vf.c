@@ -18,8 +18,8 @@
 
 #define VFIO_DRIVER "vfio-pci"
 
-/* Counts workers by the requested transport, so a worker that falls back to UDP for now keeps its
- * VF. */
+/* Counts the workers whose requested transport uses VFs. So a worker that falls back to UDP for now
+ * keeps its VF. */
 static uint32_t workers_by_name(const struct plan *p, const struct nic_family *family)
 {
 	uint32_t n = 0;
@@ -29,7 +29,8 @@ static uint32_t workers_by_name(const struct plan *p, const struct nic_family *f
 	return n;
 }
 
-/* Also counts workers with transport: auto whose VF transport an apply has accepted. */
+/* Does the same, and also counts the workers with transport: auto for which an apply has accepted a
+ * transport that uses VFs. */
 static uint32_t workers_with_claim(const struct plan *p, const struct nic_family *family)
 {
 	uint32_t n = 0;
@@ -39,8 +40,8 @@ static uint32_t workers_with_claim(const struct plan *p, const struct nic_family
 	return n;
 }
 
-/* Returns whether Plenum created the VFs of this PF, by the record of changes or in the apply in
- * progress. */
+/* Returns whether Plenum created the VFs of this PF, either as the record of changes says or in the
+ * apply in progress. */
 static bool vfs_are_ours(const struct plan_builder *b, const char *pf)
 {
 	const struct plan_owned *owned = b->ctx->owned;
@@ -56,7 +57,7 @@ static bool vfs_are_ours(const struct plan_builder *b, const char *pf)
 	return false;
 }
 
-/* vfio accepts devices with these drivers in the IOMMU group of its own device, and no others. */
+/* Returns whether vfio accepts a device with this driver in the IOMMU group of its own device. */
 static bool driver_is_accepted(const char *driver)
 {
 	static const char *const accepted[] = {"", VFIO_DRIVER, "pci-stub", "pcieport"};
@@ -67,10 +68,10 @@ static bool driver_is_accepted(const char *driver)
 	return strncmp(driver, "vfio", 4) == 0;
 }
 
-/* Returns true and why if another driver has a device in the IOMMU group of one of the VFs: the
- * kernel then gives such a VF to no process. Other VFs of Plenum in the group do not count, because
- * they will be bound to vfio too. The groups of new VFs are known only after their creation; pci.c
- * checks them then. */
+/* Returns true and sets why if another driver has a device in the IOMMU group of one of the VFs:
+ * the kernel then does not give that VF to any process. Other VFs of Plenum in the group do not
+ * count, because they will be bound to vfio too. The groups of new VFs are known only after their
+ * creation; pci.c checks them then. */
 static bool group_is_foreign(const struct plan_builder *b, const struct inv_function *pf,
 			     const struct nic_family *family, uint32_t n, struct reason *why)
 {
@@ -95,8 +96,8 @@ static bool group_is_foreign(const struct plan_builder *b, const struct inv_func
 	return false;
 }
 
-/* Returns a VF that Plenum did not create and that a link, vfio or another driver uses; NULL: there
- * is none. */
+/* Returns a VF that Plenum did not create and that a link, vfio or another driver uses, or NULL if
+ * there is none. */
 static const struct inv_function *vf_in_use(const struct plan_builder *b, const char *pf)
 {
 	for (size_t i = 0; i < b->inv->n_functions; i++) {
@@ -112,7 +113,7 @@ static const struct inv_function *vf_in_use(const struct plan_builder *b, const 
 
 struct vf_ask {
 	uint32_t n;
-	bool by_auto; /* some of them are for workers with transport: auto */
+	bool by_auto; /* some of the VFs are for workers with transport: auto */
 };
 
 static void too_many(struct plan_builder *b, const struct spec_net *net,
@@ -144,7 +145,7 @@ static uint32_t limit_of(const struct inv_function *pf, const struct nic_family 
 	return family->vf_limit ? MIN_OF(family->vf_limit, most) : most;
 }
 
-/* Returns how many VF numbers can be assigned, as the spec and the device allow. */
+/* Returns how many VF numbers the spec and the device allow to assign. */
 static uint32_t numbers_of(const struct spec_net *net, const struct inv_function *pf,
 			   const struct nic_family *family)
 {
@@ -153,7 +154,8 @@ static uint32_t numbers_of(const struct spec_net *net, const struct inv_function
 	return net->vfs > 0 ? MIN_OF((uint32_t)net->vfs, limit) : limit;
 }
 
-/* Returns the number of VFs for this leg, of which workers need `needed`. 0: d has an error. */
+/* Returns the number of VFs for this leg, whose workers need `needed`. Returns 0 with an error in d
+ * if the configured number is impossible. */
 static uint32_t choose_count(struct plan_builder *b, const struct spec_net *net,
 			     const struct inv_function *pf, const struct nic_family *family,
 			     uint32_t needed)
@@ -161,7 +163,7 @@ static uint32_t choose_count(struct plan_builder *b, const struct spec_net *net,
 	const uint32_t workers = workers_by_name(b->plan, family), limit = limit_of(pf, family);
 
 	if (net->vfs == SPEC_VFS_AUTO)
-		return MIN_OF(needed, limit); /* further workers share the kernel's interface */
+		return MIN_OF(needed, limit); /* the other workers share the kernel's interface */
 	if ((uint32_t)net->vfs > limit)
 		too_many(b, net, pf, limit);
 	else if ((uint32_t)net->vfs < workers)
@@ -276,7 +278,8 @@ static bool vfs_are_foreign(const struct plan_builder *b, const struct inv_funct
 	return true;
 }
 
-/* A failed attempt is not repeated, because each attempt interrupts the PF and would fail again. */
+/* Returns true and sets why if an attempt to create n VFs has failed. It is not repeated, because
+ * each attempt interrupts the PF and would fail again. */
 static bool vfs_are_refused(struct plan_builder *b, const struct inv_function *pf, uint32_t n,
 			    struct reason *why)
 {
@@ -301,7 +304,8 @@ static bool vfs_are_refused(struct plan_builder *b, const struct inv_function *p
 	return true;
 }
 
-/* The kernel can only create another number of VFs after it has removed all of them. */
+/* Returns true and sets why if running workers use the VFs but more are needed: the kernel must
+ * remove all VFs before it can create more. */
 static bool vfs_are_busy(const struct plan_builder *b, const struct inv_function *pf, uint32_t n,
 			 struct reason *why)
 {
@@ -314,8 +318,9 @@ static bool vfs_are_busy(const struct plan_builder *b, const struct inv_function
 	return true;
 }
 
-/* Creating VFs for transport: auto must not endanger the host's default route, even if the driver
- * promises no interruption or --force is given. */
+/* Returns true and sets why if the device carries the host's default route. VFs for transport: auto
+ * are not created on such a device, even if the driver promises no interruption or --force is
+ * given. */
 static bool carries_host(const struct plan_builder *b, const struct plan_leg *leg,
 			 struct reason *why)
 {
@@ -357,7 +362,8 @@ static bool creation_disturbs_host(struct plan_builder *b, const struct plan_leg
 	return true;
 }
 
-/* Two ports of one PCI function share its VFs, and a VF can belong to only one leg. */
+/* Returns true and sets why if another leg has the VFs: two ports of one PCI function share its
+ * VFs, and a VF can belong to only one leg. */
 static bool vfs_are_taken(const struct plan_builder *b, const struct plan_leg *leg,
 			  struct reason *why)
 {
@@ -375,7 +381,7 @@ static bool vfs_are_taken(const struct plan_builder *b, const struct plan_leg *l
 	return false;
 }
 
-/* Sets leg->n_vfs if that many VFs can be had. Returns false and why if not. */
+/* Sets leg->n_vfs if that many VFs are possible. Returns false and sets why if not. */
 static bool try_count(struct plan_builder *b, struct plan_leg *leg, const struct inv_function *pf,
 		      const struct nic_family *family, const struct vf_ask *ask, struct reason *why)
 {
@@ -385,14 +391,15 @@ static bool try_count(struct plan_builder *b, struct plan_leg *leg, const struct
 	    group_is_foreign(b, pf, family, n, why) || vfs_are_busy(b, pf, n, why) ||
 	    creation_disturbs_host(b, leg, pf, family, ask, why))
 		return false;
-	/* VFs that are no longer needed stay, because removing one removes all. */
+	/* VFs that are no longer needed stay, because the kernel can only remove all VFs of a PF
+	 * together. */
 	leg->n_vfs = vfs_are_ours(b, pf->pci) ? MAX_OF(n, pf->n_vfs) : n;
 	return true;
 }
 
-/* Tries the needed number; if that fails, the number of existing VFs or of workers that name a
- * transport, and at last only the existing VFs. So a worker never loses its VF because other
- * workers ask for more. */
+/* Tries the needed number of VFs first. If that fails, tries the larger one of the number of
+ * existing VFs and the number of workers that name a transport, and at last the number of existing
+ * VFs. So a worker never loses its VF because other workers ask for more. */
 static void try_counts(struct plan_builder *b, struct plan_leg *leg, const struct inv_function *pf,
 		       const struct nic_family *family, uint32_t n)
 {
@@ -455,7 +462,7 @@ static void explain_limit(const struct plan_leg *leg, uint32_t n, struct reason 
 		   n);
 }
 
-/* Returns true and why if the device or the spec excludes any number of VFs. */
+/* Returns true and sets why if the device or the spec allows no VFs at all. */
 static bool vfs_are_excluded(struct plan_builder *b, const struct plan_leg *leg,
 			     const struct inv_function *pf, const struct nic_family *family,
 			     struct reason *why)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The VFs of a leg: how many it has, why they are unavailable, and their desired state. A DPDK
- * worker has its own VF on each leg whose device offers VFs for its transport. Pure.
+ * Plans the VFs of a leg: how many the leg has, why VFs are unavailable, and their desired state. A
+ * DPDK worker has its own VF on each leg whose device offers VFs for its transport. Pure.
  */
 #ifndef PLENUM_NETCFG_PLAN_VF_H
 #define PLENUM_NETCFG_PLAN_VF_H

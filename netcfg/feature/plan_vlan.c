@@ -3,8 +3,8 @@
  * Plans VLANs. A leg on a tagged network has two links: the VLAN with the data IPs, and its parent,
  * the device.
  *
- * The plan only brings the parent up, and raises its MTU if that of the network is larger, so that
- * other traffic of the parent, including management, continues.
+ * The plan changes only two values of the parent, so that its other traffic, including management,
+ * continues: it brings the parent up, and raises the parent's MTU if the network's MTU is larger.
  */
 #include "netcfg/feature/feature.h"
 #include "netcfg/object/object.h"
@@ -78,7 +78,8 @@ static int vlan_want(struct plan_builder *b, const struct plan_leg *leg)
 
 	if (leg->device == leg->link)
 		return 0;
-	/* A larger MTU is still part of the desired state, because Plenum may have set it. */
+	/* If the parent's MTU is already large enough, it is still part of the desired state,
+	 * because Plenum may have set it. */
 	if (leg->set_mtu)
 		r = want_value(b, leg, KERNEL_LINK_MTU, MAX_OF(leg->mtu, device->mtu), device->mtu,
 			       "the parent's MTU must cover the VLAN's");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A back end describes a transport of workers to the plan: what the transport needs from the host,
- * and which device a worker opens for a port. The plan's rules for choosing one are in
+ * and which device a worker opens for a port. The rules by which the plan chooses a back end are in
  * plan_transport.c. The back ends are tables in plugins/backend_*.c, which plugins/ registers;
  * netcfg itself knows only the kernel's sockets.
  */
@@ -17,29 +17,29 @@ struct backend {
 	/* transport: auto chooses the available back end with the highest score */
 	int score;
 	bool hugepages; /* its packet buffers need hugepages */
-	/* Returns whether transport: auto may choose it for a worker on that core (NULL: the
-	 * core is unknown) with a VF of the device; if false, sets why. NULL: it may always
-	 * choose it. */
+	/* Returns whether transport: auto may choose this back end for a worker on `core` (NULL if
+	 * unknown) with a VF of the device; if not, sets why. If the function is NULL, auto may
+	 * always choose the back end. */
 	bool (*probe)(const struct inv_core *core, const struct inv_link *device,
 		      struct reason *why);
-	/* Returns whether it can use VFs of such a NIC; then each worker gets one VF per leg. NULL:
-	 * it uses no VFs. */
+	/* Returns whether the back end can use VFs of such a NIC; then each worker gets one VF per
+	 * leg. If the function is NULL, the back end uses no VFs. */
 	bool (*takes_vf)(const struct nic_family *family);
 	/* Writes the name of the device that the worker opens for the port into buf: a PCI address
-	 * or PLENUM_DEVICE_*. NULL: the worker opens a socket. */
+	 * or PLENUM_DEVICE_*. If the function is NULL, the worker opens a socket. */
 	void (*device)(const struct plan_port *port, char *buf, size_t size);
 };
 
-/* Registers the table of the other back ends. The table must stay valid. Call it once, before the
- * first plan. */
+/* Registers the table of all back ends except the kernel's sockets. The table must stay valid. Call
+ * it once, before the first plan. */
 void backend_table_set(const struct backend *const *table, size_t n);
 /* Returns the back end of a transport, or the kernel's sockets if the table has none; never
  * NULL. */
 const struct backend *backend_find(enum spec_transport t);
 /* Returns whether the transport can use VFs of that NIC family. */
 bool backend_takes_vf(enum spec_transport t, const struct nic_family *family);
-/* Returns the back end with the highest score below that of e, or the highest of all if e is NULL.
- * NULL: there is none. */
+/* Returns the back end with the highest score that is lower than the score of e, or the one with
+ * the highest score of all if e is NULL. Returns NULL if there is none. */
 const struct backend *backend_below(const struct backend *e);
 
 #endif

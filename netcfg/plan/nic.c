@@ -5,7 +5,7 @@
 
 static const char *const no_drivers[] = {NULL};
 
-/* Assumes only standard SR-IOV. */
+/* The defaults for an unknown driver, which assume only standard SR-IOV. */
 static const struct nic_family unknown = {
 	.name = "unknown",
 	.drivers = no_drivers,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Properties of a NIC family that its devices do not report themselves, found by the driver of the
- * PF. The families are tables in plugins/nic_*.c, so that the plan names none of them. Values that
- * a device does report, such as its number of VFs, are in the inventory.
+ * Properties of a NIC family that its devices do not report themselves. The driver of the PF
+ * identifies the family. The families are tables in plugins/nic_*.c, so that the plan names none of
+ * them. Values that a device does report, such as its number of VFs, are in the inventory.
  */
 #ifndef PLENUM_NETCFG_NIC_H
 #define PLENUM_NETCFG_NIC_H
@@ -49,15 +49,16 @@ struct nic_family {
 	/* The DPDK driver of its VFs has no receive interrupts, so workers must poll. */
 	bool vf_polled;
 	/* Until this private flag of ethtool(8) is set, the firmware does not pass LLDP frames to
-	 * the host: "NAME on". NULL: the firmware passes them. */
+	 * the host: "NAME on". NULL if the firmware always passes them. */
 	const char *lldp_to_host;
-	/* The program that enables SR-IOV in the firmware, which has mstconfig's syntax. NULL:
-	 * SR-IOV needs no setting in the firmware. */
+	/* The program that enables SR-IOV in the firmware and accepts the options of mstconfig.
+	 * NULL if SR-IOV needs no setting in the firmware. */
 	const char *sriov_tool;
 	uint32_t vf_make_ms;		   /* maximum time for creating one VF; 0: 250 */
 	const struct nic_devlink *devlink; /* parameters that legs need */
 	size_t n_devlink;
-	uint32_t vf_limit; /* practical limit below the device's own; 0: only the device's limit */
+	/* maximum number of VFs that works in practice; 0: the limit that the device reports */
+	uint32_t vf_limit;
 };
 
 /* Registers the table of all families. The table must stay valid. Call it once, before the first

@@ -18,17 +18,18 @@ struct nic_use {
 	bool dpdk;
 	/* number of workers that can have a VF; 0: DPDK shares the kernel's interface */
 	uint32_t vfs;
-	/* How user space can access its queues, best first, such as "vfio, AF_XDP"; "": it cannot.
-	 * Workers use vfio and AF_XDP (net[].kernel-port). */
+	/* How user space can access the device's queues, best way first, such as "vfio, AF_XDP";
+	 * "": it cannot. Of these, workers use vfio and AF_XDP (net[].kernel-port). */
 	char queues[NIC_USE_QUEUES_MAX];
-	struct reason why; /* why DPDK, or DPDK on VFs, is unavailable; code "": it is available */
+	/* why DPDK, or DPDK on VFs, is unavailable; code "": both are available */
+	struct reason why;
 };
 
 /* Returns false if a leg cannot use the link, such as a bridge or a VF of another device. */
 bool nic_use_find(const struct inventory *inv, const struct inv_link *l, struct nic_use *ret);
 
-/* Returns how the link's driver supports AF_XDP: "zero-copy" or "copy"; "": it does not, or that is
- * unknown. */
+/* Returns how the link's driver supports AF_XDP: "zero-copy", "copy", or "" if it does not or that
+ * is unknown. */
 const char *nic_af_xdp(const struct inventory *inv, const struct inv_link *l);
 
 /* Returns the MAC address that the agent gives to VF number `vf` of this PF. */

@@ -85,7 +85,7 @@ int plan_check(const struct spec *spec, struct diag *d)
 }
 
 /* A missing management interface is only a warning, because it may appear later and data legs do
- * not need it. Yet a misspelt name would protect no interface. */
+ * not need it. The warning is necessary: if the name is misspelt, no interface is protected. */
 static void check_management(struct plan_builder *b)
 {
 	const char *name = b->spec->management_interface;
@@ -120,7 +120,7 @@ void plan_resolve(struct plan *p, const struct inventory *inv)
 		}
 }
 
-/* Copies the desired values that plan_has_drifted must poll. */
+/* Copies to the plan the desired values that plan_has_drifted must poll. */
 static int keep_unannounced(struct plan_builder *b)
 {
 	struct plan *p = b->plan;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The plan: the difference between the desired and the actual host as ordered steps, each with its
- * reason, and the workers that run once the steps are done. Planning is pure: the same spec and
- * inventory give the same plan, and planning neither reads nor changes the host. `plenum plan`
- * prints it.
+ * reason, and the workers that run once the steps are done. Planning is pure: the same spec,
+ * inventory and context give the same plan, and planning neither reads nor changes the host.
+ * `plenum plan` prints it.
  *
  * The planner of each mode of `ha` (planner.h) defines what the mode means. A program registers the
  * planners once, before its first plan, with plugins_register() of plugins/plugins.h.
@@ -62,7 +62,7 @@ struct plan_port { /* a port: the packet I/O of one worker on one leg */
 #define PLAN_DEVICE_MAX 18 /* a MAC or PCI address and the NUL */
 
 struct plan_worker {
-	/* from 1; it stays with the core (plan_worker_ids.h); a new worker gets the lowest free
+	/* from 1; the id stays with the core (plan_worker_ids.h); a new worker gets the lowest free
 	 * id */
 	uint32_t id;
 	enum spec_role role;
@@ -70,37 +70,40 @@ struct plan_worker {
 	enum spec_transport asked, effective; /* effective is never auto */
 	/* The transport for which the worker reserves VFs. It is the transport named in the spec.
 	 * With transport: auto it is the accepted one (transport_choice.h), or the one to which
-	 * this plan moves the worker. SPEC_TRANSPORT_UDP: the worker reserves none. */
+	 * this plan moves the worker. With SPEC_TRANSPORT_UDP, the worker reserves no VFs. */
 	enum spec_transport claim;
 	/* auto: this plan moves the worker to a transport that no apply has accepted yet */
 	bool moves;
 	bool lost; /* auto: a VF or transport that an apply has accepted is unavailable */
-	/* One more than the number of the worker's VF on plan.legs[i], even if the worker cannot
-	 * use that VF now; 0: none. */
+	/* The number of the worker's VF on plan.legs[i] plus one, even if the worker cannot use
+	 * that VF now; 0: the worker has no VF there. */
 	uint16_t vf[PLAN_PORTS_MAX + 1];
 	/* Why `effective` is less than `asked` or than possible (no-vf, vf-unused,
 	 * kernel-interface, no-af-xdp, no-iommu, no-witness, vf-limit, vfs-foreign, vfs-busy,
 	 * no-hugepages, dpdk-failed), which legs are missing (leg-missing), or why the worker
 	 * cannot start (no-leg). */
 	struct reason reason;
-	bool is_of_legs; /* the reason concerns legs, so it also counts with transport: auto */
-	/* 2 MiB hugepages that the requested transport needs. 0: the transport uses no DPDK memory,
-	 * because it uses sockets or has AF_XDP ports on all legs. */
+	/* the reason is about legs, not about the transport. With transport: auto, reasons about
+	 * the transport need no action, but this one does (plan_worker_is_content). */
+	bool is_of_legs;
+	/* Number of 2 MiB hugepages that the requested transport needs; 0 if it uses no DPDK
+	 * memory, because it uses sockets or has AF_XDP ports on all legs. */
 	unsigned hugepages;
-	/* the host does not have its core, so the worker has no ports and does not run */
+	/* the host does not have the worker's core, so the worker has no ports and does not run */
 	bool no_core;
 	char note[64]; /* further information, such as "idle"; "": none */
 	uint16_t udp_port;
 	struct plan_port ports[PLAN_PORTS_MAX]; /* on configured legs */
 	size_t n_ports;
-	struct ip_addr ips[PLAN_PORTS_MAX]; /* on all legs, whether they are available or not */
+	/* the worker's data IPs on all legs, whether the legs are available or not */
+	struct ip_addr ips[PLAN_PORTS_MAX];
 	size_t n_ips;
 	/* The mounts of this worker, borrowed from the spec. An entry's mounts are assigned to its
 	 * cores in turn; a core without a mount becomes a mount worker, which helps another core
 	 * with its mount. Each core serves all exports. */
 	const struct spec_mount **mounts;
 	size_t n_mounts;
-	/* the mount with which a mount worker helps; NULL: it is none */
+	/* the mount whose data this mount worker carries; NULL: it is not a mount worker */
 	const struct spec_mount *shared_mount;
 	unsigned mount_worker;	/* number of the mount worker, from 1 */
 	bool has_mount_workers; /* other cores of the entry are mount workers of its mount */
@@ -184,8 +187,8 @@ struct plan {
 	struct plan_leg_info legs[PLAN_PORTS_MAX + 1];
 	size_t n_legs;
 	/* active-backup without a bond: each worker has one address for all legs, and the first leg
-	 * with a carrier carries it. After a leg has recovered, it is used again when hold_s
-	 * seconds have passed. 0: each leg has its own addresses. */
+	 * with a carrier carries it. A leg that has recovered is used again after hold_s seconds. 0
+	 * if each leg has its own addresses. */
 	uint32_t hold_s;
 	struct plan_step *steps;
 	size_t n_steps;
@@ -204,7 +207,7 @@ struct plan {
 	 * them. */
 	struct plan_step *unannounced;
 	size_t n_unannounced;
-	/* The kernel is still removing an object, which a later plan creates again. */
+	/* The kernel is still removing an object that a later plan will create again. */
 	bool waits;
 	char *record;		     /* path of the record of owned values; NULL: none is kept */
 	struct plan_action *actions; /* in the order of execution, after the steps */
@@ -213,25 +216,25 @@ struct plan {
 	size_t n_workers;
 };
 
-/* A worker that failed to start with DPDK. Plans choose UDP for it and name the cause. */
+/* A worker that failed to start with DPDK. Plans choose UDP for this worker and name the cause. */
 struct plan_failure {
-	/* id of the worker; the plan also compares core and asked, because another worker may
-	 * have the id now */
+	/* id of the worker; the plan also compares core and asked, because another worker may have
+	 * this id now */
 	uint32_t worker;
 	unsigned core;
 	enum spec_transport asked;
 	char why[256]; /* text of the worker, which may name each leg */
 };
 
-/* The kernel failed to create n VFs of that PF. Plans use fewer and name the cause. */
+/* The kernel failed to create n VFs of that PF. Plans use fewer VFs and name the cause. */
 struct plan_refusal {
 	char pf[16];
 	uint32_t n;
 	char why[64]; /* text of the errno */
 };
 
-/* Attempts that failed since the last reboot. Plans do not repeat them until the operator asks for
- * that. The agent owns the list. */
+/* Attempts that failed since the last reboot. Plans do not repeat these attempts until the operator
+ * asks for it. The agent owns the list. */
 struct plan_failures {
 	struct plan_failure *entries;
 	size_t n;
@@ -240,10 +243,10 @@ struct plan_failures {
 };
 /* Records that worker w failed; a new cause replaces an earlier one. Returns 0 or -ENOMEM. */
 int plan_failures_add(struct plan_failures *f, const struct plan_worker *w, const char *why);
-/* Returns the borrowed entry; NULL: this worker has not failed. f may be NULL. */
+/* Returns the borrowed entry, or NULL if this worker has not failed. f may be NULL. */
 const struct plan_failure *plan_failures_find(const struct plan_failures *f,
 					      const struct plan_worker *w);
-/* Does the same for n VFs of that PF. */
+/* Do the same for n VFs of that PF. */
 int plan_failures_add_vfs(struct plan_failures *f, const char *pf, uint32_t n, const char *why);
 const struct plan_refusal *plan_failures_find_vfs(const struct plan_failures *f, const char *pf,
 						  uint32_t n);
@@ -265,31 +268,32 @@ struct plan_conflicts;
 
 /* Inputs of a plan besides spec and inventory. All pointers are borrowed and may be NULL. */
 struct plan_context {
-	/* The plan in force. The hugepages of its DPDK workers count as free, because their
-	 * successors will use them. Otherwise a second plan would find too few, only because the
-	 * first one runs. */
+	/* The plan in force. The hugepages of its DPDK workers count as free, because the workers
+	 * of the new plan will use them. Otherwise a new plan would find too few free hugepages
+	 * just because the same workers already run. */
 	const struct plan *running;
-	/* The same if the plan in force is unknown, as after an agent restart: the number of 2 MiB
-	 * hugepages of workers that the previous agent started. */
+	/* If the plan in force is unknown, as after an agent restart: the number of 2 MiB hugepages
+	 * of workers that the previous agent started, which count as free too. */
 	uint64_t held_hugepages;
 	/* workers and VF counts that the plan does not try again */
 	const struct plan_failures *failures;
-	/* Values that earlier applies changed (plan_owned.h). NULL: the plan restores and records
-	 * none. */
+	/* Values that earlier applies changed (plan_owned.h). If NULL, the plan restores no values
+	 * and records none. */
 	const struct plan_owned *owned;
 	const struct plan_worker_ids *worker_ids; /* worker id of each core; NULL: none */
 	/* Accepted transports of workers with transport: auto, and the VF of each worker
 	 * (transport_choice.h). */
 	const struct transport_choice *accepted;
 	/* An operator asked for this apply and can undo it, so workers with transport: auto move to
-	 * the best available transport. Otherwise they keep the accepted one. */
+	 * the best available transport. Otherwise they keep the accepted transport. */
 	bool may_move;
-	/* The apply is not confirmed by an operator. Only the workers on the cores in
-	 * `answered_cores` may move: a reachable peer can verify that they still work. */
+	/* The apply is not confirmed by an operator. Then only the workers on the cores in
+	 * `answered_cores` may move, because a reachable peer can verify that they still work. */
 	bool needs_verified_peer;
 	const unsigned *answered_cores; /* cores whose workers have a reachable peer */
 	size_t n_answered_cores;
-	/* PFs whose VFs the apply in progress created, which the record does not list yet. */
+	/* PFs whose VFs the apply in progress created. The record of changes does not list them
+	 * yet. */
 	const char (*made)[16];
 	size_t n_made;
 	/* Data IPs that other hosts use. The plan gives them to no worker (plan_conflict.h). */
@@ -310,18 +314,18 @@ struct plan_context {
 /* Adds errors to d for everything in the spec that this build cannot plan on any host. Used to
  * check a file without a host. Returns 0 or -EINVAL. */
 int plan_check(const struct spec *spec, struct diag *d);
-/* Returns 0 and *ret; -EINVAL with every contradiction between spec and host in d; -ENOMEM. *ret
- * borrows from spec, which must outlive it. ctx may be NULL: nothing runs on the host yet. */
+/* Returns 0 and *ret, -EINVAL with every contradiction between spec and host in d, or -ENOMEM. *ret
+ * borrows from spec, which must outlive the plan. ctx may be NULL: nothing runs on the host yet. */
 int plan_build(const struct spec *spec, const struct inventory *inv, const struct plan_context *ctx,
 	       struct diag *d, struct plan **ret);
 /* Fills in values that exist only after the steps (link indexes, VF addresses) from an inventory
  * that was collected after them. */
 void plan_resolve(struct plan *p, const struct inventory *inv);
 struct plan *plan_free(struct plan *p); /* accepts NULL, returns NULL */
-/* Appends a zeroed action to the plan and returns it; NULL: out of memory. */
+/* Appends a zeroed action to the plan and returns it, or returns NULL if out of memory. */
 struct plan_action *plan_action_add(struct plan *p);
 /* Adds an operator action unless the plan has one with this code and text. Returns NULL if out of
- * memory; then the plan only lacks that advice. */
+ * memory; the plan is then valid but lacks that advice. */
 struct plan_need *plan_need_add(struct plan *p, const char *code, const char *fmt, ...)
 	PLENUM_PRINTF(3, 4);
 /* Appends an action with its reason. Returns 0 or -ENOMEM. */
@@ -330,18 +334,18 @@ int plan_action_say(struct plan *p, bool disruptive, const char *reason, const c
 /* Adds the actions for a host without workers, mounts and exports. Returns 0 or -ENOMEM. */
 int plan_actions_start(struct plan *p, const char *reason);
 /* Returns the plan as JSON with all that `plenum plan` shows, as a new reference: {"host",
- * "inventory", "legs": [...], "steps": [...], "actions": [...], "workers": [...]}. NULL: out of
- * memory. */
+ * "inventory", "legs": [...], "steps": [...], "actions": [...], "workers": [...]}. Returns NULL if
+ * out of memory. */
 json_t *plan_to_object(const struct plan *p);
-/* Returns the same JSON as text on the heap, which the caller frees; NULL: out of memory. */
+/* Returns the same JSON as text on the heap, which the caller frees, or NULL if out of memory. */
 char *plan_to_json(const struct plan *p);
 /* Formats a plan in JSON for people: numbered steps and actions with their reasons, then the
  * workers. Lines are wrapped at `width` characters. The JSON may be invalid in any way. Returns a
- * heap string, which the caller frees; NULL: out of memory. */
+ * heap string, which the caller frees, or NULL if out of memory. */
 char *plan_object_to_text(const json_t *plan, size_t width);
 char *plan_to_text(const struct plan *p); /* the same, without wrapping */
-/* Returns whether a new plan is needed: a value of p->unannounced has changed, or p waits for the
- * kernel. It reads only these values, which takes few files each. */
+/* Returns whether a new plan is needed: a value in p->unannounced has changed, or p waits for the
+ * kernel. The function reads only these values, each from few files. */
 bool plan_has_drifted(struct kernel *k, const struct plan *p);
 /* Writes a text such as "set leg-a (veth0) mtu 9000 (was 1500)" into buf; returns buf. */
 const char *plan_step_describe(const struct plan_step *s, char *buf, size_t size);

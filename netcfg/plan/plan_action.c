@@ -28,8 +28,8 @@ int plan_action_say(struct plan *p, bool disruptive, const char *reason, const c
 	return 0;
 }
 
-/* Returns whether an earlier core of the same entry has already listed these exports, which all
- * cores of an entry serve. */
+/* Returns whether the exports are listed already for an earlier core of the same entry: all cores
+ * of an entry serve the same exports. */
 static bool is_listed(const struct plan *p, size_t worker)
 {
 	for (size_t i = 0; i < worker; i++)

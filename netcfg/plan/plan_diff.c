@@ -4,8 +4,8 @@
  * longer desired, and restore values that Plenum changed and no longer needs. An object that is
  * exactly as desired counts as present, even if another program created it. Objects of other
  * programs are removed only if a desired step says so (bond_takeover.h); values that other programs
- * set after Plenum stay. The kinds of objects and their order are in object.h; this file names no
- * kind.
+ * set after Plenum stay. The kinds of objects and their order are in object.h; this file does not
+ * depend on any kind.
  */
 #include "netcfg/base/vec.h"
 #include "netcfg/object/object.h"
@@ -189,14 +189,15 @@ bool plan_link_serves_others(const struct plan_builder *b, const struct inv_link
 {
 	const struct inventory *inv = b->inv;
 
-	/* A bond of Plenum releases its ports before the plan removes it. */
+	/* A bond of Plenum does not count: it releases its ports before the plan removes it. */
 	if ((link->master && !is_bond_of_ours(inv_link_by_index(inv, link->master))) ||
 	    strcmp(link->name, b->spec->management_interface) == 0)
 		return true;
 	for (size_t i = 0; i < inv->n_links; i++) {
 		const struct inv_link *l = &inv->links[i];
 
-		/* A VLAN of Plenum on the link is removed as well, unless other programs use it. */
+		/* A VLAN of Plenum on the link counts only if other programs use it; otherwise the
+		 * plan removes the VLAN too. */
 		if ((l->master == link->ifindex && !is_bond_of_ours(link)) ||
 		    (l->lower == link->ifindex &&
 		     (!kernel_link_is_ours(l) || plan_link_serves_others(b, l))))
@@ -232,8 +233,8 @@ bool plan_function_is_held(const struct plan_builder *b, const struct inv_functi
 	return false;
 }
 
-/* Finds the link of a recorded value after renames: a new link with the old name does not have the
- * value, the renamed link does. */
+/* Finds the link of a recorded value, also after the link was renamed, and updates the name in the
+ * record. The ifindex identifies the link, because a new link may have the old name. */
 static const struct inv_link *follow_link(const struct plan_builder *b, struct plan_step *e)
 {
 	const struct inv_link *link = inv_link_by_index(b->inv, e->change.ifindex);
@@ -249,9 +250,9 @@ static const struct inv_link *follow_link(const struct plan_builder *b, struct p
 enum verdict {
 	VERDICT_KEEP,
 	VERDICT_RESTORE,
-	VERDICT_DEFER, /* restore it when running workers have released the device */
-	/* remove it from the record: the link has disappeared, or another program changed the
-	 * value */
+	VERDICT_DEFER, /* restore the value later, when running workers have released the device */
+	/* remove the value from the record without restoring it, for example because the link has
+	 * disappeared or another program changed the value */
 	VERDICT_DISOWN,
 };
 
@@ -274,7 +275,7 @@ static enum verdict verdict_of(const struct plan_builder *b, struct plan_step *e
 	if (place_is_gone(b, e, link))
 		return VERDICT_DISOWN;
 	if (e->kind->verb == PLAN_ADD || plan_link_waits(b, link))
-		/* other code computes the removal of objects that Plenum added */
+		/* emit_stale() computes the removal of objects that Plenum added */
 		return VERDICT_KEEP;
 	w = wanted(b, e);
 	/* another program has changed the value */
@@ -311,8 +312,8 @@ static int emit_restores(const struct plan_builder *b, struct found *f)
 
 		switch (verdict_of(b, &s)) {
 		case VERDICT_RESTORE:
-			/* The link was renamed, so the entry with its old name must be removed from
-			 * the record. */
+			/* The link was renamed, so the entry with the link's old name must be
+			 * removed from the record. */
 			if (strcmp(s.link, owned->steps[i].link) != 0)
 				r = disown(b->plan, &owned->steps[i]);
 			object_invert(&s);

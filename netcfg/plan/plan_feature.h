@@ -23,7 +23,7 @@ struct plan_feature {
 	/* Adds links that legs need and the plan will create to b->inv (plan_project.h). Returns 0
 	 * or -ENOMEM. */
 	int (*project)(struct plan_builder *b);
-	/* Returns true and why if the device cannot have the leg's MTU. */
+	/* Returns true and sets why if the device cannot have the leg's MTU. */
 	bool (*refuse_mtu)(const struct plan_leg *leg, struct reason *why);
 	/* Degrades leg i (planner_leg_set_state) if its device lacks a capability that the spec
 	 * asks for, and adds operator actions. */
@@ -33,11 +33,12 @@ struct plan_feature {
 	/* Assigns a queue of the leg's device, such as a VF, to each worker that claims one. Also
 	 * sets leg->n_vfs and leg->why_no_vfs. */
 	void (*claim)(struct plan_builder *b, struct plan_leg *leg);
-	/* Tries to assign one more queue to a worker with transport: auto. Returns false and why if
-	 * there is none. */
+	/* Tries to assign one more queue to a worker with transport: auto. Returns false and sets
+	 * why if none is left. */
 	bool (*offer)(struct plan_builder *b, struct plan_leg *leg, struct plan_worker *w,
 		      struct reason *why);
-	/* Fills in the port of a worker that has such a queue. Returns false if it has none. */
+	/* Fills in the port of a worker that has such a queue. Returns false if the worker has
+	 * none. */
 	bool (*take)(const struct plan_builder *b, const struct plan_leg *leg,
 		     const struct plan_worker *w, struct plan_port *port);
 	/* Fills in values of a port that exist only after the steps. */
@@ -61,7 +62,7 @@ bool plan_features_offer(struct plan_builder *b, struct plan_leg *leg, struct pl
 bool plan_features_take(const struct plan_builder *b, const struct plan_leg *leg,
 			const struct plan_worker *w, struct plan_port *port);
 void plan_features_resolve(struct plan_port *port, const struct inventory *inv);
-/* Used when an applied plan is verified: returns whether a feature still waits for the address. */
+/* Returns whether a feature still waits for the address. Used when an applied plan is verified. */
 bool plan_features_addr_is_pending(const struct inventory *inv, const struct inv_addr *a);
 
 #endif

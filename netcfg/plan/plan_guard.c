@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds out what the host would lose with a link. `config generate` uses the same functions as the
- * plan, so it never offers a device that the plan would refuse.
+ * Finds out what the host would lose if a link went down. `config generate` uses the same functions
+ * as the plan, so it never offers a device that the plan would refuse.
  */
 #include "netcfg/plan/plan_guard.h"
 #include "netcfg/host/kernel.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STACK_DEPTH_MAX 8 /* the kernel has the same limit for links on links */
+#define STACK_DEPTH_MAX 8 /* links on top of each other; the kernel has the same limit */
 
 static bool stands_on(const struct inventory *inv, const struct inv_link *top,
 		      const struct inv_link *link, unsigned depth)
@@ -71,8 +71,8 @@ bool plan_link_refusal(const struct inventory *inv, const char *management,
 	master = link->master ? inv_link_by_index(inv, link->master) : NULL;
 	if (vrf_is_refused(link, master, ret))
 		return true;
-	/* A bond of Plenum that is no longer a leg releases its ports before the plan removes
-	 * it. */
+	/* A port of a bond of Plenum is allowed: if the bond is no longer a leg, it releases its
+	 * ports before the plan removes it. */
 	if (link->master &&
 	    !(master && master->kind == INV_LINK_BOND && kernel_link_is_ours(master))) {
 		reason_set(ret, "enslaved",
@@ -104,7 +104,8 @@ static const char *format_table(uint32_t table, char *buf, size_t size)
 	return buf;
 }
 
-/* Default routes in Plenum's tables carry only data, so they are skipped. */
+/* Returns whether a default route of the host uses the link. Default routes in Plenum's tables
+ * carry only data, so they are skipped. */
 static bool default_route_depends(const struct inventory *inv, const struct inv_link *link,
 				  struct reason *ret)
 {
@@ -137,7 +138,8 @@ static const struct inv_link *link_of_address(const struct inventory *inv,
 	return NULL;
 }
 
-/* SSH comes first, because the operator may be making this change over it. */
+/* Returns whether a connection uses the link. SSH is reported first, because the operator may be
+ * making this change over it. */
 static bool connection_depends(const struct inventory *inv, const struct inv_link *link,
 			       struct reason *ret)
 {

@@ -11,15 +11,16 @@
 #include "netcfg/host/inventory.h"
 
 /*
- * Returns true and *ret if the link can never be a leg: it is or carries the management interface
- * (`management` is its name or ""), it is a port of another link, a VRF or the loopback.
+ * Returns true and *ret if the link can never be a leg, because it is the management interface
+ * (`management` is its name or ""), carries it, is a port of another link, is a VRF or is the
+ * loopback.
  */
 bool plan_link_refusal(const struct inventory *inv, const char *management,
 		       const struct inv_link *link, struct reason *ret);
 /*
  * Finds the most important dependency of the host on the link: a default route in any table or VRF
  * that is not Plenum's, an established connection, or a network file system. Returns true and *ret,
- * whose text begins with the link's name; false: there is none.
+ * whose text begins with the link's name, or false if there is none.
  */
 bool plan_link_dependent(const struct inventory *inv, const struct inv_link *link,
 			 struct reason *ret);

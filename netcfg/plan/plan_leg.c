@@ -58,7 +58,7 @@ void planner_leg_set_state(struct plan_builder *b, size_t i, enum plan_leg_state
 
 /* ---- the device ---- */
 
-/* Returns whether other programs gave the link an address, as for management. */
+/* Returns whether other programs gave the link an address, as on a management interface. */
 static bool link_is_in_use(const struct plan_builder *b, const struct inv_link *link)
 {
 	for (size_t i = 0; i < b->inv->n_addrs; i++) {
@@ -85,7 +85,7 @@ static bool link_is_candidate(const struct plan_builder *b, const struct inv_lin
 	       !plan_link_dependent(b->inv, link, &unused);
 }
 
-/* Suggests the most similar device name; if there is none, lists the possible devices. */
+/* Suggests the most similar device name; if no name is similar, lists the possible devices. */
 static void explain_not_found(struct plan_builder *b, const struct spec_net *net,
 			      struct reason *why)
 {
@@ -133,8 +133,8 @@ static const struct inv_link *link_renamed(const struct plan_builder *b, const s
 	return NULL;
 }
 
-/* Returns the link that the spec names, or NULL. If a leg in service has a renamed link, returns
- * that one. */
+/* Returns the link that the spec names or, if the link of a leg in service was renamed, the renamed
+ * link. Otherwise returns NULL. */
 static const struct inv_link *link_find(struct plan_builder *b, size_t i)
 {
 	const struct spec_net *net = &b->spec->nets[i];
@@ -220,7 +220,7 @@ static bool device_is_taken(const struct plan_builder *b, const struct inv_link 
 
 /* ---- effects on the host ---- */
 
-/* Returns true and why if the link cannot have the leg's MTU. */
+/* Returns true and sets why if the link cannot have the leg's MTU. */
 static bool mtu_is_impossible(const struct plan_builder *b, const struct plan_leg *leg,
 			      struct reason *why)
 {
@@ -254,9 +254,9 @@ static bool mtu_is_impossible(const struct plan_builder *b, const struct plan_le
 	return true;
 }
 
-/* Returns true and why if a new MTU would disturb the host. Most drivers restart their queues for
- * it, which stalls every connection, so the plan changes the MTU of a link that is up only if the
- * host does not depend on the link. */
+/* Returns true and sets why if a new MTU would disturb the host. Most drivers restart their queues
+ * when the MTU changes, which stalls every connection, so the plan changes the MTU of a link that
+ * is up only if the host does not depend on the link. */
 static bool mtu_change_disturbs_host(struct plan_builder *b, const struct plan_leg *leg,
 				     struct reason *why)
 {
@@ -300,7 +300,7 @@ static bool has_ipv6_connections(const struct inventory *inv, const struct inv_l
 	return false;
 }
 
-/* Returns true and why if the host itself relies on router advertisements on this link. A leg
+/* Returns true and sets why if the host itself relies on router advertisements on this link. A leg
  * ignores them, so the host's addresses and default route would expire. */
 static bool host_needs_ra(struct plan_builder *b, const struct inv_link *link, struct reason *why)
 {
@@ -349,8 +349,8 @@ static const struct inv_link *link_of_net(const struct plan_builder *b, size_t i
 		     : NULL;
 }
 
-/* Returns whether the link is itself a data device of the spec with an overlapping subnet, which is
- * allowed. */
+/* Returns whether the link is itself a data device of the spec whose subnet overlaps this one; that
+ * is allowed. */
 static bool link_shares_subnet(const struct plan_builder *b, const struct inv_link *link,
 			       const struct ip_prefix *subnet)
 {
@@ -411,7 +411,7 @@ static bool prefix_collides(const struct plan_builder *b, const struct plan_leg 
 
 /* Returns whether the host already uses the data subnet elsewhere: another link has an address in
  * it, or the main table has a route to it without a gateway. Routes that the kernel added are
- * skipped, because they only follow from addresses, which include Plenum's. */
+ * skipped: they only follow from addresses, and Plenum's addresses have such routes too. */
 static bool subnet_is_taken(const struct plan_builder *b, const struct plan_leg *leg,
 			    struct reason *why)
 {
@@ -524,7 +524,7 @@ static void leg_relate(struct plan_leg *a, struct plan_leg *b)
 		a->same_subnet = b->same_subnet = true;
 }
 
-/* Returns whether the leg must not use this link on this device. */
+/* Returns whether the leg must not use this link of its device. */
 static bool link_is_refused(const struct plan_builder *b, const struct spec_network *network,
 			    const struct inv_link *link, const struct inv_link *device,
 			    struct reason *why)
@@ -592,7 +592,8 @@ void planner_leg_show(struct plan_builder *b, size_t i)
 	memcpy(info->label, net->label[0] ? net->label : net->name, sizeof(info->label));
 }
 
-/* The spec disables the leg, so this is not an error, whatever policy.on-fallback is. */
+/* Sets the state of a leg that the spec disables. This is never an error, whatever
+ * policy.on-fallback is. */
 static void leg_disable(struct plan_leg_info *info)
 {
 	info->state = PLAN_LEG_DISABLED;

@@ -81,7 +81,8 @@ static void drop(struct plan_owned *o, size_t i)
 	memmove(&o->steps[i], &o->steps[i + 1], (--o->n - i) * sizeof(*o->steps));
 }
 
-/* The record keeps the first old value, however often the value changes afterwards. */
+/* Adds the value of the step. If the record has the value already, its old value stays and only the
+ * new one changes. */
 static int add(struct plan_owned *o, const struct plan_step *s)
 {
 	const size_t i = find(o, s);
@@ -104,8 +105,8 @@ int plan_owned_note(struct plan_owned *o, const struct plan_step *s, bool kept)
 
 	if (!s->kind->recorded || s->change.foreign)
 		return 0;
-	/* If a step is only marked as begun when the apply commits, it was done, and only the
-	 * second mark is missing. */
+	/* A step that is only marked as begun when the apply commits was done too; only its mark as
+	 * done is missing. */
 	if ((s->verb == PLAN_SET || s->verb == PLAN_ADD) && !kept)
 		return add(o, s);
 	i = s->verb == PLAN_DEL || s->verb == PLAN_RESTORE ? find(o, s) : o->n;

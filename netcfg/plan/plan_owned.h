@@ -7,9 +7,10 @@
  * commits, atomically with the journal (apply.c). It is valid for one boot and network namespace.
  * It is a record file (state_file.h) of the kind "owned" with lines:
  *
- *	IFINDEX OP LINK ARGS		as in the journal; a value has the old and the new one
+ * 	IFINDEX OP LINK ARGS		as in the journal; a value has the old and the new one
  *
- * IFINDEX distinguishes the link from a later one with the same name; 0: the step has no link.
+ * IFINDEX distinguishes the link from a later link with the same name; it is 0 if the step has no
+ * link.
  */
 #ifndef PLENUM_NETCFG_PLAN_OWNED_H
 #define PLENUM_NETCFG_PLAN_OWNED_H
@@ -24,12 +25,12 @@ struct plan_owned {
 
 /* Reads the record into o, which may hold an earlier one. If the record is missing or of another
  * boot, o becomes empty. It also becomes empty if the record is unreadable, with a warning in d
- * that names the loss. Returns 0 or -ENOMEM. */
+ * that says what is lost. Returns 0 or -ENOMEM. */
 int plan_owned_load(struct plan_owned *o, const char *path, struct diag *d);
 void plan_owned_done(struct plan_owned *o);
 
-/* Updates the record by a step that was done, or kept because the host was already as desired.
- * Returns 0 or -ENOMEM. */
+/* Updates the record by a step that was done, or that was kept because the host was already as
+ * desired. Returns 0 or -ENOMEM. */
 int plan_owned_note(struct plan_owned *o, const struct plan_step *s, bool kept);
 /* Writes the new record to a temporary file, for file_commit or file_abandon. Returns 0 or negative
  * errno. */

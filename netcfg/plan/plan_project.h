@@ -2,8 +2,8 @@
 /*
  * The inventory plus the links that the plan will create, so that legs, workers and steps can be
  * planned on them as on existing links. Such a link has a provisional index, which no link in the
- * kernel can have. Steps refer to links by name, so an apply finds the real ones. Planners use this
- * before the first leg is planned; plan_build owns the result.
+ * kernel can have. Steps refer to links by name, so an apply finds the real links. Planners use
+ * this before the first leg is planned; plan_build owns the result.
  */
 #ifndef PLENUM_NETCFG_PLAN_PROJECT_H
 #define PLENUM_NETCFG_PLAN_PROJECT_H

@@ -24,7 +24,7 @@ static const struct diag_pos *place_of(const struct plan_builder *b, const char 
 	return NULL;
 }
 
-/* Two steps on one object have different journal lines if their values differ. */
+/* Returns whether two steps on one object set different values: then their journal lines differ. */
 static bool value_differs(const struct plan_step *a, const struct plan_step *b)
 {
 	struct plan_step as_b = *a;

@@ -8,11 +8,11 @@
 
 #include "netcfg/plan/planner.h"
 
-/* Finds the address that the leg uses, and its network: the address that net names, otherwise the
- * first permanent one. Returns false and why if there is none. */
+/* Finds the address that the leg uses, and its network: the address that net names or, if it names
+ * none, the first permanent one. Returns false and sets why if there is none. */
 bool plan_shared_find(const struct plan_builder *b, const struct spec_net *net,
 		      const struct inv_link *link, struct spec_network *ret, struct reason *why);
-/* Returns the first device with shared-ip; NULL: there is none. */
+/* Returns the first device with shared-ip, or NULL if there is none. */
 const struct spec_net *plan_shared_net(const struct spec *spec);
 /* Returns whether the device's driver can steer a worker's packets to DPDK while the kernel
  * receives all others. */

@@ -69,8 +69,8 @@ static int want_setting(struct plan_builder *b, const struct plan_leg *leg,
 }
 
 /* Strict reverse-path filtering drops packets that arrive on one leg and are answered by the other.
- * Plenum does not change the value for all links. The larger of both values is effective, so if
- * either is 1, the plan sets that of the link to 2 (loose). */
+ * The kernel uses the larger of the link's value and the value for all links, which Plenum does not
+ * change. If either is 1, the plan sets the link's value to 2 (loose). */
 static int want_rp_filter(struct plan_builder *b, const struct plan_leg *leg)
 {
 	int own, effective, all = 0;
@@ -119,9 +119,9 @@ static int want_settings(struct plan_builder *b, const struct plan_leg *leg, boo
 		if (!setting_applies(t->when, leg, dpdk) ||
 		    !link_setting_effective(b->inv, t->setting, leg->link->name, &own, &effective))
 			continue;
-		/* A good value is still part of the desired state, because Plenum may have set it.
-		 * If only the value for all links is too large, setting the link's own value has no
-		 * effect. */
+		/* A value that is already good is still part of the desired state, because Plenum
+		 * may have set it. If only the value for all links is too large, setting the link's
+		 * own value would have no effect. */
 		want = (effective >= t->min && effective <= t->max) || own == t->set ? own : t->set;
 		r = want_setting(b, leg, t->setting, own, want, t->reason);
 	}
@@ -146,7 +146,8 @@ static int want_link(struct plan_builder *b, const struct plan_leg *leg)
 		s->change.kind = KERNEL_LINK;
 		s->change.link = (struct kernel_link_value){KERNEL_LINK_MTU, leg->mtu, link->mtu};
 		s->phase = phase;
-		s->disruptive = link->up; /* many drivers restart their queues for it */
+		/* many drivers restart their queues when the MTU changes */
+		s->disruptive = link->up;
 		snprintf(s->reason, sizeof(s->reason), "network %s sets this MTU",
 			 leg->network->name);
 	}
@@ -167,9 +168,9 @@ static int want_addr(struct plan_builder *b, const struct plan_leg *leg,
 
 	if (!s)
 		return -ENOMEM;
-	/* The kernel must not add the subnet's route to the main table: it would move traffic of
-	 * other programs to the leg, and two legs in one subnet would both have one. The leg's own
-	 * table has the route. */
+	/* The kernel must not add the subnet's route to the main table: such a route would move
+	 * traffic of other programs to the leg, and two legs in one subnet would both have one. The
+	 * leg's own table has the route. */
 	s->change.kind = KERNEL_ADDR;
 	s->change.addr = (struct inv_addr){.ip = port->ip,
 					   .proto = PLENUM_RTPROT,
@@ -225,7 +226,7 @@ static const struct inv_link *loopback(const struct inventory *inv)
 	return NULL;
 }
 
-/* Adds the last route of the table, which is unreachable. Without it, a packet that finds no route
+/* Adds the last route of the table, an unreachable route. Without it, a packet that finds no route
  * in the leg's table (no carrier or no gateway) would use the main table, and leave by another leg
  * or the management interface. */
 static int want_unreachable(struct plan_builder *b, const struct plan_leg *leg)
@@ -252,8 +253,8 @@ static int want_unreachable(struct plan_builder *b, const struct plan_leg *leg)
 	return 0;
 }
 
-/* Adds the routes of the leg's own table: to its subnet, by its gateway, and the unreachable
- * route. */
+/* Adds the routes of the leg's own table: the route to its subnet, the route via its gateway, and
+ * the unreachable route. */
 static int want_routes(struct plan_builder *b, const struct plan_leg *leg)
 {
 	const struct ip_range *range = &leg->network->range;
@@ -286,8 +287,8 @@ static const struct plan_port *worker_port(const struct plan_worker *w, const st
 	return NULL;
 }
 
-/* A link that was a port of a bond of Plenum leaves it with the state and the MTU that it has
- * now. */
+/* If the link is a port of a bond of Plenum, makes it leave the bond and keep its present state and
+ * MTU. */
 static int want_no_master(struct plan_builder *b, const struct plan_leg *leg)
 {
 	const struct inv_link *device = leg->device;

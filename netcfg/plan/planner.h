@@ -23,8 +23,8 @@ struct plan_leg {     /* a configured leg; plan.legs also has the other legs */
 	bool set_mtu;	  /* the plan sets this MTU; otherwise the link already has it */
 	bool shared;	  /* on the host's own address: the plan changes nothing for it */
 	bool same_subnet; /* another leg is in the same subnet */
-	/* Number of VFs after the plan is applied. If it is 0 although workers could use VFs,
-	 * why_no_vfs tells the reason. */
+	/* Number of the leg's VFs after the plan is applied. If it is 0 although workers could use
+	 * VFs, why_no_vfs tells the reason. */
 	uint32_t n_vfs;
 	struct reason why_no_vfs;
 };
@@ -59,11 +59,13 @@ struct plan_bond {
 };
 
 struct plan_builder {
-	const struct spec *spec;  /* the spec to plan; if there is a bond, bond.spec */
+	/* the spec to plan: bond.spec if there is a bond, otherwise `given` */
+	const struct spec *spec;
 	const struct spec *given; /* the spec as the operator wrote it */
 	/* The actual host plus the links that the plan creates (plan_project.h). */
 	const struct inventory *inv;
-	/* owned copy of the inventory with these links; NULL: the plan creates none */
+	/* owned copy of the inventory that includes these new links; NULL: the plan creates no
+	 * links */
 	struct inventory *projected;
 	const struct plan_context *ctx; /* never NULL */
 	struct diag *d;
@@ -79,18 +81,19 @@ struct plan_builder {
 
 struct planner_ops {
 	enum spec_ha mode;
-	/* Checks the spec without a host, and adds errors to d. NULL: no checks. */
+	/* Checks the spec without a host, and adds errors to d. NULL if the mode has no such
+	 * checks. */
 	void (*check)(const struct spec *spec, struct diag *d);
 	/* Adds the links that the mode creates to b->inv (plan_project.h). Returns 0 or -ENOMEM.
-	 * NULL: none. */
+	 * NULL if the mode creates no links. */
 	int (*links)(struct plan_builder *b);
 	/* Called before `legs`: sets the reasons for degraded objects of the mode, and makes checks
-	 * that need a host. NULL: none. */
+	 * that need a host. NULL if the mode has neither. */
 	void (*reasons)(struct plan_builder *b);
 	/* Fills in the legs from spec->nets. Errors of the spec go to d; problems of the host
-	 * become states of legs. Returns 0 or -ENOMEM. NULL: every data device is a leg. */
+	 * become states of legs. Returns 0 or -ENOMEM. If NULL, every data device is a leg. */
 	int (*legs)(struct plan_builder *b);
-	/* Adds the desired state; called only if d has no error. Returns 0 or -ENOMEM. NULL: the
+	/* Adds the desired state; called only if d has no error. Returns 0 or -ENOMEM. If NULL, the
 	 * desired state of every leg is added. */
 	int (*want)(struct plan_builder *b);
 };
@@ -101,19 +104,20 @@ void planner_table_set(const struct planner_ops *const *table, size_t n);
 const struct planner_ops *planner_find(enum spec_ha mode);
 
 /*
- * Planners call it in the order of spec->nets. It adds the leg of spec->nets[i] with its state to
- * the plan, and to b->legs if it can be configured. Returns 0 (also after an error in d) or
- * -ENOMEM.
+ * Planners call this function for each device in the order of spec->nets. It adds the leg of
+ * spec->nets[i] with its state to the plan, and to b->legs if it can be configured. Returns 0 (also
+ * after an error in d) or -ENOMEM.
  */
 int planner_leg_add(struct plan_builder *b, size_t i);
 /* Does the same for every data device. */
 int planner_legs_add(struct plan_builder *b);
 /* Adds only the entry in the plan, for a leg that cannot be configured. */
 void planner_leg_show(struct plan_builder *b, size_t i);
-/* Returns the network with that name; NULL: it is not defined. */
+/* Returns the network with that name, or NULL if it is not defined. */
 const struct spec_network *planner_network_find(const struct spec *spec, const char *name);
-/* Lowers the state of leg i and never raises it; the first reason for a state stays. With
- * policy.on-fallback: refuse, a leg that is not configured is also an error in d. */
+/* Sets the state and the reason of leg i if the new state is worse than the present one; otherwise
+ * nothing changes. With policy.on-fallback: refuse, a leg that is not configured is also an error
+ * in d. */
 void planner_leg_set_state(struct plan_builder *b, size_t i, enum plan_leg_state state,
 			   const struct reason *why);
 /* Adds the desired state of a leg with its own addresses: kernel settings, link, addresses, routes

@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Writes "eth1.100", the usual form; if that is too long, a name that contains a hash of it. */
+/* Writes a name of the usual form, "eth1.100"; if that is too long, a name that contains a hash of
+ * the usual one. */
 void vlan_link_name(const struct inv_link *device, uint16_t id, char ret[static IFNAMSIZ])
 {
 	static const uint64_t key[2] = {0x706c656e756d0000, 0x766c616e00000000};
@@ -34,7 +35,8 @@ const struct inv_link *vlan_link_device(const struct plan_builder *b,
 	return lower ? lower : named;
 }
 
-/* Returns a VLAN that the spec names itself, which is used as it is. */
+/* Returns the VLAN that the spec names as the leg's device, which Plenum uses without changes, or
+ * returns NULL and sets why if its VLAN id differs from that of the network. */
 static const struct inv_link *named_vlan(const struct spec_network *network,
 					 const struct inv_link *device, struct reason *why)
 {

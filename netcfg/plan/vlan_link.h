@@ -17,17 +17,19 @@ const struct inv_link *vlan_link_device(const struct plan_builder *b,
 					const struct spec_network *network,
 					const struct inv_link *named);
 /* Returns the link with the leg's addresses: the device itself on an untagged network, otherwise
- * its VLAN. NULL and why: it is impossible. */
+ * its VLAN. Returns NULL and sets why if there cannot be such a link. */
 const struct inv_link *vlan_link_choose(const struct plan_builder *b,
 					const struct spec_network *network,
 					const struct inv_link *device, struct reason *why);
-/* Returns true and why if the leg's VLAN needs a change of the device that must not be made. */
+/* Returns true and sets why if the leg's VLAN needs a change of the device that must not be
+ * made. */
 bool vlan_link_parent_refusal(const struct plan_builder *b, const struct spec_network *network,
 			      const struct inv_link *device, struct reason *why);
-/* Returns the parent of a VLAN that the spec names itself, which Plenum never changes. NULL: the
- * leg is not on such a VLAN. */
+/* If the spec itself names the leg's VLAN, returns the VLAN's parent, which Plenum never changes;
+ * otherwise returns NULL. */
 const struct inv_link *vlan_link_parent(const struct plan_builder *b, const struct plan_leg *leg);
-/* Returns true and why while the parent is down, because the kernel would not bring the VLAN up. */
+/* Returns true and sets why while the parent is down, because the kernel would not bring the VLAN
+ * up. */
 bool vlan_link_waits(const struct plan_builder *b, const struct plan_leg *leg, struct reason *why);
 
 #endif

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LEGS_OFFERED 2 /* the administrator may add more legs */
+#define LEGS_OFFERED 2 /* the administrator may add more legs to the file */
 /* Minimum MTU of a leg: any path must carry packets of this size. */
 #define MTU_MIN 1280
 
@@ -53,7 +53,8 @@ static void put_comment_text(FILE *f, const char *text)
 		fputc(*c >= ' ' && *c < 0x7f ? *c : '?', f);
 }
 
-/* Returns the interface of the default route with the lowest metric. */
+/* Returns the interface of the default route in the main table: an IPv4 route if there is one, and
+ * of several routes the one with the lowest metric. */
 static const struct inv_link *default_route_find(const struct inventory *inv)
 {
 	const struct inv_route *best = NULL;
@@ -135,7 +136,7 @@ static bool pci_fits(const char *pci)
 }
 
 /* Returns the device's name for the file: its PCI address if possible, because link names may
- * change. "": it has no valid name. */
+ * change; "" if it has no valid name. */
 static const char *device_name(const struct inventory *inv, const struct inv_link *l)
 {
 	size_t n_same = 0;
@@ -335,7 +336,7 @@ static void put_head(const struct generator *g)
 				: "The management interface is unknown: write it here.");
 }
 
-/* Returns "a" for "leg-a", "b" for "leg-b" and so on. */
+/* Returns the letter of the i-th leg's name: 'a' for "leg-a", 'b' for "leg-b" and so on. */
 static char leg_letter(size_t i)
 {
 	return (char)('a' + i);
@@ -445,8 +446,8 @@ static void put_legs(const struct generator *g)
 		g->n_legs >= 2 ? "" : "# ");
 }
 
-/* Chooses a core for the worker: isolated cores first, then cores near the first leg. Never core 0,
- * because the kernel does most of its work there. NULL: none is left. */
+/* Chooses a core for the worker: isolated cores first, then cores near the first leg. Never chooses
+ * core 0, because the kernel does most of its work there. Returns NULL if no core is left. */
 static const struct inv_core *core_choose(const struct generator *g, const struct inv_core *but)
 {
 	int node = g->n_legs ? g->legs[0]->link->numa_node : INV_NUMA_NONE;
@@ -524,7 +525,7 @@ static char *compose(struct generator *g)
 
 /* ---- check by the plan ---- */
 
-/* Makes the first error of d the reason of all legs. */
+/* Sets the first error in d as the reason why no leg is possible. */
 static void refuse_all(struct generator *g, const struct diag *d)
 {
 	const char *text = "the plan rejects it";
@@ -536,8 +537,8 @@ static void refuse_all(struct generator *g, const struct diag *d)
 		reason_set(&g->legs[i]->why, "refused", "%.180s", text);
 }
 
-/* Returns 1 if the plan accepts the text; 0 if it gave some legs a reason, so that the draft must
- * be made again; negative errno. */
+/* Returns 1 if the plan accepts the text, 0 if it rejected some legs, so that the draft must be
+ * made again, or negative errno. */
 static int draft_check(struct generator *g, const char *text)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;

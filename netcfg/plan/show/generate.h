@@ -10,7 +10,7 @@
 
 #include "netcfg/host/inventory.h"
 
-/* Returns the text on the heap, which the caller frees. NULL: out of memory. */
+/* Returns the text on the heap, which the caller frees, or NULL if out of memory. */
 char *generate_yaml(const struct inventory *inv);
 
 #endif

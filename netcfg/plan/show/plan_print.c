@@ -168,7 +168,7 @@ static void print_export(const struct spec_export *e, FILE *f)
 		print_client(&e->clients[i], f);
 }
 
-/* Returns ["mounts /mnt/x from host/x", ...]; NULL: out of memory. */
+/* Returns an array such as ["mounts /mnt/x from host/x", ...], or NULL if out of memory. */
 static json_t *details_to_json(const struct plan_worker *w)
 {
 	autofree char *text = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Converts a plan in JSON to text, so that the text is the same whether the agent, the command line
- * or another host made the plan. The sender is not trusted: any member may be missing or have a
- * wrong type.
+ * or another host made the plan. The JSON is not trusted: any member may be missing or have a wrong
+ * type.
  */
 #include "netcfg/plan/plan.h"
 

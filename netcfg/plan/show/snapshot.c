@@ -80,8 +80,8 @@ static void keep_networks(struct redaction *r)
 		keep_shared(r, &r->spec->nets[i]);
 }
 
-/* Returns whether the next bit after this prefix stays: the prefix is within a kept one, or a kept
- * one is within it. */
+/* Returns whether the next bit after this prefix stays unchanged, because the prefix lies within a
+ * kept prefix or contains one. */
 static bool bit_stays(const struct redaction *r, const struct ip_prefix *p)
 {
 	for (size_t i = 0; i < r->n_kept; i++) {
@@ -95,8 +95,8 @@ static bool bit_stays(const struct redaction *r, const struct ip_prefix *p)
 	return false;
 }
 
-/* Flips each bit depending on a keyed hash of the bits before it. Two addresses thus have a common
- * prefix of the same length before and after. */
+/* Flips each bit depending on a keyed hash of the bits before it. So if two addresses have a common
+ * prefix, their replacements have a common prefix of the same length. */
 static struct ip_addr map_addr(const struct redaction *r, const struct ip_addr *a)
 {
 	struct ip_addr to = *a;
@@ -237,8 +237,8 @@ static void keep_macs(struct redaction *r)
 			mac_pair_add(r, &m, &m);
 }
 
-/* The agent derives the MAC addresses of VFs from that of their PF. The replaced addresses of VFs
- * are derived from the replaced one of the PF. */
+/* The agent derives the MAC addresses of VFs from that of their PF. The replacements for the
+ * addresses of VFs are therefore derived from the replacement for the address of the PF. */
 static void map_vf_macs(struct redaction *r, const struct inventory *was,
 			const struct inventory *inv)
 {

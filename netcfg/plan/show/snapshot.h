@@ -15,8 +15,8 @@
 #include "netcfg/host/inventory.h"
 #include "netcfg/spec/spec.h"
 
-/* spec: its networks and devices stay unchanged; NULL: none. key: a random number; a person who
- * knows it can compute the original addresses. Returns 0 and *ret, or -ENOMEM. */
+/* spec: the configuration whose networks and devices stay unchanged, or NULL. key: a random number;
+ * a person who knows it can compute the original addresses. Returns 0 and *ret, or -ENOMEM. */
 int snapshot_make(const struct inventory *inv, const struct spec *spec, const uint64_t key[2],
 		  struct inventory **ret);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The list of failed attempts of this boot, and the file by which the next agent process gets
- * it. */
+/* Keeps the list of failed attempts of this boot, and stores it in a file for the next agent
+ * process. */
 #include "netcfg/base/state_file.h"
 #include "netcfg/base/vec.h"
 #include "netcfg/plan/plan.h"

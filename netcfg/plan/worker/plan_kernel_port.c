@@ -34,7 +34,7 @@ static bool is_stacked(const struct plan_leg *leg)
 	       (leg->link->kind != INV_LINK_VLAN && !is_device(leg->link));
 }
 
-/* Returns true and why if no worker can use AF_XDP on the leg. */
+/* Returns true and sets why if no worker can use AF_XDP on the leg. */
 static bool is_impossible(const struct plan_builder *b, const struct plan_leg *leg,
 			  struct reason *why)
 {
@@ -53,7 +53,7 @@ static bool is_impossible(const struct plan_builder *b, const struct plan_leg *l
 	return true;
 }
 
-/* Returns true and why if another worker uses AF_XDP on the interface. */
+/* Returns true and sets why if another worker uses AF_XDP on the interface. */
 static bool is_taken(const struct plan_builder *b, size_t worker, const struct plan_port *port,
 		     struct reason *why)
 {
@@ -104,7 +104,7 @@ static void note_access(struct plan_worker *w, const struct plan_leg *leg, const
 		plan_kernel_port_note(&w->reason, leg, how);
 }
 
-/* Appends the reason of a leg if it fits. */
+/* Appends the reason of a leg to the worker's reason if it fits. */
 static void append_reason(struct plan_worker *w, const struct plan_leg *leg, const char *why)
 {
 	struct reason *r = &w->reason;

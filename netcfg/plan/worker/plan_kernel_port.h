@@ -7,15 +7,15 @@
 #include "netcfg/plan/planner.h"
 
 /* Decides how a new port of b->plan->workers[worker], not yet counted in n_ports, accesses its
- * interface. If the spec asks for AF_XDP and it is impossible, the worker gets the reason; with
- * policy.on-fallback: refuse that is an error. */
+ * interface. If the spec asks for AF_XDP and that is impossible, the worker gets the reason; with
+ * policy.on-fallback: refuse, the reason is an error. */
 void plan_kernel_port_choose(struct plan_builder *b, const struct plan_leg *leg, size_t worker,
 			     struct plan_port *port);
 
 /* Returns whether the first worker gets AF_XDP on every leg, including absent legs. */
 bool plan_kernel_port_is_all_af_xdp(const struct plan_builder *b);
 
-/* Begins the reason of a DPDK worker without a VF on the leg. */
+/* The beginning of the reason of a DPDK worker that has no VF on the leg. */
 #define PLAN_KERNEL_PORT_SHARES "DPDK shares the interface"
 void plan_kernel_port_note(struct reason *ret, const struct plan_leg *leg, const char *how);
 

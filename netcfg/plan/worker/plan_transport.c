@@ -113,8 +113,8 @@ static uint32_t hugepages_each(const struct plan_builder *b)
 	return MAX_OF(pages, (uint32_t)PLAN_HUGEPAGES_PER_WORKER);
 }
 
-/* A kernel interface supports AF_XDP for only one worker. The first worker that has not failed with
- * it gets it, and needs no hugepages. */
+/* A kernel interface supports AF_XDP for only one worker: the first one that has not failed with
+ * AF_XDP. That worker needs no hugepages. */
 static void count_hugepages(struct plan_builder *b)
 {
 	bool free = plan_kernel_port_is_all_af_xdp(b);
@@ -133,7 +133,8 @@ static void count_hugepages(struct plan_builder *b)
 
 /* ---- the choice ---- */
 
-/* Returns whether the worker could use a VF of this device if an apply had accepted the device. */
+/* Returns true and sets why if the worker could use a VF of this device, but must not yet, because
+ * no apply has accepted the device for it. */
 static bool device_is_unaccepted(const struct plan_builder *b, const struct plan_worker *w,
 				 const struct plan_leg *leg, struct reason *why)
 {
@@ -181,8 +182,8 @@ static void explain_legs(const struct plan_builder *b, struct plan_worker *w)
 		}
 }
 
-/* Returns whether on every available leg with the host's own address, the driver can steer a
- * worker's packets to DPDK. */
+/* Returns whether the driver can steer a worker's packets to DPDK on every available leg with the
+ * host's own address. */
 static bool rules_share(const struct plan_builder *b)
 {
 	bool any = false;
@@ -273,8 +274,8 @@ static enum spec_transport accepted_claim(const struct plan_builder *b, const st
 	return transport_choice_transport(b->ctx->accepted, w->core);
 }
 
-/* An absent leg may have no VFs, and a worker with VFs on only some legs could be slower on the
- * other legs than before. */
+/* Returns false and sets why if a leg is absent: the leg may have no VFs, and a worker with VFs on
+ * only some legs could be slower on the other legs than before. */
 static bool all_legs_available(const struct plan_builder *b, struct reason *why)
 {
 	for (size_t i = 0; i < b->spec->n_nets; i++) {
@@ -349,8 +350,8 @@ static bool can_move(struct plan_builder *b, struct plan_worker *w, const struct
 	return !has_failed(b, w, why) && !lacks_memory(left, more_hugepages(b, w), why);
 }
 
-/* Appends the reason why another transport is unavailable, unless it is the same as before or does
- * not fit. */
+/* Appends the reason why this transport is unavailable, unless the reason is the same as the
+ * previous one or does not fit. */
 static void add_refusal(struct reason *all, const struct backend *e, const struct reason *why)
 {
 	size_t len = strlen(all->text);
@@ -405,8 +406,8 @@ static void move_worker(struct plan_builder *b, struct plan_worker *w, uint64_t 
 	}
 }
 
-/* Keeps the present transport until an operator applies the move. Mounts must not be at risk
- * because a device gained VFs or a new version supports more, or because no peer could verify the
+/* Keeps the present transport until an operator applies the move. Otherwise mounts would be at risk
+ * only because a device gained VFs, a new version supports more, or no peer could verify the
  * move. */
 static void defer_move(struct plan_builder *b, struct plan_worker *w)
 {
@@ -460,8 +461,8 @@ static bool gets_unaccepted_vf(const struct plan_builder *b, const struct plan_w
 	return false;
 }
 
-/* Moves the workers that may move first. For the other workers it only records what they could
- * have. */
+/* Handles the workers that may move before the others. For the other workers, only records which
+ * transport they could have. */
 static void move_all(struct plan_builder *b)
 {
 	uint32_t n_vfs[PLAN_PORTS_MAX];
@@ -515,8 +516,8 @@ static void explain_no_vf(const struct plan_builder *b, const struct plan_worker
 			   "%.15s has no VF for this worker", leg->device->name);
 }
 
-/* Returns whether all legs for which the worker has an accepted VF are absent. When one returns,
- * the worker uses its VF again. */
+/* Returns whether all legs for which the worker has an accepted VF are absent. When such a leg
+ * returns, the worker uses its VF again. */
 static bool waits_for_leg(const struct plan_builder *b, const struct plan_worker *w)
 {
 	bool away = b->n_legs == 0;
@@ -569,9 +570,9 @@ static bool has_vf(const struct plan_builder *b, const struct plan_worker *w, st
 	return any;
 }
 
-/* Uses the claimed transport if it is available. Absent legs do not prevent that. On a leg without
- * a VF for the worker, DPDK shares the interface with the kernel, as for a transport that the spec
- * names. */
+/* Uses the claimed transport if it is available. Absent legs do not prevent that. If the worker has
+ * no VF on a leg, DPDK shares the interface with the kernel, as it does when the spec names the
+ * transport. */
 static void choose_claimed(struct plan_builder *b, struct plan_worker *w, uint64_t *hugepages)
 {
 	struct reason why = {0};
@@ -603,7 +604,7 @@ static void choose(struct plan_builder *b, size_t entry, struct plan_worker *w, 
 		choose_asked(b, entry, w, hugepages);
 }
 
-/* Workers that name a transport get hugepages before those with transport: auto. */
+/* Workers whose entry names a transport get hugepages before workers with transport: auto. */
 void plan_transport_choose(struct plan_builder *b)
 {
 	uint64_t hugepages = hugepages_free(b);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Chooses the transport of each worker: the requested one if it is available, otherwise the next
- * best, with the reason. The transports are tables (backend.h). Pure. Only plan_worker.c uses it.
+ * best, with the reason. Each transport is a table (backend.h). Pure. Only plan_worker.c uses it.
  */
 #ifndef PLENUM_NETCFG_PLAN_TRANSPORT_H
 #define PLENUM_NETCFG_PLAN_TRANSPORT_H
@@ -9,8 +9,8 @@
 #include "netcfg/plan/planner.h"
 
 /* Called after workers have ids. Decides for which transport each worker reserves VFs, which VFs it
- * gets and how many each leg needs. With transport: auto it also gives the reasons why better ones
- * are unavailable. */
+ * gets and how many each leg needs. With transport: auto it also gives the reasons why better
+ * transports are unavailable. */
 void plan_transport_claim(struct plan_builder *b);
 /* Sets each worker's effective transport, and the reason if it is less than its claim. Violations
  * of policy.on-fallback are errors in b->d. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Assigns the VFs of a leg to workers. A worker keeps its VF number when other workers are added or
- * removed. VFs that need an operator's apply are not assigned by other applies. Pure. Only
- * plan_vf.c uses it.
+ * removed. If the use of a VF needs an operator's apply, other applies do not assign the VF. Pure.
+ * Only plan_vf.c uses it.
  */
 #ifndef PLENUM_NETCFG_PLAN_VF_ASSIGN_H
 #define PLENUM_NETCFG_PLAN_VF_ASSIGN_H
@@ -14,19 +14,20 @@
 /* Sets worker.vf of each worker that claims a VF to a number below `limit`. Workers that already
  * had a VF come first. */
 void plan_vf_assign(struct plan_builder *b, const struct plan_leg *leg, uint32_t limit);
-/* Returns the previous VF number of the worker on that leg or, unless had_only, the first free one.
- * A result of `limit` or more means that there is none. */
+/* Returns the previous VF number of the worker on that leg. If it has none, returns the first free
+ * number, or none with had_only. A result of `limit` or more means none. */
 uint32_t plan_vf_number(const struct plan_builder *b, const struct plan_leg *leg,
 			const struct plan_worker *w, bool had_only, uint32_t limit);
-/* Returns the number of VFs that all workers, or only those that name a transport, need. */
+/* Returns the number of VFs that all workers need; with by_name, only workers whose entry names a
+ * transport count. */
 uint32_t plan_vf_needed(const struct plan *p, const struct plan_leg *leg, bool by_name);
 
 /* Returns whether workers with that transport can use VFs of the leg's device. */
 bool plan_vf_fits(const struct plan_leg *leg, enum spec_transport t);
 /* Returns whether this plan may move the worker to a transport that no apply has accepted. */
 bool plan_vf_move_allowed(const struct plan_builder *b, const struct plan_worker *w);
-/* Returns whether the worker names a VF transport, or an apply has accepted VFs of this device for
- * it. */
+/* Returns whether the worker's entry names a transport that uses VFs, or an apply has accepted VFs
+ * of this device for the worker. */
 bool plan_vf_is_accepted(const struct plan_builder *b, const struct plan_leg *leg,
 			 const struct plan_worker *w);
 

@@ -30,7 +30,7 @@ static void format_online(const struct inventory *inv, char *buf, size_t size)
 	}
 }
 
-/* If the host does not have a core, only the worker of that core does not run. */
+/* Checks the worker's core. If the host does not have it, only this worker does not run. */
 static void check_core(struct plan_builder *b, size_t entry, struct plan_worker *w)
 {
 	const struct spec_worker *sw = &b->spec->workers[entry];
@@ -53,7 +53,7 @@ static void check_core(struct plan_builder *b, size_t entry, struct plan_worker 
 }
 
 /* Returns the leg that provides the addresses. In active-backup without a bond, this is the leg
- * with a list of ips. */
+ * with a list of ips, which the other legs share. */
 static const struct spec_net *ips_net(const struct plan_builder *b, const struct spec_net *net)
 {
 	for (size_t i = 0; b->plan->hold_s && i < b->spec->n_nets; i++)
@@ -83,9 +83,9 @@ static bool leg_ip(const struct plan_builder *b, const struct spec_net *net,
 	return false;
 }
 
-/* Returns whether another program on this host has the address: on another link, or on the leg with
- * another prefix. If the worker answers for the address itself, any such address on the host
- * counts. */
+/* Returns whether another program on this host has added the address: on another link, or on the
+ * leg with another prefix. If the worker answers for the address itself, any such address on the
+ * host counts. */
 static bool ip_is_taken(const struct plan_builder *b, const struct plan_leg *leg,
 			const struct plan_worker *w, const struct ip_prefix *ip, struct reason *why)
 {
@@ -134,8 +134,8 @@ static bool ip_is_of_another_host(const struct plan_builder *b, const struct pla
 	return true;
 }
 
-/* Degrades the leg if another host uses an address that Plenum has already added. This is found
- * when a cable is plugged in after the apply that added the address. The address stays desired,
+/* Degrades the leg if another host uses an address that Plenum has already added. This can happen
+ * if a cable is plugged in after the apply that added the address. The address stays desired,
  * because the other host may leave, but carries no data until then. */
 static void check_duplicate(struct plan_builder *b, const struct plan_leg *leg,
 			    const struct plan_port *port)
@@ -244,8 +244,8 @@ bool plan_worker_is_content(const struct plan_worker *w)
 			    (w->asked == SPEC_TRANSPORT_AUTO && !w->is_of_legs));
 }
 
-/* Returns whether a missing leg replaces the worker's present reason. Failures on this host are
- * more important than missing legs. */
+/* Returns whether a missing leg may replace the worker's present reason: some failures on this host
+ * are more important than missing legs. */
 static bool legs_come_first(const struct plan_worker *w)
 {
 	return w->asked == SPEC_TRANSPORT_AUTO || (strcmp(w->reason.code, "shared-ip") != 0 &&
@@ -281,7 +281,7 @@ static void explain_missing_legs(const struct plan *p, struct plan_worker *w)
 		reason_set(&w->reason, "leg-missing", "%s", legs);
 }
 
-/* Makes a degraded bond the reason of the workers on it. */
+/* If the bond is degraded, makes the bond's reason the reason of the workers on it. */
 static void explain_bond(const struct plan *p, struct plan_worker *w)
 {
 	const struct plan_leg_info *leg = &p->legs[0];
@@ -293,7 +293,8 @@ static void explain_bond(const struct plan *p, struct plan_worker *w)
 	}
 }
 
-/* Adds a note to a worker that fell back to sockets: it has its address on only one interface. */
+/* Adds a note to an active-backup worker that uses sockets: it has its address on only one
+ * interface, so no other leg can take over. */
 static void note_no_backup(const struct plan *p, struct plan_worker *w)
 {
 	if (p->hold_s && w->effective == SPEC_TRANSPORT_UDP && w->n_ports && !w->note[0])
@@ -301,10 +302,11 @@ static void note_no_backup(const struct plan *p, struct plan_worker *w)
 			 w->ports[0].leg);
 }
 
-/* More mount workers would not make a mount faster, because they wait for each other. */
+/* Maximum number of mount workers of one mount. More would not make the mount faster, because they
+ * would wait for each other. */
 #define MOUNT_WORKERS_MAX 15
 
-/* A core without a mount becomes a mount worker of one of the mounts, which are chosen in turn. */
+/* Makes a core without a mount a mount worker of one of the mounts, which are chosen in turn. */
 static void assign_shared_mount(const struct spec_worker *sw, size_t core, struct plan_worker *w)
 {
 	size_t n = sw->n_mounts;
@@ -388,7 +390,8 @@ static bool id_is_taken(const struct plan *p, uint32_t id)
 	return false;
 }
 
-/* Returns the previous id of the core's worker, if there are addresses for it; otherwise 0. */
+/* Returns the previous id of the core's worker if each leg has an address for that id; otherwise
+ * 0. */
 static uint32_t id_of_core(const struct plan_builder *b, unsigned core)
 {
 	const struct plan_worker_ids *places = b->ctx->worker_ids;

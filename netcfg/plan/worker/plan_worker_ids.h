@@ -3,10 +3,10 @@
  * The record of the worker id of each core. A worker's id belongs to its core, and its data IPs to
  * its id, because peers, firewalls and people rely on the addresses. Both stay the same when
  * entries of the configuration are inserted, removed or reordered, and across reboots. The agent
- * reads the record before planning, and writes it when a plan is in force. It is a record file
+ * reads the record before planning, and writes it when a plan comes into force. It is a record file
  * (state_file.h) of the kind "workers" with a line for each worker:
  *
- *	core 2 worker 1
+ * 	core 2 worker 1
  */
 #ifndef PLENUM_NETCFG_PLAN_WORKER_IDS_H
 #define PLENUM_NETCFG_PLAN_WORKER_IDS_H
@@ -24,10 +24,10 @@ struct plan_worker_ids {
 };
 
 /* Reads the record into p, which may hold an earlier one. If the record is missing, p becomes
- * empty. It also becomes empty if the record is unreadable, with a warning in d that names the
- * loss. Returns 0 or -ENOMEM. */
+ * empty. It also becomes empty if the record is unreadable, with a warning in d that says what is
+ * lost. Returns 0 or -ENOMEM. */
 int plan_worker_ids_load(struct plan_worker_ids *p, const char *path, struct diag *d);
-/* Writes the workers of a plan to the record if it differs. Returns 0 or negative errno. */
+/* Writes the workers of a plan to the record if the record differs. Returns 0 or negative errno. */
 int plan_worker_ids_save(struct plan_worker_ids *p, const char *path, const struct plan *plan);
 void plan_worker_ids_done(struct plan_worker_ids *p);
 

@@ -97,7 +97,8 @@ static int parse_transport(const char *word, struct transport_choice_entry *e)
 	return STATE_TORN;
 }
 
-/* A VF number is valid for one boot. */
+/* Parses a leg's device and VF number. The number is valid for one boot; `stale` says that the
+ * record is of an earlier boot. */
 static int parse_leg(struct state_file *f, struct transport_choice_entry *e, bool stale)
 {
 	state_file_copy(f, e->leg, sizeof(e->leg));
@@ -129,7 +130,7 @@ static int parse_line(struct transport_choice *a, struct state_file *f, bool sta
 	return r == 0 && state_file_line_ends(f) ? transport_choice_add(a, &e) : STATE_TORN;
 }
 
-/* r is the result of opening the file. */
+/* Parses the file f; r is the result of opening it. */
 static int parse(struct transport_choice *a, struct state_file *f, int r)
 {
 	PLENUM_CLEANUP(transport_choice_done) struct transport_choice next = {0};

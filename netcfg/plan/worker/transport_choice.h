@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The record of accepted transports. When an apply has moved a worker with `transport: auto` from
- * the kernel's sockets to VFs and was kept, the record has the worker's core, and the devices that
- * it uses on its legs. Later plans use a recorded transport again without an operator, also after a
- * reboot. Any other move, such as one to another device of a leg, waits for an operator's apply.
- * The record also has the VF numbers of all workers, which are valid for one boot, so that a worker
- * keeps its VF when others are added or removed. The agent reads the record before planning, and
- * writes it when a plan was kept. It is a record file (state_file.h) of the kind "agreed":
+ * The record of accepted transports. When an apply moves a worker with `transport: auto` from the
+ * kernel's sockets to VFs and is kept, the record gets the worker's core, its transport, and the
+ * devices that it uses on its legs. Later plans choose the recorded transport again without an
+ * operator, also after a reboot. Any other move, such as one to another device of a leg, waits for
+ * an operator's apply. The record also has the VF numbers of all workers, which are valid for one
+ * boot, so that a worker keeps its VF when others are added or removed. The agent reads the record
+ * before planning, and writes it when a plan was kept. It is a record file (state_file.h) of the
+ * kind "agreed":
  *
- *	core 2 transport dpdk
- *	core 2 leg leg-a device 3c:ec:ef:00:00:01 vf 0
+ * 	core 2 transport dpdk
+ * 	core 2 leg leg-a device 3c:ec:ef:00:00:01 vf 0
  */
 #ifndef PLENUM_NETCFG_TRANSPORT_CHOICE_H
 #define PLENUM_NETCFG_TRANSPORT_CHOICE_H
@@ -20,7 +21,8 @@
 
 struct transport_choice_entry {
 	unsigned core;
-	char leg[PLENUM_NAME_MAX];     /* "": the entry has the transport of the core's worker */
+	/* "": the entry is about the transport of the core's worker, not about a leg */
+	char leg[PLENUM_NAME_MAX];
 	enum spec_transport transport; /* valid if leg is "" */
 	/* Valid if leg is not "": the device with the VF, and the number of the VF;
 	 * TRANSPORT_CHOICE_NO_VF if the number is from another boot. */
@@ -38,11 +40,12 @@ struct transport_choice {
 int transport_choice_load(struct transport_choice *a, const char *path);
 /* Parses a text in the same way. */
 int transport_choice_parse(struct transport_choice *a, const char *text);
-/* Makes the record for the time after that plan was applied. Accepted entries that are unavailable
- * now stay in it. Returns 0 and *ret, which may hold an earlier record or be a; -ENOMEM. */
+/* Makes the record as it must be after that plan was applied. Accepted entries that are unavailable
+ * now stay in the record. Returns 0 and *ret, or -ENOMEM. *ret may hold an earlier record, and ret
+ * may be equal to a. */
 int transport_choice_follow(const struct transport_choice *a, const struct plan *plan,
 			    struct transport_choice *ret);
-/* Returns the record as text on the heap; NULL: out of memory. */
+/* Returns the record as text on the heap, or NULL if out of memory. */
 char *transport_choice_format(const struct transport_choice *a);
 /* Writes the record. Returns 0 or negative errno. */
 int transport_choice_save(const struct transport_choice *a, const char *path);
@@ -54,11 +57,11 @@ int transport_choice_add(struct transport_choice *a, const struct transport_choi
  * address. */
 void transport_choice_identify(const struct inv_link *device, char ret[static PLAN_DEVICE_MAX]);
 
-/* Returns the accepted transport of the worker on that core; SPEC_TRANSPORT_UDP: none. Here and
- * below, a may be NULL. */
+/* Returns the accepted transport of the worker on that core, or SPEC_TRANSPORT_UDP if there is
+ * none. Here and below, a may be NULL. */
 enum spec_transport transport_choice_transport(const struct transport_choice *a, unsigned core);
-/* Returns the accepted entry of the core's worker on that leg with that device (NULL: any),
- * borrowed; NULL: there is none. */
+/* Returns the accepted entry of the core's worker on that leg with that device (NULL: any device),
+ * borrowed, or NULL if there is none. */
 const struct transport_choice_entry *transport_choice_find(const struct transport_choice *a,
 							   unsigned core, const char *leg,
 							   const char *device);
