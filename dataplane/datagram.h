@@ -10,7 +10,8 @@
 #include "netcfg/base/base.h"
 
 #define DATAGRAM_HDR_MAX 80
-#define DATAGRAM_SOURCES_MAX 8U /* most UDP source ports of one leg's port, including its own */
+/* most UDP source ports that one leg's port sends from, including its main one */
+#define DATAGRAM_SOURCES_MAX 8U
 
 struct datagram_addr {
 	struct ip_addr ip;
@@ -22,7 +23,8 @@ struct datagram { /* a datagram to send: a header, then the payload; either may 
 	uint16_t hdr_len;
 	uint16_t payload_len;
 	bool alone;		/* must be sent in a separate system call */
-	uint8_t source;		/* which of the port's source addresses to use; 0: its own */
+	uint8_t source;		/* which of the port's UDP source ports to send from; 0: its main
+				   one */
 	const uint8_t *payload; /* must stay valid until the port's flush returns */
 };
 

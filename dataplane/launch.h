@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The contract between the agent and a worker: the descriptors that a worker inherits, its
- * configuration, the messages between them, and the layout of the statistics page. Agent and worker
- * are built together, so plain structs suffice; magic, version and size detect a mixed
+ * The interface between the agent and a worker: the descriptors that a worker inherits, its
+ * configuration, the messages between the two, and the layout of the statistics page. Agent and
+ * worker are built together, so plain structs suffice; magic, version and size detect a mixed
  * installation. The agent writes the configuration into a sealed memfd and never changes it: a
- * changed configuration needs a new worker, except for changes that a message brings: links,
- * labels, keys, and ports of legs that are added later. Nothing here allocates or owns memory.
+ * changed configuration needs a new worker process, except for changes that a message can bring:
+ * links, labels, keys, and ports of legs that are added later. Nothing here allocates or owns
+ * memory.
  */
 #ifndef PLENUM_DATAPLANE_LAUNCH_H
 #define PLENUM_DATAPLANE_LAUNCH_H
@@ -39,8 +40,9 @@ enum launch_fd {
 	LAUNCH_FD_CONTROL = 3, /* AF_UNIX SOCK_SEQPACKET to the agent */
 	LAUNCH_FD_CONFIG = 4,  /* sealed memfd: struct launch_config */
 	LAUNCH_FD_STATS = 5,   /* shared memfd: struct launch_stats, written by the worker */
-	LAUNCH_FD_STATE = 6,   /* memfd of the agent that outlives the worker; its name, which the
-				  next agent reads, identifies the worker and its successors */
+	LAUNCH_FD_STATE = 6,   /* memfd that the agent creates and that outlives the worker; from
+				  its name the next agent learns which worker this is, also after a
+				  restart of the worker */
 	LAUNCH_FD_AGENT = 7,   /* the agent's end of LAUNCH_FD_CONTROL: kept open, never used */
 	LAUNCH_FD_ALIVE = 8,   /* read end of a pipe; hangs up when the agent has exited */
 	LAUNCH_FD_KEY = 9, /* 16 random bytes that sign the file handles that clients keep: created
@@ -49,7 +51,7 @@ enum launch_fd {
 	LAUNCH_FD_FIRST = 10, /* first of the descriptors that the configuration names */
 };
 
-#define LAUNCH_ORPHAN_S 600 /* how long a worker serves without an agent */
+#define LAUNCH_ORPHAN_S 600 /* how many seconds a worker serves without an agent */
 
 #define LAUNCH_KEY_BYTES 16
 #define LAUNCH_SECRETS_MAX 2
@@ -84,7 +86,8 @@ enum launch_transport {
 struct launch_port { /* one leg of this worker */
 	char leg[PLENUM_NAME_MAX];
 	char label[PLENUM_NAME_MAX];  /* label of the switch, as known at the start; "": unknown */
-	char ifname[IFNAMSIZ];	      /* kernel interface; for a VF bound to vfio that of its PF */
+	char ifname[IFNAMSIZ];	      /* kernel interface; a VF bound to vfio has none, so this is
+					 its PF's */
 	char device[PLENUM_NAME_MAX]; /* DPDK device argument ("0000:3b:02.1" or "net_memif0,..."),
 				       * LAUNCH_DEVICE_*; "" for UDP */
 	uint32_t ifindex;
@@ -94,12 +97,13 @@ struct launch_port { /* one leg of this worker */
 	uint16_t udp_port;
 	uint8_t udp_sources; /* number of UDP source ports, including udp_port; 0 stands for 1 */
 	struct mac_addr mac; /* DPDK: source address of frames */
-	uint32_t again;	 /* how often the host has removed the device from a worker and returned it;
-			    if this changes, the worker must open the device again */
-	bool rdma;	 /* bulk data may use an RDMA device that has its address */
+	uint32_t again;	 /* how often the host has taken the device away from a worker and given it
+			    back; when this number changes, the worker must open the device again */
+	bool rdma;	 /* bulk data may use the RDMA device that has this leg's address */
 	bool rdma_asked; /* the spec asks for RDMA: the worker is degraded if bulk data cannot use
 			    it */
-	bool rdma_only;	 /* bulk data of this host's mounts must wait for RDMA */
+	bool rdma_only;	 /* bulk data of this host's mounts may use only RDMA, and waits while there
+			    is none */
 	bool shared;	 /* DPDK: the kernel keeps the device and the address, and flow rules steer
 			    datagrams for the worker's port to it */
 };
@@ -135,11 +139,12 @@ struct launch_mount {	/* frontend: the agent has opened /dev/fuse and has mounte
 	uint32_t mount_worker;	   /* 0: this worker owns the mount; else this worker's number as a
 				      mount worker of another worker's mount */
 	bool has_mount_workers;	   /* other cores of the entry serve the mount as mount workers */
-	bool mount_workers_always; /* mount workers always read requests; it is not measured whether
-				      that helps */
+	bool mount_workers_always; /* mount workers always read requests: the owner does not measure
+				      whether that helps */
 	bool read_only;
 	bool suid, dev;	 /* options of the kernel's mount */
-	bool locks_none; /* locks are refused; else the client's kernel manages them */
+	bool locks_none; /* the mount refuses file locks; otherwise the client's kernel manages
+			    them */
 	uint32_t soft_s; /* how long requests wait before they fail; 0: for ever (a hard mount) */
 	struct {
 		struct ip_addr ip;
@@ -158,8 +163,8 @@ static inline bool launch_mount_equal(const struct launch_mount *a, const struct
 
 enum launch_squash { LAUNCH_SQUASH_NONE, LAUNCH_SQUASH_ROOT, LAUNCH_SQUASH_ALL };
 
-struct launch_ids { /* a range of user or group ids: id client + i at the client is server + i here
-		     */
+struct launch_ids { /* maps a range of user or group ids: the client's id `client + i` is this
+		       host's id `server + i` */
 	uint32_t client, server, count; /* i is less than count */
 };
 
@@ -173,9 +178,9 @@ struct launch_client { /* compute: rule for the clients that may use an export, 
 	/* Ranges in launch_config.ids, first those of users, then those of groups. If there are
 	 * none, ids stay the same. */
 	uint32_t first_ids, n_uids, n_gids;
-	/* Range in launch_config.client_addrs: the addresses of the host. Without a cluster key,
-	 * the rule matches the host's name only in sessions from one of these. With a key there are
-	 * none. */
+	/* Range in launch_config.client_addrs: the addresses of `host`. Without a cluster key any
+	 * client could claim that name, so the rule matches only sessions from one of these
+	 * addresses. With a key the range is empty. */
 	uint32_t first_addr, n_addrs;
 };
 
@@ -202,7 +207,8 @@ enum launch_security {
 
 struct launch_config {
 	uint32_t magic, version, size; /* size: sizeof(struct launch_config) */
-	char host[PLENUM_NAME_MAX];    /* this host's name, which peers check */
+	char host[PLENUM_NAME_MAX];    /* this host's name, which it sends to peers and which they
+					  check */
 	uint32_t worker_id;	       /* unique on this host; kept when the worker restarts */
 	uint32_t epoch;		       /* larger at each start of any worker on this host */
 	uint64_t boot_id; /* random, drawn with the worker's state; identifies the worker together
@@ -227,8 +233,9 @@ struct launch_config {
 	 * Frontend: reads and writes of at least this many bytes are bulk data, which may use RDMA.
 	 */
 	uint32_t rdma_read_min, rdma_write_min;
-	/* DPDK only: the ports share one address. The first port with a link carries traffic; a
-	 * port whose link returns must keep it for hold_ms before it carries traffic again. */
+	/* failover: the ports share one address (DPDK only). The first port with a link carries the
+	 * traffic. A port whose link has returned carries traffic again only after the link has
+	 * stayed up for hold_ms. */
 	bool failover;
 	uint32_t hold_ms;
 	struct launch_mount mounts[LAUNCH_MOUNTS_MAX];
@@ -236,13 +243,13 @@ struct launch_config {
 	struct launch_mount shared[LAUNCH_SHARED_MOUNTS_MAX]; /* mounts of other workers that this
 							       * one serves as a mount worker */
 	uint32_t n_shared;
-	uint32_t n_shared_missing; /* how many more mounts of other workers there are that do not
-				      exist yet: the agent restarts the worker when one of them does
-				    */
+	uint32_t n_shared_missing; /* how many more mounts of other workers this worker is to serve
+				      that are not mounted yet: when one of them is, the agent
+				      restarts the worker */
 	struct launch_export exports[LAUNCH_EXPORTS_MAX];
 	uint32_t n_exports;
-	uint32_t n_missing; /* how many more exports there are whose directory does not exist: the
-			       agent restarts the worker when one of them does */
+	uint32_t n_missing; /* how many more exports are configured whose directory does not exist:
+			       when one of the directories appears, the agent restarts the worker */
 	struct launch_client clients[LAUNCH_CLIENTS_MAX];
 	uint32_t n_clients;
 	struct launch_ids ids[LAUNCH_IDS_MAX];
@@ -256,7 +263,7 @@ struct launch_config {
 };
 
 /*
- * Memory for DPDK, in MiB: enough for a port per leg, whether or not DPDK drives all of them.
+ * Memory for DPDK, in MiB: enough for one port per leg, even if DPDK does not drive all of them.
  */
 static inline uint32_t launch_dpdk_mib(const struct launch_config *c)
 {
@@ -267,14 +274,14 @@ static inline uint32_t launch_dpdk_mib(const struct launch_config *c)
 	return mib;
 }
 
-/* Whether ports can be added to a running worker. A confined process can open kernel sockets, but
- * DPDK devices need the host's files, which it cannot open. */
+/* Whether ports can be added to a running worker, which is a confined process: it can open kernel
+ * sockets, but not the host's files that a DPDK device needs. */
 static inline bool launch_takes_ports(const struct launch_config *c)
 {
 	return c->transport == LAUNCH_UDP && !c->failover;
 }
 
-/* Whether a running worker can switch from port `is` to `want`, which is so if the leg keeps its
+/* Whether a running worker can switch from port `is` to port `want`. It can if the leg keeps its
  * address and only its device was replaced. */
 static inline bool launch_port_moves(const struct launch_port *is, const struct launch_port *want)
 {
@@ -309,14 +316,14 @@ static inline uint32_t launch_sessions(const struct launch_config *c)
 	return c->sessions ? c->sessions : LAUNCH_SESSIONS_DEFAULT;
 }
 
-/* Number of sessions that mount workers must leave free for mounts. */
+/* Number of sessions that the sessions of mount workers must leave free for those of mounts. */
 static inline uint32_t launch_sessions_kept(const struct launch_config *c)
 {
 	return MAX_OF(launch_sessions(c) / 4, 1U);
 }
 
-/* Number of further sessions for mount workers that finish their requests, which takes a short
- * time. */
+/* Number of additional sessions for mount workers that only finish the requests they have begun,
+ * which takes a short time. */
 #define LAUNCH_SESSIONS_OWING 64U
 
 /* Faults that a worker injects into its packets, as if the network had caused them. */
@@ -330,12 +337,12 @@ struct launch_fault {
 	uint32_t ways;				       /* bits of enum launch_fault_way */
 	uint32_t drop_ppm, duplicate_ppm, reorder_ppm; /* of a million packets in each direction */
 	uint32_t delay_us;			       /* delay in each direction */
-	uint64_t until_ns;	    /* clock_now_ns() at which it expires; 0: at once */
+	uint64_t until_ns;	    /* clock_now_ns() at which the fault expires; 0: at once */
 	char leg[PLENUM_NAME_MAX];  /* "": all legs */
 	char peer[PLENUM_NAME_MAX]; /* name of a host, or one of its addresses; "": all peers */
 };
 
-/* The checks that both ends make; they do not include the duration. */
+/* The checks that both the agent and the worker make; neither checks the duration here. */
 static inline bool launch_fault_is_valid(const struct launch_fault *f)
 {
 	return f->id && f->ways && !(f->ways & ~(uint32_t)(LAUNCH_FAULT_IN | LAUNCH_FAULT_OUT)) &&
@@ -349,7 +356,8 @@ static inline bool launch_fault_is_valid(const struct launch_fault *f)
 #define LAUNCH_PING_COUNT_MAX 4096
 #define LAUNCH_PING_BYTES_MAX (1U << 20)
 #define LAUNCH_PING_DEPTH_MAX 4
-#define LAUNCH_PING_S_MAX 15 /* after this time a test ends, even if transfers are missing */
+/* after this many seconds a test ends, even if some transfers have not been made */
+#define LAUNCH_PING_S_MAX 15
 enum launch_ping_what { LAUNCH_PING_IN = 1, LAUNCH_PING_OUT, LAUNCH_PING_WHAT_MAX };
 struct launch_ping {
 	uint64_t id;	       /* 0: none */
@@ -360,8 +368,8 @@ struct launch_ping {
 	uint32_t bytes, count; /* bytes of each transfer; number of transfers */
 	uint32_t depth;	       /* number of transfers at a time */
 	/* The result of a test. */
-	int32_t status; /* 0: all transfers were done; else a negative errno after `done` transfers
-			 */
+	int32_t status; /* 0: all transfers were made; negative errno: the test ended after `done`
+			   transfers */
 	uint32_t done;
 	uint64_t took_ns; /* duration of all transfers, without the pauses between them */
 	uint32_t min_ns, median_ns, p99_ns, max_ns; /* duration of one transfer */
@@ -391,26 +399,28 @@ enum launch_msg_type {
 			      open after the worker's exit, for the next server of this export, until
 			      LAUNCH_MSG_DROP with the same key, or until the export is removed */
 	LAUNCH_MSG_DROP,
-	LAUNCH_MSG_RELEASED, /* the host has asked for the device of port `index`, so the port is
-				closed until the worker restarts; sent once, and after each ADOPT */
-	LAUNCH_MSG_HAS_PORT, /* port `index` is `port` since a PORT message; sent when that arrived,
-				and before READY after each ADOPT */
+	LAUNCH_MSG_RELEASED, /* the host wants the device of port `index` back, so the worker has
+				closed the port and keeps it closed until the worker restarts; sent
+				once, and after each ADOPT */
+	LAUNCH_MSG_HAS_PORT, /* since a PORT message, port `index` is the one described in `port`;
+				sent when that message arrived, and before READY after each ADOPT */
 	LAUNCH_MSG_PINGED,   /* the result of a PING */
 	/* from the agent to the worker */
 	LAUNCH_MSG_LINK = 64,  /* the link of port `index` is up (code = 1) or down (code = 0) */
 	LAUNCH_MSG_STOP,       /* finish running requests, then exit with status 0 */
-	LAUNCH_MSG_ADOPT = 67, /* from the next agent, with the read end of its pipe; answered by
-				* READY */
+	LAUNCH_MSG_ADOPT = 67, /* from the next agent, with the read end of that agent's pipe;
+				  answered by READY */
 	LAUNCH_MSG_LABEL,      /* text = the new label of port `index`; "": unknown */
-	LAUNCH_MSG_KEYS, /* the cluster's new keys; code = their number; the preferred one is first
-			  */
-	LAUNCH_MSG_PORT, /* a leg that was added later: `port` is port `index` from now on. index is
-			    the next number or, for a port with another device, an existing one.
-			    Only if launch_takes_ports */
-	LAUNCH_MSG_FAULT,   /* a new fault, or the end of a fault */
+	LAUNCH_MSG_KEYS,  /* the cluster's new keys; code = their number; the preferred one is first
+			   */
+	LAUNCH_MSG_PORT,  /* from now on port `index` is the one described in `port`: a leg that was
+			     added (index is then the next number) or a leg whose device was
+			     replaced. Sent only if launch_takes_ports() */
+	LAUNCH_MSG_FAULT, /* a new fault, or the end of a fault */
 	LAUNCH_MSG_CAPTURE, /* code 1, with one descriptor: write the packets of the ports in
-			       `capture` to this ring (packet_ring.h), which replaces an earlier
-			       one. code 0: end the capture. It also ends with the agent */
+			       `capture` to the packet ring behind the descriptor (packet_ring.h),
+			       which replaces an earlier one. Code 0: end the capture. A capture
+			       also ends when the agent exits */
 	LAUNCH_MSG_RDMA, /* with one O_PATH descriptor of the device file of an RDMA device that a
 			    leg may use and that appeared after the worker's start; text = the
 			    device's name. With code 1 and no descriptor: port `index` must not use
@@ -436,7 +446,7 @@ struct launch_capture {
 	bool keys;	     /* also capture the keys of encrypted sessions */
 };
 struct launch_msg {
-	uint32_t type; /* enum launch_msg_type; it gives the next two their meaning */
+	uint32_t type; /* enum launch_msg_type; the meaning of code and index depends on it */
 	int32_t code;
 	uint32_t index; /* index of a port, mount or export in the configuration */
 	uint32_t pad;
@@ -466,7 +476,7 @@ enum launch_exit {
 				     restart with backoff */
 	/* The agent is of another version; restart with backoff, because the agent's successor may
 	 * have the same version, and mounts wait for it. An agent that does not know this status
-	 * treats it as a crash, with the same result. */
+	 * treats it as a crash, and restarts the worker likewise. */
 	LAUNCH_EXIT_VERSION = 69,
 };
 
@@ -486,9 +496,9 @@ struct launch_path_stats {
 	char leg[PLENUM_NAME_MAX], peer[PLENUM_NAME_MAX];
 	uint64_t up;	/* 1 healthy, 0 not */
 	uint64_t state; /* enum launch_path_state */
-	/* Bytes of an IP packet: in use now; largest that was found to arrive; limit of the links
-	 * of both hosts. If the last two differ, the fabric carries smaller packets than the hosts
-	 * allow, and `reason` says so. */
+	/* Sizes of an IP packet in bytes. mtu: in use now; mtu_found: the largest that was found to
+	 * arrive; mtu_most: the largest that the links of both hosts allow. If the last two differ,
+	 * the fabric carries smaller packets than the hosts allow, and `reason` says so. */
 	uint64_t mtu, mtu_found, mtu_most;
 	uint64_t standby;      /* 1: usable, but used only while no better path is up */
 	uint64_t swapped;      /* 1: the peer's leg is on the same switch as another of our ports */
@@ -500,8 +510,9 @@ struct launch_path_stats {
 	/* 1: the loss is far larger than usual, or than on the other legs. */
 	uint64_t lossy_out, lossy_in;
 	uint64_t avoided; /* 1: lossy, and a better path carries the load */
-	/* The round trip of a slow path; 0: the path is not slow. Then the round trip that it is
-	 * compared with, and the leg that has that; "": this path earlier. */
+	/* slow_ns: the round trip of a slow path; 0: the path is not slow. slow_than_ns: the
+	 * shorter round trip that it was compared with. slow_than: the leg that has this shorter
+	 * one; "": this path had it earlier. */
 	uint64_t slow_ns, slow_than_ns;
 	char slow_than[PLENUM_NAME_MAX];
 	uint64_t segmentation_lost; /* 1: packets of segmented bursts do not arrive, so packets are
@@ -511,17 +522,20 @@ struct launch_path_stats {
 			       Probes between sleeping hosts measure mostly the hosts */
 	uint64_t cwnd_bytes;
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes;
-	uint64_t lost_packets, rx_lost_packets; /* lost packets of ours, and of the peer */
+	uint64_t lost_packets, rx_lost_packets; /* our packets that were lost; the peer's packets
+						   that were lost */
 	uint64_t retransmits, failovers;
 	uint64_t last_pause_ns; /* longest time without progress in the last failover */
 	uint64_t since_ns;	/* clock_now_ns() when it last went up or down, or was created */
 	/* File data of the session that RDMA transferred over this leg. If several paths use one
 	 * leg, the first has the total. */
 	uint64_t rdma_read_bytes, rdma_write_bytes;
-	uint64_t session;  /* a small number: all paths of a session have the same */
-	uint64_t serves;   /* frontend: index of the mount in launch_config.mounts, or of a shared
-			    * one behind LAUNCH_MOUNTS_MAX; compute: index of the export; or
-			    * LAUNCH_SERVES_NONE */
+	uint64_t session;  /* a small number that identifies the session: all its paths have the
+			      same */
+	uint64_t serves;   /* what the path's session is for. Frontend: index of the mount in
+			      launch_config.mounts, or LAUNCH_MOUNTS_MAX plus its index in
+			      launch_config.shared. Compute: index of the export.
+			      LAUNCH_SERVES_NONE: neither */
 	uint64_t heard_ns; /* clock_now_ns() of the peer's last packet on it; 0: none yet */
 };
 #define LAUNCH_SERVES_NONE UINT64_MAX
@@ -530,17 +544,21 @@ struct launch_path_stats {
 #define LAUNCH_RDMA_GONE "rdma-device-gone"
 #define LAUNCH_RDMA_NO_GID "rdma-no-gid"
 #define LAUNCH_RDMA_OLD "rdma-driver-old"
-struct launch_rdma_stats { /* one per port, in that order; about queue pairs at this end */
-	uint64_t pairs;	   /* working ones */
+struct launch_rdma_stats { /* one per port, in the order of the ports; describes this end of the
+			      queue pairs */
+	uint64_t pairs;	   /* queue pairs that work */
 	uint64_t read_bytes, write_bytes; /* file data that RDMA transferred */
-	uint64_t failures;		  /* transfers that failed and were made another way */
-	char reason[32];		  /* a reason code if there is no pair, else "" */
+	uint64_t failures;		  /* RDMA transfers that failed, so that the data took
+					     another way */
+	char reason[32];		  /* a reason code if no queue pair works, else "" */
 	char gpu[32];			  /* a code that says whether it can access GPU memory */
 };
-/* The packet counters of a port below which the kernel does not count. */
+/* The packet counters of a port that bypasses the kernel, which therefore does not count its
+ * packets. */
 struct launch_port_counters {
 	uint64_t tx_packets, rx_packets;
-	uint64_t tx_full;   /* bursts that were not accepted as a whole; this loses no packet */
+	uint64_t tx_full;   /* bursts of which the device or kernel took only a part at first; this
+			       loses no packet */
 	uint64_t tx_lost;   /* the port's own packets, such as ARP, for which there was no buffer */
 	uint64_t rx_missed; /* received packets for which there was no space */
 	/* Packets that were received and dropped. */
@@ -559,8 +577,9 @@ struct launch_refusal {
 	uint64_t packets;
 	uint64_t at_ns; /* clock_now_ns() of the last refusal */
 };
-struct launch_port_stats { /* one per port, in that order */
-	char by[16]; /* how it sends: "udp", "dpdk", "af-packet", "af-xdp"; "": it is not open */
+struct launch_port_stats { /* one per port, in the order of the ports */
+	char by[16]; /* how the port sends: "udp", "dpdk", "af-packet" or "af-xdp"; "": it is not
+			open */
 	/* The leg's name and why it is degraded; "": it is not degraded. */
 	char reason[LAUNCH_REASON_MAX];
 	struct launch_refusal refusals[LAUNCH_REFUSALS_MAX];
@@ -569,12 +588,13 @@ struct launch_port_stats { /* one per port, in that order */
 };
 struct launch_mount_stats {		/* one per mount, in the order of the configuration */
 	uint64_t served;		/* 1: the server is connected and answers; 0: it does not */
-	uint64_t since_ns;		/* clock_now_ns() of the last change of that; 0: unknown */
-	uint64_t open_files;		/* that programs have open there, without directories */
+	uint64_t since_ns;		/* clock_now_ns() when `served` last changed; 0: unknown */
+	uint64_t open_files;		/* number of files that programs have open in the mount,
+					   without directories */
 	char reason[LAUNCH_REASON_MAX]; /* why the server refused the mount, as "code: sentence";
-					   "": it did not */
-	char by[IP_ADDR_STR_MAX]; /* an address of the worker that serves the mount; "": none does
-				   */
+					   "": the server did not refuse it */
+	char by[IP_ADDR_STR_MAX]; /* an address of the compute worker that serves the mount; "": no
+				     worker serves it */
 };
 /*
  * How long requests took. At a client it counts from when the request is read from the FUSE device
@@ -603,7 +623,8 @@ struct launch_latencies {
  * mounts; at a compute worker its exports. */
 #define LAUNCH_LATENCIES_MAX (LAUNCH_MOUNTS_MAX + LAUNCH_SHARED_MOUNTS_MAX)
 _Static_assert(LAUNCH_LATENCIES_MAX >= LAUNCH_EXPORTS_MAX, "each export has an entry");
-/* compute: a mount of a client; its mount workers have no entries. */
+/* State of one client mount at a compute worker. A mount has one struct launch_client_stats; its
+ * mount workers have none. */
 enum launch_client_state {
 	LAUNCH_CLIENT_CONNECTED, /* its session has a working path */
 	LAUNCH_CLIENT_SILENT,	 /* it has a session, and answers on no path */
@@ -612,7 +633,8 @@ enum launch_client_state {
 };
 struct launch_client_stats {
 	char host[PLENUM_NAME_MAX]; /* as the client calls itself */
-	struct ip_addr addr;	    /* that its latest session came from; family 0: unknown */
+	struct ip_addr addr;	    /* address from which the client's latest session came; family
+				       0: unknown */
 	uint32_t export_index;
 	uint32_t state;	     /* enum launch_client_state */
 	uint32_t open_files; /* without directories */
@@ -630,14 +652,16 @@ struct launch_stats {
 	uint64_t started_ns;	/* clock_now_ns() of the worker's start */
 	uint64_t loops, sleeps; /* turns of the loop; how many of them ended in a sleep */
 	uint64_t rx_drops; /* received packets that could not be parsed or belong to no session */
-	/* File system requests, their responses, and responses with an error; bytes of file data
-	 * that they read and wrote. */
+	/* Numbers of file system requests, of their responses, and of responses with an error;
+	 * bytes of file data that the requests read and wrote. */
 	uint64_t requests, responses, request_errors;
 	uint64_t read_bytes, write_bytes;
-	uint64_t sessions; /* that are up */
+	uint64_t sessions; /* sessions that are up */
 	uint64_t n_paths;  /* number of valid entries in `paths` */
-	char network[32]; /* "UDP", "DPDK" or "DPDK-INTERRUPT"; with "/ RDMA" if that is used too */
-	char reason[LAUNCH_REASON_MAX]; /* another reason why the worker is degraded; "": none */
+	char network[32];  /* "UDP", "DPDK" or "DPDK-INTERRUPT"; with "/ RDMA" added if RDMA is used
+			      too */
+	char reason[LAUNCH_REASON_MAX]; /* why the worker is degraded, if no port's `reason` says
+					   so; "": no such reason */
 	struct launch_port_stats ports[LAUNCH_PORTS_MAX];
 	struct launch_path_stats paths[LAUNCH_PATHS_MAX];
 	struct launch_mount_stats mounts[LAUNCH_MOUNTS_MAX]; /* frontend */
@@ -648,9 +672,9 @@ struct launch_stats {
 	uint64_t asked[LAUNCH_OPCODES_MAX];
 	/* frontend: entry i is mounts[i], or shared[i - LAUNCH_MOUNTS_MAX]; compute: exports[i] */
 	struct launch_latencies latencies[LAUNCH_LATENCIES_MAX];
-	/* compute: files that clients have open in exports[i], without directories; mounts of
-	 * clients, the newest first: `n_clients` in all, of which the page has the first
-	 * LAUNCH_CLIENT_STATS_MAX, under the seqlock. */
+	/* compute. open_files: files that clients have open in exports[i], without directories.
+	 * clients: the clients' mounts, the newest first. n_clients counts all of them, but the
+	 * page has only the first LAUNCH_CLIENT_STATS_MAX. The seqlock protects them. */
 	uint64_t open_files[LAUNCH_EXPORTS_MAX];
 	uint64_t n_clients;
 	struct launch_client_stats clients[LAUNCH_CLIENT_STATS_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Chooses the back end for a transport. DPDK is a module that only DPDK workers load: linked into
- * the program, it would cost every UDP worker its memory.
+ * Chooses the back end for a transport. DPDK is in a module that only DPDK workers load: if it were
+ * linked into the program, every UDP worker would need DPDK's memory.
  */
 #include "dataplane/port/port.h"
 #include "netcfg/base/log.h"

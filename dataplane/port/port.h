@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A port: the packet I/O back end of one leg inside a worker, and the interface between rudp and
- * the network. A back end is a const table of operations, which is all the worker knows of it.
- * port_udp and port_xdp are built in; port_dpdk is a loadable module, so that a UDP worker does not
- * carry DPDK's memory. One thread owns and uses a port. The polling path (rx, tx, flush) of polling
- * back ends allocates nothing, takes no lock and makes no system call, except for one per sent
- * burst with AF_XDP.
+ * A port is the packet I/O of one leg inside a worker: rudp reaches the network only through it.
+ * Each kind of port is a back end: a const table of operations (struct port_ops), which is all the
+ * worker knows of it. port_udp and port_xdp are built in; port_dpdk is a loadable module, so that a
+ * UDP worker does not carry DPDK's memory. One thread owns and uses a port. The polling path (rx,
+ * tx, flush) of polling back ends allocates nothing, takes no lock and makes no system call, except
+ * for one per sent burst with AF_XDP.
  */
 #ifndef PLENUM_DATAPLANE_PORT_H
 #define PLENUM_DATAPLANE_PORT_H
@@ -27,73 +27,80 @@ struct port_rx { /* one received datagram, valid until the next rx call on the p
 	const uint8_t *data;
 	uint32_t len;
 	struct datagram_addr src;
-	uint64_t waited_ns; /* time in this host before it was read; UINT64_MAX: unknown */
+	uint64_t waited_ns; /* how long the datagram waited in this host before the port read it;
+			       UINT64_MAX: unknown */
 };
 
-/* Incremented when this interface or a structure in it changes, because during a package upgrade a
- * worker may find a module of another version. */
+/* Increment it when this interface or a structure in it changes: during a package upgrade a worker
+ * may load a module of another version, and must detect that. */
 #define PORT_VERSION 3
 #define PORT_LAYOUT (LAUNCH_VERSION * 1000U + PORT_VERSION)
 
 struct port_ops {
-	uint64_t layout; /* PORT_LAYOUT of the module; the first member in every version, older ones
-			    had a pointer here */
+	uint64_t layout; /* PORT_LAYOUT of the module; the first member in every version; in older
+			    versions it was a pointer, so it never matches */
 	const char *name;
 	/* Whether a port that failed to open at the start may be opened later, when the worker is
 	 * confined. */
 	bool reopens;
 	/* Opens the back end for cfg->ports[index]. Returns 0, or a negative errno with a sentence
-	 * in `why`. On success `why` holds any limitation of the port, or stays unset. */
+	 * in `why`. After success `why` describes a limitation of the port, or is unset if there is
+	 * none. */
 	int (*open)(struct port *p, const struct launch_config *cfg, unsigned index,
 		    struct reason *why);
 	/* Verifies that no other host uses our address (duplicate address detection). The worker
-	 * must be confined before, because this is the first code that reads unauthenticated
-	 * packets. It never waits, because other ports probe at the same time. Returns 0: the
-	 * address is ours; -EAGAIN: no answer yet, call again soon; -EINPROGRESS: the same, but
-	 * packets are waiting, so call again at once; 1: there is no link to probe on, explained in
-	 * `why`; other negative errno with a sentence in `why`. NULL: there is nothing to verify.
-	 */
+	 * must be confined before the first call, because this is the first code that reads
+	 * unauthenticated packets. It never waits, because other ports probe at the same time.
+	 * Returns 0 if the address is ours; -EAGAIN if it is too early to tell (call again soon);
+	 * -EINPROGRESS if in addition packets are waiting (call again at once); 1 if there is no
+	 * link on which to probe, with a sentence in `why`; or another negative errno with a
+	 * sentence in `why`. The operation is NULL if there is nothing to verify. */
 	int (*join)(struct port *p, const struct launch_config *cfg, unsigned index,
 		    struct reason *why);
-	/* Verifies the address after join() returned 1, without waiting: call it once there is a
-	 * link, then after each tick. Returns -EAGAIN: no answer yet; 0: the address is ours; other
-	 * negative errno with a sentence in `why`. NULL if join() never returns 1. */
+	/* Verifies the address later, if join() returned 1. Call it when the link is up, then after
+	 * each tick; it never waits. Returns 0 if the address is ours, -EAGAIN if it is too early
+	 * to tell, or another negative errno with a sentence in `why`. The operation is NULL if
+	 * join() never returns 1. */
 	int (*probe)(struct port *p, struct reason *why);
 	void (*close)(struct port *p);
-	/* Receives up to max datagrams without blocking. Returns their number; negative errno: the
-	 * link is broken. */
+	/* Receives up to max datagrams without blocking. Returns their number, or a negative errno
+	 * if the link is broken. */
 	int (*rx)(struct port *p, struct port_rx *pkts, unsigned max);
 	/* Same contract as rudp_ops.tx. */
 	int (*tx)(struct port *p, const struct datagram_addr *dst, const struct datagram *pkt);
 	void (*flush)(struct port *p);
-	/* Reports a datagram that the host refused as too big for an address only after tx had
-	 * accepted it (otherwise tx returns -EMSGSIZE). Returns whether there was one since the
-	 * last call, and reports the latest one. NULL: tx always detects it. */
+	/* Reports a datagram that tx accepted but that the host later refused as too big. (Usually
+	 * tx itself detects that and returns -EMSGSIZE.) Returns true if there was such a datagram
+	 * since the last call, with the address and size of the latest one. The operation is NULL
+	 * if tx always detects it. */
 	bool (*too_big)(struct port *p, struct datagram_addr *ret_dst, uint32_t *ret_bytes);
-	/* Returns a descriptor that polls readable if rx would return something; -1: this back end
-	 * must be polled. A worker that blocks on the descriptor calls arm() before; arm() returns
-	 * false if packets are waiting already. */
+	/* fd: returns a descriptor that poll(2) reports as readable when packets are waiting, or -1
+	 * if the worker must poll the port with rx(). arm: the worker must call it each time before
+	 * it blocks on the descriptor, and must not block if it returns false, because packets are
+	 * waiting already. */
 	int (*fd)(struct port *p);
 	bool (*arm)(struct port *p);
-	/* Housekeeping outside the polling path (ARP ageing, DAD); call it at most about once a
-	 * millisecond. Returns the time of the next call, UINT64_MAX for never. */
+	/* Does periodic work outside the polling path (ARP ageing, duplicate address detection).
+	 * Call it at most about once a millisecond. Returns when the next call is due; UINT64_MAX:
+	 * never. */
 	uint64_t (*tick)(struct port *p, uint64_t now_ns);
 	/* Whether the device has a link, as of the latest tick. NULL: only the agent knows. */
 	bool (*link)(struct port *p);
-	/* Whether the host removes the device, as of the latest tick: the kernel waits until the
-	 * port is closed. NULL: the host never does. */
+	/* Whether the host is removing the device, as of the latest tick: the kernel then waits
+	 * until the port is closed. NULL: the host never removes it. */
 	bool (*wanted_back)(struct port *p);
 	/* Announces our address to the switches by gratuitous ARP or unsolicited NA. */
 	void (*announce)(struct port *p);
-	/* For several ports with one address (launch_config.failover): puts this port on standby,
-	 * or makes it the active one. It still receives; queued datagrams are lost. NULL:
-	 * unsupported. */
+	/* For ports that share one address (launch_config.failover): puts this port on standby, or
+	 * makes it the active one. A port on standby still receives; its queued datagrams are lost.
+	 * NULL: unsupported. */
 	void (*stand_by)(struct port *p, bool stands_by);
-	/* The UDP port number of that source port (datagram.source). NULL: the port has no
-	 * additional source ports. */
+	/* Returns the UDP port number behind `source`, a value of datagram.source. NULL: the port
+	 * sends from one UDP port only. */
 	uint16_t (*source)(const struct port *p, unsigned source);
-	/* From now on copies each frame, as exchanged with the device, into this ring; NULL stops
-	 * it. If the operation is NULL, the back end sees only datagrams. */
+	/* Starts to copy each frame that the device sends or receives into the packet ring of `to`;
+	 * to NULL: stops. If the operation itself is NULL, the back end sees only datagrams, no
+	 * frames. */
 	void (*capture)(struct port *p, struct packet_writer *to);
 	/* Counters since the port was opened. NULL: only the kernel counts. */
 	void (*counters)(const struct port *p, struct launch_port_counters *ret);
@@ -102,15 +109,16 @@ struct port_ops {
 	void (*refusals)(const struct port *p, struct launch_refusal ret[LAUNCH_REFUSALS_MAX]);
 };
 
-/* Calls join() until it finishes, for callers that have no other port to serve meanwhile. */
+/* Calls join() until it returns a final result, for callers that have no other port to serve
+ * meanwhile. */
 int port_join(struct port *p, const struct launch_config *cfg, unsigned index, struct reason *why);
 /* Sleeps between two join() calls; one sleep serves all joining ports. */
 void port_join_rest(void);
 
 /* AF_XDP on a kernel interface, for the DPDK transports. */
 extern const struct port_ops port_xdp_ops;
-/* The back ends of the transports, one line each: its member of enum launch_transport, its name in
- * the process table, and its port in the program or in a module. */
+/* All transports, one line each: the transport's constant in enum launch_transport, its name in the
+ * process table, and its back end, which is either in the program or in a module. */
 #define PORT_TRANSPORTS(BUILT_IN, MODULE)    \
 	BUILT_IN(UDP, "UDP", port_udp_ops)   \
 	MODULE(DPDK, "DPDK", "port_dpdk.so") \

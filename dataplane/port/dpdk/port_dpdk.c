@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The DPDK port: devices, buffers and bursts. It is a loadable module, so that other workers do not
- * carry DPDK's memory. port_l2 and port_neigh interpret the frames. The first port that opens
- * starts DPDK's environment, which lasts until the process ends, because DPDK cannot start twice.
+ * carry DPDK's memory. port_l2 and port_neigh interpret the frames. The first port to open starts
+ * DPDK's environment (EAL), which runs until the process ends, because DPDK cannot start twice.
  */
 #include "dataplane/port/dpdk/port_dpdk.h"
 #include "dataplane/port/dpdk/port_dpdk_device.h"
@@ -26,8 +26,9 @@
 #define CLOCK_NS (10 * NSEC_PER_MSEC) /* maximum age of the time that tx uses while polling */
 /* How often a port whose worker may sleep checks the link. */
 #define LINK_LOOK_NS (50 * NSEC_PER_MSEC)
-#define RESTART_NS NSEC_PER_SEC /* interval of attempts after a reset of the PF */
-#define FRESH 32U		/* buffers taken from the pool at once */
+/* Time between attempts to restart the device after a reset of the PF */
+#define RESTART_NS NSEC_PER_SEC
+#define FRESH 32U /* number of buffers taken from the pool at once */
 
 struct port_dpdk {
 	struct port *port;
@@ -47,13 +48,14 @@ struct port_dpdk {
 	struct port_l2_local local;
 	struct port_neigh *neigh;
 	struct launch_port_counters counters;
-	bool control_queued; /* our own frames wait for transmission, but no flush will follow */
+	bool control_queued; /* our own control frames are queued, but no flush will follow */
 	struct packet_writer *capture; /* NULL: no capture */
-	unsigned n_captured; /* frames in tx that were captured before, when the device did not take
-				them */
-	uint64_t tx_offload; /* header lengths in the mbuf's format */
+	unsigned n_captured; /* number of frames in tx that were captured already, at an earlier
+				attempt to send them */
+	uint64_t tx_offload; /* the mbuf's tx_offload field: header lengths */
 	unsigned n_held, n_tx, n_fresh;
-	struct rte_mbuf *held[PORT_BURST_MAX]; /* mbufs that the caller of rx may be reading */
+	struct rte_mbuf *held[PORT_BURST_MAX]; /* mbufs of the last rx call, which its caller may
+						  still be reading */
 	struct rte_mbuf *tx[PORT_BURST_MAX];
 	struct rte_mbuf *fresh[FRESH]; /* empty mbufs for sending */
 	char device[PLENUM_NAME_MAX];  /* name of the DPDK device */
@@ -86,7 +88,7 @@ static void capture_tx(struct port_dpdk *d)
 	d->n_captured = d->n_tx;
 }
 
-/* Passes queued frames to the device; frames it does not take stay, in order. */
+/* Passes queued frames to the device. Frames that it does not take stay queued, in order. */
 static void tx_drain(struct port_dpdk *d)
 {
 	uint16_t n;
@@ -106,8 +108,9 @@ static void tx_drain(struct port_dpdk *d)
 	d->control_queued = false;
 }
 
-/* Takes a batch of buffers from the pool, or one if the pool is nearly empty. They have one segment
- * and one reference; tx_mbuf_get() and its callers set all other fields a frame needs. */
+/* Takes a batch of buffers from the pool, or a single one if the pool is nearly empty. Each has one
+ * segment and one reference; tx_mbuf_get() and its callers set all other fields that a frame
+ * needs. */
 static bool fresh_take(struct port_dpdk *d)
 {
 	if (PLENUM_LIKELY(rte_mempool_get_bulk(d->queues.pool, (void **)d->fresh, FRESH) == 0)) {
@@ -161,7 +164,8 @@ static void neigh_emit(void *user, const uint8_t *frame, size_t len)
 	d->control_queued = true;
 }
 
-/* The neighbour is being resolved: port_neigh keeps one frame for it; further ones are refused. */
+/* Call while the neighbour is being resolved: port_neigh keeps one frame for it and refuses further
+ * ones. */
 static int tx_park(struct port_dpdk *d, const struct datagram_addr *dst, const struct datagram *pkt)
 {
 	static const struct mac_addr later;
@@ -215,7 +219,8 @@ static unsigned rx_parse_flags(const struct rte_mbuf *m)
 	return (m->ol_flags & good) == good ? PORT_L2_CHECKSUM_GOOD : 0;
 }
 
-/* Returns true: *ret is a datagram within m; or false: m was processed and may be freed. */
+/* Returns true if m holds a datagram, to which *ret then points; false if m was processed and may
+ * be freed. */
 static bool rx_one(struct port_dpdk *d, const struct rte_mbuf *m, struct port_rx *ret)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
@@ -270,8 +275,8 @@ static void control_rx(struct port_dpdk *d)
 	port_xdp_control_input(&d->control, &to, d->now_ns);
 }
 
-/* Reads all queues. A full burst from one leaves nothing for the others, so the starting queue
- * rotates. */
+/* Reads all queues. One full queue may fill the whole burst, so each call starts with another
+ * queue. */
 static unsigned rx_burst(struct port_dpdk *d, struct rte_mbuf **ret, unsigned max)
 {
 	struct port_dpdk_queues *q = &d->queues;
@@ -357,9 +362,9 @@ static bool port_dpdk_arm(struct port *p)
 	return port_dpdk_wake_arm(&d->wake);
 }
 
-/* Neighbour discovery uses multicast groups: that of all hosts, and that of hosts whose address has
- * the same end as ours. The groups are joined one by one because many PFs refuse a VF
- * all-multicast. Devices without a filter pass these packets anyway. */
+/* Joins the multicast groups of neighbour discovery: the group of all hosts, and the group of hosts
+ * whose address ends like ours. Many PFs do not allow a VF to receive all multicast packets, so the
+ * groups are joined one by one. Devices without a filter pass these packets anyway. */
 static void multicast_join(struct port_dpdk *d)
 {
 	const struct mac_addr ours = mac_addr_solicited(&d->local.ip);
@@ -373,8 +378,8 @@ static void multicast_join(struct port_dpdk *d)
 		(void)rte_eth_allmulticast_enable(d->id);
 }
 
-/* A reset of the PF removes the VF's queues; restarting the device requests them again. It takes
- * some 15 ms, during which the other legs pause. */
+/* Restarts the device, because a reset of the PF has removed the VF's queues; the restart requests
+ * them again. It takes some 15 ms, during which the worker serves no other leg. */
 static void device_restart(struct port_dpdk *d)
 {
 	int r = d->started ? rte_eth_dev_stop(d->id) : 0;
@@ -441,8 +446,8 @@ static void port_dpdk_announce(struct port *p)
 	tx_drain(d);
 }
 
-/* Drops queued frames: sent after a dead link recovers, they would teach switches a stale location
- * of our address. */
+/* Also drops queued frames. If they were sent after a dead link has recovered, switches would learn
+ * a stale location of our address from them. */
 static void port_dpdk_stand_by(struct port *p, bool stands_by)
 {
 	struct port_dpdk *d = p->impl;
@@ -484,8 +489,8 @@ static int mac_choose(struct port_dpdk *d, const struct launch_port *lp)
 	return 0;
 }
 
-/* Opens the copies of control frames. Call it after the device is open, so that the socket is not
- * counted among the device's own sockets for wake-ups. */
+/* Opens the socket that gets copies of the kernel's control frames. Call it after the device is
+ * open: all sockets that appear while the device opens count as the device's own. */
 static int control_open(struct port_dpdk *d, const struct launch_port *lp, struct reason *why)
 {
 	int r = port_xdp_control_init(&d->control, &d->local, lp->ifindex);
@@ -508,7 +513,8 @@ static int device_start(struct port_dpdk *d, const struct launch_config *cfg, un
 		r = port_dpdk_rules_isolate(&d->rules, &d->local, d->device, why);
 	if (r == 0)
 		r = port_dpdk_queues_setup(&d->queues, &of, cfg, index, why);
-	/* net_tap accepts isolation before it has queues, but then leaves nothing to the kernel. */
+	/* Not yet for virtual devices: net_tap accepts isolation before it has queues, but then the
+	 * kernel gets no packets. */
 	if (r == 0 && d->shared && !d->on_pci)
 		r = port_dpdk_rules_isolate(&d->rules, &d->local, d->device, why);
 	if (r < 0)
@@ -517,7 +523,7 @@ static int device_start(struct port_dpdk *d, const struct launch_config *cfg, un
 	if (r == 0)
 		r = rte_eth_dev_start(d->id);
 	if (r < 0) {
-		/* The reason was only a limitation, not the cause of this failure. */
+		/* `why` describes only a limitation so far, not the cause of this failure. */
 		reason_clear(why);
 		return r;
 	}
@@ -528,7 +534,7 @@ static int device_start(struct port_dpdk *d, const struct launch_config *cfg, un
 		       : 0;
 }
 
-/* The mbuf's header lengths for devices that compute checksums. */
+/* Returns the mbuf field with the header lengths, for devices that compute checksums. */
 static uint64_t headers_len(const struct port_l2_local *local)
 {
 	struct rte_mbuf m = {.tx_offload = 0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Link, resets and wake-ups of a running DPDK device. Nothing here runs per packet; the callbacks
- * run in a thread of DPDK's.
+ * Handles link changes, resets and wake-ups of a running DPDK device. Nothing here runs per packet.
+ * DPDK calls the callbacks in its own interrupt thread.
  */
 #include "dataplane/port/dpdk/port_dpdk_device.h"
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include <rte_ethdev.h>
 #include <rte_pause.h>
 
-/* A recovered link that receives nothing for this long is restarted. */
+/* If a recovered link receives nothing for this long, the device is restarted. */
 #define SUSPECT_NS NSEC_PER_SEC
 #define SUSPECT_MAX_NS (64 * NSEC_PER_SEC)
 
@@ -44,9 +44,10 @@ static void on_settled(void *user)
 }
 
 /*
- * The kernel's vfio asks for the device every ten seconds while it is open. DPDK's bus driver
- * releases the request only after its own handler, which calls this function, has returned. So the
- * request is reported later, by an alarm in the same thread.
+ * The kernel's vfio asks for the device every ten seconds until it is closed. DPDK's bus driver
+ * handles such a request in a function that calls this one, and releases the request only after
+ * that function has returned. So this one only sets an alarm, which reports the request to the port
+ * later, in the same thread.
  */
 static void on_device(const char *name, enum rte_dev_event_type type, void *user)
 {
@@ -168,8 +169,8 @@ int port_dpdk_wake_init(struct port_dpdk_wake *w, uint16_t id, const struct port
 	int fd = interrupt_fd(id), r = 0;
 
 	*w = (struct port_dpdk_wake){.id = id, .by_interrupt = fd >= 0};
-	/* Use one epoll descriptor while the port exists, because a restarted device gets new
-	 * descriptors. */
+	/* Keep one epoll descriptor for as long as the port exists, because a restarted device gets
+	 * new descriptors. */
 	w->fd = epoll_create1(EPOLL_CLOEXEC);
 	if (w->fd < 0)
 		return -errno;
@@ -194,7 +195,7 @@ int port_dpdk_wake_again(struct port_dpdk_wake *w)
 	w->armed = false;
 	if (w->fd < 0 || !w->by_interrupt)
 		return 0;
-	fd = interrupt_fd(w->id); /* the old one was closed, which removed it from the epoll */
+	fd = interrupt_fd(w->id); /* closing the old descriptor has removed it from the epoll */
 	return fd < 0 ? -EOPNOTSUPP : watch(w, fd);
 }
 
@@ -236,8 +237,8 @@ bool port_dpdk_wake_arm(struct port_dpdk_wake *w)
 	if (rte_eth_dev_rx_intr_enable(w->id, 0) != 0)
 		return false;
 	w->armed = true;
-	/* Packets that arrive between the last read and the arming raise no interrupt. Which of two
-	 * calls reports them depends on the driver. */
+	/* Packets that arrive between the last read and the arming raise no interrupt. Which of
+	 * these two calls reports them depends on the driver. */
 	if (rte_eth_rx_queue_count(w->id, 0) <= 0 &&
 	    rte_eth_rx_descriptor_status(w->id, 0, 0) != RTE_ETH_RX_DESC_DONE)
 		return true;

@@ -15,18 +15,19 @@
 struct port_dpdk_state {
 	uint16_t id;
 	bool watched;	      /* a PCI device, which reports resets */
-	bool has_reported;    /* has reported that its link is up at least once; before that, "down"
-				 may mean that it cannot report */
+	bool has_reported;    /* the device has reported its link up at least once; before that,
+				 "down" may mean that it cannot report links */
 	bool up;	      /* the link is up; also set if the device cannot report it */
 	uint32_t reset;	      /* atomic: the PF was reset; the device carries nothing until it is
 				 restarted */
 	uint32_t wanted_back; /* atomic: the kernel removes the device and waits until it is closed
 			       */
 	char name[PLENUM_NAME_MAX];
-	/* Not every driver reports resets, so a link that came back without receiving anything is
-	 * restarted after a while. */
-	uint64_t check_ns, wait_ns; /* time of the next check, UINT64_MAX: none; interval until the
-				       one after it */
+	/* Not every driver reports resets. So a device is also restarted if its link came back but
+	 * it then receives nothing for a while. */
+	uint64_t check_ns, wait_ns; /* check_ns: when to check next whether something was received;
+				       UINT64_MAX: never. wait_ns: time from that check to the one
+				       after it */
 	uint64_t frames;	    /* number of frames received when the link came back */
 };
 
@@ -37,8 +38,9 @@ void port_dpdk_state_end(struct port_dpdk_state *s);
 /* Reads the link state from device registers, without a system call or waiting. frames: total
  * number of frames received. */
 void port_dpdk_state_poll(struct port_dpdk_state *s, uint64_t frames, uint64_t now_ns);
-/* Whether to restart the device: once per reset, after the link is up, because only then the PF
- * answers again. Also, at growing intervals, while a recovered link receives nothing. */
+/* Whether to restart the device now. That is so once after each reset, as soon as the link is up,
+ * because the PF answers only then; and, at growing intervals, while a recovered link receives
+ * nothing. */
 bool port_dpdk_state_needs_restart(struct port_dpdk_state *s, uint64_t now_ns);
 bool port_dpdk_state_wanted_back(const struct port_dpdk_state *s);
 
@@ -48,31 +50,32 @@ bool port_dpdk_state_wanted_back(const struct port_dpdk_state *s);
 
 struct port_dpdk_wake {
 	uint16_t id;
-	int fd; /* once armed, it polls readable if packets wait; -1: none */
+	int fd; /* once armed, readable when packets are waiting; -1: no descriptor */
 	bool by_interrupt;
 	bool armed;
-	bool idle, rx_called; /* idle: no packets since it was last armed; rx_called: the port's rx
-				 was called since */
+	bool idle, rx_called; /* idle: no packets arrived since the descriptor was last armed;
+				 rx_called: the port's rx was called since then */
 	unsigned n_sockets;
 	int sockets[PORT_DPDK_SOCKETS_MAX]; /* owned by the device */
 };
 
-/* The open sockets of the types that devices use. Sockets that a device opens later are recognised
- * because they are not among them. A starting worker has far fewer descriptors than this has room
- * for. */
+/* A list of the open sockets of the types that devices use. Recorded before a device is opened, it
+ * shows which sockets the device opens, because those are not in it. A starting worker has far
+ * fewer descriptors than fit here. */
 #define PORT_DPDK_FDS_MAX 1024U
 struct port_dpdk_fds {
 	uint64_t bits[PORT_DPDK_FDS_MAX / 64];
 };
 void port_dpdk_fds_note(struct port_dpdk_fds *f);
 
-/* For a started device: its receive interrupts wake the worker, else the sockets that it opened
- * since `before` was recorded. Returns 0, or -EOPNOTSUPP if it has neither. */
+/* Prepares wake-ups by a started device: by its receive interrupts or, if it has none, by the
+ * sockets that it opened since `before` was recorded. Returns 0, or -EOPNOTSUPP if it has
+ * neither. */
 int port_dpdk_wake_init(struct port_dpdk_wake *w, uint16_t id, const struct port_dpdk_fds *before);
 /* Call after the device was restarted. Returns what port_dpdk_wake_init() returns. */
 int port_dpdk_wake_again(struct port_dpdk_wake *w);
 void port_dpdk_wake_done(struct port_dpdk_wake *w);
-/* Adds a socket whose packets wake the worker as well; the caller still owns it. */
+/* Adds one more socket whose packets wake the worker. The caller still owns the socket. */
 int port_dpdk_wake_add(struct port_dpdk_wake *w, int socket);
 /* Call before blocking on fd. Returns false if packets are waiting already, or arming failed. */
 bool port_dpdk_wake_arm(struct port_dpdk_wake *w);

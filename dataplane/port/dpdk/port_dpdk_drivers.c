@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Selects the DPDK drivers that a worker loads. DPDK itself loads its whole folder of a hundred
- * libraries before it looks at any device, which takes most of its start's time and memory. A
- * worker knows its devices: it loads their drivers itself and makes DPDK find an empty folder.
+ * Selects the DPDK drivers that a worker loads. DPDK itself loads all hundred libraries of its
+ * driver folder before it looks at any device, which takes most of the time and memory of its
+ * start. A worker knows its devices, so it loads their drivers itself and then hides the folder's
+ * content from DPDK.
  */
 #include "dataplane/port/dpdk/port_dpdk_drivers.h"
 #include "dataplane/port/dpdk/port_dpdk_ids.h"
@@ -107,7 +108,7 @@ static bool is_network_library(const char *name)
 	return so && strncmp(name, NETWORK, strlen(NETWORK)) == 0 && strcmp(so, ending) == 0;
 }
 
-/* Loads all drivers that support the device: there may be an older and a newer one. */
+/* Loads every driver that supports the device, because there may be an older and a newer one. */
 static bool pci_load(const char *address)
 {
 	DIR *dir = opendir(FOLDER);
@@ -130,7 +131,8 @@ static bool pci_load(const char *address)
 	return n > 0;
 }
 
-/* Loads virtual drivers that do not wrap other devices; those would need further drivers. */
+/* Loads the driver of a virtual device, unless the device wraps others, which would need further
+ * drivers. */
 static bool virtual_load(const char *device)
 {
 	static const char *const kinds[] = {"net_af_packet", "net_memif", "net_null", "net_tap"};

@@ -15,9 +15,11 @@
 
 #define ARGS_MAX (20 + 2 * LAUNCH_PORTS_MAX)
 #define ARG_BYTES 80
-/* A worker that can use ordinary pages leaves this much to those that must have hugepages. */
+/* A worker that can also use ordinary pages leaves this much hugepage memory free for workers that
+ * cannot. */
 #define HUGE_MIB_MIN 64U
-#define PLAIN_MIB_MIN 128U /* memory without hugepages; pages are used only as needed */
+/* Least memory if there are no hugepages; the kernel allocates its pages only when they are used */
+#define PLAIN_MIB_MIN 128U
 
 uint32_t port_dpdk_memory_mib(const struct launch_config *cfg, unsigned index)
 {
@@ -71,8 +73,8 @@ static void arg_add(struct eal_args *a, const char *text)
 	a->argv[++a->n] = NULL;
 }
 
-/* Makes DPDK's arguments. --in-memory: DPDK creates no files, so none remain however the worker
- * ends. DPDK refuses it without hugepages, where --no-huge implies the same. */
+/* Makes DPDK's arguments. --in-memory: DPDK creates no files, so none remain, however the worker
+ * ends. Without hugepages DPDK refuses this option, but --no-huge then has the same effect. */
 static void args_make(const struct launch_config *cfg, bool hugepages, struct eal_args *a)
 {
 	char lcores[32], mib[16];
@@ -106,7 +108,7 @@ static void args_make(const struct launch_config *cfg, bool hugepages, struct ea
 }
 
 /* Whether the worker needs hugepages. A port that copies packets itself, such as one on kernel
- * sockets, has no device that must address the memory, so ordinary pages suffice. */
+ * sockets, needs none: no device accesses the memory, so ordinary pages suffice. */
 static bool wants_hugepages(const struct launch_config *cfg)
 {
 	for (unsigned i = 0; i < cfg->n_ports; i++) {
@@ -123,7 +125,8 @@ static bool wants_hugepages(const struct launch_config *cfg)
 
 static struct port_early_all early;
 
-/* Begins early probes. If several ports share an address, the active one probes it. */
+/* Begins the early address probes. If several ports share an address, only the active port probes
+ * it. */
 static void early_begin(const struct launch_config *cfg)
 {
 	port_early_init(&early);
@@ -152,7 +155,8 @@ static int environment_start(const struct launch_config *cfg, struct eal_args *a
 		port_dpdk_drivers_hide();
 	rte_openlog_stream(stderr);
 	r = rte_eal_init(a->n, a->argv) < 0 ? rte_errno ? -rte_errno : -EIO : 0;
-	port_early_wait(&early); /* otherwise the thread would remain with its privileges */
+	port_early_wait(&early); /* else the thread would outlive the start and keep its
+				    privileges */
 	for (unsigned i = 0; r < 0 && i < ARRAY_SIZE(early.asks); i++)
 		port_early_done(&early.asks[i]);
 	if (r < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Parses the device table in a DPDK driver's library. It does not load libraries, so tests can pass
- * damaged ones and some that are not installed.
+ * Parses the device table in a DPDK driver's library. It reads the table from memory and loads no
+ * library, so tests can pass damaged libraries and libraries that are not installed.
  */
 #include "dataplane/port/dpdk/port_dpdk_ids.h"
 #include <stdlib.h>

@@ -20,7 +20,7 @@
 #define POOL_CACHE 256U
 #define SPREAD_BY (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP)
 
-struct setup { /* parameters of a setup in progress */
+struct setup { /* what the functions of one setup have in common */
 	const struct port_dpdk_queues_of *of;
 	const struct launch_port *lp;
 	struct rte_eth_dev_info info;
@@ -48,7 +48,7 @@ static uint32_t interface_mbps(const char *ifname)
 	return mbps == (uint32_t)SPEED_UNKNOWN ? 0 : mbps;
 }
 
-/* The highest speed the device supports. */
+/* Returns the highest speed, in Mb/s, that the device supports. */
 static uint32_t capable_mbps(uint32_t capa)
 {
 	static const struct {
@@ -66,8 +66,9 @@ static uint32_t capable_mbps(uint32_t capa)
 	return 0;
 }
 
-/* With AF_PACKET the kernel spreads packets over as many sockets as the arguments request. Packets
- * wait in the sockets' own buffers, whatever the link speed. */
+/* Whether the device is an AF_PACKET device. The kernel then spreads packets over as many sockets
+ * as the device's arguments request, and packets wait in buffers of the sockets, whose size does
+ * not depend on the link speed. */
 static bool is_af_packet(const struct rte_eth_dev_info *info)
 {
 	return strcmp(info->driver_name, "net_af_packet") == 0;
@@ -128,7 +129,7 @@ static void offloads_choose(struct setup *s, struct port_dpdk_queues *q)
 
 static int configure_queues(struct setup *s, unsigned n)
 {
-	/* Flow rules, if used, also choose the queue of a packet. */
+	/* On a device shared with the kernel, the flow rules choose the queue of a packet. */
 	bool spread = n > 1 && !is_af_packet(&s->info) && !s->lp->shared;
 
 	s->conf.rxmode.mq_mode = spread ? RTE_ETH_MQ_RX_RSS : RTE_ETH_MQ_RX_NONE;
@@ -137,7 +138,7 @@ static int configure_queues(struct setup *s, unsigned n)
 	return rte_eth_dev_configure(s->of->id, (uint16_t)n, 1, &s->conf);
 }
 
-/* Configures the queues. Only here the PF's limit on a VF's queues becomes known. */
+/* Configures the queues. Only this call shows how many queues the PF allows a VF. */
 static int device_configure(struct setup *s)
 {
 	int r = configure_queues(s, s->sizes.rx_queues);
@@ -208,8 +209,8 @@ static int rings_setup(const struct setup *s, struct rte_mempool *pool)
 	return rte_eth_tx_queue_setup(s->of->id, 0, s->sizes.tx_descriptors, node, NULL);
 }
 
-/* If a device reports no MTU limits, the longest frame is the limit. AF_PACKET in DPDK 22.11
- * reports 1518 whatever its arguments. */
+/* Returns the largest MTU of the device. If the device reports no MTU limit, the longest frame is
+ * the limit. AF_PACKET in DPDK 22.11 reports 1518, whatever its arguments. */
 static uint32_t mtu_most(const struct setup *s)
 {
 	const uint32_t around = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;

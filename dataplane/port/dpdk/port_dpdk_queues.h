@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The queues of a DPDK device and their buffers. Private to the DPDK module. Only port_dpdk.c uses
- * it, which starts and stops the device and moves the packets. This header needs none of DPDK's.
+ * it; it starts and stops the device and moves the packets. This header needs none of DPDK's.
  */
 #ifndef PLENUM_DATAPLANE_PORT_DPDK_QUEUES_H
 #define PLENUM_DATAPLANE_PORT_DPDK_QUEUES_H
@@ -13,9 +13,10 @@ struct rte_mempool;
 
 struct port_dpdk_queues {
 	struct rte_mempool *pool; /* the caller frees it after closing the device */
-	uint16_t n_rx;	   /* number of receive queues, from 0 on; sending uses queue 0 only */
-	uint16_t first;	   /* the queue that the next call reads first */
-	unsigned tx_flags; /* flags for port_l2_build_udp */
+	uint16_t n_rx;		  /* number of receive queues, numbered from 0; sending uses queue 0
+				     only */
+	uint16_t first;		  /* the queue that the next call reads first */
+	unsigned tx_flags;	  /* flags for port_l2_build_udp */
 	uint64_t tx_mbuf_flags;
 };
 
@@ -25,8 +26,8 @@ struct port_dpdk_queues_of {
 	const char *device; /* for messages */
 };
 
-/* Sets up the device of cfg->ports[index], which is attached and not started. Returns what
- * port_ops.open returns. */
+/* Sets up the queues of the device of cfg->ports[index], which must be attached and not started.
+ * Same return value as port_ops.open. */
 int port_dpdk_queues_setup(struct port_dpdk_queues *q, const struct port_dpdk_queues_of *of,
 			   const struct launch_config *cfg, unsigned index, struct reason *why);
 

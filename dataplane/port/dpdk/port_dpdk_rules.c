@@ -19,7 +19,8 @@
 #define SPREAD_BY (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP)
 #define KEEP_BYTES 1 /* receive buffer size; the kernel raises it to its minimum */
 
-/* The driver may not have set an error message. */
+/* Writes the sentence for a refused rule into `why`. The driver may not have set an error
+ * message. */
 static int refuse(int r, const struct rte_flow_error *e, const char *device, const char *what,
 		  struct reason *why)
 {
@@ -79,8 +80,8 @@ int port_dpdk_rules_isolate(struct port_dpdk_rules *r, const struct port_l2_loca
 	return 0;
 }
 
-/* Creates a rule that steers to these queues: to one, or to several by a hash of addresses and
- * ports. */
+/* Creates a rule that steers packets to the first n_queues queues: to a single queue, or to several
+ * by a hash of addresses and ports. */
 static struct rte_flow *flow_new(uint16_t id, const struct rte_flow_item *pattern,
 				 unsigned n_queues, struct rte_flow_error *e)
 {
@@ -131,7 +132,8 @@ int port_dpdk_rules_make(struct port_dpdk_rules *r, const struct port_l2_local *
 	memcpy(&v6.hdr.dst_addr, local->ip.bytes, sizeof(v6.hdr.dst_addr));
 	memset(&v4_mask.hdr.dst_addr, 0xff, sizeof(v4_mask.hdr.dst_addr));
 	memset(&v6_mask.hdr.dst_addr, 0xff, sizeof(v6_mask.hdr.dst_addr));
-	/* The UDP item that follows implies the protocol. */
+	/* The pattern need not name the IP protocol, because the UDP item that follows implies
+	 * it. */
 	r->flow = flow_new(r->id, pattern, n_queues, &e);
 	if (!r->flow)
 		return refuse(-rte_errno, &e, device, "refuses the flow rule for our datagrams",

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Flow rules for a DPDK device that the kernel shares with the same IP address: datagrams for our
- * UDP port go to the worker, all other traffic stays with the kernel. Private to the DPDK module;
- * only port_dpdk.c uses it. It owns the rules and a socket that reserves the UDP port; it does not
- * start, stop or read a device. After a SIGKILL the driver removes the rules, because they belong
- * to descriptors that close with the process.
+ * Flow rules for a DPDK device that the worker shares with the kernel, both with the same IP
+ * address: datagrams for our UDP port go to the worker, and all other traffic stays with the
+ * kernel. Private to the DPDK module; only port_dpdk.c uses it. It owns the rules and a socket that
+ * reserves the UDP port; it does not start, stop or read a device. After a SIGKILL the driver
+ * removes the rules, because they belong to descriptors that close with the process.
  */
 #ifndef PLENUM_DATAPLANE_PORT_DPDK_RULES_H
 #define PLENUM_DATAPLANE_PORT_DPDK_RULES_H
@@ -22,10 +22,10 @@ struct port_dpdk_rules {
 };
 
 void port_dpdk_rules_init(struct port_dpdk_rules *r, uint16_t id);
-/* Call for a device that is not started (a PCI device: not configured): from now on it delivers
- * only packets that a rule selects, so the kernel never loses its traffic. Also reserves the UDP
- * port, so that no other program of the host uses it and loses its datagrams to the worker. Returns
- * 0, or a negative errno with a sentence in why. */
+/* Makes the device deliver only packets that a rule selects, so that the kernel never loses its
+ * traffic. Call it before the device is started; for a PCI device, before it is configured. It also
+ * reserves the UDP port: another program of the host that used it would lose its datagrams to the
+ * worker. Returns 0, or a negative errno with a sentence in why. */
 int port_dpdk_rules_isolate(struct port_dpdk_rules *r, const struct port_l2_local *local,
 			    const char *device, struct reason *why);
 /* For a started device: steers UDP datagrams for local's address and port to its first n_queues

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Computes the sizes of a DPDK port. It touches no device, so that tests can try any link and host.
+ * Computes the sizes of a DPDK port. It accesses no device, so that tests can try any link speed
+ * and host.
  */
 #include "dataplane/port/dpdk/port_dpdk_sizes.h"
 #include <stdio.h>
 
-/* A worker returns to a port within this time, even while it handles large requests. */
+/* A worker reads each port at least this often, even while it handles large requests. The queues
+ * must hold the packets that arrive meanwhile. */
 #define AWAY_USEC 1000ULL
 #define FRAME_EXTRA 38U	    /* Ethernet header, checksum, preamble and gap */
-#define MBPS_UNKNOWN 10000U /* assumed if the device does not report it */
-/* Beyond this speed one ring is not enough, because a NIC writes the packets of a ring one after
- * another. */
+#define MBPS_UNKNOWN 10000U /* assumed if the device does not report its speed */
+/* Above this link speed a port needs more than one receive queue, because a NIC writes the packets
+ * of a queue one after another. */
 #define QUEUE_MBPS 25000U
 #define DESCRIPTORS_MAX 4096U
 #define SEND_MAX 1024U /* rudp paces to the link's rate, so more packets than this never wait */
 #define DESCRIPTORS_LEAST 128U
-/* Minimum for slow links too, because hosts delay a worker there as well. */
+/* Minimum number of receive descriptors of a port with short and with long packets. It holds for
+ * slow links too, because there too the host may delay a worker. */
 #define SHORT_LEAST 1024U
 #define LONG_LEAST 256U
 /* Bytes beside the frame: mbuf header, headroom, and DPDK's padding that spreads buffers over

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Computes the sizes of a DPDK port (queues, descriptors and buffers) from its link speed, MTU and
- * memory limit, and makes the text for a port that gets less than it should. It uses neither DPDK
- * nor system calls. Only port_dpdk_queues.c uses it.
+ * memory limit, and writes the reason for a port that gets less than it should. It uses neither
+ * DPDK nor system calls. Only port_dpdk_queues.c uses it.
  */
 #ifndef PLENUM_DATAPLANE_PORT_DPDK_SIZES_H
 #define PLENUM_DATAPLANE_PORT_DPDK_SIZES_H
@@ -14,9 +14,10 @@
 struct port_dpdk_wants {
 	uint32_t mbps; /* link speed; 0: unknown */
 	uint32_t mtu;
-	unsigned room;	     /* buffer bytes that a frame may fill */
-	uint32_t memory_mib; /* the worker's memory for this port, MiB */
-	uint16_t queues; /* receive queues over which the device can spread packets; at least 1 */
+	unsigned room;	     /* bytes of a buffer that a frame may fill */
+	uint32_t memory_mib; /* how much of the worker's memory is for this port, MiB */
+	uint16_t queues; /* number of receive queues over which the device can spread packets; at
+			    least 1 */
 	bool all_queues; /* the device spreads packets over all its queues, even if some are not
 			    read */
 };
@@ -28,10 +29,11 @@ struct port_dpdk_sizes {
 };
 
 void port_dpdk_sizes_choose(const struct port_dpdk_wants *w, struct port_dpdk_sizes *ret);
-/* Halves the number of descriptors if memory is short. Returns false if fewer would not work. */
+/* Halves the number of descriptors, for when memory is short. Returns false if the number is at its
+ * minimum already. */
 bool port_dpdk_sizes_halve(struct port_dpdk_sizes *s);
-/* Number of buffers that fill all queues, the rx and tx calls in progress, and the cache of a core,
- * which has this size. */
+/* Returns how many buffers are needed to fill all queues, one rx and one tx call, and a core's
+ * cache of `cache` buffers. */
 unsigned port_dpdk_sizes_buffers(const struct port_dpdk_sizes *s, unsigned cache);
 /* Bytes of memory that a buffer takes, including overhead. */
 uint32_t port_dpdk_sizes_buffer_bytes(unsigned room);

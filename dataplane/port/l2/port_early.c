@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sends address probes before the port exists. It has the sockets and the thread, because
+ * Sends address probes before the port exists. It owns the sockets and the thread for that, because
  * port_neigh uses neither.
  */
 #include "dataplane/port/l2/port_early.h"
@@ -16,7 +16,7 @@
 #include <time.h>
 
 #define HEARD_BYTES 2048U
-/* Frames that one call reads: more than a socket of the usual size holds. */
+/* Most frames that one call reads: more than a socket buffer of the usual size holds. */
 #define HEARD_MAX 4096U
 #define STACK_BYTES (64UL << 10)
 
@@ -28,8 +28,8 @@ static uint32_t word_at(const uint8_t *bytes)
 	       bytes[3];
 }
 
-/* Passes only untagged ARP from or about our address: the socket has little space, and a dropped
- * frame may be the reply. */
+/* Installs a filter that passes only untagged ARP frames from or about our address. The socket
+ * buffer is small: if other frames filled it, the reply might be dropped. */
 static int filter_ip4(int fd, const struct ip_addr *addr)
 {
 	uint32_t ip = word_at(addr->bytes);
@@ -50,7 +50,7 @@ static int filter_ip4(int fd, const struct ip_addr *addr)
 	return packet_socket_filter(fd, code, ARRAY_SIZE(code));
 }
 
-/* The same for neighbour discovery; the messages of both types name their target. */
+/* The same for IPv6: passes only solicitations and advertisements whose target is our address. */
 static int filter_ip6(int fd, const struct ip_addr *addr)
 {
 	const struct sock_filter code[] = {
@@ -79,8 +79,8 @@ static int filter_ip6(int fd, const struct ip_addr *addr)
 	return packet_socket_filter(fd, code, ARRAY_SIZE(code));
 }
 
-/* Joins two multicast groups: the one that gets answers to an anonymous probe, and the one that
- * gets questions about our address. */
+/* Joins two multicast groups: the one to which hosts send the answer to an anonymous probe, and the
+ * one to which they send questions about our address. */
 static int groups_join(int fd, uint32_t ifindex, const struct ip_addr *ip)
 {
 	const struct mac_addr ours = mac_addr_solicited(ip);
@@ -89,7 +89,7 @@ static int groups_join(int fd, uint32_t ifindex, const struct ip_addr *ip)
 	return r < 0 ? r : packet_socket_group(fd, ifindex, &ours);
 }
 
-/* An interface that cannot report a link counts as having none. */
+/* Whether the interface has a link. One that cannot report a link counts as having none. */
 static bool has_link_now(const struct port_early *e)
 {
 	return port_interface_has_link(e->fd, e->ifname) > 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Asks the kernel about an interface via ioctl(2), which a confined worker may use although it has
- * no netlink. fd: any socket. It holds no state.
+ * Asks the kernel about an interface. It uses ioctl(2), because a confined worker cannot use
+ * netlink. `fd` may be any socket. It holds no state.
  */
 #ifndef PLENUM_DATAPLANE_PORT_INTERFACE_H
 #define PLENUM_DATAPLANE_PORT_INTERFACE_H
@@ -9,9 +9,10 @@
 #include "netcfg/base/addr.h"
 #include "netcfg/base/base.h"
 
-/* Returns 0, or a negative errno; -EPROTONOSUPPORT: not Ethernet. */
+/* Returns 0, -EPROTONOSUPPORT if the interface is not Ethernet, or another negative errno. */
 int port_interface_mac(int fd, const char *ifname, struct mac_addr *ret);
-/* Returns 1: the interface is up and has a link; 0: it has not; negative errno: unknown. */
+/* Returns 1 if the interface is up and has a link, 0 if not, or a negative errno if that is
+ * unknown. */
 int port_interface_has_link(int fd, const char *ifname);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Joins a port's address step by step, and waits for callers that have nothing else to do. All
- * ports that probe themselves share it. It reads the clock and handles a missing link, because
- * port_neigh does neither.
+ * Joins a port's address step by step, and sleeps between the steps for callers that have nothing
+ * else to do. All ports that send address probes themselves share this code. It reads the clock and
+ * handles a missing link, because port_neigh does neither.
  */
 #include "dataplane/port/l2/port_join.h"
 #include <stdio.h>
@@ -41,8 +41,9 @@ void port_join_end(struct port_joining *j)
 	port_early_done(&j->early);
 }
 
-/* Waits for the link. Some drivers need a moment; without a link no host could object to our
- * address. Returns what port_ops.join() returns if joining stops here. */
+/* Call while there is no link, for which some drivers need a moment: without a link no other host
+ * could object to our address. Returns what port_ops.join() must return: -EAGAIN, or 1 after
+ * PORT_JOIN_LINK_NS. */
 static int link_await(struct port_joining *j, struct reason *why)
 {
 	const uint64_t now_ns = clock_now_ns();
@@ -51,12 +52,13 @@ static int link_await(struct port_joining *j, struct reason *why)
 		j->link_until_ns = now_ns + PORT_JOIN_LINK_NS;
 	if (now_ns < j->link_until_ns)
 		return -EAGAIN;
-	port_early_done(&j->early); /* nothing reads it any more */
+	port_early_done(&j->early); /* nothing will read the replies */
 	reason_set_text(why, "no link: address not probed");
 	return 1;
 }
 
-/* Processes replies to the early probes. If some may be missing, the port probes again. */
+/* Processes the replies to the early probes. If some may be missing, the port sends probes
+ * again. */
 static void early_replies_take(struct port_joining *j, const struct port_join_by *by)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -69,7 +71,8 @@ static void early_replies_take(struct port_joining *j, const struct port_join_by
 		port_neigh_probe_start(by->neigh, now_ns);
 }
 
-/* Processes replies. Returns -EINPROGRESS or -EAGAIN, which says when to call again. */
+/* Processes replies. Returns what port_ops.join() must return to be called again: at once
+ * (-EINPROGRESS), because more frames may be waiting, or soon (-EAGAIN). */
 static int replies_take(const struct port_join_by *by)
 {
 	bool more = true;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * port_ops.join for ports that resolve neighbours themselves. Joining verifies that no other host
- * has the leg's address, because two hosts with one address would lose each other's packets. It
- * waits for a link, sends probes by port_neigh unless port_early has sent them, and processes
- * replies, in turns with the other ports. Each port owns one and uses it in its thread.
+ * Implements port_ops.join for ports that resolve neighbours themselves. Joining verifies that no
+ * other host has the leg's address, because two hosts with one address would lose each other's
+ * packets. It waits for a link, sends probes with port_neigh (unless port_early has sent them), and
+ * processes the replies. Each call is one step, so several ports can join in turns. Each port owns
+ * a struct port_joining and uses it in its own thread.
  */
 #ifndef PLENUM_DATAPLANE_PORT_JOIN_H
 #define PLENUM_DATAPLANE_PORT_JOIN_H
@@ -16,7 +17,7 @@
 #define PORT_JOIN_BURSTS 64U
 
 struct port_joining {
-	struct port_early early; /* state of the early probes; its fd is -1 if there are none */
+	struct port_early early; /* the early probes, if there are any; otherwise its fd is -1 */
 	bool linked;		 /* the link has been up */
 	uint64_t link_until_ns;	 /* when waiting for the link ends; 0: waiting has not started */
 };
@@ -25,9 +26,9 @@ struct port_join_by { /* the port's state at the time of a call */
 	struct port *port;
 	struct port_neigh *neigh;
 	const struct mac_addr *mac;
-	bool has_link; /* not asked for after the link has been up */
-	/* Passes a burst of received frames to port_neigh; datagrams are dropped. Returns whether
-	 * more may wait. */
+	bool has_link; /* whether the link is up now; ignored once the link has been up */
+	/* Passes a burst of received frames to port_neigh, and drops datagrams. Returns whether
+	 * more frames may be waiting. */
 	bool (*receive)(struct port *p);
 };
 

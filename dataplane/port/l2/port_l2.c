@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Builds and parses the frames around datagrams: Ethernet, IPv4, IPv6, UDP, and the control packets
- * of address resolution. It has no state and no input but the bytes, so that a fuzzer covers every
- * byte from the network.
+ * of address resolution. It has no state and no input other than the frame's bytes, so that a
+ * fuzzer reaches all code that parses network input.
  */
 #include "dataplane/port/l2/port_l2.h"
 #include <arpa/inet.h>
@@ -19,7 +19,8 @@
 #define IP6_BYTES 40U
 #define UDP_BYTES 8U
 #define HOP_LIMIT 64
-#define ND_HOP_LIMIT 255 /* proves that no router forwarded it: RFC 4861 section 11.2 */
+/* A packet with this hop limit was not forwarded by a router: RFC 4861 section 11.2 */
+#define ND_HOP_LIMIT 255
 #define ND_MESSAGE_BYTES 24U
 #define ND_OPTION_BYTES 8U
 #define IP6_FRAGMENT 44
@@ -52,12 +53,12 @@ void port_l2_count_drop(struct launch_port_counters *c, enum port_l2_drop d)
 typedef uint64_t words __attribute__((vector_size(16)));
 typedef words words_anywhere __attribute__((aligned(1), may_alias));
 
-/* Adds up 32-bit words in 64 bits, which needs no carries below 2^32 words. Each 64-bit word is
- * added whole to one sum, and its upper half to another sum, which is subtracted at the end. It
- * uses vectors explicitly, because compilers do not vectorise such loops at -O2; every 64-bit
- * processor has them. Byte order does not matter until the fold. If `to` is not NULL the words are
- * also copied there: so each byte is read once, and never right after it was written, which would
- * be slow. */
+/* Adds 32-bit words to a 64-bit sum, which cannot overflow for fewer than 2^32 words. It reads 64
+ * bits at a time: each is added whole to one sum, and its upper half to another sum, which is
+ * subtracted, shifted by 32 bits, at the end. The loop uses vectors explicitly, because compilers
+ * do not vectorise such loops at -O2; every 64-bit processor has vector instructions. Byte order
+ * does not matter before the sum is folded. If `to` is not NULL, the words are also copied there.
+ * Each byte is thus read once, and never right after it was written, which would be slow. */
 static inline __attribute__((always_inline)) uint64_t sum_words(uint8_t *to, const uint8_t *p,
 								size_t len, uint64_t sum)
 {
@@ -235,8 +236,8 @@ static enum port_l2_kind parse_arp(const uint8_t *p, size_t len, struct port_l2_
 	return f->kind = PORT_L2_ARP;
 }
 
-/* Finds the option with the link-layer address of the wanted type: 1 source, 2 target. Returns
- * false if the options are malformed. */
+/* Finds the option with a link-layer address, that of the source (type 1) or of the target (type
+ * 2). Returns false if the options are malformed. */
 static bool nd_option_find(const uint8_t *p, size_t len, uint8_t type, struct port_l2_frame *f)
 {
 	while (len > 0) {
@@ -283,8 +284,8 @@ static enum port_l2_kind parse_nd(const uint8_t *ip, const uint8_t *p, size_t le
 	return f->kind = PORT_L2_ADVERT;
 }
 
-/* Whether the checksum over p (plus the pseudo header's sum) is correct, or partial where that is
- * accepted. `at`: offset of the field. */
+/* Whether the checksum over p (plus the pseudo header's sum) is correct, or is a partial one and
+ * these are accepted. `at`: offset of the checksum field. */
 static bool checksum_holds(const struct port_l2_local *local, const uint8_t *p, size_t len,
 			   size_t at, uint64_t pseudo)
 {
@@ -306,7 +307,8 @@ static enum port_l2_kind parse_udp(const struct port_l2_local *local, const uint
 	if (get16(p + 4) != len || get16(p) == 0)
 		return drop(f, PORT_L2_DROP_MALFORMED);
 	if (get16(p + 6) == 0) {
-		/* Only IPv4 allows datagrams without a checksum, and our hosts always send one. */
+		/* The field is 0: the sender computed no checksum. Only IPv4 allows that, and our
+		 * hosts always compute one. */
 		return drop(f, PORT_L2_DROP_CHECKSUM);
 	}
 	if (!(flags & PORT_L2_CHECKSUM_GOOD) && !checksum_holds(local, p, len, 6, pseudo))
@@ -439,8 +441,8 @@ enum port_l2_kind port_l2_parse(const struct port_l2_local *local, const uint8_t
 	}
 }
 
-/* The last step of the fast path: verifies the checksum, given the sum of the addresses.
- * port_l2_parse() then classifies any error. */
+/* The last step of the fast path: verifies the UDP checksum. `addrs`: sum of the two addresses.
+ * Returns NULL after any error, which port_l2_parse() then classifies. */
 static const uint8_t *take_payload(const struct port_l2_local *local, const uint8_t *p, size_t len,
 				   unsigned flags, uint64_t addrs, uint32_t *ret_len)
 {
@@ -665,18 +667,19 @@ size_t port_l2_build_echo_reply(uint8_t *out, const struct port_l2_local *local,
 	return (size_t)(p - out) + bytes;
 }
 
-/* Checksum of the header written by put_ip4(), computed from its values, because reading words
- * right after they were written as bytes is slow. */
+/* Computes the checksum of the header that put_ip4() has written from the values in it, because
+ * reading words right after they were written as bytes is slow. */
 static uint16_t ip4_sum(uint64_t sum_addrs, uint8_t protocol, size_t bytes)
 {
 	return port_l2_sum_finish(sum_addrs + htons(0x4500) + htons((uint16_t)(IP4_BYTES + bytes)) +
 				  htons(IP_DF) + htons((uint16_t)(HOP_LIMIT << 8 | protocol)));
 }
 
-/* Copies the datagram to p and adds its words to `sum`. */
+/* Copies the datagram's header and payload to p, and returns `sum` plus their words. */
 static uint64_t put_data(uint8_t *p, const struct datagram *pkt, uint64_t sum)
 {
-	/* A payload that starts at an odd offset is summed in place. */
+	/* If the payload starts at an odd offset, header and payload are copied first and then
+	 * summed together. */
 	bool odd = pkt->hdr_len & 1;
 
 	sum = sum_words(p, pkt->hdr, odd ? 0 : pkt->hdr_len, sum);

@@ -2,8 +2,9 @@
 /*
  * Builds and strictly parses frames for ports without a kernel below them: Ethernet, ARP, IPv4,
  * IPv6, neighbour discovery, ICMP echo and UDP. The functions only read and write byte arrays: they
- * have no state and use no clock, socket or DPDK. port_dpdk, port_xdp and port_neigh use them;
- * port_udp uses the announcement frame. RFC 768, 791, 792, 826, 4443, 4861, 5227, 8200.
+ * have no state and use no clock, no socket and no DPDK function. port_dpdk, port_xdp and
+ * port_neigh use them; port_udp uses only the announcement frame. RFC 768, 791, 792, 826, 4443,
+ * 4861, 5227, 8200.
  */
 #ifndef PLENUM_DATAPLANE_PORT_L2_H
 #define PLENUM_DATAPLANE_PORT_L2_H
@@ -14,26 +15,27 @@
 /* Length of the longest ARP or neighbour discovery frame that is built here. */
 #define PORT_L2_CONTROL_MAX 96
 #define PORT_L2_HEADERS_MAX 62	/* headers of Ethernet, IPv6 and UDP */
-#define PORT_L2_ECHO_MAX 1514	/* longer echo requests are not answered */
+#define PORT_L2_ECHO_MAX 1514	/* bytes of the longest echo request frame that is answered */
 #define PORT_L2_ETHER_BYTES 14U /* bytes before the IP packet */
 
 struct port_l2_local { /* our addresses on this leg */
 	struct mac_addr mac;
 	struct ip_addr ip;
 	uint16_t udp_port;
-	/* A virtual device may forward frames of another network stack of this host before their
-	 * checksum is complete: the field then holds only the sum of the pseudo header. If set,
-	 * such frames are accepted. */
+	/* If set, frames with an incomplete checksum are accepted, whose checksum field holds only
+	 * the sum of the pseudo header. A virtual device may forward such frames from another
+	 * network stack of this host. */
 	bool accept_partial_checksum;
 };
 
 enum port_l2_kind {
-	PORT_L2_DROP,	 /* see `drop` */
+	PORT_L2_DROP,	 /* the frame must be dropped; the reason is in port_l2_frame.drop */
 	PORT_L2_UDP,	 /* a datagram for our address and port */
 	PORT_L2_ARP,	 /* request or reply, for any address */
 	PORT_L2_SOLICIT, /* neighbour solicitation */
 	PORT_L2_ADVERT,	 /* neighbour advertisement */
-	PORT_L2_ECHO,	 /* an echo request for us: answer with port_l2_build_echo_reply */
+	PORT_L2_ECHO,	 /* an echo request to our address: answer it with
+			    port_l2_build_echo_reply() */
 };
 
 enum port_l2_drop {
@@ -50,15 +52,16 @@ void port_l2_count_drop(struct launch_port_counters *c, enum port_l2_drop d);
 struct port_l2_frame {
 	enum port_l2_kind kind;
 	enum port_l2_drop drop;
-	struct mac_addr src_mac; /* of the Ethernet header */
+	struct mac_addr src_mac; /* source MAC of the Ethernet header */
 	/* PORT_L2_UDP */
 	struct datagram_addr src;
 	const uint8_t *payload; /* points into the parsed frame */
 	uint32_t payload_len;
 	/* PORT_L2_ARP, _SOLICIT, _ADVERT */
-	struct ip_addr sender;	    /* the sender; all zero for an ARP probe or DAD solicitation */
+	struct ip_addr sender;	    /* the sender's address; all zero in an ARP probe or DAD
+				       solicitation */
 	struct ip_addr target;	    /* the address asked for or announced */
-	struct mac_addr sender_mac; /* hardware address in the packet; see has_mac */
+	struct mac_addr sender_mac; /* hardware address in the packet; valid if has_mac is set */
 	bool has_mac;
 	bool is_reply;	   /* ARP reply, or an advertisement */
 	bool is_solicited; /* advertisement that answers a solicitation */
@@ -67,12 +70,13 @@ struct port_l2_frame {
 
 #define PORT_L2_CHECKSUM_GOOD 1U /* the device has verified IP and UDP checksums */
 
-/* Parses one frame. Fills *ret completely; never reads beyond len. Returns ret->kind. */
+/* Parses one frame and fills *ret completely. Never reads beyond len bytes. Returns ret->kind. */
 enum port_l2_kind port_l2_parse(const struct port_l2_local *local, const uint8_t *frame, size_t len,
 				unsigned flags, struct port_l2_frame *ret);
-/* Fast path for the usual frame, a datagram for us as our peers build it. Returns its payload, or
- * NULL if the frame is anything else or damaged; then call port_l2_parse. It makes the same checks,
- * including checksums. Writes *ret_src and *ret_len only on success. */
+/* Fast path for the most frequent frame: a datagram for us, in the form in which our peers build
+ * it. Returns its payload, with *ret_src and *ret_len set; or NULL if the frame is damaged or any
+ * other one, for which the caller must then call port_l2_parse(). It makes the same checks as that
+ * function, including checksums. */
 const uint8_t *port_l2_take_udp(const struct port_l2_local *local, const uint8_t *frame, size_t len,
 				unsigned flags, struct datagram_addr *ret_src, uint32_t *ret_len);
 
@@ -87,8 +91,8 @@ const uint8_t *port_l2_take_udp(const struct port_l2_local *local, const uint8_t
 size_t port_l2_build_solicit(uint8_t *frame, const struct mac_addr *mac,
 			     const struct ip_addr *sender, const struct ip_addr *target,
 			     const struct mac_addr *dst_mac);
-/* Builds the answer "ip is at mac" to the host `to`; an all-zero IPv6 address stands for all nodes.
- */
+/* Builds the answer "ip is at mac" to the host `to`. If `to` is the all-zero IPv6 address, the
+ * answer goes to all nodes. */
 size_t port_l2_build_advert(uint8_t *frame, const struct mac_addr *mac, const struct ip_addr *ip,
 			    const struct mac_addr *to_mac, const struct ip_addr *to);
 /* Builds a gratuitous ARP or unsolicited neighbour advertisement to all hosts. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Neighbour resolution without the kernel: ARP, neighbour discovery, duplicate detection,
- * announcements, echo. The caller passes the time and the frames; this file never touches a device.
+ * Resolves neighbours without the kernel: ARP, neighbour discovery, duplicate address detection,
+ * announcements and echo replies. The caller passes the time and the frames; this file never
+ * accesses a device.
  */
 #include "dataplane/port/l2/port_neigh.h"
 #include <stdio.h>
@@ -9,7 +10,7 @@
 
 #define BUCKETS 1024U /* power of two, at least twice PORT_NEIGH_MAX */
 #define NO_ENTRY UINT16_MAX
-#define KNOWN 64U /* power of two; size of the cache of destinations with their neighbour */
+#define KNOWN 64U /* entries of the cache from destination to neighbour; a power of two */
 #define NO_PARK UINT8_MAX
 #define DEFEND_NS (10 * NSEC_PER_SEC) /* DEFEND_INTERVAL of RFC 5227 */
 #define ECHO_BURST 64U		      /* replies per ECHO_WINDOW_NS */
@@ -19,8 +20,9 @@ enum entry_state {
 	ENTRY_NONE,	  /* free */
 	ENTRY_INCOMPLETE, /* a request was sent, but no MAC is known yet */
 	ENTRY_REACHABLE,
-	ENTRY_REFRESHING, /* usable, while a request verifies it */
-	ENTRY_FAILED,	  /* no answer */
+	ENTRY_REFRESHING, /* usable, while a request verifies that the MAC is still right */
+	ENTRY_FAILED,	  /* the neighbour did not answer; the entry is dropped after
+			     PORT_NEIGH_FAILED_NS */
 };
 
 struct entry {
@@ -29,12 +31,12 @@ struct entry {
 	uint8_t state; /* enum entry_state */
 	uint8_t tries;
 	uint8_t park;  /* index of the parked frame, or NO_PARK */
-	uint16_t next; /* in the bucket */
+	uint16_t next; /* index of the next entry in the same hash bucket */
 	uint64_t due_ns;
-	uint64_t used_ns; /* last resolve */
+	uint64_t used_ns; /* when the entry was last resolved for a datagram */
 };
 
-struct known { /* cache entry: the neighbour of a destination; family 0xff: unused */
+struct known { /* cache entry: maps a destination to its neighbour; ip.family 0xff: unused */
 	struct ip_addr ip;
 	uint16_t entry;
 };
@@ -146,7 +148,7 @@ static void entry_drop(struct port_neigh *n, struct entry *e)
 	while (*link != (uint16_t)(e - n->entries))
 		link = &n->entries[*link].next;
 	*link = e->next;
-	/* One of the cached neighbours' slots is about to be reused. */
+	/* The slot of a neighbour that the cache may refer to will be reused. */
 	memset(n->known, 0xff, sizeof(n->known));
 	if (e->park != NO_PARK)
 		n->counters.park_lost++;
@@ -154,8 +156,8 @@ static void entry_drop(struct port_neigh *n, struct entry *e)
 	e->state = ENTRY_NONE;
 }
 
-/* Returns a free slot; if none is free and `evict` is set, the least recently used one. This search
- * runs once per new neighbour, not per packet. */
+/* Returns a free slot. If there is none, evicts the least recently used entry if `evict` is set,
+ * and else returns NULL. This search runs once per new neighbour, not per packet. */
 static struct entry *slot_find(struct port_neigh *n, bool evict)
 {
 	struct entry *oldest = &n->entries[0];
@@ -232,7 +234,7 @@ static void entry_reached(struct port_neigh *n, struct entry *e, const struct ma
 
 /* ------------------------------------------------------------------ resolving */
 
-/* Finds the next hop for a datagram to ip. */
+/* Finds the next hop for a datagram to ip: ip itself, or the gateway. */
 static int next_hop(const struct port_neigh *n, const struct ip_addr *ip, struct ip_addr *ret)
 {
 	bool link_local =
@@ -359,7 +361,7 @@ void port_neigh_announce(struct port_neigh *n, uint64_t now_ns)
 	if (n->stands_by)
 		return;
 	announce_send(n);
-	/* Sooner than ANNOUNCE_INTERVAL of RFC 5227, which is 2 s. */
+	/* Announce once more, after 1 s. RFC 5227 has 2 s (ANNOUNCE_INTERVAL). */
 	n->announce_due_ns = now_ns + NSEC_PER_SEC;
 }
 
@@ -425,8 +427,8 @@ static void probe_tick(struct port_neigh *n, uint64_t now_ns)
 	n->cfg.emit(n->cfg.user, frame, len);
 }
 
-/* Whether the frame claims our address for another host. While we probe, another host's probe
- * counts too. */
+/* Whether the frame shows that another host claims our address. While we probe the address, a probe
+ * of another host counts as a claim too. */
 static bool claims_ours(const struct port_neigh *n, const struct port_l2_frame *f)
 {
 	const struct mac_addr *mac = f->has_mac ? &f->sender_mac : &f->src_mac;
@@ -565,8 +567,8 @@ static void entry_tick(struct port_neigh *n, struct entry *e, uint64_t now_ns)
 		if (now_ns - e->used_ns >= PORT_NEIGH_IDLE_NS) {
 			entry_drop(n, e);
 		} else if (now_ns - e->used_ns >= PORT_NEIGH_REFRESH_NS) {
-			/* The entry was not used since then: check again when it is due for
-			 * eviction. */
+			/* The entry was not used lately, so do not refresh it. Check it again when
+			 * it may have been unused for long enough to be dropped. */
 			entry_set_due(n, e, e->used_ns + PORT_NEIGH_IDLE_NS);
 		} else {
 			e->state = ENTRY_REFRESHING;

@@ -2,9 +2,9 @@
 /*
  * Neighbour resolution for one leg without the kernel: it resolves addresses by ARP or neighbour
  * discovery, refreshes entries before they expire, answers for our own address, probes it for
- * duplicates (RFC 5227, RFC 4862) and defends it. It is a state machine without input or output of
- * its own: the caller passes parsed frames and the time, and frames leave through `emit`. Its
- * memory is one block, allocated once. Each port owns one and uses it in its thread.
+ * duplicates (RFC 5227, RFC 4862) and defends it. It is a pure state machine: the caller passes
+ * received frames and the time, and frames to send leave through `emit`. Its memory is one block,
+ * allocated once. Each port owns a struct port_neigh and uses it in its own thread.
  */
 #ifndef PLENUM_DATAPLANE_PORT_NEIGH_H
 #define PLENUM_DATAPLANE_PORT_NEIGH_H
@@ -17,11 +17,12 @@
 #define PORT_NEIGH_PARKED 32
 #define PORT_NEIGH_PROBES 3 /* DAD probes for our own address */
 #define PORT_NEIGH_PROBE_NS (60 * NSEC_PER_MSEC)
-/* Interval before the first retry; doubles up to a second. */
+/* Time before the first retry of a request. It doubles with each retry, up to a second. */
 #define PORT_NEIGH_RETRY_NS (50 * NSEC_PER_MSEC)
-/* After so many requests the neighbour counts as unreachable for a while. */
+/* After this many unanswered requests the neighbour counts as unreachable for a while. */
 #define PORT_NEIGH_TRIES 5
-#define PORT_NEIGH_FAILED_NS NSEC_PER_SEC	  /* for this long */
+/* How long a neighbour then counts as unreachable */
+#define PORT_NEIGH_FAILED_NS NSEC_PER_SEC
 #define PORT_NEIGH_REFRESH_NS (20 * NSEC_PER_SEC) /* an entry in use is refreshed after this */
 #define PORT_NEIGH_IDLE_NS (60 * NSEC_PER_SEC)	  /* an unused entry is removed after this */
 
@@ -38,7 +39,7 @@ struct port_neigh_config {
 };
 
 struct port_neigh_counters {
-	/* moved: neighbours that were found at another MAC than before. */
+	/* moved: neighbours whose MAC has changed. */
 	uint64_t resolved, unreachable, moved;
 	/* park_lost: parked frames whose neighbour never answered. */
 	uint64_t parked, park_full, park_lost;
@@ -54,45 +55,46 @@ int port_neigh_new(const struct port_neigh_config *cfg, struct port_neigh **ret)
 struct port_neigh *port_neigh_free(struct port_neigh *n);
 
 /*
- * Finds the MAC for datagrams to ip. Returns 0 with *ret set; -EINPROGRESS: it is being resolved,
- * and the caller may park one frame; -EHOSTUNREACH: the host does not answer at present;
- * -ENETUNREACH: it is outside the leg's subnet and there is no gateway; -EINVAL: not a unicast
- * address.
+ * Finds the MAC for datagrams to ip. Returns 0 with *ret set; -EINPROGRESS if the MAC is being
+ * resolved, in which case the caller may park one frame; -EHOSTUNREACH if the host does not answer
+ * at present; -ENETUNREACH if ip is outside the leg's subnet and there is no gateway; or -EINVAL if
+ * ip is not a unicast address.
  */
 int port_neigh_resolve(struct port_neigh *n, const struct ip_addr *ip, uint64_t now_ns,
 		       struct mac_addr *ret);
 /* Returns memory in which the caller must build one frame to ip at once. The frame is sent, with
- * its destination MAC filled in, when the neighbour answers. Returns NULL, and counts it, if a
- * frame is parked for ip already or no space is left. Call it only after -EINPROGRESS for the same
- * ip. */
+ * its destination MAC filled in, when the neighbour answers. Returns NULL, and counts that, if a
+ * frame is parked for ip already or there is no space for another one. Call it only after
+ * -EINPROGRESS for the same ip. */
 uint8_t *port_neigh_park(struct port_neigh *n, const struct ip_addr *ip);
 void port_neigh_park_len(struct port_neigh *n, const struct ip_addr *ip, size_t len);
 
-/* Processes a frame that port_l2_parse classified as ARP, SOLICIT, ADVERT or ECHO; frame: its
- * bytes. */
+/* Processes a received frame that port_l2_parse() classified as ARP, SOLICIT, ADVERT or ECHO. f:
+ * the parsed frame; frame: its bytes. */
 void port_neigh_input(struct port_neigh *n, const struct port_l2_frame *f, const uint8_t *frame,
 		      size_t len, uint64_t now_ns);
 /* Retransmits requests, refreshes and evicts entries. Returns the time of the next call;
  * UINT64_MAX: never. */
 uint64_t port_neigh_tick(struct port_neigh *n, uint64_t now_ns);
 
-/* Starts to probe for another host with our address; port_neigh_tick continues it, for
+/* Starts to probe whether another host has our address. port_neigh_tick() continues that, for
  * PORT_NEIGH_PROBES times PORT_NEIGH_PROBE_NS. */
 void port_neigh_probe_start(struct port_neigh *n, uint64_t now_ns);
 /* ret_owner: MAC of the other host, if the state is PORT_NEIGH_TAKEN. */
 enum port_neigh_probe port_neigh_probe_state(const struct port_neigh *n,
 					     struct mac_addr *ret_owner);
-/* Records that PORT_NEIGH_PROBES probes were already sent, the last one at last_ns: unless that is
- * long ago, the next port_neigh_probe() continues from there. The caller must pass the replies
- * before that call, and read again after it returned -EAGAIN. */
+/* Records that all PORT_NEIGH_PROBES probes were sent already, the last one at last_ns. The next
+ * port_neigh_probe() then only waits for the end of the last interval, unless last_ns is so long
+ * ago that it must probe again. The caller must pass the replies received so far before that call,
+ * and read further ones after each -EAGAIN. */
 void port_neigh_probe_sent_early(struct port_neigh *n, uint64_t last_ns);
-/* Starts probing at the first call and tells its state, for callers that poll. Returns -EAGAIN:
- * probing continues in port_neigh_tick; 0: no other host has the address, and it was announced; or
- * -EADDRINUSE with a sentence in why. */
+/* Probes our address, for callers that poll; the first call starts it. Returns -EAGAIN while
+ * probing continues (in port_neigh_tick()); 0 if no other host has the address, which was then
+ * announced; or -EADDRINUSE with a sentence in why. */
 int port_neigh_probe(struct port_neigh *n, uint64_t now_ns, struct reason *why);
-/* stands_by: another port has the address now. This one then sends no answers, requests or
- * announcements, does not defend the address, and forgets its neighbours, which may move meanwhile.
- */
+/* Sets whether another port has the address now (stands_by), or this one again. While another port
+ * has it, this one sends no answers, requests or announcements, and does not defend the address. It
+ * also forgets its neighbours, because they may move meanwhile. */
 void port_neigh_stand_by(struct port_neigh *n, bool stands_by);
 /* Announces our address now and once more a second later. */
 void port_neigh_announce(struct port_neigh *n, uint64_t now_ns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RDMA devices of a worker's legs and the memory registered with them. port_rdma_pair.c transfers
- * data.
+ * Opens and closes the RDMA devices of a worker's legs, and registers memory with them.
+ * port_rdma_pair.c transfers the data.
  */
 #include "dataplane/port/rdma/port_rdma_internal.h"
 #include <dirent.h>
@@ -14,12 +14,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Bit of a partition key that marks a full member, not a limited one; the other bits name the
- * partition. */
+/* Bit of a partition key: set for a full member of the partition, clear for a limited one. The
+ * other bits name the partition. */
 #define PKEY_FULL 0x8000U
 #define PKEY_DEFAULT 0x7fffU
 #define PEERMEM "/sys/module/nvidia_peermem"
-/* Registering memory is tried again after this time, because the limit may have been raised. */
+/* After this time a failed registration of memory is tried again, because the limit for locked
+ * memory may have been raised. */
 #define MEMORY_AGAIN_NS (16 * NSEC_PER_SEC)
 
 const char *port_rdma_reason_code(enum port_rdma_reason r)
@@ -47,7 +48,7 @@ const char *port_rdma_reason_code(enum port_rdma_reason r)
 
 /* ------------------------------------------------------------------ GIDs */
 
-/* A RoCE GID is the address itself; IPv4 is mapped into IPv6. */
+/* Makes the RoCE GID of an address: the address itself, or an IPv4 address mapped into IPv6. */
 static void gid_of(const struct ip_addr *ip, uint8_t ret[16])
 {
 	if (ip->family == AF_INET6) {
@@ -91,8 +92,9 @@ static bool fd_nonblocking(int fd)
 	return flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0;
 }
 
-/* Asks the driver without any memory: if it supports dma-buf, it reports that descriptor -1 is
- * invalid, else that the call is unsupported. */
+/* Finds out how GPU memory can be registered, without having any: registers a dma-buf with
+ * descriptor -1. A driver that supports dma-buf reports that the descriptor is invalid; another one
+ * reports that the call is unsupported. */
 static enum port_rdma_gpu gpu_probe(const struct port_rdma *r, struct rdma_device *d)
 {
 	struct ibv_pd *pd = ibv_alloc_pd(d->context);
@@ -139,8 +141,9 @@ static bool text_read(const char *path, char *buf, size_t size)
 	return n > 0;
 }
 
-/* Call where files can be read. For a device that is added later, to a confined process, the
- * process that passes the device makes this check. */
+/* Whether the device's driver is older than the supported minimum. A confined process cannot read
+ * the files that say so: for a device that is added later, the process that passes the device makes
+ * this check. */
 static bool driver_is_old(const struct ibv_device *dev)
 {
 	char path[IBV_SYSFS_PATH_MAX + 32], module[128], version[128];
@@ -166,10 +169,11 @@ static bool device_prepare(struct rdma_device *d)
 }
 
 /*
- * Finds the index of the leg's partition in the table of its port, as full or limited member.
- * Returns false if it is not there, since packets would then go to another partition. The library
- * reads the table from files, which a confined worker cannot do: a device that comes back has the
- * same index, and for a new device only the index of the default partition is known.
+ * Finds the index of the leg's partition in the partition table of its port, with full or limited
+ * membership. Returns false if the partition is not in the table, because packets would then go to
+ * another partition. The library reads the table from files, which a confined worker cannot open.
+ * So for a device that comes back the worker uses the index from before, and for a new device it
+ * knows only the index of the default partition.
  */
 static bool leg_finds_partition(struct rdma_leg *leg, struct ibv_context *context, uint8_t port)
 {
@@ -185,8 +189,8 @@ static bool leg_finds_partition(struct rdma_leg *leg, struct ibv_context *contex
 	return leg->has_pkey || base == 0 || base == PKEY_DEFAULT;
 }
 
-/* Whether the leg uses the device. The device may also serve another leg, by another port or VLAN.
- */
+/* Assigns the device to the leg if the device has the leg's address. Returns whether it has. The
+ * device may serve several legs, through different ports or VLANs. */
 static bool leg_takes(struct port_rdma *r, struct rdma_leg *leg, unsigned device)
 {
 	struct rdma_device *d = &r->devices[device];
@@ -220,7 +224,8 @@ static bool leg_lacks(const struct rdma_leg *leg)
 	return leg->device < 0 && leg->reason != PORT_RDMA_OFF;
 }
 
-/* The index for a new device: that of a removed device, or the next unused one. */
+/* Returns the index in `devices` for a new device: the place of a removed device, or the next
+ * unused one. */
 static unsigned device_place(const struct port_rdma *r)
 {
 	unsigned i = 0;
@@ -230,7 +235,8 @@ static unsigned device_place(const struct port_rdma *r)
 	return i;
 }
 
-/* Opens the device if it has the address of any leg. Returns the number of such legs. */
+/* Opens the device, and keeps it open if it has the address of any leg that lacks a device. Returns
+ * the number of such legs. */
 static unsigned device_try(struct port_rdma *r, struct ibv_device *dev)
 {
 	unsigned place = device_place(r), taken = 0;
@@ -260,9 +266,9 @@ static unsigned device_try(struct port_rdma *r, struct ibv_device *dev)
 }
 
 /*
- * Loads the library's drivers early. The library loads them itself when it first sees a device,
- * which is too late for a device added to a confined process, because that may not map new code.
- * The drivers are in the library's folder.
+ * Loads all drivers of the RDMA library, which are in its folder, before the worker is confined.
+ * The library itself loads a driver when it first sees a device. That is too late for a device that
+ * is added later, because a confined process may not map new code.
  */
 static void drivers_load(void)
 {
@@ -421,7 +427,8 @@ static bool device_listen(struct port_rdma *r, struct rdma_device *d)
 	return fatal;
 }
 
-/* Whether the kernel is removing the device: the device's file in /dev is then unlinked. */
+/* Whether the device has become unusable, or the kernel is removing it: the kernel then unlinks the
+ * device's file in /dev. */
 static bool device_is_going(struct port_rdma *r, struct rdma_device *d)
 {
 	struct stat st;
@@ -452,7 +459,8 @@ uint64_t port_rdma_tick(struct port_rdma *r, uint64_t now_ns)
 	}
 	memory_try_again(r, now_ns);
 	rdma_pairs_reap(r, now_ns);
-	/* After a change call again at once, so that users of port_rdma_changes() notice it. */
+	/* After a change return the present time, so that the caller calls again at once and looks
+	 * at port_rdma_changes(). */
 	return changes == r->n_changes ? r->look_ns : now_ns;
 }
 
@@ -511,8 +519,8 @@ static int regions_register(struct port_rdma_pool *pool, unsigned device)
 	return 0;
 }
 
-/* Registers the pool's memory with the device. A device that cannot register it records a reason.
- */
+/* Registers the pool's memory with the device. If that fails, records the reason for all legs of
+ * the device. */
 static int pool_join(struct port_rdma_pool *pool, unsigned device)
 {
 	struct port_rdma *r = pool->r;
@@ -598,7 +606,8 @@ int port_rdma_pool_new(struct port_rdma *r, const struct port_rdma_region *regio
 		any |= was == 0;
 		e = was < 0 ? was : e;
 	}
-	if (!any && e != -ENOMEM) { /* -ENOMEM: there may be enough memory later */
+	if (!any && e != -ENOMEM) { /* after -ENOMEM the pool stays: there may be enough memory
+				       later */
 		free(pool);
 		return e;
 	}

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RDMA for bulk data, in addition to the packet ports: the RDMA devices of a worker's legs, memory
- * registered with them, and one reliable queue pair per leg of a session. It knows nothing of
- * sessions or requests: the caller exchanges the parameters of port_rdma_pair() and
- * port_rdma_join() in its own requests, so neither a connection manager nor a separate port is
- * needed. One thread uses it. Posting and polling make no system call on devices with mapped
- * queues, take no lock and allocate nothing; system calls create and drop pairs.
+ * RDMA for bulk data, in addition to the packet ports. It manages the RDMA devices of a worker's
+ * legs, the memory registered with them, and one reliable queue pair per leg of a session (below: a
+ * pair). It knows nothing of sessions or requests: the caller exchanges the parameters of
+ * port_rdma_pair() and port_rdma_join() in its own requests, so neither a connection manager nor a
+ * separate port is needed. One thread uses it. Posting and polling take no lock, allocate nothing
+ * and, on devices with mapped queues, make no system call. Creating and dropping pairs does make
+ * system calls.
  *
- * One end of a pair is active: it writes into the other's memory, reads from it, and gets the
- * completions. The passive end does nothing and gets no notification. These rules let it reuse its
- * memory safely:
- * - A write counts as done when a byte that is read back over the same pair after the data has
- *   arrived: the data is then in the other end's memory, whatever route the answer takes.
+ * One end of a pair is active: it writes into the memory of the other end, reads from it, and gets
+ * the completions. The passive end does nothing and gets no notification. With these rules both
+ * ends can reuse their memory safely:
+ * - After the data of a write, the active end reads one byte back over the same pair. The write
+ *   counts as done when this byte arrives: the data is then in the other end's memory, whatever
+ *   route the reply to the request takes.
  * - port_rdma_drop() returns when the device no longer acts for the pair: the device discards
  *   everything that is still in flight. Before the passive end uses memory offered over a pair in
  *   any other way, it drops the pair if the active end reported a failure, and all pairs of a
@@ -19,15 +21,16 @@
  * - The active end may reuse memory from which it sends when port_rdma_poll() says so, also after a
  *   failure: the device flushes a failed pair first.
  *
- * A pair uses the GID of the leg's own address for RoCE v2; v1 is unsupported. A leg on IPoIB
- * uses the GID of its port, the LIDs of both ends and the partition of its interface. iWARP is
- * unsupported: it runs over TCP connections, which need rdma_cm. The GID is looked up for each new
- * pair because its index changes; when a device reports changed GIDs, pairs whose GID moved or
- * disappeared are dropped.
+ * On an Ethernet leg a pair uses RoCE v2 with the GID of the leg's own address; RoCE v1 is
+ * unsupported. On an IPoIB leg it uses the GID of the InfiniBand port, the LIDs of both ends and
+ * the partition of the leg's interface. iWARP is unsupported: it runs over TCP connections, which
+ * need rdma_cm. The GID is looked up for each new pair, because its index in the device's table may
+ * change. When a device reports changed GIDs, pairs whose GID moved or disappeared are dropped.
  *
- * Removal of a device waits for its users: port_rdma_tick() notices it and releases the device. A
- * device that is added or returns is opened by port_rdma_find(), after the process with access to
- * the host's files has put its device file where the library looks.
+ * The kernel removes a device only after all its users have released it: port_rdma_tick() notices
+ * the removal and releases the device. port_rdma_find() opens a device that was added or has
+ * returned. Before, the process with access to the host's files must put the device file where the
+ * library looks for it.
  */
 #ifndef PLENUM_DATAPLANE_PORT_RDMA_H
 #define PLENUM_DATAPLANE_PORT_RDMA_H
@@ -36,12 +39,12 @@
 
 #define PORT_RDMA_LEGS_MAX PLENUM_LEGS_MAX
 #define PORT_RDMA_REGIONS_MAX 2
-#define PORT_RDMA_BYTES_MAX (1U << 20) /* of a transfer */
+#define PORT_RDMA_BYTES_MAX (1U << 20) /* bytes of the largest transfer */
 /* Interval of checks whether a device still exists. */
 #define PORT_RDMA_LOOK_NS (500 * NSEC_PER_MSEC)
 
 struct port_rdma;      /* the devices of a worker's legs */
-struct port_rdma_pool; /* registered memory; pairs of another pool cannot access it */
+struct port_rdma_pool; /* registered memory; only pairs of this pool can access it */
 struct port_rdma_peer; /* the pairs with one peer, one per leg */
 
 /* Why RDMA is unavailable. */
@@ -50,71 +53,77 @@ enum port_rdma_reason {
 	PORT_RDMA_OFF,	     /* disabled for the leg */
 	PORT_RDMA_NO_DEVICE, /* no RDMA device has the leg's address */
 	PORT_RDMA_PORT_DOWN,
-	PORT_RDMA_NO_GID,    /* the device has no GID of the address, or none for RoCE v2 */
+	PORT_RDMA_NO_GID,    /* the device has no GID for the leg's address, or only one that is not
+				for RoCE v2 */
 	PORT_RDMA_MEMLOCK,   /* memory cannot be registered; port_rdma_tick() retries it */
 	PORT_RDMA_GONE,	     /* the device was removed */
 	PORT_RDMA_KIND,	     /* the peer's link type is different: InfiniBand or Ethernet */
-	PORT_RDMA_PEER,	     /* the peer has no RDMA, or no RDMA that this end supports */
+	PORT_RDMA_PEER,	     /* the peer has no RDMA for the leg, or offers a kind that this end
+				does not support */
 	PORT_RDMA_ENCRYPTED, /* the session is encrypted, but RDMA would send bulk data in clear */
 	PORT_RDMA_IWARP,     /* the leg's device is iWARP */
 	PORT_RDMA_FAILED,    /* the pair could not be created, or failed */
 	PORT_RDMA_OLD,	     /* the device's driver is older than the supported minimum */
 	PORT_RDMA_MTU,	     /* the MTU is too small for RDMA to be worthwhile */
-	PORT_RDMA_MIXED,     /* a server or leg uses InfiniBand while another one uses Ethernet */
+	PORT_RDMA_MIXED,     /* not all servers and legs use the same link type, InfiniBand or
+				Ethernet */
 	PORT_RDMA_REASON_MAX
 };
 /* The reason's code, as in plenumd(8). */
 const char *port_rdma_reason_code(enum port_rdma_reason r);
 
-/* The link type of a pair, as it is sent: it must be the same at both ends. */
+/* The link type of a pair, as sent to the peer. It must be the same at both ends. */
 enum port_rdma_link {
 	PORT_RDMA_LINK_IB = 1,
 	PORT_RDMA_LINK_ROCE_V2 = 2,
 	/* 3 was RoCE v1 in earlier versions; a peer that offers it is refused. */
 };
 
-/* The parameters of one end of a pair. */
+/* The parameters of one end of a pair, which the caller sends to the other end. */
 struct port_rdma_half {
 	uint8_t link; /* enum port_rdma_link */
 	uint8_t mtu;  /* 1: 256 bytes; each next value stands for twice as many */
 	uint16_t lid;
 	uint32_t qpn, psn;
-	uint32_t key; /* key of the pool's first region */
+	uint32_t key; /* the key with which the other end may access the pool's first region */
 	uint8_t gid[16];
 };
 
-/* One transfer. The caller must keep it until `done` is called, from port_rdma_poll() or from
- * port_rdma_drop_*() of any pair. */
+/* One transfer. The caller must keep it until `done` is called. That happens within
+ * port_rdma_poll(), or within port_rdma_drop*() of any pair. */
 struct port_rdma_op {
-	void (*done)(struct port_rdma_op *op, int status); /* 0; negative errno: the pair failed */
+	void (*done)(struct port_rdma_op *op, int status); /* status: 0, or a negative errno if the
+							      pair failed */
 	struct port_rdma_pair *pair;
 	uint32_t bytes;
 	uint16_t slot;
-	uint8_t port; /* port of the pair that carries it */
+	uint8_t port; /* index of the port whose pair carries the transfer */
 };
 
 /* Opens the RDMA device of each leg. Call it while the worker still has file access: devices opened
  * now need no files later, and all drivers of the library are loaded for devices that are added
- * later. Returns 0 with *ret set, to NULL if no leg uses RDMA; or -ENOMEM. */
+ * later. Returns 0 with *ret set (to NULL if no leg uses RDMA), or -ENOMEM. */
 int port_rdma_open(const struct launch_config *cfg, struct port_rdma **ret);
 /* Opens the named device for legs that have no device yet and whose address it has, and registers
  * the pools' memory with it. Returns the number of such legs, or -ENOENT if there are none. */
 int port_rdma_find(struct port_rdma *r, const char *name);
-/* Records why the leg of that port, which has no device, must not use a device that exists. */
+/* Records why the leg of that port must not use the RDMA device that exists for it. The leg has no
+ * device then. */
 void port_rdma_refuse(struct port_rdma *r, unsigned port, enum port_rdma_reason why);
-/* Adds a leg that appeared later; its port is the next one. It has no device yet. */
+/* Adds a leg that appeared later. Its port has the next index. It has no device yet. */
 void port_rdma_leg_add(struct port_rdma *r, const struct launch_port *port);
-/* Whether any leg has a device now. If not, only the reasons remain to be reported. */
+/* Whether any leg has a device now. If not, port_rdma_reason() is all there is to report. */
 bool port_rdma_any(const struct port_rdma *r);
-/* Drops all pairs from their devices; every op has ended when this returns. */
+/* Drops all pairs. Every op has ended when this returns. */
 void port_rdma_stop(struct port_rdma *r);
-/* Frees *r; pools and peers must be freed before. */
+/* Frees *r. Free all pools and peers first. */
 struct port_rdma *port_rdma_free(struct port_rdma *r);
 enum port_rdma_reason port_rdma_reason(const struct port_rdma *r, unsigned port);
-/* A counter that changes when a device is added, or its addresses or link change. */
+/* Returns a counter that changes when a device is added, or when a device's addresses or link
+ * change. */
 uint32_t port_rdma_changes(const struct port_rdma *r);
-/* Whether GPU memory can be registered with the leg's device (GPUDirect), as dma-buf by any GPU
- * driver or via nvidia-peermem; if not, why. */
+/* Whether, and how, GPU memory can be registered with the leg's device (GPUDirect): as a dma-buf,
+ * which any GPU driver can export, or via nvidia-peermem. */
 enum port_rdma_gpu {
 	PORT_RDMA_GPU_NO_DEVICE,
 	PORT_RDMA_GPU_UNSUPPORTED, /* the driver, or this kernel, does not support dma-buf */
@@ -127,23 +136,24 @@ enum port_rdma_gpu port_rdma_gpu(const struct port_rdma *r, unsigned port);
 const char *port_rdma_gpu_code(enum port_rdma_gpu g);
 /* The number of working pairs on that port. */
 unsigned port_rdma_pairs(const struct port_rdma *r, unsigned port);
-/* Processes device events and releases devices that are being removed, whose ops then end. Call it
- * every PORT_RDMA_LOOK_NS, or at once after port_rdma_look(). Returns the time of the next call. */
+/* Processes device events, and releases devices that are being removed, which ends their ops. Call
+ * it every PORT_RDMA_LOOK_NS, and at once after port_rdma_look(). Returns when the next call is
+ * due. */
 uint64_t port_rdma_tick(struct port_rdma *r, uint64_t now_ns);
 /* Completes finished ops and returns their number. */
 unsigned port_rdma_poll(struct port_rdma *r);
-/* Writes up to max descriptors that are readable when ops may have finished, to poll while
- * sleeping. Returns their number. */
+/* Writes up to max descriptors for poll(2), which are readable when ops may have finished. Returns
+ * their number. */
 unsigned port_rdma_fds(const struct port_rdma *r, int *ret_fds, unsigned max);
-/* Like port_rdma_fds, for device events. If one is readable, call port_rdma_look() before the next
- * tick, which reads the event. */
+/* Like port_rdma_fds(), but for device events. If one is readable, call port_rdma_look() and then
+ * port_rdma_tick(), which reads the event. */
 unsigned port_rdma_event_fds(const struct port_rdma *r, int *ret_fds, unsigned max);
 void port_rdma_look(struct port_rdma *r);
 /* Call before sleeping. Returns false if completions are waiting. */
 bool port_rdma_arm(struct port_rdma *r);
 
-/* A region of memory. GPU memory is given as a dma-buf; `base` is then only an identifier, and
- * nothing is mapped there. */
+/* A region of memory to register. For GPU memory, which is passed as a dma-buf, `base` is only an
+ * identifier: nothing is mapped there. */
 struct port_rdma_region {
 	void *base;
 	size_t bytes;
@@ -151,19 +161,19 @@ struct port_rdma_region {
 	int dmabuf_fd;
 	uint64_t dmabuf_at; /* offset of the region in the dma-buf */
 };
-/* Registers memory, which must stay mapped unchanged. Returns 0 or a negative errno. remote: peers
- * may write and read the first region. A device that cannot register the memory is skipped, with a
- * reason. If memory is short, port_rdma_tick() retries, and the pool exists although no device has
- * registered it yet. */
+/* Registers memory with all devices; its mapping must not change afterwards. remote: peers may
+ * write and read the first region. A device that cannot register the memory is skipped, and
+ * port_rdma_reason() says why. If the reason is a lack of memory, port_rdma_tick() tries again; the
+ * pool exists even if no device has registered it yet. Returns 0 or a negative errno. */
 int port_rdma_pool_new(struct port_rdma *r, const struct port_rdma_region *regions, unsigned n,
 		       bool remote, struct port_rdma_pool **ret);
 struct port_rdma_pool *port_rdma_pool_free(struct port_rdma_pool *pool);
 
 int port_rdma_peer_new(struct port_rdma_pool *pool, struct port_rdma_peer **ret);
-/* Drops all pairs and frees the peer. Its ops must have ended. */
+/* Drops all pairs of the peer and frees it. Its ops must have ended. */
 struct port_rdma_peer *port_rdma_peer_free(struct port_rdma_peer *peer);
-/* Creates our half of a pair for that leg number on the device of `port`; an existing pair is
- * dropped before. Returns PORT_RDMA_OK, or why it is not possible. */
+/* Creates our half of the pair number `leg` on the device of `port`. An existing pair with this
+ * number is dropped first. Returns PORT_RDMA_OK, or the reason why a pair is not possible. */
 enum port_rdma_reason port_rdma_pair(struct port_rdma_peer *peer, unsigned leg, unsigned port,
 				     struct port_rdma_half *ret);
 /* Completes the pair with the peer's half. */
@@ -174,17 +184,19 @@ void port_rdma_drop(struct port_rdma_peer *peer, unsigned leg);
 void port_rdma_drop_all(struct port_rdma_peer *peer);
 /* Like port_rdma_drop, for the pairs on `port`. */
 void port_rdma_drop_port(struct port_rdma_peer *peer, unsigned port);
-/* A bit per leg, set if the leg's pair works. */
+/* Returns a mask with one bit per leg, set if the leg's pair works. */
 uint8_t port_rdma_ready(const struct port_rdma_peer *peer);
-/* The leg whose working pair uses that port; -1 if there is none. */
+/* Returns the leg whose working pair uses that port, or -1 if there is none. */
 int port_rdma_leg(const struct port_rdma_peer *peer, unsigned port);
 /* Whether the leg's pair works and our half has that queue pair number. */
 bool port_rdma_has(const struct port_rdma_peer *peer, unsigned leg, uint32_t qpn);
-/* The least loaded working pair among the legs in mask; -1 if there is none or all are full. */
+/* Returns the leg in `mask` whose working pair has the least load, or -1 if none works or all are
+ * full. */
 int port_rdma_choose(struct port_rdma_peer *peer, uint8_t mask);
 
-/* Transfers memory of the pool to or from `at` in the peer's first region. Returns 0, and op->done
- * is called later; or a negative errno, and op->done is not called. */
+/* Write to, or read from, offset `at` of the peer's first region; our memory must belong to the
+ * pool. Returns 0, in which case op->done is called later; or a negative errno, in which case it is
+ * not called. */
 int port_rdma_write(struct port_rdma_peer *peer, unsigned leg, const void *from, uint32_t bytes,
 		    uint64_t at, struct port_rdma_op *op);
 int port_rdma_read(struct port_rdma_peer *peer, unsigned leg, void *to, uint32_t bytes, uint64_t at,

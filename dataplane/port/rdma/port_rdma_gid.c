@@ -6,8 +6,8 @@
 
 #define GIDS_MAX 256
 
-/* Returns PORT_RDMA_OK: it is the leg's GID; PORT_RDMA_NO_DEVICE: it is another's; else why the leg
- * cannot use it. */
+/* Checks one entry of the GID table. Returns PORT_RDMA_OK if it is the leg's GID,
+ * PORT_RDMA_NO_DEVICE if it belongs to another address, or the reason why the leg cannot use it. */
 static enum port_rdma_reason gid_check(struct ibv_context *context, const struct ibv_gid_entry *e,
 				       const struct rdma_leg *leg)
 {
@@ -59,5 +59,6 @@ enum port_rdma_reason port_rdma_reason(const struct port_rdma *r, unsigned port)
 {
 	if (!r)
 		return PORT_RDMA_OFF;
-	return port < r->n_legs ? r->legs[port].reason : PORT_RDMA_NO_DEVICE; /* added later */
+	return port < r->n_legs ? r->legs[port].reason : PORT_RDMA_NO_DEVICE; /* the leg will be
+										 added later */
 }

@@ -7,16 +7,17 @@
 #include "dataplane/port/rdma/port_rdma.h"
 #include <infiniband/verbs.h>
 
-#define RDMA_OPS_MAX 512	/* ops in flight in a worker */
+#define RDMA_OPS_MAX 512	/* most ops in flight in a worker */
 #define RDMA_DEVICE_OPS_MAX 64U /* per device */
 #define RDMA_PAIR_OPS_MAX 8U	/* per pair */
 #define RDMA_OP_WRS 16U		/* work requests that the largest op needs */
 #define RDMA_PAIR_WRS (RDMA_OP_WRS * RDMA_PAIR_OPS_MAX)
-/* If a transfer fails, each of its requests completes, so the queue needs room for all. */
+/* Size of the completion queue. If a transfer fails, each of its work requests completes, so the
+ * queue needs room for all of them. */
 #define RDMA_CQES (RDMA_OP_WRS * RDMA_DEVICE_OPS_MAX)
 
 struct rdma_device {
-	struct ibv_context *context; /* NULL: no device, or it was removed */
+	struct ibv_context *context; /* NULL: the place is unused, or the device was removed */
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
 	unsigned n_ops; /* in flight */
@@ -24,14 +25,15 @@ struct rdma_device {
 	enum port_rdma_gpu gpu;
 };
 
-struct rdma_leg { /* a worker's leg: the index of its device in `devices`, or why it has none */
+struct rdma_leg { /* a leg of the worker: the index of its RDMA device in `devices`, or the reason
+		     why it has none */
 	int device;
 	enum port_rdma_reason reason;
 	uint8_t gid[16];
 	uint8_t port_num;
 	uint32_t ifindex;
-	/* For IPoIB: GID of the device's port, partition, and the partition's index in the table of
-	 * that port. */
+	/* Only for a leg on IPoIB: the GID of the InfiniBand port, the partition key, and the key's
+	 * index in the port's partition table. */
 	bool is_ipoib, has_pkey;
 	uint8_t ib_gid[16];
 	uint16_t pkey, pkey_index;
@@ -45,13 +47,14 @@ struct port_rdma {
 	struct port_rdma_pool *pools;
 	struct port_rdma_pair *dying; /* pairs that were dropped with ops in flight */
 	struct port_rdma_op *ops[RDMA_OPS_MAX];
-	uint32_t op_uses[RDMA_OPS_MAX]; /* how often each slot was used */
+	uint32_t op_uses[RDMA_OPS_MAX]; /* how often each entry of `ops` was used */
 	uint16_t free_ops[RDMA_OPS_MAX];
 	unsigned n_free_ops;
 	uint32_t next_psn, n_changes;
 	bool has_peermem;
-	uint64_t look_ns, now_ns; /* when the next tick is due; when the latest one was */
-	uint64_t memory_ns;	  /* next attempt to register memory that failed */
+	uint64_t look_ns, now_ns; /* when the next port_rdma_tick() is due; when the latest one
+				     was */
+	uint64_t memory_ns;	  /* when to try again to register memory, after a failure */
 };
 
 struct port_rdma_pool {
@@ -66,16 +69,18 @@ struct port_rdma_pool {
 };
 
 struct port_rdma_pair {
-	struct port_rdma_pair *next; /* in the list of dying pairs */
+	struct port_rdma_pair *next; /* next pair in the list port_rdma.dying */
 	struct port_rdma *r;
 	struct ibv_qp *qp;
 	unsigned device, port;
 	uint32_t gid_index; /* index of our GID, once the pair has joined */
 	uint8_t link;	    /* as in struct port_rdma_half */
-	uint32_t psn, key;  /* our PSN; the peer's key */
+	uint32_t psn, key;  /* our first packet sequence number (PSN); the key of the peer's
+			       memory */
 	unsigned n_ops;
 	uint64_t bytes;	   /* in flight */
-	uint64_t moved_ns; /* approximately when an op last ended, or when the first one began */
+	uint64_t moved_ns; /* approximately when an op last ended or, if none has ended since, when
+			      the first one in flight began */
 	bool joined, failed;
 	uint64_t dropped_ns;
 };
@@ -84,18 +89,19 @@ struct port_rdma_peer {
 	struct port_rdma_pool *pool;
 	struct port_rdma_peer *next;
 	struct port_rdma_pair *pairs[PORT_RDMA_LEGS_MAX];
-	unsigned last; /* the leg chosen last */
+	unsigned last; /* the leg that port_rdma_choose() returned last */
 };
 
 /* port_rdma_bell.c: tells the kernel that a soft-RoCE queue pair has work. Returns 0 or a negative
  * errno. */
 int rdma_doorbell_ring(const struct ibv_qp *qp);
-/* Parses the port GID of an IPoIB interface from the end of its hardware address in sysfs. */
+/* Parses the GID of an IPoIB interface's InfiniBand port. It is at the end of the interface's
+ * hardware address in sysfs, which is `address`. */
 bool rdma_ipoib_parse(const char *address, uint8_t ret_gid[16]);
 /* Looks up the leg's GID in its device's table. Returns 0 or -ENOENT. */
 int rdma_gid_get(const struct port_rdma *r, unsigned port, struct ibv_gid_entry *ret);
-/* Finds the leg's GID in the device's table; for RoCE the GID of version 2. Returns PORT_RDMA_OK,
- * or why the leg cannot use the device. */
+/* Finds the leg's GID in the device's table; for RoCE, the GID of RoCE v2. Returns PORT_RDMA_OK
+ * with *ret set, or the reason why the leg cannot use the device. */
 enum port_rdma_reason rdma_gid_find(struct ibv_context *context, const struct rdma_leg *leg,
 				    struct ibv_gid_entry *ret);
 /* Ends the ops of a pair after its device has stopped working on it. */

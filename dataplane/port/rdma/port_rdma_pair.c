@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Queue pairs: creation, destruction and transfers. A mistake in this file can lose data.
+ * Creates and destroys queue pairs, and transfers data over them. A mistake in this file can lose
+ * data.
  */
 #include "dataplane/port/rdma/port_rdma_internal.h"
 #include <string.h>
 
 #define POLL_BURST 32
 #define PSN_MASK 0xffffffU
-/* The pair fails after ACK_RETRIES retries of 4.096 us times 2 to the power of ACK_TIMEOUT. 7
- * retries would be infinite for soft-RoCE: a pair whose other half is gone would never fail. */
+/* The pair fails after ACK_RETRIES retries, each after 4.096 us times 2 to the power of
+ * ACK_TIMEOUT. Not 7 retries: soft-RoCE takes 7 as infinite, so a pair whose other half is gone
+ * would never fail. */
 #define ACK_TIMEOUT 16
 #define ACK_RETRIES 6
 #define HOPS_MAX 64
@@ -16,11 +18,11 @@
  * smallest MTU. */
 #define MTU_LEAST IBV_MTU_512
 #define TRAFFIC_CLASS 96 /* DSCP 24 */
-/* Limits how much data is requested at once. Read data arrives as fast as the peer can send, and
- * the reader can slow it down only by requesting little at a time. This is less than the receive
- * ring of a port and a switch can buffer, but more than arrives while the next request is on its
- * way. Between emulated hosts a quarter of it was slower by a third, and four times as much was no
- * faster. */
+/* A read requests at most READS_MAX times READ_BYTES at once. The data of a read arrives as fast as
+ * the peer can send, and the reader can slow it down only by requesting little at a time. This
+ * amount is less than a switch and the receive ring of a port can buffer, but more than arrives
+ * while the next request is on its way. Measured between emulated hosts, a quarter of it was slower
+ * by a third, and four times as much was no faster. */
 #define READS_MAX 4
 #define READ_BYTES (64U << 10)
 #define READ_WRS (PORT_RDMA_BYTES_MAX / READ_BYTES)
@@ -29,14 +31,14 @@ _Static_assert(READ_WRS <= RDMA_OP_WRS, "an op has requests for a whole read");
 #define DRAIN_NS NSEC_PER_SEC
 /* A pair without a completion for this long counts as failed, even if its device still retries. */
 #define STALL_NS (4 * NSEC_PER_SEC)
-/* Bit in a work request's number: the request is one of several parts of a transfer; only the last
- * part completes the transfer. */
+/* Bit in a work request's number: set in all parts of a transfer but the last one, which completes
+ * the transfer. */
 #define WR_PART (1ULL << 63)
 
 /* ------------------------------------------------------------------ transfers */
 
-/* The number of a work request. It includes the slot's use count, so that late completions of an
- * earlier use are ignored. */
+/* Makes the number of a work request. It contains the use count of the entry in `ops`, so that late
+ * completions of an earlier use are recognised and ignored. */
 static uint64_t wr_id_of(const struct port_rdma *r, uint16_t slot)
 {
 	return slot | (uint64_t)r->op_uses[slot] << 16;
@@ -66,7 +68,7 @@ void rdma_pair_end_ops(struct port_rdma_pair *pair)
 			op_end(pair->r, (uint16_t)i, -ECONNABORTED);
 }
 
-/* Reads the channel's events, which only say that completions may be waiting. */
+/* Reads and drops the channel's events, which only say that completions may be waiting. */
 static void channel_drain(struct rdma_device *d)
 {
 	struct ibv_cq *cq;
@@ -127,7 +129,8 @@ bool port_rdma_arm(struct port_rdma *r)
 			d->armed = ibv_req_notify_cq(d->cq, 0) == 0;
 		if (!d->armed)
 			return false;	    /* the device has no events and must be polled */
-		ended += device_poll(r, d); /* completions before the arming raise no event */
+		ended += device_poll(r, d); /* completions that arrived before the arming raise no
+					       event */
 	}
 	return ended == 0;
 }
@@ -167,7 +170,7 @@ static void op_begin(struct port_rdma_pair *pair, struct port_rdma_op *op, uint3
 	pair->bytes += bytes;
 }
 
-/* Ends an operation of which the device accepted no request. */
+/* Ends an op of which the device has accepted no work request. */
 static void op_cancel(struct port_rdma_op *op)
 {
 	struct port_rdma_pair *pair = op->pair;
@@ -183,8 +186,9 @@ static void op_cancel(struct port_rdma_op *op)
 	op->pair = NULL;
 }
 
-/* Posts the requests of an op. Returns 0, or a negative errno if none was posted. If only some were
- * posted, the pair fails and flushes them, which completes the op. */
+/* Posts the work requests of an op. Returns 0, or a negative errno if none was posted. If only some
+ * were posted, returns 0 but makes the pair fail: the device then flushes these, which completes
+ * the op. */
 static int op_post(struct port_rdma_op *op, struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr *bad = NULL;
@@ -279,8 +283,8 @@ static void pair_free(struct port_rdma_pair *pair)
 	free(pair);
 }
 
-/* Drops a pair. Its ops in flight complete when the device reports it; until then the device may
- * access their memory. */
+/* Drops a pair. Its ops in flight end only when the device reports their completions; until then
+ * the device may access their memory. */
 static void pair_drop(struct port_rdma_pair *pair)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
@@ -474,8 +478,9 @@ enum port_rdma_reason port_rdma_pair(struct port_rdma_peer *peer, unsigned leg, 
 	return PORT_RDMA_OK;
 }
 
-/* Whether packets carry the global routing header: always with RoCE; InfiniBand within a subnet
- * uses LIDs. */
+/* Whether the pair's packets carry the global routing header: always with RoCE; with InfiniBand
+ * only if the port requires it or the peer is in another subnet, because LIDs suffice within
+ * one. */
 static bool is_global(const struct port_rdma_pair *pair, const struct port_rdma_half *theirs,
 		      const struct ibv_gid_entry *ours, const struct ibv_port_attr *port)
 {
@@ -483,7 +488,8 @@ static bool is_global(const struct port_rdma_pair *pair, const struct port_rdma_
 	       memcmp(theirs->gid, ours->gid.raw, sizeof(theirs->gid) / 2) != 0;
 }
 
-/* Moves the pair to the state ready-to-receive; the parameters are the same at both ends. */
+/* Moves the pair to the state "ready to receive". The parameters that both ends must agree on are
+ * the same at both. */
 static bool pair_receives(struct port_rdma_pair *pair, const struct port_rdma_half *theirs,
 			  const struct ibv_gid_entry *gid, const struct ibv_port_attr *port)
 {
@@ -557,8 +563,9 @@ enum port_rdma_reason port_rdma_join(struct port_rdma_peer *peer, unsigned leg,
 	return PORT_RDMA_OK;
 }
 
-/* Drops pairs whose GID changed. Soft-RoCE sends with the table index, so after a change it would
- * use another GID, or none, until the pair fails some seconds later. */
+/* Drops pairs whose GID changed. Soft-RoCE looks the GID up by its table index for each packet:
+ * after a change it would send with another GID, or none, until the pair fails some seconds
+ * later. */
 void rdma_pairs_check_gids(struct port_rdma *r, unsigned device)
 {
 	struct ibv_gid_entry gids[PORT_RDMA_LEGS_MAX];

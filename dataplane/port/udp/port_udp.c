@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sends and receives datagrams over kernel sockets, many per system call. If the kernel can, it
- * segments and merges bursts of datagrams of one size (GSO, GRO).
+ * Sends and receives datagrams over kernel sockets, many per system call. Where the kernel supports
+ * it, bursts of datagrams of one size pass through it as one super-packet (GSO when sending, GRO
+ * when receiving).
  */
 #include "dataplane/port/udp/port_udp_internal.h"
 #include "netcfg/base/log.h"
@@ -72,7 +73,7 @@ static int watch(struct port_udp *u, int fd)
 
 static void watch_all(struct port_udp *u)
 {
-	/* This fails only if memory is short; the worker then wakes by its timers. */
+	/* If this fails, because memory is short, only the worker's timers wake it. */
 	u->watched = watch(u, u->fd) == 0;
 	if (u->hot.fd >= 0)
 		(void)watch(u, u->hot.fd);
@@ -201,7 +202,7 @@ static void rx_controls(struct port_udp *u, struct msghdr *m, uint32_t *ret_segm
 			struct timespec came;
 
 			memcpy(&came, CMSG_DATA(c), sizeof(came));
-			/* The wall clock may have been set meanwhile. */
+			/* The timestamps are wall clock time, which may have been set meanwhile. */
 			if (timespec_ns(&came) <= u->rx.read_ns &&
 			    u->rx.read_ns - timespec_ns(&came) < NSEC_PER_SEC)
 				*ret_waited_ns = u->rx.read_ns - timespec_ns(&came);
@@ -263,8 +264,8 @@ static int rx_syscall(struct port_udp *u, int fd, unsigned batch)
 	}
 	if (batch > 1)
 		return recvmmsg(fd, rx->msgs, batch, MSG_DONTWAIT, NULL);
-	/* Under light load one buffer per call is cheaper, because it does not read an empty queue
-	 * once more. */
+	/* Under light load, reading one buffer per call is cheaper: recvmmsg() would also read the
+	 * queue once more to find it empty. */
 	n = recvmsg(fd, &rx->msgs[0].msg_hdr, MSG_DONTWAIT);
 	if (n < 0)
 		return -1;
@@ -272,8 +273,8 @@ static int rx_syscall(struct port_udp *u, int fd, unsigned batch)
 	return 1;
 }
 
-/* Opens the hot peer's socket. A failure costs only the speed gain; it is tried again after the
- * next streak. */
+/* Opens the hot peer's socket. If that fails, the peer's packets continue to use the common socket,
+ * and the next streak of buffers from one peer causes the next attempt. */
 static void hot_open(struct port_udp *u)
 {
 	struct udp_hot *hot = &u->hot;
@@ -293,8 +294,7 @@ static void hot_open(struct port_udp *u)
 	u->counters.hot = true;
 }
 
-/* Closes the hot peer's socket. The few packets that are still in it are lost, so callers read it
- * before. */
+/* Closes the hot peer's socket. Packets that are still in it are lost, so callers read it first. */
 static void hot_close(struct port_udp *u)
 {
 	close(u->hot.fd); /* this also removes it from the epoll */
@@ -303,8 +303,8 @@ static void hot_close(struct port_udp *u)
 	u->counters.hot = false;
 }
 
-/* Learns from a packet on the common socket which peer is hot. hot_is_empty: the hot socket was
- * read before; else its packets would be lost. */
+/* Updates, after a packet on the common socket, which peer is hot. hot_is_empty: the hot socket was
+ * read until empty, so it may be closed without losing packets. */
 static void hot_learn(struct port_udp *u, const struct datagram_addr *src, bool hot_is_empty)
 {
 	struct udp_hot *hot = &u->hot;
@@ -336,8 +336,8 @@ static int rx_socket(struct port_udp *u, int fd, struct port_rx *pkts, unsigned 
 
 	if (n <= 0) {
 		rx->batch = 1;
-		/* A pending error is reported once and says nothing about the port: a peer may have
-		 * no listener, or a router no route. rudp detects that itself. */
+		/* The kernel reports a pending error once. It says nothing about the port: a peer
+		 * may have no listener, or a router no route, which rudp detects itself. */
 		return n == 0 || errno != EBADF ? 0 : -EBADF;
 	}
 	rx->hot = fd == u->hot.fd;
@@ -404,7 +404,8 @@ static bool port_udp_arm(struct port *p)
 	struct port_udp *u = p->impl;
 
 	if (u->tx.stashed && udp_tx_send(u) < 0)
-		return false; /* nothing would wake the worker when the socket has space again */
+		return false; /* datagrams are queued, and nothing would wake the worker when the
+				 socket has space again */
 	u->hot.skipped = HOT_MAIN_EVERY; /* after waking, read both sockets */
 	u->unarmed = 0;
 	if (!u->watched)

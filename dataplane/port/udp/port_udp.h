@@ -12,8 +12,8 @@ struct port_udp_counters {
 	uint64_t tx_datagrams; /* passed to the kernel */
 	uint64_t tx_calls;     /* system calls that sent something */
 	uint64_t tx_lost;      /* refused by the kernel: no route, link down, filtered, too big */
-	uint64_t tx_full;      /* flushes that found the socket buffer full; this loses nothing */
-	uint64_t tx_bytes;     /* bytes of UDP payload; so is rx_bytes */
+	uint64_t tx_full;      /* flushes that found the socket buffer full; no datagram is lost */
+	uint64_t tx_bytes;     /* bytes of UDP payload, like rx_bytes */
 	uint64_t tx_bursts;    /* GSO bursts: sends that the kernel or the NIC segmented */
 	uint64_t tx_by_source[DATAGRAM_SOURCES_MAX]; /* datagrams per source port */
 	uint64_t rx_datagrams;

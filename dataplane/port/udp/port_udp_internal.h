@@ -23,11 +23,12 @@
 #define RX_BUFS 16
 #define RX_BUF_BYTES 65536U
 #define TX_RETRY_NS (50 * NSEC_PER_USEC)
-#define HOT_STREAK 256U	   /* consecutive buffers from one peer that make it the hot peer */
-#define HOT_REVIEW 1024U   /* buffers until the next check whether the peer is still hot */
-#define UNWATCH_AFTER 256U /* rx calls without arm() that show that the worker spins */
-#define HOT_MAIN_EVERY 8U  /* one in this many rx calls reads the common socket */
-/* an rx call also reads it after this many buffers from the hot peer's socket */
+#define HOT_STREAK 256U	 /* consecutive buffers from one peer that make it the hot peer */
+#define HOT_REVIEW 1024U /* buffers until the next check whether the peer is still hot */
+/* After this many rx calls without arm() the worker counts as spinning */
+#define UNWATCH_AFTER 256U
+#define HOT_MAIN_EVERY 8U /* one in this many rx calls reads the common socket */
+/* after this many buffers from the hot peer's socket, an rx call reads the common socket too */
 #define HOT_MAIN_BUFS 32U
 
 union tx_control {
@@ -51,25 +52,28 @@ struct gso_burst {
 	uint32_t bytes;
 	uint16_t segment_bytes;
 	uint16_t segments;
-	bool closed;	/* a smaller datagram ended the burst */
+	bool closed;	/* no further datagram may join, because a smaller one has ended the
+			   burst */
 	bool hot;	/* leaves from the hot peer's socket */
-	uint8_t source; /* leaves from the socket of this source port; 0: from the port's own */
+	uint8_t source; /* index of the source port from whose socket the burst leaves; 0: the
+			   port's main socket */
 };
 
 struct udp_tx {
 	struct gso_burst bursts[TX_DATAGRAMS_MAX];
 	struct mmsghdr msgs[TX_DATAGRAMS_MAX];
 	struct iovec iov[2 * TX_DATAGRAMS_MAX];
-	/* Holds headers, and payload so short that another iovec costs the kernel more than copying
-	 * costs us while the memory is in the cache. A burst of full 1500-byte packets is thus one
-	 * piece. */
+	/* Holds copies of headers and of short payloads: copying a short payload, whose memory is
+	 * in the cache, costs us less than one more iovec costs the kernel. A burst of full
+	 * 1500-byte packets is thus one piece. */
 	uint8_t *room; /* TX_ROOM_BYTES, of which memory is used only as needed */
 	size_t room_used;
 	unsigned n_bursts, n_datagrams, n_iov;
-	unsigned sent;	/* bursts the kernel has taken */
+	unsigned sent;	/* number of bursts that the kernel has taken */
 	uint32_t bytes; /* payload queued */
-	bool stashed;	/* the payload was copied, so the caller's memory is no longer referenced */
-	uint8_t *stash; /* TX_BYTES_MAX; not used until a socket buffer is full */
+	bool stashed;	/* the queued payload was copied to `stash`, so the caller may reuse its
+			   memory */
+	uint8_t *stash; /* TX_BYTES_MAX bytes; unused until a socket buffer is full */
 };
 
 struct udp_rx {
@@ -77,9 +81,11 @@ struct udp_rx {
 	struct iovec iov[RX_BUFS];
 	struct sockaddr_storage names[RX_BUFS];
 	union rx_control controls[RX_BUFS];
-	uint32_t overflow[2]; /* drop counts that the common socket and the hot one have reported */
+	uint32_t overflow[2]; /* drop counts that the common socket [0] and the hot socket [1] have
+				 reported */
 	bool hot;	      /* the filled buffers are from the hot socket */
-	uint64_t read_ns;     /* time of the read, by the clock of the packets' timestamps */
+	uint64_t read_ns;     /* when the buffers were read, by the same clock as the packets'
+				 timestamps */
 	uint8_t *bufs; /* RX_BUFS buffers of RX_BUF_BYTES, of which memory is used only as needed */
 	unsigned batch; /* buffers per system call; grows under load */
 	/* Buffers filled by the last system call; `next` is the first one not returned yet. */
@@ -99,7 +105,7 @@ struct udp_hot {
 	/* Buffers from the common and from the hot socket since the last check. */
 	uint32_t main_n, hot_n;
 	uint32_t skipped;    /* empty rx calls since the common socket was read */
-	uint32_t since_main; /* buffers from the hot socket since then */
+	uint32_t since_main; /* buffers from the hot socket since the common socket was read */
 	/* main_busy: the last read of the common socket returned packets, perhaps the hot peer's
 	 * bulk data from other source ports. Both sockets are then read in turn. main_due: the
 	 * common socket is next. */
@@ -108,8 +114,8 @@ struct udp_hot {
 
 struct port_udp {
 	int fd;
-	/* An epoll of fd and hot.fd. They are removed from it while the worker spins, because a
-	 * watched socket costs the sender of each packet some 300 ns. */
+	/* An epoll descriptor that watches fd and hot.fd, except while the worker spins, because a
+	 * watched socket delays the sender of each packet by some 300 ns. */
 	int poll_fd;
 	bool watched;
 	uint32_t unarmed; /* rx calls since the last arm() */
@@ -121,7 +127,7 @@ struct port_udp {
 	 * port 0, whose socket is fd. */
 	int source_fds[DATAGRAM_SOURCES_MAX];
 	uint16_t source_ports[DATAGRAM_SOURCES_MAX];
-	uint32_t datagram_max; /* largest datagram that fits the leg's MTU */
+	uint32_t datagram_max; /* bytes of the largest datagram that fits the leg's MTU */
 	uint32_t big_bytes;    /* size of a datagram that the kernel refused; 0: none */
 	struct datagram_addr big_dst;
 	struct port_udp_counters counters;
@@ -136,8 +142,8 @@ static inline bool udp_addr_same(const struct datagram_addr *a, const struct dat
 	       memcmp(a->ip.bytes, b->ip.bytes, sizeof(a->ip.bytes)) == 0;
 }
 
-/* Passes queued bursts to the kernel. Returns 0: all were sent; -EAGAIN: the socket buffer is full.
- */
+/* Passes the queued bursts to the kernel. Returns 0 if it took all of them, or -EAGAIN if the
+ * socket buffer is full. */
 int udp_tx_send(struct port_udp *u);
 /* Same contract as port_ops.tx. */
 int udp_tx(struct port *p, const struct datagram_addr *dst, const struct datagram *pkt);

@@ -16,8 +16,9 @@
 #include <sys/stat.h>
 
 #define SOCKET_BUF_BYTES (8 << 20)
-/* Workers of one address have consecutive UDP ports: a source port must not take the port of a
- * worker that is starting. */
+/* Minimum distance of a source port from the worker's own UDP port. Workers that share an address
+ * have consecutive UDP ports, and a source port must not take the port of a worker that is
+ * starting. */
 #define SOURCE_APART 1024
 #define SOURCE_TRIES 8U
 
@@ -25,7 +26,7 @@ static void socket_size_buffer(int fd, int force, int plain)
 {
 	int bytes = SOCKET_BUF_BYTES;
 
-	/* The forced form may exceed net.core.[rw]mem_max but needs CAP_NET_ADMIN. */
+	/* The option `force` may exceed net.core.[rw]mem_max but needs CAP_NET_ADMIN. */
 	if (setsockopt(fd, SOL_SOCKET, force, &bytes, sizeof(bytes)) != 0)
 		(void)setsockopt(fd, SOL_SOCKET, plain, &bytes, sizeof(bytes));
 }
@@ -46,11 +47,12 @@ static int socket_set_options(int fd, const struct udp_local *l, struct udp_feat
 		    setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &probe6, sizeof(probe6)) != 0)
 			return -errno;
 	}
-	/* Request the arrival time of each packet; without it a late thread looks like a slow
-	 * network. */
+	/* Request the arrival time of each packet: without it, time that the packet waited for a
+	 * late thread would count as network delay. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on));
 	ret->gro = setsockopt(fd, SOL_UDP, UDP_GRO, &on, sizeof(on)) == 0;
-	/* Count drops by a full buffer, which the kernel reports with later packets. */
+	/* Let the kernel report, with later packets, how many it dropped because the buffer was
+	 * full. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_RXQ_OVFL, &on, sizeof(on));
 	/* Setting 0 changes nothing but shows whether the kernel supports segmentation. */
 	ret->gso = setsockopt(fd, SOL_UDP, UDP_SEGMENT, &segment, sizeof(segment)) == 0;
@@ -98,8 +100,8 @@ static void bind_explain(const struct udp_local *l, int error, struct reason *wh
 				strerror(-error));
 }
 
-/* The sockets of a killed worker exist until its sibling processes have ended, which takes a
- * moment. If the UDP port is still in use after this time, it belongs to another process. */
+/* The sockets of a killed worker exist for a moment longer, until its sibling processes have ended.
+ * A UDP port that is still in use after all these attempts belongs to another process. */
 #define BIND_TRIES 50
 #define BIND_PAUSE_NS (10 * NSEC_PER_MSEC)
 
@@ -117,8 +119,9 @@ static int bind_try(int fd, const struct sockaddr_storage *name, int len)
 
 /*
  * The socket is bound to the address only, not to the device: the leg's source rule and route
- * choose the device, and workers of one host communicate over loopback. The port is shared (for
- * udp_socket_open_peer) only after an exclusive bind, and only with our own user.
+ * choose the device, and workers of one host communicate over loopback. udp_socket_open_peer()
+ * later binds the same UDP port again. That is allowed only after this exclusive bind, and only to
+ * processes of our own user.
  */
 int udp_socket_open(const struct udp_local *l, struct udp_features *ret, struct reason *why)
 {
@@ -158,8 +161,8 @@ int udp_socket_open_peer(const struct udp_local *l, int common_fd, const struct 
 
 	if (len < 0 || peer_len < 0)
 		return -EAFNOSUPPORT;
-	/* A server's thread may run with a client's identity, but the port belongs to the socket's
-	 * owner. */
+	/* The thread of a server may run with a client's user id at this moment, but the kernel
+	 * lets only the user who owns the first socket bind the same port again. */
 	if (fstat(common_fd, &st) != 0)
 		return -errno;
 	user = setfsuid(st.st_uid);
@@ -193,8 +196,8 @@ static int source_bind(const struct udp_local *l, uint16_t *ret_port)
 	    getsockname(fd, (struct sockaddr *)&name, &size) != 0)
 		return -errno;
 	r = ip_addr_from_sockaddr((struct sockaddr *)&name, &ip, ret_port);
-	/* Use the kernel's minimum: a packet or two from unknown senders may wait there, others are
-	 * dropped. */
+	/* Use the kernel's minimum: a packet or two from unknown senders may wait in the buffer,
+	 * and the kernel drops all others. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &least, sizeof(least));
 	return r < 0 ? r : fd_take(fd);
 }
@@ -204,8 +207,8 @@ int udp_socket_open_source(const struct udp_local *l, uint16_t *ret_port)
 	int fds[SOURCE_TRIES], r = -EADDRINUSE;
 	unsigned n = 0;
 
-	while (n < SOURCE_TRIES) { /* unsuitable ports stay bound meanwhile, so that the kernel
-				      offers others */
+	while (n < SOURCE_TRIES) { /* unsuitable ports stay bound until the end, so that the kernel
+				      chooses others */
 		r = fds[n] = source_bind(l, ret_port);
 		if (r < 0)
 			break;

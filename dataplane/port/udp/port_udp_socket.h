@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Creates, binds and connects the sockets of a UDP port, and announces the leg's address. It keeps
- * nothing. Only port_udp.c calls it.
+ * Creates, binds and connects the sockets of a UDP port, and announces the leg's address. It holds
+ * no state. Only port_udp.c calls it.
  */
 #ifndef PLENUM_DATAPLANE_PORT_UDP_SOCKET_H
 #define PLENUM_DATAPLANE_PORT_UDP_SOCKET_H
@@ -32,22 +32,23 @@ struct udp_features {
  * -EAFNOSUPPORT. */
 int udp_sockaddr_make(const struct udp_local *l, const struct datagram_addr *a,
 		      struct sockaddr_storage *ret);
-/* Opens the port's socket, which receives everything sent to the address. Returns a descriptor that
- * the caller owns, or a negative errno with a sentence in why. */
+/* Opens the port's main socket, which receives everything sent to the address and UDP port of l.
+ * Returns a descriptor that the caller owns, or a negative errno with a sentence in why. */
 int udp_socket_open(const struct udp_local *l, struct udp_features *ret, struct reason *why);
-/* Opens a second socket with the same address, connected to one peer, which saves the kernel a
- * route lookup per packet to and from it. Returns a descriptor or a negative errno. */
+/* Opens a second socket with the same address that is connected to one peer. For packets to and
+ * from this peer the kernel then needs no route lookup. Returns a descriptor or a negative
+ * errno. */
 int udp_socket_open_peer(const struct udp_local *l, int common_fd,
 			 const struct datagram_addr *peer);
 /* Opens a send-only socket with the same IP address: packets that arrive on it are dropped. The
- * kernel chooses its port, far from those of workers, which may share the address. Returns a
- * descriptor or a negative errno. */
+ * kernel chooses its UDP port, which is far from the ports of workers, because several of them may
+ * share the address. Returns a descriptor or a negative errno. */
 int udp_socket_open_source(const struct udp_local *l, uint16_t *ret_port);
-/* Opens the socket for announcements while the worker still has CAP_NET_RAW; it needs no privilege
- * later. Returns a descriptor that the caller owns, or a negative errno. */
+/* Opens the socket for announcements. Call it while the worker still has CAP_NET_RAW; using the
+ * socket needs no privilege. Returns a descriptor that the caller owns, or a negative errno. */
 int udp_announce_open(void);
-/* Sends a gratuitous ARP or unsolicited neighbour advertisement from that socket. Returns 0; -EPERM
- * if fd is negative; or another negative errno. */
+/* Sends a gratuitous ARP or an unsolicited neighbour advertisement from the socket of
+ * udp_announce_open(). Returns 0, -EPERM if fd is negative, or another negative errno. */
 int udp_announce(int fd, const struct udp_local *l);
 
 #endif

@@ -37,7 +37,8 @@ static void tx_stash(struct udp_tx *tx)
 	tx->stashed = true;
 }
 
-/* Records a refusal. Replaces the oldest record if there is none for the destination yet. */
+/* Records that the kernel refused packets to a destination. A destination without a record takes
+ * the place of the oldest one. */
 static void refusal_note(struct port_udp *u, const struct ip_addr *to, unsigned packets, int error)
 {
 	struct launch_refusal *r = &u->refusals[0];
@@ -63,7 +64,7 @@ static void tx_lost(struct port_udp *u, const struct gso_burst *t, unsigned segm
 	u->counters.tx_lost += segments;
 	u->counters.tx_errno = error;
 	if (error ==
-	    ECONNREFUSED) /* the peer's host refused an earlier packet; this one was not refused */
+	    ECONNREFUSED) /* the peer's host refused an earlier packet; our kernel refused none */
 		return;
 	if (error != EMSGSIZE) {
 		refusal_note(u, &t->dst.ip, segments, error);
@@ -73,8 +74,8 @@ static void tx_lost(struct port_udp *u, const struct gso_burst *t, unsigned segm
 	u->big_dst = t->dst;
 }
 
-/* Finds the pieces of the burst's next datagram, without removing it: a header, or a piece that
- * ends in one, and its payload. */
+/* Finds the one or two iovecs of the burst's next datagram, without removing them: the first ends
+ * with the datagram's header, the second holds its payload. */
 static unsigned segment_peek(const struct msghdr *whole, size_t bytes, struct iovec ret[2])
 {
 	unsigned n = 0;
@@ -192,8 +193,8 @@ int udp_tx_send(struct port_udp *u)
 		if (n == -EINTR)
 			continue;
 		if (n == -ECONNREFUSED && t->hot && !again) {
-			again = true; /* the error reports an earlier packet, and this one was not
-					 sent */
+			again = true; /* the kernel reported an earlier packet's error and did not
+					 send this burst */
 			continue;
 		}
 		again = false;

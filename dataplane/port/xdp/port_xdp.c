@@ -16,15 +16,16 @@
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 
-#define CLOCK_NS (10 * NSEC_PER_MSEC)	 /* maximum age of the time that tx uses while polling */
-#define TX_AGAIN_NS (50 * NSEC_PER_USEC) /* retry time if the kernel did not take all frames */
-/* Retry time if the kernel takes no frames, because the link is down. */
+#define CLOCK_NS (10 * NSEC_PER_MSEC) /* maximum age of the time that tx uses while polling */
+/* When to offer the remaining frames again if the kernel took only some */
+#define TX_AGAIN_NS (50 * NSEC_PER_USEC)
+/* When to offer frames again if the kernel takes none, because the link is down. */
 #define TX_STUCK_NS (10 * NSEC_PER_MSEC)
-/* The kernel takes no frames if nothing was sent for this long. */
+/* If nothing could be sent for this long, the kernel counts as taking no frames. */
 #define TX_STUCK_AFTER_NS NSEC_PER_MSEC
-/* How long all ports of a worker together wait for the queues of a dead process, which become free
- * when its last frame has been sent. The agent allows 30 s for the worker's start, which includes
- * waits for links. */
+/* How long all ports of a worker together wait for the queues of a dead process. They become free
+ * when the last frame of that process has been sent. The wait must be short, because the agent
+ * allows 30 s for the worker's whole start, which also includes waiting for links. */
 #define FREE_WAIT_NS (8 * NSEC_PER_SEC)
 /* First interval of retries; each is twice as long as the one before. */
 #define REST_NS (2 * (long)NSEC_PER_MSEC)
@@ -46,12 +47,13 @@ struct port_xdp {
 	struct port_l2_local local;
 	struct port_neigh *neigh;
 	struct launch_port_counters counters;
-	uint64_t no_progress_ns; /* since when nothing was sent; 0: frames are being sent */
+	uint64_t no_progress_ns; /* since when the kernel has sent none of the waiting frames; 0: it
+				    is sending them */
 	bool stuck;		 /* nothing was sent for so long that retries may be slow */
-	bool idle, rx_called; /* idle: no packets since it was last armed; rx_called: the port's rx
-				 was called since */
-	unsigned n_queued, n_unsent; /* n_queued: queued and not submitted; n_unsent: submitted and
-					not taken by the kernel */
+	bool idle, rx_called; /* idle: no packets arrived since wake_fd was last armed; rx_called:
+				 the port's rx was called since then */
+	unsigned n_queued, n_unsent;   /* number of frames: n_queued: queued but not submitted yet;
+					  n_unsent: submitted but not taken by the kernel yet */
 	struct packet_writer *capture; /* NULL: no capture */
 	unsigned n_held;
 	/* Frames that the caller of rx may be reading. */
@@ -126,7 +128,8 @@ static void neigh_emit(void *user, const uint8_t *frame, size_t len)
 	tx_put(x, address, to, len);
 }
 
-/* The neighbour is being resolved: port_neigh keeps one frame for it; further ones are refused. */
+/* Call while the neighbour is being resolved: port_neigh keeps one frame for it and refuses further
+ * ones. */
 static int tx_park(struct port_xdp *x, const struct datagram_addr *dst, const struct datagram *pkt)
 {
 	static const struct mac_addr later;
@@ -249,8 +252,8 @@ static uint64_t again_ns(const struct port_xdp *x)
 	return x->stuck ? TX_STUCK_NS : TX_AGAIN_NS;
 }
 
-/* Sets the timer for frames that the kernel did not take; the next call, which the timer causes,
- * retries them. */
+/* Sets the timer for frames that the kernel did not take. It wakes the worker, whose next call of
+ * this port offers them again. */
 static void timer_set(struct port_xdp *x)
 {
 	struct itimerspec t = {.it_value.tv_nsec = x->n_unsent > 0 ? (long)again_ns(x) : 0};
@@ -315,7 +318,7 @@ static void port_xdp_counters(const struct port *p, struct launch_port_counters 
 
 /* ------------------------------------------------------------------ opening */
 
-/* Modes in which the program can be attached, the best first. */
+/* The modes in which the program can be attached to the interface, the best first. */
 static const struct xdp_mode {
 	enum port_xdp_mode mode;
 	bool zero_copy;
@@ -326,8 +329,8 @@ static const struct xdp_mode {
 	{PORT_XDP_GENERIC, false, "generic mode"},
 };
 
-/* Resources of an attempt to open the port, in the order of creation. Each failure releases them.
- */
+/* The resources of one attempt to open the port, in the order in which they are created. Any
+ * failure releases all of them. */
 struct attempt {
 	unsigned n_queues;
 	uint32_t mtu;
@@ -347,8 +350,8 @@ static int link_make(struct port_xdp *x, struct attempt *a, enum port_xdp_mode m
 	return x->link < 0 ? x->link : 0;
 }
 
-/* Tries one mode. Until the last step the interface works as before, because queues without sockets
- * belong to the kernel. */
+/* Tries one mode. Until the last step the interface works as before, because the kernel keeps the
+ * traffic of queues without sockets. */
 static int mode_try(struct port_xdp *x, struct attempt *a, const struct xdp_mode *mode)
 {
 	int r = port_xdp_socket_init(&x->socket, x->ifindex, a->n_queues, a->mtu, mode->zero_copy);
@@ -377,16 +380,18 @@ static int modes_try(struct port_xdp *x, struct attempt *a, const struct xdp_mod
 		}
 		log_debug("AF_XDP in %s: %s", modes[i].text, strerror(-r));
 		if (is_busy(r))
-			break; /* waiting for this mode is better than a worse mode */
+			break; /* waiting until this mode becomes available is better than using a
+				  worse one */
 	}
 	return r;
 }
 
 /*
- * Waits if another process has a queue. If it is alive, its program is also on the interface, which
- * has place for only one. If it is dead, its program is gone, but it keeps the queue while a frame
- * of it is in the kernel. So if our program can be attached, the queue will become free, and no
- * other process can take it in between.
+ * Waits while another process has a queue, but only if that process is dead. The XDP program tells:
+ * an interface has room for one. While the process is alive, its program is attached, and ours
+ * cannot be. Once it is dead, its program is gone, but its queue stays in use while the kernel
+ * still holds one of its frames. So if our program can be attached, the queue will become free, and
+ * no other process can take it before us.
  */
 static int free_await(struct port_xdp *x, struct attempt *a, uint64_t wait_ns,
 		      const struct xdp_mode **ret_mode)
@@ -411,9 +416,9 @@ static int free_await(struct port_xdp *x, struct attempt *a, uint64_t wait_ns,
 	return is_busy(r) ? -EBUSY : modes_try(x, a, ret_mode);
 }
 
-/* Opens the sockets and attaches the program. ret_mode: the mode that worked. Returns 0 or a
- * negative errno; -EEXIST: another process uses the interface; -EBUSY: a dead process still has a
- * queue. */
+/* Opens the sockets and attaches the program. ret_mode: the mode that worked. Returns 0, -EEXIST if
+ * another process uses the interface, -EBUSY if a dead process still has a queue, or another
+ * negative errno. */
 static int socket_open(struct port_xdp *x, unsigned n_queues, uint32_t mtu, uint64_t wait_ns,
 		       const struct xdp_mode **ret_mode)
 {
@@ -555,8 +560,8 @@ static int port_xdp_open(struct port *p, const struct launch_config *cfg, unsign
 	x->datagram_max = lp->mtu - MIN_OF(lp->mtu, lp->ip.addr.family == AF_INET6 ? 48U : 28U);
 	x->local.ip = lp->ip.addr;
 	x->local.udp_port = lp->udp_port;
-	/* Workers on the same host leave checksums to a device, but their packets reach no device
-	 * that computes them. */
+	/* Other workers on this host leave the checksum to a device, but packets between workers of
+	 * one host pass no device that computes it. */
 	x->local.accept_partial_checksum = true;
 	r = all_open(x, cfg, lp, why);
 	if (r < 0)

@@ -5,9 +5,9 @@
  * frames that the program leaves to the kernel and the port needs too (port_xdp_control.c), and the
  * port itself (port_xdp.c).
  *
- * The kernel keeps the interface: it passes only datagrams for the port's address and UDP port to
- * it, and gets everything back when the descriptors close, however the process ends. Needs Linux
- * 5.9 (XDP links), and 5.10 for several queues. Documentation/networking/af_xdp.rst.
+ * The kernel keeps the interface. It passes only datagrams for the port's address and UDP port to
+ * the port, and gets them back when the descriptors are closed, however the process ends. Needs
+ * Linux 5.9 (XDP links), and 5.10 for several queues. Documentation/networking/af_xdp.rst.
  */
 #ifndef PLENUM_DATAPLANE_PORT_XDP_H
 #define PLENUM_DATAPLANE_PORT_XDP_H
@@ -29,24 +29,27 @@ enum port_xdp_mode {
 int port_xdp_map_new(unsigned n_queues);
 int port_xdp_map_set(int map, unsigned queue, int socket);
 /*
- * Loads a program that redirects complete UDP datagrams for local's MAC, IP and port to the socket
- * of their queue, if there is one. It leaves everything else to the kernel: other packets,
- * fragments, packets with IP options or extension headers, tagged and short ones. Returns its
- * descriptor or a negative errno.
+ * Loads a program that redirects complete UDP datagrams for the MAC, IP address and port in `local`
+ * to the socket of the queue on which they arrive, if that queue has a socket. It leaves everything
+ * else to the kernel: other packets, fragments, packets with IP options or extension headers, and
+ * frames with a VLAN tag or too short to be valid. Returns the program's descriptor or a negative
+ * errno.
  */
 int port_xdp_program_load(const struct port_l2_local *local, int map);
 /* Attaches the program to the interface for as long as any process has the descriptor open. Returns
- * the descriptor or a negative errno; -EBUSY: another program is attached. */
+ * the descriptor, -EBUSY if another program is attached, or another negative errno. */
 int port_xdp_link_new(int program, uint32_t ifindex, enum port_xdp_mode mode);
 
 /* ---- sockets ---- */
 
 struct port_xdp_ring { /* shared with the kernel; holds frame addresses or descriptors */
-	/* Each is written by one side only. Partner: the kernel's xsk_queue.h. */
+	/* Positions in the ring, each written by one side only. The kernel's side is in its
+	 * xsk_queue.h. */
 	uint32_t *producer, *consumer;
 	void *entries;
 	uint32_t mask;
-	uint32_t own; /* our position; the kernel sees it up to a burst later */
+	uint32_t own; /* our position in the ring; the kernel sees a change at the end of the
+			 burst */
 	void *map;
 	size_t map_bytes;
 };
@@ -66,8 +69,10 @@ struct port_xdp_socket {
 	uint64_t *free_frames;
 	unsigned n_free;
 	unsigned next_queue; /* queue to read first, so that no queue starves */
-	uint32_t moved;	     /* how far the kernel had sent at the last call */
-	bool no_progress;    /* nothing was sent between the last two calls */
+	uint32_t moved;	     /* value of moved() at the last call of port_xdp_socket_tx_send():
+				shows how far the kernel had sent */
+	bool no_progress;    /* the kernel sent nothing between the last two calls of
+				port_xdp_socket_tx_send() */
 };
 
 struct port_xdp_frame {
@@ -79,28 +84,29 @@ struct port_xdp_frame {
 
 /* Bytes of a frame buffer for that MTU: half a page or a page. */
 unsigned port_xdp_frame_bytes(uint32_t mtu);
-/* Number of the interface's receive queues: as the driver or as the kernel reports it, whichever is
- * larger. */
+/* Returns the number of the interface's receive queues. Driver and kernel may report different
+ * numbers; the larger one counts. */
 unsigned port_xdp_queues_count(const char *ifname);
-/* Opens and binds one socket per queue, without interrupting the interface's traffic. *s must be
- * passed to _done() also after a failure. Returns 0 or a negative errno; -EBUSY: another process
- * has a queue. */
+/* Opens one socket per queue and binds it, without interrupting the interface's traffic. Pass *s to
+ * port_xdp_socket_done() also after a failure. Returns 0, -EBUSY if another process has a queue, or
+ * another negative errno. */
 int port_xdp_socket_init(struct port_xdp_socket *s, uint32_t ifindex, unsigned n_queues,
 			 uint32_t mtu, bool zero_copy);
 void port_xdp_socket_done(struct port_xdp_socket *s);
-/* Returns up to max frames; the caller may use their memory until _give_back(). */
+/* Receives up to max frames and returns their number. The caller may use their memory until it
+ * passes them to port_xdp_socket_give_back(). */
 unsigned port_xdp_socket_rx(struct port_xdp_socket *s, struct port_xdp_frame *frames, unsigned max);
 void port_xdp_socket_give_back(struct port_xdp_socket *s, const struct port_xdp_frame *frames,
 			       unsigned n);
 bool port_xdp_socket_has_rx(const struct port_xdp_socket *s);
-/* Number of frames that arrived without a free buffer, from the kernel's counters; makes a system
- * call per queue. */
+/* Returns how many frames arrived while no buffer was free, from the kernel's counters. Makes one
+ * system call per queue. */
 uint64_t port_xdp_socket_missed(const struct port_xdp_socket *s);
-/* Returns memory for a frame to send; NULL if no frame is free or the ring is full. */
+/* Returns memory for a frame to send, or NULL if no frame is free or the ring is full. */
 uint8_t *port_xdp_socket_tx_get(struct port_xdp_socket *s, uint64_t *ret_address);
 void port_xdp_socket_tx_put(struct port_xdp_socket *s, uint64_t address, uint32_t len);
-/* Makes the kernel send the queued frames. Returns how many it has not taken, as far as known;
- * s->no_progress: nothing was sent since the last call. */
+/* Makes the kernel send the queued frames. Returns how many of them it has not taken, as far as is
+ * known. Sets s->no_progress if nothing was sent since the last call. */
 unsigned port_xdp_socket_tx_send(struct port_xdp_socket *s);
 
 /* ---- what the program leaves to the kernel ---- */
@@ -116,7 +122,8 @@ int port_xdp_control_init(struct port_xdp_control *c, const struct port_l2_local
 			  uint32_t ifindex);
 void port_xdp_control_done(struct port_xdp_control *c);
 bool port_xdp_control_has(const struct port_xdp_control *c);
-/* The oldest frame, valid until _drop(); NULL if there is none. */
+/* Returns the oldest frame, which is valid until port_xdp_control_drop(), or NULL if there is
+ * none. */
 const uint8_t *port_xdp_control_get(const struct port_xdp_control *c, uint32_t *ret_len);
 void port_xdp_control_drop(struct port_xdp_control *c);
 

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define FRAMES 64U
-#define BURST 64U	  /* frames of one call; then datagrams get their turn */
+#define BURST 64U	  /* most frames that one call reads; then datagrams get their turn */
 #define FRAME_BYTES 2048U /* longest echo request that is answered, plus the ring's header */
 
 static struct tpacket2_hdr *frame_at(const struct port_xdp_control *c, unsigned i)
@@ -27,7 +27,8 @@ static struct tpacket2_hdr *frame_at(const struct port_xdp_control *c, unsigned 
 	return (struct tpacket2_hdr *)(void *)(c->ring + (size_t)i * FRAME_BYTES);
 }
 
-/* Passes untagged ARP and echo requests to us: the frames that port_l2_parse() does not drop. */
+/* Installs a filter that passes only untagged ARP frames and echo requests for our address, which
+ * are the frames that port_l2_parse() does not drop. */
 static int filter_ip4(int fd, const struct port_l2_local *local)
 {
 	uint32_t ip = (uint32_t)local->ip.bytes[0] << 24 | (uint32_t)local->ip.bytes[1] << 16 |
@@ -123,7 +124,8 @@ void port_xdp_control_done(struct port_xdp_control *c)
 
 bool port_xdp_control_has(const struct port_xdp_control *c)
 {
-	/* Partner: the kernel, which sets it when the frame is complete (packet_mmap.rst). */
+	/* Pairs with the kernel, which sets this flag when the frame is complete
+	 * (packet_mmap.rst). */
 	return c->ring && (__atomic_load_n(&frame_at(c, c->next)->tp_status, __ATOMIC_ACQUIRE) &
 			   TP_STATUS_USER);
 }
@@ -141,7 +143,7 @@ const uint8_t *port_xdp_control_get(const struct port_xdp_control *c, uint32_t *
 
 void port_xdp_control_drop(struct port_xdp_control *c)
 {
-	/* Partner: the kernel, which writes the next frame there. */
+	/* Pairs with the kernel, which may write another frame into this place from now on. */
 	__atomic_store_n(&frame_at(c, c->next)->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
 	c->next = (c->next + 1) % FRAMES;
 }

@@ -2,8 +2,8 @@
 /*
  * Generates the XDP program of an AF_XDP port, instruction by instruction, for one address and
  * port, so there is nothing to compile, to load from a file or to look up. Tests run it on their
- * own frames (BPF_PROG_TEST_RUN). It uses four system calls directly, which are too few to need
- * libbpf.
+ * own frames (BPF_PROG_TEST_RUN). It calls bpf(2) directly, for four commands, which are too few to
+ * need libbpf.
  */
 #include "dataplane/port/xdp/port_xdp.h"
 #include <arpa/inet.h>
@@ -40,8 +40,8 @@ static void emit(struct code *c, uint8_t op, uint8_t dst, uint8_t src, int16_t o
 		.code = op, .dst_reg = dst & 15, .src_reg = src & 15, .off = off, .imm = imm};
 }
 
-/* Emits a jump whose target is filled in at the end: all these jumps leave the frame to the kernel.
- */
+/* Emits a jump to the end of the program, which leaves the frame to the kernel. The distance is
+ * filled in when the program is complete. */
 static void jump(struct code *c, uint8_t op, uint8_t dst, uint8_t src, int32_t imm)
 {
 	emit(c, op, dst, src, INT16_MAX, imm);
@@ -54,8 +54,8 @@ static void match_bytes(struct code *c, unsigned bytes)
 	jump(c, BPF_JMP | BPF_JGT | BPF_X, R_LIMIT, R_END, 0);
 }
 
-/* Emits the check that the bytes at offset `at` of the frame, under the mask, are these; n is 1, 2
- * or 4. */
+/* Emits a check that the n bytes at offset `at` of the frame, masked with `mask`, are `bytes`. n is
+ * 1, 2 or 4. */
 static void match_masked(struct code *c, unsigned at, const void *bytes, unsigned n, uint32_t mask)
 {
 	uint8_t size = n == 4 ? BPF_W : n == 2 ? BPF_H : BPF_B;
@@ -122,7 +122,7 @@ static void match_ip6(struct code *c, const struct port_l2_local *local)
 	match_bytes(c, IP_AT + 40 + 8);
 	match_ethernet(c, local, ETHERTYPE_IPV6);
 	match_masked(c, IP_AT, &version, 1, 0xf0);
-	/* Then there is no extension header, which fragments have. */
+	/* UDP follows directly, so there is no extension header; fragments have one. */
 	match_byte(c, IP_AT + 6, IPPROTO_UDP);
 	for (unsigned i = 0; i < 16; i += 4)
 		want(c, IP_AT + 24 + i, local->ip.bytes + i, 4);
@@ -154,8 +154,8 @@ static void make(struct code *c, const struct port_l2_local *local, int map)
 	emit(c, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 }
 
-/* Clear the whole union, which only memset does: the kernel refuses nonzero bytes it does not know.
- */
+/* Clears the whole union, because the kernel refuses nonzero bytes that it does not know. An
+ * initialiser would clear only one member, so use memset. */
 static void attr_init(union bpf_attr *attr)
 {
 	memset(attr, 0, sizeof(*attr));

@@ -23,8 +23,8 @@
 
 #define RX_RING 2048U
 #define TX_RING 1024U
-/* It is larger than the rx ring: with zero copy it also supplies the frames of the kernel's own
- * traffic, and must not run empty while the port is busy. */
+/* Size of the fill ring. It is larger than the rx ring, because with zero copy it also supplies the
+ * buffers for the kernel's own traffic, and must not run empty while the port is busy. */
 #define FILL_RING (2 * RX_RING)
 #define SMALL_FRAME 2048U
 #define LARGE_FRAME 4096U				 /* a page: the kernel's maximum */
@@ -38,7 +38,7 @@ unsigned port_xdp_frame_bytes(uint32_t mtu)
 	return mtu + FRAME_OVERHEAD <= SMALL_FRAME ? SMALL_FRAME : LARGE_FRAME;
 }
 
-/* Counts the kernel's queues, because not all drivers report theirs. */
+/* Counts the queues that the kernel has created, because not all drivers report their number. */
 static unsigned queues_made(const char *ifname)
 {
 	char path[sizeof(QUEUES_PATH) + IFNAMSIZ];
@@ -95,16 +95,17 @@ static void ring_unmap(struct port_xdp_ring *r)
 	*r = (struct port_xdp_ring){.map = NULL};
 }
 
-/* Data that the other side wrote before it moved its index is visible after this. */
+/* Reads the index of the other side. What that side wrote before it moved its index is visible
+ * after this. */
 static uint32_t index_load(const uint32_t *index)
 {
-	/* Partner: smp_store_release() of the kernel's xsk_queue.h. */
+	/* Pairs with smp_store_release() in the kernel's xsk_queue.h. */
 	return __atomic_load_n(index, __ATOMIC_ACQUIRE);
 }
 
 static void index_store(uint32_t *index, uint32_t value)
 {
-	/* Partner: smp_load_acquire() of the kernel's xsk_queue.h. */
+	/* Pairs with smp_load_acquire() in the kernel's xsk_queue.h. */
 	__atomic_store_n(index, value, __ATOMIC_RELEASE);
 }
 
@@ -173,7 +174,7 @@ static int queue_bind(struct port_xdp_socket *s, unsigned queue, uint32_t ifinde
 				 .sxdp_queue_id = queue,
 				 .sxdp_flags = zero_copy ? XDP_ZEROCOPY : XDP_COPY};
 
-	if (queue > 0) { /* the first queue's */
+	if (queue > 0) { /* use the memory that the first queue's socket has registered */
 		a.sxdp_flags = XDP_SHARED_UMEM;
 		a.sxdp_shared_umem_fd = (uint32_t)s->queues[0].fd;
 	}
@@ -296,8 +297,8 @@ bool port_xdp_socket_has_rx(const struct port_xdp_socket *s)
 	return false;
 }
 
-/* Counts frames for which there was no buffer to fill (rx_dropped) or no place in the ring. A
- * zero-copy driver counts neither if the fill ring is empty. */
+/* Counts frames for which there was no free buffer (rx_dropped) or no place in the rx ring. A
+ * zero-copy driver counts nothing when the fill ring is empty. */
 uint64_t port_xdp_socket_missed(const struct port_xdp_socket *s)
 {
 	uint64_t n = 0;
@@ -347,17 +348,19 @@ void port_xdp_socket_tx_put(struct port_xdp_socket *s, uint64_t address, uint32_
 	entries[s->tx.own++ & s->tx.mask] = (struct xdp_desc){.addr = address, .len = len};
 }
 
-/* Number that grows with progress: frames taken plus frames sent. If the driver copies, kernels
- * before 6.17 show frames as taken only with the last one. */
+/* Returns a number that grows whenever the kernel makes progress: frames taken plus frames sent. If
+ * the driver copies, kernels before 6.17 show all frames as taken only when they have taken the
+ * last one. */
 static uint32_t moved(const struct port_xdp_socket *s)
 {
 	return index_load(s->tx.consumer) + index_load(s->completion.producer);
 }
 
 /*
- * If the driver copies, the kernel takes a limited number of frames per call and returns EAGAIN for
- * more. It returns the same if it can take none. The two cases look alike, so this makes as many
- * calls as all frames would need; but only one call if the last time brought no progress.
+ * If the driver copies, the kernel takes a limited number of frames per call. It returns EAGAIN
+ * both when frames are left and when it can take none, so the two cases look alike. This function
+ * therefore makes as many calls as all the frames need, but only one call if the kernel made no
+ * progress last time.
  */
 unsigned port_xdp_socket_tx_send(struct port_xdp_socket *s)
 {
