@@ -7,8 +7,8 @@
 #include "plugins/plugins.h"
 #include <stdio.h>
 
-/* A kernel interface stays with the kernel; the worker gets a copy of the packets, or a part of
- * them. */
+/* Writes the device argument of a port: the worker's own PCI function or, on an interface that the
+ * kernel keeps, the way to get packets from it: copies (AF_PACKET) or a part of them (AF_XDP). */
 static void dpdk_device(const struct plan_port *port, char *buf, size_t size)
 {
 	if (!port->kernel_owned)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * active-backup without a bond: each worker has a VF of every device and one address, which it
- * moves between the VFs itself, without the kernel. This file has the rules of this mode, and legs
- * with common addresses.
+ * Mode active-backup without a bond: each worker has one address and a VF of every device, and
+ * moves the address between the VFs itself, without the kernel. This file checks the spec for this
+ * mode, and makes legs that share their addresses.
  */
 #include "plugins/plugins.h"
 #include <stdio.h>
 
-#define HOLD_S 10 /* the default in plenum.yaml(5) */
+#define HOLD_S 10 /* seconds; documented as the default in plenum.yaml(5) */
 
 bool ha_is_backup_of_vfs(const struct spec *s)
 {
@@ -17,8 +17,8 @@ bool ha_is_backup_of_vfs(const struct spec *s)
 	return false;
 }
 
-/* Kernel sockets are refused: they use one interface, and no program could move their address in
- * time. */
+/* Refuses workers on kernel sockets: a socket uses one interface, and no program could move its
+ * address to another one in time. */
 static void check_workers(const struct spec *s, struct diag *d)
 {
 	char path[48];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Modes in which the devices are ports of one bond: IEEE 802.1AX with the switch (lacp), or one
- * active port with standby ports (active-backup). This file has the rules and reasons of both;
- * netcfg/feature/plan_bond.h plans the links, and ha_backup_vf.c handles devices with VFs.
+ * The modes in which the devices are ports of one bond: IEEE 802.1AX with the switch (lacp), or one
+ * active port and standby ports (active-backup). This file checks spec and host for both modes and
+ * reports why a port carries no data. netcfg/feature/plan_bond.h plans the links, and
+ * ha_backup_vf.c handles active-backup of devices with VFs.
  */
 #include "netcfg/feature/plan_bond.h"
 #include "plugins/plugins.h"
@@ -107,7 +108,9 @@ static void check_backup(const struct spec *s, struct diag *d)
 
 /* ---- rules of the host ---- */
 
-/* Whether both are functions of one NIC: these have "0000:3b:00" of "0000:3b:00.1" in common. */
+/* Whether both are functions of one NIC. The PCI addresses of such functions, such as
+ * "0000:3b:00.1", differ only behind the dot. A device without a PCI address does not count as
+ * another NIC. */
 static bool same_nic(const struct inv_link *a, const struct inv_link *b)
 {
 	const size_t len = strcspn(a->pci, ".");
@@ -146,7 +149,8 @@ static bool mac_is_set(const struct mac_addr *m)
 	return memcmp(m, &none, sizeof(none)) != 0;
 }
 
-/* Another port that carries data and is connected to another switch; NULL if there is none. */
+/* Finds another port that carries data but is connected to another switch than p. Returns NULL if
+ * there is none. */
 static const struct plan_member *other_switch(const struct plan_builder *b,
 					      const struct inv_bond_port *p)
 {
@@ -182,7 +186,7 @@ static void explain_apart(const struct plan_builder *b, const struct plan_member
 		   b->bond.name, m->ifname, mine, other->ifname, theirs);
 }
 
-/* Writes why a port carries no data. Returns false if it does carry data. */
+/* Writes into `why` why the port carries no data. Returns false if it does carry data. */
 static bool explain_port(const struct plan_builder *b, const struct plan_member *m,
 			 const struct inv_bond_port *p, struct reason *why)
 {
@@ -208,7 +212,8 @@ static bool explain_port(const struct plan_builder *b, const struct plan_member 
 	return true;
 }
 
-/* If no port of a bond has a carrier, the bond's own leg reports that. */
+/* Reports for each port why it carries no data. That no port of a bond has a carrier is reported by
+ * the bond's own leg instead. */
 static void bond_reasons(struct plan_builder *b)
 {
 	if (b->bond.setting.mode == INV_BOND_LACP)
@@ -231,7 +236,7 @@ static int lacp_links(struct plan_builder *b)
 				     .miimon_ms = MIIMON_MS,
 				     .min_links = MAX_OF(want->min_links, 1)};
 
-	/* The spec uses the same words as the kernel. */
+	/* The spec uses the kernel's words for these values, so parsing cannot fail. */
 	(void)bond_value_parse(&s, BOND_HASH, spec_hash_to_string(want->hash));
 	(void)bond_value_parse(&s, BOND_RATE, spec_lacp_rate_to_string(want->rate));
 	(void)bond_value_parse(&s, BOND_SELECT, spec_select_to_string(want->select));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Functions for the checks of all modes: positions of errors, and keys that a mode does not use. */
+/* Functions that the checks of several modes use: they report an error at a device's position in
+ * the spec, and refuse keys that a mode does not use. */
 #include "plugins/plugins.h"
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,7 +2,8 @@
 /* Mode none: one data device without redundancy. */
 #include "plugins/plugins.h"
 
-/* The spec may have more than one device, because the mode may be staged later. */
+/* Accepts more than one device, because an operator who stages changes may set the mode last;
+ * none_legs() reports an error if the plan has more than one. */
 static void none_check(const struct spec *s, struct diag *d)
 {
 	ha_refuse_bond(s, d);

@@ -2,8 +2,8 @@
 /* Intel's NICs with SR-IOV: workers use VFs bound to vfio-pci. */
 #include "plugins/plugins.h"
 
-/* The link of a 1 GbE PF goes down while its VFs are created, because the driver resets the port.
- */
+/* On 1 GbE NICs, creating VFs takes the PF's link down for a moment, because the driver resets the
+ * port. */
 static const char *const igb_drivers[] = {"igb", NULL};
 
 const struct nic_family nic_intel_igb = {
@@ -14,7 +14,7 @@ const struct nic_family nic_intel_igb = {
 	.vf_polled = true,
 };
 
-/* ixgbe keeps one of its 64 pools for the PF. */
+/* A NIC of this driver has 64 pools and keeps one for the PF, so it offers 63 VFs. */
 static const char *const ixgbe_drivers[] = {"ixgbe", NULL};
 
 const struct nic_family nic_intel_ixgbe = {
@@ -34,7 +34,7 @@ const struct nic_family nic_intel_i40e = {
 	.af_xdp_since = NIC_LINUX(4, 20),
 	.lldp_to_host = "disable-fw-lldp on",
 	.vfs_undisturbed = true,
-	.vf_make_ms = 800, /* the driver resets them one after another: 64 took 22 s */
+	.vf_make_ms = 800, /* the driver resets VFs one after another: creating 64 took 22 s */
 };
 
 static const char *const ice_drivers[] = {"ice", NULL};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * NVIDIA's ConnectX-4 and later: the kernel's driver keeps the device and steers flows to user
- * space, so host and workers have one address and need no VF. VFs that the spec asks for keep that
- * driver too.
+ * space, so host and workers have one address and need no VF. VFs that the spec asks for are driven
+ * by the same kernel driver.
  */
 #include "plugins/plugins.h"
 
@@ -25,5 +25,5 @@ const struct nic_family nic_mlx5 = {
 	.devlink = devlink,
 	.n_devlink = ARRAY_SIZE(devlink),
 	.sriov_tool = "mstconfig",
-	.vf_make_ms = 1000, /* for each VF the firmware starts a function */
+	.vf_make_ms = 1000, /* the firmware starts a PCI function for each VF */
 };

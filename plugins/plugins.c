@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Passes the lists of plugins.h to the plan. */
+/* Registers everything in the lists of plugins.h with the plan. */
 #include "plugins/plugins.h"
 #include "netcfg/feature/feature.h"
 

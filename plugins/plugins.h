@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The registry of planners (one per mode of `ha`), NIC families, and transports other than the
- * kernel's sockets. Each is a const table in its own file, and has one line in a list below. Each
+ * The registry of planners (one per mode of `ha`), NIC families, and transports other than kernel
+ * sockets. Each of them is a const table in a separate file, and has one line in a list below. Each
  * program calls plugins_register() once, before its first plan_build.
  */
 #ifndef PLENUM_PLUGINS_PLUGINS_H
@@ -34,8 +34,8 @@ PLUGINS_PLANNERS(PLUGINS_PLANNER)
 PLUGINS_NICS(PLUGINS_NIC)
 PLUGINS_BACKENDS(PLUGINS_BACKEND)
 
-/* For the checks of planners: adds an error of the i-th data device, such as "net[leg-a].network:
- * ...". */
+/* For the checks of planners: adds an error about `key` of the i-th data device, such as
+ * "net[leg-a].network: ...". */
 __attribute__((format(printf, 5, 6))) void ha_net_error(struct diag *d, const struct spec *s,
 							size_t i, const char *key, const char *fmt,
 							...);
@@ -44,13 +44,13 @@ void ha_refuse_bond(const struct spec *s, struct diag *d);
 /* Rejects ha.hold, because the mode does not use it. */
 void ha_refuse_hold(const struct spec *s, struct diag *d);
 
-/* active-backup of devices with VFs (ha_backup_vf.c): whether the spec has that mode, and the
- * functions of its planner. */
+/* Mode active-backup of devices with VFs (ha_backup_vf.c). The first function tells whether the
+ * spec has this mode; the others belong to its planner. */
 bool ha_is_backup_of_vfs(const struct spec *s);
 void ha_backup_vf_check(const struct spec *s, struct diag *d);
 int ha_backup_vf_legs(struct plan_builder *b);
 
-/* Registers all planners, families, back ends and features of legs with plan_build. */
+/* Registers all planners, NIC families, back ends and features of legs with the plan. */
 void plugins_register(void);
 
 #endif
