@@ -41,8 +41,9 @@ static bool path_healthy(const struct rudp_path *p)
 	return p->state == PATH_UP && !p->timed_out && !p->suspect_stage;
 }
 
-/* Acknowledgements return on the path of their packets, so that the peer sees that both directions
- * work; from a suspect path they go on another. A PING is answered on its own path. */
+/* Chooses the path for an acknowledgement of packets on p. It returns on p itself, so that the peer
+ * sees that both directions work; but if p is suspect, it takes another path. A PING is always
+ * answered on its own path. */
 static struct rudp_path *ack_route(struct rudp_session *s, struct rudp_path *p)
 {
 	if (path_healthy(p) || (p->acks.ping && !p->local_down))
@@ -96,8 +97,8 @@ static void acks_send(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	rudp_acks_sent(&p->acks);
 }
 
-/* Sends the state of our paths on every path that may work. That includes suspect paths: one of
- * them may be the last path left if the link of the other goes down. */
+/* Sends the state of our paths on every path that may work. That includes suspect paths: when the
+ * link of another path goes down, a suspect path may be the only one left. */
 static void state_send(struct rudp_session *s, uint64_t now)
 {
 	s->state_due = false;

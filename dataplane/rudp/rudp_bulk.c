@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Limits the bulk data that a server sends to one host in a poll while it sends to other hosts, so
- * that hosts take turns, whatever the number of their sessions. While small messages go to other
- * hosts the limit is lower, so that the caller soon reads packets again. A session that has reached
- * its host's limit continues in the next poll.
+ * Limits the bulk data that a server sends to one host in one poll while it also sends to other
+ * hosts. Hosts thus take turns, whatever the number of their sessions. While small messages go to
+ * other hosts, the limit is lower, so that the caller soon reads packets again. A session that has
+ * reached its host's limit continues in the next poll.
  */
 #include "dataplane/rudp/rudp_internal.h"
 #include <string.h>
 
-/* The limits beside bulk data of other hosts and beside small messages. A burst that begins below
- * the limit is sent whole. */
+/* Most bytes of bulk data for one host in a poll: while other hosts get bulk data, and while other
+ * hosts get small messages. A burst that begins below the limit is sent whole. */
 #define POLL_BYTES (128U << 10)
 #define POLL_BYTES_BESIDE_SMALL (48U << 10)
 /* A host to which something was sent within this time may send its next request at any moment. */
@@ -30,8 +30,8 @@ static struct bulk_host *entry_of(struct rudp *r, uint64_t host)
 {
 	uint64_t mixed = (host ^ r->key[0]) * 0x9e3779b97f4a7c15ULL;
 
-	/* Take the highest bits of the product, because only these depend on all bits of the
-	 * address. */
+	/* Take the highest bits of the product as index, because only these depend on all bits of
+	 * the address. */
 	return &r->bulk_hosts[mixed >> 56];
 }
 

@@ -5,9 +5,9 @@
  */
 #include "dataplane/rudp/rudp_internal.h"
 
-/* A client counts as stuck if it leaves a response unacknowledged and acknowledges fewer bytes of
- * responses than this within limits.answer_ns. In the default time a link of 100 Mb/s carries this
- * much for about sixty clients. */
+/* A client counts as stuck if, within limits.answer_ns, it leaves a response unacknowledged and
+ * acknowledges fewer bytes of responses than this. In the default time, a link of 100 Mb/s carries
+ * this much for each of about sixty clients. */
 #define ANSWERS_BYTES_MIN (2U << 20)
 
 static uint32_t ring_size(unsigned n)
@@ -24,7 +24,7 @@ static uint32_t ring_count(const struct wait_ring *w)
 	return w->tail - w->head;
 }
 
-/* Twice the slots, because calls that a client has cancelled keep running beside new ones. */
+/* Twice the slots: calls that a client has cancelled still run while new calls use their slots. */
 static unsigned calls_count(unsigned n_slots)
 {
 	return 2 * n_slots;
@@ -69,7 +69,7 @@ void rudp_call_reset(struct rudp_session *s, unsigned n_slots, uint32_t free_byt
 	list_init(&s->answers);
 }
 
-/* Initialises slots in order, on first use in an incarnation. */
+/* Returns the slot. Slots are initialised in order, at their first use in an incarnation. */
 static struct slot *slot_at(struct rudp_session *s, unsigned index)
 {
 	while (s->n_fresh <= index) {
@@ -145,8 +145,8 @@ static void free_return(struct rudp_session *s, struct slot *slot)
 	slot->free_bytes = 0;
 }
 
-/* Announces a big request; if the server allows bytes without a grant, its first chunks announce
- * it. */
+/* Starts to send a request. A big one is first announced; by_chunks: if the server allows bytes
+ * without a grant, its first chunks are sent instead and announce it. */
 static void call_start(struct rudp_session *s, struct slot *slot, const void *msg, uint32_t len,
 		       bool by_chunks)
 {
@@ -232,8 +232,8 @@ void rudp_call_granted(struct rudp_session *s, const struct wire_grant *g)
 	m = &slot->tx;
 	free_return(s, slot);
 	rudp_session_touch(s);
-	if (g->again) { /* the resent request is a new generation: acknowledgements of the old
-			   chunks no longer count */
+	if (g->again) { /* send the request again as a new generation, so that acknowledgements of
+			   the old chunks no longer count */
 		rudp_tx_drop(m);
 		call_start(s, slot, m->data, m->len, false);
 		return;
@@ -278,7 +278,7 @@ static void call_put(struct rudp_session *s, struct rudp_call *call)
 	s->free_calls = call;
 }
 
-/* Call when the application has released the memory of a request. */
+/* Call when the memory of a request was released, so that the client may send further requests. */
 static void held_release(struct rudp_session *s, struct rudp_call *call)
 {
 	s->grants.held_bytes -= call->held_bytes;
@@ -372,7 +372,7 @@ struct rudp_session *rudp_call_session(const struct rudp_call *call)
 	return call->s;
 }
 
-/* Hands back a response that the client no longer wants. */
+/* Hands back the responses of calls that the client has cancelled. */
 static void abandoned_release(struct rudp_session *s)
 {
 	struct rudp_call *call = s->abandoned_calls;
@@ -383,8 +383,8 @@ static void abandoned_release(struct rudp_session *s)
 	s->r->ops->sent(s->r->user, s, token);
 }
 
-/* Sets when responses began. The application may answer long after rudp last learned the time, so
- * the time of a response starts at the poll that sends it. */
+/* Sets the time at which new responses began. The application may answer long after rudp last
+ * learned the time, so a response counts as begun at the poll that first sends it. */
 static void answers_stamp(struct rudp_session *s, uint64_t now)
 {
 	for (struct list *l = s->answers.prev; l != &s->answers; l = l->prev) {
@@ -407,8 +407,8 @@ uint64_t rudp_call_deadline(const struct rudp_session *s)
 	return MAX_OF(oldest->answer_ns, s->answers_ns) + s->r->lim.answer_ns;
 }
 
-/* If many clients share a slow link, the last of many responses completes late although each client
- * acknowledges what arrives. So bytes count, not the age of a response. */
+/* Acknowledged bytes count, not the age of a response: if many clients share a slow link, a
+ * response may complete late, although each client acknowledges what arrives. */
 bool rudp_call_stuck(struct rudp_session *s, uint64_t now)
 {
 	if (now < rudp_call_deadline(s))
@@ -458,11 +458,11 @@ static void rx_describe(struct rx_msg *m, const struct wire_data *d)
 }
 
 /*
- * The payload of the next packet probably follows this one's in memory. Its destination is
- * prefetched while the tag of that packet is verified, which needs no memory access. Without tags
- * the prefetch gains nothing.
+ * The payload of the next packet probably follows this one's in memory. So prefetch its
+ * destination: the memory arrives while the tag of the next packet is verified, which accesses no
+ * other memory. Without tags the prefetch gains nothing.
  */
-/* Payload bytes; after a smaller packet no other packet of the message follows closely. */
+/* Fewest payload bytes: behind a smaller packet, no other one of the message follows soon. */
 #define PREFETCH_MIN 512U
 #define LINE_BYTES 64U
 
@@ -477,7 +477,7 @@ static unsigned chunks_note(struct rx_msg *m, const struct wire_data *d)
 {
 	unsigned fresh = 0;
 
-	if (m->n_chunks == 1) /* the message is complete, and its bits are never read */
+	if (m->n_chunks == 1) /* the message is complete, so `got` is never read */
 		return 1;
 	for (unsigned i = d->chunk_index; i < d->chunk_index + d->n_carried; i++) {
 		uint64_t bit = 1ULL << (i & 63);
@@ -488,7 +488,7 @@ static unsigned chunks_note(struct rx_msg *m, const struct wire_data *d)
 	return fresh;
 }
 
-/* Returns 1: the message is complete; 0: incomplete or duplicate; -ENOBUFS or -EBADMSG. */
+/* Returns 1 if the message is now complete, 0 if not, or -ENOBUFS or -EBADMSG. */
 static int chunk_store(struct rudp_session *s, struct slot *slot, const struct wire_data *d)
 {
 	const size_t offset = (size_t)d->chunk_index * d->chunk_bytes;
@@ -605,7 +605,7 @@ static int request_begin(struct rudp_session *s, struct slot *slot, const struct
 	return 0;
 }
 
-/* A repeated announcement of a granted request means that the grant was lost. */
+/* If the announcement of a granted request is repeated, the grant was lost: sends it again. */
 static int announce_rx(struct rudp_session *s, struct slot *slot)
 {
 	if (slot->state == SLOT_RECEIVING && slot->in.granted)
@@ -613,15 +613,15 @@ static int announce_rx(struct rudp_session *s, struct slot *slot)
 	return 0;
 }
 
-/* chunk_store, and the grant's accounting. */
+/* Stores chunks of a request by chunk_store(), and updates the accounting of grants. */
 static int request_store(struct rudp_session *s, struct slot *slot, const struct wire_data *d)
 {
 	bool first = !slot->rx.active;
 	uint16_t had = slot->rx.n_got;
 	int res;
 
-	/* The chunk arrived before its grant: accept it unless other requests wait for the memory.
-	 */
+	/* The chunk arrived before the request was granted. Accept it, unless other requests wait
+	 * for the memory. */
 	if (slot->state == SLOT_ANNOUNCED) {
 		if (s->r->grants.short_of_memory || !rudp_call_reserve(s, slot))
 			return -ENOBUFS;
@@ -730,8 +730,8 @@ bool rudp_call_lost(struct rudp_session *s, uint16_t index, uint32_t gen, uint16
 		w->lost |= bit;
 		m->n_lost++;
 	}
-	if (!m->granted) { /* the server may have had no memory for it: announce the request before
-			      sending it again */
+	if (!m->granted) { /* the server may have dropped the chunk because it had no memory:
+			      announce the request before sending it again */
 		free_return(s, slot);
 		m->allowed_chunks = 0;
 		m->announce = true;
@@ -756,7 +756,7 @@ static void client_end_calls(struct rudp_session *s, int status)
 		if (calling)
 			s->r->ops->response(s->r->user, s, slot->cookie, status, NULL, 0);
 	}
-	/* For both rings, without the requests that the callbacks add. */
+	/* End the requests waiting in both rings, but none that the callbacks add. */
 	for (unsigned k = 0; k < 2; k++)
 		while ((int32_t)(ends[k] - rings[k]->head) > 0 && ring_count(rings[k]))
 			s->r->ops->response(s->r->user, s,
@@ -764,7 +764,7 @@ static void client_end_calls(struct rudp_session *s, int status)
 					    status, NULL, 0);
 }
 
-/* Ends all slots except those the application is executing. */
+/* Ends the uses of all slots except those whose request the application is executing. */
 static void server_end_answers(struct rudp_session *s)
 {
 	for (unsigned i = 0; i < s->n_fresh; i++)

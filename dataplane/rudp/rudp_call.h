@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Requests and responses of a session: messages in both directions, slots with their generations,
- * and the requests that the application is executing. rudp_call.c owns slots and calls; rudp_tx.c
- * picks the chunks to send from their tx_msg; rudp_grant*.c maintain their member `in`.
+ * and the requests that the application is executing. rudp_call.c owns slots and calls. rudp_tx.c
+ * picks the chunks to send from slot.tx, and rudp_grant*.c maintain slot.in.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_CALL_H
 #define PLENUM_DATAPLANE_RUDP_CALL_H
@@ -29,18 +29,19 @@ struct tx_msg {
 	uint32_t len;
 	uint16_t chunk_bytes, n_chunks;
 	uint16_t next_chunk;	 /* first chunk not sent yet */
-	uint16_t allowed_chunks; /* chunks below this may be sent: all, unless a grant is still
+	uint16_t allowed_chunks; /* number of chunks that may be sent: all, unless a grant is still
 				    missing */
 	uint16_t n_lost, n_acked;
 	uint8_t queue;	/* enum tx_queue */
 	bool active;	/* acknowledgements are still recorded */
-	bool granted;	/* the peer has memory for all of it, or it needs no grant */
+	bool granted;	/* the peer has memory for the whole message, or the message needs no
+			   grant */
 	bool announce;	/* the message's announcement must be sent */
-	uint8_t turn;	/* big message: selects its source port */
+	uint8_t turn;	/* big message: its number, which selects its source port */
 	uint8_t prefer; /* response: the path on which its request arrived, preferred among equal
 			   paths */
-	struct chunk_word { /* 64 chunks; the words are interleaved, because most messages have only
-			       one */
+	struct chunk_word { /* bits of 64 chunks; acked and lost are side by side, because most
+			       messages need only one chunk_word */
 		uint64_t acked, lost;
 	} chunks[RUDP_CHUNK_WORDS];
 };
@@ -58,19 +59,19 @@ struct rx_msg {
 enum slot_state {
 	SLOT_IDLE,
 	SLOT_CALLING,	 /* client: request sent, response awaited */
-	SLOT_ANNOUNCED,	 /* server: the request is announced, but has no memory yet */
-	SLOT_RECEIVING,	 /* server: part of the request is in its memory */
+	SLOT_ANNOUNCED,	 /* server: the request was announced, but there is no memory for it yet */
+	SLOT_RECEIVING,	 /* server: a part of the request has arrived and is stored */
 	SLOT_DISCARDED,	 /* server: the partial request stalled and was dropped; the client must
 			    resend it */
 	SLOT_EXECUTING,	 /* server: the application executes the request */
 	SLOT_RESPONDING, /* server: the response is not fully acknowledged */
 };
 
-/* The order of members is that of use: a message of one packet touches only the first cache lines
- * of slot and tx. This matters when many messages are in flight. */
+/* The members are in the order in which they are used, so that a message of one packet touches only
+ * the first cache lines of slot and tx. This matters when many messages are in flight. */
 struct slot {
 	_Alignas(RUDP_LINE_BYTES) uint32_t gen; /* generation of the current use */
-	uint32_t free_bytes; /* client: bytes it may send before it has a grant */
+	uint32_t free_bytes; /* client: how many bytes of the request may be sent without a grant */
 	uint16_t index;
 	uint8_t state;
 	bool big;		/* client: counted in n_active_big */
@@ -78,7 +79,7 @@ struct slot {
 	struct rudp_call *call; /* server: the call, in SLOT_EXECUTING */
 	void *token;		/* server: the response's token, in SLOT_RESPONDING */
 	struct list answer;	/* server: node in the session's list of responses */
-	uint64_t answer_ns;	/* when the response began; 0: since the latest poll */
+	uint64_t answer_ns;	/* when the response began; 0: after the latest poll */
 	struct slot *next_free; /* client */
 	struct rx_msg rx;
 	struct tx_msg tx;
@@ -89,7 +90,8 @@ struct rudp_call {
 	struct rudp_session *s;
 	/* NULL: the client has cancelled the request, so its response is not sent */
 	struct slot *slot;
-	uint32_t held_bytes; /* part of the peer's rx_bytes_per_session that it occupies */
+	uint32_t held_bytes; /* how many bytes of the peer's rx_bytes_per_session the request
+				occupies */
 	bool in_use;
 	void *user;
 	void *token;
@@ -111,8 +113,9 @@ size_t rudp_call_bytes(const struct rudp *r, bool is_client);
 void rudp_call_init(struct rudp_session *s, uint8_t *memory);
 void rudp_call_reset(struct rudp_session *s, unsigned n_slots, uint32_t free_bytes);
 void rudp_call_activate(struct rudp_session *s);
-/* Processes a received chunk. Returns 0: stored or not needed; -ENOBUFS: no memory, the peer must
- * resend it; or -EBADMSG. It may end the session, which calls the application. */
+/* Processes a received DATA packet. Returns 0 if its chunks were stored or not needed, -ENOBUFS if
+ * there is no memory, so that the peer must resend them, or -EBADMSG. It may call the application,
+ * which may end the session. */
 int rudp_call_rx(struct rudp_session *s, const struct wire_common *c, const struct wire_data *d);
 void rudp_call_acked(struct rudp_session *s, uint16_t slot, uint32_t gen, uint16_t chunk);
 /* Marks the chunk for retransmission unless it was acknowledged. Returns whether it was marked. */
@@ -120,7 +123,8 @@ bool rudp_call_lost(struct rudp_session *s, uint16_t slot, uint32_t gen, uint16_
 void rudp_call_poll(struct rudp_session *s, uint64_t now);
 /* Server: when the oldest unacknowledged response reaches its time limit. */
 uint64_t rudp_call_deadline(const struct rudp_session *s);
-/* Whether the client acknowledges no responses at all, unlike one that shares a slow link. */
+/* Whether the client is stuck: it acknowledges too few bytes of its responses. A client on a slow,
+ * shared link acknowledges enough. */
 bool rudp_call_stuck(struct rudp_session *s, uint64_t now);
 /* Client: processes a grant. */
 void rudp_call_granted(struct rudp_session *s, const struct wire_grant *g);
@@ -130,8 +134,8 @@ void rudp_call_set_free(struct rudp_session *s, uint32_t bytes);
 bool rudp_call_reserve(struct rudp_session *s, struct slot *slot);
 /* Server: drops a stalled partial request; frees its memory and informs the client. */
 void rudp_call_discard(struct rudp_session *s, struct slot *slot);
-/* Ends all calls and returns their buffers: a client's application gets `response` with status, a
- * server's call_gone and sent. */
+/* Ends all calls and returns their buffers. A client's application gets `response` with `status`
+ * for each, a server's application gets `call_gone` or `sent`. */
 void rudp_session_end_calls(struct rudp_session *s, int status);
 
 #endif

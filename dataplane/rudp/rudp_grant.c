@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Decides whose big request may be sent next. Clients announce requests of more than 16 KiB. The
- * receiver grants them one by one, against reserved memory and only as fast as its link delivers
- * earlier grants, as Homa does (Montazeri and others, SIGCOMM 2018). Short requests are first, and
- * clients take turns; every fourth grant is for the request that has waited longest.
- * rudp_grant_run.c issues the grants and takes memory back from requests that stall.
+ * server grants them one by one: only when it has reserved memory for the request, and only as fast
+ * as its link delivers the requests granted before, as Homa does (Montazeri and others, SIGCOMM
+ * 2018). Short requests come first, and clients take turns; but every fourth grant is for the
+ * request that has waited longest. rudp_grant_run.c issues the grants and takes memory back from
+ * requests that stall.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
-/* The limit of granted bytes may be more than the queue on the path can hold. With many peers it is
- * then scaled down to less than one window, in steps of 1/256. */
+/* Scales the limit of granted bytes, in units of 1/256. The full limit may be more than the queue
+ * on the path can hold. If packets of many peers are lost, it is scaled down, to less than one
+ * window at the least. */
 #define GRANTED_SCALE_MIN 112U
 #define GRANTED_CUT 16U
 #define GRANTED_GROW 1U
@@ -20,9 +22,9 @@
 /* Bytes of requests in flight without a grant: of all peers together, and of each peer. */
 #define FREE_BYTES (1U << 20)
 #define FREE_PEER_BYTES (256U << 10)
-/* The same for a peer that is the only one sending: one whole request. */
+/* Bytes in flight without a grant for a peer that is the only one sending: one whole request. */
 #define FREE_ALONE_BYTES RUDP_MSG_BYTES_MAX
-#define FREE_BYTES_IDLE (4U << 20) /* for all sessions together while none sends */
+#define FREE_BYTES_IDLE (4U << 20) /* bytes that all sessions together may send without a grant */
 
 void rudp_grant_init(struct rudp *r)
 {
@@ -149,7 +151,8 @@ void rudp_grant_progress(struct rudp_session *s, struct slot *slot, uint32_t byt
 		in->progress_ns = r->now;
 	}
 	if (!in->granted)
-		return; /* it keeps its position among the waiting sessions */
+		return; /* the request waits for its grant, so its session keeps its position in the
+			   queue */
 	if (slot->rx.len > RUDP_SMALL_BYTES) {
 		rudp_granted_remove(r, slot);
 		granted_add(r, slot);
@@ -226,12 +229,12 @@ uint32_t rudp_grant_free_bytes(const struct rudp_session *s)
 	if (s->is_client || r->grants.short_of_memory)
 		return 0;
 	/* For the only sending peer, waiting for a grant would cost a round trip per request. Bytes
-	 * above its memory limit would be sent in vain. */
+	 * above the peer's memory limit would be sent in vain. */
 	if (is_alone(s) && s->grants.held_bytes + FREE_ALONE_BYTES <= r->lim.rx_bytes_per_session)
 		bytes = FREE_ALONE_BYTES;
-	/* This runs for every packet: avoid the division while there is enough. */
 	else
 		bytes = MIN_OF(FREE_BYTES / (r->grants.n_peers + 1), FREE_PEER_BYTES);
+	/* This runs for every packet, so divide only if the limit is exceeded. */
 	if ((uint64_t)bytes * r->n_live > FREE_BYTES_IDLE)
 		bytes = FREE_BYTES_IDLE / r->n_live;
 	return bytes < RUDP_SMALL_BYTES ? 0 : bytes;

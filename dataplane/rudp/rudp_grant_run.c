@@ -3,15 +3,17 @@
 #include "dataplane/rudp/rudp_internal.h"
 
 #define WINDOW_NS NSEC_PER_MSEC
-/* A sender that is silent for this long does not hold up the others. */
+/* If no chunk of a granted request arrives for this long, the request is stale: its bytes no longer
+ * count against the limit, so that it does not hold up other senders. */
 #define STALE_NS (2 * NSEC_PER_MSEC)
-/* Try again after this time, because memory may be freed without a notification. */
+/* While memory is short, grants are tried again after this time, because memory may be freed
+ * without a notification. */
 #define RETRY_NS (500 * NSEC_PER_USEC)
 #define STALL_SHIFT_MAX 6U
-#define TRIES 8U /* sessions of a class tried in one run */
+#define TRIES 8U /* most sessions of a class that one run tries */
 #define OLDEST_TURN 4U
 
-/* Grants the first request of a class whose client may have it; clients that may not have it move
+/* Grants the first request of a class for which there is memory. Each session that was tried moves
  * to the end of the queue. */
 static bool class_grant(struct rudp *r, unsigned c)
 {
@@ -66,7 +68,7 @@ static bool grant_next(struct rudp *r)
 	return false;
 }
 
-/* Updates the receive rate: a decaying maximum. */
+/* Updates the receive rate, which is a maximum that decays over time. */
 static void rate_update(struct grants *g, uint64_t now)
 {
 	uint64_t bytes;
@@ -79,7 +81,8 @@ static void rate_update(struct grants *g, uint64_t now)
 	g->window_ns = now;
 }
 
-/* Excludes requests without recent chunks from granted_bytes. */
+/* Moves requests without recent chunks from `fresh` to `stale`, and excludes them from
+ * granted_bytes. */
 static void stale_move(struct rudp *r, uint64_t now)
 {
 	struct list *fresh = &r->grants.fresh;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The incast share limits small messages that many senders send to one port. Only
- * rudp_incast_share.c writes these structures.
+ * The incast share limits how many bytes of small messages each of many senders may have in flight
+ * to one port. Only rudp_incast_share.c writes these structures.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_INCAST_H
 #define PLENUM_DATAPLANE_RUDP_INCAST_H
@@ -18,14 +18,14 @@ struct rudp_incast {
 	uint32_t packets, expected, bytes, n_senders;
 	uint32_t limit_bytes; /* bytes that all senders together may have in flight; 0: no limit */
 	uint32_t share_bytes; /* bytes that each sender may have in flight */
-	uint32_t first_loss;  /* losses per 1024 packets when the limit began */
+	uint32_t first_loss;  /* lost packets of 1024 when the limit began */
 	uint32_t futile_cuts; /* consecutive cuts of the limit that did not halve the losses */
 	uint32_t few_windows; /* consecutive windows with few senders */
 	uint64_t paused_ns;
 };
 
-/* Counts a received packet of len bytes; ahead: by how much its number exceeds the highest before
- * it. */
+/* Counts a received packet of len bytes. ahead: by how much its number exceeds the highest number
+ * received before. */
 void rudp_incast_received(struct rudp_session *s, struct rudp_path *p, uint64_t ahead, size_t len,
 			  uint64_t now);
 /* Sends the peer its incast share if the share changed or must be repeated. */
@@ -34,8 +34,8 @@ void rudp_incast_share_send(struct rudp_session *s, struct rudp_path *p, uint64_
 int rudp_incast_rx(struct rudp_path *p, const struct wire_common *c, const uint8_t *data,
 		   size_t len, uint64_t now);
 
-/* Delays the next small message on p after one of `bytes` was sent while an incast share is valid.
- */
+/* Call when a small message of this many bytes was sent on p: while an incast share is valid, the
+ * next small message is delayed accordingly. */
 void rudp_incast_sent(struct rudp_path *p, uint32_t bytes, uint64_t now);
 
 #endif

@@ -1,31 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Incast share: limits the small messages that each of many senders may have in flight to one of
- * our ports. Big requests wait for grants. Small ones do not, so many senders can fill a shallow
- * queue before any of them measures a delay. Only the receiver sees all senders: it counts missing
- * packet numbers, derives how much all senders together may have in flight, and sends each an equal
- * share. The share is independent of each sender's congestion window.
+ * Computes the incast share, which limits the small messages that each of many senders may have in
+ * flight to one of our ports. Big requests wait for grants. Small ones do not, so many senders can
+ * fill a shallow queue before any of them measures a delay. Only the receiver sees all senders: it
+ * counts missing packet numbers, derives how much all senders together may have in flight, and
+ * sends each an equal share. The share is independent of each sender's congestion window.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
 #define WINDOW_NS NSEC_PER_MSEC
-/* A window that took longer had too little traffic for a limit. */
+/* A window that took longer than this had too little traffic to need a limit. */
 #define WINDOW_OLD_NS (4 * WINDOW_NS)
-#define SENDERS_LEAST 8U  /* fewer senders share a queue well without a limit */
+#define SENDERS_LEAST 8U  /* fewer senders need no limit to share a queue */
 #define PACKETS_LEAST 64U /* minimum packets for a loss estimate */
-/* Losses above one packet in this many cut the limit; four times as many start one. */
+/* The limit is cut if more than one packet in this many is lost. It takes four times as many losses
+ * to start a limit. */
 #define LOSS_SHARE 256U
 #define LOSS_UNIT 1024U
-/* The first limit is this part of the bytes received in a window: 125 us of the link. */
+/* The first limit is this part of the bytes received in a window: what the link carries in 125
+ * us. */
 #define FIRST_SHARE 8U
 #define LEAST_BYTES (16U << 10)
 #define FEW_WINDOWS 16U /* consecutive windows with few senders end the limit */
-/* Most packets that may count as missing at once, so that one sender's numbers cannot claim many
- * losses. */
+/* One received packet can make at most this many packets count as missing, so that a sender cannot
+ * simulate many losses by a jump in its packet numbers. */
 #define AHEAD_MOST 32U
 #define GROW(bytes) ((bytes) / 64)
 #define CUT(bytes) ((bytes) / 8)
-/* If this many cuts do not halve the losses, their cause is a bad cable, and the limit ends. */
+/* If this many cuts in a row do not halve the losses, the cause is no full queue (but, for example,
+ * a bad cable), so the limit ends. */
 #define FUTILE_CUTS_MAX 8U
 #define PAUSE_NS (5 * NSEC_PER_SEC)
 
@@ -52,14 +55,14 @@ static void limit_cut(struct rudp_incast *in, uint64_t lost, uint64_t now)
 {
 	in->limit_bytes = MAX_OF(in->limit_bytes - CUT(in->limit_bytes), LEAST_BYTES);
 	if (lost * LOSS_UNIT * 2 < (uint64_t)in->first_loss * in->expected)
-		in->futile_cuts = 0; /* the cuts work */
+		in->futile_cuts = 0; /* the losses have halved, so the cuts work */
 	else if (++in->futile_cuts == FUTILE_CUTS_MAX) {
 		in->paused_ns = now + PAUSE_NS;
 		share_end(in);
 	}
 }
 
-/* Adjusts the limit by the last window of all senders. */
+/* Adjusts the limit according to the packets of all senders in the last window. */
 static void limit_update(struct rudp_incast *in, uint64_t lost, uint64_t now)
 {
 	if (in->n_senders < SENDERS_LEAST || in->packets < PACKETS_LEAST) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The session and the endpoint: for dataplane/rudp, its folder session, and tests. Each part has a
- * header with the functions that may change it:
+ * The structures of session and endpoint, for the files of dataplane/rudp and its folder session,
+ * and for tests. Each part of these structures has a header with the functions that may change it:
  *
  *	rudp_path.h       path states: rudp_path.c; probes: rudp_path_poll.c; suspect paths:
  *	                  rudp_suspect.c
@@ -10,18 +10,20 @@
  *	rudp_grant.h      order of big requests: rudp_grant.c, rudp_grant_run.c
  *	rudp_incast.h     limit for many senders of small messages: rudp_incast_share.c
  *
- * The rest is declared here, from the top layer down: rudp_report.c, rudp_validate.c, rudp_tx.c
- * (which chunk to send, when and on which path), rudp_ack_out.c, rudp_timer.c, rudp_tx_queue.c and
- * rudp_endpoint.c (packets to the ports, events to the application). The folder `session` is above
- * them all: it connects, receives packets, polls sessions and ends them. These parts of a path know
- * nothing of the rest: rudp_sent (packets in flight), rudp_rtt, rudp_cc (congestion window),
- * rudp_mtu, rudp_acks (packets received), rudp_gso (GSO burst health), rudp_src_ports.
+ * The functions of the other files are declared here, from the top layer down: rudp_report.c,
+ * rudp_validate.c, rudp_tx.c (which chunk to send, when and on which path), rudp_ack_out.c,
+ * rudp_timer.c, rudp_tx_queue.c and rudp_endpoint.c (packets to the ports, events to the
+ * application). The folder `session` is above them all: it connects, receives packets, polls
+ * sessions and ends them. Below them all are the parts of a path, which know nothing of the other
+ * files: rudp_sent (packets in flight), rudp_rtt, rudp_cc (congestion window), rudp_mtu, rudp_acks
+ * (packets received), rudp_gso (GSO burst health), rudp_src_ports.
  *
  * A request occupies a slot of its session, with the same index at both ends; each use of a slot
- * has a larger generation. So (slot, generation) names a request, old packets are recognised
- * without a history, and a new generation acknowledges the previous one completely. Chunks are
- * numbered within their message; packets are numbered per path and never resent: lost chunks travel
- * again in a packet with a new number.
+ * has a larger generation number than the one before. So slot and generation together name a
+ * request, packets of earlier requests are recognised without a history, and a request of a new
+ * generation acknowledges the response of the previous one completely. Chunks are numbered within
+ * their message; packets are numbered per path and never resent: lost chunks travel again in a
+ * packet with a new number.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_INTERNAL_H
 #define PLENUM_DATAPLANE_RUDP_INTERNAL_H
@@ -40,32 +42,36 @@ struct rudp_handshake;
 
 #define RUDP_TIME_NEVER UINT64_MAX
 #define RUDP_SEEDS_MAX 16
-#define RUDP_RAW_MAX 32	      /* replies to packets without a session, queued for the next poll */
+/* Most replies to packets without a session that are queued for the next poll */
+#define RUDP_RAW_MAX 32
 #define RUDP_RAW_BYTES 120    /* the longest such reply */
 #define RUDP_GSO_BYTES 65000U /* most bytes of a GSO burst: it must fit one segmented send */
 #define RUDP_GSO_PACKETS 64U
 /* The low bits of a session's number are its index in the table. */
 #define RUDP_INDEX_MASK 0xffffULL
 #define RUDP_FIRST_CALLS 4U
-#define RUDP_GSO_LONG 16384U /* bursts of at least this many bytes get a send timestamp */
+#define RUDP_GSO_LONG 16384U /* bytes of a burst from which on it gets a send timestamp */
 #define RUDP_GSO_BURSTS_MAX 16U
-/* After two bursts the ports are flushed, so that the peer can start working. */
+/* Payload bytes after which the ports are flushed: less than two bursts, so that the peer can start
+ * to work early. */
 #define RUDP_FLUSH_BYTES 100000U
 _Static_assert(RUDP_GSO_BURSTS_MAX *RUDP_GSO_LONG >= RUDP_FLUSH_BYTES,
 	       "every long burst has a record");
-/* Limits of one poll. The caller then reads packets, so that neither the load of one peer nor the
- * timers of thousands of silent peers keep others waiting. */
+/* Limits of one poll. When a poll reaches one, it returns so that the caller reads packets: neither
+ * the load of one peer nor the timers of thousands of silent peers may keep others waiting. */
 #define RUDP_POLL_PACKETS 512U
 #define RUDP_POLL_TIMERS 128U
 _Static_assert(RUDP_SMALL_BYTES == WIRE_SMALL_BYTES, "one limit of small requests");
 #define RUDP_SMALL_OVERSHOOT (16U << 10) /* small messages may exceed the window by this */
-#define RUDP_PACE_SMALL 4U		 /* below this window small messages are paced too */
-#define RUDP_DRAIN_BYTES (8U << 10)	 /* window while the minimum round trip is remeasured */
+/* Below a window of this many packets, small messages are paced too */
+#define RUDP_PACE_SMALL 4U
+#define RUDP_DRAIN_BYTES (8U << 10) /* window while the minimum round trip is remeasured */
 
 enum session_state { SESSION_CONNECTING, SESSION_UP, SESSION_DEAD };
 
-/* A session is found in rudp_index.c by: the hash of its HELLO; identity and number of the peer;
- * the peer's number; the peer's identity. A client's session has only the peer's number. */
+/* The keys by which rudp_index.c finds a session: the hash of its HELLO; the peer's identity and
+ * number; the peer's number alone; the peer's identity alone. A client's session can be found only
+ * by the peer's number. */
 enum rudp_index {
 	RUDP_INDEX_HELLO,
 	RUDP_INDEX_CLIENT,
@@ -80,9 +86,10 @@ struct rudp_session {
 	uint64_t number;      /* names the session in packets to us; its low bits are an index, see
 				 RUDP_INDEX_MASK */
 	uint64_t peer_number; /* names the session in packets to the peer; 0: not known yet */
-	uint64_t peer_identity;	  /* rudp_config.identity of the peer, and its epoch */
-	uint64_t replaced_number; /* client: peer_number of the session that the current
-				     reconnection replaces; 0: none */
+	uint64_t peer_identity;	  /* peer_identity, peer_epoch: identity and epoch of the peer's
+				     rudp_config */
+	uint64_t replaced_number; /* client: the peer_number before the current reconnection, which
+				     the server is to replace; 0: none */
 	uint32_t peer_epoch;
 	bool is_client;
 	uint8_t state;			/* enum session_state */
@@ -91,74 +98,81 @@ struct rudp_session {
 	void *user;			/* the application's pointer */
 	struct list dirty_node;
 	struct list index[RUDP_INDEX_MAX]; /* nodes in the chains of rudp.index */
-	struct list siblings;		   /* server: ring of the sessions of one identity */
+	struct list siblings;		   /* server: ring of all sessions with the same
+					      peer_identity */
 	unsigned timer_at;		   /* index in the timer heap plus 1; 0: none */
 	uint64_t last_rx_ns;		   /* when the peer's last packet arrived on any path */
 	size_t bytes; /* size of the memory mapping that holds the session and its arrays */
-	char refusal[WIRE_REFUSE_TEXT_MAX + 1]; /* word that was sent or received with REFUSE */
+	char refusal[WIRE_REFUSE_TEXT_MAX + 1]; /* the word that came with REFUSE, or is to be sent
+						   with it */
 	/* server: address from which the client sent HELLO, validated */
 	struct datagram_addr hello_from;
 
-	unsigned n_paths;     /* entries of `paths` that are used; some may be PATH_NONE */
-	uint16_t chunk_bytes; /* chunk size of new messages: fits every path that is up */
+	unsigned n_paths;     /* number of entries of `paths` in use; some of them may be
+				 PATH_NONE */
+	uint16_t chunk_bytes; /* chunk size of new messages; a chunk fits every path that is up */
 	uint16_t peer_mtu;    /* largest MTU of the peer's ports; 0: unknown */
-	uint32_t labels;      /* server: rudp.labels at the time of ACCEPT; paths made after a later
-				 change get a LABEL */
+	uint32_t labels;      /* server: value of rudp.labels when ACCEPT was made; if it has
+				 changed, a new path gets a LABEL */
 	uint8_t n_addrs_confirmed; /* server: number of our addresses that the client has confirmed
 				    */
 	uint64_t addr_ns;	   /* server: when to send it our next address */
 	uint64_t addr_interval;	   /* server: time (ns) until the address is sent again */
 	uint64_t ack_serial; /* number of the last control packet sent (ACK, CLOSE, JOIN, JOINED,
-				LABEL, SHARE); all paths share this count */
+				LABEL, SHARE); all paths of the session share this counter */
 	uint32_t peer_ack_serial; /* the highest number of the peer's ACKs, modulo 2^32 */
 	bool state_due;		  /* the state of our paths must be sent at once */
-	uint8_t peer_down_mask;	  /* bit per path whose link is down according to the peer's ACKs */
+	uint8_t peer_down_mask;	  /* bit per path: set if its link is down according to the peer's
+				     ACKs */
 
-	/* Slots from n_fresh on are unused in this incarnation; their memory may never have been
-	 * touched. */
+	/* Slots from index n_fresh on have not been used in this incarnation; their memory may
+	 * never have been touched. */
 	struct slot *slots;
 	unsigned n_slots, n_fresh;
 	struct slot *free_slots; /* linked list of the free slots below n_fresh */
 	/* Number of slots in use, and of those in use for big requests. */
 	unsigned n_active, n_active_big;
 	struct wait_ring wait_small, wait_big; /* client: requests that wait for a slot */
-	uint32_t free_most;	  /* client: bytes of big requests that may leave without a grant */
+	uint32_t free_most;	  /* client: how many bytes of big requests may be sent without a
+				     grant */
 	uint32_t free_used;	  /* client: how many of free_most are in use */
 	struct grant_peer grants; /* server: big requests of this client that wait for memory */
 	struct list answers;	  /* server: slots in SLOT_RESPONDING, oldest first */
 	struct list answering;	  /* server: node in rudp.answering while `answers` is not empty */
-	uint64_t answers_ns;	  /* server: since when answers_bytes counts */
-	uint64_t answers_bytes; /* server: bytes of responses acknowledged since answers_ns; if they
-				   are too few, the client is stuck */
-	uint64_t acked_ns; /* server: when a part of a response was last acknowledged; 0: never */
+	uint64_t answers_ns;	  /* server: since when answers_bytes is counted */
+	uint64_t answers_bytes;	  /* server: how many bytes of responses were acknowledged since
+				     answers_ns; if too few, the client is stuck */
+	uint64_t acked_ns; /* server: when the client last acknowledged a part of a response; 0:
+			      never */
 	uint64_t asked_ns; /* server: when rudp_standing.c last sent a PING */
 	uint8_t n_asked;   /* consecutive PINGs of rudp_standing.c without an answer */
 	uint8_t n_pinged; /* server: unanswered PINGs since pinged_ns, while memory for responses is
 			     short */
 	bool ask_due;	  /* rudp_standing.c wants a PING sent at the next poll */
 	uint64_t pinged_ns;
-	/* server: calls of the application; list of the unused ones. */
+	/* server: the requests that the application executes; the list of unused entries of
+	 * `calls`. */
 	struct rudp_call *calls, *free_calls;
 	struct rudp_call *abandoned_calls; /* server: calls whose response is not needed any more */
-	unsigned n_calls, n_fresh_calls;   /* like n_slots and n_fresh, but for calls */
+	unsigned n_calls, n_fresh_calls;   /* like n_slots and n_fresh, but for `calls` */
 	struct rudp_call first_calls[RUDP_FIRST_CALLS]; /* used before those in `calls` */
 
 	struct list tx[TX_QUEUE_MAX]; /* messages that have chunks to send */
-	uint8_t pausing; /* bit per path that was failed over with packets in flight, none of which
-			    has arrived on another path yet */
-	uint8_t turn;	 /* number of the next big message; it selects the source port */
+	uint8_t pausing;    /* bit per path: set if the packets in flight on it were moved to other
+			       paths and none of them has arrived there yet */
+	uint8_t turn;	    /* number of the next big message; it selects the source port */
 	uint32_t small_run; /* bytes of small messages sent since the last burst of a big message */
 
 	/* client: the handshake */
 	struct datagram_addr seeds[RUDP_SEEDS_MAX]; /* addresses of the server to try */
-	unsigned n_seeds, first_seed; /* number of seeds; index of the one tried first */
-	uint64_t refused_ns; /* when REFUSE last arrived; the next two: its negative errno and its
-				sender */
-	int refused_code;    /* its negative errno */
+	unsigned n_seeds, first_seed; /* number of seeds; index of the seed tried first */
+	uint64_t refused_ns; /* when REFUSE last arrived; the next two members are its negative
+				errno and its sender */
+	int refused_code;    /* negative errno of the last REFUSE */
 	struct datagram_addr refused_by;
 	uint64_t connecting_ns; /* when this handshake began */
-	uint64_t rotate_ns; /* if `paths` is too small for all seeds: when first_seed moves to the
-			       next one */
+	uint64_t rotate_ns; /* used if `paths` is too small for all seeds: when first_seed moves to
+			       the next seed */
 	uint64_t up_ns;	    /* when the last ACCEPT arrived */
 	uint16_t hello_len; /* bytes of `hello`, the application's data in HELLO */
 	uint8_t hello[WIRE_HELLO_APP_MAX];
@@ -177,11 +191,11 @@ struct rudp_session {
 						   sessions use only two paths */
 };
 
-/* A short packet without a record in rudp_path.sent; it is sent by the next poll. */
+/* A short packet that has no record in rudp_path.sent. The next poll sends it. */
 struct raw_pkt {
 	unsigned port;
 	struct datagram_addr dst;
-	bool sent; /* the port reads its bytes until the flush */
+	bool sent; /* it was passed to the port, which reads `bytes` until the flush */
 	uint8_t len;
 	uint8_t bytes[RUDP_RAW_BYTES];
 };
@@ -200,7 +214,7 @@ struct rudp_sent_to {
 
 /* rudp_bulk.c: bytes of bulk data that a poll has sent to a host. */
 struct bulk_host {
-	uint64_t poll; /* rudp.n_polls */
+	uint64_t poll; /* value of rudp.n_polls to which `bytes` belongs */
 	uint32_t bytes;
 };
 #define RUDP_BULK_HOSTS 256U /* the index is eight bits of the hash */
@@ -219,62 +233,70 @@ struct rudp {
 	uint64_t polled_ns; /* time of the last rudp_poll; packets may have waited since then */
 	uint64_t waited_ns; /* how long received packets waited in the host, if the port knows; else
 			       RUDP_TIME_NEVER */
-	/* Key of rudp_hash, random, drawn at the start; counter of rudp_random. */
+	/* key: the random key of rudp_hash, drawn at the start; counter: state of rudp_random. */
 	uint64_t key[2], counter;
-	struct rudp_session **sessions; /* by the index in the session's number; NULL: free */
+	struct rudp_session **sessions; /* table of the sessions: a session's place is the index in
+					   its number; NULL: free */
 	unsigned n_sessions, n_live;	/* table size; live sessions */
 	unsigned free_from;		/* no index below it is free */
-	struct rudp_timer *heap;	/* by at_ns */
+	struct rudp_timer *heap;	/* timers, ordered by at_ns */
 	unsigned n_heap;
 	struct list dirty_list;	   /* sessions to poll */
-	struct rudp_session *dead; /* ended sessions, freed when depth returns to 0 */
+	struct rudp_session *dead; /* list of ended sessions, which are freed when `depth` returns
+				      to 0 */
 	bool dirty;		   /* the next poll has something to do */
 	bool again;		   /* this poll stopped early because a port or buffer was full */
-	bool rests; /* the caller is about to sleep, so acknowledgements do not wait for a packet to
-		       carry them */
-	unsigned depth;	   /* nesting depth of public functions; ended sessions are freed at 0 */
-	uint64_t deadline; /* when to poll even if no packet arrives; RUDP_TIME_NEVER: only then */
+	bool rests;	/* set by rudp_ack_at_once(): acknowledgements do not wait for a packet that
+			   could carry them */
+	unsigned depth; /* how many public functions are running, nested; ended sessions are
+			   freed when it is 0 */
+	uint64_t deadline; /* when to poll even if no packet arrives; RUDP_TIME_NEVER: no timer is
+			      set */
 	uint32_t blocked_ports; /* bit per port that accepts no more packets in this poll */
-	unsigned sent_in_poll;	/* packets */
-	uint64_t n_polls;	/* so far */
-	struct bulk_host bulk_hosts[RUDP_BULK_HOSTS]; /* by the hash of the host's address */
+	unsigned sent_in_poll;	/* number of packets sent in this poll */
+	uint64_t n_polls;	/* number of polls so far */
+	struct bulk_host bulk_hosts[RUDP_BULK_HOSTS]; /* indexed by the hash of the host's
+							 address */
 	/* The last two hosts to which small messages went, and the last two to which bulk data
 	 * went. */
 	struct rudp_sent_to small_to[2], bulk_to[2];
 	uint32_t unflushed; /* payload bytes sent since the last flush */
 	unsigned n_bursts;  /* number of bursts since the last flush that get a send timestamp */
 	struct gso_burst bursts[RUDP_GSO_BURSTS_MAX];
-	uint64_t reset_tokens_ns; /* limits RESETs: each one uses 10 ms of the time from here to now
-				   */
+	uint64_t reset_tokens_ns; /* limits the rate of RESETs: each RESET moves this time forward
+				     by 10 ms, and it must not pass the present */
 	uint64_t drops;		  /* packets that were damaged or belong to no session */
 	struct grants grants;	  /* server: which big requests get memory next */
 	uint64_t short_since_ns;  /* when memory for responses became short */
 	uint64_t short_until_ns;  /* responses count as short of memory until then */
-	uint64_t short_check_ns;  /* when to search next for silent clients: rudp_standing.c */
+	uint64_t short_check_ns;  /* when rudp_standing.c searches next for silent clients */
 	struct list answering;	  /* sessions with unacknowledged responses */
-	unsigned n_answering;	  /* how many */
-	unsigned n_to_check;	  /* number of sessions that this search has still to check */
+	unsigned n_answering;	  /* number of sessions in `answering` */
+	unsigned n_to_check;	  /* number of sessions that the running search still has to
+				     check */
 	/* Per port: when it last received a packet of a session, and since when it has received
 	 * such packets without a pause. */
 	uint64_t heard_ns[RUDP_PORTS_MAX], hears_since_ns[RUDP_PORTS_MAX];
 	struct rudp_incast incasts[RUDP_PORTS_MAX]; /* per port of ours */
-	uint16_t mtu;				    /* largest of the ports: bytes of IP packet */
+	uint16_t mtu;				    /* bytes of an IP packet: the largest MTU of our
+						       ports */
 	unsigned raw_n;
 	struct raw_pkt raw[RUDP_RAW_MAX]; /* replies that the next poll sends */
 	uint32_t labels;		  /* incremented when a port's label changes */
 	uint8_t n_addrs; /* server: number of our addresses that ACCEPT and LABEL list */
 	uint8_t addrs[RUDP_PORTS_MAX * WIRE_ADDR_BYTES];
-	enum rudp_cipher cipher; /* cipher of the sessions that we open */
-	/* Chains of sessions: (index_mask + 1) for each of RUDP_INDEX_MAX kinds. */
+	enum rudp_cipher cipher; /* cipher that we offer for sessions that we open */
+	/* Hash chains of sessions: index_mask + 1 chains for each of the RUDP_INDEX_MAX kinds of
+	 * key. */
 	struct list *index;
 	unsigned index_mask;
 	struct rudp_hellos *hellos; /* server: hashes of the latest 2 * n_sessions HELLOs that
 				       created sessions, so that a repeated HELLO creates none */
-	uint64_t *spent_ns; /* server: handshakes that an address may cause are limited: when its
-			       budget is full again */
-	uint8_t *seal_buf;  /* memory for sealed packets until the port has sent them; NULL: packets
-			       are not protected */
-	size_t seal_used;   /* bytes of it */
+	uint64_t *spent_ns; /* server: limits the handshakes that an address may cause: for each
+			       hash of addresses, when their budget is full again */
+	uint8_t *seal_buf;  /* holds sealed packets until the port has sent them; NULL: packets are
+			       not protected */
+	size_t seal_used;   /* bytes of seal_buf in use */
 	uint8_t scratch[WIRE_PACKET_BYTES_MAX]; /* memory for a decrypted packet */
 };
 /* Space for all packets between two flushes and some MTU probes. */
@@ -297,13 +319,13 @@ static inline uint32_t rudp_path_payload_max(const struct rudp_session *s,
 {
 	return mtu - rudp_path_packet(s, p, WIRE_DATA_BYTES);
 }
-/* Call when memory or a call was freed: peers may be waiting for it. */
+/* Call when memory or a call was freed, so that requests waiting for it can be granted. */
 static inline void rudp_grant_again(struct rudp *r)
 {
 	if (PLENUM_UNLIKELY(r->grants.n_peers))
 		r->grants.retry_ns = r->now;
 }
-/* Removes the request from the count of granted ones. */
+/* Stops counting the bytes of the request as granted. */
 static inline void rudp_granted_remove(struct rudp *r, struct slot *slot)
 {
 	if (!slot->in.counted)
@@ -313,7 +335,7 @@ static inline void rudp_granted_remove(struct rudp *r, struct slot *slot)
 	r->grants.n_granted--;
 }
 
-/* Marks whether a response of the session waits for acknowledgements. */
+/* Adds the response to those of the session that wait for acknowledgements. */
 static inline void rudp_answer_add(struct rudp_session *s, struct list *answer)
 {
 	if (list_empty(&s->answers)) {
@@ -331,7 +353,7 @@ static inline void rudp_answer_remove(struct rudp_session *s, struct list *answe
 	s->r->n_answering--;
 }
 
-/* How long the packet being processed may have waited in this host. */
+/* How long the packet that is being processed may have waited in this host. */
 static inline uint64_t rudp_waited(const struct rudp *r, uint64_t now)
 {
 	return r->waited_ns == RUDP_TIME_NEVER ? now - r->polled_ns : r->waited_ns;
@@ -350,13 +372,13 @@ static inline void rudp_session_touch(struct rudp_session *s)
 	s->dirty = true;
 	list_add_tail(&s->r->dirty_list, &s->dirty_node);
 }
-/* Makes the token that the RESET of session `number` of this host must carry; it proves that this
- * host sent the RESET. key: index of our key. */
+/* Makes the token that a RESET of our session `number` must carry as proof that this host sent the
+ * RESET. key: index of the cluster key from which the token is made. */
 int rudp_token_make(const struct rudp *r, unsigned key, uint64_t number,
 		    uint8_t ret[WIRE_TOKEN_BYTES]);
 /* Queues a packet of up to RUDP_RAW_BYTES for the next poll. Returns NULL if the queue is full. */
 struct raw_pkt *rudp_raw_add(struct rudp *r, unsigned port, const struct datagram_addr *dst);
-/* Makes the ports send the packets that they have queued. */
+/* Makes all ports send the packets that they have queued. */
 void rudp_flush(struct rudp *r);
 /* Calls ops->tx, counts the packet and records if the port is full. Returns what ops->tx returned.
  */
@@ -364,12 +386,13 @@ int rudp_transmit(struct rudp *r, unsigned port, const struct datagram_addr *dst
 		  const struct datagram *pkt);
 
 void rudp_session_event(struct rudp_session *s, enum rudp_event e, unsigned path, int code);
-/* rudp_session_transmit for sessions with packet protection. */
+/* Implements rudp_session_transmit() for sessions with packet protection. */
 int rudp_session_seal(struct rudp_session *s, const struct rudp_path *p, const struct datagram *pkt,
 		      unsigned counter, uint64_t number);
 /* Sends a packet of an UP session, sealed if the session has packet protection. counter: p->index
  * for packets numbered by the path, else RUDP_SECURE_CONTROL. number: the packet's full number in
- * that counter; it may be used again only after a failure. Returns what ops->tx returned. */
+ * that counter. It may be used for another packet only if this call fails. Returns what ops->tx
+ * returned. */
 static inline int rudp_session_transmit(struct rudp_session *s, const struct rudp_path *p,
 					const struct datagram *pkt, unsigned counter,
 					uint64_t number)
@@ -377,8 +400,8 @@ static inline int rudp_session_transmit(struct rudp_session *s, const struct rud
 	return s->secure ? rudp_session_seal(s, p, pkt, counter, number)
 			 : rudp_transmit(s->r, p->port, &p->remote, pkt);
 }
-/* Like rudp_session_transmit, for a short packet without payload to any address; the next poll
- * sends it. Returns 0; negative errno: it was not queued. */
+/* Like rudp_session_transmit, for a short packet without payload, to any address. The next poll
+ * sends it. Returns 0, or a negative errno if it was not queued. */
 int rudp_session_raw(struct rudp_session *s, unsigned port, const struct datagram_addr *dst,
 		     const struct datagram *pkt, uint64_t number);
 void rudp_session_send_close(struct rudp_session *s);
@@ -387,8 +410,8 @@ void rudp_session_send_close(struct rudp_session *s);
  * than one. */
 void rudp_validate_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 uint64_t rudp_validate_deadline(const struct rudp_path *p);
-/* Whether a packet from an address other than the path's may still be from the peer; it is if it
- * can be opened. */
+/* Whether a packet that comes from another address than the path's may be from the peer. If so, it
+ * is from the peer if it can be opened. */
 bool rudp_validate_is_from(const struct rudp_path *p, const struct datagram_addr *src,
 			   const struct wire_common *c);
 /* Processes LABEL with SOURCE. */
@@ -396,14 +419,14 @@ int rudp_validate_rx(struct rudp_session *s, struct rudp_path *p, const struct d
 		     const struct wire_common *c, const uint8_t *data, size_t len);
 
 /* rudp_report.c: the loss of a path, which each end measures and reports to the other. */
-/* Starts counting again: packets sent before, and those lost until a later one arrives, are left
- * out. */
+/* Starts to count losses again. Packets sent before this, and packets lost before the first one
+ * sent after this arrives, are left out. */
 static inline void rudp_report_restart(struct rudp_path *p)
 {
 	p->quality.counts = false;
 	p->quality.out_from = p->sent.next_pn;
 }
-/* Processes the report in a PING that has just been recorded as received. */
+/* Processes the report of a PING, after the PING itself was recorded as received. */
 int rudp_report_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_report *r,
 		   uint64_t now);
 /* Call when packets on a path got no answer in time: some may be lost, in either direction. */
@@ -415,12 +438,12 @@ void rudp_report_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 void rudp_timer_set(struct rudp_session *s, uint64_t at_ns);
 void rudp_timer_drop(struct rudp_session *s);
 uint64_t rudp_timer_next(const struct rudp *r);
-/* Marks sessions whose timer is due for the next poll, in the order of their times,
- * RUDP_POLL_TIMERS at most. Returns true if more are due. */
+/* Marks sessions whose timer is due, so that the next poll polls them: at most RUDP_POLL_TIMERS, in
+ * the order of their times. Returns true if more are due. */
 bool rudp_timer_run(struct rudp *r, uint64_t now);
 
 /* rudp_tx_queue.c */
-/* An announcement counts as small. */
+/* Whether the message counts as small. The announcement of a big request does. */
 static inline bool rudp_tx_is_small(const struct tx_msg *m)
 {
 	return m->len <= RUDP_SMALL_BYTES || m->announce;
@@ -429,21 +452,21 @@ void rudp_tx_queue(struct rudp_session *s, struct tx_msg *m);
 void rudp_tx_drop(struct tx_msg *m);
 bool rudp_tx_pending(const struct rudp_session *s);
 
-/* rudp_bulk.c: shares the sending of a server's bulk data among hosts */
+/* rudp_bulk.c: shares a server's sending of bulk data among hosts */
 void rudp_bulk_note_small(struct rudp *r, const struct rudp_path *p, uint64_t now);
 /* Whether this poll may begin, or continue, to send bulk data to the path's host. */
 bool rudp_bulk_may_send(struct rudp *r, const struct rudp_path *p, uint64_t now);
 void rudp_bulk_sent(struct rudp *r, const struct rudp_path *p, uint32_t bytes, uint64_t now);
 
 /* rudp_tx.c */
-/* Sends what may be sent now; bulk: also big messages. */
+/* Sends the messages that may be sent now. bulk: including big ones. */
 void rudp_tx_run(struct rudp_session *s, bool bulk, uint64_t now);
 /* Sends queued grants. */
 void rudp_tx_grants(struct rudp_session *s, uint64_t now);
 void rudp_tx_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 void rudp_tx_ping(struct rudp_session *s, struct rudp_path *p, uint64_t now);
-/* Sends a PING padded to an IP packet of mtu bytes. Returns 0; -EMSGSIZE: our own host refuses the
- * size; other negative errno: not sent. */
+/* Sends a PING padded to an IP packet of mtu bytes. Returns 0, -EMSGSIZE if our own host refuses
+ * the size, or another negative errno if it was not sent. */
 int rudp_tx_ping_padded(struct rudp_session *s, struct rudp_path *p, uint16_t mtu, uint64_t now);
 
 /* rudp_ack_out.c */
@@ -457,9 +480,9 @@ static inline bool rudp_ack_out_waits(const struct rudp_session *s)
 		any |= s->paths[i].acks.pending > 0;
 	return any;
 }
-/* Fills in an acknowledgement that DATA on path `on` can carry. Returns the path whose packets it
- * acknowledges, or NULL if none is pending or it does not fit. Call rudp_acks_sent once it was
- * sent. */
+/* Fills in a pending acknowledgement that a DATA packet on path `on` can carry. Returns the path
+ * whose packets it acknowledges, or NULL if none is pending or none fits. Call rudp_acks_sent()
+ * when the packet was sent. */
 struct rudp_path *rudp_ack_out_piggyback(struct rudp_session *s, struct rudp_path *on,
 					 struct wire_ack *ret, uint64_t now);
 

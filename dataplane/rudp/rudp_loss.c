@@ -10,8 +10,8 @@
 void rudp_path_rtt(struct rudp_path *p, uint64_t rtt, uint64_t host, uint64_t now)
 {
 	rudp_rtt_add(&p->rtt, rtt, now);
-	/* If the port has no timestamps, time on the path may be counted as our own lateness while
-	 * we sleep, so a sample is at least the base round trip. */
+	/* Without timestamps of the port, a part of the time on the path may count as delay of our
+	 * host, because we slept meanwhile. So a sample is at least the minimum round trip. */
 	rudp_rtt_net_add(&p->rtt, MAX_OF(rtt > host ? rtt - host : 0, p->rtt.base));
 	rudp_latency_add(&p->latency, rtt, host, now);
 	p->cc.noise_ns = p->rtt.rttvar;
@@ -19,7 +19,8 @@ void rudp_path_rtt(struct rudp_path *p, uint64_t rtt, uint64_t host, uint64_t no
 	rudp_cc_delay(&p->cc, rtt > host ? rtt - host : 0, MIN_OF(host, rtt));
 }
 
-/* Ends the pause of a failover when the first packet sent after it has arrived. */
+/* Ends the pause that a failover caused, when the first packet that was sent after it has
+ * arrived. */
 static void pause_end(struct rudp_session *s, const struct pkt_rec *rec, uint64_t now)
 {
 	for (unsigned i = 0; i < s->n_paths; i++) {
@@ -37,11 +38,13 @@ static void pause_end(struct rudp_session *s, const struct pkt_rec *rec, uint64_
 struct ack_sum { /* summary of one acknowledgement */
 	unsigned packets;
 	uint32_t bytes;
-	uint64_t had; /* largest acknowledged packet number before */
+	uint64_t had; /* largest packet number that was acknowledged before this acknowledgement */
 	bool any;
-	bool gap; /* a reordered packet is covered; send time of the first one */
+	bool gap; /* gap: a reordered packet was acknowledged; gap_sent_ns: when the first such
+		     packet was sent */
 	uint64_t gap_sent_ns;
-	bool newest; /* a packet number larger than all before is covered; its send time */
+	bool newest; /* newest: the acknowledgement covers a packet number larger than all before;
+			newest_sent_ns: when that packet was sent */
 	uint64_t newest_sent_ns;
 	uint8_t newest_source;
 	bool newest_message; /* that packet was part of a message, not a probe */
@@ -90,8 +93,8 @@ static void packet_acked(struct rudp_session *s, struct rudp_path *p, uint64_t p
 	if (rec->slot == PKT_NO_SLOT)
 		return;
 	rudp_gso_acked(&p->gso, pn, rec->bytes, (uint64_t)rec->gen << 16 | rec->slot);
-	if (PLENUM_UNLIKELY(rec->source)) /* another source port may take another route, so it
-					     proves nothing about the path MTU */
+	if (PLENUM_UNLIKELY(rec->source)) /* packets from another source port may take another
+					     route, so they prove nothing about the path MTU */
 		rudp_src_ports_acked(&p->src_ports, rec->source);
 	else
 		rudp_mtu_packet_acked(&p->mtu, pn, rudp_path_packet(s, p, rec->bytes));
@@ -115,7 +118,8 @@ static void ack_sum_use(struct rudp_session *s, struct rudp_path *p, const struc
 	if (!sum->any)
 		return;
 	rudp_sent_advance(&p->sent);
-	/* An answer to any source port shows that the peer is alive and not late. */
+	/* Any acknowledged packet, whatever its source port, shows that the peer is alive and not
+	 * late. */
 	p->sent.any_ns = now;
 	if (sum->newest)
 		p->sent.answered_ns = sum->newest_sent_ns;
@@ -132,11 +136,12 @@ static void ack_sum_use(struct rudp_session *s, struct rudp_path *p, const struc
 	if (PLENUM_UNLIKELY(sum->gap && via == p)) {
 		uint64_t soonest = sum->gap_sent_ns + p->rtt.latest + rudp_waited(s->r, now);
 
-		if (now > soonest) /* the delay exceeds that of our own host */
+		if (now > soonest) /* the packet was later than the delay of our own host
+				      explains */
 			rudp_sent_reordered(&p->sent, now - soonest, now);
 	}
-	/* An acknowledgement on another path includes that path's delay, so it is used only if
-	 * nothing better is known. */
+	/* If the acknowledgement came on another path, its round trip includes the delay of that
+	 * path. Use such a sample only if no better one is known. */
 	if (sum->newest && a->delay_us != UINT16_MAX &&
 	    (via == p || p->rtt.srtt == 0 || now > p->rtt.sampled_ns + STALE_NS)) {
 		uint64_t rtt = now - sum->newest_sent_ns;
@@ -145,8 +150,8 @@ static void ack_sum_use(struct rudp_session *s, struct rudp_path *p, const struc
 		rtt = rtt > delay + NSEC_PER_USEC ? rtt - delay : NSEC_PER_USEC;
 		if (sum->newest_message)
 			p->rtt_at_ns = now;
-		/* Another source port may take a longer route; the longer round trip is not a
-		 * queue. */
+		/* Packets from another source port may take a longer route, so their longer round
+		 * trip does not show a queue. */
 		if (PLENUM_UNLIKELY(sum->newest_source))
 			rudp_rtt_add(&p->rtt, rtt, now);
 		else
@@ -182,7 +187,8 @@ int rudp_loss_ack(struct rudp_session *s, const struct wire_ack *a, const struct
 			break;
 		fresh = rudp_sent_fresh(&p->sent, word, a->words[i]);
 		while (fresh) {
-			/* Highest packet number first: the timestamp belongs to that packet. */
+			/* Start with the highest packet number, because the acknowledgement's
+			 * timestamp belongs to it. */
 			unsigned bit = 63U - (unsigned)__builtin_clzll(fresh);
 
 			fresh &= ~(1ULL << bit);
@@ -199,8 +205,8 @@ int rudp_loss_ack(struct rudp_session *s, const struct wire_ack *a, const struct
 	return 0;
 }
 
-/* An unknown loss share counts as none, because the packets lost so far may have been too large for
- * the path. */
+/* How many probes of one size must be lost. While the loss share of the path is unknown, it counts
+ * as 0, because the packets lost so far may have been too large for the path. */
 static unsigned mtu_tries(const struct rudp_path *p)
 {
 	uint32_t ppm = rudp_loss_share(&p->quality.out);
@@ -220,7 +226,8 @@ void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 
 	p->sent.loss_check = false;
 	while ((rec = rudp_sent_next_lost(&p->sent, &pn, wait, now, &copied))) {
-		if (is_probe(rec)) { /* a lost probe was too large; the network did not lose it */
+		if (is_probe(rec)) { /* the probe was too large for the path, so it does not count
+					as lost */
 			p->probes_lost++;
 			news |= rudp_mtu_probe_lost(&p->mtu, pn - 1, mtu_tries(p), now);
 			continue;
@@ -229,8 +236,8 @@ void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 		lost++;
 		if (PLENUM_LIKELY(!copied))
 			(void)rudp_loss_packet(s, rec);
-		if (PLENUM_UNLIKELY(rec->source)) { /* if the source port is not the cause, other
-						       packets show the loss too */
+		if (PLENUM_UNLIKELY(rec->source)) { /* the source port may be the cause; if not,
+						       packets of source port 0 show the loss too */
 			rudp_src_ports_packet_lost(&p->src_ports, rec->source, now);
 			continue;
 		}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Applies acknowledgements and losses of a path to messages, round trips and the congestion window.
- * rudp_sent keeps the packet records.
+ * Applies acknowledgements and losses on a path to messages, round trips and the congestion window.
+ * rudp_sent.h keeps the packet records.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_LOSS_H
 #define PLENUM_DATAPLANE_RUDP_LOSS_H
@@ -16,15 +16,17 @@ int rudp_loss_ack(struct rudp_session *s, const struct wire_ack *a, const struct
 void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 /* rudp_loss_move.c */
 
-/* Marks the packet's content for retransmission. Returns true if any of it is still needed. */
+/* Marks the chunks in the packet for retransmission. Returns true if any of them is still
+ * needed. */
 bool rudp_loss_packet(struct rudp_session *s, const struct pkt_rec *rec);
-/* Moves all packets off the path; their chunks are retransmitted on others. */
+/* Takes all packets in flight off the path: their chunks are retransmitted on other paths. */
 void rudp_loss_move_all(struct rudp_session *s, struct rudp_path *p);
-/* Retransmits the chunks of small messages (or of the oldest one) and announcements; their packets
- * stay in flight. Returns false if there were none. */
+/* Retransmits, on other paths, announcements and the chunks of small messages that are in flight on
+ * the path (oldest: only those of the oldest message). Their packets stay in flight. Returns false
+ * if there were none. */
 bool rudp_loss_copy_small(struct rudp_session *s, struct rudp_path *p, bool oldest);
-/* Retransmits the chunks of packets above this size in smaller packets, because those will not
- * arrive. */
+/* Retransmits the chunks of all packets above this size in smaller packets, because packets above
+ * this size will not arrive. */
 void rudp_loss_move_above(struct rudp_session *s, struct rudp_path *p, uint32_t bytes);
 /* Records a packet that the port has just taken. */
 static inline void rudp_loss_sent(struct rudp_path *p, uint16_t slot, uint32_t gen, uint16_t chunk,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Queues the contents of a path's packets again, so that other paths carry them. */
+/* Queues the chunks of a path's packets in flight again, so that other paths carry them. */
 #include "dataplane/rudp/rudp_internal.h"
 
 bool rudp_loss_packet(struct rudp_session *s, const struct pkt_rec *rec)
@@ -66,7 +66,7 @@ bool rudp_loss_copy_small(struct rudp_session *s, struct rudp_path *p, bool olde
 		rec->state = PKT_COPIED;
 		live = rudp_loss_packet(s, rec);
 		copied |= live;
-		/* A packet whose chunks are no longer needed cannot serve as the probe. */
+		/* The first packet that is still needed serves as the probe. */
 		if (!first && (live || rec->slot == PKT_NO_SLOT))
 			first = rec;
 	}

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The health of a path. UP: the path carries load unless it is suspect (rudp_suspect.c) or timed
- * out. A path is timed out if it is up but silent for two timeouts while others are not: its
- * packets travel on other paths, and a late answer restores it without loss. DOWN: the link is
- * gone, the peer reports so, or the path stayed silent while the peer answered on another one. It
- * is probed, and used again after it has answered for a while. If the peer is silent on all paths,
- * the peer is late or dead and no path is to blame: the session handles that.
+ * out. A path that is up counts as timed out when it has been silent for two timeouts while other
+ * paths have not. Its packets then travel on other paths, and a late answer restores the path
+ * without loss. DOWN: the link is gone, the peer reports so, or the path stayed silent while the
+ * peer answered on another one. A path that is down is probed, and used again after it has answered
+ * for a while. If the peer is silent on all paths, the peer is late or dead and no path is the
+ * cause: the session handles that.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
-#define HOLD_FLAPS 2U	/* an unstable path waits this many hold times */
+#define HOLD_FLAPS 2U	/* number of hold times that an unstable path waits */
 #define STEADY_HOLDS 8U /* a path is stable again after it was up for this many hold times */
 
 /*
  * Sets the size of chunks, the unit in which a message is accounted. A packet carries as many
- * chunks as fit; a chunk fits the base size, which all paths carry. So a message can continue on
- * paths of any packet size, even if a path's size falls meanwhile. Of the possible sizes this
- * chooses one that fills the packets of the path with the smallest ones.
+ * chunks as fit. A chunk is so small that it fits a packet of the base size, which all paths carry.
+ * So a message can continue on any path, even if the packet size of a path falls meanwhile. Of the
+ * possible chunk sizes this function chooses one that fills the packets of the path with the
+ * smallest packet size.
  */
 void rudp_path_set_chunk_bytes(struct rudp_session *s)
 {
@@ -37,11 +39,12 @@ void rudp_path_set_chunk_bytes(struct rudp_session *s)
 		return; /* no path can send yet */
 	room = MAX_OF(room, base);
 	n = (room + base - 1) / base;
-	/* A little unused space in a packet is better than many small chunks. */
+	/* Prefer chunks of the base size if they fill at least seven eighths of a packet: a little
+	 * unused space is better than many small chunks. */
 	s->chunk_bytes = (uint16_t)((n - 1) * base * 8 >= room * 7 ? base : room / n);
 }
 
-/* The limit of both hosts' links. */
+/* The largest IP packet that the links of both hosts allow. */
 static uint16_t mtu_most(const struct rudp_session *s, const struct rudp_path *p)
 {
 	uint32_t own = s->r->cfg.ports[p->port].mtu;
@@ -112,7 +115,8 @@ void rudp_path_set_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	p->tx_error_ns = 0;
 	p->last_rx_ns = p->sent.progress_ns = p->sent.pto_base = now;
 	p->probe_due = p->rtt.srtt == 0; /* measure the round trip before it is needed */
-	rudp_report_restart(p);		 /* losses of an outage do not make the path lossy */
+	rudp_report_restart(p);		 /* the losses of an outage must not make the path count as
+					    lossy */
 	rudp_latency_restart(&p->latency, now);
 	rudp_mtu_restart(&p->mtu, mtu_most(s, p), now); /* the route may have changed */
 	rudp_cc_init(&p->cc, p->mtu.cur, p->sent.next_pn);
@@ -123,11 +127,11 @@ void rudp_path_set_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 }
 
 /*
- * Sets for how long a path must answer before it carries load again. Each failure of a path moves
- * its packets and causes a pause. A path that fails soon after its recovery must answer for longer
- * the next time, so a path that fails more often than that stays unused. The hold time at most
- * doubles: the pause lasts milliseconds, but each second of waiting costs the bandwidth of a leg,
- * also right after a repair, which the worker cannot detect.
+ * Sets the hold time: how long a path must answer before it carries load again. Each failure of a
+ * path moves its packets and causes a pause. So a path that fails soon after its recovery must
+ * answer for longer the next time; if it fails more often than that, it stays unused. The hold time
+ * is at most doubled, because a pause lasts only milliseconds, while each second of waiting costs
+ * the bandwidth of a leg, even right after a repair, which the worker cannot detect.
  */
 static void hold_time_update(const struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
@@ -148,7 +152,7 @@ void rudp_path_set_down(struct rudp_session *s, struct rudp_path *p, int code, u
 	hold_time_update(s, p, now);
 	p->probe_ns = now;
 	p->unanswered = p->missed = 0;
-	if (p->pause_ns) /* its packets have already arrived on another path */
+	if (p->pause_ns) /* moved packets have already arrived on another path */
 		p->last_pause_ns = p->pause_ns;
 	rudp_path_set_chunk_bytes(s);
 	rudp_loss_move_all(s, p);

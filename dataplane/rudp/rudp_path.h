@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * One path of a session: a port of ours and an address of the peer, with its own round trip,
- * congestion window, packet records and health. Files that may write it: rudp_path*.c (state,
- * probes), rudp_suspect.c (suspect_stage), rudp_loss*.c (sent, rtt, cc, pauses), rudp_tx.c (pacing,
- * counters), rudp_rx.c and rudp_ack_out.c (acks, last_rx_ns), rudp_hello.c and rudp_accept.c
- * (joining, standby), rudp_label.c (labels), rudp_incast_share.c (shares), rudp_report.c (quality,
- * latency) and rudp_validate.c (src_ports). All others read it and call the functions below.
+ * congestion window, packet records and health. Files that may write struct rudp_path: rudp_path*.c
+ * (state, probes), rudp_suspect.c (suspect_stage), rudp_loss*.c (sent, rtt, cc, pauses), rudp_tx.c
+ * (pacing, counters), rudp_rx.c and rudp_ack_out.c (acks, last_rx_ns), rudp_hello.c and
+ * rudp_accept.c (joining, standby), rudp_label.c (labels), rudp_incast_share.c (shares),
+ * rudp_report.c (quality, latency) and rudp_validate.c (src_ports). All others read it and call the
+ * functions below.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_PATH_H
 #define PLENUM_DATAPLANE_RUDP_PATH_H
@@ -42,20 +43,23 @@ struct rudp_path {
 	uint8_t state;	       /* enum path_state */
 	uint8_t index;	       /* position in rudp_session.paths, the same at both ends */
 	uint8_t port;	       /* our port, index in rudp_config.ports */
-	uint8_t suspect_stage; /* enum suspect_stage; while another path is not suspect, a suspect
-				  one sends nothing new */
-	bool standby;	       /* sends new packets only while no path without this flag is up */
-	bool timed_out;	       /* up, but two timeouts passed: sends nothing new */
+	uint8_t suspect_stage; /* enum suspect_stage; a suspect path sends nothing new, unless all
+				  paths are suspect */
+	bool standby;	       /* the path sends new packets only while no path without this flag is
+				  up */
+	bool timed_out;	       /* the path is up, but was silent for two timeouts: it sends nothing
+				  new */
 	bool local_down;       /* the link of our port is down */
 	bool peer_down;	       /* the peer reports that the link at its end is down */
 	bool tx_blocked;       /* the port accepted no more packets; valid until the next poll */
 	struct datagram_addr remote; /* the peer's end */
 
-	struct rudp_sent sent; /* our packets until they are acknowledged or lost */
+	struct rudp_sent sent; /* our packets in flight, until they are acknowledged or lost */
 	struct rudp_mtu mtu;   /* discovery of the largest packet that arrives */
 	struct rudp_rtt rtt;   /* round trip, and the timeouts derived from it */
 	struct rudp_cc cc;     /* congestion window */
-	struct rudp_acks acks; /* packets that arrived; those not acknowledged yet */
+	struct rudp_acks acks; /* packets of the peer that arrived, and which of them we have not
+				  acknowledged yet */
 	struct rudp_gso gso;   /* whether GSO bursts arrive */
 	/* Our additional UDP source ports, and which of them reach the peer. */
 	struct rudp_src_ports src_ports;
@@ -68,48 +72,56 @@ struct rudp_path {
 	uint64_t probe_ns;   /* UP: when the last keepalive was sent; DOWN: when the next probe is
 				due */
 	bool probe_due;	     /* UP: send a keepalive at the next poll, to measure the round trip */
-	uint8_t quiet; /* keepalives since the last message, at most 2; each doubles the interval */
+	uint8_t quiet; /* number of keepalives since the last message, at most 2; each doubles the
+			  interval of keepalives */
 
-	/* health of a DOWN path. A run is a series of answered probes without a longer gap. */
+	/* health of a DOWN path. A run is a series of probes that were answered, with at most a few
+	 * misses. */
 	uint64_t answered_since; /* time of the first answer of the current run; 0: there is no run
 				  */
 	unsigned unanswered;	 /* probes sent since the last answer */
-	unsigned missed;	/* of these, probes after which the peer answered on another path */
-	uint64_t probe_sent_ns; /* when the last probe was sent */
-	unsigned probes_sent;	/* in the current run; so is the next member */
+	unsigned missed;	 /* unanswered probes after which something arrived on another
+				    path */
+	uint64_t probe_sent_ns;	 /* when the last probe was sent */
+	unsigned probes_sent;	 /* probes sent in the current run; probes_answered: how many of
+				    these were answered */
 	unsigned probes_answered;
 	uint64_t hold_ns; /* duration of a run after which the path is up again; longer while the
 			     path goes up and down often */
 	uint64_t recovered_ns; /* when the path last came up after it was down */
 
-	/* an UP path with packets in flight that stays silent */
+	/* an UP path that has packets in flight but stays silent */
 	uint64_t timed_out_ns;	     /* when timed_out was set */
 	uint64_t alive_elsewhere_ns; /* when, after timed_out_ns, the peer answered on another path;
 					0: it has not */
 	int tx_error_code;    /* negative errno with which the port refused our last packet */
 	uint64_t tx_error_ns; /* since when the port refuses all our packets; 0: it accepts them */
 
-	/* HELLO and JOIN: sent by the client; a comment names the server where it sets a member */
-	uint64_t hello_ns;	 /* when the next one is due */
-	uint64_t hello_interval; /* time (ns) between that one and the one after it */
-	uint64_t cookie;	 /* proof of our address that the server gave us for this path */
-	bool hello_again;	 /* the path works, but the peer must learn our changed `standby` */
+	/* for HELLO and JOIN, which the client sends; the members marked "server" are set by the
+	 * server */
+	uint64_t hello_ns;	 /* when the next HELLO or JOIN is due */
+	uint64_t hello_interval; /* time (ns) between the next HELLO or JOIN and the one after it */
+	uint64_t cookie;	 /* what the server gave us for this path as proof of our address */
+	bool hello_again;	 /* the path works, but HELLO or JOIN must tell the peer that
+				    `standby` has changed */
 	bool crossed;		 /* the path is standby while a label is unknown, because port and
 				    address have different positions in their lists */
 	uint32_t peer_label;	 /* hash of the label at the peer's end; 0: unknown */
 	uint32_t label_pn;	 /* serial of the LABEL that brought peer_label; 0: ACCEPT did */
 	uint32_t join_pn;	 /* server: serial of the JOIN that set `standby`; 0: HELLO did */
-	uint32_t class_stamp;	 /* client: when `standby` changed: the value that JOIN carries, us
-				    modulo 2^32 */
+	uint32_t class_stamp;	 /* client: when `standby` last changed, in us modulo 2^32, as JOIN
+				    carries it */
 
-	/* server: repeating LABEL, the label of our end, until the client confirms it */
+	/* server: LABEL, which carries the label of our end and is repeated until the client
+	 * confirms it */
 	bool label_pending;
-	uint64_t label_ns, label_interval; /* when the next LABEL is due; time (ns) between that one
-					      and the one after it */
+	uint64_t label_ns, label_interval; /* when the next LABEL is due; time (ns) between the next
+					      LABEL and the one after it */
 
 	/* The incast share limits small messages in flight; the receiving end sends the limit in
 	 * SHARE. */
-	uint32_t incast_stamp; /* number of the port's window in which this path last received */
+	uint32_t incast_stamp; /* number of the port's measuring window (rudp_incast.stamp) in which
+				  this path last received */
 	uint32_t share_sent_bytes; /* receiver: bytes of the share last sent to the peer */
 	uint64_t share_sent_ns;	   /* receiver: when it was last sent */
 	uint32_t share_pn;	   /* sender: serial of the SHARE that set share_bytes */
@@ -118,8 +130,8 @@ struct rudp_path {
 	uint64_t small_pace_ns; /* sender: small messages send nothing before this time */
 
 	/* failover of the packets of a suspect path */
-	uint64_t peer_alive_ns; /* when the peer answered on another path although this one was
-				   silent already */
+	uint64_t peer_alive_ns; /* when the peer answered on another path while this one was already
+				   silent */
 	uint64_t pause_since;	/* when this path fell silent before its latest failover */
 	uint64_t pause_from;	/* when its packets were moved to other paths */
 	uint64_t pause_ns;	/* duration from pause_since until the first moved packet arrived;
@@ -127,22 +139,24 @@ struct rudp_path {
 
 	/* statistics, since the path's creation */
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes, lost_packets, retransmits, failovers;
-	uint64_t probes_lost;	/* packets above the path MTU; not in lost_packets */
-	uint64_t rtt_at_ns;	/* last round trip of a message, not of a probe */
+	uint64_t probes_lost;	/* lost packets that were above the path MTU; not counted in
+				   lost_packets */
+	uint64_t rtt_at_ns;	/* when the round trip of a message, not of a probe, was last
+				   measured */
 	uint64_t last_pause_ns; /* pause_ns of the latest failover that took the path down */
 	uint64_t since_ns;	/* when it last went up or down, or was created */
 };
 
-/* The only constructor of a path: each time `index` is used for a new path, its state starts here,
- * without any state of the previous path. */
+/* Makes paths[index] a new path. Only this function does that, so no state of the path that had
+ * this index before remains. */
 void rudp_path_init(struct rudp_session *s, unsigned index, unsigned port,
 		    const struct datagram_addr *remote, bool standby, uint64_t now);
 void rudp_path_set_up(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 void rudp_path_set_down(struct rudp_session *s, struct rudp_path *p, int code, uint64_t now);
 void rudp_path_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 uint64_t rudp_path_deadline(const struct rudp_session *s, const struct rudp_path *p);
-/* Call when the peer sent a packet on p, which is down: if no other path is up, the next probe
- * leaves soon. */
+/* Call when a packet of the peer arrives on p while p is down. If no other path is up, the next
+ * probe is sent soon. */
 void rudp_path_heard(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 /* Call when the peer has answered, on p itself, a packet that we sent on p. */
 void rudp_path_answered(struct rudp_session *s, struct rudp_path *p, uint64_t now);
@@ -160,7 +174,7 @@ void rudp_path_set_chunk_bytes(struct rudp_session *s);
 void rudp_path_mtu_result(struct rudp_session *s, struct rudp_path *p, unsigned news, uint64_t now);
 /* Call when our own host refused a datagram with this UDP payload on p. */
 void rudp_path_too_big(struct rudp_session *s, struct rudp_path *p, uint32_t bytes, uint64_t now);
-/* Call when a probe interval passed without a message in either direction. */
+/* Call when an interval of keepalives has passed without a message in either direction. */
 static inline void rudp_path_quiet(struct rudp_path *p)
 {
 	p->quiet = (uint8_t)MIN_OF(p->quiet + 1U, 2U);

@@ -4,7 +4,7 @@
 
 #define PROBE_DOWN_NS (50 * NSEC_PER_MSEC)
 #define PROBE_ALONE_NS (10 * NSEC_PER_MSEC)
-/* A path that stays silent longer than this is probed less often. */
+/* A path that is down for longer than this is probed less often. */
 #define PROBE_SOON_FOR_NS (5 * NSEC_PER_SEC)
 #define PROBE_LATE_NS (250 * NSEC_PER_MSEC)
 /* All sessions of an endpoint together send at most ten thousand probes a second on silent paths,
@@ -14,8 +14,8 @@
 #define ALIVE_ELSEWHERE_NS (2 * NSEC_PER_MSEC)
 #define SILENT_EVERYWHERE_NS NSEC_PER_SEC
 
-/* Sends MTU probes and a small packet behind them: a probe that is missing in the acknowledgement
- * of that packet is lost. */
+/* Sends MTU probes, and a small packet behind them: if the acknowledgement of this packet does not
+ * cover a probe, the probe is lost. */
 static void mtu_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	bool sent = false;
@@ -37,7 +37,8 @@ static void mtu_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 		rudp_tx_ping(s, p, now);
 }
 
-/* Whether a path that answers, or has nothing in flight, is better for packets than p. */
+/* Whether there is a better path for packets than p: one that is up and either answers or has
+ * nothing in flight. */
 static bool better_exists(const struct rudp_session *s, const struct rudp_path *p)
 {
 	for (unsigned i = 0; i < s->n_paths; i++) {
@@ -59,7 +60,8 @@ static void path_time_out(struct rudp_session *s, struct rudp_path *p, uint64_t 
 			p->pause_ns = 0;
 	}
 	for (unsigned i = 0; i < s->n_paths; i++) { /* send PINGs on idle paths: their answers show
-						       whether the peer or the path is silent */
+						       whether the whole peer is silent, or only
+						       path p */
 		struct rudp_path *q = &s->paths[i];
 
 		if (q != p && q->state == PATH_UP && q->sent.in_flight == 0)
@@ -75,8 +77,8 @@ static uint64_t keepalive_at(const struct rudp_session *s, const struct rudp_pat
 		return RUDP_TIME_NEVER;
 	if (p->timed_out)
 		return p->sent.pto_base + s->r->lim.min_rto_ns;
-	/* Idle paths are probed ever more rarely. The client's probes are sent first and serve both
-	 * ends. */
+	/* Idle paths are probed ever more rarely. The client's interval is shorter: its probes are
+	 * sent first and serve both ends. */
 	idle <<= p->quiet;
 	idle = s->is_client ? MIN_OF(idle, s->r->lim.lost_ns / 10 * 8)
 			    : MIN_OF(idle + idle / 2, s->r->lim.lost_ns / 10 * 9);
@@ -84,10 +86,10 @@ static uint64_t keepalive_at(const struct rudp_session *s, const struct rudp_pat
 }
 
 /*
- * Detects that the peer answers on another path after p fell silent. Only an answer counts, since a
- * path that just recovered or was just used has shown nothing yet. A path in its hold time has
- * shown that it works, so it is better than p. The probe on p may have been lost while the peer was
- * late, so p gets one more before it goes down.
+ * Detects that the peer answers on another path after p fell silent. Only an answer counts, because
+ * a path that has just recovered or was just used has not shown yet that it works. A path in its
+ * hold time has shown that, so it is better than p. The probe on p may have been lost because the
+ * peer was late, so p gets one more probe before it goes down.
  */
 static void alive_elsewhere_check(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
@@ -131,14 +133,14 @@ static void pto_fire(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	}
 }
 
-/* The earliest possible timeout, whatever the round trip; before it the exact timeout need not be
- * computed. */
+/* The earliest possible timeout, whatever the round trip. Before this time the exact timeout need
+ * not be computed. */
 static uint64_t silent_least(const struct rudp_session *s, uint64_t since)
 {
 	return since + MIN_OF(s->r->lim.min_rto_ns, RUDP_RTO_MAX_NS);
 }
 
-/* The next timeout of packets in flight, or an earlier time. */
+/* When to check p for silence next: at the next timeout of packets in flight, or earlier. */
 static uint64_t silence_at(const struct rudp_session *s, const struct rudp_path *p, uint64_t now)
 {
 	uint64_t least = silent_least(s, p->sent.pto_base);
@@ -174,8 +176,9 @@ static void poll_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 
 /*
  * How many probes in a row a recovering path may miss. Busy hosts are late by a tenth of a second
- * now and then, which must not restart the hold time. An unstable path may miss no more than
- * others, although its hold time is longer: long silences are the reason for that time.
+ * now and then, which must not restart the hold time. An unstable path has a longer hold time, but
+ * may not miss more probes than others, because its long silences are the reason for the longer
+ * time.
  */
 static unsigned misses_max(const struct rudp_session *s, const struct rudp_path *p)
 {
@@ -184,8 +187,8 @@ static unsigned misses_max(const struct rudp_session *s, const struct rudp_path 
 	return MAX_OF(PROBES_MISSED, (unsigned)(silence / PROBE_DOWN_NS));
 }
 
-/* Whether at time `at` the path has answered for long enough and still does. Probes in flight do
- * not count as missed. */
+/* Whether the path will have answered for long enough at time `at`, and still answers. Probes in
+ * flight do not count as missed. */
 static bool held_long_enough(const struct rudp_session *s, const struct rudp_path *p, uint64_t at)
 {
 	unsigned on_way = 1 + (unsigned)(2 * p->rtt.srtt / PROBE_DOWN_NS);
@@ -197,8 +200,8 @@ static bool held_long_enough(const struct rudp_session *s, const struct rudp_pat
 }
 
 /*
- * Call when a probe got no answer. The path is the cause only if the peer answered on another path
- * after the probe left; PINGs on other idle paths find that out.
+ * Call when a probe on p got no answer. p is the cause only if a packet of the peer arrived on
+ * another path after the probe was sent. PINGs on other, idle paths make the peer send one.
  */
 static void probe_missed(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
@@ -225,7 +228,8 @@ static uint64_t probe_interval(struct rudp_session *s, const struct rudp_path *p
 
 	if (only && all <= PROBE_ALONE_NS)
 		return PROBE_ALONE_NS;
-	if (!only && p->answered_since) /* the answers during the hold time are counted */
+	if (!only && p->answered_since) /* in the hold time, probe at the full rate, because the
+					   answers are counted */
 		return PROBE_DOWN_NS;
 	ns = now > p->since_ns + PROBE_SOON_FOR_NS ? PROBE_LATE_NS : PROBE_DOWN_NS;
 	ns = only ? all : MAX_OF(ns, all);
@@ -251,7 +255,7 @@ static void poll_down(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 			rudp_path_set_up(s, p, now);
 			return;
 		}
-		p->answered_since = 0; /* the path loses most packets */
+		p->answered_since = 0; /* end the run, because the path loses most packets */
 	}
 	if (now < p->probe_ns)
 		return;

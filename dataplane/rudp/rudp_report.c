@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Measures the loss of each path per direction, and judges loss and latency. A sender cannot tell a
- * lost packet from one whose acknowledgement was lost or for which the peer had no memory. The
- * receiver can, by the packet numbers. So each end counts the packets that arrive and reports the
- * count in every PING; both ends then know both directions. Packets above the path MTU are expected
- * to be lost; their sender reports how many they were.
+ * Measures the loss of each path per direction, and decides whether a path is lossy or slow. A
+ * sender cannot distinguish a lost packet from one whose acknowledgement was lost or for which the
+ * peer had no memory. The receiver can, by the packet numbers. So each end counts the packets that
+ * arrive and reports the count in every PING; both ends then know both directions. Packets above
+ * the path MTU are expected to be lost; their sender reports how many they were.
  *
- * Each path gets one PING a second, and more while losses are suspected. The rate falls with the
- * number of our sessions. A peer with many sessions must not pay for each of ours either: an idle
- * path gets no more PINGs than the peer sends on it, but no fewer than the keepalives.
+ * Each path gets one PING a second, and more while losses are suspected. The more sessions this
+ * endpoint has, the fewer PINGs each path gets. A peer that has many sessions must not be burdened
+ * by our PINGs either: we send no more PINGs on an idle path than the peer does, but at least the
+ * keepalives.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
@@ -18,25 +19,26 @@
 #define PROBE_FEW_NS (3 * NSEC_PER_SEC)
 #define PROBE_LOADED_SUSPECTED_NS (250 * NSEC_PER_MSEC)
 #define PROBE_SUSPECTED_NS (20 * NSEC_PER_MSEC)
-/* The interval while packets of the peer are missing, because the peer suspects a loss only when we
- * report it; and until the first share is known. */
+/* The interval of probes while packets of the peer are missing, because the peer suspects a loss
+ * only when we report it. It is also the interval until the first loss share is known. */
 #define PROBE_SOON_NS (250 * NSEC_PER_MSEC)
 #define PROBES_FIRST 20U
 #define PROBE_AFTER_NS (10 * NSEC_PER_SEC)
 #define PROBE_UNANSWERED_FOR_NS (2 * NSEC_PER_SEC)
 /* All sessions of an endpoint together send about 200 probes a second, if each has two paths. */
 #define PROBE_SESSION_NS (10 * NSEC_PER_MSEC)
-/* At least this many packets since the last probe show losses as well as probes do. */
+/* If at least this many packets were sent since the last probe, they show losses as well as probes
+ * do. */
 #define LOADED_PACKETS 8U
-/* A peer that has not reported after this many probes may be of a version without reports. */
+/* A peer that has sent no report after this many probes may have a version without reports. */
 #define UNHEARD_MOST 8U
 #define PROBE_UNHEARD_NS (16 * NSEC_PER_SEC)
-/* If reports are farther apart than this, the packets missing between them were lost in an outage.
- */
+/* If two reports are farther apart than this, the packets that are missing between them were lost
+ * in an outage and do not count. */
 #define OUTAGE_NS (3 * NSEC_PER_SEC)
 #define OUTAGE_PROBES 8U
 
-/* The share of the best other path; RUDP_LOSS_UNKNOWN: there is none. */
+/* Returns the loss share of the best other path, or RUDP_LOSS_UNKNOWN if there is none. */
 static uint32_t sister_ppm(const struct rudp_session *s, const struct rudp_path *p, bool out)
 {
 	uint32_t best = RUDP_LOSS_UNKNOWN;
@@ -51,7 +53,8 @@ static uint32_t sister_ppm(const struct rudp_session *s, const struct rudp_path 
 	return best;
 }
 
-/* Lossy paths carry load only while no path is up that loses less than a quarter as much. */
+/* Decides which paths are avoided: lossy ones, as long as another path is up that loses less than a
+ * quarter as much. */
 static void avoid(struct rudp_session *s)
 {
 	for (unsigned i = 0; i < s->n_paths; i++) {
@@ -86,8 +89,8 @@ static void judge(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	rudp_session_event(s, RUDP_PATH_LOSS, p->index, is);
 }
 
-/* Judges the round trip. Standby paths get no verdict: they may lead to another switch, farther
- * away. */
+/* Decides whether the path is slow. Standby paths are not judged, because they may lead to another
+ * switch, farther away. */
 static void judge_latency(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	struct rudp_latency_others others = {.least = 0};
@@ -118,7 +121,8 @@ static uint64_t idle_interval(const struct rudp_quality *q, uint64_t all, uint64
 
 	if (!q->heard && q->sent >= UNHEARD_MOST)
 		return PROBE_UNHEARD_NS;
-	/* The peer needs as many packets as this end to see that the loss has ended. */
+	/* Probe often for a while after the loss has ended: to notice its end, the peer needs as
+	 * many packets as we did. */
 	if (rudp_loss_is_suspected(&q->out) || within(q->out_ended_ns, PROBE_AFTER_NS, now) ||
 	    (few && within(q->unanswered_ns, PROBE_UNANSWERED_FOR_NS, now)))
 		return MAX_OF(PROBE_SUSPECTED_NS, all / 2);
@@ -140,7 +144,7 @@ static uint64_t interval(const struct rudp_session *s, const struct rudp_path *p
 	return MAX_OF(suspected ? PROBE_LOADED_SUSPECTED_NS : PROBE_NS, all);
 }
 
-/* Brings the next probe forward, which may have been planned before any packet was missing. */
+/* Brings the next probe forward if it was planned before a packet was missing. */
 static void probe_sooner(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	uint64_t at = p->quality.probed_ns + interval(s, p, false, now);
@@ -176,7 +180,7 @@ int rudp_report_rx(struct rudp_session *s, struct rudp_path *p, const struct wir
 	q->heard = true;
 	q->peer_srtt_us = r->srtt_us;
 	if (!q->counts && out_top < q->out_from)
-		return 0; /* the report is from before the end of the outage */
+		return 0; /* the report was made before the end of the outage */
 	if (q->counts && now < q->report_ns + outage) {
 		rudp_loss_add(&q->out, (int64_t)(out_top - q->out_top),
 			      (int32_t)(out_missing - q->out_missing), now);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sealing and opening of packets, key phases and the replay window of the control counter.
+ * Seals and opens packets, switches key phases, and keeps the replay window of the control counter.
  */
 #include "dataplane/rudp/rudp_secure.h"
 
 #define COUNTER_SHIFT 56 /* position of the counter's number in the nonce */
-/* After this many packets of a phase none of the previous phase is in flight. */
+/* After this many packets of a phase, no packet of the previous phase is in flight any more. */
 #define LATE_PACKETS 65536U
 
 enum { BEFORE, NOW, NEXT };
@@ -66,8 +66,8 @@ static int tx_phase_next(struct rudp_secure *x)
 	return r;
 }
 
-/* Switches to the next key when the phase is used up and the peer has followed to the current one.
- */
+/* Switches to the next key when the current phase has used up its packets and the peer has switched
+ * to the current phase too. Returns -EKEYEXPIRED if the peer has not done so for too long. */
 static int tx_phase_check(struct rudp_secure *x)
 {
 	if (PLENUM_LIKELY(x->tx_sealed < x->phase_packets))
@@ -78,9 +78,9 @@ static int tx_phase_check(struct rudp_secure *x)
 }
 
 /*
- * For the cipher the header's fields and the payload are one text, but they lie in two places in
- * memory. The cipher is twice as fast on whole blocks as on blocks that are split between two
- * pieces, so the fields are joined with enough payload to fill their last block.
+ * The cipher processes the header's fields and the payload as one text, but they are in two places
+ * in memory. It is twice as fast on whole blocks as on blocks that are split between two pieces. So
+ * the fields are copied together with enough payload to fill their last block.
  */
 #define HEAD_BLOCK_BYTES 64U /* one block of ChaCha20; four blocks of AES */
 #define HEAD_BYTES_MAX (DATAGRAM_HDR_MAX + HEAD_BLOCK_BYTES)
@@ -92,7 +92,8 @@ static size_t head_payload_len(const struct datagram *in)
 	return MIN_OF((size_t)in->payload_len, rest ? HEAD_BLOCK_BYTES - rest : 0);
 }
 
-/* Tags a packet in place, if it is large or only a header. The common header of ret is complete. */
+/* Tags a packet without copying its whole payload; for packets that are large or only a header. The
+ * common header of ret must be complete. */
 static int tag_parts(struct rudp_secure *x, uint64_t n, const struct datagram *in,
 		     struct datagram *ret)
 {
@@ -117,8 +118,8 @@ static int tag_parts(struct rudp_secure *x, uint64_t n, const struct datagram *i
 	return r ? r : rudp_aead_seal_end(&x->tx, ret->hdr + WIRE_COMMON_BYTES);
 }
 
-/* Tags a packet in one piece; for that the common header is copied directly before the rest of the
- * text. */
+/* Tags a packet that is built in one piece in `whole`. To compute the tag, the common header is
+ * first copied directly before the rest of the text, into the place of the tag. */
 static int tag_joined(struct rudp_secure *x, uint64_t n, const struct datagram *in, uint8_t *whole,
 		      const struct datagram *ret)
 {
@@ -217,8 +218,8 @@ static int open_with(struct rudp_secure *x, struct rudp_aead *a, uint64_t n, con
 	return r ? r : rudp_aead_open_end(a, tag);
 }
 
-/* Moves to the peer's next key: the receive key changes, and the send key too unless we switched
- * first. */
+/* Follows the peer to its next key: changes the receive key, and also the send key unless we
+ * switched first. */
 static int rx_phase_next(struct rudp_secure *x)
 {
 	int r;
@@ -234,8 +235,8 @@ static int rx_phase_next(struct rudp_secure *x)
 	return r;
 }
 
-/* Opens a packet whose phase bit differs: a late one of the previous phase, or the first of the
- * next phase. */
+/* Opens a packet whose phase bit differs from the current phase: a late packet of the previous
+ * phase, or the first packet of the next one. */
 static int open_other(struct rudp_secure *x, uint64_t n, const uint8_t *data, size_t len,
 		      uint8_t *buf)
 {
@@ -252,7 +253,8 @@ static int open_other(struct rudp_secure *x, uint64_t n, const uint8_t *data, si
 	return r ? r : rx_phase_next(x);
 }
 
-/* Whether a control packet was seen before or is too old to tell: each is accepted once. */
+/* Whether the control packet with this number was seen before, or is too old to tell. Each control
+ * packet is accepted only once. */
 static bool control_seen(const struct rudp_secure *x, uint64_t number)
 {
 	if (number > x->seen_top)

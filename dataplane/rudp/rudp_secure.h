@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packet protection of one session: a 16-byte tag after each common header, made with one key per
- * direction that the handshake negotiated. Under RUDP_ENCRYPT everything behind the tag is
- * encrypted too. A nonce must not repeat: each path numbers its own packets, and a counter of the
- * session numbers control packets, which are not acknowledged. Keys have phases: after some million
- * packets a sender switches to the next key (Rekey of Noise) and signals that by a bit; the other
- * end then switches its own key too. The module knows sessions and paths only by number and
- * allocates only when created.
+ * Packet protection of one session: each packet gets a 16-byte tag after its common header. The
+ * handshake negotiated a key per direction for that. Under RUDP_ENCRYPT everything behind the tag
+ * is encrypted too. A nonce must not repeat: each path numbers its own packets, and a counter of
+ * the session numbers control packets, which are not acknowledged. Keys change in phases: after
+ * some million packets a sender switches to the next key (Rekey of Noise) and signals that by a bit
+ * in the packet; the other end then switches its own send key too. This module knows sessions and
+ * paths only by number, and allocates memory only in rudp_secure_init().
  */
 #ifndef PLENUM_DATAPLANE_RUDP_SECURE_H
 #define PLENUM_DATAPLANE_RUDP_SECURE_H
@@ -22,12 +22,13 @@
 #define RUDP_SECURE_CONTROL WIRE_PATHS_MAX
 /* Number of packets under one key: half of what RFC 9001 allows. */
 #define RUDP_SECURE_PHASE_PACKETS (1ULL << 22)
-/* Authentication failures before the session rejects all packets, RFC 9001, 6.6. */
+/* After this many failed authentications the session rejects all packets (RFC 9001, 6.6). */
 #define RUDP_SECURE_FORGED_MAX (1ULL << 36)
-/* Payloads up to this many bytes are copied, which includes those of packets of 1500 bytes but not
- * of 9000. */
+/* Payloads of up to this many bytes are copied: those of packets of 1500 bytes are, those of 9000
+ * bytes are not. */
 #define RUDP_SECURE_JOIN_MOST 2048U
-/* Replay window of the control counter; packets with older numbers are dropped. */
+/* Size of the replay window of the control counter. Packets with numbers older than the window are
+ * dropped. */
 #define RUDP_SECURE_WINDOW 1024U
 
 struct rudp_secure {
@@ -38,10 +39,11 @@ struct rudp_secure {
 	uint8_t tx_key[RUDP_AEAD_KEY_BYTES];
 	uint8_t rx_key[3][RUDP_AEAD_KEY_BYTES]; /* keys of the previous, current and next phase */
 	uint64_t tx_phase, rx_phase;
-	uint64_t tx_sealed, rx_opened; /* in this phase */
+	uint64_t tx_sealed, rx_opened; /* number of packets sealed and opened in this phase */
 	uint64_t phase_packets;
 	uint64_t forged;
-	uint64_t tx_next[WIRE_PATHS_MAX + 1]; /* the lowest number that may still be sealed */
+	uint64_t tx_next[WIRE_PATHS_MAX + 1]; /* per counter: the lowest packet number that may
+						 still be sealed */
 	uint64_t seen_top, seen[RUDP_SECURE_WINDOW / 64];
 };
 
@@ -51,21 +53,21 @@ int rudp_secure_init(struct rudp_secure *x, enum rudp_security mode, enum rudp_c
 /* Wipes the keys; x may be all zeros. */
 void rudp_secure_done(struct rudp_secure *x);
 
-/* The current key of one direction, and how many keys came before it. */
+/* Returns the current key of one direction, and how many keys came before it. */
 void rudp_secure_key(const struct rudp_secure *x, bool in, uint64_t *ret_phase,
 		     const uint8_t **ret);
 
 /*
  * Seals a packet. in: a packet that begins with the common header. ret: the same packet with its
- * tag. If rudp_secure_joins returns true, the whole packet is stored in one piece in `buf` (packet
- * size plus RUDP_SECURE_BYTES) and becomes ret's payload, with an empty header. A number may be
- * reused only if the packet was not sent; rudp_secure_sent records that it was. Returns 0;
- * -EKEYEXPIRED: no usable key is left, so end the session; or -EIO.
+ * tag. If rudp_secure_joins() returns true, the whole packet is stored in one piece in `buf` (which
+ * needs the packet's size plus RUDP_SECURE_BYTES) and becomes ret's payload, with an empty header.
+ * A number may be used again only if the packet was not sent; rudp_secure_sent() records that it
+ * was. Returns 0, -EKEYEXPIRED if no usable key is left, so that the session must end, or -EIO.
  */
 int rudp_secure_seal(struct rudp_secure *x, unsigned counter, uint64_t number,
 		     const struct datagram *in, uint8_t *buf, struct datagram *ret);
-/* Whether the packet is sealed in one piece in a buffer. A large payload is not copied just for a
- * tag; other payloads would be copied by the port anyway. */
+/* Whether the packet is sealed in one piece in a buffer. A large payload is not copied just to be
+ * tagged. Smaller payloads are, because the port would copy them anyway. */
 static inline bool rudp_secure_joins(const struct rudp_secure *x, const struct datagram *in)
 {
 	return in->payload_len > 0 &&
@@ -77,10 +79,10 @@ static inline void rudp_secure_sent(struct rudp_secure *x, unsigned counter, uin
 }
 
 /*
- * Opens a packet. data: a whole datagram. Returns 0: *ret is the packet as before sealing, but
- * without the common header: its other fields are at their usual offsets. It lies in `buf` (len
- * bytes) under RUDP_ENCRYPT, else in data. -EBADMSG: the packet is forged, damaged or, for control
- * packets, replayed.
+ * Opens a packet. data: a whole datagram. Returns 0, or -EBADMSG if the packet is forged, damaged
+ * or (only control packets) replayed. On success *ret is the packet as it was before sealing: its
+ * fields are at their usual offsets, except that the common header is missing. It is in `buf` (len
+ * bytes) under RUDP_ENCRYPT, else in data.
  */
 int rudp_secure_open(struct rudp_secure *x, unsigned counter, uint64_t number, const uint8_t *data,
 		     size_t len, uint8_t *buf, const uint8_t **ret, size_t *ret_len);

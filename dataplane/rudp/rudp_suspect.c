@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Suspect paths: packets on a path stay unanswered while the peer answers on another one. A path
- * becomes suspect early, because that costs little: its messages travel on another path as well,
- * and if the path answers after all, only a few packets were superfluous. rudp_path.c decides
- * independently and later whether the path is down.
+ * Handles suspect paths. A path becomes suspect when packets on it stay unanswered while the peer
+ * answers on another path. That happens early, because it costs little: the messages of the path
+ * travel on another path as well, and if the path answers after all, only a few packets were
+ * superfluous. rudp_path.c decides independently and later whether the path is down.
  *
- * If hosts are late, a timeout alone proves little: one long wait for a processor raises the
- * timeout for many round trips, and it then expires on all paths alike. An answer on another path
- * shows that the peer is not late. So the timeouts here cover only the network, without the delay
- * of the hosts.
+ * The usual timeout (rudp_path_rto) is of little use for that where hosts are late: after one long
+ * wait for a processor it is long for many round trips, and it expires on all paths alike. Here an
+ * answer on another path shows that the peer is not late. So the timeouts of this file cover only
+ * the network, without the delay of the hosts.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
-/* Wait this long if a port did not take a probe. */
+/* When to try again if a port did not take a probe. */
 #define RETRY_NS RUDP_ACK_DELAY_NS
 
-/* How long an answer takes if neither host is late. */
+/* How long an answer may take if neither host is late. */
 static uint64_t answer_timeout(const struct rudp_session *s, const struct rudp_path *p)
 {
 	uint64_t net = rudp_rtt_net_rto(&p->rtt, RUDP_ACK_DELAY_NS, s->r->lim.min_rto_ns);
@@ -23,7 +23,8 @@ static uint64_t answer_timeout(const struct rudp_session *s, const struct rudp_p
 	return MIN_OF(net, rudp_path_rto(s, p));
 }
 
-/* When to probe p. If hosts are usually late, the probe waits until they could have answered. */
+/* When to probe p. If the hosts of this path are usually late, the probe waits until they could
+ * have answered. */
 static uint64_t probe_at(const struct rudp_session *s, const struct rudp_path *p)
 {
 	return rudp_sent_silent_since(&p->sent) +
@@ -36,8 +37,9 @@ static bool peer_is_alive(const struct rudp_path *p)
 	return p->peer_alive_ns > rudp_sent_silent_since(&p->sent);
 }
 
-/* When to copy the messages. A peer that was late answers everything when it wakes: its answer on
- * this path may arrive a round trip after the one on another path. */
+/* When to copy the small messages of p to another path. A peer that was late answers everything
+ * when it wakes, so its answer on p may still arrive up to a round trip after its answer on another
+ * path. */
 static uint64_t copy_at(const struct rudp_path *p)
 {
 	return p->peer_alive_ns + p->rtt.net_srtt + RUDP_ACK_DELAY_NS;
@@ -83,7 +85,7 @@ static bool is_idle_better(const struct rudp_path *q, const struct rudp_path *p)
 	return is_better(q, p) && q->sent.in_flight == 0;
 }
 
-/* Sends PINGs on better paths where no packet is in flight that the peer could answer. */
+/* Sends PINGs on those better paths that have no packets in flight which the peer could answer. */
 static void ping_elsewhere(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	for (unsigned i = 0; i < s->n_paths; i++)
@@ -91,8 +93,8 @@ static void ping_elsewhere(struct rudp_session *s, struct rudp_path *p, uint64_t
 			rudp_tx_ping(s, &s->paths[i], now);
 }
 
-/* Whether ping_elsewhere() would probe a path, because its port did not take the probe or none was
- * sent yet. */
+/* Whether ping_elsewhere() would send a PING: a better path has nothing in flight, because none was
+ * sent there yet or its port did not take it. */
 static bool can_ping_elsewhere(const struct rudp_session *s, const struct rudp_path *p)
 {
 	for (unsigned i = 0; i < s->n_paths; i++)
@@ -101,8 +103,8 @@ static bool can_ping_elsewhere(const struct rudp_session *s, const struct rudp_p
 	return false;
 }
 
-/* Sends a PING on p before its packets move to another path. The timeout still counts from the
- * start of the silence. */
+/* Sends a PING on p itself before its packets move to another path. p's timeout still counts from
+ * the start of the silence, not from this PING. */
 static void ping_here(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	uint64_t base = p->sent.pto_base;
@@ -119,7 +121,7 @@ static void suspect_begin(struct rudp_session *s, struct rudp_path *p, enum susp
 	ping_here(s, p, now);
 }
 
-/* Moves everything to another path. */
+/* Moves all packets of p to other paths. */
 static void move_all(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	if (!answered_elsewhere(s, p, late_at(s, p))) {
@@ -131,7 +133,7 @@ static void move_all(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	ping_here(s, p, now);
 }
 
-/* Sends the PING again, because the port did not take it. */
+/* Sends the PING on p again, because the port did not take it. */
 static void ping_here_again(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	if (better_exists(s, p))
@@ -166,8 +168,8 @@ void rudp_suspect_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now
 		if (!rudp_loss_copy_small(s, p, true))
 			ping_elsewhere(s, p, now);
 	} else if (p->suspect_stage == SUSPECT_PROBED && !peer_is_alive(p)) {
-		/* The packets in flight on other paths left too early to prove anything, or the
-		 * port refused the probe. */
+		/* No better path has answered a packet that was sent late enough to prove
+		 * something, or their ports did not take the PINGs. */
 		ping_elsewhere(s, p, now);
 	}
 	if (p->suspect_stage == SUSPECT_CONFIRMED && now >= move_all_at(s, p))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Session timers: a heap by deadline, so that thousands of idle sessions cost a poll nothing. The
- * heap holds the times itself, so comparing them reads no session, whose memory is rarely in the
- * processor's cache.
+ * Session timers, in a heap ordered by deadline, so that thousands of idle sessions cost a poll
+ * nothing. The deadlines are in the heap itself: comparing them accesses no session, whose memory
+ * is rarely in the processor's cache.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
@@ -65,7 +65,8 @@ void rudp_timer_set(struct rudp_session *s, uint64_t at_ns)
 		rudp_timer_drop(s);
 		return;
 	}
-	/* A time in the past would overtake all sessions that are late, again and again. */
+	/* A session with a time in the past would overtake all other sessions that are due, again
+	 * and again. */
 	at_ns = MAX_OF(at_ns, r->now);
 	place(r, (struct rudp_timer){.at_ns = at_ns, .session = s},
 	      s->timer_at ? s->timer_at - 1 : r->n_heap++);

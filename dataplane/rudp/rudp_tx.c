@@ -2,8 +2,9 @@
 /* Decides which chunk to send, when and on which path. */
 #include "dataplane/rudp/rudp_internal.h"
 
-/* Ranks paths: active ones before standby ones, then those that are not suspect, then those that
- * lose few packets; timed-out paths rank last. Returns 0 if the path is unusable. */
+/* Returns the rank of a path; the highest is preferred, 0 is unusable. Active paths rank before
+ * standby paths; among these, paths that are not suspect come first, then paths that lose few
+ * packets. Timed-out paths rank last. */
 static unsigned path_rank(const struct rudp_path *p)
 {
 	if (p->state != PATH_UP)
@@ -27,9 +28,10 @@ static uint32_t window_left(const struct rudp_path *p, bool small)
 }
 
 /*
- * Estimated arrival time of a packet sent on p now: the round trip, plus the time for the packets
- * in flight before it. An old round trip says little, so the minimum is used instead. For bulk the
- * minimum is always used, because its queue is our own and counted separately.
+ * Estimates when a packet sent on p now would arrive: the round trip, plus the time that the
+ * packets in flight before it take. If the latest sample is old, it says little, so the path's
+ * minimum round trip is used. For bulk data the minimum is always used, because the rest of the
+ * round trip is our own queue, which is counted separately.
  */
 static uint64_t path_eta(const struct rudp_path *p, bool small, uint64_t now)
 {
@@ -41,15 +43,15 @@ static uint64_t path_eta(const struct rudp_path *p, bool small, uint64_t now)
 	return rtt + MAX_OF(queue, p->sent.in_flight * p->rtt.srtt / p->cc.cwnd);
 }
 
-/* The smallest free window in which a burst of bulk data is worth sending, if the window is at
- * least half used. */
+/* If at least half of the window is in use, a burst of bulk data is worth sending only when this
+ * many bytes of it are free. */
 static uint32_t window_least(const struct rudp_path *p)
 {
 	return MIN_OF(RUDP_GSO_BYTES, MAX_OF(p->cc.cwnd / 4, p->mtu.cur));
 }
 
-/* The smallest burst worth sending: per packet, ports spend much less on a burst than on single
- * packets. */
+/* The smallest free window for which it is worth sending now. To wait for a larger burst pays,
+ * because ports spend much less time per packet on a burst than on single packets. */
 static uint32_t burst_least(const struct rudp_path *p, const struct tx_msg *m, bool small)
 {
 	uint32_t left = (uint32_t)(m->allowed_chunks - m->next_chunk + m->n_lost) * m->chunk_bytes;
@@ -59,14 +61,14 @@ static uint32_t burst_least(const struct rudp_path *p, const struct tx_msg *m, b
 	return MIN_OF(left, window_least(p));
 }
 
-/* Estimated arrival time of a packet of m on p, for comparison with other paths. */
+/* Estimates when a packet of m would arrive on p, for the comparison with other paths. */
 static uint64_t path_cost(const struct rudp_session *s, const struct rudp_path *p,
 			  const struct tx_msg *m, bool small, uint64_t now)
 {
 	uint64_t eta = path_eta(p, small, now);
 
-	/* The client knows the paths' health at least as well as we do, so the path it chose is
-	 * preferred. */
+	/* A response prefers the path of its request, because the client, which chose that path,
+	 * knows the health of the paths at least as well as we do. */
 	return small && !s->is_client && m->prefer == p->index ? eta / 2 : eta;
 }
 
@@ -93,8 +95,8 @@ static struct rudp_path *path_choose(struct rudp_session *s, const struct tx_msg
 			p->cc.limited = true;
 			continue;
 		}
-		/* The incast share holds the message back, not the window, so the window must not
-		 * grow. */
+		/* The incast share, not the window, holds the message back, so this must not make
+		 * the window grow. */
 		if (PLENUM_UNLIKELY(small && now < p->small_pace_ns))
 			continue;
 		if (!best) { /* the cost is computed only if there is a second path to compare with
@@ -135,7 +137,7 @@ static unsigned first_lost(const struct tx_msg *m)
 			return w * 64 + (unsigned)__builtin_ctzll(m->chunks[w].lost);
 }
 
-/* The length of the run of lost chunks from `index` on, at most `most`. */
+/* Returns how many consecutive chunks from `index` on are lost, at most `most`. */
 static unsigned lost_run(const struct tx_msg *m, unsigned index, unsigned most)
 {
 	unsigned n = 1;
@@ -161,8 +163,8 @@ static unsigned burst_packets_max(const struct tx_msg *m, uint32_t mtu)
 	return m->n_chunks == 1 ? 1 : MIN_OF(RUDP_GSO_BYTES / mtu, RUDP_GSO_PACKETS);
 }
 
-/* Sends n chunks in one packet whose pkt->hdr header_init has made. Returns what ops->tx returned.
- */
+/* Sends n chunks in one packet. header_init() must have made pkt->hdr. Returns what ops->tx
+ * returned. */
 static int chunks_send(struct rudp_session *s, struct rudp_path *p, const struct tx_msg *m,
 		       unsigned index, unsigned n, bool want_ack, struct datagram *pkt,
 		       uint64_t now)
@@ -231,9 +233,9 @@ static void burst_end(struct rudp *r, struct rudp_path *p, uint64_t first_pn, ui
 }
 
 /*
- * Whether the n chunks of m from `index` on are the last that p sends before an acknowledgement,
- * because the window or the turn ends. If they did not request an ACK, the peer would wait for more
- * data while we wait for its acknowledgement.
+ * Whether the n chunks of m from `index` on must request an ACK. They must if p sends nothing more
+ * before an acknowledgement arrives, because the window is full or the turn ends. Otherwise the
+ * peer would wait for more data while we wait for its acknowledgement.
  */
 static bool burst_wants_ack(const struct rudp_path *p, const struct tx_msg *m, bool small,
 			    unsigned index, unsigned n, uint32_t room, unsigned turns)
@@ -289,7 +291,8 @@ static uint32_t burst_send(struct rudp_session *s, struct rudp_path *p, struct t
 		p->pace_ns = now + rudp_cc_pace(&p->cc, mtu, p->rtt.srtt, sent);
 	if (PLENUM_UNLIKELY(shared))
 		rudp_incast_sent(p, sent, now);
-	if (by == 0) /* losses on another source port may be caused by that source port */
+	if (by == 0) /* only for source port 0, because losses on another source port may be caused
+			by that port */
 		rudp_gso_sent(&p->gso, first_pn, (unsigned)(p->sent.next_pn - first_pn),
 			      rudp_sent_at(&p->sent, first_pn)->bytes,
 			      (uint64_t)slot->gen << 16 | slot->index, now);
@@ -329,7 +332,7 @@ static struct tx_msg *queue_head(struct rudp_session *s, enum tx_queue q)
 	return list_empty(&s->tx[q]) ? NULL : list_entry(s->tx[q].next, struct tx_msg, node);
 }
 
-/* The next message to send: small messages first, up to a limit. */
+/* Returns the next message to send. Small messages come first, up to a limit. */
 static struct tx_msg *msg_pick(struct rudp_session *s, bool bulk)
 {
 	struct tx_msg *small = queue_head(s, TX_SMALL);
@@ -381,7 +384,7 @@ void rudp_tx_run(struct rudp_session *s, bool bulk, uint64_t now)
 			p = NULL;
 		}
 		if (!p) {
-			/* A small message may still fit where a big one does not. */
+			/* A big message did not fit, but a small one may. */
 			if (small || list_empty(&s->tx[TX_SMALL]))
 				return;
 			s->small_run = 0;
@@ -400,7 +403,7 @@ void rudp_tx_run(struct rudp_session *s, bool bulk, uint64_t now)
 	}
 }
 
-/* The best path that is up, for packets that belong to no message. */
+/* Returns the best path that is up, for packets that belong to no message. */
 static struct rudp_path *path_best(struct rudp_session *s)
 {
 	struct rudp_path *best = NULL;
@@ -509,8 +512,8 @@ int rudp_tx_ping_padded(struct rudp_session *s, struct rudp_path *p, uint16_t mt
 
 void rudp_tx_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
-	/* A peer without memory drops chunks silently. It does answer a PING, and the
-	 * acknowledgement then shows which chunks it dropped. */
+	/* A peer without memory drops chunks without acknowledging them. But it answers a PING, and
+	 * this acknowledgement shows which chunks it has dropped. */
 	for (uint64_t pn = p->sent.pto_count > 1 ? p->sent.next_pn : p->sent.tail_pn;
 	     pn < p->sent.next_pn; pn++) {
 		const struct pkt_rec *rec = &p->sent.ring[pn & p->sent.ring_mask];
@@ -521,7 +524,7 @@ void rudp_tx_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 			continue;
 		m = &s->slots[rec->slot].tx;
 		if (rec->chunk == PKT_ANNOUNCE)
-			break; /* an answered PING shows whether it arrived */
+			break; /* the answer to a PING will show whether the chunk arrived */
 		if (s->slots[rec->slot].gen != rec->gen || !m->active ||
 		    m->chunks[rec->chunk >> 6].acked & 1ULL << (rec->chunk & 63) ||
 		    p->sent.next_pn - p->sent.tail_pn >= RUDP_SPAN_MAX)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Validates source ports: each end sends a probe from the source port itself, and the peer records
- * the address it came from and echoes it on the path's own addresses. The peer accepts only packets
- * from the path's own IP address that it can open with the session's key; we use only source ports
- * that reach the peer. rudp_src_ports decides when to probe.
+ * Validates additional UDP source ports. Each end sends a probe from a source port; the peer
+ * records the UDP port from which the probe came, and answers with an echo on the path's own
+ * addresses. A packet from another source port is accepted only if its IP address is the path's own
+ * and if it can be opened with the session's key. Each end uses only source ports whose probes have
+ * reached the peer. rudp_src_ports decides when to probe.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
@@ -82,8 +83,8 @@ int rudp_validate_rx(struct rudp_session *s, struct rudp_path *p, const struct d
 				    &w); /* if the echo is lost, the peer probes again */
 		return 0;
 	}
-	/* The probe came from the port's own address, because its host could not open the source
-	 * port: it proves nothing. */
+	/* The probe came from the port's main UDP port, because this host could not open the
+	 * additional one. So the echo proves nothing. */
 	if (w.port == s->r->cfg.ports[p->port].local.port) {
 		rudp_src_ports_unusable(&p->src_ports, w.index);
 		return 0;
