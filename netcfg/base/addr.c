@@ -202,8 +202,7 @@ bool ip_addr_add(const struct ip_addr *a, uint64_t n, struct ip_addr *ret)
 	if (a->family == 0)
 		return n == 0;
 	for (unsigned i = address_bytes(a); n > 0 && i-- > 0;) {
-		/* This step adds the lowest byte of n; the carry is added to the remaining bytes of
-		 * n. */
+		/* Adds the lowest byte of n; a carry is added to the remaining bytes of n. */
 		unsigned v = sum.bytes[i] + (unsigned)(n & 0xff);
 
 		sum.bytes[i] = (uint8_t)v;

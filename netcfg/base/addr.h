@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Parses, prints and compares IP addresses, prefixes, ranges and MAC addresses. All of them are
- * plain values without heap memory. IPv4 and IPv6 are treated alike; text forms are those of
+ * plain values without heap memory. IPv4 and IPv6 are treated alike; texts have the form of
  * inet_ntop(3).
  */
 #ifndef PLENUM_NETCFG_ADDR_H
@@ -28,7 +28,7 @@ struct ip_prefix {
 	uint8_t len;	     /* bits: 0-32 or 0-128 */
 };
 
-/* first <= last, both of one family; `prefix_len` is that of their subnet. */
+/* first <= last, both of one family; `prefix_len` is the prefix length of their subnet. */
 struct ip_range {
 	struct ip_addr first, last;
 	uint8_t prefix_len;

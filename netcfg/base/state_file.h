@@ -51,7 +51,7 @@ struct state_kind {
 	size_t bytes_max;
 	/* Adds the lines of `text`, a file in the old format, to the draft. NULL: the old format
 	 * differs only in that it has no checksum and no escapes. Returns 0, -ENOMEM, or STATE_TORN
-	 * if a part of the text is damaged; it then has added the other lines. */
+	 * if a part of the text is damaged; the other lines are added nevertheless. */
 	int (*convert)(const char *text, struct state_draft *lines);
 };
 

@@ -321,7 +321,7 @@ struct inv_core {
 
 struct inv_hugepages {
 	uint32_t size_kib;
-	/* INV_NUMA_NONE: the whole host; its numbers include those of all nodes */
+	/* INV_NUMA_NONE: the whole host, with the pages of all nodes */
 	int numa_node;
 	uint64_t total, free; /* pages */
 };

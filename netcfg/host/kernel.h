@@ -210,10 +210,11 @@ struct kernel_event;
 
 /*
  * Each operation returns 0 or a negative errno. On failure, `why` (may be NULL) gets the text of
- * the kernel's extended ack, or the errno's if there is none. An object that is added with proto 0
- * gets PLENUM_RTPROT, unless it is `foreign`; routes pass through kernel_route_normalize. Callers
- * distinguish these errors: -EEXIST (exists already), -ESRCH (no such route), -ENOENT (no such rule
- * or sysctl), -EADDRNOTAVAIL (no such address), -ENODEV (no such link), -EPERM.
+ * the kernel's extended ack or, if there is none, the text of the errno. An object that is added
+ * with proto 0 gets PLENUM_RTPROT, unless it is `foreign`; routes pass through
+ * kernel_route_normalize. Callers distinguish these errors: -EEXIST (exists already), -ESRCH (no
+ * such route), -ENOENT (no such rule or sysctl), -EADDRNOTAVAIL (no such address), -ENODEV (no such
+ * link), -EPERM.
  */
 struct kernel_ops {
 	int (*collect)(struct kernel *k, struct diag *d, struct inventory *inv);

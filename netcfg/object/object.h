@@ -106,7 +106,7 @@ struct object_kind {
 	/* Returns whether the new and the old value are equal. For objects that can be
 	 * `unannounced`, returns whether the object exists. */
 	bool (*settled)(const struct plan_step *s);
-	/* Replaces the new value by that of a later step; the old value stays. */
+	/* Replaces the step's new value by the new value of a later step; the old value stays. */
 	void (*follow)(struct plan_step *s, const struct plan_step *later);
 	/* Adapts a step after its link was renamed, for values that are found by the link's name.
 	 * NULL if the value is found by the link itself. */

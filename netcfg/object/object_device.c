@@ -110,8 +110,8 @@ static bool device_unannounced(const struct plan_step *s)
 	return true;
 }
 
-/* The old values are restored together with those of links, in reverse order, because the mode and
- * the MTU of an IPoIB link limit each other. */
+/* The old values are restored together with the old values of links, in reverse order, because the
+ * mode and the MTU of an IPoIB link limit each other. */
 const struct object_kind object_device = {
 	.name = "device",
 	.verb = PLAN_SET,

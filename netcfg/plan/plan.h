@@ -68,9 +68,9 @@ struct plan_worker {
 	enum spec_role role;
 	unsigned core;
 	enum spec_transport asked, effective; /* effective is never auto */
-	/* The transport for which the worker reserves VFs. It is the transport named in the spec.
-	 * With transport: auto it is the accepted one (transport_choice.h), or the one to which
-	 * this plan moves the worker. With SPEC_TRANSPORT_UDP, the worker reserves no VFs. */
+	/* The transport for which the worker reserves VFs: the one that the spec names or, with
+	 * transport: auto, the accepted one (transport_choice.h) or the one to which this plan
+	 * moves the worker. With SPEC_TRANSPORT_UDP, the worker reserves no VFs. */
 	enum spec_transport claim;
 	/* auto: this plan moves the worker to a transport that no apply has accepted yet */
 	bool moves;

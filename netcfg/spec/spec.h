@@ -195,8 +195,8 @@ struct spec_mount {
 	struct diag_pos pos;
 };
 
-/* maps `count` ids from `client` on to ids from `server` on; client ids are at most UINT32_MAX -
- * 1 */
+/* maps the `count` ids that begin at `client` to the ids that begin at `server`; no id of a client
+ * exceeds UINT32_MAX - 1 */
 struct spec_ids {
 	uint32_t client, server, count;
 	struct diag_pos pos;

@@ -237,8 +237,8 @@ static void keep_macs(struct redaction *r)
 			mac_pair_add(r, &m, &m);
 }
 
-/* The agent derives the MAC addresses of VFs from that of their PF. The replacements for the
- * addresses of VFs are therefore derived from the replacement for the address of the PF. */
+/* The agent derives the MAC addresses of VFs from the MAC address of their PF. The replacements for
+ * the addresses of VFs are therefore derived from the replacement for the address of the PF. */
 static void map_vf_macs(struct redaction *r, const struct inventory *was,
 			const struct inventory *inv)
 {

@@ -461,7 +461,7 @@ static bool gets_unaccepted_vf(const struct plan_builder *b, const struct plan_w
 	return false;
 }
 
-/* Handles the workers that may move before the others. For the other workers, only records which
+/* Handles first the workers that are allowed to move. For the other workers, only records which
  * transport they could have. */
 static void move_all(struct plan_builder *b)
 {
