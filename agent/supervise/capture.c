@@ -16,14 +16,14 @@ struct ring { /* the packet ring of one worker process */
 	uint32_t worker_id;
 	pid_t pid;
 	bool replaced; /* the process writes to another ring now */
-	/* asked: bit per port requested from the worker; ports: of these, those that the worker
-	 * captures */
+	/* asked: a bit for each port that the worker was asked to capture; ports: the bits of the
+	 * ports that it does capture */
 	uint32_t asked, ports;
 	struct packet_reader reader;
 	uint32_t interfaces[LAUNCH_PORTS_MAX];
 	uint64_t delivered[LAUNCH_PORTS_MAX];
 	uint64_t since_ns; /* wall clock */
-	uint64_t end;	   /* records with this or a later time are ignored; UINT64_MAX: none */
+	uint64_t end;	   /* records from this offset on are ignored; UINT64_MAX: none are */
 	struct ring *next;
 };
 
@@ -33,7 +33,7 @@ struct capture {
 	uint64_t id; /* 0: no capture is running */
 	struct privsep_capture what;
 	char by[96], host[PLENUM_NAME_MAX];
-	/* wall_ns: difference of the wall clock to the packets' clock */
+	/* wall_ns: what to add to the packets' times to get wall clock time */
 	uint64_t begun_ns, wall_ns;
 	uint32_t n_interfaces;
 	bool has_section;
@@ -114,7 +114,7 @@ struct capture *capture_free(struct capture *c)
 
 /* ---- selection of workers ---- */
 
-/* The captured ports of a running process as a bit mask; 0: none. */
+/* Returns the captured ports of a running process as a bit mask, or 0 if there are none. */
 static uint32_t ports_of(const struct capture *c, const struct sup_worker *w)
 {
 	uint32_t ports = 0;
@@ -140,7 +140,7 @@ static size_t count_workers(struct capture *c)
 	return n;
 }
 
-/* An equal share of the requested buffer for each worker, rounded down to a power of two. */
+/* Returns each worker's equal share of the requested buffer, rounded down to a power of two. */
 static uint64_t ring_bytes(struct capture *c)
 {
 	size_t n = count_workers(c);
@@ -157,7 +157,7 @@ static bool is_of(const struct ring *r, const struct sup_worker *w)
 	return r->worker_id == w->id && r->pid == w->pid;
 }
 
-/* The ring of a worker. NULL: none. */
+/* Returns the ring of a worker, or NULL if it has none. */
 static struct ring *ring_of(const struct capture *c, const struct sup_worker *w)
 {
 	struct ring *r = c->rings;
@@ -277,8 +277,8 @@ static bool may_still_write(const struct capture *c, const struct ring *r)
 	return false;
 }
 
-/* The next record of a ring that is not later than until_ns. A ring with a malformed record is no
- * longer read. */
+/* Reads the next record of a ring. Returns false if there is none, or if it is later than until_ns.
+ * A ring with a malformed record is no longer read. */
 static bool next_of(struct capture *c, struct ring *r, uint64_t until_ns, struct packet_record *ret)
 {
 	bool listens = r->ports && r->reader.tail < r->end;
@@ -292,7 +292,8 @@ static bool next_of(struct capture *c, struct ring *r, uint64_t until_ns, struct
 			c->setup.events, LOG_LEVEL_WARNING, "capture",
 			"worker %u wrote a malformed capture record; the capture skips this worker",
 			r->worker_id);
-		/* No event if the process writes to another ring now. */
+		/* The worker stops capturing, unless it has exited or writes to another ring
+		 * now. */
 		if (may_still_write(c, r) && !r->replaced)
 			sup_capture(c->setup.sup, r->worker_id, NULL, -1);
 		r->ports = 0;
@@ -313,7 +314,8 @@ static struct ring *oldest(struct capture *c, uint64_t until_ns, struct packet_r
 	return found;
 }
 
-/* Adds one line: session, key number, cipher, key. Of the worker's record only numbers are used. */
+/* Adds one line: session, key number, cipher, key. Only numbers of the worker's record are used, no
+ * text. */
 static void put_key(struct ring *r, const struct packet_record *rec, struct pcapng *out)
 {
 	struct packet_key key;
@@ -356,8 +358,8 @@ static void put_packets(struct capture *c, uint64_t until_ns, struct pcapng *out
 	}
 }
 
-/* Drops the rings of processes that have exited. Such a process wrote all its records before, so a
- * later time shows that a record is invalid. */
+/* Drops the rings of processes that have exited. All records of such a process are older than its
+ * exit; a record with a later time is invalid and is dropped with the ring. */
 static void drop_ended(struct capture *c, uint64_t until_ns, struct pcapng *out)
 {
 	struct packet_record rec;

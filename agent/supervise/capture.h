@@ -34,14 +34,15 @@ int capture_new(const struct capture_setup *setup, struct capture **ret);
 struct capture *capture_free(struct capture *c); /* accepts NULL, returns NULL */
 
 /*
- * Begins a capture for the user `by`. 0 with its number; -EBUSY if a capture is running, with its
- * owner in why; -ENOENT with why if no worker has that leg or that id; other negative errno.
+ * Begins a capture for the user `by`. Returns 0 with its number; -EBUSY if a capture is running,
+ * with its owner in why; -ENOENT with why if no worker has that leg or that id; or another negative
+ * errno.
  */
 int capture_begin(struct capture *c, const struct privsep_capture *what, const char *by,
 		  uint64_t *ret_id, struct reason *why);
-/* Returns the data captured since the last call, usually all of it. The answers, concatenated, are
- * one file. With `last` the capture stops; it has ended once *ret_more is false. 0; -ENOENT: no
- * such capture; -ENOMEM. */
+/* Gets the data captured since the last call, usually all of it. The answers, concatenated, are one
+ * file. With `last` the capture stops; it has ended once *ret_more is false. Returns 0, -ENOENT if
+ * there is no such capture, or -ENOMEM. */
 int capture_take(struct capture *c, uint64_t id, bool last, struct pcapng *ret, bool *ret_more);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ID_MOST 1000000U /* larger ids are invalid: no agent has injected so many faults */
+#define ID_MOST 1000000U /* larger ids are invalid: no agent injects so many faults */
 
 /* Formats parts per million as percent, such as "1.5 %". */
 static const char *format_ppm(uint32_t ppm, char *buf, size_t size)
@@ -139,9 +139,9 @@ static bool is_printable(const char *text)
 	return true;
 }
 
-/* Whether an agent can have injected this fault. A worker may write anything to its page, and the
- * fault is passed on to the other workers, so it is checked. A text that the worker changes during
- * the copy may be wrong, but is terminated. */
+/* Whether an agent can have injected this fault. This is checked because a worker may write
+ * anything to its page, and the fault is passed on to the other workers. A text that the worker
+ * changes during the copy may be wrong, but is terminated. */
 static bool is_ours(const struct launch_fault *f, uint64_t now_ns)
 {
 	return launch_fault_is_valid(f) && f->id <= ID_MOST && f->until_ns > now_ns &&

@@ -35,18 +35,18 @@ struct faults { /* zeroed until faults_init */
 	struct loop_source *timer;
 };
 
-/* 0 or negative errno. */
+/* Returns 0 or negative errno. */
 int faults_init(struct faults *fs, const struct faults_setup *setup);
 void faults_done(struct faults *fs);
 /* Call after workers were adopted: reads the faults that they still inject. */
 void faults_adopt(struct faults *fs);
-/* Begins a fault for `ttl_s` seconds and assigns its id. The caller has checked the fields. 0 with
- * the id; -ENOSPC: LAUNCH_FAULTS_MAX faults are already active. */
+/* Begins a fault for `ttl_s` seconds and assigns its id. The caller has checked the fields. Returns
+ * 0 with the id, or -ENOSPC if LAUNCH_FAULTS_MAX faults are already active. */
 int faults_add(struct faults *fs, const struct launch_fault *f, uint32_t ttl_s, const char *by,
 	       uint32_t *ret_id);
 /* Ends the fault with this id, or all faults if id is 0. Returns how many have ended. */
 size_t faults_end(struct faults *fs, uint32_t id, const char *why);
-/* {"faults": [...]}, a new reference; NULL: out of memory. */
+/* Returns {"faults": [...]}, a new reference, or NULL if memory is short. */
 json_t *faults_to_json(const struct faults *fs);
 
 #endif

@@ -77,7 +77,7 @@ static void put_text(struct pcapng *p, uint16_t code, const char *text)
 		put_option(p, code, text, strnlen(text, UINT16_MAX));
 }
 
-/* A time in a block or an option has its upper half first, in either byte order. */
+/* Adds an option with a time. The upper half of a time comes first, in either byte order. */
 static void put_time_option(struct pcapng *p, uint16_t code, uint64_t ns)
 {
 	const uint32_t halves[2] = {(uint32_t)(ns >> 32), (uint32_t)ns};

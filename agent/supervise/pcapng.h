@@ -9,7 +9,7 @@
 #include "netcfg/base/base.h"
 
 struct pcapng {
-	uint8_t *bytes; /* heap; a caller that takes it sets it to NULL */
+	uint8_t *bytes; /* on the heap; a caller that takes it over sets it to NULL */
 	size_t len, cap;
 	bool out_of_memory; /* a block could not be added */
 };
@@ -29,8 +29,8 @@ struct pcapng_packet {
 	uint32_t wire_bytes, kept_bytes;
 	bool inbound;
 };
-/* Adds a packet. Returns room for its kept_bytes bytes, which the caller fills before the next
- * call; NULL: out of memory. */
+/* Adds a packet. Returns room for the packet's kept_bytes bytes, which the caller fills before the
+ * next call, or NULL if memory is short. */
 uint8_t *pcapng_put_packet(struct pcapng *p, const struct pcapng_packet *pkt);
 
 /* Keys as lines of text, in a Decryption Secrets Block of a private type. */

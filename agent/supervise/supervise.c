@@ -83,7 +83,8 @@ static void note_served(const struct sup_worker *w)
 			mounts_note_served(w->sup->setup.mounts, &w->started->mounts[i]);
 }
 
-/* Starts a process with the changed configuration, once it could serve the exports. */
+/* Starts a process with the changed configuration as soon as a new process could serve the
+ * exports. */
 static void continue_change(struct sup_worker *w)
 {
 	if (!sup_exports_stay(w))
@@ -114,7 +115,7 @@ static int on_heartbeat_check(void *user)
 		else if (w->postponed)
 			continue_change(w);
 		else if (w->deferred == SUP_EVENT_MAX &&
-			 /* No event announces these changes. */
+			 /* No event announces these changes, so they are looked for here. */
 			 (sup_gains_export(w) || sup_shared_mounts_differ(w)))
 			sup_handle_when_unmounted(w, SUP_EV_CONFIG_CHANGED);
 	}
@@ -195,8 +196,8 @@ bool sup_sweep(struct sup *s)
 	return any;
 }
 
-/* Starts the workers that waited for this process to exit, and removes its worker if it is no
- * longer wanted. */
+/* Called after a process has exited. Starts the workers that waited for that, and removes the
+ * process's worker if it is no longer wanted. */
 static void on_gone(struct sup *s)
 {
 	for (struct sup_worker *w = s->workers; w; w = w->next)
@@ -232,7 +233,8 @@ int sup_new(const struct sup_setup *setup, struct sup **ret)
 	s->on_gone = on_gone;
 	s->dirs.loop = setup->loop;
 	s->alive[0] = s->alive[1] = -1;
-	/* Opened now, because a package upgrade may replace the file with another version. */
+	/* Opened at the agent's start, because a package upgrade may later replace the file with
+	 * another version. */
 	s->program_fd = open(setup->worker_path, O_PATH | O_CLOEXEC);
 	load_records(s);
 	r = pipe2(s->alive, O_CLOEXEC) < 0 ? -errno : 0;
@@ -248,8 +250,8 @@ int sup_new(const struct sup_setup *setup, struct sup **ret)
 }
 
 /*
- * Unless all workers were stopped, the record and the descriptor store keep what the next agent
- * needs.
+ * The record and the descriptor store keep what the next agent needs, except if all workers were
+ * stopped.
  */
 struct sup *sup_free(struct sup *s)
 {
@@ -296,16 +298,17 @@ bool sup_config_differs(const struct launch_config *want, const struct launch_co
 	return memcmp(c, is, sizeof(*c)) != 0;
 }
 
-/* Whether the process has a port that is no longer wanted, because an earlier agent sent it. */
+/* Whether the process has a port that the configuration does not have. Only an earlier agent can
+ * have sent such a port. */
 static bool lost_port(const struct sup_worker *w, const struct launch_config *c)
 {
 	return launch_takes_ports(w->started) && !sup_ports_follow(w->started, c);
 }
 
 /*
- * Restarts a running process whose configuration has changed. The restart waits while another
- * folder, or none, is at the path of an export that the process serves: the process still has the
- * exported folder open, and a new process could not open it.
+ * Restarts a running process whose configuration has changed. If the path of an export that the
+ * process serves leads to another folder now, or to none, the restart waits: the process still has
+ * the exported folder open, and a new process could not open it.
  */
 static void change(struct sup_worker *w, bool by_operator)
 {
@@ -314,7 +317,8 @@ static void change(struct sup_worker *w, bool by_operator)
 	bool was_postponed;
 
 	if (serves && w->postponed && !sup_config_differs(&w->config, w->started)) {
-		w->postponed = false; /* the desired configuration is that of the process again */
+		/* The desired configuration is again the one that the process has. */
+		w->postponed = false;
 		return;
 	}
 	was_postponed = w->postponed;
@@ -357,7 +361,8 @@ static int want(struct sup *s, const struct launch_config *config, bool retry_fa
 		sup_handle_event(w, SUP_EV_WANT);
 	} else if (changed || (retry_failed && w->state == SUP_FAILED)) {
 		w->n_deaths = 0; /* an operator requested the change, so deaths count from 0 */
-		/* The first reconcile of an agent is not an operator's. */
+		/* In the first reconcile, retry_failed does not mean that an operator requested
+		 * it. */
 		change(w, retry_failed && s->reconciled);
 	}
 	sup_update_keys(w);

@@ -29,7 +29,7 @@
 #define SUP_ADOPT_LIMIT_NS (10 * NSEC_PER_SEC)
 /* A worker that was up this long is healthy: earlier deaths no longer count. */
 #define SUP_HEALTHY_NS (60 * NSEC_PER_SEC)
-/* After so many deaths in a row the worker is reported as failing, even while it is up. */
+/* After this many deaths in a row the worker is reported as failing, even while it is up. */
 #define SUP_DEATHS_MANY 5
 
 #define SUP_BY_MAX 96 /* size of the text that describes an operator */
@@ -54,15 +54,17 @@ enum sup_event {
 	SUP_EV_EXITED_CONFIG,
 	SUP_EV_CRASHED, /* any other exit */
 	SUP_EV_SPAWN_FAILED,
-	/* Another worker that was asked to stop still serves a mount or export of this worker. */
+	/* This worker must not start: another worker that was asked to stop still serves a mount or
+	 * export of it. */
 	SUP_EV_MUST_WAIT,
 	SUP_EV_HEARTBEAT_MISSED,
 	SUP_EV_START_TIMEOUT,
 	/* The delay before a restart, or the time limit of a stop, is over; or a resource that a
 	 * failed worker lacked is available. */
 	SUP_EV_TIMER,
-	SUP_EV_FOUND,	    /* an earlier agent's worker runs and can be adopted */
-	SUP_EV_FOUND_OTHER, /* the same, but the worker has another version */
+	SUP_EV_FOUND, /* an earlier agent's worker runs and can be adopted */
+	/* An earlier agent's worker of another version runs, which cannot be adopted. */
+	SUP_EV_FOUND_OTHER,
 	SUP_EVENT_MAX
 };
 
@@ -92,15 +94,16 @@ struct sup_rule {
 const char *sup_state_to_string(enum sup_state s); /* "UP", as in the process table */
 const char *sup_event_to_string(enum sup_event e);
 const struct sup_rule *sup_rule_get(enum sup_state s, enum sup_event e);
-/* Delay before the restart after the nth death in a row, counted from 1, without jitter. The first
- * two restarts are immediate, because programs wait for the worker. */
+/* Returns the delay before the restart after the nth death in a row, counted from 1, without
+ * jitter. The first two restarts are immediate, because programs wait for the worker. */
 uint64_t sup_backoff_ns(unsigned n_deaths);
 
 struct sup_worker { /* one worker; the supervisor writes it, the status reads it */
 	uint32_t id;
 	enum sup_state state;
 	bool wanted, adopted; /* adopted: an earlier agent started this process */
-	bool agreed;	      /* config comes from sup_reconcile; false: from an earlier agent */
+	/* config comes from sup_reconcile; false: config is that of an earlier agent */
+	bool agreed;
 	struct launch_config config;   /* desired configuration */
 	struct launch_config *started; /* configuration of the process; NULL: no process */
 	uint64_t boot_id;	       /* identity of the worker, kept with its state */
@@ -121,7 +124,7 @@ struct sup_worker { /* one worker; the supervisor writes it, the status reads it
 	uint64_t rdma_seen, rdma_due_ns, rdma_wait_ns;
 	bool keys_unsure;  /* an adopted worker, and it is unknown which cluster keys it has */
 	unsigned n_deaths; /* deaths in a row */
-	unsigned n_failed_starts; /* deaths before the worker was up; reset when it is up */
+	unsigned n_failed_starts; /* deaths in a row before the worker was up */
 	uint64_t n_restarts;	  /* since the worker became wanted */
 	char reason[LAUNCH_REASON_MAX * 2];
 	char lacks[LAUNCH_REASON_MAX * 2]; /* exports missing when the worker started; "": none */
@@ -133,7 +136,8 @@ struct sup_worker { /* one worker; the supervisor writes it, the status reads it
 	enum sup_event deferred;
 	uint64_t ping_asked, ping_until_ns; /* last RDMA test sent to the worker; 0: none */
 	struct launch_ping ping_want;	    /* parameters of that test */
-	struct launch_ping pinged; /* result of a test; that of the last one if the ids match */
+	/* Result of a test; it is the result of the last test if the ids are equal. */
+	struct launch_ping pinged;
 	/* The restart with a changed configuration waits, because a new process could not open the
 	 * folder of an export that this one serves. */
 	bool postponed;
@@ -173,9 +177,9 @@ struct sup_setup {
 	/* Called when a worker has exited because its transport is not available, before the worker
 	 * is restarted; may be NULL. */
 	void (*on_no_transport)(void *user, uint32_t worker_id, const char *reason);
-	/* Whether an apply is on trial: it may be rolled back. Workers that it removed are kept
-	 * with their states until the next sup_reconcile, because they may become wanted again;
-	 * removed mounts are kept too. NULL: never on trial. */
+	/* Whether an apply is on trial, so that it may still be rolled back. Workers that the apply
+	 * removed are kept with their states until the next sup_reconcile, because they may become
+	 * wanted again; removed mounts are kept too. NULL: no apply is ever on trial. */
 	bool (*on_trial)(void *user);
 	void *user;
 };
@@ -189,7 +193,7 @@ bool sup_config_differs(const struct launch_config *want, const struct launch_co
 /* Whether a running worker can change from the ports of `is` to those of `want`: all its legs are
  * in `want` and keep their addresses. Legs may be added, and a leg may move to another device. */
 bool sup_ports_follow(const struct launch_config *is, const struct launch_config *want);
-/* The port of that leg; NULL: none. */
+/* Returns the port of that leg, or NULL if there is none. */
 const struct launch_port *sup_port_find(const struct launch_config *c, const char *leg);
 /* Whether the ports are equal. Their labels are not compared. */
 bool sup_port_equal(const struct launch_port *a, const struct launch_port *b);
@@ -205,8 +209,8 @@ bool sup_dies_again(const struct sup_worker *w, uint64_t now_ns);
 int sup_new(const struct sup_setup *setup, struct sup **ret);
 /* Frees the supervisor. The workers keep running for the next agent. Accepts NULL, returns NULL. */
 struct sup *sup_free(struct sup *s);
-/* Adopts a stored descriptor by its name. 0: the supervisor owns fd; -ENOENT: it belongs to no
- * worker, and the caller keeps it. */
+/* Adopts a stored descriptor by its name. Returns 0 if the supervisor owns fd now. Returns -ENOENT
+ * if fd belongs to no worker; the caller then keeps it. */
 int sup_adopt_stored(struct sup *s, int fd, const char *name);
 /*
  * Adopts the workers of an earlier agent that the descriptor store or the record names. Call after
@@ -217,16 +221,17 @@ int sup_adopt_stored(struct sup *s, int fd, const char *name);
 void sup_adopt(struct sup *s);
 /*
  * Makes the running workers match `wants`: starts missing workers, restarts those whose
- * configuration changed, stops those that are not wanted, and leaves the others running.
- * Descriptors, epoch and mount ids in `wants` are filled in here. With retry_failed it also
- * restarts failed workers and exports the folders that the exports' paths lead to now, except in
- * the first call. 0; -ENOMEM. A worker that cannot start is reported as an event, not as an error.
+ * configuration changed, stops those that are not wanted, and leaves the others running. The
+ * supervisor fills in descriptors, epoch and mount ids itself. With retry_failed it also restarts
+ * failed workers. With retry_failed, except in the first call, it also exports the folders that the
+ * exports' paths lead to now. Returns 0, -ENOMEM, or -ESHUTDOWN if the supervisor is stopping. A
+ * worker that cannot start is reported as an event, not as an error.
  */
 int sup_reconcile(struct sup *s, const struct launch_config *wants, size_t n, bool retry_failed);
 /* Removes workers that are neither wanted nor running, and releases the pinned files of removed
- * exports. It does nothing before the first sup_reconcile or while an apply is on trial. The
- * supervisor calls it when a worker exits; call it at the end of a trial. Returns whether it
- * removed a worker. */
+ * exports. Does nothing before the first sup_reconcile or while an apply is on trial. The
+ * supervisor calls it when a worker exits; the owner calls it at the end of a trial. Returns
+ * whether it removed a worker. */
 bool sup_sweep(struct sup *s);
 /* Reports a changed carrier at once to the workers that use the link. Returns how many workers got
  * the message. */
@@ -235,14 +240,14 @@ unsigned sup_link_changed(struct sup *s, uint32_t ifindex, bool up);
 void sup_labels_changed(struct sup *s);
 /* Sends an injected fault, or its end, to all workers. */
 void sup_fault_changed(struct sup *s, const struct launch_fault *f);
-/* Makes a worker write its packets to the ring fd (packet_ring.h); lc NULL: ends that. 0; negative
- * errno: the worker does not run or does not read messages. */
+/* Makes a worker write its packets to the ring fd (packet_ring.h); with lc NULL, makes it stop.
+ * Returns 0, or negative errno if the worker does not run or does not read messages. */
 int sup_capture(struct sup *s, uint32_t worker_id, const struct launch_capture *lc, int fd);
-/* Makes a worker run an RDMA test. The result appears in `pinged`. 0; -EBUSY: a test is running;
- * -ENOTCONN: the worker does not run or does not read messages. */
+/* Makes a worker run an RDMA test. The result appears in `pinged`. Returns 0, -EBUSY if a test is
+ * running, or -ENOTCONN if the worker does not run or does not read messages. */
 int sup_ping(struct sup *s, uint32_t worker_id, const struct launch_ping *p);
-/* mounts.h calls the first when mounts have appeared or gone, and the second when another process
- * has unmounted a mount of that worker. */
+/* mounts.c calls the first one when mounts have appeared or gone, and the second one when another
+ * process has unmounted a mount of that worker. */
 void sup_mounts_changed(struct sup *s);
 void sup_mount_lost(struct sup *s, uint32_t worker_id);
 /* Unmounts all mounts, asks all workers to stop, and starts no further ones. on_change is called as
@@ -253,15 +258,15 @@ void sup_kill_all(struct sup *s);
 /* Whether an earlier agent started the worker with another version of the program than this
  * agent's. */
 bool sup_is_outdated(const struct sup_worker *w);
-/* Restarts that worker once all wanted workers are up, so that several requested workers restart
- * one at a time. False: it does not run. */
+/* Restarts that worker. Waits until all wanted workers are up, so that several requested workers
+ * restart one at a time. Returns false if the worker does not run. */
 bool sup_renew(struct sup *s, uint32_t worker_id);
 /* Stops that worker. It is not started again until sup_release, or until a configuration no longer
- * wants it. Its mounts stay, and programs on them wait as for a worker that died. False: no wanted
- * worker has that id. */
+ * wants it. Its mounts stay, and programs on them wait as for a worker that died. Returns false if
+ * no wanted worker has that id. */
 bool sup_hold(struct sup *s, uint32_t worker_id, const char *by);
-/* Starts a worker that sup_hold has stopped. 0; -ENOENT: no wanted worker has that id; -EALREADY:
- * sup_hold has not stopped it. */
+/* Starts a worker that sup_hold has stopped. Returns 0, -ENOENT if no wanted worker has that id, or
+ * -EALREADY if sup_hold has not stopped it. */
 int sup_release(struct sup *s, uint32_t worker_id);
 /* Whether the installed worker program differs from the one that workers execute. */
 bool sup_program_is_replaced(const struct sup *s);
@@ -272,10 +277,10 @@ bool sup_is_idle(const struct sup *s); /* no process runs, and no unmount is in 
 /* Whether no wanted worker is starting, stopping or waiting to be restarted. */
 bool sup_is_settled(const struct sup *s);
 unsigned sup_count_processes(const struct sup *s);
-/* Set if, as far as known, the path of the export leads to another folder than the exported one, or
- * to none. */
+/* Returns a reason that is set if, as far as known, the path of the export leads to another folder
+ * than the exported one, or to none. */
 const struct reason *sup_export_differs(const struct sup *s, const struct launch_export *e);
-/* Number of removed files that are kept for clients of the export that have them open. */
+/* Returns the number of removed files that are kept for clients which have them open. */
 unsigned sup_export_pinned(const struct sup *s, const char *export_name);
 const struct sup_worker *sup_first(const struct sup *s); /* in ascending order of id */
 

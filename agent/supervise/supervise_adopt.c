@@ -99,8 +99,8 @@ static void fetch_mount(struct sup_worker *w, const struct rundir_fuse *f)
 		close(fd);
 }
 
-/* Takes from the record which mounts and exports the worker serves. Whatever the worker's version
- * is, no other worker may serve them before it has exited. */
+/* Notes which mounts and exports the worker serves, according to the record. Whatever the worker's
+ * version is, no other worker may serve these before this worker has exited. */
 static void note_served(struct sup_worker *w, const struct rundir_process *p)
 {
 	autofree struct launch_config *c = calloc(1, sizeof(*c));
@@ -116,9 +116,9 @@ static void note_served(struct sup_worker *w, const struct rundir_process *p)
 	sup_keep_started(w, c);
 }
 
-/* Copies the resources that the worker's successor needs: its mounts with their states, the states
- * of its exports, and the mounts that it serves as a mount worker, because the owners of those may
- * have exited. */
+/* Copies the resources that the worker's successor needs: the worker's mounts with their states,
+ * the states of its exports, and the mounts that it serves as a mount worker. The owners of these
+ * last mounts may have exited. */
 static void fetch_resources(struct sup_worker *w, const struct rundir_process *p)
 {
 	for (uint32_t i = 0; i < p->n_fuse; i++) {
@@ -176,7 +176,8 @@ static bool counts_are_valid(const struct launch_config *c)
 	       c->n_ids <= LAUNCH_IDS_MAX && c->n_client_addrs <= LAUNCH_CLIENT_ADDRS_MAX;
 }
 
-/* Validates a configuration, because a worker may store anything in the file with this number. */
+/* Validates a configuration, because a worker may have put another file at this descriptor
+ * number. */
 static bool config_is_valid(const struct launch_config *c)
 {
 	if (!counts_are_valid(c) || !text_is_clean(c->host, sizeof(c->host)) ||
@@ -199,8 +200,8 @@ static bool config_is_valid(const struct launch_config *c)
 	return true;
 }
 
-/* Reads the worker's configuration into w->config and normalises it. 0; -EPROTO: the worker has
- * another version. */
+/* Reads the worker's configuration into w->config and normalises it. Returns 0, -EPROTO if the
+ * worker has another version, or another negative errno. */
 static int read_config(struct sup_worker *w)
 {
 	struct launch_config *c = &w->config;
@@ -256,8 +257,8 @@ static void store_all(const struct sup_worker *w)
 	sup_store(w, "stats", w->found.stats_fd);
 }
 
-/* Gets the worker's configuration and descriptors. NULL: the worker can be adopted; otherwise the
- * reason why it cannot. */
+/* Gets the worker's configuration and descriptors. Returns NULL if the worker can be adopted,
+ * otherwise the reason why it cannot. */
 static const char *complete(struct sup_worker *w)
 {
 	int r;
@@ -304,8 +305,8 @@ static void close_found(struct sup_worker *w)
 	w->found.config_fd = w->found.stats_fd = -1;
 }
 
-/* Finds the worker of a recorded process. If a pidfd was stored, it decides which process is meant,
- * because the record's entry may be older. */
+/* Finds the worker of a recorded process. A stored pidfd has priority over the record's entry,
+ * which may be older: the entry counts only if it names the same process. */
 static void find_recorded(struct sup *s, struct rundir_process *p)
 {
 	struct sup_worker *w;

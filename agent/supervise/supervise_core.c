@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/pidfd.h>
 
-/* Sets the affinity of the worker's process to its core again. False only if the core is offline or
- * outside the cpuset; if its state cannot be read, true. */
+/* Sets the affinity of the worker's process to its core again. Returns false only if the core is
+ * offline or outside the cpuset. Returns true also if the affinity cannot be read. */
 static bool is_on_core(const struct sup_worker *w)
 {
 	cpu_set_t is, want;
@@ -17,8 +17,8 @@ static bool is_on_core(const struct sup_worker *w)
 	CPU_SET(w->config.core, &want);
 	if (sched_getaffinity(w->pid, sizeof(is), &is) < 0 || CPU_EQUAL(&is, &want))
 		return true;
-	/* A process of another agent may have exited, and its pid may belong to another process
-	 * now. */
+	/* A worker that is not this agent's child may have exited and been reaped, and its pid may
+	 * belong to another process now. */
 	if (pidfd_send_signal(w->pidfd, 0, NULL, 0) < 0)
 		return true;
 	if (sched_setaffinity(w->pid, sizeof(want), &want) < 0)

@@ -22,8 +22,9 @@ static uint64_t jitter(uint64_t ns)
 	return ns + ns / 4 * (x % 1024) / 1024;
 }
 
-/* Whether the configuration has the mount. During a trial two workers may serve different mounts
- * with the same path, and the record of a process has only the path. */
+/* Whether the configuration has the mount. During a trial two workers may serve different mounts at
+ * the same path, so the whole mount is compared. A configuration made from the record of a process
+ * has only paths; for these, the path decides. */
 static bool has_mount(const struct launch_config *c, const struct launch_mount *m)
 {
 	for (uint32_t i = 0; i < c->n_mounts; i++)
@@ -53,8 +54,8 @@ static const char *shared_with(const struct launch_config *c, const struct launc
 	return NULL;
 }
 
-/* Another process that still serves a mount or export of this worker. It must exit first, because
- * two servers would corrupt the state. */
+/* Returns another process that still serves a mount or export of this worker, or NULL. That process
+ * must exit first, because two servers would corrupt the state. */
 static const struct sup_worker *other_server(const struct sup_worker *w, const char **ret_what)
 {
 	for (const struct sup_worker *o = w->sup->workers; o; o = o->next) {
@@ -98,7 +99,7 @@ static void do_spawn(struct sup_worker *w)
 		snprintf(w->reported, sizeof(w->reported), "%s", w->reason);
 		sup_handle_event(w, SUP_EV_CRASHED);
 	} else {
-		sup_handle_event(w, SUP_EV_SPAWN_FAILED); /* do_give_up reports it */
+		sup_handle_event(w, SUP_EV_SPAWN_FAILED); /* do_give_up reports the failure */
 	}
 }
 
@@ -108,8 +109,8 @@ bool sup_dies_again(const struct sup_worker *w, uint64_t now_ns)
 	       !(w->up_since_ns && now_ns - w->up_since_ns >= SUP_HEALTHY_NS);
 }
 
-/* How long programs wait for the worker: programs on its mounts or, for exports, on its clients'
- * mounts. */
+/* Returns how long programs wait for the worker. For a worker with mounts, these are the programs
+ * on the mounts; for a worker with exports, the programs on its clients' mounts. */
 static uint64_t wait_limit_ns(const struct sup_worker *w)
 {
 	uint64_t ns = UINT64_MAX;
@@ -120,8 +121,8 @@ static uint64_t wait_limit_ns(const struct sup_worker *w)
 	return ns == UINT64_MAX ? WAIT_LIMIT_NS : ns;
 }
 
-/* Restarts the worker after a delay. Each delay is short compared with the time that programs wait.
- * If the worker is down for longer altogether, this is reported once. */
+/* Restarts the worker after a delay, which is short compared with the time that programs wait. If
+ * several delays add up to a longer downtime than that, this is reported once. */
 static void do_backoff(struct sup_worker *w)
 {
 	uint64_t now = clock_now_ns(), limit = wait_limit_ns(w), delay;
@@ -136,7 +137,7 @@ static void do_backoff(struct sup_worker *w)
 	w->n_restarts++;
 	w->up_since_ns = 0;
 	delay = MIN_OF(jitter(sup_backoff_ns(w->n_deaths)), limit / 4);
-	/* A plan with another transport is being made; it ends the delay. */
+	/* The agent is making a plan with another transport, which ends this delay. */
 	if (w->no_transport)
 		delay = MAX_OF(delay, NO_TRANSPORT_NS);
 	if (delay && !sup_is_reported(w))
@@ -259,7 +260,8 @@ static void act(struct sup_worker *w, enum sup_action a, enum sup_event e)
 	case SUP_ACT_BACKOFF:
 		do_backoff(w);
 		break;
-	/* The exit of the other worker normally comes first; the timer is for a missed one. */
+	/* Normally the exit of the other worker ends the wait. The timer ends it if that exit was
+	 * missed. */
 	case SUP_ACT_WAIT:
 		w->waits = true;
 		loop_timer_arm(w->timer, RETRY_NS);

@@ -21,7 +21,7 @@ static void say_unsaved(struct sup *s, int r)
 			   strerror(-r));
 }
 
-/* The reason why the export's path cannot be opened. */
+/* Sets why to the reason why the export's path cannot be opened. */
 static void explain_error(int error, const struct launch_export *e, const char *link,
 			  struct reason *why)
 {
@@ -87,7 +87,8 @@ static struct export_record *record_of(const struct sup *s, const struct launch_
 	return (struct export_record *)export_records_find(&s->records, e->name, e->path);
 }
 
-/* 0: the folder is the recorded one, or was recorded now. */
+/* Compares the opened folder with the export's record. Returns 0 if it is the recorded folder, or
+ * was recorded now; otherwise negative errno with the reason in why. */
 static int check(struct sup *s, const struct launch_export *e, const struct folder_id *is,
 		 struct reason *why)
 {
@@ -226,7 +227,8 @@ void sup_keep_exports(struct sup *s, const struct launch_config *wants, size_t n
 {
 	for (size_t i = 0; i < s->records.n; i++)
 		s->records.all[i].taken = false;
-	/* Not while the agent stops, because the next agent serves the same exports. */
+	/* Records stay during a trial, which may be rolled back, and while the agent stops, because
+	 * the next agent serves the same exports. */
 	if (!s->stopping && (!s->setup.on_trial || !s->setup.on_trial(s->setup.user)))
 		say_unsaved(s, export_records_keep(&s->records, wants, n));
 }
@@ -246,8 +248,8 @@ unsigned sup_export_pinned(const struct sup *s, const char *export_name)
 
 /* ---- checks while an export is served ---- */
 
-/* Checks the path and the file system of a served export. `why`: the problem; cleared if there is
- * none. 0; -EAGAIN: the result is not known yet. */
+/* Checks the path and the file system of a served export. why gets the problem, or is cleared if
+ * there is none. Returns 0, or -EAGAIN if the result is not known yet. */
 static int check_path(struct sup *s, const struct launch_export *e, struct export_record *r,
 		      struct reason *why)
 {
@@ -259,8 +261,8 @@ static int check_path(struct sup *s, const struct launch_export *e, struct expor
 	reason_clear(why);
 	if (now < r->look_ns && (is_same || error == -EAGAIN))
 		return is_same && !is_of_file_system(&r->differs) ? 0 : -EAGAIN;
-	/* A child process checks if the kernel's cache has no answer, if there is a difference, or
-	 * if LOOK_NS have passed. */
+	/* A child process checks if the kernel's cache has no answer, if the cache shows a
+	 * difference, or if LOOK_NS have passed since its last check. */
 	error = async_open_look(&s->dirs, e->path, &found);
 	if (error == -EAGAIN && async_open_waits_ns(&s->dirs, e->path) < HUNG_NS)
 		return error;

@@ -37,13 +37,14 @@ struct sup {
 
 /* ---- supervise.c ---- */
 
-/* The worker of that id, created if necessary. NULL: out of memory. */
+/* Returns the worker with that id, which is created if necessary, or NULL if memory is short. */
 struct sup_worker *sup_worker_add(struct sup *s, uint32_t id);
 
 /* ---- supervise_events.c ---- */
 
 void sup_handle_event(struct sup_worker *w, enum sup_event e);
-/* The same, but after the mounts that the worker gives up have been unmounted. */
+/* Like sup_handle_event(), but waits until the mounts that the worker gives up have been
+ * unmounted. */
 void sup_handle_when_unmounted(struct sup_worker *w, enum sup_event e);
 /* The worker's timer has fired; user: struct sup_worker. */
 int sup_on_timer(void *user);
@@ -87,14 +88,15 @@ void sup_update_faults(struct sup_worker *w);
 
 /* ---- supervise_worker.c ---- */
 
-/* Whether legs and exports of w->config are available; if not, w->reason says why. */
+/* Whether legs and exports of w->config are available: returns 0, or negative errno with the reason
+ * in w->reason. */
 int sup_check_resources(struct sup_worker *w);
 /* Whether mounts that the worker serves as a mount worker have appeared, gone or been replaced. */
 bool sup_shared_mounts_differ(const struct sup_worker *w);
-/* Starts the process. Negative errno, with details in w->reason if there are any. A process may
- * exist in spite of an error: w->pidfd shows it. */
+/* Starts the process. Returns 0, or negative errno, with details in w->reason if there are any. A
+ * process may exist in spite of an error; w->pidfd is set if it does. */
 int sup_start(struct sup_worker *w);
-/* Stores the configuration of a process that was started or adopted. 0, -ENOMEM. */
+/* Stores the configuration of a process that was started or adopted. Returns 0 or -ENOMEM. */
 int sup_keep_started(struct sup_worker *w, const struct launch_config *c);
 /* Writes a process that was started or adopted with this configuration to the record. */
 void sup_record(const struct sup_worker *w, pid_t pid, const struct launch_config *c);
@@ -106,14 +108,14 @@ void sup_note_death(struct sup_worker *w, const char *why);
 /* Stores fd (fd_store.h) under the name "WHAT-ID", or drops the descriptor of that name. */
 void sup_store(const struct sup_worker *w, const char *what, int fd);
 void sup_unstore(const struct sup_worker *w, const char *what);
-/* Maps a statistics page read-only. NULL: not possible, for example because the file could
- * shrink. */
+/* Maps a statistics page read-only. Returns NULL if that is not possible, for example because the
+ * file could shrink. */
 const struct launch_stats *sup_stats_map(int fd);
 void sup_stats_unmap(struct sup_worker *w);
 /* Reads the worker's identity from the name of a state memfd. */
 bool sup_state_identity(int fd, uint64_t *ret);
 
-/* ---- supervise_send.c: messages to a worker. 0 or a negative errno ---- */
+/* ---- supervise_send.c: messages to a worker; functions return 0 or negative errno ---- */
 
 int sup_send(struct sup_worker *w, enum launch_msg_type type, int32_t code, uint32_t index);
 int sup_send_text(struct sup_worker *w, enum launch_msg_type type, uint32_t index,
@@ -125,7 +127,8 @@ int sup_send_port(struct sup_worker *w, uint32_t index, const struct launch_port
 
 /* ---- supervise_renew.c ---- */
 
-/* Takes the next worker from the list of requested restarts. NULL: none may restart now. */
+/* Takes the next worker from the list of requested restarts. Returns NULL if no worker may restart
+ * now. */
 struct sup_worker *sup_renew_choose(struct sup *s);
 /* Sets the reason of a worker that an operator has stopped. */
 void sup_explain_hold(struct sup_worker *w);
@@ -134,8 +137,8 @@ void sup_explain_hold(struct sup_worker *w);
 
 /* Begins to open the folders of all exports of the configuration. */
 void sup_ask_exports(struct sup *s, const struct launch_config *c);
-/* Opens the export's folder. The first open records the folder's identity; later, any other folder
- * is rejected. A descriptor; negative errno with w->reason. */
+/* Opens the export's folder. The first open records the folder's identity; later opens reject any
+ * other folder. Returns a descriptor, or negative errno with the reason in w->reason. */
 int sup_open_export(struct sup_worker *w, const struct launch_export *e);
 /* Whether a new process could serve all exports that this one serves and that are still wanted, as
  * far as the kernel's cache tells. */
@@ -154,13 +157,13 @@ void sup_keep_exports(struct sup *s, const struct launch_config *wants, size_t n
 
 /* ---- supervise_ports.c ---- */
 
-/* Sends the wanted ports that it lacks to a worker that is up. False: only a restart can give the
- * worker these ports. */
+/* Sends to a worker that is up the wanted ports that it lacks. Returns false if only a restart can
+ * give the worker these ports. */
 bool sup_update_ports(struct sup_worker *w);
 /* Stores a port that the worker got from an earlier agent. */
 void sup_take_port(struct sup_worker *w, uint32_t index, const struct launch_port *port);
-/* Whether another process has left a valid bool there. Reading any other value as a bool is
- * undefined behaviour. */
+/* Whether the memory at `flag`, which another process has written, has a valid bool. Reading any
+ * other value as a bool is undefined behaviour. */
 bool sup_flag_is_valid(const bool *flag);
 /* Validates a port that a worker reports: its texts are terminated, its names are printable, and
  * its flags are valid. */
@@ -181,12 +184,12 @@ struct sup_rdma {
 };
 /* Finds the RDMA device of a leg, in the sysfs at root. The device has a GID that is the leg's
  * address (with v2_only, a GID of RoCE v2), or the GID of the port of the leg's IPoIB interface.
- * False: there is none. */
+ * Returns false if there is no such device. */
 bool sup_rdma_search(int root, const struct launch_port *port, bool v2_only, struct sup_rdma *ret);
-/* Passes that device to the worker for the leg of that port, or reports that the device cannot be
- * used. False: this is not possible now. */
+/* Passes an RDMA device to the worker for the leg of that port, or reports to it that the device
+ * cannot be used. Returns false if this is not possible now. */
 bool sup_rdma_send(const struct sup_worker *w, unsigned port, const struct sup_rdma *s);
-/* Passes the files of RDMA devices that its legs lack to a worker that is up. Call every second. */
+/* Passes to a worker that is up the files of RDMA devices that its legs lack. Call every second. */
 void sup_update_rdma(struct sup_worker *w, uint64_t now_ns);
 
 #endif

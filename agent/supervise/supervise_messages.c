@@ -23,7 +23,7 @@ static void take_event(struct sup_worker *w, const struct launch_msg *msg)
 		    msg->text);
 }
 
-/* Pins a file. Takes fd. */
+/* Pins a file for the worker. Takes fd. */
 static void take_hold(struct sup_worker *w, const struct launch_msg *msg, int fd)
 {
 	const struct launch_config *c = w->started;
@@ -52,8 +52,8 @@ static void take_release(struct sup_worker *w, const struct launch_msg *msg)
 		setup->on_release(setup->user);
 }
 
-/* Cleans the text of a message. Other types of messages have numbers in its place, for example that
- * of an RDMA test. */
+/* Cleans the text of a message. Some types of messages have numbers in place of the text, for
+ * example the result of an RDMA test; these are not changed. */
 static void clean_message(struct launch_msg *msg)
 {
 	if (msg->type != LAUNCH_MSG_FAILED && msg->type != LAUNCH_MSG_EVENT)
@@ -62,7 +62,7 @@ static void clean_message(struct launch_msg *msg)
 	text_clean(msg->text);
 }
 
-/* Takes fd; -1: the message has no descriptor. */
+/* Handles a message, and takes its descriptor fd; -1: it has none. */
 static void take_message(struct sup_worker *w, struct launch_msg *msg, int fd)
 {
 	clean_message(msg);
@@ -152,8 +152,8 @@ static int on_control(void *user, int fd, uint32_t revents)
 	return 0;
 }
 
-/* Reports why the worker exited. A reason that the worker itself gave is reported only once, even
- * if it exits for it again and again. */
+/* Reports why the worker exited. A worker that exits again and again for a reason that it gave
+ * itself is reported only once. */
 static void report_end(struct sup_worker *w, enum sup_event e, const char *how)
 {
 	bool explained = w->reason[0];

@@ -23,8 +23,9 @@ bool sup_port_equal(const struct launch_port *a, const struct launch_port *b)
 	return memcmp(&p, b, sizeof(p)) == 0;
 }
 
-/* A worker without a leg has no process. If no leg was to use RDMA when the worker started, it has
- * dropped the access that RDMA needs, so a new leg could not use RDMA. */
+/* Besides unsuitable ports, two cases need a restart. A worker without a leg has no process. If no
+ * leg was to use RDMA when the worker started, it has given up the access that RDMA needs, so a new
+ * leg could not use RDMA. */
 bool sup_ports_follow(const struct launch_config *is, const struct launch_config *want)
 {
 	if (!launch_takes_ports(is) || !launch_takes_ports(want) || is->n_ports == 0 ||
@@ -47,8 +48,8 @@ void sup_fill_label(const struct sup_worker *w, struct launch_port *port)
 		memcpy(port->label, l->text, sizeof(port->label));
 }
 
-/* Sends the port to the worker if it lacks it. If the socket is full, the next heartbeat check
- * retries. */
+/* Sends the port to the worker if the worker lacks it. If the socket is full, the next heartbeat
+ * check retries. */
 static void send_missing_port(struct sup_worker *w, const struct launch_port *want)
 {
 	struct launch_config *has = w->started;
@@ -100,9 +101,9 @@ static void store_port(struct launch_config *c, uint32_t index, const struct lau
 	c->n_ports = MAX_OF(c->n_ports, index + 1);
 }
 
-/* Whether an agent can have sent this port. It must be one of kernel sockets, without a device, and
- * an existing leg may only have moved to another device. Without the check, a worker could claim a
- * device and keep it from the host. */
+/* Whether an agent can have sent this port: a port of kernel sockets, without a device. If the
+ * worker has the leg already, the leg may only have moved to another device. Without this check, a
+ * worker could claim a device and keep it from the host. */
 static bool may_be_from_agent(const struct launch_config *has, uint32_t index,
 			      const struct launch_port *port)
 {

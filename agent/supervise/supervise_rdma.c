@@ -25,8 +25,8 @@
 
 struct search {
 	int root;
-	/* For RoCE: the leg's address; for IPoIB: the GID of the interface's port, else family
-	 * 0. */
+	/* For RoCE: GID of the leg's address; for IPoIB: GID of the interface's port, otherwise
+	 * family 0. */
 	struct ip_addr gids[2];
 	bool v2_only;	    /* accept only GIDs of RoCE v2 */
 	char port[16];	    /* the port being examined */
@@ -34,7 +34,8 @@ struct search {
 	bool found;
 };
 
-/* The table lists an address for RoCE v1 before it lists it for v2. */
+/* Whether the GID is one of RoCE v2. Of an address, the device's table lists the GID for v1 before
+ * the one for v2. */
 static bool is_v2(const struct search *s, const char *name)
 {
 	char path[256], text[64];
@@ -86,7 +87,7 @@ static int on_device(void *user, const char *name)
 	return s->found ? -EEXIST : 0;
 }
 
-/* The GID that RoCE uses for an address. */
+/* Returns the GID that RoCE uses for an address. */
 static struct ip_addr gid_of(const struct ip_addr *ip)
 {
 	struct ip_addr gid = {.family = AF_INET6, .bytes = {[10] = 0xff, [11] = 0xff}};
@@ -97,7 +98,7 @@ static struct ip_addr gid_of(const struct ip_addr *ip)
 	return gid;
 }
 
-/* The GID of an IPoIB port, which is the end of the interface's hardware address. */
+/* Returns the GID of an IPoIB port, which is the last part of the interface's hardware address. */
 static struct ip_addr port_gid_of(int root, const char *ifname)
 {
 	struct ip_addr gid = {.family = AF_INET6};
@@ -116,8 +117,8 @@ static struct ip_addr port_gid_of(int root, const char *ifname)
 	return gid;
 }
 
-/* Whether the device's driver is too old. Checked here, because the confined worker cannot read
- * these files. */
+/* Whether the device's driver is too old. The agent checks this, because the confined worker cannot
+ * read these files. */
 static bool driver_is_old(int root, const char *device)
 {
 	char path[128], module[64], version[64];
@@ -145,8 +146,8 @@ bool sup_rdma_search(int root, const struct launch_port *port, bool v2_only, str
 }
 
 /*
- * A hash of the device files. It changes when a device appears or disappears, even if the names
- * stay the same.
+ * Returns a hash of the device files. It changes when a device appears or disappears, even if the
+ * names stay the same.
  */
 static uint64_t files_now(void)
 {
@@ -173,8 +174,8 @@ static uint64_t files_now(void)
 	return sum;
 }
 
-/* Whether the worker lacks RDMA on that port. *ret_gid: it had or has a device, but not the GIDs
- * that the leg needs. */
+/* Whether the worker lacks RDMA on that port. *ret_gid: the worker has, or had, a device, but the
+ * device lacks the GIDs that the leg needs. */
 static bool lacks(const struct sup_worker *w, unsigned port, bool *ret_gid)
 {
 	char reason[sizeof(w->stats->rdma[0].reason)] = "";

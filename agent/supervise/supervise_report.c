@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Adds the events of workers to the agent's events. With sup_is_reported(), callers skip a repeated
+/* Adds the events of workers to the agent's events. sup_is_reported() lets callers skip a repeated
  * reason. */
 #include "agent/supervise/supervise_internal.h"
 #include <stdarg.h>

@@ -14,8 +14,8 @@ static bool has_all_mounts(const struct sup_worker *w)
 	return true;
 }
 
-/* Watching fails only for lack of memory. The worker is killed then, because a worker that is not
- * watched must not run. */
+/* Watches a worker. This fails only for lack of memory. The worker is then killed, because no
+ * worker may run unwatched. */
 static void watch_or_kill(struct sup_worker *w)
 {
 	if (sup_watch(w) >= 0)
@@ -43,8 +43,8 @@ void sup_do_replace(struct sup_worker *w)
 
 uint64_t sup_adopt_limit_ns(uint64_t started_ns, uint64_t now_ns)
 {
-	/* 0: the worker has not reported its start time yet. A wrong time cannot lengthen the wait
-	 * beyond the limit. */
+	/* started_ns is 0 if the worker has not reported its start time yet. A wrong time cannot
+	 * lengthen the wait beyond the limit. */
 	const uint64_t age_ns = started_ns && started_ns < now_ns ? now_ns - started_ns : 0;
 
 	if (age_ns >= SUP_START_LIMIT_NS - SUP_ADOPT_LIMIT_NS)
@@ -52,8 +52,8 @@ uint64_t sup_adopt_limit_ns(uint64_t started_ns, uint64_t now_ns)
 	return SUP_START_LIMIT_NS - age_ns;
 }
 
-/* First reads the messages that the worker sent while no agent was listening, so that the socket
- * has room for its answer. */
+/* Adopts the worker. Before it asks the worker to answer, it reads the messages that were sent
+ * while no agent was listening, so that the socket has room for the answer. */
 bool sup_do_adopt(struct sup_worker *w)
 {
 	bool whole = has_all_mounts(w);

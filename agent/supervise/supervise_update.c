@@ -17,9 +17,10 @@ bool sup_lacks_keys(const struct sup_worker *w, const struct launch_config *want
 }
 
 /*
- * If the socket is full, the next heartbeat check retries. The keys with which an adopted worker
- * was started may be outdated. Until the configuration has been read, such a worker gets no keys;
- * if it dies before that, it is restarted with them.
+ * Sends the keys; if the socket is full, the next heartbeat check retries. The first configuration
+ * of an adopted worker comes from an earlier agent, and its keys may be outdated. So the worker
+ * gets keys only after sup_reconcile has set its configuration. If it dies before that, it is
+ * restarted with the earlier keys.
  */
 void sup_update_keys(struct sup_worker *w)
 {
@@ -35,7 +36,8 @@ void sup_update_keys(struct sup_worker *w)
 
 /* ---- links and labels ---- */
 
-/* A worker that starts assumes that its links are up. An adopted one may have missed any change. */
+/* A new worker assumes that its links are up, so only those that are down are reported. An adopted
+ * worker may have missed any change. */
 void sup_update_links(struct sup_worker *w)
 {
 	for (uint32_t i = 0; i < w->started->n_ports; i++) {
@@ -66,7 +68,7 @@ void sup_labels_changed(struct sup *s)
 		sup_update_labels(w, false);
 }
 
-/* A worker that starts has no faults; an adopted one may have missed some. */
+/* A new worker has no faults; an adopted one may have missed some. */
 void sup_update_faults(struct sup_worker *w)
 {
 	const struct faults *fs = w->sup->setup.faults;
@@ -85,8 +87,8 @@ unsigned sup_link_changed(struct sup *s, uint32_t ifindex, bool up)
 {
 	unsigned n = 0;
 
-	/* Ports are numbered as in the process, which may differ from the order in its
-	 * successor. */
+	/* The message has the number that the port has in the process. The successor of the process
+	 * may number its ports in another order. */
 	for (struct sup_worker *w = s->workers; w; w = w->next)
 		for (uint32_t i = 0; w->started && i < w->started->n_ports; i++)
 			if (w->started->ports[i].ifindex == ifindex &&

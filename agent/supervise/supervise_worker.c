@@ -55,14 +55,15 @@ void sup_config_normalise(struct launch_config *c)
 		memset(c->mounts[i].id, 0, sizeof(c->mounts[i].id));
 		c->mounts[i].fuse_fd = c->mounts[i].state_fd = c->mounts[i].bell_fd = -1;
 	}
-	/* The desired number, whether or not the mounts exist. */
+	/* Counts all desired mounts, whether or not they exist. */
 	c->n_shared += c->n_shared_missing;
 	c->n_shared_missing = 0;
 	for (uint32_t i = 0; i < c->n_shared; i++) {
 		memset(c->shared[i].id, 0, sizeof(c->shared[i].id));
 		c->shared[i].fuse_fd = c->shared[i].state_fd = c->shared[i].bell_fd = -1;
 	}
-	c->n_exports += c->n_missing; /* the desired number, whether or not the directories exist */
+	/* All desired exports, even if their directories are missing. */
+	c->n_exports += c->n_missing;
 	c->n_missing = 0;
 	for (uint32_t i = 0; i < c->n_exports; i++)
 		c->exports[i].dir_fd = c->exports[i].state_fd = -1;
@@ -114,7 +115,7 @@ int sup_check_resources(struct sup_worker *w)
 			r = fd;
 		any |= fd >= 0;
 	}
-	return any ? 0 : r; /* the worker runs without the missing exports */
+	return any ? 0 : r; /* with one export, the worker runs without the missing ones */
 }
 
 _Static_assert(LAUNCH_FD_FIRST - SPAWN_FD_FIRST + 3 * LAUNCH_MOUNTS_MAX +
@@ -131,8 +132,8 @@ static int give(struct start *st, int fd)
 	return SPAWN_FD_FIRST + (int)st->n_fds - 1;
 }
 
-/* Opens the export's directory for the worker. 1: the directory is missing or is another one than
- * recorded. */
+/* Opens the export's directory for the worker. Returns 0; 1 if the directory is missing or is not
+ * the recorded one; or negative errno. */
 static int give_export(struct start *st, struct launch_export *e)
 {
 	int fd = sup_open_export(st->worker, e);
@@ -291,9 +292,9 @@ bool sup_state_identity(int fd, uint64_t *ret)
 }
 
 /*
- * Opens the state memfd of a worker id, which outlives the worker and the agent. Peers identify a
- * worker by an identity which tells them whether it still knows their earlier requests. So the
- * identity is created with the state, is kept in the memfd's name, and is lost with the state.
+ * Opens the state memfd of a worker id, which outlives the worker and the agent. From a worker's
+ * identity, peers see whether it still knows their earlier requests. So the identity is created
+ * with the state, is kept in the memfd's name, and is lost with the state.
  */
 static int open_state(struct sup_worker *w)
 {
@@ -360,9 +361,9 @@ void sup_record(const struct sup_worker *w, pid_t pid, const struct launch_confi
 			   w->sup->setup.rundir->run, strerror(-r));
 }
 
-/* Called before the worker is executed, so that an agent that is killed at this moment leaves no
- * worker that the next agent does not know. If the record cannot be written, the worker starts all
- * the same, because programs wait for it. */
+/* Records the process before it executes the worker, so that an agent that is killed at this moment
+ * leaves no worker that the next agent does not know. If the record cannot be written, the worker
+ * starts nevertheless, because programs wait for it. */
 static void on_pid(void *user, pid_t pid)
 {
 	const struct start *st = user;
@@ -385,7 +386,7 @@ static int exec_worker(struct start *st)
 				   .on_pid = on_pid,
 				   .user = st};
 
-	/* Shown by ps(1) only; the worker reads its configuration from the memfd. */
+	/* The name is only for ps(1); the worker reads its configuration from the memfd. */
 	snprintf(name, sizeof(name), "plenum-worker %.20s/%u core %u", w->config.host, w->id,
 		 w->config.core);
 	return spawn_process(&rq, &w->pid, &w->pidfd);
@@ -451,7 +452,7 @@ static int start(struct sup_worker *w)
 	st->worker = w;
 	st->config = w->config;
 	st->n_fds = LAUNCH_FD_FIRST - SPAWN_FD_FIRST;
-	/* Needs all mounts, because programs would block on a mount without a server. */
+	/* All mounts must exist, because programs would block on a mount without a server. */
 	r = sup_check_resources(w);
 	if (r >= 0)
 		r = open_resources(st);

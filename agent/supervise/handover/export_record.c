@@ -27,7 +27,8 @@ static void hex_put(struct state_draft *d, const uint8_t *bytes, size_t n)
 	state_draft_put(d, "%s", hex);
 }
 
-/* The number of bytes; -1: the text is not hexadecimal, or too long. */
+/* Parses hexadecimal digits. Returns the number of bytes, or -1 if the text is not hexadecimal or
+ * is too long. */
 static int hex_get(const char *text, uint8_t *ret, size_t max)
 {
 	size_t n = strlen(text);

@@ -16,7 +16,7 @@ struct export
 {
 	char name[PLENUM_NAME_MAX];
 	int state_fd; /* -1: none yet */
-	/* Time at which the export was removed from the configuration; 0: it is configured. */
+	/* When the export was removed from the configuration; 0: it is configured. */
 	uint64_t removed_ns;
 	struct pinned_files pinned;
 	struct export *next;
@@ -81,8 +81,8 @@ int exports_state(struct exports *x, const char *name)
 	if (e->state_fd >= 0)
 		return e->state_fd;
 	pinned_files_clear(&e->pinned, e->name);
-	/* All workers of the export map it, so no worker must be able to shrink it and crash the
-	 * others. */
+	/* All workers of the export map the state, so no worker must be able to shrink it and crash
+	 * the others. */
 	e->state_fd = strcmp(name, EXPORTS_SHARE) == 0
 			      ? memfd_new_shared(state_name(name, text), LAUNCH_SHARE_BYTES)
 			      : memfd_new_growing(state_name(name, text));

@@ -22,26 +22,28 @@ struct exports { /* zeroed: no exports */
 	struct export *first;
 };
 
-/* The state of the export, a borrowed descriptor. If there is none, creates one and releases the
- * files that were pinned for a lost state. Negative errno. */
+/* Returns the state of the export, a borrowed descriptor, or negative errno. If there is no state,
+ * creates one and releases the files that were pinned for a lost state. */
 int exports_state(struct exports *x, const char *name);
 bool exports_has_state(const struct exports *x, const char *name);
-/* Adopts a state that a worker had. 0: this module owns fd. -ENOENT: fd is not a state of this
- * export, or the export has a state already; -ENOMEM; the caller keeps fd. */
+/* Adopts a state that a worker had. Returns 0 if this module owns fd now. Returns -ENOENT if fd is
+ * not a state of this export, or if the export has a state already, or -ENOMEM; the caller then
+ * keeps fd. */
 int exports_adopt(struct exports *x, const char *name, int fd);
-/* Adopts a descriptor that was stored under this name. 0: this module owns fd; errors as above. */
+/* Adopts a descriptor that was stored under this name. Returns the same as exports_adopt(). */
 int exports_adopt_stored(struct exports *x, int fd, const char *stored);
-/* Pins fd for the export; takes fd in any case. Negative errno: the file is not pinned. */
+/* Pins fd for the export; takes fd in any case. Returns 0, or negative errno if the file is not
+ * pinned. */
 int exports_hold(struct exports *x, const char *name, uint64_t key, int fd);
 void exports_drop(struct exports *x, uint64_t key);
-/* Number of files that are pinned for it. */
+/* Returns the number of files that are pinned for the export. */
 unsigned exports_pinned(const struct exports *x, const char *name);
 /* Marks the exports that none of the n configurations names as removed. An export that returns
  * before exports_settle keeps its state and its pinned files. */
 void exports_keep(struct exports *x, const struct launch_config *configs, size_t n);
 /*
- * Releases the pinned files of removed exports. The states of the REMOVED_MAX exports that were
- * removed last are kept: an export may return while clients still ask for the results of earlier
+ * Releases the pinned files of removed exports. Keeps the states of the REMOVED_MAX exports that
+ * were removed last: such an export may return while clients still ask for the results of earlier
  * requests.
  */
 void exports_settle(struct exports *x);

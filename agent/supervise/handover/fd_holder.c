@@ -14,7 +14,7 @@
 #include <time.h>
 
 #define CONNECTIONS_MAX 4 /* one agent, and further ones that are about to end */
-#define SEND_LIMIT_S 2	  /* an agent that does not read its list for so long is disconnected */
+#define SEND_LIMIT_S 2	  /* an agent that takes longer to read its list is disconnected */
 
 /* ---- messages ---- */
 
@@ -51,7 +51,7 @@ int fd_holder_receive(int sock, struct fd_holder_msg *m, int *ret_fd, int flags)
 	struct msghdr h = {.msg_iov = &iov,
 			   .msg_iovlen = 1,
 			   .msg_control = &control,
-			   /* No room for a second descriptor. */
+			   /* Without room for a second descriptor. */
 			   .msg_controllen = CMSG_LEN(sizeof(int))};
 	struct cmsghdr *c;
 	ssize_t n;
@@ -147,8 +147,8 @@ static int list(const struct holder *h, int sock)
 	return fd_holder_send(sock, &m, -1, 0);
 }
 
-/* Handles a message. 1; 0: the connection has no further message; negative errno; -ECONNRESET at
- * the end of the connection. */
+/* Handles a message. Returns 1, 0 if no further message has arrived, -ECONNRESET at the end of the
+ * connection, or another negative errno. */
 static int handle_one(struct holder *h, int sock)
 {
 	struct fd_holder_msg m;
@@ -170,8 +170,8 @@ static int handle_one(struct holder *h, int sock)
 	return 1;
 }
 
-/* Handles all messages that have arrived. Those of an agent that has died are handled before the
- * list that its successor requests. Returns whether the connection remains. */
+/* Handles all messages that have arrived. The messages of an agent that has died are handled before
+ * its successor gets its list. Returns whether the connection remains. */
 static bool handle(struct holder *h, int sock)
 {
 	int r;
@@ -207,7 +207,8 @@ static void accept_one(struct holder *h, int listen_fd)
 	h->connections[h->n_connections++] = fd_take(fd);
 }
 
-/* Time limit for poll() in ms; 0: no agent has been connected for alone_ns. */
+/* Returns the time limit for poll() in ms; -1: no limit. 0 means that no agent has been connected
+ * for alone_ns. */
 static int wait_ms(const struct holder *h, uint64_t alone_ns)
 {
 	uint64_t alone;

@@ -22,8 +22,8 @@
 #define SEND_LIMIT_MS 1000 /* a holder that does not read for so long is replaced */
 #define RESTART_NS NSEC_PER_SEC
 #define RESTART_MAX_NS (60 * NSEC_PER_SEC)
-/* Killed for lack of memory only after the workers, because its descriptors are of use only without
- * them. */
+/* Lets the kernel kill workers first when memory is short: the holder's descriptors are needed only
+ * without the workers. */
 #define OOM_SCORE (-900)
 
 struct copy {
@@ -251,7 +251,8 @@ static void found_clear(void)
 	}
 }
 
-/* Receives the holder's list. 0, with its version and pid in *last; negative errno. */
+/* Receives the holder's list. Returns 0, and *last has the holder's version and pid, or negative
+ * errno. */
 static int found_receive(struct fd_holder_msg *last)
 {
 	int r = tell(FD_HOLDER_LIST, "", -1), fd;
@@ -409,8 +410,8 @@ struct taking {
 	void *user;
 };
 
-/* Takes a descriptor from the service manager. If the holder has the same one, it must not be
- * delivered twice. */
+/* Takes a descriptor from the service manager. If the holder has the same one, that copy is closed,
+ * because the descriptor must not be delivered twice. */
 static void take_managed(void *user, int fd, const char *name)
 {
 	struct taking *t = user;

@@ -19,8 +19,9 @@ struct fd_store_setup {
 	enum log_level log_level;
 };
 
-/* Connects to the holder of the previous agent, or starts one. If that fails, an event reports it
- * and it is retried; until then only the service manager stores descriptors. 0; -ENOMEM. */
+/* Connects to the holder of the previous agent, or starts one. If the start fails, an event reports
+ * it, and the start is retried; until then only the service manager stores descriptors. Returns 0
+ * or negative errno. */
 int fd_store_open(const struct fd_store_setup *setup);
 /* Passes each descriptor that the previous agent stored to cb, which owns fd. cb calls fd_store_put
  * for those to keep and fd_store_drop for the others. Call once, before any child process is

@@ -25,8 +25,8 @@ struct pinned_files { /* zeroed: no files */
 };
 
 /* Pins fd, which it takes in any case, and closes an earlier descriptor of that key. `owner` is the
- * export's name. -ENOSPC: PINNED_FILES_MAX files are pinned; -EBADF: not an O_PATH descriptor;
- * -ENOMEM. */
+ * export's name. Returns 0, -ENOSPC if PINNED_FILES_MAX files are pinned, -EBADF if fd is not an
+ * O_PATH descriptor, or -ENOMEM. */
 int pinned_files_add(struct pinned_files *h, const char *owner, uint64_t key, int fd);
 /* Releases a file. Returns whether it was pinned. */
 bool pinned_files_drop(struct pinned_files *h, const char *owner, uint64_t key);
@@ -34,8 +34,8 @@ bool pinned_files_drop(struct pinned_files *h, const char *owner, uint64_t key);
  * descriptor store. */
 void pinned_files_clear(struct pinned_files *h, const char *owner);
 void pinned_files_done(struct pinned_files *h);
-/* Parses the name of a stored descriptor: its key, and the owner as a part of `name`. NULL: it is
- * not the name of a pinned file. */
+/* Parses the name of a stored descriptor. Returns the owner, which is a part of `name`, and the
+ * key, or NULL if it is not the name of a pinned file. */
 const char *pinned_files_parse_name(const char *name, uint64_t *ret_key);
 
 #endif

@@ -66,8 +66,8 @@ static void put_mount(struct state_draft *d, const struct rundir_mount *m)
 	state_draft_text(d, m->path);
 }
 
-/* The device numbers are required, because without them it could be another program's mount. The
- * other fields may be in the format of another version. */
+/* Parses a mount. The device numbers are required: without them the entry could mean another
+ * program's mount. The other fields may be in the format of another version. */
 static bool parse_mount(struct state_file *f, struct rundir_mount *ret)
 {
 	const struct launch_mount none = {.fuse_fd = -1, .state_fd = -1};
@@ -171,7 +171,7 @@ static int push_mount(struct rundir *rd, const struct rundir_mount *new, const c
 	return 0;
 }
 
-/* Reads only the beginning of a line of another version. */
+/* Parses a process. Of a line of another version, only the beginning is read. */
 static bool parse_process(const struct rundir *rd, struct state_file *f, struct rundir_process *ret)
 {
 	uint32_t id, launch;
@@ -405,8 +405,8 @@ int rundir_restore(struct rundir *rd)
 	return r < 0 ? r : 1;
 }
 
-/* The pidfd is opened before the start time is compared. So it refers to the compared process, even
- * if the pid is reused later. */
+/* Opens the pidfd before it compares the start time. So the pidfd refers to the compared process,
+ * even if the pid is reused later. */
 int rundir_open_process(const struct rundir_process *p)
 {
 	autoclose int pidfd = pidfd_open(p->pid, 0);
@@ -462,7 +462,7 @@ static int convert_epoch(const char *text, struct state_draft *lines)
 	return 0;
 }
 
-/* 0: no epoch is known. */
+/* Reads the epoch from the file. Returns 0 if there is none, or if the file cannot be read. */
 static uint32_t stored_epoch(const char *path)
 {
 	PLENUM_CLEANUP(state_file_done) struct state_file f;

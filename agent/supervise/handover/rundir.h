@@ -49,7 +49,7 @@ struct rundir_process {
 	/* States of the exports that the process serves. */
 	struct rundir_state states[LAUNCH_EXPORTS_MAX];
 	uint32_t n_states;
-	bool adopted; /* the supervisor has adopted it */
+	bool adopted; /* the supervisor has adopted the process */
 };
 
 struct rundir_mount {
@@ -64,7 +64,7 @@ struct rundir {
 	struct run_lock lock;
 	uint32_t epoch;
 	unsigned record_version; /* version of the record that was read; 0: unknown */
-	/* 0: the record was read in full; enum state_error; other negative errno */
+	/* Result of reading the record: 0, enum state_error, or another negative errno. */
 	int record_error;
 	struct rundir_process *processes;
 	size_t n_processes;
@@ -74,33 +74,35 @@ struct rundir {
 };
 
 /*
- * Creates the directories, takes the lock and reads the record. 0; -EBUSY if another agent runs,
- * with its pid in *ret_owner (0: unknown); other negative errno, with the path in why unless the
- * errno needs none.
+ * Creates the directories, takes the lock and reads the record. Returns 0; -EBUSY if another agent
+ * runs, with its pid in *ret_owner (0: unknown); or another negative errno, with the path in why if
+ * the errno alone is not clear enough.
  */
 int rundir_open(const char *run, const char *state, struct rundir *ret, pid_t *ret_owner,
 		struct reason *why);
 void rundir_done(struct rundir *rd);
-/* Creates the run directory, its lock and its record again if they were removed. 0: they existed;
- * 1: they were created; -EBUSY: another agent has taken the directory meanwhile; other negative
- * errno. */
+/* Creates the run directory, its lock and its record again if they were removed. Returns 0 if they
+ * existed, 1 if they were created, -EBUSY if another agent has taken the directory meanwhile, or
+ * another negative errno. */
 int rundir_restore(struct rundir *rd);
 /* Kills the recorded processes that were not adopted, waits for them, and removes them from the
  * record. */
 void rundir_clean(struct rundir *rd, struct events *ev);
-/* Opens a pidfd, the caller's, of a recorded process. -ESRCH: the process has exited. */
+/* Opens a pidfd of a recorded process. Returns the pidfd, which is the caller's, -ESRCH if the
+ * process has exited, or another negative errno. */
 int rundir_open_process(const struct rundir_process *p);
 
-/* Each of these writes the record before it returns. 0; negative errno: the change is only in
- * memory, and the next write or rundir_save_again retries. rundir_add_process fills in the start
- * time of p and replaces an entry with the same pid. */
+/* Each of these writes the record before it returns. Returns 0, or negative errno if the record
+ * could not be written: the change is then only in memory, and the next write or
+ * rundir_save_again() retries. rundir_add_process() fills in the start time of p and replaces an
+ * entry with the same pid. */
 int rundir_add_process(struct rundir *rd, const struct rundir_process *p);
 int rundir_del_process(struct rundir *rd, pid_t pid);
 int rundir_add_mount(struct rundir *rd, unsigned major, unsigned minor, const char *path,
 		     const struct launch_mount *what);
 int rundir_del_mount(struct rundir *rd, const char *path);
 /* Writes the record if an earlier write failed. Until that succeeds, a new agent would not find the
- * running workers. 0; negative errno: it failed again. */
+ * running workers. Returns 0, or negative errno if it failed again. */
 int rundir_save_again(struct rundir *rd);
 
 /* Returns the next epoch. It grows across restarts and, because it includes the clock, even if the
@@ -108,7 +110,7 @@ int rundir_save_again(struct rundir *rd);
 uint32_t rundir_next_epoch(struct rundir *rd);
 /* Opens the key that signs the file handles of clients (launch.h). The key is created once and kept
  * as long as the state directory, because another key would make all open files of all clients
- * stale. A descriptor; negative errno; -EUCLEAN: the file is not a key. */
+ * stale. Returns a descriptor, -EUCLEAN if the file is not a key, or another negative errno. */
 int rundir_open_key(const struct rundir *rd);
 
 #endif

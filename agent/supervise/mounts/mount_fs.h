@@ -7,7 +7,7 @@
 #include "dataplane/launch.h"
 
 /* Creates a file system that is not attached to a path and that ends when its descriptor is closed.
- * Its device number is in *ret_major and *ret_minor. A descriptor; negative errno. */
+ * Its device number is in *ret_major and *ret_minor. Returns its descriptor or negative errno. */
 int mount_fs_new(const struct launch_mount *w, int fuse_fd, unsigned *ret_major,
 		 unsigned *ret_minor);
 

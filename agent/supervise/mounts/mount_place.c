@@ -64,7 +64,8 @@ bool mount_place_is_covered(const char *path, const char *real, const struct mou
 	struct mountinfo by;
 
 	reason_clear(why);
-	/* An unmounted file system is not hidden, so check that it is still mounted. */
+	/* If the file system was unmounted, it is not hidden. So this also checks that it is still
+	 * mounted. */
 	if (mountinfo_leads_elsewhere(real, mi, &by) <= 0 || mountinfo_has(real, mi) <= 0)
 		return false;
 	reason_set_text(why,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The directory where a mount is attached: opens it, and finds out why programs do not reach the
- * mount there. Never enters a mount. Keeps no state except the caller's tasks that open
+ * The directory where a mount is attached: opens the directory, and finds out why programs do not
+ * reach the mount there. Never enters a mount. Keeps no state except the caller's tasks that open
  * directories.
  */
 #ifndef PLENUM_AGENT_MOUNT_PLACE_H
@@ -11,13 +11,14 @@
 #include "agent/supervise/mounts/mountinfo.h"
 #include "netcfg/base/reason.h"
 
-/* Opens the directory and writes its path, as in mountinfo(5), to `real`. A descriptor, the
- * caller's; negative errno with why: the directory is missing, in use or not empty, or its file
- * system does not answer. */
+/* Opens the directory and writes its path, as in mountinfo(5), to `real`. Returns a descriptor,
+ * which is the caller's, or negative errno with why: the directory is missing, in use or not empty,
+ * or its file system does not answer. */
 int mount_place_open(struct async_open *dirs, const char *path, char *real, size_t size,
 		     struct reason *why);
-/* Whether another file system hides `mi`, mounted at `real`, because it was mounted later over the
- * same path or over a parent directory. Then why has a sentence with the configured path. */
+/* Whether another file system hides `mi`, which is mounted at `real`, because it was mounted later
+ * over the same path or over a parent directory. If so, why has a sentence with the configured
+ * path. */
 bool mount_place_is_covered(const char *path, const char *real, const struct mountinfo *mi,
 			    struct reason *why);
 

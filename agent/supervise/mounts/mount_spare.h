@@ -9,14 +9,14 @@
 
 #include "agent/base/loop.h"
 
-/* Makes one from a descriptor of the attached mount. A descriptor, the caller's; negative errno.
- * Does not block. */
+/* Makes a spare mount from a descriptor of the attached mount. Returns its descriptor, which is the
+ * caller's, or negative errno. Does not block. */
 int mount_spare_new(int mnt_fd);
 
 struct mount_spare_request;
-/* Makes one from a path, in a child task, because a parent directory may belong to a file system
- * that hangs. cb gets the descriptor and owns it. cb is not called if this fails or another file
- * system is mounted there. */
+/* Makes a spare mount from a path, in a child task, because a parent directory may belong to a file
+ * system that hangs. cb gets the descriptor and owns it. cb is not called if this fails or if
+ * another file system is mounted there. */
 int mount_spare_ask(struct loop *l, const char *path, unsigned major, unsigned minor,
 		    void (*cb)(void *user, int fd), void *user, struct mount_spare_request **ret);
 /* Cancels the request. Accepts NULL, returns NULL. */

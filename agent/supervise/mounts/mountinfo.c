@@ -159,8 +159,8 @@ static int keep_way(void *user, const struct line *l)
 	return 0;
 }
 
-/* The mount that path resolution enters after `from`: the first one mounted in it on the path.
- * NULL: none. */
+/* Returns the mount that path resolution enters after `from`: of the mounts in `from`, the first
+ * one on the path. Returns NULL if there is none. */
 static const struct mounted *next_on(const struct way *w, const struct mounted *from)
 {
 	const struct mounted *next = NULL;

@@ -34,8 +34,9 @@ struct mount_point {
 	int spare_fd; /* spare mount (mount_spare.h), to attach the file system again; -1: none */
 	/* Request for the spare of an adopted mount; NULL: none. */
 	struct mount_spare_request *spare;
-	int bell_fd;	   /* eventfd shared with its mount workers; -1: not created yet */
-	struct reason why; /* why programs do not reach the mount: not attached yet, or hidden */
+	int bell_fd; /* eventfd shared with its mount workers; -1: not created yet */
+	/* Why programs do not reach the mount: it is not attached yet, or is hidden. */
+	struct reason why;
 	bool was_served;
 	struct mounts *mounts;
 	struct mount_point *next;
@@ -223,7 +224,7 @@ static int mount_one(struct mounts *m, struct mount_point *p, struct reason *why
 }
 
 /* Names of a mount's descriptors in the descriptor store, where they outlive the agent. The memfd
- * of the state has its name too, which shows to which mount it belongs. */
+ * of the state has the same name as its descriptor, which shows to which mount it belongs. */
 #define FD_NAME_MAX 48
 
 static const char *id_name(const char *head, const struct launch_mount *w, char *buf)
@@ -478,8 +479,8 @@ static int point_make_state(struct mount_point *p)
 	return p->what.state_fd;
 }
 
-/* A worker that crashes while it writes to the eventfd harms no other worker, because the value of
- * the eventfd is not used. */
+/* Fills in the mount's descriptors. A worker that crashes while it writes to the eventfd harms no
+ * other worker, because the value of the eventfd is not used. */
 static int point_give(struct mount_point *p, struct launch_mount *want)
 {
 	bool shares = want->has_mount_workers || want->mount_worker;
@@ -491,7 +492,8 @@ static int point_give(struct mount_point *p, struct launch_mount *want)
 	memcpy(want->id, p->what.id, sizeof(want->id));
 	want->fuse_fd = p->what.fuse_fd;
 	want->state_fd = p->what.state_fd;
-	want->bell_fd = shares ? p->bell_fd : -1; /* without mount workers no worker receives it */
+	/* No worker gets it if the mount has no mount workers. */
+	want->bell_fd = shares ? p->bell_fd : -1;
 	return 0;
 }
 
@@ -604,7 +606,7 @@ static void point_leave(struct mount_point *p)
 		return;
 	}
 	if (mount_place_is_covered(p->what.path, p->real, &mi, &why)) {
-		/* umount(2) would unmount the file system that hides it. */
+		/* umount(2) would unmount the file system that hides the mount. */
 		say(m, LOG_LEVEL_WARNING, "cannot unmount %s: %s", p->what.path, why.text);
 		point_remove(p);
 		return;
@@ -716,7 +718,7 @@ static void reattach(struct mounts *m, struct mount_point *p)
 	try_place(m, p);
 }
 
-/* Reports a file system that hides the mount. It is not unmounted, because an operator may have
+/* Reports a file system that hides the mount, but does not unmount it, because an operator may have
  * mounted it. */
 static void look_covered(struct mounts *m, struct mount_point *p)
 {
@@ -734,8 +736,8 @@ static void look_covered(struct mounts *m, struct mount_point *p)
 }
 
 /*
- * A mount without a spare cannot be attached again; it needs a new mount with a new descriptor for
- * its worker.
+ * Examines the mounts after a change. A mount without a spare cannot be attached again: its worker
+ * gets a new mount with a new descriptor.
  */
 static int on_look(void *user)
 {

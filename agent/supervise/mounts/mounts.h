@@ -34,38 +34,39 @@ struct mounts_setup {
 };
 
 int mounts_new(const struct mounts_setup *setup, struct mounts **ret);
-/* Closes the descriptors but does not unmount; mounts_keep does. Accepts NULL, returns NULL. */
+/* Closes the descriptors but does not unmount: mounts_keep() does that. Accepts NULL, returns
+ * NULL. */
 struct mounts *mounts_free(struct mounts *m);
 /*
  * Fills in the descriptors (borrowed) and the id of the mount that `want` names, for the worker
  * that is to serve it. Creates the mount if it does not exist. The mount is attached when its path
  * is an existing, empty directory and not a mount point. Until then the worker serves it without
- * users, and mounts_why names the obstacle. Negative errno, with a sentence in why unless the errno
- * is clear enough.
+ * users, and mounts_why() names the obstacle. Returns 0, or negative errno, with a sentence in why
+ * if the errno alone is not clear enough.
  */
 int mounts_get(struct mounts *m, struct launch_mount *want, uint32_t worker_id, struct reason *why);
-/* The same for a mount worker: a further worker of a mount that another worker serves. Never
- * creates a mount. -ENOENT: the mount does not exist at present. */
+/* Like mounts_get(), for a mount worker: a further worker of a mount that another worker serves.
+ * Never creates a mount. Returns -ENOENT if the mount does not exist at present. */
 int mounts_get_shared(struct mounts *m, struct launch_mount *want);
 /* Whether another worker serves the mount of this mount worker; *ret_id is the id of the mount. */
 bool mounts_shared_id(const struct mounts *m, const struct launch_mount *want, uint8_t ret[16]);
-/* Adopts the eventfd by which the workers of a mount wake each other, if the mount has none yet. 0:
- * this module owns fd; -ENOENT. */
+/* Adopts the eventfd by which the workers of a mount wake each other, if the mount has none yet.
+ * Returns 0 if this module owns fd now, or -ENOENT; the caller then keeps fd. */
 int mounts_adopt_bell(struct mounts *m, int fd, const uint8_t id[16]);
-/* mounts_note_served records that a worker serves the mount. mounts_was_served tells whether one
- * has since this agent mounted or adopted it. */
+/* mounts_note_served() records that a worker serves the mount. mounts_was_served() returns whether
+ * a worker has served it since this agent mounted or adopted it. */
 void mounts_note_served(struct mounts *m, const struct launch_mount *what);
 bool mounts_was_served(const struct mounts *m, const struct launch_mount *what);
 /* Whether a mount at that path cannot be attached yet because an earlier one is still being
  * unmounted. */
 bool mounts_waits(const struct mounts *m, const char *path);
-/* Why programs do not reach the mount of that path: it is not attached, or another file system
- * hides it. NULL: they reach it, it waits until an earlier mount there has ended, or it does not
- * exist. */
+/* Returns why programs do not reach the mount of that path: it is not attached, or another file
+ * system hides it. Returns NULL if they reach it, if it waits until an earlier mount there has
+ * ended, or if it does not exist. */
 const char *mounts_why(const struct mounts *m, const char *path);
 /* Adopts a mount of the record, with the descriptor that an earlier agent or its worker kept, if it
- * is still mounted there. 0: this module owns fd; -ENOENT: fd belongs to no mount, and the caller
- * keeps it. */
+ * is still mounted there. Returns 0 if this module owns fd now. Returns -ENOENT if fd belongs to no
+ * mount, or -ENOMEM; the caller then keeps fd. */
 int mounts_adopt(struct mounts *m, int fd, const uint8_t id[16]);
 /* Adopts the state of a mount that is adopted or still in the record. */
 int mounts_adopt_state(struct mounts *m, int fd, const uint8_t id[16]);

@@ -17,7 +17,8 @@ struct unmount {
 	struct loop_source *exit_source, *timer;
 };
 
-/* Whether that device is mounted there. Sends no request to its server, which may not answer. */
+/* Whether the file system with that device number is mounted at the path. Sends no request to its
+ * server, which may not answer. */
 static bool is_device(const char *path, unsigned major, unsigned minor)
 {
 	struct statx st;

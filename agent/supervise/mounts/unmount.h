@@ -13,7 +13,7 @@ struct unmount;
 
 enum unmount_end {
 	UNMOUNT_DONE,
-	UNMOUNT_FAILED, /* umount(2) failed, and the file system stays mounted */
+	UNMOUNT_FAILED, /* umount(2) failed, and the file system is still mounted */
 	UNMOUNT_LATE,	/* the time limit has passed; UNMOUNT_DONE or UNMOUNT_FAILED may follow */
 	UNMOUNT_END_MAX
 };
@@ -21,7 +21,7 @@ enum unmount_end {
 typedef void (*unmount_cb)(void *user, enum unmount_end end);
 
 /* Begins to unmount. A mount in use is detached. If the file system at the path has that device
- * number, its FUSE connection is ended too. 0 or negative errno. */
+ * number, its FUSE connection is ended too. Returns 0 or negative errno. */
 int unmount_new(struct loop *l, const char *path, unsigned major, unsigned minor, uint64_t late_ns,
 		unmount_cb cb, void *user, struct unmount **ret);
 /* Forgets the unmount; its child exits later. Accepts NULL, returns NULL. */
