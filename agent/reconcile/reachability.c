@@ -21,7 +21,7 @@
 /* Time to answer once the workers run; a peer may be restarting its own workers. */
 #define ANSWER_NS (15 * NSEC_PER_SEC)
 #define START_NS (SUP_STOP_LIMIT_NS + SUP_START_LIMIT_NS)
-/* Packets that prove an answer; a single one may have been sent before the change. */
+/* Number of packets that prove an answer: a single one may have been sent before the change. */
 #define NEW_PACKETS_MIN 2
 
 /* ---- the worker that must reach a peer ---- */
@@ -52,8 +52,9 @@ static bool must_reach(const struct launch_config *c, const struct verified_peer
 	       (p->by_dpdk || c->transport != LAUNCH_UDP);
 }
 
-/* The worker of the new generation that must reach the peer through the leg: the worker of the path
- * or, if that no longer has the peer, the worker that has it now. NULL: none. */
+/* Finds the worker of the new generation that must reach the peer through the leg: the worker of
+ * the path or, if that worker no longer has the peer, another one that has it now. Returns NULL if
+ * there is none. */
 static const struct launch_config *responsible_find(const struct launch_config *desired, size_t n,
 						    const struct verified_peer *p)
 {
@@ -122,7 +123,7 @@ static void note_path(struct agent *a, const struct sup_worker *w,
 		v->paths[v->n++] = p;
 }
 
-/* Copies the worker's paths. Returns their number; 0: the worker does not run. */
+/* Copies the worker's paths. Returns their number, or 0 if the worker does not run. */
 static size_t paths_of(const struct sup_worker *w, struct launch_path_stats ret[LAUNCH_PATHS_MAX])
 {
 	return w->state == SUP_UP && w->stats ? stats_page_paths(w->stats, ret) : 0;
@@ -274,9 +275,9 @@ static bool has_failed(const struct agent *a, uint32_t worker)
 	return false;
 }
 
-/* The packet count at the start of a previous agent's check is unknown. So packets are counted from
- * the moment when this agent first sees the path up. The path may then belong to another worker or
- * port. */
+/* Counts packets for a check that a previous agent began. How many had arrived when the check began
+ * is unknown, so this counts from the moment when this agent first sees the path up. By then
+ * another worker or port may have the path. */
 static void count_inherited(const struct agent *a, struct verified_peer *p)
 {
 	struct launch_path_stats paths[LAUNCH_PATHS_MAX];
@@ -306,7 +307,7 @@ static void count_inherited(const struct agent *a, struct verified_peer *p)
 	}
 }
 
-/* Number of workers that moved to VFs and are not up (yet). */
+/* Counts the workers that moved to VFs and are not up (yet). v->lost describes the first one. */
 static size_t count_not_up(struct agent *a)
 {
 	struct reachability *v = &a->reconcile.reachability;
@@ -322,7 +323,8 @@ static size_t count_not_up(struct agent *a)
 	return n;
 }
 
-/* Number of peers that do not answer (yet). v->lost describes the first one. */
+/* Counts the peers and moved workers that do not answer or are not up (yet). v->lost describes the
+ * first one. */
 static size_t count_lost(struct agent *a)
 {
 	struct reachability *v = &a->reconcile.reachability;
@@ -375,8 +377,8 @@ void reachability_answer_later(struct agent *a)
 	diag_append(&rec->reachability.warnings, &rec->run.diag);
 }
 
-/* Answers the client that requested the apply. error: result of the apply; confirm_s: time that is
- * left to confirm it. */
+/* Answers the client that requested the apply. error: result of the apply; confirm_s: seconds left
+ * to confirm it. */
 static void answer_requester(struct agent *a, int error, unsigned confirm_s)
 {
 	struct reachability *v = &a->reconcile.reachability;
@@ -470,7 +472,7 @@ static int on_look(void *user)
 	return reachability_waits(&a->reconcile) ? loop_timer_arm(v->timer, LOOK_NS) : 0;
 }
 
-/* The host is configured, but the workers still run with the previous configuration. */
+/* Called when the host is configured, but the workers still run with the previous configuration. */
 void reachability_begin(struct agent *a)
 {
 	struct reachability *v = &a->reconcile.reachability;

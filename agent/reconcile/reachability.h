@@ -12,27 +12,28 @@ void reachability_done(struct reconcile *rec);
  * apply. */
 bool reconcile_needs_verified_peer(const struct agent *a, const struct reconcile_client *c,
 				   const struct spec *spec);
-/* Lists the cores of the workers that are answered by a peer which `spec` still has. 0 and *ret,
- * which the caller frees; -ENOMEM. */
+/* Lists the cores of the workers that get answers from at least one peer which `spec` still has.
+ * Returns 0 and *ret, which the caller frees, or -ENOMEM. */
 int reachability_answered_cores(const struct agent *a, const struct spec *spec, unsigned **ret,
 				size_t *ret_n);
 /* Whether the running reconcile has peers, workers or mounts to check after its apply. */
 bool reachability_waits(const struct reconcile *rec);
 /* Whether the pending apply is rolled back automatically if peers or mounts do not answer in time.
- * False if the client requested a confirmation by an operator. */
+ * Returns false if the client requested a confirmation by an operator. */
 bool reachability_decides(const struct reconcile *rec);
 /* Lets the running reconcile's client wait for its answer until the check is decided or the apply
  * ends. */
 void reachability_answer_later(struct agent *a);
-/* Records the paths that are up now, that this run may interrupt, and that a worker will still
- * use. */
+/* Records the paths that must work after the apply: those that are up now, that this run may
+ * interrupt, and that a worker will still use. */
 void reachability_before(struct agent *a);
 /* Starts the check of a pending apply whose workers are starting. Rolls the apply back if a peer
  * does not answer. Otherwise keeps it, unless an operator has to confirm it. */
 void reachability_begin(struct agent *a);
 /* Writes the peers and mounts to check to the ticket. */
 void reachability_put(const struct agent *a, struct state_draft *ticket);
-/* Reads them from the ticket of a previous agent. Ignores all other lines. */
+/* Reads the peers and mounts to check from the ticket of a previous agent. Ignores all other
+ * lines. */
 void reachability_inherit(struct agent *a, struct state_file *ticket);
 /* Whether a peer that must answer the workers of the pending apply does not. */
 bool reachability_is_lost(struct agent *a);

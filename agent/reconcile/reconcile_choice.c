@@ -79,7 +79,7 @@ static int add_running(struct transport_choice *to, const struct launch_config *
 	return r == 0 && any ? transport_choice_add(to, &e) : r;
 }
 
-/* The record cannot be read: takes the transports of the adopted workers as accepted. */
+/* The record cannot be read: accepts the transports of the adopted workers. */
 static int take_running(struct agent *a, const struct inventory *inv)
 {
 	int r = 0;
@@ -100,7 +100,8 @@ static int read_record(struct agent *a, const struct inventory *inv)
 		return r;
 	rec->choice.known = r == 0 || r == STATE_MISSING;
 	rec->choice.unsaved =
-		/* The record was removed: the running transports count. */
+		/* The unreadable record was removed: the running transports count as accepted, and
+		 * are written. */
 		r == STATE_MISSING && again;
 	if (rec->choice.known) {
 		say(a, NULL);
@@ -172,8 +173,8 @@ void reconcile_choice_keep(struct agent *a)
 	rec->choice.accepted = rec->choice.proposed;
 	rec->choice.proposed = (struct transport_choice){0};
 	rec->choice.has_proposed = false;
-	/* A record that cannot be read may have more than the running choices, so it is not
-	 * overwritten. */
+	/* A record that cannot be read may contain more than the choices in memory. It is
+	 * overwritten only if an operator requested all changes of the apply. */
 	if (!rec->choice.known && !rec->choice.by_request)
 		return;
 	if (!rec->choice.known || rec->choice.unsaved || !was || !is || strcmp(was, is) != 0)

@@ -29,7 +29,8 @@ void reconcile_pending_begin(struct agent *a, struct applier *applier, uint64_t 
 	reachability_begin(a);
 }
 
-/* Keeps the confirmed apply. 0; negative errno: the files still have the previous configuration. */
+/* Keeps the confirmed apply. Returns 0, or negative errno if the files still have the previous
+ * configuration. */
 static int keep(struct agent *a, const struct reconcile_pending *p,
 		const struct applier_result *res, struct diag *d)
 {
@@ -68,9 +69,10 @@ static void undo(struct agent *a, const struct reconcile_pending *p,
 	struct spec *spec = NULL;
 
 	history_end(&rec->records.history, p->entry, HISTORY_ROLLED_BACK, p->n_steps, why, NULL);
-	rec->pacing.retry_files = false; /* reset even if the files cannot be written */
-	/* Read from the ticket: if the workers could not get the new configuration, the previous
-	 * one is still the running one. */
+	/* Prevents a retry even if the configuration cannot be recorded as rolled back. */
+	rec->pacing.retry_files = false;
+	/* The configuration is read from the ticket, because the running one is still the previous
+	 * one if the workers could not get the new one. */
 	(void)reconcile_ticket_load(a, &ignored, &spec);
 	reconcile_note_refused(a, p->source, p->entry, why, spec);
 	spec_free(spec);
@@ -121,7 +123,7 @@ int reconcile_pending_decide(struct agent *a, bool keep_it, uint64_t client, con
 {
 	const struct reconcile_pending *p = &a->reconcile.pending;
 
-	/* Refuses a confirmation by anyone while a peer does not answer. */
+	/* While a peer does not answer, no client can confirm the apply. */
 	if (keep_it && p->applier && !p->client && reachability_is_lost(a))
 		return -EHOSTUNREACH;
 	return reconcile_pending_order(a, keep_it, client, by);

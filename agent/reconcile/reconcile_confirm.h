@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pending applies (commit-confirm): from the applier's message that it waits for a confirmation
- * until the decision. */
+/* Pending applies (commit-confirm), from the applier's message that it waits for a confirmation to
+ * the decision. */
 #ifndef PLENUM_AGENT_RECONCILE_CONFIRM_H
 #define PLENUM_AGENT_RECONCILE_CONFIRM_H
 

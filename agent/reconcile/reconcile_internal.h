@@ -18,8 +18,8 @@ static inline bool reconcile_is_repair(const struct reconcile *rec)
 	return rec->run.trigger == RECONCILE_KERNEL && rec->run.source == RECONCILE_FROM_RUNNING;
 }
 
-/* Whether the run gets a ticket and may have to be confirmed: an operator requested exactly this
- * configuration, or the run is guarded like such an apply. */
+/* Whether the run gets a ticket and may have to be confirmed, because an operator requested exactly
+ * this configuration, or because the run is guarded like such an apply. */
 static inline bool reconcile_is_ordered(const struct reconcile *rec)
 {
 	return rec->run.is_guarded ||
@@ -44,7 +44,7 @@ static inline const struct spec *reconcile_spec(const struct agent *a)
 	return a->reconcile.run.next.spec ? a->reconcile.run.next.spec : a->running.spec;
 }
 
-/* Whether the operator used --force probes: keep the apply whether or not peers answer
+/* Whether the operator used --force probes, which keeps the apply even if peers do not answer
  * afterwards. */
 static inline bool reconcile_is_forced(const struct reconcile_client *c)
 {

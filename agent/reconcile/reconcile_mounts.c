@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Whether a worker serves the mount. If not, why has the server's reason, or is unset if there is
- * none. Uses w->started, because a process may not have its new configuration yet. */
+/* Whether a worker serves the mount. If not, why has the server's reason, if there is one. Uses
+ * w->started, because a process may not have its new configuration yet. */
 static bool is_served(const struct agent *a, const struct launch_mount *m, struct reason *why)
 {
 	char text[LAUNCH_REASON_MAX];
@@ -118,8 +118,9 @@ bool reconcile_mounts_lost(const struct agent *a, struct reason *why)
 	return false;
 }
 
-/* The desired configuration that can take a mount of worker w: that of the same worker, else that
- * of another client worker. NULL: none, so programs on the mount wait until the trial ends. */
+/* Finds the desired configuration that can take a mount of worker w: that of the same worker,
+ * otherwise that of another client worker. Returns NULL if there is none; programs on the mount
+ * then wait until the trial ends. */
 static struct launch_config *find_server(const struct sup_worker *w, struct launch_config *desired,
 					 size_t n)
 {

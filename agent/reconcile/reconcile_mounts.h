@@ -6,12 +6,12 @@
 #include "agent/agent.h"
 
 /* Records the served mounts and exports that the running reconcile ends, and the mounts that
- * replace them. 0; -ENOMEM. */
+ * replace them. Returns 0 or -ENOMEM. */
 int reconcile_mounts_before(struct agent *a);
-/* Whether one of these new mounts is not served, or not yet; why has the reason. */
+/* Whether one of these new mounts is not served, or not served yet; if so, why has the reason. */
 bool reconcile_mounts_lost(const struct agent *a, struct reason *why);
 /* Passes the desired workers to the supervisor. While an apply is pending, they also get the mounts
- * that it removes. 0; negative errno as from sup_reconcile. */
+ * that it removes. Returns 0 or negative errno as from sup_reconcile. */
 int reconcile_mounts_apply(struct agent *a, bool retry_failed);
 
 #endif

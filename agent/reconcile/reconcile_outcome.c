@@ -134,7 +134,7 @@ static void say_failure(struct agent *a, int error)
 		 strerror(-error),
 		 a->running.spec ? "the running configuration is unchanged"
 				 : "nothing was changed");
-	/* If a retry fails in the same way as before, it is not reported again. */
+	/* A retry that fails in the same way as before is not reported again. */
 	if (problems_set(&a->problems, kind, json_array_size(list) ? NULL : head, list) ||
 	    rec->run.trigger == RECONCILE_RELOAD || rec->run.trigger == RECONCILE_API) {
 		for (size_t i = 0; i < json_array_size(list); i++)
@@ -188,7 +188,7 @@ static void fail(struct agent *a, int error)
 	if (rec->run.source == RECONCILE_FROM_HISTORY)
 		return;
 	note_refused_vfs(a, error);
-	/* The failure of the files has been reported and will be retried. */
+	/* The failure of the files was reported already, and will be retried. */
 	if (rec->run.source == RECONCILE_FROM_LAST_GOOD) {
 		log_notice("the previous configuration failed too: %s", strerror(-error));
 		return;
@@ -240,8 +240,8 @@ static const char *what_is_applied(const struct reconcile *rec, char *buf, size_
 	}
 }
 
-/* Whether a start applies the configuration of the latest entry again. It gets no entry:
- * that entry would push out others and hide that an apply was interrupted. */
+/* Whether this is a start that applies the configuration of the latest history entry again. Such a
+ * start gets no entry, which would push out others and hide that an apply was interrupted. */
 static bool is_repeated_start(const struct agent *a)
 {
 	const struct reconcile *rec = &a->reconcile;
@@ -271,8 +271,8 @@ void reconcile_enter(struct agent *a)
 		enter(rec);
 }
 
-/* Whether a retry has succeeded with a configuration that failed when it was requested. This gets
- * an entry; the failed retries did not. */
+/* Whether a retry has succeeded with a configuration that failed when it was requested. The success
+ * gets a history entry; the failed retries got none. */
 static bool is_late_success(const struct agent *a, int error)
 {
 	const struct reconcile *rec = &a->reconcile;
@@ -282,15 +282,15 @@ static bool is_late_success(const struct agent *a, int error)
 	       (rec->run.n_steps > 0 || a->running.plan->n_actions > 0);
 }
 
-/* Counts steps as the plan does: those of the network and, if the new configuration runs, those of
- * the workers. */
+/* Counts the steps of the network and, if the new configuration runs, the actions for workers, as
+ * the plan does. */
 static size_t count_steps(const struct agent *a, int error)
 {
 	return a->reconcile.run.n_steps +
 	       (error >= 0 && a->running.plan ? a->running.plan->n_actions : 0);
 }
 
-/* The text of the first error in the diag, with the key that it concerns. */
+/* Returns the text of the first error in the diag, with the key that it concerns. */
 static const char *first_error(const struct reconcile *rec, int error, char buf[EVENTS_TEXT_MAX])
 {
 	const struct diag_entry *e = diag_first_error(&rec->run.diag);
@@ -302,7 +302,7 @@ static const char *first_error(const struct reconcile *rec, int error, char buf[
 	return buf;
 }
 
-/* p NULL: the run failed before it had a plan. */
+/* Saves the plan beside the history entry. plan NULL: the run failed before it had a plan. */
 static void keep_plan(const struct agent *a, const struct plan *plan)
 {
 	json_t *o = plan ? plan_to_object(plan) : NULL;
@@ -312,8 +312,8 @@ static void keep_plan(const struct agent *a, const struct plan *plan)
 	json_decref(o);
 }
 
-/* Adds or completes the history entry. A run without changes gets no entry; a failed request gets
- * one. A failed start is retried and reported as a problem. */
+/* Adds or completes the history entry. A failed request gets an entry; a run without changes gets
+ * none. A failed start gets none either: it is retried, and reported as a problem. */
 static void note_history(struct agent *a, int error, bool runs)
 {
 	struct reconcile *rec = &a->reconcile;

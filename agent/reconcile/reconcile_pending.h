@@ -5,9 +5,9 @@
 
 #include "agent/agent.h"
 
-/* Orders the applier to keep the pending apply or to roll it back. client: the one that requested
- * it; 0: none. 0: the end will be reported; -ENOENT: no apply is pending; -EALREADY: another client
- * has just decided; other negative errno. */
+/* Orders the applier to keep the pending apply or to roll it back. client: the client that
+ * requested this; 0: none. Returns 0 if the end will be reported, -ENOENT if no apply is pending,
+ * -EALREADY if another client has just decided, or another negative errno. */
 int reconcile_pending_order(struct agent *a, bool keep, uint64_t client, const char *by);
 /* Passes the result to the owner's on_decided, if a client waits for it. */
 void reconcile_answer_decision(struct agent *a, const struct reconcile_decision *d);

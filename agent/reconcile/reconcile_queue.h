@@ -14,11 +14,11 @@ struct reconcile_request {
 	struct reconcile_client client; /* zeroed: no client waits for the result */
 };
 
-/* run: starts the next request if possible. 0; negative errno. */
+/* run: function that starts the next request if possible. Returns 0 or negative errno. */
 int reconcile_queue_init(struct agent *a, void (*run)(struct agent *a));
 void reconcile_queue_done(struct reconcile *rec);
-/* Takes the next request; requests of operators come before repairs. False: there is none, or it is
- * not due yet. */
+/* Takes the next request; requests of operators come before repairs. Returns false if there is no
+ * request, or none that is due. */
 bool reconcile_queue_take(struct agent *a, struct reconcile_request *ret);
 /* Passes the answer to the owner's on_applied, if a client waits for it. */
 void reconcile_answer_client(struct agent *a, const struct reconcile_client *c,

@@ -125,8 +125,9 @@ static void note_older_config(struct agent *a, uint64_t entry)
 
 /* ---- keeping a configuration ---- */
 
-/* Commits the staged configuration to the files. If that fails, the configuration runs all the
- * same, but becomes a problem, because the next start would read the previous files. */
+/* Commits the staged configuration to the files. If that fails, the configuration runs
+ * nevertheless. The failure becomes a problem, because the next start would read the previous
+ * files. */
 static int commit_staged(struct agent *a, struct diag *d)
 {
 	int r = a->store.prepared ? 0 : store_prepare(&a->store, d);

@@ -9,12 +9,12 @@
 
 #include "agent/agent.h"
 
-/* Opens the history and reads the failed transports. 0; negative errno. */
+/* Opens the history and reads the failed transports. Returns 0 or negative errno. */
 int reconcile_records_init(struct agent *a);
 void reconcile_records_done(struct reconcile *rec);
 
 /* Saves the running configuration as the last good one and, if it was staged, to the configuration
- * files. 0; negative errno with a problem set and an error in d. */
+ * files. Returns 0, or negative errno with a problem set and an error in d. */
 int reconcile_keep_config(struct agent *a, enum reconcile_source source, uint64_t entry,
 			  struct diag *d);
 /* Saves the worker ids and accepted transports for the next start. */
@@ -22,7 +22,7 @@ void reconcile_save_worker_ids(struct agent *a);
 
 #define RECONCILE_REFUSED_MAX 400 /* size of the reason why a configuration is not retried */
 
-/* Reports a configuration that was rolled back as a problem. If the files have that configuration,
+/* Reports as a problem that a configuration was rolled back. If the files have that configuration,
  * it is not applied again without a request. */
 void reconcile_note_refused(struct agent *a, enum reconcile_source source, uint64_t entry,
 			    const char *why, const struct spec *spec);

@@ -123,8 +123,9 @@ static int update_held_vfs(struct agent *a)
 	return leg_policy_held_vfs(a->sup, &rec->inputs.held_vfs, &rec->inputs.n_held_vfs);
 }
 
-/* Loads the configuration and the records, and collects the inventory. Kernel notifications are
- * read before that, so that none that arrives later is older than the inventory. */
+/* Loads the configuration and the records, and collects the inventory. Reads kernel notifications
+ * first, so that a notification that arrives later reports a change that is newer than the
+ * inventory. */
 static int load_and_collect(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -177,7 +178,7 @@ static int keys_fill(struct agent *a, const struct spec *spec)
 	return 0;
 }
 
-/* The inputs of the plan besides the spec and the inventory. */
+/* Collects the inputs of the plan besides the spec and the inventory. */
 static struct plan_context context_of(struct agent *a, const struct spec *spec)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -202,8 +203,8 @@ static struct plan_context context_of(struct agent *a, const struct spec *spec)
 		.n_forced = rec->run.client.n_forced};
 }
 
-/* The part of a run before the applier. 1: the applier is running the steps; 0: there are no steps;
- * negative errno. */
+/* Carries out the part of a run before the applier. Returns 1 if the applier is running the steps,
+ * 0 if there are no steps, or negative errno. */
 static int first_half(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -235,7 +236,7 @@ static int first_half(struct agent *a)
 		reachability_before(a);
 	if (r >= 0 && !rec->pending.applier)
 		r = reconcile_mounts_before(a);
-	if (r < 0 || rec->pending.applier || /* the pending applier has done that */
+	if (r < 0 || rec->pending.applier || /* a pending applier has done this already */
 	    (rec->run.next.plan->n_steps == 0 && !reconcile_confirm_s(a)))
 		return r;
 	note_steps(a);
@@ -251,8 +252,8 @@ static int first_half(struct agent *a)
 	return r < 0 ? r : 1;
 }
 
-/* The part of a run after the applier: the host is in the desired state, and now the workers get
- * theirs. */
+/* Carries out the part of a run after the applier: the host is in the desired state, and now the
+ * workers get theirs. */
 static int second_half(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -456,7 +457,7 @@ static void finish(struct agent *a, int r)
 	generation_done(&rec->run.next);
 	diag_done(&rec->run.diag);
 	rec->state = RECONCILE_IDLE;
-	/* The files cannot be applied. Repairs the running configuration all the same. */
+	/* The files cannot be applied, but the running configuration can still be repaired. */
 	if (repair && a->state != AGENT_STOPPING)
 		reconcile_begin(a, &(struct reconcile_request){.trigger = RECONCILE_KERNEL,
 							       .source = RECONCILE_FROM_RUNNING});

@@ -17,8 +17,9 @@
 
 /* ---- result of the previous agent's apply ---- */
 
-/* Reads the outcome that the applier of this ticket wrote. 0: the apply was kept; -ENODATA:
- * unknown; other negative errno: it was not kept, with the reason in buf. */
+/* Reads the outcome that the applier of this ticket wrote. Returns 0 if the apply was kept;
+ * -ENODATA if that is unknown; or another negative errno, with the reason in buf, if it was not
+ * kept. */
 static int outcome_read(const struct agent *a, const struct ticket *t, char *buf, size_t size)
 {
 	const char *path = a->reconcile.records.outcome_path;
@@ -34,8 +35,9 @@ static int outcome_read(const struct agent *a, const struct ticket *t, char *buf
 	return error;
 }
 
-/* The number of steps for the history entry. The ticket is written before the steps of the workers
- * are known, so an apply with a confirmation has recorded a greater number. */
+/* Returns the number of steps for the history entry. The ticket is written before the actions for
+ * workers are known. An apply that waited for a confirmation has since recorded a larger number in
+ * the history. */
 static uint64_t steps_of(const struct history *h, const struct ticket *t)
 {
 	const struct history_entry *e = history_find(h, t->entry);

@@ -183,8 +183,8 @@ int reconcile_ticket(struct agent *a, struct applier_task *task)
 	task->socket = rec->records.applier_socket;
 	task->outcome = rec->records.outcome_path;
 	task->number = rec->run.entry;
-	/* After a full disk a number may be used again, so an earlier outcome with that number must
-	 * not remain. */
+	/* After a full disk, a number may be used a second time. An earlier outcome with that
+	 * number must not remain. */
 	r = apply_outcome_remove(rec->records.outcome_path);
 	if (r < 0)
 		log_warning("cannot remove %s: %s", rec->records.outcome_path, strerror(-r));
