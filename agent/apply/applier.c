@@ -22,7 +22,9 @@ struct applier {
 	struct loop_source *source;
 	enum applier_stage stage;
 	unsigned n_recoveries; /* recoveries started because the process was killed */
-	bool waited; /* the applier has reached the wait, so a commit was that of this apply */
+	/* The applier has waited for a confirmation; a commit that a recovery finds was then that
+	 * of this apply. */
+	bool waited;
 	bool has_result;
 	bool listens; /* the applier has a socket for later monitors */
 	char unreachable[APPLIER_UNREACHABLE_MAX];
@@ -53,8 +55,9 @@ static void take_diag(struct applier *ap, struct applier_message *m)
 
 static void take_result(struct applier *ap, struct applier_result r)
 {
-	/* A recovery that succeeds has rolled back the requested apply. If only the removal of the
-	 * journal was missing, the host is as desired, which the next plan will show. */
+	/* Here a recovery has succeeded: it has rolled back the requested apply. If the apply had
+	 * been committed and only the removal of its journal was missing, the host is as desired,
+	 * which the next plan will show. */
 	if (ap->n_recoveries > 0 && r.error == 0)
 		r.error = !r.committed ? -EINTR : ap->waited ? 0 : -EAGAIN;
 	r.n_writes += ap->result.n_writes;
@@ -115,8 +118,8 @@ static void on_message(void *user, const void *msg, size_t len, int fd)
 
 static int start_child(struct applier *ap);
 
-/* The process was killed: starts a process that rolls back its journal; the end is reported after
- * that. */
+/* The process was killed: starts a process that rolls back its journal. The end of the apply is
+ * reported after that. */
 static bool begin_recovery(struct applier *ap, const char *how)
 {
 	int r;

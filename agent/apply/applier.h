@@ -97,20 +97,22 @@ struct applier_task {
 };
 
 struct applier;
-/* Starts the process. The pointers in the task must stay valid during the call; loop, host and
- * paths until the applier is freed. 0 and *ret; negative errno: nothing was started. */
+/* Starts the process. The pointers in the task must stay valid during the call; loop, host and the
+ * paths must stay valid until the applier is freed. Returns 0 and *ret, or negative errno if
+ * nothing was started. */
 int applier_start(const struct applier_task *task, struct applier **ret);
-/* Connects to an applier that an earlier monitor started. 0 and *ret, which reports like an applier
- * of this monitor; -ENOENT, -ECONNREFUSED: none is running; other negative errno. */
+/* Connects to an applier that an earlier monitor started. Returns 0 and *ret, which reports like an
+ * applier of this monitor. Returns -ENOENT or -ECONNREFUSED if no applier is running, or another
+ * negative errno. */
 int applier_adopt(const struct applier_task *task, struct applier **ret);
-/* Orders a waiting applier to keep its apply or to roll it back. 0: its end will be reported;
- * negative errno: it has already ended, which will be reported too. */
+/* Orders a waiting applier to keep its apply or to roll it back. Returns 0, or negative errno if
+ * the applier has already ended. In both cases its end is reported. */
 int applier_order(const struct applier *ap, bool keep, const char *by);
 /* Disconnects. The process continues without the monitor, and on_end is not called. Accepts NULL,
  * returns NULL. */
 struct applier *applier_forget(struct applier *ap);
 enum applier_stage applier_stage(const struct applier *ap);
-/* The peer from which a waiting applier still needs an answer; "": none. */
+/* Returns the peer from which a waiting applier still needs an answer, or "" if there is none. */
 const char *applier_unreachable(const struct applier *ap);
 pid_t applier_pid(const struct applier *ap);
 

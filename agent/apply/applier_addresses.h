@@ -14,15 +14,15 @@
 struct applier_addresses {
 	struct plan_context ctx; /* the task's context with the conflicts added */
 	struct plan_conflicts conflicts;
-	size_t n_known; /* how many of these conflicts the task already had */
+	size_t n_known; /* number of conflicts that the task already had */
 };
 
-/* 0; -ENOMEM. */
+/* Takes over the address conflicts that the task already knows. Returns 0 or -ENOMEM. */
 int applier_addresses_init(struct applier_addresses *w, const struct applier_task *t);
 void applier_addresses_done(struct applier_addresses *w);
 /* Continues an apply that stopped before its addresses: probes the addresses and adds those that
- * are free. 0. On an error the apply is rolled back and freed, *apply is NULL, and out has the
- * result. */
+ * are free. Returns 0 or negative errno. On an error the apply is rolled back and freed, *apply is
+ * NULL, and out has the result. */
 int applier_addresses_add(struct applier_addresses *w, const struct applier_task *t,
 			  struct kernel *k, struct apply **apply, struct apply_outcome *out,
 			  struct diag *d);

@@ -132,7 +132,8 @@ void applier_channel_send(struct applier_channel *l, const struct applier_messag
 		child_task_send(l->monitor, m, sizeof(*m), -1);
 }
 
-/* Reads an order. 0: it was another message; negative errno: the peer has closed. */
+/* Reads an order. Returns it, or 0 if another message arrived, or negative errno if the peer has
+ * closed the connection. */
 static int read_order(int fd, char by[static REQUESTER_MAX])
 {
 	struct applier_message m;
@@ -169,7 +170,7 @@ static int read_orders(struct applier_channel *l, const struct pollfd *fds, size
 	return MAX_OF(order, 0);
 }
 
-/* Waits once. An order; 0: none has arrived; negative errno. */
+/* Waits for one event. Returns an order, or 0 if none has arrived, or negative errno. */
 static int wait_once(struct applier_channel *l, int timer, char by[static REQUESTER_MAX])
 {
 	struct pollfd fds[APPLIER_SUBSCRIBERS_MAX + 3];

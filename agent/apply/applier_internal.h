@@ -64,7 +64,7 @@ struct applier_channel {
  * conclude that no apply began. Returns -1, after logging why, on failure; then only the monitor
  * that started the process can connect. */
 int applier_channel_listen(const char *path);
-/* Takes the listener; -1: there is none. */
+/* Takes the listening socket; -1: there is none. */
 void applier_channel_open(struct applier_channel *l, int monitor, int listener, const char *path);
 void applier_channel_close(struct applier_channel *l);
 /* Sends the stage to all connections and, from now on, to new subscribers. A peer that does not
@@ -72,9 +72,9 @@ void applier_channel_close(struct applier_channel *l);
 void applier_channel_stage(struct applier_channel *l, enum applier_stage stage, uint64_t until_ns);
 /* Sends a message to all connections, and waits until their sockets have room. */
 void applier_channel_send(struct applier_channel *l, const struct applier_message *m);
-/* Waits for an order until until_ns of CLOCK_BOOTTIME. APPLIER_CONFIRM or APPLIER_ROLL_BACK, with
- * the client that gave it; 0: wake_ns of that clock has passed; -ETIMEDOUT: until_ns has passed;
- * other negative errno: waiting failed. */
+/* Waits for an order until until_ns of CLOCK_BOOTTIME. Returns APPLIER_CONFIRM or
+ * APPLIER_ROLL_BACK, with the client that gave the order; 0 if wake_ns of that clock has passed;
+ * -ETIMEDOUT if until_ns has passed; or another negative errno if waiting failed. */
 int applier_channel_wait(struct applier_channel *l, uint64_t until_ns, uint64_t wake_ns,
 			 char by[static REQUESTER_MAX]);
 /* Sends a message to all connections. A peer that does not read misses it. */

@@ -78,7 +78,7 @@ static void note_rollback(const struct apply_outcome *out, int r, struct applier
 	}
 }
 
-/* Rolls back the journal. -EBUSY: the owner of the journal is still running and does that
+/* Rolls back the journal. Returns -EBUSY if the owner of the journal is still running and does that
  * itself. */
 static int recover(const struct applier_task *t, struct kernel *k, struct applier_result *res,
 		   struct diag *d)
@@ -202,8 +202,8 @@ static void add_unreachable(const struct applier_task *t, const struct unreachab
 		(void)apply_reach_after(w->k, t->spec, w->ctx, w->before, 0, d);
 }
 
-/* Waits until the apply is confirmed; the host is already as desired. 0; -ECANCELED with the reason
- * in d. */
+/* Waits until the apply is confirmed; the host is already as desired. Returns 0, or -ECANCELED with
+ * the reason in d if the apply has to be rolled back. */
 static int wait_for_confirmation(const struct applier_task *t, struct applier_channel *l,
 				 struct unreachable *w, struct applier_result *res, struct diag *d)
 {
@@ -215,7 +215,7 @@ static int wait_for_confirmation(const struct applier_task *t, struct applier_ch
 	r = wait_for_order(t, l, w, by);
 	memcpy(res->by, by, sizeof(res->by));
 	if (r == -ETIMEDOUT)
-		add_unreachable(t, w, d); /* added first, so that it is the reason that users see */
+		add_unreachable(t, w, d); /* added first, so that users see it as the reason */
 	if (r == APPLIER_CONFIRM)
 		return 0;
 	if (r == APPLIER_ROLL_BACK)
@@ -307,8 +307,8 @@ static void find_answering_peers(const struct applier_task *t, struct kernel *k,
 			 "cannot probe peers: %s; reachability check skipped", strerror(-r));
 }
 
-/* 0: all peers answer; -ECANCELED: a peer no longer answers; 1: a peer does not answer yet, but may
- * later. */
+/* Returns 0 if all peers answer, 1 if a peer does not answer yet but may do so later, or -ECANCELED
+ * if a peer no longer answers. */
 static int check_answering_peers(const struct applier_task *t, struct kernel *k,
 				 const struct applier_addresses *w,
 				 const struct apply_reach *before, struct applier_channel *l,

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kinds of the ticket, the outcome and the rolled-back configuration, and the conversion of
- * older formats. */
+/* Defines the kinds of three record files (the ticket, the outcome and the rolled-back
+ * configuration) and converts their older formats. */
 #include "agent/apply/apply_records.h"
 #include "netcfg/spec/spec.h"
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>
 
-/* The file is larger than its configuration, because each line of it is a record. */
+/* A file may be larger than the configuration in it, because each line of the configuration is a
+ * record. */
 #define CONFIG_BYTES_MAX (4 * SPEC_FILE_BYTES_MAX)
 
 static int convert_ticket(const char *text, struct state_draft *lines);

@@ -129,7 +129,7 @@ static int convert(const char *text, struct state_draft *lines)
 	return 0;
 }
 
-/* False: the line is not a valid entry. */
+/* Returns false if the line is not a valid entry. */
 static bool parse_entry(struct state_file *f, struct history_entry *ret)
 {
 	*ret = (struct history_entry){.number = state_file_number(f, UINT64_MAX - 1)};
@@ -359,8 +359,8 @@ static void merge_attempt(struct history *h, size_t i)
 	forget(h, i - 1);
 }
 
-/* The kept apply that is least useful: one without a configuration, or with the same one as the
- * next, else the oldest. h has at least one. */
+/* Chooses the kept apply that is least useful: the first one that has no configuration, or the same
+ * as the next one; else the oldest. h has at least one kept apply. */
 static size_t least_kept(const struct history *h)
 {
 	size_t oldest = h->n, before = h->n;

@@ -51,8 +51,8 @@ struct history {
 	uint64_t next; /* number of the next entry */
 };
 
-/* Reads the history. 0; -ENOMEM. Of a damaged file it uses the entries that can be read, and it
- * does not use a file of a newer version; both are logged. */
+/* Reads the history. Returns 0 or -ENOMEM. A damaged file and a file of a newer version are logged.
+ * Of the damaged file, the entries that can be read are used; the newer file is not used. */
 int history_open(struct history *h, const char *state_dir);
 void history_done(struct history *h);
 /* Adds an entry with the outcome HISTORY_OPEN. Returns its number. */
@@ -63,23 +63,26 @@ void history_end(struct history *h, uint64_t number, enum history_outcome outcom
 /* Sets the outcome of all open entries except number `but` (0: of all) to HISTORY_UNKNOWN, because
  * no apply of a previous agent is running. */
 void history_close_stale(struct history *h, uint64_t but);
-/* The entry of that apply, or the entry that it shares with others. Borrowed; NULL: there is no
- * such number. */
+/* Returns the entry of that apply, or the entry that it shares with others, borrowed. Returns NULL
+ * if there is no such number. */
 const struct history_entry *history_find(const struct history *h, uint64_t number);
-/* The latest apply whose configuration is in force: it was kept or waits for its confirmation.
- * Borrowed; NULL: none. */
+/* Returns the latest apply whose configuration is in force, because it was kept or waits for its
+ * confirmation. Borrowed; NULL if there is none. */
 const struct history_entry *history_last(const struct history *h);
-/* Number of the latest kept apply whose configuration differs from yaml, the running one (NULL: no
- * configuration runs); 0: none. It compares texts, because an apply need not have changed the
- * configuration, and the running configuration need not be that of the latest apply. */
+/* Returns the number of the latest kept apply whose configuration differs from yaml, or 0 if there
+ * is none. yaml is the running configuration; NULL: no configuration runs. The function compares
+ * texts, because an apply need not have changed the configuration, and the running configuration
+ * need not be that of the latest apply. */
 uint64_t history_kept_other(const struct history *h, const char *yaml);
 /* Whether yaml is the same text as the configuration of the latest kept apply. */
 bool history_is_last(const struct history *h, const char *yaml);
-/* Path of the configuration of an apply, on the heap; NULL: there is none, or out of memory. */
+/* Returns the path of the configuration of an apply, on the heap, or NULL if there is no
+ * configuration or memory is short. */
 char *history_config(const struct history *h, uint64_t number);
-/* An entry as in history_to_json(). A new reference; NULL: out of memory. */
+/* Returns an entry as it is in history_to_json(), a new reference, or NULL if memory is short. */
 json_t *history_entry_to_json(const struct history *h, const struct history_entry *e);
-/* {"history": [...]} with the latest apply first. A new reference; NULL: out of memory. */
+/* Returns {"history": [...]} with the latest apply first, a new reference, or NULL if memory is
+ * short. */
 json_t *history_to_json(const struct history *h);
 
 /* ---- history_plan.c: the plan that an apply carried out or attempted, as `plenum plan` lists it
@@ -90,9 +93,9 @@ json_t *history_to_json(const struct history *h);
 /* Saves the lists `steps` and `actions` of an object by plan_to_object(). If they are too long, the
  * other members are only counted. A failure is logged, because the apply does not depend on it. */
 void history_plan_keep(const struct history *h, uint64_t number, const json_t *plan);
-/* {"steps", "actions", "left_out"}, a new reference; NULL: there is none. */
+/* Returns {"steps", "actions", "left_out"}, a new reference, or NULL if the plan was not saved. */
 json_t *history_plan_load(const struct history *h, uint64_t number);
-/* Call when the entry is removed. */
+/* Removes the plan of an entry. Call when the entry is removed. */
 void history_plan_forget(const struct history *h, uint64_t number);
 
 #endif

@@ -11,10 +11,10 @@
 #include <sys/stat.h>
 
 #define BYTES_MAX (4U << 20)
-#define STEP_S 10 /* seconds that a PF's driver needs in addition to those for its VFs */
-#define VF_MS 250 /* for NIC families without a known value */
+#define STEP_S 10 /* seconds that a PF's driver needs in addition to the time for its VFs */
+#define VF_MS 250 /* time to create a VF, for NIC families without a known value */
 
-/* Reads the step of the last complete line. False: that line does not begin a step. */
+/* Reads the step of the last complete line. Returns false if that line does not begin a step. */
 static int last_begun(const char *journal, struct plan_step *ret)
 {
 	autofree char *text = NULL;
@@ -31,7 +31,7 @@ static int last_begun(const char *journal, struct plan_step *ret)
 	return object_parse(line + 1 + at, ret);
 }
 
-/* Finds the same step in the plan, where it has the leg. */
+/* Finds the same step in the plan, because the plan also has the step's leg. */
 static const struct plan_step *planned(const struct plan *p, const struct plan_step *s)
 {
 	for (size_t i = 0; i < p->n_steps; i++)
@@ -41,7 +41,7 @@ static const struct plan_step *planned(const struct plan *p, const struct plan_s
 	return NULL;
 }
 
-/* Time limit of the step in seconds; 0: unknown. */
+/* Returns the time limit of the step in seconds, or 0 if it is unknown. */
 static unsigned limit_s(const struct plan_step *s, const struct inventory *inv)
 {
 	const struct kernel_pci *v = &s->change.pci_value;

@@ -113,7 +113,7 @@ static int make_check(const struct store *st, const char *cli)
 
 /* ---- the staged tree ---- */
 
-/* Paths of the tree at `tree` as arguments of spec_load; heap. */
+/* The paths of the tree at `tree`, as spec_load takes them; on the heap. */
 struct tree_source {
 	char *file, *dropin_dir;
 };

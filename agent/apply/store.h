@@ -52,14 +52,15 @@ void store_done(struct store *st);
  * Failures are logged, and the next change retries. */
 void store_recover(struct store *st);
 
-/* The files on disk as normalized YAML, borrowed until the next call. NULL: they are invalid or
- * cannot be read, and *ret_error has the first error (NULL: out of memory). */
+/* Returns the files on disk as normalized YAML, borrowed until the next call. If they are invalid
+ * or cannot be read, returns NULL, and *ret_error has the first error, or NULL if memory is
+ * short. */
 const char *store_look(struct store *st, const char **ret_error);
 
 /* The paths of the files on disk. */
 struct store_source store_disk(const struct store *st);
 bool store_has_staged(const struct store *st);
-/* The paths that an apply reads, borrowed until the next call. */
+/* Fills in the paths that an apply reads, borrowed until the next call. */
 int store_next(struct store *st, struct store_source *ret);
 
 /*
@@ -88,16 +89,17 @@ void store_forget_base(struct store *st);
 #define STORE_AUTHORS_MAX 16
 /* Sets the user who stages the next changes. by: description of the client. */
 void store_set_author(struct store *st, uid_t uid, const char *by);
-/* The users who staged changes, in the order of their latest change: [{"uid", "by", "time",
+/* Lists the users who staged changes, in the order of their latest change: [{"uid", "by", "time",
  * "changes"}]. */
 json_t *store_authors_to_json(const struct store *st);
 /* Whether another user has staged a change. */
 bool store_is_staged_by_others(const struct store *st, uid_t uid);
 
-/* Validates a whole configuration, and stages it in place of everything that is staged. -EINVAL
- * with reasons in d; -EINPROGRESS during an apply; other errors have their path in d. */
+/* Validates a whole configuration, and stages it in place of everything that is staged. Returns
+ * -EINVAL with reasons in d, -EINPROGRESS during an apply, or another negative errno with the path
+ * in d. */
 int store_put_staged(struct store *st, const char *text, size_t len, struct diag *d);
-/* Discards everything that is staged. 1: something was staged; 0: nothing was. */
+/* Discards everything that is staged. Returns 1 if something was staged, or 0 if nothing was. */
 int store_drop_staged(struct store *st, struct diag *d);
 /* Loads the configuration that an apply would use. */
 int store_load_next(struct store *st, struct diag *d, struct spec **ret);
@@ -105,13 +107,14 @@ int store_load_next(struct store *st, struct diag *d, struct spec **ret);
  * Stages a new leg (an entry of `net:`), changes to a leg, or its removal. `json` is an object with
  * keys of an entry. null removes a key, so that its definition elsewhere or its default applies.
  * `network` may also be an object, which becomes an entry of `networks:`. A leg of an operator's
- * file is changed by an entry of net-set and cannot be removed. Errors as above; also -ENOENT:
- * there is no such name; -EPERM: the leg is not one of `plenum net`, with the reason in d.
+ * file is changed by an entry of net-set and cannot be removed. Errors as for store_put_staged;
+ * also -ENOENT if there is no such name, or -EPERM with the reason in d if the leg was not added by
+ * `plenum net`.
  */
 int store_net_add(struct store *st, const char *json, size_t len, struct diag *d);
 int store_net_set(struct store *st, const char *name, const char *json, size_t len, struct diag *d);
 int store_net_del(struct store *st, const char *name, struct diag *d);
-/* The path to show for a temporary file that spec_load has read. Heap. */
+/* Returns the path to show for a temporary file that spec_load has read, on the heap. */
 char *store_shown_file(const struct store *st, const char *file);
 /* Errors and warnings as ["file:line:col: error: path: text"]. Paths of temporary files are
  * replaced by the paths that an operator knows. */

@@ -27,7 +27,7 @@ static mode_t mode_of_file(const struct store *st)
 	return stat(st->file, &s) < 0 ? 0644 : s.st_mode & 0777;
 }
 
-/* The name NAME~, on the heap. */
+/* Returns the path with `~` appended, on the heap. */
 static char *former_of(const char *path)
 {
 	char *name;

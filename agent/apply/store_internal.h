@@ -10,10 +10,11 @@
 
 /* Adds the error "PATH: cannot be DONE: reason" to d. Returns error. */
 int store_error(struct diag *d, const char *path, const char *done, int error);
-/* Removes a folder with its contents. 0 if there is none. */
+/* Removes a folder with its contents. Returns 0 also if there is no such folder. */
 int store_remove_tree(const char *path);
 bool store_is_dropin(const struct dirent *e);
-/* Reads a part of the staged tree. 0; *ret_text is NULL if the part is absent. */
+/* Reads a part of the staged tree. Returns 0 or negative errno. If the part is absent, returns 0
+ * and *ret_text is NULL. */
 int store_read_staged(const struct store *st, const char *name, char **ret_text, size_t *ret_len);
 #define STORE_WHOLE "plenum.yaml"
 #define STORE_CLI "plenum.d/" STORE_CLI_FILE
@@ -34,7 +35,8 @@ int store_try(struct store *st, const char *whole, size_t len, const char *cli, 
 /* Frees the cached content of the files. In store_disk.c. */
 void store_look_done(struct store *st);
 
-/* Completes a commit whose rename has been made; 0 if there is none. In store_commit.c. */
+/* Completes a commit whose rename has been made. Returns 0 also if there is no such commit. In
+ * store_commit.c. */
 int store_finish_commit(struct store *st, struct diag *d);
 
 #endif

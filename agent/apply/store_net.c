@@ -264,8 +264,9 @@ static void drop_network(struct store *st, struct edit *e, const char *name)
 		spec_node_free(spec_edit_take(network));
 }
 
-/* Refuses to remove a leg of another file. 0: the leg no longer exists, and only a change to it is
- * left to remove. */
+/* Refuses to remove a leg of another file. Returns 0 if the leg has an entry in net-set (`changed`)
+ * and the configuration is invalid, as it is if the leg itself no longer exists: removing the entry
+ * may then repair it. */
 static int refuse_foreign(struct store *st, const char *name, bool changed, struct diag *d)
 {
 	PLENUM_CLEANUP(diag_done) struct diag ignored = DIAG_INIT;

@@ -15,7 +15,7 @@ static const struct sup_worker *find_worker(const struct sup *s, uint32_t id)
 	return NULL;
 }
 
-/* Whether the ports are equal; udp_ports: including their UDP ports. Labels are not compared. */
+/* Whether the ports are equal. Labels are not compared, and UDP ports only if udp_ports is set. */
 static bool ports_equal(const struct launch_config *a, const struct launch_config *b,
 			bool udp_ports)
 {
@@ -220,8 +220,8 @@ static bool export_is_there(const struct sup *s, const struct launch_export *e)
 	return false;
 }
 
-/* All workers of an entry have its exports, but an export is reported only once, for the first
- * worker. */
+/* All workers of an entry have the entry's exports, but each export is reported only once, for the
+ * first worker. */
 static bool export_was_reported(const struct sup *s, const struct sup_worker *w,
 				const struct launch_export *e)
 {
@@ -282,11 +282,12 @@ static int compare_folders(const struct actions_task *t, const struct sup *s, st
 
 struct settings {
 	struct plan *p;
-	bool all; /* nothing else changes: report each changed setting */
+	bool all; /* report each changed setting, because nothing else changes */
 	int r;
 };
 
-/* How a setting takes effect that the agent itself uses; NULL: the agent does not use it. */
+/* Returns how a setting of the agent itself takes effect, or NULL if the agent does not use the
+ * setting. */
 static const char *agent_setting_effect(const char *path)
 {
 	static const char *const own[] = {"management.", "policy.", "admin."};

@@ -87,8 +87,8 @@ static bool differs_in_ports_only(const struct launch_config *has,
 	return memcmp(scratch, has, sizeof(*has)) == 0;
 }
 
-/* Counts devices that the worker has released as new ones, because workers open devices only at
- * their start. */
+/* Marks a device that the worker has released as a new device: workers open devices only at their
+ * start, so only a restart opens it again. */
 static void count_releases(const struct sup_worker *w, struct launch_config *desired)
 {
 	for (uint32_t i = 0; w->started && i < desired->n_ports; i++) {
@@ -182,7 +182,7 @@ int leg_policy_held_vfs(const struct sup *sup, char (**ret)[16], size_t *ret_n)
 	return 0;
 }
 
-/* Must count like plan_worker.c. */
+/* Must count in the same way as plan_worker.c. */
 static uint64_t hugepages_of(const struct launch_config *c)
 {
 	bool all_xdp = true;

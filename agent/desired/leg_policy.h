@@ -25,16 +25,16 @@ bool leg_policy_mentions(const json_t *texts, const char *name);
  * Adjusts the desired ports so that no worker restarts without need. A worker keeps its ports of
  * absent legs, because the legs may return. A worker is not restarted for a leg that returned too
  * soon, unless an operator requested this reconcile. A device that the worker released and should
- * open again is marked as a new one. Returns in how many ns a postponed leg can be added; 0: none
- * is postponed.
+ * open again is marked as a new one. Returns in how many ns a postponed leg can be added, or 0 if
+ * no leg is postponed.
  */
 uint64_t leg_policy_keep_ports(const struct sup *sup, const struct plan *plan, bool asked,
 			       struct launch_config *desired, size_t n);
 
-/* Lists the PCI functions that running workers have open, for plan_context. Heap, the caller frees
- * it. 0, -ENOMEM. */
+/* Lists the PCI functions that running workers have open, for plan_context. The list is on the
+ * heap; the caller frees it. Returns 0 or -ENOMEM. */
 int leg_policy_held_vfs(const struct sup *sup, char (**ret)[16], size_t *ret_n);
-/* Number of 2 MiB hugepages planned for the running workers. */
+/* Returns the number of 2 MiB hugepages planned for the running workers. */
 uint64_t leg_policy_held_hugepages(const struct sup *sup);
 
 #endif
