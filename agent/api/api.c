@@ -59,7 +59,8 @@ static void handle(struct api *a, const struct privsep_msg *m, int *fd)
 	}
 }
 
-/* Handles all messages that have arrived. 0; 1: the monitor has exited; negative errno. */
+/* Handles all messages that have arrived. Returns 0, 1 if the monitor has exited, or negative
+ * errno. */
 static int take_messages(struct api *a)
 {
 	struct privsep_msg m;

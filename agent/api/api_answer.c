@@ -83,7 +83,7 @@ uint64_t api_answer_hash(const char *text, size_t len)
 	return MAX_OF(hash_keyed(key, text, len), 1);
 }
 
-/* An ETag made from the content of a descriptor; 0: it cannot be read. */
+/* Returns an ETag made from the content of the file, or 0 if the file cannot be read. */
 static uint64_t content_hash(int fd, size_t len)
 {
 	autofree char *text = NULL;

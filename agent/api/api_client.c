@@ -14,9 +14,10 @@
 
 #define DISCARD_BYTES_MAX (4U << 20)
 
-/* Tells the monitor that a connection was closed. Its number is never used again, although the
- * monitor's entry may be. With TLS, the connection ends only when the client has received the rest
- * of its answer. */
+/* Tells the monitor that a connection was closed. If the monitor has already reused its table
+ * entry, the message does no harm, because the number of a connection is never used again. With
+ * TLS, the message is sent later, when the client has received the rest of its answer and the TLS
+ * connection ends. */
 static void tell_closed(struct api *a, uint64_t connection)
 {
 	struct privsep_msg m = {.type = PRIVSEP_CLOSED, .connection = connection};

@@ -171,7 +171,7 @@ static int check_lines(struct head *h)
 }
 
 /* Finds the end of the head. Control characters other than the CR LF at line ends are errors.
- * *ret_end: after the last line; NULL: the head is incomplete. */
+ * *ret_end: end of the last header line, before the empty line; NULL: the head is incomplete. */
 static int find_end(struct head *h, const char *data, size_t len, const char **ret_end)
 {
 	*ret_end = NULL;

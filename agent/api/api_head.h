@@ -14,7 +14,7 @@
 #define API_TARGET_BYTES_MAX 1024
 #define API_FIELDS_MAX 64 /* header lines, query parameters and cookies together */
 
-/* The length of a valid head; 0: the head is incomplete; -EINVAL with *ret_error. */
+/* Returns the length of a valid head, 0 if the head is incomplete, or -EINVAL with *ret_error. */
 ssize_t api_head_check(const char *data, size_t len, struct api_error *ret_error);
 
 #endif

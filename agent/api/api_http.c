@@ -7,7 +7,8 @@
 #include "agent/api/api_internal.h"
 #include "agent/api/api_stream.h"
 
-/* The monitor limits the number of clients; the library must only not have a lower limit. */
+/* The monitor limits the number of clients. This limit of the library only has to be at least as
+ * high. */
 #define CONNECTIONS_MAX 512
 #define MEMORY_BYTES 65536 /* memory of a connection, enough for any head that is accepted */
 #define IDLE_S 30

@@ -121,8 +121,9 @@ enum MHD_Result api_answer_local(struct api_call *c, enum resource_local local);
 
 /* ---- api_page.c ---- */
 
-/* Answers requests for the web page. Also refuses all requests with the name of another site in
- * `host`, the header (NULL: it is absent). False: the request is for the API. */
+/* Answers requests for the web page. Also refuses a request, for the page or the API, whose header
+ * Host has the name of another site; `host` is its value, NULL if it is absent. Returns false if
+ * the request is for the API and was not refused. */
 bool api_page_take(struct api_call *c, const struct api_request *rq, const char *host,
 		   enum MHD_Result *ret);
 

@@ -27,7 +27,7 @@ bool api_login_is_needed(const struct api *a, const struct api_call *c, const ch
 	       !(strcmp(url, "/") == 0 && accept && strstr(accept, "text/html"));
 }
 
-/* The token of "Bearer TOKEN" (RFC 6750); NULL: there is none. */
+/* Returns the token of "Bearer TOKEN" (RFC 6750), or NULL if there is none. */
 static const char *token_of(const struct api_call *c)
 {
 	static const char scheme[] = "bearer ";
@@ -47,7 +47,8 @@ int api_login_ask(struct api_call *c)
 	const size_t len = token ? strlen(token) : 0;
 
 	c->has_token = token;
-	/* A token that is too long is invalid, and so is its beginning. */
+	/* A token that is too long is invalid. Its first TOKEN_CHARS_MAX characters are invalid
+	 * too, so that hashing only these does not make it valid. */
 	if (token && !tls_hash_token(token, MIN_OF(len, TOKEN_CHARS_MAX), m.login.hash))
 		return -EIO;
 	m.login.has_token = token ? 1 : 0;

@@ -9,14 +9,14 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-/* Nothing but the page's own files is loaded or executed, and no other site can show it in a
- * frame. */
+/* The browser loads and executes only the page's own files, and no other site can show the page in
+ * a frame. */
 #define POLICY                                                                                  \
 	"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src " \
 	"'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/* Whether the host is a name without a dot or an address, with or without a port. NULL: an HTTP/1.0
- * client, which is not a browser. */
+/* Whether the host is a name without a dot, or an address; a port may follow. NULL counts as local:
+ * only an HTTP/1.0 client sends no host, and browsers do not use HTTP/1.0. */
 static bool host_is_local(const char *host)
 {
 	unsigned char address[sizeof(struct in6_addr)];
@@ -73,7 +73,8 @@ bool api_page_take(struct api_call *c, const struct api_request *rq, const char 
 	const struct page_file *f = page_find(rq->path);
 	struct MHD_Response *rsp;
 
-	/* With TLS the certificate has the name, so that another site cannot use it. */
+	/* With TLS the certificate proves the host's name, so that another site's name cannot lead
+	 * here. */
 	if (c->client->api->role != PRIVSEP_API_TLS && !host_is_local(host)) {
 		*ret = api_answer_refuse(c, 421, "host",
 					 "the header Host names another site; use an address or a "

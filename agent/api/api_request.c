@@ -32,7 +32,8 @@ static void resume(struct api *a, struct api_call *c, enum api_stage stage)
 	MHD_resume_connection(c->connection);
 }
 
-/* Makes the descriptor that is sent with the request. *ret_fd -1: none. */
+/* Puts the body that the monitor needs into a sealed memfd, which is sent with the request. *ret_fd
+ * is -1 if the request has no body. */
 static int make_body(struct api_call *c, int *ret_fd)
 {
 	struct privsep_msg *m = &c->question;
@@ -336,7 +337,7 @@ void api_request_note(struct api *a, uint64_t next_event)
 		    c->question.get_events.since == next_event)
 			continue;
 		if (ask(c) < 0)
-			c->deadline_ns = 0; /* the timer retries */
+			c->deadline_ns = 0; /* so that api_request_tick() asks again */
 	}
 }
 
@@ -355,8 +356,8 @@ void api_request_seen(struct api *a, const struct privsep_msg *m, int fd)
 	}
 }
 
-/* The library notices the end of a connection that it reads, but that of a suspended one only when
- * it is resumed. */
+/* The library reads from most connections and notices when they end. It does not read from a
+ * suspended one, so the connection is resumed here. */
 void api_request_drop(struct api *a, uint64_t connection)
 {
 	struct api_call *c = waiting_of(a, connection);
@@ -380,14 +381,14 @@ void api_request_tick(struct api *a, uint64_t now_ns)
 		next = c->next;
 		if (c->deadline_ns > now_ns)
 			continue;
-		/* The refusal was delayed, or there was no answer; in both cases the client has no
-		 * role. */
+		/* The monitor has delayed its refusal, or did not answer. In both cases the client
+		 * has no role. */
 		if (c->stage == API_LOGIN) {
 			resume(a, c, API_LOGGED_IN);
 			continue;
 		}
-		/* The request was held back until now. The monitor is asked, and the answer is the
-		 * empty list. */
+		/* The request was held back until its wait time ended without events. The monitor
+		 * is asked now, and answers with an empty list. */
 		if (!c->asked && !c->shared && ask(c) >= 0)
 			continue;
 		c->error = (struct api_error){.http_status = 504, .code = "timeout"};

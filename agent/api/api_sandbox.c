@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The system calls of the children that serve clients. They get their sockets from the monitor. */
+/* Lists the system calls that the children which serve clients may make. They get their sockets
+ * from the monitor. */
 #include "agent/api/api_internal.h"
 #include "agent/base/child/sandbox.h"
 #include <sys/socket.h>

@@ -11,7 +11,8 @@ struct snapshot {
 	unsigned status;
 	uint64_t etag;
 	bool is_hash; /* the ETag is a hash of the whole content, so 304 can be used */
-	uint64_t generation, asked_ns; /* when its question was sent */
+	/* generation: value of api.generation at the question; asked_ns: its time */
+	uint64_t generation, asked_ns;
 	/* A question that has not been answered yet. */
 	bool asked;
 	uint64_t next_generation, next_asked_ns;

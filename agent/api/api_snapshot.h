@@ -11,10 +11,11 @@
 
 #include "agent/api/api_internal.h"
 
-#define API_SNAPSHOT_AGE_NS (250 * NSEC_PER_MSEC) /* age from the question on */
+/* Longest reuse of an answer, counted from its question. */
+#define API_SNAPSHOT_AGE_NS (250 * NSEC_PER_MSEC)
 #define API_SNAPSHOT_INVENTORY_AGE_NS NSEC_PER_SEC
-/* Rate limit of questions to the monitor about one object: a burst of this many, then one per this
- * time. Beyond it, answers are used again. */
+/* Rate limit of questions to the monitor about one object: a burst of API_SNAPSHOT_BURST, then one
+ * per API_SNAPSHOT_REFILL_NS. Beyond this rate, the last answer is used again. */
 #define API_SNAPSHOT_BURST 16
 #define API_SNAPSHOT_REFILL_NS (20 * NSEC_PER_MSEC)
 

@@ -30,7 +30,8 @@ struct api_streams {
 
 /* ---- sending ---- */
 
-/* Puts the next text in s->text. 1; 0: there is nothing to send now; negative errno. */
+/* Puts the next text in s->text. Returns 1, or 0 if there is nothing to send now, or negative
+ * errno. */
 static int next_text(struct api_stream *s)
 {
 	int r;

@@ -14,7 +14,7 @@
 
 /* Begins the answer of c, a PRIVSEP_STREAM that the monitor has admitted. */
 enum MHD_Result api_stream_begin(struct api *a, struct api_call *c);
-/* Accepts NULL. */
+/* Ends and frees the stream; NULL is allowed. */
 void api_stream_end(struct api *a, struct api_stream *s);
 /* Call when there are events with numbers below a->next_event. */
 void api_stream_note(struct api *a);

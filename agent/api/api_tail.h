@@ -19,7 +19,7 @@ struct api_tail_entry {
 struct api_tail { /* zeroed: no events are known yet */
 	struct api_tail_entry ring[EVENTS_KEPT];
 	size_t first, n;
-	/* As in the answer of GET /v1/events; instance 0: there was no answer yet. */
+	/* Values from the last answer of GET /v1/events; instance 0: there was no answer yet. */
 	uint64_t instance, next;
 };
 
@@ -31,15 +31,17 @@ struct api_tail_cursor {	 /* position of a stream, and its selection of events *
 };
 
 void api_tail_done(struct api_tail *t);
-/* Adds the events of an answer of GET /v1/events?since=t->next. 0; -EBADMSG: it has an unexpected
- * form; -ENOMEM. */
+/* Adds the events of an answer of GET /v1/events?since=t->next. Returns 0, -EBADMSG if it has an
+ * unexpected form, or -ENOMEM. */
 int api_tail_take(struct api_tail *t, const char *answer, size_t len);
 /*
- * The next text for a stream: an event, or one of the type `gap` if events are missing. Moves the
- * cursor after it. 1 with *ret_text on the heap; 0: there is none yet; -ENOMEM.
+ * Makes the next text for a stream: an event, or one of the type `gap` if events are missing. Moves
+ * the cursor after it. Returns 1 with *ret_text on the heap, 0 if there is no further event yet, or
+ * -ENOMEM.
  */
 int api_tail_next(const struct api_tail *t, struct api_tail_cursor *c, char **ret_text);
-/* A comment that keeps the connection open and has the stream's id. Heap; NULL: out of memory. */
+/* Returns a comment that keeps the connection open and has the stream's id, on the heap, or NULL if
+ * memory is short. */
 char *api_tail_keep_alive(const struct api_tail_cursor *c);
 
 #endif

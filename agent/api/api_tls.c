@@ -10,7 +10,8 @@ static void on_open(void *user, uint64_t id, int fd)
 	api_client_accept(user, id, false, fd);
 }
 
-/* The library may still have a request of the connection that waits for the monitor. */
+/* If the library still has the connection, for example with a request that waits for the monitor,
+ * the monitor is informed when the library closes it. */
 static void on_end(void *user, uint64_t id)
 {
 	struct privsep_msg m = {.type = PRIVSEP_CLOSED, .connection = id};

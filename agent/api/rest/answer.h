@@ -27,7 +27,8 @@ struct answer_member {
 	const struct answer_member *of;
 };
 
-/* The members of the operation's answer. NULL: it is not JSON, or an object with any members. */
+/* Returns the members of the operation's answer. Returns NULL if the answer is not JSON, or may be
+ * an object with any members. */
 const struct answer_member *answer_of(enum resource_id id);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The same as for the monitor's answers. */
+/* Flags for printing a page: the same as for the monitor's answers. */
 #define JSON_FLAGS (JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(15))
 
 static const struct resource *find_row(const char *path)
@@ -96,7 +96,7 @@ static int (*order_of(const struct resource *row))(const void *, const void *)
 	return row->latest_first ? compare_numbers_down : compare_numbers;
 }
 
-/* Sorts the members by key; heap. NULL: out of memory. */
+/* Returns the members sorted by key, on the heap, or NULL if memory is short. */
 static struct member *sort_members(const struct resource *row, const json_t *list, size_t *ret_n)
 {
 	struct member *all = calloc(json_array_size(list) + 1, sizeof(*all));

@@ -11,7 +11,7 @@
 #include "agent/api/rest/resource.h"
 
 #define API_LIST_LIMIT_MAX 1000
-#define API_LIST_KEY_MAX 288 /* paths of mounts are the longest */
+#define API_LIST_KEY_MAX 288 /* enough for the paths of mounts, which are the longest keys */
 #define API_LIST_LINK_MAX (3 * API_LIST_KEY_MAX + 128)
 
 struct api_list {
@@ -24,11 +24,12 @@ struct api_list {
 
 /* Whether the path has a list with pages. */
 bool api_list_has_path(const char *path);
-/* The page that a request asks for; api_route() has accepted the request. 0; -EINVAL with *e. */
+/* Fills in the page that a request asks for, after api_route() has accepted the request. Returns 0,
+ * or -EINVAL with *e. */
 int api_list_take(const struct api_request *rq, struct api_list *ret, struct api_error *e);
-/* Reduces the answer `text` to the members of the page, sorted by key; *ret is on the heap.
- * ret_link: value of the header Link for the next page; "": this is the last page. 0; -ENOMEM;
- * -EBADMSG: the answer does not have the list. */
+/* Reduces the answer `text` to the members of the page, sorted by key. *ret is on the heap.
+ * ret_link is the value of the header Link for the next page, or "" for the last page. Returns 0,
+ * -ENOMEM, or -EBADMSG if the answer does not have the list. */
 int api_list_cut(const struct api_list *l, const char *text, size_t len, char **ret,
 		 char ret_link[static API_LIST_LINK_MAX]);
 

@@ -25,8 +25,8 @@ static bool is_excluded(const char *range, size_t len)
 	return digits >= len || strchr(" \t;", range[digits]);
 }
 
-/* Whether a range of Accept includes the type; other qualities than 0 are ignored. exact: only if
- * it is the type itself. */
+/* Whether a media range of Accept includes the type. Of the quality values only 0, which excludes a
+ * type, has an effect. exact: the range must name the type, without wildcards. */
 static bool range_accepts(const char *range, const char *type, bool exact)
 {
 	const size_t main_type = strcspn(type, "/") + 1;
@@ -84,7 +84,7 @@ int api_check_accept(const struct resource *row, const struct api_request *rq, s
 				       : "");
 }
 
-/* curl -d sends every body with the content type of a form, so that one is accepted. */
+/* Also accepts the content type of a form, because curl -d sends every body with it. */
 int api_check_content_type(const struct resource *row, const struct api_request *rq,
 			   struct api_error *e)
 {

@@ -15,14 +15,15 @@
 /* Makes *e. Control characters in it, which may come from a client, become '?'. Returns -EINVAL. */
 int api_fail(struct api_error *e, unsigned status, const char *code, const char *fmt, ...)
 	PLENUM_PRINTF(4, 5);
-/* Parses a decimal number up to max. 0; -EINVAL: the text is something else. */
+/* Parses a decimal number up to max. Returns 0, or -EINVAL if the text is something else. */
 int api_number(const char *text, uint64_t max, uint64_t *ret);
-/* Parses 1 to 16 lower-case hexadecimal digits. 0; -EINVAL: the text is something else. */
+/* Parses 1 to 16 lower-case hexadecimal digits. Returns 0, or -EINVAL if the text is something
+ * else. */
 int api_hex(const char *text, uint64_t *ret);
 /* Stores v in the member of m at `offset`, whose size is 4 or 8 bytes. */
 void api_put_number(struct privsep_msg *m, size_t offset, size_t size, uint64_t v);
 
-/* ---- api_body.c, api_media.c: 0, or -EINVAL with *e ---- */
+/* ---- api_body.c, api_media.c: functions return 0, or -EINVAL with *e ---- */
 
 int api_take_body(const struct resource *row, const struct api_request *rq, struct privsep_msg *m,
 		  struct api_error *e);

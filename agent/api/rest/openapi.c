@@ -181,7 +181,7 @@ static json_t *fields_schema(const struct resource *row)
 	return schema;
 }
 
-/* NULL: the operation has no body. */
+/* Returns the description of the operation's body, or NULL if the operation has none. */
 static json_t *body_of(const struct resource *row)
 {
 	switch (row->body) {

@@ -8,8 +8,8 @@
 
 #include "agent/api/rest/resource.h"
 
-/* The document of the row with that `local`, as JSON. Heap, the caller frees it; NULL: out of
- * memory. */
+/* Returns the document of the row with that `local`, as JSON on the heap, which the caller frees.
+ * Returns NULL if memory is short. */
 char *openapi_document(enum resource_local local);
 
 #endif

@@ -12,10 +12,10 @@
 
 #define PROBLEM_TYPE "application/problem+json"
 
-/* Makes the JSON. Takes details, a list of texts; NULL: none. A new reference; NULL: out of memory,
- * or a text is not UTF-8. */
+/* Makes the JSON. Takes the reference to details, a list of texts, which may be NULL. Returns a new
+ * reference, or NULL if memory is short or a text is not UTF-8. */
 json_t *problem_to_json(unsigned status, const char *code, const char *detail, json_t *details);
-/* HTTP's reason phrase; "Error": no answer has that status. */
+/* Returns HTTP's reason phrase, or "Error" if no answer has that status. */
 const char *problem_title(unsigned status);
 
 #endif

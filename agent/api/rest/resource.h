@@ -137,20 +137,21 @@ struct resource_command {
 #define RESOURCE_COMMANDS_MAX 5 /* including the last one, which marks the end */
 
 struct resource {
-	const char *method; /* all methods but GET need the right to make changes */
+	const char *method; /* all methods except GET need the right to make changes */
 	/* The role that a network client needs. ACCESS_NONE: view for GET, else admin. */
 	enum access_role role;
 	const char *path; /* if it ends with '/', a name of the type `name` follows */
 	enum resource_name name;
 	size_t name_offset;	/* of the name in struct privsep_msg */
-	const char *name_shown; /* how the manual shows the name */
-	/* list: member of the answer that is a list, for pages by limit and after (api_list.h);
-	 * key: the member by which its members differ. NULL: there is no list. */
+	const char *name_shown; /* how the manual shows the name in the path */
+	/* list: the member of the answer that is a list and can be requested in pages, by limit and
+	 * after (api_list.h). key: the member that differs between the entries of that list. NULL:
+	 * there is no list. */
 	const char *list, *key;
 	enum resource_name key_type;
-	bool latest_first; /* of a list whose keys are numbers */
+	bool latest_first; /* the list begins with the largest key; for keys that are numbers */
 	bool waits;	   /* takes the parameters of events, such as since, wait and severity */
-	bool as_json;	   /* of YAML: the answer is JSON if Accept prefers that */
+	bool as_json;	   /* for YAML: the answer is JSON if Accept prefers that */
 	bool streams;	   /* the answer is a stream if Accept has that type */
 	enum resource_version version;
 	enum resource_body body;
@@ -173,7 +174,8 @@ struct resource {
 
 extern const struct resource resources[RESOURCE_MAX];
 
-/* The texts of the command with these words. NULL: it does not carry out an operation. */
+/* Returns the texts of the command with these words, or NULL if the command does not carry out an
+ * operation. */
 const struct resource_command *resource_find_command(const char *words);
 enum access_role resource_role(const struct resource *row);
 /* The role that a network client needs for the message. Only admin may request the keys of
@@ -181,10 +183,10 @@ enum access_role resource_role(const struct resource *row);
 enum access_role resource_role_of(const struct privsep_msg *m);
 /* Whether the path belongs to the row; if the row has a name, any name does. */
 bool resource_has_path(const struct resource *row, const char *path);
-/* The media type of that type of content. */
+/* Returns the media type of that kind of content. */
 const char *resource_media_type(enum privsep_content content);
-/* The list of routes as mdoc(7) rows for plenum-api(7). Heap, the caller frees it; NULL: out of
- * memory. */
+/* Returns the list of routes as mdoc(7) rows for plenum-api(7), on the heap, which the caller
+ * frees. Returns NULL if memory is short. */
 char *resource_man_table(void);
 
 #endif

@@ -53,8 +53,8 @@ static int take_certificates(SSL_CTX *ctx, const char *text, size_t len, uint64_
 		X509_free(x);
 	}
 	BIO_free(bio);
-	/* At the end of the file the library reports an error that there is no further first
-	 * line. */
+	/* At the end of the file the library reports an error: no further certificate begins. This
+	 * is not an error here. */
 	if (n > 0 && ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE)
 		return 0;
 	if (n > 0)

@@ -61,7 +61,8 @@ static void end(struct tls_connection *c)
 	s->setup.on_end(s->setup.user, id);
 }
 
-/* ---- steps; they return 1: bytes were moved, 0: wait for events, negative errno: end ---- */
+/* ---- steps: each returns 1 if bytes were moved, 0 to wait for events, or negative errno to end
+ * the connection ---- */
 
 /* Evaluates a call of the library that has not succeeded. */
 static int wait_or_fail(const struct tls_connection *c, int r)

@@ -27,9 +27,9 @@ struct tls_server_setup {
 
 /* Initialises the library, which opens files. Call before the sandbox is complete. */
 int tls_server_new(const struct tls_server_setup *setup, struct tls_server **ret);
-/* Sets the certificates and the key, in PEM, for new connections; open ones keep theirs. -EINVAL
- * with the reason: they cannot be used, and the previous ones stay in use. ret_expires_s: since
- * 1970. */
+/* Sets the certificates and the key, in PEM, for new connections; open ones keep theirs.
+ * ret_expires_s: end of the certificate's validity, in seconds since 1970. Returns -EINVAL with the
+ * reason if they cannot be used; the previous ones then stay in use. */
 int tls_server_load(struct tls_server *s, const char *certificate, size_t certificate_len,
 		    const char *key, size_t key_len, uint64_t *ret_expires_s, struct reason *why);
 /* Takes fd, a new connection of a client. */
@@ -38,7 +38,8 @@ void tls_server_accept(struct tls_server *s, uint64_t id, int fd);
 void tls_server_drop(struct tls_server *s, uint64_t id);
 bool tls_server_has(const struct tls_server *s, uint64_t id); /* accepts NULL */
 
-/* The SHA-256 of a token, as in the monitor's table. False: the library failed. */
+/* Makes the SHA-256 of a token, which the monitor compares with its table. Returns false if the
+ * library failed. */
 bool tls_hash_token(const char *token, size_t len, uint8_t ret[static 32]);
 
 #endif
