@@ -13,10 +13,10 @@
 #include <sys/stat.h>
 
 #define TICK_NS NSEC_PER_SEC
-#define ACCEPTS_AT_ONCE 16 /* after so many, other events of the event loop are handled */
+#define ACCEPTS_AT_ONCE 16		   /* after this many, the loop handles other events */
 #define NETWORK_TICK_NS (2 * NSEC_PER_SEC) /* time between retries of the network service */
 
-/* Sends the monitor's own fixed answer to a client for which no child has a place. */
+/* Sends a fixed answer to a client that no child has room for. */
 static void refuse(int fd)
 {
 	static const char text[] =
@@ -99,8 +99,8 @@ static void admit_or_refuse(struct clients *c, enum privsep_role role, bool barr
 		log_debug("cannot serve a client: %s", strerror(-r));
 }
 
-/* An address that connects too often gets no answer, because the answer would need the handshake
- * that the limit has to prevent. */
+/* A client whose address connects too often gets no answer: an answer would need the TLS handshake,
+ * which the limit has to prevent. */
 static void arrive_by_network(struct clients *c, int fd)
 {
 	struct clients_peer peer = {.uid = CLIENTS_NO_UID, .gid = (gid_t)-1};
@@ -119,9 +119,9 @@ static void arrive_by_network(struct clients *c, int fd)
 }
 
 /*
- * Accepts a client of this host. Without the right for this socket, the child that cannot make
- * changes serves it. That child sends an error with an explanation, which is better than a closed
- * connection.
+ * Accepts a client of this host. A client without the right for this socket is passed to the child
+ * that cannot make changes. That child sends an error with an explanation, which is better than a
+ * closed connection.
  */
 static void arrive(struct listener *l, int fd)
 {
@@ -245,7 +245,7 @@ static void listen_to_network(struct clients *c)
 
 	if (!c->network_is_ready)
 		return;
-	/* The process was just started, and clients may wait in the socket's queue. */
+	/* The process was just started, and clients may be waiting in the socket's queue. */
 	if (l->fd >= 0) {
 		resume_listener(l);
 		return;
@@ -309,7 +309,7 @@ static const char *on_message(void *user, struct child_role *r, const struct pri
 			c->setup.on_gone(c->setup.user);
 		return NULL;
 	}
-	/* Sent before the child learned that the connection was closed. */
+	/* The child sent this before it learned that the connection was closed. */
 	if (cl->state == CLIENT_DROPPED)
 		return NULL;
 	if (m->type == PRIVSEP_LOGIN)
@@ -413,15 +413,15 @@ int clients_answer(struct clients *c, uint64_t id, const struct privsep_reply *r
 		return answer_shared_read(c, id, reply, body);
 	if (!cl || cl->state != CLIENT_ASKED)
 		return -ENOENT;
-	/* Sent before the answer, so that the client can read its change at once, also from the
-	 * other child. */
+	/* The children are informed before the client gets its answer. So the client can read its
+	 * change at once, from either child. */
 	if (cl->changes)
 		note(c);
 	clients_set_state(cl, cl->streams ? CLIENT_STREAM : CLIENT_ANSWERED);
 	return child_role_send(c->roles[cl->role], &m, body);
 }
 
-/* Only clients of the admin socket count, because others must not delay the end of the agent. */
+/* Only clients of the admin socket count: others must not be able to delay the agent's exit. */
 bool clients_answer_pending(const struct clients *c)
 {
 	for (const struct client *cl = c ? c->list : NULL; cl; cl = cl->next)

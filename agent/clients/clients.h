@@ -33,7 +33,7 @@ struct clients;
 
 #define CLIENTS_NO_UID ((uid_t)-1)
 
-struct clients_peer {		/* identity of a client, as the kernel reported it */
+struct clients_peer {		/* identity of a client */
 	uid_t uid;		/* CLIENTS_NO_UID: a network client */
 	struct ip_addr address; /* address of a network client */
 	struct ip_addr key;	/* the address or network that counts as one client, see limits.h */
@@ -93,8 +93,9 @@ bool clients_rights_read(const struct clients_rights *r, const struct clients_pe
 /* Like clients_victim(), for a stream of events. */
 struct client *clients_stream_victim(struct client *list, enum privsep_role role,
 				     const struct clients_peer *of, bool *ret_full);
-/* The connection to close so that this user or address can open another one. NULL: none has to be
- * closed or, with *ret_full, none can be. Makes no system call. */
+/* Chooses the connection to close so that this user or address can open another one. Returns NULL
+ * if no connection has to be closed; with *ret_full, if none can be closed. Makes no system
+ * call. */
 struct client *clients_victim(struct client *list, enum privsep_role role,
 			      const struct clients_peer *of, bool *ret_full);
 
@@ -104,7 +105,8 @@ struct clients_setup {
 	const char *read_path, *admin_path; /* borrowed */
 	enum log_level log_level;
 	uint64_t idle_ns; /* CLIENTS_IDLE_NS; tests set less */
-	/* A client's request, which privsep_check has accepted. fd: as in role_message_cb. */
+	/* A client's request, which privsep_check has accepted. The handler may use fd but does not
+	 * close it. */
 	void (*on_request)(void *user, struct client *c, const struct privsep_msg *m, int fd);
 	/* A read by a child for many clients. Answer it with clients_answer() and the id from
 	 * clients_shared_read_id(). */
@@ -119,14 +121,15 @@ struct clients_setup {
 
 int clients_new(const struct clients_setup *setup, struct clients **ret);
 struct clients *clients_free(struct clients *c); /* accepts NULL, returns NULL */
-/* Creates sockets again whose files were removed or replaced. Returns how many; negative errno: one
- * cannot be created. */
+/* Creates sockets again whose files were removed or replaced. Returns how many were created, or
+ * negative errno if one cannot be created. */
 int clients_restore(struct clients *c);
-/* Takes the contents of the rights. Open connections get the new rights at once. */
+/* Replaces the rights, and takes ownership of the contents of `rights`. Open connections get the
+ * new rights at once. */
 void clients_set_rights(struct clients *c, struct clients_rights *rights);
-/* Sets how the API is served over the network, and takes the paths. If nothing has changed, reads
- * the files again. Otherwise starts, restarts or ends that service in a later turn of the event
- * loop. */
+/* Sets how the API is served over the network, and takes ownership of the paths. If nothing has
+ * changed, reads the files again. Otherwise starts, restarts or ends that service in a later turn
+ * of the event loop. */
 void clients_set_network(struct clients *c, struct network_config *config);
 /* Reads the files for the network service again. */
 void clients_reload_network(struct clients *c);
@@ -137,23 +140,24 @@ void clients_note_refusal(struct clients *c, const struct client *cl, const char
 /* Whether the client may make a change now: it has the right and is still connected. For a network
  * client, the caller also has to check its role. */
 bool clients_may_change(const struct clients *c, const struct client *cl);
-/* A number that identifies the user in records of changes: the uid or, for the name of a token, a
- * number above the uids of most hosts. If two names had the same number, they would only count as
- * one user, for example as authors of staged changes. */
+/* Returns a number that identifies the user in records of changes: the uid or, for a token, a
+ * number made from its name, above the uids of most hosts. If two names had the same number, they
+ * would only count as one user, for example as authors of staged changes. */
 uid_t clients_user(const struct client *cl);
-/* Describes the client in buf, and returns buf: "uid 1000, pid 4242, curl", without the program if
- * it has ended; a network client as "token ci (operate), 192.0.2.7". */
+/* Describes the client in buf, and returns buf. A client of this host is described as "uid 1000,
+ * pid 4242, curl", without the program if it has ended; a network client as "token ci (operate),
+ * 192.0.2.7". */
 const char *clients_describe(const struct client *cl, char *buf, size_t size);
-/* Whether such a description is that of the user. A request without a client, such as a reload,
- * counts as root's. */
+/* Whether a description by clients_describe() is that of the user. A request without a client, such
+ * as a reload, counts as root's. */
 bool clients_is_by(const char *by, uid_t uid);
-/* Answers the request of a connection. body: a sealed memfd, which stays the caller's. -ENOENT: the
- * connection has ended. */
+/* Answers the request of a connection. body: a sealed memfd, which stays the caller's. Returns
+ * -ENOENT if the connection has ended. */
 int clients_answer(struct clients *c, uint64_t id, const struct privsep_reply *reply, int body);
-/* The id for clients_answer() that answers a read by the child itself. */
+/* Returns the id by which clients_answer() answers a PRIVSEP_SHARED_READ of that child. */
 uint64_t clients_shared_read_id(enum privsep_role role, uint32_t what);
-/* Makes the answer of the client a stream, which has no time limit. -EMFILE: its user has too many
- * streams; -ENOENT: the connection has ended. */
+/* Makes the answer of the client a stream, which has no time limit. Returns -EMFILE if its user has
+ * too many streams, or -ENOENT if the connection has ended. */
 int clients_stream(struct clients *c, uint64_t id);
 /* Whether the answer of a client of the admin socket may not have been delivered yet. The child has
  * the answer, which would be lost if the child ended now. */
@@ -161,7 +165,7 @@ bool clients_answer_pending(const struct clients *c);
 /* Answers the clients that wait for events. */
 void clients_note_event(struct clients *c, uint64_t next, uint64_t instance);
 
-/* 0: the child does not run */
+/* Returns the pid of the child, or 0 if the child does not run. */
 pid_t clients_child_pid(const struct clients *c, enum privsep_role role);
 
 /* Opens a listening Unix socket, which replaces any file at path. group NULL: root's. */

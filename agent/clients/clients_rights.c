@@ -128,8 +128,8 @@ static bool is_of(const struct client *c, enum privsep_role role, const struct c
 	return c->role == role && c->peer.uid == p->uid && ip_addr_equal(&c->peer.key, &p->key);
 }
 
-/* The oldest idle connection or, if none is idle, the oldest that waits for events, because its
- * client retries. */
+/* Returns the oldest idle connection. If none is idle, returns the oldest one that waits for
+ * events: its client retries when the connection is closed. */
 static struct client *oldest_idle(struct client *list, enum privsep_role role,
 				  const struct clients_peer *of)
 {
@@ -157,7 +157,7 @@ static size_t count(const struct client *list, enum privsep_role role,
 	return n;
 }
 
-/* A connection of the user or address with the most connections. */
+/* Returns the oldest idle connection of the user or address with the most connections. */
 static struct client *victim_of_most(struct client *list, enum privsep_role role)
 {
 	struct client *victim = NULL;
@@ -195,7 +195,8 @@ struct client *clients_victim(struct client *list, enum privsep_role role,
 		victim = victim_of_most(list, role);
 		*ret_full = !victim;
 	}
-	/* The child does not close its connections. The timer of clients.c ends it. */
+	/* Too many closed connections still wait for the child to confirm that it has closed them.
+	 * If the child does not, a timer in clients.c ends it. */
 	if (dropped >= CLIENTS_MAX)
 		*ret_full = true;
 	return *ret_full ? NULL : victim;

@@ -12,15 +12,16 @@
 #include "netcfg/base/base.h"
 
 #define LIMITS_ADDRESSES_MAX 512
-/* New connections of one address: a burst of this many, then one per 50 ms. */
+/* New connections of one address: a burst of LIMITS_CONNECTS_BURST, then one per
+ * LIMITS_CONNECT_NS. */
 #define LIMITS_CONNECTS_BURST 100
 #define LIMITS_CONNECT_NS (50 * NSEC_PER_MSEC)
 /* Each wrong token delays the answers to later wrong tokens of the same address by this time, up to
  * LIMITS_DELAY_NS_MAX in total. */
 #define LIMITS_FAILURE_NS (1 * NSEC_PER_SEC)
 #define LIMITS_DELAY_NS_MAX (5 * NSEC_PER_SEC)
-/* Events about refusals of one address: a burst of this many, then one in this time, with the
- * number of refusals that got no event. */
+/* Events about refusals of one address: a burst of LIMITS_REPORTS_BURST, then one per
+ * LIMITS_REPORT_NS, with the number of refusals that got no event. */
 #define LIMITS_REPORTS_BURST 10
 #define LIMITS_REPORT_NS (10 * NSEC_PER_SEC)
 
@@ -37,18 +38,18 @@ struct limits {
 	struct limits_entry entries[LIMITS_ADDRESSES_MAX];
 };
 
-/* The address or network that counts as one address. */
+/* Returns the address or network that counts as one address. */
 struct ip_addr limits_key(const struct ip_addr *address);
 
 /* Whether a client of that key may connect now. */
 bool limits_connect(struct limits *l, const struct ip_addr *key, uint64_t now_ns);
 /* Call after a wrong token. Returns the delay of its answer in ns. */
 uint64_t limits_fail(struct limits *l, const struct ip_addr *key, uint64_t now_ns);
-/* Whether a refusal gets an event. *ret_others: number of earlier ones that got none. */
+/* Whether a refusal gets an event. *ret_others: number of earlier refusals that got none. */
 bool limits_report(struct limits *l, const struct ip_addr *key, uint64_t now_ns,
 		   unsigned *ret_others);
 /* Finds an address with refusals that got no event, and whose next event is due now. *ret_others:
- * their number, which the caller reports. False: there is none. */
+ * number of these refusals, which the caller reports. Returns false if there is no such address. */
 bool limits_next_unreported(struct limits *l, uint64_t now_ns, struct ip_addr *ret_key,
 			    unsigned *ret_others);
 

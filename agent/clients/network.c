@@ -62,7 +62,8 @@ static void load_tokens(struct network *n)
 	n->access = table;
 }
 
-/* Writes both texts to a sealed memfd. Returns the descriptor or negative errno. */
+/* Writes the certificate and then the key to a sealed memfd. Returns the descriptor or negative
+ * errno. */
 static int join(const char *certificate, size_t certificate_len, const char *key, size_t key_len)
 {
 	char *both = malloc(certificate_len + key_len + 1);

@@ -53,8 +53,8 @@ int network_peer(int fd, struct ip_addr *ret);
 /* Sets options so that the kernel ends a connection, such as a stream, whose client has
  * vanished. */
 void network_tune(int fd);
-/* Problems of the address, the files and the certificate, one sentence each; an empty list: none.
- * NULL: out of memory. */
+/* Lists the problems of the address, the files and the certificate, one sentence each; the list is
+ * empty if there are none. Returns NULL if memory is short. */
 json_t *network_problems(const struct network *n, uint64_t now_s);
 
 #endif

@@ -116,7 +116,8 @@ static void get_operations(struct agent *a, const struct privsep_msg *m, struct 
 			"operation %u is unknown: it is older than the last %d, or the agent has "
 			"restarted; see /v1/history",
 			m->get.number, OPERATIONS_MAX);
-	if (o || m->get.what == PRIVSEP_OPERATIONS) /* NULL makes the error "out of memory" */
+	/* With o NULL, control_json makes the error "out of memory". */
+	if (o || m->get.what == PRIVSEP_OPERATIONS)
 		control_json(r, 200, o);
 	else
 		control_error(r, 404, "not-found", why.text, NULL);
@@ -172,7 +173,7 @@ static void on_get(struct agent *a, const struct client *cl, const struct privse
 
 /* ---- changes; each adds an event with its client ---- */
 
-/* Clears the problem of an earlier apply that failed, and replies whether changes are staged. */
+/* Clears the problem of an earlier failed apply, and replies whether changes are staged. */
 static void staged_is(struct agent *a, struct control_reply *r, bool staged)
 {
 	reconcile_forget_staged(a);
@@ -238,8 +239,8 @@ static bool take_forced(struct reconcile_client *c, const char *name)
 	return false;
 }
 
-/* Lines such as "uid 1000: 2 changes, the last one at 2026-11-27T22:00:05.000Z (uid 1000, pid
- * 42)". */
+/* Lists the authors in lines such as "uid 1000: 2 changes, the last one at 2026-11-27T22:00:05.000Z
+ * (uid 1000, pid 42)". */
 static json_t *authors_to_lines(const struct store *st)
 {
 	json_t *authors = store_authors_to_json(st), *lines = json_array(), *e;
@@ -319,8 +320,8 @@ static void decide(struct agent *a, const struct client *cl, bool keep, struct c
 		r->later = true;
 }
 
-/* Whether the client means the pending apply, so that it does not confirm or roll back the apply of
- * another operator by mistake. */
+/* Whether the client refers to the pending apply. Without this check, a client could confirm or
+ * roll back the apply of another operator by mistake. */
 static bool is_meant(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 		     bool keep, struct control_reply *r)
 {
@@ -341,8 +342,8 @@ static bool is_forced(const struct privsep_apply *m, const char *name)
 	return false;
 }
 
-/* Whether a confirmation may replace the files. If they were edited while the apply was pending,
- * only with --force files. */
+/* Whether a confirmation may replace the files. If they were edited while the apply was pending, it
+ * may do so only with --force files. */
 static bool may_replace_files(struct agent *a, const struct privsep_msg *m, struct control_reply *r)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
@@ -422,7 +423,8 @@ static bool is_undone(const struct history *h, const char *now, struct reason *w
 	return true;
 }
 
-/* Number of the apply before the running one; 0: there is none, and r has the error. */
+/* Returns the number of the apply before the running one, or 0 with the error in r if there is
+ * none. */
 static uint64_t one_before(struct agent *a, struct control_reply *r)
 {
 	const struct history *h = &a->reconcile.records.history;
@@ -439,9 +441,9 @@ static uint64_t one_before(struct agent *a, struct control_reply *r)
 	return number;
 }
 
-/* Rolls back the pending apply. Without one, returns to the configuration that was kept before the
- * running one, or to that of the given number. The number is checked first, so that a wrong number
- * changes nothing, not even the history. */
+/* Rolls back the pending apply. If none is pending, returns to the configuration that was kept
+ * before the running one, or to the one with the given number. The number is checked first, so that
+ * a wrong number changes nothing, not even the history. */
 static void on_rollback(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 			int fd, struct control_reply *r)
 {
@@ -450,7 +452,8 @@ static void on_rollback(struct agent *a, const struct client *cl, const struct p
 
 	take_apply(cl, &m->apply, &client);
 	client.back_to = m->apply.back_to;
-	/* The pending apply is not kept yet, so its number means that it has to be undone. */
+	/* The pending apply is not kept yet, so its number is a request to undo it, not to return
+	 * to it. */
 	undo = a->reconcile.pending.applier &&
 	       (!client.back_to || client.back_to == a->reconcile.pending.entry);
 	if (undo) {
@@ -490,7 +493,8 @@ static void on_stop(struct agent *a, const struct client *cl, const struct privs
 		return;
 	}
 	control_note(a, cl, "stop of workers, mounts and agent requested");
-	/* If it is stopping already, the timer limits the time of that stop. */
+	/* If the agent is stopping already, the timer is in use: it limits the time of that
+	 * stop. */
 	if (a->state != AGENT_STOPPING)
 		loop_timer_arm(a->stop_timer, 0);
 	control_json(r, 202, json_pack("{s:b}", "stopping", 1));
@@ -580,8 +584,8 @@ static const control_handler handlers[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_RDMA_PING] = control_rdma_ping,
 };
 
-/* Stores the answer in an operation, because the client does not wait. If an error is found at
- * once, it is the answer to the client. */
+/* Begins an operation, which stores the answer later, because the client does not wait. An error
+ * that is found at once is sent to the client as its answer. */
 static void begin_operation(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 			    int fd, struct control_reply *r)
 {

@@ -66,7 +66,7 @@ const struct history_entry *control_kept_entry(struct agent *a, uint64_t number,
 	return NULL;
 }
 
-/* Adds to the members of the history entry the configuration and the plan; null if they are not
+/* Adds the configuration and the plan to the members of the history entry; null: they are not
  * kept. */
 static void get_past_json(struct agent *a, const struct history_entry *e, const char *yaml,
 			  struct control_reply *r)

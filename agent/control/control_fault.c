@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests to inject faults. They are refused unless the running policy allows them, and for legs
- * and peers that do not exist. */
+/* Requests to inject faults. They are refused if the running policy does not allow faults, or if
+ * the leg or peer does not exist. */
 #include "agent/control/control_internal.h"
 #include <string.h>
 

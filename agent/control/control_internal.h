@@ -39,19 +39,20 @@ void control_answer(struct agent *a, uint64_t client, struct control_reply *r);
 /* Adds an event with the request and its client. */
 void control_note(struct agent *a, const struct client *cl, const char *fmt, ...)
 	PLENUM_PRINTF(3, 4);
-/* Whether m may change the staged configuration. 0; -EINPROGRESS: an apply of it is running;
- * -ESTALE: m names another version of it; other negative errno: it cannot be read. */
+/* Checks whether m may change the staged configuration. Returns 0, -EINPROGRESS if the staged
+ * configuration is being applied, -ESTALE if m names another version of it, or another negative
+ * errno if it cannot be read. */
 int control_may_stage(struct agent *a, const struct privsep_msg *m);
-/* The same before a change by this client, who becomes the author of the changes that are staged
- * next. */
+/* Like control_may_stage(), before a change by this client, who becomes the author of the changes
+ * that are staged next. */
 int control_begin_stage(struct agent *a, const struct client *cl, const struct privsep_msg *m);
 
 /* ---- legs (control_net.c) ---- */
 
 /* Answers GET /v1/net: the running legs, and the staged changes of each. */
 void control_net(struct agent *a, const struct status *st, struct control_reply *r);
-/* The version (ETag) of the object that m would change, which is a leg or the whole configuration;
- * 0: there is no such object. */
+/* Gets the version (ETag) of the object that m would change, a leg or the whole configuration; 0:
+ * there is no such object. */
 int control_tag(struct agent *a, const struct privsep_msg *m, uint64_t *ret);
 uint64_t control_tag_of_tree(const struct spec *next);
 void control_get_net(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
@@ -67,7 +68,7 @@ void control_net_del(struct agent *a, const struct client *cl, const struct priv
 
 /* Answers PRIVSEP_CONFIG_RUNNING, PRIVSEP_CONFIG_STAGED and PRIVSEP_HISTORY_CONFIG. */
 void control_get_config(struct agent *a, const struct privsep_msg *m, struct control_reply *r);
-/* The apply with that number, if its configuration is kept. Borrowed; NULL: there is none, and r
+/* Returns the apply with that number if its configuration is kept, borrowed; otherwise NULL, and r
  * has the error. */
 const struct history_entry *control_kept_entry(struct agent *a, uint64_t number,
 					       struct control_reply *r);
@@ -104,9 +105,9 @@ void control_get_events(struct agent *a, const struct client *cl, const struct p
  * stream. */
 void control_stream(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
 		    struct control_reply *r);
-/* Starts a child process that answers, and sets r->later; or makes the error. For
+/* Starts a child process that makes the answer, and sets r->later; or puts an error in r. For
  * PRIVSEP_INVENTORY, PRIVSEP_PLAN (c has the checks to override), and PRIVSEP_PLAN_BACK (the plan
- * of a rollback to apply c->back_to, or of the pending apply if that is 0). */
+ * of a rollback to apply c->back_to or, if that is 0, of the pending apply). */
 void control_query_host(struct agent *a, const struct reconcile_client *c, enum privsep_what what,
 			struct control_reply *r);
 

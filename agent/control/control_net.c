@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Requests about legs: shows the running and the staged configuration of each leg, with a version
- * (ETag). By the version, the second of two concurrent changes is refused.
+ * (ETag). If two clients change the same version, the second change is refused.
  */
 #include "agent/control/control_internal.h"
 #include "netcfg/base/hash.h"
@@ -9,8 +9,8 @@
 
 /* ---- versions ---- */
 
-/* Makes the version from a text. A keyed hash is strong enough, because a client that knows a
- * version may make any change anyway. */
+/* Makes the version from a text. A keyed hash is strong enough: forging a version gains nothing,
+ * because a client that may change the leg may also send "If-Match: *". */
 static uint64_t tag_of(const char *text)
 {
 	static const uint64_t key[2] = {0x706c656e756d2d65, 0x746167732d763100};
@@ -34,7 +34,7 @@ static const struct spec_net *find_net(const struct spec *spec, const char *name
 	return NULL;
 }
 
-/* Version of the running and staged configuration of a leg; 0: it has neither. */
+/* Returns the version of the running and staged configuration of a leg, or 0 if it has neither. */
 static uint64_t tag_of_net(const struct spec *running, const struct spec *next, const char *name)
 {
 	const struct spec_net *now = find_net(running, name), *then = find_net(next, name);
@@ -90,7 +90,7 @@ int control_begin_stage(struct agent *a, const struct client *cl, const struct p
 
 /* ---- the configuration of legs as JSON ---- */
 
-/* n NULL: JSON null. */
+/* Returns JSON null if n is NULL. */
 static json_t *net_to_json(const struct spec_net *n)
 {
 	autofree char *text = n ? spec_net_to_json(n) : NULL;
@@ -98,7 +98,7 @@ static json_t *net_to_json(const struct spec_net *n)
 	return n ? json_loads(text ? text : "", 0, NULL) : json_null();
 }
 
-/* The action of an apply on the leg: "add", "remove", "change", or "" for none. */
+/* Returns what an apply would do with the leg: "add", "remove", "change", or "" for nothing. */
 static const char *pending_word(const json_t *running, const json_t *staged)
 {
 	if (!json_is_object(running))
@@ -108,7 +108,7 @@ static const char *pending_word(const json_t *running, const json_t *staged)
 	return json_equal(running, staged) ? "" : "change";
 }
 
-/* The changed keys, such as {"label": {"running": "a", "staged": "b"}}. */
+/* Lists the changed keys, such as {"label": {"running": "a", "staged": "b"}}. */
 static json_t *changes_to_json(const json_t *running, const json_t *staged)
 {
 	json_t *changes = json_object(), *value;
@@ -127,8 +127,8 @@ static json_t *changes_to_json(const json_t *running, const json_t *staged)
 	return changes;
 }
 
-/* The file that configures the leg, among the files that an apply would read. The running
- * configuration cannot tell, because after a rollback it is from the history. */
+/* Returns the file that configures the leg, among the files that an apply would read. The running
+ * configuration does not show it, because after a rollback it comes from the history. */
 static json_t *file_to_json(const struct agent *a, const struct spec_net *n)
 {
 	autofree char *file = n->pos.file ? store_shown_file(&a->store, n->pos.file) : NULL;
@@ -136,7 +136,7 @@ static json_t *file_to_json(const struct agent *a, const struct spec_net *n)
 	return json_string(file ? file : "");
 }
 
-/* A place in a file, such as "/etc/plenum/plenum.yaml:7:38". */
+/* Returns a position in a file, such as "/etc/plenum/plenum.yaml:7:38". */
 static json_t *place_to_json(const struct agent *a, const struct diag_pos *pos)
 {
 	autofree char *file = pos->file ? store_shown_file(&a->store, pos->file) : NULL;
@@ -144,7 +144,7 @@ static json_t *place_to_json(const struct agent *a, const struct diag_pos *pos)
 	return json_sprintf("%s:%u:%u", file ? file : "?", pos->line, pos->column);
 }
 
-/* The values that a file has for the leg but that another file overrides. */
+/* Lists the values that a file sets for the leg but that another file overrides. */
 static json_t *overridden_to_json(const struct agent *a, const struct spec *next, const char *name)
 {
 	json_t *list = json_array();

@@ -45,7 +45,7 @@ static bool is_peer(const struct launch_mount *m, const char *peer)
 	return false;
 }
 
-/* Reads path i from the worker's statistics page. False: there are no more paths. */
+/* Reads path i from the worker's statistics page. Returns false if there are no more paths. */
 static bool path_read(const struct sup_worker *w, uint64_t i, struct launch_path_stats *ret)
 {
 	const struct launch_path_stats *p = &w->stats->paths[i];
@@ -63,7 +63,8 @@ static bool serves(const struct sup_worker *w)
 	return w->stats && w->started && w->state == SUP_UP && w->started->role == LAUNCH_COMPUTE;
 }
 
-/* The name of the client that this host's workers serve at that address, else `peer` itself. */
+/* Finds the name of the client that this host's workers serve at that address; without such a
+ * client, copies `peer` itself. */
 static void client_name(const struct agent *a, const char *peer, char ret[PLENUM_NAME_MAX])
 {
 	struct launch_path_stats p;
@@ -77,7 +78,8 @@ static void client_name(const struct agent *a, const char *peer, char ret[PLENUM
 			}
 }
 
-/* How likely a worker with that leg has a queue pair to the client, in ascending order. */
+/* How likely it is that a worker with that leg has a queue pair to the client, in ascending
+ * order. */
 enum { NOT_SERVED, NOT_LISTED, BY_OTHER_LEGS, BY_THE_LEG, BY_PAIRS };
 
 static int likely(const struct sup_worker *w, const char *leg, unsigned port, const char *name)
@@ -98,8 +100,8 @@ static int likely(const struct sup_worker *w, const char *leg, unsigned port, co
 	return found;
 }
 
-/* The worker that most likely serves that peer through the leg, and that was not asked in this test
- * yet. It asks the client to run the test. */
+/* Finds the worker that most likely serves that peer through the leg and was not asked in this test
+ * yet. That worker asks the client to run the test. */
 static const struct sup_worker *find_server(const struct agent *a, const char *leg,
 					    const char *peer, struct launch_ping *ret)
 {
@@ -124,7 +126,7 @@ static const struct sup_worker *find_server(const struct agent *a, const char *l
 	return found;
 }
 
-/* A worker with the leg and a mount from that peer, preferably one that uses RDMA. */
+/* Finds a worker with the leg and a mount from that peer, preferably one that uses RDMA. */
 static const struct sup_worker *find(const struct agent *a, const struct privsep_ping *want,
 				     struct launch_ping *ret)
 {
@@ -216,8 +218,8 @@ static bool cannot_run_test(const struct sup_worker *w)
 	       (e == -ENOTSUP || e == -ENOTCONN);
 }
 
-/* The worker that runs the test now or, of those that were asked one after another, the one with
- * the most useful answer. */
+/* Returns the worker that runs the test now. If none does, returns the one with the most useful
+ * answer among the workers that were asked one after another. */
 static const struct sup_worker *find_asked(const struct agent *a, uint64_t id)
 {
 	const struct sup_worker *found = NULL;
@@ -233,7 +235,8 @@ static const struct sup_worker *find_asked(const struct agent *a, uint64_t id)
 	return found;
 }
 
-/* Asks the next worker. 0; -EBUSY: it cannot be asked now; -ENOENT: there is no other worker. */
+/* Asks the next worker. Returns 0, -EBUSY if it cannot be asked now, or -ENOENT if there is no
+ * other worker. */
 static int ask_next(const struct agent *a, const struct sup_worker *w)
 {
 	struct launch_ping p = w->ping_want;

@@ -18,7 +18,8 @@ struct control_query {
 	struct reconcile_client client;
 	enum privsep_what what;
 	struct spec *spec; /* for a plan */
-	/* Version of the configuration that an apply would read; 0: the plan is of another one. */
+	/* Version of the configuration that an apply would read; 0: the plan is of another
+	 * configuration. */
 	uint64_t tag;
 	struct diag diag; /* errors and warnings from loading the spec */
 	bool answered;
@@ -26,7 +27,8 @@ struct control_query {
 
 /* ---- in the child ---- */
 
-/* The plan with the warnings about the files. It already has those about the host. */
+/* Returns the plan with the warnings about the files. The plan already has the warnings about the
+ * host. */
 static json_t *plan_with_warnings(struct control_query *q, const struct plan *p)
 {
 	json_t *o = plan_to_object(p);

@@ -35,8 +35,8 @@ static struct operation *find(const struct operations *ops, uint32_t number)
 	return NULL;
 }
 
-/* A free entry, or that of the oldest operation that has ended. NULL: all operations are still
- * running. */
+/* Returns a free entry or, if there is none, the entry of the oldest operation that has ended.
+ * Returns NULL if all operations are still running. */
 static struct operation *place(struct operations *ops)
 {
 	struct operation *oldest = NULL;
@@ -57,7 +57,7 @@ static uint32_t next_number(struct operations *ops)
 	uint32_t begin = 0;
 
 	if (ops->last == 0 && getrandom(&begin, sizeof(begin), 0) == sizeof(begin))
-		ops->last = begin >> 2; /* so that many numbers follow before an overflow */
+		ops->last = begin >> 2; /* so that many numbers follow before they overflow */
 	return ++ops->last;
 }
 

@@ -31,17 +31,19 @@ struct operations {
 };
 
 void operations_done(struct operations *ops);
-/* Adds an operation and returns its number; 0: too many are running. */
+/* Adds an operation and returns its number, or 0 if too many are running. */
 uint32_t operations_begin(struct operations *ops, const char *request, uint64_t client, uid_t uid,
 			  const char *by);
 /* Removes an operation that was refused at once. */
 void operations_forget(struct operations *ops, uint32_t number);
-/* Stores the answer, a JSON text, of the operation of that client. False: that client has no
- * running operation. */
+/* Stores the answer, a JSON text, of the operation of that client. Returns false if that client has
+ * no running operation. */
 bool operations_end(struct operations *ops, uint64_t client, unsigned status, const char *text);
-/* The operation as JSON, a new reference; NULL: there is no such number, or out of memory. */
+/* Returns the operation as JSON, a new reference, or NULL if there is no such number or memory is
+ * short. */
 json_t *operation_to_json(const struct operations *ops, uint32_t number);
-/* {"operations": [...]} with the latest first. A new reference; NULL: out of memory. */
+/* Returns {"operations": [...]} with the latest first, a new reference, or NULL if memory is
+ * short. */
 json_t *operations_to_json(const struct operations *ops);
 
 #endif
