@@ -15,7 +15,8 @@ const struct doctor_subject *const doctor_subjects[] = {
 };
 const size_t doctor_n_subjects = ARRAY_SIZE(doctor_subjects);
 
-/* The text may quote bytes that are not UTF-8, or may have been cut within a character. */
+/* Makes a JSON text. Invalid UTF-8 is replaced: the text may quote other bytes, or may have been
+ * cut within a character. */
 static json_t *text_new(const char *text)
 {
 	char plain[sizeof(((struct doctor_result *)NULL)->remedy)];
@@ -84,8 +85,8 @@ static void print_result(const struct finding *f)
 	putchar('\n');
 }
 
-/* The finding from which this one follows, directly or through others. If it returns the finding
- * itself, that is a cause. */
+/* Returns the finding that is the cause of f, directly or through other findings. Returns f itself
+ * if it is a cause. */
 static struct finding *cause_of(const struct tally *t, struct finding *f)
 {
 	for (size_t steps = 0; steps < t->n_all; steps++) {
@@ -163,8 +164,8 @@ static void print_rest(const struct tally *t, bool bad)
 	}
 }
 
-/* The subject with that name, or whose name begins with that word, unless it is the name of a file.
- * NULL: there is none. */
+/* Returns the subject with that name, or whose name begins with that word, or NULL if there is
+ * none. The name of an existing file is not a subject. */
 static const struct doctor_subject *find_subject(const char *name)
 {
 	const size_t len = name ? strlen(name) : 0;
@@ -183,7 +184,7 @@ static const struct doctor_subject *find_subject(const char *name)
 	return by_word;
 }
 
-/* Runs the checks of one subject, or of all. CTL_OK; CTL_OS: out of memory. */
+/* Runs the checks of one subject, or of all. Returns CTL_OK, or CTL_OS if memory is short. */
 static int run_all(const struct doctor_host *p, const struct doctor_subject *only, struct tally *t)
 {
 	size_t n = 0;
@@ -208,8 +209,8 @@ static int run_all(const struct doctor_host *p, const struct doctor_subject *onl
 	return CTL_OK;
 }
 
-/* The exit status follows from the worst result. A note or an unknown result does not mean that the
- * host has a fault. */
+/* Returns the exit status, which follows from the worst result. A note or an unknown result does
+ * not mean that the host has a fault. */
 static int exit_of(const struct tally *t)
 {
 	if (t->n[DOCTOR_FAIL])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `plenum doctor`: a list of all checks of a host. A check is a row of a const table; each subject
+ * `plenum doctor`: runs a list of checks on a host. A check is a row of a const table; each subject
  * has its table in a separate file. A check reads a picture of the host, which doctor_collect.c
  * takes, and reports findings and remedies. No check changes the host. Tests make their own
  * pictures: a folder as the root of /proc, /sys, /dev and /etc, a recorded inventory, and an answer
@@ -30,7 +30,7 @@ const char *doctor_state_to_string(enum doctor_state s);
 struct doctor_result {
 	enum doctor_state state;
 	char evidence[512]; /* text of the worst finding */
-	char remedy[640];   /* the action against it; "": none */
+	char remedy[640];   /* what to do about the worst finding; "": nothing */
 	bool taken;	    /* evidence has the text of the last doctor_report() */
 	/* Id of the check that reports the cause of these findings, see doctor_because(). */
 	const char *because;
@@ -65,29 +65,30 @@ struct doctor_probe {
 	bool marked;
 };
 #define DOCTOR_PROBES_MAX 64
-/* Number of packets of each size to each data port. */
+/* Number of packets of each size that are sent to each data port. */
 #define DOCTOR_PACKETS 100U
 
-/* Which address was asked for by ARP or neighbour discovery on a leg. */
+/* Which kind of address was asked for, by ARP or neighbour discovery, on a leg. */
 enum doctor_arp_kind {
 	DOCTOR_ARP_OWN,	      /* a data IP of this leg, which no other host must have */
 	DOCTOR_ARP_OTHER_LEG, /* a data IP of another leg of this host */
 	DOCTOR_ARP_PEER,      /* the address of a peer or gateway on this leg */
-	/* The address of a peer's other leg; asked on a leg on which no peer answers. */
+	/* The address that a peer has on another leg. It is asked for on a leg on which no peer
+	 * answers. */
 	DOCTOR_ARP_PEER_LEG,
 };
 struct doctor_arp {
 	enum doctor_arp_kind kind;
 	char leg[PLENUM_NAME_MAX], peer[PLENUM_NAME_MAX]; /* peer "": a gateway or this host */
-	/* The leg to which the address belongs, if it is another one. */
+	/* The leg to which the address belongs, if it is not `leg`. */
 	char other[PLENUM_NAME_MAX];
 	struct kernel_probe q;
 };
 #define DOCTOR_ARPS_MAX 128
 #define DOCTOR_QUEUES_MAX 32
 
-/* Everything that checks read. A member that could not be read is NULL, and the corresponding
- * member no_* has the reason. */
+/* Everything that checks read. A member that could not be read is NULL; its member no_* then has
+ * the reason. */
 struct doctor_host {
 	const char *root; /* "" for this host; a folder in tests */
 	int sys;	  /* descriptor of /sys of the caller's network namespace; -1: none */
@@ -122,8 +123,8 @@ struct doctor_host {
 	char no_queues[96]; /* why the queues are unknown */
 };
 
-/* The parts of the picture that a check needs. If one is missing, the result is unknown and has the
- * reason. */
+/* The parts of the picture that a check needs. If one is missing, the result of the check is
+ * unknown, with the reason. */
 enum {
 	DOCTOR_NEEDS_INVENTORY = 1 << 0,
 	DOCTOR_NEEDS_SPEC = 1 << 1,
@@ -136,7 +137,7 @@ struct doctor_check {
 	const char *id;	   /* such as "kernel-fuse": lower case letters and dashes */
 	const char *title; /* a sentence, without a full stop, that is true if the check passes */
 	unsigned needs;
-	/* Runs the check. r is passed and has no evidence at the beginning. */
+	/* Runs the check. At first, r has the state DOCTOR_PASS and no evidence. */
 	void (*run)(const struct doctor_host *p, const struct doctor_check *c,
 		    struct doctor_result *r);
 	const char *about; /* argument for `run` */
@@ -158,98 +159,103 @@ extern const struct doctor_subject doctor_config, doctor_kernel, doctor_cores, d
 extern const struct doctor_subject *const doctor_subjects[];
 extern const size_t doctor_n_subjects;
 
-/* The check that reports the cause of all findings of a result. NULL: one of the findings is a
- * cause itself. */
+/* Returns the check that reports the cause of all findings of a result, or NULL if one of the
+ * findings is a cause itself. */
 const char *doctor_because(const struct doctor_result *r);
 /* Runs a check. If a part that it needs is missing, reports that instead. */
 void doctor_run(const struct doctor_host *p, const struct doctor_check *c,
 		struct doctor_result *ret);
-/* An entry of `plenum doctor -j`. It is valid JSON even if the evidence quotes invalid UTF-8. A new
- * reference; NULL: out of memory. */
+/* Makes an entry of `plenum doctor -j`, a new reference, or NULL if memory is short. The entry is
+ * valid JSON even if the evidence quotes invalid UTF-8. */
 json_t *doctor_to_json(const struct doctor_subject *s, const struct doctor_check *c,
 		       const struct doctor_result *r);
-/* The table of checks as mdoc(7) rows for plenum(1). Heap, the caller frees it. */
+/* Returns the table of checks as mdoc(7) rows for plenum(1), on the heap; the caller frees it. */
 char *doctor_man_table(void);
 
 struct ctl_args;
-/* Runs the checks of these subjects, and prints findings that may explain a failed ping on standard
- * error, because they are not the result of the command. */
+/* Runs the checks of these subjects, and prints findings that may explain a failed ping. They go to
+ * standard error, because they are not the result of the command. */
 void doctor_warn_causes(const struct ctl_args *a, const struct doctor_subject *const *subjects,
 			size_t n);
 
 /* ---- functions for checks ---- */
 
-/* Adds evidence. A finding replaces milder findings, and is ignored after a worse one. If the text
- * does not fit, it is cut after a word. */
+/* Adds evidence. A finding replaces milder findings, and is ignored after a worse one. A text that
+ * is too long is cut at the end of a word. */
 void doctor_report(struct doctor_result *r, enum doctor_state s, const char *fmt, ...)
 	PLENUM_PRINTF(3, 4);
 /* Sets the remedy for the finding of the last doctor_report(). */
 void doctor_advise(struct doctor_result *r, const char *fmt, ...) PLENUM_PRINTF(2, 3);
 /* Records that the finding of the last doctor_report() follows from what another check reports. */
 void doctor_blame(struct doctor_result *r, const char *id);
-/* Reads a file below the root of the picture, without the newline at its end. 0; negative errno. */
+/* Reads a file below the root of the picture, without the newline at its end. Returns 0 or negative
+ * errno. */
 int doctor_read(const struct doctor_host *p, char *buf, size_t size, const char *fmt, ...)
 	PLENUM_PRINTF(4, 5);
-/* The whole content of a larger file; heap. NULL: it cannot be read, see errno. */
+/* Returns the whole content of a larger file, on the heap, or NULL with errno set if it cannot be
+ * read. */
 char *doctor_read_all(const struct doctor_host *p, const char *path);
-/* Reads a file that contains one number. 0; negative errno. */
+/* Reads a file that contains one number. Returns 0 or negative errno. */
 int doctor_read_number(const struct doctor_host *p, int64_t *ret, const char *fmt, ...)
 	PLENUM_PRINTF(3, 4);
 bool doctor_exists(const struct doctor_host *p, const char *fmt, ...) PLENUM_PRINTF(2, 3);
-/* Reads a number from a file below /sys of the caller's network namespace. 0; negative errno. */
+/* Reads a number from a file below /sys of the caller's network namespace. Returns 0 or negative
+ * errno. */
 int doctor_sys_number(const struct doctor_host *p, int64_t *ret, const char *fmt, ...)
 	PLENUM_PRINTF(3, 4);
 /* Whether the kernel has this or a later version. */
 bool doctor_kernel_is(const struct doctor_host *p, unsigned major, unsigned minor);
 /* Whether the kernel has the module: built in, loaded or installed. */
 bool doctor_has_module(const struct doctor_host *p, const char *name);
-/* Whether the kernel has it built in. */
+/* Whether the module is built into the kernel. */
 bool doctor_has_builtin(const struct doctor_host *p, const char *name);
-/* Pid of the agent; 0: unknown. */
+/* Returns the pid of the agent, or 0 if it is unknown. */
 json_int_t doctor_agent_pid(const struct doctor_host *p);
 /* Whether the configuration has workers of this role. */
 bool doctor_has_role(const struct doctor_host *p, enum spec_role role);
-/* Whether the worker has a dedicated polling core, as running or as requested. */
+/* Whether the worker, as running or as requested, has a dedicated core on which it polls. */
 bool doctor_worker_polls(const struct plan_worker *w);
 size_t doctor_n_polling(const struct doctor_host *p);
-/* The link of a leg of the plan; NULL: it has none at present. */
+/* Returns the link of a leg of the plan, or NULL if it has none at present. */
 const struct inv_link *doctor_leg_link(const struct doctor_host *p,
 				       const struct plan_leg_info *leg);
 /* Whether packets of a leg leave through the link: the leg's own link, or the one below it. */
 bool doctor_is_leg_link(const struct doctor_host *p, uint32_t ifindex);
-/* LLDP neighbour number n of a leg, as in `plenum net show`; NULL: there are no more. */
+/* Returns LLDP neighbour number n of a leg, as in `plenum net show`, or NULL if there are no
+ * more. */
 const json_t *doctor_neighbour(const struct doctor_host *p, const char *leg, size_t n);
-/* A text of the plan's leg in the agent's status; "": unknown. */
+/* Returns a text about the plan's leg number i from the agent's status, or "" if it is unknown. */
 const char *doctor_leg_text(const struct doctor_host *p, size_t i, const char *key);
-/* Whether the kernel has the port's data IP. If not, a worker has it, or it is not configured
- * yet. */
+/* Whether the kernel has the port's data IP. If not, a worker has the address, or it is not
+ * configured yet. */
 bool doctor_kernel_has(const struct doctor_host *p, const struct plan_port *port);
-/* A worker's port on the leg, preferably one whose data IP the kernel has. NULL: no worker has the
- * leg. */
+/* Returns a worker's port on the leg, preferably one whose data IP the kernel has, or NULL if no
+ * worker has the leg. */
 const struct plan_port *doctor_leg_port(const struct doctor_host *p, const char *leg);
-/* A worker's path through the probe's leg to the probe's address, preferably one that is up. NULL:
- * there is none. */
+/* Returns a worker's path through the probe's leg to the probe's address, preferably one that is
+ * up, or NULL if there is none. */
 const json_t *doctor_find_path(const struct doctor_host *p, const struct doctor_probe *e);
-/* Whether the peer's data port answers: a worker if it has a path, otherwise the doctor itself. */
+/* Whether the peer's data port answers: it answers a worker that has a path to it; without such a
+ * path, the doctor itself. */
 bool doctor_peer_answers(const struct doctor_host *p, const struct doctor_probe *e);
 /* Whether the leg's cable leads to another leg's network. */
 bool doctor_is_crossed(const struct doctor_host *p, const char *leg);
-/* The NUMA node of a core, or INV_NUMA_NONE. */
+/* Returns the NUMA node of a core, or INV_NUMA_NONE. */
 int doctor_core_node(const struct doctor_host *p, unsigned core);
-/* Reads a list of numbers such as "0-3,8" from a file, and sets set[i] for each number i. 0;
- * negative errno. */
+/* Reads a list of numbers such as "0-3,8" from a file, and sets set[i] for each number i. Returns 0
+ * or negative errno. */
 int doctor_read_list(const struct doctor_host *p, bool *set, size_t n, const char *path);
 /* Whether a process with this name, cut as by the kernel, is running. */
 bool doctor_process_runs(const struct doctor_host *p, const char *comm);
-/* A run function: fails if the plan has steps to apply that match `about`, such as "sysctl
- * rp_filter". */
+/* A function for the member `run`: fails if the plan has steps to apply that match `about`, such as
+ * "sysctl rp_filter". */
 void doctor_run_steps(const struct doctor_host *p, const struct doctor_check *c,
 		      struct doctor_result *r);
 
 /* ---- doctor_collect.c and doctor_probe.c ---- */
 
-/* Takes the picture with the configuration in `file`. NULL: the running configuration or, if there
- * is none, the files that an agent would read. */
+/* Takes the picture with the configuration in `file`. If `file` is NULL, uses the running
+ * configuration or, if there is none, the files that an agent would read. */
 void doctor_collect(const struct ctl_args *a, const char *file, struct doctor_host *ret);
 /* Takes the picture without the parts that only checks of memory, folders and peers need. */
 void doctor_collect_plan(const struct ctl_args *a, const char *file, struct doctor_host *ret);

@@ -7,7 +7,7 @@
 
 #define FAILURES_MAX 10
 
-/* The bond of the plan's legs. NULL: there is none, and r has the reason. */
+/* Returns the bond of the plan's legs. If there is none, returns NULL, and r has the reason. */
 static const struct inv_bond *find_bond(const struct doctor_host *p, struct doctor_result *r)
 {
 	for (size_t i = 0; i < p->plan->n_legs; i++) {

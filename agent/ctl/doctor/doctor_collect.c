@@ -52,7 +52,8 @@ static void collect_host(struct doctor_host *p)
 
 /* ---- the agent ---- */
 
-/* NULL: there was no usable answer; *ret_error has the negative errno of ctl_http, or 0. */
+/* Gets an object from the agent. Returns NULL if there was no usable answer; *ret_error then has
+ * the negative errno of ctl_http, or 0. */
 static json_t *get(const struct ctl_args *a, enum resource_id resource, unsigned timeout_s,
 		   int *ret_error)
 {
@@ -120,8 +121,8 @@ static void collect_spec(const struct ctl_args *a, const char *named, struct doc
 		set_reason(p->no_spec, sizeof(p->no_spec), &d, r);
 }
 
-/* Uses the agent's plan if possible, because it includes the addresses of workers and the attempts
- * that failed. */
+/* Uses the agent's plan if possible, because it takes into account the addresses of workers and the
+ * transports that failed. */
 static json_t *find_steps(const struct ctl_args *a, const char *file, const struct doctor_host *p)
 {
 	int error;
@@ -134,8 +135,8 @@ static json_t *find_steps(const struct ctl_args *a, const char *file, const stru
 	return steps;
 }
 
-/* The legs of the running plan, from the agent's status: with them, a leg whose link was renamed is
- * found by the new name. NULL: there is no agent, or out of memory. */
+/* Makes a plan with the legs of the running plan, from the agent's status. By it, a leg whose link
+ * was renamed is found under the new name. Returns NULL if there is no agent or memory is short. */
 static struct plan *running_legs(const struct doctor_host *p)
 {
 	struct plan *running = p->status ? calloc(1, sizeof(*running)) : NULL;
@@ -236,8 +237,8 @@ static void __attribute__((noreturn)) statfs_run(const char *path, int answer)
 	struct doctor_space space = {.error = 0};
 	struct statvfs s;
 
-	/* Closes our output in the child, because a reader of it must not wait for this child
-	 * too. */
+	/* The child closes this program's output: otherwise a reader of the output, such as a pipe,
+	 * would wait for the child too. */
 	if (dup2(answer, STDIN_FILENO) < 0)
 		_exit(1);
 	close_range(STDIN_FILENO + 1, ~0U, 0);
@@ -261,7 +262,7 @@ static struct statfs_child statfs_start(const char *path)
 	if (a.pid == 0)
 		statfs_run(path, ends[1]);
 	close(ends[1]);
-	a.answer = ends[0]; /* if there is no child, the pipe is at its end at once */
+	a.answer = ends[0]; /* without a child, this pipe is at its end at once */
 	return a;
 }
 

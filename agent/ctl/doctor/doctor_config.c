@@ -177,7 +177,7 @@ static void run_journal(const struct doctor_host *p, const struct doctor_check *
 				 "undone; then plenum apply, or plenum rollback");
 		return;
 	}
-	if (applies) { /* the applier may run without an agent, because it outlives the agent */
+	if (applies) { /* an applier may run without an agent, because it outlives the agent */
 		doctor_report(r, DOCTOR_WARN,
 			      "an apply is in progress or waits for confirmation, but no agent "
 			      "answers: it is rolled back when its confirm time ends");
@@ -516,7 +516,7 @@ static bool has_account(const struct doctor_host *p, const char *name)
 		if (strncmp(line, name, len) == 0 && line[len] == ':')
 			return true;
 	}
-	/* Not in the file, but known to a directory service. */
+	/* The name may be known to a directory service even if it is not in the file. */
 	return !p->root[0] && getpwnam(name);
 }
 

@@ -37,7 +37,7 @@ static int read_affinity(const struct doctor_host *p, json_int_t pid, bool *set,
 }
 
 /* Reads the cores that the agent and its workers may use: those of its control group, or of the
- * nearest parent that restricts them. 0; negative errno. */
+ * nearest parent that restricts them. Returns 0 or negative errno. */
 static int read_allowed(const struct doctor_host *p, bool *set, char *file, size_t size)
 {
 	char path[64], group[256];
@@ -84,8 +84,8 @@ static void run_allowed(const struct doctor_host *p, const struct doctor_check *
 	doctor_report(r, DOCTOR_PASS, "the agent may use all cores of workers");
 }
 
-/* The agent restores a changed affinity within seconds. So a core that is still missing is one that
- * the worker is not allowed to use. */
+/* A core that is missing from a worker's affinity is one that the worker may not use: the agent
+ * restores an affinity that was changed within seconds. */
 static void run_used(const struct doctor_host *p, const struct doctor_check *c,
 		     struct doctor_result *r)
 {
@@ -258,8 +258,8 @@ static void run_interrupts(const struct doctor_host *p, const struct doctor_chec
 	doctor_report(r, DOCTOR_PASS, "no device interrupt is served by a polling core");
 }
 
-/* Reads the cores that a configuration file of irqbalance keeps free of interrupts. False: it has
- * no such list. */
+/* Reads the cores that a configuration file of irqbalance keeps free of interrupts. Returns false
+ * if the file has no such list. */
 static bool read_banned(const struct doctor_host *p, const char *path, bool set[static CORES_MAX])
 {
 	static const char key[] = "IRQBALANCE_BANNED_CPULIST=";
@@ -280,7 +280,7 @@ static bool read_banned(const struct doctor_host *p, const char *path, bool set[
 	return found;
 }
 
-/* If it has no list, irqbalance leaves out isolated cores. */
+/* Without a list in its configuration, irqbalance leaves out isolated cores. */
 static void run_irqbalance(const struct doctor_host *p, const struct doctor_check *c,
 			   struct doctor_result *r)
 {

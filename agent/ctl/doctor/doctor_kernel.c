@@ -136,7 +136,7 @@ static void run_namespaces(const struct doctor_host *p, const struct doctor_chec
 	}
 }
 
-/* Why a module is needed. NULL: it is not needed. */
+/* Returns why a module is needed, or NULL if it is not needed. */
 static const char *why_module(const struct doctor_host *p, const char *name)
 {
 	if (strcmp(name, "bonding") == 0)

@@ -304,7 +304,7 @@ static void run_management(const struct doctor_host *p, const struct doctor_chec
 	}
 }
 
-/* The device that sends the leg's packets; ethtool(8) shows its offloads. */
+/* Returns the device that sends the leg's packets; ethtool(8) shows its offloads. */
 static const struct inv_link *leg_device(const struct doctor_host *p, const char *leg)
 {
 	const struct inv_link *below;
@@ -319,7 +319,7 @@ static const struct inv_link *leg_device(const struct doctor_host *p, const char
 	return NULL;
 }
 
-/* Workers detect paths that lose packets because the NIC segments them. */
+/* Uses the result of workers: they detect paths that lose packets because the NIC segments them. */
 static void run_segmentation(const struct doctor_host *p, const struct doctor_check *c,
 			     struct doctor_result *r)
 {
@@ -347,7 +347,7 @@ static void run_segmentation(const struct doctor_host *p, const struct doctor_ch
 	doctor_report(r, DOCTOR_PASS, "UDP segmentation offload works");
 }
 
-/* Uses the worker's result: it probes the peer from each of its source ports. */
+/* Uses the result of workers: a worker probes the peer from each of its source ports. */
 static void run_sources(const struct doctor_host *p, const struct doctor_check *c,
 			struct doctor_result *r)
 {

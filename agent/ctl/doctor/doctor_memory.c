@@ -111,8 +111,8 @@ static void run_balancing(const struct doctor_host *p, const struct doctor_check
 
 /* ---- limits of the agent's process ---- */
 
-/* Reads the soft limit from a line such as "Max locked memory  unlimited  unlimited  bytes". 0;
- * -ENOENT. */
+/* Reads the soft limit from a line such as "Max locked memory unlimited unlimited bytes". Returns
+ * 0, or -ENOENT if there is no such line. */
 static int find_limit(const char *text, const char *name, uint64_t *ret)
 {
 	const char *at = strstr(text, name);
@@ -198,8 +198,8 @@ static void run_files(const struct doctor_host *p, const struct doctor_check *c,
 			 "then systemctl restart plenumd");
 }
 
-/* The smallest limit of a control group and its parents. UINT64_MAX: there is none. *ret_group: the
- * group with that limit. */
+/* Returns the smallest limit of a control group and its parents, or UINT64_MAX if there is none.
+ * *ret_group: the group that has this limit. */
 static uint64_t group_limit(const struct doctor_host *p, const char *group, const char *file,
 			    char ret_group[static GROUP_MAX])
 {

@@ -43,7 +43,7 @@ static bool is_tested_anywhere(const struct doctor_host *p, const char *peer)
 	return false;
 }
 
-/* False: nothing was sent, and r has the reason. */
+/* Whether a packet was sent; if not, r has the reason. */
 static bool asked(const struct doctor_host *p, bool gateways, struct doctor_result *r)
 {
 	if (p->n_skipped > 0 && !gateways)
@@ -383,8 +383,8 @@ static void run_loss(const struct doctor_host *p, const struct doctor_check *c,
 		report_none(p, r);
 }
 
-/* If a data port does not answer, results that depend on it are unknown; they refer to the check
- * that reports it. */
+/* If a data port does not answer, results that depend on it are unknown. This refers them to the
+ * check that reports the silent port. */
 static void blame_silence(const struct doctor_host *p, const struct doctor_probe *e,
 			  struct doctor_result *r)
 {
@@ -458,7 +458,8 @@ static enum fit fits_there(const struct doctor_host *p, const struct doctor_prob
 											: TOO_SMALL;
 }
 
-/* Whether packets of that size come back: an echo answer, or the packets of the peer's worker. */
+/* Whether packets of that size come back from the peer, according to an echo answer or the packets
+ * of the peer's worker. */
 static enum fit fits_back(const struct doctor_probe *e)
 {
 	return !e->small ? NOT_KNOWN : e->full ? FITS : TOO_SMALL;

@@ -102,7 +102,8 @@ static int probe_path(struct kernel *k, struct leg_path *w, unsigned count)
 	return 0;
 }
 
-/* The round-trip time in microseconds that this percentage of the answers does not exceed. */
+/* Returns the round-trip time in microseconds that this percentage of the answers does not
+ * exceed. */
 static double took_us(const struct leg_path *w, unsigned percent)
 {
 	const unsigned rank = (w->n_answered * percent + 99) / 100;
@@ -117,7 +118,7 @@ static void paths_done(struct leg_path *paths, size_t n)
 	free(paths);
 }
 
-/* Lists the paths of the requested leg. CTL_OK with the array *ret of *ret_n. */
+/* Lists the paths of the requested leg. Returns CTL_OK with the array *ret of *ret_n paths. */
 static int paths_new(const struct ctl_args *a, const struct options *options,
 		     const struct doctor_host *p, struct leg_path **ret, size_t *ret_n)
 {

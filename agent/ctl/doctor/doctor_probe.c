@@ -12,7 +12,7 @@
 #define WAIT_NS NSEC_PER_SEC
 #define DSCP_USUAL 24 /* default of RoCE */
 #define ECT0 2
-#define TRIES 3 /* small, full-size, and marked */
+#define TRIES 3 /* three echo requests: small, full-size, and marked */
 
 bool doctor_kernel_has(const struct doctor_host *p, const struct plan_port *port)
 {
@@ -73,8 +73,8 @@ static void add_configured(struct doctor_host *p, const struct plan_port *port,
 		e->port.port = peer->port;
 }
 
-/* An address in the leg's subnet is reached only through that leg. A peer without one is reached
- * through the leg's gateway. */
+/* Adds probes of a peer. Its address in the leg's subnet is reached only through that leg. A peer
+ * without such an address is reached through the leg's gateway. */
 static void add_peer(struct doctor_host *p, const struct plan_port *port,
 		     const struct spec_peer *peer)
 {
@@ -173,7 +173,7 @@ void doctor_find_probes(struct doctor_host *p)
 		snprintf(p->no_probes, sizeof(p->no_probes), "no leg leads to '%.63s'", p->peer);
 }
 
-/* The TOS byte of the lossless traffic of the leg. */
+/* Returns the TOS byte of the lossless traffic of the leg. */
 static uint8_t tos_of(const struct doctor_host *p, const char *leg)
 {
 	uint32_t dscp = DSCP_USUAL;

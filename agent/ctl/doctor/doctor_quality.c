@@ -7,7 +7,7 @@
 
 #define ECN_BITS 3
 
-/* The DCB state of a leg's port; NULL: its driver does not support DCB. */
+/* Returns the DCB state of a leg's port, or NULL if its driver does not support DCB. */
 static const struct inv_dcb *dcb_of(const struct doctor_host *p, size_t leg)
 {
 	const struct inv_link *l = doctor_leg_link(p, &p->plan->legs[leg]);

@@ -43,8 +43,8 @@ static const struct row {
 	 "plenum rdma devices; dmesg; rdma link show"},
 };
 
-/* Number n of the legs of all workers, with its name, reason and GPU support. NULL: there are no
- * more. */
+/* Returns leg number n of all legs of all workers, with its name, reason and GPU support, or NULL
+ * if there are no more. */
 static const json_t *leg_at(const struct doctor_host *p, size_t n, json_int_t *ret_worker)
 {
 	const json_t *all = json_object_get(p->processes, "processes"), *worker;
@@ -101,7 +101,7 @@ static const char *gpu_driver(const struct doctor_host *p)
 	return NULL;
 }
 
-/* Only hosts with GPUs need this, so others pass. */
+/* Only hosts with GPUs need this check; other hosts pass. */
 static void run_gpu(const struct doctor_host *p, const struct doctor_check *c,
 		    struct doctor_result *r)
 {

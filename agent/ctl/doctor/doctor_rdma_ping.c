@@ -19,7 +19,7 @@
 #define BULK_DEPTH 4
 #define BYTES_MAX (1UL << 20)
 #define LOOK_MS 10
-/* Only in case of a fault, because workers end a test much sooner. */
+/* Reached only if there is a fault, because workers end a test much sooner. */
 #define END_LIMIT_NS (120 * NSEC_PER_SEC)
 
 struct options {
@@ -48,7 +48,7 @@ static int take_options(const struct ctl_args *a, struct options *ret)
 
 /* ---- one test ---- */
 
-/* Begins a test. CTL_OK with its number. */
+/* Begins a test. Returns CTL_OK with its number. */
 static int begin(const struct ctl_args *a, const struct leg_path *w, unsigned long bytes,
 		 unsigned long count, unsigned depth, char number[CTL_ID_SIZE])
 {
@@ -121,7 +121,7 @@ static double us(const json_t *o, const char *key)
 	return (double)ctl_int(o, key) / 1000;
 }
 
-/* In 10^6 bytes per second, like perftest. */
+/* Returns the throughput in 10^6 bytes per second, as perftest prints it. */
 static double megabytes(const json_t *o)
 {
 	const json_int_t ns = ctl_int(o, "took_ns");
@@ -178,7 +178,7 @@ static int print_json(const char *peer, const struct leg_path *paths, size_t n)
 	return r;
 }
 
-/* Explains why a test ended early, and what to check. plenumd(8) lists the codes. */
+/* Returns why a test ended early, and what to check. plenumd(8) lists the codes. */
 static const char *meaning(const char *reason)
 {
 	static const struct {
@@ -266,7 +266,7 @@ static void paths_done(struct leg_path *paths, size_t n)
 	free(paths);
 }
 
-/* Lists both directions of each requested leg. *ret_n 0: there is no leg with that name. */
+/* Lists both directions of each requested leg. *ret_n is 0 if there is no leg with that name. */
 static struct leg_path *paths_new(const struct ctl_args *a, const json_t *legs, size_t *ret_n)
 {
 	const json_t *list = json_object_get(legs, "net"), *leg;

@@ -246,8 +246,8 @@ bool doctor_kernel_is(const struct doctor_host *p, unsigned major, unsigned mino
 	return has_major > major || (has_major == major && has_minor >= minor);
 }
 
-/* Lines look like "kernel/drivers/net/bonding/bonding.ko: ..." or ".../vfio-pci.ko.xz:". A name may
- * have '-' or '_', like its file. */
+/* Lines of the list look like "kernel/drivers/net/bonding/bonding.ko: ..." or
+ * ".../vfio-pci.ko.xz:". A module's name may have '-' or '_', and its file the other one. */
 static bool list_has(const char *text, const char *name)
 {
 	const size_t len = strlen(name);

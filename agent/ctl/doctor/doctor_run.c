@@ -45,8 +45,8 @@ static bool step_is_about(const char *op, const char *text, const char *about)
 	return !about[len] || strstr(text, about + len + 1);
 }
 
-/* The check that reports why steps have not been applied. NULL: no check does, and the steps
- * themselves are the finding. */
+/* Returns the check that reports why steps have not been applied, or NULL if no check does: then
+ * the steps themselves are the finding. */
 static const char *why_steps(const struct doctor_host *p)
 {
 	static const char *const causes[] = {"kernel-bonding", "kernel-vlan", "kernel-vfio-pci"};

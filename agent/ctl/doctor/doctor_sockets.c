@@ -10,8 +10,8 @@
 #define UDP_MEM_PAGES_MIN 8192
 #define SQUEEZED_PART 100
 
-/* Reads a value of /proc/net/snmp, which has names in one line and numbers in the next. 0;
- * -ENOENT. */
+/* Reads a value of /proc/net/snmp, which has names in one line and numbers in the next. Returns 0,
+ * or -ENOENT if there is no such value. */
 static int find_udp(const char *text, const char *name, uint64_t *ret)
 {
 	const char *names = text ? strstr(text, "Udp: ") : NULL;

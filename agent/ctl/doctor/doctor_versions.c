@@ -43,7 +43,8 @@ static const struct firmware_row firmware_rows[] = {
 	{"i40e", 0, "Intel 700", NULL, "4.10", "nvmupdate64e -u"},
 };
 
-/* Whether there are rows for the driver. *ret: the row for that firmware; NULL: none. */
+/* Whether there are rows for the driver. *ret is the row for that firmware, or NULL if there is
+ * none. */
 static bool find_firmware(const char *driver, const char *firmware, const struct firmware_row **ret)
 {
 	const unsigned long device = strtoul(firmware, NULL, 10);

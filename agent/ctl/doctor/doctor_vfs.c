@@ -186,9 +186,9 @@ static void run_rdma_present(const struct doctor_host *p, const struct doctor_ch
 	doctor_report(r, DOCTOR_PASS, "every leg that asks for RDMA has an RDMA device");
 }
 
-/* The module that adds RDMA to the function's driver. Drivers that support only iWARP are not in
- * the table, because this file system does not use iWARP: cxgb4, and i40e, most of whose NICs have
- * no iWARP either. */
+/* Returns the module that adds RDMA to the function's driver. Drivers that support only iWARP,
+ * which this file system does not use, are not in the table: cxgb4, and i40e. Most NICs of i40e do
+ * not even support iWARP. */
 static const char *module_of(const char *driver)
 {
 	static const char *const pairs[][2] = {

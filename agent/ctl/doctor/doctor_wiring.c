@@ -117,7 +117,7 @@ static void add_peers(struct doctor_host *p)
 	}
 }
 
-/* MAC addresses of this host, including those of workers' VFs. */
+/* Lists the MAC addresses of this host, including those of workers' VFs. */
 static struct mac_addr *own_macs(const struct doctor_host *p, size_t *ret_n)
 {
 	struct mac_addr *list;
@@ -136,8 +136,8 @@ static struct mac_addr *own_macs(const struct doctor_host *p, size_t *ret_n)
 	return list;
 }
 
-/* Asks for addresses. other_legs: those of this host's other legs; only for these does an answer of
- * this host count. */
+/* Asks for addresses. other_legs: the addresses belong to other legs of this host; only then does
+ * an answer of this host count. */
 static int ask(struct doctor_host *p, bool other_legs, const struct mac_addr *own, size_t n_own)
 {
 	struct kernel_probe q[DOCTOR_ARPS_MAX];
@@ -192,7 +192,7 @@ void doctor_send_arps(struct doctor_host *p)
 			    plan_leg_is_configured(&(p)->plan->legs[j]) && \
 			    !(p)->plan->legs[i].bond[0] && !(p)->plan->legs[j].bond[0])
 
-/* The label in use, from the configuration or from the switch. */
+/* Returns the label in use, from the configuration or from the switch. */
 static const char *label_of(const struct doctor_host *p, size_t leg)
 {
 	const char *label = p->plan->legs[leg].label;
@@ -207,8 +207,8 @@ static const char *text_of(const json_t *o, const char *key)
 	return text ? text : "";
 }
 
-/* Whether another leg carries load to that address. Then the peer's leg has no counterpart here, as
- * if the peer had fewer legs. */
+/* Whether a path from any leg carries load to that address of the peer. If so, the address is in
+ * use: that this leg carries no load to it only means that the peer has fewer legs. */
 static bool is_carried(const struct doctor_host *p, const char *remote)
 {
 	const json_t *path;
@@ -383,9 +383,9 @@ static const struct doctor_arp *find_arp(const struct doctor_host *p, enum docto
 
 /*
  * Linux answers a request for any of its addresses on any link, so one answer proves nothing. This
- * leg leads to the other leg's network only if nothing answers here for the peer's address of this
- * leg. In addition, the answer for the other address must come from the same link as on the other
- * leg.
+ * leg leads to the other leg's network only if two things are true. Nothing answers here for the
+ * address that the peer has on this leg. If the address on the other leg is answered on both legs,
+ * both answers come from the same MAC address.
  */
 static bool leads_elsewhere(const struct doctor_host *p, const struct doctor_arp *a)
 {
