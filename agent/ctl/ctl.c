@@ -176,7 +176,7 @@ static const struct ctl_command commands[] = {
 	{"confirm", 0, 1, TAKES_FORCE, ctl_cmd_confirm},
 	{"rollback", 0, 1, TAKES_APPLY | TAKES_FORCE | TAKES_DRY_RUN | DISRUPTS, ctl_cmd_rollback},
 	{"history show", 1, 1, 0,
-	 ctl_cmd_history_show}, /* must come before the command that consists of its first word */
+	 ctl_cmd_history_show}, /* before the command that consists of the first word only */
 	{"history diff", 1, 2, 0, ctl_cmd_history_diff},
 	{"history", 0, 0, TAKES_TABLE, ctl_cmd_history},
 	{"fault add", 0, 0, TAKES_LEG | TAKES_PEER | TAKES_FAULT | DISRUPTS, ctl_cmd_fault_add},
@@ -241,7 +241,8 @@ static void print_help(const struct ctl_command *c)
 		fputs(TABLE_HELP, stdout);
 }
 
-/* Finds the command at the start of the operands. *ret_words: how many operands are its name. */
+/* Finds the command at the start of the operands. *ret_words: number of operands that form its
+ * name. */
 static const struct ctl_command *find_command(char **operands, int n, int *ret_words)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
@@ -262,7 +263,7 @@ static const struct ctl_command *find_command(char **operands, int n, int *ret_w
 	return NULL;
 }
 
-/* Whether `word` is the first word of commands with two words. */
+/* Whether `word` is the first word of commands that have two words. */
 static bool is_group(const char *word)
 {
 	size_t len = strlen(word);
@@ -283,8 +284,8 @@ static void print_group(const char *word, FILE *out)
 				text_of(&commands[i])->summary);
 }
 
-/* Prints the error that the operands, of which there is at least one, do not start with a known
- * command. */
+/* Prints the error that the operands do not start with a known command. There is at least one
+ * operand. */
 static int complain_unknown(char **operands, int n)
 {
 	const char *near = NULL;
@@ -296,7 +297,7 @@ static int complain_unknown(char **operands, int n)
 		print_group(operands[0], stderr);
 		return CTL_USAGE;
 	}
-	/* First compares only the first word; if nothing is similar, both words. */
+	/* Looks for a similar command: first by the first word only, then by both words. */
 	for (int n_typed = group ? 2 : 1; !near && n_typed <= MIN_OF(n, 2); n_typed++) {
 		snprintf(typed, sizeof(typed), "%.38s%s%.38s", operands[0], n_typed > 1 ? " " : "",
 			 n_typed > 1 ? operands[1] : "");

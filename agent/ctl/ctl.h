@@ -64,7 +64,7 @@ struct ctl_args {
 	const char *vf_spoof_check, *vf_trust, *vf_rate;
 	const char *dcb, *ipoib_mode, *kernel_port, *roce_mode, *roce_tos;
 	bool auto_label, inet6, shared_ip, soft_roce, rdma_off, rdma_on, rdma_only;
-	struct ctl_list forces; /* for apply and rollback */
+	struct ctl_list forces; /* for apply, confirm and rollback */
 	bool dry_run;
 	bool outdated;		  /* for worker restart */
 	bool bad, all;		  /* for doctor */
@@ -88,13 +88,13 @@ struct ctl_args {
 /* The whole program: parses the arguments, runs one command, and returns its exit status. */
 int ctl_run(int argc, char **argv);
 
-/* Parses the number in an option, from min to max. text NULL: the option is absent and *ret stays
- * as it is. CTL_OK; CTL_USAGE: the error was printed. In ctl_options.c. */
+/* Parses the number in an option, from min to max. text NULL: the option is absent, and *ret stays
+ * as it is. Returns CTL_OK, or CTL_USAGE after printing the error. In ctl_options.c. */
 int ctl_take_number(const char *option, const char *text, unsigned long min, unsigned long max,
 		    unsigned long *ret);
 
-/* Converts the value of --expect for the header If-Match; "": the option is absent. CTL_OK;
- * CTL_USAGE: the error was printed. In ctl_options.c. */
+/* Converts the value of --expect for the header If-Match; without the option, ret is "". Returns
+ * CTL_OK, or CTL_USAGE after printing the error. In ctl_options.c. */
 #define CTL_TAG_SIZE 19
 int ctl_take_expect(const struct ctl_args *a, char ret[CTL_TAG_SIZE]);
 
@@ -123,22 +123,24 @@ struct ctl_request {
 	const char *list;
 };
 
-/* Sends a request. `socket` is the read-only socket; a change (any method but GET) is sent to the
- * admin socket in the same folder. 0 with the reply, for any HTTP status. Negative errno: no reply.
- * -ENOENT and -ECONNREFUSED: no agent is running. -ETIMEDOUT: the agent did not answer in time; for
- * a read, this is returned after a second if the agent's process is stopped. Prints nothing. */
+/* Sends a request. `socket` is the read-only socket; a change (any method except GET) is sent to
+ * the admin socket in the same folder. Returns 0 with the reply, whatever its HTTP status is, or
+ * negative errno if there is no reply. -ENOENT and -ECONNREFUSED mean that no agent is running.
+ * -ETIMEDOUT means that the agent did not answer in time; a read returns it after a second if the
+ * agent's process is stopped. Prints nothing. */
 int ctl_http(const char *socket, const struct ctl_request *rq, struct ctl_reply *ret);
 void ctl_reply_done(struct ctl_reply *r);
-/* CTL_OK for a reply with a 2xx status. For others, prints the error and returns its exit
- * status. */
+/* Returns CTL_OK for a reply with a 2xx status. For another status, prints the error and returns
+ * its exit status. */
 int ctl_judge(const struct ctl_args *a, const struct ctl_reply *r);
-/* Sends a request and checks the reply. CTL_OK for a 2xx status; else the error was printed. */
+/* Sends a request and checks the reply. Returns CTL_OK for a 2xx status, or another exit status
+ * after printing the error. */
 int ctl_ask(const struct ctl_args *a, const struct ctl_request *rq, struct ctl_reply *ret);
-/* The JSON object of the reply, a new reference. NULL: the reply is not an object, or lacks the
- * list that it must have, and the error was printed. */
+/* Returns the JSON object of the reply, a new reference. If the reply is not an object, or lacks
+ * the list that it must have, prints the error and returns NULL. */
 json_t *ctl_parse(const struct ctl_request *rq, const struct ctl_reply *r);
-/* The JSON object of the reply, a new reference. NULL: the reply is not an object. Prints
- * nothing. */
+/* Returns the JSON object of the reply, a new reference, or NULL if the reply is not an object.
+ * Prints nothing. */
 json_t *ctl_parse_if_any(const struct ctl_reply *r);
 /* Sends a request, and returns the JSON object of the reply in *ret, a new reference. */
 int ctl_ask_json(const struct ctl_args *a, const struct ctl_request *rq, json_t **ret);
@@ -178,9 +180,9 @@ void ctl_explain_silence(const char *socket, int error, struct ctl_silence *ret)
 void ctl_complain(const char *fmt, ...) PLENUM_PRINTF(1, 2);
 /* Prints a text from outside the program: control characters and invalid bytes become '?'. */
 void ctl_put(const char *text, FILE *out);
-/* The same for a text of several lines. */
+/* Like ctl_put(), for a text of several lines. */
 void ctl_put_lines(const char *text, FILE *out);
-/* The same on standard output, padded with blanks to `width` characters. */
+/* Like ctl_put() on standard output, padded with blanks to `width` characters. */
 void ctl_put_wide(const char *text, size_t width);
 /* Prints indented JSON and a newline. */
 int ctl_put_json(const json_t *o);
@@ -195,13 +197,13 @@ int ctl_put_plan(const json_t *o);
 bool ctl_put_legs(const json_t *legs);
 /* Prints the warnings in the agent's answer on standard error. */
 void ctl_put_warnings(const json_t *answer);
-/* The text of a member; "": the object has none. */
+/* Returns the text of a member, or "" if the object does not have it. */
 const char *ctl_text(const json_t *o, const char *key);
-/* The number of a member. A real number is rounded and limited to the range of the type. */
+/* Returns the number of a member. A real number is rounded and limited to the range of the type. */
 json_int_t ctl_int(const json_t *o, const char *key);
 #define CTL_ID_SIZE 17
-/* The number of a capture or test in the agent's answer, as text for a path. CTL_OK; else the error
- * was printed. */
+/* Takes the number of a capture or test from the agent's answer, as text for a path. Returns
+ * CTL_OK, or another exit status after printing the error. */
 int ctl_take_id(const json_t *answer, const char *key, char ret[CTL_ID_SIZE]);
 /* Whether a path's round-trip time was measured on a message in the last ten seconds. A time
  * measured by probes between idle hosts says little about the network. */
@@ -210,17 +212,17 @@ bool ctl_rtt_is_current(const json_t *path);
 const char *ctl_format_bytes(json_int_t bytes, char *buf, size_t size);
 const char *ctl_format_seconds(json_int_t seconds, char *buf, size_t size);
 #define CTL_LATENCY_MAX 40
-/* Writes the median and the 99th percentile in ms of a class of requests of a mount or export, such
- * as "0.21/1.40", to buf; "-": there were no recent requests. Returns buf. */
+/* Writes the median and the 99th percentile of the durations of a class of requests of a mount or
+ * export, in ms, such as "0.21/1.40", to buf; without recent requests, "-". Returns buf. */
 const char *ctl_format_latency(const json_t *o, const char *class, char buf[CTL_LATENCY_MAX]);
-/* Writes a user such as "root (uid 0, pid 7)" for the agent's "uid 0, pid 7" to buf; without the
- * name if this host does not know it. Returns buf. */
+/* Writes a user such as "root (uid 0, pid 7)" to buf, for the agent's "uid 0, pid 7". If this host
+ * does not know the uid, writes it without a name. Returns buf. */
 const char *ctl_format_user(const char *by, char *buf, size_t size);
 
 /* Rows of text under headings, printed in columns as wide as their widest cell. On a terminal, or
- * if COLUMNS is set, no line is wider than that. Text in the last column is then broken at blanks
- * or printed below its row, and the least important columns are omitted, which the last line
- * reports. */
+ * if COLUMNS is set, no line is wider than the terminal or COLUMNS. Text in the last column is then
+ * broken at blanks or printed below its row. If that is not enough, the least important columns are
+ * omitted, which the last line reports. */
 struct ctl_table {
 	const char *const *headings;
 	size_t n_columns, n_cells, cap;
@@ -233,7 +235,7 @@ struct ctl_table {
 	{                                                                               \
 		.headings = headings_, .n_columns = ARRAY_SIZE(headings_), .n_cells = 0 \
 	}
-/* Width of the terminal; SIZE_MAX: no limit. */
+/* Returns the width of the terminal, or SIZE_MAX if there is no limit. */
 size_t ctl_line_width(void);
 /* Adds the next cell. An empty cell is printed as "-". */
 void ctl_table_add(struct ctl_table *t, const char *fmt, ...) PLENUM_PRINTF(2, 3);
@@ -248,16 +250,18 @@ int ctl_view_print(const struct ctl_args *a, const struct ctl_table *t, const ch
 /* Prints the lines of `a` that `b` lacks with '-', the lines of `b` that `a` lacks with '+', and
  * common lines near them with ' '. Returns whether the texts differ, or -ENOMEM. */
 int ctl_diff(const char *a, const char *b, FILE *out);
-/* The same to a heap text *ret, which the caller frees. */
+/* Like ctl_diff(), but writes to a heap text *ret, which the caller frees. */
 int ctl_diff_text(const char *a, const char *b, char **ret);
 
 /* ---- legs ---- */
 
-/* Checks that the name can be part of a path. CTL_OK; else the error was printed. In ctl_net.c. */
+/* Checks that the name can be part of a path. Returns CTL_OK, or another exit status after printing
+ * the error. In ctl_net.c. */
 int ctl_check_leg_name(const char *name);
 /* Prints the keys of a leg. This and the next function are in ctl_leg.c. */
 int ctl_show_leg(const struct ctl_args *a, const char *name);
-/* The version in a reply, in the format of --expect. Heap; NULL: out of memory. */
+/* Returns the version in a reply, in the format of --expect, on the heap, or NULL if memory is
+ * short. */
 char *ctl_version_of(const struct ctl_reply *reply);
 /* Prints a version, and the command that applies only this version. */
 void ctl_put_version(const char *version);
@@ -269,10 +273,11 @@ void ctl_put_overridden(const json_t *leg);
 /* ---- devices (ctl_devices.c) ---- */
 
 struct inventory;
-/* The legs from the agent, a new reference; NULL: no agent is running. Prints nothing. */
+/* Returns the legs from the agent, a new reference, or NULL if no agent is running. Prints
+ * nothing. */
 json_t *ctl_legs_if_any(const struct ctl_args *a);
-/* Prints the table of devices for legs, as the options select. `legs` has the switches and may be
- * NULL. title: printed above the table if there are devices; NULL: no title. */
+/* Prints the table of devices, as the options select. `legs` has the legs with their switches, and
+ * may be NULL. title: printed above the table if there are devices; NULL: no title. */
 int ctl_put_devices(const struct ctl_args *a, const struct inventory *inv, const json_t *legs,
 		    const char *title);
 
@@ -280,7 +285,8 @@ int ctl_put_devices(const struct ctl_args *a, const struct inventory *inv, const
 
 /* Formats ids of workers, such as "2, 3". */
 void ctl_format_ids(const json_t *ids, char *buf, size_t size);
-/* Adds the median and 99th percentile of each class in ms, four cells; "-": no recent requests. */
+/* Adds four cells with the median and 99th percentile of each class in ms; "-" for a class without
+ * recent requests. */
 void ctl_table_add_latencies(struct ctl_table *t, const json_t *o);
 /* Prints these columns of the paths, or those that the options select. */
 int ctl_put_paths(const struct ctl_args *a, const json_t *paths, const char *columns);
@@ -291,17 +297,18 @@ struct spec;
 struct inventory;
 struct diag;
 struct plan;
-/* Loads a configuration as the agent does: the file, and *.yaml in plenum.d in the same folder. 0;
- * negative errno with the errors in d. */
+/* Loads a configuration as the agent does: the file, and *.yaml in plenum.d in the same folder.
+ * Returns 0, or negative errno with the errors in d. */
 int ctl_load_file(const char *file, struct diag *d, struct spec **ret);
-/* Makes the plan of this host, with the agent's records. 0; negative errno with the errors in d. */
+/* Makes the plan of this host, with the agent's records. Returns 0, or negative errno with the
+ * errors in d. */
 int ctl_plan_here(const struct spec *s, const struct inventory *inv, const struct plan *running,
 		  struct diag *d, struct plan **ret);
-/* Collects the inventory of this host, and prints warnings. CTL_OK; else the errors were
- * printed. */
+/* Collects the inventory of this host, and prints warnings. Returns CTL_OK, or another exit status
+ * after printing the errors. */
 int ctl_collect(struct inventory **ret);
-/* Loads a configuration with the drop-ins in the same folder. CTL_OK; else the errors were
- * printed. */
+/* Loads a configuration with the drop-ins in the same folder. Returns CTL_OK, or another exit
+ * status after printing the errors. */
 int ctl_load(const char *file, struct spec **ret);
 /* Gets a configuration from the agent: RESOURCE_CONFIG_RUNNING or RESOURCE_CONFIG_STAGED. */
 int ctl_ask_config(const struct ctl_args *a, enum resource_id which, struct ctl_reply *ret);

@@ -59,8 +59,8 @@ static json_int_t parse_time(const char *text)
 	return 0;
 }
 
-/* Makes the body of a request to apply, confirm or roll back; NULL: it has no members. key: name of
- * the member for number; number 0: omit it. Returns an exit status. */
+/* Makes the body of a request to apply, confirm or roll back; NULL: the body has no members. key:
+ * name of the member that gets `number`, which is omitted if it is 0. Returns an exit status. */
 static int make_body(const struct ctl_args *a, const char *key, json_int_t number, char **ret)
 {
 	const json_int_t confirm_s = a->confirm ? parse_time(a->confirm) : 0;
@@ -115,7 +115,7 @@ static bool is_served(const json_t *status, const char *path)
 	return false;
 }
 
-/* The first path that is not served; NULL: all are served. */
+/* Returns the first path that is not served, or NULL if all are served. */
 static const char *find_unserved(const json_t *status, const json_t *paths)
 {
 	const json_t *path;
@@ -138,8 +138,8 @@ static void complain_unserved(const json_t *status, const char *path)
 			ctl_complain("%s", json_string_value(reason));
 }
 
-/* Waits until the mounts that were served before the apply are served again. CTL_OK; CTL_UNSERVED:
- * a mount is not served in time. */
+/* Waits until the mounts that were served before the apply are served again. Returns CTL_OK, or
+ * CTL_UNSERVED if a mount is not served in time. */
 static int await_mounts(const struct ctl_args *a, const json_t *paths)
 {
 	const struct ctl_request rq = {.resource = RESOURCE_STATUS};
@@ -180,8 +180,8 @@ static bool says_yes(void)
 	return fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y');
 }
 
-/* Whether the agent refused to apply changes that other users staged, and the operator, asked on a
- * terminal, wants to apply them. */
+/* If the agent has refused to apply changes that other users staged, asks the operator on a
+ * terminal. Returns whether the operator wants to apply these changes. */
 static bool wants_others(const struct ctl_args *a, const struct ctl_reply *r)
 {
 	const char *code, *line;
@@ -281,7 +281,7 @@ static int parse_number(const char *text, long *ret)
 	return CTL_USAGE;
 }
 
-/* Makes the request, with the number of an apply if it is an operand. */
+/* Makes the request. If an operand is the number of an apply, the request gets it. */
 static int change_number(const struct ctl_args *a, enum resource_id resource, const char *key)
 {
 	autofree char *body = NULL;
@@ -373,7 +373,8 @@ int ctl_cmd_history_show(const struct ctl_args *a)
 	return r == CTL_OK ? ctl_put_config(a, past.body) : r;
 }
 
-/* Compares the running configuration, or that of a second number, with that of the first number. */
+/* Compares two configurations: that of the first number, and that of the second number or the
+ * running one. */
 int ctl_cmd_history_diff(const struct ctl_args *a)
 {
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply from = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * `plenum capture`: polls the agent for captured packets and writes them to a file until a limit is
- * reached. The agent ends the capture if the polls stop; on every exit this command also asks it
- * to.
+ * reached. On every exit the command asks the agent to end the capture; the agent also ends it if
+ * the polls stop.
  */
 #include "agent/ctl/ctl.h"
 
@@ -83,7 +83,7 @@ static bool is_file(int fd, const struct stat *st)
 	return fstat(fd, &of) == 0 && of.st_dev == st->st_dev && of.st_ino == st->st_ino;
 }
 
-/* Opens or creates a file. *ret_made: it was created. */
+/* Opens or creates a file. *ret_made: whether it was created. */
 static int open_output(const char *file, int flags, bool *ret_made)
 {
 	int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | flags, 0600);
@@ -260,8 +260,8 @@ static size_t judge_blocks(struct capture *c, const char *bytes, size_t len)
 	return at;
 }
 
-/* Writes an answer to the file. After a limit packets are left out, but statistics are still
- * written. */
+/* Writes an answer of the agent to the file. Once the limit of packets or bytes is reached, packets
+ * are left out, but statistics are still written. */
 static int put_answer(struct capture *c, const struct ctl_reply *reply)
 {
 	size_t at = 0;
@@ -283,14 +283,14 @@ static int put_answer(struct capture *c, const struct ctl_reply *reply)
 			r = put_keys(c, reply->body + at, get32(reply->body + at + 4));
 		if (r != CTL_OK)
 			return r;
-		/* A secrets block, or a packet after the limit. */
+		/* Skips a block that is not written: secrets, or a packet after the limit. */
 		at += get32(reply->body + at + 4);
 	}
 	return CTL_OK;
 }
 
-/* Gets the next data. CTL_OK; *ret_len: number of bytes; *ret_more: the capture is ending and has
- * more. */
+/* Gets the next data. Returns CTL_OK with *ret_len, the number of bytes; *ret_more: the capture is
+ * ending, and the agent has more data. */
 static int poll_agent(struct capture *c, enum resource_id resource, size_t *ret_len, bool *ret_more)
 {
 	const struct ctl_request rq = {.resource = resource, .name = c->number};

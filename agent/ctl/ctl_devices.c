@@ -17,8 +17,9 @@ struct neighbour {
 	const char *name, *port;
 };
 
-/* For the only cable of a leg, the agent has chosen the switch. Each port of a bond has its own
- * list of neighbours; if it has only one, that is the switch. */
+/* If all LLDP neighbours of the leg are at this interface, the agent has chosen the leg's switch.
+ * Otherwise the leg is a bond, and each of its ports has its own neighbours: a single neighbour at
+ * the port is the switch. */
 static struct neighbour neighbour_of(const json_t *leg, const char *ifname)
 {
 	const json_t *list = json_object_get(leg, "neighbours"), *n, *found = NULL;

@@ -51,8 +51,8 @@ struct diff_line {
 	const char *text;
 };
 
-/* Longest common subsequence, computed from the end: length[i][j] is that of the lines of a from i
- * on and the lines of b from j on. */
+/* Finds the longest common subsequence, beginning at the end: length[i][j] is the length of the
+ * longest one of the lines of a from i on and the lines of b from j on. */
 static size_t diff_lines(const struct diff_text *a, const struct diff_text *b, uint16_t *length,
 			 struct diff_line *out)
 {
@@ -165,8 +165,10 @@ struct difference {
 	char *text;    /* differences from the running to the staged configuration, or to FILE */
 	char *version; /* version of the staged configuration; NULL: FILE is compared */
 	bool differs, host_differs;
-	json_t *plan;	   /* steps from the host's present state to the running configuration */
-	json_t *warnings;  /* values in files that are not in force, which no difference shows */
+	json_t *plan; /* steps from the host's present state to the running configuration */
+	/* Warnings about values in files that are not in force although no difference shows them.
+	 */
+	json_t *warnings;
 	json_t *staged_by; /* the users whose changes are staged */
 };
 

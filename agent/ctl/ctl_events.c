@@ -44,7 +44,7 @@ static void take_events(const struct ctl_args *a, const json_t *o, struct event_
 	snprintf(at->instance, sizeof(at->instance), "%.16s", ctl_text(o, "instance"));
 }
 
-/* Whether the error may pass, because the agent may be restarting. */
+/* Whether the error may be temporary, because the agent may be restarting. */
 static bool is_passing(int error, long status)
 {
 	return error == -ENOENT || error == -ECONNREFUSED || error == -ECONNRESET ||
@@ -85,8 +85,8 @@ struct events_query {
 	char text[512];
 };
 
-/* Adds a parameter. All characters of the value but letters and digits are escaped. A value that is
- * too long is cut; the agent refuses such a value anyway. */
+/* Adds a parameter, in which all characters except letters and digits are escaped. A value that is
+ * too long is cut; the agent would refuse such a value anyway. */
 static void add(struct events_query *q, const char *name, const char *value)
 {
 	size_t len = strlen(q->text);
@@ -136,7 +136,7 @@ static int check_severity(const char *text)
 	return CTL_USAGE;
 }
 
-/* Adds the selections that also apply to events that come later. */
+/* Adds the selections that also apply to later events. */
 static int add_kind(const struct ctl_args *a, struct events_query *q)
 {
 	if (a->severity && check_severity(a->severity) != CTL_OK)
@@ -205,8 +205,8 @@ static int follow_events(const struct ctl_args *a, struct event_place *at)
 		json_decref(o);
 		if (fflush(stdout) != 0)
 			return CTL_IO;
-		/* A working agent answers only after an event. If it did not, pause before the next
-		 * request. */
+		/* A working agent answers only when there is an event. This answer had none, so
+		 * this pauses before the next request. */
 		if (at->next <= before.next)
 			pause_before_request();
 	}

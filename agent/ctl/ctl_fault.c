@@ -14,7 +14,8 @@ struct unit {
 	double factor;
 };
 
-/* Parses a number with a unit, to a count of the smallest unit from 1 to max; 0: invalid. */
+/* Parses a number with a unit. Returns it as a count of the smallest unit, from 1 to max, or 0 if
+ * the text is invalid. */
 static json_int_t parse(const char *text, const struct unit *units, double max)
 {
 	char *end = NULL;

@@ -191,7 +191,7 @@ static int ask_at(const char *socket, const struct ctl_request *rq, struct ctl_r
 	return r;
 }
 
-/* The path of plenumd-admin.sock in the folder of plenumd.sock. */
+/* Makes the path of plenumd-admin.sock in the folder of plenumd.sock. */
 static int admin_socket(const char *socket, char *buf, size_t size)
 {
 	size_t len = strlen(socket), ending = strlen(".sock");
@@ -214,12 +214,13 @@ int ctl_http(const char *socket, const struct ctl_request *rq, struct ctl_reply 
 	if (r < 0)
 		return r;
 	r = ask_at(change ? admin : socket, rq, ret);
-	/* A socket of --socket may have no admin socket in its folder. It then refuses changes
-	 * itself. */
+	/* The folder of a socket that the user chose by --socket may have no admin socket. The
+	 * request is then sent to the chosen socket, which refuses it with an explanation if it
+	 * allows no changes. */
 	if (change && r == -ENOENT)
 		return ask_at(socket, rq, ret);
-	/* Users whom the configuration allows to make changes may also read, even if they are not
-	 * in the readers' group, but only through the admin socket. */
+	/* Users whom the configuration allows to make changes may also read. If they are not in the
+	 * readers' group, they can do so only through the admin socket. */
 	if (!change && (r == -EACCES || r == -EPERM)) {
 		int second = ask_at(admin, rq, ret);
 
@@ -264,8 +265,8 @@ static int exit_of_status(long status)
 	return status >= 400 && status < 500 ? CTL_DATA : CTL_SOFTWARE;
 }
 
-/* Exit status for a reply, by which scripts distinguish errors: from the error's code if it has
- * one, otherwise from the HTTP status. */
+/* Returns the exit status for a reply, by which scripts distinguish errors. It comes from the
+ * error's code if the reply has one, otherwise from the HTTP status. */
 static int exit_of_reply(const struct ctl_reply *r)
 {
 	static const struct {

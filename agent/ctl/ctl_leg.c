@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-/* Adds a value such as "10.0.0.1, 10.0.0.2", "auto" or "{"pfc": [3]}". NULL: an empty cell. */
+/* Adds a value such as "10.0.0.1, 10.0.0.2", "auto" or "{"pfc": [3]}". v NULL: adds an empty
+ * cell. */
 static void add_value(struct ctl_table *t, const json_t *v)
 {
 	autofree char *text = NULL;

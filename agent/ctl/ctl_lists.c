@@ -25,7 +25,7 @@ static void add_bytes(struct ctl_table *t, const json_t *o, const char *key)
 	ctl_table_add(t, "%s", ctl_format_bytes(ctl_int(o, key), buf, sizeof(buf)));
 }
 
-/* Adds a share; "-": unknown. */
+/* Adds a share in percent, or an empty cell if it is unknown. */
 static void add_share(struct ctl_table *t, const json_t *o, const char *key)
 {
 	const json_t *v = json_object_get(o, key);
@@ -68,7 +68,7 @@ static void add_integer(struct ctl_table *t, const json_t *o, const char *key)
 		ctl_table_add(t, "%s", "");
 }
 
-/* A time in seconds that may be unknown. */
+/* Adds a time in seconds, or an empty cell if it is unknown. */
 static void add_seconds(struct ctl_table *t, const json_t *o, const char *key)
 {
 	const json_t *v = json_object_get(o, key);
@@ -80,7 +80,8 @@ static void add_seconds(struct ctl_table *t, const json_t *o, const char *key)
 			      : "");
 }
 
-/* Of all classes together; "-": none lately. */
+/* Adds the rate of requests of all classes together, or an empty cell if there were none
+ * recently. */
 static void add_rate(struct ctl_table *t, const json_t *o)
 {
 	const json_t *class;
@@ -107,7 +108,7 @@ static void add_ids(struct ctl_table *t, const json_t *ids)
 	ctl_table_add(t, "%s", text);
 }
 
-/* Prints the answer, or has `print` do so. */
+/* Prints the answer with `print`, or unchanged with -j. */
 static int show(const struct ctl_args *a, enum resource_id id,
 		int (*print)(const struct ctl_args *a, const json_t *list, const char *columns))
 {
@@ -125,7 +126,7 @@ static int show(const struct ctl_args *a, enum resource_id id,
 
 /* ---- mounts ---- */
 
-/* "read-only, soft 30 s" */
+/* Adds the mount's options, such as "read-only, soft 30 s". */
 static void add_options(struct ctl_table *t, const json_t *mount)
 {
 	const char *access =
@@ -278,7 +279,7 @@ int ctl_cmd_peers(const struct ctl_args *a)
 
 /* ---- paths ---- */
 
-/* What the path's session is for. */
+/* Adds the purpose of the path's session: the mount or the export. */
 static void add_purpose(struct ctl_table *t, const json_t *path)
 {
 	const char *export = ctl_text(path, "export");

@@ -190,8 +190,8 @@ static int read_text(const char *file, char **ret_text, size_t *ret_len)
 	return CTL_OK;
 }
 
-/* Merges FILE with the drop-ins in the same folder. *ret_text NULL: there are no drop-ins, so FILE
- * can be sent unchanged. */
+/* Merges FILE with the drop-ins in the same folder. If there are no drop-ins, *ret_text is NULL:
+ * FILE can be sent unchanged. */
 static int join_dropins(const char *file, char **ret_text)
 {
 	struct spec *s = NULL;
@@ -312,7 +312,8 @@ static int put_json(const struct inventory *inv)
 	return ctl_put_text(text);
 }
 
-/* Whether options for columns, rows or values are given; they select the table of devices alone. */
+/* Whether options are given that select columns, rows or values. With them, only the table of
+ * devices is printed. */
 static bool has_rows(const struct ctl_view *v)
 {
 	return v->csv || v->columns || v->filters.n;
@@ -411,8 +412,8 @@ int ctl_plan_here(const struct spec *s, const struct inventory *inv, const struc
 	return r >= 0 ? plan_build(s, inv, &ctx, d, ret) : r;
 }
 
-/* Makes the plan of an agent that would start now. Only a running agent knows the changes to its
- * workers. */
+/* Makes the plan that an agent would make if it started now. It lacks changes to workers, which
+ * only a running agent knows. */
 static int build_here(const struct spec *s, const struct inventory *inv, bool agent_runs,
 		      struct diag *d, struct plan **ret)
 {

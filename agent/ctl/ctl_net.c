@@ -71,8 +71,8 @@ static json_t *json_of(const struct spec_node *n)
 	return o;
 }
 
-/* Parses a map in YAML's flow style, such as "{pfc: [3], trust: dscp}". NULL: the error was
- * printed. */
+/* Parses a map in YAML's flow style, such as "{pfc: [3], trust: dscp}". Returns NULL after printing
+ * the error. */
 static json_t *map_of(const char *key, const char *text)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
@@ -123,7 +123,7 @@ static int set_key(json_t *o, const char *list, const char *key, const char *tex
 
 /* ---- the network of a leg ---- */
 
-/* The prefix length in "16", "/16" or "255.255.0.0"; -1: invalid. */
+/* Returns the prefix length given as "16", "/16" or "255.255.0.0", or -1 if the text is invalid. */
 static int netmask_length(const char *text)
 {
 	const char *digits = text + (*text == '/');
@@ -203,7 +203,8 @@ static int describe_network(const struct ctl_args *a, const char *name, json_t *
 		r = set_key(network, "networks", "vlan", a->vlan);
 	if (r == CTL_OK)
 		r = set_key(network, "networks", "mtu", a->mtu);
-	/* A single range becomes that of the network, and the leg takes its addresses from it. */
+	/* A single range becomes the range of the network. The leg takes its addresses from there,
+	 * so it has no list itself. */
 	if (r == CTL_OK && !strchr(a->ips, ','))
 		json_object_del(body, "ips");
 	json_object_set_new(body, "network", network);
@@ -266,7 +267,7 @@ static int find_network(const struct ctl_args *a, json_t *body)
 	return r;
 }
 
-/* With --inet6 all addresses must be IPv6, so another one is reported as a typing error. */
+/* With --inet6 all addresses must be IPv6, so an IPv4 address is reported as a typing error. */
 static int check_family(const struct ctl_args *a, const char *option, const char *text)
 {
 	json_t *list = text && a->inet6 ? list_of(text) : NULL;
@@ -454,8 +455,9 @@ static void pause_before_try(unsigned n_tries)
 	nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
 }
 
-/* Sends the change for the expected version; without one, first reads the leg's version. CTL_OK
- * with the agent's answer, for any HTTP status; else the error was printed. */
+/* Sends the change for the expected version. If no version is expected, first reads the leg's
+ * version. Returns CTL_OK with the agent's answer, whatever its HTTP status is, or another exit
+ * status after printing the error. */
 static int try_patch(const struct ctl_args *a, const char *name, const char *text,
 		     const char *expected, struct ctl_reply *ret)
 {
@@ -471,9 +473,9 @@ static int try_patch(const struct ctl_args *a, const char *name, const char *tex
 	return r < 0 ? ctl_failed(a, &rq, r) : CTL_OK;
 }
 
-/* Changes keys of a leg, based on its current version. So the command never overwrites a change
- * that another operator stages at the same time: it then reads the leg again and repeats its own
- * change, unless the operator expects a certain version. */
+/* Changes keys of a leg, based on its current version, so that the command never overwrites a
+ * change that another operator stages at the same time. After such a change the command reads the
+ * leg again and repeats its own change, unless the operator expects a certain version. */
 static int patch(const struct ctl_args *a, const char *name, const json_t *body)
 {
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};

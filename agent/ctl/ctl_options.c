@@ -98,7 +98,8 @@ static const struct ctl_option {
 	{"confirm", 0, TEXT, TAKES_APPLY, offsetof(struct ctl_parsed, args.confirm)},
 };
 
-/* getopt_long() returns this plus the number of the row, for the long and the short form. */
+/* For the long and the short form of an option, getopt_long() returns FIRST plus the number of the
+ * option's row. */
 #define FIRST 256
 
 struct getopt_words {

@@ -47,8 +47,8 @@ struct ctl_command {
 	int (*run)(const struct ctl_args *a);
 };
 
-/* The command, or the help of a group of commands, that the user probably meant by one or two
- * unknown words. NULL: none. In ctl_suggest.c. */
+/* Returns the command, or the help of a group of commands, that the user probably meant by one or
+ * two unknown words, or NULL. In ctl_suggest.c. */
 const char *ctl_suggest(const char *typed, const struct ctl_command *commands, size_t n);
 
 struct ctl_parsed {
@@ -58,7 +58,8 @@ struct ctl_parsed {
 };
 
 /* Parses options, which may be before, between and after the operands. Moves the operands to
- * argv[*ret_first] and the following. CTL_OK; CTL_USAGE: the error was printed. */
+ * argv[*ret_first] and the following members. Returns CTL_OK, or CTL_USAGE after printing the
+ * error. */
 int ctl_options_parse(int argc, char **argv, struct ctl_parsed *p, int *ret_first);
 
 #endif

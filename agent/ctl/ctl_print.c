@@ -24,7 +24,8 @@ void ctl_complain(const char *fmt, ...)
 	fputc('\n', stderr);
 }
 
-/* allowed: control characters that are printed unchanged. */
+/* Prints the text, with unsafe characters replaced. allowed: control characters that are printed
+ * unchanged. */
 static void put_shown(const char *text, FILE *out, const char *allowed)
 {
 	const unsigned char *at = (const unsigned char *)text;

@@ -13,7 +13,7 @@
 #define PATH_BYTES 256
 #define WORD_BYTES 4 /* bytes in a unit of the data counters */
 
-/* Counters that stay zero if there are no errors, with the drivers' names for them. */
+/* Counters that stay zero without errors, under the names that drivers give them. */
 static const char *const bad_counters[] = {
 	"symbol_error",
 	"link_error_recovery",
@@ -82,8 +82,8 @@ static json_t *counters_read(int sys, const char *port_folder)
 	return list;
 }
 
-/* The content of a file; NULL, which is JSON null: it does not exist. Leaves out a number before
- * the text, such as "4: ". */
+/* Returns the content of a file, without a number before the text, such as "4: ". Returns NULL,
+ * which is JSON null, if the file does not exist. */
 static json_t *text_read(int sys, const char *folder, const char *name)
 {
 	char path[PATH_BYTES], text[128];
@@ -103,7 +103,7 @@ static const char *name_of(const struct inventory *inv, uint32_t ifindex)
 	return l ? l->name : NULL;
 }
 
-/* Whether the port belongs to the leg: the leg's link is that of the port, or a VLAN or bond above
+/* Whether the port belongs to the leg: the leg's link is the port's link, or a VLAN or bond above
  * it. */
 static bool is_on(const struct inventory *inv, const struct inv_link *leg, const struct inv_rdma *p)
 {

@@ -9,8 +9,8 @@
 #include "netcfg/host/inventory.h"
 #include <jansson.h>
 
-/* {"devices": [...]}, a new reference; NULL: out of memory. sys: the folder /sys of the caller's
- * network namespace (sysfs_open()); legs: from GET /v1/net, NULL: unknown. */
+/* Returns {"devices": [...]}, a new reference, or NULL if memory is short. sys: the folder /sys of
+ * the caller's network namespace (sysfs_open()). legs: from GET /v1/net; NULL: unknown. */
 json_t *ctl_rdma_look(int sys, const struct inventory *inv, const json_t *legs);
 
 #endif

@@ -31,7 +31,7 @@ static int create(const char *path, const char *text)
 	return r >= 0 ? file_sync_folder(path) : r;
 }
 
-/* Writes the file. make: creates it; else replaces it atomically. */
+/* Writes the file. make: creates it; otherwise replaces it atomically. */
 static int put(const char *path, struct secret *s, bool make)
 {
 	char *text = secret_format(s);

@@ -116,7 +116,7 @@ static int read_answers(const char *file, json_t *answers)
 	return diag_has_errors(&d) ? CTL_DATA : e;
 }
 
-/* Reads a line from the terminal, without its newline. False: there are no more. */
+/* Reads a line from the terminal, without its newline. Returns false at the end of the input. */
 static bool read_line(const char *text, const char *preset, char *buf, size_t size)
 {
 	printf("%s%s%s%s: ", text, *preset ? " [" : "", preset, *preset ? "]" : "");
@@ -165,7 +165,7 @@ static void set_presets(json_t *answers, const json_t *presets)
 		}
 }
 
-/* Asks a question. CTL_OK; else the error was printed. */
+/* Asks a question. Returns CTL_OK, or another exit status after printing the error. */
 static int ask(const struct question *q, const char *preset, json_t *answers)
 {
 	char line[512];
@@ -203,7 +203,7 @@ static int ask_answers(const struct inventory *inv, json_t *answers)
 
 #define WORDS_MAX 3
 
-/* The words of an answer, split in one buffer. CTL_OK; else the error was printed. */
+/* The words of an answer. They point into `text`. */
 struct words {
 	char text[512];
 	const char *word[WORDS_MAX];
@@ -428,8 +428,8 @@ static int write_config(const char *yaml)
 	return CTL_OK;
 }
 
-/* Checks whether an agent is running that would apply the file. One with staged changes would apply
- * these instead. */
+/* Finds out whether a running agent would apply the file. An agent that has staged changes would
+ * apply these instead. */
 static int look_at_agent(const struct ctl_args *a, bool *ret_runs)
 {
 	const struct ctl_request look = {.resource = RESOURCE_STATUS};

@@ -33,8 +33,8 @@ static void add_reason(struct ctl_table *t, const json_t *process)
 		ctl_table_add(t, "(%s)", note);
 }
 
-/* Adds the switches of the legs, such as "switch-a Ethernet1/7, unknown"; if a switch does not send
- * its name, the label. */
+/* Adds the switches of the legs, such as "switch-a Ethernet1/7, unknown". For a switch that does
+ * not send its name, adds the leg's label. */
 static void add_switches(struct ctl_table *t, const json_t *process)
 {
 	json_t *texts = json_array();
@@ -53,7 +53,7 @@ static void add_switches(struct ctl_table *t, const json_t *process)
 	json_decref(texts);
 }
 
-/* The source ports as text, if there are several. */
+/* Returns the source ports as text, or "" if there are fewer than two. */
 static const char *sources_text(const json_t *counters, char *buf, size_t size)
 {
 	size_t n = json_array_size(json_object_get(counters, "tx_by_source"));

@@ -110,7 +110,7 @@ struct layout {
 	bool stacked;	     /* the text of the last column is printed below its row */
 };
 
-/* Width of all columns before `column`, with the gaps after them. */
+/* Returns the width of all columns before `column`, with the gaps after them. */
 static size_t width_before(const struct layout *l, size_t column)
 {
 	size_t width = 0;
@@ -120,7 +120,7 @@ static size_t width_before(const struct layout *l, size_t column)
 	return width;
 }
 
-/* Whether the table fits. A wide last column can be broken into lines. */
+/* Whether the table fits the terminal. A wide last column fits if it can be broken into lines. */
 static bool fits(const struct layout *l)
 {
 	size_t last = l->t->n_columns - 1, width = width_before(l, last);
@@ -150,8 +150,8 @@ static void lay_out(struct layout *l)
 	l->stacked = l->stacked || !fits(l);
 }
 
-/* How many bytes of the text to print on a line of `width` characters; the line ends at a blank if
- * there is one. */
+/* Returns how many bytes of the text to print on a line of `width` characters. The line ends at a
+ * blank if there is one. */
 static size_t line_bytes(const char *text, size_t width)
 {
 	size_t n = 0, blank = 0, i = 0;

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 #define TOKEN_BYTES 32
-/* Programs that search files for secrets recognise a token by it. */
+/* By this prefix, programs that search files for secrets recognise a token. */
 #define TOKEN_PREFIX "plenum-"
 #define TOKEN_SIZE (sizeof(TOKEN_PREFIX) + 2 * TOKEN_BYTES)
 #define HEADER "# Clients of the API over the network: name, role, SHA-256 of the token.\n"
@@ -28,7 +28,8 @@ static int fail(const char *path, int e)
 	return e == -EACCES || e == -EPERM ? CTL_NO_PERMISSION : CTL_IO;
 }
 
-/* Reads the file's text and its entries. may_lack: treats a missing file as empty. */
+/* Reads the file's text and its entries. may_lack: the file may be missing, and then counts as
+ * empty. */
 static int load(const char *path, bool may_lack, char **ret_text, struct access_table *ret)
 {
 	struct reason why;
@@ -54,7 +55,7 @@ static int load(const char *path, bool may_lack, char **ret_text, struct access_
 					     : CTL_DATA;
 }
 
-/* Replaces the file at once. Only root can read a new file. */
+/* Replaces the file atomically. Only root can read a new file. */
 static int put(const char *path, const char *text, const char *line)
 {
 	autofree char *all = NULL;

@@ -71,7 +71,7 @@ static int put_lines(const struct top_view *v, const char *gone)
 	return r;
 }
 
-/* The JSON of a mount or an export. */
+/* Makes the JSON of a mount or an export. */
 static json_t *object_to_json(const struct top_row *r)
 {
 	json_t *latency = json_object_get(r->object, "latency");
@@ -180,7 +180,7 @@ static bool can_draw(void)
 	       strcmp(term, "dumb") != 0;
 }
 
-/* Prints lines once or until interrupted, or shows the screen on a terminal. */
+/* Prints lines, once or until interrupted; or, on a terminal, shows the screen. */
 static int show(struct top *t)
 {
 	const struct ctl_args *a = t->args;

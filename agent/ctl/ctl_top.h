@@ -29,7 +29,7 @@ struct top_row { /* one object; rates are per second */
 	double tx_bytes, rx_bytes, packets, resent, lost; /* sums over the paths of the object */
 	double rdma_read, rdma_write; /* bytes of file data by RDMA, of the object's sessions */
 	double rtt_us;		      /* mean over the paths that are up and in use */
-	unsigned paths_rtt;	      /* number of these paths */
+	unsigned paths_rtt;	      /* number of the paths that rtt_us covers */
 	double loss_percent; /* of the path and direction with the largest loss; < 0: unknown */
 	double ops, read_bytes, write_bytes, errors; /* only of workers */
 	uint64_t failovers, sessions;
@@ -60,7 +60,7 @@ void top_view_done(struct top_view *v);
 
 #define TOP_COLUMNS_MAX 14
 #define TOP_CELL_MAX 64
-/* Heading of a column; NULL: there is no such column. */
+/* Returns the heading of a column, or NULL if there is no such column. */
 const char *top_heading(enum top_kind k, unsigned column);
 /* Writes the text of a cell to buf (TOP_CELL_MAX bytes), and returns buf. */
 const char *top_cell(enum top_kind k, const struct top_row *r, unsigned column, char *buf);
@@ -77,14 +77,16 @@ struct top {
 };
 /* Polls the agent. If it does not answer, the last answer is kept. */
 void top_ask(struct top *t);
-/* Writes "the agent has not answered for 3 s ..." to buf; "": it answers. Returns buf. */
+/* Writes "the agent has not answered for 3 s ..." to buf, or "" if the agent answers. Returns
+ * buf. */
 const char *top_gone(const struct top *t, char *buf, size_t size);
 
 /* ---- ctl_top_screen.c ---- */
 
-/* Runs until interrupted. -ENOTTY: the terminal cannot position the cursor. */
+/* Shows the screen until interrupted. Returns -ENOTTY if the terminal cannot position the
+ * cursor. */
 int top_screen(struct top *t);
-/* Signals that would end the program end the loops instead. */
+/* Makes signals that would end the program end the loops instead. */
 void top_signals(void);
 bool top_interrupted(void);
 

@@ -54,7 +54,7 @@ static double limited(const json_t *number)
 
 /* ---- rows ---- */
 
-/* The row with that name, which is created if necessary. NULL: out of memory. */
+/* Returns the row with that name, which is created if necessary, or NULL if memory is short. */
 static struct top_row *row_of(struct top_view *v, enum top_kind kind, const char *name)
 {
 	struct top_table *t = &v->tables[kind];
@@ -80,7 +80,7 @@ static const char *worker_name(json_int_t id, char buf[24])
 	return buf;
 }
 
-/* The rate of a counter. A restarted process has counted from zero. */
+/* Returns the rate of a counter. If the process has restarted, it has counted from zero. */
 static double rate(const json_t *before, const json_t *now, const char *key, double seconds)
 {
 	const uint64_t was = count_of(before, key), is = count_of(now, key);
@@ -98,7 +98,7 @@ static bool same(const json_t *a, const json_t *b, const char *const *keys)
 	return true;
 }
 
-/* The same object in the list of the previous answer. */
+/* Finds the same object in the list of the previous answer. */
 static const json_t *former(const struct top_sample *before, const char *list, const json_t *now,
 			    const char *const *keys)
 {
@@ -224,8 +224,8 @@ static void add_workers(struct top_view *v, const struct top_sample *before,
 
 /* ---- mounts and exports ---- */
 
-/* Takes the latency of the agent's own window of a few seconds, whatever the time between two
- * answers is. */
+/* Takes the latency that the agent measured over a few seconds. It does not depend on the time
+ * between two answers. */
 static void add_latency(struct top_row *r, const json_t *object)
 {
 	const json_t *l;
@@ -295,7 +295,7 @@ static void wrong(struct top_view *v, const char *fmt, ...)
 		v->out_of_memory = true;
 }
 
-/* The sentence of a reason, without its code. */
+/* Returns the sentence of a reason, without its code. */
 static const char *without_code(const char *reason)
 {
 	const char *colon = strstr(reason, ": ");
@@ -303,7 +303,8 @@ static const char *without_code(const char *reason)
 	return colon ? colon + 2 : reason;
 }
 
-/* The reason of the first path of the leg that is down and has a reason; "": none. */
+/* Returns the reason of the first path of the leg that is down and has a reason, or "" if there is
+ * none. */
 static const char *reason_of_leg(const json_t *status, const char *leg)
 {
 	const json_t *p;

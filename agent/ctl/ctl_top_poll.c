@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `plenum top`: asks the agent, and tells since when the agent has not answered. */
+/* `plenum top`: polls the agent, and reports for how long it has not answered. */
 #include "agent/ctl/ctl_options.h"
 #include "agent/ctl/ctl_top.h"
 
 #include <string.h>
 
-#define ASK_LIMIT_S 3 /* an agent that needs more seconds counts as not answering */
+#define ASK_LIMIT_S 3 /* an agent that needs longer counts as not answering */
 
 static int ask(const struct top *t, enum resource_id resource, json_t **ret)
 {

@@ -36,7 +36,8 @@ static void terminal_restore(void)
 	(void)ignored;
 }
 
-/* A second signal ends the program at once, because a huge answer of the agent may take long. */
+/* The first signal ends the loop. A second one ends the program at once, because handling a huge
+ * answer of the agent may take long. */
 static void on_end(int signo)
 {
 	if (interrupted) {
@@ -220,7 +221,7 @@ static bool sort_key(struct top *t, int key)
 	return false;
 }
 
-/* Handles a key. False: quit. *ret_ask: poll now. */
+/* Handles a key. Returns false to quit. *ret_ask: poll the agent now. */
 static bool take_key(struct screen *s, int key, bool *ret_ask)
 {
 	uint64_t seconds = s->top->interval_ns / NSEC_PER_SEC;
@@ -264,7 +265,7 @@ static void loop(struct screen *s)
 		}
 		draw(s);
 		timeout((int)((due_ns - now_ns) / NSEC_PER_MSEC) + 1);
-		key = getch(); /* KEY_RESIZE also draws the screen again */
+		key = getch(); /* KEY_RESIZE also makes the loop draw the screen again */
 		/* A closed terminal returns end of file on each read. */
 		if (key == ERR && !isatty(STDIN_FILENO))
 			break;

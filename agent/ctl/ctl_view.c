@@ -39,7 +39,7 @@ static bool is_heading(const char *heading, const char *name, size_t len)
 	return true;
 }
 
-/* The column with that heading; -1: the error was printed. */
+/* Returns the number of the column with that heading, or -1 after printing the error. */
 static ssize_t find_column(const struct ctl_table *t, const char *option, const char *name,
 			   size_t len)
 {
@@ -86,8 +86,9 @@ struct filter {
 	const char *want;
 };
 
-/* Parses "COLUMN=TEXT", "COLUMN!=TEXT" or "COLUMN~PART". It is checked before there are rows, so
- * that errors are found for an empty table too. "-" matches an empty cell, which is printed so. */
+/* Parses "COLUMN=TEXT", "COLUMN!=TEXT" or "COLUMN~PART". Called before there are rows, so that a
+ * wrong filter is an error for an empty table too. "-" matches an empty cell, which is printed as
+ * "-". */
 static int parse_filter(const struct ctl_table *t, const char *filter, struct filter *ret)
 {
 	size_t len = strcspn(filter, "=~!");
@@ -116,7 +117,7 @@ static bool row_passes(const struct ctl_table *t, size_t row, const struct filte
 	return f->part ? strstr(text, f->want) != NULL : (strcmp(text, f->want) == 0) != f->not ;
 }
 
-/* Parses a size, a time or a number. False: it is another text. */
+/* Parses a size, a time or a number. Returns false for another text. */
 static bool quantity(const char *text, double *ret)
 {
 	static const struct {

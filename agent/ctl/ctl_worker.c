@@ -7,7 +7,7 @@
 #define BACK_LIMIT_NS (60 * NSEC_PER_SEC) /* time limit for one worker */
 #define LOOK_NS (300 * (long)NSEC_PER_MSEC)
 
-/* The entry of that worker in the list of processes; NULL: none. */
+/* Returns the worker's entry in the list of processes, or NULL if there is none. */
 static const json_t *find(const json_t *processes, json_int_t id)
 {
 	const json_t *p;
@@ -39,7 +39,8 @@ static bool is_down(const json_t *was, const json_t *now)
 	return !now || strcmp(ctl_text(now, "status"), "STOPPED") == 0;
 }
 
-/* The state that a command waits for, and the texts for reaching it or not reaching it in time. */
+/* The state that a command waits for. done, late: words for messages that the worker has reached
+ * the state, or has not reached it in time. */
 struct wanted {
 	bool (*is)(const json_t *was, const json_t *now);
 	const char *done, *late;
@@ -48,7 +49,8 @@ static const struct wanted restarted = {is_back, "restarted", "up again"};
 static const struct wanted stopped = {is_down, "stopped", "stopped"};
 static const struct wanted started = {is_back, "started", "up"};
 
-/* Waits for one worker. CTL_OK; CTL_DEGRADED: it did not reach the state in time. */
+/* Waits for one worker. Returns CTL_OK, or CTL_DEGRADED if the worker did not reach the state in
+ * time. */
 static int await(const struct ctl_args *a, const struct wanted *want, const json_t *before,
 		 json_int_t id)
 {
