@@ -50,7 +50,7 @@ bool event_log_is_whole(const struct event_log *log)
 /* ---- reading ---- */
 
 /* Reads a decimal number up to `max` that is followed by the character `end`. Returns the place
- * after that character; NULL: the text is something else. */
+ * after that character, or NULL if the text is something else. */
 static const char *take_number(const char *at, char end, uint64_t max, uint64_t *ret)
 {
 	uint64_t v = 0;
@@ -66,7 +66,8 @@ static const char *take_number(const char *at, char end, uint64_t max, uint64_t 
 	return *at == end && v <= max ? at + 1 : NULL;
 }
 
-/* Copies the text before `end`, which must have 1 to size - 1 bytes. */
+/* Copies the text before `end`, which must have 1 to size - 1 bytes. Returns the place after `end`,
+ * or NULL if the text is something else. */
 static const char *take_text(const char *at, char end, char *buf, size_t size)
 {
 	const char *stop = strchrnul(at, end);
@@ -79,7 +80,7 @@ static const char *take_text(const char *at, char end, char *buf, size_t size)
 	return end ? stop + 1 : stop;
 }
 
-/* Parses a line after its checksum; it is NUL-terminated. */
+/* Parses the NUL-terminated rest of a line, after its checksum. */
 static bool parse_entry(const char *at, struct events_entry *e)
 {
 	char severity[16];
@@ -141,7 +142,8 @@ struct head {
 	uint64_t instance; /* only in this version */
 };
 
-/* Checks and removes the checksum at the end of a first line, which is NUL-terminated. */
+/* Checks the checksum at the end of `line`, a NUL-terminated first line of a segment, and removes
+ * it from the line. */
 static bool check_sum(char *line)
 {
 	char *sum = strstr(line, SUM), is[SUM_DIGITS + 1];
@@ -153,7 +155,7 @@ static bool check_sum(char *line)
 	return strcmp(sum + strlen(SUM), is) == 0;
 }
 
-/* False: it is damaged or not a first line. */
+/* Returns false if the line is damaged or is not the first line of a segment. */
 static bool parse_first_line(const char *text, size_t len, struct head *ret)
 {
 	char line[EVENT_LOG_HEAD_MAX], again[EVENT_LOG_HEAD_MAX];
@@ -173,7 +175,7 @@ static bool parse_first_line(const char *text, size_t len, struct head *ret)
 	return strncmp(again, line, strlen(line)) == 0;
 }
 
-/* Handles the first line. False: the file has a newer version. */
+/* Handles the first line of a segment. Returns false if the file has a newer version. */
 static bool parse_head(struct event_log *log, const char *line, size_t len)
 {
 	struct head h;
@@ -267,7 +269,8 @@ static void put_entry(FILE *f, const struct events_entry *e)
 	fprintf(f, "%016" PRIx64 " %s\n", sum_of(line, (size_t)n), line);
 }
 
-/* Formats the lines; with `head`, a first line comes before them. Heap; NULL: out of memory. */
+/* Formats the lines; with `head`, a first line comes before them. Returns a string on the heap, or
+ * NULL if memory is short. */
 static char *format(bool head, uint64_t instance, const struct events_entry *entries, size_t n,
 		    size_t *ret_len)
 {

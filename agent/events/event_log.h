@@ -33,25 +33,25 @@ struct event_log {
 	size_t n_damaged;  /* number of lines that cannot be used */
 	bool incomplete;   /* the last line has no newline */
 	unsigned newer;	   /* version of a newer file, which is not used; 0: there is none */
-	bool headless;	   /* a file has no valid first line */
+	bool headless;	   /* a file lacks a valid first line */
 };
 
 void event_log_done(struct event_log *log);
-/* Adds the events of one segment's text. 0; -ENOMEM. */
+/* Adds the events of one segment's text. Returns 0 or -ENOMEM. */
 int event_log_parse(struct event_log *log, const char *text, size_t len);
-/* Reads both segments, the older one first. 0, also if there are no files; negative errno: a file
- * cannot be read; the events of the other one are in *log. */
+/* Reads both segments, the older one first. Returns 0, also if there are no files, or negative
+ * errno if a file cannot be read; *log then has the events of the other file. */
 int event_log_read(struct event_log *log, const char *path);
 /* Whether all lines could be used. */
 bool event_log_is_whole(const struct event_log *log);
 
-/* Appends events, in a new segment if the current one is full. sync: returns when the events would
- * survive a power failure. 0; -EBADMSG: the file has an incomplete end and must be replaced; other
- * negative errno: the file is unchanged. */
+/* Appends events, in a new segment if the current one is full. sync: return only when the events
+ * would survive a power failure. Returns 0, -EBADMSG if the file has an incomplete end and must be
+ * replaced, or another negative errno if the file is unchanged. */
 int event_log_append(const char *path, uint64_t instance, const struct events_entry *entries,
 		     size_t n, bool sync);
-/* Replaces both segments atomically by one with these events. 0; negative errno: the files are
- * unchanged. */
+/* Replaces both segments atomically by one with these events. Returns 0, or negative errno if the
+ * files are unchanged. */
 int event_log_replace(const char *path, uint64_t instance, const struct events_entry *entries,
 		      size_t n);
 

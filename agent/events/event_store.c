@@ -36,7 +36,8 @@ struct event_store {
 	uint64_t not_before_ns; /* earliest time of the next write to the disk */
 };
 
-/* Arms the timer for the next write to the disk, or for a retry in the run directory. */
+/* Arms the timer for the next write to the disk. The timer also retries a write to the run
+ * directory that failed. */
 static void arm(struct event_store *s)
 {
 	const uint64_t now = clock_now_ns();
@@ -164,7 +165,7 @@ void event_store_note(struct event_store *s)
 {
 	if (!s)
 		return;
-	if (!s->run.failing) /* if writes fail already, the timer retries */
+	if (!s->run.failing) /* after an error, the timer retries instead */
 		write_run(s);
 	arm(s);
 }

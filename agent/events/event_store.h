@@ -25,7 +25,7 @@ struct event_store;
 
 /* Reads the stored events and their numbers into `events`, which is still empty. Then adds
  * `started` (NULL: none), the event of this agent's start, and after it events about damaged files.
- * 0; negative errno only if memory is lacking. */
+ * Returns 0, or negative errno only if memory is lacking. */
 int event_store_open(struct loop *loop, struct events *events, const char *run_dir,
 		     const char *state_dir, const char *started, struct event_store **ret);
 /* Call after each addition to the events. Accepts NULL. */

@@ -14,10 +14,10 @@
 #define MOUNT_NS (2 * NSEC_PER_SEC)   /* for the time until a session is established */
 #define LABELS_NS (5 * NSEC_PER_SEC)  /* for the time until both hosts know of a change */
 #define LEG_NS (1 * NSEC_PER_SEC)     /* for the time until the plan knows of a lost carrier */
-/* For a failover, and for a leg that another program changed and the agent repaired, until it
- * carries data again. */
+/* For the time of a failover. Also for a leg that another program changed and the agent repaired:
+ * it needs this time to carry data again. */
 #define PATH_NS (3 * NSEC_PER_SEC)
-/* Time from the end of a known cause until a guess replaces it. */
+/* How long a cause that is no longer found stays reported before a guess replaces it. */
 #define GUESS_NS (3 * NSEC_PER_SEC)
 /* A path that loses packets may be down for a moment. It is reported as down only after this
  * time. */
@@ -82,7 +82,7 @@ static struct health_entry *note(struct look *l, uint64_t hold_ns, enum health_k
 
 	if (!e) {
 		e = add(h);
-		if (!e) /* out of memory: the problem is not reported */
+		if (!e) /* if memory is short, the problem is not reported */
 			return NULL;
 		*e = (struct health_entry){
 			.worker = l->w->id, .kind = kind, .due_ns = l->now + hold_ns};
@@ -91,7 +91,7 @@ static struct health_entry *note(struct look *l, uint64_t hold_ns, enum health_k
 	e->seen = true;
 	if (e->text[0] && keeps_text(e, text, l->now))
 		return e;
-	e->reported_elsewhere = false; /* the caller sets it again if it is true for this text */
+	e->reported_elsewhere = false; /* the caller sets it if it is true for this text */
 	snprintf(e->text, sizeof(e->text), "%s", text);
 	return e;
 }
@@ -183,7 +183,7 @@ static const struct plan_worker *plan_worker(const struct plan *p, uint32_t id)
 
 /* ---- one worker ---- */
 
-/* The ARP table, which is read only if a peer does not answer. */
+/* Returns the ARP table, which is read only if a peer does not answer. */
 static const char *arp_table(struct look *l)
 {
 	size_t len;
@@ -258,7 +258,7 @@ static bool explains(const struct look *l, struct reason *ret)
 	return false;
 }
 
-/* The worker's own reason, such as a refusal by the server, comes before causes that the agent
+/* The worker's own reason, such as a refusal by the server, has priority over causes that the agent
  * finds. */
 static void look_at_mount(struct look *l, uint32_t i)
 {
@@ -327,8 +327,8 @@ static bool has_mount(const struct sup_worker *w, const char *peer, bool served)
 	return false;
 }
 
-/* Whether the peer answers on another path. A server does not report clients that are switched off.
- * A client reports a server that is switched off as a problem of its mount. */
+/* Whether the peer is up: a server if one of its mounts is served, a client if one of its paths is
+ * up. A server's failure is a problem of its mounts; a client that is off is not reported. */
 static bool peer_answers(const struct sup_worker *w, const struct launch_path_stats *paths,
 			 size_t n, const char *peer)
 {
@@ -340,8 +340,8 @@ static bool peer_answers(const struct sup_worker *w, const struct launch_path_st
 	return false;
 }
 
-/* Whether another session between the leg and the peer works, so that only the session of a mount
- * that is not served is down. The mount's problem then has the reason. */
+/* Whether only the session of a mount that is not served is down: another session between the leg
+ * and the peer works. The mount's problem then has the reason. */
 static bool is_of_waiting_mount(const struct sup_worker *w, const struct launch_path_stats *paths,
 				size_t n, const struct launch_path_stats *s)
 {
@@ -354,8 +354,9 @@ static bool is_of_waiting_mount(const struct sup_worker *w, const struct launch_
 	return false;
 }
 
-/* Whether the path is not missed. With separate fabrics, standby paths across the legs never come
- * up. That matters only if the leg has no path in its own fabric either. */
+/* Whether it does no harm that the path is down. With separate fabrics, standby paths between legs
+ * of different fabrics never come up. This is a problem only if the leg has no working path in its
+ * own fabric either. */
 static bool is_expected_down(const struct launch_path_stats *paths, size_t n,
 			     const struct launch_path_stats *s)
 {
@@ -368,8 +369,8 @@ static bool is_expected_down(const struct launch_path_stats *paths, size_t n,
 	return false;
 }
 
-/* The leg of the path if its device was removed while the worker uses it. Neither the carrier nor
- * the peer explains that. NULL: the device exists. */
+/* Returns the leg of the path if the leg's device was removed while the worker uses it, or NULL if
+ * the device exists. Neither the carrier nor the peer explains such a failure. */
 static const struct plan_leg_info *lost_leg(const struct look *l, const char *leg)
 {
 	const struct plan_leg_info *info = health_plan_leg(l->in->plan, leg);
@@ -414,8 +415,8 @@ static bool is_lossy(const struct look *l, const struct launch_path_stats *s)
 	return (s->lossy_out || s->lossy_in) && (s->up || l->now < s->since_ns + LOSSY_DOWN_NS);
 }
 
-/* The path with the largest loss between the leg and the peer, among the paths from `i` on. NULL:
- * `i` is not the first of these paths. */
+/* Returns, among the paths from `i` on, the path with the largest loss between the leg and the peer
+ * of path `i`. Returns NULL if an earlier path has the same leg and peer. */
 static const struct launch_path_stats *worst_of(const struct look *l,
 						const struct launch_path_stats *paths, size_t n,
 						size_t i)
@@ -531,7 +532,7 @@ static bool is_swapped(const struct launch_path_stats *paths, size_t n, const ch
 	return any;
 }
 
-/* The label that the worker uses at present. */
+/* Returns the label that the worker uses at present. */
 static const char *label_of(const struct sup_worker *w, const char *leg)
 {
 	for (uint32_t i = 0; w->started && i < w->started->n_ports; i++)
@@ -626,8 +627,8 @@ static void look_at_missed(struct look *l)
 }
 
 /* Whether the text says that a leg's large frames do not arrive, while another program diverts the
- * leg's packets to an interface that may have a smaller MTU. The leg's own state names that
- * program's change then. */
+ * leg's packets to an interface that may have a smaller MTU. In that case the leg's own state names
+ * that program's change. */
 static bool is_of_diverted_leg(const struct look *l, const char *text)
 {
 	const struct launch_config *c = &l->w->config;
@@ -718,8 +719,8 @@ static void look_at_worker(struct look *l)
 
 /* ---- all workers ---- */
 
-/* Whether the leg's own state will report the problem. Without a carrier, the leg gets that state
- * by a reconcile, which the limit on repairs may delay; until then it is reported here. */
+/* Whether the leg's own state reports the problem. After the loss of a carrier, a reconcile sets
+ * that state, but it may be delayed; until then the problem is reported here. */
 static bool is_reported_elsewhere(const struct plan *p, const struct health_entry *e, uint64_t now)
 {
 	const struct plan_leg_info *leg;

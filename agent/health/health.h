@@ -50,7 +50,8 @@ struct health_entry {
 	bool seen;
 };
 
-/* Packets dropped at one place of this host; zeroed: nothing is known yet. */
+/* Packets dropped in one receive queue of a worker or one queue of the kernel; zeroed: nothing is
+ * known yet. */
 struct health_drops {
 	uint64_t since_ns, passed, dropped; /* time and counters at the beginning of the window */
 	uint64_t age_ns;		    /* length of the last window */
@@ -84,17 +85,17 @@ struct health_inputs {
 };
 
 void health_done(struct health *h);
-/* Checks all workers and updates the list. Returns in how many ns the next check is due; 0: there
- * are no workers. *ret_problems: the problems to report now, a new reference. */
+/* Checks all workers and updates the list. Returns in how many ns the next check is due, or 0 if
+ * there are no workers. *ret_problems: the problems to report now, a new reference. */
 uint64_t health_check(struct health *h, const struct health_inputs *in, json_t **ret_problems);
 /* Whether a problem of a worker or a mount is delayed, see due_ns. */
 bool health_waits(const struct health *h);
-/* Writes why a running worker is degraded: its most important problem and, if that concerns a leg,
- * also those of its other legs. "": it is not degraded. */
+/* Writes to buf why a running worker is degraded: its most important problem and, if that problem
+ * concerns a leg, also the problems of its other legs. Writes "" if the worker is not degraded. */
 void health_reason(const struct health *h, uint32_t worker, char *buf, size_t size);
 
-/* Why the path to that peer through that leg is down or, if it is up, degraded. NULL: it is
- * neither, or the reason is unknown. */
+/* Returns why the path to that peer through that leg is down or, if it is up, why it is degraded.
+ * Returns NULL if it is neither down nor degraded, or if the reason is unknown. */
 const char *health_path_reason(const struct health *h, uint32_t worker, const char *leg,
 			       const char *peer, bool up);
 
@@ -107,24 +108,26 @@ enum health_arp {
 	HEALTH_ARP_FIXED, /* a permanent entry, so the kernel does not ask for the address */
 };
 #define HEALTH_MAC_MAX 18
-/* Looks up an address in a table with the columns of /proc/net/arp. ret_mac: its MAC address; "":
- * none. */
+/* Looks up an address in a table with the columns of /proc/net/arp. ret_mac: the address's MAC
+ * address, or "" if there is none. */
 enum health_arp health_arp_find(const char *table, const char *ip, const char *ifname,
 				char ret_mac[HEALTH_MAC_MAX]);
-/* NULL: the plan has no such leg, or is NULL itself. */
+/* Returns the leg of the plan, or NULL if the plan has no such leg or is NULL. */
 const struct plan_leg_info *health_plan_leg(const struct plan *p, const char *name);
-/* Writes why the server of that mount does not answer to buf, as "code: sentence". page: that of
- * the worker. */
+/* Writes to buf why the server of that mount does not answer, as "code: sentence". page: the
+ * statistics page of the worker. */
 void health_explain_silence(const struct launch_config *c, const struct launch_stats *page,
 			    const struct plan *plan, const struct launch_mount *m,
 			    const struct carriers *carriers, const char *arp_table, char *buf,
 			    size_t size);
-/* The same for one address through one port; the peer answers on another path. */
+/* Like health_explain_silence(), for one address through one port, if the peer answers on another
+ * path. */
 void health_explain_path(const struct launch_config *c, const struct launch_stats *page,
 			 const struct plan *plan, const struct launch_port *port, const char *peer,
 			 const char *remote, const char *arp_table, char *buf, size_t size);
 
-/* The packets per million that a path loses in that direction, if the path is lossy; else 0. */
+/* Returns the packets per million that a path loses in that direction, or 0 if the path is not
+ * lossy. */
 static inline uint64_t health_loss_ppm(const struct launch_path_stats *s, bool out)
 {
 	if (out)
@@ -132,29 +135,30 @@ static inline uint64_t health_loss_ppm(const struct launch_path_stats *s, bool o
 	return s->lossy_in && s->loss_in_ppm != UINT64_MAX ? s->loss_in_ppm : 0;
 }
 /* Whether a leg with working paths to the peer gets no load because no leg of the peer has its
- * label. False if the peer has fewer legs than this host. Also false for a server's leg that
- * carries load to other clients: then the client has the wrong label and reports it. mounts:
- * whether the peer is the server of a mount of this worker. */
+ * label. Returns false if the peer has fewer legs than this host. Also returns false for a server's
+ * leg that carries load to other clients: then this client has the wrong label and reports it.
+ * mounts: whether the peer is the server of a mount of this worker. */
 bool health_label_is_unshared(const struct launch_path_stats *paths, size_t n, const char *leg,
 			      const char *peer, bool mounts);
-/* Writes why a path that loses packets is degraded to buf, as "code: sentence". */
+/* Writes to buf why a path that loses packets is degraded, as "code: sentence". */
 void health_explain_loss(const struct launch_path_stats *s, char *buf, size_t size);
-/* The same for a path with a long round-trip time. */
+/* Like health_explain_loss(), for a path with a long round-trip time. */
 void health_explain_slow(const struct launch_path_stats *s, char *buf, size_t size);
 
-/* Why that mount of a running worker is not served, or programs do not reach it; NULL: unknown, or
- * it is. */
+/* Returns why that mount of a running worker is not served, or why programs do not reach it.
+ * Returns NULL if it is served and reached, or if the reason is unknown. */
 const char *health_mount_reason(const struct health *h, uint32_t worker, const char *path);
 
 /* ---- health_drops.c: makes no system calls ---- */
 
-/* Takes the counters of one place: packets that passed and packets that were dropped, both since
- * any earlier time. A counter that has become smaller has started again from 0. Evaluates windows
- * of some seconds, with hysteresis. */
+/* Takes the counters of one queue: packets that passed and packets that were dropped, both counted
+ * from any earlier time. A counter that has become smaller has started again from 0. Evaluates
+ * windows of some seconds, with hysteresis. */
 void health_drops_take(struct health_drops *d, uint64_t passed, uint64_t dropped, uint64_t now);
 /* Writes a text such as "3.1 % of the packets (120 a second)" to buf, and returns buf. */
 const char *health_drops_format(const struct health_drops *d, char *buf, size_t size);
-/* Takes the counters of a worker's port. NULL: the port drops few packets or none. */
+/* Takes the counters of a worker's port. Returns its drops, or NULL if the port drops few packets
+ * or none. */
 const struct health_drops *health_port_drops(struct health *h, uint32_t worker, uint32_t index,
 					     const struct launch_port_counters *c, uint64_t now);
 

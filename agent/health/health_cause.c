@@ -36,7 +36,7 @@ enum health_arp health_arp_find(const char *table, const char *ip, const char *i
 	return HEALTH_ARP_UNKNOWN;
 }
 
-/* The address that must answer ARP: that of the peer or of the gateway. */
+/* Returns the address that must answer ARP: that of the peer or of the gateway. */
 static const struct ip_addr *next_hop(const struct launch_port *p, const struct ip_addr *to)
 {
 	if (p->ip.addr.family == to->family && ip_prefix_contains(&p->ip, to))
@@ -83,7 +83,7 @@ const struct plan_leg_info *health_plan_leg(const struct plan *p, const char *na
 	return NULL;
 }
 
-/* A possible cause on this host that only the rules of the firewall could prove. */
+/* Returns a possible cause on this host that only the firewall's rules could prove. */
 static const char *explain_mark(const struct plan *plan, const char *leg, char *buf, size_t size)
 {
 	const struct plan_leg_info *info = health_plan_leg(plan, leg);
@@ -131,7 +131,7 @@ static void explain(const struct plan *plan, const struct launch_port *p, const 
 			 peer, ip, via, udp_port, p->leg, mark, may->unknown);
 }
 
-/* What an operator can check after this error. */
+/* Returns what an operator can check after this error. */
 static const char *refusal_hint(int error)
 {
 	switch (error) {
@@ -213,8 +213,8 @@ static void explain_no_way(const struct launch_mount *m, char *buf, size_t size)
 		 m->peer, ip, m->n_addrs > 1 ? " (and its others) is" : " is");
 }
 
-/* Explains the silence with the most informative pair of a leg with a carrier and an address
- * reached through it. */
+/* Explains the silence by one pair of a leg with a carrier and an address reached through it: the
+ * pair that tells most. */
 void health_explain_silence(const struct launch_config *c, const struct launch_stats *page,
 			    const struct plan *plan, const struct launch_mount *m,
 			    const struct carriers *carriers, const char *arp_table, char *buf,
@@ -259,8 +259,8 @@ static bool carries(const struct launch_path_stats *s)
 	return s->up && !s->standby;
 }
 
-/* Whether a path carries load to that address. The peer's leg then has no counterpart here, as if
- * the peer had fewer legs. */
+/* Whether a path from any leg carries load to that address of the peer. If so, the address is in
+ * use: that another leg carries no load to it only means that the peer has fewer legs. */
 static bool is_carried(const struct launch_path_stats *paths, size_t n, const char *remote)
 {
 	for (size_t i = 0; i < n; i++)

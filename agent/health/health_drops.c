@@ -64,7 +64,7 @@ const struct health_drops *health_port_drops(struct health *h, uint32_t worker, 
 			p = &h->ports[i];
 	if (!p) {
 		p = vec_add(&h->ports, &h->n_ports, sizeof(*h->ports));
-		if (!p) /* out of memory: drops are not reported */
+		if (!p) /* if memory is short, drops are not reported */
 			return NULL;
 		*p = (struct health_port){.worker = worker, .index = index};
 	}

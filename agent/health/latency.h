@@ -31,7 +31,8 @@ struct latency {
 	size_t n;
 };
 
-/* The requests of one class in the window, as a sum over workers. Zeroed: none. */
+/* The requests of one class in the window, added up over workers. Zeroed: there were no
+ * requests. */
 struct latency_window {
 	uint64_t requests, buckets[LAUNCH_LATENCY_LIMITS + 1];
 	uint64_t ns; /* length of the longest window of the workers */
@@ -41,21 +42,23 @@ void latency_done(struct latency *l);
 /* Takes the samples that are due. Call about once a second. If there is no memory for a worker's
  * sample, the worker has no window. */
 void latency_look(struct latency *l, const struct sup *sup, uint64_t now_ns);
-/* Number of entries of a running worker; 0: it does not run. */
+/* Returns the number of entries of a running worker, or 0 if the worker does not run. */
 size_t latency_count(const struct sup_worker *w);
-/* Path of the mount or name of the export. */
+/* Returns the path of the mount or the name of the export. */
 const char *latency_name(const struct sup_worker *w, size_t entry);
-/* The counts of the entry since the worker's start. */
+/* Copies the counts of the entry since the worker's start. */
 void latency_total(const struct sup_worker *w, size_t entry, struct launch_latencies *ret);
-/* Adds the counts of the entry since the beginning of the window, up to `total`, to the windows,
- * one per class. False: the worker has no window yet. */
+/* Adds up the requests that the entry had since the beginning of the window; `total` has its
+ * present counts. Adds them to the windows, one per class. Returns false if the worker has no
+ * window yet. */
 bool latency_add(const struct latency *l, const struct sup_worker *w, size_t entry,
 		 const struct launch_latencies *total, uint64_t now_ns,
 		 struct latency_window windows[LAUNCH_REQUEST_CLASS_MAX]);
-/* The duration that `percent` of the requests did not exceed, interpolated within its bucket. The
- * last bucket has no upper limit, so its lower limit is returned. 0: there were no requests. */
+/* Returns the duration that `percent` of the requests did not exceed, interpolated within its
+ * bucket, or 0 if there were no requests. For the last bucket, which has no upper limit, returns
+ * its lower limit. */
 uint64_t latency_quantile_ns(const struct latency_window *w, unsigned percent);
-/* "read", "write", "sync", "metadata". */
+/* Returns "read", "write", "sync" or "metadata". */
 const char *latency_class_to_string(enum launch_request_class c);
 
 #endif

@@ -40,7 +40,8 @@ static char *read_text(const struct look *l, const char *path)
 	return text;
 }
 
-/* The last line "KEY=VALUE" of a text, in any section. False: there is none. */
+/* Finds the last line "KEY=VALUE" of a text, in any section. Returns false if there is no such
+ * line. */
 static bool find_value(const char *text, const char *key, char *ret, size_t size)
 {
 	const size_t len = strlen(key);

@@ -23,8 +23,8 @@ enum managers_matter {
 
 /*
  * Writes a sentence to buf with the manager that may make such changes on that link, and the
- * setting that stops it. root: "" for this host; a folder in tests. False: no such manager is
- * known, and buf says so.
+ * setting that stops it. root: "" for this host; a folder in tests. Returns false if no such
+ * manager is known; buf then says so.
  */
 bool managers_explain(const char *root, enum managers_matter matter, const char *ifname,
 		      uint32_t ifindex, char *buf, size_t size);

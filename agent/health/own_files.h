@@ -11,9 +11,9 @@
 #include <jansson.h>
 #include <stddef.h>
 
-/* A list with a reason, "code: sentence", for each of these folders that the agent cannot write to,
- * and for the missing worker program (NULL: it is not missing). A new reference; NULL: out of
- * memory. */
+/* Lists reasons, as "code: sentence": one for each of these folders that the agent cannot write to,
+ * and one for the missing worker program (NULL: it is not missing). Returns a new reference, or
+ * NULL if memory is short. */
 json_t *own_files_to_json(const char *const *folders, size_t n, const char *missing);
 
 #endif

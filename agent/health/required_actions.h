@@ -11,10 +11,10 @@
 #include "netcfg/plan/plan.h"
 #include <jansson.h>
 
-/* [{"code", "why", "commands": [...], "firmware", "reboot"}]. root: "" for this host; a folder in
- * tests. p may be NULL. A new reference; NULL: out of memory. */
+/* Returns [{"code", "why", "commands": [...], "firmware", "reboot"}], a new reference, or NULL if
+ * memory is short. root: "" for this host; a folder in tests. p may be NULL. */
 json_t *required_actions_to_json(const struct plan *p, const char *root);
-/* An entry of that list, for a missing account. */
+/* Returns an entry of that list, for a missing account. */
 json_t *required_actions_account_to_json(const char *user);
 /* Call after a reconcile: adds an event for each requirement of p that *reported does not have,
  * then replaces *reported. */
