@@ -10,7 +10,7 @@ void carriers_done(struct carriers *c)
 	*c = (struct carriers){0};
 }
 
-/* Index of the first entry whose ifindex is not less than this one. */
+/* Returns the index of the first entry whose ifindex is not less than this one. */
 static size_t place(const struct carriers *c, uint32_t ifindex)
 {
 	size_t low = 0, high = c->n;

@@ -14,7 +14,7 @@
 #define CLAIM_FRAME_MAX 128
 
 /* Parses an Ethernet frame with ARP (RFC 826), or a neighbour solicitation or advertisement (RFC
- * 4861). 0 and *ret; -EBADMSG: another frame, or an invalid one. */
+ * 4861). Returns 0 and *ret, or -EBADMSG if the frame is invalid or of another kind. */
 int claim_parse(const void *frame, size_t len, struct address_claim *ret);
 
 #endif

@@ -145,7 +145,8 @@ static void explain_several(const struct neighbours_link *link, struct reason *w
 		   a->name[0] ? a->name : a->chassis, b->name[0] ? b->name : b->chassis);
 }
 
-/* The system at the other end of a cable; NULL: unknown, with the reason in why. */
+/* Returns the system at the other end of a cable, or NULL with the reason in why if it is
+ * unknown. */
 static const struct lldp_neighbour *at_end(const struct labels_view *v, uint32_t cable,
 					   struct reason *why)
 {

@@ -43,7 +43,7 @@ enum label_source { LABEL_UNKNOWN, LABEL_BY_LLDP, LABEL_CONFIGURED, LABEL_SOURCE
 const char *label_source_to_string(enum label_source s);
 enum label_source label_source(const struct label *l);
 
-/* NULL: no such leg. */
+/* Returns the label of the leg, or NULL if there is no such leg. */
 const struct label *labels_find(const struct labels *l, const char *leg);
 /* The label that LLDP gives a neighbour: its system name or, if another known neighbour has the
  * same name, its chassis id. Written to buf (PLENUM_NAME_MAX bytes). */
@@ -53,12 +53,12 @@ const char *labels_name(const struct neighbours *heard, const struct lldp_neighb
  * labels. */
 void labels_find_cables(const struct labels_view *v, struct labels *ret);
 void labels_decide(const struct labels_view *v, struct labels *l);
-/* Warnings for the operator, a JSON list of sentences. NULL: out of memory. */
+/* Returns warnings for the operator, a JSON list of sentences, or NULL if memory is short. */
 json_t *labels_to_warnings(const struct labels_view *v, const struct labels *l);
 
 /*
- * All neighbours known on the leg's cables, each with "ifname". A new reference; NULL: out of
- * memory.
+ * Lists all neighbours known on the leg's cables, each with "ifname". Returns a new reference, or
+ * NULL if memory is short.
  */
 json_t *label_neighbours_to_json(const struct labels_view *v, const struct label *l);
 

@@ -15,8 +15,8 @@
 
 #define SAVE_NS (5 * NSEC_PER_SEC)
 #define RCVBUF_BYTES (32 * 1024)
-/* A silent cable is checked again once a switch had time for two frames; 802.1AB's msgTxInterval is
- * 30 s. */
+/* A silent cable is checked again once a switch has had time for two frames. 802.1AB's
+ * msgTxInterval is 30 s. */
 #define SILENCE_NS (65 * NSEC_PER_SEC)
 
 struct lldp {
@@ -160,7 +160,7 @@ static const char *on_message(void *user, struct child_role *role, const struct 
 	}
 	if (m->type != PRIVSEP_NEIGHBOUR)
 		return "message type not allowed for this role";
-	if (!link) /* sent before the process learned that the link is no longer wanted */
+	if (!link) /* the process sent this before it learned that the link is no longer wanted */
 		return NULL;
 	news = neighbours_hear(link, &m->neighbour.said, clock_now_ns());
 	/* A repeated announcement only extends the time, so it is saved less often. */
@@ -174,7 +174,8 @@ static void on_start(void *user, struct child_role *role)
 {
 	struct lldp *l = user;
 
-	l->role = role; /* child_role_new itself makes the first call, before l->role is set */
+	/* on_start is first called within child_role_new, before that has set l->role. */
+	l->role = role;
 	for (size_t i = 0; i < l->table.n; i++)
 		hand_over(l, &l->table.links[i]);
 	if (l->setup.on_start)
@@ -256,7 +257,8 @@ void lldp_listen(struct lldp *l, const struct lldp_link *links, size_t n)
 		changed |= add_link(l, &links[i]);
 	if (!l->role && l->table.n > 0)
 		start(l);
-	if (n > 0) /* the table of an earlier agent does not apply to links that appear later */
+	/* The table of an earlier agent counts for the first links only, not for later ones. */
+	if (n > 0)
 		neighbours_done(&l->remembered);
 	if (changed)
 		look(l, true);

@@ -21,7 +21,7 @@ struct lldp_setup {
 	const char *path; /* file that keeps the table for the next agent; borrowed */
 	/* The table has changed. Also called from time to time while a cable is silent. */
 	void (*on_change)(void *user);
-	/* The role has parsed a packet of a socket from lldp_watch. NULL: lldp_watch is not
+	/* The role has parsed a packet from a socket of lldp_watch. NULL: lldp_watch is not
 	 * used. */
 	void (*on_claim)(void *user, uint32_t ifindex, const struct address_claim *said);
 	/* The role's process has started without the sockets of lldp_watch: pass them again. */
@@ -39,14 +39,14 @@ struct lldp *lldp_free(struct lldp *l); /* accepts NULL, returns NULL */
 /* Listens on these links and no others, and retries links that failed before. Starts the role's
  * process when there is a first link. */
 void lldp_listen(struct lldp *l, const struct lldp_link *links, size_t n);
-/* Passes the role's process the socket fd, which stays the caller's, to read those frames; it
- * replaces an earlier socket. 0; -ENOTCONN: the process does not run, and on_start will be called;
- * other negative errno. */
+/* Passes the socket fd, which stays the caller's, to the role's process to read those frames. It
+ * replaces an earlier socket. Returns 0; -ENOTCONN if the process does not run, in which case
+ * on_start will be called; or another negative errno. */
 int lldp_watch(struct lldp *l, uint32_t ifindex, enum privsep_frames frames, int fd);
 void lldp_unwatch(struct lldp *l, uint32_t ifindex, enum privsep_frames frames);
 /* Call when the link has lost its carrier. Accepts NULL. */
 void lldp_carrier_lost(struct lldp *l, uint32_t ifindex);
-/* The table of neighbours. For NULL it is empty. */
+/* Returns the table of neighbours, which is empty if l is NULL. */
 const struct neighbours *lldp_neighbours(const struct lldp *l);
 pid_t lldp_pid(const struct lldp *l); /* process of the role `lldp`; 0: it does not run */
 

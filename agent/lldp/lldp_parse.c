@@ -60,8 +60,8 @@ static uint32_t get32(const uint8_t *p)
 /* ---- TLVs ---- */
 
 /*
- * Takes the next TLV from the frame. 1; 0: the end of the frame, with or without an end TLV;
- * -EBADMSG: the TLV extends beyond the frame.
+ * Takes the next TLV from the frame. Returns 1; 0 at the end of the frame, with or without an end
+ * TLV; or -EBADMSG if the TLV extends beyond the frame.
  */
 static int tlv_next(const uint8_t **p, size_t *len, struct tlv *ret)
 {
@@ -97,8 +97,8 @@ static bool all_clean(const uint8_t *p, size_t *len)
 	return *len > 0;
 }
 
-/* Makes printable text such that different texts stay different and equal ones equal, because peers
- * and operators compare them. */
+/* Makes printable text. Different texts stay different and equal ones stay equal, because peers and
+ * operators compare them. */
 static void put_text(char ret[LLDP_TEXT_MAX], const uint8_t *p, size_t len)
 {
 	static const char digits[] = "0123456789abcdef";

@@ -12,7 +12,7 @@
 
 #define LLDP_FRAME_MAX 1518 /* in bytes, including the Ethernet header */
 
-/* 0 and *ret; -EBADMSG: not a valid LLDP frame. */
+/* Returns 0 and *ret, or -EBADMSG if the frame is not valid LLDP. */
 int lldp_parse(const void *frame, size_t len, struct lldp_neighbour *ret);
 
 #endif

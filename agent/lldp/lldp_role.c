@@ -94,8 +94,8 @@ static int on_frame(void *user, int fd, uint32_t revents)
 	if (++p->n_read >= (lldp ? BURST : BURST_CLAIMS))
 		pause_reading(p);
 	/*
-	 * An error belongs to the link, which went down. It is reported once; the monitor handles
-	 * it.
+	 * An error means that the link went down. The socket reports it once, and the monitor
+	 * notices the link's state itself.
 	 */
 	if (n < 0)
 		return 0;

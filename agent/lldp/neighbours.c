@@ -63,7 +63,8 @@ static bool same_facts(const struct lldp_neighbour *a, const struct lldp_neighbo
 	       a->aggregation == b->aggregation && a->pfc == b->pfc;
 }
 
-/* Drops remembered entries: the cable may have been moved while no agent ran. */
+/* Drops entries that were remembered from an earlier agent: the cable may have been moved while no
+ * agent ran. */
 static bool drop_remembered(struct neighbours_link *l, const char *chassis)
 {
 	bool any = false;
@@ -76,7 +77,7 @@ static bool drop_remembered(struct neighbours_link *l, const char *chassis)
 	return any;
 }
 
-/* The entry of a chassis and port. Adds one if there is none. */
+/* Returns the entry of a chassis and port, which is added if there is none. */
 static struct neighbour *place(struct neighbours_link *l, const struct lldp_neighbour *said)
 {
 	size_t first = 0;
@@ -170,7 +171,7 @@ static void put_number(json_t *o, const char *key, uint64_t n)
 		json_object_set_new(o, key, json_integer((json_int_t)n));
 }
 
-/* Absent values have no member in the object. */
+/* Makes an object, in which absent values have no member. */
 static json_t *said_to_json(const struct lldp_neighbour *s)
 {
 	json_t *o = json_object();

@@ -44,7 +44,8 @@ enum neighbours_verdict {
 
 void neighbours_done(struct neighbours *t);
 struct neighbours_link *neighbours_find(const struct neighbours *t, uint32_t ifindex);
-/* Adds a link to listen on. The entry; NULL: out of memory. Valid until the next add or remove. */
+/* Adds a link to listen on. Returns the entry, which is valid until the next add or remove, or NULL
+ * if memory is short. */
 struct neighbours_link *neighbours_add(struct neighbours *t, uint32_t ifindex, const char *ifname,
 				       uint64_t now);
 void neighbours_remove(struct neighbours *t, uint32_t ifindex);
@@ -54,22 +55,24 @@ void neighbours_remove(struct neighbours *t, uint32_t ifindex);
 bool neighbours_hear(struct neighbours_link *l, const struct lldp_neighbour *said, uint64_t now);
 /* Drops the entries of a link that lost its carrier. Returns whether it had entries. */
 bool neighbours_forget(struct neighbours_link *l, uint64_t now);
-/* Drops expired entries. Returns whether it dropped any. *ret_next: time of the next expiry;
- * UINT64_MAX: none. */
+/* Drops expired entries. Returns whether it dropped any. *ret_next: time of the next expiry, or
+ * UINT64_MAX if there is none. */
 bool neighbours_expire(struct neighbours *t, uint64_t now, uint64_t *ret_next);
-/* Counts the systems on a link. Returns, for NEIGHBOURS_ONE, the entry received last, else NULL. */
+/* Counts the systems on a link. For NEIGHBOURS_ONE, returns the entry that was received last;
+ * otherwise NULL. */
 const struct neighbour *neighbours_judge(const struct neighbours_link *l,
 					 enum neighbours_verdict *ret);
 
 /* Adds the still valid entries that an earlier agent's table has for this link. */
 void neighbours_remember(struct neighbours_link *l, const struct neighbours *saved, uint64_t now);
-/* Writes the table to a file for the next agent. 0; negative errno. This and the next function are
- * in neighbours_file.c. */
+/* Writes the table to a file for the next agent. Returns 0 or negative errno. This and the next
+ * function are in neighbours_file.c. */
 int neighbours_save(const struct neighbours *t, const char *path);
-/* Reads the table of an earlier agent into t, which is empty; its entries are marked as remembered.
- * 0; enum state_error; other negative errno. */
+/* Reads the table of an earlier agent into t, which is empty. Its entries are marked as remembered.
+ * Returns 0, enum state_error, or another negative errno. */
 int neighbours_load(struct neighbours *t, const char *path);
-/* A neighbour as JSON, for REST and the command line. A new reference; NULL: out of memory. */
+/* Returns a neighbour as JSON, for REST and the command line: a new reference, or NULL if memory is
+ * short. */
 json_t *neighbour_to_json(const struct neighbour *n, uint64_t now);
 
 #endif

@@ -4,12 +4,12 @@
 #include "agent/wiring/wiring_internal.h"
 #include <stdlib.h>
 
-/* Delay of the probe that confirms a conflict. One packet alone may be forged, or the last one of a
- * NIC that was replaced. */
+/* Delay of the probe that confirms a conflict. A single packet may be forged, or may be the last
+ * packet of a NIC that was replaced. */
 #define CONFIRM_NS (200 * NSEC_PER_MSEC)
 #define CONFIRM_LIMIT_NS (3 * NSEC_PER_SEC)
-/* Another host has probed for an address of this host and should give it up. After this time, this
- * host checks whether it has. */
+/* Time after which this host checks whether another host that has probed for its address has given
+ * it up, as it should. */
 #define CHECK_NS NSEC_PER_SEC
 /* Shortest time between two probes for one address that packets of other hosts trigger. */
 #define CAUSED_NS (2 * NSEC_PER_SEC)
@@ -82,15 +82,14 @@ static void keep_state(const struct wiring *w, struct wiring_address *a, uint64_
 		return;
 	}
 	*a = (struct wiring_address){.ip = a->ip, .ifindex = a->ifindex, .kind = kind, .by = a->by};
-	/* The address was probed a moment ago before it was added, or another host was found using
-	 * it. */
+	/* A refused address is not probed at once, because another host was found using it. */
 	if (kind == WIRING_REFUSED)
 		a->due_ns = now + wiring_jittered(w, WIRING_CONFLICT_NS);
 	else
 		begin_burst(w, a, now);
 }
 
-/* A conflict also ends when this host gives up the address or the leg. Reports that. */
+/* A conflict also ends when this host gives up the address or the leg. This reports such an end. */
 static void report_dropped(const struct wiring *w, const struct wiring_view *view)
 {
 	for (size_t i = 0; i < w->v.n_addresses; i++) {
@@ -143,8 +142,8 @@ static void send_packet(const struct wiring *w, const struct wiring_leg *leg,
 	w->setup.send(w->setup.user, &p);
 }
 
-/* Announces the address at most once per WIRING_DEFEND_NS, so that two hosts that both keep it do
- * not flood the network. An address held by a worker is defended by the worker. */
+/* Announces the address at most once per WIRING_DEFEND_NS. Otherwise two hosts that both keep the
+ * address would flood the network. An address held by a worker is defended by the worker. */
 static void defend(const struct wiring *w, const struct wiring_leg *leg, struct wiring_address *a,
 		   uint64_t now)
 {

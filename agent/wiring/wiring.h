@@ -25,12 +25,12 @@
 #define WIRING_DEFEND_NS (10 * NSEC_PER_SEC)
 #define WIRING_GONE_NS NSEC_PER_SEC /* between probes after a first one had no answer */
 #define WIRING_GONE 5		    /* number of unanswered probes that end a conflict */
-/* On a quiet leg: a second packet within this time confirms a conflict, and silence for this time
+/* On a quiet leg, a second packet within this time confirms a conflict, and silence for this time
  * ends it. */
 #define WIRING_QUIET_NS (120 * NSEC_PER_SEC)
 #define WIRING_ADDRESSES_MAX 128 /* per host; further addresses are not watched */
-/* Pauses between questions about cables after the burst: SLOW applies once questions stay
- * unanswered. */
+/* Pauses between questions about cables after the burst: WIRING_ASK_SLOW_NS once questions stay
+ * unanswered, WIRING_ASK_NS before that. */
 #define WIRING_ASK_NS (10 * NSEC_PER_SEC)
 #define WIRING_ASK_SLOW_NS (30 * NSEC_PER_SEC)
 #define WIRING_ASKS_MAX 128
@@ -39,7 +39,7 @@
 enum wiring_kind {
 	WIRING_OWN,	/* the kernel has the address */
 	WIRING_HELD,	/* a worker answers for it, and defends it */
-	WIRING_REFUSED, /* no worker uses it, because another host did */
+	WIRING_REFUSED, /* no worker uses it, because another host used it */
 };
 
 struct wiring_leg {
@@ -64,9 +64,10 @@ enum wiring_question {
 /* An address that is asked for on a leg to find out where the leg's cable leads. */
 struct wiring_ask {
 	enum wiring_question question;
-	/* ifindex: the leg that asks; other: the leg whose network has the address */
+	/* ifindex: the leg on which the question is asked; other: the leg whose network has the
+	 * address */
 	uint32_t ifindex, other;
-	/* from: sender address, one of the leg; family 0: send a probe without sender */
+	/* from: sender address, an address of the leg; family 0: send a probe without a sender */
 	struct ip_addr ip, from;
 	char peer[PLENUM_NAME_MAX];
 	/* State that the module sets. */
@@ -79,7 +80,7 @@ struct wiring_ask {
 
 struct wiring_address {
 	struct ip_addr ip;
-	uint32_t ifindex; /* of its leg */
+	uint32_t ifindex; /* interface index of the address's leg */
 	enum wiring_kind kind;
 	/* State that the module sets. */
 	uint64_t due_ns; /* the next probe; UINT64_MAX: none */
@@ -88,8 +89,8 @@ struct wiring_address {
 	struct mac_addr by;  /* MAC of the other host */
 	unsigned burst;	     /* number of probes left to send in quick succession */
 	unsigned unanswered; /* number of probes since the last packet of the other host */
-	bool taken;	     /* another host uses it */
-	bool dropped;	     /* the conflict ended because this host no longer has it */
+	bool taken;	     /* another host uses the address */
+	bool dropped;	     /* the conflict ended because this host no longer has the address */
 };
 
 /* A packet to send: a probe, a request, or an announcement that defends the address. */
@@ -132,7 +133,7 @@ struct wiring {
 		uint32_t a, b; /* ifindexes of legs that are in one network */
 	} pairs[PLENUM_LEGS_MAX * PLENUM_LEGS_MAX / 2];
 	size_t n_pairs;
-	/* Pairs of legs whose networks were seen to be separate, also while their cables were
+	/* Pairs of legs whose networks were found to be separate; kept while the cables are
 	 * exchanged. */
 	struct {
 		uint32_t a, b;
@@ -142,15 +143,15 @@ struct wiring {
 
 void wiring_init(struct wiring *w, const struct wiring_setup *setup);
 void wiring_done(struct wiring *w);
-/* Replaces the watched legs and addresses, and takes view->own. Addresses that were watched before
- * keep their state. */
+/* Replaces the watched legs and addresses, and takes ownership of view->own. Addresses that were
+ * watched before keep their state. */
 void wiring_watch(struct wiring *w, struct wiring_view *view, uint64_t now);
 /* Call when a link's carrier has changed. Soon after a carrier has appeared, the leg's addresses
  * are probed. */
 void wiring_carrier(struct wiring *w, uint32_t ifindex, bool carrier, uint64_t now);
 void wiring_hear(struct wiring *w, uint32_t ifindex, const struct address_claim *c, uint64_t now);
-/* Sends the packets that are due. Returns in how many ns the next one is due; UINT64_MAX: none
- * is. */
+/* Sends the packets that are due. Returns in how many ns the next one is due, or UINT64_MAX if
+ * there is none. */
 uint64_t wiring_run(struct wiring *w, uint64_t now);
 
 /* Sets whether a path to a peer's address of the leg's network works, which proves the cable
@@ -165,10 +166,11 @@ const struct wiring_leg *wiring_leg_find(const struct wiring *w, const char *nam
  * NULL. */
 bool wiring_explains(const struct wiring *w, const char *leg, const struct ip_addr *ip,
 		     struct reason *ret);
-/* Fault number n of a leg, counted from 0. False: the leg has no further fault. */
+/* Describes fault number n of a leg, counted from 0. Returns false if the leg has no further
+ * fault. */
 bool wiring_leg_reason(const struct wiring *w, const char *leg, size_t n, struct reason *ret);
-/* Pair number n of legs that are in one network, counted from 0, with a note. False: there is no
- * further pair. */
+/* Gets pair number n, counted from 0, of the legs that are in one network, with a note. Returns
+ * false if there is no further pair. */
 bool wiring_pair_reason(const struct wiring *w, size_t n, const struct wiring_leg **ret_a,
 			const struct wiring_leg **ret_b, struct reason *ret);
 

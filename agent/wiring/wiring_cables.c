@@ -23,7 +23,7 @@ static bool is_silent(const struct wiring_ask *q)
 bool wiring_legs_are_apart(const struct wiring_leg *a, const struct wiring_leg *b)
 {
 	if (a->ifindex == b->ifindex || wiring_mac_equal(&a->mac, &b->mac))
-		return false; /* links of one device, such as VLANs */
+		return false; /* one MAC address: links of one device, such as its VLANs */
 	for (size_t i = 0; i < a->n_subnets; i++)
 		for (size_t j = 0; j < b->n_subnets; j++)
 			if (ip_prefix_contains(&a->subnets[i], &b->subnets[j].addr) ||
@@ -114,7 +114,7 @@ void wiring_cables_watch(const struct wiring *w, struct wiring_view *view)
 		if (was)
 			view->asks[i] = *was;
 		else
-			forget(&view->asks[i]); /* the next run asks again */
+			forget(&view->asks[i]); /* so that the next run asks again */
 	}
 }
 
@@ -272,9 +272,9 @@ static bool has_network(const struct wiring *w, const struct wiring_leg *leg)
 }
 
 /*
- * Like hear_each_other(), but for longer than an operator needs to exchange two cables. During the
- * exchange both legs are at one switch for a moment, which does not mean that the networks are
- * linked.
+ * Like hear_each_other(), but only after a longer time than an operator needs to exchange two
+ * cables. During the exchange both legs are at one switch for a moment, which does not mean that
+ * their networks are linked.
  */
 static bool are_linked(const struct wiring *w, uint32_t a, uint32_t b)
 {
@@ -289,9 +289,9 @@ static bool are_linked(const struct wiring *w, uint32_t a, uint32_t b)
 }
 
 /*
- * Remembers whether the networks of two legs are separate or linked. Networks that are separate are
- * so with crossed cables too, so that is recorded in any case. They are recorded as linked only if
- * the cables are right.
+ * Remembers whether the networks of two legs are separate or linked. Separate networks are recorded
+ * in any case, because exchanged cables do not link them. Linked networks are recorded only if the
+ * cables are right.
  */
 static void remember(struct wiring *w, const struct wiring_leg *a, const struct wiring_leg *b)
 {
@@ -321,10 +321,11 @@ static const struct wiring_ask *find_ask(const struct wiring *w, enum wiring_que
 
 /*
  * Whether the answer to `q` shows that the leg's cable leads to the other leg's network. Linux
- * answers a request for any of its addresses on any link, so the answer alone proves nothing. The
- * peer's address of this leg must be silent. In addition, the same station must answer on the other
- * leg, or the other leg's cable must lead here. In linked networks each leg reaches both, so the
- * networks must be known to be separate, from now or from before the cables were changed.
+ * answers a request for any of its addresses on any link, so the answer alone proves nothing. Three
+ * more things are required. The address that the peer has on this leg must be silent. The same
+ * station must answer on the other leg, or the other leg's cable must lead here. The two networks
+ * must be known to be separate, at present or from the time before the cables were changed: in
+ * linked networks each leg reaches both.
  */
 static bool leads_elsewhere(const struct wiring *w, const struct wiring_ask *q, bool *ret_back)
 {

@@ -11,10 +11,10 @@ static inline bool wiring_mac_equal(const struct mac_addr *a, const struct mac_a
 	return memcmp(a, b, sizeof(*a)) == 0;
 }
 
-/* NULL: there is no such leg. */
+/* Returns the leg with that interface index, or NULL if there is none. */
 const struct wiring_leg *wiring_leg_by_index(const struct wiring *w, uint32_t ifindex);
-/* A random time between 3/4 and 5/4 of ns, so that hosts that start together do not keep sending at
- * the same time. */
+/* Returns a random time between 3/4 and 5/4 of ns, so that hosts that start together do not keep
+ * sending at the same time. */
 uint64_t wiring_jittered(const struct wiring *w, uint64_t ns);
 
 /* The cable watch's parts of wiring_watch, wiring_carrier, wiring_run and wiring_hear. */
@@ -26,7 +26,7 @@ void wiring_cables_hear(struct wiring *w, const struct wiring_leg *leg,
 			const struct address_claim *c, uint64_t now);
 /* Draws conclusions from the answers and reports those that have changed. */
 void wiring_cables_judge(struct wiring *w);
-/* Why the leg's cable is wrong. False: no fault is known. */
+/* Explains why the leg's cable is wrong. Returns false if no fault is known. */
 bool wiring_cables_explain(const struct wiring *w, const struct wiring_leg *leg,
 			   struct reason *ret);
 

@@ -41,7 +41,8 @@ static uint32_t word(const struct ip_addr *ip)
 	return ntohl(w);
 }
 
-/* Appends: accept the packet if the word at `at` equals the last word of one of the addresses. */
+/* Appends instructions that accept the packet if the word at `at` equals the last word of one of
+ * the addresses. */
 static void pass_if_in(struct program *p, uint32_t at, const struct wiring_filter *f)
 {
 	emit(p, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at));
@@ -52,15 +53,15 @@ static void pass_if_in(struct program *p, uint32_t at, const struct wiring_filte
 	}
 }
 
-/* Appends: drop the packet unless the loaded value is k. */
+/* Appends instructions that drop the packet if the loaded value is not k. */
 static void drop_unless(struct program *p, uint32_t k)
 {
 	emit(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, k, 1, 0));
 	emit(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, 0));
 }
 
-/* Appends: drop a frame with a VLAN tag. It belongs to another network, even if the host has no
- * link for that VLAN. */
+/* Appends instructions that drop a frame with a VLAN tag. Such a frame belongs to another network,
+ * even if the host has no link for that VLAN. */
 static void drop_tagged(struct program *p)
 {
 	emit(p, (struct sock_filter)BPF_STMT(BPF_LD | BPF_B | BPF_ABS,

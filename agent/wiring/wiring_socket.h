@@ -25,7 +25,8 @@ int wiring_socket_open(uint32_t ifindex, uint8_t family, const struct wiring_fil
 /* Opens a socket for wiring_socket_send, which receives nothing. */
 int wiring_socket_sender(void);
 struct wiring_packet;
-/* 0; negative errno: the packet was not sent. */
+/* Sends a probe, a request or an announcement. Returns 0, or negative errno if the packet was not
+ * sent. */
 int wiring_socket_send(int fd, const struct wiring_packet *p);
 
 #endif

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Whether the NIC adds the VLAN tag of workers' VFs. The PF's own link is in another network
- * then. */
+/* Whether the NIC adds the VLAN tag of workers' VFs. If so, the PF's own link is in another
+ * network. */
 static bool is_tagged_by_nic(const struct spec *s, const struct plan_leg_info *info,
 			     const struct inv_link *link)
 {
@@ -99,7 +99,7 @@ static void add_addresses(const struct wiring_host *h, struct wiring_view *v)
 					    WIRING_REFUSED, &c->entries[i].by);
 }
 
-/* The leg's first address of that family; NULL: none. */
+/* Returns the leg's first address of that family, or NULL if there is none. */
 static const struct ip_addr *address_of(const struct wiring_view *v, const struct wiring_leg *leg,
 					uint8_t family)
 {
@@ -144,7 +144,7 @@ static void add_ask(struct wiring_view *v, enum wiring_question question,
 	v->n_asks++;
 }
 
-/* The peer's first address in the leg's network; NULL: none. */
+/* Returns the peer's first address in the leg's network, or NULL if there is none. */
 static const struct ip_addr *peer_in(const struct wiring_leg *leg, const struct ip_addr *ips,
 				     size_t n)
 {
@@ -155,7 +155,7 @@ static const struct ip_addr *peer_in(const struct wiring_leg *leg, const struct 
 	return NULL;
 }
 
-/* Adds the questions for a peer. Only a peer with addresses in the networks of two legs helps.
+/* Adds the questions for a peer. A peer helps only if it has addresses in the networks of two legs.
  * Returns whether it does. */
 static bool add_peer(struct wiring_view *v, const char *name, const struct ip_addr *ips, size_t n)
 {
@@ -201,7 +201,7 @@ static void add_asks(const struct wiring_host *h, struct wiring_view *v)
 		n += add_peer(v, h->peers->all[i].name, h->peers->all[i].ips, h->peers->all[i].n);
 }
 
-/* Collects the MAC addresses of links, VFs and workers' ports. 0; -ENOMEM. */
+/* Collects the MAC addresses of links, VFs and workers' ports. Returns 0 or -ENOMEM. */
 static int add_own(const struct wiring_host *h, struct wiring_view *v)
 {
 	const struct inventory *inv = h->inv;
