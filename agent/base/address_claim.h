@@ -10,9 +10,10 @@
 
 struct address_claim {
 	struct ip_addr sender; /* the sender's address; family 0: it has none yet */
-	struct ip_addr target; /* the address that the sender asks for; family 0: none */
-	struct mac_addr by;    /* MAC address that the packet gives for the sender */
-	struct mac_addr from;  /* source of the Ethernet frame */
+	/* The address that the sender asks for; family 0: it asks for none. */
+	struct ip_addr target;
+	struct mac_addr by;   /* MAC address of the sender, as the packet gives it */
+	struct mac_addr from; /* source of the Ethernet frame */
 };
 
 #endif

@@ -219,7 +219,7 @@ static bool matches(const struct events_entry *e, const struct events_filter *f)
 	       (!f->source || !f->source[0] || strcmp(e->source, f->source) == 0);
 }
 
-/* The place of the first event to return: from there on, at most f->limit events match. */
+/* Returns the place of the first event to return; from there on, at most f->limit events match. */
 static uint64_t first_place(const struct events *ev, const struct events_filter *f)
 {
 	uint64_t first = ev->place;

@@ -63,10 +63,11 @@ void events_keep(struct events *ev, enum log_level severity, const char *source,
  * and are below `next`. */
 void events_restore(struct events *ev, const struct events_entry *entries, size_t n,
 		    uint64_t instance, uint64_t next);
-/* The kept events with numbers above `after`: a heap array of *ret_n. NULL: out of memory. */
+/* Returns the kept events with numbers above `after`, a heap array of *ret_n, or NULL if memory is
+ * short. */
 struct events_entry *events_copy(const struct events *ev, uint64_t after, size_t *ret_n);
 
-/* Number of the latest kept event; 0: none. */
+/* Returns the number of the latest kept event, or 0 if there is none. */
 uint64_t events_newest(const struct events *ev);
 
 /* Selects events; zeroed: all of them. */
@@ -80,14 +81,15 @@ struct events_filter {
 	size_t limit;		 /* only so many of the latest matching events; 0: all */
 };
 /*
- * The matching events as {"next":N,"instance":"...","events":[...]}. `since` is ignored if it
- * belongs to another instance or has not been reached yet. Before that, adds an event about dropped
- * events for each source that is below its rate limit again. A new reference; NULL: out of memory.
+ * Returns the matching events as {"next":N,"instance":"...","events":[...]}, a new reference, or
+ * NULL if memory is short. `since` is ignored if it belongs to another instance or has not been
+ * reached yet. First adds an event about dropped events for each source that is below its rate
+ * limit again.
  */
 json_t *events_to_json(struct events *ev, const struct events_filter *f);
-/* "error", "warning", "notice", "info", "debug" */
+/* Returns "error", "warning", "notice", "info" or "debug". */
 const char *events_severity_to_string(enum log_level l);
-/* False: `text` is not the name of a severity. */
+/* Returns false if `text` is not the name of a severity. */
 bool events_severity_from_string(const char *text, enum log_level *ret);
 
 #endif

@@ -16,7 +16,8 @@
  * the name, so such a holder is not an agent. Any user can bind the name, and must not delay the
  * agent's start. */
 #define SILENT_WAIT_NS NSEC_PER_SEC
-/* Any user can connect, so after this many connections the other events of the loop are handled. */
+/* After this many connections the other events of the loop are handled, because any user can
+ * connect again and again. */
 #define ANSWERS_AT_ONCE 16
 
 /* Opens a socket, and writes the socket address for the name to *sun and *len. */
@@ -51,8 +52,8 @@ static int take(const char *name, int *ret_fd)
 	return 0;
 }
 
-/* Gets the credentials of the listening process. -EAGAIN: no process listens, or its backlog is
- * full. */
+/* Gets the credentials of the listening process. Returns -EAGAIN if no process listens, or its
+ * backlog is full. */
 static int ask(const char *name, struct ucred *ret)
 {
 	struct sockaddr_un sun;
@@ -66,8 +67,9 @@ static int ask(const char *name, struct ucred *ret)
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, ret, &size) < 0 ? -errno : 0;
 }
 
-/* Tries to take the lock. waited_ns: time since the first try. 0: it was taken, or a process that
- * cannot be an agent holds it; -EBUSY: an agent holds it; -EAGAIN: it may become free soon. */
+/* Tries to take the lock. waited_ns: time since the first try. Returns 0 if the lock was taken or
+ * is held by a process that cannot be an agent, -EBUSY if an agent holds it, -EAGAIN if it may
+ * become free soon, or another negative errno. */
 static int try(const char *name, uint64_t waited_ns, uint64_t wait_ns, int *ret_fd,
 	       pid_t *ret_owner)
 {

@@ -20,14 +20,15 @@
 #define HOST_LOCK_WAIT_NS (20 * NSEC_PER_SEC)
 
 /*
- * Takes the lock; *ret_fd is the caller's. If a user who cannot be an agent holds the name, this is
- * logged and *ret_fd is -1, because such a user must not prevent the agent's start. 0; -EBUSY if
- * another agent runs, with its pid in *ret_owner (0: it is in another pid namespace); other
- * negative errno.
+ * Takes the lock; *ret_fd is the caller's. If a process that cannot be an agent holds the name,
+ * this is logged and *ret_fd is -1, because no unprivileged user may prevent the agent's start.
+ * Returns 0; -EBUSY if another agent runs, with its pid in *ret_owner (0: it is in another pid
+ * namespace); or another negative errno.
  */
 int host_lock_take(const char *name, uint64_t wait_ns, int *ret_fd, pid_t *ret_owner);
-/* Accepts and closes the connections of agents that asked for the holder. False: more may be
- * waiting. The caller handles these later, because any user can connect without end. */
+/* Accepts and closes the connections of agents that asked for the holder. Returns false if more may
+ * be waiting. The caller handles these later, because a user who connects again and again would
+ * keep it busy. */
 bool host_lock_answer(int fd);
 
 #endif

@@ -30,8 +30,8 @@ struct lldp_neighbour {
 	char name[LLDP_TEXT_MAX];	/* name of the system */
 	char port_about[LLDP_TEXT_MAX]; /* description of the port */
 	struct ip_addr management;	/* the first IP address; family 0: none */
-	/* Seconds for which the values are valid; 0: the neighbour leaves, and the other values are
-	 * absent. */
+	/* Seconds for which the values are valid; 0: the neighbour announces that it leaves, and
+	 * the other values are absent. */
 	uint16_t ttl_s;
 	uint16_t vlan;	       /* VLAN of untagged frames (802.1 PVID) */
 	uint16_t mtu;	       /* largest frame in bytes (802.3) */

@@ -10,7 +10,8 @@
 #define FILE_BYTES_MAX 65536U
 #define READ_NS (5 * NSEC_PER_SEC)
 
-/* Reads a file without a known size. NULL: the group may have been removed. */
+/* Reads a file whose size is unknown. Returns NULL if it cannot be read: the group may have been
+ * removed. */
 static char *read_group(const struct memory_group *g, const char *name, const char *file)
 {
 	char path[512], *text = NULL;
@@ -20,7 +21,7 @@ static char *read_group(const struct memory_group *g, const char *name, const ch
 	return file_read(path, FILE_BYTES_MAX, &text, &len) < 0 ? NULL : text;
 }
 
-/* The number in the line "KEY NUMBER"; 0: there is no such line. */
+/* Returns the number in the line "KEY NUMBER", or 0 if there is no such line. */
 static uint64_t number_of(const char *text, const char *key)
 {
 	const size_t len = strlen(key);
@@ -40,9 +41,9 @@ static uint64_t count_kills(const struct memory_group *g)
 	return number_of(text, "oom_kill");
 }
 
-/* How often this group or a parent reached its limit with no memory left to reclaim. It is
- * needed because the kernel's counter of kills also includes kills for lack of memory of the
- * whole host. */
+/* Counts how often this group or a parent reached its limit with no memory left to reclaim. A kill
+ * counts as one of the group's limit only if this number has grown: the kernel's counter of kills
+ * also includes kills for lack of memory of the whole host. */
 static uint64_t count_limits_reached(const struct memory_group *g)
 {
 	char name[sizeof(g->name)];
@@ -102,7 +103,7 @@ static uint64_t used_bytes(const struct memory_group *g, const char *name)
 	return sum;
 }
 
-/* UINT64_MAX: the group has no limit. */
+/* Returns the limit in the file, or UINT64_MAX if the group has no limit. */
 static uint64_t limit_of(const struct memory_group *g, const char *name, const char *file)
 {
 	autofree char *text = read_group(g, name, file);

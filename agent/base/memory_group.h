@@ -32,8 +32,8 @@ void memory_group_open(struct memory_group *g, const char *root);
 /* Whether the kernel has killed a process of the group since the last call. If so, ret has the
  * reason. */
 bool memory_group_has_killed(struct memory_group *g, struct reason *why);
-/* The reason that the limit is near, or that the kernel has killed a process recently; else an
- * empty reason. Reads the files at most every few seconds. */
+/* Returns the reason that the limit is near, or that the kernel has killed a process recently;
+ * otherwise an empty reason. Reads the files at most every few seconds. */
 const struct reason *memory_group_look(struct memory_group *g, uint64_t now_ns);
 
 #endif

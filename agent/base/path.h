@@ -3,7 +3,7 @@
 #ifndef PLENUM_AGENT_PATH_H
 #define PLENUM_AGENT_PATH_H
 
-/* DIR/NAME as a heap string, NULL: out of memory. */
+/* Returns DIR/NAME as a heap string, or NULL if memory is short. */
 char *path_join(const char *dir, const char *name);
 
 #endif

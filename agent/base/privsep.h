@@ -172,7 +172,8 @@ struct privsep_net { /* a leg by its name; NET_ADD and NET_SET have JSON in a se
 	uint64_t len; /* bytes of the JSON; 0: there is none */
 };
 struct privsep_apply {
-	/* Seconds until the rollback of an unconfirmed apply; 0: as the policy says. */
+	/* Time in seconds until an unconfirmed apply is rolled back; 0: the policy of the
+	 * configuration decides. */
 	uint32_t confirm_s;
 	uint32_t dry_run; /* 1: change nothing, only report the actions */
 	uint32_t async;	  /* 1: the client does not wait for the result */
@@ -317,23 +318,25 @@ bool privsep_is_shared(uint32_t what);
 /* Whether the message requests a change. */
 bool privsep_is_change(enum privsep_type t);
 /*
- * Whether `sender` may send a message of `len` bytes, with (has_fd) or without a descriptor. 0;
- * -EBADMSG with the broken rule in *ret_why, a static text. Uses its arguments only.
+ * Checks whether `sender` may send a message of `len` bytes, with (has_fd) or without a descriptor.
+ * Returns 0, or -EBADMSG with the broken rule in *ret_why, a static text. Uses its arguments only.
  */
 int privsep_check(enum privsep_role sender, const struct privsep_msg *m, size_t len, bool has_fd,
 		  const char **ret_why);
 /* Sends a message; fills in size, type and sender from the table. fd: a descriptor to send, which
- * stays the caller's; -1: none. 0 or negative errno; -EAGAIN: the socket is full. */
+ * stays the caller's; -1: none. Returns 0, -EAGAIN if the socket is full, or another negative
+ * errno. */
 int privsep_send(int sock, enum privsep_role sender, struct privsep_msg *m, int fd);
 /*
- * Receives and checks a message. 1 with *m and *ret_fd (-1: none), which the caller closes; 0 at
- * end of file; -EAGAIN: no message; -EBADMSG with the broken rule in *ret_why.
+ * Receives and checks a message. Returns 1 with *m and *ret_fd (-1: no descriptor), which the
+ * caller closes; 0 at the end of the connection; -EAGAIN if there is no message; or -EBADMSG with
+ * the broken rule in *ret_why.
  */
 int privsep_recv(int sock, enum privsep_role sender, struct privsep_msg *m, int *ret_fd,
 		 const char **ret_why);
-/* Reads len bytes of a sealed memfd from the other side into a heap string with a NUL. -EBADMSG:
- * the file has another size or is not sealed, so it may change during the read or may not be in
- * memory. */
+/* Reads len bytes of a sealed memfd from the other side into a heap string with a NUL. Returns
+ * -EBADMSG if the file has another size or is not sealed, so it may change during the read or may
+ * not be in memory. */
 int privsep_read_memfd(int fd, uint64_t len, char **ret);
 
 /* Writes a system call such as "41 (socket)" to buf, or only the number if its name is not known

@@ -48,7 +48,7 @@ bool problems_set(struct problems *p, enum problems_kind kind, const char *head,
 		  const json_t *list);
 /* Removes all problems of a kind. Returns whether there were any. */
 bool problems_clear(struct problems *p, enum problems_kind kind);
-/* The sentences of a kind as a JSON list, a new reference; NULL: out of memory. */
+/* Returns the sentences of a kind as a JSON list, a new reference, or NULL if memory is short. */
 json_t *problems_to_json(const struct problems *p, enum problems_kind kind);
 size_t problems_count(const struct problems *p, enum problems_kind kind);
 /* Whether any problem degrades the agent's state. */

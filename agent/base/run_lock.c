@@ -58,7 +58,7 @@ static bool has_open(pid_t pid, const char *name)
 	return found;
 }
 
-/* The pid in the file. Only root can write the file. */
+/* Reads the pid in the file. Only root can write the file. */
 static pid_t pid_read(int fd)
 {
 	char text[24] = "";
@@ -82,8 +82,8 @@ static int pid_write(int fd)
 	return pwrite(fd, text, (size_t)len, 0) == len ? 0 : -EIO;
 }
 
-/* Locks the file. 0; -EBUSY with the pid of the agent that holds it, or 0 if the holder is not an
- * agent. */
+/* Locks the file. Returns 0, or -EBUSY if it is locked; *ret_owner is then the pid of the agent
+ * that holds the lock, or 0 if the holder is not an agent. */
 static int lock(int fd, uint64_t patience_ns, pid_t *ret_owner)
 {
 	uint64_t until = clock_now_ns() + patience_ns;

@@ -14,22 +14,23 @@
 #include <sys/types.h>
 
 struct run_lock {
-	int fd;	    /* of plenumd.lock */
-	int pid_fd; /* of plenumd.pid */
-	/* Of the plenumd.pid that this agent replaced; kept locked because another agent may have
-	 * opened it; -1: none. */
+	int fd;	    /* descriptor of plenumd.lock */
+	int pid_fd; /* descriptor of plenumd.pid */
+	/* Descriptor of the plenumd.pid that this agent replaced; -1: none. It stays locked,
+	 * because another agent may have opened that file. */
 	int former_fd;
 };
 #define RUN_LOCK_NONE ((struct run_lock){.fd = -1, .pid_fd = -1, .former_fd = -1})
 
 /*
- * Takes the lock of the directory `dir`. 0; -EBUSY if another agent holds it, with its pid in
- * *ret_owner; other negative errno, with the path in why. If the holder was just killed, waits
- * until its last child has released the lock.
+ * Takes the lock of the directory `dir`. Returns 0; -EBUSY if another agent holds it, with its pid
+ * in *ret_owner; or another negative errno, with the path in why. If the holder was just killed,
+ * waits until its last child has released the lock.
  */
 int run_lock_take(const char *dir, struct run_lock *ret, pid_t *ret_owner, struct reason *why);
-/* Creates and locks the lock files again if they were removed or replaced. 0: nothing was to do; 1:
- * done; -EBUSY: another agent has locked them meanwhile; other negative errno. */
+/* Creates and locks the lock files again if they were removed or replaced. Returns 0 if they are in
+ * place, 1 if they were created, -EBUSY if another agent has locked them meanwhile, or another
+ * negative errno. */
 int run_lock_restore(struct run_lock *l, const char *dir);
 void run_lock_done(struct run_lock *l);
 

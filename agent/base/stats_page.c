@@ -60,7 +60,7 @@ size_t stats_page_clients(const struct launch_stats *page,
 		n = MIN_OF(all, (uint64_t)LAUNCH_CLIENT_STATS_MAX);
 		memcpy(ret, page->clients, n * sizeof(*ret));
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		/* Partner: worker_stats_publish. */
+		/* Pairs with the store in worker_stats_publish. */
 		if (!(before & 1) && before == __atomic_load_n(&page->seq, __ATOMIC_RELAXED))
 			break;
 	}

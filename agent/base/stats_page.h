@@ -6,13 +6,14 @@
 
 #include "dataplane/launch.h"
 
-/* Copies a text of the page to buf (size bytes). The copy is consistent and terminated. */
+/* Copies a text of the page to buf (size bytes), and terminates it. The copy is consistent, except
+ * if the worker changes the page during each of several tries. */
 void stats_page_text(const struct launch_stats *page, const char *text, char *buf, size_t size);
 /* Copies the paths of the page; their texts are terminated. Returns the number of paths. */
 size_t stats_page_paths(const struct launch_stats *page,
 			struct launch_path_stats ret[LAUNCH_PATHS_MAX]);
-/* Copies the mounts of clients, consistent and with their hosts' names terminated; returns their
- * number. *ret_omitted: how many more there are, for which the page has no room. */
+/* Copies the mounts of clients, with their hosts' names terminated, and returns their number.
+ * *ret_omitted: number of further mounts, for which the page has no room. */
 size_t stats_page_clients(const struct launch_stats *page,
 			  struct launch_client_stats ret[LAUNCH_CLIENT_STATS_MAX],
 			  uint64_t *ret_omitted);

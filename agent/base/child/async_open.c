@@ -117,7 +117,7 @@ static void dir_free(struct dir *e)
 {
 	if (e->task)
 		kill(child_task_pid(e->task),
-		     SIGKILL); /* the child was not reaped, so the pid is still its own */
+		     SIGKILL); /* safe: the child was not reaped, so the pid is still its own */
 	child_task_forget(e->task);
 	cleanup_close(&e->fd);
 	free(e->path);

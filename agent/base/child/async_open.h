@@ -32,16 +32,16 @@ struct async_folder {
 /* Starts to open the directory without waiting. A caller that needs several directories starts all
  * of them first. */
 void async_open_ask(struct async_open *d, const char *path);
-/* Waits for the directory. A descriptor, the caller's; negative errno as from folder_open();
- * -ETIMEDOUT: the file system does not answer. */
+/* Waits for the directory. Returns a descriptor, which is the caller's; -ETIMEDOUT if the file
+ * system does not answer; or another negative errno as from folder_open(). */
 int async_open_open(struct async_open *d, const char *path, struct async_folder *ret);
 /* The same for a mount point, in a separate task. The last component must not be a symbolic link
  * (-ENOTDIR), and the directory must be empty (-ENOTEMPTY). */
 int async_open_open_empty(struct async_open *d, const char *path);
-/* The result of the latest completed attempt: 0 or negative errno. -EAGAIN: no attempt has been
- * completed, so one was started. Never waits. */
+/* Returns the result of the latest completed attempt, 0 or negative errno, or -EAGAIN if no attempt
+ * has been completed; in that case one is running. Never waits. */
 int async_open_look(struct async_open *d, const char *path, struct async_folder *ret);
-/* How long the current attempt has been running. 0: none is. */
+/* Returns how long the current attempt has been running, or 0 if there is none. */
 uint64_t async_open_waits_ns(const struct async_open *d, const char *path);
 void async_open_done(struct async_open *d);
 

@@ -226,8 +226,8 @@ static const char *take(struct child_role *r, const struct privsep_msg *m, int f
 			   "the %s process tried the system call %s, which it may not make",
 			   name_of(r),
 			   privsep_syscall_to_string(m->violation.number, call, sizeof(call)));
-		/* With the filter the process has already ended; this is for one without a
-		 * filter. */
+		/* With the filter the process would have ended already; without a filter, it is
+		 * killed here. */
 		kill_child(r);
 		return NULL;
 	}

@@ -31,12 +31,13 @@ struct child_role_setup {
 	void *user;
 };
 
-/* Creates the object and starts its process. 0 or negative errno. */
+/* Creates the object and starts its process. Returns 0 or negative errno. */
 int child_role_new(const struct child_role_setup *setup, struct child_role **ret);
 /* Kills the process. Accepts NULL, returns NULL. */
 struct child_role *child_role_free(struct child_role *r);
-/* Sends a message, or queues it until the process reads again. -ENOTCONN: the process is being
- * restarted. Other negative errno: the message could not be queued, and the process is killed. */
+/* Sends a message, or queues it until the process reads again. Returns -ENOTCONN if the process is
+ * being restarted. Another negative errno means that the message could not be queued, and the
+ * process is killed. */
 int child_role_send(struct child_role *r, struct privsep_msg *m, int fd);
 /* Kills the process and restarts it. `why` completes the event "the api process ...". */
 void child_role_end(struct child_role *r, const char *why);

@@ -40,21 +40,22 @@ struct child_task_setup {
 	void *user;
 };
 
-/* Starts the child. 0 and *ret; negative errno: nothing was started. */
+/* Starts the child. Returns 0 and *ret, or negative errno if nothing was started. */
 int child_task_start(const struct child_task_setup *setup, struct child_task **ret);
 /* Frees the task while the child keeps running; no callback is called any more. Accepts NULL,
  * returns NULL. */
 struct child_task *child_task_forget(struct child_task *t);
 pid_t child_task_pid(const struct child_task *t);
-/* Waits at most `ms` milliseconds for the child's exit. True: it has exited, and its callbacks were
- * called. False: it still runs. */
+/* Waits at most `ms` milliseconds for the child's exit. Returns true if it has exited, and its
+ * callbacks were called. Returns false if it still runs. */
 bool child_task_await(struct child_task *t, unsigned ms);
-/* Sends a message to the child, which reads it from its channel. 0; negative errno. */
+/* Sends a message to the child, which reads it from its channel. Returns 0 or negative errno. */
 int child_task_tell(const struct child_task *t, const void *msg, size_t len);
 /* Called in the child: sends a message, with fd unless it is negative, and waits until the socket
  * has room. If the monitor has exited, the message is lost. */
 void child_task_send(int channel, const void *msg, size_t len, int fd);
-/* Called in the child: the same without waiting; the message is lost if the socket is full. */
+/* Called in the child: sends like child_task_send but does not wait. If the socket is full, the
+ * message is lost. */
 void child_task_mention(int channel, const void *msg, size_t len);
 
 #endif

@@ -10,8 +10,8 @@
 
 /*
  * Call first: gives the process an empty root directory, an unprivileged user, no capabilities and
- * no way to gain any. 0 or negative errno. A process that was started without privileges keeps its
- * user and its root directory.
+ * no way to gain any. Returns 0 or negative errno. A process that was started without privileges
+ * keeps its user and its root directory.
  */
 int sandbox_enter(void);
 /* Call when everything is open: allows only the system calls of an event loop and those in the

@@ -56,8 +56,8 @@ static void child_oom(int score)
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 	int len = snprintf(text, sizeof(text), "%d", score);
 
-	/* Lowering the score needs CAP_SYS_RESOURCE. Without it the kernel kills the child as
-	 * readily as the agent. */
+	/* Lowering the score needs CAP_SYS_RESOURCE. If this fails, the kernel is as likely to kill
+	 * the child as the agent. */
 	if (fd >= 0 && write(fd, text, (size_t)len) < 0)
 		(void)score;
 	if (fd >= 0)

@@ -33,15 +33,15 @@ struct spawn_request {
 	void *user;
 };
 
-/* Starts the child. 0 with pid and pidfd, which the caller closes; negative errno: nothing was
- * started. If the child fails between fork and exec, its exit status is 127 (exec failed),
- * SPAWN_EXIT_CORE, or 126 (any other error). */
+/* Starts the child. Returns 0 with pid and pidfd, which the caller closes, or negative errno if
+ * nothing was started. If the child fails between fork and exec, its exit status is 127 (exec
+ * failed), SPAWN_EXIT_CORE, or 126 (any other error). */
 int spawn_process(const struct spawn_request *rq, pid_t *ret_pid, int *ret_pidfd);
 /* Reaps the child, waiting for its exit if necessary, and describes how it ended: "exit status 1"
- * or "killed by SIGSEGV, core dumped". *ret_status: exit status; -1: killed by a signal. -ECHILD,
- * also with a text: an adopted process, which its own parent reaps. */
+ * or "killed by SIGSEGV, core dumped". *ret_status is the exit status, or -1 if a signal killed it.
+ * Returns -ECHILD, also with a text, for an adopted process, which its own parent reaps. */
 int spawn_reap(int pidfd, int *ret_status, char *text, size_t size);
-/* The pid of a pidfd's process; -1: it has exited. */
+/* Returns the pid of a pidfd's process, or -1 if it has exited. */
 pid_t spawn_pidfd_pid(int pidfd);
 
 #endif
