@@ -20,7 +20,7 @@
 #include <string.h>
 
 #define AGENT_STOP_LIMIT_NS (10 * NSEC_PER_SEC)
-#define AGENT_LEAVE_LIMIT_NS (5 * NSEC_PER_SEC) /* time for worker restarts in progress to end */
+#define AGENT_LEAVE_LIMIT_NS (5 * NSEC_PER_SEC) /* an exit waits so long for worker restarts */
 #define FILES_CHECK_NS NSEC_PER_SEC
 /* Time that the kernel needs after a device is released until it can be opened again. */
 #define RELEASE_NS NSEC_PER_SEC
@@ -76,7 +76,8 @@ static void on_no_transport(void *user, uint32_t worker_id, const char *reason)
 		if (w->id != worker_id ||
 		    (!is_auto && a->running.spec->on_fallback != SPEC_FALLBACK_DEGRADE))
 			continue;
-		/* Out of memory: the worker fails again, and the failure is recorded then. */
+		/* If memory is short, the failure is not recorded now, but when the worker fails
+		 * again. */
 		if (plan_failures_add(&a->failures, w, reason) < 0)
 			continue;
 		reconcile_keep_attempts(a);
@@ -197,7 +198,8 @@ static int on_host_asked(void *user, int fd, uint32_t revents)
 {
 	struct agent *a = user;
 
-	/* Any user can connect without end, so the next check handles the rest. */
+	/* If more connections are waiting, they are handled at the next check: a user who connects
+	 * again and again would keep the agent busy. */
 	if (!host_lock_answer(fd))
 		a->host_source = loop_source_free(a->host_source);
 	return 0;
@@ -383,7 +385,7 @@ static void check_account(struct agent *a)
 	a->lacks_account = lacks;
 }
 
-/* Takes the users and groups that may make changes from the running configuration. */
+/* Reads from the running configuration which users and groups may make changes. */
 static void take_rights(struct agent *a)
 {
 	const struct spec *s = a->running.spec;
@@ -402,7 +404,7 @@ static void take_rights(struct agent *a)
 			   "cannot resolve the users and groups under 'admin': %s", strerror(-r));
 }
 
-/* Takes from the running configuration how the API is served over the network. */
+/* Reads from the running configuration how the API is served over the network. */
 static void take_network(struct agent *a)
 {
 	const struct spec_api *s = &a->running.spec->api;

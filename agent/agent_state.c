@@ -12,7 +12,8 @@ const char *agent_state_to_string(enum agent_state s)
 	return s < AGENT_STATE_MAX ? names[s] : "?";
 }
 
-/* Also counts desired workers that the supervisor does not know yet. */
+/* Whether all desired workers are up. A desired worker that the supervisor does not know yet counts
+ * as not up. */
 static bool all_are_up(const struct agent *a)
 {
 	size_t n_up = 0;
@@ -60,7 +61,8 @@ void agent_publish(struct agent *a)
 		    a->problems.n_all ? a->problems.all[0] : "");
 }
 
-/* Checks that others trigger, for example a status request, do not postpone the timer. */
+/* Arms the timer of the health check. Keeps an earlier due time: checks that something else
+ * triggers, for example a status request, must not postpone the timer. */
 static void arm_health_timer(struct agent *a, uint64_t in_ns)
 {
 	uint64_t due_ns = clock_now_ns() + in_ns;
@@ -83,7 +85,8 @@ void agent_check_health(struct agent *a)
 	json_t *problems = NULL;
 	uint64_t next_ns = health_check(&a->health, &in, &problems);
 
-	/* Workers may have come up even if the list of problems is unchanged. */
+	/* Before convergence, the state is updated even if the list of problems is unchanged,
+	 * because workers may have come up. */
 	if (problems_set(&a->problems, PROBLEMS_WORKERS, NULL, problems) || !a->converged) {
 		agent_update_state(a);
 		agent_publish(a);

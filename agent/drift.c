@@ -29,8 +29,8 @@ static bool was_just_made(const struct plan *p, const struct plan_step *s)
 	return false;
 }
 
-/* The running plan accepted the value that the setting had then, and the new plan wants to change
- * it: another program has set a third value since. */
+/* Whether another program has set the setting to a third value: the running plan accepted the value
+ * of that time, and the new plan wants to change the setting. */
 static bool was_accepted(const struct plan *p, const struct plan_step *s)
 {
 	for (size_t i = 0; s->kind == &object_sysctl && i < p->n_unannounced; i++)
@@ -61,7 +61,7 @@ static struct drift_place *place_of(struct drift *d, const struct plan_step *s)
 	for (size_t i = 0; i < d->n_places; i++)
 		if (strcmp(d->places[i].leg, s->leg) == 0)
 			return &d->places[i];
-	/* The legs change with the configuration. A full table is cleared. */
+	/* A full table is cleared: it may contain legs of earlier configurations. */
 	if (d->n_places == ARRAY_SIZE(d->places))
 		d->n_places = 0;
 	p = &d->places[d->n_places++];
@@ -152,7 +152,7 @@ static void count(struct agent *a, const struct plan *p, const struct plan_step 
 	snprintf(place->last, sizeof(place->last), "%s", text);
 	memcpy(place->ifname, leg ? leg->ifname : s->ifname, sizeof(place->ifname));
 	place->ifindex = leg ? leg->ifindex : s->change.ifindex;
-	/* All steps of one repair count as one. */
+	/* All steps of one repair on this leg count as one. */
 	if (place->n && place->at_ns[(place->n - 1) % DRIFT_FIGHT] >= a->reconcile.run.began_ns)
 		return;
 	place->at_ns[place->n++ % DRIFT_FIGHT] = now;

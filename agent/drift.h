@@ -58,7 +58,8 @@ void drift_done(struct drift *d);
 /* Call before the repair `p`. Reports and counts the changes that other programs made since the
  * last reconcile. */
 void drift_note(struct agent *a, const struct plan *p);
-/* Call after a repair. failed false: also after another reconcile that left the host as desired. */
+/* Call after a repair and, with failed false, after each other reconcile that left the host as
+ * desired. */
 void drift_repaired(struct drift *d, bool failed);
 /* Delay between a kernel notification and the reconcile that it triggers. */
 uint64_t drift_delay_ns(const struct drift *d);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Applies labels for the agent: chooses the links to listen on and reports changes of labels. */
+/* Connects the labels with the agent: chooses the links to listen on and reports changes of
+ * labels. */
 #include "agent/leg_labels.h"
 #include "agent/agent.h"
 #include "agent/base/path.h"

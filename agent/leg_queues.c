@@ -39,7 +39,7 @@ static bool carries(const struct inventory *inv, const struct inv_link *top, uin
 		(top->lower && l->master == top->lower));
 }
 
-/* The leg that sends through this link; NULL: none. */
+/* Returns the leg that sends through this link, or NULL if there is none. */
 static const struct plan_leg_info *leg_of(const struct agent *a, uint32_t ifindex)
 {
 	const struct plan *p = a->running.plan;
@@ -218,7 +218,7 @@ void leg_queues_look(struct agent *a)
 		return;
 	lq->lost = lost;
 	lq->read_ns = now;
-	(void)child_task_start(&setup, &lq->task); /* out of memory: the next check retries */
+	(void)child_task_start(&setup, &lq->task); /* if memory is short, the next check retries */
 }
 
 int leg_queues_init(struct agent *a)

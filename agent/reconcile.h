@@ -316,8 +316,8 @@ void reconcile_done(struct agent *a);
 void reconcile_start(struct agent *a);
 /* Requests a reconcile, which starts now or after the running one. */
 void reconcile_ask(struct agent *a, enum reconcile_trigger t);
-/* The same, for callbacks of the supervisor: a reconcile may be calling the supervisor, so the
- * request is handled after the callback. */
+/* Like reconcile_ask(), for callbacks of the supervisor: the request is handled after the callback,
+ * because a reconcile may be calling the supervisor at that moment. */
 void reconcile_ask_soon(struct agent *a, enum reconcile_trigger t);
 /* Requests an apply for a client, which gets the result through on_applied. */
 void reconcile_ask_client(struct agent *a, const struct reconcile_client *c);
@@ -344,26 +344,26 @@ bool reconcile_is_on_trial(const struct agent *a, unsigned core);
  * the objects that it removed. */
 bool reconcile_on_trial(void *user);
 /* Whether the client refers to the pending apply: by its number or, if that is 0, because the same
- * user requested it. 0; -ENOENT: no apply is pending; -EPERM: another apply is pending; both with
- * the reason in why. */
+ * user requested it. Returns 0; or, with the reason in why, -ENOENT if no apply is pending or
+ * -EPERM if another apply is pending. */
 int reconcile_pending_match(const struct agent *a, uint64_t number, uid_t uid, bool keep,
 			    struct reason *why);
-/* Whether the files that the pending apply would replace are still as they were when it began. 0;
- * -ESTALE with the reason in d; other errors. */
+/* Whether the files that the pending apply would replace are still as they were when it began.
+ * Returns 0, -ESTALE with the reason in d if they have changed, or another negative errno. */
 int reconcile_pending_check_files(struct agent *a, struct diag *d);
-/* Keeps the pending apply or rolls it back; on_decided gets the result. 0; -ENOENT: no apply is
- * pending; -EALREADY: another client has just decided; other negative errno. */
+/* Keeps the pending apply or rolls it back; on_decided gets the result. Returns 0, -ENOENT if no
+ * apply is pending, -EALREADY if another client has just decided, or another negative errno. */
 int reconcile_pending_decide(struct agent *a, bool keep, uint64_t client, const char *by);
-/* The peer that does not answer the workers of a pending apply, if an operator has to confirm it;
- * "": all peers answer. */
+/* Returns the peer that does not answer the workers of a pending apply, if an operator has to
+ * confirm the apply. Returns "" if all peers answer. */
 const char *reachability_unreachable(const struct agent *a);
-/* Loads the last good configuration, which a rollback of the pending apply restores. -ENOENT: there
- * is none. */
+/* Loads the last good configuration, which a rollback of the pending apply restores. Returns
+ * -ENOENT if there is no such configuration. */
 int reconcile_last_good_load(struct agent *a, struct diag *d, struct spec **ret);
 /* Makes the plan of next->spec, with its actions, as an apply of that client would, on the host
  * that k shows. Changes nothing and may block: call it in a child process. may_move: whether
- * workers may move to other transports, as in an apply of the files. 0 and *next; negative errno
- * with reasons in d. */
+ * workers may move to other transports, as in an apply of the files. Returns 0 and *next, or
+ * negative errno with reasons in d. */
 int reconcile_preview(struct agent *a, struct kernel *k, const struct reconcile_client *c,
 		      bool may_move, struct diag *d, struct generation *next);
 /* Writes a sentence such as "apply 7 (staged, by uid 0, pid 12) waits for its confirmation since

@@ -56,7 +56,8 @@ static const char *role_name(enum launch_role r)
 	return r < LAUNCH_ROLE_MAX ? names[r] : "?";
 }
 
-/* The mount whose session has the path; "": the worker serves exports. */
+/* Returns the path of the mount whose session has the network path, or "" if the worker serves
+ * exports. */
 static const char *path_mount(const struct sup_worker *w, uint64_t serves)
 {
 	const struct launch_config *c = w->started;
@@ -514,7 +515,8 @@ int status_collect(const struct agent *a, struct status *ret)
 		add_bond(a, &st);
 	add_agent(a, &st);
 	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
-		/* Not wanted but stopped: kept in case a rollback needs it again. */
+		/* Leaves out a stopped worker that is not desired. The supervisor keeps such a
+		 * worker in case a rollback needs it again. */
 		if (w->wanted || w->state != SUP_STOPPED)
 			add_worker(a, &st, w);
 	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)

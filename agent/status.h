@@ -83,7 +83,7 @@ struct status_mount {
 	uint32_t mount_workers[LAUNCH_MOUNT_WORKERS_MAX]; /* ids of the mount's other workers */
 	unsigned n_mount_workers;
 	struct latency_window windows[LAUNCH_REQUEST_CLASS_MAX];
-	/* Of status_collect_hosts(). */
+	/* The members down to soft_s are filled in by status_collect_hosts(). */
 	const char *state;	      /* static text: served, waits, unknown */
 	char reason[HEALTH_TEXT_MAX]; /* why it is not served; "" */
 	int64_t since_s, open_files;  /* -1: unknown */
@@ -96,12 +96,15 @@ struct status_export {
 	uint32_t workers[STATUS_EXPORT_WORKERS_MAX];
 	unsigned n_workers;
 	struct latency_window windows[LAUNCH_REQUEST_CLASS_MAX];
-	/* Of status_collect_hosts(). */
+	/* The members below are filled in by status_collect_hosts(). n_serving: number of workers
+	 * that serve the export; n_unknown: number of workers that do not report whether they
+	 * do. */
 	unsigned n_serving, n_unknown; /* of the workers: serve it; do not tell */
 	char reason[HEALTH_TEXT_MAX];  /* of the first worker that does not serve it; "" */
 	bool read_only, squash[SPEC_SQUASH_MAX];
 	uint64_t open_files;
-	unsigned n_removed, n_clients; /* removed files kept; hosts that are connected */
+	/* n_removed: removed files that are kept; n_clients: connected hosts */
+	unsigned n_removed, n_clients;
 };
 
 struct status_client { /* a mount of another host */
@@ -146,9 +149,9 @@ struct status {
 	size_t n_exports;
 	struct status_latency *latencies;
 	size_t n_latencies;
-	struct status_client *clients; /* of status_collect_hosts(), by host */
+	struct status_client *clients; /* sorted by host; filled in by status_collect_hosts() */
 	size_t n_clients;
-	uint64_t clients_omitted; /* for which workers' pages have no room */
+	uint64_t clients_omitted; /* number of clients for which the workers' pages have no room */
 	unsigned workers_up, workers_total;
 	/* Progress of the running or pending apply; "": no apply. */
 	char apply[EVENTS_TEXT_MAX + 80];
@@ -160,24 +163,26 @@ struct status {
 	size_t n_problems, n_warnings;
 };
 
-/* Collects the snapshot. 0 or -ENOMEM. It is valid until the agent's next reconcile. */
+/* Collects the snapshot. Returns 0 or -ENOMEM. It is valid until the agent's next reconcile. */
 int status_collect(const struct agent *a, struct status *ret);
 void status_done(struct status *st);
-/* The worker's entry in the plan; NULL: the plan has none. */
+/* Returns the worker's entry in the plan, or NULL if the plan has none. */
 const struct plan_worker *status_plan_worker(const struct agent *a, uint32_t id);
-/* A leg of the running plan; NULL: the plan does not have it. */
+/* Returns a leg of the running plan, or NULL if the plan does not have it. */
 const struct plan_leg_info *status_plan_leg(const struct agent *a, const char *name);
-/* Parts of status_collect(), in status_latency.c. Call order: alloc; exports, for each worker;
- * then, when all mounts and exports are listed, the durations of each worker's requests. */
+/* Parts of status_collect(), in status_latency.c. Call status_latency_alloc() first, then
+ * status_latency_add_exports() for each worker. When all mounts and exports are listed, call
+ * status_latency_add() for each worker. */
 int status_latency_alloc(const struct agent *a, struct status *st);
 void status_latency_add_exports(struct status *st, const struct sup_worker *w);
 void status_latency_add(const struct agent *a, struct status *st, const struct sup_worker *w);
-/* Adds the states of mounts and exports, and the clients. 0 or -ENOMEM. */
+/* Fills in the states of mounts and exports, and the list of clients. Returns 0 or -ENOMEM. */
 int status_collect_hosts(const struct agent *a, struct status *st);
 /* Whether the worker runs and has lately updated its statistics page, so that its values are
  * current. */
 bool status_page_is_current(const struct sup_worker *w);
-/* New references; NULL: out of memory. The second four after status_collect_hosts(). */
+/* Each returns a new reference, or NULL if memory is short. Those for mounts, exports, clients and
+ * peers need status_collect_hosts() first. */
 json_t *status_paths_to_json(const struct status *st);
 json_t *status_mounts_to_json(const struct status *st);
 json_t *status_exports_to_json(const struct status *st);
@@ -186,7 +191,7 @@ json_t *status_peers_to_json(const struct agent *a, const struct status *st);
 json_t *status_to_json(const struct status *st);
 json_t *status_processes_to_json(const struct status *st);
 json_t *status_net_to_json(const struct status *st);
-/* Prometheus' text format; heap, caller frees. */
+/* Returns the snapshot in Prometheus' text format, on the heap; the caller frees it. */
 char *status_to_metrics(const struct status *st);
 
 #endif

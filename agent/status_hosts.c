@@ -116,7 +116,7 @@ int status_collect_hosts(const struct agent *a, struct status *st)
 
 /* ---- clients: printed ---- */
 
-/* A host has the best state of its mounts. */
+/* State of a client host: the best state of its mounts. */
 enum host_state { HOST_CONNECTED, HOST_SILENT, HOST_UNKNOWN, HOST_AWAY };
 
 static enum host_state state_of(const struct status_client *c)
@@ -130,7 +130,7 @@ static enum host_state state_of(const struct status_client *c)
 	return c->current ? states[c->s.state] : HOST_UNKNOWN;
 }
 
-/* All mounts of one host. */
+/* Makes one object from all mounts of a client host. */
 static json_t *client_to_json(const struct status_client *c, size_t n)
 {
 	static const char *const names[] = {"connected", "silent", "unknown", "away"};
@@ -187,7 +187,8 @@ json_t *status_clients_to_json(const struct status *st)
 
 /* ---- peers ---- */
 
-/* One thing that is known of a host; the others are NULL. */
+/* A source that mentions a host: a path, a mount or the configuration. Two of the last three
+ * members are NULL. */
 struct mention {
 	const char *host;
 	const struct status_path *path;
@@ -195,7 +196,7 @@ struct mention {
 	const struct spec_peer *peer;
 };
 
-struct peer { /* a sum of the mentions of one host */
+struct peer { /* one host, as the sum of its mentions */
 	json_t *addresses, *legs_up, *legs_down, *mounts, *exports;
 	unsigned n_paths, n_up, n_told;
 	int64_t up_s, down_s, heard_s, mtu; /* -1: unknown */
@@ -203,7 +204,8 @@ struct peer { /* a sum of the mentions of one host */
 	const char *reason, *mount_reason;
 };
 
-/* A round trip of probes between sleeping hosts says little; an old one as well. */
+/* A round-trip time that is older than 10 s, or that was measured only by probes between idle
+ * hosts, says little about the network. */
 static bool rtt_is_current(const struct launch_path_stats *s)
 {
 	return s->rtt_at_ns && s->srtt_ns && clock_now_ns() < s->rtt_at_ns + 10 * NSEC_PER_SEC;
@@ -252,7 +254,7 @@ static void add_path(struct peer *p, const struct status_path *path)
 		p->reason = path->reason;
 }
 
-/* A leg without any working path to the host. */
+/* Lists the leg as down if no path through it to the host is up. */
 static void add_leg_down(struct peer *p, const struct status_path *path)
 {
 	const json_t *leg;
@@ -326,7 +328,7 @@ static int compare_mentions(const void *a, const void *b)
 	return strverscmp(((const struct mention *)a)->host, ((const struct mention *)b)->host);
 }
 
-/* Heap, sorted by host; NULL: out of memory. */
+/* Lists all mentions of hosts on the heap, sorted by host. Returns NULL if memory is short. */
 static struct mention *find_mentions(const struct agent *a, const struct status *st, size_t *ret_n)
 {
 	const struct spec *spec = a->running.spec;

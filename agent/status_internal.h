@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files that print a status snapshot share; of status_print.c, if nothing else is said. */
+/* Functions shared by the files that print a status snapshot. They are in status_print.c unless a
+ * comment names another file. */
 #ifndef PLENUM_AGENT_STATUS_INTERNAL_H
 #define PLENUM_AGENT_STATUS_INTERNAL_H
 
 #include "agent/status.h"
 
-/* Appends o (taken, may be NULL) to the list; false: out of memory. */
+/* Appends o to the list and takes the reference; o may be NULL. Returns false if memory is
+ * short. */
 bool status_append(json_t *list, json_t *o);
-/* A worker's texts may not be valid UTF-8, which jansson refuses. */
+/* Returns "?" for a text that is not valid UTF-8, which jansson refuses. A worker's texts may be
+ * invalid. */
 json_t *status_text_to_json(const char *s);
-/* Seconds since then; -1: unknown. */
+/* Returns the seconds since at_ns, or -1 if at_ns is 0, which means unknown. */
 int64_t status_age_s(uint64_t at_ns);
-/* Below 0: null. */
+/* Returns null for a number below 0. */
 json_t *status_number_or_null(int64_t n);
 json_t *status_path_to_json(const struct status_path *p);
-/* The classes that had recent requests, with median and 99th percentile. */
+/* Lists the classes that had recent requests, with median and 99th percentile. */
 json_t *status_latency_to_json(const struct latency_window windows[LAUNCH_REQUEST_CLASS_MAX]);
 
-/* status_mounts.c, for status_collect_hosts(): the states of the worker's mounts and exports. */
+/* Both are in status_mounts.c, for status_collect_hosts(). They fill in the states of the worker's
+ * mounts and exports. */
 void status_judge_mounts(const struct agent *a, struct status *st, const struct sup_worker *w);
 void status_judge_exports(const struct agent *a, struct status *st, const struct sup_worker *w);
 

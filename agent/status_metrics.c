@@ -34,8 +34,8 @@ struct metric {
 /* The objects, such as the paths, that have one sample of each metric of a table. */
 struct rows {
 	size_t n;
-	/* Object number i, to which the offsets apply, and its labels without braces; NULL: no
-	 * sample. */
+	/* Returns object number i, in which the metrics' offsets apply, and writes its labels
+	 * without braces. Returns NULL if the object has no sample. */
 	const void *(*get)(const struct status *st, size_t i, char labels[LABELS_MAX]);
 };
 

@@ -15,7 +15,7 @@ bool status_page_is_current(const struct sup_worker *w)
 	       now - MIN_OF(launch_stat_get(&w->stats->heartbeat_ns), now) < PAGE_NS;
 }
 
-/* Why nothing is known of what the worker serves; false: it is known. */
+/* Whether it is unknown what the worker serves; if so, buf has the reason. */
 static bool is_untold(const struct sup_worker *w, char *buf, size_t size)
 {
 	if (w->state == SUP_STARTING && w->adopted) {
@@ -38,7 +38,7 @@ static void explain_down(const struct sup_worker *w, char *buf, size_t size)
 
 /* ---- mounts ---- */
 
-/* The mount of a worker whose page is current. */
+/* Fills in the mount from the statistics page of its worker, which is current. */
 static void mount_from_page(const struct agent *a, const struct sup_worker *w, uint32_t i,
 			    struct status_mount *m)
 {
@@ -48,7 +48,8 @@ static void mount_from_page(const struct agent *a, const struct sup_worker *w, u
 
 	m->open_files = (int64_t)launch_stat_get(&s->open_files);
 	m->state = m->served ? "served" : "waits";
-	/* How long programs have not reached a mount whose server answers is not recorded. */
+	/* A mount can be out of reach for programs although its server answers. Since when this has
+	 * been so is not recorded. */
 	m->since_s = m->served == is_connected ? status_age_s(launch_stat_get(&s->since_ns)) : -1;
 	if (m->served)
 		return;
@@ -100,7 +101,7 @@ static json_t *mount_to_json(const struct status_mount *m)
 		status_latency_to_json(m->windows));
 }
 
-/* By path. */
+/* Compares by path. */
 static int compare_mounts(const void *a, const void *b)
 {
 	return strverscmp(((const struct status_mount *)a)->path,
@@ -130,7 +131,8 @@ static struct status_export *find_export(struct status *st, const char *name)
 	return NULL;
 }
 
-/* The export among those that the running worker has opened, or lacks; -1: neither. */
+/* Returns the index of the export in the configuration of the running worker, or -1 if that has no
+ * such export. Exports that the worker lacks come after those that it has opened. */
 static int find_started(const struct launch_config *c, const char *name)
 {
 	for (uint32_t i = 0; c && i < c->n_exports + c->n_missing; i++)
@@ -145,7 +147,7 @@ static void set_reason(struct status_export *e, const char *text)
 		snprintf(e->reason, sizeof(e->reason), "%.319s", text);
 }
 
-/* At a worker whose page is current. */
+/* Fills in the export from the statistics page of a worker, which is current. */
 static void export_from_page(const struct agent *a, const struct sup_worker *w,
 			     struct status_export *e)
 {
@@ -208,7 +210,7 @@ static const char *export_state(const struct status_export *e)
 	return e->reason[0] ? "degraded" : "served";
 }
 
-/* counted: the workers' pages had room for all clients. */
+/* counted: the workers' pages had room for all clients, so that their number is known */
 static json_t *export_to_json(const struct status_export *e, bool counted)
 {
 	json_t *workers = json_array(), *squash = json_array();
@@ -229,7 +231,7 @@ static json_t *export_to_json(const struct status_export *e, bool counted)
 		status_latency_to_json(e->windows));
 }
 
-/* By name. */
+/* Compares by name. */
 static int compare_exports(const void *a, const void *b)
 {
 	return strverscmp(((const struct status_export *)a)->name,

@@ -69,8 +69,7 @@ static json_t *share_to_json(uint64_t ppm)
 	return ppm == UINT64_MAX ? json_null() : json_real((double)ppm / 10000);
 }
 
-/* Age of the round-trip measurement; null: no message was measured, and the value is that of
- * probes. */
+/* Age of the round-trip time; null: the time was measured by probes only, not by a message. */
 static json_t *rtt_age_to_json(const struct launch_path_stats *s)
 {
 	uint64_t now = clock_now_ns();
