@@ -61,10 +61,10 @@ void drift_note(struct agent *a, const struct plan *p);
 /* Call after a repair and, with failed false, after each other reconcile that left the host as
  * desired. */
 void drift_repaired(struct drift *d, bool failed);
-/* Delay between a kernel notification and the reconcile that it triggers. */
+/* Returns the delay between a kernel notification and the reconcile that it triggers. */
 uint64_t drift_delay_ns(const struct drift *d);
-/* How long verifying the repair `p` may take. Short, so that a program that undoes the repair at
- * once does not block the agent. */
+/* Returns how long verifying the repair `p` may take. The time is short, so that a program that
+ * undoes the repair at once does not block the agent. */
 uint64_t drift_verify_ns(const struct plan *p);
 /* Polls the settings for which the kernel sends no notification, and ends fights that are over. */
 void drift_look(struct agent *a);

@@ -24,8 +24,8 @@ static bool is_leg(const struct agent *a, const char *ifname, uint32_t ifindex)
 	return false;
 }
 
-/* A carrier that is lost while the agent changes links, or on a link that is not in use, is not a
- * fault. */
+/* Returns the severity of a lost carrier. While the agent changes links, or on a link that is not
+ * in use, the loss does not count as a fault. */
 static enum log_level severity_of_loss(const struct agent *a, uint32_t ifindex)
 {
 	for (size_t i = 0; a->running.plan && i < a->running.plan->n_legs; i++)

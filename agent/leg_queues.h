@@ -27,8 +27,8 @@ int leg_queues_init(struct agent *a);
 void leg_queues_done(struct agent *a);
 /* Reads the counters if packets are being lost. Call about once a second. */
 void leg_queues_look(struct agent *a);
-/* The packets per million that the leg's queue dropped, if its counters were read recently; else
- * 0. */
+/* Returns the packets per million that the leg's queue dropped, or 0 if its counters were not read
+ * recently. */
 static inline uint32_t leg_queues_ppm(const struct leg_queues_share *shares, const char *leg)
 {
 	for (size_t i = 0; i <= PLAN_PORTS_MAX; i++)

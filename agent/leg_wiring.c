@@ -56,8 +56,8 @@ static void update_problems(struct agent *a)
 	json_decref(list);
 }
 
-/* Whether LLDP names the switch of the leg. Given both legs, LLDP shows whether they share a
- * switch. */
+/* Whether LLDP names the switch of the leg. If it does for two legs, LLDP itself shows whether they
+ * share a switch. */
 static bool lldp_knows(const struct agent *a, const struct wiring_leg *leg)
 {
 	const struct label *l = labels_find(&a->labels, leg->name);
@@ -89,7 +89,8 @@ static void update_notes(struct agent *a)
 	json_decref(list);
 }
 
-/* A worker gets a refused address back only with another plan, which this function requests. */
+/* Requests another plan, because only with another plan does a worker get a refused address
+ * back. */
 static void retry_refused(struct agent *a, const struct wiring_leg *leg, const struct ip_addr *ip)
 {
 	struct plan_conflicts *c = &a->reconcile.inputs.conflicts;

@@ -331,7 +331,7 @@ void reconcile_note_worker(struct agent *a);
  * workers. */
 void reconcile_stop(struct agent *a);
 bool reconcile_is_active(const struct agent *a);
-/* The step that the applier is executing (progress.h). */
+/* Describes the step that the applier is executing (progress.h). */
 enum progress reconcile_progress(const struct agent *a, char buf[static PROGRESS_TEXT_MAX]);
 /* Whether a running, queued or pending apply uses the staged configuration, which must not be
  * replaced in this case. */

@@ -344,8 +344,8 @@ const struct plan_leg_info *status_plan_leg(const struct agent *a, const char *n
 	return NULL;
 }
 
-/* The leg's state: the plan's, updated by the current carrier and the wiring watch's findings,
- * which change without another plan. */
+/* Fills in the leg's state: the state in the plan, updated by the current carrier and the wiring
+ * watch's findings, which change without another plan. */
 static void leg_state(const struct agent *a, struct status_leg *leg,
 		      const struct plan_leg_info *info, const struct inv_link *link)
 {

@@ -31,7 +31,8 @@ static json_t *time_to_json(uint64_t time_s)
 	return json_string(text);
 }
 
-/* An unknown value is null: a text such as "unknown" could also be the name of a switch. */
+/* Returns null for an unknown value: a text such as "unknown" could also be the name of a
+ * switch. */
 static json_t *text_or_null(const char *s)
 {
 	return s[0] ? status_text_to_json(s) : json_null();
@@ -63,7 +64,7 @@ static json_t *leg_to_json(const struct status_leg *leg, bool full)
 	return o;
 }
 
-/* A share in percent; null: unknown. */
+/* Returns a share in percent, or null if it is unknown. */
 static json_t *share_to_json(uint64_t ppm)
 {
 	return ppm == UINT64_MAX ? json_null() : json_real((double)ppm / 10000);

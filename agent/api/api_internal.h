@@ -102,7 +102,7 @@ enum MHD_Result api_answer_queue(struct api_call *c, unsigned status, struct MHD
 /* Adds the headers that all answers have. etag 0: without ETag. */
 void api_answer_headers(struct MHD_Response *rsp, const char *type, const char *allow,
 			uint64_t etag);
-/* An ETag made from the content; never 0. */
+/* Returns an ETag made from the content; never 0. */
 uint64_t api_answer_hash(const char *text, size_t len);
 /* Whether the client already has this content, according to If-None-Match, which is a list of ETags
  * or *. */
@@ -171,9 +171,9 @@ void api_request_reply(struct api *a, const struct privsep_msg *m, int *fd);
 void api_request_note(struct api *a, uint64_t next);
 /* Takes the monitor's answer to a read by this process. */
 void api_request_seen(struct api *a, const struct privsep_msg *m, int fd);
-/* The monitor has shut down the connection. */
+/* Call when the monitor has shut down the connection. */
 void api_request_drop(struct api *a, uint64_t connection);
-/* Time limit of the request that reaches its limit next; UINT64_MAX: no request is waiting. */
+/* Returns the earliest time limit of a waiting request, or UINT64_MAX if no request is waiting. */
 uint64_t api_request_deadline(const struct api *a);
 void api_request_tick(struct api *a, uint64_t now_ns);
 

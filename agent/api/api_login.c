@@ -17,7 +17,7 @@ static const char *header(const struct api_call *c, const char *name)
 	return MHD_lookup_connection_value(c->connection, MHD_HEADER_KIND, name);
 }
 
-/* The files of the web page need no token: they are not secret, and the page is what asks for a
+/* The files of the web page need no token: they are not secret, and the page itself asks for the
  * token. */
 bool api_login_is_needed(const struct api *a, const struct api_call *c, const char *url)
 {

@@ -222,7 +222,7 @@ static enum MHD_Result complete(struct api *a, struct api_call *c, const char *m
 	return r > 0 ? api_answer_local(c, (enum resource_local)r) : begin_wait(a, c, wait_s);
 }
 
-/* The size cannot exceed Content-Length, which was checked before. */
+/* Copies a piece of the body. The size cannot exceed Content-Length, which was checked before. */
 static void take_body(struct api_call *c, const char *data, size_t len)
 {
 	char *body = c->no_memory || len > PRIVSEP_TEXT_MAX - c->body_len

@@ -79,7 +79,7 @@ static void wake(struct api_stream *s)
 	s->suspended = false;
 }
 
-/* Asks for the events after those of the tail, unless a question is open. */
+/* Asks for the events after those in the tail, unless an earlier question has no answer yet. */
 static void ask(struct api *a)
 {
 	struct api_streams *all = a->streams;
@@ -133,7 +133,7 @@ enum MHD_Result api_stream_begin(struct api *a, struct api_call *c)
 				RESOURCE_STREAM_TYPE, NULL);
 }
 
-/* After the last stream, frees the events too, unless a question is open. */
+/* After the last stream, frees the events too, unless a question has no answer yet. */
 static void forget_if_unused(struct api *a)
 {
 	if (!a->streams || a->streams->list || a->streams->asked)

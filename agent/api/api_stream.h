@@ -20,9 +20,9 @@ void api_stream_end(struct api *a, struct api_stream *s);
 void api_stream_note(struct api *a);
 /* Takes the monitor's answer to the question of this module. */
 void api_stream_take(struct api *a, const struct privsep_msg *m, int fd);
-/* The monitor has shut down the connection. */
+/* Call when the monitor has shut down the connection. */
 void api_stream_drop(struct api *a, uint64_t connection);
-/* Time of the next comment; UINT64_MAX: no stream is open. */
+/* Returns the time of the next comment, or UINT64_MAX if no stream is open. */
 uint64_t api_stream_deadline(const struct api *a);
 void api_stream_tick(struct api *a, uint64_t now_ns);
 

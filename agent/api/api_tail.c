@@ -69,7 +69,7 @@ int api_tail_take(struct api_tail *t, const char *answer, size_t len)
 
 /* ---- the text of a stream ---- */
 
-/* The id with which a client continues after a lost connection: that of the last event that it
+/* The id with which a client continues after a lost connection: the id of the last event that it
  * received or that was reported as missing. */
 #define ID "id: %016" PRIx64 "-%" PRIu64 "\n"
 

@@ -24,7 +24,7 @@ struct api_tail { /* zeroed: no events are known yet */
 };
 
 struct api_tail_cursor {	 /* position of a stream, and its selection of events */
-	uint64_t instance;	 /* instance to which `next` belongs; 0: that of the tail */
+	uint64_t instance;	 /* instance to which `next` belongs; 0: the instance of the tail */
 	uint64_t next;		 /* number of the next event; 0: start with the first kept event */
 	enum log_level severity; /* lowest severity; 0: all */
 	char source[EVENTS_SOURCE_MAX]; /* "": all sources */

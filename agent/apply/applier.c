@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The monitor's side of the applier: starts the process or connects to that of an earlier monitor,
+/* The monitor's side of the applier: starts the process or connects to an earlier monitor's,
  * receives its progress, and starts a recovery if the process is killed. */
 #include "agent/apply/applier_internal.h"
 #include "agent/base/child/child_task.h"

@@ -89,7 +89,7 @@ struct applier_task {
 	/* All steps are done and verified. The applier waits for a confirmation until until_ns of
 	 * CLOCK_BOOTTIME. conflicts: as in applier_result. */
 	void (*on_wait)(void *user, uint64_t until_ns, const struct plan_conflicts *conflicts);
-	/* A confirmation was refused; why has the peer that does not answer. */
+	/* A confirmation was refused; why names the peer that does not answer. */
 	void (*on_not_yet)(void *user, const char *why);
 	/* The applier has ended; d has the reasons. The applier is freed after the call. */
 	void (*on_end)(void *user, const struct applier_result *res, const struct diag *d);

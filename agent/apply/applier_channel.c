@@ -25,7 +25,7 @@ static int open_listener(const char *path)
 	if (strlen(path) >= sizeof(addr.sun_path))
 		return -ENAMETOOLONG;
 	strcpy(addr.sun_path, path);
-	/* An existing socket is that of a killed applier. A running one would still own the
+	/* If a socket exists, a killed applier left it: an applier that still runs would own the
 	 * journal. */
 	if (unlink(path) < 0 && errno != ENOENT)
 		return -errno;

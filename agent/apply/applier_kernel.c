@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opens the struct kernel that an applier changes: that of Linux or, in tests, a host in memory. */
+/* Opens the struct kernel that an applier changes: Linux itself or, in tests, a host in memory. */
 #include "agent/apply/applier_internal.h"
 
 int applier_open_kernel(const struct applier_host *host, struct kernel **ret)

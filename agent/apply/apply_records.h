@@ -26,15 +26,15 @@
  */
 extern const struct state_kind apply_ticket_kind;
 
-/* The outcome: "apply NUMBER ERROR REASON". ERROR is 0 or an errno. */
+/* Saves the outcome: "apply NUMBER ERROR REASON". ERROR is 0 or an errno. */
 int apply_outcome_save(const char *path, uint64_t number, int error, const char *why);
 /* Reads the outcome. Returns 0 with the number of the apply, its result (0 or negative errno) and
  * the reason; enum state_error; or another negative errno. */
 int apply_outcome_load(const char *path, uint64_t *ret_number, int *ret_error, struct reason *why);
 int apply_outcome_remove(const char *path);
 
-/* The configuration (YAML) that the agent must not apply again unless a client requests it, and the
- * reason. */
+/* Saves the configuration (YAML) that the agent must not apply again unless a client requests it,
+ * and the reason. */
 int apply_refused_save(const char *path, const char *why, const char *yaml);
 /* Reads that file. Returns 0 with *ret_yaml, which the caller frees; enum state_error; or another
  * negative errno. */

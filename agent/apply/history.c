@@ -345,8 +345,8 @@ static bool is_same_user(const char *a, const char *b)
 	return n == strcspn(b, ",") && strncmp(a, b, n) == 0;
 }
 
-/* Merges an attempt with the one before it if both failed in the same way, because a job that fails
- * every minute must not push out all other entries. */
+/* Merges an attempt with the attempt before it if both failed in the same way, because a job that
+ * fails every minute must not push out all other entries. */
 static void merge_attempt(struct history *h, size_t i)
 {
 	struct history_entry *e = &h->entries[i], *was = e - 1;

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The same as for the agent's REST answers. */
+/* Flags for writing plans: the same as for the agent's REST answers. */
 #define JSON_FLAGS (JSON_COMPACT | JSON_PRESERVE_ORDER)
 
 static char *plan_path(const struct history *h, uint64_t number)

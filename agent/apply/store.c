@@ -20,7 +20,7 @@ static int make_paths(struct store *st, const char *config, const char *state_di
 	autofree char *dir_buf = strdup(config);
 	const char *dir;
 
-	/* The file may not exist yet, so the real path is that of its folder. */
+	/* The drop-ins are in the folder of the file. */
 	st->file = strdup(config);
 	if (!st->file || !dir_buf)
 		return -ENOMEM;

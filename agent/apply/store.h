@@ -57,7 +57,7 @@ void store_recover(struct store *st);
  * short. */
 const char *store_look(struct store *st, const char **ret_error);
 
-/* The paths of the files on disk. */
+/* Returns the paths of the files on disk. */
 struct store_source store_disk(const struct store *st);
 bool store_has_staged(const struct store *st);
 /* Fills in the paths that an apply reads, borrowed until the next call. */

@@ -19,7 +19,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Mode for a new file: the same as that of plenum.yaml. */
+/* Returns the mode for a new file, which is the mode of plenum.yaml. */
 static mode_t mode_of_file(const struct store *st)
 {
 	struct stat s;

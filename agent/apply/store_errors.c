@@ -30,8 +30,8 @@ char *store_shown_file(const struct store *st, const char *file)
 	return strdup(name && strcmp(name + 1, STORE_WHOLE) == 0 ? "staged.yaml" : file);
 }
 
-/* Length of a text such as " on line 7" at the start of `text`, unless a file name follows; else
- * 0. */
+/* Returns the length of a text such as " on line 7" at the start of `text`, or 0 if there is none
+ * or a file name follows. */
 static size_t bare_line(const char *text)
 {
 	size_t head = strlen(" on line "), n;
@@ -42,7 +42,8 @@ static size_t bare_line(const char *text)
 	return n && strncmp(text + head + n, " of ", 4) != 0 ? head + n : 0;
 }
 
-/* Length of the path of a temporary drop-in folder at the start of `text`; else 0. */
+/* Returns the length of the path of a temporary drop-in folder at the start of `text`, or 0 if
+ * there is none. */
 static size_t dropins_length(const struct store *st, const char *text)
 {
 	static const char dropins[] = "/plenum.d/";

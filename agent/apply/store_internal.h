@@ -25,8 +25,8 @@ int store_read_staged(const struct store *st, const char *name, char **ret_text,
  * one. whole NULL: use the files on disk instead of a whole configuration. cli NULL: no changes by
  * `plenum net`. In store.c. */
 int store_stage(struct store *st, const char *whole, size_t len, const char *cli, struct diag *d);
-/* Writes the record of authors to a new tree: the authors of the staged tree, unless the new one
- * `replaces` all of it, and the present author. In store_authors.c. */
+/* Writes the record of authors to a new tree: the present author and, unless the new tree
+ * `replaces` all of the staged tree, also the authors of the staged tree. In store_authors.c. */
 int store_write_authors(const struct store *st, const char *tree, bool replaces);
 /* Loads these parts without staging them. In store.c. */
 int store_try(struct store *st, const char *whole, size_t len, const char *cli, struct diag *d,

@@ -91,8 +91,8 @@ void loop_exit(struct loop *l, int code)
 	sd_event_exit(l->event, code);
 }
 
-/* sd-event would disable a source whose callback fails, and continue. Here the failure ends the
- * loop. */
+/* sd-event would disable a source whose callback fails, and would continue. This ends the loop
+ * instead. */
 static int result_of(struct loop_source *s, sd_event *event, int r)
 {
 	if (r < 0)

@@ -112,9 +112,9 @@ struct clients_setup {
 	 * clients_shared_read_id(). */
 	void (*on_shared_read)(void *user, enum privsep_role role,
 			       const struct privsep_shared_read *q);
-	/* The result of network_problems() may have changed. NULL: no call. */
+	/* The result of network_problems() may have changed. NULL: not called. */
 	void (*on_network)(void *user);
-	/* A client's connection has ended, perhaps after its answer. NULL: no call. */
+	/* A client's connection has ended, perhaps after its answer. NULL: not called. */
 	void (*on_gone)(void *user);
 	void *user;
 };

@@ -2,8 +2,8 @@
 /*
  * Limits for each address of network clients: handshakes, wrong tokens, and events about them. The
  * table has a fixed size; if it is full, the address that has been silent longest is removed. An
- * IPv6 host can use any address of its /64, so a /64 counts as one address. It has no connections
- * and reads no clock.
+ * IPv6 host can use any address of its /64, so a /64 counts as one address. This module has no
+ * connections and reads no clock.
  */
 #ifndef PLENUM_AGENT_LIMITS_H
 #define PLENUM_AGENT_LIMITS_H

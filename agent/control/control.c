@@ -103,7 +103,7 @@ static void get_snapshot(struct agent *a, enum privsep_what what, struct control
 	status_done(&st);
 }
 
-/* Answers with all operations, or with the one of that number. */
+/* Answers with all operations, or with the operation that has the requested number. */
 static void get_operations(struct agent *a, const struct privsep_msg *m, struct control_reply *r)
 {
 	static const struct operations none;

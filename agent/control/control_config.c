@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shows the running configuration, the staged one, and that of an earlier apply, as YAML in normal
- * form or as JSON. */
+/* Shows the running configuration, the staged one, and the configuration of an earlier apply, as
+ * YAML in normal form or as JSON. */
 #include "agent/control/control_internal.h"
 #include "netcfg/base/file.h"
 #include <inttypes.h>

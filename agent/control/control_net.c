@@ -188,7 +188,7 @@ static void add_pending(const struct agent *a, json_t *leg, const struct spec_ne
 	json_decref(staged);
 }
 
-/* The JSON of a leg that is staged but not running yet. */
+/* Makes the JSON of a leg that is staged but not running yet. */
 static json_t *coming_to_json(const struct spec_net *n)
 {
 	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:i, s:[]}", "name",

@@ -153,8 +153,8 @@ static struct control_query **free_place(struct agent *a)
 	return NULL;
 }
 
-/* Loads the configuration of a rollback: that of the given apply, or the one before the pending
- * apply. */
+/* Loads the configuration of a rollback: the configuration of the given apply, or the one that ran
+ * before the pending apply. */
 static int load_back(struct agent *a, struct control_query *q)
 {
 	const struct reconcile *rec = &a->reconcile;
@@ -166,8 +166,8 @@ static int load_back(struct agent *a, struct control_query *q)
 	return path ? spec_load(path, NULL, &q->diag, &q->spec) : -ENOENT;
 }
 
-/* Loads the configuration of a plan: the one that an apply would read now, an earlier one, or a
- * copy of the running one. */
+/* Loads the configuration of a plan: the configuration that an apply would read now, an earlier
+ * one, or a copy of the running one. */
 static int load_spec(struct agent *a, struct control_query *q)
 {
 	autofree char *yaml = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Requests to stop, start and restart workers. The supervisor restarts workers one at a time; the
- * reply lists them at once. */
+ * reply lists all of them without waiting. */
 #include "agent/control/control_internal.h"
 #include <stdio.h>
 

@@ -85,7 +85,7 @@ struct ctl_args {
 	int n_operands;
 };
 
-/* The whole program: parses the arguments, runs one command, and returns its exit status. */
+/* Runs the whole program: parses the arguments, runs one command, and returns its exit status. */
 int ctl_run(int argc, char **argv);
 
 /* Parses the number in an option, from min to max. text NULL: the option is absent, and *ret stays
@@ -188,7 +188,7 @@ void ctl_put_wide(const char *text, size_t width);
 int ctl_put_json(const json_t *o);
 /* Prints JSON on one line. */
 int ctl_put_json_line(const json_t *o);
-/* Prints a text and frees it; NULL: out of memory. */
+/* Prints a text. text NULL: prints that memory is short. Returns the exit status. */
 int ctl_put_text(const char *text);
 
 /* Prints a plan from the agent; its warnings go to standard error. */

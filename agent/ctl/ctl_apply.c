@@ -41,7 +41,7 @@ static void print_applied(const json_t *o)
 		       number, ctl_format_seconds(confirm_s, left, sizeof(left)), number, number);
 }
 
-/* Parses "120s", "5m" or "1h" to seconds; 0: invalid. */
+/* Parses "120s", "5m" or "1h". Returns the seconds, or 0 if the text is invalid. */
 static json_int_t parse_time(const char *text)
 {
 	static const struct {

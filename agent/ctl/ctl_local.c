@@ -211,7 +211,7 @@ static int join_dropins(const char *file, char **ret_text)
 	return r;
 }
 
-/* The check here only finds errors early; the agent's check decides. */
+/* The check here only finds errors early. The agent checks the configuration again and decides. */
 int ctl_cmd_config_stage(const struct ctl_args *a)
 {
 	struct ctl_request rq = {.resource = RESOURCE_CONFIG_STAGE,

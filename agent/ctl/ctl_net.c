@@ -301,7 +301,7 @@ static int one_of(const char *a_name, bool a, const char *b_name, bool b)
 	return CTL_USAGE;
 }
 
-/* Adds the keys of all options except those of the name and the network. */
+/* Adds the keys of all options except --name and the options of the network. */
 static int fill_keys(const struct ctl_args *a, json_t *body)
 {
 	const struct {

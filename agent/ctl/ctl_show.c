@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Gets an object from the agent. list: name of a list that it must have; NULL: none. */
+/* Gets an object from the agent. list: name of a list that the object must have; NULL: none. */
 static int get(const struct ctl_args *a, enum resource_id resource, const char *list, json_t **ret)
 {
 	const struct ctl_request rq = {.resource = resource, .list = list};

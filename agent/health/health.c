@@ -764,7 +764,7 @@ bool health_waits(const struct health *h)
 	return false;
 }
 
-/* Time until the next check, or until an earlier entry has to be reported. */
+/* Returns the time until the next check or, if that is earlier, the next report of an entry. */
 static uint64_t next_in_ns(const struct look *l)
 {
 	uint64_t next_ns = l->now + (l->in->starting ? HEALTH_START_NS : HEALTH_LOOK_NS);

@@ -16,7 +16,7 @@ const char *latency_class_to_string(enum launch_request_class c)
 
 /* ---- a worker's page ---- */
 
-/* The entries follow the configuration with which the process was started. */
+/* The entries are in the order of the configuration with which the process was started. */
 size_t latency_count(const struct sup_worker *w)
 {
 	const struct launch_config *c = w->started;

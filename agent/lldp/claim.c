@@ -54,8 +54,8 @@ static int parse_arp(const uint8_t *p, size_t len, struct address_claim *ret)
 	return 0;
 }
 
-/* A hop limit below 255 shows that a router forwarded the packet from another network (RFC 4861,
- * section 7.1). */
+/* Parses a neighbour solicitation or advertisement. A hop limit below 255 shows that a router
+ * forwarded the packet from another network, so the packet is invalid (RFC 4861, section 7.1). */
 static int parse_nd(const uint8_t *p, size_t len, struct address_claim *ret)
 {
 	struct nd_neighbor_solicit m; /* an advertisement has the same layout */

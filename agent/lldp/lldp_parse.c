@@ -209,7 +209,7 @@ static void take_of_organisation(const struct tlv *t, struct lldp_neighbour *n)
 		n->vlan = get16(p);
 	else if (oui == OUI_8023 && subtype == 4 && len >= 2)
 		n->mtu = get16(p);
-	/* Enabled capabilities; the supported ones come before them. */
+	/* The second byte has a bit for each priority with priority flow control. */
 	else if (oui == OUI_8021 && subtype == 11 && len >= 2)
 		n->pfc = LLDP_PFC_SAID | p[1];
 	else if (oui == OUI_CEE && subtype == 2)
@@ -229,7 +229,7 @@ static void take_optional(const struct tlv *t, struct lldp_neighbour *n)
 		break;
 	case TLV_CAPABILITIES:
 		if (t->len >= 4)
-			n->capabilities = get16(t->p + 2);
+			n->capabilities = get16(t->p + 2); /* after the supported ones */
 		break;
 	case TLV_MANAGEMENT:
 		take_management(t, n);

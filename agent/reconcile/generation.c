@@ -11,7 +11,7 @@ void generation_done(struct generation *r)
 	*r = (struct generation){0};
 }
 
-/* The members of struct running are const for all other code. Only this function may free them. */
+/* The members of struct running are const for all other code; only this function frees them. */
 void generation_swap(struct agent *a, struct generation *next)
 {
 	struct generation old = {.spec = (struct spec *)a->running.spec,

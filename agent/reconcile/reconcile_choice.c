@@ -79,7 +79,7 @@ static int add_running(struct transport_choice *to, const struct launch_config *
 	return r == 0 && any ? transport_choice_add(to, &e) : r;
 }
 
-/* The record cannot be read: accepts the transports of the adopted workers. */
+/* The record cannot be read: accepts the transports that the adopted workers use. */
 static int take_running(struct agent *a, const struct inventory *inv)
 {
 	int r = 0;

@@ -38,7 +38,7 @@ static inline bool reconcile_may_move(const struct reconcile *rec)
 		rec->run.source == RECONCILE_FROM_STAGED);
 }
 
-/* The spec that the running reconcile applies. */
+/* Returns the spec that the running reconcile applies. */
 static inline const struct spec *reconcile_spec(const struct agent *a)
 {
 	return a->reconcile.run.next.spec ? a->reconcile.run.next.spec : a->running.spec;

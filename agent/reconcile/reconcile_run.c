@@ -72,9 +72,9 @@ static int load_history(struct agent *a)
 	return -ENOENT;
 }
 
-/* A configuration that was rolled back is applied again only if an operator requests it or it has
- * changed. A reload that was requested before the rollback does not count: it would cut off the
- * same peers again. */
+/* Checks whether the configuration may be applied. One that was rolled back is applied again only
+ * if an operator requests it or it has changed. A reload that was requested before the rollback
+ * does not count as a request: it would cut off the same peers again. */
 static int check_refused(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The reconcile run, as seen by the start of the agent. */
+/* The reconcile run: functions for the queue and the start of the agent. */
 #ifndef PLENUM_AGENT_RECONCILE_RUN_H
 #define PLENUM_AGENT_RECONCILE_RUN_H
 

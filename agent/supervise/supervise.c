@@ -93,7 +93,8 @@ static void continue_change(struct sup_worker *w)
 	sup_handle_when_unmounted(w, SUP_EV_CONFIG_CHANGED);
 }
 
-/* The timer is armed only while a worker is up, so that an agent without workers never wakes up. */
+/* Checks all workers that are up. The timer is armed only while there is such a worker, so that an
+ * agent without workers never wakes up. */
 static int on_heartbeat_check(void *user)
 {
 	struct sup *s = user;

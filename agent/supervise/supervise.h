@@ -190,8 +190,9 @@ void sup_config_normalise(struct launch_config *c);
  * Settings that a running worker gets by message, or that can wait for its next start, do not
  * count. */
 bool sup_config_differs(const struct launch_config *want, const struct launch_config *is);
-/* Whether a running worker can change from the ports of `is` to those of `want`: all its legs are
- * in `want` and keep their addresses. Legs may be added, and a leg may move to another device. */
+/* Whether a running worker can change from the ports in `is` to the ports in `want`: all legs of
+ * `is` are in `want` and keep their addresses. Legs may be added, and a leg may move to another
+ * device. */
 bool sup_ports_follow(const struct launch_config *is, const struct launch_config *want);
 /* Returns the port of that leg, or NULL if there is none. */
 const struct launch_port *sup_port_find(const struct launch_config *c, const char *leg);

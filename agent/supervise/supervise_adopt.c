@@ -147,7 +147,8 @@ static bool has_ended(int pidfd)
 	return poll(&p, 1, 0) != 0;
 }
 
-/* A path may contain any characters; names are printed, so they must be printable. */
+/* Checks a mount's texts. A path may contain any characters; the names are printed, so they must be
+ * printable. */
 static bool mount_is_valid(const struct launch_mount *m)
 {
 	return text_is_utf8(m->path, sizeof(m->path)) &&

@@ -154,8 +154,8 @@ static void do_backoff(struct sup_worker *w)
 	loop_timer_arm(w->timer, delay);
 }
 
-/* A resource that is missing at the start, such as a mount point, may appear without an event, so
- * the start is retried. */
+/* Reports that the worker cannot start. A resource that is missing at the start, such as a mount
+ * point, may appear without an event, so the start is retried. */
 static void do_give_up(struct sup_worker *w, enum sup_event e)
 {
 	bool retried = e == SUP_EV_SPAWN_FAILED;

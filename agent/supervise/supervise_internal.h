@@ -59,8 +59,9 @@ void sup_report(const struct sup_worker *w, enum log_level level, const char *fm
 
 /* ---- supervise_takeover.c ---- */
 
-/* Time within which an adopted worker, started at started_ns, must answer. A worker that is still
- * starting may wait for a device, so it gets as long as under the agent that started it. */
+/* Returns the time within which an adopted worker, started at started_ns, must answer. A worker
+ * that is still starting may be waiting for a device, so it gets as long as under the agent that
+ * started it. */
 uint64_t sup_adopt_limit_ns(uint64_t started_ns, uint64_t now_ns);
 /* Actions for a worker that was found and checked. sup_do_adopt returns false if one of its mounts
  * is missing, so that it must be restarted. */

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Greatest depth of lists and maps. It is that of the deepest key of the schema, the priorities of
- * a traffic class of dcb. */
+/* Greatest depth of lists and maps: the depth of the deepest key of the schema, the priorities of a
+ * traffic class of dcb. */
 #define DEPTH_MAX 4
 
 static int check_value(const char *key, const json_t *v, unsigned depth, struct api_error *e)
@@ -167,7 +167,7 @@ static int take_field(const struct resource_field *f, const json_t *v, struct pr
 	return -EINVAL;
 }
 
-/* Lists the names of the row's fields, or of those of which one is required. */
+/* Lists the names of the row's fields; with one_of, only of the fields of which one is required. */
 static void list_fields(const struct resource *row, bool one_of, char *buf, size_t size)
 {
 	size_t len = 0;

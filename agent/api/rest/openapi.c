@@ -75,7 +75,8 @@ static void add_filters(json_t *parameters)
 						filters[i].description, filters[i].schema));
 }
 
-/* Adds the parameters for pages. The header Link of an answer has those of the next page. */
+/* Adds the parameters for pages. In an answer, the header Link has the parameters of the next
+ * page. */
 static void add_page(const struct resource *row, json_t *parameters)
 {
 	char after[128];
@@ -323,7 +324,7 @@ static json_t *components(void)
 
 /* ---- operations ---- */
 
-/* The path in the form of OpenAPI, such as /v1/net/{name}. */
+/* Writes the path in the form of OpenAPI, such as /v1/net/{name}. */
 static const char *path_shown(const struct resource *row, char *buf, size_t size)
 {
 	if (row->name)
@@ -333,7 +334,7 @@ static const char *path_shown(const struct resource *row, char *buf, size_t size
 	return buf;
 }
 
-/* A name for generated code, such as "get-v1-net-name". */
+/* Makes a name for generated code, such as "get-v1-net-name". */
 static json_t *operation_id(const struct resource *row)
 {
 	char path[80], whole[96], id[96];

@@ -578,7 +578,8 @@ enum access_role resource_role(const struct resource *row)
 
 enum access_role resource_role_of(const struct privsep_msg *m)
 {
-	/* A stream has the events in another format, so its row is that of the events. */
+	/* A stream has the same events as PRIVSEP_GET_EVENTS in another format, so it has the same
+	 * row. */
 	const uint32_t type = m->type == PRIVSEP_STREAM ? PRIVSEP_GET_EVENTS : m->type;
 
 	if (m->type == PRIVSEP_CAPTURE && m->capture.act == PRIVSEP_CAPTURE_BEGIN &&

@@ -178,7 +178,7 @@ extern const struct resource resources[RESOURCE_MAX];
  * operation. */
 const struct resource_command *resource_find_command(const char *words);
 enum access_role resource_role(const struct resource *row);
-/* The role that a network client needs for the message. Only admin may request the keys of
+/* Returns the role that a network client needs for the message. Only admin may request the keys of
  * encrypted sessions in a capture. */
 enum access_role resource_role_of(const struct privsep_msg *m);
 /* Whether the path belongs to the row; if the row has a name, any name does. */

@@ -27,7 +27,7 @@ static BIO *bio_of(const char *text, size_t len)
 	return len <= INT_MAX ? BIO_new_mem_buf(text, (int)len) : NULL;
 }
 
-/* The first certificate is that of the host; the others are those of authorities between it and a
+/* The first certificate belongs to the host; the others belong to the authorities between it and a
  * root. */
 static int take_certificates(SSL_CTX *ctx, const char *text, size_t len, uint64_t *ret_expires_s,
 			     struct reason *why)

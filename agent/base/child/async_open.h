@@ -35,8 +35,8 @@ void async_open_ask(struct async_open *d, const char *path);
 /* Waits for the directory. Returns a descriptor, which is the caller's; -ETIMEDOUT if the file
  * system does not answer; or another negative errno as from folder_open(). */
 int async_open_open(struct async_open *d, const char *path, struct async_folder *ret);
-/* The same for a mount point, in a separate task. The last component must not be a symbolic link
- * (-ENOTDIR), and the directory must be empty (-ENOTEMPTY). */
+/* Like async_open_open(), for a mount point and in a separate task. The last component must not be
+ * a symbolic link (-ENOTDIR), and the directory must be empty (-ENOTEMPTY). */
 int async_open_open_empty(struct async_open *d, const char *path);
 /* Returns the result of the latest completed attempt, 0 or negative errno, or -EAGAIN if no attempt
  * has been completed; in that case one is running. Never waits. */

@@ -30,12 +30,12 @@ struct child_task_setup {
 	 */
 	int (*work)(void *user, int channel);
 	/*
-	 * A message from the child, with its descriptor or -1. The descriptor is closed after the
-	 * call.
+	 * Called for a message from the child, with its descriptor or -1. The descriptor is closed
+	 * after the call.
 	 */
 	void (*on_message)(void *user, const void *msg, size_t len, int fd);
-	/* The child has exited, and all its messages have been delivered. The task is freed after
-	 * the call. `how`: for example "exit status 1" or "killed by SIGKILL". */
+	/* Called when the child has exited and all its messages have been delivered. The task is
+	 * freed after the call. `how`: for example "exit status 1" or "killed by SIGKILL". */
 	void (*on_end)(void *user, int status, const char *how);
 	void *user;
 };

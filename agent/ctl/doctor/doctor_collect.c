@@ -266,7 +266,8 @@ static struct statfs_child statfs_start(const char *path)
 	return a;
 }
 
-/* A child that is blocked is not waited for; the kernel ends it when the disk answers. */
+/* Reads a child's answer. Does not wait for a child that is blocked: the kernel ends it when the
+ * disk answers. */
 static void statfs_end(struct statfs_child *a, uint64_t end_ns, struct doctor_space *ret)
 {
 	struct pollfd end = {.fd = a->answer, .events = POLLIN};

@@ -231,8 +231,8 @@ static void run_lldp(const struct doctor_host *p, const struct doctor_check *c,
 	doctor_report(r, DOCTOR_PASS, "all labels are known");
 }
 
-/* The frame size that a switch reports should include header and checksum, but some switches report
- * their MTU. So only a value below this host's MTU is certainly wrong. */
+/* Compares the frame sizes that switches report. They should include header and checksum, but some
+ * switches report their MTU. So only a value below this host's MTU is certainly wrong. */
 static void run_frames(const struct doctor_host *p, const struct doctor_check *c,
 		       struct doctor_result *r)
 {

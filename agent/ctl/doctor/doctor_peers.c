@@ -496,8 +496,8 @@ static void run_mtu(const struct doctor_host *p, const struct doctor_check *c,
 		      "packets as large as the legs' MTU arrive, in both directions");
 }
 
-/* An answer from a peer behind the gateway proves that the gateway works, even if the gateway
- * ignores echo requests. */
+/* Whether the gateway is proven to work. An answer from a peer behind it proves that, even if the
+ * gateway ignores echo requests. */
 static bool gateway_forwards(const struct doctor_host *p, const struct doctor_probe *gateway)
 {
 	for (size_t i = 0; i < p->n_probes; i++) {

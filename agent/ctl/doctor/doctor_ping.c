@@ -241,7 +241,7 @@ static void print_skipped_legs(const struct ctl_args *a, const struct doctor_hos
 	}
 }
 
-/* The exit status follows from the worst path. */
+/* Returns the exit status, which follows from the worst path. */
 static int judge(const struct leg_path *paths, size_t n)
 {
 	int r = n ? CTL_OK : CTL_DOCTOR_FAIL;

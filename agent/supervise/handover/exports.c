@@ -22,8 +22,8 @@ struct export
 	struct export *next;
 };
 
-/* The name of the state in the descriptor store, and of the memfd itself. It shows to which export
- * the state belongs. */
+/* Writes the name that the state has in the descriptor store and as a memfd. The name shows to
+ * which export the state belongs. */
 static const char *state_name(const char *name, char *buf)
 {
 	snprintf(buf, STATE_NAME_MAX, NAME_HEAD "%.*s", PLENUM_NAME_MAX - 1, name);

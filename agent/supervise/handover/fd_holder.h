@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The descriptor holder: a process that keeps copies of descriptors. The agent starts it
- * (fd_store.h), and it outlives the agent. So a mount or a pinned file survives the death of the
- * agent followed by that of a worker. It does not need a service manager that stores descriptors.
+ * (fd_store.h), and it outlives the agent. So a mount or a pinned file survives even if the agent
+ * dies and then a worker does. The holder does not need a service manager that stores descriptors.
  * It runs as root, so that no worker's user can signal it, but without capabilities, and it may
  * make only the system calls that it needs.
  *

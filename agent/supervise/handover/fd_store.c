@@ -113,7 +113,8 @@ static void send_or_lose(enum fd_holder_type type, const char *name, int fd)
 	restart_later();
 }
 
-/* The holder sends only answers, so an event on its socket means that it has ended. */
+/* The holder sends data only when asked, so any event on its socket here means that it has
+ * ended. */
 static int on_holder(void *user, int fd, uint32_t revents)
 {
 	say(LOG_LEVEL_ERR, "ended; starting another", 0);

@@ -53,10 +53,11 @@ struct rundir_process {
 };
 
 struct rundir_mount {
-	unsigned major, minor;	  /* device number of the mounted file system */
-	struct launch_mount what; /* descriptors are unset, except that of an adopted state */
-	char *path;		  /* path as mountinfo(5) shows it */
-	bool adopted;		  /* its descriptor was adopted, so it stays mounted */
+	unsigned major, minor; /* device number of the mounted file system */
+	/* Its descriptors are unset, except for the state if it was adopted. */
+	struct launch_mount what;
+	char *path;   /* path as mountinfo(5) shows it */
+	bool adopted; /* its descriptor was adopted, so it stays mounted */
 };
 
 struct rundir {

@@ -135,7 +135,7 @@ static int attach(struct mounts *m, const struct mount_point *p, int dir)
 {
 	int r = rundir_add_mount(m->setup.rundir, p->major, p->minor, p->real, &p->what);
 
-	if (r < 0) /* the mount is attached all the same, because programs wait for it */
+	if (r < 0) /* the mount is attached nevertheless, because programs wait for it */
 		say(m, LOG_LEVEL_WARNING,
 		    "cannot record the mount %s: %s; the next agent may not find it", p->what.path,
 		    strerror(-r));
@@ -566,8 +566,8 @@ static void point_remove(struct mount_point *p)
 }
 
 /*
- * The descriptor is closed here, so that a mount that hangs ends when its worker ends. The mount
- * stays in the record until it is unmounted, so that the next agent knows it.
+ * Closes the descriptor, so that a mount that hangs ends when its worker ends. Keeps the mount in
+ * the record until it is unmounted, so that the next agent knows it.
  */
 static void on_unmount(void *user, enum unmount_end end)
 {
