@@ -25,7 +25,7 @@ static void add_bytes(struct ctl_table *t, const json_t *o, const char *key)
 	ctl_table_add(t, "%s", ctl_format_bytes(ctl_int(o, key), buf, sizeof(buf)));
 }
 
-/* Adds a share in percent, or an empty cell if it is unknown. */
+/* Adds a share in percent, or "-" if it is unknown. */
 static void add_share(struct ctl_table *t, const json_t *o, const char *key)
 {
 	const json_t *v = json_object_get(o, key);
