@@ -89,11 +89,15 @@ static void bind_any(struct worker *w, const char *ip)
 {
 	struct sockaddr_storage name;
 	socklen_t size = sizeof(name);
+	const int bytes = 1 << 20; /* room for all packets until the thread runs */
 	int len;
 
 	assert_int_equal(ip_addr_parse(ip, &w->ip), 0);
 	len = ip_addr_to_sockaddr(&w->ip, 0, &name);
 	w->fd = socket(w->ip.family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (setsockopt(w->fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)) < 0)
+		assert_int_equal(setsockopt(w->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)),
+				 0);
 	assert_int_equal(bind(w->fd, (struct sockaddr *)&name, (socklen_t)len), 0);
 	assert_int_equal(getsockname(w->fd, (struct sockaddr *)&name, &size), 0);
 	assert_true(ip_addr_from_sockaddr((struct sockaddr *)&name, &w->ip, &w->port) >= 0);
