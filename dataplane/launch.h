@@ -660,8 +660,8 @@ struct launch_stats {
 	uint64_t n_paths;  /* number of valid entries in `paths` */
 	char network[32];  /* "UDP", "DPDK" or "DPDK-INTERRUPT"; with "/ RDMA" added if RDMA is used
 			      too */
-	char reason[LAUNCH_REASON_MAX]; /* why the worker is degraded, if no port's `reason` says
-					   so; "": no such reason */
+	char reason[LAUNCH_REASON_MAX]; /* why the worker is degraded, apart from the reasons of its
+					   ports; "": no such reason */
 	struct launch_port_stats ports[LAUNCH_PORTS_MAX];
 	struct launch_path_stats paths[LAUNCH_PATHS_MAX];
 	struct launch_mount_stats mounts[LAUNCH_MOUNTS_MAX]; /* frontend */
