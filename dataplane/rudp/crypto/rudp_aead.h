@@ -2,9 +2,9 @@
 /*
  * Authenticated encryption for the transport: the ciphers that the Noise framework (revision 34,
  * section 12) calls AESGCM and ChaChaPoly, with a 32-byte key, a 64-bit nonce that must not repeat,
- * and a 16-byte tag. It wraps contexts of libcrypto, or of libipsec-mb for packets where that
- * library is available. Contexts are created once, so nothing is allocated per packet. Only the
- * handshake (rudp_noise) and packet protection (rudp_secure) use it; it knows no packet format.
+ * and a 16-byte tag. It wraps contexts of libcrypto or, for packets, of libipsec-mb if that library
+ * is available. Contexts are created once, so nothing is allocated per packet. Only the handshake
+ * (rudp_noise) and packet protection (rudp_secure) use it; it knows no packet format.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_AEAD_H
 #define PLENUM_DATAPLANE_RUDP_AEAD_H
@@ -23,8 +23,8 @@ struct rudp_aead { /* one direction, one key at a time; all zeros: no cipher */
 	/* Context of libipsec-mb; NULL: libcrypto is used, with the contexts below. */
 	struct rudp_aead_mb *mb;
 	void *ctx;
-	void *tag; /* libcrypto's GHASH context, if packets are only tagged, else NULL; ctx then
-		      encrypts single blocks */
+	void *tag; /* libcrypto's GHASH context if packets are only tagged, in which case ctx
+		      encrypts single blocks; else NULL */
 	enum rudp_cipher cipher;
 	bool seal;
 };
@@ -36,9 +36,9 @@ enum rudp_cipher rudp_cipher_best(void);
 int rudp_aead_init(struct rudp_aead *a, enum rudp_cipher cipher, bool seal,
 		   const uint8_t key[RUDP_AEAD_KEY_BYTES]);
 #define RUDP_AEAD_CLEAR_MAX 64
-/* Like rudp_aead_init, but for packets, with the faster of the two libraries; both produce the same
- * tags. encrypts false: packets are only tagged, and rudp_aead_crypt must not be called. An
- * encrypted packet may have at most RUDP_AEAD_CLEAR_MAX bytes in clear. */
+/* Like rudp_aead_init, but for packets, with the faster of the two libraries, which produce the
+ * same tags. If `encrypts` is false, packets are only tagged, and rudp_aead_crypt() must not be
+ * called. An encrypted packet may have at most RUDP_AEAD_CLEAR_MAX bytes in clear. */
 int rudp_aead_init_packets(struct rudp_aead *a, enum rudp_cipher cipher, bool encrypts, bool seal,
 			   const uint8_t key[RUDP_AEAD_KEY_BYTES]);
 /* For tests and comparisons: while it is set, new contexts do not use libipsec-mb. */
@@ -48,18 +48,19 @@ void rudp_aead_done(struct rudp_aead *a);
 int rudp_aead_rekey(struct rudp_aead *a, const uint8_t key[RUDP_AEAD_KEY_BYTES]);
 
 /*
- * Processes one packet: call begin, then pass the clear part, then the encrypted part, each in any
- * number of pieces, then call the end. After a negative errno from any step the packet is invalid.
- * `out` may be `in`.
+ * Processes one packet: call rudp_aead_begin(), pass the clear part and then the part to encrypt,
+ * each in any number of pieces, then call the function for the end. If any step returns a negative
+ * errno, the packet is invalid. `out` may be the same memory as `in`.
  */
 int rudp_aead_begin(struct rudp_aead *a, uint64_t n);
 int rudp_aead_clear(struct rudp_aead *a, const uint8_t *p, size_t len);
 int rudp_aead_crypt(struct rudp_aead *a, const uint8_t *in, size_t len, uint8_t *out);
 int rudp_aead_seal_end(struct rudp_aead *a, uint8_t ret_tag[RUDP_AEAD_TAG_BYTES]);
-/* Returns -EBADMSG if the packet is not what the peer sealed; the output must then not be used. */
+/* Returns 0, or -EBADMSG if the packet is not what the peer sealed. The output must then not be
+ * used. */
 int rudp_aead_open_end(struct rudp_aead *a, const uint8_t tag[RUDP_AEAD_TAG_BYTES]);
-/* Makes the tag of a tag-only packet in one call. The result is that of begin, clear and seal_end,
- * but this is faster. Returns 0 or a negative errno. */
+/* Makes the tag of a tag-only packet in one call. The result is the same as with begin, clear and
+ * seal_end, but this is faster. Returns 0 or a negative errno. */
 int rudp_aead_tag(struct rudp_aead *a, uint64_t n, const uint8_t *p, size_t len,
 		  uint8_t ret_tag[RUDP_AEAD_TAG_BYTES]);
 

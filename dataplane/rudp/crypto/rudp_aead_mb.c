@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* AES-256-GCM by libipsec-mb, with stubs for builds without the library. */
+/* Implements AES-256-GCM with libipsec-mb; stubs if the library was missing at build time. */
 #include "dataplane/rudp/crypto/rudp_aead_mb.h"
 
 #ifdef HAVE_IPSEC_MB
@@ -24,7 +24,7 @@ struct rudp_aead_mb {
 	bool begun; /* the library has received the clear part */
 };
 
-static IMB_MGR *mgr; /* only its functions are used; they keep no state in it */
+static IMB_MGR *mgr; /* holds the library's functions, which keep no state in it */
 
 static struct rudp_aead_mb *context_new(const uint8_t key[32], bool tags, bool seal)
 {
@@ -188,8 +188,8 @@ void rudp_aead_mb_end(struct rudp_aead_mb *m, uint8_t ret_tag[16])
 void rudp_aead_mb_tag(struct rudp_aead_mb *m, const uint8_t nonce[12], const uint8_t *p, size_t len,
 		      uint8_t ret_tag[16])
 {
-	/* GCM without plain text: the function reads nothing from `in` and writes nothing to `out`.
-	 */
+	/* GCM without plain text: the function reads no input text and writes no output text, so
+	 * both pointers are unused. */
 	IMB_AES256_GCM_ENC(mgr, &m->key, &m->ctx, ret_tag, p, 0, nonce, p, len, ret_tag, TAG_BYTES);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * AES-256-GCM for packets by libipsec-mb, which uses the wide instructions of newer x86 processors
- * and takes a third of the time of libcrypto 3.0. rudp_aead_mb_new returns NULL if the library was
- * missing at build time or the processor lacks the instructions; rudp_aead.c then uses libcrypto.
- * The caller chooses nonces; this module knows no packet format.
+ * AES-256-GCM for packets with libipsec-mb. It uses the wide vector instructions of newer x86
+ * processors and takes a third of the time that libcrypto 3.0 takes. rudp_aead_mb_new returns NULL
+ * if the library was missing at build time or the processor lacks the instructions; rudp_aead.c
+ * then uses libcrypto. The caller chooses nonces; this module knows no packet format.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_AEAD_MB_H
 #define PLENUM_DATAPLANE_RUDP_AEAD_MB_H
@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Most bytes in clear of an encrypted packet: the library needs them in one piece, so they are
- * copied. */
+/* Most bytes in clear that an encrypted packet may have. They are copied, because the library needs
+ * them in one piece. */
 #define RUDP_AEAD_MB_CLEAR_MAX 64
 
 /* Returns NULL if the library is unusable or memory is short. tags: packets are only tagged. seal:
@@ -26,7 +26,8 @@ void rudp_aead_mb_rekey(struct rudp_aead_mb *m, const uint8_t key[32]);
 void rudp_aead_mb_begin(struct rudp_aead_mb *m, const uint8_t nonce[12]);
 int rudp_aead_mb_clear(struct rudp_aead_mb *m, const uint8_t *p, size_t len);
 int rudp_aead_mb_crypt(struct rudp_aead_mb *m, const uint8_t *in, size_t len, uint8_t *out);
-/* Returns the tag of the processed bytes, for sealing and for opening. */
+/* Returns the tag of the processed bytes. To open a packet, the caller compares it with the
+ * packet's tag. */
 void rudp_aead_mb_end(struct rudp_aead_mb *m, uint8_t ret_tag[16]);
 /* Makes the tag of a tag-only packet in one piece, with the library's whole-packet function, which
  * is cheaper than the steps above. */

@@ -51,7 +51,7 @@ bool rudp_noise_equal(const void *a, const void *b, size_t len)
 	return CRYPTO_memcmp(a, b, len) == 0;
 }
 
-/* HKDF(ck, input, n_out) of the specification, with its outputs concatenated. */
+/* HKDF(ck, input, n_out) of the specification. Writes the n_out outputs one after the other. */
 static int hkdf(const uint8_t ck[HASH], const uint8_t *input, size_t len, unsigned n_out,
 		uint8_t *ret)
 {
@@ -191,15 +191,15 @@ void rudp_noise_done(struct rudp_noise *ns)
 	rudp_noise_wipe(ns, sizeof(*ns));
 }
 
-/* Mixes in the tokens of a message, which are psk and e from the initiator, e and ee from the
- * responder. pub: the sender's e. */
+/* Mixes the tokens of a message into the handshake state: psk and e for the initiator's message, e
+ * and ee for the responder's. pub: the sender's public key e. */
 static int tokens(struct rudp_noise *ns, bool first, const uint8_t pub[KEY])
 {
 	uint8_t secret[KEY];
 	int r = first ? mix_key_and_hash(ns, ns->psk, KEY) : 0;
 
 	r = r ? r : mix_hash(ns, pub, KEY);
-	/* The specification requires this after every e if there is a psk. */
+	/* With a pre-shared key, the specification requires this after every token e. */
 	r = r ? r : mix_key(ns, pub, KEY);
 	if (first || r)
 		return r;

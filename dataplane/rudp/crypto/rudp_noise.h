@@ -6,10 +6,10 @@
  *	  -> psk, e
  *	  <- e, ee
  *
- * Two messages of a 32-byte key, a payload and a 16-byte tag. Without the pre-shared key a message
- * can be neither made nor read. The functions follow the specification and its names; libcrypto
- * provides the primitives. Owns no state but struct rudp_noise, sends nothing and draws no random
- * numbers: the caller passes the ephemeral key.
+ * It has two messages; each consists of a 32-byte key, a payload and a 16-byte tag. A host without
+ * the pre-shared key can neither make nor read a message. The functions follow the specification
+ * and its names; libcrypto provides the primitives. They have no state but struct rudp_noise, send
+ * nothing, and the caller passes the ephemeral key, so they need no random numbers.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_NOISE_H
 #define PLENUM_DATAPLANE_RUDP_NOISE_H
@@ -18,7 +18,8 @@
 
 #define RUDP_NOISE_KEY_BYTES 32
 #define RUDP_NOISE_HASH_BYTES 32
-#define RUDP_NOISE_OVERHEAD (RUDP_NOISE_KEY_BYTES + RUDP_AEAD_TAG_BYTES) /* of a message */
+/* Bytes that a message has in addition to its payload */
+#define RUDP_NOISE_OVERHEAD (RUDP_NOISE_KEY_BYTES + RUDP_AEAD_TAG_BYTES)
 
 struct rudp_noise { /* HandshakeState of the specification, with its CipherState */
 	enum rudp_cipher cipher;
@@ -40,13 +41,14 @@ int rudp_noise_init(struct rudp_noise *ns, enum rudp_cipher cipher, bool initiat
 		    const uint8_t psk[RUDP_NOISE_KEY_BYTES], const void *prologue, size_t len);
 /* Wipes every secret. */
 void rudp_noise_done(struct rudp_noise *ns);
-/* Writes our message: the first one if we are the initiator, else the second. e: 32 random bytes.
- * Writes len + RUDP_NOISE_OVERHEAD bytes. Returns 0, -EIO, or -EBADMSG if the peer's key is
- * invalid. */
+/* Writes our message, which is the first one if we are the initiator, else the second one. e: 32
+ * random bytes. The message has len + RUDP_NOISE_OVERHEAD bytes. Returns 0, -EIO, or -EBADMSG if
+ * the peer's key is invalid. */
 int rudp_noise_write(struct rudp_noise *ns, const uint8_t e[RUDP_NOISE_KEY_BYTES],
 		     const void *payload, size_t len, uint8_t *ret_msg);
 /* Reads the peer's message; ret_payload must have room for len - RUDP_NOISE_OVERHEAD bytes. Returns
- * -EBADMSG if the message is too short or was made with another key; ns is then invalid. */
+ * 0, -EIO, or -EBADMSG if the message is too short or was made with another key. After a failure ns
+ * is invalid. */
 int rudp_noise_read(struct rudp_noise *ns, const uint8_t *msg, size_t len, uint8_t *ret_payload);
 /* Computes the session's keys; call it after both messages. */
 int rudp_noise_split(struct rudp_noise *ns, struct rudp_noise_keys *ret);
@@ -58,7 +60,7 @@ int rudp_noise_random(uint8_t ret[RUDP_NOISE_KEY_BYTES]);
 /* Computes HMAC-SHA256. Returns 0 or -EIO. */
 int rudp_noise_mac(const uint8_t key[RUDP_NOISE_KEY_BYTES], const void *data, size_t len,
 		   uint8_t ret[RUDP_NOISE_HASH_BYTES]);
-/* Compares in constant time. */
+/* Compares in constant time, so that the time does not reveal how many bytes are equal. */
 bool rudp_noise_equal(const void *a, const void *b, size_t len);
 /* Erases len bytes securely. */
 void rudp_noise_wipe(void *p, size_t len);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The receiver's record of packet numbers on one path (RFC 9000, 13.2): it tells which packets are
- * new, and what the next acknowledgement contains. It sends nothing and knows no path. Times in ns.
+ * The receiver's record of the packet numbers that arrived on one path (RFC 9000, 13.2). It tells
+ * which packets are new, and what the next acknowledgement contains. It sends nothing and does not
+ * use struct rudp_path. Times in ns.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_ACKS_H
 #define PLENUM_DATAPLANE_RUDP_ACKS_H
@@ -9,7 +10,8 @@
 #include "dataplane/rudp/wire/wire.h"
 #include "netcfg/base/base.h"
 
-/* Number of words of 64 packets; together as many packets as a sender may have in flight. */
+/* Number of words with a bit for each of 64 packets: enough for all packets that a sender may have
+ * in flight. */
 #define RUDP_ACK_WORDS 64U
 #define RUDP_ACK_EVERY_PACKETS 32
 #define RUDP_ACK_EVERY_BYTES (64U << 10)
@@ -17,10 +19,10 @@
 
 struct rudp_acks {
 	uint64_t top;	  /* highest packet number seen, 0: none */
-	uint64_t arrived; /* packets, each counted once, including those dropped for lack of memory
-			   */
+	uint64_t arrived; /* number of packets that arrived, each counted once, including those
+			     dropped for lack of memory */
 	uint64_t top_ns,
-		top_gap; /* arrival time of top; at that moment, time since our previous poll */
+		top_gap; /* when packet `top` arrived; how long before that we had last polled */
 	uint64_t words[RUDP_ACK_WORDS];
 	uint64_t dirty_word; /* lowest word that changed since the last acknowledgement */
 	uint32_t pending, pending_bytes;
@@ -31,8 +33,9 @@ struct rudp_acks {
 /* Like rudp_acks_check and rudp_acks_note, for a packet that arrived out of order. */
 int rudp_acks_check_unordered(struct rudp_acks *a, uint32_t low, uint64_t *ret);
 void rudp_acks_note_unordered(struct rudp_acks *a, uint64_t pn);
-/* low: the low 32 bits of the packet number, as on the wire. Returns 1 for a new packet, with its
- * full number in *ret; 0 for a duplicate, which must be acknowledged again; or -EBADMSG. */
+/* low: the low 32 bits of the packet number, as on the wire. Returns 1 and sets *ret to the full
+ * number if the packet is new, 0 if it is a duplicate, which must be acknowledged again, or
+ * -EBADMSG. */
 static inline int rudp_acks_check(struct rudp_acks *a, uint32_t low, uint64_t *ret)
 {
 	if (PLENUM_UNLIKELY(low != (uint32_t)(a->top + 1)))
@@ -67,8 +70,8 @@ static inline void rudp_acks_note(struct rudp_acks *a, uint64_t pn, size_t len, 
 	a->pending_bytes += (uint32_t)len;
 }
 bool rudp_acks_due(const struct rudp_acks *a, uint64_t now);
-/* Fills in which packets up to `top` have arrived, with the time and gap of `top`. The caller sets
- * path and credit. */
+/* Fills in an acknowledgement: which packets up to `top` have arrived, and delay and gap of the
+ * highest one. The caller sets path and credit. */
 void rudp_acks_fill(const struct rudp_acks *a, uint64_t top, unsigned max_words,
 		    struct wire_ack *ret, uint64_t now);
 /* Call when an acknowledgement of everything pending was sent. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The congestion window of a path: Swift (Kumar and others, SIGCOMM 2020). The window reacts to
- * delay in the network, from which the time that packets waited in either host is subtracted. Below
- * a target the window grows additively; above it shrinks in proportion to the excess, at most once
- * a round trip. The target is larger for small windows, so that many flows through one queue share
- * it evenly. A window may be a fraction of a packet; one packet is then sent in several round
- * trips.
+ * Computes the congestion window of a path by Swift (Kumar and others, SIGCOMM 2020). The window
+ * reacts to the delay in the network: the round trip without the time that packets waited in either
+ * host. While the delay is below a target, the window grows additively. While it is above, the
+ * window shrinks in proportion to the excess, at most once per round trip. The target is larger for
+ * small windows, so that many flows through one queue share it evenly. A window may be a fraction
+ * of a packet; one packet is then sent in several round trips.
  *
  * There are three differences from Swift. The delay of a round is the minimum of its samples,
  * because hosts without NIC timestamps add noise. The window keeps a minimum, in proportion to how
@@ -18,30 +18,31 @@
 /* Size of the first burst: sixty-four such bursts at once nearly fit a switch's queue. */
 #define CWND_FIRST (16U << 10)
 #define CWND_FIRST_PACKETS 2U
-/* Bytes that count as one packet: messages of 4 KiB do not fill packets of 9000 bytes. */
+/* Bytes that count as one packet. They are fewer than a packet of 9000 bytes has, because messages
+ * of 4 KiB do not fill it. */
 #define UNIT(mtu) MIN_OF(mtu, 4500U)
 #define CWND_LEAST(mtu) ((mtu) / 16) /* smallest window: one packet in sixteen round trips */
-/* Bytes that must be in flight to keep the link busy while threads are late by this time, at 10
- * Gb/s. */
+/* Bytes that must be in flight to keep a link of 10 Gb/s busy while threads are late by this
+ * time. */
 #define LATE_BYTES(ns) ((ns) / 4 * 5)
 #define LATE_BYTES_MOST (256U << 10)
 #define LATE_LEAST_NS (20 * NSEC_PER_USEC)
-/* Number of rounds after a cut for loss in which late threads do not raise the minimum window. */
+/* For this many rounds after a cut for loss, late threads do not raise the minimum window. */
 #define LATE_HOLD 100U
 
 /*
- * If round trips vary by more than any switch's queue, the cause is hosts whose lateness no
- * timestamp shows, such as virtual machines: every other sample looks like a queue, and a late
- * packet looks like a lost one. On such paths neither signal shrinks the window below the size that
- * keeps the host busy.
+ * If round trips vary by more than the queue of any switch explains, the cause is hosts whose delay
+ * no timestamp shows, such as virtual machines. Every other sample then looks like a queue, and a
+ * late packet looks like a lost one. On such paths neither delay nor loss shrinks the window below
+ * the size that keeps the host busy.
  */
 #define NOISE_NS (500 * NSEC_PER_USEC)
 #define NOISY_FLOOR (64U << 10)
 #define NOISY_FLOOR_LOSS (16U << 10)
 
-/* The target delay above the path's minimum round trip: a queue of TARGET_NS or a share of a long
- * path, plus flow scaling as in Swift's section 3.5, which adds up to FS_RANGE_NS at FS_LEAST
- * packets. */
+/* The target delay above the path's minimum round trip: TARGET_NS or, on a long path, a share of
+ * the minimum round trip; plus flow scaling as in Swift's section 3.5, which adds up to FS_RANGE_NS
+ * at windows of FS_LEAST packets. */
 #define TARGET_NS (50 * NSEC_PER_USEC)
 #define TARGET_SHARE 4U
 #define FS_RANGE_NS (200 * NSEC_PER_USEC)
@@ -49,15 +50,17 @@
 
 /*
  * A queue keeps the order of its packets, so reordering means that some packets are slow by chance.
- * The target then allows for a part of that, with a bound, because a queue may hide behind it; and
- * only the minimum of DELAYS_LEAST samples counts as a queue. The same minimum applies to a sender
- * of rare single packets, which nothing can overtake.
+ * The target is then raised by a part of the delay of reordered packets, but only up to a bound,
+ * because a queue may hide behind that delay. Also, only the minimum of DELAYS_LEAST samples shows
+ * whether there is a queue. The same holds for a sender of rare single packets, which no other
+ * packet can overtake.
  */
 #define REORDERING_SHARE 2U
 #define REORDERING_MAX_NS (2 * NSEC_PER_MSEC)
 #define DELAYS_LEAST 8U
 
-/* No switch holds a packet for that long, but a busy host does. */
+/* A longer delay does not shrink the window: no switch holds a packet for this long, but a busy
+ * host does. */
 #define STALL_NS (8 * NSEC_PER_MSEC)
 /* One lost packet in this many: bad cables and rebooting switches lose fewer. */
 #define LOSS_SHARE 50
@@ -66,13 +69,14 @@
 /* After this many rounds of growth the window grows by a share of itself. */
 #define FAST_ROUNDS 8U
 
-/* Factor after heavy loss: that of CUBIC (RFC 9438, 4.6), to be no more aggressive than other
- * traffic. */
+/* The window after heavy loss. The factor is CUBIC's (RFC 9438, 4.6), to be no more aggressive than
+ * other traffic. */
 #define AFTER_LOSS(cwnd) ((cwnd) / 10 * 7)
-/* Factor after some loss while a queue builds: that of ABE (RFC 8511), because the signal is early.
- */
+/* The window after some loss while a queue builds up. The factor is the one of ABE (RFC 8511),
+ * because this signal comes early. */
 #define AFTER_EARLY_LOSS(cwnd) ((cwnd) / 20 * 17)
-/* A cut in proportion to the excess, with Swift's beta; at most half at once. */
+/* By how much the window is cut for delay: in proportion to the excess, with Swift's beta, but by
+ * at most half at once. */
 #define DELAY_CUT(cwnd, excess, delay) ((cwnd) / 5 * 4 * (excess) / (delay))
 #define DELAY_CUT_MOST(cwnd) ((cwnd) / 2)
 #define GROW(mtu) (UNIT(mtu) / 4)
@@ -108,8 +112,8 @@ static uint64_t root_up(uint64_t n)
 	return below + 1;
 }
 
-/* The extra target delay for a window in 1/256 of a packet: FS_RANGE_NS at a tenth of a packet, 0
- * at FS_MOST_PACKETS. */
+/* Returns the addition to the target delay for a window, which is given in units of 1/256 packet:
+ * FS_RANGE_NS at a tenth of a packet, falling to 0 at FS_MOST_PACKETS. */
 static uint64_t flow_scale(uint64_t packets_256)
 {
 	/* The formula is range / (1/sqrt(0.1) - 1/sqrt(100)) * (1/sqrt(packets) - 1/sqrt(100)),
@@ -143,22 +147,23 @@ static void shrink(struct rudp_cc *c, uint32_t mtu, uint32_t to, uint32_t floor)
 	c->cwnd = MAX_OF(c->cwnd, CWND_LEAST(mtu));
 }
 
-/* clear: the delay is reliable and shows almost no queue. */
+/* Grows the window. clear: the delay is reliable and shows almost no queue. */
 static void grow(struct rudp_cc *c, uint32_t mtu, bool clear)
 {
 	uint32_t by = GROW(mtu);
 
 	if (c->growth_rounds < FAST_ROUNDS)
 		c->growth_rounds++;
-	/* The delay that caused the cut did not come from a queue, or the queue has drained. */
 	else
 		by = MAX_OF(by, clear ? GROW_CLEAR(c->cwnd) : GROW_FAST(c->cwnd));
+	/* Grow fast back to the size before the cut: the delay that caused the cut did not come
+	 * from a queue, or the queue has drained. */
 	if (clear && c->recover_to > c->cwnd)
 		by = MAX_OF(by, (c->recover_to - c->cwnd) / 2 + GROW_FAST(c->cwnd));
 	c->cwnd = MIN_OF(c->cwnd + by, CWND_MAX);
 }
 
-/* Whether many packets were lost, or a quarter if there were few. */
+/* Whether many packets were lost; if there were few packets, whether a quarter of them was lost. */
 static bool heavy_loss(const struct rudp_cc *c)
 {
 	uint32_t total = c->acked + c->lost;
@@ -185,7 +190,7 @@ static bool is_noisy(const struct rudp_cc *c)
 	return c->noise_ns > NOISE_NS;
 }
 
-/* Whether the round needs more samples: a few above the target may be chance. */
+/* Whether the round needs more samples, because a few samples above the target may be chance. */
 static bool needs_more(const struct rudp_cc *c, uint32_t mtu)
 {
 	bool alone = !c->limited &&
@@ -194,7 +199,7 @@ static bool needs_more(const struct rudp_cc *c, uint32_t mtu)
 	return c->n_delays < DELAYS_LEAST && (c->reordering_ns || alone);
 }
 
-/* Once per round trip. */
+/* Ends a round, once per round trip: adjusts the window. */
 static void round_end(struct rudp_cc *c, uint32_t mtu, uint64_t next_pn, uint64_t base_rtt)
 {
 	uint64_t target = rudp_cc_target(c, mtu, base_rtt);

@@ -9,22 +9,26 @@
 
 #include "netcfg/base/base.h"
 
-#define RUDP_CC_PACE_PACKETS 8U /* windows of fewer packets are sent paced over the round trip */
+/* If the window has fewer packets than this, they are paced over the round trip */
+#define RUDP_CC_PACE_PACKETS 8U
 
 struct rudp_cc {
 	uint32_t cwnd, cwnd_before; /* cwnd_before: value that rudp_cc_undo restores */
-	uint32_t recover_to; /* window before it was cut for delay; 0: the last cut was for loss */
-	bool startup, limited; /* limited: the window, not a lack of data, held the sender back */
+	uint32_t recover_to;   /* the window before it was cut for delay, up to which it may grow
+				  fast; 0: the last cut was for loss */
+	bool startup, limited; /* startup: no cut yet; limited: the window, not a lack of data, held
+				  the sender back */
 	uint8_t growth_rounds; /* consecutive round trips in which the window grew */
-	uint8_t late_hold; /* number of coming rounds in which late hosts do not raise the minimum
-			      window */
+	uint8_t late_hold;     /* for this many more rounds late hosts do not raise the minimum
+				  window */
 	uint64_t round_end_pn;
 	uint64_t round_min_ns;
 	uint64_t late_ns;	/* smoothed delay by late threads of both hosts */
 	uint64_t noise_ns;	/* variation of round trips; set by the caller */
-	uint64_t reordering_ns; /* how late reordered packets arrive; set by the caller */
+	uint64_t reordering_ns; /* how late reordered packets have arrived; set by the caller */
 	unsigned n_delays;	/* number of samples of which round_min_ns is the minimum */
-	uint32_t acked, lost, round_acked, round_lost; /* packets */
+	uint32_t acked, lost, round_acked, round_lost; /* numbers of packets; round_*: those of the
+							  current round */
 };
 
 /* next_pn: number of the next packet to be sent. */
@@ -33,13 +37,14 @@ void rudp_cc_init(struct rudp_cc *c, uint32_t mtu, uint64_t next_pn);
 void rudp_cc_delay(struct rudp_cc *c, uint64_t network_ns, uint64_t host_ns);
 /* The network delay above which the window shrinks. */
 uint64_t rudp_cc_target(const struct rudp_cc *c, uint32_t mtu, uint64_t base_rtt);
-/* Packets up to acked_pn have arrived; base_rtt: the path's minimum round trip. */
+/* Call when packets were acknowledged, of which acked_pn is the highest. base_rtt: the path's
+ * minimum round trip. */
 void rudp_cc_acked(struct rudp_cc *c, uint32_t mtu, unsigned packets, uint32_t bytes,
 		   uint64_t acked_pn, uint64_t next_pn, uint64_t base_rtt);
 void rudp_cc_lost(struct rudp_cc *c, unsigned packets);
-/* Restores the window: a packet that counted as lost was only late. */
+/* Restores the window after a packet that counted as lost was found to be only late. */
 void rudp_cc_undo(struct rudp_cc *c);
-/* Time to wait after sending this many bytes; 0: no pacing. */
+/* Returns how long to wait after sending this many bytes; 0: no pacing. */
 static inline uint64_t rudp_cc_pace(const struct rudp_cc *c, uint32_t mtu, uint64_t srtt,
 				    uint32_t bytes)
 {

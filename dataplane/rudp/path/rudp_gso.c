@@ -3,11 +3,11 @@
 #include "dataplane/rudp/path/rudp_gso.h"
 #include "netcfg/base/base.h"
 
-/* Bursts that must be lost in a row. Even if three of ten packets are lost, so many are no chance
- * event. */
+/* Number of bursts in a row that must be lost. Even if three of ten packets are lost, so many
+ * bursts are not lost by chance. */
 #define LOST_MOST 10U
-/* Packets leave one by one for this long, then one burst is tried again; longer after each failure.
- */
+/* For this long packets leave one by one; then a burst is tried again. The time doubles after each
+ * failure. */
 #define ALONE_NS (60 * NSEC_PER_SEC)
 #define TRIES_MOST 4U
 
@@ -19,7 +19,8 @@ void rudp_gso_watch(struct rudp_gso *t, uint64_t pn, unsigned n, uint16_t bytes,
 	t->watched[t->n_watched++] = (struct rudp_gso_span){pn, pn + n, msg, bytes};
 }
 
-/* Counts watched bursts as lost if later packets of their message arrived first. */
+/* Counts the watched bursts as lost of which no packet arrived before later packets of the same
+ * message. */
 static void count_lost(struct rudp_gso *t)
 {
 	unsigned kept = 0;
@@ -42,14 +43,14 @@ enum rudp_gso_news rudp_gso_ack_done(struct rudp_gso *t, uint64_t now)
 {
 	bool were_lost = t->off_until != 0;
 
-	if (t->arrived) { /* a burst counted as lost may have been late */
+	if (t->arrived) { /* bursts arrive; those counted as lost may have been late */
 		*t = (struct rudp_gso){.lost = 0};
 		return were_lost ? RUDP_GSO_ARRIVES : RUDP_GSO_NO_NEWS;
 	}
 	if (!t->overtaken)
 		return RUDP_GSO_NO_NEWS;
 	count_lost(t);
-	/* If no single packet of that size has arrived, the size may be the cause. */
+	/* If no packet as large as those of the burst has arrived, the size may be the cause. */
 	if (t->lost < LOST_MOST || t->single < t->last.bytes)
 		return RUDP_GSO_NO_NEWS;
 	t->n_watched = 0;

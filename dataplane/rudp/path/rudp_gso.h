@@ -5,7 +5,7 @@
  * advertise segmentation but corrupt it: every packet of every burst is lost, while single packets
  * arrive. If packets of that size do not arrive singly either, the cause is their size and not
  * segmentation. This module watches some bursts and tells the caller when none of them arrive. It
- * knows only packet numbers of one path. Times in ns.
+ * knows the path only by its packet numbers. Times in ns.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_GSO_H
 #define PLENUM_DATAPLANE_RUDP_GSO_H
@@ -20,16 +20,17 @@ struct rudp_gso { /* all zeros: nothing is known yet */
 		uint64_t from, to;   /* packet numbers [from, to) */
 		uint64_t msg;	     /* identifies the message of which the burst carries a part */
 		uint16_t bytes;	     /* size of its first packet */
-	} watched[RUDP_GSO_WATCHED], /* bursts with unknown outcome; only one of them while no burst
+	} watched[RUDP_GSO_WATCHED], /* bursts whose outcome is unknown; at most one while no burst
 					was lost */
 		last;		     /* the last burst counted as lost */
 	uint8_t n_watched;
-	uint8_t overtaken;  /* bit per watched burst: the current acknowledgement covers a later
-			       packet of the same message */
+	uint8_t overtaken;  /* bit per watched burst: set if the current acknowledgement covers a
+			       later packet of the same message */
 	bool arrived;	    /* the current acknowledgement covers a packet of a burst */
-	uint16_t single;    /* the largest packet that has arrived since the first of `lost` */
+	uint16_t single;    /* size of the largest packet that has arrived since the first of the
+			       `lost` bursts */
 	uint8_t lost;	    /* consecutive bursts of which no packet arrived */
-	uint8_t tries;	    /* how often the time without bursts was doubled */
+	uint8_t tries;	    /* how often the time without bursts has been doubled */
 	uint64_t off_until; /* time (ns) until which packets leave one by one; 0: bursts never
 			       failed */
 };
@@ -42,9 +43,9 @@ static inline bool rudp_gso_is_off(const struct rudp_gso *t, uint64_t now)
 	return now < t->off_until;
 }
 
-/* Call after the port took n packets of `bytes` from number pn on in one send. msg identifies their
- * message: packets of other messages prove nothing about this burst, because the peer may have
- * memory for them and none for this message. */
+/* Call when the port has taken a burst in one send: n packets of this many bytes, numbered from pn
+ * on. msg identifies their message. Packets of other messages prove nothing about this burst,
+ * because the peer may have memory for them but none for this message. */
 void rudp_gso_watch(struct rudp_gso *t, uint64_t pn, unsigned n, uint16_t bytes, uint64_t msg,
 		    uint64_t now);
 static inline void rudp_gso_sent(struct rudp_gso *t, uint64_t pn, unsigned n, uint16_t bytes,
@@ -53,7 +54,7 @@ static inline void rudp_gso_sent(struct rudp_gso *t, uint64_t pn, unsigned n, ui
 	if (n >= 2)
 		rudp_gso_watch(t, pn, n, bytes, msg, now);
 }
-/* Call when a packet of this size was acknowledged. */
+/* Records that a packet of this size has arrived. */
 static inline void rudp_gso_size_arrived(struct rudp_gso *t, uint16_t bytes)
 {
 	t->single = MAX_OF(t->single, bytes);
@@ -71,7 +72,7 @@ static inline void rudp_gso_acked(struct rudp_gso *t, uint64_t pn, uint16_t byte
 	}
 	t->arrived |= pn >= t->last.from && pn < t->last.to;
 }
-/* Call after all packets of one acknowledgement. */
+/* Call when rudp_gso_acked() was called for all packets of one acknowledgement. */
 enum rudp_gso_news rudp_gso_ack_done(struct rudp_gso *t, uint64_t now);
 
 #endif

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The least round trips of a path's windows, and the decision whether the path is slow. */
+/* Measures the least round trip in each time window of a path, and decides whether the path is
+ * slow. */
 #include "dataplane/rudp/path/rudp_latency.h"
 
 #define HOST_MORE 4U
 #define SAMPLES_LEAST 2U
 #define WINDOWS_SLOW 2
 #define WINDOWS_GOOD 2
-#define USUAL_WINDOWS 16U /* of the average */
+#define USUAL_WINDOWS 16U /* number of windows in the average */
 #define USUAL_LEAST 3U	  /* fewer windows are too few to know the path's usual round trip */
-/* The round trip of a slow path becomes the usual one after about an hour if no other path is
- * faster: the peer may have moved to a place farther away. */
+/* If no other path is faster, the round trip of a slow path becomes the usual one after about an
+ * hour, because the peer may have moved to a place farther away. */
 #define USUAL_SLOW_WINDOWS 8192U
 
 void rudp_latency_add(struct rudp_latency *l, uint64_t rtt, uint64_t host, uint64_t now)
 {
 	if (l->window_ns == 0)
 		l->window_ns = now;
-	host += host / HOST_MORE; /* the peer rounds its part down, see wire_gap_code */
+	host += host / HOST_MORE; /* the peer rounds its part of the host delay down, see
+				     wire_gap_code() */
 	if (host >= rtt)
 		return;
 	l->least = l->samples ? MIN_OF(l->least, rtt - host) : rtt - host;
@@ -49,8 +51,8 @@ static bool is_late(const struct rudp_latency *l)
 void rudp_latency_compare(const struct rudp_latency *l, int port, uint64_t now,
 			  struct rudp_latency_others *o)
 {
-	/* A value stays current for long, because paths to a peer with many sessions are probed
-	 * rarely. */
+	/* A value counts as recent for several windows, because paths to a peer with many sessions
+	 * are probed rarely. */
 	uint64_t current = 3 * MAX_OF(l->last_took, RUDP_LATENCY_WINDOW_NS);
 
 	if (l->last == 0 || now > l->last_ns + current)
@@ -62,7 +64,8 @@ void rudp_latency_compare(const struct rudp_latency *l, int port, uint64_t now,
 	o->port = port;
 }
 
-/* The round trip with which the window is compared: the one that it exceeds by more. */
+/* Returns the round trip with which the window is compared: the path's usual one or the least of
+ * other ports' paths, whichever is smaller. */
 static uint64_t reference(const struct rudp_latency *l, const struct rudp_latency_others *o,
 			  int *ret_port)
 {
@@ -97,7 +100,8 @@ static void slow_set(struct rudp_latency *l, uint64_t than, int port)
 	l->slow_run = l->good_run = 0;
 }
 
-/* A slow path that became faster but not fast enough stays slow. */
+/* Judges a window of a slow path. A path that has become faster, but not fast enough, stays
+ * slow. */
 static enum rudp_latency_news judge_slow(struct rudp_latency *l, uint64_t than, int port)
 {
 	if (than && l->last > limit(than) / 4 * 3) {

@@ -6,7 +6,7 @@
 #define PPM 1000000U
 #define TRY_GAP_DOUBLED_MOST 3U
 
-/* Common link sizes; a larger limit of the hosts is probed in addition. */
+/* Common MTUs of links. If the limit of the hosts' links is larger, it is probed in addition. */
 static const uint16_t common[] = {1500, 4096, 9000};
 
 static void probe_add(struct rudp_mtu *m, unsigned bytes, uint64_t now)
@@ -32,7 +32,7 @@ static unsigned limit(const struct rudp_mtu *m)
 	return m->too_large ? m->too_large - 1U : m->max;
 }
 
-/* Probes all common sizes at once, and always the largest possible one. */
+/* Probes all common sizes at once, and in any case the largest possible one. */
 static void probe_common(struct rudp_mtu *m, uint64_t now)
 {
 	probe_add(m, limit(m), now);
@@ -45,7 +45,8 @@ static unsigned search_end(struct rudp_mtu *m, uint64_t now)
 {
 	m->done = true;
 	m->round = 0;
-	if (m->before_fall) /* was the size the cause, or random loss? */
+	if (m->before_fall) /* the size fell before: if it is reached again, random loss was the
+			       cause, so from now on more losses are needed */
 		m->lost_limit = m->cur >= m->before_fall
 					? (uint8_t)MIN_OF(m->lost_limit * 2U, RUDP_MTU_LOST_MOST)
 					: RUDP_MTU_LOST_LEAST;
@@ -71,7 +72,8 @@ static unsigned search_continue(struct rudp_mtu *m, uint64_t now)
 		return search_end(m, now);
 	if (m->round == 0)
 		probe_common(m, now);
-	else if (m->round == 1) /* usually the size that arrived is exact */
+	else if (m->round == 1) /* the common size that arrived is usually the exact one, so probe
+				   only a little above it */
 		probe_add(m, MIN_OF(m->cur + RUDP_MTU_STEP, limit(m)), now);
 	else
 		probe_add(m, (m->cur + limit(m) + 1U) / 2, now);
@@ -172,7 +174,7 @@ static struct rudp_mtu_probe *probe_find(struct rudp_mtu *m, uint64_t pn)
 	return NULL;
 }
 
-/* Drops probes that can bring no new result. */
+/* Drops probes whose result would tell nothing new. */
 static void probes_settle(struct rudp_mtu *m)
 {
 	for (unsigned i = 0; i < RUDP_MTU_PROBES; i++)
@@ -201,7 +203,7 @@ static unsigned fall_back(struct rudp_mtu *m, uint64_t now)
 	return RUDP_MTU_FELL | search_start(m, now);
 }
 
-/* So many probes that all of them are lost by chance only once in about a million times. */
+/* Returns a number of probes that are all lost by chance only once in about a million times. */
 unsigned rudp_mtu_tries(uint32_t ppm)
 {
 	uint64_t by_chance = PPM;
@@ -224,7 +226,7 @@ unsigned rudp_mtu_probe_lost(struct rudp_mtu *m, uint64_t pn, unsigned tries, ui
 	p->due_ns = now + (RUDP_MTU_TRY_GAP_NS << MIN_OF(p->lost, TRY_GAP_DOUBLED_MOST));
 	if (++p->lost < tries)
 		return 0;
-	if (p->bytes <= m->cur) { /* it arrived earlier */
+	if (p->bytes <= m->cur) { /* this size has arrived before */
 		m->too_large = 0;
 		return fall_back(m, now);
 	}
@@ -247,7 +249,8 @@ unsigned rudp_mtu_packet_lost(struct rudp_mtu *m, uint64_t pn, unsigned bytes, u
 {
 	if (bytes <= RUDP_MTU_BASE || bytes > m->cur)
 		return 0;
-	/* A later packet of at least this size has arrived, so the size is not the cause. */
+	/* A later packet of at least this size has arrived, so the size is not the cause of the
+	 * loss. */
 	if (pn < m->passed_pn && bytes <= m->passed_bytes)
 		return 0;
 	m->lost_least = (uint16_t)(m->lost ? MIN_OF(m->lost_least, bytes) : bytes);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Path MTU discovery for one path by probes of the transport's own (RFC 8899), because fabrics drop
- * oversized packets silently. The caller reports which probes and packets arrived or were lost;
- * this module returns the size in use and the next size to probe. It sends nothing and knows no
- * session. Sizes are bytes of an IP packet, times are ns.
+ * Path MTU discovery for one path. The transport sends probe packets itself (RFC 8899), because
+ * fabrics drop oversized packets silently. The caller reports which probes and packets arrived or
+ * were lost; this module returns the size in use and the next size to probe. It sends nothing and
+ * does not depend on sessions. Sizes are bytes of an IP packet, times are ns.
  *
  * Every path carries RUDP_MTU_BASE. From there all common sizes are probed at once, so that a
  * healthy path reaches its best size within a round trip. Then the search tries sizes between the
@@ -18,7 +18,7 @@
 
 #include "netcfg/base/base.h"
 
-#define RUDP_MTU_BASE 1280U /* IPv6's minimum (RFC 8200); ports with less are refused */
+#define RUDP_MTU_BASE 1280U /* IPv6's minimum (RFC 8200); a port with a smaller MTU is refused */
 #define RUDP_MTU_PROBES 4   /* number of sizes probed at the same time */
 /* Number of probes of one size before it counts as too large (RFC 8899, MAX_PROBES); more on a path
  * that loses packets. */
@@ -27,14 +27,15 @@
 #define RUDP_MTU_STEP 16U /* a gain of fewer bytes is not worth another probe */
 #define RUDP_MTU_LOST_LEAST 4U
 #define RUDP_MTU_LOST_MOST 16U
-#define RUDP_MTU_PASSED_AGE 64U /* packets: an arrival longer ago proves nothing any more */
+/* An arrival more than this many packets ago proves nothing any more */
+#define RUDP_MTU_PASSED_AGE 64U
 #define RUDP_MTU_TRY_GAP_NS (5 * NSEC_PER_MSEC)
 #define RUDP_MTU_RAISE_FIRST_NS NSEC_PER_SEC
 #define RUDP_MTU_RAISE_MOST_NS (600 * NSEC_PER_SEC) /* RFC 8899, PMTU_RAISE_TIMER */
 #define RUDP_MTU_CONFIRM_NS (10 * NSEC_PER_SEC)
 /* Interval of checks of the size in use on a path that carries no messages. */
 #define RUDP_MTU_CONFIRM_IDLE_NS (30 * NSEC_PER_SEC)
-/* A path is no longer unstable after this many raise intervals in which its size did not fall. */
+/* A path whose size has not fallen for this many raise intervals is stable again. */
 #define RUDP_MTU_STABLE 16U
 
 struct rudp_mtu_probe {
@@ -47,18 +48,19 @@ struct rudp_mtu_probe {
 struct rudp_mtu {
 	uint16_t cur;	      /* size in use */
 	uint16_t max;	      /* limit of the links of both hosts */
-	uint16_t found;	      /* result of the last search; before the first one: `max` */
+	uint16_t found;	      /* largest size found by the last search; before the first search:
+				 `max` */
 	uint16_t too_large;   /* the smallest size known to be lost; 0: none */
-	uint16_t before_fall; /* size in use before packets of that size were lost; 0: no packets
-				 were lost */
-	uint8_t round;	      /* of the search */
+	uint16_t before_fall; /* size in use before it fell because packets of that size were lost;
+				 0: it did not fall */
+	uint8_t round;	      /* round of the search */
 	bool done;	      /* no search is running */
 	struct rudp_mtu_probe probes[RUDP_MTU_PROBES];
 	uint64_t raise_ns, raise_after_ns, changed_ns;
-	uint64_t confirm_ns, confirmed_pn; /* time of the next check of the size in use; value of
-					      passed_pn at the last check */
-	/* The number of the latest large packet that arrived, and its size. The size may be that of
-	 * a slightly larger packet that arrived shortly before. */
+	uint64_t confirm_ns, confirmed_pn; /* confirm_ns: when the size in use is checked next;
+					      confirmed_pn: value of passed_pn at the last check */
+	/* passed_pn: number of the latest large packet that arrived; passed_bytes: its size, or the
+	 * size of a slightly larger packet that arrived shortly before. */
 	uint64_t passed_pn;
 	uint16_t passed_bytes;
 	uint16_t lost_least; /* smallest packet of the latest consecutive losses */
@@ -69,8 +71,9 @@ struct rudp_mtu {
 void rudp_mtu_init(struct rudp_mtu *m, uint16_t max, uint64_t now);
 /* Restarts the search: the limit of the links changed, or the path is up again. */
 void rudp_mtu_restart(struct rudp_mtu *m, uint16_t max, uint64_t now);
-/* The next size to probe now; 0: none. The caller must then call rudp_mtu_sent or rudp_mtu_refused.
- * in_use: messages use the path in either direction, so the size is checked more often. */
+/* Returns the next size to probe now; 0: none. The caller must then call rudp_mtu_sent or
+ * rudp_mtu_refused. in_use: messages use the path in either direction, so the size is checked more
+ * often. */
 uint16_t rudp_mtu_next(struct rudp_mtu *m, bool in_use, uint64_t now);
 void rudp_mtu_sent(struct rudp_mtu *m, uint16_t bytes, uint64_t pn);
 /* When rudp_mtu_next may return a size; UINT64_MAX: no timer. */
@@ -78,18 +81,20 @@ uint64_t rudp_mtu_deadline(const struct rudp_mtu *m);
 
 /* Results of the functions below; each is one bit. */
 enum rudp_mtu_result {
-	RUDP_MTU_FELL = 1,  /* `cur` is the base again: larger packets in flight will not arrive */
-	RUDP_MTU_FOUND = 2, /* a search ended with another `found` */
+	RUDP_MTU_FELL = 1,  /* `cur` is RUDP_MTU_BASE again: larger packets in flight will not
+			       arrive */
+	RUDP_MTU_FOUND = 2, /* a search has ended with another value of `found` */
 };
 /* Number of probes of a size that must be lost in a row before the size counts as too large. It
  * grows with `ppm`, the packets of a million that the path loses whatever their size. */
 unsigned rudp_mtu_tries(uint32_t ppm);
-/* Probe number pn arrived, or was lost; its size counts as too large after `tries` lost probes. */
+/* Call when probe number pn has arrived, or was lost. A size counts as too large after `tries` lost
+ * probes. */
 unsigned rudp_mtu_probe_acked(struct rudp_mtu *m, uint64_t pn, uint64_t now);
 unsigned rudp_mtu_probe_lost(struct rudp_mtu *m, uint64_t pn, unsigned tries, uint64_t now);
-/* Sends the probes in flight again, because their outcome will not be known. */
+/* Makes the probes in flight be sent again, because their outcome will not become known. */
 void rudp_mtu_probes_forget(struct rudp_mtu *m, uint64_t now);
-/* Packet number pn, which carries data, arrived. */
+/* Call when packet number pn, which carries data, has arrived. */
 static inline void rudp_mtu_packet_acked(struct rudp_mtu *m, uint64_t pn, unsigned bytes)
 {
 	if (bytes >= m->passed_bytes || pn > m->passed_pn + RUDP_MTU_PASSED_AGE) {
@@ -99,9 +104,9 @@ static inline void rudp_mtu_packet_acked(struct rudp_mtu *m, uint64_t pn, unsign
 	if (PLENUM_UNLIKELY(m->lost) && bytes >= m->lost_least)
 		m->lost = 0;
 }
-/* Packet number pn was lost. */
+/* Call when packet number pn was lost. */
 unsigned rudp_mtu_packet_lost(struct rudp_mtu *m, uint64_t pn, unsigned bytes, uint64_t now);
-/* Our own host refuses packets of this size. */
+/* Call when our own host refuses packets of this size. */
 unsigned rudp_mtu_refused(struct rudp_mtu *m, unsigned bytes, uint64_t now);
 
 #endif

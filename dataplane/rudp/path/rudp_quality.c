@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The share of lost packets of a path, and the decision whether the path is lossy. */
+/* Computes the share of lost packets of a path, and decides whether the path is lossy. */
 #include "dataplane/rudp/path/rudp_quality.h"
 
 #define PPM 1000000
@@ -8,15 +8,16 @@
 /* Length of a window in which packets were lost, but too few to decide. */
 #define WINDOW_SUSPECTED_NS (30 * NSEC_PER_SEC)
 #define LOST_SUSPECTED 2
-#define PACKETS_MANY 4000 /* enough to tell RUDP_LOSS_LEAST_PPM from no loss */
+#define PACKETS_MANY 4000 /* enough packets to distinguish RUDP_LOSS_LEAST_PPM from no loss */
 #define PACKETS_LEAST 16  /* fewer packets do not change the share shown */
 #define LOST_LEAST 8	  /* fewer lost packets may be chance, or one short interruption */
 #define PACKETS_SHOWN 1000
-/* The share shown of a lossy path spans fewer packets, to follow changes sooner. */
+/* For a lossy path the share shown is computed from fewer packets, to follow changes sooner. */
 #define PACKETS_SHOWN_LOSSY 200
 #define WINDOWS_BAD 2
 #define WINDOWS_GOOD 2
-#define FAR 4U /* lossy means this many times the usual share, or that of the other path */
+/* A lossy path has this many times its usual loss share, or the share of the other path */
+#define FAR 4U
 
 void rudp_loss_add(struct rudp_loss_rate *t, int64_t expected, int64_t lost, uint64_t now)
 {
@@ -38,7 +39,7 @@ uint32_t rudp_loss_share(const struct rudp_loss_rate *t)
 	return t->shown_expected ? share(t->shown_lost, t->shown_expected) : RUDP_LOSS_UNKNOWN;
 }
 
-/* Number of packets that must arrive without loss to show that a lossy path has recovered. */
+/* Whether enough packets arrived without loss to show that a lossy path has recovered. */
 static bool shows_recovery(const struct rudp_loss_rate *t)
 {
 	return t->lossy_ppm && t->expected * t->lossy_ppm >= (int64_t)PACKETS_LEAST * PPM;
@@ -71,15 +72,15 @@ static void show(struct rudp_loss_rate *t)
 	t->shown_lost += t->lost;
 }
 
-/* Drops the windows before the path became lossy, which the share shown would still contain. */
+/* Drops the windows before the path became lossy from the share shown. */
 static void show_only_this(struct rudp_loss_rate *t)
 {
 	t->shown_expected = t->expected;
 	t->shown_lost = t->lost;
 }
 
-/* The share above which the path is lossy: far above its own past, or above another path to the
- * same peer. */
+/* Returns the loss share above which the path is lossy: far above its own past, or far above
+ * another path to the same peer. */
 static uint32_t limit_ppm(const struct rudp_loss_rate *t, uint32_t sister_ppm)
 {
 	uint32_t far = FAR * MIN_OF(MIN_OF(t->usual_ppm, sister_ppm), RUDP_LOSS_MOST_PPM);
@@ -87,13 +88,13 @@ static uint32_t limit_ppm(const struct rudp_loss_rate *t, uint32_t sister_ppm)
 	return MIN_OF(MAX_OF(far, RUDP_LOSS_LEAST_PPM), RUDP_LOSS_MOST_PPM);
 }
 
-/* Judges a window of a lossy path in which it lost much less. */
+/* Judges a window in which a lossy path lost much less than before. */
 static enum rudp_loss_news judge_good(struct rudp_loss_rate *t, uint32_t ppm, uint32_t limit)
 {
 	if (++t->good_run < WINDOWS_GOOD)
 		return RUDP_LOSS_NO_NEWS;
 	t->good_run = 0;
-	if (ppm >= limit / 2) { /* less than before, but still too much */
+	if (ppm >= limit / 2) { /* the path loses less than before, but still too much */
 		t->lossy_ppm = MAX_OF(ppm, limit);
 		return RUDP_LOSS_NO_NEWS;
 	}

@@ -3,8 +3,8 @@
  * Packet loss of one path, per direction: the share of lost packets, and whether it is too large,
  * with hysteresis. The caller reports how many packet numbers the sender used and how many of them
  * did not arrive, so reordered, duplicated and needlessly retransmitted packets do not count as
- * lost. It only computes; it knows nothing of packets or sessions. Times in ns, shares in packets
- * per million.
+ * lost. It only computes, and does not depend on packets or sessions. Times in ns, shares in
+ * packets per million.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_QUALITY_H
 #define PLENUM_DATAPLANE_RUDP_QUALITY_H
@@ -12,7 +12,8 @@
 #include "netcfg/base/base.h"
 
 #define RUDP_LOSS_UNKNOWN UINT32_MAX
-#define RUDP_LOSS_LEAST_PPM 5000U /* a smaller share is shown, but the path is not called lossy */
+/* A path with a smaller share is never lossy, but the share is shown */
+#define RUDP_LOSS_LEAST_PPM 5000U
 /* With a larger share the path is lossy, even if that is its usual share. */
 #define RUDP_LOSS_MOST_PPM 20000U
 
@@ -21,33 +22,36 @@ struct rudp_loss_rate { /* one direction; all zeros: nothing is known yet */
 	 * lost arrive late. */
 	uint64_t window_ns;
 	int64_t expected, lost;
-	/* The share shown is computed from these: sums over the last windows, up to about a
-	 * thousand packets. */
+	/* Sums over the last windows, up to about a thousand packets, from which the share shown is
+	 * computed. */
 	int64_t shown_expected, shown_lost;
 	uint32_t usual_ppm; /* average share while the path was not lossy */
-	uint32_t lossy_ppm; /* the share for which the path was called lossy; 0: it is not lossy */
+	uint32_t lossy_ppm; /* the loss share for which the path counts as lossy; 0: it is not
+			       lossy */
 	uint8_t bad_run, good_run; /* consecutive bad windows, consecutive good windows */
 };
 
 struct rudp_quality { /* one path; all zeros: nothing is known yet */
 	struct rudp_loss_rate out, in;
-	/* Whether the next report from the peer can be compared with the counts at the last one. */
+	/* Whether the next report of the peer can be compared with the counts at its last
+	 * report. */
 	bool counts;
 	uint64_t out_from; /* while `counts` is false: number of the first packet after an outage */
 	uint64_t report_ns, out_top, in_top;
 	uint32_t out_missing, in_missing;
 	int64_t in_missing_sum; /* packets of the peer that are missing; falls when late packets
 				   arrive */
-	uint64_t in_lost;	/* maximum of that sum: packets of the peer that did not arrive */
-	uint32_t peer_srtt_us;	/* as the peer measures it; 0: unknown */
-	/* The probes with which we send our reports. */
+	uint64_t in_lost;	/* maximum of in_missing_sum: how many packets of the peer were
+				   lost */
+	uint32_t peer_srtt_us;	/* round trip as the peer measures it; 0: unknown */
+	/* The PINGs with which we send our reports. */
 	uint64_t probe_ns, probed_ns; /* when the next one is due; when the last one was sent */
-	uint64_t probed_pn;	      /* the next packet number after the last one */
+	uint64_t probed_pn;	      /* the packet number after the last probe */
 	bool heard;		      /* the peer has sent a report */
 	uint64_t heard_ns;	      /* when its last report arrived */
 	uint64_t peer_interval_ns;    /* time between its last two reports; 0: unknown */
 	uint64_t out_ended_ns;	      /* when our packets last stopped being lossy; 0: never */
-	uint64_t unanswered_ns;	      /* when a packet was last not answered in time; 0: never */
+	uint64_t unanswered_ns;	      /* when a packet last got no answer in time; 0: never */
 	uint8_t sent;		      /* number of probes sent, counted up to a limit */
 	bool avoided; /* another path loses much less and carries the load instead */
 };
@@ -57,8 +61,8 @@ enum rudp_loss_news { RUDP_LOSS_NO_NEWS, RUDP_LOSS_BEGINS, RUDP_LOSS_ENDS };
 /* Adds `expected` further packet numbers, of which `lost` did not arrive. lost is negative if
  * packets that were counted as lost have arrived late. */
 void rudp_loss_add(struct rudp_loss_rate *t, int64_t expected, int64_t lost, uint64_t now);
-/* Ends the window if it has enough packets. sister_ppm: share of the best other path to the same
- * peer. */
+/* Ends the window, and judges it, if it has enough packets. sister_ppm: the loss share of the best
+ * other path to the same peer. */
 enum rudp_loss_news rudp_loss_close(struct rudp_loss_rate *t, uint32_t sister_ppm, uint64_t now);
 uint32_t rudp_loss_share(const struct rudp_loss_rate *t);
 /* Whether to probe more often: packets were lost in this window, or the path is lossy. */

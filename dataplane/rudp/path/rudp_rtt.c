@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Round-trip times; separate from losses because the handshake takes samples too. */
+/* Computes round-trip times. The handshake takes samples too, so this is separate from the handling
+ * of losses. */
 #include "dataplane/rudp/path/rudp_rtt.h"
 
 #define FIRST_RTO_NS (5 * NSEC_PER_MSEC)
-/* The minimum is measured again unless it is seen within this time. */
+/* If no sample near the minimum is seen for this long, the minimum is measured again. */
 #define BASE_PERIOD_NS (10 * NSEC_PER_SEC)
 #define BASE_AGAIN(base) ((base) / 16)
 #define DRAIN_SAMPLES 4U
 
-/* Updates the minimum. A standing queue must not be mistaken for a longer route: if the minimum was
- * not seen for a while, the window shrinks for a moment, and packets sent then measure the round
- * trip without a queue. */
+/* Updates the minimum. A standing queue must not be mistaken for a longer route: if no sample near
+ * the minimum was seen for a while, the window shrinks for a moment, and the packets sent then
+ * measure the round trip without a queue. */
 static void base_update(struct rudp_rtt *t, uint64_t rtt, uint64_t now)
 {
 	if (rtt <= t->base + BASE_AGAIN(t->base)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Round-trip times of one path: smoothed (RFC 6298), the latest, and the minimum without a queue.
- * It only computes; it knows nothing of packets, sessions or windows. Times in ns.
+ * It only computes, and does not depend on packets, sessions or windows. Times in ns.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_RTT_H
 #define PLENUM_DATAPLANE_RUDP_RTT_H
@@ -14,26 +14,29 @@
 struct rudp_rtt {
 	uint64_t srtt, rttvar, latest, sampled_ns; /* srtt 0: no sample yet */
 	uint64_t base, base_until; /* the minimum round trip, and when it must be measured again */
-	uint64_t drain_ready, drain_least; /* minimum while remeasuring; only packets sent after
-					      drain_ready count */
+	uint64_t drain_ready, drain_least; /* drain_least: the minimum found while it is measured
+					      again, for which only packets sent after drain_ready
+					      count */
 	unsigned drain_n;
-	uint64_t net_srtt, net_rttvar; /* like srtt and rttvar, without the delay of late hosts */
+	uint64_t net_srtt, net_rttvar; /* like srtt and rttvar, but without the delay of late
+					  hosts */
 };
 
 void rudp_rtt_add(struct rudp_rtt *t, uint64_t rtt, uint64_t now);
 /* The retransmission timeout. ack_delay: the longest time the peer may delay an acknowledgement. */
 uint64_t rudp_rtt_rto(const struct rudp_rtt *t, uint64_t ack_delay, uint64_t least);
-/* Adds a sample from which the hosts' part is subtracted; it must not be 0. */
+/* Adds a sample without the hosts' part of the delay. net must not be 0. */
 void rudp_rtt_net_add(struct rudp_rtt *t, uint64_t net);
 /* The retransmission timeout if no host is late; UINT64_MAX: no sample yet. */
 uint64_t rudp_rtt_net_rto(const struct rudp_rtt *t, uint64_t ack_delay, uint64_t least);
-/* The sender must keep the path's queue empty while the minimum is remeasured. */
+/* Whether the minimum is being measured again, so that the sender must keep the path's queue
+ * empty. */
 static inline bool rudp_rtt_drains(const struct rudp_rtt *t)
 {
 	return t->drain_ready != 0;
 }
-/* How long after the acknowledgement of a later packet a packet counts as lost. reorder: how late
- * reordered packets have arrived so far. */
+/* Returns how long after it was sent a packet counts as lost, once a later packet was acknowledged.
+ * reorder: how late reordered packets have arrived so far. */
 static inline uint64_t rudp_rtt_loss_wait(const struct rudp_rtt *t, uint64_t reorder)
 {
 	/* An eighth of the round trip, as in RFC 9002 (6.1.2). */

@@ -22,14 +22,15 @@ void rudp_sent_grow(struct rudp_sent *t)
 {
 	uint32_t mask = t->ring_mask << 1 | 1, had = t->ring_mask + 1;
 
-	/* The new part may hold records of the path's previous incarnation with the same numbers;
-	 * they must not match packets of this one. */
+	/* The new memory may still hold records of an earlier incarnation of the path with the same
+	 * packet numbers. Clear them, so that they are not taken for packets of this
+	 * incarnation. */
 	if (t->ring == t->first) {
 		mask = RUDP_RING_MIN - 1;
 		had = 0;
 	}
 	memset(t->lent + had, 0, (mask + 1 - had) * sizeof(*t->ring));
-	/* A record stays, or moves to the new half. */
+	/* The ring doubles: each record stays in place or moves to the new half. */
 	for (uint64_t pn = t->tail_pn; pn < t->next_pn; pn++)
 		if (t->ring == t->first || (pn & mask) != (pn & t->ring_mask))
 			t->lent[pn & mask] = t->ring[pn & t->ring_mask];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The sender's record of packets on one path (RFC 9002): one entry per packet number in flight, and
- * how far acknowledgements have come. It only records; rudp_loss.c decides the consequences of a
- * loss. The session provides the memory. Times in ns.
+ * The sender's records of packets on one path (RFC 9002): one record per packet number in flight,
+ * and which packets were acknowledged. It only records; rudp_loss.c acts on losses. The session
+ * provides the memory. Times in ns.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_SENT_H
 #define PLENUM_DATAPLANE_RUDP_SENT_H
@@ -12,7 +12,8 @@
 #define RUDP_RING_FIRST 32U /* packet records that a path has at first */
 #define RUDP_RING_MIN 512U  /* packet records when it begins to use the session's memory */
 #define RUDP_RING_MAX 4096U /* most packet records of a path: enough for a window of 4 MiB */
-/* Packet numbers in flight may span this many, so that no two of their words share a place. */
+/* Largest distance between packet numbers in flight. With more, two words of `acked` would need the
+ * same place. */
 #define RUDP_SPAN_MAX (RUDP_RING_MAX - 64)
 _Static_assert(RUDP_ACK_WORDS == RUDP_RING_MAX / 64, "acknowledgements cover the ring");
 
@@ -20,9 +21,10 @@ _Static_assert(RUDP_ACK_WORDS == RUDP_RING_MAX / 64, "acknowledgements cover the
 enum pkt_state {
 	PKT_NONE,
 	PKT_IN_FLIGHT,
-	PKT_LOST,   /* counted as lost and retransmitted; a late acknowledgement corrects that */
-	PKT_COPIED, /* in flight, and its chunks were also sent on another path: its loss affects
-		       only this path's statistics */
+	PKT_LOST,   /* counted as lost and retransmitted; a late acknowledgement corrects the
+		       count */
+	PKT_COPIED, /* in flight, and its chunks were also sent on another path, so a loss only
+		       counts in this path's statistics */
 	PKT_MOVED,  /* its chunks moved to another path while this one was suspect */
 	PKT_ACKED,
 };
@@ -30,7 +32,7 @@ struct pkt_rec {
 	uint64_t sent_ns;
 	uint32_t pn;
 	uint32_t gen;
-	uint16_t slot, chunk; /* slot, or PKT_NO_SLOT */
+	uint16_t slot, chunk; /* slot: index of the slot, or PKT_NO_SLOT */
 	uint16_t bytes;
 	uint8_t state : 4;  /* enum pkt_state */
 	uint8_t source : 4; /* source port, see datagram.h */
@@ -41,7 +43,7 @@ _Static_assert(sizeof(struct pkt_rec) == 24, "small, because there are many");
 #define PKT_NO_SLOT UINT16_MAX
 #define PKT_PING 0  /* value of `chunk` for a packet without a slot */
 #define PKT_GRANT 1 /* likewise */
-/* The same for an MTU probe, whose loss only shows that its size is too large. */
+/* Likewise, for an MTU probe, whose loss only shows that its size is too large. */
 #define PKT_PROBE 2
 #define PKT_ANNOUNCE UINT16_MAX /* `chunk` of a packet that announces a request */
 
@@ -54,12 +56,12 @@ struct rudp_sent {
 	uint64_t progress_ns; /* last acknowledgement of a new packet, or first packet after idle;
 				 source port 0 only */
 	uint64_t acked_ns;    /* last acknowledgement of a new packet; 0: none yet */
-	uint64_t any_ns;      /* like progress_ns, for any source port */
-	uint64_t answered_ns; /* send time of the latest acknowledged packet */
+	uint64_t any_ns;      /* like progress_ns, but for packets from any source port */
+	uint64_t answered_ns; /* when the latest of the acknowledged packets was sent */
 	uint64_t pto_base;    /* time from which the probe timeout counts */
 	uint64_t loss_deadline;
-	uint64_t reorder_ns, reorder_until; /* how late reordered packets may arrive, and until when
-					       that holds */
+	uint64_t reorder_ns, reorder_until; /* reorder_ns: how late reordered packets may arrive;
+					       reorder_until: until when this value holds */
 	unsigned pto_count;
 	bool loss_check;
 	struct pkt_rec *lent; /* the session's memory, used when `first` is full */
@@ -72,11 +74,11 @@ static inline struct pkt_rec *rudp_sent_at(const struct rudp_sent *t, uint64_t p
 }
 /* ring: memory for RUDP_RING_MAX records. */
 void rudp_sent_init(struct rudp_sent *t, struct pkt_rec *ring, uint64_t now);
-/* Makes room for one more record. */
+/* Makes room for one more record; call it before rudp_sent_add(). */
 void rudp_sent_grow(struct rudp_sent *t);
-/* Records a packet that the port has just taken; its number was t->next_pn. slot, gen and the
- * n_chunks chunks from `chunk` on are its content. Returns true if it is the only packet in flight.
- */
+/* Records a packet that the port has just taken; its number was t->next_pn. It carries n_chunks
+ * chunks from `chunk` on, of the message in slot and gen. Returns true if it is the only packet in
+ * flight. */
 static inline bool rudp_sent_add(struct rudp_sent *t, uint16_t slot, uint32_t gen, uint16_t chunk,
 				 unsigned n_chunks, uint32_t bytes, uint64_t now)
 {
@@ -101,19 +103,20 @@ static inline bool rudp_sent_add(struct rudp_sent *t, uint16_t slot, uint32_t ge
 }
 /* Corrects the send time of the n packets from pn on: they left the host at `at`. */
 void rudp_sent_stamp(struct rudp_sent *t, uint64_t pn, unsigned n, uint64_t at);
-/* Returns which packets of word number `word` are acknowledged for the first time, and records
- * them. */
+/* Records which packets of word number `word` are acknowledged (bits). Returns those that were not
+ * acknowledged before. */
 uint64_t rudp_sent_fresh(struct rudp_sent *t, uint64_t word, uint64_t bits);
-/* A packet arrived `by` later than one sent after it: from now on loss detection waits a little
- * longer than that. */
+/* Call when a packet arrived `by` later than one that was sent after it: from now on, loss
+ * detection waits a little longer than that. */
 void rudp_sent_reordered(struct rudp_sent *t, uint64_t by, uint64_t now);
-/* How late reordered packets may arrive; it halves with each second without a late packet. */
+/* Returns how late reordered packets may arrive. The value halves with each second without a
+ * reordered packet. */
 uint64_t rudp_sent_reorder(struct rudp_sent *t, uint64_t now);
 /* Moves the tail to the oldest packet in flight. */
 void rudp_sent_advance(struct rudp_sent *t);
-/* Finds the next lost packet from *pn on and marks it as lost; *pn advances. Reports whether it was
- * PKT_COPIED. Returns NULL if there is none; t->loss_deadline is then the next time to look. wait:
- * rudp_rtt_loss_wait(). */
+/* Finds the next lost packet from *pn on, marks it as lost, and moves *pn behind it. *ret_copied:
+ * whether it was PKT_COPIED. Returns NULL if there is none; t->loss_deadline then says when to
+ * search again. wait: value of rudp_rtt_loss_wait(). */
 struct pkt_rec *rudp_sent_next_lost(struct rudp_sent *t, uint64_t *pn, uint64_t wait, uint64_t now,
 				    bool *ret_copied);
 static inline bool rudp_sent_in_flight(const struct pkt_rec *rec)

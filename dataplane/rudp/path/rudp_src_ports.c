@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Source ports that reach the peer; rudp_validate.c sends the probes. */
+/* Decides which source ports reach the peer and when to probe them. rudp_validate.c sends the
+ * probes. */
 #include "dataplane/rudp/path/rudp_src_ports.h"
 #include "netcfg/base/base.h"
 
-/* Packets that must be lost in a row. With three of ten packets lost this happens by chance once in
- * 15,000 packets, and then costs little. */
+/* Number of packets in a row that must be lost. If three of ten packets are lost, that happens by
+ * chance once in 15,000 packets, and then costs little. */
 #define LOST_MOST 8U
 #define PROBE_FIRST_NS (20 * NSEC_PER_MSEC)
 #define PROBE_MAX_NS (10 * NSEC_PER_SEC)
 #define DOUBLINGS_MOST 9U
-/* Unanswered probes after which a source port is reported lost: about two and a half seconds. */
+/* After this many unanswered probes, which is after about two and a half seconds, a source port is
+ * reported as lost. */
 #define UNANSWERED_MAX 7U
 
 static void probe_reset(struct rudp_source *of, uint64_t now)
@@ -34,7 +36,8 @@ void rudp_src_ports_packet_lost(struct rudp_src_ports *t, unsigned k, uint64_t n
 	if (!(t->usable >> k & 1) || ++of->lost_run < LOST_MOST)
 		return;
 	t->usable &= (uint8_t) ~(1U << k);
-	/* Keep n_failed: a probe is small, so it succeeds even if only large packets are lost. */
+	/* Keep n_failed: a probe is small, so it may succeed although large packets are still
+	 * lost. */
 	*of = (struct rudp_source){
 		.n_failed = (uint8_t)MIN_OF(of->n_failed + 1U, DOUBLINGS_MOST),
 		.next_probe_ns =

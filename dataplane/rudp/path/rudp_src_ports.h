@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The additional UDP source ports of one path, at both ends. They spread the packets of one session
- * over the queues of a NIC and the links of a switch where these are chosen by the 5-tuple. All
- * source ports send to the same address of the peer, so the peer still receives the session on one
- * queue. This module knows which of our source ports reach the peer, which to probe and when, and
- * which source ports belong to the peer. Source port 0, the path's own address, alone decides the
- * path's health. It sends nothing. Times in ns.
+ * over the queues of a NIC and the links of a switch, where these choose queue and link by the
+ * 5-tuple. All source ports send to the same address of the peer, so the peer still receives the
+ * session on one queue. This module knows which of our source ports reach the peer, which of them
+ * to probe and when, and which source ports the peer uses. Only source port 0, which is the port's
+ * main UDP port, decides the path's health. It sends nothing. Times in ns.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_SRC_PORTS_H
 #define PLENUM_DATAPLANE_RUDP_SRC_PORTS_H
@@ -13,24 +13,26 @@
 #include "dataplane/datagram.h"
 #include "netcfg/base/base.h"
 
-/* Source port 0 is the port's own address; the peer sends all answers to it. */
+/* Source port 0 is the port's main UDP port; the peer sends everything to it. */
 #define RUDP_SOURCES_MAX DATAGRAM_SOURCES_MAX
 
-struct rudp_src_ports {	  /* all zeros: only source port 0, and none of the peer's is known */
+struct rudp_src_ports {	  /* all zeros: only source port 0 is used, and no additional port of the
+			     peer is known */
 	uint8_t n;	  /* number of our source ports beside source port 0 */
-	uint8_t usable;	  /* bit per source port: it reaches the peer and carries load */
-	uint8_t lost;	  /* bit per source port: its probes have failed for a long time */
-	uint64_t life_ns; /* since_ns of the path at the time they were probed; it identifies the
-			     path's incarnation */
+	uint8_t usable;	  /* bit per source port: set if it reaches the peer and carries load */
+	uint8_t lost;	  /* bit per source port: set if its probes have failed for a long time */
+	uint64_t life_ns; /* value of the path's since_ns when the source ports were probed, which
+			     identifies the path's incarnation */
 	struct rudp_source {
 		uint8_t lost_run;  /* packets lost in a row */
 		uint8_t n_probes;  /* consecutive probes without an answer */
-		uint8_t n_failed;  /* times it stopped reaching the peer since it last worked for
-				      long */
-		uint8_t acked_run; /* packets acknowledged in a row since then */
+		uint8_t n_failed;  /* how often it stopped reaching the peer since it last worked
+				      for a long time */
+		uint8_t acked_run; /* packets acknowledged in a row since it last stopped */
 		uint64_t next_probe_ns; /* when the next probe is due, while it is unusable */
 	} of[RUDP_SOURCES_MAX];
-	uint16_t peer[RUDP_SOURCES_MAX]; /* UDP port numbers of the peer by its indices; 0: none */
+	uint16_t peer[RUDP_SOURCES_MAX]; /* the peer's additional UDP port numbers, by the peer's
+					    index; 0: unknown */
 };
 
 enum rudp_src_ports_news { RUDP_SOURCES_NO_NEWS, RUDP_SOURCES_CHANGED };
@@ -50,7 +52,7 @@ static inline unsigned rudp_src_ports_choose(const struct rudp_src_ports *t, uns
 		left &= left - 1;
 	return turn == 0 ? 0 : (unsigned)__builtin_ctz(left);
 }
-/* Earlier failures are forgotten after this many acknowledgements in a row. */
+/* After this many acknowledgements in a row, earlier failures of a source port are forgotten. */
 #define RUDP_SOURCES_RECOVERED 128U
 void rudp_src_ports_recovered(struct rudp_src_ports *t, unsigned k);
 /* Call when the port could not open this source port. */
@@ -64,7 +66,7 @@ static inline void rudp_src_ports_acked(struct rudp_src_ports *t, unsigned k)
 		rudp_src_ports_recovered(t, k);
 }
 void rudp_src_ports_packet_lost(struct rudp_src_ports *t, unsigned k, uint64_t now);
-/* The source port to probe now, which is then recorded as probed; 0: none. */
+/* Returns the source port to probe now, and records it as probed; 0: none. */
 unsigned rudp_src_ports_probe(struct rudp_src_ports *t, uint64_t now,
 			      enum rudp_src_ports_news *ret);
 /* Call when the peer has received the probe of source port k. */

@@ -5,7 +5,8 @@
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 
-/* Sends stateless replies. Those that a full port refuses wait for the next poll. */
+/* Sends the queued replies to packets without a session. Those that a full port refuses wait for
+ * the next poll. */
 static void raw_flush(struct rudp *r)
 {
 	for (unsigned i = 0; i < r->raw_n; i++) {
@@ -19,7 +20,8 @@ static void raw_flush(struct rudp *r)
 	}
 }
 
-/* Runs after the ports' flush, because the ports read the bytes until then. */
+/* Forgets the replies that were sent. Call it after the ports' flush, because the ports read the
+ * bytes until then. */
 static void raw_forget(struct rudp *r)
 {
 	unsigned kept = 0;
@@ -75,14 +77,14 @@ static int config_check(const struct rudp_config *cfg)
 	return 0;
 }
 
-/* Allocates the memory for sealed packets. config_check has verified that keys and security come
- * together; keys without security would leave sessions in clear. */
+/* Allocates the memory for sealed packets. config_check() has verified that there are keys if and
+ * only if there is security: keys without security would leave sessions in clear. */
 static int seal_buf_init(struct rudp *r)
 {
 	if (r->cfg.security == RUDP_SECURITY_NONE)
 		return 0;
 	r->cipher = rudp_cipher_best();
-	r->seal_buf = malloc(RUDP_SEAL_BUF_BYTES); /* untouched pages cost no memory */
+	r->seal_buf = malloc(RUDP_SEAL_BUF_BYTES); /* pages that are never touched cost no memory */
 	return r->seal_buf ? 0 : -ENOMEM;
 }
 
@@ -151,8 +153,8 @@ struct rudp *rudp_free(struct rudp *r)
 	return NULL;
 }
 
-/* Answers a packet for an unknown session with a rate-limited RESET. Its tokens, one for each of
- * our keys, prove to the sender that the RESET comes from the host that owned the session. */
+/* Answers a packet for an unknown session with a rate-limited RESET. It has a token for each of our
+ * keys. The token proves to the peer that the RESET comes from the host that had the session. */
 static int rx_unknown_session(struct rudp *r, unsigned port, const struct datagram_addr *src,
 			      const struct wire_common *c, uint64_t now)
 {
@@ -161,7 +163,8 @@ static int rx_unknown_session(struct rudp *r, unsigned port, const struct datagr
 
 	if (c->session == 0)
 		return -EBADMSG;
-	if (r->reset_tokens_ns + 100 * NSEC_PER_MSEC < now) /* bursts of 10 RESETs, 100 a second */
+	if (r->reset_tokens_ns + 100 * NSEC_PER_MSEC < now) /* at most 10 RESETs in a burst, and 100
+							       a second */
 		r->reset_tokens_ns = now - 100 * NSEC_PER_MSEC;
 	if (r->reset_tokens_ns + 10 * NSEC_PER_MSEC > now)
 		return -EBADMSG;
@@ -211,7 +214,7 @@ static int rx_reset(struct rudp *r, const struct wire_common *c, const uint8_t *
 	return 0;
 }
 
-/* Handles a packet of another version, or a foreign one. */
+/* Handles a packet of another version of the protocol, or of no version. */
 static int rx_foreign(struct rudp *r, unsigned port, const struct datagram_addr *src,
 		      const uint8_t *data, size_t len, uint64_t now)
 {
@@ -297,7 +300,7 @@ bool rudp_tx_wants_stamp(const struct rudp *r)
 	return r->n_bursts > 0;
 }
 
-/* Polls each dirty session once; sessions marked meanwhile are polled next time. */
+/* Polls each session in dirty_list once. Sessions that are added meanwhile are polled next time. */
 static void sessions_poll(struct rudp *r, uint64_t now)
 {
 	struct list turn;

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Server side of the handshake: cookies; HELLO, answered by ACCEPT or REFUSE; JOIN, answered by
+ * Server side of the handshake: makes cookies, answers HELLO by ACCEPT or REFUSE, and JOIN by
  * JOINED. Unauthenticated hosts can reach this code. Until a cookie has validated the client's
- * address, it stores nothing, computes nothing expensive and sends nothing longer than it received.
- * A session takes a table index only after its key is verified.
+ * address, it stores nothing, computes nothing expensive, and sends no packet longer than the one
+ * that it answers. A session gets a place in the table only after the client's key was verified.
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 
 #define COOKIE_PERIOD_NS (8 * NSEC_PER_SEC)
 /*
- * Handshakes cost this worker time, so each address has a budget for them. Beyond it, a HELLO is
- * dropped before its key is checked, and its client repeats it later. Two honest hosts stay within
- * it: one with a thousand refused mounts, which pause (rudp_hello.c), and one whose thousand mounts
- * connect at once. Addresses with the same hash share a budget.
+ * Handshakes cost this worker time, so each address has a budget for them. When the budget is used
+ * up, a HELLO is dropped before its key is checked, and the client repeats it later. The budget is
+ * large enough for a host with a thousand refused mounts, because these pause between attempts
+ * (rudp_hello.c), and for a host whose thousand mounts connect at once. Addresses with the same
+ * hash share a budget.
  */
 #define BUDGETS 1024U
-#define BUDGET_NS (4 * NSEC_PER_SEC) /* budget that may be spent at once */
+#define BUDGET_NS (4 * NSEC_PER_SEC) /* the whole budget, which may be spent at once */
 #define REFUSED_COST_NS (NSEC_PER_SEC / 64)
-/* Cost of a handshake that is accepted, or refused for a moment (the mount is moving) or with the
- * address of another worker. */
+/* Cost of a handshake that is accepted, or that is refused only because the mount is moving or is
+ * served by another worker. */
 #define ACCEPTED_COST_NS (NSEC_PER_SEC / 512)
 
 /* A HELLO with a valid cookie, and its context. */
@@ -30,7 +31,8 @@ struct hello_in {
 	struct wire_hello_body b;
 	struct rudp_noise noise;
 	uint8_t key; /* index of the key of ours that sealed the HELLO */
-	uint8_t body[WIRE_HELLO_BODY_BYTES + WIRE_HELLO_APP_MAX]; /* memory of b.app */
+	uint8_t body[WIRE_HELLO_BODY_BYTES + WIRE_HELLO_APP_MAX]; /* the opened body, to which b.app
+								     points */
 	uint64_t hash;
 };
 
@@ -90,8 +92,8 @@ static void challenge_send(struct rudp *r, const struct hello_in *in, uint64_t n
 
 /* ------------------------------------------------------------------ answers */
 
-/* Encodes an answer and its body. They are sealed if the HELLO was sealed and in->noise is valid.
- * Returns the length, 0 on failure. */
+/* Encodes an answer and its body. The body is sealed if the HELLO was sealed and in->noise is
+ * valid. Returns the length of the answer, or 0 on failure. */
 static size_t answer_put(struct hello_in *in, enum wire_type type, enum rudp_cipher cipher,
 			 const uint8_t *body, size_t len, uint8_t *ret)
 {
@@ -113,7 +115,7 @@ static size_t answer_put(struct hello_in *in, enum wire_type type, enum rudp_cip
 	return res ? 0 : n + a.body_len;
 }
 
-/* cipher: one that both ends support; RUDP_CIPHER_NONE if there is none. */
+/* Sends REFUSE. cipher: one that both ends support, or RUDP_CIPHER_NONE if there is none. */
 static void refuse_send(struct rudp *r, struct hello_in *in, enum rudp_cipher cipher, int code,
 			const char *word)
 {
@@ -142,8 +144,8 @@ void rudp_accept_send(struct rudp_session *s)
 		o->due = false;
 }
 
-/* Builds ACCEPT, which is kept until the client has confirmed it, then derives the session's keys.
- */
+/* Builds ACCEPT and derives the session's keys. ACCEPT is kept until the client has confirmed
+ * it. */
 static int accept_make(struct rudp_session *s, struct hello_in *in)
 {
 	struct rudp *r = s->r;
@@ -193,9 +195,9 @@ static void end_replaced(struct rudp_session *s)
 		rudp_session_end(s, RUDP_SESSION_RESTARTED, -ECONNRESET);
 }
 
-/* Ends sessions of earlier incarnations of the client, and the one that this HELLO replaces.
- * Returns false if the HELLO itself is of an earlier incarnation. All sessions of an identity have
- * one epoch, because each HELLO is checked here. */
+/* Ends the sessions of earlier incarnations of the client, and the session that this HELLO
+ * replaces. Returns false if the HELLO itself is of an earlier incarnation. Because each HELLO is
+ * checked here, all sessions of an identity have the same epoch. */
 static bool end_older(struct rudp *r, const struct hello_in *in)
 {
 	const struct wire_hello_body *b = &in->b;
@@ -215,7 +217,7 @@ static bool end_older(struct rudp *r, const struct hello_in *in)
 	return true;
 }
 
-/* Opens the sealed part of HELLO. Returns NULL, or the word to send with the refusal. */
+/* Opens the sealed part of HELLO. Returns NULL on success, or the word to send with the refusal. */
 static const char *body_open(const struct rudp *r, struct hello_in *in, const uint8_t *data)
 {
 	size_t len = in->h.body_len;
@@ -242,7 +244,8 @@ static const char *body_open(const struct rudp *r, struct hello_in *in, const ui
 	return wire_get_hello_body(body, len, &in->b) ? "bad-hello" : NULL;
 }
 
-/* Returns 0, or a negative errno if the client is refused; `word` is then sent to it. */
+/* Creates the session. Returns 0, or a negative errno if the client is refused, in which case
+ * `word` is to be sent to it. */
 static int session_accept(struct rudp *r, struct hello_in *in, uint64_t now,
 			  struct rudp_session **ret, char word[WIRE_REFUSE_TEXT_MAX + 1])
 {
@@ -282,8 +285,8 @@ static int session_accept(struct rudp *r, struct hello_in *in, uint64_t now,
 	return s->state == SESSION_UP ? 0 : -ECONNABORTED;
 }
 
-/* When the budget of this address is full again. An IPv6 host has all addresses of its /64, so
- * these share one budget. */
+/* Returns the place that says when the budget of this address is full again. An IPv6 host may use
+ * all addresses of its /64, so these share one budget. */
 static uint64_t *budget_of(struct rudp *r, const struct datagram_addr *src)
 {
 	size_t len = src->ip.family == AF_INET ? 4 : 8;
@@ -352,7 +355,8 @@ int rudp_accept_hello(struct rudp *r, unsigned port, const struct datagram_addr 
 	in.hash = rudp_hash(r, data, len);
 	s = rudp_index_hello(r, in.hash);
 	if (s) {
-		if (s->handshake) { /* ACCEPT was lost */
+		if (s->handshake) { /* the client repeats a HELLO that was accepted: ACCEPT was
+				       lost */
 			s->handshake->due = true;
 			rudp_session_touch(s);
 		}
@@ -403,8 +407,8 @@ int rudp_accept_join(struct rudp_session *s, unsigned port, const struct datagra
 		return -EBADMSG;
 	if (p->state != PATH_NONE && (p->port != port || !rudp_addr_equal(&p->remote, src)))
 		return -EBADMSG;
-	/* A JOIN for the session does not prove that this address is the client's: validate the
-	 * address first. */
+	/* A JOIN of the session may come from any address. Validate that it is the client's own
+	 * before creating a path to it. */
 	if (p->state == PATH_NONE && !cookie_good(s->r, port, src, s->number, j.cookie, now)) {
 		joined_send(s, port, src, c, j.stamp,
 			    cookie_make(s->r, port, src, s->number, now / COOKIE_PERIOD_NS));
@@ -418,7 +422,8 @@ int rudp_accept_join(struct rudp_session *s, unsigned port, const struct datagra
 		if (!p->local_down)
 			rudp_path_set_up(s, p, now);
 	}
-	if ((int32_t)(c->pn - p->join_pn) > 0) { /* unless a later JOIN arrived before this one */
+	if ((int32_t)(c->pn - p->join_pn) > 0) { /* otherwise a later JOIN arrived before this
+						    one */
 		p->join_pn = c->pn;
 		p->standby = c->flags & WIRE_F_STANDBY;
 	}

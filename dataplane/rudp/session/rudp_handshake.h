@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The handshake of a session, client side (rudp_hello.c) and server side (rudp_accept.c), and the
- * messages that later extend what it negotiated: a changed label (rudp_label.c).
+ * The handshake of a session, on the client's side (rudp_hello.c) and the server's side
+ * (rudp_accept.c), and LABEL, which later changes a part of what it negotiated (rudp_label.c).
  */
 #ifndef PLENUM_DATAPLANE_RUDP_HANDSHAKE_H
 #define PLENUM_DATAPLANE_RUDP_HANDSHAKE_H
@@ -14,11 +14,11 @@
 #define RUDP_ANSWER_MAX \
 	(WIRE_ACCEPT_BODY_BYTES + WIRE_ADDRS_MAX * WIRE_ADDR_BYTES + RUDP_NOISE_OVERHEAD)
 
-/* A refused client waits at most this long before it tries again, plus a quarter. */
+/* A refused client waits at most this long, plus a quarter of it, before it tries again. */
 #define RUDP_REFUSED_MOST_NS (4 * NSEC_PER_SEC)
 
-/* State of a handshake. Client: the HELLO with its cookie and the Noise state for reading the
- * answer. Server: the ACCEPT, kept until the client has confirmed it. */
+/* State of a handshake. Client: the HELLO with its cookie, and the Noise state that can read the
+ * answer. Server: the ACCEPT, which is kept until the client has confirmed it. */
 struct rudp_handshake {
 	struct rudp_noise noise;
 	bool chosen, due; /* client: the handshake continues on `path`; server: ACCEPT must be sent
@@ -26,8 +26,8 @@ struct rudp_handshake {
 	uint8_t path;
 	uint8_t n_late;	 /* client: consecutive handshakes that were not accepted in time */
 	uint8_t n_stale; /* client: consecutive cookies that the server rejected */
-	/* client: consecutive rounds of handshakes that failed; bit per path that was refused in
-	 * this round */
+	/* client: n_failed: how many consecutive rounds of handshakes failed; refused_paths: a bit
+	 * for each path that was refused in the current round */
 	uint8_t n_failed, refused_paths;
 	unsigned n_sent;
 	uint32_t stamp;
@@ -58,8 +58,8 @@ int rudp_accept_join(struct rudp_session *s, unsigned port, const struct datagra
 void rudp_hello_start(struct rudp_session *s, uint64_t now);
 /* Ends the pause of a refused client at once, because the reason for the refusal may be gone. */
 void rudp_hello_unpause(struct rudp_session *s, uint64_t now);
-/* Like rudp_hello_start, but after a session; waits first if sessions with this server keep ending
- * at once. */
+/* Like rudp_hello_start(), but after an earlier session has ended. Waits first if sessions with
+ * this server keep ending right after they began. */
 void rudp_hello_start_again(struct rudp_session *s, uint64_t now);
 void rudp_hello_poll(struct rudp_session *s, uint64_t now);
 /* Adds paths for a new port of ours, or for a new address of the server. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Client side of the handshake: HELLO, CHALLENGE, HELLO again with the cookie of CHALLENGE, then
- * ACCEPT or REFUSE; after that, JOIN for each further path. The handshake follows one path at a
- * time: with the cookie received on it the client builds the first Noise message, which covers all
- * clear fields of HELLO. The server side is rudp_accept.c.
+ * Client side of the handshake. The client sends HELLO, gets CHALLENGE, sends HELLO again with the
+ * cookie of CHALLENGE, and gets ACCEPT or REFUSE. After ACCEPT it sends JOIN for each further path.
+ * After CHALLENGE, the handshake continues on one path at a time: with the cookie received there,
+ * the client builds the first Noise message, which covers all clear fields of HELLO. The server
+ * side is rudp_accept.c.
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 #include <stdio.h>
@@ -13,20 +14,20 @@
 #define HELLO_LATE_NS (500 * NSEC_PER_MSEC)
 #define HELLO_SOON_FOR_NS (5 * NSEC_PER_SEC)
 /* How long the client waits for ACCEPT from a worker that sent CHALLENGE. The time doubles after
- * each timeout, so that a slow worker is not abandoned again and again. */
+ * each timeout, so that the client does not give up a slow worker again and again. */
 #define CHOICE_NS (200 * NSEC_PER_MSEC)
 #define CHOICE_DOUBLINGS_MOST 4U
 /* An unchanged refusal is reported again after this time. */
 #define REFUSED_AGAIN_NS (400 * NSEC_PER_MSEC)
-/* Pauses after failed handshakes: they double from the first value to the second and vary by a
- * quarter, so that thousands of refused clients cost neither end noticeable time. Pauses are
- * shorter after a refusal that soon ends by itself (EBUSY: the mount moves), and after a session
- * that ended at once. */
+/* Pauses after failed handshakes. They begin with REFUSED_FIRST_NS, double up to
+ * RUDP_REFUSED_MOST_NS, and vary by a quarter, so that thousands of refused clients cost neither
+ * end noticeable time. They begin with BUSY_FIRST_NS after a refusal whose reason soon ends by
+ * itself (EBUSY: the mount moves), and after a session that ended right after it began. */
 #define REFUSED_FIRST_NS (500 * NSEC_PER_MSEC)
 #define BUSY_FIRST_NS (20 * NSEC_PER_MSEC)
 #define BUSY_MOST_NS (500 * NSEC_PER_MSEC)
 #define FAILED_MOST 16U
-/* A session that lasted this long did not end at once. */
+/* A session that lasted shorter than this ended right after it began. */
 #define LASTING_NS NSEC_PER_SEC
 
 static uint32_t stamp_of(uint64_t now)
@@ -34,8 +35,8 @@ static uint32_t stamp_of(uint64_t now)
 	return (uint32_t)(now / NSEC_PER_USEC);
 }
 
-/* The ports for reaching `a`: those in its subnet, else those with routes to other subnets, else
- * all of its family. */
+/* Lists the ports from which to reach `a`: those in its subnet; if there are none, those with
+ * routes to other subnets; else all ports of its address family. */
 static unsigned ports_for(const struct rudp *r, const struct ip_addr *a, unsigned *ret)
 {
 	unsigned in_subnet = 0, routed = 0, any = 0;
@@ -84,8 +85,9 @@ void rudp_hello_classify(struct rudp_session *s, struct rudp_path *p, uint64_t n
 	rudp_session_touch(s);
 }
 
-/* Whether the k-th of n usable ports and address number `order` belong together: by equal labels
- * or, while labels are unknown, by equal position. */
+/* Whether a port (the k-th of n usable ones) and the server's address number `order` belong
+ * together: they do if their labels are equal or, while a label is unknown, if their positions in
+ * the two lists are equal. */
 static bool is_pair(const struct rudp_session *s, unsigned port, unsigned k, unsigned n,
 		    unsigned order, uint32_t label)
 {
@@ -111,8 +113,8 @@ static struct rudp_path *path_new(struct rudp_session *s, unsigned port,
 	return NULL;
 }
 
-/* Adds the paths to one address of the peer: either those whose ends belong together, or the other
- * combinations. */
+/* Adds paths to one address of the peer. straight: the paths whose ends belong together (is_pair);
+ * else the other combinations of port and address. */
 static void paths_add(struct rudp_session *s, const struct datagram_addr *remote, unsigned order,
 		      uint32_t label, bool straight, uint64_t now)
 {
@@ -129,7 +131,7 @@ static void paths_add(struct rudp_session *s, const struct datagram_addr *remote
 		if (!p)
 			continue;
 		p->crossed = n > 1 && order % n != k;
-		if (!p->label_pn) /* LABEL is newer */
+		if (!p->label_pn) /* otherwise a LABEL brought a newer one */
 			p->peer_label = label;
 		rudp_hello_classify(s, p, now);
 		if (is_new) /* the first HELLO or JOIN of the path carries the flag */
@@ -137,8 +139,9 @@ static void paths_add(struct rudp_session *s, const struct datagram_addr *remote
 	}
 }
 
-/* There may be more combinations than paths. Those whose ends belong together come first, so that
- * each port has a path and each address is tried. */
+/* Adds paths to the addresses that are to be tried. There may be more combinations of port and
+ * address than paths. Those whose ends belong together come first, so that each port has a path and
+ * each address is tried. */
 static void seeds_add(struct rudp_session *s, uint64_t now)
 {
 	for (unsigned pass = 0; pass < 2; pass++)
@@ -206,7 +209,7 @@ void rudp_hello_start(struct rudp_session *s, uint64_t now)
 	seeds_add(s, now);
 }
 
-/* Builds the sealed part of HELLO in o->body, of o->body_len bytes. */
+/* Builds the sealed part of HELLO, which is o->body_len bytes in o->body. */
 static int body_make(struct rudp_session *s, struct rudp_handshake *o)
 {
 	struct rudp *r = s->r;
@@ -238,7 +241,7 @@ static int body_make(struct rudp_session *s, struct rudp_handshake *o)
 	return res;
 }
 
-/* Builds the HELLO that p sends, and repeats, from now on. */
+/* Builds the HELLO that is sent, and repeated, on p from now on. */
 static int handshake_make(struct rudp_session *s, struct rudp_path *p, uint64_t cookie,
 			  uint64_t now)
 {
@@ -323,9 +326,10 @@ static bool path_wants_hello(const struct rudp_path *p)
 }
 
 /*
- * Restarts the handshake, on this path after a delay; paths that were refused keep their pause. A
- * worker that accepted our cookie may have created a session that we do not know of and may send
- * packets to our number. A new number separates them from those of the session that we get in the
+ * Restarts the handshake: after a delay on the path that it had chosen, at once on the others,
+ * except that paths which were refused keep their pause. A worker that accepted our cookie may have
+ * created a session that we do not know of, and may send packets to our session number. So the
+ * client takes a new number, to tell these packets from those of the session that it gets in the
  * end.
  */
 static void hello_restart(struct rudp_session *s, uint64_t later, uint64_t now)
@@ -381,7 +385,7 @@ void rudp_hello_poll(struct rudp_session *s, uint64_t now)
 				(uint8_t)MIN_OF(s->handshake->n_late + 1U, CHOICE_DOUBLINGS_MOST);
 			hello_restart(s, s->n_paths > 1 ? CHOICE_NS : 0, now);
 		}
-		/* If there are more addresses than paths, they take turns. */
+		/* If there are more addresses than paths, the addresses take turns. */
 		if (now >= s->rotate_ns) {
 			s->rotate_ns = now + NSEC_PER_SEC;
 			if (s->n_paths == RUDP_PATHS_MAX && !s->handshake->chosen) {
@@ -421,8 +425,8 @@ static int challenge_rx(struct rudp_session *s, struct rudp_path *p, const uint8
 	if (wire_get_challenge(data, len, &cookie) || s->state != SESSION_CONNECTING)
 		return -EBADMSG;
 	if (o->chosen && o->path == p->index) {
-		/* Our cookie is invalid: the worker restarted, or we are too slow. If a worker
-		 * rejects every cookie, the client waits between attempts. */
+		/* The worker did not accept our cookie: it has restarted, or we were too slow. If a
+		 * worker rejects one cookie after the other, the client waits between attempts. */
 		if (cookie == wire_get64(o->hdr + WIRE_OFF_COOKIE))
 			return 0;
 		hello_restart(
@@ -454,16 +458,17 @@ void rudp_hello_address(struct rudp_session *s, unsigned index, const struct wir
 {
 	struct rudp_handshake *o = s->handshake;
 
-	if (index != o->n_addrs) /* a repeat, or an earlier address is still missing */
+	if (index != o->n_addrs) /* the address is known already, or an earlier one is still
+				    missing */
 		return;
 	o->addrs[o->n_addrs++] = *a;
 	addresses_add(s, index, now);
 	rudp_session_touch(s);
 }
 
-/* Handles paths of ports in another subnet, made before a port in the right subnet existed. Those
- * that work become standby; those that were never answered, which the server does not know, are
- * removed. */
+/* Handles paths from ports in other subnets than the address, which were made before there was a
+ * port in its subnet. Paths that work become standby. Paths that were never answered are removed,
+ * because the server does not know them. */
 static void foreign_paths_retire(struct rudp_session *s, uint64_t now)
 {
 	for (unsigned i = 0; i < s->n_paths; i++) {
@@ -519,15 +524,15 @@ static void session_accepted(struct rudp_session *s, struct rudp_path *via,
 	rudp_session_event(s, RUDP_SESSION_UP, 0, 0);
 }
 
-/* Copies or decrypts the body of an answer to our HELLO, *ret_len bytes. authenticated: whether its
- * sender knows the key. */
+/* Copies or decrypts the body of an answer to our HELLO into ret; *ret_len: its length.
+ * *ret_proven: whether its sender has proved to know the key. */
 static int answer_open(struct rudp_session *s, const struct wire_common *c, const uint8_t *data,
 		       size_t len, uint8_t *ret, size_t *ret_len, bool *ret_proven)
 {
 	struct rudp_handshake *o = s->handshake;
 	struct wire_answer a;
-	struct rudp_noise noise =
-		o->noise; /* a forged answer must not damage the state that the real one needs */
+	struct rudp_noise noise = o->noise; /* use a copy of the state, because a forged answer must
+					       not damage the state that the real one needs */
 	int res;
 
 	if (wire_get_answer(data, len, &a) || !o->chosen || c->path != o->path || c->flags ||
@@ -578,7 +583,7 @@ static int accept_rx(struct rudp_session *s, struct rudp_path *p, const struct w
 	uint32_t rtt_us = stamp_of(now) - c->pn;
 
 	if (s->state != SESSION_CONNECTING)
-		return -EBADMSG; /* this is a second answer */
+		return -EBADMSG; /* the session is up already, so this is a second answer */
 	if (answer_open(s, c, data, len, body, &body_len, &authenticated) ||
 	    wire_get_accept_body(body, body_len, &a) || session_secure(s, &a, authenticated))
 		return -EBADMSG;
@@ -589,8 +594,8 @@ static int accept_rx(struct rudp_session *s, struct rudp_path *p, const struct w
 	if (s->state != SESSION_UP)
 		return 0;
 	s->last_rx_ns = now;
-	/* After several sends it is unknown which one was answered, so this round trip does not
-	 * count. */
+	/* If HELLO was sent several times, it is unknown which one was answered, so the round trip
+	 * is unknown too. */
 	if (s->handshake->n_sent == 1 && rtt_us < 1000000 && p->rtt.srtt == 0)
 		rudp_path_rtt(p, MAX_OF(rtt_us, 1U) * NSEC_PER_USEC, 0, now);
 	if (p->state == PATH_JOINING)
@@ -628,7 +633,8 @@ static int refuse_rx(struct rudp_session *s, const struct datagram_addr *src,
 	    answer_open(s, c, data, len, body, &body_len, &authenticated) ||
 	    wire_get_refuse_body(body, body_len, &code, word))
 		return -EBADMSG;
-	/* An answer without proof of the key may only report that the keys differ. */
+	/* A refusal without proof of the key is accepted only if it reports that the keys
+	 * differ. */
 	if (!authenticated && s->r->cfg.security != RUDP_SECURITY_NONE && code != -EKEYREJECTED)
 		return -EBADMSG;
 	s->handshake->n_stale = 0;
@@ -657,7 +663,7 @@ int rudp_hello_joined(struct rudp_session *s, struct rudp_path *p, const struct 
 		p->cookie = j.cookie;
 		return 0;
 	}
-	/* Otherwise the answer is to an older value of the flag. */
+	/* Otherwise this answers a JOIN with an older value of the flag. */
 	if ((int32_t)(j.stamp - p->class_stamp) >= 0)
 		p->hello_again = false;
 	if (p->state == PATH_JOINING)
@@ -665,7 +671,7 @@ int rudp_hello_joined(struct rudp_session *s, struct rudp_path *p, const struct 
 	return 0;
 }
 
-/* The session and path that an answer to HELLO names. */
+/* Finds the session and path to which an answer to HELLO belongs. */
 static struct rudp_session *answered_session(struct rudp *r, unsigned port,
 					     const struct datagram_addr *src,
 					     const struct wire_common *c,

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds sessions by the values that handshakes and RESETs contain, with hash chains instead of a
- * search of the table: anyone may send these packets, and a server has thousands of sessions. The
- * hashes are keyed, so a peer cannot choose values that fall into one chain.
+ * Finds sessions by the values that handshakes and RESETs contain, with hash chains. Searching the
+ * whole table would take too long, because anyone may send these packets, and a server has
+ * thousands of sessions. The hashes are keyed, so a peer cannot choose values that fall into one
+ * chain.
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 
 /* A RESET is compared with at most this many sessions that have the same number of the peer. Honest
- * peers draw numbers at random. With more such sessions a RESET may have no effect, and the session
- * ends by its timeout. */
+ * peers draw numbers at random, so they never have that many with one number. If there are more, a
+ * RESET may have no effect, and its session ends by timeout. */
 #define SAME_NUMBER_MAX 8U
 
 int rudp_index_init(struct rudp *r)
@@ -124,8 +125,8 @@ void rudp_index_add_number(struct rudp_session *s)
 	add(s, RUDP_INDEX_NUMBER);
 }
 
-/* Only one session of an identity is in the chain, so that a peer with many sessions does not
- * lengthen it. */
+/* Adds a server's session to the chains. Only one session of each identity is in the chain by
+ * identity, so that a peer with many sessions does not lengthen it. */
 void rudp_index_add_client(struct rudp_session *s)
 {
 	struct rudp_session *sibling = rudp_index_sibling(s->r, s->peer_identity);
@@ -154,11 +155,12 @@ void rudp_index_drop(struct rudp_session *s)
 /* ------------------------------------------------------------------ HELLOs that created a session
  */
 
-/* A ring of the latest HELLOs, each also in a chain by its hash. The oldest is the last of its
- * chain. */
+/* A ring of the latest HELLOs that created sessions. Each is also in a hash chain, ordered by age:
+ * the oldest HELLO of the ring is the last of its chain. */
 struct rudp_hellos {
 	unsigned n, n_used; /* size of the ring; number of its entries in use */
-	unsigned next;	    /* the next entry to write; the oldest if all are used */
+	unsigned next;	    /* index of the next entry to write, which is the oldest one if all are
+			       in use */
 	unsigned mask;	    /* number of chains minus 1 */
 	struct hello_used {
 		uint64_t hash;

@@ -2,11 +2,11 @@
 /*
  * Changes of the cluster's keys while sessions run. Packets are protected by the session's own
  * keys, so a running session does not need the cluster's key. It ends nevertheless when the key of
- * its handshake is dropped: that revokes access for hosts that know only that key.
+ * its handshake is dropped, so that hosts that know only that key lose access.
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 
-/* Index of key in keys; n_keys if it is not among them. */
+/* Returns the index of `key` in `keys`, or n_keys if it is not there. */
 static unsigned key_find(const uint8_t (*keys)[RUDP_KEY_BYTES], unsigned n_keys,
 			 const uint8_t key[RUDP_KEY_BYTES])
 {
@@ -17,13 +17,14 @@ static unsigned key_find(const uint8_t (*keys)[RUDP_KEY_BYTES], unsigned n_keys,
 	return i;
 }
 
-/* Whether the session continues. A handshake in progress with a dropped key restarts. */
+/* Whether the session continues after a change of keys. If a handshake with a dropped key is in
+ * progress, restarts it. */
 static bool session_keeps_key(struct rudp_session *s, const uint8_t (*keys)[RUDP_KEY_BYTES],
 			      unsigned n_keys)
 {
 	unsigned i = key_find(keys, n_keys, s->r->cfg.keys[s->key]);
 
-	if (s->key_gone) /* dropped by an earlier change */
+	if (s->key_gone) /* its key was dropped by an earlier change, so it is ending already */
 		return true;
 	if (i < n_keys) {
 		s->key = (uint8_t)i;
@@ -31,7 +32,7 @@ static bool session_keeps_key(struct rudp_session *s, const uint8_t (*keys)[RUDP
 	}
 	s->key = 0;
 	if (s->state == SESSION_CONNECTING && !s->handshake->chosen)
-		return true; /* no key was used yet */
+		return true; /* its handshake has not used a key yet */
 	s->key_gone = true;
 	rudp_session_touch(s);
 	return false;
@@ -59,7 +60,8 @@ int rudp_set_keys(struct rudp *r, const uint8_t (*keys)[RUDP_KEY_BYTES], unsigne
 
 void rudp_keys_end(struct rudp_session *s, uint64_t now)
 {
-	/* All sessions may end at once. A session whose CLOSE does not fit the queue waits. */
+	/* All sessions may end at once. If the queue has no room for the session's CLOSE packets,
+	 * wait for the next poll. */
 	if (!s->is_client && s->r->raw_n + s->n_paths > RUDP_RAW_MAX) {
 		s->r->again = true;
 		return;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Changes of switch labels while sessions run. The client decides which paths are standby, so a
- * server sends it the new label of its end of each path, and repeats it until the client echoes it.
+ * Changes of switch labels while sessions run. The client decides, by the labels, which paths are
+ * standby. So a server sends the client the new label of the server's end of each path, and repeats
+ * it until the client echoes it.
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 
 #define REPEAT_FIRST_NS (200 * NSEC_PER_MSEC)
-/* Longest interval of repeats, for peers that do not know the message. */
+/* Longest interval of repeats. It is reached with peers that never echo, because they do not know
+ * the message. */
 #define REPEAT_MAX_NS (60 * NSEC_PER_SEC)
 
 static int label_send(struct rudp_session *s, struct rudp_path *p, uint8_t flags, uint32_t label)

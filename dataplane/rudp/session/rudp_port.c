@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ports added while sessions run, when a leg that was missing appears. A client adds paths from the
- * new port to the addresses it knows. A server sends each client its new address and repeats it
- * until the client echoes it; the client then joins.
+ * Adds ports while sessions run, when a leg that was missing appears. A client adds paths from the
+ * new port to the addresses that it knows. A server sends each client the new address and repeats
+ * it until the client echoes it; the client then adds paths to it by JOIN.
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 
 #define REPEAT_FIRST_NS (200 * NSEC_PER_MSEC)
-/* Longest interval of repeats, for peers that do not know the message. */
+/* Longest interval of repeats. It is reached with peers that never echo, because they do not know
+ * the message. */
 #define REPEAT_MAX_NS (60 * NSEC_PER_SEC)
 
 bool rudp_port_valid(const struct rudp_port_info *p)
@@ -41,7 +42,8 @@ int rudp_port_add(struct rudp *r, const struct rudp_port_info *info, uint64_t no
 	r->cfg.ports[port] = *info;
 	r->cfg.ports[port].mtu = MIN_OF(info->mtu, WIRE_PACKET_BYTES_MAX);
 	r->cfg.n_ports++;
-	/* Peers that are connected already know the MTU of the largest other port. */
+	/* Only new sessions use this. Peers that are connected already know the largest MTU of the
+	 * other ports. */
 	r->mtu = (uint16_t)MAX_OF(r->mtu, r->cfg.ports[port].mtu);
 	rudp_port_put_addr(r, port);
 	r->n_addrs = (uint8_t)r->cfg.n_ports;
@@ -80,8 +82,8 @@ static int address_send(struct rudp_session *s, struct rudp_path *p, uint8_t fla
 	return res;
 }
 
-/* Sends one address at a time, on every path that is up, since the client needs only one of these
- * packets. */
+/* Sends the next address that the client has not confirmed. It is sent on every path that is up,
+ * because the client needs only one of these packets. */
 void rudp_port_poll(struct rudp_session *s, uint64_t now)
 {
 	if (now < s->addr_ns)

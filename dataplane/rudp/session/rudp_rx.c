@@ -26,7 +26,8 @@ static int data_rx(struct rudp_session *s, struct rudp_path *p, const struct wir
 	res = rudp_call_rx(s, c, &d);
 	if (s->state != SESSION_UP)
 		return 0;
-	if (res == -ENOBUFS) { /* treated as not received, so that it is retransmitted */
+	if (res == -ENOBUFS) { /* there was no memory: treat the packet as not received, so that the
+				  peer retransmits it */
 		p->acks.arrived++;
 		return 0;
 	}
@@ -110,7 +111,8 @@ static int close_rx(struct rudp_session *s, size_t len, uint64_t now)
 	return 0;
 }
 
-/* The counter that numbered the packet; *ret: the packet's full number. */
+/* Returns the counter by which the sender numbered the packet; *ret: the packet's full number in
+ * it. */
 static unsigned counter_of(const struct rudp_session *s, const struct wire_common *c, uint64_t *ret)
 {
 	const struct rudp_path *p = &s->paths[c->path];
@@ -136,7 +138,7 @@ int rudp_rx_unseal(struct rudp_session *s, const struct wire_common *c, const ui
 	return rudp_secure_open(s->secure, counter, number, *data, *len, s->r->scratch, data, len);
 }
 
-/* Ends the handshake: the client has the session and will not ask for ACCEPT again. */
+/* Ends the handshake, because the client has the session and will not ask for ACCEPT again. */
 static void handshake_over(struct rudp_session *s)
 {
 	if (PLENUM_UNLIKELY(s->handshake && !s->is_client))

@@ -6,7 +6,7 @@
 #include "dataplane/rudp/session/rudp_session_internal.h"
 #include <sys/mman.h>
 
-#define PAGE ((size_t)4096) /* memory page: data that is used together starts on a page */
+#define PAGE ((size_t)4096) /* bytes of a memory page: each array starts on a page */
 
 static uint64_t number_make(struct rudp *r, unsigned index)
 {
@@ -23,8 +23,8 @@ void rudp_session_renumber(struct rudp_session *s)
 	s->number = number_make(s->r, (unsigned)(s->number & RUDP_INDEX_MASK));
 }
 
-/* Allocates one mapping for a session with all its arrays. Unused parts cost no memory, so
- * thousands of sessions may be idle. */
+/* Allocates a session and all its arrays in one memory mapping. Parts that are not used cost no
+ * memory, so there can be thousands of idle sessions. */
 static struct rudp_session *session_map(struct rudp *r, bool is_client)
 {
 	size_t calls_at = (sizeof(struct rudp_session) + PAGE - 1) & ~(PAGE - 1);
@@ -36,7 +36,7 @@ static struct rudp_session *session_map(struct rudp *r, bool is_client)
 
 	if (at == MAP_FAILED)
 		return NULL;
-	/* A huge page would allocate the whole mapping. */
+	/* With a huge page, the whole mapping would cost memory. */
 	(void)madvise(at, bytes, MADV_NOHUGEPAGE);
 	s->bytes = bytes;
 	s->rings = (struct pkt_rec *)(at + rings_at);
@@ -92,7 +92,7 @@ void rudp_session_unplace(struct rudp_session *s)
 	rudp_timer_drop(s);
 }
 
-/* Forgets the keys of an incarnation, which end with it. */
+/* Forgets the session's keys, which are valid for one incarnation of the peer only. */
 void rudp_session_keys_forget(struct rudp_session *s)
 {
 	if (s->secure)

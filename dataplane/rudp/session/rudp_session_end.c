@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ends sessions, or makes the client connect again. */
+/* Ends sessions, or makes a client's session connect again. */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 
 void rudp_session_end(struct rudp_session *s, enum rudp_event e, int status)
@@ -13,7 +13,7 @@ void rudp_session_end(struct rudp_session *s, enum rudp_event e, int status)
 	s->next_dead = r->dead;
 	r->dead = s;
 	rudp_session_end_calls(s, status);
-	if (e != RUDP_SESSION_CLOSED) /* first the reason, then CLOSED */
+	if (e != RUDP_SESSION_CLOSED) /* report the reason first, then CLOSED */
 		rudp_session_event(s, e, 0, status);
 	rudp_session_event(s, RUDP_SESSION_CLOSED, 0, status);
 }
@@ -32,7 +32,8 @@ void rudp_session_reconnect(struct rudp_session *s, enum rudp_event e, uint64_t 
 		rudp_session_event(s, e, 0, -ECONNRESET);
 }
 
-/* A client that is alive but acknowledges no response would keep its memory forever. */
+/* Ends the session: a client that is alive but acknowledges no responses would occupy their memory
+ * for ever. */
 void rudp_session_stuck(struct rudp_session *s)
 {
 	rudp_session_send_close(s);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Sessions from their handshake to their end, and the endpoint's loop: the functions that the files
- * of this folder offer one another. They call the files of dataplane/rudp, which know nothing of
- * them. From the top: rudp.c (poll, stateless replies, public functions), rudp_session_poll.c,
+ * of this folder offer one another. They call the files of dataplane/rudp, which do not call them.
+ * From the top layer down: rudp.c (poll, stateless replies, public functions), rudp_session_poll.c,
  * rudp_rx.c (received packets), rudp_accept.c (server side of the handshake), rudp_standing.c
  * (which clients still acknowledge responses), rudp_label.c and rudp_port.c (changes of ports),
  * rudp_keys.c, rudp_session_end.c, rudp_hello.c (client side of the handshake), rudp_session.c
@@ -17,30 +17,32 @@
 /* rudp_index.c */
 int rudp_index_init(struct rudp *r);
 void rudp_index_init_session(struct rudp_session *s);
-/* Server: call when hello_hash, peer_identity and peer_number are set. */
+/* Server: adds the session to the chains. Call when hello_hash, peer_identity and peer_number are
+ * set. */
 void rudp_index_add_client(struct rudp_session *s);
-/* Client: call when peer_number has been set. */
+/* Client: adds the session to the chain by number. Call when peer_number has been set. */
 void rudp_index_add_number(struct rudp_session *s);
 void rudp_index_drop(struct rudp_session *s);
-/* Returns NULL if no session was created by this HELLO. */
+/* Returns the session that this HELLO created, or NULL if there is none. */
 struct rudp_session *rudp_index_hello(const struct rudp *r, uint64_t hash);
 struct rudp_session *rudp_index_client(const struct rudp *r, uint64_t identity, uint64_t number);
-/* Any session of this identity; the others are its siblings. */
+/* Returns any session of this identity, or NULL; the others are its siblings. */
 struct rudp_session *rudp_index_sibling(const struct rudp *r, uint64_t identity);
-/* Finds the session for a RESET among the first few that have this number of the peer. */
+/* Finds the session to which a RESET applies (fits), among the first few sessions whose peer_number
+ * is `number`. */
 struct rudp_session *rudp_index_number(const struct rudp *r, uint64_t number,
 				       bool (*fits)(const struct rudp_session *s, const void *user),
 				       const void *user);
 int rudp_hellos_init(struct rudp *r);
 void rudp_hellos_done(struct rudp *r);
-/* Whether the HELLO has created a session before, which may have ended. */
+/* Whether the HELLO has already created a session, even if that has ended. */
 bool rudp_hello_is_used(const struct rudp *r, uint64_t hash);
 void rudp_hello_note(struct rudp *r, uint64_t hash);
 
 /* rudp_session.c */
 int rudp_session_new(struct rudp *r, bool is_client, struct rudp_session **ret);
-void rudp_session_free(struct rudp_session *s); /* memory only */
-/* Frees the session's index in the endpoint's table. */
+void rudp_session_free(struct rudp_session *s); /* frees only the memory */
+/* Frees the session's place in the endpoint's table. */
 void rudp_session_unplace(struct rudp_session *s);
 /* Assigns another number with the same index; packets to the old number are then invalid. */
 void rudp_session_renumber(struct rudp_session *s);
@@ -62,8 +64,8 @@ int rudp_session_secure(struct rudp_session *s, enum rudp_security security,
 void rudp_session_keys_forget(struct rudp_session *s);
 
 /* rudp_session_end.c */
-/* Ends the session: ends its calls and delivers `e`. Its memory is freed once no function of rudp
- * is running. */
+/* Ends the session and its calls, and reports event `e`. The session's memory is freed when the
+ * last running public function of rudp returns. */
 void rudp_session_end(struct rudp_session *s, enum rudp_event e, int status);
 /* Client: forgets the peer's incarnation and starts a new handshake. */
 void rudp_session_reconnect(struct rudp_session *s, enum rudp_event e, uint64_t now);
@@ -75,7 +77,7 @@ void rudp_session_poll(struct rudp_session *s, uint64_t now);
 
 /* rudp_port.c: ports added to running sessions */
 bool rudp_port_valid(const struct rudp_port_info *p);
-/* Writes the port's address as ACCEPT and LABEL list it. */
+/* Writes the port's address into rudp.addrs, in the form in which ACCEPT and LABEL list it. */
 void rudp_port_put_addr(struct rudp *r, unsigned port);
 static inline bool rudp_port_addrs_pending(const struct rudp_session *s)
 {
@@ -87,14 +89,15 @@ void rudp_port_poll(struct rudp_session *s, uint64_t now);
 int rudp_port_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_common *c,
 		 const uint8_t *data, size_t len, uint64_t now);
 
-/* rudp_keys.c: key changes. Call rudp_keys_end while s->key_gone: it ends the session, or waits for
- * the next poll. */
+/* rudp_keys.c: key changes. Call rudp_keys_end() while s->key_gone is set: it ends the session, or
+ * leaves that to the next poll. */
 void rudp_keys_end(struct rudp_session *s, uint64_t now);
 
 /* rudp_standing.c */
 /* Call while s->ask_due: sends a PING. */
 void rudp_standing_ask(struct rudp_session *s, uint64_t now);
-/* If a port received nothing for this long, the port itself may be cut off, not its clients. */
+/* If a port has received nothing for this long, the cause may be the port itself, not the
+ * clients. */
 #define RUDP_DEAF_NS (40 * NSEC_PER_MSEC)
 /* Call when a packet of a session arrived. */
 static inline void rudp_standing_heard(struct rudp *r, unsigned port, uint64_t now)
@@ -108,7 +111,7 @@ void rudp_standing_run(struct rudp *r, uint64_t now);
 uint64_t rudp_standing_deadline(const struct rudp *r, uint64_t now);
 
 /* rudp_rx.c */
-/* rudp_rx_open for sessions with packet protection. */
+/* Implements rudp_rx_open() for sessions with packet protection. */
 int rudp_rx_unseal(struct rudp_session *s, const struct wire_common *c, const uint8_t **data,
 		   size_t *len);
 /* Verifies that a packet is from the peer and not a replay: *data and *len become the result of

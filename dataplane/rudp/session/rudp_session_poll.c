@@ -2,8 +2,8 @@
 /* Polls a session, and computes when it needs the next poll. */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 
-/* Handles that nothing valid arrived for too long: a client reconnects, a server drops the session.
- */
+/* Call when nothing valid has arrived for too long: a client's session reconnects, a server's
+ * session ends. */
 static void session_lost(struct rudp_session *s, uint64_t now)
 {
 	if (s->is_client)

@@ -6,26 +6,29 @@
  * While memory is short, sessions that leave responses unacknowledged end.
  *
  * The cause of the silence may be this host: after an outage of our network, or a pause of this
- * process, all clients have been silent, and most would answer. So a session ends only if its
- * client has left several PINGs unanswered that were sent while memory was short. And only time
- * counts in which other clients were heard on a port of the session: clients that wait for memory
- * answer PINGs.
+ * process, all clients have been silent, although most would answer now. So a session ends only if
+ * its client has left several PINGs unanswered that were sent while memory was short. And only time
+ * counts during which packets of any client arrived on a port of the session. There are such
+ * packets, because clients that wait for memory answer PINGs.
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 
-/* Packets that arrived within this time, or three timeouts, show that the client is alive. */
+/* If a packet of the client arrived within this time, or within three timeouts, the client is
+ * alive. */
 #define HEARD_NS (20 * NSEC_PER_MSEC)
-/* A client is silent if nothing in flight was acknowledged for this time, or four timeouts. A host
- * whose virtual processor pauses for 20 ms is not silent. */
+/* A client is silent if it has acknowledged nothing in flight for this time, or for four timeouts
+ * if that is longer. It is long enough that a host whose virtual processor pauses for 20 ms does
+ * not count as silent. */
 #define SILENT_NS (40 * NSEC_PER_MSEC)
-/* The limit for a client that answers PINGs but acknowledges no part of its responses. */
+/* The same limit for a client that answers PINGs but acknowledges no part of its responses. */
 #define UNTAKEN_NS (500 * NSEC_PER_MSEC)
 #define LATELY_NS NSEC_PER_SEC
 #define SHORT_NS (20 * NSEC_PER_MSEC)
 #define CHECK_NS (5 * NSEC_PER_MSEC)
 #define CHECK_SESSIONS 128U /* sessions checked in one poll; the next poll continues */
 #define ASK_DOUBLINGS_MOST 5U
-/* A silent client must leave this many PINGs unanswered, in the second half of the limit. */
+/* A session ends only if its silent client has left this many PINGs unanswered. They are sent in
+ * the second half of the limit. */
 #define SILENT_PINGS 4U
 
 static uint64_t longest_rto(const struct rudp_session *s)
@@ -62,8 +65,8 @@ static bool is_silent(const struct rudp_session *s, uint64_t limit, uint64_t now
 	return any;
 }
 
-/* Since when a port of the session has received packets without a pause; RUDP_TIME_NEVER: no port
- * receives any now. */
+/* Returns since when a port of the session has received packets without a pause, or RUDP_TIME_NEVER
+ * if no port of it receives any now. */
 static uint64_t hears_since(const struct rudp_session *s, uint64_t now)
 {
 	const struct rudp *r = s->r;
@@ -87,7 +90,8 @@ static bool takes_nothing(const struct rudp_session *s, uint64_t now)
 	       MAX_OF(since, MAX_OF(oldest->answer_ns, s->acked_ns)) + UNTAKEN_NS <= now;
 }
 
-/* Requests a PING, which the next poll sends; ever more rarely for a client that answers none. */
+/* Requests a PING, which the next poll sends. A client that answers none is asked ever more
+ * rarely. */
 static void ask(struct rudp_session *s, uint64_t now)
 {
 	if (s->last_rx_ns >= s->asked_ns)
@@ -115,7 +119,8 @@ enum rudp_standing rudp_session_standing(struct rudp_session *s)
 							    : RUDP_STANDING_NEW;
 }
 
-/* The path for a PING: a healthy one; else one that is up; else one that may come back. */
+/* Returns the path for a PING: a healthy one; if there is none, one that is up; else one that may
+ * come back. */
 static struct rudp_path *ask_route(struct rudp_session *s)
 {
 	struct rudp_path *up = NULL, *down = NULL;
@@ -163,8 +168,8 @@ static bool ignores_pings(struct rudp_session *s, uint64_t limit, uint64_t now)
 	return false;
 }
 
-/* Whether the client is silent and leaves PINGs unanswered, which it gets in the second half of the
- * limit. */
+/* Whether the client is silent and has left its PINGs unanswered, which it gets in the second half
+ * of the limit. */
 static bool is_gone(struct rudp_session *s, uint64_t now)
 {
 	uint64_t limit = silent_limit(s);

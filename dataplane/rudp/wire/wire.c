@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Encodes and decodes every type of packet. It has no state, so that one fuzzer covers all input
- * from the network.
+ * Encodes and decodes every type of packet. It has no state, so that one fuzzer reaches all
+ * decoders of input from the network.
  */
 #include "dataplane/rudp/wire/wire.h"
 #include "netcfg/base/base.h"
@@ -267,7 +267,8 @@ int wire_get_refuse_body(const uint8_t *p, size_t len, int *ret_code,
 	code = wire_get32(p);
 	if (code == 0 || code > 4095)
 		return -EBADMSG;
-	/* The text is shown to people, so it must not contain terminal control characters. */
+	/* The text is shown to people, so refuse control characters, which a terminal would act
+	 * on. */
 	n = len - WIRE_REFUSE_BODY_BYTES;
 	for (size_t i = 0; i < n; i++)
 		if (p[WIRE_REFUSE_BODY_BYTES + i] <= ' ' || p[WIRE_REFUSE_BODY_BYTES + i] > '~')
@@ -349,16 +350,16 @@ int wire_get_versions(const uint8_t *p, size_t len, struct wire_common *ret, uin
 				    .pn = wire_get32(p + WIRE_OFF_PN)};
 	*ret_highest = 0;
 	for (size_t i = WIRE_COMMON_BYTES; i < len; i++) {
-		if (p[i] ==
-		    WIRE_VERSION) /* the peer also speaks this version, so the packet is invalid */
+		if (p[i] == WIRE_VERSION) /* the peer supports our version too, so it had no reason
+					     to send this packet */
 			return -EBADMSG;
 		*ret_highest = MAX_OF(*ret_highest, p[i]);
 	}
 	return 0;
 }
 
-/* Decodes an acknowledgement block with n words at p. Bits above `top` are refused, because such
- * packets cannot have been received. */
+/* Decodes an acknowledgement block with n words at p. Refuses bits above `top`, because the
+ * receiver cannot have received packets above the highest one. */
 static int get_ack_block(const uint8_t *p, unsigned n_words, struct wire_ack *ret)
 {
 	ret->path = p[0];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Encodes and decodes the packets of the transport. All fields are in network byte order and
- * unaligned. Decoders check everything that can be checked without the session and never trust a
+ * unaligned. Decoders check everything that can be checked without the session, including each
  * length. The functions have no state and allocate nothing. Only rudp calls them.
  * plenum-protocol(7) describes the format; change both together.
  */
@@ -23,26 +23,26 @@ enum wire_type {
 	WIRE_CHALLENGE, /* server -> client: repeat HELLO with this cookie */
 	WIRE_ACCEPT,	/* server -> client */
 	WIRE_REFUSE,	/* server -> client */
-	WIRE_RESET,	/* either: the receiver has no such session */
-	WIRE_CLOSE,	/* either: closes the session */
+	WIRE_RESET,	/* client or server: the sender knows no such session */
+	WIRE_CLOSE,	/* client or server: closes the session */
 	WIRE_DATA,	/* a chunk of a request (client) or of a response (server) */
 	WIRE_ACK,
 	WIRE_PING,   /* requests an ACK at once */
 	WIRE_GRANT,  /* server -> client: requests that may be sent now, and requests that must be
 			sent again */
 	WIRE_JOIN,   /* client -> server: one more path of the session */
-	WIRE_JOINED, /* server -> client: the path is up, or must be validated first */
-	WIRE_LABEL = 14, /* server -> client: the new label of its end of the path, or one more
-			    address; the client echoes the packet */
-	WIRE_SHARE = 15, /* receiver -> sender: incast share: how many bytes of small messages may
-			    be in flight to the receiver */
+	WIRE_JOINED, /* server -> client: the path is up, or the client must validate it first */
+	WIRE_LABEL = 14, /* server -> client: the new label of the server's end of the path, or
+			    another address of the server; the client echoes the packet */
+	WIRE_SHARE = 15, /* receiver -> sender: the incast share: how many bytes of small messages
+			    the sender may have in flight to the receiver */
 	WIRE_TYPE_MAX
 };
 
 /* These parts are the same in all versions: byte 0 is the magic, byte 1 has version and type, HELLO
- * is type 1, its stamp is at offset 12 and the client's number at 16. VERSIONS (itself version 0)
- * answers a HELLO of an unsupported version: session and stamp as in CHALLENGE, then one byte per
- * supported version. */
+ * is type 1, its stamp is at offset 12 and the client's number at 16. VERSIONS, which is of version
+ * 0 itself, answers a HELLO of an unsupported version: it has session and stamp as in CHALLENGE,
+ * then one byte per supported version. */
 #define WIRE_VERSIONS 13
 #define WIRE_VERSIONS_OF_ANY 0
 #define WIRE_VERSIONS_BYTES 17
@@ -51,10 +51,13 @@ enum wire_type {
 #define WIRE_F_RESPONSE 0x01  /* set: a response; clear: a request */
 #define WIRE_F_ACK_BLOCK 0x04 /* an acknowledgement follows the header */
 #define WIRE_F_WANT_ACK 0x08  /* acknowledge at once */
-#define WIRE_F_NEED 0x10      /* announces a request: index of chunk 0, but no bytes */
-/* The flags of ACK are a mask: a bit per path that the sender of the ACK cannot use. */
+/* Announces a request: the packet has chunk index 0, but carries no bytes */
+#define WIRE_F_NEED 0x10
+/* The flags of ACK are a mask with a bit for each path, set if the sender of the ACK cannot use the
+ * path. */
 /* Flags of HELLO and JOIN. */
-#define WIRE_F_STANDBY 0x01 /* this path carries load only while no better one is up */
+/* The path is standby: it carries load only while no better path is up */
+#define WIRE_F_STANDBY 0x01
 /* Flags of JOINED. */
 #define WIRE_F_PROVE 0x01 /* path validation: repeat JOIN with this cookie */
 
@@ -62,20 +65,21 @@ enum wire_type {
 /* The packet is an echo, which confirms that a label, address or source port arrived. */
 #define WIRE_F_HEARD 0x01
 #define WIRE_F_ADDRESS 0x02 /* carries an address, as ACCEPT does, instead of a label */
-/* In both directions: probes the UDP source port from which it comes. */
+/* Sent by client or server: probes the UDP source port from which it comes. */
 #define WIRE_F_SOURCE 0x04
 
 /* Flags of PING. */
 #define WIRE_F_REPORT 0x01 /* a report follows the header; older versions ignore it as padding */
 
-/* Bit of the path byte: which of two keys made the packet's tag. */
+/* Bit of the path byte: lowest bit of the key phase in which the packet's tag was made. */
 #define WIRE_PATH_PHASE 0x80
 
 #define WIRE_COMMON_BYTES 16
-#define WIRE_HELLO_BYTES 36	 /* the body follows; it is empty while the client has no cookie */
-#define WIRE_HELLO_BODY_BYTES 44 /* the application's bytes follow */
+/* Bytes before the body, which is empty while the client has no cookie */
+#define WIRE_HELLO_BYTES 36
+#define WIRE_HELLO_BODY_BYTES 44 /* bytes of the body before the application's data */
 #define WIRE_CHALLENGE_BYTES 24
-#define WIRE_ANSWER_BYTES 20	  /* ACCEPT and REFUSE; the body follows */
+#define WIRE_ANSWER_BYTES 20	  /* bytes of ACCEPT and REFUSE before the body */
 #define WIRE_ACCEPT_BODY_BYTES 48 /* then addresses */
 #define WIRE_ADDR_BYTES 24
 #define WIRE_REFUSE_BODY_BYTES 4 /* then a text */
@@ -83,7 +87,9 @@ enum wire_type {
 #define WIRE_JOIN_BYTES 32
 #define WIRE_LABEL_BYTES 20
 #define WIRE_ADDRESS_BYTES 44 /* LABEL with ADDRESS */
-#define WIRE_SOURCE_BYTES 24  /* LABEL with SOURCE; longer than a LABEL without it */
+/* LABEL with SOURCE; longer than a LABEL without flags, so that versions without this flag refuse
+ * it */
+#define WIRE_SOURCE_BYTES 24
 #define WIRE_SHARE_BYTES 20
 #define WIRE_REPORT_BYTES 32 /* PING with REPORT */
 #define WIRE_TOKEN_BYTES 16
@@ -111,15 +117,16 @@ struct wire_common {
 	uint8_t path;
 	uint8_t phase; /* 1: WIRE_PATH_PHASE is set */
 	uint8_t flags;
-	uint64_t session; /* session number of the receiver; in RESET: of the sender of the packet
-			     that it answers */
-	uint32_t pn; /* packet number; in HELLO, CHALLENGE, ACCEPT and REFUSE an echoed stamp; in
-			control packets their counter */
+	uint64_t session; /* session number at the receiver; in RESET: the sender's own number,
+			     which was in the packet that RESET answers */
+	uint32_t pn;	  /* packet number; in control packets: the number of the control packet; in
+			     HELLO, CHALLENGE, ACCEPT and REFUSE: a stamp that the answer echoes */
 };
 
 struct wire_hello {
 	uint64_t client_number, cookie; /* cookie 0: the client has none yet */
-	uint8_t cipher;	     /* 0: the body is in clear; else it is sealed with this cipher */
+	uint8_t cipher;	     /* enum rudp_cipher with which the body is sealed; 0: the body is in
+				clear */
 	const uint8_t *body; /* points into the packet */
 	uint16_t body_len;
 };
@@ -129,8 +136,10 @@ struct wire_hello_body {
 	uint64_t identity, former_number;
 	uint32_t epoch;
 	uint16_t mtu, slots;
-	uint8_t token[WIRE_TOKEN_BYTES]; /* a RESET of the client's number must carry it */
-	uint8_t security;		 /* enum rudp_security: the minimum required */
+	uint8_t token[WIRE_TOKEN_BYTES]; /* a RESET of the client's session number is valid only
+					    with this token */
+	uint8_t security;		 /* enum rudp_security: the least that the client
+					    requires */
 	const uint8_t *app;		 /* points into the body */
 	uint16_t app_len;
 };
@@ -151,7 +160,8 @@ struct wire_addr {
 
 struct wire_accept { /* the body */
 	uint64_t server_number, identity;
-	uint8_t token[WIRE_TOKEN_BYTES]; /* a RESET of the server's number must carry it */
+	uint8_t token[WIRE_TOKEN_BYTES]; /* a RESET of the server's session number is valid only
+					    with this token */
 	uint32_t epoch, credit;
 	uint16_t mtu, slots;
 	uint8_t n_addrs;
@@ -165,16 +175,19 @@ struct wire_join { /* JOIN and JOINED */
 };
 
 struct wire_source {   /* LABEL with SOURCE */
-	uint8_t index; /* the sender's index of the source port; in the echo (HEARD) the receiver's
-			*/
+	uint8_t index; /* index of the source port at the end that sent the probe; the echo (HEARD)
+			  repeats it */
 	uint16_t port; /* in the echo (HEARD): UDP port from which the probe came; else 0 */
 };
 
-struct wire_report {	      /* PING with REPORT: counts of the path at the sender of the report */
-	uint32_t top;	      /* highest packet number that arrived */
+struct wire_report {	      /* PING with REPORT: what the sender of the report has counted on the
+				 path */
+	uint32_t top;	      /* highest packet number that arrived at the sender of the report */
 	uint32_t arrived;     /* packets that arrived, each counted once */
-	uint32_t probes_lost; /* lost probes of the sender, which were above the path MTU */
-	uint32_t srtt_us;     /* 0: unknown */
+	uint32_t probes_lost; /* MTU probes that the sender of the report has sent and that were
+				 lost */
+	uint32_t srtt_us;     /* smoothed round trip as the sender of the report measures it; 0:
+				 unknown */
 };
 
 struct wire_data {
@@ -184,7 +197,8 @@ struct wire_data {
 	uint16_t chunk_bytes;
 	uint32_t credit;
 	uint16_t n_carried; /* number of chunks in this packet, from chunk_index on */
-	uint16_t n_chunks;  /* number of chunks in the message; computed */
+	uint16_t n_chunks;  /* number of chunks in the message; not in the packet, but computed from
+			       its fields */
 	const uint8_t *payload;
 	uint16_t payload_len;
 };
@@ -197,14 +211,15 @@ struct wire_grant {
 
 struct wire_ack {
 	uint8_t path;	   /* path whose packets are acknowledged */
-	uint8_t gap;	   /* time since the receiver's previous poll when `top` arrived, as a
-			      wire_gap_code */
+	uint8_t gap;	   /* how long before the arrival of `top` the receiver had last polled, as
+			      a wire_gap_code() */
 	uint16_t delay_us; /* time between the arrival of `top` and this acknowledgement */
 	uint32_t top;	   /* highest packet number covered by the words */
 	uint32_t credit;
 	uint8_t n_words;
-	uint64_t words[WIRE_ACK_WORDS_MAX]; /* words[i] is about packets 64*(top/64-i) to
-					       64*(top/64-i)+63, bit 0 first */
+	uint64_t words[WIRE_ACK_WORDS_MAX]; /* words[i] has a bit for each of the packets
+					       64*(top/64-i) to 64*(top/64-i)+63, bit 0 for the
+					       first one */
 };
 
 static inline void wire_put16(uint8_t *p, uint16_t v)
@@ -252,7 +267,8 @@ static inline uint64_t wire_get64(const uint8_t *p)
 #define WIRE_OFF_CHUNK_INDEX 22
 #define WIRE_OFF_CARRIED 30
 
-/* Encodes a time in one byte: 0 for none, else a power of two in four steps, rounded down. */
+/* Encodes a time in one byte, rounded down, with four values per power of two; 0 stands for no
+ * time. */
 static inline uint8_t wire_gap_code(uint64_t us)
 {
 	unsigned e;
@@ -273,8 +289,8 @@ static inline unsigned wire_chunks(uint32_t msg_len, uint32_t chunk_bytes)
 	return msg_len <= chunk_bytes ? 1 : (msg_len + chunk_bytes - 1) / chunk_bytes;
 }
 
-/* Encoders write the fixed part to p and return its length. Those for the most frequent packets are
- * inline. */
+/* Encoders write the fixed part of the packet to p and return its length. The encoders of the most
+ * frequent packets are inline. */
 static inline size_t wire_put_common(uint8_t *p, const struct wire_common *c)
 {
 	p[0] = WIRE_MAGIC;
@@ -291,17 +307,19 @@ size_t wire_put_challenge(uint8_t *p, const struct wire_common *c, uint64_t cook
 size_t wire_put_answer(uint8_t *p, const struct wire_common *c, const struct wire_answer *a);
 size_t wire_put_accept_body(uint8_t *p, const struct wire_accept *a);
 size_t wire_put_addr(uint8_t *p, const struct wire_addr *a);
-/* Writes the whole body, with at most WIRE_REFUSE_TEXT_MAX bytes of text. */
+/* Writes the whole body of REFUSE, cutting the text after WIRE_REFUSE_TEXT_MAX bytes. */
 size_t wire_put_refuse_body(uint8_t *p, int code, const char *text);
 size_t wire_put_join(uint8_t *p, const struct wire_common *c, const struct wire_join *j);
 size_t wire_put_share(uint8_t *p, const struct wire_common *c, uint32_t bytes);
 size_t wire_put_label(uint8_t *p, const struct wire_common *c, uint32_t label);
 size_t wire_put_report(uint8_t *p, const struct wire_common *c, const struct wire_report *w);
-/* addr: encoded, WIRE_ADDR_BYTES; index: its position in ACCEPT's list. */
+/* addr: an address that is encoded already, in WIRE_ADDR_BYTES; index: its position in the list of
+ * ACCEPT. */
 size_t wire_put_address(uint8_t *p, const struct wire_common *c, uint8_t index,
 			const uint8_t *addr);
 size_t wire_put_source(uint8_t *p, const struct wire_common *c, const struct wire_source *w);
-/* Writes the answer to the HELLO of another version at p; WIRE_VERSIONS_BYTES long. */
+/* p: a HELLO of another version. Writes the answer to it, VERSIONS, which has
+ * WIRE_VERSIONS_BYTES. */
 size_t wire_put_versions(uint8_t *ret, const uint8_t *p);
 static inline size_t wire_put_data(uint8_t *p, const struct wire_common *c,
 				   const struct wire_data *d)
@@ -322,7 +340,8 @@ size_t wire_put_grants(uint8_t *p, const struct wire_common *c, const struct wir
 /* Writes the acknowledgement block alone, with a->n_words words. */
 size_t wire_put_ack_block(uint8_t *p, const struct wire_ack *a);
 
-/* Decoders return 0, or -EBADMSG with *ret undefined. p and len describe the whole datagram. */
+/* Decoders return 0, or -EBADMSG, after which *ret is undefined. p and len are the whole
+ * datagram. */
 static inline int wire_get_common(const uint8_t *p, size_t len, struct wire_common *ret)
 {
 	if (len < WIRE_COMMON_BYTES || p[0] != WIRE_MAGIC || p[1] >> 4 != WIRE_VERSION)
@@ -354,11 +373,11 @@ int wire_get_address(const uint8_t *p, size_t len, uint8_t *ret_index, struct wi
 int wire_get_source(const uint8_t *p, size_t len, struct wire_source *ret);
 /* Whether the packet is a HELLO of a version other than ours. */
 bool wire_is_foreign_hello(const uint8_t *p, size_t len);
-/* Decodes VERSIONS: the client's number and stamp, and the highest version the server supports.
- * Returns 0 or -EBADMSG. */
+/* Decodes VERSIONS: the client's session number and stamp, and the highest version that the server
+ * supports. Returns 0 or -EBADMSG. */
 int wire_get_versions(const uint8_t *p, size_t len, struct wire_common *ret, uint8_t *ret_highest);
 int wire_get_ack(const uint8_t *p, size_t len, struct wire_ack *ret);
-/* Returns the number of grants. */
+/* Returns the number of grants, or -EBADMSG. */
 int wire_get_grants(const uint8_t *p, size_t len, struct wire_grant ret[WIRE_GRANTS_MAX]);
 /* Decodes DATA; fills ret_ack if the packet has an acknowledgement according to c->flags. */
 int wire_get_data(const uint8_t *p, size_t len, const struct wire_common *c, struct wire_data *ret,
