@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The worker's program. All code is in the library, so that tests link the same code. */
+/* The worker's program. All other code is in a library, so that tests link the same code. */
 #include "dataplane/worker/worker.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #ifdef __SANITIZE_ADDRESS__
-/* The leak sanitizer traces this process from another one, which the sandbox forbids. */
+/* Turns the leak sanitizer off: it traces this process from another process, which the sandbox
+ * forbids. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -20,6 +21,7 @@ int main(int argc, char **argv)
 		puts("plenum-worker " PLENUM_VERSION);
 		return 0;
 	}
-	/* The arguments only name the worker in process lists. */
+	/* The command line's arguments are ignored; they only show in process lists which worker
+	 * this is. */
 	return worker_main();
 }

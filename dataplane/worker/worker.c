@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A worker's start and end, in the order that the sandbox requires: privileged steps first, the
- * first packet last.
+ * Starts and ends a worker. The start has the order that the sandbox requires: steps that need
+ * privileges come first, and the first packet is read last.
  */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
@@ -19,8 +19,8 @@ static int fail(struct worker *w, enum launch_exit status, int error, const char
 	return (int)status;
 }
 
-/* The loop reads SIGTERM and SIGINT, so that a worker that must stop finishes its requests first.
- */
+/* Blocks SIGTERM and SIGINT, and opens the descriptor from which the loop reads them: a worker that
+ * must stop first finishes its requests. */
 static int block_signals(struct worker *w)
 {
 	sigset_t set;
@@ -32,15 +32,16 @@ static int block_signals(struct worker *w)
 		return -errno;
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGHUP, SIG_IGN);
-	(void)signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit of file sizes then fails with
-					   EFBIG, which the client gets */
+	(void)signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit for file sizes then fails with
+					   EFBIG, which is sent to the client, instead of killing
+					   the worker */
 	w->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	return w->signal_fd < 0 || w->epoll_fd < 0 ? -errno : 0;
 }
 
-/* Checks the descriptors that are needed to report errors to the agent; without them errors go to
- * standard error. */
+/* Checks the descriptors by which errors are reported to the agent. If they are missing, errors go
+ * to standard error. */
 static int inherit(struct worker *w, struct reason *why)
 {
 	int e;
@@ -58,7 +59,7 @@ static int inherit(struct worker *w, struct reason *why)
 	for (int fd = LAUNCH_FD_CONTROL; fd < LAUNCH_FD_FIRST; fd++)
 		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
 	e = sandbox_begin(&w->sandbox, w->role->sandbox, w->cfg, LAUNCH_FD_KEY, why);
-	close(LAUNCH_FD_KEY); /* the worker never reads the key: with it a process could open any
+	close(LAUNCH_FD_KEY); /* the worker must not have the key: with it, a process could open any
 				 file on the exports' disks */
 	if (e < 0)
 		return e;
@@ -76,7 +77,7 @@ static enum launch_exit exit_of_inherit(int e)
 	return e == -EINVAL ? LAUNCH_EXIT_CONFIG : LAUNCH_EXIT_SANDBOX;
 }
 
-/* Handles that no port could be opened: reports all reasons in one message. */
+/* Call when no port could be opened: reports the reasons of all ports in one message. */
 static int fail_by_ports(struct worker *w, const struct worker_legs_why *legs)
 {
 	const bool sockets = w->cfg->transport == LAUNCH_UDP;

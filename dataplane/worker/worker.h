@@ -25,40 +25,43 @@ enum worker_source {
 	WORKER_SOURCE_SIGNAL,
 	WORKER_SOURCE_ROLE,
 	WORKER_SOURCE_RDMA, /* events of an RDMA device */
-	WORKER_SOURCE_PORT, /* + port index */
+	WORKER_SOURCE_PORT, /* plus the port's index */
 };
 
-/* Decides whether to poll instead of sleeping. Learns from how soon work arrived after earlier idle
- * moments. */
+/* Decides whether an idle worker polls or sleeps. Learns from how soon work arrived after earlier
+ * idle moments. */
 struct worker_spin {
 	uint64_t limit_ns;
 	/* Whether answers are pending. Idle moments with and without pending answers are learned
 	 * separately. */
 	bool awaits;
-	uint32_t scores[2]; /* 0: spinning never pays off, 1024: it always does */
+	uint32_t scores[2]; /* how often spinning has paid off, without [0] and with [1] pending
+			       answers: from 0, never, to 1024, always */
 	uint64_t gap_ns;    /* mean length of all idle moments */
-	bool polled; /* a core that always polls, because the ports have no descriptor on which to
-			sleep */
+	bool polled; /* the worker always polls, because its ports have no descriptor on which it
+			could sleep */
 };
 
 struct worker_capture { /* used while a capture runs */
 	struct packet_writer to;
 	uint32_t ports;		      /* bit per port */
 	const struct port_ops *below; /* the port's own operations */
-	struct port_ops ops;	      /* the same with the capture hooks */
-	/* The keys that are already in the capture: index by rudp_session_index(), then sent and
-	 * received. NULL: keys are not captured. */
+	struct port_ops ops;	      /* the port's own operations with some replaced by the
+					 capture's */
+	/* The keys that the capture already has, by rudp_session_index() and direction (key for
+	 * sending, key for receiving). NULL: keys are not captured. */
 	struct worker_sent_key {
 		uint64_t number, phase;
 	} (*sent)[2];
 	unsigned n_sent;
 };
 
-/* A reason code, and the word of a server's refusal: the server's peers list no IP for the client's
- * name. */
+/* A reason code, and also the word that a server sends with a refusal: its list of peers has no
+ * address for the client's name. */
 #define WORKER_PEER_UNLISTED "peer-unlisted"
 
-/* Why each leg is degraded: a text that begins with the leg's name; unset: it is not degraded. */
+/* Why each leg is degraded: a text that begins with the leg's name; unset if the leg is not
+ * degraded. */
 struct worker_legs_why {
 	struct reason leg[LAUNCH_PORTS_MAX];
 };
@@ -66,63 +69,66 @@ struct worker_legs_why {
 struct worker {
 	struct launch_config *cfg; /* only worker_ports.c changes it */
 	struct launch_stats *stats;
-	/* control_fd is -1 after a malfunctioning agent closed it. */
+	/* control_fd is -1 if a malfunctioning agent has closed the channel. */
 	int control_fd, signal_fd, epoll_fd;
 	struct sandbox sandbox;
 	struct port_rdma *rdma; /* NULL: RDMA is not used on any leg */
-	bool rdma_used;		/* queue pairs exist, according to the statistics page */
-	enum port_rdma_reason rdma_reported[LAUNCH_PORTS_MAX]; /* as the last event reported it */
+	bool rdma_used;		/* the statistics page says that queue pairs exist */
+	enum port_rdma_reason rdma_reported[LAUNCH_PORTS_MAX]; /* the reason that was last reported
+								  by an event */
 	struct worker_legs_why port_why;		       /* only worker_legs.c changes it */
-	struct worker_legs_why open_why; /* what the ports reported when they were
-					  * opened */
-	/* Each is "" if there is no problem. */
+	struct worker_legs_why open_why; /* limitations and failures that the ports reported when
+					    they were opened */
+	/* Other reasons why the worker is degraded, see worker_reason_publish(); "": no problem. */
 	char peer_why[LAUNCH_REASON_MAX], path_why[LAUNCH_REASON_MAX];
 	char backup_why[LAUNCH_REASON_MAX], fault_why[LAUNCH_REASON_MAX];
 	char rdma_why[LAUNCH_REASON_MAX];
-	/* The operations that all ports have in common; a port may have other ones. */
+	/* The operations of the worker's back end. A single port may have others (ports[i].ops). */
 	const struct port_ops *ops;
 	struct port ports[LAUNCH_PORTS_MAX];
 	bool port_open[LAUNCH_PORTS_MAX];
-	/* Per port: no carrier according to the agent, and no link according to the device. Either
-	 * may notice a loss first, or alone. */
+	/* Per port: whether the agent reports that there is no carrier, and whether the device
+	 * reports that there is no link. Either of them may notice a lost link first, or alone. */
 	bool carrier_lost[LAUNCH_PORTS_MAX], link_lost[LAUNCH_PORTS_MAX];
 	bool port_up[LAUNCH_PORTS_MAX];	 /* as last reported to rudp */
 	bool released[LAUNCH_PORTS_MAX]; /* closed for good, because the host removes the device */
 	bool came[LAUNCH_PORTS_MAX];	 /* added by a message after the start */
-	bool unprobed[LAUNCH_PORTS_MAX]; /* joined without a link, so its address was not probed yet
-					  */
+	bool unprobed[LAUNCH_PORTS_MAX]; /* the port joined without a link, so its address has not
+					    been probed yet */
 	bool asks[LAUNCH_PORTS_MAX];	 /* the link has come up, and the address is being probed */
-	bool probed; /* with failover: one of the ports has probed the common address */
+	bool probed; /* with failover: one of the ports has probed the address that they share */
 	uint64_t port_retry_ns, port_tick_ns[LAUNCH_PORTS_MAX], announce_ns[LAUNCH_PORTS_MAX];
 	struct worker_faults *faults; /* NULL: no fault */
 	struct worker_active backup;  /* with cfg->failover: which port is active */
 	uint32_t labels[LAUNCH_PORTS_MAX];
 	uint64_t backup_ns; /* when to check the links next */
-	bool carries;	    /* as last reported to rudp: one of the ports works */
+	bool carries;	    /* with failover: whether any port works, as last reported to rudp */
 	struct rudp *rudp;
 	const struct worker_role *role;
 	void *end; /* the role's state; NULL until it is built */
 	struct worker_spin spin;
 	struct worker_capture capture;
-	uint64_t now_ns;    /* time when this turn began */
+	uint64_t now_ns;    /* when this turn of the loop began */
 	uint64_t looked_ns; /* when this turn began to read the ports */
 	uint64_t work_ns, events_ns, stop_ns;
 	uint64_t stats_ns;	/* when the statistics page was last updated; 0: an update is due */
-	uint64_t stats_made_ns; /* the same, but also kept while an update is due */
-	uint64_t orphan_ns;	/* when the agent exited; 0: it is connected */
+	uint64_t stats_made_ns; /* when the statistics page was last updated, even if an update is
+				   due */
+	uint64_t orphan_ns;	/* when the agent exited; 0: an agent is connected */
 	bool stopping;
 	bool stopped;
 	int exit_status;
 	/* Whether this turn (looks_all) and the next one poll all sources, or only the likely ones.
 	 */
 	bool looks_all, looks_all_next;
-	unsigned n_partial; /* turns since the last one that polled all sources */
-	/* For this many turns after descriptors ended a sleep, it is known which ports may have
-	 * packets. */
+	unsigned n_partial; /* number of turns since the last one that polled all sources */
+	/* After descriptors have ended a sleep, the worker knows for some turns which ports may
+	 * have packets: knows_ports: it knows that now; ports_ready: a bit for each such port;
+	 * n_known: number of turns since. */
 	bool knows_ports;
 	uint32_t ports_ready; /* bit per port */
 	unsigned n_known;
-	uint32_t port_quiet[LAUNCH_PORTS_MAX]; /* consecutive reads without a packet */
+	uint32_t port_quiet[LAUNCH_PORTS_MAX]; /* number of consecutive reads without a packet */
 };
 
 /* Runs the worker process. Returns its exit status (enum launch_exit). */
@@ -130,32 +136,34 @@ int worker_main(void);
 
 /* worker_setup.c */
 
-/* Reads and checks the configuration; *ret is on the heap. Returns 0 or a negative errno with a
- * sentence in why; -EPROTO: it is from an agent of another version. */
+/* Reads and checks the configuration. Returns 0, and *ret, which the caller must free; or a
+ * negative errno with a sentence in why, which is -EPROTO if an agent of another version wrote
+ * it. */
 int worker_config_read(int fd, struct launch_config **ret, struct reason *why);
 /* Checks the configuration. Returns 0 or a negative errno with a sentence in why. */
 int worker_config_check(const struct launch_config *cfg, struct reason *why);
 struct launch_stats *worker_stats_map(int fd);
-/* Pins the process to its core and names it. Returns 0 or a negative errno if the core does not
- * exist. */
+/* Pins the process to its core, and sets its name. Returns 0, or a negative errno if the core does
+ * not exist. */
 int worker_process_place(const struct launch_config *cfg);
 
 /* worker_open.c: opening the ports */
 
 /* Selects the back end of the ports. Returns 0 or a negative errno with a sentence in why. */
 int worker_ops_get(struct worker *w, struct reason *why);
-/* Opens the ports that are not open. Returns the number of open ports. ret_why: the reasons of each
- * leg, for worker_legs_set_reasons(). */
+/* Opens the ports that are not open yet. Returns the number of open ports. *ret_why: the reasons of
+ * each leg, to pass to worker_legs_set_reasons(). */
 unsigned worker_ports_open(struct worker *w, struct worker_legs_why *ret_why);
-/* Joins the open ports to the network; closes those that must not join. Returns what
- * worker_ports_open() returns. */
+/* Joins the open ports to the network, and closes those that must not join. Same results as
+ * worker_ports_open(). */
 unsigned worker_ports_join(struct worker *w, struct worker_legs_why *ret_why);
-/* Joins one port without telling the transport. Returns the result of port_ops.join(). */
+/* Joins one port, but does not report it to the transport. Returns the result of
+ * port_ops.join(). */
 int worker_port_join(struct worker *w, unsigned i, struct worker_legs_why *why);
 
 /* worker_legs.c: the reasons of the worker and of each leg */
 
-/* Adds a reason of leg i. */
+/* Adds a reason to those of leg i. */
 void worker_legs_add(const struct worker *w, struct worker_legs_why *why, unsigned i,
 		     const struct reason *reason);
 /* Formats all reasons in one line. */
@@ -166,21 +174,22 @@ void worker_legs_set_reasons(struct worker *w, const struct worker_legs_why *why
 void worker_leg_explain(struct worker *w, unsigned i, const char *why);
 /* Writes the legs' part of the statistics page; call within its seqlock. */
 void worker_legs_publish(struct worker *w);
-/* Publishes the worker's reasons on the statistics page: that of each leg, and one reason of the
- * worker. The latter is the first of these that exists: which backup port carries traffic, why a
- * peer refuses, which faults are injected, what a path does not carry. "": there is no problem. */
+/* Publishes on the statistics page why each leg is degraded, and one reason for the worker itself:
+ * which backup port carries the traffic; if none does, why a peer refuses; else which faults are
+ * injected; else what a path does not carry; else why RDMA is missing that the spec asks for; "" if
+ * there is no problem. */
 void worker_reason_publish(struct worker *w);
 
-/* worker_ports.c: ports received while the worker runs */
+/* worker_ports.c: ports that the agent sends while the worker runs */
 
 /* Handles LAUNCH_MSG_PORT. If the port is invalid, this is logged and nothing changes. */
 void worker_port_take(struct worker *w, unsigned index, const struct launch_port *port);
-/* Reports those ports to the agent. */
+/* Reports to the agent the ports that it has sent. */
 void worker_ports_report(struct worker *w);
 
 /* worker_link.c: link state, probes and removal of the running worker's ports */
 
-/* Announces the addresses of the ports to their networks; each at most ten times a second. */
+/* Announces the address of each port to its network, at most ten times a second. */
 void worker_announce(struct worker *w);
 /* Reads the link state of port i's device; call after a tick of the port. */
 void worker_link_look(struct worker *w, unsigned i);
@@ -188,29 +197,29 @@ void worker_link_look(struct worker *w, unsigned i);
 void worker_link_judge(struct worker *w, unsigned i);
 /* Closes port i if the host removes its device; call after a tick of the port. */
 void worker_release_look(struct worker *w, unsigned i);
-/* Tells the agent which ports were closed for that reason. */
+/* Reports to the agent which ports were closed because the host removes their devices. */
 void worker_release_report(struct worker *w);
-/* Handles that the link has come up or gone down of a port that joined without one: once it is up,
- * the address is probed. */
+/* Call when the link of a port that joined without one has come up or gone down. Once the link is
+ * up, the address is probed. */
 void worker_probe_begin(struct worker *w, unsigned i, bool has_link);
-/* Handles the result of that probe; call after a tick of the port. */
+/* Handles the result of this probe. Call after a tick of the port. */
 void worker_probe_look(struct worker *w, unsigned i);
 
-/* worker_backup.c: with cfg->failover the transport sees one port, number 0, in place of all ports
- */
+/* worker_backup.c: with cfg->failover, the transport sees a single port, number 0, which stands for
+ * all of them */
 
 void worker_backup_init(struct worker *w);
-/* Like worker_ports_join(): the first port with a link probes the address, the others are standby.
- */
+/* Like worker_ports_join(), but only the first port with a link probes the address, and the others
+ * are on standby. */
 unsigned worker_backup_join(struct worker *w, struct worker_legs_why *ret_why);
 /* Moves the address to another port if the links have changed. */
 void worker_backup_look(struct worker *w);
-/* The same, when time has passed. Returns when to call it again. */
+/* The same, when time has passed. Returns when the next call is due. */
 uint64_t worker_backup_turn(struct worker *w);
 /* Handles the agent's label of port i. */
 void worker_backup_label(struct worker *w, unsigned i, uint32_t label);
-/* worker_port maps the transport's port number to the active port; the other function does the
- * reverse. */
+/* worker_port() maps a port number of the transport (way) to the index of the port that carries it;
+ * worker_way() does the reverse. */
 static inline unsigned worker_port(const struct worker *w, unsigned way)
 {
 	return w->cfg->failover ? w->backup.active : way;
@@ -222,15 +231,16 @@ static inline unsigned worker_way(const struct worker *w, unsigned port)
 
 /* worker_io.c: ports and descriptors for the transport and the roles */
 
-/* A label as rudp has it: equal labels give equal numbers on all hosts; "" gives 0. */
+/* Returns the number that stands for a label in rudp: equal labels give equal numbers on all hosts;
+ * "" gives 0. */
 uint32_t worker_label_hash(const char *label);
-/* The port in the form that the transport knows. */
+/* Describes the port for the transport. */
 struct rudp_port_info worker_port_info(const struct launch_port *p, bool up);
 /* Same contract as in rudp_ops; user: the worker. */
 int worker_tx(void *user, unsigned port, const struct datagram_addr *dst,
 	      const struct datagram *pkt);
 void worker_tx_flush(void *user);
-/* Makes the loop wake up for fd; does nothing if fd is negative. */
+/* Makes events of fd wake the loop. Does nothing if fd is negative. */
 void worker_watch(struct worker *w, int fd, uint32_t source, uint32_t events);
 void worker_unwatch(struct worker *w, int fd);
 
@@ -242,13 +252,13 @@ void worker_run(struct worker *w);
 
 /* worker_rdma.c: RDMA devices for bulk data */
 
-/* Opens the devices of the legs that may use RDMA; call while the worker still has files and
- * privileges. */
+/* Opens the RDMA devices of the legs that may use RDMA. Call while the worker still has access to
+ * files, and its privileges. */
 int worker_rdma_open(struct worker *w, struct reason *why);
 void worker_rdma_watch(struct worker *w);
-/* Handles LAUNCH_MSG_RDMA; the caller keeps fd. */
+/* Handles LAUNCH_MSG_RDMA. The caller still owns fd. */
 void worker_rdma_take(struct worker *w, int fd, const struct launch_msg *m);
-/* Checks the RDMA devices. Returns when to call it again. */
+/* Checks the RDMA devices. Returns when the next call is due. */
 uint64_t worker_rdma_turn(struct worker *w);
 /* Writes the RDMA part of the statistics page; call within its seqlock. Returns true if the use of
  * RDMA, or a reason about it, has changed. */
@@ -256,7 +266,7 @@ bool worker_rdma_publish(struct worker *w);
 
 /* worker_message.c: messages to the agent */
 
-/* A fuse_server_pin_cb, carried out by the agent. */
+/* A fuse_server_pin_cb: sends the pin or its end to the agent. */
 bool worker_hold(void *user, uint32_t export_index, uint64_t key, int fd);
 void worker_send_port(struct worker *w, unsigned index, const struct launch_port *port);
 void worker_send(struct worker *w, enum launch_msg_type type, int code, unsigned index,
@@ -279,11 +289,12 @@ void worker_signal_read(struct worker *w);
 
 /* worker_capture.c */
 
-/* Begins a capture and ends an earlier one. fd: descriptor of the ring, which the caller keeps. */
+/* Begins a capture, after ending an earlier one. fd: descriptor of the packet ring; the caller
+ * still owns it. */
 void worker_capture_begin(struct worker *w, const struct launch_capture *lc, int fd);
 void worker_capture_end(struct worker *w); /* does nothing if there is no capture */
-/* Writes new keys of the sessions to the capture, if keys are captured; called in each turn, so
- * that a short session is not missed. */
+/* Writes new keys of the sessions to the capture, if keys are captured. Call it in each turn, so
+ * that no short session is missed. */
 void worker_capture_keys(struct worker *w);
 
 /* worker_spin.c */
@@ -292,7 +303,8 @@ void worker_capture_keys(struct worker *w);
 void worker_spin_learn(struct worker_spin *s, uint64_t idle_ns);
 /* Whether to poll again instead of sleeping; idle_ns: time since the last work. */
 bool worker_spin_wanted(const struct worker_spin *s, uint64_t idle_ns);
-/* Whether the worker sleeps and work is so rare that it gains little by waiting for more of it. */
+/* Whether the worker sleeps when idle, and work is so rare that waiting for more of it before
+ * acknowledging would gain little. */
 bool worker_spin_rests(const struct worker_spin *s);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Chooses the active one of several ports that share an address. The caller passes the time, so
+/* Chooses which of several ports that share an address is active. The caller passes the time, so
  * that tests can use a virtual clock. */
 #include "dataplane/worker/worker_active.h"
 
@@ -7,7 +7,8 @@ void worker_active_init(struct worker_active *b, unsigned n, uint64_t hold_ns)
 {
 	*b = (struct worker_active){.n = MIN_OF(n, LAUNCH_PORTS_MAX), .hold_ns = hold_ns};
 	for (unsigned i = 0; i < b->n; i++)
-		/* As if it had always worked: at the start no port has to wait. */
+		/* Begin as if the port had always worked, because at the start no port has to
+		 * wait. */
 		b->works[i] = true;
 }
 
@@ -31,8 +32,8 @@ static bool leave(struct worker_active *b, uint64_t now_ns)
 	for (unsigned i = 0; i < b->n; i++) {
 		if (!b->works[i])
 			continue;
-		if (i > b->active) /* only a port that replaces a later one in the list can fail
-				      soon after its return */
+		if (i > b->active) /* the active port has changed to a later one in the list, so the
+				      earlier one has failed, perhaps soon after its return */
 			b->doubled = soon ? MIN_OF(b->doubled + 1, WORKER_ACTIVE_DOUBLED_MAX) : 0;
 		b->active = i;
 		return true;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Chooses which of several ports with one address carries traffic: the first port that works,
+ * Chooses which of several ports that share an address carries traffic: the first port that works,
  * except that a port which has failed must work for the hold time before it carries traffic again.
- * Callers pass the time; this module knows no back end and moves nothing. A worker owns it and uses
- * it only in its thread.
+ * Callers pass the time. This module only decides: it uses no back end and does not move the
+ * address. A worker owns a struct worker_active and uses it only in its thread.
  */
 #ifndef PLENUM_DATAPLANE_WORKER_ACTIVE_H
 #define PLENUM_DATAPLANE_WORKER_ACTIVE_H
@@ -19,9 +19,9 @@ struct worker_active {
 	unsigned n, active;
 	uint64_t hold_ns;
 	unsigned doubled; /* how many times the hold time is doubled at present */
-	uint64_t since_ns[LAUNCH_PORTS_MAX]; /* works since */
+	uint64_t since_ns[LAUNCH_PORTS_MAX]; /* since when the port works */
 	bool works[LAUNCH_PORTS_MAX];
-	/* When an earlier port in the list last became active again; 0: never. */
+	/* When a port earlier in the list last became active again; 0: never. */
 	uint64_t server_ns;
 };
 
@@ -29,11 +29,11 @@ struct worker_active {
 void worker_active_init(struct worker_active *b, unsigned n, uint64_t hold_ns);
 /* Sets whether port i works. The active port changes only in worker_active_choose(). */
 void worker_active_set(struct worker_active *b, unsigned i, bool works, uint64_t now_ns);
-/* Returns true if another port, b->active, must carry traffic now. *ret_due_ns: when to call again
- * even if nothing has changed; UINT64_MAX: never. */
+/* Returns true if the active port has changed: b->active must carry the traffic now. *ret_due_ns:
+ * when to call again even if nothing has changed; UINT64_MAX: never. */
 bool worker_active_choose(struct worker_active *b, uint64_t now_ns, uint64_t *ret_due_ns);
 
-/* Whether the active port works; if it does not, none does. */
+/* Whether the active port works. If it does not, no port does. */
 static inline bool worker_active_carries(const struct worker_active *b)
 {
 	return b->works[b->active];

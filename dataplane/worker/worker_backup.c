@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ports that share one address: the worker moves the address itself, so that a failover needs no
- * agent. The transport and the roles see one port.
+ * Manages ports that share one address. The worker moves the address itself, so that a failover
+ * needs no agent. The transport and the roles see a single port.
  */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
@@ -23,7 +23,7 @@ static void stand_by(struct worker *w, unsigned i, bool stands_by)
 		w->ports[i].ops->stand_by(&w->ports[i], stands_by);
 }
 
-/* Writes why the active port is not the first one; "" if it is the first. */
+/* Writes why the active port is not the first one, or "" if it is. */
 static void explain_active(const struct worker *w, char *buf, size_t size)
 {
 	const struct worker_active *b = &w->backup;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The system calls that a worker may make, by role and transport; all others fail with EPERM. A
- * comment says which part needs each group.
+ * comment at each group says what needs it.
  */
 #include "dataplane/worker/worker_sandbox.h"
 #include "netcfg/base/os/seccomp.h"
@@ -43,7 +43,8 @@ static const int calls_all[] = {
 	SYS_dup3,
 	/* for a port whose leg becomes available later */
 	SYS_epoll_create1,
-	/* for the worker's own sockets and one for a hot peer; the rules below allow only UDP */
+	/* for the worker's own sockets, and the additional socket for a hot peer; the rules below
+	 * allow only UDP */
 	SYS_bind,
 	SYS_connect,
 	SYS_setsockopt,
@@ -88,14 +89,14 @@ static const int calls_all[] = {
 #endif
 };
 
-/* Calls of a frontend. They take paths, but its empty root contains only the procfs that it has
- * opened. */
+/* Calls of a frontend. Some take paths, but in the frontend's empty root these can name only files
+ * of the procfs that it has opened. */
 static const int calls_descriptors[] = {
 	SYS_openat,
 };
 
 static const struct seccomp_rule rules_descriptors[] = {
-	/* For the lock by which one worker owns a mount worker's part of a mount: it can be
+	/* For the lock by which a worker is one particular mount worker of a mount: the lock can be
 	 * released, and taken by another worker, at any time. */
 	{SYS_fcntl, 1, UINT32_MAX, F_SETLK},
 	{SYS_fcntl, 1, UINT32_MAX, F_GETLK},
@@ -129,11 +130,11 @@ static const int calls_dpdk[] = {
 	SYS_eventfd2,
 	SYS_shutdown,
 #ifdef __x86_64__
-	/* its interrupt thread makes a new epoll set whenever a device appears or disappears */
+	/* DPDK's interrupt thread makes a new epoll set whenever a device appears or disappears */
 	SYS_epoll_create,
 #endif
-	/* to find the IOMMU group of a PCI function that is released; no other link exists in the
-	 * empty root */
+	/* to find the IOMMU group of a PCI function that is released; the empty root contains no
+	 * other links */
 	SYS_readlinkat,
 #ifdef __x86_64__
 	SYS_readlink,
@@ -153,7 +154,7 @@ static const struct seccomp_rule rules_all[] = {
 	{SYS_ioctl, 1, UINT32_MAX, SIOCGIFNAME},
 	{SYS_ioctl, 1, UINT32_MAX, SIOCGIFHWADDR},
 	{SYS_ioctl, 1, UINT32_MAX, SIOCGIFFLAGS},
-	{SYS_prlimit64, 0, UINT32_MAX, 0}, /* its own limits */
+	{SYS_prlimit64, 0, UINT32_MAX, 0}, /* only the limits of the process itself */
 };
 
 /* Allows sockets for UDP and no other protocol: with IPPROTO_ICMP a datagram socket could send echo
@@ -177,15 +178,15 @@ static const struct seccomp_rule rules_dpdk[] = {
 	{SYS_ioctl, 1, 0xff00, ';' << 8}, /* VFIO: to enable and disable interrupts */
 };
 
-/* The library lists the kernel's RDMA devices. Changing any needs privileges that a worker does not
- * have. */
+/* For the RDMA library, which lists the kernel's RDMA devices by netlink. To change any of them by
+ * netlink needs privileges that a worker does not have. */
 static const struct seccomp_rule set_rdma[SECCOMP_SET_MAX] = {
 	{SYS_socket, 0, UINT32_MAX, AF_NETLINK},
 	{SYS_socket, 2, UINT32_MAX, NETLINK_RDMA},
 };
 
 static const struct seccomp_rule rules_rdma[] = {
-	/* verbs: for queue pairs and for doorbells of soft-RoCE. */
+	/* Verbs, for queue pairs and for the doorbell of soft-RoCE. */
 	{SYS_ioctl, 1, 0xff00, 0x1b << 8},
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Captures the packets that a worker sends and receives (`plenum capture`). A capture replaces the
- * port's operations, so that a worker without one executes no additional instruction. Ports that
- * handle frames write them to the ring themselves. For other ports the datagrams are captured, with
- * headers that are built from their addresses.
+ * operations of the ports, so that a worker without a capture executes no additional instruction.
+ * Ports that handle frames write these to the ring themselves. For other ports this file captures
+ * the datagrams, with headers that it builds from their addresses.
  */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
@@ -34,8 +34,8 @@ static uint16_t ip4_checksum(const uint8_t *p)
 	return (uint16_t) ~(sum + (sum >> 16));
 }
 
-/* Writes the headers and returns their length. The UDP checksum is left empty, as for a device that
- * fills it in. */
+/* Writes the headers of a datagram and returns their length. The UDP checksum is left empty, as if
+ * a device were to fill it in. */
 static uint32_t make_headers(uint8_t p[IP6_BYTES + UDP_BYTES], const struct datagram_addr *src,
 			     const struct datagram_addr *dst, uint32_t bytes)
 {
@@ -65,8 +65,8 @@ static uint32_t make_headers(uint8_t p[IP6_BYTES + UDP_BYTES], const struct data
 	return n + UDP_BYTES;
 }
 
-/* Finds the worker of a port: a port knows its number, and all ports are in one array of the
- * worker. */
+/* Finds the worker to which a port belongs: a port has its index, and all ports are in one array of
+ * the worker. */
 static struct worker *worker_of(struct port *p)
 {
 	return (struct worker *)((char *)(p - p->index) - offsetof(struct worker, ports));
@@ -95,7 +95,8 @@ static void put_datagram(struct worker *w, unsigned port, enum packet_direction 
 
 /* ---- keys of encrypted sessions ---- */
 
-/* Each key is captured once; a key for which the ring has no space is tried again. */
+/* Captures the session's current key of one direction, if it was not captured yet. If the ring has
+ * no space for it, it is tried again later. */
 static void put_key(struct worker *w, const struct rudp_session *s, bool in)
 {
 	struct worker_capture *c = &w->capture;
@@ -186,7 +187,7 @@ void worker_capture_end(struct worker *w)
 		return;
 	set_port_rings(w, NULL);
 	ops_replace(w, c->below);
-	worker_capture_keys(w); /* the last keys */
+	worker_capture_keys(w); /* write the last keys before the capture ends */
 	free(c->sent);
 	packet_writer_done(&c->to);
 	munmap(c->to.ring, packet_ring_size(c->to.bytes));
@@ -200,7 +201,7 @@ static bool is_sound(const struct launch_capture *lc)
 	       (lc->ring_bytes & (lc->ring_bytes - 1)) == 0;
 }
 
-/* All pages of the ring are populated before the first packet, because a page fault would delay a
+/* Populates all pages of the ring before the first packet, because a page fault would delay a
  * packet. */
 void worker_capture_begin(struct worker *w, const struct launch_capture *lc, int fd)
 {
@@ -219,7 +220,8 @@ void worker_capture_begin(struct worker *w, const struct launch_capture *lc, int
 	packet_writer_init(&c->to, memory, lc->ring_bytes, lc->snap_bytes);
 	c->ports = lc->ports;
 	c->below = w->ops;
-	if (c->below->capture) { /* if one port of this worker can, all can */
+	if (c->below->capture) { /* the ports write their frames themselves; all ports of a worker
+				    can do so, or none */
 		set_port_rings(w, &c->to);
 	} else {
 		c->ops = *c->below;

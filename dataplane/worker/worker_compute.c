@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The role of a compute worker: one fuse_server with the exports; each session is one of its
+ * The role of a compute worker: one fuse_server serves all exports, and each session is one of its
  * clients.
  */
 #include "dataplane/fuse/server/fuse_server.h"
@@ -13,8 +13,8 @@
 #include <sys/epoll.h>
 
 /*
- * A refused client retries at least every five seconds. So if none was refused for this time, no
- * client is waiting.
+ * If no client was refused for this time, no client is waiting, because a refused client retries at
+ * least every five seconds.
  */
 #define FULL_NS (11 * NSEC_PER_SEC)
 
@@ -23,12 +23,12 @@
 /* A name that a client claimed from an address that is not listed for it. */
 struct claim {
 	char host[PLENUM_NAME_MAX];
-	uint64_t last_ns; /* when it was last refused; 0: this entry is free */
+	uint64_t last_ns; /* when a client with this name was last refused; 0: this entry is free */
 };
 
 struct compute_end {
 	struct fuse_server *back;
-	struct reason reported; /* of the server */
+	struct reason reported; /* the server's own reason, as last reported */
 	uint64_t full_ns; /* when a client was last refused for lack of sessions; 0: never, or long
 			     ago */
 	struct claim claims[CLAIMS_MAX];
@@ -46,8 +46,8 @@ static struct fuse_server *server_of(const struct worker *w)
 
 /* ------------------------------------------------------------------ memory for clients */
 
-/* Reports refusals at the server too, because they can be fixed here; only once while clients
- * retry. */
+/* Reports on this host that clients are refused for lack of sessions, because the cause can be
+ * fixed here. Reports it only once while clients retry. */
 static void full_report(struct worker *w)
 {
 	struct compute_end *end = end_of(w);
@@ -65,8 +65,9 @@ static void full_report(struct worker *w)
 	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_DEGRADED, 0, w->peer_why);
 }
 
-/* Whether the refusal is the first of this name, or the first after all clients that claimed it
- * have stopped. A host that claims many names at once causes only a few events. */
+/* Whether to report that this name was refused: only the first time, or again after no client has
+ * claimed the name for a while. The table of names is small, so that a host that claims many names
+ * at once causes only a few events. */
 static bool claim_is_new(struct worker *w, const char *host)
 {
 	struct claim *claims = end_of(w)->claims, *to = NULL;
@@ -87,8 +88,8 @@ static bool claim_is_new(struct worker *w, const char *host)
 	return true;
 }
 
-/* Tells the client why it is refused, and also the operator of this host, who can add the address
- * to the list. */
+/* Reports why the client is refused, both to the client and to the operator of this host, who can
+ * add the address to the list. */
 static int claim_refuse(struct worker *w, struct rudp_session *s, const struct ip_addr *from,
 			int error)
 {
@@ -115,7 +116,7 @@ static int claim_refuse(struct worker *w, struct rudp_session *s, const struct i
 	return -EACCES;
 }
 
-/* Forgets refusals that are long ago. Returns when to check again. */
+/* Forgets refusals for lack of sessions when they are long ago. Returns when to check again. */
 static uint64_t full_forget(struct worker *w)
 {
 	struct compute_end *end = end_of(w);
@@ -125,7 +126,7 @@ static uint64_t full_forget(struct worker *w)
 	if (w->now_ns < end->full_ns + FULL_NS)
 		return end->full_ns + FULL_NS;
 	end->full_ns = 0;
-	/* The server's own reason is shown instead, if there is one. */
+	/* reason_look() then shows the server's own reason, if there is one. */
 	reason_clear(&end->reported);
 	w->peer_why[0] = '\0';
 	worker_reason_publish(w);
@@ -209,11 +210,11 @@ static int on_accept(void *user, struct rudp_session *s, const void *hello, size
 		e = claim_refuse(w, s, &from.ip, e);
 	else if (e == -ENOSPC)
 		full_report(w);
-	return e == -EDQUOT ? -ENOSPC
-			    : e; /* mounts would still get a session, so there is nothing to fix */
+	return e == -EDQUOT ? -ENOSPC : e; /* only mount workers are refused: mounts would still get
+					      a session, so there is nothing to fix */
 }
 
-/* Tells the server that a path is down: bulk data must not wait for its leg. */
+/* Tells the file server that a path is down, so that bulk data does not wait for its leg. */
 static void path_down(struct rudp_session *s, struct fuse_server_client *client, unsigned path)
 {
 	struct rudp_path_info info[RUDP_PATHS_MAX];
@@ -269,7 +270,7 @@ static void compute_rdma_came(struct worker *w)
 	fuse_server_rdma(end_of(w)->back, w->rdma);
 }
 
-/* Ends without closing the sessions, because clients keep them for the successor. */
+/* Does not close the sessions: clients keep them, and reconnect to the successor. */
 static void compute_end_sessions(struct worker *w)
 {
 	for (struct rudp_session *s = rudp_session_next(w->rudp, NULL); s;
@@ -286,7 +287,8 @@ static void compute_free(struct worker *w)
 	w->end = NULL;
 }
 
-/* Ends this worker because a helper has died: a new worker starts new helpers. */
+/* Ends this worker, because a helper process has died. The agent then starts a new worker, which
+ * starts new helpers. */
 static void helper_gone(struct worker *w)
 {
 	log_err("an I/O helper process has exited");
@@ -331,7 +333,7 @@ static uint64_t compute_tick(struct worker *w)
 	return MIN_OF(due, due_ping);
 }
 
-/* Tests RDMA with one of the client's mounts that has queue pairs. */
+/* Begins an RDMA test with one of the client's mounts, one that has queue pairs. */
 static int compute_ping(struct worker *w, const struct launch_ping *p)
 {
 	enum port_rdma_reason why = PORT_RDMA_OK;

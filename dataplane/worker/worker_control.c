@@ -32,8 +32,8 @@ static void control_label(struct worker *w, struct launch_msg *m)
 		rudp_port_set_label(w->rudp, m->index, worker_label_hash(m->text), w->now_ns);
 }
 
-/* Takes the cluster's new keys. All sessions that use a dropped key restart; their calls wait
- * meanwhile. */
+/* Replaces the cluster's keys. All sessions that use a dropped key end and start again; the
+ * requests of mounts wait meanwhile. */
 static void control_keys(struct worker *w, struct launch_msg *m)
 {
 	int n = m->code < 0 ? -EINVAL
@@ -78,14 +78,14 @@ static void orphan_begin(struct worker *w)
 		    "worker",
 		    w->cfg->orphan_s);
 	w->orphan_ns = w->now_ns;
-	worker_capture_end(w); /* the agent that read it has exited */
+	worker_capture_end(w); /* the agent that read the capture has exited */
 }
 
 void worker_alive_read(struct worker *w)
 {
 	struct pollfd p = {.fd = LAUNCH_FD_ALIVE};
 
-	/* The event may be of the pipe of an earlier agent. */
+	/* The event may have come from the pipe of an earlier agent. */
 	if (poll(&p, 1, 0) != 1)
 		return;
 	(void)epoll_ctl(w->epoll_fd, EPOLL_CTL_DEL, LAUNCH_FD_ALIVE, NULL);

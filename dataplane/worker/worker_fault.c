@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Injects faults into the worker's packets; without faults the loop only checks one pointer.
- * Delayed packets are in slots that are allocated with the first fault, in a list ordered by due
- * time. Delays of one length expire in the order of the packets, so the position of a new packet is
- * usually the end.
+ * Injects faults into the worker's packets. Without faults the loop only checks one pointer.
+ * Delayed packets wait in slots, which are allocated with the first fault, in a list ordered by due
+ * time. Packets with the same delay are due in the order in which they came, so a new packet
+ * usually belongs at the end of the list.
  */
 #include "dataplane/worker/worker_fault.h"
 #include "dataplane/worker/worker.h"
@@ -28,7 +28,8 @@ struct fault {
 };
 
 struct held {
-	struct list node; /* node in the list `unused`, or in `due`, which is ordered by due_ns */
+	struct list node; /* node in the list worker_faults.unused, or in worker_faults.due, which
+			     is ordered by due_ns */
 	uint64_t due_ns;
 	unsigned way;
 	bool out;
@@ -47,7 +48,7 @@ struct worker_faults {
 	uint32_t slot_bytes;
 };
 
-/* The effect of all faults on one packet. */
+/* What all faults together do to one packet. */
 struct verdict {
 	bool lost, twice;
 	uint64_t wait_ns;
@@ -72,9 +73,9 @@ static void add_addr(struct fault *f, const struct ip_addr *a)
 		f->addrs[f->n_addrs++] = *a;
 }
 
-/* Looks up the addresses of a peer that is given by name: those configured and those of its
- * sessions. Addresses are only added, so a peer that cannot reconnect because of the fault still
- * matches. */
+/* Looks up the addresses of a peer that is given by name: the configured ones and those of its
+ * sessions. It only adds addresses, so that the fault still applies to a peer that cannot reconnect
+ * because of it. */
 static void look_up(struct worker *w, struct fault *f)
 {
 	struct rudp_path_info info[RUDP_PATHS_MAX];
@@ -178,7 +179,8 @@ static void hold(struct worker_faults *fs, struct held *h)
 	list_add_after(after, &h->node);
 }
 
-/* A slot for a packet of that many bytes; NULL: none is free, and the packet is lost. */
+/* Returns a slot for a packet of that many bytes, or NULL if none is free, in which case the packet
+ * is lost. */
 static struct held *slot_take(struct worker_faults *fs, size_t len)
 {
 	return len > fs->slot_bytes ? NULL : held_of(list_take_first(&fs->unused));
@@ -259,8 +261,8 @@ unsigned worker_fault_rx(struct worker *w, unsigned way, const struct port_rx *p
 	return 0;
 }
 
-/* Sends or delivers packets whose delay is over. A sent packet must stay in its slot until the
- * flush. */
+/* Sends, or passes to the transport, the packets whose delay is over. A packet that is sent must
+ * stay in its slot until the flush. */
 static void deliver_due(struct worker *w)
 {
 	struct worker_faults *fs = w->faults;
@@ -269,7 +271,7 @@ static void deliver_due(struct worker *w)
 
 	list_init(&sent);
 	while ((h = due_take(fs, w->now_ns))) {
-		if (h->out) { /* if the port is full, the packet is dropped */
+		if (h->out) { /* if the port is full, the packet is lost */
 			(void)port_tx(w, h->way, &h->addr, &h->pkt);
 			list_add_tail(&sent, &h->node);
 			continue;
@@ -301,7 +303,7 @@ static void report_faults(struct worker *w)
 	w->stats_ns = 0; /* update the statistics page soon */
 }
 
-/* Passes all delayed packets on now, so that none is lost. */
+/* Sends, or passes to the transport, all delayed packets now, so that none is lost. */
 static void deliver_all(struct worker *w)
 {
 	for (struct list *l = w->faults->due.next; l != &w->faults->due; l = l->next)
@@ -315,7 +317,8 @@ static void end_all(struct worker *w)
 	worker_fault_free(w);
 }
 
-/* A packet that rudp sends in reply to these may be delayed again; it is lost with its slot. */
+/* First passes the delayed packets on, because their slots are replaced by larger ones. If a packet
+ * that rudp sends in reply is delayed again, it is lost with its slot. */
 void worker_fault_port(struct worker *w)
 {
 	struct worker_faults *fs = w->faults;

@@ -3,7 +3,7 @@
  * Injects faults into a worker's own packets, so that an operator can see how the file system
  * handles them (`plenum fault`). They act between the transport and the ports, so the transport
  * sees them as faults of the network. Each fault ends at its time, with or without an agent.
- * Without a fault `struct worker` has no worker_faults, and a packet costs one comparison.
+ * Without a fault, worker.faults is NULL, and the check costs one comparison per packet.
  */
 #ifndef PLENUM_DATAPLANE_WORKER_FAULT_H
 #define PLENUM_DATAPLANE_WORKER_FAULT_H
@@ -14,13 +14,15 @@
 struct worker;
 struct worker_faults;
 
-/* Most bytes in delayed packets; further packets are lost, as in a full queue. */
+/* Most bytes that delayed packets may have together; further packets are lost, as in a full
+ * queue. */
 #define WORKER_FAULT_HELD_BYTES (16U << 20)
 /* Delay of a packet that must arrive out of order. */
 #define WORKER_FAULT_REORDER_NS (2 * NSEC_PER_MSEC)
 
-/* Handles the agent's message: a new fault, new settings of an existing one, or its end. Returns 0;
- * -EINVAL: invalid; -ENOSPC: there are LAUNCH_FAULTS_MAX already; or -ENOMEM. */
+/* Handles the agent's message: a new fault, new settings of an existing one, or its end. Returns 0,
+ * -EINVAL if the message is invalid, -ENOSPC if there are LAUNCH_FAULTS_MAX faults already, or
+ * -ENOMEM. */
 int worker_fault_set(struct worker *w, const struct launch_fault *f);
 /* Call when a port was added, because its packets may be larger. */
 void worker_fault_port(struct worker *w);
@@ -30,11 +32,11 @@ void worker_fault_port(struct worker *w);
  */
 int worker_fault_tx(struct worker *w, unsigned way, const struct datagram_addr *dst,
 		    const struct datagram *pkt);
-/* How often to deliver a datagram received on `way` to the transport: 0 if it is lost, or delayed
- * until worker_fault_turn(). Call only if w->faults is set. */
+/* Returns how often to pass a datagram received on `way` to the transport: 0 if it is lost, or if
+ * worker_fault_turn() will pass it on after a delay. Call only if w->faults is set. */
 unsigned worker_fault_rx(struct worker *w, unsigned way, const struct port_rx *pkt);
-/* Passes on packets whose delay is over, and ends expired faults. Returns when to call it again;
- * UINT64_MAX if there are no faults. */
+/* Passes on packets whose delay is over, and ends expired faults. Returns when the next call is
+ * due; UINT64_MAX if there are no faults. */
 uint64_t worker_fault_turn(struct worker *w);
 /* Writes the list of faults on the statistics page; call within its seqlock. */
 void worker_fault_publish(const struct worker *w);

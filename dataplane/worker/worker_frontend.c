@@ -12,36 +12,41 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-/* On a hard mount requests wait without limit; the wait is reported after this time. */
+/* On a hard mount, requests wait without limit. After this time the worker reports that they
+ * wait. */
 #define ABSENCE_NS (30 * NSEC_PER_SEC)
-/* While a mount moves, the requests of its old worker may take this long: a refusal for a shorter
- * time is not reported. */
+/* While a mount moves to another worker of the server, the requests at its old worker may take this
+ * long. So refusals with EBUSY are reported only if they last longer. */
 #define BUSY_NS (4 * NSEC_PER_SEC)
 
-/* Interval of retries while another worker still has this mount worker's part of the mount. */
+/* Interval of retries while another process is still this mount worker of the mount. */
 #define MOUNT_WORKER_RETRY_NS (100 * NSEC_PER_MSEC)
 
 struct client_mount {
 	struct fuse_client *front; /* NULL: the mount is not served, or not yet */
 	bool unmounted;
 	uint64_t timeouts_seen;
-	bool absence_reported; /* its absence was reported; reset when the peer is back */
+	bool absence_reported; /* the absence of the peer was reported; reset when the peer is
+				  back */
 	int refusal_reported;  /* code of the last refusal that was reported */
-	bool reads;	       /* it is a mount worker that also reads the kernel's requests */
-	uint64_t busy_ns; /* when it was first refused with EBUSY since the mount was last served;
+	bool reads;	       /* this is a mount worker that reads the kernel's requests itself at
+				  present */
+	uint64_t busy_ns; /* when the mount was first refused with EBUSY since it was last served;
 			     0: never */
 	char refusal[LAUNCH_REASON_MAX];
 };
 
 struct client_end {
-	/* First its own mounts, then those that it serves as a mount worker. The last entry is a
-	 * mount worker of one of its own mounts whose process has ended: this worker finishes its
-	 * requests. */
+	/* First the worker's own mounts, then those that it serves as a mount worker. The last
+	 * entry is for a mount worker of one of its own mounts whose process has ended: this worker
+	 * then finishes the requests of that mount worker. */
 	struct client_mount mounts[LAUNCH_MOUNTS_MAX + LAUNCH_SHARED_MOUNTS_MAX + 1];
 	uint64_t retry_ns; /* when to try again to serve mounts; 0: all are served */
 	unsigned heir_of;
-	uint64_t orphan_due_ns; /* when to search again for such a mount worker */
-	bool orphan_failed; /* a failure was reported; it is reported again only after a success */
+	uint64_t orphan_due_ns; /* when to search again for a mount worker whose process has
+				   ended */
+	bool orphan_failed;	/* finishing such requests has failed, which was reported; it is
+				   reported again only after a success */
 };
 
 static struct client_end *end_of(const struct worker *w)
@@ -66,7 +71,7 @@ static const struct launch_mount *config_of(const struct worker *w, unsigned i)
 	return is_mount_worker(w, i) ? &w->cfg->shared[i - w->cfg->n_mounts] : &w->cfg->mounts[i];
 }
 
-/* The mount of this session; NULL if there is none. */
+/* Finds the mount to which this session belongs; NULL if there is none. */
 static struct client_mount *mount_of(const struct worker *w, const struct rudp_session *s,
 				     unsigned *ret_index)
 {
@@ -112,7 +117,7 @@ static void on_event(void *user, struct rudp_session *s, enum rudp_event e, unsi
 	fuse_client_event(front, e, code, w->now_ns);
 }
 
-/* Without `accept` and `request` rudp refuses clients. */
+/* The ops `accept` and `request` are missing, so rudp refuses all clients. */
 static const struct rudp_ops client_ops = {
 	.tx = worker_tx,
 	.tx_flush = worker_tx_flush,
@@ -124,8 +129,8 @@ static const struct rudp_ops client_ops = {
 
 /* ------------------------------------------------------------------ lifetime */
 
-/* Creates the client of mount i. Returns 0; -EBUSY: another worker still has this mount worker's
- * part, so retry; or another negative errno. */
+/* Creates the client of mount i. Returns 0, -EBUSY if another process is still this mount worker,
+ * so that the caller must retry, or another negative errno. */
 static int mount_build(struct worker *w, unsigned i)
 {
 	struct client_mount *m = &end_of(w)->mounts[i];
@@ -176,8 +181,9 @@ static void client_free(struct worker *w)
 	w->end = NULL;
 }
 
-/* The descriptor is edge-triggered: if all slots are in use, requests wait in the kernel without
- * waking this worker. If several cores read, a request wakes one that sleeps, perhaps the owner. */
+/* Watches the mount's descriptor, edge-triggered: while all slots are in use, requests that wait in
+ * the kernel do not wake this worker. If several workers read from the mount, a request wakes one
+ * that sleeps, which may be the owner. */
 static void mount_watch(struct worker *w, unsigned i)
 {
 	const struct fuse_client *f = end_of(w)->mounts[i].front;
@@ -230,14 +236,15 @@ static void refusal_forget(struct worker *w, struct client_mount *m)
 	if (!m->refusal_reported)
 		return;
 	m->refusal_reported = 0;
-	w->peer_why[0] = '\0'; /* if another mount is still refused, its reason is set again */
+	w->peer_why[0] = '\0'; /* if another mount is still refused, the loop sets the reason of
+				  that mount */
 	for (unsigned i = 0; i < n_fronts(w) && !w->peer_why[0]; i++)
 		if (end_of(w)->mounts[i].refusal_reported)
 			memcpy(w->peer_why, end_of(w)->mounts[i].refusal, sizeof(w->peer_why));
 	worker_reason_publish(w);
 }
 
-/* Reports each code once. */
+/* Reports a refusal, each code once. */
 static void refusal_report(struct worker *w, unsigned i, int code, const char *text)
 {
 	struct client_mount *m = &end_of(w)->mounts[i];
@@ -250,8 +257,8 @@ static void refusal_report(struct worker *w, unsigned i, int code, const char *t
 	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_PEER_REFUSED, i, text);
 }
 
-/* Finishes the requests of a mount worker of one of our mounts whose process has ended, under that
- * worker's id. */
+/* If the process of a mount worker of one of our mounts has ended, finishes its requests in its
+ * place. */
 static void orphan_finish(struct worker *w)
 {
 	struct client_end *end = end_of(w);
@@ -346,7 +353,7 @@ static void report_unsupported(struct worker *w, unsigned i)
 	refusal_report(w, i, -EOPNOTSUPP, text);
 }
 
-/* Reports once that a peer does not answer, however many requests wait or fail. */
+/* Reports that a peer does not answer, once, however many requests wait or fail. */
 static void report_absence(struct worker *w, unsigned i)
 {
 	const struct launch_mount *cfg = config_of(w, i);
@@ -364,12 +371,13 @@ static void report_absence(struct worker *w, unsigned i)
 	if (ready && n == m->timeouts_seen) {
 		m->absence_reported = false;
 		m->busy_ns = 0;
-		/* For a mount worker that only finishes old requests the refusal stays. */
+		/* A mount worker whose session only finishes old requests is still refused for new
+		 * ones. */
 		if (!fuse_client_is_finishing(m->front))
 			refusal_forget(w, m);
 		return;
 	}
-	/* For a mount worker, the worker that owns the mount reports it. */
+	/* For a mount with mount workers, only its owner reports it. */
 	if (m->absence_reported || is_mount_worker(w, i) ||
 	    (n == m->timeouts_seen && fuse_client_waits_ns(m->front, w->now_ns) < ABSENCE_NS))
 		return;
@@ -388,7 +396,7 @@ static void report_absence(struct worker *w, unsigned i)
 	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_PEER_LOST, i, text);
 }
 
-/* The server's address, as of the moment when the mount was first served. */
+/* Formats an address of the server, as it was when the mount was first served. */
 static const char *server_format(const struct client_mount *m, char *buf, size_t size)
 {
 	const struct rudp_session *s = fuse_client_session(m->front);
@@ -419,7 +427,7 @@ static void mount_publish(struct worker *w, unsigned i)
 		launch_stat_set(&st->since_ns, w->now_ns);
 	launch_stat_set(&st->served, served);
 	__atomic_store_n(&w->stats->seq, w->stats->seq + 1, __ATOMIC_RELAXED);
-	/* Partner: as in worker_stats_publish. */
+	/* Pairs with the readers, see worker_stats_publish(). */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	snprintf(st->reason, sizeof(st->reason), "%s", why);
 	snprintf(st->by, sizeof(st->by), "%s", served ? server_format(m, by, sizeof(by)) : "");
@@ -472,7 +480,8 @@ static int client_ping(struct worker *w, const struct launch_ping *p)
 	return fuse_client_ping(end_of(w)->mounts[p->mount].front, p, w->now_ns);
 }
 
-/* Requests that wait in the kernel or for an absent peer are left for the successor. */
+/* Returns how many requests a stopping worker must finish first. Requests that wait in the kernel,
+ * or for an absent peer, are not among them: the successor gets them. */
 static unsigned client_left(struct worker *w)
 {
 	unsigned left = 0;
@@ -497,7 +506,7 @@ static unsigned client_left(struct worker *w)
 
 /* ------------------------------------------------------------------ reports */
 
-/* The best state among its mounts. */
+/* Returns the best state of RDMA on this port among the worker's mounts. */
 static enum port_rdma_reason client_rdma(const struct worker *w, unsigned port)
 {
 	enum port_rdma_reason why = port_rdma_reason(w->rdma, port);
@@ -540,8 +549,9 @@ static const char *client_peer_name(const struct worker *w, const struct rudp_se
 	return mount_of(w, s, &i) ? config_of(w, i)->peer : "";
 }
 
-/* A server refuses a name without proof by EACCES, which older clients know, and a word: the
- * client's address, or WORKER_PEER_UNLISTED. This maps each to a code of this host. */
+/* A server refuses a client whose name is not proven with EACCES, which older clients know, and a
+ * word: the client's address, or WORKER_PEER_UNLISTED. Maps each of these words to a separate
+ * code. */
 static int refusal_code(const struct rudp_session *s, int code)
 {
 	struct datagram_addr from;
@@ -555,7 +565,7 @@ static int refusal_code(const struct rudp_session *s, int code)
 	return strcmp(word, WORKER_PEER_UNLISTED) == 0 ? -EDESTADDRREQ : code;
 }
 
-/* Formats why the server does not let this host use the export. */
+/* Writes the sentence that says why the server does not let this host use the export. */
 static void access_format(const struct launch_mount *m, const char *word, int code, char *text,
 			  size_t size)
 {
@@ -637,8 +647,8 @@ static void refusal_format(const struct launch_mount *m, const struct rudp_sessi
 			 m->export_name, strerror(-code));
 }
 
-/* Handles a refusal: the frontend retries. The refusal is reported once, and it is the worker's
- * reason until the mount is served. */
+/* Handles a refusal: the frontend retries. The refusal is reported once, and the worker shows it as
+ * its reason until the mount is served. */
 static bool client_report_refusal(struct worker *w, struct rudp_session *s, int code)
 {
 	char text[LAUNCH_REASON_MAX * 2];
@@ -646,7 +656,7 @@ static bool client_report_refusal(struct worker *w, struct rudp_session *s, int 
 	unsigned i;
 
 	m = mount_of(w, s, &i);
-	/* If so, another worker of the server serves the mount, and the session moves there. */
+	/* -EREMOTE: another worker of the server serves the mount, and the session moves there. */
 	if (code == -EREMOTE)
 		return true;
 	code = refusal_code(s, code);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The state of the running worker's ports: link, probe of the address, and devices that the host
- * removes. */
+/* Handles what happens to the ports of a running worker: link changes, address probes, and devices
+ * that the host removes. */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
 
@@ -36,7 +36,8 @@ void worker_link_judge(struct worker *w, unsigned i)
 	worker_announce(w);
 }
 
-/* Ends the worker, as at the start: without any port it is useless, and the next worker retries. */
+/* Ends the worker, as if the ports had failed at the start: it is useless without any port, and the
+ * next worker tries again. */
 static void end_without_ports(struct worker *w, const char *reason)
 {
 	for (unsigned i = 0; i < w->cfg->n_ports; i++)
@@ -48,8 +49,8 @@ static void end_without_ports(struct worker *w, const char *reason)
 	w->stopped = true;
 }
 
-/* Ends the probe. The leg keeps the reasons from opening the port; only those of the probe change.
- */
+/* Ends the address probe of a port. The leg keeps the reasons that opening the port gave; only
+ * those of the probe change. */
 static void probe_end(struct worker *w, unsigned i, int result, const struct reason *reason)
 {
 	struct worker_legs_why why = w->open_why;
@@ -74,8 +75,8 @@ void worker_probe_look(struct worker *w, unsigned i)
 
 	if (!w->asks[i] || !w->port_up[i])
 		return;
-	/* If several ports have one address, only one probes it, because the others would find it
-	 * in use by this worker. */
+	/* If several ports share an address, only one probes it, because the others would find that
+	 * this worker uses it. */
 	if (w->cfg->failover && !w->probed && worker_port(w, 0) != i)
 		return;
 	if (!w->cfg->failover || !w->probed)
@@ -92,7 +93,8 @@ void worker_probe_begin(struct worker *w, unsigned i, bool has_link)
 	worker_probe_look(w, i);
 }
 
-/* Some ports detect the carrier themselves, even without an agent: a VF reports that of its PF. */
+/* Some ports detect the carrier themselves, so no agent is needed for that: a VF reports the
+ * carrier of its PF. */
 void worker_link_look(struct worker *w, unsigned i)
 {
 	bool lost = w->ports[i].ops->link && !w->ports[i].ops->link(&w->ports[i]);
@@ -112,9 +114,9 @@ void worker_release_report(struct worker *w)
 }
 
 /*
- * Closes the port if its device must be released: removing or unbinding a VF waits in the kernel
+ * Closes the port if the host wants its device back: removing or unbinding a VF waits in the kernel
  * until no process has the device open. Usually an apply is being rolled back, which must not wait
- * for the leg, with or without an agent.
+ * for this worker, even if it has no agent that could tell it.
  */
 void worker_release_look(struct worker *w, unsigned i)
 {

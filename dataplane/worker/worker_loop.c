@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A turn of the worker's loop: packets, the role's work, timers, then sleep or spin. It knows the
- * role and the back end only by their tables.
+ * The worker's loop. Each turn handles packets, the role's work and timers, then the worker sleeps
+ * or spins. The loop uses role and back end only through their tables of operations.
  */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
@@ -14,16 +14,17 @@
 /* How often a busy loop checks control messages and signals. */
 #define EVENTS_EVERY_NS NSEC_PER_MSEC
 #define HEARTBEAT_NS NSEC_PER_SEC
-/* After so many reads without a packet, a packet on the port is unlikely. */
+/* After this many reads without a packet, the port counts as unlikely to have one. */
 #define PORT_QUIET 32U
 #define LOOK_ALL_EVERY 8U /* unlikely sources are polled in one of this many turns */
 #define STATS_EVERY_NS (100 * NSEC_PER_MSEC)
-/* Each change of a session updates the statistics page, which takes time for each session. So
- * updates are at least this time apart, multiplied by the number of sessions. */
+/* Each change of a session causes an update of the statistics page, whose cost grows with the
+ * number of sessions. So there is at least this time per session between two updates. */
 #define STATS_SESSION_NS (50 * NSEC_PER_USEC)
 #define DRAIN_NS (2 * NSEC_PER_SEC)
-/* A polling core without traffic polls at full speed for this time, then naps briefly between
- * polls, so that programs that wait for this worker can run if they share the core after all. */
+/* Without traffic, a worker that always polls does so at full speed for this time. Then it naps
+ * briefly between polls: if programs share its core after all, they can run, and it may be waiting
+ * for one of them. */
 #define POLLED_HOT_NS (300 * NSEC_PER_USEC)
 #define POLLED_NAP_NS (50 * NSEC_PER_USEC)
 
@@ -33,7 +34,8 @@ static uint64_t identity_of(const struct launch_config *cfg)
 {
 	uint64_t x = cfg->boot_id + (uint64_t)(cfg->worker_id + 1) * 0x9e3779b97f4a7c15ULL;
 
-	x = (x ^ (x >> 31)) * 0xbf58476d1ce4e5b9ULL; /* spreads ids that differ only a little */
+	x = (x ^ (x >> 31)) * 0xbf58476d1ce4e5b9ULL; /* ids that differ only a little give very
+							different identities */
 	x ^= x >> 29;
 	return x ? x : 1;
 }
@@ -49,7 +51,7 @@ static int open_rudp(struct worker *w)
 		.security = (enum rudp_security)cfg->security,
 		.n_keys = cfg->n_secrets,
 		.n_ports = cfg->failover ? 1 : cfg->n_ports,
-		/* one more, so that the role can refuse a client with a reason */
+		/* one more than needed, so that the role can refuse a client with a reason */
 		.limits = {.sessions = launch_sessions(cfg) + LAUNCH_SESSIONS_OWING + 1}};
 	int e;
 
@@ -64,7 +66,8 @@ static int open_rudp(struct worker *w)
 	for (unsigned i = 0; i < rc.n_ports; i++)
 		rc.ports[i] = worker_port_info(&cfg->ports[i], w->port_open[i] || cfg->failover);
 	e = rudp_new(&rc, w->now_ns, &w->rudp);
-	/* Keep only one copy, in case an attacker can read this process's memory. */
+	/* Keep no other copy of the keys than the transport's, in case an attacker can read this
+	 * process's memory. */
 	explicit_bzero(rc.keys, sizeof(rc.keys));
 	explicit_bzero(w->cfg->secrets, sizeof(w->cfg->secrets));
 	return e;
@@ -104,8 +107,8 @@ static void watch_all(struct worker *w)
 
 /* ---- one turn ---- */
 
-/* Whether to read the port. If it was silent when the worker woke up, it is not read: a read is a
- * system call, and the port's descriptor reports new packets. */
+/* Whether to read the port. A port that had no packets when the worker woke up is not read, because
+ * a read is a system call, and the port's descriptor will report new packets. */
 static bool is_looked_at(const struct worker *w, unsigned i)
 {
 	if (!w->port_open[i] || (!w->looks_all && w->port_quiet[i] >= PORT_QUIET))
@@ -127,17 +130,18 @@ static unsigned turn_receive(struct worker *w)
 			continue;
 		n = w->ports[i].ops->rx(&w->ports[i], pkts, PORT_BURST_MAX);
 		w->port_quiet[i] = n > 0 ? 0 : w->port_quiet[i] + 1;
-		if (n <= 0) { /* rudp notices a link error as silence */
+		if (n <= 0) { /* a link error needs no handling: rudp notices that the port is
+				 silent */
 			w->ports_ready &= ~(1U << i);
 			continue;
 		}
-		/* Reading these packets and the earlier ports took time. */
+		/* Reading these packets, and the ports before this one, took time. */
 		w->now_ns = clock_now_ns();
 		for (int k = 0; k < n; k++) {
 			bool known = pkts[k].waited_ns != UINT64_MAX;
 
-			/* If the waiting time is not known, the packet may have arrived right after
-			 * the last read. */
+			/* If it is unknown how long the packet waited, assume that it arrived right
+			 * after the last read. */
 			rudp_rx_waited(w->rudp, known ? pkts[k].waited_ns : w->now_ns - looked_ns);
 			times = w->faults ? worker_fault_rx(w, worker_way(w, i), &pkts[k]) : 1;
 			for (; times > 0; times--)
@@ -167,7 +171,8 @@ static uint64_t turn_port_ticks(struct worker *w)
 	return due;
 }
 
-/* Tries again to open a port; its leg is missing until that succeeds. */
+/* Tries again to open ports that could not be opened. The legs of these ports are missing until
+ * that succeeds. */
 static void turn_port_retry(struct worker *w)
 {
 	bool was_open[LAUNCH_PORTS_MAX];
@@ -187,7 +192,7 @@ static void turn_port_retry(struct worker *w)
 	worker_legs_set_reasons(w, &why);
 }
 
-/* Tells rudp of packets that the kernel found too large after tx had accepted them. */
+/* Reports to rudp the packets that the kernel found too large after tx had accepted them. */
 static void turn_too_big(struct worker *w)
 {
 	struct datagram_addr dst;
@@ -199,9 +204,9 @@ static void turn_too_big(struct worker *w)
 			rudp_too_big(w->rudp, worker_way(w, i), &dst, bytes, w->now_ns);
 }
 
-/* Decides what this turn reads. A spinning worker polls likely sources in each turn and unlikely
- * ones now and then, because a read is a system call. A worker that has slept reads the sources
- * that woke it, as long as that information is recent. */
+/* Decides which sources this turn reads. A spinning worker polls likely sources in each turn, and
+ * unlikely ones only now and then, because each read is a system call. A worker that has just slept
+ * reads the sources that woke it, as long as this information is recent. */
 static void turn_begin(struct worker *w)
 {
 	if (w->knows_ports && ++w->n_known > LOOK_ALL_EVERY)
@@ -213,7 +218,8 @@ static void turn_begin(struct worker *w)
 		w->n_partial = 0;
 }
 
-/* Returns when a pending update of the page may be made; UINT64_MAX: none is pending. */
+/* Updates the statistics page if an update is due. Returns when a pending update may be made;
+ * UINT64_MAX: none is pending. */
 static uint64_t turn_stats(struct worker *w)
 {
 	uint64_t may_ns = w->stats_made_ns + rudp_session_count(w->rudp) * STATS_SESSION_NS;
@@ -240,8 +246,8 @@ static bool turn(struct worker *w, uint64_t *ret_due_ns)
 		work += turn_receive(w);
 
 	work += w->role->turn(w);
-	/* Update the clock: packets sent now must not look as if they had been in flight during the
-	 * work. */
+	/* Update the clock, so that the time of the work does not count as part of the round trip
+	 * of the packets sent now. */
 	if (work > 0)
 		w->now_ns = clock_now_ns();
 	*ret_due_ns = w->role->tick(w);
@@ -264,7 +270,7 @@ static bool turn(struct worker *w, uint64_t *ret_due_ns)
 
 /* ---- between the turns ---- */
 
-/* Records which ports a wait has reported. After a timeout it is unknown which have packets. */
+/* Records for which ports a wait has reported packets. After a timeout that is unknown. */
 static void ports_know(struct worker *w, bool slept, int n, uint32_t ready)
 {
 	if (slept) {
@@ -299,7 +305,7 @@ static void wait_for_more(struct worker *w, uint64_t due_ns)
 		else if (ev[i].data.u32 == WORKER_SOURCE_SIGNAL)
 			worker_signal_read(w);
 		else if (ev[i].data.u32 == WORKER_SOURCE_RDMA)
-			port_rdma_look(w->rdma); /* the next turn handles it */
+			port_rdma_look(w->rdma); /* the next turn handles the device event */
 		else if (ev[i].data.u32 >= WORKER_SOURCE_PORT)
 			ready |= 1U << (ev[i].data.u32 - WORKER_SOURCE_PORT);
 	}
@@ -314,7 +320,7 @@ static bool ports_arm(struct worker *w)
 	return port_rdma_arm(w->rdma) && (!w->role->arm || w->role->arm(w));
 }
 
-/* Called if the last turn had no work: polls again, or sleeps until the next timer. */
+/* Call after a turn without work: returns at once to poll again, or sleeps until the next timer. */
 static void idle(struct worker *w, uint64_t due_ns)
 {
 	uint64_t idle_ns = w->now_ns - w->work_ns;
@@ -327,10 +333,12 @@ static void idle(struct worker *w, uint64_t due_ns)
 		return;
 	}
 	if (worker_spin_wanted(&w->spin, idle_ns)) {
-		w->knows_ports = false; /* packets that arrive from here on are not reported */
+		w->knows_ports = false; /* no wait has reported the packets that arrive from now
+					   on */
 		return;
 	}
-	/* A descriptor may not report packets that have arrived already. */
+	/* Poll all sources once more before sleeping, because a descriptor may not report packets
+	 * that have already arrived. */
 	if (!w->looks_all) {
 		w->looks_all_next = true;
 		return;
@@ -345,7 +353,7 @@ static void idle(struct worker *w, uint64_t due_ns)
 		w->knows_ports = false;
 }
 
-/* Finishes pending requests before the worker stops. */
+/* Runs turns until the pending requests are finished, before the worker stops. */
 static void drain(struct worker *w)
 {
 	unsigned left = w->role->left(w);

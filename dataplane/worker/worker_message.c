@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages of the worker to the agent. */
+/* Sends the worker's messages to the agent. */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/os/fdpass.h"
 
@@ -10,13 +10,13 @@ void worker_send(struct worker *w, enum launch_msg_type type, int code, unsigned
 {
 	struct launch_msg m = {.type = type, .code = code, .index = index};
 
-	/* Without an agent the space in the socket is reserved for messages that the next agent
-	 * needs. */
+	/* Without an agent, drop events: the space in the socket is reserved for messages that the
+	 * next agent needs. */
 	if (w->control_fd < 0 || (w->orphan_ns && type == LAUNCH_MSG_EVENT))
 		return;
 	reason_copy_text(m.text, sizeof(m.text), text ? text : "");
-	/* If the channel is full, the event is lost; the traffic is never blocked. The page shows
-	 * the current state. */
+	/* If the channel is full, the message is lost, because the worker must never block. The
+	 * statistics page shows the current state anyway. */
 	(void)send(w->control_fd, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
@@ -46,15 +46,16 @@ bool worker_hold(void *user, uint32_t export_index, uint64_t key, int fd)
 	if (fd >= 0)
 		return fdpass_send(w->control_fd, &m, sizeof(m), fd) != -EAGAIN;
 	/*
-	 * The next agent gets the descriptors that the service manager has kept; a message sent now
-	 * would reach no agent.
+	 * There is no agent. The next one gets the descriptors that the service manager has kept; a
+	 * descriptor sent now would not be among them.
 	 */
 	if (w->orphan_ns)
 		return false;
 	m.type = LAUNCH_MSG_DROP;
 	if (fdpass_send(w->control_fd, &m, sizeof(m), -1) == -EAGAIN)
 		return false;
-	/* A file pinned by an earlier version has another key, which also depends on the worker. */
+	/* Earlier versions used other keys for the same file, because they also included the
+	 * worker. */
 	m.key = (w->cfg->boot_id + export_index) * 0x9e3779b97f4a7c15U ^ key;
 	return fdpass_send(w->control_fd, &m, sizeof(m), -1) != -EAGAIN;
 }

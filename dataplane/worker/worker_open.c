@@ -16,11 +16,13 @@ int worker_ops_get(struct worker *w, struct reason *why)
 		all_xdp &= launch_port_is_xdp(&w->cfg->ports[i]);
 	if (!all_xdp)
 		return port_ops_get(w->cfg->transport, &w->ops, why);
-	w->ops = &port_xdp_ops; /* without DPDK and its memory, unless a port falls back to it */
+	w->ops = &port_xdp_ops; /* all ports use AF_XDP, so DPDK and its memory are not needed
+				   unless a port falls back to AF_PACKET */
 	return 0;
 }
 
-/* Opens a port, like port_ops.open of its back end. A port for AF_XDP falls back to AF_PACKET. */
+/* Opens a port, like port_ops.open of its back end. If AF_XDP fails, the port falls back to
+ * AF_PACKET. */
 static int port_open(struct worker *w, unsigned i, struct reason *why)
 {
 	struct port *p = &w->ports[i];
@@ -51,9 +53,9 @@ unsigned worker_ports_open(struct worker *w, struct worker_legs_why *ret_why)
 	unsigned n = 0;
 	int user = -1;
 
-	*ret_why = w->port_why; /* unchanged for ports that are not tried */
-	/* Sockets must belong to the worker's user: the kernel lets only the same user share a UDP
-	 * port, and port_udp opens more sockets later. */
+	*ret_why = w->port_why; /* the reasons of ports that are not tried stay as they are */
+	/* The sockets must belong to the worker's later user: port_udp opens more sockets later on
+	 * the same UDP port, and the kernel allows that only to the same user. */
 	if (w->cfg->transport == LAUNCH_UDP)
 		user = setfsuid(w->sandbox.uid);
 	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
@@ -65,7 +67,7 @@ unsigned worker_ports_open(struct worker *w, struct worker_legs_why *ret_why)
 		reason_clear(&ret_why->leg[i]);
 		w->port_open[i] = port_open(w, i, &why) == 0;
 		n += w->port_open[i];
-		if (reason_is_set(&why)) /* a port that was opened may have a reason too */
+		if (reason_is_set(&why)) /* a port that could be opened may have a limitation */
 			worker_legs_add(w, ret_why, i, &why);
 	}
 	if (user >= 0)
@@ -108,8 +110,8 @@ int worker_port_join(struct worker *w, unsigned i, struct worker_legs_why *why)
 	return join_end(w, i, r, &reason, why);
 }
 
-/* Serves a port that has its result while others still probe: it answers its neighbours and empties
- * its rings. Datagrams are not delivered yet. Returns whether more may be waiting. */
+/* Serves a port that has joined while others still probe: answers its neighbours and empties its
+ * rings. Datagrams are dropped for now. Returns whether more frames may be waiting. */
 static bool port_keep(struct worker *w, unsigned i)
 {
 	struct port_rx pkts[PORT_BURST_MAX];
@@ -121,7 +123,8 @@ static bool port_keep(struct worker *w, unsigned i)
 	return n == PORT_BURST_MAX;
 }
 
-/* All ports probe at the same time, because most of the time they wait for objections. */
+/* All ports probe at the same time, because they spend most of the time waiting for objections of
+ * other hosts. */
 unsigned worker_ports_join(struct worker *w, struct worker_legs_why *ret_why)
 {
 	bool waits[LAUNCH_PORTS_MAX], any, more;

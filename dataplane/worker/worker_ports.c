@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ports of legs that become available while the worker runs, or whose device was replaced. Only
- * this file changes the configuration of the running worker.
+ * Handles legs that become available while the worker runs, and legs whose device was replaced.
+ * Only this file changes the configuration of the running worker.
  */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
@@ -13,7 +13,7 @@ static bool text_ends(const char *text, size_t size)
 	return memchr(text, '\0', size) != NULL;
 }
 
-/* Why the port is not acceptable; NULL if it is. */
+/* Returns why the port is not acceptable, or NULL if it is. */
 static const char *refuse(const struct worker *w, unsigned index, const struct launch_port *p)
 {
 	const struct launch_config *cfg = w->cfg;
@@ -40,11 +40,12 @@ static int port_add(struct worker *w, const struct launch_port *p)
 		return r;
 	w->port_open[i] = w->port_up[i] = w->carrier_lost[i] = w->link_lost[i] = false;
 	port_rdma_leg_add(w->rdma, p);
-	w->rdma_reported[i] = port_rdma_reason(w->rdma, i); /* known already, so no event is sent */
+	w->rdma_reported[i] = port_rdma_reason(w->rdma, i); /* do not report the state of a new leg
+							       as a change */
 	w->cfg->ports[i] = *p;
 	w->cfg->n_ports++;
 	/*
-	 * Data of the mounts may wait for RDMA, and the device may also belong to another leg.
+	 * Tell the role, because data of the mounts may be waiting for RDMA on this leg.
 	 */
 	if (w->rdma && w->role->rdma_came)
 		w->role->rdma_came(w);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Opens the RDMA devices before the worker is confined, watches them in its loop and shows them on
- * its statistics page. The roles transfer the data.
+ * Opens the RDMA devices before the worker is confined, watches them in the worker's loop, and
+ * shows their state on the statistics page. The roles transfer the data.
  */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
@@ -20,7 +20,8 @@ int worker_rdma_open(struct worker *w, struct reason *why)
 
 	if (e < 0)
 		reason_set_text(why, "RDMA: %s", strerror(-e));
-	/* After root's privileges are dropped, registered memory counts against RLIMIT_MEMLOCK. */
+	/* Raise RLIMIT_MEMLOCK, because registered memory counts against it once the worker has
+	 * dropped root's privileges. */
 	if (w->rdma)
 		(void)setrlimit(RLIMIT_MEMLOCK, &all);
 	for (unsigned i = 0; i < w->cfg->n_ports; i++)
@@ -41,8 +42,9 @@ void worker_rdma_watch(struct worker *w)
 }
 
 /*
- * The library opens the device by its usual name, which is a link to the file that the agent has
- * sent. Because this process opens the file, it gets only the rights of the process's user.
+ * The RDMA library opens the device by its usual name, which is a link to the file that the agent
+ * has sent. Because this process opens the file itself, the open descriptor has only the rights of
+ * this process's user.
  */
 void worker_rdma_take(struct worker *w, int fd, const struct launch_msg *m)
 {
@@ -65,7 +67,7 @@ void worker_rdma_take(struct worker *w, int fd, const struct launch_msg *m)
 	log_notice("RDMA device %s is available now, for %d leg%s", device, n, n == 1 ? "" : "s");
 	if (w->role->rdma_came)
 		w->role->rdma_came(w);
-	worker_rdma_watch(w); /* devices that are watched already are skipped */
+	worker_rdma_watch(w); /* skips devices that are watched already */
 	w->stats_ns = 0;
 }
 
@@ -83,7 +85,8 @@ static enum port_rdma_reason reason_of(const struct worker *w, unsigned port, un
 	return w->role->rdma(w, port);
 }
 
-/* How bulk data are sent while RDMA is unavailable. Only a client can make them wait. */
+/* Says how bulk data is sent while RDMA is unavailable. Only at a client can it be configured to
+ * wait. */
 static const char *fallback_text(const struct worker *w, unsigned port, bool used)
 {
 	if (!w->cfg->ports[port].rdma_only || w->cfg->role != LAUNCH_FRONTEND)
@@ -91,7 +94,8 @@ static const char *fallback_text(const struct worker *w, unsigned port, bool use
 	return used ? "bulk data use RDMA of other legs" : "bulk data wait for RDMA";
 }
 
-/* Sends an event for each change; on a host without RDMA only if the spec asks for RDMA. */
+/* Sends an event for each change. On a host without RDMA, sends it only if the spec asks for
+ * RDMA. */
 static void report(struct worker *w, unsigned port, enum port_rdma_reason why, bool used)
 {
 	char text[LAUNCH_REASON_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reports sessions and paths: as events for operators, and on the statistics page. */
+/* Reports the state of sessions and paths: as events for operators, and on the statistics page. */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
 
@@ -102,7 +102,8 @@ static void loss_format(const struct worker *w, struct rudp_session *s,
 		snprintf(buf, size, "%.20s loses few packets to and from %.40s again", leg, peer);
 }
 
-/* The leg with which the slow path is compared; "": with its own past. */
+/* Returns the leg with which the slow path is compared, or "" if it is compared with its own
+ * past. */
 static const char *slow_than(const struct worker *w, const struct rudp_path_info *i)
 {
 	return i->slow_port < w->cfg->n_ports ? w->cfg->ports[worker_port(w, i->slow_port)].leg
@@ -125,7 +126,7 @@ static void slow_format(const struct worker *w, struct rudp_session *s,
 			 peer);
 }
 
-/* Reports that a working path has become degraded, or has recovered. */
+/* Reports that a path which is up has become degraded, or has recovered. */
 static void path_report(struct worker *w, struct rudp_session *s, unsigned path, enum rudp_event e)
 {
 	struct rudp_path_info info[RUDP_PATHS_MAX];
@@ -171,8 +172,8 @@ static void why_format(const struct worker *w, struct rudp_session *s, enum rudp
 			 w->role->peer_name(w, s));
 	else if (e == RUDP_PATH_DOWN && code == -ETIMEDOUT)
 		snprintf(buf, size, ": the peer does not answer on it");
-	else if (code && code != -ECONNRESET) /* ECONNRESET adds nothing to the report that the
-						 session has ended */
+	else if (code && code != -ECONNRESET) /* the event already says that the session has ended,
+						 to which ECONNRESET adds nothing */
 		snprintf(buf, size, ": %.32s", strerror(-code));
 }
 
@@ -287,7 +288,8 @@ void worker_stats_publish(struct worker *w)
 	char why[LAUNCH_REASON_MAX] = "", text[LAUNCH_REASON_MAX - 16];
 	bool rdma;
 
-	/* Partner: readers read seq before and after, and retry if it is odd or has changed. */
+	/* Pairs with the readers, which read seq before and after the text, and retry if it is odd
+	 * or has changed. */
 	__atomic_store_n(&st->seq, st->seq + 1, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	for (struct rudp_session *s = rudp_session_next(w->rudp, NULL); s;

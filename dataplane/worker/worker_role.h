@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The interface of a worker's role: a const table per role, each in its own file
+ * The interface of a worker's role: a const table of operations per role, each in a separate file
  * (worker_frontend.c, worker_compute.c). The worker selects one from the list below at its start.
  * The loop and the control channel know roles only by this table, so a new role is one file and one
  * line of that list.
@@ -27,38 +27,42 @@ struct worker_role {
 	int (*build)(struct worker *w, struct reason *why);
 	/* Adds the descriptors that wake the loop, by worker_watch(). */
 	void (*watch)(struct worker *w);
-	/* Work at the start of a turn, before packets are read, so that replies to these packets do
-	 * not wait for it. NULL: none. Returns the amount of work done. */
+	/* Does work at the start of a turn, before packets are read, so that the replies to these
+	 * packets do not have to wait for it. Returns the amount of work done. NULL: nothing to
+	 * do. */
 	unsigned (*begin)(struct worker *w);
-	/* The role's part of a turn, before packets are sent. Returns the amount of work done. */
+	/* Does the role's part of a turn, before packets are sent. Returns the amount of work
+	 * done. */
 	unsigned (*turn)(struct worker *w);
-	/* Whether packets are expected; if not, the ports are polled less often. NULL: always. */
+	/* Whether packets are expected. If not, the ports are polled less often. NULL: they are
+	 * always expected. */
 	bool (*awaits)(const struct worker *w);
 	/* Called before the loop sleeps, to arm the role's descriptors. Returns false if there is
 	 * work. NULL: they are always armed. */
 	bool (*arm)(struct worker *w);
 	uint64_t (*tick)(struct worker *w); /* handles timers; returns when the next one is due */
-	/* Why bulk data cannot use RDMA on this port, in addition to the port's own reasons;
-	 * PORT_RDMA_OK: they can. NULL: the client at the other end decides. */
+	/* Returns why bulk data cannot use RDMA on this port, apart from the port's own reasons, or
+	 * PORT_RDMA_OK if it can. NULL: the client at the other end decides. */
 	enum port_rdma_reason (*rdma)(const struct worker *w, unsigned port);
 	/* An RDMA device or a leg was added to the running worker. NULL: the role need not know. */
 	void (*rdma_came)(struct worker *w);
-	/* Bytes of file data of the session that RDMA transferred over this port. */
+	/* Returns how many bytes of the session's file data RDMA has transferred over this port. */
 	void (*rdma_bytes)(const struct worker *w, const struct rudp_session *s, unsigned port,
 			   uint64_t *ret_read, uint64_t *ret_write);
 	/* Begins an RDMA test; worker_send_ping() reports the result. Returns 0, or a negative
 	 * errno if it did not begin. */
 	int (*ping)(struct worker *w, const struct launch_ping *p);
-	/* While the worker stops: the number of operations that must be finished before. */
+	/* Returns how many operations must be finished before the worker may stop. */
 	unsigned (*left)(struct worker *w);
-	/* What the session serves, as in launch_path_stats.serves; NULL: LAUNCH_SERVES_NONE. */
+	/* Returns what the session serves, as in launch_path_stats.serves. NULL:
+	 * LAUNCH_SERVES_NONE. */
 	uint64_t (*serves)(const struct worker *w, const struct rudp_session *s);
 	/* Adds the role's part to the statistics page, within its seqlock; NULL: none. */
 	void (*publish)(struct worker *w);
-	/* Name of the peer, for messages; "": unknown. */
+	/* Returns the name of the peer, for messages; "": unknown. */
 	const char *(*peer_name)(const struct worker *w, const struct rudp_session *s);
-	/* Reports a refusal in its own words. Returns false if the session does not belong to the
-	 * role. NULL: never. */
+	/* Reports a refusal with a sentence of the role. Returns false if the session does not
+	 * belong to the role. NULL: the role has no such sentences. */
 	bool (*report_refusal)(struct worker *w, struct rudp_session *s, int code);
 	void (*adopted)(struct worker *w); /* a new agent has adopted the worker. NULL: the role
 					      need not know */
@@ -68,7 +72,7 @@ struct worker_role {
 					   after rudp is freed */
 };
 
-/* All roles, one line each, with the member of enum launch_role. */
+/* All roles, one line each: the role's constant in enum launch_role, and its table. */
 #define WORKER_ROLES(X)                \
 	X(FRONTEND, worker_role_front) \
 	X(COMPUTE, worker_role_compute)

@@ -26,10 +26,11 @@
 #define UID_FALLBACK 65534
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 #define FUNCTIONS "sys/bus/pci/devices"
-/* A directory that every host has; it is covered only in this process's mount namespace. */
+/* Where the empty root is mounted while it is built: a directory that every host has. It is covered
+ * only in this process's mount namespace. */
 #define STAGE "/proc"
 
-/* Number of possible names of RDMA device files. */
+/* Number of names that RDMA device files may have. */
 #define UVERBS_MAX 256
 
 #define CAP(x) (1ULL << (x))
@@ -52,8 +53,8 @@ static int sandbox_fail(int e, struct reason *why, const char *what)
 
 /* ------------------------------------------------------------------ before the ports */
 
-/* Copies the exports as detached mounts: with the file systems mounted inside them, or with the
- * directories under these mounts. */
+/* Copies each export as a detached mount: if it crosses mounts, including the file systems mounted
+ * inside it; otherwise it shows the directories under these mounts. */
 static int trees_clone(struct sandbox *s, const struct launch_config *cfg)
 {
 	for (uint32_t i = 0; i < cfg->n_exports; i++) {
@@ -79,8 +80,8 @@ static int bounding_drop(void)
 }
 
 /*
- * Opens a procfs, by which a frontend checks whether a process that waits for it is being killed.
- * It contains only what any user may read about processes; no path leads out of it.
+ * Opens a procfs in which a frontend checks whether a process that waits for an answer is being
+ * killed. It contains only what any user may read about processes, and no path leads out of it.
  */
 static int proc_new(void)
 {
@@ -95,7 +96,7 @@ static int proc_new(void)
 	return fd < 0 ? -1 : fd;
 }
 
-/* SELinux's file system exists on hosts where SELinux is enabled. */
+/* Whether SELinux is off: where it is enabled, its file system exists. */
 static bool selinux_is_off(void)
 {
 	char text[8192];
@@ -150,14 +151,14 @@ int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch
 	if (geteuid() != 0)
 		return sandbox_fail(-EPERM, why, "it was not started by root");
 	sandbox_user_get(&s->uid, &s->gid);
-	/* A placeholder, so that no other file gets this descriptor number. */
+	/* A placeholder that reserves the descriptor number. */
 	if (launch_takes_rdma(cfg) && (s->device_fd = eventfd(0, EFD_CLOEXEC)) < 0)
 		return sandbox_fail(-errno, why, "a descriptor");
 	e = trees_clone(s, cfg);
 	if (e < 0)
 		return sandbox_fail(e, why, "detached mounts of the exports (Linux 5.12)");
-	/* This must happen before any other thread starts, because that would stay in the host's
-	 * namespace. */
+	/* This must happen before another thread starts, because that thread would stay in the
+	 * host's namespace. */
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return sandbox_fail(-errno, why, "a mount namespace");
 	e = bounding_drop();
@@ -171,7 +172,8 @@ int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch
 	e = boot_read(&s->boot);
 	if (e < 0)
 		return sandbox_fail(e, why, BOOT_ID);
-	limit_files_raise(); /* each open file of each client takes a descriptor here */
+	limit_files_raise(); /* each file that a client has open takes a descriptor in this
+				process */
 	return helpers_start(s, cfg, key_fd, why);
 }
 
@@ -198,9 +200,9 @@ static int attach(int tree, const char *at)
 }
 
 /*
- * Attaches an export so that nothing in it can affect the worker: devices cannot be opened there
- * and programs cannot be executed. A client may still create device nodes and set-id programs,
- * because only its own kernel interprets them.
+ * Attaches an export in such a way that nothing in it can affect the worker: devices there cannot
+ * be opened, and programs cannot be executed. Clients may still create device nodes and set-id
+ * programs there, because only the clients' kernels act on them.
  */
 static int export_attach(int tree, const char *at, bool read_only)
 {
@@ -225,9 +227,10 @@ static int folders_make(const char *const *names, size_t n)
 }
 
 /*
- * In the working directory. DPDK returns a PCI function to vfio only if the host has vfio's module,
- * and by the function's IOMMU group; it looks up both again at that time. So these names exist
- * here, but without content. If the host has no group for it, vfio does not have the function.
+ * Makes, in the working directory, the names that DPDK needs to return a PCI function to vfio. It
+ * looks up again then whether the host has vfio's module, and which IOMMU group the function has.
+ * The names exist here without content. If the host has no IOMMU group for a function, vfio does
+ * not have the function.
  */
 static int functions_fill(const struct launch_config *cfg)
 {
@@ -261,9 +264,9 @@ static int functions_fill(const struct launch_config *cfg)
 }
 
 /*
- * In the working directory. RDMA devices are opened by file names that this root does not have.
- * Each of these names becomes a link to the file that the agent sent last, and the library checks
- * that it is the right one.
+ * Makes, in the working directory, the file names by which the RDMA library opens devices, because
+ * this root does not have them. Each name is a link to the device file that the agent sent last;
+ * the library checks that it is the right one.
  */
 static int devices_fill(const struct sandbox *s)
 {
@@ -283,8 +286,8 @@ static int devices_fill(const struct sandbox *s)
 	return 0;
 }
 
-/* In the working directory: makes a folder N for each export, and the worker's own descriptors by
- * name. */
+/* Makes, in the working directory, a folder for each export, named by the export's index, and the
+ * names of the worker's own descriptors. */
 static int root_fill(struct sandbox *s, const struct launch_config *cfg, int own_fds)
 {
 	struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV |
@@ -299,7 +302,7 @@ static int root_fill(struct sandbox *s, const struct launch_config *cfg, int own
 		s->trees[i] = -1;
 	}
 	if (e == 0 && (cfg->n_exports > 0 || s->device_fd >= 0)) {
-		/* No other file of /proc exists here, and no path leads to one. */
+		/* Of /proc, only this name exists here, and no path leads to the rest. */
 		if (mkdir("proc", 0755) < 0 || mkdir("proc/self", 0755) < 0 ||
 		    mkdir("proc/self/fd", 0755) < 0)
 			return -errno;
@@ -339,8 +342,8 @@ static int root_change(struct sandbox *s, const struct launch_config *cfg)
 	return 0;
 }
 
-/* Opens the exports again in this root. In the agent's descriptors ".." could lead to any file of
- * the host. */
+/* Opens the exports again in the new root. From the agent's descriptors, ".." could lead to any
+ * file of the host. */
 static int exports_reopen(const struct launch_config *cfg)
 {
 	char name[16];
@@ -358,8 +361,8 @@ static int exports_reopen(const struct launch_config *cfg)
 
 /* ------------------------------------------------------------------ identity and privileges */
 
-/* Capabilities to look up users' files and to write as users. I/O helpers have all other
- * capabilities that serving files needs. */
+/* Returns the capabilities that a worker keeps: to look up users' files, and to write as users. The
+ * I/O helpers have all others that serving files needs. */
 static uint64_t capabilities_of(enum sandbox_kind kind)
 {
 	if (kind != SANDBOX_FILES)
@@ -380,8 +383,8 @@ static int capabilities_set(uint64_t keep)
 }
 
 /*
- * The C library changes the identity of all threads. Only this thread has the secure bits that
- * preserve capabilities, so DPDK's threads lose theirs.
+ * Changes the process's identity. The C library does that for all threads. Only this thread has the
+ * secure bits that preserve capabilities, so DPDK's threads lose theirs.
  */
 static int identity_change(const struct sandbox *s)
 {

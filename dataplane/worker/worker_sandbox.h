@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Confines a worker before it reads the first packet, which any host may have sent: takes away its
- * uid, its privileges, the host's files and most system calls. There are three steps, in this
- * order, because DPDK needs the host's files until its devices are open:
+ * Confines a worker before it reads the first packet, which any host may have sent: takes away
+ * root's identity and privileges, the host's files, and most system calls. There are three steps,
+ * in this order, because DPDK needs the host's files until its devices are open:
  *
  *	sandbox_begin	one thread, full privilege: a separate mount namespace, the exports as
  *			detached mounts, the I/O helpers (fs_helper.h)
@@ -12,9 +12,9 @@
  *			(everything else is built)
  *	sandbox_seal	only the listed system calls are allowed
  *
- * The worker exits if a step fails, so it never runs unconfined. This module owns the state between
- * the steps. worker.c calls it, and so does the test that plays a worker under an attacker's
- * control.
+ * The worker exits if a step fails, so it never runs unconfined. This module owns the state that is
+ * needed between the steps. worker.c calls it, and so does a test that acts as a worker under an
+ * attacker's control.
  */
 #ifndef PLENUM_DATAPLANE_WORKER_SANDBOX_H
 #define PLENUM_DATAPLANE_WORKER_SANDBOX_H
@@ -24,8 +24,8 @@
 #include <sys/types.h>
 
 enum sandbox_kind {
-	SANDBOX_DESCRIPTORS, /* for a role that has opened all that it needs: no privileges, no
-				files except processes in procfs */
+	SANDBOX_DESCRIPTORS, /* for a role that has opened everything that it needs: no privileges,
+				and no files except those of processes in a procfs */
 	SANDBOX_FILES,	     /* for a role that serves files of other users, from the exports */
 };
 
@@ -33,24 +33,25 @@ struct sandbox {
 	enum sandbox_kind kind;
 	uid_t uid;
 	gid_t gid;
-	int trees[LAUNCH_EXPORTS_MAX]; /* detached mounts of the exports; -1: none, or attached */
+	int trees[LAUNCH_EXPORTS_MAX]; /* descriptors of the exports' detached mounts; -1: no
+					  export, or it is attached already */
 	struct fs_helper *helper;      /* SANDBOX_FILES only */
-	uint64_t boot;		       /* identifies this boot of the host's kernel */
+	uint64_t boot;		       /* a number that identifies this boot of the host's kernel */
 	int device_fd; /* descriptor by which the files of RDMA devices that appear later are found:
 			  the names /dev/infiniband/uverbs* in the empty root are links to it; -1:
 			  RDMA is not used on any leg */
 	int proc_fd;   /* SANDBOX_DESCRIPTORS: a procfs that shows only processes and is mounted
 			  nowhere; -1: not available */
-	bool no_selinux; /* the kernel certainly has no SELinux */
+	bool no_selinux; /* it is certain that SELinux is off in the kernel */
 };
 
 /* The user as whom workers run: plenum-worker if the host has it, else "nobody". */
 void sandbox_user_get(uid_t *ret_uid, gid_t *ret_gid);
 /* Each step returns 0 or a negative errno with a sentence in why. */
-/* key_fd: as for fs_helper_start(); this process does not read the key. */
+/* key_fd: passed to fs_helper_start(); this process does not read the key. */
 int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch_config *cfg,
 		  int key_fd, struct reason *why);
-/* Afterwards the exports' descriptors in cfg are those of the detached mounts. */
+/* Afterwards the exports' descriptors in cfg refer to the detached mounts. */
 int sandbox_enter(struct sandbox *s, const struct launch_config *cfg, struct reason *why);
 /* dpdk: threads and timers of DPDK run in the process. rdma: it may have RDMA devices. */
 int sandbox_seal(enum sandbox_kind kind, bool dpdk, bool rdma, struct reason *why);

@@ -13,7 +13,7 @@
 
 #define CONFIG_HEAD_BYTES ((ssize_t)(3 * sizeof(uint32_t))) /* magic, version and size */
 
-/* The head has the same layout in every version. */
+/* Checks magic, version and size, whose layout is the same in every version. */
 static int config_head_check(const struct launch_config *cfg, struct reason *why)
 {
 	if (cfg->magic != LAUNCH_MAGIC) {
@@ -129,7 +129,8 @@ int worker_config_check(const struct launch_config *cfg, struct reason *why)
 	else if ((unsigned)cfg->role >= LAUNCH_ROLE_MAX ||
 		 (unsigned)cfg->transport >= LAUNCH_TRANSPORT_MAX)
 		what = "the configuration names an unknown role or transport";
-	else if (!worker_role_get(cfg->role)) /* the role exists only by name */
+	else if (!worker_role_get(cfg->role)) /* the enum has this role, but this version does not
+						 implement it */
 		what = "this version does not support role drives; use compute";
 	else if (!config_texts_end(cfg) || !clients_are_valid(cfg))
 		what = "the configuration is malformed";
@@ -151,7 +152,8 @@ struct launch_stats *worker_stats_map(int fd)
 }
 
 #define SLICE_NS (100 * NSEC_PER_USEC)
-/* The kernel's default of 50 us would be half of the time that a recovery takes. */
+/* How late the kernel may fire timers. The default of 50 us would be half of the time that a
+ * failover takes. */
 #define TIMER_SLACK_NS 1000UL
 
 /* The head of the kernel's struct sched_attr (include/uapi/linux/sched/types.h). */
@@ -164,9 +166,9 @@ struct worker_sched_attr {
 };
 
 /*
- * Requests a short time slice: on a shared core a worker that wakes up then runs at once, and other
- * processes soon replace one that spins. This works on Linux 6.12 and later. Timers fire without
- * slack.
+ * Requests a short time slice, which works on Linux 6.12 and later. On a shared core, a worker that
+ * wakes up then runs at once, and one that spins is soon interrupted by other processes. Also makes
+ * timers fire with little slack.
  */
 static void process_set_timing(void)
 {

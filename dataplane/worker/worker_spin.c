@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Decides when to poll and when to sleep, by a small model that learns. It depends on nothing else,
- * so it can be tested alone. */
+/* Decides when an idle worker polls and when it sleeps, by a small model that learns from the
+ * traffic. It uses no other part of the worker, so it can be tested alone. */
 #include "dataplane/worker/worker.h"
 
 #define SPIN_SCORE_MAX 1024U
 #define SPIN_SCORE_WORTH 256U
 #define SPIN_SHIFT 3 /* learning rate: one eighth per idle moment */
-/* Cost of a wake-up: if work arrived later than this, spinning did not pay off. */
+/* Cost of a wake-up in ns. If work arrives later than this, spinning does not pay off. */
 #define SPIN_WAKE_NS 40000ULL
-#define GAP_MOST_NS (16 * SPIN_WAKE_NS) /* longer gaps do not tell more */
+/* Longer gaps count as this long, because they say nothing more */
+#define GAP_MOST_NS (16 * SPIN_WAKE_NS)
 #define GAP_SHORT_NS (SPIN_WAKE_NS / 4) /* gaps within one request are shorter */
 #define GAP_SHIFT 4			/* weight of one gap in the mean */
 #define GAP_SHIFT_SHORT 6
-/* The mean of a short wait and one about twice as long as the delay of acknowledgements. */
+/* Limit for the mean gap, above which the worker rests: the mean of a short wait and of one about
+ * twice as long as the delay of acknowledgements. */
 #define GAP_REST_NS (200 * NSEC_PER_USEC)
 
 /*
- * Learns the mean gap. Spinning for an answer may pay off and still not be worth a core: if
- * requests are rare, a wake-up for each costs less CPU than spinning for each, and latency matters
+ * Updates the mean gap. Even if spinning for an answer pays off, it may not be worth a core: if
+ * requests are rare, waking up for each costs less CPU than spinning for each, and latency matters
  * little.
  */
 static void gap_learn(struct worker_spin *s, uint64_t idle_ns)
@@ -29,9 +31,10 @@ static void gap_learn(struct worker_spin *s, uint64_t idle_ns)
 }
 
 /*
- * A sleep teaches as much as a spin, because its length shows whether work would have arrived while
- * spinning. So a worker that has stopped spinning resumes when the traffic changes. Answers arrive
- * soon, but the next request only when a program sends it, so the two are learned separately.
+ * Learns from sleeps as well as from spins, because the length of a sleep shows whether spinning
+ * would have paid off. So a worker that has stopped spinning starts again when the traffic changes.
+ * Answers arrive soon, but the next request only when a program sends it, so idle moments with and
+ * without pending answers are learned separately.
  */
 void worker_spin_learn(struct worker_spin *s, uint64_t idle_ns)
 {
