@@ -11,11 +11,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* How long the kernel may cache attributes. */
+/* How long the kernel may cache attributes, in seconds. */
 #define ATTR_VALID_S 1U
 
-/* Which nodes a successful request has changed, as a bit mask: bit 0 for the first node that it
- * names, bit 1 for the second. */
+/* Returns which nodes a successful request has changed, as a bit mask: bit 0 for the first node
+ * that the request names, bit 1 for the second. */
 static unsigned changed_nodes(const struct client_slot *s)
 {
 	switch (s->opcode) {
@@ -81,8 +81,8 @@ static mode_t type_wanted(const struct client_slot *s)
 	}
 }
 
-/* Caches a file that CREATE has made, since it is new: no other client has changed it, and no other
- * request of it is in flight. */
+/* Caches the attributes of a file that CREATE has made. Because the file is new, no other client
+ * has changed it, and no other request for it is in flight. */
 static void created_note(struct fuse_client *f, const struct client_slot *s,
 			 const struct client_node *n, const struct fuse_entry_out *entry,
 			 bool is_leased)
@@ -128,17 +128,17 @@ static int answer_entry(struct fuse_client *f, const struct client_slot *s, stru
 /* ------------------------------------------------------------------ files */
 
 /*
- * Chooses whether the kernel bypasses its page cache for the file. A record that is appended
- * arrives in one request only without the cache, because through it each partly written page is a
- * separate request. A file that is only written also bypasses the cache, which saves a copy, as
- * long as the kernel cannot have stale pages of it: either all its openers bypass the cache, or
- * none does.
+ * Chooses whether the kernel bypasses its page cache for the file. A record that a program appends
+ * arrives in one request only if the cache is bypassed, because with the cache each partly written
+ * page becomes a separate request. A file that is only written also bypasses the cache, which saves
+ * a copy, if the kernel then cannot keep stale pages of it: either all openers of a file bypass the
+ * cache, or none does.
  *
  * If a program reads and writes with O_DIRECT, the kernel bypasses the cache in each call, which
- * has costs. It asks for the attributes before it reads data that it has changed, asks for
- * privileges before it writes again, and allows one write at a time. A file with FOPEN_DIRECT_IO
- * from the beginning has none of these costs. A program that only reads or only writes with
- * O_DIRECT may instead have several requests of one call in flight.
+ * has costs. The kernel asks for the attributes before it reads data that it has changed, asks for
+ * file capabilities before it writes again, and allows only one write at a time. A file with
+ * FOPEN_DIRECT_IO from the beginning has none of these costs. A program that only reads or only
+ * writes with O_DIRECT may instead have several requests of one call in flight.
  */
 static uint32_t fopen_flags_of(const struct fuse_client *f, const struct client_node *node,
 			       uint32_t open_flags)
@@ -157,7 +157,7 @@ static uint32_t fopen_flags_of(const struct fuse_client *f, const struct client_
 	return FOPEN_PARALLEL_DIRECT_WRITES;
 }
 
-/* Whether the node counts this file as using the page cache or as bypassing it. */
+/* Returns whether the node is to count this file as using the page cache, or as bypassing it. */
 static uint32_t file_mode(uint32_t open_flags, uint32_t fopen_flags)
 {
 	if (open_flags & O_APPEND)
@@ -188,7 +188,8 @@ static int file_take(struct fuse_client *f, const struct client_slot *s, uint8_t
 	file = client_slot_is_resent(s)
 		       ? client_file_of_server_fh(&f->files, out.fh, as.incarnation)
 		       : NULL;
-	if (file && !(open_flags & O_APPEND)) /* keep the mode of the earlier open */
+	if (file && !(open_flags & O_APPEND)) /* a repeated open keeps the mode of the earlier
+						 one */
 		fopen_flags = file->flags & CLIENT_FILE_DIRECT ? fopen_flags | FOPEN_DIRECT_IO
 							       : fopen_flags & ~FOPEN_DIRECT_IO;
 	if (!file)
@@ -219,8 +220,8 @@ static int answer_create(struct fuse_client *f, const struct client_slot *s,
 			 fopen_flags_of(f, *ret_node, create.flags), ret_file);
 }
 
-/* Close-to-open consistency: the kernel may keep its cached pages if the file is unchanged since
- * they were read, except for changes through this client. */
+/* Handles the answer to an open. For close-to-open consistency, the kernel may keep its cached
+ * pages only if the file has not changed since they were read, except through this client. */
 static int answer_open(struct fuse_client *f, const struct client_slot *s, struct client_answer *a,
 		       struct client_file **ret)
 {
@@ -253,8 +254,8 @@ static int answer_open(struct fuse_client *f, const struct client_slot *s, struc
 
 /* ------------------------------------------------------------------ other answers */
 
-/* One bad entry makes the whole answer invalid, because the kernel would stop at it and not count
- * the lookups of the entries after it. */
+/* Checks the entries of a READDIRPLUS answer. One bad entry makes the whole answer invalid, because
+ * the kernel would stop there and not count the lookups of the entries after it. */
 static int dir_check(const struct client_answer *a)
 {
 	size_t off = 0, at;
@@ -318,8 +319,8 @@ static int answer_attr(struct fuse_client *f, const struct client_slot *s,
 	return 0;
 }
 
-/* Kernels trust the byte count of the answer, so it is checked. Only a synchronous write counts as
- * synced. */
+/* Checks the byte count in the answer to a WRITE, because kernels trust it. Only a synchronous
+ * write counts as synced. */
 static int answer_write(const struct client_slot *s, const struct client_answer *a)
 {
 	struct fuse_copy_file_range_in copy;
@@ -348,24 +349,25 @@ static int answer_write(const struct client_slot *s, const struct client_answer 
 	return 0;
 }
 
-/* If data were lost with the server's host, each opener of the file gets the error once. */
+/* Handles the answer to a sync. Returns whether the program must get an error: if data was lost
+ * with the server's host, each opener of the file gets an error once. */
 static bool answer_sync(struct fuse_client *f, const struct client_slot *s)
 {
 	struct client_file *file = client_file_get(&f->files, s->refs.fhs[0]);
 	struct client_node *node = s->nodes[0];
 
-	/* A mount worker's writes may have reached the kernel already, but are counted here only
-	 * after the mount worker has reported them. */
+	/* Replies to a mount worker's writes may have reached the kernel already, although the
+	 * writes are counted here only after the mount worker has reported them. */
 	if (node->n_changes == s->n_changes && !client_dispatch_has_pending(f, node))
 		client_node_synced(node);
 	return file && client_node_lost_report(node, &file->lost);
 }
 
 /*
- * Caches the directory's attributes after the change, because the kernel asks for them next. They
- * are valid only if no other change of the directory by this client was acknowledged since the
- * request was sent, because that change may be the later one. For a rename or a removal the server
- * does not report the attributes of the directory that loses a name.
+ * Caches the attributes of a directory after a name in it has changed, because the kernel asks for
+ * them next. They are valid only if no other change of the directory by this client was
+ * acknowledged since the request was sent, because the other change may be the later one. Removing
+ * or moving a directory changes other directories too, so it drops the attributes of all.
  */
 static void dir_attr_note(struct fuse_client *f, const struct client_slot *s,
 			  const struct client_answer *a, uint32_t n_changes)
@@ -377,7 +379,7 @@ static void dir_attr_note(struct fuse_client *f, const struct client_slot *s,
 		memset(f->cache.dirs, 0, sizeof(f->cache.dirs));
 		break;
 	case FUSE_READDIR:
-	case FUSE_READDIRPLUS: /* changes the directory's access time */
+	case FUSE_READDIRPLUS: /* reading changes the directory's access time */
 	case FUSE_OPENDIR:
 		client_cache_dir_drop(&f->cache, s->nodes[0]);
 		break;
@@ -389,11 +391,11 @@ static void dir_attr_note(struct fuse_client *f, const struct client_slot *s,
 		client_cache_dir_set(&f->cache, s->nodes[0], &a->dir_attr, s->arrived_ns);
 }
 
-struct answer_effects { /* effects that are undone if the kernel rejects the answer */
+struct answer_effects { /* what must be undone if the kernel rejects the answer */
 	struct client_node *node;
 	struct client_file *file;
 	bool dir;
-	bool lost; /* the call succeeded, but the data that it had to sync are lost */
+	bool lost; /* the call succeeded, but data that it was to sync is lost */
 };
 
 static int answer_effect(struct fuse_client *f, struct client_slot *s, struct client_answer *a,
@@ -454,8 +456,9 @@ static void answer_undo(struct fuse_client *f, const struct client_answer *a,
 		client_entries_undo(f, a);
 }
 
-/* Answers GETATTR from the node's record for an unlinked pipe, socket or device that a program
- * still has open but that the server no longer knows. Returns true if it has answered. */
+/* Answers GETATTR for an unlinked pipe, socket or device that a program still has open: the server
+ * no longer knows it, so the attributes come from the node's record. Returns true if it has
+ * answered. */
 static bool answer_recall(struct fuse_client *f, struct client_slot *s, int error)
 {
 	struct {
@@ -481,9 +484,9 @@ static void bad_answer(struct fuse_client *f, struct client_slot *s, int error)
 	client_slot_fail(f, s, error);
 }
 
-/* After an empty READ answer the kernel sets the file size to the request's offset, but the file
- * may end before that. A notification invalidates that size. It must follow the answer: if it were
- * sent before, the kernel would keep the wrong size and fill the gap with zeros. */
+/* After an empty answer to READ, the kernel takes the request's offset as the size of the file, but
+ * the file may end before it. This notification invalidates the size. It must follow the answer: if
+ * it were sent first, the kernel would keep the wrong size and fill the gap with zeros. */
 static void invalidate_size(struct fuse_client *f, const struct client_slot *s)
 {
 	struct fuse_read_in read;
@@ -492,14 +495,16 @@ static void invalidate_size(struct fuse_client *f, const struct client_slot *s)
 		struct fuse_notify_inval_inode_out inval;
 	} notice = {.out = {.len = sizeof(notice), .error = FUSE_NOTIFY_INVAL_INODE},
 		    .inval = {.ino = s->refs.nodeids[0],
-			      .off = -1}}; /* attributes only, so it does not wait for pages */
+			      .off = -1}}; /* invalidates attributes only, so the kernel does not
+					      wait for pages */
 
 	memcpy(&read, s->req + sizeof(struct fuse_in_header), sizeof(read));
 	if (read.offset > 0)
 		(void)client_reply(f, &notice, sizeof(notice));
 }
 
-/* Records the offset at which the directory ends, unless this client has changed it meanwhile. */
+/* Records the offset at which the directory ends, unless this client has changed the directory
+ * meanwhile. */
 static void dir_end_note(struct fuse_client *f, const struct client_slot *s,
 			 const struct client_answer *a)
 {
@@ -513,21 +518,21 @@ static void dir_end_note(struct fuse_client *f, const struct client_slot *s,
 }
 
 /*
- * Records for the nodes that the answer shows or has changed that the kernel knows something newer
- * than prefetched entries. A file that loses its name needs no record: either it was in this
- * directory's list, or it has more names and is not in a list. A renamed object may be a directory,
- * whose list also shows its parent.
+ * Records, for each node that the answer shows or has changed, that the kernel now knows something
+ * newer than the prefetched entries. A renamed object may be a directory, whose own prefetched
+ * entries also show its parent.
  */
 static void shown_note(struct fuse_client *f, const struct client_slot *s)
 {
 	if (s->opcode == FUSE_OPENDIR || s->opcode == FUSE_READDIR ||
-	    s->opcode == FUSE_READDIRPLUS) /* it has no attributes of the directory itself */
+	    s->opcode == FUSE_READDIRPLUS) /* the answer has no attributes of the directory
+					      itself */
 		return;
 	if (s->opcode == FUSE_RENAME || s->opcode == FUSE_RENAME2)
 		client_shown_note_all(f);
 	for (unsigned i = 0; i < s->refs.n_nodes; i++) {
 		client_shown_note(f, s->refs.nodeids[i]);
-		if (changed_nodes(s)) /* a failed request may have been executed in part */
+		if (changed_nodes(s)) /* even a failed request may have been executed in part */
 			client_dir_cache_drop(f, s->refs.nodeids[i]);
 		if (s->opcode != FUSE_GETXATTR)
 			client_cache_kernel_valid_drop(&f->cache, s->nodes[i]);
@@ -535,10 +540,10 @@ static void shown_note(struct fuse_client *f, const struct client_slot *s)
 }
 
 /*
- * Invalidates the cached attributes after WRITEs. Any request that shows or changes the file,
- * including its access time, may be older or newer than the cached attributes or than a WRITE in
- * flight. Removals and renames change a file that they do not name. Returns whether this answers
- * the latest request of the file.
+ * Drops the attributes that were cached after WRITEs. Any request that shows or changes the file,
+ * including its access time, may be older or newer than the cached attributes, or than a WRITE in
+ * flight. Removals and renames may change a file that they do not name by node. Returns whether
+ * this is the answer to the latest request for the file.
  */
 static bool written_drop(struct fuse_client *f, const struct client_slot *s)
 {
@@ -571,8 +576,8 @@ static void written_note(struct fuse_client *f, const struct client_slot *s,
 		client_cache_written_set(&f->cache, s->nodes[0], &a->attr, s->arrived_ns);
 }
 
-/* Applies the additional information in the answer, and the changes that the request may have made.
- */
+/* Applies the additional information in the answer, and records the changes that the request may
+ * have made. */
 static void answer_note(struct fuse_client *f, const struct client_slot *s,
 			const struct client_answer *a, uint32_t n_changes, uint64_t now_ns)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Deferred ctime updates: unpackers and copy tools send SETATTRs of an owner, group or mode that
- * the file already has. If the server has leased the file and leaves permission checks to the
- * client's kernel, the client knows that only the ctime changes. As POSIX allows, it only marks the
- * ctime for update. The next change of the file updates it; otherwise the client sends an update
- * after a few milliseconds, or before it looks at the file. Until then the mark is in the mount's
- * state.
+ * the file already has. If the server has leased the file to the client and leaves permission
+ * checks to the client's kernel, the client knows that such a request changes only the ctime. As
+ * POSIX allows, it only marks the ctime for update. The next change of the file updates the ctime;
+ * without one, the client sends an update after a few milliseconds, or before a request that would
+ * show the file. Until then the mark is kept in the mount's state.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
@@ -81,13 +81,13 @@ static bool changes_nothing(const struct fuse_setattr_in *in, const struct fuse_
 	       (!(in->valid & FATTR_MODE) || (in->mode & 07777) == (attr->mode & 07777));
 }
 
-/* Answers a SETATTR if it is known that it leaves the file unchanged. */
+/* Answers a SETATTR that is known to leave everything but the ctime unchanged. */
 static bool deferred_take(struct fuse_client *f, const struct fuse_in_header *in, size_t len,
 			  uint64_t now_ns)
 {
 	struct {
 		struct fuse_out_header out;
-		/* Must not be cached, because the ctime will still change. */
+		/* Valid for no time, because the ctime will still change. */
 		struct fuse_attr_out attr;
 	} reply = {.out = {.len = sizeof(reply)}};
 	const struct fuse_attr *attr;
@@ -118,7 +118,7 @@ static bool deferred_take(struct fuse_client *f, const struct fuse_in_header *in
 
 /* ------------------------------------------------------------------ updates at the server */
 
-/* Whether the answer may show any file. */
+/* Whether the answer to the request may show any file, not only those that it names. */
 static bool may_show_any_file(const struct client_slot *s)
 {
 	struct fuse_create_in in;
@@ -152,8 +152,8 @@ static int deferred_holds(struct fuse_client *f, struct client_slot *s)
 	return holds ? -ENOMEM : 0;
 }
 
-/* When the mark was made, no request of the file was in flight. So a request that has changed the
- * file was sent later and has updated its ctime. */
+/* When the mark was made, no request for the file was in flight. So a request that has changed the
+ * file was sent after that, and has also updated the ctime. */
 void client_deferred_ctime_applied(struct fuse_client *f, const struct client_slot *s)
 {
 	struct client_deferred_ctime *o = f->n_deferred > 0 ? deferred_find(f, s->nodes[0]) : NULL;
@@ -180,8 +180,8 @@ void client_deferred_ctime_flush(struct fuse_client *f, uint64_t until_ns)
 
 	if (f->link != CLIENT_READY)
 		return;
-	if (!(f->features &
-	      FUSE_PROTO_FEATURE_TOUCH)) { /* the server no longer supports the update */
+	if (!(f->features & FUSE_PROTO_FEATURE_TOUCH)) { /* the server no longer supports updates of
+							    the ctime alone */
 		while (f->n_deferred > 0)
 			deferred_drop(f, &f->deferred[0]);
 		return;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Makes the entries that the kernel gets: names with their nodes, their attributes, and how long
- * these are valid. */
+/* Makes the entries that the kernel gets: names with their nodes and attributes, and how long both
+ * are valid. */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
 #include <string.h>
 #include <sys/stat.h>
 
-/* How long the kernel may cache attributes, and names of directories. Other names are looked up
- * each time, unless the server leases them, so that an open never gets the file that had the name
- * before (plenum-consistency(7)). */
+/* How many seconds the kernel may cache attributes, and names of directories. The kernel looks up
+ * all other names each time, unless the server leases them, so that an open never gets a file that
+ * had the name earlier (plenum-consistency(7)). */
 #define ATTR_VALID_S 1U
 #define DIR_VALID_S 1U
 #define LEASE_NS NSEC_PER_SEC
@@ -31,9 +31,9 @@ static uint64_t valid_ns(const struct fuse_entry_out *entry)
 }
 
 /*
- * READDIRPLUS returns attributes that the kernel may not have. If the kernel has already cached
- * everything about a leased file, another entry would only make it drop other data that it has
- * learned, such as ACLs, which it would then request one by one.
+ * Whether the kernel needs no entry for this node. READDIRPLUS returns entries in case the kernel
+ * has none. If it has already cached everything about a leased file, another entry would only make
+ * it drop other data, such as ACLs, which it would then request one by one.
  */
 static bool entry_is_cached(const struct fuse_client *f, const struct client_slot *s,
 			    const struct client_node *node, uint64_t now_ns)
@@ -101,7 +101,7 @@ void client_entry_prefetched(struct fuse_client *f, struct client_prefetch *l, b
 
 	if (entry->nodeid == 0)
 		return;
-	/* The kernel looks up files without a lease each time anyway. */
+	/* Return only the name: the kernel looks up files without a lease each time anyway. */
 	if (special || !(dir || leased) || !client_attr_is_valid(&entry->attr)) {
 		(void)client_answer_handle(&l->a, &skipped);
 		entry->nodeid = 0;
@@ -111,8 +111,9 @@ void client_entry_prefetched(struct fuse_client *f, struct client_prefetch *l, b
 		entry->nodeid = 0;
 	if (entry->nodeid == 0)
 		return;
-	/* The kernel may have newer attributes of this node than the prefetched entry: from a later
-	 * answer, or from an answer of a mount worker that this worker has not seen yet. */
+	/* The kernel may have newer attributes of this node than the prefetched entry has: from a
+	 * later answer, or from an answer that a mount worker has passed to the kernel and not yet
+	 * reported to this worker. */
 	if (client_shown_since(f, node, l->n_shown) || client_dispatch_has_pending(f, node)) {
 		client_cache_kernel_valid_drop(&f->cache, node);
 		client_node_forget(&f->nodes, node, 1);

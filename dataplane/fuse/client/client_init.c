@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Negotiates with the kernel, once per mount, and composes the INIT of each new session with a
- * server.
+ * Negotiates with the kernel once per mount (INIT), and composes the INIT request that begins each
+ * session with a server.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
@@ -28,8 +28,8 @@ static void init_write(struct fuse_client *f, uint64_t unique, const struct fuse
 	(void)client_reply(f, &reply, sizeof(reply));
 }
 
-/* Answers an INIT request of len bytes: stores the parameters in the state and replies to the
- * kernel. */
+/* Answers the kernel's INIT request of len bytes: stores the negotiated parameters in the mount's
+ * state, then replies. */
 static void init_answer(struct fuse_client *f, const void *req, size_t len)
 {
 	struct fuse_in_header h;
@@ -40,7 +40,8 @@ static void init_answer(struct fuse_client *f, const void *req, size_t len)
 
 	memcpy(&h, req, sizeof(h));
 	memcpy(&in, (const uint8_t *)req + sizeof(h), MIN_OF(len - sizeof(h), sizeof(in)));
-	if (in.major > FUSE_PROTO_MAJOR) { /* the kernel asks again with our major version */
+	if (in.major > FUSE_PROTO_MAJOR) { /* reply only with our major version: the kernel then
+					      sends INIT again with it */
 		init_write(f, h.unique, &out);
 		return;
 	}
@@ -53,15 +54,16 @@ static void init_answer(struct fuse_client *f, const void *req, size_t len)
 	if (in.flags & FUSE_INIT_EXT)
 		offered |= (uint64_t)in.flags2 << 32;
 	flags = offered & FUSE_PROTO_FLAGS;
-	/* Stored before the kernel gets it: a successor must never know less than the kernel. */
+	/* Store the parameters before the kernel gets them: a successor must never know less than
+	 * the kernel. */
 	head->minor = MIN_OF(in.minor, FUSE_PROTO_MINOR_MAX);
 	head->flags = flags;
 	head->max_readahead = MIN_OF(in.max_readahead, FUSE_PROTO_MAX_READAHEAD);
 	head->kernel = offered & FUSE_PROTO_DIRECT_IO_MMAP ? CLIENT_KERNEL_DIRECT_MMAP : 0;
 	client_publish(&head->negotiated, 1);
-	if (f->mount->locks_none) /* the kernel asks for each lock and gets an error */
+	if (f->mount->locks_none) /* make the kernel send each lock request, which then fails */
 		flags |= offered & (FUSE_POSIX_LOCKS | FUSE_FLOCK_LOCKS);
-	/* Files that bypass the page cache can still be mapped. */
+	/* With this flag, files that bypass the page cache can still be mapped. */
 	flags |= offered & FUSE_PROTO_DIRECT_IO_MMAP;
 	out.minor = head->minor;
 	out.max_readahead = head->max_readahead;
@@ -93,8 +95,8 @@ const struct client_stage client_init_stage = {
 void client_init_compose(const struct fuse_client *f, struct client_init_msg *ret)
 {
 	const struct client_head *head = f->state.head;
-	/* Leased directory names would make other clients wait, but this client has no use for
-	 * them. */
+	/* With mount workers, this client has no use for leases on the names of a directory, which
+	 * would only make other clients wait. */
 	const uint32_t unused = f->dispatch || f->area ? FUSE_PROTO_FEATURE_NAMES : 0;
 
 	*ret = (struct client_init_msg){
@@ -118,12 +120,14 @@ int client_init_served(struct fuse_client *f, void *msg, size_t len)
 
 	if (r < 0 || a.out.error != 0)
 		return r < 0 ? r : a.out.error;
-	/* An incarnation is never 0, because files that are being reopened have that value. */
+	/* A server's incarnation is never 0, because files that are being reopened have this
+	 * value. */
 	if (!a.has_server || a.server.incarnation == 0 || a.n_handles != 1 ||
 	    !client_answer_handle(&a, &root))
 		return -EPROTO;
 	client_node_root(&f->nodes, root.bytes, root.len);
-	client_sync(f); /* what mount workers wrote may be lost too */
+	client_sync(f); /* data that mount workers wrote may be lost too, so first record their
+			   writes */
 	if (head->served && head->verifier != a.server.verifier)
 		client_nodes_lose(&f->nodes);
 	client_publish(&head->verifier, a.server.verifier);

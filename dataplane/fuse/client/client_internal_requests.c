@@ -10,7 +10,8 @@
 #include <string.h>
 
 #define INTERNAL_RETRY_NS NSEC_PER_SEC
-/* A closed file waits this long for others to be closed, so that one request reports several. */
+/* How long the report of a closed file waits for other files to be closed, so that one request
+ * reports several. */
 #define INTERNAL_RELEASE_NS (20 * NSEC_PER_MSEC)
 /* Flags that must not be repeated when a file is reopened. */
 #define INTERNAL_REOPEN_NOT (O_CREAT | O_EXCL | O_TRUNC | O_NOCTTY)
@@ -86,8 +87,8 @@ void client_internal_hello_answer(struct fuse_client *f, int status, void *msg, 
 		return;
 	}
 	f->link = CLIENT_AWAY;
-	/* If the session was lost, the next session retries. If the server refused, wait before the
-	 * next try. */
+	/* If the session was lost, the next session sends INIT again at once. If the server
+	 * refused, wait before the next try. */
 	f->retry_ns = status == -ECONNRESET ? 0 : now_ns + INTERNAL_RETRY_NS;
 }
 
@@ -107,7 +108,7 @@ bool client_internal_reopen(struct fuse_client *f, uint32_t i)
 		return false;
 	s->file = i;
 	header_set(s, file->nodeid, file->uid, file->gid);
-	node_set(s, node); /* a file pins its node */
+	node_set(s, node); /* the node exists, because the file pins it */
 	f->n_reopening += internal_send(f, s);
 	return s->state == CLIENT_SLOT_SENT;
 }
@@ -122,7 +123,7 @@ bool client_internal_is_reopening(const struct fuse_client *f, uint32_t file)
 }
 
 /* Reopens all files before any other request is sent, so that the server knows all open files when
- * it is asked to remove one. */
+ * it gets a request to remove one of them. */
 static void reopen_all(struct fuse_client *f, uint64_t now_ns)
 {
 	uint32_t i;
@@ -150,15 +151,16 @@ static void reopen_all(struct fuse_client *f, uint64_t now_ns)
 	client_dispatch_report_served(f);
 }
 
-/* Whether the error may be temporary, not one of the file. */
+/* Whether the error may be temporary, and so says nothing about the file. */
 static bool is_transient(int error)
 {
 	return error == -EMFILE || error == -ENFILE || error == -ENOMEM || error == -EAGAIN ||
 	       error == -EINTR || error == -EBUSY;
 }
 
-/* The result of a reopen that failed. A directory that was removed meanwhile is empty for its
- * readers. A directory that the server has lost, or cannot read, gives them an error. */
+/* Returns what readers of a local directory get if reopening it failed. If the directory was
+ * removed meanwhile, they see an empty directory. If the server has lost it, or cannot read it,
+ * they get an error. */
 static int reopen_error(const struct fuse_client *f, const struct client_file *file, int error)
 {
 	return error == -ESTALE && file->server_fh == f->server.verifier ? 0 : error;
@@ -197,9 +199,9 @@ void client_internal_reopened(struct fuse_client *f, const struct client_slot *s
 	f->flush_wanted = true;
 }
 
-/* The next closed file to report. Two kinds need no report: files of a previous incarnation of the
- * server, and files that the server never opened. A file that the server is opening now is reported
- * later. */
+/* Returns the next closed file to report. Two kinds of files need no report: those that were opened
+ * by a previous incarnation of the server, and those that the server never opened. A file that the
+ * server is opening now is reported later. */
 static struct client_file *release_next(struct fuse_client *f)
 {
 	struct client_file *file;

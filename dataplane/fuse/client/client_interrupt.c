@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* INTERRUPTs of the kernel, the timeout of soft mounts, and the regular check for killed processes.
- */
+/* Handles INTERRUPTs of the kernel and the timeout of soft mounts, and regularly checks for killed
+ * processes. */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
 #include <string.h>
@@ -20,8 +20,8 @@ void client_interrupt_request(struct fuse_client *f, const void *req, size_t len
 		client_forward_interrupt(f, in.unique, now_ns);
 }
 
-/* Checks all requests whose process may be killed. full: FUSE may have INTERRUPTs that cannot be
- * read before a slot is free, or reports none; then all old requests are checked. */
+/* Checks all requests whose process got a signal. full: also checks all old requests, because FUSE
+ * may hold INTERRUPTs that cannot be read before a slot is free, or sends none. */
 static void look_all(struct fuse_client *f, bool full, uint64_t now_ns)
 {
 	struct client_slot *s, *newer;
@@ -44,12 +44,12 @@ static void soft_expire(struct fuse_client *f, struct client_slot *s)
 	client_killed_abandon(f, s, -EIO);
 }
 
-/* Fails requests of a soft mount. While the server is known to be away, queued requests share one
- * timeout. */
+/* Fails requests of a soft mount that have timed out. While the server is known to be away, all
+ * queued requests share one timeout, which began when it went away. */
 static uint64_t soft_tick(struct fuse_client *f, uint64_t now_ns)
 {
-	/* At a mount worker, requests that wait for an absent server return to the owner, so they
-	 * do not share a timeout here. */
+	/* At a mount worker, requests that wait for an absent server are returned to the owner, so
+	 * they share no timeout here. */
 	bool away = f->link != CLIENT_READY && !f->area;
 	uint64_t gone_ns = f->away_since_ns + f->soft_ns;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ends requests of processes that are being killed. A signal that does not kill ends no request:
- * programs do not expect a file write or fsync to be interrupted, and a database that got EINTR
- * would stop. FUSE does not report the signal's number, but procfs does.
+ * Ends the requests of processes that are being killed. A signal that does not kill the process
+ * ends no request: programs do not expect that a write to a file or an fsync is interrupted, and a
+ * database that got EINTR would stop. FUSE does not report which signal it was, but procfs does.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
@@ -13,8 +13,8 @@
 
 #define STATUS_BYTES 4096
 
-/* Whether SIGKILL is pending for the thread, which is so when any signal is about to end it.
- * else_dying: the result if procfs cannot tell. */
+/* Whether SIGKILL is pending for the thread. The kernel makes SIGKILL pending whenever any signal
+ * is about to end the thread. else_dying: the result if procfs gives no answer. */
 static bool thread_is_dying(const struct fuse_client *f, uint32_t pid, bool else_dying)
 {
 	static const char word[] = "\nSigPnd:";
@@ -45,8 +45,8 @@ void client_killed_abandon(struct fuse_client *f, struct client_slot *s, int err
 /*
  * A request that waits at the client ends at once. For a request at the server, the client sends an
  * interrupt and waits for a moment, so that a dead process leaves nothing in progress. If procfs
- * cannot tell, a process with a signal counts as dying, because a process that hangs forever would
- * be worse.
+ * gives no answer, a process with a signal counts as dying, because a process that hangs for ever
+ * would be worse.
  */
 void client_killed_look(struct fuse_client *f, struct client_slot *s, uint64_t now_ns)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Estimates how many requests the kernel has, from those that were read so far. */
+/* Estimates how many requests wait in the kernel, from those that were read so far. */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
 #define CLIENT_WINDOW 64 /* requests */

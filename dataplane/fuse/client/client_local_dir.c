@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Local directories: while the server leases the names of a directory, the client opens the
- * directory from its cache, without the server. That is safe because a directory cannot be removed
- * while it has names and no other client removes them. But a removed directory stays usable only
- * for clients of which the server knows that they have it open. So the client opens a local
- * directory at the server before its lease on the names ends, and before it removes the last name
- * itself. It begins at the latest when it would need the entries again, so that the server has time
- * to open the directory.
+ * Handles local directories: while the server leases the names in a directory to the client, the
+ * client opens the directory from its cache, without the server. That is safe because a directory
+ * that contains names cannot be removed, and the lease prevents other clients from removing the
+ * names. But once a directory is removed, it stays usable only for clients of which the server
+ * knows that they have it open. So the client opens a local directory at the server before its
+ * lease on the names ends, and before it removes the last name itself. It begins early enough that
+ * the server has time to open the directory: at the latest when the cached entries have become too
+ * old to be used.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
 #include <string.h>
 
-/* The lowest bits of the request's number, which is even, made odd so that the result is never 0.
- */
+/* Returns the lowest bits of the request's number. The number is even, so bit 0 is set in the
+ * result, which is then never 0. */
 static uint32_t request_of(const struct fuse_in_header *in)
 {
 	return (uint32_t)in->unique | 1;
 }
 
-/* A predecessor may have answered this open without the kernel receiving the answer: return the
- * same file. */
+/* Handles an open that a predecessor may have answered although the kernel never got the answer:
+ * returns the same file. */
 static bool open_repeat(struct fuse_client *f, const struct fuse_in_header *in)
 {
 	struct client_file *file = client_file_opened_by(&f->files, in->nodeid, request_of(in));
@@ -39,7 +40,8 @@ static bool open_repeat(struct fuse_client *f, const struct fuse_in_header *in)
 
 /* ------------------------------------------------------------------ opening at the server */
 
-/* The file of the local directory; NULL if the directory is closed, or is open at the server. */
+/* Returns the open file of the local directory; NULL if it was closed, or is open at the server
+ * meanwhile. */
 static const struct client_file *local_dir_file(const struct fuse_client *f,
 						const struct client_local_dir *a)
 {
@@ -70,7 +72,7 @@ static bool local_dir_reopen(struct fuse_client *f, const struct client_local_di
 	return client_internal_is_reopening(f, i) || client_internal_reopen(f, i);
 }
 
-/* Opens local directories at the server before other clients may remove them. */
+/* Opens, at the server, those local directories that other clients may remove soon. */
 static void local_dir_flush(struct fuse_client *f, uint64_t now_ns)
 {
 	struct client_prefetches *p = &f->prefetch;
@@ -107,7 +109,8 @@ static bool removes_name(uint32_t opcode)
 }
 
 /* Whether a removal must wait until the directory is open at the server. If the server cannot open
- * the directory for now, the removal proceeds anyway, because it may free resources. */
+ * the directory for now, the removal is sent anyway, because it may free the resources that the
+ * server lacks. */
 static bool names_hold(struct fuse_client *f, const struct client_slot *s)
 {
 	struct client_prefetches *p = &f->prefetch;
@@ -130,8 +133,8 @@ static bool names_hold(struct fuse_client *f, const struct client_slot *s)
 	return holds;
 }
 
-/* Makes a request wait while the server opens a local directory: the one that the request uses, or
- * one that may lose its last name by the request. */
+/* Whether the request must wait until the server has opened a local directory: the one that the
+ * request uses, or one that may lose its last name by this request. */
 static int local_dir_holds(struct fuse_client *f, struct client_slot *s)
 {
 	const struct client_file *file =
@@ -161,8 +164,8 @@ int client_local_dir_error(const struct fuse_client *f, const struct client_slot
 
 /* ------------------------------------------------------------------ opening */
 
-/* Whether a removal in the directory is in flight: it is then unknown how many names the directory
- * has. */
+/* Whether a removal of a name in the directory is in flight, so that it is unknown how many names
+ * the directory has. */
 static bool is_losing_names(const struct fuse_client *f, const struct client_node *node)
 {
 	for (unsigned i = 0; f->n_sent > 0 && i < CLIENT_SLOTS - CLIENT_SLOTS_INTERNAL; i++)
@@ -188,7 +191,7 @@ static void local_dir_add(struct fuse_client *f, const struct client_dir_cache *
 		.n_names = k->n_names};
 }
 
-/* Opens a directory whose cached entries are valid. */
+/* Opens a directory locally, if its cached entries are valid. */
 static bool local_dir_take(struct fuse_client *f, const struct fuse_in_header *in, size_t len,
 			   uint64_t now_ns)
 {
@@ -229,7 +232,7 @@ static bool local_dir_take(struct fuse_client *f, const struct fuse_in_header *i
 	return true;
 }
 
-/* Mount workers get no directory requests. */
+/* Only for the owner: mount workers get no directory requests. */
 static bool local_dir_is_on(const struct fuse_client *f)
 {
 	return !f->area;

@@ -2,7 +2,8 @@
 /*
  * RDMA tests that an operator starts (`plenum rdma ping`), at the client: it offers a buffer to the
  * server, which reads or writes it repeatedly and reports how long that took. The buffer must not
- * be used for anything else until the server has answered, or no pair is left that could reach it.
+ * be used for anything else until the server has answered, or until there is no queue pair left by
+ * which the server could reach it.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 #include "dataplane/fuse/proto/fuse_ping.h"
@@ -11,11 +12,12 @@
 
 #define PING_HEAD sizeof(((struct client_ping_msg *)0)->head)
 #define BUSY_WAIT_NS (5 * NSEC_PER_MSEC)
-#define PAIR_WAIT_NS (3 * NSEC_PER_SEC) /* longer than it takes to connect a pair */
-/* Pause after a request, as a multiple of its duration. The server makes the same pause, so it does
- * not refuse the next request. */
+/* How long a test waits for a pair: longer than it takes to connect one */
+#define PAIR_WAIT_NS (3 * NSEC_PER_SEC)
+/* Pause after a request, as a multiple of the request's duration. The server accepts no request
+ * sooner than that, so a shorter pause would only get a refusal. */
 #define RESTS 3U
-#define WISH_REST_NS NSEC_PER_SEC /* between two tests that the server requests */
+#define WISH_REST_NS NSEC_PER_SEC /* pause between two tests that the server requests */
 
 static void ping_over(struct fuse_client *f, int status, const char *reason, uint64_t now_ns)
 {
@@ -24,8 +26,8 @@ static void ping_over(struct fuse_client *f, int status, const char *reason, uin
 	if (p->over)
 		return;
 	p->over = true;
-	/* Each request was already followed by a pause; a longer one here would only delay the
-	 * server's next test. */
+	/* Each request was already followed by a pause. Between tests of the server a short one
+	 * suffices, because a longer one would only delay the server's next test. */
 	if (p->is_servers)
 		p->pause_until_ns = now_ns + WISH_REST_NS;
 	fuse_ping_end(&p->run, p->each_ns, status, reason);
@@ -49,7 +51,8 @@ int fuse_client_ping(struct fuse_client *f, const struct launch_ping *ask, uint6
 	 */
 	if (p->run.id && !p->is_servers)
 		return -EBUSY;
-	/* A pending request still uses the buffer; its answer also ends before this test begins. */
+	/* If a request of an earlier test is pending, it still uses the buffer. This test begins
+	 * only after the answer to that request. */
 	if (!p->buf)
 		p->buf = client_pool_get(&f->pool, CLIENT_READ_RESERVE, 0);
 	if (!p->buf)
@@ -76,8 +79,8 @@ bool fuse_client_ping_take(struct fuse_client *f, struct launch_ping *ret)
 	return !p->is_servers;
 }
 
-/* Begins a test that the server requested, unless another one runs: the server repeats its request.
- */
+/* Begins a test that the server requested, unless another one runs. If one does, the server
+ * requests its test again. */
 static void requested_begin(struct fuse_client *f, uint64_t now_ns)
 {
 	struct client_ping *p = &f->ping;
@@ -91,7 +94,8 @@ static void requested_begin(struct fuse_client *f, uint64_t now_ns)
 		p->is_servers = true;
 }
 
-/* Returns 0; negative errno: not possible now. */
+/* Sends the next request of the test. Returns 0, or a negative errno if that is not possible
+ * now. */
 static int ping_send(struct fuse_client *f, uint64_t now_ns)
 {
 	struct client_ping *p = &f->ping;
@@ -131,7 +135,8 @@ static uint64_t ping_due(struct fuse_client *f, uint64_t now_ns)
 	if (now_ns < p->due_ns)
 		return p->due_ns;
 	why = fuse_client_rdma_reason(f, p->run.port);
-	/* A pair is being connected, or no path leads to the server. */
+	/* Wait for a while: the pair is being connected, or there is no path to the server at
+	 * present. */
 	if (f->link == CLIENT_READY &&
 	    (why == PORT_RDMA_OK || client_rdma_is_asking(f, p->run.port)) &&
 	    !(port_rdma_ready(f->rdma.peer) >> p->run.port & 1)) {
@@ -152,7 +157,7 @@ static uint64_t ping_due(struct fuse_client *f, uint64_t now_ns)
 	return p->over ? now_ns : p->waits ? p->until_ns : p->due_ns;
 }
 
-/* Checks the server's answer. Returns 0 with the answer in *ret. */
+/* Checks the server's answer. Returns 0 with the answer in *ret, or a negative errno. */
 static int answer_read(const struct client_ping *p, const void *msg, size_t len,
 		       struct fuse_proto_ping *ret)
 {
@@ -177,8 +182,8 @@ static int answer_read(const struct client_ping *p, const void *msg, size_t len,
 	return 0;
 }
 
-/* Adds the server's answer. The pause before the next request depends on our own measurement, not
- * on the duration that the server reports. */
+/* Adds the results in the server's answer to those of the test. The pause before the next request
+ * depends on the time that we measured, not on the duration that the server reports. */
 static void answer_add(struct client_ping *p, const struct fuse_proto_ping *a, uint64_t now_ns)
 {
 	memcpy(&p->each_ns[p->run.done], a->each_ns, a->count * sizeof(a->each_ns[0]));
@@ -199,11 +204,11 @@ static void ping_answer(struct fuse_client *f, const void *msg, size_t len, uint
 	if (!p->waits)
 		return;
 	p->waits = p->is_stale = false;
-	/* If the answer does not tell the state of the pair, the pair is dropped too. */
+	/* Drop the pair also after an invalid answer, which says nothing about the pair's state. */
 	if (r == -EPROTO || (r == 0 && a.status == FUSE_PROTO_PING_FAILED))
 		client_rdma_pair_failed(f, p->asked.leg, p->serial);
-	if (is_stale) /* the run of this request has ended already; the buffer belongs to the next
-			 run */
+	if (is_stale) /* the test of this request has ended already; the buffer belongs to the next
+			 test */
 		goto out;
 	if (p->run.id && !p->over && r == 0)
 		answer_add(p, &a, now_ns);
@@ -230,7 +235,7 @@ static void ping_down(struct fuse_client *f, uint64_t now_ns)
 		buf_free(f);
 }
 
-/* The stage is also active without RDMA: a test then ends with the reason. */
+/* The stage is also active without RDMA, so that a test ends with the reason why there is none. */
 const struct client_stage client_ping_stage = {
 	.cookie = CLIENT_COOKIE_PING,
 	.resp_at = offsetof(struct fuse_client, ping.resp),

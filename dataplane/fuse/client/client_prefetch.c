@@ -2,12 +2,13 @@
 /*
  * Prefetched directory entries: a program that opens a directory is about to read it, so the
  * entries arrive with the answer to OPENDIR, and the client answers the reads. The entries show the
- * directory at the time of its open, which is what readdir(3) lists. They are valid for a short
- * time, so that rewinddir(3) shows later changes, and are used once: for a reader that rewinds, the
- * client asks the server. The kernel takes an answer's attributes as newer than its own, so if it
- * has learned something of a file since then, the entry has only the name. If the server leases the
- * names of a directory, the client caches a copy of the entries, from which client_local_dir.c
- * answers later opens. All is in process memory: a successor asks the server.
+ * directory at the time of its open, which is what readdir(3) lists. They are valid only for a
+ * short time, so that rewinddir(3) shows later changes, and are used only once: when a reader
+ * rewinds, the client asks the server. The kernel takes attributes in an answer as newer than its
+ * own. So if it has learned something about a file since the open, the entry of this file has only
+ * the name. If the server leases the names of a directory, the client caches a copy of the entries,
+ * from which client_local_dir.c answers later opens. All of this is only in process memory, so a
+ * successor asks the server.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
@@ -22,13 +23,14 @@
 /* Memory for the prefetches, for one answer in progress, and for the cached directories. */
 #define MEMORY_BYTES ((CLIENT_PREFETCHES + 1) * PREFETCH_BYTES + DIR_CACHE_BYTES)
 #define SHOWN_BYTES ((size_t)CLIENT_NODES_MAX * sizeof(uint64_t))
-/* A cached directory is not used if the kernel has learned something of more than one in this many
- * of its entries, because these entries would have no attributes. */
+/* A cached directory is not used if the kernel has learned something newer about more than one in
+ * this many of its entries, because these entries would have no attributes. */
 #define DIR_CACHE_STALE 8U
-/* Programs that open directories without reading them will probably continue to do so: after the
- * n-th unread prefetch in a row, the next 2^n - 1 opens request none. */
+/* Limits how many opens request no prefetch. A program that opens directories without reading them
+ * will probably continue to do so, so after the n-th unread prefetch in a row, the next 2^n - 1
+ * opens request no entries. */
 #define UNREAD_MAX 6U
-/* For this time a directory that was too large for a prefetch is assumed to be still too large. */
+/* For this time, a directory that was too large for a prefetch counts as still too large. */
 #define LARGE_NS (5 * NSEC_PER_SEC)
 
 static void *memory_of(size_t bytes)
@@ -121,7 +123,7 @@ static void note_unread(struct fuse_client *f, const struct client_prefetch *unr
 {
 	struct client_prefetches *p = &f->prefetch;
 
-	if (unread->is_copy) /* the server sent no entries for a copy */
+	if (unread->is_copy) /* the entries are a copy from the cache, so no prefetch was wasted */
 		return;
 	p->n_unread = MIN_OF(p->n_unread + 1, UNREAD_MAX);
 	p->n_skip = (1U << p->n_unread) - 1;
@@ -129,7 +131,8 @@ static void note_unread(struct fuse_client *f, const struct client_prefetch *unr
 
 /* ------------------------------------------------------------------ storing entries */
 
-/* Whether all entries are complete, and the answer has as many handles as they need. */
+/* Whether all entries in the answer are complete, and the answer has as many handles as they
+ * need. */
 static bool is_whole(const struct client_answer *a)
 {
 	size_t off = 0, at;
@@ -162,8 +165,9 @@ static uint32_t n_names(const struct client_answer *a)
 	return n;
 }
 
-/* Copies an unread prefetch into the cache. An empty directory is not cached: another client may
- * remove it at any time, and then the server must know which clients have it open. */
+/* Copies an unread prefetch into the directory cache. An empty directory is not cached, because
+ * another client may remove it at any time, and the server must then know which clients have it
+ * open. */
 static void dir_cache_put(struct fuse_client *f, uint64_t nodeid,
 			  const struct client_prefetch *from, size_t handles_len)
 {
@@ -302,7 +306,8 @@ void client_prefetch_close(struct fuse_client *f, uint64_t fh)
 
 /* ------------------------------------------------------------------ answering reads */
 
-/* Whether the prefetch is recent, and nothing has changed that the kernel must see instead. */
+/* Whether the prefetch is still recent, this client has not changed the directory since, and the
+ * kernel has learned nothing newer that may concern any node. */
 static bool is_valid(const struct fuse_client *f, const struct client_prefetch *p,
 		     const struct client_node *node, uint64_t now_ns)
 {
@@ -311,8 +316,7 @@ static bool is_valid(const struct fuse_client *f, const struct client_prefetch *
 	       f->prefetch.n_shown - p->n_shown <= CLIENT_SHOWN_MAX;
 }
 
-/* Copies the next entries into the answer, as far as there is space. Returns the number of bytes.
- */
+/* Copies the next entries into the answer, as many as fit. Returns the number of bytes. */
 static size_t prefetch_fill(struct fuse_client *f, struct client_prefetch *p, bool plus,
 			    uint8_t *to, size_t room)
 {
@@ -411,7 +415,7 @@ void client_prefetch_from_cache(struct fuse_client *f, const struct client_dir_c
 	f->prefetch.n_touched++;
 }
 
-/* Mount workers get no directory requests. */
+/* Only for the owner: mount workers get no directory requests. */
 static bool prefetch_is_on(const struct fuse_client *f)
 {
 	return !f->area;

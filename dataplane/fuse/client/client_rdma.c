@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bulk data via RDMA, at the client: connects queue pairs with the server and checks them, offers a
- * request's memory to the server, and keeps offered memory from other uses while a pair may still
- * write to it.
+ * Bulk data via RDMA, at the client: connects queue pairs with the server and checks them, offers
+ * the memory of a request to the server, and makes sure that offered memory is not used for
+ * anything else while the server may still write to it by a queue pair.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
 #include <string.h>
 
 #define RDMA_RETRY_NS NSEC_PER_SEC /* interval of attempts, and of checks on existing pairs */
-/* After a device change, such as new addresses, the next request is sent this soon; servers accept
- * no shorter interval. */
+/* After a change of a device, such as new addresses, the next request for pairs is sent after this
+ * time; servers accept no shorter interval. */
 #define RDMA_CHANGED_NS (250 * NSEC_PER_MSEC)
-/* If a pair on a working path fails sooner than this, the next attempts have growing intervals: if
- * the network drops RDMA packets, each attempt delays a transfer by some seconds. */
+/* If a pair on a working path fails within this time, the intervals of the next attempts grow,
+ * because the network may drop RDMA packets, and each attempt then delays a transfer by some
+ * seconds. */
 #define RDMA_LASTS_NS (30 * NSEC_PER_SEC)
 #define RDMA_RETRY_MOST_NS (64 * NSEC_PER_SEC)
-/* Interval of asking servers for their link types while these are mixed. */
+/* While the link types of servers are mixed, they are asked for their link types at this
+ * interval. */
 #define RDMA_MIXED_NS (8 * NSEC_PER_SEC)
 #define RDMA_HEADERS 88 /* bytes of IPv6, UDP and the headers and checksum of RoCE, rounded up */
 
@@ -50,8 +52,8 @@ static void rdma_done(struct fuse_client *f)
 
 /* ------------------------------------------------------------------ queue pairs */
 
-/* Call before offered memory is used for anything else: afterwards the server cannot write to it.
- */
+/* Drops all pairs, so that the server cannot write to offered memory any more. Call it before that
+ * memory is used for anything else. */
 static void rdma_down(struct fuse_client *f, uint64_t now_ns)
 {
 	struct client_rdma *r = &f->rdma;
@@ -68,7 +70,8 @@ static void rdma_down(struct fuse_client *f, uint64_t now_ns)
 		r->legs[i].layers = 0;
 }
 
-/* The path for the port's pair; NULL if there is a pair already, or none is possible. */
+/* Returns the path on which to make the port's pair; NULL if there is a pair already, or none is
+ * possible. */
 static const struct rudp_path_info *leg_path(const struct fuse_client *f,
 					     const struct rudp_path_info *paths, unsigned n_paths,
 					     unsigned port)
@@ -84,7 +87,7 @@ static const struct rudp_path_info *leg_path(const struct fuse_client *f,
 	return found;
 }
 
-/* Whether to try the leg's pair now; after a failure it is retried later. */
+/* Whether to try to make the leg's pair now. After a failure it is tried again later. */
 static bool leg_is_due(struct client_rdma *r, unsigned port, bool is_up, uint64_t now_ns)
 {
 	struct client_rdma_leg *leg = &r->legs[port];
@@ -98,13 +101,15 @@ static bool leg_is_due(struct client_rdma *r, unsigned port, bool is_up, uint64_
 		leg->due_ns = now_ns + MAX_OF(leg->wait_ns, RDMA_RETRY_NS) - RDMA_RETRY_NS;
 		leg->n_changes = port_rdma_changes(r->ports);
 	}
-	/* If the device has changed since, that was probably the cause of the failure. */
+	/* If a device has changed since the failure, the cause has probably gone, so do not
+	 * wait. */
 	if (leg->n_changes != port_rdma_changes(r->ports))
 		leg->wait_ns = leg->due_ns = 0;
 	return now_ns >= leg->due_ns;
 }
 
-/* The largest RoCE packet size that the path is known to carry, whatever its two ends support. */
+/* Returns the largest RoCE packet size that the path is known to carry, which may be less than both
+ * ends support. */
 static uint8_t mtu_of(const struct rudp_path_info *path, uint8_t most)
 {
 	while (most > 1 && (128U << most) + RDMA_HEADERS > path->mtu)
@@ -131,8 +136,8 @@ static void leg_ask(struct fuse_client *f, unsigned port, const struct rudp_path
 	struct port_rdma_half half;
 	enum port_rdma_reason why = port_rdma_pair(r->peer, port, port, &half);
 
-	/* If it could be created, the last reason stays valid until the server has answered, so
-	 * that the reported reason does not change every second. */
+	/* If our half could be created, keep the last reason until the server has answered, so that
+	 * the reported reason does not change every second. */
 	if (why != PORT_RDMA_OK) {
 		r->reasons[port] = why;
 		r->legs[port].layers = 0;
@@ -156,10 +161,11 @@ static void leg_ask(struct fuse_client *f, unsigned port, const struct rudp_path
 	}
 	r->msg.rdma.n_legs++;
 	r->asked |= (uint8_t)(1U << port);
-	r->made[port] = ++r->serial; /* answers to earlier requests do not refer to this pair */
+	r->made[port] = ++r->serial; /* a new serial, because reports of earlier requests do not
+					refer to this pair */
 }
 
-/* Adds the question whether the server still has its half of the leg's pair. */
+/* Adds to the message the question whether the server still has its half of the leg's pair. */
 static void leg_check(struct client_rdma *r, unsigned port)
 {
 	r->msg.rdma.legs[r->msg.rdma.n_legs++] = (struct fuse_proto_rdma_leg){
@@ -167,7 +173,7 @@ static void leg_check(struct client_rdma *r, unsigned port)
 	r->checked |= (uint8_t)(1U << port);
 }
 
-/* When to ask the server. */
+/* Returns when to send the next message about pairs. */
 static uint64_t ask_at(const struct client_rdma *r)
 {
 	const uint64_t sooner = RDMA_RETRY_NS - RDMA_CHANGED_NS;
@@ -206,7 +212,8 @@ static void rdma_flush(struct fuse_client *f, uint64_t now_ns)
 			leg_ask(f, i, path);
 			r->legs[i].made_ns = now_ns;
 		}
-		/* Without a path, the server's link type does not matter. */
+		/* The leg has neither a path nor a pair, so the server's link type does not
+		 * matter. */
 		if (!path && !(port_rdma_ready(r->peer) & 1U << i))
 			r->legs[i].layers = 0;
 	}
@@ -232,8 +239,8 @@ static uint64_t rdma_due(struct fuse_client *f, uint64_t now_ns)
 	return want ? ask_at(r) : UINT64_MAX;
 }
 
-/* If the two ends do not match, both report the same reason; all other reasons are about the
- * server. */
+/* Returns the reason to report for the status in the server's answer. If the two ends do not match,
+ * both report the same reason; all other reasons of the server mean that the peer has no RDMA. */
 static enum port_rdma_reason reason_of_answer(uint8_t status)
 {
 	if (status == PORT_RDMA_KIND || status == PORT_RDMA_MTU)
@@ -246,9 +253,9 @@ static uint8_t layer_of(uint8_t link)
 	return link == PORT_RDMA_LINK_IB ? CLIENT_LAYER_IB : CLIENT_LAYER_ETHERNET;
 }
 
-/* Whether the server's link is Ethernet or InfiniBand; 0: unknown. Older servers do not report it,
- * and a mismatch with our own link does not always tell, because there are two link types of
- * Ethernet. */
+/* Returns whether the server's link is Ethernet or InfiniBand (CLIENT_LAYER_*); 0: unknown. Older
+ * servers do not report their link type. That it differs from ours does not always show which it
+ * is, because there are two link types for Ethernet. */
 static uint8_t layer_reported(const struct client_rdma *r, const struct fuse_proto_rdma_leg *leg)
 {
 	const uint8_t ours = r->legs[leg->leg].link;
@@ -279,9 +286,10 @@ void fuse_client_rdma_check_mixed(struct fuse_client *const *clients, unsigned n
 		if (!r || r->mixed == mixed)
 			continue;
 		r->mixed = mixed;
-		/* This limits the rate of new pairs, however often a server changes its report. */
+		/* Limits the rate of new pairs, even if a server keeps changing its report. */
 		r->retry_ns = r->asked_ns + RDMA_RETRY_NS;
-		/* Requests in flight are repeated in packets, as after a pair has failed. */
+		/* Requests in flight are then repeated in packets, as after the failure of a
+		 * pair. */
 		for (unsigned k = 0; mixed && r->peer && k < r->n_ports; k++) {
 			port_rdma_drop(r->peer, k);
 			r->made[k] = ++r->serial;
@@ -289,8 +297,8 @@ void fuse_client_rdma_check_mixed(struct fuse_client *const *clients, unsigned n
 	}
 }
 
-/* Handles a server's request for a test, which it sends when the pair of that port is checked. The
- * limits are those for an operator of this host. */
+/* Handles a server's request for an RDMA test, which it sends when the pair of that port is
+ * checked. The limits are the same as for a test by an operator of this host. */
 static void ping_requested(struct fuse_client *f, unsigned port, const uint8_t said[16])
 {
 	struct fuse_proto_ping_order order;
@@ -339,7 +347,8 @@ static void leg_answered(struct fuse_client *f, const struct fuse_proto_rdma_leg
 	r->has_waiting = false;
 }
 
-/* Handles that the server has lost its half: requests a new pair at once. */
+/* Call when the server has lost its half of the pair: makes the client request a new pair at
+ * once. */
 static void leg_lost(struct client_rdma *r, unsigned port)
 {
 	if (!(port_rdma_ready(r->peer) & 1U << port))
@@ -354,7 +363,7 @@ static void rdma_answer(struct fuse_client *f, const void *msg, size_t len, uint
 {
 	struct client_rdma *r = &f->rdma;
 	struct fuse_proto_rdma rdma = {.version = 0};
-	struct fuse_out_header out = {.error = -EBUSY}; /* a malformed answer counts as busy */
+	struct fuse_out_header out = {.error = -EBUSY}; /* a malformed answer counts as "busy" */
 	size_t at = sizeof(out);
 	bool busy;
 
@@ -380,7 +389,7 @@ static void rdma_answer(struct fuse_client *f, const void *msg, size_t len, uint
 			continue;
 		port_rdma_drop(r->peer, i);
 		r->reasons[i] = PORT_RDMA_PEER;
-		if (!busy) /* otherwise the last report stays valid */
+		if (!busy) /* a server that is busy reports nothing: its last report stays valid */
 			r->legs[i].layers = 0;
 	}
 	r->asked = r->checked = 0;
@@ -388,7 +397,8 @@ static void rdma_answer(struct fuse_client *f, const void *msg, size_t len, uint
 
 /* ------------------------------------------------------------------ requests */
 
-/* The number of bytes to offer via RDMA; 0: the request is not eligible. */
+/* Returns how many bytes of memory to offer for the request via RDMA; 0: its data cannot use
+ * RDMA. */
 static uint32_t bulk_bytes(const struct fuse_client *f, const struct client_slot *s)
 {
 	const struct client_rdma *r = &f->rdma;
@@ -411,7 +421,7 @@ static uint32_t bulk_bytes(const struct fuse_client *f, const struct client_slot
 	return 0;
 }
 
-/* Whether the request waits for RDMA. */
+/* Whether the request must wait for RDMA. */
 static int rdma_holds(struct fuse_client *f, struct client_slot *s)
 {
 	struct client_rdma *r = &f->rdma;
@@ -446,7 +456,8 @@ bool client_rdma_offer(struct fuse_client *f, struct client_slot *s, struct fuse
 	return true;
 }
 
-/* A pair that was made after the request was sent is another pair and stays. */
+/* If the pair was made after the request was sent (serial), the report is about an earlier pair,
+ * and this one stays. */
 void client_rdma_pair_failed(struct fuse_client *f, unsigned leg, uint32_t serial)
 {
 	struct client_rdma *r = &f->rdma;
@@ -505,7 +516,8 @@ bool client_rdma_retry(struct fuse_client *f, struct client_slot *s, const struc
 	if (write)
 		legs_failed(f, s, s->bulk_legs);
 	s->bulk_failed = !f->rdma.only;
-	if (s->answered) /* the kernel has its reply, and nothing was begun */
+	if (s->answered) /* the kernel has its reply already, and the server has not begun the
+			    request */
 		client_slot_free(f, s);
 	else
 		client_slot_queue(f, s);
@@ -577,7 +589,7 @@ const struct client_stage client_rdma_stage = {
 	.cookie = CLIENT_COOKIE_RDMA,
 	.resp_at = offsetof(struct fuse_client, rdma.resp),
 	.resp_bytes = sizeof(((struct fuse_client *)0)->rdma.resp),
-	.is_background = true, /* it is sent every second even if the mount is idle */
+	.is_background = true, /* the message is sent every second, even if the mount is idle */
 	.answer = rdma_answer,
 	.due = rdma_due,
 	.down = rdma_down,

@@ -4,7 +4,8 @@
 #include "dataplane/fuse/proto/fuse_latency.h"
 #include <string.h>
 
-/* ENOENT is not an error: the request has already ended in the kernel. */
+/* Writes one answer to the kernel. The result is false also after ENOENT, which only means that the
+ * request has already ended in the kernel. */
 bool client_reply(struct fuse_client *f, const void *msg, size_t len)
 {
 	if (write(f->fd, msg, len) >= 0)
@@ -16,8 +17,8 @@ bool client_reply(struct fuse_client *f, const void *msg, size_t len)
 
 void client_slot_note_latency(struct fuse_client *f, const struct client_slot *s)
 {
-	/* The time at the begin of the turn would be too early, because a large answer takes long
-	 * to process and to write. */
+	/* Read the clock: the time when this turn began would be too early, because a large answer
+	 * takes long to process and to write. */
 	fuse_latency_note(f->latencies, s->opcode, s->arrived_ns, f->clock_ns());
 }
 

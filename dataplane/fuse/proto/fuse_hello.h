@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The client's hello in the transport's handshake: the export and host that it wants, and the mount
- * that it serves. No other code knows the bytes (plenum-protocol(7)). The functions only read and
- * write bytes.
+ * The client's hello, which is the application data in the transport's handshake: the export and
+ * the host that the client wants, and the mount that it serves. Only this module knows its format
+ * (plenum-protocol(7)). The functions only read and write bytes.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_HELLO_H
 #define PLENUM_DATAPLANE_FUSE_HELLO_H
@@ -31,7 +31,7 @@ struct fuse_hello {
 };
 
 void fuse_hello_put(uint8_t ret[FUSE_HELLO_BYTES], const struct fuse_hello *h);
-/* Decodes a hello. Returns 0; -EPROTO: not a hello, or another version. */
+/* Decodes a hello. Returns 0, or -EPROTO if it is not a hello, or one of another version. */
 int fuse_hello_get(const void *p, size_t len, struct fuse_hello *ret);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Counts how long a request took, by the class of its opcode, for client and server alike. It is
- * called once per answer, so it neither allocates nor makes system calls.
+ * Counts how long requests take, by the class of their opcode, at client and server. It is called
+ * once per answer, so it neither allocates nor makes system calls.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_LATENCY_H
 #define PLENUM_DATAPLANE_FUSE_LATENCY_H
@@ -24,7 +24,8 @@ static inline enum launch_request_class fuse_latency_class(uint32_t opcode)
 	}
 }
 
-/* Times are in ns of clock_now_ns(). arrived_ns was read earlier, perhaps on another processor. */
+/* Times are in ns of clock_now_ns(). arrived_ns may have been read on another processor, so it may
+ * be later than now_ns. */
 static inline void fuse_latency_note(struct launch_latencies *l, uint32_t opcode,
 				     uint64_t arrived_ns, uint64_t now_ns)
 {
