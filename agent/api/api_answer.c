@@ -158,9 +158,23 @@ enum MHD_Result api_answer_refuse(struct api_call *c, unsigned status, const cha
 	return api_answer_error(c);
 }
 
+/* The rights of the client, as a role. Clients of this host have no role: those that may make
+ * changes are served by another process. */
+static enum access_role role_of(const struct api_call *c)
+{
+	switch (c->client->api->role) {
+	case PRIVSEP_API_TLS:
+		return c->role;
+	case PRIVSEP_ADMIN:
+		return ACCESS_ADMIN;
+	default:
+		return c->client->barred ? ACCESS_NONE : ACCESS_VIEW;
+	}
+}
+
 enum MHD_Result api_answer_local(struct api_call *c, enum resource_local local)
 {
-	autofree char *text = openapi_document(local);
+	autofree char *text = openapi_document(local, role_of(c));
 	int fd = text ? memfd_new_sealed("plenum-document", text, strlen(text)) : -ENOMEM;
 
 	if (fd < 0)

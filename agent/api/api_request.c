@@ -197,6 +197,9 @@ static enum MHD_Result complete(struct api *a, struct api_call *c, const char *m
 				 .if_match = header(c, "If-Match"),
 				 .last_event_id = header(c, "Last-Event-ID"),
 				 .prefer = header(c, "Prefer"),
+				 .host = header(c, "Host"),
+				 .origin = header(c, "Origin"),
+				 .fetch_site = header(c, "Sec-Fetch-Site"),
 				 .body = c->body,
 				 .body_len = c->body_len,
 				 .read_only = a->role == PRIVSEP_API};

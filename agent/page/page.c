@@ -13,6 +13,7 @@
 FILE_IN_PROGRAM(page_html, "/index.html");
 FILE_IN_PROGRAM(page_css, "/plenum.css");
 FILE_IN_PROGRAM(page_js, "/plenum.js");
+FILE_IN_PROGRAM(page_changes_js, "/changes.js");
 
 static const struct {
 	const char *path, *type, *begin, *end;
@@ -20,6 +21,8 @@ static const struct {
 	{PAGE_PATH, "text/html; charset=utf-8", page_html, page_html_end},
 	{PAGE_PATH "plenum.css", "text/css; charset=utf-8", page_css, page_css_end},
 	{PAGE_PATH "plenum.js", "text/javascript; charset=utf-8", page_js, page_js_end},
+	{PAGE_PATH "changes.js", "text/javascript; charset=utf-8", page_changes_js,
+	 page_changes_js_end},
 };
 
 const struct page_file *page_find(const char *path)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The page of one host: it asks for the status and the processes once a second while it is visible,
- * receives events as a stream, and keeps the rates of the last hour for its plots. It only reads.
- * Every text of the agent becomes a text node, never markup.
+ * receives events as a stream, and keeps the rates of the last hour for its plots. Changes are
+ * in changes.js. Every text of the agent becomes a text node, never markup.
  */
 "use strict";
 
 const PERIOD_MS = 1000;
+const READ_LIMIT_MS = 10000;
+const STREAM_LIMIT_MS = 40000; // an idle stream has a comment every 15 s
 const KEPT = 3600; // values of a plot: one hour
 const EVENTS_KEPT = 500;
 const SEVERITIES = ["error", "warning", "notice", "info"];
@@ -318,13 +320,17 @@ function takeGap(message) {
 
 // Reads a stream of server-sent events until it ends. EventSource cannot send a token.
 async function readStream(path, headers, take) {
-	const answer = await request(path, { headers: { Accept: "text/event-stream", ...headers } });
+	const silent = new AbortController();
+	let timer = setTimeout(() => silent.abort(), STREAM_LIMIT_MS);
+	const answer = await request(path, { headers: { Accept: "text/event-stream", ...headers }, signal: silent.signal });
 	if (!answer.ok) throw new Error(`${path}: ${answer.status} ${answer.statusText}`);
 	const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
 	let text = "";
 	for (;;) {
 		const { value, done } = await reader.read();
+		clearTimeout(timer);
 		if (done) return;
+		timer = setTimeout(() => silent.abort(), STREAM_LIMIT_MS);
 		const messages = (text + value).split("\n\n");
 		text = messages.pop();
 		for (const message of messages)
@@ -364,6 +370,7 @@ function askToken(why) {
 			byId("token").value = "";
 			form.hidden = true;
 			asking = null;
+			role = null; // that of the new token
 			done();
 		};
 		byId("token").focus();
@@ -375,7 +382,8 @@ async function request(path, options) {
 	for (;;) {
 		const shown = token;
 		const headers = { ...options.headers, ...(shown && { Authorization: `Bearer ${shown}` }) };
-		const answer = await fetch(path, { cache: "no-store", headers });
+		const signal = options.signal ?? AbortSignal.timeout(options.limit ?? READ_LIMIT_MS); // a lost connection stays silent
+		const answer = await fetch(path, { cache: "no-store", method: options.method, body: options.body, headers, signal });
 		if (answer.status !== 401) return answer;
 		if (shown === token) await askToken(shown ? "The agent does not accept this token." : "The agent wants a token: 'plenum token add' on the host makes one.");
 	}
@@ -399,17 +407,20 @@ async function update() {
 		showPicture(status, processes.processes);
 		showTables(status, processes.processes);
 		byId("stale").hidden = true;
+		changesTake(status);
 	} catch (e) {
 		byId("stale").textContent = `The agent does not answer (${e.message}). What you see is from ${last ? time((performance.now() - last.at) / 1000) + " ago" : "before"}.`;
 		byId("stale").hidden = false;
 		byId("state").className = "badge unknown";
+		changesLost();
 	}
 }
 
 async function run() {
 	byId("severity").addEventListener("change", showEvents);
 	byId("filter").addEventListener("input", showEvents);
-	await ask("/v1").catch(() => {}); // one request alone finds out whether a token is needed
+	changesBegin();
+	await takeRole().catch(() => {}); // one request alone finds out whether a token is needed
 	openEvents().catch(() => showEvents());
 	for (;;) {
 		if (!document.hidden) await update();

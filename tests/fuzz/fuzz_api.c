@@ -73,6 +73,7 @@ static void check_request(char *head, const char *body, size_t body_len)
 	rq.path = path;
 	for (int i = 0; i < 3; i++) {
 		rq.read_only = i == 1;
+		rq.host = rq.origin = rq.fetch_site = i == 1 ? query : NULL;
 		if (i == 2) { /* a stream */
 			rq.accept = "text/event-stream";
 			rq.last_event_id = query;

@@ -490,9 +490,63 @@ static void test_a_body_of_another_media_type_is_refused(void **state)
 	assert_int_equal(sent("POST", "/v1/apply", "text/xml", ""), 200); /* no body */
 }
 
+/* A page of another site can make a browser send a change, also without a body or as text/plain. */
+static void test_changes_by_pages_of_other_sites_are_refused(void **state)
+{
+	static const struct {
+		bool good;
+		const char *host, *origin, *site;
+	} cases[] = {
+		{true, "localhost", NULL, NULL}, /* a program */
+		{true, "localhost:8080", "http://localhost:8080", "same-origin"},
+		{true, "Storage-01:7443", "https://storage-01:7443", NULL},
+		{true, "localhost:8080", NULL, "none"},
+		{false, "localhost:8080", "http://site.example", "cross-site"},
+		{false, "localhost:8080", "http://site.example", NULL},
+		{false, "localhost:8080", "http://localhost:8081", "same-site"},
+		{false, "localhost:8080", NULL, "same-site"},
+		{false, "localhost:8080", NULL, "cross-site"},
+		{false, "localhost:8080", "null", NULL},
+		{false, "localhost:8080", "http://localhost:8080.site.example", NULL},
+		{false, "localhost:8080", "http://localhost", NULL},
+		{false, "localhost:8080", "", NULL},
+		{false, NULL, "http://localhost:8080", NULL},
+	};
+	struct api_request rq = {.method = "POST", .path = "/v1/apply"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		rq.host = cases[i].host;
+		rq.origin = cases[i].origin;
+		rq.fetch_site = cases[i].site;
+		memset(&error, 0, sizeof(error));
+		assert_int_equal(api_route(&rq, &msg, &wait_s, &error),
+				 cases[i].good ? 0 : -EINVAL);
+		if (cases[i].good)
+			continue;
+		assert_int_equal(error.http_status, 403);
+		assert_string_equal(error.code, "origin");
+	}
+	rq.method = "GET"; /* the browser does not pass the answer to the page */
+	rq.path = "/v1/status";
+	assert_int_equal(api_route(&rq, &msg, &wait_s, &error), 0);
+}
+
+static void test_the_list_of_operations_has_the_role_of_the_client(void **state)
+{
+	for (enum access_role role = ACCESS_NONE; role < ACCESS_ROLE_MAX; role++) {
+		autofree char *text = openapi_document(RESOURCE_LOCAL_INDEX, role);
+		json_t *o = text ? json_loads(text, 0, NULL) : NULL;
+
+		assert_non_null(o);
+		assert_string_equal(json_string_value(json_object_get(o, "role")),
+				    access_role_to_string(role));
+		json_decref(o);
+	}
+}
+
 static void test_each_operation_is_in_the_description(void **state)
 {
-	autofree char *text = openapi_document(RESOURCE_LOCAL_OPENAPI);
+	autofree char *text = openapi_document(RESOURCE_LOCAL_OPENAPI, ACCESS_VIEW);
 	json_t *o = text ? json_loads(text, 0, NULL) : NULL;
 
 	assert_non_null(o);
@@ -713,6 +767,8 @@ int main(void)
 		cmocka_unit_test(test_accept_must_allow_the_media_type_of_the_path),
 		cmocka_unit_test(test_events_are_a_stream_if_accept_names_its_type),
 		cmocka_unit_test(test_a_body_of_another_media_type_is_refused),
+		cmocka_unit_test(test_changes_by_pages_of_other_sites_are_refused),
+		cmocka_unit_test(test_the_list_of_operations_has_the_role_of_the_client),
 		cmocka_unit_test(test_each_operation_is_in_the_description),
 		cmocka_unit_test(test_if_match_becomes_the_version),
 		cmocka_unit_test(test_net_remove_passes_the_name),

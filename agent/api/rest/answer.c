@@ -239,7 +239,8 @@ static const struct answer_member root[] = {
 	TEXT("name"), TEXT("version"), TEXT("operations"), TEXT("description"), TEXT("manual"), END};
 static const struct answer_member operation[] = {
 	TEXT("method"), TEXT("path"), TEXT("purpose"), TEXT("role"), TEXT("content"), END};
-static const struct answer_member operations[] = {OBJECTS("operations", operation), END};
+static const struct answer_member operations[] = {
+	TEXT("role"), OBJECTS("operations", operation), END};
 
 static const struct answer_member *const answers[RESOURCE_MAX] = {
 	[RESOURCE_STATUS] = status,

@@ -7,6 +7,7 @@
 #include "netcfg/base/when.h"
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 /* ---- path and parameters ---- */
 
@@ -238,6 +239,23 @@ static int fill(const struct resource *row, const struct api_request *rq, struct
 	return r < 0 ? r : (int)row->local;
 }
 
+/*
+ * Whether a browser sends the request for a page of another site (or of another port of this one).
+ * Such a page can send a change to any address that the browser reaches, such as a port forwarded
+ * to the admin socket; it only cannot read the answer. Programs send neither header.
+ */
+static bool is_of_another_site(const struct api_request *rq)
+{
+	const char *site = rq->fetch_site, *host;
+
+	if (site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0)
+		return true;
+	if (!rq->origin)
+		return false;
+	host = strstr(rq->origin, "://"); /* absent in the origin "null" */
+	return !host || !rq->host || strcasecmp(host + 3, rq->host) != 0;
+}
+
 int api_route(const struct api_request *rq, struct privsep_msg *ret, unsigned *ret_wait_s,
 	      struct api_error *ret_error)
 {
@@ -260,6 +278,10 @@ int api_route(const struct api_request *rq, struct privsep_msg *ret, unsigned *r
 
 		if (!resource_has_path(row, rq->path) || strcmp(row->method, rq->method) != 0)
 			continue;
+		if (strcmp(row->method, "GET") != 0 && is_of_another_site(rq))
+			return api_fail(ret_error, 403, "origin",
+					"a page of another site may not make changes; open the "
+					"agent's own page");
 		if (rq->read_only && strcmp(row->method, "GET") != 0)
 			return api_fail(
 				ret_error, 403, "forbidden",

@@ -395,7 +395,7 @@ static json_t *description(void)
 			 paths(), "components", components());
 }
 
-static json_t *list_of_operations(void)
+static json_t *list_of_operations(enum access_role role)
 {
 	json_t *list = json_array();
 
@@ -409,7 +409,7 @@ static json_t *list_of_operations(void)
 					access_role_to_string(resource_role(&resources[i])),
 					"content", resource_media_type(resources[i].content)));
 	}
-	return json_pack("{s:o}", "operations", list);
+	return json_pack("{s:s, s:o}", "role", access_role_to_string(role), "operations", list);
 }
 
 static json_t *root(void)
@@ -419,10 +419,10 @@ static json_t *root(void)
 			 "plenum-api(7)");
 }
 
-char *openapi_document(enum resource_local local)
+char *openapi_document(enum resource_local local, enum access_role role)
 {
 	json_t *o = local == RESOURCE_LOCAL_ROOT    ? root()
-		    : local == RESOURCE_LOCAL_INDEX ? list_of_operations()
+		    : local == RESOURCE_LOCAL_INDEX ? list_of_operations(role)
 						    : description();
 	char *document = json_dumps(o, JSON_COMPACT | JSON_PRESERVE_ORDER);
 

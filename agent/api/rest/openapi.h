@@ -8,8 +8,8 @@
 
 #include "agent/api/rest/resource.h"
 
-/* Returns the document of the row with that `local`, as JSON on the heap, which the caller frees.
- * Returns NULL if memory is short. */
-char *openapi_document(enum resource_local local);
+/* Returns the document of the row with that `local`, as JSON on the heap, for a client with that
+ * role. The caller frees it. Returns NULL if memory is short. */
+char *openapi_document(enum resource_local local, enum access_role role);
 
 #endif
