@@ -2,7 +2,7 @@
 /* Estimates how many requests wait in the kernel, from those that were read so far. */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
-#define CLIENT_WINDOW 64 /* requests */
+#define CLIENT_WINDOW 64 /* length of a window, in requests */
 
 void client_queue_depth_update(struct fuse_client *f)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Passes requests from the kernel to the server: replaces the kernel's numbers by the server's
- * handles, and answers requests that concern only the client's tables.
+ * Prepares the kernel's requests for the server: replaces the kernel's numbers by the server's
+ * handles. Answers requests that need only the client's tables itself.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
 #include <string.h>
 
-/* Copies the struct behind the header. Returns false if the request is too short for it. */
+/* Copies the struct that follows the header. Returns false if the request is too short for it. */
 static bool request_arg(const void *req, size_t len, void *ret, size_t size)
 {
 	if (len < sizeof(struct fuse_in_header) + size)
@@ -16,7 +16,7 @@ static bool request_arg(const void *req, size_t len, void *ret, size_t size)
 	return true;
 }
 
-/* How many bytes of data the request asks for, if its opcode has a size. */
+/* Returns how many bytes of data the request asks for; 0 if its opcode has no size field. */
 static uint32_t request_size(struct client_slot *s)
 {
 	const size_t read_at = sizeof(struct fuse_in_header) + offsetof(struct fuse_read_in, size);
@@ -28,7 +28,8 @@ static uint32_t request_size(struct client_slot *s)
 	case FUSE_OPENDIR:
 		(void)request_arg(s->req, s->req_len, &open, sizeof(open));
 		return open.open_flags;
-	case FUSE_READDIRPLUS: /* the answer must also have space for the handles */
+	case FUSE_READDIRPLUS: /* limit the size, because the answer must also have space for the
+				  handles */
 		(void)request_arg(s->req, s->req_len, &read, sizeof(read));
 		read.size = MIN_OF(read.size, FUSE_PROTO_DIRPLUS_MAX);
 		memcpy(s->req + read_at, &read.size, sizeof(read.size));
@@ -79,7 +80,7 @@ static void name_note(struct fuse_client *f, const struct client_slot *s)
 
 	if (at == 0)
 		return;
-	if (moves) /* the name is the second of two */
+	if (moves) /* the request has two names, and the second is the new one */
 		at += strnlen(req + at, s->req_len - at) + 1;
 	if (at < s->req_len)
 		client_cache_name_created(&f->cache, s->nodes[moves ? 1 : 0], req + at,
@@ -123,7 +124,7 @@ int client_request_bind(struct fuse_client *f, struct client_slot *s)
 	return 0;
 }
 
-/* Copies a WRITE without its data into the small buffer. */
+/* Copies a WRITE, without its data, into the slot's small buffer. */
 static uint8_t *request_head(struct client_slot *s, uint32_t len)
 {
 	memcpy(s->small, s->req, len);
@@ -131,8 +132,8 @@ static uint8_t *request_head(struct client_slot *s, uint32_t len)
 	return s->small;
 }
 
-/* Whether to request attributes: a reader of the file that uses the cache would make the kernel ask
- * for them next. */
+/* Whether the answer to a WRITE should bring attributes. If the file also has a reader that uses
+ * the page cache, the kernel will ask for them next. */
 static bool wants_attr(const struct fuse_client *f, const struct client_slot *s)
 {
 	const struct client_file *file;
@@ -152,7 +153,8 @@ int client_request_seal(struct fuse_client *f, struct client_slot *s, const void
 	uint32_t len = s->req_len;
 
 	struct client_handle handles[CLIENT_REFS_MAX];
-	/* A server that does not know the flag would refuse the request. */
+	/* Only for servers that know the flag FUSE_PROTO_REQ_ONLY: others would refuse the
+	 * request. */
 	bool only = is_bulk && s->opcode == FUSE_READ && f->rdma.only &&
 		    f->features & FUSE_PROTO_FEATURE_ONLY;
 	unsigned flags = s->kind == CLIENT_SLOT_REOPEN ? FUSE_PROTO_REQ_REOPEN
@@ -163,7 +165,8 @@ int client_request_seal(struct fuse_client *f, struct client_slot *s, const void
 	for (unsigned i = 0; i < s->refs.n_fhs; i++) {
 		const struct client_file *file = client_file_get(&f->files, s->refs.fhs[i]);
 
-		/* Before any other request is sent, each file was reopened or has failed. */
+		/* A file that is not open at this server now is lost, because each file was
+		 * reopened, or marked as dead, before any other request was sent. */
 		if (!file || file->flags & CLIENT_FILE_DEAD ||
 		    file->incarnation != f->server.incarnation)
 			return -ESTALE;
@@ -188,7 +191,8 @@ int client_request_seal(struct fuse_client *f, struct client_slot *s, const void
 
 /* ------------------------------------------------------------------ answers from the cache */
 
-/* Whether lists do not show the attribute, so that its absence in a list proves nothing. */
+/* Whether the list of a file's extended attributes never shows this one, so that its absence there
+ * proves nothing. */
 static bool xattr_is_hidden(const char *name, size_t len)
 {
 	static const char prefix[] = "trusted.";
@@ -196,8 +200,9 @@ static bool xattr_is_hidden(const char *name, size_t len)
 	return strnlen(name, len) == len || strncmp(name, prefix, sizeof(prefix) - 1) == 0;
 }
 
-/* The error for an absent security label. ls(1) asks for the label of each file, and stops asking
- * if the mount supports none; but a kernel that labels files treats that as an error. */
+/* Returns the error for an absent attribute. For security labels, ls(1) asks about each file, but
+ * stops if the mount does not support labels. So that is the error, unless the host's kernel labels
+ * files and would treat it as a failure. */
 static int xattr_is_absent(const struct fuse_client *f, const char *name, size_t len)
 {
 	static const char label[] = "security.selinux";
@@ -217,15 +222,16 @@ static void cached_xattr(struct fuse_client *f, const struct fuse_in_header *in,
 
 	if (in->opcode == FUSE_GETXATTR)
 		reply.out.error = xattr_is_absent(f, name, len);
-	else if (size == 0) /* the request asks for the size of the list */
+	else if (size == 0) /* the request asks only for the size of the list */
 		reply.out.len = sizeof(reply);
 	(void)client_reply(f, &reply, reply.out.len);
 }
 
 /*
- * Answers with the attributes after the last WRITE. Not while a ctime update is deferred, nor while
- * another worker has a request of the file in flight, whose answer may reach the kernel first. The
- * server reports extended attributes only when asked, so it is asked now and then.
+ * Returns the attributes of the file after its last WRITE, if they are cached. They are not used
+ * while a ctime update is deferred, or while another worker has a request for the file in flight,
+ * whose answer may reach the kernel first. The server reports only with an answer whether the file
+ * has extended attributes, so the client must ask the server now and then.
  */
 static bool cached_written(struct fuse_client *f, const struct client_node *node, uint64_t now_ns,
 			   struct fuse_attr *ret, uint64_t *ret_for_ns)
@@ -254,8 +260,8 @@ static bool cached_attr(struct fuse_client *f, const struct fuse_in_header *in,
 	return true;
 }
 
-/* Answers with prefetched entries, or with the end of the directory, which is known once its last
- * entry was read. */
+/* Answers a read of a directory with prefetched entries. Also answers the read at the end of the
+ * directory, whose position is known once the last entry was read. */
 static bool cached_entries(struct fuse_client *f, const struct fuse_in_header *in,
 			   const struct client_node *node, const void *req, size_t len,
 			   uint64_t now_ns)
@@ -354,8 +360,8 @@ void client_request_forget(struct fuse_client *f, const void *req, size_t len)
 	}
 }
 
-/* Replies at once. The state records the close before the kernel forgets the file, so a resent
- * RELEASE finds the file closed. */
+/* Replies to a RELEASE at once. The mount's state records the close before the kernel gets the
+ * reply, so a resent RELEASE finds the file closed. */
 static void request_release(struct fuse_client *f, const void *req, size_t len, uint64_t now_ns)
 {
 	struct fuse_in_header in;
@@ -376,7 +382,8 @@ static void request_release(struct fuse_client *f, const void *req, size_t len, 
 	f->flush_wanted = true;
 }
 
-/* The server has no locks, so lock requests are answered here. */
+/* Answers the requests that need no server. Lock requests are among them, because the server has no
+ * locks. */
 static bool request_take(struct fuse_client *f, const struct fuse_in_header *in, size_t n,
 			 uint64_t now_ns)
 {

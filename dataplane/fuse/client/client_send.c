@@ -8,7 +8,8 @@ void client_session_drop(struct fuse_client *f, uint64_t now_ns)
 		return;
 	rudp_session_close(f->session, now_ns);
 	f->session = NULL;
-	/* A client without a server has been waiting since it lost the server. */
+	/* Only if there was a server: otherwise the client has been waiting since it lost the
+	 * server before. */
 	if (f->link == CLIENT_READY || f->link == CLIENT_REOPEN)
 		f->away_since_ns = now_ns;
 	f->link = CLIENT_AWAY;
@@ -20,8 +21,8 @@ static bool client_removes_names(uint32_t opcode)
 	return opcode == FUSE_UNLINK || opcode == FUSE_RENAME || opcode == FUSE_RENAME2;
 }
 
-/* Returns 0: sent; -ENOMEM: no buffer for its answer is free, or it waits for a stage; -ENOBUFS:
- * rudp takes no more calls now; else the error for the kernel. */
+/* Sends the request. Returns 0; -ENOMEM if it must wait, for a stage or for a free buffer for its
+ * answer; -ENOBUFS if rudp takes no more calls now; or the error for the kernel. */
 static int client_send(struct fuse_client *f, struct client_slot *s)
 {
 	const void *msg;
@@ -38,7 +39,8 @@ static int client_send(struct fuse_client *f, struct client_slot *s)
 
 		if (!has_buf && s->opcode != FUSE_OPENDIR)
 			return -ENOMEM;
-		if (!has_buf) /* the request is also useful without prefetched entries */
+		if (!has_buf) /* send the request nevertheless, without asking for prefetched
+				 entries */
 			client_prefetch_request(s, 0);
 	}
 	if (client_removes_names(s->opcode))
@@ -93,8 +95,8 @@ void client_flush(struct fuse_client *f, uint64_t now_ns)
 	}
 }
 
-/* Sends DESTROY after an unmount. The kernel itself sends it only for mounts of block devices, but
- * the server keeps nodes and handles for a successor until it gets one. */
+/* Sends DESTROY after an unmount. The kernel sends DESTROY only for mounts of block devices. But
+ * without it, the server would keep nodes and handles for a successor. */
 void client_goodbye(struct fuse_client *f)
 {
 	struct client_slot *s, *next;

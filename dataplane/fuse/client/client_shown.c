@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Counts when the kernel last learned something of a node, so that it does not get older attributes
- * from a prefetch. */
+/* Records when the kernel last learned something about each node, so that it does not get older
+ * attributes from a prefetch. */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
 void client_shown_note_all(struct fuse_client *f)
@@ -25,9 +25,9 @@ static uint64_t *forgotten_of(const struct fuse_client *f, const struct client_n
 	return (uint64_t *)&f->prefetch.forgotten[hash % CLIENT_FORGOTTEN];
 }
 
-/* The kernel forgets a node, whose record will get another node: keeps its count under the hash of
- * its handle. Prefetches older than the last CLIENT_SHOWN_MAX counts are not used, so older counts
- * are dropped. */
+/* Call when the kernel forgets a node. Another node will use its record, so the node's count is
+ * kept under the hash of its handle. Counts may be lost after CLIENT_SHOWN_MAX further events,
+ * because prefetches that are older than that are not used. */
 void client_shown_forgotten(struct fuse_client *f, const struct client_node *node)
 {
 	uint64_t shown = f->prefetch.shown[node - f->state.nodes];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Slots of requests in flight, and the search by request number for INTERRUPT. */
+/* Manages the slots of requests in flight, and finds the slot of a request by its number, for
+ * INTERRUPT. */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
 #include <string.h>
@@ -8,7 +9,8 @@
 #define REQ_SMALL_BYTES (CLIENT_SMALL_BYTES - FUSE_PROTO_REQ_TAIL_MAX)
 #define SMALL_AREA_BYTES ((size_t)CLIENT_SLOTS * 2 * CLIENT_SMALL_BYTES)
 
-/* Bit in the numbers of internal requests: the kernel's numbers never get that large. */
+/* Bit in the numbers of requests that the client itself makes: the kernel's numbers never get so
+ * large. */
 #define SLOT_UNIQUE_INTERNAL (1ULL << 62)
 
 static void slot_push(struct fuse_client *f, struct client_slot *s)
@@ -36,7 +38,7 @@ int client_slots_init(struct fuse_client *f, bool takes_rdma)
 	if (r < 0)
 		return r;
 	f->read_buf = f->request = client_slot_req_buf(f);
-	/* The reason is the same as for large requests below. */
+	/* Populate its memory, for the same reason as for large requests in client_slot_take(). */
 	client_pool_populate(&f->pool, f->read_buf, REQ_SMALL_BYTES);
 	f->pending.next = f->pending.prev = &f->pending;
 	f->oldest.newer = f->oldest.older = &f->oldest;
@@ -58,13 +60,14 @@ void client_slots_done(struct fuse_client *f)
 	f->small_area = NULL;
 }
 
-/* Resets the slot, except for its serial, because the next use must have another one. */
+/* Resets the slot, but keeps its serial, because the next use of the slot must have the next
+ * one. */
 static void slot_reset(struct client_slot *s)
 {
 	*s = (struct client_slot){.small = s->small, .serial = (uint16_t)(s->serial + 1)};
 }
 
-/* Takes the first free slot, for a request that waits for its answer. */
+/* Takes the first free slot for a request. */
 static void slot_begin(struct fuse_client *f, struct client_slot *s, uint32_t len, uint64_t now_ns)
 {
 	f->free = s->next;
@@ -132,15 +135,16 @@ struct client_slot *client_slot_take(struct fuse_client *f, uint32_t len, uint64
 	if (next_buf) {
 		s->req = f->read_buf;
 		f->read_buf = next_buf;
-		/* If a worker is killed while the kernel copies a request into memory without
-		 * pages, the program gets an error. If the memory is populated, it does not. */
+		/* If a worker is killed while the kernel copies a request into memory that has no
+		 * pages yet, the program gets an error. So the next buffer is populated up to the
+		 * largest length so far. */
 		if (len > f->largest)
 			f->largest = f->state.head->largest = len;
 		client_pool_populate(&f->pool, f->read_buf, f->largest);
 	} else {
 		s->req = s->small;
-		if (f->request != s->req) /* a stage has freed a slot after the copy, which is now
-					     the first free one */
+		if (f->request != s->req) /* the request was copied to what was then the first free
+					     slot, but a stage has freed another one since */
 			memcpy(s->req, f->request, len);
 	}
 	return s;
@@ -167,8 +171,8 @@ struct client_slot *client_slot_internal(struct fuse_client *f, enum client_slot
 	f->free_internal = s->next;
 	f->n_used++;
 	slot_reset(s);
-	/* The count is stored before the number is used, so that a successor continues with other
-	 * numbers. */
+	/* Store the new count before its number is used, so that a successor never uses the same
+	 * number. */
 	client_publish(&f->state.head->internal_requests, f->state.head->internal_requests + 1);
 	in.unique = SLOT_UNIQUE_INTERNAL | f->state.head->internal_requests << 1;
 	s->kind = kind;

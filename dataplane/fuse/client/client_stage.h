@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A stage is one part of the client, such as RDMA or dispatch to mount workers. It takes part in
- * the handling of requests by the hooks below; hooks that it does not need are NULL.
- * client_stages.c has the table of stages; hooks are called in the order of that table. Each mount
- * calls only its active stages: client_stages_select() makes a short list per hook, so that an
- * inactive stage costs nothing. A new stage is one file and one line in the table.
+ * A stage is a part of the client that not every mount needs, such as RDMA or dispatch to mount
+ * workers. It takes part in the handling of requests by the hooks below. Hooks that it does not
+ * need are NULL. client_stages.c has the table of stages; hooks are called in the order of that
+ * table. Each mount calls only its active stages: client_stages_select() makes a short list per
+ * hook, so that an inactive stage costs nothing. A new stage is one file and one line in the table.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_STAGE_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_STAGE_H
@@ -17,14 +17,15 @@
 struct fuse_client;
 struct client_slot;
 
-/* Number of opcodes that `take` handles; requests with larger ones go to the server. */
+/* Number of opcodes that `take` can handle. Requests with larger opcodes always go to the
+ * server. */
 #define CLIENT_STAGE_OPCODES 64U
 #define CLIENT_STAGE_OPCODE(opcode) (1ULL << (opcode))
 
 struct client_stage {
 	/* Whether the mount uses the stage. NULL: every mount does. */
 	bool (*is_on)(const struct fuse_client *f);
-	/* Allocates memory and adopts the state of a predecessor. Called for all stages, also
+	/* Allocates memory and adopts the state of a predecessor. Called for all stages, including
 	 * inactive ones. Returns 0 or a negative errno. */
 	int (*init)(struct fuse_client *f);
 	/* Frees everything. Called for all stages in reverse order, also if init failed or was not
@@ -35,31 +36,33 @@ struct client_stage {
 	int (*poll)(struct fuse_client *f, bool all, uint64_t now_ns);
 	/* Called when the kernel has no more requests. */
 	void (*drained)(struct fuse_client *f);
-	/* Called after a pull has read what it could; n_taken: number of requests. */
+	/* Called after a pull has read all requests that it could. n_taken: their number. */
 	void (*polled)(struct fuse_client *f, int n_taken, uint64_t now_ns);
 	/* Called when there is no slot or buffer for another request. */
 	void (*full)(struct fuse_client *f);
 	/* Called before cached state of files is used: applies changes that other workers made. */
 	void (*sync)(struct fuse_client *f);
-	/* Called with a request of n bytes in f->request whose opcode is in the bit mask `opcodes`;
-	 * only one stage may have an opcode. Returns true if the stage has answered the request. */
+	/* Called with a request of n bytes in f->request whose opcode is in the bit mask `opcodes`.
+	 * No two stages may have the same opcode. Returns true if the stage has answered the
+	 * request. */
 	uint64_t opcodes;
 	bool (*take)(struct fuse_client *f, const struct fuse_in_header *in, size_t n,
 		     uint64_t now_ns);
 	/* Called when the request is ready to be sent. Returns true if the stage has taken it over.
 	 */
 	bool (*offer)(struct fuse_client *f, struct client_slot *s, uint64_t now_ns);
-	/* Whether the request must wait. Returns 0: no; -ENOMEM: it waits; -ECANCELED: it is
-	 * dropped; -ESTALE: it is returned to the owner or fails; else the error for the kernel.
-	 * Called in reverse order. */
+	/* Decides whether the request may be sent now. Returns 0 if it may, -ENOMEM if it must
+	 * wait, -ECANCELED if it is dropped, -ESTALE if it is to be returned to the owner or, if
+	 * that is not possible, to fail, or the error for the kernel. Stages are called in reverse
+	 * order. */
 	int (*holds)(struct fuse_client *f, struct client_slot *s);
-	/* Called before the reply msg, which begins with its header, goes to the kernel; not if
-	 * s->answered. */
+	/* Called before the reply msg, which begins with its header, is written to the kernel. Not
+	 * called if s->answered is set. */
 	void (*reply)(struct fuse_client *f, struct client_slot *s, void *msg, size_t len);
 	/* Sends requests of the stage that are due. Called while the server is ready. */
 	void (*flush)(struct fuse_client *f, uint64_t now_ns);
-	/* Receives the server's answer to the stage's call that has this cookie. Its memory is the
-	 * resp_bytes at offset resp_at of struct fuse_client. */
+	/* answer: receives the server's answer to the stage's own call. cookie: the cookie of that
+	 * call. The answer is stored in the resp_bytes at offset resp_at of struct fuse_client. */
 	uint64_t cookie;
 	size_t resp_at, resp_bytes;
 	bool is_background; /* the call does not count as activity of the worker */
@@ -92,7 +95,8 @@ struct client_stages {
 	CLIENT_STAGE_LIST(expire);
 	CLIENT_STAGE_LIST(due);
 	CLIENT_STAGE_LIST(down);
-	const struct client_stage *take[CLIENT_STAGE_OPCODES]; /* by opcode; NULL: no stage */
+	const struct client_stage *take[CLIENT_STAGE_OPCODES]; /* by opcode; NULL: no active stage
+								  takes it */
 };
 
 /* client_stages.c */
@@ -104,7 +108,7 @@ void client_stages_done(struct fuse_client *f);
 
 /* Makes the lists of active stages; call it again when a stage was switched on or off. */
 void client_stages_select(struct fuse_client *f);
-/* The active stage whose calls have that cookie; NULL if there is none. */
+/* Returns the active stage whose calls have that cookie, or NULL if there is none. */
 const struct client_stage *client_stage_of_cookie(const struct fuse_client *f, uint64_t cookie);
 
 /* In the order of the table. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Processes a request of the kernel: a stage answers it, or it gets a slot and waits to be sent. */
+/* Processes a request of the kernel: either a stage answers it, or it gets a slot and waits to be
+ * sent to the server. */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The client's main module: passes requests from the kernel to the server and answers back;
- * session, redirects, timeouts and shutdown.
+ * The client's main module: it reads the kernel's requests, and handles the session with the
+ * server, redirects, timeouts and shutdown.
  */
 #include "dataplane/fuse/client/fuse_client.h"
 #include "dataplane/fuse/client/fuse_client_internal.h"
@@ -15,7 +15,7 @@
 #define CLIENT_TRIM_NS NSEC_PER_SEC
 #define CLIENT_BYE_NS (60 * NSEC_PER_SEC)
 
-/* After this many redirects in a row the client follows no further one. */
+/* After this many redirects in a row the client follows no more redirects. */
 #define REDIRECTS_MAX 6U
 /* If the worker named by a redirect does not answer within this time, the client tries all
  * addresses of the server again. */
@@ -48,7 +48,7 @@ static int client_connect(struct fuse_client *f, uint64_t now_ns)
 	return rudp_connect(f->rudp, addrs, n, bytes, sizeof(bytes), f, now_ns, &f->session);
 }
 
-/* Handles that the server refused the session and named the worker that serves this mount, as
+/* Call when the server has refused the session and named the worker that serves this mount, as
  * "ADDRESS/PORT". */
 static void client_redirected(struct fuse_client *f)
 {
@@ -65,7 +65,8 @@ static void client_redirected(struct fuse_client *f)
 	g->n++;
 }
 
-/* Ends the session to follow a redirect, or if the worker named by a redirect does not answer. */
+/* Ends the session to follow a redirect, or because the worker that a redirect named does not
+ * answer. */
 static void client_redirect_tick(struct fuse_client *f, uint64_t now_ns)
 {
 	struct client_redirect *g = &f->redirect;
@@ -78,9 +79,9 @@ static void client_redirect_tick(struct fuse_client *f, uint64_t now_ns)
 	client_session_drop(f, now_ns);
 }
 
-/* Makes the kernel resend the requests that a predecessor left unanswered. It waits until no mount
- * worker reads, because one that had just read a request could not tell whether the kernel resends
- * that too. Returns false if it must wait. */
+/* Makes the kernel resend the requests that a predecessor left unanswered. That must wait until no
+ * mount worker reads: one that has just read a request could not tell whether the kernel will
+ * resend this one too. Returns false if it must wait. */
 static bool client_resend(struct fuse_client *f)
 {
 	if (PLENUM_LIKELY(!f->resend_due))
@@ -89,7 +90,7 @@ static bool client_resend(struct fuse_client *f)
 		return false;
 	f->resend_due = false;
 	/* A kernel before 6.9 cannot resend. Requests that the dead worker had read stay
-	 * unanswered; requests of mount workers stay there, or come to this worker. */
+	 * unanswered. Requests of mount workers stay with them, or are returned to this worker. */
 	if (client_init_resend(f) < 0) {
 		f->bad_requests++;
 		client_dispatch_resend_done(f);
@@ -315,9 +316,9 @@ int fuse_client_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 }
 
 /*
- * Requests for which the kernel has a reply but the server has not answered hold their slots until
- * the session ends. If they hold too many slots, this ends the session, in the hope that the server
- * answers in a new one. A mount worker has fewer slots; its owner has others.
+ * A request for which the kernel has a reply (because it was interrupted or timed out) holds its
+ * slot until the server answers or the session ends. If such requests hold too many slots, ends the
+ * session, because the server may answer in a new one.
  */
 static void client_end_stuck_session(struct fuse_client *f, uint64_t now_ns)
 {
@@ -332,8 +333,8 @@ static void client_end_stuck_session(struct fuse_client *f, uint64_t now_ns)
 	client_session_drop(f, now_ns);
 }
 
-/* If the server is away when the mount ends, the client waits for a moment to send it DESTROY:
- * without that, the server would keep memory for the mount in vain. */
+/* If the server is away when the mount ends, the client waits a moment for it, to send DESTROY.
+ * Without DESTROY, the server would keep memory for the mount in vain. */
 static uint64_t client_unmounted_tick(struct fuse_client *f, uint64_t now_ns)
 {
 	bool is_unfinished =
@@ -393,7 +394,7 @@ uint64_t fuse_client_tick(struct fuse_client *f, uint64_t now_ns)
 		} else
 			due = MIN_OF(due, f->busy_ns + CLIENT_TRIM_NS);
 	}
-	/* The kernel signals pending requests only once, so pull again now. */
+	/* The kernel signals pending requests only once, so if there is room again, pull now. */
 	return was_full && client_has_room(f) ? now_ns : due;
 }
 
@@ -413,7 +414,7 @@ void *fuse_client_buf_get(struct fuse_client *f, uint64_t cookie, size_t len)
 	return len <= CLIENT_SMALL_BYTES ? s->small + CLIENT_SMALL_BYTES : s->resp;
 }
 
-/* The message will not be complete. Its memory stays with the slot. */
+/* The message will never be complete. Nothing to do: its memory belongs to a slot. */
 void fuse_client_buf_put(struct fuse_client *f, void *buf)
 {
 	(void)f;
@@ -429,15 +430,16 @@ static void client_away(struct fuse_client *f, uint64_t now_ns)
 		(*st)->down(f, now_ns);
 }
 
-/* Queues a request again whose session ended before its answer: it is unknown whether it was
- * executed. */
+/* Queues a request again because its session ended before it was answered. Whether it was executed
+ * is unknown. */
 static void client_requeue(struct fuse_client *f, struct client_slot *s, uint64_t now_ns)
 {
 	struct fuse_in_header h;
 
 	if (s->opcode == FUSE_SETXATTR || s->opcode == FUSE_REMOVEXATTR)
 		client_cache_no_xattrs_drop(&f->cache, s->nodes[0], now_ns);
-	if (s->opcode == FUSE_OPENDIR) /* the prefetched entries could be old */
+	if (s->opcode == FUSE_OPENDIR) /* do not ask for prefetched entries again, because the
+					  answer may be a repeated, old one */
 		client_prefetch_request(s, 0);
 	if (s->answered) {
 		client_slot_free(f, s);
@@ -517,8 +519,8 @@ void fuse_client_response(struct fuse_client *f, uint64_t cookie, int status, vo
 
 void fuse_client_event(struct fuse_client *f, enum rudp_event e, int code, uint64_t now_ns)
 {
-	/* Beyond the limit of redirects this is like any other refusal: the transport pauses, since
-	 * the client has told it that it follows no more redirects. */
+	/* Beyond the limit of redirects, a redirect is like any other refusal, after which the
+	 * transport pauses: the client's hello then says that it follows no more redirects. */
 	if (e == RUDP_SESSION_REFUSED && code == -EREMOTE && f->session &&
 	    f->redirect.n < REDIRECTS_MAX)
 		client_redirected(f);

@@ -20,21 +20,23 @@
 
 struct fuse_client;
 
-/* Creates the client of a mount. index: into cfg->mounts; from LAUNCH_MOUNTS_MAX on, into
- * cfg->shared. cfg must stay valid. proc_fd: a procfs, used to detect processes that are being
- * killed; -1: every process with a signal counts as being killed. Makes the fuse fd non-blocking.
- * Returns 0 or a negative errno; -EBUSY: another process still owns this mount worker. */
+/* Creates the client of a mount. index: the mount's index in cfg->mounts, or LAUNCH_MOUNTS_MAX plus
+ * its index in cfg->shared. cfg must stay valid. proc_fd: a procfs, used to detect processes that
+ * are being killed; -1: every process with a signal counts as being killed. Makes the mount's
+ * descriptor of /dev/fuse non-blocking. Returns 0, -EBUSY if another process is still this mount
+ * worker, or another negative errno. */
 int fuse_client_new(const struct launch_config *cfg, unsigned index, int proc_fd, struct rudp *r,
 		    struct launch_stats *stats, uint64_t now_ns, struct fuse_client **ret);
-/* The number of a mount worker that left unfinished requests and has been away so long that it may
- * not return; 0 if there is none. */
+/* Returns the number of a mount worker that has left unfinished requests and has been away for so
+ * long that it may not return; 0 if there is none. */
 unsigned fuse_client_find_orphan(struct fuse_client *f, uint64_t now_ns);
-/* Creates a client that finishes the requests of such a mount worker of cfg->mounts[index], in its
- * place. Returns 0; -EBUSY: another process has adopted it; or another negative errno. */
+/* Creates a client that finishes, in its place, the requests of a mount worker of
+ * cfg->mounts[index] that fuse_client_find_orphan() has found. Returns 0, -EBUSY if another process
+ * has become this mount worker, or another negative errno. */
 int fuse_client_new_successor(const struct launch_config *cfg, unsigned index, unsigned number,
 			      int proc_fd, struct rudp *r, struct launch_stats *stats,
 			      uint64_t now_ns, struct fuse_client **ret);
-/* Whether such a client has finished. */
+/* Whether a client of fuse_client_new_successor() has finished. */
 bool fuse_client_is_finished(const struct fuse_client *f);
 struct fuse_client *fuse_client_free(struct fuse_client *f);
 /* Like fuse_client_free(), but for a process that continues: also ends the session. */
@@ -43,63 +45,67 @@ struct fuse_client *fuse_client_close(struct fuse_client *f, uint64_t now_ns);
  * owns rdma; NULL: no devices. */
 void fuse_client_set_rdma(struct fuse_client *f, struct port_rdma *rdma,
 			  const struct launch_config *cfg);
-/* Records that the host's kernel has no SELinux and so never asks for labels; call it once, before
- * there is traffic. */
+/* Records that the host's kernel does not use SELinux and so needs no labels of files. Call it
+ * once, before there is traffic. */
 void fuse_client_set_unlabelled(struct fuse_client *f);
-/* Why this port carries no RDMA data; PORT_RDMA_OK if it does. */
+/* Returns why the mount's data cannot use RDMA on this port, or PORT_RDMA_OK if it can. */
 enum port_rdma_reason fuse_client_rdma_reason(const struct fuse_client *f, unsigned port);
-/* Bytes of file data that this port, below PORT_RDMA_LEGS_MAX, has carried via RDMA. */
+/* Returns how many bytes of file data RDMA has transferred over this port, which must be below
+ * PORT_RDMA_LEGS_MAX. */
 void fuse_client_rdma_bytes(const struct fuse_client *f, unsigned port, uint64_t *ret_read,
 			    uint64_t *ret_write);
-/* Compares the RDMA link types of the servers of these clients, entries of which may be NULL. If
- * some legs or servers use InfiniBand and others Ethernet, all clients stop RDMA until the link
- * types agree. */
+/* Compares the RDMA link types of the servers of these clients; entries may be NULL. If some legs
+ * or servers use InfiniBand and others Ethernet, all clients stop RDMA until the link types
+ * agree. */
 void fuse_client_rdma_check_mixed(struct fuse_client *const *clients, unsigned n);
-/* Starts an RDMA test over one leg; `ask` must be valid. Only one test runs at a time. Returns 0:
- * fuse_client_ping_take() returns the result later; or -EBUSY. */
+/* Starts an RDMA test over one leg; `ask` must be valid. Only one test runs at a time. Returns 0,
+ * after which fuse_client_ping_take() will return the result; or -EBUSY. */
 int fuse_client_ping(struct fuse_client *f, const struct launch_ping *ask, uint64_t now_ns);
 /* Returns true once after the test has ended, with its result. */
 bool fuse_client_ping_take(struct fuse_client *f, struct launch_ping *ret);
 int fuse_client_fd(const struct fuse_client *f); /* poll for reading */
-/* For a mount worker: whether it currently reads the kernel's requests, and the descriptor from
- * which it reads them, which other workers poll too. */
+/* For a mount worker: whether it reads the kernel's requests itself at present; and the descriptor
+ * from which it reads them, which other workers poll too. */
 bool fuse_client_is_reading(const struct fuse_client *f);
 int fuse_client_kernel_fd(const struct fuse_client *f);
-/* The event descriptor by which mount workers wake the owner, edge-triggered; -1 if there is none.
- */
+/* Returns the eventfd by which the workers of the mount wake one another, to be polled
+ * edge-triggered; -1 if there is none. */
 int fuse_client_bell(const struct fuse_client *f);
-/* Whether the session only finishes old requests and then ends. */
+/* Whether the session only finishes old requests, after which it ends. */
 bool fuse_client_is_finishing(const struct fuse_client *f);
-/* For a mount worker: its server did not support mount workers when last asked. It asks again
- * later. */
+/* For a mount worker: whether its server did not support mount workers when it was last asked. It
+ * is asked again later. */
 bool fuse_client_is_unsupported(const struct fuse_client *f, uint64_t now_ns);
-/* Makes a mount worker stop taking requests, and return unsent ones to the owner. */
+/* Makes a mount worker stop taking requests, and return those that it has not sent to the worker
+ * that owns the mount. */
 void fuse_client_quiesce(struct fuse_client *f);
 /* Reads up to a burst of requests from /dev/fuse. Without `all` it reads only as many as the
- * recently active programs are likely to have sent. Returns the number of requests; 0: none is
- * pending or likely, or all slots are in use; -ENODEV: unmounted. After a call with `all` has
- * returned 0, the descriptor signals further requests. */
+ * recently active programs are likely to have sent. Returns the number of requests that it has
+ * read: 0 if none is pending or likely, or if all slots are in use; -ENODEV if the mount was
+ * unmounted. Only after a call with `all` has returned 0, the descriptor signals further
+ * requests. */
 int fuse_client_pull(struct fuse_client *f, bool all, uint64_t now_ns);
-/* Call when the descriptor reports the unmount: a mount worker that takes no more requests does not
- * wait for its owner to report it. The next pull handles the unmount. */
+/* Call when the descriptor reports the unmount: so a mount worker that takes no more requests
+ * learns of it without its owner. The next pull handles the unmount. */
 void fuse_client_set_unmounted(struct fuse_client *f);
 /* Handles timeouts. Returns the next deadline, UINT64_MAX if there is none. */
 uint64_t fuse_client_tick(struct fuse_client *f, uint64_t now_ns);
 unsigned fuse_client_in_flight(const struct fuse_client *f);
-/* How many of the unanswered requests the server has. A stopping worker waits for these; its
- * successor gets the others from the kernel again. */
+/* Returns how many unanswered requests were sent to the server. A stopping worker waits for these.
+ * Its successor gets all others from the kernel again. */
 unsigned fuse_client_sent(const struct fuse_client *f);
-/* Whether the server does not know yet that the mount has ended. A stopping worker waits for that
- * as well, because otherwise the server would keep the mount's open files for a successor. */
+/* Whether the mount has ended, but the server does not know that yet. A stopping worker waits until
+ * it does, because otherwise the server would keep the mount's open files for a successor. */
 bool fuse_client_owes_goodbye(const struct fuse_client *f, uint64_t now_ns);
 /* Whether the server serves the mount now. */
 bool fuse_client_is_ready(const struct fuse_client *f);
-/* Files that programs have open on the mount, without directories; not of a mount worker. */
+/* Returns how many files programs have open on the mount, without directories. Not for a mount
+ * worker. */
 uint32_t fuse_client_open_files(const struct fuse_client *f);
 /* The session with the server; NULL if there is none at present. */
 const struct rudp_session *fuse_client_session(const struct fuse_client *f);
-/* How long requests have been waiting for an absent server; 0: none waits, or the server is
- * present. */
+/* Returns how long requests have been waiting for an absent server; 0 if none waits, or if the
+ * server is present. */
 uint64_t fuse_client_waits_ns(const struct fuse_client *f, uint64_t now_ns);
 /* Number of requests that failed because the server exceeded a soft mount's timeout. */
 uint64_t fuse_client_timeouts(const struct fuse_client *f);

@@ -15,28 +15,28 @@
 #include "dataplane/fuse/proto/fuse_hello.h"
 #include "dataplane/port/rdma/port_rdma.h"
 
-/* Highest cookie of a slot; the larger ones below are cookies of other calls. */
+/* Highest cookie of a slot's call. Larger cookies, such as the following, belong to other calls. */
 #define CLIENT_COOKIE_SLOT_MAX UINT32_MAX
 #define CLIENT_COOKIE_HELLO UINT64_MAX
 #define CLIENT_COOKIE_BYE (UINT64_MAX - 1)
 #define CLIENT_COOKIE_RDMA (UINT64_MAX - 2)
 #define CLIENT_COOKIE_PING (UINT64_MAX - 3)
 #define CLIENT_SLOTS FUSE_PROTO_CALLS_MAX
-/* Slots for requests that the client itself makes. They must get through while the kernel's
- * requests occupy all other slots and wait for them. */
+/* Number of slots that are reserved for requests that the client itself makes. These must get
+ * through even while the kernel's requests occupy all other slots and wait for them. */
 #define CLIENT_SLOTS_INTERNAL 32
 /* Requests and responses up to this size are stored in the slot. */
 #define CLIENT_SMALL_BYTES 8192U
-/* Number of large buffers that READs must leave free, so that WRITEs and small requests get
+/* Number of large buffers that must stay free of READs, so that WRITEs and small requests get
  * through. */
 #define CLIENT_READ_RESERVE 12
-/* Time that the server gets to end the request of a killed process. */
+/* How long the server has to end the request of a killed process before the client ends it. */
 #define CLIENT_KILLED_NS NSEC_PER_SEC
 /* Interval of checks on processes that got a signal: a fatal signal may follow a harmless one, and
  * FUSE reports only the first. */
 #define CLIENT_LOOK_NS (200 * NSEC_PER_MSEC)
-/* For direct I/O FUSE reports no signal, so requests that take this long are checked at this
- * interval. */
+/* FUSE reports no signals for direct I/O. So requests that take longer than this are checked for
+ * killed processes at this interval. */
 #define CLIENT_LONG_NS (2 * NSEC_PER_SEC)
 
 enum client_slot_state {
@@ -48,14 +48,14 @@ enum client_slot_state {
 
 enum client_slot_kind {
 	CLIENT_SLOT_KERNEL,    /* the kernel's request, which needs a reply */
-	CLIENT_SLOT_REOPEN,    /* requests from here on are made by the client: reopen `file` */
-	CLIENT_SLOT_RELEASE,   /* close `file` and the files that follow it */
+	CLIENT_SLOT_REOPEN,    /* from here on, requests that the client makes: reopen `file` */
+	CLIENT_SLOT_RELEASE,   /* close `file` and the files that follow it in the list */
 	CLIENT_SLOT_INTERRUPT, /* interrupt the request of another slot */
-	CLIENT_SLOT_TOUCH,     /* carry out a deferred ctime of a node */
+	CLIENT_SLOT_TOUCH,     /* update the ctime of a node, which was deferred */
 };
 
 struct client_slot {
-	/* The list of free slots uses only next; otherwise: the pending queue. */
+	/* Links of the queue of pending requests; in the list of free slots only `next` is used. */
 	struct client_slot *prev, *next;
 	struct client_slot *older,
 		*newer; /* the kernel's unanswered requests in order of arrival */
@@ -63,40 +63,42 @@ struct client_slot {
 	enum client_slot_kind kind;
 	uint32_t opcode;
 	uint32_t pid;
-	uint64_t unique; /* as the kernel sent it, including its RESEND bit: replies carry it */
+	uint64_t unique; /* request number as the kernel sent it, including its RESEND bit; the
+			    reply has the same */
 	uint8_t *req; /* &small[0] or a buffer from the pool; has room for a tail after the request
 		       */
 	uint32_t req_len;  /* without the tail */
-	uint32_t resp_max; /* the largest answer that is accepted */
-	uint8_t *resp; /* from the pool, if resp_max is above CLIENT_SMALL_BYTES and the request was
-			  sent */
+	uint32_t resp_max; /* bytes of the largest answer that is accepted */
+	uint8_t *resp; /* buffer of the pool for the answer, if resp_max is above CLIENT_SMALL_BYTES
+			  and the request was sent */
 	uint8_t *small; /* CLIENT_SMALL_BYTES for the request, then as many for the response */
 	struct client_refs refs;
-	struct client_node *nodes[CLIENT_REFS_MAX]; /* nodes named by refs, with a pin each */
-	uint32_t file;				    /* of REOPEN and RELEASE: index of the file */
-	uint32_t n_changes; /* n_changes of the first node when the request was sent */
-	uint32_t n_written; /* client_cache_written_count() of that node at that time */
-	uint64_t n_shown;   /* n_shown of client_prefetches when the request was taken */
+	struct client_node *nodes[CLIENT_REFS_MAX]; /* nodes that refs names; each is pinned */
+	uint32_t file;				    /* REOPEN and RELEASE: index of the file */
+	uint32_t n_changes; /* value of n_changes of the first node when the request was sent */
+	uint32_t n_written; /* client_cache_written_count() of the first node when the request was
+			       sent */
+	uint64_t n_shown;   /* value of client_prefetches.n_shown when the request was taken */
 	uint64_t arrived_ns;
-	uint64_t killed_ns; /* when its process was first seen dying; 0: never */
-	bool interrupted;   /* its process got a signal */
-	/* RDMA memory of bulk_len bytes was offered over these legs (a bit each), when
-	 * client_rdma.serial was bulk_serial. */
+	uint64_t killed_ns; /* when the process was first found to be dying; 0: never */
+	bool interrupted;   /* the process got a signal */
+	/* bulk_legs: a bit for each leg over which RDMA memory was offered to the server; bulk_len:
+	 * bytes of that memory; bulk_serial: value of client_rdma.serial at that time. */
 	uint8_t bulk_legs;
 	bool bulk_failed; /* RDMA failed for this request: send its data in packets */
 	bool resent;	  /* sent again on another session */
 	uint32_t bulk_len, bulk_serial;
 	bool answered; /* the kernel has a reply already, but the server's answer has not arrived */
 	bool accepted; /* the kernel accepted the reply */
-	bool returned; /* the mount worker returns the request to the owner */
-	uint32_t worker_slot; /* index of the mount_worker_slot of a dispatched request plus one, at
-				 either end */
+	bool returned; /* this mount worker returns the request to the owner */
+	uint32_t worker_slot; /* for a dispatched request, at owner and mount worker: index of its
+				 mount_worker_slot plus one */
 	uint16_t serial;      /* incremented for each use of the slot, so that cookies differ */
 };
 
 enum client_link {
 	CLIENT_AWAY,   /* no session, or it has ended */
-	CLIENT_HELLO,  /* session is up, INIT sent */
+	CLIENT_HELLO,  /* the session is up, and INIT was sent */
 	CLIENT_REOPEN, /* files are being reopened at the server */
 	CLIENT_READY,
 };
@@ -119,11 +121,11 @@ struct client_rdma {
 	struct port_rdma *ports; /* NULL: no leg may use RDMA */
 	unsigned n_ports;
 	uint32_t read_min, write_min;
-	struct port_rdma_pool *pool; /* registration of the client's buffers with the devices; NULL:
-					not registered */
+	struct port_rdma_pool *pool; /* the client's buffers as registered with the devices; NULL:
+					they are not registered */
 	struct port_rdma_peer *peer; /* queue pairs with the server, by local port */
-	uint8_t asked, checked; /* legs whose pairs the pending request asks for, and whose pairs it
-				   checks */
+	uint8_t asked, checked; /* bits of the legs for which the pending request asks for a pair,
+				   and of those whose pair it checks */
 	bool waits;		/* a request is pending */
 	bool encrypted;
 	bool only;	  /* data that is eligible for RDMA must not be sent in packets */
@@ -131,17 +133,18 @@ struct client_rdma {
 	bool has_waiting; /* requests wait for RDMA */
 	uint64_t retry_ns, asked_ns;
 	uint32_t n_changes; /* port_rdma_changes() at the last request */
-	/* Serial of each pair, by which the client tells whether a request was sent before the pair
-	 * was made. */
+	/* serial: number of pairs made so far; made: value of serial when the pair of each port was
+	 * made. They show whether a request was sent before the pair was made. */
 	uint32_t serial, made[PORT_RDMA_LEGS_MAX];
 	enum port_rdma_reason reasons[PORT_RDMA_LEGS_MAX];
 	struct client_rdma_leg {
-		bool lost; /* its pair failed since the last attempt */
+		bool lost; /* the leg's pair has failed since the last attempt to make one */
 		uint64_t made_ns, wait_ns, due_ns;
 		uint32_t n_changes; /* port_rdma_changes() when the next attempt was postponed */
 		uint32_t qpn;	    /* queue pair number of the server's half */
 		uint8_t link;	    /* our link type in the last request */
-		uint8_t layers; /* CLIENT_LAYER_* of the server, as it reported; 0: not reported */
+		uint8_t layers;	    /* CLIENT_LAYER_* that the server reported for its end; 0: not
+				       reported */
 		uint64_t read_bytes, write_bytes;
 	} legs[PORT_RDMA_LEGS_MAX];
 	struct client_rdma_msg msg;
@@ -151,15 +154,15 @@ struct client_rdma {
 /* An RDMA test that an operator started; it consists of requests with several transfers each. */
 struct client_ping {
 	struct launch_ping run; /* id 0: no test */
-	uint8_t *buf;		/* from the pool */
+	uint8_t *buf;		/* buffer of the pool */
 	uint32_t buf_bytes;	/* bytes of buf that may have been written */
 	bool waits;		/* a request is pending: the server may access buf */
-	bool is_stale;		/* the pending request belongs to an earlier run */
-	bool over; /* the test has ended, and the worker has not read the result in `run` yet */
+	bool is_stale;		/* the pending request belongs to an earlier test */
+	bool over; /* the test has ended, but the worker has not fetched the result in `run` yet */
 	bool is_servers;	  /* the server requested the test and keeps its result */
 	struct launch_ping order; /* the next test that the server requested; id 0: none */
 	uint32_t serial;	  /* value of client_rdma.serial when the request was sent */
-	uint64_t sent_ns;	  /* and the time */
+	uint64_t sent_ns;	  /* when the request was sent */
 	uint64_t until_ns, due_ns;
 	uint64_t pause_until_ns; /* tests that the server requests do not start before this time */
 	struct fuse_proto_ping asked;
@@ -171,30 +174,32 @@ struct client_ping {
 	uint32_t each_ns[LAUNCH_PING_COUNT_MAX];
 };
 
-/* When a server refuses a session, it can name the worker to which the client must connect. */
+/* A redirect: when a server refuses a session, it can name the worker to which the client must
+ * connect. */
 struct client_redirect {
 	struct datagram_addr to;
 	uint64_t since_ns; /* when the current attempt began */
 	bool pending;	   /* connect to the other worker as soon as the session can be ended */
 	bool active;	   /* the session is with the named worker only */
-	unsigned n;	   /* redirects since the mount was last served */
+	unsigned n;	   /* number of redirects since the mount was last served */
 };
 
 #define CLIENT_DEFERRED_CTIME_MAX 16
 
-/* The client has acknowledged a SETATTR that left the file unchanged; the server still has to
- * update the ctime. */
+/* A deferred ctime update: the client has acknowledged a SETATTR that changed nothing but the
+ * ctime, and the server still has to update the ctime. */
 struct client_deferred_ctime {
-	struct client_node *node; /* pinned, with CLIENT_NODE_CTIME_DEFERRED */
+	struct client_node *node; /* the node, which is pinned and marked with
+				     CLIENT_NODE_CTIME_DEFERRED */
 	uint64_t due_ns;
 	bool sent;
 };
 
 /* How long prefetched entries are used. */
 #define CLIENT_PREFETCH_NS (100 * NSEC_PER_MSEC)
-/* A directory is opened locally only if the lease on its names lasts long enough to list it and to
- * look at its entries. After that, expired entries would be looked up one by one, while the server
- * returns all at once. */
+/* How old a cached directory may be to be opened locally. The lease on its names must last long
+ * enough for a program to list it and to look at its entries: expired entries would be looked up
+ * one by one, while the server returns them all at once. */
 #define CLIENT_DIR_CACHE_NS (CLIENT_CACHE_NS - CLIENT_PREFETCH_NS)
 #define CLIENT_PREFETCHES 8U
 #define CLIENT_DIR_CACHE_MAX 1024U
@@ -203,13 +208,14 @@ struct client_deferred_ctime {
 #define CLIENT_LARGE 64U
 #define CLIENT_LOCAL_DIRS_MAX 64U
 
-/* All entries of an open directory, which arrived with the answer to its OPENDIR. */
+/* A prefetch: all entries of an open directory, which arrived with the answer to its OPENDIR. */
 struct client_prefetch {
 	bool used;
 	uint64_t fh; /* file handle of the kernel */
 	uint64_t opened_ns;
 	uint64_t sent_ns, n_shown;
-	uint32_t n_changes;	/* n_changes of the node when the request was sent */
+	uint32_t n_changes;	/* value of n_changes of the directory's node when the request was
+				   sent */
 	uint64_t off;		/* offset at which the reader continues */
 	struct client_answer a; /* the unread entries, and their handles */
 	uint8_t *bytes;
@@ -223,7 +229,7 @@ struct client_dir_cache {
 	uint64_t sent_ns, n_shown;
 	uint32_t n_changes;
 	uint32_t body_len, handles_len, n_handles;
-	uint32_t n_names; /* number of names without "." and ".." */
+	uint32_t n_names; /* number of names in the directory, without "." and ".." */
 	uint64_t at;	  /* value of dir_cache_at when the entries arrived */
 };
 
@@ -242,16 +248,16 @@ struct client_prefetches {
 	struct client_dir_cache dir_cache[CLIENT_DIR_CACHE_MAX];
 	uint8_t *dir_cache_bytes; /* ring buffer of cached entries: new ones overwrite the oldest */
 	uint64_t dir_cache_at;	  /* bytes ever written to the ring buffer */
-	/* n_shown counts the events in which the kernel learned or changed attributes of a node.
-	 * shown has, by node record, the value of n_shown at the last event of each node;
-	 * n_shown_all has the value at the last event that may concern any node. */
+	/* n_shown: counts the events in which the kernel learned or changed attributes of a node.
+	 * shown: by node record, the value of n_shown at the last event of this node. n_shown_all:
+	 * the value of n_shown at the last event that may concern any node. */
 	uint64_t n_shown;
 	uint64_t *shown;
 	uint64_t n_shown_all;
 	uint64_t forgotten[CLIENT_FORGOTTEN]; /* values of n_shown for nodes that the kernel has
 						 forgotten, by hash of their handle */
-	unsigned n_unread, n_skip; /* consecutive prefetches that were not read; number of the next
-				      opens that request no prefetch */
+	unsigned n_unread, n_skip; /* n_unread: how many consecutive prefetches were not read;
+				      n_skip: how many of the next opens request no prefetch */
 	struct {
 		uint64_t nodeid, until_ns;
 	} large[CLIENT_LARGE]; /* directories too large for a prefetch: none is requested until
@@ -274,12 +280,13 @@ struct fuse_client {
 	struct rudp_session *session;
 	struct launch_stats *stats;
 	struct launch_latencies *latencies;	  /* latencies of this mount, in stats */
-	uint64_t (*clock_ns)(void);		  /* clock_now_ns; tests replace it */
-	uint64_t soft_ns;			  /* timeout of a soft mount; 0: hard */
+	uint64_t (*clock_ns)(void);		  /* clock_now_ns(), unless a test replaces it */
+	uint64_t soft_ns;			  /* timeout of a soft mount; 0: the mount is
+						     hard */
 	struct client_stages on;		  /* the active stages, by hook */
 	const struct client_stage *const *stages; /* all stages, active or not */
 	size_t n_stages;
-	uint64_t state_at; /* offset of the state in its descriptor */
+	uint64_t state_at; /* offset of this client's state in the mount's state descriptor */
 	bool adopted;	   /* a predecessor served this mount */
 	struct client_state state;
 	struct client_nodes nodes;
@@ -291,16 +298,16 @@ struct fuse_client {
 	bool unmounted;
 	bool bye_sent, bye_done;
 	bool flush_wanted;     /* pending requests may have become sendable */
-	uint64_t bye_until_ns; /* how long to wait for an absent server, to send it DESTROY */
+	uint64_t bye_until_ns; /* until when to wait for an absent server, to send it DESTROY */
 	uint64_t away_since_ns, retry_ns, busy_ns, look_ns, long_ns;
 	struct client_deferred_ctime deferred[CLIENT_DEFERRED_CTIME_MAX];
 	unsigned n_deferred;
-	uint64_t closing_ns; /* when the oldest closed file that the server does not know of was
-				queued */
+	uint64_t closing_ns; /* when the oldest of the closed files that were not reported to the
+				server yet was closed */
 	uint64_t timeouts, bad_requests, bad_responses;
-	/* The server's description of the worker that the session is with. */
+	/* What the compute worker has reported about itself in this session. */
 	struct fuse_proto_server server;
-	uint32_t features;    /* FUSE_PROTO_FEATURE_* of the session */
+	uint32_t features;    /* FUSE_PROTO_FEATURE_* in force in this session */
 	uint32_t reopen_next; /* files with a lower index have been reopened */
 	unsigned n_reopening;
 	bool reopen_again; /* a file could not be reopened, but may be later */
@@ -308,24 +315,26 @@ struct fuse_client {
 	struct client_bye_msg bye;
 	uint8_t hello_resp[FUSE_PROTO_RESP_SMALL];
 	uint8_t *read_buf; /* buffer of the next request */
-	uint8_t *request;  /* the request that is being processed; a small one is a copy */
+	uint8_t *request;  /* the request that is being processed; a small request is a copy, see
+			      client_slot_request_copy() */
 	uint32_t largest;  /* length of the largest request so far */
 	unsigned n_used, n_pending, n_sent, n_interrupted;
-	unsigned n_unanswered;	   /* number of the kernel's requests without a reply */
-	uint64_t n_read, n_behind; /* number of requests read since the start; n_behind: how many of
-				      these followed another one in a burst */
+	unsigned n_unanswered;	   /* number of the kernel's requests that have no reply yet */
+	uint64_t n_read, n_behind; /* n_read: number of requests read since the start; n_behind: how
+				      many of these followed another one in a burst */
 	bool resend_due;	   /* the kernel must resend a predecessor's unanswered requests */
-	/* Highest number of unanswered requests in the current window and in the previous one. */
+	/* unanswered_window, unanswered_most: highest number of unanswered requests in the current
+	 * window, and in the current and the previous one. */
 	unsigned unanswered_most, unanswered_window, n_window;
-	/* Most slots that requests may hold after the kernel has its reply, until the server
-	 * answers. */
+	/* How many slots may be held by requests that have their reply but were not answered by the
+	 * server yet. */
 	unsigned answered_max;
 	struct client_slot *free, *free_internal;
 	struct client_slot pending; /* list head */
-	struct client_slot oldest;  /* list head of the members older and newer of slots */
-	/* pool: buffers of requests and of answers to READ; a server may write their data pages by
-	 * RDMA at any time. parsed: all other large answers, in memory that is never registered
-	 * with a device, because they are parsed in place. */
+	struct client_slot oldest;  /* head of the list that slot.older and slot.newer form */
+	/* pool: buffers of requests and of answers to READ, whose data pages a server may write by
+	 * RDMA at any time. parsed: buffers of all other large answers. These are parsed in place,
+	 * so their memory is never registered with a device. */
 	struct client_pool pool, parsed;
 	uint8_t *small_area;
 	struct client_rdma rdma;
@@ -338,13 +347,16 @@ struct fuse_client {
 	/* Shared memory for requests that this mount worker reads. */
 	struct mount_worker_reads *reads;
 	struct mount_worker_more *more;
-	uint32_t reads_free; /* free read slots of a mount worker, as far as known */
+	uint32_t reads_free; /* mount worker: bit mask of the read slots that are free, as far as
+				known */
 	uint64_t read_ns;    /* when this worker last read a request */
-	bool is_reading; /* this worker reads, so the kernel may wake it alone for a new request */
+	bool is_reading;     /* this worker reads requests, so for a new request the kernel may wake
+				only this one */
 	unsigned mount_worker_number;  /* 0: this worker owns the mount */
-	struct launch_mount own_mount; /* copy of the mount with the id of this mount worker */
-	struct client_head *owner;     /* of a mount worker: the head of its owner's state */
-	bool quiescing;		       /* this mount worker takes no more requests */
+	struct launch_mount own_mount; /* mount worker: copy of the mount's configuration, but with
+					  this mount worker's own id */
+	struct client_head *owner;     /* mount worker: the head of the owner's state */
+	bool quiescing;		       /* mount worker: takes no more requests */
 	uint64_t unserved_ns; /* mount worker: since when its owner has had no server; 0: it has one
 			       */
 	bool finishing;	      /* mount worker: its session only finishes old requests */
@@ -357,14 +369,14 @@ struct fuse_client {
 
 /* Writes one answer to the kernel. Returns false if the kernel rejected it. */
 bool client_reply(struct fuse_client *f, const void *msg, size_t len);
-/* Sends msg, which begins with a header, as the reply to the slot's request, unless the kernel
- * already has a reply. Returns true if the kernel accepted it. */
+/* Sends msg, which begins with a header, to the kernel as the reply to the slot's request, unless
+ * the kernel already has a reply. Returns true if the kernel accepted msg. */
 bool client_slot_reply(struct fuse_client *f, struct client_slot *s, void *msg, size_t len);
-/* Counts how long the slot's request took, for a reply by client_reply(). */
+/* Counts how long the slot's request took. Call it if the reply is sent by client_reply(). */
 void client_slot_note_latency(struct fuse_client *f, const struct client_slot *s);
-/* Like client_slot_reply, for an error without data. */
+/* Like client_slot_reply(), for an error, which has no data. */
 bool client_slot_reply_error(struct fuse_client *f, struct client_slot *s, int error);
-/* Sends a reply without data. */
+/* Sends a reply without data to the kernel: an error, or 0 for success. */
 bool client_reply_error(struct fuse_client *f, uint64_t unique, int error);
 /* Sends the error to the kernel, if the kernel still waits, and frees the slot. */
 void client_slot_fail(struct fuse_client *f, struct client_slot *s, int error);
@@ -373,24 +385,25 @@ void client_slot_fail(struct fuse_client *f, struct client_slot *s, int error);
 
 /* Counts a request of the kernel. */
 void client_note_read(struct fuse_client *f, const struct fuse_in_header *h);
-/* How many requests the kernel likely has; at least one while none is unanswered. */
+/* Returns how many requests probably wait in the kernel; at least 1 while no request is
+ * unanswered. */
 int client_read_burst_hint(const struct fuse_client *f);
-/* Call after each read: the highest number of unanswered requests shows how many programs are
- * active. */
+/* Call after each read: updates the highest number of unanswered requests, which shows how many
+ * programs are active. */
 void client_queue_depth_update(struct fuse_client *f);
 
 /* client_take.c: requests of the kernel */
 
 /* Processes a request of n bytes in f->read_buf; sets f->request. */
 void client_take_request(struct fuse_client *f, size_t n, uint64_t now_ns);
-/* Whether there are a free slot and a buffer for a large request, which must be so before a request
+/* Whether there are a free slot and a buffer for a large request. Both are needed before a request
  * is read. */
 static inline bool client_has_room(const struct fuse_client *f)
 {
 	return f->free && f->pool.n_free > 0;
 }
-/* Reads the current time. Requests of one burst share a time stamp that is older than the last of
- * them, so a check that nothing has changed since then needs this. */
+/* Reads the clock. All requests of a burst have the same time stamp, which is earlier than the
+ * later ones arrived. Use this where a time is needed that is not before the request. */
 static inline uint64_t client_clock_refresh(const struct fuse_client *f, uint64_t now_ns)
 {
 	uint64_t is_ns = f->clock_ns();
@@ -403,8 +416,8 @@ static inline void client_sync(struct fuse_client *f)
 	for (const struct client_stage *const *st = f->on.sync; *st; st++)
 		(*st)->sync(f);
 }
-/* When to try again to send what is due: if it could not be sent in time, the next answer triggers
- * it. */
+/* Returns when to call again for something that is due at due_ns. If it is overdue already, it
+ * could not be sent in time, and the next answer will trigger it. */
 static inline uint64_t client_due_after(uint64_t due_ns, uint64_t now_ns)
 {
 	return due_ns > now_ns ? due_ns : UINT64_MAX;
@@ -429,10 +442,11 @@ static inline void client_note_sent(struct fuse_client *f, uint32_t opcode)
 /* client_init.c: the kernel's INIT, and the INIT that begins a session. */
 
 void client_init_compose(const struct fuse_client *f, struct client_init_msg *ret);
-/* Makes the kernel resend the requests that a dead predecessor left unanswered. */
+/* Makes the kernel resend the requests that a dead predecessor left unanswered. Returns 0 or a
+ * negative errno. */
 int client_init_resend(struct fuse_client *f);
-/* Processes the server's answer to INIT: the root's handle, and whether changes were lost. Returns
- * 0 or -EPROTO. */
+/* Processes the server's answer to INIT: stores the root's handle, and detects whether changes were
+ * lost. Returns 0 or -EPROTO. */
 int client_init_served(struct fuse_client *f, void *msg, size_t len);
 
 /* client_request.c: requests on their way to the server. */
@@ -440,8 +454,8 @@ int client_init_served(struct fuse_client *f, void *msg, size_t len);
 /* Parses the slot's request and pins the nodes that it names. Returns 0 or the error for the
  * kernel. */
 int client_request_bind(struct fuse_client *f, struct client_slot *s);
-/* Replaces the kernel's file handles by the server's and adds the tail. Returns 0 and the message,
- * or the error for the kernel. */
+/* Replaces the kernel's file handles by the server's, and adds the tail. Returns 0 with the message
+ * in *ret_msg, or the error for the kernel. */
 int client_request_seal(struct fuse_client *f, struct client_slot *s, const void **ret_msg,
 			size_t *ret_len);
 /* Processes a FORGET or BATCH_FORGET. */
@@ -461,26 +475,27 @@ void client_internal_hello_answer(struct fuse_client *f, int status, void *msg, 
 /* Processes the answer to an internal OPEN; msg is NULL if the session ended before it arrived. */
 void client_internal_reopened(struct fuse_client *f, const struct client_slot *s, void *msg,
 			      size_t len, uint64_t now_ns);
-/* Ends the records of the files in a RELEASE, in order. closed: the server has closed them. */
+/* Call when the RELEASE of these files has ended. closed: the server has closed them, so their
+ * records are freed; else they are queued to be reported again, in the same order. */
 void client_internal_released(struct fuse_client *f, uint32_t first, bool closed);
-/* Sends a request of that kind about the node, as root. Returns false if that is not possible now.
- */
+/* Sends an internal request about the node, with root's identity. Returns false if that is not
+ * possible now. */
 bool client_internal_ask(struct fuse_client *f, enum client_slot_kind kind, uint32_t opcode,
 			 struct client_node *node, const void *arg, size_t arg_len);
-/* Reports all closed files to the server, before a request whose result depends on that. */
+/* Reports all closed files to the server. Call it before a request whose result depends on that. */
 void client_internal_release(struct fuse_client *f);
 void client_internal_interrupt(struct fuse_client *f, const struct client_slot *of);
 /* Opens one file at the server. Returns false if that is not possible now. */
 bool client_internal_reopen(struct fuse_client *f, uint32_t file);
 bool client_internal_is_reopening(const struct fuse_client *f, uint32_t file);
 
-/* workers/: functions for the rest of the client. Those of the owner do nothing if there are no
- * mount workers. */
+/* workers/: the functions of this folder that the rest of the client calls. Those for the owner of
+ * a mount do nothing if there are no mount workers. */
 
-/* Whether a mount worker has unfinished requests that may refer to the node. */
+/* Whether any mount worker has unfinished requests that may refer to the node. */
 bool client_dispatch_has_pending(const struct fuse_client *f, const struct client_node *node);
-/* Tells the mount worker not to report the end of the request to the kernel, because the owner
- * does. */
+/* Tells the mount worker not to reply to the kernel when the request ends, because the owner does
+ * that. */
 void client_dispatch_cancel(struct fuse_client *f, const struct client_slot *s);
 void client_dispatch_close(struct fuse_client *f, uint64_t fh);
 /* Tells the mount workers whether this worker has a session with the server. */
@@ -488,22 +503,23 @@ void client_dispatch_report_served(struct fuse_client *f);
 void client_dispatch_report_unmounted(struct fuse_client *f);
 /* Call when all resent requests have been read. */
 void client_dispatch_resend_done(struct fuse_client *f);
-/* Whether no mount worker can be reading from the kernel. Then the kernel can resend the requests
- * that a predecessor had begun. */
+/* Whether it is certain that no mount worker is reading from the kernel. Only then the kernel may
+ * be asked to resend the requests that a predecessor had begun. */
 bool client_forward_quiesce(struct fuse_client *f);
-/* Processes FORGETs that were forwarded to a predecessor; the kernel resends all other requests. */
+/* Processes FORGETs that were forwarded to a predecessor. The kernel does not resend these, unlike
+ * all other requests. */
 void client_forward_take_forgets(struct fuse_client *f);
-/* Handles a signal to the process of a request that a mount worker may have. */
+/* Call when the process of a request that a mount worker may have got a signal. */
 void client_forward_interrupt(struct fuse_client *f, uint64_t unique, uint64_t now_ns);
 /* Resumes a predecessor's requests; call it after all stages are initialized. */
 void client_mount_worker_start(struct fuse_client *f, uint64_t now_ns);
 int client_mount_worker_pull(struct fuse_client *f, bool all, uint64_t now_ns);
-/* Whether this mount worker may connect: the owner connects first, unless old requests must be
- * finished. */
+/* Whether this mount worker may connect to the server. It waits until the owner of the mount has
+ * connected, except when it must finish old requests. */
 bool client_mount_worker_may_connect(const struct fuse_client *f, uint64_t now_ns);
-/* The purpose of the next session, for the hello. The client remembers it. */
+/* Returns the purpose of the next session, for its hello, and records it. */
 enum fuse_hello_purpose client_mount_worker_hello(struct fuse_client *f);
-/* Whether the owner can serve the request instead; if so, the caller frees the slot. */
+/* Returns the request to the owner if that is possible: if true, the caller must free the slot. */
 bool client_mount_worker_return(struct client_slot *s);
 /* Call when the request has ended at this mount worker. */
 void client_mount_worker_end(struct fuse_client *f, const struct client_slot *s);
@@ -512,25 +528,27 @@ bool client_mount_worker_is_cancelled(const struct fuse_client *f, const struct 
 
 /* client_entry.c: the entries (names with nodes and attributes) that the kernel gets. */
 
-/* Makes the kernel's entry from the server's. Returns 0 and the node; the node is NULL if the name
- * does not exist or the kernel already caches the entry. Else returns the error for the kernel. */
+/* Makes the kernel's entry from the server's. Returns 0 with the node in *ret, which is NULL if the
+ * name does not exist or the kernel already caches the entry; or the error for the kernel. */
 int client_entry_take(struct fuse_client *f, const struct client_slot *s, struct client_answer *a,
 		      struct fuse_entry_out *entry, struct client_node **ret);
-/* Makes the kernel's entry of the next one in the prefetch; with nodeid 0 the kernel gets only the
- * name. */
+/* Makes the kernel's entry from the next one in the prefetch. If its nodeid is 0, the kernel gets
+ * only the name. */
 void client_entry_prefetched(struct fuse_client *f, struct client_prefetch *l, bool special,
 			     struct fuse_entry_out *entry);
 /* Undoes the lookups of these entries, because the kernel rejected them. */
 void client_entries_undo(struct fuse_client *f, const struct client_answer *a);
 
-/* client_shown.c: what the kernel knows of nodes */
+/* client_shown.c: when the kernel last learned something about a node */
 
-/* Call before the kernel learns attributes of the node; _all: of any node. */
+/* Call before the kernel learns attributes of the node, or (_all) may learn attributes of any
+ * node. */
 void client_shown_note(struct fuse_client *f, uint64_t nodeid);
 void client_shown_note_all(struct fuse_client *f);
 /* Call when the kernel forgets the node. */
 void client_shown_forgotten(struct fuse_client *f, const struct client_node *node);
-/* Whether the kernel has learned something of the node after n_shown had that value. */
+/* Whether the kernel has learned something about the node since client_prefetches.n_shown had the
+ * value n_shown. */
 bool client_shown_since(const struct fuse_client *f, const struct client_node *node,
 			uint64_t n_shown);
 
@@ -538,9 +556,9 @@ bool client_shown_since(const struct fuse_client *f, const struct client_node *n
 
 /* Returns the memory of prefetches to the system. */
 void client_prefetches_trim(struct fuse_client *f);
-/* How many bytes of entries the OPENDIR of the directory requests. */
+/* Returns how many bytes of entries the OPENDIR of the directory should request. */
 uint32_t client_prefetch_bytes(struct fuse_client *f, uint64_t nodeid, uint64_t now_ns);
-/* Sets that number in the request. */
+/* Sets in an OPENDIR request how many bytes of entries it requests. */
 void client_prefetch_request(struct client_slot *s, uint32_t bytes);
 /* Moves the entries from the answer into the prefetch of the kernel's file handle. Returns 0, or
  * -EIO if they are malformed. */
@@ -557,8 +575,8 @@ void client_prefetch_close(struct fuse_client *f, uint64_t fh);
 /* Call when the names in the directory may have changed. */
 void client_dir_cache_drop(struct fuse_client *f, uint64_t nodeid);
 
-/* The cached entries of the directory; NULL if it is not cached, or the kernel knows newer entries.
- */
+/* Returns the cached entries of the directory, or NULL if it is not cached, or the kernel knows
+ * newer entries. */
 const struct client_dir_cache *client_dir_cache_get(struct fuse_client *f, uint64_t nodeid,
 						    const struct client_node *node,
 						    uint64_t now_ns);
@@ -568,19 +586,19 @@ void client_prefetch_from_cache(struct fuse_client *f, const struct client_dir_c
 
 /* client_local_dir.c: directories that are open locally. */
 
-/* The error that the kernel gets for a request that failed with `error`; local directories have
- * other errors. */
+/* Returns the error for the kernel if the request failed with `error`. It may be another one if the
+ * request uses a local directory. */
 int client_local_dir_error(const struct fuse_client *f, const struct client_slot *s, int error);
 
 /* client_deferred_ctime.c: SETATTRs that change nothing but the ctime. */
 
-/* Call when the server has executed a request that was sent after the SETATTR was deferred: that
- * request has updated the ctime. */
+/* Call when the server has executed a request that changed the file: if its ctime update was
+ * deferred, the request has updated the ctime as well. */
 void client_deferred_ctime_applied(struct fuse_client *f, const struct client_slot *s);
 /* Processes the answer to a TOUCH; msg is NULL if the session ended before it arrived. */
 void client_deferred_ctime_answered(struct fuse_client *f, const struct client_slot *s, void *msg,
 				    size_t len);
-/* Sends the updates that are due by until_ns. */
+/* Sends the deferred updates that are due before until_ns. */
 void client_deferred_ctime_flush(struct fuse_client *f, uint64_t until_ns);
 
 /* client_interrupt.c: timeouts of soft mounts, and requests of killed processes. */
@@ -595,21 +613,21 @@ void client_killed_signalled(struct fuse_client *f, struct client_slot *s, uint6
  * For a request at the server, the client sends an interrupt and waits for a moment, so that a dead
  * process leaves nothing in progress. */
 void client_killed_look(struct fuse_client *f, struct client_slot *s, uint64_t now_ns);
-/* Answers the program, whether or not the server still executes the request. */
+/* Ends the request with `error` for the program, whether or not the server still executes it. */
 void client_killed_abandon(struct fuse_client *f, struct client_slot *s, int error);
 
 /* client_rdma.c: bulk data via RDMA. */
 
-/* Call when the server reports that the pair of a leg has failed; serial: client_rdma.serial to
- * which the report refers. */
+/* Call when the server reports that the pair of a leg has failed. serial: value of
+ * client_rdma.serial when the request was sent to which the report belongs. */
 void client_rdma_pair_failed(struct fuse_client *f, unsigned leg, uint32_t serial);
 /* Whether a request for a pair of the port is pending. */
 bool client_rdma_is_asking(const struct fuse_client *f, unsigned port);
-/* Whether to offer memory for the request's data via RDMA; the buffer of its answer is then
- * allocated. */
+/* Decides whether to offer memory for the request's data via RDMA. If so, returns true with the
+ * offer in *ret. For a READ, the buffer for the answer must be allocated already. */
 bool client_rdma_offer(struct fuse_client *f, struct client_slot *s, struct fuse_proto_bulk *ret);
-/* Handles that the server could not read the data of a WRITE, or could not write those of a READ:
- * queues the request again, with its data in packets if that is allowed. */
+/* Call when the server could not read the data of a WRITE, or could not write the data of a READ.
+ * Queues the request again, with its data in packets if that is allowed. */
 bool client_rdma_retry(struct fuse_client *f, struct client_slot *s, const struct client_answer *a);
 /* Processes the answer's report on offered memory: drops failed pairs, and adds the data that
  * arrived by RDMA to the answer. Returns 0, or -EIO if the report is malformed. */
@@ -618,27 +636,29 @@ int client_rdma_take(struct fuse_client *f, struct client_slot *s, struct client
 
 /* client_slot.c */
 
-/* takes_rdma: the memory for data may be registered with RDMA devices. */
+/* takes_rdma: whether the memory for data may be registered with RDMA devices. */
 int client_slots_init(struct fuse_client *f, bool takes_rdma);
-/* Populates as much memory for the first request as the predecessor's largest request needed. */
+/* Populates the memory for the first request, as much as the predecessor's largest request
+ * needed. */
 void client_slots_warm(struct fuse_client *f);
 void client_slots_done(struct fuse_client *f);
-/* A buffer for a large request; NULL if none is free. */
+/* Returns a buffer for a large request, or NULL if none is free. */
 uint8_t *client_slot_req_buf(struct fuse_client *f);
 /* Gets a buffer for a large answer to the slot's request. Returns false if none is free. */
 bool client_slot_resp_get(struct fuse_client *f, struct client_slot *s);
-/* Sets f->request to the request of n bytes in f->read_buf. A small one is copied to the first free
- * slot, so that a server's RDMA device cannot change it while it is checked and used. Of larger
- * ones (WRITE, SETXATTR and BATCH_FORGET) the device can change only the data. */
+/* Sets f->request to the request of n bytes in f->read_buf. A small request is copied to the first
+ * free slot, so that a server's RDMA device cannot change it while it is checked and used. Of
+ * larger requests (WRITE, SETXATTR and BATCH_FORGET) the device can change only the data. */
 void client_slot_request_copy(struct fuse_client *f, size_t n);
 /* Moves the request of len bytes in f->request into a slot; for a large request the slot takes
  * f->read_buf. Returns NULL if no slot or buffer is free. */
 struct client_slot *client_slot_take(struct fuse_client *f, uint32_t len, uint64_t now_ns);
-/* A slot for a request whose bytes stay where they are. The caller makes sure that one is free. */
+/* Returns a slot for a request whose bytes stay where they are. The caller must make sure that a
+ * slot is free. */
 struct client_slot *client_slot_borrow(struct fuse_client *f, uint8_t *req, uint32_t len,
 				       uint64_t now_ns);
-/* A slot for an internal request, with a header of that opcode, a new request number and an
- * argument of arg_len bytes; NULL if none is free. */
+/* Returns a slot with an internal request: a header with that opcode and a new request number, and
+ * an argument of arg_len bytes. Returns NULL if no slot is free. */
 struct client_slot *client_slot_internal(struct fuse_client *f, enum client_slot_kind kind,
 					 uint32_t opcode, const void *arg, size_t arg_len);
 void client_slot_free(struct fuse_client *f, struct client_slot *s);
@@ -646,14 +666,15 @@ void client_slot_queue(struct fuse_client *f, struct client_slot *s);
 void client_slot_unqueue(struct fuse_client *f, struct client_slot *s);
 /* Marks the slot's request as answered: the kernel has a reply, or expects none. */
 void client_slot_answered(struct fuse_client *f, struct client_slot *s);
-/* Whether the request was sent again: its answer may then be older than later changes. */
+/* Whether the request was sent again. Its answer may then be a repeated one, which is older than
+ * later changes. */
 static inline bool client_slot_is_resent(const struct client_slot *s)
 {
 	return s->resent || s->unique & FUSE_PROTO_UNIQUE_RESEND;
 }
 struct client_slot *client_slot_find(struct fuse_client *f, uint64_t unique);
-/* The cookie of the slot's current call, and the reverse: the slot of a cookie; NULL if that call
- * is not in flight. */
+/* client_slot_cookie: returns the cookie of the slot's current call. client_slot_from_cookie:
+ * returns the slot of a cookie, or NULL if that call is not in flight. */
 uint64_t client_slot_cookie(const struct fuse_client *f, const struct client_slot *s);
 struct client_slot *client_slot_from_cookie(struct fuse_client *f, uint64_t cookie);
 

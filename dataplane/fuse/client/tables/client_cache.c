@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Caches from which the client answers the kernel without the server. They are in process memory,
- * outside the mount's state. */
+/* Caches from which the client answers the kernel without asking the server. They are in process
+ * memory, not in the mount's state. */
 #include "dataplane/fuse/client/tables/client_cache.h"
 
 #include <limits.h>
@@ -12,14 +12,14 @@
 /* If an entry is valid for less time than this, it may expire while a program that lists a
  * directory still looks at its entries. */
 #define KERNEL_VALID_LEFT_NS (CLIENT_CACHE_NS / 2)
-/* Bits of a directory's filter. With 5,000 names there, one lookup in 25 finds a name that does not
- * exist. */
+/* Bits of a directory's Bloom filter. With 5,000 names in the directory, one lookup in 25 of a name
+ * that does not exist has to ask the server. */
 #define NAMES_BITS (1U << 15)
 #define NAMES_WORDS (NAMES_BITS / 32)
 #define NAMES_BYTES ((size_t)CLIENT_CACHE_EMPTY_DIRS * NAMES_WORDS * sizeof(uint32_t))
 #define NAMES_PROBES 4U
 
-/* Pages are populated on first use. Returns NULL if memory is short. */
+/* Reserves memory, whose pages are populated on first use. Returns NULL if memory is short. */
 static void *memory_of(size_t bytes)
 {
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -93,7 +93,7 @@ void client_cache_no_xattrs_set(struct client_cache *k, const struct client_node
 {
 	uint64_t *p = no_xattrs_of(k, n);
 
-	/* If two answers disagree, the answer to the later request counts. */
+	/* Of two answers, the one whose request was sent later counts. */
 	if (sent_ns > *p >> 1)
 		*p = sent_ns << 1 | no_xattrs;
 }
@@ -126,7 +126,8 @@ void client_cache_kernel_valid_set(struct client_cache *k, const struct client_n
 
 void client_cache_kernel_valid_drop(struct client_cache *k, const struct client_node *n)
 {
-	/* Write only if it is not already 0: most pages of the table have no memory. */
+	/* Write only if it is not 0 already: most pages of the table have no memory, and need
+	 * none. */
 	if (*kernel_valid_of(k, n) != 0)
 		*kernel_valid_of(k, n) = 0;
 }
@@ -202,11 +203,12 @@ static struct client_empty_dir *empty_dir_of(struct client_cache *k, const struc
 }
 
 /*
- * FNV-1a with the last mixing step of MurmurHash3; the two halves of the result produce all probes.
- * A program that knows the hash can only cause needless requests for its own names. Names that the
- * server's file system may treat as equal need equal hashes, so letters are converted to lower
- * case. Returns false for names that only the server can compare (non-ASCII, short aliases,
- * trailing characters that some file systems drop) or may reject as too long.
+ * Hashes a name by FNV-1a with the last mixing step of MurmurHash3. The two halves of the result
+ * give all bits of the filter that stand for the name. A program that exploits the hash can only
+ * cause needless requests for its own names. Names that the server's file system may treat as equal
+ * need equal hashes, so letters are first converted to lower case. Returns false for names that
+ * only the server can compare (non-ASCII names, short aliases, names ending in characters that some
+ * file systems drop), and for names that it may reject as too long.
  */
 static bool name_hash(const char *name, size_t len, uint64_t *ret)
 {

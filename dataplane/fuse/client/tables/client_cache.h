@@ -4,8 +4,8 @@
  * may cache them (plenum-consistency(7)): which files have no extended attributes, the attributes
  * of directories after names in them were created or removed, and which names a newly created
  * directory cannot have. The caches are in process memory only: a successor starts with empty ones.
- * One thread uses them. They identify nodes by number and know no messages except some of their
- * fields.
+ * One thread uses them. They identify nodes by number, and know no messages, only some structures
+ * in them.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_CACHE_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_CACHE_H
@@ -22,20 +22,20 @@
 struct client_dir_attr {
 	uint64_t nodeid; /* 0: none */
 	uint64_t sent_ns;
-	uint32_t n_changes; /* number of changes of the node at that time */
+	uint32_t n_changes; /* value of the node's n_changes when `attr` was current */
 	struct fuse_attr attr;
 };
 
 struct client_dir_end {
-	uint64_t fh; /* the kernel's file handle of the open directory */
+	uint64_t fh; /* the kernel's handle of the open directory */
 	uint64_t off, sent_ns;
 	uint32_t n_changes;
 	bool used;
 };
 
-/* A directory that was empty when it was created, and in which for a while only this client creates
- * names. A Bloom filter holds the names that it may have created since then; the filter stays
- * useful for thousands of names. */
+/* A directory that this client has just created, empty, and in which for a while no other client
+ * creates names. A Bloom filter holds the names that this client may have created in it. The filter
+ * stays useful for thousands of names. */
 struct client_empty_dir {
 	uint64_t nodeid; /* 0: none */
 	uint64_t sent_ns;
@@ -55,23 +55,23 @@ struct client_written {
 	uint64_t nodeid; /* 0: none */
 	uint64_t sent_ns;
 	uint32_t n_changes; /* number of changes of the node when attr was current */
-	uint32_t n_moves;   /* n_moves of client_cache at that time */
+	uint32_t n_moves;   /* value of client_cache.n_moves when attr was current */
 	uint32_t n_drops;
 	struct fuse_attr attr;
 };
 
 struct client_cache {
 	struct client_nodes *nodes;
-	uint64_t *no_xattrs;	/* by node record: when the server last reported it, shifted by one;
-				   bit 0: the file has no extended attributes */
+	uint64_t *no_xattrs;	/* by node record: bit 0: the file has no extended attributes; other
+				   bits: when the server reported that, shifted by one */
 	uint64_t *kernel_valid; /* by node record: until when the kernel caches its name and
 				   attributes */
 	struct client_dir_attr dirs[CLIENT_CACHE_DIRS];
 	struct client_dir_end dir_ends[CLIENT_CACHE_DIR_ENDS];
 	struct client_created created[CLIENT_CACHE_CREATED];
 	struct client_written written[CLIENT_CACHE_WRITTEN];
-	uint32_t n_moves; /* number of operations that may have changed files that they do not name
-			   */
+	uint32_t n_moves; /* number of operations that may have changed a file that they do not name
+			     by its node */
 	struct client_empty_dir empty_dirs[CLIENT_CACHE_EMPTY_DIRS];
 	uint32_t *names; /* the Bloom filters of `empty_dirs` */
 };
@@ -82,9 +82,10 @@ void client_cache_done(struct client_cache *k);
 /* Empties all caches. */
 void client_cache_clear(struct client_cache *k);
 
-/* Drops what is cached for a node whose record is reused. */
+/* Drops everything cached for a node, because its record will be reused. */
 void client_cache_reset_node(struct client_cache *k, const struct client_node *n);
-/* Records the server's report from an answer to a request that was sent at sent_ns. */
+/* Records whether the file has no extended attributes, as the server reported with the answer to a
+ * request that was sent at sent_ns. */
 void client_cache_no_xattrs_set(struct client_cache *k, const struct client_node *n, bool no_xattrs,
 				uint64_t sent_ns);
 /* Call when the kernel may have set an extended attribute: invalidates earlier reports. */
@@ -93,7 +94,7 @@ void client_cache_no_xattrs_drop(struct client_cache *k, const struct client_nod
 /* Whether the file has no extended attributes, except possibly trusted ones. */
 bool client_cache_no_xattrs(const struct client_cache *k, const struct client_node *n,
 			    uint64_t now_ns);
-/* Whether the server has recently reported whether the file has any. */
+/* Whether it is known, from a recent report of the server, if the file has extended attributes. */
 bool client_cache_no_xattrs_reported(const struct client_cache *k, const struct client_node *n,
 				     uint64_t now_ns);
 
@@ -102,12 +103,13 @@ void client_cache_kernel_valid_set(struct client_cache *k, const struct client_n
 				   uint64_t until_ns);
 /* Call when the kernel may get newer attributes of the node. */
 void client_cache_kernel_valid_drop(struct client_cache *k, const struct client_node *n);
-/* Whether the kernel's cached entry is valid for a while longer, so that it needs no new one. */
+/* Whether the kernel's cached entry of the node is valid for a while longer, so that the kernel
+ * needs no new one. */
 bool client_cache_kernel_valid(const struct client_cache *k, const struct client_node *n,
 			       uint64_t now_ns);
 
-/* Stores a directory's attributes after a change that was sent at sent_ns and is already counted in
- * the node. */
+/* Stores a directory's attributes after a change. sent_ns: when the request for the change was
+ * sent; the node must have counted the change already. */
 void client_cache_dir_set(struct client_cache *k, const struct client_node *n,
 			  const struct fuse_attr *attr, uint64_t sent_ns);
 void client_cache_dir_drop(struct client_cache *k, const struct client_node *n);
@@ -119,16 +121,17 @@ bool client_cache_dir(const struct client_cache *k, const struct client_node *n,
  * sent_ns showed. */
 void client_cache_dir_end_set(struct client_cache *k, const struct client_node *n, uint64_t fh,
 			      uint64_t off, uint64_t sent_ns);
-/* Whether a reader at that offset is at the end. Returns true only once per record. */
+/* Whether a reader at that offset is at the end of the directory. Returns true only once for each
+ * call of client_cache_dir_end_set(). */
 bool client_cache_dir_end(struct client_cache *k, const struct client_node *n, uint64_t fh,
 			  uint64_t off, uint64_t now_ns);
 
 /* Records that a request sent at sent_ns created the directory, and that no other client creates
- * names in it. */
+ * names in it for a while. */
 void client_cache_empty_dir_set(struct client_cache *k, const struct client_node *n,
 				uint64_t sent_ns);
-/* Records that this client is about to create that name there. Call it before the server can get
- * the request. */
+/* Records that this client is about to create that name in the directory n. Call it before the
+ * server can get the request. */
 void client_cache_name_created(struct client_cache *k, const struct client_node *n,
 			       const char *name, size_t len);
 /* Whether the directory has neither this name nor one that a file system might treat as equal. */
@@ -138,20 +141,21 @@ bool client_cache_absent(struct client_cache *k, const struct client_node *n, co
 /* Records that a request sent at sent_ns created this file, with a lease. */
 void client_cache_mark_created(struct client_cache *k, const struct client_node *n,
 			       const struct fuse_attr *attr, uint64_t sent_ns);
-/* Updates the same file after a change that is already counted in the node, if it is still cached.
- */
+/* Updates the attributes of a file of client_cache_mark_created() after a change, if it is still
+ * cached. The node must have counted the change already. */
 void client_cache_created_changed(struct client_cache *k, const struct client_node *n,
 				  const struct fuse_attr *attr);
-/* Marks the cached attributes as out of date until client_cache_created_changed(), whether or not
- * the node counts a change. */
+/* Marks these attributes as out of date until client_cache_created_changed() is called, even if the
+ * node counts no change. */
 void client_cache_created_stale(struct client_cache *k, const struct client_node *n);
 void client_cache_created_drop(struct client_cache *k, const struct client_node *n);
-/* The current attributes, if this client has no change in flight; NULL if they are unknown. */
+/* Returns the current attributes of such a file; NULL if they are unknown, or if a change of this
+ * client is in flight. */
 const struct fuse_attr *client_cache_created(struct client_cache *k, const struct client_node *n,
 					     uint64_t now_ns);
 
-/* Stores a file's attributes after a WRITE that was sent at sent_ns and is already counted in the
- * node. They are dropped unless client_cache_written_count() still has the value of that time. */
+/* Stores a file's attributes after a WRITE that was sent at sent_ns. The node must have counted the
+ * WRITE already. Call it only if client_cache_written_count() has not changed since sent_ns. */
 void client_cache_written_set(struct client_cache *k, const struct client_node *n,
 			      const struct fuse_attr *attr, uint64_t sent_ns);
 uint32_t client_cache_written_count(const struct client_cache *k, const struct client_node *n);

@@ -19,7 +19,8 @@ static void closing_push(struct client_files *t, uint32_t i)
 	t->n_closing++;
 }
 
-/* A saturated count stays, because the true number is unknown. */
+/* Changes a count of files. A count at its maximum never changes again, because the true number is
+ * unknown. */
 static void count(uint8_t *n, int by)
 {
 	if (*n < UINT8_MAX && (by > 0 || *n > 0))
@@ -165,7 +166,8 @@ struct client_file *client_file_get(const struct client_files *t, uint64_t fh)
 
 void client_file_reopened(struct client_file *file, uint64_t server_fh, uint64_t incarnation)
 {
-	/* At no time may the old handle have the new incarnation. */
+	/* Clear the incarnation first: at no time may the old handle appear with the new
+	 * incarnation. */
 	client_publish(&file->incarnation, 0);
 	client_publish(&file->server_fh, server_fh);
 	client_publish(&file->incarnation, incarnation);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The table of nodes. Its index uses linear hashing, which grows by one chain per node, so that no
- * request waits for a rebuild of the whole table. When the kernel forgets nodes, their memory
- * returns to the system in chunks of records. Free records that share a chunk with used ones are
- * reused first.
+ * The table of nodes. Its index by handle uses linear hashing, which grows by one chain per node,
+ * so that no request waits while the whole index is rebuilt. When the kernel forgets nodes, the
+ * memory of their records returns to the system in chunks. Free records that share a chunk with
+ * used ones are reused first.
  */
 #include "dataplane/fuse/client/tables/client_nodes.h"
 
@@ -19,10 +19,10 @@
 #define CHUNKS_BYTES ((size_t)CLIENT_CHUNKS_MAX * sizeof(struct client_chunk))
 #define CHUNK_BYTES (CLIENT_CHUNK_NODES * sizeof(struct client_node))
 #define CHUNK_COMPANION_BYTES (CLIENT_CHUNK_NODES * sizeof(uint64_t))
-/* Forgotten nodes are often looked up again, so this many empty chunks keep their memory, which is
- * 1.2 MB. */
+/* This many empty chunks keep their memory, 1.2 MB in total, because forgotten nodes are often
+ * looked up again. */
 #define EMPTY_MAX 16U
-/* A saturated lookup count never returns to 0. */
+/* A lookup count that has reached this value never changes again, so the node is never freed. */
 #define LOOKUPS_MAX UINT64_MAX
 
 static struct client_node *node_at(const struct client_nodes *t, uint32_t i)
@@ -35,7 +35,8 @@ static uint32_t node_index(const struct client_nodes *t, const struct client_nod
 	return (uint32_t)(n - t->state->nodes);
 }
 
-/* The hash is seeded, so that a server cannot choose handles that all fall into one chain. */
+/* Returns the hash of a handle. It is seeded, so that a server cannot choose handles that all fall
+ * into one chain. */
 uint64_t client_node_hash(const struct client_nodes *t, const void *handle, unsigned len)
 {
 	uint64_t h = t->seed ^ len, word;
@@ -49,8 +50,8 @@ uint64_t client_node_hash(const struct client_nodes *t, const void *handle, unsi
 	return h ^ h >> 32;
 }
 
-/* The chain of a hash. Chains below n_hash are in use; a hash that selects a later chain uses the
- * next smaller power of two. */
+/* Returns the head of the chain for a hash. Only the first n_hash chains are in use: a hash that
+ * selects a later one is taken modulo the next smaller power of two instead. */
 static uint32_t *hash_head(const struct client_nodes *t, uint64_t h)
 {
 	uint32_t top = HASH_FIRST, i;
@@ -72,7 +73,7 @@ static void hash_push(struct client_nodes *t, uint32_t *head, uint32_t i)
 	*head = i;
 }
 
-/* Adds a chain, which takes its share of the entries of the chain that it splits. */
+/* Adds a chain, which takes its share of the nodes of an existing chain. */
 static void hash_split(struct client_nodes *t)
 {
 	uint32_t top = HASH_FIRST, i, next, *from;
@@ -91,7 +92,7 @@ static void hash_split(struct client_nodes *t)
 	}
 }
 
-/* Removes the last chain; its entries return to the chain from which it was split. */
+/* Removes the last chain; its nodes return to the chain from which they came. */
 static void hash_merge(struct client_nodes *t)
 {
 	uint32_t top = HASH_FIRST, i, next, last = t->n_hash - 1;
@@ -128,8 +129,8 @@ static void hash_remove(struct client_nodes *t, uint32_t i)
 			t->n_used--;
 			break;
 		}
-	/* Two at a time, so that the table shrinks to the size it would have if only these nodes
-	 * had been added. */
+	/* Merge up to two chains per freed node, so that the index shrinks to the size that it
+	 * would have if only the remaining nodes had been added. */
 	for (unsigned n = 0; n < 2 && t->n_hash / 2 > t->n_used; n++)
 		hash_merge(t);
 }
@@ -157,14 +158,14 @@ static void chunk_remove(struct client_nodes *t, uint32_t *list, uint32_t c)
 		t->chunks[chunk->next].prev = chunk->prev;
 }
 
-/* Whether the chunk may become empty: all its records have been used once. The first chunk always
- * holds the root. */
+/* Whether the chunk can become empty. It cannot if some of its records were never used, or if it is
+ * the first chunk, which holds the root. */
 static bool chunk_can_empty(const struct client_nodes *t, uint32_t c)
 {
 	return c > 0 && (c + 1) * CLIENT_CHUNK_NODES <= t->state->head->n_nodes;
 }
 
-/* Returns the whole pages within a range of any alignment to the system. */
+/* Returns those pages to the system that are completely within the range. */
 static void pages_give_back(void *from, size_t bytes, int advice)
 {
 	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -177,8 +178,8 @@ static void pages_give_back(void *from, size_t bytes, int advice)
 
 /*
  * Releases the chunk's memory. The largest reuse count of its records becomes the start value of
- * new records, so that a node number is never used twice. The chunk is marked before its memory is
- * released, and a successor takes a marked chunk as released.
+ * all new records, so that no node number is ever used twice. The chunk is marked as released
+ * before its memory is released; a successor treats a marked chunk as released.
  */
 static void chunk_release(struct client_nodes *t, uint32_t c)
 {
@@ -222,7 +223,7 @@ static void chunk_take_back(struct client_nodes *t, uint32_t c)
 	t->n_empty++;
 }
 
-/* Puts the chunk, which is in none of the lists, into the list that fits its use. */
+/* Puts a chunk that is in no list into the list that fits its state. */
 static void chunk_place(struct client_nodes *t, uint32_t c)
 {
 	struct client_chunk *chunk = &t->chunks[c];
@@ -238,7 +239,7 @@ static void chunk_place(struct client_nodes *t, uint32_t c)
 	}
 }
 
-/* Returns 0 if there is no free record. */
+/* Takes a free record and returns its number, or 0 if there is none. */
 static uint32_t record_pop(struct client_nodes *t)
 {
 	struct client_chunk *chunk;
@@ -289,13 +290,15 @@ static void record_take_over(struct client_nodes *t, uint32_t i)
 
 	n->n_pins = 0;
 	n->n_cached = n->n_direct = 0;
-	if (n->handle_len > FUSE_PROTO_HANDLE_MAX) /* the state is damaged */
+	if (n->handle_len > FUSE_PROTO_HANDLE_MAX) /* the length is invalid, so the state is
+						      damaged */
 		n->handle_len = 0;
 	if (n->flags & CLIENT_NODE_USED && n->handle_len > 0) {
 		hash_add(t, i);
 		t->chunks[i / CLIENT_CHUNK_NODES].n_used++;
 	} else if (i != FUSE_ROOT_ID) {
-		n->flags = 0; /* a free record must not be found by its number */
+		n->flags = 0; /* the node has neither lookups nor pins: free the record, which must
+				 not be found by its number any more */
 		record_push(t, i);
 	} else {
 		n->flags = CLIENT_NODE_USED;
@@ -376,7 +379,7 @@ struct client_node *client_node_get(const struct client_nodes *t, uint64_t nodei
 
 	if (nodeid == FUSE_ROOT_ID)
 		return node_at(t, FUSE_ROOT_ID);
-	/* A released chunk must not be read, because that alone would allocate its memory. */
+	/* Do not read records of a released chunk, because reading alone would allocate memory. */
 	if (i <= FUSE_ROOT_ID || i >= t->state->head->n_nodes ||
 	    t->state->head->released[i / CLIENT_CHUNK_NODES] ||
 	    !(node_at(t, i)->flags & CLIENT_NODE_USED) || node_at(t, i)->reuse != nodeid >> 32)
@@ -448,8 +451,8 @@ void client_node_root(struct client_nodes *t, const void *handle, unsigned len)
 		return;
 	if (n->handle_len > 0)
 		hash_remove(t, FUSE_ROOT_ID);
-	/* If the new root is a known directory of the export, the directory's node number stays
-	 * valid, but the node can no longer be found by its handle. */
+	/* If another node has this handle already, because it was a known directory of the export,
+	 * its node number stays valid, but the node can no longer be found by its handle. */
 	other = client_node_find(t, handle, len);
 	memcpy(n->handle, handle, len);
 	n->handle_len = (uint8_t)len;
@@ -536,8 +539,8 @@ void client_node_synced(struct client_node *n)
 	n->flags &= (uint8_t)~CLIENT_NODE_UNSYNCED;
 }
 
-/* Nodes are marked before the flag is cleared. If a successor takes over in between, it marks them
- * again, which callers of fsync see as one loss. */
+/* Each node's loss is counted before its flag UNSYNCED is cleared. If a successor takes over in
+ * between, it counts the loss again, which callers of fsync see as one loss. */
 void client_nodes_lose(struct client_nodes *t)
 {
 	for (uint32_t i = FUSE_ROOT_ID; i < t->state->head->n_nodes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Buffers for requests in one mapping. It returns pages that were not used lately to the system, so
- * that a burst of large writes does not keep memory.
+ * Buffers for requests, in one memory mapping. Pages that were not used lately are returned to the
+ * system, so that a burst of large writes does not occupy memory for ever.
  */
 #include "dataplane/fuse/client/tables/client_pool.h"
 
@@ -29,8 +29,8 @@ static uint8_t *pool_data(const struct client_pool *p, unsigned i)
 	return p->base + i * STRIDE_BYTES + CLIENT_POOL_EDGE_BYTES;
 }
 
-/* Replaces each buffer's own data pages by a second mapping of pages of `bulk`: with an old size of
- * zero, mremap(2) keeps the first mapping. */
+/* Replaces each buffer's own data pages by a second mapping of its pages in `bulk`. With an old
+ * size of zero, mremap(2) keeps the first mapping. */
 static int bulk_map(struct client_pool *p)
 {
 	p->bulk = memory_map(CLIENT_POOL_BULK_BYTES, MAP_SHARED);
@@ -90,9 +90,9 @@ void *client_pool_get(struct client_pool *p, unsigned reserve, size_t head_bytes
 	return pool_data(p, i) - head_bytes;
 }
 
-/* The registration has populated the page table entries of `bulk`. The processor never uses these,
- * and they count the pages a second time as memory of this process, so they are dropped. The pages
- * themselves stay. */
+/* Also drops the page table entries of `bulk`, which the registration has populated: the processor
+ * never uses them, and they make the kernel count the pages a second time as memory of this
+ * process. The pages themselves stay. */
 void client_pool_pinned(struct client_pool *p)
 {
 	p->pinned = true;
@@ -112,7 +112,7 @@ uint64_t client_pool_bulk_addr(const struct client_pool *p, const void *data)
 	       (size_t)((const uint8_t *)data - pool_data(p, i));
 }
 
-/* A kernel before 5.14 refuses this; pages are then populated on first use. */
+/* A kernel before 5.14 refuses to populate pages; they are then populated on first use. */
 void client_pool_populate(struct client_pool *p, void *buf, size_t bytes)
 {
 	unsigned i = pool_index(p, buf);
@@ -133,8 +133,8 @@ void client_pool_put(struct client_pool *p, void *buf, size_t used_bytes)
 	p->touched[i] = (uint32_t)MAX_OF((size_t)p->touched[i], used_bytes);
 	p->free_touched += p->touched[i];
 	p->free[p->n_free++] = (uint16_t)i;
-	/* The buffers at the bottom of the stack lose their pages first, because they were not used
-	 * for the longest time. */
+	/* The buffers at the bottom of the stack lose their pages first, because they have not been
+	 * used for the longest time. */
 	for (unsigned k = 0; k < p->n_free && p->free_touched > CLIENT_POOL_KEEP_BYTES; k++)
 		pool_drop_pages(p, p->free[k]);
 }

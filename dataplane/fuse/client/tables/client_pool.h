@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory of one FUSE client: large buffers, each for one whole message, passed by pointer. Address
- * space is reserved once; pages are populated on first use and return to the system when unused
- * pages exceed a budget. Only the client uses it, in one thread.
+ * Memory of one FUSE client: large buffers, each for one whole message, passed by pointer. The
+ * address space is reserved once. Pages are populated on first use, and are returned to the system
+ * when there are more unused pages than a limit. Only the client uses it, in one thread.
  *
- * In a buffer the message's data begin on a page boundary; its head is in the page before, and
- * everything after CLIENT_POOL_DATA_BYTES of data is in the pages behind. If the pool may be
- * registered with RDMA devices, the data pages of all buffers are mapped a second time, one after
- * the other: `bulk`. Only that range is registered. So a peer's device can neither read nor write
- * the heads of messages, and data are still received and sent without a copy.
+ * In each buffer, the message's data begins on a page boundary. The message's head is in the page
+ * before it, and everything that follows CLIENT_POOL_DATA_BYTES of data is in the pages behind. If
+ * the pool may be registered with RDMA devices, the data pages of all buffers are mapped a second
+ * time, one after the other: `bulk`. Only that range is registered. So a peer's device can neither
+ * read nor write the heads of messages, and data are still received and sent without a copy.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_POOL_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_POOL_H
@@ -22,7 +22,7 @@
  */
 #define CLIENT_POOL_EDGE_BYTES ((size_t)64 << 10)
 #define CLIENT_POOL_BULK_BYTES (CLIENT_POOL_BUFS * CLIENT_POOL_DATA_BYTES)
-/* Memory of unused pages that is kept for the next burst. */
+/* Bytes of unused pages that are kept for the next burst. */
 #define CLIENT_POOL_KEEP_BYTES (6U << 20)
 
 struct client_pool {
@@ -31,25 +31,25 @@ struct client_pool {
 	unsigned n_free;
 	uint16_t free[CLIENT_POOL_BUFS]; /* a stack: the buffer that was returned last is probably
 					    in the processor's cache */
-	uint32_t touched[CLIENT_POOL_BUFS];   /* bytes that may have pages */
-	uint32_t populated[CLIENT_POOL_BUFS]; /* bytes that surely have pages */
+	uint32_t touched[CLIENT_POOL_BUFS];   /* per buffer: how many bytes may have pages */
+	uint32_t populated[CLIENT_POOL_BUFS]; /* per buffer: how many bytes certainly have pages */
 	bool pinned;	     /* registered with an RDMA device, so the pages must stay */
-	size_t free_touched; /* sum of touched over the free buffers */
+	size_t free_touched; /* sum of `touched` of all free buffers */
 };
 
 /* Returns 0 or -ENOMEM. has_bulk: the pool may be registered. */
 int client_pool_init(struct client_pool *p, bool has_bulk);
 void client_pool_done(struct client_pool *p);
-/* A buffer for a message whose head has head_bytes; its data begin on a page boundary. Returns NULL
- * if only `reserve` buffers or fewer are free. */
+/* Returns a buffer for a message whose head has head_bytes, so that the data begins on a page
+ * boundary. Returns NULL if no more than `reserve` buffers are free. */
 void *client_pool_get(struct client_pool *p, unsigned reserve, size_t head_bytes);
-/* The address in `bulk` of a buffer's data. */
+/* Returns the address in `bulk` of the data of a buffer. */
 uint64_t client_pool_bulk_addr(const struct client_pool *p, const void *data);
-/* Call when `bulk` has been registered: the pages then stay. */
+/* Call when `bulk` was registered with a device: its pages must then stay. */
 void client_pool_pinned(struct client_pool *p);
 /* Populates the pages of the buffer's first bytes now. */
 void client_pool_populate(struct client_pool *p, void *buf, size_t bytes);
-/* used_bytes: how much of it may have been written. */
+/* Gives a buffer back to the pool. used_bytes: how many bytes of it may have been written. */
 void client_pool_put(struct client_pool *p, void *buf, size_t used_bytes);
 /* Returns all unused pages to the system. */
 void client_pool_trim(struct client_pool *p);

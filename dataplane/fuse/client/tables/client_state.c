@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Maps and initialises the memory of a mount's client; knows the positions of its tables.
+ * Maps and initialises the state of a mount's client, and knows where its tables are.
  */
 #include "dataplane/fuse/client/tables/client_state.h"
 
@@ -23,7 +23,7 @@ static bool state_is_ours(const struct client_state *s, const uint8_t mount_id[1
 	       h->n_nodes <= CLIENT_NODES_MAX && h->n_files <= CLIENT_FILES_MAX;
 }
 
-/* The memory is emptied first, so that unused records are zero. */
+/* Makes an empty state. All memory is released first, so that unused records are zero. */
 static int state_format(struct client_state *s, const uint8_t mount_id[16])
 {
 	uint32_t random[2] = {0};

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The client's state in the mount's state descriptor, a memfd that outlives the worker: the
- * parameters negotiated with the kernel, the nodes that the kernel knows, the open files, and what
- * may be lost if the server's host dies. This module owns the layout and the mapping.
+ * parameters negotiated with the kernel, the nodes that the kernel knows, the open files, and which
+ * changes may be lost if the server's host dies. This module owns the layout and the mapping.
  *
  * Layout: a head, then a table of files and one of nodes, each at a fixed position and with its
- * maximum size. The descriptor is sparse, so unused records take no memory, and released nodes
- * return theirs. A record is filled first and published last by one aligned store of its flags, so
- * that a process that dies between any two instructions leaves either the old record or the new
- * one. Only the process can die alone: a host that dies takes the memfd with it, so stores need
- * only stay in program order.
+ * maximum size. The file is sparse, so unused records need no memory, and released records give
+ * theirs back. A record is filled first, and then published by one aligned store of its flags. So a
+ * process that dies between any two instructions leaves either the old record or the new one. It
+ * suffices that stores stay in program order, because only a process can die and leave the memfd: a
+ * host that dies loses it.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_STATE_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_STATE_H
@@ -31,33 +31,36 @@ struct client_stamp {
 
 enum {
 	CLIENT_NODE_USED = 1,
-	CLIENT_NODE_UNSYNCED = 2, /* changes were acknowledged and not synced since */
+	CLIENT_NODE_UNSYNCED = 2, /* acknowledged changes have not been synced yet */
 	CLIENT_NODE_SPECIAL = 4,  /* a pipe, a socket or a device: has no content, and no stamp */
-	/* A change was acknowledged whose ctime update is deferred. */
+	/* A change was acknowledged, but the update of the ctime is deferred. */
 	CLIENT_NODE_CTIME_DEFERRED = 8,
 };
 
-/* What a program with an open pipe may still ask after the name of the pipe was removed. The server
- * does not know that the pipe is open, and does not keep it. */
+/* Attributes for which a program with an open pipe may still ask after the name of the pipe was
+ * removed. The server does not have them any more, because it does not know that the pipe is
+ * open. */
 struct client_special {
 	uint64_t ino;
 	uint32_t mode, uid, gid, rdev;
 };
 
 struct client_node {
-	uint64_t n_lookups; /* lookups by the kernel, without those that it has forgotten */
-	uint32_t reuse;	    /* incremented for each use of the record; it is the upper half of the
-			       node's number */
-	uint32_t next;	    /* in the hash chain or free list; rebuilt by a successor */
-	uint32_t n_pins;    /* pins by files and requests; rebuilt by a successor */
-	uint32_t n_changes; /* acknowledged */
+	uint64_t n_lookups; /* number of lookups by the kernel that it has not forgotten yet */
+	uint32_t reuse;	    /* incremented at each new use of the record; it is the upper half of
+			       the node's number */
+	uint32_t next;	    /* next record in the hash chain or free list; a successor rebuilds
+			       these */
+	uint32_t n_pins;    /* number of pins by files and requests; a successor counts them
+			       again */
+	uint32_t n_changes; /* number of acknowledged changes */
 	uint32_t lost; /* how often changes may have been lost, shifted by one; bit 0: a caller of
 			  fsync has seen the last loss */
 	uint8_t flags; /* CLIENT_NODE_*; published last */
 	uint8_t handle_len;
 	/* Number of open files that use the kernel's page cache, and of those that bypass it. A
-	 * count of 255 never changes again, because the true number is unknown. Rebuilt by a
-	 * successor. */
+	 * count of 255 never changes again, because the true number is unknown. A successor counts
+	 * them again. */
 	uint8_t n_cached, n_direct;
 	union {
 		/* attributes of the content that the kernel may have cached */
@@ -73,7 +76,7 @@ _Static_assert(sizeof(struct client_node) * CLIENT_CHUNK_NODES % 4096 == 0,
 enum {
 	CLIENT_FILE_USED = 1,
 	CLIENT_FILE_DIR = 2,
-	CLIENT_FILE_DEAD = 4,	 /* could not be reopened */
+	CLIENT_FILE_DEAD = 4,	 /* the file could not be reopened at the server */
 	CLIENT_FILE_CLOSING = 8, /* the kernel has closed it, and a RELEASE to the server is due */
 	CLIENT_FILE_CACHED = 16, /* counted by its node as cached */
 	CLIENT_FILE_DIRECT = 32, /* counted by its node as direct */
@@ -81,20 +84,23 @@ enum {
 
 struct client_file {
 	uint64_t nodeid;
-	/* For a local directory, while incarnation is 0: the server's verifier when its entries
-	 * were read; if the directory is dead, the errno for its readers. */
+	/* The server's handle of the file. For a local directory, while incarnation is 0: the
+	 * server's verifier when the cached entries were read or, if the directory is dead, the
+	 * errno for its readers. */
 	uint64_t server_fh;
 	uint64_t incarnation; /* incarnation of the server that gave server_fh; if the server now
 				 has another, the file must be reopened */
-	uint32_t reuse;	      /* the upper half of the file handle */
+	uint32_t reuse;	      /* incremented at each new use of the record; the upper half of the
+				 kernel's file handle */
 	uint32_t open_flags;
-	uint32_t uid, gid; /* of the opener */
-	uint32_t lost;	/* client_node's loss count that callers of fsync on this file have already
+	uint32_t uid, gid; /* identity of the opener */
+	uint32_t lost;	/* value of client_node.lost that callers of fsync on this file have already
 			   seen */
-	uint32_t next;	/* in the free or closing list; rebuilt by a successor */
+	uint32_t next;	/* next record in the free list or the closing list; a successor rebuilds
+			   these */
 	uint32_t flags; /* CLIENT_FILE_*; published last */
-	/* For a local directory: the lowest bits of the number of the request that opened it. 0:
-	 * opened at the server. */
+	/* For a local directory: the lowest bits of the number of the request that opened it. 0: it
+	 * was opened at the server. */
 	uint32_t opened_by;
 };
 _Static_assert(sizeof(struct client_file) == 56, "no padding between the fields");
@@ -108,21 +114,23 @@ struct client_head {
 	uint32_t version;
 	uint32_t kernel; /* CLIENT_KERNEL_*; set by the negotiation with the kernel */
 	uint8_t mount_id[16];
-	uint32_t negotiated; /* the kernel's INIT was answered with the fields that follow */
+	uint32_t negotiated; /* the kernel's INIT was answered with the members that follow */
 	uint32_t minor;
 	uint64_t flags;
 	uint32_t max_readahead;
-	uint32_t generation; /* of all nodes: random, so that node numbers differ from those of
-				other mounts */
+	uint32_t generation; /* generation of all nodes: random, so that nodes of different mounts
+				can be told apart */
 	/* First value of `reuse` in records that were never used; random at first. */
 	uint32_t reuse;
-	uint32_t n_nodes; /* records below this have been used; always includes 0 and 1 */
+	uint32_t n_nodes; /* number of records that have ever been used; always includes records 0
+			     and 1 */
 	uint32_t n_files;
 	uint32_t served;   /* a server has served the mount, so verifier is valid */
-	uint64_t verifier; /* verifier of fuse_proto_server; published when all nodes are marked */
+	uint64_t verifier; /* the server's verifier (struct fuse_proto_server); after a loss,
+			      published only when all nodes are marked */
 	uint64_t internal_requests; /* number of internal requests so far */
-	/* Per chunk, 1: none of its nodes is used, and its memory was released or is about to be. A
-	 * released chunk must not be read, because that alone would allocate its memory. */
+	/* Per chunk: 1 if none of its nodes is used and its memory was released, or is about to be.
+	 * Do not read a released chunk, because reading alone would allocate memory. */
 	uint8_t released[CLIENT_CHUNKS_MAX];
 	uint32_t largest; /* length of the kernel's largest request so far; 0: an earlier version
 			     did not record it */
@@ -143,8 +151,9 @@ _Static_assert(sizeof(struct client_head) <= CLIENT_STATE_HEAD_BYTES,
 #define CLIENT_STATE_BYTES \
 	(CLIENT_STATE_HEAD_BYTES + CLIENT_STATE_FILES_BYTES + CLIENT_STATE_NODES_BYTES)
 
-/* Maps fd, which the caller keeps, from `at` on; other mappings may surround it. Discards a state
- * of another mount or another version. Returns 1: adopted; 0: a new state; or a negative errno. */
+/* Maps the state, which begins at offset `at` of fd; the file may hold other things before and
+ * behind it. The caller still owns fd. Discards a state of another mount or another version.
+ * Returns 1 if a predecessor's state was adopted, 0 if the state is new, or a negative errno. */
 int client_state_init(struct client_state *s, int fd, uint64_t at, const uint8_t mount_id[16]);
 void client_state_done(struct client_state *s);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads and writes the tails at the client's end. It parses bytes from other hosts, so it has its
- * own fuzzer.
+ * Reads and writes the tails of messages at the client's end. It parses bytes from other hosts, so
+ * it has a fuzzer.
  */
 #include "dataplane/fuse/client/tables/client_tail.h"
 
@@ -11,11 +11,12 @@
 
 #define NAME_BYTES_MAX 255U
 
-/* Offsets of the fields that we use in a request with this opcode; 0: it has none. */
+/* Offsets of the fields that the client uses in a request with this opcode; 0: there is no such
+ * field. */
 struct op_rule {
 	bool served;
 	uint8_t arg_bytes;
-	uint8_t node_at; /* number of the second node */
+	uint8_t node_at; /* offset of the number of the second node */
 	uint8_t fh_at[CLIENT_REFS_MAX];
 };
 
@@ -73,7 +74,7 @@ static void refs_add_fh(struct client_refs *refs, const uint8_t *req, uint32_t a
 	memcpy(&refs->fhs[refs->n_fhs++], req + at, sizeof(uint64_t));
 }
 
-/* Adds the file handle of opcodes where it is valid only with a flag. */
+/* Adds the file handle of those opcodes in which it is valid only if a flag is set. */
 static void refs_add_optional(struct client_refs *refs, const uint8_t *req, uint32_t opcode)
 {
 	struct fuse_getattr_in get;
@@ -148,8 +149,9 @@ static bool take(const uint8_t **p, size_t *left, void *ret, size_t n)
 	return true;
 }
 
-/* Whether all handles are complete. Each length is read only once: behind the data of a READ, a
- * server's device could change it meanwhile. The handles of such an answer are not used. */
+/* Whether all handles are complete. Each length is read only once, because behind the data of a
+ * READ a server's RDMA device could change it meanwhile. The handles of such an answer are never
+ * used. */
 static bool handles_are_whole(const uint8_t *p, size_t left, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {

@@ -26,16 +26,17 @@ struct client_handle {
 	unsigned len;
 };
 
-/* Returns 0; -ENOSYS or -ENOTTY: no server supports the request; -EINVAL: it is too short. */
+/* Finds the nodes and files that a request names. Returns 0, -ENOSYS or -ENOTTY if no server
+ * supports the request, or -EINVAL if it is too short. */
 int client_refs_read(const void *req, size_t len, struct client_refs *ret);
-/* Writes the tail, at most FUSE_PROTO_REQ_TAIL_MAX bytes, and returns its length. bulk NULL: the
- * data travel in the messages. */
+/* Writes the tail, at most FUSE_PROTO_REQ_TAIL_MAX bytes, and returns its length. bulk: memory
+ * offered for RDMA; NULL: the data travels in the messages. */
 size_t client_tail_write(uint8_t *to, unsigned flags, const struct client_handle *handles,
 			 unsigned n, const struct fuse_proto_bulk *bulk);
 
 struct client_answer {
 	struct fuse_out_header out;
-	uint8_t *body; /* points behind the header in the message itself */
+	uint8_t *body; /* the part of the message that follows the header */
 	size_t body_len;
 	uint64_t age_ns; /* time since the request was taken; set by the caller */
 	bool has_attr, has_server, has_dir_attr, has_bulk, is_end, has_names;
@@ -46,19 +47,18 @@ struct client_answer {
 	unsigned n_handles;
 };
 
-/* Returns 0, or -EPROTO if the answer violates the protocol. */
+/* Reads and checks an answer. Returns 0, or -EPROTO if the answer violates the protocol. */
 int client_answer_read(void *msg, size_t len, struct client_answer *ret);
-/* Returns false if there is no handle left. */
+/* Takes the next handle of the answer. Returns false if there is none left. */
 bool client_answer_handle(struct client_answer *a, struct client_handle *ret);
 /* Whether any kernel accepts these attributes. */
 bool client_attr_is_valid(const struct fuse_attr *attr);
-/* The offset at which the reader of this body continues after its last entry; the body is a
- * READDIRPLUS answer's if `plus`, else a READDIR answer's. Returns false if it is empty or
- * malformed. */
+/* Finds the offset at which a reader continues after the last entry in this body, which belongs to
+ * an answer to READDIRPLUS (plus) or READDIR. Returns false if the body is empty or malformed. */
 bool client_dirents_end(const uint8_t *body, size_t len, bool plus, uint64_t *ret);
 /* Reads the entry at *off of the body of a READDIRPLUS answer and advances *off. *ret_special: the
- * entry is "." or "..", for which the kernel makes no node. Returns 1; 0: at the end; or -EPROTO.
- */
+ * entry is "." or "..", for which the kernel makes no node. Returns 1, 0 if there are no more
+ * entries, or -EPROTO. */
 int client_direntplus_next(const uint8_t *body, size_t len, size_t *off, size_t *ret_at,
 			   bool *ret_special);
 

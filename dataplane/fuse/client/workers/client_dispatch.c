@@ -38,8 +38,8 @@ static struct client_node *node_of(struct fuse_client *f, const struct mount_wor
 	return file ? client_node_get(&f->nodes, file->nodeid) : NULL;
 }
 
-/* Records a WRITE that is in flight or may have been: if the server dies, unsynced data are lost.
- */
+/* Records that a WRITE is in flight, or may have been: if the server then dies, unsynced data is
+ * lost. */
 static void note_write(struct client_node *node, uint32_t opcode, const uint8_t *req)
 {
 	struct fuse_write_in write;
@@ -76,8 +76,8 @@ static struct mount_worker_file *file_at(const struct client_worker *w, unsigned
 	return mount_worker_file_at(w->area, w->more, i);
 }
 
-/* Assigns entry i of the mount worker's table to the file. The node's number stays in the entry
- * after the file is closed. */
+/* Assigns entry i of the mount worker's table of files to the file. The node's number stays in the
+ * entry after the file is closed. */
 static void place_assign(struct fuse_client *f, struct client_worker *w, unsigned i, uint64_t fh,
 			 uint64_t nodeid)
 {
@@ -117,9 +117,10 @@ static int forward_init(struct fuse_client *f)
 	f->common = mount_worker_common_map(f->mount->state_fd);
 	if (!f->common)
 		return -errno;
-	/* A mount worker marks its slot as READING, then checks `reads` (read_one()). This clears
-	 * `reads`, and client_forward_quiesce() checks the slots later. So either the mount worker
-	 * reads nothing more, or the owner waits for it. */
+	/* Pairs with read_one(): a mount worker marks its slot as READING, then checks `reads`.
+	 * This owner clears `reads`, and client_forward_quiesce() checks the slots later. So either
+	 * the mount worker sees that it must not read, or the owner sees the slot and waits for
+	 * it. */
 	__atomic_store_n(&f->common->reads, 0U, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (unsigned k = 0; k < LAUNCH_MOUNT_WORKERS_MAX; k++) {
@@ -202,7 +203,8 @@ static void dispatch_done(struct fuse_client *f)
 
 /* ------------------------------------------------------------------ dispatch */
 
-/* The index of the file in the mount worker's table; MOUNT_WORKER_FILES: it is not there. */
+/* Returns the index of the file in the mount worker's table, or MOUNT_WORKER_FILES if it is not
+ * there. */
 static unsigned file_place(struct fuse_client *f, struct client_worker *w,
 			   const struct client_slot *s)
 {
@@ -259,9 +261,9 @@ static bool appends(const struct client_slot *s)
 	return write.flags & O_APPEND;
 }
 
-/* Only data requests of regular files can be dispatched, since they may be repeated: the server
- * recognizes a repeated append by the id that sent it first. Requests that may use RDMA stay with
- * the owner. */
+/* Whether the request may be dispatched. Only data requests of regular files may, because they can
+ * be repeated after a mount worker has died; a repeated append is recognised by the server, as long
+ * as it has the same mount id. Requests that may use RDMA stay with the owner. */
 static bool is_eligible(const struct fuse_client *f, const struct client_slot *s)
 {
 	const struct client_file *file;
@@ -276,8 +278,8 @@ static bool is_eligible(const struct fuse_client *f, const struct client_slot *s
 	       !(s->nodes[0]->flags & CLIENT_NODE_SPECIAL);
 }
 
-/* The mount worker with the fewest requests, if it has fewer than this worker. A single request
- * stays here, because another core would only add latency. */
+/* Returns the mount worker with the fewest requests, if it has fewer than this worker; else NULL. A
+ * single request stays here, because another core would only add latency. */
 static struct client_worker *mount_worker_choose(const struct fuse_client *f, uint64_t now_ns)
 {
 	struct client_worker *best = NULL;
@@ -294,8 +296,8 @@ static struct client_worker *mount_worker_choose(const struct fuse_client *f, ui
 	return best;
 }
 
-/* The mount worker that forwarded the request. If it gets the request, it also learns the file, and
- * serves later requests of it itself. */
+/* Returns the mount worker that forwarded the request, or NULL. If the request is dispatched to
+ * that one, it learns the file as well, and can serve later requests for it itself. */
 static struct client_worker *mount_worker_that_forwarded(const struct fuse_client *f,
 							 uint64_t now_ns)
 {
@@ -306,7 +308,7 @@ static struct client_worker *mount_worker_that_forwarded(const struct fuse_clien
 	return w && w->free && client_dispatch_is_alive(w, now_ns) ? w : NULL;
 }
 
-/* The mount worker that gets the request; NULL: the owner serves it. */
+/* Returns the mount worker to which to dispatch the request; NULL: the owner serves it. */
 static struct client_worker *mount_worker_for(const struct fuse_client *f,
 					      const struct client_slot *s, uint64_t now_ns)
 {
@@ -316,7 +318,8 @@ static struct client_worker *mount_worker_for(const struct fuse_client *f,
 			   : mount_worker_that_forwarded(f, now_ns);
 }
 
-/* Passes the slot's request to the mount worker, whose area then has the only copy. */
+/* Passes the slot's request to the mount worker. The only copy is then in the mount worker's
+ * area. */
 static void hand_over(struct fuse_client *f, struct client_slot *s, unsigned number, unsigned i)
 {
 	if (s->req != s->small)
@@ -325,8 +328,8 @@ static void hand_over(struct fuse_client *f, struct client_slot *s, unsigned num
 	s->state = CLIENT_SLOT_DISPATCHED;
 	s->worker_slot = number * MOUNT_WORKER_SLOTS_ALL + i + 1;
 	f->dispatch->workers[number].slots[i] = s;
-	if (i >= MOUNT_WORKER_SLOTS) /* requests that mount workers read count only after the owner
-					has claimed them */
+	if (i >= MOUNT_WORKER_SLOTS) /* the owner has claimed a request that the mount worker read;
+					it was not counted before */
 		f->dispatch->workers[number].n_out++;
 }
 
@@ -350,7 +353,7 @@ static bool dispatch_out(struct fuse_client *f, struct client_slot *s, uint64_t 
 	slot->fh = s->refs.fhs[0];
 	slot->nodeid = s->refs.nodeids[0];
 	memcpy(mount_worker_buf(w->area, i), s->req, s->req_len);
-	/* Must happen before the request can be answered. */
+	/* Record this before the request can be answered. */
 	note_write(s->nodes[0], s->opcode, s->req);
 	client_cache_written_drop(&f->cache, s->nodes[0]);
 	if (s->opcode == FUSE_WRITE)
@@ -372,17 +375,18 @@ static bool claim_slot(struct fuse_client *f, struct client_worker *w, unsigned 
 
 		switch (MOUNT_WORKER_STATE(word)) {
 		case MOUNT_WORKER_DISPATCHED:
-		case MOUNT_WORKER_TAKEN: /* partner: client_mount_worker_end() */
+		case MOUNT_WORKER_TAKEN: /* pairs with client_mount_worker_end() */
 			if (mount_worker_swap(&slot->word, word, word | MOUNT_WORKER_RESENT))
 				return true;
 			break;
-		case MOUNT_WORKER_REJECTED: /* the kernel rejected its reply, because it was
-					       resending the request */
+		case MOUNT_WORKER_REJECTED: /* the kernel has rejected the mount worker's reply,
+					       because it was resending the request */
 			slot->unique = unique;
 			mount_worker_set(&slot->word, MOUNT_WORKER_DISPATCHED);
 			client_dispatch_notify(f, w, i);
 			return true;
-		case MOUNT_WORKER_FORWARDED: /* we have the request already, so drop this copy */
+		case MOUNT_WORKER_FORWARDED: /* the owner has the resent request already, so drop
+						this copy */
 			if (mount_worker_swap(&slot->word, word, MOUNT_WORKER_FREE))
 				return false;
 			break;
@@ -392,7 +396,8 @@ static bool claim_slot(struct fuse_client *f, struct client_worker *w, unsigned 
 	}
 }
 
-/* Handles a request that the kernel resends: claims it if a mount worker already has it. */
+/* Handles a request that the kernel has resent. If a mount worker has it already, the owner claims
+ * that one, and does not start the request again. */
 static bool claim(struct fuse_client *f, struct client_slot *s)
 {
 	if (!(s->unique & RESEND))
@@ -465,8 +470,8 @@ static bool take_back(struct fuse_client *f, struct client_worker *w, unsigned i
 	struct client_slot *s = w->slots[i];
 	struct fuse_in_header in;
 
-	if (!s || s->answered) { /* the kernel will resend it, but the resent request has not been
-				    read yet */
+	if (!s || s->answered) { /* the kernel will resend the request, but this worker has not read
+				    the resent one yet */
 		slot_release(w, i);
 		if (s)
 			client_slot_free(f, s);
@@ -474,7 +479,8 @@ static bool take_back(struct fuse_client *f, struct client_worker *w, unsigned i
 	}
 	if (!bytes_fetch(f, w, i))
 		return false;
-	/* The mount worker may have replaced these numbers by its own. */
+	/* Restore the kernel's numbers, because the mount worker may have replaced them by its
+	 * own. */
 	memcpy(&in, s->req, sizeof(in));
 	in.nodeid = s->refs.nodeids[0];
 	in.unique = s->unique;
@@ -521,7 +527,8 @@ bool client_dispatch_slot_look(struct fuse_client *f, struct client_worker *w, u
 		break;
 	case MOUNT_WORKER_RETURNED:
 		return take_back(f, w, i);
-	case MOUNT_WORKER_FORWARDED: /* this worker has claimed it, or it was forwarded just now */
+	case MOUNT_WORKER_FORWARDED: /* this worker has claimed the request, or the mount worker
+					forwarded it just now */
 		return w->slots[i] && take_back(f, w, i);
 	default:
 		break;
@@ -535,8 +542,8 @@ static void mount_worker_reap(struct fuse_client *f, struct client_worker *w)
 
 	if (PLENUM_LIKELY(bits == 0))
 		return;
-	/* The mount worker changes the slot's word before it sets the bit
-	 * (client_mount_worker_end()), so the words of the bits taken here are visible. */
+	/* Pairs with client_mount_worker_end(): the mount worker changes the slot's word before it
+	 * sets the slot's bit. So for each bit taken here, the changed word is visible. */
 	bits = __atomic_exchange_n(&w->area->done, 0, __ATOMIC_SEQ_CST);
 	for (; bits; bits &= bits - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(bits);
@@ -570,13 +577,13 @@ static int dispatch_poll(struct fuse_client *f, bool all, uint64_t now_ns)
 	return 0;
 }
 
-/* Asks mount workers to signal the end of the next request, because no slot is free. */
+/* Call when no slot is free: makes mount workers ring the bell at the end of their next request. */
 static void dispatch_full(struct fuse_client *f)
 {
 	full_set(f, 1);
-	/* The mount worker sets the bit of an ended request, then checks `full`
-	 * (client_mount_worker_end()). This has set `full` and checks the bits next. So either this
-	 * handles the request, or the mount worker rings the bell. */
+	/* Pairs with client_mount_worker_end(): the mount worker sets the bit of an ended request,
+	 * then checks `full`. The owner has set `full`, and now checks the bits. So either the
+	 * owner sees the bit, or the mount worker sees `full` and rings the bell. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	reap(f);
 }
@@ -601,16 +608,16 @@ static void mount_worker_take_back(struct fuse_client *f, struct client_worker *
 		    MOUNT_WORKER_STATE(is) != MOUNT_WORKER_DISPATCHED ||
 		    (f->dispatch->settling && !w->slots[i]))
 			continue;
-		/* The mount worker begins a request by its own swap of the word to TAKEN, and only
-		 * one of the two swaps succeeds. */
+		/* The mount worker begins a request by swapping its word to TAKEN. Only one of the
+		 * two swaps can succeed. */
 		if (mount_worker_swap(word, is, MOUNT_WORKER_RETURNED) &&
 		    !client_dispatch_slot_look(f, w, i))
 			mark_done(f, w, i);
 	}
 }
 
-/* Checks the slots of a mount worker that may have died after it set the word and before it set the
- * bit. */
+/* Checks all slots of a mount worker, because it may have died after it changed a slot's word and
+ * before it set the slot's bit. */
 static void forwarded_recheck(struct fuse_client *f, struct client_worker *w)
 {
 	for (unsigned i = 0; i < MOUNT_WORKER_READS; i++)
@@ -665,7 +672,8 @@ static void files_close_unneeded(struct client_worker *w)
 	for (unsigned i = 0; i < MOUNT_WORKER_SLOTS_ALL; i++) {
 		uint32_t state = MOUNT_WORKER_STATE(mount_worker_get(&slot_at(w, i)->word));
 
-		if (state == MOUNT_WORKER_READING) /* its file is not known yet */
+		if (state == MOUNT_WORKER_READING) /* a request may have been delivered, but its
+						      file is not known yet */
 			return;
 		if (state == MOUNT_WORKER_TAKEN)
 			needed[slot_at(w, i)->file % MOUNT_WORKER_FILES] = true;
@@ -682,8 +690,8 @@ static void files_close_unneeded(struct client_worker *w)
 
 unsigned fuse_client_find_orphan(struct fuse_client *f, uint64_t now_ns)
 {
-	/* Until the kernel has resent requests, it is unknown which ones the mount worker had read.
-	 */
+	/* Wait until the kernel has resent the requests: before, it is unknown which ones a mount
+	 * worker had read. */
 	for (unsigned i = 0; f->dispatch && !f->resend_due && i < LAUNCH_MOUNT_WORKERS_MAX; i++) {
 		struct client_worker *w = &f->dispatch->workers[i];
 		uint64_t seen_ns = mount_worker_get(&w->area->seen_ns);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The owner's state of its mount workers: functions by which the rest of the client reads and
- * changes it. */
+/* The owner's state of its mount workers: the functions by which the rest of the client reads and
+ * changes this state. */
 #include "dataplane/fuse/client/workers/client_workers.h"
 
 static void post(const struct client_dispatch *d, struct client_worker *w, uint64_t *bits,
 		 unsigned i)
 {
-	/* The mount worker sets `asleep`, then checks the bits (client_mount_worker_pull()). This
-	 * sets a bit, then checks `asleep`. So either the mount worker sees the bit, or this rings
-	 * the bell, once. */
+	/* Pairs with client_mount_worker_pull(): the mount worker sets `asleep`, then checks the
+	 * bits. This sets a bit, then checks `asleep`. So either the mount worker sees the bit, or
+	 * the owner sees `asleep` and rings the bell, once. */
 	__atomic_fetch_or(bits, 1ULL << i, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (mount_worker_get(&w->area->asleep) &&
@@ -38,7 +38,8 @@ static bool place_has(const struct client_worker *w, unsigned k)
 static bool has_noted(const struct client_worker *w, uint64_t nodeid)
 {
 	if (PLENUM_LIKELY(mount_worker_get(&w->reads->n_read) ==
-			  0)) /* this runs at each stat(2), for each mount worker */
+			  0)) /* a quick check first, because this runs at each stat(2) for each
+				 mount worker */
 		return false;
 	for (unsigned k = 0; k < MOUNT_WORKER_FILES; k++)
 		if (w->nodeids[k] == nodeid && place_has(w, k))

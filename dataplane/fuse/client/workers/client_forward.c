@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The owner's end of requests that mount workers read themselves: it decides when they read, takes
- * the requests that they forward, and applies the file changes that they report.
+ * The owner's end of requests that mount workers read themselves: decides when mount workers read,
+ * takes the requests that they forward, and applies the changes of files that they report.
  */
 #include "dataplane/fuse/client/workers/client_workers.h"
 
@@ -11,14 +11,14 @@
 
 /* ------------------------------------------------------------------ before the kernel resends */
 
-/* Whether the kernel expects no answer to the request, and so does not resend it. */
+/* Whether it is a FORGET: the kernel expects no answer to it, and so does not resend it. */
 static bool is_forget(const struct fuse_in_header *h)
 {
 	return h->opcode == FUSE_FORGET || h->opcode == FUSE_BATCH_FORGET;
 }
 
-/* Frees the unfinished reads of a dead mount worker; a request that it had read is resent by the
- * kernel. Returns whether it can read no more. */
+/* If the mount worker is dead, frees the slots in which it was reading; if it had read a request
+ * there, the kernel resends it. Returns whether the mount worker can read no more. */
 static bool mount_worker_quiesces(struct fuse_client *f, unsigned k)
 {
 	struct mount_worker_reads *r = f->dispatch->workers[k].reads;
@@ -31,8 +31,8 @@ static bool mount_worker_quiesces(struct fuse_client *f, unsigned k)
 			continue;
 		if (mount_worker_is_locked(f->mount->state_fd, k + 1))
 			return false;
-		/* A successor of the mount worker that starts now swaps the same word
-		 * (reading_resolve()), and only one of the two swaps succeeds. */
+		/* A successor of the mount worker that starts now would swap the same word
+		 * (reading_resolve()). Only one of the two swaps can succeed. */
 		if (!mount_worker_swap(word, MOUNT_WORKER_READING, MOUNT_WORKER_FREE))
 			continue;
 		memcpy(&h, mount_worker_reads_buf(r, i), sizeof(h));
@@ -65,8 +65,8 @@ static bool forwarded_get(struct fuse_client *f, struct client_worker *w, unsign
 	memcpy(&h, req, sizeof(h));
 	*ret_len = MIN_OF(h.len, (uint32_t)(CLIENT_POOL_BUF_BYTES - FUSE_PROTO_REQ_TAIL_MAX));
 	memcpy(f->read_buf, req, *ret_len);
-	/* The slot is freed before the request is processed, so that it cannot be processed
-	 * twice. If this process dies here, the kernel resends the request. */
+	/* Free the slot before the request is processed, so that it cannot be processed twice. If
+	 * this process dies here, the kernel resends the request. */
 	return mount_worker_swap(&slot->word, word, MOUNT_WORKER_FREE) && h.len == *ret_len &&
 	       h.len >= sizeof(h);
 }
@@ -94,7 +94,8 @@ static bool slot_take(struct fuse_client *f, unsigned k, unsigned i, int *n_take
 	struct client_worker *w = &f->dispatch->workers[k];
 	size_t len;
 
-	/* This worker has claimed the request, or the slot reports its end. */
+	/* Nothing to take: this worker has claimed the request already, or the slot reports its
+	 * end. */
 	if (w->slots[MOUNT_WORKER_SLOTS + i] ||
 	    MOUNT_WORKER_STATE(mount_worker_get(&w->reads->slots[i].word)) !=
 		    MOUNT_WORKER_FORWARDED)
@@ -138,8 +139,9 @@ static int forward_take(struct fuse_client *f, uint64_t now_ns)
 
 	if (PLENUM_LIKELY(mount_worker_get(&f->common->done) == 0))
 		return 0;
-	/* The mount worker sets the bits of its slots, then its bit here (notify_owner()). This
-	 * takes the bit here, then checks the slots, so it misses none. */
+	/* Pairs with client_mount_worker_notify_owner(): a mount worker sets the bits of its slots,
+	 * then its own bit in `done`. The owner first takes the bit in `done`, then those of the
+	 * slots, so it misses none. */
 	bits = mount_worker_take_bits(&f->common->done, LAUNCH_MOUNT_WORKERS_MAX);
 	for (; bits; bits &= bits - 1)
 		n += mount_worker_take(f, (unsigned)__builtin_ctzll(bits), now_ns);
@@ -151,18 +153,19 @@ static void set_asleep(struct fuse_client *f, bool sleeps)
 {
 	if (mount_worker_get(&f->common->asleep) == sleeps)
 		return;
-	/* This sets `asleep`, and the caller then checks for requests; a mount worker sets the bit
-	 * of a request, then checks `asleep` (ring_owner()). So either the caller sees the bit, or
-	 * the mount worker rings the bell. */
+	/* Pairs with client_mount_worker_ring_owner(): a mount worker sets the bit of a request,
+	 * then checks `asleep`. The owner sets `asleep` here, and the caller then checks for
+	 * requests. So either the owner sees the bit, or the mount worker sees `asleep` and rings
+	 * the bell. */
 	__atomic_store_n(&f->common->asleep, sleeps, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 /* ------------------------------------------------------------------ signals */
 
-/* Whether to check this slot again: its request is not known yet, or is about to be forwarded to
- * us. Making the kernel repeat the INTERRUPT instead would block all other requests of the mount
- * until then. */
+/* Whether to check this slot again later, because its request is not known yet, or is about to be
+ * forwarded to this worker. The alternative, to make the kernel repeat the INTERRUPT, would block
+ * all other requests of the mount meanwhile. */
 static bool signal_waits(struct fuse_client *f, struct client_worker *w, unsigned i,
 			 uint64_t unique)
 {
@@ -184,8 +187,8 @@ static bool signal_waits(struct fuse_client *f, struct client_worker *w, unsigne
 	}
 }
 
-/* Returns false if the signal need not be delivered any more: the mount worker knows of it, or no
- * mount worker has the request. */
+/* Tries to deliver the signal. Returns false if that is not needed any more: the mount worker knows
+ * of the signal, or no mount worker has the request. */
 static bool signal_look(struct fuse_client *f, struct client_signal *g)
 {
 	bool waits = false;
@@ -228,7 +231,8 @@ static uint64_t forward_expire(struct fuse_client *f, uint64_t now_ns)
 		return d->signals_ns;
 	for (unsigned n = d->n_signals; n-- > 0;) {
 		struct client_signal *g = &d->signals[n];
-		/* Not NULL if the request was forwarded to this worker. */
+		/* The slot of the request, if the request was forwarded to this worker
+		 * meanwhile. */
 		struct client_slot *s = client_slot_find(f, g->unique);
 
 		if (s)
@@ -244,7 +248,8 @@ static uint64_t forward_expire(struct fuse_client *f, uint64_t now_ns)
 /* ------------------------------------------------------------------ file changes by mount
  * workers */
 
-/* `seen` is updated last: if this process dies before, a successor repeats this work. */
+/* Applies the changes of entry k of the mount worker's table of files. The counts that were applied
+ * are recorded last: if this process dies before that, a successor applies the changes again. */
 static void file_note(struct fuse_client *f, struct client_worker *w, unsigned k)
 {
 	struct mount_worker_note *note = mount_worker_note_at(w->reads, w->more, k);
@@ -276,9 +281,9 @@ static void files_note(struct fuse_client *f, struct client_worker *w, unsigned 
 	if (__atomic_load_n(word, __ATOMIC_SEQ_CST) == 0)
 		return;
 	files = __atomic_exchange_n(word, 0, __ATOMIC_SEQ_CST);
-	/* The mount worker increments a count, then sets the file's bit (note_file()). This took
-	 * the bit and reads the counts after the fence, so it has all counts for which the bit was
-	 * set. */
+	/* Pairs with note_file(): the mount worker increments a count, then sets the file's bit.
+	 * The owner has taken the bit, and reads the counts after this fence, so it sees every
+	 * increment for which the bit was set. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (; files; files &= files - 1)
 		file_note(f, w, first + (unsigned)__builtin_ctzll(files));
@@ -290,8 +295,9 @@ void client_forward_apply_notes(struct fuse_client *f)
 
 	if (PLENUM_LIKELY(mount_worker_get(&f->common->noted) == 0))
 		return;
-	/* The mount worker sets the file's bit, then its own bit here (note_file()). This takes the
-	 * bit here, then those of the files, so it misses none. */
+	/* Pairs with note_file(): the mount worker sets the file's bit, then its own bit in
+	 * `noted`. The owner first takes the bit in `noted`, then those of the files, so it misses
+	 * none. */
 	bits = mount_worker_take_bits(&f->common->noted, LAUNCH_MOUNT_WORKERS_MAX);
 	for (; bits; bits &= bits - 1) {
 		struct client_worker *w = &f->dispatch->workers[__builtin_ctzll(bits)];

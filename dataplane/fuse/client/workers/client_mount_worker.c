@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A mount worker: a client that gets its requests from the mount's owner, or reads them from the
- * kernel (client_reads.c). It has its own nodes and files, for the requests that it gets; for the
- * server it is another mount.
+ * kernel (client_reads.c). It has its own tables of nodes and files, for the requests that it gets.
+ * To the server it is another mount.
  */
 #include "dataplane/fuse/client/workers/client_workers.h"
 
 #include <string.h>
 #include <sys/mman.h>
 
-/* After this time without a server, requests return to the owner. */
+/* After this time without a server, a mount worker returns its requests to the owner. */
 #define MOUNT_WORKER_RETURN_NS NSEC_PER_SEC
 /* Interval of attempts if the server does not support mount workers. */
 #define MOUNT_WORKER_UNSUPPORTED_NS (60 * NSEC_PER_SEC)
@@ -22,9 +22,9 @@ int client_mount_worker_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 	uint64_t bits, left = 0;
 	int taken = 0;
 
-	/* After a pull with `all` this worker may sleep: it sets `asleep`, then checks the bits;
-	 * the owner sets a bit, then checks `asleep` (post()). So either this worker sees the bit,
-	 * or the owner rings the bell. */
+	/* After a pull with `all` this worker may sleep. It sets `asleep`, then checks the bits;
+	 * the owner sets a bit, then checks `asleep` (client_dispatch_notify()). So either this
+	 * worker sees the bit, or the owner sees `asleep` and rings the bell. */
 	if (mount_worker_get(&a->asleep) != all)
 		__atomic_store_n(&a->asleep, all, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -59,8 +59,8 @@ int client_mount_worker_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 
 /* ------------------------------------------------------------------ sending */
 
-/* Prepares the request. Returns 0: send it; -ENOMEM: it must wait; -ESTALE: its file cannot be
- * opened; -ECANCELED: it is cancelled. */
+/* Prepares the request. Returns 0 if it is to be sent, -ENOMEM if it must wait, -ESTALE if its file
+ * cannot be opened, or -ECANCELED if it was cancelled. */
 static int slot_prepare(struct fuse_client *f, struct client_slot *s)
 {
 	struct mount_worker_slot *slot = client_mount_worker_slot_of(f, s);
@@ -96,7 +96,8 @@ static void return_pending(struct fuse_client *f, uint64_t arrived_before_ns)
 
 /* ------------------------------------------------------------------ start and end */
 
-/* Adopts a predecessor's state. Returns 0; -EBUSY: another process is this mount worker. */
+/* Adopts a predecessor's state. Returns 0, -EBUSY if another process is this mount worker, or
+ * another negative errno. */
 static int mount_worker_init(struct fuse_client *f)
 {
 	void *owner;
@@ -127,8 +128,8 @@ static int mount_worker_init(struct fuse_client *f)
 	return 0;
 }
 
-/* Saves the reply to a WRITE, so that a successor can repeat it. Call it before the kernel gets the
- * reply. */
+/* Saves the reply to a WRITE in shared memory, so that a successor can repeat it. Call it before
+ * the kernel gets the reply. */
 static void mount_worker_reply(struct fuse_client *f, struct client_slot *s, void *msg, size_t len)
 {
 	struct mount_worker_slot *slot;
@@ -157,7 +158,8 @@ void client_mount_worker_start(struct fuse_client *f, uint64_t now_ns)
 	client_reads_start(f, now_ns);
 	__atomic_store_n(&f->area->posted, ~0ULL, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&f->area->closing, ~0ULL, __ATOMIC_SEQ_CST);
-	/* A predecessor may have died after it set a word and before it set the bit. */
+	/* Set all bits, because a predecessor may have died after it changed a slot's word and
+	 * before it set the slot's bit. */
 	__atomic_store_n(&f->area->done, ~0ULL, __ATOMIC_SEQ_CST);
 }
 
@@ -166,8 +168,8 @@ static void mount_worker_done(struct fuse_client *f)
 	if (f->area) {
 		if (f->area->ready) {
 			mount_worker_set(&f->area->ready, 0U);
-			mount_worker_ring(f->mount->bell_fd); /* the owner takes back the requests
-								 that were dispatched last */
+			mount_worker_ring(f->mount->bell_fd); /* the owner then takes back the
+								 requests that it dispatched last */
 		}
 		mount_worker_unmap(f->area);
 		client_reads_done(f); /* this process still has the lock now */
@@ -210,16 +212,17 @@ bool client_mount_worker_may_connect(const struct fuse_client *f, uint64_t now_n
 enum fuse_hello_purpose client_mount_worker_hello(struct fuse_client *f)
 {
 	f->finishing = f->area &&
-		       (has_unfinished(f) || f->unmounted); /* a session for the goodbye does not
-							       count as a client of the server */
+		       (has_unfinished(f) || f->unmounted); /* "finishing", so that a session that
+							       only sends DESTROY does not count
+							       against the server's limit */
 	if (!f->area)
 		return FUSE_HELLO_MOUNT;
 	return f->finishing ? FUSE_HELLO_MOUNT_WORKER_FINISHING : FUSE_HELLO_MOUNT_WORKER;
 }
 
 /* Ends the session if the server does not support mount workers, or if the session has the wrong
- * purpose. Either it is for old requests and these have ended; or it is for new requests, is not up
- * yet, and there are old ones. */
+ * purpose: if it is for old requests, and these have ended; or if it is for new requests and not up
+ * yet, although there are old requests to finish. */
 static void session_check_purpose(struct fuse_client *f, uint64_t now_ns)
 {
 	bool is_up = f->session && rudp_session_is_up(f->session);
@@ -233,8 +236,8 @@ static void session_check_purpose(struct fuse_client *f, uint64_t now_ns)
 	}
 }
 
-/* A full server may have accepted this mount worker instead of its owner, so end the session to
- * make place for the owner. */
+/* If the owner has had no session for a while, ends the session of this mount worker: a full server
+ * may have accepted this one instead of the owner, for which there is then place. */
 static void yield_to_owner(struct fuse_client *f, uint64_t now_ns)
 {
 	if (has_unfinished(f) || mount_worker_get(&f->area->served)) {
@@ -262,8 +265,8 @@ static void mount_worker_tick(struct fuse_client *f, uint64_t now_ns)
 	mount_worker_set(&f->area->seen_ns, now_ns);
 	if (f->area->ready != ready) {
 		mount_worker_set(&f->area->ready, ready);
-		mount_worker_ring(f->mount->bell_fd); /* the owner takes back the requests that this
-							 worker has not begun */
+		mount_worker_ring(f->mount->bell_fd); /* the owner then takes back the requests that
+							 this worker has not begun */
 	}
 	if (f->quiescing)
 		return_pending(f, now_ns);

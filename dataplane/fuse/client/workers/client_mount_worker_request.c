@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Begins the requests that a mount worker gets, and replaces the owner's nodes and files in them by
- * its own. */
+/* Begins the requests that a mount worker gets, and replaces the numbers of the owner's nodes and
+ * files in them by those of its own. */
 #include "dataplane/fuse/client/workers/client_workers.h"
 
 #include <string.h>
@@ -9,7 +9,8 @@
 
 static struct client_file *file_of(const struct fuse_client *f, const struct mount_worker_file *lf)
 {
-	const uint32_t number = mount_worker_get(&lf->client_file); /* another process may set it */
+	const uint32_t number = mount_worker_get(&lf->client_file); /* read once, because another
+								       process may change it */
 	struct client_file *file;
 	const struct client_node *node;
 
@@ -18,7 +19,7 @@ static struct client_file *file_of(const struct fuse_client *f, const struct mou
 	file = client_file_at(&f->files, number - 1);
 	if (!(file->flags & CLIENT_FILE_USED) || file->flags & CLIENT_FILE_CLOSING)
 		return NULL;
-	/* The record of the file may have been reused since then. */
+	/* Check that it is still the same file, because its record may have been reused since. */
 	node = client_node_get(&f->nodes, file->nodeid);
 	return node && node->handle_len == lf->handle_len &&
 			       memcmp(node->handle, lf->handle, node->handle_len) == 0
@@ -26,7 +27,8 @@ static struct client_file *file_of(const struct fuse_client *f, const struct mou
 		       : NULL;
 }
 
-/* The client's file for an entry of the owner's table; NULL if it cannot be opened. */
+/* Returns this mount worker's own file for an entry of the owner's table, and opens it if
+ * necessary; NULL if it cannot be opened. */
 static struct client_file *file_make(struct fuse_client *f, struct mount_worker_file *lf)
 {
 	const struct client_file as = {
@@ -65,8 +67,8 @@ void client_mount_worker_files_close(struct fuse_client *f, uint64_t now_ns)
 
 	if (PLENUM_LIKELY(bits == 0))
 		return;
-	/* The owner sets the file's state to CLOSING before it sets the bit
-	 * (client_dispatch_close()), so the states of the bits taken here are visible. */
+	/* Pairs with client_dispatch_close(): the owner sets the file's state to CLOSING before it
+	 * sets the bit. So for each bit taken here, the changed states are visible. */
 	bits = __atomic_exchange_n(&f->area->closing, 0, __ATOMIC_SEQ_CST);
 	for (; bits; bits &= bits - 1)
 		for (unsigned k = (unsigned)__builtin_ctzll(bits); k < MOUNT_WORKER_FILES;
@@ -98,8 +100,8 @@ void client_mount_worker_files_sweep(struct fuse_client *f)
 	}
 }
 
-/* Replaces the owner's numbers by ours. The RESEND bit tells the server whether the request may
- * have been sent before. */
+/* Replaces the owner's numbers by this worker's own, and sets the RESEND bit, which tells the
+ * server whether the request may have been sent before. */
 static int slot_bind(struct fuse_client *f, struct client_slot *s, bool again)
 {
 	struct mount_worker_slot *slot = client_mount_worker_slot_of(f, s);
@@ -153,7 +155,7 @@ void client_mount_worker_take(struct fuse_client *f, unsigned i, bool again, uin
 	client_slot_fail(f, s, r);
 }
 
-/* Repeats a predecessor's reply; if the kernel already has a reply, it rejects this one. */
+/* Sends a predecessor's reply again. If the kernel already has a reply, it rejects this one. */
 static void slot_repeat_reply(struct fuse_client *f, unsigned i, uint64_t now_ns)
 {
 	struct mount_worker_slot *slot = mount_worker_slot_at(f->area, f->reads, i);
@@ -184,7 +186,7 @@ bool client_mount_worker_look(struct fuse_client *f, unsigned i, uint64_t now_ns
 
 	if (!f->free)
 		return false;
-	do { /* partner: mount_worker_take_back() of the owner */
+	do { /* pairs with mount_worker_take_back() of the owner */
 		word = mount_worker_get(&slot->word);
 		if (MOUNT_WORKER_STATE(word) != MOUNT_WORKER_DISPATCHED)
 			return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The requests of a mount worker in the memory that it shares with its owner: the word of each
- * request, its end, and what the owner must know of files.
+ * The requests of a mount worker in the memory that it shares with its owner: changes the word of
+ * each request, reports its end, and records what the owner must know about the files.
  */
 #include "dataplane/fuse/client/workers/client_workers.h"
 
@@ -18,10 +18,10 @@ void client_mount_worker_mark(const struct fuse_client *f, uint64_t *word)
 		__atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
 }
 
-/* Tells the owner that a count of the file has changed; call it after counting. The owner takes
- * this worker's bit, then the file's bit, then reads the counts (client_forward_apply_notes()). So
- * as long as a bit is set, the owner has not read the counts yet, and the bit need not be set
- * again. */
+/* Tells the owner that a count of the file has changed. Call it after the change. Pairs with
+ * client_forward_apply_notes(): the owner takes this worker's bit, then the file's bit, then reads
+ * the counts. So as long as the file's bit is set, the owner has not read the counts yet, and the
+ * bit need not be set again. */
 static void note_file(const struct fuse_client *f, unsigned file)
 {
 	uint64_t *word = mount_worker_noted_at(f->reads, f->more, file);
@@ -47,7 +47,7 @@ static void note_write(struct mount_worker_note *note, const struct mount_worker
 		mount_worker_set(&note->wrote, note->wrote + 1);
 }
 
-/* Reports a request to the owner that is counted as in flight. */
+/* Reports to the owner a request that is counted as in flight already. */
 void client_mount_worker_note_report(struct fuse_client *f, const struct mount_worker_slot *slot,
 				     const uint8_t *req)
 {
@@ -82,8 +82,9 @@ void client_mount_worker_note_end(struct fuse_client *f, const struct mount_work
 
 void client_mount_worker_ring_owner(const struct fuse_client *f)
 {
-	/* The owner sets `asleep`, then checks the bits (set_asleep()). The caller has set a bit,
-	 * and this checks `asleep`. So either the owner sees the bit, or this rings the bell. */
+	/* Pairs with set_asleep(): the owner sets `asleep`, then checks the bits. The caller of
+	 * this function has set a bit, and this checks `asleep`. So either the owner sees the bit,
+	 * or this worker sees `asleep` and rings the bell. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (mount_worker_get(&f->common->asleep) &&
 	    __atomic_exchange_n(&f->common->asleep, 0U, __ATOMIC_SEQ_CST))
@@ -104,9 +105,9 @@ bool client_mount_worker_restart(struct fuse_client *f, unsigned i, uint32_t wor
 
 	if (!(word & MOUNT_WORKER_RESENT) || word & MOUNT_WORKER_CANCELLED)
 		return false;
-	/* The kernel resent the request after it had rejected the reply: ask the server again,
-	 * which repeats its answer if it has executed the request. If a predecessor's reply may
-	 * have reached the kernel, that reply is repeated instead. */
+	/* The kernel has resent the request, and so has rejected the reply. Send it to the server
+	 * again, which repeats its answer if it has executed the request. But if a predecessor's
+	 * reply may have reached the kernel, that reply is repeated instead. */
 	slot->unique |= RESEND;
 	if (!mount_worker_swap(&slot->word, word,
 			       MOUNT_WORKER_DISPATCHED | (word & MOUNT_WORKER_REPLIED)))
@@ -141,16 +142,16 @@ static void read_end(struct fuse_client *f, unsigned i, enum mount_worker_state 
 	client_mount_worker_note_end(f, slot, req);
 	for (;;) {
 		uint32_t word = mount_worker_get(&slot->word);
-		/* The owner has claimed this request, which the kernel resent, and waits for its
-		 * end. */
+		/* Whether the kernel has resent the request and the owner has claimed it: the owner
+		 * then waits for its end. */
 		bool is_claimed = word & MOUNT_WORKER_RESENT || slot->unique & RESEND;
 		uint32_t is = state == MOUNT_WORKER_DONE && !is_claimed ? MOUNT_WORKER_FREE : state;
 
 		if (state == MOUNT_WORKER_REJECTED &&
 		    client_mount_worker_restart(f, MOUNT_WORKER_SLOTS + i, word))
 			return;
-		/* The owner marks a resent request by its own swap of the word (claim_slot()). If
-		 * that happens, this swap fails, and the loop sees the mark. */
+		/* The owner marks a resent request by swapping its word (claim_slot()). If that
+		 * happens first, this swap fails, and the loop sees the mark. */
 		if (!mount_worker_swap(&slot->word, word, is))
 			continue;
 		if (is == MOUNT_WORKER_FREE)
@@ -165,8 +166,9 @@ static void word_end(struct fuse_client *f, unsigned i, enum mount_worker_state 
 {
 	struct mount_worker_area *a = f->area;
 
-	/* The owner sets `full`, then checks the bits (dispatch_full()). This sets the bit, then
-	 * checks `full`. So either the owner handles the request, or this rings the bell. */
+	/* Pairs with dispatch_full(): the owner sets `full`, then checks the bits. This sets the
+	 * bit, then checks `full`. So either the owner sees the bit, or this worker sees `full` and
+	 * rings the bell. */
 	__atomic_fetch_or(&a->done, 1ULL << i, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (state == MOUNT_WORKER_RETURNED || mount_worker_get(&a->full))
@@ -190,8 +192,8 @@ void client_mount_worker_end(struct fuse_client *f, const struct client_slot *s)
 		if (state == MOUNT_WORKER_REJECTED &&
 		    client_mount_worker_restart(f, s->worker_slot - 1, word))
 			return;
-		/* The owner marks a resent request by its own swap of the word (claim_slot()). If
-		 * that happens, this swap fails, and the loop sees the mark. */
+		/* The owner marks a resent request by swapping its word (claim_slot()). If that
+		 * happens first, this swap fails, and the loop sees the mark. */
 		if (mount_worker_swap(&slot->word, word, state))
 			break;
 	}
@@ -204,7 +206,7 @@ bool client_mount_worker_is_cancelled(const struct fuse_client *f, const struct 
 	       mount_worker_get(&client_mount_worker_slot_of(f, s)->word) & MOUNT_WORKER_CANCELLED;
 }
 
-/* Takes the number of the resent request, if the kernel has resent it meanwhile. */
+/* If the kernel has resent the request meanwhile, takes over its new number. */
 void client_mount_worker_renumber(struct fuse_client *f, struct client_slot *s)
 {
 	if (mount_worker_get(&client_mount_worker_slot_of(f, s)->word) & MOUNT_WORKER_RESENT)
@@ -218,8 +220,8 @@ bool client_mount_worker_return(struct client_slot *s)
 	if (!s->worker_slot || s->state == CLIENT_SLOT_SENT)
 		return false;
 	memcpy(&in, s->req, sizeof(in));
-	/* A request that may have been sent under this worker's id must be repeated under the
-	 * same id. */
+	/* Do not return a request that may have been sent under this worker's id: it must be
+	 * repeated under the same id. */
 	s->returned = !(in.unique & RESEND);
 	return s->returned;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Requests that a mount worker reads from the kernel: it serves data requests of files that it
- * knows, and forwards all others unchanged to the owner. A request is read into memory that
- * outlives the process, and a word is set before the read. So if the process dies, any other
- * process finds the request that the kernel had delivered.
+ * knows, and forwards all others unchanged to the owner. Each request is read into memory that
+ * outlives the process, and the slot's word is set before the read. So if the process dies, another
+ * process finds the request that the kernel has delivered.
  */
 #include "dataplane/fuse/client/workers/client_workers.h"
 
@@ -13,7 +13,7 @@
 #define RESEND FUSE_PROTO_UNIQUE_RESEND
 #define READ_BYTES (CLIENT_POOL_BUF_BYTES - FUSE_PROTO_REQ_TAIL_MAX)
 #define READ_BURST 16
-/* First value of `largest`; a larger request raises it. */
+/* How many bytes of a buffer are populated at first; a larger request raises that. */
 #define POPULATE_BYTES 8192U
 #define TRIM_NS NSEC_PER_SEC
 
@@ -32,7 +32,7 @@ int client_reads_init(struct fuse_client *f)
 
 void client_reads_done(struct fuse_client *f)
 {
-	/* This mount worker may get no successor, so free the memory of its free slots, which
+	/* This mount worker may get no successor, so release the memory of its free slots, which
 	 * the owner ignores. */
 	for (unsigned i = 0; f->reads && i < MOUNT_WORKER_READS; i++)
 		if (mount_worker_get(&f->reads->slots[i].word) == MOUNT_WORKER_FREE)
@@ -47,7 +47,8 @@ void client_reads_done(struct fuse_client *f)
 
 /* ------------------------------------------------------------------ one request */
 
-/* The index of the file in the mount worker's table; MOUNT_WORKER_FILES: it is not there. */
+/* Returns the index of the file in this mount worker's table, or MOUNT_WORKER_FILES if it is not
+ * there. */
 static unsigned file_find(const struct fuse_client *f, uint64_t fh)
 {
 	for (unsigned way = 0; way < MOUNT_WORKER_FILE_WAYS; way++) {
@@ -60,8 +61,8 @@ static unsigned file_find(const struct fuse_client *f, uint64_t fh)
 	return MOUNT_WORKER_FILES;
 }
 
-/* Whether the request is for data of a file that the owner has dispatched, as is_eligible() decides
- * there. Fills in the slot. */
+/* Whether this mount worker serves the request: it must be for data of a file in the table, by the
+ * rules of is_eligible() in client_dispatch.c. Fills in the slot. */
 static bool is_served_here(const struct fuse_client *f, const struct fuse_in_header *h,
 			   const uint8_t *req, struct mount_worker_slot *slot)
 {
@@ -90,8 +91,9 @@ static void free_slot(struct fuse_client *f, unsigned i)
 	f->reads_free |= 1U << i;
 }
 
-/* Keeps the request that the kernel delivered, or forwards it. It uses a swap because, if the word
- * is of a dead predecessor, the owner may have freed it meanwhile. */
+/* Begins to serve the request that the kernel has delivered, or forwards it to the owner. The word
+ * is swapped, not just set: if a dead predecessor had read the request, the owner may have freed
+ * the slot meanwhile. */
 static void request_place(struct fuse_client *f, unsigned i, uint64_t now_ns)
 {
 	struct mount_worker_slot *slot = &f->reads->slots[i];
@@ -130,14 +132,14 @@ static bool may_read(struct fuse_client *f)
 	if (!mount_worker_get(&f->common->reads) || !client_mount_worker_takes_new(f) || !f->free)
 		return false;
 	for (unsigned i = 0; i < MOUNT_WORKER_READS && f->reads_free == 0;
-	     i++) /* the owner will free some */
+	     i++) /* no slot is free, but the owner will free some */
 		if (mount_worker_get(&f->reads->slots[i].word) == MOUNT_WORKER_FREE)
 			f->reads_free |= 1U << i;
 	return f->reads_free != 0;
 }
 
-/* Begins or stops reading. A reading worker is woken for new requests. The kernel may just have
- * woken this worker instead of the owner, so it wakes the owner when it stops. */
+/* Begins or stops reading. When this worker stops, it wakes the owner, because the kernel may just
+ * have woken this worker, instead of the owner, for a new request. */
 static void reads_set(struct fuse_client *f, bool is_reading)
 {
 	if (f->is_reading && !is_reading)
@@ -145,7 +147,8 @@ static void reads_set(struct fuse_client *f, bool is_reading)
 	f->is_reading = is_reading;
 }
 
-/* Returns 1: one request was read; 0: none is pending, or reading has ended; -ENODEV: unmounted. */
+/* Reads one request. Returns 1 if it has read one, 0 if none is pending or this worker must not
+ * read any more, or -ENODEV if the mount was unmounted. */
 static int read_one(struct fuse_client *f, uint64_t now_ns)
 {
 	unsigned i = (unsigned)__builtin_ctz(f->reads_free);
@@ -158,9 +161,9 @@ static int read_one(struct fuse_client *f, uint64_t now_ns)
 	mount_worker_reads_populate(f->reads, i, MAX_OF(f->largest, POPULATE_BYTES));
 	memcpy(buf, &h, sizeof(h));
 	__atomic_store_n(&slot->word, MOUNT_WORKER_READING, __ATOMIC_SEQ_CST);
-	/* A new owner clears `reads` (client_forward_init()), then checks for slots in READING
-	 * (client_forward_quiesce()). This has marked the slot and checks `reads`. So either this
-	 * worker reads nothing, or the owner waits for it. */
+	/* A new owner clears `reads`, then looks for slots in READING (client_forward_quiesce()).
+	 * This worker has marked its slot, and now checks `reads`. So either this worker sees that
+	 * it must not read, or the owner sees the slot and waits. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (!mount_worker_get(&f->common->reads)) {
 		free_slot(f, i);
@@ -197,7 +200,7 @@ static void signalled_look(struct fuse_client *f, unsigned i, uint64_t now_ns)
 			client_killed_signalled(f, &f->slots[k], now_ns);
 }
 
-/* Handles the owner's reports on slots of this worker. */
+/* Handles the slots of this worker that the owner has changed. */
 static void posted_look(struct fuse_client *f, uint64_t now_ns)
 {
 	uint64_t bits = mount_worker_get(&f->reads->posted);
@@ -255,14 +258,14 @@ static void reading_resolve(struct fuse_client *f, unsigned i, uint64_t now_ns)
 		request_place(f, i, now_ns);
 		return;
 	}
-	/* If the memory was not populated, a kill may have cut the copy short. Usually the kernel
-	 * has reported that to the program; otherwise this does. It happens only to the first
-	 * request of a new largest size. */
+	/* The buffer was not populated that far, so a kill may have cut the copy short. Usually the
+	 * kernel has reported an error to the program; in case it has not, do that here. This
+	 * happens only to the first request that is larger than all before. */
 	if (mount_worker_swap(&slot->word, MOUNT_WORKER_READING, MOUNT_WORKER_FREE))
 		client_reply_error(f, h.unique, -EIO);
 }
 
-/* Counts a predecessor's requests in flight again, while a living owner may read the counts at any
+/* Counts a predecessor's requests in flight again. A living owner may read the counts at any
  * moment. */
 static void outs_count(struct fuse_client *f)
 {
@@ -277,7 +280,8 @@ static void outs_count(struct fuse_client *f)
 	for (unsigned i = 0; i < MOUNT_WORKER_FILES; i++) {
 		struct mount_worker_note *note = mount_worker_note_at(f->reads, f->more, i);
 
-		/* Write only if different: most notes have no memory, and need none. */
+		/* Write only if the value differs: the pages of most notes have no memory, and need
+		 * none. */
 		if (note->out != out[i])
 			mount_worker_set(&note->out, out[i]);
 	}
@@ -299,7 +303,8 @@ void client_reads_start(struct fuse_client *f, uint64_t now_ns)
 			reading_resolve(f, i, now_ns);
 		}
 	}
-	/* So the memory of the predecessor's requests will be returned as well. */
+	/* Count this as a read, so that the memory of the predecessor's requests is released later
+	 * as well. */
 	f->read_ns = now_ns;
 	__atomic_store_n(&f->reads->posted, ~0ULL >> (64 - MOUNT_WORKER_READS), __ATOMIC_SEQ_CST);
 	/* A predecessor may have died after it set a word and before it set the bit. */

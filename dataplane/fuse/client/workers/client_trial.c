@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tries two ways of using a mount's cores in turns, and compares how many requests each serves. */
+/* Tries two ways of using a mount's cores in turns (all workers read, or only the owner), and
+ * compares how many requests are served. */
 #include "dataplane/fuse/client/workers/client_trial.h"
 
-/* All workers together must serve at least this percentage of what the owner alone serves. */
+/* All workers keep reading if together they serve at least this percentage of what is served when
+ * only the owner reads. */
 #define GAIN_PERCENT 105U
 
-/* Whether all workers read in this window. The order alternates so that each way is equally often
- * first and equally early: a load that grows or shrinks then favours neither. */
+/* Whether all workers read in this window. In the order of the windows each way is equally often
+ * first and equally early, so that a load which grows or shrinks favours neither. */
 static bool all_in(unsigned window)
 {
 	return __builtin_parity(window);
@@ -38,8 +40,8 @@ static void trial_begin(struct client_trial *t)
 	t->n_windows = 1;
 }
 
-/* Whether a trial is useful: a core that keeps up needs no help. While others read too, it may keep
- * up only because of them. */
+/* Whether a trial is useful. It is not if the owner's core keeps up alone. If others read too, it
+ * may keep up only because of them. */
 static bool is_worth_it(const struct client_trial *t, uint64_t n, uint64_t n_behind)
 {
 	return t->kept || n_behind >= n / 2;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Decides whether all workers of a mount read the kernel's requests, or only the owner. If all
- * read, each core has higher costs: it gets requests in smaller bursts, and requests without file
- * data take a longer way. It is faster if those cores have nothing else to do, and slower if the
- * server or the programs run on them. The kernel's information about cores does not distinguish
- * these cases. So both ways are tried in turns for a quarter of a second in total, and the faster
- * one is kept, for longer each time the result is confirmed. It knows only counts and times.
+ * workers read, each core has higher costs: it gets requests in smaller bursts, and requests
+ * without file data must be forwarded. In total this is faster if those cores have nothing else to
+ * do, but slower if the server or the programs run on them. The kernel's information about cores
+ * does not distinguish these cases. So both ways are tried in turns, for a quarter of a second in
+ * total, and the faster one is kept, for longer each time the result is confirmed. This module
+ * works only with counts and times.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_TRIAL_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_TRIAL_H
@@ -21,13 +22,13 @@
 /* Below this rate of requests per second there is too little load for a trial. */
 #define CLIENT_TRIAL_LOAD 2000U
 
-struct client_trial {	      /* all zeros: unknown; only the owner reads */
-	bool all;	      /* in force now */
-	bool kept;	      /* result of the last trial */
+struct client_trial {	      /* all zeros: no trial was made yet, and only the owner reads */
+	bool all;	      /* all workers read now */
+	bool kept;	      /* result of the last trial: whether all workers should read */
 	unsigned n_windows;   /* windows of the trial so far, including the current one; 0: no trial
 				 is running */
 	uint64_t since_ns;    /* when the window began */
-	uint64_t n, n_behind; /* counts at that time */
+	uint64_t n, n_behind; /* values of n and n_behind at since_ns */
 	uint64_t rates[2];    /* requests per second, summed over the trial's windows; index 1: all
 				 workers read */
 	uint64_t rest_ns, due_ns;
@@ -38,9 +39,9 @@ static inline bool client_trial_is_due(const struct client_trial *t, uint64_t no
 	return PLENUM_UNLIKELY(now_ns - t->since_ns >= CLIENT_TRIAL_WINDOW_NS);
 }
 
-/* Call when it is due. n: requests that all workers have read so far. n_behind: of the requests
- * that the owner has read, how many followed another one in one burst, which indicates a core that
- * cannot keep up. now_ns never decreases. */
+/* Call at due_ns or later. n: number of requests that all workers have read so far. n_behind: how
+ * many of the requests that the owner has read followed another one in the same burst, which shows
+ * that its core does not keep up. now_ns must never decrease. */
 void client_trial_look(struct client_trial *t, uint64_t n, uint64_t n_behind, uint64_t now_ns);
 
 #endif

@@ -18,26 +18,27 @@ struct client_worker {
 	struct mount_worker_area *area;
 	struct mount_worker_reads *reads;
 	struct mount_worker_more *more;
-	uint64_t free; /* bit mask of free slots among the first MOUNT_WORKER_SLOTS */
-	uint64_t fhs[MOUNT_WORKER_FILES];     /* the worker's open files; 0: none */
-	uint64_t nodeids[MOUNT_WORKER_FILES]; /* the nodes of these files */
-	/* The owner's slot of each dispatched request. NULL: no request, one of a predecessor, or
-	 * one that the mount worker read itself. */
+	uint64_t free; /* bit mask of the free slots among the first MOUNT_WORKER_SLOTS */
+	uint64_t fhs[MOUNT_WORKER_FILES];     /* file handles in the mount worker's table; 0: the
+						 entry is free */
+	uint64_t nodeids[MOUNT_WORKER_FILES]; /* node numbers of these files */
+	/* The owner's slot of the request in each of the mount worker's slots. NULL: there is no
+	 * request, or it is a predecessor's, or the mount worker read it itself. */
 	struct client_slot *slots[MOUNT_WORKER_SLOTS_ALL];
 	unsigned n_out;
-	bool touched;	  /* its buffers have memory */
-	uint64_t away_ns; /* since when it has been away with unfinished requests; 0: it is not away
-			   */
+	bool touched;	  /* the buffers of its area have memory */
+	uint64_t away_ns; /* since when the mount worker has been away with unfinished requests; 0:
+			     it is not away */
 };
 
 #define CLIENT_SIGNALS 32U
 
-/* A process got a signal whose request a mount worker is about to serve or to forward. */
+/* A signal to a process whose request a mount worker is about to serve or to forward. */
 struct client_signal {
 	uint64_t unique;
-	uint64_t until_ns; /* after this time the regular check for processes being killed finds it
-			    */
-	uint32_t at[LAUNCH_MOUNT_WORKERS_MAX]; /* per mount worker: bit mask of the slots that may
+	uint64_t until_ns; /* after this time the signal is dropped, because the regular check for
+			      killed processes finds the process */
+	uint32_t at[LAUNCH_MOUNT_WORKERS_MAX]; /* per mount worker: bit mask of its slots that may
 						  hold the request */
 };
 
@@ -53,13 +54,14 @@ struct client_dispatch {
 	uint64_t signals_ns; /* when to check the signals next */
 	uint64_t look_ns;    /* when to check all forwarded requests next */
 	struct client_worker workers[LAUNCH_MOUNT_WORKERS_MAX];
-	/* Number of table entries per remainder of the node number. */
+	/* For each remainder of a node number: how many entries of all tables have a node with that
+	 * remainder. */
 	uint16_t n_nodeids[CLIENT_DISPATCH_NODEIDS];
 };
 
 /* client_dispatch_state.c */
 
-/* Whether data use RDMA, which mount workers do not have. */
+/* Whether the mount's data uses RDMA, which mount workers cannot use. */
 bool client_dispatch_by_rdma(const struct fuse_client *f);
 /* Tells the mount worker to check the slot. */
 void client_dispatch_notify(struct fuse_client *f, struct client_worker *w, unsigned i);
@@ -71,10 +73,10 @@ static inline unsigned client_dispatch_nodeids_at(uint64_t nodeid)
 
 /* client_dispatch.c: the owner's end of mount workers. */
 
-/* Handles the state of a slot (of all MOUNT_WORKER_SLOTS_ALL). Returns false if it must be checked
- * again later. */
+/* Handles the state of slot i, which is below MOUNT_WORKER_SLOTS_ALL. Returns false if the slot
+ * must be checked again later. */
 bool client_dispatch_slot_look(struct fuse_client *f, struct client_worker *w, unsigned i);
-/* Whether a process runs the mount worker, and it has a server. */
+/* Whether a process runs the mount worker, and has a session with the server. */
 bool client_dispatch_is_alive(const struct client_worker *w, uint64_t now_ns);
 
 /* client_forward.c: the owner's end of requests that mount workers read. */
@@ -89,9 +91,9 @@ static inline struct mount_worker_slot *client_mount_worker_slot_of(const struct
 {
 	return mount_worker_slot_at(f->area, f->reads, s->worker_slot - 1);
 }
-/* Report to the owner that requests of a file that this mount worker reads are in flight. Call
- * _begin before the request can reach the server, _end after the kernel has the reply; _report
- * repeats the report. */
+/* Report to the owner the requests in flight that this mount worker has read, by file. Call _begin
+ * before the request can reach the server, and _end after the kernel has the reply. _report repeats
+ * the report. */
 void client_mount_worker_note_begin(struct fuse_client *f, const struct mount_worker_slot *slot,
 				    const uint8_t *req);
 void client_mount_worker_note_end(struct fuse_client *f, const struct mount_worker_slot *slot,
@@ -104,27 +106,28 @@ void client_mount_worker_read_begin(struct fuse_client *f, unsigned i);
 void client_mount_worker_notify_owner(const struct fuse_client *f, unsigned i);
 /* Wakes the owner if it sleeps. */
 void client_mount_worker_ring_owner(const struct fuse_client *f);
-/* Sets this worker's bit in a word of the common area. */
+/* Sets this worker's bit in a word of the memory that all workers of the mount share. */
 void client_mount_worker_mark(const struct fuse_client *f, uint64_t *word);
-/* Takes the number of a resent request, if the kernel has resent the request meanwhile. */
+/* If the kernel has resent the request meanwhile, takes over its new number. */
 void client_mount_worker_renumber(struct fuse_client *f, struct client_slot *s);
 /* Restarts the request in slot i (of all MOUNT_WORKER_SLOTS_ALL) if the kernel resent it. */
 bool client_mount_worker_restart(struct fuse_client *f, unsigned i, uint32_t word);
 
 /* client_mount_worker_request.c: the requests that a mount worker gets. */
 
-/* For slot i (of all MOUNT_WORKER_SLOTS_ALL): _take begins the request, which may have been begun
- * before; _resume continues a predecessor's request; _look takes one that the owner dispatched, and
- * returns false if no slot is free. */
+/* These handle slot i, which is below MOUNT_WORKER_SLOTS_ALL. _take begins the request (again: it
+ * may have been begun before); _resume continues a predecessor's request; _look begins one that the
+ * owner has dispatched, and returns false if no slot of the client is free. */
 void client_mount_worker_take(struct fuse_client *f, unsigned i, bool again, uint64_t now_ns);
 void client_mount_worker_resume(struct fuse_client *f, unsigned i, uint64_t now_ns);
 bool client_mount_worker_look(struct fuse_client *f, unsigned i, uint64_t now_ns);
-/* Whether the mount worker takes new requests. The owner takes back those that it does not take. */
+/* Whether the mount worker takes new requests. If not, the owner takes back those that it has
+ * dispatched. */
 bool client_mount_worker_takes_new(const struct fuse_client *f);
 /* Closes the files that the owner has closed. */
 void client_mount_worker_files_close(struct fuse_client *f, uint64_t now_ns);
-/* Closes files that are not in the table, because a predecessor may have died before it entered
- * them. */
+/* Closes files that are in no entry of the table: a predecessor may have died after it opened them
+ * and before it entered them. */
 void client_mount_worker_files_sweep(struct fuse_client *f);
 
 /* client_reads.c: requests that a mount worker reads from the kernel. */

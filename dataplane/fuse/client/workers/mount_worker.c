@@ -158,7 +158,7 @@ uint8_t *mount_worker_buf_at(struct mount_worker_area *a, struct mount_worker_re
 					 : mount_worker_reads_buf(r, slot - MOUNT_WORKER_SLOTS);
 }
 
-/* A kernel before 5.14 refuses this; pages are then populated on first use. */
+/* A kernel before 5.14 refuses to populate pages; they are then populated on first use. */
 void mount_worker_reads_populate(struct mount_worker_reads *r, unsigned slot, size_t bytes)
 {
 	bytes = MIN_OF((bytes + 4095) & ~(size_t)4095, MOUNT_WORKER_BUF_BYTES);
@@ -181,8 +181,9 @@ void mount_worker_reads_trim_one(struct mount_worker_reads *r, unsigned slot)
 	(void)madvise(mount_worker_reads_buf(r, slot), MOUNT_WORKER_BUF_BYTES, MADV_REMOVE);
 }
 
-/* Sets a lock that belongs to the process. Locks of the open file description would be shared,
- * because all workers got the descriptor from the agent. */
+/* Sets a lock that belongs to the process (F_SETLK). A lock of the open file description
+ * (F_OFD_SETLK) would be shared by all workers, because they all got the descriptor from the
+ * agent. */
 static int lock_set(int fd, unsigned number, short type)
 {
 	struct flock l = {.l_type = type, .l_whence = SEEK_SET, .l_start = number, .l_len = 1};
