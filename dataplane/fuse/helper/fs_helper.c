@@ -15,9 +15,11 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#define WAIT_MS 10000 /* time for a predecessor's helpers to end, and for new ones to start */
-#define END_MS 1000   /* for idle helpers to exit */
-/* Number of calls of wakes_read() after which one reads although no wake-up is expected. */
+/* How long a predecessor's helpers may take to end, and new ones to start */
+#define WAIT_MS 10000
+#define END_MS 1000 /* how long idle helpers may take to exit */
+/* After this many calls of wakes_read(), one reads the descriptor although no wake-up is
+ * expected. */
 #define ARMS_UNREAD 64U
 
 /* ------------------------------------------------------------------ start */
@@ -30,7 +32,7 @@ static void wake_all(const struct fs_helper *h)
 
 static void stage_set(struct fs_helper *h, enum helpers_stage stage)
 {
-	/* Pairs with stage_wanted() of the processes: everything that they need at the stage is
+	/* Pairs with stage_wanted() of the processes: everything that they need at this stage was
 	 * written before. */
 	__atomic_store_n(&h->stage, stage, __ATOMIC_RELEASE);
 	wake_all(h);
@@ -59,9 +61,8 @@ static int stage_look(const struct fs_helper *h, enum helpers_stage stage)
 	return 0;
 }
 
-/* Waits until all processes have reached the stage. Each process reports a stage once. All reports
- * are read here, because a later one would wake a worker that expects none before it next sleeps.
- */
+/* Waits until all processes have reached the stage. Each process reports a stage once. All these
+ * reports are read here: one that is left over would later wake the worker in vain. */
 static int stage_await(struct fs_helper *h, enum helpers_stage stage)
 {
 	uint64_t until_ns = clock_now_ns() + WAIT_MS * NSEC_PER_MSEC, n, n_reported = 0;
@@ -120,8 +121,8 @@ static int export_init(struct helpers_export *e, unsigned index, const char *nam
 
 static int proc_start(struct fs_helper *h, unsigned index)
 {
-	/* A child that first runs after the pool was freed would find its journals closed there, so
-	 * it uses this copy. */
+	/* The child uses this copy of the journals: if it first runs after the pool was freed, the
+	 * pool's own ones are closed. */
 	struct journal journals[LAUNCH_EXPORTS_MAX] = {};
 	struct helpers_proc *p = &h->procs[index];
 	long pid;
@@ -259,8 +260,8 @@ static void proc_done(struct helpers_proc *p, uint64_t until_ns)
 
 struct fs_helper *fs_helper_free(struct fs_helper *h)
 {
-	/* All helpers share one deadline, because no client is served meanwhile and the successor
-	 * has not started. */
+	/* All helpers share one deadline, because meanwhile no client is served, and the successor
+	 * cannot start. */
 	uint64_t until_ns = clock_now_ns() + END_MS * NSEC_PER_MSEC;
 
 	if (!h)
@@ -352,8 +353,8 @@ static void call_put(struct fs_helper *h, struct helper_call *call)
 
 void fs_helper_call_free(struct fs_helper *h, struct helper_call *call)
 {
-	if (call->state != CALL_TAKEN_BACK) /* otherwise done_take() frees it when its index comes
-					       up in the ring */
+	if (call->state != CALL_TAKEN_BACK) /* if it was taken back, done_take() frees it when the
+					       ring has reached its index */
 		call_put(h, call);
 }
 
@@ -369,8 +370,8 @@ void fs_helper_submit(struct fs_helper *h, struct helper_call *call, enum helper
 	/* Pairs with call_take() and helpers_ring_is_empty() of the helpers. */
 	__atomic_store_n(&ring->tail, ring->tail + 1, __ATOMIC_SEQ_CST);
 	for (unsigned i = first; i < first + n; i++) {
-		/* Pairs with serve(): either the helper sees the call, or this sees that the
-		 * helper sleeps. */
+		/* Pairs with serve(): either the helper sees the call, or the worker sees here that
+		 * the helper sleeps. */
 		if (__atomic_exchange_n(&h->procs[i].asleep, 0, __ATOMIC_SEQ_CST)) {
 			helpers_fd_wake(h->procs[i].wake_fd);
 			return;
@@ -434,14 +435,15 @@ static unsigned done_take(struct fs_helper *h, struct helpers_export *e,
 
 static bool pool_is_whole(const struct fs_helper *h)
 {
-	/* The first check pairs with watch(); the second one detects the end of the watcher. */
+	/* `broken` pairs with watch() of the watcher; the second check detects that the watcher
+	 * itself has ended. */
 	return !__atomic_load_n(&h->broken, __ATOMIC_ACQUIRE) &&
 	       (h->n_exports == 0 ||
 		journal_owner_is_alive(&h->exports[0].journal, h->exports[0].journal.owner));
 }
 
-/* Ends the sleep state. If a helper has seen that state, its wake-up has been written or will be.
- */
+/* Ends the worker's sleep state. If a helper has already seen that state, its wake-up was written
+ * or will be, so it is counted as expected. */
 static void sleep_end(struct fs_helper *h)
 {
 	/* Pairs with call_finish(): either the helper or the worker clears the flag. */
@@ -450,9 +452,9 @@ static void sleep_end(struct fs_helper *h)
 	h->sleeps = false;
 }
 
-/* Reads expected wake-ups, because an unread one would wake the worker for ever. A read is a system
- * call and most sleeps had no wake-up. So it reads only if one is expected, and now and then for
- * those that are written when a process starts or ends. */
+/* Reads expected wake-ups, because an unread one would wake the worker again and again. A read is a
+ * system call, and most sleeps end without a wake-up. So this reads only if a wake-up is expected,
+ * and also now and then, because a process also writes one when it starts or ends. */
 static int wakes_read(struct fs_helper *h)
 {
 	uint64_t n;
@@ -465,8 +467,8 @@ static int wakes_read(struct fs_helper *h)
 	return 0;
 }
 
-/* Results that one poll takes at most. done() may submit calls that return during the poll: without
- * this limit the worker's other work would wait. */
+/* Most results that one poll takes. done() may submit calls that return during the same poll, so
+ * without this limit the worker's other work could wait for ever. */
 #define POLL_ENOUGH 64U
 
 int fs_helper_poll(struct fs_helper *h, bool may_sleep,
@@ -475,10 +477,11 @@ int fs_helper_poll(struct fs_helper *h, bool may_sleep,
 	unsigned n = taken_back_deliver(h, done, user);
 	uint32_t exports;
 
-	/* These pair with call_finish(): either the helper sees the sleep state, or this sees
-	 * the result. */
+	/* Pairs with call_finish(): either the helper sees that the worker sleeps, or the worker
+	 * sees the result here. */
 	sleep_end(h);
-	/* A worker that polls never reaches the sleep below, but may nap on the descriptor. */
+	/* A worker that always polls never sets the sleep state below, but it may nap on the
+	 * descriptor. */
 	if (!may_sleep && h->wakes && wakes_read(h) < 0)
 		return -EPIPE;
 	do {

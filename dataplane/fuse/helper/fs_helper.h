@@ -3,21 +3,22 @@
  * I/O helpers: processes beside a compute worker that make its blocking system calls on files. They
  * share the worker's descriptor table (clone(2), CLONE_FILES) and, of its memory, only the parts
  * that were mapped shared before the fork: the calls, the arena of message buffers and the
- * journals. So a hanging disk blocks a helper and not the packet core, each export has its own
- * helpers, and a call that has begun is completed and recorded (fuse_journal.h) even if the worker
+ * journals. So a hanging disk blocks a helper, not the packet core, and only the helpers of its own
+ * export. A call that has begun is completed, and recorded (fuse_journal.h), even if the worker
  * dies.
  *
  * A process that may open files by handle can open any file of the file system, exported or not.
  * The worker, which parses network input, does not have that privilege. The helpers have it, but
- * use it only for handles with their signature, which they give to objects that they opened on the
- * export's mount. The worker never has their key.
+ * they open only handles that carry their own signature. They sign the handle of an object only
+ * after they have reached it on the export's mount. The worker never has the key for the
+ * signatures.
  *
  * A signed handle: { kind 1, type, length, the kernel's file handle, signature of 8 bytes }. The
- * signature covers these fields and the export: its name, the file system's identity and its root's
- * handle. An object has the same handle under all its names.
+ * signature covers these fields and the identity of the export: its name, its file system, and the
+ * handle of its root. An object has the same handle under all its names.
  *
- * Order of calls: fs_helper_start before the worker drops privileges; fs_helper_roots when the
- * worker is in its sandbox; then file calls. The helpers exit after the worker, each after its
+ * Call fs_helper_start() before the worker drops privileges, fs_helper_roots() when it is in its
+ * sandbox, and then the functions for calls. When the worker exits, each helper exits after its
  * current call. Only the worker uses this module, from one thread.
  */
 #ifndef PLENUM_FS_HELPER_H
@@ -30,7 +31,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#define HELPERS_CALLS_MAX 256U /* calls of an export at a time */
+#define HELPERS_CALLS_MAX 256U /* most calls of an export at a time */
 #define HELPERS_NAME_MAX 256U  /* including the final NUL */
 #define HELPERS_HANDLE_SIGNED 1
 /* Handle of an object that was created and removed at once: always stale. */
@@ -40,14 +41,15 @@
 enum helpers_queue {
 	HELPERS_QUICK, /* calls on names and attributes */
 	HELPERS_SLOW,  /* calls that take longer for larger files */
-	HELPERS_DATA,  /* writes and syncs; served by twice as many helpers */
+	HELPERS_DATA,  /* writes and syncs; this queue has twice as many helpers */
 	HELPERS_QUEUE_MAX
 };
 
 enum helper_op {
-	/* Each line has the arguments and, after the arrow, the results. "fd of a" needs an open
-	 * descriptor; attr is returned where available. */
-	HELPER_LOOKUP = 1, /* a (directory), name -> fd (O_PATH), attr, handle */
+	/* Each line names the members of helper_call that are arguments and, after the arrow, the
+	 * results. a, b: objects, each by descriptor or handle; "fd of a": a must have a
+	 * descriptor. attr is returned only if it is available. */
+	HELPER_LOOKUP = 1, /* a (the directory), name -> fd (O_PATH), attr, handle */
 	HELPER_OPEN_PATH,  /* a -> fd (O_PATH), attr, handle */
 	HELPER_OPEN, /* a, oflags -> fd, attr; only regular files and directories. For a directory,
 			if data has space, also all its entries as READDIRPLUS (HELPER_RESULT_END),
@@ -57,7 +59,7 @@ enum helper_op {
 	HELPER_MKNOD,	/* a, name, mode, rdev -> attr, handle */
 	HELPER_MKDIR,	/* a, name, mode -> attr, handle */
 	HELPER_SYMLINK, /* a, name, data (target) -> attr, handle */
-	HELPER_LINK,	/* b (object), a, name -> attr, handle */
+	HELPER_LINK,	/* b (the object), a (the directory), name -> attr, handle */
 	HELPER_UNLINK,	/* a, name, expect -> fd (O_PATH, of the removed object; closing it may take
 			   long) */
 	HELPER_RMDIR,	/* a, name */
@@ -83,8 +85,8 @@ enum helper_op {
 	HELPER_OP_MAX
 };
 
-/* The object of a call: a descriptor, which must stay open during the call; or, if fd is -1, a
- * signed handle, which the helper opens for the call. */
+/* An object of a call: either a descriptor, which must stay open during the call, or, if fd is -1,
+ * a signed handle, which the helper opens for the call. */
 struct helper_ref {
 	int32_t fd;
 	uint8_t len;
@@ -93,23 +95,25 @@ struct helper_ref {
 };
 
 enum {
-	HELPER_CHECK_PERMS = 1, /* without the privileges that bypass permissions, because the
-				   client's kernel has not made the decisive check */
+	HELPER_CHECK_PERMS = 1, /* run the call without the privileges that bypass permissions,
+				   because the check by the client's kernel does not suffice */
 	/* Clears the set-id bits of the changed file, as the user's own write would. */
 	HELPER_KILL_PRIV = 2,
 	/* OPEN: also opens an unlinked file; otherwise that is -ESTALE. */
 	HELPER_ALLOW_UNLINKED = 4,
-	/* UNLINK, RENAME: returns -EAGAIN unless the object that loses its name has the handle
-	 * `expect` (length 0: a RENAME that replaces nothing). The result then has that object's
-	 * handle, and record and ticket stay valid for a retry. */
+	/* UNLINK, RENAME: only if the object that loses its name has the handle `expect` (length 0:
+	 * only if a RENAME replaces nothing). Otherwise the call fails with -EAGAIN and changes
+	 * nothing; the result then has the handle of the actual object, and record and ticket stay
+	 * valid for a retry. */
 	HELPER_EXPECT = 8,
 	HELPER_OBJECT_GROUPS = 16,  /* with CHECK_PERMS: the user counts as a member of the objects'
 				       groups, except root's */
-	HELPER_OWNER_MAY_OPEN = 32, /* with CHECK_PERMS: the owner may always OPEN the file */
-	HELPER_ATTR = 64,	    /* WRITE: attr is returned too */
+	HELPER_OWNER_MAY_OPEN = 32, /* with CHECK_PERMS: the owner of the file may OPEN it whatever
+				       its mode */
+	HELPER_ATTR = 64,	    /* WRITE: also return attr */
 };
 
-/* The attributes to set; `valid` has FATTR_* of linux/fuse.h. */
+/* The attributes that SETATTR sets. `valid`: FATTR_* of linux/fuse.h. */
 struct helper_setattr {
 	uint32_t valid, mode, uid, gid;
 	uint64_t size, atime, mtime;
@@ -133,17 +137,17 @@ struct helper_call {
 	uint8_t expect_len;
 	uint8_t expect[FUSE_PROTO_HANDLE_MAX];
 	uint8_t pad[7];
-	void *data; /* in the arena */
+	void *data; /* memory in the arena */
 	uint64_t data_size;
 	struct journal_record *record; /* from journal_begin(); NULL: the call may run twice */
 	uint64_t ticket;
-	/* Range in fs_helper_config.ids: the groups of this host that HELPER_OBJECT_GROUPS may give
-	 * the user; if it is empty, all groups. */
+	/* Range in fs_helper_config.ids: the groups of this host of which HELPER_OBJECT_GROUPS may
+	 * make the user a member. If the range is empty, it may be any group. */
 	uint32_t first_gids, n_gids;
 	void *user;
 	/* result */
 	struct helper_result result;
-	int32_t fd; /* the worker must close it; -1: none */
+	int32_t fd; /* descriptor that the call has opened, which the worker must close; -1: none */
 	/* private to this module */
 	uint32_t state;
 	uint16_t export_index, index;
@@ -156,9 +160,9 @@ struct helper_dirent {
 	uint64_t ino, off;
 	uint32_t type; /* DT_* */
 	uint16_t name_len;
-	uint8_t handle_len; /* 0: none */
-	uint8_t has_attr : 1,
-		no_xattrs : 1; /* attr is valid; the object has no extended attributes */
+	uint8_t handle_len;		     /* 0: none */
+	uint8_t has_attr : 1, no_xattrs : 1; /* has_attr: attr is valid; no_xattrs: the object has
+						no extended attributes */
 	struct fuse_attr attr;
 };
 #define HELPER_DIRENT_BYTES(name_len, handle_len) \
@@ -166,44 +170,47 @@ struct helper_dirent {
 
 struct fs_helper_config {
 	uint32_t worker_id;
-	int key_fd; /* descriptor of LAUNCH_KEY_BYTES; the caller closes it afterwards */
+	int key_fd; /* descriptor from which LAUNCH_KEY_BYTES can be read; the caller closes it
+		       afterwards */
 	unsigned n_exports;
 	struct {
 		const char *name;
-		int state_fd; /* descriptor for the journal; -1: the journal ends with the process
-			       */
+		int state_fd; /* memfd for the journal; -1: the journal ends with the process */
 	} exports[LAUNCH_EXPORTS_MAX];
-	size_t arena_bytes;	      /* bytes of address space, not of memory */
+	size_t arena_bytes;	      /* bytes of address space to reserve; memory is allocated on
+					 first use */
 	const struct launch_ids *ids; /* copied */
 	uint32_t n_ids;
 };
 
-struct fs_helper; /* is in shared memory */
+struct fs_helper; /* in memory that the worker and its helpers share */
 
 /* Starts the processes; the caller must have one thread and full privilege. Waits until the helpers
  * of the worker's predecessor have closed its sockets and devices. Returns 0, or a negative errno
  * with a sentence in why. */
 int fs_helper_start(const struct fs_helper_config *cfg, struct fs_helper **ret, struct reason *why);
 /* Passes the exports' roots, opened on the served mounts, to the helpers (fds: one per export; the
- * caller still owns them). The processes switch to this identity and install their system call
- * filter. After the worker's end the watcher closes all descriptors that are open now, except
- * these, even if a helper hangs. */
+ * caller still owns them). The processes then switch to the identity uid, gid and install their
+ * system call filter. When the worker has ended, the watcher closes all descriptors that are open
+ * at the time of this call, except the roots, even if a helper hangs. */
 int fs_helper_roots(struct fs_helper *h, const int *fds, uid_t uid, gid_t gid, struct reason *why);
-/* Ends the helpers and frees h, which may be NULL. Idle processes exit; this waits for those that
- * do not hang. */
+/* Ends the helpers and frees h, which may be NULL. Waits for the processes to exit, but not for one
+ * that hangs. */
 struct fs_helper *fs_helper_free(struct fs_helper *h);
 
-/* The inode number for a client. A file system mounted below the export has its own inode numbers;
- * but a client sees one file system, so these numbers are mixed with the device number. */
+/* Returns the inode number that clients see. A file system mounted inside the export has inode
+ * numbers that the export's file system may use too. A client sees only one file system, so these
+ * numbers are mixed with the device number. */
 uint64_t fs_helper_ino(uint64_t dev, uint64_t root_dev, uint64_t ino);
 void fs_helper_attr(const struct stat *st, uint64_t root_dev, struct fuse_attr *ret);
 
-/* The n-th process; 0 if there is none. The first is the watcher, which ends last and makes no
- * calls. */
+/* Returns the process id of the n-th process; 0 if there is none. The first process is the watcher,
+ * which ends last and makes no calls. */
 pid_t fs_helper_pid(const struct fs_helper *h, unsigned n);
-/* Number of helpers that serve this queue of an export. */
+/* Returns how many helpers serve this queue of an export. */
 unsigned fs_helper_count(enum helpers_queue queue);
-/* Memory for message buffers. A helper rejects a call whose data is outside of it. */
+/* Returns the arena: shared memory for message buffers. A helper rejects a call whose data is
+ * outside of it. */
 void *fs_helper_arena(struct fs_helper *h, size_t *ret_bytes);
 struct journal *fs_helper_journal(struct fs_helper *h, unsigned export_index);
 /* Whether the export's file system supports file handles. */
@@ -213,18 +220,21 @@ bool fs_helper_gives_handles(const struct fs_helper *h, unsigned export_index);
 uint64_t fs_helper_export_identity(const struct fs_helper *h, unsigned export_index);
 
 bool fs_helper_has_call(const struct fs_helper *h, unsigned export_index);
-/* Returns an empty call: descriptors are -1, all else is 0. NULL: all calls are in use. */
+/* Returns an empty call, in which all descriptors are -1 and everything else is 0; NULL if all
+ * calls are in use. */
 struct helper_call *fs_helper_call_new(struct fs_helper *h, unsigned export_index);
 void fs_helper_call_free(struct fs_helper *h, struct helper_call *call);
 /* Queues the call. All objects to which it refers must stay unchanged until it returns. */
 void fs_helper_submit(struct fs_helper *h, struct helper_call *call, enum helpers_queue queue);
 /* Cancels a call if no helper has started it; it then returns with -EINTR. */
 void fs_helper_interrupt(struct fs_helper *h, struct helper_call *call);
-/* The descriptor becomes readable when a call is done, after fs_helper_poll(may_sleep). */
+/* Returns a descriptor that becomes readable when a call is done, if fs_helper_poll() was called
+ * with may_sleep before. */
 int fs_helper_fd(const struct fs_helper *h);
-/* Calls done() for each returned call; done() frees the call or submits it again. may_sleep: the
- * caller may wait for fs_helper_fd() next; otherwise the helpers do not signal it. Returns the
- * number of calls; -EPIPE: a helper has ended, and the worker should exit. */
+/* Calls done() for each call that has returned; done() must free the call or submit it again.
+ * may_sleep: the caller may next wait for fs_helper_fd(); otherwise the helpers do not signal it.
+ * Returns the number of calls, or -EPIPE if a helper has ended, in which case the worker should
+ * exit. */
 int fs_helper_poll(struct fs_helper *h, bool may_sleep,
 		   void (*done)(void *user, struct helper_call *call), void *user);
 

@@ -56,7 +56,7 @@ static bool name_is_one(const char *name, bool xattr)
 	return xattr || !memchr(name, '/', len);
 }
 
-/* These names are invalid for removing or creating; only LOOKUP accepts "..". */
+/* Whether the name is "." or "..", which cannot be created or removed. Only LOOKUP accepts "..". */
 static bool name_is_dots(const char *name)
 {
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
@@ -84,7 +84,8 @@ static int call_check(const struct helper *self)
 	return 0;
 }
 
-/* Returns the reference's descriptor, or opens one for the call and sets *ret_own to it. */
+/* Returns a descriptor for the object: the one in the reference, or one that is opened for this
+ * call, which is then also stored in *ret_own. */
 static int ref_open(struct helper *self, const struct helper_ref *ref, int *ret_own)
 {
 	if (ref->fd >= 0)
@@ -113,7 +114,7 @@ static int call_do(struct helper *self)
 	if (r == 0)
 		r = helper_creds(self);
 	if (r < 0)
-		return r; /* otherwise the call would run as another user */
+		return r; /* do not continue, because the call would run as another user */
 	r = ops[c->op].fn(self, a, b);
 	helper_locks_drop(self);
 	return r;
@@ -135,16 +136,17 @@ static int call_claim_and_run(struct helper *self)
 	r = call_check(self);
 	if (r == 0)
 		r = call_do(self);
-	/* The kernel allocates a descriptor before it makes any change, so this call has made none.
-	 * But an earlier run of it whose outcome is unknown may have made one. */
+	/* After these errors the call has made no change, because the kernel allocates a descriptor
+	 * before any change. But if an earlier run of it has an unknown outcome (suspect), that one
+	 * may have made it. */
 	if ((r == -EAGAIN && c->flags & HELPER_EXPECT) ||
 	    ((r == -EMFILE || r == -ENFILE) && !self->suspect)) {
-		if (self->claim.rec) /* the caller retries */
+		if (self->claim.rec) /* give the record back, because the worker will retry */
 			journal_return(&self->claim, c->ticket);
 		return r;
 	}
-	/* The outcome of an earlier run is unknown and this call failed before it resolved that, so
-	 * it is still unknown. */
+	/* Whether an earlier run has made the change is unknown, and this call failed before it
+	 * found out. */
 	if (self->suspect)
 		self->result.flags |= HELPER_RESULT_UNKNOWN;
 	return self->result.flags & HELPER_RESULT_UNKNOWN ? -EIO : r;

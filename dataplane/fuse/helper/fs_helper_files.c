@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls on open files and directories and on attributes. Each change is one system call, so it
- * needs no lock.
+ * Calls on open files and directories and on attributes. Each change is a single system call, so no
+ * lock is needed.
  */
 #include "dataplane/fuse/helper/fs_helper_internal.h"
 #include <dirent.h>
@@ -11,12 +11,12 @@
 #include <sys/vfs.h>
 #include <sys/xattr.h>
 
-/* Most bytes that one call copies, so that the calls behind it in the queue do not wait longer. */
+/* Most bytes that one call copies. It limits how long the calls behind it in the queue wait. */
 #define COPY_BYTES_MAX (4U << 20)
 #define DIR_LIST_BYTES 4096U /* bytes of names that are looked up when a directory is opened */
 #define DIR_MORE_BYTES 512U  /* space for one more name of any length */
 
-/* Records the evidence for a change of the file; returns what helper_log_intent() returns. */
+/* Records the evidence for a change of the file. Same return value as helper_log_intent(). */
 static int file_log_intent(struct helper *self, int fd)
 {
 	struct journal_object file;
@@ -39,7 +39,7 @@ int helper_reopen(int path_fd, int oflags)
 		return -ELOOP;
 	if (S_ISDIR(st.st_mode) && !(oflags & O_DIRECTORY))
 		return -EISDIR;
-	/* Never open a pipe or a device: that may block or have side effects. */
+	/* Never open a pipe or a device, because that may block or have side effects. */
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
 		return -EINVAL;
 	helper_fd_name(path_fd, name);
@@ -110,18 +110,18 @@ int helper_truncate(int fd, uint64_t size)
 		return -EFBIG;
 	if (ftruncate(fd, (off_t)size) == 0)
 		return 0;
-	/* The descriptor is O_PATH or not open for writing. The client's kernel has checked the
-	 * permission, so truncate by path. */
+	/* The descriptor is O_PATH, or not open for writing. Truncate by path then, because the
+	 * client's kernel has checked the permission. */
 	if (errno != EBADF && errno != EINVAL)
 		return -errno;
 	return truncate(helper_fd_name(fd, name), (off_t)size) < 0 ? -errno : 0;
 }
 
 /*
- * The set-id bits that a change by this user clears on a file with these attributes, as
+ * Returns the set-id bits of a file with these attributes that a change by this user clears, as
  * should_remove_suid() and similar functions in the kernel's fs/attr.c decide. The set-group-id bit
- * without the group's execute bit stays only for members of the group. Of the user's groups only
- * the first is known; the groups that helper_creds() assumes are valid only for permissions.
+ * without the group's execute bit stays only for members of the group. Only the first of the user's
+ * groups is known here: those that helper_creds() assumes are valid only for permissions.
  */
 static mode_t priv_to_kill(const struct helper *self, const struct fuse_attr *attr)
 {
@@ -181,7 +181,7 @@ static int set_times(int fd, const struct helper_setattr *s)
 		ts[1].tv_nsec = UTIME_NOW;
 	else if (s->valid & FATTR_MTIME)
 		ts[1] = (struct timespec){(time_t)s->mtime, s->mtimensec};
-	/* A client's nanoseconds must not be mistaken for UTIME_NOW. */
+	/* Refuse invalid nanoseconds, which utimensat(2) could take for UTIME_NOW. */
 	if ((s->valid & FATTR_ATIME && s->atimensec >= NSEC_PER_SEC) ||
 	    (s->valid & FATTR_MTIME && s->mtimensec >= NSEC_PER_SEC))
 		return -EINVAL;
@@ -202,9 +202,9 @@ static int touch(int fd)
 	return utimensat(AT_FDCWD, helper_fd_name(fd, name), ts, 0) < 0 ? -errno : 0;
 }
 
-/* Whether the change clears set-id bits. The client's kernel asks for it if its user has no
- * privilege to keep them. The server also clears them when it checks permissions itself, because
- * the call may run as another user here. */
+/* Whether the change must clear set-id bits. The client's kernel requests that (HELPER_KILL_PRIV)
+ * if its user has no privilege to keep them. They are also cleared if permissions are checked here,
+ * because the call may then run as another user. */
 static bool kills_priv(const struct helper *self)
 {
 	const struct helper_setattr *s = &self->call.set;
@@ -243,7 +243,7 @@ static int set_attr(struct helper *self, int fd)
 	}
 	if (r == 0 && s->valid & (FATTR_ATIME | FATTR_MTIME | FATTR_ATIME_NOW | FATTR_MTIME_NOW))
 		r = set_times(fd, s);
-	/* This is last because it changes privileges. */
+	/* This comes last, because it changes the privileges of this thread. */
 	return r == 0 ? priv_kill(self, fd, kill) : r;
 }
 
@@ -282,8 +282,9 @@ int helper_op_statfs(struct helper *self, int a, int b)
 
 /* ------------------------------------------------------------------ extended attributes */
 
-/* These operations use the calls with a path, because those with a descriptor reject O_PATH. ENOSYS
- * must not be returned: the client's kernel would never ask again, for any file. */
+/* The operations on extended attributes use system calls with a path, because those with a
+ * descriptor reject O_PATH. Here ENOSYS is replaced: if a client's kernel got it, it would never
+ * ask again, for any file. */
 static int xattr_answer(struct helper *self, ssize_t n)
 {
 	if (n < 0)
@@ -349,7 +350,7 @@ int helper_op_removexattr(struct helper *self, int a, int b)
 
 /* ------------------------------------------------------------------ directories */
 
-/* Adds attributes and handle of the named object if it still exists. */
+/* Adds attributes and handle of the object with this name, if it still exists. */
 static void entry_look(struct helper *self, int dirfd, const char *name, struct helper_dirent *out,
 		       uint8_t handle[FUSE_PROTO_HANDLE_MAX])
 {
@@ -376,15 +377,15 @@ static size_t entry_put(struct helper *self, int dirfd, uint64_t dev,
 	size_t need;
 
 	out.name_len = (uint16_t)strnlen(de->name, HELPERS_NAME_MAX - 1);
-	/* The longest handle is assumed, so that each entry that is looked up can also be returned.
-	 */
+	/* Assume the longest possible handle, so that no object is looked up whose entry does not
+	 * fit. */
 	if (HELPER_DIRENT_BYTES(out.name_len, plus ? FUSE_PROTO_HANDLE_MAX : 0) > room)
 		return 0;
 	if (plus && !dots)
 		entry_look(self, dirfd, de->name, &out, handle);
 	if (out.has_attr)
-		out.ino = out.attr.ino; /* inode number of the mounted file system, not of the
-					   directory below it */
+		out.ino = out.attr.ino; /* at a mount point, this is the inode number of the mounted
+					   root, not of the directory under it */
 	need = HELPER_DIRENT_BYTES(out.name_len, out.handle_len);
 	memcpy(to, &out, sizeof(out));
 	memcpy(to + sizeof(out), de->name, out.name_len);
@@ -412,8 +413,8 @@ static bool entries_put(struct helper *self, int fd, dev_t dev, const uint8_t *f
 	return true;
 }
 
-/* Reads from the directory. The position belongs to the descriptor, so only one helper may read at
- * a time. */
+/* Reads entries of the directory. Locks it, because the position belongs to the descriptor, so only
+ * one helper may read at a time. */
 static int dir_read(struct helper *self, int fd, bool plus)
 {
 	const struct helper_call *c = &self->call;
@@ -438,12 +439,12 @@ static int dir_read(struct helper *self, int fd, bool plus)
 			break;
 		room = entries_put(self, fd, st.st_dev, self->room, n, plus);
 	}
-	/* -EINVAL: not even one entry fits. */
+	/* Return -EINVAL if not even one entry fits. */
 	return r == 0 && self->result.count == 0 && !room ? -EINVAL : r;
 }
 
-/* Adds all entries if there are few, else none, because the client may not need them. No other
- * process uses the descriptor yet. */
+/* Adds all entries to the result of an OPEN if there are only a few, else none, because the client
+ * may not need them. Needs no lock, because no other process uses the new descriptor yet. */
 static void dir_list(struct helper *self, int fd)
 {
 	uint8_t *more = self->room + DIR_LIST_BYTES;
@@ -479,7 +480,7 @@ int helper_op_append(struct helper *self, int a, int b)
 
 	if (r <= 0)
 		return r;
-	/* It is one system call, so another client's data cannot get in between. */
+	/* Append by one system call, so that data of other clients cannot get in between. */
 	n = pwritev2(a, &iov, 1, 0, RWF_APPEND);
 	if (n < 0)
 		return -errno;
@@ -502,7 +503,7 @@ int helper_op_write(struct helper *self, int a, int b)
 		done += n > 0 ? (uint64_t)n : 0;
 	}
 	r = n < 0 ? -errno : 0;
-	/* After a partial write the count is returned together with the error. */
+	/* After a partial write, return the count together with the error. */
 	self->result.count = done;
 	if (c->flags & HELPER_ATTR)
 		helper_answer_stat(self, a);

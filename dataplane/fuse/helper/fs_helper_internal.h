@@ -16,23 +16,24 @@
 
 #define HELPERS_PER_QUEUE 2U
 #define HELPERS_PER_EXPORT ((HELPERS_QUEUE_MAX + 1) * HELPERS_PER_QUEUE)
-/* The worker's descriptors when its sandbox starts have lower numbers. */
+/* All descriptors that the worker has open when it enters its sandbox have numbers below this. */
 #define HELPERS_FDS_STATIC 4096U
-#define HELPERS_DIR_BYTES 32768U /* read from a directory in one call */
+#define HELPERS_DIR_BYTES 32768U /* bytes that one getdents64(2) call may return */
 #define HELPERS_FH_MAX 64U	 /* longest file handle of the kernel */
-#define HELPERS_FD_NAME_MAX 12	 /* a descriptor number as text */
+#define HELPERS_FD_NAME_MAX 12	 /* bytes of a descriptor number as text */
 
 enum helpers_call_state {
 	CALL_FREE,
 	CALL_WITH_WORKER, /* the worker fills it in, or reads its result */
-	CALL_QUEUED,	  /* in a ring, and no helper has begun it */
+	CALL_QUEUED,	  /* the call is in a ring, and no helper has begun it */
 	CALL_RUNNING,	  /* a helper executes it */
 	CALL_TAKEN_BACK,  /* the worker cancelled it before a helper took it; its index is still in
 			     the ring */
 };
 
-/* A queue of calls, as indexes into helpers_export.calls: the worker adds them, the queue's helpers
- * take them. Both counters only grow; call number n is at calls[n % HELPERS_CALLS_MAX]. */
+/* A queue of calls, which are indexes into helpers_export.calls. The worker adds calls, and the
+ * helpers of the queue take them. Both counters only grow; call number n is at calls[n %
+ * HELPERS_CALLS_MAX]. */
 struct helpers_ring {
 	_Alignas(64) uint32_t head; /* calls taken so far; written by the helpers */
 	_Alignas(64) uint32_t tail; /* calls added so far; written by the worker */
@@ -49,22 +50,24 @@ struct helpers_export {
 	struct helper_call calls[HELPERS_CALLS_MAX];
 	/* only the worker uses these */
 	struct journal journal;
-	int root_fd; /* the export's root, which the helpers read at STAGE_SERVING; -1 before */
+	int root_fd; /* descriptor of the export's root, which the helpers copy at STAGE_SERVING; -1
+			before */
 	uint16_t free[HELPERS_CALLS_MAX]; /* indexes of the calls in CALL_FREE, */
-	uint16_t n_free;		  /* number of these */
+	uint16_t n_free;		  /* number of entries in use of `free` */
 	char name[PLENUM_NAME_MAX];
 };
 
 /* A process as the worker sees it. */
 struct helpers_proc {
 	_Alignas(64) uint32_t asleep; /* 1: the process waits on wake_fd, or is about to. The
-					 process sets it; both sides clear it */
+					 process sets this; process and worker clear it */
 	uint32_t stage;		      /* the enum helpers_stage that the process has reached */
 	int32_t error;		      /* negative errno if it failed at that stage, else 0 */
 	pid_t pid;
 	int pidfd;		      /* owned by the worker; -1: not started */
 	int wake_fd;		      /* eventfd to which the worker writes to wake the process */
-	unsigned export_index, queue; /* the calls that it serves; unused in the watcher */
+	unsigned export_index, queue; /* export and queue whose calls it serves; unused in the
+					 watcher */
 };
 
 enum helpers_stage { STAGE_NONE, STAGE_STARTED, STAGE_SERVING, STAGE_STOP };
@@ -73,8 +76,9 @@ enum helpers_stage { STAGE_NONE, STAGE_STARTED, STAGE_SERVING, STAGE_STOP };
 struct fs_helper {
 	/* written by helpers, read by the worker */
 	_Alignas(64) uint32_t done_exports;  /* bit per export whose `done` may have a new bit */
-	_Alignas(64) uint32_t worker_sleeps; /* 1: write done_fd after the next result. The worker
-						sets it; both sides clear it */
+	_Alignas(64) uint32_t worker_sleeps; /* 1: the helper must write done_fd after the next
+						result. The worker sets this; worker and helpers
+						clear it */
 	_Alignas(64) uint32_t stage; /* the stage that the worker wants the processes to reach */
 	uint32_t broken;	     /* 1: a helper has ended unexpectedly; the watcher sets it */
 	/* The worker writes these; the processes read them when they reach a stage. */
@@ -94,14 +98,15 @@ struct fs_helper {
 	uint8_t fds_static[HELPERS_FDS_STATIC / 8];
 	/* Calls that the worker has cancelled before a helper took them: export << 8 | call. */
 	uint16_t taken_back[LAUNCH_EXPORTS_MAX * HELPERS_CALLS_MAX];
-	/* Number of these; the worker's callback has not received them yet. */
+	/* Number of entries in taken_back, which the worker's callback has not received yet. */
 	unsigned n_taken_back;
 	struct launch_ids ids[LAUNCH_IDS_MAX]; /* the configuration's ranges of mapped ids */
 	uint32_t n_ids;
-	bool sleeps;	 /* the last value that the worker wrote to worker_sleeps */
-	uint64_t wakes;	 /* writes to done_fd that are unread or will still come */
-	unsigned n_arms; /* number of checks of done_fd before a sleep; some of them read it
-			    although wakes is 0 */
+	bool sleeps;	 /* the value that the worker last wrote to worker_sleeps */
+	uint64_t wakes;	 /* expected wake-ups: writes to done_fd that were not read yet, or will
+			    still be made */
+	unsigned n_arms; /* number of calls of wakes_read(), some of which read done_fd although
+			    `wakes` is 0 */
 	struct helpers_proc procs[1 + LAUNCH_EXPORTS_MAX * HELPERS_PER_EXPORT]; /* first: watcher */
 	struct helpers_export exports[];
 };
@@ -117,10 +122,10 @@ struct helper {
 	unsigned export_index, queue;
 	char export_name[PLENUM_NAME_MAX];
 	struct journal journal; /* of the export */
-	uintptr_t arena; /* copies of pool->arena and its size, by which the data of calls are
-			    checked */
+	uintptr_t arena; /* copies of pool->arena and pool->arena_bytes, by which the helper checks
+			    where the data of a call is */
 	size_t arena_bytes;
-	unsigned owner;	 /* number of this process in the journal and in locks of directories */
+	unsigned owner;	 /* number of this process in the journal and in the locks of directories */
 	uint64_t key[2]; /* signs handles of the export; derived from the host's key */
 	int root_fd;	 /* the export's root */
 	int root_mount_id;
@@ -129,7 +134,8 @@ struct helper {
 	uint64_t root_dev, root_ino;
 	uint64_t caps;		 /* bit per capability that it may make effective */
 	uint64_t caps_effective; /* bit per capability that is effective now */
-	struct fuse_ids ids;	 /* the thread's current identity; so are the next three */
+	struct fuse_ids ids;	 /* the thread's current identity, together with the next three
+				    members */
 	uint32_t umask;
 	uint32_t n_groups, groups[HELPERS_GROUPS_MAX];
 	/* The current call; valid during helper_call_run(). */
@@ -140,7 +146,7 @@ struct helper {
 	struct journal_claim claim;
 	bool suspect; /* a helper was killed while it executed this request, which may have been
 			 executed */
-	uint32_t *locks[2]; /* directory locks that this call holds until it ends; NULL: none */
+	uint32_t *locks[2]; /* locks of directories that the call holds until it ends; NULL: none */
 	_Alignas(8) uint8_t room[HELPERS_DIR_BYTES]; /* temporary space for directory entries */
 };
 
@@ -161,8 +167,8 @@ struct helpers_fh {
 
 static inline bool helpers_ring_is_empty(const struct helpers_ring *r)
 {
-	/* Either this sees the end of fs_helper_submit(), or fs_helper_submit() sees `asleep` of
-	 * this helper. Other helpers move the head. */
+	/* Pairs with fs_helper_submit(): either this helper sees the new call, or
+	 * fs_helper_submit() sees that this helper is `asleep`. Other helpers may move the head. */
 	return __atomic_load_n(&r->head, __ATOMIC_SEQ_CST) ==
 	       __atomic_load_n(&r->tail, __ATOMIC_SEQ_CST);
 }
@@ -181,8 +187,8 @@ int helpers_watch(struct fs_helper *pool, struct helpers_proc *proc, struct jour
 int helpers_run(struct fs_helper *pool, struct helpers_proc *proc, const struct journal *journal);
 
 /* fs_helper_sign.c */
-/* Makes root_fd the export and derives the export's key from the host's. Returns 0 or a negative
- * errno. */
+/* Makes root_fd the root of the export, and derives the export's key from the host's key. Returns 0
+ * or a negative errno. */
 int helper_root_take(struct helper *self, const uint64_t key[2], int root_fd);
 /* Signs the handle of an open file (name ""), or of a name in a directory. Returns its length, or 0
  * if there is no handle. */
@@ -191,15 +197,15 @@ uint8_t helper_sign(const struct helper *self, int fd, const char *name,
 /* Opens an O_PATH descriptor for a signed handle. Returns -ESTALE if the signature is invalid or
  * the object does not exist any more. */
 int helper_open_signed(const struct helper *self, const uint8_t *handle, uint8_t len);
-/* A hash that identifies a file in evidence; never 0. */
+/* Returns a hash that identifies a file in the journal's evidence; never 0. */
 uint64_t helper_object_id(const struct helper *self, int fd, const struct stat *st);
 
 /* fs_helper_calls.c */
 void helper_call_run(struct helper *self, struct helper_call *shared);
 
 /* fs_helper_op.c */
-/* The descriptor's number as a name, for calls that take a path: the working directory is
- * /proc/self/fd. */
+/* Returns the descriptor's number as text, which is a path for system calls: the working directory
+ * is /proc/self/fd. */
 const char *helper_fd_name(int fd, char name[HELPERS_FD_NAME_MAX]);
 /* Sets the groups with which the user may access the objects a and b; -1: no object. */
 int helper_groups_set(struct helper *self, int a, int b);
@@ -214,8 +220,8 @@ int helper_answer_attr(struct helper *self, int fd);
 void helper_answer_stat(struct helper *self, int fd);
 /* Whether the open file has no extended attributes visible to clients. */
 bool helper_has_no_xattrs(int fd);
-/* Adds attributes to the result, and the handle if the object has one. The first function is for an
- * open file, the second for a name. */
+/* Add attributes to the result, and the handle if the object has one: of an open file, or (_name)
+ * of a name in a directory. */
 int helper_answer_entry(struct helper *self, int fd);
 int helper_answer_name(struct helper *self, int dirfd, const char *name);
 /* Makes the result for an object of that type that this call created but that was removed since. */
@@ -223,19 +229,20 @@ void helper_answer_removed(struct helper *self, uint32_t fmt);
 /* Records the state of the object at fd as evidence; fd -1: there is no object. */
 void helper_evidence(const struct helper *self, int fd, struct journal_object *ret);
 /*
- * Writes the evidence to the journal; call it before making a change. Returns 1: continue; 0: a
- * helper was killed while it executed this request, and the result is what the evidence shows. a,
- * b: the objects whose state the change alters, which later proves that it was made.
+ * Writes the evidence to the journal. Call it before making a change. a, b: the objects that the
+ * change will alter; their altered state later proves that it was made. Returns 1 if the caller
+ * must make the change, or 0 if it must not: then another helper was killed while it executed this
+ * request, and the evidence does not prove that it made no change. The result says so.
  */
 int helper_log_intent(struct helper *self, const struct journal_object *a,
 		      const struct journal_object *b);
-/* Prevents other helpers from changing the directories until the call ends. b -1: there is only
- * one. */
+/* Locks one or two directories (b -1: only one): other helpers cannot change them until this call
+ * ends. */
 int helper_lock(struct helper *self, int a, int b);
 void helper_locks_drop(struct helper *self);
 
 /* fs_helper_names.c, fs_helper_files.c: one function per operation. They return 0 or a negative
- * errno; the result is in self. a, b: the open objects of the call. */
+ * errno, and leave the result in self->result. a, b: descriptors of the call's objects. */
 typedef int helper_op_fn(struct helper *self, int a, int b);
 helper_op_fn helper_op_lookup, helper_op_create, helper_op_tmpfile, helper_op_mknod,
 	helper_op_mkdir, helper_op_symlink, helper_op_link, helper_op_unlink, helper_op_rmdir,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls that look up and change names. A change locks its directories, so the checks before it stay
- * valid whatever other clients do; only local users of the server can interfere.
+ * Calls that look up and change names. A change first locks its directories, so that other clients
+ * cannot invalidate the checks before it. Only local users of the server can.
  */
 #include "dataplane/fuse/helper/fs_helper_internal.h"
 #include <stdio.h>
@@ -22,8 +22,9 @@ static bool is_root(const struct helper *self, const struct stat *st)
 	return st->st_dev == self->root_dev && st->st_ino == self->root_ino;
 }
 
-/* Whether the export's root can be reached from the directory upwards. Only then ".." is served,
- * because a directory that was moved out of the export must not reveal its parents. */
+/* Checks that the directory is still inside the export, by walking up to the export's root. Only
+ * then ".." is served, because a directory that was moved out of the export must not reveal its
+ * parents. */
 static int below_root_check(const struct helper *self, int fd)
 {
 	autoclose int up = -1;
@@ -49,15 +50,15 @@ static int below_root_check(const struct helper *self, int fd)
 	return -ESTALE;
 }
 
-/* Opens the parent. The parent of the root is the root. */
+/* Opens the parent of the directory. The parent of the export's root is the root itself. */
 static int parent_open(struct helper *self, int dirfd)
 {
 	autoclose int up = -1;
 	struct stat st;
 	int r;
 
-	helper_creds_restore(self); /* with the helper's privilege: the walk may pass directories
-				       that the user may not search */
+	helper_creds_restore(self); /* walk up with the helper's privileges, because the walk may
+				       pass directories that the user may not search */
 	if (fstatat(dirfd, "", &st, AT_EMPTY_PATH) < 0)
 		return -errno;
 	if (is_root(self, &st))
@@ -86,8 +87,8 @@ int helper_op_lookup(struct helper *self, int a, int b)
 
 /* ------------------------------------------------------------------ creating names */
 
-/* Checks that the name does not exist and records the evidence. Returns 1: continue; or what
- * helper_log_intent() returns. */
+/* Checks that the name does not exist, and records the evidence. Returns what helper_log_intent()
+ * returns, or a negative errno such as -EEXIST. */
 static int new_begin(struct helper *self, int dirfd)
 {
 	struct journal_object nothing = {}, dir;
@@ -105,9 +106,9 @@ static int new_begin(struct helper *self, int dirfd)
 }
 
 /*
- * Makes the result for the created object, which is found by its name. If a local user has removed
- * it since, the client must still learn that it was created: the result then has a handle that is
- * always stale, like that of a removed object.
+ * Makes the result for the object that was created, which is found by its name. If a local user has
+ * removed it meanwhile, the client must still learn that it was created. The result then has a
+ * handle that is always stale, as if the object had been removed later.
  */
 static int new_answer(struct helper *self, int dirfd, uint32_t fmt)
 {
@@ -233,7 +234,8 @@ int helper_op_create(struct helper *self, int a, int b)
 
 	if ((self->call.oflags & O_ACCMODE) == O_ACCMODE)
 		return -EINVAL;
-	/* Local users of the server may create and remove the file between these calls. */
+	/* Several tries, because local users of the server may create and remove the file between
+	 * these calls. */
 	for (unsigned tries = 0; r == 0 && tries < 16; tries++) {
 		autoclose int fd = name_open(a, self->call.name);
 
@@ -249,8 +251,8 @@ int helper_op_create(struct helper *self, int a, int b)
 
 /* ------------------------------------------------------------------ removing names */
 
-/* Whether the name still refers to the object that the caller expects. fd -1: the name does not
- * exist. */
+/* Checks that the name still refers to the object that the worker expects (HELPER_EXPECT). fd -1:
+ * the name does not exist. */
 static int expect_check(struct helper *self, int fd)
 {
 	const struct helper_call *c = &self->call;

@@ -49,8 +49,8 @@ int helper_creds(struct helper *self)
 	const struct helper_call *c = &self->call;
 	uint32_t mask = c->umask & 0777;
 	uint64_t caps = self->caps;
-	int r = fuse_ids_set(&self->ids, c->uid,
-			     c->gid); /* the capabilities stay, because of SECBIT_NO_SETUID_FIXUP */
+	int r = fuse_ids_set(&self->ids, c->uid, c->gid); /* this does not change capabilities,
+							     because of SECBIT_NO_SETUID_FIXUP */
 
 	if (r < 0)
 		return r;
@@ -93,9 +93,10 @@ static unsigned group_add(const struct helper *self, uint32_t *groups, unsigned 
 }
 
 /*
- * A request contains only the user's first group. The client's kernel knows all groups and has
- * checked them, so the server assumes that the user is in the objects' groups, just as NFS trusts
- * the list of groups in a request. The file system still decides what each group may do.
+ * A request contains only the user's first group. The client's kernel knows all groups of the user
+ * and has checked them. So the server assumes that the user is a member of the objects' groups,
+ * just as NFS trusts the list of groups in a request. The file system still decides what each group
+ * may do.
  */
 int helper_groups_set(struct helper *self, int a, int b)
 {
@@ -105,7 +106,7 @@ int helper_groups_set(struct helper *self, int a, int b)
 	struct stat st;
 
 	if (!(c->flags & (HELPER_CHECK_PERMS | HELPER_KILL_PRIV)))
-		return 0; /* groups have no effect */
+		return 0; /* all checks are bypassed, so groups have no effect */
 	if (c->flags & HELPER_OBJECT_GROUPS) {
 		if (fstatat(a, "", &st, AT_EMPTY_PATH) == 0)
 			n = group_add(self, groups, n, st.st_gid);
@@ -125,7 +126,7 @@ int helper_groups_set(struct helper *self, int a, int b)
 
 void helper_creds_restore(struct helper *self)
 {
-	/* If this fails, the call continues with fewer privileges and fails. */
+	/* If this fails, the call continues with fewer privileges, so it fails. */
 	(void)caps_set(self, self->caps);
 }
 
@@ -152,7 +153,7 @@ static int answer_at(struct helper *self, int fd, const char *name)
 	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW | (*name ? 0 : AT_EMPTY_PATH)) < 0)
 		return -errno;
 	answer_stat(self, &st);
-	/* No call adds extended attributes before its result is made, so one check is enough. */
+	/* Check only once per call: no call adds extended attributes before its result is made. */
 	if (!*name && !(self->result.flags & HELPER_RESULT_NO_XATTRS) && helper_has_no_xattrs(fd))
 		self->result.flags |= HELPER_RESULT_NO_XATTRS;
 	return 0;
@@ -190,7 +191,8 @@ int helper_answer_name(struct helper *self, int dirfd, const char *name)
 
 	if (fd >= 0)
 		return helper_answer_entry(self, fd);
-	/* A created object is reported even if there is no free descriptor to look at it. */
+	/* If no descriptor is free, look by name, because the client must learn of an object that
+	 * was created. */
 	return errno == EMFILE || errno == ENFILE ? answer_entry_at(self, dirfd, name) : -errno;
 }
 
@@ -241,8 +243,9 @@ void helper_evidence(const struct helper *self, int fd, struct journal_object *r
 	ret->size = (uint64_t)st.st_size;
 }
 
-/* Whether the object is as in the evidence. If timestamps are coarse, the evidence must also be so
- * old that the next change would have another timestamp. */
+/* Whether the object is unchanged since the evidence was taken. If timestamps are coarse, the last
+ * change before the evidence must also be so old that a later one would have got another
+ * timestamp. */
 static bool object_is_same(const struct helper *self, const struct journal_object *was,
 			   const struct journal_object *is, uint64_t before_ns)
 {
@@ -268,7 +271,7 @@ int helper_log_intent(struct helper *self, const struct journal_object *a,
 			return 0;
 		}
 	}
-	journal_clear_intent(&self->claim); /* also clears an earlier attempt of this call */
+	journal_clear_intent(&self->claim); /* also forgets an earlier attempt of this call */
 	clock_gettime(CLOCK_REALTIME, &now);
 	rec->before_ns = ns_of(now);
 	rec->a = *a;
@@ -289,8 +292,8 @@ static uint32_t *lock_for(struct helper *self, int fd)
 		&self->journal)[(st.st_ino * 0x9e3779b97f4a7c15ULL >> 32) % JOURNAL_LOCKS];
 }
 
-/* Takes the lock, which a helper of the same export, of any worker, may hold. That helper only
- * waits for the disk, so this hangs only if the disk does. */
+/* Takes the lock, and waits while another helper of the same export, of any worker, holds it. That
+ * helper waits for nothing but the disk, so this hangs only if the disk hangs. */
 static void lock_take(struct helper *self, uint32_t *lock)
 {
 	const struct timespec pause = {.tv_nsec = 20000};
@@ -302,7 +305,7 @@ static void lock_take(struct helper *self, uint32_t *lock)
 		if (journal_owner_is_alive(&self->journal, was)) {
 			was = 0;
 			nanosleep(&pause, NULL);
-		} /* the owner was killed, so this helper takes the lock over */
+		} /* the owner was killed, so this helper takes over the lock */
 	}
 }
 
@@ -312,7 +315,7 @@ int helper_lock(struct helper *self, int a, int b)
 
 	if (!first || !second)
 		return -EIO;
-	/* All helpers take two locks in the same order, so they cannot deadlock. */
+	/* Take two locks in the same order as all helpers, so that they cannot deadlock. */
 	if (first > second) {
 		uint32_t *x = first;
 

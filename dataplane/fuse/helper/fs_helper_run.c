@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The helper processes: their privileges, sandbox, main loop and end, and the watcher process. This
- * code runs with privileges that the worker's own sandbox forbids. It never allocates memory.
+ * code runs with privileges that the worker does not have. It never allocates memory.
  */
 #include "dataplane/fuse/helper/fs_helper_internal.h"
 #include "netcfg/base/os/seccomp.h"
@@ -52,7 +52,7 @@ static const int calls_helper[] = {
 	SYS_linkat,
 	SYS_unlinkat,
 	SYS_renameat2,
-#ifdef SYS_renameat /* the C library uses it if there are no flags */
+#ifdef SYS_renameat /* the C library uses this call if there are no flags */
 	SYS_renameat,
 #endif
 	SYS_readlinkat,
@@ -151,7 +151,7 @@ static bool wake_wait(const struct fs_helper *pool, const struct helpers_proc *p
 		return errno == EINTR;
 	if (p[0].revents & POLLIN && read(proc->wake_fd, &n, sizeof(n)) < 0)
 		return true;
-	/* POLLNVAL: the watcher has closed the descriptor */
+	/* POLLNVAL: the watcher has closed the descriptor, because the worker has ended */
 	return p[1].revents == 0 && !(p[0].revents & POLLNVAL);
 }
 
@@ -164,7 +164,8 @@ static bool stage_wait(const struct fs_helper *pool, const struct helpers_proc *
 	return stage_wanted(pool) != STAGE_STOP;
 }
 
-/* Relative names then refer only to this process's open descriptors. */
+/* Changes the working directory to the process's list of open descriptors, so that relative names
+ * can refer only to these. */
 static int chdir_to_own_fds(void)
 {
 	autoclose int fd =
@@ -181,7 +182,8 @@ static int begin(const char *name)
 	memset(&all, 0xff, sizeof(all));
 	(void)sched_setaffinity(0, sizeof(all), &all);
 	(void)prctl(PR_SET_NAME, name);
-	/* The agent signals only the worker; these processes exit after it. */
+	/* Ignore these signals: they are meant for the worker, and these processes exit after
+	 * it. */
 	(void)signal(SIGTERM, SIG_IGN);
 	(void)signal(SIGINT, SIG_IGN);
 	umask(0);
@@ -198,8 +200,8 @@ static bool is_root(const struct fs_helper *pool, int fd)
 	return false;
 }
 
-/* Whether a helper may still need the descriptor. Makes no call to a file system, which may hang.
- */
+/* Whether a helper may still need the descriptor. Makes no call that a hanging file system could
+ * block. */
 static bool fd_is_files(const struct fs_helper *pool, int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -213,8 +215,8 @@ static bool fd_is_files(const struct fs_helper *pool, int fd)
 	       (S_ISREG(st.stx_mode) || S_ISDIR(st.stx_mode));
 }
 
-/* Closes the worker's sockets, devices and memory, because its successor needs them and a hanging
- * helper would keep them open. */
+/* Closes the worker's sockets, devices and memory: the worker's successor needs them, and a helper
+ * that hangs would keep them open. */
 static void worker_fds_close(const struct fs_helper *pool, int own_fds)
 {
 	_Alignas(8) char buf[4096];
@@ -233,8 +235,9 @@ static void worker_fds_close(const struct fs_helper *pool, int own_fds)
 }
 
 /*
- * The watcher waits on duplicates of the descriptors: all processes share one descriptor table, and
- * a worker that ends normally closes the pool's descriptors, perhaps before the watcher has run.
+ * What the watcher waits for. It uses duplicates of the pool's descriptors: all processes share one
+ * descriptor table, and a worker that ends normally closes the pool's descriptors, perhaps before
+ * the watcher has run.
  */
 struct watch {
 	struct pollfd p[2 + ARRAY_SIZE(((struct fs_helper *)NULL)->procs)];
@@ -276,8 +279,8 @@ static void watch_end(const struct watch *w)
 	close(w->done_fd);
 }
 
-/* Waits for the worker's end or, after STAGE_STOP, for the end of all helpers; tells the worker if
- * a helper ends earlier. Returns true if the worker has ended. */
+/* Waits until the worker has ended or, after STAGE_STOP, until all helpers have ended. If a helper
+ * ends earlier, tells the worker. Returns true if the worker has ended. */
 static bool watch(struct fs_helper *pool, const struct watch *w)
 {
 	struct pollfd p[ARRAY_SIZE(w->p)];
@@ -288,8 +291,8 @@ static bool watch(struct fs_helper *pool, const struct watch *w)
 	while (left > 0 || stage_wanted(pool) != STAGE_STOP) {
 		if (ppoll(p, w->n, NULL, NULL) < 0)
 			continue;
-		/* Also after POLLNVAL: without its descriptors the watcher has nothing to watch,
-		 * and would spin. */
+		/* Also treat POLLNVAL as the worker's end: without its descriptors, the watcher
+		 * would spin. */
 		if (p[WATCH_WORKER].revents)
 			return true;
 		if (p[WATCH_WAKE].revents && read(p[WATCH_WAKE].fd, &wakes, sizeof(wakes)) < 0)
@@ -343,7 +346,7 @@ int helpers_watch(struct fs_helper *pool, struct helpers_proc *proc, struct jour
 
 /* ------------------------------------------------------------------ a helper */
 
-/* Takes a call from the queue; NULL if it is empty. */
+/* Takes a call from the queue; returns NULL if the queue is empty. */
 static struct helper_call *call_take(struct helper *self)
 {
 	struct helpers_ring *ring = &self->export->queues[self->queue];
@@ -367,8 +370,8 @@ static void call_finish(struct helper *self, struct helper_call *call)
 	struct fs_helper *pool = self->pool;
 	size_t i = (size_t)(call - self->export->calls);
 
-	/* These pair with done_take() of the worker: the result is complete before it is
-	 * visible. */
+	/* Pairs with done_take() of the worker: the bits are set only when the result is
+	 * complete. */
 	__atomic_fetch_or(&self->export->done[i / 64], 1ULL << i % 64, __ATOMIC_RELEASE);
 	__atomic_fetch_or(&pool->done_exports, 1U << self->export_index, __ATOMIC_SEQ_CST);
 	if (__atomic_exchange_n(&pool->worker_sleeps, 0, __ATOMIC_SEQ_CST))
@@ -389,8 +392,8 @@ static void serve(struct helper *self)
 			call_finish(self, call);
 			continue;
 		}
-		/* Either the worker sees that this helper sleeps, or this helper sees the worker's
-		 * call. */
+		/* Pairs with fs_helper_submit(): either the worker sees that this helper sleeps, or
+		 * this helper sees the worker's call. */
 		__atomic_store_n(&self->proc->asleep, 1, __ATOMIC_SEQ_CST);
 		if (helpers_ring_is_empty(&self->export->queues[self->queue]) &&
 		    !wake_wait(self->pool, self->proc))
@@ -401,8 +404,8 @@ static void serve(struct helper *self)
 
 /*
  * Whether each change of a file after a read of its attributes gets a new timestamp. Most file
- * systems of Linux 6.13 and later do that, but no interface reports it. So it is tested: a coarse
- * clock does not tick three times within this loop.
+ * systems do so with Linux 6.13 and later, but no interface reports it. So it is tested here: with
+ * a coarse clock, a timestamp does not change three times within this loop.
  */
 static bool times_are_fine(int root_fd)
 {
@@ -448,9 +451,10 @@ int helpers_run(struct fs_helper *pool, struct helpers_proc *proc, const struct 
 	if (r == 0 && pread(pool->key_fd, key, sizeof(key), 0) != (ssize_t)sizeof(key))
 		r = -EBADMSG;
 	if (r == 0)
-		/* Plain writes are not journalled, because they may be repeated. But such a write
-		 * must not happen after a newer one by the successor, so the successor waits for
-		 * the helpers that write. */
+		/* Plain writes are not journalled, because they may be repeated. But an old write
+		 * must not be executed after a newer one by the worker's successor. So the helpers
+		 * that write are registered for the worker, and the successor waits for their
+		 * end. */
 		r = journal_owner_register(&self.journal, self.queue == HELPERS_DATA
 								  ? pool->worker_id
 								  : JOURNAL_NO_WORKER);

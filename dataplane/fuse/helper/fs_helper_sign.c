@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The identity of objects: signed handles, and the inode numbers that clients see. A compromised
- * worker is confined to its exports by the code in this file: signing, its key, and opening by
- * handle.
+ * The identity of objects: signed handles, and the inode numbers that clients see. The code in this
+ * file (signing, the key for it, and opening by handle) confines a compromised worker to its
+ * exports.
  */
 #include "dataplane/fuse/helper/fs_helper_internal.h"
 #include "netcfg/base/hash.h"
@@ -12,7 +12,8 @@
 
 uint64_t fs_helper_ino(uint64_t dev, uint64_t root_dev, uint64_t ino)
 {
-	static const uint64_t key[2]; /* not secret, because it only spreads the numbers */
+	static const uint64_t key[2]; /* the key is not secret, because it only spreads the
+					 numbers */
 	const uint64_t what[2] = {dev, ino};
 
 	return dev == root_dev ? ino : hash_keyed(key, what, sizeof(what)) | 1ULL << 63;
@@ -39,7 +40,7 @@ void fs_helper_attr(const struct stat *st, uint64_t root_dev, struct fuse_attr *
 	};
 }
 
-/* The bytes that a signature covers. They are the same for all names of an object. */
+/* The bytes that a signature covers. They are the same under all names of an object. */
 struct signed_bytes {
 	uint8_t kind, type, len, fh[HELPERS_FH_MAX];
 };
@@ -60,8 +61,8 @@ static void fs_identity(int root_fd, uint8_t ret[16])
 		memcpy(ret, &st.f_fsid, sizeof(st.f_fsid));
 }
 
-/* Gets the kernel's handle. Returns 0; negative errno: there is no handle, or the object is on
- * another mount than the export. */
+/* Gets the kernel's handle of an object. Returns 0, or a negative errno if there is no handle, or
+ * if the object is on another mount than the export. */
 static int handle_get(const struct helper *self, int fd, const char *name, struct signed_bytes *ret)
 {
 	struct helpers_fh fh;

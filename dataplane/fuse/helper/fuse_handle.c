@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * File handles without their signature. The server uses them to find objects that it knows; only
- * the helpers can sign.
+ * Makes file handles without signature, by which the server finds objects that it knows. Only the
+ * helpers can sign handles.
  */
 #include "dataplane/fuse/helper/fuse_handle.h"
 #include <fcntl.h>
 #include <string.h>
 
 #define HEAD_BYTES 3U
-#define FH_MAX 64U /* same value as in the helpers */
+#define FH_MAX 64U /* same value as HELPERS_FH_MAX */
 
 int fuse_handle_of(int fd, struct fuse_handle *ret, int *ret_mount)
 {

@@ -12,12 +12,14 @@
 
 enum fuse_handle_kind {
 	FUSE_HANDLE_FILE = 1,  /* from the file system: valid as long as the file exists */
-	FUSE_HANDLE_TABLE = 2, /* from a server's own table: valid as long as the server runs */
+	FUSE_HANDLE_TABLE = 2, /* a number from the server's table of nodes: valid as long as the
+				  server process runs */
 	FUSE_HANDLE_KIND_MAX
 };
 
-/* bytes: the kind, then for FUSE_HANDLE_FILE: type and length of the file system's handle, that
- * handle, and the signature; for FUSE_HANDLE_TABLE: private to its server. */
+/* bytes: first the kind. For FUSE_HANDLE_FILE, type and length of the file system's handle, this
+ * handle, and the signature follow. For FUSE_HANDLE_TABLE, what follows is private to the
+ * server. */
 struct fuse_handle {
 	uint8_t len; /* 0: none */
 	uint8_t bytes[FUSE_PROTO_HANDLE_MAX];
@@ -28,8 +30,8 @@ static inline bool fuse_handle_equal(const struct fuse_handle *a, const struct f
 	return a->len == b->len && __builtin_memcmp(a->bytes, b->bytes, a->len) == 0;
 }
 
-/* Gets the handle of fd without the signature; *ret_mount becomes the mount's id. Returns 0;
- * -EOPNOTSUPP: the file system has no handles, or too long ones; or another negative errno. */
+/* Gets the handle of fd, without the signature; *ret_mount: id of the mount that fd is on. Returns
+ * 0, -EOPNOTSUPP if the file system has no handles, or too long ones, or another negative errno. */
 int fuse_handle_of(int fd, struct fuse_handle *ret, int *ret_mount);
 
 #endif

@@ -14,8 +14,8 @@ void fuse_ids_get(struct fuse_ids *ret)
 	ret->gid = (uint32_t)setfsgid(NONE);
 }
 
-/* Each call returns the previous id, so a second call with an invalid id returns the current one.
- */
+/* setfsuid(2) and setfsgid(2) return the previous id. So a second call, with an invalid id, shows
+ * whether the first one has succeeded. */
 int fuse_ids_set(struct fuse_ids *now, uint32_t uid, uint32_t gid)
 {
 	if (uid == NONE || gid == NONE)

@@ -2,8 +2,8 @@
 /*
  * The user and group with which a thread accesses files: the file system checks permissions for
  * them and makes them the owner of new files. Capabilities may change with the user, see
- * capabilities(7); this module does not handle them. Each thread has one struct, which caches its
- * identity.
+ * capabilities(7); this module does not handle them. Each thread has one struct fuse_ids, which
+ * caches its current identity.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_IDS_H
 #define PLENUM_DATAPLANE_FUSE_IDS_H
@@ -16,8 +16,9 @@ struct fuse_ids {
 
 /* Reads the thread's current ids. */
 void fuse_ids_get(struct fuse_ids *ret);
-/* Switches the thread to this user and group and updates *now; costs nothing if they are the same.
- * Returns 0; -EINVAL: it failed, possibly half way, so the caller must not act for that user. */
+/* Switches the thread to this user and group, and updates *now. Makes no system call if they are
+ * the current ones. Returns 0, or -EINVAL if it failed, possibly half way, so that the caller must
+ * not act for this user. */
 int fuse_ids_set(struct fuse_ids *now, uint32_t uid, uint32_t gid);
 
 #endif

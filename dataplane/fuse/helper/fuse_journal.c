@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The journal: its layout in the memfd, and the compare-and-swap of each record's word. It never
- * blocks or allocates.
+ * Implements the journal: its layout in the memfd, and the compare-and-swap of each record's word.
+ * It never blocks or allocates.
  */
 #include "dataplane/fuse/helper/fuse_journal.h"
 #include "netcfg/base/os/memfd.h"
@@ -12,16 +12,17 @@
 
 #define MAGIC 0x334c4e524a4c50ULL /* "PLJRNL3" */
 #define PAGE 4096U
-#define ERRNO_MAX 4095		     /* largest errno of the kernel's interface */
-#define MOUNT_AWAY_S_MAX (24 * 3600) /* after this time another mount may take over its records */
+#define ERRNO_MAX 4095 /* largest errno of the kernel's interface */
+/* A mount that was not seen for this long loses its records to another one if there is no room */
+#define MOUNT_AWAY_S_MAX (24 * 3600)
 
 struct journal_owner {
 	/* Used by the registered thread: addresses in that thread's memory. */
 	struct robust_list node;
 	uint32_t word; /* thread id; 0 or dead: free */
 	uint32_t worker_id;
-	uint64_t since; /* sequence number; claims before it belong to an earlier owner with this
-			   number */
+	uint64_t since; /* sequence number when the owner registered; claims with smaller ones
+			   belong to an earlier owner with the same number */
 	uint64_t pad;
 };
 
@@ -31,8 +32,8 @@ struct journal_mount {
 	uint32_t next;
 	uint32_t pad;
 	uint8_t id[16];
-	uint64_t last_seen_s; /* CLOCK_BOOTTIME; 0: neither this slot nor a later one was ever used
-			       */
+	uint64_t last_seen_s; /* seconds of CLOCK_BOOTTIME; 0: neither this slot nor any later one
+				 was ever used */
 };
 
 /* The file. All zeros are an empty journal, so two processes may open a new one at the same time.
@@ -43,7 +44,7 @@ struct journal_file {
 	uint64_t turn;
 	uint64_t pad[5];
 	_Alignas(64) uint32_t locks[JOURNAL_LOCKS];
-	/* The first entry stays free: 0 means no owner. */
+	/* The first entry stays free, because owner number 0 stands for "no owner". */
 	struct journal_owner robust_list[JOURNAL_OWNERS_MAX];
 	struct journal_mount mounts[JOURNAL_MOUNTS_MAX];
 	_Alignas(PAGE) struct journal_record records[JOURNAL_MOUNTS_MAX][JOURNAL_RECORDS];
@@ -107,7 +108,7 @@ static bool mount_take(struct journal_mount *m, const uint8_t id[16])
 	return true;
 }
 
-/* Returns -1 if the mount is not found. */
+/* Returns the number of the mount, or -1 if it is not found. */
 static int mount_find(const struct journal *j, const uint8_t id[16])
 {
 	const struct journal_mount *m = j->file->mounts;
@@ -116,20 +117,21 @@ static int mount_find(const struct journal *j, const uint8_t id[16])
 		uint32_t used = __atomic_load_n(&m[i].used, __ATOMIC_ACQUIRE);
 
 		if (used == 0 && m[i].last_seen_s == 0)
-			break; /* even reading a page would allocate memory */
+			break; /* no later slot was ever used, and even reading it would allocate
+				  memory */
 		if (used == 2 && memcmp(m[i].id, id, sizeof(m[i].id)) == 0)
 			return (int)i;
 	}
 	return -1;
 }
 
-/* If another worker has made a slot for the same mount at the same time, both workers use the first
- * of the two. */
+/* Call after taking a slot for a new mount. If another worker has taken one for the same mount at
+ * the same time, both workers use the first of the two. */
 static unsigned mount_settle(struct journal *j, unsigned mount, const uint8_t id[16])
 {
 	int first;
 
-	/* Pairs with the same line in another worker: at least one of the two sees the other's
+	/* Pairs with the same fence in another worker: at least one of the two sees the other's
 	 * slot. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	first = mount_find(j, id);
@@ -203,17 +205,18 @@ static bool word_swap(struct journal_record *rec, uint64_t from, uint64_t to)
 
 static uint64_t seq_next(struct journal *j)
 {
-	/* The number must only be unique and increasing. */
+	/* Relaxed suffices, because the number must only be unique and increasing. */
 	return __atomic_add_fetch(&j->file->turn, 1, __ATOMIC_RELAXED) & ((1ULL << 40) - 1);
 }
 
 static bool owner_is_alive(const struct journal_owner *l)
 {
-	/* Pairs with the registration. The kernel clears the thread id when the thread ends. */
+	/* Pairs with journal_owner_register(). The kernel clears the thread id when the thread
+	 * ends. */
 	return (__atomic_load_n(&l->word, __ATOMIC_ACQUIRE) & FUTEX_TID_MASK) != 0;
 }
 
-/* Whether the owner of the record can still act on it. */
+/* Whether the owner of the record, as named in its word, can still act on the record. */
 static bool word_is_owned(const struct journal *j, uint64_t word)
 {
 	unsigned owner = JOURNAL_OWNER(word);
@@ -228,7 +231,7 @@ enum journal_state journal_state_get(const struct journal_record *rec)
 	return JOURNAL_STATE(word_get(rec));
 }
 
-/* Decides by its state what to do with a repeated request that has a record. */
+/* Decides, by the state of its record, what to do with a repeated request. */
 static enum journal_verdict record_again(struct journal *j, struct journal_record *rec,
 					 uint64_t *ret_ticket)
 {
@@ -239,9 +242,10 @@ static enum journal_verdict record_again(struct journal *j, struct journal_recor
 		if (state == JOURNAL_DONE || state == JOURNAL_ACKED)
 			return JOURNAL_ANSWER;
 		if (state == JOURNAL_FREE)
-			return JOURNAL_FULL; /* the worker has cancelled the request just now */
-		/* If a helper closes the record and exits between the two loads, the word has
-		 * changed, and the swap fails. */
+			return JOURNAL_FULL; /* the record was freed just now, because the request
+						was cancelled */
+		/* If a helper closes the record and exits between the two checks, the word has
+		 * changed, so the swap below fails. */
 		if ((state == JOURNAL_RUNNING || state == JOURNAL_INTENT) && word_is_owned(j, word))
 			return JOURNAL_WAIT;
 		state = state == JOURNAL_INTENT || state == JOURNAL_SUSPECT ? JOURNAL_SUSPECT
@@ -254,7 +258,7 @@ static enum journal_verdict record_again(struct journal *j, struct journal_recor
 	}
 }
 
-/* Whether the record may be reused. last: the search found no better record. */
+/* Whether the record may be reused. last: the search has found no better record. */
 static bool record_is_reusable(const struct journal *j, uint64_t word, bool last)
 {
 	switch (JOURNAL_STATE(word)) {
@@ -263,7 +267,7 @@ static bool record_is_reusable(const struct journal *j, uint64_t word, bool last
 		return true;
 	case JOURNAL_DONE:
 		return last;
-	default: /* the record's client has not reconnected, and will hardly need the record */
+	default: /* a client that has not reconnected for so long will hardly need the record */
 		return last && !word_is_owned(j, word);
 	}
 }
@@ -273,14 +277,15 @@ static struct journal_record *record_new(struct journal *j, unsigned mount, uint
 {
 	struct journal_mount *m = &j->file->mounts[mount];
 
-	/* Searches the ring of records for one that no client may still ask for; the second round
-	 * reuses the oldest of the others. */
+	/* Search the ring for a record that no client can ask for any more. In a second round,
+	 * reuse the oldest of the others. */
 	for (unsigned i = 0; i < 2 * JOURNAL_RECORDS; i++) {
 		uint32_t at = __atomic_fetch_add(&m->next, 1, __ATOMIC_RELAXED) % JOURNAL_RECORDS;
 		struct journal_record *rec = &j->file->records[mount][at];
 		uint64_t word = word_get(rec), ours = JOURNAL_WORD(JOURNAL_FREE, 0, seq_next(j));
 
-		/* Free the record first, so that no worker finds an old reply under this number. */
+		/* Free the record before it gets the new number, so that no worker finds an old
+		 * reply under that number. */
 		if (!record_is_reusable(j, word, i >= JOURNAL_RECORDS) ||
 		    !word_swap(rec, word, ours))
 			continue;
@@ -300,7 +305,7 @@ enum journal_verdict journal_begin(struct journal *j, unsigned mount, uint64_t u
 				   uint64_t *ret_ticket)
 {
 	struct journal_mount *m = &j->file->mounts[mount];
-	/* Another worker of the export may write it at the same time. */
+	/* Atomic, because another worker of the export may write it at the same time. */
 	const uint32_t n = MIN_OF(__atomic_load_n(&m->n_opened, __ATOMIC_RELAXED), JOURNAL_RECORDS);
 	struct journal_record *rec;
 
@@ -342,7 +347,7 @@ void journal_cancel(struct journal_record *rec, uint64_t ticket)
 
 /* ------------------------------------------------------------------ functions for helpers */
 
-/* The list belongs to this process's only thread; forked children start with an empty one. */
+/* The robust list of this process's only thread. A forked child starts with an empty list. */
 static struct robust_list_head robust_list = {
 	.list = {&robust_list.list},
 	.futex_offset = (long)offsetof(struct journal_owner, word),
@@ -358,14 +363,14 @@ static void robust_list_begin(uint32_t tid)
 	syscall(SYS_set_robust_list, &robust_list, sizeof(robust_list));
 }
 
-/* Drops locks that an earlier owner with this number held when it was killed, since no other
+/* Releases locks that an earlier owner with this number held when it was killed, because no other
  * process would release them. */
 static void locks_stale_drop(struct journal *j, uint32_t owner)
 {
 	for (unsigned i = 0; i < JOURNAL_LOCKS; i++) {
 		uint32_t was = owner;
 
-		/* Pairs with helpers that wait for it. */
+		/* Pairs with helpers that wait for the lock. */
 		(void)__atomic_compare_exchange_n(&j->file->locks[i], &was, 0, false,
 						  __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 	}
@@ -382,8 +387,8 @@ int journal_owner_register(struct journal *j, uint32_t worker_id)
 
 		if (was & FUTEX_TID_MASK)
 			continue;
-		/* From here on the kernel marks the word when this thread ends, if the word has
-		 * this thread's id. */
+		/* From here on, if the word has this thread's id, the kernel marks the word when
+		 * this thread ends. */
 		robust_list.list_op_pending = &l->node;
 		/* Pairs with owner_is_alive(). */
 		if (__atomic_compare_exchange_n(&l->word, &was, tid, false, __ATOMIC_ACQ_REL,
@@ -445,7 +450,8 @@ int journal_claim(struct journal_claim *c, struct journal_record *rec, uint64_t 
 	return -ECANCELED;
 }
 
-/* Only the owner changes the word, except when the mount is dropped. */
+/* Changes the state of a claimed record. Only its owner does that, except when the mount is
+ * dropped. */
 static void claim_state(struct journal_claim *c, enum journal_state to)
 {
 	uint64_t word = (c->word & ~0xffULL) | (uint64_t)to;

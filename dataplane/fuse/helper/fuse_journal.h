@@ -4,8 +4,9 @@
  * memfd that outlives workers. The worker opens a record before it submits a request. The I/O
  * helper (fs_helper.h) claims the record, writes the evidence that later proves whether the change
  * was made, and closes the record with the outcome. So when a client repeats a request, a successor
- * finds its reply, a helper that still runs it, proof that it did not run, or the evidence to
- * decide. Several workers may serve one export with one journal.
+ * finds one of these: the reply, a helper that still runs the request, proof that the request did
+ * not run, or evidence by which a helper can decide whether it did. Several workers may serve one
+ * export with one journal.
  *
  * A record changes its state only by a compare-and-swap of one word, which also names the owner. So
  * a helper of a dead worker cannot start a request that a successor has taken over:
@@ -19,8 +20,9 @@
  *	INTENT -> SUSPECT	successor: the owner is dead, the outcome is unknown
  *	SUSPECT -> INTENT	helper: resolves it by the evidence: back to RUNNING, or DONE
  *
- * An owner is a registered thread with a robust futex word (get_robust_list(2)). The kernel marks
- * the word when the thread ends for any reason, but not before its last system call has returned.
+ * An owner is a thread that has registered, with a robust futex word (get_robust_list(2)). The
+ * kernel marks the word when the thread ends for any reason, but not before the thread's last
+ * system call has returned.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_JOURNAL_H
 #define PLENUM_DATAPLANE_FUSE_JOURNAL_H
@@ -28,10 +30,12 @@
 #include "dataplane/fuse/proto/fuse_proto.h"
 #include "netcfg/base/base.h"
 
-/* Most mounts; more than LAUNCH_SESSIONS_MAX, because some have no session. */
+/* Most mounts in a journal. There are more than LAUNCH_SESSIONS_MAX, because some mounts have no
+ * session at the moment. */
 #define JOURNAL_MOUNTS_MAX 12288U
-#define JOURNAL_RECORDS 512U	 /* per mount; at least twice FUSE_PROTO_CALLS_MAX */
-#define JOURNAL_OWNERS_MAX 2048U /* helper threads of all workers that serve the export */
+#define JOURNAL_RECORDS 512U /* per mount; at least twice FUSE_PROTO_CALLS_MAX */
+/* Most helper threads of all workers that serve the export */
+#define JOURNAL_OWNERS_MAX 2048U
 #define JOURNAL_LOCKS 64U
 
 enum journal_state {
@@ -49,7 +53,8 @@ enum {
 	HELPER_RESULT_HANDLE = 2,     /* handle is valid */
 	HELPER_RESULT_CREATED = 4,    /* CREATE: the call created the file */
 	HELPER_RESULT_UNKNOWN = 8,    /* -EIO, because the outcome cannot be determined */
-	HELPER_RESULT_NO_XATTRS = 16, /* the object of attr had no extended attributes */
+	HELPER_RESULT_NO_XATTRS = 16, /* the object whose attributes are in attr had no extended
+					 attributes */
 	HELPER_RESULT_END = 32,	      /* READDIR: these are the last entries */
 };
 
@@ -61,11 +66,11 @@ struct helper_result {
 	uint64_t dev;	/* st_dev of attr */
 	struct fuse_attr attr;
 	uint8_t handle_len;
-	uint8_t handle[FUSE_PROTO_HANDLE_MAX]; /* signed (fs_helper.h) */
+	uint8_t handle[FUSE_PROTO_HANDLE_MAX]; /* signed handle (fs_helper.h) */
 	uint8_t pad[7];
 };
 
-/* An object before the change. */
+/* State of an object before the change: evidence. */
 struct journal_object {
 	uint64_t id; /* hash of its kernel file handle; 0: there was no object */
 	uint64_t ctime_ns;
@@ -96,26 +101,27 @@ struct journal_file; /* the layout; private to fuse_journal.c */
 
 struct journal {
 	struct journal_file *file;
-	unsigned owner; /* number of the owner that is registered for the worker; 0: none */
+	unsigned owner; /* number of the owner that this worker has registered; 0: none */
 };
 
-/* Size of the journal in the memfd; the caller may use the space behind it. This is address space:
- * a page is allocated when it is first written. */
+/* Returns the size of the journal in the memfd; the caller may use the space behind it. It is
+ * address space: each page is allocated when it is first written. */
 size_t journal_bytes(void);
 
-/* Maps the memfd, which is extended if necessary and stays the caller's, and discards a journal of
- * another version. Call it before forking processes that share it. Returns 0 or a negative errno.
- */
+/* Maps the journal in the memfd, which is extended if necessary. The caller still owns fd. Discards
+ * a journal of another version. Call it before forking the processes that share the journal.
+ * Returns 0 or a negative errno. */
 int journal_open(struct journal *j, int fd);
 void journal_close(struct journal *j);
 
-/* The mount's number in the journal; creates it if necessary. If all numbers are in use, it takes
- * one of a mount that was not seen for a day. Returns -ENOSPC if there is none. */
+/* Finds the number of the mount in the journal, or assigns one. If all numbers are in use, takes
+ * over the number of a mount that was not seen for a day. Returns 0, or -ENOSPC if there is
+ * none. */
 int journal_mount_get(struct journal *j, const uint8_t id[16], unsigned *ret);
-/* Records that the mount was seen now: a mount with a session keeps its number even if it is idle.
- */
+/* Records that the mount was seen now. Call it regularly for a mount with a session, so that it
+ * keeps its number even if it is idle. */
 void journal_mount_seen(struct journal *j, unsigned mount);
-/* When a worker last saw the mount, in seconds of CLOCK_BOOTTIME. */
+/* Returns when a worker last saw the mount, in seconds of CLOCK_BOOTTIME. */
 uint64_t journal_mount_seen_s(const struct journal *j, unsigned mount);
 /* Discards the mount's records and frees their memory. */
 void journal_mount_drop(struct journal *j, unsigned mount);
@@ -128,9 +134,9 @@ enum journal_verdict {
 	JOURNAL_MISMATCH, /* the number belongs to another operation: the client is faulty */
 };
 /*
- * Begins a request that must not run twice. again: it may have been sent before. After JOURNAL_RUN
- * *ret_ticket must be in the call; if a killed helper may have executed the request, the next
- * helper first resolves that by the evidence.
+ * Begins a request that must not run twice. again: it may have been sent before. After JOURNAL_RUN,
+ * pass *ret_ticket in the call. If a helper that was killed may have executed the request, the
+ * helper that gets the call first decides by the evidence whether it has.
  */
 enum journal_verdict journal_begin(struct journal *j, unsigned mount, uint64_t unique,
 				   uint32_t opcode, bool again, struct journal_record **ret,
@@ -138,7 +144,7 @@ enum journal_verdict journal_begin(struct journal *j, unsigned mount, uint64_t u
 /* Copies the outcome of a request that has run. Returns false if it is invalid, because another
  * process that shares the journal has damaged it. */
 bool journal_result_get(const struct journal_record *rec, struct helper_result *ret);
-/* The state of the record, for a caller that waits. */
+/* Returns the state of the record, for a caller that waits for its end. */
 enum journal_state journal_state_get(const struct journal_record *rec);
 /* Call when the client has the reply: the record may then be reused, the oldest first. */
 void journal_ack(struct journal_record *rec);
@@ -150,8 +156,8 @@ void journal_cancel(struct journal_record *rec, uint64_t ticket);
 #define JOURNAL_NO_WORKER UINT32_MAX
 
 /* Registers the calling thread as an owner until it ends. A thread may register once in each of
- * several journals. worker_id: the worker whose end follows from the thread's end;
- * JOURNAL_NO_WORKER: none. Returns its number, or -ENOSPC if no number is free. */
+ * several journals. worker_id: the worker that does not count as ended while the thread is alive;
+ * JOURNAL_NO_WORKER: none. Returns the owner's number, or -ENOSPC if no number is free. */
 int journal_owner_register(struct journal *j, uint32_t worker_id);
 /* Whether a thread that registered for this worker is alive. */
 bool journal_worker_is_alive(const struct journal *j, uint32_t worker_id);
@@ -169,15 +175,16 @@ struct journal_claim {
 	uint64_t word;
 };
 
-/* Claims the record for execution. Returns 0: it has not run; 1: the outcome of an earlier attempt
- * is unknown; -ECANCELED: another process owns it, or it is done. */
+/* Claims the record, to execute its request. Returns 0 if the request has not run, 1 if an earlier
+ * attempt has an unknown outcome, or -ECANCELED if another process owns the record, or the request
+ * is done. */
 int journal_claim(struct journal_claim *c, struct journal_record *rec, uint64_t ticket,
 		  unsigned owner);
 /* Call after writing the evidence and before making the change. */
 void journal_log_intent(struct journal_claim *c);
-/* Call if an earlier attempt has proved not to have run: the claim is then as new. */
+/* Call when it is proved that an earlier attempt did not run. The claim is then like a new one. */
 void journal_clear_intent(struct journal_claim *c);
-/* Undoes the claim; the same ticket stays valid. */
+/* Undoes the claim. The record can be claimed again with the same ticket. */
 void journal_return(struct journal_claim *c, uint64_t ticket);
 void journal_done(struct journal_claim *c, const struct helper_result *result);
 
