@@ -27,8 +27,8 @@
 #define AHEAD_MOST 32U
 #define GROW(bytes) ((bytes) / 64)
 #define CUT(bytes) ((bytes) / 8)
-/* If this many cuts in a row do not halve the losses, the cause is no full queue (but, for example,
- * a bad cable), so the limit ends. */
+/* If this many cuts in a row do not halve the losses, their cause is not a full queue but, for
+ * example, a bad cable, so the limit ends. */
 #define FUTILE_CUTS_MAX 8U
 #define PAUSE_NS (5 * NSEC_PER_SEC)
 
