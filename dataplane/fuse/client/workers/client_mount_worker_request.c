@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Begins the requests that a mount worker gets, and replaces the numbers of the owner's nodes and
- * files in them by those of its own. */
+/* Begins the requests that a mount worker gets, and replaces the owner's numbers of nodes and files
+ * in them by this mount worker's. */
 #include "dataplane/fuse/client/workers/client_workers.h"
 
 #include <string.h>
