@@ -3,9 +3,8 @@
  * I/O helpers: processes beside a compute worker that make its blocking system calls on files. They
  * share the worker's descriptor table (clone(2), CLONE_FILES) and, of its memory, only the parts
  * that were mapped shared before the fork: the calls, the arena of message buffers and the
- * journals. So a hanging disk blocks a helper, not the packet core, and only the helpers of its own
- * export. A call that has begun is completed, and recorded (fuse_journal.h), even if the worker
- * dies.
+ * journals. So a disk that hangs blocks neither the packet core nor the helpers of other exports. A
+ * call that has begun is completed, and recorded (fuse_journal.h), even if the worker dies.
  *
  * A process that may open files by handle can open any file of the file system, exported or not.
  * The worker, which parses network input, does not have that privilege. The helpers have it, but

@@ -58,14 +58,16 @@ static int pools_init(struct fuse_server *srv)
 	return r < 0 ? r : buf_pool_init(&srv->answers, arena + buf_pool_bytes());
 }
 
-/* Publishes this worker's state, then makes it visible to its peers. */
+/* Publishes this worker's state in the shared memory, then makes the worker visible to its
+ * peers. */
 static void share_join(struct fuse_server *srv, const struct launch_config *cfg)
 {
 	struct share_slot *own = srv->share.own;
 
 	server_leases_restore(srv);
-	/* Publish the exports before the counts of reclaiming mounts: a peer that still believes
-	 * that this worker serves an export must not see a count without that export's mounts. */
+	/* Publish the exports before the counts of reclaiming mounts. A peer may still believe that
+	 * this worker serves an export, and must then not see a count that does not include the
+	 * mounts of this export. */
 	for (unsigned i = 0; i < LAUNCH_EXPORTS_MAX; i++)
 		share_set(&own->exports[i], i < srv->n_exports ? srv->exports[i].name_hash : 0UL);
 	server_mounts_publish(srv);
@@ -160,9 +162,9 @@ static void clients_reap(struct fuse_server *srv)
 	}
 }
 
-/* Waits until the helpers have returned their calls, because the buffers of these are about to be
- * freed. It does not wait for a helper that hangs: that helper reads nothing of this process, and
- * its buffers belong to the helper pool, which stays. */
+/* Waits until the helpers have returned their calls, because the requests of these calls will be
+ * freed. It does not wait for a helper that hangs: such a helper uses nothing of this process, and
+ * its buffers belong to the helper pool, which continues to exist. */
 static void helpers_end(struct fuse_server *srv)
 {
 	struct pollfd p = {.fd = srv->helpers ? fs_helper_fd(srv->helpers) : -1, .events = POLLIN};
@@ -173,12 +175,12 @@ static void helpers_end(struct fuse_server *srv)
 		poll(&p, 1, 10);
 }
 
-/* The caller must have ended all sessions; rudp_free does that. */
+/* The caller must have ended all sessions, as rudp_free() does. */
 struct fuse_server *fuse_server_free(struct fuse_server *srv)
 {
 	if (!srv)
 		return NULL;
-	/* io_uring may still use our buffers. */
+	/* Wait for io_uring, which may still use our buffers. */
 	while ((srv->n_ring > 0 || srv->reads) && server_ring_poll(srv) >= 0)
 		;
 	helpers_end(srv);
@@ -212,7 +214,7 @@ int fuse_server_helpers_fd(const struct fuse_server *srv)
 	return fs_helper_fd(srv->helpers);
 }
 
-/* Whether requests wait until a queue pair is less busy or a buffer is free. */
+/* Whether requests wait for RDMA: until a queue pair is less busy, or a buffer is free. */
 static bool rdma_waits(const struct fuse_server *srv)
 {
 	return srv->reply_head || srv->fetch_head || srv->n_fetches_waiting > 0;
@@ -236,7 +238,8 @@ int fuse_server_poll(struct fuse_server *srv, uint64_t now_ns, bool may_sleep)
 	if (srv->retry_head || srv->n_call_waits > 0)
 		server_retry_run(srv);
 	if (!server_steps_shared(srv))
-		moved += server_steps_run(srv); /* also what the helpers have returned just now */
+		moved += server_steps_run(srv); /* including requests that the helpers have just
+						   returned */
 	if (rdma_waits(srv)) {
 		server_rdma_run(srv);
 		server_fetch_run(srv);
@@ -302,7 +305,8 @@ const char *fuse_server_client_host(const struct fuse_server_client *c)
 	return c->host;
 }
 
-/* Buffers count as short for this long after a request had to wait for one, as in rudp. */
+/* Reply buffers count as short for this long after a request had to wait for one. rudp uses the
+ * same time. */
 #define SHORT_NS (20 * NSEC_PER_MSEC)
 
 static bool was_short(const struct fuse_server *srv, uint64_t at_ns)
@@ -333,8 +337,8 @@ static bool export_is_missing(const struct fuse_server *srv, const char *name)
 }
 
 /* Closes the session of the mount worker with the fewest requests, so that a mount can have a
- * session. Its client retries those requests via a session that does not count, as after any lost
- * session. */
+ * session. The mount worker's client sends these requests again in a session that only finishes
+ * them, which does not count against the limit. */
 static void mount_worker_leave(struct fuse_server *srv)
 {
 	struct fuse_server_client *least = NULL;
@@ -347,10 +351,10 @@ static void mount_worker_leave(struct fuse_server *srv)
 		rudp_session_close(least->session, clock_now_ns());
 }
 
-/* Makes sure that the new session does not exceed the limit. Returns 0; -ENOSPC; or -EDQUOT: the
+/* Makes sure that the new session does not exceed the limit. Returns 0, -ENOSPC, or -EDQUOT if the
  * remaining sessions are reserved for mounts. A session that only finishes a mount worker's
- * requests does not count, unless LAUNCH_SESSIONS_OWING of them exist already: the next one then
- * counts as a mount worker's. */
+ * requests does not count. But if LAUNCH_SESSIONS_OWING of them exist already, a further one counts
+ * as a mount worker's session (*purpose). */
 static int room_make(struct fuse_server *srv, const struct ip_addr *from,
 		     enum fuse_hello_purpose *purpose)
 {
@@ -479,7 +483,8 @@ void fuse_server_client_gone(struct fuse_server_client *c)
 	server_ping_client_gone(c);
 	server_fetch_client_gone(c);
 	server_rdma_client_gone(c);
-	/* Requests that the next session has sent again belong to that session. */
+	/* Only requests of this session: those that the next session has sent again belong to that
+	 * one. */
 	for (struct server_req *q = srv->active; q; q = q->next)
 		if (q->client == c && !q->bulk_stale)
 			q->call = NULL;
@@ -488,7 +493,7 @@ void fuse_server_client_gone(struct fuse_server_client *c)
 		c->mount->client = NULL;
 	client_remove(srv, c);
 	if (c->n_reqs > 0)
-		return; /* the end of the last request frees it */
+		return; /* the client is freed at the end of its last request */
 	c->next_dying = srv->dying;
 	srv->dying = c;
 }

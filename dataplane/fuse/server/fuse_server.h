@@ -8,10 +8,11 @@
  *
  * Clients name objects by signed handles, so the server may lose its memory. Two things survive in
  * the export's state descriptor: the journal of requests that must not run twice, and the list of
- * unlinked open files, which the agent pins. Clients reclaim their open files at a successor.
- * Objects of file systems without file handles can be used only until the process ends, or until
- * too many are in use; their clients then get ESTALE. Locks are local to the client's kernel.
- * Clients' kernels check permissions; quotas apply here to every user, including root.
+ * unlinked open files, which the agent pins (keeps open). Clients reclaim (open again) their open
+ * files at a successor. Objects of file systems without file handles can be used only until the
+ * process ends, or until too many are in use; their clients then get ESTALE. Locks are local to the
+ * client's kernel. Clients' kernels check permissions; quotas apply here to every user, including
+ * root.
  */
 #ifndef PLENUM_FUSE_SERVER_H
 #define PLENUM_FUSE_SERVER_H
@@ -26,86 +27,90 @@ struct reason;
 struct fuse_server_client; /* one session of one mount */
 
 /*
- * Asks the agent to keep a descriptor open after this process has ended. fd: O_PATH, which the
- * caller keeps: pin it for the export under this key; -1: release that pin. Returns false if that
- * is not possible now: a pin is then missing, and a release is retried.
+ * Asks the agent to pin a file, which keeps a descriptor of it open after this process has ended.
+ * fd: O_PATH descriptor of the file to pin for the export under this key, still owned by the
+ * caller; -1: release the pin with this key. Returns false if the agent cannot be asked now: the
+ * file is then not pinned, or the release must be retried.
  */
 typedef bool (*fuse_server_pin_cb)(void *user, uint32_t export_index, uint64_t key, int fd);
 
-/* helpers: make the calls that can block, in an arena of fuse_server_arena_bytes(); they must
- * outlive the server. boot: identifies the boot of the host. */
+/* helpers: the I/O helpers, which make the calls that can block; their arena must have
+ * fuse_server_arena_bytes(), and they must outlive the server. boot: a number that identifies this
+ * boot of the host. */
 int fuse_server_new(const struct launch_config *cfg, struct rudp *r, struct launch_stats *stats,
 		    fuse_server_pin_cb pin, void *pin_user, struct fs_helper *helpers,
 		    uint64_t boot, struct fuse_server **ret);
 size_t fuse_server_arena_bytes(void);
 struct fuse_server *fuse_server_free(struct fuse_server *srv);
-/* Lets bulk data use these RDMA devices; call it once, before any traffic. The caller keeps rdma;
- * NULL: there are none. */
+/* Lets bulk data use these RDMA devices. Call it once, before any traffic. The caller still owns
+ * rdma; NULL: no devices. */
 void fuse_server_rdma(struct fuse_server *srv, struct port_rdma *rdma);
-/* Bytes of file data of the client that were transferred via RDMA on that port, below
- * LAUNCH_PORTS_MAX. */
+/* Returns how many bytes of the client's file data RDMA has transferred on that port, which must be
+ * below LAUNCH_PORTS_MAX. */
 void fuse_server_rdma_bytes(const struct fuse_server_client *c, unsigned port, uint64_t *ret_read,
 			    uint64_t *ret_write);
-/* Asks the client to run an RDMA test via that port; only one at a time. Call
- * fuse_server_ping_take() each turn for the result. Returns 0; -EBUSY; or -ENOTSUP: the client has
- * no pair on that port, and *ret_why is the reason if it is known. */
+/* Asks the client to run an RDMA test via that port. Only one test runs at a time. Call
+ * fuse_server_ping_take() in each turn to get the result. Returns 0, -EBUSY, or -ENOTSUP if the
+ * client has no queue pair on that port; *ret_why is then the reason, if it is known. */
 int fuse_server_ping(struct fuse_server_client *c, const struct launch_ping *ask, uint64_t now_ns,
 		     enum port_rdma_reason *ret_why);
-/* Returns false if no test has ended; *ret_due_ns: when the running one times out. */
+/* Returns true, with the result, if a test has ended. *ret_due_ns: when the running test times
+ * out. */
 bool fuse_server_ping_take(struct fuse_server *srv, uint64_t now_ns, struct launch_ping *ret,
 			   uint64_t *ret_due_ns);
 /* Call when a path of the client's session via this port went down. */
 void fuse_server_path_down(struct fuse_server_client *c, unsigned port);
-/* Asks a restarted agent to pin again all files that its predecessor had pinned. */
+/* Asks a new agent to pin all files that its predecessor had pinned. */
 void fuse_server_pin_again(struct fuse_server *srv);
-/* A descriptor that is readable when io_uring has completions; -1: io_uring is unavailable and all
- * calls are synchronous. */
+/* Returns a descriptor that is readable when io_uring has completions; -1: io_uring is unavailable,
+ * so all reads are plain system calls. */
 int fuse_server_fd(const struct fuse_server *srv);
-/* A descriptor that is readable when the I/O helpers have results. */
+/* Returns a descriptor that is readable when the I/O helpers have results. */
 int fuse_server_helpers_fd(const struct fuse_server *srv);
-/* Starts requests that wait for their host's turn, and continues long ones. It is called before
- * packets are read, so that this work does not delay the reply to a request that arrives now.
+/* Starts requests that wait for their host's turn, and continues long ones. Call it before packets
+ * are read, so that this work does not delay the reply to a request that arrives in this turn.
  * Returns the number of requests. */
 unsigned fuse_server_begin(struct fuse_server *srv, uint64_t now_ns);
-/* Processes results, submits queued operations and replies. may_sleep: the caller may wait for the
- * descriptors next. Returns the number of results; -EPIPE: a helper has ended. */
+/* Processes results, submits queued operations, and sends replies. may_sleep: the caller may next
+ * wait for the descriptors. Returns the number of results, or -EPIPE if a helper has ended. */
 int fuse_server_poll(struct fuse_server *srv, uint64_t now_ns, bool may_sleep);
-/* The same for a caller that has polled without may_sleep and is about to wait. Returns false if
- * there were results. */
+/* The same as fuse_server_poll() with may_sleep, for a caller that has polled without it and is
+ * about to wait. Returns false if there were results. */
 bool fuse_server_arm(struct fuse_server *srv);
-/* When to poll even if no descriptor is readable. */
+/* Returns when to poll even if no descriptor is readable. */
 uint64_t fuse_server_due_ns(const struct fuse_server *srv, uint64_t now_ns);
 unsigned fuse_server_in_flight(const struct fuse_server *srv);
 
-/* The callbacks of rudp. fuse_server_accept returns -ENOENT: no such export; -ENXIO: its directory
- * is missing; -EPROTO: not a hello; -EROFS: read-only; -EREMCHG: the client expects another host;
- * -EACCES: no rule of the export matches; -EADDRNOTAVAIL: the client's address is not one of those
- * listed for the name that it claims; -EDESTADDRREQ: none is listed, see fuse_server_claimed;
- * -ENOSPC: too many clients; -EDQUOT: too many mount workers; -EREMOTE: another worker of the host
- * serves the mount, see fuse_server_elsewhere; -EBUSY: earlier requests of the mount may still be
- * running. from: the client's address; NULL: unknown. */
+/* For rudp's callback `accept`. from: the client's address; NULL: unknown. Returns 0, or refuses
+ * the client: with -ENOENT if there is no such export; -ENXIO if the export's directory is missing;
+ * -EPROTO if the data is not a hello; -EROFS if the export is read-only; -EREMCHG if the client
+ * expects another host; -EACCES if no rule of the export matches; -EADDRNOTAVAIL if the client's
+ * address is not listed for the name that it claims (fuse_server_claimed()); -EDESTADDRREQ if none
+ * is listed for the name; -ENOSPC if there are too many clients; -EDQUOT if there are too many
+ * mount workers; -EREMOTE if another worker of the host serves the mount (fuse_server_elsewhere());
+ * -EBUSY if earlier requests of the mount may still be running. */
 int fuse_server_accept(struct fuse_server *srv, struct rudp_session *s, const struct ip_addr *from,
 		       const void *hello, size_t len, struct fuse_server_client **ret);
-/* The name that the last refused client claimed. */
+/* Returns the name that the last refused client claimed. */
 const char *fuse_server_claimed(const struct fuse_server *srv);
-/* "ADDRESS/PORT" of the worker that the last redirected client should use; the port is
- * hexadecimal. */
+/* Returns the worker that the last redirected client should use, as "ADDRESS/PORT", with a
+ * hexadecimal port. */
 const char *fuse_server_elsewhere(const struct fuse_server *srv);
-/* Why the server gives clients less than they ask for, or keeps more than it should; not set if
- * neither is so. */
+/* Returns why the server gives clients less than they ask for, or keeps more than it should; not
+ * set if it does neither. */
 const struct reason *fuse_server_reason(const struct fuse_server *srv);
-/* Whether the session may end if the client leaves replies unacknowledged, because reply buffers
- * are short for all hosts, or for the client's host. */
+/* Whether the session may be ended if the client leaves replies unacknowledged. It may if reply
+ * buffers are short, for all hosts or for the client's host. */
 bool fuse_server_client_may_end(const struct fuse_server_client *c);
 /* The name that the client claims. */
 const char *fuse_server_client_host(const struct fuse_server_client *c);
 /* The index of its export in the configuration. */
 unsigned fuse_server_client_export(const struct fuse_server_client *c);
-/* Puts the clients' mounts and the number of open files on the statistics page, whose seqlock the
- * caller holds. A bounded amount of work. */
+/* Writes the clients' mounts and the number of open files to the statistics page, whose seqlock the
+ * caller must hold. The amount of work is bounded. */
 void fuse_server_publish(struct fuse_server *srv);
-/* peer: fuse_server_peer of the session; 0: there is no session, and the limit of a peer does not
- * apply. */
+/* For rudp's callback `buf_get`. peer: fuse_server_peer() of the session; 0: there is no session,
+ * so no limit per peer applies. */
 void *fuse_server_buf_get(struct fuse_server *srv, unsigned peer, size_t len);
 static inline unsigned fuse_server_peer(const struct rudp_session *s)
 {

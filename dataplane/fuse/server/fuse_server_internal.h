@@ -11,24 +11,26 @@
 #include "dataplane/fuse/server/request/server_request.h"
 
 /* server_req.c */
-/* Starts a validated request; data: the buffer for its reply, which has at most out_max bytes. */
+/* Starts a validated request. data: the buffer for its reply, which may have up to out_max
+ * bytes. */
 void server_req_start(struct fuse_server_client *c, struct rudp_call *call,
 		      struct fuse_in_header *in, size_t len, const struct fuse_server_args *args,
 		      uint8_t *data, size_t out_max);
 void server_retry_run(struct fuse_server *srv);
 
 /* server_wait.c */
-/* Starts a validated request that includes its data: now, or when it is its host's turn and there
- * is a reply buffer. If the same request is still running, its reply goes to this call. */
+/* Starts a validated request that has its data: now, or when it is its host's turn and there is a
+ * reply buffer. If the same request, sent before, is still running, it is not started again, and
+ * its reply goes to this call. */
 void server_req_take(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
 		     const struct fuse_server_args *args);
-/* Starts waiting requests whose hosts have their turn and can have a buffer; a bounded amount of
- * work. Returns their number. */
+/* Starts waiting requests, as far as their hosts have their turn and may have a reply buffer. The
+ * amount of work is bounded. Returns the number of requests. */
 unsigned server_wait_run(struct fuse_server *srv, uint64_t now_ns);
-/* Takes a request out of the queue; the caller then owns its buffer. NULL: this request does not
- * wait. */
+/* Takes a waiting request out of the queue. Returns its buffer, which the caller then owns, or NULL
+ * if this request does not wait. */
 void *server_wait_take(const struct server_mount *m, uint64_t unique, struct server_wait *ret);
-/* Drops the client's waiting requests, or only that of this call. */
+/* Drops the client's waiting requests; if call is not NULL, only the request of this call. */
 void server_wait_drop(struct fuse_server *srv, struct fuse_server_client *c,
 		      const struct rudp_call *call);
 

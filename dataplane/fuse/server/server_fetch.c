@@ -2,8 +2,8 @@
 /*
  * Fetches the data of WRITEs from the client's memory via RDMA, on the leg with the least load,
  * then starts the requests. A transfer that fails is retried on the next leg; if none works, the
- * client sends the data in packets. A buffer belongs to the device until the device reports
- * completion.
+ * client sends the data in packets. Until the device reports the completion of a transfer, it may
+ * access the buffer, which must not be used.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "dataplane/fuse/server/request/server_rdma.h"
@@ -30,7 +30,8 @@ static bool fetch_begin(struct server_fetch *k)
 			      k->bulk.addr, &k->op) == 0;
 }
 
-/* Passes the completed message on as a request, or refuses it. */
+/* Ends a fetch: passes the completed message on as a request or, if the data is not whole, refuses
+ * it. */
 static void fetch_end(struct server_fetch *k, bool whole)
 {
 	struct fuse_server_client *c = k->client;
@@ -93,7 +94,8 @@ static void fetch_done(struct port_rdma_op *op, int status)
 	fetch_retry(k);
 }
 
-/* Builds the message as it would have arrived in packets: header, space for the data, handles. */
+/* Builds the message as if it had arrived in packets: header, space for the data, handles. Returns
+ * its length. */
 static size_t assemble(uint8_t *to, const struct fuse_in_header *in, size_t len,
 		       const struct fuse_server_args *args)
 {
@@ -111,8 +113,8 @@ static size_t assemble(uint8_t *to, const struct fuse_in_header *in, size_t len,
 	return whole + tail_len;
 }
 
-/* Returns 0: the transfer has begun, into a buffer that also has a copy of the message; -EAGAIN:
- * not possible now; -EREMOTEIO: no leg works. */
+/* Begins the transfer into another buffer, which also gets a copy of the message. Returns 0,
+ * -EAGAIN if that is not possible now, or -EREMOTEIO if no leg works. */
 static int fetch_start(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
 		       const struct fuse_server_args *args)
 {
@@ -144,8 +146,8 @@ static int fetch_start(struct fuse_server_client *c, struct rudp_call *call, voi
 	return 0;
 }
 
-/* A client drops its pairs when the server reports that it could not fetch data. So the server
- * reports that only for pairs that do not work, not for busy ones. */
+/* If the server reports that it could not fetch data, the client drops its queue pairs. So the
+ * server reports that only if the pairs do not work; while they are busy, the request waits. */
 void server_fetch(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
 		  const struct fuse_server_args *args)
 {
@@ -211,10 +213,12 @@ void server_fetch_run(struct fuse_server *srv)
 		int r;
 
 		(void)fuse_server_check(buf, w.len,
-					&args); /* it passed the same check when it arrived */
+					&args); /* cannot fail, because the request passed the same
+						   check when it arrived */
 		args.arrived_ns = w.arrived_ns;
 		r = fetch_start(w.client, w.call, buf, w.len, &args);
-		if (r == -EAGAIN) { /* other pairs may be less busy */
+		if (r == -EAGAIN) { /* leave it waiting and try the next, for whose client the pairs
+				       may be less busy */
 			p = &(*p)->next;
 			continue;
 		}
@@ -222,7 +226,8 @@ void server_fetch_run(struct fuse_server *srv)
 		if (r < 0)
 			server_req_refuse(srv, w.call, buf, w.len, r);
 		buf_pool_put(&srv->requests, buf);
-		p = &srv->fetch_head; /* refusing it may have ended its client */
+		p = &srv->fetch_head; /* start again, because the refusal may have ended the client
+					 and changed the list */
 	}
 }
 

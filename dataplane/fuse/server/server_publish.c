@@ -3,8 +3,8 @@
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include <stdio.h>
 
-/* A mount without a session is listed if its client has been connected to this process: of an
- * earlier process's mount only the id is known. */
+/* Whether to list the mount. A mount without a session is listed only if its client has been
+ * connected to this process: of mounts from an earlier process only the id is known. */
 static bool is_listed(const struct server_mount *m)
 {
 	return !m->gone && !m->mount_worker && m->host_name[0];
@@ -36,7 +36,7 @@ void fuse_server_publish(struct fuse_server *srv)
 	struct launch_stats *st = srv->stats;
 
 	for (const struct server_mount *m = srv->mounts; m; m = m->next) {
-		/* The mount itself has the files of its mount workers open too. */
+		/* Do not count mount workers: their files are open in the mount itself too. */
 		if (!m->mount_worker)
 			open_files[server_export_index(m->export)] += m->n_open;
 		if (!is_listed(m))

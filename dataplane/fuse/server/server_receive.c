@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Receives messages of clients: requests of the file system, which are checked first, and messages
- * of the protocol. */
+/* Receives the messages of clients: file system requests, which it checks first, and the protocol's
+ * own messages. */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "dataplane/fuse/server/request/server_helper.h"
 #include "dataplane/fuse/server/request/server_rdma.h"
 
-/* Cancels the request if no helper has started it. */
+/* Handles INTERRUPT: cancels the request that it names if no helper has started that one. */
 static void req_interrupt(struct fuse_server_client *c, const struct fuse_in_header *in)
 {
 	const struct fuse_interrupt_in *arg = (const void *)(in + 1);
@@ -35,8 +35,8 @@ void fuse_server_request(struct fuse_server_client *c, struct rudp_call *call, v
 
 	launch_stat_add(&srv->stats->requests, 1);
 	rudp_call_set_user(call, NULL);
-	/* The mount's client has opened a newer session and sends its unanswered requests there, so
-	 * a request that still arrives here would be executed twice. */
+	/* The client of the mount has a newer session, and has sent its unanswered requests there.
+	 * If this one, of the older session, were executed too, it could be executed twice. */
 	if (PLENUM_UNLIKELY(c->number < c->mount->served_by)) {
 		server_call_end(call);
 		buf_pool_put(&srv->requests, buf);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Executes requests: replays them from the journal if they were executed before, checks what the
- * client may do, and passes each to its operation.
+ * Executes requests: if a request was executed before, replies with its outcome from the journal;
+ * else checks what the client may do, and calls the operation.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "dataplane/fuse/server/objects/server_lease.h"
@@ -12,7 +12,7 @@
 #include "dataplane/fuse/server/request/server_reply.h"
 #include "dataplane/fuse/server/request/server_source.h"
 
-/* Most requests that get a helper call in one turn after they have waited for one. */
+/* Most waiting requests that get a helper call in one turn. */
 #define CALLS_PER_TURN 64U
 
 /* The features that this client may use. */
@@ -23,12 +23,13 @@ static uint32_t features_of(const struct fuse_server_client *c, uint32_t asked)
 
 	return asked & FUSE_PROTO_FEATURES &
 	       ~(judged || c->read_only ? FUSE_PROTO_FEATURE_TOUCH : 0U) &
-	       /* Each open needs a permission check at the server. */
+	       /* not for clients whose permissions are checked here, because each of their opens
+		* needs such a check */
 	       ~(judged ? FUSE_PROTO_FEATURE_NAMES : 0U);
 }
 
 /* INIT is valid only as the first request of a session. The client already relies on the flags that
- * it sent; the check has ensured that the version and all flags are supported. */
+ * it has sent. fuse_server_check() has made sure that the version and all flags are supported. */
 static void op_init(struct server_req *q)
 {
 	const struct fuse_init_in *in = server_req_arg(q);
@@ -126,8 +127,9 @@ static bool req_once(struct server_req *q)
 			server_reply_err(q, EIO);
 			return true;
 		}
-		/* A helper may have executed the request after its worker ended, when that worker
-		 * no longer prevented leases on the objects that the request changes. */
+		/* A helper may have executed the request after its worker had ended, when that
+		 * worker no longer prevented new leases on the objects that the request changes. So
+		 * wait for these leases too. */
 		if (!server_lease_change(q)) {
 			q->record = NULL;
 			server_req_requeue(q);

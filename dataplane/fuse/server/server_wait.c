@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Starts requests: the first ones of a turn at once, the others when it is their host's turn and
+ * Starts requests: the first ones of each turn at once, all others when it is their host's turn and
  * there is a buffer for the reply. Hosts share the worker's time equally, whatever they request,
  * and the sessions of a host take turns. The worker reads packets again after a bounded amount of
  * work, so that the requests of one host cannot fill the socket's buffer and delay those of
  * another.
  *
- * While few buffers are free, clients that have acknowledged nothing lately share half of them, and
- * silent clients get none; a client that leaves its replies unacknowledged loses them with its
- * session. A host has at most three quarters of the buffers while there are other hosts; if it has
- * them all, only its own clients can lose theirs.
+ * While few reply buffers are free, clients that have acknowledged nothing lately share half of
+ * them, silent clients get none, and a client that leaves its replies unacknowledged loses their
+ * buffers together with its session. While there are other hosts, a host gets at most three
+ * quarters of the buffers. If it has so many, only its own clients can lose theirs.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "dataplane/fuse/server/request/server_source.h"
 #include "dataplane/fuse/server/request/server_steps.h"
 
-/* A client is asked for a sign of life at most this often. */
+/* Shortest interval at which a client is asked for a sign of life. */
 #define WAIT_AGAIN_NS NSEC_PER_MSEC
 /*
- * Work is counted in units of about five microseconds, which is a request of 4 KiB. In each turn
- * the worker begins DIRECT units at once and TURN units of waiting requests; while other hosts
- * wait, each host gets up to ROUND units in succession.
+ * Work is counted in units of about five microseconds, which a request of 4 KiB takes. In each turn
+ * the worker begins WORK_DIRECT units at once, and then WORK_TURN units of waiting requests. While
+ * other hosts wait, a host gets up to WORK_ROUND units in succession.
  */
 #define WORK_UNIT_BYTES (16U << 10)
 #define WORK_DIRECT 16
@@ -29,7 +29,7 @@
 #define WORK_ROUND 2
 #define WORK_SHORT 2
 #define EXAMINED_PER_UNIT 16U
-/* Most requests of a host that run at the same time in one export. */
+/* Most requests of one host that run at the same time in one export. */
 #define RUNNING_MAX 512U
 
 static struct fuse_in_header *message_of(struct server_wait *w)
@@ -37,8 +37,8 @@ static struct fuse_in_header *message_of(struct server_wait *w)
 	return (struct fuse_in_header *)((uint8_t *)w + BUF_HEADROOM_BYTES);
 }
 
-/* Whether the host has as many buffers for a reply of len bytes as it may have while there are
- * other hosts. */
+/* Whether the host already has as many buffers for replies of that size as it may have while there
+ * are other hosts. */
 static bool is_at_share(const struct server_source *h, size_t len)
 {
 	unsigned n_slots, class = buf_pool_class(len, &n_slots);
@@ -47,8 +47,8 @@ static bool is_at_share(const struct server_source *h, size_t len)
 	return h->n_replies[class] >= n_slots - n_slots / 4 && all->next->next != all;
 }
 
-/* Decides how the client shares the buffers for a reply of len bytes. Returns false if it gets none
- * now. */
+/* Decides which share of the buffers for a reply of len bytes the client may use (*ret_trial: only
+ * half). Returns false if it gets none now. */
 static bool share_of(struct fuse_server_client *c, size_t len, bool *ret_trial)
 {
 	*ret_trial = false;
@@ -106,7 +106,7 @@ static void queue_add(struct fuse_server_client *c, struct server_wait *w)
 	c->server->n_wait++;
 }
 
-/* p: a pointer in c->waits[size]. */
+/* Removes the request *p from the queue c->waits[size]. */
 static void queue_remove(struct fuse_server_client *c, unsigned size, struct server_wait **p)
 {
 	struct server_wait *w = *p;
@@ -221,7 +221,7 @@ void server_wait_drop(struct fuse_server *srv, struct fuse_server_client *c,
 		drop_from(srv, c, size, call);
 }
 
-/* If the same request is still running, its reply goes to this call. */
+/* If the same request is still running, makes its reply go to this call, and returns true. */
 static bool req_adopt(struct fuse_server_client *c, struct rudp_call *call,
 		      const struct fuse_in_header *in)
 {
@@ -246,7 +246,7 @@ static bool req_adopt(struct fuse_server_client *c, struct rudp_call *call,
 	return true;
 }
 
-/* Whether the request must not wait: it prepares a session, and others depend on it. */
+/* Whether the request must not wait, because it prepares a session and others depend on it. */
 static bool is_urgent(const struct fuse_in_header *in, const struct fuse_server_args *args)
 {
 	return in->opcode == FUSE_INIT || in->opcode == FUSE_DESTROY ||
@@ -296,7 +296,7 @@ void server_req_take(struct fuse_server_client *c, struct rudp_call *call, void 
 struct wait_turn {
 	int work_left;
 	unsigned n_examined, n_started;
-	bool is_short; /* of buffers */
+	bool is_short; /* reply buffers are short */
 	bool host_is_short;
 };
 
@@ -305,7 +305,8 @@ static bool turn_is_over(const struct wait_turn *t)
 	return t->work_left <= (int)(t->n_examined / EXAMINED_PER_UNIT);
 }
 
-/* Whether a reply buffer of that range of sizes is free for the client; records a shortage. */
+/* Whether a reply buffer of this range of sizes is free for the client. If not, records the
+ * shortage. */
 static bool has_room(struct fuse_server_client *c, unsigned size, struct wait_turn *t)
 {
 	struct fuse_server *srv = c->server;
@@ -325,9 +326,10 @@ static bool has_room(struct fuse_server_client *c, unsigned size, struct wait_tu
 	return false;
 }
 
-/* Starts the client's first request for which there is a buffer; a smaller one may overtake a
- * larger one. It checks only one request of each size, because the messages are not in the
- * processor's caches. Returns the work that the request counts as; 0: none was started. */
+/* Starts the client's first request for which there is a reply buffer, so one with a smaller reply
+ * may overtake one with a larger reply. Looks only at the first request of each range of sizes,
+ * because reading more would miss the processor's caches. Returns how much work the request counts
+ * as; 0: none was started. */
 static int client_start(struct fuse_server_client *c, struct wait_turn *t)
 {
 	struct server_wait *first = NULL, w;
@@ -350,8 +352,8 @@ static int client_start(struct fuse_server_client *c, struct wait_turn *t)
 		return 0;
 	w = *first;
 	in = message_of(first);
-	/* Remove it from the queue first: the request may end at once and call this function again.
-	 */
+	/* Remove the request from the queue before starting it, because it may end at once and call
+	 * this function again. */
 	queue_remove(c, first_size, &c->waits[first_size].head);
 	(void)fuse_server_check(in, w.len, &args); /* it passed the same check when it arrived */
 	args.arrived_ns = w.arrived_ns;
@@ -359,7 +361,8 @@ static int client_start(struct fuse_server_client *c, struct wait_turn *t)
 	return work_of(w.len, w.reply_bytes);
 }
 
-/* Whether the host has as many buffers as it may have for all its waiting requests. */
+/* Whether none of the host's waiting requests can have a buffer, because the host has as many of
+ * each size as it may have. */
 static bool is_blocked(struct server_source *h, struct wait_turn *t)
 {
 	for (unsigned size = 0; size < BUF_SIZES; size++)
@@ -370,7 +373,8 @@ static bool is_blocked(struct server_source *h, struct wait_turn *t)
 	return true;
 }
 
-/* Starts one request of the host, whose sessions take turns. Returns what client_start returns. */
+/* Starts one request of the host, whose sessions take turns. Same return value as
+ * client_start(). */
 static int host_start(struct server_source *h, struct wait_turn *t)
 {
 	struct list *end = h->waiting.prev;
@@ -391,8 +395,8 @@ static int host_start(struct server_source *h, struct wait_turn *t)
 	return 0;
 }
 
-/* Starts a request of the host. Returns true if it did, or can in a later round of the same turn.
- */
+/* Starts a request of the host. Returns true if one was started, or may be in a later round of the
+ * same turn. */
 static bool host_run(struct server_source *h, struct wait_turn *t, bool alone)
 {
 	bool any = false;

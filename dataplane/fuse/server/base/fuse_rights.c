@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Rules, squashing and id maps of exports, as in exports(5). It does not depend on the server, so
- * that tests can cover every combination without a file system.
+ * Evaluates the rules of exports, and squashes and maps ids, as in exports(5). It does not depend
+ * on the rest of the server, so that tests can cover every combination without a file system.
  */
 #include "dataplane/fuse/server/base/fuse_rights.h"
 #include "netcfg/base/host_name.h"
@@ -18,9 +18,9 @@ static bool network_fits(const struct launch_client *rule, const struct ip_addr 
 	return false;
 }
 
-/* Checks that the name belongs to the client. The cluster key proves that a name is that of a host
- * of the cluster. Without a key any host can claim a name, so it must also have an address that is
- * listed for that name; the session's address was validated. */
+/* Checks that the name belongs to the client. With a cluster key, the name is known to be that of a
+ * host of the cluster. Without a key any host can claim any name, so the client must also have an
+ * address that is listed for the name; the address of a session has been validated. */
 static int name_prove(const struct launch_config *cfg, const struct launch_client *rule,
 		      const struct ip_addr *addrs, unsigned n_addrs)
 {
@@ -35,8 +35,8 @@ static int name_prove(const struct launch_config *cfg, const struct launch_clien
 	return rule->n_addrs ? -EADDRNOTAVAIL : -EDESTADDRREQ;
 }
 
-/* Returns 1: the rule matches; 0: it does not; negative errno: the name of the rule was claimed
- * without proof. */
+/* Returns 1 if the rule matches, 0 if it does not, or a negative errno if the client claims the
+ * name of the rule without proof. */
 static int rule_fits(const struct launch_config *cfg, const struct launch_client *rule,
 		     const char *host, const struct ip_addr *addrs, unsigned n_addrs)
 {
@@ -81,8 +81,8 @@ int fuse_rights_for(const struct launch_config *cfg, const struct launch_export 
 	return -EACCES;
 }
 
-/* Maps an id to the other side. Returns false if it is not mapped. Without a map, ids stay the
- * same. */
+/* Maps an id of the client to this host's. Returns false if it is not in the map. Without a map,
+ * ids stay the same. */
 static bool map_in(const struct launch_ids *map, uint32_t n, uint32_t id, uint32_t *ret)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -118,9 +118,9 @@ struct fuse_rights_ids fuse_rights_ids(const struct fuse_rights *r, uint32_t uid
 		return (struct fuse_rights_ids){r->anonuid, r->anongid, true, true};
 	if (is_squashed(r, gid) || !map_in(r->gids, r->n_gids, gid, &ids.gid))
 		ids.gid = r->anongid;
-	/* The client's kernel has checked another identity than the mapped one, and a root user
-	 * there may claim to be any user that the map has. Root of this host would pass every
-	 * check. */
+	/* Permissions must be checked here: the client's kernel has checked them for another
+	 * identity than the mapped one, and root there can claim to be any user in the map. Not for
+	 * root of this host, who passes every check anyway. */
 	ids.checked = r->squash != LAUNCH_SQUASH_NONE ||
 		      ((r->n_uids > 0 || r->n_gids > 0) && ids.uid != 0);
 	ids.squashed = false;

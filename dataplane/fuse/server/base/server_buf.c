@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The buffer pool of the server. Requests and replies of up to 1 MiB arrive and leave at packet
- * rate, so used memory is kept, up to a limit.
+ * The buffer pool of the server. Requests and replies of up to 1 MiB arrive and leave at the speed
+ * of the network, so slots that were used recently keep their memory.
  */
 #include "dataplane/fuse/server/base/server_buf.h"
 #include "dataplane/rudp/rudp.h"
@@ -18,11 +18,12 @@ static const struct {
 	unsigned n_slots;
 } buf_sizes[BUF_CLASSES] = {{CLASS_0_BYTES, 8192}, {CLASS_1_BYTES, 512}, {CLASS_2_BYTES, 64}};
 
-/* A class has two ranges if the number of its messages above RUDP_SMALL_BYTES is limited. */
+/* The largest size of each range of sizes. A class has two ranges if the number of its messages
+ * above RUDP_SMALL_BYTES is limited. */
 static const size_t buf_range_bytes[BUF_SIZES] = {CLASS_0_BYTES, RUDP_SMALL_BYTES, CLASS_1_BYTES,
 						  CLASS_2_BYTES};
 
-#define PEER_LARGE 0x8000U /* flags in buf_class.peers */
+#define PEER_LARGE 0x8000U /* this and the next: flags in buf_class.peers */
 #define PEER_TRIAL 0x4000U
 _Static_assert(BUF_PEERS <= PEER_TRIAL, "a peer number and two flags fit 16 bits");
 
@@ -73,7 +74,7 @@ void buf_pool_done(struct buf_pool *p)
 	p->held = NULL;
 }
 
-/* Free slots of a class for a large message or for a small one. */
+/* Returns how many slots of a class are free for a large message, or for a small one. */
 static unsigned buf_class_free(const struct buf_pool *p, unsigned class, bool large)
 {
 	const struct buf_class *c = &p->classes[class];
@@ -84,7 +85,7 @@ static unsigned buf_class_free(const struct buf_pool *p, unsigned class, bool la
 	return c->n_large < most ? MIN_OF(c->n_free, most - c->n_large) : 0;
 }
 
-/* How many of a class's free slots a peer may count as free when its limit is computed. */
+/* Returns how many of a class's free slots count when the limit of a peer is computed. */
 static unsigned buf_class_share(const struct buf_pool *p, unsigned class, bool large, bool trial)
 {
 	const struct buf_class *c = &p->classes[class];
@@ -95,9 +96,9 @@ static unsigned buf_class_share(const struct buf_pool *p, unsigned class, bool l
 	return c->n_trial < most ? MIN_OF(n_free, most - c->n_trial) : 0;
 }
 
-/* The class that can give a buffer of len bytes to a peer now; BUF_CLASSES: none. If the fitting
- * class is full, a larger one is used, except the largest, which is reserved for messages that need
- * it. */
+/* Returns the class that can give the peer a buffer of len bytes now, or BUF_CLASSES if there is
+ * none. If the fitting class is full, a larger one is used, but not the largest, which is reserved
+ * for messages that need it. */
 static unsigned buf_class_for(const struct buf_pool *p, unsigned peer, bool trial, size_t len)
 {
 	bool large = len > RUDP_SMALL_BYTES;
@@ -251,7 +252,8 @@ void buf_pool_trim(struct buf_pool *p)
 
 		if (c->pinned)
 			continue;
-		/* The slots at the bottom of the stack were not used since the last trim. */
+		/* The slots at the bottom of the stack have not been used since the last trim, so
+		 * release their pages. */
 		for (; c->n_clean < c->n_free_min; c->n_clean++)
 			madvise(c->base + (size_t)c->stack[c->n_clean] * c->slot_bytes,
 				c->slot_bytes, MADV_REMOVE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Validates requests. The code that executes them relies on terminated names and complete
- * arguments. A fuzzer tests this file alone.
+ * Validates requests. The code that executes requests relies on terminated names and complete
+ * arguments. A fuzzer tests this file separately.
  */
 #include "dataplane/fuse/server/base/server_check.h"
 #include <fcntl.h>
@@ -19,10 +19,10 @@ enum check_name {
 	NAME_XATTR,
 };
 
-struct check_rule { /* the layout of a request behind struct fuse_in_header */
+struct check_rule { /* the layout of a request after struct fuse_in_header */
 	bool served;
 	uint8_t names[CHECK_NAMES_MAX];
-	uint8_t n_handles; /* in the tail */
+	uint8_t n_handles; /* number of handles in the tail */
 	uint16_t arg_bytes;
 };
 
@@ -32,7 +32,8 @@ struct check_rule { /* the layout of a request behind struct fuse_in_header */
 	}
 #define RULE(arg, ...) RULE_N(1, arg, __VA_ARGS__)
 
-/* Size of the short struct fuse_setxattr_in, because FUSE_SETXATTR_EXT is never negotiated. */
+/* Size of struct fuse_setxattr_in in its short form, which is used because FUSE_SETXATTR_EXT is
+ * never negotiated. */
 #define SETXATTR_ARG_BYTES 8
 
 static const struct check_rule rules[] = {
@@ -100,14 +101,14 @@ static int check_name(enum check_name kind, const char *name, size_t len)
 	return 0;
 }
 
-/* Checks that a range and its end fit off_t. */
+/* Checks that start and end of a range fit into off_t. */
 static int check_range(uint64_t off, uint64_t len)
 {
 	return off > INT64_MAX || len > INT64_MAX - off ? -EFBIG : 0;
 }
 
-/* Other versions have arguments of other sizes, and this server does not know what an unknown flag
- * demands. */
+/* Accepts only versions and flags that this server knows: in other versions arguments have other
+ * sizes, and the meaning of an unknown flag is unknown. */
 static int check_init(const void *msg)
 {
 	struct fuse_init_in arg;
@@ -132,7 +133,7 @@ static int check_data(uint32_t opcode, const void *msg, size_t rest,
 		ARG(arg, msg);
 		if (args->flags & FUSE_PROTO_REQ_BULK)
 			rest = rest == 0 ? args->bulk.len
-					 : SIZE_MAX; /* for RDMA the data arrive later */
+					 : SIZE_MAX; /* with RDMA, the data arrives later */
 		if (arg.size > FUSE_PROTO_MAX_WRITE || arg.size != rest)
 			return -EINVAL;
 		return check_range(arg.offset, arg.size);
@@ -313,7 +314,8 @@ bool fuse_server_check_is_non_idempotent(const struct fuse_in_header *in)
 	case FUSE_TMPFILE:
 	case FUSE_SETXATTR:
 	case FUSE_REMOVEXATTR:
-	case FUSE_FALLOCATE: /* another client may have truncated the file between two executions */
+	case FUSE_FALLOCATE: /* not idempotent, because another client may truncate the file between
+				two executions */
 	case FUSE_COPY_FILE_RANGE:
 		return true;
 	case FUSE_OPEN: {

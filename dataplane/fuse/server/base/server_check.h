@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Validates a client's request before any other code uses it: its length, complete arguments,
- * terminated names, and names of one component. A local kernel would be trusted; a network peer is
- * not. It has no state, makes no system calls and reads only the given bytes. The server calls it
- * for each request, and so does a fuzzer.
+ * terminated names, and names of one component. Requests of a local kernel could be trusted; those
+ * of a network peer cannot. It has no state, makes no system calls and reads only the given bytes.
+ * The server calls it for each request, and so does a fuzzer.
  */
 #ifndef PLENUM_SERVER_CHECK_H
 #define PLENUM_SERVER_CHECK_H
@@ -14,8 +14,9 @@
 /* The tail of a request: the handles of its objects, which point into its message. */
 struct fuse_server_args {
 	uint16_t flags;	     /* FUSE_PROTO_REQ_* */
-	uint8_t failed;	     /* bit per leg that could not transfer its data; set by the server */
-	uint64_t arrived_ns; /* clock_now_ns() of its arrival; set by the server */
+	uint8_t failed;	     /* bit per leg that could not transfer the request's data; set by the
+				server */
+	uint64_t arrived_ns; /* clock_now_ns() when the request arrived; set by the server */
 	struct fuse_proto_bulk bulk;
 	struct {
 		uint8_t len;
@@ -23,14 +24,14 @@ struct fuse_server_args {
 	} handles[FUSE_PROTO_REQ_HANDLES_MAX];
 };
 
-/* Returns 0: every argument of the request is within its len bytes, strings are terminated, and
- * *ret has all handles that the operation needs. -EBADMSG: no complete header, or a wrong length or
- * tail; -ENOSYS: an unsupported operation; -EPROTO: an INIT of an unsupported version or with
- * unknown flags; -ENOTTY, -EINVAL, -ENAMETOOLONG, -EFBIG, -E2BIG: the error to reply to the client.
- * msg may be unaligned. */
+/* Checks a request; msg may be unaligned. Returns 0 if every argument is within the len bytes,
+ * strings are terminated, and *ret has all handles that the operation needs. Returns -EBADMSG if
+ * the header is incomplete, or the length or tail is wrong; -ENOSYS if the operation is
+ * unsupported; -EPROTO for an INIT of an unsupported version or with unknown flags; or the error to
+ * reply to the client: -ENOTTY, -EINVAL, -ENAMETOOLONG, -EFBIG or -E2BIG. */
 int fuse_server_check(const void *msg, size_t len, struct fuse_server_args *ret);
-/* Most bytes of reply data (without struct fuse_out_header, with the tail) that the request may
- * need. Only for requests that passed the check. */
+/* Returns the most bytes of reply data (without struct fuse_out_header, with the tail) that the
+ * request may need. Only for requests that have passed the check. */
 size_t fuse_server_check_reply_bytes(const struct fuse_in_header *in);
 /* Whether the request must not be executed twice, because a repetition would change the effect or
  * the reply. */

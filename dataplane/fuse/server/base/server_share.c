@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The memory that the compute workers of a host share: maps it, makes this worker visible in it,
- * and finds the peers.
+ * Maps the memory that the compute workers of a host share, makes this worker visible in it, and
+ * finds the peers.
  */
 #include "dataplane/fuse/server/base/server_share.h"
 #include "netcfg/base/hash.h"
@@ -20,7 +20,8 @@ _Static_assert(
 	sizeof(struct share_file) == LAUNCH_SHARE_BYTES,
 	"a change of this layout needs a new LAUNCH_VERSION: old workers still use the old one");
 
-/* If several workers draw a word, all use that of the first. */
+/* Draws a random word of the key. If several workers do so at the same time, all use the word of
+ * the first one. */
 static int key_make(uint64_t *word)
 {
 	uint64_t ours, none = 0;
@@ -96,7 +97,7 @@ void share_join_peers(struct share *s, uint64_t now_ns)
 {
 	struct share_slot *own = s->own;
 
-	/* Changes of an earlier incarnation count as made just now. */
+	/* All changes that an earlier incarnation made count as made just now. */
 	share_set(&own->forgotten_ns, now_ns);
 	share_set(&own->born_ns, now_ns);
 	share_set(&own->untracked_ns, now_ns);
@@ -104,7 +105,7 @@ void share_join_peers(struct share *s, uint64_t now_ns)
 	own->changes_forgotten = own->untracked_changed = own->n_changes;
 	share_set(&own->incarnation, own->incarnation + 1);
 	share_set(&own->seen_ns, now_ns);
-	/* Pairs with may_be_open_elsewhere() of server_pin.c in peers. */
+	/* Pairs with may_be_open_elsewhere() in server_pin.c, which peers run. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	share_set(&own->n_open, 0U);
 	if (madvise(own->open, sizeof(own->open), MADV_REMOVE) < 0)
@@ -112,7 +113,7 @@ void share_join_peers(struct share *s, uint64_t now_ns)
 	/* Pairs with peers_find(). */
 	__atomic_fetch_or(&s->file->used[s->own_index / 64], 1ULL << s->own_index % 64,
 			  __ATOMIC_SEQ_CST);
-	/* Pairs with share_refresh() of peers: from here on they check our slot. */
+	/* Pairs with share_refresh(), which peers run: from here on they read our slot. */
 	__atomic_fetch_add(&s->file->joined, 1, __ATOMIC_SEQ_CST);
 	share_refresh(s);
 }
@@ -127,8 +128,8 @@ void share_refresh(struct share *s)
 {
 	uint64_t joined;
 
-	/* Pairs with the same fence in peers: of two workers that first write and then read, at
-	 * least one sees the other's write. */
+	/* Pairs with the same fence in peers: if two workers each write first and then read, at
+	 * least one of them sees the other's write. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	joined = __atomic_load_n(&s->file->joined, __ATOMIC_SEQ_CST);
 	if (PLENUM_LIKELY(joined == s->joined))
@@ -179,7 +180,8 @@ void share_open_count(struct share *s, uint64_t key, int by)
 	uint16_t *n = &s->own->open[key % SHARE_COUNTS];
 
 	share_set(&s->own->n_open, s->own->n_open + (uint32_t)by);
-	/* A saturated counter stays; it then overstates the number of open files. */
+	/* A counter that has reached its maximum never changes again. It may then be higher than
+	 * the number of open files, which does no harm. */
 	if (key && *n < UINT16_MAX)
 		share_set(n, (uint16_t)(*n + by));
 }

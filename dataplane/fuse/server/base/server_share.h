@@ -3,10 +3,11 @@
  * State that the compute workers of a host share, in a memfd from the agent: leases granted to
  * clients, changes in progress, open files, and which worker is alive at which address. Each worker
  * writes only its own slot, which it finds again after a restart, and reads the others. So there is
- * no lock, and a worker that dies between two instructions blocks no peer. If two actions conflict,
- * each worker first writes its own and then reads the other's, with a full fence between, so at
- * least one of them sees the other. This module owns the layout and the mapping; server_lease.c,
- * server_pin.c and server_mount.c define the meaning.
+ * no lock, and a worker that dies between two instructions blocks no peer. If actions of two
+ * workers may conflict, each worker first records its own action and then reads the other worker's
+ * slot, with a full fence in between. So at least one of them sees the action of the other. This
+ * module owns the layout and the mapping; server_lease.c, server_pin.c and server_mount.c define
+ * the meaning.
  */
 #ifndef PLENUM_SERVER_SHARE_H
 #define PLENUM_SERVER_SHARE_H
@@ -14,7 +15,8 @@
 #include "dataplane/datagram.h"
 #include "dataplane/launch.h"
 
-/* Worker numbers begin at 1, and a new worker gets the lowest free one. */
+/* Number of slots: a worker's slot is its number. Worker numbers begin at 1, and a new worker gets
+ * the lowest free one. */
 #define SHARE_SLOTS 256U
 #define SHARE_LEASE_WAYS 4U
 #define SHARE_LEASE_SETS (1U << 14)
@@ -25,16 +27,17 @@
 /* A worker that was not seen for this long is away, and peers may adopt its mounts. */
 #define SHARE_AWAY_NS (5 * NSEC_PER_SEC)
 
-/* The lease of a file or folder. Its position is that of the handle's hash in `keys` of the slot.
- */
+/* The lease of a file or folder. Its place in the table of leases is the place that the hash of its
+ * handle has in share_slot.keys. */
 struct server_lease {
-	uint64_t until_ns; /* when the last lease expires */
+	uint64_t until_ns; /* when the last lease on it expires */
 	uint64_t changed_ns;
-	uint64_t changed; /* the slot's count of changes at the end of the last change */
+	uint64_t changed; /* value of share_slot.n_changes at the end of the last change */
 	uint64_t holder;  /* number of the mount with the lease; LEASE_SEVERAL: several mounts */
 	uint64_t changer; /* number of the mount that changed the file last, or wants to;
 			     LEASE_SEVERAL: several mounts */
-	uint32_t busy;	  /* changes in progress, by this incarnation of the slot */
+	uint32_t busy;	  /* number of changes in progress; valid if `incarnation` is that of the
+			     slot */
 	uint32_t incarnation;
 };
 
@@ -43,23 +46,25 @@ struct share_slot {
 	uint64_t born_ns;	       /* start of this incarnation */
 	uint32_t incarnation;  /* counts the starts of the worker; 0: the slot was never used */
 	uint32_t n_untracked;  /* changes in progress that found no place in the lease table */
-	uint64_t untracked_ns; /* when the last such change ended */
+	uint64_t untracked_ns; /* when the last change without a place in the lease table ended */
 	uint64_t forgotten_ns; /* changes that ended before this time may have lost their place in
 				  the table */
 	uint64_t n_changes, changes_forgotten,
-		untracked_changed; /* counts of changes by this worker */
-	/* mounts that still have to reclaim their open files, and how many of these are in their
-	 * grace period */
+		untracked_changed; /* changes by this worker: n_changes: their number; the others:
+				      value of n_changes at the last change that was forgotten, or
+				      that had no place in the lease table */
+	/* number of mounts that still have to reclaim their open files, and how many of these are
+	 * in their grace period */
 	uint32_t n_reclaiming, n_in_grace;
-	uint32_t n_live, n_live_max; /* sessions, and their limit */
-	uint32_t n_open;	     /* files open at clients */
+	uint32_t n_live, n_live_max; /* number of sessions, and its limit */
+	uint32_t n_open;	     /* number of files that clients have open */
 	uint32_t n_addrs;
 	struct {
 		struct ip_prefix ip;
 		uint16_t port;
 	} addrs[LAUNCH_PORTS_MAX];
 	uint64_t exports[LAUNCH_EXPORTS_MAX]; /* hashes of the names of its exports; 0: none */
-	/* Number of open files by handle hash; never below the true number. */
+	/* Number of open files, by hash of their handle; may be too high, but never too low. */
 	_Alignas(4096) uint16_t open[SHARE_COUNTS];
 	_Alignas(4096) uint64_t keys[SHARE_LEASE_SETS][SHARE_LEASE_WAYS];
 	struct server_lease leases[SHARE_LEASE_SETS][SHARE_LEASE_WAYS];
@@ -72,36 +77,36 @@ struct share {
 	struct share_slot *own;
 	uint32_t own_index;
 	uint64_t hash_key[2]; /* the same in all workers */
-	uint64_t joined; /* value of `joined` in the shared file when the list of peers was made */
+	uint64_t joined;      /* value of share_file.joined when the list of peers was made */
 	struct share_slot *peers[SHARE_SLOTS];
 	uint32_t n_peers;
 };
 
-/* Maps fd, which the caller keeps; fd -1: private memory without peers. worker: number of this
- * worker. Returns 0; -ENOSPC: the number is too large; -EPROTO: the memory has another layout; or
- * another negative errno. */
+/* Maps the shared memory behind fd, which the caller still owns; fd -1: uses private memory,
+ * without peers. worker: number of this worker. Returns 0, -ENOSPC if the number is too large,
+ * -EPROTO if the memory has another layout, or another negative errno. */
 int share_init(struct share *s, int fd, uint32_t worker);
 void share_done(struct share *s);
-/* Makes the worker visible to its peers; files that its predecessor had open do not count any more.
- */
+/* Makes this worker visible to its peers. Files that its predecessor had open no longer count. */
 void share_join_peers(struct share *s, uint64_t now_ns);
 /* Call about once a second. */
 void share_heartbeat(struct share *s, uint64_t now_ns);
-/* Reads the list of peers again, after a full fence. */
+/* Makes a full fence, then reads the list of peers again if it has changed. */
 void share_refresh(struct share *s);
-/* The worker's slot; NULL if it was never used. */
+/* Returns the slot of the worker with this number, or NULL if it was never used. */
 struct share_slot *share_slot_of(const struct share *s, uint32_t worker);
 uint32_t share_index(const struct share *s, const struct share_slot *slot);
 uint64_t share_name_hash(const char *export_name);
 bool share_serves(const struct share_slot *slot, uint64_t export_hash);
-/* Whether the worker was seen within the time. */
+/* Whether the worker of this slot was seen within this time. */
 bool share_is_alive(const struct share_slot *slot, uint64_t within_ns, uint64_t now_ns);
-/* Adds `by`, 1 or -1, to the number of open files with this key; key 0 is ignored. */
+/* Adds `by` (1 or -1) to the number of open files with this key. Key 0 is ignored. */
 void share_open_count(struct share *s, uint64_t key, int by);
 bool share_has_open(const struct share_slot *slot, uint64_t key);
 bool share_is_open_elsewhere(struct share *s, uint64_t key);
 
-/* Access to words that peers change; each pairs with a share_get or share_set of another worker. */
+/* Access to words that several workers use: share_set() in one worker pairs with share_get() in
+ * another. */
 #define share_set(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 #define share_get(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
 

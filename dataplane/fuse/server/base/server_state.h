@@ -2,13 +2,13 @@
 /*
  * The server's part of an export's state descriptor, a memfd that outlives the process; it follows
  * the journal (fuse_journal.h). It lists the mounts, and the files that the agent has pinned
- * because they are unlinked and a client has them open. This module owns the layout and the
- * mapping, not the meaning of the records.
+ * because they are unlinked and a client has them open. This module owns layout and mapping; the
+ * users of the records define their meaning.
  *
  * A record is filled first and published last, by one aligned store, so a process that dies at any
- * instruction leaves either the old record or the new one. Only the process can die alone: a host
- * that dies takes the memfd with it. So stores must be in program order, but need no flush. Memory
- * is allocated at the first write.
+ * instruction leaves either the old record or the new one. Stores must be in program order but need
+ * no flush to a disk, because only a process can die and leave the memfd: a host that dies loses
+ * it. Memory is allocated at the first write.
  *
  * All workers of an entry serve its exports and share these records: the worker that serves a mount
  * writes the mount's record, and any worker may add or release a pin.
@@ -20,21 +20,23 @@
 
 #define STATE_PINS_MAX 4096U /* more than the agent pins for one export */
 
-struct state_mount {   /* the mount to which the journal assigns this slot */
+struct state_mount {   /* the mount whose number in the journal is the index of this record */
 	uint64_t used; /* published last */
 	uint8_t id[16];
 	uint64_t served;       /* STATE_SERVED; 0: never served */
-	uint32_t wanted;       /* number of the worker whose client asks for the mount; 0: none */
-	uint32_t mount_worker; /* 1: it is a mount worker, whose open files are also open in its
-				  mount; else 0 */
+	uint32_t wanted;       /* number of the worker to which the mount's client has connected,
+				  and which asks for the mount; 0: none */
+	uint32_t mount_worker; /* 1: this is a mount worker, whose open files are also open in the
+				  mount itself; else 0 */
 };
 
 /*
  * One word: the worker that serves, or served last, a mount (0: unknown), the worker to which it
- * has handed the mount over (0: none), and a count of the changes. The serving worker may still
- * execute earlier requests. So only that worker hands the mount over, after they have ended. If
+ * has handed the mount over (0: none), and a count of the changes. Only the serving worker hands
+ * the mount over, when its requests have ended, because until then it may still execute some. If
  * that worker and its helpers have ended (journal_worker_is_alive()), any worker may adopt the
- * mount. The count makes a compare-and-swap fail if the word has changed in between.
+ * mount. The count makes a compare-and-swap fail if the word has changed and changed back in
+ * between.
  */
 #define STATE_SERVED(server, given, turn) \
 	((uint64_t)(server) | (uint64_t)(given) << 16 | (uint64_t)(turn) << 32)
@@ -48,7 +50,7 @@ static inline uint64_t state_served(const struct state_mount *m)
 	return __atomic_load_n(&m->served, __ATOMIC_ACQUIRE);
 }
 
-/* Returns false if another worker was first. */
+/* Changes the word if it is still `from`. Returns false if another worker has changed it first. */
 static inline bool state_served_swap(struct state_mount *m, uint64_t from, uint32_t server,
 				     uint32_t given)
 {
@@ -60,10 +62,11 @@ static inline bool state_served_swap(struct state_mount *m, uint64_t from, uint3
 }
 
 struct state_pin {
-	uint32_t used; /* STATE_PIN_*, and a use count from bit 2 on; published last */
-	uint8_t len;   /* of the handle */
+	uint32_t used; /* STATE_PIN_* in bits 0 and 1, above them a use count; published last */
+	uint8_t len;   /* length of the handle */
 	uint8_t handle[FUSE_PROTO_HANDLE_MAX];
-	uint8_t provisional; /* provisional: kept until every client has reclaimed its files */
+	uint8_t provisional; /* 1: the pin is only kept until every client has reclaimed its files;
+				else 0 */
 	uint8_t pad[26];
 };
 _Static_assert(sizeof(struct state_pin) == 128, "no padding between the fields");
@@ -76,7 +79,7 @@ static inline bool state_pin_is_used(const struct state_pin *h)
 	return (__atomic_load_n(&h->used, __ATOMIC_ACQUIRE) & STATE_PIN_MASK) == STATE_PIN_USED;
 }
 
-/* Swaps from the word seen before; false: another worker was first. */
+/* Changes the word if it is still `from`. Returns false if another worker has changed it first. */
 static inline bool state_pin_swap(struct state_pin *h, uint32_t from, uint32_t to)
 {
 	/* Pairs with itself and with state_pin_is_used() in other workers. */
@@ -90,13 +93,14 @@ struct state {
 	uint32_t pad;
 	struct state_mount mounts[JOURNAL_MOUNTS_MAX];
 	struct state_pin holds[STATE_PINS_MAX];
-	/* Leases of the export: the time (clock_now_ns()) when the last expires, the time before
-	 * which none is granted, and how often that interval was doubled. */
+	/* Leases of the export, in ns of clock_now_ns(). granted_until_ns: when the last one
+	 * expires; backoff_until_ns: no lease is granted before this time; backoff_doublings: how
+	 * often that interval was doubled. */
 	uint64_t granted_until_ns, backoff_until_ns, backoff_doublings;
 };
 
-/* Maps the state behind the journal in fd (borrowed; -1: state that ends with the process).
- * Discards a state of another version. 0; negative errno. */
+/* Maps the state, which follows the journal in fd; the caller still owns fd (-1: the state ends
+ * with the process). Discards a state of another version. Returns 0 or a negative errno. */
 int state_map(int fd, struct state **ret);
 struct state *state_unmap(struct state *s); /* Accepts NULL. Returns NULL. */
 

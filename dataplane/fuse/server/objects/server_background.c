@@ -31,7 +31,7 @@ void server_helper_repin(struct server_export *e)
 			continue;
 		call = fs_helper_call_new(srv->helpers, server_export_index(e));
 		if (!call)
-			return; /* the others follow when calls return */
+			return; /* all calls are in use: the others follow when calls return */
 		call->op = HELPER_OPEN_PATH;
 		call->a.len = rec->len;
 		memcpy(call->a.handle, rec->handle, rec->len);

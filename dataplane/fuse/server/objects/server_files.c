@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The open files of a mount: file handles that a client cannot guess, and their descriptors. */
+/* The open files of a mount: their handles, which a client cannot guess, and their descriptors. */
 #include "dataplane/fuse/server/objects/server_background.h"
 #include "dataplane/fuse/server/objects/server_lease.h"
 #include "dataplane/fuse/server/objects/server_mount.h"
@@ -12,7 +12,7 @@
 #include <sys/random.h>
 
 #define OPEN_CHAINS 65536U
-#define CLOSE_PER_POLL 32U /* each takes two microseconds */
+#define CLOSE_PER_POLL 32U /* files closed in one poll; each takes two microseconds */
 #define SCAN_PER_POLL 4096U
 
 int server_files_init(struct fuse_server *srv)
@@ -83,8 +83,8 @@ static int files_grow(struct server_mount *m)
 
 	if (p)
 		m->file_chunks = p;
-	/* File handles begin at a random number, so that a client cannot guess one, and one of an
-	 * earlier process is invalid here. */
+	/* The upper halves of file handles begin at a random number, so that a client cannot guess
+	 * a handle, and handles of an earlier process are invalid here. */
 	if (!p || !chunk || getrandom(&reuse, sizeof(reuse), 0) != sizeof(reuse)) {
 		free(chunk);
 		return -ENOMEM;
@@ -249,7 +249,7 @@ static void closing_end(struct server_closing *k)
 	mount_end(m);
 }
 
-/* Closes up to `most` files. Returns their number. */
+/* Closes up to `most` of the mount's files. Returns their number. */
 static unsigned closing_run(struct server_closing *k, unsigned most)
 {
 	uint32_t end = MIN_OF(k->n_chunks * SERVER_FILES_PER_CHUNK, k->at + SCAN_PER_POLL);
@@ -293,7 +293,7 @@ void server_files_close(struct server_mount *m)
 	if (m->n_file_chunks == 0)
 		return;
 	k = calloc(1, sizeof(*k));
-	if (!k) { /* memory is short: close all files at once */
+	if (!k) { /* memory is short: close all files now */
 		for (uint32_t i = 1; i < m->n_file_chunks * SERVER_FILES_PER_CHUNK; i++)
 			if (file_at(m, i)->used)
 				file_end(file_at(m, i));
@@ -336,7 +336,8 @@ void server_files_held(struct server_mount *m, uint32_t mark, uint32_t *n, uint6
 		const struct server_file *f = file_at(m, i);
 		struct stat st;
 
-		/* Count an object only once if it is open twice, or in two mounts. */
+		/* Count each removed object only once (held_mark), even if it is open several
+		 * times, or in several mounts. */
 		if (!f->used || f->is_dir || f->node->held_mark == mark || fstat(f->fd, &st) < 0 ||
 		    st.st_nlink > 0)
 			continue;

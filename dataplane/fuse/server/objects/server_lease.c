@@ -4,19 +4,19 @@
  * asking. A request that changes either waits until the leases of all other clients have expired.
  * So a client's kernel never shows a state that another client's completed operation has changed.
  * The table is in memory that all workers of the host share (server_share.h), because one worker
- * may change what another one has granted. A worker records a grant before it checks the changes of
- * the others, and a change before it checks the grants of the others. The table may be lost if all
- * leases get time to expire before the next change.
+ * may change what another one has granted. A worker records a grant before it checks for changes by
+ * the others, and a change before it checks for grants by the others. If the table is lost, the
+ * next change must wait until all leases have expired.
  */
 #include "dataplane/fuse/server/objects/server_lease.h"
 #include "dataplane/fuse/server/objects/server_types.h"
 #include "netcfg/base/hash.h"
 
 /* How long the server considers a lease valid. The client counts one second from its request; the
- * rest is for the processes of its kernel, which start counting when they run. */
+ * rest is for its kernel, which starts counting only when the process that asked runs. */
 #define LEASE_NS (1500 * NSEC_PER_MSEC)
-/* The same for a folder's list of names: only the client itself, not its kernel, counts one second.
- * The rest covers different clock rates. */
+/* The same for the list of names in a folder. Here only the client itself counts one second, not
+ * its kernel, so the rest need only cover different clock rates. */
 #define LEASE_NAMES_NS (1100 * NSEC_PER_MSEC)
 /* For an object that another client has changed, a lease is granted only after it was unchanged for
  * this long. */
@@ -37,8 +37,9 @@ static bool has_mounts(const struct fuse_server *srv, const struct server_export
 	return m;
 }
 
-/* A client knows its own changes, so only other mounts wait for its leases: if there was only one
- * mount, it is remembered. If the predecessor's table still exists, it has all leases. */
+/* Restores what is known of the leases that a predecessor has granted. If its table still exists,
+ * that has all of them. Otherwise changes must wait until they have expired; but if there was only
+ * one mount, that one need not wait, because a client knows its own changes. */
 void server_leases_restore(struct fuse_server *srv)
 {
 	uint64_t latest_ns = clock_now_ns() + LEASE_NS + LEASE_NOTE_NS;
@@ -65,7 +66,7 @@ uint64_t server_lease_key(const struct fuse_server *srv, const uint8_t *handle, 
 	return key ? key : 1;
 }
 
-/* The key for the set of names in a folder. */
+/* Returns the key for the set of names in the folder with this key. */
 static uint64_t names_key(uint64_t key)
 {
 	uint64_t names = key ^ 0x9e3779b97f4a7c15ULL;
@@ -85,7 +86,7 @@ static struct server_lease *find(struct share_slot *slot, uint64_t key)
 	return NULL;
 }
 
-/* The position of the key of one of our own leases. */
+/* Returns the place of the key of one of our own leases. */
 static uint64_t *key_slot(const struct fuse_server *srv, const struct server_lease *l)
 {
 	return &srv->share.own->keys[0][0] + (l - &srv->share.own->leases[0][0]);
@@ -96,7 +97,8 @@ static bool is_idle(const struct share_slot *own, const struct server_lease *l, 
 	return (l->busy == 0 || l->incarnation != own->incarnation) && l->until_ns <= now_ns;
 }
 
-/* Changes of an earlier incarnation of this worker have ended. */
+/* If the lease is from an earlier incarnation of this worker, resets its changes in progress,
+ * because these have ended. */
 static struct server_lease *reset_if_stale(struct share_slot *own, struct server_lease *l)
 {
 	if (l->incarnation != own->incarnation) {
@@ -106,7 +108,8 @@ static struct server_lease *reset_if_stale(struct share_slot *own, struct server
 	return l;
 }
 
-/* Returns NULL if granted leases and changes in progress occupy all positions. */
+/* Returns the lease with this key, and creates it if there is none. Returns NULL if granted leases
+ * and changes in progress occupy all places in which it could be. */
 static struct server_lease *lease_of(struct fuse_server *srv, uint64_t key, uint64_t now_ns)
 {
 	struct share_slot *own = srv->share.own;
@@ -121,9 +124,9 @@ static struct server_lease *lease_of(struct fuse_server *srv, uint64_t key, uint
 			oldest = &set[i];
 	if (!oldest)
 		return NULL;
-	/* A request that began before a change that is forgotten here has seen the state before it.
-	 * Peers read forgotten_ns last, so they see either the change or that it may be forgotten.
-	 */
+	/* Record that changes up to this time may have been forgotten: a request that began before
+	 * such a change may have seen the state before it. Peers read forgotten_ns last, so they
+	 * see either the change, or that it may be forgotten. */
 	own->changes_forgotten = MAX_OF(own->changes_forgotten, oldest->changed);
 	share_set(&own->forgotten_ns, MAX_OF(own->forgotten_ns, oldest->changed_ns));
 	share_set(key_slot(srv, oldest), 0UL);
@@ -150,8 +153,8 @@ static bool is_grantable(const struct server_lease *l, uint64_t mount, uint64_t 
 	       now_ns - l->changed_ns > LEASE_UNCHANGED_NS;
 }
 
-/* Whether a peer's table, which the peer may be writing, has no change of the key since since_ns.
- */
+/* Whether a peer's table shows no change of the key since since_ns. The peer may be writing to the
+ * table meanwhile. */
 static bool peer_allows(struct share_slot *o, uint64_t key, uint64_t mount, uint64_t since_ns,
 			uint64_t now_ns)
 {
@@ -210,7 +213,7 @@ static void changer_set(struct server_lease *l, uint64_t mount)
 	share_set(&l->changer, l->busy > 0 && l->changer != mount ? LEASE_SEVERAL : mount);
 }
 
-/* Records the client that created the object, because it will probably change it again. */
+/* Records which client created the object, because that client will probably change it again. */
 static void made_by(struct server_lease *l, const struct server_req *q, uint64_t now_ns)
 {
 	uint32_t opcode = q->in->opcode;
@@ -221,8 +224,8 @@ static void made_by(struct server_lease *l, const struct server_req *q, uint64_t
 	share_set(&l->changed_ns, now_ns);
 }
 
-/* Returns false if a change without a position in the table is in progress, or ended after this
- * request began, because it may be of the same object. */
+/* Returns false if a change that has no place in the table is in progress, or ended after this
+ * request began, because it may have changed the same object. */
 static bool untracked_is_quiet(const struct server_req *q)
 {
 	const struct share_slot *own = q->client->server->share.own;
@@ -230,8 +233,8 @@ static bool untracked_is_quiet(const struct server_req *q)
 	return own->n_untracked == 0 && q->changes_before >= own->untracked_changed;
 }
 
-/* Records in the state until when leases may be valid, for a successor, before the client uses the
- * lease. It writes only rarely, so it costs nothing. */
+/* Records in the export's state, for a successor, until when leases may be valid. Call it before
+ * the client can use the lease. It writes only rarely, so it costs almost nothing. */
 static void granted_note(struct state *state, uint64_t now_ns)
 {
 	if (share_get(&state->granted_until_ns) < now_ns + LEASE_NS)
@@ -263,7 +266,8 @@ bool server_lease_grant(struct server_req *q, const uint8_t *handle, size_t len,
 		    !is_grantable(l[i], q->mount->number, q->changes_before, now_ns))
 			return false;
 	}
-	if (*key_slot(srv, l[0]) != keys[0]) /* the second lease took the position of the first */
+	if (*key_slot(srv, l[0]) != keys[0]) /* creating the second lease has taken the place of the
+						first one */
 		return false;
 	granted_note(state, now_ns);
 	return grant_all(q, l, keys, 2, now_ns, now_ns + LEASE_NS);
@@ -286,7 +290,7 @@ static bool names_grant(struct server_req *q, const uint8_t *handle, size_t len)
 	return grant_all(q, &l, &key, 1, now_ns, now_ns + LEASE_NAMES_NS);
 }
 
-/* The folder is new, so only a name that was created in it since could conflict. */
+/* Because the folder is new, only names that were created in it since can conflict. */
 bool server_lease_empty(struct server_req *q, const uint8_t *handle, size_t len)
 {
 	return q->client->features & FUSE_PROTO_FEATURE_EMPTY && names_grant(q, handle, len);
@@ -301,15 +305,15 @@ bool server_lease_names(struct server_req *q)
 /* ------------------------------------------------------------------ changes of files */
 
 enum {
-	CHANGES_FIRST = 1, /* the objects that the request names: the first, the second */
+	CHANGES_FIRST = 1, /* the first object that the request names; next: the second */
 	CHANGES_SECOND = 2,
-	CHANGES_NAMES_FIRST = 4, /* a name appears in or disappears from that folder, whose list
-				    other clients may have cached */
+	CHANGES_NAMES_FIRST = 4, /* the set of names in the first folder, which other clients may
+				    have cached; next: in the second */
 	CHANGES_NAMES_SECOND = 8,
 };
 
-/* Which cached objects the request changes, as bits. CREATE may open an existing file, whose handle
- * it does not know yet, so its folder stands for it. */
+/* Returns, as bits, which objects that clients may have cached the request changes. CREATE may open
+ * an existing file whose handle is not known yet, so its folder stands for the file. */
 static unsigned changes_of(const struct server_req *q)
 {
 	const struct fuse_open_in *open = server_req_arg(q);
@@ -339,7 +343,8 @@ static unsigned changes_of(const struct server_req *q)
 	case FUSE_SYMLINK:
 	case FUSE_MKNOD:
 	case FUSE_MKDIR:
-	case FUSE_RMDIR: /* not the folder's own name: clients cache folders for a second anyway */
+	case FUSE_RMDIR: /* the folder itself needs no lease, because clients cache the names of
+			    folders for a second anyway */
 		return CHANGES_NAMES_FIRST;
 	default:
 		return 0;
@@ -363,8 +368,9 @@ static void conflict(struct state *s, uint64_t now_ns)
 	share_set(&s->backoff_until_ns, now_ns + (LEASE_BACKOFF_NS << backoff_doublings));
 }
 
-/* Whether a helper was killed while it executed this request, which the helper got only after all
- * leases had expired. The request must be resolved before anything else happens to the file. */
+/* Whether a helper was killed while it executed this request. The helper had got it only after all
+ * leases had expired, so it need not wait again: its outcome must be found out before anything else
+ * happens to the file. */
 static bool is_suspect(const struct server_req *q)
 {
 	return q->record && JOURNAL_STATE(q->ticket) == JOURNAL_SUSPECT;
@@ -375,7 +381,8 @@ static bool moves(const struct server_req *q)
 	return q->in->opcode == FUSE_RENAME || q->in->opcode == FUSE_RENAME2;
 }
 
-/* When the last lease expires that any worker granted on the object; 0: there is none. */
+/* Returns when the last lease on the object expires that any worker has granted; 0 if there is
+ * none. */
 static uint64_t leased_until(struct fuse_server *srv, const struct server_lease *l, uint64_t now_ns)
 {
 	uint64_t until_ns = l ? l->until_ns : 0;
@@ -389,10 +396,10 @@ static uint64_t leased_until(struct fuse_server *srv, const struct server_lease 
 	return until_ns > now_ns ? until_ns : 0;
 }
 
-/* The kernel of the client that renames keeps its cached entry under the new name. Until that
- * expires, the target folder counts as leased too. This is recorded before the rename, because a
- * request that changes the folder checks only once, when it begins. Returns true if there is such a
- * lease. */
+/* Call before a rename. The kernel of the client that renames keeps its cached entry, under the new
+ * name. So until that entry expires, the target folder counts as leased too. This must be recorded
+ * before the rename, because a request that changes the folder checks only once, when it begins.
+ * Returns true if there is such a lease. */
 static bool grant_for_rename(struct server_req *q, struct server_lease *const l[2], uint64_t now_ns)
 {
 	struct fuse_server *srv = q->client->server;
@@ -413,8 +420,8 @@ static bool is_busy(const struct share_slot *o, const struct server_lease *l, ui
 	       share_get(&l->changer) != mount;
 }
 
-/* Whether another request changes one of the two folders and has not seen that the moved entry is
- * cached. The caller has issued a full fence. */
+/* Whether another request is changing one of the two folders, and may not have seen that the moved
+ * entry is cached. The caller must have issued a full fence. */
 static bool is_changing_elsewhere(struct server_req *q, struct server_lease *const l[2],
 				  const uint64_t keys[2])
 {
@@ -434,8 +441,8 @@ static bool is_changing_elsewhere(struct server_req *q, struct server_lease *con
 	return false;
 }
 
-/* Marks a change as in progress, which prevents further grants. Returns false if another mount has
- * a lease. */
+/* Marks a change of the object as in progress, which prevents further grants. Returns false if
+ * another mount has a lease on it. */
 static bool change_one(struct server_req *q, struct server_lease *l, uint64_t now_ns)
 {
 	uint64_t mount = q->mount->number;
@@ -471,7 +478,7 @@ static uint64_t key_of(const struct server_req *q, unsigned i)
 				q->args.handles[i].len);
 }
 
-/* Marks all changes of the request as in progress. Returns true if each has a position in the
+/* Marks all changes of the request as in progress. Returns true if each of them has a place in the
  * table. */
 static bool mark_changing(struct server_req *q, unsigned what, uint64_t keys[SERVER_LEASES_MAX],
 			  struct server_lease *l[SERVER_LEASES_MAX], uint64_t now_ns, bool *free)
@@ -487,8 +494,8 @@ static bool mark_changing(struct server_req *q, unsigned what, uint64_t keys[SER
 		if (!keys[i])
 			continue;
 		l[i] = lease_of(srv, keys[i], now_ns);
-		/* An object without a position has no lease. Waiting for a free position could take
-		 * for ever, because other clients can keep all of them in use. */
+		/* An object without a place in the table has no lease. Do not wait for a free
+		 * place, because other clients could keep all of them in use for ever. */
 		if (!l[i])
 			tracked = false;
 		else
@@ -527,8 +534,8 @@ bool server_lease_change(struct server_req *q)
 	if (is_granted_elsewhere(q, keys, now_ns) ||
 	    (granted_for_rename && is_changing_elsewhere(q, l, keys)))
 		free = false;
-	/* The renaming client keeps its cached entry, so the target folder needs a position to
-	 * record that. */
+	/* The client that renames keeps its cached entry, and the target folder needs a place in
+	 * the table to record that. */
 	if (free && q->untracked && moves(q) &&
 	    (leased_until(srv, l[0], now_ns) || leased_until(srv, l[1], now_ns)))
 		free = false;

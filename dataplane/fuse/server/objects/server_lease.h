@@ -6,22 +6,23 @@
 
 #include "dataplane/fuse/server/objects/server_types.h"
 
-/* The key of a file in the shared tables; 0: it has none. The key does not depend on the signature,
- * because several exports may have the same file. */
+/* Returns the key of a file in the shared tables; 0: it has none. The key does not depend on the
+ * handle's signature, because the same file may be in several exports. */
 uint64_t server_lease_key(const struct fuse_server *srv, const uint8_t *handle, size_t len);
 /* Call after the predecessor's mounts were adopted. */
 void server_leases_restore(struct fuse_server *srv);
-/* Grants a lease on the file with this handle in the request's folder: no other client changes the
- * entry within a second of the client's request. Returns false if it is refused. */
+/* Grants a lease on the file with this handle in the request's folder: no other client can change
+ * the file, or its name there, within a second after the client sent the request. Returns false if
+ * no lease is possible now. */
 bool server_lease_grant(struct server_req *q, const uint8_t *handle, size_t len,
 			const struct fuse_attr *attr);
 /* Grants a lease on a folder that the request created: no other client creates a name there for
  * a second. */
 bool server_lease_empty(struct server_req *q, const uint8_t *handle, size_t len);
-/* Grants a lease on the names of the folder that the request listed. */
+/* Grants a lease on the set of names in the folder that the request has listed. */
 bool server_lease_names(struct server_req *q);
-/* Begins a change, which prevents new leases on its objects until server_lease_changed. Returns
- * false if other clients still have leases: retry later. */
+/* Begins a change, which prevents new leases on its objects until server_lease_changed(). Returns
+ * false if other clients still have leases on them: try again later. */
 bool server_lease_change(struct server_req *q);
 void server_lease_changed(struct server_req *q);
 
