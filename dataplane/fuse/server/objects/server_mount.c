@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client's mount. It outlives its sessions and, in the export's state, also this process; a
- * client that reconnects to a successor opens its files again.
+ * Manages clients' mounts. A mount outlives its sessions, and its record in the export's state also
+ * outlives this process. A client that reconnects to a successor opens its files again.
  */
 #include "dataplane/fuse/server/objects/server_mount.h"
 #include "dataplane/fuse/server/objects/server_lease.h"
@@ -14,10 +14,10 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* After this time without a session, a mount and its recorded replies are dropped; its open files
- * are dropped earlier, with its lease. */
+/* After this many seconds without a session, a mount and its recorded replies are dropped. Its open
+ * files are closed earlier, after SERVER_LEASE_S. */
 #define MOUNT_AWAY_S_MAX (24 * 3600)
-/* Most mounts, including those without a session. If there are too many, the one that has been
+/* Most mounts, including those without a session. If there are more, the mount that has been
  * without a session for longest is dropped first. */
 #define MOUNTS_MAX (JOURNAL_MOUNTS_MAX - 1U)
 
@@ -31,8 +31,8 @@ static uint64_t boot_seconds(void)
 
 /* ------------------------------------------------------------------ mounts */
 
-/* The number of the client's kernel: the same for all workers of the host and for a mount and its
- * mount workers. */
+/* Returns the number that stands for the mount in leases. All workers of the host compute the same
+ * one, and a mount and its mount workers have the same one, because they belong to one kernel. */
 static uint64_t mount_number(const uint8_t id[16])
 {
 	static const uint64_t key[2] = {0x6d6f756e74206f66, 0x20636c69656e7473};
@@ -65,7 +65,7 @@ void server_mounts_done(struct fuse_server *srv)
 	free(ptr_take(srv->mounts_by_id));
 }
 
-/* The hash is keyed, because clients choose the ids. */
+/* Returns the hash chain for the id. The hash is keyed, because clients choose the ids. */
 static struct server_mount **id_chain(const struct server_export *e, const uint8_t id[16])
 {
 	struct {
@@ -128,7 +128,8 @@ static struct state_mount *record_of(const struct server_mount *m)
 	return &m->export->state->mounts[m->journal];
 }
 
-/* Whether no other worker has adopted the mount. The record may already belong to another mount. */
+/* Whether the mount is still ours: no other worker has adopted it. Its record may even belong to
+ * another mount already. */
 static bool is_ours(const struct server_mount *m)
 {
 	const struct state_mount *rec = record_of(m);
@@ -142,7 +143,7 @@ static bool is_in_use(const struct server_mount *m)
 	return m->n_clients > 0 || m->n_refs > 0;
 }
 
-/* Clears the record, so that the next owner of the mount begins without its state. */
+/* Clears the mount's record, so that the next mount to use the record begins without old state. */
 static void record_drop(struct server_mount *m)
 {
 	struct state_mount *rec = record_of(m);
@@ -192,8 +193,8 @@ void server_mount_reclaimed(struct server_mount *m)
 	server_mounts_publish(m->server);
 }
 
-/* Begins to wait until the client has reclaimed its files. A mount worker's files are also open in
- * its mount, which reclaims them, so this does nothing for it. */
+/* Begins to wait until the client has reclaimed its files. Does nothing for a mount worker: its
+ * files are also open in the mount itself, which reclaims them. */
 static void mount_reclaim_begin(struct server_mount *m)
 {
 	if (m->mount_worker)
@@ -273,8 +274,8 @@ int server_mounts_restore(struct server_export *e)
 		uint32_t own = e->server->cfg->worker_id;
 		struct server_mount *m;
 
-		/* A worker that has read an older version of the word can no longer adopt the
-		 * mount. */
+		/* Changing the word makes sure that a worker which has read the old word can no
+		 * longer adopt the mount. */
 		if (!rec->used || (STATE_SERVED_BY(word) && STATE_SERVED_BY(word) != own) ||
 		    !state_served_swap(rec, word, own, 0))
 			continue;
@@ -285,7 +286,7 @@ int server_mounts_restore(struct server_export *e)
 		m->mount_worker = share_get(&rec->mount_worker);
 		mount_reclaim_begin(m);
 	}
-	/* Provisional pins of predecessors are among these. */
+	/* Count the provisional pins, including those of predecessors. */
 	for (unsigned i = 0; i < STATE_PINS_MAX; i++)
 		e->n_provisional +=
 			state_pin_is_used(&e->state->holds[i]) && e->state->holds[i].provisional;
@@ -295,7 +296,7 @@ int server_mounts_restore(struct server_export *e)
 
 void server_mount_drop_files(struct server_mount *m)
 {
-	/* Pins of removed files stay as long as the client may reclaim them. */
+	/* Keep the pins of removed files as long as the client may reclaim these files. */
 	if (!m->reclaiming) {
 		mount_reclaim_begin(m);
 		server_mounts_publish(m->server);
@@ -305,8 +306,8 @@ void server_mount_drop_files(struct server_mount *m)
 	list_del(&m->idle_files_node);
 }
 
-/* A client that is away for this long loses its files, so that removed ones no longer occupy space.
- */
+/* Call when the client has been away for SERVER_LEASE_S: it loses its open files, so that removed
+ * ones no longer occupy space. */
 static void lease_end(struct server_mount *m)
 {
 	if (server_mount_files(m) > 0)
@@ -314,7 +315,7 @@ static void lease_end(struct server_mount *m)
 	server_mount_reclaimed(m);
 }
 
-/* Ends what has expired; may free the mount. */
+/* Ends what has expired of the mount, such as its grace period. May free the mount. */
 static void mount_expire(struct server_mount *m, uint64_t now_s, uint64_t now_ns)
 {
 	if (m->in_grace && now_ns >= m->grace_until_ns)
@@ -339,8 +340,9 @@ void server_mounts_expire(struct fuse_server *srv)
 	server_mounts_publish(srv);
 }
 
-/* All workers together have a limited number of mounts. If there are peers, mounts without a
- * session may use half of them, divided among the workers. */
+/* Whether there is room for another mount. All workers together have a limited number of mounts. If
+ * there are peers, mounts without a session may use half of that number, divided among the
+ * workers. */
 static bool has_room(const struct fuse_server *srv)
 {
 	uint32_t n_at_work = srv->n_live + srv->n_finishing;
@@ -358,7 +360,7 @@ static int mounts_make_room(struct fuse_server *srv)
 	if (has_room(srv))
 		return 0;
 	while (l != &srv->idle && is_in_use(list_entry(l, struct server_mount, idle_node)))
-		l = l->next; /* its last replies are not acknowledged yet */
+		l = l->next; /* skip a mount whose last replies are not acknowledged yet */
 	if (l == &srv->idle)
 		return srv->n_mounts < MOUNTS_MAX ? 0 : -ENOSPC;
 	server_mount_free(list_entry(l, struct server_mount, idle_node), true);
@@ -375,12 +377,12 @@ static bool can_take(const struct server_export *e, uint64_t word)
 	       !journal_worker_is_alive(e->journal, server);
 }
 
-/* A mount that could not be moved is not moved again for this long. */
+/* For this long, a mount that could not be moved is not moved again. */
 #define NO_MOVE_NS (300 * NSEC_PER_SEC)
 
-/* Adopts a mount that was served before. The mount must reclaim the files that it had open at the
- * other worker, and peers see that before the mount is ours. Returns -EBUSY if that worker may
- * still execute its requests. */
+/* Adopts a mount that another worker or process has served. The client must then reclaim the files
+ * that it had open there; peers must see that before they see that the mount is ours. Returns 0, or
+ * -EBUSY if the other worker may still execute the mount's requests. */
 static int mount_take(struct server_mount *m)
 {
 	struct state_mount *rec = record_of(m);
@@ -399,13 +401,14 @@ static int mount_take(struct server_mount *m)
 	share_set(&rec->mount_worker, (uint32_t)m->mount_worker);
 	if (STATE_SERVED_BY(word) == own && STATE_SERVED_GIVEN(word) == 0)
 		return 0;
-	/* If so, this worker redirected the client before, and the client has returned. */
+	/* The mount is still ours: this worker had redirected the client, which has come back, so
+	 * do not redirect it again soon. */
 	if (STATE_SERVED_BY(word) == own)
 		m->no_move_until_ns = clock_now_ns() + NO_MOVE_NS;
 	return state_served_swap(rec, word, own, 0) ? 0 : -EBUSY;
 }
 
-/* Writes the record of the mount, for a successor and for the peers. */
+/* Writes the mount's record in the export's state, for a successor and for the peers. */
 static int mount_record(struct server_mount *m)
 {
 	uint32_t own = m->server->cfg->worker_id;
@@ -419,7 +422,7 @@ static int mount_record(struct server_mount *m)
 	word = state_served(rec);
 	if (share_get(&rec->used) && memcmp(rec->id, m->id, sizeof(rec->id)) == 0)
 		return mount_take(m);
-	/* A peer may create the same record at this moment. */
+	/* This fails if a peer creates the same record at this moment. */
 	if (!state_served_swap(rec, word, own, 0))
 		return -EBUSY;
 	memcpy(rec->id, m->id, sizeof(rec->id));
@@ -445,10 +448,10 @@ int server_mount_get(struct fuse_server *srv, struct server_export *e, const str
 	struct server_mount *m = mount_find(e, h->mount_id);
 	int r;
 
-	if (m && !is_ours(m)) { /* another worker has adopted it */
+	if (m && !is_ours(m)) { /* another worker has adopted the mount */
 		mount_expire(m, boot_seconds(), clock_now_ns());
 		m = mount_find(e, h->mount_id);
-		if (m) /* its requests are still running here */
+		if (m) /* the mount's requests are still running here */
 			return -EBUSY;
 	}
 	if (!m) {
@@ -475,8 +478,8 @@ int server_mount_get(struct fuse_server *srv, struct server_export *e, const str
 /* Mounts that have had no session for this long do not count when mounts are distributed. */
 #define PLACE_AWAY_S 30
 
-/* Counts the mounts of the export per worker, except the mount with this id (NULL: counts all).
- * *ret: the record of that mount; NULL: it is new. */
+/* Counts the mounts of the export per worker, without the mount that has this id (NULL: counts
+ * all). *ret: the record of the mount with this id; NULL: it has none yet. */
 static void mounts_count(const struct server_export *e, const uint8_t *id, uint32_t n[SHARE_SLOTS],
 			 struct state_mount **ret)
 {
@@ -491,7 +494,7 @@ static void mounts_count(const struct server_export *e, const uint8_t *id, uint3
 
 		if (!share_get(&rec->used)) {
 			if (word == 0)
-				break; /* no record from here on was ever used */
+				break; /* no later record was ever used */
 			continue;
 		}
 		if (id && memcmp(rec->id, id, sizeof(rec->id)) == 0)
@@ -502,8 +505,8 @@ static void mounts_count(const struct server_export *e, const uint8_t *id, uint3
 	}
 }
 
-/* Stores the address of the other worker that a client can reach if it reaches this worker from
- * `from`. */
+/* Stores in srv->elsewhere an address of the other worker: one that a client at `from`, which
+ * reaches this worker, can reach too. */
 static int redirect_to(struct server_export *e, const struct share_slot *slot,
 		       const struct ip_addr *from)
 {
@@ -516,13 +519,13 @@ static int redirect_to(struct server_export *e, const struct share_slot *slot,
 		    ip_prefix_contains(&slot->addrs[i].ip, from))
 			at = i;
 	if (at == n)
-		return 0; /* the worker has no such address, so the mount stays here */
+		return 0; /* the other worker has no such address, so the mount stays here */
 	ip_addr_format(&slot->addrs[at].ip.addr, ip, sizeof(ip));
 	snprintf(srv->elsewhere, sizeof(srv->elsewhere), "%s/%x", ip, slot->addrs[at].port);
 	return -EREMOTE;
 }
 
-/* The worker's slot if it is alive and serves the export, else NULL. */
+/* Returns the slot of the worker if it is alive and serves the export, else NULL. */
 static const struct share_slot *serving(const struct server_export *e, uint32_t worker)
 {
 	const struct share *share = &e->server->share;
@@ -535,7 +538,7 @@ static const struct share_slot *serving(const struct server_export *e, uint32_t 
 		       : NULL;
 }
 
-/* The peer that serves the export with the fewest mounts, if these are fewer than `ours`; NULL:
+/* Returns the peer that has the fewest mounts of the export, if it has fewer than `ours`; NULL if
  * there is none. */
 static const struct share_slot *least_loaded(const struct server_export *e,
 					     const uint32_t n[SHARE_SLOTS], uint32_t ours)
@@ -549,8 +552,9 @@ static const struct share_slot *least_loaded(const struct server_export *e,
 		const struct share_slot *o = share->peers[i];
 
 		if (n[share_index(share, o)] >= least || !share_serves(o, e->name_hash) ||
-		    share_get(&o->n_live) >= share_get(&o->n_live_max) || /* mounts of other exports
-									     use all its sessions */
+		    share_get(&o->n_live) >= share_get(&o->n_live_max) || /* all its sessions are in
+									     use, perhaps by mounts
+									     of other exports */
 		    !share_is_alive(o, SHARE_AWAY_NS, now_ns))
 			continue;
 		best = o;
@@ -559,8 +563,8 @@ static const struct share_slot *least_loaded(const struct server_export *e,
 	return best;
 }
 
-/* Hands the mount over to `o` if the client can reach it. That worker adopts the mount when the
- * client connects there. */
+/* Hands the mount over to worker `o` if the client can reach that worker, which adopts the mount
+ * when the client connects there. */
 static int place_give(struct server_export *e, struct state_mount *rec, uint64_t word,
 		      const struct share_slot *o, const struct ip_addr *from)
 {
@@ -572,9 +576,9 @@ static int place_give(struct server_export *e, struct state_mount *rec, uint64_t
 	return r;
 }
 
-/* Chooses the worker for a mount that was served before. It stays with its worker, which has its
- * state, as long as that worker may return. Otherwise the worker with the fewest mounts gets it,
- * preferably this one. */
+/* Chooses the worker for a mount that was served before. It stays with the worker that served it,
+ * which has its state, as long as that worker may return. Otherwise the worker with the fewest
+ * mounts gets it; if several have as few, this one. */
 static int place_known(struct server_export *e, struct state_mount *rec,
 		       const uint32_t n[SHARE_SLOTS], const struct ip_addr *from)
 {
@@ -622,13 +626,14 @@ int server_mount_place(struct server_export *e, const uint8_t id[16], const stru
 /* ------------------------------------------------------------------ mounts that move to another
  * worker */
 
-/* Requests that take longer, such as on a hanging disk, may never end; the mount then stays here.
- */
+/* How long a moving mount waits for its requests to end. Requests that take longer, such as on a
+ * disk that hangs, may never end, so the mount then stays here. */
 #define MOVE_MAX_NS (2 * NSEC_PER_SEC)
 #define MOVE_POLL_NS NSEC_PER_MSEC
 
-/* Asks the client to reconnect and refuses it until its requests have ended. Otherwise a write that
- * is not journalled could overwrite data that the client writes via its next worker. */
+/* Begins to move the mount: makes the client reconnect, and refuses it until its requests have
+ * ended. Otherwise an old write, which is not journalled, could overwrite data that the client
+ * writes via its next worker. */
 static void mount_move(struct server_mount *m, uint32_t worker)
 {
 	m->moving_to = worker;
@@ -638,8 +643,8 @@ static void mount_move(struct server_mount *m, uint32_t worker)
 		rudp_session_close(m->client->session, m->moving_ns);
 }
 
-/* Moves the mount to a peer that asked for it: the peer has a session of its client, which does not
- * follow redirects. */
+/* Moves the mount to the peer that has asked for it: its client, which does not follow redirects,
+ * has connected to that peer. */
 static void move_to_wanted(struct server_mount *m)
 {
 	struct state_mount *rec = record_of(m);
@@ -673,7 +678,7 @@ void server_mounts_move(struct fuse_server *srv, uint64_t now_ns)
 	}
 }
 
-/* Moves mounts to workers that started or returned after the clients had connected; asks one mount
+/* Moves mounts to workers that have started or returned after the clients connected. Asks one mount
  * at a time to reconnect. */
 static void export_balance(struct server_export *e)
 {
@@ -683,8 +688,8 @@ static void export_balance(struct server_export *e)
 	const struct share_slot *o;
 	struct state_mount *none;
 
-	/* Without file handles, only the worker that found an object can serve it, so mounts do not
-	 * move. */
+	/* If the file system has no file handles, only the worker that has found an object can
+	 * serve it, so mounts do not move. */
 	if (!e->handles)
 		return;
 	mounts_count(e, NULL, n, &none);

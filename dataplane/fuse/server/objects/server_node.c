@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Objects of exports ("nodes"): finds the descriptor for a client's handle and the handle for a
- * name, as far as they are in memory; the I/O helpers do the rest. The nodes are only a cache: a
- * handle is valid without its node, except on file systems without file handles.
+ * Objects of exports ("nodes"): finds the descriptor for a client's handle, and the handle for a
+ * name, if they are in memory; otherwise an I/O helper must find them. The nodes are only a cache:
+ * a handle is valid even if it has no node, except on file systems without file handles.
  */
 #include "dataplane/fuse/server/objects/server_node.h"
 #include "dataplane/fuse/server/objects/server_background.h"
@@ -68,7 +68,7 @@ static bool is_table_handle(const struct server_node *n)
 	return n->handle.bytes[0] == FUSE_HANDLE_TABLE;
 }
 
-/* Length of the handle without its signature. */
+/* Returns the length of the handle without its signature. */
 static size_t key_len(const uint8_t *handle, size_t len)
 {
 	return handle[0] == FUSE_HANDLE_FILE && len > HELPERS_SIGNATURE_BYTES
@@ -93,12 +93,13 @@ struct server_node *server_node_signed(const struct server_export *e, const uint
 {
 	struct server_node *n = server_node_find(e, handle, key_len(handle, len));
 
-	/* Only this host can have given the client the signature of a handle that is known here. */
+	/* The signature is right if it is the one of the node, because a client can know it only
+	 * from this host. */
 	return n && n->handle.len == len && memcmp(n->handle.bytes, handle, len) == 0 ? n : NULL;
 }
 
-/* Finds a node by inode number. A node that keeps its descriptor pins the inode, so the number
- * cannot be reused. */
+/* Finds a node of an object without a file handle, by inode number. Such a node keeps its
+ * descriptor open, so the file system cannot reuse the number. */
 static struct server_node *table_node_find(const struct server_export *e, uint64_t dev,
 					   uint64_t ino)
 {
@@ -109,7 +110,7 @@ static struct server_node *table_node_find(const struct server_export *e, uint64
 	return n;
 }
 
-/* Moves the node to the front of the list for its state. */
+/* Moves the node to the front of the LRU list for its state. */
 static void node_place(struct server_node *n)
 {
 	struct fuse_server *srv = n->export->server;
@@ -153,7 +154,8 @@ static void node_close(struct server_node *n)
 	node_place(n);
 }
 
-/* Evicts the least recently used nodes above each limit; the node that was just used stays. */
+/* Evicts the least recently used nodes above each list's limit, but not the node that was just
+ * used. */
 static void nodes_trim(struct fuse_server *srv)
 {
 	while (srv->open_nodes.n > srv->n_open_max)
@@ -221,7 +223,7 @@ void server_nodes_done(struct fuse_server *srv)
 
 void server_nodes_shrink(struct fuse_server *srv)
 {
-	/* Keep sixteen, because a caller may use several nodes. */
+	/* Keep at least sixteen, because a caller may be using several nodes. */
 	uint32_t keep = MAX_OF(srv->open_nodes.n / 2, 16U);
 
 	while (srv->open_nodes.n > keep)
@@ -258,9 +260,9 @@ static struct server_node *node_new(struct server_export *e, const uint8_t *hand
 
 /*
  * Makes a handle in this server's table for an object without a file handle. It consists of a
- * number and a signature; without a signature a client could reach objects by trying numbers, also
- * behind directories that its users may not search. A handle is compared as a whole with those of
- * known nodes, which are found by a secret hash, so the signature need not be checked separately.
+ * number and a signature. Without the signature a client could try numbers, and so reach objects
+ * even in directories that its users may not search. The signature need not be checked separately:
+ * a handle is compared as a whole with the handles of the nodes, which are found by a secret hash.
  */
 static struct server_node *table_node_new(struct server_export *e, const struct helper_result *r)
 {
@@ -331,7 +333,7 @@ struct server_node *server_req_node(const struct server_req *q, unsigned i)
 
 int server_node_fd(struct server_node *n)
 {
-	/* A node that is already the newest in its list need not move. */
+	/* Record the use, unless the node is already the newest in its list. */
 	if (n->fd >= 0 && n->list && (n->list->first != n || n->tick != n->export->server->tick))
 		node_place(n);
 	return n->fd;
@@ -370,8 +372,8 @@ void server_node_removed(struct server_export *e, const struct helper_result *r,
 {
 	struct server_node *n = r->handle_len > 0 ? server_node_signed(e, r->handle, r->handle_len)
 						  : table_node_find(e, r->dev, r->attr.ino);
-	bool dir =
-		S_ISDIR(r->attr.mode); /* file systems count the links of a directory differently */
+	bool dir = S_ISDIR(r->attr.mode); /* not by the link count, which file systems compute
+					     differently for directories */
 
 	if (!S_ISREG(r->attr.mode) && (dir || r->attr.nlink == 0)) {
 		n = server_node_of(e, r, fd);

@@ -12,39 +12,42 @@ void server_nodes_shrink(struct fuse_server *srv);
 int server_export_init(struct fuse_server *srv, unsigned i, const struct launch_export *cfg);
 /* Stores the export's root node. */
 int server_root_init(struct server_export *e, const struct helper_result *r);
-/* The node of the request's i-th handle; NULL: it is not cached. */
+/* Returns the node of the request's i-th handle, or NULL if it is not cached. */
 struct server_node *server_req_node(const struct server_req *q, unsigned i);
-/* The node's O_PATH descriptor, valid until the next node is requested. -1: only a helper can open
- * the node. */
+/* Returns the node's O_PATH descriptor, which is valid until the next node is requested; -1: only a
+ * helper can open the node. */
 int server_node_fd(struct server_node *n);
 int server_req_fd(const struct server_req *q,
-		  unsigned i); /* the same for the request's i-th object */
-/* Counts references, which keep the node cached. */
+		  unsigned i); /* the same for the request's i-th handle */
+/* Adds or removes a reference. While it has any, the node stays cached. */
 void server_node_ref(struct server_node *n);
 void server_node_put(struct server_node *n);
-/* The node with this handle; NULL: it is not cached. len: length without the signature. */
+/* Returns the node with this handle, or NULL if it is not cached. len: length without the
+ * signature. */
 struct server_node *server_node_find(const struct server_export *e, const uint8_t *handle,
 				     size_t len);
-/* The node with this signed handle; NULL: it is not cached. */
+/* Returns the node with this signed handle, or NULL if it is not cached. */
 struct server_node *server_node_signed(const struct server_export *e, const uint8_t *handle,
 				       size_t len);
-/* Call when an object has lost a name; fd: its O_PATH descriptor, which this takes over, or -1.
- * Frees the node of an unlinked file. Keeps the nodes of unlinked pipes and directories for a
+/* Call when an object has lost a name. fd: its O_PATH descriptor, which this function then owns, or
+ * -1. Frees the node of an unlinked file. Keeps the nodes of unlinked pipes and directories for a
  * while, because clients may still use them and the server does not know that. */
 void server_node_removed(struct server_export *e, const struct helper_result *r, int fd);
 /* Call once a second: closes descriptors that were not used lately, since they may hold unlinked
  * files. */
 void server_nodes_idle(struct fuse_server *srv);
-/* The node of an object that a helper found or created. fd: its O_PATH descriptor, which this takes
- * over, or -1: the node is only searched by its handle. Returns NULL if memory is short, or there
- * is neither handle nor fd. */
+/* Returns the node of an object that a helper has found or created, and creates it if necessary.
+ * fd: the object's O_PATH descriptor, which this function then owns; -1: only searches for a node
+ * with the object's handle. Returns NULL if memory is short, or if there is neither a handle nor
+ * fd. */
 struct server_node *server_node_of(struct server_export *e, const struct helper_result *r, int fd);
-/* Looks the name up in the kernel's cache. Returns -EAGAIN if a helper is needed. */
+/* Looks the name up if that needs only the kernel's cache. Returns -EAGAIN if a helper is
+ * needed. */
 int server_node_cached(struct server_node *dir, const char *name, struct server_entry *ret);
 /* Whether the open file has no extended attributes, if that is known without a disk access. */
 bool server_has_no_xattrs(const struct server_export *e, int fd);
-/* Makes a path for calls that take no descriptor; fd may be O_PATH. A symbolic link is not
- * followed. */
+/* Makes a path to the object of fd, for system calls that take no descriptor. fd may be O_PATH; if
+ * it is of a symbolic link, the link is not followed. */
 #define SERVER_FD_PATH_MAX 32
 const char *server_fd_path(int fd, char path[SERVER_FD_PATH_MAX]);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Pinned files: asks the agent to keep a descriptor of each open file that is about to lose its
- * last name, so that the file's handle stays valid after this process has ended.
+ * Pins files: asks the agent to keep a descriptor of each open file that is about to lose its last
+ * name, so that the file's handle stays valid after this process has ended.
  */
 #include "dataplane/fuse/server/objects/server_pin.h"
 #include "dataplane/fuse/server/objects/server_background.h"
@@ -24,9 +24,9 @@ static bool pin_is_of(const struct state_pin *rec, const struct fuse_handle *h)
 
 /* Further results of pin_find(). */
 struct pin_found {
-	struct state_pin *free; /* an unused record; set if the handle has no record */
-	uint32_t n_provisional; /* number of provisional pins of all workers; complete only if the
-				   handle has no record */
+	struct state_pin *free; /* an unused record; only set if no record has the handle */
+	uint32_t n_provisional; /* number of provisional pins of all workers; only complete if no
+				   record has the handle */
 };
 
 static struct state_pin *pin_find(struct server_export *e, const struct fuse_handle *h,
@@ -43,13 +43,13 @@ static struct state_pin *pin_find(struct server_export *e, const struct fuse_han
 		if (state == STATE_PIN_USED && pin_is_of(rec, h))
 			return rec;
 		if (state == STATE_PIN_FREE && rec->len == 0)
-			break; /* no record from here on was ever used */
+			break; /* no later record was ever used */
 		ret->n_provisional += state == STATE_PIN_USED && rec->provisional;
 	}
 	return NULL;
 }
 
-/* Finds or creates the record of the handle. Returns NULL if the table is full. */
+/* Finds or creates the record of the pin for this handle. Returns NULL if the table is full. */
 static struct state_pin *pin_record(struct server_export *e, const struct fuse_handle *h,
 				    bool provisional)
 {
@@ -77,8 +77,8 @@ static struct state_pin *pin_record(struct server_export *e, const struct fuse_h
 	return rec;
 }
 
-/* The key by which the agent knows the file is the handle's signature, which is the same in all
- * workers. */
+/* Returns the key by which the agent knows the file: the handle's signature, which is the same in
+ * all workers. */
 static uint64_t pin_key(const uint8_t *handle, size_t len)
 {
 	uint64_t key = 0;
@@ -108,8 +108,8 @@ static bool key_is_pinned(const struct server_export *e, uint64_t key)
 	return false;
 }
 
-/* Releases this worker's own pin of a record that another worker has released. Returns false if the
- * agent accepts no message now. */
+/* Releases the pin that this worker has requested with record i, which another worker has released.
+ * Returns false if the agent accepts no message now. */
 static bool request_end(struct server_export *e, uint32_t i)
 {
 	struct server_pin_request *request = &e->pin_requests[i];
@@ -124,9 +124,9 @@ static bool request_end(struct server_export *e, uint32_t i)
 }
 
 /*
- * The agent reads its workers' messages in any order, so it may read another worker's release of
- * this file before our request. Therefore each worker that has requested a pin also releases it
- * when it sees that the record has changed.
+ * Asks the agent for a pin. The agent may read the messages of different workers in any order, and
+ * so may read another worker's release of this file before our request. Therefore each worker that
+ * has requested a pin also releases it when it sees that the pin's record has changed.
  */
 static bool pin_ask(struct server_export *e, const struct state_pin *rec,
 		    const struct fuse_handle *h, int fd)
@@ -135,7 +135,8 @@ static bool pin_ask(struct server_export *e, const struct state_pin *rec,
 
 	(void)request_end(e, (uint32_t)(rec - e->state->holds));
 	request->word = __atomic_load_n(&rec->used, __ATOMIC_ACQUIRE);
-	request->key = pin_key(h->bytes, h->len); /* the record may have been reused meanwhile */
+	request->key = pin_key(h->bytes, h->len); /* not from the record, which may have been reused
+						     meanwhile */
 	e->sweep_due |= e->server->share.n_peers > 0;
 	return pin_tell(e, request->key, fd);
 }
@@ -166,7 +167,7 @@ static struct state_pin *pin_make(struct server_export *e, const struct fuse_han
 	return rec;
 }
 
-/* Whether the node's pin is still valid: another worker may have released the record, which may now
+/* Whether the node's pin is still valid. Another worker may have released its record, which may now
  * belong to another file. */
 static bool is_pinned(const struct server_node *n)
 {
@@ -174,9 +175,9 @@ static bool is_pinned(const struct server_node *n)
 }
 
 /*
- * The state records a pin from before the agent is asked for it until after the agent was asked to
- * release it. So a successor finds every file that the agent may have pinned. It is harmless to ask
- * twice, or to release a file that is not pinned.
+ * The export's state has a record of each pin, from before the agent is asked for it until after
+ * the agent was asked to release it. So a successor finds every file that the agent may have
+ * pinned. Asking for a pin twice, or releasing a file that is not pinned, does no harm.
  */
 void server_pin(struct server_node *n, int fd)
 {
@@ -206,7 +207,7 @@ static bool are_reclaiming(const struct server_export *e, bool in_grace)
 	return false;
 }
 
-/* Another of our exports may contain the same directory. */
+/* Whether the file is open in another of our exports, which may contain the same directory. */
 static bool is_open_in_other_export(const struct fuse_server *srv, uint64_t key)
 {
 	return srv->n_exports > 1 && share_has_open(srv->share.own, key);
@@ -214,7 +215,7 @@ static bool is_open_in_other_export(const struct fuse_server *srv, uint64_t key)
 
 /* Whether the file is, or may be, open at another worker. A restarting worker first publishes that
  * its mounts are reclaiming, then its new incarnation, and then clears its counts of open files. So
- * if the incarnation changes during this check, the file may be open there. */
+ * if a worker's incarnation changes during this check, the file counts as open there. */
 static bool may_be_open_elsewhere(const struct server_export *e, const struct fuse_handle *h,
 				  bool in_grace)
 {
@@ -283,8 +284,8 @@ void server_pin_victim(struct server_export *e, const struct helper_result *r, i
 		pin_provisional(e, r, fd);
 }
 
-/* A worker that opened the file after the helper's check and before the unlink has counted it
- * already, or will check the link count later. */
+/* A worker that has opened the file after the check before the unlink has either counted it
+ * already, so it is found here, or will find later that the link count is 0. */
 void server_pin_unlinked(struct server_export *e, const struct helper_result *r, int fd)
 {
 	struct server_node *n = server_node_signed(e, r->handle, r->handle_len);
@@ -296,25 +297,26 @@ void server_pin_unlinked(struct server_export *e, const struct helper_result *r,
 		pin_provisional(e, r, fd);
 }
 
-/* Call when a new agent has adopted this worker: descriptors of the old agent are lost unless the
- * service manager kept them. */
+/* Call when a new agent has adopted this worker: the descriptors that the old agent kept are lost,
+ * unless the service manager has kept them. */
 void fuse_server_pin_again(struct fuse_server *srv)
 {
 	for (unsigned i = 0; i < srv->n_exports; i++) {
 		srv->exports[i].repin_next = 0;
-		srv->exports[i].pins_bytes = 0; /* the space is measured again at the same time */
+		srv->exports[i].pins_bytes = 0; /* this also measures the space again */
 		server_helper_repin(&srv->exports[i]);
 	}
 }
 
-/* Releases the record as it is now. Another worker may release it at the same time. */
+/* Releases the pin of the record as it is now. Another worker may release it at the same time. */
 static bool pin_drop(struct server_export *e, struct state_pin *rec)
 {
 	uint32_t word = __atomic_load_n(&rec->used, __ATOMIC_ACQUIRE);
 	uint64_t key = pin_key(rec->handle, rec->len);
 
 	if ((word & STATE_PIN_MASK) != STATE_PIN_USED || !state_pin_swap(rec, word, word))
-		return true; /* the key may already belong to another file */
+		return true; /* another worker has released it, and the record may already belong to
+				another file */
 	if (!pin_tell(e, key, -1))
 		return false;
 	state_pin_swap(rec, word, word & ~STATE_PIN_MASK);
@@ -322,8 +324,9 @@ static bool pin_drop(struct server_export *e, struct state_pin *rec)
 	return true;
 }
 
-/* Whether the counts of peers may miss mounts of the export: the worker of a mount has not appeared
- * since this worker started (the shared memory may be new), or no longer has the export. */
+/* Whether the counts that peers publish may miss mounts of the export. That is so if the worker of
+ * a mount has not appeared since this worker started (the shared memory may be new), or no longer
+ * has the export. */
 static bool mounts_unclaimed(const struct server_export *e)
 {
 	const struct share *share = &e->server->share;
@@ -354,7 +357,8 @@ void server_unpin(struct server_node *n)
 	}
 	if (e->server->ending)
 		return;
-	/* Another client may have the file open, or may still have to reclaim it. */
+	/* Keep the pin if another client may have the file open, or may still have to reclaim it,
+	 * or if it cannot be released now. */
 	if (e->n_reclaiming > 0 || mounts_unclaimed(e) ||
 	    may_be_open_elsewhere(e, &n->handle, false) || !pin_drop(e, n->pin))
 		e->sweep_due = true;
@@ -362,7 +366,7 @@ void server_unpin(struct server_node *n)
 		n->pin = NULL;
 }
 
-/* Whether a client has the file open or may have it open, so that the record is kept. */
+/* Whether a client has, or may have, the file open, so that its pin must be kept. */
 static bool pin_is_needed(struct server_export *e, struct state_pin *rec, bool settled)
 {
 	struct fuse_handle h = {.len = MIN_OF(rec->len, sizeof(rec->handle))};
@@ -373,7 +377,7 @@ static bool pin_is_needed(struct server_export *e, struct state_pin *rec, bool s
 	if (!settled && !rec->provisional)
 		return true;
 	if (n && n->n_open > 0) {
-		n->pin = rec; /* opened again */
+		n->pin = rec; /* a client has opened the file again */
 		rec->provisional = false;
 		return true;
 	}
@@ -402,9 +406,9 @@ uint32_t server_pins_unclaimed(const struct server_export *e)
 	return n;
 }
 
-/* Releases pins that are not needed. Provisional pins end once every client has reclaimed its
- * files, or after the grace period. Otherwise one client that never reconnects would keep the space
- * of all removed files. */
+/* Releases pins that are not needed. Provisional pins end when every client has reclaimed its
+ * files, or after the grace period at the latest: otherwise one client that never reconnects would
+ * make all removed files keep their space. */
 void server_pins_sweep(struct server_export *e, uint64_t now_ns)
 {
 	bool settled, shared = e->server->share.n_peers > 0 || e->server->n_exports > 1;
@@ -422,7 +426,7 @@ void server_pins_sweep(struct server_export *e, uint64_t now_ns)
 			goto later;
 		if (!state_pin_is_used(rec)) {
 			if (rec->len == 0 && rec->used == 0)
-				break; /* no record from here on was ever used */
+				break; /* no later record was ever used */
 			continue;
 		}
 		if (pin_is_needed(e, rec, settled)) {
@@ -435,6 +439,6 @@ void server_pins_sweep(struct server_export *e, uint64_t now_ns)
 	}
 	e->n_provisional = n_provisional;
 	e->sweep_due = left > 0 && (!settled || shared);
-later: /* continue here when the agent accepts messages again */
+later: /* continue with this record when the agent accepts messages again */
 	e->sweep_ns = now_ns + SWEEP_NS;
 }

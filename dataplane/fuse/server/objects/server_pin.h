@@ -5,11 +5,12 @@
 
 #include "dataplane/fuse/server/objects/server_types.h"
 
-/* Pins the node's file if it is open, because it has lost its last name or may lose it. fd: O_PATH.
- */
+/* Pins the node's file if it is open. Call it if the file has lost its last name, or may lose it.
+ * fd: O_PATH. */
 void server_pin(struct server_node *n, int fd);
-/* Pins an object that is about to lose its last name. The pin is provisional if only another
- * worker's client, or one that has not reclaimed its files yet, may have it open. */
+/* Pins an object that is about to lose its last name. The pin is provisional if the object is not
+ * known to be open, but a client of another worker, or one that has not reclaimed its files yet,
+ * may have it open. */
 void server_pin_victim(struct server_export *e, const struct helper_result *r, int fd);
 /* Asks the agent again to pin the file with this handle. fd: O_PATH. */
 void server_pin_again(struct server_export *e, const uint8_t *handle, uint32_t len, int fd);
@@ -19,15 +20,14 @@ bool server_pin_in_grace(const struct server_export *e);
 void server_unpin(struct server_node *n);
 /* Releases pins of files that no client has open, after all mounts have reclaimed. */
 void server_pins_sweep(struct server_export *e, uint64_t now_ns);
-/* Whether clients of other workers or exports have any file open; the second function: whether they
- * have this file open. */
+/* Whether clients of other workers or exports have any file open, or (second function) have the
+ * file with this handle open. */
 bool server_pin_any_open_elsewhere(const struct server_export *e);
 bool server_pin_is_open_elsewhere(const struct server_export *e, const uint8_t *handle, size_t len);
-/* Pins a file that has just lost its last name if it is open at another worker. */
+/* Pins a file that has just lost its last name, if it is open at another worker. */
 void server_pin_unlinked(struct server_export *e, const struct helper_result *r, int fd);
 
-/* Whether no client has the pinned file open, and the number of pinned files for which that is so.
- */
+/* Whether no client has the pinned file open; and the number of such pinned files. */
 bool server_pin_is_unclaimed(const struct server_export *e, const uint8_t *handle, size_t len);
 uint32_t server_pins_unclaimed(const struct server_export *e);
 

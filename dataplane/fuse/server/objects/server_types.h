@@ -24,7 +24,8 @@
 #include <sys/stat.h>
 
 struct server_pin_request {
-	uint32_t word; /* state_pin.used when the pin was requested; 0: no pin is requested */
+	uint32_t word; /* value of state_pin.used when the pin was requested; 0: no pin is
+			  requested */
 	uint64_t key;
 };
 
@@ -37,25 +38,26 @@ struct server_export {
 	ino_t root_ino;
 	int mount_id;
 	bool handles;	 /* the file system supports file handles */
-	bool in_memory;	 /* on a memory file system: reads and writes never block */
-	bool ring_unfit; /* io_uring delays reads from memory on this kernel, so it is not used for
+	bool in_memory;	 /* the export is on a memory file system, where reads and writes never
+			    block */
+	bool ring_unfit; /* on this kernel io_uring delays reads from memory, so it is not used for
 			    them */
 	uint64_t verifier; /* sent in the reply to INIT */
 	struct journal *journal;
 	struct state *state;
-	unsigned n_reclaiming;	/* mounts that still have to reclaim their files */
-	unsigned n_in_grace;	/* how many of these are in their grace period */
+	unsigned n_reclaiming;	/* number of mounts that still have to reclaim their files */
+	unsigned n_in_grace;	/* how many of those mounts are in their grace period */
 	bool sweep_due;		/* a sweep may release pins */
 	uint32_t n_provisional; /* number of provisional pins by this process */
-	struct server_pin_request
-		*pin_requests;	/* by record: the pins that this process requested */
+	struct server_pin_request *pin_requests; /* the pins that this process has requested, by the
+						    index of their record in the state */
 	uint32_t repin_next;	/* next record that server_helper_repin() handles */
 	uint32_t pins_measured; /* number of pins whose space is known or was asked for */
-	uint64_t pins_bytes;	/* space of those that no client has open */
+	uint64_t pins_bytes;	/* bytes of the pinned files that no client has open */
 	uint64_t last_table_id; /* last number given to a handle of FUSE_HANDLE_TABLE */
 	uint32_t n_open;	/* files open at clients, without directories */
-	uint64_t name_hash;	/* hash of its name, by which peers know it */
-	uint64_t sweep_ns;	/* next sweep */
+	uint64_t name_hash;	/* hash of the export's name, by which peers know it */
+	uint64_t sweep_ns;	/* when to sweep the pins next */
 };
 
 /* An object of an export, cached while it is in use or was recently. */
@@ -70,11 +72,11 @@ struct server_node {
 	uint32_t tick;	    /* fuse_server.tick at the last use */
 	uint32_t refs;	    /* number of open files and running requests */
 	uint32_t n_open;    /* open files of clients */
-	uint32_t held_mark; /* mark of server_files_held() */
+	uint32_t held_mark; /* mark by which server_files_held() counts the node only once */
 	int fd;		    /* O_PATH; -1: no descriptor now */
-	bool unlinked;	    /* keeps its descriptor because it was unlinked */
+	bool unlinked;	    /* the object was unlinked, so the node keeps its descriptor */
 	struct fuse_handle handle;
-	struct state_pin *pin; /* the pin requested from the agent */
+	struct state_pin *pin; /* record of the pin that was requested from the agent; NULL: none */
 };
 
 struct server_list { /* LRU list */
@@ -85,18 +87,18 @@ struct server_list { /* LRU list */
 struct server_entry { /* the object to which a name refers */
 	struct server_node *node;
 	struct fuse_attr attr;
-	bool no_xattrs; /* has no extended attributes */
+	bool no_xattrs; /* the object has no extended attributes */
 };
 
 /* Counts of open files, for the shares in server_quota.c. */
 struct server_user { /* a user of a mount, with open files */
 	struct server_user *next;
 	const struct server_mount *mount;
-	uint32_t uid; /* at the client */
+	uint32_t uid; /* user id at the client */
 	uint32_t n_files;
 };
-/* The limits of open files, see server_quota.h. ALL: all files that the worker may have are open.
- */
+/* The limit of open files that an open would exceed, see server_quota.h. ALL: the worker has as
+ * many files open as it may have. */
 enum server_share {
 	SERVER_SHARE_NONE,
 	SERVER_SHARE_ALL,
@@ -125,29 +127,30 @@ struct server_file { /* an open file of a client */
 	struct server_open *open;
 	uint32_t index;
 	uint32_t reuse; /* upper half of the file handle */
-	int fd;		/* free record: index of the next free one */
-	uint32_t busy;	/* requests that use fd */
+	int fd;		/* descriptor of the file; in a free record: index of the next free
+			   record */
+	uint32_t busy;	/* number of requests that use fd */
 	bool used, is_dir;
-	bool released;	 /* close it when busy is 0 */
+	bool released;	 /* the client has closed the file: close it when busy is 0 */
 	bool nonblock;	 /* O_NONBLOCK is set, so reads can be batched */
 	bool ring_unfit; /* setting O_NONBLOCK failed, so its reads are not batched */
-	uint64_t known;	 /* file size as of the last read */
+	uint64_t known;	 /* size of the file when it was last read */
 };
 #define SERVER_FILES_PER_CHUNK 128U
 
-struct server_closing { /* files of a mount that are being closed, some in each poll */
+struct server_closing { /* the files of a mount that are being closed, some of them in each poll */
 	struct server_closing *next;
 	struct server_mount *mount;
 	struct server_file **chunks;
 	uint32_t n_chunks, at;
 };
 
-/* A client that is away for longer than this loses its removed files and must open the others
- * again. */
+/* A client that is away for longer than this many seconds loses its removed files, and must open
+ * the others again. */
 #define SERVER_LEASE_S 90U
 
 struct server_mount {
-	/* List of all mounts; at: the pointer that points to this one. */
+	/* List of all mounts. at: the pointer in it that points to this mount. */
 	struct server_mount *next, **at;
 	struct server_mount *next_same; /* in the chain by export and id */
 	struct list idle_node;		/* node in fuse_server.idle while it has no session */
@@ -156,42 +159,50 @@ struct server_mount {
 	struct server_export *export;
 	uint8_t id[16];
 	uint64_t last_seen_s;	    /* when the last session ended (CLOCK_BOOTTIME) */
-	uint64_t left_ns, heard_ns; /* the same in clock_now_ns(), and the last packet before; 0:
-				     * no session yet */
+	uint64_t left_ns, heard_ns; /* left_ns: the same by clock_now_ns(); heard_ns: when the last
+				       packet of that session arrived; 0: there was no session
+				       yet */
 	unsigned n_clients;
-	struct fuse_server_client *client; /* client of the newest session; NULL: that has ended */
-	unsigned n_refs;		   /* running requests and unacknowledged replies */
-	bool gone;			   /* unmounted; freed with the last reference */
-	bool mount_worker; /* it is a mount worker, whose files its mount reclaims too */
-	bool reclaiming;   /* adopted from another worker: must reclaim its open files first */
+	struct fuse_server_client *client; /* the client of the newest session; NULL: the newest
+					      session has ended */
+	unsigned n_refs;		   /* number of running requests and unacknowledged
+					      replies */
+	bool gone;			   /* the client has unmounted it; freed with the last
+					      reference */
+	bool mount_worker; /* this is a mount worker, whose files the mount itself reclaims too */
+	bool reclaiming;   /* the client must first reclaim its open files, for example because the
+			      mount was adopted */
 	bool in_grace;	   /* is reclaiming, within its grace period */
 	uint64_t grace_until_ns; /* end of the grace period */
-	uint64_t served_by; /* number of the newest client; requests of older ones are refused */
+	uint64_t served_by; /* number of the newest client (fuse_server_client.number); requests of
+			       older clients are refused */
 	uint32_t moving_to; /* worker that gets the mount when it is idle; 0: none */
-	uint64_t moving_ns; /* start of the move */
-	uint64_t no_move_until_ns; /* no move before */
+	uint64_t moving_ns; /* when the move began */
+	uint64_t no_move_until_ns; /* the mount must not be moved before this time */
 
 	struct server_file **file_chunks;
 	uint32_t n_file_chunks;
 	int free_file;	  /* first of the free records; -1: none */
-	uint32_t n_files; /* number of files, including those that are being closed: */
+	uint32_t n_files; /* number of files, including n_closing files that are being closed */
 	uint32_t n_closing;
-	uint32_t n_open;     /* of n_files, those that are no directories */
+	uint32_t n_open;     /* how many of the n_files are not directories */
 	unsigned n_closings; /* number of server_closing structures with its files */
-	bool ended;	     /* in no list any more; freed with the last of its files */
+	bool ended;	     /* the mount is in no list any more, and is freed with the last of its
+				files */
 	uint32_t n_drops;    /* how often its files were closed because its client was away */
 	struct server_host *host;
 	char host_name[PLENUM_NAME_MAX]; /* as the client claims; "": it has not connected to this
 					    process yet */
 
-	unsigned journal; /* number in the export's journal */
+	unsigned journal; /* the mount's number in the export's journal */
 	uint64_t number;  /* hash of the mount's id; the same at every worker of the host */
 	struct {
 		uint64_t unique, fh;
 	} opened[FUSE_PROTO_CALLS_MAX]; /* results of recent opens, for repeated requests */
 };
 
-/* Waiting requests of a client, the oldest first, whose replies have similar sizes. */
+/* A queue of the waiting requests of a client whose replies have sizes of one range, the oldest
+ * first. */
 struct server_waits {
 	struct server_wait *head, **tail;
 };
@@ -206,22 +217,23 @@ struct fuse_server_client {
 	unsigned n_reqs;
 	struct server_source *from;	      /* the host from which it connects */
 	struct server_waits waits[BUF_SIZES]; /* requests that have not started */
-	unsigned n_waits;		      /* of all sizes */
+	unsigned n_waits;		      /* number of its waiting requests of all sizes */
 	struct list wait_node;	      /* node in host->waiting while it has waiting requests */
-	uint64_t number;	      /* increases with each accepted client */
-	unsigned peer;		      /* its number for the limits of buffers */
-	struct rudp_session *session; /* NULL: ended */
+	uint64_t number;	      /* number of the client; each accepted client gets a larger
+					 one */
+	unsigned peer;		      /* its peer number, for the limits of buffers */
+	struct rudp_session *session; /* NULL: the session has ended */
 	uint64_t since_ns;	      /* when the session was accepted */
 	struct port_rdma_peer *rdma;  /* queue pairs by leg; NULL: the client never requested any */
-	/* Time until which its budget for creating queue pairs is used up. */
+	/* Until when the client's budget for creating queue pairs is used up. */
 	uint64_t rdma_spent_ns;
 	struct fuse_rights rights;
 	bool init_done;
-	bool follows; /* it follows redirects */
+	bool follows; /* the client follows redirects */
 	enum fuse_hello_purpose purpose;
 	bool read_only;
 	bool gone;
-	bool failed;	   /* its first EIO was logged */
+	bool failed;	   /* the first EIO of the session was logged */
 	uint32_t features; /* negotiated FUSE_PROTO_FEATURE_* */
 	struct {
 		uint64_t read_bytes, write_bytes;
@@ -230,41 +242,42 @@ struct fuse_server_client {
 
 #define SERVER_LEASES_MAX 4 /* two objects, and the names in each */
 
-/* A running request, in the headroom of its reply's buffer. */
+/* A running request. It is stored in the headroom of the buffer for its reply. */
 struct server_req {
 	struct server_req *prev, *next;	   /* list fuse_server.active */
 	struct fuse_server_client *client; /* NULL after the reply */
 	struct server_mount *mount;
 	struct server_source *from; /* the host that has this reply buffer */
-	uint8_t class;		    /* of its buffer */
+	uint8_t class;		    /* class of the buffer for its reply */
 	struct rudp_call *call;	    /* NULL: the client no longer waits */
 	struct fuse_in_header *in;
 	size_t in_len;
-	size_t out_max; /* space for reply data behind the header */
+	size_t out_max; /* bytes of space for reply data after the header */
 	/* Journal record of a request that must not run twice; else NULL. */
 	struct journal_record *record;
 	uint64_t ticket; /* permits a helper to execute the record's request; 0: it has run */
 	uint64_t unique;
 	uint32_t client_uid; /* the user at the client */
 	struct fuse_server_args args;
-	bool resent;	       /* the client says that it may have sent it before */
+	bool resent;	       /* the client says that it may have sent the request before */
 	bool ids_mapped;       /* uid, gid and arguments are already mapped to this host's */
 	uint32_t helper_flags; /* flags for all helper calls of the request */
 
-	/* Used while a helper executes the request. */
+	/* Members for requests that a helper executes. */
 	struct helper_call *helper_call;
 	uint64_t helper_since_ns; /* when the call was submitted */
 	uint8_t helper_queue;	  /* enum helpers_queue */
-	bool helper_waits;	  /* waits for its host's turn in server_fair.c */
+	bool helper_waits;	  /* the call waits for its host's turn, in server_fair.c */
 	void (*then)(struct server_req *q, const struct helper_result *r, int fd);
 	struct server_node *pins[2];
 	uint8_t tries;
 	bool freed_descriptors; /* after EMFILE, cached descriptors were closed and the request
 				   retried once */
 	bool errors_end;	/* if the call fails, the error becomes the reply */
-	bool submitted;		/* submitted with its record, which the helper will close */
+	bool submitted;		/* the call was submitted with the request's record, which the
+				   helper will close */
 	bool no_victim;
-	uint16_t name_at; /* offset of a name in the arguments */
+	uint16_t name_at; /* offset of a name in the request's arguments */
 	void (*retry_op)(struct server_req *q);
 	void *temp; /* buffer from the pool of replies */
 	size_t temp_bytes;
@@ -274,23 +287,26 @@ struct server_req {
 		uint16_t n_handles;
 		bool is_last;
 	} listing;
-	void (*step)(struct server_req *q); /* used while it waits in server_steps.c */
+	void (*step)(struct server_req *q); /* the next step of a request that waits in
+					       server_steps.c */
 	/* Next in the queue of retries, in the queue of waiting replies, or in the batch of reads.
 	 */
 	struct server_req *retry;
 	/* Leases on the objects that the request changes. */
 	struct server_lease *leases[SERVER_LEASES_MAX];
-	bool untracked;		 /* changes an object that found no place in the lease table */
-	uint64_t changes_before; /* this worker's count of changes when the request began */
-	uint64_t begun_ns;	 /* when it began; 0: there are no peers */
+	bool untracked;		 /* the request changes an object for which the lease table had no
+				    place */
+	uint64_t changes_before; /* value of this worker's share_slot.n_changes when the request
+				    began */
+	uint64_t begun_ns;	 /* when the request began; 0: there are no peers */
 
-	/* Used during an RDMA transfer of its data. */
+	/* Members for an RDMA transfer of the request's data. */
 	struct port_rdma_op bulk;
 	uint8_t bulk_leg;
 	bool bulk_stale; /* a newer session repeated the request, so the client's memory must not be
 			    written any more */
 
-	/* Used while io_uring executes the request. */
+	/* Members for requests that io_uring executes. */
 	void (*done)(struct server_req *q, int res);
 	struct server_file *file, *file2; /* files that the io_uring operation uses */
 	uint8_t *data;
@@ -298,19 +314,21 @@ struct server_req {
 	uint32_t want, got;
 	int op, op_flags;
 	bool ring_unfit;	/* io_uring could not execute it, so a system call must */
-	uint32_t turn;		/* fuse_server.ring_turn when it was submitted */
-	uint64_t ring_since_ns; /* when it was submitted; 0: it is not submitted to io_uring */
+	uint32_t turn;		/* value of fuse_server.ring_turn when the request was submitted */
+	uint64_t ring_since_ns; /* when the request was submitted to io_uring; 0: it is not
+				   submitted */
 };
 _Static_assert(sizeof(struct server_req) + sizeof(struct fuse_out_header) <= BUF_HEADROOM_BYTES,
 	       "a request and its reply header fit into the headroom");
 
-/* A request that waits for a buffer; stored in the headroom of its own buffer. */
+/* A request that waits for a reply buffer. It is stored in the headroom of the buffer that holds
+ * the request. */
 struct server_wait {
 	struct server_wait *next;
 	struct fuse_server_client *client;
 	struct rudp_call *call;
 	size_t len, reply_bytes;
-	uint64_t number; /* counts requests that had to wait */
+	uint64_t number; /* number of the waiting request, in the order of arrival */
 	uint64_t arrived_ns;
 };
 
@@ -324,7 +342,7 @@ struct server_fetch {
 	size_t len; /* length of the whole message */
 	uint64_t arrived_ns;
 	uint8_t leg, failed;
-	bool waits; /* the legs work but are busy */
+	bool waits; /* the fetch waits, because the queue pairs of all working legs are busy */
 };
 _Static_assert(sizeof(struct server_fetch) <= BUF_HEADROOM_BYTES, "a fetch fits into the headroom");
 
@@ -345,31 +363,31 @@ struct server_ping {
 	uint64_t begun_ns, pause_until_ns; /* pause_until_ns: the next test may not begin before */
 };
 
-/* An RDMA test that an operator at this server ordered, with one client on one leg. The client
- * learns of it when it next checks its pairs; it then requests several short tests, whose results
- * are added up here. */
+/* An RDMA test that an operator at this server ordered, with one client on one leg. The client gets
+ * the order when it next checks its queue pairs. It then requests several short tests, whose
+ * results are added up here. */
 struct server_ping_order {
 	struct launch_ping run;		   /* id 0: none */
 	struct fuse_server_client *client; /* NULL: its session has ended */
 	unsigned leg;
-	bool over; /* the result is in run and was not read yet */
+	bool over; /* the test has ended; the result is in `run` and was not fetched yet */
 	uint64_t until_ns;
 	uint32_t each_ns[LAUNCH_PING_COUNT_MAX];
 };
 
 /* One queue of an export's I/O helpers, see server_fair.c. */
 struct server_fair {
-	struct list waiting;		  /* hosts whose calls wait for their turn; members are
-					     server_source_queue */
+	struct list waiting;		  /* hosts whose calls wait for their turn, as nodes of
+					     struct server_source_queue */
 	const struct server_source *last; /* host of the latest call; NULL: none */
 	uint64_t several_ns; /* when a call last came from another host than the call before */
-	uint64_t spent_ns; /* spent_ns of the host that was served last; a host that begins to wait
-			      starts with it */
+	uint64_t spent_ns;   /* value of server_source_queue.spent_ns of the host that was served
+				last, with which a host that begins to wait starts */
 };
 
 struct fuse_server {
 	uint64_t now_ns; /* time of the latest poll */
-	/* By queue; the last entry is for all queues of the export together. */
+	/* By export and queue; the last entry of an export is for all its queues together. */
 	struct server_fair fair[LAUNCH_EXPORTS_MAX][HELPERS_QUEUE_MAX + 1];
 	struct launch_stats *stats;
 	const struct launch_config *cfg;
@@ -381,15 +399,17 @@ struct fuse_server {
 	struct server_mount *mounts; /* list */
 	unsigned n_mounts;
 	struct server_mount **mounts_by_id; /* hash chains */
-	/* Mounts without a session, the one that has been away for longest first. idle_files: those
-	 * of them with open files. */
+	/* idle: mounts without a session, first the one that has been away for longest. idle_files:
+	 * those of them that have open files. */
 	struct list idle, idle_files;
-	unsigned n_live;      /* sessions, at most LAUNCH_SESSIONS_MAX */
-	unsigned n_finishing; /* further sessions, which only finish a mount worker's requests */
+	unsigned n_live;      /* number of sessions, at most LAUNCH_SESSIONS_MAX */
+	unsigned n_finishing; /* number of further sessions, which only finish the requests of mount
+				 workers */
 	unsigned n_moving;    /* mounts */
 	uint64_t moving_ns;   /* last check */
 	uint64_t n_accepted;  /* number of clients accepted since the start */
-	bool ending;	      /* shutting down; pins and open files stay for the successor */
+	bool ending;	      /* the server is shutting down; pins and open files stay for the
+				 successor */
 	uint64_t incarnation;
 	uint64_t table_key[2]; /* signs handles of FUSE_HANDLE_TABLE, which are valid only in this
 				  process */
@@ -397,8 +417,8 @@ struct fuse_server {
 	struct rudp *rudp;
 	struct list sources;	  /* all hosts: server_source.h */
 	struct list wait_sources; /* hosts with waiting requests, in the order of their turns */
-	struct list step_sources; /* hosts with requests that are executed in steps, in the order of
-				     their turns */
+	struct list step_sources; /* hosts that have requests which are executed in steps, in the
+				     order of their turns */
 	struct {		  /* the two hosts that last sent short requests */
 		const struct server_source *from; /* NULL: none */
 		uint64_t at_ns;
@@ -413,17 +433,19 @@ struct fuse_server {
 	uint64_t n_waited;	/* number of requests since the start that had to wait */
 	uint64_t short_ns;	/* when reply buffers were last short for all hosts; 0: never */
 	bool wait_due;		/* waiting requests may be able to start now */
-	uint64_t wait_again_ns; /* otherwise, when to try again to start them */
+	uint64_t wait_again_ns; /* otherwise: when to try again to start waiting requests */
 	struct port_rdma *rdma; /* NULL: no RDMA, or the buffers are not registered */
 	struct port_rdma_pool *rdma_pool;
 	uint64_t rdma_spent_ns; /* time until which the budget of all clients for creating queue
 				   pairs is used up */
 	struct server_fetch *fetches;
-	unsigned n_fetches, n_fetches_waiting; /* n_fetches_waiting: fetches that wait for a pair */
-	/* WRITEs whose transfer cannot begin: there is no buffer, or the pairs are busy. */
+	unsigned n_fetches, n_fetches_waiting; /* number of fetches; number of those that wait until
+						  a queue pair is less busy */
+	/* WRITEs whose data cannot be fetched yet, because there is no buffer, or because the queue
+	 * pairs are busy. */
 	struct server_wait *fetch_head, **fetch_tail;
 	unsigned n_fetch_wait;
-	/* READs whose data must go via RDMA while the pairs are busy. */
+	/* READs whose data must be sent via RDMA, but whose queue pairs are busy. */
 	struct server_req *reply_head, **reply_tail;
 	struct server_req *active;
 	unsigned n_active;
@@ -432,26 +454,27 @@ struct fuse_server {
 	uint32_t n_files, files_max; /* files and directories that are open at clients */
 	struct server_open **opens;  /* hash chains */
 	struct server_closing *closing, **closing_tail;
-	uint32_t n_closing;  /* files in it */
+	uint32_t n_closing;  /* number of files that are being closed */
 	uint64_t refused_ns; /* when an open was last refused by a limit; 0: never */
 	uint32_t refused_uid;
-	enum server_share refused_share; /* the limit that it exceeded */
+	enum server_share refused_share; /* the limit that the refused open would have exceeded */
 	char refused_host[PLENUM_NAME_MAX];
-	struct reason short_of; /* reason if open files are short; not set: there are enough */
-	struct reason hung; /* reason if the file system of an export hangs; not set: all answer */
-	struct reason held; /* reason if clients that are away keep space; not set: they do not */
-	uint64_t held_ns;   /* when to check that next */
+	struct reason short_of; /* why open files are short; not set if there are enough */
+	struct reason hung;	/* which export's file system hangs; not set if all answer */
+	struct reason held;	/* which clients that are away keep space; not set if none does */
+	uint64_t held_ns;	/* when to check `held` next */
 	uint32_t held_mark;
 	struct fuse_server_client *clients; /* list */
 	struct fuse_server_client *dying;   /* clients whose session has ended, to be freed */
 
 	struct io_uring ring;
 	bool ring_ok;
-	unsigned n_ring;   /* operations submitted or queued whose result was not read yet */
-	unsigned n_queued; /* those of them that are not submitted yet */
+	unsigned n_ring;   /* number of operations that were submitted or queued, and whose result
+			      was not read yet */
+	unsigned n_queued; /* how many of these were not submitted yet */
 	uint32_t ring_turn;
-	/* Small reads from memory in this turn: a single one is made by a system call, several are
-	 * submitted as a batch. */
+	/* Small reads from memory that arrived in this turn. A single one is made by a system call;
+	 * several are submitted to io_uring as a batch. */
 	struct server_req *reads, **reads_tail;
 
 	struct fs_helper *helpers;
@@ -460,17 +483,20 @@ struct fuse_server {
 	int root_error; /* result of server_root_init() */
 	struct share share;
 	char claimed[PLENUM_NAME_MAX]; /* name that the last refused client claimed without proof */
-	char elsewhere[IP_ADDR_STR_MAX + 8];  /* worker to which the last client was redirected */
-	uint64_t predecessor_leases_until_ns; /* a predecessor's leases may be valid until then */
-	uint64_t predecessor_mount; /* the only mount that may have such leases; 0: several may */
+	char elsewhere[IP_ADDR_STR_MAX + 8];  /* address of the worker to which a client was last
+						 redirected */
+	uint64_t predecessor_leases_until_ns; /* until when leases of a predecessor may be valid */
+	uint64_t predecessor_mount; /* number of the only mount that may have such leases; 0:
+				       several mounts may */
 	uint64_t boot;		    /* identifies the boot of the host */
 	struct server_req *retry_head,
 		**retry_tail; /* requests that wait for a free record or a lease */
 
 	struct server_node **by_handle, **by_ino; /* hash chains */
 	struct server_list open_nodes;		  /* FUSE_HANDLE_FILE, with a descriptor */
-	struct server_list closed_nodes;   /* FUSE_HANDLE_FILE, without one, and not referenced */
-	struct server_list table_nodes;	   /* FUSE_HANDLE_TABLE, not referenced */
+	struct server_list closed_nodes;	  /* FUSE_HANDLE_FILE, without a descriptor and not
+						     referenced */
+	struct server_list table_nodes;		  /* FUSE_HANDLE_TABLE, not referenced */
 	struct server_list unlinked_nodes; /* unlinked directories, pipes and similar objects, which
 					      clients may still use */
 	uint32_t n_open_max, n_table_max;
@@ -480,7 +506,7 @@ struct fuse_server {
 	uint64_t trimmed_ns;
 	uint32_t permitted[2]; /* the thread's permitted capabilities */
 	struct fuse_ids ids;   /* the thread's current identity */
-	bool caps_valid;       /* the effective capabilities belong to these ids */
+	bool caps_valid;       /* the effective capabilities fit `ids` */
 	bool caps_of_writer;   /* the effective capabilities are those for a user's write */
 	struct server_ping ping;
 	struct server_ping_order order;
@@ -491,7 +517,7 @@ static inline unsigned server_export_index(const struct server_export *e)
 	return (unsigned)(e - e->server->exports);
 }
 
-/* Number of the mount's files without those that are being closed. */
+/* Returns the number of the mount's files, without those that are being closed. */
 static inline uint32_t server_mount_files(const struct server_mount *m)
 {
 	return m->n_files - m->n_closing;
@@ -510,7 +536,8 @@ static inline const void *server_req_arg(const struct server_req *q)
 {
 	return q->in + 1;
 }
-/* The name, or the first of two names, behind arg_bytes of arguments; it is validated. */
+/* Returns the name, or the first of two names, that follows arg_bytes of arguments. It has been
+ * validated. */
 static inline const char *server_req_name(const struct server_req *q, size_t arg_bytes)
 {
 	return (const char *)(q->in + 1) + arg_bytes;

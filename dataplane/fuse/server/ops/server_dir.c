@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Directory requests: converts entries that an I/O helper has read into the kernel's FUSE entries,
- * for READDIR and for the listing in a reply to OPENDIR. Directory offsets are cookies of the file
- * system, so they are passed on unchanged.
+ * Directory requests: converts the entries that an I/O helper has read into FUSE entries, for
+ * replies to READDIR and READDIRPLUS, and for the listing in a reply to OPENDIR. Offsets in
+ * directories are cookies of the file system, so they are passed on unchanged.
  */
 #include "dataplane/fuse/server/objects/server_lease.h"
 #include "dataplane/fuse/server/objects/server_mount.h"
@@ -29,7 +29,7 @@ struct dir_answer {
 	unsigned n_handles;
 };
 
-/* Fills in the entry of one name; its handle follows the data. */
+/* Fills in the entry of one name. Its handle is added separately, to follow the data. */
 static void entry_fill(struct server_req *q, const struct helper_dirent *de, const char *name,
 		       struct dir_answer *a, struct fuse_entry_out *out)
 {
@@ -39,7 +39,8 @@ static void entry_fill(struct server_req *q, const struct helper_dirent *de, con
 				       .attr = {.ino = de->ino, .mode = DTTOIF(de->type)}};
 	if (de->has_attr)
 		server_rights_attr(q, &de->attr, &out->attr);
-	/* An object without a file handle only gets its name; the client looks it up by that. */
+	/* For an object without a file handle, return only the name; the client then looks it
+	 * up. */
 	if (de->handle_len == 0)
 		return;
 	out->nodeid = FUSE_ROOT_ID;
@@ -51,7 +52,7 @@ static void entry_fill(struct server_req *q, const struct helper_dirent *de, con
 	a->n_handles++;
 }
 
-/* Returns false if the entry does not fit. */
+/* Adds one entry to the reply. Returns false if it does not fit. */
 static bool dir_add(struct server_req *q, const struct helper_dirent *de, bool plus,
 		    struct dir_answer *a)
 {
@@ -80,7 +81,7 @@ static bool dir_add(struct server_req *q, const struct helper_dirent *de, bool p
 	return true;
 }
 
-/* Converts up to a number of the entries that the helper has read, as far as they fit. Returns true
+/* Converts up to `most` of the entries that the helper has read, as far as they fit. Returns true
  * if no further entry can follow. */
 static bool dir_fill(struct server_req *q, size_t count, bool plus, unsigned most,
 		     struct dir_answer *a)
@@ -158,7 +159,8 @@ void server_dir_list_ask(struct server_req *q, struct helper_call *call)
 {
 	q->temp_bytes = MIN_OF(2 * list_wanted(q), DIR_BYTES_MAX) * 2;
 	q->temp = q->temp ? q->temp : buf_pool_get(&q->client->server->answers, q->temp_bytes);
-	if (!q->temp) /* the client sends READDIR when it needs the entries */
+	if (!q->temp) /* no buffer is free: open without a listing, because the client can send
+			 READDIR */
 		return;
 	call->data = q->temp;
 	call->data_size = q->temp_bytes / 2;
@@ -185,8 +187,8 @@ void server_dir_reply_open(struct server_req *q, const struct server_node *n, ui
 
 /* ------------------------------------------------------------------ reading */
 
-/* Makes a helper read entries into the first half of a buffer; this code collects the handles in
- * the second half. */
+/* Makes a helper read entries into the first half of a buffer. In the second half, the handles for
+ * the reply are collected later. */
 static void dir_read(struct server_req *q, enum helper_op op)
 {
 	const struct fuse_read_in *in = server_req_arg(q);
@@ -198,7 +200,8 @@ static void dir_read(struct server_req *q, enum helper_op op)
 		server_reply_err(q, EBADF);
 		return;
 	}
-	/* Get the call first: hosts share calls, so the calls of a host limit its buffers. */
+	/* Get the call before the buffer: each host has a limited share of calls, which thus limits
+	 * its buffers too. */
 	call = server_helper_call(q, op, 0);
 	if (!call)
 		return;

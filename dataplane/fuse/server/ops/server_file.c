@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Open files and their data: open, create, release, read, write, sync, allocate, seek and copy.
- * io_uring does everything that does not block this core; the I/O helpers do the rest.
+ * Reads are made by io_uring or here, calls that never block are made here, and the I/O helpers
+ * make all others.
  */
 #include "dataplane/fuse/server/objects/server_background.h"
 #include "dataplane/fuse/server/objects/server_mount.h"
@@ -19,16 +20,16 @@
 #include <string.h>
 #include <sys/uio.h>
 
-/* The open flags of a client that the server uses. Not among them: each write says whether it
- * appends, and direct I/O concerns only the application and its own kernel. */
+/* The client's open flags that the server uses. O_APPEND is not among them, because each write says
+ * whether it appends, nor is O_DIRECT, which concerns only the program and its kernel. */
 #define FILE_FLAGS_KEPT (O_ACCMODE | O_SYNC | O_DSYNC)
 /* Two changes of a file within this time may leave the same timestamps. */
 #define FILE_TICK_NS (20 * NSEC_PER_MSEC)
 
 /* ------------------------------------------------------------------ opening */
 
-/* Whether the client can detect every later change by the attributes, which decide whether it keeps
- * its cached pages. */
+/* Whether every later change will show in the attributes, by which the client decides whether to
+ * keep its cached pages. */
 static bool file_is_settled(const struct fuse_attr *attr)
 {
 	struct timespec now;
@@ -54,8 +55,8 @@ static void open_reply(struct server_req *q, struct server_node *n, const struct
 }
 
 /* Whether another worker has unlinked the file after the helper opened it. That worker checks for
- * open files after the unlink; this one first counts the open file and then checks the link count.
- * So at least one of the two notices. */
+ * open files after the unlink. This one first counts the open file and then checks the link count.
+ * So at least one of the two workers notices. */
 static bool removed_by_peer(const struct server_req *q, int fd)
 {
 	struct share *share = &q->client->server->share;
@@ -65,7 +66,7 @@ static bool removed_by_peer(const struct server_req *q, int fd)
 	return share->n_peers > 0 && fstat(fd, &st) == 0 && st.st_nlink == 0;
 }
 
-/* Takes over fd. */
+/* Replies to an open. The open file then owns fd. */
 static void opened(struct server_req *q, struct server_node *n, int fd,
 		   const struct fuse_attr *attr, bool no_xattrs)
 {
@@ -96,7 +97,7 @@ static void open_then(struct server_req *q, const struct helper_result *r, int f
 {
 	struct helper_result of = *r;
 
-	/* The reply uses the handle in the request. */
+	/* Return no handle: the client continues to use the one that it has sent. */
 	of.handle_len = 0;
 	if (q->args.handles[0].bytes[0] == FUSE_HANDLE_FILE) {
 		of.handle_len = q->args.handles[0].len;
@@ -125,8 +126,8 @@ static void open_by_helper(struct server_req *q, int flags)
 	if (!call)
 		return;
 	call->oflags = flags;
-	/* If the client has the object open, a program may open it again via /proc/PID/fd although
-	 * its name does not exist any more. */
+	/* Allow removed files if the client has the object open: a program may open it again via
+	 * /proc/PID/fd, although the name does not exist any more. */
 	if (q->args.flags & FUSE_PROTO_REQ_REOPEN || server_file_has_open(q->mount, n))
 		call->flags |= HELPER_ALLOW_UNLINKED;
 	if (q->in->opcode == FUSE_OPEN && in->open_flags & FUSE_OPEN_KILL_SUIDGID)
@@ -154,8 +155,8 @@ static bool open_here(struct server_req *q, int flags)
 		return false;
 	if (fstatat(n->fd, "", &st, AT_EMPTY_PATH) < 0 || st.st_nlink == 0)
 		return false;
-	/* Without O_NONBLOCK: with it io_uring would fail reads that must wait, and the open would
-	 * not wait for the holder of a lease (fcntl(2)). */
+	/* Open without O_NONBLOCK: with it, io_uring would fail reads that must wait, and the open
+	 * would fail instead of waiting for the holder of a kernel lease (fcntl(2)). */
 	fd = open(server_fd_path(n->fd, path), flags | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
@@ -179,8 +180,8 @@ static void create_then(struct server_req *q, const struct helper_result *r, int
 	char path[SERVER_FD_PATH_MAX];
 	int own = -1;
 
-	if (r->handle_len ==
-	    0) /* without a file handle, the file can be reached only by this descriptor */
+	if (r->handle_len == 0) /* the file system has no file handles, so the file can be reached
+				   only by a descriptor */
 		own = open(server_fd_path(fd, path), O_PATH | O_CLOEXEC);
 	opened(q, server_node_of(q->mount->export, r, own), fd, &r->attr,
 	       r->flags & HELPER_RESULT_NO_XATTRS);
@@ -219,9 +220,9 @@ void server_open_reply(struct server_req *q, struct server_file *f)
 }
 
 /*
- * Another client has removed the created file since. If the reply were an error, the client's
- * kernel would create another file. So the server opens an unlinked file in its place; only this
- * client could notice the difference.
+ * Handles a repeated CREATE whose file another client has removed since. If the reply were an
+ * error, the client's kernel would create another file. So the server opens an unlinked file in its
+ * place. Only this client could notice the difference.
  */
 static void replay_unlinked(struct server_req *q)
 {
@@ -286,7 +287,7 @@ void server_open_replay(struct server_req *q, const struct helper_result *r)
 	call->a = (struct helper_ref){.fd = -1, .len = r->handle_len};
 	memcpy(call->a.handle, r->handle, r->handle_len);
 	call->oflags = (int)in->flags & FILE_FLAGS_KEPT;
-	/* The first execution has passed the permission check. */
+	/* Do not check permissions again, because the first execution has passed the check. */
 	call->flags = HELPER_ALLOW_UNLINKED;
 	server_helper_submit_raw(q, call, HELPERS_QUICK, false, replay_then);
 }
@@ -307,7 +308,8 @@ void server_op_release(struct server_req *q)
 
 /* ------------------------------------------------------------------ data */
 
-/* Finds the open file of the request; sends a reply if there is none. */
+/* Finds the open file of the request. If there is none, sends a reply with an error and returns
+ * it. */
 static int data_begin(struct server_req *q, uint64_t fh, bool dir)
 {
 	int r = server_file_get(q, 0, fh, dir, &q->file);
@@ -333,8 +335,8 @@ static void read_end(struct server_req *q, int err)
 		server_rdma_reply(q, q->got);
 }
 
-/* Reads more from memory. Returns -EAGAIN: the data are not in memory, or this is unsupported;
- * io_uring then waits for them. */
+/* Reads more data if it is in memory. Returns -EAGAIN if it is not, or if such reads are
+ * unsupported; io_uring must then wait for the data. */
 static int read_more(struct server_req *q, size_t most)
 {
 	int flags = q->mount->export->in_memory ? 0 : RWF_NOWAIT;
@@ -356,8 +358,8 @@ static void read_step(struct server_req *q)
 	read_done(q, read_more(q, SERVER_STEP_BYTES));
 }
 
-/* The client's kernel takes a short reply as the end of the file, so a read may be short only
- * there. */
+/* Continues or ends a read. The client's kernel takes a short reply as the end of the file, so a
+ * reply may be short only there. */
 static void read_done(struct server_req *q, int res)
 {
 	while (res > 0) {
@@ -393,8 +395,8 @@ void server_op_read(struct server_req *q)
 		server_ring_start(q);
 }
 
-/* If a direct write was short, the client's kernel would report EIO. So the reply is the error that
- * ended the write, such as a full disk or a quota. */
+/* Ends a write. If a direct write was short, the client's kernel would report EIO, so the reply is
+ * then the error that ended the write, such as a full disk or a quota. */
 static void write_end(struct server_req *q, int err, const struct fuse_attr *attr)
 {
 	const struct fuse_write_in *in = server_req_arg(q);
@@ -406,7 +408,7 @@ static void write_end(struct server_req *q, int err, const struct fuse_attr *att
 		server_reply_write(q, q->got, attr);
 }
 
-/* The file is in memory, so fstat() does not wait for a disk. */
+/* Ends a write that was made here. The file is in memory, so fstat() does not wait for a disk. */
 static void write_end_here(struct server_req *q, int err)
 {
 	struct fuse_attr attr;
@@ -457,8 +459,9 @@ static void write_then(struct server_req *q, const struct helper_result *r, int 
 	write_end(q, -r->error, r->flags & HELPER_RESULT_ATTR ? &r->attr : NULL);
 }
 
-/* Makes a helper write. io_uring gives blocking writes to a few threads, one at a time for each
- * file, and all exports share these threads: one hanging disk would block them all. */
+/* Makes a helper write. io_uring would give blocking writes to a few kernel threads, one write at a
+ * time for each file. All exports would share these threads, so one disk that hangs could block all
+ * exports. */
 static void write_by_helper(struct server_req *q, struct server_file *f)
 {
 	const struct fuse_write_in *in = server_req_arg(q);
@@ -527,7 +530,8 @@ void server_op_write(struct server_req *q)
 
 	if (r < 0) {
 		server_reply_err(q, -r);
-	} else if (fuse_server_check_is_non_idempotent(q->in)) { /* it appends at the current end */
+	} else if (fuse_server_check_is_non_idempotent(q->in)) { /* an append, at the current end of
+								    the file */
 		append(q, f);
 	} else if (!q->mount->export->in_memory) {
 		write_by_helper(q, f);
@@ -609,7 +613,7 @@ void server_op_fallocate(struct server_req *q)
 	const struct fuse_fallocate_in *in = server_req_arg(q);
 	struct helper_call *call;
 
-	/* The other modes would move the data behind the range. */
+	/* Refuse other modes, which would move the data that follows the range. */
 	if (in->mode &
 	    ~(uint32_t)(FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE)) {
 		server_reply_err(q, EOPNOTSUPP);

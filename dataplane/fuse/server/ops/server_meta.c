@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/vfs.h>
 
-#define EXPECT_TRIES_MAX 16 /* retries if other clients change the name in between */
+#define EXPECT_TRIES_MAX 16 /* most tries if other clients change the name in between */
 
 static void done_then(struct server_req *q, const struct helper_result *r, int fd)
 {
@@ -24,8 +24,8 @@ static void entry_then(struct server_req *q, const struct helper_result *r, int 
 {
 	struct server_entry e = {.attr = r->attr, .no_xattrs = r->flags & HELPER_RESULT_NO_XATTRS};
 
-	/* The object was created, and removed by a local user before it was opened, so it has no
-	 * handle. */
+	/* The object was created, but a local user has removed it before it could be opened, so it
+	 * has only a handle that is always stale. */
 	if (r->handle_len > 0 && r->handle[0] != FUSE_HANDLE_FILE) {
 		cleanup_close(&fd);
 		server_reply_err(q, ESTALE);
@@ -48,8 +48,8 @@ static void entry_lookup(struct server_req *q, const char *name)
 	server_helper_submit(q, call, HELPERS_QUICK, false, entry_then);
 }
 
-/* Handles the result of a call that created an object. Without a file handle, a lookup gets the
- * descriptor. */
+/* Handles the result of a call that has created an object. If the object has no file handle, looks
+ * it up to get a descriptor of it. */
 static void made_then(struct server_req *q, const struct helper_result *r, int fd)
 {
 	if (r->handle_len > 0) {
@@ -87,7 +87,7 @@ void server_op_lookup(struct server_req *q)
 
 /* ------------------------------------------------------------------ creating names */
 
-/* Makes a call that creates the name behind arg_bytes of arguments. */
+/* Makes a call that creates the name which follows arg_bytes of arguments. */
 static struct helper_call *make_begin(struct server_req *q, enum helper_op op, size_t arg_bytes,
 				      uint32_t mask)
 {
@@ -146,8 +146,8 @@ void server_op_link(struct server_req *q)
 
 /* ------------------------------------------------------------------ removing names */
 
-/* Closes the descriptor of the removed object in a helper: closing the last one takes longer the
- * larger the file is. */
+/* Ends a removal. A helper closes the descriptor of the removed object, because closing the last
+ * one takes longer the larger the file is. */
 static void removed_then(struct server_req *q, const struct helper_result *r, int fd)
 {
 	struct server_export *e = q->mount->export;
@@ -184,8 +184,9 @@ static void names_fill(const struct server_req *q, struct helper_call *call)
 		strcpy(call->name2, name + strlen(name) + 1);
 }
 
-/* Removes or renames. victim: the object that loses its name, which no client has open or which is
- * pinned; NULL: it does not matter which object that is, because no client has any file open. */
+/* Submits a removal or rename. victim: the object that may lose its name: no client has it open, or
+ * it is pinned; NULL: it does not matter which object that is, because no client has any file
+ * open. */
 static void remove_submit(struct server_req *q, const struct helper_result *victim)
 {
 	const struct fuse_rename2_in *in = server_req_arg(q);
@@ -222,8 +223,8 @@ static void victim_then(struct server_req *q, const struct helper_result *r, int
 		server_pin_victim(q->mount->export, r, fd);
 	cleanup_close(&fd);
 	if (r->error == 0 && r->handle_len == 0)
-		remove_submit(q, NULL); /* an object without a file handle cannot outlive this
-				       process anyway */
+		remove_submit(q, NULL); /* without file handles no pin is needed, because a removed
+					   file cannot be used after this process anyway */
 	else
 		remove_submit(q, r->error < 0 ? &nothing : r);
 }
@@ -282,13 +283,13 @@ void server_op_readlink(struct server_req *q)
 
 static void attr_then(struct server_req *q, const struct helper_result *r, int fd)
 {
-	if (fd >= 0) /* keeps the descriptor for the next request */
+	if (fd >= 0) /* cache the descriptor for the next request */
 		(void)server_node_of(q->mount->export, r, fd);
 	server_reply_attr(q, &r->attr, r->flags & HELPER_RESULT_NO_XATTRS);
 }
 
-/* A node with a descriptor needs no helper. For an open file its own descriptor is used, because it
- * may have no name. */
+/* Needs no helper if the node has a descriptor. For an open file, uses the descriptor of the open
+ * file, because the file may have no name any more. */
 void server_op_getattr(struct server_req *q)
 {
 	const struct fuse_getattr_in *in = server_req_arg(q);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The operations on names, attributes, files, directories and extended attributes. Each sends one
- * reply, now or later. server_req.c calls them by the request's opcode; they know nothing of
- * clients' messages.
+ * reply, now or later. server_req.c calls them by the request's opcode. They do not depend on how
+ * clients' messages are received.
  */
 #ifndef PLENUM_FUSE_SERVER_OPS_H
 #define PLENUM_FUSE_SERVER_OPS_H
@@ -37,14 +37,14 @@ void server_op_removexattr(struct server_req *q);
 void server_op_setxattr(struct server_req *q);
 /* Replies with the recorded outcome of a request that was executed before. */
 void server_op_replay(struct server_req *q, const struct helper_result *r);
-/* The same for requests that open a file. */
+/* The same as server_op_replay(), for requests that open a file. */
 void server_open_replay(struct server_req *q, const struct helper_result *r);
-/* Replies with a file that an earlier execution of the request has opened in this process. */
+/* Replies with the file that an earlier execution of the request has opened in this process. */
 void server_open_reply(struct server_req *q, struct server_file *f);
 
 /* Shared by the files of this folder. */
 
-/* Whether it is an OPENDIR that wants a complete short listing in its reply. */
+/* Whether the request is an OPENDIR whose reply is to have the complete listing if it is short. */
 bool server_dir_lists(const struct server_req *q);
 void server_dir_list_ask(struct server_req *q, struct helper_call *call);
 void server_dir_reply_open(struct server_req *q, const struct server_node *n, uint64_t fh);

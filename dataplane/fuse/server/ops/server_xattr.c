@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Extended attributes. A read takes two requests: the client asks for the size first, then for the
- * value.
+ * Requests on extended attributes. To read one, a client sends two requests: the first asks for the
+ * size, the second for the value.
  */
 #include "dataplane/fuse/server/ops/server_ops.h"
 #include "dataplane/fuse/server/request/server_helper.h"
@@ -58,7 +58,7 @@ static void done_then(struct server_req *q, const struct helper_result *r, int f
 	server_reply_err(q, 0);
 }
 
-/* Sends an error if the client may not change the attribute. */
+/* Whether the client may not change the attribute; if so, sends an error. */
 static bool xattr_is_refused(struct server_req *q, const char *name)
 {
 	if (PLENUM_LIKELY(fuse_rights_may_set(name)))
@@ -82,7 +82,8 @@ void server_op_removexattr(struct server_req *q)
 
 void server_op_setxattr(struct server_req *q)
 {
-	const struct { /* the short form, because FUSE_SETXATTR_EXT is never negotiated */
+	const struct { /* the short form of struct fuse_setxattr_in, because FUSE_SETXATTR_EXT is
+			  never negotiated */
 		uint32_t size, flags;
 	} *in = server_req_arg(q);
 	const char *name = server_req_name(q, sizeof(*in));

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Shares the I/O helpers of an export among client hosts, so that one host that lists huge folders
- * without pause does not delay the others. The helpers take calls in order. While several hosts use
- * a queue, each host may occupy all but one of its helpers, and further calls of the host wait
- * here. The next call is taken from the host that has used the helpers for the least time. A host
- * that is alone may occupy all of them.
+ * without pause does not delay the others. The helpers take calls in the order in which they were
+ * submitted. While several hosts use a queue, each host may occupy all but one of the queue's
+ * helpers; its further calls wait here. The next call to submit is one of the host that has used
+ * the helpers for the least time. A host that is alone may occupy all helpers.
  *
  * An export has a limited number of calls. Requests that find none free wait here as well, and
  * hosts get a free call in turn.
  */
 #include "dataplane/fuse/server/request/server_fair.h"
 
-/* Several hosts count as using the queue for this time after a call has last come from another host
- * than the one before. */
+/* For this time after two calls in succession came from different hosts, several hosts count as
+ * using the queue. */
 #define SEVERAL_NS NSEC_PER_SEC
 
 static struct server_fair *fair_of(const struct server_req *q)
@@ -82,8 +82,8 @@ void server_fair_wait(struct server_req *q)
 	srv->n_call_waits++;
 }
 
-/* Finds the first request of the next host that may have a call; that host then becomes the last in
- * turn. */
+/* Finds the next host, in turn, that may have a call, and returns its first waiting request. The
+ * host then becomes the last in turn. */
 static struct server_req *next_in(struct fuse_server *srv, unsigned export_index)
 {
 	struct list *waits = &srv->call_waits[export_index];
@@ -181,8 +181,8 @@ static void remove_from(struct server_source_queue *own, struct server_req **p)
 		list_del(&own->node);
 }
 
-/* Of the waiting hosts that may have another call, the one that has used the least time; NULL if
- * there is none. */
+/* Returns, of the waiting hosts that may have another call, the one that has used the helpers for
+ * the least time; NULL if there is none. */
 static struct server_source_queue *next_of(const struct fuse_server *srv,
 					   const struct server_fair *f, unsigned limit)
 {

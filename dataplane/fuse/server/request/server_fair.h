@@ -6,21 +6,23 @@
 #include "dataplane/fuse/server/request/server_source.h"
 
 void server_fair_init(struct fuse_server *srv);
-/* Returns a call for the request; NULL: none is free, or its host has as many as it may while
- * several hosts use the export. */
+/* Returns a call for the request, or NULL if none is free, or if the request's host has as many as
+ * it may have while several hosts use the export. */
 struct helper_call *server_fair_call(struct server_req *q);
-/* Queues the request; it starts again when its host may have a call. */
+/* Queues the request. It is started again when its host may have a call. */
 void server_fair_wait(struct server_req *q);
-/* Removes and returns the next request that can have a call; NULL: none. */
+/* Removes and returns the next request that can have a call; NULL if there is none. */
 struct server_req *server_fair_next(struct fuse_server *srv);
-/* The queue of helpers for a listing. While several hosts use the export, it is the one of helpers
- * that handle no names, so that the listings of one host do not delay names of another. */
+/* Returns the queue of helpers for a listing. While several hosts use the export, listings go to
+ * the helpers that make no calls on names, so that the listings of one host do not delay the
+ * lookups of another. */
 enum helpers_queue server_fair_listings(const struct server_req *q);
 /* Submits the request's call, now or when it is its host's turn. */
 void server_fair_submit(struct server_req *q, enum helpers_queue queue);
 /* Call when the request's call has returned: submits the next one. */
 void server_fair_returned(struct server_req *q);
-/* Takes back a call that waits for its host's turn. Returns false if it does not wait. */
+/* Takes back the request's call if it waits for its host's turn. Returns false if it does not
+ * wait. */
 bool server_fair_take(struct server_req *q);
 
 #endif

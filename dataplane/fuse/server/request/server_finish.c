@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How requests end: the reply, the release of everything that they use, and replies to messages
- * that have not become requests. */
+/* Ends requests: sends the reply and releases everything that a request uses. Also replies to
+ * messages that have not become requests. */
 #include "dataplane/fuse/proto/fuse_latency.h"
 #include "dataplane/fuse/server/objects/server_lease.h"
 #include "dataplane/fuse/server/objects/server_mount.h"
@@ -36,7 +36,7 @@ static void req_release(struct server_req *q)
 	q->temp = NULL;
 }
 
-/* Logs only the first error of a session, because a failing disk fails often. */
+/* Logs EIO, but only the first one of a session, because a failing disk fails often. */
 static void log_first_error(struct fuse_server_client *c, uint32_t opcode)
 {
 	if (!c->failed)
@@ -56,7 +56,7 @@ void server_req_finish(struct server_req *q, int error, size_t len, size_t tail_
 		.unique = q->unique,
 	};
 	server_lease_changed(q);
-	/* A helper has not started the request, so its record is free again. */
+	/* The request's record was never submitted to a helper, so free it. */
 	if (q->record && q->ticket && !q->submitted)
 		journal_cancel(q->record, q->ticket);
 	req_release(q);
@@ -68,8 +68,8 @@ void server_req_finish(struct server_req *q, int error, size_t len, size_t tail_
 	req_unlink(q);
 	c->from->n_running[server_export_index(q->mount->export)]--;
 	srv->wait_due = true;
-	/* The time at the begin of the turn would be too early: copying data from memory may have
-	 * taken long. */
+	/* Read the clock: the time when this turn began would be too early, because copying data
+	 * from memory may have taken long. */
 	if (q->call)
 		fuse_latency_note(&srv->stats->latencies[server_export_index(q->mount->export)],
 				  q->in->opcode, q->args.arrived_ns, clock_now_ns());

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Calls to the I/O helpers: makes a call for a request, submits it and continues the request with
- * the result. This file also handles a lack of calls, descriptors that must stay open meanwhile,
- * and the journal, so that the operations need not.
+ * the result. This file also handles a lack of calls, keeps descriptors open during a call, and
+ * submits the journal's record, so that the operations need not care.
  */
 #include "dataplane/fuse/server/request/server_helper.h"
 #include "dataplane/fuse/server/objects/server_background.h"
@@ -15,12 +15,14 @@
 #include <poll.h>
 #include <string.h>
 
-#define ROOT_WAIT_MS 10000 /* time to obtain the handle of each export's root at the start */
+/* How long the helpers may take, at the start, to report the handles of the exports' roots */
+#define ROOT_WAIT_MS 10000
 
 /* ------------------------------------------------------------------ a request's call */
 
-/* Describes the request's object for the helper, which opens objects by their handle. An object
- * without a file handle is open here, and stays open during the call. */
+/* Describes the request's i-th object for the helper, which opens objects by their handle. For an
+ * object without a file handle, passes the descriptor of its node, which is kept open during the
+ * call. */
 static int ref_fill(struct server_req *q, struct helper_ref *ref, unsigned i)
 {
 	const uint8_t *handle = q->args.handles[i].bytes;
@@ -124,8 +126,9 @@ void server_helper_submit(struct server_req *q, struct helper_call *call, enum h
 	server_helper_submit_raw(q, call, queue, once, then);
 }
 
-/* Worker and helpers share one descriptor table. If it is full, the cached descriptors are closed
- * and the request is retried once. */
+/* Whether the call failed because the descriptor table, which worker and helpers share, is full,
+ * and the request can be retried. If so, closes cached descriptors. Each request is retried
+ * once. */
 static bool frees_descriptors(struct server_req *q, int error)
 {
 	if ((error != -EMFILE && error != -ENFILE) || q->freed_descriptors || q->file)
@@ -143,7 +146,7 @@ static void req_back(struct server_req *q, const struct helper_result *r, int fd
 	q->errors_end = false;
 	call_release(q);
 	if (frees_descriptors(q, r->error)) {
-		/* The helper has made no change and has returned the record. */
+		/* The helper has made no change and has given the record back, so retry. */
 		q->submitted = false;
 		server_req_requeue(q);
 	} else if (r->error == -ECANCELED) {
@@ -213,7 +216,8 @@ static void call_back(void *user, struct helper_call *call)
 	}
 	server_fair_returned(q);
 	if (is_listing(q))
-		server_steps_add(q, listing_begin); /* making the reply takes long */
+		server_steps_add(q, listing_begin); /* in steps, because making this reply takes
+						       long */
 	else
 		call_end(srv, q, call);
 }
@@ -227,7 +231,8 @@ void server_helper_interrupt(struct server_req *q)
 		fs_helper_interrupt(q->client->server->helpers, call);
 		return;
 	}
-	q->submitted = false; /* no helper has seen it, so its record is free again */
+	q->submitted = false; /* no helper has started the call, so the request's record is to be
+				 freed */
 	server_helper_drop(q, call);
 	req_back(q, &interrupted, -1);
 }
@@ -266,8 +271,8 @@ int server_helpers_init(struct fuse_server *srv)
 		if (srv->n_helper_calls > 0)
 			poll(&p, 1, 100);
 	}
-	/* Clears the flag that this worker sleeps, because a worker that polls never clears it
-	 * itself. */
+	/* Also clears the flag that says that this worker sleeps, because a worker that always
+	 * polls would never clear it. */
 	if (fs_helper_poll(srv->helpers, false, call_back, srv) < 0)
 		return -EPIPE;
 	return srv->root_error;

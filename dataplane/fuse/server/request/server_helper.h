@@ -6,19 +6,20 @@
 #include "dataplane/fuse/server/objects/server_types.h"
 
 /*
- * Returns a helper call for the request, on its i-th object, as its user. NULL: the request has got
- * a reply, or is queued for a retry. A request that must not run twice must not change anything
- * before its record is submitted.
+ * Returns a helper call on the request's i-th object, with the identity of its user. Returns NULL
+ * if the request has got a reply, or was queued for a retry. A request that must not run twice must
+ * not change anything before its record is submitted.
  */
 struct helper_call *server_helper_call(struct server_req *q, enum helper_op op, unsigned i);
-/* Returns the call unused. */
+/* Gives a call back that was not submitted. */
 void server_helper_drop(struct server_req *q, struct helper_call *call);
-/* Adds a second object. Returns false in the cases of NULL above; the call is then freed. */
+/* Adds the request's i-th object as the call's second object. Returns false, and frees the call, if
+ * the request has got a reply or was queued for a retry. */
 bool server_helper_add_object(struct server_req *q, struct helper_call *call, unsigned i);
-/* Uses this open file instead of the handle in the request. */
+/* Makes the call use this open file instead of the handle in the request. */
 void server_helper_use_file(struct server_req *q, struct helper_ref *ref, struct server_file *f);
-/* Submits the call. once: with the request's record. If it fails, the error becomes the reply;
- * other results are passed to then(), which takes over fd (-1: none). */
+/* Submits the call. once: with the request's journal record. If the call fails, the error becomes
+ * the reply. Other results are passed to then(), which then owns fd (-1: none). */
 void server_helper_submit(struct server_req *q, struct helper_call *call, enum helpers_queue queue,
 			  bool once,
 			  void (*then)(struct server_req *q, const struct helper_result *r,

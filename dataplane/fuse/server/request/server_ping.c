@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * RDMA tests (`plenum rdma ping`), at the server, which issues the RDMA operations. Only one client
- * at a time runs a test, with its own share of buffers and on the pairs that its files use as well.
- * A test that takes long ends early, and a pause follows. An operator at the server can also order
- * a test: the server then asks the client to request one, because the memory belongs to the client.
+ * at a time runs a test. It uses the client's own share of buffers, and the queue pairs that the
+ * client's files use as well. A test that takes long ends early, and a pause follows each test. An
+ * operator at the server can also order a test. The server then asks the client to request one,
+ * because the test uses the client's memory.
  */
 #include "dataplane/fuse/proto/fuse_ping.h"
 #include "dataplane/fuse/server/request/server_rdma.h"
@@ -12,10 +13,12 @@
 #include <string.h>
 
 #define PING_HEAD offsetof(struct fuse_proto_ping, each_ns)
-#define PING_WORK_NS (100 * NSEC_PER_MSEC) /* after this time no further operation begins */
-#define PING_PAUSE_FACTOR 3U		   /* pause, as a multiple of the test's duration */
+/* After this time a test begins no further operation */
+#define PING_WORK_NS (100 * NSEC_PER_MSEC)
+#define PING_PAUSE_FACTOR 3U /* pause, as a multiple of the test's duration */
 
-/* Returns 0; negative errno: the message is malformed, or RDMA is unavailable. */
+/* Checks a request for a test. Returns 0, or a negative errno if the message is malformed or RDMA
+ * is unavailable. */
 static int ask_check(const struct fuse_server_client *c, const void *buf, size_t len,
 		     struct fuse_proto_ping *ret)
 {
@@ -110,7 +113,8 @@ static void order_end(struct server_ping_order *w, int status, const char *reaso
 	fuse_ping_end(&w->run, w->each_ns, status, reason);
 }
 
-/* Whether the request is the ordered test, and not one that an operator at the client started. */
+/* Whether the client's request belongs to the test that was ordered here, and not to one that an
+ * operator at the client has started. */
 static bool is_ordered(const struct server_ping_order *w, const struct fuse_server_client *c,
 		       const struct fuse_proto_ping *ask)
 {
@@ -148,7 +152,8 @@ bool fuse_server_ping_take(struct fuse_server *srv, uint64_t now_ns, struct laun
 	if (!w->over && !(port_rdma_ready(w->client->rdma) >> w->leg & 1))
 		order_end(w, -EIO,
 			  port_rdma_reason_code(why != PORT_RDMA_OK ? why : PORT_RDMA_PEER));
-	else if (!w->over && now_ns >= w->until_ns) /* an older client ignores the order */
+	else if (!w->over && now_ns >= w->until_ns) /* perhaps an older client, which ignores the
+						       order */
 		order_end(w, -ETIMEDOUT, "");
 	if (!w->over) {
 		*ret_due_ns = w->until_ns;
@@ -185,7 +190,7 @@ static void ping_end(struct fuse_server *srv)
 
 static void ping_done(struct port_rdma_op *op, int status);
 
-/* Begins one more operation. Returns false if that is not possible now. */
+/* Begins one more operation of the test. Returns false if that is not possible now. */
 static bool ping_begin(struct fuse_server *srv, uint64_t now_ns)
 {
 	struct server_ping *g = &srv->ping;
@@ -255,7 +260,7 @@ static void ping_start(struct fuse_server_client *c, struct rudp_call *call, uin
 	g->ordered = is_ordered(&srv->order, c, ask);
 	for (unsigned i = 0; i < FUSE_PROTO_PING_DEPTH_MAX; i++)
 		g->ops[i].server = srv;
-	/* Clears data of other clients, which this client must not get. */
+	/* Clear the buffer, because this client must not get old data of other clients. */
 	if (ask->what == FUSE_PROTO_PING_WRITE)
 		memset(data, 0, ask->len);
 	c->n_reqs++;

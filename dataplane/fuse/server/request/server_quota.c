@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Limits the open files of each user, mount and client to a multiple of the free ones (dynamic
- * thresholds, as switches use for their buffers). With factors of 2, 2.5 and 3, a single user gets
- * at most 2/3 of the files, a single mount 5/7 and a single client 3/4.
+ * Limits the open files of each user, mount and client host to a multiple of the files that are
+ * still free (dynamic thresholds, as switches use for their buffers). With factors of 2, 2.5 and 3,
+ * a user alone gets at most 2/3 of the files, a mount alone 5/7, and a client host alone 3/4.
  */
 #include "dataplane/fuse/server/request/server_quota.h"
 #include "dataplane/fuse/server/objects/server_background.h"
@@ -15,21 +15,22 @@
 #include <string.h>
 
 #define SHORT_PERCENT 80U
-#define REFUSED_NS (10 * NSEC_PER_SEC) /* a refusal is reported for this long */
+#define REFUSED_NS (10 * NSEC_PER_SEC) /* how long a refusal is reported */
 /* Interval of checks for removed files of clients that are away. */
 #define HELD_NS (3 * NSEC_PER_SEC)
 
 /* ------------------------------------------------------------------ shares of the accounts */
 
-/* Whether n files are within the limit. A file that the client had open before, at a predecessor,
- * is compared with the number of all files, because it is not known how many were free at that
- * time. */
+/* Whether n files are within the limit, which is twice / 2 times the free files. again: the client
+ * had the file open before, at a predecessor. How many files were free then is unknown, so the
+ * limit is the share of all files that one account alone may have. */
 static bool is_within(uint64_t n, uint64_t free, uint64_t all, unsigned twice, bool again)
 {
 	return again ? n * (2 + twice) < all * twice : 2 * n < free * twice;
 }
 
-/* The limit that one more open file would exceed; SERVER_SHARE_NONE if it exceeds none. */
+/* Returns the limit that one more open file would exceed, or SERVER_SHARE_NONE if it exceeds
+ * none. */
 static enum server_share limit_of(const struct server_mount *m, uint32_t uid, bool again)
 {
 	const struct fuse_server *srv = m->server;
@@ -48,9 +49,9 @@ static enum server_share limit_of(const struct server_mount *m, uint32_t uid, bo
 
 static bool away_close(struct fuse_server *srv);
 
-/* Closes some of the files that wait to be closed, if all files are open or if the mount's own
- * waiting ones still count for its users. If that closes none, it begins to close the files of a
- * client that is away. Returns false if there are none. */
+/* Makes room below the limit: closes some of the files that wait to be closed, if all files are in
+ * use, or if files of this mount that wait still count for its users. If that closes none, begins
+ * to close the files of a client that is away. Returns false if there was nothing to close. */
 static bool room_make(const struct server_mount *m, enum server_share limit)
 {
 	if ((limit == SERVER_SHARE_ALL || m->n_closing > 0) &&
@@ -80,7 +81,8 @@ bool server_quota_allows(struct server_req *q)
 
 /* ------------------------------------------------------------------ clients without a session */
 
-/* A client that lost its session may be back in a moment, so it is away only after this time. */
+/* A client that has lost its session counts as away only after this many seconds, because it may be
+ * back in a moment. */
 #define AWAY_S 5U
 
 static uint64_t boot_seconds(void)
@@ -97,8 +99,8 @@ static bool is_away(const struct server_mount *m, uint64_t now_s)
 }
 
 /* Begins to close the files of the client that has been away for longest. Returns false if no
- * client is away. While files are short this runs for each open, so it searches only the mounts
- * that are away. */
+ * client is away. While files are short, this runs for each open, so it searches only mounts
+ * without a session. */
 static bool away_close(struct fuse_server *srv)
 {
 	const uint64_t now_s = boot_seconds();
@@ -130,8 +132,8 @@ static bool is_short(const struct fuse_server *srv, uint32_t n_files)
 	return (uint64_t)n_files * 100 >= (uint64_t)srv->files_max * SHORT_PERCENT;
 }
 
-/* Checks removed files that a predecessor of this process pinned for clients that have not returned
- * since. Their space is asked for when their number has changed. */
+/* Counts the removed files that a predecessor of this process has pinned for clients that have not
+ * returned since. Their space is measured again when their number has changed. */
 static void pins_look(struct fuse_server *srv, uint64_t now_s, uint32_t *n, uint64_t *bytes,
 		      uint32_t *n_clients)
 {
@@ -168,8 +170,8 @@ static void held_look_pins(struct fuse_server *srv, uint64_t now_s)
 			   n, (unsigned long long)(bytes >> 20), SERVER_LEASE_S, n_clients);
 }
 
-/* Checks removed files that are kept only by the session of a client that is away, which may have
- * crashed. */
+/* Looks for removed files that keep their space only because a client that is away, and may have
+ * crashed, had them open. Reports such a client. */
 static void held_look(struct fuse_server *srv, uint64_t now_ns)
 {
 	const struct server_mount *most = NULL;
@@ -195,7 +197,8 @@ static void held_look(struct fuse_server *srv, uint64_t now_ns)
 		held_look_pins(srv, now_s);
 		return;
 	}
-	/* The text has no countdown, because each different text is reported as news. */
+	/* Do not write how many seconds are left, because each different text is reported as a
+	 * change. */
 	reason_set(&srv->held, "space-held",
 		   "%.40s is away and keeps %u removed files open, %llu MiB, until %u s after its "
 		   "last "

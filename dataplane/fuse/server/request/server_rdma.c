@@ -2,20 +2,22 @@
 /*
  * Bulk data via RDMA at the server, which issues the operations: it writes READ data into the
  * client's memory, on the leg with the least load; server_fetch.c fetches WRITE data from it. An
- * operation that fails is retried on the next leg, and in the end the data are sent in packets. A
- * buffer belongs to the device until the device reports completion.
+ * operation that fails is retried on the next leg; if none works, the data is sent in packets.
+ * Until the device reports the completion of an operation, it may access the buffer, which must not
+ * be used.
  */
 #include "dataplane/fuse/server/request/server_rdma.h"
 #include "dataplane/fuse/server/request/server_reply.h"
 #include "dataplane/fuse/server/request/server_request.h"
 #include <string.h>
 
-/* Smaller replies fit into one or two packets. */
+/* Fewest bytes of a reply for RDMA: smaller replies need few packets. */
 #define BULK_LEAST RUDP_SMALL_BYTES
 /*
- * Queue pairs are created by system calls on the packet core. A correct client asks once a second
- * while pairs are lost, and once for each leg that returns. These budgets limit a hostile client,
- * and many clients that retry at the same time.
+ * Queue pairs are created by system calls on the packet core. A correct client asks for pairs once
+ * a second while some are lost, and once for each leg that returns. The budgets (ASK_NS per
+ * request, ASKS_AT_ONCE of them in succession) limit hostile clients, and many clients that retry
+ * at the same time.
  */
 #define ASK_NS (250 * NSEC_PER_MSEC)
 #define ASKS_AT_ONCE 8
@@ -28,7 +30,7 @@ void fuse_server_rdma(struct fuse_server *srv, struct port_rdma *rdma)
 
 	if (!port_rdma_any(rdma) || srv->rdma_pool)
 		return;
-	/* Register the buffers of larger replies, and of requests whose data are fetched. */
+	/* Register the buffers of larger replies, and those of requests whose data is fetched. */
 	buf_pool_pin(&srv->answers, 1, &regions[0].base, &regions[0].bytes);
 	buf_pool_pin(&srv->requests, BUF_CLASSES - 1, &regions[1].base, &regions[1].bytes);
 	if (port_rdma_pool_new(rdma, regions, 2, false, &srv->rdma_pool) == 0)
@@ -53,7 +55,8 @@ static bool is_gid_of(const struct ip_addr *ip, const uint8_t gid[16])
 	return memcmp(gid, mapped, 12) == 0 && memcmp(ip->bytes, gid + 12, 4) == 0;
 }
 
-/* The port that has the address to which the client wants to connect. */
+/* Returns the port with the address to which the client wants to connect its pair; -1 if there is
+ * none. */
 static int port_of(const struct fuse_server *srv, const uint8_t to[16])
 {
 	for (uint32_t i = 0; i < srv->cfg->n_ports; i++)
@@ -62,9 +65,9 @@ static int port_of(const struct fuse_server *srv, const uint8_t to[16])
 	return -ENOENT;
 }
 
-/* Whether the client's GID belongs to its session: the server sends only to addresses that the
- * session has validated. The GID of an InfiniBand port is never an IPoIB address; on InfiniBand the
- * partitions limit who can reach whom. */
+/* Whether the client's GID belongs to its session, because the server must send only to addresses
+ * that the session has validated. This cannot be checked on InfiniBand, where GIDs are not IP
+ * addresses; there, partitions limit which hosts can reach each other. */
 static bool is_of_session(const struct fuse_server_client *c, unsigned port,
 			  const struct fuse_proto_rdma_leg *leg)
 {
@@ -78,8 +81,8 @@ static bool is_of_session(const struct fuse_server_client *c, unsigned port,
 	return false;
 }
 
-/* Creates the server's queue pair and connects it with the client's; the reply contains its number.
- */
+/* Creates the server's half of a queue pair, connects it with the client's, and puts its parameters
+ * into the reply. */
 static void leg_connect(struct fuse_server_client *c, struct fuse_proto_rdma_leg *leg)
 {
 	struct port_rdma_half half, theirs = {.link = leg->link,
@@ -106,11 +109,11 @@ static void leg_connect(struct fuse_server_client *c, struct fuse_proto_rdma_leg
 	leg->lid = half.lid;
 	leg->qpn = half.qpn;
 	leg->psn = half.psn;
-	leg->key = 0; /* clients cannot access our memory */
+	leg->key = 0; /* no key, because clients cannot access our memory */
 	memcpy(leg->gid, half.gid, sizeof(leg->gid));
 }
 
-/* Reports whether the pair that the client names exists and works. */
+/* Puts into the reply whether the pair that the client names exists and works. */
 static void leg_check(struct fuse_server_client *c, struct fuse_proto_rdma_leg *leg)
 {
 	leg->status = port_rdma_has(c->rdma, leg->leg, leg->qpn) ? 0 : PORT_RDMA_FAILED;
@@ -232,7 +235,8 @@ static void reply_done(struct port_rdma_op *op, int status);
 
 static void reply_by_packets(struct server_req *q)
 {
-	if (q->bulk_stale) /* the client's memory must not be written any more */
+	if (q->bulk_stale) /* the next session has repeated the request, so the client's memory must
+			      not be written any more */
 		server_reply_data(q, q->got);
 	else if (q->args.flags & FUSE_PROTO_REQ_ONLY && q->got >= BULK_LEAST)
 		server_reply_retry(q, server_rdma_failed(q));
@@ -256,8 +260,8 @@ static bool reply_begin(struct server_req *q)
 			       q->args.bulk.addr, &q->bulk) == 0;
 }
 
-/* Whether the reply waits, because the legs work but are busy: a client that accepts its data only
- * via RDMA would retry at once, and the server would have to read the data again. */
+/* Whether the reply must wait because the pairs work but are busy. Otherwise a client that accepts
+ * its data only via RDMA would retry at once, and the server would have to read the data again. */
 static bool reply_waits(const struct server_req *q)
 {
 	return q->call && !q->bulk_stale && q->args.flags & FUSE_PROTO_REQ_ONLY &&
@@ -299,8 +303,8 @@ static void reply_done(struct port_rdma_op *op, int status)
 	reply_send(q);
 }
 
-/* Tries again to send the waiting replies, in order. gone: a client whose session has ended;
- * requests that its next session has sent again belong to that session. */
+/* Tries again to send the waiting replies, in order. gone: a client whose session has ended, whose
+ * replies are dropped, except those to requests that its next session has sent again. */
 static void replies_run(struct fuse_server *srv, const struct fuse_server_client *gone)
 {
 	struct server_req *q = srv->reply_head, *next;
@@ -320,7 +324,7 @@ void server_rdma_run(struct fuse_server *srv)
 	replies_run(srv, NULL);
 }
 
-/* Operations in flight complete with an error. */
+/* Drops the client's pairs. Its operations in flight then complete with an error. */
 void server_rdma_client_gone(struct fuse_server_client *c)
 {
 	replies_run(c->server, c);

@@ -9,7 +9,7 @@
 #include "dataplane/fuse/server/request/server_request.h"
 #include <string.h>
 
-/* A tail under construction, behind len bytes of data; unaligned. */
+/* A tail that is being built; it follows len bytes of data, and is unaligned. */
 struct tail {
 	uint8_t *start, *at;
 	struct fuse_proto_resp_tail head;
@@ -52,14 +52,15 @@ void server_reply_err(struct server_req *q, int err)
 	server_req_finish(q, -err, 0, 0);
 }
 
-/* A replayed result describes the time of its execution, so it does not prove that attributes are
- * still absent. */
+/* Returns the flag for entries that says that the object has no extended attributes. Not for a
+ * replayed result, which shows only that there were none when the request was executed. */
 static uint32_t no_xattrs_flag(const struct server_req *q, bool no_xattrs)
 {
 	return no_xattrs && !q->resent ? FUSE_PROTO_NO_XATTRS : 0;
 }
 
-/* Fills in the entry. The client sets the timeouts; generation has flags of the protocol. */
+/* Fills in the entry of an object. `generation` gets flags of the protocol, and the client sets the
+ * timeouts. */
 static void entry_fill(struct server_req *q, const struct server_entry *e,
 		       struct fuse_entry_out *ret)
 {
@@ -74,8 +75,8 @@ static void entry_fill(struct server_req *q, const struct server_entry *e,
 }
 
 /* Appends the attributes of the folder after a name in it has changed, because the client's kernel
- * asks for them next. It does so only if that needs no helper, and never for a replay, because the
- * folder may have changed since. */
+ * asks for them next. Does so only if that needs no helper, and never for a replayed result,
+ * because the folder may have changed since. */
 static void tail_folder(struct server_req *q, struct tail *t)
 {
 	uint32_t opcode = q->in->opcode;
@@ -114,7 +115,7 @@ void server_reply_entries(struct server_req *q, size_t len, const uint8_t *handl
 		memcpy(t.at, handles, handles_len);
 		t.at += handles_len;
 	}
-	/* Only if there is space for a tail. */
+	/* Add flags only if there is space for a tail. */
 	if (q->client->features & FUSE_PROTO_FEATURE_END &&
 	    (n > 0 || len + sizeof(t.head) <= q->out_max))
 		t.head.flags = flags;
@@ -202,7 +203,8 @@ void server_reply_init(struct server_req *q)
 {
 	const struct fuse_init_in *in = server_req_arg(q);
 	const struct server_export *e = q->mount->export;
-	/* A client that has been away for long must open its files again, as at another process. */
+	/* A client that was away for so long that its files were closed sees another incarnation,
+	 * so that it opens them again, as after a restart of this process. */
 	uint64_t incarnation = q->client->server->incarnation + q->mount->n_drops;
 	struct fuse_proto_server server = {.incarnation = MAX_OF(incarnation, 1UL),
 					   .verifier = e->verifier};

@@ -5,28 +5,30 @@
 
 #include "dataplane/fuse/server/objects/server_types.h"
 
-/* Replies success with len bytes at server_req_data. */
+/* Replies success, with the len bytes at server_req_data(). */
 void server_reply_data(struct server_req *q, size_t len);
-/* Replies an error; err: positive errno; 0: success without data. */
+/* Replies an error, or success without data. err: a positive errno, or 0 for success. */
 void server_reply_err(struct server_req *q, int err);
 void server_reply_entry(struct server_req *q, const struct server_entry *e);
 void server_reply_attr(struct server_req *q, const struct fuse_attr *attr, bool no_xattrs);
 /* Replies success to a request that changed names in its folder. */
 void server_reply_names(struct server_req *q);
-/* Replies with an open file. e: the entry if it was found or created by name; NULL: the request
- * names the object. attr: NULL if the client must not check its cache by them. */
+/* Replies with an open file. e: the entry, if the file was found or created by name; NULL: the
+ * request names it by handle. attr: the file's attributes; NULL if the client must not use them to
+ * check its cached pages. */
 void server_reply_open(struct server_req *q, const struct server_entry *e,
 		       const struct fuse_attr *attr, uint64_t fh);
-/* Replies to a WRITE; attr: of the file after the write, or NULL. */
+/* Replies to a WRITE. attr: the file's attributes after the write, or NULL. */
 void server_reply_write(struct server_req *q, uint32_t size, const struct fuse_attr *attr);
-/* Replies to a READ with RDMA memory: len bytes at server_req_data, of which `there` (all or none)
- * are already in the client's memory. */
+/* Replies to a READ for which the client has offered memory: len bytes at server_req_data(), of
+ * which `there` (all or none) are already in the client's memory. failed: the legs that failed. */
 void server_reply_bulk(struct server_req *q, uint32_t len, uint32_t there, uint8_t failed);
 /* Asks the client to repeat a READ whose data no leg could transfer. */
 void server_reply_retry(struct server_req *q, uint8_t failed);
 void server_reply_init(struct server_req *q);
-/* Replies with len bytes of entries at server_req_data and n handles (handles_len bytes, each
- * behind its length). flags: FUSE_PROTO_RESP_* that carry no data. */
+/* Replies with the len bytes of entries at server_req_data() and n handles, which are handles_len
+ * bytes at `handles`, each preceded by its length. flags: FUSE_PROTO_RESP_* flags that need no
+ * data. */
 void server_reply_entries(struct server_req *q, size_t len, const uint8_t *handles,
 			  size_t handles_len, unsigned n, uint16_t flags);
 

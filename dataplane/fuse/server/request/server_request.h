@@ -9,29 +9,29 @@
 #include "dataplane/fuse/server/objects/server_types.h"
 
 /* server_finish.c */
-/* Completes the request with len bytes at server_req_data and the tail behind them: sends the reply
- * and releases everything. error: 0 or negative. */
+/* Completes the request: sends the reply, which is the len bytes at server_req_data() and the tail
+ * that follows them, and releases everything. error: 0 or a negative errno. */
 void server_req_finish(struct server_req *q, int error, size_t len, size_t tail_len);
 /* Queues the request for a retry. */
 void server_req_requeue(struct server_req *q);
 /* Replies with an error to a message that has not become a request. buf: the message. */
 void server_req_refuse(struct fuse_server *srv, struct rudp_call *call, const void *buf, size_t len,
 		       int err);
-/* Ends a call that the client no longer waits for. */
+/* Ends a call whose answer the client no longer needs. */
 void server_call_end(struct rudp_call *call);
 
 /* server_rights.c */
 /* Permanently gives up the capability to exceed quotas. Returns 0 or a negative errno. */
 int server_creds_init(struct fuse_server *srv);
-/* Whether this thread currently writes with this identity. */
+/* Whether a write by this thread would now have this identity. */
 bool server_creds_are(const struct fuse_server *srv, uint32_t uid, uint32_t gid);
-/* Sets the identity with which this thread writes. Returns 0; after a negative errno a write would
- * use another identity. */
+/* Sets the identity with which this thread writes. Returns 0, or a negative errno, after which the
+ * caller must not write, because the identity is another one. */
 int server_creds_set(struct fuse_server *srv, uint32_t uid, uint32_t gid);
 /* Maps the request's users and groups to this host's and sets q->helper_flags. Returns 0, or
  * -EINVAL if an id is not mapped. */
 int server_rights_enter(struct server_req *q);
-/* Maps owner and group to the client's. */
+/* Copies the attributes, and maps owner and group to the client's. */
 void server_rights_attr(const struct server_req *q, const struct fuse_attr *from,
 			struct fuse_attr *ret);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The identity of requests: maps the user and group, decides which privileges a helper may use, and
- * sets the identity with which this thread writes. fuse_rights.c has the rules of the mapping; the
- * file system checks the permissions.
+ * Sets the identity of requests: maps user and group, decides which privileges a helper may use,
+ * and sets the identity with which this thread writes. fuse_rights.c does the mapping; the file
+ * system checks the permissions.
  */
 #include "dataplane/fuse/server/request/server_request.h"
 #include <linux/capability.h>
@@ -19,9 +19,9 @@ static int caps_put(struct fuse_server *srv, bool writer)
 
 	for (unsigned i = 0; i < 2; i++)
 		data[i].permitted = data[i].effective = srv->permitted[i];
-	/* With this capability the write would bypass quotas and reserved space. */
+	/* Drop this capability, with which a write would exceed quotas and use reserved space. */
 	data[CAP_SYS_RESOURCE / 32].effective &= ~(1U << CAP_SYS_RESOURCE % 32);
-	if (writer) /* with this capability a write would keep set-id bits */
+	if (writer) /* without this capability, so that a write clears set-id bits */
 		data[CAP_FSETID / 32].effective &= ~(1U << CAP_FSETID % 32);
 	srv->caps_valid = syscall(SYS_capset, &head, data) == 0;
 	srv->caps_of_writer = writer;
@@ -43,7 +43,8 @@ int server_creds_init(struct fuse_server *srv)
 
 bool server_creds_are(const struct fuse_server *srv, uint32_t uid, uint32_t gid)
 {
-	/* A client's user may have the worker's own ids, but must not have its privileges. */
+	/* Check the capabilities too: a client's user may have the same ids as the worker, but must
+	 * not get the worker's privileges. */
 	return uid == srv->ids.uid && gid == srv->ids.gid && srv->caps_valid &&
 	       srv->caps_of_writer == (uid != 0);
 }
@@ -88,7 +89,8 @@ static bool is_data_op(uint32_t opcode)
 static int map_args(struct server_req *q, const struct fuse_rights *rights)
 {
 	struct fuse_setattr_in *set = (void *)(q->in + 1);
-	const struct { /* the short form, because FUSE_SETXATTR_EXT is never negotiated */
+	const struct { /* the short form of struct fuse_setxattr_in, because FUSE_SETXATTR_EXT is
+			  never negotiated */
 		uint32_t size, flags;
 	} *in = server_req_arg(q);
 	char *name;

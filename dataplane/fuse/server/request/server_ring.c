@@ -5,10 +5,10 @@
  *
  * Neither files nor buffers are registered with the ring. A registered file makes a read no faster
  * (tests/perf/file_reads), and costs a system call at each open and close; and before Linux 6.13
- * the kernel releases them in order, so a hanging read would keep files open that other clients
- * have closed. Registered buffers are pinned even when they are not in use, and do not match the
- * pool's memory any more after the pool has returned pages. They save the page lookup of reads that
- * bypass the page cache, which the server never does.
+ * the kernel releases registered files in order, so one read that hangs would keep files open that
+ * other clients have closed. Registered buffers are pinned even when they are not in use, and do
+ * not match the pool's memory any more after the pool has returned pages. They save the page lookup
+ * of reads that bypass the page cache, which the server never does.
  */
 #include "dataplane/fuse/server/request/server_ring.h"
 #include "dataplane/fuse/server/request/server_request.h"
@@ -16,14 +16,16 @@
 #include <sys/uio.h>
 
 #define RING_ENTRIES 256
-/* Most submissions in one poll; there may be several, because some reads complete at once. */
+/* Most submissions in one poll. There may be several, because some reads complete at once and free
+ * their place. */
 #define RING_TURNS_MAX 4
-/* Reads from memory up to this size are batched; a larger one costs more than its system call. */
+/* Reads from memory of up to this size are batched. For a larger one, copying costs so much that
+ * saving a system call gains nothing. */
 #define JOIN_BYTES_MAX 16384U
 
 /*
- * Seccomp does not see the operations of a ring, so a ring that could open files would bypass the
- * filter. So the ring is restricted to reads, which cannot be changed later.
+ * Restricts the ring to reads, which cannot be undone later. Seccomp does not see the operations of
+ * a ring, so a ring that could open files would bypass the filter of system calls.
  */
 static int ring_restrict(struct io_uring *ring)
 {
@@ -43,8 +45,8 @@ int server_ring_init(struct fuse_server *srv)
 {
 	/* The flags to try, from the newest to none. One thread submits operations and reads
 	 * results, so the kernel need not interrupt it to deliver completions. DEFER_TASKRUN is not
-	 * used: a poll of the ring's descriptor would not wake up for completions that are not
-	 * delivered yet. */
+	 * used, because completions that are not delivered yet would not wake a poll of the ring's
+	 * descriptor. */
 	static const unsigned flags[] = {
 		IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
 		IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
@@ -101,7 +103,7 @@ static int ring_do_now(struct server_req *q)
 	return n < 0 ? -errno : (int)n;
 }
 
-/* Returns false if the ring is full. */
+/* Adds the request's operation to the ring. Returns false if the ring is full. */
 static bool ring_put(struct fuse_server *srv, struct server_req *q)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&srv->ring);
@@ -122,8 +124,8 @@ static bool ring_put(struct fuse_server *srv, struct server_req *q)
 	return true;
 }
 
-/* Like server_creds_set(); but queued operations belong to the previous user, so they are submitted
- * first. */
+/* Like server_creds_set(), but first submits the queued operations, because these belong to the
+ * previous user. */
 static int writer_set(struct fuse_server *srv, const struct fuse_in_header *in)
 {
 	if (server_creds_are(srv, in->uid, in->gid))
@@ -171,7 +173,8 @@ static bool read_can_be_batched(const struct server_req *q)
 		return false;
 	if (!f->nonblock && !f->ring_unfit) {
 		f->nonblock = fcntl(f->fd, F_SETFL, O_NONBLOCK) == 0;
-		f->ring_unfit = !f->nonblock; /* trying again would fail too */
+		f->ring_unfit = !f->nonblock; /* do not try again for this file, because that would
+						 fail too */
 	}
 	return f->nonblock;
 }
@@ -196,8 +199,8 @@ static int reads_begin(struct fuse_server *srv)
 	return n;
 }
 
-/* A batched read should complete at once. If the kernel has executed it later, single system calls
- * are used from now on. */
+/* Checks that a batched read has completed at once. If the kernel has executed it later, uses
+ * single system calls from now on. */
 static void ring_result_check(const struct fuse_server *srv, struct server_req *q, int res)
 {
 	struct server_export *e = q->mount->export;
@@ -251,7 +254,7 @@ int server_ring_poll(struct fuse_server *srv)
 		}
 		n += ring_reap(srv);
 		srv->ring_turn +=
-			r >= 0; /* otherwise the submission is repeated in the same turn */
+			r >= 0; /* if it failed, the submission is repeated in the same turn */
 		if (srv->n_queued == 0)
 			return n;
 	}

@@ -7,12 +7,12 @@
 
 int server_ring_init(struct fuse_server *srv);
 void server_ring_done(struct fuse_server *srv);
-/* Queues q->op for io_uring until the next fuse_server_poll, which calls q->done with the result.
- * Some operations are done at once instead, and q->done is called before this returns: everything
- * but reads, and of reads from memory the large ones, those that io_uring has returned, and all if
- * server_export.ring_unfit is set. */
+/* Queues q->op for io_uring. The next fuse_server_poll() submits it, and q->done is called with the
+ * result. Some operations are instead done at once by a system call, and q->done is called before
+ * this returns: everything but reads; and of reads from memory, large ones, those that io_uring
+ * could not execute, and all reads if server_export.ring_unfit is set. */
 void server_ring_start(struct server_req *q);
-/* Submits operations, processes results and calls done. Returns the number of results. */
+/* Submits operations, and calls `done` for each result. Returns the number of results. */
 int server_ring_poll(struct fuse_server *srv);
 /* Whether operations wait for the next poll. */
 bool server_ring_waits(const struct fuse_server *srv);

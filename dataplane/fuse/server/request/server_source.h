@@ -15,9 +15,10 @@
 struct server_source_queue {
 	struct list node;		 /* node in server_fair.waiting while head is not NULL */
 	struct server_req *head, **tail; /* calls that wait for their turn */
-	unsigned n_submitted;		 /* calls that the helpers have */
-	uint64_t spent_ns; /* time that it has used the helpers, comparable with that of other
-			      waiting hosts */
+	unsigned n_submitted;		 /* number of the host's calls that were submitted to the
+					    helpers */
+	uint64_t spent_ns; /* how long the host has used the helpers, comparable with the times of
+			      other waiting hosts */
 };
 
 /* A host's requests in one export that wait for a free call, see server_fair.c. */
@@ -31,35 +32,38 @@ struct server_source {
 	struct list node; /* node in fuse_server.sources */
 	struct fuse_server *server;
 	uint8_t key[SERVER_SOURCE_KEY_BYTES];
-	unsigned n_live;     /* sessions that count against the limit */
+	unsigned n_live;     /* number of its sessions that count against the limit */
 	unsigned n_refs;     /* number of clients, including those that have ended but have running
 				requests, and of unacknowledged replies */
 	struct list waiting; /* clients with waiting requests */
 	/* Node in fuse_server.wait_sources while there are waiting clients. */
 	struct list wait_node;
-	unsigned n_waits[BUF_SIZES]; /* waiting requests of these clients, by size of their reply */
-	unsigned n_calls[LAUNCH_EXPORTS_MAX]; /* calls in use */
+	unsigned n_waits[BUF_SIZES]; /* number of waiting requests of these clients, by range of
+					sizes of their replies */
+	unsigned n_calls[LAUNCH_EXPORTS_MAX]; /* number of helper calls in use */
 	struct server_source_calls call_waits[LAUNCH_EXPORTS_MAX];
-	unsigned n_running[LAUNCH_EXPORTS_MAX]; /* requests that have started and have no reply yet
-						 */
-	unsigned n_replies[BUF_CLASSES];	/* reply buffers in use, by class */
-	uint64_t short_ns; /* when it last had as many of them as it may; 0: never */
+	unsigned n_running[LAUNCH_EXPORTS_MAX]; /* number of requests that were started and have no
+						   reply yet */
+	unsigned n_replies[BUF_CLASSES];	/* number of reply buffers in use, by class */
+	uint64_t short_ns; /* when the host last had as many reply buffers as it may have; 0:
+			      never */
 	int work_credit;   /* units of work that it may begin before other hosts: server_wait.c */
 	struct server_req *steps, **steps_tail; /* requests that are executed in steps */
 	struct list steps_node; /* node in fuse_server.step_sources while there are any */
 	struct server_source_queue queues[LAUNCH_EXPORTS_MAX][HELPERS_QUEUE_MAX];
 };
 
-/* The host at this address (NULL: unknown), valid until server_source_put(). Returns NULL if memory
- * is short. */
+/* Returns the host at this address (NULL: unknown), which is valid until server_source_put(); NULL
+ * if memory is short. */
 struct server_source *server_source_get(struct fuse_server *srv, const struct ip_addr *from);
 void server_source_put(struct server_source *h);
 void server_sources_done(struct fuse_server *srv);
-/* _take: a reply buffer of the class is now in use for the host; _give: it is not any more. */
+/* Count the host's reply buffers: call _take when it has got one of this class, and _give when that
+ * one was freed. */
 void server_source_reply_take(struct server_source *h, unsigned class);
 void server_source_reply_give(struct server_source *h, unsigned class);
-/* Makes a session free when none is: ends the newest idle session of the host with most sessions,
- * if that host has at least two more than the one at `from`. */
+/* Call when no session is free: ends the newest idle session of the host with the most sessions, if
+ * that host has at least two more than the host at `from`. */
 void server_source_make_room(struct fuse_server *srv, const struct ip_addr *from);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Long requests in steps: while other hosts send short requests, the worker copies the data of a
- * large read, or makes the reply of a listing, piece by piece. After each piece the request becomes
- * the last in its host's queue, and after at most STEPS_PER_POLL pieces the worker reads packets
- * again. So a request of 4 KiB waits for some pieces and not for some megabytes. If no other host
- * has sent a short request lately, a long request is executed in one step.
+ * Executes long requests in steps: while other hosts send short requests, the worker copies the
+ * data of a large read, or makes the reply to a listing, piece by piece. After each piece the
+ * request becomes the last in its host's queue, and after at most STEPS_PER_POLL pieces the worker
+ * reads packets again. So a request of 4 KiB waits for a few pieces, not for megabytes. If no other
+ * host has sent a short request lately, a long request is executed in one step.
  */
 #include "dataplane/fuse/server/request/server_steps.h"
 
-#define STEPS_PER_POLL 2U /* each takes some ten microseconds */
+#define STEPS_PER_POLL 2U /* most steps in one poll; each takes some ten microseconds */
 /* A host that sent a short request within this time may send its next one at any moment. */
 #define LATELY_NS (10 * NSEC_PER_MSEC)
 

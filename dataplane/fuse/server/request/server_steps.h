@@ -15,7 +15,8 @@ bool server_steps_shared(const struct fuse_server *srv);
 /* Whether hosts other than the request's sent short requests lately, so that it must be executed in
  * steps. */
 bool server_steps_wanted(const struct server_req *q);
-/* Calls step() when it is the host's turn, in this poll or a later one. */
+/* Makes step() be called for the request when it is its host's turn, in this poll or a later
+ * one. */
 void server_steps_add(struct server_req *q, void (*step)(struct server_req *q));
 /* Runs a bounded number of steps, one of each host in turn. Returns their number. */
 unsigned server_steps_run(struct fuse_server *srv);
