@@ -50,7 +50,7 @@ struct rudp_handshake;
 /* The low bits of a session's number are its index in the table. */
 #define RUDP_INDEX_MASK 0xffffULL
 #define RUDP_FIRST_CALLS 4U
-#define RUDP_GSO_LONG 16384U /* bytes of a burst from which on it gets a send timestamp */
+#define RUDP_GSO_LONG 16384U /* bursts of at least this many bytes get a send timestamp */
 #define RUDP_GSO_BURSTS_MAX 16U
 /* Payload bytes after which the ports are flushed: less than two bursts, so that the peer can start
  * to work early. */

@@ -80,9 +80,9 @@ enum wire_type {
 #define WIRE_HELLO_BODY_BYTES 44 /* bytes of the body before the application's data */
 #define WIRE_CHALLENGE_BYTES 24
 #define WIRE_ANSWER_BYTES 20	  /* bytes of ACCEPT and REFUSE before the body */
-#define WIRE_ACCEPT_BODY_BYTES 48 /* then addresses */
+#define WIRE_ACCEPT_BODY_BYTES 48 /* bytes before the addresses */
 #define WIRE_ADDR_BYTES 24
-#define WIRE_REFUSE_BODY_BYTES 4 /* then a text */
+#define WIRE_REFUSE_BODY_BYTES 4 /* bytes before the text */
 #define WIRE_REFUSE_TEXT_MAX 44
 #define WIRE_JOIN_BYTES 32
 #define WIRE_LABEL_BYTES 20
@@ -95,12 +95,12 @@ enum wire_type {
 #define WIRE_TOKEN_BYTES 16
 #define WIRE_TOKENS_MAX 2 /* most tokens in a RESET: one for each valid key */
 #define WIRE_DATA_BYTES 36
-#define WIRE_ACK_BLOCK_BYTES 12 /* then words */
+#define WIRE_ACK_BLOCK_BYTES 12 /* bytes before the words */
 #define WIRE_ACK_WORDS_MAX 4	/* in an ACK */
 #define WIRE_ACK_WORDS_DATA 2	/* most words in an acknowledgement on DATA */
 #define WIRE_DATA_ACK_BYTES (WIRE_DATA_BYTES + WIRE_ACK_BLOCK_BYTES + 8 * WIRE_ACK_WORDS_DATA)
 #define WIRE_GRANT_BYTES 8 /* of one entry; entries follow the common header */
-#define WIRE_GRANTS_MAX 6  /* entries */
+#define WIRE_GRANTS_MAX 6  /* most entries in a GRANT */
 #define WIRE_PACKET_BYTES_MAX 9216
 
 #define WIRE_PATHS_MAX 8
