@@ -549,9 +549,9 @@ static const char *client_peer_name(const struct worker *w, const struct rudp_se
 	return mount_of(w, s, &i) ? config_of(w, i)->peer : "";
 }
 
-/* A server refuses a client whose name is not proven with EACCES, which older clients know, and a
- * word: the client's address, or WORKER_PEER_UNLISTED. Maps each of these words to a separate
- * code. */
+/* If a client's name is not proven, a server refuses the client with EACCES, which older clients
+ * know, and a word: the client's address, or WORKER_PEER_UNLISTED. Maps each of these words to a
+ * separate code. */
 static int refusal_code(const struct rudp_session *s, int code)
 {
 	struct datagram_addr from;
