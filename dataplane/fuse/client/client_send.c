@@ -21,7 +21,7 @@ static bool client_removes_names(uint32_t opcode)
 	return opcode == FUSE_UNLINK || opcode == FUSE_RENAME || opcode == FUSE_RENAME2;
 }
 
-/* Sends the request. Returns 0; -ENOMEM if it must wait, for a stage or for a free buffer for its
+/* Sends the request. Returns 0, -ENOMEM if it must wait, for a stage or for a free buffer for its
  * answer; -ENOBUFS if rudp takes no more calls now; or the error for the kernel. */
 static int client_send(struct fuse_client *f, struct client_slot *s)
 {

@@ -3,67 +3,72 @@
  * Messages between fuse_client and fuse_server, and the parameters that the mount negotiates with
  * its kernel. This header has only constants and structures.
  *
- * The client owns nodes and open files. Each request carries handles of the objects that it refers
- * to. The server made and signed these handles. A handle always means the same object; if that does
- * not exist any more, it means nothing (ESTALE). So a server that has lost all its memory never
- * serves a wrong file.
+ * The client keeps the tables of nodes and open files. Each request carries handles of the objects
+ * that it refers to, which the server has made and signed. A handle always stands for the same
+ * object; if that object does not exist any more, the request fails with ESTALE. So a server that
+ * has lost all its memory never serves a wrong file.
  *
- * Request: one rudp request is one FUSE request as the kernel sent it, in.len bytes from struct
- * fuse_in_header on (the data of a WRITE begins at byte 80), then struct fuse_proto_req_tail
- * (unaligned) and its handles. A handle is one byte of length, 1 to FUSE_PROTO_HANDLE_MAX, and the
- * bytes: first the handle of in.nodeid, then that of the second node: newdir of RENAME and RENAME2,
- * oldnodeid of LINK, nodeid_out of COPY_FILE_RANGE. INIT, DESTROY and INTERRUPT have none. The
- * client changes these fields:
+ * Request: one rudp request is one FUSE request as the kernel sent it: in.len bytes from struct
+ * fuse_in_header on (the data of a WRITE begins at byte 80). Then follow struct fuse_proto_req_tail
+ * (unaligned) and the handles. Each handle is one byte for its length, 1 to FUSE_PROTO_HANDLE_MAX,
+ * and then its bytes. The first is the handle of in.nodeid, the second that of the second node, if
+ * there is one: newdir of RENAME and RENAME2, oldnodeid of LINK, nodeid_out of COPY_FILE_RANGE.
+ * INIT, DESTROY and INTERRUPT have no handles. The client changes these fields:
  *  - `unique` has bit 63 (FUSE_PROTO_UNIQUE_RESEND) set if the request may have been sent before,
  *    by this client or by its predecessor; otherwise the bit is clear. The other 63 bits and the
  *    mount's id (struct fuse_hello) identify the request permanently: a server that has already
  *    executed it repeats its answer. At most FUSE_PROTO_CALLS_MAX requests of a mount are
- *    unanswered at a time, so a server that keeps that many last answers per mount always has the
- *    one that a retry needs. If the bit is clear, the server need not search for an answer. Bit 62
- *    is set in requests that the client itself makes.
+ *    unanswered at a time, so a server that keeps this many of the latest answers of each mount
+ *    always has the answer that a retry needs. If bit 63 is clear, the server need not search for
+ *    an answer. Bit 62 is set in requests that the client itself makes.
  *  - fuse_interrupt_in.unique names the request that is interrupted, with bit 63 clear.
- *  - node numbers mean nothing to the server; file handles (fh, fh_in, fh_out) are the server's.
- *  - the client does not send FORGET, BATCH_FORGET, unsupported requests and the kernel's RELEASE.
- *    It makes and sends a RELEASE itself, for one or many files (RELEASES).
+ *  - the server ignores node numbers; file handles (fh, fh_in, fh_out) are replaced by the
+ *    server's.
+ *  - the client does not pass on FORGET, BATCH_FORGET, RELEASE and unsupported requests of the
+ *    kernel. Instead of the kernel's RELEASEs it sends its own, each for one or many files
+ *    (FUSE_PROTO_FEATURE_RELEASES).
  *
  * Response: the FUSE reply from struct fuse_out_header on, out.len bytes, `unique` as in the
  * request (its bit 63 is ignored). If out.error is 0 and there is more to report, struct
- * fuse_proto_resp_tail follows, then the structs that its flags name, in the order of the flags,
- * then its handles as above. An answer may omit an empty tail. Each struct fuse_entry_out in the
- * answer has nodeid 1 if a handle follows for it, in order, and 0 if none does; the client fills in
- * generation and timeouts. The answer to INTERRUPT is an empty response.
+ * fuse_proto_resp_tail follows, then the structs that the flags in the tail name, in the order of
+ * the flags, then handles as above. An answer without anything to report has no tail. Each struct
+ * fuse_entry_out in the answer has nodeid 1 if the next handle in the tail belongs to it, and 0 if
+ * it has no handle; the client fills in generation and timeouts. The answer to INTERRUPT is an
+ * empty response.
  *
- * Bulk data use RDMA if both ends support it. The client requests queue pairs with FUSE_PROTO_RDMA,
- * a separate request: struct fuse_in_header, then struct fuse_proto_rdma with its half of one queue
- * pair per leg; the answer is struct fuse_proto_rdma with the server's halves of the same legs. An
- * error means that the server has no RDMA, or (EBUSY) that the client asks too often. A server
- * loses its half of a pair together with a path or a device, which an idle client would not notice,
- * so the client checks its pairs periodically. A READ or WRITE with FUSE_PROTO_REQ_BULK has struct
- * fuse_proto_bulk behind its handles: memory of the client, and the legs that reach it. For a READ,
- * the server writes the data into that memory before it answers. A WRITE arrives without its data
- * (in.len is 80): the server first reads them from that memory. If it cannot, it executes nothing
- * and answers EREMOTEIO, and the client sends the WRITE again in packets. In both answers
- * FUSE_PROTO_RESP_BULK announces struct fuse_proto_bulk_done in the tail, behind the attributes and
- * the server: the number of bytes that are in the client's memory instead of the answer, and the
- * legs that failed. The client drops its half of the failed pairs before it uses the memory, and
- * requests new pairs. If the server cannot write the data of a READ, it answers in packets, except
- * with FUSE_PROTO_REQ_ONLY: then `again` asks the client to retry.
+ * Bulk data uses RDMA if both ends support it. The client requests queue pairs with
+ * FUSE_PROTO_RDMA, a separate request: struct fuse_in_header, then struct fuse_proto_rdma with its
+ * half of one queue pair per leg; the answer is struct fuse_proto_rdma with the server's halves of
+ * the same legs. An error means that the server has no RDMA, or (EBUSY) that the client asks too
+ * often. A server loses its half of a pair together with a path or a device, which an idle client
+ * would not notice, so the client checks its pairs periodically. A READ or WRITE with
+ * FUSE_PROTO_REQ_BULK has struct fuse_proto_bulk behind its handles: memory of the client, and the
+ * legs that reach it. For a READ, the server writes the data into that memory before it answers. A
+ * WRITE arrives without its data (in.len is 80), and the server first reads the data from that
+ * memory. If it cannot, it executes nothing and answers EREMOTEIO, and the client sends the WRITE
+ * again in packets. In both answers FUSE_PROTO_RESP_BULK announces struct fuse_proto_bulk_done in
+ * the tail, after the structs of the flags before it. It has the number of bytes that are in the
+ * client's memory instead of the answer, and the legs that failed. The client drops its half of the
+ * failed pairs before it uses the memory, and requests new pairs. If the server cannot write the
+ * data of a READ, it answers in packets, except with FUSE_PROTO_REQ_ONLY: then `again` asks the
+ * client to retry.
  *
  * FUSE_PROTO_RDMA_PING asks the server to test one pair: struct fuse_in_header, then the head of
- * struct fuse_proto_ping, with memory that the client does not use otherwise meanwhile. The server
- * writes or reads that memory `count` times, `depth` at a time, and answers with the same struct:
- * the number of transfers and the duration of each. It does fewer transfers than requested if they
- * take long, tests for one client at a time, and pauses three times as long as it worked. A server
- * that wants such a test includes a request for it when the client checks the pair (struct
- * fuse_proto_ping_order); the client owns the memory, and decides whether to start the test.
+ * struct fuse_proto_ping, with memory that the client must not use for anything else meanwhile. The
+ * server writes or reads that memory `count` times, `depth` at a time, and answers with the same
+ * struct: the number of transfers and the duration of each. If the transfers take long, it does
+ * fewer than requested. It tests for one client at a time, and after each test pauses three times
+ * as long as the test took. A server that wants such a test includes a request for it when the
+ * client checks the pair (struct fuse_proto_ping_order); the client owns the memory, and decides
+ * whether to start the test.
  *
  * The client answers the kernel's INIT with the parameters below. The first call of each new
  * session is an INIT request that the client composes: major and minor as negotiated, flags and
  * flags2 exactly those in force (a subset of FUSE_PROTO_FLAGS), max_readahead as negotiated. The
  * server prepares its session with it, must not enable any other flag, and answers with struct
- * fuse_proto_server and the root's handle; an error in the answer ends the session. If the
+ * fuse_proto_server and the root's handle; an error in the answer ends the session. If the server's
  * incarnation has changed, the client then reopens all its open files. It sends no other request
- * before those answers have arrived. DESTROY means that the mount has ended.
+ * before the answers to these requests have arrived. DESTROY means that the mount has ended.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_PROTO_H
 #define PLENUM_DATAPLANE_FUSE_PROTO_H
@@ -76,11 +81,11 @@
 #define FUSE_PROTO_MINOR_MIN 31 /* Linux 5.4 */
 #define FUSE_PROTO_MINOR_MAX 38 /* newest minor version that server_check knows completely */
 
-#define FUSE_PROTO_MAX_WRITE (1U << 20) /* bytes of data in a WRITE or READ */
+#define FUSE_PROTO_MAX_WRITE (1U << 20) /* most bytes of data in a WRITE or READ */
 #define FUSE_PROTO_MAX_PAGES 256
 #define FUSE_PROTO_MAX_READAHEAD (1U << 20)
-/* Direct reads and writes count too: with a smaller limit, many programs would wait for each
- * other. */
+/* Most background requests of a mount. Direct reads and writes count too, so with a smaller limit
+ * many programs would wait for each other. */
 #define FUSE_PROTO_MAX_BACKGROUND 256
 #define FUSE_PROTO_CALLS_MAX 256
 
@@ -112,9 +117,10 @@
 #define FUSE_PROTO_WRITE_DATA (sizeof(struct fuse_in_header) + sizeof(struct fuse_write_in))
 #define FUSE_PROTO_READ_DATA sizeof(struct fuse_out_header)
 
-#define FUSE_PROTO_VERSION 3 /* of the hello and of all later messages */
+#define FUSE_PROTO_VERSION 3 /* version of the hello and of all later messages */
 /*
- * Flags in `generation` of an answer's entries; NO_XATTRS also in the last field of its attributes.
+ * Flags in `generation` of the entries in an answer; NO_XATTRS also in the last field of attributes
+ * (struct fuse_attr) in an answer.
  *  - NO_XATTRS: the file has no extended attributes, except possibly trusted ones.
  *  - LEASED, if leases are in force: for one second after the request was sent, no other client
  *    redirects the name to another file or changes the file.
@@ -125,9 +131,9 @@
 #define FUSE_PROTO_LEASED 2U
 #define FUSE_PROTO_EMPTY 4U
 /*
- * Optional features of both ends. The first unused word of INIT's argument lists those that the
- * client supports, the same word of the answer those in force. A peer that does not know the word
- * leaves it 0.
+ * Optional features of both ends. The first unused word of INIT's argument has those that the
+ * client supports; the same word of the answer has those in force. A peer that does not know the
+ * word leaves it 0.
  */
 #define FUSE_PROTO_FEATURE_DIR_ATTR 1U /* answers may have FUSE_PROTO_RESP_DIR_ATTR */
 #define FUSE_PROTO_FEATURE_LEASE 2U    /* entries may be FUSE_PROTO_LEASED */
@@ -143,8 +149,8 @@
 /* Mounts whose ids differ only in the last four bits belong to one kernel: they share caches, so a
  * change by one of them need not be reported to the others. */
 #define FUSE_PROTO_FEATURE_MOUNT_WORKERS 128U
-/* open_flags in OPENDIR's argument is the number of bytes of entries that the server may append
- * to its answer. FUSE_PROTO_RESP_END says that all entries of the directory follow. */
+/* open_flags in OPENDIR's argument says how many bytes of entries the server may append to its
+ * answer. FUSE_PROTO_RESP_END says that all entries of the directory were appended. */
 #define FUSE_PROTO_FEATURE_LIST 256U
 #define FUSE_PROTO_FEATURE_WRITTEN 512U /* WRITEs may have FUSE_PROTO_REQ_ATTR */
 #define FUSE_PROTO_FEATURE_NAMES 1024U	/* with LIST: answers may have FUSE_PROTO_RESP_NAMES */
@@ -159,11 +165,12 @@
 
 enum {
 	/* OPEN, OPENDIR: the client has this file open already, but the server has forgotten it.
-	 * There is no O_TRUNC; a file without a name is not ESTALE; a permission that was granted
-	 * is not refused. */
+	 * The server ignores O_TRUNC, also opens a file without a name instead of answering ESTALE,
+	 * and does not refuse a permission that was granted before. */
 	FUSE_PROTO_REQ_REOPEN = 1,
 	FUSE_PROTO_REQ_BULK = 2, /* READ, WRITE: struct fuse_proto_bulk follows the handles */
-	FUSE_PROTO_REQ_ONLY = 4, /* fail instead of sending the data in packets */
+	FUSE_PROTO_REQ_ONLY = 4, /* the server must fail the READ instead of sending the data in
+				    packets */
 	FUSE_PROTO_REQ_ATTR = 8, /* WRITE: return FUSE_PROTO_RESP_ATTR */
 };
 
@@ -174,14 +181,15 @@ struct fuse_proto_req_tail {
 };
 
 enum {
-	FUSE_PROTO_RESP_ATTR = 1, /* struct fuse_attr. OPEN: of the opened file; WRITE: of the file
-				     after the write; absent if it is not available */
+	FUSE_PROTO_RESP_ATTR = 1,     /* struct fuse_attr of the opened file (OPEN), or of the file
+					 after the write (WRITE); absent if it is not available */
 	FUSE_PROTO_RESP_SERVER = 2,   /* struct fuse_proto_server; INIT only */
 	FUSE_PROTO_RESP_DIR_ATTR = 4, /* struct fuse_attr of the directory, after a name was created
 				       or removed in it */
 	FUSE_PROTO_RESP_BULK = 8,     /* struct fuse_proto_bulk_done; the request had REQ_BULK */
 	FUSE_PROTO_RESP_END = 16,   /* READDIR, READDIRPLUS: there are no more entries; OPENDIR: all
-				       entries follow its struct, in the format of READDIRPLUS */
+				       entries of the directory follow struct fuse_open_out, in the
+				       format of READDIRPLUS */
 	FUSE_PROTO_RESP_NAMES = 32, /* OPENDIR, with END: for one second after the request was sent,
 				       no other client creates, renames or removes a name there */
 };
@@ -203,18 +211,20 @@ struct fuse_proto_server {
 #define FUSE_PROTO_RDMA 0x504c0001U /* an opcode that no kernel uses */
 #define FUSE_PROTO_RDMA_VERSION 2
 #define FUSE_PROTO_RDMA_LEGS_MAX 8
-#define FUSE_PROTO_RDMA_CHECK 1 /* status of a leg in the request: check the existing pair */
+/* Value of fuse_proto_rdma_leg.status in the request: check the existing pair */
+#define FUSE_PROTO_RDMA_CHECK 1
 
 struct fuse_proto_rdma_leg {
 	uint8_t leg;	/* number that the client chose, below FUSE_PROTO_RDMA_LEGS_MAX */
 	uint8_t status; /* 0, or FUSE_PROTO_RDMA_CHECK; in the answer: 0, or the reason why there is
 			   no pair */
-	uint8_t link;	/* 1 InfiniBand, 2 RoCE v2; 3 is reserved; in the answer: the server's */
+	uint8_t link;	/* link type of the sender: 1 InfiniBand, 2 RoCE v2; 3 is reserved */
 	uint8_t mtu;	/* 1: 256 bytes, each next value doubles it; 0: do not make a pair, only
 			   compare the link types; the status says whether they differ */
 	uint16_t lid;
 	uint16_t pad;
-	uint32_t qpn, psn; /* of the sender; CHECK: the server's qpn, and no other field is set */
+	uint32_t qpn, psn; /* queue pair number and first packet sequence number of the sender; for
+			      a CHECK: qpn is the server's, and no other field is set */
 	uint32_t key;	   /* RDMA key of the client's memory */
 	uint8_t gid[16];   /* in the answer to CHECK: struct fuse_proto_ping_order */
 	uint8_t to[16]; /* the server's address to which the pair connects; IPv4 is mapped into IPv6
@@ -231,14 +241,15 @@ struct fuse_proto_rdma {
 struct fuse_proto_bulk {
 	uint64_t addr;
 	uint32_t len;
-	uint8_t legs; /* bit mask */
+	uint8_t legs; /* bit mask of the legs by which the server can reach the memory */
 	uint8_t pad[3];
 };
 
 struct fuse_proto_bulk_done {
-	uint32_t len;	/* 0: the data are in the answer; always 0 for a WRITE */
-	uint8_t failed; /* legs, bit mask */
-	uint8_t again;	/* 1: READ: nothing was read, because no leg accepted the data; retry */
+	uint32_t len;	/* bytes of data in the client's memory; 0: the data is in the answer;
+			   always 0 for a WRITE */
+	uint8_t failed; /* bit mask of the legs that failed */
+	uint8_t again;	/* READ: 1: nothing was read, because no leg accepted the data: retry */
 	uint8_t pad[2];
 };
 
@@ -248,9 +259,9 @@ struct fuse_proto_bulk_done {
 #define FUSE_PROTO_PING_DEPTH_MAX 4
 
 enum fuse_proto_ping_what {
-	/* As for a READ request: the server writes to the client's memory. */
+	/* The server writes to the client's memory, as for a READ request. */
 	FUSE_PROTO_PING_WRITE = 1,
-	FUSE_PROTO_PING_READ, /* as for a WRITE request: the server reads the client's memory */
+	FUSE_PROTO_PING_READ, /* the server reads the client's memory, as for a WRITE request */
 	FUSE_PROTO_PING_WHAT_MAX
 };
 
@@ -333,7 +344,7 @@ static inline uint32_t fuse_proto_resp_max(uint32_t opcode, uint32_t size)
 		n += (uint32_t)sizeof(struct fuse_proto_resp_tail) +
 		     n / (uint32_t)FUSE_PROTO_DIRPLUS_ENTRY * (1U + FUSE_PROTO_HANDLE_MAX);
 		break;
-	case FUSE_OPENDIR: /* the size is that of the prefetched entries */
+	case FUSE_OPENDIR: /* `size` is how many bytes of entries it requests */
 		n = size < FUSE_PROTO_LIST_MAX ? size : FUSE_PROTO_LIST_MAX;
 		n += (uint32_t)(sizeof(struct fuse_open_out) +
 				sizeof(struct fuse_proto_resp_tail)) +
