@@ -3,7 +3,7 @@
  * Fetches the data of WRITEs from the client's memory via RDMA, on the leg with the least load,
  * then starts the requests. A transfer that fails is retried on the next leg; if none works, the
  * client sends the data in packets. Until the device reports the completion of a transfer, it may
- * access the buffer, which must not be used.
+ * access the buffer, so the buffer must not be used.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "dataplane/fuse/server/request/server_rdma.h"

@@ -3,8 +3,8 @@
  * Bulk data via RDMA at the server, which issues the operations: it writes READ data into the
  * client's memory, on the leg with the least load; server_fetch.c fetches WRITE data from it. An
  * operation that fails is retried on the next leg; if none works, the data is sent in packets.
- * Until the device reports the completion of an operation, it may access the buffer, which must not
- * be used.
+ * Until the device reports the completion of an operation, it may access the buffer, so the buffer
+ * must not be used.
  */
 #include "dataplane/fuse/server/request/server_rdma.h"
 #include "dataplane/fuse/server/request/server_reply.h"
