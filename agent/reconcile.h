@@ -183,7 +183,8 @@ struct reachability {
 	bool alone;	/* no operator has to confirm the apply */
 	bool patient;	/* an operator has to confirm, and peers have until then to answer */
 	bool inherited; /* read from the ticket of a previous agent */
-	/* Gets its answer when the check is decided or the apply ends. */
+	/* The client that waits for an answer. It gets the answer when the check has a result or
+	 * the apply ends. */
 	struct reconcile_client client;
 	struct diag warnings; /* warnings of the apply, kept for that answer */
 	uint64_t n_writes;    /* kernel writes of the apply, kept for the same answer */

@@ -143,7 +143,8 @@ void ctl_explain_silence(const char *socket, int error, struct ctl_silence *ret)
 		break;
 	case -EACCES:
 	case -EPERM:
-		/* Any user may connect to the lock, and only a running agent holds it. */
+		/* The lock is a socket to which any user may connect. Only a running agent holds
+		 * it. */
 		if (found)
 			set(ret, CTL_AGENT_FORBIDDEN,
 			    "run this as root or as a member of group plenum",

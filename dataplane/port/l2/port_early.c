@@ -16,7 +16,8 @@
 #include <time.h>
 
 #define HEARD_BYTES 2048U
-/* Most frames that one call reads: more than a socket buffer of the usual size holds. */
+/* The maximum number of frames that one call reads. A socket buffer of the usual size holds fewer.
+ */
 #define HEARD_MAX 4096U
 #define STACK_BYTES (64UL << 10)
 

@@ -14,7 +14,7 @@
 #define RUDP_LOSS_UNKNOWN UINT32_MAX
 /* A path with a smaller share is never lossy, but the share is shown */
 #define RUDP_LOSS_LEAST_PPM 5000U
-/* With a larger share the path is lossy, even if that is its usual share. */
+/* A path that loses a larger share of its packets is lossy, even if it always loses that many. */
 #define RUDP_LOSS_MOST_PPM 20000U
 
 struct rudp_loss_rate { /* one direction; all zeros: nothing is known yet */

@@ -32,7 +32,8 @@ struct client_stamp {
 enum {
 	CLIENT_NODE_USED = 1,
 	CLIENT_NODE_UNSYNCED = 2, /* acknowledged changes have not been synced yet */
-	CLIENT_NODE_SPECIAL = 4,  /* a pipe, a socket or a device: has no content, and no stamp */
+	/* A pipe, a socket or a device: it has no content, and so no change stamp. */
+	CLIENT_NODE_SPECIAL = 4,
 	/* A change was acknowledged, but the update of the ctime is deferred. */
 	CLIENT_NODE_CTIME_DEFERRED = 8,
 };

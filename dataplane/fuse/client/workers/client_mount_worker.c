@@ -211,10 +211,9 @@ bool client_mount_worker_may_connect(const struct fuse_client *f, uint64_t now_n
 
 enum fuse_hello_purpose client_mount_worker_hello(struct fuse_client *f)
 {
-	f->finishing = f->area &&
-		       (has_unfinished(f) || f->unmounted); /* "finishing", so that a session that
-							       only sends DESTROY does not count
-							       against the server's limit */
+	/* An unmounted one too: its session only sends DESTROY, and must not count against the
+	 * server's limit. */
+	f->finishing = f->area && (has_unfinished(f) || f->unmounted);
 	if (!f->area)
 		return FUSE_HELLO_MOUNT;
 	return f->finishing ? FUSE_HELLO_MOUNT_WORKER_FINISHING : FUSE_HELLO_MOUNT_WORKER;

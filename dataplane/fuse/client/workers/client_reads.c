@@ -258,9 +258,10 @@ static void reading_resolve(struct fuse_client *f, unsigned i, uint64_t now_ns)
 		request_place(f, i, now_ns);
 		return;
 	}
-	/* The buffer was not populated that far, so a kill may have cut the copy short. Usually the
-	 * kernel has reported an error to the program; in case it has not, do that here. This
-	 * happens only to the first request that is larger than all before. */
+	/* Pages of the buffer had not been allocated yet, so the copy may be incomplete if the
+	 * mount worker was killed meanwhile. Usually the kernel has reported an error to the
+	 * program; in case it has not, do that here. This happens only to the first request that is
+	 * larger than all before. */
 	if (mount_worker_swap(&slot->word, MOUNT_WORKER_READING, MOUNT_WORKER_FREE))
 		client_reply_error(f, h.unique, -EIO);
 }

@@ -13,7 +13,7 @@
 
 #define CLIENT_DISPATCH_NODEIDS 4096U
 
-/* The owner's view of one mount worker. */
+/* What the worker that owns the mount knows about one of its mount workers. */
 struct client_worker {
 	struct mount_worker_area *area;
 	struct mount_worker_reads *reads;
