@@ -71,7 +71,7 @@ async function sayRecorded(number) {
 		if (e?.outcome === "waits" && !number) return; // its own text is shown
 		await sleep(PERIOD_MS);
 	}
-	say("The agent has not recorded the outcome; the events below and 'plenum history' show what happened.", "warn");
+	say("The page has not learned the outcome; the events below, or 'plenum history' on the host, show it.", "warn");
 }
 
 // ---- lines that differ ----
@@ -298,10 +298,11 @@ async function decide(keep) {
 			const { notes } = await answer.json();
 			decided = number;
 			pending = null;
-			say(keep ? `Apply ${number} is kept.` : `Apply ${number} was rolled back. The host is as before.`, keep ? "good" : "warn", notes);
+			if (keep) say(`Apply ${number} is kept.`, "good", notes);
+			else await sayRecorded(number); // another user may have kept it just before
 		}
 	} catch {
-		say(`The agent did not answer. It rolls apply ${number} back by itself when the time is over, unless it has received that the apply is kept.`, "bad");
+		say(`The agent did not answer. It rolls apply ${number} back by itself when the time is over${keep ? ", unless your confirmation has arrived" : ""}.`, "bad");
 	}
 	deciding = false;
 	planOf = null;

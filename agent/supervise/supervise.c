@@ -361,7 +361,7 @@ static int want(struct sup *s, const struct launch_config *config, bool retry_fa
 		w->n_restarts = 0;
 		sup_handle_event(w, SUP_EV_WANT);
 	} else if (changed || (retry_failed && w->state == SUP_FAILED)) {
-		w->n_deaths = 0; /* an operator requested the change, so deaths count from 0 */
+		w->n_deaths = 0; /* earlier deaths have other causes */
 		/* In the first reconcile, retry_failed does not mean that an operator requested
 		 * it. */
 		change(w, retry_failed && s->reconciled);

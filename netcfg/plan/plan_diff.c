@@ -189,7 +189,7 @@ bool plan_link_serves_others(const struct plan_builder *b, const struct inv_link
 {
 	const struct inventory *inv = b->inv;
 
-	/* A bond of Plenum is no other user: the plan makes the bond release its ports first. */
+	/* The plan makes a bond of Plenum release its ports, so such a bond is not in the way. */
 	if ((link->master && !is_bond_of_ours(inv_link_by_index(inv, link->master))) ||
 	    strcmp(link->name, b->spec->management_interface) == 0)
 		return true;
