@@ -132,8 +132,8 @@ agent_pid() {
 	host_run "$1" cat /run/plenum/plenumd.pid
 }
 
-# nsenter stops itself while its program is stopped, and nobody continues it: as an orphan it would hold the pipes that it has
-# inherited, and make would wait for them without end.
+# nsenter stops itself when its program is stopped, and has to be continued too. A stopped nsenter that stays behind holds
+# inherited pipes open, and make waits for their end.
 agent_signal() {
 	host_run "$1" kill "-$2" "$(agent_pid "$1")" || return
 	[ "$2" != CONT ] || pkill -CONT -P "${agent_jobs[$1]}" || kill -CONT "${agent_jobs[$1]}"
