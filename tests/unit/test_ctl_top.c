@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "agent/ctl/ctl_top.h"
+#include "agent/ctl/top/ctl_top.h"
 #include <string.h>
 
 /* The answers are two seconds apart. Leg-b has three paths, all down in the second answer. */

@@ -3,7 +3,7 @@
  * `plenum top`: polls the agent and, if there is no terminal, prints lines with the same numbers as
  * the screen.
  */
-#include "agent/ctl/ctl_top.h"
+#include "agent/ctl/top/ctl_top.h"
 #include "agent/ctl/ctl_options.h"
 
 #include <inttypes.h>

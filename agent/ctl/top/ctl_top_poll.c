@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* `plenum top`: polls the agent, and reports for how long it has not answered. */
 #include "agent/ctl/ctl_options.h"
-#include "agent/ctl/ctl_top.h"
+#include "agent/ctl/top/ctl_top.h"
 
 #include <string.h>
 

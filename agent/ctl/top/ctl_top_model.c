@@ -3,7 +3,7 @@
  * Computes rates and sentences about problems from two answers of the agent. It needs neither an
  * agent nor a terminal, so that tests can call it.
  */
-#include "agent/ctl/ctl_top.h"
+#include "agent/ctl/top/ctl_top.h"
 #include "netcfg/base/text.h"
 #include "netcfg/base/vec.h"
 

@@ -4,7 +4,7 @@
  * except by SIGKILL. Most signals end the loop. For the others a handler restores the terminal with
  * async-signal-safe calls.
  */
-#include "agent/ctl/ctl_top.h"
+#include "agent/ctl/top/ctl_top.h"
 #include "netcfg/base/text.h"
 
 #include <curses.h>
