@@ -60,7 +60,7 @@ static struct client_stamp stamp_of(const struct fuse_attr *attr)
 
 /* ------------------------------------------------------------------ entries */
 
-/* The type of file that the request creates; 0: any type. */
+/* Returns the type of file that the request creates; 0: any type. */
 static mode_t type_wanted(const struct client_slot *s)
 {
 	struct fuse_mknod_in mknod;
@@ -157,7 +157,8 @@ static uint32_t fopen_flags_of(const struct fuse_client *f, const struct client_
 	return FOPEN_PARALLEL_DIRECT_WRITES;
 }
 
-/* Returns whether the node is to count this file as using the page cache, or as bypassing it. */
+/* Returns whether the node must count this file as using the page cache (CLIENT_FILE_CACHED) or as
+ * bypassing it (CLIENT_FILE_DIRECT). */
 static uint32_t file_mode(uint32_t open_flags, uint32_t fopen_flags)
 {
 	if (open_flags & O_APPEND)
@@ -282,7 +283,8 @@ static int answer_dirplus(struct fuse_client *f, const struct client_slot *s,
 		struct client_node *node = NULL;
 
 		memcpy(&entry, a->body + at, sizeof(entry));
-		/* The kernel creates no node and counts no lookup for these entries. */
+		/* For these entries the kernel gets only the name: it makes no node and counts no
+		 * lookup. */
 		if (entry.nodeid != 0 && (special || !client_attr_is_valid(&entry.attr))) {
 			(void)client_answer_handle(a, &skipped);
 			entry.nodeid = 0;
@@ -319,8 +321,9 @@ static int answer_attr(struct fuse_client *f, const struct client_slot *s,
 	return 0;
 }
 
-/* Checks the byte count in the answer to a WRITE, because kernels trust it. Only a synchronous
- * write counts as synced. */
+/* Handles the answer to a WRITE or COPY_FILE_RANGE. Kernels trust the byte count in it, so check
+ * it. The data of a synchronous write cannot be lost any more, so such a write does not count as an
+ * unsynced change. Returns 0 or -EIO. */
 static int answer_write(const struct client_slot *s, const struct client_answer *a)
 {
 	struct fuse_copy_file_range_in copy;
@@ -365,9 +368,9 @@ static bool answer_sync(struct fuse_client *f, const struct client_slot *s)
 
 /*
  * Caches the attributes of a directory after a name in it has changed, because the kernel asks for
- * them next. They are valid only if no other change of the directory by this client was
- * acknowledged since the request was sent, because the other change may be the later one. Removing
- * or moving a directory changes other directories too, so it drops the attributes of all.
+ * them next. They are valid only if this client got no answer to another change of the directory
+ * since it sent this request, because the other change may be the later one. Removing or moving a
+ * directory changes other directories too, so it drops the attributes of all.
  */
 static void dir_attr_note(struct fuse_client *f, const struct client_slot *s,
 			  const struct client_answer *a, uint32_t n_changes)

@@ -87,7 +87,7 @@ static bool deferred_take(struct fuse_client *f, const struct fuse_in_header *in
 {
 	struct {
 		struct fuse_out_header out;
-		/* Valid for no time, because the ctime will still change. */
+		/* The attributes are valid for no time, because the ctime will still change. */
 		struct fuse_attr_out attr;
 	} reply = {.out = {.len = sizeof(reply)}};
 	const struct fuse_attr *attr;
@@ -152,8 +152,8 @@ static int deferred_holds(struct fuse_client *f, struct client_slot *s)
 	return holds ? -ENOMEM : 0;
 }
 
-/* When the mark was made, no request for the file was in flight. So a request that has changed the
- * file was sent after that, and has also updated the ctime. */
+/* No request for the file was in flight when it was marked. So a request that has changed the file
+ * was sent after that, and has also updated the ctime. */
 void client_deferred_ctime_applied(struct fuse_client *f, const struct client_slot *s)
 {
 	struct client_deferred_ctime *o = f->n_deferred > 0 ? deferred_find(f, s->nodes[0]) : NULL;

@@ -40,8 +40,8 @@ static void init_answer(struct fuse_client *f, const void *req, size_t len)
 
 	memcpy(&h, req, sizeof(h));
 	memcpy(&in, (const uint8_t *)req + sizeof(h), MIN_OF(len - sizeof(h), sizeof(in)));
-	if (in.major > FUSE_PROTO_MAJOR) { /* reply only with our major version: the kernel then
-					      sends INIT again with it */
+	if (in.major > FUSE_PROTO_MAJOR) { /* reply with our major version only: the kernel then
+					      sends another INIT with this version */
 		init_write(f, h.unique, &out);
 		return;
 	}
@@ -95,8 +95,8 @@ const struct client_stage client_init_stage = {
 void client_init_compose(const struct fuse_client *f, struct client_init_msg *ret)
 {
 	const struct client_head *head = f->state.head;
-	/* With mount workers, this client has no use for leases on the names of a directory, which
-	 * would only make other clients wait. */
+	/* With mount workers, this client cannot use leases on the names of a directory. Such
+	 * leases would only make other clients wait. */
 	const uint32_t unused = f->dispatch || f->area ? FUSE_PROTO_FEATURE_NAMES : 0;
 
 	*ret = (struct client_init_msg){
@@ -120,8 +120,7 @@ int client_init_served(struct fuse_client *f, void *msg, size_t len)
 
 	if (r < 0 || a.out.error != 0)
 		return r < 0 ? r : a.out.error;
-	/* A server's incarnation is never 0, because files that are being reopened have this
-	 * value. */
+	/* No server has incarnation 0, because this value marks files that are being reopened. */
 	if (!a.has_server || a.server.incarnation == 0 || a.n_handles != 1 ||
 	    !client_answer_handle(&a, &root))
 		return -EPROTO;

@@ -34,7 +34,7 @@ static void node_set(struct client_slot *s, struct client_node *node)
 	s->refs.n_nodes = 1;
 }
 
-/* Returns false if it is not possible now. */
+/* Sends the slot's request. Returns false if that is not possible now. */
 static bool internal_send(struct fuse_client *f, struct client_slot *s)
 {
 	const void *msg;
@@ -158,9 +158,9 @@ static bool is_transient(int error)
 	       error == -EINTR || error == -EBUSY;
 }
 
-/* Returns what readers of a local directory get if reopening it failed. If the directory was
- * removed meanwhile, they see an empty directory. If the server has lost it, or cannot read it,
- * they get an error. */
+/* Returns the result of reading a local directory that could not be reopened. If the directory was
+ * removed in the meantime, readers see an empty directory. If the server has lost it, or cannot
+ * read it, they get an error. */
 static int reopen_error(const struct fuse_client *f, const struct client_file *file, int error)
 {
 	return error == -ESTALE && file->server_fh == f->server.verifier ? 0 : error;
@@ -230,7 +230,8 @@ void client_internal_released(struct fuse_client *f, uint32_t first, bool closed
 	}
 }
 
-/* Returns false if it is not possible now. */
+/* Reports this closed file to the server, and with it as many others as the request can name.
+ * Returns false if that is not possible now. */
 static bool release_some(struct fuse_client *f, struct client_file *file)
 {
 	struct {

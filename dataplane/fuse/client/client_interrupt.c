@@ -20,8 +20,8 @@ void client_interrupt_request(struct fuse_client *f, const void *req, size_t len
 		client_forward_interrupt(f, in.unique, now_ns);
 }
 
-/* Checks all requests whose process got a signal. full: also checks all old requests, because FUSE
- * may hold INTERRUPTs that cannot be read before a slot is free, or sends none. */
+/* Checks all requests whose process got a signal. full: checks all old requests too, because FUSE
+ * may hold INTERRUPTs that the client cannot read before a slot is free, or may send none. */
 static void look_all(struct fuse_client *f, bool full, uint64_t now_ns)
 {
 	struct client_slot *s, *newer;

@@ -14,7 +14,7 @@
 #define STATUS_BYTES 4096
 
 /* Whether SIGKILL is pending for the thread. The kernel makes SIGKILL pending whenever any signal
- * is about to end the thread. else_dying: the result if procfs gives no answer. */
+ * is about to end the thread. else_dying: the result if procfs has no information. */
 static bool thread_is_dying(const struct fuse_client *f, uint32_t pid, bool else_dying)
 {
 	static const char word[] = "\nSigPnd:";
@@ -43,10 +43,10 @@ void client_killed_abandon(struct fuse_client *f, struct client_slot *s, int err
 }
 
 /*
- * A request that waits at the client ends at once. For a request at the server, the client sends an
+ * Ends a request that waits at the client at once. For a request at the server, the client sends an
  * interrupt and waits for a moment, so that a dead process leaves nothing in progress. If procfs
- * gives no answer, a process with a signal counts as dying, because a process that hangs for ever
- * would be worse.
+ * has no information, a process with a signal counts as dying, because a process that hangs for
+ * ever would be worse.
  */
 void client_killed_look(struct fuse_client *f, struct client_slot *s, uint64_t now_ns)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RDMA tests that an operator starts (`plenum rdma ping`), at the client: it offers a buffer to the
- * server, which reads or writes it repeatedly and reports how long that took. The buffer must not
- * be used for anything else until the server has answered, or until there is no queue pair left by
- * which the server could reach it.
+ * RDMA tests that an operator starts (`plenum rdma ping`), at the client. The client offers a
+ * buffer to the server, which reads or writes it repeatedly and reports how long that took. The
+ * buffer must not be used for anything else until the server has answered, or until no queue pair
+ * is left by which the server could reach the buffer.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 #include "dataplane/fuse/proto/fuse_ping.h"
@@ -14,8 +14,8 @@
 #define BUSY_WAIT_NS (5 * NSEC_PER_MSEC)
 /* How long a test waits for a pair: longer than it takes to connect one */
 #define PAIR_WAIT_NS (3 * NSEC_PER_SEC)
-/* Pause after a request, as a multiple of the request's duration. The server accepts no request
- * sooner than that, so a shorter pause would only get a refusal. */
+/* Pause after a request, as a multiple of the request's duration. The server refuses a request that
+ * comes sooner. */
 #define RESTS 3U
 #define WISH_REST_NS NSEC_PER_SEC /* pause between two tests that the server requests */
 
@@ -26,8 +26,8 @@ static void ping_over(struct fuse_client *f, int status, const char *reason, uin
 	if (p->over)
 		return;
 	p->over = true;
-	/* Each request was already followed by a pause. Between tests of the server a short one
-	 * suffices, because a longer one would only delay the server's next test. */
+	/* Each request was followed by a pause already. Between tests that the server requests, a
+	 * short pause suffices; a longer one would only delay the next test. */
 	if (p->is_servers)
 		p->pause_until_ns = now_ns + WISH_REST_NS;
 	fuse_ping_end(&p->run, p->each_ns, status, reason);
@@ -235,7 +235,8 @@ static void ping_down(struct fuse_client *f, uint64_t now_ns)
 		buf_free(f);
 }
 
-/* The stage is also active without RDMA, so that a test ends with the reason why there is none. */
+/* The stage is active even without RDMA, so that a test ends with the reason why RDMA is
+ * unavailable. */
 const struct client_stage client_ping_stage = {
 	.cookie = CLIENT_COOKIE_PING,
 	.resp_at = offsetof(struct fuse_client, ping.resp),

@@ -4,11 +4,11 @@
  * entries arrive with the answer to OPENDIR, and the client answers the reads. The entries show the
  * directory at the time of its open, which is what readdir(3) lists. They are valid only for a
  * short time, so that rewinddir(3) shows later changes, and are used only once: when a reader
- * rewinds, the client asks the server. The kernel takes attributes in an answer as newer than its
- * own. So if it has learned something about a file since the open, the entry of this file has only
- * the name. If the server leases the names of a directory, the client caches a copy of the entries,
- * from which client_local_dir.c answers later opens. All of this is only in process memory, so a
- * successor asks the server.
+ * rewinds, the client asks the server. The kernel takes the attributes in an answer as newer than
+ * those that it has cached. So if it has learned something about a file since the open, the entry
+ * of this file has only the name. If the server leases the names of a directory, the client caches
+ * a copy of the entries, from which client_local_dir.c answers later opens. All of this is only in
+ * process memory, so a successor asks the server.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
@@ -210,7 +210,7 @@ static struct client_answer dir_cache_entries(const struct client_prefetches *p,
 				      .n_handles = k->n_handles};
 }
 
-/* Whether most of the cached entries are still useful to the kernel. */
+/* Whether the kernel still has a use for most of the cached entries. */
 static bool dir_cache_is_useful(const struct fuse_client *f, const struct client_dir_cache *k)
 {
 	struct client_answer a = dir_cache_entries(&f->prefetch, k);
@@ -306,8 +306,8 @@ void client_prefetch_close(struct fuse_client *f, uint64_t fh)
 
 /* ------------------------------------------------------------------ answering reads */
 
-/* Whether the prefetch is still recent, this client has not changed the directory since, and the
- * kernel has learned nothing newer that may concern any node. */
+/* Whether the prefetch is still recent, this client has not changed the directory since the open,
+ * and the kernel has learned nothing newer that may concern any node. */
 static bool is_valid(const struct fuse_client *f, const struct client_prefetch *p,
 		     const struct client_node *node, uint64_t now_ns)
 {
@@ -316,7 +316,7 @@ static bool is_valid(const struct fuse_client *f, const struct client_prefetch *
 	       f->prefetch.n_shown - p->n_shown <= CLIENT_SHOWN_MAX;
 }
 
-/* Copies the next entries into the answer, as many as fit. Returns the number of bytes. */
+/* Copies as many of the next entries as fit into the answer. Returns the number of bytes. */
 static size_t prefetch_fill(struct fuse_client *f, struct client_prefetch *p, bool plus,
 			    uint8_t *to, size_t room)
 {

@@ -9,16 +9,16 @@
 #include <string.h>
 
 #define RDMA_RETRY_NS NSEC_PER_SEC /* interval of attempts, and of checks on existing pairs */
-/* After a change of a device, such as new addresses, the next request for pairs is sent after this
- * time; servers accept no shorter interval. */
+/* After a device has changed, for example its addresses, the client sends its next request for
+ * pairs after this time; servers accept no shorter interval. */
 #define RDMA_CHANGED_NS (250 * NSEC_PER_MSEC)
 /* If a pair on a working path fails within this time, the intervals of the next attempts grow,
  * because the network may drop RDMA packets, and each attempt then delays a transfer by some
  * seconds. */
 #define RDMA_LASTS_NS (30 * NSEC_PER_SEC)
 #define RDMA_RETRY_MOST_NS (64 * NSEC_PER_SEC)
-/* While the link types of servers are mixed, they are asked for their link types at this
- * interval. */
+/* While some servers use InfiniBand and others Ethernet, the client asks them for their link types
+ * at this interval. */
 #define RDMA_MIXED_NS (8 * NSEC_PER_SEC)
 #define RDMA_HEADERS 88 /* bytes of IPv6, UDP and the headers and checksum of RoCE, rounded up */
 
@@ -52,7 +52,7 @@ static void rdma_done(struct fuse_client *f)
 
 /* ------------------------------------------------------------------ queue pairs */
 
-/* Drops all pairs, so that the server cannot write to offered memory any more. Call it before that
+/* Drops all pairs, so that the server cannot write to offered memory any more. Call it before the
  * memory is used for anything else. */
 static void rdma_down(struct fuse_client *f, uint64_t now_ns)
 {
@@ -70,8 +70,8 @@ static void rdma_down(struct fuse_client *f, uint64_t now_ns)
 		r->legs[i].layers = 0;
 }
 
-/* Returns the path on which to make the port's pair; NULL if there is a pair already, or none is
- * possible. */
+/* Returns the path for which to make the port's pair. Returns NULL if the port has a pair already,
+ * or can have none. */
 static const struct rudp_path_info *leg_path(const struct fuse_client *f,
 					     const struct rudp_path_info *paths, unsigned n_paths,
 					     unsigned port)
@@ -87,7 +87,8 @@ static const struct rudp_path_info *leg_path(const struct fuse_client *f,
 	return found;
 }
 
-/* Whether to try to make the leg's pair now. After a failure it is tried again later. */
+/* Whether to try to make the leg's pair now. After a failure, the client waits before the next
+ * try. */
 static bool leg_is_due(struct client_rdma *r, unsigned port, bool is_up, uint64_t now_ns)
 {
 	struct client_rdma_leg *leg = &r->legs[port];
@@ -240,7 +241,7 @@ static uint64_t rdma_due(struct fuse_client *f, uint64_t now_ns)
 }
 
 /* Returns the reason to report for the status in the server's answer. If the two ends do not match,
- * both report the same reason; all other reasons of the server mean that the peer has no RDMA. */
+ * both report the same reason. Any other status means that the peer has no RDMA. */
 static enum port_rdma_reason reason_of_answer(uint8_t status)
 {
 	if (status == PORT_RDMA_KIND || status == PORT_RDMA_MTU)
@@ -253,9 +254,9 @@ static uint8_t layer_of(uint8_t link)
 	return link == PORT_RDMA_LINK_IB ? CLIENT_LAYER_IB : CLIENT_LAYER_ETHERNET;
 }
 
-/* Returns whether the server's link is Ethernet or InfiniBand (CLIENT_LAYER_*); 0: unknown. Older
- * servers do not report their link type. That it differs from ours does not always show which it
- * is, because there are two link types for Ethernet. */
+/* Returns whether the server's link is Ethernet or InfiniBand (CLIENT_LAYER_*); 0: unknown. An
+ * older server reports only that its link type differs from ours. This is not always enough to know
+ * its link type, because there are two link types for Ethernet. */
 static uint8_t layer_reported(const struct client_rdma *r, const struct fuse_proto_rdma_leg *leg)
 {
 	const uint8_t ours = r->legs[leg->leg].link;
@@ -389,7 +390,8 @@ static void rdma_answer(struct fuse_client *f, const void *msg, size_t len, uint
 			continue;
 		port_rdma_drop(r->peer, i);
 		r->reasons[i] = PORT_RDMA_PEER;
-		if (!busy) /* a server that is busy reports nothing: its last report stays valid */
+		if (!busy) /* a server that is busy reports nothing about the leg, so its last
+			      report stays valid */
 			r->legs[i].layers = 0;
 	}
 	r->asked = r->checked = 0;
@@ -456,8 +458,8 @@ bool client_rdma_offer(struct fuse_client *f, struct client_slot *s, struct fuse
 	return true;
 }
 
-/* If the pair was made after the request was sent (serial), the report is about an earlier pair,
- * and this one stays. */
+/* serial: if the pair was made after the request was sent, the server's report is about an earlier
+ * pair, and this pair stays. */
 void client_rdma_pair_failed(struct fuse_client *f, unsigned leg, uint32_t serial)
 {
 	struct client_rdma *r = &f->rdma;

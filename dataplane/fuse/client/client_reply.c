@@ -17,8 +17,8 @@ bool client_reply(struct fuse_client *f, const void *msg, size_t len)
 
 void client_slot_note_latency(struct fuse_client *f, const struct client_slot *s)
 {
-	/* Read the clock: the time when this turn began would be too early, because a large answer
-	 * takes long to process and to write. */
+	/* Read the clock here: this turn may have begun much earlier, because a large answer takes
+	 * long to process and to write. */
 	fuse_latency_note(f->latencies, s->opcode, s->arrived_ns, f->clock_ns());
 }
 

@@ -132,8 +132,8 @@ static uint8_t *request_head(struct client_slot *s, uint32_t len)
 	return s->small;
 }
 
-/* Whether the answer to a WRITE should bring attributes. If the file also has a reader that uses
- * the page cache, the kernel will ask for them next. */
+/* Whether the client asks for attributes in the answer to a WRITE. It does if the file also has a
+ * reader that uses the page cache, because the kernel will then ask for them next. */
 static bool wants_attr(const struct fuse_client *f, const struct client_slot *s)
 {
 	const struct client_file *file;
@@ -191,8 +191,8 @@ int client_request_seal(struct fuse_client *f, struct client_slot *s, const void
 
 /* ------------------------------------------------------------------ answers from the cache */
 
-/* Whether the list of a file's extended attributes never shows this one, so that its absence there
- * proves nothing. */
+/* Whether the list of a file's extended attributes may leave this one out, so that its absence in
+ * the list proves nothing. */
 static bool xattr_is_hidden(const char *name, size_t len)
 {
 	static const char prefix[] = "trusted.";
@@ -200,9 +200,9 @@ static bool xattr_is_hidden(const char *name, size_t len)
 	return strnlen(name, len) == len || strncmp(name, prefix, sizeof(prefix) - 1) == 0;
 }
 
-/* Returns the error for an absent attribute. For security labels, ls(1) asks about each file, but
- * stops if the mount does not support labels. So that is the error, unless the host's kernel labels
- * files and would treat it as a failure. */
+/* Returns the error for an attribute that the file does not have. ls(1) asks for the security label
+ * of each file, but stops asking if the mount does not support labels. So the error for a label is
+ * "not supported", unless the host's kernel uses labels and would treat this error as a failure. */
 static int xattr_is_absent(const struct fuse_client *f, const char *name, size_t len)
 {
 	static const char label[] = "security.selinux";
@@ -230,8 +230,8 @@ static void cached_xattr(struct fuse_client *f, const struct fuse_in_header *in,
 /*
  * Returns the attributes of the file after its last WRITE, if they are cached. They are not used
  * while a ctime update is deferred, or while another worker has a request for the file in flight,
- * whose answer may reach the kernel first. The server reports only with an answer whether the file
- * has extended attributes, so the client must ask the server now and then.
+ * because the answer to that request may reach the kernel first. Only an answer of the server says
+ * whether the file has extended attributes, so the client must ask the server now and then.
  */
 static bool cached_written(struct fuse_client *f, const struct client_node *node, uint64_t now_ns,
 			   struct fuse_attr *ret, uint64_t *ret_for_ns)

@@ -8,8 +8,8 @@ void client_session_drop(struct fuse_client *f, uint64_t now_ns)
 		return;
 	rudp_session_close(f->session, now_ns);
 	f->session = NULL;
-	/* Only if there was a server: otherwise the client has been waiting since it lost the
-	 * server before. */
+	/* Set the time only if there was a server until now. If not, the client has been waiting
+	 * for it since an earlier time. */
 	if (f->link == CLIENT_READY || f->link == CLIENT_REOPEN)
 		f->away_since_ns = now_ns;
 	f->link = CLIENT_AWAY;
@@ -21,8 +21,8 @@ static bool client_removes_names(uint32_t opcode)
 	return opcode == FUSE_UNLINK || opcode == FUSE_RENAME || opcode == FUSE_RENAME2;
 }
 
-/* Sends the request. Returns 0, -ENOMEM if it must wait, for a stage or for a free buffer for its
- * answer; -ENOBUFS if rudp takes no more calls now; or the error for the kernel. */
+/* Sends the request. Returns 0; -ENOMEM if the request must wait for a stage or for a free buffer
+ * for its answer; -ENOBUFS if rudp takes no more calls now; or the error for the kernel. */
 static int client_send(struct fuse_client *f, struct client_slot *s)
 {
 	const void *msg;

@@ -25,9 +25,9 @@ static uint64_t *forgotten_of(const struct fuse_client *f, const struct client_n
 	return (uint64_t *)&f->prefetch.forgotten[hash % CLIENT_FORGOTTEN];
 }
 
-/* Call when the kernel forgets a node. Another node will use its record, so the node's count is
- * kept under the hash of its handle. Counts may be lost after CLIENT_SHOWN_MAX further events,
- * because prefetches that are older than that are not used. */
+/* Call when the kernel forgets a node. Another node will use the record, so the node's count is
+ * kept under the hash of its handle. A count may be lost after CLIENT_SHOWN_MAX further events.
+ * That does no harm, because no prefetch that old is used. */
 void client_shown_forgotten(struct fuse_client *f, const struct client_node *node)
 {
 	uint64_t shown = f->prefetch.shown[node - f->state.nodes];

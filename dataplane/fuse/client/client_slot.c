@@ -60,8 +60,8 @@ void client_slots_done(struct fuse_client *f)
 	f->small_area = NULL;
 }
 
-/* Resets the slot, but keeps its serial, because the next use of the slot must have the next
- * one. */
+/* Resets the slot, but increments its serial, so that the next use of the slot has another
+ * cookie. */
 static void slot_reset(struct client_slot *s)
 {
 	*s = (struct client_slot){.small = s->small, .serial = (uint16_t)(s->serial + 1)};

@@ -31,12 +31,13 @@ struct client_stage {
 	/* Frees everything. Called for all stages in reverse order, also if init failed or was not
 	 * called. */
 	void (*done)(struct fuse_client *f);
-	/* Called when the owner of the mount begins to pull requests; `all`: the worker may sleep
-	 * afterwards. Returns the number of requests that the stage has taken. */
+	/* Called when the owner of the mount begins to read requests. all: the worker may sleep
+	 * after this pull. Returns the number of requests that the stage has taken. */
 	int (*poll)(struct fuse_client *f, bool all, uint64_t now_ns);
 	/* Called when the kernel has no more requests. */
 	void (*drained)(struct fuse_client *f);
-	/* Called after a pull has read all requests that it could. n_taken: their number. */
+	/* Called after a pull has read all requests that it could. n_taken: the number of these
+	 * requests. */
 	void (*polled)(struct fuse_client *f, int n_taken, uint64_t now_ns);
 	/* Called when there is no slot or buffer for another request. */
 	void (*full)(struct fuse_client *f);
@@ -48,30 +49,37 @@ struct client_stage {
 	uint64_t opcodes;
 	bool (*take)(struct fuse_client *f, const struct fuse_in_header *in, size_t n,
 		     uint64_t now_ns);
-	/* Called when the request is ready to be sent. Returns true if the stage has taken it over.
-	 */
+	/* Called when the request in slot s is ready to be sent. Returns true if the stage has
+	 * taken over the request; the client then does not send it. */
 	bool (*offer)(struct fuse_client *f, struct client_slot *s, uint64_t now_ns);
-	/* Decides whether the request may be sent now. Returns 0 if it may, -ENOMEM if it must
-	 * wait, -ECANCELED if it is dropped, -ESTALE if it is to be returned to the owner or, if
-	 * that is not possible, to fail, or the error for the kernel. Stages are called in reverse
-	 * order. */
+	/*
+	 * Decides whether the request in slot s may be sent now. The stages are called in reverse
+	 * order. Returns:
+	 * - 0: it may be sent
+	 * - -ENOMEM: it must wait
+	 * - -ECANCELED: it must be dropped
+	 * - -ESTALE: it must be returned to the owner of the mount or, if that is not possible,
+	 *   fail
+	 * - another negative errno: it must fail with this error
+	 */
 	int (*holds)(struct fuse_client *f, struct client_slot *s);
-	/* Called before the reply msg, which begins with its header, is written to the kernel. Not
-	 * called if s->answered is set. */
+	/* Called before the reply in msg, which begins with a struct fuse_out_header, is written to
+	 * the kernel. Not called if the kernel has a reply already (s->answered). */
 	void (*reply)(struct fuse_client *f, struct client_slot *s, void *msg, size_t len);
 	/* Sends requests of the stage that are due. Called while the server is ready. */
 	void (*flush)(struct fuse_client *f, uint64_t now_ns);
-	/* answer: receives the server's answer to the stage's own call. cookie: the cookie of that
-	 * call. The answer is stored in the resp_bytes at offset resp_at of struct fuse_client. */
+	/* For a stage that makes its own calls to the server. cookie: identifies these calls.
+	 * resp_at, resp_bytes: offset and size of the memory for the server's answer in struct
+	 * fuse_client. answer: called when the answer has arrived. */
 	uint64_t cookie;
 	size_t resp_at, resp_bytes;
-	bool is_background; /* the call does not count as activity of the worker */
+	bool is_background; /* these calls do not count as activity of the worker */
 	void (*answer)(struct fuse_client *f, const void *msg, size_t len, uint64_t now_ns);
 	/* Called at each tick, also after the unmount. */
 	void (*tick)(struct fuse_client *f, uint64_t now_ns);
-	/* Ends requests that have waited too long. Returns the next deadline. */
+	/* Ends requests that have waited too long. Returns when to call it next. */
 	uint64_t (*expire)(struct fuse_client *f, uint64_t now_ns);
-	/* When to call `flush` next; UINT64_MAX: at no fixed time. */
+	/* Returns when to call `flush` next; UINT64_MAX: at no fixed time. */
 	uint64_t (*due)(struct fuse_client *f, uint64_t now_ns);
 	/* Called when the session has ended. */
 	void (*down)(struct fuse_client *f, uint64_t now_ns);
@@ -96,7 +104,7 @@ struct client_stages {
 	CLIENT_STAGE_LIST(due);
 	CLIENT_STAGE_LIST(down);
 	const struct client_stage *take[CLIENT_STAGE_OPCODES]; /* by opcode; NULL: no active stage
-								  takes it */
+								  takes requests with this opcode */
 };
 
 /* client_stages.c */

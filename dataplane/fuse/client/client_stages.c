@@ -2,7 +2,7 @@
 /*
  * The table of the client's stages. The tables of nodes and files form a stage as well, whose
  * position matters: it must come after the stage in which a mount worker locks its state, and
- * before all others, which need the tables.
+ * before all other stages, because they need the tables.
  */
 #include "dataplane/fuse/client/client_stage.h"
 #include "dataplane/fuse/client/fuse_client_internal.h"

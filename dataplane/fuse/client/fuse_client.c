@@ -80,8 +80,8 @@ static void client_redirect_tick(struct fuse_client *f, uint64_t now_ns)
 }
 
 /* Makes the kernel resend the requests that a predecessor left unanswered. That must wait until no
- * mount worker reads: one that has just read a request could not tell whether the kernel will
- * resend this one too. Returns false if it must wait. */
+ * mount worker reads from the kernel: if one has just read a request, nothing would show whether
+ * the kernel will resend this request too. Returns false if it must wait. */
 static bool client_resend(struct fuse_client *f)
 {
 	if (PLENUM_LIKELY(!f->resend_due))
@@ -414,7 +414,8 @@ void *fuse_client_buf_get(struct fuse_client *f, uint64_t cookie, size_t len)
 	return len <= CLIENT_SMALL_BYTES ? s->small + CLIENT_SMALL_BYTES : s->resp;
 }
 
-/* The message will never be complete. Nothing to do: its memory belongs to a slot. */
+/* Called when a message will never be complete. There is nothing to do, because its memory belongs
+ * to a slot. */
 void fuse_client_buf_put(struct fuse_client *f, void *buf)
 {
 	(void)f;
@@ -430,8 +431,8 @@ static void client_away(struct fuse_client *f, uint64_t now_ns)
 		(*st)->down(f, now_ns);
 }
 
-/* Queues a request again because its session ended before it was answered. Whether it was executed
- * is unknown. */
+/* Queues a request again because its session ended before the server answered. It is unknown
+ * whether the server has executed the request. */
 static void client_requeue(struct fuse_client *f, struct client_slot *s, uint64_t now_ns)
 {
 	struct fuse_in_header h;
@@ -519,8 +520,8 @@ void fuse_client_response(struct fuse_client *f, uint64_t cookie, int status, vo
 
 void fuse_client_event(struct fuse_client *f, enum rudp_event e, int code, uint64_t now_ns)
 {
-	/* Beyond the limit of redirects, a redirect is like any other refusal, after which the
-	 * transport pauses: the client's hello then says that it follows no more redirects. */
+	/* Beyond the limit of redirects, the client handles a redirect like any other refusal: the
+	 * transport pauses, and the client's next hello says that it follows no more redirects. */
 	if (e == RUDP_SESSION_REFUSED && code == -EREMOTE && f->session &&
 	    f->redirect.n < REDIRECTS_MAX)
 		client_redirected(f);

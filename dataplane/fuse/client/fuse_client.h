@@ -30,13 +30,14 @@ int fuse_client_new(const struct launch_config *cfg, unsigned index, int proc_fd
 /* Returns the number of a mount worker that has left unfinished requests and has been away for so
  * long that it may not return; 0 if there is none. */
 unsigned fuse_client_find_orphan(struct fuse_client *f, uint64_t now_ns);
-/* Creates a client that finishes, in its place, the requests of a mount worker of
- * cfg->mounts[index] that fuse_client_find_orphan() has found. Returns 0, -EBUSY if another process
- * has become this mount worker, or another negative errno. */
+/* Creates a client that finishes the requests of an absent mount worker in its place. index: the
+ * mount's index in cfg->mounts. number: the mount worker's number, as fuse_client_find_orphan()
+ * returned it. Returns 0, -EBUSY if another process has become this mount worker, or another
+ * negative errno. */
 int fuse_client_new_successor(const struct launch_config *cfg, unsigned index, unsigned number,
 			      int proc_fd, struct rudp *r, struct launch_stats *stats,
 			      uint64_t now_ns, struct fuse_client **ret);
-/* Whether a client of fuse_client_new_successor() has finished. */
+/* Whether a client of fuse_client_new_successor() has finished these requests. */
 bool fuse_client_is_finished(const struct fuse_client *f);
 struct fuse_client *fuse_client_free(struct fuse_client *f);
 /* Like fuse_client_free(), but for a process that continues: also ends the session. */
@@ -64,20 +65,20 @@ int fuse_client_ping(struct fuse_client *f, const struct launch_ping *ask, uint6
 /* Returns true once after the test has ended, with its result. */
 bool fuse_client_ping_take(struct fuse_client *f, struct launch_ping *ret);
 int fuse_client_fd(const struct fuse_client *f); /* poll for reading */
-/* For a mount worker: whether it reads the kernel's requests itself at present; and the descriptor
- * from which it reads them, which other workers poll too. */
+/* For a mount worker. _is_reading: whether it reads requests from the kernel itself at present.
+ * _kernel_fd: the descriptor from which it reads them; other workers poll this descriptor too. */
 bool fuse_client_is_reading(const struct fuse_client *f);
 int fuse_client_kernel_fd(const struct fuse_client *f);
 /* Returns the eventfd by which the workers of the mount wake one another, to be polled
  * edge-triggered; -1 if there is none. */
 int fuse_client_bell(const struct fuse_client *f);
-/* Whether the session only finishes old requests, after which it ends. */
+/* Whether the session only finishes old requests and then ends. */
 bool fuse_client_is_finishing(const struct fuse_client *f);
-/* For a mount worker: whether its server did not support mount workers when it was last asked. It
- * is asked again later. */
+/* For a mount worker: whether the server reported recently that it does not support mount workers.
+ * The client asks it again later. */
 bool fuse_client_is_unsupported(const struct fuse_client *f, uint64_t now_ns);
-/* Makes a mount worker stop taking requests, and return those that it has not sent to the worker
- * that owns the mount. */
+/* Makes a mount worker stop taking requests, and return to the owner of the mount those that it has
+ * not sent. */
 void fuse_client_quiesce(struct fuse_client *f);
 /* Reads up to a burst of requests from /dev/fuse. Without `all` it reads only as many as the
  * recently active programs are likely to have sent. Returns the number of requests that it has
@@ -85,10 +86,11 @@ void fuse_client_quiesce(struct fuse_client *f);
  * unmounted. Only after a call with `all` has returned 0, the descriptor signals further
  * requests. */
 int fuse_client_pull(struct fuse_client *f, bool all, uint64_t now_ns);
-/* Call when the descriptor reports the unmount: so a mount worker that takes no more requests
- * learns of it without its owner. The next pull handles the unmount. */
+/* Call when the descriptor of /dev/fuse reports the unmount. Otherwise a mount worker that takes
+ * no more requests would learn of the unmount only from the owner. The next pull handles the
+ * unmount. */
 void fuse_client_set_unmounted(struct fuse_client *f);
-/* Handles timeouts. Returns the next deadline, UINT64_MAX if there is none. */
+/* Handles timeouts. Returns when to call it next, UINT64_MAX if there is no deadline. */
 uint64_t fuse_client_tick(struct fuse_client *f, uint64_t now_ns);
 unsigned fuse_client_in_flight(const struct fuse_client *f);
 /* Returns how many unanswered requests were sent to the server. A stopping worker waits for these.
@@ -99,7 +101,7 @@ unsigned fuse_client_sent(const struct fuse_client *f);
 bool fuse_client_owes_goodbye(const struct fuse_client *f, uint64_t now_ns);
 /* Whether the server serves the mount now. */
 bool fuse_client_is_ready(const struct fuse_client *f);
-/* Returns how many files programs have open on the mount, without directories. Not for a mount
+/* Returns how many files programs have open on the mount, not counting directories. Not for a mount
  * worker. */
 uint32_t fuse_client_open_files(const struct fuse_client *f);
 /* The session with the server; NULL if there is none at present. */

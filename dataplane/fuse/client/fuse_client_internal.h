@@ -15,7 +15,8 @@
 #include "dataplane/fuse/proto/fuse_hello.h"
 #include "dataplane/port/rdma/port_rdma.h"
 
-/* Highest cookie of a slot's call. Larger cookies, such as the following, belong to other calls. */
+/* A cookie identifies a call to the server. Calls that use a slot have cookies up to this value;
+ * the other cookies are for calls without a slot. */
 #define CLIENT_COOKIE_SLOT_MAX UINT32_MAX
 #define CLIENT_COOKIE_HELLO UINT64_MAX
 #define CLIENT_COOKIE_BYE (UINT64_MAX - 1)
@@ -27,16 +28,16 @@
 #define CLIENT_SLOTS_INTERNAL 32
 /* Requests and responses up to this size are stored in the slot. */
 #define CLIENT_SMALL_BYTES 8192U
-/* Number of large buffers that must stay free of READs, so that WRITEs and small requests get
- * through. */
+/* READs leave this number of large buffers to WRITEs and small requests. */
 #define CLIENT_READ_RESERVE 12
 /* How long the server has to end the request of a killed process before the client ends it. */
 #define CLIENT_KILLED_NS NSEC_PER_SEC
 /* Interval of checks on processes that got a signal: a fatal signal may follow a harmless one, and
  * FUSE reports only the first. */
 #define CLIENT_LOOK_NS (200 * NSEC_PER_MSEC)
-/* FUSE reports no signals for direct I/O. So requests that take longer than this are checked for
- * killed processes at this interval. */
+/* The kernel does not report signals while a program waits for direct I/O. So for a request that
+ * takes longer than this, the client checks at this interval whether its process is being
+ * killed. */
 #define CLIENT_LONG_NS (2 * NSEC_PER_SEC)
 
 enum client_slot_state {
@@ -47,15 +48,16 @@ enum client_slot_state {
 };
 
 enum client_slot_kind {
-	CLIENT_SLOT_KERNEL,    /* the kernel's request, which needs a reply */
-	CLIENT_SLOT_REOPEN,    /* from here on, requests that the client makes: reopen `file` */
-	CLIENT_SLOT_RELEASE,   /* close `file` and the files that follow it in the list */
+	CLIENT_SLOT_KERNEL,  /* the kernel's request, which needs a reply */
+	CLIENT_SLOT_REOPEN,  /* the client's own request, like all kinds that follow: reopen `file`
+			      */
+	CLIENT_SLOT_RELEASE, /* close `file` and the files that follow it in the list */
 	CLIENT_SLOT_INTERRUPT, /* interrupt the request of another slot */
-	CLIENT_SLOT_TOUCH,     /* update the ctime of a node, which was deferred */
+	CLIENT_SLOT_TOUCH,     /* update the ctime of a node after the update was deferred */
 };
 
 struct client_slot {
-	/* Links of the queue of pending requests; in the list of free slots only `next` is used. */
+	/* Links in the queue of pending requests. The list of free slots uses only `next`. */
 	struct client_slot *prev, *next;
 	struct client_slot *older,
 		*newer; /* the kernel's unanswered requests in order of arrival */
@@ -63,8 +65,8 @@ struct client_slot {
 	enum client_slot_kind kind;
 	uint32_t opcode;
 	uint32_t pid;
-	uint64_t unique; /* request number as the kernel sent it, including its RESEND bit; the
-			    reply has the same */
+	uint64_t unique; /* number of the request as the kernel sent it, including its RESEND bit;
+			    the reply has the same number */
 	uint8_t *req; /* &small[0] or a buffer from the pool; has room for a tail after the request
 		       */
 	uint32_t req_len;  /* without the tail */
@@ -75,9 +77,9 @@ struct client_slot {
 	struct client_refs refs;
 	struct client_node *nodes[CLIENT_REFS_MAX]; /* nodes that refs names; each is pinned */
 	uint32_t file;				    /* REOPEN and RELEASE: index of the file */
-	uint32_t n_changes; /* value of n_changes of the first node when the request was sent */
-	uint32_t n_written; /* client_cache_written_count() of the first node when the request was
-			       sent */
+	uint32_t n_changes; /* value of nodes[0]->n_changes when the request was sent */
+	uint32_t n_written; /* value of client_cache_written_count() for nodes[0] when the request
+			       was sent */
 	uint64_t n_shown;   /* value of client_prefetches.n_shown when the request was taken */
 	uint64_t arrived_ns;
 	uint64_t killed_ns; /* when the process was first found to be dying; 0: never */
@@ -86,13 +88,14 @@ struct client_slot {
 	 * bytes of that memory; bulk_serial: value of client_rdma.serial at that time. */
 	uint8_t bulk_legs;
 	bool bulk_failed; /* RDMA failed for this request: send its data in packets */
-	bool resent;	  /* sent again on another session */
+	bool resent;	  /* the request was sent again in another session */
 	uint32_t bulk_len, bulk_serial;
-	bool answered; /* the kernel has a reply already, but the server's answer has not arrived */
+	bool answered; /* the kernel has a reply already, although the server has not answered yet
+			*/
 	bool accepted; /* the kernel accepted the reply */
 	bool returned; /* this mount worker returns the request to the owner */
-	uint32_t worker_slot; /* for a dispatched request, at owner and mount worker: index of its
-				 mount_worker_slot plus one */
+	uint32_t worker_slot; /* for a dispatched request: index plus one of its mount_worker_slot;
+				 at the owner, the index counts the slots of all mount workers */
 	uint16_t serial;      /* incremented for each use of the slot, so that cookies differ */
 };
 
@@ -124,15 +127,15 @@ struct client_rdma {
 	struct port_rdma_pool *pool; /* the client's buffers as registered with the devices; NULL:
 					they are not registered */
 	struct port_rdma_peer *peer; /* queue pairs with the server, by local port */
-	uint8_t asked, checked; /* bits of the legs for which the pending request asks for a pair,
-				   and of those whose pair it checks */
-	bool waits;		/* a request is pending */
+	uint8_t asked, checked; /* bit masks of legs: `asked`: the pending message requests a pair
+				   for them; `checked`: the message checks their pairs */
+	bool waits;		/* a message about pairs is pending */
 	bool encrypted;
 	bool only;	  /* data that is eligible for RDMA must not be sent in packets */
 	bool mixed;	  /* servers mix InfiniBand and Ethernet: RDMA is stopped */
 	bool has_waiting; /* requests wait for RDMA */
 	uint64_t retry_ns, asked_ns;
-	uint32_t n_changes; /* port_rdma_changes() at the last request */
+	uint32_t n_changes; /* value of port_rdma_changes() when the last message was sent */
 	/* serial: number of pairs made so far; made: value of serial when the pair of each port was
 	 * made. They show whether a request was sent before the pair was made. */
 	uint32_t serial, made[PORT_RDMA_LEGS_MAX];
@@ -140,9 +143,10 @@ struct client_rdma {
 	struct client_rdma_leg {
 		bool lost; /* the leg's pair has failed since the last attempt to make one */
 		uint64_t made_ns, wait_ns, due_ns;
-		uint32_t n_changes; /* port_rdma_changes() when the next attempt was postponed */
+		uint32_t n_changes; /* value of port_rdma_changes() when the next attempt was
+				       postponed */
 		uint32_t qpn;	    /* queue pair number of the server's half */
-		uint8_t link;	    /* our link type in the last request */
+		uint8_t link;	    /* our link type in the last message */
 		uint8_t layers;	    /* CLIENT_LAYER_* that the server reported for its end; 0: not
 				       reported */
 		uint64_t read_bytes, write_bytes;
@@ -158,8 +162,9 @@ struct client_ping {
 	uint32_t buf_bytes;	/* bytes of buf that may have been written */
 	bool waits;		/* a request is pending: the server may access buf */
 	bool is_stale;		/* the pending request belongs to an earlier test */
-	bool over; /* the test has ended, but the worker has not fetched the result in `run` yet */
-	bool is_servers;	  /* the server requested the test and keeps its result */
+	bool over; /* the test has ended, but the worker has not fetched the result from `run` yet
+		    */
+	bool is_servers;	  /* the server requested the test, and keeps the result */
 	struct launch_ping order; /* the next test that the server requested; id 0: none */
 	uint32_t serial;	  /* value of client_rdma.serial when the request was sent */
 	uint64_t sent_ns;	  /* when the request was sent */
@@ -179,8 +184,8 @@ struct client_ping {
 struct client_redirect {
 	struct datagram_addr to;
 	uint64_t since_ns; /* when the current attempt began */
-	bool pending;	   /* connect to the other worker as soon as the session can be ended */
-	bool active;	   /* the session is with the named worker only */
+	bool pending;	   /* as soon as the session can be ended, connect to the worker at `to` */
+	bool active;	   /* the session is only with the worker at `to` */
 	unsigned n;	   /* number of redirects since the mount was last served */
 };
 
@@ -197,9 +202,9 @@ struct client_deferred_ctime {
 
 /* How long prefetched entries are used. */
 #define CLIENT_PREFETCH_NS (100 * NSEC_PER_MSEC)
-/* How old a cached directory may be to be opened locally. The lease on its names must last long
- * enough for a program to list it and to look at its entries: expired entries would be looked up
- * one by one, while the server returns them all at once. */
+/* Up to this age, a cached directory can be opened locally. After the open, the lease on its names
+ * must last until a program has listed the directory and looked at the entries: the kernel would
+ * look up expired entries one by one, but the server returns all entries at once. */
 #define CLIENT_DIR_CACHE_NS (CLIENT_CACHE_NS - CLIENT_PREFETCH_NS)
 #define CLIENT_PREFETCHES 8U
 #define CLIENT_DIR_CACHE_MAX 1024U
@@ -238,7 +243,7 @@ struct client_dir_cache {
 struct client_local_dir {
 	uint64_t fh;
 	uint64_t due_ns;  /* when the server has to open it */
-	uint32_t n_names; /* lower bound of the number of names left in the directory */
+	uint32_t n_names; /* lower bound for the number of names left in the directory */
 };
 
 struct client_prefetches {
@@ -254,10 +259,11 @@ struct client_prefetches {
 	uint64_t n_shown;
 	uint64_t *shown;
 	uint64_t n_shown_all;
-	uint64_t forgotten[CLIENT_FORGOTTEN]; /* values of n_shown for nodes that the kernel has
+	uint64_t forgotten[CLIENT_FORGOTTEN]; /* values of `shown` for nodes that the kernel has
 						 forgotten, by hash of their handle */
-	unsigned n_unread, n_skip; /* n_unread: how many consecutive prefetches were not read;
-				      n_skip: how many of the next opens request no prefetch */
+	unsigned n_unread,
+		n_skip; /* n_unread: how many consecutive prefetches the programs did not read;
+			   n_skip: for how many of the next opens the client requests no prefetch */
 	struct {
 		uint64_t nodeid, until_ns;
 	} large[CLIENT_LARGE]; /* directories too large for a prefetch: none is requested until
@@ -298,12 +304,13 @@ struct fuse_client {
 	bool unmounted;
 	bool bye_sent, bye_done;
 	bool flush_wanted;     /* pending requests may have become sendable */
-	uint64_t bye_until_ns; /* until when to wait for an absent server, to send it DESTROY */
+	uint64_t bye_until_ns; /* until when the client waits for an absent server, to send it
+				  DESTROY */
 	uint64_t away_since_ns, retry_ns, busy_ns, look_ns, long_ns;
 	struct client_deferred_ctime deferred[CLIENT_DEFERRED_CTIME_MAX];
 	unsigned n_deferred;
-	uint64_t closing_ns; /* when the oldest of the closed files that were not reported to the
-				server yet was closed */
+	uint64_t closing_ns; /* when the kernel closed the first of those closed files that were not
+				reported to the server yet */
 	uint64_t timeouts, bad_requests, bad_responses;
 	/* What the compute worker has reported about itself in this session. */
 	struct fuse_proto_server server;
@@ -326,8 +333,8 @@ struct fuse_client {
 	/* unanswered_window, unanswered_most: highest number of unanswered requests in the current
 	 * window, and in the current and the previous one. */
 	unsigned unanswered_most, unanswered_window, n_window;
-	/* How many slots may be held by requests that have their reply but were not answered by the
-	 * server yet. */
+	/* Limit for the number of requests that keep their slot although the kernel has their
+	 * reply, because the server has not answered them yet. */
 	unsigned answered_max;
 	struct client_slot *free, *free_internal;
 	struct client_slot pending; /* list head */
@@ -372,13 +379,14 @@ bool client_reply(struct fuse_client *f, const void *msg, size_t len);
 /* Sends msg, which begins with a header, to the kernel as the reply to the slot's request, unless
  * the kernel already has a reply. Returns true if the kernel accepted msg. */
 bool client_slot_reply(struct fuse_client *f, struct client_slot *s, void *msg, size_t len);
-/* Counts how long the slot's request took. Call it if the reply is sent by client_reply(). */
+/* Adds the duration of the slot's request to the latencies of the mount. client_slot_reply() does
+ * that itself; a caller of client_reply() must do it. */
 void client_slot_note_latency(struct fuse_client *f, const struct client_slot *s);
 /* Like client_slot_reply(), for an error, which has no data. */
 bool client_slot_reply_error(struct fuse_client *f, struct client_slot *s, int error);
 /* Sends a reply without data to the kernel: an error, or 0 for success. */
 bool client_reply_error(struct fuse_client *f, uint64_t unique, int error);
-/* Sends the error to the kernel, if the kernel still waits, and frees the slot. */
+/* Sends the error to the kernel if the kernel still waits for a reply, and frees the slot. */
 void client_slot_fail(struct fuse_client *f, struct client_slot *s, int error);
 
 /* client_load.c: how much is pending in the kernel */
@@ -402,8 +410,9 @@ static inline bool client_has_room(const struct fuse_client *f)
 {
 	return f->free && f->pool.n_free > 0;
 }
-/* Reads the clock. All requests of a burst have the same time stamp, which is earlier than the
- * later ones arrived. Use this where a time is needed that is not before the request. */
+/* Returns the current time. now_ns is the same for all requests of a burst, so it is earlier than
+ * the arrival of the later ones. Use this function for a time that must not be before the arrival
+ * of the request. */
 static inline uint64_t client_clock_refresh(const struct fuse_client *f, uint64_t now_ns)
 {
 	uint64_t is_ns = f->clock_ns();
@@ -416,8 +425,9 @@ static inline void client_sync(struct fuse_client *f)
 	for (const struct client_stage *const *st = f->on.sync; *st; st++)
 		(*st)->sync(f);
 }
-/* Returns when to call again for something that is due at due_ns. If it is overdue already, it
- * could not be sent in time, and the next answer will trigger it. */
+/* Returns when to try to send something that is due at due_ns: at that time or, if it is overdue,
+ * at no fixed time (UINT64_MAX). If it is overdue, it could not be sent when it was due, and the
+ * next answer of the server triggers it. */
 static inline uint64_t client_due_after(uint64_t due_ns, uint64_t now_ns)
 {
 	return due_ns > now_ns ? due_ns : UINT64_MAX;
@@ -433,7 +443,7 @@ void client_flush_stages(struct fuse_client *f, uint64_t now_ns);
 void client_session_drop(struct fuse_client *f, uint64_t now_ns);
 /* Sends DESTROY to the server after the unmount. */
 void client_goodbye(struct fuse_client *f);
-/* Call when a request of that opcode was sent to the server. */
+/* Call when a request with this opcode was sent to the server. */
 static inline void client_note_sent(struct fuse_client *f, uint32_t opcode)
 {
 	launch_stat_add(&f->stats->asked[MIN_OF(opcode, LAUNCH_OPCODES_MAX - 1U)], 1);
@@ -442,7 +452,7 @@ static inline void client_note_sent(struct fuse_client *f, uint32_t opcode)
 /* client_init.c: the kernel's INIT, and the INIT that begins a session. */
 
 void client_init_compose(const struct fuse_client *f, struct client_init_msg *ret);
-/* Makes the kernel resend the requests that a dead predecessor left unanswered. Returns 0 or a
+/* Makes the kernel resend the requests that a dead predecessor has not answered. Returns 0 or a
  * negative errno. */
 int client_init_resend(struct fuse_client *f);
 /* Processes the server's answer to INIT: stores the root's handle, and detects whether changes were
@@ -475,27 +485,29 @@ void client_internal_hello_answer(struct fuse_client *f, int status, void *msg, 
 /* Processes the answer to an internal OPEN; msg is NULL if the session ended before it arrived. */
 void client_internal_reopened(struct fuse_client *f, const struct client_slot *s, void *msg,
 			      size_t len, uint64_t now_ns);
-/* Call when the RELEASE of these files has ended. closed: the server has closed them, so their
- * records are freed; else they are queued to be reported again, in the same order. */
+/* Call when a RELEASE of several files has ended. first: the first of these files in their list.
+ * closed: the server has closed them, so their records are freed. If the server has not, the files
+ * are queued again in the same order. */
 void client_internal_released(struct fuse_client *f, uint32_t first, bool closed);
-/* Sends an internal request about the node, with root's identity. Returns false if that is not
- * possible now. */
+/* Sends a request of the client itself about the node, with root's identity. Returns false if that
+ * is not possible now. */
 bool client_internal_ask(struct fuse_client *f, enum client_slot_kind kind, uint32_t opcode,
 			 struct client_node *node, const void *arg, size_t arg_len);
-/* Reports all closed files to the server. Call it before a request whose result depends on that. */
+/* Reports all closed files to the server. Call it before a request whose result depends on which
+ * files are open. */
 void client_internal_release(struct fuse_client *f);
 void client_internal_interrupt(struct fuse_client *f, const struct client_slot *of);
 /* Opens one file at the server. Returns false if that is not possible now. */
 bool client_internal_reopen(struct fuse_client *f, uint32_t file);
 bool client_internal_is_reopening(const struct fuse_client *f, uint32_t file);
 
-/* workers/: the functions of this folder that the rest of the client calls. Those for the owner of
- * a mount do nothing if there are no mount workers. */
+/* workers/: the functions of that folder that the rest of the client calls. If there are no mount
+ * workers, the functions for the owner of a mount do nothing. */
 
 /* Whether any mount worker has unfinished requests that may refer to the node. */
 bool client_dispatch_has_pending(const struct fuse_client *f, const struct client_node *node);
-/* Tells the mount worker not to reply to the kernel when the request ends, because the owner does
- * that. */
+/* Tells the mount worker not to reply to the kernel when the request ends, because the owner
+ * replies. */
 void client_dispatch_cancel(struct fuse_client *f, const struct client_slot *s);
 void client_dispatch_close(struct fuse_client *f, uint64_t fh);
 /* Tells the mount workers whether this worker has a session with the server. */
@@ -509,7 +521,7 @@ bool client_forward_quiesce(struct fuse_client *f);
 /* Processes FORGETs that were forwarded to a predecessor. The kernel does not resend these, unlike
  * all other requests. */
 void client_forward_take_forgets(struct fuse_client *f);
-/* Call when the process of a request that a mount worker may have got a signal. */
+/* Call when a process got a signal whose request may be at a mount worker. */
 void client_forward_interrupt(struct fuse_client *f, uint64_t unique, uint64_t now_ns);
 /* Resumes a predecessor's requests; call it after all stages are initialized. */
 void client_mount_worker_start(struct fuse_client *f, uint64_t now_ns);
@@ -519,7 +531,8 @@ int client_mount_worker_pull(struct fuse_client *f, bool all, uint64_t now_ns);
 bool client_mount_worker_may_connect(const struct fuse_client *f, uint64_t now_ns);
 /* Returns the purpose of the next session, for its hello, and records it. */
 enum fuse_hello_purpose client_mount_worker_hello(struct fuse_client *f);
-/* Returns the request to the owner if that is possible: if true, the caller must free the slot. */
+/* Gives the slot's request back to the owner of the mount, if possible. Returns whether it did; the
+ * caller must then free the slot. */
 bool client_mount_worker_return(struct client_slot *s);
 /* Call when the request has ended at this mount worker. */
 void client_mount_worker_end(struct fuse_client *f, const struct client_slot *s);
@@ -528,12 +541,13 @@ bool client_mount_worker_is_cancelled(const struct fuse_client *f, const struct 
 
 /* client_entry.c: the entries (names with nodes and attributes) that the kernel gets. */
 
-/* Makes the kernel's entry from the server's. Returns 0 with the node in *ret, which is NULL if the
- * name does not exist or the kernel already caches the entry; or the error for the kernel. */
+/* Makes the kernel's entry from the server's entry. Returns 0 with the node in *ret, or the error
+ * for the kernel. *ret is NULL if the name does not exist, or if the kernel already caches the
+ * entry. */
 int client_entry_take(struct fuse_client *f, const struct client_slot *s, struct client_answer *a,
 		      struct fuse_entry_out *entry, struct client_node **ret);
-/* Makes the kernel's entry from the next one in the prefetch. If its nodeid is 0, the kernel gets
- * only the name. */
+/* Makes the kernel's entry from the next entry of the prefetch. If entry->nodeid is 0 afterwards,
+ * the kernel gets only the name. */
 void client_entry_prefetched(struct fuse_client *f, struct client_prefetch *l, bool special,
 			     struct fuse_entry_out *entry);
 /* Undoes the lookups of these entries, because the kernel rejected them. */
@@ -564,8 +578,8 @@ void client_prefetch_request(struct client_slot *s, uint32_t bytes);
  * -EIO if they are malformed. */
 int client_prefetch_take(struct fuse_client *f, const struct client_slot *s,
 			 struct client_answer *a, uint64_t fh);
-/* Call when the answer had no entries: if they were requested, the directory is too large for a
- * prefetch. */
+/* Call when the answer to an OPENDIR had no entries. If the request asked for entries, the
+ * directory is too large for a prefetch. */
 void client_prefetch_none(struct fuse_client *f, const struct client_slot *s);
 /* Answers a READDIR or READDIRPLUS from the prefetch. Returns false if the server must be asked. */
 bool client_prefetch_answer(struct fuse_client *f, const struct fuse_in_header *in,
@@ -575,8 +589,8 @@ void client_prefetch_close(struct fuse_client *f, uint64_t fh);
 /* Call when the names in the directory may have changed. */
 void client_dir_cache_drop(struct fuse_client *f, uint64_t nodeid);
 
-/* Returns the cached entries of the directory, or NULL if it is not cached, or the kernel knows
- * newer entries. */
+/* Returns the cached entries of the directory. Returns NULL if it is not cached, or if the kernel
+ * knows something newer. */
 const struct client_dir_cache *client_dir_cache_get(struct fuse_client *f, uint64_t nodeid,
 						    const struct client_node *node,
 						    uint64_t now_ns);
@@ -586,8 +600,8 @@ void client_prefetch_from_cache(struct fuse_client *f, const struct client_dir_c
 
 /* client_local_dir.c: directories that are open locally. */
 
-/* Returns the error for the kernel if the request failed with `error`. It may be another one if the
- * request uses a local directory. */
+/* Returns the error that the kernel gets for a request that failed with `error`. It is another one
+ * only for a request that uses a local directory which could not be reopened at the server. */
 int client_local_dir_error(const struct fuse_client *f, const struct client_slot *s, int error);
 
 /* client_deferred_ctime.c: SETATTRs that change nothing but the ctime. */
@@ -619,18 +633,18 @@ void client_killed_abandon(struct fuse_client *f, struct client_slot *s, int err
 /* client_rdma.c: bulk data via RDMA. */
 
 /* Call when the server reports that the pair of a leg has failed. serial: value of
- * client_rdma.serial when the request was sent to which the report belongs. */
+ * client_rdma.serial when the client sent the request to whose answer the report belongs. */
 void client_rdma_pair_failed(struct fuse_client *f, unsigned leg, uint32_t serial);
 /* Whether a request for a pair of the port is pending. */
 bool client_rdma_is_asking(const struct fuse_client *f, unsigned port);
 /* Decides whether to offer memory for the request's data via RDMA. If so, returns true with the
  * offer in *ret. For a READ, the buffer for the answer must be allocated already. */
 bool client_rdma_offer(struct fuse_client *f, struct client_slot *s, struct fuse_proto_bulk *ret);
-/* Call when the server could not read the data of a WRITE, or could not write the data of a READ.
- * Queues the request again, with its data in packets if that is allowed. */
+/* Call when RDMA could not transfer the data of a READ or WRITE. Queues the request again, with its
+ * data in packets if that is allowed. */
 bool client_rdma_retry(struct fuse_client *f, struct client_slot *s, const struct client_answer *a);
-/* Processes the answer's report on offered memory: drops failed pairs, and adds the data that
- * arrived by RDMA to the answer. Returns 0, or -EIO if the report is malformed. */
+/* Processes what the answer says about offered memory: drops failed pairs, and adds the data that
+ * arrived by RDMA to the answer. Returns 0, or -EIO if this part of the answer is malformed. */
 int client_rdma_take(struct fuse_client *f, struct client_slot *s, struct client_answer *a,
 		     void **msg);
 
@@ -638,8 +652,8 @@ int client_rdma_take(struct fuse_client *f, struct client_slot *s, struct client
 
 /* takes_rdma: whether the memory for data may be registered with RDMA devices. */
 int client_slots_init(struct fuse_client *f, bool takes_rdma);
-/* Populates the memory for the first request, as much as the predecessor's largest request
- * needed. */
+/* Allocates, in advance, memory for the first large request: as much as the predecessor's largest
+ * request needed. */
 void client_slots_warm(struct fuse_client *f);
 void client_slots_done(struct fuse_client *f);
 /* Returns a buffer for a large request, or NULL if none is free. */
@@ -653,8 +667,8 @@ void client_slot_request_copy(struct fuse_client *f, size_t n);
 /* Moves the request of len bytes in f->request into a slot; for a large request the slot takes
  * f->read_buf. Returns NULL if no slot or buffer is free. */
 struct client_slot *client_slot_take(struct fuse_client *f, uint32_t len, uint64_t now_ns);
-/* Returns a slot for a request whose bytes stay where they are. The caller must make sure that a
- * slot is free. */
+/* Returns a slot for a request whose bytes stay where they are. The caller must make sure that
+ * there is a free slot. */
 struct client_slot *client_slot_borrow(struct fuse_client *f, uint8_t *req, uint32_t len,
 				       uint64_t now_ns);
 /* Returns a slot with an internal request: a header with that opcode and a new request number, and
@@ -666,8 +680,8 @@ void client_slot_queue(struct fuse_client *f, struct client_slot *s);
 void client_slot_unqueue(struct fuse_client *f, struct client_slot *s);
 /* Marks the slot's request as answered: the kernel has a reply, or expects none. */
 void client_slot_answered(struct fuse_client *f, struct client_slot *s);
-/* Whether the request was sent again. Its answer may then be a repeated one, which is older than
- * later changes. */
+/* Whether the request was sent more than once. The server may then have repeated an earlier answer,
+ * which does not show later changes. */
 static inline bool client_slot_is_resent(const struct client_slot *s)
 {
 	return s->resent || s->unique & FUSE_PROTO_UNIQUE_RESEND;

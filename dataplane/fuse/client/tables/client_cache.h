@@ -4,8 +4,7 @@
  * may cache them (plenum-consistency(7)): which files have no extended attributes, the attributes
  * of directories after names in them were created or removed, and which names a newly created
  * directory cannot have. The caches are in process memory only: a successor starts with empty ones.
- * One thread uses them. They identify nodes by number, and know no messages, only some structures
- * in them.
+ * One thread uses them. They identify nodes by number, and parse no messages.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_CACHE_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_CACHE_H
@@ -42,7 +41,7 @@ struct client_empty_dir {
 	uint32_t *names;
 };
 
-/* A file that this client has created and that no other client changes for a while. */
+/* A file that this client has created, and that no other client changes for a while. */
 struct client_created {
 	uint64_t nodeid; /* 0: none */
 	uint64_t sent_ns;
@@ -70,8 +69,8 @@ struct client_cache {
 	struct client_dir_end dir_ends[CLIENT_CACHE_DIR_ENDS];
 	struct client_created created[CLIENT_CACHE_CREATED];
 	struct client_written written[CLIENT_CACHE_WRITTEN];
-	uint32_t n_moves; /* number of operations that may have changed a file that they do not name
-			     by its node */
+	uint32_t n_moves; /* number of operations that may have changed a file without naming its
+			     node, such as a rename */
 	struct client_empty_dir empty_dirs[CLIENT_CACHE_EMPTY_DIRS];
 	uint32_t *names; /* the Bloom filters of `empty_dirs` */
 };
@@ -94,14 +93,14 @@ void client_cache_no_xattrs_drop(struct client_cache *k, const struct client_nod
 /* Whether the file has no extended attributes, except possibly trusted ones. */
 bool client_cache_no_xattrs(const struct client_cache *k, const struct client_node *n,
 			    uint64_t now_ns);
-/* Whether it is known, from a recent report of the server, if the file has extended attributes. */
+/* Whether a recent report of the server says if the file has extended attributes. */
 bool client_cache_no_xattrs_reported(const struct client_cache *k, const struct client_node *n,
 				     uint64_t now_ns);
 
 /* Records until when the kernel caches the name and attributes of the node. */
 void client_cache_kernel_valid_set(struct client_cache *k, const struct client_node *n,
 				   uint64_t until_ns);
-/* Call when the kernel may get newer attributes of the node. */
+/* Call when the kernel may get newer attributes of the node than its cached ones. */
 void client_cache_kernel_valid_drop(struct client_cache *k, const struct client_node *n);
 /* Whether the kernel's cached entry of the node is valid for a while longer, so that the kernel
  * needs no new one. */
@@ -109,16 +108,17 @@ bool client_cache_kernel_valid(const struct client_cache *k, const struct client
 			       uint64_t now_ns);
 
 /* Stores a directory's attributes after a change. sent_ns: when the request for the change was
- * sent; the node must have counted the change already. */
+ * sent. Call client_node_changed() first. */
 void client_cache_dir_set(struct client_cache *k, const struct client_node *n,
 			  const struct fuse_attr *attr, uint64_t sent_ns);
 void client_cache_dir_drop(struct client_cache *k, const struct client_node *n);
-/* Returns false if the attributes are unknown. *ret_for_ns: how long they are still valid. */
+/* Returns the directory's cached attributes in *ret, and in *ret_for_ns how long they are still
+ * valid. Returns false if they are unknown. */
 bool client_cache_dir(const struct client_cache *k, const struct client_node *n, uint64_t now_ns,
 		      struct fuse_attr *ret, uint64_t *ret_for_ns);
 
-/* Records that the open directory fh of that node ends at off, as an answer to a request sent at
- * sent_ns showed. */
+/* Records that the open directory fh of that node ends at offset off. sent_ns: when the request was
+ * sent whose answer showed this. */
 void client_cache_dir_end_set(struct client_cache *k, const struct client_node *n, uint64_t fh,
 			      uint64_t off, uint64_t sent_ns);
 /* Whether a reader at that offset is at the end of the directory. Returns true only once for each
@@ -126,8 +126,8 @@ void client_cache_dir_end_set(struct client_cache *k, const struct client_node *
 bool client_cache_dir_end(struct client_cache *k, const struct client_node *n, uint64_t fh,
 			  uint64_t off, uint64_t now_ns);
 
-/* Records that a request sent at sent_ns created the directory, and that no other client creates
- * names in it for a while. */
+/* Records that a request sent at sent_ns created the directory, and that the server lets no other
+ * client create names in it for a while. */
 void client_cache_empty_dir_set(struct client_cache *k, const struct client_node *n,
 				uint64_t sent_ns);
 /* Records that this client is about to create that name in the directory n. Call it before the
@@ -141,21 +141,22 @@ bool client_cache_absent(struct client_cache *k, const struct client_node *n, co
 /* Records that a request sent at sent_ns created this file, with a lease. */
 void client_cache_mark_created(struct client_cache *k, const struct client_node *n,
 			       const struct fuse_attr *attr, uint64_t sent_ns);
-/* Updates the attributes of a file of client_cache_mark_created() after a change, if it is still
- * cached. The node must have counted the change already. */
+/* Updates the attributes of a file of client_cache_mark_created() after a change, if the file is
+ * still cached. Call client_node_changed() first. */
 void client_cache_created_changed(struct client_cache *k, const struct client_node *n,
 				  const struct fuse_attr *attr);
-/* Marks these attributes as out of date until client_cache_created_changed() is called, even if the
- * node counts no change. */
+/* Marks the attributes of such a file as out of date, even if its node counts no change. The next
+ * client_cache_created_changed() ends this. */
 void client_cache_created_stale(struct client_cache *k, const struct client_node *n);
 void client_cache_created_drop(struct client_cache *k, const struct client_node *n);
-/* Returns the current attributes of such a file; NULL if they are unknown, or if a change of this
- * client is in flight. */
+/* Returns the current attributes of such a file. Returns NULL if they are unknown, or if a change
+ * by this client is in flight. */
 const struct fuse_attr *client_cache_created(struct client_cache *k, const struct client_node *n,
 					     uint64_t now_ns);
 
-/* Stores a file's attributes after a WRITE that was sent at sent_ns. The node must have counted the
- * WRITE already. Call it only if client_cache_written_count() has not changed since sent_ns. */
+/* Stores a file's attributes after a WRITE that was sent at sent_ns. Call client_node_changed()
+ * first, and call this function only if client_cache_written_count() has not changed since
+ * sent_ns. */
 void client_cache_written_set(struct client_cache *k, const struct client_node *n,
 			      const struct fuse_attr *attr, uint64_t sent_ns);
 uint32_t client_cache_written_count(const struct client_cache *k, const struct client_node *n);
@@ -163,7 +164,8 @@ uint32_t client_cache_written_count(const struct client_cache *k, const struct c
 void client_cache_written_drop(struct client_cache *k, const struct client_node *n);
 /* Call when any file may have changed. */
 void client_cache_drop_all_written(struct client_cache *k);
-/* Returns false if the attributes are unknown. *ret_for_ns: how long they are still valid. */
+/* Returns the file's cached attributes in *ret, and in *ret_for_ns how long they are still valid.
+ * Returns false if they are unknown. */
 bool client_cache_written(const struct client_cache *k, const struct client_node *n,
 			  uint64_t now_ns, struct fuse_attr *ret, uint64_t *ret_for_ns);
 

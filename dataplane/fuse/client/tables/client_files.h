@@ -23,17 +23,17 @@ struct client_files {
 /* Adopts the records of the state; each pins its node. */
 void client_files_init(struct client_files *t, struct client_state *s, struct client_nodes *nodes);
 
-/* Creates the record of an open file of that node, with these members of `as`: server_fh,
- * incarnation, open_flags, uid, gid, opened_by, and of the flags CLIENT_FILE_DIR, _CACHED and
- * _DIRECT. Returns NULL if the table is full. */
+/* Creates the record of an open file of that node. Takes these members from `as`: server_fh,
+ * incarnation, open_flags, uid, gid, opened_by, and CLIENT_FILE_DIR, _CACHED and _DIRECT of its
+ * flags. Returns NULL if the table is full. */
 struct client_file *client_file_new(struct client_files *t, struct client_node *node,
 				    const struct client_file *as);
 /* Finds the record that a predecessor may have made for this server handle although the kernel
  * never got the answer. Searches the whole table, so use it only for resent requests. */
 struct client_file *client_file_of_server_fh(const struct client_files *t, uint64_t server_fh,
 					     uint64_t incarnation);
-/* The same for a directory that was opened locally. listed: identifies the request that opened
- * it. */
+/* Does the same for a directory that was opened locally. listed: value of client_file.opened_by,
+ * which identifies the request that opened it. */
 struct client_file *client_file_opened_by(const struct client_files *t, uint64_t nodeid,
 					  uint32_t listed);
 /* Finds a file by the kernel's handle. Returns NULL if the handle is not valid, or no longer
@@ -44,14 +44,15 @@ uint32_t client_file_index(const struct client_files *t, const struct client_fil
 struct client_file *client_file_at(const struct client_files *t, uint32_t i);
 /* Call when the server has reopened the file under another handle. */
 void client_file_reopened(struct client_file *file, uint64_t server_fh, uint64_t incarnation);
-/* Call when the file cannot be reopened. error: what readers get if it is a local directory: 0 or a
- * negative errno. */
+/* Call when the file cannot be reopened at the server. error: for a local directory, the result of
+ * reading it from now on: 0 (it appears empty) or a negative errno. */
 void client_file_kill(struct client_file *file, int error);
 /* Returns the index of the next file, from index `from` on, that must be reopened because this
  * incarnation of the server does not have it open; CLIENT_FILE_NONE if there is none. */
 uint32_t client_file_next_stale(const struct client_files *t, uint32_t from, uint64_t incarnation);
 /* Call when the kernel has closed the file: queues it for a RELEASE to the server. */
 void client_file_close(struct client_files *t, struct client_file *file);
+/* Takes the next file from the queue of closed files; NULL if the queue is empty. */
 struct client_file *client_file_closing_take(struct client_files *t);
 /* Frees the record of a file that the server has closed or no longer knows. */
 void client_file_drop(struct client_files *t, struct client_file *file);

@@ -50,8 +50,8 @@ uint64_t client_node_hash(const struct client_nodes *t, const void *handle, unsi
 	return h ^ h >> 32;
 }
 
-/* Returns the head of the chain for a hash. Only the first n_hash chains are in use: a hash that
- * selects a later one is taken modulo the next smaller power of two instead. */
+/* Returns the head of the chain for a hash. Only the first n_hash chains are in use. A hash that
+ * selects a later chain is taken modulo the next smaller power of two instead. */
 static uint32_t *hash_head(const struct client_nodes *t, uint64_t h)
 {
 	uint32_t top = HASH_FIRST, i;

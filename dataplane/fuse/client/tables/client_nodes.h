@@ -31,22 +31,23 @@ struct client_nodes {
 	uint64_t seed;
 };
 
-/* Adopts the records in the mount's state. Then adopt the files, which pin their nodes by
- * client_node_pin(), and call client_nodes_sweep(). Returns 0, -ENOMEM, or -EIO if the kernel
- * provides no random numbers. */
+/* Adopts the records in the mount's state. The caller must then adopt the files, which pin their
+ * nodes by client_node_pin(), and afterwards call client_nodes_sweep(). Returns 0, -ENOMEM, or -EIO
+ * if the kernel provides no random numbers. */
 int client_nodes_init(struct client_nodes *t, struct client_state *s);
 void client_nodes_done(struct client_nodes *t);
 /* Frees the nodes that a predecessor left without lookups and pins. */
 void client_nodes_sweep(struct client_nodes *t);
 
-/* Returns the first record, from i on, that may have a node; n_nodes or more if there is none. */
+/* Returns the number of the first record from i on that may hold a node. If there is none, the
+ * number is at least client_head.n_nodes. */
 uint32_t client_nodes_next(const struct client_nodes *t, uint32_t i);
 
 /* Finds a node by the kernel's number. Returns NULL if the number is not valid, or no longer
  * valid. */
 struct client_node *client_node_get(const struct client_nodes *t, uint64_t nodeid);
 uint64_t client_node_id(const struct client_nodes *t, const struct client_node *n);
-/* Hash of a handle; it differs between processes. */
+/* Returns the hash of a handle. Each process has other hashes. */
 uint64_t client_node_hash(const struct client_nodes *t, const void *handle, unsigned len);
 /* Returns the node with that handle, or NULL if there is none. */
 struct client_node *client_node_find(const struct client_nodes *t, const void *handle,
@@ -70,7 +71,7 @@ void client_node_settle(struct client_nodes *t, struct client_node *n);
  * returns them, or false if none are recorded. */
 void client_node_seen(struct client_node *n, const struct fuse_attr *attr);
 bool client_node_recall(const struct client_node *n, struct fuse_attr *ret);
-/* Call when the content that the kernel has cached no longer matches the file. */
+/* Call when the pages that the kernel has cached no longer match the file's content. */
 void client_node_unstamp(struct client_node *n);
 /* _changed: call when a change of the node was acknowledged. _synced: call when a sync has covered
  * all acknowledged changes. */

@@ -19,7 +19,8 @@ static uint8_t *memory_map(size_t bytes, int sharing)
 
 	if (memory == MAP_FAILED)
 		return NULL;
-	/* A huge page for a request of 100 bytes would exceed the memory budget. */
+	/* The pool uses no huge pages: a huge page for a request of 100 bytes would exceed the
+	 * memory budget. */
 	(void)madvise(memory, bytes, MADV_NOHUGEPAGE);
 	return memory;
 }
@@ -90,9 +91,9 @@ void *client_pool_get(struct client_pool *p, unsigned reserve, size_t head_bytes
 	return pool_data(p, i) - head_bytes;
 }
 
-/* Also drops the page table entries of `bulk`, which the registration has populated: the processor
- * never uses them, and they make the kernel count the pages a second time as memory of this
- * process. The pages themselves stay. */
+/* Also drops the page table entries of `bulk`, which the registration with a device has created.
+ * The processor never uses them, and because of them the kernel would count the pages twice as
+ * memory of this process. The pages themselves stay. */
 void client_pool_pinned(struct client_pool *p)
 {
 	p->pinned = true;

@@ -37,13 +37,13 @@ struct client_pool {
 	size_t free_touched; /* sum of `touched` of all free buffers */
 };
 
-/* Returns 0 or -ENOMEM. has_bulk: the pool may be registered. */
+/* has_bulk: the pool may be registered with RDMA devices. Returns 0 or -ENOMEM. */
 int client_pool_init(struct client_pool *p, bool has_bulk);
 void client_pool_done(struct client_pool *p);
 /* Returns a buffer for a message whose head has head_bytes, so that the data begins on a page
  * boundary. Returns NULL if no more than `reserve` buffers are free. */
 void *client_pool_get(struct client_pool *p, unsigned reserve, size_t head_bytes);
-/* Returns the address in `bulk` of the data of a buffer. */
+/* Returns the address in `bulk` for data at this address in a buffer. */
 uint64_t client_pool_bulk_addr(const struct client_pool *p, const void *data);
 /* Call when `bulk` was registered with a device: its pages must then stay. */
 void client_pool_pinned(struct client_pool *p);

@@ -5,11 +5,11 @@
  * changes may be lost if the server's host dies. This module owns the layout and the mapping.
  *
  * Layout: a head, then a table of files and one of nodes, each at a fixed position and with its
- * maximum size. The file is sparse, so unused records need no memory, and released records give
- * theirs back. A record is filled first, and then published by one aligned store of its flags. So a
- * process that dies between any two instructions leaves either the old record or the new one. It
- * suffices that stores stay in program order, because only a process can die and leave the memfd: a
- * host that dies loses it.
+ * maximum size. The file is sparse, so unused records need no memory, and the memory of released
+ * records returns to the system. A record is filled first, and then published by one aligned store
+ * of its flags. So a process that dies between any two instructions leaves either the old record or
+ * the new one. It suffices that the stores stay in program order: the memfd survives the death of a
+ * process, but not the death of the host.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_STATE_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_STATE_H
@@ -38,9 +38,8 @@ enum {
 	CLIENT_NODE_CTIME_DEFERRED = 8,
 };
 
-/* Attributes for which a program with an open pipe may still ask after the name of the pipe was
- * removed. The server does not have them any more, because it does not know that the pipe is
- * open. */
+/* Attributes for which a program with an open pipe may still ask after the pipe's name was removed.
+ * The server no longer has these attributes, because it does not know that the pipe is open. */
 struct client_special {
 	uint64_t ino;
 	uint32_t mode, uid, gid, rdev;
@@ -121,7 +120,7 @@ struct client_head {
 	uint32_t max_readahead;
 	uint32_t generation; /* generation of all nodes: random, so that nodes of different mounts
 				can be told apart */
-	/* First value of `reuse` in records that were never used; random at first. */
+	/* Value of `reuse` for records that were never used; random in a new state. */
 	uint32_t reuse;
 	uint32_t n_nodes; /* number of records that have ever been used; always includes records 0
 			     and 1 */
@@ -152,9 +151,9 @@ _Static_assert(sizeof(struct client_head) <= CLIENT_STATE_HEAD_BYTES,
 #define CLIENT_STATE_BYTES \
 	(CLIENT_STATE_HEAD_BYTES + CLIENT_STATE_FILES_BYTES + CLIENT_STATE_NODES_BYTES)
 
-/* Maps the state, which begins at offset `at` of fd; the file may hold other things before and
- * behind it. The caller still owns fd. Discards a state of another mount or another version.
- * Returns 1 if a predecessor's state was adopted, 0 if the state is new, or a negative errno. */
+/* Maps the state, which begins at offset `at` of fd; the file may hold other data before and behind
+ * it. The caller still owns fd. Discards a state of another mount or another version. Returns 1 if
+ * a predecessor's state was adopted, 0 if the state is new, or a negative errno. */
 int client_state_init(struct client_state *s, int fd, uint64_t at, const uint8_t mount_id[16]);
 void client_state_done(struct client_state *s);
 

@@ -149,9 +149,9 @@ static bool take(const uint8_t **p, size_t *left, void *ret, size_t n)
 	return true;
 }
 
-/* Whether all handles are complete. Each length is read only once, because behind the data of a
- * READ a server's RDMA device could change it meanwhile. The handles of such an answer are never
- * used. */
+/* Whether all handles are complete. Each length is read only once, because a server's RDMA device
+ * could change it between two reads if it is behind the data of a READ. The handles of such an
+ * answer are never used. */
 static bool handles_are_whole(const uint8_t *p, size_t left, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {

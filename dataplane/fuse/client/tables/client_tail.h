@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The bytes that the client adds to the kernel's requests and removes from the server's answers:
- * which nodes and files a request names, the tail with their handles, and the tail of an answer,
- * which is checked completely. The functions only read and write these bytes.
+ * The bytes that the client adds to the kernel's requests and removes from the server's answers.
+ * For a request: which nodes and files it names, and the tail with their handles. For an answer:
+ * its tail, which is checked completely. The functions only read and write these bytes.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_TAIL_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_TAIL_H
@@ -56,9 +56,9 @@ bool client_attr_is_valid(const struct fuse_attr *attr);
 /* Finds the offset at which a reader continues after the last entry in this body, which belongs to
  * an answer to READDIRPLUS (plus) or READDIR. Returns false if the body is empty or malformed. */
 bool client_dirents_end(const uint8_t *body, size_t len, bool plus, uint64_t *ret);
-/* Reads the entry at *off of the body of a READDIRPLUS answer and advances *off. *ret_special: the
- * entry is "." or "..", for which the kernel makes no node. Returns 1, 0 if there are no more
- * entries, or -EPROTO. */
+/* Reads the entry at *off of the body of a READDIRPLUS answer, sets *ret_at to its offset, and
+ * advances *off. *ret_special: the entry is "." or "..", for which the kernel makes no node.
+ * Returns 1 if there was an entry, 0 if there are no more, or -EPROTO. */
 int client_direntplus_next(const uint8_t *body, size_t len, size_t *off, size_t *ret_at,
 			   bool *ret_special);
 

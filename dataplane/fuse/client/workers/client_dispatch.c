@@ -38,8 +38,8 @@ static struct client_node *node_of(struct fuse_client *f, const struct mount_wor
 	return file ? client_node_get(&f->nodes, file->nodeid) : NULL;
 }
 
-/* Records that a WRITE is in flight, or may have been: if the server then dies, unsynced data is
- * lost. */
+/* Records that a WRITE is in flight, or may have been in flight. If the server then dies, unsynced
+ * data is lost. */
 static void note_write(struct client_node *node, uint32_t opcode, const uint8_t *req)
 {
 	struct fuse_write_in write;
@@ -203,8 +203,8 @@ static void dispatch_done(struct fuse_client *f)
 
 /* ------------------------------------------------------------------ dispatch */
 
-/* Returns the index of the file in the mount worker's table, or MOUNT_WORKER_FILES if it is not
- * there. */
+/* Returns the file's index in the mount worker's table, or MOUNT_WORKER_FILES if the file is not in
+ * this table. */
 static unsigned file_place(struct fuse_client *f, struct client_worker *w,
 			   const struct client_slot *s)
 {
@@ -249,8 +249,8 @@ static bool is_large(const struct client_slot *s)
 	return size >= DISPATCH_BYTES_MIN;
 }
 
-/* The flag in the request decides, because fcntl(2) may have set O_APPEND after the file was
- * opened. */
+/* Whether the WRITE appends. The flag in the request decides, because fcntl(2) may have set
+ * O_APPEND after the file was opened. */
 static bool appends(const struct client_slot *s)
 {
 	struct fuse_write_in write;
@@ -278,8 +278,8 @@ static bool is_eligible(const struct fuse_client *f, const struct client_slot *s
 	       !(s->nodes[0]->flags & CLIENT_NODE_SPECIAL);
 }
 
-/* Returns the mount worker with the fewest requests, if it has fewer than this worker; else NULL. A
- * single request stays here, because another core would only add latency. */
+/* Returns the mount worker with the fewest requests, if it has fewer than this worker; otherwise
+ * NULL. A single request stays at this worker, because another core would only add latency. */
 static struct client_worker *mount_worker_choose(const struct fuse_client *f, uint64_t now_ns)
 {
 	struct client_worker *best = NULL;
@@ -296,8 +296,9 @@ static struct client_worker *mount_worker_choose(const struct fuse_client *f, ui
 	return best;
 }
 
-/* Returns the mount worker that forwarded the request, or NULL. If the request is dispatched to
- * that one, it learns the file as well, and can serve later requests for it itself. */
+/* Returns the mount worker that forwarded the request; NULL if none did. If the request is
+ * dispatched back to this mount worker, it learns the file as well, and can serve later requests
+ * for the file itself. */
 static struct client_worker *mount_worker_that_forwarded(const struct fuse_client *f,
 							 uint64_t now_ns)
 {
@@ -396,8 +397,8 @@ static bool claim_slot(struct fuse_client *f, struct client_worker *w, unsigned 
 	}
 }
 
-/* Handles a request that the kernel has resent. If a mount worker has it already, the owner claims
- * that one, and does not start the request again. */
+/* Handles a request that the kernel has resent. If a mount worker has this request already, the
+ * owner claims it there, and does not start it again. */
 static bool claim(struct fuse_client *f, struct client_slot *s)
 {
 	if (!(s->unique & RESEND))
@@ -464,14 +465,15 @@ static bool bytes_fetch(struct fuse_client *f, struct client_worker *w, unsigned
 	return true;
 }
 
-/* The mount worker has not sent the request: queue it here, as if it had never been dispatched. */
+/* Queues the request at the owner, as if it had never been dispatched: the mount worker has not
+ * sent it. */
 static bool take_back(struct fuse_client *f, struct client_worker *w, unsigned i)
 {
 	struct client_slot *s = w->slots[i];
 	struct fuse_in_header in;
 
-	if (!s || s->answered) { /* the kernel will resend the request, but this worker has not read
-				    the resent one yet */
+	if (!s || s->answered) { /* the kernel will resend the request, and this worker has not read
+				    the resent request yet */
 		slot_release(w, i);
 		if (s)
 			client_slot_free(f, s);
@@ -560,7 +562,8 @@ static void full_set(struct fuse_client *f, uint32_t full)
 			mount_worker_set(&f->dispatch->workers[i].area->full, full);
 }
 
-/* Handles finished requests of mount workers, and takes back those that they have not begun. */
+/* Handles the requests that mount workers have finished, and takes back those that they have
+ * returned. */
 static void reap(struct fuse_client *f)
 {
 	for (unsigned i = 0; i < LAUNCH_MOUNT_WORKERS_MAX; i++)
@@ -616,8 +619,8 @@ static void mount_worker_take_back(struct fuse_client *f, struct client_worker *
 	}
 }
 
-/* Checks all slots of a mount worker, because it may have died after it changed a slot's word and
- * before it set the slot's bit. */
+/* Checks all slots of a mount worker that may have died after it changed a slot's word and before
+ * it set the slot's bit. */
 static void forwarded_recheck(struct fuse_client *f, struct client_worker *w)
 {
 	for (unsigned i = 0; i < MOUNT_WORKER_READS; i++)
@@ -663,8 +666,8 @@ static bool has_unfinished(const struct client_worker *w)
 	return false;
 }
 
-/* Closes the files that no unfinished request of the mount worker needs. The others are closed
- * after those requests, by the process that finishes them. */
+/* Closes the files that no unfinished request of the mount worker needs. The other files are closed
+ * after these requests, by the process that finishes them. */
 static void files_close_unneeded(struct client_worker *w)
 {
 	bool needed[MOUNT_WORKER_FILES] = {false};
@@ -690,8 +693,8 @@ static void files_close_unneeded(struct client_worker *w)
 
 unsigned fuse_client_find_orphan(struct fuse_client *f, uint64_t now_ns)
 {
-	/* Wait until the kernel has resent the requests: before, it is unknown which ones a mount
-	 * worker had read. */
+	/* Wait until the kernel has resent its requests, because it is unknown before which of them
+	 * a mount worker had read. */
 	for (unsigned i = 0; f->dispatch && !f->resend_due && i < LAUNCH_MOUNT_WORKERS_MAX; i++) {
 		struct client_worker *w = &f->dispatch->workers[i];
 		uint64_t seen_ns = mount_worker_get(&w->area->seen_ns);

@@ -17,8 +17,8 @@ static bool is_forget(const struct fuse_in_header *h)
 	return h->opcode == FUSE_FORGET || h->opcode == FUSE_BATCH_FORGET;
 }
 
-/* If the mount worker is dead, frees the slots in which it was reading; if it had read a request
- * there, the kernel resends it. Returns whether the mount worker can read no more. */
+/* Whether the mount worker can read no more. If it is dead, frees the slots in which it was
+ * reading. The kernel resends a request that it had read there. */
 static bool mount_worker_quiesces(struct fuse_client *f, unsigned k)
 {
 	struct mount_worker_reads *r = f->dispatch->workers[k].reads;
@@ -94,8 +94,8 @@ static bool slot_take(struct fuse_client *f, unsigned k, unsigned i, int *n_take
 	struct client_worker *w = &f->dispatch->workers[k];
 	size_t len;
 
-	/* Nothing to take: this worker has claimed the request already, or the slot reports its
-	 * end. */
+	/* There is nothing to take if this worker has claimed the request already, or if the slot
+	 * only reports the request's end. */
 	if (w->slots[MOUNT_WORKER_SLOTS + i] ||
 	    MOUNT_WORKER_STATE(mount_worker_get(&w->reads->slots[i].word)) !=
 		    MOUNT_WORKER_FORWARDED)
@@ -164,8 +164,8 @@ static void set_asleep(struct fuse_client *f, bool sleeps)
 /* ------------------------------------------------------------------ signals */
 
 /* Whether to check this slot again later, because its request is not known yet, or is about to be
- * forwarded to this worker. The alternative, to make the kernel repeat the INTERRUPT, would block
- * all other requests of the mount meanwhile. */
+ * forwarded to this worker. Instead, the kernel could be made to repeat the INTERRUPT, but until
+ * then this would block all other requests of the mount. */
 static bool signal_waits(struct fuse_client *f, struct client_worker *w, unsigned i,
 			 uint64_t unique)
 {
@@ -187,8 +187,8 @@ static bool signal_waits(struct fuse_client *f, struct client_worker *w, unsigne
 	}
 }
 
-/* Tries to deliver the signal. Returns false if that is not needed any more: the mount worker knows
- * of the signal, or no mount worker has the request. */
+/* Tries to deliver the signal. Returns false if nothing is left to do, because the mount worker
+ * knows of the signal or no mount worker has the request. */
 static bool signal_look(struct fuse_client *f, struct client_signal *g)
 {
 	bool waits = false;
@@ -254,7 +254,7 @@ static void file_note(struct fuse_client *f, struct client_worker *w, unsigned k
 {
 	struct mount_worker_note *note = mount_worker_note_at(w->reads, w->more, k);
 	uint32_t wrote = mount_worker_get(&note->wrote), synced = mount_worker_get(&note->synced);
-	/* Another file, or none, may already have this entry; but the node number is unique. */
+	/* The entry may already belong to another file, or to none; but node numbers are unique. */
 	struct client_node *node = client_node_get(&f->nodes, w->nodeids[k]);
 
 	if (!node) {

@@ -9,7 +9,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* After this time without a server, a mount worker returns its requests to the owner. */
+/* After this time without a server, a mount worker returns its requests to the owner of the
+ * mount. */
 #define MOUNT_WORKER_RETURN_NS NSEC_PER_SEC
 /* Interval of attempts if the server does not support mount workers. */
 #define MOUNT_WORKER_UNSUPPORTED_NS (60 * NSEC_PER_SEC)
@@ -128,8 +129,8 @@ static int mount_worker_init(struct fuse_client *f)
 	return 0;
 }
 
-/* Saves the reply to a WRITE in shared memory, so that a successor can repeat it. Call it before
- * the kernel gets the reply. */
+/* Saves the reply to a WRITE in shared memory, so that a successor can send it again. Call it
+ * before the kernel gets the reply. */
 static void mount_worker_reply(struct fuse_client *f, struct client_slot *s, void *msg, size_t len)
 {
 	struct mount_worker_slot *slot;
@@ -211,8 +212,8 @@ bool client_mount_worker_may_connect(const struct fuse_client *f, uint64_t now_n
 
 enum fuse_hello_purpose client_mount_worker_hello(struct fuse_client *f)
 {
-	/* An unmounted one too: its session only sends DESTROY, and must not count against the
-	 * server's limit. */
+	/* An unmounted mount worker has this purpose too: its session only sends DESTROY, and must
+	 * not count against the server's limit. */
 	f->finishing = f->area && (has_unfinished(f) || f->unmounted);
 	if (!f->area)
 		return FUSE_HELLO_MOUNT;
@@ -220,8 +221,8 @@ enum fuse_hello_purpose client_mount_worker_hello(struct fuse_client *f)
 }
 
 /* Ends the session if the server does not support mount workers, or if the session has the wrong
- * purpose: if it is for old requests, and these have ended; or if it is for new requests and not up
- * yet, although there are old requests to finish. */
+ * purpose. A session for old requests has the wrong purpose when these have ended. A session for
+ * new requests that is not up yet has the wrong purpose if there are old requests to finish. */
 static void session_check_purpose(struct fuse_client *f, uint64_t now_ns)
 {
 	bool is_up = f->session && rudp_session_is_up(f->session);
@@ -235,8 +236,8 @@ static void session_check_purpose(struct fuse_client *f, uint64_t now_ns)
 	}
 }
 
-/* If the owner has had no session for a while, ends the session of this mount worker: a full server
- * may have accepted this one instead of the owner, for which there is then place. */
+/* Ends the session of this mount worker if the owner has had no session for a while: a full server
+ * may have accepted this session instead of the owner's, which then finds a place. */
 static void yield_to_owner(struct fuse_client *f, uint64_t now_ns)
 {
 	if (has_unfinished(f) || mount_worker_get(&f->area->served)) {

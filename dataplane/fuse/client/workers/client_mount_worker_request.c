@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Begins the requests that a mount worker gets, and replaces the owner's numbers of nodes and files
- * in them by this mount worker's. */
+/* Begins the requests that a mount worker gets. In each, it replaces the owner's numbers of nodes
+ * and files by those of this mount worker. */
 #include "dataplane/fuse/client/workers/client_workers.h"
 
 #include <string.h>
@@ -27,8 +27,8 @@ static struct client_file *file_of(const struct fuse_client *f, const struct mou
 		       : NULL;
 }
 
-/* Returns this mount worker's own file for an entry of the owner's table, and opens it if
- * necessary; NULL if it cannot be opened. */
+/* Returns this mount worker's file for an entry of the owner's table, and opens the file if
+ * necessary. Returns NULL if it cannot be opened. */
 static struct client_file *file_make(struct fuse_client *f, struct mount_worker_file *lf)
 {
 	const struct client_file as = {
@@ -100,8 +100,8 @@ void client_mount_worker_files_sweep(struct fuse_client *f)
 	}
 }
 
-/* Replaces the owner's numbers by this worker's own, and sets the RESEND bit, which tells the
- * server whether the request may have been sent before. */
+/* Replaces the owner's numbers in the request by this worker's. Sets the RESEND bit if the request
+ * may have been sent before, to tell the server. */
 static int slot_bind(struct fuse_client *f, struct client_slot *s, bool again)
 {
 	struct mount_worker_slot *slot = client_mount_worker_slot_of(f, s);
@@ -140,7 +140,7 @@ void client_mount_worker_take(struct fuse_client *f, unsigned i, bool again, uin
 	struct client_slot *s;
 	int r;
 
-	/* The buffer has room for the tail behind the request. */
+	/* Behind the request, the buffer has room for the tail. */
 	s = client_slot_borrow(f, mount_worker_buf_at(f->area, f->reads, i),
 			       MIN_OF(len, CLIENT_POOL_BUF_BYTES - FUSE_PROTO_REQ_TAIL_MAX),
 			       now_ns);
@@ -155,7 +155,7 @@ void client_mount_worker_take(struct fuse_client *f, unsigned i, bool again, uin
 	client_slot_fail(f, s, r);
 }
 
-/* Sends a predecessor's reply again. If the kernel already has a reply, it rejects this one. */
+/* Sends a predecessor's reply again. The kernel rejects it if it has a reply already. */
 static void slot_repeat_reply(struct fuse_client *f, unsigned i, uint64_t now_ns)
 {
 	struct mount_worker_slot *slot = mount_worker_slot_at(f->area, f->reads, i);

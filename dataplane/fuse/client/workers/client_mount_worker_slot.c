@@ -47,7 +47,7 @@ static void note_write(struct mount_worker_note *note, const struct mount_worker
 		mount_worker_set(&note->wrote, note->wrote + 1);
 }
 
-/* Reports to the owner a request that is counted as in flight already. */
+/* Reports to the owner a request that is already counted as in flight. */
 void client_mount_worker_note_report(struct fuse_client *f, const struct mount_worker_slot *slot,
 				     const uint8_t *req)
 {
@@ -105,9 +105,9 @@ bool client_mount_worker_restart(struct fuse_client *f, unsigned i, uint32_t wor
 
 	if (!(word & MOUNT_WORKER_RESENT) || word & MOUNT_WORKER_CANCELLED)
 		return false;
-	/* The kernel has resent the request, and so has rejected the reply. Send it to the server
-	 * again, which repeats its answer if it has executed the request. But if a predecessor's
-	 * reply may have reached the kernel, that reply is repeated instead. */
+	/* The kernel has resent the request, and so has rejected the reply. Send the request to the
+	 * server again, which repeats its answer if it has executed the request. But if a
+	 * predecessor's reply may have reached the kernel, repeat that reply instead. */
 	slot->unique |= RESEND;
 	if (!mount_worker_swap(&slot->word, word,
 			       MOUNT_WORKER_DISPATCHED | (word & MOUNT_WORKER_REPLIED)))
@@ -117,7 +117,8 @@ bool client_mount_worker_restart(struct fuse_client *f, unsigned i, uint32_t wor
 	return true;
 }
 
-/* Restores the kernel's numbers, which this worker's own may have replaced. */
+/* Restores the kernel's numbers in the request, which may have been replaced by this worker's
+ * numbers. */
 static void request_restore(const struct mount_worker_slot *slot, uint8_t *req)
 {
 	const size_t fh_at = sizeof(struct fuse_in_header) + offsetof(struct fuse_read_in, fh);
@@ -142,8 +143,8 @@ static void read_end(struct fuse_client *f, unsigned i, enum mount_worker_state 
 	client_mount_worker_note_end(f, slot, req);
 	for (;;) {
 		uint32_t word = mount_worker_get(&slot->word);
-		/* Whether the kernel has resent the request and the owner has claimed it: the owner
-		 * then waits for its end. */
+		/* Whether the kernel has resent the request and the owner has claimed it. The owner
+		 * then waits for the end of the request. */
 		bool is_claimed = word & MOUNT_WORKER_RESENT || slot->unique & RESEND;
 		uint32_t is = state == MOUNT_WORKER_DONE && !is_claimed ? MOUNT_WORKER_FREE : state;
 

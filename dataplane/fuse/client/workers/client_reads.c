@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests that a mount worker reads from the kernel: it serves data requests of files that it
+ * Requests that a mount worker reads from the kernel. It serves data requests of files that it
  * knows, and forwards all others unchanged to the owner. Each request is read into memory that
  * outlives the process, and the slot's word is set before the read. So if the process dies, another
  * process finds the request that the kernel has delivered.
@@ -93,7 +93,7 @@ static void free_slot(struct fuse_client *f, unsigned i)
 
 /* Begins to serve the request that the kernel has delivered, or forwards it to the owner. The word
  * is swapped, not just set: if a dead predecessor had read the request, the owner may have freed
- * the slot meanwhile. */
+ * the slot since. */
 static void request_place(struct fuse_client *f, unsigned i, uint64_t now_ns)
 {
 	struct mount_worker_slot *slot = &f->reads->slots[i];
@@ -138,8 +138,8 @@ static bool may_read(struct fuse_client *f)
 	return f->reads_free != 0;
 }
 
-/* Begins or stops reading. When this worker stops, it wakes the owner, because the kernel may just
- * have woken this worker, instead of the owner, for a new request. */
+/* Begins or stops reading. When this worker stops, it wakes the owner, because for a new request
+ * the kernel may just have woken this worker instead of the owner. */
 static void reads_set(struct fuse_client *f, bool is_reading)
 {
 	if (f->is_reading && !is_reading)
@@ -258,10 +258,10 @@ static void reading_resolve(struct fuse_client *f, unsigned i, uint64_t now_ns)
 		request_place(f, i, now_ns);
 		return;
 	}
-	/* Pages of the buffer had not been allocated yet, so the copy may be incomplete if the
-	 * mount worker was killed meanwhile. Usually the kernel has reported an error to the
-	 * program; in case it has not, do that here. This happens only to the first request that is
-	 * larger than all before. */
+	/* Pages of the buffer had not been allocated yet, so the request may be incomplete if the
+	 * mount worker was killed while the kernel copied it. Usually the kernel has reported an
+	 * error to the program; if it has not, this reply does. This can happen only to a request
+	 * that is larger than all before. */
 	if (mount_worker_swap(&slot->word, MOUNT_WORKER_READING, MOUNT_WORKER_FREE))
 		client_reply_error(f, h.unique, -EIO);
 }

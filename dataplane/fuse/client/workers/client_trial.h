@@ -19,7 +19,7 @@
 #define CLIENT_TRIAL_WINDOWS 16U
 #define CLIENT_TRIAL_REST_MIN_NS NSEC_PER_SEC
 #define CLIENT_TRIAL_REST_MAX_NS (16 * NSEC_PER_SEC)
-/* Below this rate of requests per second there is too little load for a trial. */
+/* Requests per second below which there is too little load for a trial. */
 #define CLIENT_TRIAL_LOAD 2000U
 
 struct client_trial {	      /* all zeros: no trial was made yet, and only the owner reads */
@@ -40,8 +40,8 @@ static inline bool client_trial_is_due(const struct client_trial *t, uint64_t no
 }
 
 /* Call at due_ns or later. n: number of requests that all workers have read so far. n_behind: how
- * many of the requests that the owner has read followed another one in the same burst, which shows
- * that its core does not keep up. now_ns must never decrease. */
+ * many of the requests that the owner has read followed another one in the same burst. Many such
+ * requests show that the owner's core does not keep up. now_ns must never decrease. */
 void client_trial_look(struct client_trial *t, uint64_t n, uint64_t n_behind, uint64_t now_ns);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Private header for both ends of a mount that several workers share: the owner's view of its mount
- * workers, and the functions that the files here share. Only dataplane/fuse/client/workers/
- * includes it.
+ * Private header for a mount that several workers share: the owner's view of its mount workers, and
+ * the functions that the files of this folder share. Only dataplane/fuse/client/workers/ includes
+ * it.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_WORKERS_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_WORKERS_H
@@ -26,7 +26,7 @@ struct client_worker {
 	 * request, or it is a predecessor's, or the mount worker read it itself. */
 	struct client_slot *slots[MOUNT_WORKER_SLOTS_ALL];
 	unsigned n_out;
-	bool touched;	  /* the buffers of its area have memory */
+	bool touched;	  /* buffers of its area were used, and so have memory */
 	uint64_t away_ns; /* since when the mount worker has been away with unfinished requests; 0:
 			     it is not away */
 };
@@ -54,8 +54,7 @@ struct client_dispatch {
 	uint64_t signals_ns; /* when to check the signals next */
 	uint64_t look_ns;    /* when to check all forwarded requests next */
 	struct client_worker workers[LAUNCH_MOUNT_WORKERS_MAX];
-	/* For each remainder of a node number: how many entries of all tables have a node with that
-	 * remainder. */
+	/* How many entries of all tables hold a node, by the remainder of the node's number. */
 	uint16_t n_nodeids[CLIENT_DISPATCH_NODEIDS];
 };
 
@@ -84,40 +83,40 @@ bool client_dispatch_is_alive(const struct client_worker *w, uint64_t now_ns);
 /* Applies the file changes that mount workers reported. */
 void client_forward_apply_notes(struct fuse_client *f);
 
-/* client_mount_worker_slot.c: requests in the memory shared with the owner. */
+/* client_mount_worker_slot.c: requests in the memory that a mount worker shares with the owner. */
 
 static inline struct mount_worker_slot *client_mount_worker_slot_of(const struct fuse_client *f,
 								    const struct client_slot *s)
 {
 	return mount_worker_slot_at(f->area, f->reads, s->worker_slot - 1);
 }
-/* Report to the owner the requests in flight that this mount worker has read, by file. Call _begin
+/* Report to the owner, by file, the requests in flight that this mount worker has read. Call _begin
  * before the request can reach the server, and _end after the kernel has the reply. _report repeats
- * the report. */
+ * the report of _begin. */
 void client_mount_worker_note_begin(struct fuse_client *f, const struct mount_worker_slot *slot,
 				    const uint8_t *req);
 void client_mount_worker_note_end(struct fuse_client *f, const struct mount_worker_slot *slot,
 				  const uint8_t *req);
 void client_mount_worker_note_report(struct fuse_client *f, const struct mount_worker_slot *slot,
 				     const uint8_t *req);
-/* Call before the request in slot i (of MOUNT_WORKER_READS) begins. */
+/* Call before the request in slot i begins. i: below MOUNT_WORKER_READS. */
 void client_mount_worker_read_begin(struct fuse_client *f, unsigned i);
-/* Tells the owner to check slot i (of MOUNT_WORKER_READS). */
+/* Tells the owner to check slot i. i: below MOUNT_WORKER_READS. */
 void client_mount_worker_notify_owner(const struct fuse_client *f, unsigned i);
 /* Wakes the owner if it sleeps. */
 void client_mount_worker_ring_owner(const struct fuse_client *f);
 /* Sets this worker's bit in a word of the memory that all workers of the mount share. */
 void client_mount_worker_mark(const struct fuse_client *f, uint64_t *word);
-/* If the kernel has resent the request meanwhile, takes over its new number. */
+/* If the kernel has resent the request since, gives the slot its new number. */
 void client_mount_worker_renumber(struct fuse_client *f, struct client_slot *s);
-/* Restarts the request in slot i (of all MOUNT_WORKER_SLOTS_ALL) if the kernel resent it. */
+/* Restarts the request in slot i if the kernel has resent it. i: below MOUNT_WORKER_SLOTS_ALL. */
 bool client_mount_worker_restart(struct fuse_client *f, unsigned i, uint32_t word);
 
 /* client_mount_worker_request.c: the requests that a mount worker gets. */
 
-/* These handle slot i, which is below MOUNT_WORKER_SLOTS_ALL. _take begins the request (again: it
- * may have been begun before); _resume continues a predecessor's request; _look begins one that the
- * owner has dispatched, and returns false if no slot of the client is free. */
+/* These functions handle slot i, which is below MOUNT_WORKER_SLOTS_ALL. _take begins the request;
+ * again: it may have been begun before. _resume continues a predecessor's request. _look begins a
+ * request that the owner has dispatched, and returns false if the client has no free slot. */
 void client_mount_worker_take(struct fuse_client *f, unsigned i, bool again, uint64_t now_ns);
 void client_mount_worker_resume(struct fuse_client *f, unsigned i, uint64_t now_ns);
 bool client_mount_worker_look(struct fuse_client *f, unsigned i, uint64_t now_ns);
@@ -126,8 +125,8 @@ bool client_mount_worker_look(struct fuse_client *f, unsigned i, uint64_t now_ns
 bool client_mount_worker_takes_new(const struct fuse_client *f);
 /* Closes the files that the owner has closed. */
 void client_mount_worker_files_close(struct fuse_client *f, uint64_t now_ns);
-/* Closes files that are in no entry of the table: a predecessor may have died after it opened them
- * and before it entered them. */
+/* Closes files that are in no entry of the table. A predecessor may have died after it opened such
+ * a file and before it entered the file there. */
 void client_mount_worker_files_sweep(struct fuse_client *f);
 
 /* client_reads.c: requests that a mount worker reads from the kernel. */

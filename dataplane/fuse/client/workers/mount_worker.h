@@ -24,15 +24,15 @@
 #define MOUNT_WORKER_READS 32U
 #define MOUNT_WORKER_SLOTS_ALL (MOUNT_WORKER_SLOTS + MOUNT_WORKER_READS)
 #define MOUNT_WORKER_FILES 1024U
-/* Number of files whose records are in mount_worker_area and mount_worker_reads. Those of all other
- * files are in mount_worker_more. */
+/* Number of files whose records are in mount_worker_area and mount_worker_reads. The records of all
+ * other files are in mount_worker_more. */
 #define MOUNT_WORKER_FILES_FIRST 64U
-/* Number of entries of the table of files in which a file may be. Its handle determines which ones,
- * so a search checks only these. */
+/* Number of entries of the table of files in which a file may be. The file handle determines these
+ * entries, so a search checks only these. */
 #define MOUNT_WORKER_FILE_WAYS 8U
 #define MOUNT_WORKER_BUF_BYTES (((size_t)RUDP_MSG_BYTES_MAX + 4095) & ~(size_t)4095)
-/* A mount worker that is silent for this long gets no new requests, and the owner takes back those
- * that it has not begun. */
+/* If a mount worker is silent for this long, the owner gives it no new requests, and takes back
+ * those that it has not begun. */
 #define MOUNT_WORKER_AWAY_NS (2 * NSEC_PER_SEC)
 
 /*
@@ -56,10 +56,10 @@ enum mount_worker_state {
 #define MOUNT_WORKER_STATE(word) ((word)&0xffU)
 /* The kernel has resent the request, so it expects a reply with the RESEND bit. */
 #define MOUNT_WORKER_RESENT 0x100U
-/* No program waits for the request any more: if it was not sent yet, it must not be sent. */
+/* No program waits for the request any more, so it must not be sent if it was not sent yet. */
 #define MOUNT_WORKER_CANCELLED 0x200U
-/* The reply to a WRITE is in `reply`, and the kernel may have got it already. If so, the program
- * may have written the same range again, so the WRITE must not be executed once more. */
+/* `reply` holds the reply to a WRITE, and the kernel may have got this reply already. The program
+ * may then have written the same range again, so the WRITE must not be executed once more. */
 #define MOUNT_WORKER_REPLIED 0x400U
 /* The process that made the request got a signal. */
 #define MOUNT_WORKER_SIGNALLED 0x800U
@@ -84,8 +84,8 @@ enum mount_worker_file_state {
 				      close it and free the entry */
 };
 
-/* An entry of the table of files: a file whose requests are dispatched, with everything that the
- * mount worker needs to open it too. */
+/* An entry of the table of files: a file whose requests the owner dispatches, with everything that
+ * the mount worker needs to open the file too. */
 struct mount_worker_file {
 	_Alignas(64) uint32_t state; /* published last */
 	uint32_t client_file; /* index of the mount worker's own struct client_file plus one; 0:
@@ -109,9 +109,9 @@ struct mount_worker_area { /* zeros: empty */
 	uint32_t full;	 /* the owner waits for a free slot, so the mount worker must ring the
 			    bell */
 	uint32_t served; /* the owner has a session with a server that supports mount workers */
-	/* posted: a bit per slot; closing: a bit per group of files whose entries have the same
-	 * number modulo 64. Set if there is something to process. A new process checks
-	 * everything. */
+	/* posted: a bit per slot. closing: a bit per group of files whose entries have the same
+	 * number modulo 64. A set bit means that the slot, or a file of the group, needs
+	 * processing. A new process checks all of them. */
 	_Alignas(64) uint64_t posted;
 	uint64_t closing;
 	_Alignas(64) uint64_t done;
@@ -124,8 +124,9 @@ struct mount_worker_reads {
 	/* Written by the mount worker. */
 	_Alignas(64) uint64_t n_read;		/* number of requests that it has read from the
 						   kernel since the start */
-	uint32_t populated[MOUNT_WORKER_READS]; /* per buffer: how many bytes are populated; a kill
-						   cannot truncate a request that fits these */
+	uint32_t populated[MOUNT_WORKER_READS]; /* per buffer: how many bytes are populated; if a
+						   request fits into these, a kill cannot truncate
+						   it */
 	/* Bits for the owner. done: one per slot; noted: one for each of the first 64 files. */
 	_Alignas(64) uint64_t done;
 	uint64_t noted;
@@ -146,7 +147,7 @@ struct mount_worker_reads {
 /* The records of all files beyond the first 64, for which the two structs above have no place. */
 struct mount_worker_more {
 	/* Written by the mount worker. */
-	_Alignas(64) uint32_t is_known; /* always 1 */
+	_Alignas(64) uint32_t is_known; /* always 1; owners of version 0.1.0 check it */
 	/* Like `noted` in mount_worker_reads. */
 	_Alignas(64) uint64_t noted[MOUNT_WORKER_FILES / 64 - 1];
 	struct mount_worker_note notes[MOUNT_WORKER_FILES - MOUNT_WORKER_FILES_FIRST];
@@ -163,7 +164,7 @@ struct mount_worker_common { /* one for all mount workers of a mount */
 	 * `noted`. */
 	_Alignas(64) uint64_t done;
 	uint64_t noted;
-	/* Written by the owner: always 1. */
+	/* Written by the owner: always 1, because mount workers of version 0.1.0 check it. */
 	_Alignas(64) uint32_t by_number;
 };
 
@@ -178,8 +179,8 @@ static inline bool mount_worker_swap(uint32_t *word, uint32_t was, uint32_t is)
 					   __ATOMIC_ACQUIRE);
 }
 
-/* Clears all bits and returns the first n of them. The others are ignored: they should not be set,
- * but another process could set them. */
+/* Clears all bits and returns the first n of them. Ignores the others, which only a faulty process
+ * would set. */
 static inline uint64_t mount_worker_take_bits(uint64_t *bits, unsigned n)
 {
 	return __atomic_exchange_n(bits, 0, __ATOMIC_SEQ_CST) & ~0ULL >> (64 - n);
@@ -210,8 +211,8 @@ struct mount_worker_slot *mount_worker_slot_at(struct mount_worker_area *a,
 uint8_t *mount_worker_buf_at(struct mount_worker_area *a, struct mount_worker_reads *r,
 			     unsigned slot);
 /* Returns one of the entries of the table in which the file may be. way: from 0 to
- * MOUNT_WORKER_FILE_WAYS - 1. The owner uses low file numbers first, so files that are open at the
- * same time rarely need the same entry. */
+ * MOUNT_WORKER_FILE_WAYS - 1. The owner gives files the lowest free numbers, so files that are open
+ * at the same time rarely need the same entry. */
 static inline unsigned mount_worker_file_place(uint64_t fh, unsigned way)
 {
 	return (unsigned)((fh + way) % MOUNT_WORKER_FILES);
@@ -221,7 +222,7 @@ struct mount_worker_file *mount_worker_file_at(struct mount_worker_area *a,
 					       struct mount_worker_more *m, unsigned place);
 struct mount_worker_note *mount_worker_note_at(struct mount_worker_reads *r,
 					       struct mount_worker_more *m, unsigned place);
-/* Returns the word that has the bit of the file in entry `place`; it is bit place % 64. */
+/* Returns the word whose bit (place % 64) stands for the file in entry `place`. */
 uint64_t *mount_worker_noted_at(struct mount_worker_reads *r, struct mount_worker_more *m,
 				unsigned place);
 /* Returns how many bytes of the buffer are populated. */
@@ -235,7 +236,8 @@ void mount_worker_reads_populate(struct mount_worker_reads *r, unsigned slot, si
  * _trim_one the memory of one buffer, which must not be in use. */
 void mount_worker_reads_trim(struct mount_worker_reads *r);
 void mount_worker_reads_trim_one(struct mount_worker_reads *r, unsigned slot);
-/* Returns the buffers' memory to the system, when none is in use. */
+/* Returns the memory of the area's request buffers to the system. Call it only while no buffer is
+ * in use. */
 void mount_worker_trim(struct mount_worker_area *a);
 /* Makes this process the mount worker with this number, until it ends. Returns 0, -EBUSY if another
  * process is this mount worker, or another negative errno. */
