@@ -15,11 +15,10 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-/* How long a predecessor's helpers may take to end, and new ones to start */
+/* How long a predecessor's helpers may take to end, and new helpers to start */
 #define WAIT_MS 10000
 #define END_MS 1000 /* how long idle helpers may take to exit */
-/* After this many calls of wakes_read(), one reads the descriptor although no wake-up is
- * expected. */
+/* In one of this many calls, wakes_read() reads the descriptor although no wake-up is expected. */
 #define ARMS_UNREAD 64U
 
 /* ------------------------------------------------------------------ start */
@@ -62,7 +61,7 @@ static int stage_look(const struct fs_helper *h, enum helpers_stage stage)
 }
 
 /* Waits until all processes have reached the stage. Each process reports a stage once. All these
- * reports are read here: one that is left over would later wake the worker in vain. */
+ * reports are read here, because a report that is left over would later wake the worker in vain. */
 static int stage_await(struct fs_helper *h, enum helpers_stage stage)
 {
 	uint64_t until_ns = clock_now_ns() + WAIT_MS * NSEC_PER_MSEC, n, n_reported = 0;
@@ -81,8 +80,9 @@ static int stage_await(struct fs_helper *h, enum helpers_stage stage)
 	return r;
 }
 
-/* Waits for a predecessor's helpers: they keep its sockets open until their watcher has closed
- * them, and may still write data that clients send again to this worker. */
+/* Waits until a predecessor's helpers have ended. They keep the predecessor's sockets open until
+ * their watcher has closed them, and may still write data that clients send again to this
+ * worker. */
 static int predecessor_await(const struct fs_helper *h)
 {
 	const struct timespec pause = {.tv_nsec = NSEC_PER_MSEC};
@@ -122,7 +122,7 @@ static int export_init(struct helpers_export *e, unsigned index, const char *nam
 static int proc_start(struct fs_helper *h, unsigned index)
 {
 	/* The child uses this copy of the journals: if it first runs after the pool was freed, the
-	 * pool's own ones are closed. */
+	 * journals in the pool are closed. */
 	struct journal journals[LAUNCH_EXPORTS_MAX] = {};
 	struct helpers_proc *p = &h->procs[index];
 	long pid;
@@ -260,8 +260,8 @@ static void proc_done(struct helpers_proc *p, uint64_t until_ns)
 
 struct fs_helper *fs_helper_free(struct fs_helper *h)
 {
-	/* All helpers share one deadline, because meanwhile no client is served, and the successor
-	 * cannot start. */
+	/* All helpers share one deadline: until they have ended, no client is served, and the
+	 * successor cannot start. */
 	uint64_t until_ns = clock_now_ns() + END_MS * NSEC_PER_MSEC;
 
 	if (!h)
@@ -452,9 +452,10 @@ static void sleep_end(struct fs_helper *h)
 	h->sleeps = false;
 }
 
-/* Reads expected wake-ups, because an unread one would wake the worker again and again. A read is a
- * system call, and most sleeps end without a wake-up. So this reads only if a wake-up is expected,
- * and also now and then, because a process also writes one when it starts or ends. */
+/* Reads expected wake-ups, because a wake-up that is not read would wake the worker again and
+ * again. A read is a system call, and most sleeps end without a wake-up. So this function reads
+ * only if a wake-up is expected, and also now and then, because a process also writes one when it
+ * starts or ends. */
 static int wakes_read(struct fs_helper *h)
 {
 	uint64_t n;
@@ -467,8 +468,8 @@ static int wakes_read(struct fs_helper *h)
 	return 0;
 }
 
-/* Most results that one poll takes. done() may submit calls that return during the same poll, so
- * without this limit the worker's other work could wait for ever. */
+/* Number of results after which a poll ends. done() may submit calls that return during the same
+ * poll, so without this limit the worker's other work could wait for ever. */
 #define POLL_ENOUGH 64U
 
 int fs_helper_poll(struct fs_helper *h, bool may_sleep,
@@ -480,8 +481,8 @@ int fs_helper_poll(struct fs_helper *h, bool may_sleep,
 	/* Pairs with call_finish(): either the helper sees that the worker sleeps, or the worker
 	 * sees the result here. */
 	sleep_end(h);
-	/* A worker that always polls never sets the sleep state below, but it may nap on the
-	 * descriptor. */
+	/* A worker that always polls never sets the sleep state below, but it may wait for a moment
+	 * on the descriptor. */
 	if (!may_sleep && h->wakes && wakes_read(h) < 0)
 		return -EPIPE;
 	do {

@@ -33,7 +33,7 @@
 #define HELPERS_CALLS_MAX 256U /* most calls of an export at a time */
 #define HELPERS_NAME_MAX 256U  /* including the final NUL */
 #define HELPERS_HANDLE_SIGNED 1
-/* Handle of an object that was created and removed at once: always stale. */
+/* Kind of the handle of an object that was removed right after it was created: always stale. */
 #define HELPERS_HANDLE_GONE 3
 #define HELPERS_SIGNATURE_BYTES 8U
 
@@ -84,8 +84,8 @@ enum helper_op {
 	HELPER_OP_MAX
 };
 
-/* An object of a call: either a descriptor, which must stay open during the call, or, if fd is -1,
- * a signed handle, which the helper opens for the call. */
+/* An object of a call. It is given either by a descriptor, which must stay open during the call,
+ * or, if fd is -1, by a signed handle, which the helper opens for the call. */
 struct helper_ref {
 	int32_t fd;
 	uint8_t len;
@@ -100,10 +100,10 @@ enum {
 	HELPER_KILL_PRIV = 2,
 	/* OPEN: also opens an unlinked file; otherwise that is -ESTALE. */
 	HELPER_ALLOW_UNLINKED = 4,
-	/* UNLINK, RENAME: only if the object that loses its name has the handle `expect` (length 0:
-	 * only if a RENAME replaces nothing). Otherwise the call fails with -EAGAIN and changes
-	 * nothing; the result then has the handle of the actual object, and record and ticket stay
-	 * valid for a retry. */
+	/* UNLINK, RENAME: change the name only if the object that loses it has the handle `expect`
+	 * (length 0: only if a RENAME replaces no object). Otherwise the call fails with -EAGAIN
+	 * and changes nothing. The result then has the handle of the actual object, and record and
+	 * ticket stay valid for a retry. */
 	HELPER_EXPECT = 8,
 	HELPER_OBJECT_GROUPS = 16,  /* with CHECK_PERMS: the user counts as a member of the objects'
 				       groups, except root's */
@@ -176,8 +176,8 @@ struct fs_helper_config {
 		const char *name;
 		int state_fd; /* memfd for the journal; -1: the journal ends with the process */
 	} exports[LAUNCH_EXPORTS_MAX];
-	size_t arena_bytes;	      /* bytes of address space to reserve; memory is allocated on
-					 first use */
+	size_t arena_bytes; /* address space to reserve for message buffers; memory is allocated on
+			       first use */
 	const struct launch_ids *ids; /* copied */
 	uint32_t n_ids;
 };
@@ -185,16 +185,16 @@ struct fs_helper_config {
 struct fs_helper; /* in memory that the worker and its helpers share */
 
 /* Starts the processes; the caller must have one thread and full privilege. Waits until the helpers
- * of the worker's predecessor have closed its sockets and devices. Returns 0, or a negative errno
- * with a sentence in why. */
+ * of the worker's predecessor have closed the predecessor's sockets and devices. Returns 0, or a
+ * negative errno with a sentence in why. */
 int fs_helper_start(const struct fs_helper_config *cfg, struct fs_helper **ret, struct reason *why);
 /* Passes the exports' roots, opened on the served mounts, to the helpers (fds: one per export; the
  * caller still owns them). The processes then switch to the identity uid, gid and install their
  * system call filter. When the worker has ended, the watcher closes all descriptors that are open
  * at the time of this call, except the roots, even if a helper hangs. */
 int fs_helper_roots(struct fs_helper *h, const int *fds, uid_t uid, gid_t gid, struct reason *why);
-/* Ends the helpers and frees h, which may be NULL. Waits for the processes to exit, but not for one
- * that hangs. */
+/* Ends the helpers and frees h, which may be NULL. Waits for the processes to exit, but not for a
+ * process that hangs. */
 struct fs_helper *fs_helper_free(struct fs_helper *h);
 
 /* Returns the inode number that clients see. A file system mounted inside the export has inode
@@ -214,8 +214,8 @@ void *fs_helper_arena(struct fs_helper *h, size_t *ret_bytes);
 struct journal *fs_helper_journal(struct fs_helper *h, unsigned export_index);
 /* Whether the export's file system supports file handles. */
 bool fs_helper_gives_handles(const struct fs_helper *h, unsigned export_index);
-/* Hash of the export's name, file system and root: if it differs, another directory is exported
- * under the same name. */
+/* Returns a hash of the export's name, file system and root. If the hash differs, another directory
+ * is exported under the same name. */
 uint64_t fs_helper_export_identity(const struct fs_helper *h, unsigned export_index);
 
 bool fs_helper_has_call(const struct fs_helper *h, unsigned export_index);
@@ -223,9 +223,10 @@ bool fs_helper_has_call(const struct fs_helper *h, unsigned export_index);
  * calls are in use. */
 struct helper_call *fs_helper_call_new(struct fs_helper *h, unsigned export_index);
 void fs_helper_call_free(struct fs_helper *h, struct helper_call *call);
-/* Queues the call. All objects to which it refers must stay unchanged until it returns. */
+/* Queues the call. Its data, descriptors and journal record must stay valid and unchanged until it
+ * returns. */
 void fs_helper_submit(struct fs_helper *h, struct helper_call *call, enum helpers_queue queue);
-/* Cancels a call if no helper has started it; it then returns with -EINTR. */
+/* Cancels a call unless a helper has started it. A cancelled call returns with -EINTR. */
 void fs_helper_interrupt(struct fs_helper *h, struct helper_call *call);
 /* Returns a descriptor that becomes readable when a call is done, if fs_helper_poll() was called
  * with may_sleep before. */

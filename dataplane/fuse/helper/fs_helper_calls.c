@@ -5,11 +5,11 @@
 #include <string.h>
 
 enum {
-	OP_NAME = 1,   /* has a name of one component */
-	OP_NAME2 = 2,  /* has a second one */
-	OP_DATA = 4,   /* has data in the arena */
-	OP_B = 8,      /* has a second object */
-	OP_XNAME = 16, /* the name is that of an attribute */
+	OP_NAME = 1,   /* the call has a name of one component */
+	OP_NAME2 = 2,  /* the call has a second name */
+	OP_DATA = 4,   /* the call has data in the arena */
+	OP_B = 8,      /* the call has a second object */
+	OP_XNAME = 16, /* the name is the name of an extended attribute */
 };
 
 static const struct {
@@ -84,8 +84,8 @@ static int call_check(const struct helper *self)
 	return 0;
 }
 
-/* Returns a descriptor for the object: the one in the reference, or one that is opened for this
- * call, which is then also stored in *ret_own. */
+/* Returns a descriptor for the object: the descriptor in the reference, or one that is opened for
+ * this call and then also stored in *ret_own. */
 static int ref_open(struct helper *self, const struct helper_ref *ref, int *ret_own)
 {
 	if (ref->fd >= 0)
@@ -137,15 +137,15 @@ static int call_claim_and_run(struct helper *self)
 	if (r == 0)
 		r = call_do(self);
 	/* After these errors the call has made no change, because the kernel allocates a descriptor
-	 * before any change. But if an earlier run of it has an unknown outcome (suspect), that one
-	 * may have made it. */
+	 * before any change. But if an earlier run of the call has an unknown outcome (suspect),
+	 * the earlier run may have made the change. */
 	if ((r == -EAGAIN && c->flags & HELPER_EXPECT) ||
 	    ((r == -EMFILE || r == -ENFILE) && !self->suspect)) {
-		if (self->claim.rec) /* give the record back, because the worker will retry */
+		if (self->claim.rec) /* the worker will retry */
 			journal_return(&self->claim, c->ticket);
 		return r;
 	}
-	/* Whether an earlier run has made the change is unknown, and this call failed before it
+	/* It is unknown whether an earlier run has made the change, and this run failed before it
 	 * found out. */
 	if (self->suspect)
 		self->result.flags |= HELPER_RESULT_UNKNOWN;

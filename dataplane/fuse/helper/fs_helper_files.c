@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls on open files and directories and on attributes. Each change is a single system call, so no
- * lock is needed.
+ * Calls on open files and directories, and calls on attributes. Each change is a single system
+ * call, so no lock is needed.
  */
 #include "dataplane/fuse/helper/fs_helper_internal.h"
 #include <dirent.h>
@@ -11,12 +11,12 @@
 #include <sys/vfs.h>
 #include <sys/xattr.h>
 
-/* Most bytes that one call copies. It limits how long the calls behind it in the queue wait. */
+/* Most bytes that one call copies. This limits how long the next calls in the queue wait. */
 #define COPY_BYTES_MAX (4U << 20)
 #define DIR_LIST_BYTES 4096U /* bytes of names that are looked up when a directory is opened */
 #define DIR_MORE_BYTES 512U  /* space for one more name of any length */
 
-/* Records the evidence for a change of the file. Same return value as helper_log_intent(). */
+/* Records the evidence for a change of the file. Returns the same as helper_log_intent(). */
 static int file_log_intent(struct helper *self, int fd)
 {
 	struct journal_object file;
@@ -120,8 +120,9 @@ int helper_truncate(int fd, uint64_t size)
 /*
  * Returns the set-id bits of a file with these attributes that a change by this user clears, as
  * should_remove_suid() and similar functions in the kernel's fs/attr.c decide. The set-group-id bit
- * without the group's execute bit stays only for members of the group. Only the first of the user's
- * groups is known here: those that helper_creds() assumes are valid only for permissions.
+ * without the group's execute bit stays only for members of the group. The helper knows only the
+ * first of the user's groups: the groups that helper_groups_set() assumes apply only to
+ * permissions.
  */
 static mode_t priv_to_kill(const struct helper *self, const struct fuse_attr *attr)
 {
@@ -135,7 +136,7 @@ static mode_t priv_to_kill(const struct helper *self, const struct fuse_attr *at
 	return attr->mode & kill;
 }
 
-/* Clears the bits with the helper's privilege, because the user may not own the file. */
+/* Clears these set-id bits with the helper's privilege, because the user may not own the file. */
 static int priv_kill(struct helper *self, int fd, mode_t kill)
 {
 	char name[HELPERS_FD_NAME_MAX];
@@ -202,9 +203,9 @@ static int touch(int fd)
 	return utimensat(AT_FDCWD, helper_fd_name(fd, name), ts, 0) < 0 ? -errno : 0;
 }
 
-/* Whether the change must clear set-id bits. The client's kernel requests that (HELPER_KILL_PRIV)
- * if its user has no privilege to keep them. They are also cleared if permissions are checked here,
- * because the call may then run as another user. */
+/* Whether the change must clear set-id bits. The client's kernel requests this (FATTR_KILL_SUIDGID)
+ * if the user has no privilege to keep them. A truncation with HELPER_CHECK_PERMS clears them too,
+ * because the call may then run as another user. A new mode says itself which bits remain. */
 static bool kills_priv(const struct helper *self)
 {
 	const struct helper_setattr *s = &self->call.set;
@@ -282,9 +283,9 @@ int helper_op_statfs(struct helper *self, int a, int b)
 
 /* ------------------------------------------------------------------ extended attributes */
 
-/* The operations on extended attributes use system calls with a path, because those with a
- * descriptor reject O_PATH. Here ENOSYS is replaced: if a client's kernel got it, it would never
- * ask again, for any file. */
+/* The operations on extended attributes use system calls with a path, because the calls with a
+ * descriptor reject O_PATH. This function replaces ENOSYS in the result: if a client's kernel got
+ * ENOSYS, it would never ask again, for any file. */
 static int xattr_answer(struct helper *self, ssize_t n)
 {
 	if (n < 0)
@@ -311,7 +312,7 @@ int helper_op_listxattr(struct helper *self, int a, int b)
 					    c->data_size));
 }
 
-/* If an owner outside the group sets an access list, that clears the set-group-id bit, also of a
+/* Clears the set-group-id bit if an owner outside the group sets an access list, even of a
  * directory, as posix_acl_update_mode() of the kernel does. */
 static int acl_kill_priv(struct helper *self, int fd)
 {
@@ -443,8 +444,9 @@ static int dir_read(struct helper *self, int fd, bool plus)
 	return r == 0 && self->result.count == 0 && !room ? -EINVAL : r;
 }
 
-/* Adds all entries to the result of an OPEN if there are only a few, else none, because the client
- * may not need them. Needs no lock, because no other process uses the new descriptor yet. */
+/* Adds all entries to the result of an OPEN if there are only a few. Otherwise adds none, because
+ * the client may not need them. Needs no lock, because no other process uses the new descriptor
+ * yet. */
 static void dir_list(struct helper *self, int fd)
 {
 	uint8_t *more = self->room + DIR_LIST_BYTES;

@@ -52,7 +52,7 @@ struct helpers_export {
 	struct journal journal;
 	int root_fd; /* descriptor of the export's root, which the helpers copy at STAGE_SERVING; -1
 			before */
-	uint16_t free[HELPERS_CALLS_MAX]; /* indexes of the calls in CALL_FREE, */
+	uint16_t free[HELPERS_CALLS_MAX]; /* indexes of the calls in CALL_FREE */
 	uint16_t n_free;		  /* number of entries in use of `free` */
 	char name[PLENUM_NAME_MAX];
 };
@@ -98,7 +98,8 @@ struct fs_helper {
 	uint8_t fds_static[HELPERS_FDS_STATIC / 8];
 	/* Calls that the worker has cancelled before a helper took them: export << 8 | call. */
 	uint16_t taken_back[LAUNCH_EXPORTS_MAX * HELPERS_CALLS_MAX];
-	/* Number of entries in taken_back, which the worker's callback has not received yet. */
+	/* Number of entries in taken_back: calls that the worker's callback has not received
+	 * yet. */
 	unsigned n_taken_back;
 	struct launch_ids ids[LAUNCH_IDS_MAX]; /* the configuration's ranges of mapped ids */
 	uint32_t n_ids;
@@ -125,7 +126,8 @@ struct helper {
 	uintptr_t arena; /* copies of pool->arena and pool->arena_bytes, by which the helper checks
 			    where the data of a call is */
 	size_t arena_bytes;
-	unsigned owner;	 /* number of this process in the journal and in the locks of directories */
+	unsigned owner;	 /* number by which the journal and the locks of directories know this
+			    process */
 	uint64_t key[2]; /* signs handles of the export; derived from the host's key */
 	int root_fd;	 /* the export's root */
 	int root_mount_id;
@@ -142,7 +144,7 @@ struct helper {
 	struct helper_call call;     /* private copy, which the worker cannot change any more */
 	struct helper_result result; /* its result, copied to shared memory at the end */
 	int fd;			     /* descriptor to return to the worker; -1: none */
-	/* The call's record in the journal; rec NULL: the call may run twice. */
+	/* The call's claim of its journal record. claim.rec is NULL if the call may run twice. */
 	struct journal_claim claim;
 	bool suspect; /* a helper was killed while it executed this request, which may have been
 			 executed */
@@ -190,8 +192,8 @@ int helpers_run(struct fs_helper *pool, struct helpers_proc *proc, const struct 
 /* Makes root_fd the root of the export, and derives the export's key from the host's key. Returns 0
  * or a negative errno. */
 int helper_root_take(struct helper *self, const uint64_t key[2], int root_fd);
-/* Signs the handle of an open file (name ""), or of a name in a directory. Returns its length, or 0
- * if there is no handle. */
+/* Signs the handle of an open file (name ""), or of the object with this name in a directory.
+ * Returns its length, or 0 if there is no handle. */
 uint8_t helper_sign(const struct helper *self, int fd, const char *name,
 		    uint8_t to[FUSE_PROTO_HANDLE_MAX]);
 /* Opens an O_PATH descriptor for a signed handle. Returns -ESTALE if the signature is invalid or
@@ -209,8 +211,8 @@ void helper_call_run(struct helper *self, struct helper_call *shared);
 const char *helper_fd_name(int fd, char name[HELPERS_FD_NAME_MAX]);
 /* Sets the groups with which the user may access the objects a and b; -1: no object. */
 int helper_groups_set(struct helper *self, int a, int b);
-/* Sets the thread's identity and privileges for the call. After a negative errno they may be
- * changed in part. */
+/* Sets the thread's identity and privileges for the call. Returns 0 or a negative errno, after
+ * which they may be changed in part. */
 int helper_creds(struct helper *self);
 /* Restores all privileges for the rest of the call. */
 void helper_creds_restore(struct helper *self);
@@ -220,19 +222,21 @@ int helper_answer_attr(struct helper *self, int fd);
 void helper_answer_stat(struct helper *self, int fd);
 /* Whether the open file has no extended attributes visible to clients. */
 bool helper_has_no_xattrs(int fd);
-/* Add attributes to the result, and the handle if the object has one: of an open file, or (_name)
- * of a name in a directory. */
+/* Add attributes to the result, and the object's handle if it has one. _entry: of an open file;
+ * _name: of a name in a directory. */
 int helper_answer_entry(struct helper *self, int fd);
 int helper_answer_name(struct helper *self, int dirfd, const char *name);
-/* Makes the result for an object of that type that this call created but that was removed since. */
+/* Makes the result for an object of type fmt that this call has created and a local user has
+ * removed since. */
 void helper_answer_removed(struct helper *self, uint32_t fmt);
 /* Records the state of the object at fd as evidence; fd -1: there is no object. */
 void helper_evidence(const struct helper *self, int fd, struct journal_object *ret);
 /*
  * Writes the evidence to the journal. Call it before making a change. a, b: the objects that the
- * change will alter; their altered state later proves that it was made. Returns 1 if the caller
- * must make the change, or 0 if it must not: then another helper was killed while it executed this
- * request, and the evidence does not prove that it made no change. The result says so.
+ * change will alter; their altered state later proves that the change was made. Returns 1 if the
+ * caller must make the change. Returns 0 if it must not: another helper was killed while it
+ * executed this request, and the evidence does not prove that it made no change. The result then
+ * says so.
  */
 int helper_log_intent(struct helper *self, const struct journal_object *a,
 		      const struct journal_object *b);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls that look up and change names. A change first locks its directories, so that other clients
- * cannot invalidate the checks before it. Only local users of the server can.
+ * Calls that look up and change names. A change first locks its directories, so that calls of other
+ * clients cannot invalidate its checks. Local users of the server still can.
  */
 #include "dataplane/fuse/helper/fs_helper_internal.h"
 #include <stdio.h>
@@ -107,7 +107,7 @@ static int new_begin(struct helper *self, int dirfd)
 
 /*
  * Makes the result for the object that was created, which is found by its name. If a local user has
- * removed it meanwhile, the client must still learn that it was created. The result then has a
+ * removed the object since, the client must still learn that it was created. The result then has a
  * handle that is always stale, as if the object had been removed later.
  */
 static int new_answer(struct helper *self, int dirfd, uint32_t fmt)

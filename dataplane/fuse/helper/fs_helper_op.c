@@ -126,7 +126,7 @@ int helper_groups_set(struct helper *self, int a, int b)
 
 void helper_creds_restore(struct helper *self)
 {
-	/* If this fails, the call continues with fewer privileges, so it fails. */
+	/* If this fails, the rest of the call runs with fewer privileges, and then fails. */
 	(void)caps_set(self, self->caps);
 }
 
@@ -243,9 +243,9 @@ void helper_evidence(const struct helper *self, int fd, struct journal_object *r
 	ret->size = (uint64_t)st.st_size;
 }
 
-/* Whether the object is unchanged since the evidence was taken. If timestamps are coarse, the last
- * change before the evidence must also be so old that a later one would have got another
- * timestamp. */
+/* Whether the object is unchanged since the evidence was taken. If timestamps are coarse, the
+ * evidence must also be so much newer than the last change that a further change would have got
+ * another timestamp. */
 static bool object_is_same(const struct helper *self, const struct journal_object *was,
 			   const struct journal_object *is, uint64_t before_ns)
 {
@@ -292,8 +292,8 @@ static uint32_t *lock_for(struct helper *self, int fd)
 		&self->journal)[(st.st_ino * 0x9e3779b97f4a7c15ULL >> 32) % JOURNAL_LOCKS];
 }
 
-/* Takes the lock, and waits while another helper of the same export, of any worker, holds it. That
- * helper waits for nothing but the disk, so this hangs only if the disk hangs. */
+/* Takes the lock. Waits while another helper of the same export, of any worker, holds it. The other
+ * helper waits only for the disk, so this function hangs only if the disk hangs. */
 static void lock_take(struct helper *self, uint32_t *lock)
 {
 	const struct timespec pause = {.tv_nsec = 20000};
@@ -305,7 +305,7 @@ static void lock_take(struct helper *self, uint32_t *lock)
 		if (journal_owner_is_alive(&self->journal, was)) {
 			was = 0;
 			nanosleep(&pause, NULL);
-		} /* the owner was killed, so this helper takes over the lock */
+		} /* the owner was killed, so this helper takes over its lock */
 	}
 }
 

@@ -164,8 +164,8 @@ static bool stage_wait(const struct fs_helper *pool, const struct helpers_proc *
 	return stage_wanted(pool) != STAGE_STOP;
 }
 
-/* Changes the working directory to the process's list of open descriptors, so that relative names
- * can refer only to these. */
+/* Makes the process's list of open descriptors the working directory, so that relative names can
+ * refer only to these descriptors. */
 static int chdir_to_own_fds(void)
 {
 	autoclose int fd =
@@ -235,7 +235,7 @@ static void worker_fds_close(const struct fs_helper *pool, int own_fds)
 }
 
 /*
- * What the watcher waits for. It uses duplicates of the pool's descriptors: all processes share one
+ * What the watcher waits for. It uses duplicates of the pool's descriptors. All processes share one
  * descriptor table, and a worker that ends normally closes the pool's descriptors, perhaps before
  * the watcher has run.
  */
@@ -404,8 +404,8 @@ static void serve(struct helper *self)
 
 /*
  * Whether each change of a file after a read of its attributes gets a new timestamp. Most file
- * systems do so with Linux 6.13 and later, but no interface reports it. So it is tested here: with
- * a coarse clock, a timestamp does not change three times within this loop.
+ * systems do so with Linux 6.13 and later, but no interface reports it. So this function tries it:
+ * with a coarse clock, a timestamp does not change three times within this loop.
  */
 static bool times_are_fine(int root_fd)
 {

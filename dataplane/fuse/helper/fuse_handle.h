@@ -30,8 +30,9 @@ static inline bool fuse_handle_equal(const struct fuse_handle *a, const struct f
 	return a->len == b->len && __builtin_memcmp(a->bytes, b->bytes, a->len) == 0;
 }
 
-/* Gets the handle of fd, without the signature; *ret_mount: id of the mount that fd is on. Returns
- * 0, -EOPNOTSUPP if the file system has no handles, or too long ones, or another negative errno. */
+/* Gets the handle of fd without a signature, and in *ret_mount the id of the mount that fd is on.
+ * Returns 0, -EOPNOTSUPP if the file system has no handles, or too long ones, or another negative
+ * errno. */
 int fuse_handle_of(int fd, struct fuse_handle *ret, int *ret_mount);
 
 #endif

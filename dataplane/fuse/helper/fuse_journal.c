@@ -13,16 +13,18 @@
 #define MAGIC 0x334c4e524a4c50ULL /* "PLJRNL3" */
 #define PAGE 4096U
 #define ERRNO_MAX 4095 /* largest errno of the kernel's interface */
-/* A mount that was not seen for this long loses its records to another one if there is no room */
+/* A mount that was not seen for this long may lose its records to another mount if there is no
+ * room */
 #define MOUNT_AWAY_S_MAX (24 * 3600)
 
 struct journal_owner {
 	/* Used by the registered thread: addresses in that thread's memory. */
 	struct robust_list node;
-	uint32_t word; /* thread id; 0 or dead: free */
+	uint32_t word; /* id of the owner's thread; free if it is 0 or the kernel has marked it as
+			  dead */
 	uint32_t worker_id;
-	uint64_t since; /* sequence number when the owner registered; claims with smaller ones
-			   belong to an earlier owner with the same number */
+	uint64_t since; /* sequence number when the owner registered; claims with smaller numbers
+			   belong to an earlier owner with the same owner number */
 	uint64_t pad;
 };
 
@@ -125,8 +127,9 @@ static int mount_find(const struct journal *j, const uint8_t id[16])
 	return -1;
 }
 
-/* Call after taking a slot for a new mount. If another worker has taken one for the same mount at
- * the same time, both workers use the first of the two. */
+/* Call after taking a slot for a new mount. If another worker has taken a slot for the same
+ * mount at the same time, both workers use the first of these two slots. Returns the number of
+ * this slot. */
 static unsigned mount_settle(struct journal *j, unsigned mount, const uint8_t id[16])
 {
 	int first;
@@ -216,7 +219,7 @@ static bool owner_is_alive(const struct journal_owner *l)
 	return (__atomic_load_n(&l->word, __ATOMIC_ACQUIRE) & FUTEX_TID_MASK) != 0;
 }
 
-/* Whether the owner of the record, as named in its word, can still act on the record. */
+/* Whether the record's owner, as named in its word, can still act on the record. */
 static bool word_is_owned(const struct journal *j, uint64_t word)
 {
 	unsigned owner = JOURNAL_OWNER(word);
@@ -352,7 +355,7 @@ static struct robust_list_head robust_list = {
 	.list = {&robust_list.list},
 	.futex_offset = (long)offsetof(struct journal_owner, word),
 };
-static uint32_t robust_list_tid; /* the thread to which the list belongs */
+static uint32_t robust_list_tid; /* id of the thread to which the list belongs */
 
 static void robust_list_begin(uint32_t tid)
 {

@@ -115,8 +115,8 @@ int journal_open(struct journal *j, int fd);
 void journal_close(struct journal *j);
 
 /* Finds the number of the mount in the journal, or assigns one. If all numbers are in use, takes
- * over the number of a mount that was not seen for a day. Returns 0, or -ENOSPC if there is
- * none. */
+ * over the number of a mount that was not seen for a day. Returns 0, or -ENOSPC if there is no such
+ * mount. */
 int journal_mount_get(struct journal *j, const uint8_t id[16], unsigned *ret);
 /* Records that the mount was seen now. Call it regularly for a mount with a session, so that it
  * keeps its number even if it is idle. */
@@ -134,15 +134,15 @@ enum journal_verdict {
 	JOURNAL_MISMATCH, /* the number belongs to another operation: the client is faulty */
 };
 /*
- * Begins a request that must not run twice. again: it may have been sent before. After JOURNAL_RUN,
- * pass *ret_ticket in the call. If a helper that was killed may have executed the request, the
- * helper that gets the call first decides by the evidence whether it has.
+ * Begins a request that must not run twice. again: the request may have been sent before. After
+ * JOURNAL_RUN, pass *ret_ticket in the call. If a helper that was killed may have executed the
+ * request, the next helper decides by the evidence whether it did, before it executes the request.
  */
 enum journal_verdict journal_begin(struct journal *j, unsigned mount, uint64_t unique,
 				   uint32_t opcode, bool again, struct journal_record **ret,
 				   uint64_t *ret_ticket);
-/* Copies the outcome of a request that has run. Returns false if it is invalid, because another
- * process that shares the journal has damaged it. */
+/* Copies the outcome of a request that has run. Returns false if the outcome is invalid, because
+ * another process that shares the journal has damaged it. */
 bool journal_result_get(const struct journal_record *rec, struct helper_result *ret);
 /* Returns the state of the record, for a caller that waits for its end. */
 enum journal_state journal_state_get(const struct journal_record *rec);

@@ -38,8 +38,8 @@ void fuse_hello_put(uint8_t ret[FUSE_HELLO_BYTES], const struct fuse_hello *h)
 	memcpy(ret, &b, sizeof(b));
 }
 
-/* Whether the name has only characters that a configuration allows. It is checked because a
- * client's name is shown on the server. */
+/* Whether the name has only characters that a configuration allows. Other names are refused,
+ * because the server displays the names of clients. */
 static bool name_is_plain(const char name[PLENUM_NAME_MAX])
 {
 	const size_t len = strnlen(name, PLENUM_NAME_MAX);

@@ -8,9 +8,9 @@
 
 /* Starts a run with the parameters of *ask and no results. */
 void fuse_ping_begin(struct launch_ping *ret, const struct launch_ping *ask);
-/* Computes the results of a run after run->done transfers. status: 0 or a negative errno. reason: a
- * reason code, or "". each_ns: the duration of each transfer in nanoseconds; the function sorts
- * this array. */
+/* Computes the results of a run that has made run->done transfers. status: 0 or a negative errno.
+ * reason: a reason code, or "". each_ns: the duration of each transfer in nanoseconds; the function
+ * sorts this array. */
 void fuse_ping_end(struct launch_ping *run, uint32_t *each_ns, int status, const char *reason);
 
 #endif

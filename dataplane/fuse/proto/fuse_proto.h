@@ -89,7 +89,7 @@
 #define FUSE_PROTO_MAX_BACKGROUND 256
 #define FUSE_PROTO_CALLS_MAX 256
 
-/* Not in the kernel headers of Debian 12; include/uapi/linux/fuse.h of Linux 6.9. */
+/* From include/uapi/linux/fuse.h of Linux 6.9; the kernel headers of Debian 12 do not have them. */
 #define FUSE_PROTO_NOTIFY_RESEND 7
 #define FUSE_PROTO_UNIQUE_RESEND (1ULL << 63)
 #define FUSE_PROTO_HAS_RESEND (1ULL << 39)
@@ -184,8 +184,8 @@ enum {
 	FUSE_PROTO_RESP_ATTR = 1,     /* struct fuse_attr of the opened file (OPEN), or of the file
 					 after the write (WRITE); absent if it is not available */
 	FUSE_PROTO_RESP_SERVER = 2,   /* struct fuse_proto_server; INIT only */
-	FUSE_PROTO_RESP_DIR_ATTR = 4, /* struct fuse_attr of the directory, after a name was created
-				       or removed in it */
+	FUSE_PROTO_RESP_DIR_ATTR = 4, /* struct fuse_attr of the directory in which the request has
+					 created or removed a name */
 	FUSE_PROTO_RESP_BULK = 8,     /* struct fuse_proto_bulk_done; the request had REQ_BULK */
 	FUSE_PROTO_RESP_END = 16,   /* READDIR, READDIRPLUS: there are no more entries; OPENDIR: all
 				       entries of the directory follow struct fuse_open_out, in the
@@ -219,8 +219,8 @@ struct fuse_proto_rdma_leg {
 	uint8_t status; /* 0, or FUSE_PROTO_RDMA_CHECK; in the answer: 0, or the reason why there is
 			   no pair */
 	uint8_t link;	/* link type of the sender: 1 InfiniBand, 2 RoCE v2; 3 is reserved */
-	uint8_t mtu;	/* 1: 256 bytes, each next value doubles it; 0: do not make a pair, only
-			   compare the link types; the status says whether they differ */
+	uint8_t mtu;	/* 1: 256 bytes, each further step doubles it; 0: make no pair, only compare
+			   the link types; the status in the answer then says whether they differ */
 	uint16_t lid;
 	uint16_t pad;
 	uint32_t qpn, psn; /* queue pair number and first packet sequence number of the sender; for
