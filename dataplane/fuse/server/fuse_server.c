@@ -163,8 +163,8 @@ static void clients_reap(struct fuse_server *srv)
 }
 
 /* Waits until the helpers have returned their calls, because the requests of these calls will be
- * freed. It does not wait for a helper that hangs: such a helper uses nothing of this process, and
- * its buffers belong to the helper pool, which continues to exist. */
+ * freed. Does not wait for a helper that hangs: such a helper uses no memory of this process but
+ * the helper pool, which continues to exist. */
 static void helpers_end(struct fuse_server *srv)
 {
 	struct pollfd p = {.fd = srv->helpers ? fs_helper_fd(srv->helpers) : -1, .events = POLLIN};
@@ -353,8 +353,8 @@ static void mount_worker_leave(struct fuse_server *srv)
 
 /* Makes sure that the new session does not exceed the limit. Returns 0, -ENOSPC, or -EDQUOT if the
  * remaining sessions are reserved for mounts. A session that only finishes a mount worker's
- * requests does not count. But if LAUNCH_SESSIONS_OWING of them exist already, a further one counts
- * as a mount worker's session (*purpose). */
+ * requests does not count against the limit. But if LAUNCH_SESSIONS_OWING such sessions exist
+ * already, a further one counts as a mount worker's session (*purpose). */
 static int room_make(struct fuse_server *srv, const struct ip_addr *from,
 		     enum fuse_hello_purpose *purpose)
 {
@@ -483,8 +483,8 @@ void fuse_server_client_gone(struct fuse_server_client *c)
 	server_ping_client_gone(c);
 	server_fetch_client_gone(c);
 	server_rdma_client_gone(c);
-	/* Only requests of this session: those that the next session has sent again belong to that
-	 * one. */
+	/* Detach only requests of this session. A request that the next session has sent again
+	 * belongs to the next session. */
 	for (struct server_req *q = srv->active; q; q = q->next)
 		if (q->client == c && !q->bulk_stale)
 			q->call = NULL;

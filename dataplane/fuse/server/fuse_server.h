@@ -9,10 +9,10 @@
  * Clients name objects by signed handles, so the server may lose its memory. Two things survive in
  * the export's state descriptor: the journal of requests that must not run twice, and the list of
  * unlinked open files, which the agent pins (keeps open). Clients reclaim (open again) their open
- * files at a successor. Objects of file systems without file handles can be used only until the
- * process ends, or until too many are in use; their clients then get ESTALE. Locks are local to the
- * client's kernel. Clients' kernels check permissions; quotas apply here to every user, including
- * root.
+ * files at a successor. On a file system without file handles, an object can be used only until the
+ * process ends, or until too many objects are in use; its clients then get ESTALE. Locks are local
+ * to the client's kernel. Clients' kernels check permissions; quotas apply at the server to every
+ * user, including root.
  */
 #ifndef PLENUM_FUSE_SERVER_H
 #define PLENUM_FUSE_SERVER_H
@@ -34,9 +34,9 @@ struct fuse_server_client; /* one session of one mount */
  */
 typedef bool (*fuse_server_pin_cb)(void *user, uint32_t export_index, uint64_t key, int fd);
 
-/* helpers: the I/O helpers, which make the calls that can block; their arena must have
+/* helpers: the I/O helpers, which make the calls that can block. Their arena must have
  * fuse_server_arena_bytes(), and they must outlive the server. boot: a number that identifies this
- * boot of the host. */
+ * boot of the host. Returns 0 or a negative errno. */
 int fuse_server_new(const struct launch_config *cfg, struct rudp *r, struct launch_stats *stats,
 		    fuse_server_pin_cb pin, void *pin_user, struct fs_helper *helpers,
 		    uint64_t boot, struct fuse_server **ret);
@@ -58,7 +58,7 @@ int fuse_server_ping(struct fuse_server_client *c, const struct launch_ping *ask
  * out. */
 bool fuse_server_ping_take(struct fuse_server *srv, uint64_t now_ns, struct launch_ping *ret,
 			   uint64_t *ret_due_ns);
-/* Call when a path of the client's session via this port went down. */
+/* Call when a path of the client's session on this port went down. */
 void fuse_server_path_down(struct fuse_server_client *c, unsigned port);
 /* Asks a new agent to pin all files that its predecessor had pinned. */
 void fuse_server_pin_again(struct fuse_server *srv);
@@ -67,17 +67,17 @@ void fuse_server_pin_again(struct fuse_server *srv);
 int fuse_server_fd(const struct fuse_server *srv);
 /* Returns a descriptor that is readable when the I/O helpers have results. */
 int fuse_server_helpers_fd(const struct fuse_server *srv);
-/* Starts requests that wait for their host's turn, and continues long ones. Call it before packets
- * are read, so that this work does not delay the reply to a request that arrives in this turn.
- * Returns the number of requests. */
+/* Starts requests that wait for their host's turn, and continues long ones. Call it before reading
+ * packets, so that this work does not delay the reply to a request that arrives in this turn.
+ * Returns the number of started and continued requests. */
 unsigned fuse_server_begin(struct fuse_server *srv, uint64_t now_ns);
 /* Processes results, submits queued operations, and sends replies. may_sleep: the caller may next
  * wait for the descriptors. Returns the number of results, or -EPIPE if a helper has ended. */
 int fuse_server_poll(struct fuse_server *srv, uint64_t now_ns, bool may_sleep);
-/* The same as fuse_server_poll() with may_sleep, for a caller that has polled without it and is
- * about to wait. Returns false if there were results. */
+/* Like fuse_server_poll() with may_sleep, for a caller that has polled without it and is about to
+ * wait. Returns false if there were results. */
 bool fuse_server_arm(struct fuse_server *srv);
-/* Returns when to poll even if no descriptor is readable. */
+/* Returns when to call fuse_server_poll() even if no descriptor is readable. */
 uint64_t fuse_server_due_ns(const struct fuse_server *srv, uint64_t now_ns);
 unsigned fuse_server_in_flight(const struct fuse_server *srv);
 
@@ -96,15 +96,15 @@ const char *fuse_server_claimed(const struct fuse_server *srv);
 /* Returns the worker that the last redirected client should use, as "ADDRESS/PORT", with a
  * hexadecimal port. */
 const char *fuse_server_elsewhere(const struct fuse_server *srv);
-/* Returns why the server gives clients less than they ask for, or keeps more than it should; not
- * set if it does neither. */
+/* Returns the reason why the file system of an export hangs, open files are short, or removed files
+ * keep space for absent clients. The reason is not set if none of these is the case. */
 const struct reason *fuse_server_reason(const struct fuse_server *srv);
-/* Whether the session may be ended if the client leaves replies unacknowledged. It may if reply
- * buffers are short, for all hosts or for the client's host. */
+/* Whether the client's session may be ended because the client leaves replies unacknowledged. It
+ * may if reply buffers are short, for all hosts or for the client's host. */
 bool fuse_server_client_may_end(const struct fuse_server_client *c);
-/* The name that the client claims. */
+/* Returns the name that the client claims for its host. */
 const char *fuse_server_client_host(const struct fuse_server_client *c);
-/* The index of its export in the configuration. */
+/* Returns the index of the client's export in the configuration. */
 unsigned fuse_server_client_export(const struct fuse_server_client *c);
 /* Writes the clients' mounts and the number of open files to the statistics page, whose seqlock the
  * caller must hold. The amount of work is bounded. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Private to this folder: how a client's message becomes a running request. server_receive.c takes
- * messages, server_wait.c holds those that wait for their host's turn or for a reply buffer,
- * server_fetch.c fetches data by RDMA, server_req.c starts requests.
+ * messages. server_wait.c holds requests that wait for their host's turn or for a reply buffer.
+ * server_fetch.c fetches data by RDMA. server_req.c starts requests.
  */
 #ifndef PLENUM_FUSE_SERVER_INTERNAL_H
 #define PLENUM_FUSE_SERVER_INTERNAL_H
@@ -19,13 +19,13 @@ void server_req_start(struct fuse_server_client *c, struct rudp_call *call,
 void server_retry_run(struct fuse_server *srv);
 
 /* server_wait.c */
-/* Starts a validated request that has its data: now, or when it is its host's turn and there is a
- * reply buffer. If the same request, sent before, is still running, it is not started again, and
- * its reply goes to this call. */
+/* Starts a validated request that has its data: at once, or when it is its host's turn and a reply
+ * buffer is free. If the client sent the same request before and it is still running, it is not
+ * started again, and its reply goes to this call. */
 void server_req_take(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
 		     const struct fuse_server_args *args);
-/* Starts waiting requests, as far as their hosts have their turn and may have a reply buffer. The
- * amount of work is bounded. Returns the number of requests. */
+/* Starts the waiting requests whose host has its turn and may have a reply buffer. The amount of
+ * work is bounded. Returns the number of requests. */
 unsigned server_wait_run(struct fuse_server *srv, uint64_t now_ns);
 /* Takes a waiting request out of the queue. Returns its buffer, which the caller then owns, or NULL
  * if this request does not wait. */
@@ -38,11 +38,11 @@ void server_wait_drop(struct fuse_server *srv, struct fuse_server_client *c,
 /* Fetches the data of a WRITE via RDMA, then starts the request. */
 void server_fetch(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
 		  const struct fuse_server_args *args);
-/* Retries the waiting transfers. */
+/* Retries the transfers that are waiting for a queue pair or buffer. */
 void server_fetch_run(struct fuse_server *srv);
-/* Call when the client no longer waits for the reply. */
+/* Call when the client no longer waits for the reply to this call. */
 void server_fetch_call_gone(struct fuse_server *srv, const struct rudp_call *call);
-/* Call before server_rdma_client_gone(). */
+/* Call when the client's session has ended, before server_rdma_client_gone(). */
 void server_fetch_client_gone(struct fuse_server_client *c);
 
 #endif

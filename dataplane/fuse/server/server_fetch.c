@@ -30,8 +30,8 @@ static bool fetch_begin(struct server_fetch *k)
 			      k->bulk.addr, &k->op) == 0;
 }
 
-/* Ends a fetch: passes the completed message on as a request or, if the data is not whole, refuses
- * it. */
+/* Ends a fetch. If the data is complete (whole), passes on the message as a request; otherwise
+ * refuses it. */
 static void fetch_end(struct server_fetch *k, bool whole)
 {
 	struct fuse_server_client *c = k->client;
@@ -114,7 +114,7 @@ static size_t assemble(uint8_t *to, const struct fuse_in_header *in, size_t len,
 }
 
 /* Begins the transfer into another buffer, which also gets a copy of the message. Returns 0,
- * -EAGAIN if that is not possible now, or -EREMOTEIO if no leg works. */
+ * -EAGAIN if no transfer can begin now, or -EREMOTEIO if no leg works. */
 static int fetch_start(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
 		       const struct fuse_server_args *args)
 {
@@ -147,7 +147,8 @@ static int fetch_start(struct fuse_server_client *c, struct rudp_call *call, voi
 }
 
 /* If the server reports that it could not fetch data, the client drops its queue pairs. So the
- * server reports that only if the pairs do not work; while they are busy, the request waits. */
+ * server reports this only if the pairs do not work. While the pairs are busy, the request
+ * waits. */
 void server_fetch(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
 		  const struct fuse_server_args *args)
 {
@@ -217,8 +218,8 @@ void server_fetch_run(struct fuse_server *srv)
 						   check when it arrived */
 		args.arrived_ns = w.arrived_ns;
 		r = fetch_start(w.client, w.call, buf, w.len, &args);
-		if (r == -EAGAIN) { /* leave it waiting and try the next, for whose client the pairs
-				       may be less busy */
+		if (r == -EAGAIN) { /* leave this WRITE waiting and try the next one: the pairs of
+				       its client may be less busy */
 			p = &(*p)->next;
 			continue;
 		}
@@ -226,8 +227,8 @@ void server_fetch_run(struct fuse_server *srv)
 		if (r < 0)
 			server_req_refuse(srv, w.call, buf, w.len, r);
 		buf_pool_put(&srv->requests, buf);
-		p = &srv->fetch_head; /* start again, because the refusal may have ended the client
-					 and changed the list */
+		p = &srv->fetch_head; /* start again at the head, because the refusal may have ended
+					 the client and changed the list */
 	}
 }
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 /* Whether to list the mount. A mount without a session is listed only if its client has been
- * connected to this process: of mounts from an earlier process only the id is known. */
+ * connected to this process: an earlier process has left only the ids of its mounts. */
 static bool is_listed(const struct server_mount *m)
 {
 	return !m->gone && !m->mount_worker && m->host_name[0];

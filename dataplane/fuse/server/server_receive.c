@@ -5,7 +5,7 @@
 #include "dataplane/fuse/server/request/server_helper.h"
 #include "dataplane/fuse/server/request/server_rdma.h"
 
-/* Handles INTERRUPT: cancels the request that it names if no helper has started that one. */
+/* Handles INTERRUPT: cancels the request that it names, if no helper has started this request. */
 static void req_interrupt(struct fuse_server_client *c, const struct fuse_in_header *in)
 {
 	const struct fuse_interrupt_in *arg = (const void *)(in + 1);
@@ -36,7 +36,7 @@ void fuse_server_request(struct fuse_server_client *c, struct rudp_call *call, v
 	launch_stat_add(&srv->stats->requests, 1);
 	rudp_call_set_user(call, NULL);
 	/* The client of the mount has a newer session, and has sent its unanswered requests there.
-	 * If this one, of the older session, were executed too, it could be executed twice. */
+	 * So a request of the older session must not be executed: it could be executed twice. */
 	if (PLENUM_UNLIKELY(c->number < c->mount->served_by)) {
 		server_call_end(call);
 		buf_pool_put(&srv->requests, buf);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Executes requests: if a request was executed before, replies with its outcome from the journal;
- * else checks what the client may do, and calls the operation.
+ * Executes requests. If a request was executed before, replies with its outcome from the journal.
+ * Otherwise checks what the client may do, and calls the operation.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "dataplane/fuse/server/objects/server_lease.h"
@@ -15,7 +15,7 @@
 /* Most waiting requests that get a helper call in one turn. */
 #define CALLS_PER_TURN 64U
 
-/* The features that this client may use. */
+/* Returns the features that this client may use. */
 static uint32_t features_of(const struct fuse_server_client *c, uint32_t asked)
 {
 	const struct fuse_rights *r = &c->rights;
@@ -23,8 +23,8 @@ static uint32_t features_of(const struct fuse_server_client *c, uint32_t asked)
 
 	return asked & FUSE_PROTO_FEATURES &
 	       ~(judged || c->read_only ? FUSE_PROTO_FEATURE_TOUCH : 0U) &
-	       /* not for clients whose permissions are checked here, because each of their opens
-		* needs such a check */
+	       /* not for clients whose permissions the server checks, because it must then check
+		* each open */
 	       ~(judged ? FUSE_PROTO_FEATURE_NAMES : 0U);
 }
 
@@ -127,8 +127,8 @@ static bool req_once(struct server_req *q)
 			server_reply_err(q, EIO);
 			return true;
 		}
-		/* A helper may have executed the request after its worker had ended, when that
-		 * worker no longer prevented new leases on the objects that the request changes. So
+		/* A helper may have executed the request after its worker had ended. That worker
+		 * then no longer prevented new leases on the objects that the request changes. So
 		 * wait for these leases too. */
 		if (!server_lease_change(q)) {
 			q->record = NULL;

@@ -3,19 +3,19 @@
  * Starts requests: the first ones of each turn at once, all others when it is their host's turn and
  * there is a buffer for the reply. Hosts share the worker's time equally, whatever they request,
  * and the sessions of a host take turns. The worker reads packets again after a bounded amount of
- * work, so that the requests of one host cannot fill the socket's buffer and delay those of
+ * work, so that the requests of one host cannot fill the socket's buffer and delay the requests of
  * another.
  *
  * While few reply buffers are free, clients that have acknowledged nothing lately share half of
  * them, silent clients get none, and a client that leaves its replies unacknowledged loses their
  * buffers together with its session. While there are other hosts, a host gets at most three
- * quarters of the buffers. If it has so many, only its own clients can lose theirs.
+ * quarters of the buffers. If it uses that many, only its own clients can lose theirs.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "dataplane/fuse/server/request/server_source.h"
 #include "dataplane/fuse/server/request/server_steps.h"
 
-/* Shortest interval at which a client is asked for a sign of life. */
+/* Interval at which waiting requests are tried again even if nothing has changed. */
 #define WAIT_AGAIN_NS NSEC_PER_MSEC
 /*
  * Work is counted in units of about five microseconds, which a request of 4 KiB takes. In each turn
@@ -221,7 +221,7 @@ void server_wait_drop(struct fuse_server *srv, struct fuse_server_client *c,
 		drop_from(srv, c, size, call);
 }
 
-/* If the same request is still running, makes its reply go to this call, and returns true. */
+/* If the same request is still running, redirects its reply to this call, and returns true. */
 static bool req_adopt(struct fuse_server_client *c, struct rudp_call *call,
 		      const struct fuse_in_header *in)
 {
@@ -246,7 +246,8 @@ static bool req_adopt(struct fuse_server_client *c, struct rudp_call *call,
 	return true;
 }
 
-/* Whether the request must not wait, because it prepares a session and others depend on it. */
+/* Whether the request must not wait, because it prepares a session and other requests depend on
+ * it. */
 static bool is_urgent(const struct fuse_in_header *in, const struct fuse_server_args *args)
 {
 	return in->opcode == FUSE_INIT || in->opcode == FUSE_DESTROY ||
@@ -326,10 +327,10 @@ static bool has_room(struct fuse_server_client *c, unsigned size, struct wait_tu
 	return false;
 }
 
-/* Starts the client's first request for which there is a reply buffer, so one with a smaller reply
- * may overtake one with a larger reply. Looks only at the first request of each range of sizes,
- * because reading more would miss the processor's caches. Returns how much work the request counts
- * as; 0: none was started. */
+/* Starts the client's first request for which there is a reply buffer. So a request with a smaller
+ * reply may overtake one with a larger reply. Looks only at the first request of each range of
+ * sizes, because reading more requests would miss the processor's caches. Returns how much work the
+ * request counts as; 0: no request was started. */
 static int client_start(struct fuse_server_client *c, struct wait_turn *t)
 {
 	struct server_wait *first = NULL, w;
@@ -373,8 +374,7 @@ static bool is_blocked(struct server_source *h, struct wait_turn *t)
 	return true;
 }
 
-/* Starts one request of the host, whose sessions take turns. Same return value as
- * client_start(). */
+/* Starts one request of the host, whose sessions take turns. Returns the same as client_start(). */
 static int host_start(struct server_source *h, struct wait_turn *t)
 {
 	struct list *end = h->waiting.prev;
@@ -395,8 +395,8 @@ static int host_start(struct server_source *h, struct wait_turn *t)
 	return 0;
 }
 
-/* Starts a request of the host. Returns true if one was started, or may be in a later round of the
- * same turn. */
+/* Starts a request of the host. Returns true if it has started one, or may start one in a later
+ * round of the same turn. */
 static bool host_run(struct server_source *h, struct wait_turn *t, bool alone)
 {
 	bool any = false;

@@ -18,9 +18,9 @@ static bool network_fits(const struct launch_client *rule, const struct ip_addr 
 	return false;
 }
 
-/* Checks that the name belongs to the client. With a cluster key, the name is known to be that of a
- * host of the cluster. Without a key any host can claim any name, so the client must also have an
- * address that is listed for the name; the address of a session has been validated. */
+/* Checks that the name belongs to the client. With a cluster key, the handshake has proved that the
+ * client is a host of the cluster. Without a key any host can claim any name, so the client must
+ * also have an address that is listed for the name; the address of a session has been validated. */
 static int name_prove(const struct launch_config *cfg, const struct launch_client *rule,
 		      const struct ip_addr *addrs, unsigned n_addrs)
 {
@@ -118,9 +118,9 @@ struct fuse_rights_ids fuse_rights_ids(const struct fuse_rights *r, uint32_t uid
 		return (struct fuse_rights_ids){r->anonuid, r->anongid, true, true};
 	if (is_squashed(r, gid) || !map_in(r->gids, r->n_gids, gid, &ids.gid))
 		ids.gid = r->anongid;
-	/* Permissions must be checked here: the client's kernel has checked them for another
-	 * identity than the mapped one, and root there can claim to be any user in the map. Not for
-	 * root of this host, who passes every check anyway. */
+	/* The server must check permissions: the client's kernel has checked them for another
+	 * identity than the mapped one, and root at the client can claim to be any user in the map.
+	 * Root of this host needs no check, because it passes every one. */
 	ids.checked = r->squash != LAUNCH_SQUASH_NONE ||
 		      ((r->n_uids > 0 || r->n_gids > 0) && ids.uid != 0);
 	ids.squashed = false;

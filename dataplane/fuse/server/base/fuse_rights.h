@@ -23,22 +23,22 @@ struct fuse_rights {
 
 struct fuse_rights_ids {
 	uint32_t uid, gid;
-	/* Permissions must be checked here, because the client's kernel checked them for another
+	/* The server must check permissions, because the client's kernel checked them for another
 	 * identity, or is not trusted. The request then runs without the privileges that bypass
 	 * permissions. */
 	bool checked;
-	/* The request runs as the anonymous user, who is only in group `gid`. If this is not set
-	 * but `checked` is, the server assumes that the user is in the groups of the objects,
-	 * except root's, just as NFS trusts the list of groups in a request. */
+	/* The request runs as the anonymous user, whose only group is `gid`. If `checked` is set
+	 * but this is not, the server assumes that the user is in the groups of the objects, except
+	 * root's group, just as NFS trusts the list of groups in a request. */
 	bool squashed;
 };
 
 /*
- * Finds the rights of a client with this name and these addresses (n_addrs may be 0): those that
- * the first matching rule of the export gives. cfg must outlive *ret. Returns 0, or -EACCES if no
- * rule matches. Without a cluster key, a rule for a name also needs one of the addresses that are
- * listed for the name: returns -EADDRNOTAVAIL if the client has none of them, or -EDESTADDRREQ if
- * none is listed.
+ * Finds the rights that the first matching rule of the export gives to a client with this name and
+ * these addresses (n_addrs may be 0). cfg must outlive *ret. Returns 0, or -EACCES if no rule
+ * matches. Without a cluster key, a rule for a name also needs one of the addresses that are listed
+ * for the name: returns -EADDRNOTAVAIL if the client has none of them, or -EDESTADDRREQ if none is
+ * listed.
  */
 int fuse_rights_for(const struct launch_config *cfg, const struct launch_export *e,
 		    const char *host, const struct ip_addr *addrs, unsigned n_addrs,
@@ -46,7 +46,7 @@ int fuse_rights_for(const struct launch_config *cfg, const struct launch_export 
 /* Returns the identity with which a request of this user of the client runs on this host. */
 struct fuse_rights_ids fuse_rights_ids(const struct fuse_rights *r, uint32_t uid, uint32_t gid);
 
-/* Map owners and groups of files to the client's; ids that are not mapped become
+/* Map owners and groups of files to the client's ids. Ids that are not mapped become
  * FUSE_RIGHTS_NOBODY. */
 uint32_t fuse_rights_uid_out(const struct fuse_rights *r, uint32_t uid);
 uint32_t fuse_rights_gid_out(const struct fuse_rights *r, uint32_t gid);
@@ -55,15 +55,15 @@ uint32_t fuse_rights_gid_out(const struct fuse_rights *r, uint32_t gid);
 int fuse_rights_uid_in(const struct fuse_rights *r, uint32_t uid, uint32_t *ret);
 int fuse_rights_gid_in(const struct fuse_rights *r, uint32_t gid, uint32_t *ret);
 
-/* Whether a client may set or remove the extended attribute. The server's kernel acts on the
- * attributes security.* when it runs programs itself. Of these, clients may change only
+/* Whether a client may set or remove the extended attribute. Attributes security.* also affect the
+ * server's kernel when it runs a program from the export. Of these, clients may change only
  * security.capability. */
 bool fuse_rights_may_set(const char *name);
 /* Whether the extended attribute is an access control list, which contains users and groups. */
 bool fuse_rights_is_acl(const char *name);
-/* Map the users and groups in an access control list in place: _in from the client's to this
- * host's, _out back. Return 0, or -EINVAL if the value is malformed, or (_in) if an id is not
- * mapped; the value is then undefined. */
+/* Map the users and groups in an access control list in place: _in from the client's ids to this
+ * host's, _out from this host's to the client's. Return 0, or -EINVAL if the value is malformed, or
+ * (_in) if an id is not mapped; the value is then undefined. */
 int fuse_rights_acl_in(const struct fuse_rights *r, void *value, size_t len);
 int fuse_rights_acl_out(const struct fuse_rights *r, void *value, size_t len);
 

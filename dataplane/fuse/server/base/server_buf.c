@@ -23,7 +23,7 @@ static const struct {
 static const size_t buf_range_bytes[BUF_SIZES] = {CLASS_0_BYTES, RUDP_SMALL_BYTES, CLASS_1_BYTES,
 						  CLASS_2_BYTES};
 
-#define PEER_LARGE 0x8000U /* this and the next: flags in buf_class.peers */
+#define PEER_LARGE 0x8000U /* this and PEER_TRIAL: flags in buf_class.peers */
 #define PEER_TRIAL 0x4000U
 _Static_assert(BUF_PEERS <= PEER_TRIAL, "a peer number and two flags fit 16 bits");
 
@@ -74,7 +74,8 @@ void buf_pool_done(struct buf_pool *p)
 	p->held = NULL;
 }
 
-/* Returns how many slots of a class are free for a large message, or for a small one. */
+/* Returns how many slots of a class are free for a large message, or (not large) for a small
+ * one. */
 static unsigned buf_class_free(const struct buf_pool *p, unsigned class, bool large)
 {
 	const struct buf_class *c = &p->classes[class];

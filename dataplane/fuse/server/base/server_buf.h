@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Message buffers of the server: slots of three sizes in address space that is reserved once. A
- * slot's pages are allocated at the first write; slots that are unused for a while give theirs
- * back. The slot that was freed last is used first, so that only few slots need memory. After
- * buf_pool_init the pool never grows and never calls malloc. One thread uses it.
+ * Message buffers of the server: slots of three sizes in address space that is reserved once. The
+ * pages of a slot are allocated when it is first written, and return to the system when the slot is
+ * unused for a while. The slot that was freed last is used first, so that only few slots need
+ * memory. After buf_pool_init() the pool never grows and never calls malloc. One thread uses it.
  */
 #ifndef PLENUM_SERVER_BUF_H
 #define PLENUM_SERVER_BUF_H
@@ -24,8 +24,8 @@ struct buf_class {
 	uint8_t *base;
 	uint16_t *stack; /* free slots; the one freed last is on top */
 	unsigned n_free;
-	unsigned n_free_min; /* minimum of n_free since the last trim: that many slots have not been
-				needed since */
+	unsigned n_free_min; /* minimum of n_free since the last trim: so many slots were not needed
+				since then */
 	unsigned n_clean;    /* stack[0] to stack[n_clean - 1] have no pages */
 	uint16_t *peers;     /* per slot: the peer that uses it, with two flags: PEER_LARGE: for a
 				large message; PEER_TRIAL: the peer is on trial */
@@ -40,16 +40,16 @@ struct buf_pool {
 	uint16_t (*held)[BUF_CLASSES][2];
 };
 
-/* memory: buf_pool_bytes() bytes of shared, reserved address space, which the pool uses until
- * buf_pool_done(). Returns 0 or -ENOMEM. */
+/* Initialises a pool in memory: buf_pool_bytes() bytes of shared, reserved address space, which the
+ * pool uses until buf_pool_done(). Returns 0 or -ENOMEM. */
 int buf_pool_init(struct buf_pool *p, uint8_t *memory);
 size_t buf_pool_bytes(void);
 /* Returns the class with the smallest slots that hold len bytes of data; *ret_slots: how many slots
  * it has. */
 unsigned buf_pool_class(size_t len, unsigned *ret_slots);
 /* buf_pool_size: returns the range of sizes to which len belongs. buf_pool_size_bytes: returns the
- * largest size in a range. If there is a buffer for one size of a range, there is one for all of
- * them. */
+ * largest size in a range. If a buffer for one size of a range is free, it can be used for all
+ * sizes of this range. */
 unsigned buf_pool_size(size_t len);
 size_t buf_pool_size_bytes(unsigned size);
 void buf_pool_done(struct buf_pool *p);
@@ -61,7 +61,7 @@ void *buf_pool_get(struct buf_pool *p, size_t len);
  */
 void *buf_pool_get_for(struct buf_pool *p, unsigned peer, size_t len);
 bool buf_pool_fits_for(const struct buf_pool *p, unsigned peer, size_t len);
-/* The same as buf_pool_get_for(). trial: the peer may never return the buffer, so all such peers
+/* Like buf_pool_get_for(), but with trial the peer may never return the buffer. All such peers
  * together may use only half of a class. */
 void *buf_pool_get_as(struct buf_pool *p, unsigned peer, bool trial, size_t len);
 bool buf_pool_fits_as(const struct buf_pool *p, unsigned peer, bool trial, size_t len);
@@ -72,12 +72,12 @@ bool buf_pool_is_scarce(const struct buf_pool *p, size_t len);
 bool buf_pool_is_short(const struct buf_pool *p, bool trial, size_t len);
 /* Gives a buffer back to the pool. data: what buf_pool_get() returned, or NULL. */
 void buf_pool_put(struct buf_pool *p, void *data);
-/* Returns in *ret_base and *ret_bytes the memory of the classes from `first` on, to be registered
- * with a device. From now on their pages stay allocated. */
+/* Returns in *ret_base and *ret_bytes the memory of the classes from `first` on, for the caller to
+ * register with a device. From now on the pages of these classes stay allocated. */
 void buf_pool_pin(struct buf_pool *p, unsigned first, void **ret_base, size_t *ret_bytes);
 /* Like buf_pool_get_for(), for a buffer of the largest class. */
 void *buf_pool_get_largest(struct buf_pool *p, unsigned peer);
-/* Gives those pages back to the kernel whose slots have not been needed since the last call. */
+/* Returns to the system the pages of slots that were not needed since the last call. */
 void buf_pool_trim(struct buf_pool *p);
 
 #endif

@@ -107,8 +107,8 @@ static int check_range(uint64_t off, uint64_t len)
 	return off > INT64_MAX || len > INT64_MAX - off ? -EFBIG : 0;
 }
 
-/* Accepts only versions and flags that this server knows: in other versions arguments have other
- * sizes, and the meaning of an unknown flag is unknown. */
+/* Accepts only versions and flags that this server knows. In other versions arguments may have
+ * other sizes, and nothing is known about the meaning of other flags. */
 static int check_init(const void *msg)
 {
 	struct fuse_init_in arg;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Validates a client's request before any other code uses it: its length, complete arguments,
- * terminated names, and names of one component. Requests of a local kernel could be trusted; those
- * of a network peer cannot. It has no state, makes no system calls and reads only the given bytes.
- * The server calls it for each request, and so does a fuzzer.
+ * terminated names, and names of one component. Requests of a local kernel could be trusted, but
+ * requests from the network cannot. The functions have no state, make no system calls and read only
+ * the given bytes. The server calls them for each request, and so does a fuzzer.
  */
 #ifndef PLENUM_SERVER_CHECK_H
 #define PLENUM_SERVER_CHECK_H
@@ -30,8 +30,8 @@ struct fuse_server_args {
  * unsupported; -EPROTO for an INIT of an unsupported version or with unknown flags; or the error to
  * reply to the client: -ENOTTY, -EINVAL, -ENAMETOOLONG, -EFBIG or -E2BIG. */
 int fuse_server_check(const void *msg, size_t len, struct fuse_server_args *ret);
-/* Returns the most bytes of reply data (without struct fuse_out_header, with the tail) that the
- * request may need. Only for requests that have passed the check. */
+/* Returns the largest number of bytes of reply data that the request may need, including the tail
+ * but not struct fuse_out_header. Only for requests that have passed the check. */
 size_t fuse_server_check_reply_bytes(const struct fuse_in_header *in);
 /* Whether the request must not be executed twice, because a repetition would change the effect or
  * the reply. */

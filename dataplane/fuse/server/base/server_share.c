@@ -97,7 +97,7 @@ void share_join_peers(struct share *s, uint64_t now_ns)
 {
 	struct share_slot *own = s->own;
 
-	/* All changes that an earlier incarnation made count as made just now. */
+	/* Treat all changes that an earlier incarnation made as if they were made now. */
 	share_set(&own->forgotten_ns, now_ns);
 	share_set(&own->born_ns, now_ns);
 	share_set(&own->untracked_ns, now_ns);
@@ -128,7 +128,7 @@ void share_refresh(struct share *s)
 {
 	uint64_t joined;
 
-	/* Pairs with the same fence in peers: if two workers each write first and then read, at
+	/* Pairs with the same fence in peers. If two workers each write first and then read, at
 	 * least one of them sees the other's write. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	joined = __atomic_load_n(&s->file->joined, __ATOMIC_SEQ_CST);

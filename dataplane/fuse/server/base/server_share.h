@@ -2,12 +2,13 @@
 /*
  * State that the compute workers of a host share, in a memfd from the agent: leases granted to
  * clients, changes in progress, open files, and which worker is alive at which address. Each worker
- * writes only its own slot, which it finds again after a restart, and reads the others. So there is
- * no lock, and a worker that dies between two instructions blocks no peer. If actions of two
- * workers may conflict, each worker first records its own action and then reads the other worker's
- * slot, with a full fence in between. So at least one of them sees the action of the other. This
- * module owns the layout and the mapping; server_lease.c, server_pin.c and server_mount.c define
- * the meaning.
+ * writes only its own slot, which it finds again after a restart, and reads the slots of its peers.
+ * So there is no lock, and a worker that dies between two instructions blocks no peer.
+ *
+ * If actions of two workers may conflict, each worker first records its own action and then reads
+ * the other worker's slot, with a full fence in between. So at least one of them sees the action of
+ * the other. This module owns the layout and the mapping; server_lease.c, server_pin.c and
+ * server_mount.c define the meaning.
  */
 #ifndef PLENUM_SERVER_SHARE_H
 #define PLENUM_SERVER_SHARE_H
@@ -27,17 +28,17 @@
 /* A worker that was not seen for this long is away, and peers may adopt its mounts. */
 #define SHARE_AWAY_NS (5 * NSEC_PER_SEC)
 
-/* The lease of a file or folder. Its place in the table of leases is the place that the hash of its
- * handle has in share_slot.keys. */
+/* The lease of a file or folder. Its index in share_slot.leases is the index at which
+ * share_slot.keys has the hash of the object's handle. */
 struct server_lease {
-	uint64_t until_ns; /* when the last lease on it expires */
+	uint64_t until_ns; /* when the last lease on the object expires */
 	uint64_t changed_ns;
 	uint64_t changed; /* value of share_slot.n_changes at the end of the last change */
 	uint64_t holder;  /* number of the mount with the lease; LEASE_SEVERAL: several mounts */
 	uint64_t changer; /* number of the mount that changed the file last, or wants to;
 			     LEASE_SEVERAL: several mounts */
-	uint32_t busy;	  /* number of changes in progress; valid if `incarnation` is that of the
-			     slot */
+	uint32_t busy;	  /* number of changes in progress; valid only if `incarnation` equals
+			     share_slot.incarnation */
 	uint32_t incarnation;
 };
 
@@ -45,10 +46,11 @@ struct share_slot {
 	_Alignas(64) uint64_t seen_ns; /* heartbeat, clock_now_ns() */
 	uint64_t born_ns;	       /* start of this incarnation */
 	uint32_t incarnation;  /* counts the starts of the worker; 0: the slot was never used */
-	uint32_t n_untracked;  /* changes in progress that found no place in the lease table */
+	uint32_t n_untracked;  /* number of changes in progress for which the lease table had no
+				  place */
 	uint64_t untracked_ns; /* when the last change without a place in the lease table ended */
-	uint64_t forgotten_ns; /* changes that ended before this time may have lost their place in
-				  the table */
+	uint64_t forgotten_ns; /* a change that ended before this time may be missing in the lease
+				  table */
 	uint64_t n_changes, changes_forgotten,
 		untracked_changed; /* changes by this worker: n_changes: their number; the others:
 				      value of n_changes at the last change that was forgotten, or
@@ -87,9 +89,10 @@ struct share {
  * -EPROTO if the memory has another layout, or another negative errno. */
 int share_init(struct share *s, int fd, uint32_t worker);
 void share_done(struct share *s);
-/* Makes this worker visible to its peers. Files that its predecessor had open no longer count. */
+/* Makes this worker visible to its peers. Files that the worker's predecessor had open no longer
+ * count. */
 void share_join_peers(struct share *s, uint64_t now_ns);
-/* Call about once a second. */
+/* Updates this worker's heartbeat. Call it about once a second. */
 void share_heartbeat(struct share *s, uint64_t now_ns);
 /* Makes a full fence, then reads the list of peers again if it has changed. */
 void share_refresh(struct share *s);
@@ -98,7 +101,7 @@ struct share_slot *share_slot_of(const struct share *s, uint32_t worker);
 uint32_t share_index(const struct share *s, const struct share_slot *slot);
 uint64_t share_name_hash(const char *export_name);
 bool share_serves(const struct share_slot *slot, uint64_t export_hash);
-/* Whether the worker of this slot was seen within this time. */
+/* Whether the worker of this slot was seen within the last within_ns. */
 bool share_is_alive(const struct share_slot *slot, uint64_t within_ns, uint64_t now_ns);
 /* Adds `by` (1 or -1) to the number of open files with this key. Key 0 is ignored. */
 void share_open_count(struct share *s, uint64_t key, int by);

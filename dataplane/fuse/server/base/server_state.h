@@ -6,9 +6,9 @@
  * users of the records define their meaning.
  *
  * A record is filled first and published last, by one aligned store, so a process that dies at any
- * instruction leaves either the old record or the new one. Stores must be in program order but need
- * no flush to a disk, because only a process can die and leave the memfd: a host that dies loses
- * it. Memory is allocated at the first write.
+ * instruction leaves either the old record or the new one. It suffices that the stores stay in
+ * program order: the memfd survives the death of a process, but not the death of the host. Memory
+ * is allocated at the first write.
  *
  * All workers of an entry serve its exports and share these records: the worker that serves a mount
  * writes the mount's record, and any worker may add or release a pin.
@@ -31,12 +31,12 @@ struct state_mount {   /* the mount whose number in the journal is the index of 
 };
 
 /*
- * One word: the worker that serves, or served last, a mount (0: unknown), the worker to which it
- * has handed the mount over (0: none), and a count of the changes. Only the serving worker hands
- * the mount over, when its requests have ended, because until then it may still execute some. If
- * that worker and its helpers have ended (journal_worker_is_alive()), any worker may adopt the
- * mount. The count makes a compare-and-swap fail if the word has changed and changed back in
- * between.
+ * One word with three values: the worker that serves a mount, or served it last (0: unknown); the
+ * worker to which this worker has handed over the mount (0: none); and a count of the changes. Only
+ * the serving worker hands over the mount, when its requests have ended, because until then it may
+ * still execute some. If that worker and its helpers have ended (journal_worker_is_alive()), any
+ * worker may adopt the mount. The count makes a compare-and-swap fail if the word has changed and
+ * changed back in between.
  */
 #define STATE_SERVED(server, given, turn) \
 	((uint64_t)(server) | (uint64_t)(given) << 16 | (uint64_t)(turn) << 32)
@@ -65,8 +65,8 @@ struct state_pin {
 	uint32_t used; /* STATE_PIN_* in bits 0 and 1, above them a use count; published last */
 	uint8_t len;   /* length of the handle */
 	uint8_t handle[FUSE_PROTO_HANDLE_MAX];
-	uint8_t provisional; /* 1: the pin is only kept until every client has reclaimed its files;
-				else 0 */
+	uint8_t provisional; /* 1: the pin is kept only until every client has reclaimed its files;
+				0: it is not provisional */
 	uint8_t pad[26];
 };
 _Static_assert(sizeof(struct state_pin) == 128, "no padding between the fields");
@@ -104,7 +104,8 @@ struct state {
 int state_map(int fd, struct state **ret);
 struct state *state_unmap(struct state *s); /* Accepts NULL. Returns NULL. */
 
-/* A successor that sees *p = v also sees everything written before it in program order. */
+/* Publishes a value: a successor that sees *p = v also sees everything that was written before it
+ * in program order. */
 #define state_publish(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
 #endif

@@ -31,7 +31,8 @@ void server_helper_repin(struct server_export *e)
 			continue;
 		call = fs_helper_call_new(srv->helpers, server_export_index(e));
 		if (!call)
-			return; /* all calls are in use: the others follow when calls return */
+			return; /* all calls are in use; continue with the remaining pins when calls
+				   have returned */
 		call->op = HELPER_OPEN_PATH;
 		call->a.len = rec->len;
 		memcpy(call->a.handle, rec->handle, rec->len);

@@ -83,8 +83,8 @@ static int files_grow(struct server_mount *m)
 
 	if (p)
 		m->file_chunks = p;
-	/* The upper halves of file handles begin at a random number, so that a client cannot guess
-	 * a handle, and handles of an earlier process are invalid here. */
+	/* The upper halves of file handles begin at a random number. So a client cannot guess a
+	 * handle, and the handles of an earlier process are invalid in this one. */
 	if (!p || !chunk || getrandom(&reuse, sizeof(reuse), 0) != sizeof(reuse)) {
 		free(chunk);
 		return -ENOMEM;

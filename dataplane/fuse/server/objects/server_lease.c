@@ -3,17 +3,18 @@
  * Leases: allow a client to cache a name and the attributes of its file for a second without
  * asking. A request that changes either waits until the leases of all other clients have expired.
  * So a client's kernel never shows a state that another client's completed operation has changed.
+ *
  * The table is in memory that all workers of the host share (server_share.h), because one worker
- * may change what another one has granted. A worker records a grant before it checks for changes by
- * the others, and a change before it checks for grants by the others. If the table is lost, the
- * next change must wait until all leases have expired.
+ * may change a file on which another worker has granted a lease. A worker records a grant before it
+ * checks for changes by its peers, and a change before it checks for grants by its peers. If the
+ * table is lost, the next change must wait until all leases have expired.
  */
 #include "dataplane/fuse/server/objects/server_lease.h"
 #include "dataplane/fuse/server/objects/server_types.h"
 #include "netcfg/base/hash.h"
 
-/* How long the server considers a lease valid. The client counts one second from its request; the
- * rest is for its kernel, which starts counting only when the process that asked runs. */
+/* How long the server considers a lease valid. The client counts one second from its request. The
+ * rest is for the client's kernel, which starts counting only when the process that asked runs. */
 #define LEASE_NS (1500 * NSEC_PER_MSEC)
 /* The same for the list of names in a folder. Here only the client itself counts one second, not
  * its kernel, so the rest need only cover different clock rates. */
@@ -21,8 +22,8 @@
 /* For an object that another client has changed, a lease is granted only after it was unchanged for
  * this long. */
 #define LEASE_UNCHANGED_NS (2 * NSEC_PER_SEC)
-/* After a request had to wait for a lease, the export grants none for this long; the time doubles
- * each time that happens again. */
+/* After a request had to wait for a lease, the export grants no leases for this time. The time
+ * doubles each time this happens again. */
 #define LEASE_BACKOFF_NS (10 * NSEC_PER_SEC)
 #define LEASE_BACKOFF_DOUBLINGS_MAX 6U
 #define LEASE_NOTE_NS (100 * NSEC_PER_MSEC)
@@ -37,9 +38,10 @@ static bool has_mounts(const struct fuse_server *srv, const struct server_export
 	return m;
 }
 
-/* Restores what is known of the leases that a predecessor has granted. If its table still exists,
- * that has all of them. Otherwise changes must wait until they have expired; but if there was only
- * one mount, that one need not wait, because a client knows its own changes. */
+/* Restores what is known of the leases that a predecessor has granted. If the predecessor's table
+ * still exists, all its leases are there. Otherwise changes must wait until the leases have
+ * expired. Only if there was a single mount, this mount need not wait, because a client knows its
+ * own changes. */
 void server_leases_restore(struct fuse_server *srv)
 {
 	uint64_t latest_ns = clock_now_ns() + LEASE_NS + LEASE_NOTE_NS;
@@ -224,8 +226,8 @@ static void made_by(struct server_lease *l, const struct server_req *q, uint64_t
 	share_set(&l->changed_ns, now_ns);
 }
 
-/* Returns false if a change that has no place in the table is in progress, or ended after this
- * request began, because it may have changed the same object. */
+/* Whether all changes without a place in the table ended before this request began. Any other such
+ * change may have changed the same object. */
 static bool untracked_is_quiet(const struct server_req *q)
 {
 	const struct share_slot *own = q->client->server->share.own;
@@ -312,8 +314,9 @@ enum {
 	CHANGES_NAMES_SECOND = 8,
 };
 
-/* Returns, as bits, which objects that clients may have cached the request changes. CREATE may open
- * an existing file whose handle is not known yet, so its folder stands for the file. */
+/* Returns, as bits, which objects the request changes, of those that clients may have cached.
+ * CREATE may open an existing file whose handle is not known yet, so its folder stands for the
+ * file. */
 static unsigned changes_of(const struct server_req *q)
 {
 	const struct fuse_open_in *open = server_req_arg(q);
@@ -381,8 +384,8 @@ static bool moves(const struct server_req *q)
 	return q->in->opcode == FUSE_RENAME || q->in->opcode == FUSE_RENAME2;
 }
 
-/* Returns when the last lease on the object expires that any worker has granted; 0 if there is
- * none. */
+/* Returns when the last lease on the object expires, whichever worker has granted it; 0 if there is
+ * no lease. */
 static uint64_t leased_until(struct fuse_server *srv, const struct server_lease *l, uint64_t now_ns)
 {
 	uint64_t until_ns = l ? l->until_ns : 0;
@@ -399,7 +402,7 @@ static uint64_t leased_until(struct fuse_server *srv, const struct server_lease 
 /* Call before a rename. The kernel of the client that renames keeps its cached entry, under the new
  * name. So until that entry expires, the target folder counts as leased too. This must be recorded
  * before the rename, because a request that changes the folder checks only once, when it begins.
- * Returns true if there is such a lease. */
+ * Returns true if there may be such an entry. */
 static bool grant_for_rename(struct server_req *q, struct server_lease *const l[2], uint64_t now_ns)
 {
 	struct fuse_server *srv = q->client->server;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Leases: what a client may cache without asking, and how a change waits until leases have expired
- * (see server_lease.c). */
+/* Leases: promises to clients about what they may cache without asking. A request that changes an
+ * object waits until other clients' leases on it have expired (see server_lease.c). */
 #ifndef PLENUM_SERVER_LEASE_H
 #define PLENUM_SERVER_LEASE_H
 
@@ -9,7 +9,8 @@
 /* Returns the key of a file in the shared tables; 0: it has none. The key does not depend on the
  * handle's signature, because the same file may be in several exports. */
 uint64_t server_lease_key(const struct fuse_server *srv, const uint8_t *handle, size_t len);
-/* Call after the predecessor's mounts were adopted. */
+/* Finds out which leases of a predecessor may be valid. Call it after the predecessor's mounts were
+ * adopted. */
 void server_leases_restore(struct fuse_server *srv);
 /* Grants a lease on the file with this handle in the request's folder: no other client can change
  * the file, or its name there, within a second after the client sent the request. Returns false if
@@ -21,8 +22,9 @@ bool server_lease_grant(struct server_req *q, const uint8_t *handle, size_t len,
 bool server_lease_empty(struct server_req *q, const uint8_t *handle, size_t len);
 /* Grants a lease on the set of names in the folder that the request has listed. */
 bool server_lease_names(struct server_req *q);
-/* Begins a change, which prevents new leases on its objects until server_lease_changed(). Returns
- * false if other clients still have leases on them: try again later. */
+/* Begins the request's change, which prevents new leases on the objects until
+ * server_lease_changed(). Returns false if other clients still have leases on them; the request
+ * must then be tried again later. */
 bool server_lease_change(struct server_req *q);
 void server_lease_changed(struct server_req *q);
 

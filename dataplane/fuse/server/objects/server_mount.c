@@ -32,7 +32,7 @@ static uint64_t boot_seconds(void)
 /* ------------------------------------------------------------------ mounts */
 
 /* Returns the number that stands for the mount in leases. All workers of the host compute the same
- * one, and a mount and its mount workers have the same one, because they belong to one kernel. */
+ * number. A mount and its mount workers have the same number, because they belong to one kernel. */
 static uint64_t mount_number(const uint8_t id[16])
 {
 	static const uint64_t key[2] = {0x6d6f756e74206f66, 0x20636c69656e7473};
@@ -128,8 +128,8 @@ static struct state_mount *record_of(const struct server_mount *m)
 	return &m->export->state->mounts[m->journal];
 }
 
-/* Whether the mount is still ours: no other worker has adopted it. Its record may even belong to
- * another mount already. */
+/* Whether no other worker has adopted the mount. If one has, the record may even belong to another
+ * mount already. */
 static bool is_ours(const struct server_mount *m)
 {
 	const struct state_mount *rec = record_of(m);
@@ -315,7 +315,7 @@ static void lease_end(struct server_mount *m)
 	server_mount_reclaimed(m);
 }
 
-/* Ends what has expired of the mount, such as its grace period. May free the mount. */
+/* Ends everything of the mount that has expired, such as its grace period. May free the mount. */
 static void mount_expire(struct server_mount *m, uint64_t now_s, uint64_t now_ns)
 {
 	if (m->in_grace && now_ns >= m->grace_until_ns)
@@ -494,7 +494,7 @@ static void mounts_count(const struct server_export *e, const uint8_t *id, uint3
 
 		if (!share_get(&rec->used)) {
 			if (word == 0)
-				break; /* no later record was ever used */
+				break; /* all later records are unused */
 			continue;
 		}
 		if (id && memcmp(rec->id, id, sizeof(rec->id)) == 0)
@@ -505,8 +505,9 @@ static void mounts_count(const struct server_export *e, const uint8_t *id, uint3
 	}
 }
 
-/* Stores in srv->elsewhere an address of the other worker: one that a client at `from`, which
- * reaches this worker, can reach too. */
+/* Stores in srv->elsewhere the address of the other worker that a client at `from` should use: one
+ * in the client's network or, if there is none, the first one of the same family. Returns -EREMOTE,
+ * or 0 if the other worker has no such address. */
 static int redirect_to(struct server_export *e, const struct share_slot *slot,
 		       const struct ip_addr *from)
 {
@@ -538,8 +539,8 @@ static const struct share_slot *serving(const struct server_export *e, uint32_t 
 		       : NULL;
 }
 
-/* Returns the peer that has the fewest mounts of the export, if it has fewer than `ours`; NULL if
- * there is none. */
+/* Returns the peer that has the fewest mounts of the export, if it has fewer than `ours`; otherwise
+ * NULL. */
 static const struct share_slot *least_loaded(const struct server_export *e,
 					     const uint32_t n[SHARE_SLOTS], uint32_t ours)
 {
@@ -576,9 +577,9 @@ static int place_give(struct server_export *e, struct state_mount *rec, uint64_t
 	return r;
 }
 
-/* Chooses the worker for a mount that was served before. It stays with the worker that served it,
- * which has its state, as long as that worker may return. Otherwise the worker with the fewest
- * mounts gets it; if several have as few, this one. */
+/* Chooses the worker for a mount that was served before. The mount stays with the worker that
+ * served it, which has its state, as long as that worker may return. Otherwise the worker with the
+ * fewest mounts gets it, and this worker if no other has fewer. */
 static int place_known(struct server_export *e, struct state_mount *rec,
 		       const uint32_t n[SHARE_SLOTS], const struct ip_addr *from)
 {
@@ -643,8 +644,8 @@ static void mount_move(struct server_mount *m, uint32_t worker)
 		rudp_session_close(m->client->session, m->moving_ns);
 }
 
-/* Moves the mount to the peer that has asked for it: its client, which does not follow redirects,
- * has connected to that peer. */
+/* Moves the mount to the peer that has asked for it. The peer asks because the mount's client,
+ * which does not follow redirects, has connected to it. */
 static void move_to_wanted(struct server_mount *m)
 {
 	struct state_mount *rec = record_of(m);
@@ -688,8 +689,8 @@ static void export_balance(struct server_export *e)
 	const struct share_slot *o;
 	struct state_mount *none;
 
-	/* If the file system has no file handles, only the worker that has found an object can
-	 * serve it, so mounts do not move. */
+	/* Without file handles, only the worker that has found an object can serve it, so mounts do
+	 * not move. */
 	if (!e->handles)
 		return;
 	mounts_count(e, NULL, n, &none);

@@ -10,16 +10,16 @@ void server_mounts_done(struct fuse_server *srv); /* frees all mounts */
 /* Adopts the mounts in the export's state. */
 int server_mounts_restore(struct server_export *e);
 /* Finds or creates the mount that the hello names. Returns 0, -EBUSY if earlier requests of the
- * mount may still run, here or at another worker, or another negative errno. */
+ * mount may still run, at this worker or at another one, or another negative errno. */
 int server_mount_get(struct fuse_server *srv, struct server_export *e, const struct fuse_hello *h,
 		     struct server_mount **ret);
 void server_mount_free(struct server_mount *m, bool forget_state);
 void server_mount_add_client(struct server_mount *m); /* counts one more session of the mount */
-/* Call when a session of the mount, or a reference to it, has ended. Frees the mount if it was
- * unmounted and nothing uses it. */
+/* Call when a session of the mount, or a reference to it, has ended. Frees the mount if its client
+ * has unmounted it and nothing uses it any more. */
 void server_mount_put(struct server_mount *m);
-/* Among the mounts without a session that have open files, are not in use, and were last seen at
- * until_s or before, returns the one that has been away for longest; NULL if there is none. */
+/* Returns the mount that has been away for longest: among the mounts without a session that have
+ * open files, are not in use, and were last seen at until_s or before. NULL if there is none. */
 struct server_mount *server_mount_away(struct fuse_server *srv, uint64_t until_s);
 /* Call when the mount has reclaimed its open files. */
 void server_mount_reclaimed(struct server_mount *m);
@@ -31,13 +31,13 @@ void server_mounts_expire(struct fuse_server *srv);
 void server_mount_attach(struct server_mount *m, struct fuse_server_client *c);
 /* Publishes to peers how many mounts are reclaiming their files. */
 void server_mounts_publish(struct fuse_server *srv);
-/* Publishes to peers that the files which are open here count as open until a successor takes
- * over. */
+/* Publishes to peers that the files which clients have open at this worker count as open until a
+ * successor takes over. */
 void server_mounts_end(struct fuse_server *srv);
 /*
  * Decides which worker serves the mount of a client at `from` (NULL: unknown). Returns 0 for this
- * worker, -EREMOTE for another one, which is then in srv->elsewhere, or -EBUSY if the client should
- * retry.
+ * worker, -EREMOTE for another worker, whose address is then in srv->elsewhere, or -EBUSY if the
+ * client should retry.
  */
 int server_mount_place(struct server_export *e, const uint8_t id[16], const struct ip_addr *from);
 /* Adds an open file of the client's user uid. If it succeeds, the file owns fd, and *ret is the
@@ -53,11 +53,11 @@ void server_files_close(struct server_mount *m);
 void server_files_end(struct server_mount *m);
 /* Closes some of the files that wait to be closed. Returns their number. */
 unsigned server_files_close_some(struct fuse_server *srv);
-/* Counts the removed files that the mount has open: adds their number to *n and their space to
- * *bytes. Skips files that have this mark already, and sets it. */
+/* Adds the number of removed files that the mount has open to *n, and their space to *bytes. Sets
+ * `mark` in the files' nodes, and skips nodes that have it already. */
 void server_files_held(struct server_mount *m, uint32_t mark, uint32_t *n, uint64_t *bytes);
-/* Closes the open files of a client that is away, and expects the client to reclaim them, as after
- * a restart of this process. */
+/* Closes the open files of a client that is away. Expects the client to reclaim them later, as
+ * after a restart of this process. */
 void server_mount_drop_files(struct server_mount *m);
 /* Finds the open file fh, which must belong to the request's i-th object. Returns -EBADF if it does
  * not. */
@@ -68,14 +68,14 @@ void server_file_put(struct server_file *f); /* ends a use of the file that serv
 						begun */
 /* Whether the mount has the node (which may be NULL) open. */
 bool server_file_has_open(const struct server_mount *m, const struct server_node *n);
-/* Returns the file that an earlier execution of the same open request has opened; NULL if it is not
- * open here. */
+/* Returns the file that an earlier execution of the same open request has opened; NULL if this file
+ * is not open at this worker. */
 struct server_file *server_file_opened(const struct server_req *q);
 
 /* Begins to move a mount to a peer with fewer mounts, or to the peer to which its client has
- * connected. Call once a second. */
+ * connected. Call it once a second. */
 void server_mounts_balance(struct fuse_server *srv);
-/* Hands over moving mounts that are idle. */
+/* Hands over those moving mounts that are idle. */
 void server_mounts_move(struct fuse_server *srv, uint64_t now_ns);
 
 #endif

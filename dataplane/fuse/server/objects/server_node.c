@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Objects of exports ("nodes"): finds the descriptor for a client's handle, and the handle for a
- * name, if they are in memory; otherwise an I/O helper must find them. The nodes are only a cache:
- * a handle is valid even if it has no node, except on file systems without file handles.
+ * name, if they are in memory. If they are not, an I/O helper must find them. The nodes are only a
+ * cache: a handle is valid even if it has no node, except on file systems without file handles.
  */
 #include "dataplane/fuse/server/objects/server_node.h"
 #include "dataplane/fuse/server/objects/server_background.h"
@@ -93,8 +93,8 @@ struct server_node *server_node_signed(const struct server_export *e, const uint
 {
 	struct server_node *n = server_node_find(e, handle, key_len(handle, len));
 
-	/* The signature is right if it is the one of the node, because a client can know it only
-	 * from this host. */
+	/* A client can know a signature only from this host. So the signature is right if it is the
+	 * one in the node. */
 	return n && n->handle.len == len && memcmp(n->handle.bytes, handle, len) == 0 ? n : NULL;
 }
 

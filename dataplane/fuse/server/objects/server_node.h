@@ -14,11 +14,11 @@ int server_export_init(struct fuse_server *srv, unsigned i, const struct launch_
 int server_root_init(struct server_export *e, const struct helper_result *r);
 /* Returns the node of the request's i-th handle, or NULL if it is not cached. */
 struct server_node *server_req_node(const struct server_req *q, unsigned i);
-/* Returns the node's O_PATH descriptor, which is valid until the next node is requested; -1: only a
- * helper can open the node. */
+/* Returns the node's O_PATH descriptor, which is valid until the next call of a function that
+ * returns a node; -1: only a helper can open the node. */
 int server_node_fd(struct server_node *n);
 int server_req_fd(const struct server_req *q,
-		  unsigned i); /* the same for the request's i-th handle */
+		  unsigned i); /* like server_node_fd(), for the request's i-th handle */
 /* Adds or removes a reference. While it has any, the node stays cached. */
 void server_node_ref(struct server_node *n);
 void server_node_put(struct server_node *n);
@@ -31,7 +31,7 @@ struct server_node *server_node_signed(const struct server_export *e, const uint
 				       size_t len);
 /* Call when an object has lost a name. fd: its O_PATH descriptor, which this function then owns, or
  * -1. Frees the node of an unlinked file. Keeps the nodes of unlinked pipes and directories for a
- * while, because clients may still use them and the server does not know that. */
+ * while, because clients may still use them without the server's knowledge. */
 void server_node_removed(struct server_export *e, const struct helper_result *r, int fd);
 /* Call once a second: closes descriptors that were not used lately, since they may hold unlinked
  * files. */
@@ -46,8 +46,8 @@ struct server_node *server_node_of(struct server_export *e, const struct helper_
 int server_node_cached(struct server_node *dir, const char *name, struct server_entry *ret);
 /* Whether the open file has no extended attributes, if that is known without a disk access. */
 bool server_has_no_xattrs(const struct server_export *e, int fd);
-/* Makes a path to the object of fd, for system calls that take no descriptor. fd may be O_PATH; if
- * it is of a symbolic link, the link is not followed. */
+/* Makes a path to the object of fd, for system calls that take no descriptor. fd may be an O_PATH
+ * descriptor. If fd is of a symbolic link, the link is not followed. */
 #define SERVER_FD_PATH_MAX 32
 const char *server_fd_path(int fd, char path[SERVER_FD_PATH_MAX]);
 

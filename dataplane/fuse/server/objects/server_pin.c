@@ -43,7 +43,7 @@ static struct state_pin *pin_find(struct server_export *e, const struct fuse_han
 		if (state == STATE_PIN_USED && pin_is_of(rec, h))
 			return rec;
 		if (state == STATE_PIN_FREE && rec->len == 0)
-			break; /* no later record was ever used */
+			break; /* all later records are unused */
 		ret->n_provisional += state == STATE_PIN_USED && rec->provisional;
 	}
 	return NULL;
@@ -77,8 +77,8 @@ static struct state_pin *pin_record(struct server_export *e, const struct fuse_h
 	return rec;
 }
 
-/* Returns the key by which the agent knows the file: the handle's signature, which is the same in
- * all workers. */
+/* Returns the key by which the agent knows the file: the handle's signature, which all workers see
+ * alike. */
 static uint64_t pin_key(const uint8_t *handle, size_t len)
 {
 	uint64_t key = 0;
@@ -108,8 +108,8 @@ static bool key_is_pinned(const struct server_export *e, uint64_t key)
 	return false;
 }
 
-/* Releases the pin that this worker has requested with record i, which another worker has released.
- * Returns false if the agent accepts no message now. */
+/* Another worker has released the pin that this worker has requested with record i. Releases it for
+ * this worker too. Returns false if the agent accepts no message now. */
 static bool request_end(struct server_export *e, uint32_t i)
 {
 	struct server_pin_request *request = &e->pin_requests[i];
@@ -124,9 +124,9 @@ static bool request_end(struct server_export *e, uint32_t i)
 }
 
 /*
- * Asks the agent for a pin. The agent may read the messages of different workers in any order, and
- * so may read another worker's release of this file before our request. Therefore each worker that
- * has requested a pin also releases it when it sees that the pin's record has changed.
+ * Asks the agent for a pin. The agent may read the messages of different workers in any order. So
+ * it may read another worker's release of this file before this worker's request. Therefore each
+ * worker that has requested a pin also releases it when it sees that the pin's record has changed.
  */
 static bool pin_ask(struct server_export *e, const struct state_pin *rec,
 		    const struct fuse_handle *h, int fd)
@@ -175,9 +175,10 @@ static bool is_pinned(const struct server_node *n)
 }
 
 /*
- * The export's state has a record of each pin, from before the agent is asked for it until after
- * the agent was asked to release it. So a successor finds every file that the agent may have
- * pinned. Asking for a pin twice, or releasing a file that is not pinned, does no harm.
+ * The export's state has a record of each pin. The record exists from before the agent is asked for
+ * the pin until after the agent was asked to release it. So a successor finds every file that the
+ * agent may have pinned. Asking for a pin twice, or releasing a file that is not pinned, does no
+ * harm.
  */
 void server_pin(struct server_node *n, int fd)
 {
@@ -284,8 +285,9 @@ void server_pin_victim(struct server_export *e, const struct helper_result *r, i
 		pin_provisional(e, r, fd);
 }
 
-/* A worker that has opened the file after the check before the unlink has either counted it
- * already, so it is found here, or will find later that the link count is 0. */
+/* If another worker has opened the file after the check that preceded the unlink, it has either
+ * counted the file as open already, so this function finds it, or it will find later that the link
+ * count is 0. */
 void server_pin_unlinked(struct server_export *e, const struct helper_result *r, int fd)
 {
 	struct server_node *n = server_node_signed(e, r->handle, r->handle_len);
@@ -426,7 +428,7 @@ void server_pins_sweep(struct server_export *e, uint64_t now_ns)
 			goto later;
 		if (!state_pin_is_used(rec)) {
 			if (rec->len == 0 && rec->used == 0)
-				break; /* no later record was ever used */
+				break; /* all later records are unused */
 			continue;
 		}
 		if (pin_is_needed(e, rec, settled)) {

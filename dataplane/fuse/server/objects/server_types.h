@@ -37,9 +37,9 @@ struct server_export {
 	dev_t root_dev;
 	ino_t root_ino;
 	int mount_id;
-	bool handles;	 /* the file system supports file handles */
-	bool in_memory;	 /* the export is on a memory file system, where reads and writes never
-			    block */
+	bool handles;	/* the file system supports file handles */
+	bool in_memory; /* the export is on a memory file system, where reads and writes never block
+			 */
 	bool ring_unfit; /* on this kernel io_uring delays reads from memory, so it is not used for
 			    them */
 	uint64_t verifier; /* sent in the reply to INIT */
@@ -54,7 +54,7 @@ struct server_export {
 	uint32_t repin_next;	/* next record that server_helper_repin() handles */
 	uint32_t pins_measured; /* number of pins whose space is known or was asked for */
 	uint64_t pins_bytes;	/* bytes of the pinned files that no client has open */
-	uint64_t last_table_id; /* last number given to a handle of FUSE_HANDLE_TABLE */
+	uint64_t last_table_id; /* last number given to a handle of kind FUSE_HANDLE_TABLE */
 	uint32_t n_open;	/* files open at clients, without directories */
 	uint64_t name_hash;	/* hash of the export's name, by which peers know it */
 	uint64_t sweep_ns;	/* when to sweep the pins next */
@@ -97,8 +97,8 @@ struct server_user { /* a user of a mount, with open files */
 	uint32_t uid; /* user id at the client */
 	uint32_t n_files;
 };
-/* The limit of open files that an open would exceed, see server_quota.h. ALL: the worker has as
- * many files open as it may have. */
+/* The limit of open files that an open would exceed, see server_quota.h. SERVER_SHARE_ALL: the
+ * worker has as many files open as it may have. */
 enum server_share {
 	SERVER_SHARE_NONE,
 	SERVER_SHARE_ALL,
@@ -133,7 +133,7 @@ struct server_file { /* an open file of a client */
 	bool used, is_dir;
 	bool released;	 /* the client has closed the file: close it when busy is 0 */
 	bool nonblock;	 /* O_NONBLOCK is set, so reads can be batched */
-	bool ring_unfit; /* setting O_NONBLOCK failed, so its reads are not batched */
+	bool ring_unfit; /* setting O_NONBLOCK failed, so reads of this file are not batched */
 	uint64_t known;	 /* size of the file when it was last read */
 };
 #define SERVER_FILES_PER_CHUNK 128U
@@ -146,11 +146,11 @@ struct server_closing { /* the files of a mount that are being closed, some of t
 };
 
 /* A client that is away for longer than this many seconds loses its removed files, and must open
- * the others again. */
+ * its other files again. */
 #define SERVER_LEASE_S 90U
 
 struct server_mount {
-	/* List of all mounts. at: the pointer in it that points to this mount. */
+	/* `next`: list of all mounts. `at`: the pointer in this list that points to this mount. */
 	struct server_mount *next, **at;
 	struct server_mount *next_same; /* in the chain by export and id */
 	struct list idle_node;		/* node in fuse_server.idle while it has no session */
@@ -158,10 +158,10 @@ struct server_mount {
 	struct fuse_server *server;
 	struct server_export *export;
 	uint8_t id[16];
-	uint64_t last_seen_s;	    /* when the last session ended (CLOCK_BOOTTIME) */
-	uint64_t left_ns, heard_ns; /* left_ns: the same by clock_now_ns(); heard_ns: when the last
-				       packet of that session arrived; 0: there was no session
-				       yet */
+	uint64_t last_seen_s; /* when the last session ended (CLOCK_BOOTTIME) */
+	uint64_t left_ns,
+		heard_ns; /* left_ns: the time of last_seen_s, by clock_now_ns(). heard_ns: when the
+			     last packet of that session arrived; 0: there was no session yet */
 	unsigned n_clients;
 	struct fuse_server_client *client; /* the client of the newest session; NULL: the newest
 					      session has ended */
@@ -169,7 +169,8 @@ struct server_mount {
 					      replies */
 	bool gone;			   /* the client has unmounted it; freed with the last
 					      reference */
-	bool mount_worker; /* this is a mount worker, whose files the mount itself reclaims too */
+	bool mount_worker; /* this mount is a mount worker; the mount itself also reclaims its files
+			    */
 	bool reclaiming;   /* the client must first reclaim its open files, for example because the
 			      mount was adopted */
 	bool in_grace;	   /* is reclaiming, within its grace period */
@@ -189,7 +190,8 @@ struct server_mount {
 	unsigned n_closings; /* number of server_closing structures with its files */
 	bool ended;	     /* the mount is in no list any more, and is freed with the last of its
 				files */
-	uint32_t n_drops;    /* how often its files were closed because its client was away */
+	uint32_t n_drops;    /* how often the server has closed the mount's files because its client
+				was away */
 	struct server_host *host;
 	char host_name[PLENUM_NAME_MAX]; /* as the client claims; "": it has not connected to this
 					    process yet */
@@ -255,7 +257,8 @@ struct server_req {
 	size_t out_max; /* bytes of space for reply data after the header */
 	/* Journal record of a request that must not run twice; else NULL. */
 	struct journal_record *record;
-	uint64_t ticket; /* permits a helper to execute the record's request; 0: it has run */
+	uint64_t ticket; /* permits a helper to execute the request of `record`; 0: the request has
+			    run */
 	uint64_t unique;
 	uint32_t client_uid; /* the user at the client */
 	struct fuse_server_args args;
@@ -265,7 +268,7 @@ struct server_req {
 
 	/* Members for requests that a helper executes. */
 	struct helper_call *helper_call;
-	uint64_t helper_since_ns; /* when the call was submitted */
+	uint64_t helper_since_ns; /* when the helper call was submitted */
 	uint8_t helper_queue;	  /* enum helpers_queue */
 	bool helper_waits;	  /* the call waits for its host's turn, in server_fair.c */
 	void (*then)(struct server_req *q, const struct helper_result *r, int fd);
@@ -274,8 +277,8 @@ struct server_req {
 	bool freed_descriptors; /* after EMFILE, cached descriptors were closed and the request
 				   retried once */
 	bool errors_end;	/* if the call fails, the error becomes the reply */
-	bool submitted;		/* the call was submitted with the request's record, which the
-				   helper will close */
+	bool submitted; /* the call was submitted with the journal record, which the helper will
+			   close */
 	bool no_victim;
 	uint16_t name_at; /* offset of a name in the request's arguments */
 	void (*retry_op)(struct server_req *q);
@@ -303,8 +306,8 @@ struct server_req {
 	/* Members for an RDMA transfer of the request's data. */
 	struct port_rdma_op bulk;
 	uint8_t bulk_leg;
-	bool bulk_stale; /* a newer session repeated the request, so the client's memory must not be
-			    written any more */
+	bool bulk_stale; /* a newer session has repeated the request, so the server must not write
+			    to the client's memory any more */
 
 	/* Members for requests that io_uring executes. */
 	void (*done)(struct server_req *q, int res);
@@ -346,7 +349,7 @@ struct server_fetch {
 };
 _Static_assert(sizeof(struct server_fetch) <= BUF_HEADROOM_BYTES, "a fetch fits into the headroom");
 
-/* The running RDMA test that a client requested; there is only one at a time. */
+/* The running RDMA test, which a client has requested; there is only one at a time. */
 struct server_ping {
 	struct fuse_server_client *client; /* NULL: none */
 	struct rudp_call *call;		   /* NULL: the client no longer waits */
@@ -363,8 +366,8 @@ struct server_ping {
 	uint64_t begun_ns, pause_until_ns; /* pause_until_ns: the next test may not begin before */
 };
 
-/* An RDMA test that an operator at this server ordered, with one client on one leg. The client gets
- * the order when it next checks its queue pairs. It then requests several short tests, whose
+/* An RDMA test with one client on one leg that an operator at this server has ordered. The client
+ * gets the order when it next checks its queue pairs. It then requests several short tests, whose
  * results are added up here. */
 struct server_ping_order {
 	struct launch_ping run;		   /* id 0: none */
@@ -381,13 +384,14 @@ struct server_fair {
 					     struct server_source_queue */
 	const struct server_source *last; /* host of the latest call; NULL: none */
 	uint64_t several_ns; /* when a call last came from another host than the call before */
-	uint64_t spent_ns;   /* value of server_source_queue.spent_ns of the host that was served
-				last, with which a host that begins to wait starts */
+	uint64_t spent_ns; /* server_source_queue.spent_ns of the host that was served last; a host
+			      that begins to wait starts with this value */
 };
 
 struct fuse_server {
 	uint64_t now_ns; /* time of the latest poll */
-	/* By export and queue; the last entry of an export is for all its queues together. */
+	/* By export and queue. The last entry of an export is for all queues of the export
+	 * together. */
 	struct server_fair fair[LAUNCH_EXPORTS_MAX][HELPERS_QUEUE_MAX + 1];
 	struct launch_stats *stats;
 	const struct launch_config *cfg;
@@ -399,14 +403,14 @@ struct fuse_server {
 	struct server_mount *mounts; /* list */
 	unsigned n_mounts;
 	struct server_mount **mounts_by_id; /* hash chains */
-	/* idle: mounts without a session, first the one that has been away for longest. idle_files:
-	 * those of them that have open files. */
+	/* idle: mounts without a session; the mount that has been away for longest is first.
+	 * idle_files: the idle mounts that have open files. */
 	struct list idle, idle_files;
 	unsigned n_live;      /* number of sessions, at most LAUNCH_SESSIONS_MAX */
 	unsigned n_finishing; /* number of further sessions, which only finish the requests of mount
 				 workers */
-	unsigned n_moving;    /* mounts */
-	uint64_t moving_ns;   /* last check */
+	unsigned n_moving;    /* number of mounts that are being moved */
+	uint64_t moving_ns;   /* when the moving mounts were last checked */
 	uint64_t n_accepted;  /* number of clients accepted since the start */
 	bool ending;	      /* the server is shutting down; pins and open files stay for the
 				 successor */
@@ -426,21 +430,23 @@ struct fuse_server {
 	/* Hosts with requests that wait for a free helper call, in the order of their turns:
 	 * server_fair.c. */
 	struct list call_waits[LAUNCH_EXPORTS_MAX];
-	unsigned n_call_waits; /* requests */
-	int work_begun; /* units of work that were begun at once since the last poll: server_wait.c
+	unsigned n_call_waits; /* number of requests in these lists */
+	int work_begun; /* units of work (server_wait.c) that were begun at once since the last poll
 			 */
 	unsigned n_wait;
 	uint64_t n_waited;	/* number of requests since the start that had to wait */
 	uint64_t short_ns;	/* when reply buffers were last short for all hosts; 0: never */
 	bool wait_due;		/* waiting requests may be able to start now */
-	uint64_t wait_again_ns; /* otherwise: when to try again to start waiting requests */
+	uint64_t wait_again_ns; /* when to try again to start waiting requests, unless wait_due is
+				   set */
 	struct port_rdma *rdma; /* NULL: no RDMA, or the buffers are not registered */
 	struct port_rdma_pool *rdma_pool;
 	uint64_t rdma_spent_ns; /* time until which the budget of all clients for creating queue
 				   pairs is used up */
 	struct server_fetch *fetches;
-	unsigned n_fetches, n_fetches_waiting; /* number of fetches; number of those that wait until
-						  a queue pair is less busy */
+	unsigned n_fetches,
+		n_fetches_waiting; /* n_fetches: number of fetches; n_fetches_waiting: how many of
+				      them wait until a queue pair is less busy */
 	/* WRITEs whose data cannot be fetched yet, because there is no buffer, or because the queue
 	 * pairs are busy. */
 	struct server_wait *fetch_head, **fetch_tail;
@@ -459,7 +465,7 @@ struct fuse_server {
 	uint32_t refused_uid;
 	enum server_share refused_share; /* the limit that the refused open would have exceeded */
 	char refused_host[PLENUM_NAME_MAX];
-	struct reason short_of; /* why open files are short; not set if there are enough */
+	struct reason short_of; /* why open files are short; not set if they are not */
 	struct reason hung;	/* which export's file system hangs; not set if all answer */
 	struct reason held;	/* which clients that are away keep space; not set if none does */
 	uint64_t held_ns;	/* when to check `held` next */
@@ -473,8 +479,8 @@ struct fuse_server {
 			      was not read yet */
 	unsigned n_queued; /* how many of these were not submitted yet */
 	uint32_t ring_turn;
-	/* Small reads from memory that arrived in this turn. A single one is made by a system call;
-	 * several are submitted to io_uring as a batch. */
+	/* Small reads from memory that arrived in this turn. A single read is made by a system
+	 * call; several reads are submitted to io_uring as a batch. */
 	struct server_req *reads, **reads_tail;
 
 	struct fs_helper *helpers;
@@ -486,9 +492,9 @@ struct fuse_server {
 	char elsewhere[IP_ADDR_STR_MAX + 8];  /* address of the worker to which a client was last
 						 redirected */
 	uint64_t predecessor_leases_until_ns; /* until when leases of a predecessor may be valid */
-	uint64_t predecessor_mount; /* number of the only mount that may have such leases; 0:
-				       several mounts may */
-	uint64_t boot;		    /* identifies the boot of the host */
+	uint64_t predecessor_mount;	      /* number of the only mount that may have leases of a
+						 predecessor; 0: several mounts may have some */
+	uint64_t boot;			      /* identifies the boot of the host */
 	struct server_req *retry_head,
 		**retry_tail; /* requests that wait for a free record or a lease */
 
@@ -536,8 +542,8 @@ static inline const void *server_req_arg(const struct server_req *q)
 {
 	return q->in + 1;
 }
-/* Returns the name, or the first of two names, that follows arg_bytes of arguments. It has been
- * validated. */
+/* Returns the name that follows arg_bytes of arguments, or the first of two names. The name has
+ * been validated. */
 static inline const char *server_req_name(const struct server_req *q, size_t arg_bytes)
 {
 	return (const char *)(q->in + 1) + arg_bytes;

@@ -22,7 +22,7 @@
 struct dir_answer {
 	const struct server_node *dir;
 	size_t pos; /* position in the entries that the helper has read */
-	bool full;  /* an entry did not fit */
+	bool full;  /* an entry did not fit into the reply */
 	uint8_t *at;
 	size_t room;
 	uint8_t *handles, *handle_at;
@@ -200,8 +200,8 @@ static void dir_read(struct server_req *q, enum helper_op op)
 		server_reply_err(q, EBADF);
 		return;
 	}
-	/* Get the call before the buffer: each host has a limited share of calls, which thus limits
-	 * its buffers too. */
+	/* Get the call before the buffer: each host has a limited share of calls, and so gets no
+	 * more buffers than calls. */
 	call = server_helper_call(q, op, 0);
 	if (!call)
 		return;

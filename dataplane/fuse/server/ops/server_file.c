@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Open files and their data: open, create, release, read, write, sync, allocate, seek and copy.
- * Reads are made by io_uring or here, calls that never block are made here, and the I/O helpers
- * make all others.
+ * io_uring reads from disks. This thread reads from memory, and makes calls that never block. The
+ * I/O helpers make all other calls.
  */
 #include "dataplane/fuse/server/objects/server_background.h"
 #include "dataplane/fuse/server/objects/server_mount.h"
@@ -28,8 +28,8 @@
 
 /* ------------------------------------------------------------------ opening */
 
-/* Whether every later change will show in the attributes, by which the client decides whether to
- * keep its cached pages. */
+/* Whether every later change of the file will show in these attributes. The client decides by them
+ * whether to keep its cached pages. */
 static bool file_is_settled(const struct fuse_attr *attr)
 {
 	struct timespec now;
@@ -54,9 +54,9 @@ static void open_reply(struct server_req *q, struct server_node *n, const struct
 		server_reply_open(q, NULL, file_is_settled(attr) ? attr : NULL, fh);
 }
 
-/* Whether another worker has unlinked the file after the helper opened it. That worker checks for
- * open files after the unlink. This one first counts the open file and then checks the link count.
- * So at least one of the two workers notices. */
+/* Whether another worker has unlinked the file after the helper opened it. The other worker checks
+ * for open files after its unlink; this worker first counts the open file and then checks the link
+ * count. So at least one of the two workers notices. */
 static bool removed_by_peer(const struct server_req *q, int fd)
 {
 	struct share *share = &q->client->server->share;
@@ -335,8 +335,8 @@ static void read_end(struct server_req *q, int err)
 		server_rdma_reply(q, q->got);
 }
 
-/* Reads more data if it is in memory. Returns -EAGAIN if it is not, or if such reads are
- * unsupported; io_uring must then wait for the data. */
+/* Reads more data if it is in memory. Returns -EAGAIN if the data is not in memory, or if such
+ * reads are unsupported; io_uring must then wait for the data. */
 static int read_more(struct server_req *q, size_t most)
 {
 	int flags = q->mount->export->in_memory ? 0 : RWF_NOWAIT;
@@ -408,7 +408,8 @@ static void write_end(struct server_req *q, int err, const struct fuse_attr *att
 		server_reply_write(q, q->got, attr);
 }
 
-/* Ends a write that was made here. The file is in memory, so fstat() does not wait for a disk. */
+/* Ends a write that this thread has made. The file is in memory, so fstat() does not wait for a
+ * disk. */
 static void write_end_here(struct server_req *q, int err)
 {
 	struct fuse_attr attr;

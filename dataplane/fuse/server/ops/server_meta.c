@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/vfs.h>
 
-#define EXPECT_TRIES_MAX 16 /* most tries if other clients change the name in between */
+#define EXPECT_TRIES_MAX 16 /* limit for tries while other clients keep changing the name */
 
 static void done_then(struct server_req *q, const struct helper_result *r, int fd)
 {
@@ -147,7 +147,7 @@ void server_op_link(struct server_req *q)
 /* ------------------------------------------------------------------ removing names */
 
 /* Ends a removal. A helper closes the descriptor of the removed object, because closing the last
- * one takes longer the larger the file is. */
+ * descriptor takes longer the larger the file is. */
 static void removed_then(struct server_req *q, const struct helper_result *r, int fd)
 {
 	struct server_export *e = q->mount->export;
@@ -184,9 +184,8 @@ static void names_fill(const struct server_req *q, struct helper_call *call)
 		strcpy(call->name2, name + strlen(name) + 1);
 }
 
-/* Submits a removal or rename. victim: the object that may lose its name: no client has it open, or
- * it is pinned; NULL: it does not matter which object that is, because no client has any file
- * open. */
+/* Submits a removal or rename. victim: the object that may lose its name; no client has it open, or
+ * it is pinned. NULL: the object does not matter, because no client has any file open. */
 static void remove_submit(struct server_req *q, const struct helper_result *victim)
 {
 	const struct fuse_rename2_in *in = server_req_arg(q);

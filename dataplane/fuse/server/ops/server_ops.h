@@ -37,14 +37,16 @@ void server_op_removexattr(struct server_req *q);
 void server_op_setxattr(struct server_req *q);
 /* Replies with the recorded outcome of a request that was executed before. */
 void server_op_replay(struct server_req *q, const struct helper_result *r);
-/* The same as server_op_replay(), for requests that open a file. */
+/* Does the same as server_op_replay() for requests that open a file. */
 void server_open_replay(struct server_req *q, const struct helper_result *r);
-/* Replies with the file that an earlier execution of the request has opened in this process. */
+/* Replies with the open file f, which an earlier execution of the request has opened in this
+ * process. */
 void server_open_reply(struct server_req *q, struct server_file *f);
 
 /* Shared by the files of this folder. */
 
-/* Whether the request is an OPENDIR whose reply is to have the complete listing if it is short. */
+/* Whether the request is an OPENDIR that asks for the complete listing in its reply if the listing
+ * is short. */
 bool server_dir_lists(const struct server_req *q);
 void server_dir_list_ask(struct server_req *q, struct helper_call *call);
 void server_dir_reply_open(struct server_req *q, const struct server_node *n, uint64_t fh);

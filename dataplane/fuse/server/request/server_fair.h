@@ -6,22 +6,23 @@
 #include "dataplane/fuse/server/request/server_source.h"
 
 void server_fair_init(struct fuse_server *srv);
-/* Returns a call for the request, or NULL if none is free, or if the request's host has as many as
- * it may have while several hosts use the export. */
+/* Returns a helper call for the request. Returns NULL if no call is free, or if the request's host
+ * has as many calls as it may have while several hosts use the export. */
 struct helper_call *server_fair_call(struct server_req *q);
-/* Queues the request. It is started again when its host may have a call. */
+/* Queues the request until its host may have a helper call. The request is then started again. */
 void server_fair_wait(struct server_req *q);
-/* Removes and returns the next request that can have a call; NULL if there is none. */
+/* Removes from the queues and returns the next request that can have a helper call; NULL if there
+ * is none. */
 struct server_req *server_fair_next(struct fuse_server *srv);
 /* Returns the queue of helpers for a listing. While several hosts use the export, listings go to
  * the helpers that make no calls on names, so that the listings of one host do not delay the
  * lookups of another. */
 enum helpers_queue server_fair_listings(const struct server_req *q);
-/* Submits the request's call, now or when it is its host's turn. */
+/* Submits the request's helper call, at once or when it is its host's turn. */
 void server_fair_submit(struct server_req *q, enum helpers_queue queue);
-/* Call when the request's call has returned: submits the next one. */
+/* Call when the request's helper call has returned: submits the next waiting call. */
 void server_fair_returned(struct server_req *q);
-/* Takes back the request's call if it waits for its host's turn. Returns false if it does not
+/* Takes back the request's helper call if it waits for its host's turn. Returns whether it did
  * wait. */
 bool server_fair_take(struct server_req *q);
 

@@ -56,7 +56,7 @@ void server_req_finish(struct server_req *q, int error, size_t len, size_t tail_
 		.unique = q->unique,
 	};
 	server_lease_changed(q);
-	/* The request's record was never submitted to a helper, so free it. */
+	/* Free the request's journal record, which was never submitted to a helper. */
 	if (q->record && q->ticket && !q->submitted)
 		journal_cancel(q->record, q->ticket);
 	req_release(q);
@@ -68,8 +68,8 @@ void server_req_finish(struct server_req *q, int error, size_t len, size_t tail_
 	req_unlink(q);
 	c->from->n_running[server_export_index(q->mount->export)]--;
 	srv->wait_due = true;
-	/* Read the clock: the time when this turn began would be too early, because copying data
-	 * from memory may have taken long. */
+	/* Read the clock here: this turn may have begun much earlier, because copying data from
+	 * memory may have taken long. */
 	if (q->call)
 		fuse_latency_note(&srv->stats->latencies[server_export_index(q->mount->export)],
 				  q->in->opcode, q->args.arrived_ns, clock_now_ns());

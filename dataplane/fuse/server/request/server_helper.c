@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Calls to the I/O helpers: makes a call for a request, submits it and continues the request with
- * the result. This file also handles a lack of calls, keeps descriptors open during a call, and
- * submits the journal's record, so that the operations need not care.
+ * the result. This file also queues requests while no call is free, keeps descriptors open during a
+ * call, and submits the journal record with the call. So the operations need not handle these.
  */
 #include "dataplane/fuse/server/request/server_helper.h"
 #include "dataplane/fuse/server/objects/server_background.h"
@@ -146,12 +146,12 @@ static void req_back(struct server_req *q, const struct helper_result *r, int fd
 	q->errors_end = false;
 	call_release(q);
 	if (frees_descriptors(q, r->error)) {
-		/* The helper has made no change and has given the record back, so retry. */
+		/* The helper has made no change and has given back the journal record, so retry. */
 		q->submitted = false;
 		server_req_requeue(q);
 	} else if (r->error == -ECANCELED) {
-		/* Another process owns the record now and executes the request, or has executed it.
-		 */
+		/* Another process owns the journal record now, and executes the request or has
+		 * executed it. */
 		q->resent = true;
 		q->record = NULL;
 		q->submitted = false;

@@ -6,9 +6,9 @@
 #include "dataplane/fuse/server/objects/server_types.h"
 
 /*
- * Returns a helper call on the request's i-th object, with the identity of its user. Returns NULL
- * if the request has got a reply, or was queued for a retry. A request that must not run twice must
- * not change anything before its record is submitted.
+ * Returns a helper call on the request's i-th object, with the identity of the request's user.
+ * Returns NULL if the request has got a reply, or was queued for a retry. A request that must not
+ * run twice must not change anything before its journal record is submitted with the call.
  */
 struct helper_call *server_helper_call(struct server_req *q, enum helper_op op, unsigned i);
 /* Gives a call back that was not submitted. */
@@ -19,12 +19,13 @@ bool server_helper_add_object(struct server_req *q, struct helper_call *call, un
 /* Makes the call use this open file instead of the handle in the request. */
 void server_helper_use_file(struct server_req *q, struct helper_ref *ref, struct server_file *f);
 /* Submits the call. once: with the request's journal record. If the call fails, the error becomes
- * the reply. Other results are passed to then(), which then owns fd (-1: none). */
+ * the reply. If it succeeds, its result is passed to then(), which then owns fd (-1: no
+ * descriptor). */
 void server_helper_submit(struct server_req *q, struct helper_call *call, enum helpers_queue queue,
 			  bool once,
 			  void (*then)(struct server_req *q, const struct helper_result *r,
 				       int fd));
-/* The same, but then() also gets errors. */
+/* Like server_helper_submit(), but then() also gets errors. */
 void server_helper_submit_raw(struct server_req *q, struct helper_call *call,
 			      enum helpers_queue queue, bool once,
 			      void (*then)(struct server_req *q, const struct helper_result *r,

@@ -6,8 +6,8 @@
 /* Limit, in seconds, for calls that take longer the more data must be written or freed. */
 #define HUNG_LONG_S 60U
 
-/* Returns for how long I/O helpers or io_uring have been executing the request; 0 if they do not
- * execute it. */
+/* Returns for how long I/O helpers or io_uring have been executing the request; 0 if they are not
+ * executing it. */
 static uint64_t waits_ns(const struct server_req *q, uint64_t now_ns)
 {
 	uint64_t since_ns = q->ring_since_ns;

@@ -8,7 +8,7 @@
 
 #include "dataplane/fuse/server/objects/server_types.h"
 
-/* Sets or clears the server's reason for this (fuse_server.hung). Call once a second. */
+/* Sets or clears the reason fuse_server.hung. Call it once a second. */
 void server_hung_look(struct fuse_server *srv, uint64_t now_ns);
 
 #endif

@@ -113,8 +113,8 @@ static void order_end(struct server_ping_order *w, int status, const char *reaso
 	fuse_ping_end(&w->run, w->each_ns, status, reason);
 }
 
-/* Whether the client's request belongs to the test that was ordered here, and not to one that an
- * operator at the client has started. */
+/* Whether the client's request belongs to the test that an operator at this server has ordered, and
+ * not to a test that an operator at the client has started. */
 static bool is_ordered(const struct server_ping_order *w, const struct fuse_server_client *c,
 		       const struct fuse_proto_ping *ask)
 {
@@ -152,8 +152,7 @@ bool fuse_server_ping_take(struct fuse_server *srv, uint64_t now_ns, struct laun
 	if (!w->over && !(port_rdma_ready(w->client->rdma) >> w->leg & 1))
 		order_end(w, -EIO,
 			  port_rdma_reason_code(why != PORT_RDMA_OK ? why : PORT_RDMA_PEER));
-	else if (!w->over && now_ns >= w->until_ns) /* perhaps an older client, which ignores the
-						       order */
+	else if (!w->over && now_ns >= w->until_ns) /* perhaps an older client */
 		order_end(w, -ETIMEDOUT, "");
 	if (!w->over) {
 		*ret_due_ns = w->until_ns;

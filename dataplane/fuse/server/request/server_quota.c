@@ -22,7 +22,7 @@
 /* ------------------------------------------------------------------ shares of the accounts */
 
 /* Whether n files are within the limit, which is twice / 2 times the free files. again: the client
- * had the file open before, at a predecessor. How many files were free then is unknown, so the
+ * had the file open before, at a predecessor. It is unknown how many files were free then, so the
  * limit is the share of all files that one account alone may have. */
 static bool is_within(uint64_t n, uint64_t free, uint64_t all, unsigned twice, bool again)
 {
@@ -49,9 +49,10 @@ static enum server_share limit_of(const struct server_mount *m, uint32_t uid, bo
 
 static bool away_close(struct fuse_server *srv);
 
-/* Makes room below the limit: closes some of the files that wait to be closed, if all files are in
- * use, or if files of this mount that wait still count for its users. If that closes none, begins
- * to close the files of a client that is away. Returns false if there was nothing to close. */
+/* Makes room below the limit: closes some of the files that wait to be closed, if all files are
+ * in use, or if waiting files of this mount still count for its users. If there are none to
+ * close, begins to close the files of a client that is away. Returns false if there was nothing
+ * to close. */
 static bool room_make(const struct server_mount *m, enum server_share limit)
 {
 	if ((limit == SERVER_SHARE_ALL || m->n_closing > 0) &&

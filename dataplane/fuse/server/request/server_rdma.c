@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bulk data via RDMA at the server, which issues the operations: it writes READ data into the
- * client's memory, on the leg with the least load; server_fetch.c fetches WRITE data from it. An
- * operation that fails is retried on the next leg; if none works, the data is sent in packets.
+ * Bulk data via RDMA at the server, which issues the operations. The server writes READ data into
+ * the client's memory, on the leg with the least load; server_fetch.c fetches WRITE data from it.
+ * An operation that fails is retried on the next leg; if no leg works, the data is sent in packets.
  * Until the device reports the completion of an operation, it may access the buffer, so the buffer
  * must not be used.
  */
@@ -11,7 +11,7 @@
 #include "dataplane/fuse/server/request/server_request.h"
 #include <string.h>
 
-/* Fewest bytes of a reply for RDMA: smaller replies need few packets. */
+/* Smallest reply in bytes that uses RDMA: smaller replies need few packets. */
 #define BULK_LEAST RUDP_SMALL_BYTES
 /*
  * Queue pairs are created by system calls on the packet core. A correct client asks for pairs once
@@ -127,8 +127,9 @@ static bool is_over_budget(uint64_t spent_ns, uint64_t each_ns, unsigned at_once
 	return spent_ns > now_ns + (at_once - 1) * each_ns;
 }
 
-/* Subtracts the cost of a request from the budgets. Returns false if it exceeds them. A refused
- * request costs nothing, so that one client cannot exhaust the budget of all. */
+/* Subtracts the cost of a request from the client's budget and from the budget of all clients.
+ * Returns false if one of them is exhausted. A refused request costs nothing, so that one client
+ * cannot exhaust the budget of all. */
 static bool budget_take(struct fuse_server_client *c, uint64_t now_ns)
 {
 	struct fuse_server *srv = c->server;
@@ -244,7 +245,7 @@ static void reply_by_packets(struct server_req *q)
 		server_reply_bulk(q, q->got, 0, server_rdma_failed(q));
 }
 
-/* Begins to send the reply's data via RDMA. Returns false if they must be sent in packets. */
+/* Begins to send the reply's data via RDMA. Returns false if the data must be sent in packets. */
 static bool reply_begin(struct server_req *q)
 {
 	struct fuse_server_client *c = q->client;
@@ -303,8 +304,8 @@ static void reply_done(struct port_rdma_op *op, int status)
 	reply_send(q);
 }
 
-/* Tries again to send the waiting replies, in order. gone: a client whose session has ended, whose
- * replies are dropped, except those to requests that its next session has sent again. */
+/* Tries again to send the waiting replies, in order. gone: a client whose session has ended. Its
+ * replies are dropped, except replies to requests that its next session has sent again. */
 static void replies_run(struct fuse_server *srv, const struct fuse_server_client *gone)
 {
 	struct server_req *q = srv->reply_head, *next;

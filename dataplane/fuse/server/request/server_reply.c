@@ -52,15 +52,16 @@ void server_reply_err(struct server_req *q, int err)
 	server_req_finish(q, -err, 0, 0);
 }
 
-/* Returns the flag for entries that says that the object has no extended attributes. Not for a
- * replayed result, which shows only that there were none when the request was executed. */
+/* Returns FUSE_PROTO_NO_XATTRS if the reply may say that the object has no extended attributes. A
+ * replayed result may not, because it shows only that there were none when the request was
+ * executed. */
 static uint32_t no_xattrs_flag(const struct server_req *q, bool no_xattrs)
 {
 	return no_xattrs && !q->resent ? FUSE_PROTO_NO_XATTRS : 0;
 }
 
-/* Fills in the entry of an object. `generation` gets flags of the protocol, and the client sets the
- * timeouts. */
+/* Fills in the entry of an object. The server puts flags of the protocol into `generation`; the
+ * client sets the timeouts. */
 static void entry_fill(struct server_req *q, const struct server_entry *e,
 		       struct fuse_entry_out *ret)
 {
@@ -203,8 +204,8 @@ void server_reply_init(struct server_req *q)
 {
 	const struct fuse_init_in *in = server_req_arg(q);
 	const struct server_export *e = q->mount->export;
-	/* A client that was away for so long that its files were closed sees another incarnation,
-	 * so that it opens them again, as after a restart of this process. */
+	/* If a client was away for so long that its files were closed, it gets another incarnation.
+	 * So it opens its files again, as after a restart of this process. */
 	uint64_t incarnation = q->client->server->incarnation + q->mount->n_drops;
 	struct fuse_proto_server server = {.incarnation = MAX_OF(incarnation, 1UL),
 					   .verifier = e->verifier};

@@ -14,16 +14,18 @@ void server_reply_attr(struct server_req *q, const struct fuse_attr *attr, bool 
 /* Replies success to a request that changed names in its folder. */
 void server_reply_names(struct server_req *q);
 /* Replies with an open file. e: the entry, if the file was found or created by name; NULL: the
- * request names it by handle. attr: the file's attributes; NULL if the client must not use them to
- * check its cached pages. */
+ * request names the file by handle. attr: the file's attributes; NULL if the client must not use
+ * them to check its cached pages. */
 void server_reply_open(struct server_req *q, const struct server_entry *e,
 		       const struct fuse_attr *attr, uint64_t fh);
 /* Replies to a WRITE. attr: the file's attributes after the write, or NULL. */
 void server_reply_write(struct server_req *q, uint32_t size, const struct fuse_attr *attr);
-/* Replies to a READ for which the client has offered memory: len bytes at server_req_data(), of
- * which `there` (all or none) are already in the client's memory. failed: the legs that failed. */
+/* Replies to a READ for which the client has offered memory. len: number of bytes at
+ * server_req_data(). there: how many of them (all or none) are already in the client's memory.
+ * failed: bit mask of the legs that failed. */
 void server_reply_bulk(struct server_req *q, uint32_t len, uint32_t there, uint8_t failed);
-/* Asks the client to repeat a READ whose data no leg could transfer. */
+/* Asks the client to repeat a READ whose data no leg could transfer. failed: bit mask of the legs
+ * that failed. */
 void server_reply_retry(struct server_req *q, uint8_t failed);
 void server_reply_init(struct server_req *q);
 /* Replies with the len bytes of entries at server_req_data() and n handles, which are handles_len

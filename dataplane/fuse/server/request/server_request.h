@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How requests end, and the identity with which they run. Every request and every call of a client
- * ends in one of these functions, once.
+ * ends once, in one of these functions.
  */
 #ifndef PLENUM_FUSE_SERVER_REQUEST_H
 #define PLENUM_FUSE_SERVER_REQUEST_H
@@ -25,8 +25,8 @@ void server_call_end(struct rudp_call *call);
 int server_creds_init(struct fuse_server *srv);
 /* Whether a write by this thread would now have this identity. */
 bool server_creds_are(const struct fuse_server *srv, uint32_t uid, uint32_t gid);
-/* Sets the identity with which this thread writes. Returns 0, or a negative errno, after which the
- * caller must not write, because the identity is another one. */
+/* Sets the identity with which this thread writes. Returns 0 or a negative errno. After an error
+ * the caller must not write, because the thread has another identity. */
 int server_creds_set(struct fuse_server *srv, uint32_t uid, uint32_t gid);
 /* Maps the request's users and groups to this host's and sets q->helper_flags. Returns 0, or
  * -EINVAL if an id is not mapped. */

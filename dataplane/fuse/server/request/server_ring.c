@@ -19,7 +19,7 @@
 /* Most submissions in one poll. There may be several, because some reads complete at once and free
  * their place. */
 #define RING_TURNS_MAX 4
-/* Reads from memory of up to this size are batched. For a larger one, copying costs so much that
+/* Reads from memory of up to this size are batched. For a larger read, copying costs so much that
  * saving a system call gains nothing. */
 #define JOIN_BYTES_MAX 16384U
 
@@ -173,8 +173,8 @@ static bool read_can_be_batched(const struct server_req *q)
 		return false;
 	if (!f->nonblock && !f->ring_unfit) {
 		f->nonblock = fcntl(f->fd, F_SETFL, O_NONBLOCK) == 0;
-		f->ring_unfit = !f->nonblock; /* do not try again for this file, because that would
-						 fail too */
+		f->ring_unfit = !f->nonblock; /* do not try again for this file, because it would
+						 fail again */
 	}
 	return f->nonblock;
 }
@@ -199,8 +199,8 @@ static int reads_begin(struct fuse_server *srv)
 	return n;
 }
 
-/* Checks that a batched read has completed at once. If the kernel has executed it later, uses
- * single system calls from now on. */
+/* Checks that a batched read has completed at once. If the kernel has executed it later, the
+ * export's reads from memory use single system calls from now on. */
 static void ring_result_check(const struct fuse_server *srv, struct server_req *q, int res)
 {
 	struct server_export *e = q->mount->export;

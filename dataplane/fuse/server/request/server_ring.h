@@ -7,10 +7,15 @@
 
 int server_ring_init(struct fuse_server *srv);
 void server_ring_done(struct fuse_server *srv);
-/* Queues q->op for io_uring. The next fuse_server_poll() submits it, and q->done is called with the
- * result. Some operations are instead done at once by a system call, and q->done is called before
- * this returns: everything but reads; and of reads from memory, large ones, those that io_uring
- * could not execute, and all reads if server_export.ring_unfit is set. */
+/*
+ * Queues q->op for io_uring. The next fuse_server_poll() submits it, and q->done is called with the
+ * result. These operations are instead done by a system call, and q->done is called before this
+ * function returns:
+ * - all operations but reads
+ * - large reads from memory
+ * - reads from memory that io_uring could not execute
+ * - all reads from memory if server_export.ring_unfit is set
+ */
 void server_ring_start(struct server_req *q);
 /* Submits operations, and calls `done` for each result. Returns the number of results. */
 int server_ring_poll(struct fuse_server *srv);

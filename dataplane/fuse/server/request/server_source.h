@@ -53,13 +53,13 @@ struct server_source {
 	struct server_source_queue queues[LAUNCH_EXPORTS_MAX][HELPERS_QUEUE_MAX];
 };
 
-/* Returns the host at this address (NULL: unknown), which is valid until server_source_put(); NULL
- * if memory is short. */
+/* Returns the host at this address (NULL: unknown). It is valid until server_source_put(). Returns
+ * NULL if memory is short. */
 struct server_source *server_source_get(struct fuse_server *srv, const struct ip_addr *from);
 void server_source_put(struct server_source *h);
 void server_sources_done(struct fuse_server *srv);
-/* Count the host's reply buffers: call _take when it has got one of this class, and _give when that
- * one was freed. */
+/* Count the host's reply buffers: call _take when the host has got a buffer of this class, and
+ * _give when this buffer was freed. */
 void server_source_reply_take(struct server_source *h, unsigned class);
 void server_source_reply_give(struct server_source *h, unsigned class);
 /* Call when no session is free: ends the newest idle session of the host with the most sessions, if

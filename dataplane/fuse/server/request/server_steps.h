@@ -12,10 +12,10 @@
 void server_steps_note(struct server_source *from);
 /* Whether several hosts sent short requests lately. */
 bool server_steps_shared(const struct fuse_server *srv);
-/* Whether hosts other than the request's sent short requests lately, so that it must be executed in
- * steps. */
+/* Whether hosts other than the request's host sent short requests lately. The request must then be
+ * executed in steps. */
 bool server_steps_wanted(const struct server_req *q);
-/* Makes step() be called for the request when it is its host's turn, in this poll or a later
+/* Queues the request: step() is called for it when it is its host's turn, in this poll or a later
  * one. */
 void server_steps_add(struct server_req *q, void (*step)(struct server_req *q));
 /* Runs a bounded number of steps, one of each host in turn. Returns their number. */
