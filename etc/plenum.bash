@@ -17,7 +17,7 @@ _plenum() {
 	case "${words[*]}" in
 	"net show" | "net set" | "net label" | "net enable" | "net disable" | "net remove")
 		COMPREPLY=($(compgen -W "$(plenum net show -o LEG --no-header 2>/dev/null)" -- "$cur")) ;;
-	plan | doctor | validate | diff | "config show" | "config stage" | inventory | metrics | secret\ *)
+	plan | doctor | validate | diff | "config show" | "config stage" | inventory | metrics | support | secret\ *)
 		COMPREPLY=($(compgen -f -- "$cur")) ;;
 	"fault remove")
 		COMPREPLY=($(compgen -W "all $(plenum fault show -o ID --no-header 2>/dev/null)" -- "$cur")) ;;

@@ -16,7 +16,7 @@ function __plenum_complete
 		case 'fault remove'
 			echo all
 			plenum fault show -o ID --no-header 2>/dev/null
-		case plan doctor validate diff 'config show' 'config stage' inventory metrics 'secret *'
+		case plan doctor validate diff 'config show' 'config stage' inventory metrics support 'secret *'
 			__fish_complete_path (commandline -ct)
 		case ''
 			# The help has lines such as "  net show         list the legs" and "  status           show the state".

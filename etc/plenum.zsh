@@ -22,7 +22,7 @@ _plenum() {
 		names=(all ${(f)"$(plenum fault show -o ID --no-header 2>/dev/null)"})
 		compadd -a names
 		return ;;
-	plan | doctor | validate | diff | "config show" | "config stage" | inventory | metrics | secret\ *)
+	plan | doctor | validate | diff | "config show" | "config stage" | inventory | metrics | support | secret\ *)
 		_files
 		return ;;
 	esac

@@ -71,6 +71,14 @@ static const struct resource_command local_texts[] = {
 	 "      --count N     print lines N times\n"
 	 "      --seconds N   time between two samples, over which rates are averaged; default 1\n"
 	 "  -s, --sort KEY    health, name, traffic, latency or iops\n"},
+	{"support", "[FILE]", "collect all reports in one archive",
+	 "Writes an archive (tar, gzip) for a person who looks for a fault without access to this\n"
+	 "host: state, events, history, configuration, plan, inventory, doctor's report, metrics, the\n"
+	 "headers of two seconds of packets, and the logs of agent and kernel. Its contents.txt lists\n"
+	 "the reports; one that fails does not stop the others. The archive has no keys and no\n"
+	 "tokens, but names, addresses and logs. Takes half a minute; an existing FILE is not\n"
+	 "overwritten. FILE defaults to plenum-support-HOST-TIME.tar.gz in the current folder. Needs no\n"
+	 "agent and no privileges, but collects less without them.\n"},
 	{"validate", "[FILE]", "check a configuration",
 	 "Checks a configuration, together with the *.yaml of plenum.d beside it, and prints every\n"
 	 "error. FILE defaults to "
@@ -171,6 +179,7 @@ static const struct ctl_command commands[] = {
 	{"ping", 1, 1, TAKES_LEG | TAKES_SIZE | TAKES_COUNT, ctl_cmd_ping},
 	{"top", 0, 0, TAKES_TOP | TAKES_SORT | TAKES_SECONDS | TAKES_COUNT, ctl_cmd_top},
 	{"capture", 0, 0, TAKES_LEG | TAKES_SIZE | TAKES_SECONDS | TAKES_CAPTURE, ctl_cmd_capture},
+	{"support", 0, 1, 0, ctl_cmd_support},
 	{"apply", 0, 0, TAKES_APPLY | TAKES_FORCE | TAKES_DRY_RUN | TAKES_EXPECT | DISRUPTS,
 	 ctl_cmd_apply},
 	{"confirm", 0, 1, TAKES_FORCE, ctl_cmd_confirm},

@@ -369,6 +369,7 @@ int ctl_cmd_ping(const struct ctl_args *a);
 int ctl_cmd_top(const struct ctl_args *a);
 int ctl_cmd_capture(const struct ctl_args *a);
 int ctl_cmd_doctor(const struct ctl_args *a);
+int ctl_cmd_support(const struct ctl_args *a);
 int ctl_cmd_version(const struct ctl_args *a);
 
 #endif
