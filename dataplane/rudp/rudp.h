@@ -133,9 +133,9 @@ struct rudp_limits {		    /* 0 selects the default, which is in brackets */
 	uint32_t sessions;	    /* [4096]; 65536 at most */
 	uint32_t calls_per_session; /* requests in progress at a time [128]; further ones queue at
 				       the sender */
-	uint32_t rx_bytes_per_session; /* memory here that one peer's requests of more than 16 KiB
-					  may occupy, from the grant until they are answered [8
-					  MiB] */
+	uint32_t rx_bytes_per_session; /* memory of this endpoint that one peer's requests of more
+					  than 16 KiB may occupy, from the grant until they are
+					  answered [8 MiB] */
 	uint64_t min_rto_ns;	       /* [1 ms] */
 	uint64_t path_dead_ns; /* traffic leaves a path that is silent for this long [8 ms, at least
 				  two retransmission timeouts] */
@@ -248,11 +248,12 @@ void rudp_session_from(const struct rudp_session *s, struct datagram_addr *ret);
  * refusal came. */
 const char *rudp_session_refusal(const struct rudp_session *s, struct datagram_addr *ret_from);
 void *rudp_session_user(const struct rudp_session *s);
-/* Protection of the session's packets; RUDP_SECURITY_NONE before the session is up. */
+/* Returns the protection of the session's packets; RUDP_SECURITY_NONE before the session is up. */
 enum rudp_security rudp_session_security(const struct rudp_session *s);
 /* The current cipher key of one direction of an encrypted session, for decrypting captures. number:
  * the session number in the packets; phase: how many keys came before this one. The caller must
- * wipe the key. rudp_session_key() returns false if the session is not encrypted. */
+ * wipe the key. rudp_session_key() gets the key of received packets (in) or sent packets; it
+ * returns false if the session is not encrypted. */
 struct rudp_session_key {
 	uint64_t number, phase;
 	uint32_t cipher; /* as in HELLO and ACCEPT */
@@ -262,14 +263,14 @@ bool rudp_session_key(const struct rudp_session *s, bool in, struct rudp_session
 bool rudp_session_is_up(const struct rudp_session *s);
 /* Whether any path of the session is up. */
 bool rudp_session_answers(const struct rudp_session *s);
-/* When the peer's last packet arrived. Before the first packet: when the session began. */
+/* Returns when the peer's last packet arrived. Before the first packet: when the session began. */
 uint64_t rudp_session_heard_ns(const struct rudp_session *s);
-/* The peer's identity and epoch; 0 before the first handshake. */
+/* Returns the peer's identity, and its epoch in *ret_epoch; 0 before the first handshake. */
 uint64_t rudp_session_peer(const struct rudp_session *s, uint32_t *ret_epoch);
 unsigned rudp_session_paths(const struct rudp_session *s, struct rudp_path_info *ret, unsigned max);
-/* A small number, unique among the endpoint's current sessions. */
+/* Returns a small number, unique among the endpoint's current sessions. */
 unsigned rudp_session_index(const struct rudp_session *s);
-/* Number of sessions, including those that are still connecting. */
+/* Returns the number of sessions, including those that are still connecting. */
 unsigned rudp_session_count(const struct rudp *r);
 /* Iterates over all sessions. Returns the session after prev (prev NULL: the first one), or NULL at
  * the end. */
@@ -303,19 +304,19 @@ enum rudp_standing {
 };
 enum rudp_standing rudp_session_standing(struct rudp_session *s);
 /* Server: call it while a response waits for memory that other responses occupy. For the next 20 ms
- * rudp may then end sessions (RUDP_SESSION_STUCK), if ops->may_end agrees: those whose client has
- * left responses unacknowledged for some 40 ms and has not answered several PINGs in that time.
- * Their calls end with -ECONNRESET; the clients reconnect when they can. */
+ * rudp may then end sessions (RUDP_SESSION_STUCK), if ops->may_end agrees. It ends sessions whose
+ * client has left responses unacknowledged for some 40 ms and has not answered several PINGs in
+ * that time. Their calls end with -ECONNRESET; the clients reconnect when they can. */
 void rudp_responses_short(struct rudp *r);
 
 /* Requests up to this length need no grant. For them buf_get must reserve some memory that larger
  * requests cannot take; otherwise a client's large requests would starve its small ones. */
 #define RUDP_SMALL_BYTES 16384U
 /*
- * For buf_get and for response buffers: whether a peer that holds `held` of the application's n
- * buffers of one kind may take another one, while n_free of them are free. A peer may always have a
- * first buffer. It may have more while it holds less than an eighth of all buffers, and fewer than
- * are free. So a peer that never returns buffers does not block others.
+ * Whether a peer may take another one of the application's buffers, for buf_get and for response
+ * buffers. held: buffers that the peer holds; n: all buffers of this kind; n_free: free ones. A
+ * peer may always have a first buffer. It may have more while it holds less than an eighth of all
+ * buffers, and fewer than are free. So a peer that never returns buffers does not block others.
  */
 static inline bool rudp_incast_allows(unsigned held, unsigned n_free, unsigned n)
 {
@@ -338,25 +339,24 @@ void rudp_ack_at_once(struct rudp *r, bool rests);
  * on. In a flush of many bytes, the last packets leave long after the time that rudp_poll got. With
  * this call, that delay does not count as part of the round trip. */
 void rudp_tx_stamp(struct rudp *r, unsigned port, uint64_t now_ns);
-/* Whether so many packets are to be flushed that it is worth reading the clock for
+/* Whether so many packets wait for the flush that it is worth reading the clock for
  * rudp_tx_stamp(). */
 bool rudp_tx_wants_stamp(const struct rudp *r);
 /* Runs due timers and sends what may be sent. Returns true if it stopped early, because tx returned
  * -EAGAIN or because it reached its limit of packets or timers: then pass received packets to
  * rudp_rx, and call this again without sleeping. */
 bool rudp_poll(struct rudp *r, uint64_t now_ns);
-/* When to call rudp_poll next, even without packets; 0: at once; UINT64_MAX: no timer. */
+/* Returns when to call rudp_poll next, even without packets; 0: at once; UINT64_MAX: no timer. */
 uint64_t rudp_deadline(const struct rudp *r);
-/* The agent reports that the link under a port went down or came back. When it went down, traffic
- * leaves the port's paths at once, and the next rudp_poll retransmits the packets in flight there
- * on other paths. */
+/* Call when the agent reports that the link under a port went down or came back. When it went down,
+ * traffic leaves the port's paths at once, and the next rudp_poll retransmits the packets in flight
+ * there on other paths. */
 void rudp_port_set_up(struct rudp *r, unsigned port, bool up, uint64_t now_ns);
-/* Adds a port with another address of ours, which becomes the last one. Running sessions get paths
- * on it as soon as our clients learn the address. Returns 0, -EINVAL if the port is invalid, or
- * -ENOSPC. */
+/* Adds a port with another address of ours as the last port. Running sessions get paths on it as
+ * soon as our clients learn the address. Returns 0, -EINVAL if the port is invalid, or -ENOSPC. */
 int rudp_port_add(struct rudp *r, const struct rudp_port_info *info, uint64_t now_ns);
-/* The switch behind a port changed, became known, or became unknown (0). Sessions continue; peers
- * receive the new label. */
+/* Call when the switch behind a port changed, became known, or became unknown (label 0). Sessions
+ * continue; peers receive the new label. */
 void rudp_port_set_label(struct rudp *r, unsigned port, uint32_t label, uint64_t now_ns);
 /*
  * Replaces the cluster's keys by n_keys keys, the preferred one first. Handshakes use them from now
@@ -367,7 +367,7 @@ void rudp_port_set_label(struct rudp *r, unsigned port, uint32_t label, uint64_t
  */
 int rudp_set_keys(struct rudp *r, const uint8_t (*keys)[RUDP_KEY_BYTES], unsigned n_keys,
 		  uint64_t now_ns);
-/* The host refused to send datagrams of this size to dst after ops->tx had taken them. */
+/* Call when the host refused to send datagrams of this size to dst after ops->tx had taken them. */
 void rudp_too_big(struct rudp *r, unsigned port, const struct datagram_addr *dst, uint32_t bytes,
 		  uint64_t now_ns);
 uint64_t rudp_rx_drops(const struct rudp *r);

@@ -41,8 +41,8 @@ static bool path_healthy(const struct rudp_path *p)
 	return p->state == PATH_UP && !p->timed_out && !p->suspect_stage;
 }
 
-/* Chooses the path for an acknowledgement of packets on p. It returns on p itself, so that the peer
- * sees that both directions work; but if p is suspect, it takes another path. A PING is always
+/* Chooses the path for an acknowledgement of packets on p. Usually this is p itself, so that the
+ * peer sees that both directions work. If p is suspect, it is another path. A PING is always
  * answered on its own path. */
 static struct rudp_path *ack_route(struct rudp_session *s, struct rudp_path *p)
 {

@@ -8,15 +8,16 @@
 #include "dataplane/rudp/rudp_internal.h"
 #include <string.h>
 
-/* Most bytes of bulk data for one host in a poll: while other hosts get bulk data, and while other
- * hosts get small messages. A burst that begins below the limit is sent whole. */
+/* Most bytes of bulk data for one host in a poll. POLL_BYTES: while other hosts get bulk data too;
+ * POLL_BYTES_BESIDE_SMALL: while other hosts get small messages. A burst that begins below the
+ * limit is sent whole. */
 #define POLL_BYTES (128U << 10)
 #define POLL_BYTES_BESIDE_SMALL (48U << 10)
 /* A host to which something was sent within this time may send its next request at any moment. */
 #define LATELY_NS (10 * NSEC_PER_MSEC)
 
-/* The host of a path. An IPv6 host may use any address of its subnet, so the subnet stands for the
- * host. */
+/* Returns the host of a path. An IPv6 host may use any address of its subnet, so the subnet stands
+ * for the host. */
 static uint64_t host_of(const struct rudp_path *p)
 {
 	const struct ip_addr *ip = &p->remote.ip;
@@ -30,7 +31,7 @@ static struct bulk_host *entry_of(struct rudp *r, uint64_t host)
 {
 	uint64_t mixed = (host ^ r->key[0]) * 0x9e3779b97f4a7c15ULL;
 
-	/* Take the highest bits of the product as index, because only these depend on all bits of
+	/* Take the highest bits of the product as index, because only they depend on all bits of
 	 * the address. */
 	return &r->bulk_hosts[mixed >> 56];
 }

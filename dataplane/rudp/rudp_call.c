@@ -24,7 +24,7 @@ static uint32_t ring_count(const struct wait_ring *w)
 	return w->tail - w->head;
 }
 
-/* Twice the slots: calls that a client has cancelled still run while new calls use their slots. */
+/* Returns twice the slots: cancelled calls still run while new calls use their slots. */
 static unsigned calls_count(unsigned n_slots)
 {
 	return 2 * n_slots;
@@ -69,7 +69,7 @@ void rudp_call_reset(struct rudp_session *s, unsigned n_slots, uint32_t free_byt
 	list_init(&s->answers);
 }
 
-/* Returns the slot. Slots are initialised in order, at their first use in an incarnation. */
+/* Returns slot `index`. Slots are initialised in order, at their first use in an incarnation. */
 static struct slot *slot_at(struct rudp_session *s, unsigned index)
 {
 	while (s->n_fresh <= index) {
@@ -145,8 +145,8 @@ static void free_return(struct rudp_session *s, struct slot *slot)
 	slot->free_bytes = 0;
 }
 
-/* Starts to send a request. A big one is first announced; by_chunks: if the server allows bytes
- * without a grant, its first chunks are sent instead and announce it. */
+/* Starts to send a request. A big request is first announced. by_chunks: if the server allows bytes
+ * without a grant, the first chunks of the request are sent at once and announce it. */
 static void call_start(struct rudp_session *s, struct slot *slot, const void *msg, uint32_t len,
 		       bool by_chunks)
 {
@@ -407,7 +407,7 @@ uint64_t rudp_call_deadline(const struct rudp_session *s)
 	return MAX_OF(oldest->answer_ns, s->answers_ns) + s->r->lim.answer_ns;
 }
 
-/* Acknowledged bytes count, not the age of a response: if many clients share a slow link, a
+/* Counts acknowledged bytes, not the age of a response: if many clients share a slow link, a
  * response may complete late, although each client acknowledges what arrives. */
 bool rudp_call_stuck(struct rudp_session *s, uint64_t now)
 {
@@ -458,11 +458,11 @@ static void rx_describe(struct rx_msg *m, const struct wire_data *d)
 }
 
 /*
- * The payload of the next packet probably follows this one's in memory. So prefetch its
+ * The payload of the next packet probably follows this payload in memory. So prefetch its
  * destination: the memory arrives while the tag of the next packet is verified, which accesses no
  * other memory. Without tags the prefetch gains nothing.
  */
-/* Fewest payload bytes: behind a smaller packet, no other one of the message follows soon. */
+/* Behind a smaller payload (in bytes) no further packet of the message follows soon. */
 #define PREFETCH_MIN 512U
 #define LINE_BYTES 64U
 
@@ -488,7 +488,7 @@ static unsigned chunks_note(struct rx_msg *m, const struct wire_data *d)
 	return fresh;
 }
 
-/* Returns 1 if the message is now complete, 0 if not, or -ENOBUFS or -EBADMSG. */
+/* Returns 1 if the message is now complete, 0 if it is not, or -ENOBUFS or -EBADMSG. */
 static int chunk_store(struct rudp_session *s, struct slot *slot, const struct wire_data *d)
 {
 	const size_t offset = (size_t)d->chunk_index * d->chunk_bytes;
@@ -605,7 +605,7 @@ static int request_begin(struct rudp_session *s, struct slot *slot, const struct
 	return 0;
 }
 
-/* If the announcement of a granted request is repeated, the grant was lost: sends it again. */
+/* If a granted request is announced again, the grant was lost: sends the grant again. */
 static int announce_rx(struct rudp_session *s, struct slot *slot)
 {
 	if (slot->state == SLOT_RECEIVING && slot->in.granted)
@@ -756,7 +756,7 @@ static void client_end_calls(struct rudp_session *s, int status)
 		if (calling)
 			s->r->ops->response(s->r->user, s, slot->cookie, status, NULL, 0);
 	}
-	/* End the requests waiting in both rings, but none that the callbacks add. */
+	/* End the requests that wait in both rings, but not the requests that the callbacks add. */
 	for (unsigned k = 0; k < 2; k++)
 		while ((int32_t)(ends[k] - rings[k]->head) > 0 && ring_count(rings[k]))
 			s->r->ops->response(s->r->user, s,
@@ -764,7 +764,7 @@ static void client_end_calls(struct rudp_session *s, int status)
 					    status, NULL, 0);
 }
 
-/* Ends the uses of all slots except those whose request the application is executing. */
+/* Ends the use of all slots except those whose request the application is executing. */
 static void server_end_answers(struct rudp_session *s)
 {
 	for (unsigned i = 0; i < s->n_fresh; i++)

@@ -79,7 +79,7 @@ struct slot {
 	struct rudp_call *call; /* server: the call, in SLOT_EXECUTING */
 	void *token;		/* server: the response's token, in SLOT_RESPONDING */
 	struct list answer;	/* server: node in the session's list of responses */
-	uint64_t answer_ns;	/* when the response began; 0: after the latest poll */
+	uint64_t answer_ns;	/* when the response began; 0: it began after the latest poll */
 	struct slot *next_free; /* client */
 	struct rx_msg rx;
 	struct tx_msg tx;
@@ -114,23 +114,23 @@ void rudp_call_init(struct rudp_session *s, uint8_t *memory);
 void rudp_call_reset(struct rudp_session *s, unsigned n_slots, uint32_t free_bytes);
 void rudp_call_activate(struct rudp_session *s);
 /* Processes a received DATA packet. Returns 0 if its chunks were stored or not needed, -ENOBUFS if
- * there is no memory, so that the peer must resend them, or -EBADMSG. It may call the application,
+ * memory is short, so that the peer must resend them, or -EBADMSG. It may call the application,
  * which may end the session. */
 int rudp_call_rx(struct rudp_session *s, const struct wire_common *c, const struct wire_data *d);
 void rudp_call_acked(struct rudp_session *s, uint16_t slot, uint32_t gen, uint16_t chunk);
 /* Marks the chunk for retransmission unless it was acknowledged. Returns whether it was marked. */
 bool rudp_call_lost(struct rudp_session *s, uint16_t slot, uint32_t gen, uint16_t chunk);
 void rudp_call_poll(struct rudp_session *s, uint64_t now);
-/* Server: when the oldest unacknowledged response reaches its time limit. */
+/* Server: returns when the oldest unacknowledged response reaches its time limit. */
 uint64_t rudp_call_deadline(const struct rudp_session *s);
-/* Whether the client is stuck: it acknowledges too few bytes of its responses. A client on a slow,
- * shared link acknowledges enough. */
+/* Whether the client is stuck, because it acknowledges too few bytes of its responses. A client on
+ * a slow, shared link acknowledges enough bytes. */
 bool rudp_call_stuck(struct rudp_session *s, uint64_t now);
 /* Client: processes a grant. */
 void rudp_call_granted(struct rudp_session *s, const struct wire_grant *g);
 /* Client: sets how many bytes may be sent before a grant. */
 void rudp_call_set_free(struct rudp_session *s, uint32_t bytes);
-/* Server: gets memory for an announced request. Returns false if there is none at present. */
+/* Server: gets memory for an announced request. Returns false if memory is short at present. */
 bool rudp_call_reserve(struct rudp_session *s, struct slot *slot);
 /* Server: drops a stalled partial request; frees its memory and informs the client. */
 void rudp_call_discard(struct rudp_session *s, struct slot *slot);

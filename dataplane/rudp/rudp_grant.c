@@ -9,9 +9,9 @@
  */
 #include "dataplane/rudp/rudp_internal.h"
 
-/* Scales the limit of granted bytes, in units of 1/256. The full limit may be more than the queue
- * on the path can hold. If packets of many peers are lost, it is scaled down, to less than one
- * window at the least. */
+/* Scale of the limit of granted bytes, in units of 1/256. The full limit may be more than the queue
+ * on the path can hold. If packets of many peers are lost, the limit is scaled down, at most to a
+ * little less than one window. */
 #define GRANTED_SCALE_MIN 112U
 #define GRANTED_CUT 16U
 #define GRANTED_GROW 1U
@@ -19,7 +19,8 @@
 #define GRANTED_PACKETS 64U
 #define GRANTED_LOSS_SHARE 256U /* losses count as too many if one packet in this many is lost */
 #define MARKS 16U		/* progress is recorded for each sixteenth of the message */
-/* Bytes of requests in flight without a grant: of all peers together, and of each peer. */
+/* Limits for the bytes of requests in flight without a grant. FREE_BYTES: of all peers together;
+ * FREE_PEER_BYTES: of each peer. */
 #define FREE_BYTES (1U << 20)
 #define FREE_PEER_BYTES (256U << 10)
 /* Bytes in flight without a grant for a peer that is the only one sending: one whole request. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Grants for big requests, which a server gives its clients: they decide which client may send its
- * next request. Also decides how much a client may send without a grant. Only rudp_grant*.c write
- * these structures, except for the memory accounts (held_bytes, stall_shift, short_of_memory),
- * which rudp_call.c maintains.
+ * Grants, by which a server decides which client may send its next big request. This module also
+ * decides how much a client may send without a grant. Only rudp_grant*.c write these structures,
+ * except for the memory accounts (held_bytes, stall_shift, short_of_memory), which rudp_call.c
+ * maintains.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_GRANT_H
 #define PLENUM_DATAPLANE_RUDP_GRANT_H
@@ -15,11 +15,11 @@ struct slot;
 
 /* Server: the part of a slot that belongs to rudp_grant*.c while its request arrives. */
 struct incoming {
-	struct list node;	/* node in one of the lists grant_peer.announced, grants.fresh and
+	struct list node;	/* node in one of these lists: grant_peer.announced, grants.fresh,
 				   grants.stale */
 	struct list grant_node; /* in the session's list of grants to send */
-	bool granted;		/* the client may send all of it */
-	bool counted;		/* included in grants.granted_bytes */
+	bool granted;		/* the client may send the whole request */
+	bool counted;		/* granted_bytes is included in grants.granted_bytes */
 	uint8_t stall_shift;	/* how often the stall timeout was doubled for this request */
 	uint32_t granted_bytes;
 	uint16_t progress_chunks; /* how many chunks had been received at progress_ns */
@@ -45,8 +45,8 @@ struct grant_peer {
 struct grants {				   /* one per endpoint */
 	struct list queues[GRANT_CLASSES]; /* sessions that wait for a grant */
 	struct list fresh, stale; /* partial requests, ordered by the time of their latest chunk */
-	uint64_t granted_bytes;	  /* bytes granted but not received yet, without those of stale
-				     requests */
+	uint64_t granted_bytes;	  /* bytes that were granted and have not arrived, without those of
+				     stale requests */
 	unsigned granted_scale; /* scale of the limit for granted_bytes, in units of 1/GRANTED_SCALE
 				 */
 	unsigned n_granted, n_peers; /* n_peers: peers with a request that is announced or partly
@@ -59,10 +59,10 @@ struct grants {				   /* one per endpoint */
 
 void rudp_grant_init(struct rudp *r);
 void rudp_grant_peer_init(struct rudp_session *s);
-/* Call when a request was announced. It then waits for memory and for its turn or, if it has memory
- * already (SLOT_RECEIVING), only for its turn. */
+/* Call when a request was announced. The request then waits for memory and for its turn. If it has
+ * memory already (SLOT_RECEIVING), it waits only for its turn. */
 void rudp_grant_announced(struct rudp_session *s, struct slot *slot);
-/* Moves the request, which has got memory, before those requests of the same client that have
+/* Moves the request, which has got memory, before the requests of the same client that have
  * none. */
 void rudp_grant_move_first(struct rudp_session *s, struct slot *slot);
 /* Call when a small request, which needs no grant, begins to arrive. */
@@ -78,9 +78,9 @@ void rudp_grant_lost(struct rudp_session *s);
 /* Grants the announced request, for which there must be memory. */
 void rudp_grant_give(struct rudp_session *s, struct slot *slot);
 
-/* Limits of the granted bytes that have not arrived yet. The limit is twice the bytes received in
- * one window, but at least the minimum and at most the maximum. That much from one sender keeps the
- * link busy. The minimum is two requests, in case a sender is late. */
+/* Limits of the bytes that were granted and have not arrived. The limit is twice the bytes received
+ * in one window, but at least the minimum and at most the maximum. So many bytes from one sender
+ * keep the link busy. The minimum is two requests, in case one of the senders is late. */
 #define GRANTED_BYTES_MIN (1U << 20)
 #define GRANTED_BYTES_MAX (16U << 20)
 #define GRANTED_REQUESTS_MIN 2U
@@ -101,7 +101,7 @@ uint64_t rudp_grant_deadline(const struct rudp *r);
 /* Adjusts the limit of granted bytes to the packets lost on one of our ports within about a
  * millisecond. */
 void rudp_grant_losses(struct rudp *r, uint64_t lost, uint64_t packets);
-/* How many bytes of a request this peer may send before a grant. */
+/* Returns how many bytes of a request this peer may send before a grant. */
 uint32_t rudp_grant_free_bytes(const struct rudp_session *s);
 
 #endif

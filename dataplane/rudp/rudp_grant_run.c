@@ -35,7 +35,7 @@ static bool class_grant(struct rudp *r, unsigned c)
 	return false;
 }
 
-/* The class whose first request has waited longest. */
+/* Returns the class whose first request has waited longest. */
 static unsigned class_oldest(struct rudp *r)
 {
 	unsigned best = 0;

@@ -116,7 +116,7 @@ struct rudp_session {
 				 changed, a new path gets a LABEL */
 	uint8_t n_addrs_confirmed; /* server: number of our addresses that the client has confirmed
 				    */
-	uint64_t addr_ns;	   /* server: when to send it our next address */
+	uint64_t addr_ns;	   /* server: when to send the client our next address */
 	uint64_t addr_interval;	   /* server: time (ns) until the address is sent again */
 	uint64_t ack_serial; /* number of the last control packet sent (ACK, CLOSE, JOIN, JOINED,
 				LABEL, SHARE); all paths of the session share this counter */
@@ -130,7 +130,7 @@ struct rudp_session {
 	struct slot *slots;
 	unsigned n_slots, n_fresh;
 	struct slot *free_slots; /* linked list of the free slots below n_fresh */
-	/* Number of slots in use, and of those in use for big requests. */
+	/* n_active: number of slots in use; n_active_big: how many of them are for big requests */
 	unsigned n_active, n_active_big;
 	struct wait_ring wait_small, wait_big; /* client: requests that wait for a slot */
 	uint32_t free_most;	  /* client: how many bytes of big requests may be sent without a
@@ -150,12 +150,12 @@ struct rudp_session {
 			     short */
 	bool ask_due;	  /* rudp_standing.c wants a PING sent at the next poll */
 	uint64_t pinged_ns;
-	/* server: the requests that the application executes; the list of unused entries of
-	 * `calls`. */
+	/* server: calls: the requests that the application executes; free_calls: list of the unused
+	 * entries of `calls` */
 	struct rudp_call *calls, *free_calls;
 	struct rudp_call *abandoned_calls; /* server: calls whose response is not needed any more */
 	unsigned n_calls, n_fresh_calls;   /* like n_slots and n_fresh, but for `calls` */
-	struct rudp_call first_calls[RUDP_FIRST_CALLS]; /* used before those in `calls` */
+	struct rudp_call first_calls[RUDP_FIRST_CALLS]; /* used before the entries of `calls` */
 
 	struct list tx[TX_QUEUE_MAX]; /* messages that have chunks to send */
 	uint8_t pausing;    /* bit per path: set if the packets in flight on it were moved to other
@@ -307,25 +307,26 @@ static inline bool rudp_addr_equal(const struct datagram_addr *a, const struct d
 	return a->port == b->port && !memcmp(&a->ip, &b->ip, sizeof(a->ip));
 }
 
-/* Size of the IP packet that carries `bytes` of a rudp packet on p: adds IP, UDP and tag. */
+/* Returns the size of the IP packet that carries `bytes` of a rudp packet on p: adds the headers of
+ * IP and UDP, and the tag. */
 static inline uint32_t rudp_path_packet(const struct rudp_session *s, const struct rudp_path *p,
 					uint32_t bytes)
 {
 	return bytes + rudp_path_ip_headers(p) + (s->secure ? RUDP_SECURE_BYTES : 0);
 }
-/* Largest payload of a DATA packet on p in an IP packet of mtu bytes. */
+/* Returns the largest payload of a DATA packet on p in an IP packet of mtu bytes. */
 static inline uint32_t rudp_path_payload_max(const struct rudp_session *s,
 					     const struct rudp_path *p, uint32_t mtu)
 {
 	return mtu - rudp_path_packet(s, p, WIRE_DATA_BYTES);
 }
-/* Call when memory or a call was freed, so that requests waiting for it can be granted. */
+/* Call when memory or a call was freed, so that waiting requests can be granted. */
 static inline void rudp_grant_again(struct rudp *r)
 {
 	if (PLENUM_UNLIKELY(r->grants.n_peers))
 		r->grants.retry_ns = r->now;
 }
-/* Stops counting the bytes of the request as granted. */
+/* Excludes the bytes of the request from grants.granted_bytes. */
 static inline void rudp_granted_remove(struct rudp *r, struct slot *slot)
 {
 	if (!slot->in.counted)
@@ -335,7 +336,7 @@ static inline void rudp_granted_remove(struct rudp *r, struct slot *slot)
 	r->grants.n_granted--;
 }
 
-/* Adds the response to those of the session that wait for acknowledgements. */
+/* Adds the response to the session's list of responses that wait for acknowledgements. */
 static inline void rudp_answer_add(struct rudp_session *s, struct list *answer)
 {
 	if (list_empty(&s->answers)) {
@@ -353,14 +354,14 @@ static inline void rudp_answer_remove(struct rudp_session *s, struct list *answe
 	s->r->n_answering--;
 }
 
-/* How long the packet that is being processed may have waited in this host. */
+/* Returns how long the packet that is being processed may have waited in this host. */
 static inline uint64_t rudp_waited(const struct rudp *r, uint64_t now)
 {
 	return r->waited_ns == RUDP_TIME_NEVER ? now - r->polled_ns : r->waited_ns;
 }
 
 /* rudp_endpoint.c */
-/* SipHash-2-4 with the endpoint's key. */
+/* Returns the SipHash-2-4 of the data with the endpoint's key. */
 uint64_t rudp_hash(const struct rudp *r, const void *data, size_t len);
 uint64_t rudp_random(struct rudp *r);
 /* Marks the session for the next poll. */
@@ -391,8 +392,8 @@ int rudp_session_seal(struct rudp_session *s, const struct rudp_path *p, const s
 		      unsigned counter, uint64_t number);
 /* Sends a packet of an UP session, sealed if the session has packet protection. counter: p->index
  * for packets numbered by the path, else RUDP_SECURE_CONTROL. number: the packet's full number in
- * that counter. It may be used for another packet only if this call fails. Returns what ops->tx
- * returned. */
+ * that counter. The number may be used for another packet only if this call fails. Returns what
+ * ops->tx returned. */
 static inline int rudp_session_transmit(struct rudp_session *s, const struct rudp_path *p,
 					const struct datagram *pkt, unsigned counter,
 					uint64_t number)
@@ -410,8 +411,8 @@ void rudp_session_send_close(struct rudp_session *s);
  * than one. */
 void rudp_validate_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 uint64_t rudp_validate_deadline(const struct rudp_path *p);
-/* Whether a packet that comes from another address than the path's may be from the peer. If so, it
- * is from the peer if it can be opened. */
+/* Whether a packet whose source is not the path's remote address may still be from the peer. If so,
+ * the packet is from the peer if it can be opened with the session's key. */
 bool rudp_validate_is_from(const struct rudp_path *p, const struct datagram_addr *src,
 			   const struct wire_common *c);
 /* Processes LABEL with SOURCE. */
@@ -419,8 +420,8 @@ int rudp_validate_rx(struct rudp_session *s, struct rudp_path *p, const struct d
 		     const struct wire_common *c, const uint8_t *data, size_t len);
 
 /* rudp_report.c: the loss of a path, which each end measures and reports to the other. */
-/* Starts to count losses again. Packets sent before this, and packets lost before the first one
- * sent after this arrives, are left out. */
+/* Starts to count losses again. Leaves out packets sent before now, and packets lost before the
+ * first packet that is sent from now on arrives. */
 static inline void rudp_report_restart(struct rudp_path *p)
 {
 	p->quality.counts = false;
@@ -429,7 +430,8 @@ static inline void rudp_report_restart(struct rudp_path *p)
 /* Processes the report of a PING, after the PING itself was recorded as received. */
 int rudp_report_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_report *r,
 		   uint64_t now);
-/* Call when packets on a path got no answer in time: some may be lost, in either direction. */
+/* Call when packets on a path got no answer in time. Some of them, or of their answers, may be
+ * lost. */
 void rudp_report_unanswered(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 /* Call when p is up and p->quality.probe_ns has passed. */
 void rudp_report_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now);
@@ -480,9 +482,9 @@ static inline bool rudp_ack_out_waits(const struct rudp_session *s)
 		any |= s->paths[i].acks.pending > 0;
 	return any;
 }
-/* Fills in a pending acknowledgement that a DATA packet on path `on` can carry. Returns the path
- * whose packets it acknowledges, or NULL if none is pending or none fits. Call rudp_acks_sent()
- * when the packet was sent. */
+/* Finds a pending acknowledgement that a DATA packet on path `on` can carry, and writes it to *ret.
+ * Returns the path whose packets it acknowledges, or NULL if none is pending or none fits. Call
+ * rudp_acks_sent() when the packet was sent. */
 struct rudp_path *rudp_ack_out_piggyback(struct rudp_session *s, struct rudp_path *on,
 					 struct wire_ack *ret, uint64_t now);
 

@@ -38,13 +38,13 @@ static void pause_end(struct rudp_session *s, const struct pkt_rec *rec, uint64_
 struct ack_sum { /* summary of one acknowledgement */
 	unsigned packets;
 	uint32_t bytes;
-	uint64_t had; /* largest packet number that was acknowledged before this acknowledgement */
+	uint64_t had; /* largest packet number that earlier acknowledgements covered */
 	bool any;
-	bool gap; /* gap: a reordered packet was acknowledged; gap_sent_ns: when the first such
-		     packet was sent */
+	bool gap; /* gap: the acknowledgement covers a reordered packet; gap_sent_ns: when the first
+		     such packet was sent */
 	uint64_t gap_sent_ns;
-	bool newest; /* newest: the acknowledgement covers a packet number larger than all before;
-			newest_sent_ns: when that packet was sent */
+	bool newest; /* newest: the acknowledgement covers a larger packet number than all earlier
+			ones; newest_sent_ns: when that packet was sent */
 	uint64_t newest_sent_ns;
 	uint8_t newest_source;
 	bool newest_message; /* that packet was part of a message, not a probe */
@@ -205,8 +205,8 @@ int rudp_loss_ack(struct rudp_session *s, const struct wire_ack *a, const struct
 	return 0;
 }
 
-/* How many probes of one size must be lost. While the loss share of the path is unknown, it counts
- * as 0, because the packets lost so far may have been too large for the path. */
+/* Returns how many probes of one size must be lost. While the loss share of the path is unknown, it
+ * counts as 0, because the packets lost so far may have been too large for the path. */
 static unsigned mtu_tries(const struct rudp_path *p)
 {
 	uint32_t ppm = rudp_loss_share(&p->quality.out);

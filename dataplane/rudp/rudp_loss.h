@@ -22,11 +22,11 @@ bool rudp_loss_packet(struct rudp_session *s, const struct pkt_rec *rec);
 /* Takes all packets in flight off the path: their chunks are retransmitted on other paths. */
 void rudp_loss_move_all(struct rudp_session *s, struct rudp_path *p);
 /* Retransmits, on other paths, announcements and the chunks of small messages that are in flight on
- * the path (oldest: only those of the oldest message). Their packets stay in flight. Returns false
- * if there were none. */
+ * the path. oldest: only those of the oldest message. The packets stay in flight on this path too.
+ * Returns false if there were none. */
 bool rudp_loss_copy_small(struct rudp_session *s, struct rudp_path *p, bool oldest);
-/* Retransmits the chunks of all packets above this size in smaller packets, because packets above
- * this size will not arrive. */
+/* Retransmits, in smaller packets, the chunks of all packets above this size, because such packets
+ * will not arrive. */
 void rudp_loss_move_above(struct rudp_session *s, struct rudp_path *p, uint32_t bytes);
 /* Records a packet that the port has just taken. */
 static inline void rudp_loss_sent(struct rudp_path *p, uint16_t slot, uint32_t gen, uint16_t chunk,

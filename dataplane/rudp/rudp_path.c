@@ -4,9 +4,9 @@
  * out. A path that is up counts as timed out when it has been silent for two timeouts while other
  * paths have not. Its packets then travel on other paths, and a late answer restores the path
  * without loss. DOWN: the link is gone, the peer reports so, or the path stayed silent while the
- * peer answered on another one. A path that is down is probed, and used again after it has answered
- * for a while. If the peer is silent on all paths, the peer is late or dead and no path is the
- * cause: the session handles that.
+ * peer answered on another path. A path that is down is probed, and used again after it has
+ * answered for a while. If the peer is silent on all paths, the peer is late or dead and no path is
+ * the cause: the session handles that case.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
@@ -44,7 +44,7 @@ void rudp_path_set_chunk_bytes(struct rudp_session *s)
 	s->chunk_bytes = (uint16_t)((n - 1) * base * 8 >= room * 7 ? base : room / n);
 }
 
-/* The largest IP packet that the links of both hosts allow. */
+/* Returns the largest IP packet that the links of both hosts allow. */
 static uint16_t mtu_most(const struct rudp_session *s, const struct rudp_path *p)
 {
 	uint32_t own = s->r->cfg.ports[p->port].mtu;
@@ -59,7 +59,7 @@ void rudp_path_init(struct rudp_session *s, unsigned index, unsigned port,
 
 	memset(p, 0, sizeof(*p));
 	s->pausing &=
-		(uint8_t) ~(1U << index); /* a pause of the previous incarnation ended with it */
+		(uint8_t) ~(1U << index); /* ends a pause of the earlier path with this index */
 	p->index = (uint8_t)index;
 	p->port = (uint8_t)port;
 	p->remote = *remote;

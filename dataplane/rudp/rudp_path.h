@@ -33,8 +33,8 @@ enum path_state {
 enum suspect_stage {
 	SUSPECT_NONE,
 	SUSPECT_PROBED,	   /* its oldest small message was copied to another path as a probe */
-	SUSPECT_CONFIRMED, /* the peer answered on that path and is still silent here: all its small
-			      messages were copied */
+	SUSPECT_CONFIRMED, /* the peer answered on the other path and is still silent on this one:
+			      all small messages of this path were copied */
 	SUSPECT_MOVED,	   /* still silent: all its packets were moved */
 };
 
@@ -64,7 +64,8 @@ struct rudp_path {
 	/* Our additional UDP source ports, and which of them reach the peer. */
 	struct rudp_src_ports src_ports;
 	struct rudp_quality quality; /* share of lost packets per direction */
-	struct rudp_latency latency; /* whether its round trip is far above others' */
+	struct rudp_latency latency; /* whether the path's round trip is far above the round trip of
+					other paths */
 	uint64_t pace_ns;	     /* big messages send nothing before this time */
 
 	/* health of an UP path */
@@ -79,12 +80,12 @@ struct rudp_path {
 	 * misses. */
 	uint64_t answered_since; /* time of the first answer of the current run; 0: there is no run
 				  */
-	unsigned unanswered;	 /* probes sent since the last answer */
-	unsigned missed;	 /* unanswered probes after which something arrived on another
-				    path */
-	uint64_t probe_sent_ns;	 /* when the last probe was sent */
-	unsigned probes_sent;	 /* probes sent in the current run; probes_answered: how many of
-				    these were answered */
+	unsigned unanswered;	 /* number of probes sent since the last answer */
+	unsigned missed; /* number of unanswered probes after which something arrived on another
+			    path */
+	uint64_t probe_sent_ns; /* when the last probe was sent */
+	unsigned probes_sent; /* probes_sent: number of probes in the current run; probes_answered:
+				 how many of them were answered */
 	unsigned probes_answered;
 	uint64_t hold_ns; /* duration of a run after which the path is up again; longer while the
 			     path goes up and down often */
@@ -101,7 +102,7 @@ struct rudp_path {
 	 * server */
 	uint64_t hello_ns;	 /* when the next HELLO or JOIN is due */
 	uint64_t hello_interval; /* time (ns) between the next HELLO or JOIN and the one after it */
-	uint64_t cookie;	 /* what the server gave us for this path as proof of our address */
+	uint64_t cookie;	 /* the server's proof of our address for this path */
 	bool hello_again;	 /* the path works, but HELLO or JOIN must tell the peer that
 				    `standby` has changed */
 	bool crossed;		 /* the path is standby while a label is unknown, because port and
@@ -120,17 +121,17 @@ struct rudp_path {
 
 	/* The incast share limits small messages in flight; the receiving end sends the limit in
 	 * SHARE. */
-	uint32_t incast_stamp; /* number of the port's measuring window (rudp_incast.stamp) in which
-				  this path last received */
+	uint32_t incast_stamp; /* number of the measuring window (rudp_incast.stamp) in which the
+				  port last received a packet on this path */
 	uint32_t share_sent_bytes; /* receiver: bytes of the share last sent to the peer */
-	uint64_t share_sent_ns;	   /* receiver: when it was last sent */
+	uint64_t share_sent_ns;	   /* receiver: when that share was last sent */
 	uint32_t share_pn;	   /* sender: serial of the SHARE that set share_bytes */
 	uint32_t share_bytes;	/* sender: bytes of small messages that the peer allows in flight */
 	uint64_t share_until;	/* sender: when that limit expires */
 	uint64_t small_pace_ns; /* sender: small messages send nothing before this time */
 
 	/* failover of the packets of a suspect path */
-	uint64_t peer_alive_ns; /* when the peer answered on another path while this one was already
+	uint64_t peer_alive_ns; /* when the peer answered on another path after this path had fallen
 				   silent */
 	uint64_t pause_since;	/* when this path fell silent before its latest failover */
 	uint64_t pause_from;	/* when its packets were moved to other paths */
@@ -158,7 +159,7 @@ uint64_t rudp_path_deadline(const struct rudp_session *s, const struct rudp_path
 /* Call when a packet of the peer arrives on p while p is down. If no other path is up, the next
  * probe is sent soon. */
 void rudp_path_heard(struct rudp_session *s, struct rudp_path *p, uint64_t now);
-/* Call when the peer has answered, on p itself, a packet that we sent on p. */
+/* Call when the peer has answered a packet that we sent on p, and the answer came on p itself. */
 void rudp_path_answered(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 /* Call when the peer reports which paths it cannot use. */
 void rudp_path_peer_mask(struct rudp_session *s, uint8_t mask, uint64_t now);

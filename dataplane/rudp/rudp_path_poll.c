@@ -14,8 +14,8 @@
 #define ALIVE_ELSEWHERE_NS (2 * NSEC_PER_MSEC)
 #define SILENT_EVERYWHERE_NS NSEC_PER_SEC
 
-/* Sends MTU probes, and a small packet behind them: if the acknowledgement of this packet does not
- * cover a probe, the probe is lost. */
+/* Sends MTU probes, and a small packet after them. If the acknowledgement of the small packet does
+ * not cover a probe, the probe is lost. */
 static void mtu_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	bool sent = false;
@@ -88,8 +88,8 @@ static uint64_t keepalive_at(const struct rudp_session *s, const struct rudp_pat
 /*
  * Detects that the peer answers on another path after p fell silent. Only an answer counts, because
  * a path that has just recovered or was just used has not shown yet that it works. A path in its
- * hold time has shown that, so it is better than p. The probe on p may have been lost because the
- * peer was late, so p gets one more probe before it goes down.
+ * hold time has shown that it works, so it is better than p. The probe on p may have been lost
+ * because the peer was late, so p gets one more probe before it goes down.
  */
 static void alive_elsewhere_check(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
@@ -104,7 +104,7 @@ static void alive_elsewhere_check(struct rudp_session *s, struct rudp_path *p, u
 	}
 }
 
-/* When a timed-out path goes down. */
+/* Returns when a timed-out path goes down. */
 static uint64_t dead_at(const struct rudp_session *s, const struct rudp_path *p)
 {
 	uint64_t at = MAX_OF(p->sent.progress_ns + s->r->lim.path_dead_ns, p->timed_out_ns);
@@ -133,14 +133,15 @@ static void pto_fire(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	}
 }
 
-/* The earliest possible timeout, whatever the round trip. Before this time the exact timeout need
- * not be computed. */
+/* Returns the earliest possible timeout, whatever the round trip. Before this time the exact
+ * timeout need not be computed. */
 static uint64_t silent_least(const struct rudp_session *s, uint64_t since)
 {
 	return since + MIN_OF(s->r->lim.min_rto_ns, RUDP_RTO_MAX_NS);
 }
 
-/* When to check p for silence next: at the next timeout of packets in flight, or earlier. */
+/* Returns when to check p for silence next: at the next timeout of packets in flight, or
+ * earlier. */
 static uint64_t silence_at(const struct rudp_session *s, const struct rudp_path *p, uint64_t now)
 {
 	uint64_t least = silent_least(s, p->sent.pto_base);
@@ -175,10 +176,10 @@ static void poll_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 }
 
 /*
- * How many probes in a row a recovering path may miss. Busy hosts are late by a tenth of a second
- * now and then, which must not restart the hold time. An unstable path has a longer hold time, but
- * may not miss more probes than others, because its long silences are the reason for the longer
- * time.
+ * Returns how many probes in a row a recovering path may miss. Busy hosts are late by a tenth of a
+ * second now and then, which must not restart the hold time. An unstable path has a longer hold
+ * time, but may not miss more probes than other paths, because its long silences are the reason for
+ * the longer time.
  */
 static unsigned misses_max(const struct rudp_session *s, const struct rudp_path *p)
 {
@@ -200,8 +201,9 @@ static bool held_long_enough(const struct rudp_session *s, const struct rudp_pat
 }
 
 /*
- * Call when a probe on p got no answer. p is the cause only if a packet of the peer arrived on
- * another path after the probe was sent. PINGs on other, idle paths make the peer send one.
+ * Call when a probe on p got no answer. The path p is the cause only if a packet of the peer
+ * arrived on another path after the probe was sent. PINGs on other, idle paths make the peer send
+ * such a packet.
  */
 static void probe_missed(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {

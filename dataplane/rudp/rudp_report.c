@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Measures the loss of each path per direction, and decides whether a path is lossy or slow. A
- * sender cannot distinguish a lost packet from one whose acknowledgement was lost or for which the
- * peer had no memory. The receiver can, by the packet numbers. So each end counts the packets that
- * arrive and reports the count in every PING; both ends then know both directions. Packets above
- * the path MTU are expected to be lost; their sender reports how many they were.
+ * sender cannot distinguish a lost packet from a packet whose acknowledgement was lost, or for
+ * which the peer had no memory. The receiver can, by the packet numbers. So each end counts the
+ * packets that arrive and reports the count in every PING; both ends then know both directions.
+ * Packets above the path MTU are expected to be lost; their sender reports how many it has sent.
  *
  * Each path gets one PING a second, and more while losses are suspected. The more sessions this
  * endpoint has, the fewer PINGs each path gets. A peer that has many sessions must not be burdened
- * by our PINGs either: we send no more PINGs on an idle path than the peer does, but at least the
+ * by our PINGs either: on an idle path we send no more PINGs than the peer does, but at least the
  * keepalives.
  */
 #include "dataplane/rudp/rudp_internal.h"
@@ -53,8 +53,8 @@ static uint32_t sister_ppm(const struct rudp_session *s, const struct rudp_path 
 	return best;
 }
 
-/* Decides which paths are avoided: lossy ones, as long as another path is up that loses less than a
- * quarter as much. */
+/* Decides which paths are avoided: lossy paths, as long as another path is up that loses less than
+ * a quarter as much. */
 static void avoid(struct rudp_session *s)
 {
 	for (unsigned i = 0; i < s->n_paths; i++) {
@@ -109,7 +109,7 @@ static void judge_latency(struct rudp_session *s, struct rudp_path *p, uint64_t 
 		rudp_session_event(s, RUDP_PATH_SLOW, p->index, news == RUDP_LATENCY_SLOW);
 }
 
-/* Whether `since` is at most `ns` ago; since 0 stands for never. */
+/* Whether the time `since` is at most `ns` ago. A `since` of 0 stands for never. */
 static bool within(uint64_t since, uint64_t ns, uint64_t now)
 {
 	return since && now < since + ns;
@@ -144,7 +144,7 @@ static uint64_t interval(const struct rudp_session *s, const struct rudp_path *p
 	return MAX_OF(suspected ? PROBE_LOADED_SUSPECTED_NS : PROBE_NS, all);
 }
 
-/* Brings the next probe forward if it was planned before a packet was missing. */
+/* Brings the next probe forward if its time was chosen before a packet was missing. */
 static void probe_sooner(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	uint64_t at = p->quality.probed_ns + interval(s, p, false, now);

@@ -66,8 +66,9 @@ static int tx_phase_next(struct rudp_secure *x)
 	return r;
 }
 
-/* Switches to the next key when the current phase has used up its packets and the peer has switched
- * to the current phase too. Returns -EKEYEXPIRED if the peer has not done so for too long. */
+/* Switches to the next key when the current phase has used up its packets and the peer has
+ * switched to the current phase too. Returns 0, or -EKEYEXPIRED if the peer has not switched for
+ * too long. */
 static int tx_phase_check(struct rudp_secure *x)
 {
 	if (PLENUM_LIKELY(x->tx_sealed < x->phase_packets))
@@ -79,8 +80,8 @@ static int tx_phase_check(struct rudp_secure *x)
 
 /*
  * The cipher processes the header's fields and the payload as one text, but they are in two places
- * in memory. It is twice as fast on whole blocks as on blocks that are split between two pieces. So
- * the fields are copied together with enough payload to fill their last block.
+ * in memory. The cipher is twice as fast on whole blocks as on blocks that are split between two
+ * pieces. So the fields are copied together with enough payload to fill their last block.
  */
 #define HEAD_BLOCK_BYTES 64U /* one block of ChaCha20; four blocks of AES */
 #define HEAD_BYTES_MAX (DATAGRAM_HDR_MAX + HEAD_BLOCK_BYTES)
@@ -92,8 +93,8 @@ static size_t head_payload_len(const struct datagram *in)
 	return MIN_OF((size_t)in->payload_len, rest ? HEAD_BLOCK_BYTES - rest : 0);
 }
 
-/* Tags a packet without copying its whole payload; for packets that are large or only a header. The
- * common header of ret must be complete. */
+/* Tags a packet without copying its whole payload. It is for packets that are large or only a
+ * header. The common header of ret must be complete. */
 static int tag_parts(struct rudp_secure *x, uint64_t n, const struct datagram *in,
 		     struct datagram *ret)
 {
@@ -136,7 +137,7 @@ static int tag_joined(struct rudp_secure *x, uint64_t n, const struct datagram *
 	return r;
 }
 
-/* buf: memory for the sealed payload. */
+/* Encrypts and tags a packet. buf: memory for the sealed payload. */
 static int cipher_all(struct rudp_secure *x, uint64_t n, const struct datagram *in, uint8_t *buf,
 		      struct datagram *ret)
 {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packet protection of one session: each packet gets a 16-byte tag after its common header. The
- * handshake negotiated a key per direction for that. Under RUDP_ENCRYPT everything behind the tag
- * is encrypted too. A nonce must not repeat: each path numbers its own packets, and a counter of
- * the session numbers control packets, which are not acknowledged. Keys change in phases: after
- * some million packets a sender switches to the next key (Rekey of Noise) and signals that by a bit
- * in the packet; the other end then switches its own send key too. This module knows sessions and
- * paths only by number, and allocates memory only in rudp_secure_init().
+ * Packet protection of one session: each packet gets a 16-byte tag after its common header, with a
+ * key per direction from the handshake. Under RUDP_ENCRYPT everything behind the tag is encrypted
+ * too. A nonce must not repeat: each path numbers its own packets, and a counter of the session
+ * numbers control packets, which are not acknowledged.
+ *
+ * Keys change in phases. After some million packets a sender switches to the next key (Rekey of
+ * Noise) and signals that by a bit in the packet; the other end then switches its own send key too.
+ * This module knows sessions and paths only by number, and allocates memory only in
+ * rudp_secure_init().
  */
 #ifndef PLENUM_DATAPLANE_RUDP_SECURE_H
 #define PLENUM_DATAPLANE_RUDP_SECURE_H
@@ -24,8 +26,8 @@
 #define RUDP_SECURE_PHASE_PACKETS (1ULL << 22)
 /* After this many failed authentications the session rejects all packets (RFC 9001, 6.6). */
 #define RUDP_SECURE_FORGED_MAX (1ULL << 36)
-/* Payloads of up to this many bytes are copied: those of packets of 1500 bytes are, those of 9000
- * bytes are not. */
+/* Payloads of up to this many bytes are copied, for example in packets of 1500 bytes, but not in
+ * packets of 9000 bytes. */
 #define RUDP_SECURE_JOIN_MOST 2048U
 /* Size of the replay window of the control counter. Packets with numbers older than the window are
  * dropped. */
@@ -67,7 +69,7 @@ void rudp_secure_key(const struct rudp_secure *x, bool in, uint64_t *ret_phase,
 int rudp_secure_seal(struct rudp_secure *x, unsigned counter, uint64_t number,
 		     const struct datagram *in, uint8_t *buf, struct datagram *ret);
 /* Whether the packet is sealed in one piece in a buffer. A large payload is not copied just to be
- * tagged. Smaller payloads are, because the port would copy them anyway. */
+ * tagged. Smaller payloads are copied, because the port would copy them anyway. */
 static inline bool rudp_secure_joins(const struct rudp_secure *x, const struct datagram *in)
 {
 	return in->payload_len > 0 &&

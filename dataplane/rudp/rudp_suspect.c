@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Handles suspect paths. A path becomes suspect when packets on it stay unanswered while the peer
- * answers on another path. That happens early, because it costs little: the messages of the path
+ * answers on another path. This may happen early, because it costs little: the messages of the path
  * travel on another path as well, and if the path answers after all, only a few packets were
  * superfluous. rudp_path.c decides independently and later whether the path is down.
  *
- * The usual timeout (rudp_path_rto) is of little use for that where hosts are late: after one long
- * wait for a processor it is long for many round trips, and it expires on all paths alike. Here an
+ * The usual timeout (rudp_path_rto) is of little use here if hosts are late. After one long wait
+ * for a processor it stays long for many round trips, and it expires on all paths alike. But an
  * answer on another path shows that the peer is not late. So the timeouts of this file cover only
  * the network, without the delay of the hosts.
  */
@@ -15,7 +15,7 @@
 /* When to try again if a port did not take a probe. */
 #define RETRY_NS RUDP_ACK_DELAY_NS
 
-/* How long an answer may take if neither host is late. */
+/* Returns how long an answer may take if neither host is late. */
 static uint64_t answer_timeout(const struct rudp_session *s, const struct rudp_path *p)
 {
 	uint64_t net = rudp_rtt_net_rto(&p->rtt, RUDP_ACK_DELAY_NS, s->r->lim.min_rto_ns);
@@ -23,8 +23,8 @@ static uint64_t answer_timeout(const struct rudp_session *s, const struct rudp_p
 	return MIN_OF(net, rudp_path_rto(s, p));
 }
 
-/* When to probe p. If the hosts of this path are usually late, the probe waits until they could
- * have answered. */
+/* Returns when to probe p. If the hosts of this path are usually late, the probe waits until they
+ * could have answered. */
 static uint64_t probe_at(const struct rudp_session *s, const struct rudp_path *p)
 {
 	return rudp_sent_silent_since(&p->sent) +
@@ -37,9 +37,9 @@ static bool peer_is_alive(const struct rudp_path *p)
 	return p->peer_alive_ns > rudp_sent_silent_since(&p->sent);
 }
 
-/* When to copy the small messages of p to another path. A peer that was late answers everything
- * when it wakes, so its answer on p may still arrive up to a round trip after its answer on another
- * path. */
+/* Returns when to copy the small messages of p to another path. A peer that was late answers
+ * everything when it wakes. So its answer on p may still arrive up to a round trip after its answer
+ * on another path. */
 static uint64_t copy_at(const struct rudp_path *p)
 {
 	return p->peer_alive_ns + p->rtt.net_srtt + RUDP_ACK_DELAY_NS;
@@ -55,7 +55,7 @@ static uint64_t move_all_at(const struct rudp_session *s, const struct rudp_path
 	return MAX_OF(late_at(s, p), p->peer_alive_ns + answer_timeout(s, p));
 }
 
-/* Whether packets should rather be sent on q than on p. */
+/* Whether packets should be sent on q rather than on p. */
 static bool is_better(const struct rudp_path *q, const struct rudp_path *p)
 {
 	return q != p && q->state == PATH_UP && !q->timed_out && !q->suspect_stage &&
@@ -85,7 +85,7 @@ static bool is_idle_better(const struct rudp_path *q, const struct rudp_path *p)
 	return is_better(q, p) && q->sent.in_flight == 0;
 }
 
-/* Sends PINGs on those better paths that have no packets in flight which the peer could answer. */
+/* Sends PINGs on those better paths that have nothing in flight for the peer to answer. */
 static void ping_elsewhere(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	for (unsigned i = 0; i < s->n_paths; i++)
@@ -93,8 +93,8 @@ static void ping_elsewhere(struct rudp_session *s, struct rudp_path *p, uint64_t
 			rudp_tx_ping(s, &s->paths[i], now);
 }
 
-/* Whether ping_elsewhere() would send a PING: a better path has nothing in flight, because none was
- * sent there yet or its port did not take it. */
+/* Whether ping_elsewhere() would send a PING: a better path has nothing in flight, because no
+ * packet was sent there yet or its port did not take the packet. */
 static bool can_ping_elsewhere(const struct rudp_session *s, const struct rudp_path *p)
 {
 	for (unsigned i = 0; i < s->n_paths; i++)
@@ -169,7 +169,7 @@ void rudp_suspect_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now
 			ping_elsewhere(s, p, now);
 	} else if (p->suspect_stage == SUSPECT_PROBED && !peer_is_alive(p)) {
 		/* No better path has answered a packet that was sent late enough to prove
-		 * something, or their ports did not take the PINGs. */
+		 * something, or the ports of these paths did not take the PINGs. */
 		ping_elsewhere(s, p, now);
 	}
 	if (p->suspect_stage == SUSPECT_CONFIRMED && now >= move_all_at(s, p))
@@ -183,7 +183,7 @@ void rudp_suspect_clear(struct rudp_session *s, struct rudp_path *p)
 	s->pausing &= (uint8_t) ~(1U << p->index);
 }
 
-/* When the next step for p is due; 0: as soon as another path answers. */
+/* Returns when the next step for p is due; 0: as soon as another path answers. */
 static uint64_t next_at(const struct rudp_session *s, const struct rudp_path *p)
 {
 	switch (p->suspect_stage) {

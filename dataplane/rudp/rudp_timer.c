@@ -65,7 +65,7 @@ void rudp_timer_set(struct rudp_session *s, uint64_t at_ns)
 		rudp_timer_drop(s);
 		return;
 	}
-	/* A session with a time in the past would overtake all other sessions that are due, again
+	/* A session whose time is in the past would overtake all other sessions that are due, again
 	 * and again. */
 	at_ns = MAX_OF(at_ns, r->now);
 	place(r, (struct rudp_timer){.at_ns = at_ns, .session = s},

@@ -30,8 +30,8 @@ static uint32_t window_left(const struct rudp_path *p, bool small)
 /*
  * Estimates when a packet sent on p now would arrive: the round trip, plus the time that the
  * packets in flight before it take. If the latest sample is old, it says little, so the path's
- * minimum round trip is used. For bulk data the minimum is always used, because the rest of the
- * round trip is our own queue, which is counted separately.
+ * minimum round trip is used. For bulk data the minimum is always used: the rest of the round trip
+ * is our own queue, which is counted separately.
  */
 static uint64_t path_eta(const struct rudp_path *p, bool small, uint64_t now)
 {
@@ -43,15 +43,15 @@ static uint64_t path_eta(const struct rudp_path *p, bool small, uint64_t now)
 	return rtt + MAX_OF(queue, p->sent.in_flight * p->rtt.srtt / p->cc.cwnd);
 }
 
-/* If at least half of the window is in use, a burst of bulk data is worth sending only when this
- * many bytes of it are free. */
+/* Returns how many bytes of the window must be free before it is worth sending bulk data. This
+ * applies only if at least half of the window is in use. */
 static uint32_t window_least(const struct rudp_path *p)
 {
 	return MIN_OF(RUDP_GSO_BYTES, MAX_OF(p->cc.cwnd / 4, p->mtu.cur));
 }
 
-/* The smallest free window for which it is worth sending now. To wait for a larger burst pays,
- * because ports spend much less time per packet on a burst than on single packets. */
+/* Returns the smallest free window for which it is worth sending now. It pays to wait for a larger
+ * burst, because ports spend much less time per packet on a burst than on single packets. */
 static uint32_t burst_least(const struct rudp_path *p, const struct tx_msg *m, bool small)
 {
 	uint32_t left = (uint32_t)(m->allowed_chunks - m->next_chunk + m->n_lost) * m->chunk_bytes;
@@ -67,8 +67,8 @@ static uint64_t path_cost(const struct rudp_session *s, const struct rudp_path *
 {
 	uint64_t eta = path_eta(p, small, now);
 
-	/* A response prefers the path of its request, because the client, which chose that path,
-	 * knows the health of the paths at least as well as we do. */
+	/* A response prefers the path of its request. The client chose this path, and knows the
+	 * health of the paths at least as well as we do. */
 	return small && !s->is_client && m->prefer == p->index ? eta / 2 : eta;
 }
 
@@ -95,8 +95,8 @@ static struct rudp_path *path_choose(struct rudp_session *s, const struct tx_msg
 			p->cc.limited = true;
 			continue;
 		}
-		/* The incast share, not the window, holds the message back, so this must not make
-		 * the window grow. */
+		/* The incast share holds the message back, and not the window. So this must not
+		 * make the window grow. */
 		if (PLENUM_UNLIKELY(small && now < p->small_pace_ns))
 			continue;
 		if (!best) { /* the cost is computed only if there is a second path to compare with
@@ -148,7 +148,7 @@ static unsigned lost_run(const struct tx_msg *m, unsigned index, unsigned most)
 	return n;
 }
 
-/* How many chunks of m a packet on p carries. */
+/* Returns how many chunks of m a packet on p carries. */
 static unsigned chunks_per_packet(const struct rudp_session *s, const struct rudp_path *p,
 				  const struct tx_msg *m)
 {
@@ -157,7 +157,7 @@ static unsigned chunks_per_packet(const struct rudp_session *s, const struct rud
 	return MAX_OF(rudp_path_payload_max(s, p, p->mtu.cur) / m->chunk_bytes, 1U);
 }
 
-/* Maximum number of packets in a burst of m. */
+/* Returns the maximum number of packets in a burst of m. */
 static unsigned burst_packets_max(const struct tx_msg *m, uint32_t mtu)
 {
 	return m->n_chunks == 1 ? 1 : MIN_OF(RUDP_GSO_BYTES / mtu, RUDP_GSO_PACKETS);
@@ -219,7 +219,7 @@ static int chunks_send(struct rudp_session *s, struct rudp_path *p, const struct
 	return 0;
 }
 
-/* Records a burst sent on p since first_pn; a large one gets a send timestamp. */
+/* Records the burst that was sent on p from first_pn on. A large burst gets a send timestamp. */
 static void burst_end(struct rudp *r, struct rudp_path *p, uint64_t first_pn, uint32_t bytes)
 {
 	if (bytes >= RUDP_GSO_LONG)
@@ -291,8 +291,8 @@ static uint32_t burst_send(struct rudp_session *s, struct rudp_path *p, struct t
 		p->pace_ns = now + rudp_cc_pace(&p->cc, mtu, p->rtt.srtt, sent);
 	if (PLENUM_UNLIKELY(shared))
 		rudp_incast_sent(p, sent, now);
-	if (by == 0) /* only for source port 0, because losses on another source port may be caused
-			by that port */
+	if (by == 0) /* only for source port 0, because another source port may itself be the cause
+			of losses */
 		rudp_gso_sent(&p->gso, first_pn, (unsigned)(p->sent.next_pn - first_pn),
 			      rudp_sent_at(&p->sent, first_pn)->bytes,
 			      (uint64_t)slot->gen << 16 | slot->index, now);
@@ -524,7 +524,7 @@ void rudp_tx_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 			continue;
 		m = &s->slots[rec->slot].tx;
 		if (rec->chunk == PKT_ANNOUNCE)
-			break; /* the answer to a PING will show whether the chunk arrived */
+			break; /* the answer to this PING will show whether the chunk arrived */
 		if (s->slots[rec->slot].gen != rec->gen || !m->active ||
 		    m->chunks[rec->chunk >> 6].acked & 1ULL << (rec->chunk & 63) ||
 		    p->sent.next_pn - p->sent.tail_pn >= RUDP_SPAN_MAX)

@@ -84,7 +84,7 @@ int rudp_validate_rx(struct rudp_session *s, struct rudp_path *p, const struct d
 		return 0;
 	}
 	/* The probe came from the port's main UDP port, because this host could not open the
-	 * additional one. So the echo proves nothing. */
+	 * additional source port. So the echo proves nothing. */
 	if (w.port == s->r->cfg.ports[p->port].local.port) {
 		rudp_src_ports_unusable(&p->src_ports, w.index);
 		return 0;

@@ -42,12 +42,12 @@ int rudp_aead_init(struct rudp_aead *a, enum rudp_cipher cipher, bool seal,
 
 /*
  * To tag a packet without encrypting it, GCM needs only GHASH and one block of AES per packet (NIST
- * SP 800-38D, 6.4, 7.1). Calling these two directly takes 60 ns in libcrypto. Its AEAD interface
- * takes five times as long, because of the overhead of its calls.
+ * SP 800-38D, 6.4, 7.1). Calling these two functions directly takes 60 ns in libcrypto. Libcrypto's
+ * AEAD interface takes five times as long, because of the overhead of its calls.
  */
 static void block(const uint8_t in[16], uint8_t out[16], const void *ctx)
 {
-	/* This cannot fail for a whole block and a context with a key. */
+	/* This cannot fail, because it gets a whole block and a context with a key. */
 	(void)EVP_Cipher((EVP_CIPHER_CTX *)ctx, out, in, 16);
 }
 

@@ -16,7 +16,7 @@
 #define RUDP_AEAD_KEY_BYTES 32
 #define RUDP_AEAD_TAG_BYTES 16
 
-/* The values are those on the wire. */
+/* Packets carry these values. */
 enum rudp_cipher { RUDP_CIPHER_NONE, RUDP_AESGCM, RUDP_CHACHAPOLY, RUDP_CIPHER_MAX };
 
 struct rudp_aead { /* one direction, one key at a time; all zeros: no cipher */
@@ -29,7 +29,8 @@ struct rudp_aead { /* one direction, one key at a time; all zeros: no cipher */
 	bool seal;
 };
 
-/* The faster cipher on this processor: AESGCM if the processor has AES instructions. */
+/* Returns the cipher that is faster on this processor: AESGCM if the processor has AES
+ * instructions. */
 enum rudp_cipher rudp_cipher_best(void);
 
 /* Creates the context, for sealing if `seal`, else for opening. Returns 0 or -ENOMEM. */
@@ -41,7 +42,7 @@ int rudp_aead_init(struct rudp_aead *a, enum rudp_cipher cipher, bool seal,
  * called. An encrypted packet may have at most RUDP_AEAD_CLEAR_MAX bytes in clear. */
 int rudp_aead_init_packets(struct rudp_aead *a, enum rudp_cipher cipher, bool encrypts, bool seal,
 			   const uint8_t key[RUDP_AEAD_KEY_BYTES]);
-/* For tests and comparisons: while it is set, new contexts do not use libipsec-mb. */
+/* For tests and comparisons: while this is set, new contexts do not use libipsec-mb. */
 extern bool rudp_aead_only_libcrypto;
 void rudp_aead_done(struct rudp_aead *a);
 /* Replaces the key of the context. */

@@ -91,7 +91,8 @@ static bool self_test(void)
 	return right;
 }
 
-/* Test threads may call this concurrently; a worker has one thread. */
+/* Loads the library. Only tests have several threads, any of which may be the first to use it; a
+ * worker has one thread. */
 static void mgr_init(void)
 {
 	const uint64_t needed = IMB_FEATURE_AESNI | IMB_FEATURE_PCLMULQDQ;

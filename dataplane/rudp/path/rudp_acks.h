@@ -26,16 +26,17 @@ struct rudp_acks {
 	uint64_t words[RUDP_ACK_WORDS];
 	uint64_t dirty_word; /* lowest word that changed since the last acknowledgement */
 	uint32_t pending, pending_bytes;
-	bool now, ping; /* ping: send the answer on the path on which the PING arrived */
+	bool now, ping; /* now: acknowledge at the next poll; ping: send the acknowledgement on the
+			   path on which the PING arrived */
 	uint64_t deadline;
 };
 
-/* Like rudp_acks_check and rudp_acks_note, for a packet that arrived out of order. */
+/* Parts of rudp_acks_check() and rudp_acks_note() for packets that arrive out of order. */
 int rudp_acks_check_unordered(struct rudp_acks *a, uint32_t low, uint64_t *ret);
 void rudp_acks_note_unordered(struct rudp_acks *a, uint64_t pn);
-/* low: the low 32 bits of the packet number, as on the wire. Returns 1 and sets *ret to the full
- * number if the packet is new, 0 if it is a duplicate, which must be acknowledged again, or
- * -EBADMSG. */
+/* Checks a received packet number. low: its low 32 bits, as on the wire. Returns 1 and sets *ret to
+ * the full number if the packet is new; 0 if it is a duplicate, which must be acknowledged again;
+ * or -EBADMSG if the number is too far ahead. */
 static inline int rudp_acks_check(struct rudp_acks *a, uint32_t low, uint64_t *ret)
 {
 	if (PLENUM_UNLIKELY(low != (uint32_t)(a->top + 1)))
@@ -45,7 +46,8 @@ static inline int rudp_acks_check(struct rudp_acks *a, uint32_t low, uint64_t *r
 }
 /* Whether the packet is a duplicate, or too old to tell. */
 bool rudp_acks_seen(const struct rudp_acks *a, uint64_t pn);
-/* Records a new packet of len bytes; gap: time between our previous poll and its processing. */
+/* Records a new packet of len bytes. gap: time from our last poll before its arrival to its
+ * processing. */
 static inline void rudp_acks_note(struct rudp_acks *a, uint64_t pn, size_t len, uint64_t gap,
 				  uint64_t now)
 {
@@ -70,13 +72,13 @@ static inline void rudp_acks_note(struct rudp_acks *a, uint64_t pn, size_t len, 
 	a->pending_bytes += (uint32_t)len;
 }
 bool rudp_acks_due(const struct rudp_acks *a, uint64_t now);
-/* Fills in an acknowledgement: which packets up to `top` have arrived, and delay and gap of the
- * highest one. The caller sets path and credit. */
+/* Fills in an acknowledgement: which packets up to `top` have arrived, and the delay and gap of the
+ * highest of these packets. The caller sets path and credit. */
 void rudp_acks_fill(const struct rudp_acks *a, uint64_t top, unsigned max_words,
 		    struct wire_ack *ret, uint64_t now);
 /* Call when an acknowledgement of everything pending was sent. */
 void rudp_acks_sent(struct rudp_acks *a);
-/* The 64-bit number that ends in `low` and is nearest to `near`. */
+/* Returns the 64-bit number that ends in `low` and is nearest to `near`. */
 static inline uint64_t rudp_pn_expand(uint32_t low, uint64_t near)
 {
 	uint64_t pn = (near & ~0xffffffffULL) | low;

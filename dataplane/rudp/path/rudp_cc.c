@@ -18,12 +18,11 @@
 /* Size of the first burst: sixty-four such bursts at once nearly fit a switch's queue. */
 #define CWND_FIRST (16U << 10)
 #define CWND_FIRST_PACKETS 2U
-/* Bytes that count as one packet. They are fewer than a packet of 9000 bytes has, because messages
- * of 4 KiB do not fill it. */
+/* Bytes that count as one packet. A packet of 9000 bytes counts as two, because messages of 4 KiB
+ * do not fill it. */
 #define UNIT(mtu) MIN_OF(mtu, 4500U)
 #define CWND_LEAST(mtu) ((mtu) / 16) /* smallest window: one packet in sixteen round trips */
-/* Bytes that must be in flight to keep a link of 10 Gb/s busy while threads are late by this
- * time. */
+/* Bytes that must be in flight to keep a link of 10 Gb/s busy while threads are late by `ns`. */
 #define LATE_BYTES(ns) ((ns) / 4 * 5)
 #define LATE_BYTES_MOST (256U << 10)
 #define LATE_LEAST_NS (20 * NSEC_PER_USEC)
@@ -40,9 +39,9 @@
 #define NOISY_FLOOR (64U << 10)
 #define NOISY_FLOOR_LOSS (16U << 10)
 
-/* The target delay above the path's minimum round trip: TARGET_NS or, on a long path, a share of
- * the minimum round trip; plus flow scaling as in Swift's section 3.5, which adds up to FS_RANGE_NS
- * at windows of FS_LEAST packets. */
+/* The target for the delay above the path's minimum round trip. It is TARGET_NS or, on a long path,
+ * a share of the minimum round trip. Flow scaling is added, as in Swift's section 3.5: up to
+ * FS_RANGE_NS, at windows of FS_LEAST packets. */
 #define TARGET_NS (50 * NSEC_PER_USEC)
 #define TARGET_SHARE 4U
 #define FS_RANGE_NS (200 * NSEC_PER_USEC)
@@ -50,19 +49,20 @@
 
 /*
  * A queue keeps the order of its packets, so reordering means that some packets are slow by chance.
- * The target is then raised by a part of the delay of reordered packets, but only up to a bound,
- * because a queue may hide behind that delay. Also, only the minimum of DELAYS_LEAST samples shows
- * whether there is a queue. The same holds for a sender of rare single packets, which no other
- * packet can overtake.
+ * On such a path the target is raised by a part of the delay of reordered packets, but only up to a
+ * bound, because a queue may hide behind that delay. Also, only the minimum of DELAYS_LEAST samples
+ * shows whether there is a queue. This also applies to a sender of rare single packets, which no
+ * other packet can overtake.
  */
 #define REORDERING_SHARE 2U
 #define REORDERING_MAX_NS (2 * NSEC_PER_MSEC)
 #define DELAYS_LEAST 8U
 
-/* A longer delay does not shrink the window: no switch holds a packet for this long, but a busy
- * host does. */
+/* A longer delay does not shrink the window: a busy host may hold a packet for so long, but no
+ * switch does. */
 #define STALL_NS (8 * NSEC_PER_MSEC)
-/* One lost packet in this many: bad cables and rebooting switches lose fewer. */
+/* Losses are heavy if more than one packet in this many is lost. Bad cables and rebooting switches
+ * lose fewer packets. */
 #define LOSS_SHARE 50
 #define LOSS_PACKETS 256U /* minimum packets for a loss estimate */
 #define LOSS_LEAST 3
@@ -72,8 +72,8 @@
 /* The window after heavy loss. The factor is CUBIC's (RFC 9438, 4.6), to be no more aggressive than
  * other traffic. */
 #define AFTER_LOSS(cwnd) ((cwnd) / 10 * 7)
-/* The window after some loss while a queue builds up. The factor is the one of ABE (RFC 8511),
- * because this signal comes early. */
+/* The window after some loss while a queue builds up. The factor is ABE's (RFC 8511), because this
+ * signal comes early. */
 #define AFTER_EARLY_LOSS(cwnd) ((cwnd) / 20 * 17)
 /* By how much the window is cut for delay: in proportion to the excess, with Swift's beta, but by
  * at most half at once. */
@@ -156,14 +156,14 @@ static void grow(struct rudp_cc *c, uint32_t mtu, bool clear)
 		c->growth_rounds++;
 	else
 		by = MAX_OF(by, clear ? GROW_CLEAR(c->cwnd) : GROW_FAST(c->cwnd));
-	/* Grow fast back to the size before the cut: the delay that caused the cut did not come
+	/* Grow fast back to the window before the cut: the delay that caused the cut did not come
 	 * from a queue, or the queue has drained. */
 	if (clear && c->recover_to > c->cwnd)
 		by = MAX_OF(by, (c->recover_to - c->cwnd) / 2 + GROW_FAST(c->cwnd));
 	c->cwnd = MIN_OF(c->cwnd + by, CWND_MAX);
 }
 
-/* Whether many packets were lost; if there were few packets, whether a quarter of them was lost. */
+/* Whether many packets were lost. If there were few packets, whether a quarter of them was lost. */
 static bool heavy_loss(const struct rudp_cc *c)
 {
 	uint32_t total = c->acked + c->lost;
@@ -173,7 +173,7 @@ static bool heavy_loss(const struct rudp_cc *c)
 	return total >= LOSS_PACKETS && c->lost >= LOSS_LEAST && c->lost * LOSS_SHARE > total;
 }
 
-/* The minimum window, whatever the delay, that keeps hosts with late threads busy. */
+/* Returns the minimum window, whatever the delay, that keeps hosts with late threads busy. */
 static uint32_t late_floor(struct rudp_cc *c)
 {
 	if (c->late_hold) {

@@ -19,11 +19,11 @@ struct rudp_cc {
 	bool startup, limited; /* startup: no cut yet; limited: the window, not a lack of data, held
 				  the sender back */
 	uint8_t growth_rounds; /* consecutive round trips in which the window grew */
-	uint8_t late_hold;     /* for this many more rounds late hosts do not raise the minimum
-				  window */
+	uint8_t late_hold; /* number of further rounds in which late hosts do not raise the minimum
+			      window */
 	uint64_t round_end_pn;
 	uint64_t round_min_ns;
-	uint64_t late_ns;	/* smoothed delay by late threads of both hosts */
+	uint64_t late_ns;	/* smoothed delay that late threads of both hosts cause */
 	uint64_t noise_ns;	/* variation of round trips; set by the caller */
 	uint64_t reordering_ns; /* how late reordered packets have arrived; set by the caller */
 	unsigned n_delays;	/* number of samples of which round_min_ns is the minimum */
@@ -35,9 +35,9 @@ struct rudp_cc {
 void rudp_cc_init(struct rudp_cc *c, uint32_t mtu, uint64_t next_pn);
 /* Adds a round-trip sample, split into the network's part and the hosts' part. */
 void rudp_cc_delay(struct rudp_cc *c, uint64_t network_ns, uint64_t host_ns);
-/* The network delay above which the window shrinks. */
+/* Returns the network delay above which the window shrinks. */
 uint64_t rudp_cc_target(const struct rudp_cc *c, uint32_t mtu, uint64_t base_rtt);
-/* Call when packets were acknowledged, of which acked_pn is the highest. base_rtt: the path's
+/* Call when packets were acknowledged. acked_pn: the highest of their numbers. base_rtt: the path's
  * minimum round trip. */
 void rudp_cc_acked(struct rudp_cc *c, uint32_t mtu, unsigned packets, uint32_t bytes,
 		   uint64_t acked_pn, uint64_t next_pn, uint64_t base_rtt);

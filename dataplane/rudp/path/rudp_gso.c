@@ -3,10 +3,10 @@
 #include "dataplane/rudp/path/rudp_gso.h"
 #include "netcfg/base/base.h"
 
-/* Number of bursts in a row that must be lost. Even if three of ten packets are lost, so many
- * bursts are not lost by chance. */
+/* Number of bursts in a row that must be lost. Even on a path that loses three of ten packets, so
+ * many bursts are not lost by chance. */
 #define LOST_MOST 10U
-/* For this long packets leave one by one; then a burst is tried again. The time doubles after each
+/* Packets leave one by one for this time; then a burst is tried again. The time doubles after each
  * failure. */
 #define ALONE_NS (60 * NSEC_PER_SEC)
 #define TRIES_MOST 4U
@@ -19,7 +19,7 @@ void rudp_gso_watch(struct rudp_gso *t, uint64_t pn, unsigned n, uint16_t bytes,
 	t->watched[t->n_watched++] = (struct rudp_gso_span){pn, pn + n, msg, bytes};
 }
 
-/* Counts the watched bursts as lost of which no packet arrived before later packets of the same
+/* Counts as lost those watched bursts of which no packet arrived before later packets of the same
  * message. */
 static void count_lost(struct rudp_gso *t)
 {
@@ -43,14 +43,15 @@ enum rudp_gso_news rudp_gso_ack_done(struct rudp_gso *t, uint64_t now)
 {
 	bool were_lost = t->off_until != 0;
 
-	if (t->arrived) { /* bursts arrive; those counted as lost may have been late */
+	if (t->arrived) { /* bursts arrive; the bursts that counted as lost may have been late */
 		*t = (struct rudp_gso){.lost = 0};
 		return were_lost ? RUDP_GSO_ARRIVES : RUDP_GSO_NO_NEWS;
 	}
 	if (!t->overtaken)
 		return RUDP_GSO_NO_NEWS;
 	count_lost(t);
-	/* If no packet as large as those of the burst has arrived, the size may be the cause. */
+	/* If no packet as large as the packets of the burst has arrived, the size may be the
+	 * cause. */
 	if (t->lost < LOST_MOST || t->single < t->last.bytes)
 		return RUDP_GSO_NO_NEWS;
 	t->n_watched = 0;

@@ -64,8 +64,8 @@ void rudp_latency_compare(const struct rudp_latency *l, int port, uint64_t now,
 	o->port = port;
 }
 
-/* Returns the round trip with which the window is compared: the path's usual one or the least of
- * other ports' paths, whichever is smaller. */
+/* Returns the round trip with which the window is compared: the usual one of the path, or the least
+ * of the paths of other ports, whichever is smaller. */
 static uint64_t reference(const struct rudp_latency *l, const struct rudp_latency_others *o,
 			  int *ret_port)
 {

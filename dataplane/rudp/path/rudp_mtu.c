@@ -45,8 +45,8 @@ static unsigned search_end(struct rudp_mtu *m, uint64_t now)
 {
 	m->done = true;
 	m->round = 0;
-	if (m->before_fall) /* the size fell before: if it is reached again, random loss was the
-			       cause, so from now on more losses are needed */
+	if (m->before_fall) /* the size fell before: if the search reaches it again, random loss was
+			       the cause, so from now on more losses are needed */
 		m->lost_limit = m->cur >= m->before_fall
 					? (uint8_t)MIN_OF(m->lost_limit * 2U, RUDP_MTU_LOST_MOST)
 					: RUDP_MTU_LOST_LEAST;

@@ -27,7 +27,7 @@
 #define RUDP_MTU_STEP 16U /* a gain of fewer bytes is not worth another probe */
 #define RUDP_MTU_LOST_LEAST 4U
 #define RUDP_MTU_LOST_MOST 16U
-/* An arrival more than this many packets ago proves nothing any more */
+/* If a large packet arrived, but more than this many packets ago, this proves nothing any more */
 #define RUDP_MTU_PASSED_AGE 64U
 #define RUDP_MTU_TRY_GAP_NS (5 * NSEC_PER_MSEC)
 #define RUDP_MTU_RAISE_FIRST_NS NSEC_PER_SEC
@@ -69,14 +69,14 @@ struct rudp_mtu {
 
 /* Starts with the base size and a search up to `max`, which must be at least the base. */
 void rudp_mtu_init(struct rudp_mtu *m, uint16_t max, uint64_t now);
-/* Restarts the search: the limit of the links changed, or the path is up again. */
+/* Restarts the search, because the limit of the links changed or the path is up again. */
 void rudp_mtu_restart(struct rudp_mtu *m, uint16_t max, uint64_t now);
 /* Returns the next size to probe now; 0: none. The caller must then call rudp_mtu_sent or
  * rudp_mtu_refused. in_use: messages use the path in either direction, so the size is checked more
  * often. */
 uint16_t rudp_mtu_next(struct rudp_mtu *m, bool in_use, uint64_t now);
 void rudp_mtu_sent(struct rudp_mtu *m, uint16_t bytes, uint64_t pn);
-/* When rudp_mtu_next may return a size; UINT64_MAX: no timer. */
+/* Returns when rudp_mtu_next() may next return a size; UINT64_MAX: at no fixed time. */
 uint64_t rudp_mtu_deadline(const struct rudp_mtu *m);
 
 /* Results of the functions below; each is one bit. */
@@ -85,14 +85,15 @@ enum rudp_mtu_result {
 			       arrive */
 	RUDP_MTU_FOUND = 2, /* a search has ended with another value of `found` */
 };
-/* Number of probes of a size that must be lost in a row before the size counts as too large. It
- * grows with `ppm`, the packets of a million that the path loses whatever their size. */
+/* Returns the number of probes of a size that must be lost in a row before the size counts as too
+ * large. The number grows with ppm: how many packets of a million the path loses whatever their
+ * size. */
 unsigned rudp_mtu_tries(uint32_t ppm);
 /* Call when probe number pn has arrived, or was lost. A size counts as too large after `tries` lost
  * probes. */
 unsigned rudp_mtu_probe_acked(struct rudp_mtu *m, uint64_t pn, uint64_t now);
 unsigned rudp_mtu_probe_lost(struct rudp_mtu *m, uint64_t pn, unsigned tries, uint64_t now);
-/* Makes the probes in flight be sent again, because their outcome will not become known. */
+/* Queues the probes in flight to be sent again, because their outcome will not become known. */
 void rudp_mtu_probes_forget(struct rudp_mtu *m, uint64_t now);
 /* Call when packet number pn, which carries data, has arrived. */
 static inline void rudp_mtu_packet_acked(struct rudp_mtu *m, uint64_t pn, unsigned bytes)

@@ -12,7 +12,7 @@
 #include "netcfg/base/base.h"
 
 #define RUDP_LOSS_UNKNOWN UINT32_MAX
-/* A path with a smaller share is never lossy, but the share is shown */
+/* A path that loses a smaller share of its packets is never lossy, but the share is shown. */
 #define RUDP_LOSS_LEAST_PPM 5000U
 /* A path that loses a larger share of its packets is lossy, even if it always loses that many. */
 #define RUDP_LOSS_MOST_PPM 20000U
@@ -33,19 +33,20 @@ struct rudp_loss_rate { /* one direction; all zeros: nothing is known yet */
 
 struct rudp_quality { /* one path; all zeros: nothing is known yet */
 	struct rudp_loss_rate out, in;
-	/* Whether the next report of the peer can be compared with the counts at its last
-	 * report. */
+	/* Whether the counts at the peer's last report are known, so that its next report can be
+	 * compared with them. */
 	bool counts;
 	uint64_t out_from; /* while `counts` is false: number of the first packet after an outage */
 	uint64_t report_ns, out_top, in_top;
 	uint32_t out_missing, in_missing;
-	int64_t in_missing_sum; /* packets of the peer that are missing; falls when late packets
-				   arrive */
+	int64_t in_missing_sum; /* number of the peer's packets that are missing; falls when late
+				   packets arrive */
 	uint64_t in_lost;	/* maximum of in_missing_sum: how many packets of the peer were
 				   lost */
 	uint32_t peer_srtt_us;	/* round trip as the peer measures it; 0: unknown */
 	/* The PINGs with which we send our reports. */
-	uint64_t probe_ns, probed_ns; /* when the next one is due; when the last one was sent */
+	uint64_t probe_ns, probed_ns; /* probe_ns: when the next PING is due; probed_ns: when the
+					 last one was sent */
 	uint64_t probed_pn;	      /* the packet number after the last probe */
 	bool heard;		      /* the peer has sent a report */
 	uint64_t heard_ns;	      /* when its last report arrived */
@@ -70,7 +71,7 @@ static inline bool rudp_loss_is_suspected(const struct rudp_loss_rate *t)
 {
 	return t->lost > 0 || t->lossy_ppm;
 }
-/* The loss share of the worse direction, if it is lossy; else 0. */
+/* Returns the loss share of the worse direction if it is lossy; 0 if neither direction is. */
 static inline uint32_t rudp_quality_lossy(const struct rudp_quality *q)
 {
 	return MAX_OF(q->out.lossy_ppm, q->in.lossy_ppm);

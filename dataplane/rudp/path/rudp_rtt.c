@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Computes round-trip times. The handshake takes samples too, so this is separate from the handling
- * of losses. */
+/* Computes round-trip times. The handshake takes samples too, so this file does not depend on the
+ * handling of losses. */
 #include "dataplane/rudp/path/rudp_rtt.h"
 
 #define FIRST_RTO_NS (5 * NSEC_PER_MSEC)

@@ -13,7 +13,8 @@
 
 struct rudp_rtt {
 	uint64_t srtt, rttvar, latest, sampled_ns; /* srtt 0: no sample yet */
-	uint64_t base, base_until; /* the minimum round trip, and when it must be measured again */
+	uint64_t base, base_until; /* base: the minimum round trip; base_until: when it must be
+				      measured again */
 	uint64_t drain_ready, drain_least; /* drain_least: the minimum found while it is measured
 					      again, for which only packets sent after drain_ready
 					      count */
@@ -23,20 +24,21 @@ struct rudp_rtt {
 };
 
 void rudp_rtt_add(struct rudp_rtt *t, uint64_t rtt, uint64_t now);
-/* The retransmission timeout. ack_delay: the longest time the peer may delay an acknowledgement. */
+/* Returns the retransmission timeout. ack_delay: the longest time the peer may delay an
+ * acknowledgement. least: lower bound of the result. */
 uint64_t rudp_rtt_rto(const struct rudp_rtt *t, uint64_t ack_delay, uint64_t least);
 /* Adds a sample without the hosts' part of the delay. net must not be 0. */
 void rudp_rtt_net_add(struct rudp_rtt *t, uint64_t net);
-/* The retransmission timeout if no host is late; UINT64_MAX: no sample yet. */
+/* Returns the retransmission timeout for hosts that are not late; UINT64_MAX: no sample yet. */
 uint64_t rudp_rtt_net_rto(const struct rudp_rtt *t, uint64_t ack_delay, uint64_t least);
-/* Whether the minimum is being measured again, so that the sender must keep the path's queue
- * empty. */
+/* Whether the minimum round trip is being measured again, so that the sender must keep the path's
+ * queue empty. */
 static inline bool rudp_rtt_drains(const struct rudp_rtt *t)
 {
 	return t->drain_ready != 0;
 }
-/* Returns how long after it was sent a packet counts as lost, once a later packet was acknowledged.
- * reorder: how late reordered packets have arrived so far. */
+/* Returns the time after which a packet counts as lost, counted from its sending, if a later packet
+ * was acknowledged. reorder: how late reordered packets have arrived so far. */
 static inline uint64_t rudp_rtt_loss_wait(const struct rudp_rtt *t, uint64_t reorder)
 {
 	/* An eighth of the round trip, as in RFC 9002 (6.1.2). */

@@ -42,8 +42,8 @@ _Static_assert(sizeof(struct pkt_rec) == 24, "small, because there are many");
 #define RUDP_REORDER_FIRST_NS (100 * NSEC_PER_USEC)
 #define PKT_NO_SLOT UINT16_MAX
 #define PKT_PING 0  /* value of `chunk` for a packet without a slot */
-#define PKT_GRANT 1 /* likewise */
-/* Likewise, for an MTU probe, whose loss only shows that its size is too large. */
+#define PKT_GRANT 1 /* value of `chunk` for a packet with grants */
+/* Value of `chunk` for an MTU probe, whose loss only shows that its size is too large. */
 #define PKT_PROBE 2
 #define PKT_ANNOUNCE UINT16_MAX /* `chunk` of a packet that announces a request */
 
@@ -103,11 +103,11 @@ static inline bool rudp_sent_add(struct rudp_sent *t, uint16_t slot, uint32_t ge
 }
 /* Corrects the send time of the n packets from pn on: they left the host at `at`. */
 void rudp_sent_stamp(struct rudp_sent *t, uint64_t pn, unsigned n, uint64_t at);
-/* Records which packets of word number `word` are acknowledged (bits). Returns those that were not
- * acknowledged before. */
+/* Records the acknowledgement of packets. word: index of a word of 64 packet numbers; bits: which
+ * of them are acknowledged. Returns the bits that were not set before. */
 uint64_t rudp_sent_fresh(struct rudp_sent *t, uint64_t word, uint64_t bits);
-/* Call when a packet arrived `by` later than one that was sent after it: from now on, loss
- * detection waits a little longer than that. */
+/* Call when a packet arrived `by` later than a packet that was sent after it. From now on, loss
+ * detection waits a little longer than `by`. */
 void rudp_sent_reordered(struct rudp_sent *t, uint64_t by, uint64_t now);
 /* Returns how late reordered packets may arrive. The value halves with each second without a
  * reordered packet. */
@@ -123,7 +123,7 @@ static inline bool rudp_sent_in_flight(const struct pkt_rec *rec)
 {
 	return rec->state == PKT_IN_FLIGHT || rec->state == PKT_COPIED;
 }
-/* Since when no packet in flight was acknowledged, whatever its source port. */
+/* Returns since when no packet in flight was acknowledged, whatever its source port. */
 static inline uint64_t rudp_sent_silent_since(const struct rudp_sent *t)
 {
 	return MAX_OF(t->progress_ns, t->any_ns);

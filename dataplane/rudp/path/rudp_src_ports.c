@@ -4,7 +4,7 @@
 #include "dataplane/rudp/path/rudp_src_ports.h"
 #include "netcfg/base/base.h"
 
-/* Number of packets in a row that must be lost. If three of ten packets are lost, that happens by
+/* Number of packets in a row that must be lost. If three of ten packets are lost, this happens by
  * chance once in 15,000 packets, and then costs little. */
 #define LOST_MOST 8U
 #define PROBE_FIRST_NS (20 * NSEC_PER_MSEC)
@@ -36,7 +36,7 @@ void rudp_src_ports_packet_lost(struct rudp_src_ports *t, unsigned k, uint64_t n
 	if (!(t->usable >> k & 1) || ++of->lost_run < LOST_MOST)
 		return;
 	t->usable &= (uint8_t) ~(1U << k);
-	/* Keep n_failed: a probe is small, so it may succeed although large packets are still
+	/* Keep n_failed: a probe is small, so it may arrive although large packets are still
 	 * lost. */
 	*of = (struct rudp_source){
 		.n_failed = (uint8_t)MIN_OF(of->n_failed + 1U, DOUBLINGS_MOST),

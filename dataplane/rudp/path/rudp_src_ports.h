@@ -41,7 +41,8 @@ enum rudp_src_ports_news { RUDP_SOURCES_NO_NEWS, RUDP_SOURCES_CHANGED };
  * identifies the path's incarnation. A source port reported lost stays so until the peer confirms
  * it. */
 void rudp_src_ports_begin(struct rudp_src_ports *t, unsigned n, uint64_t life_ns, uint64_t now);
-/* The source port for message number `turn`: messages use the usable source ports in turn. */
+/* Returns the source port for message number `turn`: messages use the usable source ports in
+ * turn. */
 static inline unsigned rudp_src_ports_choose(const struct rudp_src_ports *t, unsigned turn)
 {
 	unsigned left = t->usable;
@@ -55,7 +56,7 @@ static inline unsigned rudp_src_ports_choose(const struct rudp_src_ports *t, uns
 /* After this many acknowledgements in a row, earlier failures of a source port are forgotten. */
 #define RUDP_SOURCES_RECOVERED 128U
 void rudp_src_ports_recovered(struct rudp_src_ports *t, unsigned k);
-/* Call when the port could not open this source port. */
+/* Call when the port could not open source port k. */
 void rudp_src_ports_unusable(struct rudp_src_ports *t, unsigned k);
 /* Call when a packet from source port k was acknowledged, or was lost while later ones arrived. A
  * source port that loses too many in a row carries no load until the peer confirms it again. */
@@ -71,9 +72,9 @@ unsigned rudp_src_ports_probe(struct rudp_src_ports *t, uint64_t now,
 			      enum rudp_src_ports_news *ret);
 /* Call when the peer has received the probe of source port k. */
 enum rudp_src_ports_news rudp_src_ports_confirmed(struct rudp_src_ports *t, unsigned k);
-/* When rudp_src_ports_probe next returns a source port; UINT64_MAX: never. */
+/* Returns when rudp_src_ports_probe() next returns a source port; UINT64_MAX: never. */
 uint64_t rudp_src_ports_deadline(const struct rudp_src_ports *t);
-/* Whether the peer has shown that it also sends from this UDP port. */
+/* Whether the peer has shown that it also sends from UDP port `port`. */
 static inline bool rudp_src_ports_of_peer(const struct rudp_src_ports *t, uint16_t port)
 {
 	bool is = false;

@@ -5,7 +5,7 @@
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 
-/* Sends the queued replies to packets without a session. Those that a full port refuses wait for
+/* Sends the queued replies to packets without a session. Replies that a full port refuses wait for
  * the next poll. */
 static void raw_flush(struct rudp *r)
 {
@@ -153,8 +153,9 @@ struct rudp *rudp_free(struct rudp *r)
 	return NULL;
 }
 
-/* Answers a packet for an unknown session with a rate-limited RESET. It has a token for each of our
- * keys. The token proves to the peer that the RESET comes from the host that had the session. */
+/* Answers a packet for an unknown session with a rate-limited RESET. The RESET has a token for
+ * each of our keys. A token proves to the peer that the RESET comes from the host that had the
+ * session. */
 static int rx_unknown_session(struct rudp *r, unsigned port, const struct datagram_addr *src,
 			      const struct wire_common *c, uint64_t now)
 {
@@ -300,7 +301,8 @@ bool rudp_tx_wants_stamp(const struct rudp *r)
 	return r->n_bursts > 0;
 }
 
-/* Polls each session in dirty_list once. Sessions that are added meanwhile are polled next time. */
+/* Polls each session in dirty_list once. Sessions that are added during this are polled next
+ * time. */
 static void sessions_poll(struct rudp *r, uint64_t now)
 {
 	struct list turn;

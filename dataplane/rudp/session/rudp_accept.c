@@ -115,7 +115,7 @@ static size_t answer_put(struct hello_in *in, enum wire_type type, enum rudp_cip
 	return res ? 0 : n + a.body_len;
 }
 
-/* Sends REFUSE. cipher: one that both ends support, or RUDP_CIPHER_NONE if there is none. */
+/* Sends REFUSE. cipher: a cipher that both ends support; RUDP_CIPHER_NONE: there is none. */
 static void refuse_send(struct rudp *r, struct hello_in *in, enum rudp_cipher cipher, int code,
 			const char *word)
 {
@@ -196,8 +196,8 @@ static void end_replaced(struct rudp_session *s)
 }
 
 /* Ends the sessions of earlier incarnations of the client, and the session that this HELLO
- * replaces. Returns false if the HELLO itself is of an earlier incarnation. Because each HELLO is
- * checked here, all sessions of an identity have the same epoch. */
+ * replaces. Returns false if the HELLO itself is of an earlier incarnation. Each HELLO is checked
+ * here, so all sessions of an identity have the same epoch. */
 static bool end_older(struct rudp *r, const struct hello_in *in)
 {
 	const struct wire_hello_body *b = &in->b;
@@ -244,8 +244,8 @@ static const char *body_open(const struct rudp *r, struct hello_in *in, const ui
 	return wire_get_hello_body(body, len, &in->b) ? "bad-hello" : NULL;
 }
 
-/* Creates the session. Returns 0, or a negative errno if the client is refused, in which case
- * `word` is to be sent to it. */
+/* Creates the session. Returns 0, or a negative errno if the client is refused; `word` must then be
+ * sent to it. */
 static int session_accept(struct rudp *r, struct hello_in *in, uint64_t now,
 			  struct rudp_session **ret, char word[WIRE_REFUSE_TEXT_MAX + 1])
 {
@@ -285,8 +285,8 @@ static int session_accept(struct rudp *r, struct hello_in *in, uint64_t now,
 	return s->state == SESSION_UP ? 0 : -ECONNABORTED;
 }
 
-/* Returns the place that says when the budget of this address is full again. An IPv6 host may use
- * all addresses of its /64, so these share one budget. */
+/* Returns the table entry that says when the budget of this address is full again. An IPv6 host may
+ * use all addresses of its /64, so these addresses share one budget. */
 static uint64_t *budget_of(struct rudp *r, const struct datagram_addr *src)
 {
 	size_t len = src->ip.family == AF_INET ? 4 : 8;
@@ -407,8 +407,8 @@ int rudp_accept_join(struct rudp_session *s, unsigned port, const struct datagra
 		return -EBADMSG;
 	if (p->state != PATH_NONE && (p->port != port || !rudp_addr_equal(&p->remote, src)))
 		return -EBADMSG;
-	/* A JOIN of the session may come from any address. Validate that it is the client's own
-	 * before creating a path to it. */
+	/* A JOIN of the session may come from any address. Validate that the address is the
+	 * client's own before creating a path to it. */
 	if (p->state == PATH_NONE && !cookie_good(s->r, port, src, s->number, j.cookie, now)) {
 		joined_send(s, port, src, c, j.stamp,
 			    cookie_make(s->r, port, src, s->number, now / COOKIE_PERIOD_NS));
@@ -422,8 +422,7 @@ int rudp_accept_join(struct rudp_session *s, unsigned port, const struct datagra
 		if (!p->local_down)
 			rudp_path_set_up(s, p, now);
 	}
-	if ((int32_t)(c->pn - p->join_pn) > 0) { /* otherwise a later JOIN arrived before this
-						    one */
+	if ((int32_t)(c->pn - p->join_pn) > 0) { /* otherwise a later JOIN arrived first */
 		p->join_pn = c->pn;
 		p->standby = c->flags & WIRE_F_STANDBY;
 	}

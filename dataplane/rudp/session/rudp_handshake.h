@@ -47,10 +47,10 @@ int rudp_accept_hello(struct rudp *r, unsigned port, const struct datagram_addr 
 		      const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now);
 /* Sends the session's ACCEPT again. */
 void rudp_accept_send(struct rudp_session *s);
-/* Answers a HELLO of another version. */
+/* Answers a HELLO of another version with the versions that this endpoint supports. */
 void rudp_accept_versions(struct rudp *r, unsigned port, const struct datagram_addr *src,
 			  const uint8_t *data);
-/* data: the packet as rudp_rx_open returned it. */
+/* Processes JOIN. data: the packet as rudp_rx_open() returned it. */
 int rudp_accept_join(struct rudp_session *s, unsigned port, const struct datagram_addr *src,
 		     const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now);
 

@@ -35,8 +35,8 @@ static uint32_t stamp_of(uint64_t now)
 	return (uint32_t)(now / NSEC_PER_USEC);
 }
 
-/* Lists the ports from which to reach `a`: those in its subnet; if there are none, those with
- * routes to other subnets; else all ports of its address family. */
+/* Lists the ports from which to reach `a`: the ports in its subnet; if there are none, the ports
+ * with routes to other subnets; if there are none either, all ports of its address family. */
 static unsigned ports_for(const struct rudp *r, const struct ip_addr *a, unsigned *ret)
 {
 	unsigned in_subnet = 0, routed = 0, any = 0;
@@ -85,9 +85,9 @@ void rudp_hello_classify(struct rudp_session *s, struct rudp_path *p, uint64_t n
 	rudp_session_touch(s);
 }
 
-/* Whether a port (the k-th of n usable ones) and the server's address number `order` belong
- * together: they do if their labels are equal or, while a label is unknown, if their positions in
- * the two lists are equal. */
+/* Whether the ends of a path belong together. port: the k-th of n usable ports; order: position of
+ * the server's address in its list. They belong together if their labels are equal or, while a
+ * label is unknown, if their positions in the two lists are equal. */
 static bool is_pair(const struct rudp_session *s, unsigned port, unsigned k, unsigned n,
 		    unsigned order, uint32_t label)
 {
@@ -114,7 +114,7 @@ static struct rudp_path *path_new(struct rudp_session *s, unsigned port,
 }
 
 /* Adds paths to one address of the peer. straight: the paths whose ends belong together (is_pair);
- * else the other combinations of port and address. */
+ * not straight: the other combinations of port and address. */
 static void paths_add(struct rudp_session *s, const struct datagram_addr *remote, unsigned order,
 		      uint32_t label, bool straight, uint64_t now)
 {
@@ -131,7 +131,7 @@ static void paths_add(struct rudp_session *s, const struct datagram_addr *remote
 		if (!p)
 			continue;
 		p->crossed = n > 1 && order % n != k;
-		if (!p->label_pn) /* otherwise a LABEL brought a newer one */
+		if (!p->label_pn) /* otherwise a LABEL brought a newer label */
 			p->peer_label = label;
 		rudp_hello_classify(s, p, now);
 		if (is_new) /* the first HELLO or JOIN of the path carries the flag */
@@ -139,9 +139,9 @@ static void paths_add(struct rudp_session *s, const struct datagram_addr *remote
 	}
 }
 
-/* Adds paths to the addresses that are to be tried. There may be more combinations of port and
- * address than paths. Those whose ends belong together come first, so that each port has a path and
- * each address is tried. */
+/* Adds paths to the addresses that the client tries. There may be more combinations of port and
+ * address than paths. Combinations whose ends belong together come first, so that each port has a
+ * path and each address is tried. */
 static void seeds_add(struct rudp_session *s, uint64_t now)
 {
 	for (unsigned pass = 0; pass < 2; pass++)
@@ -326,11 +326,11 @@ static bool path_wants_hello(const struct rudp_path *p)
 }
 
 /*
- * Restarts the handshake: after a delay on the path that it had chosen, at once on the others,
- * except that paths which were refused keep their pause. A worker that accepted our cookie may have
- * created a session that we do not know of, and may send packets to our session number. So the
- * client takes a new number, to tell these packets from those of the session that it gets in the
- * end.
+ * Restarts the handshake: after a delay on the path that it had chosen, at once on the other paths,
+ * but not before the end of the pause on a path that was refused. A worker that accepted our cookie
+ * may have created a session that we do not know of, and may send packets to our session number. So
+ * the client takes a new number, which distinguishes these packets from packets of the session that
+ * it gets in the end.
  */
 static void hello_restart(struct rudp_session *s, uint64_t later, uint64_t now)
 {
@@ -414,8 +414,8 @@ uint64_t rudp_hello_deadline(const struct rudp_session *s)
 	return d;
 }
 
-/* Handles a CHALLENGE. If several workers answer HELLO, the handshake continues with the first, on
- * this path. */
+/* Handles a CHALLENGE. If several workers answer HELLO, the handshake continues with the first one,
+ * on this path. */
 static int challenge_rx(struct rudp_session *s, struct rudp_path *p, const uint8_t *data,
 			size_t len, uint64_t now)
 {
@@ -466,9 +466,9 @@ void rudp_hello_address(struct rudp_session *s, unsigned index, const struct wir
 	rudp_session_touch(s);
 }
 
-/* Handles paths from ports in other subnets than the address, which were made before there was a
- * port in its subnet. Paths that work become standby. Paths that were never answered are removed,
- * because the server does not know them. */
+/* Handles paths that were made from ports in other subnets before there was a port in the address's
+ * subnet. Paths that work become standby. Paths that were never answered are removed, because the
+ * server does not know them. */
 static void foreign_paths_retire(struct rudp_session *s, uint64_t now)
 {
 	for (unsigned i = 0; i < s->n_paths; i++) {
@@ -524,8 +524,8 @@ static void session_accepted(struct rudp_session *s, struct rudp_path *via,
 	rudp_session_event(s, RUDP_SESSION_UP, 0, 0);
 }
 
-/* Copies or decrypts the body of an answer to our HELLO into ret; *ret_len: its length.
- * *ret_proven: whether its sender has proved to know the key. */
+/* Copies or decrypts the body of an answer to our HELLO into ret. *ret_len: its length.
+ * *ret_proven: whether the sender of the answer has proved that it knows the key. */
 static int answer_open(struct rudp_session *s, const struct wire_common *c, const uint8_t *data,
 		       size_t len, uint8_t *ret, size_t *ret_len, bool *ret_proven)
 {
@@ -663,7 +663,7 @@ int rudp_hello_joined(struct rudp_session *s, struct rudp_path *p, const struct 
 		p->cookie = j.cookie;
 		return 0;
 	}
-	/* Otherwise this answers a JOIN with an older value of the flag. */
+	/* Otherwise this packet answers a JOIN with an older value of the flag. */
 	if ((int32_t)(j.stamp - p->class_stamp) >= 0)
 		p->hello_again = false;
 	if (p->state == PATH_JOINING)

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds sessions by the values that handshakes and RESETs contain, with hash chains. Searching the
- * whole table would take too long, because anyone may send these packets, and a server has
- * thousands of sessions. The hashes are keyed, so a peer cannot choose values that fall into one
- * chain.
+ * Finds sessions by the values that handshakes and RESETs contain, with hash chains. Any host may
+ * send these packets, and a server has thousands of sessions, so searching the whole table would
+ * take too long. The hashes are keyed, so a peer cannot choose values that fall into one chain.
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 
 /* A RESET is compared with at most this many sessions that have the same number of the peer. Honest
- * peers draw numbers at random, so they never have that many with one number. If there are more, a
- * RESET may have no effect, and its session ends by timeout. */
+ * peers draw numbers at random, so they never have so many sessions with one number. If there are
+ * more, a RESET may have no effect, and its session ends by timeout. */
 #define SAME_NUMBER_MAX 8U
 
 int rudp_index_init(struct rudp *r)
@@ -155,8 +154,8 @@ void rudp_index_drop(struct rudp_session *s)
 /* ------------------------------------------------------------------ HELLOs that created a session
  */
 
-/* A ring of the latest HELLOs that created sessions. Each is also in a hash chain, ordered by age:
- * the oldest HELLO of the ring is the last of its chain. */
+/* A ring of the latest HELLOs that created sessions. Each HELLO is also in a hash chain, ordered by
+ * age: the oldest HELLO of the ring is the last one of its chain. */
 struct rudp_hellos {
 	unsigned n, n_used; /* size of the ring; number of its entries in use */
 	unsigned next;	    /* index of the next entry to write, which is the oldest one if all are

@@ -2,11 +2,11 @@
 /*
  * Changes of the cluster's keys while sessions run. Packets are protected by the session's own
  * keys, so a running session does not need the cluster's key. It ends nevertheless when the key of
- * its handshake is dropped, so that hosts that know only that key lose access.
+ * its handshake is dropped, so that hosts that know only the dropped key lose access.
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 
-/* Returns the index of `key` in `keys`, or n_keys if it is not there. */
+/* Returns the index of `key` in `keys`, or n_keys if `keys` does not have it. */
 static unsigned key_find(const uint8_t (*keys)[RUDP_KEY_BYTES], unsigned n_keys,
 			 const uint8_t key[RUDP_KEY_BYTES])
 {

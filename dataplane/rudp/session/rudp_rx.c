@@ -111,8 +111,8 @@ static int close_rx(struct rudp_session *s, size_t len, uint64_t now)
 	return 0;
 }
 
-/* Returns the counter by which the sender numbered the packet; *ret: the packet's full number in
- * it. */
+/* Returns the counter by which the sender numbered the packet, and in *ret the packet's full number
+ * in this counter. */
 static unsigned counter_of(const struct rudp_session *s, const struct wire_common *c, uint64_t *ret)
 {
 	const struct rudp_path *p = &s->paths[c->path];

@@ -36,7 +36,7 @@ static struct rudp_session *session_map(struct rudp *r, bool is_client)
 
 	if (at == MAP_FAILED)
 		return NULL;
-	/* With a huge page, the whole mapping would cost memory. */
+	/* Use no huge pages: with a huge page, the whole mapping would cost memory. */
 	(void)madvise(at, bytes, MADV_NOHUGEPAGE);
 	s->bytes = bytes;
 	s->rings = (struct pkt_rec *)(at + rings_at);

@@ -17,25 +17,26 @@
 /* rudp_index.c */
 int rudp_index_init(struct rudp *r);
 void rudp_index_init_session(struct rudp_session *s);
-/* Server: adds the session to the chains. Call when hello_hash, peer_identity and peer_number are
- * set. */
+/* Server: adds the session to the chains. Call it when hello_hash, peer_identity and peer_number
+ * are set. */
 void rudp_index_add_client(struct rudp_session *s);
-/* Client: adds the session to the chain by number. Call when peer_number has been set. */
+/* Client: adds the session to the chain by number. Call it when peer_number is set. */
 void rudp_index_add_number(struct rudp_session *s);
 void rudp_index_drop(struct rudp_session *s);
 /* Returns the session that this HELLO created, or NULL if there is none. */
 struct rudp_session *rudp_index_hello(const struct rudp *r, uint64_t hash);
 struct rudp_session *rudp_index_client(const struct rudp *r, uint64_t identity, uint64_t number);
-/* Returns any session of this identity, or NULL; the others are its siblings. */
+/* Returns any session of this identity, or NULL; the ring `siblings` of this session has the
+ * others. */
 struct rudp_session *rudp_index_sibling(const struct rudp *r, uint64_t identity);
-/* Finds the session to which a RESET applies (fits), among the first few sessions whose peer_number
- * is `number`. */
+/* Finds the session to which a RESET applies: the one for which fits() returns true, among the
+ * first few sessions whose peer_number is `number`. NULL if there is none. */
 struct rudp_session *rudp_index_number(const struct rudp *r, uint64_t number,
 				       bool (*fits)(const struct rudp_session *s, const void *user),
 				       const void *user);
 int rudp_hellos_init(struct rudp *r);
 void rudp_hellos_done(struct rudp *r);
-/* Whether the HELLO has already created a session, even if that has ended. */
+/* Whether the HELLO has already created a session, even if the session has ended. */
 bool rudp_hello_is_used(const struct rudp *r, uint64_t hash);
 void rudp_hello_note(struct rudp *r, uint64_t hash);
 
@@ -89,12 +90,12 @@ void rudp_port_poll(struct rudp_session *s, uint64_t now);
 int rudp_port_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_common *c,
 		 const uint8_t *data, size_t len, uint64_t now);
 
-/* rudp_keys.c: key changes. Call rudp_keys_end() while s->key_gone is set: it ends the session, or
- * leaves that to the next poll. */
+/* rudp_keys.c: key changes. Call rudp_keys_end() while s->key_gone is set: it ends the session at
+ * once or, if it cannot send CLOSE now, at the next poll. */
 void rudp_keys_end(struct rudp_session *s, uint64_t now);
 
 /* rudp_standing.c */
-/* Call while s->ask_due: sends a PING. */
+/* Sends a PING. Call it while s->ask_due is set. */
 void rudp_standing_ask(struct rudp_session *s, uint64_t now);
 /* If a port has received nothing for this long, the cause may be the port itself, not the
  * clients. */

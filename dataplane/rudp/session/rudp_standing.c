@@ -2,13 +2,13 @@
 /*
  * Decides which clients still acknowledge responses, for an application whose memory for responses
  * is short: clients that fell silent, such as those of a rack without power, must not occupy the
- * memory that the others need. A client that has sent nothing for a while is first asked by a PING.
- * While memory is short, sessions that leave responses unacknowledged end.
+ * memory that other clients need. A client that has sent nothing for a while is first asked by a
+ * PING. While memory is short, sessions that leave responses unacknowledged end.
  *
  * The cause of the silence may be this host: after an outage of our network, or a pause of this
  * process, all clients have been silent, although most would answer now. So a session ends only if
- * its client has left several PINGs unanswered that were sent while memory was short. And only time
- * counts during which packets of any client arrived on a port of the session. There are such
+ * its client has left several PINGs unanswered that were sent while memory was short. And only such
+ * time counts in which packets of any client arrived on a port of the session. There are such
  * packets, because clients that wait for memory answer PINGs.
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
@@ -16,8 +16,8 @@
 /* If a packet of the client arrived within this time, or within three timeouts, the client is
  * alive. */
 #define HEARD_NS (20 * NSEC_PER_MSEC)
-/* A client is silent if it has acknowledged nothing in flight for this time, or for four timeouts
- * if that is longer. It is long enough that a host whose virtual processor pauses for 20 ms does
+/* A client is silent if it has acknowledged nothing in flight for this time or, if that is longer,
+ * for four timeouts. The time is so long that a host whose virtual processor pauses for 20 ms does
  * not count as silent. */
 #define SILENT_NS (40 * NSEC_PER_MSEC)
 /* The same limit for a client that answers PINGs but acknowledges no part of its responses. */
@@ -27,8 +27,8 @@
 #define CHECK_NS (5 * NSEC_PER_MSEC)
 #define CHECK_SESSIONS 128U /* sessions checked in one poll; the next poll continues */
 #define ASK_DOUBLINGS_MOST 5U
-/* A session ends only if its silent client has left this many PINGs unanswered. They are sent in
- * the second half of the limit. */
+/* A session ends only if its silent client has left this many PINGs unanswered. The PINGs are sent
+ * in the second half of the limit. */
 #define SILENT_PINGS 4U
 
 static uint64_t longest_rto(const struct rudp_session *s)
@@ -90,7 +90,7 @@ static bool takes_nothing(const struct rudp_session *s, uint64_t now)
 	       MAX_OF(since, MAX_OF(oldest->answer_ns, s->acked_ns)) + UNTAKEN_NS <= now;
 }
 
-/* Requests a PING, which the next poll sends. A client that answers none is asked ever more
+/* Requests a PING, which the next poll sends. A client that answers none of them is asked ever more
  * rarely. */
 static void ask(struct rudp_session *s, uint64_t now)
 {
@@ -119,8 +119,8 @@ enum rudp_standing rudp_session_standing(struct rudp_session *s)
 							    : RUDP_STANDING_NEW;
 }
 
-/* Returns the path for a PING: a healthy one; if there is none, one that is up; else one that may
- * come back. */
+/* Returns the path for a PING: a healthy path; if there is none, a path that is up; if there is
+ * none, a path that may come back. */
 static struct rudp_path *ask_route(struct rudp_session *s)
 {
 	struct rudp_path *up = NULL, *down = NULL;
@@ -168,8 +168,8 @@ static bool ignores_pings(struct rudp_session *s, uint64_t limit, uint64_t now)
 	return false;
 }
 
-/* Whether the client is silent and has left its PINGs unanswered, which it gets in the second half
- * of the limit. */
+/* Whether the client is silent and has left all PINGs unanswered that it got in the second half of
+ * the limit. */
 static bool is_gone(struct rudp_session *s, uint64_t now)
 {
 	uint64_t limit = silent_limit(s);

@@ -267,8 +267,7 @@ int wire_get_refuse_body(const uint8_t *p, size_t len, int *ret_code,
 	code = wire_get32(p);
 	if (code == 0 || code > 4095)
 		return -EBADMSG;
-	/* The text is shown to people, so refuse control characters, which a terminal would act
-	 * on. */
+	/* Operators read the text, so refuse control characters, which a terminal would act on. */
 	n = len - WIRE_REFUSE_BODY_BYTES;
 	for (size_t i = 0; i < n; i++)
 		if (p[WIRE_REFUSE_BODY_BYTES + i] <= ' ' || p[WIRE_REFUSE_BODY_BYTES + i] > '~')
@@ -351,7 +350,7 @@ int wire_get_versions(const uint8_t *p, size_t len, struct wire_common *ret, uin
 	*ret_highest = 0;
 	for (size_t i = WIRE_COMMON_BYTES; i < len; i++) {
 		if (p[i] == WIRE_VERSION) /* the peer supports our version too, so it had no reason
-					     to send this packet */
+					     to send VERSIONS */
 			return -EBADMSG;
 		*ret_highest = MAX_OF(*ret_highest, p[i]);
 	}
@@ -359,7 +358,7 @@ int wire_get_versions(const uint8_t *p, size_t len, struct wire_common *ret, uin
 }
 
 /* Decodes an acknowledgement block with n words at p. Refuses bits above `top`, because the
- * receiver cannot have received packets above the highest one. */
+ * receiver cannot have received packets above its highest one. */
 static int get_ack_block(const uint8_t *p, unsigned n_words, struct wire_ack *ret)
 {
 	ret->path = p[0];

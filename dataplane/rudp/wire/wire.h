@@ -39,10 +39,10 @@ enum wire_type {
 	WIRE_TYPE_MAX
 };
 
-/* These parts are the same in all versions: byte 0 is the magic, byte 1 has version and type, HELLO
- * is type 1, its stamp is at offset 12 and the client's number at 16. VERSIONS, which is of version
- * 0 itself, answers a HELLO of an unsupported version: it has session and stamp as in CHALLENGE,
- * then one byte per supported version. */
+/* These parts are the same in all versions: byte 0 is the magic; byte 1 has version and type; HELLO
+ * is type 1, with its stamp at offset 12 and the client's number at 16. VERSIONS, whose own version
+ * is 0, answers a HELLO of an unsupported version: it has session and stamp as in CHALLENGE, then
+ * one byte per supported version. */
 #define WIRE_VERSIONS 13
 #define WIRE_VERSIONS_OF_ANY 0
 #define WIRE_VERSIONS_BYTES 17
@@ -283,7 +283,7 @@ static inline uint64_t wire_gap_us(uint8_t code)
 	return code < 4 ? code : (4ULL | (code & 3)) << (((code >> 2) - 1) & 31);
 }
 
-/* Number of chunks of a message; at least 1. */
+/* Returns the number of chunks of a message; at least 1. */
 static inline unsigned wire_chunks(uint32_t msg_len, uint32_t chunk_bytes)
 {
 	return msg_len <= chunk_bytes ? 1 : (msg_len + chunk_bytes - 1) / chunk_bytes;
@@ -361,7 +361,7 @@ int wire_get_hello_body(const uint8_t *p, size_t len, struct wire_hello_body *re
 int wire_get_challenge(const uint8_t *p, size_t len, uint64_t *ret_cookie);
 int wire_get_answer(const uint8_t *p, size_t len, struct wire_answer *ret);
 int wire_get_accept_body(const uint8_t *p, size_t len, struct wire_accept *ret);
-/* Refuses text with blanks or unprintable characters. */
+/* Returns -EBADMSG also for a text with blanks or unprintable characters. */
 int wire_get_refuse_body(const uint8_t *p, size_t len, int *ret_code,
 			 char ret_text[WIRE_REFUSE_TEXT_MAX + 1]);
 int wire_get_join(const uint8_t *p, size_t len, struct wire_join *ret);
