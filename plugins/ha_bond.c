@@ -1,17 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The modes in which the devices are ports of one bond: IEEE 802.1AX with the switch (lacp), or one
- * active port and standby ports (active-backup). This file checks spec and host for both modes and
- * reports why a port carries no data. netcfg/feature/plan_bond.h plans the links, and
+ * The modes in which the devices are ports of one bond, one row of a table each. This file checks
+ * spec and host for these modes and reports why a port carries no data. netcfg/feature/plan_bond.h
+ * plans the links, netcfg/host/bond_setting.c knows which settings the kernel's modes have, and
  * ha_backup_vf.c handles active-backup of devices with VFs.
  */
 #include "netcfg/feature/plan_bond.h"
+#include "netcfg/host/bond_setting.h"
 #include "plugins/plugins.h"
 #include <stdio.h>
 #include <string.h>
 
 #define ALLOW_SEVERAL_NICS "several-nics"
 #define MIIMON_MS 100 /* interval at which the kernel checks the ports' carriers */
+
+/* The kernel's mode of each mode of ha that makes a bond. */
+static const uint8_t kernel_modes[SPEC_HA_MAX] = {
+	[SPEC_HA_LACP] = INV_BOND_LACP,
+	[SPEC_HA_ACTIVE_BACKUP] = INV_BOND_ACTIVE_BACKUP,
+};
+
+static bool is_lag(const struct spec *s)
+{
+	return bond_mode_is_lag(kernel_modes[s->ha]);
+}
+
+static bool has_setting(const struct spec *s, enum bond_attr a)
+{
+	return bond_attr_applies(a, kernel_modes[s->ha]);
+}
 
 /* ---- rules of the spec ---- */
 
@@ -38,7 +55,7 @@ static void check_ports(const struct spec *s, struct diag *d)
 			ha_net_error(d, s, i, "network",
 				     "with %s all devices must be on one network; write '%s'", mode,
 				     s->nets[0].network);
-		if (net->vfs > 0 && s->ha == SPEC_HA_LACP)
+		if (net->vfs > 0 && is_lag(s))
 			ha_net_error(d, s, i, "vfs",
 				     "%s and VFs exclude each other; write 'vfs: 0', or mode: "
 				     "dual-leg or active-backup",
@@ -68,35 +85,44 @@ static void check_allow(const struct spec *s, struct diag *d, const char *known)
 	}
 }
 
-static void check_lacp(const struct spec *s, struct diag *d)
+/* Refuses settings that bonds of the mode do not have. The kernel's default counts as not set. */
+static void check_settings(const struct spec *s, struct diag *d)
 {
-	check_ports(s, d);
-	ha_refuse_hold(s, d);
-	check_allow(s, d, ALLOW_SEVERAL_NICS);
-	if (s->bond.primary[0] || s->bond.reselect != SPEC_RESELECT_ALWAYS)
-		diag_add(d, DIAG_ERROR, &s->bond.pos, "ha.bond",
-			 "primary and reselect need mode active-backup; with lacp all ports carry "
-			 "data; remove them");
-	if (s->bond.min_links > s->n_nets)
-		diag_add(d, DIAG_ERROR, &s->bond.pos, "ha.bond.min-links",
-			 "asks for %u ports, but net has %zu; write at most %zu", s->bond.min_links,
-			 s->n_nets, s->n_nets);
+	const bool is_set[BOND_ATTR_MAX] = {
+		[BOND_HASH] = s->bond.hash != SPEC_HASH_LAYER34,
+		[BOND_RATE] = s->bond.rate != SPEC_LACP_FAST,
+		[BOND_SELECT] = s->bond.select != SPEC_SELECT_STABLE,
+		[BOND_RESELECT] = s->bond.reselect != SPEC_RESELECT_ALWAYS,
+		[BOND_MIN_LINKS] = s->bond.min_links > 1,
+		[BOND_PRIMARY] = s->bond.primary[0],
+	};
+	char path[32];
+
+	for (enum bond_attr a = 0; a < BOND_ATTR_MAX; a++) {
+		if (!is_set[a] || has_setting(s, a))
+			continue;
+		snprintf(path, sizeof(path), "ha.bond.%s", bond_attr_to_string(a));
+		diag_add(d, DIAG_ERROR, &s->bond.pos, path,
+			 "it has no effect with mode %s; remove it", spec_ha_to_string(s->ha));
+	}
 }
 
-static void check_backup(const struct spec *s, struct diag *d)
+static void check_bond(const struct spec *s, struct diag *d)
 {
 	check_ports(s, d);
-	check_allow(s, d, NULL);
-	if (ha_is_backup_of_vfs(s)) {
+	check_allow(s, d, is_lag(s) ? ALLOW_SEVERAL_NICS : NULL);
+	if (ha_is_backup_of_vfs(s) && !is_lag(s)) {
 		ha_backup_vf_check(s, d);
 		return;
 	}
 	ha_refuse_hold(s, d);
-	if (s->bond.hash != SPEC_HASH_LAYER34 || s->bond.rate != SPEC_LACP_FAST ||
-	    s->bond.select != SPEC_SELECT_STABLE || s->bond.min_links > 1)
-		diag_add(d, DIAG_ERROR, &s->bond.pos, "ha.bond",
-			 "hash, rate, select and min-links need mode lacp; with active-backup one "
-			 "port carries data; remove them");
+	check_settings(s, d);
+	if (has_setting(s, BOND_MIN_LINKS) && s->bond.min_links > s->n_nets)
+		diag_add(d, DIAG_ERROR, &s->bond.pos, "ha.bond.min-links",
+			 "asks for %u ports, but net has %zu; write at most %zu", s->bond.min_links,
+			 s->n_nets, s->n_nets);
+	if (!has_setting(s, BOND_PRIMARY))
+		return;
 	if (s->bond.primary[0] && !net_named(s, s->bond.primary))
 		diag_add(d, DIAG_ERROR, &s->bond.pos, "ha.bond.primary",
 			 "no device is called '%s'; write the name of one under net",
@@ -119,8 +145,8 @@ static bool same_nic(const struct inv_link *a, const struct inv_link *b)
 	       (len == strcspn(b->pci, ".") && memcmp(a->pci, b->pci, len) == 0);
 }
 
-/* lacp over two NICs is refused, because the link would depend on the failures, firmware and queues
- * of two devices. */
+/* A LAG over two NICs is refused, because the link would depend on the failures, firmware and
+ * queues of two devices. */
 static void check_nics(struct plan_builder *b)
 {
 	const struct inv_link *first = NULL;
@@ -132,10 +158,11 @@ static void check_nics(struct plan_builder *b)
 
 		if (l && first && !same_nic(first, l))
 			diag_add(b->d, DIAG_ERROR, &b->bond.members[i].net->pos, "ha.mode",
-				 "lacp needs ports of one NIC, but %s (%s) and %s (%s) are on "
+				 "%s needs ports of one NIC, but %s (%s) and %s (%s) are on "
 				 "different NICs; write allow: [" ALLOW_SEVERAL_NICS
 				 "] under ha, or mode: dual-leg",
-				 l->name, l->pci, first->name, first->pci);
+				 spec_ha_to_string(b->given->ha), l->name, l->pci, first->name,
+				 first->pci);
 		first = first ? first : l;
 	}
 }
@@ -216,7 +243,9 @@ static bool explain_port(const struct plan_builder *b, const struct plan_member 
  * the bond's own leg instead. */
 static void bond_reasons(struct plan_builder *b)
 {
-	if (b->bond.setting.mode == INV_BOND_LACP)
+	if (!spec_has_bond(b->given))
+		return;
+	if (bond_mode_is_lag(b->bond.setting.mode))
 		check_nics(b);
 	for (size_t i = 0; i < b->bond.n_members; i++) {
 		const struct inv_bond_port *p = plan_bond_port(b, &b->bond.members[i]);
@@ -229,60 +258,45 @@ static void bond_reasons(struct plan_builder *b)
 
 /* ---- the modes ---- */
 
-static int lacp_links(struct plan_builder *b)
+/* Sets a setting that bonds of the mode have. The spec uses the kernel's words for the values, so
+ * parsing cannot fail. */
+static void setting_take(struct inv_bond_setting *s, enum bond_attr a, const char *text)
+{
+	if (bond_attr_applies(a, s->mode))
+		(void)bond_value_parse(s, a, text);
+}
+
+static int bond_links(struct plan_builder *b)
 {
 	const struct spec_bond *want = &b->spec->bond;
-	struct inv_bond_setting s = {.mode = INV_BOND_LACP,
-				     .miimon_ms = MIIMON_MS,
-				     .min_links = MAX_OF(want->min_links, 1)};
+	struct inv_bond_setting s = {.mode = kernel_modes[b->given->ha], .miimon_ms = MIIMON_MS};
 
-	/* The spec uses the kernel's words for these values, so parsing cannot fail. */
-	(void)bond_value_parse(&s, BOND_HASH, spec_hash_to_string(want->hash));
-	(void)bond_value_parse(&s, BOND_RATE, spec_lacp_rate_to_string(want->rate));
-	(void)bond_value_parse(&s, BOND_SELECT, spec_select_to_string(want->select));
-	return plan_bond_project(b, &s);
-}
-
-static int backup_links(struct plan_builder *b)
-{
-	struct inv_bond_setting s = {.mode = INV_BOND_ACTIVE_BACKUP, .miimon_ms = MIIMON_MS};
-
-	if (ha_is_backup_of_vfs(b->given))
+	if (!spec_has_bond(b->given))
 		return 0;
-	(void)bond_value_parse(&s, BOND_RESELECT, spec_reselect_to_string(b->spec->bond.reselect));
+	if (bond_attr_applies(BOND_MIN_LINKS, s.mode))
+		s.min_links = MAX_OF(want->min_links, 1);
+	setting_take(&s, BOND_HASH, spec_hash_to_string(want->hash));
+	setting_take(&s, BOND_RATE, spec_lacp_rate_to_string(want->rate));
+	setting_take(&s, BOND_SELECT, spec_select_to_string(want->select));
+	setting_take(&s, BOND_RESELECT, spec_reselect_to_string(want->reselect));
 	return plan_bond_project(b, &s);
 }
 
-static void backup_reasons(struct plan_builder *b)
+static int bond_legs(struct plan_builder *b)
 {
-	if (!ha_is_backup_of_vfs(b->given))
-		bond_reasons(b);
+	return spec_has_bond(b->given) ? plan_bond_legs(b) : ha_backup_vf_legs(b);
 }
 
-static int backup_legs(struct plan_builder *b)
+static int bond_want(struct plan_builder *b)
 {
-	return ha_is_backup_of_vfs(b->given) ? ha_backup_vf_legs(b) : plan_bond_legs(b);
+	return spec_has_bond(b->given) ? plan_bond_want(b) : planner_want_legs(b);
 }
 
-static int backup_want(struct plan_builder *b)
-{
-	return ha_is_backup_of_vfs(b->given) ? planner_want_legs(b) : plan_bond_want(b);
-}
+#define BOND_PLANNER(mode_)                                                                       \
+	{                                                                                         \
+		.mode = mode_, .check = check_bond, .links = bond_links, .reasons = bond_reasons, \
+		.legs = bond_legs, .want = bond_want                                              \
+	}
 
-const struct planner_ops ha_lacp_planner = {
-	.mode = SPEC_HA_LACP,
-	.check = check_lacp,
-	.links = lacp_links,
-	.reasons = bond_reasons,
-	.legs = plan_bond_legs,
-	.want = plan_bond_want,
-};
-
-const struct planner_ops ha_active_backup_planner = {
-	.mode = SPEC_HA_ACTIVE_BACKUP,
-	.check = check_backup,
-	.links = backup_links,
-	.reasons = backup_reasons,
-	.legs = backup_legs,
-	.want = backup_want,
-};
+const struct planner_ops ha_lacp_planner = BOND_PLANNER(SPEC_HA_LACP);
+const struct planner_ops ha_active_backup_planner = BOND_PLANNER(SPEC_HA_ACTIVE_BACKUP);

@@ -28,10 +28,12 @@ void ha_refuse_hold(const struct spec *s, struct diag *d)
 
 void ha_refuse_bond(const struct spec *s, struct diag *d)
 {
+	char modes[SPEC_HA_NAMES_MAX];
+
 	if (s->bond.name[0])
 		diag_add(d, DIAG_ERROR, &s->bond.pos, "ha.bond",
-			 "mode %s creates no bond; remove it, or write mode: lacp or active-backup",
-			 spec_ha_to_string(s->ha));
+			 "mode %s creates no bond; remove it, or write mode: %s",
+			 spec_ha_to_string(s->ha), spec_ha_bond_names(modes));
 	ha_refuse_hold(s, d);
 	if (s->n_ha_allow)
 		diag_add(d, DIAG_ERROR, &s->ha_pos, "ha.allow",

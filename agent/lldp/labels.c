@@ -3,6 +3,7 @@
  * calls; leg_labels.c applies the results. */
 #include "agent/lldp/labels.h"
 #include "netcfg/base/hash.h"
+#include "netcfg/host/bond_setting.h"
 #include "netcfg/plan/nic.h"
 #include "netcfg/plan/plan.h"
 #include "netcfg/spec/spec.h"
@@ -10,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BOND_LACP 4 /* the kernel's number of 802.3ad */
 #define BELOW_MAX 4 /* most levels of links below a link */
 /* A switch sends an LLDP frame every 30 s. Silence counts only after the time of two frames. */
 #define SILENCE_NS (65 * NSEC_PER_SEC)
@@ -301,7 +301,7 @@ static bool has_carrier(const struct labels_view *v, const struct label *l)
 	return false;
 }
 
-/* LACP needs one switch, or two that form an MLAG pair. */
+/* A LAG needs one switch, or two that form an MLAG pair. */
 static void warn_bond(const struct labels_view *v, const struct label *l, uint32_t ifindex,
 		      json_t *list)
 {
@@ -311,7 +311,7 @@ static void warn_bond(const struct labels_view *v, const struct label *l, uint32
 
 	for (size_t i = 0; i < v->inv->n_bonds; i++) {
 		if (v->inv->bonds[i].ifindex != ifindex ||
-		    v->inv->bonds[i].setting.mode != BOND_LACP)
+		    !bond_mode_is_lag(v->inv->bonds[i].setting.mode))
 			continue;
 		for (size_t j = 0; j < l->n_cables; j++) {
 			said = at_end(v, l->cables[j], &why);

@@ -6,9 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define OF_LACP (1U << INV_BOND_LACP)
-#define OF_BACKUP (1U << INV_BOND_ACTIVE_BACKUP)
-
 static const char *const hashes[] = {"layer2", "layer3+4", "layer2+3", "encap2+3", "encap3+4"};
 static const char *const rates[] = {"slow", "fast"};
 static const char *const selects[] = {"stable", "bandwidth", "count"};
@@ -25,20 +22,34 @@ static const struct {
 	const char *name;
 	const char *const *words;
 	size_t n_words, offset, bytes;
-	unsigned modes;
 } attrs[BOND_ATTR_MAX] = {
-	[BOND_HASH] = {"hash", WORDS(hashes), AT(hash), .modes = OF_LACP},
-	[BOND_RATE] = {"rate", WORDS(rates), AT(rate), .modes = OF_LACP},
-	[BOND_SELECT] = {"select", WORDS(selects), AT(select), .modes = OF_LACP},
-	[BOND_RESELECT] = {"reselect", WORDS(reselects), AT(reselect), .modes = OF_BACKUP},
-	[BOND_MIN_LINKS] = {"min-links", AT(min_links), .modes = OF_LACP},
-	[BOND_MIIMON] = {"miimon", AT(miimon_ms), .modes = OF_LACP | OF_BACKUP},
-	[BOND_PRIMARY] = {"primary", AT(primary), .modes = OF_BACKUP},
+	[BOND_HASH] = {"hash", WORDS(hashes), AT(hash)},
+	[BOND_RATE] = {"rate", WORDS(rates), AT(rate)},
+	[BOND_SELECT] = {"select", WORDS(selects), AT(select)},
+	[BOND_RESELECT] = {"reselect", WORDS(reselects), AT(reselect)},
+	[BOND_MIN_LINKS] = {"min-links", AT(min_links)},
+	[BOND_MIIMON] = {"miimon", AT(miimon_ms)},
+	[BOND_PRIMARY] = {"primary", AT(primary)},
 };
 
-static const char *const modes[] = {
-	"balance-rr", "active-backup", "balance-xor", "broadcast",
-	"802.3ad",    "balance-tlb",   "balance-alb",
+#define HAS(a) (1U << BOND_##a)
+
+/* The kernel's name of each mode. For a mode that the agent configures, also its settings, and
+ * whether the switch must have joined its ports into one LAG. */
+static const struct {
+	const char *name;
+	unsigned attrs;
+	bool is_lag;
+} modes[INV_BOND_MODE_MAX] = {
+	[INV_BOND_ROUND_ROBIN] = {"balance-rr", .is_lag = true},
+	[INV_BOND_ACTIVE_BACKUP] = {"active-backup", HAS(RESELECT) | HAS(MIIMON) | HAS(PRIMARY)},
+	[INV_BOND_XOR] = {"balance-xor", .is_lag = true},
+	[INV_BOND_BROADCAST] = {"broadcast", .is_lag = true},
+	[INV_BOND_LACP] = {"802.3ad",
+			   HAS(HASH) | HAS(RATE) | HAS(SELECT) | HAS(MIN_LINKS) | HAS(MIIMON),
+			   .is_lag = true},
+	[INV_BOND_TLB] = {"balance-tlb"},
+	[INV_BOND_ALB] = {"balance-alb"},
 };
 
 const char *bond_attr_to_string(enum bond_attr a)
@@ -48,12 +59,17 @@ const char *bond_attr_to_string(enum bond_attr a)
 
 const char *bond_mode_to_string(uint8_t mode)
 {
-	return mode < ARRAY_SIZE(modes) ? modes[mode] : "?";
+	return mode < ARRAY_SIZE(modes) ? modes[mode].name : "?";
+}
+
+bool bond_mode_is_lag(uint8_t mode)
+{
+	return mode < ARRAY_SIZE(modes) && modes[mode].is_lag;
 }
 
 bool bond_attr_applies(enum bond_attr a, uint8_t mode)
 {
-	return mode < ARRAY_SIZE(modes) && (attrs[a].modes & (1U << mode));
+	return mode < ARRAY_SIZE(modes) && (modes[mode].attrs & (1U << a));
 }
 
 const char *bond_value_format(const struct inv_bond_setting *s, enum bond_attr a,
@@ -141,7 +157,7 @@ int bond_setting_parse(const char *text, struct inv_bond_setting *ret)
 	if (sscanf(text, "%31s%n", word, &at) != 1)
 		return -EINVAL;
 	for (uint8_t m = 0; m < ARRAY_SIZE(modes); m++)
-		if (strcmp(word, modes[m]) == 0)
+		if (strcmp(word, modes[m].name) == 0)
 			s.mode = m;
 	if (s.mode == ARRAY_SIZE(modes))
 		return -EINVAL;

@@ -24,6 +24,9 @@ enum bond_attr {
 const char *bond_attr_to_string(enum bond_attr a);
 /* Returns a name such as "802.3ad"; "?" for an unknown mode. */
 const char *bond_mode_to_string(uint8_t mode);
+/* Returns whether all ports of a bond of that mode carry traffic and need one switch, or an MLAG
+ * pair, that has joined its ports into one LAG. */
+bool bond_mode_is_lag(uint8_t mode);
 /* Returns whether a bond of that mode has the setting. Settings that the mode lacks are 0 and
  * ignored. */
 bool bond_attr_applies(enum bond_attr a, uint8_t mode);

@@ -115,12 +115,19 @@ struct inv_vf {
 
 /* A bond's settings, numbered as in the kernel document networking/bonding, and what the bond knows
  * about its LACP partner. */
-#define INV_BOND_ACTIVE_BACKUP 1
-#define INV_BOND_LACP 4
+enum inv_bond_mode {
+	INV_BOND_ROUND_ROBIN,
+	INV_BOND_ACTIVE_BACKUP,
+	INV_BOND_XOR,
+	INV_BOND_BROADCAST,
+	INV_BOND_LACP,
+	INV_BOND_TLB,
+	INV_BOND_ALB,
+	INV_BOND_MODE_MAX
+};
 
 struct inv_bond_setting {
-	/* INV_BOND_LACP, INV_BOND_ACTIVE_BACKUP, or a mode that the agent never configures */
-	uint8_t mode;
+	uint8_t mode;	  /* enum inv_bond_mode; the agent makes only bonds of some modes */
 	uint8_t hash;	  /* xmit_hash_policy */
 	uint8_t rate;	  /* lacp_rate: 0 slow, 1 fast */
 	uint8_t select;	  /* ad_select: how the bond selects one of several aggregators */

@@ -25,13 +25,21 @@
 #define SPEC_API_PORT_DEFAULT 7443 /* a TCP port */
 #define SPEC_ID_NOBODY 65534	   /* the kernel's overflow uid and gid, which unmapped users get */
 
-/* Modes of ha, roles and transports, each with its name in YAML on one line. Roles and transports
- * have the same names in enum launch_role and enum launch_transport. */
-#define SPEC_HA_MODES(X)                  \
-	X(NONE, "none")                   \
-	X(DUAL_LEG, "dual-leg")           \
-	X(ACTIVE_BACKUP, "active-backup") \
-	X(LACP, "lacp")
+/* Modes of ha: the name in YAML, whether the devices become ports of a bond, and the help. */
+#define SPEC_HA_MODES(X)                                                                           \
+	X(NONE, "none", false, "one leg without redundancy.")                                      \
+	X(DUAL_LEG, "dual-leg", false,                                                             \
+	  "two or more independent legs, each on its own network; traffic uses all of them at"     \
+	  " once. With VFs each worker has one VF and one address on every device.")               \
+	X(ACTIVE_BACKUP, "active-backup", true,                                                    \
+	  "a bond of which one port carries traffic. With vfs set on each device there is no bond" \
+	  " but each worker has a VF of every device and one address, which is on the VF of the"   \
+	  " first device while that has a link, and on the next device's VF otherwise.")           \
+	X(LACP, "lacp", true,                                                                      \
+	  "a bond by IEEE 802.1AX of which all ports carry traffic; the switch needs LACP on its"  \
+	  " ports.")
+/* Roles and transports, each with its name in YAML on one line. They have the same names in enum
+ * launch_role and enum launch_transport. */
 #define SPEC_ROLES(X)           \
 	X(FRONTEND, "frontend") \
 	X(COMPUTE, "compute")   \
@@ -40,7 +48,7 @@
 	X(DPDK, "dpdk")                              \
 	X(DPDK_INTERRUPT, "dpdk-interrupt")          \
 	X(UDP, "udp")
-#define SPEC_HA_MEMBER(name, text) SPEC_HA_##name,
+#define SPEC_HA_MEMBER(name, text, bonds, help) SPEC_HA_##name,
 #define SPEC_ROLE_MEMBER(name, text) SPEC_ROLE_##name,
 #define SPEC_TRANSPORT_MEMBER(name, text) SPEC_TRANSPORT_##name,
 enum spec_ha { SPEC_HA_MODES(SPEC_HA_MEMBER) SPEC_HA_MAX };
@@ -96,6 +104,11 @@ enum spec_tristate { SPEC_AUTO, SPEC_OFF, SPEC_ON, SPEC_TRISTATE_MAX };
 enum spec_rdma { SPEC_RDMA_AUTO, SPEC_RDMA_OFF, SPEC_RDMA_ON, SPEC_RDMA_ONLY, SPEC_RDMA_MAX };
 
 const char *spec_ha_to_string(enum spec_ha v);
+/* Whether the devices of the mode become ports of a bond, unless they have VFs. */
+bool spec_ha_bonds(enum spec_ha v);
+/* Writes the names of these modes into buf, such as "active-backup or lacp"; returns buf. */
+#define SPEC_HA_NAMES_MAX 80
+char *spec_ha_bond_names(char buf[static SPEC_HA_NAMES_MAX]);
 const char *spec_role_to_string(enum spec_role v);
 const char *spec_transport_to_string(enum spec_transport v);
 /* Returns "" if the spec does not set the mode. */
@@ -339,6 +352,8 @@ void spec_override_note(const struct spec_override *o, const struct spec *before
 /* Does the same for all overrides. */
 void spec_note_overrides(const struct spec *s, const struct spec *before, struct diag *d);
 
+/* Returns whether the data devices become ports of a bond. */
+bool spec_has_bond(const struct spec *s);
 /* Returns whether packets between hosts are protected with a key. */
 bool spec_has_key(const struct spec *s);
 /* Finds the IPs of all peers whose names match this host name. Returns the number of IPs, and

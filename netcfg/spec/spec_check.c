@@ -294,7 +294,7 @@ static void check_net_shared(struct spec_reader *r, const struct spec_net *net)
 			    "'shared-ip: true'");
 	if (!net->shared_ip)
 		return;
-	if (r->spec->ha == SPEC_HA_LACP || r->spec->ha == SPEC_HA_ACTIVE_BACKUP)
+	if (spec_ha_bonds(r->spec->ha))
 		check_error(r, &net->pos, "shared-ip",
 			    "the ports of a bond have no addresses to share; write an existing "
 			    "bond as the device, with mode: none, or leave shared-ip out");

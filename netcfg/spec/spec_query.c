@@ -9,6 +9,14 @@ bool spec_has_key(const struct spec *s)
 	return *s->cluster.name && s->cluster.security != SPEC_SECURITY_NONE;
 }
 
+bool spec_has_bond(const struct spec *s)
+{
+	for (size_t i = 0; i < s->n_nets; i++)
+		if (s->nets[i].vfs > 0)
+			return false;
+	return spec_ha_bonds(s->ha);
+}
+
 size_t spec_host_ips(const struct spec *s, const char *host, struct ip_addr *ret, size_t max)
 {
 	size_t n = 0;

@@ -5,10 +5,15 @@
  */
 #include "netcfg/spec/spec_schema.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#define HA_NAME(member, text, bonds, help) text,
+#define HA_BONDS(member, text, bonds, help) bonds,
+#define HA_HELP(member, text, bonds, help) "\n" text ": " help
+static const char *const ha_names[] = {SPEC_HA_MODES(HA_NAME)};
+static const bool ha_bonds[] = {SPEC_HA_MODES(HA_BONDS)};
 #define NAME(member, text) text,
-static const char *const ha_names[] = {SPEC_HA_MODES(NAME)};
 static const char *const role_names[] = {SPEC_ROLES(NAME)};
 static const char *const transport_names[] = {"auto", SPEC_TRANSPORTS(NAME)};
 #undef NAME
@@ -114,59 +119,46 @@ static const char *name_of(const char *const *names, size_t n, unsigned v)
 	return v < n ? names[v] : "?";
 }
 
-const char *spec_ha_to_string(enum spec_ha v)
+/* Defines spec_TYPE_to_string(). */
+#define TO_STRING(type, names)                                  \
+	const char *spec_##type##_to_string(enum spec_##type v) \
+	{                                                       \
+		return name_of(names, ARRAY_SIZE(names), v);    \
+	}
+TO_STRING(ha, ha_names)
+TO_STRING(role, role_names)
+TO_STRING(transport, transport_names)
+TO_STRING(hash, hash_names)
+TO_STRING(lacp_rate, lacp_rate_names)
+TO_STRING(select, select_names)
+TO_STRING(reselect, reselect_names)
+TO_STRING(security, security_names)
+TO_STRING(ipoib, ipoib_names)
+TO_STRING(roce, roce_names)
+TO_STRING(squash, squash_names)
+
+bool spec_ha_bonds(enum spec_ha v)
 {
-	return name_of(ha_names, ARRAY_SIZE(ha_names), v);
+	return v < SPEC_HA_MAX && ha_bonds[v];
 }
 
-const char *spec_role_to_string(enum spec_role v)
+char *spec_ha_bond_names(char buf[static SPEC_HA_NAMES_MAX])
 {
-	return name_of(role_names, ARRAY_SIZE(role_names), v);
-}
+	enum spec_ha last = SPEC_HA_MAX - 1;
+	size_t len = 0;
 
-const char *spec_transport_to_string(enum spec_transport v)
-{
-	return name_of(transport_names, ARRAY_SIZE(transport_names), v);
-}
-
-const char *spec_hash_to_string(enum spec_hash v)
-{
-	return name_of(hash_names, ARRAY_SIZE(hash_names), v);
-}
-
-const char *spec_lacp_rate_to_string(enum spec_lacp_rate v)
-{
-	return name_of(lacp_rate_names, ARRAY_SIZE(lacp_rate_names), v);
-}
-
-const char *spec_select_to_string(enum spec_select v)
-{
-	return name_of(select_names, ARRAY_SIZE(select_names), v);
-}
-
-const char *spec_reselect_to_string(enum spec_reselect v)
-{
-	return name_of(reselect_names, ARRAY_SIZE(reselect_names), v);
-}
-
-const char *spec_security_to_string(enum spec_security v)
-{
-	return name_of(security_names, ARRAY_SIZE(security_names), v);
-}
-
-const char *spec_ipoib_to_string(enum spec_ipoib v)
-{
-	return name_of(ipoib_names, ARRAY_SIZE(ipoib_names), v);
-}
-
-const char *spec_roce_to_string(enum spec_roce v)
-{
-	return name_of(roce_names, ARRAY_SIZE(roce_names), v);
-}
-
-const char *spec_squash_to_string(enum spec_squash v)
-{
-	return name_of(squash_names, ARRAY_SIZE(squash_names), v);
+	while (last > 0 && !ha_bonds[last])
+		last--;
+	for (enum spec_ha v = 0; v <= last; v++) {
+		if (!ha_bonds[v])
+			continue;
+		len += (size_t)snprintf(buf + len, SPEC_HA_NAMES_MAX - len, "%s%s",
+					!len	    ? ""
+					: v == last ? " or "
+						    : ", ",
+					ha_names[v]);
+	}
+	return buf;
 }
 
 /* Some keys are implemented only for some values: these functions return whether a value is
@@ -408,7 +400,7 @@ static const struct spec_key bond_keys[] = {
 		 "The mode, rate and select of an existing bond cannot change: to change them, choose another name.",
 	 .example = "bond0"},
 	{"hash", SPEC_TYPE_ENUM, .fallback = "layer3+4", NAMES(hash_names), FIELD(spec_bond, hash),
-	 .help = "lacp: the fields of a packet that select the port for sending it.",
+	 .help = "Modes in which all ports carry traffic: the fields of a packet that select the port for sending it.",
 	 .example = "layer2+3"},
 	{"rate", SPEC_TYPE_ENUM, .fallback = "fast", NAMES(lacp_rate_names), FIELD(spec_bond, rate),
 	 .help = "lacp: how often the switch sends LACP frames: every second or every 30 seconds.\n"
@@ -437,23 +429,18 @@ static const struct spec_table bond_table = {TABLE(bond_keys), PLACE(spec_bond)}
 
 static const struct spec_key ha_keys[] = {
 	{"mode", SPEC_TYPE_ENUM, .fallback = "none", NAMES(ha_names), FIELD(spec, ha),
-	 .help = "How legs back each other up: not at all, as two or more independent legs, or as ports of a bond.\n"
-		 "dual-leg needs two or more devices, each on its own network, and sends on all of them at once. With"
-		 " VFs each worker has one VF and one address on every device.\n"
-		 "The bond modes (lacp: IEEE 802.1AX, all ports carry traffic; active-backup: one port does) need two"
-		 " or more Ethernet devices on one network.\n"
-		 "active-backup with vfs set on each device creates no bond: each worker has a VF of every device and"
-		 " one address, which is on the VF of the first device while that has a link, and on the next device's"
-		 " VF otherwise.",
+	 .help = "How legs back each other up." SPEC_HA_MODES(HA_HELP)
+		 "\nA bond needs two or more Ethernet devices on one network.",
 	 .example = "dual-leg"},
 	{"bond", SPEC_TYPE_MAP, .table = &bond_table, FIELD(spec, bond),
 	 .fallback_doc = "data0, or data1 if data0 cannot be changed as required",
-	 .help = "The bond of the modes lacp and active-backup.\n"
+	 .help = "The bond of a mode that makes one.\n"
 		 "If active-backup uses VFs, there is no bond.",
 	 .example = "{name: bond0, hash: layer2+3}"},
 	{"allow", SPEC_TYPE_NAMES, .max = SPEC_ALLOW_MAX, .of = "rules", LIST(spec, ha_allow, n_ha_allow),
 	 .help = "Rules of the mode to ignore.\n"
-		 "several-nics: lacp requires ports of one NIC; this allows ports of several.",
+		 "several-nics: a bond of which all ports carry traffic requires ports of one NIC; this allows ports of"
+		 " several.",
 	 .example = "[several-nics]"},
 	{"hold", SPEC_TYPE_SECONDS, .min = 1, .max = 3600, FIELD(spec, ha_hold_s),
 	 .fallback_doc = "10s",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Checks of the bond that the legs form, if they do: its ports, its switches and its settings. */
 #include "agent/ctl/doctor/doctor.h"
+#include "netcfg/host/bond_setting.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -18,7 +19,7 @@ static const struct inv_bond *find_bond(const struct doctor_host *p, struct doct
 		if (b)
 			return b;
 	}
-	if (p->spec->ha == SPEC_HA_LACP || p->spec->bond.name[0])
+	if (spec_has_bond(p->spec))
 		doctor_report(r, DOCTOR_UNKNOWN, "the configured bond does not exist");
 	else
 		doctor_report(r, DOCTOR_PASS, "the legs are not bonded");
@@ -184,7 +185,8 @@ static void run_hash(const struct doctor_host *p, const struct doctor_check *c,
 		return;
 	/* The value 0 is layer2 (networking/bonding in the kernel's documentation), with which
 	 * traffic between two hosts uses only one link. */
-	if (b->setting.mode != INV_BOND_LACP || p->spec->bond.hash != SPEC_HASH_LAYER2) {
+	if (!bond_attr_applies(BOND_HASH, b->setting.mode) ||
+	    p->spec->bond.hash != SPEC_HASH_LAYER2) {
 		doctor_report(r, DOCTOR_PASS, "the hash policy is %s",
 			      spec_hash_to_string(p->spec->bond.hash));
 		return;

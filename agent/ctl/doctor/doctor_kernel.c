@@ -140,8 +140,7 @@ static void run_namespaces(const struct doctor_host *p, const struct doctor_chec
 static const char *why_module(const struct doctor_host *p, const char *name)
 {
 	if (strcmp(name, "bonding") == 0)
-		return p->spec->bond.name[0] || p->spec->ha == SPEC_HA_LACP ? "the legs make a bond"
-									    : NULL;
+		return spec_has_bond(p->spec) ? "the legs make a bond" : NULL;
 	if (strcmp(name, "8021q") == 0) {
 		for (size_t i = 0; i < p->spec->n_networks; i++)
 			if (p->spec->networks[i].vlan)

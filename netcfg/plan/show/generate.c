@@ -423,6 +423,8 @@ static void put_legs(const struct generator *g)
 {
 	FILE *f = g->out;
 
+	char modes[SPEC_HA_NAMES_MAX];
+
 	fputs("# The legs, each on a device, given by PCI address, MAC or name. A label names the\n"
 	      "# switch behind a device: traffic between hosts prefers legs of one label; with\n"
 	      "# auto the switch announces its name via LLDP.\n",
@@ -441,9 +443,9 @@ static void put_legs(const struct generator *g)
 	}
 	put_other_devices(g);
 	fprintf(f,
-		"\n# none; dual-leg: two or more independent legs; lacp or active-backup: a bond.\n"
+		"\n# none; dual-leg: two or more independent legs; %s: a bond.\n"
 		"%sha: {mode: dual-leg}\n\n",
-		g->n_legs >= 2 ? "" : "# ");
+		spec_ha_bond_names(modes), g->n_legs >= 2 ? "" : "# ");
 }
 
 /* Chooses a core for the worker: isolated cores first, then cores near the first leg. Never chooses
