@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What several kinds of checks read. */
+#include "agent/health/health_internal.h"
+#include "netcfg/base/file.h"
+#include <string.h>
+
+#define ARP_BYTES_MAX (1U << 20)
+
+const char *health_look_arp(struct health_look *l)
+{
+	size_t len;
+
+	if (!l->arp && file_read("/proc/net/arp", ARP_BYTES_MAX, &l->arp, &len) < 0)
+		l->arp = strdup("");
+	return l->arp;
+}
+
+bool health_has_mount(const struct sup_worker *w, const char *peer, bool served)
+{
+	for (uint32_t i = 0; i < w->config.n_mounts; i++)
+		if (strcmp(w->config.mounts[i].peer, peer) == 0 &&
+		    (launch_stat_get(&w->stats->mounts[i].served) != 0) == served)
+			return true;
+	return false;
+}
