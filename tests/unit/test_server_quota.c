@@ -10,8 +10,10 @@
 #include "dataplane/fuse/server/request/server_quota.h"
 #include "tests/lib/fuse/server_test.h"
 #include "tests/lib/fuse/server_turn.h"
+#include <poll.h>
 
 #define FILES 120U
+#define WRITTEN 4096U
 
 /* A session of this mount from that address; the rig's next requests go there. */
 static struct fuse_server_client *join(const char *host, const char *addr, uint8_t mount)
@@ -201,10 +203,22 @@ static void expect_hung(unsigned after_s, bool hung)
 		assert_string_equal(fuse_server_reason(rig.server)->code, "export-hung");
 }
 
+/* Waits until the helper has stored the space that it frees. */
+static void work_bytes_await(uint64_t bytes)
+{
+	const uint64_t *work = &rig.server->active->helper_call->work_bytes;
+
+	for (unsigned i = 0; i < 5000 && __atomic_load_n(work, __ATOMIC_RELAXED) < bytes; i++)
+		(void)poll(NULL, 0, 1); /* paces itself */
+	assert_true(__atomic_load_n(work, __ATOMIC_RELAXED) >= bytes);
+}
+
 /* The helper may have finished, but until the server polls, the request waits for it. */
 static void a_request_that_its_file_system_keeps_waiting_is_named(void **state)
 {
 	const struct fuse_mkdir_in make = {.mode = 0755};
+	const struct fuse_open_in empty = {.flags = O_WRONLY | O_TRUNC};
+	static const char data[WRITTEN] = "data";
 	struct fuse_fsync_in sync = {};
 	struct rudp_call *call = calloc(1, sizeof(*call));
 	uint64_t node, fh;
@@ -213,6 +227,7 @@ static void a_request_that_its_file_system_keeps_waiting_is_named(void **state)
 	join("host-a", "10.0.0.1", 'a');
 	node = node_of("f");
 	assert_int_equal(rig_open(&rig, node, O_RDWR, &fh), 0);
+	assert_int_equal(rig_write(&rig, node, fh, 0, O_RDWR, data, WRITTEN), WRITTEN);
 	sync.fh = fh;
 	expect_hung(7, false);
 	rig_send(&rig, call,
@@ -221,6 +236,19 @@ static void a_request_that_its_file_system_keeps_waiting_is_named(void **state)
 	expect_hung(7, true);
 	rig_wait(&rig, call);
 	expect_hung(7, false);
+	/* To empty a small file takes no longer, but to free the space of a large one does. */
+	memset(call, 0, sizeof(*call));
+	rig_send(&rig, call, &(struct rig_req){.op = FUSE_OPEN, .node = node, RIG_ARG(empty)});
+	expect_hung(5, false);
+	expect_hung(7, true);
+	work_bytes_await(WRITTEN);
+	rig.server->active->helper_call->work_bytes = 256ULL << 20;
+	expect_hung(9, false);
+	expect_hung(11, true);
+	rig.server->active->helper_call->work_bytes = 1ULL << 50;
+	expect_hung(59, false);
+	expect_hung(61, true);
+	rig_wait(&rig, call);
 	/* A sync takes as long as there is data. */
 	memset(call, 0, sizeof(*call));
 	rig_send(&rig, call, &(struct rig_req){.op = FUSE_FSYNC, .node = node, RIG_ARG(sync)});

@@ -144,6 +144,9 @@ struct helper_call {
 	 * make the user a member. If the range is empty, it may be any group. */
 	uint32_t first_gids, n_gids;
 	void *user;
+	/* Bytes that the running call frees, allocates or copies, by which it may take longer; the
+	 * helper writes it before it begins. */
+	uint64_t work_bytes;
 	/* result */
 	struct helper_result result;
 	int32_t fd; /* descriptor that the call has opened, which the worker must close; -1: none */

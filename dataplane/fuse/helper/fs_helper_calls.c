@@ -155,6 +155,7 @@ static int call_claim_and_run(struct helper *self)
 void helper_call_run(struct helper *self, struct helper_call *shared)
 {
 	self->call = *shared;
+	self->shared = shared;
 	self->result = (struct helper_result){};
 	self->fd = -1;
 	self->claim = (struct journal_claim){};

@@ -163,6 +163,7 @@ int helper_truncate_open(struct helper *self, int fd)
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	fs_helper_attr(&st, self->root_dev, &attr);
+	helper_work_set(self, attr.blocks * 512);
 	r = helper_truncate(fd, 0);
 	if (r < 0 || !(self->call.flags & (HELPER_KILL_PRIV | HELPER_CHECK_PERMS)))
 		return r;
@@ -240,6 +241,7 @@ static int set_attr(struct helper *self, int fd)
 	if (s->valid & FATTR_SIZE) {
 		if (!S_ISREG(self->result.attr.mode))
 			return S_ISDIR(self->result.attr.mode) ? -EISDIR : -EINVAL;
+		helper_work_set(self, self->result.attr.blocks * 512);
 		r = helper_truncate(fd, s->size);
 	}
 	if (r == 0 && s->valid & (FATTR_ATIME | FATTR_MTIME | FATTR_ATIME_NOW | FATTR_MTIME_NOW))
@@ -519,6 +521,7 @@ int helper_op_fallocate(struct helper *self, int a, int b)
 
 	if (r <= 0)
 		return r;
+	helper_work_set(self, c->length);
 	if (fallocate(a, (int)c->mode, (off_t)c->offset, (off_t)c->length) < 0)
 		return -errno;
 	return helper_answer_attr(self, a);
@@ -533,6 +536,7 @@ int helper_op_copy(struct helper *self, int a, int b)
 
 	if (r <= 0)
 		return r;
+	helper_work_set(self, MIN_OF(c->length, COPY_BYTES_MAX));
 	n = copy_file_range(a, &from, b, &to, MIN_OF(c->length, COPY_BYTES_MAX), 0);
 	if (n < 0)
 		return -errno;

@@ -142,6 +142,7 @@ struct helper {
 	uint32_t n_groups, groups[HELPERS_GROUPS_MAX];
 	/* The current call; valid during helper_call_run(). */
 	struct helper_call call;     /* private copy, which the worker cannot change any more */
+	struct helper_call *shared;  /* the original, only to write helper_call.work_bytes */
 	struct helper_result result; /* its result, copied to shared memory at the end */
 	int fd;			     /* descriptor to return to the worker; -1: none */
 	/* The call's claim of its journal record. claim.rec is NULL if the call may run twice. */
@@ -240,6 +241,8 @@ void helper_evidence(const struct helper *self, int fd, struct journal_object *r
  */
 int helper_log_intent(struct helper *self, const struct journal_object *a,
 		      const struct journal_object *b);
+/* Tells the worker how many bytes the call is about to free, allocate or copy. */
+void helper_work_set(struct helper *self, uint64_t bytes);
 /* Locks one or two directories (b -1: only one): other helpers cannot change them until this call
  * ends. */
 int helper_lock(struct helper *self, int a, int b);

@@ -309,6 +309,12 @@ static void lock_take(struct helper *self, uint32_t *lock)
 	}
 }
 
+void helper_work_set(struct helper *self, uint64_t bytes)
+{
+	/* Relaxed suffices, because the worker only derives a time limit from it. */
+	__atomic_store_n(&self->shared->work_bytes, bytes, __ATOMIC_RELAXED);
+}
+
 int helper_lock(struct helper *self, int a, int b)
 {
 	uint32_t *first = lock_for(self, a), *second = b >= 0 ? lock_for(self, b) : first;

@@ -3,8 +3,10 @@
 #include "dataplane/fuse/server/request/server_hung.h"
 
 #define HUNG_S 6U
-/* Limit, in seconds, for calls that take longer the more data must be written or freed. */
+/* Limit, in seconds, for calls of unknown length. */
 #define HUNG_LONG_S 60U
+/* Bytes that even a slow file system frees, allocates or copies in a second. */
+#define WORK_BYTES_PER_S (64ULL << 20)
 
 /* Returns for how long I/O helpers or io_uring have been executing the request; 0 if they are not
  * executing it. */
@@ -17,15 +19,38 @@ static uint64_t waits_ns(const struct server_req *q, uint64_t now_ns)
 	return since_ns && since_ns < now_ns ? now_ns - since_ns : 0;
 }
 
-static bool may_be_long(const struct server_req *q)
+/* Whether the call may take long, and nothing tells how long: it writes an unknown amount of data,
+ * or searches a file or a directory. */
+static bool is_of_unknown_length(const struct server_req *q)
 {
-	return q->helper_call &&
-	       (q->helper_queue == HELPERS_SLOW || q->helper_call->op == HELPER_FSYNC);
+	switch (q->helper_call->op) {
+	case HELPER_FSYNC:
+	case HELPER_LSEEK:
+		return true;
+	case HELPER_READDIR:
+	case HELPER_READDIRPLUS:
+		return q->helper_queue == HELPERS_SLOW;
+	default:
+		return false;
+	}
+}
+
+/* Returns the seconds after which the request's system call counts as hung. */
+static unsigned limit_s(const struct server_req *q)
+{
+	uint64_t work;
+
+	if (!q->helper_call)
+		return HUNG_S;
+	if (is_of_unknown_length(q))
+		return HUNG_LONG_S;
+	work = __atomic_load_n(&q->helper_call->work_bytes, __ATOMIC_RELAXED);
+	return (unsigned)MIN_OF(HUNG_S + work / WORK_BYTES_PER_S, HUNG_LONG_S);
 }
 
 static bool is_late(const struct server_req *q, uint64_t now_ns)
 {
-	return waits_ns(q, now_ns) > (may_be_long(q) ? HUNG_LONG_S : HUNG_S) * NSEC_PER_SEC;
+	return waits_ns(q, now_ns) > limit_s(q) * NSEC_PER_SEC;
 }
 
 void server_hung_look(struct fuse_server *srv, uint64_t now_ns)
@@ -40,6 +65,5 @@ void server_hung_look(struct fuse_server *srv, uint64_t now_ns)
 		reason_set(&srv->hung, "export-hung",
 			   "export %.60s: a request has waited for its file system for more than "
 			   "%u s; check its disk or its server (dmesg, iostat)",
-			   late->mount->export->cfg->name,
-			   may_be_long(late) ? HUNG_LONG_S : HUNG_S);
+			   late->mount->export->cfg->name, limit_s(late));
 }
