@@ -78,6 +78,7 @@ void agent_check_health(struct agent *a)
 	const struct health_inputs in = {.sup = a->sup,
 					 .mounts = a->mounts,
 					 .carriers = &a->carriers,
+					 .spec = a->running.spec,
 					 .plan = a->running.plan,
 					 .wiring = a->wiring,
 					 .memory = memory_group_look(&a->memory, clock_now_ns()),

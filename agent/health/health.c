@@ -197,6 +197,8 @@ static void look_at_worker(struct health_look *l)
 	look_at_ports(l);
 	look_at_page(l);
 	health_look_at_paths(l);
+	health_look_at_refusals(l);
+	health_look_at_neighbours(l);
 	health_look_at_loss(l);
 	health_look_at_latency(l);
 	look_at_missed(l);

@@ -29,6 +29,7 @@ enum health_kind {
 	HEALTH_PORT,
 	HEALTH_PAGE,
 	HEALTH_PATH,
+	HEALTH_REFUSED,
 	HEALTH_LOSS,
 	HEALTH_SLOW,
 	HEALTH_DROPS,
@@ -78,6 +79,7 @@ struct health_inputs {
 	const struct sup *sup;
 	const struct mounts *mounts;
 	const struct carriers *carriers;
+	const struct spec *spec;     /* NULL: no configuration runs */
 	const struct plan *plan;     /* NULL: no configuration runs */
 	const struct wiring *wiring; /* NULL: the wiring watch does not run */
 	const struct reason *memory; /* problem of the agent's control group; NULL: none */
@@ -125,6 +127,13 @@ void health_explain_silence(const struct launch_config *c, const struct launch_s
 void health_explain_path(const struct launch_config *c, const struct launch_stats *page,
 			 const struct plan *plan, const struct launch_port *port, const char *peer,
 			 const char *remote, const char *arp_table, char *buf, size_t size);
+
+/* Writes to buf that this host refuses to send to that address from that port, as "code: sentence".
+ * Returns false if it does not, or if the refusal only means that the peer or the gateway does not
+ * answer ARP. peer: the name to show. */
+bool health_explain_refusal(const struct launch_config *c, const struct launch_stats *page,
+			    const struct launch_port *p, const char *peer, const struct ip_addr *to,
+			    const char *arp_table, char *buf, size_t size);
 
 /* Returns the packets per million that a path loses in that direction, or 0 if the path is not
  * lossy. */

@@ -172,6 +172,17 @@ static bool explain_refusal(const struct launch_config *c, const struct launch_s
 	return true;
 }
 
+bool health_explain_refusal(const struct launch_config *c, const struct launch_stats *page,
+			    const struct launch_port *p, const char *peer, const struct ip_addr *to,
+			    const char *arp_table, char *buf, size_t size)
+{
+	const struct ip_addr *hop = next_hop(p, to);
+	char mac[HEALTH_MAC_MAX];
+
+	return hop &&
+	       explain_refusal(c, page, p, peer, to, look_up(c, p, hop, arp_table, mac), buf, size);
+}
+
 void health_explain_path(const struct launch_config *c, const struct launch_stats *page,
 			 const struct plan *plan, const struct launch_port *port, const char *peer,
 			 const char *remote, const char *arp_table, char *buf, size_t size)

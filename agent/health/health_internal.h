@@ -19,6 +19,9 @@ struct health_look { /* one check of all workers */
 const char *health_look_arp(struct health_look *l);
 /* Whether the worker has a mount of that peer that is served, or one that is not. */
 bool health_has_mount(const struct sup_worker *w, const char *peer, bool served);
+/* Whether a mount from that address is not served. Then the mount's problem has the reason why the
+ * peer does not answer. */
+bool health_is_of_mount(const struct sup_worker *w, const struct ip_addr *ip);
 
 /* ---- health_list.c ---- */
 
@@ -28,6 +31,8 @@ struct health_entry *health_note(struct health_look *l, uint64_t hold_ns, enum h
 				 const char *key, const char *text);
 /* Writes the key of problems of the paths between that leg and peer to buf. */
 void health_key_path(const char *leg, const char *peer, char *buf, size_t size);
+/* Whether this check has already found that problem of the current worker. */
+bool health_is_noted(const struct health_look *l, enum health_kind kind, const char *key);
 /* Removes the problems that the current check did not find. */
 void health_drop_unseen(struct health *h);
 
@@ -35,6 +40,9 @@ void health_drop_unseen(struct health *h);
 
 void health_look_at_mount(struct health_look *l, uint32_t i);
 void health_look_at_paths(struct health_look *l);
+/* Both after mounts and paths, because they leave out what the problems of these include. */
+void health_look_at_refusals(struct health_look *l);
+void health_look_at_neighbours(struct health_look *l);
 void health_look_at_loss(struct health_look *l);
 void health_look_at_latency(struct health_look *l);
 void health_look_at_labels(struct health_look *l);

@@ -70,6 +70,13 @@ struct health_entry *health_note(struct health_look *l, uint64_t hold_ns, enum h
 	return e;
 }
 
+bool health_is_noted(const struct health_look *l, enum health_kind kind, const char *key)
+{
+	const struct health_entry *e = find(l->h, l->w->id, kind, key);
+
+	return e && e->seen;
+}
+
 void health_drop_unseen(struct health *h)
 {
 	size_t kept = 0;

@@ -23,3 +23,16 @@ bool health_has_mount(const struct sup_worker *w, const char *peer, bool served)
 			return true;
 	return false;
 }
+
+bool health_is_of_mount(const struct sup_worker *w, const struct ip_addr *to)
+{
+	for (uint32_t i = 0; i < w->config.n_mounts; i++) {
+		const struct launch_mount *m = &w->config.mounts[i];
+
+		for (uint32_t k = 0; k < m->n_addrs; k++)
+			if (ip_addr_equal(&m->addrs[k].ip, to) &&
+			    !launch_stat_get(&w->stats->mounts[i].served))
+				return true;
+	}
+	return false;
+}

@@ -166,6 +166,9 @@ const struct wiring_leg *wiring_leg_find(const struct wiring *w, const char *nam
  * NULL. */
 bool wiring_explains(const struct wiring *w, const char *leg, const struct ip_addr *ip,
 		     struct reason *ret);
+/* Returns question number n, counted from 0, about a peer's address of the leg's network that was
+ * answered there, or NULL if there is no further one. w may be NULL. */
+const struct wiring_ask *wiring_peer_heard(const struct wiring *w, const char *leg, size_t n);
 /* Describes fault number n of a leg, counted from 0. Returns false if the leg has no further
  * fault. */
 bool wiring_leg_reason(const struct wiring *w, const char *leg, size_t n, struct reason *ret);

@@ -353,6 +353,20 @@ static const struct wiring_ask *find_proof(const struct wiring *w, const struct 
 	return NULL;
 }
 
+const struct wiring_ask *wiring_peer_heard(const struct wiring *w, const char *leg, size_t n)
+{
+	const struct wiring_leg *of = w ? wiring_leg_find(w, leg) : NULL;
+
+	for (size_t i = 0; of && i < w->v.n_asks; i++) {
+		const struct wiring_ask *q = &w->v.asks[i];
+
+		if (q->question == WIRING_ASK_PEER && q->ifindex == of->ifindex && is_answered(q) &&
+		    n-- == 0)
+			return q;
+	}
+	return NULL;
+}
+
 static void judge_leg(struct wiring *w, struct wiring_leg *leg)
 {
 	bool back = false;

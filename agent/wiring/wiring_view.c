@@ -155,15 +155,19 @@ static const struct ip_addr *peer_in(const struct wiring_leg *leg, const struct 
 	return NULL;
 }
 
-/* Adds the questions for a peer. A peer helps only if it has addresses in the networks of two legs.
- * Returns whether it does. */
-static bool add_peer(struct wiring_view *v, const char *name, const struct ip_addr *ips, size_t n)
+/* Adds the questions for a peer with addresses in the networks of several legs, which can tell
+ * where cables lead, or else for one with addresses in the network of one leg. Returns whether it
+ * is such a peer. */
+static bool add_peer(struct wiring_view *v, const char *name, const struct ip_addr *ips, size_t n,
+		     bool several)
 {
 	size_t n_legs = 0;
 
 	for (size_t i = 0; i < v->n_legs; i++)
 		n_legs += peer_in(&v->legs[i], ips, n) != NULL;
-	for (size_t i = 0; n_legs > 1 && i < v->n_legs; i++) {
+	if (several ? n_legs < 2 : n_legs != 1)
+		return false;
+	for (size_t i = 0; i < v->n_legs; i++) {
 		const struct wiring_leg *leg = &v->legs[i];
 		const struct ip_addr *here = peer_in(leg, ips, n);
 		const struct ip_addr *from = here ? address_of(v, leg, here->family) : NULL;
@@ -171,7 +175,7 @@ static bool add_peer(struct wiring_view *v, const char *name, const struct ip_ad
 		if (!from)
 			continue;
 		add_ask(v, WIRING_ASK_PEER, leg, leg, here, from, name);
-		for (size_t j = 0; j < v->n_legs; j++) {
+		for (size_t j = 0; several && j < v->n_legs; j++) {
 			const struct ip_addr *there = peer_in(&v->legs[j], ips, n);
 
 			if (there && wiring_legs_are_apart(leg, &v->legs[j]))
@@ -179,7 +183,7 @@ static bool add_peer(struct wiring_view *v, const char *name, const struct ip_ad
 					name);
 		}
 	}
-	return n_legs > 1;
+	return true;
 }
 
 static void add_asks(const struct wiring_host *h, struct wiring_view *v)
@@ -195,10 +199,14 @@ static void add_asks(const struct wiring_host *h, struct wiring_view *v)
 			if (ip && wiring_legs_are_apart(&v->legs[i], &v->legs[j]))
 				add_ask(v, WIRING_ASK_SELF, &v->legs[i], &v->legs[j], ip, NULL, "");
 		}
-	for (size_t i = 0; i < s->n_peers && n < WIRING_PEERS_MAX; i++)
-		n += add_peer(v, s->peers[i].name, s->peers[i].ips, s->peers[i].n_ips);
-	for (size_t i = 0; i < h->peers->n && n < WIRING_PEERS_MAX; i++)
-		n += add_peer(v, h->peers->all[i].name, h->peers->all[i].ips, h->peers->all[i].n);
+	for (int several = 1; several >= 0; several--) {
+		for (size_t i = 0; i < s->n_peers && n < WIRING_PEERS_MAX; i++)
+			n += add_peer(v, s->peers[i].name, s->peers[i].ips, s->peers[i].n_ips,
+				      several);
+		for (size_t i = 0; i < h->peers->n && n < WIRING_PEERS_MAX; i++)
+			n += add_peer(v, h->peers->all[i].name, h->peers->all[i].ips,
+				      h->peers->all[i].n, several);
+	}
 }
 
 /* Collects the MAC addresses of links, VFs and workers' ports. Returns 0 or -ENOMEM. */

@@ -104,10 +104,10 @@ host_mounts() {
 	ip link set lo up
 }
 
-hosts_cable() { # hosts_cable HOST NUMBER INDEX BRIDGE
+hosts_cable() { # hosts_cable HOST NUMBER INDEX BRIDGE [MTU]: MTU of the switch port
 	local host=$1 number=$2 index=$3 bridge=$4 port
 	port=$host.$index
-	hosts_fabric ip link add "$port" type veth peer name eth$index netns "$(host_pid "$host")"
+	hosts_fabric ip link add "$port" mtu "${5:-1500}" type veth peer name eth$index netns "$(host_pid "$host")"
 	hosts_fabric ip link set "$port" master "$bridge" up
 	if [ "$index" = 0 ]; then
 		host_run "$host" ip addr add "192.0.2.$number/24" dev eth0

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "agent/health/health.h"
+#include "agent/health/health_internal.h"
 #include "agent/supervise/supervise_internal.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -224,6 +224,7 @@ struct silent_case {
 	struct sup sup;
 	struct carriers carriers;
 	struct plan *plan; /* NULL: none */
+	struct spec spec;
 	struct health h;
 };
 
@@ -265,7 +266,8 @@ static void refuse(struct silent_case *s, uint64_t at_ns)
 /* The only problem begins with that code; "": there is none. */
 static void expect_problem(struct silent_case *s, const char *code)
 {
-	const struct health_inputs in = {.sup = &s->sup, .carriers = &s->carriers, .plan = s->plan};
+	const struct health_inputs in = {
+		.sup = &s->sup, .carriers = &s->carriers, .spec = &s->spec, .plan = s->plan};
 	char want[64];
 	json_t *problems;
 
@@ -312,6 +314,128 @@ static void a_guess_replaces_a_known_cause_only_after_three_seconds(void **state
 	s.k->page.paths[1].up = 1;
 	expect_problem(&s, "");
 	silent_case_done(&s);
+}
+
+/* Like a server's worker whose client cannot connect: its page has no path, only the port's
+ * refusals. */
+static void a_refusal_to_send_without_a_path_is_named(void **state)
+{
+	struct silent_case s;
+
+	silent_case_init(&s);
+	s.k->page.n_paths = 0;
+	refuse(&s, clock_now_ns());
+	expect_problem(&s, "");
+	assert_int_equal(s.h.n, 1);
+	s.h.entries[0].due_ns = 0;
+	expect_problem(&s, "send-refused");
+	assert_string_equal(s.h.entries[0].text,
+			    "send-refused: this host refuses to send from leg-a (eth1) to a "
+			    "client's 10.10.1.20: Operation not permitted: a firewall of this host "
+			    "drops what it sends (nft list ruleset)");
+	s.spec.peers = &(struct spec_peer){
+		.name = "host-b", .ips = &s.k->page.ports[1].refusals[0].to, .n_ips = 1};
+	s.spec.n_peers = 1;
+	expect_problem(&s, "send-refused");
+	assert_non_null(strstr(s.h.entries[0].text, "to host-b's 10.10.1.20: "));
+	refuse(&s, clock_now_ns() - 5 * NSEC_PER_SEC / 2); /* it no longer does */
+	expect_problem(&s, "");
+	silent_case_done(&s);
+}
+
+/* A server's client that answers on no path may be off, so its paths are no problem. */
+static void a_refusal_to_send_to_a_silent_client_is_named_once(void **state)
+{
+	struct silent_case s;
+
+	silent_case_init(&s);
+	s.k->page.paths[0].up = 0;
+	expect_problem(&s, "");
+	refuse(&s, clock_now_ns());
+	expect_problem(&s, "");
+	assert_int_equal(s.h.n, 1);
+	s.h.entries[0].due_ns = 0;
+	expect_problem(&s, "send-refused");
+	s.k->page.paths[0].up = 1; /* the reason of the path that is down names it */
+	refuse(&s, clock_now_ns());
+	expect_problem(&s, "");
+	s.h.entries[0].due_ns = 0;
+	expect_problem(&s, "send-refused");
+	assert_int_equal(s.h.n, 1);
+	assert_int_equal(s.h.entries[0].kind, HEALTH_PATH);
+	s.k->page.paths[1].up = 1;
+	expect_problem(&s, "");
+	silent_case_done(&s);
+}
+
+static const char *neighbour_problem(struct silent_case *s, struct wiring *wiring)
+{
+	const struct health_inputs in = {
+		.sup = &s->sup, .carriers = &s->carriers, .wiring = wiring};
+	struct health_look l = {.h = &s->h, .in = &in, .w = &s->w, .arp = strdup(arp)};
+
+	health_look_at_neighbours(&l);
+	free(l.arp);
+	health_drop_unseen(&s->h);
+	return s->h.n ? s->h.entries[0].text : "";
+}
+
+/* Like a server with that entry: it hears the client, which gets none of its answers. */
+static void a_permanent_neighbour_entry_is_named_if_another_station_answers(void **state)
+{
+	struct wiring *w = calloc(1, sizeof(*w));
+	struct wiring_ask *q = &w->v.asks[0];
+	struct silent_case s;
+
+	assert_non_null(w);
+	silent_case_init(&s);
+	s.k->page.n_paths = 0;
+	w->v.n_legs = w->v.n_asks = 1;
+	strcpy(w->v.legs[0].name, "leg-a");
+	w->v.legs[0].ifindex = 7;
+	*q = (struct wiring_ask){.question = WIRING_ASK_PEER, .ifindex = 7, .answered = true};
+	strcpy(q->peer, "host-b");
+	assert_int_equal(ip_addr_parse("10.10.1.22", &q->ip), 0);
+	q->by = (struct mac_addr){{2, 0, 0, 0, 0, 0x99}};
+	assert_string_equal(neighbour_problem(&s, w),
+			    "neighbour-fixed: host-b's 10.10.1.22 answers ARP on eth1 with MAC "
+			    "address 02:00:00:00:00:99, but eth1 has a permanent neighbour entry "
+			    "with MAC address 02:00:00:00:00:22 for it: remove the entry (ip neigh "
+			    "del)");
+	assert_int_equal(s.h.entries[0].kind, HEALTH_PATH);
+	q->by.bytes[5] = 0x22;
+	assert_string_equal(neighbour_problem(&s, w), "");
+	q->by.bytes[5] = 0x99;
+	assert_string_not_equal(neighbour_problem(&s, w), "");
+	q->answered = false;
+	assert_string_equal(neighbour_problem(&s, w), "");
+	q->answered = true;
+	assert_int_equal(ip_addr_parse("10.10.1.20", &q->ip), 0); /* not a permanent entry */
+	assert_string_equal(neighbour_problem(&s, w), "");
+	free(w);
+	silent_case_done(&s);
+}
+
+static void a_refusal_that_is_no_fault_of_this_host_is_not_named(void **state)
+{
+	struct path_case *k = path_case_new();
+	struct launch_refusal *r = &k->page.ports[1].refusals[0];
+	char text[HEALTH_TEXT_MAX];
+	struct ip_addr to;
+
+	r->error = EHOSTUNREACH;
+	r->at_ns = clock_now_ns();
+	for (unsigned i = 0; i < 3; i++) {
+		static const char *const ips[] = {"10.10.1.20", "10.10.1.21", "10.99.0.1"};
+
+		assert_int_equal(ip_addr_parse(ips[i], &to), 0);
+		r->to = to;
+		/* no ARP reply; an address that no network of the leg leads to */
+		assert_int_equal(health_explain_refusal(&k->c, &k->page, &k->c.ports[1], "host-b",
+							&to, arp, text, sizeof(text)),
+				 i == 0);
+	}
+	free(k);
 }
 
 /* The worker's socket drops a fifth of what arrives; the page has only its counters. */
@@ -491,6 +615,10 @@ int main(void)
 		cmocka_unit_test(a_worker_without_legs_has_the_reason_of_the_plan),
 		cmocka_unit_test(a_path_that_is_down_for_less_than_three_seconds_is_no_problem),
 		cmocka_unit_test(a_guess_replaces_a_known_cause_only_after_three_seconds),
+		cmocka_unit_test(a_refusal_to_send_without_a_path_is_named),
+		cmocka_unit_test(a_refusal_to_send_to_a_silent_client_is_named_once),
+		cmocka_unit_test(a_refusal_that_is_no_fault_of_this_host_is_not_named),
+		cmocka_unit_test(a_permanent_neighbour_entry_is_named_if_another_station_answers),
 		cmocka_unit_test(a_leg_whose_label_no_leg_of_the_peer_has_is_found),
 		cmocka_unit_test(legs_that_stand_by_as_configured_are_accepted),
 		cmocka_unit_test(a_lossy_path_is_named_with_leg_peer_share_and_direction),

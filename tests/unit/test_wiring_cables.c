@@ -229,6 +229,25 @@ static void crossed_cables_are_found_and_mended(void **state)
 	assert_int_equal(d->n_one, 0);
 }
 
+static void the_station_that_answers_for_a_peer_is_known(void **state)
+{
+	struct cables *d = *state;
+	const struct wiring_ask *q;
+
+	assert_null(wiring_peer_heard(NULL, "leg-a", 0));
+	assert_null(wiring_peer_heard(&d->w, "leg-a", 0));
+	d->away[1] = true;
+	cables_run(d, 2 * S);
+	q = wiring_peer_heard(&d->w, "leg-a", 0);
+	assert_non_null(q);
+	assert_string_equal(q->peer, "host-b");
+	assert_memory_equal(&q->by, &peer_macs[0], sizeof(q->by));
+	assert_null(wiring_peer_heard(&d->w, "leg-a", 1));
+	assert_null(wiring_peer_heard(&d->w, "leg-b", 0));
+	prove(d, true);
+	assert_null(wiring_peer_heard(&d->w, "leg-a", 0));
+}
+
 /* As after a change of VLANs: no carrier goes. */
 static void cables_that_cross_without_a_link_event_are_found_when_paths_fail(void **state)
 {
@@ -426,6 +445,7 @@ static void the_number_of_packets_is_limited(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		CABLES_TEST(the_station_that_answers_for_a_peer_is_known),
 		CABLES_TEST(crossed_cables_are_found_and_mended),
 		CABLES_TEST(cables_that_cross_without_a_link_event_are_found_when_paths_fail),
 		CABLES_TEST(legs_that_hear_each_other_for_a_moment_are_found_crossed),
