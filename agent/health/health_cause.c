@@ -290,6 +290,8 @@ bool health_label_is_unshared(const struct launch_path_stats *paths, size_t n, c
 		const struct launch_path_stats *s = &paths[i];
 		const bool is_of_leg = strcmp(s->leg, leg) == 0;
 
+		if (is_of_leg && !s->up && !s->standby && strcmp(s->peer, peer) == 0)
+			return false; /* a leg of the peer that is down has the label */
 		if (!s->up)
 			continue;
 		if (is_of_leg && carries(s) && (!mounts || strcmp(s->peer, peer) == 0))
@@ -299,8 +301,9 @@ bool health_label_is_unshared(const struct launch_path_stats *paths, size_t n, c
 		if (is_of_leg && !is_carried(paths, n, s->remote))
 			stands_by = s->remote;
 	}
+	/* A path that is not standby tells of another leg of the peer even while it is down. */
 	for (size_t i = 0; stands_by && i < n; i++)
-		others |= paths[i].up && strcmp(paths[i].peer, peer) == 0 &&
+		others |= (paths[i].up || !paths[i].standby) && strcmp(paths[i].peer, peer) == 0 &&
 			  strcmp(paths[i].leg, leg) != 0 && strcmp(paths[i].remote, stands_by) != 0;
 	return others;
 }

@@ -570,6 +570,9 @@ static void a_leg_whose_label_no_leg_of_the_peer_has_is_found(void **state)
 	/* In the labels of both legs. */
 	assert_true(IS_UNSHARED("leg-a", true, {"leg-a", "host-b", "10.10.1.20", "us"},
 				{"leg-b", "host-b", "10.20.1.20", "us"}));
+	/* The other leg is down. */
+	assert_true(IS_UNSHARED("leg-a", true, {"leg-a", "host-b", "10.10.1.20", "us"},
+				{"leg-b", "host-b", "10.20.1.20", ""}));
 	/* The same on a client whose other server shares the label. */
 	assert_true(IS_UNSHARED("leg-a", true, {"leg-a", "host-b", "10.10.1.20", "us"},
 				{"leg-b", "host-b", "10.20.1.20", "u"},
@@ -591,6 +594,10 @@ static void legs_that_stand_by_as_configured_are_accepted(void **state)
 				 {"leg-b", "host-b", "10.30.1.20", "us"}));
 	/* This host's leg-a and the peer's leg-b are down. */
 	assert_false(IS_UNSHARED("leg-b", true, {"leg-b", "host-b", "10.10.1.20", "us"},
+				 {"leg-a", "host-b", "10.10.1.20", ""},
+				 {"leg-b", "host-b", "10.20.1.20", ""}));
+	/* The peer's leg-a is down, and so is this host's leg-b. */
+	assert_false(IS_UNSHARED("leg-a", true, {"leg-a", "host-b", "10.20.1.20", "us"},
 				 {"leg-a", "host-b", "10.10.1.20", ""},
 				 {"leg-b", "host-b", "10.20.1.20", ""}));
 	/* This host's leg-a is down, or it has no other leg. */
