@@ -17,6 +17,7 @@
 /* The kernel's mode of each mode of ha that makes a bond. */
 static const uint8_t kernel_modes[SPEC_HA_MAX] = {
 	[SPEC_HA_LACP] = INV_BOND_LACP,
+	[SPEC_HA_STATIC_LAG] = INV_BOND_XOR,
 	[SPEC_HA_ACTIVE_BACKUP] = INV_BOND_ACTIVE_BACKUP,
 };
 
@@ -299,4 +300,5 @@ static int bond_want(struct plan_builder *b)
 	}
 
 const struct planner_ops ha_lacp_planner = BOND_PLANNER(SPEC_HA_LACP);
+const struct planner_ops ha_static_lag_planner = BOND_PLANNER(SPEC_HA_STATIC_LAG);
 const struct planner_ops ha_active_backup_planner = BOND_PLANNER(SPEC_HA_ACTIVE_BACKUP);

@@ -12,10 +12,11 @@
 #include "netcfg/plan/planner.h"
 
 /* All planners, NIC families and back ends, one line each. */
-#define PLUGINS_PLANNERS(X)    \
-	X(ha_none_planner)     \
-	X(ha_dual_leg_planner) \
-	X(ha_lacp_planner)     \
+#define PLUGINS_PLANNERS(X)      \
+	X(ha_none_planner)       \
+	X(ha_dual_leg_planner)   \
+	X(ha_lacp_planner)       \
+	X(ha_static_lag_planner) \
 	X(ha_active_backup_planner)
 #define PLUGINS_NICS(X)    \
 	X(nic_intel_igb)   \

@@ -43,7 +43,7 @@ static const struct {
 } modes[INV_BOND_MODE_MAX] = {
 	[INV_BOND_ROUND_ROBIN] = {"balance-rr", .is_lag = true},
 	[INV_BOND_ACTIVE_BACKUP] = {"active-backup", HAS(RESELECT) | HAS(MIIMON) | HAS(PRIMARY)},
-	[INV_BOND_XOR] = {"balance-xor", .is_lag = true},
+	[INV_BOND_XOR] = {"balance-xor", HAS(HASH) | HAS(MIIMON), .is_lag = true},
 	[INV_BOND_BROADCAST] = {"broadcast", .is_lag = true},
 	[INV_BOND_LACP] = {"802.3ad",
 			   HAS(HASH) | HAS(RATE) | HAS(SELECT) | HAS(MIN_LINKS) | HAS(MIIMON),

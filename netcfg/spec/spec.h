@@ -37,7 +37,10 @@
 	  " first device while that has a link, and on the next device's VF otherwise.")           \
 	X(LACP, "lacp", true,                                                                      \
 	  "a bond by IEEE 802.1AX of which all ports carry traffic; the switch needs LACP on its"  \
-	  " ports.")
+	  " ports.")                                                                               \
+	X(STATIC_LAG, "static-lag", true,                                                          \
+	  "a bond without LACP of which all ports carry traffic; the switch must have joined its"  \
+	  " ports into one LAG by hand. The host sees only whether its ports have a carrier.")
 /* Roles and transports, each with its name in YAML on one line. They have the same names in enum
  * launch_role and enum launch_transport. */
 #define SPEC_ROLES(X)           \
