@@ -352,6 +352,28 @@ static void two_switches(struct rig *g)
 	g->p.inv->bond_ports[1].partner_mac = (struct mac_addr){{2, 0, 0, 0, 1, 2}};
 }
 
+static void static_lag(struct rig *g)
+{
+	struct doctor_arp *a = rig_arp(g, DOCTOR_ARP_ECHO, "bond0", HOST_VETH0, "10.10.1.10");
+
+	rig_bond(g);
+	rig_change_spec(g, "mode: lacp", "mode: static-lag");
+	a->q.mac = (struct mac_addr){{2, 0, 0, 0, 0, 7}};
+}
+
+static void echo(struct rig *g)
+{
+	struct doctor_arp *a = rig_find_arp(g, DOCTOR_ARP_ECHO, 0);
+
+	a->q.taken = true;
+	a->q.by = a->q.mac;
+}
+
+static void no_echo_asked(struct rig *g)
+{
+	rig_find_arp(g, DOCTOR_ARP_ECHO, 0)->kind = DOCTOR_ARP_OWN;
+}
+
 static void churned(struct rig *g)
 {
 	g->p.inv->bond_ports[0].churned = true;
@@ -638,6 +660,8 @@ const struct breakage doctor_net_breaks[] = {
 	{"bond-partner", DOCTOR_FAIL, rig_bond, no_partner},
 	{"bond-group", DOCTOR_FAIL, rig_bond, other_group},
 	{"bond-switches", DOCTOR_FAIL, rig_bond, two_switches},
+	{"bond-echo", DOCTOR_FAIL, static_lag, echo},
+	{"bond-echo", DOCTOR_UNKNOWN, static_lag, no_echo_asked},
 	{"bond-terms", DOCTOR_WARN, rig_bond, churned},
 	{"bond-steady", DOCTOR_WARN, rig_bond, failing_port},
 	{"bond-hash", DOCTOR_WARN, rig_bond, hash_by_mac},

@@ -76,6 +76,8 @@ enum doctor_arp_kind {
 	/* The address that a peer has on another leg. It is asked for on a leg on which no peer
 	 * answers. */
 	DOCTOR_ARP_PEER_LEG,
+	/* A data IP of this leg, to find out whether the leg's own frames come back to it. */
+	DOCTOR_ARP_ECHO,
 };
 struct doctor_arp {
 	enum doctor_arp_kind kind;
@@ -219,6 +221,10 @@ size_t doctor_n_polling(const struct doctor_host *p);
 /* Returns the link of a leg of the plan, or NULL if it has none at present. */
 const struct inv_link *doctor_leg_link(const struct doctor_host *p,
 				       const struct plan_leg_info *leg);
+/* Returns the bond that the link is, or that is below it, or NULL. */
+const struct inv_bond *doctor_link_bond(const struct doctor_host *p, uint32_t ifindex);
+/* Whether ports of the bond must be in one LAG that is set at the switch by hand. */
+bool doctor_bond_is_static(const struct inv_bond *b);
 /* Whether packets of a leg leave through the link: the leg's own link, or the one below it. */
 bool doctor_is_leg_link(const struct doctor_host *p, uint32_t ifindex);
 /* Returns LLDP neighbour number n of a leg, as in `plenum net show`, or NULL if there are no

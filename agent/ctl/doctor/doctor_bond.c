@@ -13,8 +13,7 @@ static const struct inv_bond *find_bond(const struct doctor_host *p, struct doct
 {
 	for (size_t i = 0; i < p->plan->n_legs; i++) {
 		const struct inv_link *l = doctor_leg_link(p, &p->plan->legs[i]);
-		const struct inv_bond *b =
-			l && l->kind == INV_LINK_BOND ? inv_bond_find(p->inv, l->ifindex) : NULL;
+		const struct inv_bond *b = l ? doctor_link_bond(p, l->ifindex) : NULL;
 
 		if (b)
 			return b;
@@ -157,6 +156,42 @@ static void run_churn(const struct doctor_host *p, const struct doctor_check *c,
 	doctor_report(r, DOCTOR_PASS, "all ports agree with their switch on LACP");
 }
 
+/* The kernel sees only the carriers of a static bond's ports. A switch that has not joined its
+ * ports into one LAG is noticed because it sends the bond's broadcasts back on the other ports. */
+static void run_echo(const struct doctor_host *p, const struct doctor_check *c,
+		     struct doctor_result *r)
+{
+	const struct inv_bond *b = find_bond(p, r);
+	size_t n = 0;
+
+	if (!b)
+		return;
+	if (!doctor_bond_is_static(b)) {
+		doctor_report(r, DOCTOR_PASS, "the bond needs no static LAG at the switch");
+		return;
+	}
+	for (size_t i = 0; i < p->n_arps; i++) {
+		const struct doctor_arp *a = &p->arps[i];
+
+		if (a->kind != DOCTOR_ARP_ECHO)
+			continue;
+		n++;
+		if (!a->q.taken || memcmp(&a->q.by, &a->q.mac, sizeof(a->q.by)) != 0)
+			continue;
+		doctor_report(r, DOCTOR_FAIL,
+			      "bond %s receives its own broadcasts: the switch has not joined the "
+			      "ports into one static LAG",
+			      name_of(p, b->ifindex));
+		doctor_advise(r, "join the switch ports into one LAG without LACP (mode on), or "
+				 "write ha: {mode: active-backup}");
+	}
+	if (p->no_arps[0] || n == 0)
+		doctor_report(r, DOCTOR_UNKNOWN, "%s",
+			      p->no_arps[0] ? p->no_arps : "the bond has no carrier");
+	doctor_report(r, DOCTOR_PASS, "no broadcast of bond %s comes back to it",
+		      name_of(p, b->ifindex));
+}
+
 static void run_failures(const struct doctor_host *p, const struct doctor_check *c,
 			 struct doctor_result *r)
 {
@@ -207,6 +242,8 @@ static const struct doctor_check checks[] = {
 	 run_aggregator, NULL},
 	{"bond-switches", "The ports of the bond reach one switch, or a pair", DOCTOR_NEEDS_PLAN,
 	 run_switches, NULL},
+	{"bond-echo", "A static bond does not receive its own broadcasts", DOCTOR_NEEDS_PLAN,
+	 run_echo, NULL},
 	{"bond-terms", "The ports of the bond agree with their switch on LACP", DOCTOR_NEEDS_PLAN,
 	 run_churn, NULL},
 	{"bond-steady", "The ports of the bond keep their links", DOCTOR_NEEDS_PLAN, run_failures,

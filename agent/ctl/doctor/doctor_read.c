@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Functions for checks: they report a finding, and read the picture. */
 #include "agent/ctl/doctor/doctor.h"
+#include "netcfg/host/bond_setting.h"
 
 #include "netcfg/base/file.h"
 #include "netcfg/linux/sysfs/sysfs.h"
@@ -323,6 +324,21 @@ const struct inv_link *doctor_leg_link(const struct doctor_host *p, const struct
 	return leg->ifindex && leg->state != PLAN_LEG_DISABLED
 		       ? inv_link_by_index(p->inv, leg->ifindex)
 		       : NULL;
+}
+
+const struct inv_bond *doctor_link_bond(const struct doctor_host *p, uint32_t ifindex)
+{
+	const struct inv_link *l = inv_link_by_index(p->inv, ifindex);
+
+	return !l			  ? NULL
+	       : l->kind == INV_LINK_BOND ? inv_bond_find(p->inv, ifindex)
+	       : l->lower		  ? inv_bond_find(p->inv, l->lower)
+					  : NULL;
+}
+
+bool doctor_bond_is_static(const struct inv_bond *b)
+{
+	return bond_mode_is_lag(b->setting.mode) && b->setting.mode != INV_BOND_LACP;
 }
 
 bool doctor_is_leg_link(const struct doctor_host *p, uint32_t ifindex)

@@ -63,6 +63,17 @@ static void add_other_legs(struct doctor_host *p)
 		}
 }
 
+static void add_echoes(struct doctor_host *p)
+{
+	for (size_t i = 0; i < p->plan->n_legs; i++) {
+		const struct plan_port *port = doctor_leg_port(p, p->plan->legs[i].name);
+		const struct inv_bond *b = port ? doctor_link_bond(p, port->ifindex) : NULL;
+
+		if (b && doctor_bond_is_static(b))
+			add(p, DOCTOR_ARP_ECHO, port->leg, port->ifindex, &port->ip.addr);
+	}
+}
+
 static bool leg_answers(const struct doctor_host *p, const char *leg)
 {
 	for (size_t i = 0; i < p->n_probes; i++)
@@ -136,9 +147,14 @@ static struct mac_addr *own_macs(const struct doctor_host *p, size_t *ret_n)
 	return list;
 }
 
-/* Asks for addresses. other_legs: the addresses belong to other legs of this host; only then does
- * an answer of this host count. */
-static int ask(struct doctor_host *p, bool other_legs, const struct mac_addr *own, size_t n_own)
+/* Whether frames of this host count as an answer. */
+static bool counts_own(enum doctor_arp_kind kind)
+{
+	return kind == DOCTOR_ARP_OTHER_LEG || kind == DOCTOR_ARP_ECHO;
+}
+
+/* Asks for the addresses for which frames of this host count as an answer, or for the others. */
+static int ask(struct doctor_host *p, bool own_counts, const struct mac_addr *own, size_t n_own)
 {
 	struct kernel_probe q[DOCTOR_ARPS_MAX];
 	struct doctor_arp *of[DOCTOR_ARPS_MAX];
@@ -146,14 +162,14 @@ static int ask(struct doctor_host *p, bool other_legs, const struct mac_addr *ow
 	int r;
 
 	for (size_t i = 0; i < p->n_arps; i++) {
-		if ((p->arps[i].kind == DOCTOR_ARP_OTHER_LEG) != other_legs)
+		if (counts_own(p->arps[i].kind) != own_counts)
 			continue;
 		of[n] = &p->arps[i];
 		q[n++] = p->arps[i].q;
 	}
 	if (n == 0)
 		return 0;
-	r = p->kernel->ops->probe(p->kernel, q, n, own, other_legs ? 0 : n_own);
+	r = p->kernel->ops->probe(p->kernel, q, n, own, own_counts ? 0 : n_own);
 	for (size_t i = 0; r == 0 && i < n; i++)
 		of[i]->q = q[i];
 	return r;
@@ -170,6 +186,7 @@ void doctor_send_arps(struct doctor_host *p)
 		return;
 	add_own(p);
 	add_other_legs(p);
+	add_echoes(p);
 	add_peers(p);
 	own = own_macs(p, &n_own);
 	p->kernel->ops->prepare(p->kernel, &address);
