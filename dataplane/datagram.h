@@ -22,9 +22,8 @@ struct datagram { /* a datagram to send: a header, then the payload; either may 
 	uint8_t hdr[DATAGRAM_HDR_MAX];
 	uint16_t hdr_len;
 	uint16_t payload_len;
-	bool alone;		/* must be sent in a separate system call */
-	uint8_t source;		/* which of the port's UDP source ports to send from; 0: its main
-				   one */
+	bool alone;	/* must be sent in a separate system call */
+	uint8_t source; /* which of the port's UDP source ports to send from; 0: the main one */
 	const uint8_t *payload; /* must stay valid until the port's flush returns */
 };
 

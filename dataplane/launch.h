@@ -28,13 +28,15 @@
 /*
  * Inherited descriptors. All others are closed.
  *
- * A worker outlives its agent: it serves for LAUNCH_ORPHAN_S without one and may be adopted
- * meanwhile. The next agent finds all that it needs open in the worker, under these numbers, and
- * fetches it with pidfd_getfd(2) if the service manager has not kept it. So the numbers up to
- * LAUNCH_FD_AGENT must not change in any version. A worker uses one control socket as long as it
- * runs: it keeps the agent's end open too, so messages sent without an agent wait there for the
- * next one. Therefore the worker notices an agent's exit by a hang-up of LAUNCH_FD_ALIVE, not by an
- * end of file on the socket, and an agent adopts it by a message with a new pipe.
+ * A worker outlives its agent: it serves for LAUNCH_ORPHAN_S without one, and another agent may
+ * adopt it in that time. The next agent finds all that it needs open in the worker, under these
+ * numbers, and fetches it with pidfd_getfd(2) if the service manager has not kept it. So the
+ * numbers up to LAUNCH_FD_AGENT must not change in any version.
+ *
+ * A worker uses one control socket as long as it runs. It keeps the agent's end open too, so
+ * messages sent without an agent wait there for the next agent. Therefore the worker notices an
+ * agent's exit by a hang-up of LAUNCH_FD_ALIVE, not by an end of file on the socket, and an agent
+ * adopts the worker by a message with a new pipe.
  */
 enum launch_fd {
 	LAUNCH_FD_CONTROL = 3, /* AF_UNIX SOCK_SEQPACKET to the agent */
@@ -85,9 +87,9 @@ enum launch_transport {
 
 struct launch_port { /* one leg of this worker */
 	char leg[PLENUM_NAME_MAX];
-	char label[PLENUM_NAME_MAX];  /* label of the switch, as known at the start; "": unknown */
-	char ifname[IFNAMSIZ];	      /* kernel interface; a VF bound to vfio has none, so this is
-					 its PF's */
+	char label[PLENUM_NAME_MAX]; /* label of the switch, as known at the start; "": unknown */
+	char ifname[IFNAMSIZ]; /* kernel interface; for a VF bound to vfio, which has none, the
+				  interface of its PF */
 	char device[PLENUM_NAME_MAX]; /* DPDK device argument ("0000:3b:02.1" or "net_memif0,..."),
 				       * LAUNCH_DEVICE_*; "" for UDP */
 	uint32_t ifindex;
@@ -153,7 +155,8 @@ struct launch_mount {	/* frontend: the agent has opened /dev/fuse and has mounte
 	uint32_t n_addrs;
 };
 
-/* Whether programs see the same mount: path, source and options of the kernel's mount are equal. */
+/* Whether programs would see the same mount: path, source and options of the kernel's mount are
+ * equal. */
 static inline bool launch_mount_equal(const struct launch_mount *a, const struct launch_mount *b)
 {
 	return strcmp(a->path, b->path) == 0 && strcmp(a->export_name, b->export_name) == 0 &&
@@ -175,7 +178,7 @@ struct launch_client { /* compute: rule for the clients that may use an export, 
 	bool read_only;
 	enum launch_squash squash;
 	uint32_t anonuid, anongid;
-	/* Ranges in launch_config.ids, first those of users, then those of groups. If there are
+	/* Ranges in launch_config.ids: first the users' ranges, then the groups'. If there are
 	 * none, ids stay the same. */
 	uint32_t first_ids, n_uids, n_gids;
 	/* Range in launch_config.client_addrs: the addresses of `host`. Without a cluster key any
@@ -197,7 +200,7 @@ struct launch_export {
 	uint32_t first_client, n_clients;
 };
 
-/* Protection of this worker's packets; the values are those of rudp.h. */
+/* Protection of this worker's packets, with the same values as in rudp.h. */
 enum launch_security {
 	LAUNCH_SECURITY_NONE,
 	LAUNCH_SECURITY_AUTH,
@@ -243,13 +246,14 @@ struct launch_config {
 	struct launch_mount shared[LAUNCH_SHARED_MOUNTS_MAX]; /* mounts of other workers that this
 							       * one serves as a mount worker */
 	uint32_t n_shared;
-	uint32_t n_shared_missing; /* how many more mounts of other workers this worker is to serve
-				      that are not mounted yet: when one of them is, the agent
-				      restarts the worker */
+	uint32_t n_shared_missing; /* number of further mounts of other workers that this worker
+				      must serve, but that are not mounted yet: when one of them is
+				      mounted, the agent restarts the worker */
 	struct launch_export exports[LAUNCH_EXPORTS_MAX];
 	uint32_t n_exports;
-	uint32_t n_missing; /* how many more exports are configured whose directory does not exist:
-			       when one of the directories appears, the agent restarts the worker */
+	uint32_t n_missing; /* number of further exports that are configured, but whose directory
+			       does not exist: when one of the directories appears, the agent
+			       restarts the worker */
 	struct launch_client clients[LAUNCH_CLIENTS_MAX];
 	uint32_t n_clients;
 	struct launch_ids ids[LAUNCH_IDS_MAX];
@@ -263,7 +267,8 @@ struct launch_config {
 };
 
 /*
- * Memory for DPDK, in MiB: enough for one port per leg, even if DPDK does not drive all of them.
+ * Returns the memory for DPDK in MiB: enough for one port per leg, even if DPDK does not drive all
+ * of them.
  */
 static inline uint32_t launch_dpdk_mib(const struct launch_config *c)
 {
@@ -310,20 +315,20 @@ static inline bool launch_takes_rdma(const struct launch_config *c)
 	return false;
 }
 
-/* Number of client mounts that a compute worker serves at a time. */
+/* Returns the number of client mounts that a compute worker serves at a time. */
 static inline uint32_t launch_sessions(const struct launch_config *c)
 {
 	return c->sessions ? c->sessions : LAUNCH_SESSIONS_DEFAULT;
 }
 
-/* Number of sessions that the sessions of mount workers must leave free for those of mounts. */
+/* Returns the number of sessions that mount workers must leave free for mounts. */
 static inline uint32_t launch_sessions_kept(const struct launch_config *c)
 {
 	return MAX_OF(launch_sessions(c) / 4, 1U);
 }
 
-/* Number of additional sessions for mount workers that only finish the requests they have begun,
- * which takes a short time. */
+/* Number of additional sessions for mount workers that only finish requests which they have begun.
+ * These sessions last a short time. */
 #define LAUNCH_SESSIONS_OWING 64U
 
 /* Faults that a worker injects into its packets, as if the network had caused them. */
@@ -342,7 +347,7 @@ struct launch_fault {
 	char peer[PLENUM_NAME_MAX]; /* name of a host, or one of its addresses; "": all peers */
 };
 
-/* The checks that both the agent and the worker make; neither checks the duration here. */
+/* Makes the checks that both the agent and the worker need. It does not check the duration. */
 static inline bool launch_fault_is_valid(const struct launch_fault *f)
 {
 	return f->id && f->ways && !(f->ways & ~(uint32_t)(LAUNCH_FAULT_IN | LAUNCH_FAULT_OUT)) &&
@@ -522,8 +527,9 @@ struct launch_path_stats {
 			       Probes between sleeping hosts measure mostly the hosts */
 	uint64_t cwnd_bytes;
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes;
-	uint64_t lost_packets, rx_lost_packets; /* our packets that were lost; the peer's packets
-						   that were lost */
+	uint64_t lost_packets,
+		rx_lost_packets; /* lost_packets: our packets that were lost; rx_lost_packets: the
+				    peer's packets that were lost */
 	uint64_t retransmits, failovers;
 	uint64_t last_pause_ns; /* longest time without progress in the last failover */
 	uint64_t since_ns;	/* clock_now_ns() when it last went up or down, or was created */
@@ -553,7 +559,7 @@ struct launch_rdma_stats { /* one per port, in the order of the ports; describes
 	char reason[32];		  /* a reason code if no queue pair works, else "" */
 	char gpu[32];			  /* a code that says whether it can access GPU memory */
 };
-/* The packet counters of a port that bypasses the kernel, which therefore does not count its
+/* The packet counters of a port that bypasses the kernel, so that the kernel does not count its
  * packets. */
 struct launch_port_counters {
 	uint64_t tx_packets, rx_packets;
@@ -693,7 +699,7 @@ static inline uint64_t launch_stat_get(const uint64_t *counter)
 	return __atomic_load_n(counter, __ATOMIC_RELAXED);
 }
 
-/* The longest duration in bucket i; i must be less than LAUNCH_LATENCY_LIMITS. */
+/* Returns the longest duration in bucket i, which must be less than LAUNCH_LATENCY_LIMITS. */
 static inline uint64_t launch_latency_limit_ns(unsigned i)
 {
 	return LAUNCH_LATENCY_FIRST_NS << i;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * DPDK: the worker sends and receives packets itself, on its own VF if the device offers one, else
- * on the kernel's interface. There are two back ends, which differ only in how they wait for
- * packets: by polling or by interrupts.
+ * DPDK: the worker itself sends and receives packets, on its own VF if the device offers one,
+ * otherwise on the kernel's interface. There are two back ends, which differ only in how they wait
+ * for packets: by polling or by interrupts.
  */
 #include "plugins/plugins.h"
 #include <stdio.h>
 
 /* Writes the device argument of a port: the worker's own PCI function or, on an interface that the
- * kernel keeps, the way to get packets from it: copies (AF_PACKET) or a part of them (AF_XDP). */
+ * kernel keeps, how the worker gets packets from the kernel: copies of all packets (AF_PACKET) or
+ * some packets (AF_XDP). */
 static void dpdk_device(const struct plan_port *port, char *buf, size_t size)
 {
 	if (!port->kernel_owned)

@@ -135,7 +135,7 @@ static void check_bond(const struct spec *s, struct diag *d)
 
 /* ---- rules of the host ---- */
 
-/* Whether both are functions of one NIC. The PCI addresses of such functions, such as
+/* Whether both devices are functions of one NIC. The PCI addresses of such functions, such as
  * "0000:3b:00.1", differ only behind the dot. A device without a PCI address does not count as
  * another NIC. */
 static bool same_nic(const struct inv_link *a, const struct inv_link *b)
@@ -146,8 +146,8 @@ static bool same_nic(const struct inv_link *a, const struct inv_link *b)
 	       (len == strcspn(b->pci, ".") && memcmp(a->pci, b->pci, len) == 0);
 }
 
-/* A LAG over two NICs is refused, because the link would depend on the failures, firmware and
- * queues of two devices. */
+/* Refuses a LAG over two NICs, because the link would depend on the failures, firmware and queues
+ * of two devices. */
 static void check_nics(struct plan_builder *b)
 {
 	const struct inv_link *first = NULL;
@@ -214,7 +214,8 @@ static void explain_apart(const struct plan_builder *b, const struct plan_member
 		   b->bond.name, m->ifname, mine, other->ifname, theirs);
 }
 
-/* Writes into `why` why the port carries no data. Returns false if it does carry data. */
+/* Writes the reason why the port carries no data into `why`. Returns false if the port carries
+ * data. */
 static bool explain_port(const struct plan_builder *b, const struct plan_member *m,
 			 const struct inv_bond_port *p, struct reason *why)
 {
@@ -240,8 +241,8 @@ static bool explain_port(const struct plan_builder *b, const struct plan_member 
 	return true;
 }
 
-/* Reports for each port why it carries no data. That no port of a bond has a carrier is reported by
- * the bond's own leg instead. */
+/* Reports for each port why it carries no data. If no port of a bond has a carrier, the bond's own
+ * leg reports this instead. */
 static void bond_reasons(struct plan_builder *b)
 {
 	if (!spec_has_bond(b->given))

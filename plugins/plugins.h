@@ -45,8 +45,8 @@ void ha_refuse_bond(const struct spec *s, struct diag *d);
 /* Rejects ha.hold, because the mode does not use it. */
 void ha_refuse_hold(const struct spec *s, struct diag *d);
 
-/* Mode active-backup of devices with VFs (ha_backup_vf.c). The first function tells whether the
- * spec has this mode; the others belong to its planner. */
+/* Mode active-backup of devices with VFs (ha_backup_vf.c). ha_is_backup_of_vfs(): whether the spec
+ * has this mode. The other functions belong to its planner. */
 bool ha_is_backup_of_vfs(const struct spec *s);
 void ha_backup_vf_check(const struct spec *s, struct diag *d);
 int ha_backup_vf_legs(struct plan_builder *b);

@@ -66,7 +66,7 @@ struct port_ops {
 	/* Receives up to max datagrams without blocking. Returns their number, or a negative errno
 	 * if the link is broken. */
 	int (*rx)(struct port *p, struct port_rx *pkts, unsigned max);
-	/* Same contract as rudp_ops.tx. */
+	/* Has the same contract as rudp_ops.tx. */
 	int (*tx)(struct port *p, const struct datagram_addr *dst, const struct datagram *pkt);
 	void (*flush)(struct port *p);
 	/* Reports a datagram that tx accepted but that the host later refused as too big. (Usually
@@ -102,10 +102,10 @@ struct port_ops {
 	 * to NULL: stops. If the operation itself is NULL, the back end sees only datagrams, no
 	 * frames. */
 	void (*capture)(struct port *p, struct packet_writer *to);
-	/* Counters since the port was opened. NULL: only the kernel counts. */
+	/* Returns the counters since the port was opened. NULL: only the kernel counts. */
 	void (*counters)(const struct port *p, struct launch_port_counters *ret);
-	/* Packets that the host refused to send. NULL: the back end passes frames to a device, so
-	 * the host cannot refuse them. */
+	/* Returns which packets the host refused to send. NULL: the back end passes frames to a
+	 * device, so the host cannot refuse them. */
 	void (*refusals)(const struct port *p, struct launch_refusal ret[LAUNCH_REFUSALS_MAX]);
 };
 
@@ -129,9 +129,9 @@ PORT_TRANSPORTS(PORT_BUILT_IN, PORT_MODULE)
 #undef PORT_BUILT_IN
 #undef PORT_MODULE
 
-/* The transport's name in the process table. */
+/* Returns the transport's name in the process table. */
 const char *port_transport_name(enum launch_transport t);
-/* The symbol that a port module exports. */
+/* Name of the symbol that a port module exports. */
 #define PORT_MODULE_SYMBOL "plenum_port_module"
 /* Finds the back end for a transport: built in, or from the module directory, which
  * PLENUM_MODULE_DIR in the environment overrides for tests. Returns 0, or a negative errno such as

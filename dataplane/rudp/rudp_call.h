@@ -75,12 +75,12 @@ struct slot {
 	uint16_t index;
 	uint8_t state;
 	bool big;		/* client: counted in n_active_big */
-	uint64_t cookie;	/* client */
+	uint64_t cookie;	/* client: the cookie that was passed to rudp_call_send() */
 	struct rudp_call *call; /* server: the call, in SLOT_EXECUTING */
 	void *token;		/* server: the response's token, in SLOT_RESPONDING */
 	struct list answer;	/* server: node in the session's list of responses */
 	uint64_t answer_ns;	/* when the response began; 0: it began after the latest poll */
-	struct slot *next_free; /* client */
+	struct slot *next_free; /* client: next in the list of free slots */
 	struct rx_msg rx;
 	struct tx_msg tx;
 	struct incoming in;

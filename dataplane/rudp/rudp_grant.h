@@ -45,8 +45,8 @@ struct grant_peer {
 struct grants {				   /* one per endpoint */
 	struct list queues[GRANT_CLASSES]; /* sessions that wait for a grant */
 	struct list fresh, stale; /* partial requests, ordered by the time of their latest chunk */
-	uint64_t granted_bytes;	  /* bytes that were granted and have not arrived, without those of
-				     stale requests */
+	uint64_t granted_bytes;	  /* bytes that were granted and have not arrived, except for stale
+				     requests */
 	unsigned granted_scale; /* scale of the limit for granted_bytes, in units of 1/GRANTED_SCALE
 				 */
 	unsigned n_granted, n_peers; /* n_peers: peers with a request that is announced or partly

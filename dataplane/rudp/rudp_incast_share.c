@@ -17,8 +17,8 @@
  * to start a limit. */
 #define LOSS_SHARE 256U
 #define LOSS_UNIT 1024U
-/* The first limit is this part of the bytes received in a window: what the link carries in 125
- * us. */
+/* The first limit is the number of bytes received in a window, divided by this: what the link
+ * carries in 125 us. */
 #define FIRST_SHARE 8U
 #define LEAST_BYTES (16U << 10)
 #define FEW_WINDOWS 16U /* consecutive windows with few senders end the limit */

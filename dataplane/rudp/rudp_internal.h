@@ -139,7 +139,7 @@ struct rudp_session {
 	struct grant_peer grants; /* server: big requests of this client that wait for memory */
 	struct list answers;	  /* server: slots in SLOT_RESPONDING, oldest first */
 	struct list answering;	  /* server: node in rudp.answering while `answers` is not empty */
-	uint64_t answers_ns;	  /* server: since when answers_bytes is counted */
+	uint64_t answers_ns;	  /* server: start of the time for which answers_bytes counts */
 	uint64_t answers_bytes;	  /* server: how many bytes of responses were acknowledged since
 				     answers_ns; if too few, the client is stuck */
 	uint64_t acked_ns; /* server: when the client last acknowledged a part of a response; 0:
@@ -445,7 +445,8 @@ uint64_t rudp_timer_next(const struct rudp *r);
 bool rudp_timer_run(struct rudp *r, uint64_t now);
 
 /* rudp_tx_queue.c */
-/* Whether the message counts as small. The announcement of a big request does. */
+/* Whether the message counts as small. A big request counts as small while its announcement is
+ * due. */
 static inline bool rudp_tx_is_small(const struct tx_msg *m)
 {
 	return m->len <= RUDP_SMALL_BYTES || m->announce;

@@ -108,10 +108,12 @@ struct rudp_path {
 	bool crossed;		 /* the path is standby while a label is unknown, because port and
 				    address have different positions in their lists */
 	uint32_t peer_label;	 /* hash of the label at the peer's end; 0: unknown */
-	uint32_t label_pn;	 /* serial of the LABEL that brought peer_label; 0: ACCEPT did */
-	uint32_t join_pn;	 /* server: serial of the JOIN that set `standby`; 0: HELLO did */
-	uint32_t class_stamp;	 /* client: when `standby` last changed, in us modulo 2^32, as JOIN
-				    carries it */
+	uint32_t label_pn; /* serial of the LABEL message that brought peer_label; 0: peer_label
+			      came in the ACCEPT */
+	uint32_t join_pn; /* server: serial of the JOIN message that set `standby`; 0: the HELLO set
+			     it */
+	uint32_t class_stamp; /* client: when `standby` last changed, in us modulo 2^32, as JOIN
+				 carries it */
 
 	/* server: LABEL, which carries the label of our end and is repeated until the client
 	 * confirms it */
@@ -127,8 +129,8 @@ struct rudp_path {
 	uint64_t share_sent_ns;	   /* receiver: when that share was last sent */
 	uint32_t share_pn;	   /* sender: serial of the SHARE that set share_bytes */
 	uint32_t share_bytes;	/* sender: bytes of small messages that the peer allows in flight */
-	uint64_t share_until;	/* sender: when that limit expires */
-	uint64_t small_pace_ns; /* sender: small messages send nothing before this time */
+	uint64_t share_until;	/* sender: when the limit in share_bytes expires */
+	uint64_t small_pace_ns; /* sender: no packet of a small message is sent before this time */
 
 	/* failover of the packets of a suspect path */
 	uint64_t peer_alive_ns; /* when the peer answered on another path after this path had fallen

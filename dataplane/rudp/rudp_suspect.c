@@ -12,7 +12,7 @@
  */
 #include "dataplane/rudp/rudp_internal.h"
 
-/* When to try again if a port did not take a probe. */
+/* If a port did not take a probe, it is sent again after this time. */
 #define RETRY_NS RUDP_ACK_DELAY_NS
 
 /* Returns how long an answer may take if neither host is late. */

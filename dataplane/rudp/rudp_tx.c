@@ -36,7 +36,8 @@ static uint32_t window_left(const struct rudp_path *p, bool small)
 static uint64_t path_eta(const struct rudp_path *p, bool small, uint64_t now)
 {
 	uint64_t rtt = p->rtt.base;
-	uint64_t queue = (uint64_t)p->sent.in_flight * 4 / 5; /* at 10 Gb/s */
+	uint64_t queue =
+		(uint64_t)p->sent.in_flight * 4 / 5; /* time in ns to send these bytes at 10 Gb/s */
 
 	if (small && p->rtt.sampled_ns + 100 * NSEC_PER_MSEC > now)
 		rtt = p->rtt.srtt;

@@ -118,8 +118,8 @@ struct worker {
 	bool stopping;
 	bool stopped;
 	int exit_status;
-	/* Whether this turn (looks_all) and the next one poll all sources, or only the likely ones.
-	 */
+	/* looks_all: this turn polls all sources, not only the likely ones; looks_all_next: the
+	 * next turn does */
 	bool looks_all, looks_all_next;
 	unsigned n_partial; /* number of turns since the last one that polled all sources */
 	/* After descriptors have ended a sleep, the worker knows for some turns which ports may
@@ -136,9 +136,9 @@ int worker_main(void);
 
 /* worker_setup.c */
 
-/* Reads and checks the configuration. Returns 0, and *ret, which the caller must free; or a
- * negative errno with a sentence in why, which is -EPROTO if an agent of another version wrote
- * it. */
+/* Reads and checks the configuration. Returns 0 with *ret set, which the caller must free, or a
+ * negative errno with a sentence in why. -EPROTO: an agent of another version wrote the
+ * configuration. */
 int worker_config_read(int fd, struct launch_config **ret, struct reason *why);
 /* Checks the configuration. Returns 0 or a negative errno with a sentence in why. */
 int worker_config_check(const struct launch_config *cfg, struct reason *why);
@@ -154,7 +154,7 @@ int worker_ops_get(struct worker *w, struct reason *why);
 /* Opens the ports that are not open yet. Returns the number of open ports. *ret_why: the reasons of
  * each leg, to pass to worker_legs_set_reasons(). */
 unsigned worker_ports_open(struct worker *w, struct worker_legs_why *ret_why);
-/* Joins the open ports to the network, and closes those that must not join. Same results as
+/* Joins the open ports to the network, and closes ports that must not join. Returns the same as
  * worker_ports_open(). */
 unsigned worker_ports_join(struct worker *w, struct worker_legs_why *ret_why);
 /* Joins one port, but does not report it to the transport. Returns the result of
@@ -163,7 +163,7 @@ int worker_port_join(struct worker *w, unsigned i, struct worker_legs_why *why);
 
 /* worker_legs.c: the reasons of the worker and of each leg */
 
-/* Adds a reason to those of leg i. */
+/* Adds a reason to the reasons of leg i. */
 void worker_legs_add(const struct worker *w, struct worker_legs_why *why, unsigned i,
 		     const struct reason *reason);
 /* Formats all reasons in one line. */
@@ -174,10 +174,15 @@ void worker_legs_set_reasons(struct worker *w, const struct worker_legs_why *why
 void worker_leg_explain(struct worker *w, unsigned i, const char *why);
 /* Writes the legs' part of the statistics page; call within its seqlock. */
 void worker_legs_publish(struct worker *w);
-/* Publishes on the statistics page why each leg is degraded, and one reason for the worker itself:
- * which backup port carries the traffic; if none does, why a peer refuses; else which faults are
- * injected; else what a path does not carry; else why RDMA is missing that the spec asks for; "" if
- * there is no problem. */
+/*
+ * Publishes on the statistics page why each leg is degraded, and the first of these reasons that
+ * applies to the worker itself ("" if there is none):
+ * - which backup port carries the traffic
+ * - why a peer refuses
+ * - which faults are injected
+ * - what a path does not carry
+ * - why RDMA is missing that the spec asks for
+ */
 void worker_reason_publish(struct worker *w);
 
 /* worker_ports.c: ports that the agent sends while the worker runs */
@@ -214,12 +219,12 @@ void worker_backup_init(struct worker *w);
 unsigned worker_backup_join(struct worker *w, struct worker_legs_why *ret_why);
 /* Moves the address to another port if the links have changed. */
 void worker_backup_look(struct worker *w);
-/* The same, when time has passed. Returns when the next call is due. */
+/* Like worker_backup_look(), when time has passed. Returns when the next call is due. */
 uint64_t worker_backup_turn(struct worker *w);
 /* Handles the agent's label of port i. */
 void worker_backup_label(struct worker *w, unsigned i, uint32_t label);
-/* worker_port() maps a port number of the transport (way) to the index of the port that carries it;
- * worker_way() does the reverse. */
+/* In these functions, `way` is a port number of the transport. worker_port(): returns the index of
+ * the port that carries it. worker_way() does the reverse. */
 static inline unsigned worker_port(const struct worker *w, unsigned way)
 {
 	return w->cfg->failover ? w->backup.active : way;
@@ -236,7 +241,7 @@ static inline unsigned worker_way(const struct worker *w, unsigned port)
 uint32_t worker_label_hash(const char *label);
 /* Describes the port for the transport. */
 struct rudp_port_info worker_port_info(const struct launch_port *p, bool up);
-/* Same contract as in rudp_ops; user: the worker. */
+/* Has the same contract as in rudp_ops; user: the worker. */
 int worker_tx(void *user, unsigned port, const struct datagram_addr *dst,
 	      const struct datagram *pkt);
 void worker_tx_flush(void *user);
@@ -252,8 +257,8 @@ void worker_run(struct worker *w);
 
 /* worker_rdma.c: RDMA devices for bulk data */
 
-/* Opens the RDMA devices of the legs that may use RDMA. Call while the worker still has access to
- * files, and its privileges. */
+/* Opens the RDMA devices of the legs that may use RDMA. Call it while the worker still has its
+ * privileges and access to files. */
 int worker_rdma_open(struct worker *w, struct reason *why);
 void worker_rdma_watch(struct worker *w);
 /* Handles LAUNCH_MSG_RDMA. The caller still owns fd. */
@@ -266,7 +271,7 @@ bool worker_rdma_publish(struct worker *w);
 
 /* worker_message.c: messages to the agent */
 
-/* A fuse_server_pin_cb: sends the pin or its end to the agent. */
+/* A fuse_server_pin_cb: asks the agent to pin a file, or to release the pin. */
 bool worker_hold(void *user, uint32_t export_index, uint64_t key, int fd);
 void worker_send_port(struct worker *w, unsigned index, const struct launch_port *port);
 void worker_send(struct worker *w, enum launch_msg_type type, int code, unsigned index,
@@ -303,8 +308,8 @@ void worker_capture_keys(struct worker *w);
 void worker_spin_learn(struct worker_spin *s, uint64_t idle_ns);
 /* Whether to poll again instead of sleeping; idle_ns: time since the last work. */
 bool worker_spin_wanted(const struct worker_spin *s, uint64_t idle_ns);
-/* Whether the worker sleeps when idle, and work is so rare that waiting for more of it before
- * acknowledging would gain little. */
+/* Whether the worker sleeps when idle, and work is so rare that it would gain little by waiting for
+ * more work before acknowledging. */
 bool worker_spin_rests(const struct worker_spin *s);
 
 #endif

@@ -10,8 +10,8 @@
 
 #include "dataplane/launch.h"
 
-/* A port that fails soon after its return must work twice as long before it carries traffic again,
- * up to 2^WORKER_ACTIVE_DOUBLED_MAX times the hold time. */
+/* If a port fails soon after its return, the hold time is doubled, up to
+ * 2^WORKER_ACTIVE_DOUBLED_MAX times the configured one. */
 #define WORKER_ACTIVE_DOUBLED_MAX 6
 #define WORKER_ACTIVE_SOON 10 /* number of hold times after which a port counts as stable again */
 

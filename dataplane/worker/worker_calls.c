@@ -178,7 +178,7 @@ static const struct seccomp_rule rules_dpdk[] = {
 	{SYS_ioctl, 1, 0xff00, ';' << 8}, /* VFIO: to enable and disable interrupts */
 };
 
-/* For the RDMA library, which lists the kernel's RDMA devices by netlink. To change any of them by
+/* For the RDMA library, which lists the kernel's RDMA devices by netlink. Changing a device by
  * netlink needs privileges that a worker does not have. */
 static const struct seccomp_rule set_rdma[SECCOMP_SET_MAX] = {
 	{SYS_socket, 0, UINT32_MAX, AF_NETLINK},

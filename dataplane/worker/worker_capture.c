@@ -96,7 +96,7 @@ static void put_datagram(struct worker *w, unsigned port, enum packet_direction 
 /* ---- keys of encrypted sessions ---- */
 
 /* Captures the session's current key of one direction, if it was not captured yet. If the ring has
- * no space for it, it is tried again later. */
+ * no space for the key, a later call tries again. */
 static void put_key(struct worker *w, const struct rudp_session *s, bool in)
 {
 	struct worker_capture *c = &w->capture;

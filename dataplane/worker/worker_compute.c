@@ -46,8 +46,8 @@ static struct fuse_server *server_of(const struct worker *w)
 
 /* ------------------------------------------------------------------ memory for clients */
 
-/* Reports on this host that clients are refused for lack of sessions, because the cause can be
- * fixed here. Reports it only once while clients retry. */
+/* Reports to the operator of this host that clients are refused for lack of sessions, because this
+ * operator can fix the cause. Reports it only once while clients retry. */
 static void full_report(struct worker *w)
 {
 	struct compute_end *end = end_of(w);
@@ -333,7 +333,7 @@ static uint64_t compute_tick(struct worker *w)
 	return MIN_OF(due, due_ping);
 }
 
-/* Begins an RDMA test with one of the client's mounts, one that has queue pairs. */
+/* Begins an RDMA test with a mount of the client that has queue pairs. */
 static int compute_ping(struct worker *w, const struct launch_ping *p)
 {
 	enum port_rdma_reason why = PORT_RDMA_OK;

@@ -92,7 +92,7 @@ void worker_alive_read(struct worker *w)
 	orphan_begin(w);
 }
 
-/* The next agent adopts this worker: its pipe replaces that of the earlier agent. */
+/* The next agent adopts this worker: its pipe replaces the pipe of the earlier agent. */
 static void control_adopt(struct worker *w, int fd)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.u32 = WORKER_SOURCE_ALIVE};

@@ -73,9 +73,9 @@ static void add_addr(struct fault *f, const struct ip_addr *a)
 		f->addrs[f->n_addrs++] = *a;
 }
 
-/* Looks up the addresses of a peer that is given by name: the configured ones and those of its
- * sessions. It only adds addresses, so that the fault still applies to a peer that cannot reconnect
- * because of it. */
+/* Looks up the addresses of a peer that is given by name: the configured addresses and the
+ * addresses of its sessions. It only adds addresses, so that the fault still applies to a peer that
+ * cannot reconnect because of the fault. */
 static void look_up(struct worker *w, struct fault *f)
 {
 	struct rudp_path_info info[RUDP_PATHS_MAX];
@@ -317,8 +317,8 @@ static void end_all(struct worker *w)
 	worker_fault_free(w);
 }
 
-/* First passes the delayed packets on, because their slots are replaced by larger ones. If a packet
- * that rudp sends in reply is delayed again, it is lost with its slot. */
+/* Makes the slots larger if necessary. First passes on the delayed packets, because their slots are
+ * replaced. If a packet that rudp sends in reply is delayed again, it is lost with its slot. */
 void worker_fault_port(struct worker *w)
 {
 	struct worker_faults *fs = w->faults;

@@ -236,8 +236,8 @@ static void refusal_forget(struct worker *w, struct client_mount *m)
 	if (!m->refusal_reported)
 		return;
 	m->refusal_reported = 0;
-	w->peer_why[0] = '\0'; /* if another mount is still refused, the loop sets the reason of
-				  that mount */
+	w->peer_why[0] = '\0'; /* if the server still refuses another mount, the loop below sets
+				  that mount's reason */
 	for (unsigned i = 0; i < n_fronts(w) && !w->peer_why[0]; i++)
 		if (end_of(w)->mounts[i].refusal_reported)
 			memcpy(w->peer_why, end_of(w)->mounts[i].refusal, sizeof(w->peer_why));
@@ -257,8 +257,8 @@ static void refusal_report(struct worker *w, unsigned i, int code, const char *t
 	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_PEER_REFUSED, i, text);
 }
 
-/* If the process of a mount worker of one of our mounts has ended, finishes its requests in its
- * place. */
+/* If the process of a mount worker of one of our mounts has ended, this worker finishes its
+ * requests in its place. */
 static void orphan_finish(struct worker *w)
 {
 	struct client_end *end = end_of(w);
@@ -372,12 +372,12 @@ static void report_absence(struct worker *w, unsigned i)
 		m->absence_reported = false;
 		m->busy_ns = 0;
 		/* A mount worker whose session only finishes old requests is still refused for new
-		 * ones. */
+		 * requests. */
 		if (!fuse_client_is_finishing(m->front))
 			refusal_forget(w, m);
 		return;
 	}
-	/* For a mount with mount workers, only its owner reports it. */
+	/* For a mount with mount workers, only the owner reports it. */
 	if (m->absence_reported || is_mount_worker(w, i) ||
 	    (n == m->timeouts_seen && fuse_client_waits_ns(m->front, w->now_ns) < ABSENCE_NS))
 		return;
@@ -481,7 +481,7 @@ static int client_ping(struct worker *w, const struct launch_ping *p)
 }
 
 /* Returns how many requests a stopping worker must finish first. Requests that wait in the kernel,
- * or for an absent peer, are not among them: the successor gets them. */
+ * or for an absent peer, do not count: the successor gets them. */
 static unsigned client_left(struct worker *w)
 {
 	unsigned left = 0;

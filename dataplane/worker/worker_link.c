@@ -49,8 +49,8 @@ static void end_without_ports(struct worker *w, const char *reason)
 	w->stopped = true;
 }
 
-/* Ends the address probe of a port. The leg keeps the reasons that opening the port gave; only
- * those of the probe change. */
+/* Ends the address probe of a port. The leg keeps the reasons that opening the port gave; only the
+ * reasons of the probe change. */
 static void probe_end(struct worker *w, unsigned i, int result, const struct reason *reason)
 {
 	struct worker_legs_why why = w->open_why;
@@ -93,8 +93,8 @@ void worker_probe_begin(struct worker *w, unsigned i, bool has_link)
 	worker_probe_look(w, i);
 }
 
-/* Some ports detect the carrier themselves, so no agent is needed for that: a VF reports the
- * carrier of its PF. */
+/* Some ports detect the carrier themselves, so they need no agent for this. For example, a VF
+ * reports the carrier of its PF. */
 void worker_link_look(struct worker *w, unsigned i)
 {
 	bool lost = w->ports[i].ops->link && !w->ports[i].ops->link(&w->ports[i]);

@@ -22,9 +22,9 @@
  * number of sessions. So there is at least this time per session between two updates. */
 #define STATS_SESSION_NS (50 * NSEC_PER_USEC)
 #define DRAIN_NS (2 * NSEC_PER_SEC)
-/* Without traffic, a worker that always polls does so at full speed for this time. Then it naps
- * briefly between polls: if programs share its core after all, they can run, and it may be waiting
- * for one of them. */
+/* Without traffic, a worker that always polls does so at full speed for this time. Then it sleeps
+ * briefly between polls: if programs share its core after all, they can run, and the worker may be
+ * waiting for one of them. */
 #define POLLED_HOT_NS (300 * NSEC_PER_USEC)
 #define POLLED_NAP_NS (50 * NSEC_PER_USEC)
 
@@ -270,7 +270,7 @@ static bool turn(struct worker *w, uint64_t *ret_due_ns)
 
 /* ---- between the turns ---- */
 
-/* Records for which ports a wait has reported packets. After a timeout that is unknown. */
+/* Records for which ports a wait has reported packets. After a timeout this is unknown. */
 static void ports_know(struct worker *w, bool slept, int n, uint32_t ready)
 {
 	if (slept) {

@@ -46,16 +46,16 @@ bool worker_hold(void *user, uint32_t export_index, uint64_t key, int fd)
 	if (fd >= 0)
 		return fdpass_send(w->control_fd, &m, sizeof(m), fd) != -EAGAIN;
 	/*
-	 * There is no agent. The next one gets the descriptors that the service manager has kept; a
-	 * descriptor sent now would not be among them.
+	 * There is no agent. The next agent gets the descriptors that the service manager has kept;
+	 * a descriptor sent now would not be among them.
 	 */
 	if (w->orphan_ns)
 		return false;
 	m.type = LAUNCH_MSG_DROP;
 	if (fdpass_send(w->control_fd, &m, sizeof(m), -1) == -EAGAIN)
 		return false;
-	/* Earlier versions used other keys for the same file, because they also included the
-	 * worker. */
+	/* Earlier versions used other keys for the same file, because their keys also depended on
+	 * the worker. */
 	m.key = (w->cfg->boot_id + export_index) * 0x9e3779b97f4a7c15U ^ key;
 	return fdpass_send(w->control_fd, &m, sizeof(m), -1) != -EAGAIN;
 }

@@ -85,8 +85,8 @@ static enum port_rdma_reason reason_of(const struct worker *w, unsigned port, un
 	return w->role->rdma(w, port);
 }
 
-/* Says how bulk data is sent while RDMA is unavailable. Only at a client can it be configured to
- * wait. */
+/* Returns how bulk data is sent while RDMA is unavailable. Only a client can be configured to let
+ * it wait. */
 static const char *fallback_text(const struct worker *w, unsigned port, bool used)
 {
 	if (!w->cfg->ports[port].rdma_only || w->cfg->role != LAUNCH_FRONTEND)

@@ -53,8 +53,8 @@ static int sandbox_fail(int e, struct reason *why, const char *what)
 
 /* ------------------------------------------------------------------ before the ports */
 
-/* Copies each export as a detached mount: if it crosses mounts, including the file systems mounted
- * inside it; otherwise it shows the directories under these mounts. */
+/* Copies each export as a detached mount. If the export crosses mounts, the copy includes the file
+ * systems mounted inside it; otherwise it has the directories under these mounts instead. */
 static int trees_clone(struct sandbox *s, const struct launch_config *cfg)
 {
 	for (uint32_t i = 0; i < cfg->n_exports; i++) {
@@ -69,7 +69,7 @@ static int trees_clone(struct sandbox *s, const struct launch_config *cfg)
 	return 0;
 }
 
-/* Drops the capabilities from the bounding set that no program started by this process could need.
+/* Drops from the bounding set all capabilities that no program started by this process could need.
  * The process keeps its own capabilities until it drops them itself. */
 static int bounding_drop(void)
 {
@@ -227,10 +227,10 @@ static int folders_make(const char *const *names, size_t n)
 }
 
 /*
- * Makes, in the working directory, the names that DPDK needs to return a PCI function to vfio. It
- * looks up again then whether the host has vfio's module, and which IOMMU group the function has.
- * The names exist here without content. If the host has no IOMMU group for a function, vfio does
- * not have the function.
+ * Makes, in the working directory, the names that DPDK needs to return a PCI function to vfio. When
+ * it does so, DPDK looks up again whether the host has vfio's module, and which IOMMU group the
+ * function has. The names exist here without content. If the host has no IOMMU group for a
+ * function, vfio does not have the function.
  */
 static int functions_fill(const struct launch_config *cfg)
 {
@@ -265,8 +265,8 @@ static int functions_fill(const struct launch_config *cfg)
 
 /*
  * Makes, in the working directory, the file names by which the RDMA library opens devices, because
- * this root does not have them. Each name is a link to the device file that the agent sent last;
- * the library checks that it is the right one.
+ * this root does not have them. Each name is a link to the device file that the agent sent last.
+ * The library checks that this is the right device.
  */
 static int devices_fill(const struct sandbox *s)
 {
@@ -361,8 +361,8 @@ static int exports_reopen(const struct launch_config *cfg)
 
 /* ------------------------------------------------------------------ identity and privileges */
 
-/* Returns the capabilities that a worker keeps: to look up users' files, and to write as users. The
- * I/O helpers have all others that serving files needs. */
+/* Returns the capabilities that a worker keeps: to look up users' files, and to write as users.
+ * Only the I/O helpers have the other capabilities that serving files needs. */
 static uint64_t capabilities_of(enum sandbox_kind kind)
 {
 	if (kind != SANDBOX_FILES)
@@ -383,8 +383,8 @@ static int capabilities_set(uint64_t keep)
 }
 
 /*
- * Changes the process's identity. The C library does that for all threads. Only this thread has the
- * secure bits that preserve capabilities, so DPDK's threads lose theirs.
+ * Changes the process's identity. The C library changes it for all threads. Only this thread has
+ * the secure bits that preserve capabilities, so DPDK's threads lose their capabilities.
  */
 static int identity_change(const struct sandbox *s)
 {

@@ -25,7 +25,7 @@
 
 enum sandbox_kind {
 	SANDBOX_DESCRIPTORS, /* for a role that has opened everything that it needs: no privileges,
-				and no files except those of processes in a procfs */
+				and no access to files, except files of processes in a procfs */
 	SANDBOX_FILES,	     /* for a role that serves files of other users, from the exports */
 };
 
@@ -45,13 +45,13 @@ struct sandbox {
 	bool no_selinux; /* it is certain that SELinux is off in the kernel */
 };
 
-/* The user as whom workers run: plenum-worker if the host has it, else "nobody". */
+/* Returns the user as whom workers run: plenum-worker if the host has it, otherwise "nobody". */
 void sandbox_user_get(uid_t *ret_uid, gid_t *ret_gid);
 /* Each step returns 0 or a negative errno with a sentence in why. */
 /* key_fd: passed to fs_helper_start(); this process does not read the key. */
 int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch_config *cfg,
 		  int key_fd, struct reason *why);
-/* Afterwards the exports' descriptors in cfg refer to the detached mounts. */
+/* After this step the exports' descriptors in cfg refer to the detached mounts. */
 int sandbox_enter(struct sandbox *s, const struct launch_config *cfg, struct reason *why);
 /* dpdk: threads and timers of DPDK run in the process. rdma: it may have RDMA devices. */
 int sandbox_seal(enum sandbox_kind kind, bool dpdk, bool rdma, struct reason *why);

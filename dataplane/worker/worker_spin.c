@@ -13,8 +13,8 @@
 #define GAP_SHORT_NS (SPIN_WAKE_NS / 4) /* gaps within one request are shorter */
 #define GAP_SHIFT 4			/* weight of one gap in the mean */
 #define GAP_SHIFT_SHORT 6
-/* Limit for the mean gap, above which the worker rests: the mean of a short wait and of one about
- * twice as long as the delay of acknowledgements. */
+/* If the mean gap is above this limit, the worker rests. The limit is the mean of a short wait and
+ * of a wait about twice as long as the delay of acknowledgements. */
 #define GAP_REST_NS (200 * NSEC_PER_USEC)
 
 /*

@@ -182,8 +182,8 @@ static int answer_read(const struct client_ping *p, const void *msg, size_t len,
 	return 0;
 }
 
-/* Adds the results in the server's answer to those of the test. The pause before the next request
- * depends on the time that we measured, not on the duration that the server reports. */
+/* Adds the results in the server's answer to the results of the test. The pause before the next
+ * request depends on the time that we measured, not on the duration that the server reports. */
 static void answer_add(struct client_ping *p, const struct fuse_proto_ping *a, uint64_t now_ns)
 {
 	memcpy(&p->each_ns[p->run.done], a->each_ns, a->count * sizeof(a->each_ns[0]));

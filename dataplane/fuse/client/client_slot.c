@@ -38,7 +38,8 @@ int client_slots_init(struct fuse_client *f, bool takes_rdma)
 	if (r < 0)
 		return r;
 	f->read_buf = f->request = client_slot_req_buf(f);
-	/* Populate its memory, for the same reason as for large requests in client_slot_take(). */
+	/* Populate the buffer's memory, for the same reason as for large requests in
+	 * client_slot_take(). */
 	client_pool_populate(&f->pool, f->read_buf, REQ_SMALL_BYTES);
 	f->pending.next = f->pending.prev = &f->pending;
 	f->oldest.newer = f->oldest.older = &f->oldest;

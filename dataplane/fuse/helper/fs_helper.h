@@ -181,7 +181,7 @@ struct fs_helper_config {
 	} exports[LAUNCH_EXPORTS_MAX];
 	size_t arena_bytes; /* address space to reserve for message buffers; memory is allocated on
 			       first use */
-	const struct launch_ids *ids; /* copied */
+	const struct launch_ids *ids; /* fs_helper_start() makes a copy of these */
 	uint32_t n_ids;
 };
 

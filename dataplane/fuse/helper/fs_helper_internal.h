@@ -106,8 +106,8 @@ struct fs_helper {
 	bool sleeps;	 /* the value that the worker last wrote to worker_sleeps */
 	uint64_t wakes;	 /* expected wake-ups: writes to done_fd that were not read yet, or will
 			    still be made */
-	unsigned n_arms; /* number of calls of wakes_read(), some of which read done_fd although
-			    `wakes` is 0 */
+	unsigned n_arms; /* number of calls of wakes_read() while `wakes` is 0; a few of them read
+			    done_fd nevertheless */
 	struct helpers_proc procs[1 + LAUNCH_EXPORTS_MAX * HELPERS_PER_EXPORT]; /* first: watcher */
 	struct helpers_export exports[];
 };

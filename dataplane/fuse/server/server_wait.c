@@ -9,7 +9,7 @@
  * While few reply buffers are free, clients that have acknowledged nothing lately share half of
  * them, silent clients get none, and a client that leaves its replies unacknowledged loses their
  * buffers together with its session. While there are other hosts, a host gets at most three
- * quarters of the buffers. If it uses that many, only its own clients can lose theirs.
+ * quarters of the buffers. If it uses that many, only its own clients can lose their buffers.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "dataplane/fuse/server/request/server_source.h"
@@ -362,8 +362,8 @@ static int client_start(struct fuse_server_client *c, struct wait_turn *t)
 	return work_of(w.len, w.reply_bytes);
 }
 
-/* Whether none of the host's waiting requests can have a buffer, because the host has as many of
- * each size as it may have. */
+/* Whether none of the host's waiting requests can have a buffer, because the host already has its
+ * share of the buffers of each size that it waits for. */
 static bool is_blocked(struct server_source *h, struct wait_turn *t)
 {
 	for (unsigned size = 0; size < BUF_SIZES; size++)

@@ -164,8 +164,8 @@ static void neigh_emit(void *user, const uint8_t *frame, size_t len)
 	d->control_queued = true;
 }
 
-/* Call while the neighbour is being resolved: port_neigh keeps one frame for it and refuses further
- * ones. */
+/* Parks the frame; call it while the neighbour is being resolved. port_neigh keeps one frame for
+ * the neighbour and refuses further ones. */
 static int tx_park(struct port_dpdk *d, const struct datagram_addr *dst, const struct datagram *pkt)
 {
 	static const struct mac_addr later;
@@ -447,7 +447,7 @@ static void port_dpdk_announce(struct port *p)
 }
 
 /* Also drops queued frames. If they were sent after a dead link has recovered, switches would learn
- * a stale location of our address from them. */
+ * a stale location of our address. */
 static void port_dpdk_stand_by(struct port *p, bool stands_by)
 {
 	struct port_dpdk *d = p->impl;
@@ -469,7 +469,7 @@ static void port_dpdk_capture(struct port *p, struct packet_writer *to)
 
 /* ------------------------------------------------------------------ opening */
 
-/* Sets the configured MAC if there is one; otherwise uses the device's. */
+/* Sets the configured MAC if there is one; otherwise uses the MAC of the device. */
 static int mac_choose(struct port_dpdk *d, const struct launch_port *lp)
 {
 	static const struct mac_addr none;

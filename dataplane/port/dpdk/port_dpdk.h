@@ -23,22 +23,23 @@ extern const struct port_ops plenum_port_module;
  * negative errno with a sentence in why: no hugepages, no such core, or a missing privilege. */
 int port_dpdk_eal_start(const struct launch_config *cfg, struct reason *why);
 /*
- * Chooses the DPDK device for a leg. It is lp->device, with one exception: an AF_PACKET device on
- * lp->ifname, with space for the leg's MTU, if lp->device is LAUNCH_DEVICE_AF_PACKET or empty, or
- * is LAUNCH_DEVICE_AF_XDP and port_xdp could not open it. DPDK's own AF_XDP driver is not used: its
- * program stays on the interface after a SIGKILL and then slows down or drops the kernel's traffic.
+ * Chooses the DPDK device for a leg. Usually it is lp->device. If lp->device is
+ * LAUNCH_DEVICE_AF_PACKET or empty, or is LAUNCH_DEVICE_AF_XDP and port_xdp could not open it, it
+ * is an AF_PACKET device on lp->ifname, with space for the leg's MTU. DPDK's own AF_XDP driver is
+ * not used: its program stays on the interface after a SIGKILL and then slows down or drops the
+ * kernel's traffic.
  */
 void port_dpdk_device_choose(const struct launch_port *lp, unsigned index,
 			     struct port_dpdk_device *ret);
 /* Whether AF_PACKET is used because nothing else was requested. */
 bool port_dpdk_device_is_interface(const struct launch_port *lp);
-/* Hands over the state of the address probes that were sent while the environment started: the
- * caller then owns *ret. */
+/* Hands over the state of the address probes that were sent for the port with this index while the
+ * environment started. The caller then owns *ret. */
 void port_dpdk_eal_early(unsigned index, struct port_early *ret);
 /* Returns how much of the worker's memory, in MiB, is for the buffers of the port with this
  * index. */
 uint32_t port_dpdk_memory_mib(const struct launch_config *cfg, unsigned index);
-/* Buffer bytes that a received frame needs, whatever the device. */
+/* Returns how many bytes of a buffer a received frame needs, whatever the device. */
 unsigned port_dpdk_frame_room(uint32_t mtu);
 
 #endif

@@ -44,10 +44,10 @@ static void on_settled(void *user)
 }
 
 /*
- * The kernel's vfio asks for the device every ten seconds until it is closed. DPDK's bus driver
- * handles such a request in a function that calls this one, and releases the request only after
- * that function has returned. So this one only sets an alarm, which reports the request to the port
- * later, in the same thread.
+ * Handles the kernel's request to give back a device, which its vfio repeats every ten seconds
+ * until the device is closed. DPDK's bus driver calls this function while it handles such a
+ * request, and releases the request only afterwards. So this function only sets an alarm, which
+ * reports the request to the port later, in the same thread.
  */
 static void on_device(const char *name, enum rte_dev_event_type type, void *user)
 {
@@ -213,7 +213,8 @@ void port_dpdk_wake_done(struct port_dpdk_wake *w)
 	w->fd = -1;
 }
 
-/* A socket whose interface went down stays readable until its error is read. */
+/* Reads the sockets' errors. A socket whose interface went down stays readable until its error is
+ * read. */
 static void errors_take(const struct port_dpdk_wake *w)
 {
 	for (unsigned i = 0; i < w->n_sockets; i++) {

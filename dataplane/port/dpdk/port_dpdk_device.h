@@ -38,9 +38,9 @@ void port_dpdk_state_end(struct port_dpdk_state *s);
 /* Reads the link state from device registers, without a system call or waiting. frames: total
  * number of frames received. */
 void port_dpdk_state_poll(struct port_dpdk_state *s, uint64_t frames, uint64_t now_ns);
-/* Whether to restart the device now. That is so once after each reset, as soon as the link is up,
- * because the PF answers only then; and, at growing intervals, while a recovered link receives
- * nothing. */
+/* Whether to restart the device now. After a reset this is so once, as soon as the link is up,
+ * because the PF answers only then. While a recovered link receives nothing, this is so at growing
+ * intervals. */
 bool port_dpdk_state_needs_restart(struct port_dpdk_state *s, uint64_t now_ns);
 bool port_dpdk_state_wanted_back(const struct port_dpdk_state *s);
 
@@ -59,8 +59,8 @@ struct port_dpdk_wake {
 	int sockets[PORT_DPDK_SOCKETS_MAX]; /* owned by the device */
 };
 
-/* A list of the open sockets of the types that devices use. Recorded before a device is opened, it
- * shows which sockets the device opens, because those are not in it. A starting worker has far
+/* A list of the open sockets of the types that devices use. If it was recorded before a device was
+ * opened, the sockets that are not in the list were opened by the device. A starting worker has far
  * fewer descriptors than fit here. */
 #define PORT_DPDK_FDS_MAX 1024U
 struct port_dpdk_fds {

@@ -18,7 +18,8 @@
 /* A worker that can also use ordinary pages leaves this much hugepage memory free for workers that
  * cannot. */
 #define HUGE_MIB_MIN 64U
-/* Least memory if there are no hugepages; the kernel allocates its pages only when they are used */
+/* Minimum memory if there are no hugepages; the kernel allocates its pages only when they are
+ * used */
 #define PLAIN_MIB_MIN 128U
 
 uint32_t port_dpdk_memory_mib(const struct launch_config *cfg, unsigned index)
@@ -29,7 +30,7 @@ uint32_t port_dpdk_memory_mib(const struct launch_config *cfg, unsigned index)
 	       (planned - PLENUM_DPDK_MIB);
 }
 
-/* Bytes of free hugepages of every size. */
+/* Returns the number of bytes in free hugepages of every size. */
 static uint64_t hugepages_free_bytes(void)
 {
 	DIR *dir = opendir("/sys/kernel/mm/hugepages");
@@ -155,8 +156,7 @@ static int environment_start(const struct launch_config *cfg, struct eal_args *a
 		port_dpdk_drivers_hide();
 	rte_openlog_stream(stderr);
 	r = rte_eal_init(a->n, a->argv) < 0 ? rte_errno ? -rte_errno : -EIO : 0;
-	port_early_wait(&early); /* else the thread would outlive the start and keep its
-				    privileges */
+	port_early_wait(&early); /* otherwise the thread would keep its privileges */
 	for (unsigned i = 0; r < 0 && i < ARRAY_SIZE(early.asks); i++)
 		port_early_done(&early.asks[i]);
 	if (r < 0)

@@ -33,7 +33,7 @@ struct setup { /* what the functions of one setup have in common */
 
 /* ------------------------------------------------------------------ capabilities of the device */
 
-/* Speed of the kernel's interface; for a VF that of its PF. 0: unknown. */
+/* Returns the speed of the kernel's interface; for a VF the speed of its PF. 0: unknown. */
 static uint32_t interface_mbps(const char *ifname)
 {
 	struct ethtool_cmd cmd = {.cmd = ETHTOOL_GSET};
@@ -74,8 +74,8 @@ static bool is_af_packet(const struct rte_eth_dev_info *info)
 	return strcmp(info->driver_name, "net_af_packet") == 0;
 }
 
-/* Ordinary receive rings split frames into pieces of a KiB; an AF_PACKET socket needs space for a
- * whole frame. */
+/* Returns the space that a frame needs in a buffer. Ordinary receive rings split frames into pieces
+ * of a KiB; an AF_PACKET socket needs space for a whole frame. */
 static unsigned frame_room(const struct setup *s)
 {
 	const unsigned around = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN + 2 * RTE_VLAN_HLEN;
@@ -170,8 +170,8 @@ static int pool_node(struct rte_mempool *pool)
 	return seg ? seg->socket_id : -1;
 }
 
-/* Creates the buffers on the NIC's NUMA node, or elsewhere if that node has no memory; fewer
- * buffers if memory is short. */
+/* Creates the buffers on the NIC's NUMA node, or elsewhere if that node has no memory. Creates
+ * fewer buffers if memory is short. */
 static int pool_make(struct setup *s, unsigned index, struct reason *why, struct rte_mempool **ret)
 {
 	int node = rte_eth_dev_socket_id(s->of->id);

@@ -27,7 +27,7 @@ struct port_dpdk_queues_of {
 };
 
 /* Sets up the queues of the device of cfg->ports[index], which must be attached and not started.
- * Same return value as port_ops.open. */
+ * Returns the same as port_ops.open. */
 int port_dpdk_queues_setup(struct port_dpdk_queues *q, const struct port_dpdk_queues_of *of,
 			   const struct launch_config *cfg, unsigned index, struct reason *why);
 

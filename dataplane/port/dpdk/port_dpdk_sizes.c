@@ -17,8 +17,8 @@
 #define DESCRIPTORS_MAX 4096U
 #define SEND_MAX 1024U /* rudp paces to the link's rate, so more packets than this never wait */
 #define DESCRIPTORS_LEAST 128U
-/* Minimum number of receive descriptors of a port with short and with long packets. It holds for
- * slow links too, because there too the host may delay a worker. */
+/* Minimum number of receive descriptors of a port. SHORT_LEAST: with short packets; LONG_LEAST:
+ * with long packets. Slow links need it too, because the host may delay a worker there as well. */
 #define SHORT_LEAST 1024U
 #define LONG_LEAST 256U
 /* Bytes beside the frame: mbuf header, headroom, and DPDK's padding that spreads buffers over

@@ -35,11 +35,12 @@ bool port_dpdk_sizes_halve(struct port_dpdk_sizes *s);
 /* Returns how many buffers are needed to fill all queues, one rx and one tx call, and a core's
  * cache of `cache` buffers. */
 unsigned port_dpdk_sizes_buffers(const struct port_dpdk_sizes *s, unsigned cache);
-/* Bytes of memory that a buffer takes, including overhead. */
+/* Returns how many bytes of memory a buffer takes, including overhead. */
 uint32_t port_dpdk_sizes_buffer_bytes(unsigned room);
 
 struct port_dpdk_got {		      /* the sizes that the port got */
-	uint16_t wanted, descriptors; /* receive queues wanted; receive descriptors per queue */
+	uint16_t wanted, descriptors; /* wanted: number of receive queues that the port should have;
+					 descriptors: receive descriptors per queue */
 	int device_node, memory_node; /* NUMA nodes; negative: none or unknown */
 };
 /* Writes the port's limitations into why, as port_ops.open reports them; leaves it unset if there

@@ -51,7 +51,8 @@ static int filter_ip4(int fd, const struct ip_addr *addr)
 	return packet_socket_filter(fd, code, ARRAY_SIZE(code));
 }
 
-/* The same for IPv6: passes only solicitations and advertisements whose target is our address. */
+/* Like filter_ip4(), but for IPv6: passes only solicitations and advertisements whose target is our
+ * address. */
 static int filter_ip6(int fd, const struct ip_addr *addr)
 {
 	const struct sock_filter code[] = {
@@ -80,8 +81,8 @@ static int filter_ip6(int fd, const struct ip_addr *addr)
 	return packet_socket_filter(fd, code, ARRAY_SIZE(code));
 }
 
-/* Joins two multicast groups: the one to which hosts send the answer to an anonymous probe, and the
- * one to which they send questions about our address. */
+/* Joins two multicast groups: one to which hosts send the answer to an anonymous probe, and one to
+ * which they send questions about our address. */
 static int groups_join(int fd, uint32_t ifindex, const struct ip_addr *ip)
 {
 	const struct mac_addr ours = mac_addr_solicited(ip);
@@ -90,7 +91,8 @@ static int groups_join(int fd, uint32_t ifindex, const struct ip_addr *ip)
 	return r < 0 ? r : packet_socket_group(fd, ifindex, &ours);
 }
 
-/* Whether the interface has a link. One that cannot report a link counts as having none. */
+/* Whether the interface has a link. An interface that cannot report a link counts as having
+ * none. */
 static bool has_link_now(const struct port_early *e)
 {
 	return port_interface_has_link(e->fd, e->ifname) > 0;
@@ -138,7 +140,7 @@ void port_early_add(struct port_early_all *a, const struct launch_port *lp, unsi
 		port_early_done(e);
 }
 
-/* Returns false if the probe was not sent, so there can be no answer. */
+/* Sends one probe. Returns false if it was not sent, so that there can be no answer. */
 static bool probe_send(const struct port_early *e)
 {
 	static const struct ip_addr unspecified;

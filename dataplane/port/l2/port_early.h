@@ -19,7 +19,7 @@ struct port_early { /* probes for one address */
 	struct port_l2_local local; /* our addresses; the probes were sent with this MAC */
 	unsigned n_sent;	    /* number of probes that were sent; 0 if any of them could not
 				       be sent */
-	uint64_t sent_ns;	    /* time of the last one */
+	uint64_t sent_ns;	    /* when the last probe was sent */
 };
 
 struct port_early_all {

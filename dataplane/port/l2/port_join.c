@@ -41,8 +41,8 @@ void port_join_end(struct port_joining *j)
 	port_early_done(&j->early);
 }
 
-/* Call while there is no link, for which some drivers need a moment: without a link no other host
- * could object to our address. Returns what port_ops.join() must return: -EAGAIN, or 1 after
+/* Waits for a link, for which some drivers need a moment. Without a link no other host could
+ * object to our address. Returns what port_ops.join() must return: -EAGAIN, or 1 after
  * PORT_JOIN_LINK_NS. */
 static int link_await(struct port_joining *j, struct reason *why)
 {

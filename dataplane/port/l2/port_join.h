@@ -34,7 +34,7 @@ struct port_join_by { /* the port's state at the time of a call */
 
 /* Initialises *j without early probes. */
 void port_join_begin(struct port_joining *j);
-/* Same contract as port_ops.join(). */
+/* Does one step. Has the same contract as port_ops.join(). */
 int port_join_step(struct port_joining *j, const struct port_join_by *by, struct reason *why);
 /* Ends joining; may be called even if joining has not begun. */
 void port_join_end(struct port_joining *j);

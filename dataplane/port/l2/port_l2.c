@@ -236,8 +236,8 @@ static enum port_l2_kind parse_arp(const uint8_t *p, size_t len, struct port_l2_
 	return f->kind = PORT_L2_ARP;
 }
 
-/* Finds the option with a link-layer address, that of the source (type 1) or of the target (type
- * 2). Returns false if the options are malformed. */
+/* Finds the option with the link-layer address of the source (type 1) or of the target (type 2).
+ * Returns false if the options are malformed. */
 static bool nd_option_find(const uint8_t *p, size_t len, uint8_t type, struct port_l2_frame *f)
 {
 	while (len > 0) {
@@ -284,8 +284,8 @@ static enum port_l2_kind parse_nd(const uint8_t *ip, const uint8_t *p, size_t le
 	return f->kind = PORT_L2_ADVERT;
 }
 
-/* Whether the checksum over p (plus the pseudo header's sum) is correct, or is a partial one and
- * these are accepted. `at`: offset of the checksum field. */
+/* Whether the checksum over p, plus the pseudo header's sum, is correct. A partial checksum also
+ * counts as correct if local accepts these. at: offset of the checksum field. */
 static bool checksum_holds(const struct port_l2_local *local, const uint8_t *p, size_t len,
 			   size_t at, uint64_t pseudo)
 {
@@ -352,7 +352,8 @@ static enum port_l2_kind parse_ip4(const struct port_l2_local *local, const uint
 	return f->kind = PORT_L2_ECHO;
 }
 
-/* Solicitations are sent to the solicited-node group, unsolicited advertisements to all nodes. */
+/* Whether a packet to this address is for us. Solicitations are sent to the solicited-node group,
+ * unsolicited advertisements to all nodes. */
 static bool ip6_dst_is_ours(const struct port_l2_local *local, const uint8_t *dst)
 {
 	static const uint8_t solicited_node[13] = {0xff, 0x02, [11] = 0x01, 0xff};
@@ -549,7 +550,8 @@ static void put_ip6(uint8_t *p, const uint8_t *src, const uint8_t *dst, uint8_t 
 	memcpy(p + 24, dst, 16);
 }
 
-/* option: 1 for the source's link-layer address, 2 for the target's, 0 for none. */
+/* Builds a neighbour discovery message. option: 1 for the source's link-layer address, 2 for the
+ * target's, 0 for none. */
 static size_t build_nd(uint8_t *frame, uint8_t type, uint8_t flags, uint8_t option,
 		       const struct mac_addr *mac, const uint8_t *to_mac, const uint8_t *src,
 		       const uint8_t *dst, const uint8_t *target)

@@ -60,7 +60,7 @@ struct port_l2_frame {
 	/* PORT_L2_ARP, _SOLICIT, _ADVERT */
 	struct ip_addr sender;	    /* the sender's address; all zero in an ARP probe or DAD
 				       solicitation */
-	struct ip_addr target;	    /* the address asked for or announced */
+	struct ip_addr target;	    /* the address that the frame asks for or announces */
 	struct mac_addr sender_mac; /* hardware address in the packet; valid if has_mac is set */
 	bool has_mac;
 	bool is_reply;	   /* ARP reply, or an advertisement */
@@ -74,9 +74,9 @@ struct port_l2_frame {
 enum port_l2_kind port_l2_parse(const struct port_l2_local *local, const uint8_t *frame, size_t len,
 				unsigned flags, struct port_l2_frame *ret);
 /* Fast path for the most frequent frame: a datagram for us, in the form in which our peers build
- * it. Returns its payload, with *ret_src and *ret_len set; or NULL if the frame is damaged or any
- * other one, for which the caller must then call port_l2_parse(). It makes the same checks as that
- * function, including checksums. */
+ * it. Makes the same checks as port_l2_parse(), including checksums. Returns the payload, with
+ * *ret_src and *ret_len set. For any other frame, and for a damaged one, returns NULL; the caller
+ * must then call port_l2_parse(). */
 const uint8_t *port_l2_take_udp(const struct port_l2_local *local, const uint8_t *frame, size_t len,
 				unsigned flags, struct datagram_addr *ret_src, uint32_t *ret_len);
 

@@ -54,7 +54,7 @@ struct port_neigh {
 	enum port_neigh_probe probe;
 	unsigned probes_sent;
 	uint64_t probe_due_ns, announce_due_ns, defended_ns;
-	/* When port_neigh_probe() was last called; 0: probing has ended. */
+	/* the time when port_neigh_probe() was last called; 0: probing has ended */
 	uint64_t probe_called_ns;
 	struct mac_addr owner;
 	uint64_t echo_window_ns;
@@ -148,7 +148,8 @@ static void entry_drop(struct port_neigh *n, struct entry *e)
 	while (*link != (uint16_t)(e - n->entries))
 		link = &n->entries[*link].next;
 	*link = e->next;
-	/* The slot of a neighbour that the cache may refer to will be reused. */
+	/* The next neighbour may get this slot, so empty the cache `known`, which may refer to
+	 * it. */
 	memset(n->known, 0xff, sizeof(n->known));
 	if (e->park != NO_PARK)
 		n->counters.park_lost++;
@@ -273,8 +274,8 @@ static bool entry_is_usable(const struct entry *e)
 	return e->state == ENTRY_REACHABLE || e->state == ENTRY_REFRESHING;
 }
 
-/* The subnet check and the table lookup take several times as long as all other work for a small
- * frame; the cache avoids them. */
+/* A small cache saves the subnet check and the table lookup, which take several times as long as
+ * all other work for a small frame. */
 int port_neigh_resolve(struct port_neigh *n, const struct ip_addr *ip, uint64_t now_ns,
 		       struct mac_addr *ret)
 {

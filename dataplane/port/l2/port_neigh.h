@@ -21,7 +21,7 @@
 #define PORT_NEIGH_RETRY_NS (50 * NSEC_PER_MSEC)
 /* After this many unanswered requests the neighbour counts as unreachable for a while. */
 #define PORT_NEIGH_TRIES 5
-/* How long a neighbour then counts as unreachable */
+/* A neighbour then counts as unreachable for this time. */
 #define PORT_NEIGH_FAILED_NS NSEC_PER_SEC
 #define PORT_NEIGH_REFRESH_NS (20 * NSEC_PER_SEC) /* an entry in use is refreshed after this */
 #define PORT_NEIGH_IDLE_NS (60 * NSEC_PER_SEC)	  /* an unused entry is removed after this */
@@ -80,21 +80,22 @@ uint64_t port_neigh_tick(struct port_neigh *n, uint64_t now_ns);
 /* Starts to probe whether another host has our address. port_neigh_tick() continues that, for
  * PORT_NEIGH_PROBES times PORT_NEIGH_PROBE_NS. */
 void port_neigh_probe_start(struct port_neigh *n, uint64_t now_ns);
-/* ret_owner: MAC of the other host, if the state is PORT_NEIGH_TAKEN. */
+/* Returns the state of the probe. *ret_owner: MAC of the other host, if the state is
+ * PORT_NEIGH_TAKEN. */
 enum port_neigh_probe port_neigh_probe_state(const struct port_neigh *n,
 					     struct mac_addr *ret_owner);
 /* Records that all PORT_NEIGH_PROBES probes were sent already, the last one at last_ns. The next
  * port_neigh_probe() then only waits for the end of the last interval, unless last_ns is so long
- * ago that it must probe again. The caller must pass the replies received so far before that call,
- * and read further ones after each -EAGAIN. */
+ * ago that it must probe again. Before that call, the caller must pass all replies that were
+ * received so far. After each -EAGAIN, it must read further replies. */
 void port_neigh_probe_sent_early(struct port_neigh *n, uint64_t last_ns);
 /* Probes our address, for callers that poll; the first call starts it. Returns -EAGAIN while
  * probing continues (in port_neigh_tick()); 0 if no other host has the address, which was then
  * announced; or -EADDRINUSE with a sentence in why. */
 int port_neigh_probe(struct port_neigh *n, uint64_t now_ns, struct reason *why);
-/* Sets whether another port has the address now (stands_by), or this one again. While another port
- * has it, this one sends no answers, requests or announcements, and does not defend the address. It
- * also forgets its neighbours, because they may move meanwhile. */
+/* Puts this port on standby, because another port has the address now (stands_by), or ends the
+ * standby. On standby the port sends no answers, requests or announcements, and does not defend the
+ * address. It also forgets its neighbours, because they may move in the meantime. */
 void port_neigh_stand_by(struct port_neigh *n, bool stands_by);
 /* Announces our address now and once more a second later. */
 void port_neigh_announce(struct port_neigh *n, uint64_t now_ns);

@@ -92,9 +92,9 @@ static bool fd_nonblocking(int fd)
 	return flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0;
 }
 
-/* Finds out how GPU memory can be registered, without having any: registers a dma-buf with
- * descriptor -1. A driver that supports dma-buf reports that the descriptor is invalid; another one
- * reports that the call is unsupported. */
+/* Finds out how GPU memory can be registered, without any GPU memory: registers a dma-buf with
+ * descriptor -1. A driver that supports dma-buf reports that the descriptor is invalid; other
+ * drivers report that the call is unsupported. */
 static enum port_rdma_gpu gpu_probe(const struct port_rdma *r, struct rdma_device *d)
 {
 	struct ibv_pd *pd = ibv_alloc_pd(d->context);
@@ -142,8 +142,8 @@ static bool text_read(const char *path, char *buf, size_t size)
 }
 
 /* Whether the device's driver is older than the supported minimum. A confined process cannot read
- * the files that say so: for a device that is added later, the process that passes the device makes
- * this check. */
+ * the files with the driver's version. So for a device that is added later, the process that passes
+ * the device makes this check. */
 static bool driver_is_old(const struct ibv_device *dev)
 {
 	char path[IBV_SYSFS_PATH_MAX + 32], module[128], version[128];

@@ -69,7 +69,7 @@ enum port_rdma_reason {
 				Ethernet */
 	PORT_RDMA_REASON_MAX
 };
-/* The reason's code, as in plenumd(8). */
+/* Returns the reason's code, as in plenumd(8). */
 const char *port_rdma_reason_code(enum port_rdma_reason r);
 
 /* The link type of a pair, as sent to the peer. It must be the same at both ends. */
@@ -107,12 +107,13 @@ int port_rdma_open(const struct launch_config *cfg, struct port_rdma **ret);
 /* Opens the named device for legs that have no device yet and whose address it has, and registers
  * the pools' memory with it. Returns the number of such legs, or -ENOENT if there are none. */
 int port_rdma_find(struct port_rdma *r, const char *name);
-/* Records why the leg of that port must not use the RDMA device that exists for it. The leg has no
- * device then. */
+/* Records why the leg of that port must not use the RDMA device that exists for it. From then on
+ * the leg has no device. */
 void port_rdma_refuse(struct port_rdma *r, unsigned port, enum port_rdma_reason why);
 /* Adds a leg that appeared later. Its port has the next index. It has no device yet. */
 void port_rdma_leg_add(struct port_rdma *r, const struct launch_port *port);
-/* Whether any leg has a device now. If not, port_rdma_reason() is all there is to report. */
+/* Whether any leg has a device now. If none has, only port_rdma_reason() has something to
+ * report. */
 bool port_rdma_any(const struct port_rdma *r);
 /* Drops all pairs. Every op has ended when this returns. */
 void port_rdma_stop(struct port_rdma *r);
@@ -132,9 +133,9 @@ enum port_rdma_gpu {
 	PORT_RDMA_GPU_MAX
 };
 enum port_rdma_gpu port_rdma_gpu(const struct port_rdma *r, unsigned port);
-/* The code of the value, as in plenumd(8). */
+/* Returns the code of the value, as in plenumd(8). */
 const char *port_rdma_gpu_code(enum port_rdma_gpu g);
-/* The number of working pairs on that port. */
+/* Returns the number of working pairs on that port. */
 unsigned port_rdma_pairs(const struct port_rdma *r, unsigned port);
 /* Processes device events, and releases devices that are being removed, which ends their ops. Call
  * it every PORT_RDMA_LOOK_NS, and at once after port_rdma_look(). Returns when the next call is
@@ -170,7 +171,7 @@ int port_rdma_pool_new(struct port_rdma *r, const struct port_rdma_region *regio
 struct port_rdma_pool *port_rdma_pool_free(struct port_rdma_pool *pool);
 
 int port_rdma_peer_new(struct port_rdma_pool *pool, struct port_rdma_peer **ret);
-/* Drops all pairs of the peer and frees it. Its ops must have ended. */
+/* Drops all pairs of the peer and frees it. All ops of the peer must have ended. */
 struct port_rdma_peer *port_rdma_peer_free(struct port_rdma_peer *peer);
 /* Creates our half of the pair number `leg` on the device of `port`. An existing pair with this
  * number is dropped first. Returns PORT_RDMA_OK, or the reason why a pair is not possible. */
@@ -179,7 +180,8 @@ enum port_rdma_reason port_rdma_pair(struct port_rdma_peer *peer, unsigned leg, 
 /* Completes the pair with the peer's half. */
 enum port_rdma_reason port_rdma_join(struct port_rdma_peer *peer, unsigned leg,
 				     const struct port_rdma_half *theirs, bool active);
-/* Drops the pair: nothing arrives over it after this returns; its remaining ops end later. */
+/* Drops the pair. After this call nothing arrives over the pair any more. Its remaining ops end
+ * later. */
 void port_rdma_drop(struct port_rdma_peer *peer, unsigned leg);
 void port_rdma_drop_all(struct port_rdma_peer *peer);
 /* Like port_rdma_drop, for the pairs on `port`. */
@@ -194,9 +196,9 @@ bool port_rdma_has(const struct port_rdma_peer *peer, unsigned leg, uint32_t qpn
  * full. */
 int port_rdma_choose(struct port_rdma_peer *peer, uint8_t mask);
 
-/* Write to, or read from, offset `at` of the peer's first region; our memory must belong to the
- * pool. Returns 0, in which case op->done is called later; or a negative errno, in which case it is
- * not called. */
+/* Write to, or read from, offset `at` of the peer's first region. Our memory must belong to the
+ * pool. Return 0, after which op->done is called later, or a negative errno, after which it is not
+ * called. */
 int port_rdma_write(struct port_rdma_peer *peer, unsigned leg, const void *from, uint32_t bytes,
 		    uint64_t at, struct port_rdma_op *op);
 int port_rdma_read(struct port_rdma_peer *peer, unsigned leg, void *to, uint32_t bytes, uint64_t at,

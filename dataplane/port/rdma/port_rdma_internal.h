@@ -52,8 +52,8 @@ struct port_rdma {
 	unsigned n_free_ops;
 	uint32_t next_psn, n_changes;
 	bool has_peermem;
-	uint64_t look_ns, now_ns; /* when the next port_rdma_tick() is due; when the latest one
-				     was */
+	uint64_t look_ns, now_ns; /* look_ns: when the next port_rdma_tick() is due; now_ns: when
+				     the latest one was called */
 	uint64_t memory_ns;	  /* when to try again to register memory, after a failure */
 };
 
@@ -75,12 +75,12 @@ struct port_rdma_pair {
 	unsigned device, port;
 	uint32_t gid_index; /* index of our GID, once the pair has joined */
 	uint8_t link;	    /* as in struct port_rdma_half */
-	uint32_t psn, key;  /* our first packet sequence number (PSN); the key of the peer's
-			       memory */
+	uint32_t psn,
+		key; /* psn: our first packet sequence number; key: the key of the peer's memory */
 	unsigned n_ops;
 	uint64_t bytes;	   /* in flight */
-	uint64_t moved_ns; /* approximately when an op last ended or, if none has ended since, when
-			      the first one in flight began */
+	uint64_t moved_ns; /* approximately when an op last ended or, if no op has ended since, when
+			      the first op in flight began */
 	bool joined, failed;
 	uint64_t dropped_ns;
 };

@@ -9,8 +9,8 @@
 #define POLL_BURST 32
 #define PSN_MASK 0xffffffU
 /* The pair fails after ACK_RETRIES retries, each after 4.096 us times 2 to the power of
- * ACK_TIMEOUT. Not 7 retries: soft-RoCE takes 7 as infinite, so a pair whose other half is gone
- * would never fail. */
+ * ACK_TIMEOUT. Seven retries would be wrong: soft-RoCE takes 7 as infinite, so a pair whose other
+ * half is gone would never fail. */
 #define ACK_TIMEOUT 16
 #define ACK_RETRIES 6
 #define HOPS_MAX 64
@@ -187,8 +187,8 @@ static void op_cancel(struct port_rdma_op *op)
 }
 
 /* Posts the work requests of an op. Returns 0, or a negative errno if none was posted. If only some
- * were posted, returns 0 but makes the pair fail: the device then flushes these, which completes
- * the op. */
+ * were posted, returns 0 but makes the pair fail: the device then flushes the posted ones, which
+ * completes the op. */
 static int op_post(struct port_rdma_op *op, struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr *bad = NULL;
@@ -478,9 +478,9 @@ enum port_rdma_reason port_rdma_pair(struct port_rdma_peer *peer, unsigned leg, 
 	return PORT_RDMA_OK;
 }
 
-/* Whether the pair's packets carry the global routing header: always with RoCE; with InfiniBand
- * only if the port requires it or the peer is in another subnet, because LIDs suffice within
- * one. */
+/* Whether the pair's packets carry the global routing header. With RoCE they always do. With
+ * InfiniBand they do only if the port requires it or the peer is in another subnet, because LIDs
+ * suffice within a subnet. */
 static bool is_global(const struct port_rdma_pair *pair, const struct port_rdma_half *theirs,
 		      const struct ibv_gid_entry *ours, const struct ibv_port_attr *port)
 {
@@ -488,8 +488,8 @@ static bool is_global(const struct port_rdma_pair *pair, const struct port_rdma_
 	       memcmp(theirs->gid, ours->gid.raw, sizeof(theirs->gid) / 2) != 0;
 }
 
-/* Moves the pair to the state "ready to receive". The parameters that both ends must agree on are
- * the same at both. */
+/* Moves the pair to the state "ready to receive". Both ends use the same values for the parameters
+ * on which they must agree. */
 static bool pair_receives(struct port_rdma_pair *pair, const struct port_rdma_half *theirs,
 			  const struct ibv_gid_entry *gid, const struct ibv_port_attr *port)
 {
@@ -563,8 +563,8 @@ enum port_rdma_reason port_rdma_join(struct port_rdma_peer *peer, unsigned leg,
 	return PORT_RDMA_OK;
 }
 
-/* Drops pairs whose GID changed. Soft-RoCE looks the GID up by its table index for each packet:
- * after a change it would send with another GID, or none, until the pair fails some seconds
+/* Drops pairs whose GID changed. Soft-RoCE looks up the GID by its table index for each packet.
+ * So after a change it would send with another GID, or none, until the pair fails some seconds
  * later. */
 void rdma_pairs_check_gids(struct port_rdma *r, unsigned device)
 {

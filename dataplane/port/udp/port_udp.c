@@ -186,8 +186,8 @@ static void rx_overflow(struct port_udp *u, struct cmsghdr *c)
 	*known = now;
 }
 
-/* Reads the control messages of a received super-packet: the size of its datagrams (its own size if
- * it is a single one) and how long it waited in this host. */
+/* Reads the control messages of a received super-packet: the size of its datagrams (for a single
+ * datagram, its size), and how long it waited in this host. */
 static void rx_controls(struct port_udp *u, struct msghdr *m, uint32_t *ret_segment,
 			uint64_t *ret_waited_ns)
 {
@@ -303,7 +303,7 @@ static void hot_close(struct port_udp *u)
 	u->counters.hot = false;
 }
 
-/* Updates, after a packet on the common socket, which peer is hot. hot_is_empty: the hot socket was
+/* Updates which peer is hot, after a packet on the common socket. hot_is_empty: the hot socket was
  * read until empty, so it may be closed without losing packets. */
 static void hot_learn(struct port_udp *u, const struct datagram_addr *src, bool hot_is_empty)
 {
@@ -327,7 +327,7 @@ static void hot_learn(struct port_udp *u, const struct datagram_addr *src, bool 
 		hot_open(u);
 }
 
-/* Receives from one socket. Returns the number of datagrams, 0 if there is none. */
+/* Receives from one socket. Returns the number of datagrams; 0 if there are none. */
 static int rx_socket(struct port_udp *u, int fd, struct port_rx *pkts, unsigned max)
 {
 	struct udp_rx *rx = &u->rx;

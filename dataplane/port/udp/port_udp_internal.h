@@ -145,7 +145,7 @@ static inline bool udp_addr_same(const struct datagram_addr *a, const struct dat
 /* Passes the queued bursts to the kernel. Returns 0 if it took all of them, or -EAGAIN if the
  * socket buffer is full. */
 int udp_tx_send(struct port_udp *u);
-/* Same contract as port_ops.tx. */
+/* Has the same contract as port_ops.tx. */
 int udp_tx(struct port *p, const struct datagram_addr *dst, const struct datagram *pkt);
 void udp_tx_flush(struct port *p);
 bool udp_tx_too_big(struct port *p, struct datagram_addr *ret_dst, uint32_t *ret_bytes);

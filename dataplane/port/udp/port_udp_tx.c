@@ -305,7 +305,7 @@ static void burst_add(struct udp_tx *tx, const struct datagram *pkt)
 		burst_set_segment(t, m);
 }
 
-/* The source port to use: source port 0 if the requested one could not be opened. */
+/* Returns the source port to use: source port 0 if the requested one could not be opened. */
 static unsigned source_of(const struct port_udp *u, const struct datagram *pkt)
 {
 	unsigned k = pkt->source % DATAGRAM_SOURCES_MAX;

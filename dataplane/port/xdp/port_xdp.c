@@ -17,9 +17,9 @@
 #include <sys/timerfd.h>
 
 #define CLOCK_NS (10 * NSEC_PER_MSEC) /* maximum age of the time that tx uses while polling */
-/* When to offer the remaining frames again if the kernel took only some */
+/* The remaining frames are offered again after this time if the kernel took only some. */
 #define TX_AGAIN_NS (50 * NSEC_PER_USEC)
-/* When to offer frames again if the kernel takes none, because the link is down. */
+/* Frames are offered again after this time if the kernel takes none, because the link is down. */
 #define TX_STUCK_NS (10 * NSEC_PER_MSEC)
 /* If nothing could be sent for this long, the kernel counts as taking no frames. */
 #define TX_STUCK_AFTER_NS NSEC_PER_MSEC
@@ -128,8 +128,8 @@ static void neigh_emit(void *user, const uint8_t *frame, size_t len)
 	tx_put(x, address, to, len);
 }
 
-/* Call while the neighbour is being resolved: port_neigh keeps one frame for it and refuses further
- * ones. */
+/* Parks the frame; call it while the neighbour is being resolved. port_neigh keeps one frame for
+ * the neighbour and refuses further ones. */
 static int tx_park(struct port_xdp *x, const struct datagram_addr *dst, const struct datagram *pkt)
 {
 	static const struct mac_addr later;
@@ -236,7 +236,8 @@ static int port_xdp_fd(struct port *p)
 	return x->wake_fd;
 }
 
-/* A socket whose interface went down stays readable until its error is read. */
+/* Reads the sockets' errors. A socket whose interface went down stays readable until its error is
+ * read. */
 static void errors_take(const struct port_xdp *x)
 {
 	socklen_t len = sizeof(int);
@@ -381,17 +382,17 @@ static int modes_try(struct port_xdp *x, struct attempt *a, const struct xdp_mod
 		log_debug("AF_XDP in %s: %s", modes[i].text, strerror(-r));
 		if (is_busy(r))
 			break; /* waiting until this mode becomes available is better than using a
-				  worse one */
+				  worse mode */
 	}
 	return r;
 }
 
 /*
- * Waits while another process has a queue, but only if that process is dead. The XDP program tells:
- * an interface has room for one. While the process is alive, its program is attached, and ours
- * cannot be. Once it is dead, its program is gone, but its queue stays in use while the kernel
- * still holds one of its frames. So if our program can be attached, the queue will become free, and
- * no other process can take it before us.
+ * Waits while another process has a queue, but only if that process is dead. The XDP program shows
+ * this, because an interface has room for one program. While the process is alive, its program is
+ * attached, and ours cannot be. Once it is dead, its program is gone, but its queue stays in use
+ * while the kernel still holds one of its frames. So if our program can be attached, the queue will
+ * become free, and no other process can take it before us.
  */
 static int free_await(struct port_xdp *x, struct attempt *a, uint64_t wait_ns,
 		      const struct xdp_mode **ret_mode)

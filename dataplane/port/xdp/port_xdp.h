@@ -105,8 +105,8 @@ uint64_t port_xdp_socket_missed(const struct port_xdp_socket *s);
 /* Returns memory for a frame to send, or NULL if no frame is free or the ring is full. */
 uint8_t *port_xdp_socket_tx_get(struct port_xdp_socket *s, uint64_t *ret_address);
 void port_xdp_socket_tx_put(struct port_xdp_socket *s, uint64_t address, uint32_t len);
-/* Makes the kernel send the queued frames. Returns how many of them it has not taken, as far as is
- * known. Sets s->no_progress if nothing was sent since the last call. */
+/* Makes the kernel send the queued frames. Returns how many frames the kernel has not taken, as far
+ * as is known. Sets s->no_progress if the kernel has sent nothing since the last call. */
 unsigned port_xdp_socket_tx_send(struct port_xdp_socket *s);
 
 /* ---- what the program leaves to the kernel ---- */
@@ -137,7 +137,7 @@ struct port_xdp_control_to {
 	void (*look)(void *user, const uint8_t *frame, uint32_t len);
 	void *user;
 };
-/* Passes received control frames to the neighbours; only a limited number per call, so that
+/* Passes received control frames to to->neigh. Passes only a limited number per call, so that
  * datagrams get their turn. */
 void port_xdp_control_input(struct port_xdp_control *c, const struct port_xdp_control_to *to,
 			    uint64_t now_ns);

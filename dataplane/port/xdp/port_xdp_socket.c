@@ -95,8 +95,8 @@ static void ring_unmap(struct port_xdp_ring *r)
 	*r = (struct port_xdp_ring){.map = NULL};
 }
 
-/* Reads the index of the other side. What that side wrote before it moved its index is visible
- * after this. */
+/* Reads the index of the other side. Everything that the other side wrote before it moved this
+ * index is visible afterwards. */
 static uint32_t index_load(const uint32_t *index)
 {
 	/* Pairs with smp_store_release() in the kernel's xsk_queue.h. */

@@ -27,8 +27,8 @@ struct rudp_cc {
 	uint64_t noise_ns;	/* variation of round trips; set by the caller */
 	uint64_t reordering_ns; /* how late reordered packets have arrived; set by the caller */
 	unsigned n_delays;	/* number of samples of which round_min_ns is the minimum */
-	uint32_t acked, lost, round_acked, round_lost; /* numbers of packets; round_*: those of the
-							  current round */
+	uint32_t acked, lost, round_acked,
+		round_lost; /* numbers of packets; round_*: only of the current round */
 };
 
 /* next_pn: number of the next packet to be sent. */

@@ -72,7 +72,7 @@ static void show(struct rudp_loss_rate *t)
 	t->shown_lost += t->lost;
 }
 
-/* Drops the windows before the path became lossy from the share shown. */
+/* Leaves out of the shown share the windows before the path became lossy. */
 static void show_only_this(struct rudp_loss_rate *t)
 {
 	t->shown_expected = t->expected;

@@ -15,9 +15,9 @@ struct rudp_rtt {
 	uint64_t srtt, rttvar, latest, sampled_ns; /* srtt 0: no sample yet */
 	uint64_t base, base_until; /* base: the minimum round trip; base_until: when it must be
 				      measured again */
-	uint64_t drain_ready, drain_least; /* drain_least: the minimum found while it is measured
-					      again, for which only packets sent after drain_ready
-					      count */
+	uint64_t drain_ready,
+		drain_least; /* drain_least: least round trip since the measurement of `base` began
+				again; only packets that were sent after drain_ready count */
 	unsigned drain_n;
 	uint64_t net_srtt, net_rttvar; /* like srtt and rttvar, but without the delay of late
 					  hosts */

@@ -30,7 +30,7 @@ struct hello_in {
 	struct wire_hello h;
 	struct wire_hello_body b;
 	struct rudp_noise noise;
-	uint8_t key; /* index of the key of ours that sealed the HELLO */
+	uint8_t key; /* index, in our list of keys, of the key that sealed the HELLO */
 	uint8_t body[WIRE_HELLO_BODY_BYTES + WIRE_HELLO_APP_MAX]; /* the opened body, to which b.app
 								     points */
 	uint64_t hash;

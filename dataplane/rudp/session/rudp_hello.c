@@ -85,9 +85,9 @@ void rudp_hello_classify(struct rudp_session *s, struct rudp_path *p, uint64_t n
 	rudp_session_touch(s);
 }
 
-/* Whether the ends of a path belong together. port: the k-th of n usable ports; order: position of
- * the server's address in its list. They belong together if their labels are equal or, while a
- * label is unknown, if their positions in the two lists are equal. */
+/* Whether our port and the server's address belong together: their labels are equal or, while a
+ * label is unknown, their positions in the two lists are equal. port: the k-th of n usable ports;
+ * order: position of the server's address in its list. */
 static bool is_pair(const struct rudp_session *s, unsigned port, unsigned k, unsigned n,
 		    unsigned order, uint32_t label)
 {

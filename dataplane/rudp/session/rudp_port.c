@@ -7,8 +7,8 @@
 #include "dataplane/rudp/session/rudp_session_internal.h"
 
 #define REPEAT_FIRST_NS (200 * NSEC_PER_MSEC)
-/* Longest interval of repeats. It is reached with peers that never echo, because they do not know
- * the message. */
+/* Longest interval between repeats. Older peers do not know the message and never echo it, so for
+ * them the interval grows to this. */
 #define REPEAT_MAX_NS (60 * NSEC_PER_SEC)
 
 bool rudp_port_valid(const struct rudp_port_info *p)

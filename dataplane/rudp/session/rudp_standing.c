@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Decides which clients still acknowledge responses, for an application whose memory for responses
- * is short: clients that fell silent, such as those of a rack without power, must not occupy the
- * memory that other clients need. A client that has sent nothing for a while is first asked by a
- * PING. While memory is short, sessions that leave responses unacknowledged end.
+ * is short: clients that fell silent, as when their rack lost power, must not occupy the memory
+ * that other clients need. A client that has sent nothing for a while is first asked by a PING.
+ * While memory is short, sessions that leave responses unacknowledged end.
  *
  * The cause of the silence may be this host: after an outage of our network, or a pause of this
  * process, all clients have been silent, although most would answer now. So a session ends only if
@@ -20,7 +20,7 @@
  * for four timeouts. The time is so long that a host whose virtual processor pauses for 20 ms does
  * not count as silent. */
 #define SILENT_NS (40 * NSEC_PER_MSEC)
-/* The same limit for a client that answers PINGs but acknowledges no part of its responses. */
+/* The limit for a client that answers PINGs but acknowledges no part of its responses. */
 #define UNTAKEN_NS (500 * NSEC_PER_MSEC)
 #define LATELY_NS NSEC_PER_SEC
 #define SHORT_NS (20 * NSEC_PER_MSEC)

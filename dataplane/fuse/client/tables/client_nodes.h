@@ -47,7 +47,7 @@ uint32_t client_nodes_next(const struct client_nodes *t, uint32_t i);
  * valid. */
 struct client_node *client_node_get(const struct client_nodes *t, uint64_t nodeid);
 uint64_t client_node_id(const struct client_nodes *t, const struct client_node *n);
-/* Returns the hash of a handle. Each process has other hashes. */
+/* Returns the hash of a handle. It differs between processes. */
 uint64_t client_node_hash(const struct client_nodes *t, const void *handle, unsigned len);
 /* Returns the node with that handle, or NULL if there is none. */
 struct client_node *client_node_find(const struct client_nodes *t, const void *handle,
@@ -60,8 +60,8 @@ struct client_node *client_node_of(struct client_nodes *t, const void *handle, u
 void client_node_root(struct client_nodes *t, const void *handle, unsigned len);
 void client_node_pin(struct client_node *n);
 void client_node_unpin(struct client_nodes *t, struct client_node *n);
-/* Call when the kernel has looked up the node once more, or (_forget) has forgotten that many
- * lookups. */
+/* client_node_looked_up(): call when the kernel has looked up the node once more.
+ * client_node_forget(): call when the kernel has forgotten n_lookups lookups. */
 void client_node_looked_up(struct client_node *n);
 void client_node_forget(struct client_nodes *t, struct client_node *n, uint64_t n_lookups);
 /* Frees the node if it has no lookups and no pins. */

@@ -140,7 +140,7 @@ static int forward_take(struct fuse_client *f, uint64_t now_ns)
 	if (PLENUM_LIKELY(mount_worker_get(&f->common->done) == 0))
 		return 0;
 	/* Pairs with client_mount_worker_notify_owner(): a mount worker sets the bits of its slots,
-	 * then its own bit in `done`. The owner first takes the bit in `done`, then those of the
+	 * then its own bit in `done`. The owner first takes the bit in `done`, then the bits of the
 	 * slots, so it misses none. */
 	bits = mount_worker_take_bits(&f->common->done, LAUNCH_MOUNT_WORKERS_MAX);
 	for (; bits; bits &= bits - 1)
@@ -296,8 +296,8 @@ void client_forward_apply_notes(struct fuse_client *f)
 	if (PLENUM_LIKELY(mount_worker_get(&f->common->noted) == 0))
 		return;
 	/* Pairs with note_file(): the mount worker sets the file's bit, then its own bit in
-	 * `noted`. The owner first takes the bit in `noted`, then those of the files, so it misses
-	 * none. */
+	 * `noted`. The owner first takes the bit in `noted`, then the bits of the files, so it
+	 * misses none. */
 	bits = mount_worker_take_bits(&f->common->noted, LAUNCH_MOUNT_WORKERS_MAX);
 	for (; bits; bits &= bits - 1) {
 		struct client_worker *w = &f->dispatch->workers[__builtin_ctzll(bits)];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Begins the requests that a mount worker gets. In each, it replaces the owner's numbers of nodes
- * and files by those of this mount worker. */
+/* Begins the requests that a mount worker gets. In each request, it replaces the numbers that the
+ * owner uses for nodes and files by the numbers that this mount worker uses. */
 #include "dataplane/fuse/client/workers/client_workers.h"
 
 #include <string.h>

@@ -28,8 +28,8 @@ struct fuse_rights_ids {
 	 * permissions. */
 	bool checked;
 	/* The request runs as the anonymous user, whose only group is `gid`. If `checked` is set
-	 * but this is not, the server assumes that the user is in the groups of the objects, except
-	 * root's group, just as NFS trusts the list of groups in a request. */
+	 * and `squashed` is not, the server assumes that the user is in the groups of the objects,
+	 * except root's group, just as NFS trusts the list of groups in a request. */
 	bool squashed;
 };
 
@@ -50,7 +50,7 @@ struct fuse_rights_ids fuse_rights_ids(const struct fuse_rights *r, uint32_t uid
  * FUSE_RIGHTS_NOBODY. */
 uint32_t fuse_rights_uid_out(const struct fuse_rights *r, uint32_t uid);
 uint32_t fuse_rights_gid_out(const struct fuse_rights *r, uint32_t gid);
-/* Map the ids of a client's chown(2) to those of this host. Return 0, or -EINVAL if the id is not
+/* Map the ids of a client's chown(2) to ids of this host. Return 0, or -EINVAL if the id is not
  * mapped. */
 int fuse_rights_uid_in(const struct fuse_rights *r, uint32_t uid, uint32_t *ret);
 int fuse_rights_gid_in(const struct fuse_rights *r, uint32_t gid, uint32_t *ret);

@@ -128,8 +128,8 @@ void share_refresh(struct share *s)
 {
 	uint64_t joined;
 
-	/* Pairs with the same fence in peers. If two workers each write first and then read, at
-	 * least one of them sees the other's write. */
+	/* Pairs with the same fence in the other workers. If two workers each write first and then
+	 * read, at least one of them sees the other's write. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	joined = __atomic_load_n(&s->file->joined, __ATOMIC_SEQ_CST);
 	if (PLENUM_LIKELY(joined == s->joined))

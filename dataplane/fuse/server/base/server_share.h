@@ -78,7 +78,7 @@ struct share {
 	struct share_file *file;
 	struct share_slot *own;
 	uint32_t own_index;
-	uint64_t hash_key[2]; /* the same in all workers */
+	uint64_t hash_key[2]; /* all workers use the same key */
 	uint64_t joined;      /* value of share_file.joined when the list of peers was made */
 	struct share_slot *peers[SHARE_SLOTS];
 	uint32_t n_peers;

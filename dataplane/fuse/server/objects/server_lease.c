@@ -16,8 +16,9 @@
 /* How long the server considers a lease valid. The client counts one second from its request. The
  * rest is for the client's kernel, which starts counting only when the process that asked runs. */
 #define LEASE_NS (1500 * NSEC_PER_MSEC)
-/* The same for the list of names in a folder. Here only the client itself counts one second, not
- * its kernel, so the rest need only cover different clock rates. */
+/* How long the server considers a lease on the list of names in a folder valid. Here only the
+ * client itself counts one second, not its kernel, so the rest need only cover different clock
+ * rates. */
 #define LEASE_NAMES_NS (1100 * NSEC_PER_MSEC)
 /* For an object that another client has changed, a lease is granted only after it was unchanged for
  * this long. */

@@ -286,7 +286,7 @@ int server_mounts_restore(struct server_export *e)
 		m->mount_worker = share_get(&rec->mount_worker);
 		mount_reclaim_begin(m);
 	}
-	/* Count the provisional pins, including those of predecessors. */
+	/* Count the provisional pins, including the pins of predecessors. */
 	for (unsigned i = 0; i < STATE_PINS_MAX; i++)
 		e->n_provisional +=
 			state_pin_is_used(&e->state->holds[i]) && e->state->holds[i].provisional;

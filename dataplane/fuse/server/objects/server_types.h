@@ -52,7 +52,7 @@ struct server_export {
 	struct server_pin_request *pin_requests; /* the pins that this process has requested, by the
 						    index of their record in the state */
 	uint32_t repin_next;	/* next record that server_helper_repin() handles */
-	uint32_t pins_measured; /* number of pins whose space is known or was asked for */
+	uint32_t pins_measured; /* number of pins whose space is known or has been requested */
 	uint64_t pins_bytes;	/* bytes of the pinned files that no client has open */
 	uint64_t last_table_id; /* last number given to a handle of kind FUSE_HANDLE_TABLE */
 	uint32_t n_open;	/* files open at clients, without directories */
@@ -249,7 +249,7 @@ struct server_req {
 	struct server_req *prev, *next;	   /* list fuse_server.active */
 	struct fuse_server_client *client; /* NULL after the reply */
 	struct server_mount *mount;
-	struct server_source *from; /* the host that has this reply buffer */
+	struct server_source *from; /* the client host for which this reply buffer counts */
 	uint8_t class;		    /* class of the buffer for its reply */
 	struct rudp_call *call;	    /* NULL: the client no longer waits */
 	struct fuse_in_header *in;

@@ -152,7 +152,9 @@ bool fuse_server_ping_take(struct fuse_server *srv, uint64_t now_ns, struct laun
 	if (!w->over && !(port_rdma_ready(w->client->rdma) >> w->leg & 1))
 		order_end(w, -EIO,
 			  port_rdma_reason_code(why != PORT_RDMA_OK ? why : PORT_RDMA_PEER));
-	else if (!w->over && now_ns >= w->until_ns) /* perhaps an older client */
+	else if (!w->over &&
+		 now_ns >=
+			 w->until_ns) /* perhaps an older client, which does not know test orders */
 		order_end(w, -ETIMEDOUT, "");
 	if (!w->over) {
 		*ret_due_ns = w->until_ns;

@@ -30,7 +30,8 @@ void fuse_server_rdma(struct fuse_server *srv, struct port_rdma *rdma)
 
 	if (!port_rdma_any(rdma) || srv->rdma_pool)
 		return;
-	/* Register the buffers of larger replies, and those of requests whose data is fetched. */
+	/* Register the buffers of larger replies, and the buffers of requests whose data is fetched
+	 * by RDMA. */
 	buf_pool_pin(&srv->answers, 1, &regions[0].base, &regions[0].bytes);
 	buf_pool_pin(&srv->requests, BUF_CLASSES - 1, &regions[1].base, &regions[1].bytes);
 	if (port_rdma_pool_new(rdma, regions, 2, false, &srv->rdma_pool) == 0)
