@@ -272,7 +272,7 @@ static const struct ctl_command *find_command(char **operands, int n, int *ret_w
 	return NULL;
 }
 
-/* Whether `word` is the first word of commands that have two words. */
+/* Returns whether `word` is the first word of commands that have two words. */
 static bool is_group(const char *word)
 {
 	size_t len = strlen(word);

@@ -93,8 +93,8 @@ int ctl_run(int argc, char **argv);
 int ctl_take_number(const char *option, const char *text, unsigned long min, unsigned long max,
 		    unsigned long *ret);
 
-/* Converts the value of --expect for the header If-Match; without the option, ret is "". Returns
- * CTL_OK, or CTL_USAGE after printing the error. In ctl_options.c. */
+/* Converts the value of --expect to a value for the header If-Match; without the option, ret is "".
+ * Returns CTL_OK, or CTL_USAGE after printing the error. In ctl_options.c. */
 #define CTL_TAG_SIZE 19
 int ctl_take_expect(const struct ctl_args *a, char ret[CTL_TAG_SIZE]);
 
@@ -108,7 +108,8 @@ struct ctl_reply {
 };
 
 #define CTL_TIMEOUT_S 30
-/* Long, because an apply waits for links and addresses, and for as long as the policy allows. */
+/* Long, because an apply waits for links and addresses for as long as the configured policy
+ * allows. */
 #define CTL_APPLY_TIMEOUT_S 600
 
 struct ctl_request {
@@ -142,7 +143,8 @@ json_t *ctl_parse(const struct ctl_request *rq, const struct ctl_reply *r);
 /* Returns the JSON object of the reply, a new reference, or NULL if the reply is not an object.
  * Prints nothing. */
 json_t *ctl_parse_if_any(const struct ctl_reply *r);
-/* Sends a request, and returns the JSON object of the reply in *ret, a new reference. */
+/* Sends a request, and returns the JSON object of the reply in *ret, a new reference. Returns
+ * CTL_OK, or another exit status after printing the error. */
 int ctl_ask_json(const struct ctl_args *a, const struct ctl_request *rq, json_t **ret);
 /* Sends a change, and prints `done` or, with -j, the agent's answer. In ctl_net.c. */
 int ctl_change(const struct ctl_args *a, struct ctl_request *rq, const json_t *body,
@@ -169,7 +171,7 @@ struct ctl_silence {
 	char text[256], remedy[128]; /* the fault, and a command that fixes it */
 };
 
-/* Whether the process that listens on the socket was stopped by a signal or a debugger. */
+/* Returns whether the process that listens on the socket was stopped by a signal or a debugger. */
 bool ctl_agent_is_stopped(const char *socket);
 /* Explains why the agent does not answer. error: from ctl_http. */
 void ctl_explain_silence(const char *socket, int error, struct ctl_silence *ret);
@@ -182,7 +184,7 @@ void ctl_complain(const char *fmt, ...) PLENUM_PRINTF(1, 2);
 void ctl_put(const char *text, FILE *out);
 /* Like ctl_put(), for a text of several lines. */
 void ctl_put_lines(const char *text, FILE *out);
-/* Like ctl_put() on standard output, padded with blanks to `width` characters. */
+/* Prints like ctl_put() on standard output, padded with blanks to `width` characters. */
 void ctl_put_wide(const char *text, size_t width);
 /* Prints indented JSON and a newline. */
 int ctl_put_json(const json_t *o);
@@ -205,8 +207,8 @@ json_int_t ctl_int(const json_t *o, const char *key);
 /* Takes the number of a capture or test from the agent's answer, as text for a path. Returns
  * CTL_OK, or another exit status after printing the error. */
 int ctl_take_id(const json_t *answer, const char *key, char ret[CTL_ID_SIZE]);
-/* Whether a path's round-trip time was measured on a message in the last ten seconds. A time
- * measured by probes between idle hosts says little about the network. */
+/* Returns whether a path's round-trip time was measured on a message in the last ten seconds. A
+ * time that was measured on probes, between idle hosts, says little about the network. */
 bool ctl_rtt_is_current(const json_t *path);
 /* Write a text such as "1.5 MiB" or "3m 20s" to buf, and return buf. */
 const char *ctl_format_bytes(json_int_t bytes, char *buf, size_t size);
@@ -258,7 +260,7 @@ int ctl_diff_text(const char *a, const char *b, char **ret);
 /* Checks that the name can be part of a path. Returns CTL_OK, or another exit status after printing
  * the error. In ctl_net.c. */
 int ctl_check_leg_name(const char *name);
-/* Prints the keys of a leg. This and the next function are in ctl_leg.c. */
+/* Prints the keys of a leg. In ctl_leg.c, like the next function. Returns an exit status. */
 int ctl_show_leg(const struct ctl_args *a, const char *name);
 /* Returns the version in a reply, in the format of --expect, on the heap, or NULL if memory is
  * short. */
@@ -267,7 +269,7 @@ char *ctl_version_of(const struct ctl_reply *reply);
 void ctl_put_version(const char *version);
 /* Prints the users who staged changes, from the member staged_by. */
 void ctl_put_authors(const json_t *answer);
-/* Prints on standard error which values of the leg are in a file but not in force. */
+/* Prints on standard error which values of the leg are in a configuration file but not in force. */
 void ctl_put_overridden(const json_t *leg);
 
 /* ---- devices (ctl_devices.c) ---- */
@@ -276,8 +278,9 @@ struct inventory;
 /* Returns the legs from the agent, a new reference, or NULL if no agent is running. Prints
  * nothing. */
 json_t *ctl_legs_if_any(const struct ctl_args *a);
-/* Prints the table of devices, as the options select. `legs` has the legs with their switches, and
- * may be NULL. title: printed above the table if there are devices; NULL: no title. */
+/* Prints the columns and rows of the table of devices that the options select. `legs` has the legs
+ * with their switches, and may be NULL. title is printed above the table if there are devices;
+ * NULL: no title. */
 int ctl_put_devices(const struct ctl_args *a, const struct inventory *inv, const json_t *legs,
 		    const char *title);
 
@@ -312,7 +315,8 @@ int ctl_collect(struct inventory **ret);
 int ctl_load(const char *file, struct spec **ret);
 /* Gets a configuration from the agent: RESOURCE_CONFIG_RUNNING or RESOURCE_CONFIG_STAGED. */
 int ctl_ask_config(const struct ctl_args *a, enum resource_id which, struct ctl_reply *ret);
-/* Prints a configuration as YAML, or as JSON with -j. yaml NULL: out of memory. */
+/* Prints a configuration as YAML, or as JSON with -j. yaml NULL: prints that memory is short.
+ * Returns an exit status. */
 int ctl_put_config(const struct ctl_args *a, const char *yaml);
 
 /* ---- the commands, called through the table in ctl.c; ping and doctor are in doctor/ ---- */

@@ -10,7 +10,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* Whether a process listens on the address. *ret has its credentials; pid 0: unknown. */
+/* Returns whether a process listens on the address. *ret has the credentials of that process; pid
+ * 0: unknown. */
 static bool find_listener(const struct sockaddr_un *sun, socklen_t len, struct ucred *ret)
 {
 	/* Non-blocking, because the queue of the socket may be full. */
@@ -36,9 +37,12 @@ static pid_t listener_at(const char *path)
 	return find_listener(&sun, sizeof(sun), &cred) ? cred.pid : 0;
 }
 
-/* Whether an agent runs in this network namespace: then it holds the lock that allows only one. A
- * process of another user may hold the lock's name too. *ret_pid is 0 if the pid is unknown, for
- * example because the agent is in another PID namespace. */
+/*
+ * Returns whether an agent runs in this network namespace. It then listens on the socket name that
+ * serves as the lock against a second agent. Only a listener of root or of this user counts,
+ * because any user can take the name. *ret_pid is 0 if the pid is unknown, for example because the
+ * agent is in another PID namespace.
+ */
 static bool host_has_agent(pid_t *ret_pid)
 {
 	static const char name[] = PLENUM_HOST_LOCK;

@@ -59,8 +59,9 @@ static json_int_t parse_time(const char *text)
 	return 0;
 }
 
-/* Makes the body of a request to apply, confirm or roll back; NULL: the body has no members. key:
- * name of the member that gets `number`, which is omitted if it is 0. Returns an exit status. */
+/* Makes the body of a request to apply, confirm or roll back; *ret is NULL if the body has no
+ * members. key: name of the member that gets `number`; the member is left out if `number` is 0.
+ * Returns an exit status. */
 static int make_body(const struct ctl_args *a, const char *key, json_int_t number, char **ret)
 {
 	const json_int_t confirm_s = a->confirm ? parse_time(a->confirm) : 0;
@@ -98,8 +99,8 @@ static int make_body(const struct ctl_args *a, const char *key, json_int_t numbe
 
 /* ---- the mounts after an apply ---- */
 
-/* Time until mounts must be served again by restarted workers. A worker that moves to VFs waits for
- * their drivers and for its peers. */
+/* Time within which restarted workers must serve the mounts again. A worker that moves to VFs waits
+ * for their drivers and for its peers. */
 #define SERVED_LIMIT_NS (20 * NSEC_PER_SEC)
 #define SERVED_LOOK_NS (200 * (long)NSEC_PER_MSEC)
 
@@ -281,7 +282,7 @@ static int parse_number(const char *text, long *ret)
 	return CTL_USAGE;
 }
 
-/* Makes the request. If an operand is the number of an apply, the request gets it. */
+/* Makes the request. The optional operand, the number of an apply, becomes the member `key`. */
 static int change_number(const struct ctl_args *a, enum resource_id resource, const char *key)
 {
 	autofree char *body = NULL;
@@ -373,8 +374,8 @@ int ctl_cmd_history_show(const struct ctl_args *a)
 	return r == CTL_OK ? ctl_put_config(a, past.body) : r;
 }
 
-/* Compares two configurations: that of the first number, and that of the second number or the
- * running one. */
+/* Compares the configuration of the apply with the first number to the one of the apply with the
+ * second number or, without a second number, to the running one. */
 int ctl_cmd_history_diff(const struct ctl_args *a)
 {
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply from = {0};

@@ -16,7 +16,7 @@
 
 #define SECONDS_DEFAULT 60
 #define MIB_DEFAULT 256
-#define PAUSE_MS 100 /* pause between polls if the first one returned little */
+#define PAUSE_MS 100 /* pause between polls if the last one returned little */
 #define LEAVE_MS 2   /* time in which workers stop capturing */
 /* Limit for the end of a capture, which takes the agent about a second. */
 #define END_LIMIT_NS (30 * NSEC_PER_SEC)
@@ -289,8 +289,8 @@ static int put_answer(struct capture *c, const struct ctl_reply *reply)
 	return CTL_OK;
 }
 
-/* Gets the next data. Returns CTL_OK with *ret_len, the number of bytes; *ret_more: the capture is
- * ending, and the agent has more data. */
+/* Gets the next data and writes it. Returns CTL_OK with the number of bytes in *ret_len. *ret_more:
+ * the capture is ending, and the agent has more data. */
 static int poll_agent(struct capture *c, enum resource_id resource, size_t *ret_len, bool *ret_more)
 {
 	const struct ctl_request rq = {.resource = resource, .name = c->number};

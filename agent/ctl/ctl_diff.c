@@ -51,8 +51,8 @@ struct diff_line {
 	const char *text;
 };
 
-/* Finds the longest common subsequence, beginning at the end: length[i][j] is the length of the
- * longest one of the lines of a from i on and the lines of b from j on. */
+/* Finds the longest common subsequence, beginning at the end. length[i][j] is its length for the
+ * lines of a from i on and the lines of b from j on. */
 static size_t diff_lines(const struct diff_text *a, const struct diff_text *b, uint16_t *length,
 			 struct diff_line *out)
 {
@@ -166,7 +166,7 @@ struct difference {
 	char *version; /* version of the staged configuration; NULL: FILE is compared */
 	bool differs, host_differs;
 	json_t *plan; /* steps from the host's present state to the running configuration */
-	/* Warnings about values in files that are not in force although no difference shows them.
+	/* Warnings about values that are in files and not in force, but in no difference.
 	 */
 	json_t *warnings;
 	json_t *staged_by; /* the users whose changes are staged */

@@ -44,7 +44,7 @@ static void take_events(const struct ctl_args *a, const json_t *o, struct event_
 	snprintf(at->instance, sizeof(at->instance), "%.16s", ctl_text(o, "instance"));
 }
 
-/* Whether the error may be temporary, because the agent may be restarting. */
+/* Returns whether the error may be temporary, because the agent may be restarting. */
 static bool is_passing(int error, long status)
 {
 	return error == -ENOENT || error == -ECONNREFUSED || error == -ECONNRESET ||
@@ -56,7 +56,7 @@ static void pause_before_request(void)
 	nanosleep(&(struct timespec){0, 500 * (long)NSEC_PER_MSEC}, NULL);
 }
 
-/* Waits for the next answer, which may come from a restarted agent. */
+/* Waits for the next answer of the agent, which may have restarted meanwhile. */
 static int wait_events(const struct ctl_args *a, const char *query, struct ctl_reply *ret)
 {
 	const struct ctl_request rq = {.resource = RESOURCE_EVENTS, .query = query};
@@ -136,7 +136,7 @@ static int check_severity(const char *text)
 	return CTL_USAGE;
 }
 
-/* Adds the selections that also apply to later events. */
+/* Adds the parameters that select events by severity and source. They apply to later events too. */
 static int add_kind(const struct ctl_args *a, struct events_query *q)
 {
 	if (a->severity && check_severity(a->severity) != CTL_OK)
@@ -205,8 +205,8 @@ static int follow_events(const struct ctl_args *a, struct event_place *at)
 		json_decref(o);
 		if (fflush(stdout) != 0)
 			return CTL_IO;
-		/* A working agent answers only when there is an event. This answer had none, so
-		 * this pauses before the next request. */
+		/* A working agent answers at once only when there is an event. This answer had
+		 * none, so the command pauses before the next request. */
 		if (at->next <= before.next)
 			pause_before_request();
 	}

@@ -214,9 +214,9 @@ int ctl_http(const char *socket, const struct ctl_request *rq, struct ctl_reply 
 	if (r < 0)
 		return r;
 	r = ask_at(change ? admin : socket, rq, ret);
-	/* The folder of a socket that the user chose by --socket may have no admin socket. The
-	 * request is then sent to the chosen socket, which refuses it with an explanation if it
-	 * allows no changes. */
+	/* There may be no admin socket beside a socket that the user chose by --socket. The request
+	 * then goes to the chosen socket, and the agent refuses it with an explanation if that
+	 * socket allows no changes. */
 	if (change && r == -ENOENT)
 		return ask_at(socket, rq, ret);
 	/* Users whom the configuration allows to make changes may also read. If they are not in the
@@ -265,8 +265,8 @@ static int exit_of_status(long status)
 	return status >= 400 && status < 500 ? CTL_DATA : CTL_SOFTWARE;
 }
 
-/* Returns the exit status for a reply, by which scripts distinguish errors. It comes from the
- * error's code if the reply has one, otherwise from the HTTP status. */
+/* Returns the exit status for a reply, by which scripts distinguish errors. The status depends on
+ * the error's code if the reply has one, otherwise on the HTTP status. */
 static int exit_of_reply(const struct ctl_reply *r)
 {
 	static const struct {

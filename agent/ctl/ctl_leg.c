@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* 'plenum net show NAME': prints the keys of a leg, with staged values and values that are not in
- * force. Also prints versions and authors of staged changes. */
+ * force. For other commands, prints versions and authors of staged changes. */
 #include "agent/ctl/ctl.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The commands that list what runs on a host: mounts, exports, clients, peers and paths. The status
- * prints its table of paths by the function here.
+ * The commands that list what runs on a host: mounts, exports, clients, peers and paths. `plenum
+ * status` prints its table of paths with a function of this file.
  */
 #include "agent/ctl/ctl.h"
 

@@ -266,8 +266,8 @@ int ctl_collect(struct inventory **ret)
 	return r < 0 ? CTL_OS : CTL_OK;
 }
 
-/* Loads the configuration that decides which addresses the snapshot keeps. Without one the snapshot
- * has no addresses. */
+/* Loads the configuration that decides which addresses the snapshot keeps. Without a configuration
+ * the snapshot has no addresses. */
 static int load_for_snapshot(const struct ctl_args *a, struct spec **ret)
 {
 	*ret = NULL;
@@ -312,8 +312,8 @@ static int put_json(const struct inventory *inv)
 	return ctl_put_text(text);
 }
 
-/* Whether options are given that select columns, rows or values. With them, only the table of
- * devices is printed. */
+/* Returns whether options are given that select columns, rows or values. With them, only the table
+ * of devices is printed. */
 static bool has_rows(const struct ctl_view *v)
 {
 	return v->csv || v->columns || v->filters.n;
@@ -412,8 +412,8 @@ int ctl_plan_here(const struct spec *s, const struct inventory *inv, const struc
 	return r >= 0 ? plan_build(s, inv, &ctx, d, ret) : r;
 }
 
-/* Makes the plan that an agent would make if it started now. It lacks changes to workers, which
- * only a running agent knows. */
+/* Makes the plan that an agent would make if it started now. If an agent runs, the plan lacks the
+ * changes to its workers, which only that agent knows. */
 static int build_here(const struct spec *s, const struct inventory *inv, bool agent_runs,
 		      struct diag *d, struct plan **ret)
 {

@@ -66,7 +66,7 @@ static int add_counter(void *user, const char *name)
 	return 0;
 }
 
-/* Reads the counters of both folders to one object; no name is in both. */
+/* Reads the counters of both folders into one object. No counter name is in both folders. */
 static json_t *counters_read(int sys, const char *port_folder)
 {
 	static const char *const folders[] = {"counters", "hw_counters"};
@@ -103,8 +103,8 @@ static const char *name_of(const struct inventory *inv, uint32_t ifindex)
 	return l ? l->name : NULL;
 }
 
-/* Whether the port belongs to the leg: the leg's link is the port's link, or a VLAN or bond above
- * it. */
+/* Returns whether the port belongs to the leg: the leg's link is the port's link, or a VLAN or bond
+ * above it. */
 static bool is_on(const struct inventory *inv, const struct inv_link *leg, const struct inv_rdma *p)
 {
 	const struct inv_link *port = p->ifindex ? inv_link_by_index(inv, p->ifindex) : NULL;

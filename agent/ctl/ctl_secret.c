@@ -31,7 +31,7 @@ static int create(const char *path, const char *text)
 	return r >= 0 ? file_sync_folder(path) : r;
 }
 
-/* Writes the file. make: creates it; otherwise replaces it atomically. */
+/* Writes the file. With `make` it creates the file, otherwise it replaces the file atomically. */
 static int put(const char *path, struct secret *s, bool make)
 {
 	char *text = secret_format(s);
@@ -60,7 +60,7 @@ int ctl_cmd_secret_generate(const struct ctl_args *a)
 	return put(path, &s, true);
 }
 
-/* Reads the n keys of a file. */
+/* Reads a file that must have n keys; if it has another number, prints `otherwise`. */
 static int read_keys(const char *path, unsigned n, const char *otherwise, struct secret *ret)
 {
 	struct reason why;

@@ -380,7 +380,8 @@ static void print_line(const char *before, const char *text, const char *after)
 	puts(after);
 }
 
-/* Prints settings that only an administrator can change, with the commands. */
+/* Prints the required operator actions: settings that only an administrator can change, with the
+ * commands. */
 static void print_needs(const json_t *needs)
 {
 	const json_t *need, *command;
@@ -395,8 +396,8 @@ static void print_needs(const json_t *needs)
 				   json_is_string(command) ? json_string_value(command) : "?", "");
 		if (ctl_text(need, "firmware")[0])
 			print_line("      (", ctl_text(need, "firmware"), ")");
-		/* The kernel does not report changes of some of these settings, so the agent does
-		 * not notice them. */
+		/* The kernel does not report changes of some of these settings, so the operator has
+		 * to start an apply. */
 		if (json_is_true(json_object_get(need, "reboot")))
 			printf("      then reboot\n");
 		else if (json_array_size(json_object_get(need, "commands")) > 0)
@@ -480,8 +481,8 @@ int ctl_cmd_status(const struct ctl_args *a)
 	well = strcmp(ctl_text(o, "state"), "running") == 0;
 	r = a->json ? ctl_put_json(o) : print_status(o);
 	json_decref(o);
-	/* With -j the exit status is 0: a program reads the state from the object, and another
-	 * status would break a pipe. */
+	/* With -j the exit status is 0, because a program reads the state from the object, and
+	 * under `set -o pipefail` another status would fail the pipe. */
 	return r == CTL_OK && !well && !a->json ? CTL_DEGRADED : r;
 }
 

@@ -120,7 +120,8 @@ static size_t width_before(const struct layout *l, size_t column)
 	return width;
 }
 
-/* Whether the table fits the terminal. A wide last column fits if it can be broken into lines. */
+/* Returns whether the table fits the terminal. A wide last column fits if it can be broken into
+ * lines. */
 static bool fits(const struct layout *l)
 {
 	size_t last = l->t->n_columns - 1, width = width_before(l, last);

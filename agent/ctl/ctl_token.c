@@ -28,8 +28,7 @@ static int fail(const char *path, int e)
 	return e == -EACCES || e == -EPERM ? CTL_NO_PERMISSION : CTL_IO;
 }
 
-/* Reads the file's text and its entries. may_lack: the file may be missing, and then counts as
- * empty. */
+/* Reads the file's text and its entries. With may_lack, a missing file counts as empty. */
 static int load(const char *path, bool may_lack, char **ret_text, struct access_table *ret)
 {
 	struct reason why;
@@ -55,7 +54,7 @@ static int load(const char *path, bool may_lack, char **ret_text, struct access_
 					     : CTL_DATA;
 }
 
-/* Replaces the file atomically. Only root can read a new file. */
+/* Replaces the file atomically. If the file is new, only root can read it. */
 static int put(const char *path, const char *text, const char *line)
 {
 	autofree char *all = NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Stops, starts and restarts workers, and waits until that is done. */
+/* The commands that stop, start and restart workers. They wait until the workers have the new
+ * state. */
 #include "agent/ctl/ctl.h"
 
 #include <string.h>

@@ -31,7 +31,7 @@ struct doctor_result {
 	enum doctor_state state;
 	char evidence[512]; /* text of the worst finding */
 	char remedy[640];   /* what to do about the worst finding; "": nothing */
-	bool taken;	    /* evidence has the text of the last doctor_report() */
+	bool taken; /* the last doctor_report() replaced the evidence, instead of being ignored */
 	/* Id of the check that reports the cause of these findings, see doctor_because(). */
 	const char *because;
 	unsigned n_findings, n_blamed;
@@ -73,8 +73,8 @@ enum doctor_arp_kind {
 	DOCTOR_ARP_OWN,	      /* a data IP of this leg, which no other host must have */
 	DOCTOR_ARP_OTHER_LEG, /* a data IP of another leg of this host */
 	DOCTOR_ARP_PEER,      /* the address of a peer or gateway on this leg */
-	/* The address that a peer has on another leg. It is asked for on a leg on which no peer
-	 * answers. */
+	/* The address that a peer has on another leg. The doctor asks for it on a leg on which no
+	 * peer answers. */
 	DOCTOR_ARP_PEER_LEG,
 	/* A data IP of this leg, to find out whether the leg's own frames come back to it. */
 	DOCTOR_ARP_ECHO,
@@ -188,7 +188,8 @@ void doctor_report(struct doctor_result *r, enum doctor_state s, const char *fmt
 	PLENUM_PRINTF(3, 4);
 /* Sets the remedy for the finding of the last doctor_report(). */
 void doctor_advise(struct doctor_result *r, const char *fmt, ...) PLENUM_PRINTF(2, 3);
-/* Records that the finding of the last doctor_report() follows from what another check reports. */
+/* Records that the finding of the last doctor_report() follows from a finding of the check with
+ * this id. */
 void doctor_blame(struct doctor_result *r, const char *id);
 /* Reads a file below the root of the picture, without the newline at its end. Returns 0 or negative
  * errno. */
@@ -205,17 +206,18 @@ bool doctor_exists(const struct doctor_host *p, const char *fmt, ...) PLENUM_PRI
  * errno. */
 int doctor_sys_number(const struct doctor_host *p, int64_t *ret, const char *fmt, ...)
 	PLENUM_PRINTF(3, 4);
-/* Whether the kernel has this or a later version. */
+/* Returns whether the kernel has this or a later version. */
 bool doctor_kernel_is(const struct doctor_host *p, unsigned major, unsigned minor);
-/* Whether the kernel has the module: built in, loaded or installed. */
+/* Returns whether the kernel has the module: built in, loaded or installed. */
 bool doctor_has_module(const struct doctor_host *p, const char *name);
-/* Whether the module is built into the kernel. */
+/* Returns whether the module is built into the kernel. */
 bool doctor_has_builtin(const struct doctor_host *p, const char *name);
 /* Returns the pid of the agent, or 0 if it is unknown. */
 json_int_t doctor_agent_pid(const struct doctor_host *p);
-/* Whether the configuration has workers of this role. */
+/* Returns whether the configuration has workers of this role. */
 bool doctor_has_role(const struct doctor_host *p, enum spec_role role);
-/* Whether the worker, as running or as requested, has a dedicated core on which it polls. */
+/* Returns whether the worker, as running or as requested, has a dedicated core on which it
+ * polls. */
 bool doctor_worker_polls(const struct plan_worker *w);
 size_t doctor_n_polling(const struct doctor_host *p);
 /* Returns the link of a leg of the plan, or NULL if it has none at present. */
@@ -232,7 +234,7 @@ bool doctor_is_leg_link(const struct doctor_host *p, uint32_t ifindex);
 const json_t *doctor_neighbour(const struct doctor_host *p, const char *leg, size_t n);
 /* Returns a text about the plan's leg number i from the agent's status, or "" if it is unknown. */
 const char *doctor_leg_text(const struct doctor_host *p, size_t i, const char *key);
-/* Whether the kernel has the port's data IP. If not, a worker has the address, or it is not
+/* Returns whether the kernel has the port's data IP. If not, a worker has the address, or it is not
  * configured yet. */
 bool doctor_kernel_has(const struct doctor_host *p, const struct plan_port *port);
 /* Returns a worker's port on the leg, preferably one whose data IP the kernel has, or NULL if no
@@ -241,17 +243,17 @@ const struct plan_port *doctor_leg_port(const struct doctor_host *p, const char 
 /* Returns a worker's path through the probe's leg to the probe's address, preferably one that is
  * up, or NULL if there is none. */
 const json_t *doctor_find_path(const struct doctor_host *p, const struct doctor_probe *e);
-/* Whether the peer's data port answers: it answers a worker that has a path to it; without such a
- * path, the doctor itself. */
+/* Returns whether the peer's data port answers this host's worker or, if no worker has a path to
+ * it, the doctor's own packets. */
 bool doctor_peer_answers(const struct doctor_host *p, const struct doctor_probe *e);
-/* Whether the leg's cable leads to another leg's network. */
+/* Returns whether the leg's cable leads to another leg's network. */
 bool doctor_is_crossed(const struct doctor_host *p, const char *leg);
 /* Returns the NUMA node of a core, or INV_NUMA_NONE. */
 int doctor_core_node(const struct doctor_host *p, unsigned core);
 /* Reads a list of numbers such as "0-3,8" from a file, and sets set[i] for each number i. Returns 0
  * or negative errno. */
 int doctor_read_list(const struct doctor_host *p, bool *set, size_t n, const char *path);
-/* Whether a process with this name, cut as by the kernel, is running. */
+/* Returns whether a process with this name, cut as by the kernel, is running. */
 bool doctor_process_runs(const struct doctor_host *p, const char *comm);
 /* A function for the member `run`: fails if the plan has steps to apply that match `about`, such as
  * "sysctl rp_filter". */
@@ -268,7 +270,7 @@ void doctor_collect_plan(const struct ctl_args *a, const char *file, struct doct
 /* Chooses the probes to send: fills p->probes, or p->no_probes with the reason why there are none.
  * doctor_send_probes() sends them (doctor_probe.c). */
 void doctor_find_probes(struct doctor_host *p);
-/* Whether p->peer is in the configuration, has a session, or is an address. */
+/* Returns whether p->peer is in the configuration, has a session, or is an address. */
 bool doctor_knows_peer(const struct doctor_host *p);
 void doctor_send_probes(struct doctor_host *p);
 /* Asks for addresses by ARP and neighbour discovery (doctor_wiring.c). Call after the probes. */

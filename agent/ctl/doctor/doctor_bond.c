@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks of the bond that the legs form, if they do: its ports, its switches and its settings. */
+/* Checks of the bond that the legs may form: its ports, its switches and its settings. */
 #include "agent/ctl/doctor/doctor.h"
 #include "netcfg/host/bond_setting.h"
 

@@ -135,8 +135,9 @@ static json_t *find_steps(const struct ctl_args *a, const char *file, const stru
 	return steps;
 }
 
-/* Makes a plan with the legs of the running plan, from the agent's status. By it, a leg whose link
- * was renamed is found under the new name. Returns NULL if there is no agent or memory is short. */
+/* Makes a plan that has only the legs of the agent's running plan, from the agent's status. With
+ * it, the planner finds a leg whose link was renamed. Returns NULL if there is no agent or memory
+ * is short. */
 static struct plan *running_legs(const struct doctor_host *p)
 {
 	struct plan *running = p->status ? calloc(1, sizeof(*running)) : NULL;
@@ -172,8 +173,8 @@ static void collect_plan(const struct ctl_args *a, const char *file, struct doct
 			 p->spec ? p->no_inventory : p->no_spec);
 		return;
 	}
-	/* The huge pages of running workers count as free, because the plan gives them to the same
-	 * workers. */
+	/* The huge pages of running workers count as free, because the new plan gives them to the
+	 * same workers. */
 	for (size_t i = 0; p->status && i < p->inv->n_hugepages; i++)
 		p->inv->hugepages[i].free = p->inv->hugepages[i].total;
 	running = running_legs(p);

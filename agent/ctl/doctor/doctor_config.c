@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks of the configuration with its plan, of the agent, of the cluster key, and of the folders
- * that they need. */
+/* Checks of the configuration and its plan, of the agent, of the cluster key, and of the folders
+ * that these use. */
 #include "agent/ctl/ctl.h"
 #include "agent/ctl/doctor/doctor.h"
 #include "netcfg/base/os/folder.h"
@@ -382,7 +382,8 @@ static void run_room_exports(const struct doctor_host *p, const struct doctor_ch
 	doctor_report(r, DOCTOR_PASS, "no file system of an export is full");
 }
 
-/* Replaces the characters that mountinfo(5) writes as \ooo. */
+/* Writes the path as mountinfo(5) shows it, with \ooo in place of blanks, tabs, newlines and
+ * backslashes. */
 static void escape_path(const char *path, char *buf, size_t size)
 {
 	size_t n = 0;
@@ -393,8 +394,8 @@ static void escape_path(const char *path, char *buf, size_t size)
 	buf[n] = '\0';
 }
 
-/* Whether something is mounted at the path. Reads mountinfo, because stat(2) of a mount without a
- * server would block. */
+/* Returns whether something is mounted at the path. Reads mountinfo, because stat(2) of a mount
+ * without a server would block. */
 static bool is_mounted(const struct doctor_host *p, const char *path)
 {
 	autofree char *text = doctor_read_all(p, "/proc/self/mountinfo"), *word = NULL;
@@ -417,7 +418,7 @@ static void run_mountpoints(const struct doctor_host *p, const struct doctor_che
 	doctor_report(r, DOCTOR_PASS, "all mount points exist");
 }
 
-/* Whether the first path equals the second or is a parent of it. */
+/* Returns whether the first path equals the second or is a parent of it. */
 static bool is_at_or_above(const char *point, const char *path)
 {
 	const size_t len = strcmp(point, "/") == 0 ? 0 : strlen(point);
@@ -425,7 +426,8 @@ static bool is_at_or_above(const char *point, const char *path)
 	return strncmp(point, path, len) == 0 && (path[len] == '/' || path[len] == '\0');
 }
 
-/* Whether another file system, `by`, hides the mount at the path because it was mounted later. */
+/* Returns whether another file system, `by`, hides the mount at the path because it was mounted
+ * later. */
 static bool is_covered(const struct doctor_host *p, const char *path, char *by, size_t size)
 {
 	autofree char *text = doctor_read_all(p, "/proc/self/mountinfo");

@@ -84,8 +84,8 @@ static void run_allowed(const struct doctor_host *p, const struct doctor_check *
 	doctor_report(r, DOCTOR_PASS, "the agent may use all cores of workers");
 }
 
-/* A core that is missing from a worker's affinity is one that the worker may not use: the agent
- * restores an affinity that was changed within seconds. */
+/* If a core is missing from a worker's affinity, the worker is not allowed to use it. A merely
+ * changed affinity would not stay: the agent restores it within seconds. */
 static void run_used(const struct doctor_host *p, const struct doctor_check *c,
 		     struct doctor_result *r)
 {

@@ -154,7 +154,7 @@ static const char *why_module(const struct doctor_host *p, const char *name)
 	return NULL;
 }
 
-/* Whether a link exists that only this module can create, which proves that it works. */
+/* Returns whether a link exists that only this module can create, which proves that it works. */
 static bool is_in_use(const struct doctor_host *p, const char *name)
 {
 	const enum inv_link_kind kind = strcmp(name, "8021q") == 0 ? INV_LINK_VLAN : INV_LINK_BOND;

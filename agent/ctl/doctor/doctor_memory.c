@@ -140,7 +140,7 @@ static int agent_limit(const struct doctor_host *p, const char *name, struct doc
 	return -ENOENT;
 }
 
-/* Whether a worker locks memory, because it registers the memory with a device. */
+/* Returns whether a worker locks memory, because it registers the memory with a device. */
 static bool locks_memory(const struct doctor_host *p)
 {
 	for (size_t i = 0; p->plan && i < p->plan->n_workers; i++) {

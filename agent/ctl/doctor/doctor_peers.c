@@ -20,8 +20,8 @@ static bool path_is_up(const json_t *path)
 	return json_is_true(json_object_get(path, "up"));
 }
 
-/* Whether packets were sent to the data port. If this host could not send them, peer-sends reports
- * it. */
+/* Returns whether packets were sent to the data port. If this host could not send them, the check
+ * peer-sends reports that. */
 static bool is_tested(const struct doctor_host *p, const struct doctor_probe *e)
 {
 	return !e->port.send_error && (doctor_find_path(p, e) || e->port.n_sent > 0);
@@ -43,7 +43,8 @@ static bool is_tested_anywhere(const struct doctor_host *p, const char *peer)
 	return false;
 }
 
-/* Whether a packet was sent; if not, r has the reason. */
+/* Returns whether a packet was sent to a peer, or with `gateways` to a gateway. If not, reports the
+ * reason in r. */
 static bool asked(const struct doctor_host *p, bool gateways, struct doctor_result *r)
 {
 	if (p->n_skipped > 0 && !gateways)
@@ -383,8 +384,8 @@ static void run_loss(const struct doctor_host *p, const struct doctor_check *c,
 		report_none(p, r);
 }
 
-/* If a data port does not answer, results that depend on it are unknown. This refers them to the
- * check that reports the silent port. */
+/* If a data port does not answer, results that depend on it are unknown. This function names the
+ * check that reports the silent port as their cause. */
 static void blame_silence(const struct doctor_host *p, const struct doctor_probe *e,
 			  struct doctor_result *r)
 {
@@ -442,8 +443,8 @@ static void report_small(const struct doctor_probe *e, struct doctor_result *r)
 
 enum fit { FITS, TOO_SMALL, NOT_KNOWN };
 
-/* Whether packets of the leg's size reach the peer's data port, by probes or by the worker's own
- * path. */
+/* Returns whether packets of the leg's size reach the peer's data port, according to probes or to
+ * the worker's own path. */
 static enum fit fits_there(const struct doctor_host *p, const struct doctor_probe *e)
 {
 	const json_t *path = doctor_find_path(p, e);
@@ -458,8 +459,8 @@ static enum fit fits_there(const struct doctor_host *p, const struct doctor_prob
 											: TOO_SMALL;
 }
 
-/* Whether packets of that size come back from the peer, according to an echo answer or the packets
- * of the peer's worker. */
+/* Returns whether packets of that size come back from the peer, according to an echo answer or to
+ * the packets of the peer's worker. */
 static enum fit fits_back(const struct doctor_probe *e)
 {
 	return !e->small ? NOT_KNOWN : e->full ? FITS : TOO_SMALL;
@@ -496,8 +497,8 @@ static void run_mtu(const struct doctor_host *p, const struct doctor_check *c,
 		      "packets as large as the legs' MTU arrive, in both directions");
 }
 
-/* Whether the gateway is proven to work. An answer from a peer behind it proves that, even if the
- * gateway ignores echo requests. */
+/* Returns whether the gateway is proven to work. An answer from a peer behind it proves that, even
+ * if the gateway ignores echo requests. */
 static bool gateway_forwards(const struct doctor_host *p, const struct doctor_probe *gateway)
 {
 	for (size_t i = 0; i < p->n_probes; i++) {

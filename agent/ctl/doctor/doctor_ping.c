@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `plenum ping`: measures round-trip times to a peer, on each leg, from the workers' data IPs. The
- * doctor only tests whether there is an answer. If requests are lost, the command runs the doctor's
- * checks of the path.
+ * `plenum ping`: measures round-trip times to a peer, on each leg, from the workers' data IPs.
+ * `plenum doctor`, in contrast, only tests whether peers answer. If requests are lost, the command
+ * runs the doctor's checks of the path.
  */
 #include "agent/ctl/ctl.h"
 #include "agent/ctl/doctor/doctor.h"
@@ -14,8 +14,8 @@
 #define SMALL_BYTES 84 /* bytes of a packet that ping(8) sends by default */
 #define COUNT_DEFAULT 10
 #define COUNT_MAX 100000
-/* An answer after this time counts as lost; a data network answers a thousand times faster. The
- * limit is shorter than the time after which kernel_ops.ping() retries. */
+/* An answer that takes longer counts as lost; on a data network answers are a thousand times
+ * faster. The limit is shorter than the time after which kernel_ops.ping() retries. */
 #define LIMIT_NS (190 * NSEC_PER_MSEC)
 
 struct options {
@@ -102,8 +102,8 @@ static int probe_path(struct kernel *k, struct leg_path *w, unsigned count)
 	return 0;
 }
 
-/* Returns the round-trip time in microseconds that this percentage of the answers does not
- * exceed. */
+/* Returns the percentile of the round-trip times, in microseconds: `percent` of the answers were
+ * not slower. */
 static double took_us(const struct leg_path *w, unsigned percent)
 {
 	const unsigned rank = (w->n_answered * percent + 99) / 100;

@@ -55,7 +55,7 @@ static void run_same(const struct doctor_host *p, const struct doctor_check *c,
 		doctor_report(r, DOCTOR_PASS, "no leg's driver supports priorities");
 }
 
-/* Whether the leg depends on marks or on paused priorities. */
+/* Returns whether the leg depends on marks or on paused priorities. */
 static bool relies_on_marks(const struct doctor_host *p, const char *leg)
 {
 	for (size_t i = 0; p->spec && i < p->spec->n_nets; i++) {
@@ -102,8 +102,8 @@ static void run_switch(const struct doctor_host *p, const struct doctor_check *c
 			     "supports them");
 }
 
-/* Whether a peer answered an echo request; if not, r has the reason. Gateways do not count, because
- * they may treat marked packets as they like. */
+/* Returns whether a peer answered an echo request; if not, r has the reason. Gateways do not count,
+ * because they may treat marked packets as they like. */
 static bool asked(const struct doctor_host *p, struct doctor_result *r)
 {
 	bool any = false, silent = true;
@@ -185,7 +185,8 @@ static void run_ecn(const struct doctor_host *p, const struct doctor_check *c,
 		const struct doctor_probe *e = &p->probes[i];
 		bool matters = relies_on_marks(p, e->leg);
 
-		/* A queue under congestion may set these bits to CE, which is what they are for. */
+		/* Changed bits are no fault: a congested queue marks packets by setting both bits
+		 * (CE). */
 		if (!e->peer[0] || !e->marked || (e->answered_tos & ECN_BITS))
 			continue;
 		doctor_report(r, matters ? DOCTOR_WARN : DOCTOR_NOTE,

@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-/* A code in a worker's report (see plenumd(8)), and what it says about the host. A check looks for
- * the code of its row. */
+/* The codes that workers report (see plenumd(8)), and what each code says about the host. A check
+ * looks for the code of its row. */
 static const struct row {
 	const char *code;
 	enum doctor_state state;

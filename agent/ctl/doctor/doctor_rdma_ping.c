@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * `plenum rdma ping`: measures the latency and throughput of RDMA to a peer, on each leg and in
- * both directions. Workers run the test on the queue pairs that mounts use, so it also shows
- * whether these work.
+ * both directions. Workers run the test on the queue pairs that mounts use, so the test also shows
+ * whether these queue pairs work.
  */
 #include "agent/ctl/ctl.h"
 #include "agent/ctl/doctor/doctor.h"
@@ -237,7 +237,8 @@ static int judge(const struct leg_path *paths, size_t n)
 		const json_int_t e = ctl_int(last, "error");
 		const char *reason = ctl_text(last, "reason");
 
-		/* A throughput is valid even if it was measured for a shorter time. */
+		/* A throughput is valid even if the test ran out of time, because some messages
+		 * were measured. */
 		if (e == 0 || (last == paths[i].bulk && e == -ETIMEDOUT && ctl_int(last, "done")))
 			continue;
 		busy = busy || e == -EBUSY;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Functions for checks: they report a finding, and read the picture. */
+/* Functions for checks, which report a finding or read the picture of the host. */
 #include "agent/ctl/doctor/doctor.h"
 #include "netcfg/host/bond_setting.h"
 
@@ -248,7 +248,7 @@ bool doctor_kernel_is(const struct doctor_host *p, unsigned major, unsigned mino
 }
 
 /* Lines of the list look like "kernel/drivers/net/bonding/bonding.ko: ..." or
- * ".../vfio-pci.ko.xz:". A module's name may have '-' or '_', and its file the other one. */
+ * ".../vfio-pci.ko.xz:". The file may have '-' where `name` has '_'. */
 static bool list_has(const char *text, const char *name)
 {
 	const size_t len = strlen(name);

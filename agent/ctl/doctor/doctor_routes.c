@@ -24,7 +24,8 @@ static void run_diverted(const struct doctor_host *p, const struct doctor_check 
 	doctor_report(r, DOCTOR_PASS, "packets from a leg's data IP leave via that leg");
 }
 
-/* Whether data ports of peers answer. If so, a foreign rule with unknown selectors does no harm. */
+/* Returns whether data ports of peers answer. If so, a foreign rule with unknown selectors does no
+ * harm. */
 static bool all_peers_answer(const struct doctor_host *p)
 {
 	bool any = false;

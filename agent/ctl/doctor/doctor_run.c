@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Runs a check. Also has the check that several subjects use: whether the plan has steps that must
- * be applied. */
+/* Runs a check. This file also has a check that several subjects use: whether the plan has steps
+ * that must be applied. */
 #include "agent/ctl/ctl.h"
 #include "agent/ctl/doctor/doctor.h"
 
@@ -34,7 +34,8 @@ void doctor_run(const struct doctor_host *p, const struct doctor_check *c,
 	c->run(p, c, ret);
 }
 
-/* Whether a step matches "KIND WORD": its object is of that kind, and its text has that word. */
+/* Returns whether a step matches "KIND WORD": its object is of that kind, and its text has that
+ * word. */
 static bool step_is_about(const char *op, const char *text, const char *about)
 {
 	const size_t len = strcspn(about, " ");

@@ -24,10 +24,11 @@ struct firmware_row {
 /*
  * Sources. mlx5, `min`: "The minimal supported versions" in doc/guides/platform/mlx5.rst of DPDK
  * 22.11. mlx5, `good`: the firmware of MLNX_OFED 4.6-1.0.1.1, the oldest version that meets the
- * requirements of this file system. ice: the first line of the list of matching versions in
- * doc/guides/nics/ice.rst of DPDK, that of 20.11; the driver writes 2.3 as 2.30. i40e: the oldest
- * version in the lists of doc/guides/nics/i40e.rst of DPDK, which is that of 19.11 on X722. The
- * list for other NICs begins with 6.01, but the version does not tell an X722 from them.
+ * requirements of this file system. ice: the first version in the list of matching versions in
+ * doc/guides/nics/ice.rst of DPDK, which is for DPDK 20.11; the driver writes 2.3 as 2.30. i40e:
+ * the oldest version in the lists of doc/guides/nics/i40e.rst of DPDK, which is for DPDK 19.11 on
+ * X722. The list for other NICs begins with 6.01, but a firmware version does not show whether the
+ * NIC is an X722.
  */
 static const struct firmware_row firmware_rows[] = {
 	{"mlx5_core", 12, "ConnectX-4", "12.21.1000", "12.25.1020", MLX},
@@ -43,8 +44,8 @@ static const struct firmware_row firmware_rows[] = {
 	{"i40e", 0, "Intel 700", NULL, "4.10", "nvmupdate64e -u"},
 };
 
-/* Whether there are rows for the driver. *ret is the row for that firmware, or NULL if there is
- * none. */
+/* Returns whether the table has rows for the driver. *ret is the row for that firmware, or NULL if
+ * there is none. */
 static bool find_firmware(const char *driver, const char *firmware, const struct firmware_row **ret)
 {
 	const unsigned long device = strtoul(firmware, NULL, 10);
@@ -127,7 +128,7 @@ static const struct kernel_row {
 	{"rdma_rxe", "soft-RoCE uses queue pairs whose creation failed", 5, 13},
 };
 
-/* Whether the version has Intel's suffix for the kernel's own driver, as "0.8.2-k". */
+/* Returns whether the version has Intel's suffix for the kernel's own driver, as "0.8.2-k". */
 static bool is_kernels_own(const char *version)
 {
 	const char *dash = strrchr(version, '-');

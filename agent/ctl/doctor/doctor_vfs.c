@@ -155,7 +155,7 @@ static const struct spec_net *net_of(const struct doctor_host *p, const struct p
 	return NULL;
 }
 
-/* Whether the leg's interface, or the parent of its VLAN, has an RDMA device. */
+/* Returns whether the leg's interface, or the parent of its VLAN, has an RDMA device. */
 static bool has_rdma(const struct doctor_host *p, const struct inv_link *l)
 {
 	const struct inv_link *lower = l->lower ? inv_link_by_index(p->inv, l->lower) : NULL;

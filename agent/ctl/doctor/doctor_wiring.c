@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Checks of the other ends of the cables: labels, switches, crossed cables, and the hosts that have
- * an address. A switch tells its name only if it sends LLDP. ARP and neighbour discovery show in
+ * an address. A switch is known by name only if it sends LLDP. ARP and neighbour discovery show in
  * any case which addresses a cable leads to.
  */
 #include "agent/ctl/doctor/doctor.h"
@@ -10,7 +10,8 @@
 
 /* ---- questions ---- */
 
-/* Adds a question. Without a carrier no question can be sent; leg-carrier reports that. */
+/* Adds a request for an address. Without a carrier it cannot be sent, which the check leg-carrier
+ * reports. */
 static struct doctor_arp *add(struct doctor_host *p, enum doctor_arp_kind kind, const char *leg,
 			      uint32_t ifindex, const struct ip_addr *ip)
 {
@@ -29,8 +30,8 @@ static struct doctor_arp *add(struct doctor_host *p, enum doctor_arp_kind kind, 
 	return a;
 }
 
-/* Whether the ports are in one subnet. Legs in one subnet receive each other's packets by
- * intention. */
+/* Returns whether the ports are in one subnet. Legs in one subnet may receive each other's
+ * packets. */
 static bool share_subnet(const struct plan_port *a, const struct plan_port *b)
 {
 	return ip_prefix_contains(&a->ip, &b->ip.addr) || ip_prefix_contains(&b->ip, &a->ip.addr);
@@ -91,7 +92,7 @@ static bool any_answers(const struct doctor_host *p, const char *peer)
 	return false;
 }
 
-/* Adds questions for a leg on which no peer answers: its cable may lead to another leg's
+/* Adds requests for a leg on which no peer answers, because its cable may lead to another leg's
  * network. */
 static void add_peer_legs(struct doctor_host *p, const struct doctor_probe *e)
 {
@@ -224,8 +225,8 @@ static const char *text_of(const json_t *o, const char *key)
 	return text ? text : "";
 }
 
-/* Whether a path from any leg carries load to that address of the peer. If so, the address is in
- * use: that this leg carries no load to it only means that the peer has fewer legs. */
+/* Returns whether a path from any leg carries load to that address of the peer. If so, the address
+ * is in use. That this leg carries no load to it then only means that the peer has fewer legs. */
 static bool is_carried(const struct doctor_host *p, const char *remote)
 {
 	const json_t *path;
@@ -239,8 +240,8 @@ static bool is_carried(const struct doctor_host *p, const char *remote)
 	return false;
 }
 
-/* Whether all paths from the leg to the peer are standby while another leg carries the load: the
- * peer has no leg with this label. */
+/* Returns whether all paths from the leg to the peer are standby while another leg carries the
+ * load: the peer has no leg with this label. */
 static bool is_standby(const struct doctor_host *p, const char *leg, const char *peer)
 {
 	bool any = false, carried = false;
@@ -439,8 +440,8 @@ static void check_addresses(const struct doctor_host *p, struct doctor_result *r
 	}
 }
 
-/* Whether the leg is proven right: its switch has the name of its label, or a peer answers on
- * it. */
+/* Returns whether the leg is proven right: its switch has the name of its label, or a peer answers
+ * on it. */
 static bool is_proven(const struct doctor_host *p, size_t i)
 {
 	const char *at = doctor_leg_text(p, i, "switch");
@@ -469,8 +470,8 @@ static void run_crossed(const struct doctor_host *p, const struct doctor_check *
 
 /* ---- address conflicts ---- */
 
-/* Reports the claims that workers have counted: other hosts that use an address for which the
- * workers answer ARP. */
+/* Reports other hosts that use an address for which workers of this host answer ARP. The workers
+ * have counted the packets in which such hosts claimed it. */
 static void check_claims(const struct doctor_host *p, struct doctor_result *r)
 {
 	const json_t *process, *port;

@@ -193,7 +193,8 @@ static int show(struct top *t)
 	if (r != -ENOTTY)
 		return r;
 	if (!a->batch && !t->count && !isatty(STDOUT_FILENO) && !a->json)
-		t->count = 1; /* to a file or a pipe: once, unless options are given */
+		/* output to a file or pipe: print once, unless options say otherwise */
+		t->count = 1;
 	return lines(t);
 }
 

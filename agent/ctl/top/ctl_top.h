@@ -24,7 +24,8 @@ extern const char *const top_kind_names[TOP_KIND_MAX]; /* such as "legs" */
 struct top_row { /* one object; rates are per second */
 	char name[256], state[24], role[16], network[32], about[160];
 	unsigned paths, paths_up;
-	uint64_t since_s; /* of a leg or peer with paths that are down: age of the latest failure */
+	/* for a leg or peer with paths that are down: seconds since the latest failure */
+	uint64_t since_s;
 	bool bad;
 	double tx_bytes, rx_bytes, packets, resent, lost; /* sums over the paths of the object */
 	double rdma_read, rdma_write; /* bytes of file data by RDMA, of the object's sessions */
@@ -86,7 +87,7 @@ const char *top_gone(const struct top *t, char *buf, size_t size);
 /* Shows the screen until interrupted. Returns -ENOTTY if the terminal cannot position the
  * cursor. */
 int top_screen(struct top *t);
-/* Makes signals that would end the program end the loops instead. */
+/* Installs handlers: signals that would end the program end its loops instead. */
 void top_signals(void);
 bool top_interrupted(void);
 

@@ -80,7 +80,8 @@ static const char *worker_name(json_int_t id, char buf[24])
 	return buf;
 }
 
-/* Returns the rate of a counter. If the process has restarted, it has counted from zero. */
+/* Returns the rate of a counter. If the counter is smaller than before, its process has restarted
+ * and has counted from zero. */
 static double rate(const json_t *before, const json_t *now, const char *key, double seconds)
 {
 	const uint64_t was = count_of(before, key), is = count_of(now, key);
@@ -347,7 +348,7 @@ static void say_mounts(struct top_view *v, const json_t *status)
 			      ctl_text(m, "peer"), ctl_text(m, "export"));
 }
 
-/* Whether a sentence already has this reason. */
+/* Returns whether a sentence already has this reason. */
 static bool is_mentioned(const struct top_view *v, const char *reason)
 {
 	const char *text;
