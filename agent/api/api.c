@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The processes of the roles `api`, `admin` and `api-tls`. They run the same code, but have
- * different clients and may send different messages to the monitor; `api-tls` has the clients of
- * the network, by TLS. This file starts and ends the process and handles the monitor's messages.
+ * different clients and may send different messages to the monitor; `api-tls` serves clients of the
+ * network, over TLS. This file starts and ends the process and handles the monitor's messages.
  */
 #include "agent/api/api_internal.h"
 #include "agent/api/api_snapshot.h"
@@ -54,13 +54,13 @@ static void handle(struct api *a, const struct privsep_msg *m, int *fd)
 	case PRIVSEP_PING:
 		api_tell(&pong, -1);
 		break;
-	default: /* the table of messages allows no others */
+	default: /* privsep_recv() accepts no other types */
 		break;
 	}
 }
 
-/* Handles all messages that have arrived. Returns 0, 1 if the monitor has exited, or negative
- * errno. */
+/* Handles all messages that have arrived. Returns 0 if all are handled, 1 if the monitor has
+ * exited, or negative errno. */
 static int take_messages(struct api *a)
 {
 	struct privsep_msg m;

@@ -21,8 +21,8 @@ void api_answer_headers(struct MHD_Response *rsp, const char *type, const char *
 
 	if (type)
 		MHD_add_response_header(rsp, "Content-Type", type);
-	/* A cache must ask again each time. With the ETag it then gets 304 if nothing has
-	 * changed. */
+	/* A cache must ask this server each time. With the ETag it gets the status 304 if nothing
+	 * has changed. */
 	MHD_add_response_header(rsp, "Cache-Control", "no-cache");
 	MHD_add_response_header(rsp, "Connection", "close");
 	if (allow)
@@ -123,8 +123,8 @@ enum MHD_Result api_answer_page(struct api_call *c, const char *text, size_t len
 
 /*
  * Answers with the monitor's reply. If the object has no version, the ETag is a hash of the
- * content. The version of a leg or of the staged configuration does not cover the state that is in
- * the same answer, so 304 is not used for these.
+ * content. The status 304 is not used for objects with a version, a leg or the staged
+ * configuration: their answers also have state that the version does not cover.
  */
 enum MHD_Result api_answer_reply(struct api_call *c)
 {
@@ -158,8 +158,8 @@ enum MHD_Result api_answer_refuse(struct api_call *c, unsigned status, const cha
 	return api_answer_error(c);
 }
 
-/* The rights of the client, as a role. Clients of this host have no role: those that may make
- * changes are served by another process. */
+/* Returns the rights of the client as a role. The role of a client of this host depends on the
+ * process: `admin` serves clients that may make changes, `api` the others. */
 static enum access_role role_of(const struct api_call *c)
 {
 	switch (c->client->api->role) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Connections from the monitor until the HTTP library gets them. Checks the request head, and sends
- * an error itself if the library would send one as HTML.
+ * Keeps a connection from its arrival until the HTTP library gets it. Checks the request head, and
+ * sends an error itself if the library would send one as HTML.
  */
 #include "agent/api/api_head.h"
 #include "agent/api/api_internal.h"
@@ -14,10 +14,12 @@
 
 #define DISCARD_BYTES_MAX (4U << 20)
 
-/* Tells the monitor that a connection was closed. If the monitor has already reused its table
+/*
+ * Tells the monitor that a connection was closed. If the monitor has already reused its table
  * entry, the message does no harm, because the number of a connection is never used again. With
- * TLS, the message is sent later, when the client has received the rest of its answer and the TLS
- * connection ends. */
+ * TLS, api_tls.c sends the message later, when the client has received the rest of its answer and
+ * the TLS connection ends.
+ */
 static void tell_closed(struct api *a, uint64_t connection)
 {
 	struct privsep_msg m = {.type = PRIVSEP_CLOSED, .connection = connection};

@@ -2,8 +2,8 @@
 /*
  * Checks whether the first bytes of a connection are a request head that the HTTP library accepts.
  * The library would answer an invalid head itself, with HTML; the answers of this API are JSON. So
- * this is called before the library gets the connection, and errors are answered here. Makes no
- * system calls. Runs in the unprivileged children.
+ * this check is made before the library gets the connection, and this process answers errors
+ * itself. Makes no system calls. Runs in the unprivileged children.
  */
 #ifndef PLENUM_AGENT_API_HEAD_H
 #define PLENUM_AGENT_API_HEAD_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Runs the HTTP library in the event loop of an unprivileged child: its daemon, its descriptor and
- * its timeouts. api_client.c has a connection until the library gets it, and api_request.c handles
- * the requests.
+ * its timeouts. api_client.c keeps a connection until the library gets it, and api_request.c
+ * handles the requests.
  */
 #include "agent/api/api_internal.h"
 #include "agent/api/api_stream.h"

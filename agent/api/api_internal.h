@@ -4,9 +4,9 @@
  * messages to the monitor. api_answer.c passes answers to the HTTP library. api_page.c serves the
  * web page. api_login.c shows clients' tokens to the monitor. api_stream.c serves streams of
  * events. api_snapshot.c makes answers for many clients at once. api_request.c handles requests.
- * api_client.c has the connections before the library gets them, api_tls.c those with TLS.
- * api_http.c runs the library. api.c has the event loop and the monitor's messages. api_sandbox.c
- * drops privileges.
+ * api_client.c keeps connections until the library gets them. api_tls.c connects TLS connections to
+ * the library. api_http.c runs the library. api.c runs the event loop and receives the monitor's
+ * messages. api_sandbox.c drops privileges.
  */
 #ifndef PLENUM_AGENT_API_INTERNAL_H
 #define PLENUM_AGENT_API_INTERNAL_H
@@ -27,7 +27,7 @@ struct api_client { /* a connection that the monitor has passed on */
 	struct api *api;
 	uint64_t id;
 	int fd;	     /* -1: the library owns the descriptor */
-	bool barred; /* has no right to read, so the monitor refuses all its requests */
+	bool barred; /* the client may not read, so the monitor refuses all its requests */
 	struct loop_source *source; /* watches the socket until the request head is complete */
 	size_t n_discarded;
 	bool refused; /* an error was sent; further bytes are read and discarded */
@@ -35,7 +35,7 @@ struct api_client { /* a connection that the monitor has passed on */
 };
 
 enum api_stage {
-	API_LOGIN,     /* suspended before the body until the monitor has checked the token */
+	API_LOGIN, /* suspended before its body is read, until the monitor has checked the token */
 	API_LOGGED_IN, /* the monitor has answered; api_call.role may be none */
 	API_READING,   /* the body is arriving */
 	API_WAITING,   /* suspended until the monitor answers or there are events */
@@ -54,9 +54,9 @@ struct api_call { /* a client's request */
 	enum access_role role; /* role of a network client, by its token */
 	bool head_only;	       /* the method is HEAD: as GET, but the answer has no body */
 	bool asked;	       /* false: the request is held back until there are events */
-	bool shared;	       /* waits for an answer that is made for several clients */
-	uint64_t generation;   /* value of api.generation when the wait for that answer began */
-	uint64_t deadline_ns;  /* valid while waiting */
+	bool shared;	      /* waits for an answer of api_snapshot.c that several clients share */
+	uint64_t generation;  /* value of api.generation when that wait began */
+	uint64_t deadline_ns; /* valid while waiting */
 	struct privsep_msg question;
 	struct api_list list;	      /* the requested page of a list */
 	char link[API_LIST_LINK_MAX]; /* value of the header Link; "": none */
@@ -76,27 +76,31 @@ struct api {
 	void (*catch_up)(struct api *a);
 	int ended; /* 1: the monitor has exited; negative errno: it sent an invalid message */
 	struct api_client *clients,
-		*arriving; /* the connection that is just being passed to the library */
+		*arriving; /* the connection that is being passed to the library at this moment */
 	struct api_call *waiting;
 	struct api_streams *streams; /* NULL: no stream is open */
 	struct api_snapshots *snapshots;
 	struct tls_server *tls; /* NULL: clients connect by Unix sockets */
 	uint64_t generation;	/* number of events and changes that the monitor has reported */
 	struct loop_source *timer;
-	uint64_t next_event, instance; /* number of the monitor's latest event, and its instance */
+	/* number of the next event; instance to which the numbers belong */
+	uint64_t next_event, instance;
 };
 
 /* ---- api_tell.c ---- */
 
-/* Sends a message. Blocks while the socket is full; the monitor always reads after a while. */
+/* Sends a message. Blocks while the socket is full, which ends soon because the monitor always
+ * reads. */
 int api_tell(struct privsep_msg *m, int fd);
 
 /* ---- api_answer.c: each function passes the answer of a request to the library ---- */
 
-/* Answers with the page of the list `text` that the client requested. etag 0: use a hash. */
+/* Answers with the page that the client requested of the list in `text`. etag 0: a hash of the text
+ * is the ETag. */
 enum MHD_Result api_answer_page(struct api_call *c, const char *text, size_t len, uint64_t etag);
 bool api_call_is_change(const struct api_call *c);
-/* Takes rsp (NULL: out of memory). type and allow NULL: the answer does not have these headers. */
+/* Queues rsp and releases it; NULL: memory is short. type and allow are header values; NULL: the
+ * answer does not have that header. */
 enum MHD_Result api_answer_queue(struct api_call *c, unsigned status, struct MHD_Response *rsp,
 				 const char *type, const char *allow);
 /* Adds the headers that all answers have. etag 0: without ETag. */
@@ -104,8 +108,8 @@ void api_answer_headers(struct MHD_Response *rsp, const char *type, const char *
 			uint64_t etag);
 /* Returns an ETag made from the content; never 0. */
 uint64_t api_answer_hash(const char *text, size_t len);
-/* Whether the client already has this content, according to If-None-Match, which is a list of ETags
- * or *. */
+/* Returns whether the client already has this content, according to If-None-Match, which is a list
+ * of ETags or *. */
 bool api_answer_is_known(const struct api_call *c, uint64_t etag);
 /* Answers without a body. */
 enum MHD_Result api_answer_empty(struct api_call *c, unsigned status, const char *type,
@@ -129,9 +133,9 @@ bool api_page_take(struct api_call *c, const struct api_request *rq, const char 
 
 /* ---- api_client.c ---- */
 
-/* Takes fd, a new connection. */
+/* Begins to serve fd, a new connection, and becomes its owner. */
 void api_client_accept(struct api *a, uint64_t connection, bool barred, int fd);
-/* Whether this process has that connection. */
+/* Returns whether this process has that connection. */
 bool api_client_has(const struct api *a, uint64_t connection);
 /* Closes a connection that the library does not own, or no longer owns, and frees cl. */
 void api_client_gone(struct api_client *cl);
@@ -140,7 +144,7 @@ void api_client_drop(struct api *a, uint64_t connection);
 
 /* ---- api_login.c ---- */
 
-/* Whether the client must show a token before its request is read. */
+/* Returns whether the client must show a token before its request is read. */
 bool api_login_is_needed(const struct api *a, const struct api_call *c, const char *url);
 /* Asks the monitor for the role of the client's token. The answer arrives as api_request_role(). */
 int api_login_ask(struct api_call *c);
@@ -150,26 +154,28 @@ enum MHD_Result api_login_refuse(struct api_call *c);
 /* ---- api_tls.c ---- */
 
 int api_tls_open(struct api *a);
-/* Takes the certificate and its key from the monitor. */
+/* Handles the monitor's message with the certificate and its key. Becomes the owner of fd. */
 void api_tls_take_files(struct api *a, const struct privsep_msg *m, int fd);
 
 /* ---- api_request.c ---- */
 
-/* Callback of the library: after the headers, for each piece of the body, at its end, and after a
- * resume. user: struct api. */
+/* The library calls this after the headers, for each piece of the body, at the end of the body, and
+ * after a resume. user: struct api. */
 enum MHD_Result api_request_take(void *user, struct MHD_Connection *connection, const char *url,
 				 const char *method, const char *version, const char *data,
 				 size_t *size, void **call);
-/* Callback of the library: the answer has been sent, or the connection has ended. */
+/* The library calls this when the answer has been sent or the connection has ended. */
 void api_request_done(void *user, struct MHD_Connection *connection, void **call,
 		      enum MHD_RequestTerminationCode toe);
-/* Takes the role of the client that has shown a token. */
+/* Handles the monitor's message with the role of a client that has shown a token. */
 void api_request_role(struct api *a, const struct privsep_msg *m);
-/* Takes the monitor's reply to a request. Takes *fd. */
+/* Handles the monitor's reply to a request. Becomes the owner of *fd. */
 void api_request_reply(struct api *a, const struct privsep_msg *m, int *fd);
-/* There are new events: sends the requests that were held back to the monitor. */
+/* Call when there are new events, whose numbers are below `next`. Sends the requests that were held
+ * back to the monitor. */
 void api_request_note(struct api *a, uint64_t next);
-/* Takes the monitor's answer to a read by this process. */
+/* Handles the monitor's answer to a question that this process asked for several clients. Becomes
+ * the owner of fd. */
 void api_request_seen(struct api *a, const struct privsep_msg *m, int fd);
 /* Call when the monitor has shut down the connection. */
 void api_request_drop(struct api *a, uint64_t connection);
@@ -184,7 +190,7 @@ int api_http_run(struct api *a);
 
 /* ---- api_sandbox.c ---- */
 
-/* The first and the last step of the sandbox, see sandbox.h. */
+/* Enter and seal the sandbox, see sandbox.h. */
 int api_sandbox_enter(void);
 int api_sandbox_seal(enum privsep_role role);
 

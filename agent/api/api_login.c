@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Clients of the network show a token with each request. It is hashed here; the monitor has the
- * table of tokens and decides. The monitor is asked before the body is read, so that a client
- * without a valid token cannot use up memory.
+ * Clients of the network show a token with each request. This file hashes the token and asks the
+ * monitor, which has the table of tokens, for the client's role. It asks before the body is read,
+ * so that a client without a valid token cannot use up memory.
  */
 #include "agent/api/api_internal.h"
 #include "agent/api/tls/tls_server.h"
@@ -47,8 +47,8 @@ int api_login_ask(struct api_call *c)
 	const size_t len = token ? strlen(token) : 0;
 
 	c->has_token = token;
-	/* A token that is too long is invalid. Its first TOKEN_CHARS_MAX characters are invalid
-	 * too, so that hashing only these does not make it valid. */
+	/* Hashing only the beginning of a token that is too long does not make the token valid: the
+	 * tokens of `plenum token add` are much shorter. */
 	if (token && !tls_hash_token(token, MIN_OF(len, TOKEN_CHARS_MAX), m.login.hash))
 		return -EIO;
 	m.login.has_token = token ? 1 : 0;

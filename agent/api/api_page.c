@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The web page. A browser reaches it by a program that forwards a port to the Unix socket, such as
- * ssh -L. Any web site in the same browser could reach it too, because a site can make its own name
- * resolve to that port. So only requests with a host name that no site can have are answered.
+ * The web page. A browser reaches the page through a program that forwards a port to the Unix
+ * socket, such as ssh -L. Any web site in the same browser could reach that port too, because a
+ * site can make its own name resolve to the address. So only requests with a host name that no site
+ * can have are answered.
  */
 #include "agent/api/api_internal.h"
 #include "agent/page/page.h"
@@ -15,8 +16,8 @@
 	"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src " \
 	"'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/* Whether the host is a name without a dot, or an address; a port may follow. NULL counts as local:
- * only an HTTP/1.0 client sends no host, and browsers do not use HTTP/1.0. */
+/* Returns whether the host is a name without a dot, or an address; a port may follow. NULL counts
+ * as local: only an HTTP/1.0 client sends no host, and browsers do not use HTTP/1.0. */
 static bool host_is_local(const char *host)
 {
 	unsigned char address[sizeof(struct in6_addr)];
@@ -60,8 +61,8 @@ static enum MHD_Result answer_file(struct api_call *c, const struct page_file *f
 	return api_answer_queue(c, 200, rsp, f->type, NULL);
 }
 
-/* Whether the client wants the page. For the root path a browser gets the page, and a program gets
- * the list of documents. */
+/* Returns whether the client wants the page. For the root path a browser gets the page, and a
+ * program gets the list of documents. */
 static bool wants_page(const char *path, const char *accept)
 {
 	return strcmp(path, "/") == 0 && accept && strstr(accept, "text/html");

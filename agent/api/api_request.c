@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests that the HTTP library has read. Answers some of them in this process, asks the monitor
- * for the others, and sends its answer. A connection carries one request.
+ * Requests that the HTTP library has read. Answers some requests in this process, and passes the
+ * others to the monitor and the monitor's answers to the clients. A connection carries one request.
  */
 #include "agent/api/api_internal.h"
 #include "agent/api/api_snapshot.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define ANSWER_LIMIT_NS (90 * NSEC_PER_SEC) /* time limit for an answer of the monitor */
-/* longer, because an apply waits for links and for its policy */
+/* longer, because an apply waits for links, for as long as the configured policy allows */
 #define CHANGE_LIMIT_NS (600 * NSEC_PER_SEC)
 
 /* ---- waiting ---- */
@@ -77,9 +77,9 @@ static int ask(struct api_call *c)
 	return 0;
 }
 
-/* Whether the request is held back while there are no events; a message from the monitor ends that.
- * It is not held back if the client's numbers belong to another agent instance, because the client
- * does not know that yet. */
+/* Returns whether the request is held back while there are no events; a message from the monitor
+ * ends that. It is not held back if the client's event number is from another agent instance: the
+ * answer tells the client so. */
 static bool must_wait_for_events(const struct api *a, const struct api_call *c, unsigned wait_s)
 {
 	const struct privsep_get_events *g = &c->question.get_events;
@@ -384,8 +384,8 @@ void api_request_tick(struct api *a, uint64_t now_ns)
 		next = c->next;
 		if (c->deadline_ns > now_ns)
 			continue;
-		/* The monitor has delayed its refusal, or did not answer. In both cases the client
-		 * has no role. */
+		/* The delay of a refusal is over, or the monitor did not answer. In both cases the
+		 * client has no role. */
 		if (c->stage == API_LOGIN) {
 			resume(a, c, API_LOGGED_IN);
 			continue;

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 
 static const int allowed[] = {
-	/* For clients and the monitor. */
+	/* To serve clients, and to exchange messages with the monitor. */
 	SYS_write,
 	SYS_writev,
 	SYS_recvfrom,
@@ -19,7 +19,7 @@ static const int allowed[] = {
 	SYS_close,
 	SYS_getsockopt,
 	SYS_setsockopt,
-	/* For bodies in sealed memfds. */
+	/* To make and read bodies in sealed memfds. */
 	SYS_memfd_create,
 	SYS_fcntl,
 	SYS_lseek,

@@ -11,12 +11,14 @@ struct snapshot {
 	unsigned status;
 	uint64_t etag;
 	bool is_hash; /* the ETag is a hash of the whole content, so 304 can be used */
-	/* generation: value of api.generation at the question; asked_ns: its time */
+	/* generation: value of api.generation when the monitor was asked; asked_ns: time of the
+	 * question */
 	uint64_t generation, asked_ns;
-	/* A question that has not been answered yet. */
+	/* asked: the monitor has not answered the latest question yet; next_: values of that
+	 * question. */
 	bool asked;
 	uint64_t next_generation, next_asked_ns;
-	/* Token bucket of questions. */
+	/* Token bucket that limits the rate of questions. */
 	unsigned tokens;
 	uint64_t refilled_ns;
 };
@@ -37,7 +39,8 @@ bool api_snapshot_covers(const struct api_call *c)
 	       !c->client->barred;
 }
 
-/* Whether the monitor may be asked although an answer could be used again. */
+/* Returns whether the rate limit lets this process ask the monitor, although it could use the last
+ * answer again. */
 static bool take_token(struct snapshot *s, uint64_t now)
 {
 	const uint64_t n = (now - s->refilled_ns) / API_SNAPSHOT_REFILL_NS;

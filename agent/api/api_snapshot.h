@@ -11,7 +11,7 @@
 
 #include "agent/api/api_internal.h"
 
-/* Longest reuse of an answer, counted from its question. */
+/* An answer is used again for at most this long after the monitor was asked. */
 #define API_SNAPSHOT_AGE_NS (250 * NSEC_PER_MSEC)
 #define API_SNAPSHOT_INVENTORY_AGE_NS NSEC_PER_SEC
 /* Rate limit of questions to the monitor about one object: a burst of API_SNAPSHOT_BURST, then one
@@ -22,18 +22,18 @@
 struct api_snapshots;
 
 int api_snapshots_new(struct api_snapshots **ret);
-/* Whether this module answers that request of that client. */
+/* Returns whether this module answers that request of that client. */
 bool api_snapshot_covers(const struct api_call *c);
-/* Whether the last answer may be used now. If not, the call has to wait: it is recorded, and the
- * monitor is asked. */
+/* Returns whether the last answer may be used now. If not, the call has to wait: it is recorded,
+ * and the monitor is asked. */
 bool api_snapshot_is_ready(struct api *a, struct api_call *c);
 /* Passes the last answer to the library. Call only after api_snapshot_is_ready() or
  * api_snapshot_take(). */
 enum MHD_Result api_snapshot_answer(struct api *a, struct api_call *c);
-/* Takes the monitor's answer. */
+/* Handles the monitor's answer. Becomes the owner of fd. */
 void api_snapshot_take(struct api *a, const struct privsep_msg *m, int fd);
-/* Call after api_snapshot_take(): whether the answer is right for that waiting call. If not, asks
- * again for it. */
+/* Call after api_snapshot_take(). Returns whether the waiting call may use the answer. If not, asks
+ * the monitor again for that call. */
 bool api_snapshot_is_for(struct api *a, const struct api_call *c);
 
 #endif

@@ -30,8 +30,8 @@ struct api_streams {
 
 /* ---- sending ---- */
 
-/* Puts the next text in s->text. Returns 1, or 0 if there is nothing to send now, or negative
- * errno. */
+/* Puts the next text in s->text. Returns 1 if there is one, 0 if there is nothing to send now, or
+ * negative errno. */
 static int next_text(struct api_stream *s)
 {
 	int r;
@@ -133,7 +133,7 @@ enum MHD_Result api_stream_begin(struct api *a, struct api_call *c)
 				RESOURCE_STREAM_TYPE, NULL);
 }
 
-/* After the last stream, frees the events too, unless a question has no answer yet. */
+/* Frees the events too once no stream is open and no question is unanswered. */
 static void forget_if_unused(struct api *a)
 {
 	if (!a->streams || a->streams->list || a->streams->asked)
@@ -176,8 +176,8 @@ void api_stream_take(struct api *a, const struct privsep_msg *m, int fd)
 		r = privsep_read_memfd(fd, m->shared_answer.reply.len, &text);
 	if (r >= 0)
 		r = api_tail_take(&all->tail, text, m->shared_answer.reply.len);
-	/* Without this answer the streams would get no more events, so they are ended, and their
-	 * clients reconnect. */
+	/* If the monitor's answer is an error, the streams would get no more events. So they are
+	 * ended, and their clients reconnect. */
 	for (struct api_stream *s = all->list; s; s = s->next) {
 		s->dropped = s->dropped || r < 0;
 		wake(s);

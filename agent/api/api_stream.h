@@ -18,7 +18,7 @@ enum MHD_Result api_stream_begin(struct api *a, struct api_call *c);
 void api_stream_end(struct api *a, struct api_stream *s);
 /* Call when there are events with numbers below a->next_event. */
 void api_stream_note(struct api *a);
-/* Takes the monitor's answer to the question of this module. */
+/* Handles the monitor's answer to a question of this module. Becomes the owner of fd. */
 void api_stream_take(struct api *a, const struct privsep_msg *m, int fd);
 /* Call when the monitor has shut down the connection. */
 void api_stream_drop(struct api *a, uint64_t connection);

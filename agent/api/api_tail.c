@@ -83,7 +83,8 @@ char *api_tail_keep_alive(const struct api_tail_cursor *c)
 										       : text;
 }
 
-/* Makes a text which tells that the events with numbers below `until` are missing. */
+/* Makes a text that tells the client that the events from its position up to number `until` are
+ * missing. */
 static int say_gap(const struct api_tail *t, struct api_tail_cursor *c, uint64_t until,
 		   const char *why, char **ret)
 {

@@ -8,8 +8,8 @@ int api_tell(struct privsep_msg *m, int fd)
 	struct pollfd p = {.fd = PRIVSEP_FD_CONTROL, .events = POLLOUT};
 	int r;
 
-	/* Sends in the name of the role that may send the most messages. The monitor refuses
-	 * messages that this process may not send. */
+	/* Uses the role that may send the most types of messages, because this file does not know
+	 * the role of the process. The monitor refuses messages that the process may not send. */
 	while ((r = privsep_send(PRIVSEP_FD_CONTROL, PRIVSEP_API_TLS, m, fd)) == -EAGAIN)
 		if (poll(&p, 1, -1) < 0 && errno != EINTR)
 			return -errno;

@@ -11,7 +11,7 @@ static void on_open(void *user, uint64_t id, int fd)
 }
 
 /* If the library still has the connection, for example with a request that waits for the monitor,
- * the monitor is informed when the library closes it. */
+ * api_client.c informs the monitor when the library closes the connection. */
 static void on_end(void *user, uint64_t id)
 {
 	struct privsep_msg m = {.type = PRIVSEP_CLOSED, .connection = id};

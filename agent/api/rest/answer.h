@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The members of the REST API's JSON answers, for /openapi.json. The answers themselves are made
- * all over the agent. The e2e test api_discovery fails if an answer has a member that is not listed
- * here, or lacks one that is. Holds only data.
+ * all over the agent. The e2e test api_discovery fails if an answer has a member that this list
+ * lacks, or lacks a member of this list. Holds only data.
  */
 #ifndef PLENUM_AGENT_API_ANSWER_H
 #define PLENUM_AGENT_API_ANSWER_H

@@ -47,7 +47,8 @@ static int load_object(const struct api_request *rq, json_t **ret, struct api_er
 	return 0;
 }
 
-/* Takes the keys of a leg. The monitor checks them against the schema. */
+/* Stores the keys of a leg in the message, unchecked: the monitor checks them against the
+ * schema. */
 static int take_leg(const struct api_request *rq, struct privsep_msg *m, struct api_error *e)
 {
 	json_t *o = NULL;
@@ -191,7 +192,7 @@ static int take_member(const struct resource *row, const char *key, const json_t
 	return api_fail(e, 400, "bad-body", "unknown key '%.60s'; known are %s", key, known);
 }
 
-/* Whether a number is not 0, or a text is not empty. */
+/* Returns whether the field has a value: a number that is not 0, or a text that is not empty. */
 static bool is_set(const struct resource_field *f, const struct privsep_msg *m)
 {
 	const char *at = (const char *)m + f->offset;

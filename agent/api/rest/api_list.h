@@ -17,12 +17,12 @@
 struct api_list {
 	const struct resource *row; /* NULL: the whole list was requested */
 	uint64_t limit;		    /* greatest number of members; 0: no limit */
-	/* Number or text after which the page begins, by the row's type of keys. */
+	/* Key after which the page begins: a number or a text, depending on row->key_type. */
 	uint64_t after_number;
 	char after[API_LIST_KEY_MAX]; /* "": from the first member on */
 };
 
-/* Whether the path has a list with pages. */
+/* Returns whether the path has a list with pages. */
 bool api_list_has_path(const char *path);
 /* Fills in the page that a request asks for, after api_route() has accepted the request. Returns 0,
  * or -EINVAL with *e. */

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* Whether the media type at `text`, which ends at a comma or the end, is `type`. Parameters are
- * ignored. */
+/* Returns whether the media type at `text`, which ends at a comma or the end, is `type`. Parameters
+ * are ignored. */
 static bool is_type(const char *text, const char *type)
 {
 	const size_t len = strcspn(type, ";");
@@ -13,7 +13,8 @@ static bool is_type(const char *text, const char *type)
 	return strncasecmp(text, type, len) == 0 && strchr(" \t;,", text[len]);
 }
 
-/* Whether a range of Accept, of `len` bytes, is excluded by quality 0, as in "text/html;q=0.0". */
+/* Returns whether the media range of `len` bytes has the quality 0, which excludes it, as in
+ * "text/html;q=0.0". */
 static bool is_excluded(const char *range, size_t len)
 {
 	const char *q = memmem(range, len, "q=0", 3);
@@ -25,8 +26,8 @@ static bool is_excluded(const char *range, size_t len)
 	return digits >= len || strchr(" \t;", range[digits]);
 }
 
-/* Whether a media range of Accept includes the type. Of the quality values only 0, which excludes a
- * type, has an effect. exact: the range must name the type, without wildcards. */
+/* Returns whether a media range of Accept includes the type. Of the quality values only 0, which
+ * excludes a type, has an effect. exact: the range must name the type, without wildcards. */
 static bool range_accepts(const char *range, const char *type, bool exact)
 {
 	const size_t main_type = strcspn(type, "/") + 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parses parts of requests for several files: numbers, and errors that quote a wrong one. */
+/* Parses parts of requests for several files: numbers, and error answers. */
 #include "agent/api/rest/api_route_internal.h"
 #include "agent/api/rest/problem.h"
 #include "netcfg/base/text.h"

@@ -11,7 +11,7 @@
 
 /* ---- path and parameters ---- */
 
-/* Takes the name after the row's path. */
+/* Stores the name that follows the row's path in the message. */
 static int take_name(const struct resource *row, const char *path, struct privsep_msg *m,
 		     struct api_error *e)
 {
@@ -69,7 +69,7 @@ static bool is_printable(const char *text)
 	return true;
 }
 
-/* Takes the parameters that select events. */
+/* Stores the parameters that select events in the message. */
 static int take_filter(const struct api_request *rq, struct privsep_get_events *g,
 		       struct api_error *e)
 {
@@ -138,7 +138,8 @@ static int take_stream(const struct api_request *rq, struct privsep_msg *m, stru
 
 /* ---- versions ---- */
 
-/* Takes If-Match. Only the form of the ETags that this API sends is valid. */
+/* Stores the version in If-Match in the message. Only the form of the ETags that this API sends is
+ * valid. */
 static int take_if_match(const struct api_request *rq, enum resource_version version,
 			 struct privsep_msg *m, struct api_error *e)
 {
@@ -191,7 +192,7 @@ void api_route_methods(const char *path, char buf[static API_ALLOW_MAX])
 		add_method(buf, "OPTIONS");
 }
 
-/* Whether the path takes the parameters for events. */
+/* Returns whether the path takes the parameters for events. */
 static bool path_waits(const char *path)
 {
 	for (size_t i = 0; i < RESOURCE_MAX; i++)
@@ -240,9 +241,10 @@ static int fill(const struct resource *row, const struct api_request *rq, struct
 }
 
 /*
- * Whether a browser sends the request for a page of another site (or of another port of this one).
- * Such a page can send a change to any address that the browser reaches, such as a port forwarded
- * to the admin socket; it only cannot read the answer. Programs send neither header.
+ * Returns whether a browser sends the request for a page of another site (or of another port of
+ * this one). Such a page can send a change to any address that the browser reaches, such as a port
+ * forwarded to the admin socket, although it cannot read the answer. Programs other than browsers
+ * send neither header.
  */
 static bool is_of_another_site(const struct api_request *rq)
 {

@@ -20,7 +20,7 @@ struct api_request {
 	const char *unknown; /* a parameter that the path does not take; NULL: none */
 	const char *if_match, *accept, *content_type, *last_event_id,
 		*prefer;			/* headers; NULL: absent */
-	const char *host, *origin, *fetch_site; /* of these, browsers set the last two */
+	const char *host, *origin, *fetch_site; /* headers; only browsers set the last two */
 	const char *body;			/* NULL if body_len is 0 */
 	size_t body_len;
 	bool read_only; /* the client's socket is the read-only one */

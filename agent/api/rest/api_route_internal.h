@@ -28,11 +28,13 @@ void api_put_number(struct privsep_msg *m, size_t offset, size_t size, uint64_t 
 int api_take_body(const struct resource *row, const struct api_request *rq, struct privsep_msg *m,
 		  struct api_error *e);
 int api_check_accept(const struct resource *row, const struct api_request *rq, struct api_error *e);
-/* Whether the client does not want to wait for the end of a change (Prefer: respond-async). */
+/* Returns whether the client does not want to wait for the end of a change (Prefer:
+ * respond-async). */
 bool api_prefers_async(const struct api_request *rq);
-/* Whether the client wants a configuration as JSON: Accept has that type but not YAML. */
+/* Returns whether the client wants a configuration as JSON: Accept has that type but not YAML. */
 bool api_wants_json(const struct resource *row, const struct api_request *rq);
-/* Whether the client wants a stream: Accept has that type, not only a range that includes it. */
+/* Returns whether the client wants a stream: Accept has that type, not only a range that includes
+ * it. */
 bool api_wants_stream(const struct resource *row, const struct api_request *rq);
 int api_check_content_type(const struct resource *row, const struct api_request *rq,
 			   struct api_error *e);

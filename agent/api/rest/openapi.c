@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Makes the documents by which programs find out about the REST API. It describes the parameters,
- * If-Match and the body of an operation as api_route.c checks them. jansson returns NULL if it
- * cannot make a member, and also if it gets NULL as a member, so a single check at the end is
- * enough.
+ * Makes the documents that describe the REST API to programs: parameters, If-Match and the body of
+ * an operation as api_route.c checks them. jansson returns NULL if it cannot make a member, and
+ * also if it gets NULL as a member, so a single check at the end is enough.
  */
 #include "agent/api/rest/openapi.h"
 #include "agent/api/rest/answer.h"

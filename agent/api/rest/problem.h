@@ -12,8 +12,8 @@
 
 #define PROBLEM_TYPE "application/problem+json"
 
-/* Makes the JSON. Takes the reference to details, a list of texts, which may be NULL. Returns a new
- * reference, or NULL if memory is short or a text is not UTF-8. */
+/* Makes the JSON. Becomes the owner of the reference to details, a list of texts, which may be
+ * NULL. Returns a new reference, or NULL if memory is short or a text is not UTF-8. */
 json_t *problem_to_json(unsigned status, const char *code, const char *detail, json_t *details);
 /* Returns HTTP's reason phrase, or "Error" if no answer has that status. */
 const char *problem_title(unsigned status);

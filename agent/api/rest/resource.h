@@ -164,7 +164,7 @@ struct resource {
 	enum resource_local local; /* the members below are only used if the monitor answers */
 	enum privsep_type type;
 	uint32_t
-		/* For PRIVSEP_GET: enum privsep_what; for PRIVSEP_CAPTURE: enum
+		/* With PRIVSEP_GET: enum privsep_what. With PRIVSEP_CAPTURE: enum
 		 * privsep_capture_do. */
 		what;
 	const char *purpose; /* one line for the list of operations in the manual */
@@ -178,10 +178,11 @@ extern const struct resource resources[RESOURCE_MAX];
  * operation. */
 const struct resource_command *resource_find_command(const char *words);
 enum access_role resource_role(const struct resource *row);
-/* Returns the role that a network client needs for the message. Only admin may request the keys of
- * encrypted sessions in a capture. */
+/* Returns the role that a network client needs to send the message. Only admin may request the keys
+ * of encrypted sessions in a capture. */
 enum access_role resource_role_of(const struct privsep_msg *m);
-/* Whether the path belongs to the row; if the row has a name, any name does. */
+/* Returns whether the path belongs to the row. If the row's path ends with a name, any name is
+ * accepted. */
 bool resource_has_path(const struct resource *row, const char *path);
 /* Returns the media type of that kind of content. */
 const char *resource_media_type(enum privsep_content content);

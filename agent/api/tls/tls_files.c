@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Without this, the library would ask for a passphrase on a terminal. */
+/* Supplies no passphrase. Without this callback, the library would ask for one on a terminal. */
 static int no_passphrase(char *buf, int size, int writes, void *user)
 {
 	return -1;
@@ -86,7 +86,8 @@ static int take_key(SSL_CTX *ctx, const char *text, size_t len, struct reason *w
 	return r;
 }
 
-/* A client that offers protocols must offer http/1.1. A client may offer none. */
+/* Chooses http/1.1. A client that offers protocols but not this one is refused; a client may offer
+ * none. */
 static int choose_protocol(SSL *ssl, const unsigned char **ret, unsigned char *ret_len,
 			   const unsigned char *offered, unsigned len, void *user)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connections with TLS: the handshake, the bytes in both directions, and the end. tls_files.c makes
- * the context from the certificate. */
+/* Serves connections with TLS: makes the handshake, passes bytes in both directions, and ends the
+ * connection. tls_files.c makes the context from the certificate. */
 #include "agent/api/tls/tls_internal.h"
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#define BUFFER_BYTES 16384 /* size of the largest TLS record */
+#define BUFFER_BYTES 16384 /* size of the largest record of the TLS protocol */
 /* Most bytes that are discarded if a client still sends after its answer. */
 #define DISCARD_BYTES_MAX (4U << 20)
 
@@ -64,7 +64,8 @@ static void end(struct tls_connection *c)
 /* ---- steps: each returns 1 if bytes were moved, 0 to wait for events, or negative errno to end
  * the connection ---- */
 
-/* Evaluates a call of the library that has not succeeded. */
+/* Returns 0 if the failed call of the library only has to wait for the socket, or -ECONNRESET if
+ * the connection has to end. */
 static int wait_or_fail(const struct tls_connection *c, int r)
 {
 	const int e = SSL_get_error(c->ssl, r);

@@ -4,8 +4,8 @@
  * then passes bytes between the client and a plain socket, whose other end is served by the HTTP
  * library. Owns the certificate's private key and the clients' sockets. Reads only as many bytes as
  * it can pass on. So a client that does not read, or that sends without end, uses no more than two
- * buffers and those of the kernel. Does not know HTTP or rights, and has no time limits, because
- * the monitor drops connections.
+ * buffers of this process and the buffers of the kernel. Does not know HTTP or rights, and has no
+ * time limits, because the monitor drops connections.
  */
 #ifndef PLENUM_AGENT_TLS_SERVER_H
 #define PLENUM_AGENT_TLS_SERVER_H
@@ -17,10 +17,11 @@ struct tls_server;
 
 struct tls_server_setup {
 	struct loop *loop;
-	/* The handshake of that connection is complete. fd, which the callee owns, has the plain
-	 * bytes. */
+	/* Called when the handshake of that connection is complete. fd, which the callee owns, is
+	 * the socket with the plain bytes. */
 	void (*on_open)(void *user, uint64_t id, int fd);
-	/* The connection has ended and was freed. Also called if its handshake never completed. */
+	/* Called when the connection has ended and was freed, even if its handshake never
+	 * completed. */
 	void (*on_end)(void *user, uint64_t id);
 	void *user;
 };
@@ -32,7 +33,7 @@ int tls_server_new(const struct tls_server_setup *setup, struct tls_server **ret
  * reason if they cannot be used; the previous ones then stay in use. */
 int tls_server_load(struct tls_server *s, const char *certificate, size_t certificate_len,
 		    const char *key, size_t key_len, uint64_t *ret_expires_s, struct reason *why);
-/* Takes fd, a new connection of a client. */
+/* Begins to serve fd, a new connection of a client, and becomes its owner. */
 void tls_server_accept(struct tls_server *s, uint64_t id, int fd);
 /* Ends the connection at once. Does nothing if there is none. */
 void tls_server_drop(struct tls_server *s, uint64_t id);
