@@ -31,7 +31,7 @@ static void look_at_process(struct health_look *l)
 	bool is_known = w->state == SUP_FAILED || w->held || sup_dies_again(w, l->now);
 	char text[HEALTH_TEXT_MAX], of_plan[REASON_FORMAT_MAX];
 
-	/* The plan has the reason why it gave the worker no leg, for example a missing core. */
+	/* The plan has the reason why the worker got no leg, for example a missing core. */
 	if (w->config.n_ports == 0 && pw && reason_is_set(&pw->reason))
 		why = reason_format(&pw->reason, of_plan, sizeof(of_plan));
 	snprintf(text, sizeof(text), "is %s%s%.250s", sup_state_to_string(w->state),
@@ -208,8 +208,8 @@ static void look_at_worker(struct health_look *l)
 
 /* ---- all workers ---- */
 
-/* Whether the leg's own state reports the problem. After the loss of a carrier, a reconcile sets
- * that state, but it may be delayed; until then the problem is reported here. */
+/* Returns whether the leg's own state reports the problem. After the loss of a carrier, a reconcile
+ * sets that state, but it may be delayed; until then the problem is reported here. */
 static bool is_reported_elsewhere(const struct plan *p, const struct health_entry *e, uint64_t now)
 {
 	const struct plan_leg_info *leg;

@@ -51,14 +51,14 @@ struct health_entry {
 	bool seen;
 };
 
-/* Packets dropped in one receive queue of a worker or one queue of the kernel; zeroed: nothing is
- * known yet. */
+/* Packets dropped in one queue: a receive queue of a worker, or a queue of the kernel. Zeroed:
+ * nothing is known yet. */
 struct health_drops {
 	uint64_t since_ns, passed, dropped; /* time and counters at the beginning of the window */
 	uint64_t age_ns;		    /* length of the last window */
 	uint64_t window_dropped;	    /* packets dropped in the last window */
 	uint32_t ppm;		   /* dropped packets per million in the last window; 0: none */
-	uint8_t bad_run, good_run; /* number of windows in a row */
+	uint8_t bad_run, good_run; /* number of bad or good windows in a row */
 	bool is_bad;
 };
 
@@ -90,7 +90,7 @@ void health_done(struct health *h);
 /* Checks all workers and updates the list. Returns in how many ns the next check is due, or 0 if
  * there are no workers. *ret_problems: the problems to report now, a new reference. */
 uint64_t health_check(struct health *h, const struct health_inputs *in, json_t **ret_problems);
-/* Whether a problem of a worker or a mount is delayed, see due_ns. */
+/* Returns whether a problem of a worker or a mount is not reported yet, see due_ns. */
 bool health_waits(const struct health *h);
 /* Writes to buf why a running worker is degraded: its most important problem and, if that problem
  * concerns a leg, also the problems of its other legs. Writes "" if the worker is not degraded. */
@@ -104,14 +104,15 @@ const char *health_path_reason(const struct health *h, uint32_t worker, const ch
 /* ---- health_cause.c: makes no system calls, except to read the ARP table ---- */
 
 enum health_arp {
-	HEALTH_ARP_UNKNOWN, /* not IPv4, not resolved, or not sent by the kernel */
+	/* the address is not IPv4 or not in the table, or the kernel does not send to it */
+	HEALTH_ARP_UNKNOWN,
 	HEALTH_ARP_SILENT,
 	HEALTH_ARP_ANSWERS,
 	HEALTH_ARP_FIXED, /* a permanent entry, so the kernel does not ask for the address */
 };
 #define HEALTH_MAC_MAX 18
-/* Looks up an address in a table with the columns of /proc/net/arp. ret_mac: the address's MAC
- * address, or "" if there is none. */
+/* Looks up an address in a table with the columns of /proc/net/arp. ret_mac: the MAC address in its
+ * entry, or "" if there is none. */
 enum health_arp health_arp_find(const char *table, const char *ip, const char *ifname,
 				char ret_mac[HEALTH_MAC_MAX]);
 /* Returns the leg of the plan, or NULL if the plan has no such leg or is NULL. */
@@ -122,8 +123,8 @@ void health_explain_silence(const struct launch_config *c, const struct launch_s
 			    const struct plan *plan, const struct launch_mount *m,
 			    const struct carriers *carriers, const char *arp_table, char *buf,
 			    size_t size);
-/* Like health_explain_silence(), for one address through one port, if the peer answers on another
- * path. */
+/* Explains like health_explain_silence() why one address does not answer through one port although
+ * the peer answers on another path. */
 void health_explain_path(const struct launch_config *c, const struct launch_stats *page,
 			 const struct plan *plan, const struct launch_port *port, const char *peer,
 			 const char *remote, const char *arp_table, char *buf, size_t size);
@@ -143,15 +144,17 @@ static inline uint64_t health_loss_ppm(const struct launch_path_stats *s, bool o
 		return s->lossy_out && s->loss_out_ppm != UINT64_MAX ? s->loss_out_ppm : 0;
 	return s->lossy_in && s->loss_in_ppm != UINT64_MAX ? s->loss_in_ppm : 0;
 }
-/* Whether a leg with working paths to the peer gets no load because no leg of the peer has its
- * label. Returns false if the peer has fewer legs than this host. Also returns false for a server's
- * leg that carries load to other clients: then this client has the wrong label and reports it.
- * mounts: whether the peer is the server of a mount of this worker. */
+/*
+ * Returns whether a leg with working paths to the peer gets no load because no leg of the peer has
+ * its label. Returns false if the peer has fewer legs than this host. Also returns false for a
+ * server's leg that carries load to other clients: then this client has the wrong label and reports
+ * it. mounts: whether the peer is the server of a mount of this worker.
+ */
 bool health_label_is_unshared(const struct launch_path_stats *paths, size_t n, const char *leg,
 			      const char *peer, bool mounts);
 /* Writes to buf why a path that loses packets is degraded, as "code: sentence". */
 void health_explain_loss(const struct launch_path_stats *s, char *buf, size_t size);
-/* Like health_explain_loss(), for a path with a long round-trip time. */
+/* Writes to buf why a path with a long round-trip time is degraded, as "code: sentence". */
 void health_explain_slow(const struct launch_path_stats *s, char *buf, size_t size);
 
 /* Returns why that mount of a running worker is not served, or why programs do not reach it.
@@ -160,14 +163,14 @@ const char *health_mount_reason(const struct health *h, uint32_t worker, const c
 
 /* ---- health_drops.c: makes no system calls ---- */
 
-/* Takes the counters of one queue: packets that passed and packets that were dropped, both counted
- * from any earlier time. A counter that has become smaller has started again from 0. Evaluates
- * windows of some seconds, with hysteresis. */
+/* Evaluates the counters of one queue: packets that passed and packets that were dropped, both
+ * counted from any earlier time. A counter that has become smaller has started again from 0.
+ * d->is_bad changes only after several windows of some seconds. */
 void health_drops_take(struct health_drops *d, uint64_t passed, uint64_t dropped, uint64_t now);
 /* Writes a text such as "3.1 % of the packets (120 a second)" to buf, and returns buf. */
 const char *health_drops_format(const struct health_drops *d, char *buf, size_t size);
-/* Takes the counters of a worker's port. Returns its drops, or NULL if the port drops few packets
- * or none. */
+/* Evaluates the counters of a worker's port. Returns its drops, borrowed, or NULL if the port drops
+ * few packets or none. */
 const struct health_drops *health_port_drops(struct health *h, uint32_t worker, uint32_t index,
 					     const struct launch_port_counters *c, uint64_t now);
 

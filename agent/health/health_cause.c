@@ -36,7 +36,8 @@ enum health_arp health_arp_find(const char *table, const char *ip, const char *i
 	return HEALTH_ARP_UNKNOWN;
 }
 
-/* Returns the address that must answer ARP: that of the peer or of the gateway. */
+/* Returns the address that must answer ARP: the peer's address or, if the peer is in another
+ * subnet, the gateway. */
 static const struct ip_addr *next_hop(const struct launch_port *p, const struct ip_addr *to)
 {
 	if (p->ip.addr.family == to->family && ip_prefix_contains(&p->ip, to))
@@ -55,9 +56,9 @@ static enum health_arp look_up(const struct launch_config *c, const struct launc
 	return health_arp_find(arp_table, ip_addr_format(hop, ip, sizeof(ip)), p->ifname, ret_mac);
 }
 
-/* Texts with possible causes, for a silent peer and for one that answers on another path. */
+/* Possible causes, for a peer that is silent and for a peer that answers on another path. */
 struct causes {
-	const char *silent, *known, *unknown; /* for each result of ARP */
+	const char *silent, *known, *unknown; /* one text for each result of ARP */
 };
 
 static const struct causes of_peer = {
@@ -83,7 +84,8 @@ const struct plan_leg_info *health_plan_leg(const struct plan *p, const char *na
 	return NULL;
 }
 
-/* Returns a possible cause on this host that only the firewall's rules could prove. */
+/* Returns a sentence about a possible cause on this host that only the firewall's rules could
+ * prove, or "" if there is none. */
 static const char *explain_mark(const struct plan *plan, const char *leg, char *buf, size_t size)
 {
 	const struct plan_leg_info *info = health_plan_leg(plan, leg);
@@ -150,8 +152,9 @@ static const char *refusal_hint(int error)
 	}
 }
 
-/* Whether this host itself refuses to send. arp: state of the next hop. While the next hop does not
- * answer, the kernel refuses with EHOSTUNREACH too, which is not a fault of this host. */
+/* Returns whether this host itself refuses to send. arp: state of the next hop. The kernel also
+ * refuses with EHOSTUNREACH while the next hop does not answer ARP, but that is not a fault of this
+ * host. */
 static bool explain_refusal(const struct launch_config *c, const struct launch_stats *page,
 			    const struct launch_port *p, const char *peer, const struct ip_addr *to,
 			    enum health_arp arp, char *buf, size_t size)
@@ -224,8 +227,8 @@ static void explain_no_way(const struct launch_mount *m, char *buf, size_t size)
 		 m->peer, ip, m->n_addrs > 1 ? " (and its others) is" : " is");
 }
 
-/* Explains the silence by one pair of a leg with a carrier and an address reached through it: the
- * pair that tells most. */
+/* Tries each pair of a leg with a carrier and an address that is reached through it, and explains
+ * the silence by the pair that tells most about the cause. */
 void health_explain_silence(const struct launch_config *c, const struct launch_stats *page,
 			    const struct plan *plan, const struct launch_mount *m,
 			    const struct carriers *carriers, const char *arp_table, char *buf,
@@ -270,8 +273,8 @@ static bool carries(const struct launch_path_stats *s)
 	return s->up && !s->standby;
 }
 
-/* Whether a path from any leg carries load to that address of the peer. If so, the address is in
- * use: that another leg carries no load to it only means that the peer has fewer legs. */
+/* Returns whether a path from any leg carries load to that address of the peer. If so, the address
+ * is in use: that another leg carries no load to it only means that the peer has fewer legs. */
 static bool is_carried(const struct launch_path_stats *paths, size_t n, const char *remote)
 {
 	for (size_t i = 0; i < n; i++)
@@ -283,7 +286,8 @@ static bool is_carried(const struct launch_path_stats *paths, size_t n, const ch
 bool health_label_is_unshared(const struct launch_path_stats *paths, size_t n, const char *leg,
 			      const char *peer, bool mounts)
 {
-	const char *stands_by = NULL; /* address of the peer's leg at the other end of the path */
+	/* address of the peer's leg at the other end of a standby path */
+	const char *stands_by = NULL;
 	bool others = false;
 
 	for (size_t i = 0; i < n; i++) {

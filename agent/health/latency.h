@@ -3,8 +3,8 @@
  * Durations of recent requests of mounts and exports. Workers count durations in their statistics
  * pages since their start. This module keeps the counts of a moment ago, so that the difference is
  * a window of the last five to ten seconds. It only reads the pages. The entries of a worker are
- * numbered: a client worker has its mounts, then those that it serves as a mount worker; a server
- * has its exports.
+ * numbered: a client worker has its own mounts, then the mounts that it serves as a mount worker; a
+ * server has its exports.
  */
 #ifndef PLENUM_AGENT_LATENCY_H
 #define PLENUM_AGENT_LATENCY_H
@@ -39,8 +39,8 @@ struct latency_window {
 };
 
 void latency_done(struct latency *l);
-/* Takes the samples that are due. Call about once a second. If there is no memory for a worker's
- * sample, the worker has no window. */
+/* Copies the counts of the workers whose last sample is old enough. Call about once a second. A
+ * worker for whose sample there is no memory has no window. */
 void latency_look(struct latency *l, const struct sup *sup, uint64_t now_ns);
 /* Returns the number of entries of a running worker, or 0 if the worker does not run. */
 size_t latency_count(const struct sup_worker *w);
@@ -48,9 +48,9 @@ size_t latency_count(const struct sup_worker *w);
 const char *latency_name(const struct sup_worker *w, size_t entry);
 /* Copies the counts of the entry since the worker's start. */
 void latency_total(const struct sup_worker *w, size_t entry, struct launch_latencies *ret);
-/* Adds up the requests that the entry had since the beginning of the window; `total` has its
- * present counts. Adds them to the windows, one per class. Returns false if the worker has no
- * window yet. */
+/* Adds the requests that the entry had since the beginning of the window to `windows`, one per
+ * class. `total` has the present counts of the entry. Returns false if the worker has no window
+ * yet. */
 bool latency_add(const struct latency *l, const struct sup_worker *w, size_t entry,
 		 const struct launch_latencies *total, uint64_t now_ns,
 		 struct latency_window windows[LAUNCH_REQUEST_CLASS_MAX]);

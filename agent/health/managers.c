@@ -23,7 +23,8 @@ struct look {
 
 struct manager {
 	const char *comm; /* name of the process, cut to the kernel's 15 characters */
-	/* Whether the manager would make such a change. If so, buf tells how to stop it. */
+	/* Whether the manager may make changes of the kind l->matter. If so, buf gets a sentence
+	 * with the setting that stops them. */
 	bool (*explain)(const struct look *l, char *buf, size_t size);
 };
 
@@ -108,8 +109,8 @@ static bool is_no(const char *value)
 	return false;
 }
 
-/* Whether networkd leaves foreign objects alone. The last value in networkd.conf and its drop-ins
- * is in force; the default is yes. */
+/* Returns whether networkd leaves foreign objects alone, because the setting `key` is "no". The
+ * last value in networkd.conf and its drop-ins is in force; the default is "yes". */
 static bool networkd_leaves(const struct look *l, const char *key)
 {
 	static const char *const places[] = {"/usr/lib/systemd/networkd.conf",
@@ -176,7 +177,7 @@ static bool network_manager_explain(const struct look *l, char *buf, size_t size
 	snprintf(path, sizeof(path), "/run/NetworkManager/devices/%u", l->ifindex);
 	if (!file_has(l, path, "managed", managed, sizeof(managed)) || is_no(managed))
 		return false;
-	/* '+=' adds to the value of other files in conf.d; '=' would replace that value. */
+	/* '+=' adds to the values in other files of conf.d; '=' would replace these values. */
 	snprintf(buf, size,
 		 "NetworkManager manages %s; write unmanaged-devices+=interface-name:%s below "
 		 "[keyfile] into /etc/NetworkManager/conf.d/plenum-%s.conf, then run nmcli general "
@@ -230,8 +231,8 @@ static int read_netns(const struct look *l, const char *process, char *ret, size
 	return 0;
 }
 
-/* Whether the process is in the agent's network namespace; others do not matter. If the namespace
- * of another user's process cannot be read, it counts as the agent's. */
+/* Returns whether the process is in the agent's network namespace; others do not matter. If the
+ * namespace of another user's process cannot be read, it counts as the agent's. */
 static bool is_in_our_netns(const struct look *l, const char *process)
 {
 	char ours[64], theirs[64];

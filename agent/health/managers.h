@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Finds network managers that may change the agent's links, routes or rules: which one runs,
- * whether its configuration makes it do so, and the setting that stops it. drift.c calls this when
- * the same settings are changed again and again. It reads the host only during a call. Owns
- * nothing.
+ * whether its configuration lets it make such changes, and the setting that stops it. drift.c calls
+ * this when the same settings are changed again and again. It reads the host only during a call.
+ * Owns nothing.
  */
 #ifndef PLENUM_AGENT_MANAGERS_H
 #define PLENUM_AGENT_MANAGERS_H
@@ -24,7 +24,7 @@ enum managers_matter {
 /*
  * Writes a sentence to buf with the manager that may make such changes on that link, and the
  * setting that stops it. root: "" for this host; a folder in tests. Returns false if no such
- * manager is known; buf then says so.
+ * manager is found, and then buf says that.
  */
 bool managers_explain(const char *root, enum managers_matter matter, const char *ifname,
 		      uint32_t ifindex, char *buf, size_t size);

@@ -16,7 +16,7 @@ static bool is_there(const char *root, const char *path)
 }
 
 /* Chooses the kernel arguments for the vendor of the CPU, by the firmware's IOMMU tables (DMAR:
- * Intel, IVRS: AMD). Without either table the IOMMU is disabled in the firmware. */
+ * Intel, IVRS: AMD). If both tables are missing, the IOMMU is disabled in the firmware. */
 static void choose_args(const char *root, const struct plan_need *need, char *buf, size_t size)
 {
 	const bool intel = is_there(root, "/sys/firmware/acpi/tables/DMAR");

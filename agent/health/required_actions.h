@@ -14,7 +14,7 @@
 /* Returns [{"code", "why", "commands": [...], "firmware", "reboot"}], a new reference, or NULL if
  * memory is short. root: "" for this host; a folder in tests. p may be NULL. */
 json_t *required_actions_to_json(const struct plan *p, const char *root);
-/* Returns an entry of that list, for a missing account. */
+/* Returns the entry of that list for the missing account `user`, a new reference. */
 json_t *required_actions_account_to_json(const char *user);
 /* Call after a reconcile: adds an event for each requirement of p that *reported does not have,
  * then replaces *reported. */
