@@ -23,7 +23,7 @@ struct ring { /* the packet ring of one worker process */
 	uint32_t interfaces[LAUNCH_PORTS_MAX];
 	uint64_t delivered[LAUNCH_PORTS_MAX];
 	uint64_t since_ns; /* wall clock */
-	uint64_t end;	   /* records from this offset on are ignored; UINT64_MAX: none are */
+	uint64_t end;	   /* records from this offset on are ignored; UINT64_MAX: no record is */
 	struct ring *next;
 };
 
@@ -33,7 +33,8 @@ struct capture {
 	uint64_t id; /* 0: no capture is running */
 	struct privsep_capture what;
 	char by[96], host[PLENUM_NAME_MAX];
-	/* wall_ns: what to add to the packets' times to get wall clock time */
+	/* begun_ns: start of the capture; wall_ns: a packet's time plus wall_ns is wall clock
+	 * time */
 	uint64_t begun_ns, wall_ns;
 	uint32_t n_interfaces;
 	bool has_section;
@@ -226,8 +227,8 @@ static int add_ring(struct capture *c, const struct sup_worker *w, struct pcapng
 	return 0;
 }
 
-/* Adds a ring for each worker that started or got a leg since the last answer. A failure is retried
- * with the next answer. */
+/* Adds a ring for each worker that started or got a leg since the last capture_take(). The next
+ * capture_take() retries a failure. */
 static void add_rings(struct capture *c, struct pcapng *out)
 {
 	for (const struct sup_worker *w = sup_first(c->setup.sup); w; w = w->next) {
@@ -268,7 +269,7 @@ static void drop_ring(struct capture *c, struct ring *r, struct pcapng *out)
 	ring_free(r);
 }
 
-/* Whether a process may still write to the ring. */
+/* Returns whether a process may still write to the ring. */
 static bool may_still_write(const struct capture *c, const struct ring *r)
 {
 	for (const struct sup_worker *w = sup_first(c->setup.sup); w; w = w->next)
@@ -292,7 +293,7 @@ static bool next_of(struct capture *c, struct ring *r, uint64_t until_ns, struct
 			c->setup.events, LOG_LEVEL_WARNING, "capture",
 			"worker %u wrote a malformed capture record; the capture skips this worker",
 			r->worker_id);
-		/* The worker stops capturing, unless it has exited or writes to another ring
+		/* Makes the worker stop capturing, unless it has exited or writes to another ring
 		 * now. */
 		if (may_still_write(c, r) && !r->replaced)
 			sup_capture(c->setup.sup, r->worker_id, NULL, -1);
@@ -314,8 +315,8 @@ static struct ring *oldest(struct capture *c, uint64_t until_ns, struct packet_r
 	return found;
 }
 
-/* Adds one line: session, key number, cipher, key. Only numbers of the worker's record are used, no
- * text. */
+/* Adds one line with the session, the key number, the cipher and the key. All of them are printed
+ * as numbers, so that a worker cannot put text of its choice into the file. */
 static void put_key(struct ring *r, const struct packet_record *rec, struct pcapng *out)
 {
 	struct packet_key key;
@@ -419,7 +420,7 @@ int capture_begin(struct capture *c, const struct privsep_capture *what, const c
 	return 0;
 }
 
-/* Whether all workers have stopped writing packets to the rings. */
+/* Returns whether all workers have stopped writing packets to the rings. */
 static bool all_left(const struct capture *c)
 {
 	for (const struct ring *r = c->rings; r; r = r->next)
@@ -443,7 +444,8 @@ static bool finish(struct capture *c, struct pcapng *out)
 	}
 	if (!all_left(c) && now_ns - c->ending_ns < CAPTURE_LEAVE_NS)
 		return false;
-	/* No ring can contain more records than this. */
+	/* A ring holds at most `bytes` bytes. Reading ends after that many, even if a worker keeps
+	 * writing. */
 	for (struct ring *r = c->rings; r; r = r->next)
 		r->end = MIN_OF(r->end, r->reader.tail + r->reader.bytes);
 	if (out->len >= CAPTURE_CHUNK_BYTES)

@@ -20,7 +20,7 @@
 #include "netcfg/base/reason.h"
 
 #define CAPTURE_IDLE_LIMIT_NS (5 * NSEC_PER_SEC)
-#define CAPTURE_CHUNK_BYTES (4U << 20) /* approximate size of an answer */
+#define CAPTURE_CHUNK_BYTES (4U << 20) /* approximate size of the data of one capture_take() */
 
 struct capture;
 
@@ -34,15 +34,15 @@ int capture_new(const struct capture_setup *setup, struct capture **ret);
 struct capture *capture_free(struct capture *c); /* accepts NULL, returns NULL */
 
 /*
- * Begins a capture for the user `by`. Returns 0 with its number; -EBUSY if a capture is running,
- * with its owner in why; -ENOENT with why if no worker has that leg or that id; or another negative
- * errno.
+ * Begins a capture for the user `by`. Returns 0 with the capture's number in *ret_id, -EBUSY if
+ * another capture is running (why names its user), -ENOENT if no worker has that leg or that id
+ * (why says which), or another negative errno.
  */
 int capture_begin(struct capture *c, const struct privsep_capture *what, const char *by,
 		  uint64_t *ret_id, struct reason *why);
-/* Gets the data captured since the last call, usually all of it. The answers, concatenated, are one
- * file. With `last` the capture stops; it has ended once *ret_more is false. Returns 0, -ENOENT if
- * there is no such capture, or -ENOMEM. */
+/* Gets data captured since the last call, usually all of it. The data of all calls, concatenated,
+ * is one pcapng file. With `last` the workers stop capturing; call it again until *ret_more is
+ * false, then the capture has ended. Returns 0, -ENOENT if there is no such capture, or -ENOMEM. */
 int capture_take(struct capture *c, uint64_t id, bool last, struct pcapng *ret, bool *ret_more);
 
 #endif

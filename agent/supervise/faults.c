@@ -139,7 +139,7 @@ static bool is_printable(const char *text)
 	return true;
 }
 
-/* Whether an agent can have injected this fault. This is checked because a worker may write
+/* Returns whether an agent can have injected this fault. This is checked because a worker may write
  * anything to its page, and the fault is passed on to the other workers. A text that the worker
  * changes during the copy may be wrong, but is terminated. */
 static bool is_ours(const struct launch_fault *f, uint64_t now_ns)

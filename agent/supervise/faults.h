@@ -2,8 +2,8 @@
 /*
  * Injected faults ('plenum fault'): lists them with the users who requested them, and passes them
  * to workers that start later. The workers inject the faults and end each one when its time is
- * over, without a message from the agent. The list may therefore be lost with the agent: the next
- * agent reads the faults from the workers' statistics pages.
+ * over, without a message from the agent. So the agent does not store the list: its successor reads
+ * the faults from the workers' statistics pages.
  */
 #ifndef PLENUM_AGENT_FAULTS_H
 #define PLENUM_AGENT_FAULTS_H

@@ -27,7 +27,8 @@ void pcapng_done(struct pcapng *p)
 	*p = (struct pcapng){0};
 }
 
-/* Adds len bytes, padded with zeros to a multiple of four. Returns their place. */
+/* Adds len bytes, padded with zeros to a multiple of four. Returns a pointer to them, or NULL if
+ * memory is short. */
 static uint8_t *grow(struct pcapng *p, size_t len)
 {
 	size_t padded = (len + 3) & ~(size_t)3, cap = p->cap ? p->cap : 4096;
@@ -77,7 +78,8 @@ static void put_text(struct pcapng *p, uint16_t code, const char *text)
 		put_option(p, code, text, strnlen(text, UINT16_MAX));
 }
 
-/* Adds an option with a time. The upper half of a time comes first, in either byte order. */
+/* Adds an option with a time. The format wants the upper 32 bits first, whatever the byte order
+ * is. */
 static void put_time_option(struct pcapng *p, uint16_t code, uint64_t ns)
 {
 	const uint32_t halves[2] = {(uint32_t)(ns >> 32), (uint32_t)ns};

@@ -9,7 +9,7 @@
 #include "netcfg/base/base.h"
 
 struct pcapng {
-	uint8_t *bytes; /* on the heap; a caller that takes it over sets it to NULL */
+	uint8_t *bytes; /* on the heap; a caller that keeps them sets this member to NULL */
 	size_t len, cap;
 	bool out_of_memory; /* a block could not be added */
 };
@@ -33,7 +33,7 @@ struct pcapng_packet {
  * next call, or NULL if memory is short. */
 uint8_t *pcapng_put_packet(struct pcapng *p, const struct pcapng_packet *pkt);
 
-/* Keys as lines of text, in a Decryption Secrets Block of a private type. */
+/* Adds keys as lines of text, in a Decryption Secrets Block of a private type. */
 #define PCAPNG_SECRETS 10U
 #define PCAPNG_SECRETS_TYPE 0x506c6e4bU
 void pcapng_put_secrets(struct pcapng *p, const char *text);

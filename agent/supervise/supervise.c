@@ -64,7 +64,7 @@ int sup_release(struct sup *s, uint32_t worker_id)
 	w->held = false;
 	w->n_deaths = 0; /* an operator requested the start, so deaths count from 0 */
 	w->reason[0] = w->reported[0] = '\0';
-	if (w->state == SUP_STOPPED) /* if it still runs, its exit starts it */
+	if (w->state == SUP_STOPPED) /* if a process still runs, its exit starts the next one */
 		sup_handle_event(w, SUP_EV_WANT);
 	return 0;
 }
@@ -116,7 +116,8 @@ static int on_heartbeat_check(void *user)
 		else if (w->postponed)
 			continue_change(w);
 		else if (w->deferred == SUP_EVENT_MAX &&
-			 /* No event announces these changes, so they are looked for here. */
+			 /* No event announces a repaired export or a change of shared mounts, so
+			  * this check detects both. */
 			 (sup_gains_export(w) || sup_shared_mounts_differ(w)))
 			sup_handle_when_unmounted(w, SUP_EV_CONFIG_CHANGED);
 	}
@@ -197,8 +198,8 @@ bool sup_sweep(struct sup *s)
 	return any;
 }
 
-/* Called after a process has exited. Starts the workers that waited for that, and removes the
- * process's worker if it is no longer wanted. */
+/* Called after a process has exited. Starts the workers that waited for this exit, and removes the
+ * worker of the process if it is no longer wanted. */
 static void on_gone(struct sup *s)
 {
 	for (struct sup_worker *w = s->workers; w; w = w->next)
@@ -251,7 +252,7 @@ int sup_new(const struct sup_setup *setup, struct sup **ret)
 }
 
 /*
- * The record and the descriptor store keep what the next agent needs, except if all workers were
+ * Leaves what the next agent needs in the record and the descriptor store, unless all workers were
  * stopped.
  */
 struct sup *sup_free(struct sup *s)
@@ -299,17 +300,17 @@ bool sup_config_differs(const struct launch_config *want, const struct launch_co
 	return memcmp(c, is, sizeof(*c)) != 0;
 }
 
-/* Whether the process has a port that the configuration does not have. Only an earlier agent can
- * have sent such a port. */
+/* Returns whether the process has a port that the configuration does not have. Only an earlier
+ * agent can have sent such a port. */
 static bool lost_port(const struct sup_worker *w, const struct launch_config *c)
 {
 	return launch_takes_ports(w->started) && !sup_ports_follow(w->started, c);
 }
 
 /*
- * Restarts a running process whose configuration has changed. If the path of an export that the
- * process serves leads to another folder now, or to none, the restart waits: the process still has
- * the exported folder open, and a new process could not open it.
+ * Restarts a running process whose configuration has changed. The restart waits while the path of
+ * an export that the process serves leads to another folder, or to none. The process still has the
+ * exported folder open, but a new process could not open it.
  */
 static void change(struct sup_worker *w, bool by_operator)
 {
@@ -356,14 +357,14 @@ static int want(struct sup *s, const struct launch_config *config, bool retry_fa
 		w->reported[0] = '\0';
 	}
 	if (w->deferred != SUP_EVENT_MAX) {
-		w->deferred = SUP_EV_CONFIG_CHANGED; /* the mounts have changed */
+		w->deferred = SUP_EV_CONFIG_CHANGED; /* handled once the mounts are unmounted */
 	} else if (!was_wanted) {
 		w->n_restarts = 0;
 		sup_handle_event(w, SUP_EV_WANT);
 	} else if (changed || (retry_failed && w->state == SUP_FAILED)) {
 		w->n_deaths = 0; /* earlier deaths have other causes */
-		/* In the first reconcile, retry_failed does not mean that an operator requested
-		 * it. */
+		/* The agent sets retry_failed in its first reconcile too, which no operator
+		 * requested. */
 		change(w, retry_failed && s->reconciled);
 	}
 	sup_update_keys(w);

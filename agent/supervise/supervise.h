@@ -59,8 +59,8 @@ enum sup_event {
 	SUP_EV_MUST_WAIT,
 	SUP_EV_HEARTBEAT_MISSED,
 	SUP_EV_START_TIMEOUT,
-	/* The delay before a restart, or the time limit of a stop, is over; or a resource that a
-	 * failed worker lacked is available. */
+	/* The delay before a restart or the time limit of a stop has passed, or a resource that a
+	 * failed worker lacked is available now. */
 	SUP_EV_TIMER,
 	SUP_EV_FOUND, /* an earlier agent's worker runs and can be adopted */
 	/* An earlier agent's worker of another version runs, which cannot be adopted. */
@@ -102,7 +102,7 @@ struct sup_worker { /* one worker; the supervisor writes it, the status reads it
 	uint32_t id;
 	enum sup_state state;
 	bool wanted, adopted; /* adopted: an earlier agent started this process */
-	/* config comes from sup_reconcile; false: config is that of an earlier agent */
+	/* true: config comes from sup_reconcile; false: config comes from an earlier agent */
 	bool agreed;
 	struct launch_config config;   /* desired configuration */
 	struct launch_config *started; /* configuration of the process; NULL: no process */
@@ -122,8 +122,8 @@ struct sup_worker { /* one worker; the supervisor writes it, the status reads it
 	 * rdma_due_ns: time of the next search if the files do not change; rdma_wait_ns: pause
 	 * between such searches. */
 	uint64_t rdma_seen, rdma_due_ns, rdma_wait_ns;
-	bool keys_unsure;  /* an adopted worker, and it is unknown which cluster keys it has */
-	unsigned n_deaths; /* deaths in a row */
+	bool keys_unsure;	  /* it is unknown which cluster keys this adopted worker has */
+	unsigned n_deaths;	  /* deaths in a row */
 	unsigned n_failed_starts; /* deaths in a row before the worker was up */
 	uint64_t n_restarts;	  /* since the worker became wanted */
 	char reason[LAUNCH_REASON_MAX * 2];
@@ -136,10 +136,11 @@ struct sup_worker { /* one worker; the supervisor writes it, the status reads it
 	enum sup_event deferred;
 	uint64_t ping_asked, ping_until_ns; /* last RDMA test sent to the worker; 0: none */
 	struct launch_ping ping_want;	    /* parameters of that test */
-	/* Result of a test; it is the result of the last test if the ids are equal. */
+	/* The last result that the worker reported. It belongs to the test above if the ids are
+	 * equal. */
 	struct launch_ping pinged;
 	/* The restart with a changed configuration waits, because a new process could not open the
-	 * folder of an export that this one serves. */
+	 * folder of an export that this process serves. */
 	bool postponed;
 	bool renew;		  /* requested to restart once all wanted workers are up */
 	bool held;		  /* an operator stopped it; it is not started until sup_release */
@@ -184,26 +185,28 @@ struct sup_setup {
 	void *user;
 };
 
-/* Clears the members that are filled in at a start, so that two configurations can be compared. */
+/* Clears the members of a configuration that the supervisor fills in at a worker's start, so that
+ * two configurations can be compared. */
 void sup_config_normalise(struct launch_config *c);
-/* Whether a worker that runs with `is` must be restarted to get `want`, a normalised configuration.
- * Settings that a running worker gets by message, or that can wait for its next start, do not
- * count. */
+/* Returns whether a worker that runs with `is` must be restarted to get `want`, a normalised
+ * configuration. Settings that a running worker gets by message, or that can wait for its next
+ * start, do not count. */
 bool sup_config_differs(const struct launch_config *want, const struct launch_config *is);
-/* Whether a running worker can change from the ports in `is` to the ports in `want`: all legs of
- * `is` are in `want` and keep their addresses. Legs may be added, and a leg may move to another
- * device. */
+/* Returns whether a running worker can change from the ports in `is` to the ports in `want`: all
+ * legs of `is` are in `want` and keep their addresses. Legs may be added, and a leg may move to
+ * another device. */
 bool sup_ports_follow(const struct launch_config *is, const struct launch_config *want);
 /* Returns the port of that leg, or NULL if there is none. */
 const struct launch_port *sup_port_find(const struct launch_config *c, const char *leg);
-/* Whether the ports are equal. Their labels are not compared. */
+/* Returns whether the ports are equal. Their labels are not compared. */
 bool sup_port_equal(const struct launch_port *a, const struct launch_port *b);
-/* Whether the running worker needs other keys than it has. */
+/* Returns whether the running worker has other cluster keys than `want`, and so must get new
+ * ones. */
 bool sup_lacks_keys(const struct sup_worker *w, const struct launch_config *want);
 
 /*
- * Whether the worker has died SUP_DEATHS_MANY times in a row and has not been up for SUP_HEALTHY_NS
- * since.
+ * Returns whether the worker has died SUP_DEATHS_MANY times in a row and has not been up for
+ * SUP_HEALTHY_NS since.
  */
 bool sup_dies_again(const struct sup_worker *w, uint64_t now_ns);
 
@@ -229,10 +232,12 @@ void sup_adopt(struct sup *s);
  * worker that cannot start is reported as an event, not as an error.
  */
 int sup_reconcile(struct sup *s, const struct launch_config *wants, size_t n, bool retry_failed);
-/* Removes workers that are neither wanted nor running, and releases the pinned files of removed
+/*
+ * Removes workers that are neither wanted nor running, and releases the pinned files of removed
  * exports. Does nothing before the first sup_reconcile or while an apply is on trial. The
- * supervisor calls it when a worker exits; the owner calls it at the end of a trial. Returns
- * whether it removed a worker. */
+ * supervisor calls it when a worker exits; the agent calls it at the end of a trial. Returns
+ * whether it removed a worker.
+ */
 bool sup_sweep(struct sup *s);
 /* Reports a changed carrier at once to the workers that use the link. Returns how many workers got
  * the message. */
@@ -247,8 +252,8 @@ int sup_capture(struct sup *s, uint32_t worker_id, const struct launch_capture *
 /* Makes a worker run an RDMA test. The result appears in `pinged`. Returns 0, -EBUSY if a test is
  * running, or -ENOTCONN if the worker does not run or does not read messages. */
 int sup_ping(struct sup *s, uint32_t worker_id, const struct launch_ping *p);
-/* mounts.c calls the first one when mounts have appeared or gone, and the second one when another
- * process has unmounted a mount of that worker. */
+/* mounts.c calls sup_mounts_changed() when mounts have appeared or gone, and sup_mount_lost() when
+ * another process has unmounted a mount of that worker. */
 void sup_mounts_changed(struct sup *s);
 void sup_mount_lost(struct sup *s, uint32_t worker_id);
 /* Unmounts all mounts, asks all workers to stop, and starts no further ones. on_change is called as
@@ -256,7 +261,7 @@ void sup_mount_lost(struct sup *s, uint32_t worker_id);
 void sup_stop_all(struct sup *s);
 /* Kills the workers that have not stopped. */
 void sup_kill_all(struct sup *s);
-/* Whether an earlier agent started the worker with another version of the program than this
+/* Returns whether an earlier agent started the worker with another version of the program than this
  * agent's. */
 bool sup_is_outdated(const struct sup_worker *w);
 /* Restarts that worker. Waits until all wanted workers are up, so that several requested workers
@@ -269,17 +274,17 @@ bool sup_hold(struct sup *s, uint32_t worker_id, const char *by);
 /* Starts a worker that sup_hold has stopped. Returns 0, -ENOENT if no wanted worker has that id, or
  * -EALREADY if sup_hold has not stopped it. */
 int sup_release(struct sup *s, uint32_t worker_id);
-/* Whether the installed worker program differs from the one that workers execute. */
+/* Returns whether the installed worker program differs from the one that workers execute. */
 bool sup_program_is_replaced(const struct sup *s);
-/* Whether no worker can start: there was no worker program when this agent started, and there still
- * is none. */
+/* Returns whether no worker can start: there was no worker program when this agent started, and
+ * there still is none. */
 bool sup_program_is_missing(const struct sup *s);
 bool sup_is_idle(const struct sup *s); /* no process runs, and no unmount is in progress */
-/* Whether no wanted worker is starting, stopping or waiting to be restarted. */
+/* Returns whether no wanted worker is starting, stopping or waiting to be restarted. */
 bool sup_is_settled(const struct sup *s);
 unsigned sup_count_processes(const struct sup *s);
-/* Returns a reason that is set if, as far as known, the path of the export leads to another folder
- * than the exported one, or to none. */
+/* Returns the latest known problem of a served export, such as a path that leads to another folder
+ * or a full file system. The reason is not set if there is no problem. */
 const struct reason *sup_export_differs(const struct sup *s, const struct launch_export *e);
 /* Returns the number of removed files that are kept for clients which have them open. */
 unsigned sup_export_pinned(const struct sup *s, const char *export_name);

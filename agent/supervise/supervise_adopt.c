@@ -117,8 +117,8 @@ static void note_served(struct sup_worker *w, const struct rundir_process *p)
 }
 
 /* Copies the resources that the worker's successor needs: the worker's mounts with their states,
- * the states of its exports, and the mounts that it serves as a mount worker. The owners of these
- * last mounts may have exited. */
+ * the states of its exports, and the mounts that it serves as a mount worker. The workers that own
+ * those shared mounts may have exited. */
 static void fetch_resources(struct sup_worker *w, const struct rundir_process *p)
 {
 	for (uint32_t i = 0; i < p->n_fuse; i++) {
@@ -320,7 +320,8 @@ static void find_recorded(struct sup *s, struct rundir_process *p)
 	if (w->pidfd < 0)
 		w->pidfd = rundir_open_process(p);
 	if (w->pidfd >= 0 && has_ended(w->pidfd))
-		note_served(w, p); /* the worker's unread messages pin files of these exports */
+		/* the unread messages of the ended worker pin files of these exports */
+		note_served(w, p);
 	if (w->pidfd < 0 || spawn_pidfd_pid(w->pidfd) != p->pid)
 		return;
 	w->n_restarts = p->n_restarts;

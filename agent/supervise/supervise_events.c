@@ -8,11 +8,12 @@
 
 #define NO_TRANSPORT_NS (2 * NSEC_PER_SEC)
 #define RETRY_NS NSEC_PER_SEC		  /* interval of checks for a missing resource */
-#define WAIT_LIMIT_NS (30 * NSEC_PER_SEC) /* how long clients wait: the default of a mount */
+#define WAIT_LIMIT_NS (30 * NSEC_PER_SEC) /* how long clients of a mount wait by default */
 
 /* ---- actions ---- */
 
-/* Adds up to a quarter, so that workers that died together do not restart at the same moment. */
+/* Lengthens a delay by up to a quarter, so that workers that died together do not restart at the
+ * same moment. */
 static uint64_t jitter(uint64_t ns)
 {
 	uint32_t x = 0;
@@ -22,9 +23,9 @@ static uint64_t jitter(uint64_t ns)
 	return ns + ns / 4 * (x % 1024) / 1024;
 }
 
-/* Whether the configuration has the mount. During a trial two workers may serve different mounts at
- * the same path, so the whole mount is compared. A configuration made from the record of a process
- * has only paths; for these, the path decides. */
+/* Returns whether the configuration has the mount. During a trial two workers may serve different
+ * mounts at the same path, so the whole mount is compared. A configuration made from the record of
+ * a process has only paths; for these, the path decides. */
 static bool has_mount(const struct launch_config *c, const struct launch_mount *m)
 {
 	for (uint32_t i = 0; i < c->n_mounts; i++)
@@ -122,7 +123,7 @@ static uint64_t wait_limit_ns(const struct sup_worker *w)
 }
 
 /* Restarts the worker after a delay, which is short compared with the time that programs wait. If
- * several delays add up to a longer downtime than that, this is reported once. */
+ * the worker is down for longer than programs wait, an event reports it once. */
 static void do_backoff(struct sup_worker *w)
 {
 	uint64_t now = clock_now_ns(), limit = wait_limit_ns(w), delay;
@@ -285,7 +286,7 @@ static void act(struct sup_worker *w, enum sup_action a, enum sup_event e)
 	case SUP_ACT_DISARM:
 		loop_timer_disarm(w->timer);
 		break;
-	case SUP_ACT_NOTE_REASON: /* w->reason has the message; it is reported at the exit */
+	case SUP_ACT_NOTE_REASON: /* w->reason has the message, which is reported at the exit */
 	case SUP_ACT_NONE:
 	case SUP_ACT_UNSET:
 	case SUP_ACTION_MAX:

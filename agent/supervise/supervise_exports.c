@@ -73,8 +73,8 @@ static void explain_room(const struct launch_export *e, const struct folder_room
 			   (unsigned long long)(room->bytes >> 20));
 }
 
-/* Whether the reason concerns the file system; only a child process can check that, because it may
- * block. */
+/* Returns whether the reason concerns the file system; only a child process can check that, because
+ * it may block. */
 static bool is_of_file_system(const struct reason *why)
 {
 	return strcmp(why->code, "export-full") == 0 || strcmp(why->code, "export-hung") == 0;
@@ -261,8 +261,8 @@ static int check_path(struct sup *s, const struct launch_export *e, struct expor
 	reason_clear(why);
 	if (now < r->look_ns && (is_same || error == -EAGAIN))
 		return is_same && !is_of_file_system(&r->differs) ? 0 : -EAGAIN;
-	/* A child process checks if the kernel's cache has no answer, if the cache shows a
-	 * difference, or if LOOK_NS have passed since its last check. */
+	/* A child process makes the check when the kernel's cache has no answer or shows a
+	 * difference, or when LOOK_NS have passed since the last such check. */
 	error = async_open_look(&s->dirs, e->path, &found);
 	if (error == -EAGAIN && async_open_waits_ns(&s->dirs, e->path) < HUNG_NS)
 		return error;
@@ -276,7 +276,8 @@ static int check_path(struct sup *s, const struct launch_export *e, struct expor
 	} else if (!folder_is_same(&r->id, &found.id, !r->former_boot)) {
 		explain_other(r, found.id.dev, found.id.ino, why);
 	} else {
-		/* Some file systems get another device number with each mount. */
+		/* Some file systems get another device number with each mount, so the record gets
+		 * the present one. */
 		r->id.dev = found.id.dev;
 		explain_room(e, &found.room, why);
 	}

@@ -29,8 +29,8 @@ struct sup {
 	struct export_records records; /* the recorded identity of each exported folder */
 	struct async_open dirs;	       /* opens the directories of exports */
 	struct loop_source *heartbeat;
-	/* Callbacks to supervise.c for the files below it. on_event: an event of a worker. on_gone:
-	 * a process has exited, and its worker may be freed. */
+	/* Set by supervise.c and called by the files below it. on_event handles an event of a
+	 * worker. on_gone is called when a process has exited, and may free its worker. */
 	void (*on_event)(struct sup_worker *w, enum sup_event e);
 	void (*on_gone)(struct sup *s);
 };
@@ -51,7 +51,8 @@ int sup_on_timer(void *user);
 
 /* ---- supervise_report.c ---- */
 
-/* Whether w->reason equals the last reported reason; callers report a repeated reason only once. */
+/* Returns whether w->reason equals the last reported reason; callers report a repeated reason only
+ * once. */
 bool sup_is_reported(const struct sup_worker *w);
 /* Adds an event whose source is this worker. */
 void sup_report(const struct sup_worker *w, enum log_level level, const char *fmt, ...)
@@ -89,10 +90,11 @@ void sup_update_faults(struct sup_worker *w);
 
 /* ---- supervise_worker.c ---- */
 
-/* Whether legs and exports of w->config are available: returns 0, or negative errno with the reason
- * in w->reason. */
+/* Returns whether legs and exports of w->config are available: returns 0, or negative errno with
+ * the reason in w->reason. */
 int sup_check_resources(struct sup_worker *w);
-/* Whether mounts that the worker serves as a mount worker have appeared, gone or been replaced. */
+/* Returns whether mounts that the worker serves as a mount worker have appeared, gone or been
+ * replaced. */
 bool sup_shared_mounts_differ(const struct sup_worker *w);
 /* Starts the process. Returns 0, or negative errno, with details in w->reason if there are any. A
  * process may exist in spite of an error; w->pidfd is set if it does. */
@@ -141,17 +143,18 @@ void sup_ask_exports(struct sup *s, const struct launch_config *c);
 /* Opens the export's folder. The first open records the folder's identity; later opens reject any
  * other folder. Returns a descriptor, or negative errno with the reason in w->reason. */
 int sup_open_export(struct sup_worker *w, const struct launch_export *e);
-/* Whether a new process could serve all exports that this one serves and that are still wanted, as
- * far as the kernel's cache tells. */
+/* Returns whether a new process could serve all exports that this one serves and that are still
+ * wanted, as far as the kernel's cache tells. */
 bool sup_exports_stay(const struct sup_worker *w);
-/* Whether an export that was missing at the worker's start can be served now. */
+/* Returns whether an export that was missing at the worker's start can be served now. */
 bool sup_gains_export(struct sup_worker *w);
 /* Checks that the paths of served exports still lead to the exported folders. Call every second. */
 void sup_watch_exports(struct sup_worker *w);
 /* Call when an operator applies these configurations: from now on, the folders that the paths lead
  * to are the exported ones. */
 void sup_take_exports(struct sup *s, const struct launch_config *wants, size_t n);
-/* Whether sup_take_exports() changed a folder of the worker. Valid until sup_keep_exports(). */
+/* Returns whether sup_take_exports() changed a folder of the worker. Valid until
+ * sup_keep_exports(). */
 bool sup_export_taken(const struct sup_worker *w);
 /* Forgets the folders of exports that are no longer configured. */
 void sup_keep_exports(struct sup *s, const struct launch_config *wants, size_t n);
@@ -163,8 +166,8 @@ void sup_keep_exports(struct sup *s, const struct launch_config *wants, size_t n
 bool sup_update_ports(struct sup_worker *w);
 /* Stores a port that the worker got from an earlier agent. */
 void sup_take_port(struct sup_worker *w, uint32_t index, const struct launch_port *port);
-/* Whether the memory at `flag`, which another process has written, has a valid bool. Reading any
- * other value as a bool is undefined behaviour. */
+/* Returns whether the memory at `flag`, which another process has written, has a valid bool.
+ * Reading any other value as a bool is undefined behaviour. */
 bool sup_flag_is_valid(const bool *flag);
 /* Validates a port that a worker reports: its texts are terminated, its names are printable, and
  * its flags are valid. */

@@ -23,7 +23,7 @@ static void take_event(struct sup_worker *w, const struct launch_msg *msg)
 		    msg->text);
 }
 
-/* Pins a file for the worker. Takes fd. */
+/* Pins a file for the worker. Becomes the owner of fd. */
 static void take_hold(struct sup_worker *w, const struct launch_msg *msg, int fd)
 {
 	const struct launch_config *c = w->started;
@@ -62,7 +62,7 @@ static void clean_message(struct launch_msg *msg)
 	text_clean(msg->text);
 }
 
-/* Handles a message, and takes its descriptor fd; -1: it has none. */
+/* Handles a message. Becomes the owner of its descriptor fd; -1: the message has none. */
 static void take_message(struct sup_worker *w, struct launch_msg *msg, int fd)
 {
 	clean_message(msg);
@@ -101,8 +101,8 @@ static void take_message(struct sup_worker *w, struct launch_msg *msg, int fd)
 	}
 }
 
-/* Whether the message is about pinned files. These messages begin with the same header in all
- * versions. */
+/* Returns whether the message is about pinned files. These messages begin with the same header in
+ * all versions. */
 static bool is_about_pins(const struct launch_msg *msg, ssize_t n)
 {
 	return n >= (ssize_t)offsetof(struct launch_msg, text) &&
@@ -152,8 +152,8 @@ static int on_control(void *user, int fd, uint32_t revents)
 	return 0;
 }
 
-/* Reports why the worker exited. A worker that exits again and again for a reason that it gave
- * itself is reported only once. */
+/* Reports why the worker exited. If a worker exits again and again with the same reason, only the
+ * first exit is reported. */
 static void report_end(struct sup_worker *w, enum sup_event e, const char *how)
 {
 	bool explained = w->reason[0];
@@ -190,7 +190,8 @@ static int on_exit_process(void *user, int fd, uint32_t revents)
 	else if (status == LAUNCH_EXIT_CONFIG)
 		e = SUP_EV_EXITED_CONFIG;
 	else if (status == SPAWN_EXIT_CORE && w->state == SUP_STARTING)
-		/* The worker was not executed: a failed start, which is retried, not a death. */
+		/* The worker program was not executed: this is a failed start, which is retried,
+		 * and not a death. */
 		e = SUP_EV_SPAWN_FAILED;
 	if (status != LAUNCH_EXIT_STOPPED && s->setup.memory &&
 	    /* The kernel has killed the worker or one of its I/O helpers. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Adds ports to a running worker, for a leg that was missing when it started, and replaces ports
- * whose device was replaced. `started` has the actual ports in the order of the process.
+ * whose device was replaced. The worker's configuration `started` has the ports that the process
+ * really has, in the order in which the process numbers them.
  */
 #include "agent/supervise/supervise_internal.h"
 #include "netcfg/base/text.h"
@@ -101,9 +102,9 @@ static void store_port(struct launch_config *c, uint32_t index, const struct lau
 	c->n_ports = MAX_OF(c->n_ports, index + 1);
 }
 
-/* Whether an agent can have sent this port: a port of kernel sockets, without a device. If the
- * worker has the leg already, the leg may only have moved to another device. Without this check, a
- * worker could claim a device and keep it from the host. */
+/* Returns whether an agent can have sent this port: a port of kernel sockets, without a device. If
+ * the worker has the leg already, the leg may only have moved to another device. Without this
+ * check, a worker could claim a device and keep it from the host. */
 static bool may_be_from_agent(const struct launch_config *has, uint32_t index,
 			      const struct launch_port *port)
 {

@@ -34,8 +34,8 @@ struct search {
 	bool found;
 };
 
-/* Whether the GID is one of RoCE v2. Of an address, the device's table lists the GID for v1 before
- * the one for v2. */
+/* Returns whether the GID is one of RoCE v2. Of an address, the device's table lists the GID for v1
+ * before the one for v2. */
 static bool is_v2(const struct search *s, const char *name)
 {
 	char path[256], text[64];
@@ -117,8 +117,8 @@ static struct ip_addr port_gid_of(int root, const char *ifname)
 	return gid;
 }
 
-/* Whether the device's driver is too old. The agent checks this, because the confined worker cannot
- * read these files. */
+/* Returns whether the device's driver is too old. The agent checks this, because the confined
+ * worker cannot read these files. */
 static bool driver_is_old(int root, const char *device)
 {
 	char path[128], module[64], version[64];
@@ -174,8 +174,8 @@ static uint64_t files_now(void)
 	return sum;
 }
 
-/* Whether the worker lacks RDMA on that port. *ret_gid: the worker has, or had, a device, but the
- * device lacks the GIDs that the leg needs. */
+/* Returns whether the worker lacks RDMA on that port. *ret_gid: the worker has, or had, a device,
+ * but the device lacks the GIDs that the leg needs. */
 static bool lacks(const struct sup_worker *w, unsigned port, bool *ret_gid)
 {
 	char reason[sizeof(w->stats->rdma[0].reason)] = "";

@@ -27,8 +27,9 @@ static void watch_or_kill(struct sup_worker *w)
 	w->wanted = false;
 }
 
-/* Stops a worker that cannot be adopted. The resources for its successor have been copied. Until it
- * exits, only its messages about pinned files are read, and none are sent to it. */
+/* Stops a worker that cannot be adopted. The resources for its successor have been copied. Until
+ * the worker exits, the agent reads only its messages about pinned files, and sends it no
+ * messages. */
 void sup_do_replace(struct sup_worker *w)
 {
 	sup_report(w, LOG_LEVEL_NOTICE, "replacing pid %d of another agent: %s", w->pid, w->reason);
@@ -52,8 +53,8 @@ uint64_t sup_adopt_limit_ns(uint64_t started_ns, uint64_t now_ns)
 	return SUP_START_LIMIT_NS - age_ns;
 }
 
-/* Adopts the worker. Before it asks the worker to answer, it reads the messages that were sent
- * while no agent was listening, so that the socket has room for the answer. */
+/* Adopts the worker. Before asking the worker to answer, the agent reads the messages that the
+ * worker sent while no agent was listening, so that the socket has room for the answer. */
 bool sup_do_adopt(struct sup_worker *w)
 {
 	bool whole = has_all_mounts(w);

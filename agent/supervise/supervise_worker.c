@@ -62,7 +62,7 @@ void sup_config_normalise(struct launch_config *c)
 		memset(c->shared[i].id, 0, sizeof(c->shared[i].id));
 		c->shared[i].fuse_fd = c->shared[i].state_fd = c->shared[i].bell_fd = -1;
 	}
-	/* All desired exports, even if their directories are missing. */
+	/* Counts all desired exports, even if their directories are missing. */
 	c->n_exports += c->n_missing;
 	c->n_missing = 0;
 	for (uint32_t i = 0; i < c->n_exports; i++)
@@ -115,7 +115,8 @@ int sup_check_resources(struct sup_worker *w)
 			r = fd;
 		any |= fd >= 0;
 	}
-	return any ? 0 : r; /* with one export, the worker runs without the missing ones */
+	/* if any export is available, the worker runs without the missing ones */
+	return any ? 0 : r;
 }
 
 _Static_assert(LAUNCH_FD_FIRST - SPAWN_FD_FIRST + 3 * LAUNCH_MOUNTS_MAX +
@@ -132,8 +133,8 @@ static int give(struct start *st, int fd)
 	return SPAWN_FD_FIRST + (int)st->n_fds - 1;
 }
 
-/* Opens the export's directory for the worker. Returns 0; 1 if the directory is missing or is not
- * the recorded one; or negative errno. */
+/* Opens the export's directory for the worker. Returns 0 if it is open, 1 if the directory is
+ * missing or is not the recorded one, or negative errno. */
 static int give_export(struct start *st, struct launch_export *e)
 {
 	int fd = sup_open_export(st->worker, e);
@@ -452,7 +453,8 @@ static int start(struct sup_worker *w)
 	st->worker = w;
 	st->config = w->config;
 	st->n_fds = LAUNCH_FD_FIRST - SPAWN_FD_FIRST;
-	/* All mounts must exist, because programs would block on a mount without a server. */
+	/* Checked before the mounts are made, because programs would block on a mount whose worker
+	 * cannot start. */
 	r = sup_check_resources(w);
 	if (r >= 0)
 		r = open_resources(st);

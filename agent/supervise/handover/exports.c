@@ -111,8 +111,8 @@ static int adopt(struct exports *x, const char *name, int fd)
 	if (!e)
 		return -ENOMEM;
 	e->state_fd = fd;
-	/* Stored again even if it came from the store. That is harmless, because the service
-	 * manager keeps only one copy. */
+	/* The descriptor is stored even if it came from the store. That is harmless, because the
+	 * service manager keeps only one copy. */
 	fd_store_put(fd, text);
 	return 0;
 }
@@ -166,7 +166,7 @@ unsigned exports_pinned(const struct exports *x, const char *name)
 	return 0;
 }
 
-/* Whether a configuration has the export, even if its directory is missing at present. */
+/* Returns whether a configuration has the export, even if its directory is missing at present. */
 static bool is_in_use(const struct export *e, const struct launch_config *configs, size_t n)
 {
 	if (strcmp(e->name, EXPORTS_SHARE) == 0)
@@ -207,7 +207,8 @@ void exports_settle(struct exports *x)
 
 	for (e = x->first; e; e = e->next)
 		if (e->removed_ns)
-			/* Pinned files would keep the export's file system busy. */
+			/* Releases the pinned files, which would keep the export's file system
+			 * busy. */
 			pinned_files_clear(&e->pinned, e->name);
 	while (removed_oldest(x, &oldest) > REMOVED_MAX) {
 		e = *oldest;

@@ -51,7 +51,8 @@ int fd_holder_receive(int sock, struct fd_holder_msg *m, int *ret_fd, int flags)
 	struct msghdr h = {.msg_iov = &iov,
 			   .msg_iovlen = 1,
 			   .msg_control = &control,
-			   /* Without room for a second descriptor. */
+			   /* There is no room for a second descriptor, so the kernel closes further
+			    * ones. */
 			   .msg_controllen = CMSG_LEN(sizeof(int))};
 	struct cmsghdr *c;
 	ssize_t n;
@@ -147,8 +148,8 @@ static int list(const struct holder *h, int sock)
 	return fd_holder_send(sock, &m, -1, 0);
 }
 
-/* Handles a message. Returns 1, 0 if no further message has arrived, -ECONNRESET at the end of the
- * connection, or another negative errno. */
+/* Handles a message. Returns 1 if it handled one, 0 if no further message has arrived, -ECONNRESET
+ * at the end of the connection, or another negative errno. */
 static int handle_one(struct holder *h, int sock)
 {
 	struct fd_holder_msg m;

@@ -40,8 +40,8 @@ struct fd_holder_msg {
 /* Sends a message, with the descriptor fd unless it is negative. Returns 0 or negative errno. */
 int fd_holder_send(int sock, const struct fd_holder_msg *m, int fd, int flags);
 /* Receives a message. *ret_fd is the message's descriptor, or -1 if it has none or if this process
- * has reached its limit of descriptors. Returns 1, 0 if the peer has closed the connection, -EPROTO
- * for an invalid message, or another negative errno. */
+ * has reached its limit of descriptors. Returns 1 if a message was received, 0 if the peer has
+ * closed the connection, -EPROTO for an invalid message, or another negative errno. */
 int fd_holder_receive(int sock, struct fd_holder_msg *m, int *ret_fd, int flags);
 
 /*

@@ -196,7 +196,7 @@ static int holder_start(void)
 	r = spawn_process(&rq, &store.pid, &store.pidfd);
 	if (r < 0)
 		return r;
-	/* If writing the record fails, the record's owner retries. */
+	/* If writing the record fails, the agent retries later with rundir_save_again(). */
 	rundir_add_process(store.setup.rundir, &(struct rundir_process){.pid = store.pid});
 	store.sock = holder_connect();
 	if (store.sock < 0) {

@@ -54,7 +54,7 @@ struct rundir_process {
 
 struct rundir_mount {
 	unsigned major, minor; /* device number of the mounted file system */
-	/* Its descriptors are unset, except for the state if it was adopted. */
+	/* Has no descriptors, except the one of the mount's state if that was adopted. */
 	struct launch_mount what;
 	char *path;   /* path as mountinfo(5) shows it */
 	bool adopted; /* its descriptor was adopted, so it stays mounted */
@@ -93,10 +93,12 @@ void rundir_clean(struct rundir *rd, struct events *ev);
  * process has exited, or another negative errno. */
 int rundir_open_process(const struct rundir_process *p);
 
-/* Each of these writes the record before it returns. Returns 0, or negative errno if the record
- * could not be written: the change is then only in memory, and the next write or
+/*
+ * Each of the next four functions writes the record before it returns. Returns 0, or negative errno
+ * if the record could not be written: the change is then only in memory, and the next write or
  * rundir_save_again() retries. rundir_add_process() fills in the start time of p and replaces an
- * entry with the same pid. */
+ * entry with the same pid.
+ */
 int rundir_add_process(struct rundir *rd, const struct rundir_process *p);
 int rundir_del_process(struct rundir *rd, pid_t pid);
 int rundir_add_mount(struct rundir *rd, unsigned major, unsigned minor, const char *path,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Creates FUSE file systems by the kernel's file descriptor based mount calls. */
+/* Creates FUSE file systems with the kernel's mount calls that work on descriptors, such as
+ * fsopen(2). */
 #include "agent/supervise/mounts/mount_fs.h"
 #include "agent/supervise/mounts/mounts.h"
 #include <fcntl.h>
@@ -25,11 +26,17 @@ int mount_fs_new(const struct launch_mount *w, int fuse_fd, unsigned *ret_major,
 {
 	char source[2 * PLENUM_NAME_MAX + 2], fuse[16], max_read[16];
 	struct fs_option options[] = {
-		{"source", source},	{"subtype", MOUNTS_SUBTYPE},
-		{"fd", fuse},		{"rootmode", "40000"},
-		{"user_id", "0"},	{"group_id", "0"},
-		{"max_read", max_read}, {"default_permissions", NULL},
-		{"allow_other", NULL},	{"ro", NULL}, /* must be last */
+		{"source", source},
+		{"subtype", MOUNTS_SUBTYPE},
+		{"fd", fuse},
+		{"rootmode", "40000"},
+		{"user_id", "0"},
+		{"group_id", "0"},
+		{"max_read", max_read},
+		{"default_permissions", NULL},
+		/* last, because a writable mount leaves it out */
+		{"allow_other", NULL},
+		{"ro", NULL},
 	};
 	unsigned attr = (w->read_only ? MOUNT_ATTR_RDONLY : 0) | (w->suid ? 0 : MOUNT_ATTR_NOSUID) |
 			(w->dev ? 0 : MOUNT_ATTR_NODEV);

@@ -16,9 +16,9 @@
  * or its file system does not answer. */
 int mount_place_open(struct async_open *dirs, const char *path, char *real, size_t size,
 		     struct reason *why);
-/* Whether another file system hides `mi`, which is mounted at `real`, because it was mounted later
- * over the same path or over a parent directory. If so, why has a sentence with the configured
- * path. */
+/* Returns whether another file system hides `mi`, which is mounted at `real`, because it was
+ * mounted later over the same path or over a parent directory. If so, why has a sentence with the
+ * configured path. */
 bool mount_place_is_covered(const char *path, const char *real, const struct mountinfo *mi,
 			    struct reason *why);
 

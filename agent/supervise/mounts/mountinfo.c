@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads mountinfo(5). This is the only way to examine a FUSE mount without a server that cannot
- * block. */
+/* Reads mountinfo(5). Every other way to examine a FUSE mount can block if the mount has no
+ * server. */
 #include "agent/supervise/mounts/mountinfo.h"
 #include "netcfg/base/base.h"
 #include "netcfg/base/vec.h"
@@ -53,7 +53,7 @@ static bool parse_line(char *text, struct line *ret)
 	return true;
 }
 
-/* Calls cb for each mount until it returns true or a negative errno. Mounts on one path come in the
+/* Calls cb for each mount until cb returns true or a negative errno. Mounts on one path come in the
  * order in which they were mounted. */
 static int each(int (*cb)(void *user, const struct line *l), void *user)
 {

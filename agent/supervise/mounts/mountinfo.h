@@ -11,15 +11,15 @@ struct mountinfo {
 	unsigned major, minor; /* device number of the mounted file system */
 };
 
-/* Finds the topmost mount at exactly this path. Returns 1, 0 if nothing is mounted there, or
- * negative errno. */
+/* Finds the topmost mount at exactly this path. Returns 1 if there is one, 0 if nothing is mounted
+ * there, or negative errno. */
 int mountinfo_top(const char *path, struct mountinfo *ret);
-/* Whether `want` is mounted at this path, possibly hidden by later mounts. Returns 1 or 0, or
+/* Returns 1 if `want` is mounted at this path, even if later mounts hide it, 0 if it is not, or
  * negative errno. */
 int mountinfo_has(const char *path, const struct mountinfo *want);
-/* Whether a program that follows the path reaches another mount than `want`, because the other
- * mount was made later at the path or at a parent directory. *ret is that mount. Returns 1, 0 if
- * the path leads to `want`, or negative errno. */
+/* Returns 1 if a program that follows the path reaches another mount than `want`, because that
+ * mount was made later at the path or at a parent directory; *ret is that mount. Returns 0 if the
+ * path leads to `want`, or negative errno. */
 int mountinfo_leads_elsewhere(const char *path, const struct mountinfo *want,
 			      struct mountinfo *ret);
 

@@ -147,7 +147,7 @@ static int attach(struct mounts *m, const struct mount_point *p, int dir)
 	return r;
 }
 
-/* Whether an earlier mount is still attached at the path of p. */
+/* Returns whether an earlier mount is still attached at the path of p. */
 static bool replaces_other(const struct mounts *m, const struct mount_point *p)
 {
 	for (const struct mount_point *o = m->points; o; o = o->next)
@@ -353,8 +353,8 @@ int mounts_adopt(struct mounts *m, int fd, const uint8_t id[16])
 	/* Without a spare mount, for example for lack of memory, an unmount by another program ends
 	 * the FUSE connection. */
 	(void)mount_spare_ask(m->setup.loop, p->real, p->major, p->minor, on_spare, p, &p->spare);
-	/* Stored again even if it came from the store. That is harmless, because the service
-	 * manager keeps only one copy. */
+	/* The descriptor is stored even if it came from the store. That is harmless, because the
+	 * service manager keeps only one copy. */
 	fd_store_put(fd, fd_name(&p->what, name));
 	return 0;
 }
@@ -492,7 +492,7 @@ static int point_give(struct mount_point *p, struct launch_mount *want)
 	memcpy(want->id, p->what.id, sizeof(want->id));
 	want->fuse_fd = p->what.fuse_fd;
 	want->state_fd = p->what.state_fd;
-	/* No worker gets it if the mount has no mount workers. */
+	/* No worker gets the eventfd if the mount has no mount workers. */
 	want->bell_fd = shares ? p->bell_fd : -1;
 	return 0;
 }

@@ -25,10 +25,10 @@ struct mounts_setup {
 	struct rundir *rundir;
 	struct loop *loop;
 	struct events *events;
-	/* A mount that was to be unmounted is unmounted; may be NULL. */
+	/* Called when a mount that was to be unmounted is unmounted; may be NULL. */
 	void (*on_change)(void *user);
-	/* Another process has unmounted a mount of this worker, so the worker needs a new mount;
-	 * may be NULL. */
+	/* Called when another process has unmounted a mount of this worker, which then needs a new
+	 * mount; may be NULL. */
 	void (*on_lost)(void *user, uint32_t worker_id);
 	void *user;
 };
@@ -48,7 +48,8 @@ int mounts_get(struct mounts *m, struct launch_mount *want, uint32_t worker_id, 
 /* Like mounts_get(), for a mount worker: a further worker of a mount that another worker serves.
  * Never creates a mount. Returns -ENOENT if the mount does not exist at present. */
 int mounts_get_shared(struct mounts *m, struct launch_mount *want);
-/* Whether another worker serves the mount of this mount worker; *ret_id is the id of the mount. */
+/* Returns whether another worker serves the mount of this mount worker; *ret_id is the id of the
+ * mount. */
 bool mounts_shared_id(const struct mounts *m, const struct launch_mount *want, uint8_t ret[16]);
 /* Adopts the eventfd by which the workers of a mount wake each other, if the mount has none yet.
  * Returns 0 if this module owns fd now, or -ENOENT; the caller then keeps fd. */
@@ -57,12 +58,12 @@ int mounts_adopt_bell(struct mounts *m, int fd, const uint8_t id[16]);
  * a worker has served it since this agent mounted or adopted it. */
 void mounts_note_served(struct mounts *m, const struct launch_mount *what);
 bool mounts_was_served(const struct mounts *m, const struct launch_mount *what);
-/* Whether a mount at that path cannot be attached yet because an earlier one is still being
+/* Returns whether a mount at that path cannot be attached yet because an earlier one is still being
  * unmounted. */
 bool mounts_waits(const struct mounts *m, const char *path);
 /* Returns why programs do not reach the mount of that path: it is not attached, or another file
- * system hides it. Returns NULL if they reach it, if it waits until an earlier mount there has
- * ended, or if it does not exist. */
+ * system hides it. Returns NULL if programs reach the mount, if the mount waits until an earlier
+ * mount there has ended, or if it does not exist. */
 const char *mounts_why(const struct mounts *m, const char *path);
 /* Adopts a mount of the record, with the descriptor that an earlier agent or its worker kept, if it
  * is still mounted there. Returns 0 if this module owns fd now. Returns -ENOENT if fd belongs to no
@@ -83,10 +84,10 @@ void mounts_clean(struct mounts *m);
 void mounts_keep(struct mounts *m, const struct launch_config *configs, size_t n);
 /* Begins to unmount a mount. Programs that still use it get errors. */
 void mounts_drop(struct mounts *m, const char *path);
-/* Whether a mount of that worker (0: of any) is being unmounted. The worker must serve it until it
- * is unmounted or MOUNTS_UNMOUNT_LIMIT_NS have passed. */
+/* Returns whether a mount of that worker (0: of any) is being unmounted. The worker must serve it
+ * until it is unmounted or MOUNTS_UNMOUNT_LIMIT_NS have passed. */
 bool mounts_leaving(const struct mounts *m, uint32_t worker_id);
-/* Whether that mount is being unmounted; for its mount workers. */
+/* Returns whether that mount is being unmounted; for its mount workers. */
 bool mounts_leaving_id(const struct mounts *m, const uint8_t id[16]);
 
 #endif

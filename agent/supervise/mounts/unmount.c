@@ -17,8 +17,8 @@ struct unmount {
 	struct loop_source *exit_source, *timer;
 };
 
-/* Whether the file system with that device number is mounted at the path. Sends no request to its
- * server, which may not answer. */
+/* Returns whether the file system with that device number is mounted at the path. Sends no request
+ * to its server, which may not answer. */
 static bool is_device(const char *path, unsigned major, unsigned minor)
 {
 	struct statx st;

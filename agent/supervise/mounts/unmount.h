@@ -17,7 +17,7 @@ enum unmount_end {
 	UNMOUNT_LATE,	/* the time limit has passed; UNMOUNT_DONE or UNMOUNT_FAILED may follow */
 	UNMOUNT_END_MAX
 };
-/* The callback may free the unmount, except on UNMOUNT_LATE. */
+/* The callback may free the unmount, unless `end` is UNMOUNT_LATE. */
 typedef void (*unmount_cb)(void *user, enum unmount_end end);
 
 /* Begins to unmount. A mount in use is detached. If the file system at the path has that device
