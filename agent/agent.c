@@ -20,9 +20,10 @@
 #include <string.h>
 
 #define AGENT_STOP_LIMIT_NS (10 * NSEC_PER_SEC)
-#define AGENT_LEAVE_LIMIT_NS (5 * NSEC_PER_SEC) /* an exit waits so long for worker restarts */
+#define AGENT_LEAVE_LIMIT_NS (5 * NSEC_PER_SEC) /* how long an exit waits for worker restarts */
 #define FILES_CHECK_NS NSEC_PER_SEC
-/* Time that the kernel needs after a device is released until it can be opened again. */
+/* After a worker has released a device, the kernel needs up to this time until the device can be
+ * opened again. */
 #define RELEASE_NS NSEC_PER_SEC
 
 static int on_kernel(void *user, int fd, uint32_t revents)
@@ -57,7 +58,8 @@ static void on_worker_change(void *user)
 	agent_end_if_done(a);
 }
 
-/* Requests a reconcile later: the process that had the device open needs a moment to close it. */
+/* Requests a reconcile later, because the worker that released the device needs a moment to close
+ * it. */
 static void on_release(void *user)
 {
 	reconcile_arm(user, RELEASE_NS);
@@ -76,13 +78,13 @@ static void on_no_transport(void *user, uint32_t worker_id, const char *reason)
 		if (w->id != worker_id ||
 		    (!is_auto && a->running.spec->on_fallback != SPEC_FALLBACK_DEGRADE))
 			continue;
-		/* If memory is short, the failure is not recorded now, but when the worker fails
-		 * again. */
+		/* If memory is short, the failure is not recorded. The worker will fail again, and
+		 * the failure is recorded then. */
 		if (plan_failures_add(&a->failures, w, reason) < 0)
 			continue;
 		reconcile_keep_attempts(a);
 		reconcile_ask_soon(a, RECONCILE_FALLBACK);
-		/* The pending apply moved this worker: roll it back now. */
+		/* The pending apply moved this worker, so the apply is rolled back now. */
 		if (is_auto && reconcile_is_on_trial(a, w->core))
 			reachability_refuse(a, worker_id, reason);
 		return;
@@ -91,8 +93,8 @@ static void on_no_transport(void *user, uint32_t worker_id, const char *reason)
 
 /* ---- signals ---- */
 
-/* Callback of the stop timer: ends a stop that takes too long, or begins one that a client
- * requested. */
+/* Called by the stop timer: begins a stop that a client requested, or ends a stop that takes too
+ * long. */
 static int on_stop_timer(void *user)
 {
 	struct agent *a = user;
@@ -176,7 +178,7 @@ static int on_reload(void *user, int signo)
 
 /* ---- start ---- */
 
-/* Takes the lock of the network namespace: two agents would undo each other's changes. */
+/* Takes the lock of the network namespace, because two agents would undo each other's changes. */
 static int take_host(struct agent *a)
 {
 	pid_t owner = 0;
@@ -198,8 +200,8 @@ static int on_host_asked(void *user, int fd, uint32_t revents)
 {
 	struct agent *a = user;
 
-	/* If more connections are waiting, they are handled at the next check: a user who connects
-	 * again and again would keep the agent busy. */
+	/* Further connections are handled at the next check of the files: a user who connects again
+	 * and again would otherwise keep the agent busy. */
 	if (!host_lock_answer(fd))
 		a->host_source = loop_source_free(a->host_source);
 	return 0;
@@ -298,7 +300,8 @@ static int open_paths(struct agent *a)
 	return r;
 }
 
-/* Takes a descriptor that the previous agent stored with the service manager. */
+/* Handles a descriptor that the previous agent stored: passes it to the module that adopts it, or
+ * drops it. */
 static void on_stored_fd(void *user, int fd, const char *name)
 {
 	struct agent *a = user;
@@ -439,7 +442,7 @@ static void on_network(void *user)
 	json_decref(problems);
 }
 
-/* Callback: another configuration has come into force. */
+/* Called when another configuration has come into force. */
 static void on_spec(struct agent *a)
 {
 	take_rights(a);
@@ -493,7 +496,7 @@ static void on_client_gone(void *user)
 	agent_end_if_done(user);
 }
 
-/* Opened last, so that clients find all modules ready. */
+/* Opens the sockets for clients. Called last, so that clients find all modules ready. */
 static int open_clients(struct agent *a)
 {
 	const struct clients_setup setup = {.loop = a->loop,
@@ -524,7 +527,7 @@ static void on_event(void *user, uint64_t next)
 		control_on_event(a, next);
 }
 
-/* Opened before all modules that add events. */
+/* Opens the events. Called before all modules that add events are opened. */
 static int open_events(struct agent *a)
 {
 	char started[64];
@@ -635,8 +638,8 @@ int agent_check(const struct agent_options *opt)
 	return r < 0 ? 1 : 0;
 }
 
-/* Whether the agent may start. It may with invalid files if an earlier configuration can keep
- * running. */
+/* Returns whether the agent may start: the files are valid, or an earlier configuration can run
+ * instead. */
 static bool can_start(const struct agent_options *opt)
 {
 	autofree char *last_good = NULL;
@@ -663,7 +666,8 @@ int agent_main(const struct agent_options *opt)
 	a->started_ns = clock_now_ns();
 	a->verify_ns = RECONCILE_VERIFY_NS;
 	events_init(&a->events);
-	/* Each mount, and each unlinked open file of an export, needs a descriptor. */
+	/* Raises the limit of open files: each mount, and each unlinked open file of an export,
+	 * needs a descriptor. */
 	limit_files_raise();
 	if (take_host(a) >= 0 && open_rundir(a) >= 0 && open_all(a) >= 0) {
 		reconcile_start(a);

@@ -12,8 +12,8 @@ const char *agent_state_to_string(enum agent_state s)
 	return s < AGENT_STATE_MAX ? names[s] : "?";
 }
 
-/* Whether all desired workers are up. A desired worker that the supervisor does not know yet counts
- * as not up. */
+/* Returns whether all desired workers are up. A desired worker that the supervisor does not know
+ * yet counts as not up. */
 static bool all_are_up(const struct agent *a)
 {
 	size_t n_up = 0;
@@ -61,8 +61,8 @@ void agent_publish(struct agent *a)
 		    a->problems.n_all ? a->problems.all[0] : "");
 }
 
-/* Arms the timer of the health check. Keeps an earlier due time: checks that something else
- * triggers, for example a status request, must not postpone the timer. */
+/* Arms the timer of the health check. Keeps an earlier due time, because other checks, for example
+ * for a status request, must not postpone the timer. */
 static void arm_health_timer(struct agent *a, uint64_t in_ns)
 {
 	uint64_t due_ns = clock_now_ns() + in_ns;

@@ -24,8 +24,8 @@ void agent_update_state(struct agent *a);
 /* Updates the service manager's status line. */
 void agent_publish(struct agent *a);
 /* Ends the event loop if the agent is stopping and nothing is left to wait for: the applier has
- * ended, administrators have received their answers, and the workers have ended, unless they are to
- * stay. */
+ * ended, administrators have received their answers, and the workers have ended or, if the agent
+ * leaves them running, none is being restarted. */
 void agent_end_if_done(struct agent *a);
 
 #endif

@@ -17,7 +17,8 @@ void control_on_shared_read(void *user, enum privsep_role role,
 			    const struct privsep_shared_read *q);
 /* Callback on_add of the events. user: struct agent. Wakes the clients that wait for events. */
 void control_on_event(void *user, uint64_t next);
-/* Callbacks on_applied and on_decided of reconcile_setup. They send the answer to the client. */
+/* Callbacks on_applied and on_decided of reconcile_setup. They send the result to the client that
+ * requested the apply or decided about it. */
 void control_on_applied(struct agent *a, const struct reconcile_client *c,
 			const struct reconcile_answer *w);
 void control_on_decided(struct agent *a, const struct reconcile_decision *d);

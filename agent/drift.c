@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Describes, counts and paces the repairs of changes that other programs made. */
+/* Reports and counts changes that other programs made, and limits the rate of their repairs. */
 #include "agent/drift.h"
 #include "agent/agent.h"
 #include "agent/health/managers.h"
@@ -18,8 +18,8 @@ static const struct plan_leg_info *find_leg(const struct plan *p, const char *na
 	return NULL;
 }
 
-/* Whether the last apply made this step too: another program undid it so soon that the inventory
- * taken after the apply lacks it. */
+/* Returns whether the last apply made this step too: another program undid it so soon that the
+ * inventory taken after the apply lacks it. */
 static bool was_just_made(const struct plan *p, const struct plan_step *s)
 {
 	for (size_t i = 0; i < p->n_steps; i++)
@@ -29,8 +29,8 @@ static bool was_just_made(const struct plan *p, const struct plan_step *s)
 	return false;
 }
 
-/* Whether another program has set the setting to a third value: the running plan accepted the value
- * of that time, and the new plan wants to change the setting. */
+/* Returns whether another program has changed a setting that needed no step before: the running
+ * plan accepted the former value, but the new plan has a step for the present value. */
 static bool was_accepted(const struct plan *p, const struct plan_step *s)
 {
 	for (size_t i = 0; s->kind == &object_sysctl && i < p->n_unannounced; i++)
@@ -39,8 +39,8 @@ static bool was_accepted(const struct plan *p, const struct plan_step *s)
 	return false;
 }
 
-/* Whether another program caused this step, because the host had the desired state here before.
- * Restored settings, new legs and replaced devices are not changes by other programs. */
+/* Returns whether another program caused this step, because the host had the desired state here
+ * before. Restored settings, new legs and replaced devices are not changes by other programs. */
 static bool is_foreign(const struct agent *a, const struct plan *p, const struct plan_step *s)
 {
 	const struct plan_leg_info *was = find_leg(a->running.plan, s->leg);
@@ -125,7 +125,7 @@ static void note_fight(struct agent *a, struct drift_place *p, const struct plan
 
 /* A single restart of a network manager is not a fight, but each further restart will change the
  * same objects. So the event names the manager once per window. Some managers record a link only
- * after they began to manage it; these are found at the next repair. */
+ * after they began to manage it. The agent finds these managers at the next repair. */
 static void note_manager(struct agent *a, struct drift_place *p, const struct plan_step *s,
 			 uint64_t now)
 {
@@ -152,7 +152,7 @@ static void count(struct agent *a, const struct plan *p, const struct plan_step 
 	snprintf(place->last, sizeof(place->last), "%s", text);
 	memcpy(place->ifname, leg ? leg->ifname : s->ifname, sizeof(place->ifname));
 	place->ifindex = leg ? leg->ifindex : s->change.ifindex;
-	/* All steps of one repair on this leg count as one. */
+	/* All steps of one repair on this leg count as one change. */
 	if (place->n && place->at_ns[(place->n - 1) % DRIFT_FIGHT] >= a->reconcile.run.began_ns)
 		return;
 	place->at_ns[place->n++ % DRIFT_FIGHT] = now;
@@ -202,7 +202,7 @@ static uint64_t hash_of(const char *text)
 	return hash_keyed(key, text, strlen(text));
 }
 
-/* Whether the last repair failed to undo this change. */
+/* Returns whether the last repair failed to undo this change. */
 static bool is_left_over(const struct drift *d, uint64_t hash)
 {
 	for (size_t i = 0; d->failed && i < d->n_noted; i++)

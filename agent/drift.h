@@ -22,7 +22,7 @@ struct agent;
 /* Rate limit of repairs, a token bucket: a burst of DRIFT_BURST, then one per DRIFT_REFILL_NS. */
 #define DRIFT_BURST 120
 #define DRIFT_REFILL_NS (10 * NSEC_PER_SEC)
-/* Time to verify settings that take effect at once. */
+/* Time limit for the verification of settings that take effect at once. */
 #define DRIFT_VERIFY_NS (100 * NSEC_PER_MSEC)
 #define DRIFT_NOTED_MAX 32 /* most changes of a repair that are remembered */
 #define DRIFT_TEXTS_MAX 8  /* events per repair; one more event counts the rest */
@@ -42,7 +42,7 @@ struct drift_place { /* a leg; leg "": the host's own settings */
 struct drift {
 	struct drift_place places[PLAN_PORTS_MAX + 1];
 	size_t n_places;
-	/* Debt of the rate limit: each repair moves this time DRIFT_REFILL_NS ahead. */
+	/* State of the token bucket: each repair moves this time DRIFT_REFILL_NS ahead. */
 	uint64_t spent_ns;
 	/* Hashes of the changes that the last repair had to undo. If it failed, they are still
 	 * there, so no program has made them again. */
@@ -58,8 +58,8 @@ void drift_done(struct drift *d);
 /* Call before the repair `p`. Reports and counts the changes that other programs made since the
  * last reconcile. */
 void drift_note(struct agent *a, const struct plan *p);
-/* Call after a repair and, with failed false, after each other reconcile that left the host as
- * desired. */
+/* Call after each repair, with its result in `failed`, and with failed false after any other
+ * reconcile that left the host as desired. */
 void drift_repaired(struct drift *d, bool failed);
 /* Returns the delay between a kernel notification and the reconcile that it triggers. */
 uint64_t drift_delay_ns(const struct drift *d);

@@ -6,7 +6,7 @@
 #include "agent/lldp/lldp.h"
 #include <string.h>
 
-/* Whether the link belongs to a leg or is the device below one. */
+/* Returns whether the link belongs to a leg or is the device below one. */
 static bool is_leg(const struct agent *a, const char *ifname, uint32_t ifindex)
 {
 	/* A leg's link may be a VLAN that the agent created, so the spec does not name it. */
@@ -24,8 +24,8 @@ static bool is_leg(const struct agent *a, const char *ifname, uint32_t ifindex)
 	return false;
 }
 
-/* Returns the severity of a lost carrier. While the agent changes links, or on a link that is not
- * in use, the loss does not count as a fault. */
+/* Returns the severity of a lost carrier. A loss is normal while the agent itself changes links,
+ * and on a link that is not in use. */
 static enum log_level severity_of_loss(const struct agent *a, uint32_t ifindex)
 {
 	for (size_t i = 0; a->running.plan && i < a->running.plan->n_legs; i++)

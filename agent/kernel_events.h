@@ -12,8 +12,8 @@ struct inventory;
 
 /* Handles the pending notifications; never blocks. */
 void kernel_events_read(struct agent *a);
-/* Takes the carriers from an inventory. Needed for workers that start, and after notifications were
- * lost. */
+/* Updates the carriers from an inventory. Needed for workers that start, and after notifications
+ * were lost. */
 void kernel_events_take_carriers(struct agent *a, const struct inventory *inv);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connects the labels with the agent: chooses the links to listen on and reports changes of
- * labels. */
+/* Chooses the links on which the agent listens for LLDP, and reports changes of labels. */
 #include "agent/leg_labels.h"
 #include "agent/agent.h"
 #include "agent/base/path.h"
@@ -32,7 +31,7 @@ static void say_change(struct agent *a, const struct label *was, const struct la
 	if (is->text[0])
 		events_add(&a->events, LOG_LEVEL_NOTICE, is->leg, "is on the switch %s, by LLDP",
 			   is->text);
-	else if (was && was->is_auto) /* at the start the label cannot be known yet, so no event */
+	else if (was && was->is_auto) /* no event at the start, when no label is known yet */
 		events_add(&a->events, LOG_LEVEL_WARNING, is->leg,
 			   "its switch is unknown now, it was %s: %s", was->text,
 			   reason_format(&is->why, why, sizeof(why)));
@@ -114,7 +113,8 @@ static size_t add_links(const struct agent *a, const struct label *l, struct lld
 	return n;
 }
 
-/* Also listens on legs whose device must not be changed, since listening changes nothing. */
+/* The agent also listens on legs whose device it must not change, because listening changes
+ * nothing. */
 void leg_labels_take_plan(struct agent *a)
 {
 	const struct labels_view v = leg_labels_view(a);

@@ -67,7 +67,7 @@ static void explain(const struct agent *a, const struct queue *q, const struct p
 		 health_drops_format(&q->drops, share, sizeof(share)), l ? l->name : "?");
 }
 
-/* Keeps the shares for the status. */
+/* Copies the drops of each leg to a->queue_shares, which the status reads. */
 static void keep_shares(struct agent *a)
 {
 	const struct leg_queues *lq = a->leg_queues;
@@ -137,7 +137,7 @@ static void take(struct agent *a, const struct rtnl_qdisc *q, uint64_t now)
 
 /* ---- reading ---- */
 
-/* Runs in the child. */
+/* Reads the queues of all links. Runs in the child. */
 static int work(void *user, int channel)
 {
 	struct agent *a = user;
@@ -180,8 +180,8 @@ static bool any_is_bad(const struct leg_queues *lq)
 	return false;
 }
 
-/* Counts the packets of this host's workers that did not arrive or that the host refused to
- * send. */
+/* Counts the packets from this host's workers that did not arrive at a peer or that this host
+ * refused to send. */
 static uint64_t count_lost(const struct agent *a)
 {
 	struct launch_path_stats paths[LAUNCH_PATHS_MAX];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Detects packets dropped by the kernel's queues (qdiscs) of the legs' NICs: such a loss happens on
- * this host, not in the network. Reports drops as problems and events. The queues' counters are
- * read only while packets from this host are lost. A child process reads them, because the kernel
- * may hold the required lock for seconds.
+ * Detects packets that the kernel's queues (qdiscs) of the legs' NICs drop, so that such a loss on
+ * this host is not blamed on the network. Reports drops as problems and events. The queues'
+ * counters are read only while packets from this host are lost. A child process reads them, because
+ * the kernel may hold the required lock for seconds.
  */
 #ifndef PLENUM_AGENT_LEG_QUEUES_H
 #define PLENUM_AGENT_LEG_QUEUES_H

@@ -56,8 +56,8 @@ static void update_problems(struct agent *a)
 	json_decref(list);
 }
 
-/* Whether LLDP names the switch of the leg. If it does for two legs, LLDP itself shows whether they
- * share a switch. */
+/* Returns whether LLDP names the switch of the leg. If the switches of two legs are known by LLDP,
+ * it shows itself whether they are the same. */
 static bool lldp_knows(const struct agent *a, const struct wiring_leg *leg)
 {
 	const struct label *l = labels_find(&a->labels, leg->name);
@@ -89,8 +89,8 @@ static void update_notes(struct agent *a)
 	json_decref(list);
 }
 
-/* Requests another plan, because only with another plan does a worker get a refused address
- * back. */
+/* Requests another plan once a refused address is free again, because a worker gets the address
+ * back only by a new plan. */
 static void retry_refused(struct agent *a, const struct wiring_leg *leg, const struct ip_addr *ip)
 {
 	struct plan_conflicts *c = &a->reconcile.inputs.conflicts;
@@ -161,7 +161,8 @@ static void send_packet(void *user, const struct wiring_packet *p)
 	struct agent *a = user;
 	int r = wiring_socket_send(a->leg_wiring->sender, p);
 
-	/* The link may go down at any moment. The next probe is sent anyway. */
+	/* The link may have gone down just now. A failed packet does no harm, because further
+	 * probes follow. */
 	if (r < 0)
 		log_debug("%s: cannot send ARP or neighbour discovery: %s", p->leg->ifname,
 			  strerror(-r));

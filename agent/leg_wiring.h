@@ -18,9 +18,9 @@ void leg_wiring_done(struct agent *a);
 /* Call after a plan has come into force: watches the plan's legs and addresses. */
 void leg_wiring_take_plan(struct agent *a);
 void leg_wiring_carrier(struct agent *a, uint32_t ifindex, bool carrier);
-/* Checks which legs have working paths. Call about once a second. */
+/* Finds the legs whose cables a working path proves right. Call about once a second. */
 void leg_wiring_look(struct agent *a);
-/* Takes a packet that the role `lldp` has parsed. */
+/* Handles a packet that the role `lldp` has parsed. */
 void leg_wiring_hear(struct agent *a, uint32_t ifindex, const struct address_claim *c);
 /* Call when the role `lldp` has started: passes it the sockets. */
 void leg_wiring_open(struct agent *a);

@@ -149,7 +149,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	log_open("plenumd", opt.log_level);
-	/* A write beyond the file size limit fails with an error, like one to a full disk. */
+	/* Without this, a write beyond the file size limit would end the process. Now the write
+	 * fails with an error, as on a full disk. */
 	signal(SIGXFSZ, SIG_IGN);
 	if (role)
 		return run_role(role, opt.log_level);

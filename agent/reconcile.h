@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A reconcile brings the host and the workers from a configuration to the desired state; no other
- * code changes them. One reconcile runs at a time. Its first half makes the plan, then the applier
- * changes the network in a child process, and the second half starts the workers; the monitor stays
- * responsive meanwhile. Triggers that arrive during a reconcile are queued: one of each kind, and
- * each client's apply, which gets the result of its own run. Failed runs are retried at growing
- * intervals. The code is in the folder agent/reconcile.
+ * code changes them. One reconcile runs at a time. Its first half makes the plan. Then the applier
+ * changes the network in a child process, during which the monitor stays responsive. The second
+ * half starts the workers. Triggers that arrive during a reconcile are queued: at most one of each
+ * kind, and the apply of each client, which gets the result of its own run. Failed runs are retried
+ * at growing intervals. The code is in the folder agent/reconcile.
  */
 #ifndef PLENUM_AGENT_RECONCILE_H
 #define PLENUM_AGENT_RECONCILE_H
@@ -50,7 +50,8 @@ struct agent;
 #define RECONCILE_OUTCOME_FILE "outcome"
 /* Default confirmation time of an apply that takes over an interface that other programs use. */
 #define RECONCILE_TAKEOVER_CONFIRM_S 120
-/* Chosen so that a whole apply takes well below 30 s. */
+/* Time limits of an apply for its probes of peers and for its verification. With both, it takes
+ * well below 30 s. */
 #define RECONCILE_PROBE_NS (10 * NSEC_PER_SEC)
 #define RECONCILE_VERIFY_NS (5 * NSEC_PER_SEC)
 
@@ -93,9 +94,9 @@ struct running {
 	const struct launch_config *desired;
 	size_t n_desired;
 };
-/* Replaces the running generation by *next, takes the contents of *next, and frees the replaced
- * generation. If *next has no spec but other contents, the running spec is kept. If *next is empty,
- * no configuration runs afterwards. */
+/* Replaces the running generation by *next, becomes the owner of the contents of *next, and frees
+ * the replaced generation. If *next has no spec but other contents, the running spec is kept. If
+ * *next is empty, no configuration runs afterwards. */
 void generation_swap(struct agent *a, struct generation *next);
 
 struct reconcile_client { /* the client that waits for an apply */
@@ -109,7 +110,7 @@ struct reconcile_client { /* the client that waits for an apply */
 	uint64_t back_to;
 };
 
-/* The result of an apply, as the client gets it. */
+/* The result of an apply that the client gets. */
 struct reconcile_answer {
 	int error;
 	uint64_t number, steps, kernel_writes;
@@ -131,21 +132,21 @@ struct reconcile_decision {
 	const struct diag *diag;
 };
 
-/* Callbacks to the owner; each may be NULL. */
+/* Callbacks of the agent; each may be NULL. */
 struct reconcile_setup {
-	/* The apply of a client has ended or is pending until it is confirmed. */
+	/* Called when the apply of a client has ended, or is pending until it is confirmed. */
 	void (*on_applied)(struct agent *a, const struct reconcile_client *c,
 			   const struct reconcile_answer *answer);
-	/* The pending apply was kept or rolled back as a client decided, or the decision was
-	 * refused. */
+	/* Called when the pending apply was kept or rolled back as a client decided, or the
+	 * decision was refused. */
 	void (*on_decided)(struct agent *a, const struct reconcile_decision *d);
-	/* Another configuration is in force. */
+	/* Called when another configuration is in force. */
 	void (*on_spec)(struct agent *a);
 };
 
 /* The apply that waits for a confirmation. The host and the workers already have the new
- * configuration, the files still have the previous one. No reconcile runs meanwhile, because the
- * applier owns the journal. */
+ * configuration, but the files still have the previous one. No reconcile runs meanwhile, because
+ * the applier owns the journal. */
 struct reconcile_pending {
 	struct applier *applier; /* NULL: no apply is pending */
 	uint64_t entry;		 /* number in the history */
@@ -183,11 +184,11 @@ struct reachability {
 	bool alone;	/* no operator has to confirm the apply */
 	bool patient;	/* an operator has to confirm, and peers have until then to answer */
 	bool inherited; /* read from the ticket of a previous agent */
-	/* The client that waits for an answer. It gets the answer when the check has a result or
+	/* The client that requested the apply. It gets its answer when the check has a result or
 	 * the apply ends. */
 	struct reconcile_client client;
-	struct diag warnings; /* warnings of the apply, kept for that answer */
-	uint64_t n_writes;    /* kernel writes of the apply, kept for the same answer */
+	struct diag warnings; /* warnings of the apply, for the answer to `client` */
+	uint64_t n_writes;    /* kernel writes of the apply, for the same answer */
 	uint64_t began_ns, busy_ns;
 	/* The peer or mount that does not answer; "": none. */
 	char lost[256 + LAUNCH_REASON_MAX + 64];
@@ -199,7 +200,8 @@ struct reachability {
 enum reconcile_state {
 	RECONCILE_IDLE,
 	RECONCILE_RECOVERING, /* at the start: rolling back the journal of a killed applier */
-	/* At the start: the applier of a previous agent still runs and is polled. */
+	/* At the start: the applier of a previous agent still runs, and this agent waits for its
+	 * end. */
 	RECONCILE_ORPHAN,
 	RECONCILE_ADOPTING, /* at the start: that applier is connected to this agent */
 	RECONCILE_LOADING,  /* from the request until the plan is made */
@@ -214,8 +216,8 @@ struct reconcile_run {
 	struct generation next; /* the generation that this run creates */
 	struct diag diag;
 	bool loaded; /* the configuration is valid */
-	/* The files replace a running configuration at a start or a retry: the run is checked and
-	 * rolled back like an operator's apply. */
+	/* The files replace a running configuration at a start or a retry: the run is checked, and
+	 * rolled back if necessary, like an operator's apply. */
 	bool is_guarded;
 	bool needs_confirmation; /* an operator has to confirm the apply */
 	unsigned n_tries;	 /* number of retries after a recovery or an address conflict */
@@ -243,7 +245,7 @@ struct reconcile_queue {
 };
 
 struct reconcile_pace {
-	/* The last try changed the host and was rolled back: do not retry before at_ns. */
+	/* The last try changed the host and was rolled back, so no retry begins before at_ns. */
 	bool blocked;
 	uint64_t pause_ns, at_ns;
 };
@@ -270,7 +272,7 @@ struct reconcile_inputs {
 
 /* Accepted transports of workers with `transport: auto` (reconcile_choice.c). */
 struct reconcile_choice {
-	struct transport_choice accepted; /* as of the last kept apply */
+	struct transport_choice accepted; /* choices of the last kept apply */
 	bool known;			  /* this agent has read or written the record */
 	bool unsaved;			  /* writing the record failed */
 	/* Transports of the running or pending apply, which become accepted when it is kept, and
@@ -308,7 +310,7 @@ struct reconcile {
 	struct reconcile_records records;
 };
 
-/* With setup NULL no callbacks are made. Returns 0 or negative errno. */
+/* Creates the reconcile. setup NULL: no callbacks. Returns 0 or negative errno. */
 int reconcile_init(struct agent *a, const struct reconcile_setup *setup);
 /* Frees the reconcile. An applier that still runs finishes without the agent. */
 void reconcile_done(struct agent *a);
@@ -326,7 +328,8 @@ void reconcile_ask_client(struct agent *a, const struct reconcile_client *c);
 void reconcile_keep_attempts(struct agent *a);
 /* Requests a reconcile with the trigger RECONCILE_KERNEL in at most delay_ns. */
 void reconcile_arm(struct agent *a, uint64_t delay_ns);
-/* Call when a worker's state has changed: devices that the worker had open can be restored now. */
+/* Call when a worker's state has changed. Requests a reconcile if devices that the worker had open
+ * can be restored now. */
 void reconcile_note_worker(struct agent *a);
 /* Call when the agent stops: answers the queued requests, and the running reconcile starts no
  * workers. */
@@ -334,23 +337,24 @@ void reconcile_stop(struct agent *a);
 bool reconcile_is_active(const struct agent *a);
 /* Describes the step that the applier is executing (progress.h). */
 enum progress reconcile_progress(const struct agent *a, char buf[static PROGRESS_TEXT_MAX]);
-/* Whether a running, queued or pending apply uses the staged configuration, which must not be
- * replaced in this case. */
+/* Returns whether a running, queued or pending apply uses the staged configuration, which must not
+ * be replaced in this case. */
 bool reconcile_holds_staged(const struct agent *a);
-/* Rolls back the pending apply because a worker cannot use the transport that it assigned. */
+/* Rolls back the pending apply, because the worker cannot use the transport that this apply gave
+ * it. */
 void reachability_refuse(struct agent *a, uint32_t worker, const char *why);
-/* Whether the pending apply moved the worker of that core to VFs. */
+/* Returns whether the pending apply moved the worker of that core to VFs. */
 bool reconcile_is_on_trial(const struct agent *a, unsigned core);
-/* Callback for sup_setup. user: struct agent. While an apply is pending, a rollback may bring back
- * the objects that it removed. */
+/* Callback for sup_setup. user: struct agent. Returns true while an apply is pending, because a
+ * rollback may bring back the objects that the apply removed. */
 bool reconcile_on_trial(void *user);
-/* Whether the client refers to the pending apply: by its number or, if that is 0, because the same
- * user requested it. Returns 0; or, with the reason in why, -ENOENT if no apply is pending or
- * -EPERM if another apply is pending. */
+/* Returns whether the client refers to the pending apply: by its number or, if that is 0, because
+ * the same user requested it. Returns 0; or, with the reason in why, -ENOENT if no apply is pending
+ * or -EPERM if another apply is pending. */
 int reconcile_pending_match(const struct agent *a, uint64_t number, uid_t uid, bool keep,
 			    struct reason *why);
-/* Whether the files that the pending apply would replace are still as they were when it began.
- * Returns 0, -ESTALE with the reason in d if they have changed, or another negative errno. */
+/* Checks the files that the pending apply would replace. Returns 0 if they are as they were when
+ * the apply began, -ESTALE with the reason in d if they have changed, or another negative errno. */
 int reconcile_pending_check_files(struct agent *a, struct diag *d);
 /* Keeps the pending apply or rolls it back; on_decided gets the result. Returns 0, -ENOENT if no
  * apply is pending, -EALREADY if another client has just decided, or another negative errno. */
@@ -361,10 +365,12 @@ const char *reachability_unreachable(const struct agent *a);
 /* Loads the last good configuration, which a rollback of the pending apply restores. Returns
  * -ENOENT if there is no such configuration. */
 int reconcile_last_good_load(struct agent *a, struct diag *d, struct spec **ret);
-/* Makes the plan of next->spec, with its actions, as an apply of that client would, on the host
- * that k shows. Changes nothing and may block: call it in a child process. may_move: whether
- * workers may move to other transports, as in an apply of the files. Returns 0 and *next, or
- * negative errno with reasons in d. */
+/*
+ * Makes the plan, with its actions, that an apply of next->spec by that client would carry out on
+ * the host that k shows. Changes nothing and may block: call it in a child process. may_move:
+ * whether workers may move to other transports, as in an apply of the files. Returns 0 and *next,
+ * or negative errno with reasons in d.
+ */
 int reconcile_preview(struct agent *a, struct kernel *k, const struct reconcile_client *c,
 		      bool may_move, struct diag *d, struct generation *next);
 /* Writes a sentence such as "apply 7 (staged, by uid 0, pid 12) waits for its confirmation since
@@ -374,7 +380,8 @@ void reconcile_pending_describe(const struct agent *a, char *buf, size_t size);
 #define RECONCILE_PENDING_WORDS \
 	"'plenum confirm %" PRIu64 "' keeps it, 'plenum rollback %" PRIu64 "' undoes it"
 unsigned reconcile_pending_left_s(const struct agent *a);
-/* Clears the problem of a staged configuration that failed and was replaced since. */
+/* Clears the problem of a staged configuration that failed, because the configuration has been
+ * replaced since. */
 void reconcile_forget_staged(struct agent *a);
 
 #endif

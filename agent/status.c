@@ -117,7 +117,8 @@ static void add_totals(struct status *st, const struct sup_worker *w)
 	};
 }
 
-/* Of several cables, the first with a known neighbour is shown for the leg. */
+/* Fills in the switch at the leg. If the leg has several cables, this is the switch at the first
+ * one with a known neighbour. */
 static void leg_switch(const struct labels_view *v, const struct label *l,
 		       char name[static PLENUM_NAME_MAX], char port[static LLDP_TEXT_MAX])
 {
@@ -193,7 +194,8 @@ static void worker_network(const struct sup_worker *w, char *buf, size_t size)
 	snprintf(buf, size, "%s", network[0] ? network : transport_name(w->config.transport));
 }
 
-/* Fills in why the worker does not run, or the problem that health.c found, and the notes. */
+/* Fills in the reason, which is why the worker does not run or the problem that health.c found, and
+ * the notes. */
 static void reasons(const struct agent *a, const struct sup_worker *w, struct status_process *p)
 {
 	const struct plan_worker *pw = status_plan_worker(a, w->id);
@@ -202,7 +204,7 @@ static void reasons(const struct agent *a, const struct sup_worker *w, struct st
 		reason_format(&pw->reason, p->reason, sizeof(p->reason));
 	else if (w->state != SUP_UP && w->reason[0])
 		snprintf(p->reason, sizeof(p->reason), "%s", w->reason);
-	/* Reason for the restart that is in progress. */
+	/* The worker is being restarted: shows why its last process ended. */
 	else if (w->state != SUP_UP && w->reported[0])
 		snprintf(p->reason, sizeof(p->reason), "%s", w->reported);
 	else if (w->state == SUP_UP)
@@ -360,7 +362,8 @@ static void leg_state(const struct agent *a, struct status_leg *leg,
 		if (state == PLAN_LEG_USABLE)
 			why = (struct reason){0};
 	}
-	/* The kernel's own detection of a duplicate address has no MAC; the wiring watch has it. */
+	/* The reason of the wiring watch is better than the kernel's report of a duplicate address,
+	 * because it names the MAC address of the other host. */
 	if ((state == PLAN_LEG_USABLE || (state == PLAN_LEG_DEGRADED && is_duplicate)) &&
 	    wiring_leg_reason(a->wiring, leg->name, 0, &why))
 		state = PLAN_LEG_DEGRADED;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A snapshot of the agent's state, for REST, metrics and the service manager's status line. To make
- * one, the agent's data and the workers' statistics pages are read; nothing is changed.
+ * A snapshot of the agent's state, for REST, metrics and the service manager's status line. It is
+ * made from the agent's data and the workers' statistics pages, and changes nothing.
  */
 #ifndef PLENUM_AGENT_STATUS_H
 #define PLENUM_AGENT_STATUS_H
@@ -40,7 +40,7 @@ struct status_switch {
 struct status_process {
 	uint32_t id; /* 0: the agent itself */
 	char role[16], state[16], network[32], reason[HEALTH_TEXT_MAX];
-	char note[REASON_FORMAT_MAX]; /* information that requires no action */
+	char note[REASON_FORMAT_MAX]; /* note that requires no action */
 	bool serves;
 	int core;      /* core of the process; -1: any */
 	bool adopted;  /* a previous agent started it */
@@ -68,7 +68,7 @@ struct status_process {
 struct status_path {
 	uint32_t worker;
 	struct launch_path_stats s; /* texts are NUL-terminated */
-	uint64_t since_s;	    /* how long it has been up or down */
+	uint64_t since_s;	    /* seconds since which it has been up or down */
 	const char *reason; /* why it is down, borrowed; NULL: it is up or the reason is unknown */
 	/* What its session serves, borrowed: a mount of this host, or an export; "": neither. */
 	const char *mount, *export_name;
@@ -99,8 +99,8 @@ struct status_export {
 	/* The members below are filled in by status_collect_hosts(). n_serving: number of workers
 	 * that serve the export; n_unknown: number of workers that do not report whether they
 	 * do. */
-	unsigned n_serving, n_unknown; /* of the workers: serve it; do not tell */
-	char reason[HEALTH_TEXT_MAX];  /* of the first worker that does not serve it; "" */
+	unsigned n_serving, n_unknown; /* see above */
+	char reason[HEALTH_TEXT_MAX]; /* why the first worker that does not serve it does not; "" */
 	bool read_only, squash[SPEC_SQUASH_MAX];
 	uint64_t open_files;
 	/* n_removed: removed files that are kept; n_clients: connected hosts */
@@ -178,11 +178,11 @@ void status_latency_add_exports(struct status *st, const struct sup_worker *w);
 void status_latency_add(const struct agent *a, struct status *st, const struct sup_worker *w);
 /* Fills in the states of mounts and exports, and the list of clients. Returns 0 or -ENOMEM. */
 int status_collect_hosts(const struct agent *a, struct status *st);
-/* Whether the worker runs and has lately updated its statistics page, so that its values are
- * current. */
+/* Returns whether the worker runs and has lately updated its statistics page, so that its values
+ * are current. */
 bool status_page_is_current(const struct sup_worker *w);
-/* Each returns a new reference, or NULL if memory is short. Those for mounts, exports, clients and
- * peers need status_collect_hosts() first. */
+/* Each of these functions returns a new reference, or NULL if memory is short. For mounts, exports,
+ * clients and peers, call status_collect_hosts() first. */
 json_t *status_paths_to_json(const struct status *st);
 json_t *status_mounts_to_json(const struct status *st);
 json_t *status_exports_to_json(const struct status *st);

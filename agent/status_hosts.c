@@ -116,7 +116,7 @@ int status_collect_hosts(const struct agent *a, struct status *st)
 
 /* ---- clients: printed ---- */
 
-/* State of a client host: the best state of its mounts. */
+/* States of a client host, the best one first. The host has the best state of its mounts. */
 enum host_state { HOST_CONNECTED, HOST_SILENT, HOST_UNKNOWN, HOST_AWAY };
 
 static enum host_state state_of(const struct status_client *c)
@@ -130,7 +130,7 @@ static enum host_state state_of(const struct status_client *c)
 	return c->current ? states[c->s.state] : HOST_UNKNOWN;
 }
 
-/* Makes one object from all mounts of a client host. */
+/* Makes the JSON object of a client host from all of its n mounts. */
 static json_t *client_to_json(const struct status_client *c, size_t n)
 {
 	static const char *const names[] = {"connected", "silent", "unknown", "away"};
@@ -187,8 +187,8 @@ json_t *status_clients_to_json(const struct status *st)
 
 /* ---- peers ---- */
 
-/* A source that mentions a host: a path, a mount or the configuration. Two of the last three
- * members are NULL. */
+/* A mention of a host: in a path, in a mount or in the configuration. Of path, mount and peer, two
+ * are NULL. */
 struct mention {
 	const char *host;
 	const struct status_path *path;
@@ -254,7 +254,7 @@ static void add_path(struct peer *p, const struct status_path *path)
 		p->reason = path->reason;
 }
 
-/* Lists the leg as down if no path through it to the host is up. */
+/* Lists the leg of the path as down, unless another path through this leg to the host is up. */
 static void add_leg_down(struct peer *p, const struct status_path *path)
 {
 	const json_t *leg;

@@ -31,7 +31,7 @@ struct metric {
 	bool (*known)(const void *row); /* whether the value is known; NULL: always */
 };
 
-/* The objects, such as the paths, that have one sample of each metric of a table. */
+/* A list of objects, such as the paths. Each object has one sample of each metric in a table. */
 struct rows {
 	size_t n;
 	/* Returns object number i, in which the metrics' offsets apply, and writes its labels
@@ -333,8 +333,8 @@ static bool has_requests(const struct launch_latency *l)
 }
 
 /* Prints the durations of each worker separately: a sum over workers would decrease when one
- * restarts, which counters must not. A class of requests appears with its first request, so that
- * many unused mounts add little. After HISTOGRAMS_MAX histograms no more are printed. */
+ * restarts, which counters must not. A class of requests is printed only once it had a request, so
+ * that many unused mounts add little text. After HISTOGRAMS_MAX histograms no more are printed. */
 static void print_latencies(FILE *f, const struct status *st, bool of_exports, const char *name,
 			    const char *help)
 {
@@ -439,7 +439,8 @@ static const void *path_row(const struct status *st, size_t i, char labels[LABEL
 	return s;
 }
 
-/* Two samples of one metric: the shares of lost packets to and from the peer. */
+/* Prints path_loss_ratio, which has two samples per path: the shares of packets lost to the peer
+ * and from the peer. */
 static void print_loss(FILE *f, const struct status *st)
 {
 	static const struct metric ways[] = {

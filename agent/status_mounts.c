@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A worker updates its page at least once a second; one that is late for longer may hang. */
+/* A worker updates its statistics page at least once a second. If the page is older than this, the
+ * worker may hang. */
 #define PAGE_NS (3 * NSEC_PER_SEC)
 
 bool status_page_is_current(const struct sup_worker *w)
@@ -15,7 +16,8 @@ bool status_page_is_current(const struct sup_worker *w)
 	       now - MIN_OF(launch_stat_get(&w->stats->heartbeat_ns), now) < PAGE_NS;
 }
 
-/* Whether it is unknown what the worker serves; if so, buf has the reason. */
+/* Returns whether the agent does not know which mounts and exports the worker serves; if so, buf
+ * has the reason. */
 static bool is_untold(const struct sup_worker *w, char *buf, size_t size)
 {
 	if (w->state == SUP_STARTING && w->adopted) {
@@ -48,8 +50,8 @@ static void mount_from_page(const struct agent *a, const struct sup_worker *w, u
 
 	m->open_files = (int64_t)launch_stat_get(&s->open_files);
 	m->state = m->served ? "served" : "waits";
-	/* A mount can be out of reach for programs although its server answers. Since when this has
-	 * been so is not recorded. */
+	/* If programs cannot reach a mount although its server answers, the time is unknown: the
+	 * page records only changes of the connection. */
 	m->since_s = m->served == is_connected ? status_age_s(launch_stat_get(&s->since_ns)) : -1;
 	if (m->served)
 		return;
@@ -131,8 +133,8 @@ static struct status_export *find_export(struct status *st, const char *name)
 	return NULL;
 }
 
-/* Returns the index of the export in the configuration of the running worker, or -1 if that has no
- * such export. Exports that the worker lacks come after those that it has opened. */
+/* Returns the index of the export in `c`, the configuration of the running worker, or -1 if `c`
+ * does not have the export. Exports that the worker lacks come after those that it has opened. */
 static int find_started(const struct launch_config *c, const char *name)
 {
 	for (uint32_t i = 0; c && i < c->n_exports + c->n_missing; i++)

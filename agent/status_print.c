@@ -31,8 +31,8 @@ static json_t *time_to_json(uint64_t time_s)
 	return json_string(text);
 }
 
-/* Returns null for an unknown value: a text such as "unknown" could also be the name of a
- * switch. */
+/* Returns the text as JSON, or JSON null for "", an unknown value: a text such as "unknown" could
+ * also be the name of a switch. */
 static json_t *text_or_null(const char *s)
 {
 	return s[0] ? status_text_to_json(s) : json_null();
@@ -70,7 +70,8 @@ static json_t *share_to_json(uint64_t ppm)
 	return ppm == UINT64_MAX ? json_null() : json_real((double)ppm / 10000);
 }
 
-/* Age of the round-trip time; null: the time was measured by probes only, not by a message. */
+/* Returns the age of the round-trip time in seconds, or JSON null if only probes have measured it
+ * so far, and no message. */
 static json_t *rtt_age_to_json(const struct launch_path_stats *s)
 {
 	uint64_t now = clock_now_ns();
@@ -92,7 +93,7 @@ json_t *status_number_or_null(int64_t n)
 	return n < 0 ? json_null() : json_integer((json_int_t)n);
 }
 
-/* State of a path in one word, as in the tables of the command line. */
+/* Returns the state of a path in one word, as in the tables of the command line. */
 static const char *path_state(const struct launch_path_stats *s)
 {
 	static const char *const states[LAUNCH_PATH_STATE_MAX] = {"joining", "up", "suspect",
@@ -224,7 +225,7 @@ static json_t *reasons_to_json(const struct status *st)
 	return list;
 }
 
-/* Warnings and notes: they do not degrade the state. */
+/* Lists the warnings and the workers' notes, which do not degrade the state. */
 static json_t *notes_to_json(const struct status *st)
 {
 	json_t *list = json_array();
@@ -243,7 +244,7 @@ static json_t *notes_to_json(const struct status *st)
 	return list;
 }
 
-/* Adds all lists to the object; false: out of memory. */
+/* Adds all lists to the object. Returns false if memory is short. */
 static bool add_lists(const struct status *st, json_t *o)
 {
 	json_t *legs = json_array(), *mounts = json_array(), *paths = json_array();
@@ -295,8 +296,8 @@ json_t *status_to_json(const struct status *st)
 	return NULL;
 }
 
-/* One object per leg: {"leg", "label", "switch", "port"}. Unknown values are null; switch and port
- * are known from LLDP. */
+/* Lists an object {"leg", "label", "switch", "port"} for each leg. Switch and port come from LLDP;
+ * unknown values are null. */
 static json_t *switches_to_json(const struct status_process *p)
 {
 	json_t *list = json_array();
@@ -352,7 +353,8 @@ static json_t *sources_to_json(const struct launch_port_counters *c)
 	return list;
 }
 
-/* Counters of a port; null for ports whose packets the kernel counts instead of the worker. */
+/* Returns the counters of a port, or JSON null if the kernel counts the packets of the port instead
+ * of the worker. */
 static json_t *counters_to_json(const struct launch_port_stats *s)
 {
 	const struct launch_port_counters *c = &s->counters;

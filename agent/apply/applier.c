@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The monitor's side of the applier: starts the process or connects to an earlier monitor's,
- * receives its progress, and starts a recovery if the process is killed. */
+/* The monitor's side of the applier: starts the process or connects to one that an earlier monitor
+ * started, receives its progress, and starts a recovery if the process is killed. */
 #include "agent/apply/applier_internal.h"
 #include "agent/base/child/child_task.h"
 #include "netcfg/base/log.h"
@@ -22,8 +22,8 @@ struct applier {
 	struct loop_source *source;
 	enum applier_stage stage;
 	unsigned n_recoveries; /* recoveries started because the process was killed */
-	/* The applier has waited for a confirmation; a commit that a recovery finds was then that
-	 * of this apply. */
+	/* The applier has waited for a confirmation. A recovery that finds a committed journal then
+	 * knows that this apply was committed. */
 	bool waited;
 	bool has_result;
 	bool listens; /* the applier has a socket for later monitors */
@@ -55,9 +55,9 @@ static void take_diag(struct applier *ap, struct applier_message *m)
 
 static void take_result(struct applier *ap, struct applier_result r)
 {
-	/* Here a recovery has succeeded: it has rolled back the requested apply. If the apply had
-	 * been committed and only the removal of its journal was missing, the host is as desired,
-	 * which the next plan will show. */
+	/* Here a recovery has succeeded. Either it has rolled back the requested apply, or it found
+	 * that apply committed and removed its journal: then the host is as desired, which the next
+	 * plan will show. */
 	if (ap->n_recoveries > 0 && r.error == 0)
 		r.error = !r.committed ? -EINTR : ap->waited ? 0 : -EAGAIN;
 	r.n_writes += ap->result.n_writes;

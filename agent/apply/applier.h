@@ -5,9 +5,9 @@
  * apply_commit or apply_rollback. It reports its progress to the monitor. It keeps only
  * CAP_NET_ADMIN, inherits none of the monitor's descriptors, runs in its own systemd scope if
  * systemd runs, and outlives the monitor: it always completes with a commit or a rollback. The next
- * monitor finds it by its socket. If it has ended meanwhile, the next monitor learns the result
- * from the journal or the outcome file. If the applier is killed, another process rolls back its
- * journal before the end is reported. So the caller gets exactly one result: the host is as
+ * monitor finds it by its socket. If the applier has ended meanwhile, the next monitor reads the
+ * result from the journal or the outcome file. If the applier is killed, another process rolls back
+ * its journal before the end is reported. So the caller gets exactly one result: the host is as
  * desired, or as before, or `stuck` with the reason.
  *
  * Only one applier may run; the caller ensures that. Called by the reconcile.
@@ -60,7 +60,7 @@ struct applier_result {
 	char by[REQUESTER_MAX];
 	uint64_t n_writes, n_rolled_back;
 	/* Data IPs that other hosts use; valid only during on_end. If there are any, the applied
-	 * plan differs from the task's, and the caller must make a new plan. */
+	 * plan differs from the plan of the task, and the caller must make a new plan. */
 	const struct plan_conflicts *conflicts;
 };
 
@@ -82,16 +82,18 @@ struct applier_task {
 	 * change too. No confirmation is accepted before they answer. */
 	unsigned confirm_s;
 	bool patient;
-	/* Paths of the applier's socket for a later monitor and of the outcome file
-	 * (apply_records.h); NULL: neither. */
+	/* Path of the applier's socket for a later monitor, and path of the outcome file
+	 * (apply_records.h). NULL: no socket, or no file. */
 	const char *socket, *outcome;
 	uint64_t number; /* number of the apply, for the outcome file */
-	/* All steps are done and verified. The applier waits for a confirmation until until_ns of
-	 * CLOCK_BOOTTIME. conflicts: as in applier_result. */
+	/* Called when all steps are done and verified. The applier then waits for a confirmation
+	 * until until_ns of CLOCK_BOOTTIME. conflicts: as in applier_result. */
 	void (*on_wait)(void *user, uint64_t until_ns, const struct plan_conflicts *conflicts);
-	/* A confirmation was refused; why names the peer that does not answer. */
+	/* Called when the applier has refused a confirmation; why names the peer that does not
+	 * answer. */
 	void (*on_not_yet)(void *user, const char *why);
-	/* The applier has ended; d has the reasons. The applier is freed after the call. */
+	/* Called when the applier has ended; d has the reasons of a failure. The applier is freed
+	 * after the call. */
 	void (*on_end)(void *user, const struct applier_result *res, const struct diag *d);
 	void *user;
 };
@@ -106,7 +108,7 @@ int applier_start(const struct applier_task *task, struct applier **ret);
  * negative errno. */
 int applier_adopt(const struct applier_task *task, struct applier **ret);
 /* Orders a waiting applier to keep its apply or to roll it back. Returns 0, or negative errno if
- * the applier has already ended. In both cases its end is reported. */
+ * the applier has already ended. In both cases on_end is called later. */
 int applier_order(const struct applier *ap, bool keep, const char *by);
 /* Disconnects. The process continues without the monitor, and on_end is not called. Accepts NULL,
  * returns NULL. */

@@ -9,7 +9,7 @@
 
 int applier_addresses_init(struct applier_addresses *w, const struct applier_task *t)
 {
-	/* A recovery has no plan, and its other pointers may be invalid. */
+	/* The task of a recovery has no plan, and its other pointers may be invalid. */
 	const struct plan_context *ctx = t->plan ? t->ctx : NULL;
 	const struct plan_conflicts *known = ctx ? ctx->conflicts : NULL;
 	int r = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Detects address conflicts during an apply: finds addresses that other hosts use before it assigns
- * them, and replaces the rest of the plan by one without them. Called by the applier's process
- * only.
+ * Detects address conflicts during an apply: before it assigns addresses, it finds those that other
+ * hosts use, and replaces the rest of the plan by one that leaves them out. Called by the applier's
+ * process only.
  */
 #ifndef PLENUM_AGENT_APPLIER_ADDRESSES_H
 #define PLENUM_AGENT_APPLIER_ADDRESSES_H
@@ -20,9 +20,9 @@ struct applier_addresses {
 /* Takes over the address conflicts that the task already knows. Returns 0 or -ENOMEM. */
 int applier_addresses_init(struct applier_addresses *w, const struct applier_task *t);
 void applier_addresses_done(struct applier_addresses *w);
-/* Continues an apply that stopped before its addresses: probes the addresses and adds those that
- * are free. Returns 0 or negative errno. On an error the apply is rolled back and freed, *apply is
- * NULL, and out has the result. */
+/* Continues an apply whose next steps add addresses: probes the addresses and adds those that no
+ * other host uses. Returns 0 or negative errno. On an error the apply is rolled back and freed,
+ * *apply is NULL, and out has the result. */
 int applier_addresses_add(struct applier_addresses *w, const struct applier_task *t,
 			  struct kernel *k, struct apply **apply, struct apply_outcome *out,
 			  struct diag *d);

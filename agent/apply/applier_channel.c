@@ -132,8 +132,8 @@ void applier_channel_send(struct applier_channel *l, const struct applier_messag
 		child_task_send(l->monitor, m, sizeof(*m), -1);
 }
 
-/* Reads an order. Returns it, or 0 if another message arrived, or negative errno if the peer has
- * closed the connection. */
+/* Reads a message. Returns the order if it is one, 0 if it is not, or negative errno if the peer
+ * has closed the connection. */
 static int read_order(int fd, char by[static REQUESTER_MAX])
 {
 	struct applier_message m;
@@ -152,14 +152,15 @@ static int read_order(int fd, char by[static REQUESTER_MAX])
 	return (int)m.type;
 }
 
-/* Reads from all connections that are readable or closed. */
+/* Reads from the connections that are readable or closed, until one has an order. Returns the
+ * order, or 0 if none has arrived. */
 static int read_orders(struct applier_channel *l, const struct pollfd *fds, size_t n,
 		       char by[static REQUESTER_MAX])
 {
 	int order = 0;
 
 	for (size_t i = n;
-	     /* backwards, because forget() moves the last entry to the free place */
+	     /* backwards, because forget() moves the last entry into the gap */
 	     i-- > 0 && order <= 0;) {
 		if (!fds[i].revents)
 			continue;

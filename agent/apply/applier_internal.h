@@ -14,7 +14,8 @@ enum applier_message_type {
 	APPLIER_DIAG,
 	APPLIER_CONFLICT,
 	APPLIER_UNREACHABLE, /* the peer that does not answer yet; "": all answer */
-	APPLIER_NOT_YET,     /* a confirmation was refused because of that peer */
+	/* a confirmation was refused, because the peer in `unreachable` does not answer */
+	APPLIER_NOT_YET,
 	APPLIER_RESULT,
 	/* From the monitor to the applier. */
 	APPLIER_CONFIRM,
@@ -64,23 +65,24 @@ struct applier_channel {
  * conclude that no apply began. Returns -1, after logging why, on failure; then only the monitor
  * that started the process can connect. */
 int applier_channel_listen(const char *path);
-/* Takes the listening socket; -1: there is none. */
+/* Becomes the owner of the listening socket; -1: there is none. */
 void applier_channel_open(struct applier_channel *l, int monitor, int listener, const char *path);
 void applier_channel_close(struct applier_channel *l);
-/* Sends the stage to all connections and, from now on, to new subscribers. A peer that does not
- * read misses it. */
+/* Sends the stage to all connections and, from now on, to each new subscriber. A process that does
+ * not read from its connection misses the stage. */
 void applier_channel_stage(struct applier_channel *l, enum applier_stage stage, uint64_t until_ns);
 /* Sends a message to all connections, and waits until their sockets have room. */
 void applier_channel_send(struct applier_channel *l, const struct applier_message *m);
-/* Waits for an order until until_ns of CLOCK_BOOTTIME. Returns APPLIER_CONFIRM or
- * APPLIER_ROLL_BACK, with the client that gave the order; 0 if wake_ns of that clock has passed;
- * -ETIMEDOUT if until_ns has passed; or another negative errno if waiting failed. */
+/* Waits for an order until until_ns of CLOCK_BOOTTIME. Returns the order, APPLIER_CONFIRM or
+ * APPLIER_ROLL_BACK, with its client in `by`; 0 if wake_ns of that clock has passed; -ETIMEDOUT if
+ * until_ns has passed; or another negative errno if waiting failed. */
 int applier_channel_wait(struct applier_channel *l, uint64_t until_ns, uint64_t wake_ns,
 			 char by[static REQUESTER_MAX]);
-/* Sends a message to all connections. A peer that does not read misses it. */
+/* Sends a message to all connections. A process that does not read from its connection misses the
+ * message. */
 void applier_channel_try_send(struct applier_channel *l, const struct applier_message *m);
 
-/* Main function of the applier's process. channel: to the monitor; listener: from
+/* Main function of the applier's process. channel: socket to the monitor; listener: socket from
  * applier_channel_listen. Returns the exit status. */
 int applier_work(const struct applier_task *t, int channel, int listener);
 

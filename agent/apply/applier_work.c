@@ -78,8 +78,8 @@ static void note_rollback(const struct apply_outcome *out, int r, struct applier
 	}
 }
 
-/* Rolls back the journal. Returns -EBUSY if the owner of the journal is still running and does that
- * itself. */
+/* Rolls back the journal. Returns 0, -EBUSY if another applier that owns the journal is still
+ * running and rolls it back itself, or another negative errno. */
 static int recover(const struct applier_task *t, struct kernel *k, struct applier_result *res,
 		   struct diag *d)
 {
@@ -148,7 +148,7 @@ static void send_conflicts(struct applier_channel *l, const struct applier_addre
 	}
 }
 
-/* Peers that answered before the apply and do not answer now. */
+/* The check for peers that answered before the apply and do not answer now. */
 struct unreachable {
 	const struct apply_reach *before; /* n 0: peers are not checked */
 	const struct plan_context *ctx;
@@ -156,8 +156,9 @@ struct unreachable {
 	bool any;
 };
 
-/* Probes the missing peers again. Reports the result, as a message of `type` if a peer does not
- * answer. */
+/* Probes the peers that did not answer once more, and sends the result to all connections: a
+ * message of `type` if a peer still does not answer, otherwise APPLIER_UNREACHABLE without a
+ * peer. */
 static void probe_again(const struct applier_task *t, struct applier_channel *l,
 			struct unreachable *w, enum applier_message_type type)
 {
@@ -230,8 +231,8 @@ static int wait_for_confirmation(const struct applier_task *t, struct applier_ch
 
 /* ---- end of the process ---- */
 
-/* Writes the outcome file, for the case that no agent receives the result. It is written before the
- * journal is removed, because a later agent uses the journal if there is one. */
+/* Writes the outcome file, because there may be no agent that receives the result. It is written
+ * before the journal is removed, because a later agent uses the journal if there is one. */
 static void write_outcome(const struct applier_task *t, int error, const struct diag *d)
 {
 	const char *why = "";
@@ -307,8 +308,9 @@ static void find_answering_peers(const struct applier_task *t, struct kernel *k,
 			 "cannot probe peers: %s; reachability check skipped", strerror(-r));
 }
 
-/* Returns 0 if all peers answer, 1 if a peer does not answer yet but may do so later, or -ECANCELED
- * if a peer no longer answers. */
+/* Checks the peers that answered before. Returns 0 if all answer, 1 if a peer does not answer yet
+ * but has more time, -ECANCELED if a peer does not answer in time, or another negative errno if the
+ * probes failed. */
 static int check_answering_peers(const struct applier_task *t, struct kernel *k,
 				 const struct applier_addresses *w,
 				 const struct apply_reach *before, struct applier_channel *l,

@@ -7,8 +7,7 @@
 #include <limits.h>
 #include <string.h>
 
-/* A file may be larger than the configuration in it, because each line of the configuration is a
- * record. */
+/* A file may be larger than the configuration in it, because the file adds a word to each line. */
 #define CONFIG_BYTES_MAX (4 * SPEC_FILE_BYTES_MAX)
 
 static int convert_ticket(const char *text, struct state_draft *lines);
@@ -32,7 +31,8 @@ static const struct state_kind refused_kind = {.name = "rolled-back",
 
 /* ---- the ticket ---- */
 
-/* Comments of the old format and the words that replace them. The rest of each line is the same. */
+/* Comments of the old format, and the words that replace them in the present format. The rest of
+ * each line is the same. */
 static const struct {
 	const char *comment, *word;
 	bool is_text;
@@ -60,8 +60,8 @@ static void convert_comment(const char *line, struct state_draft *lines)
 	}
 }
 
-/* Converts "# plenum-pending 1 NUMBER SOURCE CONFIRM STEPS", "# CLIENT", further comments, and the
- * configuration. */
+/* Converts the old format: a line "# plenum-pending 1 NUMBER SOURCE CONFIRM STEPS", a line "#
+ * CLIENT", further comments, and the configuration. */
 static int convert_ticket(const char *text, struct state_draft *lines)
 {
 	static const char head[] = "# plenum-pending 1 ";
@@ -98,7 +98,7 @@ int apply_outcome_save(const char *path, uint64_t number, int error, const char 
 	return state_draft_save(&d, path);
 }
 
-/* Converts "NUMBER ERROR REASON", where ERROR is a negative errno. */
+/* Converts the old format "NUMBER ERROR REASON", where ERROR is 0 or a negative errno. */
 static int convert_outcome(const char *text, struct state_draft *lines)
 {
 	autofree char *why = NULL;
@@ -157,7 +157,7 @@ int apply_refused_save(const char *path, const char *why, const char *yaml)
 	return state_draft_save(&d, path);
 }
 
-/* Converts "# REASON" and the configuration. */
+/* Converts the old format: a line "# REASON", then the configuration. */
 static int convert_refused(const char *text, struct state_draft *lines)
 {
 	const size_t len = strcspn(text, "\n");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The record files (state_file.h) of a requested apply. The ticket is written before its applier
- * starts. The outcome is written by the applier for a later agent. The third file has the
- * configuration that the last rollback undid. Keeps no state. Also reads the formats of earlier
- * builds, two of which are YAML with comments.
+ * starts. The applier writes the outcome for a later agent. The third file has the configuration
+ * that the last rollback undid. Keeps no state. Also reads the formats of earlier builds, two of
+ * which are YAML with comments.
  */
 #ifndef PLENUM_AGENT_APPLY_RECORDS_H
 #define PLENUM_AGENT_APPLY_RECORDS_H

@@ -54,7 +54,7 @@ static enum history_outcome outcome_parse(const char *text)
 	return HISTORY_OUTCOME_MAX;
 }
 
-/* Whether the configuration of the entry never ran, or was rolled back. */
+/* Returns whether the configuration of the entry never ran, or was rolled back. */
 static bool is_attempt(const struct history_entry *e)
 {
 	return e->outcome > HISTORY_APPLIED;
@@ -95,7 +95,7 @@ static void save(const struct history *h)
 			    state_file_error(r));
 }
 
-/* Converts "NUMBER\tTIME\tSTEPS\tOUTCOME\tBY\tWHAT\tTEXT". */
+/* Converts an entry of version 1: "NUMBER\tTIME\tSTEPS\tOUTCOME\tBY\tWHAT\tTEXT". */
 static void convert_line(char *line, struct state_draft *lines)
 {
 	char *field[7];
@@ -144,7 +144,7 @@ static bool parse_entry(struct state_file *f, struct history_entry *ret)
 	return state_file_line_ends(f) && ret->number > 0 && ret->outcome < HISTORY_OUTCOME_MAX;
 }
 
-/* Reads the line after an entry that several attempts share. */
+/* Parses the line "folded", which follows an entry that several attempts share. */
 static void parse_folded(struct history *h, struct state_file *f)
 {
 	const uint64_t number = state_file_number(f, UINT64_MAX);
@@ -187,8 +187,8 @@ static void parse(struct history *h, struct state_file *f)
 	qsort(h->entries, h->n, sizeof(h->entries[0]), compare_numbers);
 }
 
-/* Raises the next number above all existing configurations. An entry may have been lost while its
- * configuration remains, which must not be replaced. */
+/* Raises the next number above all existing configurations. An entry may have been lost although
+ * its configuration remains, and a new apply must not replace that configuration. */
 static void skip_kept_configs(struct history *h)
 {
 	DIR *dir = opendir(h->folder);
@@ -290,7 +290,8 @@ uint64_t history_begin(struct history *h, const char *by, const char *what)
 	*e = (struct history_entry){.number = h->next++, .time_s = (uint64_t)time(NULL)};
 	e->first = e->number;
 	e->times = 1;
-	forget_files(h, e->number); /* files of an entry that was lost */
+	/* removes files that a lost entry with this number left behind */
+	forget_files(h, e->number);
 	set_text(e->by, sizeof(e->by), by[0] ? by : "plenumd");
 	set_text(e->what, sizeof(e->what), what);
 	save(h);
@@ -359,8 +360,8 @@ static void merge_attempt(struct history *h, size_t i)
 	forget(h, i - 1);
 }
 
-/* Chooses the kept apply that is least useful: the first one that has no configuration, or the same
- * as the next one; else the oldest. h has at least one kept apply. */
+/* Chooses the least useful of the kept applies, of which h has at least one: the first one without
+ * a configuration or with the same configuration as the next one; if there is none, the oldest. */
 static size_t least_kept(const struct history *h)
 {
 	size_t oldest = h->n, before = h->n;

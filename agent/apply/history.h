@@ -26,7 +26,7 @@ enum history_outcome {
 	HISTORY_APPLIED,     /* done and kept, after a confirmation if one was necessary */
 	HISTORY_ROLLED_BACK, /* rolled back, so the host is as before */
 	HISTORY_FAILED,	     /* an error: nothing was changed, or the change was rolled back */
-	HISTORY_UNKNOWN,     /* its agent exited without recording the result */
+	HISTORY_UNKNOWN,     /* the agent of that time exited without recording the result */
 	HISTORY_OUTCOME_MAX
 };
 const char *history_outcome_to_string(enum history_outcome o);
@@ -60,8 +60,8 @@ uint64_t history_begin(struct history *h, const char *by, const char *what);
 /* Records the result. yaml: the configuration to which an operator can return, or NULL. */
 void history_end(struct history *h, uint64_t number, enum history_outcome outcome, uint64_t steps,
 		 const char *text, const char *yaml);
-/* Sets the outcome of all open entries except number `but` (0: of all) to HISTORY_UNKNOWN, because
- * no apply of a previous agent is running. */
+/* Sets the outcome of all open entries to HISTORY_UNKNOWN, because no apply of a previous agent is
+ * running, except perhaps the apply with the number `but`; 0: none. */
 void history_close_stale(struct history *h, uint64_t but);
 /* Returns the entry of that apply, or the entry that it shares with others, borrowed. Returns NULL
  * if there is no such number. */
@@ -74,7 +74,7 @@ const struct history_entry *history_last(const struct history *h);
  * texts, because an apply need not have changed the configuration, and the running configuration
  * need not be that of the latest apply. */
 uint64_t history_kept_other(const struct history *h, const char *yaml);
-/* Whether yaml is the same text as the configuration of the latest kept apply. */
+/* Returns whether yaml is the same text as the configuration of the latest kept apply. */
 bool history_is_last(const struct history *h, const char *yaml);
 /* Returns the path of the configuration of an apply, on the heap, or NULL if there is no
  * configuration or memory is short. */
@@ -90,8 +90,9 @@ json_t *history_to_json(const struct history *h);
 
 #define HISTORY_PLAN_BYTES_MAX (64U << 10)
 
-/* Saves the lists `steps` and `actions` of an object by plan_to_object(). If they are too long, the
- * other members are only counted. A failure is logged, because the apply does not depend on it. */
+/* Saves the lists `steps` and `actions` of `plan`, an object that plan_to_object() has made.
+ * Entries beyond HISTORY_PLAN_BYTES_MAX are only counted. A failure is logged, because the apply
+ * does not depend on it. */
 void history_plan_keep(const struct history *h, uint64_t number, const json_t *plan);
 /* Returns {"steps", "actions", "left_out"}, a new reference, or NULL if the plan was not saved. */
 json_t *history_plan_load(const struct history *h, uint64_t number);

@@ -19,7 +19,7 @@ static char *plan_path(const struct history *h, uint64_t number)
 	return asprintf(&path, "%s/%" PRIu64 ".plan", h->folder, number) < 0 ? NULL : path;
 }
 
-/* Copies members until one does not fit, and counts the rest. */
+/* Copies entries of the list while *room bytes suffice, and counts the others. */
 static json_t *copy_list(const json_t *list, size_t *room, json_int_t *n_left_out)
 {
 	json_t *copy = json_array(), *o;

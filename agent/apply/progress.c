@@ -14,7 +14,8 @@
 #define STEP_S 10 /* seconds that a PF's driver needs in addition to the time for its VFs */
 #define VF_MS 250 /* time to create a VF, for NIC families without a known value */
 
-/* Reads the step of the last complete line. Returns false if that line does not begin a step. */
+/* Reads the step in the last complete line of the journal. Returns 0, -ENOENT if that line does not
+ * begin a step, or another negative errno. */
 static int last_begun(const char *journal, struct plan_step *ret)
 {
 	autofree char *text = NULL;
@@ -31,7 +32,7 @@ static int last_begun(const char *journal, struct plan_step *ret)
 	return object_parse(line + 1 + at, ret);
 }
 
-/* Finds the same step in the plan, because the plan also has the step's leg. */
+/* Finds the journal's step in the plan, because the plan also has the step's leg. */
 static const struct plan_step *planned(const struct plan *p, const struct plan_step *s)
 {
 	for (size_t i = 0; i < p->n_steps; i++)

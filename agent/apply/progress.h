@@ -18,7 +18,8 @@ enum progress {
 	PROGRESS_LATE, /* the step takes longer than its time limit */
 };
 
-/* p, inv: plan and inventory of the running apply. now: CLOCK_REALTIME, as in file times. */
+/* Reads the running step and writes its description to buf. p, inv: plan and inventory of the
+ * running apply. now: seconds of CLOCK_REALTIME, the clock of file times. */
 enum progress progress_read(const char *journal, const struct plan *p, const struct inventory *inv,
 			    time_t now, char buf[static PROGRESS_TEXT_MAX]);
 

@@ -96,7 +96,8 @@ static int link_dropins(const struct store *st)
 	return r;
 }
 
-/* Fills check_dir. cli NULL: without 50-cli.yaml. */
+/* Fills check_dir with the drop-ins and the text of 50-cli.yaml. cli NULL: leaves out
+ * 50-cli.yaml. */
 static int make_check(const struct store *st, const char *cli)
 {
 	autofree char *path = path_join(st->check_dir, STORE_CLI_FILE);
@@ -206,7 +207,7 @@ static int swap_tree(const struct store *st, const char *tree, struct diag *d)
 	return file_sync_folder(st->staged);
 }
 
-/* Whether 50-cli.yaml already has this content. */
+/* Returns whether 50-cli.yaml already has this content. */
 static bool cli_is(const struct store *st, const char *cli)
 {
 	autofree char *text = NULL;
@@ -217,7 +218,7 @@ static bool cli_is(const struct store *st, const char *cli)
 	return strcmp(text, cli) == 0;
 }
 
-/* Writes these parts to a new tree and loads the result. */
+/* Writes these parts of a configuration to a new tree, and loads the result. */
 static int try_tree(struct store *st, const char *tree, const char *whole, size_t len,
 		    const char *cli, struct diag *d, struct spec **ret)
 {
@@ -271,7 +272,7 @@ int store_stage(struct store *st, const char *whole, size_t len, const char *cli
 	}
 	if (r >= 0)
 		r = swap_tree(st, tree, d);
-	store_remove_tree(tree); /* the new tree after an error, else the old one */
+	store_remove_tree(tree); /* after an error this is the new tree, else the old one */
 	return r;
 }
 

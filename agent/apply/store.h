@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The configuration files. The running configuration is that of the last apply. The staged
- * configuration is the one that the next apply will use: the files on disk, or the changes that
- * clients have staged. Staged changes are a directory tree in the state directory until an apply
- * commits them or a client discards them. They are a whole configuration, changes to legs by
- * `plenum net`, or both. A whole configuration replaces plenum.yaml and all of plenum.d. Changes to
- * legs are written to plenum.d/50-cli.yaml, so that no file of an operator is modified.
+ * The configuration files. The running configuration is the one that the last apply put in force.
+ * The staged configuration is the one that the next apply will use: the files on disk, or the
+ * changes that clients have staged. Staged changes are a directory tree in the state directory
+ * until an apply commits them or a client discards them. They are a whole configuration, changes to
+ * legs by `plenum net`, or both. A whole configuration replaces plenum.yaml and all of plenum.d.
+ * Changes to legs are written to plenum.d/50-cli.yaml, so that no file of an operator is modified.
  *
  * Only a configuration that is valid as a whole can be staged. A commit is one rename: spec_load
  * reads the old or the new configuration, even if the agent is killed at any moment. Called by the
@@ -60,7 +60,7 @@ const char *store_look(struct store *st, const char **ret_error);
 /* Returns the paths of the files on disk. */
 struct store_source store_disk(const struct store *st);
 bool store_has_staged(const struct store *st);
-/* Fills in the paths that an apply reads, borrowed until the next call. */
+/* Fills in the paths that the next apply reads, borrowed until the next call. */
 int store_next(struct store *st, struct store_source *ret);
 
 /*
@@ -68,18 +68,19 @@ int store_next(struct store *st, struct store_source *ret);
  * read-only file system is found before the host is changed. store_commit moves them into place by
  * one rename, keeps the old files as FILE~ and plenum.d~, and ends the staging. store_abandon
  * removes the prepared files and keeps the staging. In between, nothing can be staged. All return 0
- * if nothing is staged. Errors have their path in d; store_commit also returns -ESTALE, see
- * store_check_base.
+ * if nothing is staged, or negative errno with the path in d. store_commit returns -ESTALE in the
+ * same case as store_check_base.
  */
 int store_prepare(struct store *st, struct diag *d);
 int store_commit(struct store *st, struct diag *d);
 void store_abandon(struct store *st);
 /*
- * Protects files that an operator edits while an apply of a staged configuration is running or
- * pending. store_note_base records the content of the files that the commit will replace; the
- * record survives restarts. store_check_base compares it (-ESTALE with the file in d), and so does
- * the commit. store_forget_base removes the record, so that the commit may overwrite edits. Files
- * that are added to or removed from plenum.d count as edits.
+ * The next three functions protect files that an operator edits while an apply of a staged
+ * configuration is running or pending. store_note_base records the content of the files that the
+ * commit will replace; the record survives restarts. store_check_base, and also store_commit,
+ * compare the files with the record, and return -ESTALE with the file in d if one has changed.
+ * store_forget_base removes the record, so that the commit may overwrite edits. Files that are
+ * added to or removed from plenum.d count as edits.
  */
 int store_note_base(struct store *st, struct diag *d);
 int store_check_base(struct store *st, struct diag *d);
@@ -92,7 +93,7 @@ void store_set_author(struct store *st, uid_t uid, const char *by);
 /* Lists the users who staged changes, in the order of their latest change: [{"uid", "by", "time",
  * "changes"}]. */
 json_t *store_authors_to_json(const struct store *st);
-/* Whether another user has staged a change. */
+/* Returns whether another user has staged a change. */
 bool store_is_staged_by_others(const struct store *st, uid_t uid);
 
 /* Validates a whole configuration, and stages it in place of everything that is staged. Returns
@@ -101,23 +102,24 @@ bool store_is_staged_by_others(const struct store *st, uid_t uid);
 int store_put_staged(struct store *st, const char *text, size_t len, struct diag *d);
 /* Discards everything that is staged. Returns 1 if something was staged, or 0 if nothing was. */
 int store_drop_staged(struct store *st, struct diag *d);
-/* Loads the configuration that an apply would use. */
+/* Loads the configuration that the next apply would use. *ret is the caller's. Returns 0, or
+ * negative errno with the errors in d. */
 int store_load_next(struct store *st, struct diag *d, struct spec **ret);
 /*
  * Stages a new leg (an entry of `net:`), changes to a leg, or its removal. `json` is an object with
- * keys of an entry. null removes a key, so that its definition elsewhere or its default applies.
- * `network` may also be an object, which becomes an entry of `networks:`. A leg of an operator's
- * file is changed by an entry of net-set and cannot be removed. Errors as for store_put_staged;
- * also -ENOENT if there is no such name, or -EPERM with the reason in d if the leg was not added by
- * `plenum net`.
+ * keys of an entry. A null removes a key, so that the key's value in another file or its default
+ * applies. `network` may also be an object, which becomes an entry of `networks:`. A leg of an
+ * operator's file is changed by an entry of net-set and cannot be removed. Returns the same errors
+ * as store_put_staged, -ENOENT if there is no leg of that name, or -EPERM with the reason in d if
+ * the leg was not added by `plenum net`.
  */
 int store_net_add(struct store *st, const char *json, size_t len, struct diag *d);
 int store_net_set(struct store *st, const char *name, const char *json, size_t len, struct diag *d);
 int store_net_del(struct store *st, const char *name, struct diag *d);
 /* Returns the path to show for a temporary file that spec_load has read, on the heap. */
 char *store_shown_file(const struct store *st, const char *file);
-/* Errors and warnings as ["file:line:col: error: path: text"]. Paths of temporary files are
- * replaced by the paths that an operator knows. */
+/* Returns the errors and warnings as ["file:line:col: error: path: text"], a new reference. Paths
+ * of temporary files are replaced by the paths that an operator knows. */
 json_t *store_diag_to_json(const struct store *st, const struct diag *d);
 
 #endif

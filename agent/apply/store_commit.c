@@ -199,7 +199,7 @@ static int make_base(const struct store *st, char **ret)
 	return r < 0 ? r : *ret ? 0 : -ENOMEM;
 }
 
-/* Converts version 1, which has only these lines. */
+/* Converts version 1 of the record, which has the same lines without the word "file". */
 static int convert_base(const char *text, struct state_draft *lines)
 {
 	if (!*text || text[strlen(text) - 1] != '\n' || strspn(text, "0123456789abcdef") != 16 ||
@@ -209,7 +209,7 @@ static int convert_base(const char *text, struct state_draft *lines)
 	return 0;
 }
 
-/* A line is "file CHECKSUM PATH". */
+/* The record of file checksums. A line is "file CHECKSUM PATH". */
 static const struct state_kind base_kind = {.name = "base",
 					    .version = 2,
 					    .old_until = 1,
@@ -249,7 +249,7 @@ static int load_base(const struct store *st, char **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
-/* Adds an error with the file of the first line that differs. */
+/* Adds an error that names the file in the first line that differs. */
 static void report_changed(const char *was, const char *is, struct diag *d)
 {
 	const char *line = was;
@@ -303,7 +303,7 @@ static void keep_former(const struct store *st, const char *path)
 
 	if (!former || file_read(path, SPEC_FILE_BYTES_MAX, &text, &len) < 0)
 		return;
-	unlink(former); /* more users may be allowed to read the previous copy */
+	unlink(former); /* the mode of the previous copy may let more users read it */
 	r = file_write(former, text, len, mode_of_file(st));
 	if (r < 0)
 		log_debug("%s: %s", former, strerror(-r));
@@ -345,8 +345,8 @@ int store_commit(struct store *st, struct diag *d)
 		r = store_check_base(st, d);
 	if (r == -ESTALE)
 		store_abandon(st);
-	/* If the agent is restarted now, it completes the commit, so the commit must not be refused
-	 * any more. */
+	/* From now on a restarted agent completes the commit. It must not refuse that because a
+	 * file has changed, so the record is removed. */
 	if (r >= 0)
 		store_forget_base(st);
 	if (r >= 0 && whole)
@@ -388,8 +388,8 @@ int store_finish_commit(struct store *st, struct diag *d)
 	size_t len = 0;
 	int r = file_read(st->file, SPEC_FILE_BYTES_MAX + mark_len, &text, &len);
 
-	/* A file that cannot be read has no commit to complete. Loading it will report the
-	 * error. */
+	/* If plenum.yaml cannot be read, there is no commit to complete; loading it reports the
+	 * error later. */
 	if (r < 0 || strncmp(text, SPEC_COMMIT_MARK, mark_len) != 0)
 		return 0;
 	r = finish_folders(st, d);

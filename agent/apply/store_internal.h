@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shared by the files of the store. store.c has the staging, store_net.c the legs of `plenum net`,
- * store_disk.c the files. store_commit.c writes the staged tree to the files, store_tree.c handles
- * the tree on disk, store_authors.c records its authors, and store_errors.c reports errors. */
+/*
+ * Shared by the files of the store. store.c stages changes, store_net.c edits the legs of `plenum
+ * net`, store_disk.c reads the files on disk. store_commit.c writes the staged tree to the files,
+ * store_tree.c handles the tree on disk, store_authors.c records its authors, and store_errors.c
+ * reports errors.
+ */
 #ifndef PLENUM_AGENT_STORE_INTERNAL_H
 #define PLENUM_AGENT_STORE_INTERNAL_H
 
@@ -10,7 +13,8 @@
 
 /* Adds the error "PATH: cannot be DONE: reason" to d. Returns error. */
 int store_error(struct diag *d, const char *path, const char *done, int error);
-/* Removes a folder with its contents. Returns 0 also if there is no such folder. */
+/* Removes a folder with its contents. Returns 0, even if there is no such folder, or negative
+ * errno. */
 int store_remove_tree(const char *path);
 bool store_is_dropin(const struct dirent *e);
 /* Reads a part of the staged tree. Returns 0 or negative errno. If the part is absent, returns 0
@@ -28,15 +32,15 @@ int store_stage(struct store *st, const char *whole, size_t len, const char *cli
 /* Writes the record of authors to a new tree: the present author and, unless the new tree
  * `replaces` all of the staged tree, also the authors of the staged tree. In store_authors.c. */
 int store_write_authors(const struct store *st, const char *tree, bool replaces);
-/* Loads these parts without staging them. In store.c. */
+/* Loads the configuration of these parts, as for store_stage(), without staging it. In store.c. */
 int store_try(struct store *st, const char *whole, size_t len, const char *cli, struct diag *d,
 	      struct spec **ret);
 
-/* Frees the cached content of the files. In store_disk.c. */
+/* Frees the result of the last store_look(). In store_disk.c. */
 void store_look_done(struct store *st);
 
-/* Completes a commit whose rename has been made. Returns 0 also if there is no such commit. In
- * store_commit.c. */
+/* Completes a commit whose rename has been made. Returns 0, even if there is no such commit, or
+ * negative errno. In store_commit.c. */
 int store_finish_commit(struct store *st, struct diag *d);
 
 #endif

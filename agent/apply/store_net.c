@@ -20,7 +20,7 @@ static void edit_done(struct edit *e)
 	free(e->whole);
 }
 
-/* Loads 50-cli.yaml, the staged one or that on disk. */
+/* Loads the staged 50-cli.yaml or, if none is staged, the one on disk. */
 static int edit_init(struct store *st, struct edit *e, struct diag *d)
 {
 	autofree char *text = NULL;
@@ -176,8 +176,8 @@ static int find_entry(struct store *st, struct edit *e, const char *name, struct
 	return r;
 }
 
-/* Whether the member is superfluous: removes it from its entry and checks that the configuration
- * stays the same. */
+/* Returns whether the member is superfluous: removes it from its entry, and compares the
+ * configuration without it to `yaml`. */
 static bool is_superfluous(struct store *st, const struct edit *e, struct spec_node *member,
 			   const char *yaml)
 {
@@ -264,9 +264,9 @@ static void drop_network(struct store *st, struct edit *e, const char *name)
 		spec_node_free(spec_edit_take(network));
 }
 
-/* Refuses to remove a leg of another file. Returns 0 if the leg has an entry in net-set (`changed`)
- * and the configuration is invalid, as it is if the leg itself no longer exists: removing the entry
- * may then repair it. */
+/* Refuses to remove a leg of another file. If the leg has an entry in net-set (`changed`), the
+ * configuration is invalid once the leg itself no longer exists. Returns 0 then, because removing
+ * the entry may repair the configuration. */
 static int refuse_foreign(struct store *st, const char *name, bool changed, struct diag *d)
 {
 	PLENUM_CLEANUP(diag_done) struct diag ignored = DIAG_INIT;

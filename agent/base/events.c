@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The ring of events: adds events, with a rate limit per source, and prints them as JSON. A module
- * that adds an event need not know the readers. */
+/* The ring of events: adds events, with a rate limit per source, and prints them as JSON. So the
+ * modules that add events need not know who reads them. */
 #include "agent/base/events.h"
 #include "netcfg/base/reason.h"
 #include "netcfg/base/text.h"
@@ -104,7 +104,7 @@ static void refill(struct events_source *s, uint64_t now)
 	s->refilled_ns += n * EVENTS_REFILL_NS;
 }
 
-/* Whether the rate limit admits the event. If not, counts it as dropped. */
+/* Returns whether the rate limit admits the event. If not, counts it as dropped. */
 static bool admit(struct events *ev, enum log_level severity, const char *source)
 {
 	uint64_t now = ev->now();
@@ -219,7 +219,8 @@ static bool matches(const struct events_entry *e, const struct events_filter *f)
 	       (!f->source || !f->source[0] || strcmp(e->source, f->source) == 0);
 }
 
-/* Returns the place of the first event to return; from there on, at most f->limit events match. */
+/* Returns the place of the first event to return, from which on at most f->limit events match the
+ * filter. */
 static uint64_t first_place(const struct events *ev, const struct events_filter *f)
 {
 	uint64_t first = ev->place;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A bounded ring of numbered sentences for operators. A module that takes a decision adds an event
- * here. events_add also logs it, so the module does not log it again. Readers ask for all events
- * after a number. The next agent continues the numbers and takes over the events that this agent
- * stored (agent/events).
+ * with events_add, which also logs it. Readers ask for all events after a number. The next agent
+ * continues the numbers and takes over the events that this agent stored (agent/events).
  *
  * Severities: error: something does not work; warning: something works less well than it should, or
  * soon will; notice: the state changed, or a fault ended; info: the agent did what an operator
@@ -54,10 +53,11 @@ struct events {
 void events_init(struct events *ev);
 void events_add(struct events *ev, enum log_level severity, const char *source, const char *fmt,
 		...) PLENUM_PRINTF(4, 5);
-/* As events_add, for a source that limits its own rate. */
+/* Adds an event like events_add, but without the rate limit, for a source that limits its own
+ * rate. */
 void events_add_all(struct events *ev, enum log_level severity, const char *source,
 		    const char *text);
-/* As events_add, for text that its source has logged already. */
+/* Adds an event like events_add, but does not log it, for a text that is already in the log. */
 void events_keep(struct events *ev, enum log_level severity, const char *source, const char *text);
 /* Adds events of earlier agents. Call before this agent adds its first event. Their numbers ascend
  * and are below `next`. */

@@ -16,8 +16,8 @@
  * the name, so such a holder is not an agent. Any user can bind the name, and must not delay the
  * agent's start. */
 #define SILENT_WAIT_NS NSEC_PER_SEC
-/* After this many connections the other events of the loop are handled, because any user can
- * connect again and again. */
+/* The loop handles its other events after this many connections, because any user can connect again
+ * and again. */
 #define ANSWERS_AT_ONCE 16
 
 /* Opens a socket, and writes the socket address for the name to *sun and *len. */

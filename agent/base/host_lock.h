@@ -3,8 +3,8 @@
  * Allows one agent per network namespace. Two agents that plan the same interfaces would undo each
  * other's changes, even if they use different folders. The lock is an abstract socket (unix(7)):
  * its name is valid in the whole network namespace, and the kernel releases it when the process
- * ends in any way. An agent that finds the lock taken connects to the socket and learns the
- * holder's credentials from the kernel. The monitor takes the lock before it changes anything; no
+ * ends in any way. An agent that finds the lock taken connects to the socket, and the kernel
+ * reports the credentials of the holder. The monitor takes the lock before it changes anything; no
  * other process uses it.
  */
 #ifndef PLENUM_AGENT_HOST_LOCK_H
@@ -27,8 +27,8 @@
  */
 int host_lock_take(const char *name, uint64_t wait_ns, int *ret_fd, pid_t *ret_owner);
 /* Accepts and closes the connections of agents that asked for the holder. Returns false if more may
- * be waiting. The caller handles these later, because a user who connects again and again would
- * keep it busy. */
+ * be waiting. The caller handles the waiting ones later, because a user who connects again and
+ * again would keep the caller busy. */
 bool host_lock_answer(int fd);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a neighbour announces in an LLDP frame, as plain values. The role `lldp` sends it to the
- * monitor (privsep.h), which keeps it in the table of neighbours.
+ * What a neighbour announces in an LLDP frame, as plain values. The role `lldp` sends these values
+ * to the monitor (privsep.h), which keeps them in the table of neighbours.
  */
 #ifndef PLENUM_AGENT_LLDP_NEIGHBOUR_H
 #define PLENUM_AGENT_LLDP_NEIGHBOUR_H

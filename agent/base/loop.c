@@ -15,7 +15,7 @@ struct loop_source {
 		loop_signal_cb on_signal;
 	};
 	void *user;
-	struct loop_source *next; /* only of signals: freed with the loop */
+	struct loop_source *next; /* only for signals, which are freed with the loop */
 };
 
 struct loop {
@@ -28,8 +28,8 @@ static int on_primer(sd_event_source *sd, uint64_t usec, void *user)
 	return 0;
 }
 
-/* When sd-event arms its first timer, it reads the boot id from /proc. This function makes that
- * happen before the process gives up the right to open files. */
+/* When sd-event arms its first timer, it reads the boot id from /proc. This function arms one
+ * before the process gives up the right to open files. */
 static int prime(sd_event *event)
 {
 	sd_event_source *timer = NULL;
@@ -133,7 +133,8 @@ static struct loop_source *source_new(void *user)
 	return s;
 }
 
-/* Returns s in *ret, or frees it if r is an error. */
+/* Completes the creation of a source: passes s to the caller in *ret or, if r is an error, frees s.
+ * Returns r. */
 static int source_finish(struct loop_source *s, int r, struct loop_source **ret)
 {
 	if (r < 0) {

@@ -23,8 +23,8 @@ int loop_new(struct loop **ret);
 struct loop *loop_free(struct loop *l); /* accepts NULL, returns NULL */
 /* Runs until loop_exit or an error. Returns the exit code or negative errno. */
 int loop_run(struct loop *l);
-/* Waits at most timeout_ns for an event and handles it. Returns 1, or 0 at the timeout, or negative
- * errno. */
+/* Waits at most timeout_ns for an event and handles it. Returns 1 if it handled one, 0 at the
+ * timeout, or negative errno. */
 int loop_turn(struct loop *l, uint64_t timeout_ns);
 void loop_exit(struct loop *l, int code);
 

@@ -10,8 +10,8 @@
 #define FILE_BYTES_MAX 65536U
 #define READ_NS (5 * NSEC_PER_SEC)
 
-/* Reads a file whose size is unknown. Returns NULL if it cannot be read: the group may have been
- * removed. */
+/* Reads a file of a control group into a heap string. Returns NULL if the file cannot be read, for
+ * example because the group was removed. */
 static char *read_group(const struct memory_group *g, const char *name, const char *file)
 {
 	char path[512], *text = NULL;
@@ -41,9 +41,9 @@ static uint64_t count_kills(const struct memory_group *g)
 	return number_of(text, "oom_kill");
 }
 
-/* Counts how often this group or a parent reached its limit with no memory left to reclaim. A kill
- * counts as one of the group's limit only if this number has grown: the kernel's counter of kills
- * also includes kills for lack of memory of the whole host. */
+/* Counts how often this group or a parent reached its limit with no memory left to reclaim. The
+ * kernel's counter of kills also includes kills because the whole host lacks memory. So a kill
+ * counts as caused by the group's limit only if this number has grown. */
 static uint64_t count_limits_reached(const struct memory_group *g)
 {
 	char name[sizeof(g->name)];
@@ -89,8 +89,8 @@ void memory_group_open(struct memory_group *g, const char *root)
 	g->n_limits = count_limits_reached(g);
 }
 
-/* Memory that the kernel cannot reclaim. The page cache is excluded, because reads of exports fill
- * all free memory with it. */
+/* Returns the memory that the kernel cannot reclaim. The page cache is excluded, because reads of
+ * exports fill all free memory with it. */
 static uint64_t used_bytes(const struct memory_group *g, const char *name)
 {
 	static const char *const keys[] = {"anon",   "shmem", "kernel_stack",	   "pagetables",
@@ -111,7 +111,7 @@ static uint64_t limit_of(const struct memory_group *g, const char *name, const c
 	return text && text[0] >= '0' && text[0] <= '9' ? strtoull(text, NULL, 10) : UINT64_MAX;
 }
 
-struct fullest { /* the group that is closest to its limit: this one or a parent */
+struct fullest { /* the group that is closest to its limit: the agent's group or a parent */
 	char name[256];
 	const char *key; /* key of the limit in the unit; NULL: no group has a limit */
 	uint64_t used, limit;

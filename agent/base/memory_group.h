@@ -11,7 +11,8 @@
 #include "netcfg/base/reason.h"
 
 #define MEMORY_GROUP_PERCENT 90U /* above this share of the limit, the limit counts as near */
-/* How long a kill stays a reason. The worker is restarted at once, but may be killed again. */
+/* For this time a kill is reported as a reason. The worker is restarted at once, but may be killed
+ * again. */
 #define MEMORY_GROUP_KILL_NS (300 * NSEC_PER_SEC)
 
 struct memory_group {
@@ -29,8 +30,8 @@ struct memory_group {
 /* Finds the control group of this process. Earlier kills are ignored. root: "" or, in tests, a
  * folder with proc and sys. */
 void memory_group_open(struct memory_group *g, const char *root);
-/* Whether the kernel has killed a process of the group since the last call. If so, ret has the
- * reason. */
+/* Returns whether the kernel has killed a process of the group since the last call. If so, ret has
+ * the reason. */
 bool memory_group_has_killed(struct memory_group *g, struct reason *why);
 /* Returns the reason that the limit is near, or that the kernel has killed a process recently;
  * otherwise an empty reason. Reads the files at most every few seconds. */

@@ -16,8 +16,9 @@
  * changes something. So a client that may only read cannot change anything, even if it has taken
  * over the `api` process.
  *
- * A child may also read once for many clients (PRIVSEP_SHARED_READ). It may ask only for what each
- * of its clients may read, and it sends the answer only to clients that the monitor has admitted.
+ * A child may also read once for many clients (PRIVSEP_SHARED_READ). It may ask only for objects
+ * that each of its clients may read, and it sends the answer only to clients that the monitor has
+ * admitted.
  *
  * `admin` never receives bytes from a client that may not make changes. If an attacker takes it
  * over, for example with bytes that an administrator passes on, the attacker can replace a change
@@ -95,7 +96,7 @@ enum privsep_type {
 	PRIVSEP_CAPTURE,   /* packet capture: begin, fetch, end */
 	PRIVSEP_RDMA_PING, /* RDMA test: begin, or fetch its result */
 	PRIVSEP_HELD, /* the client waits for events, so its connection does not count as idle */
-	PRIVSEP_SHARED_READ, /* a read by the child for many clients */
+	PRIVSEP_SHARED_READ, /* the child asks for an object for many clients */
 	PRIVSEP_LOGIN,	   /* the token that a network client has shown; sent before each request */
 	PRIVSEP_TLS_STATE, /* whether the certificate can be used */
 	PRIVSEP_CLOSED,	   /* the connection is closed and its number invalid */
@@ -161,7 +162,7 @@ struct privsep_get_events {
 	uint64_t since, instance;   /* instance: to which `since` belongs; 0: not given */
 	uint64_t from_ms, until_ms; /* wall clock; 0: not given */
 	uint32_t severity;	    /* lowest enum log_level; 0: all */
-	uint32_t limit;		    /* only so many of the latest events; 0: all */
+	uint32_t limit;		    /* at most this number of the latest events; 0: all */
 	char source[48];	    /* "": all sources; size EVENTS_SOURCE_MAX */
 };
 struct privsep_put_staged { /* the configuration is in a sealed memfd */
@@ -258,7 +259,8 @@ struct privsep_tls_state {
 	uint64_t expires_s; /* time of expiry, since 1970; 0: unknown */
 	char text[160];	    /* why the certificate is not valid */
 };
-struct privsep_event_note { /* an event was added; if `next` is unchanged, only the state changed */
+/* an event was added, or only the state has changed if `next` is the same as before */
+struct privsep_event_note {
 	uint64_t next, instance;
 };
 struct privsep_neighbour {
@@ -285,7 +287,7 @@ struct privsep_violation {
 
 struct privsep_msg {
 	uint32_t type, size; /* size: bytes of the payload after this header */
-	uint64_t connection; /* number that the monitor gave to the client's connection; 0: none */
+	uint64_t connection; /* number of the client's connection; 0: none */
 	uint64_t if_match;   /* for a change: version to which it applies; 0: any */
 	union {
 		struct privsep_get get;
@@ -313,9 +315,9 @@ struct privsep_msg {
 	};
 };
 
-/* Whether a child may send PRIVSEP_SHARED_READ for that enum privsep_what. */
+/* Returns whether a child may send PRIVSEP_SHARED_READ for that enum privsep_what. */
 bool privsep_is_shared(uint32_t what);
-/* Whether the message requests a change. */
+/* Returns whether the message requests a change. */
 bool privsep_is_change(enum privsep_type t);
 /*
  * Checks whether `sender` may send a message of `len` bytes, with (has_fd) or without a descriptor.

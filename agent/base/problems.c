@@ -12,7 +12,8 @@ static void free_texts(char **texts, size_t n)
 }
 
 /*
- * Builds the list of all problems. Without memory it is empty, but the lists by kind stay complete.
+ * Builds the list of all problems. If memory is short, this list is empty, but the lists by kind
+ * stay complete.
  */
 static void flatten(struct problems *p)
 {

@@ -51,7 +51,7 @@ bool problems_clear(struct problems *p, enum problems_kind kind);
 /* Returns the sentences of a kind as a JSON list, a new reference, or NULL if memory is short. */
 json_t *problems_to_json(const struct problems *p, enum problems_kind kind);
 size_t problems_count(const struct problems *p, enum problems_kind kind);
-/* Whether any problem degrades the agent's state. */
+/* Returns whether any problem degrades the agent's state. */
 bool problems_degrade(const struct problems *p);
 
 #endif

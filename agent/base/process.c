@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads information about other processes from /proc and by pidfds. */
+/* Reads information about other processes from /proc. */
 #include "agent/base/process.h"
 #include "netcfg/base/base.h"
 #include <ctype.h>

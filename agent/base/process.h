@@ -14,7 +14,7 @@ int process_start(pid_t pid, uint64_t *ret);
 /* Reads the program's name, which the process may have changed. Characters that would break a list
  * are replaced by '?'. Returns false if the process does not exist. */
 bool process_name(pid_t pid, char ret[static PROCESS_NAME_MAX]);
-/* Whether a process of that pid exists and has not exited. */
+/* Returns whether a process of that pid exists and has not exited. */
 bool process_lives(pid_t pid);
 
 #endif

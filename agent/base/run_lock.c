@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Takes the lock of the run directory. No unprivileged process can prevent or delay this, and
- * agents of earlier versions respect the lock. */
+/* Takes the lock of the run directory. No unprivileged process can prevent or delay that for long,
+ * and agents of earlier versions respect the lock. */
 #include "agent/base/run_lock.h"
 #include "agent/base/path.h"
 #include "agent/base/process.h"
@@ -19,8 +19,8 @@
 /* How long to wait for a child that a killed agent has just forked. The child holds the lock until
  * it has closed its inherited descriptors. */
 #define LOCK_PATIENCE_NS (20 * NSEC_PER_SEC)
-/* How long to wait for plenumd.pid, which any user may have locked. An agent writes its pid within
- * this time. */
+/* How long to wait for the lock of plenumd.pid, which any user may hold. An agent that holds it
+ * writes its pid within this time. */
 #define PID_PATIENCE_NS (2 * NSEC_PER_SEC)
 
 /* ---- the holder of a lock ---- */
@@ -34,8 +34,8 @@ static bool belongs_to_us(pid_t pid)
 	return stat(path, &st) == 0 && st.st_uid == geteuid();
 }
 
-/* Whether the process has the file open. Reads only the links in /proc, because stat() of their
- * targets could block on a file system that hangs. */
+/* Returns whether the process has the file open. Reads only the links in /proc, because stat() of
+ * their targets could block on a file system that hangs. */
 static bool has_open(pid_t pid, const char *name)
 {
 	char path[40], target[4096];
@@ -66,7 +66,7 @@ static pid_t pid_read(int fd)
 	return pread(fd, text, sizeof(text) - 1, 0) > 0 ? (pid_t)strtol(text, NULL, 10) : 0;
 }
 
-/* Whether the process is an agent. The pid may have been reused by an unrelated process. */
+/* Returns whether the process is an agent. The pid may have been reused by an unrelated process. */
 static bool is_agent(pid_t pid)
 {
 	return process_lives(pid) && belongs_to_us(pid) && has_open(pid, "/" PID_NAME);
@@ -135,7 +135,8 @@ static int take_lock(const char *path, uint64_t patience_ns, int *ret_fd, pid_t 
 
 /* ---- plenumd.pid; the caller has locked plenumd.lock ---- */
 
-/* Replaces the present file, if any, by a new, locked one. */
+/* Creates a locked plenumd.pid with this agent's pid, in place of an existing one. *ret_fd is the
+ * caller's. */
 static int replace_pid(const char *path, int *ret_fd)
 {
 	autofree char *new = NULL;
@@ -181,8 +182,8 @@ static int take_pid(const char *path, uint64_t patience_ns, struct run_lock *l, 
 		l->pid_fd = fd_take(fd);
 		return 0;
 	}
-	/* Any user may have the replaced file open and could lock it as soon as this agent
-	 * exits. */
+	/* Keeps the lock of the replaced file, too. Any user may have that file open and could lock
+	 * it. */
 	l->former_fd = fd_take(fd);
 	return replace_pid(path, &l->pid_fd);
 }
@@ -217,7 +218,7 @@ int run_lock_take(const char *dir, struct run_lock *ret, pid_t *ret_owner, struc
 	return 0;
 }
 
-/* Whether the path still names the open file. */
+/* Returns whether the path still names the open file. */
 static bool is_there(const char *path, int fd)
 {
 	struct stat named, open;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads a worker's statistics page under its seqlock. Its texts come from the worker and from other
- * hosts, so unprintable characters are replaced here. */
+/* Reads a worker's statistics page under its seqlock. The texts on the page come from the worker
+ * and from other hosts, so this file replaces unprintable characters. */
 #include "agent/base/stats_page.h"
 #include "netcfg/base/text.h"
 #include <stdio.h>

@@ -6,8 +6,8 @@
 
 #include "dataplane/launch.h"
 
-/* Copies a text of the page to buf (size bytes), and terminates it. The copy is consistent, except
- * if the worker changes the page during each of several tries. */
+/* Copies a text of the page to buf (size bytes), and terminates it. The copy is consistent, unless
+ * the worker changes the page during each of several tries. */
 void stats_page_text(const struct launch_stats *page, const char *text, char *buf, size_t size);
 /* Copies the paths of the page; their texts are terminated. Returns the number of paths. */
 size_t stats_page_paths(const struct launch_stats *page,
@@ -17,8 +17,8 @@ size_t stats_page_paths(const struct launch_stats *page,
 size_t stats_page_clients(const struct launch_stats *page,
 			  struct launch_client_stats ret[LAUNCH_CLIENT_STATS_MAX],
 			  uint64_t *ret_omitted);
-/* Whether this host has refused to send to an address on port `i` in the last `age_ns`. If so,
- * returns the last refusal. */
+/* Returns whether this host's kernel has refused to send to the address through the worker's port
+ * `i` in the last `age_ns`. If so, *ret is the last refusal. */
 bool stats_page_refusal(const struct launch_stats *page, uint32_t i, const struct ip_addr *to,
 			uint64_t age_ns, struct launch_refusal *ret);
 

@@ -16,7 +16,7 @@
 #define ACCEPTS_AT_ONCE 16		   /* after this many, the loop handles other events */
 #define NETWORK_TICK_NS (2 * NSEC_PER_SEC) /* time between retries of the network service */
 
-/* Sends a fixed answer to a client that no child has room for. */
+/* Sends a fixed error answer to a client for which no child has room. */
 static void refuse(int fd)
 {
 	static const char text[] =
@@ -26,7 +26,8 @@ static void refuse(int fd)
 		"of "
 		"this user wait for the agent\",\"code\":\"busy\",\"details\":[]}";
 
-	/* Does not wait if the socket is full. */
+	/* If the socket is full, the answer is lost, because the monitor must not wait for a
+	 * client. */
 	if (send(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		log_debug("cannot send a refusal to a client: %s", strerror(errno));
 }
@@ -47,7 +48,8 @@ static int hand_over(struct clients *c, struct client *cl)
 	return child_role_send(c->roles[cl->role], &m, cl->fd);
 }
 
-/* Adds a connection. Takes fd and the peer's groups. */
+/* Adds a connection. Becomes the owner of fd and of the peer's groups, even on an error. Returns 0
+ * or negative errno. */
 static int admit(struct clients *c, enum privsep_role role, bool barred, bool needs_right, int fd,
 		 struct clients_peer *peer)
 {
@@ -170,7 +172,8 @@ static int on_listener(void *user, int fd, uint32_t revents)
 		}
 		if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
 			return 0;
-		/* Out of descriptors or memory: pauses the socket until the timer. */
+		/* The agent has no more descriptors or memory: pauses the socket until the timer
+		 * fires. */
 		log_warning("%s: %s", l->path ? l->path : "api.listen", strerror(errno));
 		pause_listener(l);
 		loop_timer_arm(l->clients->timer, TICK_NS);
@@ -413,8 +416,8 @@ int clients_answer(struct clients *c, uint64_t id, const struct privsep_reply *r
 		return answer_shared_read(c, id, reply, body);
 	if (!cl || cl->state != CLIENT_ASKED)
 		return -ENOENT;
-	/* The children are informed before the client gets its answer. So the client can read its
-	 * change at once, from either child. */
+	/* The children hear of the change before the client gets its answer. So the client can read
+	 * its change at once, from either child. */
 	if (cl->changes)
 		note(c);
 	clients_set_state(cl, cl->streams ? CLIENT_STREAM : CLIENT_ANSWERED);
@@ -599,8 +602,8 @@ static int on_network_timer(void *user)
 	return loop_timer_arm(c->network_timer, NETWORK_TICK_NS);
 }
 
-/* Done in a later turn, because the caller may be a handler of the process that has to be
- * replaced. */
+/* The change is made in a later turn of the loop, because the caller may be a handler of the
+ * process that has to be replaced. */
 void clients_set_network(struct clients *c, struct network_config *config)
 {
 	if (!c->network_changes && network_config_equal(&c->network.config, config)) {

@@ -58,13 +58,13 @@ struct client {
 	struct clients_peer peer;
 	enum privsep_role role; /* the child that serves the client */
 	enum client_state state;
-	bool barred; /* has no right to read, so it gets only errors */
-	/* Needs the right to read, because it came by the admin socket, to which any user can
-	 * connect. */
+	bool barred; /* the client may not read, so it gets only errors */
+	/* Has to have the right to read, because it connected to the admin socket, as any user
+	 * can. */
 	bool needs_right;
 	bool streams; /* its answer is a stream of events */
 	bool changes; /* its request is for a change */
-	/* Of a network client, from the last token that it showed. */
+	/* Values from the last token that a network client showed. */
 	enum access_role access;
 	char name[ACCESS_NAME_MAX];
 	uint8_t hash[ACCESS_HASH_BYTES];
@@ -93,9 +93,9 @@ bool clients_rights_read(const struct clients_rights *r, const struct clients_pe
 /* Like clients_victim(), for a stream of events. */
 struct client *clients_stream_victim(struct client *list, enum privsep_role role,
 				     const struct clients_peer *of, bool *ret_full);
-/* Chooses the connection to close so that this user or address can open another one. Returns NULL
- * if no connection has to be closed; with *ret_full, if none can be closed. Makes no system
- * call. */
+/* Chooses the connection to close so that the user or address `of` can open another one. Returns
+ * NULL if no connection has to be closed, or if none can be closed; *ret_full is true in the second
+ * case. Makes no system call. */
 struct client *clients_victim(struct client *list, enum privsep_role role,
 			      const struct clients_peer *of, bool *ret_full);
 
@@ -105,16 +105,16 @@ struct clients_setup {
 	const char *read_path, *admin_path; /* borrowed */
 	enum log_level log_level;
 	uint64_t idle_ns; /* CLIENTS_IDLE_NS; tests set less */
-	/* A client's request, which privsep_check has accepted. The handler may use fd but does not
-	 * close it. */
+	/* Called for a client's request that privsep_check has accepted. The handler may use fd but
+	 * does not close it. */
 	void (*on_request)(void *user, struct client *c, const struct privsep_msg *m, int fd);
-	/* A read by a child for many clients. Answer it with clients_answer() and the id from
-	 * clients_shared_read_id(). */
+	/* Called when a child asks for an object for many clients. Answer with clients_answer() and
+	 * the id from clients_shared_read_id(). */
 	void (*on_shared_read)(void *user, enum privsep_role role,
 			       const struct privsep_shared_read *q);
-	/* The result of network_problems() may have changed. NULL: not called. */
+	/* Called when the result of network_problems() may have changed; may be NULL. */
 	void (*on_network)(void *user);
-	/* A client's connection has ended, perhaps after its answer. NULL: not called. */
+	/* Called when a client's connection has ended, with or without an answer; may be NULL. */
 	void (*on_gone)(void *user);
 	void *user;
 };
@@ -137,8 +137,8 @@ void clients_reload_network(struct clients *c);
 json_t *clients_network_problems(const struct clients *c);
 /* Records that a request of a network client was refused. */
 void clients_note_refusal(struct clients *c, const struct client *cl, const char *what);
-/* Whether the client may make a change now: it has the right and is still connected. For a network
- * client, the caller also has to check its role. */
+/* Returns whether the client may make a change now: it has the right and is still connected. For a
+ * network client, the caller also has to check its role. */
 bool clients_may_change(const struct clients *c, const struct client *cl);
 /* Returns a number that identifies the user in records of changes: the uid or, for a token, a
  * number made from its name, above the uids of most hosts. If two names had the same number, they
@@ -148,8 +148,8 @@ uid_t clients_user(const struct client *cl);
  * pid 4242, curl", without the program if it has ended; a network client as "token ci (operate),
  * 192.0.2.7". */
 const char *clients_describe(const struct client *cl, char *buf, size_t size);
-/* Whether a description by clients_describe() is that of the user. A request without a client, such
- * as a reload, counts as root's. */
+/* Returns whether `by`, a text by clients_describe(), describes that user. A request without a
+ * client, such as a reload, counts as root's. */
 bool clients_is_by(const char *by, uid_t uid);
 /* Answers the request of a connection. body: a sealed memfd, which stays the caller's. Returns
  * -ENOENT if the connection has ended. */
@@ -159,8 +159,8 @@ uint64_t clients_shared_read_id(enum privsep_role role, uint32_t what);
 /* Makes the answer of the client a stream, which has no time limit. Returns -EMFILE if its user has
  * too many streams, or -ENOENT if the connection has ended. */
 int clients_stream(struct clients *c, uint64_t id);
-/* Whether the answer of a client of the admin socket may not have been delivered yet. The child has
- * the answer, which would be lost if the child ended now. */
+/* Returns whether the answer of a client of the admin socket may not have been delivered yet. The
+ * child has the answer, which would be lost if the child ended now. */
 bool clients_answer_pending(const struct clients *c);
 /* Answers the clients that wait for events. */
 void clients_note_event(struct clients *c, uint64_t next, uint64_t instance);
@@ -168,7 +168,8 @@ void clients_note_event(struct clients *c, uint64_t next, uint64_t instance);
 /* Returns the pid of the child, or 0 if the child does not run. */
 pid_t clients_child_pid(const struct clients *c, enum privsep_role role);
 
-/* Opens a listening Unix socket, which replaces any file at path. group NULL: root's. */
+/* Opens a listening Unix socket, which replaces any file at path. group: group of the file; NULL:
+ * root's. *ret is the caller's. Returns 0 or negative errno. */
 int listen_open(const char *path, mode_t mode, const char *group, int *ret);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shared by the files of the monitor's clients, which are here in order from the lowest.
- * clients_table.c has the connections. clients_network.c handles the logins of network clients.
- * clients.c has the sockets, the children and their messages.
+ * Shared by the files that serve clients in the monitor. In order from the lowest: clients_table.c
+ * keeps the table of connections. clients_network.c handles the logins of network clients.
+ * clients.c keeps the sockets and the children, and handles their messages.
  */
 #ifndef PLENUM_AGENT_CLIENTS_INTERNAL_H
 #define PLENUM_AGENT_CLIENTS_INTERNAL_H
@@ -54,13 +54,13 @@ int clients_peer_of(int fd, struct clients_peer *ret);
 
 /* ---- clients_network.c ---- */
 
-/* Whether it is a network client that has not shown a valid token. */
+/* Returns whether it is a network client that has not shown a valid token. */
 bool clients_is_nameless(const struct client *cl);
-/* Returns NULL, or the rule that the message breaks. */
+/* Handles a message with a client's token. Returns NULL, or the rule that the message breaks. */
 const char *clients_take_login(struct clients *c, struct client *cl, const struct privsep_msg *m);
-/* Adds events with the numbers of refusals that got no event of their own. */
+/* Adds events that count the refusals which got no event. */
 void clients_report_refusals(struct clients *c);
-/* Sends the certificate to the process if it has changed. */
+/* Sends the certificate to the api-tls process if the certificate has changed. */
 void clients_offer_files(struct clients *c, struct child_role *r);
 /* Ends the streams whose token is no longer valid. */
 void clients_drop_strangers(struct clients *c);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Logins and refusals of network clients. network.c has the files and the socket. */
+/* Handles logins and refusals of network clients. network.c reads the files and opens the
+ * socket. */
 #include "agent/clients/clients_internal.h"
 #include <stdio.h>
 #include <string.h>
 
-/* Whether it is a network client that has not shown a valid token. */
+/* Returns whether it is a network client that has not shown a valid token. */
 bool clients_is_nameless(const struct client *cl)
 {
 	return cl->role == PRIVSEP_API_TLS && cl->access == ACCESS_NONE;
@@ -23,7 +24,7 @@ void clients_note_refusal(struct clients *c, const struct client *cl, const char
 		   clients_describe(cl, by, sizeof(by)), what, more);
 }
 
-/* Adds events with the numbers of refusals that got no event of their own. */
+/* Adds events that count the refusals which got no event. */
 void clients_report_refusals(struct clients *c)
 {
 	char buf[IP_ADDR_STR_MAX];
@@ -37,8 +38,8 @@ void clients_report_refusals(struct clients *c)
 			   key.family == AF_INET6 ? "/64" : "");
 }
 
-/* Decides what the client may do. The process passes only the hash of the token that the client
- * showed. */
+/* Decides which role the client has. The api-tls process passes only the hash of the token that the
+ * client showed. */
 const char *clients_take_login(struct clients *c, struct client *cl, const struct privsep_msg *m)
 {
 	struct privsep_msg answer = {.type = PRIVSEP_ROLE, .connection = cl->id};

@@ -122,7 +122,7 @@ bool clients_rights_read(const struct clients_rights *r, const struct clients_pe
 
 /* ---- eviction ---- */
 
-/* Whether the client belongs to that user or, on the network, to that address. */
+/* Returns whether the client belongs to that user or, on the network, to that address. */
 static bool is_of(const struct client *c, enum privsep_role role, const struct clients_peer *p)
 {
 	return c->role == role && c->peer.uid == p->uid && ip_addr_equal(&c->peer.key, &p->key);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of clients' connections: the identity of each client, and the end of its connection.
- * clients.c has the sockets and the children. */
+ * clients.c keeps the sockets and the children. */
 #include "agent/base/process.h"
 #include "agent/clients/clients_internal.h"
 #include "netcfg/base/hash.h"
@@ -52,8 +52,8 @@ void clients_set_state(struct client *cl, enum client_state state)
 	cl->since_ns = clock_now_ns();
 }
 
-/* Ends a connection. Its entry becomes free when the child has closed it. The shutdown does not
- * need the child, so the client notices it at once. */
+/* Ends a connection. Its entry becomes free when the child has closed it. The monitor shuts down
+ * the socket itself, so the client notices the end at once, even if the child hangs. */
 void clients_drop(struct clients *c, struct client *cl)
 {
 	struct privsep_msg m = {.type = PRIVSEP_DROP, .connection = cl->id};

@@ -26,8 +26,8 @@ static struct limits_entry *entry_of(struct limits *l, const struct ip_addr *key
 	return oldest;
 }
 
-/* Whether another event fits the token bucket: `burst` at once, then one per period_ns. If so,
- * counts it. */
+/* Returns whether another event fits the token bucket: `burst` at once, then one per period_ns. If
+ * so, counts it. */
 static bool fits(uint64_t *at_ns, uint64_t now_ns, uint64_t burst, uint64_t period_ns)
 {
 	const uint64_t from = MAX_OF(*at_ns, now_ns);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Limits for each address of network clients: handshakes, wrong tokens, and events about them. The
- * table has a fixed size; if it is full, the address that has been silent longest is removed. An
- * IPv6 host can use any address of its /64, so a /64 counts as one address. This module has no
- * connections and reads no clock.
+ * Limits for each address of network clients: TLS handshakes, wrong tokens, and events about
+ * refused requests. The table has a fixed size; if it is full, the address that has been silent
+ * longest is removed. An IPv6 host can use any address of its /64, so a /64 counts as one address.
+ * This module knows no connections and reads no clock.
  */
 #ifndef PLENUM_AGENT_LIMITS_H
 #define PLENUM_AGENT_LIMITS_H
@@ -41,11 +41,12 @@ struct limits {
 /* Returns the address or network that counts as one address. */
 struct ip_addr limits_key(const struct ip_addr *address);
 
-/* Whether a client of that key may connect now. */
+/* Returns whether a client of that key may connect now. */
 bool limits_connect(struct limits *l, const struct ip_addr *key, uint64_t now_ns);
 /* Call after a wrong token. Returns the delay of its answer in ns. */
 uint64_t limits_fail(struct limits *l, const struct ip_addr *key, uint64_t now_ns);
-/* Whether a refusal gets an event. *ret_others: number of earlier refusals that got none. */
+/* Returns whether a refusal gets an event. *ret_others: number of earlier refusals that got
+ * none. */
 bool limits_report(struct limits *l, const struct ip_addr *key, uint64_t now_ns,
 		   unsigned *ret_others);
 /* Finds an address with refusals that got no event, and whose next event is due now. *ret_others:

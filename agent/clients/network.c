@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 #define BACKLOG 128
-/* If a client acknowledges nothing for so long, the kernel ends the connection. */
+/* If a client acknowledges no data for this time, the kernel ends the connection. */
 #define GONE_MS 30000
 
 void network_init(struct network *n)
@@ -180,7 +180,8 @@ static int open_socket(const struct network_config *c)
 	fd = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	/* Needed after a restart, while connections of the previous agent may still exist. */
+	/* Needed after a restart of the agent, while connections of the previous agent may still
+	 * exist. */
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
 	    bind(fd, (struct sockaddr *)&at, (socklen_t)len) < 0 || listen(fd, BACKLOG) < 0)
 		return -errno;
@@ -214,7 +215,7 @@ void network_tune(int fd)
 	const unsigned gone_ms = GONE_MS;
 	const int on = 1, idle_s = GONE_MS / 2000;
 
-	/* The connection also works without these options. */
+	/* Errors are ignored, because the connection also works without these options. */
 	if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0 ||
 	    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)) < 0 ||
 	    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s)) < 0 ||

@@ -2,7 +2,7 @@
 /*
  * The monitor's part of the API over the network: its address, its certificate and key, the table
  * of tokens, and the limits per address, with the reasons why any of them does not work. It reads
- * the files, and passes the certificate and the key on without parsing them. clients.c has the
+ * the files, and passes the certificate and the key on without parsing them. clients.c keeps the
  * connections and the api-tls process, and calls this module.
  */
 #ifndef PLENUM_AGENT_NETWORK_H
@@ -41,9 +41,9 @@ bool network_config_equal(const struct network_config *a, const struct network_c
 /* Reads the files again. If they cannot be used, the previous ones stay in use. */
 void network_load(struct network *n);
 bool network_needs_files(const struct network *n); /* whether the files could not be used */
-/* Offers the certificate in use to a restarted process. */
+/* Marks the certificate in use as not offered yet, for an api-tls process that was restarted. */
 void network_offer_again(struct network *n);
-/* Takes the answer of the process to the offered files. */
+/* Handles the answer of the api-tls process to the offered files. */
 void network_take_state(struct network *n, const struct privsep_tls_state *state);
 /* Opens the listening socket. Returns the descriptor, or negative errno, whose reason is kept for
  * network_problems(). */

@@ -116,7 +116,7 @@ static void get_operations(struct agent *a, const struct privsep_msg *m, struct 
 			"operation %u is unknown: it is older than the last %d, or the agent has "
 			"restarted; see /v1/history",
 			m->get.number, OPERATIONS_MAX);
-	/* With o NULL, control_json makes the error "out of memory". */
+	/* If o is NULL for the whole list, control_json makes the error "out of memory". */
 	if (o || m->get.what == PRIVSEP_OPERATIONS)
 		control_json(r, 200, o);
 	else
@@ -215,7 +215,7 @@ static void on_drop_staged(struct agent *a, const struct client *cl, const struc
 		staged_is(a, r, false);
 }
 
-/* Takes the options of an apply from the client's message. */
+/* Copies the options of an apply from the client's message. */
 static void take_apply(const struct client *cl, const struct privsep_apply *m,
 		       struct reconcile_client *ret)
 {
@@ -260,8 +260,8 @@ static json_t *authors_to_lines(const struct store *st)
 	return lines;
 }
 
-/* Whether the client may apply the staged changes. If other users staged some of them, the client
- * must say explicitly that it wants that. */
+/* Returns whether the client may apply the staged changes. If other users staged some of them, the
+ * client must say explicitly that it wants that. */
 static bool may_apply_staged(struct agent *a, const struct client *cl, bool dry_run,
 			     struct reconcile_client *c, struct control_reply *r)
 {
@@ -320,8 +320,8 @@ static void decide(struct agent *a, const struct client *cl, bool keep, struct c
 		r->later = true;
 }
 
-/* Whether the client refers to the pending apply. Without this check, a client could confirm or
- * roll back the apply of another operator by mistake. */
+/* Returns whether the client refers to the pending apply. Without this check, a client could
+ * confirm or roll back the apply of another operator by mistake. */
 static bool is_meant(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 		     bool keep, struct control_reply *r)
 {
@@ -342,8 +342,8 @@ static bool is_forced(const struct privsep_apply *m, const char *name)
 	return false;
 }
 
-/* Whether a confirmation may replace the files. If they were edited while the apply was pending, it
- * may do so only with --force files. */
+/* Returns whether a confirmation may replace the configuration files. If they were edited while the
+ * apply was pending, it needs --force files. If not, r has the error. */
 static bool may_replace_files(struct agent *a, const struct privsep_msg *m, struct control_reply *r)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
@@ -379,8 +379,8 @@ static void on_confirm(struct agent *a, const struct client *cl, const struct pr
 	decide(a, cl, true, r);
 }
 
-/* Whether an apply is running. A rollback without a number could then mean the running or the
- * previous apply, so it is refused. */
+/* Returns whether an apply is running. A rollback without a number could then mean the running or
+ * the previous apply, so it is refused. */
 static bool is_under_way(const struct agent *a, struct reason *why)
 {
 	const struct reconcile *rec = &a->reconcile;
@@ -403,8 +403,8 @@ static bool is_under_way(const struct agent *a, struct reason *why)
 	return true;
 }
 
-/* Whether the last apply failed or was rolled back already, for example by a crash. A rollback
- * without a number would undo the apply before it, so it is refused. */
+/* Returns whether the last apply failed or was rolled back already, for example by a crash. A
+ * rollback without a number would undo the apply before it, so it is refused. */
 static bool is_undone(const struct history *h, const char *now, struct reason *why)
 {
 	const struct history_entry *e = h->n ? &h->entries[h->n - 1] : NULL;
@@ -481,8 +481,8 @@ static void on_rollback(struct agent *a, const struct client *cl, const struct p
 	reconcile_ask_client(a, &client);
 }
 
-/* Stops the agent in the next turn of the event loop. The agent waits until the client has received
- * the answer. */
+/* Stops the agent in the next turn of the event loop. The agent exits only after the client has
+ * received the answer. */
 static void on_stop(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
 		    struct control_reply *r)
 {
@@ -493,7 +493,7 @@ static void on_stop(struct agent *a, const struct client *cl, const struct privs
 		return;
 	}
 	control_note(a, cl, "stop of workers, mounts and agent requested");
-	/* If the agent is stopping already, the timer is in use: it limits the time of that
+	/* If the agent is stopping already, stop_timer is in use: it limits the time of that
 	 * stop. */
 	if (a->state != AGENT_STOPPING)
 		loop_timer_arm(a->stop_timer, 0);
@@ -584,8 +584,8 @@ static const control_handler handlers[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_RDMA_PING] = control_rdma_ping,
 };
 
-/* Begins an operation, which stores the answer later, because the client does not wait. An error
- * that is found at once is sent to the client as its answer. */
+/* Begins an operation for a client that does not wait: the operation will store the result. An
+ * error that is found at once is sent to the client as the answer. */
 static void begin_operation(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 			    int fd, struct control_reply *r)
 {
@@ -614,7 +614,8 @@ static void begin_operation(struct agent *a, const struct client *cl, const stru
 	r->http_status = 202;
 }
 
-/* Whether the role of a network client allows the request. Clients of this host have no role. */
+/* Returns whether the role of a network client allows the request. Clients of this host have no
+ * role. */
 static bool role_covers(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 			struct control_reply *r)
 {

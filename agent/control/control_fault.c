@@ -14,7 +14,8 @@ static bool is_leg(const struct agent *a, const char *name)
 	return false;
 }
 
-/* Whether the name is a peer: one of the configuration or of a worker's path, or any address. */
+/* Returns whether the name is a peer: one of the configuration or of a worker's path, or any
+ * address. */
 static bool is_peer(const struct agent *a, const char *name)
 {
 	const struct spec *s = a->running.spec;

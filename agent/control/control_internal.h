@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Shared by the request handlers. control.c answers most requests at once, control_net.c those
- * about legs. control_query.c answers those that read the host by a child process. */
+ * about legs. control_query.c answers requests that need a child process to read the host. */
 #ifndef PLENUM_AGENT_CONTROL_INTERNAL_H
 #define PLENUM_AGENT_CONTROL_INTERNAL_H
 
@@ -24,16 +24,18 @@ void control_json(struct control_reply *r, unsigned status, json_t *json);
 /* Makes a reply with status 201: the request created the object at that path. */
 void control_created(struct control_reply *r, json_t *json, const char *fmt, ...)
 	PLENUM_PRINTF(3, 4);
-/* Makes the reply for an error. Takes details, which may be NULL. */
+/* Makes the reply for an error. Becomes the owner of details, which may be NULL. */
 void control_error(struct control_reply *r, unsigned status, const char *code, const char *message,
 		   json_t *details);
 /* Makes the reply for an error of the store, the plan or the reconcile, with the details in d. */
 void control_failure(struct agent *a, struct control_reply *r, int error, const struct diag *d);
-/* Makes the text of the reply; never fails. The caller frees r->text. */
+/* Returns the text of the reply, which r->text owns, and which the caller frees there. Never fails:
+ * without memory it returns an error text. */
 const char *control_text(struct control_reply *r);
-/* Sends the reply while its request is being handled, and frees what the reply owns. */
+/* Sends the reply while its request is being handled, and frees the members of the reply. */
 void control_answer_now(struct agent *a, uint64_t client, struct control_reply *r);
-/* Sends a reply later. The reply of an operation is stored in the operation. */
+/* Sends a reply to a request that was handled earlier, or stores it in the client's operation.
+ * Frees the members of the reply. */
 void control_answer(struct agent *a, uint64_t client, struct control_reply *r);
 
 /* Adds an event with the request and its client. */
@@ -51,8 +53,8 @@ int control_begin_stage(struct agent *a, const struct client *cl, const struct p
 
 /* Answers GET /v1/net: the running legs, and the staged changes of each. */
 void control_net(struct agent *a, const struct status *st, struct control_reply *r);
-/* Gets the version (ETag) of the object that m would change, a leg or the whole configuration; 0:
- * there is no such object. */
+/* Gets the version (ETag) of the object that m would change, a leg or the whole configuration. *ret
+ * 0: there is no such object. Returns 0 or negative errno. */
 int control_tag(struct agent *a, const struct privsep_msg *m, uint64_t *ret);
 uint64_t control_tag_of_tree(const struct spec *next);
 void control_get_net(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
@@ -105,9 +107,9 @@ void control_get_events(struct agent *a, const struct client *cl, const struct p
  * stream. */
 void control_stream(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
 		    struct control_reply *r);
-/* Starts a child process that makes the answer, and sets r->later; or puts an error in r. For
- * PRIVSEP_INVENTORY, PRIVSEP_PLAN (c has the checks to override), and PRIVSEP_PLAN_BACK (the plan
- * of a rollback to apply c->back_to or, if that is 0, of the pending apply). */
+/* Starts a child process that makes the answer, and sets r->later; on an error, r has the error.
+ * `what` is PRIVSEP_INVENTORY, PRIVSEP_PLAN (c has the checks to override), or PRIVSEP_PLAN_BACK:
+ * the plan of a rollback to apply c->back_to or, if that is 0, of the pending apply. */
 void control_query_host(struct agent *a, const struct reconcile_client *c, enum privsep_what what,
 			struct control_reply *r);
 

@@ -90,7 +90,7 @@ int control_begin_stage(struct agent *a, const struct client *cl, const struct p
 
 /* ---- the configuration of legs as JSON ---- */
 
-/* Returns JSON null if n is NULL. */
+/* Returns the configuration of a leg as JSON; n NULL: JSON null. */
 static json_t *net_to_json(const struct spec_net *n)
 {
 	autofree char *text = n ? spec_net_to_json(n) : NULL;
@@ -170,7 +170,8 @@ static json_t *overridden_to_json(const struct agent *a, const struct spec *next
 	return list;
 }
 
-/* Adds the members that are derived from the configurations. */
+/* Adds to the JSON of a leg the members that follow from its running and its staged configuration:
+ * its file, some settings, and the pending change. */
 static void add_pending(const struct agent *a, json_t *leg, const struct spec_net *now,
 			const struct spec_net *then)
 {
@@ -291,7 +292,7 @@ static void name_of(const char *json, char *buf, size_t size)
 	json_decref(o);
 }
 
-/* Whether the leg of a request, or the network that the request defines, is configured or
+/* Returns whether the leg of a request, or the network that the request defines, is configured or
  * staged. */
 static bool is_there(struct agent *a, const char *json, const char *name)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * RDMA tests (`plenum rdma ping`): chooses the worker that can run the test and reads its result. A
- * worker runs one test at a time, without the agent, which only keeps the result.
+ * worker runs one test at a time. The agent only starts the test and keeps the result.
  */
 #include "agent/base/stats_page.h"
 #include "agent/control/control_internal.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* Copies a word from a worker; characters outside a-z, 0-9 and '-' become '?'. */
+/* Copies a word that a worker reported; characters outside a-z, 0-9 and '-' become '?'. */
 static const char *word(const char *text, char *buf, size_t size)
 {
 	size_t n = 0;
@@ -209,7 +209,7 @@ static json_t *result(const struct launch_ping *p)
 			 "max_ns", (json_int_t)p->max_ns);
 }
 
-/* Whether this worker cannot run the test, so that another one has to be asked. */
+/* Returns whether this worker cannot run the test, so that another one has to be asked. */
 static bool cannot_run_test(const struct sup_worker *w)
 {
 	const int e = w->pinged.status;
@@ -218,8 +218,8 @@ static bool cannot_run_test(const struct sup_worker *w)
 	       (e == -ENOTSUP || e == -ENOTCONN);
 }
 
-/* Returns the worker that runs the test now. If none does, returns the one with the most useful
- * answer among the workers that were asked one after another. */
+/* Returns the worker that runs the test now. If none runs it, returns the worker with the most
+ * useful answer of those that were asked one after another. */
 static const struct sup_worker *find_asked(const struct agent *a, uint64_t id)
 {
 	const struct sup_worker *found = NULL;

@@ -18,8 +18,8 @@ struct control_query {
 	struct reconcile_client client;
 	enum privsep_what what;
 	struct spec *spec; /* for a plan */
-	/* Version of the configuration that an apply would read; 0: the plan is of another
-	 * configuration. */
+	/* Version of the configuration that the next apply would read; 0: the plan is made for
+	 * another configuration. */
 	uint64_t tag;
 	struct diag diag; /* errors and warnings from loading the spec */
 	bool answered;
@@ -166,8 +166,8 @@ static int load_back(struct agent *a, struct control_query *q)
 	return path ? spec_load(path, NULL, &q->diag, &q->spec) : -ENOENT;
 }
 
-/* Loads the configuration of a plan: the configuration that an apply would read now, an earlier
- * one, or a copy of the running one. */
+/* Loads the configuration for which the plan is made: the one that the next apply would read, an
+ * earlier one, or a copy of the running one. */
 static int load_spec(struct agent *a, struct control_query *q)
 {
 	autofree char *yaml = NULL;

@@ -33,8 +33,8 @@ void control_error(struct control_reply *r, unsigned status, const char *code, c
 	control_json(r, status, problem_to_json(status, code, message, details));
 }
 
-/* Makes the error for a request while an apply is pending; the text has that apply and its
- * operator. */
+/* Makes the error for a request that is refused while an apply is pending. The text names that
+ * apply and its operator. */
 static void refuse_waiting(struct agent *a, struct control_reply *r, json_t *details)
 {
 	char text[EVENTS_TEXT_MAX], message[EVENTS_TEXT_MAX + 80];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests to stop, start and restart workers. The supervisor restarts workers one at a time; the
- * reply lists all of them without waiting. */
+/* Requests to stop, start and restart workers. The supervisor restarts workers one at a time. The
+ * reply lists all workers to restart and does not wait for them. */
 #include "agent/control/control_internal.h"
 #include <stdio.h>
 
@@ -10,7 +10,7 @@ static bool is_meant(const struct sup_worker *w, const struct privsep_restart *m
 	       (m->worker == w->id || (m->outdated && sup_is_outdated(w)));
 }
 
-/* Makes the error that a worker does not exist, with the ids of those that do. */
+/* Makes the error that a worker does not exist. The text lists the ids of the existing workers. */
 static void fail_unknown(struct agent *a, uint32_t id, const char *what, struct control_reply *r)
 {
 	char ids[128] = "", message[256];

@@ -57,7 +57,7 @@ static uint32_t next_number(struct operations *ops)
 	uint32_t begin = 0;
 
 	if (ops->last == 0 && getrandom(&begin, sizeof(begin), 0) == sizeof(begin))
-		ops->last = begin >> 2; /* so that many numbers follow before they overflow */
+		ops->last = begin >> 2; /* leaves many numbers before an overflow */
 	return ++ops->last;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Changes that take long and whose client does not wait (Prefer: respond-async). Each is an object
- * that clients can read until it is removed as the oldest. Owns the answers. In each agent the
- * numbers begin at random, so that the number of an earlier agent's operation does not refer to
- * another change.
+ * Operations: changes that take long and for which the client does not wait (Prefer:
+ * respond-async). An operation is an object that clients can read until a newer one takes its
+ * place. Owns the answers. In each agent the numbers begin at random, so that the number of an
+ * earlier agent's operation does not refer to another change.
  */
 #ifndef PLENUM_AGENT_OPERATIONS_H
 #define PLENUM_AGENT_OPERATIONS_H
@@ -16,7 +16,8 @@
 
 struct operation {
 	uint32_t number; /* 0: the entry is free */
-	uint64_t client; /* number of the client's connection, by which its answer is found */
+	/* number of the client's connection, by which operations_end() finds the operation */
+	uint64_t client;
 	uid_t uid;
 	const char *request; /* static text, such as "apply" */
 	char by[REQUESTER_MAX];
@@ -36,8 +37,8 @@ uint32_t operations_begin(struct operations *ops, const char *request, uint64_t 
 			  const char *by);
 /* Removes an operation that was refused at once. */
 void operations_forget(struct operations *ops, uint32_t number);
-/* Stores the answer, a JSON text, of the operation of that client. Returns false if that client has
- * no running operation. */
+/* Ends the operation of that client and stores its answer, a JSON text. Returns false if that
+ * client has no running operation. */
 bool operations_end(struct operations *ops, uint64_t client, unsigned status, const char *text);
 /* Returns the operation as JSON, a new reference, or NULL if there is no such number or memory is
  * short. */

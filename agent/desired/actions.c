@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Compares the desired worker configurations with the supervisor's and describes each difference as
- * an action of the plan. */
+/* Compares the desired worker configurations with those of the supervisor, and describes each
+ * difference as an action of the plan. */
 #include "agent/desired/actions.h"
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,8 @@ static const struct sup_worker *find_worker(const struct sup *s, uint32_t id)
 	return NULL;
 }
 
-/* Whether the ports are equal. Labels are not compared, and UDP ports only if udp_ports is set. */
+/* Returns whether the ports are equal. Labels are not compared, and UDP ports only if udp_ports is
+ * set. */
 static bool ports_equal(const struct launch_config *a, const struct launch_config *b,
 			bool udp_ports)
 {
@@ -257,8 +258,8 @@ static int compare_exports(const struct sup *s, const struct launch_config *desi
 	return r;
 }
 
-/* An operator's apply opens the paths again, so it exports the folders that they lead to at that
- * time. */
+/* Adds an action for each export whose folder changes: an operator's apply opens the paths again,
+ * and exports the folders to which they lead then. */
 static int compare_folders(const struct actions_task *t, const struct sup *s, struct plan *p)
 {
 	int r = 0;
@@ -282,7 +283,7 @@ static int compare_folders(const struct actions_task *t, const struct sup *s, st
 
 struct settings {
 	struct plan *p;
-	bool all; /* report each changed setting, because nothing else changes */
+	bool all; /* report each changed setting, because the plan has no other change */
 	int r;
 };
 

@@ -21,8 +21,8 @@ struct actions_task {
 /* Adds to p the actions that sup_reconcile would carry out for the desired configurations, and the
  * settings that take effect without a step. Returns 0 or -ENOMEM. */
 int actions_add(const struct sup *s, const struct actions_task *t, struct plan *p);
-/* Whether one of the n desired configurations has this mount with the same source and options.
- * actions_keep_export does the same for an export. */
+/* Returns whether one of the n desired configurations has this mount with the same source and
+ * options. actions_keep_export does the same for an export. */
 bool actions_keep_mount(const struct launch_mount *m, const struct launch_config *desired,
 			size_t n);
 bool actions_keep_export(const struct launch_export *e, const struct launch_config *desired,

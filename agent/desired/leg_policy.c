@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Legs change often, and workers should not restart because of it. A worker with kernel sockets
- * takes a new leg while it runs. DPDK opens devices only at the start of a worker, so adding such a
- * leg costs a restart. This file avoids restarts for legs that vanish, and limits restarts for legs
- * that return.
+ * takes a new leg while it runs. A DPDK worker opens devices only at its start, so a new leg costs
+ * a restart. This file avoids restarts for legs that vanish, and limits restarts for legs that
+ * return.
  */
 #include "agent/desired/leg_policy.h"
 #include "netcfg/base/vec.h"
@@ -49,7 +49,7 @@ static const struct sup_worker *worker_find(const struct sup *sup, uint32_t id)
 	return NULL;
 }
 
-/* Whether `desired` has a port that `has` lacks or that differs. */
+/* Returns whether `desired` has a port that `has` lacks or that differs. */
 static bool gains_port(const struct launch_config *has, const struct launch_config *desired)
 {
 	for (uint32_t i = 0; i < desired->n_ports; i++) {
@@ -61,7 +61,7 @@ static bool gains_port(const struct launch_config *has, const struct launch_conf
 	return false;
 }
 
-/* Whether all ports that are missing in `desired` belong to absent legs. */
+/* Returns whether all ports that are missing in `desired` belong to absent legs. */
 static bool loses_absent_only(const struct launch_config *has, const struct launch_config *desired,
 			      const struct plan *plan)
 {
@@ -75,7 +75,7 @@ static bool loses_absent_only(const struct launch_config *has, const struct laun
 	return true;
 }
 
-/* Whether the configurations differ only in their ports. */
+/* Returns whether the configurations differ only in their ports. */
 static bool differs_in_ports_only(const struct launch_config *has,
 				  const struct launch_config *desired,
 				  struct launch_config *scratch)
@@ -113,7 +113,7 @@ static void keep_absent(const struct launch_config *has, struct launch_config *d
 	}
 }
 
-/* Whether all changes can be sent to the running worker, so that it needs no restart. */
+/* Returns whether all changes can be sent to the running worker, so that it needs no restart. */
 static bool can_update_live(const struct launch_config *has, const struct launch_config *desired)
 {
 	autofree struct launch_config *all = malloc(sizeof(*all));
@@ -182,7 +182,7 @@ int leg_policy_held_vfs(const struct sup *sup, char (**ret)[16], size_t *ret_n)
 	return 0;
 }
 
-/* Must count in the same way as plan_worker.c. */
+/* Returns the hugepages of a worker. Must count in the same way as plan_worker.c. */
 static uint64_t hugepages_of(const struct launch_config *c)
 {
 	bool all_xdp = true;

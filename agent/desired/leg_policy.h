@@ -10,7 +10,7 @@
 #include "netcfg/plan/plan.h"
 #include <jansson.h>
 
-/* Within this time after a worker's start, a leg that appears does not restart the worker. So a
+/* A leg that appears does not restart a worker that was started less than this time ago. So a
  * device that flaps costs at most one restart in this time. */
 #define LEG_POLICY_SETTLE_NS (10 * NSEC_PER_SEC)
 
@@ -19,7 +19,7 @@
 /* Writes a sentence such as "leg leg-b (eth2) is absent: not-found: this host has no device eth2"
  * to buf; LEG_POLICY_TEXT_MAX bytes are always enough. */
 void leg_policy_describe(const struct plan_leg_info *leg, char *buf, size_t size);
-/* Whether one of these sentences (a JSON list) is about that leg. */
+/* Returns whether one of these sentences (a JSON list) is about that leg. */
 bool leg_policy_mentions(const json_t *texts, const char *name);
 /*
  * Adjusts the desired ports so that no worker restarts without need. A worker keeps its ports of

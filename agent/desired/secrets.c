@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Copies the cluster's keys from their file into the workers' configurations. It is separate
+ * Copies the cluster's keys from their file into the workers' configurations. This file is separate
  * because worker_config.c must not read files.
  */
 #include "agent/desired/worker_config.h"

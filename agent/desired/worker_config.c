@@ -46,7 +46,8 @@ static const struct spec_peer *find_peer(const struct spec *spec, const char *na
 	return NULL;
 }
 
-/* For a mount from this host itself, takes the data IPs of this host's workers. */
+/* Adds the addresses for a mount from this host itself: the data IPs of this host's compute
+ * workers. */
 static void add_own_addrs(const struct plan *plan, struct launch_mount *lm)
 {
 	for (size_t i = 0; i < plan->n_workers; i++) {
@@ -119,8 +120,8 @@ static void add_ids(const struct spec_ids *map, size_t n, struct launch_config *
 			(struct launch_ids){map[i].client, map[i].server, map[i].count};
 }
 
-/* Without a cluster key a client's name is accepted only from these addresses. The spec check
- * guarantees that they fit into the array. */
+/* Without a cluster key, a client's name is accepted only from the addresses that this function
+ * adds. The spec check guarantees that they fit into the array. */
 static void add_addrs(const struct spec *spec, struct launch_client *to, struct launch_config *c)
 {
 	const uint32_t max = LAUNCH_CLIENT_ADDRS_MAX - c->n_client_addrs;
@@ -134,7 +135,8 @@ static void add_addrs(const struct spec *spec, struct launch_client *to, struct 
 	c->n_client_addrs += to->n_addrs;
 }
 
-/* Assigns each member into zeroed memory, because configurations are compared bytewise. */
+/* Assigns each member separately into zeroed memory, because configurations are compared
+ * bytewise. */
 static void add_client(const struct spec *spec, const struct spec_client *sc, const char *host,
 		       const struct ip_prefix *network, uint32_t first_ids, struct launch_config *c)
 {

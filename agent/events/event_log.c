@@ -15,11 +15,11 @@
 #define SUM " sum "
 #define FORMAT 1
 #define SUM_DIGITS 16
-#define NUMBER_MAX (INT64_MAX / 2)     /* so that numbers can be added without an overflow */
+#define NUMBER_MAX (INT64_MAX / 2)     /* leaves room to add numbers without an overflow */
 #define TIME_MS_MAX 253402300799999ULL /* the end of the year 9999 */
 
-/* Detects damage but not forgery: a program that can write the file can also compute the
- * checksum. */
+/* Returns the checksum of a line. It detects damage but not forgery: a program that can write the
+ * file can also compute the checksum. */
 static uint64_t sum_of(const char *line, size_t len)
 {
 	static const uint64_t key[2] = {0x706c656e756d2d65, 0x76656e742d763100};
@@ -118,7 +118,8 @@ static bool parse_line(const char *line, size_t len, struct events_entry *e)
 
 static int add(struct event_log *log, const struct events_entry *e)
 {
-	/* Twice the necessary room, so that the newest events are rarely moved to the front. */
+	/* The array has twice the necessary room, so that the newest events rarely have to be moved
+	 * to its front. */
 	const size_t room = 2 * EVENTS_KEPT;
 
 	if (e->seq <= log->last)
@@ -139,7 +140,7 @@ static int add(struct event_log *log, const struct events_entry *e)
 
 struct head {
 	unsigned version;
-	uint64_t instance; /* only in this version */
+	uint64_t instance; /* valid only if `version` is this version */
 };
 
 /* Checks the checksum at the end of `line`, a NUL-terminated first line of a segment, and removes
@@ -155,7 +156,8 @@ static bool check_sum(char *line)
 	return strcmp(sum + strlen(SUM), is) == 0;
 }
 
-/* Returns false if the line is damaged or is not the first line of a segment. */
+/* Parses the first line of a segment. Returns false if the line is damaged or is not such a
+ * line. */
 static bool parse_first_line(const char *text, size_t len, struct head *ret)
 {
 	char line[EVENT_LOG_HEAD_MAX], again[EVENT_LOG_HEAD_MAX];
@@ -188,8 +190,8 @@ static bool parse_head(struct event_log *log, const char *line, size_t len)
 		log->newer = h.version;
 		return false;
 	}
-	/* Numbers of another instance cannot be compared with these, so the earlier events are
-	 * dropped. */
+	/* Event numbers of two instances cannot be compared, so the events of the earlier instance
+	 * are dropped. */
 	if (log->instance && log->instance != h.instance)
 		log->n = log->last = 0;
 	log->instance = h.instance;
@@ -329,7 +331,8 @@ static int open_segment(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Gets the size of the segment. Its last line must be complete. */
+/* Gets the size of the segment. Returns 0, -EBADMSG if its last line is incomplete, or another
+ * negative errno. */
 static int measure(int fd, off_t *ret)
 {
 	struct stat st;

@@ -25,11 +25,11 @@
 #define EVENT_LOG_SEGMENT_BYTES (EVENT_LOG_HEAD_MAX + EVENTS_KEPT * EVENT_LOG_LINE_MAX)
 
 struct event_log {
-	/* In ascending order of number; at most the last EVENTS_KEPT. */
+	/* At most the last EVENTS_KEPT events, in ascending order of number. */
 	struct events_entry *entries;
 	size_t n;
 	uint64_t last;	   /* highest number that was read; 0: no line was read */
-	uint64_t instance; /* to which the numbers belong; 0: unknown */
+	uint64_t instance; /* instance to which the numbers belong; 0: unknown */
 	size_t n_damaged;  /* number of lines that cannot be used */
 	bool incomplete;   /* the last line has no newline */
 	unsigned newer;	   /* version of a newer file, which is not used; 0: there is none */
@@ -42,7 +42,7 @@ int event_log_parse(struct event_log *log, const char *text, size_t len);
 /* Reads both segments, the older one first. Returns 0, also if there are no files, or negative
  * errno if a file cannot be read; *log then has the events of the other file. */
 int event_log_read(struct event_log *log, const char *path);
-/* Whether all lines could be used. */
+/* Returns whether all lines could be used. */
 bool event_log_is_whole(const struct event_log *log);
 
 /* Appends events, in a new segment if the current one is full. sync: return only when the events

@@ -19,7 +19,7 @@
 /* The events in one of the two folders. */
 struct copy {
 	char *path;
-	uint64_t written; /* number of the last event that was written to it */
+	uint64_t written; /* number of the last event that was written to this folder */
 	bool replace;	  /* the file is damaged, so the next write replaces it */
 	bool failing;	  /* the last write failed, and an event has reported that */
 };
@@ -48,7 +48,8 @@ static void arm(struct event_store *s)
 						       : SOON_NS);
 }
 
-/* Takes the result of a write. The first error, and the end of an error, become events. */
+/* Handles the result of a write up to event number `to`. Adds an event when writes begin to fail,
+ * and when they succeed again. */
 static void take_result(struct event_store *s, struct copy *c, int r, uint64_t to)
 {
 	const bool was_failing = c->failing;
@@ -86,7 +87,7 @@ static int write_to(const struct event_store *s, const struct copy *c, bool sync
 /* ---- the disk, written by a child process ---- */
 
 /* Locks the folder, because a child of an earlier, killed agent may still be writing. Locks of the
- * files would not do, because the files are replaced. */
+ * files would not help, because files are replaced. */
 static int lock_folder(const char *path)
 {
 	autofree char *copy = strdup(path);

@@ -18,7 +18,8 @@
 #define EVENT_STORE_DELAY_NS (10 * NSEC_PER_SEC)
 #define EVENT_STORE_SLOW_NS (60 * NSEC_PER_SEC)
 #define EVENT_STORE_MANY (EVENTS_KEPT / 4)
-/* After a restart of the host, the last events may be lost, so this many numbers are skipped. */
+/* After a restart of the host, the last events may be lost. So this many numbers are skipped, and
+ * no number is used twice. */
 #define EVENT_STORE_JUMP EVENTS_KEPT
 
 struct event_store;

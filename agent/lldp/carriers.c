@@ -10,7 +10,7 @@ void carriers_done(struct carriers *c)
 	*c = (struct carriers){0};
 }
 
-/* Returns the index of the first entry whose ifindex is not less than this one. */
+/* Returns the index in the table at which the link is or would be inserted. */
 static size_t place(const struct carriers *c, uint32_t ifindex)
 {
 	size_t low = 0, high = c->n;

@@ -24,12 +24,12 @@ void carriers_done(struct carriers *c);
 /* Returns the state of a link, or NULL if the link is unknown. The pointer is valid until the next
  * change. */
 const struct carrier *carriers_find(const struct carriers *c, uint32_t ifindex);
-/* Whether the link can carry packets. A link that is not in the table counts as usable. */
+/* Returns whether the link can carry packets. A link that is not in the table counts as usable. */
 bool carriers_usable(const struct carriers *c, uint32_t ifindex);
 /* Stores the state of a link. Returns 1 if the link became usable or unusable, 0 if not, or
  * -ENOMEM. */
 int carriers_set(struct carriers *c, uint32_t ifindex, bool up, bool carrier);
-/* Takes the states of all links of an inventory. Calls cb for each link that became usable or
+/* Stores the states of all links of an inventory. Calls cb for each link that became usable or
  * unusable, and drops the links that the inventory lacks. Returns 0 or -ENOMEM. */
 int carriers_take(struct carriers *c, const struct inventory *inv,
 		  void (*cb)(void *user, const struct inv_link *link, bool usable), void *user);

@@ -43,7 +43,7 @@ static struct ip_addr ip6(const uint8_t *p)
 
 static int parse_arp(const uint8_t *p, size_t len, struct address_claim *ret)
 {
-	/* Ethernet and IPv4, with their address lengths */
+	/* hardware type Ethernet, protocol IPv4, and the address lengths of both */
 	static const uint8_t head[7] = {0, 1, 8, 0, 6, 4, 0};
 
 	if (len < ARP_BYTES || memcmp(p, head, sizeof(head)) != 0 || (p[7] != 1 && p[7] != 2))

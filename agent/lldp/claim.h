@@ -10,7 +10,7 @@
 #include "agent/base/address_claim.h"
 #include <stddef.h>
 
-/* The parser reads no byte of a frame beyond these; the rest may be cut off. */
+/* The parser reads at most this many bytes of a frame; the rest may be cut off. */
 #define CLAIM_FRAME_MAX 128
 
 /* Parses an Ethernet frame with ARP (RFC 826), or a neighbour solicitation or advertisement (RFC

@@ -12,7 +12,8 @@
 #include <string.h>
 
 #define BELOW_MAX 4 /* most levels of links below a link */
-/* A switch sends an LLDP frame every 30 s. Silence counts only after the time of two frames. */
+/* A switch usually sends an LLDP frame every 30 s. So only after the time of two frames does
+ * silence mean that it sends none. */
 #define SILENCE_NS (65 * NSEC_PER_SEC)
 
 const struct label *labels_find(const struct labels *l, const char *leg)
@@ -45,7 +46,8 @@ static void add_cable(struct label *l, uint32_t ifindex)
 		l->cables[l->n_cables++] = ifindex;
 }
 
-/* LLDP frames are untagged and not forwarded by switches, so they arrive on the physical links. */
+/* Lists the physical links of a leg. LLDP frames arrive there, because they are untagged and
+ * switches do not forward them. */
 static void cables_of(const struct inventory *inv, const struct inv_link *link, struct label *l)
 {
 	for (unsigned i = 0; link && link->lower && i < BELOW_MAX; i++)
@@ -204,8 +206,8 @@ void labels_decide(const struct labels_view *v, struct labels *l)
 	for (size_t i = 0; i < l->n; i++) {
 		struct label *label = &l->all[i];
 		const struct spec_net *net = net_find(v->spec, label->leg);
-		/* The configuration lists no bond as a device; the plan derives the bond's label
-		 * from its members. */
+		/* If the leg is a bond, the configuration has no entry for it, and the plan derives
+		 * its label from the members. */
 		const char *asked = net ? net->label : v->plan->legs[i].label;
 
 		label->is_auto = strcmp(asked, SPEC_LABEL_AUTO) == 0;
@@ -228,7 +230,8 @@ static void add_text(json_t *list, const struct reason *why)
 	json_array_append_new(list, json_string(reason_format(why, text, sizeof(text))));
 }
 
-/* Whether two legs share a switch: compares each cable of one leg with each cable of the other. */
+/* Returns whether two legs share a switch: compares each cable of one leg with each cable of the
+ * other. */
 static bool share_switch(const struct labels_view *v, const struct label *a, const struct label *b,
 			 const struct lldp_neighbour **ret)
 {
@@ -278,7 +281,7 @@ static void warn_pair(const struct labels_view *v, const struct label *a, const 
 	add_text(list, &why);
 }
 
-/* Whether the label is still unknown although the switch had time to send LLDP. */
+/* Returns whether the label is still unknown although the switch had time to send LLDP. */
 static bool is_late(const struct labels_view *v, const struct label *l)
 {
 	for (size_t i = 0; i < l->n_cables; i++) {

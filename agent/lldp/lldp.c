@@ -15,8 +15,8 @@
 
 #define SAVE_NS (5 * NSEC_PER_SEC)
 #define RCVBUF_BYTES (32 * 1024)
-/* A silent cable is checked again once a switch has had time for two frames. 802.1AB's
- * msgTxInterval is 30 s. */
+/* A silent cable is checked again after this time, in which a switch sends two frames
+ * (msgTxInterval of 802.1AB is 30 s). */
 #define SILENCE_NS (65 * NSEC_PER_SEC)
 
 struct lldp {
@@ -74,8 +74,8 @@ static int socket_open(uint32_t ifindex)
 	return r < 0 ? r : fd_take(fd);
 }
 
-/* Passes the socket to the role's process and closes it here. Its group membership ends with the
- * process. */
+/* Passes the link's socket to the role's process and closes it here. The membership in the groups
+ * ends when that process closes the socket. */
 static void hand_over(struct lldp *l, struct neighbours_link *link)
 {
 	struct privsep_msg m = {.type = PRIVSEP_LISTEN, .link = {.ifindex = link->ifindex}};
@@ -174,7 +174,7 @@ static void on_start(void *user, struct child_role *role)
 {
 	struct lldp *l = user;
 
-	/* on_start is first called within child_role_new, before that has set l->role. */
+	/* The first call happens within child_role_new, which has not set l->role yet. */
 	l->role = role;
 	for (size_t i = 0; i < l->table.n; i++)
 		hand_over(l, &l->table.links[i]);
@@ -257,7 +257,8 @@ void lldp_listen(struct lldp *l, const struct lldp_link *links, size_t n)
 		changed |= add_link(l, &links[i]);
 	if (!l->role && l->table.n > 0)
 		start(l);
-	/* The table of an earlier agent counts for the first links only, not for later ones. */
+	/* Only the first links get entries from the table of an earlier agent. For later links that
+	 * table is too old. */
 	if (n > 0)
 		neighbours_done(&l->remembered);
 	if (changed)

@@ -19,12 +19,13 @@ struct lldp_setup {
 	struct events *events;
 	enum log_level log_level;
 	const char *path; /* file that keeps the table for the next agent; borrowed */
-	/* The table has changed. Also called from time to time while a cable is silent. */
+	/* Called when the table has changed, and from time to time while a cable is silent. */
 	void (*on_change)(void *user);
-	/* The role has parsed a packet from a socket of lldp_watch. NULL: lldp_watch is not
-	 * used. */
+	/* Called when the role has parsed a packet from a socket of lldp_watch. NULL: lldp_watch is
+	 * not used. */
 	void (*on_claim)(void *user, uint32_t ifindex, const struct address_claim *said);
-	/* The role's process has started without the sockets of lldp_watch: pass them again. */
+	/* Called when the role's process has started. It lacks the sockets of lldp_watch then,
+	 * which the callee passes again. */
 	void (*on_start)(void *user);
 	void *user;
 };

@@ -60,8 +60,8 @@ static uint32_t get32(const uint8_t *p)
 /* ---- TLVs ---- */
 
 /*
- * Takes the next TLV from the frame. Returns 1; 0 at the end of the frame, with or without an end
- * TLV; or -EBADMSG if the TLV extends beyond the frame.
+ * Reads the next TLV of the frame. Returns 1 if there is one, 0 at the end of the frame, with or
+ * without an end TLV, or -EBADMSG if the TLV extends beyond the frame.
  */
 static int tlv_next(const uint8_t **p, size_t *len, struct tlv *ret)
 {
@@ -85,8 +85,8 @@ static bool is_clean(uint8_t c)
 	return c >= 0x20 && c <= 0x7e && c != '"' && c != '\\';
 }
 
-/* Whether all characters are printable. First removes final NULs, which some switches send, from
- * *len. */
+/* Returns whether all characters are printable. First removes final NULs, which some switches send,
+ * from *len. */
 static bool all_clean(const uint8_t *p, size_t *len)
 {
 	while (*len && p[*len - 1] == '\0')
@@ -137,7 +137,8 @@ static bool take_address(unsigned family, const uint8_t *p, size_t len, struct i
 	return true;
 }
 
-/* Takes a chassis or port id: one byte of subtype, then 1 to 255 bytes. */
+/* Converts a chassis or port id to text. In the TLV, one byte of subtype precedes 1 to 255 bytes of
+ * the id. */
 static int take_id(const struct tlv *t, unsigned mac_subtype, unsigned network_subtype,
 		   char ret[LLDP_TEXT_MAX])
 {
@@ -179,12 +180,12 @@ static void take_management(const struct tlv *t, struct lldp_neighbour *n)
 
 static void take_aggregation(const uint8_t *p, size_t len, struct lldp_neighbour *n)
 {
-	if (len >= 5 && (p[0] & 2)) /* the bit for enabled; the bit for supported does not count */
+	if (len >= 5 && (p[0] & 2)) /* bit 1: enabled; bit 0, supported, does not matter */
 		n->aggregation = get32(p + 1);
 }
 
-/* Takes the TLVs within a CEE TLV; each has versions of the feature, flags, a kind and a value. If
- * the frame also has 802.1Qaz's value, that one counts. */
+/* Reads the TLVs within a CEE TLV; each has versions of the feature, flags, a kind and a value. A
+ * value of 802.1Qaz in the same frame has priority. */
 static void take_cee(const uint8_t *p, size_t len, struct lldp_neighbour *n)
 {
 	struct tlv t;
@@ -229,7 +230,8 @@ static void take_optional(const struct tlv *t, struct lldp_neighbour *n)
 		break;
 	case TLV_CAPABILITIES:
 		if (t->len >= 4)
-			n->capabilities = get16(t->p + 2); /* after the supported ones */
+			/* the supported capabilities come first */
+			n->capabilities = get16(t->p + 2);
 		break;
 	case TLV_MANAGEMENT:
 		take_management(t, n);
@@ -244,7 +246,7 @@ static void take_optional(const struct tlv *t, struct lldp_neighbour *n)
 
 /* ---- the frame ---- */
 
-/* Takes the three mandatory TLVs, which must be in this order. */
+/* Reads the three mandatory TLVs, which must be in the order chassis, port, TTL. */
 static int take_head(const uint8_t **p, size_t *len, struct lldp_neighbour *n)
 {
 	struct tlv t;

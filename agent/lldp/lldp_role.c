@@ -137,7 +137,7 @@ static void ignore(struct lldp_role *role, const struct privsep_link *link)
 	}
 }
 
-/* Starts reading fd, which it takes. */
+/* Starts reading from the packet socket fd, and becomes its owner. */
 static int listen_to(struct lldp_role *role, const struct privsep_link *link, int fd)
 {
 	struct port *p;
@@ -169,7 +169,7 @@ static int handle(struct lldp_role *role, const struct privsep_msg *m, int *fd)
 		return 0;
 	case PRIVSEP_PING:
 		return tell(&pong);
-	default: /* these messages are for roles that serve clients */
+	default: /* messages for the roles that serve clients */
 		return 0;
 	}
 }
@@ -200,9 +200,9 @@ static int on_monitor(void *user, int fd, uint32_t revents)
 /* ---- the process ---- */
 
 /*
- * Restricts system calls on descriptors: messages only on the monitor's socket, writes only to the
- * log. A packet socket cannot get one of these numbers, because no permitted call duplicates
- * descriptors and descriptors up to 3 cannot be closed.
+ * Completes the sandbox. Allows messages only on the monitor's socket, and writes only to the log.
+ * A packet socket cannot get one of these numbers, because no permitted call duplicates descriptors
+ * and descriptors up to 3 cannot be closed.
  */
 static int seal(void)
 {

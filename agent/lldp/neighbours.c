@@ -63,8 +63,8 @@ static bool same_facts(const struct lldp_neighbour *a, const struct lldp_neighbo
 	       a->aggregation == b->aggregation && a->pfc == b->pfc;
 }
 
-/* Drops entries that were remembered from an earlier agent: the cable may have been moved while no
- * agent ran. */
+/* Drops remembered entries of other chassis than the one that was just received: the cable may have
+ * been moved while no agent ran. */
 static bool drop_remembered(struct neighbours_link *l, const char *chassis)
 {
 	bool any = false;
@@ -210,7 +210,8 @@ json_t *neighbour_to_json(const struct neighbour *n, uint64_t now)
 
 /* ---- an earlier agent's table ---- */
 
-/* Whether a remembered entry is still valid. A time in the future comes from another boot. */
+/* Returns whether an entry of an earlier agent's table is still valid. An entry with a time in the
+ * future is from another boot. */
 static bool still_holds(const struct neighbour *n, uint64_t now)
 {
 	return n->said.chassis[0] && n->said.port[0] && n->heard_ns <= now && n->until_ns > now &&

@@ -26,7 +26,8 @@ struct neighbours_link {
 	char ifname[IFNAMSIZ];
 	struct neighbour all[NEIGHBOURS_MAX];
 	size_t n;
-	/* Since when the agent has listened and the link, as far as known, had a carrier. */
+	/* Time since which the agent has listened on the link and the link, as far as known, has
+	 * had a carrier. */
 	uint64_t since_ns;
 	int error; /* why the agent does not listen; 0: it listens */
 };
@@ -50,8 +51,8 @@ struct neighbours_link *neighbours_add(struct neighbours *t, uint32_t ifindex, c
 				       uint64_t now);
 void neighbours_remove(struct neighbours *t, uint32_t ifindex);
 
-/* Takes an announcement received on a link. Returns whether it differs from the known one in more
- * than its time. */
+/* Stores an announcement that was received on a link. Returns whether it differs from the stored
+ * one in more than its time. */
 bool neighbours_hear(struct neighbours_link *l, const struct lldp_neighbour *said, uint64_t now);
 /* Drops the entries of a link that lost its carrier. Returns whether it had entries. */
 bool neighbours_forget(struct neighbours_link *l, uint64_t now);
@@ -63,7 +64,7 @@ bool neighbours_expire(struct neighbours *t, uint64_t now, uint64_t *ret_next);
 const struct neighbour *neighbours_judge(const struct neighbours_link *l,
 					 enum neighbours_verdict *ret);
 
-/* Adds the still valid entries that an earlier agent's table has for this link. */
+/* Adds the entries for this link from an earlier agent's table, `saved`, that are still valid. */
 void neighbours_remember(struct neighbours_link *l, const struct neighbours *saved, uint64_t now);
 /* Writes the table to a file for the next agent. Returns 0 or negative errno. This and the next
  * function are in neighbours_file.c. */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Stores the table of neighbours as a record file (state_file.h). With it, labels stay known over a
- * restart of the agent, although switches announce themselves only every 30 s. A neighbour is a
- * line:
+ * Stores the table of neighbours as a record file (state_file.h). With it, a restarted agent knows
+ * the labels at once, although switches announce themselves only every 30 s. A neighbour is a line:
  *
- *	neighbour IFINDEX IFNAME HEARD-NS UNTIL-NS CHASSIS PORT NAME DESCRIPTION MANAGEMENT-IP VLAN
- *	MAX-FRAME CAPABILITIES AGGREGATION PFC
+ * neighbour IFINDEX IFNAME HEARD-NS UNTIL-NS CHASSIS PORT NAME DESCRIPTION MANAGEMENT-IP VLAN
+ * MAX-FRAME CAPABILITIES AGGREGATION PFC
  */
 #include "agent/lldp/neighbours.h"
 #include "netcfg/base/state_file.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Checks after an apply that the peers which answered the workers before still answer. The
+ * Checks after an apply that the peers which answered the workers before it still answer. The
  * applier's own probes use the kernel's sockets, but the packets of a DPDK leg reach only its
- * worker. So the applier waits, as for a confirmation, while this file watches the paths of the
- * workers' sessions. If the agent dies meanwhile, nothing confirms the apply, and it is rolled
+ * worker. So the applier waits as it does for a confirmation, while this file watches the paths of
+ * the workers' sessions. If the agent dies meanwhile, nothing confirms the apply, and it is rolled
  * back.
  */
 #include "agent/reconcile/reachability.h"
@@ -21,7 +21,8 @@
 /* Time to answer once the workers run; a peer may be restarting its own workers. */
 #define ANSWER_NS (15 * NSEC_PER_SEC)
 #define START_NS (SUP_STOP_LIMIT_NS + SUP_START_LIMIT_NS)
-/* Number of packets that prove an answer: a single one may have been sent before the change. */
+/* Number of received packets that prove that the peer answers: a single packet may have been sent
+ * before the change. */
 #define NEW_PACKETS_MIN 2
 
 /* ---- the worker that must reach a peer ---- */
@@ -42,7 +43,8 @@ static bool has_peer(const struct launch_config *c, const char *peer)
 	for (uint32_t i = 0; i < c->n_shared; i++)
 		if (strcmp(c->shared[i].peer, peer) == 0)
 			return true;
-	/* For a server, any peer may be a client: clients are not in its configuration. */
+	/* Any peer of a server may be a client, because the configuration of a server does not list
+	 * its clients. */
 	return c->role != LAUNCH_FRONTEND;
 }
 
@@ -73,7 +75,7 @@ static const struct launch_config *responsible_find(const struct launch_config *
 	return other;
 }
 
-/* Whether the running reconcile changes that leg. */
+/* Returns whether the running reconcile changes that leg. */
 static bool is_touched(const struct agent *a, const char *leg)
 {
 	const struct generation *next = &a->reconcile.run.next;
@@ -94,7 +96,7 @@ static bool is_touched(const struct agent *a, const char *leg)
 	return false;
 }
 
-/* Whether frames of the leg's full MTU have arrived on the path. */
+/* Returns whether frames of the leg's full MTU have arrived on the path. */
 static bool is_full(const struct launch_path_stats *s)
 {
 	return s->mtu >= s->mtu_most;
@@ -167,8 +169,8 @@ bool reconcile_needs_verified_peer(const struct agent *a, const struct reconcile
 	       !(a->running.spec && a->running.spec->confirm_s) && !(spec && spec->confirm_s);
 }
 
-/* Whether the worker still has the peer under `spec`. The clients of a server are not in its spec,
- * so they always stay. */
+/* Returns whether the worker still has the peer in the configuration `spec`. The clients of a
+ * server are not in the spec, so they always stay. */
 static bool stays(const struct spec *spec, const struct sup_worker *w, const char *peer)
 {
 	for (size_t i = 0; i < spec->n_workers; i++)
@@ -219,8 +221,8 @@ static bool is_same(const struct verified_peer *p, const struct launch_path_stat
 	return strcmp(s->peer, p->peer) == 0 && (c->failover || strcmp(s->leg, p->leg) == 0);
 }
 
-/* Whether the path is proven since the apply. A worker that was not restarted shows a path as up
- * until a timeout, so for such a worker only received packets count. */
+/* Returns whether the path has worked since the apply. A worker that was not restarted reports a
+ * dead path as up until a timeout, so for such a worker only received packets count. */
 static bool is_recent(const struct agent *a, const struct verified_peer *p,
 		      const struct sup_worker *w, const struct launch_path_stats *s)
 {
@@ -260,8 +262,8 @@ static enum answer answer_of(const struct agent *a, const struct verified_peer *
 	return best;
 }
 
-/* Whether the worker cannot use its transport because of this host. It needs another transport,
- * which it cannot get before this apply ends, or it waits for a missing resource. */
+/* Returns whether the worker cannot use its transport because of this host. It needs another
+ * transport, which it cannot get before this apply ends, or it waits for a missing resource. */
 static bool has_failed(const struct agent *a, uint32_t worker)
 {
 	const struct plan *p = a->running.plan;
@@ -275,9 +277,9 @@ static bool has_failed(const struct agent *a, uint32_t worker)
 	return false;
 }
 
-/* Counts packets for a check that a previous agent began. How many had arrived when the check began
- * is unknown, so this counts from the moment when this agent first sees the path up. By then
- * another worker or port may have the path. */
+/* Counts packets for a check that a previous agent began. The number of packets at the beginning of
+ * that check is unknown, so the count begins when this agent first sees the path up. Meanwhile
+ * another worker or port may have got the path. */
 static void count_inherited(const struct agent *a, struct verified_peer *p)
 {
 	struct launch_path_stats paths[LAUNCH_PATHS_MAX];
@@ -307,7 +309,7 @@ static void count_inherited(const struct agent *a, struct verified_peer *p)
 	}
 }
 
-/* Counts the workers that moved to VFs and are not up (yet). v->lost describes the first one. */
+/* Counts the workers that moved to VFs and are not up. v->lost describes the first one. */
 static size_t count_not_up(struct agent *a)
 {
 	struct reachability *v = &a->reconcile.reachability;
@@ -323,7 +325,7 @@ static size_t count_not_up(struct agent *a)
 	return n;
 }
 
-/* Counts the peers and moved workers that do not answer or are not up (yet). v->lost describes the
+/* Counts the peers that do not answer and the moved workers that are not up. v->lost describes the
  * first one. */
 static size_t count_lost(struct agent *a)
 {
@@ -472,7 +474,8 @@ static int on_look(void *user)
 	return reachability_waits(&a->reconcile) ? loop_timer_arm(v->timer, LOOK_NS) : 0;
 }
 
-/* Called when the host is configured, but the workers still run with the previous configuration. */
+/* Called when the network is configured, but the workers still run with the previous
+ * configuration. */
 void reachability_begin(struct agent *a)
 {
 	struct reachability *v = &a->reconcile.reachability;
@@ -518,7 +521,8 @@ static const char *mode_to_string(const struct reachability *v)
 	return v->alone ? "alone" : v->patient ? "patient" : "brief";
 }
 
-/* Names come from workers and their peers, so they may be invalid. Such a peer is not written. */
+/* Returns whether the names are valid. They come from workers and their peers; a peer with an
+ * invalid name is not written to the ticket. */
 static bool is_plain(const struct verified_peer *p)
 {
 	struct ip_addr addr;

@@ -8,20 +8,20 @@
 
 int reachability_init(struct agent *a);
 void reachability_done(struct reconcile *rec);
-/* Whether only workers that a peer answers may move to VFs, because no operator will confirm this
- * apply. */
+/* Returns whether a worker may move to VFs only if a peer answers it, because no operator will
+ * confirm this apply. */
 bool reconcile_needs_verified_peer(const struct agent *a, const struct reconcile_client *c,
 				   const struct spec *spec);
 /* Lists the cores of the workers that get answers from at least one peer which `spec` still has.
  * Returns 0 and *ret, which the caller frees, or -ENOMEM. */
 int reachability_answered_cores(const struct agent *a, const struct spec *spec, unsigned **ret,
 				size_t *ret_n);
-/* Whether the running reconcile has peers, workers or mounts to check after its apply. */
+/* Returns whether the running reconcile has peers, workers or mounts to check after its apply. */
 bool reachability_waits(const struct reconcile *rec);
-/* Whether the pending apply is rolled back automatically if peers or mounts do not answer in time.
- * Returns false if the client requested a confirmation by an operator. */
+/* Returns whether the pending apply is rolled back automatically if peers or mounts do not answer
+ * in time. Returns false if the client requested a confirmation by an operator. */
 bool reachability_decides(const struct reconcile *rec);
-/* Lets the running reconcile's client wait for its answer until the check is decided or the apply
+/* Delays the answer to the running reconcile's client until the check has a result or the apply
  * ends. */
 void reachability_answer_later(struct agent *a);
 /* Records the paths that must work after the apply: those that are up now, that this run may
@@ -35,7 +35,7 @@ void reachability_put(const struct agent *a, struct state_draft *ticket);
 /* Reads the peers and mounts to check from the ticket of a previous agent. Ignores all other
  * lines. */
 void reachability_inherit(struct agent *a, struct state_file *ticket);
-/* Whether a peer that must answer the workers of the pending apply does not. */
+/* Returns whether a peer that must answer the workers of the pending apply does not. */
 bool reachability_is_lost(struct agent *a);
 /* Ends the check, because the pending apply was kept or rolled back, and answers the client that
  * waits. */

@@ -79,7 +79,7 @@ static int add_running(struct transport_choice *to, const struct launch_config *
 	return r == 0 && any ? transport_choice_add(to, &e) : r;
 }
 
-/* The record cannot be read: accepts the transports that the adopted workers use. */
+/* Called if the record cannot be read: accepts the transports that the adopted workers use. */
 static int take_running(struct agent *a, const struct inventory *inv)
 {
 	int r = 0;
@@ -100,8 +100,8 @@ static int read_record(struct agent *a, const struct inventory *inv)
 		return r;
 	rec->choice.known = r == 0 || r == STATE_MISSING;
 	rec->choice.unsaved =
-		/* The unreadable record was removed: the running transports count as accepted, and
-		 * are written. */
+		/* If an operator has removed the unreadable record, the running transports count as
+		 * accepted, and are written. */
 		r == STATE_MISSING && again;
 	if (rec->choice.known) {
 		say(a, NULL);
@@ -146,7 +146,8 @@ int reconcile_choice_freeze(struct agent *a, struct plan_context *ctx)
 	return r;
 }
 
-/* Writes the record. The choices in memory are in force even if that fails; it is retried. */
+/* Writes the record. If the write fails, it is retried; the choices in memory are in force
+ * anyway. */
 static void save(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;

@@ -6,11 +6,11 @@
 #include "agent/agent.h"
 #include "netcfg/base/state_file.h"
 
-/* Returns the choices in force: while an apply is pending, those of its ticket; otherwise the
+/* Returns the choices in force: the choices of the pending apply or, if none is pending, the
  * accepted ones. */
 const struct transport_choice *reconcile_choice_now(const struct reconcile *rec);
 /* Reads the record of accepted choices, unless it was read before. If it cannot be read, the
- * running transports count as accepted. Returns 0, also if there is no record, or -ENOMEM. */
+ * running transports count as accepted. Returns 0, even if there is no record, or -ENOMEM. */
 int reconcile_choice_look(struct agent *a, const struct inventory *inv);
 /* Keeps the plan's choices unchanged for the rest of the run: the run's own steps change the state
  * of the host from which the choices were made. Returns 0 or -ENOMEM. */
@@ -20,7 +20,7 @@ void reconcile_choice_keep(struct agent *a);
 /* Adds events for workers that lost their accepted transport or can use it again. was NULL: no plan
  * was in force before. */
 void reconcile_choice_note(struct agent *a, const struct plan *was, const struct plan *is);
-/* Whether reading or writing the record failed and has to be retried. */
+/* Returns whether reading or writing the record failed and has to be retried. */
 bool reconcile_choice_waits(const struct reconcile *rec);
 /* Writes the choices of the running reconcile, and the PFs whose VFs it creates, to its ticket.
  * Returns 0 or -ENOMEM. */

@@ -69,10 +69,11 @@ static void undo(struct agent *a, const struct reconcile_pending *p,
 	struct spec *spec = NULL;
 
 	history_end(&rec->records.history, p->entry, HISTORY_ROLLED_BACK, p->n_steps, why, NULL);
-	/* Prevents a retry even if the configuration cannot be recorded as rolled back. */
+	/* Prevents a retry, even if the following record of the rolled-back configuration cannot be
+	 * written. */
 	rec->pacing.retry_files = false;
-	/* The configuration is read from the ticket, because the running one is still the previous
-	 * one if the workers could not get the new one. */
+	/* Reads the rolled-back configuration from the ticket: if the workers could not get it, the
+	 * running configuration is still the previous one. */
 	(void)reconcile_ticket_load(a, &ignored, &spec);
 	reconcile_note_refused(a, p->source, p->entry, why, spec);
 	spec_free(spec);

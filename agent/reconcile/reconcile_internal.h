@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Questions about the running reconcile, for all files of this folder. */
+/* Functions that answer questions about the running reconcile, for all files of this folder. */
 #ifndef PLENUM_AGENT_RECONCILE_INTERNAL_H
 #define PLENUM_AGENT_RECONCILE_INTERNAL_H
 
 #include "agent/agent.h"
 #include <string.h>
 
-/* Whether an operator requested the run. Configurations that failed before are then tried again. */
+/* Returns whether an operator requested the run, so that it tries configurations that failed before
+ * again. */
 static inline bool reconcile_is_asked(enum reconcile_trigger t)
 {
 	return t != RECONCILE_KERNEL && t != RECONCILE_FALLBACK;
 }
 
-/* Whether the run repairs the running configuration without a request. */
+/* Returns whether the run repairs the running configuration without a request. */
 static inline bool reconcile_is_repair(const struct reconcile *rec)
 {
 	return rec->run.trigger == RECONCILE_KERNEL && rec->run.source == RECONCILE_FROM_RUNNING;
 }
 
-/* Whether the run gets a ticket and may have to be confirmed, because an operator requested exactly
- * this configuration, or because the run is guarded like such an apply. */
+/* Returns whether the run gets a ticket and may have to be confirmed, because an operator requested
+ * exactly this configuration, or because the run is guarded like such an apply. */
 static inline bool reconcile_is_ordered(const struct reconcile *rec)
 {
 	return rec->run.is_guarded ||
@@ -29,8 +30,8 @@ static inline bool reconcile_is_ordered(const struct reconcile *rec)
 		 rec->run.source == RECONCILE_FROM_HISTORY));
 }
 
-/* Whether workers with `transport: auto` may move to VFs. Only an operator's apply may do that,
- * because `plenum plan` shows the move and the operator can roll it back. */
+/* Returns whether workers with `transport: auto` may move to VFs. Only an operator's apply may do
+ * that, because `plenum plan` shows the move and the operator can roll it back. */
 static inline bool reconcile_may_move(const struct reconcile *rec)
 {
 	return rec->run.trigger == RECONCILE_API && !rec->pending.applier &&
@@ -44,8 +45,8 @@ static inline const struct spec *reconcile_spec(const struct agent *a)
 	return a->reconcile.run.next.spec ? a->reconcile.run.next.spec : a->running.spec;
 }
 
-/* Whether the operator used --force probes, which keeps the apply even if peers do not answer
- * afterwards. */
+/* Returns whether the operator used --force probes, which keeps the apply even if peers do not
+ * answer afterwards. */
 static inline bool reconcile_is_forced(const struct reconcile_client *c)
 {
 	for (size_t i = 0; i < c->n_forced; i++)

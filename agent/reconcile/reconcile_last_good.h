@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The configuration that ran last without a failure. At a start, the agent runs it first if the
- * files are invalid or differ from it; a rollback restores it. If its file cannot be written, this
- * agent keeps the text in memory. reconcile_last_good_load() is declared in reconcile.h.
+ * The configuration that ran last without a failure. At a start, the agent runs this configuration
+ * first if the files are invalid or differ from it; a rollback restores it. If its file cannot be
+ * written, the agent keeps the text in memory. reconcile_last_good_load() is declared in
+ * reconcile.h.
  */
 #ifndef PLENUM_AGENT_RECONCILE_LAST_GOOD_H
 #define PLENUM_AGENT_RECONCILE_LAST_GOOD_H

@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Whether a worker serves the mount. If not, why has the server's reason, if there is one. Uses
- * w->started, because a process may not have its new configuration yet. */
+/* Returns whether a worker serves the mount. If not, why has the reason that the server reported,
+ * or is empty. Uses w->started, because a process may not have its new configuration yet. */
 static bool is_served(const struct agent *a, const struct launch_mount *m, struct reason *why)
 {
 	char text[LAUNCH_REASON_MAX];
@@ -118,9 +118,9 @@ bool reconcile_mounts_lost(const struct agent *a, struct reason *why)
 	return false;
 }
 
-/* Finds the desired configuration that can take a mount of worker w: that of the same worker,
- * otherwise that of another client worker. Returns NULL if there is none; programs on the mount
- * then wait until the trial ends. */
+/* Finds the desired configuration to which a mount of worker w can be added: the one of the same
+ * worker or, if there is none, the one of another client worker. Returns NULL if there is none;
+ * programs on the mount then wait until the trial ends. */
 static struct launch_config *find_server(const struct sup_worker *w, struct launch_config *desired,
 					 size_t n)
 {
@@ -137,7 +137,7 @@ static struct launch_config *find_server(const struct sup_worker *w, struct laun
 	return other;
 }
 
-/* Adds the mounts of w that are no longer desired. */
+/* Adds the mounts of w that are no longer desired to the desired configurations. */
 static void add_former(const struct sup_worker *w, struct launch_config *desired, size_t n)
 {
 	for (uint32_t i = 0; w->wanted && i < w->config.n_mounts; i++) {

@@ -8,7 +8,8 @@
 /* Records the served mounts and exports that the running reconcile ends, and the mounts that
  * replace them. Returns 0 or -ENOMEM. */
 int reconcile_mounts_before(struct agent *a);
-/* Whether one of these new mounts is not served, or not served yet; if so, why has the reason. */
+/* Returns whether one of the new mounts that reconcile_mounts_before() recorded is not served yet;
+ * if so, why has the reason. */
 bool reconcile_mounts_lost(const struct agent *a, struct reason *why);
 /* Passes the desired workers to the supervisor. While an apply is pending, they also get the mounts
  * that it removes. Returns 0 or negative errno as from sup_reconcile. */

@@ -16,8 +16,8 @@
 
 /* ---- success ---- */
 
-/* Whether this is a plan's warning about a leg. note_legs reports such warnings as long as they
- * last. */
+/* Returns whether the entry is a warning of the plan about a leg. note_legs() reports such warnings
+ * as long as they last. */
 static bool is_of_leg(const struct plan *p, const struct diag_entry *e)
 {
 	char head[PLENUM_NAME_MAX + 32];
@@ -77,8 +77,8 @@ static void note_legs(struct agent *a)
 	json_decref(list);
 }
 
-/* Whether a worker lacks its accepted transport. The agent must retry then, because the kernel does
- * not notify it when, for example, hugepages become free. */
+/* Returns whether a worker lacks its accepted transport. The agent must retry then, because the
+ * kernel does not notify it when, for example, hugepages become free. */
 static bool lacks_agreed(const struct plan *p)
 {
 	for (size_t i = 0; i < p->n_workers; i++)
@@ -103,8 +103,7 @@ static int succeed(struct agent *a)
 		note_warnings(a);
 	if (lacks_agreed(a->running.plan) || reconcile_choice_waits(rec))
 		reconcile_arm(a, RECONCILE_CHOICE_RETRY_NS);
-	/* The files do not have a pending apply yet; a restart would use the previous
-	 * configuration. */
+	/* The configuration of a pending apply is written to the files only when it is kept. */
 	if (!files || rec->pending.applier)
 		return 0;
 	return reconcile_keep_config(a, rec->run.source, rec->run.entry, &rec->run.diag);
@@ -140,7 +139,8 @@ static void say_failure(struct agent *a, int error)
 		for (size_t i = 0; i < json_array_size(list); i++)
 			events_add(&a->events, LOG_LEVEL_ERR, "agent", "%s",
 				   json_string_value(json_array_get(list, i)));
-		if (error != -ECANCELED) /* for -ECANCELED the text already says what was done */
+		/* for -ECANCELED the text already says that the apply was rolled back */
+		if (error != -ECANCELED)
 			events_add(&a->events, LOG_LEVEL_ERR, "agent", "%s", head);
 	}
 	json_decref(list);
@@ -180,7 +180,8 @@ static void fail(struct agent *a, int error)
 {
 	struct reconcile *rec = &a->reconcile;
 
-	/* The pending apply cannot continue: rolls it back. Its client gets a single answer. */
+	/* The run of the pending apply has failed, so the apply is rolled back. Its client gets one
+	 * answer, after the rollback. */
 	if (rec->pending.applier)
 		reconcile_pending_order(a, false, 0, "plenumd");
 	/* A failed rollback is reported only to its client; the running configuration stays in
@@ -188,7 +189,7 @@ static void fail(struct agent *a, int error)
 	if (rec->run.source == RECONCILE_FROM_HISTORY)
 		return;
 	note_refused_vfs(a, error);
-	/* The failure of the files was reported already, and will be retried. */
+	/* The failure of the files was already reported, and the agent will retry them. */
 	if (rec->run.source == RECONCILE_FROM_LAST_GOOD) {
 		log_notice("the previous configuration failed too: %s", strerror(-error));
 		return;
@@ -204,8 +205,8 @@ static void fail(struct agent *a, int error)
 	if (rec->run.source == RECONCILE_FROM_FILES) {
 		if (reconcile_is_asked(rec->run.trigger) && rec->run.trigger != RECONCILE_START)
 			rec->pacing.files = (struct reconcile_pace){.pause_ns = RECONCILE_NEWS_NS};
-		/* No retry after an apply that was rolled back because of its effect, or one that
-		 * needed a confirmation. */
+		/* An apply that was rolled back because of its effect, or that needed a
+		 * confirmation, is not retried. */
 		rec->pacing.retry_files =
 			rec->run.loaded && error != -ECANCELED && !rec->run.needs_confirmation;
 		if (rec->pacing.retry_files)
@@ -240,8 +241,9 @@ static const char *what_is_applied(const struct reconcile *rec, char *buf, size_
 	}
 }
 
-/* Whether this is a start that applies the configuration of the latest history entry again. Such a
- * start gets no entry, which would push out others and hide that an apply was interrupted. */
+/* Returns whether this is a start that applies the configuration of the latest history entry again.
+ * Such a start gets no entry, which would push out others and hide that an apply was
+ * interrupted. */
 static bool is_repeated_start(const struct agent *a)
 {
 	const struct reconcile *rec = &a->reconcile;
@@ -271,8 +273,8 @@ void reconcile_enter(struct agent *a)
 		enter(rec);
 }
 
-/* Whether a retry has succeeded with a configuration that failed when it was requested. The success
- * gets a history entry; the failed retries got none. */
+/* Returns whether a retry has succeeded with a configuration that failed when it was requested. The
+ * success gets a history entry; the failed retries got none. */
 static bool is_late_success(const struct agent *a, int error)
 {
 	const struct reconcile *rec = &a->reconcile;
@@ -369,7 +371,7 @@ void reconcile_forget_staged(struct agent *a)
 		agent_update_state(a);
 }
 
-/* Whether this configuration must not be applied again without a request. */
+/* Returns whether the configuration of this run must not be applied again without a request. */
 static bool is_refused(const struct agent *a, int error, bool runs)
 {
 	const struct reconcile *rec = &a->reconcile;
@@ -384,11 +386,12 @@ static bool is_refused(const struct agent *a, int error, bool runs)
 void reconcile_conclude(struct agent *a, int error)
 {
 	struct reconcile *rec = &a->reconcile;
-	const bool runs = error >= 0; /* also true if its files could not be written */
+	const bool runs = error >= 0; /* also if the configuration files could not be written */
 	char why[EVENTS_TEXT_MAX];
 
 	if (rec->run.source == RECONCILE_FROM_HISTORY)
-		reconcile_enter(a); /* also if the configuration equals the running one */
+		/* adds an entry even if the configuration equals the running one */
+		reconcile_enter(a);
 	if (error >= 0)
 		error = succeed(a);
 	else if (a->state != AGENT_STOPPING)

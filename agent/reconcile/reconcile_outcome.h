@@ -8,7 +8,8 @@
 /* Handles the result of a reconcile: updates problems, state, events and retry times, and answers
  * the client. error: 0 or negative errno. */
 void reconcile_conclude(struct agent *a, int error);
-/* Adds an entry for a requested reconcile to the history. */
+/* Adds an entry for the running reconcile to the history, if an operator requested this
+ * reconcile. */
 void reconcile_enter(struct agent *a);
 
 #endif

@@ -54,7 +54,7 @@ bool reconcile_on_trial(void *user)
 	       (rec->run.source == RECONCILE_FROM_LAST_GOOD && rec->applier);
 }
 
-/* Tells the client that the apply is no longer pending, and how it ended. */
+/* Sets why to the reason that the apply is not pending any more, with its result. */
 static void say_none_waits(const struct agent *a, uint64_t number, struct reason *why)
 {
 	const struct history_entry *e = history_find(&a->reconcile.records.history, number);

@@ -32,7 +32,8 @@ int reconcile_preview(struct agent *a, struct kernel *k, const struct reconcile_
 	PLENUM_CLEANUP(plan_worker_ids_done) struct plan_worker_ids worker_ids = {0};
 	const struct reconcile *rec = &a->reconcile;
 	autofree unsigned *answered = NULL;
-	/* Recorded failures are not used, because an apply tries those transports again. */
+	/* The context has no recorded failures, because an apply tries the failed transports
+	 * again. */
 	struct plan_context ctx = {.running = a->running.plan,
 				   .held_hugepages = leg_policy_held_hugepages(a->sup),
 				   .owned = &owned,

@@ -16,8 +16,8 @@ const char *reconcile_trigger_to_string(enum reconcile_trigger t)
 	return t < RECONCILE_TRIGGER_MAX ? names[t] : "?";
 }
 
-/* Whether a trigger has to wait after a failed apply. That apply's own kernel notifications must
- * not trigger the next try. */
+/* Returns whether a trigger has to wait after a failed apply, because that apply's own kernel
+ * notifications must not trigger the next try. If so, arms the timer. */
 static bool is_blocked(struct agent *a, const struct reconcile_pace *p)
 {
 	uint64_t now = clock_now_ns();
@@ -59,7 +59,7 @@ static void take_client(struct agent *a, struct reconcile_request *ret)
 					  .client = c};
 }
 
-/* Whether the trigger was requested. Clears the request. */
+/* Returns whether the trigger was requested. Clears the request. */
 static bool take(struct reconcile_queue *q, enum reconcile_trigger t)
 {
 	const bool was = q->requested[t];
@@ -68,7 +68,7 @@ static bool take(struct reconcile_queue *q, enum reconcile_trigger t)
 	return was;
 }
 
-/* Whether the files are valid and differ from the configuration that ran last. */
+/* Returns whether the files are valid and differ from the configuration that ran last. */
 static bool files_are_edited(struct agent *a)
 {
 	PLENUM_CLEANUP(diag_done) struct diag ignored = DIAG_INIT;
@@ -90,8 +90,8 @@ static bool files_are_edited(struct agent *a)
 /*
  * Makes the first request of the agent. Edited files may interrupt the host's connections, and at a
  * start there may be no operator to notice. So a start first restores the configuration that ran
- * last. The files are applied once that works, because that apply can then compare which peers
- * answer before and after it.
+ * last. Once that configuration works, the files are applied; that apply can then compare which
+ * peers answer before and after it.
  */
 static void take_start(struct agent *a, struct reconcile_request *ret)
 {
@@ -109,8 +109,8 @@ static void take_start(struct agent *a, struct reconcile_request *ret)
 	ret->source = RECONCILE_FROM_LAST_GOOD;
 }
 
-/* Requests an apply of edited files when all workers are up. If the configuration that ran last
- * cannot run now, they are applied without waiting. */
+/* Returns true, with a request to apply the edited files, when all workers are up. If the
+ * configuration that ran last cannot run now, it does not wait for the workers. */
 static bool take_edited(struct agent *a, struct reconcile_request *ret)
 {
 	struct reconcile_queue *q = &a->reconcile.queue;
@@ -204,7 +204,9 @@ void reconcile_ask_client(struct agent *a, const struct reconcile_client *c)
 	struct reconcile *rec = &a->reconcile;
 
 	const bool waits = rec->pending.applier &&
-			   /* A wait for peers alone ends soon, so the request is queued. */
+			   /* A client's apply is refused while an operator must confirm the pending
+			    * one. If the pending apply waits only for peers, that ends soon, so the
+			    * request is queued. */
 			   !rec->reachability.alone;
 	struct reconcile_client *added;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Requests that wait for the running reconcile, and timers that create requests. The queue does not
- * start a reconcile itself; it calls the function `run` that reconcile_queue_init gets.
+ * start a reconcile itself: it calls the argument `run` of reconcile_queue_init.
  */
 #ifndef PLENUM_AGENT_RECONCILE_QUEUE_H
 #define PLENUM_AGENT_RECONCILE_QUEUE_H
@@ -17,10 +17,10 @@ struct reconcile_request {
 /* run: function that starts the next request if possible. Returns 0 or negative errno. */
 int reconcile_queue_init(struct agent *a, void (*run)(struct agent *a));
 void reconcile_queue_done(struct reconcile *rec);
-/* Takes the next request; requests of operators come before repairs. Returns false if there is no
- * request, or none that is due. */
+/* Removes the next request from the queue; requests of operators come before repairs. Returns false
+ * if there is no request, or none that is due. */
 bool reconcile_queue_take(struct agent *a, struct reconcile_request *ret);
-/* Passes the answer to the owner's on_applied, if a client waits for it. */
+/* Passes the answer to the agent's callback on_applied, if a client waits for it. */
 void reconcile_answer_client(struct agent *a, const struct reconcile_client *c,
 			     const struct reconcile_answer *answer);
 /* Answers a client whose reconcile will not start. */

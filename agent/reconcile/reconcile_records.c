@@ -87,7 +87,8 @@ void reconcile_note_refused(struct agent *a, enum reconcile_source source, uint6
 		 entry, e ? e->what : "?", e ? e->by : "?", cause);
 	events_add(&a->events, LOG_LEVEL_ERR, "agent", "%s", text);
 	if (spec && is_last_good(a, spec))
-		return; /* that configuration is running already, with another transport */
+		/* the rolled-back configuration is running already, with another transport */
+		return;
 	if (source == RECONCILE_FROM_FILES) {
 		refused_write(a, text, spec);
 		problems_set(&a->problems, PROBLEMS_FILES, text, NULL);
@@ -96,8 +97,8 @@ void reconcile_note_refused(struct agent *a, enum reconcile_source source, uint6
 	}
 }
 
-/* Reports that the files differ from the running configuration because an operator returned to an
- * earlier one. */
+/* Reports that the files differ from the running configuration, because an operator returned to an
+ * earlier configuration. */
 static void note_older_config(struct agent *a, uint64_t entry)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
@@ -176,7 +177,8 @@ int reconcile_keep_config(struct agent *a, enum reconcile_source source, uint64_
 
 /* ---- worker ids and failed transports ---- */
 
-/* Without this record the next start may assign other ids to the workers. */
+/* Reports a failure as an event, because without this record the next start may assign other ids to
+ * the workers. */
 void reconcile_save_worker_ids(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The files in the state and run directories from which a later run or agent knows which
- * configurations to apply: the last good one, the one that the last rollback undid, worker ids, and
- * failed transports.
+ * The files in the state and run directories that a later run or agent reads: the last good
+ * configuration, the one that the last rollback undid, worker ids, and failed transports.
  */
 #ifndef PLENUM_AGENT_RECONCILE_RECORDS_H
 #define PLENUM_AGENT_RECONCILE_RECORDS_H
@@ -26,7 +25,7 @@ void reconcile_save_worker_ids(struct agent *a);
  * it is not applied again without a request. */
 void reconcile_note_refused(struct agent *a, enum reconcile_source source, uint64_t entry,
 			    const char *why, const struct spec *spec);
-/* Whether the last rollback undid this configuration; if so, why has the reason. */
+/* Returns whether the last rollback undid this configuration; if so, why has the reason. */
 bool reconcile_is_refused(struct agent *a, const struct spec *spec, struct reason *why);
 
 #endif

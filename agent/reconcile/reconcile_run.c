@@ -48,7 +48,7 @@ static void note_steps(struct agent *a)
 /* ---- before and after the applier ---- */
 
 /* Loads the staged configuration. First prepares the commit, so that a full disk is found before
- * the host is changed. On a retry it has been prepared already. */
+ * the host is changed. On a retry, the first try has prepared it already. */
 static int load_staged(struct agent *a, struct store_source *ret)
 {
 	int r = a->store.prepared ? 0 : store_prepare(&a->store, &a->reconcile.run.diag);
@@ -72,9 +72,9 @@ static int load_history(struct agent *a)
 	return -ENOENT;
 }
 
-/* Checks whether the configuration may be applied. One that was rolled back is applied again only
- * if an operator requests it or it has changed. A reload that was requested before the rollback
- * does not count as a request: it would cut off the same peers again. */
+/* Checks whether the configuration may be applied. A configuration that was rolled back is applied
+ * again only if an operator requests it or it has changed. A reload that was requested before the
+ * rollback does not count as a request, because it would cut off the same peers again. */
 static int check_refused(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -158,7 +158,8 @@ static int load_and_collect(struct agent *a)
 	if (rec->run.trigger == RECONCILE_RELOAD || rec->run.trigger == RECONCILE_API) {
 		plan_failures_clear(&a->failures);
 		reconcile_keep_attempts(a);
-		/* The other hosts may have stopped using the addresses. */
+		/* Forgets the address conflicts, because the other hosts may have stopped using the
+		 * addresses. */
 		if (rec->run.n_tries == 0)
 			plan_conflicts_done(&rec->inputs.conflicts);
 	}
@@ -252,8 +253,8 @@ static int first_half(struct agent *a)
 	return r < 0 ? r : 1;
 }
 
-/* Carries out the part of a run after the applier: the host is in the desired state, and now the
- * workers get theirs. */
+/* Carries out the part of a run after the applier: the network has its desired state, and now the
+ * workers get their configurations. */
 static int second_half(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -352,8 +353,8 @@ void reconcile_on_applied(void *user, const struct applier_result *res, const st
 	rec->run.failed_step = res->failed_step;
 	diag_append(&rec->run.diag, d);
 	if (r == 0 && res->conflicts && res->conflicts->n) {
-		/* The applier left out addresses that other hosts use, so it applied another plan
-		 * than this one: make a new plan. */
+		/* The applier left out addresses that other hosts use, so the plan of this run is
+		 * not the one that was applied. A new plan is made. */
 		r = -EAGAIN;
 		note_applied(a);
 		if (reconcile_take_conflicts(rec, res->conflicts) < 0)
@@ -371,8 +372,8 @@ void reconcile_on_applied(void *user, const struct applier_result *res, const st
 	finish(a, r == 0 ? second_half(a) : r);
 }
 
-/* The applier is done and waits for a confirmation. The workers start with the new configuration
- * now, so that the operator confirms a configuration that runs. */
+/* Called when the applier has carried out the plan and waits for a confirmation. The workers start
+ * with the new configuration now, so that the operator confirms a configuration that runs. */
 static void on_wait(void *user, uint64_t until_ns, const struct plan_conflicts *conflicts)
 {
 	struct agent *a = user;
@@ -386,7 +387,7 @@ static void on_wait(void *user, uint64_t until_ns, const struct plan_conflicts *
 	note_applied(a);
 	if (conflicts->n) { /* the applier has replaced the plan by one without these addresses */
 		r = reconcile_take_conflicts(rec, conflicts);
-		/* Counts as a retry, because a first try would forget the conflicts. */
+		/* The run counts as a retry, because a first try would forget the conflicts. */
 		rec->run.n_tries++;
 		generation_done(&rec->run.next);
 		if (r == 0)
@@ -417,7 +418,8 @@ void reconcile_begin(struct agent *a, const struct reconcile_request *rq)
 
 	rec->state = RECONCILE_LOADING;
 	if (rq->source != RECONCILE_FROM_RUNNING && rq->source != RECONCILE_FROM_LAST_GOOD)
-		/* This run applies what an operator requested, so edited files no longer wait. */
+		/* This run applies another configuration on request, so the edited files are not
+		 * applied later. */
 		rec->queue.edited_files = false;
 	rec->run = (struct reconcile_run){
 		.trigger = rq->trigger,
@@ -452,7 +454,7 @@ static void finish(struct agent *a, int r)
 	reconcile_ticket_done(a);
 	while (rec->pending.applier && !rec->reachability.alone && rec->queue.n_clients > 0)
 		reconcile_refuse_client(a, &rec->queue.clients[--rec->queue.n_clients], -EALREADY);
-	if (a->store.prepared) /* the commit was not made */
+	if (a->store.prepared) /* the prepared commit was not made */
 		store_abandon(&a->store);
 	generation_done(&rec->run.next);
 	diag_done(&rec->run.diag);

@@ -10,7 +10,7 @@
 void reconcile_run_next(struct agent *a);
 /* Starts a reconcile. Call only if none is running. */
 void reconcile_begin(struct agent *a, const struct reconcile_request *rq);
-/* Callback on_end of applier_task. user: struct agent. */
+/* Callback on_end of applier_task; handles the result of the applier. user: struct agent. */
 void reconcile_on_applied(void *user, const struct applier_result *res, const struct diag *d);
 /* Records data IPs that other hosts use, so that the next plans leave them out. Returns 0 or
  * -ENOMEM. */

@@ -17,9 +17,9 @@
 
 /* ---- result of the previous agent's apply ---- */
 
-/* Reads the outcome that the applier of this ticket wrote. Returns 0 if the apply was kept;
- * -ENODATA if that is unknown; or another negative errno, with the reason in buf, if it was not
- * kept. */
+/* Reads the outcome that the applier of this ticket wrote. Returns 0 if the apply was kept,
+ * -ENODATA if the result is unknown, or another negative errno, with the reason in buf, if the
+ * apply was not kept. */
 static int outcome_read(const struct agent *a, const struct ticket *t, char *buf, size_t size)
 {
 	const char *path = a->reconcile.records.outcome_path;
@@ -45,7 +45,7 @@ static uint64_t steps_of(const struct history *h, const struct ticket *t)
 	return MAX_OF(e ? e->steps : 0, t->n_steps);
 }
 
-/* The new configuration was kept: it becomes the last good one. */
+/* Called if the new configuration was kept: it becomes the last good one. */
 static void resolve_kept(struct agent *a, const struct ticket *t, struct state_file *f)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -117,9 +117,9 @@ static void resolve(struct agent *a, const struct applier_result *res, const str
 		if (e)
 			snprintf(why, sizeof(why), "%s", e->text);
 	} else {
-		/* If there was a journal, it decides, because the outcome is written before the
-		 * journal is removed. A reboot removes the outcome but not the history, which is
-		 * written earlier. */
+		/* If there was a journal, its rollback is the result, because the outcome is
+		 * written before the journal is removed. A reboot removes the outcome file but not
+		 * the history, which the former agent wrote earlier. */
 		error = outcome_read(a, &t, why, sizeof(why));
 		if (error == -ENODATA && was_kept(a, t.entry))
 			error = 0;
@@ -160,8 +160,8 @@ static int adopt_applier(struct agent *a, struct applier_task *task)
 static void on_recovered(void *user, const struct applier_result *res, const struct diag *d);
 static void note_orphan(struct agent *a);
 
-/* The adopted applier waits for a confirmation: this agent starts workers with its
- * configuration. */
+/* Called when the adopted applier waits for a confirmation: this agent starts workers with the
+ * configuration of that apply. */
 static void on_adopted_wait(void *user, uint64_t until_ns, const struct plan_conflicts *conflicts)
 {
 	struct agent *a = user;
@@ -272,7 +272,8 @@ static void on_recovered(void *user, const struct applier_result *res, const str
 		events_add(&a->events,
 			   d->entries[i].severity == DIAG_ERROR ? LOG_LEVEL_ERR : LOG_LEVEL_NOTICE,
 			   "agent", "%s", d->entries[i].text);
-	/* The first reconcile can start from any state of the host. */
+	/* The reconcile is started even if the recovery failed, because it can start from any state
+	 * of the host. */
 	rec->state = RECONCILE_IDLE;
 	reconcile_ask(a, RECONCILE_START);
 }

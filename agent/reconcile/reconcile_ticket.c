@@ -24,8 +24,8 @@ static bool is_disruptive(const struct reconcile *rec)
 	return rec->reachability.takes || has_disruptive_step(rec->run.next.plan);
 }
 
-/* Whether the configuration differs from the running one. Mounts and exports may change without a
- * step. */
+/* Returns whether the configuration differs from the running one. Mounts and exports may change
+ * without a step. */
 static bool is_other_config(const struct agent *a)
 {
 	autofree char *running = a->running.spec ? spec_to_yaml(a->running.spec) : NULL;
@@ -35,7 +35,7 @@ static bool is_other_config(const struct agent *a)
 	return next && (!running || strcmp(running, next) != 0);
 }
 
-/* Whether the plan moves addresses or routes of other programs to another link. */
+/* Returns whether the plan moves addresses or routes of other programs to another link. */
 static bool is_takeover(const struct plan *p)
 {
 	for (size_t i = 0; i < p->n_steps; i++)
@@ -68,8 +68,8 @@ unsigned reconcile_confirm_s(const struct agent *a)
 	return reachability_waits(rec) ? REACHABILITY_S : 0;
 }
 
-/* Whether the apply waits only until the workers reach their previous peers again, without an
- * operator's confirmation. */
+/* Returns whether the apply needs no operator's confirmation and waits only until the workers reach
+ * their previous peers again. */
 static bool is_reachability_only(const struct agent *a)
 {
 	const struct reconcile *rec = &a->reconcile;
@@ -183,8 +183,8 @@ int reconcile_ticket(struct agent *a, struct applier_task *task)
 	task->socket = rec->records.applier_socket;
 	task->outcome = rec->records.outcome_path;
 	task->number = rec->run.entry;
-	/* After a full disk, a number may be used a second time. An earlier outcome with that
-	 * number must not remain. */
+	/* If a full disk lost the history, its numbers are used a second time. So an earlier
+	 * outcome with the same number must not remain. */
 	r = apply_outcome_remove(rec->records.outcome_path);
 	if (r < 0)
 		log_warning("cannot remove %s: %s", rec->records.outcome_path, strerror(-r));

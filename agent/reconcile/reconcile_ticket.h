@@ -25,13 +25,13 @@ unsigned reconcile_confirm_s(const struct agent *a);
 /* Writes the ticket of the running reconcile, and fills in the members of the applier's task that
  * depend on it. Returns 0, or negative errno with an error in the run's diag. */
 int reconcile_ticket(struct agent *a, struct applier_task *task);
-/* Reads the ticket. f: the ticket's file, which the caller releases, also after an error. Returns
+/* Reads the ticket. f: the ticket's file, which the caller releases, even after an error. Returns
  * 0, enum state_error, or another negative errno. */
 int reconcile_ticket_read(const struct agent *a, struct ticket *ret, struct state_file *f);
 /* Loads the configuration of the ticket. Returns 0, or negative errno with an error in d. */
 int reconcile_ticket_load(const struct agent *a, struct diag *d, struct spec **ret);
 void reconcile_ticket_drop(const struct agent *a);
-/* Removes the ticket at the end of a run. It is kept if the apply is pending. */
+/* Removes the ticket at the end of a run, unless the apply is pending. */
 void reconcile_ticket_done(struct agent *a);
 
 #endif

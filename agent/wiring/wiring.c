@@ -8,8 +8,8 @@
  * packet of a NIC that was replaced. */
 #define CONFIRM_NS (200 * NSEC_PER_MSEC)
 #define CONFIRM_LIMIT_NS (3 * NSEC_PER_SEC)
-/* Time after which this host checks whether another host that has probed for its address has given
- * it up, as it should. */
+/* Another host that probes for an address of this host must give the address up. After this time,
+ * this host checks whether it did. */
 #define CHECK_NS NSEC_PER_SEC
 /* Shortest time between two probes for one address that packets of other hosts trigger. */
 #define CAUSED_NS (2 * NSEC_PER_SEC)
@@ -82,14 +82,15 @@ static void keep_state(const struct wiring *w, struct wiring_address *a, uint64_
 		return;
 	}
 	*a = (struct wiring_address){.ip = a->ip, .ifindex = a->ifindex, .kind = kind, .by = a->by};
-	/* A refused address is not probed at once, because another host was found using it. */
+	/* A refused address is not probed at once, because another host was using it a moment
+	 * ago. */
 	if (kind == WIRING_REFUSED)
 		a->due_ns = now + wiring_jittered(w, WIRING_CONFLICT_NS);
 	else
 		begin_burst(w, a, now);
 }
 
-/* A conflict also ends when this host gives up the address or the leg. This reports such an end. */
+/* Reports the conflicts that end because this host no longer has the address or the leg. */
 static void report_dropped(const struct wiring *w, const struct wiring_view *view)
 {
 	for (size_t i = 0; i < w->v.n_addresses; i++) {
@@ -143,7 +144,7 @@ static void send_packet(const struct wiring *w, const struct wiring_leg *leg,
 }
 
 /* Announces the address at most once per WIRING_DEFEND_NS. Otherwise two hosts that both keep the
- * address would flood the network. An address held by a worker is defended by the worker. */
+ * address would flood the network. If a worker holds the address, the worker defends it. */
 static void defend(const struct wiring *w, const struct wiring_leg *leg, struct wiring_address *a,
 		   uint64_t now)
 {
@@ -160,7 +161,8 @@ static void end_conflict(struct wiring *w, const struct wiring_leg *leg, struct 
 	a->taken = false;
 	a->first_ns = 0;
 	a->defended_ns = 0;
-	defend(w, leg, a, now); /* the neighbours still send packets to the other host */
+	/* corrects the neighbours, which still send packets to the other host */
+	defend(w, leg, a, now);
 	w->setup.on_change(w->setup.user, leg, a);
 }
 
@@ -180,8 +182,8 @@ static void run_address(struct wiring *w, const struct wiring_leg *leg, struct w
 	a->due_ns = now + gap(w, a);
 }
 
-/* On a leg that must stay quiet no probe can be sent: the conflict ends after WIRING_QUIET_NS of
- * silence. Returns the time at which that will be. */
+/* Ends a conflict on a leg on which no probe may be sent, after WIRING_QUIET_NS without a packet of
+ * the other host. Returns the time of that end, or UINT64_MAX if there is no conflict. */
 static uint64_t run_quiet(struct wiring *w, const struct wiring_leg *leg, struct wiring_address *a,
 			  uint64_t now)
 {

@@ -17,18 +17,20 @@
 #include <net/if.h>
 
 #define WIRING_LOOK_NS (60 * NSEC_PER_SEC)
-#define WIRING_BURST_NS (250 * NSEC_PER_MSEC) /* between the probes after a link has come up */
+#define WIRING_BURST_NS                                                           \
+	(250 * NSEC_PER_MSEC) /* time between the probes after a link has come up \
+			       */
 #define WIRING_BURST 3
-/* Between probes while another host uses the address. */
+/* Time between probes while another host uses the address. */
 #define WIRING_CONFLICT_NS (5 * NSEC_PER_SEC)
-/* RFC 5227's DEFEND_INTERVAL. */
+/* Shortest time between two announcements that defend an address: DEFEND_INTERVAL of RFC 5227. */
 #define WIRING_DEFEND_NS (10 * NSEC_PER_SEC)
-#define WIRING_GONE_NS NSEC_PER_SEC /* between probes after a first one had no answer */
+#define WIRING_GONE_NS NSEC_PER_SEC /* time between probes once one had no answer */
 #define WIRING_GONE 5		    /* number of unanswered probes that end a conflict */
 /* On a quiet leg, a second packet within this time confirms a conflict, and silence for this time
  * ends it. */
 #define WIRING_QUIET_NS (120 * NSEC_PER_SEC)
-#define WIRING_ADDRESSES_MAX 128 /* per host; further addresses are not watched */
+#define WIRING_ADDRESSES_MAX 128 /* most watched addresses of this host */
 /* Pauses between questions about cables after the burst: WIRING_ASK_SLOW_NS once questions stay
  * unanswered, WIRING_ASK_NS before that. */
 #define WIRING_ASK_NS (10 * NSEC_PER_SEC)
@@ -37,8 +39,8 @@
 #define WIRING_SUBNETS_MAX 4 /* per leg */
 
 enum wiring_kind {
-	WIRING_OWN,	/* the kernel has the address */
-	WIRING_HELD,	/* a worker answers for it, and defends it */
+	WIRING_OWN,	/* this host's kernel has the address */
+	WIRING_HELD,	/* a worker has the address, answers for it and defends it */
 	WIRING_REFUSED, /* no worker uses it, because another host used it */
 };
 
@@ -47,10 +49,10 @@ struct wiring_leg {
 	uint32_t ifindex;
 	struct mac_addr mac;
 	bool carrier;
-	bool quiet; /* also the management interface, so nothing is sent on it */
+	bool quiet; /* the leg is also the management interface, so nothing is sent on it */
 	struct ip_prefix subnets[WIRING_SUBNETS_MAX];
 	size_t n_subnets;
-	/* State that the module sets. */
+	/* The members below are set by this module. */
 	bool proven;	     /* a path to a peer's address of this network works */
 	uint32_t crossed_to; /* the leg (ifindex) to whose network its cable leads; 0: its own */
 };
@@ -70,7 +72,7 @@ struct wiring_ask {
 	/* from: sender address, an address of the leg; family 0: send a probe without a sender */
 	struct ip_addr ip, from;
 	char peer[PLENUM_NAME_MAX];
-	/* State that the module sets. */
+	/* The members below are set by this module. */
 	uint64_t due_ns; /* UINT64_MAX: the question is not needed */
 	unsigned burst, sent, unanswered;
 	unsigned heard; /* number of latest questions in a row that were answered */
@@ -82,7 +84,7 @@ struct wiring_address {
 	struct ip_addr ip;
 	uint32_t ifindex; /* interface index of the address's leg */
 	enum wiring_kind kind;
-	/* State that the module sets. */
+	/* The members below are set by this module. */
 	uint64_t due_ns; /* the next probe; UINT64_MAX: none */
 	uint64_t first_ns, defended_ns, sent_ns;
 	uint64_t heard_ns;   /* time of the other host's last packet */
@@ -157,13 +159,14 @@ uint64_t wiring_run(struct wiring *w, uint64_t now);
 /* Sets whether a path to a peer's address of the leg's network works, which proves the cable
  * right. */
 void wiring_prove(struct wiring *w, uint32_t ifindex, bool proven, uint64_t now);
-/* Whether the legs have different networks, so that neither must receive packets of the other. */
+/* Returns whether the legs have different networks, so that neither must receive packets of the
+ * other. */
 bool wiring_legs_are_apart(const struct wiring_leg *a, const struct wiring_leg *b);
 
 const struct wiring_leg *wiring_leg_find(const struct wiring *w, const char *name);
-/* Whether a fault explains why packets from that address of the leg get no answer: another host
- * uses the address, or the leg's cable leads to another network. *ret describes the fault. w may be
- * NULL. */
+/* Returns whether a fault explains why packets from that address of the leg get no answer: another
+ * host uses the address, or the leg's cable leads to another network. *ret describes the fault. w
+ * may be NULL. */
 bool wiring_explains(const struct wiring *w, const char *leg, const struct ip_addr *ip,
 		     struct reason *ret);
 /* Returns question number n, counted from 0, about a peer's address of the leg's network that was

@@ -2,8 +2,8 @@
 /*
  * Finds out where the cables of the legs lead, by ARP and neighbour discovery alone. Two legs are
  * in one network if one receives packets of the other. To find a leg whose cable leads to another
- * leg's network, it asks for both addresses of a peer on that leg: the one in the other leg's
- * network answers there, and the one in the leg's own network does not.
+ * leg's network, it asks on that leg for two addresses of a peer: the one in the other leg's
+ * network answers, and the one in the leg's own network does not.
  */
 #include "agent/wiring/wiring_internal.h"
 
@@ -57,8 +57,8 @@ static bool any_unproven(const struct wiring *w)
 	return false;
 }
 
-/* Whether the question is needed. Peers are asked only while a leg's cable is in doubt; the other
- * legs are then asked too, for comparison. */
+/* Returns whether the question is needed. Peers are asked only while a leg's cable is in doubt, and
+ * then through the other legs too, for comparison. */
 static bool is_needed(const struct wiring *w, const struct wiring_ask *q)
 {
 	const struct wiring_leg *leg = wiring_leg_by_index(w, q->ifindex);
@@ -114,7 +114,7 @@ void wiring_cables_watch(const struct wiring *w, struct wiring_view *view)
 		if (was)
 			view->asks[i] = *was;
 		else
-			forget(&view->asks[i]); /* so that the next run asks again */
+			forget(&view->asks[i]); /* the next run asks again */
 	}
 }
 
@@ -143,7 +143,8 @@ void wiring_prove(struct wiring *w, uint32_t ifindex, bool proven, uint64_t now)
 
 static uint64_t gap(const struct wiring *w, const struct wiring_ask *q)
 {
-	/* Asks again soon if an answer that came so far is missing. */
+	/* Asks again soon if a station that has answered so far did not answer the last
+	 * question. */
 	if (q->burst || (q->answered && q->unanswered > 0))
 		return WIRING_BURST_NS;
 	if (q->question == WIRING_ASK_SELF)
@@ -183,8 +184,8 @@ uint64_t wiring_cables_run(struct wiring *w, uint64_t now)
 	return next;
 }
 
-/* Whether the packet answers the question. Any packet of the other leg that arrives on this leg
- * answers WIRING_ASK_SELF. */
+/* Returns whether the packet answers the question. Any packet of the other leg that arrives on this
+ * leg answers WIRING_ASK_SELF. */
 static bool is_answer(const struct wiring *w, const struct wiring_ask *q,
 		      const struct address_claim *c)
 {
@@ -240,7 +241,8 @@ static bool was_apart(const struct wiring *w, uint32_t a, uint32_t b)
 	return false;
 }
 
-/* Whether all questions between the two legs were asked often enough and none was answered. */
+/* Returns whether all questions between the two legs were asked often enough and none was
+ * answered. */
 static bool are_seen_apart(const struct wiring *w, uint32_t a, uint32_t b)
 {
 	bool asked = false;
@@ -258,8 +260,8 @@ static bool are_seen_apart(const struct wiring *w, uint32_t a, uint32_t b)
 	return asked;
 }
 
-/* Whether a peer has answered on the leg. A switch port without a network is silent too, so silence
- * alone proves nothing. */
+/* Returns whether a peer has answered on the leg. A switch port without a network is silent too, so
+ * silence alone proves nothing. */
 static bool has_network(const struct wiring *w, const struct wiring_leg *leg)
 {
 	for (size_t i = 0; i < w->v.n_asks && !leg->proven; i++) {
@@ -289,9 +291,9 @@ static bool are_linked(const struct wiring *w, uint32_t a, uint32_t b)
 }
 
 /*
- * Remembers whether the networks of two legs are separate or linked. Separate networks are recorded
- * in any case, because exchanged cables do not link them. Linked networks are recorded only if the
- * cables are right.
+ * Records whether the networks of two legs are separate or linked. Separate networks are recorded
+ * in any case, because exchanged cables do not link them. That networks are linked is recorded only
+ * while both cables are proven right.
  */
 static void remember(struct wiring *w, const struct wiring_leg *a, const struct wiring_leg *b)
 {
@@ -320,12 +322,12 @@ static const struct wiring_ask *find_ask(const struct wiring *w, enum wiring_que
 }
 
 /*
- * Whether the answer to `q` shows that the leg's cable leads to the other leg's network. Linux
- * answers a request for any of its addresses on any link, so the answer alone proves nothing. Three
- * more things are required. The address that the peer has on this leg must be silent. The same
- * station must answer on the other leg, or the other leg's cable must lead here. The two networks
- * must be known to be separate, at present or from the time before the cables were changed: in
- * linked networks each leg reaches both.
+ * Returns whether the answer to `q` shows that the leg's cable leads to the other leg's network.
+ * Linux answers a request for any of its addresses on any link, so the answer alone proves nothing.
+ * Three more things are required. The address that the peer has on this leg must be silent. The
+ * same station must answer on the other leg, or the other leg's cable must lead here. The two
+ * networks must be known to be separate, at present or from the time before the cables were
+ * changed: in linked networks each leg reaches both.
  */
 static bool leads_elsewhere(const struct wiring *w, const struct wiring_ask *q, bool *ret_back)
 {

@@ -17,10 +17,10 @@ const struct wiring_leg *wiring_leg_by_index(const struct wiring *w, uint32_t if
  * sending at the same time. */
 uint64_t wiring_jittered(const struct wiring *w, uint64_t ns);
 
-/* What wiring_watch, wiring_carrier, wiring_run and wiring_hear do for the cable watch. */
+/* The parts of wiring_watch, wiring_carrier, wiring_run and wiring_hear that concern cables. */
 void wiring_cables_watch(const struct wiring *w, struct wiring_view *view);
 void wiring_cables_carrier(struct wiring *w, struct wiring_leg *leg, uint64_t now);
-/* Returns the time of the next question. */
+/* Asks the questions that are due. Returns the time of the next question. */
 uint64_t wiring_cables_run(struct wiring *w, uint64_t now);
 void wiring_cables_hear(struct wiring *w, const struct wiring_leg *leg,
 			const struct address_claim *c, uint64_t now);

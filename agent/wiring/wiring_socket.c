@@ -10,8 +10,8 @@
 #include <netinet/icmp6.h>
 #include <string.h>
 
-/* Offsets in an Ethernet frame. The filter compares only the last 32 bits of an IPv6 address; the
- * receiver compares all of it. */
+/* Offsets in an Ethernet frame. The filter compares only the last 32 bits of an IPv6 address;
+ * wiring.c compares the whole address later. */
 #define ARP_SENDER 28
 #define ARP_TARGET 38
 #define IP6_NEXT 20
@@ -73,7 +73,7 @@ static void filter_arp(struct program *p, const struct wiring_filter *f)
 {
 	drop_tagged(p);
 	pass_if_in(p, ARP_SENDER, f);
-	drop_unless(p, 0); /* the sender already has an address */
+	drop_unless(p, 0); /* drops requests of senders that already have an address */
 	pass_if_in(p, ARP_TARGET, f);
 	emit(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, 0));
 }

@@ -9,7 +9,7 @@
 
 #include "netcfg/base/addr.h"
 
-/* The addresses of one family that a socket receives packets about. */
+/* The addresses of one family that the packets for a socket concern. */
 struct wiring_filter {
 	/* Receives packets of hosts that use one of these addresses, and of hosts without an
 	 * address that probe for one. */

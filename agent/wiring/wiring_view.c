@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Whether the NIC adds the VLAN tag of workers' VFs. If so, the PF's own link is in another
+/* Returns whether the NIC adds the VLAN tag of workers' VFs. If so, the PF's own link is in another
  * network. */
 static bool is_tagged_by_nic(const struct spec *s, const struct plan_leg_info *info,
 			     const struct inv_link *link)
@@ -15,7 +15,8 @@ static bool is_tagged_by_nic(const struct spec *s, const struct plan_leg_info *i
 	return false;
 }
 
-/* Whether the leg's address is also the kernel's: the leg is the management interface too. */
+/* Returns whether the leg uses the host's own address, because the leg is the management interface
+ * too. */
 static bool is_shared(const struct plan *p, const char *leg)
 {
 	for (size_t i = 0; i < p->n_workers; i++)

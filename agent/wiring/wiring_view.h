@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Chooses the legs, addresses and peers for the wiring watch on this host. The peers are asked in
- * order to find out where a cable leads. Reads the configuration in force and changes nothing.
+ * Chooses the legs, addresses and peers for the wiring watch on this host. The wiring watch asks
+ * for the peers' addresses to find out where a cable leads. Reads the configuration in force and
+ * changes nothing.
  */
 #ifndef PLENUM_AGENT_WIRING_VIEW_H
 #define PLENUM_AGENT_WIRING_VIEW_H
@@ -12,8 +13,8 @@
 #include "netcfg/plan/plan.h"
 #include "netcfg/plan/plan_conflict.h"
 
-/* Most peers that are asked where a cable leads. Peers of `peers` in the configuration come before
- * peers with sessions. */
+/* Most peers whose addresses are asked for, to find out where a cable leads. Peers of `peers` in
+ * the configuration come before peers with sessions. */
 #define WIRING_PEERS_MAX 3
 
 struct wiring_peer {

@@ -16,11 +16,11 @@
 
 struct dir {
 	char *path;
-	struct child_task *task; /* the child that opens the directory; NULL: it has exited */
+	struct child_task *task; /* the child task that opens the directory; NULL: it has exited */
 	uint64_t asked_ns;
 	bool empty; /* fail if the directory is not empty */
-	/* Started by async_open_look(): the result's descriptor is closed at once, because an open
-	 * one keeps the file system busy. */
+	/* async_open_look() started the task: its descriptor is closed at once, because an open one
+	 * keeps the file system busy. */
 	bool is_look;
 	/* Valid when the task has exited. */
 	struct async_folder found;
@@ -60,7 +60,7 @@ static int work(void *user, int channel)
 	struct answer a = {.error = 0};
 	int fd;
 
-	/* If the agent ends, the next one starts this task again. */
+	/* Ends the task together with the agent. The next agent starts it again. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	fd = e->empty ? open_empty(e->path) : folder_open(e->path, a.found.link);
 	if (fd < 0)
@@ -100,7 +100,7 @@ static void on_end(void *user, int status, const char *how)
 	e->task = NULL;
 	if (!e->is_look)
 		return;
-	cleanup_close(&e->fd); /* the answer came just after the caller stopped waiting */
+	cleanup_close(&e->fd); /* the answer arrived just after the caller had stopped waiting */
 	e->fd = -1;
 }
 
@@ -173,7 +173,7 @@ void async_open_ask(struct async_open *d, const char *path)
 	(void)begin(d, path, false, false, &e); /* a later open returns the error */
 }
 
-/* Waits for the child until the time limit, counted from the request. Returns whether it has
+/* Waits for the child until the time limit, counted from the request. Returns whether the child has
  * answered. */
 static bool await(struct async_open *d, struct dir *e)
 {

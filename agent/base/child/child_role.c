@@ -226,8 +226,8 @@ static const char *take(struct child_role *r, const struct privsep_msg *m, int f
 			   "the %s process tried the system call %s, which it may not make",
 			   name_of(r),
 			   privsep_syscall_to_string(m->violation.number, call, sizeof(call)));
-		/* With the filter the process would have ended already; without a filter, it is
-		 * killed here. */
+		/* The system call filter has usually ended the process already. If the process has
+		 * no filter, it is killed here. */
 		kill_child(r);
 		return NULL;
 	}
@@ -291,7 +291,7 @@ static int on_socket(void *user, int fd, uint32_t revents)
 	return 0;
 }
 
-/* Queues a message if the socket is full. A lost reply would leave a client without an answer. */
+/* Queues a message because the socket is full. If it were lost, a client would get no answer. */
 static int enqueue(struct child_role *r, const struct privsep_msg *m, int fd)
 {
 	struct queued *q;
@@ -330,7 +330,8 @@ int child_role_send(struct child_role *r, struct privsep_msg *m, int fd)
 		return k;
 	k = enqueue(r, m, fd);
 	if (k < 0) {
-		/* Kills the process first, because otherwise this event would be sent to it. */
+		/* Kills the process first, because otherwise the note about this event would be
+		 * sent to it. */
 		kill_child(r);
 		events_add(r->setup.events, LOG_LEVEL_ERR, "agent",
 			   "the %s process does not read its messages (%s); ending it", name_of(r),

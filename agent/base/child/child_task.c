@@ -72,7 +72,8 @@ void child_task_send(int channel, const void *msg, size_t len, int fd)
 	int r = fdpass_send(channel, msg, len, fd);
 
 	while (r == -EAGAIN || r == -EINTR) {
-		(void)poll(&room, 1, -1); /* also returns if the other end was closed */
+		/* returns when the socket has room, or when the other end was closed */
+		(void)poll(&room, 1, -1);
 		r = fdpass_send(channel, msg, len, fd);
 	}
 	if (r < 0)
@@ -176,7 +177,7 @@ int child_task_start(const struct child_task_setup *setup, struct child_task **r
 	}
 	t->channel = pair[0];
 	theirs = pair[1];
-	/* The child may block on the monitor; the monitor never blocks on the child. */
+	/* The child may wait for the monitor, but the monitor never waits for the child. */
 	if (fcntl(t->channel, F_SETFL, O_NONBLOCK) < 0) {
 		r = -errno;
 		goto fail;

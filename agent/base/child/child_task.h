@@ -3,8 +3,8 @@
  * Runs a function in a child process, so that the monitor never blocks. The kernel, a lock or a
  * file system may block the child for any time. The child is a fork without exec: it sees the
  * monitor's memory as it was at the fork. It keeps none of the monitor's descriptors except the one
- * in the setup. If it kept others, workers would not notice the end of the monitor, and FUSE mounts
- * would not notice the end of their owner.
+ * in the setup. If it kept others, workers would not notice that the monitor has exited, and FUSE
+ * mounts would outlive their worker.
  *
  * The child reports by messages on a socket. It is the leader of a session and outlives the
  * monitor: if the monitor exits, the child completes its work, and its messages are lost.
@@ -21,7 +21,7 @@
 struct child_task;
 
 struct child_task_setup {
-	struct loop *loop; /* NULL: the loop has ended, and child_task_await gets the result */
+	struct loop *loop; /* NULL: the loop has ended, and the caller uses child_task_await */
 	const char *name;  /* shown by ps(1); at most 15 characters */
 	int kept; /* borrowed descriptor that the child inherits as CHILD_TASK_KEPT_FD; 0: none */
 	/*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Drops the privileges of a child that reads bytes from untrusted senders: files (by an empty root
- * directory), user, capabilities, and all system calls except those in its list and a few that any
- * process needs.
+ * Drops the privileges of a child that reads bytes from untrusted senders: access to files (it gets
+ * an empty root directory), its user, its capabilities, and all system calls except those in its
+ * list and a few that any process needs.
  */
 #include "agent/base/child/sandbox.h"
 #include "agent/base/privsep.h"
@@ -69,7 +69,8 @@ static int leave_root(void)
 {
 	uid_t uid;
 	gid_t gid;
-	int r = find_user(&uid, &gid); /* found now, while the user database can be read */
+	/* looked up now, because the user database cannot be read later */
+	int r = find_user(&uid, &gid);
 
 	if (r < 0)
 		return r;
@@ -132,7 +133,7 @@ static const int common[] = {
 	SYS_ppoll,
 	SYS_gettid,
 	SYS_getpid,
-	/* memory */
+	/* For memory. */
 	SYS_munmap,
 	SYS_mremap,
 	SYS_brk,
@@ -144,7 +145,7 @@ static const int common[] = {
 	SYS_rt_sigprocmask,
 	SYS_exit,
 	SYS_exit_group,
-#ifdef __x86_64__ /* exists in an old and a new variant */
+#ifdef __x86_64__ /* x86-64 has these old variants too */
 	SYS_poll,
 	SYS_epoll_wait,
 #endif
@@ -162,8 +163,8 @@ static const int common[] = {
 #endif
 };
 
-/* Reports the number of the call, then exits. The handler interrupts the forbidden call, so it must
- * not take a lock. */
+/* Reports the number of the forbidden call, then exits. The handler interrupts arbitrary code, so
+ * it must not take a lock. */
 static void on_forbidden_call(int signo, siginfo_t *si, void *context)
 {
 	struct privsep_msg m = {.type = PRIVSEP_VIOLATION,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The only code that starts programs. It decides what they inherit. */
+/* The only code that starts programs. It decides which descriptors, signals and variables a program
+ * inherits. */
 #include "agent/base/child/spawn.h"
 #include "netcfg/base/log.h"
 #include <fcntl.h>
@@ -138,8 +139,8 @@ run_child(const struct spawn_request *rq, char **env, int go[2])
 		_exit(126);
 	if (program >= 0)
 		execveat(program, "", rq->argv, env, AT_EMPTY_PATH);
-	/* A script cannot be executed by a close-on-exec descriptor, because its interpreter could
-	 * not read it. */
+	/* A script is executed by its path: its interpreter could not read it through a
+	 * close-on-exec descriptor. */
 	if (program < 0 || errno == ENOENT)
 		execve(rq->path, rq->argv, env);
 	_exit(127);

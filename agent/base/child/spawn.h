@@ -39,7 +39,7 @@ struct spawn_request {
 int spawn_process(const struct spawn_request *rq, pid_t *ret_pid, int *ret_pidfd);
 /* Reaps the child, waiting for its exit if necessary, and describes how it ended: "exit status 1"
  * or "killed by SIGSEGV, core dumped". *ret_status is the exit status, or -1 if a signal killed it.
- * Returns -ECHILD, also with a text, for an adopted process, which its own parent reaps. */
+ * Returns 0, or -ECHILD, also with a text, for an adopted process, which its own parent reaps. */
 int spawn_reap(int pidfd, int *ret_status, char *text, size_t size);
 /* Returns the pid of a pidfd's process, or -1 if it has exited. */
 pid_t spawn_pidfd_pid(int pidfd);

@@ -9,7 +9,8 @@
 #include <systemd/sd-daemon.h>
 
 #define CALL_LIMIT_US (3 * 1000 * 1000)
-/* Short, because at a shutdown the network ends with the machine anyway. */
+/* How long systemd waits for the process at a shutdown. It is short, because the network ends with
+ * the machine anyway. */
 #define STOP_LIMIT_US (5 * 1000 * 1000)
 
 static int add_properties(sd_bus_message *m)
@@ -29,7 +30,7 @@ static int add_properties(sd_bus_message *m)
 	return r < 0 ? r : sd_bus_message_close_container(m);
 }
 
-/* Opens the bus. Without a bus daemon, root reaches systemd by its private socket. */
+/* Opens the bus. If there is no bus daemon, uses systemd's private socket, which root may use. */
 static int open_bus(sd_bus **ret)
 {
 	sd_bus *bus = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Moves a process to its own systemd scope. So it outlives the service that started it, even if the
- * service manager stops or restarts the service, or kills all its processes for lack of memory.
- * Called by the applier's process before it drops its privileges.
+ * Moves a process to a systemd scope of the process alone. So the process outlives the service that
+ * started it, even if systemd stops or restarts that service, or kills all processes of the service
+ * for lack of memory. Called by the applier's process before it drops its privileges.
  */
 #ifndef PLENUM_AGENT_SYSTEMD_SCOPE_H
 #define PLENUM_AGENT_SYSTEMD_SCOPE_H
