@@ -15,7 +15,8 @@
 #include <string.h>
 
 #define SSH_PORT 22
-/* TCP_ESTABLISHED of the kernel's net/tcp_states.h, which user space does not have */
+/* Equals TCP_ESTABLISHED in the kernel's net/tcp_states.h, which is not among the headers for user
+ * space. */
 #define TCP_ESTABLISHED_STATE 1
 
 static bool is_loopback(const struct ip_addr *a)
@@ -160,7 +161,8 @@ static void find_server(struct inv_mount *m, const char *source, const char *opt
 	source_address(source, &m->server);
 }
 
-/* The kernel writes a blank in a field as \040, and other special characters in the same way. */
+/* Replaces the kernel's octal form of special characters (such as \040 for a blank) by the
+ * characters. */
 static void unescape(char *s)
 {
 	char *to = s;
@@ -191,7 +193,8 @@ bool dependents_parse_mount(const char *line, struct inv_mount *ret)
 	for (size_t i = 0; i < ARRAY_SIZE(network_types) && !m.type[0]; i++)
 		if (strcmp(type, network_types[i]) == 0)
 			inv_text_set(m.type, sizeof(m.type), type);
-	/* 9p also uses virtio and pipes, which do not depend on a network link. */
+	/* A 9p mount can also use virtio or a pipe; such a mount does not depend on a network
+	 * link. */
 	if (strcmp(type, "9p") == 0 && (!option_value(rest, "trans", ",\n", trans, sizeof(trans)) ||
 					(strcmp(trans, "tcp") != 0 && strcmp(trans, "rdma") != 0)))
 		return false;

@@ -11,16 +11,18 @@
 
 struct netlink;
 
-/* Adds the TCP connections of the network namespace in which diag (a NETLINK_SOCK_DIAG socket) was
- * opened, except connections of the host to itself. Returns 0 or negative errno. */
+/* Adds the TCP connections of a network namespace to inv: of the one in which diag (a
+ * NETLINK_SOCK_DIAG socket) was opened. Omits connections of the host to itself. Returns 0 or
+ * negative errno. */
 int dependents_add_conns(struct netlink *diag, struct inventory *inv);
-/* Adds the network mounts in the caller's mount namespace. Returns 0 or negative errno. */
+/* Adds the network mounts in the caller's mount namespace to inv. Returns 0 or negative errno. */
 int dependents_add_mounts(struct inventory *inv);
 
-/* Parses one message of a socket dump and counts the connection in inv. Returns 0, -EBADMSG or
- * -ENOMEM. */
+/* Parses one message of a socket dump and counts the connection in inv. Returns 0, -EBADMSG if the
+ * message is invalid, or -ENOMEM. */
 int dependents_parse_conn(struct inventory *inv, const struct nlmsghdr *h);
-/* Parses one line of mountinfo (proc(5)). Returns false if it is not a network file system. */
+/* Parses one line of mountinfo (proc(5)). Returns false if the mount in it is not a network file
+ * system. */
 bool dependents_parse_mount(const char *line, struct inv_mount *ret);
 
 #endif

@@ -35,7 +35,8 @@ static struct kernel_linux *linux_of(struct kernel *k)
 	return k->impl;
 }
 
-/* A key is a relative path below /proc/sys without "..". */
+/* Returns whether the key is a relative path without "." and "..", so that it cannot leave
+ * /proc/sys. */
 static bool key_is_valid(const char *key)
 {
 	for (const char *s = key; *s;) {
@@ -359,7 +360,7 @@ static int collect_sysfs(struct kernel_linux *kl, struct diag *d, struct invento
 		{kernel_rdma_collect, "RDMA devices"},	{sysfs_add_cores, "CPU cores"},
 		{sysfs_add_hugepages, "hugepages"},
 	};
-	/* Opens the folder in each collection, because udev may start after this process. */
+	/* Opens udev's folder in each collection, because udev may start after this process. */
 	autoclose int udev = open("/run/udev", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	for (size_t i = 0; i < inv->n_links; i++)
@@ -380,8 +381,8 @@ static int collect_sysfs(struct kernel_linux *kl, struct diag *d, struct invento
 	return 0;
 }
 
-/* Collects the programs and mounts that use the network. If a part cannot be read, this is only a
- * warning, and the plan does not warn about dependents of that kind. */
+/* Collects the connections and mounts that use the network. If one of the two cannot be read, the
+ * function only adds a warning to d, and the plan cannot name that kind of dependents. */
 static int collect_dependents(struct kernel_linux *kl, struct diag *d, struct inventory *inv)
 {
 	int r = kl->diag ? dependents_add_conns(kl->diag, inv) : 0;
@@ -397,9 +398,12 @@ static int collect_dependents(struct kernel_linux *kl, struct diag *d, struct in
 	return r == -ENOMEM ? r : 0;
 }
 
-/* Linux has stored the program that added an address (IFA_PROTO) since 5.18, and distributions have
- * added this to older kernels. Such a kernel is recognized by any address with an owner, because it
- * sets the owner of its own addresses too. */
+/*
+ * Returns whether this kernel stores which program added an address (IFA_PROTO). Linux does since
+ * 5.18, and distributions have added this to older kernels. An older kernel with this change is
+ * recognized by any address with an owner, because it also sets the owner of the addresses that it
+ * adds itself.
+ */
 static bool addr_owner_is_stored(const struct inventory *inv)
 {
 	unsigned major = 0, minor = 0;
@@ -424,8 +428,8 @@ static int linux_collect(struct kernel *k, struct diag *d, struct inventory *inv
 	inv_sort(inv); /* the following functions look links up by binary search */
 	drop_unknown_links(inv);
 	inv->addr_owner_known = addr_owner_is_stored(inv);
-	/* Once soft-RoCE was found, it is not looked up again: a kernel module is almost never
-	 * removed from a system. */
+	/* Once the driver of soft-RoCE was found, the agent does not search for it again, because
+	 * kernel modules are almost never deleted from a system. */
 	kl->soft_roce = kl->soft_roce || kernel_rxe_is_there(kl->sysfs, inv->kernel_release);
 	inv->soft_roce = kl->soft_roce;
 	proc_bond_fill(kl->proc_net, inv);
@@ -563,7 +567,7 @@ int kernel_linux_new(struct kernel **ret)
 	 * that opened it. */
 	kl->proc_sys = open("/proc/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	r = kl->proc_sys < 0 ? -errno : 0;
-	/* Opened now because this process may drop its privileges later. */
+	/* Opens configfs now, because this process may drop its privileges later. */
 	if (kl->sysfs >= 0)
 		kl->configfs = kernel_roce_open(kl->sysfs, false);
 	if (r == 0 && kl->sysfs < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The state of the Linux implementation of struct kernel_ops, and one function for each kind in
- * KERNEL_KINDS to change it and one to read it. A new kind has its functions in a separate file.
+ * The state of the Linux implementation of struct kernel_ops, and the functions that change and
+ * read each kind in KERNEL_KINDS. The functions of a new kind belong in a separate file.
  */
 #ifndef PLENUM_NETCFG_KERNEL_LINUX_INTERNAL_H
 #define PLENUM_NETCFG_KERNEL_LINUX_INTERNAL_H
@@ -23,9 +23,9 @@ struct kernel_linux {
 	int pci; /* -ENOENT: this machine has no PCI bus */
 	int proc_sys;
 	int proc_net;
-	/* negative: rdma_cm is not loaded, or this process may not access configfs */
+	/* negative if rdma_cm is not loaded or this process may not access configfs */
 	int configfs;
-	bool soft_roce; /* found by the last collection */
+	bool soft_roce; /* whether the last collection found the driver of soft-RoCE */
 	struct probe_sockets probe;
 	struct ping_sockets ping;
 };

@@ -33,7 +33,8 @@ struct port_walk {
 
 static struct inv_link *link_by_index(struct inventory *inv, uint32_t ifindex)
 {
-	/* The caller owns the inventory and may change it; only the lookup returns const. */
+	/* This cast is safe: only the lookup returns a const pointer, the inventory itself is not
+	 * const. */
 	return (struct inv_link *)inv_link_by_index(inv, ifindex);
 }
 
@@ -254,15 +255,15 @@ int kernel_rdma_collect(int sysfs_root, struct inventory *inv)
 
 	if (!devices)
 		return -ENOMEM;
-	/* -EAGAIN means that devices changed during the dump. Links whose data were already read
-	 * keep them. */
+	/* -EAGAIN means that devices changed during the dump. Links that an earlier attempt already
+	 * filled in stay unchanged. */
 	for (int attempt = 0; attempt < RDMA_ATTEMPTS_MAX && r == -EAGAIN; attempt++) {
 		devices->n = 0;
 		r = collect_netlink(inv, devices);
 	}
 	free(devices);
-	/* These errors mean that the kernel has no RDMA, or that its RDMA netlink does not list
-	 * devices. */
+	/* These errors mean that the kernel has no RDMA, or that its RDMA netlink cannot list
+	 * devices. Only sysfs is read then. */
 	if (r == -EPROTONOSUPPORT || r == -EOPNOTSUPP || r == -EINVAL)
 		r = 0;
 	sysfs_each_entry(sysfs_root, "class/infiniband", on_sysfs_device, &w);

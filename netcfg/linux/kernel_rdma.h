@@ -16,12 +16,13 @@ struct netlink;
  * host without RDMA is not an error. Returns 0 or negative errno. */
 int kernel_rdma_collect(int sysfs_root, struct inventory *inv);
 
-/* Finds the device of that name by RDMA netlink, and returns its number and the link of its first
- * port (0: none). Returns 0, -ENODEV or another negative errno. */
+/* Finds the device of that name by RDMA netlink. Stores its number, and the ifindex of the link of
+ * its first port (0 if there is none). Returns 0, -ENODEV if there is no such device, or another
+ * negative errno. */
 int kernel_rdma_find(struct netlink *nl, const char *name, uint32_t *ret_index,
 		     uint32_t *ret_ifindex);
 
-/* Change and read a soft-RoCE device, as in struct kernel_ops (kernel_rxe.c). */
+/* Implement change and read of struct kernel_ops for soft-RoCE devices (kernel_rxe.c). */
 int kernel_rxe_change(const struct kernel_change *c, struct reason *why);
 int kernel_rxe_read(struct kernel_change *c);
 /* Returns whether this kernel has soft-RoCE: built in, loaded, or as a module that can be
@@ -29,13 +30,13 @@ int kernel_rxe_read(struct kernel_change *c);
 bool kernel_rxe_is_there(int sysfs_root, const char *release);
 
 /* Parse one message of a dump of RDMA devices (number and name) or of ports (number, and the link's
- * ifindex or 0). Return false if it is another kind of message. */
+ * ifindex or 0). Return false if the message is of another kind. */
 bool kernel_rdma_parse_device(const struct nlmsghdr *h, uint32_t *ret_index, char *name,
 			      size_t size);
 bool kernel_rdma_parse_port(const struct nlmsghdr *h, uint32_t *ret_port, uint32_t *ret_ifindex);
 
-/* Finds the RDMA port of a link, preferably one that the agent created. Returns 0, -ENODEV or
- * another negative errno. */
+/* Finds the RDMA port of a link, preferably one that the agent created. Returns 0, -ENODEV if the
+ * link has no RDMA port, or another negative errno. */
 int kernel_rdma_on_link(uint32_t ifindex, char ret_device[static INV_TEXT_MAX], uint32_t *ret_port);
 
 #endif

@@ -45,7 +45,7 @@ int kernel_roce_open(int sysfs_root, bool load)
 	return configfs_open();
 }
 
-/* The folder of a device in configfs while it is being read. */
+/* A device's folder in configfs while this process uses it. */
 struct view {
 	int configfs;
 	char path[PATH_BYTES];
@@ -85,7 +85,7 @@ static const char *file_of(const struct view *v, uint32_t port, enum device_attr
 	return buf;
 }
 
-/* Reads the value in the text form of device_setting.h. */
+/* Reads the value of a setting, in the text form of device_setting.h. */
 static int value_read(const struct view *v, uint32_t port, enum device_attr a, char *buf,
 		      size_t size)
 {

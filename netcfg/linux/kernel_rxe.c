@@ -32,7 +32,8 @@ static int ask(struct netlink *nl, struct nlmsghdr *h, struct reason *why)
 	return r < 0 ? kernel_fail(why, r, said.text) : 0;
 }
 
-/* The kernel accepts the link only by its name. If the driver is missing, it returns EINVAL. */
+/* Creates the device. The kernel accepts the link only by its name, and returns EINVAL if the
+ * driver is missing. */
 static int device_make(struct netlink *nl, const struct kernel_change *c, struct reason *why)
 {
 	char buf[REQUEST_BYTES_MAX], ifname[IFNAMSIZ];
@@ -87,7 +88,7 @@ int kernel_rxe_read(struct kernel_change *c)
 
 	c->rxe.was[0] = '\0';
 	if (r < 0)
-		/* a kernel without RDMA has no such devices, so nothing is to be removed */
+		/* a kernel without RDMA has no such devices, so there is nothing to remove */
 		return 0;
 	r = kernel_rdma_find(nl, c->rxe.name, &index, &ifindex);
 	netlink_close(nl);

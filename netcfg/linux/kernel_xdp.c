@@ -10,7 +10,7 @@
 #define REQUEST_BYTES_MAX 256
 #define PROTOCOLS_BYTES_MAX 16384
 
-/* From linux/netdev.h, which older kernel headers lack. */
+/* These values are from linux/netdev.h, which older kernel headers lack. */
 #define FAMILY_NAME "netdev"
 enum { CMD_DEV_GET = 1 };
 enum { A_DEV_IFINDEX = 1, A_DEV_XDP_FEATURES = 3, A_DEV_MAX = 3 };
@@ -31,7 +31,8 @@ int kernel_xdp_parse(struct inventory *inv, const struct nlmsghdr *h)
 	if (mnl_nlmsg_get_payload_len(h) < sizeof(*g) || g->cmd != CMD_DEV_GET)
 		return 0;
 	genl_attrs_parse(h, &t);
-	/* The caller owns the inventory and may change it; only the lookup returns const. */
+	/* This cast is safe: only the lookup returns a const pointer, the inventory itself is not
+	 * const. */
 	l = (struct inv_link *)inv_link_by_index(inv, genl_u32(of[A_DEV_IFINDEX]));
 	if (l && of[A_DEV_XDP_FEATURES])
 		inv_text_set(l->af_xdp, sizeof(l->af_xdp),
@@ -45,8 +46,8 @@ static int on_answer(void *user, struct nlmsghdr *h)
 	return kernel_xdp_parse(user, h);
 }
 
-/* A kernel built without AF_XDP sockets still reports what its drivers could do, so only this file
- * shows that the sockets are missing. */
+/* Netlink reports the AF_XDP features of drivers even if the kernel was built without AF_XDP
+ * sockets, so only /proc/net/protocols shows that the sockets are missing. */
 void kernel_xdp_take_protocols(struct inventory *inv, const char *protocols)
 {
 	for (size_t i = 0; !strstr(protocols, "\nXDP ") && i < inv->n_links; i++)

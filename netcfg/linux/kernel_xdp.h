@@ -10,13 +10,14 @@
 
 struct nlmsghdr;
 
-/* Fills in the links of PCI functions. proc_net: a descriptor of /proc/thread-self/net, or
- * negative. Values that the kernel does not report stay unknown. */
+/* Fills in the member af_xdp of links of PCI functions. proc_net is a descriptor of
+ * /proc/thread-self/net, or negative if it could not be opened. Values that the kernel does not
+ * report stay unknown. */
 void kernel_xdp_fill(int proc_net, struct inventory *inv);
 /* Parses /proc/net/protocols. If the kernel has no AF_XDP sockets, all links get "none", whatever
  * their drivers support. */
 void kernel_xdp_take_protocols(struct inventory *inv, const char *protocols);
-/* Parses one message of the answer. Returns 0. */
+/* Parses one message of the kernel's answer. Returns 0. */
 int kernel_xdp_parse(struct inventory *inv, const struct nlmsghdr *h);
 
 #endif

@@ -32,8 +32,9 @@ void module_load(const char *name)
 
 	if (run(modprobe[0], modprobe) || access("/run/systemd/system", F_OK) < 0)
 		return;
-	/* plenumd.service may not load modules itself, so systemd does it. A hyphen in a unit's
-	 * instance name would become a slash; modprobe(8) treats hyphen and underscore alike. */
+	/* plenumd.service may not load modules itself, so systemd does it. systemd would convert a
+	 * hyphen in the instance name to a slash, so an underscore replaces it; modprobe(8) treats
+	 * both alike. */
 	snprintf(unit, sizeof(unit), "modprobe@%.48s.service", name);
 	for (c = unit; *c; c++)
 		if (*c == '-')

@@ -79,7 +79,8 @@ static int put(int pci, const char *path, const char *value, struct reason *why)
 	return r;
 }
 
-/* The kernel refuses a new number of VFs while VFs exist, so these are removed first. */
+/* Sets the number of VFs. Removes the existing VFs first, because the kernel refuses another number
+ * while VFs exist. */
 static int vfs_set(int pci, const char *address, const char *value, struct reason *why)
 {
 	char path[PATH_BYTES], is[16];
@@ -103,7 +104,8 @@ static bool driver_is_there(int pci, const char *driver)
 	return fstatat(pci, path, &st, 0) == 0;
 }
 
-/* Loads the driver's module, such as vfio-pci, only when a configuration needs it. */
+/* Loads the module of the driver that the change needs, such as vfio-pci, if the kernel does not
+ * have it yet. */
 void pci_prepare(int pci, const struct kernel_change *c)
 {
 	const char *name = c->pci_value.value;
@@ -128,12 +130,13 @@ static int unbind(int pci, const char *address, struct reason *why)
 	return r;
 }
 
-/* Finds another function of the IOMMU group whose driver prevents vfio from using the group. */
+/* State of the search for another function of the IOMMU group whose driver prevents vfio from using
+ * the group. */
 struct group_walk {
 	int pci;
 	const char *address;
-	/* PF of the function; other VFs of that PF do not count, because the same plan binds
-	 * them to vfio too */
+	/* the PF of this function; its other VFs are accepted, because the same plan binds them to
+	 * vfio too */
 	char physfn[16];
 	char other[16], driver[32];
 };
@@ -190,7 +193,7 @@ static int driver_set(int pci, const char *address, const char *driver, struct r
 	}
 	if (strcmp(driver, "vfio-pci") == 0)
 		r = group_check(pci, address, why);
-	/* With this override, the probe below chooses this driver. */
+	/* With this override, the kernel chooses this driver when the function is probed below. */
 	snprintf(text, sizeof(text), "%.32s\n", driver);
 	if (r == 0)
 		r = put(pci, function_path(address, "driver_override", path), text, why);

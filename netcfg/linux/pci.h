@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads and writes values of PCI functions in sysfs: number of VFs, driver. PCI has no network
- * namespaces, so these are functions of the whole machine. kernel_linux alone uses it.
+ * Reads and sets two values of PCI functions in sysfs: the number of VFs and the driver. PCI has no
+ * namespaces, so the functions are those of the whole machine. kernel_linux alone uses it.
  */
 #ifndef PLENUM_NETCFG_PCI_H
 #define PLENUM_NETCFG_PCI_H
 
 #include "netcfg/host/kernel.h"
 
-/* `pci` below is a descriptor of /sys/bus/pci or of a test's copy of it, which must be writable for
- * changes. */
+/* In all functions, `pci` is a descriptor of /sys/bus/pci or of a test's copy of that folder.
+ * Changes need write permission. */
 
 /* Implements function_find of struct kernel_ops. */
 int pci_function_find(int pci, const char *ref, char ret[static 16]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sends all echo requests at once by raw sockets, and repeats those that are unanswered until the
- * time limit. */
+/* Sends all echo requests at once by raw sockets, and repeats the unanswered ones until the time
+ * limit. */
 #include "netcfg/linux/ping.h"
 #include <netinet/icmp6.h>
 #include <netinet/in.h>
@@ -78,7 +78,7 @@ static uint16_t checksum(const uint8_t *p, size_t len)
 	return (uint16_t)~sum;
 }
 
-/* Writes an echo request. The kernel fills in the checksum of ICMPv6. */
+/* Writes an echo request into the buffer of the run. The kernel fills in the checksum of ICMPv6. */
 static size_t write_echo(const struct run *r, size_t i)
 {
 	const bool six = r->pings[i].to.family == AF_INET6;
@@ -115,9 +115,9 @@ static void add_control(struct msghdr *m, int level, int type, const void *data,
 	m->msg_controllen += CMSG_SPACE(len);
 }
 
-/* Sends one request; one that cannot be sent counts as unanswered. Only the source address is
- * given, so that rules and routes choose the link as they do for a worker. If the link were given,
- * the kernel would use it even without a route. */
+/* Sends one request; if that fails, the request counts as unanswered. It sets the source address
+ * but no link, so that rules and routes choose the link as they do for a worker. If it set the
+ * link, the kernel would use this link even without a route. */
 static void send_one(const struct run *r, size_t i)
 {
 	struct kernel_ping *p = &r->pings[i];
@@ -130,7 +130,7 @@ static void send_one(const struct run *r, size_t i)
 	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control};
 	const int tos = p->tos;
 
-	p->took_ns = clock_now_ns(); /* holds the sending time until the answer arrives */
+	p->took_ns = clock_now_ns(); /* contains the sending time until the answer arrives */
 	if (p->to.family == AF_INET) {
 		memcpy(&four.sin_addr, p->to.bytes, 4);
 		memcpy(&from4.ipi_spec_dst, p->from.bytes, 4);
@@ -152,8 +152,8 @@ static void send_one(const struct run *r, size_t i)
 	}
 }
 
-/* Returns the link by which an answer arrived, or 0 if unknown. Also finds the traffic class of an
- * IPv6 packet: it is in the header, which a raw socket does not receive. */
+/* Returns the ifindex of the link by which an answer arrived, or 0 if unknown. Also stores the
+ * traffic class of an IPv6 packet, because a raw socket does not receive the IPv6 header. */
 static uint32_t came_by(struct msghdr *m, uint8_t *ret_class)
 {
 	uint32_t r = 0;
@@ -177,8 +177,8 @@ static uint32_t came_by(struct msghdr *m, uint8_t *ret_class)
 	return r;
 }
 
-/* Accepts an answer only from the requested address and by the requested link: otherwise an address
- * of this host could answer, without any packet on a cable. */
+/* Accepts an answer only from the requested address and by the requested link. Without this check,
+ * an address of this host could answer without any packet on a cable. */
 static void take_answer(struct run *r, int family, const uint8_t *p, size_t len,
 			const struct sockaddr_storage *from, uint32_t ifindex, uint8_t class)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sends ICMP echo requests of a given size, never fragmented, from one of the host's addresses by
- * one of its links, and accepts answers on that link only. It owns the sockets, which need
- * CAP_NET_RAW when they are opened, and changes nothing on the host. kernel_linux alone uses it.
+ * Sends ICMP echo requests of a given size, never fragmented, from one of the host's addresses, and
+ * accepts answers only by the expected link. It owns the sockets; opening them needs CAP_NET_RAW.
+ * It changes nothing on the host. kernel_linux alone uses it.
  */
 #ifndef PLENUM_NETCFG_PING_H
 #define PLENUM_NETCFG_PING_H

@@ -11,11 +11,11 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 
-/* Time between two packets to one peer. A worker can queue only a limited number of answers to
- * HELLO packets; with these gaps it answers all packets even if it is scheduled late. */
+/* Time between two packets to one peer. A worker can queue only a limited number of HELLO packets;
+ * with these gaps it answers all of them even if the kernel runs it late. */
 #define GAP_NS (4 * NSEC_PER_MSEC)
 
-/* From plenum-protocol(7), "Common header" and HELLO. */
+/* Values from plenum-protocol(7), sections "Common header" and HELLO. */
 #define HELLO_MAGIC 0xa7
 #define HELLO_VERSION 2
 #define HELLO 1
@@ -29,7 +29,7 @@
 struct sender {
 	struct ip_addr from;
 	bool own_port, has_own_port;
-	int fd, error; /* error: why the socket could not be opened */
+	int fd, error; /* error: negative errno if the socket could not be opened */
 };
 
 struct run {
@@ -234,8 +234,8 @@ static bool read_one(struct run *r, size_t sender, int flags)
 	return true;
 }
 
-/* Limits the number of messages, so that a host that floods the socket cannot hold the caller
- * beyond its time limit. */
+/* Reads a limited number of messages from each socket, so that a host that floods a socket cannot
+ * delay the caller beyond its time limit. */
 static void read_all(struct run *r)
 {
 	for (size_t i = 0; i < r->n_senders; i++) {
@@ -250,8 +250,8 @@ static void read_all(struct run *r)
 
 /* ---- the run ---- */
 
-/* If an ICMP error is pending, the first call on the socket only returns that error, so the packet
- * is sent again. */
+/* Sends one packet. If an ICMP error is pending, the first call of sendto() only returns that
+ * error, so the function calls it again. */
 static void send_one(struct run *r, size_t probe, unsigned packet)
 {
 	struct port_probe *p = &r->probes[probe];

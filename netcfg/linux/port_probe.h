@@ -16,8 +16,9 @@ struct port_probe {
 	struct ip_addr from, to;
 	uint32_t ifindex; /* only answers that arrive by this link count; 0: any link */
 	uint16_t port;
-	/* Send from this host's data port, unless a program uses it: then the answers take the same
-	 * path as packets to a worker. Otherwise the kernel chooses the port. */
+	/* Send from this host's data port, so that the answers take the same path as packets to a
+	 * worker. If this is not set or another program uses the port, the kernel chooses a
+	 * port. */
 	bool own_port;
 	uint32_t bytes;	    /* size of the IP packets, which are never fragmented */
 	unsigned n_packets; /* at most PORT_PROBE_PACKETS_MAX */
@@ -25,11 +26,11 @@ struct port_probe {
 	/* ---- results ---- */
 	bool had_own_port;
 	unsigned n_sent, n_answered;
-	/* 0 if this host sent all packets, or the negative errno of the one that it could not
+	/* 0 if this host sent all packets, or else the negative errno of a packet that it could not
 	 * send. */
 	int send_error;
-	/* Errno of the last ICMP error that a packet caused, 0 if none, and the host that sent
-	 * it. */
+	/* Errno of the last ICMP error that a packet caused (0 if none), and the address of the
+	 * host that sent the error. */
 	int icmp_error;
 	struct ip_addr icmp_by;
 	uint64_t seen[PORT_PROBE_PACKETS_MAX / 64]; /* one bit for each answered packet */

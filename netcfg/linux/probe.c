@@ -14,21 +14,23 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* Repeats each probe against packet loss, with gaps long enough for a slow host to answer. The
- * longer intervals of RFC 5227 (7 s in all) are meant for hosts that appear at random times. */
+/* Each probe is sent this many times because packets may be lost, with gaps long enough for a slow
+ * host to answer. The longer intervals of RFC 5227 (7 s in all) are meant for hosts that appear at
+ * random times. */
 #define PROBES 3
 #define PROBE_GAP_NS (150 * NSEC_PER_MSEC)
 
 #define ARP_BYTES 28
 #define ND_BYTES (sizeof(struct ip6_hdr) + sizeof(struct nd_neighbor_solicit))
-/* a solicitation's size plus the option with the MAC address */
+/* the size of a solicitation, and 8 bytes for the option with the MAC address */
 #define ADVERT_BYTES (ND_BYTES + 8)
 
 static const struct mac_addr broadcast = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
 
 /* ---- frames ---- */
 
-/* Writes an ARP request. Without `from`, the sender's IP address is zero, as in a probe. */
+/* Writes an ARP request. If the probe has no `from`, the sender's IP address is zero, as RFC 5227
+ * demands for probes. */
 static size_t arp_write(const struct kernel_probe *p, uint8_t *buf)
 {
 	static const uint8_t head[8] = {0, ARPHRD_ETHER, 8, 0, 6, 4, 0, ARPOP_REQUEST};
@@ -55,8 +57,8 @@ static uint16_t icmp6_checksum(const uint8_t *packet, size_t len)
 	return (uint16_t)~sum;
 }
 
-/* Writes a neighbour solicitation. Without `from`, its source is the unspecified address, so that
- * no receiver learns an address from it (RFC 4862, section 5.4.2). */
+/* Writes a neighbour solicitation. If the probe has no `from`, the source is the unspecified
+ * address, so that receivers do not learn an address from the packet (RFC 4862, section 5.4.2). */
 static size_t nd_write(const struct kernel_probe *p, uint8_t *buf, struct mac_addr *ret_to)
 {
 	const struct ip_addr *ip = &p->ip;
@@ -89,7 +91,7 @@ size_t probe_write(const struct kernel_probe *p, uint8_t buf[static PROBE_BYTES_
 	return p->ip.family == AF_INET ? arp_write(p, buf) : nd_write(p, buf, ret_to);
 }
 
-/* Writes an advertisement to all nodes with the override flag, which replaces their cached
+/* Writes an advertisement to all nodes. Its override flag makes them replace their cached
  * entries. */
 static size_t advert_write(const struct kernel_probe *p, uint8_t *buf, struct mac_addr *ret_to)
 {
@@ -174,8 +176,8 @@ bool probe_parse_nd(const uint8_t *p, size_t len, const struct mac_addr *from, s
 
 /* ---- sockets ---- */
 
-/* Passes only neighbour discovery. Without this filter the kernel would copy all IPv6 traffic of
- * the host to the socket. */
+/* Sets a filter that passes only neighbour discovery. Without this filter, the kernel would copy
+ * all IPv6 traffic of the host to the socket. */
 static int filter_nd(int fd)
 {
 	const struct sock_filter code[] = {
@@ -224,15 +226,16 @@ void probe_close(struct probe_sockets *s)
 	*s = PROBE_SOCKETS_INIT;
 }
 
-/* Joins the multicast groups of answers and of other hosts' probes. The membership ends with the
- * socket. */
+/* Joins the multicast groups to which hosts send answers and probes. The membership ends when the
+ * socket is closed. */
 static void join(int fd, const struct kernel_probe *p, const struct mac_addr *group)
 {
 	(void)packet_socket_group(fd, p->ifindex, group);
 	(void)packet_socket_group(fd, p->ifindex, &mac_addr_all_nodes);
 }
 
-/* Sends one of the PROBES packets. It is lost if the link is down now, but more packets follow. */
+/* Sends one of the PROBES packets. A failure is ignored: more packets follow, and the link may be
+ * up then. */
 static void send_one(const struct probe_sockets *s, const struct kernel_probe *p, bool first)
 {
 	const bool v4 = p->ip.family == AF_INET;

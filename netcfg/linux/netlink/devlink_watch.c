@@ -49,8 +49,8 @@ void devlink_watch_close(struct devlink_watch *w)
 	devlink_watch_forget(w);
 }
 
-/* devlink also announces progress, health reports and packet traps, which do not change the
- * inventory. */
+/* Returns whether the message announces a change of data in the inventory. devlink also announces
+ * progress, health reports and packet traps, which the inventory does not contain. */
 static bool is_change(const char *message, size_t len)
 {
 	const struct nlmsghdr *h = (const struct nlmsghdr *)message;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Caches what devlink reports about devices until devlink announces a change. A driver answers
- * devlink queries under its device's lock, which it holds for seconds while it creates VFs or
- * flashes firmware. The agent collects an inventory at each notification and must not wait for that
- * lock each time. devlink does not announce a change of the embedded switch mode. With most
- * drivers, ports appear or disappear when the mode changes, and devlink announces the ports. With
- * other drivers (such as ice, which changes its mode only without VFs), only devlink_watch_forget()
- * makes the new mode visible. kernel_linux alone uses this.
+ * devlink queries only while it holds the lock of its device. It also holds this lock for seconds
+ * while it creates VFs or flashes firmware. The agent collects an inventory at each notification
+ * and must not wait for that lock each time. devlink does not announce a change of the embedded
+ * switch mode. With most drivers, ports appear or disappear when the mode changes, and devlink
+ * announces the ports. With other drivers (such as ice, which changes its mode only without VFs),
+ * only devlink_watch_forget() makes the new mode visible. kernel_linux alone uses this.
  */
 #ifndef PLENUM_NETCFG_DEVLINK_WATCH_H
 #define PLENUM_NETCFG_DEVLINK_WATCH_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Queries the generic netlink family of ethtool, and uses its ioctl for the firmware version, which
- * the family lacks. */
+/* Queries the generic netlink family of ethtool. The family does not report the firmware version,
+ * so this file reads that by ethtool's ioctl. */
 #include "netcfg/linux/netlink/ethtool.h"
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/netlink/genl.h"
@@ -29,7 +29,8 @@ static struct inv_link *link_of(struct inventory *inv, const struct nlattr *head
 	if (!header || mnl_attr_validate(header, MNL_TYPE_NESTED) < 0)
 		return NULL;
 	genl_attrs_parse_nested(header, &t);
-	/* The caller owns the inventory and may change it; only the lookup returns const. */
+	/* This cast is safe: only the lookup returns a const pointer, the inventory itself is not
+	 * const. */
 	return (struct inv_link *)inv_link_by_index(inv, genl_u32(of[ETHTOOL_A_HEADER_DEV_INDEX]));
 }
 
@@ -45,7 +46,7 @@ static void take_modes(struct inv_link *l, const struct nlattr **of)
 		inv_text_set(l->duplex, sizeof(l->duplex), "half");
 }
 
-/* Stores the FEC code in use. A port that is down has none. */
+/* Stores the name of the FEC code that the port uses. A port that is down uses none. */
 static void take_fec(struct inv_link *l, const struct nlattr **of)
 {
 	static const struct {
@@ -64,8 +65,8 @@ static void take_fec(struct inv_link *l, const struct nlattr **of)
 			inv_text_set(l->fec, sizeof(l->fec), codes[i].name);
 }
 
-/* Some drivers report pairs of queues as combined channels, others report each direction
- * separately. */
+/* Stores the number of channels. Some drivers count pairs of queues (combined), others count each
+ * direction separately, so combined and receive channels are added up. */
 static void take_channels(struct inv_link *l, const struct nlattr **of)
 {
 	l->channels = genl_u32(of[ETHTOOL_A_CHANNELS_COMBINED_COUNT]) +
@@ -101,14 +102,15 @@ int ethtool_parse(struct inventory *inv, struct nlmsghdr *h)
 	return 0;
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 static int on_answer(void *user, struct nlmsghdr *h)
 {
 	return ethtool_parse(user, h);
 }
 
-/* Drivers that do not report a value answer with an error, which is ignored. */
+/* Sends one query about a link and stores the answer in inv. Drivers that do not report a value
+ * answer with an error, which is ignored. */
 static void ask(struct netlink *nl, uint16_t family, uint8_t command, uint32_t ifindex,
 		struct inventory *inv)
 {
@@ -134,8 +136,8 @@ static void ask_firmware(int fd, struct inv_link *l)
 	inv_text_set(l->firmware, sizeof(l->firmware), info.fw_version);
 }
 
-/* Sends queries for single links, and only for those with a device: thousands of virtual links
- * would report nothing. */
+/* Sends a query for each link with a PCI function instead of one dump, because thousands of virtual
+ * links would report nothing. */
 int ethtool_fill_links(struct inventory *inv)
 {
 	static const uint8_t commands[] = {ETHTOOL_MSG_LINKMODES_GET, ETHTOOL_MSG_FEC_GET,

@@ -13,17 +13,18 @@
  * type, or NULL if there is none. */
 struct genl_attrs {
 	const struct nlattr **of;
-	uint16_t max; /* the highest index of `of` */
+	uint16_t max; /* the highest valid index in `of` */
 };
 void genl_attrs_parse(const struct nlmsghdr *h, struct genl_attrs *t);
 void genl_attrs_parse_nested(const struct nlattr *nest, struct genl_attrs *t);
-/* These return 0 if the attribute is absent or has another width. */
+/* Return the number in an attribute, or 0 if the attribute is absent or has another width. */
 uint16_t genl_u16(const struct nlattr *a);
 uint32_t genl_u32(const struct nlattr *a);
-/* Returns "" if the attribute is not a string. */
+/* Returns the text in an attribute, or "" if the attribute is not a string. */
 const char *genl_text(const struct nlattr *a);
 
-/* Begins a message: writes its headers into buf. */
+/* Begins a message: writes its netlink headers into buf, to which the caller then appends
+ * attributes. */
 struct nlmsghdr *genl_head(void *buf, uint16_t family, uint8_t command);
 /* Returns the number of the family, or 0 if this kernel lacks it. */
 uint16_t genl_family_find(struct netlink *nl, const char *name);

@@ -12,7 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Exists since Linux 6.2, so the headers of the oldest supported system lack it. */
+/* The trust table exists since Linux 6.2, so the kernel headers of the oldest supported system lack
+ * its number. */
 #define IEEE_TRUST_TABLE 11 /* DCB_ATTR_DCB_APP_TRUST_TABLE */
 #define IEEE_APP 1	    /* DCB_ATTR_IEEE_APP */
 #define DCB_APP 2	    /* DCB_ATTR_DCB_APP: for selectors that IEEE does not define */
@@ -114,7 +115,8 @@ static int take_result(const struct nlattr *a, void *user)
 	return MNL_CB_OK;
 }
 
-/* The kernel reports only the lowest byte of the errno. */
+/* The kernel reports only the lowest byte of the errno, so the function restores a negative number
+ * from it. */
 int kernel_dcb_result(const struct nlmsghdr *h)
 {
 	int r = 0;
@@ -181,7 +183,7 @@ static struct nlmsghdr *request(char *buf, uint16_t type, uint8_t command, const
 	return h;
 }
 
-/* Adds one entry for each priority in `bits`, all for the code point. */
+/* Appends one table entry for each priority in `bits`, all of them for the code point `dscp`. */
 static void put_apps(struct nlmsghdr *h, uint8_t dscp, uint8_t bits)
 {
 	struct nlattr *table = mnl_attr_nest_start(h, DCB_ATTR_IEEE_APP_TABLE);
@@ -197,7 +199,8 @@ static void put_apps(struct nlmsghdr *h, uint8_t dscp, uint8_t bits)
 
 static int put_ets(struct nlmsghdr *h, const struct dcb_state *now, const char *value)
 {
-	/* fields that this program does not set keep their values */
+	/* the request repeats the driver's current values in all fields that this function does not
+	 * set */
 	struct ieee_ets ets = now->ets;
 	struct dcb_ets e;
 
@@ -297,7 +300,7 @@ int kernel_dcb_request(const struct dcb_state *now, const struct kernel_change *
 	return r < 0 ? r : (int)h->nlmsg_len;
 }
 
-/* ---- conversations ---- */
+/* ---- requests with their answers ---- */
 
 struct answer {
 	struct dcb_state state;

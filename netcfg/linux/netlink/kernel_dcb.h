@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Data Center Bridging by the kernel's dcbnl (RTM_GETDCB, RTM_SETDCB): priority flow control,
- * traffic classes, and how a packet's priority is determined. Only IEEE 802.1Qaz is supported: a
- * driver that offers only the older CEE form counts as having no DCB. kernel_linux uses it.
+ * Reads and sets Data Center Bridging (DCB) by the kernel's dcbnl (RTM_GETDCB, RTM_SETDCB):
+ * priority flow control, traffic classes, and how a packet's priority is determined. Only IEEE
+ * 802.1Qaz is supported: a driver that offers only the older CEE form counts as having no DCB.
+ * kernel_linux uses it.
  */
 #ifndef PLENUM_NETCFG_KERNEL_DCB_H
 #define PLENUM_NETCFG_KERNEL_DCB_H
@@ -20,7 +21,7 @@ struct dcb_state {
 	struct ieee_ets ets;
 	struct ieee_pfc pfc;
 	uint8_t dcbx;		 /* DCB_CAP_DCBX_*; 0: not reported */
-	uint8_t dscp[DCB_DSCPS]; /* priorities of each code point, as bits */
+	uint8_t dscp[DCB_DSCPS]; /* for each code point, one bit for each of its priorities */
 	uint8_t trust[DCB_TRUST_MAX];
 	size_t n_trust;
 };
@@ -28,13 +29,13 @@ struct dcb_state {
 /* Adds an entry for each link whose driver has DCB. A host without such drivers is not an error.
  * Returns 0 or negative errno. */
 int kernel_dcb_collect(struct inventory *inv);
-/* Change and read DCB settings, as in struct kernel_ops. */
+/* Implement change and read of struct kernel_ops for DCB settings. */
 int kernel_dcb_change(const struct kernel_change *c, struct reason *why);
 int kernel_dcb_read(struct kernel_change *c);
 
 /* Parses one answer to DCB_CMD_IEEE_GET. Returns false if it contains no DCB state. */
 bool kernel_dcb_parse(const struct nlmsghdr *h, struct dcb_state *ret);
-/* Converts the state to the inventory's form. */
+/* Converts the state to the form that the inventory uses. */
 void kernel_dcb_fill(const struct dcb_state *s, struct inv_dcb *ret);
 /* Writes the request for one step of a change into buf: step 0 adds or sets values, step 1 removes
  * DSCP entries that are no longer wanted. Returns the request's length, 0 if this step changes

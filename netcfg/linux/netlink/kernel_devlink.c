@@ -17,7 +17,7 @@
 #define ATTEMPTS_MAX 5
 #define BUS "pci"
 
-/* Types of devlink's values, numbered as in the kernel's netlink policies. */
+/* The types of parameter values, with the numbers that devlink uses for them. */
 enum param_type { TYPE_U8 = 1, TYPE_U16, TYPE_U32, TYPE_U64, TYPE_STRING, TYPE_FLAG };
 static const char *const type_names[] = {
 	[TYPE_U8] = "u8",   [TYPE_U16] = "u16",	      [TYPE_U32] = "u32",
@@ -101,7 +101,8 @@ static void take_version(struct message *m, const struct nlattr *nest, const cha
 	inv_text_set(v->value, sizeof(v->value), genl_text(of[DEVLINK_ATTR_INFO_VERSION_VALUE]));
 }
 
-/* A device may report several versions of each kind. */
+/* Stores the identity and the versions of a device, which may report several versions of each
+ * kind. */
 static int take_info(const struct nlattr *a, void *user)
 {
 	struct message *m = user;
@@ -175,7 +176,7 @@ static bool value_format(enum param_type type, const struct nlattr *a, char *buf
 	return true;
 }
 
-/* A parameter and its type. A parameter has one value for each configuration mode. */
+/* State for parsing one parameter. It can have several values, one for each configuration mode. */
 struct param {
 	struct message *m;
 	const char *name;
@@ -276,14 +277,14 @@ int kernel_devlink_parse(struct inventory *inv, const struct nlmsghdr *h)
 	return m.r;
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 static int on_answer(void *user, struct nlmsghdr *h)
 {
 	return kernel_devlink_parse(user, h);
 }
 
-/* `device` is "BUS/NAME". */
+/* Begins a message about a device, which is given as "BUS/NAME". */
 static struct nlmsghdr *put_device(char *buf, uint16_t family, uint8_t command, const char *device)
 {
 	struct nlmsghdr *h = genl_head(buf, family, command);
@@ -298,7 +299,8 @@ static struct nlmsghdr *put_device(char *buf, uint16_t family, uint8_t command, 
 
 static int dump_all(struct netlink *nl, uint16_t family, struct inventory *inv)
 {
-	/* Devices come first: the other answers are stored in their entries. */
+	/* The query for the devices comes first, because the answers to the other queries are
+	 * stored in the devices' entries. */
 	static const uint8_t commands[] = {DEVLINK_CMD_GET, DEVLINK_CMD_INFO_GET,
 					   DEVLINK_CMD_PORT_GET, DEVLINK_CMD_PARAM_GET};
 	char buf[DEVLINK_REQUEST_BYTES_MAX];
@@ -309,7 +311,7 @@ static int dump_all(struct netlink *nl, uint16_t family, struct inventory *inv)
 	for (size_t i = 0; i < ARRAY_SIZE(commands) && r == 0; i++) {
 		r = netlink_talk(nl, genl_head(buf, family, commands[i]), NLM_F_DUMP, on_answer,
 				 inv, NULL);
-		/* If a driver fails one query, only that part of the data is missing. */
+		/* If a later query fails, only its part of the data is missing. */
 		if (r < 0 && r != -ENOMEM && r != -EAGAIN && i > 0)
 			r = 0;
 	}
@@ -350,7 +352,8 @@ int kernel_devlink_collect(struct inventory *inv)
 
 /* ---- a parameter ---- */
 
-/* If the value does not fit the type exactly, the function fails and nothing is sent. */
+/* Converts the value to the given type and appends it. Returns an error if the type cannot hold
+ * exactly this value, so that the caller sends nothing. */
 static bool put_value(struct nlmsghdr *h, enum param_type type, const char *value)
 {
 	static const uint64_t limits[] = {[TYPE_U8] = UINT8_MAX,

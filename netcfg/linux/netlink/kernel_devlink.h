@@ -12,7 +12,7 @@
 /* Adds the data of all devices. A host without devlink devices is not an error. Returns 0 or
  * negative errno. */
 int kernel_devlink_collect(struct inventory *inv);
-/* Change and read a parameter, as in struct kernel_ops. */
+/* Implement change and read of struct kernel_ops for devlink parameters. */
 int kernel_devlink_change(const struct kernel_change *c, struct reason *why);
 int kernel_devlink_read(struct kernel_change *c);
 

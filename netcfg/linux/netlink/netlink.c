@@ -17,11 +17,11 @@
 /* Size of the socket buffer. A dump arrives in parts, and the buffer has to hold only a few of
  * them. */
 #define SOCKET_BYTES (1 << 20)
-/* Timeout for an answer. The kernel processes a request within send(), so an answer that is not
- * there shortly afterwards was lost. */
+/* Timeout for an answer. The kernel processes a request within send(), so an answer that does not
+ * arrive shortly afterwards was lost. */
 #define TIMEOUT_NS (5 * NSEC_PER_SEC)
-/* Maximum number of stale datagrams that are dropped before a request; the unread rest of a dump of
- * some GiB has about that many. */
+/* Maximum number of unread datagrams that are dropped before a request. The unread rest of a dump
+ * of some GiB has about this many. */
 #define STALE_MAX 65536
 
 struct netlink {
@@ -62,8 +62,8 @@ int netlink_open(int protocol, struct netlink **ret)
 		return -errno;
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-	/* Old kernels lack some of these options. Without them there is no error text, or a dump
-	 * contains more than requested. */
+	/* Old kernels lack some of these options. Without them, errors have no text, or a dump
+	 * contains more than was requested. */
 	(void)setsockopt(fd, SOL_NETLINK, NETLINK_EXT_ACK, &on, sizeof(on));
 	(void)setsockopt(fd, SOL_NETLINK, NETLINK_CAP_ACK, &on, sizeof(on));
 	(void)setsockopt(fd, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &on, sizeof(on));
@@ -197,7 +197,7 @@ struct talk {
 	netlink_message_cb cb;
 	void *user;
 	struct reason *why;
-	bool interrupted; /* the dump is inconsistent, because objects changed during it */
+	bool interrupted; /* the dump is inconsistent, because objects changed meanwhile */
 	int first_error;  /* the first error that cb returned */
 };
 
@@ -266,13 +266,14 @@ int netlink_talk(struct netlink *nl, struct nlmsghdr *h, int flags, netlink_mess
 	t.seq = nl->seq;
 	if (r < 0)
 		return r;
-	/* Reads to the end even after an error of cb, because the next request uses the same
-	 * socket. */
+	/* Reads the answer to its end even after an error of cb, because the next request uses the
+	 * same socket. */
 	do {
 		ssize_t n = receive(nl, clock_now_ns() + timeout_ns);
 
 		if (n == -ENOBUFS || n == -EMSGSIZE) {
-			/* the rest of a dump still arrives, but an ack may be lost */
+			/* the rest of a dump still arrives, but an ack may be lost, so the function
+			 * waits only a short time for it */
 			t.interrupted = true;
 			timeout_ns = MIN_OF(timeout_ns, NSEC_PER_MSEC);
 			r = 1;

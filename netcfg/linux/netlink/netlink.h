@@ -18,30 +18,31 @@ struct netlink;
 /* Opens a socket of a protocol (such as NETLINK_ROUTE) in the caller's network namespace. Returns 0
  * and *ret, or negative errno. */
 int netlink_open(int protocol, struct netlink **ret);
-/* Does the same with an existing descriptor that keeps message boundaries, such as a socketpair of
- * a test. The socket owns the descriptor, and closes it on failure. */
+/* Like netlink_open, but uses the descriptor fd, which must keep message boundaries (a test passes
+ * one end of a socketpair). Takes ownership of fd, and closes it on failure too. */
 int netlink_open_fd(int fd, struct netlink **ret);
 struct netlink *netlink_close(struct netlink *nl); /* accepts NULL, returns NULL */
 /* Sets the timeout for the next message of an answer; the default is some seconds. */
 void netlink_set_timeout(struct netlink *nl, uint64_t timeout_ns);
 
-/* Called for each message of an answer. netlink_talk() returns the first negative result. */
+/* netlink_talk() calls this function for each message of an answer, and returns its first negative
+ * result. */
 typedef int (*netlink_message_cb)(void *user, struct nlmsghdr *h);
 
 /*
  * Sends h (its flags, sequence number and port are set here) and passes the messages of the answer
- * to cb (may be NULL). flags: NLM_F_DUMP, or NLM_F_ACK for other requests. `why` (may be NULL) gets
- * the kernel's error text, if it sends one. Returns 0, -ETIMEDOUT, -EBADMSG, or the error of cb or
- * of the kernel. Returns -EAGAIN if objects changed during the dump or messages were lost; the
- * caller then discards the data and repeats the request.
+ * to cb (may be NULL). flags is NLM_F_DUMP for a dump, NLM_F_ACK for other requests. `why` (may be
+ * NULL) gets the kernel's error text, if it sends one. Returns 0, -ETIMEDOUT, -EBADMSG, or the
+ * error of cb or of the kernel. Returns -EAGAIN if objects changed during the dump or messages were
+ * lost; the caller then discards the data and repeats the request.
  */
 int netlink_talk(struct netlink *nl, struct nlmsghdr *h, int flags, netlink_message_cb cb,
 		 void *user, struct reason *why);
 
 /*
- * Reads the next notification on a listening socket without blocking. of_kernel: messages of other
- * senders are skipped. Returns the length of the message in buf, 0 if none is pending, -ENOBUFS if
- * messages were lost or this one does not fit, or another negative errno.
+ * Reads the next notification on a listening socket without blocking. If of_kernel is set, it skips
+ * messages of other senders. Returns the length of the message in buf, or 0 if none is pending.
+ * Returns -ENOBUFS if messages were lost or this one is longer than buf, or another negative errno.
  */
 ssize_t netlink_notification(int fd, bool of_kernel, void *buf, size_t size);
 

@@ -34,23 +34,24 @@ int rtnl_ask(struct rtnl *rt, struct nl_msg *request, rtnl_message_cb cb, struct
  * be NULL). */
 int rtnl_change(struct rtnl *rt, struct nl_msg *request, struct reason *why);
 
-/* Appends an address as an attribute. Returns 0 or libnl's error. */
+/* Appends an address as an attribute. Returns 0 or a negative error number of libnl. */
 int rtnl_put_addr(struct nl_msg *m, int type, const struct ip_addr *a);
 
-/* Append all objects of one kind, and start again if they changed during the dump. Return 0, -EBUSY
- * if the objects changed in every attempt, or another negative errno. */
+/* Append all objects of one kind to the inventory, and start again if objects changed during the
+ * dump. Return 0, -EBUSY if the objects changed in every attempt, or another negative errno. */
 int rtnl_collect_links(struct rtnl *rt, struct inventory *inv);
 int rtnl_collect_addrs(struct rtnl *rt, struct inventory *inv);
 int rtnl_collect_routes(struct rtnl *rt, struct inventory *inv);
 int rtnl_collect_rules(struct rtnl *rt, struct inventory *inv);
 
-/* Append the object of one message of a dump; other messages are ignored. Return 0, -EBADMSG or
- * -ENOMEM. */
+/* Append the object that one message of a dump describes, and ignore other messages. Return 0,
+ * -EBADMSG if the message is invalid, or -ENOMEM. */
 int rtnl_parse_link(struct inventory *inv, struct nlmsghdr *h);
 int rtnl_parse_addr(struct inventory *inv, struct nlmsghdr *h);
 int rtnl_parse_route(struct inventory *inv, struct nlmsghdr *h);
 int rtnl_parse_rule(struct inventory *inv, struct nlmsghdr *h);
-/* Parses the answer to a route lookup in the same way; the route may be one of the local table. */
+/* Like rtnl_parse_route, but for the answer to a route lookup: also appends routes of table
+ * local. */
 int rtnl_parse_lookup(struct inventory *inv, struct nlmsghdr *h);
 
 /* Appends the VFs of an IFLA_VFINFO_LIST to the PF with that ifindex (rtnl_parse.c). Returns 0 or
@@ -61,13 +62,14 @@ int rtnl_parse_vfs(struct inventory *inv, uint32_t ifindex, struct nlattr *list)
  * `master` (rtnl_parse.c). Returns 0 or -ENOMEM. */
 int rtnl_parse_bond(struct inventory *inv, uint32_t ifindex, uint32_t master, struct nlattr *info);
 
-/* Reads the mode of an IPoIB link from its IFLA_INFO_DATA (rtnl_parse.c). */
+/* Stores the mode of an IPoIB link, which it reads from the link's IFLA_INFO_DATA
+ * (rtnl_parse.c). */
 void rtnl_parse_ipoib(struct inv_link *l, struct nlattr *data);
 /* Names of the IPoIB modes, by their numbers in rtnetlink. */
 #define RTNL_IPOIB_MODES 2
 extern const char *const rtnl_ipoib_modes[RTNL_IPOIB_MODES];
-/* Change and read that mode, as in struct kernel_ops. Return -EOPNOTSUPP if the link is not an
- * IPoIB link. */
+/* Implement change and read of struct kernel_ops for this mode. Return -EOPNOTSUPP if the link is
+ * not an IPoIB link. */
 int rtnl_ipoib_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why);
 int rtnl_ipoib_read(struct rtnl *rt, struct kernel_change *c);
 
@@ -79,7 +81,8 @@ void rtnl_name_primaries(struct inventory *inv);
 int rtnl_route_lookup(struct rtnl *rt, const struct ip_addr *from, const struct ip_addr *to,
 		      uint32_t oif, uint16_t udp_port, struct inv_route *ret, struct reason *why);
 
-/* Implement change of struct kernel_ops, one function for each kind. They ignore the kind in c. */
+/* Implement change of struct kernel_ops, one function for each kind of change. They ignore
+ * c->kind. */
 int rtnl_link_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why);
 int rtnl_addr_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why);
 int rtnl_route_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why);
@@ -95,18 +98,18 @@ int rtnl_bond_value_read(struct rtnl *rt, struct kernel_change *c);
 int rtnl_master_read(struct rtnl *rt, struct kernel_change *c);
 /* Implements read of struct kernel_ops for VFs. Returns -ENODEV if the link has no such VF. */
 int rtnl_vf_read(struct rtnl *rt, struct kernel_change *c);
-/* Queries a link with its VFs, by index or (if that is 0) by name, into an empty inventory. Returns
- * 0 or -ENODEV. */
+/* Queries the link with the given index or, if that is 0, with the given name. Adds the link, its
+ * VFs and its bond to the empty inventory *ret. Returns 0 or -ENODEV. */
 int rtnl_link_get(struct rtnl *rt, uint32_t ifindex, const char *name, uint32_t ext_mask,
 		  struct inventory *ret);
-/* Sends and frees m. If put_error is negative, building m failed: m is then freed without being
- * sent, and the result is -ENOMEM. Otherwise returns the result of rtnl_change. */
+/* Sends and frees m. If put_error is negative, m is incomplete: the function only frees it and
+ * returns -ENOMEM. Otherwise returns the result of rtnl_change. */
 int rtnl_change_run(struct rtnl *rt, struct nl_msg *m, int put_error, struct reason *why);
 /* Creates a message about the link with that index, or about a new link if the index is 0. Returns
  * NULL if out of memory. */
 struct nl_msg *rtnl_link_message(int type, int flags, uint32_t ifindex);
-/* Appends the only attribute in the data of a link kind. Returns a negative value if there is no
- * room. */
+/* Appends a link's kind, and its kind's data with one attribute. Returns a negative value if the
+ * message has no room for them. */
 int rtnl_put_info_u16(struct nl_msg *m, const char *kind, int type, uint16_t value);
 /* rtnl_link_unmake removes a link that the agent created. rtnl_link_mark sets the alias of a new
  * link, by which the agent recognizes the link later; if that fails, it removes the link again. */
@@ -116,7 +119,7 @@ int rtnl_link_mark(struct rtnl *rt, uint32_t ifindex, struct reason *why);
 int rtnl_link_read(struct rtnl *rt, struct kernel_change *c);
 int rtnl_link_find(struct rtnl *rt, const char *name, uint32_t *ret_ifindex);
 
-/* A separate socket for notifications. */
+/* A socket that receives only notifications. */
 struct rtnl_watch;
 int rtnl_watch_open(struct rtnl_watch **ret);
 struct rtnl_watch *rtnl_watch_close(struct rtnl_watch *w); /* accepts NULL, returns NULL */

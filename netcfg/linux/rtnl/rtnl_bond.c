@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Changes bonds and their ports by rtnetlink. The attributes are nested, and a change may need
- * several messages.
+ * Changes bonds and their ports by rtnetlink. A change may need several messages.
  */
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/rtnl/rtnl.h"
@@ -23,7 +22,8 @@ static const struct {
 	[BOND_RESELECT] = {IFLA_BOND_PRIMARY_RESELECT, true},
 	[BOND_MIN_LINKS] = {IFLA_BOND_MIN_LINKS, false},
 	[BOND_MIIMON] = {IFLA_BOND_MIIMON, false},
-	[BOND_PRIMARY] = {IFLA_BOND_PRIMARY, false}, /* the attribute has the ifindex of the port */
+	/* the attribute contains the ifindex of the port */
+	[BOND_PRIMARY] = {IFLA_BOND_PRIMARY, false},
 };
 
 static int name_of(struct rtnl *rt, uint32_t ifindex, char ret[static IFNAMSIZ])
@@ -73,7 +73,7 @@ static int put_settings(struct rtnl *rt, struct nl_msg *m, const struct inv_bond
 	return r;
 }
 
-/* Appends all settings of s or, if v is not NULL, only that setting. */
+/* Appends all settings of s or, if v is not NULL, only the setting that v describes. */
 static int put_info(struct rtnl *rt, struct nl_msg *m, const struct inv_bond_setting *s,
 		    const struct kernel_bond_value *v)
 {
@@ -155,8 +155,8 @@ static int bond_remove(struct rtnl *rt, const struct kernel_change *c, struct re
 
 	if (r < 0)
 		return say(why, r, c->bond.name, "is not a bond");
-	/* A bond of this name without an alias is left from an agent that was killed before it set
-	 * the alias. */
+	/* A bond of this name and mode without an alias is left from an agent that was killed
+	 * before it set the alias, so it may be removed. */
 	if (bond.setting.mode != c->bond.setting.mode ||
 	    (have.alias[0] && !kernel_link_is_ours(&have)))
 		return say(why, -EPERM, c->bond.name, "was not created by plenum");
@@ -192,7 +192,8 @@ int rtnl_bond_value_read(struct rtnl *rt, struct kernel_change *c)
 	b = r == 0 ? &answer.bonds[0] : NULL;
 	if (b && b->primary)
 		(void)name_of(rt, b->primary,
-			      /* the primary port has disappeared, so the bond has none */
+			      /* the primary port has disappeared, so the bond has no primary
+			       * port */
 			      b->setting.primary);
 	if (b)
 		bond_value_format(&b->setting, c->bond_value.attr, c->bond_value.was);
@@ -255,7 +256,8 @@ int rtnl_master_change(struct rtnl *rt, const struct kernel_change *c, struct re
 	int r = rtnl_master_read(rt, &now);
 
 	if (r == 0 && v->value[0] && strcmp(now.master.was, v->value) == 0)
-		/* leaving and joining the same bond again would interrupt the port's traffic */
+		/* the link already has the wanted bond, and joining it again would interrupt the
+		 * link's traffic */
 		return 0;
 	if (v->value[0]) {
 		r = rtnl_link_find(rt, v->value, &master);
@@ -270,7 +272,8 @@ int rtnl_master_change(struct rtnl *rt, const struct kernel_change *c, struct re
 	if (r == 0)
 		r = set_master(rt, c->ifindex, master, why);
 	if (r < 0 &&
-	    /* the caller rolls back only completed steps, and this step failed */
+	    /* a rollback does not include a failed change, so this function sets the link up again
+	     * itself */
 	    now.master.was_up)
 		(void)link_set(rt, c->ifindex, KERNEL_LINK_UP, 1, NULL);
 	return r;

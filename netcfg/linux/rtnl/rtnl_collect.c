@@ -101,7 +101,7 @@ static enum inv_link_kind link_kind(unsigned short arp_type, const char *kind_te
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		if (strcmp(kind_text, kinds[i].text) == 0)
 			return kinds[i].kind;
-	/* sysfs_fill_link changes this if there is a device behind the link */
+	/* sysfs_fill_link changes this kind if the link has a device */
 	return INV_LINK_VIRTUAL;
 }
 
@@ -152,8 +152,8 @@ static void parse_altnames(struct inv_link *l, struct nlattr *list)
 	}
 }
 
-/* RTM_GETLINK also reports a link's kernel settings, so that one dump replaces a file for each link
- * and setting. */
+/* Stores a link's kernel settings from its RTM_NEWLINK message, so that the agent need not read a
+ * file for each link and setting. */
 static int add_settings(struct inventory *inv, const char *ifname, const char *family,
 			struct nlattr *conf)
 {
@@ -212,8 +212,8 @@ static void parse_link_attrs(struct inv_link *l, struct nlattr **tb, const struc
 	l->up = (ifi->ifi_flags & IFF_UP) != 0;
 	l->carrier = (ifi->ifi_flags & IFF_LOWER_UP) != 0;
 	l->master = attr_u32(tb[IFLA_MASTER]);
-	/* The IFLA_LINK of a veth is its peer, and with a namespace id the index is valid in
-	 * another namespace: neither is a parent link. */
+	/* IFLA_LINK is not a parent link in two cases: for a veth it is the other end, and with a
+	 * namespace id it is an index in another namespace. */
 	if (l->kind != INV_LINK_VETH && !tb[IFLA_LINK_NETNSID] &&
 	    attr_u32(tb[IFLA_LINK]) != l->ifindex)
 		l->lower = attr_u32(tb[IFLA_LINK]);
@@ -322,7 +322,7 @@ static void parse_gateway(struct inv_route *r, const struct nlattr *gateway,
 	if (attr_addr(gateway, r->family, &r->gateway) || !via ||
 	    nla_len(via) < (int)(sizeof(v->rtvia_family) + 4))
 		return;
-	v = nla_data(via); /* a gateway of the other family than the route's */
+	v = nla_data(via); /* the gateway's family differs from the route's */
 	if (v->rtvia_family == AF_INET6 && nla_len(via) >= (int)sizeof(v->rtvia_family) + 16) {
 		r->gateway = (struct ip_addr){.family = AF_INET6};
 		memcpy(r->gateway.bytes, v->rtvia_addr, 16);
@@ -486,7 +486,7 @@ int rtnl_parse_rule(struct inventory *inv, struct nlmsghdr *h)
 		r.from.len = frh->src_len;
 	if (r.from.addr.family && r.from.len > ip_addr_bits(&r.from.addr))
 		return -EBADMSG;
-	/* An inverted rule applies to packets without the mark. */
+	/* An inverted rule applies to packets without the mark, so the mark is not stored. */
 	r.mark = frh->flags & FIB_RULE_INVERT ? 0 : attr_u32(tb[FRA_FWMARK]);
 	r.more = frh->action != FR_ACT_TO_TBL || frh->tos || (frh->flags & FIB_RULE_INVERT);
 	nlmsg_for_each_attr(a, h, sizeof(*frh), left) r.more |= rule_attr_selects(a);
@@ -540,8 +540,8 @@ static int collect(struct rtnl *rt, struct inventory *inv, int type, void *heade
 	return r == -EAGAIN ? -EBUSY : r;
 }
 
-/* Treats "not supported" as an empty list: a kernel that was built or booted without an address
- * family or without policy rules has no such objects. */
+/* Treats "not supported" as an empty list: a kernel without an address family or without policy
+ * rules has no such objects. */
 static int ignore_unsupported(int r)
 {
 	return r == -EOPNOTSUPP || r == -EAFNOSUPPORT ? 0 : r;

@@ -22,8 +22,8 @@ static struct nl_msg *request_new(const struct ip_addr *from, const struct ip_ad
 		.rtm_family = to->family,
 		.rtm_dst_len = (uint8_t)ip_addr_bits(to),
 		.rtm_src_len = from ? (uint8_t)ip_addr_bits(from) : 0,
-		/* Without this flag IPv4 reports table main for each route. IPv6 always reports the
-		 * real table and rejects the flag. */
+		/* Without this flag, IPv4 reports table main for each route. IPv6 always reports
+		 * the real table, and rejects this flag. */
 		.rtm_flags = to->family == AF_INET ? RTM_F_LOOKUP_TABLE : 0,
 	};
 	int r;

@@ -123,7 +123,7 @@ void rtnl_parse_ipoib(struct inv_link *l, struct nlattr *data)
 		inv_text_set(l->ipoib_mode, sizeof(l->ipoib_mode), rtnl_ipoib_modes[mode]);
 }
 
-/* Copies the value. Returns false if the attribute is absent or too short. */
+/* Copies an attribute's value to ret. Returns false if the attribute is absent or too short. */
 static bool attr_copy(const struct nlattr *a, void *ret, size_t bytes)
 {
 	if (!a || nla_len(a) < (int)bytes)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sets values of the VFs of a PF's link. The attributes are nested three levels deep, and each
- * value has a kernel struct.
+ * Sets values of the VFs of a PF's link. The kernel expects each value in a struct, three levels
+ * deep in nested attributes.
  */
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/rtnl/rtnl.h"

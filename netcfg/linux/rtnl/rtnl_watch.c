@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Receives notifications on a separate socket. On the socket for queries they would arrive among
- * answers, and a flood of them would interrupt dumps.
+ * Receives notifications on a separate socket. On the socket for queries they would arrive between
+ * the parts of an answer, and a flood of them would interrupt dumps.
  */
 #include "netcfg/linux/netlink/netlink.h"
 #include "netcfg/linux/rtnl/rtnl.h"
@@ -15,8 +15,8 @@
 #include <sys/socket.h>
 
 #define WATCH_BYTES 32768
-/* Socket buffer for a burst of some thousand notifications. When it overflows, the reader is asked
- * to collect a new inventory. */
+/* Socket buffer for a burst of some thousand notifications. When it overflows, rtnl_watch_read
+ * passes an event that asks for a new inventory. */
 #define WATCH_SOCKET_BYTES (2 << 20)
 /* Maximum number of datagrams per call, so that a flood does not block the caller; the descriptor
  * stays readable. */
@@ -97,8 +97,7 @@ static bool parse_route_event(struct nlmsghdr *h, struct kernel_event *e)
 
 	if (nlmsg_datalen(h) < (int)sizeof(*rtm) || (rtm->rtm_flags & RTM_F_CLONED))
 		return false;
-	/* Of the routes that the kernel adds itself, only the removal of an address's local route
-	 * matters. */
+	/* Of the local table, the agent needs only the removal of an address's route. */
 	if (rtm->rtm_table == RT_TABLE_LOCAL &&
 	    (h->nlmsg_type != RTM_DELROUTE || rtm->rtm_type != RTN_LOCAL))
 		return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parses files of /proc/net/bonding. They are meant for people and have no version, so unexpected
+/* Parses files of /proc/net/bonding. Their format has no version and may change, so unexpected
  * lines are ignored. */
 #include "netcfg/linux/sysfs/proc_bond.h"
 #include <fcntl.h>

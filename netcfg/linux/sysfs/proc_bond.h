@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads data about a bond's ports that only procfs has: the switch that each port hears by LACP,
- * and the churn state of both ends. Only privileged processes may read it. Never writes;
+ * Reads data about a bond's ports that only procfs has: the switch that each port reaches by LACP,
+ * and the LACP churn state of both ends. Only privileged processes may read it. Never writes;
  * kernel_linux alone uses it.
  */
 #ifndef PLENUM_NETCFG_PROC_BOND_H
@@ -12,7 +12,7 @@
 /* Fills in the ports of inv from the files "bonding/NAME" below proc_net, a descriptor of
  * /proc/net. */
 void proc_bond_fill(int proc_net, struct inventory *inv);
-/* Does the same from the text of one bond's file. */
+/* Fills in the ports in the text of one bond's file. */
 void proc_bond_parse(const char *text, struct inventory *inv);
 
 #endif

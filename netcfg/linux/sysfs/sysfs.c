@@ -95,7 +95,8 @@ int sysfs_read_link(int root, const char *path, char *buf, size_t size)
 
 static bool is_pci_address(const char *s, size_t len)
 {
-	/* an address such as "0000:3b:00.0"; domains of some bridges have more than four digits */
+	/* an address looks like "0000:3b:00.0"; the domain numbers of some bridges have more than
+	 * four digits */
 	if (len < 12 || len > 15)
 		return false;
 	for (size_t i = 0; i < len; i++) {
@@ -157,8 +158,7 @@ void sysfs_fill_link(int root, struct inv_link *l)
 	char path[LINK_PATH_MAX], target[PATH_MAX];
 	int64_t speed, port;
 
-	/* Software links have no device, and a host may have thousands of them, so these are
-	 * skipped. */
+	/* Skips software links: they have no device, and a host may have thousands of them. */
 	if ((l->kind == INV_LINK_VIRTUAL && !l->kind_text[0]) || l->kind == INV_LINK_IPOIB) {
 		if (read_target(root, link_path(l, "", path), target, sizeof(target)) == 0 &&
 		    !strstr(target, "/virtual/")) {
@@ -334,7 +334,7 @@ int sysfs_add_hugepages(int root, struct inventory *inv)
 	return 0;
 }
 
-/* Counts the entries of a folder of links, and keeps the name of the last one. */
+/* The number of entries in a folder of links, and the name of the last entry. */
 struct only_name {
 	char name[IFNAMSIZ];
 	unsigned n;

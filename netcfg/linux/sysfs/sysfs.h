@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Reads data that only sysfs has: the device behind a link, CPU cores, hugepages. All paths are
- * relative to the descriptor of a root folder: a sysfs of the caller's network namespace, or a
- * recorded tree in tests. Never writes; kernel_linux alone uses it.
+ * relative to the descriptor of a root folder: the sysfs of the caller's network namespace or, in
+ * tests, a recorded copy. Never writes; kernel_linux alone uses it.
  */
 #ifndef PLENUM_NETCFG_SYSFS_H
 #define PLENUM_NETCFG_SYSFS_H
@@ -10,9 +10,9 @@
 #include "netcfg/host/inventory.h"
 
 /*
- * Opens the root. With CAP_SYS_ADMIN it is a detached mount, which shows the caller's network
- * namespace even if /sys shows another one; otherwise it is /sys. Returns a descriptor or negative
- * errno.
+ * Opens the root folder. With CAP_SYS_ADMIN this is a new, detached mount, which shows the caller's
+ * network namespace even if /sys shows another one. Without that privilege it is /sys. Returns a
+ * descriptor or negative errno.
  */
 int sysfs_open(void);
 
@@ -49,8 +49,8 @@ int sysfs_add_rdma(int root, struct inventory *inv);
 int sysfs_add_cores(int root, struct inventory *inv);
 int sysfs_add_hugepages(int root, struct inventory *inv);
 
-/* Calls cb for each name in a folder except "." and "..". It stops at a negative result and returns
- * that. */
+/* Calls cb for each name in a folder except "." and "..". It stops when cb returns a negative
+ * result, and returns this result. */
 int sysfs_each_entry(int root, const char *path, int (*cb)(void *user, const char *name),
 		     void *user);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Lists PCI network functions. A function that is bound to vfio or to no driver has no link, so
- * this list is the only source for the state of such VFs.
+ * only this list shows the state of such functions.
  */
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/sysfs/sysfs.h"
@@ -20,7 +20,7 @@ struct walk {
 	int root;
 	struct inventory *inv;
 	const char *self;	 /* PCI address of the function being filled in */
-	struct inv_function *fn; /* the entry of that function */
+	struct inv_function *fn; /* the inventory's entry of that function */
 };
 
 static const char *device_path(const char *pci, const char *file, char *buf)
@@ -29,7 +29,7 @@ static const char *device_path(const char *pci, const char *file, char *buf)
 	return buf;
 }
 
-/* Reads a hexadecimal number, as sysfs has PCI numbers. Returns 0 if the file is absent. */
+/* Reads a hexadecimal number, such as a vendor number. Returns 0 if the file is absent. */
 static uint32_t read_hex(int root, const char *path)
 {
 	char text[32];
@@ -54,7 +54,8 @@ static void fill_iommu(struct walk *w)
 		w->fn->iommu_group = atoi(group);
 }
 
-/* Omits PCI bridges: the kernel keeps them, and they do not prevent vfio from using the group. */
+/* Adds a member of an IOMMU group. Omits PCI bridges, because they do not prevent vfio from using
+ * the group. */
 static int add_member(void *user, const char *name)
 {
 	struct walk *w = user;
@@ -118,7 +119,8 @@ static void fill_pf(struct walk *w)
 		w->fn->autoprobe = autoprobe != 0;
 }
 
-/* A VF does not report its number. Its PF has a numbered symbolic link to each VF. */
+/* Sets the numbers of the PF's VFs from the PF's numbered symbolic links, because a VF does not
+ * report its number. */
 static void number_vfs(int root, struct inventory *inv, const struct inv_function *pf)
 {
 	for (uint32_t n = 0; n < pf->n_vfs; n++) {

@@ -41,7 +41,7 @@ static uint32_t ifindex_of(const struct inventory *inv, const char *name)
 	return l ? l->ifindex : 0;
 }
 
-/* Skips empty entries (all zeros), which are most of the hundreds in a GID table. */
+/* Adds the GID unless it is all zeros: most of the hundreds of entries in a GID table are empty. */
 static int on_gid(void *user, const char *name)
 {
 	static const struct ip_addr none = {.family = AF_INET6};

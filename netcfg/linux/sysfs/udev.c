@@ -2,7 +2,7 @@
 /*
  * Reads udev's database and messages. udev renames a link shortly after the kernel has created it,
  * and older kernels refuse to rename a link that is up. So the agent waits until udev has processed
- * a link before it brings the link up. The file formats are those of libudev's code
+ * a link before it brings the link up. The code of libudev defines the file formats
  * (sd_device_get_is_initialized, udev_monitor_netlink_header).
  */
 #include "netcfg/linux/sysfs/udev.h"
@@ -24,7 +24,8 @@
 #define ENTRY_BYTES_MAX 65536
 #define MONITOR_MAGIC 0xfeedcafeU
 
-/* Parses a line of /proc/net/netlink, whose columns are "sk Eth Pid Groups ...". */
+/* Returns whether a line of /proc/net/netlink is a socket that listens to the kernel's device
+ * messages. The columns are "sk Eth Pid Groups ...". */
 static bool line_is_listener(const char *line)
 {
 	unsigned protocol, groups;
@@ -33,7 +34,7 @@ static bool line_is_listener(const char *line)
 	       protocol == NETLINK_KOBJECT_UEVENT && (groups & GROUP_KERNEL);
 }
 
-/* Stops at the first entry that belongs to a link. */
+/* Returns -EEXIST for a database entry of a link, so that the walk stops at the first one. */
 static int on_entry(void *user, const char *name)
 {
 	return name[0] == 'n' && isdigit((unsigned char)name[1]) ? -EEXIST : 0;
@@ -83,7 +84,7 @@ void udev_fill_links(int run, int proc_net, struct inventory *inv)
 			inv->links[i].initialized = udev_initialized(run, inv->links[i].ifindex);
 }
 
-/* Has the layout of libudev's struct udev_monitor_netlink_header. */
+/* The header of udev's messages, equal to libudev's struct udev_monitor_netlink_header. */
 struct monitor_header {
 	char prefix[8]; /* "libudev" */
 	uint32_t magic; /* in network byte order, as are the hashes */

@@ -11,17 +11,17 @@
 
 /*
  * Returns whether a udev daemon manages the links of the caller's network namespace. Three
- * conditions must hold: the control socket of udev exists; the database has an entry of any link;
- * and a socket in this namespace listens to the kernel's device messages. The second condition
- * fails if the daemon receives no link events. The third one fails in a container that only sees
- * the /run/udev of its host, whose ifindexes are different ones. run: descriptor of /run/udev;
- * proc_net: descriptor of /proc/thread-self/net.
+ * conditions must hold: the control socket of udev exists; the database has an entry for at least
+ * one link; and a socket in this namespace listens to the kernel's device messages. The second
+ * condition fails if the daemon receives no link events. The third one fails in a container that
+ * only sees the /run/udev of its host, whose ifindexes are different ones. run is a descriptor of
+ * /run/udev, proc_net one of /proc/thread-self/net.
  */
 bool udev_serves(int run, int proc_net);
 /* Returns whether udev has processed a link: it is in the database and udev is not about to rename
  * it. */
 bool udev_initialized(int run, uint32_t ifindex);
-/* Sets `initialized` of all links. */
+/* Sets the member `initialized` of all links. */
 void udev_fill_links(int run, int proc_net, struct inventory *inv);
 
 /* Opens a non-blocking socket for udev's messages about devices that it has processed. Returns the
