@@ -134,7 +134,7 @@ static bool is_taken_over(const struct plan_builder *b, const struct inv_link *l
 }
 
 /* Returns whether addresses and routes move away from the link. A bond of another program that
- * keeps a port keeps its addresses. */
+ * keeps at least one port also keeps its addresses. */
 static bool is_source(const struct plan_builder *b, const struct inv_link *l)
 {
 	bool any = false;
@@ -170,8 +170,8 @@ static struct plan_step *want_moved(struct plan_builder *b, const struct plan_le
 	return s;
 }
 
-/* Routes with and without a gateway are handled separately, because routes with a gateway depend on
- * those without. */
+/* Adds the steps for the routes with, or without, a gateway. The two are separate because routes
+ * with a gateway depend on those without. */
 static int want_routes(struct plan_builder *b, const struct plan_leg *leg,
 		       const struct inv_link *from, enum plan_verb verb, bool with_gateway)
 {
@@ -205,8 +205,9 @@ static int want_addr(struct plan_builder *b, const struct plan_leg *leg,
 	return 0;
 }
 
-/* Primary and secondary addresses are handled separately: the kernel removes secondary addresses
- * with their primary one, so they are added after it and removed before it. */
+/* Adds the steps for the primary, or the secondary, addresses. The two are separate because the
+ * kernel removes secondary addresses with their primary one, so they are added after it and removed
+ * before it. */
 static int want_addrs(struct plan_builder *b, const struct plan_leg *leg,
 		      const struct inv_link *from, enum plan_verb verb, bool secondary)
 {

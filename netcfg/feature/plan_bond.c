@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Plans a bond of the data devices. The code for legs treats the bond as a link; the plugins only
- * define the modes. */
+/* Plans a bond of the data devices. To the code for legs, the bond is a link like any other. The
+ * planners in plugins/ define the modes. */
 #include "netcfg/feature/plan_bond.h"
 #include "netcfg/feature/bond_takeover.h"
 #include "netcfg/host/inventory_build.h"
@@ -78,8 +78,8 @@ static bool is_taken(const struct plan_builder *b, const struct inv_link *l, str
 	return false;
 }
 
-/* Returns true and sets why if the link cannot be used. With --force, a port of another program's
- * bond can be used. */
+/* Returns true and sets why if the link cannot become a port. With --force, even a port of another
+ * program's bond can. */
 static bool is_held(struct plan_builder *b, const struct inv_link *l, struct reason *why)
 {
 	const struct inv_link *master = l->master ? inv_link_by_index(b->inv, l->master) : NULL;
@@ -186,7 +186,7 @@ static bool name_fits(const struct plan_builder *b, const char *name, struct rea
 	return false;
 }
 
-/* Chooses a name. Returns false and why if no name is possible. */
+/* Chooses the name of the bond. Returns false and sets why if no name is possible. */
 static bool name_choose(struct plan_builder *b, struct reason *why)
 {
 	if (b->spec->bond.name[0]) {
@@ -258,8 +258,8 @@ static void label_choose(struct plan_builder *b)
 	}
 }
 
-/* Makes a spec with the bond as its only device. Its entry is the entry of the first device, with
- * the addresses, soft-RoCE and UDP source ports that any of the devices sets. */
+/* Makes a spec with the bond as its only device. The bond's entry is a copy of the first device's
+ * entry, with the addresses, soft-RoCE and UDP source ports that any of the devices sets. */
 static void spec_derive(struct plan_builder *b)
 {
 	b->given = b->spec;

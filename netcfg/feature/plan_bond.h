@@ -16,11 +16,12 @@
 /* Checks the devices and adds the bond, new or existing, to the planned host. Returns 0 or
  * -ENOMEM. */
 int plan_bond_project(struct plan_builder *b, const struct inv_bond_setting *setting);
-/* Returns the present state of a member as a port, or NULL if the member is not in the bond yet. */
+/* Returns the member's present state as a port of the bond, or NULL if it is not in the bond
+ * yet. */
 const struct inv_bond_port *plan_bond_port(const struct plan_builder *b,
 					   const struct plan_member *m);
-/* Finds the NIC ports of a leg, each with its entry in the spec: the leg's device, or the available
- * members of the bond. Returns their number. */
+/* Finds the NIC ports of a leg, each with its entry in the spec: the leg's device or, if the leg is
+ * a bond, its available members. Returns their number. */
 struct plan_place {
 	const struct spec_net *net;
 	const struct inv_link *link;

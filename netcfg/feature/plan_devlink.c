@@ -41,8 +41,8 @@ static bool is_true(const struct inventory *inv, const char *pci, const char *na
 	return false;
 }
 
-/* Returns the parameter if it applies to this device. Returns NULL if the operator chose an
- * alternative parameter (`unless`). */
+/* Returns the device's parameter if a leg on the device needs it. Returns NULL if it does not, or
+ * if the operator chose an alternative parameter (`unless`). */
 static const struct inv_devlink_param *wanted(const struct plan_builder *b,
 					      const struct plan_place *p,
 					      const struct nic_devlink *want)
@@ -136,8 +136,8 @@ static int want_param(struct plan_builder *b, const struct plan_leg *leg,
 	return 0;
 }
 
-/* Plenum sets the parameter unless it is permanent or has a value with blanks, which could not be
- * restored from a journal; no known driver has such a value. */
+/* Returns whether a step may set the parameter: it is not permanent, and its present value has no
+ * blanks, which the journal cannot store. No known driver has such a value. */
 static bool can_set(const struct inv_devlink_param *is, const struct nic_devlink *want)
 {
 	return strcmp(want->mode, PERMANENT) != 0 && !strpbrk(is->value, " \t\n");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Driver parameters (devlink) that a NIC family needs for the legs on it (nic.h). */
+/* The driver parameters (devlink) that legs on a NIC of this family need (nic.h). */
 #ifndef PLENUM_NETCFG_PLAN_DEVLINK_H
 #define PLENUM_NETCFG_PLAN_DEVLINK_H
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DATAGRAM_MTU_MAX 4092 /* 2044 if the subnet's MTU is 2048; the kernel then rejects more */
+#define DATAGRAM_MTU_MAX 4092 /* if the subnet's MTU is 2048, the kernel rejects more than 2044 */
 
 static bool is_asked(const struct plan_leg *leg)
 {

@@ -80,8 +80,8 @@ static int want_value(struct plan_builder *b, const struct plan_leg *leg,
 	if (!s)
 		return -ENOMEM;
 	planner_step_on(s, place);
-	/* This phase is after the step that may create the device. Existing connections keep their
-	 * settings. */
+	/* The phase is after the step that may create the RDMA device. The step is not disruptive,
+	 * because existing connections keep their settings. */
 	s->phase = OBJECT_PHASE_LINK;
 	s->disruptive = false;
 	s->change.kind = KERNEL_DEVICE;

@@ -48,8 +48,8 @@ static void name_choose(const struct inventory *inv, const struct inv_link *link
 		snprintf(ret, INV_TEXT_MAX, PLENUM_RDMA_PREFIX "%s_%u", link->name, n);
 }
 
-/* The kernel removes a device asynchronously. Until it has finished, the device is on no link but
- * still has its name. */
+/* Returns whether the kernel is still removing the link's former RDMA device: until it has
+ * finished, that device belongs to no link but still has its name. */
 static bool is_being_removed(const struct inventory *inv, const struct inv_link *link)
 {
 	char name[INV_TEXT_MAX];

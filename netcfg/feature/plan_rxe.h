@@ -8,8 +8,8 @@
 
 #include "netcfg/plan/planner.h"
 
-/* Returns the link with the RDMA device, hardware or soft-RoCE; for a VLAN this is the parent.
- * Returns NULL if the parent is in another network namespace. */
+/* Returns the link that has the RDMA device, hardware or soft-RoCE, of a leg on `link`. If `link`
+ * is a VLAN, this is its parent, or NULL if the parent is in another network namespace. */
 const struct inv_link *plan_rxe_place(const struct inventory *inv, const struct inv_link *link);
 
 #endif

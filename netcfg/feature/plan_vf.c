@@ -18,8 +18,8 @@
 
 #define VFIO_DRIVER "vfio-pci"
 
-/* Counts the workers whose requested transport uses VFs. So a worker that falls back to UDP for now
- * keeps its VF. */
+/* Counts the workers whose requested transport uses VFs. A worker that falls back to UDP for now
+ * counts too, so that it keeps its VF. */
 static uint32_t workers_by_name(const struct plan *p, const struct nic_family *family)
 {
 	uint32_t n = 0;
@@ -29,7 +29,7 @@ static uint32_t workers_by_name(const struct plan *p, const struct nic_family *f
 	return n;
 }
 
-/* Does the same, and also counts the workers with transport: auto for which an apply has accepted a
+/* Counts these workers, and also the workers with transport: auto for which an apply has accepted a
  * transport that uses VFs. */
 static uint32_t workers_with_claim(const struct plan *p, const struct nic_family *family)
 {
@@ -145,7 +145,7 @@ static uint32_t limit_of(const struct inv_function *pf, const struct nic_family 
 	return family->vf_limit ? MIN_OF(family->vf_limit, most) : most;
 }
 
-/* Returns how many VF numbers the spec and the device allow to assign. */
+/* Returns how many VFs the spec and the device allow at most. */
 static uint32_t numbers_of(const struct spec_net *net, const struct inv_function *pf,
 			   const struct nic_family *family)
 {
@@ -263,7 +263,8 @@ static bool vfs_are_foreign(const struct plan_builder *b, const struct inv_funct
 		return false;
 	used = vf_in_use(b, pf->pci);
 	if (pf->n_vfs == n && !used)
-		/* another program, such as a systemd unit, created exactly these VFs for Plenum */
+		/* exactly the needed VFs exist: another program, such as a systemd unit, created
+		 * them for Plenum */
 		return false;
 	if (used)
 		reason_set(why, "vfs-foreign",
@@ -278,8 +279,8 @@ static bool vfs_are_foreign(const struct plan_builder *b, const struct inv_funct
 	return true;
 }
 
-/* Returns true and sets why if an attempt to create n VFs has failed. It is not repeated, because
- * each attempt interrupts the PF and would fail again. */
+/* Returns true and sets why if an attempt to create n VFs has failed. Such an attempt is not
+ * repeated, because it would interrupt the PF and fail again. */
 static bool vfs_are_refused(struct plan_builder *b, const struct inv_function *pf, uint32_t n,
 			    struct reason *why)
 {
@@ -397,9 +398,9 @@ static bool try_count(struct plan_builder *b, struct plan_leg *leg, const struct
 	return true;
 }
 
-/* Tries the needed number of VFs first. If that fails, tries the larger one of the number of
- * existing VFs and the number of workers that name a transport, and at last the number of existing
- * VFs. So a worker never loses its VF because other workers ask for more. */
+/* Tries the needed number of VFs first. The second try is the number of workers that name a
+ * transport, or the number of existing VFs if that is larger. The last try is the number of
+ * existing VFs. So a worker never loses its VF because other workers ask for more. */
 static void try_counts(struct plan_builder *b, struct plan_leg *leg, const struct inv_function *pf,
 		       const struct nic_family *family, uint32_t n)
 {
@@ -448,7 +449,7 @@ static void vf_claim(struct plan_builder *b, struct plan_leg *leg)
 	    !no_iommu(b, pf, family, quiet, why) && !is_switchdev(b, pf, why)) {
 		n = choose_count(b, net, pf, family, needed);
 		if (n == 0)
-			return; /* d has the error */
+			return; /* d already has the error */
 		try_counts(b, leg, pf, family, n);
 		drop_missing_vfs(b, leg);
 	}

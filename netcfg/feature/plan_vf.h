@@ -8,8 +8,8 @@
 
 #include "netcfg/plan/planner.h"
 
-/* Writes the PFs whose VFs the plan creates, in the form of plan_context.made, and returns their
- * number. */
+/* Writes the PCI addresses of the PFs whose VFs the plan creates to `made`, as for
+ * plan_context.made, and returns their number. */
 size_t plan_vf_made(const struct plan *p, char made[static PLAN_PORTS_MAX][16]);
 
 #endif

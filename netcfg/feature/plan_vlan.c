@@ -26,7 +26,7 @@ static int project_on(struct plan_builder *b, const struct spec_network *network
 			      .kind_text = "vlan",
 			      .numa_node = device->numa_node,
 			      .mac = device->mac,
-			      /* the device gets this MTU before the VLAN is created */
+			      /* the MTU that the device has when the VLAN is created */
 			      .mtu = MAX_OF(device->mtu, network->mtu),
 			      .mtu_max = device->mtu_max,
 			      .lower = device->ifindex,
@@ -35,7 +35,7 @@ static int project_on(struct plan_builder *b, const struct spec_network *network
 			      .alias = PLENUM_LINK_ALIAS,
 			      .initialized = true};
 	vlan_link_name(device, network->vlan, l.name);
-	/* If another link has that name, leg_check reports it later. */
+	/* If another link has that name, plan_leg.c reports this later. */
 	return inv_link_by_name(b->inv, l.name) ? 0 : plan_project_add(b, &l);
 }
 
@@ -78,8 +78,8 @@ static int vlan_want(struct plan_builder *b, const struct plan_leg *leg)
 
 	if (leg->device == leg->link)
 		return 0;
-	/* If the parent's MTU is already large enough, it is still part of the desired state,
-	 * because Plenum may have set it. */
+	/* The parent's MTU is part of the desired state even if it is already large enough, because
+	 * Plenum may have set it. */
 	if (leg->set_mtu)
 		r = want_value(b, leg, KERNEL_LINK_MTU, MAX_OF(leg->mtu, device->mtu), device->mtu,
 			       "the parent's MTU must cover the VLAN's");

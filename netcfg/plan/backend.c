@@ -2,7 +2,7 @@
 /* Holds the registered transport back ends. */
 #include "netcfg/plan/backend.h"
 
-/* The kernel's sockets, which every host has without preparation. */
+/* The back end for the kernel's sockets, which every host has without preparation. */
 static const struct backend sockets = {.transport = SPEC_TRANSPORT_UDP};
 
 static struct {

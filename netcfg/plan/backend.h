@@ -12,7 +12,7 @@
 #include "netcfg/plan/planner.h"
 
 struct backend {
-	/* the name in the spec, and the worker's `effective` transport */
+	/* the transport that the spec can name and that a worker can have as `effective` */
 	enum spec_transport transport;
 	/* transport: auto chooses the available back end with the highest score */
 	int score;
@@ -22,8 +22,8 @@ struct backend {
 	 * always choose the back end. */
 	bool (*probe)(const struct inv_core *core, const struct inv_link *device,
 		      struct reason *why);
-	/* Returns whether the back end can use VFs of such a NIC; then each worker gets one VF per
-	 * leg. If the function is NULL, the back end uses no VFs. */
+	/* Returns whether the back end can use VFs of such a NIC. If so, each of its workers gets
+	 * one VF per leg. If the function is NULL, the back end uses no VFs. */
 	bool (*takes_vf)(const struct nic_family *family);
 	/* Writes the name of the device that the worker opens for the port into buf: a PCI address
 	 * or PLENUM_DEVICE_*. If the function is NULL, the worker opens a socket. */

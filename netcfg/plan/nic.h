@@ -13,8 +13,8 @@
 
 /* How a worker gets direct access to a queue of the NIC. */
 enum nic_reach {
-	NIC_BY_VFIO, /* by a VF that is bound to vfio-pci, without the kernel */
-	/* by the PF itself, whose driver steers flows to user space; needs no VFs */
+	NIC_BY_VFIO, /* through a VF that is bound to vfio-pci, without the kernel */
+	/* through the PF itself, whose driver steers flows to user space; needs no VFs */
 	NIC_BY_FLOW_RULES,
 	NIC_REACH_MAX
 };
@@ -33,8 +33,9 @@ struct nic_devlink {
 	const char *name, *value;
 	const char *mode; /* "runtime", "driverinit" or "permanent" */
 	enum nic_when when;
-	const char *unless; /* a parameter that excludes this one while it is true; NULL: none */
-	const char *why;    /* for people: the problem if the parameter has another value */
+	/* name of a parameter; while that one is true, this one is not needed; NULL: none */
+	const char *unless;
+	const char *why; /* for operators: the problem if the parameter has another value */
 };
 
 struct nic_family {
@@ -44,9 +45,9 @@ struct nic_family {
 	/* First Linux version whose driver supports zero-copy AF_XDP. It is used only if the kernel
 	 * does not report this itself (inv_link.af_xdp). */
 	uint32_t af_xdp_since;
-	/* The PF's link stays up and its traffic continues while VFs are created. */
+	/* the PF's link stays up and its traffic continues while VFs are created */
 	bool vfs_undisturbed;
-	/* The DPDK driver of its VFs has no receive interrupts, so workers must poll. */
+	/* the DPDK driver of the VFs has no receive interrupts, so workers must poll */
 	bool vf_polled;
 	/* Until this private flag of ethtool(8) is set, the firmware does not pass LLDP frames to
 	 * the host: "NAME on". NULL if the firmware always passes them. */
@@ -54,7 +55,7 @@ struct nic_family {
 	/* The program that enables SR-IOV in the firmware and accepts the options of mstconfig.
 	 * NULL if SR-IOV needs no setting in the firmware. */
 	const char *sriov_tool;
-	uint32_t vf_make_ms;		   /* maximum time for creating one VF; 0: 250 */
+	uint32_t vf_make_ms; /* maximum time in ms for the creation of one VF; 0: 250 */
 	const struct nic_devlink *devlink; /* parameters that legs need */
 	size_t n_devlink;
 	/* maximum number of VFs that works in practice; 0: the limit that the device reports */

@@ -88,8 +88,8 @@ bool nic_use_find(const struct inventory *inv, const struct inv_link *l, struct 
 	return true;
 }
 
-/* The MAC address is the same after every boot and different for every VF: a locally administered
- * address, derived from the PF's permanent one. */
+/* The MAC address of a VF is a locally administered address that is computed from the PF's
+ * permanent one. So it is the same after every boot, and different for every VF. */
 struct mac_addr nic_vf_mac(const struct inv_link *pf, uint32_t vf)
 {
 	static const uint64_t key[2] = {0x706c656e756d0000, 0x5646206d61630000};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tells what a device can be used for, so that an inventory can show it before a configuration
- * exists: whether data can share the host's address there, and how DPDK can use the device. It
+ * Finds the possible uses of a device, which an inventory shows before a configuration exists:
+ * whether data can share the host's address on the device, and how DPDK can use the device. It
  * knows only the inventory and the NIC families; a plan also knows the workers and is more exact.
  */
 #ifndef PLENUM_NETCFG_NIC_USE_H

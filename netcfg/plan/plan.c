@@ -85,7 +85,8 @@ int plan_check(const struct spec *spec, struct diag *d)
 }
 
 /* A missing management interface is only a warning, because it may appear later and data legs do
- * not need it. The warning is necessary: if the name is misspelt, no interface is protected. */
+ * not need it. The warning is necessary, because no interface is protected if the name is
+ * misspelt. */
 static void check_management(struct plan_builder *b)
 {
 	const char *name = b->spec->management_interface;
@@ -143,7 +144,7 @@ static int keep_unannounced(struct plan_builder *b)
 
 bool plan_has_drifted(struct kernel *k, const struct plan *p)
 {
-	if (p->waits) /* the kernel does not announce when it has removed the object */
+	if (p->waits) /* no event tells when the kernel has removed the object */
 		return true;
 	for (size_t i = 0; i < p->n_unannounced; i++) {
 		struct plan_step s = p->unannounced[i];

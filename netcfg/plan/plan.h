@@ -53,8 +53,8 @@ struct plan_port { /* a port: the packet I/O of one worker on one leg */
 	bool rdma_asked;     /* the configuration asks for RDMA */
 	bool rdma_only;	     /* bulk data of mounts wait until RDMA works */
 	uint8_t udp_sources; /* number of UDP source ports */
-	/* active-backup: the IP belongs to the first port, and this port carries data while that
-	 * one cannot */
+	/* active-backup: the IP belongs to the worker's first port, and this port carries data
+	 * while the first one cannot */
 	bool stands_by;
 };
 
@@ -78,20 +78,22 @@ struct plan_worker {
 	/* The number of the worker's VF on plan.legs[i] plus one, even if the worker cannot use
 	 * that VF now; 0: the worker has no VF there. */
 	uint16_t vf[PLAN_PORTS_MAX + 1];
-	/* Why `effective` is less than `asked` or than possible (no-vf, vf-unused,
+	/*
+	 * Why `effective` is worse than `asked` or than possible (no-vf, vf-unused,
 	 * kernel-interface, no-af-xdp, no-iommu, no-witness, vf-limit, vfs-foreign, vfs-busy,
 	 * no-hugepages, dpdk-failed), which legs are missing (leg-missing), or why the worker
-	 * cannot start (no-leg). */
+	 * cannot start (no-leg).
+	 */
 	struct reason reason;
-	/* the reason is about legs, not about the transport. With transport: auto, reasons about
-	 * the transport need no action, but this one does (plan_worker_is_content). */
+	/* the reason is about legs, not about the transport. With transport: auto, a reason about
+	 * the transport needs no action, but a reason about legs does (plan_worker_is_content). */
 	bool is_of_legs;
 	/* Number of 2 MiB hugepages that the requested transport needs; 0 if it uses no DPDK
 	 * memory, because it uses sockets or has AF_XDP ports on all legs. */
 	unsigned hugepages;
 	/* the host does not have the worker's core, so the worker has no ports and does not run */
 	bool no_core;
-	char note[64]; /* further information, such as "idle"; "": none */
+	char note[64]; /* information that needs no action, such as "idle"; "": none */
 	uint16_t udp_port;
 	struct plan_port ports[PLAN_PORTS_MAX]; /* on configured legs */
 	size_t n_ports;
@@ -170,7 +172,7 @@ struct plan_leg_info {
 	struct reason reason; /* why the leg is not usable */
 	/* A rule of another program that precedes the agent's rules and applies to packets of the
 	 * leg with this firewall mark. The inventory does not show whether any packets have the
-	 * mark. mark 0: there is no such rule. */
+	 * mark. mark 0: no such rule exists. */
 	uint32_t mark, mark_rule;
 };
 
@@ -241,22 +243,23 @@ struct plan_failures {
 	struct plan_refusal *refusals;
 	size_t n_refusals;
 };
-/* Records that worker w failed; a new cause replaces an earlier one. Returns 0 or -ENOMEM. */
+/* Records that worker w failed to start with DPDK; a new cause replaces an earlier one. Returns 0
+ * or -ENOMEM. */
 int plan_failures_add(struct plan_failures *f, const struct plan_worker *w, const char *why);
 /* Returns the borrowed entry, or NULL if this worker has not failed. f may be NULL. */
 const struct plan_failure *plan_failures_find(const struct plan_failures *f,
 					      const struct plan_worker *w);
-/* Do the same for n VFs of that PF. */
+/* Record and find the failure to create n VFs of that PF, in the same way. */
 int plan_failures_add_vfs(struct plan_failures *f, const char *pf, uint32_t n, const char *why);
 const struct plan_refusal *plan_failures_find_vfs(const struct plan_failures *f, const char *pf,
 						  uint32_t n);
 void plan_failures_clear(struct plan_failures *f);
 /*
- * The next agent process of this boot reads the attempts from a record file (state_file.h) of the
- * kind "attempts". Its lines are "dpdk WORKER CORE ASKED WHY" and "vfs PF N WHY".
- * plan_failures_load returns 0, also if there is no file of this boot, or negative errno (enum
- * state_error) with an empty list. plan_failures_save returns 0 or negative errno; it removes the
- * file if the list is empty.
+ * Store the failed attempts for the next agent process of this boot, in a record file
+ * (state_file.h) of the kind "attempts". Its lines are "dpdk WORKER CORE ASKED WHY" and "vfs PF N
+ * WHY". plan_failures_load returns 0, even if there is no file of this boot, or negative errno
+ * (enum state_error) with an empty list. plan_failures_save returns 0 or negative errno; it removes
+ * the file if the list is empty.
  */
 int plan_failures_load(struct plan_failures *f, const char *path);
 int plan_failures_save(const struct plan_failures *f, const char *path);
@@ -284,11 +287,11 @@ struct plan_context {
 	/* Accepted transports of workers with transport: auto, and the VF of each worker
 	 * (transport_choice.h). */
 	const struct transport_choice *accepted;
-	/* An operator asked for this apply and can undo it, so workers with transport: auto move to
-	 * the best available transport. Otherwise they keep the accepted transport. */
+	/* true: an operator requested this apply and can undo it, so workers with transport: auto
+	 * move to the best available transport. false: they keep the accepted transport. */
 	bool may_move;
-	/* The apply is not confirmed by an operator. Then only the workers on the cores in
-	 * `answered_cores` may move, because a reachable peer can verify that they still work. */
+	/* No operator will confirm the apply. So only the workers on the cores in `answered_cores`
+	 * may move, because an answer of their peer can verify that they still work. */
 	bool needs_verified_peer;
 	const unsigned *answered_cores; /* cores whose workers have a reachable peer */
 	size_t n_answered_cores;
@@ -296,7 +299,7 @@ struct plan_context {
 	 * yet. */
 	const char (*made)[16];
 	size_t n_made;
-	/* Data IPs that other hosts use. The plan gives them to no worker (plan_conflict.h). */
+	/* Data IPs that other hosts use, which the plan assigns to no worker (plan_conflict.h). */
 	const struct plan_conflicts *conflicts;
 	/* PCI addresses of functions that running workers have opened. The plan leaves these
 	 * functions as they are; a later plan changes them (plan.n_deferred). */
@@ -314,8 +317,9 @@ struct plan_context {
 /* Adds errors to d for everything in the spec that this build cannot plan on any host. Used to
  * check a file without a host. Returns 0 or -EINVAL. */
 int plan_check(const struct spec *spec, struct diag *d);
-/* Returns 0 and *ret, -EINVAL with every contradiction between spec and host in d, or -ENOMEM. *ret
- * borrows from spec, which must outlive the plan. ctx may be NULL: nothing runs on the host yet. */
+/* Makes the plan. Returns 0 and *ret, -EINVAL with every contradiction between spec and host in d,
+ * or -ENOMEM. *ret borrows from spec, which must outlive the plan. ctx NULL: nothing runs on the
+ * host yet. */
 int plan_build(const struct spec *spec, const struct inventory *inv, const struct plan_context *ctx,
 	       struct diag *d, struct plan **ret);
 /* Fills in values that exist only after the steps (link indexes, VF addresses) from an inventory
@@ -324,14 +328,15 @@ void plan_resolve(struct plan *p, const struct inventory *inv);
 struct plan *plan_free(struct plan *p); /* accepts NULL, returns NULL */
 /* Appends a zeroed action to the plan and returns it, or returns NULL if out of memory. */
 struct plan_action *plan_action_add(struct plan *p);
-/* Adds an operator action unless the plan has one with this code and text. Returns NULL if out of
- * memory; the plan is then valid but lacks that advice. */
+/* Adds an operator action, unless the plan already has one with this code and text, and returns it.
+ * Returns NULL if out of memory; the plan is then valid but lacks that advice. */
 struct plan_need *plan_need_add(struct plan *p, const char *code, const char *fmt, ...)
 	PLENUM_PRINTF(3, 4);
 /* Appends an action with its reason. Returns 0 or -ENOMEM. */
 int plan_action_say(struct plan *p, bool disruptive, const char *reason, const char *fmt, ...)
 	PLENUM_PRINTF(4, 5);
-/* Adds the actions for a host without workers, mounts and exports. Returns 0 or -ENOMEM. */
+/* Adds the actions of an apply on a host on which no workers, mounts and exports exist yet. Returns
+ * 0 or -ENOMEM. */
 int plan_actions_start(struct plan *p, const char *reason);
 /* Returns the plan as JSON with all that `plenum plan` shows, as a new reference: {"host",
  * "inventory", "legs": [...], "steps": [...], "actions": [...], "workers": [...]}. Returns NULL if
@@ -339,11 +344,11 @@ int plan_actions_start(struct plan *p, const char *reason);
 json_t *plan_to_object(const struct plan *p);
 /* Returns the same JSON as text on the heap, which the caller frees, or NULL if out of memory. */
 char *plan_to_json(const struct plan *p);
-/* Formats a plan in JSON for people: numbered steps and actions with their reasons, then the
- * workers. Lines are wrapped at `width` characters. The JSON may be invalid in any way. Returns a
- * heap string, which the caller frees, or NULL if out of memory. */
+/* Formats a plan in JSON as text for operators: numbered steps and actions with their reasons, then
+ * the workers. Lines are wrapped at `width` characters. The JSON may be invalid in any way. Returns
+ * a heap string, which the caller frees, or NULL if out of memory. */
 char *plan_object_to_text(const json_t *plan, size_t width);
-char *plan_to_text(const struct plan *p); /* the same, without wrapping */
+char *plan_to_text(const struct plan *p); /* formats p in the same way, without wrapping */
 /* Returns whether a new plan is needed: a value in p->unannounced has changed, or p waits for the
  * kernel. The function reads only these values, each from few files. */
 bool plan_has_drifted(struct kernel *k, const struct plan *p);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Data IPs that other hosts use, found by probes before or after Plenum added them. A plan gives
- * them to no worker. The agent owns the list and removes old entries, because the other host may
- * leave.
+ * Data IPs that other hosts use, found by probes before or after Plenum added them. A plan assigns
+ * these IPs to no worker. The agent owns the list and removes old entries, because the other host
+ * may have released the address.
  */
 #ifndef PLENUM_NETCFG_PLAN_CONFLICT_H
 #define PLENUM_NETCFG_PLAN_CONFLICT_H
@@ -12,7 +12,7 @@
 struct plan_conflict {
 	struct ip_addr ip;
 	char ifname[IFNAMSIZ]; /* the interface on which the probe was sent */
-	bool known;	       /* `mac` is set, because the owner is known */
+	bool known;	       /* `by` is the MAC address of the other host; false: it is unknown */
 	struct mac_addr by;
 };
 
@@ -23,7 +23,8 @@ struct plan_conflicts {
 
 /* Adds a copy of e, or replaces the entry with the same address and link. Returns 0 or -ENOMEM. */
 int plan_conflicts_add(struct plan_conflicts *c, const struct plan_conflict *e);
-/* Returns NULL if there is no conflict. c may be NULL. */
+/* Returns the conflict about the address on that link, borrowed, or NULL if there is none. c may be
+ * NULL. */
 const struct plan_conflict *plan_conflicts_find(const struct plan_conflicts *c,
 						const struct ip_addr *ip, const char *ifname);
 void plan_conflicts_done(struct plan_conflicts *c);

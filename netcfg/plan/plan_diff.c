@@ -4,8 +4,8 @@
  * longer desired, and restore values that Plenum changed and no longer needs. An object that is
  * exactly as desired counts as present, even if another program created it. Objects of other
  * programs are removed only if a desired step says so (bond_takeover.h); values that other programs
- * set after Plenum stay. The kinds of objects and their order are in object.h; this file does not
- * depend on any kind.
+ * set after Plenum stay unchanged. The kinds of objects and their order are in object.h; this file
+ * does not depend on any kind.
  */
 #include "netcfg/base/vec.h"
 #include "netcfg/object/object.h"
@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Steps before they are sorted. */
+/* The steps that were found so far, not sorted yet. */
 struct found {
 	struct plan_step *steps;
 	size_t n, cap;
@@ -77,7 +77,7 @@ static void name_link(const struct plan_builder *b, struct plan_step *s)
 			memcpy(s->leg, b->legs[i].net->name, sizeof(s->leg));
 }
 
-/* ---- the plan as the kinds of objects see it ---- */
+/* ---- what the kinds of objects may read of the plan ---- */
 
 struct plan_view {
 	struct object_view view; /* must be first, because builder_of() casts a pointer to it */
@@ -189,7 +189,8 @@ bool plan_link_serves_others(const struct plan_builder *b, const struct inv_link
 {
 	const struct inventory *inv = b->inv;
 
-	/* The plan makes a bond of Plenum release its ports, so such a bond is not in the way. */
+	/* A bond of Plenum does not prevent the restoration of the value, because the plan makes
+	 * the bond release its ports. */
 	if ((link->master && !is_bond_of_ours(inv_link_by_index(inv, link->master))) ||
 	    strcmp(link->name, b->spec->management_interface) == 0)
 		return true;
@@ -233,7 +234,7 @@ bool plan_function_is_held(const struct plan_builder *b, const struct inv_functi
 	return false;
 }
 
-/* Finds the link of a recorded value, also after the link was renamed, and updates the name in the
+/* Finds the link of a recorded value, even after the link was renamed, and updates the name in the
  * record. The ifindex identifies the link, because a new link may have the old name. */
 static const struct inv_link *follow_link(const struct plan_builder *b, struct plan_step *e)
 {
@@ -275,10 +276,10 @@ static enum verdict verdict_of(const struct plan_builder *b, struct plan_step *e
 	if (place_is_gone(b, e, link))
 		return VERDICT_DISOWN;
 	if (e->kind->verb == PLAN_ADD || plan_link_waits(b, link))
-		/* emit_stale() computes the removal of objects that Plenum added */
+		/* an object that Plenum added, which emit_stale() removes */
 		return VERDICT_KEEP;
 	w = wanted(b, e);
-	/* another program has changed the value */
+	/* the host does not have Plenum's value any more: another program has changed it */
 	if (e->kind->present(b->inv, e) == OBJECT_ABSENT)
 		return !w || w->kind->present(b->inv, w) != OBJECT_ABSENT ? VERDICT_DISOWN
 									  : VERDICT_KEEP;

@@ -12,7 +12,7 @@
 
 /* When a feature adds its desired state, relative to other parts of the leg's state. */
 enum plan_stage {
-	PLAN_STAGE_DEVICE, /* first, and also for legs on the host's own address */
+	PLAN_STAGE_DEVICE, /* first, even for legs on the host's own address */
 	PLAN_STAGE_BEFORE_LINK,
 	PLAN_STAGE_AFTER_LINK, /* after the MTU and state of the leg's link */
 	PLAN_STAGE_MAX
@@ -37,13 +37,14 @@ struct plan_feature {
 	 * why if none is left. */
 	bool (*offer)(struct plan_builder *b, struct plan_leg *leg, struct plan_worker *w,
 		      struct reason *why);
-	/* Fills in the port of a worker that has such a queue. Returns false if the worker has
-	 * none. */
+	/* Fills in the port of a worker that has a queue of the leg's device. Returns false if the
+	 * worker has none. */
 	bool (*take)(const struct plan_builder *b, const struct plan_leg *leg,
 		     const struct plan_worker *w, struct plan_port *port);
 	/* Fills in values of a port that exist only after the steps. */
 	void (*resolve)(struct plan_port *port, const struct inventory *inv);
-	/* Returns whether an address exists in the kernel but cannot be used for everything yet. */
+	/* Returns whether the address exists in the kernel but the feature cannot use it yet, for
+	 * example because the address has no GID. */
 	bool (*addr_is_pending)(const struct inventory *inv, const struct inv_addr *a);
 };
 
@@ -51,7 +52,7 @@ struct plan_feature {
  * valid. Call it once, before the first plan. */
 void plan_features_set(const struct plan_feature *const *table, size_t n);
 
-/* Each of these calls the function of the same name of all features that have one. */
+/* Each of these functions calls the member of the same name of all features that have it. */
 int plan_features_project(struct plan_builder *b);
 bool plan_features_refuse_mtu(const struct plan_leg *leg, struct reason *why);
 void plan_features_check_leg(struct plan_builder *b, size_t i, const struct plan_leg *leg);

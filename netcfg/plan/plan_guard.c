@@ -34,9 +34,9 @@ bool plan_link_stands_on(const struct inventory *inv, const struct inv_link *top
 	return stands_on(inv, top, link, 0);
 }
 
-/* Workers use the main routing tables and the tables of the legs. A packet that arrives on a port
- * of a VRF is routed by the table of the VRF alone, so data IPs work neither on such a port nor on
- * the VRF itself. */
+/* Returns true and sets *ret for a VRF or a port of one. A packet that arrives there is routed by
+ * the table of the VRF alone, but workers use the main table and the tables of the legs, so data
+ * IPs cannot work. */
 static bool vrf_is_refused(const struct inv_link *link, const struct inv_link *master,
 			   struct reason *ret)
 {
@@ -237,8 +237,8 @@ bool plan_link_guarded(struct plan_builder *b, const struct inv_link *link, stru
 {
 	bool guarded = false;
 
-	/* Checks all dependencies, so that all matching names given to --force are marked as
-	 * used. */
+	/* The loop does not end at the first dependency, so that all matching names given to
+	 * --force are marked as used. */
 	for (size_t i = 0; i < ARRAY_SIZE(dependencies); i++) {
 		struct reason why;
 

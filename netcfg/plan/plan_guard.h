@@ -11,9 +11,9 @@
 #include "netcfg/host/inventory.h"
 
 /*
- * Returns true and *ret if the link can never be a leg, because it is the management interface
- * (`management` is its name or ""), carries it, is a port of another link, is a VRF or is the
- * loopback.
+ * Returns true and *ret if the link can never be a leg: it is the management interface
+ * (`management` is its name or ""), carries that interface, is a port of another link, is a VRF or
+ * is the loopback.
  */
 bool plan_link_refusal(const struct inventory *inv, const char *management,
 		       const struct inv_link *link, struct reason *ret);
@@ -25,8 +25,8 @@ bool plan_link_refusal(const struct inventory *inv, const char *management,
 bool plan_link_dependent(const struct inventory *inv, const struct inv_link *link,
 			 struct reason *ret);
 struct plan_builder;
-/* Does the same for a disruptive change, but ignores dependencies that ctx->forced names. The
- * caller adds the remedy to *ret. */
+/* Finds the most important dependency in the same way for a disruptive change, but ignores
+ * dependencies that ctx->forced names. The caller adds the remedy to *ret. */
 bool plan_link_guarded(struct plan_builder *b, const struct inv_link *link, struct reason *ret);
 /* Returns whether ctx->forced names the link or the code of `why`, and marks that name as used. */
 bool plan_is_forced(struct plan_builder *b, const struct inv_link *link, const struct reason *why);

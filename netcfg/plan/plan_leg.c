@@ -4,8 +4,8 @@
  * the plan. A problem of the host, or a device that must not be changed, only sets the state and
  * the reason of one leg, so that the other legs are still configured.
  *
- * A leg that already has Plenum's addresses stays in service if the host later gets a default route
- * or an overlapping subnet; it then reports the problem.
+ * If the host later gets a default route or an overlapping subnet on a leg that already has
+ * Plenum's addresses, the leg stays in service and reports the problem.
  */
 #include "netcfg/host/link_setting.h"
 #include "netcfg/plan/plan_feature.h"
@@ -118,7 +118,7 @@ static void explain_not_found(struct plan_builder *b, const struct spec_net *net
 			   PLENUM_NAME_MAX, net->device, shown ? others : "none");
 }
 
-/* Returns the link that serves this leg now, if it was renamed. */
+/* Returns the link that serves this leg now, if the link was renamed since, or NULL. */
 static const struct inv_link *link_renamed(const struct plan_builder *b, const struct spec_net *net)
 {
 	const struct plan *running = b->ctx->running;
@@ -349,8 +349,8 @@ static const struct inv_link *link_of_net(const struct plan_builder *b, size_t i
 		     : NULL;
 }
 
-/* Returns whether the link is itself a data device of the spec whose subnet overlaps this one; that
- * is allowed. */
+/* Returns whether the link is itself a data device of the spec whose subnet overlaps `subnet`,
+ * which is allowed. */
 static bool link_shares_subnet(const struct plan_builder *b, const struct inv_link *link,
 			       const struct ip_prefix *subnet)
 {
@@ -411,7 +411,7 @@ static bool prefix_collides(const struct plan_builder *b, const struct plan_leg 
 
 /* Returns whether the host already uses the data subnet elsewhere: another link has an address in
  * it, or the main table has a route to it without a gateway. Routes that the kernel added are
- * skipped: they only follow from addresses, and Plenum's addresses have such routes too. */
+ * skipped, because they only follow from addresses, and Plenum's addresses have such routes too. */
 static bool subnet_is_taken(const struct plan_builder *b, const struct plan_leg *leg,
 			    struct reason *why)
 {
@@ -452,7 +452,8 @@ static bool router_advertises(const struct plan_builder *b, const struct plan_le
 	return false;
 }
 
-/* Checks the leg and sets its state in the plan. Returns false if it is not configured. */
+/* Checks the leg and sets its state in the plan. Returns false if the leg must not be
+ * configured. */
 static bool leg_check(struct plan_builder *b, size_t i, struct plan_leg *leg)
 {
 	bool ours = link_is_ours(b, leg->link, i);
@@ -504,8 +505,8 @@ static bool table_is_foreign(const struct inventory *inv, uint32_t table)
 	return theirs;
 }
 
-/* The table number depends on the device's position in the spec, so a leg keeps its table when
- * other legs are absent. */
+/* Chooses the routing table of a leg by the device's position in the spec, so that a leg keeps its
+ * table when other legs are absent. */
 static uint32_t table_choose(const struct inventory *inv, size_t i)
 {
 	uint32_t table = PLAN_TABLE_FIRST + (uint32_t)i;
@@ -524,7 +525,7 @@ static void leg_relate(struct plan_leg *a, struct plan_leg *b)
 		a->same_subnet = b->same_subnet = true;
 }
 
-/* Returns whether the leg must not use this link of its device. */
+/* Returns whether the leg must not use this link, which is its device or a VLAN on it. */
 static bool link_is_refused(const struct plan_builder *b, const struct spec_network *network,
 			    const struct inv_link *link, const struct inv_link *device,
 			    struct reason *why)

@@ -105,8 +105,8 @@ int plan_owned_note(struct plan_owned *o, const struct plan_step *s, bool kept)
 
 	if (!s->kind->recorded || s->change.foreign)
 		return 0;
-	/* A step that is only marked as begun when the apply commits was done too; only its mark as
-	 * done is missing. */
+	/* When the apply commits, a step that is only marked as begun was done too: its mark as
+	 * done could not be written. */
 	if ((s->verb == PLAN_SET || s->verb == PLAN_ADD) && !kept)
 		return add(o, s);
 	i = s->verb == PLAN_DEL || s->verb == PLAN_RESTORE ? find(o, s) : o->n;

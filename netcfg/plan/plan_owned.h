@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The record of changes that the host itself does not show: the values that Plenum found before it
- * first changed them (MTU, up or down, settings), and Plenum's addresses, because kernels before
- * 5.18 do not store their protocol number. A plan uses the record to restore values that the
+ * The record of owned values, which the host itself does not show: the values that Plenum found
+ * before it first changed them (MTU, up or down, settings), and Plenum's addresses, because kernels
+ * before 5.18 do not store their protocol number. A plan uses the record to restore values that the
  * configuration no longer needs. The agent reads it before planning, and replaces it when an apply
  * commits, atomically with the journal (apply.c). It is valid for one boot and network namespace.
  * It is a record file (state_file.h) of the kind "owned" with lines:
@@ -29,8 +29,8 @@ struct plan_owned {
 int plan_owned_load(struct plan_owned *o, const char *path, struct diag *d);
 void plan_owned_done(struct plan_owned *o);
 
-/* Updates the record by a step that was done, or that was kept because the host was already as
- * desired. Returns 0 or -ENOMEM. */
+/* Updates the record by a step that was done or, with kept, was not necessary because the host was
+ * already as desired. Returns 0 or -ENOMEM. */
 int plan_owned_note(struct plan_owned *o, const struct plan_step *s, bool kept);
 /* Writes the new record to a temporary file, for file_commit or file_abandon. Returns 0 or negative
  * errno. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Adds links that the plan will create to the plan's copy of the inventory. No other code changes
+/* Adds links that the plan will create to the plan's copy of the inventory. No other code adds to
  * an inventory. */
 #include "netcfg/plan/plan_project.h"
 #include "netcfg/host/inventory_build.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds two legs that want different values of one object, for all kinds of objects. Other checks
- * look at one leg at a time.
+ * Finds pairs of legs that want different values of one object, for all kinds of objects. All other
+ * checks look at one leg at a time.
  */
 #include "netcfg/plan/plan_setting_conflicts.h"
 #include "netcfg/object/object.h"
@@ -24,7 +24,8 @@ static const struct diag_pos *place_of(const struct plan_builder *b, const char 
 	return NULL;
 }
 
-/* Returns whether two steps on one object set different values: then their journal lines differ. */
+/* Returns whether two steps on one object set different values, which shows in their journal
+ * lines. */
 static bool value_differs(const struct plan_step *a, const struct plan_step *b)
 {
 	struct plan_step as_b = *a;
@@ -81,7 +82,7 @@ static void check_values(struct plan_builder *b)
 	}
 }
 
-/* Linux does not allow a VLAN a larger MTU than its parent. */
+/* Reports VLANs with a larger MTU than their parent, which Linux does not allow. */
 static void check_mtus(struct plan_builder *b)
 {
 	for (size_t i = 0; i < b->n_legs; i++) {

@@ -13,7 +13,7 @@ enum setting_when {
 	WHEN_ALWAYS,
 	WHEN_IPV4,
 	WHEN_IPV4_SAME_SUBNET,
-	WHEN_IPV4_DPDK, /* if a worker, not the kernel, answers for the addresses */
+	WHEN_IPV4_DPDK, /* a worker, not the kernel, answers for the addresses */
 	WHEN_IPV6,
 };
 
@@ -70,7 +70,7 @@ static int want_setting(struct plan_builder *b, const struct plan_leg *leg,
 
 /* Strict reverse-path filtering drops packets that arrive on one leg and are answered by the other.
  * The kernel uses the larger of the link's value and the value for all links, which Plenum does not
- * change. If either is 1, the plan sets the link's value to 2 (loose). */
+ * change. If either value is 1, the plan sets the link's value to 2 (loose). */
 static int want_rp_filter(struct plan_builder *b, const struct plan_leg *leg)
 {
 	int own, effective, all = 0;
@@ -119,9 +119,9 @@ static int want_settings(struct plan_builder *b, const struct plan_leg *leg, boo
 		if (!setting_applies(t->when, leg, dpdk) ||
 		    !link_setting_effective(b->inv, t->setting, leg->link->name, &own, &effective))
 			continue;
-		/* A value that is already good is still part of the desired state, because Plenum
-		 * may have set it. If only the value for all links is too large, setting the link's
-		 * own value would have no effect. */
+		/* A value that is already good is part of the desired state too, because Plenum may
+		 * have set it. If only the value for all links is too large, setting the link's own
+		 * value would have no effect. */
 		want = (effective >= t->min && effective <= t->max) || own == t->set ? own : t->set;
 		r = want_setting(b, leg, t->setting, own, want, t->reason);
 	}
@@ -133,7 +133,7 @@ static int want_settings(struct plan_builder *b, const struct plan_leg *leg, boo
 static int want_link(struct plan_builder *b, const struct plan_leg *leg)
 {
 	const struct inv_link *link = leg->link;
-	/* The PF is configured before its VFs are created, because they inherit its MTU and link
+	/* The PF is configured before its VFs are created, because VFs inherit its MTU and link
 	 * state. */
 	const enum object_phase phase =
 		leg->n_vfs && leg->link == leg->device ? OBJECT_PHASE_PARENT : OBJECT_PHASE_OF_KIND;
@@ -287,8 +287,8 @@ static const struct plan_port *worker_port(const struct plan_worker *w, const st
 	return NULL;
 }
 
-/* If the link is a port of a bond of Plenum, makes it leave the bond and keep its present state and
- * MTU. */
+/* If the leg's device is a port of a bond of Plenum, makes it leave the bond and keep its present
+ * state and MTU. */
 static int want_no_master(struct plan_builder *b, const struct plan_leg *leg)
 {
 	const struct inv_link *device = leg->device;

@@ -2,8 +2,8 @@
 /*
  * Interface between plan_build and the planners in plugins/, one for each mode of `ha`. A planner
  * decides which legs the data devices form and what the host needs for them. It reads only the
- * inventory and adds only desired state; plan_build compares that with the actual state and makes
- * the steps. netcfg names no planner; plugins/ registers the table.
+ * inventory and adds only desired state. plan_build then compares the desired with the actual state
+ * and makes the steps. netcfg names no planner; plugins/ registers the table.
  */
 #ifndef PLENUM_NETCFG_PLANNER_H
 #define PLENUM_NETCFG_PLANNER_H
@@ -29,7 +29,7 @@ struct plan_leg {     /* a configured leg; plan.legs also has the other legs */
 	struct reason why_no_vfs;
 };
 
-/* The desired state, as steps that would create it on a host without any of it. */
+/* The desired state, as the steps that would create it on a host that has none of it. */
 struct plan_want {
 	struct plan_step *steps;
 	size_t n, cap;
@@ -73,7 +73,7 @@ struct plan_builder {
 	struct plan_leg legs[PLAN_PORTS_MAX];
 	size_t n_legs;
 	struct plan_bond bond;
-	/* Networks of legs on the host's own addresses, as the host has them. */
+	/* networks of the host's own addresses, for the legs that share these addresses */
 	struct spec_network shared[PLAN_PORTS_MAX];
 	struct plan_want want;
 	unsigned forced_used; /* bit i is set if ctx->forced[i] overrode a check */
@@ -88,7 +88,7 @@ struct planner_ops {
 	 * NULL if the mode creates no links. */
 	int (*links)(struct plan_builder *b);
 	/* Called before `legs`: sets the reasons for degraded objects of the mode, and makes checks
-	 * that need a host. NULL if the mode has neither. */
+	 * that need a host. NULL if the mode needs neither. */
 	void (*reasons)(struct plan_builder *b);
 	/* Fills in the legs from spec->nets. Errors of the spec go to d; problems of the host
 	 * become states of legs. Returns 0 or -ENOMEM. If NULL, every data device is a leg. */
@@ -105,13 +105,13 @@ const struct planner_ops *planner_find(enum spec_ha mode);
 
 /*
  * Planners call this function for each device in the order of spec->nets. It adds the leg of
- * spec->nets[i] with its state to the plan, and to b->legs if it can be configured. Returns 0 (also
- * after an error in d) or -ENOMEM.
+ * spec->nets[i] with its state to the plan, and to b->legs if it can be configured. Returns 0, even
+ * after an error in d, or -ENOMEM.
  */
 int planner_leg_add(struct plan_builder *b, size_t i);
-/* Does the same for every data device. */
+/* Calls planner_leg_add for every data device. */
 int planner_legs_add(struct plan_builder *b);
-/* Adds only the entry in the plan, for a leg that cannot be configured. */
+/* Adds only the entry of plan.legs, for a leg that cannot be configured. */
 void planner_leg_show(struct plan_builder *b, size_t i);
 /* Returns the network with that name, or NULL if it is not defined. */
 const struct spec_network *planner_network_find(const struct spec *spec, const char *name);
@@ -123,7 +123,7 @@ void planner_leg_set_state(struct plan_builder *b, size_t i, enum plan_leg_state
 /* Adds the desired state of a leg with its own addresses: kernel settings, link, addresses, routes
  * by source address and their rules. Returns 0 or -ENOMEM. */
 int planner_want_leg(struct plan_builder *b, const struct plan_leg *leg);
-/* Does the same for every leg. */
+/* Calls planner_want_leg for every leg. */
 int planner_want_legs(struct plan_builder *b);
 /* Appends a desired step for an object of that kind (object.h) on the leg's link; the caller fills
  * in the change. Returns NULL if out of memory. */
@@ -131,8 +131,8 @@ struct plan_step *planner_want_add(struct plan_builder *b, const struct object_k
 				   const struct plan_leg *leg);
 /* Sets the link of the step. */
 void planner_step_on(struct plan_step *s, const struct inv_link *link);
-/* Returns whether Plenum added this address. The protocol number shows it or, if the kernel does
- * not store that, the record of changes. */
+/* Returns whether Plenum added this address, according to its protocol number or, if the kernel
+ * does not store that, to the record of owned values. */
 bool plan_addr_is_ours(const struct plan_builder *b, const struct inv_addr *have);
 
 /* Returns whether the link belongs to a leg of the spec that cannot be configured now. */
@@ -143,8 +143,9 @@ bool plan_function_is_held(const struct plan_builder *b, const struct inv_functi
  * off. */
 bool plan_link_serves_others(const struct plan_builder *b, const struct inv_link *link);
 
-/* Only plan_build uses these. They add the workers with their ports and addresses, and compute the
- * steps from desired and actual state. They return 0 or -ENOMEM; contradictions go to d. */
+/* Only plan_build calls these two. The first one adds the workers with their ports and addresses,
+ * the second one computes the steps from desired and actual state. They return 0 or -ENOMEM;
+ * contradictions go to d. */
 int plan_workers_build(struct plan_builder *b);
 int plan_diff_build(struct plan_builder *b);
 /* Appends a zeroed step to a growing array; returns NULL if out of memory. */

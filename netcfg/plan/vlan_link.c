@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Writes a name of the usual form, "eth1.100"; if that is too long, a name that contains a hash of
- * the usual one. */
+/* Writes a name of the usual form, "eth1.100" or, if that is too long, a name that contains a hash
+ * of the usual one. */
 void vlan_link_name(const struct inv_link *device, uint16_t id, char ret[static IFNAMSIZ])
 {
 	static const uint64_t key[2] = {0x706c656e756d0000, 0x766c616e00000000};
@@ -35,8 +35,8 @@ const struct inv_link *vlan_link_device(const struct plan_builder *b,
 	return lower ? lower : named;
 }
 
-/* Returns the VLAN that the spec names as the leg's device, which Plenum uses without changes, or
- * returns NULL and sets why if its VLAN id differs from that of the network. */
+/* Returns the VLAN that the spec names as the leg's device, which Plenum uses without changes.
+ * Returns NULL and sets why if its VLAN id is not the one of the network. */
 static const struct inv_link *named_vlan(const struct spec_network *network,
 					 const struct inv_link *device, struct reason *why)
 {
@@ -84,7 +84,8 @@ bool vlan_link_parent_refusal(const struct plan_builder *b, const struct spec_ne
 {
 	const struct inv_link *mgmt = inv_link_by_name(b->inv, b->spec->management_interface);
 
-	/* The parent may carry management traffic if the plan does not have to change it. */
+	/* A parent that carries the management interface is allowed if the plan does not have to
+	 * change the parent. */
 	if (mgmt && plan_link_stands_on(b->inv, mgmt, device)) {
 		if (device->up && network->mtu <= device->mtu)
 			return false;

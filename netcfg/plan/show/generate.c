@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Drafts a configuration that the plan accepts: checks each link by plan_guard.h and the whole
- * draft by plan_build. If the plan rejects a device, the draft is made again with that device in a
- * comment that gives the plan's reason.
+ * Drafts a configuration that the plan accepts: checks each link with plan_guard.h and the whole
+ * draft with plan_build. If the plan rejects a device, the draft is made again with that device in
+ * a comment that gives the plan's reason.
  */
 #include "netcfg/plan/show/generate.h"
 #include "netcfg/base/file.h"
@@ -46,7 +46,8 @@ static bool name_fits(const char *name)
 	return true;
 }
 
-/* Replaces control characters, which YAML does not allow even in comments. */
+/* Writes the text of a comment, with '?' in place of control characters, which YAML does not allow
+ * even in comments. */
 static void put_comment_text(FILE *f, const char *text)
 {
 	for (const char *c = text; *c; c++)
@@ -72,8 +73,8 @@ static const struct inv_link *default_route_find(const struct inventory *inv)
 	return best ? inv_link_by_index(inv, best->oif) : NULL;
 }
 
-/* If there is no default route, the interface of an SSH connection counts as management
- * interface. */
+/* Returns the management interface: the one of the default route or, if there is no default route,
+ * the one of an SSH connection. */
 static const struct inv_link *management_find(const struct inventory *inv)
 {
 	const struct inv_link *link = default_route_find(inv);
@@ -118,8 +119,8 @@ static const struct inv_addr *data_address(const struct inventory *inv, const st
 	return best;
 }
 
-/* Returns whether the file accepts the address. Some bridges have longer PCI domains than
- * "0000:3b:00.0", which it does not accept. */
+/* Returns whether the configuration file accepts the PCI address. Some bridges have longer PCI
+ * domains than in "0000:3b:00.0", which the file does not accept. */
 static bool pci_fits(const char *pci)
 {
 	static const char form[] = "xxxx:xx:xx.o";
@@ -143,7 +144,8 @@ static const char *device_name(const struct inventory *inv, const struct inv_lin
 
 	for (size_t i = 0; l->pci[0] && i < inv->n_links; i++)
 		n_same += strcmp(inv->links[i].pci, l->pci) == 0;
-	/* Some devices have two ports on one PCI function. */
+	/* A PCI address identifies the device only if no other port has it; some devices have two
+	 * ports on one PCI function. */
 	if (n_same == 1 && pci_fits(l->pci))
 		return l->pci;
 	return name_fits(l->name) ? l->name : "";
@@ -157,7 +159,7 @@ static bool may_be_data_device(const struct inv_link *l, bool has_hardware)
 	       (l->kind == INV_LINK_VETH && !has_hardware);
 }
 
-/* Returns false for links that can never be legs, which the draft does not mention. */
+/* Returns whether the link could be a leg. The draft does not even mention links that never can. */
 static bool is_data_device(const struct generator *g, const struct inv_link *l, bool has_hardware)
 {
 	const char *management = g->management ? g->management->name : "";
@@ -243,8 +245,8 @@ static struct ip_prefix subnet_of(const struct candidate *c)
 	return (struct ip_prefix){ip_addr_network(&ip->addr, ip->len), ip->len};
 }
 
-/* Returns whether a chosen device is in the same subnet. Each leg gets its own network in the
- * draft, because the host does not show how two legs would share one. */
+/* Returns whether a device that was chosen before is in the same subnet. Each leg needs its own
+ * network in the draft, because the host does not show how two legs would share one. */
 static bool shares_subnet(const struct generator *g, const struct candidate *c)
 {
 	const struct ip_prefix a = subnet_of(c);
@@ -404,7 +406,8 @@ static void put_other_devices(const struct generator *g)
 		      g->out);
 }
 
-/* Adds comments about conditions of a shared address that the inventory does not show. */
+/* Writes the entry of a leg with a shared address, with comments about conditions that the
+ * inventory does not show. */
 static void put_shared_leg(const struct generator *g)
 {
 	const struct candidate *c = g->legs[0];
@@ -527,7 +530,7 @@ static char *compose(struct generator *g)
 
 /* ---- check by the plan ---- */
 
-/* Sets the first error in d as the reason why no leg is possible. */
+/* Makes the first error in d the reason why no device can be a leg. */
 static void refuse_all(struct generator *g, const struct diag *d)
 {
 	const char *text = "the plan rejects it";
@@ -572,7 +575,7 @@ char *generate_yaml(const struct inventory *inv)
 	char *text = NULL;
 	int r = find_candidates(&g);
 
-	/* Each iteration removes at least one leg. */
+	/* The loop ends, because each iteration removes at least one leg. */
 	while (r == 0) {
 		free(text);
 		choose_legs(&g);

@@ -9,7 +9,7 @@
 
 #define DESCRIPTION_MAX 256
 
-/* Writes "leg-a (veth0)", or only the part that is known. */
+/* Returns the place of a step, such as "leg-a (veth0)", or only the part that is known. */
 static const char *place(const struct plan_step *s, char *buf, size_t size)
 {
 	if (s->leg[0] && s->ifname[0])

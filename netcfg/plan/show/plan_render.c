@@ -15,7 +15,7 @@ struct render {
 	size_t width; /* line width in characters; SIZE_MAX: do not wrap */
 };
 
-/* Returns "" if the member is missing. */
+/* Returns the text of the member, or "" if it is missing. */
 static const char *text_of(const json_t *o, const char *key)
 {
 	const char *text = json_string_value(json_object_get(o, key));
@@ -118,7 +118,7 @@ static void put_steps(struct render *r, const json_t *o)
 
 /* ---- legs and workers ---- */
 
-/* Lists only legs that are not usable. The table of workers shows the others. */
+/* Lists only legs that are not usable. The usable ones are in the table of workers. */
 static void put_legs(struct render *r, const json_t *legs)
 {
 	const json_t *leg;

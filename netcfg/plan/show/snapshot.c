@@ -49,8 +49,8 @@ static void keep(struct redaction *r, const struct ip_prefix *p)
 		r->out_of_memory = true;
 }
 
-/* The plan must still find the address of a leg on the host's own address. So addresses in the
- * smallest prefix that covers such a leg's range stay unchanged. */
+/* Keeps the addresses in the smallest prefix that covers the range of a leg with `shared-ip`, so
+ * that the plan still finds the host address that the leg uses. */
 static void keep_shared(struct redaction *r, const struct spec_net *n)
 {
 	for (size_t i = 0; n->shared_ip && i < n->n_ips; i++) {
@@ -80,8 +80,8 @@ static void keep_networks(struct redaction *r)
 		keep_shared(r, &r->spec->nets[i]);
 }
 
-/* Returns whether the next bit after this prefix stays unchanged, because the prefix lies within a
- * kept prefix or contains one. */
+/* Returns whether the address bit that follows the prefix stays unchanged, because the prefix lies
+ * within a kept prefix or contains one. */
 static bool bit_stays(const struct redaction *r, const struct ip_prefix *p)
 {
 	for (size_t i = 0; i < r->n_kept; i++) {
@@ -135,7 +135,7 @@ static void mac_pair_add(struct redaction *r, const struct mac_addr *from,
 		r->out_of_memory = true;
 }
 
-/* Keeps the vendor's half, and replaces the other half by a sequence number. */
+/* Replaces a MAC address: keeps the vendor's half, and makes the other half a sequence number. */
 static struct mac_addr map_mac(struct redaction *r, const struct mac_addr *m)
 {
 	struct mac_addr to = *m;
@@ -153,8 +153,8 @@ static struct mac_addr map_mac(struct redaction *r, const struct mac_addr *m)
 	return to;
 }
 
-/* An IPv6 address that was derived from a MAC address contains it, so both are replaced in the same
- * way. */
+/* Replaces an IP address. An IPv6 address that contains a MAC address gets the replacement of that
+ * MAC address. */
 static void map_ip(struct redaction *r, struct ip_addr *a)
 {
 	struct mac_addr m;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Decides which workers use AF_XDP on a kernel interface: those that ask for it and for which the
- * interface supports it. If the kernel refuses AF_XDP when a worker starts, that worker uses
- * AF_PACKET.
+ * Decides which workers use AF_XDP on a kernel interface: those whose configuration asks for
+ * AF_XDP, if the interface supports it. If the kernel refuses AF_XDP when a worker starts, that
+ * worker uses AF_PACKET.
  */
 #include "netcfg/plan/worker/plan_kernel_port.h"
 #include "netcfg/plan/nic_use.h"
@@ -78,7 +78,8 @@ bool plan_kernel_port_is_all_af_xdp(const struct plan_builder *b)
 	return true;
 }
 
-/* A VLAN never supports zero-copy, even if its parent does. */
+/* Returns whether AF_XDP works without copies on the leg. A VLAN never supports that, even if its
+ * parent does. */
 static bool does_zero_copy(const struct plan_builder *b, const struct plan_leg *leg)
 {
 	return leg->link->ifindex == leg->device->ifindex &&

@@ -6,16 +6,16 @@
 
 #include "netcfg/plan/planner.h"
 
-/* Decides how a new port of b->plan->workers[worker], not yet counted in n_ports, accesses its
- * interface. If the spec asks for AF_XDP and that is impossible, the worker gets the reason; with
- * policy.on-fallback: refuse, the reason is an error. */
+/* Decides how a new port of b->plan->workers[worker], which n_ports does not count yet, accesses
+ * its interface. If the spec asks for AF_XDP and that is impossible, the worker gets the reason;
+ * with policy.on-fallback: refuse, the reason is an error. */
 void plan_kernel_port_choose(struct plan_builder *b, const struct plan_leg *leg, size_t worker,
 			     struct plan_port *port);
 
 /* Returns whether the first worker gets AF_XDP on every leg, including absent legs. */
 bool plan_kernel_port_is_all_af_xdp(const struct plan_builder *b);
 
-/* The beginning of the reason of a DPDK worker that has no VF on the leg. */
+/* The reason of a DPDK worker that has no VF on the leg begins with this text. */
 #define PLAN_KERNEL_PORT_SHARES "DPDK shares the interface"
 void plan_kernel_port_note(struct reason *ret, const struct plan_leg *leg, const char *how);
 

@@ -59,8 +59,8 @@ static uint64_t hugepages_asked(const struct plan_builder *b)
 	return asked;
 }
 
-/* Returns the total number of hugepages to configure: those that exist plus those that are
- * missing. The kernel can usually provide them immediately; on a host with fragmented memory
+/* Returns the total number of hugepages to configure: those that exist plus those that are missing.
+ * The kernel can usually provide the missing ones at once; if the memory of the host is fragmented,
  * only at boot. */
 static unsigned long long hugepages_wanted(const struct plan_builder *b)
 {
@@ -113,8 +113,8 @@ static uint32_t hugepages_each(const struct plan_builder *b)
 	return MAX_OF(pages, (uint32_t)PLAN_HUGEPAGES_PER_WORKER);
 }
 
-/* A kernel interface supports AF_XDP for only one worker: the first one that has not failed with
- * AF_XDP. That worker needs no hugepages. */
+/* Sets the number of hugepages that each worker needs. The first worker needs none if it has AF_XDP
+ * on all legs; a kernel interface supports AF_XDP for only one worker. */
 static void count_hugepages(struct plan_builder *b)
 {
 	bool free = plan_kernel_port_is_all_af_xdp(b);
@@ -148,7 +148,8 @@ static bool device_is_unaccepted(const struct plan_builder *b, const struct plan
 	return true;
 }
 
-/* Without a VF, DPDK shares the kernel's interface, which is slower. */
+/* Sets why to the reason why the worker has no VF on the leg, so that DPDK shares the kernel's
+ * interface, which is slower. */
 void plan_transport_explain_sharing(const struct plan_builder *b, const struct plan_worker *w,
 				    const struct plan_leg *leg, struct reason *why)
 {
@@ -215,8 +216,8 @@ static bool shares_host_ip(struct plan_builder *b, size_t entry, struct plan_wor
 	return true;
 }
 
-/* Checks hugepages for DPDK. If they are missing, the worker falls back to UDP, or the plan has an
- * error. */
+/* Chooses the transport that the spec names. If hugepages for DPDK are missing, the worker falls
+ * back to UDP, or the plan has an error. */
 static void choose_asked(struct plan_builder *b, size_t entry, struct plan_worker *w,
 			 uint64_t *hugepages)
 {
@@ -363,7 +364,7 @@ static void add_refusal(struct reason *all, const struct backend *e, const struc
 			 spec_transport_to_string(e->transport), why->text);
 }
 
-/* Saves the VFs of the legs and of the worker before a transport is tried. */
+/* The VFs of the legs and of a worker, saved before a transport is tried. */
 struct offers {
 	uint32_t n_vfs[PLAN_PORTS_MAX];
 	uint16_t vf[PLAN_PORTS_MAX + 1];
@@ -406,9 +407,9 @@ static void move_worker(struct plan_builder *b, struct plan_worker *w, uint64_t 
 	}
 }
 
-/* Keeps the present transport until an operator applies the move. Otherwise mounts would be at risk
- * only because a device gained VFs, a new version supports more, or no peer could verify the
- * move. */
+/* Keeps the present transport until an operator applies the move, and sets the reason. A move
+ * without an operator would put mounts at risk only because a device gained VFs or a new version
+ * supports more. */
 static void defer_move(struct plan_builder *b, struct plan_worker *w)
 {
 	const struct inv_link *link = b->legs[0].device;
@@ -461,8 +462,8 @@ static bool gets_unaccepted_vf(const struct plan_builder *b, const struct plan_w
 	return false;
 }
 
-/* Handles first the workers that are allowed to move. For the other workers, only records which
- * transport they could have. */
+/* Moves the workers that may move. For the other workers, only sets the reason, which names the
+ * transport that they could have. */
 static void move_all(struct plan_builder *b)
 {
 	uint32_t n_vfs[PLAN_PORTS_MAX];
@@ -570,8 +571,8 @@ static bool has_vf(const struct plan_builder *b, const struct plan_worker *w, st
 	return any;
 }
 
-/* Uses the claimed transport if it is available. Absent legs do not prevent that. If the worker has
- * no VF on a leg, DPDK shares the interface with the kernel, as it does when the spec names the
+/* Uses the claimed transport if it is available, even if legs are absent. If the worker has no VF
+ * on a leg, DPDK shares the interface with the kernel, as it does when the spec names the
  * transport. */
 static void choose_claimed(struct plan_builder *b, struct plan_worker *w, uint64_t *hugepages)
 {
@@ -604,7 +605,8 @@ static void choose(struct plan_builder *b, size_t entry, struct plan_worker *w, 
 		choose_asked(b, entry, w, hugepages);
 }
 
-/* Workers whose entry names a transport get hugepages before workers with transport: auto. */
+/* Two passes: workers whose entry names a transport get hugepages before workers with transport:
+ * auto. */
 void plan_transport_choose(struct plan_builder *b)
 {
 	uint64_t hugepages = hugepages_free(b);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Assigns the VFs of a leg to workers. A worker keeps its VF number when other workers are added or
- * removed. If the use of a VF needs an operator's apply, other applies do not assign the VF. Pure.
- * Only plan_vf.c uses it.
+ * removed. A VF whose use an operator has to accept is only assigned in an apply by an operator.
+ * Pure. Only plan_vf.c uses it.
  */
 #ifndef PLENUM_NETCFG_PLAN_VF_ASSIGN_H
 #define PLENUM_NETCFG_PLAN_VF_ASSIGN_H
@@ -15,7 +15,7 @@
  * had a VF come first. */
 void plan_vf_assign(struct plan_builder *b, const struct plan_leg *leg, uint32_t limit);
 /* Returns the previous VF number of the worker on that leg. If it has none, returns the first free
- * number, or none with had_only. A result of `limit` or more means none. */
+ * number, unless had_only is set. A result of `limit` or more means that there is no number. */
 uint32_t plan_vf_number(const struct plan_builder *b, const struct plan_leg *leg,
 			const struct plan_worker *w, bool had_only, uint32_t limit);
 /* Returns the number of VFs that all workers need; with by_name, only workers whose entry names a

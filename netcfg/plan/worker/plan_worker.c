@@ -30,7 +30,8 @@ static void format_online(const struct inventory *inv, char *buf, size_t size)
 	}
 }
 
-/* Checks the worker's core. If the host does not have it, only this worker does not run. */
+/* Checks the worker's core. If the host does not have the core, only this worker does not run; the
+ * plan stays valid. */
 static void check_core(struct plan_builder *b, size_t entry, struct plan_worker *w)
 {
 	const struct spec_worker *sw = &b->spec->workers[entry];
@@ -83,9 +84,9 @@ static bool leg_ip(const struct plan_builder *b, const struct spec_net *net,
 	return false;
 }
 
-/* Returns whether another program on this host has added the address: on another link, or on the
- * leg with another prefix. If the worker answers for the address itself, any such address on the
- * host counts. */
+/* Returns true and sets why if another program on this host has added the address: on another link,
+ * or on the leg with another prefix. If a worker will answer for the address, the address must not
+ * be on the host at all. */
 static bool ip_is_taken(const struct plan_builder *b, const struct plan_leg *leg,
 			const struct plan_worker *w, const struct ip_prefix *ip, struct reason *why)
 {
@@ -117,7 +118,7 @@ static bool ip_is_taken(const struct plan_builder *b, const struct plan_leg *leg
 	return theirs != NULL;
 }
 
-/* Returns true and why if another host was found to use the address. */
+/* Returns true and sets why if another host was found to use the address. */
 static bool ip_is_of_another_host(const struct plan_builder *b, const struct plan_leg *leg,
 				  const struct plan_worker *w, const struct ip_prefix *ip,
 				  struct reason *why)
@@ -208,8 +209,8 @@ static bool worker_add_port(struct plan_builder *b, const struct plan_leg *leg, 
 	return true;
 }
 
-/* Worker i of the host gets the i-th address of each leg, so its addresses do not depend on which
- * legs are present. */
+/* Adds the ports of the leg. The worker with id i gets the i-th address of each leg, so its
+ * addresses do not depend on which legs are present. */
 static void leg_add_ports(struct plan_builder *b, const struct plan_leg *leg)
 {
 	size_t have = 0;
@@ -253,7 +254,8 @@ static bool legs_come_first(const struct plan_worker *w)
 						   strcmp(w->reason.code, "dpdk-failed") != 0);
 }
 
-/* Sets "leg-missing: leg-b is absent", or "no-leg" with all legs. */
+/* Sets the worker's reason to a text such as "leg-missing: leg-b is absent" or, if it has no leg at
+ * all, "no-leg" with all legs. */
 static void explain_missing_legs(const struct plan *p, struct plan_worker *w)
 {
 	char legs[REASON_TEXT_MAX] = "";
@@ -321,8 +323,8 @@ static void assign_shared_mount(const struct spec_worker *sw, size_t core, struc
 	snprintf(w->note, sizeof(w->note), "carries data of %.43s", w->shared_mount->path);
 }
 
-/* Assigns the mounts of an entry to its cores in turn. Each core serves all exports, and clients
- * distribute their mounts over the cores. */
+/* Assigns the mounts of an entry to its cores in turn. Exports are not distributed: each core
+ * serves all of them, and clients distribute their mounts over the cores. */
 static int assign_mounts(const struct spec_worker *sw, size_t core, struct plan_worker *w)
 {
 	size_t n = sw->n_cores;
@@ -404,7 +406,8 @@ static uint32_t id_of_core(const struct plan_builder *b, unsigned core)
 	return 0;
 }
 
-/* Workers keep their ids, and new workers get the lowest free ids. */
+/* Sets the ids of the workers: a core's worker keeps its id, and new workers get the lowest free
+ * ids. */
 static void number_workers(struct plan_builder *b)
 {
 	struct plan *p = b->plan;

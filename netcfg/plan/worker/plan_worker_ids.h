@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The record of the worker id of each core. A worker's id belongs to its core, and its data IPs to
- * its id, because peers, firewalls and people rely on the addresses. Both stay the same when
- * entries of the configuration are inserted, removed or reordered, and across reboots. The agent
- * reads the record before planning, and writes it when a plan comes into force. It is a record file
- * (state_file.h) of the kind "workers" with a line for each worker:
+ * The record of the worker id of each core. A core determines the id of its worker, and the id
+ * determines the worker's data IPs, because peers, firewalls and people rely on the addresses. Both
+ * stay the same when entries of the configuration are inserted, removed or reordered, and across
+ * reboots. The agent reads the record before planning, and writes it when a plan comes into force.
+ * It is a record file (state_file.h) of the kind "workers" with a line for each worker:
  *
  * 	core 2 worker 1
  */

@@ -3,7 +3,7 @@
  * The record of accepted transports. When an apply moves a worker with `transport: auto` from the
  * kernel's sockets to VFs and is kept, the record gets the worker's core, its transport, and the
  * devices that it uses on its legs. Later plans choose the recorded transport again without an
- * operator, also after a reboot. Any other move, such as one to another device of a leg, waits for
+ * operator, even after a reboot. Any other move, such as one to another device of a leg, waits for
  * an operator's apply. The record also has the VF numbers of all workers, which are valid for one
  * boot, so that a worker keeps its VF when others are added or removed. The agent reads the record
  * before planning, and writes it when a plan was kept. It is a record file (state_file.h) of the
@@ -38,9 +38,10 @@ struct transport_choice {
 /* Reads the record into a, which may hold an earlier one and stays unchanged on failure. Returns 0,
  * an enum state_error or another negative errno. */
 int transport_choice_load(struct transport_choice *a, const char *path);
-/* Parses a text in the same way. */
+/* Parses a text of transport_choice_format() into a, which stays unchanged on failure. Returns the
+ * same as transport_choice_load(). */
 int transport_choice_parse(struct transport_choice *a, const char *text);
-/* Makes the record as it must be after that plan was applied. Accepted entries that are unavailable
+/* Makes the record that is valid once that plan was applied. Accepted entries that are unavailable
  * now stay in the record. Returns 0 and *ret, or -ENOMEM. *ret may hold an earlier record, and ret
  * may be equal to a. */
 int transport_choice_follow(const struct transport_choice *a, const struct plan *plan,
