@@ -36,8 +36,8 @@ static int roll_back(struct kernel *k, struct apply_journal *j, struct apply_out
 		if (r == 0) {
 			if (e->state == APPLY_STEP_DONE)
 				o->n_rolled_back++;
-			/* If this mark cannot be written, a recovery inverts the step once more,
-			 * which is harmless. */
+			/* If the mark "rolled back" cannot be written, a recovery inverts the step
+			 * once more, which is harmless. */
 			(void)apply_journal_mark(j, i, APPLY_STEP_ROLLED_BACK);
 			continue;
 		}
@@ -86,15 +86,15 @@ static int run_step(struct kernel *k, struct apply_journal *j, const struct plan
 		why_step_failed(o, &s, r, &why);
 		return r;
 	}
-	/* Even if the mark cannot be written to the journal, it is set in memory, and a recovery
-	 * checks the host instead. */
+	/* If the mark "done" cannot be written to the journal, it is still set in memory, and a
+	 * recovery finds out from the host whether the step took effect. */
 	(void)apply_journal_mark(j, j->n - 1, state);
 	o->n_done++;
 	return 0;
 }
 
-/* Writes to the journal which values are to be removed from the record, so that a recovery can
- * complete the record. */
+/* Writes to the journal that the value of the step is to be removed from the record of owned
+ * values, so that a recovery can complete the record. */
 static int run_disowned(struct apply_journal *j, const struct plan_step *s, struct apply_outcome *o)
 {
 	struct reason why;
@@ -156,7 +156,7 @@ static int run_steps(struct apply *a, const struct plan *p, unsigned before,
 	return r;
 }
 
-/* Rolls back, and keeps the error of the failed step in the outcome. */
+/* Rolls everything back after a failed step, and frees a. Returns the error of that step. */
 static int give_up(struct apply *a, int error, struct apply_outcome *out)
 {
 	(void)roll_back(a->kernel, &a->journal, out);
@@ -224,7 +224,8 @@ int apply_go_on(struct apply *a, const struct plan *p, bool is_new, struct apply
 static int record_prepare(const struct apply_journal *j)
 {
 	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
-	/* the plan has already reported the errors that go to d */
+	/* errors of the record go to d, and are ignored because the plan has already reported
+	 * them */
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	int r = plan_owned_load(&owned, j->record, &d);
 
@@ -247,8 +248,8 @@ static int record_prepare_or_say(const struct apply_journal *j, struct apply_out
 	return r;
 }
 
-/* Updates the record and removes the journal. The apply is committed already, so a failure here
- * does not roll it back: a later recovery completes the record. */
+/* Updates the record and removes the journal. The apply is already committed, so a failure here
+ * does not roll it back, and a later recovery completes the record. */
 static void finish(const struct apply_journal *j, bool recorded, struct apply_outcome *out)
 {
 	int r = recorded ? file_commit(j->record) : 0;

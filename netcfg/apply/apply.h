@@ -16,10 +16,10 @@
 
 struct apply_outcome {
 	size_t n_done;	      /* number of steps that were done */
-	size_t n_rolled_back; /* number of these steps that were inverted after a failure */
-	int error;	      /* 0, or the failing step's negative errno */
+	size_t n_rolled_back; /* number of steps that a rollback inverted */
+	int error;	      /* 0, or the negative errno of the failing step */
 	size_t failed_step;   /* index of the failing step; SIZE_MAX: none */
-	struct reason why;    /* only the text: the step and the kernel's error */
+	struct reason why;    /* without a code: the text names the step and the kernel's error */
 	/* the rollback failed too, so the host is partially configured; `why` names the step */
 	bool stuck;
 	bool committed; /* for recoveries: the journal was committed, so its steps stay */
@@ -40,15 +40,15 @@ struct apply;
 int apply_run(struct kernel *k, const struct plan *p, const char *journal, struct apply **ret,
 	      struct apply_outcome *out);
 /*
- * Does the same as apply_run, but stops before the first address is added, so that the caller can
+ * Runs the plan like apply_run, but stops before the first address is added, so that the caller can
  * probe for duplicate addresses. The caller then continues with apply_go_on, or ends the apply as
  * after apply_run.
  */
 int apply_run_links(struct kernel *k, const struct plan *p, const char *journal, struct apply **ret,
 		    struct apply_outcome *out);
-/* Continues with the same journal and with the remaining steps of the same plan or, if is_new, with
- * the steps of a newer plan. Returns 0. If a step fails, everything is rolled back, `a` is freed,
- * and the result is as for apply_run. */
+/* Continues after apply_run_links, in the same journal, with the remaining steps of the same plan
+ * or, if is_new, with the steps of a newer plan. Returns 0. If a step fails, everything is rolled
+ * back, `a` is freed, and the result is as for apply_run. */
 int apply_go_on(struct apply *a, const struct plan *p, bool is_new, struct apply_outcome *out);
 /* Commits the apply: updates the record of owned values, removes the journal and frees a. Returns
  * 0; out->why is then set if updating the record or removing the journal failed. If the journal
@@ -58,7 +58,7 @@ int apply_commit(struct apply *a, struct apply_outcome *out);
  * and the reason, keeps the journal for apply_recover and returns negative errno. */
 int apply_rollback(struct apply *a, struct apply_outcome *out);
 /*
- * Rolls back an uncommitted journal and removes it. Returns 0, also if there is nothing to do,
+ * Rolls back an uncommitted journal and removes it. Returns 0, even if there is nothing to do,
  * -EBUSY if the process that writes the journal is alive, or -EBADMSG if the file is not a journal
  * of this version. If a step fails, returns its negative errno and keeps the journal. A journal
  * from before a reboot or of another network namespace needs no rollback: it is removed, and
@@ -66,8 +66,8 @@ int apply_rollback(struct apply *a, struct apply_outcome *out);
  */
 int apply_recover(struct kernel *k, const char *journal, struct apply_outcome *out);
 /*
- * Verifies that the host is as the spec wants it: collects the inventory and plans again in the
- * same context (NULL: nothing runs), until the plan has no step and no address is in duplicate
+ * Verifies that the host is as the spec wants it: repeatedly collects the inventory and plans in
+ * the same context (NULL: nothing runs), until the plan has no step and no address is in duplicate
  * address detection, or until deadline_ns of clock_now_ns(). A missing carrier is not a failure,
  * because the other legs carry the data. Returns 0, -ETIMEDOUT with the remaining steps as errors
  * in d, -EADDRINUSE if another host uses one of the addresses, or an error of plan_build.

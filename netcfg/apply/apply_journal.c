@@ -25,8 +25,8 @@ static const char *const state_words[APPLY_STEP_STATE_MAX] = {
 	[APPLY_STEP_ROLLED_BACK] = "rolled-back",
 };
 
-/* If only a part of the line was written, removes it, so that the next line does not continue
- * it. */
+/* Appends a line. If only a part of it could be written, removes that part, so that the next line
+ * does not continue it. */
 static int append(struct apply_journal *j, const char *line, size_t len)
 {
 	ssize_t n = write(j->fd, line, len);
@@ -74,7 +74,8 @@ int apply_journal_create(struct apply_journal *j, const char *path, const char *
 		return r;
 	}
 	r = write_head(j);
-	if (r == 0) /* the name of the new file must survive a power failure too */
+	/* also syncs the folder, so that the name of the new file survives a power failure */
+	if (r == 0)
 		r = file_sync_folder(path);
 	if (r < 0) {
 		unlink(path);
@@ -212,7 +213,7 @@ int apply_journal_open(struct apply_journal *j, const char *path)
 		r = errno == EWOULDBLOCK ? -EBUSY : -errno;
 	else if (fstat(j->fd, &st) < 0)
 		r = -errno;
-	else if (st.st_nlink == 0) /* its writer has just removed it */
+	else if (st.st_nlink == 0) /* another process has just removed the file */
 		r = -ENOENT;
 	else
 		r = file_read(path, FILE_BYTES_MAX, &text, &len);

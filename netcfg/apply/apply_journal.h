@@ -51,7 +51,8 @@ struct apply_journal {
 		.fd = -1   \
 	}
 
-/* Creates and locks the file. Returns 0, -EEXIST, -EBUSY or another negative errno. */
+/* Creates and locks the file. Returns 0, -EEXIST if there is an unlocked journal, -EBUSY if another
+ * process holds its lock, or another negative errno. */
 int apply_journal_create(struct apply_journal *j, const char *path, const char *record);
 /* Reads and locks the journal of a killed process. Returns 0, -ENOENT if there is none, -EBUSY if
  * the process that writes it is alive, -EBADMSG with j->bad_line if a line is invalid, or another
@@ -60,7 +61,8 @@ int apply_journal_open(struct apply_journal *j, const char *path);
 /* Records that a step begins. The line is on disk when the function returns. Returns 0, or negative
  * errno; the step must then not run. */
 int apply_journal_begin(struct apply_journal *j, const struct plan_step *s);
-/* Records the state of entry i. The line is not synced; if it is lost, the step counts as begun. */
+/* Records the state of entry i. The line is not synced; if a power failure loses it, the step
+ * counts as begun. */
 int apply_journal_mark(struct apply_journal *j, size_t i, enum apply_step_state state);
 /* Records that the apply is committed and must not be rolled back any more. The line is on disk
  * when the function returns. Returns 0 or negative errno. */

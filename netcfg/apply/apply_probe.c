@@ -53,8 +53,8 @@ static bool carrier_is_pending(const struct inventory *inv, const struct plan *p
 	return false;
 }
 
-/* Waits until all these carriers are up or CARRIER_WAIT_NS has passed, and returns the inventory,
- * or NULL if it cannot be read. */
+/* Waits until no such link lacks its carrier or CARRIER_WAIT_NS has passed. Returns the last
+ * inventory, which is the caller's, or NULL if it cannot be read. */
 static struct inventory *wait_for_carriers(struct kernel *k, const struct plan *p)
 {
 	const uint64_t deadline = clock_now_ns() + CARRIER_WAIT_NS;
@@ -72,8 +72,8 @@ static struct inventory *wait_for_carriers(struct kernel *k, const struct plan *
 	}
 }
 
-/* Collects the MAC addresses of this host, including those of its workers: a worker that still has
- * an address is not another host. */
+/* Collects the MAC addresses of this host, including those of its workers, because a worker that
+ * still has an address is not another host. */
 static int collect_own(const struct inventory *inv, struct probing *w)
 {
 	w->own = calloc(inv->n_links + inv->n_vfs + 1, sizeof(*w->own));

@@ -167,7 +167,7 @@ static const struct plan_leg_info *leg_now(const struct view *v, const struct ap
 }
 
 /* Returns what the new configuration requires of a target that answered before, and the ping that
- * checks it. */
+ * checks this in *ret. */
 static enum demand demand_of(const struct view *v, const struct apply_reach_target *t,
 			     struct kernel_ping *ret)
 {
@@ -178,13 +178,13 @@ static enum demand demand_of(const struct view *v, const struct apply_reach_targ
 	const struct ip_addr *to = t->gateway && network ? &network->gateway : &t->to;
 
 	if (!network || !to->family || (!t->gateway && !peer_find(v->spec, &t->to)))
-		return DEMAND_NONE; /* the new configuration does not have the target */
+		return DEMAND_NONE; /* the target is not in the new configuration */
 	if (leg->state == PLAN_LEG_DISABLED)
 		return DEMAND_NONE;
 	if (!plan_leg_is_configured(leg))
 		return DEMAND_LOST;
 	if (!port)
-		/* workers answer for the leg's data IPs, so the kernel cannot ping from there */
+		/* workers have the leg's data IPs, so the kernel cannot ping from them */
 		return DEMAND_NONE;
 	if (port->ip.addr.family != to->family)
 		return DEMAND_LOST;
@@ -228,7 +228,7 @@ static int count_lost(struct kernel *k, const struct view *v, const struct apply
 	if (n > 0)
 		r = k->ops->ping(k, pings, n, ROUND_NS);
 	else
-		/* nothing to ping yet; a leg may become available */
+		/* there is nothing to ping yet, but a leg may become available */
 		(void)poll(NULL, 0, LOOK_AGAIN_MS);
 	if (r < 0)
 		return r;

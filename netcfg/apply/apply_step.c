@@ -65,8 +65,8 @@ int apply_step_do(struct kernel *k, const struct plan_step *s, enum apply_step_s
 	return 0;
 }
 
-/* Sets *ret to whether a step that is only marked as begun took effect. If another program created
- * the object, the step did not take effect. */
+/* Finds out whether a step that is only marked as begun took effect: *ret. An object that another
+ * program created does not count. */
 static int step_happened(struct kernel *k, const struct plan_step *s, bool *ret)
 {
 	enum object_presence is;
@@ -97,7 +97,8 @@ int apply_step_roll_back(struct kernel *k, const struct plan_step *s, enum apply
 	enum apply_step_state ignored;
 	int r;
 
-	/* Looks up only the link or function, because the journal has the old value. */
+	/* Looks up the link or function, but does not read the value, because the journal has the
+	 * old value. */
 	r = object_find(k, &inverse);
 	if (r == 0 && state == APPLY_STEP_BEGUN)
 		r = step_happened(k, &inverse, &happened);

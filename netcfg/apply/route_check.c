@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Looks up a route from each data IP, as 'ip route get DEST from DATA-IP' does, and names the rule
- * that sends the packets elsewhere. If the packets of a leg go elsewhere, the apply does not fail,
- * because all steps were done.
+ * Looks up a route from each data IP, as 'ip route get DEST from DATA-IP' does. If it leads to
+ * another link, names the rule that causes this. The apply does not fail then, because all of its
+ * steps were done.
  */
 #include "netcfg/apply/route_check.h"
 #include "netcfg/plan/plan_guard.h"
@@ -89,7 +89,7 @@ static void explain(const struct inventory *inv, const struct plan_port *port, i
 		   port->ifname, named);
 }
 
-/* Returns true and sets why if data of the port leave by another link, or not at all. */
+/* Returns true and sets why if packets of the port leave by another link, or have no route. */
 static bool port_is_diverted(struct kernel *k, const struct inventory *inv,
 			     const struct plan_port *port, uint16_t udp_port, struct reason *why)
 {
@@ -133,8 +133,8 @@ static void check_leg(struct kernel *k, const struct inventory *inv, struct plan
 	}
 }
 
-/* The kernel's answer is for packets without a firewall mark, and Plenum does not read the
- * firewall. So a rule for marked packets only goes into the leg's entry of the plan, and the leg
+/* The kernel's route lookup is for packets without a firewall mark, and Plenum does not read the
+ * firewall. So a rule for marked packets is only noted in the leg's entry of the plan, and the leg
  * stays usable. */
 static void note_marks(const struct inventory *inv, const struct plan *p, struct plan_leg_info *leg)
 {

@@ -13,7 +13,8 @@
 /* The result of one check. */
 struct look {
 	struct diag diag;
-	/* 0: the host is as desired; -EAGAIN: not yet; another errno: it will never be */
+	/* 0: 0: the host is as desired; -EAGAIN: it is not yet; another errno: waiting does not
+	 * help */
 	int error;
 };
 
@@ -48,7 +49,8 @@ static int check_port_addr(const struct inventory *inv, const struct plan_port *
 				 text, port->ifname);
 			return -EADDRINUSE;
 		}
-		/* Duplicate address detection does not start before the link has a carrier. */
+		/* Without a carrier, duplicate address detection does not start, so the address is
+		 * not waited for. */
 		if (a->tentative && link && link->carrier) {
 			diag_add(d, DIAG_ERROR, NULL, port->leg,
 				 "%s on %s is still in duplicate address detection", text,
@@ -115,7 +117,8 @@ int apply_verify(struct kernel *k, const struct spec *spec, const struct plan_co
 		diag_done(&l.diag);
 		if (!again)
 			return l.error == -EAGAIN ? -ETIMEDOUT : l.error;
-		/* Checks at intervals, because the kernel's notifications go to the agent. */
+		/* Sleeps between checks, because the kernel's notifications go to the agent and not
+		 * to the applier. */
 		(void)poll(NULL, 0,
 			   (int)MIN_OF((uint64_t)wait_ms, (deadline_ns - now) / NSEC_PER_MSEC + 1));
 		wait_ms = MIN_OF(2 * wait_ms, RETRY_MS_MAX);

@@ -51,8 +51,8 @@ const struct access_entry *access_find(const struct access_table *t,
 {
 	const struct access_entry *found = NULL;
 
-	/* Compares with every entry, also after a match, so that the time does not show which entry
-	 * matched. */
+	/* Compares with every entry, even after a match, so that the duration does not show which
+	 * entry matched. */
 	for (size_t i = 0; i < t->n; i++) {
 		volatile uint8_t differs = 0;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who may use the API over the network: the roles, and the file with the names, roles and token
+ * Rights to use the API over the network: the roles, and the file with the names, roles and token
  * hashes. A line is "NAME ROLE HASH": HASH is the token's SHA-256 in 64 hexadecimal digits in lower
  * case. Comments begin with '#'. A token is never stored, so a reader of the file cannot log in
  * with it. The agent reads the file and compares hashes; the command line makes tokens and writes
- * it. These functions hold no state.
+ * the file. These functions hold no state.
  */
 #ifndef PLENUM_NETCFG_ACCESS_H
 #define PLENUM_NETCFG_ACCESS_H

@@ -38,8 +38,8 @@ struct mac_addr {
 	uint8_t bytes[6];
 };
 
-/* These parse all of `text`. They return 0; if the text is invalid, they return -EINVAL and leave
- * *ret unchanged. */
+/* The parsing functions parse all of `text`. They return 0; if the text is invalid, they return
+ * -EINVAL and leave *ret unchanged. */
 int ip_addr_parse(const char *text, struct ip_addr *ret);
 int ip_prefix_parse(const char *text, struct ip_prefix *ret);
 /* Parses "FIRST-LAST/LEN", "ADDR/LEN" (a range of one address), "FIRST-LAST" or "ADDR" (without
@@ -48,8 +48,8 @@ int ip_prefix_parse(const char *text, struct ip_prefix *ret);
 int ip_range_parse(const char *text, struct ip_range *ret);
 int mac_addr_parse(const char *text, struct mac_addr *ret);
 
-/* These print into buf and return buf. IP_ADDR_STR_MAX or MAC_ADDR_STR_MAX bytes are always
- * enough. */
+/* The printing functions write to buf and return buf. IP_ADDR_STR_MAX or MAC_ADDR_STR_MAX bytes are
+ * always enough. */
 const char *ip_addr_format(const struct ip_addr *a, char *buf, size_t size);
 const char *ip_prefix_format(const struct ip_prefix *p, char *buf, size_t size);
 const char *ip_range_format(const struct ip_range *r, char *buf, size_t size);

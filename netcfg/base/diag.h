@@ -42,12 +42,12 @@ struct diag {
 	}
 
 void diag_done(struct diag *d);
-/* pos and path may be NULL. */
+/* Adds an entry with a formatted text. pos and path may be NULL. */
 void diag_add(struct diag *d, enum diag_severity sev, const struct diag_pos *pos, const char *path,
 	      const char *fmt, ...) PLENUM_PRINTF(5, 6);
 /* Adds copies of all entries of `from`. */
 void diag_append(struct diag *d, const struct diag *from);
-/* "error", "warning", "note" */
+/* Returns "error", "warning" or "note". */
 const char *diag_severity_to_string(enum diag_severity sev);
 bool diag_has_errors(const struct diag *d);
 /* Returns the first error that has a text, or NULL. */

@@ -104,8 +104,8 @@ int file_put_value(int dir, const char *path, const char *value)
 	return n < 0 ? -errno : (size_t)n == strlen(value) ? 0 : -EIO;
 }
 
-/* Only root can change a file's owner. If another user runs the program, the new file belongs to
- * that user. */
+/* Gives the new file the mode and owner of the replaced one. Only root can change an owner; if
+ * another user runs the program, the file belongs to that user. */
 static int keep_mode(int fd, const char *target)
 {
 	struct stat st;

@@ -17,14 +17,14 @@
 /* Reads the whole file into *ret_text on the heap, with a NUL after it. Returns 0, -EFBIG if the
  * file has more than bytes_max bytes, or another negative errno. */
 int file_read(const char *path, size_t bytes_max, char **ret_text, size_t *ret_len);
-/* Reads from the descriptor's offset to the end of the file in the same way. */
+/* Reads in the same way, from the descriptor's offset to the end of the file. */
 int file_read_fd(int fd, size_t bytes_max, char **ret_text, size_t *ret_len);
 /* Replaces the file, or creates it with `mode`. Returns 0, or negative errno and leaves the old
  * file unchanged. */
 int file_write(const char *path, const char *text, size_t len, mode_t mode);
 
-/* Do the same in two steps. Errors such as a full disk or a missing permission occur in
- * file_prepare(); file_commit() only renames. */
+/* Replace the file like file_write(), in two steps. Errors such as a full disk or a missing
+ * permission occur in file_prepare(); file_commit() only renames. */
 int file_prepare(const char *path, const char *text, size_t len, mode_t mode);
 int file_commit(const char *path);
 void file_abandon(const char *path); /* also allowed if nothing was prepared */

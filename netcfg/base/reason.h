@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tells why something failed or works only partially: a code for programs and one sentence for
- * people. Legs, workers and mounts report both; plenumd(8) lists the codes. A function that returns
- * a negative errno sets only the text, because the errno takes the place of the code. A reason has
- * no heap memory; one without code and text means that there is nothing to report.
+ * The reason why something failed or works only partially: a code for programs and one sentence for
+ * operators. Legs, workers and mounts report both; plenumd(8) lists the codes. A function that
+ * returns a negative errno sets only the text, because the errno takes the place of the code. A
+ * reason has no heap memory; one without code and text means that there is nothing to report.
  */
 #ifndef PLENUM_NETCFG_REASON_H
 #define PLENUM_NETCFG_REASON_H
@@ -17,9 +17,9 @@
 #define REASON_FORMAT_MAX (REASON_CODE_MAX + 2 + REASON_TEXT_MAX)
 
 struct reason {
-	/* lower case and dashes, such as "no-carrier"; "": only a text */
+	/* lower-case letters and dashes, such as "no-carrier"; "": there is only a text */
 	char code[REASON_CODE_MAX];
-	char text[REASON_TEXT_MAX]; /* one sentence without a full stop; "": only a code */
+	char text[REASON_TEXT_MAX]; /* one sentence without a full stop; "": there is only a code */
 };
 
 static inline bool reason_is_set(const struct reason *r)

@@ -55,7 +55,8 @@ int secret_parse(const char *text, struct secret *ret)
 		}
 		line += len;
 	}
-	/* Two equal keys are a mistake: rotating from a key to itself changes nothing. */
+	/* Two equal keys are a mistake, because a change from a key to the same key changes
+	 * nothing. */
 	good = good && s.n > 0 && (s.n < 2 || memcmp(s.keys[0], s.keys[1], SECRET_KEY_BYTES) != 0);
 	if (good)
 		*ret = s;

@@ -362,7 +362,7 @@ char *state_file_block(struct state_file *f, const char *word)
 
 /* ---- files of a newer version ---- */
 
-/* Returns the version of the file at `path`, or 0 if it has none. */
+/* Returns the format version of the file at `path`, or 0 if it has none. */
 static unsigned version_at(const struct state_kind *k, const char *path)
 {
 	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -514,8 +514,8 @@ char *state_draft_format(struct state_draft *d)
 	return text;
 }
 
-/* Makes the checks of the reader, and keeps a copy of a newer version's file that the write will
- * replace. */
+/* Formats the file, refuses what the reader would reject, and keeps a copy of a newer version's
+ * file that the write will replace. */
 static int before_write(struct state_draft *d, const char *path, char **ret)
 {
 	autofree char *text = state_draft_format(d);

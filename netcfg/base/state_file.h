@@ -28,7 +28,7 @@ enum state_error {
 	STATE_MISSING = -ENOENT,
 	STATE_TORN = -EBADMSG,		/* incomplete or damaged */
 	STATE_NEWER = -EPROTONOSUPPORT, /* a newer program version wrote it */
-	STATE_OTHER_BOOT = -ESTALE,	/* of another boot or network namespace */
+	STATE_OTHER_BOOT = -ESTALE,	/* written in another boot or network namespace */
 	STATE_TOO_LARGE = -EFBIG,
 };
 /* Returns the reason as words for a message, to be put in parentheses: "it is damaged". */
@@ -71,10 +71,10 @@ struct state_file {
 };
 
 /* Reads the file. If the result is STATE_TORN, STATE_NEWER or STATE_OTHER_BOOT, a caller may still
- * read the complete lines with state_file_line. The caller calls state_file_done in all cases, also
+ * read the complete lines with state_file_line. The caller calls state_file_done in all cases, even
  * after an error. */
 int state_file_read(struct state_file *f, const struct state_kind *kind, const char *path);
-/* Parses `text` as a record file in the same way. */
+/* Parses `text`, the content of a record file, in the same way. */
 int state_file_parse(struct state_file *f, const struct state_kind *kind, const char *text);
 void state_file_done(struct state_file *f);
 
@@ -102,7 +102,7 @@ bool state_file_line_ends(const struct state_file *f);
  * or NULL if out of memory. */
 char *state_file_block(struct state_file *f, const char *word);
 
-/* Removes the file; a file of a newer version is renamed to PATH.vVERSION instead. Returns 0, also
+/* Removes the file; a file of a newer version is renamed to PATH.vVERSION instead. Returns 0, even
  * if there is no file, or negative errno. */
 int state_file_remove(const struct state_kind *kind, const char *path);
 
@@ -136,7 +136,8 @@ char *state_draft_format(struct state_draft *d);
 /* Replaces the file. Returns 0, STATE_TOO_LARGE if the reader would refuse the new file, or another
  * negative errno. After an error the old file is unchanged. */
 int state_draft_save(struct state_draft *d, const char *path);
-/* Does the same up to the replacement; the caller then calls file_commit or file_abandon. */
+/* Writes the new file without replacing the old one; the caller then calls file_commit or
+ * file_abandon. */
 int state_draft_prepare(struct state_draft *d, const char *path);
 
 #endif

@@ -17,7 +17,7 @@ static const char *const attrs[DEVICE_ATTR_MAX] = {
 	[DEVICE_ROCE_TOS] = "roce-tos",
 };
 
-/* How a traffic class without a bandwidth share is scheduled (IEEE 802.1Q, Table D-8). */
+/* The ways to schedule a traffic class without a bandwidth share (IEEE 802.1Q, Table D-8). */
 static const struct {
 	uint8_t tsa;
 	const char *name;

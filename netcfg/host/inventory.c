@@ -534,8 +534,8 @@ const struct inv_link *inv_link_by_index(const struct inventory *inv, uint32_t i
 {
 	const struct inv_link key = {.ifindex = ifindex};
 
-	/* A plan calls this function for each address and route, on hosts with thousands of links,
-	 * so it must not search the whole list. */
+	/* Uses a binary search, because a plan calls this function for each address and route, on
+	 * hosts with thousands of links. */
 	if (inv->n_links == 0)
 		return NULL;
 	return bsearch(&key, inv->links, inv->n_links, sizeof(key), link_cmp);

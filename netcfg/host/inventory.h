@@ -59,9 +59,9 @@ struct inv_link {
 	 * not run here. Until then the agent must not bring the link up, because older kernels
 	 * rename only links that are down. */
 	bool initialized;
-	/* These distinguish links of one PCI function: the device port, the port's name on the NIC,
-	 * and the NIC's internal switch (in hexadecimal). A name such as "pf0vf3" belongs to a
-	 * representor. */
+	/* Values that distinguish the links of one PCI function: the device port, the port's name
+	 * on the NIC, and the NIC's internal switch (in hexadecimal). A name such as "pf0vf3"
+	 * belongs to a representor. */
 	uint32_t dev_port;
 	char port_name[INV_TEXT_MAX], switch_id[INV_SWITCH_ID_MAX];
 	uint32_t vrf_table; /* routing table of a VRF link; 0: not a VRF */
@@ -404,8 +404,8 @@ struct inventory {
 	bool soft_roce;
 };
 
-/* Returns 0 and *ret, or negative errno with entries in d. It needs no privilege: parts that it
- * cannot read are warnings in d. */
+/* Collects the inventory. Returns 0 and *ret, or negative errno with entries in d. It needs no
+ * privilege: parts that it cannot read are warnings in d. */
 int inv_collect(struct kernel *k, struct diag *d, struct inventory **ret);
 struct inventory *inv_free(struct inventory *inv); /* accepts NULL, returns NULL */
 /* Returns a deep copy with the same number. Errors: -ENOMEM. */

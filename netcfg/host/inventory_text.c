@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Prints inventories as tables for people. The tables have fewer details than the JSON and fit the
- * terminal's width if possible.
+ * Prints inventories as tables for operators. The tables have fewer details than the JSON and fit
+ * the terminal's width if possible.
  */
 #include "netcfg/base/file.h"
 #include "netcfg/host/inventory.h"
@@ -12,8 +12,8 @@
 
 #define COLUMNS_MAX 12
 
-/* A table in the making: tabs separate its cells and newlines its rows; table_end() aligns the
- * columns. */
+/* A table that is being written: tabs separate its cells and newlines its rows; table_end() aligns
+ * the columns. */
 struct table {
 	char *text;
 	size_t len;
@@ -652,7 +652,7 @@ static int print_hugepages(const struct inventory *inv, FILE *out)
 	return table_end(&t, "HUGEPAGES", out);
 }
 
-/* Prints nothing if there are no connections. */
+/* Prints the table of TCP connections, or nothing if there are none. */
 static int print_conns(const struct inventory *inv, FILE *out)
 {
 	char buf[IP_ADDR_STR_MAX];

@@ -23,8 +23,9 @@
 #define PLENUM_RDMA_PREFIX "plenum_"
 
 /*
- * Description of one change of the host. Each kind of object has one line here, one line in each of
- * the tables of kernel_linux and kernel_fake, and a file object_<kind>.c for planning.
+ * A struct kernel_change describes one change of the host. Each kind of object
+ * has one line here, one line in each of the tables of kernel_linux and kernel_fake, and a file
+ * object_<kind>.c for planning.
  */
 /* All kinds of changes. An OBJECT is created and removed; a VALUE is read and set. */
 #define KERNEL_KINDS(OBJECT, VALUE)   \
@@ -212,9 +213,9 @@ struct kernel_event;
  * Each operation returns 0 or a negative errno. On failure, `why` (may be NULL) gets the text of
  * the kernel's extended ack or, if there is none, the text of the errno. An object that is added
  * with proto 0 gets PLENUM_RTPROT, unless it is `foreign`; routes pass through
- * kernel_route_normalize. Callers distinguish these errors: -EEXIST (exists already), -ESRCH (no
- * such route), -ENOENT (no such rule or sysctl), -EADDRNOTAVAIL (no such address), -ENODEV (no such
- * link), -EPERM.
+ * kernel_route_normalize. Callers distinguish these errors: -EEXIST (the object exists already),
+ * -ESRCH (no such route), -ENOENT (no such rule or sysctl), -EADDRNOTAVAIL (no such address),
+ * -ENODEV (no such link), -EPERM.
  */
 struct kernel_ops {
 	int (*collect)(struct kernel *k, struct diag *d, struct inventory *inv);
@@ -260,7 +261,7 @@ struct kernel_ops {
 			    struct reason *why);
 	/*
 	 * Notifications of links, addresses, routes and rules, of links by udev, and of devices by
-	 * devlink. They begin with the first call of watch_fd; before it, collections cache
+	 * devlink. They begin with the first call of watch_fd; before that call, collections cache
 	 * nothing. watch_fd returns a descriptor to poll for reading, owned by the kernel object,
 	 * or negative errno. watch_read passes on pending notifications and never blocks; it
 	 * returns 0 or negative errno.
@@ -326,7 +327,7 @@ bool kernel_rdma_is_ours(const char *device);
 const struct inv_link *kernel_vlan_find(const struct inventory *inv, uint32_t lower, uint16_t id);
 /* Writes one value of a VF in the form of struct kernel_vf; returns buf. */
 const char *kernel_vf_format(const struct inv_vf *v, enum kernel_vf_attr attr, char buf[static 24]);
-/* Return whether a request to remove `a` would remove `b`. Both must be normalized. */
+/* Return whether a request to remove `a` would also remove `b`. Both must be normalized. */
 bool kernel_route_equal(const struct inv_route *a, const struct inv_route *b);
 bool kernel_rule_equal(const struct inv_rule *a, const struct inv_rule *b);
 

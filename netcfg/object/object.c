@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Stands for "no link" in a journal line; no link can have this name. */
+/* The word for "no link" in a journal line; no link can have this name. */
 #define NO_LINK ":"
 
 static const char *const verbs[PLAN_VERB_MAX] = {
@@ -30,7 +30,8 @@ int object_format(const struct plan_step *s, char *buf, size_t size)
 	return n < 0 || (size_t)(len + n) >= size ? -EINVAL : len + n;
 }
 
-/* Objects are added and deleted; values are set and restored. */
+/* Returns whether steps of the kind can have the verb: objects are added and deleted, values are
+ * set and restored. */
 static bool has_verb(const struct object_kind *kind, enum plan_verb verb)
 {
 	bool comes = verb == PLAN_ADD || verb == PLAN_DEL;

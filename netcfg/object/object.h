@@ -54,13 +54,14 @@ enum object_presence {
 	OBJECT_OURS,
 };
 
-/* What the kinds can ask about the planned host: the inventory, and questions that only the plan
- * can answer. The plan implements these functions, so that the kinds do not depend on the plan. */
+/* The planned host as the kinds may see it: the inventory, and functions for questions that only
+ * the plan can answer. The plan implements these functions, so that the kinds do not depend on the
+ * plan. */
 struct object_view {
 	const struct inventory *inv;
 	/* Returns whether Plenum added the address. */
 	bool (*addr_is_ours)(const struct object_view *v, const struct inv_addr *a);
-	/* Returns true and why if a worker itself, not the kernel, answers for the address. */
+	/* Returns true and sets why if a worker itself, not the kernel, answers for the address. */
 	bool (*addr_is_workers)(const struct object_view *v, const struct ip_addr *ip,
 				struct reason *why);
 	/* Returns whether other programs use a link that Plenum created, so that its removal would
@@ -80,14 +81,14 @@ struct object_kind {
 	const char *name; /* one word, for the journal, the record and JSON */
 	/* the verb of desired steps: PLAN_ADD for objects, PLAN_SET for values */
 	enum plan_verb verb;
-	/* The record of changes (plan_owned.h) lists what Plenum changed, because the kernel does
-	 * not show that. */
+	/* The record of owned values (plan_owned.h) lists the objects that Plenum changed, because
+	 * the kernel does not show that Plenum changed them. */
 	bool recorded;
 	bool disruptive;  /* setting a value of this kind may stop traffic */
 	bool on_function; /* the steps change a PCI function, not a link */
 	enum object_phase phase[PLAN_VERB_MAX];
 
-	/* Describes the step for people. `where` is "leg-a (veth0)" or "host". */
+	/* Describes the step for operators. `where` is "leg-a (veth0)" or "host". */
 	void (*describe)(const struct plan_step *s, const char *where, char *buf, size_t size);
 	/* Describes the change by another program that the step repairs. If NULL, the description
 	 * of the step is used. */
@@ -154,7 +155,7 @@ const char *object_op(const struct plan_step *s, char *buf, size_t size);
 /* Writes the step as "addr-add veth0 10.10.1.10/16 112", without a newline. Returns the length, or
  * -EINVAL if the text does not fit. */
 int object_format(const struct plan_step *s, char *buf, size_t size);
-/* Parses such a line. Returns 0 or -EBADMSG. */
+/* Parses a line of object_format(). Returns 0 or -EBADMSG. */
 int object_parse(const char *text, struct plan_step *s);
 /* Exchanges two text values of `size` bytes; for implementations of `inverse`. */
 static inline void object_texts_swap(char *was, char *value, size_t size)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * An address of a link. Plenum recognizes its own addresses by their protocol number. Kernels
- * before 5.18 do not store that, so the record of changes lists them.
+ * before 5.18 do not store that number, so the record of owned values lists Plenum's addresses.
  */
 #include "netcfg/object/object.h"
 #include <inttypes.h>
@@ -105,7 +105,8 @@ static int addr_ours(const struct object_view *v, size_t i, struct plan_step *re
 	return 1;
 }
 
-/* A link can have an IPv6 address only once, even with another prefix length. */
+/* Returns whether `have` must be removed before `want` can be added: a link can have an IPv6
+ * address only once, even with another prefix length. */
 static bool addr_in_the_way(const struct plan_step *have, const struct plan_step *want)
 {
 	return have->change.addr.ip.addr.family == AF_INET6 &&

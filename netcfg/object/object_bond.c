@@ -47,8 +47,8 @@ static int bond_parse(const char *text, struct plan_step *s)
 	return 0;
 }
 
-/* Plenum sets the alias last, so a bond without an alias that appeared while Plenum was creating it
- * is Plenum's. */
+/* Plenum sets the alias last. So a bond of the planned name without an alias was left by a process
+ * that was killed before it set the alias, and is Plenum's. */
 static enum object_presence bond_present(const struct inventory *inv, const struct plan_step *s)
 {
 	const struct inv_link *l = inv_link_by_name(inv, s->change.bond.name);

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* stands for the old value in a plan that was made without the privilege to read it; the step reads
- * the value when it runs */
+/* old value in a plan that was made without the privilege to read the setting; the step reads it
+ * when it runs */
 #define UNKNOWN "?"
 
 /* Writes the name of the setting, such as "dscp 24" or "pfc". */
@@ -103,8 +103,8 @@ static void device_follow(struct plan_step *s, const struct plan_step *later)
 	memcpy(s->change.device.value, later->change.device.value, sizeof(s->change.device.value));
 }
 
-/* Firmware and drivers change these settings too, and the kernel announces only changes by
- * netlink. */
+/* The setting has to be polled: firmware and drivers change it too, and the kernel announces only
+ * changes by netlink. */
 static bool device_unannounced(const struct plan_step *s)
 {
 	return true;

@@ -81,7 +81,8 @@ static void devlink_follow(struct plan_step *s, const struct plan_step *later)
 	       sizeof(s->change.devlink.value));
 }
 
-/* devlink announces changes by users, but not those that a driver makes when it restarts. */
+/* The parameter has to be polled: devlink announces changes by users, but not those that a driver
+ * makes when it restarts. */
 static bool devlink_unannounced(const struct plan_step *s)
 {
 	return true;

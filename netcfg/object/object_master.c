@@ -96,13 +96,14 @@ static void master_follow(struct plan_step *s, const struct plan_step *later)
 	s->change.master.mtu = v->mtu;
 }
 
-/* The kernel does not announce the result of LACP negotiation. */
+/* A port of an LACP bond has to be polled, because the kernel does not announce the result of the
+ * negotiation. */
 static bool master_unannounced(const struct plan_step *s)
 {
 	return s->change.master.lacp != 0;
 }
 
-/* While other programs use a bond of Plenum, the bond stays, and so do its ports. */
+/* The link stays a port while other programs use the bond, because the bond stays then too. */
 static bool master_held(const struct object_view *v, const struct plan_step *s)
 {
 	const struct inv_link *bond = inv_link_by_name(v->inv, s->change.master.value);

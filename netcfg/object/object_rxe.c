@@ -35,7 +35,7 @@ static int rxe_parse(const char *text, struct plan_step *s)
 	return sscanf(text, "%63s", s->change.rxe.name) == 1 ? 0 : -EBADMSG;
 }
 
-/* Any RDMA device on the link is sufficient, also one that Plenum did not create. */
+/* Any RDMA device on the link is sufficient, even one that Plenum did not create. */
 static enum object_presence rxe_present(const struct inventory *inv, const struct plan_step *s)
 {
 	enum object_presence is = OBJECT_ABSENT;
@@ -55,7 +55,8 @@ static bool rxe_same(const struct plan_step *a, const struct plan_step *b)
 	return a->change.ifindex == b->change.ifindex;
 }
 
-/* Only the newest Linux versions announce that an RDMA device was removed. */
+/* The device has to be polled, because only the newest Linux versions announce that an RDMA device
+ * was removed. */
 static bool rxe_unannounced(const struct plan_step *s)
 {
 	return true;

@@ -17,7 +17,7 @@ static const char *const attrs[KERNEL_VF_ATTR_MAX] = {
 	[KERNEL_VF_RATE] = "rate",
 };
 
-/* Returns the value for people: "on" or "off", or a rate with its unit. */
+/* Returns the value for messages: "on" or "off", or a rate with its unit. */
 static const char *words_of(const struct kernel_vf *v, const char *value, const char *none,
 			    char buf[static 32])
 {

@@ -110,7 +110,8 @@ static void reader_add(struct spec_reader *r, const char *name, const char *text
 	if (!root) {
 		struct diag_pos pos = {file, 0, 0};
 
-		/* An empty drop-in file adds nothing; an empty main file was probably truncated. */
+		/* An empty drop-in file is valid and adds nothing, but an empty main file was
+		 * probably truncated. */
 		if (r->spec->n_files == 1 && !diag_has_errors(r->d))
 			diag_add(r->d, DIAG_ERROR, &pos, NULL,
 				 "the file has no keys, so it configures nothing; 'plenum config "
@@ -203,7 +204,7 @@ static int read_error_add(struct diag *d, const char *file, int error)
 	return error;
 }
 
-/* Checks the size before reading, so that a file that is too large is never read. */
+/* Opens the file and checks its size, so that a file that is too large is never read. */
 static int open_checked(const char *file, struct diag *d, int *ret)
 {
 	/* O_NONBLOCK: opening a FIFO at this path must not block the agent. */
@@ -294,7 +295,7 @@ static int dropin_filter(const struct dirent *e)
 
 static int dropin_cmp(const struct dirent **a, const struct dirent **b)
 {
-	/* compares bytes, not by the locale, so that the order is the same on all hosts */
+	/* compares bytes and ignores the locale, so that the order is the same on all hosts */
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 

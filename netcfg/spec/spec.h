@@ -114,7 +114,7 @@ bool spec_ha_bonds(enum spec_ha v);
 char *spec_ha_bond_names(char buf[static SPEC_HA_NAMES_MAX]);
 const char *spec_role_to_string(enum spec_role v);
 const char *spec_transport_to_string(enum spec_transport v);
-/* Returns "" if the spec does not set the mode. */
+/* These two functions return "" if the spec does not set the mode. */
 const char *spec_ipoib_to_string(enum spec_ipoib v);
 const char *spec_roce_to_string(enum spec_roce v);
 const char *spec_squash_to_string(enum spec_squash v);
@@ -167,7 +167,8 @@ struct spec_net { /* a data device, which becomes a leg or a port of a bond */
 	char name[PLENUM_NAME_MAX];
 	char device[PLENUM_NAME_MAX];  /* a PCI address, MAC or interface name, as in the file */
 	char network[PLENUM_NAME_MAX]; /* name of a spec_network; "" with shared_ip */
-	/* names the switch; "": the leg's own name is the label; SPEC_LABEL_AUTO: see above */
+	/* name of the switch; "": the leg's own name is the label; SPEC_LABEL_AUTO: the name comes
+	 * from LLDP */
 	char label[PLENUM_NAME_MAX];
 	int vfs; /* SPEC_VFS_AUTO or a number */
 	/* Settings of the device's VFs; SPEC_AUTO and 0 leave the driver's defaults. */
@@ -336,7 +337,8 @@ struct spec {
  * error in d, if a file could not be read. On failure, *ret is unchanged.
  */
 int spec_load(const char *file, const char *dropin_dir, struct diag *d, struct spec **ret);
-/* Parses a text in memory; messages use `name` as the file's name. */
+/* Parses a text in memory, with the results of spec_load; messages use `name` as the file's
+ * name. */
 int spec_parse(const char *name, const char *text, size_t len, struct diag *d, struct spec **ret);
 /* Sets the host name to `host` if no file sets it and `host` is a valid name. Used for
  * configurations of other hosts. */
@@ -345,14 +347,14 @@ struct spec *spec_free(struct spec *s); /* accepts NULL, returns NULL */
 
 /* The file in the drop-in folder that `plenum net` maintains. */
 #define SPEC_CLI_FILE "50-cli.yaml"
-/* Returns whether the replaced value differs from the replaced value in `before`, the running
- * configuration: then the file was edited, but the edit has no effect. Returns false if before is
+/* Returns whether the value that the override replaces has changed since `before`, the running
+ * configuration. If so, the file was edited, but the edit has no effect. Returns false if before is
  * NULL. */
 bool spec_override_is_edited(const struct spec_override *o, const struct spec *before);
 /* Adds a note that says which of the two values is used, where both are, and how to end the
  * override. If the replaced value was edited, adds a warning instead. */
 void spec_override_note(const struct spec_override *o, const struct spec *before, struct diag *d);
-/* Does the same for all overrides. */
+/* Calls spec_override_note for all overrides. */
 void spec_note_overrides(const struct spec *s, const struct spec *before, struct diag *d);
 
 /* Returns whether the data devices become ports of a bond. */

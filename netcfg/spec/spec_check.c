@@ -113,7 +113,7 @@ static void check_peer_names(struct spec_reader *r)
 	check_unique(r, names, s->n_peers, "name", "name");
 }
 
-/* Mount points and export names must be unique on the host, even in different workers. */
+/* Checks that mount points and export names are unique on the host, even in different workers. */
 static void check_mount_and_export_names(struct spec_reader *r)
 {
 	const struct spec *s = r->spec;
@@ -157,7 +157,7 @@ static bool is_unusable(const struct ip_addr *a)
 	return false;
 }
 
-/* The network address and the broadcast address of a subnet must not be used by a host. */
+/* Rejects the network address and the broadcast address of a subnet, which no host may use. */
 static void check_range_ends(struct spec_reader *r, const struct diag_pos *pos, const char *key,
 			     size_t index, const struct ip_range *range)
 {
@@ -198,7 +198,7 @@ static void check_network(struct spec_reader *r, const struct spec_network *w)
 	subnet.addr = ip_addr_network(&subnet.addr, subnet.len);
 	ip_addr_format(&w->gateway, buf, sizeof(buf));
 	if (ip_addr_is_link_local(&w->gateway) && w->range.first.family == AF_INET6)
-		return; /* link-local address of an IPv6 router on the leg's link */
+		return; /* the gateway may be the link-local address of an IPv6 router */
 	if (!ip_prefix_contains(&subnet, &w->gateway))
 		check_error(r, &w->pos, "gateway", "%s is outside the subnet %s", buf,
 			    ip_prefix_format(&subnet, net, sizeof(net)));
@@ -282,7 +282,7 @@ static void check_net_network(struct spec_reader *r, const struct spec_net *net)
 			    "no network is called '%s'; add it to networks", net->network);
 }
 
-/* A device either gets its addresses from a network, or shares the host's address. */
+/* Checks that a device either gets its addresses from a network, or shares the host's address. */
 static void check_net_shared(struct spec_reader *r, const struct spec_net *net)
 {
 	/* An invalid value of `network` has been reported already, so only an absent one is
@@ -315,7 +315,7 @@ static void check_net_shared(struct spec_reader *r, const struct spec_net *net)
 			    net->device);
 }
 
-/* VF settings have no effect without VFs. */
+/* Rejects VF settings of a device that has no VFs. */
 static void check_net_vfs(struct spec_reader *r, const struct spec_net *net)
 {
 	const char *key = net->vf_spoof_check != SPEC_AUTO ? "vf-spoof-check"
@@ -423,8 +423,8 @@ static int check_range_cmp(const void *va, const void *vb)
 }
 
 /* Returns whether an earlier device uses the first addresses of the same network's range. Such
- * devices are not compared here: either the HA mode uses them as one, or its planner rejects
- * them. */
+ * devices are not compared here, because the HA mode either uses them as one or rejects them in its
+ * planner. */
 static bool range_is_taken(const struct spec *s, size_t i)
 {
 	for (size_t j = 0; j < i; j++)
@@ -474,8 +474,8 @@ static void report_overlap(struct spec_reader *r, const struct check_range *at,
 			other->net->name, buf);
 }
 
-/* Each address must belong to one device. After sorting by the first address, only neighbours can
- * overlap. */
+/* Checks that each address belongs to one device only. After sorting by the first address, only
+ * neighbours can overlap. */
 static void check_ips_overlap(struct spec_reader *r, size_t n_cores)
 {
 	const struct spec *s = r->spec;
@@ -505,7 +505,8 @@ static uint64_t count_add(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* Each device needs one data IP for each core, from its ips or from its network's range. */
+/* Checks that each device has one data IP for each core, from its ips or from its network's
+ * range. */
 static void check_ip_count(struct spec_reader *r, const struct spec_net *net, size_t n_cores)
 {
 	const struct spec_network *w = network_of(r->spec, net);
@@ -630,7 +631,7 @@ static void check_worker(struct spec_reader *r, const struct spec_worker *w)
 				    "the root directory cannot be a mount point; name another");
 }
 
-/* The host of a mount must be one of the peers. */
+/* Checks that the host of a mount is one of the peers. */
 static void check_mount_from(struct spec_reader *r, const struct spec_mount *m)
 {
 	const struct spec *s = r->spec;
@@ -743,7 +744,8 @@ static void check_not_empty(struct spec_reader *r)
 			 "workers; 'plenum config generate' writes a first file");
 }
 
-/* A key file with security: none is as suspect as security without a key file. */
+/* Checks the cluster. A key file with security: none is as suspect as security without a key
+ * file. */
 static void check_cluster(struct spec_reader *r)
 {
 	const struct spec_cluster *c = &r->spec->cluster;

@@ -162,7 +162,9 @@ static void check_client(struct spec_reader *r, const struct spec_export *e, siz
 			    "the export is read-only for all clients; leave rw out, or write "
 			    "'read-only: "
 			    "false'");
-	if (e->read_only) /* follows from the export, and the normal form must not contradict it */
+	/* a read-only export makes the rights of its clients read-only, which the normal form must
+	 * show */
+	if (e->read_only)
 		e->clients[client].access = SPEC_ACCESS_RO;
 	check_hosts(r, e, client);
 	check_networks(r, e, client);
@@ -183,7 +185,7 @@ void spec_check_export(struct spec_reader *r, const struct spec_export *e)
 		check_client(r, e, i);
 }
 
-/* A worker accepts a limited number of rules: see launch.h. */
+/* A worker accepts a limited number of these rules, see launch.h. */
 size_t spec_export_rules(const struct spec_export *e, size_t *ret_ids)
 {
 	size_t rules = 0, ids = 0;
@@ -209,8 +211,8 @@ size_t spec_export_ips(const struct spec *s, const struct spec_export *e)
 	return n;
 }
 
-/* Without a cluster key, only the client's source address, which the handshake of a session proves,
- * shows the client's name. Warns if that is not enough. */
+/* Warns about clients' names that nothing proves. Without a cluster key, a client's name is known
+ * only by its source address, which the handshake of a session proves. */
 static void check_names_proven(struct spec_reader *r, const struct spec_client *c)
 {
 	const struct spec *s = r->spec;

@@ -29,8 +29,8 @@ const struct spec_node *spec_check_node(const struct spec_reader *r, const struc
 /* Checks the client entries of an export, each alone and against each other. In
  * spec_check_export.c. */
 void spec_check_export(struct spec_reader *r, const struct spec_export *e);
-/* Without a cluster key, checks whether anything proves the names of the clients' hosts. It only
- * adds warnings. */
+/* Without a cluster key, checks whether a source address proves the name of each client's host.
+ * Only adds warnings. */
 void spec_check_names_proven(struct spec_reader *r);
 /* Returns the number of hosts and networks in the export's client entries; *ret_ids gets the number
  * of their id ranges. */

@@ -74,8 +74,8 @@ static json_t *schema_of_list(const struct spec_key *k, json_t *item)
 
 static json_t *schema_of_value(const struct spec_key *k)
 {
-	/* An editor rejects the key because of "not", and shows the description, which gives the
-	 * reason. */
+	/* An editor rejects the key because of "not", and shows the description, which says that
+	 * this version lacks it. */
 	if (k->not_built && !k->is_built)
 		return json_pack("{s:{}}", "not");
 	switch (k->type) {

@@ -21,7 +21,7 @@ int spec_edit_add(struct spec_node *root, const char *list, struct spec_node *it
 int spec_edit_put(struct spec_node *map, const char *key, const char *text);
 /* Moves the members of one map, except `except`, to another. Existing members are replaced. */
 void spec_edit_move(struct spec_node *to, struct spec_node *from, const char *except);
-/* Adds a member that was removed from another map, in place of a member with the same key. */
+/* Adds a member that was removed from another map, and replaces a member with the same key. */
 void spec_edit_hang(struct spec_node *map, struct spec_node *member);
 /* Removes the members whose value is null. */
 void spec_edit_drop_nulls(struct spec_node *map);

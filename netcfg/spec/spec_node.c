@@ -72,8 +72,8 @@ struct spec_node *spec_node_map_at(struct spec_node *root, const struct diag_pos
 	return NULL;
 }
 
-/* Returns the name of an item, which identifies the item at any position, or NULL if it has
- * none. */
+/* Returns the name of an item, by which messages can refer to the item wherever it stands, or NULL
+ * if it has none. */
 static const char *item_name(const struct spec_node *n)
 {
 	const struct spec_node *name =
@@ -307,7 +307,8 @@ static int builder_open(struct node_builder *b, enum spec_node_kind kind, const 
 	return 0;
 }
 
-/* Returns 1 at a second document: reading then stops, and the first document is still checked. */
+/* Returns 0 at the first document, 1 at a second one: reading then stops, and the first document is
+ * still checked. */
 static int builder_document(struct node_builder *b, const yaml_event_t *e)
 {
 	struct diag_pos pos = builder_pos(b, &e->start_mark);

@@ -32,9 +32,9 @@ struct spec_node {
 	size_t index, n_children;
 };
 
-/* Returns 0 and *ret, which is NULL for a text without content, or returns -EINVAL or -ENOMEM with
- * errors in d. `file` must stay valid as long as the tree. *ret may also be set if d has errors:
- * the tree then contains the parts that could be read. */
+/* Parses a text. Returns 0 and *ret, which is NULL for a text without content, or returns -EINVAL
+ * or -ENOMEM with errors in d. `file` must stay valid as long as the tree. *ret may also be set if
+ * d has errors: the tree then contains the parts that could be read. */
 int spec_node_parse(const char *file, const char *text, size_t len, struct diag *d,
 		    struct spec_node **ret);
 struct spec_node *spec_node_free(struct spec_node *n);
@@ -45,7 +45,7 @@ struct spec_node *spec_node_item(const struct spec_node *n, size_t index);
 struct spec_node *spec_node_map_at(struct spec_node *root, const struct diag_pos *pos);
 /* Writes "workers[1].cores" or, for items with a name, "net[leg-a].label" into buf; returns buf. */
 const char *spec_node_path(const struct spec_node *n, char *buf, size_t size);
-/* Returns whether it is a plain scalar that YAML reads as null: empty, ~ or null. */
+/* Returns whether the node is a plain scalar that YAML reads as null: empty, ~ or null. */
 bool spec_node_is_null(const struct spec_node *n);
 
 /* Checks the bytes before YAML parses them: NUL, byte order mark, UTF-8, control characters, tabs

@@ -96,8 +96,8 @@ char *spec_to_yaml(const struct spec *s)
 
 /* ---- JSON ---- */
 
-/* Prints the same text as for YAML: numbers and booleans as in JSON, all other values as strings,
- * which YAML and JSON quote in the same way. */
+/* Prints the text that the YAML form has. It is valid JSON too: numbers and booleans look the same,
+ * and all other values are printed as strings in quotes, which both quote alike. */
 static int print_json_value(const struct spec_key *k, const void *field, FILE *out)
 {
 	const struct spec_type_ops *ops = &spec_types[k->type];

@@ -284,7 +284,7 @@ static void read_value(struct spec_reader *r, const struct spec_key *k, struct s
 {
 	if (n->bad)
 		return;
-	/* One error for the key is enough, so its content is not read. */
+	/* One error about the key is enough, so its value is not read. */
 	if (!spec_key_is_built(k, n->text)) {
 		spec_read_error(r, n, "%s", k->not_built);
 		n->bad = true;

@@ -81,7 +81,7 @@ struct spec_key {
 	/* The error text for values that this version does not implement; NULL if it implements
 	 * all. */
 	const char *not_built;
-	/* Returns whether a value is implemented. NULL together with not_built: no value is. */
+	/* Returns whether a value is implemented. NULL although not_built is set: no value is. */
 	bool (*is_built)(const char *text);
 };
 
@@ -129,8 +129,8 @@ void spec_print_text(const char *text, FILE *out);
 bool spec_text_is_number(const char *text);
 bool spec_text_is_bool(const char *text);
 
-/* State of reading one spec. The checks use it too, because their messages take positions from the
- * trees. */
+/* State of the reader of one spec. The checks use it too, because their messages take positions
+ * from the trees. */
 struct spec_reader {
 	struct spec *spec;
 	struct diag *d;

@@ -85,7 +85,7 @@ static int link_put(char path[static PATH_MAX], const char *name, const char *re
 	return 0;
 }
 
-/* Replaces the first symbolic link in the path by its target. Returns 0, also if the path has no
+/* Replaces the first symbolic link in the path by its target. Returns 0, even if the path has no
  * more links. Returns -ELOOP and sets `link` to the link's path if a user other than root could
  * have made the link. */
 static int link_resolve(char path[static PATH_MAX], char *link)
@@ -210,8 +210,8 @@ int folder_identify(int fd, struct folder_id *ret)
 	return 0;
 }
 
-/* Device numbers of disks may change with a reboot, and those of other file systems with each
- * mount; a UUID and a file handle do not change. */
+/* Returns whether both are on one file system. The device number of a disk may change with a
+ * reboot, and that of other file systems with each mount, but a UUID does not change. */
 static bool is_same_fs(const struct folder_id *a, const struct folder_id *b, bool same_boot)
 {
 	if (a->fs_type != b->fs_type)
@@ -227,7 +227,8 @@ bool folder_is_same(const struct folder_id *a, const struct folder_id *b, bool s
 {
 	if (a->ino != b->ino || !is_same_fs(a, b, same_boot))
 		return false;
-	/* another kernel version may not support file handles */
+	/* if one has no file handle, because another kernel version identified it, the rest
+	 * decides */
 	if (a->handle_len == 0 || b->handle_len == 0)
 		return true;
 	return a->handle_type == b->handle_type && a->handle_len == b->handle_len &&

@@ -45,8 +45,8 @@ bool folder_is_full(const struct folder_room *room);
 bool folder_is_same(const struct folder_id *a, const struct folder_id *b, bool same_boot);
 /* Returns whether the folder's file system is in memory, so that a reboot deletes the folder. */
 bool folder_is_in_memory(const struct folder_id *id);
-/* Finds out which folder the path leads to now, without following links, from the kernel's cache
- * alone: it never blocks. Returns 0, -EAGAIN if the cache does not hold the answer, or another
+/* Finds out which folder the path leads to now, without following links. Asks only the kernel's
+ * cache, so it never blocks. Returns 0, -EAGAIN if the cache does not hold the answer, or another
  * negative errno as folder_open() does. */
 int folder_look(const char *path, uint64_t *ret_dev, uint64_t *ret_ino);
 

@@ -10,7 +10,7 @@
 
 #include <sys/resource.h>
 
-/* Call it once at start. On failure the limit stays as it was. */
+/* Call this once at the start of a process. On failure the limit stays unchanged. */
 static inline void limit_files_raise(void)
 {
 	struct rlimit rl;

@@ -62,7 +62,7 @@ int memfd_new_growing(const char *name)
 
 	if (fd < 0)
 		return fd;
-	/* Seal the file before any other process has it, so that no process can shrink it between
+	/* Seals the file before any other process has it, so that no process can shrink it between
 	 * the receiver's check and its use. */
 	if (fcntl(fd, F_ADD_SEALS, GROWING_SEALS) < 0)
 		return -errno;
@@ -79,8 +79,8 @@ int memfd_grow(int fd, size_t size)
 		return -errno;
 	if (st.st_size >= (off_t)size || ftruncate(fd, (off_t)size) == 0)
 		return 0;
-	/* EPERM means that another process has already made the file larger, and the seal forbids
-	 * to shrink it again. */
+	/* EPERM means that another process has made the file larger meanwhile, and the seal forbids
+	 * shrinking it. */
 	if (errno != EPERM || fstat(fd, &st) < 0)
 		return -errno;
 	return st.st_size >= (off_t)size ? 0 : -EPERM;

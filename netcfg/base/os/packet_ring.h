@@ -38,7 +38,7 @@ struct packet_record {
 };
 
 struct packet_ring { /* the shared memory; records follow after PACKET_RING_HEAD_BYTES */
-	/* Written by the writer alone. */
+	/* The members up to ports are written by the writer alone. */
 	/* 1: the writer has mapped the ring; 2: the writer has finished. Pairs with
 	 * packet_reader_joined(). */
 	uint64_t joined;
@@ -70,10 +70,10 @@ struct packet_part { /* one piece of a scattered packet */
 	uint32_t len;
 };
 
-/* `memory` has packet_ring_size(bytes) bytes, all zero. */
+/* Begins to write to the ring in `memory`, which has packet_ring_size(bytes) bytes, all zero. */
 void packet_writer_init(struct packet_writer *w, void *memory, uint64_t bytes, uint32_t snap_bytes);
-/* Fills in r->kept_bytes; the caller sets r->wire_bytes to the sum of the parts. Returns false if
- * the ring is full. */
+/* Adds a packet. Fills in r->kept_bytes; the caller sets r->wire_bytes to the sum of the parts.
+ * Returns false if the ring is full. */
 bool packet_writer_put(struct packet_writer *w, struct packet_record *r,
 		       const struct packet_part *parts, unsigned n);
 

@@ -50,8 +50,8 @@ static void emit_allow(struct program *p, int nr)
 
 #define ARG_CODE 3 /* instructions of emit_arg */
 
-/* If the argument does not match, the program jumps over the `left` remaining checks of this
- * rule. */
+/* Emits a test of one argument. If the argument does not match, the program jumps over the
+ * remaining `left` instructions of this call. */
 static void emit_arg(struct program *p, const struct seccomp_rule *r, unsigned left)
 {
 	size_t at = offsetof(struct seccomp_data, args) + r->arg * sizeof(uint64_t);
