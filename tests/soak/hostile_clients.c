@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * `hostile_clients FROM_A FROM_B SERVER KIND CLIENTS SECONDS`: one host with many clients of a file
- * system server, without the limits of the product's client: it retries at once, keeps as many
- * requests in flight as the protocol allows, opens files without closing them and ignores answers.
- * FROM_A and FROM_B are its addresses on the two legs (10.99.1.9/24), SERVER is the server's
- * address on the first. KIND is a name of the table `kinds`. When its clients are connected it
- * prints "ready", and at the end or after SIGTERM the numbers per second of its answered requests,
- * of errors among them, and of refusals.
+ * system server. They do not have the limits of the product's client: they retry at once, keep as
+ * many requests in flight as the protocol allows, open files without closing them, and ignore
+ * answers. FROM_A and FROM_B are the host's addresses on the two legs (such as 10.99.1.9/24),
+ * SERVER is the server's address on the first leg. KIND is a name in the table `kinds`. The program
+ * prints "ready" when its clients are connected. At the end or after SIGTERM it prints three
+ * numbers per second: answered requests, errors among them, and refusals.
  *
  * The export has a file `data` of at least 64 MiB, a folder `big` with many names and a folder
  * `storm` for new ones.
@@ -26,7 +26,7 @@
 
 #define UDP_PORT 14000
 #define LEGS 2
-#define DEPTH_MAX 120 /* requests of a client at a time; the protocol allows 128 */
+#define DEPTH_MAX 120 /* most requests of a client at a time; the protocol allows 128 */
 #define FILE_BYTES (64U << 20)
 #define MSG_BYTES 1024U
 #define CLIENTS_MAX 5000U
@@ -51,12 +51,12 @@ struct client {
 
 struct kind {
 	const char *name;
-	const char *target; /* object of its requests; NULL: the root */
+	const char *target; /* the object of the requests; NULL: the root */
 	bool opens;
 	unsigned depth; /* requests of each client at a time; 0: none */
 	void (*fill)(struct client *c, struct slot *s);
-	const char *export_name; /* NULL: the right one */
-	unsigned deaf_ms;	 /* reads no packet for this long, again and again */
+	const char *export_name; /* NULL: the name of the real export */
+	unsigned deaf_ms;	 /* length of the pauses in which the host reads no packets */
 	bool bare_hellos;	 /* no clients, only first packets of handshakes */
 	unsigned factor;	 /* sessions of each client; 0: one */
 };
@@ -173,7 +173,7 @@ static void fill_names(struct client *c, struct slot *s)
 		request(c, s, FUSE_MKNOD, c->node, &in, sizeof(in), name, strlen(name) + 1);
 }
 
-/* Names that exist, each another object. */
+/* Fills in lookups of names that exist. Each name is another object. */
 static void fill_lookups(struct client *c, struct slot *s)
 {
 	char name[32];
@@ -257,7 +257,7 @@ static void target_open(struct client *c)
 		flood(c);
 }
 
-/* The first handle behind an answer. */
+/* Copies the first handle in the tail of an answer. */
 static void handle_take(const uint8_t *buf, size_t len, size_t before, uint8_t *ret)
 {
 	const struct fuse_out_header *out = (const void *)buf;
@@ -455,7 +455,7 @@ static bool receive(void)
 	return any;
 }
 
-/* A refused client asks again at once, as another session. */
+/* Connects each refused client again at once, as another session. */
 static void refused_again(void)
 {
 	for (unsigned i = 0; i < n_clients; i++) {
@@ -469,7 +469,7 @@ static void refused_again(void)
 	}
 }
 
-/* Returns after a millisecond at the latest, for rudp's timers. */
+/* Waits for packets, at most a millisecond because of rudp's timers. */
 static void packets_wait(void)
 {
 	struct pollfd fds[LEGS];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `hostile_rates FOLDER SECONDS`: what an honest client gets from its mount: reads of 4 KiB (four
- * programs), reads of 1 MiB (two) and creations with removal (two), SECONDS of each. Prints the
- * three rates per second. FOLDER has a file `data` of at least 64 MiB.
+ * `hostile_rates FOLDER SECONDS`: measures the rates that an honest client gets from its mount. For
+ * SECONDS each, four programs read 4 KiB at a time, two programs read 1 MiB at a time, and two
+ * programs create and remove files. Prints the three rates per second. FOLDER has a file `data` of
+ * at least 64 MiB.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tables of breakages for the tests of `plenum doctor`, one a line. */
+/* Tables for the tests of `plenum doctor`. Each line describes one fault of a host, and the check
+ * that finds it. */
 #ifndef PLENUM_TESTS_DOCTOR_BREAKS_H
 #define PLENUM_TESTS_DOCTOR_BREAKS_H
 
 #include "tests/lib/agent/doctor_rig.h"
 
 struct breakage {
-	const char *id; /* the check that changes */
+	const char *id; /* the check whose result changes */
 	enum doctor_state to;
-	void (*prepare)(struct rig *g); /* another healthy host; NULL: the usual one */
+	/* makes another healthy host; NULL: the host of doctor_rig.h */
+	void (*prepare)(struct rig *g);
 	void (*break_it)(struct rig *g);
 };
 

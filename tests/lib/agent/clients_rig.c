@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Clients at the monitor's sockets, and the answers that an agent would give them. */
+/* Implements clients_rig.h: runs the monitor's side, and sends the answers that an agent would
+ * send. */
 #include "tests/lib/agent/clients_rig.h"
 #include "agent/api/api_internal.h"
 #include "netcfg/base/os/memfd.h"

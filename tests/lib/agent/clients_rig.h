@@ -8,9 +8,9 @@
 
 #include "agent/clients/clients.h"
 
-/* A request whose answer is made for this client alone. */
+/* The agent makes a separate answer to this request for each client. */
 #define GET_PLAN "GET /v1/plan HTTP/1.1\r\nHost: plenum\r\n\r\n"
-/* A request whose answer is made for many clients. */
+/* The agent makes one answer to this request for many clients. */
 #define GET_STATUS "GET /v1/status HTTP/1.1\r\nHost: plenum\r\n\r\n"
 #define POST_APPLY "POST /v1/apply HTTP/1.1\r\nHost: plenum\r\nContent-Length: 0\r\n\r\n"
 
@@ -28,8 +28,8 @@ struct clients_rig {
 	size_t n_got;
 	unsigned n_requests, n_looks, n_looks_before;
 	struct privsep_shared_read shared_read;
-	/* hold_answer, hold_looks: do not answer requests, or reads of the child; notes: free for
-	 * the test */
+	/* hold_answer: leave requests unanswered; hold_looks: leave the child's reads of shared
+	 * answers unanswered; notes: free for the test */
 	bool may_change, change_allowed, hold_answer, hold_looks, notes;
 	int waiting;
 	struct clients_peer peer;
@@ -37,30 +37,34 @@ struct clients_rig {
 	unsigned stage;		 /* free for `done` */
 };
 
-/* kind: of the child that serves `role`; clients_rig_child() is its main function. The kind "real"
- * is the real child, and so is the other child in any case. With the role "none" or the kind
- * "hoard" a silent client is dropped after a second. Like all functions here, it ends the test if
- * it fails. */
+/*
+ * Creates a rig. `kind` is the kind of the child that serves `role`, with clients_rig_child() as
+ * its main function. The child of kind "real" is the product's; the child of the other role always
+ * is. With the role "none" or the kind "hoard", a silent client is dropped after a second. Like all
+ * functions here, it ends the test if it fails.
+ */
 struct clients_rig *clients_rig_new(const char *kind, const char *role);
 void clients_rig_free(struct clients_rig *w);
 
-/* Whether this process is a child; then main() returns clients_rig_child(). */
+/* Returns whether this process is a child; main() must then return clients_rig_child(). */
 bool clients_rig_is_child(int argc, char **argv);
-/* other: main function of a child whose kind is not "real"; NULL: there is none. */
+/* Runs the child. `other` is the main function of a child whose kind is not "real", or NULL if
+ * there is no such child. */
 int clients_rig_child(char **argv, int (*other)(const char *kind));
 
-/* Runs the monitor until done() is true, or for a minute. Call once per rig. */
+/* Runs the monitor until done() returns true, at most a minute. Call it once per rig. */
 void clients_rig_finish(struct clients_rig *w, bool (*done)(struct clients_rig *w));
-/* The same, but returns the last result of done(). */
+/* Like clients_rig_finish, but returns the last result of done(). */
 bool clients_rig_run(struct clients_rig *w, bool (*done)(struct clients_rig *w));
 int clients_rig_connect(const char *path);
 /* Sends the request of a new client, and reads its answer into w->got. */
 void clients_rig_ask(struct clients_rig *w, const char *path, const char *request);
-/* The same with an empty w->got, at the read-only socket. */
+/* Empties w->got, then sends the request of a new client to the read-only socket and reads the
+ * answer. */
 void clients_rig_next(struct clients_rig *w, const char *request);
-/* Whether the client has got an answer in JSON. */
+/* Returns whether the client has received an answer in JSON. */
 bool clients_rig_answered(struct clients_rig *w);
-/* Answers the last read of the child. */
+/* Answers the child's last read of a shared answer. */
 void clients_rig_answer_look(struct clients_rig *w);
 
 #endif

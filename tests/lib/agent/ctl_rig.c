@@ -12,7 +12,7 @@
 
 struct fake_agent *agent;
 
-/* Reads a complete request: the head, and as many bytes of the body as the head announces. */
+/* Reads a complete request: its head, and the body, whose length is in the head. */
 static void fake_read(int fd, char *buf, size_t size)
 {
 	size_t len = 0, want = SIZE_MAX;
@@ -51,7 +51,7 @@ static void fake_serve_one(int fd)
 		_exit(1);
 	poll(NULL, 0, (int)agent->late_ms);
 	agent->late_ms = 0;
-	/* If the client has ended, the agent must continue. */
+	/* A client that has ended must not end the fake agent. */
 	if (send(fd, text, strlen(text), MSG_NOSIGNAL) < 0)
 		return;
 }
@@ -101,7 +101,7 @@ int fake_setup(void **state)
 {
 	pid_t pid;
 
-	unsetenv("COLUMNS"); /* so that tables are printed in full */
+	unsetenv("COLUMNS"); /* so that tables are printed in full width */
 	agent = mmap(NULL, sizeof(*agent), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		     0);
 	if (agent == MAP_FAILED)
@@ -113,7 +113,7 @@ int fake_setup(void **state)
 	agent->listen_fd = fake_listen(agent->path);
 	if (agent->listen_fd < 0)
 		return -1;
-	pid = fork(); /* not the variable in the shared page, which the child would overwrite */
+	pid = fork(); /* not in the shared page, where the child would overwrite the pid with 0 */
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		fake_serve();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Runs the command line in a child process. Another child plays the agent: it gives the same answer
- * to all requests and keeps the last one.
+ * Runs the command line in a child process. Another child plays the agent: it sends the same answer
+ * to all requests, and keeps the last request.
  */
 #ifndef PLENUM_TESTS_CTL_RIG_H
 #define PLENUM_TESTS_CTL_RIG_H
@@ -17,7 +17,8 @@
 
 #define REQUEST_MAX 8192
 
-/* Shared with the child that answers. The test writes while no request is in progress. */
+/* The state of the fake agent, in memory that the test shares with it. The test writes only while
+ * no request is in progress. */
 struct fake_agent {
 	char dir[64], path[128];
 	int listen_fd;
@@ -26,7 +27,7 @@ struct fake_agent {
 	char reply[16384]; /* body of the next reply */
 	char request[REQUEST_MAX];
 	unsigned n_requests;
-	unsigned n_conflicts; /* so many PATCH requests get the answer 412 first */
+	unsigned n_conflicts; /* number of PATCH requests that first get the answer 412 */
 	unsigned late_ms;     /* delay of the next answer */
 };
 
@@ -34,9 +35,9 @@ extern struct fake_agent *agent;
 
 int fake_setup(void **state);
 int fake_teardown(void **state);
-/* A socket for an agent that the test plays itself; -1: failed. */
+/* Returns a listening socket for an agent that the test plays itself, or -1 on failure. */
 int fake_listen(const char *path);
-/* Answers the next request with `text`, after checking that it contains what the test expects. */
+/* Reads the next request, asserts that it begins with `want`, and answers it with `text`. */
 void fake_answer(int listen_fd, const char *want, const char *text);
 
 struct result {
@@ -44,7 +45,8 @@ struct result {
 	char out[16384], err[4096];
 };
 
-/* Runs `plenum ARGS`, split at blanks, in a child process. */
+/* Runs `plenum ARGS` (split at blanks) in a child process. The fake agent answers with this status
+ * and reply. */
 struct result run(const char *args, int status, const char *reply);
 void assert_asked(const char *first_line);
 void assert_body(const char *want);

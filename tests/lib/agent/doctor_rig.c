@@ -93,7 +93,7 @@ void rig_set_sysctl(struct rig *g, const char *key, const char *value)
 	fail();
 }
 
-/* Removes the parts that the picture must not have. */
+/* If g->blind names parts of the host's picture, removes these parts and the plan. */
 static void rig_blind(struct rig *g)
 {
 	if (g->blind)
@@ -298,7 +298,7 @@ struct doctor_arp *rig_arp(struct rig *g, enum doctor_arp_kind kind, const char 
 	return a;
 }
 
-/* The answers of the hosts on the legs. */
+/* Adds what the ARP probes of both legs find. */
 static void rig_arps(struct rig *g)
 {
 	static const char *const legs[] = {"leg-a", "leg-b"},
@@ -343,7 +343,7 @@ struct inv_addr *rig_data_ip(struct rig *g)
 	return NULL;
 }
 
-/* A path of the frontend to host-b. */
+/* Returns the frontend's path to host-b, in the form of the agent's status. */
 static json_t *rig_status_path(const char *leg, const char *remote)
 {
 	return json_pack("{s:s, s:s, s:s, s:s, s:b, s:i, s:b, s:i}", "leg", leg, "peer", "host-b",

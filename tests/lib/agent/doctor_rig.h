@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A host on which all checks of `plenum doctor` pass: the host of plan_host.h with its
- * configuration applied, a folder as the root of its files, and answers of an agent. A test breaks
- * one part and sees which checks change.
+ * configuration applied, a folder as the root of its files, and the answers of an agent. A test
+ * breaks one part and sees which checks change.
  */
 #ifndef PLENUM_TESTS_DOCTOR_RIG_H
 #define PLENUM_TESTS_DOCTOR_RIG_H
@@ -20,9 +20,9 @@ struct rig {
 	struct kernel *kernel;
 	struct doctor_host p;
 	char *yaml;
-	const char *need; /* a requirement that the plan has; NULL: none */
-	bool mute;	  /* no agent answers from the beginning */
-	unsigned blind;	  /* DOCTOR_NEEDS_ bits: parts that the picture does not have */
+	const char *need; /* a requirement to add to the plan, or NULL */
+	bool mute;	  /* the agent never answers */
+	unsigned blind; /* DOCTOR_NEEDS_ bits of the parts of the host's picture that are missing */
 };
 
 /* ---- files ---- */
@@ -48,7 +48,8 @@ void rig_take_inventory(struct rig *g);
 /* Applies the plan until there are no steps left. */
 void rig_apply(struct rig *g);
 
-/* Sets the counters of datagrams: received, dropped because the socket was full, and damaged. */
+/* Sets the host's UDP counters: received datagrams, those dropped because a socket was full, and
+ * those with a wrong checksum. */
 void rig_snmp(const struct rig *g, unsigned all, unsigned no_room, unsigned damaged);
 
 /* Adds a process in the test's network namespace. */
@@ -56,20 +57,20 @@ void rig_process(const struct rig *g, unsigned pid, const char *comm);
 struct doctor_arp *rig_arp(struct rig *g, enum doctor_arp_kind kind, const char *leg,
 			   uint32_t ifindex, const char *ip);
 
-/* The first question of that kind on that leg. */
+/* Returns the first ARP probe of that kind on the leg. */
 struct doctor_arp *rig_find_arp(struct rig *g, enum doctor_arp_kind kind, size_t leg);
 
-/* Sets a text of a leg in the agent's status. */
+/* Sets a text member of leg number i in the agent's status. */
 void rig_set_leg(struct rig *g, size_t i, const char *key, const char *value);
 
-/* The data IP of leg-a. */
+/* Returns the data IP of leg-a in the inventory. */
 struct inv_addr *rig_data_ip(struct rig *g);
 json_t *rig_paths(struct rig *g, size_t i);
 
 /* Makes a host, lets `prepare` (may be NULL) change it, and applies its configuration. */
 struct rig *rig_new(void (*prepare)(struct rig *g));
 void rig_free(struct rig *g);
-/* The result of that check. */
+/* Return the result, and only the state, of the check with this id. */
 struct doctor_result rig_result_of(const struct rig *g, const char *id);
 enum doctor_state rig_state_of(const struct rig *g, const char *id);
 

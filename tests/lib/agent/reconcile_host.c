@@ -146,7 +146,7 @@ int reconcile_teardown(void **state)
 	struct agent *a = &f->a;
 
 	reconcile_done(a);
-	sup_stop_all(a->sup); /* if they were only freed, they would be left to another agent */
+	sup_stop_all(a->sup); /* freeing alone would leave the workers running for a later agent */
 	sup_kill_all(a->sup);
 	sup_free(a->sup);
 	mounts_free(a->mounts);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An agent in the test's process: the real monitor, supervisor and applier on a host in memory. Its
- * workers start but report nothing.
+ * An agent in the test's process: the real monitor, supervisor and applier on a host in memory. The
+ * agent's workers start but report nothing.
  */
 #ifndef PLENUM_TESTS_RECONCILE_HOST_H
 #define PLENUM_TESTS_RECONCILE_HOST_H
@@ -20,16 +20,16 @@ struct fixture {
 	struct inventory *inv;
 	char dir[32], file[64], state_dir[64];
 	char host[64], worker[64], killed[64];
-	/* After the write with this number another program removes an address. */
+	/* Number of the write after which another program removes an address. */
 	uint64_t sabotage_at;
 };
 
-/* ---- the host, which the applier changes as a separate process ---- */
+/* ---- the host, which the applier changes in a separate process ---- */
 
 char *read_text(const char *path);
 void host_save(struct fixture *f);
 
-/* Copies the state that an applier has left to the host. */
+/* Copies the state that an applier has written to the host in memory. */
 void host_load(struct fixture *f);
 /* The only fixture of the test program. */
 extern struct fixture *reconcile_fixture;
@@ -50,21 +50,21 @@ int remove_one(const char *path, const struct stat *st, int type, struct FTW *ft
 void wait_for_reconcile(struct fixture *f);
 int reconcile_now(struct fixture *f, enum reconcile_trigger t);
 
-/* Run the loop until an apply is pending, or until none is. */
+/* Run the loop until an apply is pending, or until no apply is pending. */
 void turn_until_pending(struct fixture *f);
 void turn_until_decided(struct fixture *f);
 
-/* The first worker. */
+/* Returns the supervisor's first worker. */
 struct sup_worker *host_worker(struct fixture *f);
 
-/* Makes the worker look as if it were up, with a path to a client. */
+/* Writes to the worker's page that the worker is up and has a path to a client. */
 struct launch_stats *host_serve(struct sup_worker *w);
 
-/* The agent dies without cleaning up, and another one starts. */
+/* Lets the agent die without cleaning up, and starts another one. */
 void restart_agent(struct fixture *f);
 bool event_has(const struct agent *a, const char *text);
 bool problem_has(const struct agent *a, const char *text);
-/* Asserts that this is the only problem; prints others if there are any. */
+/* Asserts that the agent's only problem contains the text, and prints the problems if not. */
 void assert_only_problem(const struct agent *a, const char *text);
 
 #endif

@@ -51,7 +51,7 @@ void owner_up(struct ends *e, struct rig *g)
 	g->features |= FUSE_PROTO_FEATURE_MOUNT_WORKERS;
 	client_start(g);
 	assert_int_equal(said.purpose, FUSE_HELLO_MOUNT);
-	/* resent, because its predecessor had received it */
+	/* the client asks the kernel to send again what the client's predecessor had received */
 	assert_true(kernel_receive(g, &out, NULL, 0) > 0);
 	bring_up(g);
 	e->area = mount_worker_map(m->state_fd, 1);
@@ -76,7 +76,7 @@ void mount_worker_begin(struct ends *e)
 					 e->g->now_ns, &e->g->f),
 			 0);
 	e->g->f->clock_ns = clock_later_ns;
-	/* Takes the features that the owner has negotiated. */
+	/* In this tick the mount worker learns the features that the owner has negotiated. */
 	fuse_client_tick(e->g->f, e->g->now_ns);
 	session_up(e->g);
 	respond_init(e->g);

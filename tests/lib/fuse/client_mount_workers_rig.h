@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A client that owns a mount with one mount worker, or that is this mount worker. The test plays
- * the other one. */
+ * the other of the two. */
 #ifndef PLENUM_TESTS_CLIENT_MOUNT_WORKERS_RIG_H
 #define PLENUM_TESTS_CLIENT_MOUNT_WORKERS_RIG_H
 
@@ -9,7 +9,7 @@
 
 struct ends {
 	struct rig *g;
-	struct mount_worker_area *area; /* of mount worker 1 */
+	struct mount_worker_area *area; /* memory of mount worker 1 */
 	uint64_t node, fh;
 };
 
@@ -19,7 +19,7 @@ const struct fuse_read_in *read_of(uint64_t fh, uint64_t offset);
 uint64_t ask_read(struct ends *e);
 uint32_t state_of(const struct ends *e, unsigned slot);
 
-/* Sets the slot's word, as the mount worker does. */
+/* Sets the state word of a slot, as the mount worker does. */
 void mount_worker_says(struct ends *e, unsigned slot, uint32_t word);
 void mount_worker_lives(struct ends *e);
 void owner_up(struct ends *e, struct rig *g);

@@ -57,7 +57,7 @@ uint64_t open_end(struct rig *g)
 	struct fuse_open_out o = {};
 	struct fuse_out_header out;
 
-	/* A longer answer would be rejected by the kernel. */
+	/* The kernel would reject a longer answer. */
 	assert_int_equal(kernel_receive(g, &out, &o, sizeof(o)), sizeof(out) + sizeof(o));
 	assert_int_equal(out.error, 0);
 	assert_int_equal(out.len, sizeof(out) + sizeof(o));
@@ -134,7 +134,8 @@ void respond_releases(struct rig *g)
 			respond(g, i, 0, NULL, 0);
 }
 
-/* Opens the directory. Returns whether the server was asked; its answer leases the names. */
+/* Opens the directory. Returns whether the client sent a request to the server; the server's answer
+ * leases the names. */
 static bool is_opened_at_server(struct rig *g, uint64_t *ret_fh)
 {
 	unsigned n;
@@ -189,7 +190,7 @@ bool is_cached(struct rig *g)
 	uint64_t fh;
 	bool asked = is_opened_at_server(g, &fh);
 
-	if (asked) /* the client read the entries */
+	if (asked) /* the client has read the directory's entries */
 		assert_false(read_dir_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
 	close_root(g, fh);
 	return !asked;

@@ -56,7 +56,8 @@ void answer_pairs(struct rig *g, unsigned call, uint8_t status)
 			p.legs[i].status = 0;
 			continue;
 		}
-		/* The MTU is 1024 bytes if they fit together with their headers, else 512. */
+		/* The MTU of the queue pairs is 1024 bytes if that fits the leg together with the
+		 * headers, else 512 bytes. */
 		assert_int_equal(p.legs[i].mtu, p.legs[i].leg == 0 ? 3 : 2);
 		p.legs[i].status = status;
 		p.legs[i].qpn = rdma_theirs[p.legs[i].leg] = verbs.n_qps + 1000 + i;
@@ -89,7 +90,7 @@ void pairs_up(struct rig *g)
 	rdma_qps[0] = verbs.n_qps - 2;
 	rdma_qps[1] = verbs.n_qps - 1;
 	answer_pairs(g, 0, 0);
-	/* The client may already check them. */
+	/* The client may already check its queue pairs. */
 	fuse_client_tick(g->f, g->now_ns);
 	if (n_calls > 0)
 		answer_pairs(g, 0, 0);

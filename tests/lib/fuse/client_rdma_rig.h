@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A client with RDMA on two legs. The test plays its server: the queue pairs, and requests that use
- * them. */
+/* A client with RDMA on two legs. The test plays the server: it answers the requests for queue
+ * pairs and the requests that use them. */
 #ifndef PLENUM_TESTS_CLIENT_RDMA_RIG_H
 #define PLENUM_TESTS_CLIENT_RDMA_RIG_H
 
@@ -16,20 +16,20 @@ extern uint8_t rdma_data[BYTES], rdma_late[BYTES], rdma_got[BYTES + 64];
 int rdma_setup(void **state);
 int rdma_teardown(void **state);
 
-/* The server's numbers of the queue pairs, as in its answers. */
+/* The numbers of the server's queue pairs, as the server sends them in its answers. */
 extern uint32_t rdma_theirs[2];
 
-/* Answers the request for queue pairs with a status per leg. If the client only checks a pair, the
- * answer is that it exists. */
+/* Answers a request for queue pairs with the status for each leg. If the client only checks a pair,
+ * the answer says that the pair exists. */
 void answer_pairs(struct rig *g, unsigned call, uint8_t status);
 struct fuse_proto_bulk bulk_of(unsigned call);
 
-/* The newest queue pair of each leg. */
+/* The number of the client's newest queue pair on each leg. */
 extern unsigned rdma_qps[2];
 
 void pairs_up(struct rig *g);
 
-/* Begins a READ, whose memory is offered on both legs. */
+/* Begins a READ for which the client offers memory on both legs. Returns the offer. */
 struct fuse_proto_bulk read_begin(struct rig *g, uint64_t node, uint64_t fh);
 void answer_call(struct rig *g, unsigned call, uint32_t there, uint8_t failed, const void *body,
 		 size_t len);
@@ -38,8 +38,8 @@ void expect_rdma_data(struct rig *g, const void *want);
 uint64_t rdma_file(struct rig *g, uint64_t *ret_fh);
 unsigned call_of(uint32_t opcode);
 
-/* Returns the client's next check of its queue pairs, which has the server's numbers of the
- * pairs. */
+/* Advances the time to the client's next check of its queue pairs, and asserts that the check has
+ * the numbers of the server's pairs. Returns the answer that confirms them. */
 struct fuse_proto_rdma check_begin(struct rig *g);
 void check_end(struct rig *g, struct fuse_proto_rdma p, unsigned n_legs);
 

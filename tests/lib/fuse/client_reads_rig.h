@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The owner of a mount, or a mount worker that reads requests, with the memory that they share. */
+/* The owner of a mount or one of its mount workers, with the memory that both share. Each of them
+ * can read requests from the kernel. */
 #ifndef PLENUM_TESTS_CLIENT_READS_RIG_H
 #define PLENUM_TESTS_CLIENT_READS_RIG_H
 
@@ -9,7 +10,7 @@
 struct both {
 	struct ends e;
 	struct mount_worker_common *common;
-	struct mount_worker_reads *reads; /* of mount worker 1 */
+	struct mount_worker_reads *reads; /* memory of mount worker 1 */
 	struct mount_worker_more *more;
 };
 
@@ -24,7 +25,8 @@ void send_write(struct both *b, uint32_t flags);
 uint64_t send_getattr(struct both *b);
 void expect_read(struct both *b, uint64_t unique);
 
-/* The buffer of a mount worker that was killed while it was reading. */
+/* Leaves buffer i as a mount worker does that is killed while it reads a request into it. Returns
+ * the request's id. */
 uint64_t left_reading(struct both *b, unsigned i, uint32_t populated);
 
 #endif

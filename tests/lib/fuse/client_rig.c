@@ -22,7 +22,7 @@ int rudp_connect(struct rudp *r, const struct datagram_addr *addrs, unsigned n_a
 	return 0;
 }
 
-/* Ends each open call, as rudp does. */
+/* Closes the session and ends each open call, as rudp does. */
 void rudp_session_close(struct rudp_session *s, uint64_t now_ns)
 {
 	s->closed = true;

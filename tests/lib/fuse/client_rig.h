@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A kernel and a server for tests of the client. A SOCK_SEQPACKET socket replaces /dev/fuse,
- * because both read and write whole messages. The functions below replace rudp, and the test
- * provides the server's answers with their tails.
+ * because reads and writes of both transfer whole messages. The functions below replace rudp, and
+ * the test provides the server's answers with their tails.
  */
 #ifndef PLENUM_TESTS_CLIENT_RIG_H
 #define PLENUM_TESTS_CLIENT_RIG_H
@@ -50,7 +50,7 @@ struct rig {
 	struct launch_stats stats;
 	struct fuse_client *f;
 	struct fuse_proto_server server; /* the server that answered INIT */
-	uint32_t features;		 /* features that the server knows */
+	uint32_t features;		 /* features that the server supports */
 	uint64_t unique;		 /* id of the kernel's next request */
 };
 
@@ -60,19 +60,19 @@ void kernel_send_to(struct rig *g, uint32_t opcode, uint64_t unique, uint64_t no
 		    const void *arg, size_t arg_len);
 void kernel_send(struct rig *g, uint32_t opcode, uint64_t unique, const void *arg, size_t arg_len);
 
-/* Receives the next answer. Returns its length; 0: there is none. */
+/* Receives the client's next answer to the kernel. Returns its length, or 0 if there is none. */
 size_t kernel_receive(struct rig *g, struct fuse_out_header *ret, void *data, size_t size);
 void expect_reply(struct rig *g, uint64_t unique, int error);
 void expect_silence(struct rig *g);
 void kernel_init(struct rig *g, uint32_t minor, uint64_t flags);
 
-/* After a refresh the clock shows this time, if it is later. */
+/* After a refresh, the clock shows this time if it is later than the current one. */
 extern uint64_t later_ns;
 
 uint64_t clock_later_ns(void);
 void client_start(struct rig *g);
 int rig_setup(void **state);
-/* Setup with RDMA allowed on so many legs. */
+/* Sets up a rig with RDMA on n_legs legs. */
 int rig_setup_rdma(void **state, unsigned n_legs);
 int rig_teardown(void **state);
 
@@ -86,41 +86,41 @@ struct tail tail_make(unsigned flags, unsigned n_handles);
 void tail_add(struct tail *t, const void *p, size_t len);
 void tail_add_handle(struct tail *t, const char *handle);
 
-/* tail NULL: the answer has none. */
+/* Answers call number `call` as the server. If `tail` is NULL, the answer has no tail. */
 void respond_tail(struct rig *g, unsigned call, int error, const void *data, size_t len,
 		  const struct tail *tail);
 void respond(struct rig *g, unsigned call, int error, const void *data, size_t len);
 void respond_empty(struct rig *g, unsigned call);
 void reset_all(struct rig *g, uint64_t now_ns);
 
-/* Answers the INIT in the first call as the server. */
+/* Answers the client's first call, an INIT, as the server. */
 void respond_init(struct rig *g);
 
-/* Establishes a session; INIT is the first call. */
+/* Establishes a session. The client's first call in it is INIT. */
 void session_up(struct rig *g);
 
-/* Mounts, connects, and exchanges INIT with both sides. */
+/* Mounts, connects, and exchanges INIT with the kernel and with the server. */
 void bring_up(struct rig *g);
 
-/* The server dies and restarts at once. */
+/* Ends the server and starts it again at once. */
 void server_restarts(struct rig *g, uint64_t incarnation, uint64_t verifier);
 
-/* The worker dies and its successor starts; the server keeps running. */
+/* Ends the worker and starts its successor, while the server keeps running. */
 void worker_restarts(struct rig *g);
 
 /* ---- whole exchanges ---- */
 
-/* The tail of call number i. */
+/* Returns the tail of call number i. */
 struct fuse_proto_req_tail call_tail(unsigned i);
 
-/* Asserts that handle number k of call number i is this one. */
+/* Asserts that handle number k of call number i equals `handle`. */
 void expect_handle(unsigned i, unsigned k, const char *handle);
 struct fuse_entry_out entry_make(uint32_t mode);
 struct fuse_entry_out lookup_as(struct rig *g, const char *name, const char *handle, uint32_t mode);
 uint64_t lookup(struct rig *g, const char *name, const char *handle);
 void forget(struct rig *g, uint64_t nodeid, uint64_t n);
 
-/* attr NULL: the answer has no attributes. */
+/* Opens a file. If `attr` is NULL, the server's answer has no attributes. */
 struct fuse_open_out open_with(struct rig *g, uint64_t nodeid, uint32_t flags, uint64_t server_fh,
 			       const struct fuse_attr *attr);
 uint64_t open_file(struct rig *g, uint64_t nodeid, uint64_t server_fh);
@@ -130,7 +130,7 @@ void kernel_write(struct rig *g, uint64_t nodeid, uint64_t fh, const void *data,
 void write_some(struct rig *g, uint64_t nodeid, uint64_t fh);
 void kernel_fsync(struct rig *g, uint64_t nodeid, uint64_t fh);
 
-/* Makes an fsync, which the server executes, and asserts its result. */
+/* Sends an fsync, which the server executes, and asserts its result. */
 void expect_fsync(struct rig *g, uint64_t nodeid, uint64_t fh, int error);
 void kernel_release(struct rig *g, uint64_t nodeid, uint64_t fh);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ends a pool of I/O helpers in a test and waits for its processes. A worker would exit, but the
- * test continues: helpers that end later share its descriptor table and would use descriptor
- * numbers that it has reused.
+ * Ends a pool of I/O helpers in a test and waits for its processes. A worker would exit now, but
+ * the test continues. Helpers share its descriptor table, so a helper that ended later could use a
+ * descriptor number that the test has reused.
  */
 #ifndef PLENUM_TESTS_HELPER_END_H
 #define PLENUM_TESTS_HELPER_END_H

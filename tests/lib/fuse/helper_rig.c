@@ -33,7 +33,7 @@ struct rig *rig_new(void)
 	static const uint64_t key[2] = {0x1122334455667788, 0x99aabbccddeeff00};
 	struct rig *g = calloc(1, sizeof(*g));
 
-	/* Not in /tmp, whose file system may have no file handles. */
+	/* The directory is not in /tmp, because that file system may not support file handles. */
 	snprintf(g->dir, sizeof(g->dir), "/var/tmp/plenum-helpers-XXXXXX");
 	assert_non_null(mkdtemp(g->dir));
 	assert_int_equal(chmod(g->dir, 0777), 0);

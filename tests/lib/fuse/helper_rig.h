@@ -38,18 +38,18 @@ void rig_free(struct rig *g);
 struct helper_call *rig_call(struct rig *g, enum helper_op op, int fd, const char *name);
 void rig_on_done(void *user, struct helper_call *call);
 
-/* Waits for the next call that returns. */
+/* Waits until any call is done, and returns it. */
 struct helper_call *rig_wait(struct rig *g);
 
-/* Submits a call and waits for it. Returns its error. *ret, if not NULL, is the returned call;
- * otherwise it is freed. */
+/* Submits a call and waits until it is done. Returns its error. If ret is not NULL, copies the call
+ * to *ret, and the caller must close ret->fd; otherwise closes the call's descriptor. */
 int rig_do(struct rig *g, struct helper_call *c, struct helper_call *ret);
 
-/* Writes the call to the journal as a new request. */
+/* Enters the call in the journal as a new request that must be executed only once. */
 void rig_once(struct rig *g, struct helper_call *c);
 const char *rig_path(const struct rig *g, const char *name);
 
-/* Setup for tests that begin with a running pool. */
+/* Sets up a test that begins with a running pool. */
 int rig_setup(void **state);
 int rig_teardown(void **state);
 

@@ -106,7 +106,8 @@ void rig_send_raw(struct rig *g, struct rudp_call *call, const void *msg, size_t
 	fuse_server_request(g->client, call, buf, len, clock_now_ns() - g->late_ns);
 }
 
-/* The client's node number of the object with this handle. */
+/* Returns the client's node number of the object with this handle, which it adds if the handle is
+ * new. */
 static uint64_t rig_node(struct rig *g, const uint8_t *bytes, size_t len)
 {
 	struct fuse_handle h = {.len = (uint8_t)len};
@@ -171,7 +172,7 @@ static void rig_patch_fh(const struct rig *g, uint8_t *at)
 	memcpy(at, &g->files[fh - RIG_FH].fh, sizeof(fh));
 }
 
-/* Replaces the rig's file handles in the arguments by those of the server. */
+/* Replaces the rig's file handles in the arguments by the server's. */
 static void rig_patch(const struct rig *g, uint32_t op, uint8_t *arg)
 {
 	switch (op) {
@@ -417,10 +418,11 @@ void rig_stop(struct rig *g)
 void rig_setup(struct rig *g, const char *base)
 {
 	*g = (struct rig){.own_unique = 1ULL << 62};
-	/* The server of the previous test ran in this thread and may have changed this. */
+	/* The server of the previous test ran in this thread and may have changed the thread's
+	 * identity. */
 	setfsuid(0);
 	setfsgid(0);
-	/* Shared memory, because some tests run the server in a child. */
+	/* The memory is shared, because some tests run the server in a child process. */
 	g->nodes = mmap(NULL, RIG_NODES_MAX * sizeof(*g->nodes), PROT_READ | PROT_WRITE,
 			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	g->files = mmap(NULL, RIG_FILES_MAX * sizeof(*g->files), PROT_READ | PROT_WRITE,
@@ -431,7 +433,7 @@ void rig_setup(struct rig *g, const char *base)
 	assert_int_equal(chmod(g->dir, 0755), 0);
 	g->cfg.n_exports = 1;
 	strcpy(g->cfg.exports[0].name, "scratch");
-	/* Allows all clients, without squashing. */
+	/* The export is for all clients, without squashing. */
 	g->cfg.exports[0].n_clients = g->cfg.n_clients = 1;
 	g->cfg.exports[0].dir_fd = open(g->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(g->cfg.exports[0].dir_fd >= 0);
@@ -469,7 +471,7 @@ void rig_teardown(struct rig *g)
 	munmap(g->files, RIG_FILES_MAX * sizeof(*g->files));
 }
 
-/* Common requests. */
+/* ---- common requests ---- */
 
 uint64_t rig_entry_node(struct rig *g)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A client for tests of the server. It sends FUSE requests as a frontend does, one or several at a
- * time, and receives the replies. Tests use node numbers and file handles as a kernel does; the rig
- * translates them to the server's, and reopens files at a successor. It replaces the transport
- * (rudp_respond and others). Each rig has an export in a new directory, by default on disk.
+ * time, and receives the replies. Tests use node numbers and file handles as a kernel does. The rig
+ * translates them to the server's handles, and reopens the files at the server's successor. It
+ * replaces the transport (rudp_respond and others). Each rig has an export in a new directory, by
+ * default on disk.
  */
 #ifndef PLENUM_TESTS_SERVER_RIG_H
 #define PLENUM_TESTS_SERVER_RIG_H
@@ -41,16 +42,16 @@ struct rig {
 	char dir[64];
 	struct launch_config cfg;
 	struct launch_stats stats;
-	struct fuse_handle *nodes; /* handles by node number; the first one is the root's */
+	struct fuse_handle *nodes; /* the server's handles by node number, the root's first */
 	unsigned n_nodes;
 	struct rig_file {
-		uint64_t node, fh; /* fh: the server's number; 0: closed or lost */
+		uint64_t node, fh; /* fh: the server's file handle; 0: closed or lost */
 		uint32_t flags;
 	} * files;
 	unsigned n_files;
 	struct fuse_proto_server identity;
 	uint64_t own_unique; /* id for the rig's internal requests */
-	int reopen_r;	     /* error of the last file that could not be reopened */
+	int reopen_r;	     /* error of the last failed reopen */
 	int key_fd;
 	uint64_t boot; /* identifies the boot of the host */
 	struct fs_helper *helpers;
@@ -58,13 +59,13 @@ struct rig {
 	struct fuse_server_client *client;
 	struct fuse_hello hello;
 	uint64_t unique;  /* id of the last request */
-	bool resend;	  /* the next request is marked as one that was sent before */
-	uint64_t late_ns; /* time that requests have waited before the server gets them */
+	bool resend;	  /* mark the next request as sent before */
+	uint64_t late_ns; /* time that requests wait before the server gets them */
 	uint32_t uid, gid;
 	struct rudp_call *call; /* the call of rig_do */
-	/* Files pinned for the server, as an agent does. */
-	struct rig *holder; /* the rig with the pins; NULL: this one */
-	bool deaf;	    /* pins are refused now */
+	/* Files that the rig keeps open (pins) for the server, as an agent does. */
+	struct rig *holder; /* the rig that has the pins; NULL: this rig */
+	bool deaf;	    /* refuse pins */
 	struct rig_held {
 		uint64_t key;
 		int fd;
@@ -77,19 +78,20 @@ struct rig {
 	size_t len;
 	const uint8_t *tail;
 	size_t tail_len;
-	bool opened; /* the last rig_open got attributes */
+	bool opened; /* the answer to the last rig_open had attributes */
 	struct fuse_attr opened_attr;
 };
 
-extern struct fuse_server *rig_back;		     /* the server that gets acknowledgements */
-extern void (*rig_on_close)(struct rudp_session *s); /* NULL: ignored */
-extern enum rudp_standing rig_standing;		     /* standing of all sessions */
-extern unsigned rig_short;			     /* number of calls of rudp_responses_short() */
+extern struct fuse_server *rig_back; /* the server that gets acknowledgements */
+/* called when a session is closed; may be NULL */
+extern void (*rig_on_close)(struct rudp_session *s);
+extern enum rudp_standing rig_standing; /* standing of all sessions */
+extern unsigned rig_short;		/* number of calls of rudp_responses_short() */
 
 void rig_poll(struct rig *g);
 void rig_wait(struct rig *g, const struct rudp_call *call);
 
-/* Delivers one message. `call` is answered now or later. */
+/* Delivers one message to the server, which answers `call` now or later. */
 void rig_send_raw(struct rig *g, struct rudp_call *call, const void *msg, size_t len);
 
 struct rig_req { /* the parts of a request; a part that is 0 is absent */
@@ -108,41 +110,42 @@ struct rig_req { /* the parts of a request; a part that is 0 is absent */
 size_t rig_put_tail(const struct rig *g, uint8_t *to, const struct rig_req *r);
 void rig_send(struct rig *g, struct rudp_call *call, const struct rig_req *r);
 
-/* The error of the answer, 0 or negative; g->data and g->len are its data. */
+/* Returns the error in the answer to the call: 0 or negative errno. Sets g->data and g->len to the
+ * answer's data. */
 int rig_result(struct rig *g, const struct rudp_call *call);
 int rig_do_(struct rig *g, const struct rig_req *r);
 #define rig_do(g, o, n, ...) rig_do_((g), &(struct rig_req){.op = (o), .node = (n), ##__VA_ARGS__})
 #define RIG_ARG(a) .arg = &(a), .arg_len = sizeof(a)
 
-/* Handle number i in the tail of the last reply, as a node. what: the expected flags of the
- * tail. */
+/* Returns the node for handle number i in the tail of the last reply. `what` is the expected value
+ * of the tail's flags. */
 uint64_t rig_tail_node(struct rig *g, unsigned i, uint16_t what);
 
 /* Begins a session without reopening files. */
 int rig_init_session(struct rig *g);
 
-/* Reads the identity of the server. If it is a new one, reopens all files. */
+/* Reads the server's identity. If it has changed, reopens all files. */
 void rig_reopen(struct rig *g);
 int rig_accept(struct rig *g);
 void rig_connect(struct rig *g);
 
-/* Delivers the delayed pin, after messages of another rig. */
+/* Delivers the delayed pin. A test calls this after messages of another rig. */
 void rig_hear_late(struct rig *g);
 bool rig_hold(void *user, uint32_t export_index, uint64_t key, int fd);
 void rig_hands(struct rig *g);
 void rig_start(struct rig *g);
 
-/* Ends the server as if a successor followed: only the state's descriptor and the client's
- * knowledge remain. */
+/* Ends the server as before an upgrade: only the descriptor of its state and the client's knowledge
+ * remain. */
 void rig_stop(struct rig *g);
 void rig_setup(struct rig *g, const char *base);
 void rig_teardown(struct rig *g);
 
-/* Common requests. */
+/* ---- common requests ---- */
 
 uint64_t rig_entry_node(struct rig *g);
 
-/* The rig's file handle for the server's file handle fh. */
+/* Returns the rig's file handle for the server's file handle fh, which it adds if it is new. */
 uint64_t rig_file(struct rig *g, uint64_t node, uint64_t fh, uint32_t flags);
 
 /* Sends RELEASE, and forgets the file whatever the reply is. */
@@ -163,15 +166,15 @@ int rig_getattr(struct rig *g, uint64_t node, struct fuse_attr *ret);
 const char *rig_path(const struct rig *g, const char *name);
 void rig_put_text(const struct rig *g, const char *name, const char *text);
 
-/* Entries for the list of a test program: test f with setup and teardown of the file, in a
- * directory of base. BOTH: on disk and in memory. */
+/* Entries for the list of a test program. ON(base, f) runs test f in a new directory below base,
+ * with the setup() and teardown() of the file. BOTH(f) runs it on disk and in memory. */
 #define ON(base, f)                                                                       \
 	{                                                                                 \
 #f " on " base, f, setup, teardown, (void *)(uintptr_t)(const char *)base \
 	}
 #define BOTH(f) ON("/tmp", f), ON("/dev/shm", f)
 
-/* Whether the tests can run here; if not, prints why. */
+/* Returns whether the tests can run here. If not, prints why. */
 bool rig_can(void);
 
 #endif

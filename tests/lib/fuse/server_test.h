@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One rig for tests of the server. It is created for each test whose initial state is the name of a
- * directory.
+ * The rig of a server's test program. setup() creates it for each test, in the directory that is
+ * the test's initial state.
  */
 #ifndef PLENUM_TESTS_SERVER_TEST_H
 #define PLENUM_TESTS_SERVER_TEST_H

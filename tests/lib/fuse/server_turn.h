@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Runs a server for one turn, as its worker would. */
+/* Runs a server for one turn of its loop, as a worker does. */
 #ifndef PLENUM_TESTS_SERVER_TURN_H
 #define PLENUM_TESTS_SERVER_TURN_H
 

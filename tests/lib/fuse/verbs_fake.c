@@ -323,7 +323,7 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	return 0;
 }
 
-/* Requests in flight are dropped without completions. */
+/* Drops the queue pair's requests in flight without completions, as real devices do. */
 int ibv_destroy_qp(struct ibv_qp *qp)
 {
 	unsigned kept = 0;

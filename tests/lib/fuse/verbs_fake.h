@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A fake RDMA device in place of libibverbs. Posted work waits until the test executes it, fails it
- * or drops it, so that data can arrive as late as in a network. A request that is invalid in the
- * state of the queue pair is refused, as by a real device.
+ * A fake RDMA device in place of libibverbs. A posted request waits until the test executes it,
+ * fails it or drops it, so that data can arrive as late as in a network. Like a real device, the
+ * fake refuses requests that are invalid in the state of the queue pair.
  */
 #ifndef PLENUM_TESTS_VERBS_FAKE_H
 #define PLENUM_TESTS_VERBS_FAKE_H
@@ -19,7 +19,7 @@
 #define VERBS_WRS_MAX 1024
 #define VERBS_WCS_MAX 1024
 
-/* One device for all legs. Its first GID is that address. */
+/* One device for all legs. `gid` is its first GID. */
 struct verbs_fake {
 	struct ibv_device device;
 	struct ibv_context context;
@@ -31,17 +31,17 @@ struct verbs_fake {
 	enum ibv_port_state state;
 	enum ibv_mtu mtu;
 	bool no_gid, no_memory, has_device;
-	bool roce_v1, roce_only_v1; /* the table has the GID for that version too, or only for it */
-	bool ib;		    /* it is an InfiniBand device */
-	bool iwarp;		    /* it is an iWARP device, on the link with number 7 */
-	bool dmabuf;		    /* it supports memory of GPUs */
+	bool roce_v1, roce_only_v1; /* the GID table has the GID for RoCE v1 too, or only for v1 */
+	bool ib;		    /* the device is an InfiniBand device */
+	bool iwarp;		    /* the device is an iWARP device, on the link with ifindex 7 */
+	bool dmabuf;		    /* the device supports memory of GPUs */
 	int dmabuf_fd;		    /* the last descriptor that was registered */
-	struct ibv_ah_attr ah;	    /* the last one that was used */
-	uint16_t pkey_index;	    /* the last one that was used */
-	bool limited;		    /* the port is a limited member of its partition */
+	struct ibv_ah_attr ah;	    /* the address that a queue pair was last connected to */
+	uint16_t pkey_index;	    /* the partition key that a queue pair was last given */
+	bool limited;		    /* the port is only a limited member of its partition */
 	bool no_pkeys;		    /* the partition table cannot be read */
 	uint8_t gid[16];
-	unsigned gid_moved; /* the GID has this index now */
+	unsigned gid_moved; /* the current index of the GID */
 	struct verbs_qp {
 		struct ibv_qp qp;
 		enum ibv_qp_state state;
@@ -56,28 +56,30 @@ struct verbs_fake {
 	unsigned n_wrs;
 	struct ibv_wc wcs[VERBS_WCS_MAX];
 	unsigned n_wcs;
-	bool flushes;		       /* a queue pair in error flushes its requests by itself */
+	bool flushes; /* a queue pair in the error state flushes its own requests */
 	enum ibv_event_type events[8]; /* device events that have not been read */
 	unsigned n_events;
 };
 
 extern struct verbs_fake verbs;
 
-/* Completes the requests in flight of a queue pair, or of all if qp is 0. */
+/* Completes the requests in flight of a queue pair, or of all pairs if qp is 0, with the given
+ * status. */
 void verbs_end(unsigned qp, enum ibv_wc_status status);
 
-/* Delivers data to a queue pair. False: the device drops them. They must go to memory that is
- * registered for remote access; a real device would put the pair into error otherwise. */
+/* Delivers data to a queue pair. Returns false if the device drops them. `at` must be in memory
+ * that is registered for remote access: otherwise a real device would put the pair into the error
+ * state. */
 bool verbs_arrives(unsigned qp, uint64_t at, const void *data, size_t len);
 
 /* ---- what the test makes the device do ---- */
 
 void verbs_reset(void);
 
-/* Removes the device: its file is unlinked. */
+/* Removes the device, as if its driver had been unloaded. */
 void verbs_remove(void);
 
-/* The device reports an event. */
+/* Makes the device report an event. */
 void verbs_tell(enum ibv_event_type type);
 
 /* Adds the device, for the first time or again. */

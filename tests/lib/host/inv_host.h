@@ -12,8 +12,8 @@ struct inv_link *inv_host_link_add(struct inventory *inv, const char *name,
 void inv_host_addr_add(struct inventory *inv, uint32_t ifindex, const char *text);
 void inv_host_default_route_add(struct inventory *inv, uint32_t oif, uint32_t metric);
 
-/* eth0 is the management interface; two ports of a NIC have addresses; there are cores 0-3, of
- * which core 2 is isolated. */
+/* Returns a host whose management interface is eth0. Two ports of a NIC have addresses; of its
+ * cores 0-3, core 2 is isolated. */
 struct inventory *inv_host_new(void);
 
 #endif

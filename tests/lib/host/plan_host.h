@@ -47,13 +47,13 @@ void host_add_route(struct inventory *inv, uint32_t table, uint8_t proto, const 
 		    const char *gateway, uint32_t oif);
 struct inventory *host_new(void);
 
-/* op: for example "addr-add" */
+/* Returns whether the step has the operation `op`, for example "addr-add". */
 bool step_is(const struct plan_step *s, const char *op);
 struct spec *host_spec(const char *yaml);
-/* Makes the plan of a valid configuration. The caller frees it and *ret_spec. */
+/* Makes the plan of a valid configuration. The caller frees the plan and *ret_spec. */
 struct plan *host_plan_of(const char *yaml, const struct inventory *inv, struct spec **ret_spec);
-/* Asserts that leg number i of two has this state and reason, and that it has no steps unless it is
- * configured. */
+/* Asserts that leg number i (of two) has this state and reason. Unless its state is configured, the
+ * leg must have no steps. */
 void host_expect_leg(const char *yaml, const struct inventory *inv, size_t i,
 		     enum plan_leg_state state, const char *code, const char *text);
 

@@ -11,10 +11,10 @@
 
 #include <cmocka.h>
 
-/* Writes the path of a file below root to buf, and creates its parents. */
+/* Writes the path of a file below root to buf, and creates its parent folders. */
 void put_path(const char *root, const char *path, char *buf, size_t size);
 
-/* path begins with a slash. */
+/* Writes a file below root. `path` begins with a slash. */
 __attribute__((format(printf, 3, 0))) void put_file_v(const char *root, const char *path,
 						      const char *fmt, va_list args);
 

@@ -132,7 +132,7 @@ int fake_bond_value_read(const struct inventory *inv, struct kernel_change *c)
 
 /* ---- ports ---- */
 
-/* The MAC of the switch, which speaks LACP. */
+/* Returns the MAC address of the switch, or zeros if the bond does not use LACP. */
 static struct mac_addr partner_of(const struct inv_bond *b)
 {
 	return b->setting.mode == INV_BOND_LACP ? (struct mac_addr){{2, 0, 0, 0, 1, 1}}
@@ -227,7 +227,7 @@ bool fake_bond_carrier(const struct inventory *inv, const struct inv_link *bond)
 	return false;
 }
 
-/* A bond has a carrier if one of its ports has; a VLAN has that of its bond. */
+/* A bond has a carrier if one of its ports has one; a VLAN has its bond's carrier. */
 void fake_bonds_follow(struct inventory *inv)
 {
 	for (size_t i = 0; i < inv->n_links; i++) {

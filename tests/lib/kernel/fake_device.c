@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Simulates device settings of drivers. A link has the settings that its inventory has, within
- * their limits. */
+/* Simulates the device settings of drivers. A link supports the settings that its inventory
+ * contains, within the limits there. */
 #include "tests/lib/kernel/fake_device.h"
 #include "netcfg/host/inventory_build.h"
 #include "tests/lib/kernel/fake_devlink.h"
@@ -64,7 +64,7 @@ static int pfc_change(struct inv_dcb *dcb, const struct kernel_device *v)
 	return 0;
 }
 
-/* The mode limits the MTU, as in drivers/infiniband/ulp/ipoib. */
+/* The IPoIB mode limits the MTU, as in drivers/infiniband/ulp/ipoib. */
 #define DATAGRAM_MTU_MAX 2044
 
 bool fake_device_refuses_mtu(const struct inv_link *l, uint32_t mtu)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Simulates devlink parameters of drivers, and the defaults of rdma_cm. They are those of the
- * inventory, with their types and modes. */
+/* Simulates devlink parameters of drivers, and the defaults of rdma_cm. A device has the parameters
+ * that the inventory contains, with their types and modes. */
 #include "tests/lib/kernel/fake_devlink.h"
 #include "netcfg/host/inventory_build.h"
 #include <string.h>
@@ -8,12 +8,12 @@
 static struct inv_devlink_param *param_of(const struct inventory *inv,
 					  const struct kernel_change *c)
 {
-	/* The array is writable; the lookup returns it as const. */
+	/* This cast is safe: only the lookup returns a const pointer, the array is writable. */
 	return (struct inv_devlink_param *)inv_devlink_param_find(inv, c->pci, c->devlink.name,
 								  c->devlink.mode);
 }
 
-/* At most one of RoCE and iWARP is enabled, as in drivers/net/ethernet/intel/ice. */
+/* RoCE and iWARP exclude each other, as in drivers/net/ethernet/intel/ice. */
 static bool is_excluded(const struct inventory *inv, const struct kernel_change *c)
 {
 	const struct inv_devlink_param *other =
@@ -48,7 +48,7 @@ int fake_devlink_read(const struct inventory *inv, struct kernel_change *c)
 	return 0;
 }
 
-/* rdma_cm knows a device as soon as the device exists; its default is v2. */
+/* Returns the RDMA port of a link. rdma_cm gives each new device the default RoCE v2. */
 static struct inv_rdma *port_of(const struct inventory *inv, uint32_t ifindex)
 {
 	struct inv_rdma *p = (struct inv_rdma *)inv_rdma_find(inv, ifindex);

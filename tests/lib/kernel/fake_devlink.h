@@ -5,10 +5,10 @@
 
 #include "netcfg/host/kernel.h"
 
-/* Change and read of struct kernel_ops for KERNEL_DEVLINK. */
+/* Implement change and read of struct kernel_ops for KERNEL_DEVLINK. */
 int fake_devlink_change(struct inventory *inv, const struct kernel_change *c);
 int fake_devlink_read(const struct inventory *inv, struct kernel_change *c);
-/* The same for DEVICE_ROCE_MODE and DEVICE_ROCE_TOS. */
+/* Implement change and read of struct kernel_ops for DEVICE_ROCE_MODE and DEVICE_ROCE_TOS. */
 int fake_roce_change(struct inventory *inv, const struct kernel_change *c);
 int fake_roce_read(const struct inventory *inv, struct kernel_change *c);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Simulates route lookups in an inventory: rules are tried by priority; in each table the longest
- * prefix is used, and of equal ones that with the lowest metric (kernel document
- * networking/policy-routing).
+ * Simulates route lookups in an inventory: it tries the rules in the order of their priorities. In
+ * a table it uses the route with the longest prefix, and of equal prefixes the route with the
+ * lowest metric (kernel document networking/policy-routing).
  */
 #include "tests/lib/kernel/fake_lookup.h"
 #include <stdio.h>
 #include <string.h>
 
-/* The default rules (ip-rule(8)), which a recorded host may not include. The local table comes
- * first; its routes are the host's addresses. */
+/* The default rules (ip-rule(8)), for recorded hosts without rules. The rule for the local table is
+ * not here: the lookup first checks the host's addresses instead. */
 static const struct inv_rule default_rules[] = {
 	{.priority = 32766, .table = INV_TABLE_MAIN},
 	{.priority = 32767, .table = INV_TABLE_DEFAULT},
@@ -32,7 +32,7 @@ static bool has_address(const struct inventory *inv, const struct ip_addr *a, ui
 	return false;
 }
 
-/* Whether the kernel ignores routes of links without carrier. */
+/* Returns whether the kernel ignores the routes of this link while it has no carrier. */
 static bool linkdown_ignored(const struct question *q, const struct inv_link *l)
 {
 	const char *family = q->to->family == AF_INET ? "ipv4" : "ipv6";
@@ -88,8 +88,8 @@ static bool rule_fits(const struct question *q, const struct inv_rule *rule)
 	return rule->from.len == 0 || (q->from && ip_prefix_contains(&rule->from, q->from));
 }
 
-/* The rule after `last` that matches next by priority (NULL: the first one). Of rules with the same
- * priority, the earlier one comes first. */
+/* Returns the matching rule that follows `last` in the order of priorities, or the first one if
+ * `last` is NULL. Rules of the same priority keep their order in the inventory. */
 static const struct inv_rule *rule_next(const struct question *q, const struct inv_rule *last)
 {
 	const struct inv_rule *best = NULL;

@@ -5,12 +5,12 @@
 
 #include "netcfg/host/kernel.h"
 
-/* Sets the hosts (ip and MAC) that answer from now on, on every link of every host in memory;
- * borrowed. n 0, the default: none answers. */
+/* Sets the n other hosts (each an IP and MAC address) that answer probes on every link of every
+ * host in memory. By default no host answers. The array is borrowed. */
 void fake_probe_others(const struct kernel_probe *others, size_t n);
-/* Number of probes so far. */
+/* Returns the number of probes so far. */
 unsigned fake_probe_count(void);
-/* Probe of struct kernel_ops. */
+/* Implements probe of struct kernel_ops. */
 int fake_probe(struct kernel *k, struct kernel_probe *probes, size_t n, const struct mac_addr *own,
 	       size_t n_own);
 

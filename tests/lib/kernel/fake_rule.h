@@ -5,7 +5,7 @@
 
 #include "netcfg/host/kernel.h"
 
-/* Change of struct kernel_ops for rules. */
+/* Implements change of struct kernel_ops for policy rules. */
 int fake_rule_change(struct inventory *inv, const struct inv_rule *rule, bool remove);
 
 #endif

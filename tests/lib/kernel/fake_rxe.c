@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Simulates soft-RoCE: drivers/infiniband/sw/rxe and the GID tables. Leaves recorded devices of
- * other drivers alone. */
+/* Simulates soft-RoCE: drivers/infiniband/sw/rxe and the GID tables. Does not change recorded
+ * devices of other drivers. */
 #include "tests/lib/kernel/fake_rxe.h"
 #include "netcfg/host/inventory_build.h"
 #include <stdio.h>
@@ -98,7 +98,7 @@ static void gid_add(struct inventory *inv, const struct inv_rdma *p, uint32_t in
 	struct inv_gid *g = inv_gid_add(inv);
 
 	if (!g)
-		abort(); /* the test is out of memory */
+		abort(); /* out of memory in a test */
 	*g = (struct inv_gid){
 		.port = p->port, .index = index, .gid = a->ip.addr, .ifindex = a->ifindex};
 	memcpy(g->device, p->device, sizeof(g->device));

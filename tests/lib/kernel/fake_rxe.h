@@ -5,10 +5,11 @@
 
 #include "netcfg/host/kernel.h"
 
-/* Change and read of struct kernel_ops. */
+/* Implement change and read of struct kernel_ops for soft-RoCE devices. */
 int fake_rxe_change(struct inventory *inv, const struct kernel_change *c);
 int fake_rxe_read(const struct inventory *inv, struct kernel_change *c);
-/* Called after any change: removes devices whose links are gone, and derives GIDs from addresses.
+/* Removes devices whose links have disappeared, and derives GIDs from addresses. kernel_fake.c
+ * calls this after each change.
  */
 void fake_rxe_follow(struct inventory *inv);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * VFs of the host in memory: change and read of struct kernel_ops for KERNEL_PCI and KERNEL_VF. k:
- * the host, whose links appear and disappear with their VFs. Used only by kernel_fake.c.
+ * VFs of the host in memory: change and read of struct kernel_ops for KERNEL_PCI and KERNEL_VF. k
+ * is the host, whose links change with its VFs. Used only by kernel_fake.c.
  */
 #ifndef PLENUM_TESTS_LIB_FAKE_SRIOV_H
 #define PLENUM_TESTS_LIB_FAKE_SRIOV_H

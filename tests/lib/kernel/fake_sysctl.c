@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Simulates kernel settings: accepts numbers, and copies those of new links from "default". */
+/* Simulates kernel settings. Accepts only numbers. */
 #include "tests/lib/kernel/fake_sysctl.h"
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/host/link_setting.h"

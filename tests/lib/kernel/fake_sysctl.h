@@ -5,7 +5,7 @@
 
 #include "netcfg/host/kernel.h"
 
-/* Change and read of struct kernel_ops for sysctls. */
+/* Implement change and read of struct kernel_ops for kernel settings. */
 int fake_sysctl_change(struct inventory *inv, const struct kernel_sysctl *s);
 int fake_sysctl_read(const struct inventory *inv, struct kernel_sysctl *s);
 /* Removes the settings of a removed link, which link_settings_add_new() had added. */

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The kernel would use a new index. Here a link that is created again gets its previous index, so
- * that hosts can be compared. */
+/* Returns the lowest free ifindex. The kernel would use a new one; here a link that is created
+ * again gets its previous ifindex, so that hosts can be compared. */
 uint32_t fake_next_ifindex(const struct inventory *inv)
 {
 	uint32_t next = 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Functions that make one change of a host each, for tests that play other programs on it. The
- * ifindex in the object selects the link.
+ * Each function makes one change of a host, so that a test can play another program on that host.
+ * The ifindex in the object selects the link.
  */
 #ifndef PLENUM_TESTS_KERNEL_DO_H
 #define PLENUM_TESTS_KERNEL_DO_H
@@ -17,7 +17,7 @@ int kernel_do_route_del(struct kernel *k, const struct inv_route *r, struct reas
 int kernel_do_rule_add(struct kernel *k, const struct inv_rule *r, struct reason *why);
 int kernel_do_rule_del(struct kernel *k, const struct inv_rule *r, struct reason *why);
 int kernel_do_sysctl(struct kernel *k, const char *key, const char *value, struct reason *why);
-/* -ENOSPC: buf is too small. */
+/* Returns 0, -ENOSPC if buf is too small, or another negative errno. */
 int kernel_do_read_sysctl(struct kernel *k, const char *key, char *buf, size_t size);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Simulates the effects of each change in Linux, so that tests need neither root nor a namespace.
- * The test kernel_netns compares both. */
+ * The test kernel_netns compares the simulation with Linux. */
 #include "tests/lib/kernel/kernel_fake.h"
 #include "netcfg/host/inventory_build.h"
 #include "tests/lib/kernel/fake_bond.h"
@@ -20,7 +20,7 @@
 struct fake {
 	struct kernel kernel;
 	struct inventory *inv;
-	bool *cable; /* by position in inv->links */
+	bool *cable; /* whether a cable is plugged in, by position in inv->links */
 	uint64_t fail_nth, fail_count;
 	int fail_error;
 	char fail_why[REASON_TEXT_MAX];
@@ -47,7 +47,7 @@ static int ended(int r, struct reason *why)
 	return r < 0 ? fail(why, r, NULL) : 0;
 }
 
-/* Begins each write: counts it, and makes it fail if the test requested that. */
+/* Begins a write: counts it, and makes it fail if the test has requested this. */
 static int write_begin(struct kernel *k, struct reason *why)
 {
 	struct fake *f = fake_of(k);
@@ -109,7 +109,7 @@ static bool same_subnet(const struct inv_addr *a, const struct inv_addr *b)
 	return a->ifindex == b->ifindex && prefix_equal(&na, &nb);
 }
 
-/* The route that the kernel adds for an address of a link that is up. */
+/* Returns the route that the kernel adds for an address of a link that is up. */
 static struct inv_route connected_route(const struct inv_addr *a)
 {
 	bool v4 = a->ip.addr.family == AF_INET;
@@ -175,7 +175,7 @@ static void routes_of_source_del(struct fake *f, const struct ip_addr *src)
 static void link_goes_down(struct fake *f, struct inv_link *l)
 {
 	l->up = l->carrier = false;
-	for (size_t i = 0; i < f->inv->n_links; i++) /* its VLANs go down too, and stay down */
+	for (size_t i = 0; i < f->inv->n_links; i++) /* its VLANs go down, and stay down */
 		if (f->inv->links[i].lower == l->ifindex && f->inv->links[i].up)
 			link_goes_down(f, &f->inv->links[i]);
 	for (size_t i = f->inv->n_routes; i-- > 0;)
@@ -297,7 +297,7 @@ static struct inv_addr *addr_get(struct fake *f, const struct inv_addr *a)
 	return NULL;
 }
 
-/* Without its primary, a subnet loses its secondaries, or the first becomes the primary. */
+/* After a primary address, removes its secondary addresses, or makes the first one primary. */
 static void secondaries_settle(struct fake *f, const struct inv_addr *gone)
 {
 	const struct inv_link *l = link_get(f, gone->ifindex);
@@ -365,10 +365,10 @@ static int addr_change(struct fake *f, const struct kernel_change *c, struct rea
 	return c->remove ? addr_del(f, &a, why) : addr_add(f, &a, c->foreign, why);
 }
 
-/* The link on which gw is a neighbour; 0: there is none. oif 0: look at all links. */
+/* Returns the ifindex of the link (any, without an oif) that reaches the route's gateway, or 0. */
 static uint32_t gateway_link(struct fake *f, const struct inv_route *r)
 {
-	if (ip_addr_is_link_local(&r->gateway)) /* each link has that subnet */
+	if (ip_addr_is_link_local(&r->gateway)) /* each link has the link-local subnet */
 		return r->oif;
 	for (size_t i = 0; i < f->inv->n_routes; i++) {
 		const struct inv_route *via = &f->inv->routes[i];
@@ -495,7 +495,7 @@ static int bond_value_change(struct fake *f, const struct kernel_change *c, stru
 	return ended(fake_bond_value_change(f->inv, c), why);
 }
 
-/* The link goes down to become a port or to leave a bond, and comes up afterwards. */
+/* Makes a link a port or removes it from its bond. The link goes down for a moment. */
 static int master_change(struct fake *f, const struct kernel_change *c, struct reason *why)
 {
 	struct inv_link *l = link_get(f, c->ifindex);
@@ -570,7 +570,7 @@ static int fake_read(struct kernel *k, struct kernel_change *c)
 	return 0;
 }
 
-/* VFs are counted in the order of their links. */
+/* Returns whether `ref` identifies the link. *vfs counts the VFs of the PF in `ref` so far. */
 static bool link_is(const struct inv_link *l, const char *ref, unsigned *vfs)
 {
 	size_t len = strcspn(ref, "/");

@@ -14,34 +14,37 @@
 /* The kernel driver of new VFs, unless autoprobe of their PF is off. */
 #define KERNEL_FAKE_VF_DRIVER "igbvf"
 
-/* Starts from a copy of inv. 0 and *ret (free with kernel_free); negative errno. */
+/* Creates a host from a copy of inv. Returns 0 and *ret (free it with kernel_free), or negative
+ * errno. */
 int kernel_fake_new(const struct inventory *inv, struct kernel **ret);
 
-/* The host at present, borrowed until the next change; not sorted. */
+/* Returns the current host. The inventory is borrowed until the next change, and not sorted. */
 const struct inventory *kernel_fake_inventory(struct kernel *k);
 
-/* Replaces the host by inv, as if another process had changed it. 0; -ENOMEM. */
+/* Replaces the host by a copy of inv, as if another process had changed the host. Returns 0 or
+ * -ENOMEM. */
 int kernel_fake_replace(struct kernel *k, const struct inventory *inv);
 
 /*
- * Makes writes fail with `error` (negative errno) and the text `why`, without effect: `count`
- * writes, beginning with the nth from now (1: the next one). They count as writes. nth 0: no
- * failures; count 0: all further writes.
+ * Makes `count` writes fail with `error` (negative errno) and the text `why`, beginning with the
+ * nth write from now (1 is the next one). Failed writes have no effect, but are counted. If nth is
+ * 0, no writes fail; if count is 0, all writes from the nth on fail.
  */
 void kernel_fake_fail(struct kernel *k, uint64_t nth, uint64_t count, int error, const char *why);
 
-/* Sets a callback before each write, with the number of the write from 1. NULL: none. */
+/* Sets a callback that is called before each write with the number of the write (the first is 1).
+ * NULL removes the callback. */
 void kernel_fake_on_write(struct kernel *k, void (*cb)(void *user, uint64_t nth), void *user);
 
-/* Plugs in or pulls the cable; the watch reports it. 0, -ENODEV, -ENOMEM. */
+/* Plugs in or pulls a link's cable, which the watch reports. Returns 0, -ENODEV or -ENOMEM. */
 int kernel_fake_set_carrier(struct kernel *k, uint32_t ifindex, bool carrier);
 
-/* Creates a link with the caller's ifindex, or removes it with all its objects. 0, -ENOMEM,
- * -ENODEV. */
+/* Create a link with the caller's ifindex, or remove a link with all its objects. Return 0, -ENOMEM
+ * or -ENODEV. */
 int kernel_fake_add_link(struct kernel *k, const struct inv_link *l);
 int kernel_fake_remove_link(struct kernel *k, uint32_t ifindex);
 
-/* Makes the next watch_read return e. 0, -ENOMEM. */
+/* Makes the next watch_read report e. Returns 0 or -ENOMEM. */
 int kernel_fake_push_event(struct kernel *k, const struct kernel_event *e);
 
 #endif

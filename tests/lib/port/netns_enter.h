@@ -3,10 +3,10 @@
 #ifndef PLENUM_TESTS_NETNS_ENTER_H
 #define PLENUM_TESTS_NETNS_ENTER_H
 
-/* Runs a command. Returns its exit status; -1: it was killed. */
+/* Runs a command. Returns its exit status, or -1 if it was killed. */
 int sh(const char *cmd);
 
-/* Enters the network namespace with that name. 0 or negative errno. */
+/* Enters the network namespace with that name. Returns 0 or negative errno. */
 int netns_enter(const char *name);
 
 #endif

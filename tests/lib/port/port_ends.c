@@ -60,8 +60,8 @@ void end_open(struct port *p, const struct end *e)
 	ends_open(p, e, 1);
 }
 
-/* Set if the port's descriptor did not end the last sleep. n_unheard counts answers that were
- * received all the same. */
+/* slept_out is set if the port's descriptor did not end the last sleep. n_unheard counts the
+ * answers that were received after such a sleep. */
 static bool slept_out;
 static unsigned n_unheard;
 
@@ -120,7 +120,7 @@ static bool reply_is_good(const struct port_rx *d, uint32_t number, uint32_t byt
 	return got == number;
 }
 
-/* Sends one datagram every 20 ms until it is echoed. Ignores echoes of older ones. */
+/* Sends one datagram every 20 ms until it is echoed. Ignores the echoes of older datagrams. */
 static bool ping_pong(struct port *p, const struct datagram_addr *dst, uint32_t number,
 		      uint64_t deadline)
 {
@@ -182,7 +182,8 @@ static void child_client(const struct end *e, const struct end *peer, uint32_t c
 		if (!ping_pong(&p, &dst, i, deadline))
 			_exit(EXIT_TIMEOUT);
 	}
-	/* An answer that arrives at the end of a sleep may not have ended the sleep. */
+	/* Some unheard answers are normal, because an answer can arrive just when a sleep ends
+	 * anyway. */
 	if (n_unheard > count / 4)
 		_exit(EXIT_SLEPT);
 	p.ops->close(&p);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ports in separate processes, one that echoes and one that asks, for tests of ports on veth pairs.
+ * Ports in separate processes, for tests of ports on veth pairs. One process echoes the datagrams
+ * that the other one sends.
  */
 #ifndef PLENUM_TESTS_PORT_ENDS_H
 #define PLENUM_TESTS_PORT_ENDS_H
@@ -22,7 +23,7 @@
 #define EXIT_TIMEOUT 3
 #define EXIT_DAMAGED 4
 #define EXIT_SLEPT 5  /* answers arrived but did not wake the port */
-#define EXIT_OPEN 100 /* plus the errno of opening the port */
+#define EXIT_OPEN 100 /* plus the errno, if the port could not be opened */
 
 struct end { /* the port of one process */
 	const char *netns, *ifname, *ip;
@@ -32,10 +33,10 @@ struct end { /* the port of one process */
 
 /* ------------------------------------------------------------------ in the children */
 
-/* Used by ports that are opened later. */
+/* Settings for ports that are opened later. */
 extern uint32_t ends_log_level;
 extern uint32_t ends_mtu;
-extern bool ends_shared; /* the ports share their device with the kernel by flow rules */
+extern bool ends_shared; /* the ports share their device with the kernel by means of flow rules */
 
 void leg_fill(struct launch_port *lp, const struct end *e);
 
@@ -44,14 +45,15 @@ void ends_open(struct port *ports, const struct end *legs, unsigned n);
 void end_open(struct port *p, const struct end *e);
 void port_wait(struct port *p);
 
-/* Shared with a client: while it is set, `count` more datagrams follow. NULL: not set. */
+/* Memory shared with a client process. While the number in it is not 0, the client sends another
+ * `count` datagrams. May be NULL. */
 extern uint32_t *keep_sending;
 
-/* Checks that the descriptor stays quiet while there are no packets, also after its interface went
- * down. */
+/* Checks that the port's descriptor does not become readable without packets, even after its
+ * interface went down. */
 void child_sleeper(const struct end *e);
 
-/* Sends on the two legs alternately. */
+/* Sends datagrams on the two legs alternately, and expects their echoes. */
 void child_two_legs(const struct end *legs, const struct end *peers);
 
 /* ------------------------------------------------------------------ in the parent */

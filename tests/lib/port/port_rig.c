@@ -102,7 +102,7 @@ void two_legs_carry(void **state)
 	echo_kill(echo);
 }
 
-/* The address is used by the kernel in the other namespace, and by another port. */
+/* Tries an address that the kernel in the other namespace uses, and one that another port uses. */
 void a_taken_address_is_refused(void **state)
 {
 	struct end taken = end_a;

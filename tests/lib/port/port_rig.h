@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Two network namespaces joined by two veth pairs, a port at each end, and the tests that every
- * back end with its own neighbour resolution must pass. A test program defines before it includes
- * this: PORT_RIG, the prefix of interface and namespace names; PORT_RIG_NET, a unique number in
- * their addresses; PORT_RIG_DEVICE, the device the ports open; PORT_RIG_QUEUES, arguments of ip(8)
- * for each end of the second pair; PORT_RIG_DOWN, a command that restores what a link loses when it
- * goes down. One of its files has the line PORT_RIG_DEFINE; which makes the ends of these.
+ * back end with its own neighbour resolution must pass. A test program defines these macros before
+ * it includes this file: PORT_RIG, the prefix of interface and namespace names; PORT_RIG_NET, a
+ * unique number in their addresses; PORT_RIG_DEVICE, the device that the ports open;
+ * PORT_RIG_QUEUES, arguments of ip(8) for each end of the second pair; PORT_RIG_DOWN, a command
+ * that restores what a link loses when it goes down. One file of the program has the line
+ * PORT_RIG_DEFINE; which defines the ends.
  */
 #ifndef PLENUM_TESTS_PORT_RIG_H
 #define PLENUM_TESTS_PORT_RIG_H
@@ -23,7 +24,8 @@
 	}
 
 extern const struct end end_a, end_b, end_a_sleeps, end_b_sleeps, end_a6, end_b6;
-/* The kernel's own addresses, for tests with its sockets; ports do not use them. */
+/* Ends with the kernel's own addresses, for tests with sockets of the kernel. Ports do not use
+ * these addresses. */
 extern const struct end end_b_udp, end_b6_udp;
 /* The two legs of one process. */
 extern const struct end legs_a[2], legs_b[2];
@@ -37,8 +39,8 @@ struct port_rig_commands {
 };
 extern const struct port_rig_commands port_rig_commands;
 
-/* Without segmentation offloads, so that frames which leave the kernel's stack are complete, as on
- * a wire. */
+/* Defines the ends and commands. The commands turn segmentation offloads off, so that the kernel's
+ * frames have the size that they have on a wire. */
 // clang-format off
 #define PORT_RIG_DEFINE \
 	const struct end end_a = PORT(NS_A, "0", IP4("1"), DPDK), \
@@ -73,11 +75,12 @@ extern const struct port_rig_commands port_rig_commands;
 // clang-format on
 
 void port_rig_remove(void);
-/* The rest of a group's setup. missing: why the tests cannot run; NULL: no reason is known. */
+/* Makes the rig as the last part of a group's setup. `missing` is the reason why the tests cannot
+ * run, or NULL. */
 int port_rig_make(void **state, const char *missing);
 /* Skips the test if the rig could not be made. */
 void need(void **state);
-/* Waits for a child process, which must succeed. */
+/* Waits for a child process and asserts its success. */
 void expect_done(pid_t pid);
 /* Calls fork(2). The child dies with the test. */
 pid_t child_start(void);

@@ -7,7 +7,7 @@
 #include <sys/user.h>
 #include <sys/wait.h>
 
-/* From linux/ptrace.h, which conflicts with sys/ptrace.h. */
+/* Copied from linux/ptrace.h, which conflicts with sys/ptrace.h. */
 struct helper_trace_info {
 	uint8_t op, pad[3];
 	uint32_t arch;

@@ -38,7 +38,7 @@ int kill_steps_run(void (*fn)(void *), void *arg, unsigned n)
 			return -errno;
 		if (WIFEXITED(status) || WIFSIGNALED(status))
 			return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 1 : -EIO;
-		/* The process stops at the entry and at the exit of a system call. */
+		/* The process stops at the entry and at the exit of each system call. */
 		if (WSTOPSIG(status) == (SIGTRAP | 0x80) && ++stops == 2 * n - 1)
 			break;
 	}

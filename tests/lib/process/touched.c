@@ -34,7 +34,8 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 			allow(at, PAGE);
 			return;
 		}
-	/* Another fault of the program: without this handler it happens again. */
+	/* The program has another fault. Without this handler it happens again and ends the
+	 * program. */
 	sigaction(sig, &before, NULL);
 }
 

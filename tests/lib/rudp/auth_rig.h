@@ -35,7 +35,7 @@ struct hop { /* a packet in flight */
 
 struct end {
 	struct rudp *r;
-	struct rudp_session *s; /* session of the client */
+	struct rudp_session *s; /* the client's session; NULL at the server */
 	unsigned events[RUDP_EVENT_MAX], accepts, requests, answers;
 	int code;
 	char word[WIRE_REFUSE_TEXT_MAX + 1];
@@ -47,9 +47,9 @@ struct rig {
 	struct rudp_config cfg[2];
 	uint64_t now;
 	unsigned n_hops, n_seen;
-	/* The attacker. True: drops the packet. */
+	/* The attacker, which may change the packet. Returns true to drop it. */
 	bool (*middle)(struct rig *auth, struct hop *h);
-	unsigned target, byte; /* for the attacker: number of the packet and of its byte */
+	unsigned target, byte; /* for the attacker: the numbers of a packet and of a byte in it */
 	bool hit;
 	uint64_t spoofed_in, spoofed_out;
 	unsigned n_kept;
@@ -58,13 +58,13 @@ struct rig {
 	struct hop hops[QUEUE_MAX];
 };
 
-extern struct rig *auth; /* only one exists at a time; used by the operations */
+extern struct rig *auth; /* the only rig, which rudp's operations use */
 extern uint8_t auth_reply[REPLY_MAX];
 extern uint32_t auth_reply_len;
 
 struct datagram_addr auth_addr(unsigned end, unsigned port);
 
-/* A host that is not involved. */
+/* The address of a host that takes no part in the session. */
 extern const struct datagram_addr auth_victim;
 
 void auth_end_start(unsigned i);
@@ -74,7 +74,7 @@ int auth_setup(void **state);
 int auth_teardown(void **state);
 void auth_begin(void);
 
-/* Restarts with the same setup. */
+/* Ends both sides and starts them again with the same configuration. */
 void auth_restart(void);
 int auth_deliver(const struct hop *h);
 void auth_turn(void);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Default operations of rudp for simple test programs: buffers from malloc, packets copied as a
- * whole, responses freed. rudp_sim.h has others, which account for every buffer.
+ * whole, responses freed. The simulator (rudp_sim.h) has its own operations, which account for
+ * every buffer.
  */
 #ifndef PLENUM_TESTS_RUDP_OPS_H
 #define PLENUM_TESTS_RUDP_OPS_H
 
 #include "dataplane/rudp/rudp.h"
 
-/* Copies the whole packet to one buffer. Returns its length. */
+/* Copies the whole packet to one buffer. Returns the packet's length. */
 size_t rudp_ops_copy(uint8_t *ret, const struct datagram *pkt);
 void rudp_ops_flush(void *user);
 void *rudp_ops_buf_get(void *user, struct rudp_session *s, bool is_response, uint64_t cookie,

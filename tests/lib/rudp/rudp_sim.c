@@ -6,10 +6,10 @@
 #include "tests/lib/rudp/rudp_sim_internal.h"
 
 #define WAIT_AGAIN_NS (100 * NSEC_PER_USEC)
-/* Bytes at the start of a request: cookie, length of the response, time of execution. */
+/* Length of a request's header: cookie, length of the response, time of execution. */
 #define HEADER 16
 
-struct sim_job { /* a request the server is executing */
+struct sim_job { /* a request that the server is executing */
 	struct sim_job *next;
 	uint64_t at;
 	struct rudp_call *call;
@@ -22,12 +22,12 @@ struct sim_job { /* a request the server is executing */
 struct block { /* a buffer lent to rudp or received from it */
 	struct block *next, **prev;
 	struct sim_end *end;
-	unsigned *used, *used_by; /* counters of its class; NULL: none */
-	unsigned *on_trial;	  /* counters of clients on trial */
+	unsigned *used, *used_by; /* the counters of the buffer's class, or NULL */
+	unsigned *on_trial;	  /* the class's counter for clients on trial */
 	uint8_t data[];
 };
 
-/* The same as in the server of the file system. */
+/* These sizes equal the buffer sizes of the file system's server. */
 static const size_t class_bytes[SIM_BUF_CLASSES] = {7680, (132U << 10) - 512, (1U << 20) + 7680};
 
 uint64_t sim_random_of(uint64_t *state, uint64_t below)
@@ -76,7 +76,8 @@ static void block_free(struct block *b)
 	free(b);
 }
 
-/* Number of free buffers of a class for small or big messages; big ones must leave a quarter. */
+/* Returns the number of free buffers of a class for small or big messages. Big messages must leave
+ * a quarter of the buffers free, except in the largest class. */
 static unsigned class_free(const struct sim *sim, const struct sim_memory *m, unsigned class,
 			   bool big)
 {
@@ -88,9 +89,9 @@ static unsigned class_free(const struct sim *sim, const struct sim_memory *m, un
 	return big ? MIN_OF(n - used, most - m->used[class][1]) : n - used;
 }
 
-/* A block from the server's classes for client `who`; NULL: none is free for it. If the classes
- * that fit are used up, a larger class is used, but the largest one is reserved for messages that
- * fit no other. */
+/* Returns a block of the server's classes for client `who`, or NULL if none is free for this
+ * client. If the smallest class that fits is used up, it takes a larger one, but the largest class
+ * is reserved for messages that fit no other class. */
 static struct block *block_of_class(struct sim_end *end, struct sim_memory *m, unsigned who,
 				    size_t len)
 {
@@ -125,7 +126,7 @@ static struct block *block_of(void *data)
 	return (struct block *)((uint8_t *)data - offsetof(struct block, data));
 }
 
-/* The application */
+/* ---- the application ---- */
 
 static void op_flush(void *user)
 {
@@ -188,7 +189,8 @@ static void answer(struct sim_end *end, struct sim_job *job)
 	child_task_free(job, true);
 }
 
-/* Memory for a response, shared between clients as in server_wait.c of the file system's server. */
+/* Returns memory for a response, or NULL. Clients share the memory as in server_wait.c of the file
+ * system's server. */
 static struct block *answer_block(struct sim_end *end, struct rudp_session *s, uint32_t len)
 {
 	struct sim_memory *m = &end->answers;
@@ -270,7 +272,7 @@ static void op_request(void *user, struct rudp_session *s, struct rudp_call *cal
 	end->waiting_tail = &job->next;
 }
 
-/* Runs the waiting jobs in order, except those of clients that have used up their share of memory
+/* Runs the waiting jobs in order. Skips the jobs of clients that have used up their share of memory
  * for responses. */
 static void jobs_waiting_run(struct sim_end *end)
 {
@@ -462,7 +464,7 @@ void sim_abandon_all(struct sim *sim, unsigned end)
 			sim_abandon(sim, i);
 }
 
-/* Time */
+/* ---- time ---- */
 
 static struct rudp_port_info port_info(const struct sim_end *end, unsigned i)
 {
@@ -520,7 +522,8 @@ struct sim *sim_new(const struct sim_config *cfg)
 
 	if (!sim)
 		abort();
-	/* Large messages are allocated often; this avoids a system call for each. */
+	/* Large messages are allocated often, and these settings avoid a system call for each of
+	 * them. */
 	(void)mallopt(M_MMAP_THRESHOLD, 32 << 20);
 	(void)mallopt(M_TRIM_THRESHOLD, 256 << 20);
 	memory_init(&sim->ends[SIM_SERVER].requests, cfg->clients);
@@ -601,7 +604,8 @@ static uint64_t end_due(struct sim_end *end)
 	return end->due_ns;
 }
 
-/* A test may have changed the ends in any way. */
+/* Makes each endpoint compute its next work again, because a test may have changed the
+ * endpoints. */
 static void dues_forget(struct sim *sim)
 {
 	for (unsigned i = 0; i <= sim->cfg.clients; i++)
@@ -638,12 +642,12 @@ static void end_turn(struct sim_end *end)
 	}
 	jobs_waiting_run(end);
 	rudp_poll(end->r, sim->now);
-	jobs_waiting_run(end); /* memory may have been returned, which waiting jobs need */
+	jobs_waiting_run(end); /* waiting jobs may need memory that has been freed */
 	end->polls++;
 	end->next_turn = sim->now + sim->cfg.turn_ns;
 }
 
-/* Advances to the next event, at most to `until`. False: there is no event before that. */
+/* Advances to the next event, at most to `until`. Returns false if there is no event until then. */
 static bool step(struct sim *sim, uint64_t until)
 {
 	struct sim_end *first = NULL;

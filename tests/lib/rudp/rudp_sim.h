@@ -5,8 +5,8 @@
  * endpoint share the downlink of its port, which has a rate and a finite queue, so that many
  * senders cause a real incast. The applications at both ends are a part of the simulation. Their
  * data has a pattern that identifies the message. They count executions and responses, account for
- * every buffer, and can run out of buffers like the real server. If a promise is broken, for
- * example if a call never ends, the run stops and `fault` describes it.
+ * every buffer, and can run out of buffers like the real server. If rudp breaks one of its
+ * promises, for example if a call never ends, the run stops and `fault` describes the problem.
  */
 #ifndef PLENUM_TESTS_RUDP_SIM_H
 #define PLENUM_TESTS_RUDP_SIM_H
@@ -18,8 +18,8 @@
 #define SIM_CLIENTS_MAX 1024
 #define SIM_SERVER 0 /* number of the server's endpoint; the clients follow */
 #define SIM_BUF_CLASSES 3
-/* While the server is short of memory for responses, a client that is silent for so long loses its
- * session. */
+/* While the server is short of memory for responses, a client that is silent for this time loses
+ * its session. */
 #define SIM_SILENT_NS (40 * NSEC_PER_MSEC)
 
 struct sim_config {
@@ -30,40 +30,45 @@ struct sim_config {
 	uint64_t jitter_ns;
 	uint64_t server_delay_ns; /* added for packets from the server */
 	uint32_t queue_bytes;	  /* 0: unlimited */
-	/* Rate from the switch to the port of an endpoint, shared by all senders; 0: unlimited. */
+	/* Rate from the switch to the port of an endpoint, which all senders share; 0:
+	 * unlimited. */
 	uint64_t down_bits_per_s;
 	uint32_t down_queue_bytes;
 	uint32_t mtu;
-	uint32_t path_mtu[SIM_LEGS_MAX]; /* larger packets are lost on this leg; 0: none are */
-	/* The server's buffers for requests, and as many for responses, in three classes: up to 7.5
-	 * KiB, up to 132 KiB, larger. Each client has a share of them (rudp_incast_allows; for
-	 * responses rudp_session_standing, as in the server of the file system). 0: unlimited. */
+	uint32_t path_mtu[SIM_LEGS_MAX]; /* larger packets are lost on this leg; 0: no limit */
+	/*
+	 * Number of the server's buffers for requests in each of three classes: up to 7.5 KiB, up
+	 * to 132 KiB, larger (0: unlimited). It has as many for responses. Each client has a share
+	 * of the buffers: rudp_incast_allows limits it for requests, rudp_session_standing for
+	 * responses, as in the server of the file system.
+	 */
 	unsigned bufs[SIM_BUF_CLASSES];
-	unsigned keeps; /* clients up to this number keep their sessions even if they are silent */
-	/* Number per million packets. */
+	unsigned keeps; /* clients up to this number keep their sessions while silent */
+	/* Probabilities in events per million packets. */
 	uint32_t loss, duplicate, reorder, corrupt, garbage;
 	uint64_t reorder_ns; /* delay of a reordered packet */
-	/* Per million packets: hold: a link stalls; burst: a burst of losses begins. */
+	/* Probabilities per million packets that a link stalls (hold) and that a burst of losses
+	 * begins (burst). */
 	uint32_t hold, burst;
-	uint64_t hold_ns;	 /* longest stall, after which all its packets arrive at once */
-	unsigned burst_packets;	 /* most packets in a burst */
-	uint32_t eagain, no_buf; /* per million calls: eagain: of tx; no_buf: of buf_get */
+	uint64_t hold_ns; /* longest stall; afterwards all packets of the link arrive at once */
+	unsigned burst_packets;	 /* maximum number of packets in a burst */
+	uint32_t eagain, no_buf; /* failures per million calls of tx and of buf_get */
 	uint64_t turn_ns;	 /* time between two turns of an endpoint */
-	/* Rate at which an endpoint passes packets to its ports; it does nothing else meanwhile. 0:
+	/* Rate at which an endpoint passes packets to its ports, which takes its whole time; 0:
 	 * unlimited. */
 	uint64_t send_bits_per_s;
 	bool drops_bursts; /* all packets that are sent as a GSO burst are lost */
 	unsigned sources;  /* UDP source ports of each port in addition to its main one */
 	bool one_subnet;   /* all legs in one subnet */
 	bool routed;	   /* each port in its own subnet, with routers between all */
-	uint8_t unrouted;  /* bit per leg: on this leg a client has no route to other subnets */
-	/* So many of the last legs are missing at first at the server or at the clients, see
-	 * sim_port_add(). */
+	uint8_t unrouted; /* one bit for each leg on which a client has no route to other subnets */
+	/* Number of last legs that the server and the clients do not have at first; sim_port_add()
+	 * adds them. */
 	unsigned late_server, late_client;
 	bool labels;
 	bool ipv6;
 	unsigned
-		/* IPv6: only clients up to this number have the same /64 prefix; 0: all have */
+		/* with IPv6, clients up to this number share a /64 prefix; 0: all clients do */
 		one_host;
 	bool rests; /* both ends set rudp_ack_at_once */
 	int refuse; /* the server refuses clients with this negative errno; 0: it accepts them */
@@ -86,17 +91,19 @@ struct sim_link { /* from the port of an endpoint to the switch of its leg */
 	uint64_t busy_until;
 	uint64_t down_busy_until; /* from the switch to the port */
 	uint64_t held_until;	  /* no packet leaves before this time */
-	unsigned burst_left;	  /* losses left in the current burst */
+	unsigned burst_left;	  /* packets that the current burst still loses */
 	bool cut_out, cut_in;	  /* packets in this direction are lost without an error */
-	bool full;		  /* refuses packets at present */
-	uint32_t out_mtu;	  /* larger packets are lost in this direction; 0: none are */
+	bool full;		  /* refuses packets now */
+	uint32_t out_mtu;	  /* larger packets are lost in this direction; 0: no limit */
 	uint32_t out_loss;	  /* additional losses per million in this direction */
 	uint64_t out_delay_ns;	  /* additional delay in this direction */
-	uint8_t sources_out;	  /* bit per source port: its packets are lost in this direction */
-	uint64_t by_source[8];	  /* packets sent per source port */
-	uint64_t source_lag_ns;	  /* each source port has this delay more than the one before it */
+	/* one bit for each source port whose packets are lost in this direction */
+	uint8_t sources_out;
+	uint64_t by_source[8]; /* packets sent per source port */
+	/* each source port has this much more delay than the previous one */
+	uint64_t source_lag_ns;
 	struct sim_pkt
-		*burst; /* the last packet since the flush, with which the next one may be joined */
+		*burst; /* the last packet since the flush, to which the next one may be joined */
 	uint64_t packets, bytes, dropped;
 	uint64_t down_bytes, down_packets, down_dropped;
 };
@@ -106,21 +113,21 @@ struct sim_end {
 	struct sim *sim;
 	unsigned index;
 	struct rudp *r;
-	struct rudp_session *session; /* only of a client */
+	struct rudp_session *session; /* a client's session; NULL at the server */
 	uint32_t epoch;
 	unsigned n_ports;
 	struct sim_link links[SIM_LEGS_MAX];
 	struct sim_pkt *rx_head, **rx_tail;
 	uint64_t next_turn, stalled_until, polls, turns;
 	bool wait_due;		/* memory was freed since `waiting` was last checked */
-	uint64_t wait_again_ns; /* time of the next check in any case */
+	uint64_t wait_again_ns; /* latest time of the next check */
 	uint64_t due_ns;	/* time of the endpoint's next work; 0: has to be computed */
 	uint64_t sending_until,
-		flushed_ns; /* packets sent since the last flush leave from this time on */
+		flushed_ns; /* packets sent since the last flush leave at this time or later */
 	bool half_sender;   /* a client that sends only the first packets of its requests */
 	bool slow_reader;   /* a client that has no memory for responses */
 	bool trickler;	    /* a client that acknowledges only a packet from time to time */
-	/* client: it was silent for SIM_SILENT_NS when the server ended its session */
+	/* client: the server ended its session because it was silent for SIM_SILENT_NS */
 	bool was_silent;
 	uint64_t heard_ns; /* client: time at which the server last processed a packet from it */
 	uint64_t trickled_ns;
@@ -128,16 +135,16 @@ struct sim_end {
 		**waiting_tail; /* waiting: jobs that need memory for their response */
 	struct block *blocks;
 	struct sim_memory { /* the server's buffers by class */
-		/* Used by small messages [0] and by others [1]. */
+		/* Number used by small messages [0] and by other messages [1]. */
 		unsigned used[SIM_BUF_CLASSES][2];
-		unsigned on_trial[SIM_BUF_CLASSES]; /* used by clients on trial */
-		/* Use of each client; only at the server. */
+		unsigned on_trial[SIM_BUF_CLASSES]; /* number used by clients on trial */
+		/* Number that each client uses; only at the server. */
 		unsigned (*used_by)[SIM_BUF_CLASSES][2];
 	} requests, answers;
 	unsigned events[RUDP_EVENT_MAX];
 	int last_code;
-	long bufs, tokens, calls; /* lent to rudp or by rudp, and not returned yet */
-	/* server: bytes of requests that were delivered but not answered */
+	long bufs, tokens, calls; /* objects lent to or by rudp and not returned yet */
+	/* server: bytes of requests that are delivered but not answered */
 	uint64_t request_bytes, request_bytes_most;
 };
 
@@ -149,10 +156,10 @@ struct sim {
 	size_t heap_n, heap_size;
 	struct sim_call *calls;
 	unsigned n_calls, n_open, calls_size;
-	/* Called when a call of a client has ended; may make new calls. */
+	/* Called when a call of a client has ended. The function may make new calls. */
 	void (*on_done)(struct sim *sim, unsigned client);
 	uint64_t serial;
-	/* Longest time between two responses while calls were open. */
+	/* For the longest time between two responses while calls were open. */
 	uint64_t last_answer_ns, longest_gap_ns;
 	char fault[256];
 };
@@ -160,30 +167,32 @@ struct sim {
 struct sim *sim_new(const struct sim_config *cfg);
 struct sim *sim_free(struct sim *sim);
 uint64_t sim_random(struct sim *sim, uint64_t below);
-/* The same for a generator without a simulation. *state: its seed at first. */
+/* Like sim_random, but for a generator without a simulation. *state is first the seed, then the
+ * generator's state. */
 uint64_t sim_random_of(uint64_t *state, uint64_t below);
-/* Makes a call of the client `end`. delay_us: time for its execution at the server. False: the
- * queue is full. */
+/* Makes a call of the client `end`, whose execution at the server takes delay_us. Returns false if
+ * the client's queue is full. */
 bool sim_call(struct sim *sim, unsigned end, uint32_t req_len, uint32_t resp_len,
 	      uint32_t delay_us);
 void sim_abandon(struct sim *sim, unsigned cookie);
 /* Marks all calls of this client as abandoned: their results are not checked. */
 void sim_abandon_all(struct sim *sim, unsigned end);
-/* Runs until all calls are answered. False: not within max_ns, or there was a fault. */
+/* Runs until all calls are answered. Returns false if that takes longer than max_ns or a fault
+ * occurs. */
 bool sim_finish(struct sim *sim, uint64_t max_ns);
-/* Runs for ns. False: there was a fault. */
+/* Runs for ns nanoseconds. Returns false if a fault occurs. */
 bool sim_pass(struct sim *sim, uint64_t ns);
-/* Runs until the sessions of all clients are up. */
+/* Runs until the sessions of all clients are up. Returns false if that takes longer than max_ns. */
 bool sim_connect(struct sim *sim, uint64_t max_ns);
 void sim_stall(struct sim *sim, unsigned end, uint64_t ns);
-/* Sets the carrier of an endpoint's port. announced: also tells rudp. */
+/* Sets the carrier of an endpoint's port. If `announced` is set, also informs rudp. */
 void sim_leg(struct sim *sim, unsigned end, unsigned leg, bool up, bool announced);
 /* Adds the next missing leg of the endpoint. */
 int sim_port_add(struct sim *sim, unsigned end);
-/* Replaces the process of the endpoint by a new one; the memory of the old one is lost. */
+/* Replaces the process of the endpoint by a new one, which knows nothing of the old one. */
 void sim_restart(struct sim *sim, unsigned end);
 /* Checks that all calls have ended, closes all sessions, and checks that all lent objects were
- * returned. */
+ * returned. Returns false if a fault occurs. */
 bool sim_close(struct sim *sim);
 
 #endif

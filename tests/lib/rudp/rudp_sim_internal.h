@@ -14,7 +14,7 @@ struct sim_pkt {
 	struct sim_end *to;
 	unsigned leg;
 	bool vanishes;	/* lost together with its burst */
-	bool at_switch; /* it is on the way to the switch; false: from the switch */
+	bool at_switch; /* the packet is on its way to the switch; false: from the switch */
 	struct datagram_addr src;
 	struct sim_end *from; /* the sender */
 	struct sim_pkt *next;
@@ -31,12 +31,13 @@ struct sim_pkt {
 bool sim_chance(struct sim *sim, uint32_t in_a_million);
 
 struct datagram_addr sim_end_addr(const struct sim *sim, unsigned end, unsigned leg);
-/* Takes the packet that arrives next anywhere; heap_n must not be 0. */
+/* Removes and returns the packet that arrives next at any endpoint or switch. heap_n must not be
+ * 0. */
 struct sim_pkt *sim_net_pop(struct sim *sim);
-/* Passes a packet from the switch to the port: it queues behind packets of other senders, or is
- * dropped if the queue is full. */
+/* Passes a packet from the switch to the port, behind the queued packets of all senders. Drops it
+ * if the queue is full. */
 void sim_net_forward(struct sim *sim, struct sim_pkt *p);
-/* The operation tx of rudp. */
+/* Implements the operation tx of rudp. */
 int sim_net_tx(void *user, unsigned port, const struct datagram_addr *dst,
 	       const struct datagram *pkt);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The simulator's network: packets, links with queues and faults, and the switch. It does not know
- * calls.
+ * The simulator's network: packets, links with queues and faults, and the switch. It does not
+ * depend on calls.
  */
 #include "dataplane/rudp/wire/wire.h"
 #include "tests/lib/rudp/rudp_ops.h"
@@ -80,8 +80,8 @@ static struct sim_end *end_of(struct sim *sim, const struct datagram_addr *a, un
 
 #define TRICKLE_NS (50 * NSEC_PER_MSEC)
 
-/* For a client that does not free the server's memory: reduces an acknowledgement to one packet, or
- * to none. */
+/* Reduces the acknowledgements of a client that does not free the server's memory: each
+ * acknowledges at most one packet. */
 static void trickle(struct sim_end *end, uint8_t *data, size_t len)
 {
 	uint8_t *words = data + WIRE_COMMON_BYTES + WIRE_ACK_BLOCK_BYTES;
@@ -118,7 +118,8 @@ static struct sim_pkt *deliver(struct sim *sim, struct sim_end *from, unsigned p
 	if (from->trickler)
 		trickle(from, p->data, len);
 	if (len && sim_chance(sim, sim->cfg.corrupt))
-		/* If the length stayed the same, UDP's checksum would detect the damage. */
+		/* Cuts the packet, because UDP's checksum would detect damage that keeps the
+		 * length. */
 		p->len = sim_random(sim, len);
 	if (sim_chance(sim, sim->cfg.garbage))
 		for (unsigned n = 1 + (unsigned)sim_random(sim, 4); n && p->len; n--)
@@ -131,7 +132,8 @@ static struct sim_pkt *deliver(struct sim *sim, struct sim_end *from, unsigned p
 	return NULL;
 }
 
-/* Simulates a NIC that corrupts segmented bursts. */
+/* Simulates a NIC that corrupts segmented bursts: if the packet forms a burst with the previous
+ * one, both are lost. */
 static void burst_join(struct sim *sim, struct sim_link *link, const struct datagram *pkt,
 		       struct sim_pkt *p)
 {
@@ -149,14 +151,14 @@ static void burst_join(struct sim *sim, struct sim_link *link, const struct data
 	}
 }
 
-/* Whether the packet is a later chunk of a request that must stay incomplete. */
+/* Returns whether the packet is a later chunk of a request that must stay incomplete. */
 static bool half_sent(const struct sim_end *end, const struct datagram *pkt)
 {
 	return end->half_sender && (pkt->hdr[1] & 0x0f) == WIRE_DATA &&
 	       wire_get16(pkt->hdr + WIRE_OFF_CHUNK_INDEX) > 0;
 }
 
-/* Whether the packet is lost in a burst of losses, which may begin with it. */
+/* Returns whether the packet is lost in a burst of losses, which may begin with this packet. */
 static bool burst_takes(struct sim *sim, struct sim_link *link)
 {
 	if (!link->burst_left && sim_chance(sim, sim->cfg.burst))
@@ -167,7 +169,7 @@ static bool burst_takes(struct sim *sim, struct sim_link *link)
 	return true;
 }
 
-/* The delay of this packet in addition to that of the link. */
+/* Returns the time of the packet's arrival if the port has sent it at the time `at`. */
 static uint64_t way(struct sim *sim, const struct sim_end *end, struct sim_link *link, uint64_t at)
 {
 	at += sim->cfg.down_bits_per_s ? sim->cfg.delay_ns / 2 : sim->cfg.delay_ns;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The bytes of the simulator's messages. All come from one table; each message begins at another
- * place in it. So copying and comparing them is fast, even in sanitized builds, which check each
+/* The bytes of the simulator's messages. All messages are copied from one table, each from another
+ * offset. Copying and comparing whole ranges is fast even in sanitized builds, which check each
  * access. */
 #include "tests/lib/rudp/rudp_sim_internal.h"
 

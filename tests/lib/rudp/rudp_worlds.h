@@ -29,11 +29,12 @@
 
 extern const struct sim_config sim_clean;
 
-/* Keeps `depth` calls open until `total` were made. Calls `at` when half of them are done. */
+/* Makes `total` calls of client 1, at most `depth` at a time. Calls `at` (may be NULL) once half of
+ * the calls have been made. Returns false if the calls do not end in time or a fault occurs. */
 bool sim_pump(struct sim *sim, unsigned total, unsigned depth, uint32_t req_len, uint32_t resp_len,
 	      void (*at)(struct sim *sim));
 
-/* The longest failover pause of all paths of the end. */
+/* Returns the longest failover pause of all paths of the endpoint. */
 uint64_t sim_longest_pause(struct sim *sim, unsigned end);
 
 #endif
