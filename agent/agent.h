@@ -95,7 +95,7 @@ struct agent {
 void agent_stop_all(struct agent *a);
 /* Runs the monitor until it is stopped. Returns the program's exit status; AGENT_EXIT_CONFIG if the
  * configuration is invalid and no earlier configuration can run instead. */
-#define AGENT_EXIT_CONFIG 78 /* EX_CONFIG of sysexits.h */
+#define AGENT_EXIT_CONFIG 78 /* equals EX_CONFIG of sysexits.h */
 int agent_main(const struct agent_options *opt);
 /* Only checks the configuration and prints its errors. Returns the program's exit status. */
 int agent_check(const struct agent_options *opt);

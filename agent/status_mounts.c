@@ -212,7 +212,8 @@ static const char *export_state(const struct status_export *e)
 	return e->reason[0] ? "degraded" : "served";
 }
 
-/* counted: the workers' pages had room for all clients, so that their number is known */
+/* Returns an export for the status. `counted` tells whether the number of clients is known, because
+ * all clients had room on the workers' pages. */
 static json_t *export_to_json(const struct status_export *e, bool counted)
 {
 	json_t *workers = json_array(), *squash = json_array();

@@ -30,7 +30,8 @@ static int fail(struct head *h, unsigned status, const char *code, const char *f
 	return -EINVAL;
 }
 
-/* Token characters of RFC 9110, 5.6.2. */
+/* Returns whether HTTP allows the character in a token, such as a header name (RFC 9110, section
+ * 5.6.2). */
 static bool is_token_char(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||

@@ -133,7 +133,8 @@ enum MHD_Result api_stream_begin(struct api *a, struct api_call *c)
 				RESOURCE_STREAM_TYPE, NULL);
 }
 
-/* Frees the events too once no stream is open and no question is unanswered. */
+/* Frees a->streams with its events once no stream is open and no question to the monitor is
+ * unanswered. */
 static void forget_if_unused(struct api *a)
 {
 	if (!a->streams || a->streams->list || a->streams->asked)

@@ -10,8 +10,9 @@ static void on_open(void *user, uint64_t id, int fd)
 	api_client_accept(user, id, false, fd);
 }
 
-/* If the library still has the connection, for example with a request that waits for the monitor,
- * api_client.c informs the monitor when the library closes the connection. */
+/* Informs the monitor that the network connection has ended, unless the HTTP library still has it,
+ * for example with a request that waits for the monitor. In that case api_client.c informs the
+ * monitor when the library closes the connection. */
 static void on_end(void *user, uint64_t id)
 {
 	struct privsep_msg m = {.type = PRIVSEP_CLOSED, .connection = id};

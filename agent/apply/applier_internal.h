@@ -82,8 +82,8 @@ int applier_channel_wait(struct applier_channel *l, uint64_t until_ns, uint64_t 
  * message. */
 void applier_channel_try_send(struct applier_channel *l, const struct applier_message *m);
 
-/* Main function of the applier's process. channel: socket to the monitor; listener: socket from
- * applier_channel_listen. Returns the exit status. */
+/* Main function of the applier's process. `channel` is its socket to the monitor, `listener` the
+ * socket from applier_channel_listen. Returns the exit status. */
 int applier_work(const struct applier_task *t, int channel, int listener);
 
 #endif

@@ -104,7 +104,7 @@ struct clients_setup {
 	struct events *events;
 	const char *read_path, *admin_path; /* borrowed */
 	enum log_level log_level;
-	uint64_t idle_ns; /* CLIENTS_IDLE_NS; tests set less */
+	uint64_t idle_ns; /* CLIENTS_IDLE_NS; tests set a shorter time */
 	/* Called for a client's request that privsep_check has accepted. The handler may use fd but
 	 * does not close it. */
 	void (*on_request)(void *user, struct client *c, const struct privsep_msg *m, int fd);
@@ -133,7 +133,7 @@ void clients_set_rights(struct clients *c, struct clients_rights *rights);
 void clients_set_network(struct clients *c, struct network_config *config);
 /* Reads the files for the network service again. */
 void clients_reload_network(struct clients *c);
-/* See network_problems(); accepts NULL. */
+/* Returns the same as network_problems(). Accepts NULL. */
 json_t *clients_network_problems(const struct clients *c);
 /* Records that a request of a network client was refused. */
 void clients_note_refusal(struct clients *c, const struct client *cl, const char *what);

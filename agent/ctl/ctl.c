@@ -185,7 +185,8 @@ static const struct ctl_command commands[] = {
 	{"confirm", 0, 1, TAKES_FORCE, ctl_cmd_confirm},
 	{"rollback", 0, 1, TAKES_APPLY | TAKES_FORCE | TAKES_DRY_RUN | DISRUPTS, ctl_cmd_rollback},
 	{"history show", 1, 1, 0,
-	 ctl_cmd_history_show}, /* before the command that consists of the first word only */
+	 /* entries with two words precede the command that is only the first word */
+	 ctl_cmd_history_show},
 	{"history diff", 1, 2, 0, ctl_cmd_history_diff},
 	{"history", 0, 0, TAKES_TABLE, ctl_cmd_history},
 	{"fault add", 0, 0, TAKES_LEG | TAKES_PEER | TAKES_FAULT | DISRUPTS, ctl_cmd_fault_add},

@@ -166,7 +166,8 @@ struct difference {
 	char *version; /* version of the staged configuration; NULL: FILE is compared */
 	bool differs, host_differs;
 	json_t *plan; /* steps from the host's present state to the running configuration */
-	/* Warnings about values that are in files and not in force, but in no difference.
+	/* Warnings about values in the configuration files that are not in force although no
+	 * difference shows them.
 	 */
 	json_t *warnings;
 	json_t *staged_by; /* the users whose changes are staged */

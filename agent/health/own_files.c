@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
-#define ROOM_BYTES_MIN 65536U /* free space for the records that an apply writes */
+#define ROOM_BYTES_MIN 65536U /* minimum free space, which the records of an apply need */
 
 static void judge(const char *folder, struct reason *why)
 {

@@ -304,7 +304,8 @@ static bool has_carrier(const struct labels_view *v, const struct label *l)
 	return false;
 }
 
-/* A LAG needs one switch, or two that form an MLAG pair. */
+/* Warns about a bond whose ports are on different switches: a LAG needs one switch, or two switches
+ * that form an MLAG pair. */
 static void warn_bond(const struct labels_view *v, const struct label *l, uint32_t ifindex,
 		      json_t *list)
 {

@@ -14,7 +14,8 @@ struct reconcile_request {
 	struct reconcile_client client; /* zeroed: no client waits for the result */
 };
 
-/* run: function that starts the next request if possible. Returns 0 or negative errno. */
+/* Creates the queue. `run` is the function that starts the next request if possible. Returns 0 or
+ * negative errno. */
 int reconcile_queue_init(struct agent *a, void (*run)(struct agent *a));
 void reconcile_queue_done(struct reconcile *rec);
 /* Removes the next request from the queue; requests of operators come before repairs. Returns false

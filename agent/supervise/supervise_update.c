@@ -48,7 +48,8 @@ void sup_update_links(struct sup_worker *w)
 	}
 }
 
-/* An adopted worker may have missed changes of labels too. */
+/* Sends the legs' labels that have changed or, if `all` is set, all labels. An adopted worker gets
+ * all, because it may have missed changes. */
 void sup_update_labels(struct sup_worker *w, bool all)
 {
 	for (uint32_t i = 0; w->started && i < w->started->n_ports; i++) {
@@ -68,7 +69,7 @@ void sup_labels_changed(struct sup *s)
 		sup_update_labels(w, false);
 }
 
-/* A new worker has no faults; an adopted one may have missed some. */
+/* Sends the injected faults, because an adopted worker may have missed some. */
 void sup_update_faults(struct sup_worker *w)
 {
 	const struct faults *fs = w->sup->setup.faults;

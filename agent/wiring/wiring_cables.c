@@ -8,7 +8,7 @@
 #include "agent/wiring/wiring_internal.h"
 
 #define ANSWERS 3 /* number of unanswered questions that count as silence */
-#define ROUNDS 9  /* number of questions before the pause between them grows */
+#define ROUNDS 9  /* number of questions after which the pause between two questions grows */
 
 static bool is_answered(const struct wiring_ask *q)
 {
@@ -23,7 +23,8 @@ static bool is_silent(const struct wiring_ask *q)
 bool wiring_legs_are_apart(const struct wiring_leg *a, const struct wiring_leg *b)
 {
 	if (a->ifindex == b->ifindex || wiring_mac_equal(&a->mac, &b->mac))
-		return false; /* one MAC address: links of one device, such as its VLANs */
+		/* links with the same MAC address belong to one device, for example as its VLANs */
+		return false;
 	for (size_t i = 0; i < a->n_subnets; i++)
 		for (size_t j = 0; j < b->n_subnets; j++)
 			if (ip_prefix_contains(&a->subnets[i], &b->subnets[j].addr) ||

@@ -17,7 +17,8 @@ const struct wiring_leg *wiring_leg_by_index(const struct wiring *w, uint32_t if
  * sending at the same time. */
 uint64_t wiring_jittered(const struct wiring *w, uint64_t ns);
 
-/* The parts of wiring_watch, wiring_carrier, wiring_run and wiring_hear that concern cables. */
+/* The functions of the same names in wiring.h (without "cables") call these functions for the
+ * questions about cables. */
 void wiring_cables_watch(const struct wiring *w, struct wiring_view *view);
 void wiring_cables_carrier(struct wiring *w, struct wiring_leg *leg, uint64_t now);
 /* Asks the questions that are due. Returns the time of the next question. */

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DATAGRAM_MTU_MAX 4092 /* if the subnet's MTU is 2048, the kernel rejects more than 2044 */
+/* the kernel rejects more than 2044 if the MTU of the InfiniBand subnet is 2048 */
+#define DATAGRAM_MTU_MAX 4092
 
 static bool is_asked(const struct plan_leg *leg)
 {

@@ -16,7 +16,7 @@ static void value_describe(const struct plan_step *s, const char *where, char *b
 		 v->value[0] ? v->value : "none", v->was[0] ? v->was : "none");
 }
 
-/* The '=' makes an empty value a word. */
+/* Writes each value after a '=', so that an empty value is a word too. */
 static int value_format(const struct plan_step *s, char *buf, size_t size)
 {
 	const struct kernel_bond_value *v = &s->change.bond_value;

@@ -24,7 +24,7 @@ static void devlink_undone(const struct plan_step *s, const char *where, char *b
 		 v->mode, where, v->was[0] ? v->was : "empty", v->value);
 }
 
-/* The '=' makes an empty value a word. */
+/* Writes each value after a '=', so that an empty value is a word too. */
 static int devlink_format(const struct plan_step *s, char *buf, size_t size)
 {
 	const struct kernel_devlink *v = &s->change.devlink;

@@ -24,7 +24,7 @@ static void master_describe(const struct plan_step *s, const char *where, char *
 			 v->was[0] ? v->was : "any bond", v->up ? "up" : "down", v->mtu);
 }
 
-/* The '=' makes an empty value a word. */
+/* Writes each value after a '=', so that an empty value is a word too. */
 static int master_format(const struct plan_step *s, char *buf, size_t size)
 {
 	const struct kernel_master *v = &s->change.master;

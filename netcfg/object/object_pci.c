@@ -51,7 +51,7 @@ static void pci_undone(const struct plan_step *s, const char *where, char *buf, 
 	}
 }
 
-/* The '=' makes an empty value a word. */
+/* Writes each value after a '=', so that an empty value is a word too. */
 static int pci_format(const struct plan_step *s, char *buf, size_t size)
 {
 	const struct kernel_pci *v = &s->change.pci_value;

@@ -19,7 +19,7 @@ static void sysctl_undone(const struct plan_step *s, const char *where, char *bu
 		 c->value);
 }
 
-/* The '=' makes an empty value a word. */
+/* Writes each value after a '=', so that an empty value is a word too. */
 static int sysctl_format(const struct plan_step *s, char *buf, size_t size)
 {
 	const struct kernel_sysctl *c = &s->change.sysctl;

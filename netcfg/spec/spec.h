@@ -107,14 +107,14 @@ enum spec_tristate { SPEC_AUTO, SPEC_OFF, SPEC_ON, SPEC_TRISTATE_MAX };
 enum spec_rdma { SPEC_RDMA_AUTO, SPEC_RDMA_OFF, SPEC_RDMA_ON, SPEC_RDMA_ONLY, SPEC_RDMA_MAX };
 
 const char *spec_ha_to_string(enum spec_ha v);
-/* Whether the devices of the mode become ports of a bond, unless they have VFs. */
+/* Returns whether the data devices become ports of a bond in this mode. Devices with VFs do not. */
 bool spec_ha_bonds(enum spec_ha v);
 /* Writes the names of these modes into buf, such as "active-backup or lacp"; returns buf. */
 #define SPEC_HA_NAMES_MAX 80
 char *spec_ha_bond_names(char buf[static SPEC_HA_NAMES_MAX]);
 const char *spec_role_to_string(enum spec_role v);
 const char *spec_transport_to_string(enum spec_transport v);
-/* These two functions return "" if the spec does not set the mode. */
+/* These two functions return "" for the value that stands for a missing key. */
 const char *spec_ipoib_to_string(enum spec_ipoib v);
 const char *spec_roce_to_string(enum spec_roce v);
 const char *spec_squash_to_string(enum spec_squash v);

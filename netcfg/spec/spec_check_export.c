@@ -185,7 +185,8 @@ void spec_check_export(struct spec_reader *r, const struct spec_export *e)
 		check_client(r, e, i);
 }
 
-/* A worker accepts a limited number of these rules, see launch.h. */
+/* Returns the number of the export's rules, of which a worker accepts only a limited number
+ * (launch.h), and the number of ids in them. */
 size_t spec_export_rules(const struct spec_export *e, size_t *ret_ids)
 {
 	size_t rules = 0, ids = 0;

@@ -297,7 +297,7 @@ static int url_parse(const char *text, const struct spec_key *k, void *field)
 	return heap_text_set(text, field);
 }
 
-/* Accounts: names that useradd(8) accepts, or numbers. */
+/* An account is a name that useradd(8) accepts, or a number. */
 static void accounts_describe(const struct spec_key *k, char *buf, size_t size)
 {
 	snprintf(buf, size, "a list of names or numbers of accounts");

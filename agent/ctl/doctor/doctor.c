@@ -147,7 +147,7 @@ static void print_mild(const struct tally *t, struct finding *f)
 		print_result(f);
 }
 
-/* bad: omits checks that passed. */
+/* Prints the findings that were not printed yet. If `bad` is true, omits checks that passed. */
 static void print_rest(const struct tally *t, bool bad)
 {
 	const struct doctor_subject *last = NULL;

@@ -110,7 +110,8 @@ struct doctor_host {
 	unsigned clock_status;	      /* STA_ bits of adjtimex(2) */
 	int udp_gso, udp_gro;	      /* 0, or the error of setting the socket option */
 	struct doctor_space state, run;
-	/* In the order of the spec. Error -ETIMEDOUT: the file system does not answer. */
+	/* Both arrays are in the order of the spec. The error in an entry is -ETIMEDOUT if its file
+	 * system does not answer. */
 	struct doctor_space exports[DOCTOR_FOLDERS_MAX], mounts[DOCTOR_FOLDERS_MAX];
 	char peer[PLENUM_NAME_MAX]; /* the only peer to probe; "": all peers */
 	struct doctor_probe probes[DOCTOR_PROBES_MAX];

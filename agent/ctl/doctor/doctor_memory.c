@@ -9,7 +9,8 @@
 #define AVAILABLE_KIB_MIN (512 << 10)
 #define FILES_MIN 65536
 #define GROUP_MAX 256
-#define GROUP_MIB_EACH 256 /* MiB for each worker with all its sessions, and for the agent */
+/* MiB that one worker with all its sessions needs; the agent needs as much */
+#define GROUP_MIB_EACH 256
 
 static uint64_t pages_of(const struct doctor_host *p, int node)
 {

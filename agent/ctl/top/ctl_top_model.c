@@ -14,7 +14,7 @@ const char *const top_sort_names[TOP_SORT_MAX] = {"health", "name", "traffic", "
 const char *const top_kind_names[TOP_KIND_MAX] = {"legs", "workers", "peers", "mounts", "exports"};
 
 #define SENTENCE_MAX 512
-#define NUMBER_MAX 1e18 /* limits numbers so that their sums are finite */
+#define NUMBER_MAX 1e18 /* larger numbers are cut to this limit, so that their sums are finite */
 
 void top_sample_done(struct top_sample *s)
 {

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define ASK_LIMIT_S 3 /* an agent that needs longer counts as not answering */
+#define ASK_LIMIT_S 3 /* an agent that needs longer for an answer counts as not answering */
 
 static int ask(const struct top *t, enum resource_id resource, json_t **ret)
 {

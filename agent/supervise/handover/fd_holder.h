@@ -49,7 +49,7 @@ int fd_holder_receive(int sock, struct fd_holder_msg *m, int *ret_fd, int flags)
  * users than its own. Returns the exit status of the process.
  */
 int fd_holder_serve(int listen_fd, uint64_t alone_ns);
-/* Main function of the process. */
+/* Main function of the holder's process. Returns its exit status. */
 int fd_holder_main(enum log_level level);
 
 #endif

@@ -32,7 +32,8 @@ void fd_store_take(void (*cb)(void *user, int fd, const char *name), void *user)
  * the service manager gets it. */
 void fd_store_put(int fd, const char *name);
 void fd_store_drop(const char *name);
-/* Disconnects. With for_good the holder ends, and no later agent finds the descriptors. */
+/* Disconnects from the holder. If for_good is set, the holder ends, so that no later agent finds
+ * the descriptors. */
 void fd_store_close(bool for_good);
 
 #endif

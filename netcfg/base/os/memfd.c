@@ -106,7 +106,7 @@ bool memfd_is_fixed_at(int fd, size_t size)
 	return memfd_is_fixed(fd) && fstat(fd, &st) == 0 && st.st_size == (off_t)size;
 }
 
-/* /proc/self/fd shows the file as "/memfd:NAME (deleted)". */
+/* Finds the name by the symbolic link in /proc/self/fd, which is "/memfd:NAME (deleted)". */
 bool memfd_has_name(int fd, const char *name)
 {
 	static const char head[] = "/memfd:", tail[] = " (deleted)";

@@ -15,8 +15,9 @@
 #include "netcfg/host/inventory.h"
 #include "netcfg/spec/spec.h"
 
-/* spec: the configuration whose networks and devices stay unchanged, or NULL. key: a random number;
- * a person who knows it can compute the original addresses. Returns 0 and *ret, or -ENOMEM. */
+/* Makes the snapshot of inv. The networks and devices of `spec` (may be NULL) stay unchanged. `key`
+ * must be random, and is a secret: with it, the original addresses can be computed. Returns 0 and
+ * *ret, or -ENOMEM. */
 int snapshot_make(const struct inventory *inv, const struct spec *spec, const uint64_t key[2],
 		  struct inventory **ret);
 

@@ -605,8 +605,8 @@ static void choose(struct plan_builder *b, size_t entry, struct plan_worker *w, 
 		choose_asked(b, entry, w, hugepages);
 }
 
-/* Two passes: workers whose entry names a transport get hugepages before workers with transport:
- * auto. */
+/* Makes two passes, so that workers whose entry names a transport get hugepages before workers with
+ * transport: auto. */
 void plan_transport_choose(struct plan_builder *b)
 {
 	uint64_t hugepages = hugepages_free(b);

@@ -13,10 +13,10 @@
  * gets and how many each leg needs. With transport: auto it also gives the reasons why better
  * transports are unavailable. */
 void plan_transport_claim(struct plan_builder *b);
-/* Sets each worker's effective transport, and the reason if it is less than its claim. Violations
- * of policy.on-fallback are errors in b->d. */
+/* Sets each worker's effective transport, and the reason if this is not the transport that
+ * plan_transport_claim reserved for. Adds an error to b->d if that violates policy.on-fallback. */
 void plan_transport_choose(struct plan_builder *b);
-/* Sets the reason why a DPDK worker has no VF on that leg. */
+/* Sets why to the reason why a DPDK worker has no VF on that leg. */
 void plan_transport_explain_sharing(const struct plan_builder *b, const struct plan_worker *w,
 				    const struct plan_leg *leg, struct reason *why);
 
