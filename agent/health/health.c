@@ -7,9 +7,9 @@
 #include <string.h>
 
 /* Delays of reports. */
-#define RESTART_NS (3 * NSEC_PER_SEC) /* for a worker's restart, which programs do not notice */
-#define LEG_NS (1 * NSEC_PER_SEC)     /* for the time until the plan knows of a lost carrier */
-#define MTU_NS (10 * NSEC_PER_SEC)    /* until a path that was diverted has found its MTU */
+#define RESTART_NS (3 * NSEC_PER_SEC) /* a worker's restart, which programs do not notice */
+#define LEG_NS (1 * NSEC_PER_SEC)     /* the time until the plan knows of a lost carrier */
+#define MTU_NS (10 * NSEC_PER_SEC)    /* the time in which a path that was diverted finds its MTU */
 
 /* ---- the plan ---- */
 
@@ -53,7 +53,7 @@ static void look_at_deaths(struct health_look *l)
 	health_note(l, 0, HEALTH_STATE, "deaths", text);
 }
 
-/* With failover, the worker itself reports which port carries the load. */
+/* Reports legs without a carrier. With failover, the worker itself reports which port is in use. */
 static void look_at_carriers(struct health_look *l)
 {
 	for (uint32_t i = 0; !l->w->config.failover && i < l->w->config.n_ports; i++) {
@@ -71,8 +71,7 @@ static void look_at_carriers(struct health_look *l)
 	}
 }
 
-/* Adds the reasons that the worker's page has per leg: a port that could not be opened or that does
- * not work as configured. */
+/* Reports legs whose port could not be opened or does not work as configured. */
 static void look_at_ports(struct health_look *l)
 {
 	const struct launch_config *c = l->w->started ? l->w->started : &l->w->config;
@@ -86,8 +85,7 @@ static void look_at_ports(struct health_look *l)
 	}
 }
 
-/* Adds packets that arrived at this host but were dropped because the worker's receive queue was
- * full. */
+/* Reports packets that were dropped at this host because the worker's receive queue was full. */
 static void look_at_missed(struct health_look *l)
 {
 	const struct launch_config *c = l->w->started ? l->w->started : &l->w->config;
@@ -113,9 +111,9 @@ static void look_at_missed(struct health_look *l)
 	}
 }
 
-/* Whether the text says that a leg's large frames do not arrive, while another program diverts the
- * leg's packets to an interface that may have a smaller MTU. In that case the leg's own state names
- * that program's change. */
+/* Returns whether the text says that a leg's large frames do not arrive, while another program
+ * diverts the leg's packets to an interface that may have a smaller MTU. In that case the leg's own
+ * state names that program's change. */
 static bool is_of_diverted_leg(const struct health_look *l, const char *text)
 {
 	const struct launch_config *c = &l->w->config;

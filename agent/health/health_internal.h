@@ -17,10 +17,10 @@ struct health_look { /* one check of all workers */
 
 /* Returns the ARP table, which is read only if a peer does not answer. */
 const char *health_look_arp(struct health_look *l);
-/* Whether the worker has a mount of that peer that is served, or one that is not. */
+/* Returns whether the worker has a mount of that peer that is served, or one that is not. */
 bool health_has_mount(const struct sup_worker *w, const char *peer, bool served);
-/* Whether a mount from that address is not served. Then the mount's problem has the reason why the
- * peer does not answer. */
+/* Returns whether a mount from that address is not served. Then the mount's problem has the reason
+ * why the peer does not answer. */
 bool health_is_of_mount(const struct sup_worker *w, const struct ip_addr *ip);
 
 /* ---- health_list.c ---- */
@@ -31,7 +31,7 @@ struct health_entry *health_note(struct health_look *l, uint64_t hold_ns, enum h
 				 const char *key, const char *text);
 /* Writes the key of problems of the paths between that leg and peer to buf. */
 void health_key_path(const char *leg, const char *peer, char *buf, size_t size);
-/* Whether this check has already found that problem of the current worker. */
+/* Returns whether this check has already found that problem of the current worker. */
 bool health_is_noted(const struct health_look *l, enum health_kind kind, const char *key);
 /* Removes the problems that the current check did not find. */
 void health_drop_unseen(struct health *h);

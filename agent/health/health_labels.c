@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LABELS_NS (5 * NSEC_PER_SEC) /* for the time until both hosts know of a change */
+#define LABELS_NS (5 * NSEC_PER_SEC) /* the time until both hosts know of a change */
 
-/* Whether all working paths to the peer are standby, some of them because of the label: then the
- * legs of one host are exchanged. */
+/* Returns whether all working paths to the peer are standby, some of them because of the label:
+ * then the legs of one host are exchanged. */
 static bool is_swapped(const struct launch_path_stats *paths, size_t n, const char *peer)
 {
 	bool any = false;
@@ -34,7 +34,8 @@ static const char *label_of(const struct sup_worker *w, const char *leg)
 	return "";
 }
 
-/* With active-backup, legs are standby because the operator configured it. */
+/* Reports legs that are standby because of their label. With active-backup, legs are standby
+ * because the operator wants it, so none is reported. */
 static void look_at_standby(struct health_look *l, const struct launch_path_stats *paths, size_t n)
 {
 	for (size_t i = 0; i < n && !(l->in->plan && l->in->plan->hold_s); i++) {

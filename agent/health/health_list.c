@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How long a cause that is no longer found stays reported before a guess replaces it. */
+/* How long a cause that has ended stays reported before a guess replaces it. */
 #define GUESS_NS (3 * NSEC_PER_SEC)
 
 static struct health_entry *find(struct health *h, uint32_t worker, enum health_kind kind,
@@ -24,7 +24,7 @@ static struct health_entry *add(struct health *h)
 	return vec_add(&h->entries, &h->n, sizeof(*h->entries));
 }
 
-/* Whether the text only lists possible causes of a silent peer. */
+/* Returns whether the text only lists possible causes of a silent peer. */
 static bool is_guess(const char *text)
 {
 	static const char *const codes[] = {"no-answer: ", "no-neighbour: ", "no-service: "};
@@ -35,8 +35,9 @@ static bool is_guess(const char *text)
 	return false;
 }
 
-/* Whether the entry keeps its text for now. Its cause has just ended, but the path or mount is not
- * up again yet, so the peer still does not answer, and a guess would be wrong. */
+/* Returns whether the entry keeps its text for now, because `text` is only a guess. The known cause
+ * has just ended, but the path or mount is not up again yet, so a guess about the silent peer would
+ * be wrong. */
 static bool keeps_text(struct health_entry *e, const char *text, uint64_t now)
 {
 	if (e->due_ns > now || is_guess(e->text) || !is_guess(text)) {
@@ -65,7 +66,8 @@ struct health_entry *health_note(struct health_look *l, uint64_t hold_ns, enum h
 	e->seen = true;
 	if (e->text[0] && keeps_text(e, text, l->now))
 		return e;
-	e->reported_elsewhere = false; /* the caller sets it if it is true for this text */
+	/* the caller sets this to true if another problem includes the text */
+	e->reported_elsewhere = false;
 	snprintf(e->text, sizeof(e->text), "%s", text);
 	return e;
 }
@@ -94,7 +96,7 @@ static bool is_of_leg(const struct health_entry *e)
 	return e->kind == HEALTH_CARRIER || e->kind == HEALTH_PORT;
 }
 
-/* Appends the reasons of the other legs, as far as there is room. */
+/* Appends the problems of the worker's other legs to buf, as far as there is room. */
 static void add_legs(const struct health *h, const struct health_entry *best, uint64_t now,
 		     char *buf, size_t size)
 {
@@ -159,7 +161,8 @@ bool health_waits(const struct health *h)
 	for (size_t i = 0; i < h->n; i++) {
 		const struct health_entry *e = &h->entries[i];
 
-		/* Paths do not count, because clients of a server come and go all the time. */
+		/* Problems of paths do not count, because clients of a server come and go all the
+		 * time. */
 		if ((e->kind == HEALTH_STATE || e->kind == HEALTH_MOUNT) && e->due_ns > now)
 			return true;
 	}

@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MOUNT_NS (2 * NSEC_PER_SEC) /* for the time until a session is established */
+#define MOUNT_NS (2 * NSEC_PER_SEC) /* the time until a session is established */
 
-/* Whether a path of the worker was down before. Then the mount's problem is not new, and its report
- * is not delayed, so that the state does not flap. */
+/* Returns whether a path of the worker was down before. Then the mount's problem is not new, and
+ * its report is not delayed, so that the state does not flap. */
 static bool was_in_trouble(const struct health_look *l)
 {
 	const struct health *h = l->h;
@@ -32,8 +32,8 @@ static bool is_reached(const struct health_look *l, const char *peer)
 	return false;
 }
 
-/* Whether a fault of the cable or address of one of the worker's legs explains why the peer does
- * not answer. */
+/* Returns whether a fault of the cable or address of one of the worker's legs explains why the peer
+ * does not answer. */
 static bool explains(const struct health_look *l, struct reason *ret)
 {
 	for (uint32_t i = 0; i < l->w->config.n_ports; i++)
@@ -43,8 +43,8 @@ static bool explains(const struct health_look *l, struct reason *ret)
 	return false;
 }
 
-/* The worker's own reason, such as a refusal by the server, has priority over causes that the agent
- * finds. */
+/* Reports a mount that is not served. The worker's own reason, such as a refusal by the server, has
+ * priority over causes that the agent finds. */
 void health_look_at_mount(struct health_look *l, uint32_t i)
 {
 	const struct launch_mount *m = &l->w->config.mounts[i];

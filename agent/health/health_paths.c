@@ -4,8 +4,8 @@
 #include "agent/health/health_internal.h"
 #include <string.h>
 
-/* For the time of a failover. Also for a leg that another program changed and the agent repaired:
- * it needs this time to carry data again. */
+/* The time of a failover. A leg that another program changed and the agent repaired also needs this
+ * time to carry data again. */
 #define PATH_NS (3 * NSEC_PER_SEC)
 /* A path that loses packets may be down for a moment. It is reported as down only after this
  * time. */
@@ -19,8 +19,9 @@ static const struct launch_port *port_of(const struct sup_worker *w, const char 
 	return NULL;
 }
 
-/* Whether the peer is up: a server if one of its mounts is served, a client if one of its paths is
- * up. A server's failure is a problem of its mounts; a client that is off is not reported. */
+/* Returns whether the peer is up: a server if one of its mounts is served, a client if one of its
+ * paths is up. A server's failure is a problem of its mounts; a client that is off is not
+ * reported. */
 static bool peer_answers(const struct sup_worker *w, const struct launch_path_stats *paths,
 			 size_t n, const char *peer)
 {
@@ -32,8 +33,8 @@ static bool peer_answers(const struct sup_worker *w, const struct launch_path_st
 	return false;
 }
 
-/* Whether only the session of a mount that is not served is down: another session between the leg
- * and the peer works. The mount's problem then has the reason. */
+/* Returns whether only the session of a mount that is not served is down: another session between
+ * the leg and the peer works. The mount's problem then has the reason. */
 static bool is_of_waiting_mount(const struct sup_worker *w, const struct launch_path_stats *paths,
 				size_t n, const struct launch_path_stats *s)
 {
@@ -46,9 +47,9 @@ static bool is_of_waiting_mount(const struct sup_worker *w, const struct launch_
 	return false;
 }
 
-/* Whether it does no harm that the path is down. With separate fabrics, standby paths between legs
- * of different fabrics never come up. This is a problem only if the leg has no working path in its
- * own fabric either. */
+/* Returns whether it does no harm that the path is down. With separate fabrics, standby paths
+ * between legs of different fabrics never come up. This is a problem only if the leg has no working
+ * path in its own fabric either. */
 static bool is_expected_down(const struct launch_path_stats *paths, size_t n,
 			     const struct launch_path_stats *s)
 {
@@ -84,8 +85,8 @@ static void note_path_of_lost(struct health_look *l, const struct plan_leg_info 
 		e->reported_elsewhere = true;
 }
 
-/* Whether the leg's own fault explains the problem: another host has its address, or its cable
- * leads to another network. If so, records it. */
+/* Returns whether the leg's own fault explains the problem: another host has its address, or its
+ * cable leads to another network. If so, records it. */
 static bool note_path_of_faulty(struct health_look *l, const struct launch_port *port,
 				const char *peer)
 {
@@ -102,8 +103,8 @@ static bool note_path_of_faulty(struct health_look *l, const struct launch_port 
 	return true;
 }
 
-/* Whether the path is degraded because of losses, even if the losses have just taken it down for a
- * moment. */
+/* Returns whether the path is degraded because of losses, even if the losses have just taken it
+ * down for a moment. */
 static bool is_lossy(const struct health_look *l, const struct launch_path_stats *s)
 {
 	return (s->lossy_out || s->lossy_in) && (s->up || l->now < s->since_ns + LOSSY_DOWN_NS);
@@ -150,7 +151,8 @@ void health_look_at_loss(struct health_look *l)
 	}
 }
 
-/* Whether another path between this leg and peer has a longer round-trip time. */
+/* Returns whether another path between the leg and the peer of path `i` has a longer round-trip
+ * time. */
 static bool is_less_slow(const struct launch_path_stats *paths, size_t n, size_t i)
 {
 	for (size_t k = 0; k < n; k++)
@@ -178,7 +180,8 @@ void health_look_at_latency(struct health_look *l)
 	}
 }
 
-/* Adds one entry per leg and peer, for any number of paths. */
+/* Adds the problems of the worker's paths: one entry per leg and peer, for any number of paths
+ * between them. */
 void health_look_at_paths(struct health_look *l)
 {
 	struct launch_path_stats paths[LAUNCH_PATHS_MAX];

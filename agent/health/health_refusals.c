@@ -19,7 +19,8 @@ static const char *peer_name(const struct spec *spec, const struct ip_addr *ip)
 	return "a client";
 }
 
-/* Whether the path to that address is up, or this check has found a reason why it is down. */
+/* Returns whether the path to that address is up, or this check has found a reason why it is
+ * down. */
 static bool is_of_path(const struct health_look *l, const struct launch_path_stats *paths, size_t n,
 		       const char *leg, const struct ip_addr *to)
 {

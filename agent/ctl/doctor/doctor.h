@@ -226,9 +226,10 @@ const struct inv_link *doctor_leg_link(const struct doctor_host *p,
 				       const struct plan_leg_info *leg);
 /* Returns the bond that the link is, or that is below it, or NULL. */
 const struct inv_bond *doctor_link_bond(const struct doctor_host *p, uint32_t ifindex);
-/* Whether ports of the bond must be in one LAG that is set at the switch by hand. */
+/* Returns whether ports of the bond must be in one LAG that is set at the switch by hand. */
 bool doctor_bond_is_static(const struct inv_bond *b);
-/* Whether packets of a leg leave through the link: the leg's own link, or the one below it. */
+/* Returns whether packets of a leg leave through the link: the leg's own link, or the one below
+ * it. */
 bool doctor_is_leg_link(const struct doctor_host *p, uint32_t ifindex);
 /* Returns LLDP neighbour number n of a leg, as in `plenum net show`, or NULL if there are no
  * more. */

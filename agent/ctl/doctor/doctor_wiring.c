@@ -148,7 +148,7 @@ static struct mac_addr *own_macs(const struct doctor_host *p, size_t *ret_n)
 	return list;
 }
 
-/* Whether frames of this host count as an answer. */
+/* Returns whether frames of this host count as an answer. */
 static bool counts_own(enum doctor_arp_kind kind)
 {
 	return kind == DOCTOR_ARP_OTHER_LEG || kind == DOCTOR_ARP_ECHO;
