@@ -351,10 +351,10 @@ static void mount_worker_leave(struct fuse_server *srv)
 		rudp_session_close(least->session, clock_now_ns());
 }
 
-/* Makes sure that the new session does not exceed the limit. Returns 0, -ENOSPC, or -EDQUOT if the
- * remaining sessions are reserved for mounts. A session that only finishes a mount worker's
- * requests does not count against the limit. But if LAUNCH_SESSIONS_OWING such sessions exist
- * already, a further one counts as a mount worker's session (*purpose). */
+/* Makes room for a new session. Returns 0, -ENOSPC if there are too many sessions, or -EDQUOT if
+ * the remaining sessions are reserved for mounts. A session that only finishes a mount worker's
+ * requests does not count. But if LAUNCH_SESSIONS_OWING such sessions exist already, a further one
+ * counts as a mount worker's session (*purpose). */
 static int room_make(struct fuse_server *srv, const struct ip_addr *from,
 		     enum fuse_hello_purpose *purpose)
 {

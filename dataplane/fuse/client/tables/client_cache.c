@@ -126,8 +126,8 @@ void client_cache_kernel_valid_set(struct client_cache *k, const struct client_n
 
 void client_cache_kernel_valid_drop(struct client_cache *k, const struct client_node *n)
 {
-	/* Write only if it is not 0 already: most pages of the table have no memory, and need
-	 * none. */
+	/* Write only if the entry is not 0 already: most pages of the table have no memory yet, and
+	 * a write would allocate some. */
 	if (*kernel_valid_of(k, n) != 0)
 		*kernel_valid_of(k, n) = 0;
 }

@@ -62,7 +62,8 @@ struct client_written {
 struct client_cache {
 	struct client_nodes *nodes;
 	uint64_t *no_xattrs;	/* by node record: bit 0: the file has no extended attributes; other
-				   bits: when the server reported that, shifted by one */
+				   bits: send time of the request whose answer showed this, or the time
+				   at which it became unknown */
 	uint64_t *kernel_valid; /* by node record: until when the kernel caches its name and
 				   attributes */
 	struct client_dir_attr dirs[CLIENT_CACHE_DIRS];

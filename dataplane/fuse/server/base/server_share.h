@@ -52,9 +52,10 @@ struct share_slot {
 	uint64_t forgotten_ns; /* a change that ended before this time may be missing in the lease
 				  table */
 	uint64_t n_changes, changes_forgotten,
-		untracked_changed; /* changes by this worker: n_changes: their number; the others:
-				      value of n_changes at the last change that was forgotten, or
-				      that had no place in the lease table */
+		untracked_changed; /* n_changes: number of this worker's changes; changes_forgotten:
+				      value of n_changes at the last change that was forgotten;
+				      untracked_changed: its value at the last change that had no
+				      place in the lease table */
 	/* number of mounts that still have to reclaim their open files, and how many of these are
 	 * in their grace period */
 	uint32_t n_reclaiming, n_in_grace;
