@@ -408,7 +408,7 @@ static const struct metric path_metrics[] = {
 	PATH("tx_packets_total", "Packets sent.", COUNT, tx_packets, NULL),
 	PATH("rx_packets_total", "Packets received.", COUNT, rx_packets, NULL),
 	PATH("lost_packets_total", "Packets declared lost.", COUNT, lost_packets, NULL),
-	PATH("rx_lost_packets_total", "Packets of the peer that did not arrive.", COUNT,
+	PATH("rx_lost_packets_total", "Packets that the peer sent and that did not arrive.", COUNT,
 	     rx_lost_packets, NULL),
 	PATH("lossy_to",
 	     "Whether far more packets to the peer are lost than usual, or than on other legs.",

@@ -131,12 +131,12 @@ function showSummary(status, differs) {
 	byId("plan-warnings").replaceChildren(...plan.warnings.map((w) => make("li", { class: "warn" }, w)));
 }
 
-function showSteps() {
+function showOperations() {
 	const rows = [...plan.steps, ...plan.actions];
 	byId("plan").hidden = !rows.length;
 	table("plan", [
 		["Leg", (s) => s.leg],
-		["Step", (s) => s.step ?? s.action, "text"],
+		["Operation", (s) => s.step ?? s.action, "text"],
 		["Effect", (s) => (s.disruptive ? word("may interrupt traffic", "warn") : "")],
 		["Reason", (s) => s.reason, "text"],
 	], rows, "");
@@ -150,7 +150,7 @@ async function askPlan(status) {
 	plan.empty = !plan.steps.length && !plan.actions.length && running === staged && !status.staged;
 	showSummary(status, running !== staged);
 	showDifference(running, staged);
-	showSteps();
+	showOperations();
 }
 
 async function takePlan(status) {
@@ -279,7 +279,7 @@ async function apply(force) {
 async function clickApply() {
 	const all = [...plan.steps, ...plan.actions];
 	const disruptive = all.filter((s) => s.disruptive).map((s) => `${s.step ?? s.action}: may interrupt traffic`);
-	const lines = [`${plural(all.length, "step")} in all.`, ...disruptive, `Without your confirmation the agent rolls the change back after ${CONFIRM_S} s.`];
+	const lines = [`${plural(all.length, "operation")} in all.`, ...disruptive, `Without your confirmation the agent rolls the change back after ${CONFIRM_S} s.`];
 	if (await askSure("Apply this plan to the host?", lines)) await apply([]);
 }
 

@@ -215,7 +215,7 @@ struct rudp_path_info {
 	 * search; mtu_most: the largest that the links of both hosts allow. */
 	uint32_t mtu, mtu_found, mtu_most;
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes, lost_packets, retransmits, failovers;
-	uint64_t rx_lost_packets; /* packets of the peer that did not arrive */
+	uint64_t rx_lost_packets; /* packets that the peer sent and that did not arrive */
 	uint64_t last_pause_ns;
 	uint64_t since_ns; /* when its state last changed, or when it was created */
 	uint64_t heard_ns; /* when the peer's last packet on this path arrived; 0: none yet */

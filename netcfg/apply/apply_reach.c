@@ -203,7 +203,7 @@ static void report_lost(const struct view *v, const struct apply_reach_target *t
 		snprintf(frames, sizeof(frames), " with frames of %u bytes", p->bytes);
 	diag_add(d, DIAG_ERROR, NULL, NULL,
 		 "%s %s no longer answers on %s%s, as it did before the change; fix the cause, or "
-		 "apply --force " PLAN_FORCE_PROBES,
+		 "use plenum apply --force " PLAN_FORCE_PROBES,
 		 t->gateway ? "gateway"
 		 : peer	    ? peer->name
 			    : "peer",

@@ -48,7 +48,7 @@ static bool has_address(const struct plan_builder *b, const struct inv_link *l, 
 		ip_prefix_format(&b->inv->addrs[i].ip, text, sizeof(text));
 		reason_set(why, "has-address",
 			   "%s has the address %s, which a port cannot use; write another device, "
-			   "or apply --force %s, which moves it to the bond",
+			   "or use plenum apply --force %s, which moves it to the bond",
 			   l->name, text, l->name);
 		return true;
 	}
@@ -110,8 +110,8 @@ bool bond_takeover_is_refused(struct plan_builder *b, const struct inv_link *l, 
 
 	if (plan_link_guarded(b, l, &r)) {
 		reason_set(why, r.code,
-			   "%.110s, which a bond port cannot carry; write another device, or apply "
-			   "--force %s, which moves it to the bond",
+			   "%.110s, which a bond port cannot carry; write another device, or use "
+			   "plenum apply --force %s, which moves it to the bond",
 			   r.text, l->name);
 		return true;
 	}

@@ -91,8 +91,8 @@ static bool is_held(struct plan_builder *b, const struct inv_link *l, struct rea
 	if (plan_is_forced(b, l, why))
 		return false;
 	reason_set(why, "enslaved",
-		   "%s is enslaved to %s; write another device, release it first, or apply "
-		   "--force %s, which takes it over",
+		   "%s is enslaved to %s; write another device, release it first, or use "
+		   "plenum apply --force %s, which takes it over",
 		   l->name, master->name, l->name);
 	return true;
 }
@@ -287,7 +287,8 @@ static void spec_derive(struct plan_builder *b)
 	b->spec = &b->bond.spec;
 }
 
-/* Called if the bond cannot exist: its leg is then missing, with the reason of the first member. */
+/* Called if the bond cannot exist. Gives the bond the worst state of its members and the reason of
+ * the first member. */
 static void bond_is_missing(struct plan_builder *b)
 {
 	const struct plan_member *m = &b->bond.members[0];

@@ -358,7 +358,7 @@ static bool creation_disturbs_host(struct plan_builder *b, const struct plan_leg
 		return false;
 	reason_set(why, dependent.code,
 		   "%.80s, and its driver interrupts it while VFs are created; write another "
-		   "device, vfs: 0, or apply --force %s",
+		   "device or vfs: 0, or use plenum apply --force %s",
 		   dependent.text, leg->device->name);
 	return true;
 }

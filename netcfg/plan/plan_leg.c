@@ -270,7 +270,7 @@ static bool mtu_change_disturbs_host(struct plan_builder *b, const struct plan_l
 		return false;
 	reason_set(why, dependent.code,
 		   "%.80s: changing its mtu from %u to %u could cut the host off; "
-		   "write another device, leave mtu out, or apply --force %s",
+		   "write another device, leave mtu out, or use plenum apply --force %s",
 		   dependent.text, link->mtu, leg->mtu, link->name);
 	return true;
 }
@@ -317,7 +317,7 @@ static bool host_needs_ra(struct plan_builder *b, const struct inv_link *link, s
 		return false;
 	reason_set(&r, "default-route",
 		   "%s gets its IPv6 routes from router advertisements, which legs ignore, and the "
-		   "host needs them; write another device, or apply --force %s",
+		   "host needs them; write another device, or use plenum apply --force %s",
 		   link->name, link->name);
 	if (plan_is_forced(b, link, &r))
 		return false;

@@ -303,7 +303,7 @@ static void test_force_overrides_only_its_argument(void **state)
 
 	host_add_route(inv, 254, 3, "0.0.0.0/0", "192.0.2.9", HOST_VETH1);
 	host_expect_leg(HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "default-route",
-			"apply --force veth1");
+			"use plenum apply --force veth1");
 	expect_forced(inv, link, PLAN_LEG_USABLE, "");
 	expect_forced(inv, dependency, PLAN_LEG_USABLE, "");
 	expect_forced(inv, other, PLAN_LEG_REFUSED, "--force eth0 was not needed");
