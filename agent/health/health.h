@@ -44,8 +44,8 @@ struct health_entry {
 	char key[HEALTH_KEY_MAX];
 	char text[HEALTH_TEXT_MAX]; /* "code: sentence" */
 	uint64_t due_ns;	    /* not reported before this time */
-	/* Since when the cause in `text` has no longer been found, while the peer still does not
-	 * answer; 0: the cause is found. */
+	/* Since when the checks have found no cause but a guess that differs from `text`; 0: they
+	 * find another cause, or `text`. */
 	uint64_t guess_since_ns;
 	bool reported_elsewhere; /* a problem of the leg already includes it */
 	bool seen;

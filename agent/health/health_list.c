@@ -37,10 +37,10 @@ static bool is_guess(const char *text)
 
 /* Returns whether the entry keeps its text for now, because `text` is only a guess. The known cause
  * has just ended, but the path or mount is not up again yet, so a guess about the silent peer would
- * be wrong. */
+ * be wrong. The same is true after a guess about another leg: this one may have just come back. */
 static bool keeps_text(struct health_entry *e, const char *text, uint64_t now)
 {
-	if (e->due_ns > now || is_guess(e->text) || !is_guess(text)) {
+	if (e->due_ns > now || !is_guess(text) || strcmp(e->text, text) == 0) {
 		e->guess_since_ns = 0;
 		return false;
 	}

@@ -316,6 +316,33 @@ static void a_guess_replaces_a_known_cause_only_after_three_seconds(void **state
 	silent_case_done(&s);
 }
 
+/* As after a cable comes back while the other leg is silent: for a moment, both legs are. */
+static void another_guess_replaces_a_guess_only_after_three_seconds(void **state)
+{
+	const struct health_inputs in = {.sup = NULL};
+	struct health h = {.n = 0};
+	struct sup_worker w = {.id = 1};
+	struct health_look l = {.h = &h, .in = &in, .w = &w, .now = 10 * NSEC_PER_SEC};
+	struct health_entry *e;
+
+	health_note(&l, 0, HEALTH_MOUNT, "/mnt", "no-answer: via leg-b");
+	e = health_note(&l, 0, HEALTH_MOUNT, "/mnt", "no-neighbour: via leg-a");
+	assert_string_equal(e->text, "no-answer: via leg-b");
+	l.now += 2 * NSEC_PER_SEC;
+	health_note(&l, 0, HEALTH_MOUNT, "/mnt", "no-answer: via leg-b");
+	l.now += 2 * NSEC_PER_SEC;
+	health_note(&l, 0, HEALTH_MOUNT, "/mnt", "no-neighbour: via leg-a");
+	l.now += 2 * NSEC_PER_SEC;
+	health_note(&l, 0, HEALTH_MOUNT, "/mnt", "no-neighbour: via leg-a");
+	assert_string_equal(e->text, "no-answer: via leg-b");
+	l.now += NSEC_PER_SEC;
+	health_note(&l, 0, HEALTH_MOUNT, "/mnt", "no-neighbour: via leg-a");
+	assert_string_equal(e->text, "no-neighbour: via leg-a");
+	health_note(&l, 0, HEALTH_MOUNT, "/mnt", "send-refused: via leg-b");
+	assert_string_equal(e->text, "send-refused: via leg-b");
+	health_done(&h);
+}
+
 /* Like a server's worker whose client cannot connect: its page has no path, only the port's
  * refusals. */
 static void a_refusal_to_send_without_a_path_is_named(void **state)
@@ -622,6 +649,7 @@ int main(void)
 		cmocka_unit_test(a_worker_without_legs_has_the_reason_of_the_plan),
 		cmocka_unit_test(a_path_that_is_down_for_less_than_three_seconds_is_no_problem),
 		cmocka_unit_test(a_guess_replaces_a_known_cause_only_after_three_seconds),
+		cmocka_unit_test(another_guess_replaces_a_guess_only_after_three_seconds),
 		cmocka_unit_test(a_refusal_to_send_without_a_path_is_named),
 		cmocka_unit_test(a_refusal_to_send_to_a_silent_client_is_named_once),
 		cmocka_unit_test(a_refusal_that_is_no_fault_of_this_host_is_not_named),
