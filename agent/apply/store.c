@@ -218,7 +218,8 @@ static bool cli_is(const struct store *st, const char *cli)
 	return strcmp(text, cli) == 0;
 }
 
-/* Writes these parts of a configuration to a new tree, and loads the result. */
+/* Writes a configuration (the text of its main file and of its cli part) to a new tree, and loads
+ * the result. */
 static int try_tree(struct store *st, const char *tree, const char *whole, size_t len,
 		    const char *cli, struct diag *d, struct spec **ret)
 {

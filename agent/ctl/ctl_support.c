@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A report that takes longer is ended, and so is one that is larger. */
+/* A report that takes longer than this or exceeds REPORT_BYTES_MAX is ended. */
 #define REPORT_SECONDS_MAX 60
 /* After a report for which the agent did not answer within SILENCE_NS, the reports that need its
  * answer get SILENT_SECONDS_MAX only. */
