@@ -34,7 +34,8 @@ struct status_leg {
 /* The switch port at a leg's cable, from LLDP; "": unknown. */
 struct status_switch {
 	char leg[PLENUM_NAME_MAX], label[PLENUM_NAME_MAX];
-	char name[PLENUM_NAME_MAX], port[LLDP_TEXT_MAX]; /* as LLDP names them */
+	/* the switch and its port, as LLDP names them */
+	char name[PLENUM_NAME_MAX], port[LLDP_TEXT_MAX];
 };
 
 struct status_process {

@@ -187,8 +187,8 @@ json_t *status_clients_to_json(const struct status *st)
 
 /* ---- peers ---- */
 
-/* A mention of a host: in a path, in a mount or in the configuration. Of path, mount and peer, two
- * are NULL. */
+/* The place where a host is mentioned: a path, a mount or a peer of the configuration. The other
+ * two pointers are NULL. */
 struct mention {
 	const char *host;
 	const struct status_path *path;
