@@ -59,10 +59,8 @@ struct ctl_args {
 	bool once, batch;				       /* for top */
 	const char *since, *until, *severity, *source, *lines; /* for events */
 	/* For net add and net set. */
-	const char *name, *device, *network, *label, *ips, *netmask, *gateway, *vlan, *mtu, *vfs,
-		*unset;
-	const char *vf_spoof_check, *vf_trust, *vf_rate;
-	const char *dcb, *ipoib_mode, *kernel_port, *roce_mode, *roce_tos;
+	const char *name, *device, *network, *label, *ips, *netmask, *gateway, *vlan, *mtu, *unset;
+	const char *net_keys[RESOURCE_NET_KEY_MAX];
 	bool auto_label, inet6, shared_ip, soft_roce, rdma_off, rdma_on, rdma_only;
 	struct ctl_list forces; /* for apply, confirm and rollback */
 	bool dry_run;

@@ -13,6 +13,10 @@
 
 #define NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
+#define NET_KEY(member, key, help) key,
+static const char *const net_keys[] = {RESOURCE_NET_KEYS(NET_KEY)};
+#undef NET_KEY
+
 /* ---- values ---- */
 
 /* Converts the text of an option to a JSON value. */
@@ -309,11 +313,6 @@ static int fill_keys(const struct ctl_args *a, json_t *body)
 	} keys[] = {
 		{"device", a->device},
 		{"label", a->auto_label ? "auto" : a->label},
-		{"vfs", a->vfs},
-		{"vf-spoof-check", a->vf_spoof_check},
-		{"vf-trust", a->vf_trust},
-		{"vf-rate", a->vf_rate},
-		{"kernel-port", a->kernel_port},
 		{"rdma", a->rdma_off	? "off"
 			 : a->rdma_on	? "on"
 			 : a->rdma_only ? "only"
@@ -321,10 +320,6 @@ static int fill_keys(const struct ctl_args *a, json_t *body)
 		{"ips", a->ips},
 		{"shared-ip", a->shared_ip ? "true" : NULL},
 		{"soft-roce", a->soft_roce ? "true" : NULL},
-		{"dcb", a->dcb},
-		{"ipoib-mode", a->ipoib_mode},
-		{"roce-mode", a->roce_mode},
-		{"roce-tos", a->roce_tos},
 	};
 	int r = one_of("--label", a->label, "--auto-label", a->auto_label);
 
@@ -339,6 +334,8 @@ static int fill_keys(const struct ctl_args *a, json_t *body)
 		r = check_family(a, "--gateway", a->gateway);
 	for (size_t i = 0; i < ARRAY_SIZE(keys) && r == CTL_OK; i++)
 		r = set_key(body, "net", keys[i].key, keys[i].text);
+	for (size_t i = 0; i < RESOURCE_NET_KEY_MAX && r == CTL_OK; i++)
+		r = set_key(body, "net", net_keys[i], a->net_keys[i]);
 	return r;
 }
 

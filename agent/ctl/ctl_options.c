@@ -15,6 +15,10 @@ enum kind {
 	LIST, /* struct ctl_list; may be given several times */
 };
 
+#define NET_KEY(member, key, help) \
+	{key, 0, TEXT, TAKES_NET,  \
+	 offsetof(struct ctl_parsed, args.net_keys[RESOURCE_NET_KEY_##member])},
+
 static const struct ctl_option {
 	const char *name;
 	char letter; /* 0: there is no short form */
@@ -43,18 +47,9 @@ static const struct ctl_option {
 	{"gateway", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.gateway)},
 	{"vlan", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.vlan)},
 	{"mtu", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.mtu)},
-	{"vfs", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.vfs)},
-	{"vf-spoof-check", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.vf_spoof_check)},
-	{"vf-trust", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.vf_trust)},
-	{"vf-rate", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.vf_rate)},
 	{"inet6", 0, FLAG, TAKES_NET, offsetof(struct ctl_parsed, args.inet6)},
 	{"shared-ip", 0, FLAG, TAKES_NET, offsetof(struct ctl_parsed, args.shared_ip)},
 	{"soft-roce", 0, FLAG, TAKES_NET, offsetof(struct ctl_parsed, args.soft_roce)},
-	{"dcb", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.dcb)},
-	{"ipoib-mode", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.ipoib_mode)},
-	{"kernel-port", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.kernel_port)},
-	{"roce-mode", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.roce_mode)},
-	{"roce-tos", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.roce_tos)},
 	{"rdma-off", 0, FLAG, TAKES_NET, offsetof(struct ctl_parsed, args.rdma_off)},
 	{"rdma-only", 0, FLAG, TAKES_NET, offsetof(struct ctl_parsed, args.rdma_only)},
 	{"rdma-on", 0, FLAG, TAKES_NET, offsetof(struct ctl_parsed, args.rdma_on)},
@@ -96,7 +91,7 @@ static const struct ctl_option {
 	{"expect", 0, TEXT, TAKES_EXPECT, offsetof(struct ctl_parsed, args.expect)},
 	{"force", 0, LIST, TAKES_FORCE, offsetof(struct ctl_parsed, args.forces)},
 	{"confirm", 0, TEXT, TAKES_APPLY, offsetof(struct ctl_parsed, args.confirm)},
-};
+	RESOURCE_NET_KEYS(NET_KEY)};
 
 /* For the long and the short form of an option, getopt_long() returns FIRST plus the number of the
  * option's row. */

@@ -8,13 +8,11 @@
 #define NONE "none"
 
 static const char *const attrs[DEVICE_ATTR_MAX] = {
-	[DEVICE_TRUST] = "trust",
-	[DEVICE_DSCP] = "dscp",
-	[DEVICE_ETS] = "ets",
-	[DEVICE_PFC] = "pfc",
-	[DEVICE_IPOIB_MODE] = "ipoib-mode",
-	[DEVICE_ROCE_MODE] = "roce-mode",
-	[DEVICE_ROCE_TOS] = "roce-tos",
+	[DEVICE_TRUST] = "trust", [DEVICE_DSCP] = "dscp",	    [DEVICE_ETS] = "ets",
+	[DEVICE_PFC] = "pfc",	  [DEVICE_ROCE_MODE] = "roce-mode", [DEVICE_ROCE_TOS] = "roce-tos",
+#define NAME(attr, member, name) [DEVICE_##attr] = name,
+	INV_LINK_SETTINGS(NAME)
+#undef NAME
 };
 
 /* The ways to schedule a traffic class without a bandwidth share (IEEE 802.1Q, Table D-8). */
@@ -26,6 +24,23 @@ static const struct {
 const char *device_attr_to_string(enum device_attr a)
 {
 	return (unsigned)a < DEVICE_ATTR_MAX ? attrs[a] : "?";
+}
+
+/* Offsets of the members of struct inv_link; 0 for settings that are not there. */
+static const size_t link_offsets[DEVICE_ATTR_MAX] = {
+#define OFFSET(attr, member, name) [DEVICE_##attr] = offsetof(struct inv_link, member),
+	INV_LINK_SETTINGS(OFFSET)
+#undef OFFSET
+};
+
+static bool is_of_link(enum device_attr a)
+{
+	return (unsigned)a < DEVICE_ATTR_MAX && link_offsets[a];
+}
+
+char *device_link_setting(struct inv_link *l, enum device_attr a)
+{
+	return is_of_link(a) ? (char *)l + link_offsets[a] : NULL;
 }
 
 static const char *text_or_null(const char *text, char buf[static INV_DEVICE_VALUE_MAX])
@@ -49,8 +64,8 @@ const char *device_value_find(const struct inventory *inv, uint32_t ifindex, enu
 	const struct inv_link *l = inv_link_by_index(inv, ifindex);
 	uint8_t prios[DCB_DSCPS];
 
-	if (a == DEVICE_IPOIB_MODE)
-		return l ? text_or_null(l->ipoib_mode, buf) : NULL;
+	if (is_of_link(a))
+		return l ? text_or_null((const char *)l + link_offsets[a], buf) : NULL;
 	if (a == DEVICE_ROCE_MODE || a == DEVICE_ROCE_TOS)
 		return roce_find(inv, ifindex, a, buf);
 	if (!dcb)

@@ -9,6 +9,7 @@
 
 #include "netcfg/host/inventory.h"
 
+#define DEVICE_LINK_SETTING(attr, member, name) DEVICE_##attr,
 enum device_attr {
 	/* header fields that set the priority: "pcp", "dscp", "dscp,pcp" (dscp first) or "none" */
 	DEVICE_TRUST,
@@ -16,11 +17,10 @@ enum device_attr {
 	/* traffic classes as class:share:priorities, such as "0:50:0124567;3:50:3"; "strict"
 	 * instead of the share (in percent) means strict priority */
 	DEVICE_ETS,
-	DEVICE_PFC,	   /* priorities with flow control, such as "34" for 3 and 4, or "none" */
-	DEVICE_IPOIB_MODE, /* "datagram" or "connected" */
-	DEVICE_ROCE_MODE,  /* of the link's RDMA port: "v1" or "v2" */
-	DEVICE_ROCE_TOS,   /* the traffic class of RoCE packets, such as "96" */
-	DEVICE_ATTR_MAX
+	DEVICE_PFC,	  /* priorities with flow control, such as "34" for 3 and 4, or "none" */
+	DEVICE_ROCE_MODE, /* of the link's RDMA port: "v1" or "v2" */
+	DEVICE_ROCE_TOS,  /* the traffic class of RoCE packets, such as "96" */
+	INV_LINK_SETTINGS(DEVICE_LINK_SETTING) DEVICE_ATTR_MAX
 };
 
 #define DCB_PRIOS 8
@@ -36,6 +36,9 @@ struct dcb_ets {
 #define DCB_TSA_ETS 2
 
 const char *device_attr_to_string(enum device_attr a);
+/* Returns the setting's member of the link, of INV_LINK_SETTING_MAX bytes, or NULL for a setting
+ * that INV_LINK_SETTINGS lacks. */
+char *device_link_setting(struct inv_link *l, enum device_attr a);
 /* Finds the value for the link's device in the inventory and writes it to buf. Returns buf, or NULL
  * if the driver does not have the setting. `dscp` is used only for DEVICE_DSCP. */
 const char *device_value_find(const struct inventory *inv, uint32_t ifindex, enum device_attr a,

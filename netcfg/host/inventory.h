@@ -34,6 +34,14 @@ const char *inv_link_kind_to_string(enum inv_link_kind k);
 #define INV_PATH_MAX 128
 #define INV_SWITCH_ID_MAX 72 /* 32 bytes in hexadecimal */
 
+/* Settings of a link that plans can set and that are one text each: the enumerator in enum
+ * device_attr, the member, and the name in plans and journals. "": the link has no such setting. */
+#define INV_LINK_SETTINGS(X)                                 \
+	/* "datagram" or "connected"; only of IPoIB links */ \
+	X(IPOIB_MODE, ipoib_mode, "ipoib-mode")
+#define INV_LINK_SETTING_MAX 20
+#define INV_LINK_SETTING(attr, member, name) char member[INV_LINK_SETTING_MAX];
+
 struct inv_link {
 	uint32_t ifindex;
 	char name[IFNAMSIZ];
@@ -70,7 +78,7 @@ struct inv_link {
 	char fec[8];			 /* error correction in use: "off", "rs", "baser", "llrs" */
 	uint32_t channels, max_channels; /* receive queues in use, and possible */
 	char firmware[INV_TEXT_MAX];
-	char ipoib_mode[12]; /* "datagram" or "connected"; "": not an IPoIB link */
+	INV_LINK_SETTINGS(INV_LINK_SETTING)
 	/* How AF_XDP sockets access the link's queues: "zero-copy" or "copy"; "none": this kernel
 	 * has no AF_XDP sockets; "": unknown. */
 	char af_xdp[12];

@@ -16,6 +16,8 @@
 		.size = sizeof(((struct s *)0)->m), __VA_ARGS__              \
 	}
 
+#define SETTING(attr, member, name) MEMBER(inv_link, #member, INV_JSON_TEXT, member),
+
 /* clang-format off */
 static const struct inv_json_member link_members[] = {
 	MEMBER(inv_link, "ifindex", INV_JSON_NUMBER, ifindex, .required = true),
@@ -52,7 +54,7 @@ static const struct inv_json_member link_members[] = {
 	MEMBER(inv_link, "channels", INV_JSON_NUMBER, channels),
 	MEMBER(inv_link, "max_channels", INV_JSON_NUMBER, max_channels),
 	MEMBER(inv_link, "firmware", INV_JSON_TEXT, firmware),
-	MEMBER(inv_link, "ipoib_mode", INV_JSON_TEXT, ipoib_mode),
+	INV_LINK_SETTINGS(SETTING)
 	MEMBER(inv_link, "af_xdp", INV_JSON_TEXT, af_xdp),
 };
 static const struct inv_json_member function_members[] = {

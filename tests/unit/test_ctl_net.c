@@ -83,7 +83,7 @@ static void test_net_set_sends_only_changed_keys(void **state)
 	assert_asked("PATCH /v1/net/leg-a");
 	assert_non_null(strstr(agent->request, "If-Match: \"0123456789abcdef\"\r\n"));
 	assert_body(
-		"{\"label\":\"12\",\"vfs\":4,\"ips\":[\"10.0.0.1\",\"10.0.0.2\"],\"rdma\":null}");
+		"{\"label\":\"12\",\"ips\":[\"10.0.0.1\",\"10.0.0.2\"],\"vfs\":4,\"rdma\":null}");
 	assert_int_equal(run("net label leg-a auto", 200, leg_json).status, CTL_OK);
 	assert_body("{\"label\":\"auto\"}");
 	assert_int_equal(run("net disable leg-a", 200, leg_json).status, CTL_OK);

@@ -101,26 +101,24 @@ static const struct resource_field ping_fields[] = {
 
 /* ---- operations ---- */
 
-#define NET_OPTIONS_HELP                                                                       \
-	"      --network N   network that the device is connected to\n"                        \
-	"      --label L     name of the switch behind it; --auto-label: as LLDP reports it\n" \
-	"      --ips LIST    data IPs: addresses and ranges, comma-separated\n"                \
-	"      --vfs N       number of VFs, or auto\n"                                         \
-	"      --vf-spoof-check, --vf-trust on|off, --vf-rate MBPS  settings of each VF\n"     \
-	"      --kernel-port HOW  DPDK without VFs: auto, af-packet or af-xdp\n"               \
-	"      --shared-ip   use the address that the host has on the device\n"                \
-	"      --soft-roce   RDMA in software if the device has none\n"                        \
-	"      --dcb MAP     priorities and traffic classes, in YAML: '{pfc: [3]}'\n"          \
-	"      --ipoib-mode MODE  datagram or connected\n"                                     \
-	"      --roce-mode VERSION, --roce-tos TOS  defaults of RDMA connections\n"            \
-	"      --rdma-off    do not use RDMA; --rdma-on: the leg is degraded without RDMA\n"   \
-	"      --rdma-only   as --rdma-on, and bulk data of mounts wait for RDMA\n"            \
-	"      --inet6       the addresses are IPv6\n\n"                                       \
-	"A new network for the leg, named as in --network or as the leg:\n"                    \
-	"      --netmask M   netmask of --ips: 255.255.0.0 or 16\n"                            \
-	"      --gateway A   address of its router\n"                                          \
-	"      --vlan ID     VLAN tag\n"                                                       \
-	"      --mtu BYTES   MTU of its devices\n"
+#define NET_KEY_HELP(member, key, help) help
+#define NET_OPTIONS_HELP                                                                           \
+	"      --network N   network that the device is connected to\n"                            \
+	"      --label L     name of the switch behind it; --auto-label: as LLDP reports it\n"     \
+	"      --ips LIST    data IPs: addresses and ranges, comma-separated\n" RESOURCE_NET_KEYS( \
+		NET_KEY_HELP) "      --shared-ip   use the address that the host has on the "      \
+			      "device\n"                                                           \
+			      "      --soft-roce   RDMA in software if the device has none\n"      \
+			      "      --rdma-off    do not use RDMA; --rdma-on: the leg is "        \
+			      "degraded without RDMA\n"                                            \
+			      "      --rdma-only   as --rdma-on, and bulk data of mounts wait "    \
+			      "for RDMA\n"                                                         \
+			      "      --inet6       the addresses are IPv6\n\n"                     \
+			      "A new network for the leg, named as in --network or as the leg:\n"  \
+			      "      --netmask M   netmask of --ips: 255.255.0.0 or 16\n"          \
+			      "      --gateway A   address of its router\n"                        \
+			      "      --vlan ID     VLAN tag\n"                                     \
+			      "      --mtu BYTES   MTU of its devices\n"
 
 #define EXPECT_LEG_HELP \
 	"\n      --expect V    only if the leg's version in 'plenum net show NAME' is still V\n"

@@ -20,6 +20,25 @@
 
 #include "agent/base/privsep.h"
 
+/* Options of `plenum net add` and `net set` that set one key of a leg: enumerator, key, and help.
+ * Keys with further rules, such as label, have rows in agent/ctl/ctl_options.c instead. */
+#define RESOURCE_NET_KEYS(X)                                                                  \
+	X(VFS, "vfs", "      --vfs N       number of VFs, or auto\n")                         \
+	X(VF_SPOOF_CHECK, "vf-spoof-check",                                                   \
+	  "      --vf-spoof-check, --vf-trust on|off, --vf-rate MBPS  settings of each VF\n") \
+	X(VF_TRUST, "vf-trust", "")                                                           \
+	X(VF_RATE, "vf-rate", "")                                                             \
+	X(KERNEL_PORT, "kernel-port",                                                         \
+	  "      --kernel-port HOW  DPDK without VFs: auto, af-packet or af-xdp\n")           \
+	X(DCB, "dcb",                                                                         \
+	  "      --dcb MAP     priorities and traffic classes, in YAML: '{pfc: [3]}'\n")      \
+	X(IPOIB_MODE, "ipoib-mode", "      --ipoib-mode MODE  datagram or connected\n")       \
+	X(ROCE_MODE, "roce-mode",                                                             \
+	  "      --roce-mode VERSION, --roce-tos TOS  defaults of RDMA connections\n")        \
+	X(ROCE_TOS, "roce-tos", "")
+#define RESOURCE_NET_KEY(member, key, help) RESOURCE_NET_KEY_##member,
+enum resource_net_key { RESOURCE_NET_KEYS(RESOURCE_NET_KEY) RESOURCE_NET_KEY_MAX };
+
 enum resource_id {
 	RESOURCE_STATUS,
 	RESOURCE_PROCESSES,

@@ -72,14 +72,15 @@ bool fake_device_refuses_mtu(const struct inv_link *l, uint32_t mtu)
 	return strcmp(l->ipoib_mode, "datagram") == 0 && mtu > DATAGRAM_MTU_MAX;
 }
 
-static int ipoib_change(struct inventory *inv, const struct kernel_change *c)
+static int link_setting_change(struct inventory *inv, const struct kernel_change *c)
 {
 	for (size_t i = 0; i < inv->n_links; i++) {
 		struct inv_link *l = &inv->links[i];
 
-		if (l->ifindex != c->ifindex || !l->ipoib_mode[0])
+		if (l->ifindex != c->ifindex || !*device_link_setting(l, c->device.attr))
 			continue;
-		inv_text_set(l->ipoib_mode, sizeof(l->ipoib_mode), c->device.value);
+		inv_text_set(device_link_setting(l, c->device.attr), INV_LINK_SETTING_MAX,
+			     c->device.value);
 		if (fake_device_refuses_mtu(l, l->mtu))
 			l->mtu = DATAGRAM_MTU_MAX;
 		return 0;
@@ -100,8 +101,8 @@ int fake_device_change(struct inventory *inv, const struct kernel_change *c)
 		return fake_devlink_change(inv, c);
 	if (is_roce(c))
 		return fake_roce_change(inv, c);
-	if (c->device.attr == DEVICE_IPOIB_MODE)
-		return ipoib_change(inv, c);
+	if (device_link_setting(&(struct inv_link){.ifindex = 0}, c->device.attr))
+		return link_setting_change(inv, c);
 	if (!dcb)
 		return -EOPNOTSUPP;
 	if (dcb->firmware)
