@@ -16,6 +16,7 @@
 	X(plan_feature_roce)    \
 	X(plan_feature_vlan)    \
 	X(plan_feature_ipoib)   \
+	X(plan_feature_qdisc)   \
 	X(plan_feature_vf)
 #define FEATURES_DECLARE(name) extern const struct plan_feature name;
 FEATURES(FEATURES_DECLARE)

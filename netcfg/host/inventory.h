@@ -36,9 +36,12 @@ const char *inv_link_kind_to_string(enum inv_link_kind k);
 
 /* Settings of a link that plans can set and that are one text each: the enumerator in enum
  * device_attr, the member, and the name in plans and journals. "": the link has no such setting. */
-#define INV_LINK_SETTINGS(X)                                 \
-	/* "datagram" or "connected"; only of IPoIB links */ \
-	X(IPOIB_MODE, ipoib_mode, "ipoib-mode")
+#define INV_LINK_SETTINGS(X)                                                                    \
+	/* "datagram" or "connected"; only of IPoIB links */                                    \
+	X(IPOIB_MODE, ipoib_mode, "ipoib-mode")                                                 \
+	/* the queueing discipline of all transmit queues, such as "fq_codel"; "tc:fq_codel" if \
+	 * another program has set it, "default" while the link was never up */                 \
+	X(QDISC, qdisc, "qdisc")
 #define INV_LINK_SETTING_MAX 20
 #define INV_LINK_SETTING(attr, member, name) char member[INV_LINK_SETTING_MAX];
 

@@ -21,6 +21,7 @@
 #include "netcfg/linux/ping.h"
 #include "netcfg/linux/probe.h"
 #include "netcfg/linux/rtnl/rtnl.h"
+#include "netcfg/linux/rtnl/rtnl_qdisc.h"
 #include "netcfg/linux/sysfs/proc_bond.h"
 #include "netcfg/linux/sysfs/sysfs.h"
 #include "netcfg/linux/sysfs/udev.h"
@@ -146,6 +147,8 @@ int kernel_linux_change_device(struct kernel_linux *kl, const struct kernel_chan
 	switch (c->device.attr) {
 	case DEVICE_IPOIB_MODE:
 		return rtnl_ipoib_change(kl->rtnl, c, why);
+	case DEVICE_QDISC:
+		return rtnl_qdisc_change(kl->rtnl, c, why);
 	case DEVICE_ROCE_MODE:
 	case DEVICE_ROCE_TOS:
 		return kernel_roce_change(kl->configfs, c, why);
@@ -159,6 +162,8 @@ int kernel_linux_read_device(struct kernel_linux *kl, struct kernel_change *c)
 	switch (c->device.attr) {
 	case DEVICE_IPOIB_MODE:
 		return rtnl_ipoib_read(kl->rtnl, c);
+	case DEVICE_QDISC:
+		return rtnl_qdisc_read(c);
 	case DEVICE_ROCE_MODE:
 	case DEVICE_ROCE_TOS:
 		return kernel_roce_read(kl->configfs, c);
@@ -433,6 +438,12 @@ static int linux_collect(struct kernel *k, struct diag *d, struct inventory *inv
 	kl->soft_roce = kl->soft_roce || kernel_rxe_is_there(kl->sysfs, inv->kernel_release);
 	inv->soft_roce = kl->soft_roce;
 	proc_bond_fill(kl->proc_net, inv);
+	r = rtnl_qdisc_fill(inv);
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0)
+		diag_add(d, DIAG_WARNING, NULL, "kernel",
+			 "queueing disciplines could not be read: %s", strerror(-r));
 	r = kernel_dcb_collect(inv);
 	if (r == -ENOMEM)
 		return r;

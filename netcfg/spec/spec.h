@@ -93,6 +93,13 @@ enum spec_reselect {
 enum spec_trust { SPEC_TRUST_AS_FOUND, SPEC_TRUST_PCP, SPEC_TRUST_DSCP, SPEC_TRUST_MAX };
 /* Mode of an IPoIB interface. */
 enum spec_ipoib { SPEC_IPOIB_AS_FOUND, SPEC_IPOIB_DATAGRAM, SPEC_IPOIB_CONNECTED, SPEC_IPOIB_MAX };
+/* Queueing discipline of a device, with its name in YAML and in the kernel. */
+#define SPEC_QDISCS(X)          \
+	X(FQ, "fq")             \
+	X(FQ_CODEL, "fq_codel") \
+	X(PFIFO, "pfifo")
+#define SPEC_QDISC_MEMBER(name, text) SPEC_QDISC_##name,
+enum spec_qdisc { SPEC_QDISC_AS_FOUND, SPEC_QDISCS(SPEC_QDISC_MEMBER) SPEC_QDISC_MAX };
 /* GID type for RDMA connections of programs that do not choose one. */
 enum spec_roce { SPEC_ROCE_AS_FOUND, SPEC_ROCE_V2, SPEC_ROCE_MAX };
 /* How DPDK accesses an interface that the kernel keeps. auto currently means AF_PACKET. */
@@ -116,6 +123,7 @@ const char *spec_role_to_string(enum spec_role v);
 const char *spec_transport_to_string(enum spec_transport v);
 /* These two functions return "" for the value that stands for a missing key. */
 const char *spec_ipoib_to_string(enum spec_ipoib v);
+const char *spec_qdisc_to_string(enum spec_qdisc v);
 const char *spec_roce_to_string(enum spec_roce v);
 const char *spec_squash_to_string(enum spec_squash v);
 const char *spec_hash_to_string(enum spec_hash v);
@@ -181,6 +189,7 @@ struct spec_net { /* a data device, which becomes a leg or a port of a bond */
 	size_t n_ips; /* number of entries; each has ip_range_count() addresses */
 	struct spec_dcb dcb;
 	enum spec_ipoib ipoib_mode;
+	enum spec_qdisc qdisc;
 	enum spec_roce roce_mode;
 	uint32_t roce_tos;    /* 0: stays unchanged */
 	uint32_t udp_sources; /* number of UDP source ports of a worker */

@@ -16,6 +16,7 @@ static const bool ha_bonds[] = {SPEC_HA_MODES(HA_BONDS)};
 #define NAME(member, text) text,
 static const char *const role_names[] = {SPEC_ROLES(NAME)};
 static const char *const transport_names[] = {"auto", SPEC_TRANSPORTS(NAME)};
+static const char *const qdisc_names[] = {"", SPEC_QDISCS(NAME)};
 #undef NAME
 static const char *const fallback_names[] = {
 	[SPEC_FALLBACK_DEGRADE] = "degrade",
@@ -134,6 +135,7 @@ TO_STRING(select, select_names)
 TO_STRING(reselect, reselect_names)
 TO_STRING(security, security_names)
 TO_STRING(ipoib, ipoib_names)
+TO_STRING(qdisc, qdisc_names)
 TO_STRING(roce, roce_names)
 TO_STRING(squash, squash_names)
 
@@ -359,6 +361,16 @@ static const struct spec_key net_keys[] = {
 		 " is 4096; connected allows at most 65520, and not every driver has it.\n"
 		 "A leg on another kind of device works without it and is degraded.",
 	 .example = "connected"},
+	{"qdisc", SPEC_TYPE_ENUM, NAMES(qdisc_names), FIELD(spec_net, qdisc),
+	 .fallback_doc = "unchanged",
+	 .help = "The queueing discipline (qdisc) in which the kernel keeps packets until the device sends them, with its"
+		 " default parameters; on a device with several transmit queues, one in each. Workers on VFs bypass it.\n"
+		 "pfifo: one queue, which drops packets only when it is full (usually 1,000 packets). fq_codel: a queue for each"
+		 " flow; drops packets that wait for long. fq: a queue for each flow of at most 100 packets, sent in"
+		 " turn.\n"
+		 "It is set at the device below a VLAN and at the ports of a bond that the agent makes. If another"
+		 " program has set the qdisc, it stays and the leg is degraded.",
+	 .example = "pfifo"},
 	{"roce-mode", SPEC_TYPE_ENUM, NAMES(roce_names), FIELD(spec_net, roce_mode),
 	 .fallback_doc = "unchanged",
 	 .help = "The RoCE version that rdma_cm uses on this device's RDMA port for programs that do not choose one. The"

@@ -33,6 +33,7 @@
 	X(DCB, "dcb",                                                                         \
 	  "      --dcb MAP     priorities and traffic classes, in YAML: '{pfc: [3]}'\n")      \
 	X(IPOIB_MODE, "ipoib-mode", "      --ipoib-mode MODE  datagram or connected\n")       \
+	X(QDISC, "qdisc", "      --qdisc KIND  queueing discipline: fq, fq_codel or pfifo\n") \
 	X(ROCE_MODE, "roce-mode",                                                             \
 	  "      --roce-mode VERSION, --roce-tos TOS  defaults of RDMA connections\n")        \
 	X(ROCE_TOS, "roce-tos", "")

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads how many packets the queueing disciplines of this host's links dropped. Changes nothing. */
+/*
+ * The queueing disciplines (qdiscs) of this host's links: reads which ones there are and how many
+ * packets they dropped, and replaces that of a link. A link with several transmit queues keeps one
+ * qdisc for each queue, below a root of the kind mq.
+ */
 #ifndef PLENUM_NETCFG_RTNL_QDISC_H
 #define PLENUM_NETCFG_RTNL_QDISC_H
 
@@ -7,19 +11,39 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The root queueing discipline of a link; its counters include the disciplines below it. */
+/* A queueing discipline; the counters of a root include the disciplines below it. */
 struct rtnl_qdisc {
 	uint32_t ifindex;
-	char kind[16]; /* such as "fq_codel"; "noqueue" has no counters */
+	uint32_t handle; /* 0: the kernel itself chose the discipline */
+	uint32_t parent; /* TC_H_ROOT, or a class of another discipline, such as 7070:2 */
+	char kind[16];	 /* such as "fq_codel"; "noqueue" has no counters */
 	uint64_t packets, drops;
 };
 
 struct nlmsghdr;
+struct inventory;
+struct kernel_change;
+struct reason;
+struct rtnl;
 
-/* Fills in one entry for each link of the caller's network namespace, at most `max`. Returns 0 and
- * the number in *ret_n, or negative errno. */
+/* Fills in one entry for the root of each link of the caller's network namespace, at most `max`.
+ * Returns 0 and the number in *ret_n, or negative errno. */
 int rtnl_qdisc_collect(struct rtnl_qdisc *ret, size_t max, size_t *ret_n);
 /* Parses one message of the dump. Returns true if it is a root discipline. */
 bool rtnl_qdisc_parse(struct nlmsghdr *h, struct rtnl_qdisc *ret);
+/* Parses a message about any discipline. Returns false if it is about something else. */
+bool rtnl_qdisc_parse_any(struct nlmsghdr *h, struct rtnl_qdisc *ret);
+
+/* Sets `qdisc` of all links in the inventory (inventory.h describes the texts). Returns 0 or
+ * negative errno. */
+int rtnl_qdisc_fill(struct inventory *inv);
+/* Writes the text for one link, from all disciplines of the host; returns ret. */
+#define RTNL_QDISC_TEXT_MAX 20
+const char *rtnl_qdisc_text(const struct rtnl_qdisc *all, size_t n, uint32_t ifindex,
+			    char ret[static RTNL_QDISC_TEXT_MAX]);
+/* Change and read the qdisc of a link, as in struct kernel_ops. "default" stands for the one that
+ * the kernel chooses. A text with "tc:" cannot be set. */
+int rtnl_qdisc_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why);
+int rtnl_qdisc_read(struct kernel_change *c);
 
 #endif
