@@ -169,10 +169,12 @@ static void check_queues(const struct doctor_host *p, struct doctor_result *r)
 			      "the kernel's queue of %s (qdisc %s) dropped %" PRIu64 " of %" PRIu64
 			      " packets",
 			      l ? l->name : "?", q->kind, q->drops, q->packets + q->drops);
-		doctor_advise(r,
-			      "tc -s qdisc show dev %s; remove a qdisc that drops or limits: tc "
-			      "qdisc del dev %s root",
-			      l ? l->name : "?", l ? l->name : "?");
+		doctor_advise(
+			r,
+			"tc -s qdisc show dev %s; remove a qdisc that another program set: tc "
+			"qdisc del dev %s root; choose another: plenum net set LEG --qdisc "
+			"pfifo; plenum apply",
+			l ? l->name : "?", l ? l->name : "?");
 	}
 	if (p->no_queues[0])
 		doctor_report(r, DOCTOR_UNKNOWN, "the kernel's queues cannot be read: %s",
