@@ -151,6 +151,22 @@ static bool is_change(const struct ctl_request *rq)
 	return strcmp(resources[rq->resource].method, "GET") != 0;
 }
 
+/* Reads keep their connections, so that plenum top does not open one for each of them. A change
+ * gets a new connection: libcurl repeats a request if a connection that was kept ends
+ * without an answer, and a change must not be made twice. */
+static CURL *handle_of(const struct ctl_request *rq)
+{
+	static CURL *reads;
+
+	if (is_change(rq))
+		return curl_easy_init();
+	if (reads)
+		curl_easy_reset(reads);
+	else
+		reads = curl_easy_init();
+	return reads;
+}
+
 static int ask_at(const char *socket, const struct ctl_request *rq, struct ctl_reply *ret)
 {
 	const struct ctl_wait wait = {.socket = socket, .since_ns = clock_now_ns()};
@@ -162,7 +178,7 @@ static int ask_at(const char *socket, const struct ctl_request *rq, struct ctl_r
 
 	if (strlen(socket) >= sizeof(((struct sockaddr_un *)0)->sun_path))
 		return -ENAMETOOLONG;
-	curl = curl_easy_init();
+	curl = handle_of(rq);
 	headers = headers_of(rq);
 	if (curl && headers)
 		r = set_options(curl, socket, rq, headers, &reply);
@@ -183,7 +199,8 @@ static int ask_at(const char *socket, const struct ctl_request *rq, struct ctl_r
 	if (r == 0 && !reply.body && !(reply.body = calloc(1, 1)))
 		r = -ENOMEM;
 	curl_slist_free_all(headers);
-	curl_easy_cleanup(curl);
+	if (is_change(rq))
+		curl_easy_cleanup(curl);
 	if (r < 0)
 		ctl_reply_done(&reply);
 	else
