@@ -13,6 +13,9 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+/* A connection with TLS needs three descriptors. */
+#define FILES_MAX 4096
+
 static void handle(struct api *a, const struct privsep_msg *m, int *fd)
 {
 	struct privsep_msg pong = {.type = PRIVSEP_PONG};
@@ -25,8 +28,6 @@ static void handle(struct api *a, const struct privsep_msg *m, int *fd)
 			api_client_accept(a, m->connection, m->peer.barred, fd_take(*fd));
 		break;
 	case PRIVSEP_DROP:
-		api_request_drop(a, m->connection);
-		api_stream_drop(a, m->connection);
 		api_client_drop(a, m->connection);
 		if (a->tls)
 			tls_server_drop(a->tls, m->connection);
@@ -98,7 +99,8 @@ static int on_monitor(void *user, int fd, uint32_t revents)
 		loop_exit(a->loop, 0);
 		return 0;
 	}
-	return api_http_run(a);
+	a->run(a);
+	return 0;
 }
 
 static int open_all(struct api *a)
@@ -109,7 +111,7 @@ static int open_all(struct api *a)
 	if (r >= 0)
 		r = api_snapshots_new(&a->snapshots);
 	if (r >= 0)
-		r = api_http_open(a);
+		r = api_run_open(a);
 	if (r >= 0 && a->role == PRIVSEP_API_TLS)
 		r = api_tls_open(a);
 	if (r >= 0)
@@ -120,7 +122,7 @@ static int open_all(struct api *a)
 
 int api_main(enum privsep_role role, enum log_level level)
 {
-	struct rlimit files = {1024, 1024}, no_core = {0, 0};
+	struct rlimit files = {FILES_MAX, FILES_MAX}, no_core = {0, 0};
 	struct api a = {.role = role, .catch_up = catch_up};
 	char name[16];
 	int r;

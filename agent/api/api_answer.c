@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Passes the answer of a request to the HTTP library: a reply of the monitor, a document that this
- * process makes, or an error. */
+/* Makes the answer of a request: a reply of the monitor, a document that this process makes, or an
+ * error. api_send.c sends it. */
 #include "agent/api/api_internal.h"
 #include "agent/api/rest/openapi.h"
 #include "agent/api/rest/problem.h"
@@ -8,72 +8,148 @@
 #include "netcfg/base/os/memfd.h"
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
+
+/* Bytes of all header lines; the longest is Link. */
+#define HEAD_BYTES_MAX (API_LIST_LINK_MAX + PRIVSEP_LOCATION_MAX + 1024)
 
 bool api_call_is_change(const struct api_call *c)
 {
 	return privsep_is_change((enum privsep_type)c->question.type);
 }
 
-void api_answer_headers(struct MHD_Response *rsp, const char *type, const char *allow,
-			uint64_t etag)
-{
-	char text[24];
+struct head { /* header lines that are being made */
+	char text[HEAD_BYTES_MAX];
+	size_t len;
+};
 
-	if (type)
-		MHD_add_response_header(rsp, "Content-Type", type);
-	/* A cache must ask this server each time. With the ETag it gets the status 304 if nothing
-	 * has changed. */
-	MHD_add_response_header(rsp, "Cache-Control", "no-cache");
-	MHD_add_response_header(rsp, "Connection", "close");
-	if (allow)
-		MHD_add_response_header(rsp, "Allow", allow);
-	snprintf(text, sizeof(text), "\"%016llx\"", (unsigned long long)etag);
-	if (etag)
-		MHD_add_response_header(rsp, "ETag", text);
+static void add(struct head *h, const char *fmt, ...) PLENUM_PRINTF(2, 3);
+static void add(struct head *h, const char *fmt, ...)
+{
+	const size_t room = sizeof(h->text) - h->len;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(h->text + h->len, room, fmt, ap);
+	va_end(ap);
+	h->len += n < 0 ? 0 : MIN_OF((size_t)n, room - 1);
 }
 
-enum MHD_Result api_answer_queue(struct api_call *c, unsigned status, struct MHD_Response *rsp,
-				 const char *type, const char *allow)
+/* Returns the value of the header Date. */
+static const char *date_now(void)
 {
-	enum MHD_Result r;
+	static char text[40];
+	static time_t of;
+	const time_t now = time(NULL);
+	struct tm tm;
 
-	if (!rsp)
-		return MHD_NO;
-	c->stage = API_ANSWERED;
-	api_answer_headers(rsp, type, allow, c->reply.etag);
+	if (now != of && gmtime_r(&now, &tm))
+		strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", &tm);
+	of = now;
+	return text;
+}
+
+/* Decides whether the connection carries another request after this answer. A change ends it, so
+ * that a process that is taken over cannot make further changes in this client's name (privsep.h).
+ * An unread body would be taken for the next request. */
+static bool is_last(const struct api_call *c)
+{
+	const struct api_client *cl = c->client;
+
+	return cl->closing || !c->head.keeps || cl->barred || cl->n_requests >= API_REQUESTS_MAX ||
+	       c->body_len < c->head.body_len || api_call_is_change(c);
+}
+
+/* body_len SIZE_MAX: the answer ends with the connection. */
+static void add_headers(struct head *h, struct api_call *c, unsigned status, const char *type,
+			const char *allow, size_t body_len)
+{
+	struct api_client *cl = c->client;
+
+	add(h, "HTTP/1.1 %u %s\r\nDate: %s\r\n", status, problem_title(status), date_now());
+	if (type)
+		add(h, "Content-Type: %s\r\n", type);
+	if (body_len != SIZE_MAX && status != 204 && status != 304)
+		add(h, "Content-Length: %zu\r\n", body_len);
+	/* A cache must ask again each time. With the ETag it then gets 304 if nothing has
+	 * changed. */
+	add(h, "Cache-Control: no-cache\r\n");
+	if (c->reply.etag)
+		add(h, "ETag: \"%016llx\"\r\n", (unsigned long long)c->reply.etag);
+	if (allow)
+		add(h, "Allow: %s\r\n", allow);
 	if (status == 401)
-		MHD_add_response_header(rsp, "WWW-Authenticate",
-					c->has_token
-						? "Bearer realm=\"plenum\", error=\"invalid_token\""
-						: "Bearer realm=\"plenum\"");
+		add(h, "WWW-Authenticate: Bearer realm=\"plenum\"%s\r\n",
+		    c->has_token ? ", error=\"invalid_token\"" : "");
 	if (c->reply.location[0])
-		MHD_add_response_header(rsp, "Location", c->reply.location);
+		add(h, "Location: %s\r\n", c->reply.location);
 	if (c->link[0])
-		MHD_add_response_header(rsp, "Link", c->link);
-	r = MHD_queue_response(c->connection, status, rsp);
-	MHD_destroy_response(rsp);
+		add(h, "Link: %s\r\n", c->link);
+	cl->closing = is_last(c) || body_len == SIZE_MAX;
+	if (cl->closing)
+		add(h, "Connection: close\r\n");
+	else if (c->head.is_old)
+		add(h, "Connection: keep-alive\r\n");
+}
+
+/* more: further header lines, each with its CR LF. */
+static int answer(struct api_call *c, unsigned status, const char *type, const char *allow,
+		  const char *more, struct api_text *text, const char *body, size_t len)
+{
+	const bool has_body = !c->head_only && len != SIZE_MAX;
+	struct head h;
+	char *copy;
+
+	h.len = 0;
+	add_headers(&h, c, status, type, allow, len);
+	add(&h, "%s\r\n", more);
+	copy = strdup(h.text);
+	if (!copy)
+		return -ENOMEM;
+	c->stage = API_ANSWERED;
+	api_send_begin(c->client, copy, has_body ? text : NULL, body, has_body ? len : 0);
+	return 0;
+}
+
+int api_answer_text(struct api_call *c, unsigned status, const char *type, struct api_text *text)
+{
+	return text ? answer(c, status, type, NULL, "", text, text->text, text->len) : -ENOMEM;
+}
+
+int api_answer_static(struct api_call *c, unsigned status, const char *type, const char *headers,
+		      const char *body, size_t len)
+{
+	return answer(c, status, type, NULL, headers, NULL, body, len);
+}
+
+int api_answer_stream(struct api_call *c, const char *type)
+{
+	return answer(c, 200, type, NULL, "", NULL, "", SIZE_MAX);
+}
+
+int api_answer_empty(struct api_call *c, unsigned status, const char *type, const char *allow)
+{
+	return answer(c, status, type, allow, "", NULL, "", 0);
+}
+
+/* Answers with a text on the heap, which this takes; NULL: out of memory. */
+static int answer_heap(struct api_call *c, unsigned status, const char *type, const char *allow,
+		       char *text, size_t len)
+{
+	struct api_text *t = text ? api_text_new(text, len) : NULL;
+	int r = t ? answer(c, status, type, allow, "", t, t->text, t->len) : -ENOMEM;
+
+	api_text_unref(t);
 	return r;
 }
 
-enum MHD_Result api_answer_empty(struct api_call *c, unsigned status, const char *type,
-				 const char *allow)
-{
-	return api_answer_queue(c, status,
-				MHD_create_response_from_buffer(0, "", MHD_RESPMEM_PERSISTENT),
-				type, allow);
-}
-
-enum MHD_Result api_answer_error(struct api_call *c)
+int api_answer_error(struct api_call *c)
 {
 	char *text = api_error_to_json(&c->error);
 
-	c->stage = API_ANSWERED;
-	if (!text)
-		return MHD_NO;
-	return api_answer_queue(
-		c, c->error.http_status,
-		MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE),
-		PROBLEM_TYPE, *c->error.allow ? c->error.allow : NULL);
+	return answer_heap(c, c->error.http_status, PROBLEM_TYPE,
+			   *c->error.allow ? c->error.allow : NULL, text, text ? strlen(text) : 0);
 }
 
 uint64_t api_answer_hash(const char *text, size_t len)
@@ -83,25 +159,16 @@ uint64_t api_answer_hash(const char *text, size_t len)
 	return MAX_OF(hash_keyed(key, text, len), 1);
 }
 
-/* Returns an ETag made from the content of the file, or 0 if the file cannot be read. */
-static uint64_t content_hash(int fd, size_t len)
-{
-	autofree char *text = NULL;
-
-	return privsep_read_memfd(fd, len, &text) < 0 ? 0 : api_answer_hash(text, len);
-}
-
 bool api_answer_is_known(const struct api_call *c, uint64_t etag)
 {
-	const char *known =
-		MHD_lookup_connection_value(c->connection, MHD_HEADER_KIND, "If-None-Match");
+	const char *known = c->head.fields[API_FIELD_IF_NONE_MATCH];
 	char text[24];
 
 	snprintf(text, sizeof(text), "\"%016llx\"", (unsigned long long)etag);
 	return known && etag && (strcmp(known, "*") == 0 || strstr(known, text));
 }
 
-enum MHD_Result api_answer_page(struct api_call *c, const char *text, size_t len, uint64_t etag)
+int api_answer_page(struct api_call *c, const char *text, size_t len, uint64_t etag)
 {
 	char *page = NULL;
 	int r = api_list_cut(&c->list, text, len, &page, c->link);
@@ -116,9 +183,7 @@ enum MHD_Result api_answer_page(struct api_call *c, const char *text, size_t len
 		free(page);
 		return api_answer_empty(c, 304, NULL, NULL);
 	}
-	return api_answer_queue(c, 200,
-				MHD_create_response_from_buffer(len, page, MHD_RESPMEM_MUST_FREE),
-				resource_media_type(PRIVSEP_JSON), NULL);
+	return answer_heap(c, 200, resource_media_type(PRIVSEP_JSON), NULL, page, len);
 }
 
 /*
@@ -126,32 +191,34 @@ enum MHD_Result api_answer_page(struct api_call *c, const char *text, size_t len
  * content. The status 304 is not used for objects with a version, a leg or the staged
  * configuration: their answers also have state that the version does not cover.
  */
-enum MHD_Result api_answer_reply(struct api_call *c)
+int api_answer_reply(struct api_call *c)
 {
 	const bool is_error = c->reply.http_status >= 400;
 	const char *type = is_error && c->reply.content == PRIVSEP_JSON
 				   ? PROBLEM_TYPE
 				   : resource_media_type(c->reply.content);
 
-	if (c->reply.http_status == 200 && c->list.row) {
-		autofree char *text = NULL;
+	char *text = NULL;
+	int r;
 
-		return privsep_read_memfd(c->reply_fd, c->reply.len, &text) < 0
-			       ? api_answer_refuse(c, 503, "busy", "out of memory for the answer")
-			       : api_answer_page(c, text, c->reply.len, c->reply.etag);
+	if (privsep_read_memfd(c->reply_fd, c->reply.len, &text) < 0)
+		return api_answer_refuse(c, 503, "busy", "out of memory for the answer");
+	if (c->reply.http_status == 200 && c->list.row) {
+		r = api_answer_page(c, text, c->reply.len, c->reply.etag);
+		free(text);
+		return r;
 	}
 	if (c->reply.http_status == 200 && !api_call_is_change(c) && !c->reply.etag) {
-		c->reply.etag = content_hash(c->reply_fd, c->reply.len);
-		if (api_answer_is_known(c, c->reply.etag))
+		c->reply.etag = api_answer_hash(text, c->reply.len);
+		if (api_answer_is_known(c, c->reply.etag)) {
+			free(text);
 			return api_answer_empty(c, 304, NULL, NULL);
+		}
 	}
-	return api_answer_queue(c, c->reply.http_status,
-				MHD_create_response_from_fd(c->reply.len, fd_take(c->reply_fd)),
-				type, NULL);
+	return answer_heap(c, c->reply.http_status, type, NULL, text, c->reply.len);
 }
 
-enum MHD_Result api_answer_refuse(struct api_call *c, unsigned status, const char *code,
-				  const char *text)
+int api_answer_refuse(struct api_call *c, unsigned status, const char *code, const char *text)
 {
 	c->error = (struct api_error){.http_status = status, .code = code};
 	snprintf(c->error.message, sizeof(c->error.message), "%s", text);
@@ -172,15 +239,17 @@ static enum access_role role_of(const struct api_call *c)
 	}
 }
 
-enum MHD_Result api_answer_local(struct api_call *c, enum resource_local local)
+int api_answer_local(struct api_call *c, enum resource_local local)
 {
-	autofree char *text = openapi_document(local, role_of(c));
-	int fd = text ? memfd_new_sealed("plenum-document", text, strlen(text)) : -ENOMEM;
+	char *text = openapi_document(local, role_of(c));
+	const size_t len = text ? strlen(text) : 0;
 
-	if (fd < 0)
+	if (!text)
 		return api_answer_refuse(c, 503, "busy", "out of memory for the answer");
-	c->reply_fd = fd;
-	c->reply = (struct privsep_reply){
-		.http_status = 200, .content = PRIVSEP_JSON, .len = strlen(text)};
-	return api_answer_reply(c);
+	c->reply.etag = api_answer_hash(text, len);
+	if (api_answer_is_known(c, c->reply.etag)) {
+		free(text);
+		return api_answer_empty(c, 304, NULL, NULL);
+	}
+	return answer_heap(c, 200, resource_media_type(PRIVSEP_JSON), NULL, text, len);
 }

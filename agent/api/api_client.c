@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Keeps a connection from its arrival until the HTTP library gets it. Checks the request head, and
- * sends an error itself if the library would send one as HTML.
+ * Connections of clients. A connection carries up to API_REQUESTS_MAX requests, one after the
+ * other: the next one is read from the socket only when the client has received the answer of the
+ * one before, so that a client can send several at once and gets their answers in order. The
+ * monitor has the time limits, and closes the connection that was idle longest if another client
+ * needs its place.
  */
 #include "agent/api/api_head.h"
 #include "agent/api/api_internal.h"
-#include "agent/api/rest/problem.h"
+#include "agent/api/api_stream.h"
 #include "agent/api/tls/tls_server.h"
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #define DISCARD_BYTES_MAX (4U << 20)
+/* The monitor learns at most this often that an answer that it did not make was sent. */
+#define TELL_NS NSEC_PER_SEC
+#define STEPS_MAX 64 /* steps of a connection before others run */
 
 /*
  * Tells the monitor that a connection was closed. If the monitor has already reused its table
@@ -28,150 +32,313 @@ static void tell_closed(struct api *a, uint64_t connection)
 		api_tell(&m, -1);
 }
 
-bool api_client_has(const struct api *a, uint64_t connection)
+static struct api_client *find(const struct api *a, uint64_t connection)
 {
-	const struct api_client *cl = a->clients;
+	struct api_client *cl = a->clients;
 
 	while (cl && cl->id != connection)
 		cl = cl->next;
 	return cl;
 }
 
-void api_client_gone(struct api_client *cl)
+bool api_client_has(const struct api *a, uint64_t connection)
+{
+	return find(a, connection);
+}
+
+/* Closes and frees a connection that is not in the list of ready ones. */
+static void end(struct api_client *cl)
 {
 	struct api *a = cl->api;
 	const uint64_t id = cl->id;
 
-	for (struct api_client **at = &cl->api->clients; *at; at = &(*at)->next)
+	for (struct api_client **at = &a->clients; *at; at = &(*at)->next)
 		if (*at == cl) {
 			*at = cl->next;
 			break;
 		}
+	api_request_done(cl->call);
+	api_send_done(cl);
 	loop_source_free(cl->source);
 	cleanup_close(&cl->fd);
+	free(cl->in);
 	free(cl);
 	tell_closed(a, id);
 }
 
-static void discard(struct api_client *cl)
+/* The monitor gives the next request its whole time, and may count the connection as idle. */
+static void tell_next(struct api_client *cl)
+{
+	struct privsep_msg m = {.type = PRIVSEP_NEXT, .connection = cl->id};
+	const uint64_t now = clock_now_ns();
+
+	if (!cl->monitor_waits && now - cl->told_ns < TELL_NS)
+		return;
+	cl->monitor_waits = false;
+	cl->told_ns = now;
+	api_tell(&m, -1);
+}
+
+/* ---- events ---- */
+
+static int on_event(void *user, int fd, uint32_t revents)
+{
+	struct api_client *cl = user;
+
+	if (revents & (EPOLLHUP | EPOLLERR))
+		cl->gone = true;
+	if (revents & (EPOLLRDHUP | EPOLLHUP))
+		cl->half_closed = true;
+	if (revents & (EPOLLIN | EPOLLRDHUP | EPOLLHUP))
+		cl->readable = true;
+	api_ready(cl);
+	cl->api->run(cl->api);
+	return 0;
+}
+
+/* Edge-triggered, so that bytes that are not wanted yet can stay in the socket. Room in the socket
+ * is only of interest after it was full: otherwise each read by the client would be an event. */
+static int watch(struct api_client *cl, bool wants_room)
+{
+	const uint32_t events = EPOLLIN | EPOLLRDHUP | EPOLLET | (wants_room ? EPOLLOUT : 0);
+
+	if (cl->source && wants_room == cl->wants_room)
+		return 0;
+	cl->wants_room = wants_room;
+	cl->source = loop_source_free(cl->source);
+	return loop_add_fd(cl->api->loop, cl->fd, events, false, on_event, cl, &cl->source);
+}
+
+/* ---- receiving ---- */
+
+/* Returns the number of bytes received, 0 if there are none, or negative errno. */
+static ssize_t receive(struct api_client *cl, char *buf, size_t size)
+{
+	ssize_t n;
+
+	if (!cl->readable || cl->ended)
+		return 0;
+	do {
+		n = recv(cl->fd, buf, size, MSG_DONTWAIT);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0 && errno != EAGAIN)
+		return -errno;
+	cl->ended = n == 0;
+	/* The end of the stream may follow these bytes without a further event. */
+	if (n < (ssize_t)size && !cl->half_closed)
+		cl->readable = false;
+	if (n < 0)
+		cl->readable = false;
+	/* A change that the client knows of may be in a message that has not been read yet. */
+	if (n > 0)
+		cl->api->catch_up(cl->api);
+	return MAX_OF(n, 0);
+}
+
+static void consume(struct api_client *cl, size_t n)
+{
+	cl->in_len -= n;
+	if (cl->in_len > 0) {
+		memmove(cl->in, cl->in + n, cl->in_len);
+		return;
+	}
+	free(cl->in);
+	cl->in = NULL;
+}
+
+/* Reads further bytes of a head. Returns their number, 0 if there are none, or negative errno. */
+static ssize_t receive_head(struct api_client *cl)
+{
+	char bytes[API_HEAD_BYTES_MAX], *all;
+	const ssize_t n = receive(cl, bytes, sizeof(bytes) - cl->in_len);
+
+	if (n <= 0)
+		return n;
+	if (cl->in_len == 0)
+		tell_next(cl);
+	all = realloc(cl->in, cl->in_len + (size_t)n);
+	if (!all)
+		return -ENOMEM;
+	memcpy(all + cl->in_len, bytes, (size_t)n);
+	cl->in = all;
+	cl->in_len += (size_t)n;
+	return n;
+}
+
+/* ---- steps: each returns 1 if another step may follow, 0 to wait for an event or a message, or
+ * negative errno to close the connection ---- */
+
+static int read_head(struct api_client *cl)
+{
+	struct api_error error;
+	ssize_t good = cl->in_len > 0 ? api_head_check(cl->in, cl->in_len, &error) : 0, n;
+	int r;
+
+	if (good < 0) {
+		r = api_request_refuse(cl, &error);
+		return r < 0 ? r : 1;
+	}
+	if (good == 0) {
+		n = receive_head(cl);
+		if (n != 0)
+			return n > 0 ? 1 : (int)n;
+		return cl->ended ? -ECONNRESET : 0;
+	}
+	r = api_request_begin(cl, cl->in, (size_t)good);
+	consume(cl, (size_t)good);
+	return r < 0 ? r : 1;
+}
+
+/* A client that expects an answer 100 sends no body before it. */
+static int send_continue(struct api_client *cl)
+{
+	char *text = strdup("HTTP/1.1 100 Continue\r\n\r\n");
+
+	cl->call->head.expects_continue = false;
+	if (!text)
+		return -ENOMEM;
+	api_send_begin(cl, text, NULL, "", 0);
+	return 1;
+}
+
+static int read_body(struct api_client *cl)
+{
+	struct api_call *c = cl->call;
+	const size_t left = c->head.body_len - c->body_len, here = MIN_OF(left, cl->in_len);
+	ssize_t n;
+
+	if (here > 0) {
+		memcpy(c->body + c->body_len, cl->in, here);
+		c->body_len += here;
+		consume(cl, here);
+		return 1;
+	}
+	if (left == 0) {
+		int r = api_request_step(c);
+
+		return r < 0 ? r : 1;
+	}
+	if (c->head.expects_continue)
+		return send_continue(cl);
+	n = receive(cl, c->body + c->body_len, left);
+	if (n > 0)
+		c->body_len += (size_t)n;
+	if (n != 0)
+		return n > 0 ? 1 : (int)n;
+	return cl->ended ? -ECONNRESET : 0;
+}
+
+/* If the socket were closed while the client is still sending, the connection would be reset, and
+ * the client could lose the answer. So what it sends is read and discarded first. */
+static int discard(struct api_client *cl)
 {
 	char junk[16384];
 	ssize_t n;
 
-	while ((n = recv(cl->fd, junk, sizeof(junk), 0)) > 0) {
+	while ((n = receive(cl, junk, sizeof(junk))) > 0) {
 		cl->n_discarded += (size_t)n;
 		if (cl->n_discarded > DISCARD_BYTES_MAX)
-			break;
+			return -EFBIG;
 	}
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	api_client_gone(cl);
-}
-
-/*
- * Sends an answer without the library. If the socket were closed at once while the client is still
- * sending, the connection would be reset, and the client would lose the answer. So this process
- * first reads and discards what the client sends.
- */
-static void refuse_head(struct api_client *cl, const struct api_error *e)
-{
-	autofree char *body = api_error_to_json(e);
-	char all[1024];
-	int len;
-
-	if (!body) {
-		api_client_gone(cl);
-		return;
-	}
-	len = snprintf(all, sizeof(all),
-		       "HTTP/1.1 %u %s\r\nContent-Type: " PROBLEM_TYPE "\r\nContent-Length: %zu\r\n"
-		       "Connection: close\r\n\r\n%s",
-		       e->http_status, problem_title(e->http_status), strlen(body), body);
-	if (len >= (int)sizeof(all) || send(cl->fd, all, (size_t)len, MSG_NOSIGNAL) < 0 ||
-	    shutdown(cl->fd, SHUT_WR) < 0) {
-		api_client_gone(cl);
-		return;
-	}
-	cl->refused = true;
-	discard(cl);
-}
-
-static void give_to_library(struct api_client *cl)
-{
-	struct sockaddr_un sun = {.sun_family = AF_UNIX};
-	struct api *a = cl->api;
-	uint64_t id = cl->id;
-	int fd = fd_take(cl->fd);
-
-	a->arriving = cl;
-	cl->source = loop_source_free(cl->source);
-	if (MHD_add_connection(a->daemon, fd, (struct sockaddr *)&sun, sizeof(sun)) == MHD_YES)
-		return;
-	/* The library has closed the descriptor, even if it has not called api_request_done(). */
-	a->arriving = NULL;
-	for (struct api_client *c = a->clients; c; c = c->next)
-		if (c->id == id) {
-			api_client_gone(c);
-			return;
-		}
-}
-
-/* Reads with MSG_PEEK, so that the library can read the same bytes. */
-static int on_client(void *user, int fd, uint32_t revents)
-{
-	struct api_client *cl = user;
-	struct api *a = cl->api;
-	char head[API_HEAD_BYTES_MAX];
-	struct api_error error;
-	ssize_t n, good;
-
-	if (cl->refused) {
-		discard(cl);
-		return 0;
-	}
-	n = recv(fd, head, sizeof(head), MSG_PEEK);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return 0;
-	good = n > 0 ? api_head_check(head, (size_t)n, &error) : 0;
-	if (good < 0) {
-		refuse_head(cl, &error);
-		return 0;
-	}
-	if (good > 0) {
-		give_to_library(cl);
-		return a->run(a);
-	}
-	if (n <= 0 || (revents & (EPOLLRDHUP | EPOLLHUP))) /* the client sends no more bytes */
-		api_client_gone(cl);
+	if (n < 0 || cl->ended)
+		return -ECONNRESET;
 	return 0;
 }
+
+/* The client has received the answer. */
+static int finish(struct api_client *cl)
+{
+	const struct api_call *c = cl->call;
+	const bool is_whole = c->head.method && c->body_len == c->head.body_len;
+
+	api_request_done(cl->call);
+	if (!cl->closing) {
+		tell_next(cl);
+		return 1;
+	}
+	/* The client has sent its whole request and nothing else, so nothing can be lost. */
+	if (is_whole && cl->in_len == 0 && !cl->readable)
+		return -ECONNRESET;
+	if (shutdown(cl->fd, SHUT_WR) < 0)
+		return -errno;
+	cl->discarding = true;
+	return 1;
+}
+
+static int step(struct api_client *cl)
+{
+	struct api_call *c = cl->call;
+	int r;
+
+	if (cl->dropped || cl->gone)
+		return -ECONNRESET;
+	if (cl->discarding)
+		return discard(cl);
+	if (api_send_is_pending(cl)) {
+		r = api_send_flush(cl);
+		if (r == 0)
+			r = watch(cl, true);
+		return r;
+	}
+	if (!c)
+		return read_head(cl);
+	switch (c->stage) {
+	case API_READING:
+		return read_body(cl);
+	case API_LOGGED_IN:
+	case API_REPLIED:
+		r = api_request_step(c);
+		return r < 0 ? r : 1;
+	case API_ANSWERED:
+		return c->stream ? api_stream_step(c->stream) : finish(cl);
+	default:
+		return 0;
+	}
+}
+
+void api_client_run(struct api_client *cl)
+{
+	int r = 1;
+
+	for (unsigned i = 0; r > 0 && i < STEPS_MAX; i++)
+		r = step(cl);
+	/* A message that has just arrived may have put it in the list. */
+	if (r > 0 || (r < 0 && cl->is_ready)) {
+		cl->dropped = cl->dropped || r < 0;
+		api_ready(cl);
+	} else if (r < 0) {
+		end(cl);
+	}
+}
+
+/* ---- functions for the other files ---- */
 
 void api_client_accept(struct api *a, uint64_t connection, bool barred, int fd)
 {
 	struct api_client *cl = calloc(1, sizeof(*cl));
-	int r;
 
 	if (!cl) {
 		close(fd);
 		tell_closed(a, connection);
 		return;
 	}
-	*cl = (struct api_client){
-		.api = a, .id = connection, .barred = barred, .fd = fd, .next = a->clients};
+	*cl = (struct api_client){.api = a,
+				  .id = connection,
+				  .barred = barred,
+				  .fd = fd,
+				  .told_ns = clock_now_ns(),
+				  .next = a->clients};
 	a->clients = cl;
-	/* Edge-triggered: an incomplete head stays in the socket and is examined again when more
-	 * bytes arrive. */
-	r = loop_add_fd(a->loop, fd, EPOLLIN | EPOLLRDHUP | EPOLLET, false, on_client, cl,
-			&cl->source);
-	if (r < 0)
-		api_client_gone(cl);
+	if (watch(cl, false) < 0)
+		end(cl);
 }
 
 void api_client_drop(struct api *a, uint64_t connection)
 {
-	for (struct api_client *cl = a->clients; cl; cl = cl->next)
-		if (cl->id == connection && cl->fd >= 0) {
-			api_client_gone(cl);
-			return;
-		}
+	struct api_client *cl = find(a, connection);
+
+	if (!cl)
+		return;
+	cl->dropped = true;
+	api_ready(cl);
 }

@@ -219,3 +219,135 @@ ssize_t api_head_check(const char *data, size_t len, struct api_error *ret_error
 	r = check_lines(&h);
 	return r < 0 ? r : h.end + 2 - data;
 }
+
+/* ---- splitting a valid head ---- */
+
+static const char *const field_names[API_FIELD_MAX] = {
+	[API_FIELD_ACCEPT] = "Accept",
+	[API_FIELD_AUTHORIZATION] = "Authorization",
+	[API_FIELD_CONNECTION] = "Connection",
+	[API_FIELD_CONTENT_LENGTH] = "Content-Length",
+	[API_FIELD_CONTENT_TYPE] = "Content-Type",
+	[API_FIELD_EXPECT] = "Expect",
+	[API_FIELD_HOST] = "Host",
+	[API_FIELD_IF_MATCH] = "If-Match",
+	[API_FIELD_IF_NONE_MATCH] = "If-None-Match",
+	[API_FIELD_LAST_EVENT_ID] = "Last-Event-ID",
+	[API_FIELD_ORIGIN] = "Origin",
+	[API_FIELD_PREFER] = "Prefer",
+	[API_FIELD_SEC_FETCH_SITE] = "Sec-Fetch-Site",
+};
+
+static int hex_of(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Decodes %xx. An invalid escape stays as it is, and so does %00, which would end the text. */
+static void decode(char *s, bool plus_is_space)
+{
+	char *to = s;
+
+	for (; *s; s++) {
+		const int high = *s == '%' ? hex_of(s[1]) : -1;
+		const int low = high >= 0 ? hex_of(s[2]) : -1;
+
+		if (low >= 0 && high + low > 0) {
+			*to++ = (char)(high * 16 + low);
+			s += 2;
+		} else {
+			*to++ = plus_is_space && *s == '+' ? ' ' : *s;
+		}
+	}
+	*to = '\0';
+}
+
+/* Of a header that occurs twice, the first value counts. */
+static void split_field(char *line, struct api_head *h)
+{
+	char *value = strchr(line, ':'), *end;
+
+	*value++ = '\0';
+	value += strspn(value, " \t");
+	for (end = value + strlen(value); end > value && (end[-1] == ' ' || end[-1] == '\t'); end--)
+		;
+	*end = '\0';
+	for (size_t i = 0; i < API_FIELD_MAX; i++)
+		if (!h->fields[i] && strcasecmp(line, field_names[i]) == 0) {
+			h->fields[i] = value;
+			return;
+		}
+}
+
+/* Whether a list of words, separated by commas, has the word. */
+static bool list_has(const char *list, const char *word)
+{
+	const size_t len = strlen(word);
+
+	for (const char *s = list; s && *s;) {
+		size_t n;
+
+		s += strspn(s, " \t,");
+		n = strcspn(s, " \t,");
+		if (n == len && strncasecmp(s, word, len) == 0)
+			return true;
+		s += n;
+	}
+	return false;
+}
+
+void api_head_split(char *head, size_t len, struct api_head *ret)
+{
+	static char none[] = "";
+	char *line = head, *end = head + len - 2, *path, *version;
+
+	*ret = (struct api_head){.method = head, .query = none};
+	for (char *next; line < end; line = next) {
+		char *cr = memchr(line, '\r', (size_t)(end - line));
+
+		*cr = '\0';
+		next = cr + 2;
+		if (line != head)
+			split_field(line, ret);
+	}
+	path = strchr(head, ' ');
+	*path++ = '\0';
+	version = strchr(path, ' ');
+	*version++ = '\0';
+	ret->path = path;
+	path = strchr(path, '?');
+	if (path) {
+		*path++ = '\0';
+		ret->query = path;
+	}
+	decode((char *)(uintptr_t)ret->path, false);
+	if (ret->fields[API_FIELD_CONTENT_LENGTH])
+		ret->body_len = strtoul(ret->fields[API_FIELD_CONTENT_LENGTH], NULL, 10);
+	ret->is_old = version[7] == '0';
+	ret->expects_continue = !ret->is_old && ret->fields[API_FIELD_EXPECT];
+	ret->keeps = ret->is_old ? list_has(ret->fields[API_FIELD_CONNECTION], "keep-alive")
+				 : !list_has(ret->fields[API_FIELD_CONNECTION], "close");
+}
+
+const char *api_head_next_argument(char **query, const char **ret_value)
+{
+	char *name = *query, *value;
+
+	if (!*name)
+		return NULL;
+	*query = name + strcspn(name, "&");
+	if (**query)
+		*(*query)++ = '\0';
+	value = strchr(name, '=');
+	*ret_value = "";
+	if (value) {
+		*value++ = '\0';
+		decode(value, true);
+		*ret_value = value;
+	}
+	decode(name, true);
+	return name;
+}

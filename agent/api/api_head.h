@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Checks whether the first bytes of a connection are a request head that the HTTP library accepts.
- * The library would answer an invalid head itself, with HTML; the answers of this API are JSON. So
- * this check is made before the library gets the connection, and this process answers errors
- * itself. Makes no system calls. Runs in the unprivileged children.
+ * Checks whether bytes of a connection begin with a valid request head, and splits such a head.
+ * Whatever two programs could read in two ways is invalid: a request with two lengths, with
+ * Transfer-Encoding, with spaces before a colon, with folded lines or with bare line feeds. So a
+ * proxy in front of this process and this process find the same end of each request. Makes no
+ * system calls. Runs in the unprivileged children.
  */
 #ifndef PLENUM_AGENT_API_HEAD_H
 #define PLENUM_AGENT_API_HEAD_H
@@ -14,7 +15,39 @@
 #define API_TARGET_BYTES_MAX 1024
 #define API_FIELDS_MAX 64 /* header lines, query parameters and cookies together */
 
+enum api_field { /* the headers that have an effect */
+		 API_FIELD_ACCEPT,
+		 API_FIELD_AUTHORIZATION,
+		 API_FIELD_CONNECTION,
+		 API_FIELD_CONTENT_LENGTH,
+		 API_FIELD_CONTENT_TYPE,
+		 API_FIELD_EXPECT,
+		 API_FIELD_HOST,
+		 API_FIELD_IF_MATCH,
+		 API_FIELD_IF_NONE_MATCH,
+		 API_FIELD_LAST_EVENT_ID,
+		 API_FIELD_ORIGIN,
+		 API_FIELD_PREFER,
+		 API_FIELD_SEC_FETCH_SITE,
+		 API_FIELD_MAX
+};
+
+struct api_head {
+	const char *method, *path;	   /* path: decoded, without the query */
+	char *query;			   /* not decoded, see api_head_next_argument(); "": none */
+	const char *fields[API_FIELD_MAX]; /* values; NULL: the header is absent */
+	size_t body_len;
+	bool is_old;	       /* HTTP/1.0 */
+	bool keeps;	       /* the client wants to send further requests */
+	bool expects_continue; /* the client sends the body after an answer 100 */
+};
+
 /* Returns the length of a valid head, 0 if the head is incomplete, or -EINVAL with *ret_error. */
 ssize_t api_head_check(const char *data, size_t len, struct api_error *ret_error);
+/* Splits a valid head. Changes the text, into which *ret points. */
+void api_head_split(char *head, size_t len, struct api_head *ret);
+/* Takes the first argument off a query and decodes it. *ret_value is "" if it has no value. Returns
+ * NULL at the end of the query. */
+const char *api_head_next_argument(char **query, const char **ret_value);
 
 #endif

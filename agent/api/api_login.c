@@ -12,16 +12,11 @@
 
 #define TOKEN_CHARS_MAX 512
 
-static const char *header(const struct api_call *c, const char *name)
-{
-	return MHD_lookup_connection_value(c->connection, MHD_HEADER_KIND, name);
-}
-
 /* The files of the web page need no token: they are not secret, and the page itself asks for the
  * token. */
-bool api_login_is_needed(const struct api *a, const struct api_call *c, const char *url)
+bool api_login_is_needed(const struct api *a, const struct api_call *c)
 {
-	const char *accept = header(c, "Accept");
+	const char *accept = c->head.fields[API_FIELD_ACCEPT], *url = c->head.path;
 
 	return a->role == PRIVSEP_API_TLS && !page_find(url) &&
 	       !(strcmp(url, "/") == 0 && accept && strstr(accept, "text/html"));
@@ -31,13 +26,25 @@ bool api_login_is_needed(const struct api *a, const struct api_call *c, const ch
 static const char *token_of(const struct api_call *c)
 {
 	static const char scheme[] = "bearer ";
-	const char *text = header(c, "Authorization");
+	const char *text = c->head.fields[API_FIELD_AUTHORIZATION];
 
 	if (!text || strncasecmp(text, scheme, sizeof(scheme) - 1) != 0)
 		return NULL;
 	text += sizeof(scheme) - 1;
 	text += strspn(text, " ");
 	return *text ? text : NULL;
+}
+
+/* Whether the monitor has given this token a role on this connection, and has reported no event or
+ * change since then. A change of the tokens is reported. The monitor is asked before each change
+ * anyway. */
+static bool is_known(const struct api_call *c, const uint8_t *hash)
+{
+	const struct api_client *cl = c->client;
+
+	return cl->login_role != ACCESS_NONE && cl->login_generation == cl->api->generation &&
+	       strcmp(c->head.method, "GET") == 0 &&
+	       memcmp(cl->login_hash, hash, sizeof(cl->login_hash)) == 0;
 }
 
 int api_login_ask(struct api_call *c)
@@ -52,10 +59,16 @@ int api_login_ask(struct api_call *c)
 	if (token && !tls_hash_token(token, MIN_OF(len, TOKEN_CHARS_MAX), m.login.hash))
 		return -EIO;
 	m.login.has_token = token ? 1 : 0;
+	if (is_known(c, m.login.hash)) {
+		c->role = c->client->login_role;
+		return 1;
+	}
+	c->client->login_role = ACCESS_NONE;
+	memcpy(c->client->login_hash, m.login.hash, sizeof(m.login.hash));
 	return api_tell(&m, -1);
 }
 
-enum MHD_Result api_login_refuse(struct api_call *c)
+int api_login_refuse(struct api_call *c)
 {
 	return api_answer_refuse(
 		c, 401, "unauthorized",

@@ -8,6 +8,7 @@
 #include "agent/api/api_internal.h"
 #include "agent/page/page.h"
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <string.h>
 
 /* The browser loads and executes only the page's own files, and no other site can show the page in
@@ -40,25 +41,16 @@ static bool host_is_local(const char *host)
 	return inet_pton(host[len] == ']' ? AF_INET6 : AF_INET, name, address) == 1;
 }
 
-static enum MHD_Result answer_file(struct api_call *c, const struct page_file *f)
+static int answer_file(struct api_call *c, const struct page_file *f)
 {
-	static const struct {
-		const char *name, *value;
-	} headers[] = {
-		{"Content-Security-Policy", POLICY},
-		{"X-Content-Type-Options", "nosniff"},
-		{"Referrer-Policy", "no-referrer"},
-	};
-	struct MHD_Response *rsp;
-
 	c->reply.etag = api_answer_hash(f->data, f->len);
 	if (api_answer_is_known(c, c->reply.etag))
 		return api_answer_empty(c, 304, NULL, NULL);
-	rsp = MHD_create_response_from_buffer(f->len, (void *)(uintptr_t)f->data,
-					      MHD_RESPMEM_PERSISTENT);
-	for (size_t i = 0; rsp && i < ARRAY_SIZE(headers); i++)
-		MHD_add_response_header(rsp, headers[i].name, headers[i].value);
-	return api_answer_queue(c, 200, rsp, f->type, NULL);
+	return api_answer_static(c, 200, f->type,
+				 "Content-Security-Policy: " POLICY
+				 "\r\nX-Content-Type-Options: nosniff\r\n"
+				 "Referrer-Policy: no-referrer\r\n",
+				 f->data, f->len);
 }
 
 /* Returns whether the client wants the page. For the root path a browser gets the page, and a
@@ -68,11 +60,9 @@ static bool wants_page(const char *path, const char *accept)
 	return strcmp(path, "/") == 0 && accept && strstr(accept, "text/html");
 }
 
-bool api_page_take(struct api_call *c, const struct api_request *rq, const char *host,
-		   enum MHD_Result *ret)
+bool api_page_take(struct api_call *c, const struct api_request *rq, const char *host, int *ret)
 {
 	const struct page_file *f = page_find(rq->path);
-	struct MHD_Response *rsp;
 
 	/* With TLS the certificate proves the host's name, so that another site's name cannot lead
 	 * here. */
@@ -88,10 +78,7 @@ bool api_page_take(struct api_call *c, const struct api_request *rq, const char 
 	} else if (f) {
 		*ret = answer_file(c, f);
 	} else if (wants_page(rq->path, rq->accept)) {
-		rsp = MHD_create_response_from_buffer(0, "", MHD_RESPMEM_PERSISTENT);
-		if (rsp)
-			MHD_add_response_header(rsp, "Location", PAGE_PATH);
-		*ret = api_answer_queue(c, 303, rsp, NULL, NULL);
+		*ret = api_answer_static(c, 303, NULL, "Location: " PAGE_PATH "\r\n", "", 0);
 	} else {
 		return false;
 	}

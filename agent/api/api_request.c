@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests that the HTTP library has read. Answers some requests in this process, and passes the
- * others to the monitor and the monitor's answers to the clients. A connection carries one request.
+ * Requests that a connection has read. Answers some of them in this process, asks the monitor for
+ * the others, and makes the answer of its reply. A connection has one request at a time.
  */
 #include "agent/api/api_internal.h"
 #include "agent/api/api_snapshot.h"
@@ -11,7 +11,10 @@
 #include <string.h>
 
 #define ANSWER_LIMIT_NS (90 * NSEC_PER_SEC) /* time limit for an answer of the monitor */
-/* longer, because an apply waits for links, for as long as the configured policy allows */
+/* An answer for several clients usually takes milliseconds. After this time the monitor learns
+ * that the client waits. */
+#define SHARED_HELD_NS (2 * NSEC_PER_SEC)
+/* longer, because an apply waits for links and for its policy */
 #define CHANGE_LIMIT_NS (600 * NSEC_PER_SEC)
 
 /* ---- waiting ---- */
@@ -29,7 +32,16 @@ static void resume(struct api *a, struct api_call *c, enum api_stage stage)
 {
 	unlink_call(a, c);
 	c->stage = stage;
-	MHD_resume_connection(c->connection);
+	api_ready(c->client);
+}
+
+static void wait(struct api_call *c, enum api_stage stage)
+{
+	struct api *a = c->client->api;
+
+	c->stage = stage;
+	c->next = a->waiting;
+	a->waiting = c;
 }
 
 /* Puts the body that the monitor needs into a sealed memfd, which is sent with the request. *ret_fd
@@ -72,6 +84,7 @@ static int ask(struct api_call *c)
 	if (r < 0)
 		return r;
 	c->asked = true;
+	c->client->monitor_waits = true;
 	c->deadline_ns =
 		clock_now_ns() + (api_call_is_change(c) ? CHANGE_LIMIT_NS : ANSWER_LIMIT_NS);
 	return 0;
@@ -88,19 +101,18 @@ static bool must_wait_for_events(const struct api *a, const struct api_call *c, 
 	       (g->instance == 0 || g->instance == a->instance);
 }
 
-static enum MHD_Result begin_wait(struct api *a, struct api_call *c, unsigned wait_s)
+static int begin_wait(struct api_call *c, unsigned wait_s)
 {
-	struct privsep_msg held = {.type = PRIVSEP_HELD, .connection = c->client->id};
-	int r;
+	struct api *a = c->client->api;
+	int r = 0;
 
 	if (api_snapshot_covers(c)) {
 		if (api_snapshot_is_ready(a, c))
 			return api_snapshot_answer(a, c);
 		c->shared = true;
-		r = api_tell(&held, -1);
-		c->deadline_ns = clock_now_ns() + ANSWER_LIMIT_NS;
+		c->deadline_ns = clock_now_ns() + SHARED_HELD_NS;
 	} else if (must_wait_for_events(a, c, wait_s)) {
-		r = api_tell(&held, -1);
+		r = api_tell_held(c);
 		c->deadline_ns = clock_now_ns() + wait_s * NSEC_PER_SEC;
 	} else {
 		r = ask(c);
@@ -110,24 +122,23 @@ static enum MHD_Result begin_wait(struct api *a, struct api_call *c, unsigned wa
 					 "a text contains characters that are not allowed");
 	if (r < 0)
 		return api_answer_refuse(c, 503, "busy", "the agent is busy; try again");
-	c->stage = API_WAITING;
-	c->next = a->waiting;
-	a->waiting = c;
-	MHD_suspend_connection(c->connection);
-	return MHD_YES;
+	wait(c, API_WAITING);
+	return 0;
 }
 
 /* Before the body is read, a network client waits until its token has been checked. */
-static enum MHD_Result begin_login(struct api *a, struct api_call *c)
+static int begin_login(struct api_call *c)
 {
-	if (api_login_ask(c) < 0)
+	int r = api_login_ask(c);
+
+	if (r < 0)
 		return api_answer_refuse(c, 503, "busy", "the agent is busy; try again");
-	c->stage = API_LOGIN;
 	c->deadline_ns = clock_now_ns() + ANSWER_LIMIT_NS;
-	c->next = a->waiting;
-	a->waiting = c;
-	MHD_suspend_connection(c->connection);
-	return MHD_YES;
+	if (r > 0)
+		c->stage = API_READING;
+	else
+		wait(c, API_LOGIN);
+	return 0;
 }
 
 /* ---- requests ---- */
@@ -152,31 +163,33 @@ static const struct {
 
 /* Stores a query parameter. An unknown one is an error, because a client would assume that it has
  * an effect. */
-static enum MHD_Result take_parameter(void *user, enum MHD_ValueKind kind, const char *key,
-				      const char *value)
+static bool take_parameter(struct api_request *rq, const char *key, const char *value)
 {
-	struct api_request *rq = user;
 	const bool events = strcmp(rq->path, "/v1/events") == 0, list = api_list_has_path(rq->path);
 
 	for (size_t i = 0; i < ARRAY_SIZE(parameters); i++)
 		if (((events && parameters[i].of_events) || (list && parameters[i].of_lists)) &&
 		    strcmp(key, parameters[i].name) == 0) {
-			*(const char **)((char *)rq + parameters[i].offset) = value ? value : "";
-			return MHD_YES;
+			*(const char **)((char *)rq + parameters[i].offset) = value;
+			return true;
 		}
 	rq->unknown = key;
-	return MHD_NO;
+	return false;
 }
 
-static const char *header(const struct api_call *c, const char *name)
+static void take_parameters(struct api_call *c, struct api_request *rq)
 {
-	return MHD_lookup_connection_value(c->connection, MHD_HEADER_KIND, name);
+	const char *key, *value;
+
+	while ((key = api_head_next_argument(&c->head.query, &value)))
+		if (!take_parameter(rq, key, value))
+			return;
 }
 
-static enum MHD_Result answer(struct api *a, struct api_call *c)
+static int answer(struct api_call *c)
 {
-	if (c->stage == API_DROPPED)
-		return MHD_NO;
+	struct api *a = c->client->api;
+
 	if (c->error.http_status)
 		return api_answer_error(c);
 	if (c->shared)
@@ -186,115 +199,117 @@ static enum MHD_Result answer(struct api *a, struct api_call *c)
 	return api_answer_reply(c);
 }
 
-/* Completes a request. For HEAD, the library omits the body of the answer to GET. */
-static enum MHD_Result complete(struct api *a, struct api_call *c, const char *method,
-				const char *url)
+/* Completes a request. For HEAD, the body of the answer to GET is omitted. */
+static int complete(struct api_call *c)
 {
-	struct api_request rq = {.method = strcmp(method, "HEAD") == 0 ? "GET" : method,
-				 .path = url,
-				 .accept = header(c, "Accept"),
-				 .content_type = header(c, "Content-Type"),
-				 .if_match = header(c, "If-Match"),
-				 .last_event_id = header(c, "Last-Event-ID"),
-				 .prefer = header(c, "Prefer"),
-				 .host = header(c, "Host"),
-				 .origin = header(c, "Origin"),
-				 .fetch_site = header(c, "Sec-Fetch-Site"),
+	const struct api *a = c->client->api;
+	const char *const *fields = c->head.fields;
+	struct api_request rq = {.method = c->head_only ? "GET" : c->head.method,
+				 .path = c->head.path,
+				 .accept = fields[API_FIELD_ACCEPT],
+				 .content_type = fields[API_FIELD_CONTENT_TYPE],
+				 .if_match = fields[API_FIELD_IF_MATCH],
+				 .last_event_id = fields[API_FIELD_LAST_EVENT_ID],
+				 .prefer = fields[API_FIELD_PREFER],
+				 .host = fields[API_FIELD_HOST],
+				 .origin = fields[API_FIELD_ORIGIN],
+				 .fetch_site = fields[API_FIELD_SEC_FETCH_SITE],
 				 .body = c->body,
 				 .body_len = c->body_len,
 				 .read_only = a->role == PRIVSEP_API};
 	char allow[API_ALLOW_MAX];
-	enum MHD_Result answered;
 	unsigned wait_s;
 	int r;
 
-	c->head_only = strcmp(method, "HEAD") == 0;
-	if (c->no_memory)
-		return api_answer_refuse(c, 503, "busy", "out of memory for the body");
-	if (api_page_take(c, &rq, header(c, "Host"), &answered))
-		return answered;
-	api_route_methods(url, allow);
-	if (strcmp(method, "OPTIONS") == 0 && allow[0])
+	if (api_page_take(c, &rq, rq.host, &r))
+		return r;
+	api_route_methods(rq.path, allow);
+	if (strcmp(rq.method, "OPTIONS") == 0 && allow[0])
 		return api_answer_empty(c, 204, NULL, allow);
-	MHD_get_connection_values(c->connection, MHD_GET_ARGUMENT_KIND, take_parameter, &rq);
+	take_parameters(c, &rq);
 	r = api_route(&rq, &c->question, &wait_s, &c->error);
 	if (r >= 0 && api_list_take(&rq, &c->list, &c->error) < 0)
 		r = -EINVAL;
 	if (r < 0)
 		return api_answer_error(c);
-	return r > 0 ? api_answer_local(c, (enum resource_local)r) : begin_wait(a, c, wait_s);
+	return r > 0 ? api_answer_local(c, (enum resource_local)r) : begin_wait(c, wait_s);
 }
 
-/* Copies a piece of the body. The size cannot exceed Content-Length, which was checked before. */
-static void take_body(struct api_call *c, const char *data, size_t len)
+static struct api_call *call_new(struct api_client *cl, size_t head_len)
 {
-	char *body = c->no_memory || len > PRIVSEP_TEXT_MAX - c->body_len
-			     ? NULL
-			     : realloc(c->body, c->body_len + len);
-
-	if (!body) {
-		c->no_memory = true;
-		return;
-	}
-	memcpy(body + c->body_len, data, len);
-	c->body = body;
-	c->body_len += len;
-}
-
-static struct api_call *call_new(struct MHD_Connection *connection)
-{
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	struct api_call *c = info && info->socket_context ? calloc(1, sizeof(*c)) : NULL;
+	struct api_call *c = calloc(1, sizeof(*c) + head_len + 1);
 
 	if (c) {
-		c->connection = connection;
-		c->client = info->socket_context;
+		c->client = cl;
 		c->reply_fd = -1;
 		c->stage = API_READING;
+		cl->call = c;
+		cl->n_requests++;
 	}
 	return c;
 }
 
-enum MHD_Result api_request_take(void *user, struct MHD_Connection *connection, const char *url,
-				 const char *method, const char *version, const char *data,
-				 size_t *size, void **call)
+int api_request_begin(struct api_client *cl, const char *head, size_t len)
 {
-	struct api_call *c = *call;
+	struct api_call *c = call_new(cl, len);
 
-	if (!c) {
-		c = *call = call_new(connection);
-		if (!c)
-			return MHD_NO;
-		return api_login_is_needed(user, c, url) ? begin_login(user, c) : MHD_YES;
+	if (!c)
+		return -ENOMEM;
+	memcpy(c->head_text, head, len);
+	api_head_split(c->head_text, len, &c->head);
+	c->head_only = strcmp(c->head.method, "HEAD") == 0;
+	if (api_login_is_needed(cl->api, c)) {
+		int r = begin_login(c);
+
+		if (r < 0 || c->stage != API_READING)
+			return r;
 	}
-	if (c->stage == API_LOGGED_IN) {
-		c->stage = API_READING;
-		return c->role == ACCESS_NONE ? api_login_refuse(c) : MHD_YES;
-	}
-	if (*size > 0) {
-		take_body(c, data, *size);
-		*size = 0;
-		return MHD_YES;
-	}
-	if (c->stage == API_READING)
-		return complete(user, c, method, url);
-	return answer(user, c);
+	if (c->head.body_len > 0 && !(c->body = malloc(c->head.body_len)))
+		return api_answer_refuse(c, 503, "busy", "out of memory for the body");
+	return 0;
 }
 
-void api_request_done(void *user, struct MHD_Connection *connection, void **call,
-		      enum MHD_RequestTerminationCode toe)
+int api_request_refuse(struct api_client *cl, const struct api_error *error)
 {
-	struct api_call *c = *call;
+	struct api_call *c = call_new(cl, 0);
+
+	if (!c)
+		return -ENOMEM;
+	c->error = *error;
+	cl->closing = true;
+	return api_answer_error(c);
+}
+
+static int go_on_after_login(struct api_call *c)
+{
+	if (c->role == ACCESS_NONE)
+		return api_login_refuse(c);
+	c->stage = API_READING;
+	if (c->head.body_len > 0 && !(c->body = malloc(c->head.body_len)))
+		return api_answer_refuse(c, 503, "busy", "out of memory for the body");
+	return 0;
+}
+
+int api_request_step(struct api_call *c)
+{
+	if (c->stage == API_LOGGED_IN)
+		return go_on_after_login(c);
+	return c->stage == API_READING ? complete(c) : answer(c);
+}
+
+void api_request_done(struct api_call *c)
+{
+	struct api *a;
 
 	if (!c)
 		return;
-	unlink_call(user, c);
-	api_stream_end(user, c->stream);
+	a = c->client->api;
+	c->client->call = NULL;
+	unlink_call(a, c);
+	api_stream_end(a, c->stream);
 	cleanup_close(&c->reply_fd);
 	free(c->body);
 	free(c);
-	*call = NULL;
 }
 
 /* ---- messages from the monitor, and time limits ---- */
@@ -314,7 +329,8 @@ void api_request_role(struct api *a, const struct privsep_msg *m)
 
 	if (!c || c->stage != API_LOGIN)
 		return;
-	c->role = (enum access_role)m->role_of.role;
+	c->role = c->client->login_role = (enum access_role)m->role_of.role;
+	c->client->login_generation = a->generation;
 	if (c->role == ACCESS_NONE && m->role_of.delay_ms > 0)
 		c->deadline_ns = clock_now_ns() + m->role_of.delay_ms * NSEC_PER_MSEC;
 	else
@@ -329,7 +345,7 @@ void api_request_reply(struct api *a, const struct privsep_msg *m, int *fd)
 		return;
 	c->reply = m->reply;
 	c->reply_fd = fd_take(*fd);
-	resume(a, c, API_ANSWERED);
+	resume(a, c, API_REPLIED);
 }
 
 void api_request_note(struct api *a, uint64_t next_event)
@@ -355,18 +371,8 @@ void api_request_seen(struct api *a, const struct privsep_msg *m, int fd)
 		next = c->next;
 		if (c->shared && c->question.get.what == m->shared_answer.what &&
 		    api_snapshot_is_for(a, c))
-			resume(a, c, API_ANSWERED);
+			resume(a, c, API_REPLIED);
 	}
-}
-
-/* The library reads from most connections and notices when they end. It does not read from a
- * suspended one, so the connection is resumed here. */
-void api_request_drop(struct api *a, uint64_t connection)
-{
-	struct api_call *c = waiting_of(a, connection);
-
-	if (c)
-		resume(a, c, API_DROPPED);
 }
 
 uint64_t api_request_deadline(const struct api *a)
@@ -394,8 +400,12 @@ void api_request_tick(struct api *a, uint64_t now_ns)
 		 * is asked now, and answers with an empty list. */
 		if (!c->asked && !c->shared && ask(c) >= 0)
 			continue;
+		if (c->shared && !c->held && api_tell_held(c) >= 0) {
+			c->deadline_ns = now_ns + ANSWER_LIMIT_NS;
+			continue;
+		}
 		c->error = (struct api_error){.http_status = 504, .code = "timeout"};
 		snprintf(c->error.message, sizeof(c->error.message), "the agent did not answer");
-		resume(a, c, API_ANSWERED);
+		resume(a, c, API_REPLIED);
 	}
 }

@@ -5,6 +5,7 @@
 #include "agent/base/child/sandbox.h"
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 static const int allowed[] = {
 	/* To serve clients, and to exchange messages with the monitor. */
@@ -13,7 +14,6 @@ static const int allowed[] = {
 	SYS_recvfrom,
 	SYS_sendto,
 	SYS_sendmsg,
-	SYS_sendfile,
 	SYS_pread64,
 	SYS_shutdown,
 	SYS_close,
@@ -29,11 +29,13 @@ static const int allowed[] = {
 
 int api_sandbox_enter(void)
 {
-	json_object_seed(0); /* may read a file, which is not possible later */
+	/* Both may read a file, which is not possible later. gmtime_r() needs the second one. */
+	json_object_seed(0);
+	tzset();
 	return sandbox_enter();
 }
 
-/* With TLS, the process itself makes the socket pair for each connection of the library. */
+/* With TLS, the process itself makes the socket pair of each connection. */
 int api_sandbox_seal(enum privsep_role role)
 {
 	static const struct seccomp_rule pairs[] = {{SYS_socketpair, 0, UINT32_MAX, AF_UNIX}};

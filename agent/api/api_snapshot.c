@@ -5,9 +5,8 @@
 #include "agent/api/rest/problem.h"
 
 struct snapshot {
-	struct MHD_Response *response; /* NULL: none yet */
-	const char *text;	       /* its content, owned by response */
-	size_t len;
+	struct api_text *text; /* NULL: none yet */
+	const char *type;
 	unsigned status;
 	uint64_t etag;
 	bool is_hash; /* the ETag is a hash of the whole content, so 304 can be used */
@@ -58,7 +57,7 @@ static bool is_current(const struct api *a, const struct snapshot *s, uint32_t w
 	const uint64_t age =
 		what == PRIVSEP_INVENTORY ? API_SNAPSHOT_INVENTORY_AGE_NS : API_SNAPSHOT_AGE_NS;
 
-	return s->response && s->status == 200 && s->generation == a->generation &&
+	return s->text && s->status == 200 && s->generation == a->generation &&
 	       now - s->asked_ns <= age;
 }
 
@@ -89,32 +88,27 @@ bool api_snapshot_is_ready(struct api *a, struct api_call *c)
 	return false;
 }
 
-enum MHD_Result api_snapshot_answer(struct api *a, struct api_call *c)
+int api_snapshot_answer(struct api *a, struct api_call *c)
 {
 	const struct snapshot *s = &a->snapshots->of[c->question.get.what];
 
-	if (!s->response)
+	if (!s->text)
 		return api_answer_refuse(c, 503, "busy", "out of memory for the answer");
 	if (c->list.row && s->status == 200)
-		return api_answer_page(c, s->text, s->len, s->is_hash ? 0 : s->etag);
-	if (s->is_hash && api_answer_is_known(c, s->etag)) {
-		c->reply.etag = s->etag;
+		return api_answer_page(c, s->text->text, s->text->len, s->is_hash ? 0 : s->etag);
+	c->reply.etag = s->etag;
+	if (s->is_hash && api_answer_is_known(c, s->etag))
 		return api_answer_empty(c, 304, NULL, NULL);
-	}
-	c->stage = API_ANSWERED;
-	return MHD_queue_response(c->connection, s->status, s->response);
+	return api_answer_text(c, s->status, s->type, s->text);
 }
 
 void api_snapshot_take(struct api *a, const struct privsep_msg *m, int fd)
 {
 	struct snapshot *s = &a->snapshots->of[m->shared_answer.what];
 	const struct privsep_reply *r = &m->shared_answer.reply;
-	const char *type = r->http_status >= 400 ? PROBLEM_TYPE : resource_media_type(r->content);
 	char *text = NULL;
 
-	if (s->response)
-		MHD_destroy_response(s->response);
-	s->response = NULL;
+	s->text = api_text_unref(s->text);
 	s->asked = false;
 	s->generation = s->next_generation;
 	s->asked_ns = s->next_asked_ns;
@@ -123,13 +117,8 @@ void api_snapshot_take(struct api *a, const struct privsep_msg *m, int fd)
 		return;
 	s->is_hash = r->http_status == 200 && !r->etag;
 	s->etag = s->is_hash ? api_answer_hash(text, r->len) : r->etag;
-	s->text = text;
-	s->len = r->len;
-	s->response = MHD_create_response_from_buffer(r->len, text, MHD_RESPMEM_MUST_FREE);
-	if (s->response)
-		api_answer_headers(s->response, type, NULL, s->etag);
-	else
-		free(text);
+	s->type = r->http_status >= 400 ? PROBLEM_TYPE : resource_media_type(r->content);
+	s->text = api_text_new(text, r->len);
 }
 
 bool api_snapshot_is_for(struct api *a, const struct api_call *c)

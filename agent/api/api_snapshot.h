@@ -27,10 +27,10 @@ bool api_snapshot_covers(const struct api_call *c);
 /* Returns whether the last answer may be used now. If not, the call has to wait: it is recorded,
  * and the monitor is asked. */
 bool api_snapshot_is_ready(struct api *a, struct api_call *c);
-/* Passes the last answer to the library. Call only after api_snapshot_is_ready() or
+/* Answers with the last answer. Call only after api_snapshot_is_ready() or
  * api_snapshot_take(). */
-enum MHD_Result api_snapshot_answer(struct api *a, struct api_call *c);
-/* Handles the monitor's answer. Becomes the owner of fd. */
+int api_snapshot_answer(struct api *a, struct api_call *c);
+/* Takes the monitor's answer. */
 void api_snapshot_take(struct api *a, const struct privsep_msg *m, int fd);
 /* Call after api_snapshot_take(). Returns whether the waiting call may use the answer. If not, asks
  * the monitor again for that call. */

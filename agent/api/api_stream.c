@@ -6,19 +6,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BLOCK_BYTES 4096
+/* Longest time that a client may not read while there is something to send. */
+#define BLOCKED_NS (30 * NSEC_PER_SEC)
 /* Tells the client to reconnect one second after a connection was lost. */
 #define GREETING "retry: 1000\n\n"
 
 struct api_stream {
 	struct api_streams *all;
-	struct MHD_Connection *connection;
-	uint64_t client; /* number of its connection */
+	struct api_client *client;
 	struct api_tail_cursor cursor;
-	char *text; /* text that is being sent; owned */
-	size_t sent;
+	bool is_greeted;
 	uint64_t alive_ns; /* time of the next comment */
-	bool suspended, dropped;
+	bool dropped;
 	struct api_stream *next;
 };
 
@@ -30,53 +29,37 @@ struct api_streams {
 
 /* ---- sending ---- */
 
-/* Puts the next text in s->text. Returns 1 if there is one, 0 if there is nothing to send now, or
- * negative errno. */
-static int next_text(struct api_stream *s)
+/* Returns 1 with the next text, 0 if there is nothing to send now, or negative errno. */
+static int next_text(struct api_stream *s, char **ret)
 {
 	int r;
 
-	free(s->text);
-	s->text = NULL;
-	s->sent = 0;
-	r = api_tail_next(&s->all->tail, &s->cursor, &s->text);
+	if (s->is_greeted)
+		r = api_tail_next(&s->all->tail, &s->cursor, ret);
+	else
+		r = (*ret = strdup(GREETING)) ? 1 : -ENOMEM;
+	s->is_greeted = true;
 	if (r != 0 || clock_now_ns() < s->alive_ns)
 		return r;
-	s->text = api_tail_keep_alive(&s->cursor);
-	return s->text ? 1 : -ENOMEM;
+	*ret = api_tail_keep_alive(&s->cursor);
+	return *ret ? 1 : -ENOMEM;
 }
 
-/* Callback of the library, which takes as many bytes as the client reads. */
-static ssize_t on_read(void *user, uint64_t pos, char *buf, size_t max)
+int api_stream_step(struct api_stream *s)
 {
-	struct api_stream *s = user;
-	size_t n;
-	int r;
+	char *text = NULL;
+	struct api_text *t;
+	int r = s->dropped ? -ECONNABORTED : next_text(s, &text);
 
-	if (s->dropped)
-		return MHD_CONTENT_READER_END_WITH_ERROR;
-	if (!s->text || !s->text[s->sent]) {
-		r = next_text(s);
-		if (r < 0)
-			return MHD_CONTENT_READER_END_WITH_ERROR;
-		if (r == 0) {
-			s->suspended = true;
-			MHD_suspend_connection(s->connection);
-			return 0;
-		}
-	}
-	n = MIN_OF(strlen(s->text + s->sent), max);
-	memcpy(buf, s->text + s->sent, n);
-	s->sent += n;
+	if (r <= 0)
+		return r;
+	t = api_text_new(text, strlen(text));
+	if (!t)
+		return -ENOMEM;
+	api_send_begin(s->client, NULL, t, t->text, t->len);
+	api_text_unref(t);
 	s->alive_ns = clock_now_ns() + API_STREAM_ALIVE_NS;
-	return (ssize_t)n;
-}
-
-static void wake(struct api_stream *s)
-{
-	if (s->suspended)
-		MHD_resume_connection(s->connection);
-	s->suspended = false;
+	return 1;
 }
 
 /* Asks for the events after those in the tail, unless an earlier question has no answer yet. */
@@ -105,12 +88,10 @@ static struct api_stream *stream_new(struct api *a, const struct api_call *c)
 	if (!s)
 		return NULL;
 	*s = (struct api_stream){.all = a->streams,
-				 .connection = c->connection,
-				 .client = c->client->id,
+				 .client = c->client,
 				 .cursor = {.instance = g->instance,
 					    .next = g->since,
 					    .severity = (enum log_level)g->severity},
-				 .text = strdup(GREETING),
 				 .alive_ns = clock_now_ns() + API_STREAM_ALIVE_NS,
 				 .next = a->streams->list};
 	snprintf(s->cursor.source, sizeof(s->cursor.source), "%s", g->source);
@@ -118,19 +99,16 @@ static struct api_stream *stream_new(struct api *a, const struct api_call *c)
 	return s;
 }
 
-enum MHD_Result api_stream_begin(struct api *a, struct api_call *c)
+int api_stream_begin(struct api *a, struct api_call *c)
 {
 	if (c->head_only)
-		return api_answer_empty(c, 200, RESOURCE_STREAM_TYPE, NULL);
+		return api_answer_stream(c, RESOURCE_STREAM_TYPE);
 	c->stream = stream_new(a, c);
 	if (!c->stream)
 		return api_answer_refuse(c, 503, "busy", "out of memory for the stream");
 	if (a->streams->tail.next == 0 || a->streams->tail.next < a->next_event)
 		ask(a);
-	return api_answer_queue(c, 200,
-				MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES,
-								  on_read, c->stream, NULL),
-				RESOURCE_STREAM_TYPE, NULL);
+	return api_answer_stream(c, RESOURCE_STREAM_TYPE);
 }
 
 /* Frees a->streams with its events once no stream is open and no question to the monitor is
@@ -153,7 +131,6 @@ void api_stream_end(struct api *a, struct api_stream *s)
 			*at = s->next;
 			break;
 		}
-	free(s->text);
 	free(s);
 	forget_if_unused(a);
 }
@@ -181,20 +158,17 @@ void api_stream_take(struct api *a, const struct privsep_msg *m, int fd)
 	 * ended, and their clients reconnect. */
 	for (struct api_stream *s = all->list; s; s = s->next) {
 		s->dropped = s->dropped || r < 0;
-		wake(s);
+		api_ready(s->client);
 	}
 	if (r >= 0)
 		api_stream_note(a);
 	forget_if_unused(a);
 }
 
-void api_stream_drop(struct api *a, uint64_t connection)
+/* Returns the time of the next comment or, while the client does not read, of its end. */
+static uint64_t deadline_of(const struct api_stream *s)
 {
-	for (struct api_stream *s = a->streams ? a->streams->list : NULL; s; s = s->next)
-		if (s->client == connection) {
-			s->dropped = true;
-			wake(s);
-		}
+	return s->client->blocked_ns ? s->client->blocked_ns + BLOCKED_NS : s->alive_ns;
 }
 
 uint64_t api_stream_deadline(const struct api *a)
@@ -202,14 +176,16 @@ uint64_t api_stream_deadline(const struct api *a)
 	uint64_t at = UINT64_MAX;
 
 	for (const struct api_stream *s = a->streams ? a->streams->list : NULL; s; s = s->next)
-		if (s->suspended)
-			at = MIN_OF(at, s->alive_ns);
+		at = MIN_OF(at, deadline_of(s));
 	return at;
 }
 
 void api_stream_tick(struct api *a, uint64_t now_ns)
 {
-	for (struct api_stream *s = a->streams ? a->streams->list : NULL; s; s = s->next)
-		if (s->alive_ns <= now_ns)
-			wake(s);
+	for (struct api_stream *s = a->streams ? a->streams->list : NULL; s; s = s->next) {
+		if (deadline_of(s) > now_ns)
+			continue;
+		s->client->dropped = s->client->dropped || s->client->blocked_ns;
+		api_ready(s->client);
+	}
 }

@@ -13,16 +13,17 @@
 #define API_STREAM_ALIVE_NS (15 * NSEC_PER_SEC) /* time between two comments on an idle stream */
 
 /* Begins the answer of c, a PRIVSEP_STREAM that the monitor has admitted. */
-enum MHD_Result api_stream_begin(struct api *a, struct api_call *c);
+int api_stream_begin(struct api *a, struct api_call *c);
 /* Ends and frees the stream; NULL is allowed. */
 void api_stream_end(struct api *a, struct api_stream *s);
 /* Call when there are events with numbers below a->next_event. */
 void api_stream_note(struct api *a);
 /* Handles the monitor's answer to a question of this module. Becomes the owner of fd. */
 void api_stream_take(struct api *a, const struct privsep_msg *m, int fd);
-/* Call when the monitor has shut down the connection. */
-void api_stream_drop(struct api *a, uint64_t connection);
-/* Returns the time of the next comment, or UINT64_MAX if no stream is open. */
+/* Prepares the next text if the client has received all others. Returns 1, 0 if there is nothing to
+ * send now, or negative errno if the stream has to end. */
+int api_stream_step(struct api_stream *s);
+/* Returns the time of the next comment or time limit, or UINT64_MAX if no stream is open. */
 uint64_t api_stream_deadline(const struct api *a);
 void api_stream_tick(struct api *a, uint64_t now_ns);
 

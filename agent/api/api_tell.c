@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sends messages to the monitor. */
+/* Sends messages to the monitor, and notes which connections have something to do. */
 #include "agent/api/api_internal.h"
 #include <poll.h>
 
@@ -14,4 +14,25 @@ int api_tell(struct privsep_msg *m, int fd)
 		if (poll(&p, 1, -1) < 0 && errno != EINTR)
 			return -errno;
 	return r;
+}
+
+int api_tell_held(struct api_call *c)
+{
+	struct privsep_msg held = {.type = PRIVSEP_HELD, .connection = c->client->id};
+
+	c->held = true;
+	c->client->monitor_waits = true;
+	return api_tell(&held, -1);
+}
+
+void api_ready(struct api_client *cl)
+{
+	struct api *a = cl->api;
+
+	if (cl->is_ready)
+		return;
+	cl->is_ready = true;
+	cl->next_ready = NULL;
+	*a->ready_end = cl;
+	a->ready_end = &cl->next_ready;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connects TLS connections to the HTTP library, and takes the certificate from the monitor. */
+/* Connects TLS connections to those of api_client.c, and takes the certificate from the monitor. */
 #include "agent/api/api_internal.h"
 #include "agent/api/tls/tls_server.h"
 #include "netcfg/base/text.h"
@@ -10,9 +10,8 @@ static void on_open(void *user, uint64_t id, int fd)
 	api_client_accept(user, id, false, fd);
 }
 
-/* Informs the monitor that the network connection has ended, unless the HTTP library still has it,
- * for example with a request that waits for the monitor. In that case api_client.c informs the
- * monitor when the library closes the connection. */
+/* If api_client.c still has the connection, for example with a request that waits for the monitor,
+ * it informs the monitor when it closes it. */
 static void on_end(void *user, uint64_t id)
 {
 	struct privsep_msg m = {.type = PRIVSEP_CLOSED, .connection = id};

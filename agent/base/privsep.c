@@ -303,6 +303,7 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_SHARED_READ] = {ANY, SIZE(shared_read), false, false, check_shared_read},
 	[PRIVSEP_LOGIN] = {TLS, SIZE(login), false, true, check_login},
 	[PRIVSEP_TLS_STATE] = {TLS, SIZE(tls_state), false, false, check_tls_state},
+	[PRIVSEP_NEXT] = {ANY, 0, false, true, NULL},
 	[PRIVSEP_CLOSED] = {ANY, 0, false, true, NULL},
 	[PRIVSEP_NEIGHBOUR] = {LLDP, SIZE(neighbour), false, false, check_neighbour},
 	[PRIVSEP_CLAIM] = {LLDP, SIZE(claim), false, false, check_claim},

@@ -22,11 +22,12 @@
  *
  * `admin` never receives bytes from a client that may not make changes. If an attacker takes it
  * over, for example with bytes that an administrator passes on, the attacker can replace a change
- * that another administrator requests while that administrator's connection is open. The number of
- * such changes is limited, because a connection carries one request. A change without a connection
- * is impossible, because the numbers are random, known to the monitor, and invalid once the client
- * has closed the connection. A change in another user's name is impossible too, because the event
- * of a change has the uid and pid that the kernel reported.
+ * that another administrator requests, or make one while that administrator's connection is open.
+ * The number of such changes is limited, because a connection carries at most one change, with
+ * which it ends. A change without a connection is impossible, because the numbers are random, known
+ * to the monitor, and invalid once the client has closed the connection. A change in another user's
+ * name is impossible too, because the event of a change has the uid and pid that the kernel
+ * reported.
  *
  * `api-tls` has the private key of the API's certificate and receives bytes from any host of the
  * management network. It cannot grant a right to a client: for each connection it passes on the
@@ -99,6 +100,7 @@ enum privsep_type {
 	PRIVSEP_SHARED_READ, /* the child asks for an object for many clients */
 	PRIVSEP_LOGIN,	   /* the token that a network client has shown; sent before each request */
 	PRIVSEP_TLS_STATE, /* whether the certificate can be used */
+	PRIVSEP_NEXT,	   /* the connection is ready for its next request */
 	PRIVSEP_CLOSED,	   /* the connection is closed and its number invalid */
 	PRIVSEP_NEIGHBOUR, /* a parsed LLDP frame */
 	PRIVSEP_CLAIM,	   /* a parsed ARP or neighbour discovery packet */

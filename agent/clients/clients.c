@@ -280,12 +280,46 @@ static const char *take_request(struct clients *c, struct client *cl, const stru
 				int fd)
 {
 	if (cl->state != CLIENT_NEW && cl->state != CLIENT_HELD)
-		return "second request on one connection";
+		return "second request before the end of the first one";
+	if (cl->changes)
+		return "request after a change on one connection";
 	if (clients_is_nameless(cl))
 		return "request without a login";
 	clients_set_state(cl, CLIENT_ASKED);
 	cl->changes = privsep_is_change((enum privsep_type)m->type);
 	c->setup.on_request(c->setup.user, cl, m, fd);
+	return NULL;
+}
+
+/* Whether the client still has the rights with which its connection was accepted, or the role that
+ * its last token had. */
+static bool is_entitled(const struct clients *c, const struct client *cl)
+{
+	const struct access_entry *e;
+
+	if (cl->role == PRIVSEP_API_TLS) {
+		e = access_find(&c->network.access, cl->hash);
+		return cl->access == ACCESS_NONE || (e && e->role == cl->access);
+	}
+	if (cl->role == PRIVSEP_ADMIN)
+		return clients_rights_change(&c->rights, &cl->peer);
+	/* A client of the admin socket that has gained rights needs another process. */
+	return !cl->needs_right || (!clients_rights_change(&c->rights, &cl->peer) &&
+				    clients_rights_read(&c->rights, &cl->peer) == !cl->barred);
+}
+
+/* The child has sent an answer, or has received the first bytes of a request. */
+static const char *take_next(struct clients *c, struct client *cl)
+{
+	if (cl->state == CLIENT_ASKED || cl->state == CLIENT_STREAM)
+		return "next request before the answer";
+	if (cl->changes)
+		return "next request after a change";
+	cl->reused = true;
+	if (is_entitled(c, cl))
+		clients_set_state(cl, CLIENT_NEW);
+	else
+		clients_drop(c, cl);
 	return NULL;
 }
 
@@ -315,6 +349,8 @@ static const char *on_message(void *user, struct child_role *r, const struct pri
 	/* The child sent this before it learned that the connection was closed. */
 	if (cl->state == CLIENT_DROPPED)
 		return NULL;
+	if (m->type == PRIVSEP_NEXT)
+		return take_next(c, cl);
 	if (m->type == PRIVSEP_LOGIN)
 		return clients_take_login(c, cl, m);
 	if (m->type != PRIVSEP_HELD)
@@ -442,12 +478,13 @@ void clients_note_event(struct clients *c, uint64_t next, uint64_t instance)
 	note(c);
 }
 
-/* A stream does not end by itself, so it is ended when its client has lost the right to read. */
-static void drop_barred_streams(struct clients *c)
+/* Streams, and connections that wait for a further request, do not end by themselves, so they are
+ * ended when the rights of their clients have changed. */
+static void drop_changed(struct clients *c)
 {
 	for (struct client *cl = c->list; cl; cl = cl->next)
-		if (cl->state == CLIENT_STREAM && cl->needs_right &&
-		    !clients_rights_read(&c->rights, &cl->peer))
+		if ((cl->state == CLIENT_STREAM || (cl->state == CLIENT_NEW && cl->reused)) &&
+		    !is_entitled(c, cl))
 			clients_drop(c, cl);
 }
 
@@ -461,7 +498,7 @@ void clients_set_rights(struct clients *c, struct clients_rights *rights)
 	clients_rights_done(&c->rights);
 	c->rights = *rights;
 	*rights = (struct clients_rights){0};
-	drop_barred_streams(c);
+	drop_changed(c);
 	l->mode = others ? 0666 : 0600;
 	if (l->fd >= 0 && chmod(l->path, l->mode) < 0)
 		events_add(c->setup.events, LOG_LEVEL_WARNING, "agent", "%s: %s", l->path,
@@ -581,7 +618,8 @@ void clients_reload_network(struct clients *c)
 	if (!c->network.config.listen.family)
 		return;
 	network_load(&c->network);
-	clients_drop_strangers(c);
+	drop_changed(c);
+	note(c); /* the process asks for the role of each token again */
 	clients_offer_files(c, c->roles[PRIVSEP_API_TLS]);
 	report_network(c);
 }

@@ -4,14 +4,15 @@
  * each connection, and the kernel reports the credentials of a client of this host. A network
  * client connects by TCP, if the configuration allows it, and shows a token instead. From then on a
  * random number identifies the connection, and a child process, which knows only that number,
- * parses its bytes (privsep.h). A connection carries one request. The monitor reads no byte from a
+ * parses its bytes (privsep.h). A connection carries several requests, one after the other, and its
+ * rights are checked for each of them. The monitor reads no byte from a
  * client and looks up no name during a request: rights are compared as numbers.
  *
  * No client can lock out others. A connection without a request is closed after a while. If a uid
- * has reached its limit, its next connection replaces its own oldest idle one. If the table is
- * full, the oldest idle connection of the uid with the most connections is replaced. Streams of
- * events have their own table with the same rules, except that a uid that has reached its limit
- * gets no further stream.
+ * has reached its limit, its next connection replaces that one of its own that was idle longest. If
+ * the table is full, the longest idle connection of the uid with the most connections is replaced.
+ * Streams of events have their own table with the same rules, except that a uid that has reached
+ * its limit gets no further stream.
  */
 #ifndef PLENUM_AGENT_CLIENTS_H
 #define PLENUM_AGENT_CLIENTS_H
@@ -19,11 +20,11 @@
 #include "agent/base/child/child_role.h"
 #include "agent/clients/network.h"
 
-#define CLIENTS_MAX 64		   /* connections of each child */
-#define CLIENTS_UID_MAX 24	   /* connections of one uid at each child */
-#define CLIENTS_STREAMS_MAX 128	   /* streams of each child */
-#define CLIENTS_STREAMS_UID_MAX 32 /* streams of one uid at each child */
-/* Time to send the request, and time to read the answer. */
+#define CLIENTS_MAX 64		    /* connections of each child */
+#define CLIENTS_UID_MAX 24	    /* connections of one uid at each child */
+#define CLIENTS_STREAMS_MAX 1024    /* streams of each child */
+#define CLIENTS_STREAMS_UID_MAX 256 /* streams of one uid at each child */
+/* Time to send a request, time to read the answer, and time between two requests. */
 #define CLIENTS_IDLE_NS (10 * NSEC_PER_SEC)
 /* Longest wait for events: longer than API_WAIT_S_MAX. */
 #define CLIENTS_HELD_NS (90 * NSEC_PER_SEC)
@@ -44,7 +45,7 @@ struct clients_peer {		/* identity of a client */
 };
 
 enum client_state {
-	CLIENT_NEW,	 /* has not sent a request yet */
+	CLIENT_NEW,	 /* has not sent a request yet, or its next one */
 	CLIENT_HELD,	 /* waits for events */
 	CLIENT_ASKED,	 /* its request waits for the monitor's answer */
 	CLIENT_ANSWERED, /* is reading the answer */
@@ -63,8 +64,9 @@ struct client {
 	 * can. */
 	bool needs_right;
 	bool streams; /* its answer is a stream of events */
-	bool changes; /* its request is for a change */
-	/* Values from the last token that a network client showed. */
+	bool changes; /* its request is for a change, and the last one of the connection */
+	bool reused;  /* it has had the answer of a request */
+	/* Of a network client, from the last token that it showed. */
 	enum access_role access;
 	char name[ACCESS_NAME_MAX];
 	uint8_t hash[ACCESS_HASH_BYTES];

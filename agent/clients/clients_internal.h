@@ -62,7 +62,5 @@ const char *clients_take_login(struct clients *c, struct client *cl, const struc
 void clients_report_refusals(struct clients *c);
 /* Sends the certificate to the api-tls process if the certificate has changed. */
 void clients_offer_files(struct clients *c, struct child_role *r);
-/* Ends the streams whose token is no longer valid. */
-void clients_drop_strangers(struct clients *c);
 
 #endif

@@ -73,16 +73,3 @@ void clients_offer_files(struct clients *c, struct child_role *r)
 	if (c->network.offered.fd >= 0)
 		child_role_send(r, &m, c->network.offered.fd);
 }
-
-/* A stream does not end by itself, so it is ended when its token is no longer valid. */
-void clients_drop_strangers(struct clients *c)
-{
-	for (struct client *cl = c->list; cl; cl = cl->next) {
-		const struct access_entry *e = cl->role == PRIVSEP_API_TLS
-						       ? access_find(&c->network.access, cl->hash)
-						       : NULL;
-
-		if (cl->role == PRIVSEP_API_TLS && cl->state == CLIENT_STREAM && !e)
-			clients_drop(c, cl);
-	}
-}

@@ -128,22 +128,23 @@ static bool is_of(const struct client *c, enum privsep_role role, const struct c
 	return c->role == role && c->peer.uid == p->uid && ip_addr_equal(&c->peer.key, &p->key);
 }
 
-/* Returns the oldest idle connection. If none is idle, returns the oldest one that waits for
- * events: its client retries when the connection is closed. */
-static struct client *oldest_idle(struct client *list, enum privsep_role role,
-				  const struct clients_peer *of)
+/* Returns the connection that was idle longest. If none is idle, returns the oldest one that waits
+ * for events: its client retries when the connection is closed. */
+static struct client *longest_idle(struct client *list, enum privsep_role role,
+				   const struct clients_peer *of)
 {
-	struct client *held = NULL;
+	struct client *held = NULL, *idle = NULL;
 
 	for (struct client *c = list; c; c = c->next) {
 		if (!is_of(c, role, of))
 			continue;
-		if (c->state == CLIENT_NEW || c->state == CLIENT_ANSWERED)
-			return c;
+		if ((c->state == CLIENT_NEW || c->state == CLIENT_ANSWERED) &&
+		    (!idle || c->since_ns < idle->since_ns))
+			idle = c;
 		if (c->state == CLIENT_HELD && !held)
 			held = c;
 	}
-	return held;
+	return idle ? idle : held;
 }
 
 static size_t count(const struct client *list, enum privsep_role role,
@@ -157,15 +158,16 @@ static size_t count(const struct client *list, enum privsep_role role,
 	return n;
 }
 
-/* Returns the oldest idle connection of the user or address with the most connections. */
+/* Returns the longest idle connection of the user or address with the most connections. */
 static struct client *victim_of_most(struct client *list, enum privsep_role role)
 {
 	struct client *victim = NULL;
 	size_t most = 0;
 
 	for (struct client *c = list; c; c = c->next) {
-		size_t n = c->role == role ? count(list, role, &c->peer) : 0;
-		struct client *idle = n > most ? oldest_idle(list, role, &c->peer) : NULL;
+		const bool counts = c->role == role && c->state != CLIENT_STREAM;
+		size_t n = counts ? count(list, role, &c->peer) : 0;
+		struct client *idle = n > most ? longest_idle(list, role, &c->peer) : NULL;
 
 		if (idle) {
 			victim = idle;
@@ -189,7 +191,7 @@ struct client *clients_victim(struct client *list, enum privsep_role role,
 			total++;
 	}
 	if (count(list, role, of) >= CLIENTS_UID_MAX) {
-		victim = oldest_idle(list, role, of);
+		victim = longest_idle(list, role, of);
 		*ret_full = !victim;
 	} else if (total >= CLIENTS_MAX) {
 		victim = victim_of_most(list, role);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tests the check of the first bytes of a connection, before the HTTP library gets them. */
+/* Tests the check of request heads, and how they are split. */
 #include "agent/api/api_head.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -97,11 +97,72 @@ static void test_a_large_head_is_refused(void **state)
 	assert_int_equal(error.http_status, 431);
 }
 
+static void split(const char *text, struct api_head *ret)
+{
+	static char copy[1024];
+
+	strcpy(copy, text);
+	assert_int_equal(api_head_check(copy, strlen(copy), &error), strlen(copy));
+	api_head_split(copy, strlen(copy), ret);
+}
+
+static void test_a_head_is_split(void **state)
+{
+	const char *value;
+	struct api_head h;
+
+	split("GET /v1/net/leg%2da%00?a=1+2%263&b&=c&limit=%7 HTTP/1.1\r\nHost:\tx \r\n"
+	      "accept: a\r\nAccept: b\r\nIf-None-Match:\r\n\r\n",
+	      &h);
+	assert_string_equal(h.method, "GET");
+	assert_string_equal(h.path, "/v1/net/leg-a%00");
+	assert_string_equal(h.fields[API_FIELD_HOST], "x");
+	assert_string_equal(h.fields[API_FIELD_ACCEPT], "a");
+	assert_string_equal(h.fields[API_FIELD_IF_NONE_MATCH], "");
+	assert_null(h.fields[API_FIELD_ORIGIN]);
+	assert_true(h.keeps && h.body_len == 0);
+	assert_string_equal(api_head_next_argument(&h.query, &value), "a");
+	assert_string_equal(value, "1 2&3");
+	assert_string_equal(api_head_next_argument(&h.query, &value), "b");
+	assert_string_equal(value, "");
+	assert_string_equal(api_head_next_argument(&h.query, &value), "");
+	assert_string_equal(value, "c");
+	assert_string_equal(api_head_next_argument(&h.query, &value), "limit");
+	assert_string_equal(value, "%7");
+	assert_null(api_head_next_argument(&h.query, &value));
+}
+
+static void test_the_client_decides_whether_it_sends_more(void **state)
+{
+	static const struct {
+		const char *text;
+		bool keeps;
+	} heads[] = {
+		{"GET / HTTP/1.1\r\nHost: x\r\n\r\n", true},
+		{"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", false},
+		{"GET / HTTP/1.1\r\nHost: x\r\nConnection: TE,\tCLOSE\r\n\r\n", false},
+		{"GET / HTTP/1.1\r\nHost: x\r\nConnection: closed\r\n\r\n", true},
+		{"GET / HTTP/1.0\r\n\r\n", false},
+		{"GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n", true},
+	};
+	struct api_head h;
+
+	for (size_t i = 0; i < ARRAY_SIZE(heads); i++) {
+		split(heads[i].text, &h);
+		assert_int_equal(h.keeps, heads[i].keeps);
+	}
+	split("PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 12\r\nExpect: 100-continue\r\n\r\n",
+	      &h);
+	assert_true(h.expects_continue && h.body_len == 12);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_valid_head_is_accepted),
 		cmocka_unit_test(test_an_invalid_head_is_refused),
+		cmocka_unit_test(test_a_head_is_split),
+		cmocka_unit_test(test_the_client_decides_whether_it_sends_more),
 		cmocka_unit_test(test_a_large_head_is_refused),
 	};
 

@@ -65,14 +65,14 @@ static void ask_about(uint64_t connection)
 
 static int rogue(const char *kind)
 {
-	struct privsep_msg m, apply = {.type = PRIVSEP_APPLY};
+	struct privsep_msg m, apply = {.type = PRIVSEP_APPLY}, next = {.type = PRIVSEP_NEXT};
 
 	if (strcmp(kind, "unasked") == 0) {
 		apply.connection = 1;
 		send_anyway(&apply, sizeof(apply.apply));
 	}
 	wait_for(PRIVSEP_CONNECTION, &m);
-	apply.connection = m.connection;
+	apply.connection = next.connection = m.connection;
 	if (strcmp(kind, "forge") == 0) {
 		ask_about(m.connection ^ 1);
 	} else if (strcmp(kind, "change") == 0) {
@@ -80,6 +80,13 @@ static int rogue(const char *kind)
 	} else if (strcmp(kind, "twice") == 0) {
 		ask_about(m.connection);
 		ask_about(m.connection);
+	} else if (strcmp(kind, "early") == 0) {
+		ask_about(m.connection);
+		send_anyway(&next, 0);
+	} else if (strcmp(kind, "again") == 0) {
+		send_anyway(&apply, sizeof(apply.apply));
+		wait_for(PRIVSEP_REPLY, &m);
+		send_anyway(&next, 0);
 	} else if (strcmp(kind, "after") == 0) {
 		struct privsep_msg closed = {.type = PRIVSEP_CLOSED, .connection = m.connection};
 
@@ -191,7 +198,7 @@ static void test_a_change_needs_its_client(void **state)
 	clients_rig_free(w);
 }
 
-/* Errors found before the library parses the request are JSON too. */
+/* Errors of HTTP are JSON too. */
 static void test_an_error_before_parsing_is_json(void **state)
 {
 	static char head[12000];
@@ -284,7 +291,7 @@ static void breaks(const char *kind, const char *role, const char *expected)
 	w->client = clients_rig_connect(strcmp(role, "admin") == 0 ? w->admin_path : w->read_path);
 	w->expected = expected;
 	assert_true(clients_rig_run(w, event_came));
-	if (strcmp(kind, "twice") != 0)
+	if (strcmp(kind, "twice") != 0 && strcmp(kind, "early") != 0)
 		assert_int_equal(w->n_requests, 0);
 	assert_false(w->may_change);
 	clients_rig_free(w);
@@ -319,6 +326,21 @@ static void test_a_child_that_keeps_connections_is_restarted(void **state)
 static void test_a_second_request_is_refused(void **state)
 {
 	breaks("twice", "api", "api process sent a forbidden message (second request");
+	breaks("early", "api", "api process sent a forbidden message (next request before the");
+}
+
+static void test_a_connection_carries_one_change(void **state)
+{
+	struct clients_rig *w;
+
+	if (geteuid() != 0)
+		skip();
+	w = clients_rig_new("again", "admin");
+	w->client = clients_rig_connect(w->admin_path);
+	w->expected = "admin process sent a forbidden message (next request after a change";
+	assert_true(clients_rig_run(w, event_came));
+	assert_int_equal(w->n_requests, 1);
+	clients_rig_free(w);
 }
 
 static void test_a_forbidden_system_call_kills_the_child(void **state)
@@ -443,6 +465,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_a_child_cannot_make_changes_without_a_client),
 		cmocka_unit_test(test_a_child_that_keeps_connections_is_restarted),
 		cmocka_unit_test(test_a_second_request_is_refused),
+		cmocka_unit_test(test_a_connection_carries_one_change),
 		cmocka_unit_test(test_a_forbidden_system_call_kills_the_child),
 		cmocka_unit_test(test_messages_wait_for_a_child_that_does_not_read),
 		cmocka_unit_test(test_durations_are_rounded),

@@ -47,7 +47,7 @@ static void test_rights_follow_uids_and_groups(void **state)
 
 /* ---- eviction of connections ---- */
 
-static struct client table[3 * CLIENTS_MAX];
+static struct client table[CLIENTS_STREAMS_MAX];
 
 static struct client *fill(size_t n, uid_t first_uid, size_t of_each, enum client_state state)
 {

@@ -2,7 +2,7 @@
 /*
  * Pages of a list: `?limit=N&after=KEY` for a GET whose row in resource.c has a list. The monitor
  * answers with the whole list, which is shared by all clients, and the api process selects a page.
- * Uses no socket and no HTTP library.
+ * Uses no socket.
  */
 #ifndef PLENUM_AGENT_API_LIST_H
 #define PLENUM_AGENT_API_LIST_H

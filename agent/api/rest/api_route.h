@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Converts an HTTP request to a message for the monitor, with the table in resource.h. Uses no
- * socket and no HTTP library. Runs in the unprivileged api process, so nothing in a request is
+ * socket. Runs in the unprivileged api process, so nothing in a request is
  * trusted.
  */
 #ifndef PLENUM_AGENT_API_ROUTE_H

@@ -7,6 +7,12 @@ static const struct {
 	unsigned status;
 	const char *title;
 } titles[] = {
+	{200, "OK"},
+	{201, "Created"},
+	{202, "Accepted"},
+	{204, "No Content"},
+	{303, "See Other"},
+	{304, "Not Modified"},
 	{400, "Bad Request"},
 	{401, "Unauthorized"},
 	{403, "Forbidden"},

@@ -19,11 +19,11 @@ struct tls_connection {
 	struct tls_server *server;
 	uint64_t id;
 	SSL *ssl;
-	int fd, plain; /* plain: our end of the socket pair with the HTTP library; -1: not open */
+	int fd, plain; /* plain: our end of the socket pair with api_client.c; -1: not open */
 	struct loop_source *fd_source, *plain_source;
 	struct buffer in, out; /* in: from the client; out: to the client */
 	bool in_ended;	       /* the client sends no more bytes */
-	bool out_ended;	       /* the library has closed its end */
+	bool out_ended;	       /* api_client.c has closed its end */
 	bool draining; /* the answer was sent, and further bytes from the client are discarded */
 	size_t n_discarded;
 	struct tls_connection *next;
@@ -93,7 +93,7 @@ static int from_client(struct tls_connection *c)
 	return shutdown(c->plain, SHUT_WR) < 0 && errno != ENOTCONN ? -errno : 1;
 }
 
-static int to_library(struct tls_connection *c)
+static int to_requests(struct tls_connection *c)
 {
 	ssize_t n;
 
@@ -102,7 +102,7 @@ static int to_library(struct tls_connection *c)
 	n = send(c->plain, c->in.bytes + c->in.at, c->in.len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
-	/* The library has closed its end, perhaps after an answer that has not been sent yet. */
+	/* api_client.c has closed its end, perhaps after an answer that has not been sent yet. */
 	if (n < 0)
 		n = (ssize_t)c->in.len;
 	c->in.at += (size_t)n;
@@ -110,7 +110,7 @@ static int to_library(struct tls_connection *c)
 	return 1;
 }
 
-static int from_library(struct tls_connection *c)
+static int from_requests(struct tls_connection *c)
 {
 	ssize_t n;
 
@@ -167,12 +167,12 @@ static int begin_drain(struct tls_connection *c)
 
 static int pass(struct tls_connection *c)
 {
-	static int (*const steps[])(struct tls_connection *) = {from_client, to_library,
-								from_library, to_client};
+	static int (*const steps[])(struct tls_connection *) = {from_client, to_requests,
+								from_requests, to_client};
 	int r = 0;
 	bool moved;
 
-	/* The loop ends when the sockets' buffers are full or empty, because the HTTP library runs
+	/* The loop ends when the sockets' buffers are full or empty, because api_client.c runs
 	 * only afterwards. */
 	do {
 		moved = false;
@@ -276,7 +276,7 @@ int tls_server_new(const struct tls_server_setup *setup, struct tls_server **ret
 	if (!s)
 		return -ENOMEM;
 	s->setup = *setup;
-	signal(SIGPIPE, SIG_IGN); /* the library may write to a socket without a reader */
+	signal(SIGPIPE, SIG_IGN); /* OpenSSL may write to a socket without a reader */
 	/* Makes the library load its algorithms now, because it cannot open files later. */
 	if (OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT |
 				     OPENSSL_INIT_LOAD_SSL_STRINGS |
