@@ -18,12 +18,16 @@
 #include <string.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
-#define LAUNCH_VERSION 30
+#define LAUNCH_VERSION 31
 
 /* Size of launch_config.share_fd; server_share.c defines its content. If that layout changes, this
  * size and the version above must change too, because workers of the old version continue to use
  * the old memory. */
 #define LAUNCH_SHARE_BYTES 974131200
+/* Size of launch_config.locks_fd, whose layout dataplane/fuse/server/locks defines. Another layout
+ * must have another size: the memory keeps clients' locks across an upgrade, so a later version
+ * must be able to use it or to tell that it cannot. */
+#define LAUNCH_LOCKS_BYTES 26742784
 
 /*
  * Inherited descriptors. All others are closed.
@@ -145,8 +149,7 @@ struct launch_mount {	/* frontend: the agent has opened /dev/fuse and has mounte
 				      whether that helps */
 	bool read_only;
 	bool suid, dev;	 /* options of the kernel's mount */
-	bool locks_none; /* the mount refuses file locks; otherwise the client's kernel manages
-			    them */
+	uint32_t locks;	 /* enum launch_locks */
 	uint32_t soft_s; /* how long requests wait before they fail; 0: for ever (a hard mount) */
 	struct {
 		struct ip_addr ip;
@@ -155,13 +158,18 @@ struct launch_mount {	/* frontend: the agent has opened /dev/fuse and has mounte
 	uint32_t n_addrs;
 };
 
+/* LOCAL: the client's kernel manages file locks, so they do not exclude other clients. NONE: all
+ * locks are refused. CLUSTER: the server manages them. */
+enum launch_locks { LAUNCH_LOCKS_LOCAL, LAUNCH_LOCKS_NONE, LAUNCH_LOCKS_CLUSTER, LAUNCH_LOCKS_MAX };
+
 /* Whether programs would see the same mount: path, source and options of the kernel's mount are
- * equal. */
+ * equal. The kernel is told once whether the server manages the locks of the mount. */
 static inline bool launch_mount_equal(const struct launch_mount *a, const struct launch_mount *b)
 {
 	return strcmp(a->path, b->path) == 0 && strcmp(a->export_name, b->export_name) == 0 &&
 	       strcmp(a->peer, b->peer) == 0 && a->read_only == b->read_only &&
-	       a->suid == b->suid && a->dev == b->dev;
+	       a->suid == b->suid && a->dev == b->dev &&
+	       (a->locks == LAUNCH_LOCKS_CLUSTER) == (b->locks == LAUNCH_LOCKS_CLUSTER);
 }
 
 enum launch_squash { LAUNCH_SQUASH_NONE, LAUNCH_SQUASH_ROOT, LAUNCH_SQUASH_ALL };
@@ -260,6 +268,8 @@ struct launch_config {
 	uint32_t n_ids;
 	struct ip_addr client_addrs[LAUNCH_CLIENT_ADDRS_MAX];
 	uint32_t n_client_addrs;
+	int locks_fd; /* compute: memfd of LAUNCH_LOCKS_BYTES with the locks of all clients, which
+			 all compute workers share, zeros at first, sealed like share_fd */
 	int share_fd; /* compute: memfd of LAUNCH_SHARE_BYTES that all compute workers of this
 			 version share, zeros at first, sealed so that no worker can shrink it. The
 			 workers record there which leases clients have, and which worker serves

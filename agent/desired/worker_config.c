@@ -82,7 +82,9 @@ static int fill_mount(const struct spec *spec, const struct plan *plan,
 	memcpy(lm->peer, sm->from_host, sizeof(lm->peer));
 	lm->read_only = sm->read_only;
 	lm->soft_s = sm->soft_s;
-	lm->locks_none = sm->locks == SPEC_LOCKS_NONE;
+	lm->locks = sm->locks == SPEC_LOCKS_NONE      ? LAUNCH_LOCKS_NONE
+		    : sm->locks == SPEC_LOCKS_CLUSTER ? LAUNCH_LOCKS_CLUSTER
+						      : LAUNCH_LOCKS_LOCAL;
 	lm->suid = sm->suid;
 	lm->dev = sm->dev;
 	for (size_t i = 0; peer && i < peer->n_ips && lm->n_addrs < LAUNCH_PEER_ADDRS_MAX; i++) {

@@ -157,7 +157,7 @@ static bool mount_is_valid(const struct launch_mount *m)
 	       sup_flag_is_valid(&m->has_mount_workers) &&
 	       sup_flag_is_valid(&m->mount_workers_always) && sup_flag_is_valid(&m->read_only) &&
 	       sup_flag_is_valid(&m->suid) && sup_flag_is_valid(&m->dev) &&
-	       sup_flag_is_valid(&m->locks_none) && m->n_addrs <= LAUNCH_PEER_ADDRS_MAX;
+	       m->locks < LAUNCH_LOCKS_MAX && m->n_addrs <= LAUNCH_PEER_ADDRS_MAX;
 }
 
 static bool export_is_valid(const struct launch_export *e)
@@ -220,15 +220,14 @@ static int read_config(struct sup_worker *w)
 }
 
 /* Copies the worker's shared memory, which other workers and their successors also use. */
-static void fetch_share(struct sup_worker *w)
+static void fetch_shared(struct sup_worker *w, const char *name, int at)
 {
 	int fd = -1;
 
-	if (w->config.share_fd < LAUNCH_FD_FIRST ||
-	    exports_has_state(&w->sup->exports, EXPORTS_SHARE))
+	if (at < LAUNCH_FD_FIRST || exports_has_state(&w->sup->exports, name))
 		return;
-	fetch(w, w->config.share_fd, &fd);
-	if (fd >= 0 && exports_adopt(&w->sup->exports, EXPORTS_SHARE, fd) < 0)
+	fetch(w, at, &fd);
+	if (fd >= 0 && exports_adopt(&w->sup->exports, name, fd) < 0)
 		close(fd);
 }
 
@@ -271,7 +270,8 @@ static const char *complete(struct sup_worker *w)
 	if (r == -EPROTO)
 		return "it has another version";
 	if (r >= 0) {
-		fetch_share(w);
+		fetch_shared(w, EXPORTS_SHARE, w->config.share_fd);
+		fetch_shared(w, EXPORTS_LOCKS, w->config.locks_fd);
 		fetch_bells(w);
 	}
 	fetch(w, LAUNCH_FD_STATS, &w->found.stats_fd);

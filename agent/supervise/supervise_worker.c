@@ -67,7 +67,7 @@ void sup_config_normalise(struct launch_config *c)
 	c->n_missing = 0;
 	for (uint32_t i = 0; i < c->n_exports; i++)
 		c->exports[i].dir_fd = c->exports[i].state_fd = -1;
-	c->share_fd = -1;
+	c->share_fd = c->locks_fd = -1;
 	for (uint32_t i = 0; i < c->n_ports; i++)
 		memset(c->ports[i].label, 0, sizeof(c->ports[i].label));
 }
@@ -245,6 +245,10 @@ static int give_share(struct start *st)
 	if (fd < 0)
 		return fd;
 	st->config.share_fd = give(st, fd);
+	fd = exports_state(&st->worker->sup->exports, EXPORTS_LOCKS);
+	if (fd < 0)
+		return fd;
+	st->config.locks_fd = give(st, fd);
 	return 0;
 }
 

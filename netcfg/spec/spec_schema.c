@@ -25,6 +25,7 @@ static const char *const fallback_names[] = {
 static const char *const locks_names[] = {
 	[SPEC_LOCKS_LOCAL] = "local",
 	[SPEC_LOCKS_NONE] = "none",
+	[SPEC_LOCKS_CLUSTER] = "cluster",
 };
 static const char *const security_names[] = {
 	[SPEC_SECURITY_AUTH] = "auth",
@@ -484,7 +485,8 @@ static const struct spec_key mount_keys[] = {
 	{"locks", SPEC_TYPE_ENUM, .fallback = "local", NAMES(locks_names), FIELD(spec_mount, locks),
 	 .help = "How flock(2) and fcntl(2) locks work.\n"
 		 "local: they exclude programs of this mount only, not those of other clients. none: they fail with ENOLCK,"
-		 " so that no program relies on them.",
+		 " so that no program relies on them. cluster: they exclude programs of all mounts with cluster locks; reads"
+		 " bypass the page cache, one core serves the mount, and the mount must be hard. See plenum-consistency(7).",
 	 .example = "none"},
 	{"suid", SPEC_TYPE_BOOL, .fallback = "true", FIELD(spec_mount, suid),
 	 .help = "Whether set-user-ID bits, set-group-ID bits and file capabilities take effect; false is mount(8)'s"

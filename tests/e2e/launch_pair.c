@@ -85,6 +85,8 @@ static struct worker_proc workers[WORKERS_MAX] = {
 	[BACK2] = {.name = "back2", .pidfd = -1, .control = -1, .alive = -1},
 	[LANE] = {.name = "lane", .pidfd = -1, .control = -1, .alive = -1},
 };
+static int locks_fd = -1; /* the same for the locks of clients */
+static const char *locks_name = "local";
 static int share_fd = -1; /* shared by the compute workers; at frontends the eventfd has this
 			   * place */
 static int bell_fd = -1;
@@ -152,6 +154,10 @@ static void worker_forget(struct worker_proc *w)
 	close(w->state_fd);
 	close(w->extra_state_fd);
 	states_make(w);
+	if (w->cfg.role == LAUNCH_COMPUTE) {
+		close(locks_fd);
+		locks_fd = memfd_new_shared("locks", LAUNCH_LOCKS_BYTES);
+	}
 	for (unsigned i = 0; i < HELD_MAX; i++) {
 		if (w->held[i].fd > 0)
 			close(w->held[i].fd);
@@ -223,6 +229,7 @@ static void config_front(struct worker_proc *w, const char *path)
 	snprintf(m->export_name, sizeof(m->export_name), "scratch");
 	snprintf(m->peer, sizeof(m->peer), "%s", peer_name);
 	m->soft_s = soft_s;
+	m->locks = strcmp(locks_name, "cluster") == 0 ? LAUNCH_LOCKS_CLUSTER : LAUNCH_LOCKS_LOCAL;
 	m->read_only = read_only;
 	if (getrandom(m->id, sizeof(m->id), 0) != (ssize_t)sizeof(m->id))
 		die("getrandom");
@@ -272,6 +279,7 @@ static void config_back(struct worker_proc *w)
 	e->dir_fd = LAUNCH_FD_FIRST;
 	e->state_fd = LAUNCH_FD_FIRST + 1;
 	w->cfg.share_fd = LAUNCH_FD_FIRST + 2;
+	w->cfg.locks_fd = LAUNCH_FD_FIRST + 3;
 	w->extra_fd = open(export_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (w->extra_fd < 0)
 		die(export_path);
@@ -281,8 +289,8 @@ static void child_exec(struct worker_proc *w, int control, int agent, int alive)
 {
 	const char *path = w->other ? other_path : worker_path;
 	int last = w->cfg.role == LAUNCH_FRONTEND ? bell_fd : share_fd;
-	int from[] = {control, w->config_fd, w->stats_fd, w->state_fd,	     agent,
-		      alive,   w->key_fd,    w->extra_fd, w->extra_state_fd, last};
+	int from[] = {control,	 w->config_fd, w->stats_fd,	  w->state_fd, agent,	alive,
+		      w->key_fd, w->extra_fd,  w->extra_state_fd, last,	       locks_fd};
 	int ns = open(w->netns, O_RDONLY | O_CLOEXEC), high[ARRAY_SIZE(from)];
 	sigset_t none;
 
@@ -297,7 +305,7 @@ static void child_exec(struct worker_proc *w, int control, int agent, int alive)
 	for (unsigned i = 0; i < ARRAY_SIZE(from); i++)
 		if (dup2(high[i], LAUNCH_FD_CONTROL + (int)i) < 0)
 			die("dup2");
-	syscall(SYS_close_range, LAUNCH_FD_FIRST + 3, ~0U, 0);
+	syscall(SYS_close_range, LAUNCH_FD_FIRST + 4, ~0U, 0);
 	if (asan)
 		setenv("ASAN_OPTIONS", asan, 1);
 	execl(path, path, (char *)NULL);
@@ -618,6 +626,7 @@ static const struct {
 	{"peer", &peer_name, NULL, NULL},
 	{"squash", &squash_name, NULL, NULL},
 	{"network", &network, NULL, NULL},
+	{"locks", &locks_name, NULL, NULL},
 	{"spin-us", NULL, &spin_us, NULL},
 	{"soft-s", NULL, &soft_s, NULL},
 	{"orphan-s", NULL, &orphan_s, NULL},
@@ -671,7 +680,8 @@ int main(int argc, char **argv)
 	signal(SIGINT, SIG_IGN); /* the script decides */
 	share_fd = memfd_new_shared("share", LAUNCH_SHARE_BYTES);
 	bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (share_fd < 0 || bell_fd < 0)
+	locks_fd = memfd_new_shared("locks", LAUNCH_LOCKS_BYTES);
+	if (share_fd < 0 || bell_fd < 0 || locks_fd < 0)
 		die("share");
 	config_common(&workers[FRONT], 1, 1, 0);
 	config_common(&workers[BACK], 2, 2, cores > 1 ? 1 : 0);

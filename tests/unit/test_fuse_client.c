@@ -437,7 +437,7 @@ static void test_locks_are_refused_if_configured(void **state)
 	struct fuse_init_out init = {0};
 	struct fuse_out_header out;
 
-	g->cfg->mounts[0].locks_none = true;
+	g->cfg->mounts[0].locks = LAUNCH_LOCKS_NONE;
 	kernel_init(g, 44, ~0ULL);
 	fuse_client_pull(g->f, true, NOW0);
 	assert_true(kernel_receive(g, &out, &init, sizeof(init)) > 0);

@@ -22,6 +22,15 @@ struct export
 	struct export *next;
 };
 
+/* Returns the size of a memory that all compute workers share; 0: this is the state of an export.
+ */
+static size_t fixed_bytes(const char *name)
+{
+	if (strcmp(name, EXPORTS_SHARE) == 0)
+		return LAUNCH_SHARE_BYTES;
+	return strcmp(name, EXPORTS_LOCKS) == 0 ? LAUNCH_LOCKS_BYTES : 0;
+}
+
 /* Writes the name that the state has in the descriptor store and as a memfd. The name shows to
  * which export the state belongs. */
 static const char *state_name(const char *name, char *buf)
@@ -83,8 +92,8 @@ int exports_state(struct exports *x, const char *name)
 	pinned_files_clear(&e->pinned, e->name);
 	/* All workers of the export map the state, so no worker must be able to shrink it and crash
 	 * the others. */
-	e->state_fd = strcmp(name, EXPORTS_SHARE) == 0
-			      ? memfd_new_shared(state_name(name, text), LAUNCH_SHARE_BYTES)
+	e->state_fd = fixed_bytes(name)
+			      ? memfd_new_shared(state_name(name, text), fixed_bytes(name))
 			      : memfd_new_growing(state_name(name, text));
 	if (e->state_fd >= 0)
 		fd_store_put(e->state_fd, text);
@@ -105,7 +114,7 @@ static int adopt(struct exports *x, const char *name, int fd)
 
 	if (exports_has_state(x, name) || !memfd_has_name(fd, state_name(name, text)))
 		return -ENOENT;
-	if (strcmp(name, EXPORTS_SHARE) == 0 && !memfd_is_fixed_at(fd, LAUNCH_SHARE_BYTES))
+	if (fixed_bytes(name) && !memfd_is_fixed_at(fd, fixed_bytes(name)))
 		return -ENOENT;
 	e = get(x, name);
 	if (!e)
@@ -169,7 +178,7 @@ unsigned exports_pinned(const struct exports *x, const char *name)
 /* Returns whether a configuration has the export, even if its directory is missing at present. */
 static bool is_in_use(const struct export *e, const struct launch_config *configs, size_t n)
 {
-	if (strcmp(e->name, EXPORTS_SHARE) == 0)
+	if (fixed_bytes(e->name))
 		return true;
 	for (size_t i = 0; i < n; i++)
 		for (uint32_t j = 0; j < configs[i].n_exports + configs[i].n_missing; j++)

@@ -4,7 +4,8 @@
  * that the export's next server needs, and the descriptors of pinned files. Both are kept under the
  * export's name, so that they follow the export to another worker. The next agent gets them from
  * the descriptor store or from the worker. EXPORTS_SHARE, a memfd that all compute workers share,
- * is kept like the state of an export. Owned by the supervisor, which never reads the states.
+ * and EXPORTS_LOCKS, another one, are kept like the state of an export. Owned by the supervisor,
+ * which never reads the states.
  */
 #ifndef PLENUM_AGENT_EXPORTS_H
 #define PLENUM_AGENT_EXPORTS_H
@@ -16,6 +17,12 @@
 #define EXPORTS_SHARE EXPORTS_SHARE_OF(LAUNCH_VERSION, LAUNCH_SHARE_BYTES)
 #define EXPORTS_SHARE_OF(version, bytes) EXPORTS_SHARE_TEXT(version, bytes)
 #define EXPORTS_SHARE_TEXT(version, bytes) "/share-" #version "-" #bytes
+
+/* Name of the memory with the locks of all clients. It does not contain the version: the locks
+ * must survive an upgrade, and workers of all versions must use one table. */
+#define EXPORTS_LOCKS EXPORTS_LOCKS_OF(LAUNCH_LOCKS_BYTES)
+#define EXPORTS_LOCKS_OF(bytes) EXPORTS_LOCKS_TEXT(bytes)
+#define EXPORTS_LOCKS_TEXT(bytes) "/locks-" #bytes
 
 struct export;
 struct exports { /* zeroed: no exports */

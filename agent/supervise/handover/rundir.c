@@ -52,15 +52,17 @@ static bool parse_id(const char *text, uint8_t id[16])
 	return true;
 }
 
-/* Writes the lines "mount 0:52 ID PEER EXPORT rw,suid,dev /as/configured" and "at /real/path". */
+/* Writes the lines "mount 0:52 ID PEER EXPORT rw,suid,dev,cluster /as/configured" and "at
+ * /real/path". */
 static void put_mount(struct state_draft *d, const struct rundir_mount *m)
 {
 	state_draft_put(d, "mount %u:%u", m->major, m->minor);
 	put_id(d, m->what.id);
 	state_draft_word(d, m->what.peer);
 	state_draft_word(d, m->what.export_name);
-	state_draft_put(d, "%s%s%s", m->what.read_only ? "ro" : "rw", m->what.suid ? ",suid" : "",
-			m->what.dev ? ",dev" : "");
+	state_draft_put(d, "%s%s%s%s", m->what.read_only ? "ro" : "rw", m->what.suid ? ",suid" : "",
+			m->what.dev ? ",dev" : "",
+			m->what.locks == LAUNCH_LOCKS_CLUSTER ? ",cluster" : "");
 	state_draft_text(d, m->what.path);
 	state_draft_put(d, "at");
 	state_draft_text(d, m->path);
@@ -83,6 +85,8 @@ static bool parse_mount(struct state_file *f, struct rundir_mount *ret)
 	ret->what.read_only = strncmp(mode, "ro", 2) == 0;
 	ret->what.suid = strstr(mode, ",suid") != NULL;
 	ret->what.dev = strstr(mode, ",dev") != NULL;
+	if (strstr(mode, ",cluster"))
+		ret->what.locks = LAUNCH_LOCKS_CLUSTER;
 	snprintf(ret->what.path, sizeof(ret->what.path), "%s", state_file_text(f));
 	if (!state_file_line_ends(f))
 		ret->what = none;

@@ -139,13 +139,16 @@ static int answer_entry(struct fuse_client *f, const struct client_slot *s, stru
  * file capabilities before it writes again, and allows only one write at a time. A file with
  * FOPEN_DIRECT_IO from the beginning has none of these costs. A program that only reads or only
  * writes with O_DIRECT may instead have several requests of one call in flight.
+ *
+ * With cluster locks, all files bypass the cache: a program that has got a lock must read what the
+ * last holder has written.
  */
 static uint32_t fopen_flags_of(const struct fuse_client *f, const struct client_node *node,
 			       uint32_t open_flags)
 {
 	uint32_t mode = open_flags & O_ACCMODE;
 
-	if (open_flags & O_APPEND)
+	if (open_flags & O_APPEND || client_locks_wanted(f))
 		return FOPEN_PARALLEL_DIRECT_WRITES | FOPEN_DIRECT_IO;
 	if (!(f->state.head->kernel & CLIENT_KERNEL_DIRECT_MMAP))
 		return FOPEN_PARALLEL_DIRECT_WRITES;
@@ -619,6 +622,8 @@ void client_answer_take(struct fuse_client *f, struct client_slot *s, void *msg,
 		return;
 	}
 	if (s->bulk_legs && client_rdma_retry(f, s, &a))
+		return;
+	if (client_locks_wanted(f) && client_locks_answer(f, s, &a))
 		return;
 	a.age_ns = now_ns - s->arrived_ns;
 	if (answer_recall(f, s, a.out.error))

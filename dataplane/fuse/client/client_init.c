@@ -61,7 +61,8 @@ static void init_answer(struct fuse_client *f, const void *req, size_t len)
 	head->max_readahead = MIN_OF(in.max_readahead, FUSE_PROTO_MAX_READAHEAD);
 	head->kernel = offered & FUSE_PROTO_DIRECT_IO_MMAP ? CLIENT_KERNEL_DIRECT_MMAP : 0;
 	client_publish(&head->negotiated, 1);
-	if (f->mount->locks_none) /* make the kernel send each lock request, which then fails */
+	/* Make the kernel send each lock request: to the server, or to fail. */
+	if (f->mount->locks != LAUNCH_LOCKS_LOCAL)
 		flags |= offered & (FUSE_POSIX_LOCKS | FUSE_FLOCK_LOCKS);
 	/* With this flag, files that bypass the page cache can still be mapped. */
 	flags |= offered & FUSE_PROTO_DIRECT_IO_MMAP;
@@ -95,9 +96,11 @@ const struct client_stage client_init_stage = {
 void client_init_compose(const struct fuse_client *f, struct client_init_msg *ret)
 {
 	const struct client_head *head = f->state.head;
+	const bool locks = client_locks_wanted(f) && head->flags & FUSE_PROTO_HAS_RESEND;
 	/* With mount workers, this client cannot use leases on the names of a directory. Such
 	 * leases would only make other clients wait. */
-	const uint32_t unused = f->dispatch || f->area ? FUSE_PROTO_FEATURE_NAMES : 0;
+	const uint32_t unused = (f->dispatch || f->area ? FUSE_PROTO_FEATURE_NAMES : 0) |
+				(locks ? 0 : FUSE_PROTO_FEATURE_LOCKS);
 
 	*ret = (struct client_init_msg){
 		.in = {.len = offsetof(struct client_init_msg, tail), .opcode = FUSE_INIT},
@@ -115,6 +118,7 @@ int client_init_served(struct fuse_client *f, void *msg, size_t len)
 	struct client_head *head = f->state.head;
 	struct fuse_init_out init = {0};
 	struct client_handle root;
+	uint64_t epoch = 0;
 	struct client_answer a;
 	int r = client_answer_read(msg, len, &a);
 
@@ -134,6 +138,10 @@ int client_init_served(struct fuse_client *f, void *msg, size_t len)
 	client_cache_clear(&f->cache);
 	memcpy(&init, a.body, MIN_OF(a.body_len, sizeof(init)));
 	f->features = init.unused[0] & FUSE_PROTO_FEATURES;
+	if (f->features & FUSE_PROTO_FEATURE_LOCKS)
+		epoch = init.unused[FUSE_PROTO_INIT_EPOCH] |
+			(uint64_t)init.unused[FUSE_PROTO_INIT_EPOCH + 1] << 32;
+	client_locks_served(f, epoch);
 	f->server = a.server;
 	return 0;
 }

@@ -16,7 +16,7 @@ void client_interrupt_request(struct fuse_client *f, const void *req, size_t len
 	s = client_slot_find(f, in.unique);
 	if (s)
 		client_killed_signalled(f, s, now_ns);
-	else
+	else if (!client_locks_interrupt(f, in.unique))
 		client_forward_interrupt(f, in.unique, now_ns);
 }
 

@@ -50,6 +50,8 @@ void client_killed_abandon(struct fuse_client *f, struct client_slot *s, int err
  */
 void client_killed_look(struct fuse_client *f, struct client_slot *s, uint64_t now_ns)
 {
+	if (client_locks_must_end(s->opcode, s->state == CLIENT_SLOT_SENT))
+		return;
 	if (s->killed_ns == 0) {
 		if (!client_mount_worker_is_cancelled(f, s) &&
 		    !thread_is_dying(f, s->pid, s->interrupted))

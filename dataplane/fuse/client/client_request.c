@@ -112,6 +112,8 @@ int client_request_bind(struct fuse_client *f, struct client_slot *s)
 
 		if (!file || file->flags & CLIENT_FILE_DEAD)
 			return -ESTALE;
+		if (client_locks_lost(file, s->opcode))
+			return -EIO;
 	}
 	s->n_shown = f->prefetch.n_shown;
 	if (s->opcode == FUSE_OPENDIR)
@@ -170,8 +172,11 @@ int client_request_seal(struct fuse_client *f, struct client_slot *s, const void
 		if (!file || file->flags & CLIENT_FILE_DEAD ||
 		    file->incarnation != f->server.incarnation)
 			return -ESTALE;
+		if (client_locks_lost(file, s->opcode))
+			return -EIO;
 		memcpy(s->req + s->refs.fh_at[i], &file->server_fh, sizeof(file->server_fh));
 	}
+	s->n_grants = f->locks.n_grants;
 	for (unsigned i = 0; i < s->refs.n_nodes; i++)
 		handles[i] = (struct client_handle){.bytes = s->nodes[i]->handle,
 						    .len = s->nodes[i]->handle_len};
@@ -361,8 +366,9 @@ void client_request_forget(struct fuse_client *f, const void *req, size_t len)
 }
 
 /* Replies to a RELEASE at once. The mount's state records the close before the kernel gets the
- * reply, so a resent RELEASE finds the file closed. */
-static void request_release(struct fuse_client *f, const void *req, size_t len, uint64_t now_ns)
+ * reply, so a resent RELEASE finds the file closed. Returns false if the server must first free
+ * locks. */
+static bool request_release(struct fuse_client *f, const void *req, size_t len, uint64_t now_ns)
 {
 	struct fuse_in_header in;
 	struct fuse_release_in release;
@@ -371,6 +377,9 @@ static void request_release(struct fuse_client *f, const void *req, size_t len, 
 	memcpy(&in, req, sizeof(in));
 	if (request_arg(req, len, &release, sizeof(release)))
 		file = client_file_get(&f->files, release.fh);
+	if (file && in.opcode == FUSE_RELEASE && !(file->flags & CLIENT_FILE_CLOSING) &&
+	    client_locks_release(f, file, f->request))
+		return false;
 	if (f->files.n_closing == 0)
 		f->closing_ns = now_ns;
 	if (file && !(file->flags & CLIENT_FILE_CLOSING)) {
@@ -380,26 +389,22 @@ static void request_release(struct fuse_client *f, const void *req, size_t len, 
 	}
 	client_reply_error(f, in.unique, 0);
 	f->flush_wanted = true;
+	return true;
 }
 
-/* Answers the requests that need no server. Lock requests are among them, because the server has no
- * locks. */
+/* Answers the requests that need no server. */
 static bool request_take(struct fuse_client *f, const struct fuse_in_header *in, size_t n,
 			 uint64_t now_ns)
 {
 	if (in->opcode == FUSE_FORGET || in->opcode == FUSE_BATCH_FORGET)
 		client_request_forget(f, f->request, n);
-	else if (in->opcode == FUSE_RELEASE || in->opcode == FUSE_RELEASEDIR)
-		request_release(f, f->request, n, now_ns);
 	else
-		client_reply_error(f, in->unique, -ENOLCK);
+		return request_release(f, f->request, n, now_ns);
 	return true;
 }
 
 const struct client_stage client_request_stage = {
 	.opcodes = CLIENT_STAGE_OPCODE(FUSE_FORGET) | CLIENT_STAGE_OPCODE(FUSE_BATCH_FORGET) |
-		   CLIENT_STAGE_OPCODE(FUSE_RELEASE) | CLIENT_STAGE_OPCODE(FUSE_RELEASEDIR) |
-		   CLIENT_STAGE_OPCODE(FUSE_GETLK) | CLIENT_STAGE_OPCODE(FUSE_SETLK) |
-		   CLIENT_STAGE_OPCODE(FUSE_SETLKW),
+		   CLIENT_STAGE_OPCODE(FUSE_RELEASE) | CLIENT_STAGE_OPCODE(FUSE_RELEASEDIR),
 	.take = request_take,
 };

@@ -123,6 +123,7 @@ const struct client_stage *client_stage_of_cookie(const struct fuse_client *f, u
 extern const struct client_stage client_mount_worker_stage;
 extern const struct client_stage client_init_stage;
 extern const struct client_stage client_request_stage;
+extern const struct client_stage client_locks_stage;
 extern const struct client_stage client_cache_stage;
 extern const struct client_stage client_prefetch_stage;
 extern const struct client_stage client_local_dir_stage;

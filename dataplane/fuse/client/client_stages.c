@@ -36,6 +36,7 @@ static const struct client_stage *const stages[] = {
 	&tables_stage,
 	&client_init_stage,
 	&client_request_stage,
+	&client_locks_stage,
 	&client_cache_stage,
 	&client_prefetch_stage,
 	&client_local_dir_stage,

@@ -6,6 +6,7 @@
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_INTERNAL_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_INTERNAL_H
 
+#include "dataplane/fuse/client/client_locks.h"
 #include "dataplane/fuse/client/client_stage.h"
 #include "dataplane/fuse/client/fuse_client.h"
 #include "dataplane/fuse/client/tables/client_cache.h"
@@ -22,6 +23,7 @@
 #define CLIENT_COOKIE_BYE (UINT64_MAX - 1)
 #define CLIENT_COOKIE_RDMA (UINT64_MAX - 2)
 #define CLIENT_COOKIE_PING (UINT64_MAX - 3)
+#define CLIENT_COOKIE_LOCKS (UINT64_MAX - 4)
 #define CLIENT_SLOTS FUSE_PROTO_CALLS_MAX
 /* Number of slots that are reserved for requests that the client itself makes. These must get
  * through even while the kernel's requests occupy all other slots and wait for them. */
@@ -52,8 +54,9 @@ enum client_slot_kind {
 	CLIENT_SLOT_REOPEN,  /* the client's own request, like all kinds that follow: reopen `file`
 			      */
 	CLIENT_SLOT_RELEASE, /* close `file` and the files that follow it in the list */
-	CLIENT_SLOT_INTERRUPT, /* interrupt the request of another slot */
-	CLIENT_SLOT_TOUCH,     /* update the ctime of a node after the update was deferred */
+	CLIENT_SLOT_INTERRUPT,	 /* interrupt the request of another slot */
+	CLIENT_SLOT_LOCK_CANCEL, /* cancel a waiting lock request */
+	CLIENT_SLOT_TOUCH,	 /* update the ctime of a node after the update was deferred */
 };
 
 struct client_slot {
@@ -92,8 +95,10 @@ struct client_slot {
 	uint32_t bulk_len, bulk_serial;
 	bool answered; /* the kernel has a reply already, although the server has not answered yet
 			*/
-	bool accepted; /* the kernel accepted the reply */
-	bool returned; /* this mount worker returns the request to the owner */
+	bool lock_granted;    /* SETLKW: it has got its lock, but the answer has not arrived */
+	uint64_t n_grants;    /* value of client_locks.n_grants when the request was sent */
+	bool accepted;	      /* the kernel accepted the reply */
+	bool returned;	      /* this mount worker returns the request to the owner */
 	uint32_t worker_slot; /* for a dispatched request: index plus one of its mount_worker_slot;
 				 at the owner, the index counts the slots of all mount workers */
 	uint16_t serial;      /* incremented for each use of the slot, so that cookies differ */
@@ -309,6 +314,7 @@ struct fuse_client {
 	uint64_t away_since_ns, retry_ns, busy_ns, look_ns, long_ns;
 	struct client_deferred_ctime deferred[CLIENT_DEFERRED_CTIME_MAX];
 	unsigned n_deferred;
+	struct client_locks locks;
 	uint64_t closing_ns; /* when the kernel closed the first of those closed files that were not
 				reported to the server yet */
 	uint64_t timeouts, bad_requests, bad_responses;

@@ -103,7 +103,8 @@
  *    FATTR_KILL_SUIDGID or FUSE_OPEN_KILL_SUIDGID says so. Without it the kernel would ask for
  *    security.capability before every write.
  *  - ATOMIC_O_TRUNC: OPEN carries O_TRUNC.
- *  - No POSIX_LOCKS, FLOCK_LOCKS: locks end at the client. No WRITEBACK_CACHE.
+ *  - No POSIX_LOCKS, FLOCK_LOCKS: the server learns by FUSE_PROTO_FEATURE_LOCKS that it manages the
+ *    locks of a mount. No WRITEBACK_CACHE.
  *
  * The mount has default_permissions: the client's kernel checks permissions, including ACLs.
  */
@@ -154,11 +155,30 @@
 #define FUSE_PROTO_FEATURE_LIST 256U
 #define FUSE_PROTO_FEATURE_WRITTEN 512U /* WRITEs may have FUSE_PROTO_REQ_ATTR */
 #define FUSE_PROTO_FEATURE_NAMES 1024U	/* with LIST: answers may have FUSE_PROTO_RESP_NAMES */
+/*
+ * The server manages the file locks of this mount. The client requests it for such mounts only.
+ * Then two more words of INIT's answer have the mount's lock epoch: if it is not the one of the
+ * former session, the server has freed all locks of the mount meanwhile. GETLK, SETLK, SETLKW and
+ * FLUSH are passed on, with these changes:
+ *  - fuse_lk_in.padding has a number of the open file, the same in all sessions and not 0.
+ *  - SETLKW is answered at once. EINPROGRESS: the request waits, and the answer to LOCK_WAIT will
+ *    name it by its `unique`. It stops waiting when the session ends, and is then sent again.
+ *    FUSE_PROTO_LK_CANCEL in lk_flags cancels the waiting request whose `unique` is in `owner`:
+ *    ENOENT means that this request does not wait, because it has got its lock.
+ *  - FLUSH frees the fcntl locks of its owner on the file. With FUSE_PROTO_FLUSH_OPENER in `unused`
+ *    it frees all locks that were made by the open file whose number is in lock_owner.
+ *  - FUSE_PROTO_RESP_UNLOCKED in answers to SETLK and FLUSH.
+ */
+#define FUSE_PROTO_FEATURE_LOCKS 2048U
+#define FUSE_PROTO_LK_CANCEL (1U << 31)
+#define FUSE_PROTO_FLUSH_OPENER 1U
+#define FUSE_PROTO_INIT_EPOCH \
+	1U /* first of the two words in fuse_init_out.unused, low half first */
 #define FUSE_PROTO_FEATURES                                                                      \
 	(FUSE_PROTO_FEATURE_DIR_ATTR | FUSE_PROTO_FEATURE_LEASE | FUSE_PROTO_FEATURE_RELEASES |  \
 	 FUSE_PROTO_FEATURE_END | FUSE_PROTO_FEATURE_ONLY | FUSE_PROTO_FEATURE_EMPTY |           \
 	 FUSE_PROTO_FEATURE_TOUCH | FUSE_PROTO_FEATURE_MOUNT_WORKERS | FUSE_PROTO_FEATURE_LIST | \
-	 FUSE_PROTO_FEATURE_WRITTEN | FUSE_PROTO_FEATURE_NAMES)
+	 FUSE_PROTO_FEATURE_WRITTEN | FUSE_PROTO_FEATURE_NAMES | FUSE_PROTO_FEATURE_LOCKS)
 #define FUSE_PROTO_RELEASES_MAX 64
 #define FUSE_PROTO_HANDLE_MAX 96
 #define FUSE_PROTO_REQ_HANDLES_MAX 2
@@ -192,6 +212,8 @@ enum {
 				       format of READDIRPLUS */
 	FUSE_PROTO_RESP_NAMES = 32, /* OPENDIR, with END: for one second after the request was sent,
 				       no other client creates, renames or removes a name there */
+	FUSE_PROTO_RESP_UNLOCKED = 64, /* the mount has no lock on the file any more, and waits for
+					  none */
 };
 
 struct fuse_proto_resp_tail {
@@ -252,6 +274,12 @@ struct fuse_proto_bulk_done {
 	uint8_t again;	/* READ: 1: nothing was read, because no leg accepted the data: retry */
 	uint8_t pad[2];
 };
+
+/* The message is struct fuse_in_header alone. The server answers it when waiting SETLKW requests of
+ * the mount have got their locks: struct fuse_out_header, then the `unique` of up to
+ * FUSE_PROTO_LOCK_WAIT_MAX of them. A session has one such message under way. */
+#define FUSE_PROTO_LOCK_WAIT 0x504c0005U /* an opcode that no kernel uses */
+#define FUSE_PROTO_LOCK_WAIT_MAX 32U
 
 #define FUSE_PROTO_RDMA_PING 0x504c0003U /* an opcode that no kernel uses */
 #define FUSE_PROTO_PING_VERSION 1

@@ -6,12 +6,14 @@
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "dataplane/fuse/server/objects/server_lease.h"
+#include "dataplane/fuse/server/objects/server_locks.h"
 #include "dataplane/fuse/server/objects/server_mount.h"
 #include "dataplane/fuse/server/objects/server_node.h"
 #include "dataplane/fuse/server/objects/server_pin.h"
 #include "dataplane/fuse/server/request/server_fair.h"
 #include "dataplane/fuse/server/request/server_helper.h"
 #include "dataplane/fuse/server/request/server_hung.h"
+#include "dataplane/fuse/server/request/server_lock_wait.h"
 #include "dataplane/fuse/server/request/server_quota.h"
 #include "dataplane/fuse/server/request/server_rdma.h"
 #include "dataplane/fuse/server/request/server_ring.h"
@@ -125,6 +127,8 @@ int fuse_server_new(const struct launch_config *cfg, struct rudp *r, struct laun
 		err = share_init(&srv->share, cfg->share_fd >= LAUNCH_FD_FIRST ? cfg->share_fd : -1,
 				 cfg->worker_id);
 	if (err == 0)
+		err = server_locks_init(srv, cfg->locks_fd >= LAUNCH_FD_FIRST ? cfg->locks_fd : -1);
+	if (err == 0)
 		err = exports_init(srv, cfg);
 	if (err == 0)
 		share_join(srv, cfg);
@@ -200,6 +204,7 @@ struct fuse_server *fuse_server_free(struct fuse_server *srv)
 	buf_pool_done(&srv->requests);
 	buf_pool_done(&srv->answers);
 	share_done(&srv->share);
+	server_locks_done(srv);
 	free(srv);
 	return NULL;
 }
@@ -223,6 +228,7 @@ static bool rdma_waits(const struct fuse_server *srv)
 unsigned fuse_server_begin(struct fuse_server *srv, uint64_t now_ns)
 {
 	srv->now_ns = now_ns;
+	server_locks_tick(srv, now_ns);
 	return server_wait_run(srv, now_ns) + server_steps_run(srv);
 }
 
@@ -244,6 +250,7 @@ int fuse_server_poll(struct fuse_server *srv, uint64_t now_ns, bool may_sleep)
 		server_rdma_run(srv);
 		server_fetch_run(srv);
 	}
+	server_lock_wait_run(srv);
 	clients_reap(srv);
 	if (PLENUM_UNLIKELY(srv->closing))
 		moved += server_files_close_some(srv);
@@ -273,7 +280,8 @@ bool fuse_server_arm(struct fuse_server *srv)
 uint64_t fuse_server_due_ns(const struct fuse_server *srv, uint64_t now_ns)
 {
 	bool waits = srv->retry_head || srv->n_call_waits > 0 || rdma_waits(srv) ||
-		     srv->n_moving > 0 || srv->n_wait > 0 || srv->closing;
+		     srv->n_moving > 0 || srv->n_wait > 0 || srv->closing ||
+		     (srv->n_lock_waits > 0 && srv->share.n_peers > 0);
 
 	return waits ? now_ns + RETRY_NS : UINT64_MAX;
 }
@@ -480,6 +488,7 @@ void fuse_server_client_gone(struct fuse_server_client *c)
 	}
 	c->session = NULL;
 	server_wait_drop(srv, c, NULL);
+	server_lock_wait_gone(c, NULL);
 	server_ping_client_gone(c);
 	server_fetch_client_gone(c);
 	server_rdma_client_gone(c);

@@ -3,6 +3,7 @@
  * own messages. */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "dataplane/fuse/server/request/server_helper.h"
+#include "dataplane/fuse/server/request/server_lock_wait.h"
 #include "dataplane/fuse/server/request/server_rdma.h"
 
 /* Handles INTERRUPT: cancels the request that it names, if no helper has started this request. */
@@ -50,6 +51,10 @@ void fuse_server_request(struct fuse_server_client *c, struct rudp_call *call, v
 		server_ping_ask(c, call, buf, len);
 		return;
 	}
+	if (len >= sizeof(*in) && in->opcode == FUSE_PROTO_LOCK_WAIT) {
+		server_lock_wait(c, call, buf, len);
+		return;
+	}
 	r = fuse_server_check(buf, len, &args);
 	if (r == 0 && c->mount->gone)
 		r = -EIO;
@@ -81,6 +86,7 @@ void fuse_server_call_cancelled(struct fuse_server_client *c, struct rudp_call *
 		q->call = NULL;
 		return;
 	}
+	server_lock_wait_gone(c, call);
 	server_wait_drop(c->server, c, call);
 	server_fetch_call_gone(c->server, call);
 	server_ping_call_gone(c->server, call);

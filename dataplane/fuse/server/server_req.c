@@ -5,6 +5,7 @@
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "dataplane/fuse/server/objects/server_lease.h"
+#include "dataplane/fuse/server/objects/server_locks.h"
 #include "dataplane/fuse/server/objects/server_mount.h"
 #include "dataplane/fuse/server/ops/server_ops.h"
 #include "dataplane/fuse/server/request/server_fair.h"
@@ -41,12 +42,15 @@ static void op_init(struct server_req *q)
 	q->client->init_done = true;
 	server_mount_attach(q->mount, q->client);
 	q->client->features = features_of(q->client, in->unused[0]);
+	if (q->client->features & FUSE_PROTO_FEATURE_LOCKS && server_locks_join(q->mount) < 0)
+		q->client->features &= ~FUSE_PROTO_FEATURE_LOCKS;
 	server_reply_init(q);
 }
 
 static void op_destroy(struct server_req *q)
 {
 	q->mount->gone = true;
+	server_locks_leave(q->mount);
 	server_reply_err(q, 0);
 }
 
@@ -83,6 +87,10 @@ static void (*const req_ops[])(struct server_req *q) = {
 	[FUSE_FSYNCDIR] = server_op_fsyncdir,
 	[FUSE_CREATE] = server_op_create,
 	[FUSE_TMPFILE] = server_op_create,
+	[FUSE_FLUSH] = server_op_flush,
+	[FUSE_GETLK] = server_op_getlk,
+	[FUSE_SETLK] = server_op_setlk,
+	[FUSE_SETLKW] = server_op_setlk,
 	[FUSE_FALLOCATE] = server_op_fallocate,
 	[FUSE_LSEEK] = server_op_lseek,
 	[FUSE_COPY_FILE_RANGE] = server_op_copy,

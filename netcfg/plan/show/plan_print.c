@@ -140,7 +140,9 @@ static void print_mount(const struct spec_mount *m, FILE *f)
 	if (m->soft_s)
 		fprintf(f, ", soft %us", m->soft_s);
 	fprintf(f, "%s%s%s\n", m->suid ? "" : ", nosuid", m->dev ? "" : ", nodev",
-		m->locks == SPEC_LOCKS_NONE ? ", no locks" : "");
+		m->locks == SPEC_LOCKS_NONE	 ? ", no locks"
+		: m->locks == SPEC_LOCKS_CLUSTER ? ", cluster locks"
+						 : "");
 }
 
 /* Prints a client such as "to host-a, 10.10.0.0/16: read-only, squash all". */

@@ -315,6 +315,14 @@ static void assign_shared_mount(const struct spec_worker *sw, size_t core, struc
 
 	if (sw->role != SPEC_ROLE_FRONTEND || n == 0)
 		return;
+	if (sw->mounts[core % n].locks == SPEC_LOCKS_CLUSTER) {
+		/* One worker sees all lock requests of the mount, and all data that depends on
+		 * them. */
+		if (core >= n)
+			snprintf(w->note, sizeof(w->note),
+				 "idle: a mount with cluster locks has one core");
+		return;
+	}
 	w->has_mount_workers = core < n && sw->n_cores > n + core;
 	if (core < n || core / n > MOUNT_WORKERS_MAX)
 		return;
@@ -340,7 +348,8 @@ static int assign_mounts(const struct spec_worker *sw, size_t core, struct plan_
 			w->mounts[w->n_mounts++] = &sw->mounts[m];
 	}
 	assign_shared_mount(sw, core, w);
-	if (!w->n_exports && !w->n_mounts && !w->shared_mount && sw->role != SPEC_ROLE_DRIVES)
+	if (!w->n_exports && !w->n_mounts && !w->shared_mount && sw->role != SPEC_ROLE_DRIVES &&
+	    !w->note[0])
 		snprintf(w->note, sizeof(w->note), "idle: its entry has %s",
 			 sw->role == SPEC_ROLE_FRONTEND ? "fewer mounts than cores" : "no exports");
 	return 0;

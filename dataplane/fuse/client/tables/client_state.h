@@ -36,6 +36,7 @@ enum {
 	CLIENT_NODE_SPECIAL = 4,
 	/* A change was acknowledged, but the update of the ctime is deferred. */
 	CLIENT_NODE_CTIME_DEFERRED = 8,
+	CLIENT_NODE_LOCKED = 16, /* programs may hold locks on it at the server */
 };
 
 /* Attributes for which a program with an open pipe may still ask after the pipe's name was removed.
@@ -79,6 +80,8 @@ enum {
 	CLIENT_FILE_DEAD = 4,	 /* the file could not be reopened at the server */
 	CLIENT_FILE_CLOSING = 8, /* the kernel has closed it, and a RELEASE to the server is due */
 	CLIENT_FILE_CACHED = 16, /* counted by its node as cached */
+	CLIENT_FILE_LOCKED = 64, /* locks may have been made by it */
+	CLIENT_FILE_LOST = 128,	 /* locks of its node were lost: requests with it fail */
 	CLIENT_FILE_DIRECT = 32, /* counted by its node as direct */
 };
 
@@ -132,8 +135,9 @@ struct client_head {
 	/* Per chunk: 1 if none of its nodes is used and its memory was released, or is about to be.
 	 * Do not read a released chunk, because reading alone would allocate memory. */
 	uint8_t released[CLIENT_CHUNKS_MAX];
-	uint32_t largest; /* length of the kernel's largest request so far; 0: an earlier version
-			     did not record it */
+	uint32_t largest;    /* length of the kernel's largest request so far; 0: an earlier version
+				did not record it */
+	uint64_t lock_epoch; /* epoch of the mount's locks at the server; 0: it has none */
 };
 
 struct client_state {

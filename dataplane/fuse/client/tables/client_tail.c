@@ -45,6 +45,10 @@ static const struct op_rule rules[] = {
 	[FUSE_STATFS] = OP(0),
 	[FUSE_RELEASE] = OP(sizeof(struct fuse_release_in), .fh_at = {ARG_AT(fuse_release_in, fh)}),
 	[FUSE_FSYNC] = OP(sizeof(struct fuse_fsync_in), .fh_at = {ARG_AT(fuse_fsync_in, fh)}),
+	[FUSE_FLUSH] = OP(sizeof(struct fuse_flush_in)),
+	[FUSE_GETLK] = OP(sizeof(struct fuse_lk_in), .fh_at = {ARG_AT(fuse_lk_in, fh)}),
+	[FUSE_SETLK] = OP(sizeof(struct fuse_lk_in), .fh_at = {ARG_AT(fuse_lk_in, fh)}),
+	[FUSE_SETLKW] = OP(sizeof(struct fuse_lk_in), .fh_at = {ARG_AT(fuse_lk_in, fh)}),
 	[FUSE_SETXATTR] = OP(8),
 	[FUSE_GETXATTR] = OP(sizeof(struct fuse_getxattr_in)),
 	[FUSE_LISTXATTR] = OP(sizeof(struct fuse_getxattr_in)),
@@ -79,6 +83,7 @@ static void refs_add_optional(struct client_refs *refs, const uint8_t *req, uint
 {
 	struct fuse_getattr_in get;
 	struct fuse_setattr_in set;
+	struct fuse_flush_in flush;
 
 	if (opcode == FUSE_GETATTR) {
 		memcpy(&get, req + sizeof(struct fuse_in_header), sizeof(get));
@@ -88,6 +93,10 @@ static void refs_add_optional(struct client_refs *refs, const uint8_t *req, uint
 		memcpy(&set, req + sizeof(struct fuse_in_header), sizeof(set));
 		if (set.valid & FATTR_FH)
 			refs_add_fh(refs, req, ARG_AT(fuse_setattr_in, fh));
+	} else if (opcode == FUSE_FLUSH) {
+		memcpy(&flush, req + sizeof(struct fuse_in_header), sizeof(flush));
+		if (!(flush.unused & FUSE_PROTO_FLUSH_OPENER))
+			refs_add_fh(refs, req, ARG_AT(fuse_flush_in, fh));
 	}
 }
 
@@ -170,15 +179,16 @@ static int tail_read(const uint8_t *p, size_t left, struct client_answer *a)
 	struct fuse_proto_resp_tail tail;
 
 	if (!take(&p, &left, &tail, sizeof(tail)) ||
-	    tail.flags &
-		    ~(FUSE_PROTO_RESP_ATTR | FUSE_PROTO_RESP_SERVER | FUSE_PROTO_RESP_DIR_ATTR |
-		      FUSE_PROTO_RESP_BULK | FUSE_PROTO_RESP_END | FUSE_PROTO_RESP_NAMES))
+	    tail.flags & ~(FUSE_PROTO_RESP_ATTR | FUSE_PROTO_RESP_SERVER |
+			   FUSE_PROTO_RESP_DIR_ATTR | FUSE_PROTO_RESP_BULK | FUSE_PROTO_RESP_END |
+			   FUSE_PROTO_RESP_NAMES | FUSE_PROTO_RESP_UNLOCKED))
 		return -EPROTO;
 	a->has_attr = tail.flags & FUSE_PROTO_RESP_ATTR;
 	a->has_server = tail.flags & FUSE_PROTO_RESP_SERVER;
 	a->has_dir_attr = tail.flags & FUSE_PROTO_RESP_DIR_ATTR;
 	a->has_bulk = tail.flags & FUSE_PROTO_RESP_BULK;
 	a->is_end = tail.flags & FUSE_PROTO_RESP_END;
+	a->is_unlocked = tail.flags & FUSE_PROTO_RESP_UNLOCKED;
 	a->has_names = tail.flags & FUSE_PROTO_RESP_NAMES;
 	if ((a->has_attr && !take(&p, &left, &a->attr, sizeof(a->attr))) ||
 	    (a->has_server && !take(&p, &left, &a->server, sizeof(a->server))) ||

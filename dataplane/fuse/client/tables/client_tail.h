@@ -40,6 +40,7 @@ struct client_answer {
 	size_t body_len;
 	uint64_t age_ns; /* time since the request was taken; set by the caller */
 	bool has_attr, has_server, has_dir_attr, has_bulk, is_end, has_names;
+	bool is_unlocked; /* FUSE_PROTO_RESP_UNLOCKED */
 	struct fuse_attr attr, dir_attr;
 	struct fuse_proto_server server;
 	struct fuse_proto_bulk_done bulk;

@@ -54,6 +54,10 @@ static const struct check_rule rules[] = {
 	[FUSE_STATFS] = RULE(0, NAME_NONE),
 	[FUSE_RELEASE] = RULE(sizeof(struct fuse_release_in), NAME_NONE),
 	[FUSE_FSYNC] = RULE(sizeof(struct fuse_fsync_in), NAME_NONE),
+	[FUSE_FLUSH] = RULE(sizeof(struct fuse_flush_in), NAME_NONE),
+	[FUSE_GETLK] = RULE(sizeof(struct fuse_lk_in), NAME_NONE),
+	[FUSE_SETLK] = RULE(sizeof(struct fuse_lk_in), NAME_NONE),
+	[FUSE_SETLKW] = RULE(sizeof(struct fuse_lk_in), NAME_NONE),
 	[FUSE_SETXATTR] = RULE(SETXATTR_ARG_BYTES, NAME_XATTR),
 	[FUSE_GETXATTR] = RULE(sizeof(struct fuse_getxattr_in), NAME_XATTR),
 	[FUSE_LISTXATTR] = RULE(sizeof(struct fuse_getxattr_in), NAME_NONE),
@@ -158,6 +162,12 @@ static int check_data(uint32_t opcode, const void *msg, size_t rest,
 
 		ARG(arg, msg);
 		return check_range(arg.offset, arg.length);
+	}
+	if (opcode == FUSE_GETLK || opcode == FUSE_SETLK || opcode == FUSE_SETLKW) {
+		struct fuse_lk_in arg;
+
+		ARG(arg, msg);
+		return arg.lk.type > F_UNLCK || arg.lk.start > arg.lk.end ? -EINVAL : 0;
 	}
 	if (opcode == FUSE_RELEASE || opcode == FUSE_RELEASEDIR)
 		return rest % sizeof(uint64_t) || rest >= FUSE_PROTO_RELEASES_MAX * sizeof(uint64_t)

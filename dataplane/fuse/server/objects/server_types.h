@@ -16,6 +16,7 @@
 #include "dataplane/fuse/server/base/server_share.h"
 #include "dataplane/fuse/server/base/server_state.h"
 #include "dataplane/fuse/server/fuse_server.h"
+#include "dataplane/fuse/server/locks/lock_table.h"
 #include "dataplane/port/rdma/port_rdma.h"
 #include "netcfg/base/list.h"
 #include "netcfg/base/reason.h"
@@ -148,6 +149,8 @@ struct server_closing { /* the files of a mount that are being closed, some of t
 /* A client that is away for longer than this many seconds loses its removed files, and must open
  * its other files again. */
 #define SERVER_LEASE_S 90U
+/* A client that was not heard for this long loses its file locks. */
+#define SERVER_LOCK_LEASE_NS (30 * NSEC_PER_SEC)
 
 struct server_mount {
 	/* `next`: list of all mounts. `at`: the pointer in this list that points to this mount. */
@@ -198,6 +201,7 @@ struct server_mount {
 
 	unsigned journal; /* the mount's number in the export's journal */
 	uint64_t number;  /* hash of the mount's id; the same at every worker of the host */
+	struct lock_mount_ref locks; /* epoch 0: the server manages no locks of the mount */
 	struct {
 		uint64_t unique, fh;
 	} opened[FUSE_PROTO_CALLS_MAX]; /* results of recent opens, for repeated requests */
@@ -237,6 +241,10 @@ struct fuse_server_client {
 	bool gone;
 	bool failed;	   /* the first EIO of the session was logged */
 	uint32_t features; /* negotiated FUSE_PROTO_FEATURE_* */
+	/* The call that is answered when waiting lock requests have got their locks (NULL: none),
+	 * and its number. */
+	struct rudp_call *lock_call;
+	uint64_t lock_unique;
 	struct {
 		uint64_t read_bytes, write_bytes;
 	} by_rdma[LAUNCH_PORTS_MAX];
@@ -402,6 +410,10 @@ struct fuse_server {
 	unsigned n_exports;
 	struct server_mount *mounts; /* list */
 	unsigned n_mounts;
+	struct lock_table *locks;
+	uint64_t locks_ns;     /* last check of the leases */
+	uint64_t lock_grants;  /* value of lock_grants() when clients were last answered */
+	unsigned n_lock_waits; /* number of clients with a lock_call */
 	struct server_mount **mounts_by_id; /* hash chains */
 	/* idle: mounts without a session; the mount that has been away for longest is first.
 	 * idle_files: the idle mounts that have open files. */

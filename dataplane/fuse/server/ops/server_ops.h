@@ -25,6 +25,10 @@ void server_op_release(struct server_req *q);
 void server_op_read(struct server_req *q);
 void server_op_write(struct server_req *q);
 void server_op_fsync(struct server_req *q);
+/* Locks: SETLK and SETLKW, GETLK, FLUSH. */
+void server_op_setlk(struct server_req *q);
+void server_op_getlk(struct server_req *q);
+void server_op_flush(struct server_req *q);
 void server_op_fallocate(struct server_req *q);
 void server_op_lseek(struct server_req *q);
 void server_op_copy(struct server_req *q);

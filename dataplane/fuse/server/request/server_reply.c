@@ -200,6 +200,15 @@ void server_reply_retry(struct server_req *q, uint8_t failed)
 	server_req_finish(q, 0, 0, tail_bulk(q, 0, &done));
 }
 
+void server_reply_lock(struct server_req *q, bool unlocked)
+{
+	struct tail t = tail_begin(q, 0);
+
+	if (unlocked)
+		t.head.flags = FUSE_PROTO_RESP_UNLOCKED;
+	server_req_finish(q, 0, 0, unlocked ? tail_end(&t) : 0);
+}
+
 void server_reply_init(struct server_req *q)
 {
 	const struct fuse_init_in *in = server_req_arg(q);
@@ -223,6 +232,10 @@ void server_reply_init(struct server_req *q)
 		.max_pages = FUSE_PROTO_MAX_PAGES,
 		.unused = {q->client->features},
 	};
+	if (q->client->features & FUSE_PROTO_FEATURE_LOCKS) {
+		out->unused[FUSE_PROTO_INIT_EPOCH] = (uint32_t)q->mount->locks.epoch;
+		out->unused[FUSE_PROTO_INIT_EPOCH + 1] = (uint32_t)(q->mount->locks.epoch >> 32);
+	}
 	tail_part(&t, FUSE_PROTO_RESP_SERVER, &server, sizeof(server));
 	tail_handle(&t, &e->root->handle);
 	server_req_finish(q, 0, sizeof(*out), tail_end(&t));

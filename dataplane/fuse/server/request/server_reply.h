@@ -27,6 +27,8 @@ void server_reply_bulk(struct server_req *q, uint32_t len, uint32_t there, uint8
 /* Asks the client to repeat a READ whose data no leg could transfer. failed: bit mask of the legs
  * that failed. */
 void server_reply_retry(struct server_req *q, uint8_t failed);
+/* Replies success to a lock request. unlocked: the mount has no lock on the file any more. */
+void server_reply_lock(struct server_req *q, bool unlocked);
 void server_reply_init(struct server_req *q);
 /* Replies with the len bytes of entries at server_req_data() and n handles, which are handles_len
  * bytes at `handles`, each preceded by its length. flags: FUSE_PROTO_RESP_* flags that need no

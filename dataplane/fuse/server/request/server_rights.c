@@ -72,6 +72,10 @@ static bool needs_no_check(uint32_t opcode)
 	case FUSE_FSYNC:
 	case FUSE_FSYNCDIR:
 	case FUSE_LSEEK:
+	case FUSE_FLUSH:
+	case FUSE_GETLK:
+	case FUSE_SETLK:
+	case FUSE_SETLKW:
 	case FUSE_RELEASE:
 	case FUSE_RELEASEDIR:
 		return true;

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the mount's state records about locks, for this worker and its successors: the lock epoch,
+ * the nodes on which programs may hold locks, and the open files by which these were made. The
+ * marks are set before a lock is requested, so they may be there without a lock, but never the
+ * reverse.
+ */
+#include "dataplane/fuse/client/fuse_client_internal.h"
+#include "netcfg/base/log.h"
+
+#include <string.h>
+
+bool client_locks_wanted(const struct fuse_client *f)
+{
+	return f->mount->locks == LAUNCH_LOCKS_CLUSTER;
+}
+
+static struct client_node *locked_node(struct fuse_client *f, const struct client_file *file)
+{
+	struct client_node *node =
+		file->flags & CLIENT_FILE_USED ? client_node_get(&f->nodes, file->nodeid) : NULL;
+
+	return node && node->flags & CLIENT_NODE_LOCKED ? node : NULL;
+}
+
+/* Marks all open files of the nodes with locks, then the nodes as having none. A successor of a
+ * worker that dies meanwhile does it again, because the epoch is stored last. */
+static void locks_lose(struct fuse_client *f)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < f->state.head->n_files; i++) {
+		struct client_file *file = client_file_at(&f->files, i);
+
+		if (!locked_node(f, file) || file->flags & CLIENT_FILE_CLOSING)
+			continue;
+		client_publish(&file->flags, file->flags | CLIENT_FILE_LOST);
+		n++;
+	}
+	for (uint32_t i = 0; i < f->state.head->n_files; i++) {
+		struct client_node *node = locked_node(f, client_file_at(&f->files, i));
+
+		if (node)
+			client_publish(&node->flags, node->flags & ~CLIENT_NODE_LOCKED);
+	}
+	if (n > 0)
+		log_warning(
+			"%s: the server no longer has the file locks of this mount; %u open files "
+			"on which programs may have held locks fail with EIO until they are closed",
+			f->mount->path, n);
+}
+
+void client_locks_served(struct fuse_client *f, uint64_t epoch)
+{
+	struct client_head *head = f->state.head;
+
+	if (head->lock_epoch && head->lock_epoch != epoch)
+		locks_lose(f);
+	client_publish(&head->lock_epoch, epoch);
+	f->locks.refused = false;
+}
+
+bool client_locks_lost(const struct client_file *file, uint32_t opcode)
+{
+	return file->flags & CLIENT_FILE_LOST && opcode != FUSE_GETATTR && opcode != FUSE_FLUSH;
+}
+
+bool client_locks_release(struct fuse_client *f, struct client_file *file, void *req)
+{
+	struct fuse_in_header in;
+	struct fuse_release_in was;
+	struct fuse_flush_in flush = {.unused = FUSE_PROTO_FLUSH_OPENER};
+
+	_Static_assert(sizeof(was) == sizeof(flush), "the request keeps its length");
+	if (!(file->flags & CLIENT_FILE_LOCKED) || !f->state.head->lock_epoch)
+		return false;
+	memcpy(&in, req, sizeof(in));
+	memcpy(&was, (uint8_t *)req + sizeof(in), sizeof(was));
+	in.opcode = FUSE_FLUSH;
+	flush.fh = was.fh; /* for the answer: the server does not read it */
+	flush.lock_owner = client_file_index(&f->files, file) + 1ULL;
+	memcpy(req, &in, sizeof(in));
+	memcpy((uint8_t *)req + sizeof(in), &flush, sizeof(flush));
+	return true;
+}
+
+bool client_locks_must_end(uint32_t opcode, bool sent)
+{
+	return opcode == FUSE_FLUSH || (sent && (opcode == FUSE_SETLK || opcode == FUSE_SETLKW));
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The shared memory of the lock table: mapping, mutex, undo, and the lists of its records. */
+#include "dataplane/fuse/server/locks/lock_internal.h"
+#include "netcfg/base/hash.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define TABLE_VERSION 1U
+enum { STATE_UNUSED, STATE_PREPARING, STATE_READY };
+/* How long another process may take to prepare the table before it counts as dead. */
+#define PREPARE_MS 1000U
+
+static int prepare(struct lock_head *h)
+{
+	pthread_mutexattr_t attr;
+	int r;
+
+	if (getrandom(&h->epoch, sizeof(h->epoch), 0) != sizeof(h->epoch))
+		return -EIO;
+	h->epoch >>= 1; /* leaves room to count */
+	h->version = TABLE_VERSION;
+	r = pthread_mutexattr_init(&attr);
+	if (r == 0)
+		r = pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	if (r == 0)
+		r = pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+	if (r == 0)
+		r = pthread_mutex_init(&h->mutex, &attr);
+	if (r != 0)
+		return -r;
+	/* Pairs with the load in begin(), in other processes. */
+	__atomic_store_n(&h->state, STATE_READY, __ATOMIC_RELEASE);
+	return 0;
+}
+
+/* The first process prepares the table; others wait for it. */
+static int begin(struct lock_head *h)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	uint32_t state = STATE_UNUSED;
+
+	if (__atomic_compare_exchange_n(&h->state, &state, STATE_PREPARING, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE))
+		return prepare(h);
+	for (unsigned i = 0; i < PREPARE_MS && state == STATE_PREPARING; i++) {
+		nanosleep(&pause, NULL);
+		state = __atomic_load_n(&h->state, __ATOMIC_ACQUIRE);
+	}
+	if (state == STATE_PREPARING) /* the process that began has died */
+		return prepare(h);
+	return h->version == TABLE_VERSION ? 0 : -EPROTO;
+}
+
+static void *memory_map(int fd)
+{
+	struct stat st;
+
+	if (fd < 0)
+		return mmap(NULL, LAUNCH_LOCKS_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (fstat(fd, &st) < 0)
+		return MAP_FAILED;
+	if (st.st_size != LAUNCH_LOCKS_BYTES) {
+		errno = EPROTO;
+		return MAP_FAILED;
+	}
+	return mmap(NULL, LAUNCH_LOCKS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+		    fd, 0);
+}
+
+int lock_table_map(int fd, struct lock_table **ret)
+{
+	struct lock_table *t = calloc(1, sizeof(*t));
+	void *mem;
+	int r;
+
+	if (!t)
+		return -ENOMEM;
+	mem = memory_map(fd);
+	if (mem == MAP_FAILED) {
+		r = -errno;
+		free(t);
+		return r;
+	}
+	t->mem = mem;
+	t->seen = calloc(2 * (size_t)LOCKS_RECORDS, sizeof(*t->seen));
+	r = t->seen ? begin(&t->mem->head) : -ENOMEM;
+	if (r < 0) {
+		lock_table_unmap(t);
+		return r;
+	}
+	*ret = t;
+	return 0;
+}
+
+struct lock_table *lock_table_unmap(struct lock_table *t)
+{
+	if (!t)
+		return NULL;
+	munmap(t->mem, LAUNCH_LOCKS_BYTES);
+	free(t->seen);
+	free(t);
+	return NULL;
+}
+
+uint64_t lock_grants(const struct lock_table *t)
+{
+	/* Pairs with the store of a process that grants a lock. */
+	return __atomic_load_n(&t->mem->head.grants, __ATOMIC_ACQUIRE);
+}
+
+/* ------------------------------------------------------------------ changes */
+
+void lock_enter(struct lock_table *t, bool *ret_died)
+{
+	struct lock_head *h = &t->mem->head;
+
+	*ret_died = pthread_mutex_lock(&h->mutex) == EOWNERDEAD;
+	if (!*ret_died)
+		return;
+	lock_undo(t);
+	pthread_mutex_consistent(&h->mutex);
+}
+
+void lock_leave(struct lock_table *t)
+{
+	pthread_mutex_unlock(&t->mem->head.mutex);
+}
+
+void lock_touch(struct lock_table *t, void *p, size_t len)
+{
+	struct lock_head *h = &t->mem->head;
+	struct lock_undo *u = &t->mem->undo[h->n_undo];
+
+	if (h->n_undo == LOCKS_UNDO)
+		abort(); /* cannot happen: each change is bounded by LOCK_OWNER_MAX */
+	u->at = (uint32_t)((uint8_t *)p - (uint8_t *)t->mem);
+	u->len = (uint32_t)len;
+	memcpy(u->bytes, p, len);
+	/* The old value must be noted before it is counted, and counted before it changes. */
+	__atomic_store_n(&h->n_undo, h->n_undo + 1, __ATOMIC_SEQ_CST);
+}
+
+void lock_commit(struct lock_table *t)
+{
+	__atomic_store_n(&t->mem->head.n_undo, 0, __ATOMIC_SEQ_CST);
+}
+
+void lock_undo(struct lock_table *t)
+{
+	struct lock_head *h = &t->mem->head;
+
+	while (h->n_undo > 0) {
+		const struct lock_undo *u = &t->mem->undo[h->n_undo - 1];
+
+		memcpy((uint8_t *)t->mem + u->at, u->bytes, MIN_OF(u->len, LOCKS_UNDO_BYTES));
+		__atomic_store_n(&h->n_undo, h->n_undo - 1, __ATOMIC_SEQ_CST);
+	}
+}
+
+/* ------------------------------------------------------------------ lists */
+
+/* The link of the record for a list of its file, or of its mount. */
+static struct lock_link *link_of(struct lock_record *r, bool of_file)
+{
+	return of_file ? &r->in_file : &r->in_mount;
+}
+
+static void list_add(struct lock_table *t, struct lock_list *l, struct lock_record *r, bool of_file)
+{
+	uint32_t i = lock_record_number(t, r);
+	struct lock_record *last = lock_record_at(t, l->last);
+
+	LOCK_TOUCH(t, l);
+	if (last) {
+		LOCK_TOUCH(t, link_of(last, of_file));
+		link_of(last, of_file)->next = i;
+	} else {
+		l->first = i;
+	}
+	*link_of(r, of_file) = (struct lock_link){.prev = l->last};
+	l->last = i;
+}
+
+static void list_remove(struct lock_table *t, struct lock_list *l, struct lock_record *r,
+			bool of_file)
+{
+	const struct lock_link at = *link_of(r, of_file);
+	struct lock_record *prev = lock_record_at(t, at.prev), *next = lock_record_at(t, at.next);
+
+	LOCK_TOUCH(t, l);
+	if (prev) {
+		LOCK_TOUCH(t, link_of(prev, of_file));
+		link_of(prev, of_file)->next = at.next;
+	} else {
+		l->first = at.next;
+	}
+	if (next) {
+		LOCK_TOUCH(t, link_of(next, of_file));
+		link_of(next, of_file)->prev = at.prev;
+	} else {
+		l->last = at.prev;
+	}
+}
+
+static struct lock_list *file_list(struct lock_table *t, const struct lock_record *r)
+{
+	struct lock_file *f = lock_file_at(t, r->file);
+
+	return r->state == LOCK_WAITING ? &f->waiting : &f->held;
+}
+
+static struct lock_list *mount_list(struct lock_table *t, const struct lock_record *r)
+{
+	return &t->mem->mounts[r->mount].lists[r->state];
+}
+
+static void mount_count(struct lock_table *t, const struct lock_record *r, uint32_t by)
+{
+	uint32_t *n = &t->mem->mounts[r->mount].n;
+
+	LOCK_TOUCH(t, n);
+	*n += by;
+}
+
+/* ------------------------------------------------------------------ records */
+
+struct lock_record *lock_record_new(struct lock_table *t, const struct lock_record *as)
+{
+	struct lock_head *h = &t->mem->head;
+	uint32_t i = h->free_record;
+	struct lock_record *r;
+
+	if (t->mem->mounts[as->mount].n >= LOCK_MOUNT_MAX || (!i && h->n_records == LOCKS_RECORDS))
+		return NULL;
+	if (!i) {
+		LOCK_TOUCH(t, &h->n_records);
+		i = ++h->n_records;
+	}
+	r = lock_record_at(t, i);
+	LOCK_TOUCH(t, r);
+	if (i == h->free_record) {
+		LOCK_TOUCH(t, &h->free_record);
+		h->free_record = r->in_mount.next;
+	}
+	*r = *as;
+	list_add(t, file_list(t, r), r, true);
+	list_add(t, mount_list(t, r), r, false);
+	mount_count(t, r, 1);
+	return r;
+}
+
+void lock_record_drop(struct lock_table *t, struct lock_record *r)
+{
+	struct lock_head *h = &t->mem->head;
+
+	if (r->state != LOCK_GRANTED)
+		list_remove(t, file_list(t, r), r, true);
+	list_remove(t, mount_list(t, r), r, false);
+	mount_count(t, r, -1U);
+	LOCK_TOUCH(t, r);
+	LOCK_TOUCH(t, &h->free_record);
+	*r = (struct lock_record){.in_mount.next = h->free_record};
+	h->free_record = lock_record_number(t, r);
+}
+
+void lock_record_notice(struct lock_table *t, struct lock_record *r)
+{
+	list_remove(t, file_list(t, r), r, true);
+	list_remove(t, mount_list(t, r), r, false);
+	LOCK_TOUCH(t, r);
+	r->state = LOCK_GRANTED;
+	list_add(t, mount_list(t, r), r, false);
+}
+
+/* ------------------------------------------------------------------ files */
+
+static uint32_t *chain_of(struct lock_table *t, uint64_t dev, uint64_t ino)
+{
+	const uint64_t of[2] = {dev, ino};
+	static const uint64_t key[2] = {0x6c6f636b7461626c, 0x652066696c657320};
+
+	return &t->mem->chains[hash_keyed(key, of, sizeof(of)) % LOCKS_CHAINS];
+}
+
+static struct lock_file *file_new(struct lock_table *t)
+{
+	struct lock_head *h = &t->mem->head;
+	struct lock_file *f;
+
+	if (h->free_file) {
+		f = lock_file_at(t, h->free_file);
+		LOCK_TOUCH(t, f);
+		LOCK_TOUCH(t, &h->free_file);
+		h->free_file = f->next;
+		return f;
+	}
+	if (h->n_files == LOCKS_FILES)
+		return NULL;
+	LOCK_TOUCH(t, &h->n_files);
+	f = lock_file_at(t, ++h->n_files);
+	LOCK_TOUCH(t, f);
+	return f;
+}
+
+struct lock_file *lock_file_find(struct lock_table *t, uint64_t dev, uint64_t ino, bool create)
+{
+	uint32_t *chain = chain_of(t, dev, ino);
+	struct lock_file *f;
+
+	for (uint32_t i = *chain; i; i = f->next) {
+		f = lock_file_at(t, i);
+		if (f->dev == dev && f->ino == ino)
+			return f;
+	}
+	f = create ? file_new(t) : NULL;
+	if (!f)
+		return NULL;
+	*f = (struct lock_file){.used = 1, .next = *chain, .dev = dev, .ino = ino};
+	LOCK_TOUCH(t, chain);
+	*chain = lock_file_number(t, f);
+	return f;
+}
+
+void lock_file_settle(struct lock_table *t, struct lock_file *f)
+{
+	struct lock_head *h = &t->mem->head;
+	uint32_t *p = chain_of(t, f->dev, f->ino), i = lock_file_number(t, f);
+
+	if (f->held.first || f->waiting.first)
+		return;
+	while (*p != i)
+		p = &lock_file_at(t, *p)->next;
+	LOCK_TOUCH(t, p);
+	LOCK_TOUCH(t, f);
+	LOCK_TOUCH(t, &h->free_file);
+	*p = f->next;
+	*f = (struct lock_file){.next = h->free_file};
+	h->free_file = i;
+}

@@ -1,0 +1,609 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Sets and frees locks by the rules of fcntl(2) and flock(2), and makes requests wait. A request
+ * that waits is granted when no lock conflicts with it, and no request that came earlier. A new
+ * request that conflicts only with waiting ones waits behind them if its owner holds no lock; if it
+ * holds one, others may wait for it, so it must not wait for them.
+ */
+#include "dataplane/fuse/server/locks/lock_internal.h"
+#include <string.h>
+
+/* ------------------------------------------------------------------ who is who */
+
+static bool same_owner(const struct lock_record *a, const struct lock_record *b)
+{
+	return a->mount == b->mount && a->owner == b->owner && a->flock == b->flock;
+}
+
+static bool overlaps(const struct lock_record *a, const struct lock_record *b)
+{
+	return a->start <= b->end && b->start <= a->end;
+}
+
+static bool conflicts(const struct lock_record *a, const struct lock_record *b)
+{
+	return a->flock == b->flock && !same_owner(a, b) && (a->write || b->write) &&
+	       overlaps(a, b);
+}
+
+static struct lock_record record_of(const struct lock_mount_ref *m, const struct lock_request *q)
+{
+	return (struct lock_record){
+		.state = LOCK_HELD,
+		.mount = m->index,
+		.pid = q->pid,
+		.opener = q->opener,
+		.flock = q->flock,
+		.write = q->write,
+		.owner = q->owner,
+		.start = q->start,
+		.end = MIN_OF(q->end, (uint64_t)LOCK_END_MAX),
+		.unique = q->unique,
+		.since_ns = clock_now_ns(),
+	};
+}
+
+/* Returns the first lock in the list, before the record `until` (NULL: all), that conflicts. */
+static struct lock_record *conflict_in(const struct lock_table *t, const struct lock_list *l,
+				       const struct lock_record *with,
+				       const struct lock_record *until)
+{
+	struct lock_record *r = lock_record_at(t, l->first);
+
+	while (r && r != until && !conflicts(r, with))
+		r = lock_record_at(t, r->in_file.next);
+	return r == until ? NULL : r;
+}
+
+static bool owner_holds(const struct lock_table *t, const struct lock_record *as)
+{
+	const struct lock_mount *m = &t->mem->mounts[as->mount];
+	const struct lock_record *r = lock_record_at(t, m->lists[LOCK_HELD].first);
+
+	while (r && !same_owner(r, as))
+		r = lock_record_at(t, r->in_mount.next);
+	return r != NULL;
+}
+
+/* ------------------------------------------------------------------ ranges of one owner */
+
+static unsigned own_ranges(const struct lock_table *t, const struct lock_file *f,
+			   const struct lock_record *as)
+{
+	const struct lock_record *r = lock_record_at(t, f->held.first);
+	unsigned n = 0;
+
+	for (; r; r = lock_record_at(t, r->in_file.next))
+		n += same_owner(r, as);
+	return n;
+}
+
+/* Removes the range of `cut` from the owner's lock r. Returns false if it would have to be split
+ * and may not be, or if there are too many locks. */
+static bool range_cut(struct lock_table *t, struct lock_record *r, const struct lock_record *cut,
+		      bool may_split)
+{
+	struct lock_record rest = *r;
+
+	if (r->start >= cut->start && r->end <= cut->end) {
+		lock_record_drop(t, r);
+		return true;
+	}
+	LOCK_TOUCH(t, r);
+	if (r->start < cut->start && r->end > cut->end) {
+		rest.start = cut->end + 1;
+		r->end = cut->start - 1;
+		return may_split && lock_record_new(t, &rest) != NULL;
+	}
+	if (r->start < cut->start)
+		r->end = cut->start - 1;
+	else
+		r->start = cut->end + 1;
+	return true;
+}
+
+/* Whether the two ranges overlap or touch each other. */
+static bool adjoins(const struct lock_record *a, const struct lock_record *b)
+{
+	return a->start <= b->end + 1 && b->start <= a->end + 1;
+}
+
+/*
+ * Makes the range the owner's: frees it, and with `set` then locks it as *as says, as one range
+ * with adjoining ones of the same type. Returns false if there are too many locks; the caller then
+ * undoes the change.
+ */
+static bool range_apply(struct lock_table *t, struct lock_file *f, struct lock_record *as, bool set)
+{
+	struct lock_record *r = lock_record_at(t, f->held.first), *next;
+	unsigned n = own_ranges(t, f, as);
+
+	if (set && n >= LOCK_OWNER_MAX)
+		return false;
+	for (; r; r = next) {
+		next = lock_record_at(t, r->in_file.next);
+		if (!same_owner(r, as))
+			continue;
+		if (set && r->write == as->write && adjoins(r, as)) {
+			as->start = MIN_OF(as->start, r->start);
+			as->end = MAX_OF(as->end, r->end);
+			lock_record_drop(t, r);
+		} else if (overlaps(r, as) && !range_cut(t, r, as, n < LOCK_OWNER_MAX)) {
+			return false;
+		}
+	}
+	as->file = lock_file_number(t, f);
+	return !set || lock_record_new(t, as) != NULL;
+}
+
+/* ------------------------------------------------------------------ waiting */
+
+static bool may_have(const struct lock_table *t, const struct lock_file *f,
+		     const struct lock_record *w)
+{
+	if (conflict_in(t, &f->held, w, NULL))
+		return false;
+	return !conflict_in(t, &f->waiting, w, w->state == LOCK_WAITING ? w : NULL) ||
+	       owner_holds(t, w);
+}
+
+static bool grant(struct lock_table *t, struct lock_file *f, struct lock_record *w)
+{
+	struct lock_head *h = &t->mem->head;
+	struct lock_record as = *w;
+
+	as.state = LOCK_HELD;
+	as.since_ns = clock_now_ns();
+	lock_record_notice(t, w);
+	if (!range_apply(t, f, &as, true)) {
+		lock_undo(t); /* it waits until the mount has fewer locks */
+		return false;
+	}
+	lock_commit(t);
+	/* Pairs with lock_grants(). */
+	__atomic_store_n(&h->grants, h->grants + 1, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* Gives the file's locks to the requests that wait for them, in their order. After each grant it
+ * begins again, because the owner may hold less than before. */
+static void grant_waiting(struct lock_table *t, struct lock_file *f)
+{
+	struct lock_record *w = lock_record_at(t, f->waiting.first);
+
+	while (w)
+		w = lock_record_at(t, may_have(t, f, w) && grant(t, f, w) ? f->waiting.first
+									  : w->in_file.next);
+}
+
+/* Call when the owner has got a lock. If it has another request waiting (in another thread), that
+ * one must no longer wait behind others. */
+static void owner_unqueue(struct lock_table *t, const struct lock_record *as)
+{
+	const struct lock_mount *m = &t->mem->mounts[as->mount];
+	struct lock_record *w = lock_record_at(t, m->lists[LOCK_WAITING].first);
+
+	while (w) {
+		struct lock_file *f = lock_file_at(t, w->file);
+
+		if (same_owner(w, as) && may_have(t, f, w) && grant(t, f, w)) {
+			grant_waiting(t, f);
+			w = lock_record_at(t, m->lists[LOCK_WAITING].first);
+		} else {
+			w = lock_record_at(t, w->in_mount.next);
+		}
+	}
+}
+
+/*
+ * Whether the owner of `as` would wait for itself: a lock that it waits for is held by an owner
+ * that waits, directly or through others, for one of its locks. Only locks that are held count, and
+ * not those of flock(2), for which the kernel's own locks do not look for deadlocks either.
+ */
+static bool is_deadlock(struct lock_table *t, const struct lock_file *f,
+			const struct lock_record *as)
+{
+	uint32_t todo = 0, *next_of = t->seen + LOCKS_RECORDS;
+	const struct lock_record *w = as;
+
+	t->search++;
+	while (w) {
+		const struct lock_record *h = lock_record_at(t, f->held.first);
+
+		for (; h; h = lock_record_at(t, h->in_file.next)) {
+			const struct lock_mount *m = &t->mem->mounts[h->mount];
+			uint32_t i = m->lists[LOCK_WAITING].first;
+
+			if (!conflicts(h, w))
+				continue;
+			if (w != as && same_owner(h, as))
+				return true;
+			for (; i; i = lock_record_at(t, i)->in_mount.next) {
+				if (!same_owner(lock_record_at(t, i), h) ||
+				    t->seen[i - 1] == t->search)
+					continue;
+				t->seen[i - 1] = t->search;
+				next_of[i - 1] = todo;
+				todo = i;
+			}
+		}
+		w = lock_record_at(t, todo);
+		if (w) {
+			f = lock_file_at(t, w->file);
+			todo = next_of[todo - 1];
+		}
+	}
+	return false;
+}
+
+/* Call when something of the file was freed: ends the change, and passes on what is free now. */
+static void file_freed(struct lock_table *t, struct lock_file *f)
+{
+	lock_file_settle(t, f);
+	lock_commit(t);
+	if (f->used)
+		grant_waiting(t, f);
+}
+
+/* Drops the first record of the list, and passes on what it frees. */
+static void drop_first(struct lock_table *t, const struct lock_list *l)
+{
+	struct lock_record *r = lock_record_at(t, l->first);
+	struct lock_file *f = r->state == LOCK_GRANTED ? NULL : lock_file_at(t, r->file);
+
+	lock_record_drop(t, r);
+	if (f)
+		file_freed(t, f);
+	else
+		lock_commit(t);
+}
+
+static void mount_drop(struct lock_table *t, struct lock_mount *m)
+{
+	static const enum lock_state order[] = {LOCK_WAITING, LOCK_GRANTED, LOCK_HELD};
+
+	LOCK_TOUCH(t, m);
+	m->leaving = 1;
+	lock_commit(t);
+	for (unsigned i = 0; i < ARRAY_SIZE(order); i++)
+		while (m->lists[order[i]].first)
+			drop_first(t, &m->lists[order[i]]);
+	LOCK_TOUCH(t, m);
+	*m = (struct lock_mount){.used = 0};
+	lock_commit(t);
+}
+
+/* ------------------------------------------------------------------ entering */
+
+/* Continues what the holder of the mutex had begun when it died. */
+static void recover(struct lock_table *t)
+{
+	for (uint32_t i = 0; i < t->mem->head.n_mounts; i++)
+		if (t->mem->mounts[i].used && t->mem->mounts[i].leaving)
+			mount_drop(t, &t->mem->mounts[i]);
+	for (uint32_t i = 1; i <= t->mem->head.n_files; i++)
+		if (lock_file_at(t, i)->used)
+			file_freed(t, lock_file_at(t, i));
+}
+
+static void enter(struct lock_table *t)
+{
+	bool died;
+
+	lock_enter(t, &died);
+	if (died)
+		recover(t);
+}
+
+/* Enters for a call of the mount. Returns NULL, without having entered, if its lease has expired.
+ */
+static struct lock_mount *enter_as(struct lock_table *t, const struct lock_mount_ref *ref)
+{
+	struct lock_mount *m = &t->mem->mounts[ref->index];
+
+	enter(t);
+	if (ref->epoch && m->used && m->epoch == ref->epoch)
+		return m;
+	lock_leave(t);
+	return NULL;
+}
+
+/* ------------------------------------------------------------------ mounts */
+
+static struct lock_mount *mount_new(struct lock_table *t, const uint8_t id[16])
+{
+	struct lock_head *h = &t->mem->head;
+	struct lock_mount *m = t->mem->mounts;
+
+	while (m < t->mem->mounts + h->n_mounts && m->used)
+		m++;
+	if (m == t->mem->mounts + LOCKS_MOUNTS)
+		return NULL;
+	LOCK_TOUCH(t, m);
+	LOCK_TOUCH(t, &h->epoch);
+	LOCK_TOUCH(t, &h->n_mounts);
+	if (m == t->mem->mounts + h->n_mounts)
+		h->n_mounts++;
+	*m = (struct lock_mount){.used = 1, .epoch = ++h->epoch};
+	memcpy(m->id, id, sizeof(m->id));
+	lock_commit(t);
+	return m;
+}
+
+int lock_mount_join(struct lock_table *t, const uint8_t id[16], uint64_t now_ns,
+		    struct lock_mount_ref *ret)
+{
+	struct lock_mount *m = t->mem->mounts;
+
+	enter(t);
+	while (m < t->mem->mounts + t->mem->head.n_mounts &&
+	       (!m->used || memcmp(m->id, id, sizeof(m->id)) != 0))
+		m++;
+	if (m == t->mem->mounts + t->mem->head.n_mounts)
+		m = mount_new(t, id);
+	if (m) {
+		m->seen_ns = MAX_OF(m->seen_ns, now_ns);
+		while (m->lists[LOCK_WAITING].first)
+			drop_first(t, &m->lists[LOCK_WAITING]);
+		while (m->lists[LOCK_GRANTED].first)
+			drop_first(t, &m->lists[LOCK_GRANTED]);
+		*ret = (struct lock_mount_ref){.index = (uint32_t)(m - t->mem->mounts),
+					       .epoch = m->epoch};
+	}
+	lock_leave(t);
+	return m ? 0 : -ENOSPC;
+}
+
+bool lock_mount_seen(struct lock_table *t, const struct lock_mount_ref *ref, uint64_t heard_ns)
+{
+	struct lock_mount *m = enter_as(t, ref);
+
+	if (!m)
+		return false;
+	m->seen_ns = MAX_OF(m->seen_ns, heard_ns);
+	lock_leave(t);
+	return true;
+}
+
+void lock_mounts_grace(struct lock_table *t, uint64_t now_ns)
+{
+	enter(t);
+	for (uint32_t i = 0; i < t->mem->head.n_mounts; i++)
+		t->mem->mounts[i].seen_ns = MAX_OF(t->mem->mounts[i].seen_ns, now_ns);
+	lock_leave(t);
+}
+
+unsigned lock_mounts_expire(struct lock_table *t, uint64_t before_ns)
+{
+	unsigned n = 0;
+
+	enter(t);
+	for (uint32_t i = 0; i < t->mem->head.n_mounts; i++) {
+		struct lock_mount *m = &t->mem->mounts[i];
+
+		if (!m->used || m->seen_ns >= before_ns)
+			continue;
+		mount_drop(t, m);
+		n++;
+	}
+	lock_leave(t);
+	return n;
+}
+
+void lock_mount_leave(struct lock_table *t, const struct lock_mount_ref *ref)
+{
+	struct lock_mount *m = enter_as(t, ref);
+
+	if (!m)
+		return;
+	mount_drop(t, m);
+	lock_leave(t);
+}
+
+/* ------------------------------------------------------------------ locks */
+
+static int set_now(struct lock_table *t, struct lock_file *f, struct lock_record *as)
+{
+	if (!range_apply(t, f, as, true)) {
+		lock_undo(t);
+		return -ENOLCK;
+	}
+	lock_commit(t);
+	grant_waiting(t, f); /* it may be less than what the owner held before */
+	owner_unqueue(t, as);
+	return 0;
+}
+
+static int set(struct lock_table *t, struct lock_record *as, const struct lock_request *q,
+	       bool wait)
+{
+	struct lock_file *f = lock_file_find(t, q->dev, q->ino, true);
+	int r = -EAGAIN;
+
+	if (!f) {
+		lock_undo(t);
+		return -ENOLCK;
+	}
+	if (wait ? may_have(t, f, as) : !conflict_in(t, &f->held, as, NULL))
+		return set_now(t, f, as);
+	if (wait && !as->flock && is_deadlock(t, f, as)) {
+		r = -EDEADLK;
+	} else if (wait) {
+		as->state = LOCK_WAITING;
+		as->file = lock_file_number(t, f);
+		r = lock_record_new(t, as) ? -EINPROGRESS : -ENOLCK;
+	}
+	if (r == -EINPROGRESS)
+		lock_commit(t);
+	else
+		lock_undo(t);
+	return r;
+}
+
+int lock_set(struct lock_table *t, const struct lock_mount_ref *m, const struct lock_request *q,
+	     bool wait)
+{
+	struct lock_record as = record_of(m, q);
+	int r;
+
+	if (!enter_as(t, m))
+		return -ESTALE;
+	r = set(t, &as, q, wait);
+	lock_leave(t);
+	return r;
+}
+
+int lock_free(struct lock_table *t, const struct lock_mount_ref *m, const struct lock_request *q)
+{
+	struct lock_record as = record_of(m, q);
+	struct lock_file *f;
+	int r = 0;
+
+	if (!enter_as(t, m))
+		return -ESTALE;
+	f = lock_file_find(t, q->dev, q->ino, false);
+	if (f && range_apply(t, f, &as, false)) {
+		file_freed(t, f);
+	} else if (f) {
+		lock_undo(t);
+		r = -ENOLCK;
+	}
+	lock_leave(t);
+	return r;
+}
+
+int lock_free_owner(struct lock_table *t, const struct lock_mount_ref *m,
+		    const struct lock_request *q)
+{
+	struct lock_request all = *q;
+
+	all.start = 0;
+	all.end = LOCK_END_MAX;
+	all.flock = false;
+	return lock_free(t, m, &all);
+}
+
+int lock_free_opener(struct lock_table *t, const struct lock_mount_ref *ref, uint32_t opener)
+{
+	struct lock_mount *m = enter_as(t, ref);
+	struct lock_file *f = NULL; /* an open file is of one file */
+	struct lock_record *r, *next;
+
+	if (!m)
+		return -ESTALE;
+	for (r = lock_record_at(t, m->lists[LOCK_HELD].first); r; r = next) {
+		next = lock_record_at(t, r->in_mount.next);
+		if (r->opener != opener || (f && f != lock_file_at(t, r->file)))
+			continue;
+		f = lock_file_at(t, r->file);
+		lock_record_drop(t, r);
+		lock_commit(t);
+	}
+	if (f)
+		file_freed(t, f);
+	lock_leave(t);
+	return 0;
+}
+
+int lock_get(struct lock_table *t, const struct lock_mount_ref *m, const struct lock_request *q,
+	     struct lock_conflict *ret)
+{
+	const struct lock_record as = record_of(m, q), *r = NULL;
+	const struct lock_file *f;
+
+	if (!enter_as(t, m))
+		return -ESTALE;
+	f = lock_file_find(t, q->dev, q->ino, false);
+	if (f)
+		r = conflict_in(t, &f->held, &as, NULL);
+	if (r)
+		*ret = (struct lock_conflict){.start = r->start,
+					      .end = r->end,
+					      .write = r->write,
+					      .pid = r->mount == as.mount ? r->pid : 0};
+	lock_leave(t);
+	return r ? 1 : 0;
+}
+
+int lock_cancel(struct lock_table *t, const struct lock_mount_ref *ref, uint64_t unique)
+{
+	struct lock_mount *m = enter_as(t, ref);
+	struct lock_record *r;
+	struct lock_file *f;
+
+	if (!m)
+		return -ESTALE;
+	r = lock_record_at(t, m->lists[LOCK_WAITING].first);
+	while (r && r->unique != unique)
+		r = lock_record_at(t, r->in_mount.next);
+	if (r) {
+		f = lock_file_at(t, r->file);
+		lock_record_drop(t, r);
+		file_freed(t, f); /* for those that waited behind it */
+	}
+	lock_leave(t);
+	return r ? 0 : -ENOENT;
+}
+
+bool lock_mount_has(struct lock_table *t, const struct lock_mount_ref *ref, uint64_t dev,
+		    uint64_t ino)
+{
+	const struct lock_file *f;
+	bool has = false;
+
+	if (!enter_as(t, ref))
+		return false;
+	f = lock_file_find(t, dev, ino, false);
+	for (unsigned i = 0; f && i < 2; i++) {
+		const struct lock_list *l = i == 0 ? &f->held : &f->waiting;
+		const struct lock_record *r = lock_record_at(t, l->first);
+
+		for (; r && !has; r = lock_record_at(t, r->in_file.next))
+			has = r->mount == ref->index;
+	}
+	lock_leave(t);
+	return has;
+}
+
+unsigned lock_granted(struct lock_table *t, const struct lock_mount_ref *ref, uint64_t *ret,
+		      unsigned max)
+{
+	struct lock_mount *m = enter_as(t, ref);
+	unsigned n = 0;
+
+	if (!m)
+		return 0;
+	while (n < max && m->lists[LOCK_GRANTED].first) {
+		ret[n++] = lock_record_at(t, m->lists[LOCK_GRANTED].first)->unique;
+		drop_first(t, &m->lists[LOCK_GRANTED]);
+	}
+	lock_leave(t);
+	return n;
+}
+
+void lock_table_each(struct lock_table *t, bool (*show)(void *user, const struct lock_shown *s),
+		     void *user)
+{
+	bool more = true;
+
+	enter(t);
+	for (uint32_t i = 1; more && i <= t->mem->head.n_records; i++) {
+		const struct lock_record *r = lock_record_at(t, i);
+		const struct lock_file *f;
+
+		if (r->state != LOCK_HELD && r->state != LOCK_WAITING)
+			continue;
+		f = lock_file_at(t, r->file);
+		more = show(user, &(struct lock_shown){.mount_id = t->mem->mounts[r->mount].id,
+						       .dev = f->dev,
+						       .ino = f->ino,
+						       .start = r->start,
+						       .end = r->end,
+						       .since_ns = r->since_ns,
+						       .pid = r->pid,
+						       .flock = r->flock,
+						       .write = r->write,
+						       .waits = r->state == LOCK_WAITING});
+	}
+	lock_leave(t);
+}

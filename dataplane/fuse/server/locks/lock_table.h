@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The locks that clients hold on files (fcntl(2) and flock(2)), in a memfd that all compute workers
+ * of the host share and the agent keeps. So the locks of a client exclude those of all others,
+ * whichever worker and export each of them uses, and they outlive the workers. A holder is a mount
+ * (one kernel of a client) with an owner that this kernel has named; locks of the two kinds do not
+ * conflict with each other.
+ *
+ * All functions may be called by several processes at a time: each takes a mutex in the shared
+ * memory for some microseconds. If a process dies meanwhile, the next caller undoes its unfinished
+ * change. A lock that is released is given to waiters in the order in which they came, by the same
+ * call. The module makes no system calls except to wait for the mutex, and knows no messages.
+ */
+#ifndef PLENUM_SERVER_LOCK_TABLE_H
+#define PLENUM_SERVER_LOCK_TABLE_H
+
+#include "dataplane/launch.h"
+
+#define LOCK_END_MAX INT64_MAX /* end of a range that reaches to the end of the file */
+/* Most locks and waiting requests of one mount, and most ranges of one owner on one file. */
+#define LOCK_MOUNT_MAX 16384U
+#define LOCK_OWNER_MAX 1024U
+
+struct lock_table;
+
+/* A mount's place in the table. If its lease has expired, `epoch` is no longer that of the table,
+ * and all calls return -ESTALE. */
+struct lock_mount_ref {
+	uint32_t index;
+	uint64_t epoch; /* 0: no place */
+};
+
+struct lock_request {
+	uint64_t dev, ino;
+	uint64_t owner;
+	bool flock;	     /* kind flock(2), else fcntl(2) */
+	bool write;	     /* exclusive, else shared */
+	uint64_t start, end; /* first and last byte */
+	uint32_t pid;
+	uint32_t opener; /* the open file by which the lock is made; not 0 */
+	uint64_t unique; /* lock_set() that waits: identifies the waiting request in its mount */
+};
+
+struct lock_conflict { /* a lock that prevents another one */
+	uint64_t start, end;
+	bool write;
+	uint32_t pid; /* 0: the holder is another mount */
+};
+
+/* Maps the table in fd, of LAUNCH_LOCKS_BYTES, which the caller still owns; fd -1: uses memory of
+ * this process. All zeros is an empty table. Returns 0, -EPROTO if it has another layout, or
+ * another negative errno. */
+int lock_table_map(int fd, struct lock_table **ret);
+struct lock_table *lock_table_unmap(struct lock_table *t); /* Accepts NULL. Returns NULL. */
+
+/* Finds the place of the mount with this id, or creates it with a new epoch, and sets the time when
+ * its client was last heard. Its waiting requests are dropped, because the client repeats them in
+ * each new session. Returns 0, or -ENOSPC if there are too many mounts. */
+int lock_mount_join(struct lock_table *t, const uint8_t id[16], uint64_t now_ns,
+		    struct lock_mount_ref *ret);
+/* Extends the mount's lease: its client was heard at this time. Returns false if the lease has
+ * expired. */
+bool lock_mount_seen(struct lock_table *t, const struct lock_mount_ref *m, uint64_t heard_ns);
+/* Extends all leases to at least this time: call when a worker starts, because clients could not
+ * be heard before. */
+void lock_mounts_grace(struct lock_table *t, uint64_t now_ns);
+/* Frees the locks of all mounts that were last heard before this time. Returns their number. */
+unsigned lock_mounts_expire(struct lock_table *t, uint64_t before_ns);
+/* Frees all locks of the mount, and its place. */
+void lock_mount_leave(struct lock_table *t, const struct lock_mount_ref *m);
+
+/* Sets the lock, which replaces what its owner has in that range. Returns 0; -EAGAIN if another
+ * lock conflicts; -ENOLCK if the mount has too many; -ESTALE. wait: instead of -EAGAIN, makes the
+ * request wait and returns -EINPROGRESS, or -EDEADLK if the owner would wait for itself. */
+int lock_set(struct lock_table *t, const struct lock_mount_ref *m, const struct lock_request *q,
+	     bool wait);
+/* Frees the range for the owner. Returns 0, -ENOLCK if the mount has too many locks to split one,
+ * or -ESTALE. */
+int lock_free(struct lock_table *t, const struct lock_mount_ref *m, const struct lock_request *q);
+/* Frees all locks that the owner has on the file (fcntl), as any close of the file does. */
+int lock_free_owner(struct lock_table *t, const struct lock_mount_ref *m,
+		    const struct lock_request *q);
+/* Frees all locks made by this open file of the mount, as its last close does. */
+int lock_free_opener(struct lock_table *t, const struct lock_mount_ref *m, uint32_t opener);
+/* Returns 1 and the first lock that conflicts, 0 if none does, or -ESTALE. */
+int lock_get(struct lock_table *t, const struct lock_mount_ref *m, const struct lock_request *q,
+	     struct lock_conflict *ret);
+/* Removes a waiting request. Returns 0, -ENOENT if it does not wait, because it has got its lock,
+ * or -ESTALE. */
+int lock_cancel(struct lock_table *t, const struct lock_mount_ref *m, uint64_t unique);
+/* Whether the mount holds a lock on the file, or waits for one. */
+bool lock_mount_has(struct lock_table *t, const struct lock_mount_ref *m, uint64_t dev,
+		    uint64_t ino);
+
+/* Counts the waiting requests that have got their locks, at any worker. Takes no mutex. */
+uint64_t lock_grants(const struct lock_table *t);
+/* Returns, once each, up to max waiting requests of the mount that have got their locks. */
+unsigned lock_granted(struct lock_table *t, const struct lock_mount_ref *m, uint64_t *ret,
+		      unsigned max);
+
+/* Called for each lock (waits: request) until it returns false. */
+struct lock_shown {
+	const uint8_t *mount_id;
+	uint64_t dev, ino, start, end, since_ns;
+	uint32_t pid;
+	bool flock, write, waits;
+};
+void lock_table_each(struct lock_table *t, bool (*show)(void *user, const struct lock_shown *s),
+		     void *user);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The leases of mounts on their file locks, and the requests that wait for locks (see
+ * server_locks.c). */
+#ifndef PLENUM_SERVER_LOCKS_H
+#define PLENUM_SERVER_LOCKS_H
+
+#include "dataplane/fuse/server/objects/server_types.h"
+
+/* Maps the table of locks behind fd (-1: private memory). Gives all clients time to come back after
+ * this worker's start. Returns 0 or a negative errno. */
+int server_locks_init(struct fuse_server *srv, int fd);
+void server_locks_done(struct fuse_server *srv);
+/* Call when a session of the mount begins whose client has the server manage its locks. Returns 0
+ * or a negative errno. */
+int server_locks_join(struct server_mount *m);
+/* Call when the client has unmounted: frees the mount's locks. */
+void server_locks_leave(struct server_mount *m);
+/* Call before requests are served: at most once a second, extends the leases of mounts whose
+ * clients were heard, and frees the locks of those that were not heard for SERVER_LOCK_LEASE_NS.
+ * Ends sessions of mounts without a lease, so that their clients learn that the locks are gone. */
+void server_locks_tick(struct fuse_server *srv, uint64_t now_ns);
+
+#endif

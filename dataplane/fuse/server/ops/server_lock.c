@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The operations on file locks: SETLK, SETLKW, GETLK and FLUSH. None of them waits. */
+#include "dataplane/fuse/server/objects/server_mount.h"
+#include "dataplane/fuse/server/objects/server_node.h"
+#include "dataplane/fuse/server/ops/server_ops.h"
+#include "dataplane/fuse/server/request/server_reply.h"
+
+/* Makes the table's request. If that is impossible, sends a reply with an error and returns it. */
+static int lock_begin(struct server_req *q, struct lock_request *ret)
+{
+	const struct fuse_lk_in *in = server_req_arg(q);
+	struct server_file *f;
+	int r = q->client->features & FUSE_PROTO_FEATURE_LOCKS ? 0 : -ENOLCK;
+
+	if (r == 0)
+		r = server_file_get(q, 0, in->fh, false, &f);
+	if (r == 0 && in->padding == 0)
+		r = -EINVAL;
+	if (r < 0) {
+		server_reply_err(q, -r);
+		return r;
+	}
+	*ret = (struct lock_request){
+		.dev = f->node->dev,
+		.ino = f->node->ino,
+		.owner = in->owner,
+		.flock = in->lk_flags & FUSE_LK_FLOCK,
+		.write = in->lk.type == F_WRLCK,
+		.start = in->lk.start,
+		.end = in->lk.end,
+		.pid = in->lk.pid,
+		.opener = in->padding,
+		.unique = q->unique,
+	};
+	return 0;
+}
+
+/* Replies with the result of the table. If the mount's lease has expired, the session ends: the
+ * client must learn that before it does anything else. */
+static void lock_end(struct server_req *q, int r, bool unlocked)
+{
+	if (r == -ESTALE && q->client->session) {
+		rudp_session_close(q->client->session, clock_now_ns());
+		r = -EIO;
+	}
+	if (r < 0)
+		server_reply_err(q, -r);
+	else
+		server_reply_lock(q, unlocked);
+}
+
+void server_op_setlk(struct server_req *q)
+{
+	const struct fuse_lk_in *in = server_req_arg(q);
+	struct lock_table *t = q->client->server->locks;
+	const struct lock_mount_ref *m = &q->mount->locks;
+	struct lock_request ask;
+	int r;
+
+	if (in->lk_flags & FUSE_PROTO_LK_CANCEL) {
+		lock_end(q, lock_cancel(t, m, in->owner), false);
+		return;
+	}
+	if (lock_begin(q, &ask) < 0)
+		return;
+	if (in->lk.type != F_UNLCK) {
+		lock_end(q, lock_set(t, m, &ask, q->in->opcode == FUSE_SETLKW), false);
+		return;
+	}
+	r = lock_free(t, m, &ask);
+	lock_end(q, r, r == 0 && !lock_mount_has(t, m, ask.dev, ask.ino));
+}
+
+void server_op_getlk(struct server_req *q)
+{
+	const struct fuse_lk_in *in = server_req_arg(q);
+	struct fuse_lk_out *out = (void *)server_req_data(q);
+	struct lock_conflict c;
+	struct lock_request ask;
+	int r;
+
+	if (lock_begin(q, &ask) < 0)
+		return;
+	r = lock_get(q->client->server->locks, &q->mount->locks, &ask, &c);
+	if (r < 0) {
+		lock_end(q, r, false);
+		return;
+	}
+	*out = (struct fuse_lk_out){.lk = in->lk};
+	out->lk.type = F_UNLCK;
+	if (r > 0)
+		out->lk = (struct fuse_file_lock){.start = c.start,
+						  .end = c.end,
+						  .type = c.write ? F_WRLCK : F_RDLCK,
+						  .pid = c.pid};
+	server_reply_data(q, sizeof(*out));
+}
+
+void server_op_flush(struct server_req *q)
+{
+	const struct fuse_flush_in *in = server_req_arg(q);
+	struct lock_table *t = q->client->server->locks;
+	const struct lock_mount_ref *m = &q->mount->locks;
+	struct lock_request ask = {.owner = in->lock_owner};
+	struct server_file *f;
+	int r;
+
+	if (!(q->client->features & FUSE_PROTO_FEATURE_LOCKS)) {
+		server_reply_err(q, ENOSYS);
+		return;
+	}
+	if (in->unused & FUSE_PROTO_FLUSH_OPENER) {
+		lock_end(q, lock_free_opener(t, m, (uint32_t)in->lock_owner), false);
+		return;
+	}
+	r = server_file_get(q, 0, in->fh, false, &f);
+	if (r < 0) {
+		server_reply_err(q, -r);
+		return;
+	}
+	ask.dev = f->node->dev;
+	ask.ino = f->node->ino;
+	r = lock_free_owner(t, m, &ask);
+	lock_end(q, r, r == 0 && !lock_mount_has(t, m, ask.dev, ask.ino));
+}
