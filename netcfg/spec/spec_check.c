@@ -631,10 +631,8 @@ static void check_worker(struct spec_reader *r, const struct spec_worker *w)
 				    "the root directory cannot be a mount point; name another");
 	for (size_t i = 0; i < w->n_mounts; i++)
 		if (w->mounts[i].locks == SPEC_LOCKS_CLUSTER && w->mounts[i].soft_s)
-			check_error(
-				r, &w->mounts[i].pos, "locks",
-				"locks: cluster needs a hard mount, because a soft one may give up "
-				"a request that the server executes later; remove soft");
+			check_error(r, &w->mounts[i].pos, "locks",
+				    "cluster locks need a hard mount; remove soft");
 }
 
 /* Checks that the host of a mount is one of the peers. */

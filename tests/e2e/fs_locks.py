@@ -77,7 +77,7 @@ def handover(a, b):
             lock(other, "flock", fcntl.LOCK_EX)
             os.write(w, struct.pack("d", time.monotonic()))
             os._exit(0)
-        time.sleep(0.1)  # paces: the other one waits by then, or this time is not the least
+        time.sleep(0.1)  # paces: if the other does not wait yet, this time is not the least
         freed = time.monotonic()
         lock(fd, "flock", fcntl.LOCK_UN)
         times.append((struct.unpack("d", os.read(r, 8))[0] - freed) * 1000)
