@@ -36,8 +36,8 @@ struct lldp_neighbour {
 	uint16_t vlan;	       /* VLAN of untagged frames (802.1 PVID) */
 	uint16_t mtu;	       /* largest frame in bytes (802.3) */
 	uint16_t capabilities; /* enabled capabilities */
-	/* A bit for each priority that the neighbour's port pauses, plus LLDP_PFC_SAID (802.1Qaz,
-	 * or CEE's older DCBX). */
+	/* Bit N: the neighbour's port has priority flow control (PFC) enabled for priority N.
+	 * LLDP_PFC_SAID: it announced PFC at all, by 802.1Qaz or the older CEE DCBX. */
 	uint16_t pfc;
 	uint32_t aggregation; /* aggregation group of the port; 0: none */
 };

@@ -14,7 +14,7 @@
 
 #define TICK_NS NSEC_PER_SEC
 #define ACCEPTS_AT_ONCE 16		   /* after this many, the loop handles other events */
-#define NETWORK_TICK_NS (2 * NSEC_PER_SEC) /* time between retries of the network service */
+#define NETWORK_TICK_NS (2 * NSEC_PER_SEC) /* until the network listener is retried */
 
 /* Sends a fixed error answer to a client for which no child has room. */
 static void refuse(int fd)
@@ -312,9 +312,9 @@ static bool is_entitled(const struct clients *c, const struct client *cl)
 static const char *take_next(struct clients *c, struct client *cl)
 {
 	if (cl->state == CLIENT_ASKED || cl->state == CLIENT_STREAM)
-		return "next request before the answer";
+		return "another request before the first was answered";
 	if (cl->changes)
-		return "next request after a change";
+		return "another request on a connection that has made a change";
 	cl->reused = true;
 	if (is_entitled(c, cl))
 		clients_set_state(cl, CLIENT_NEW);

@@ -185,7 +185,7 @@ static const struct ctl_command commands[] = {
 	{"confirm", 0, 1, TAKES_FORCE, ctl_cmd_confirm},
 	{"rollback", 0, 1, TAKES_APPLY | TAKES_FORCE | TAKES_DRY_RUN | DISRUPTS, ctl_cmd_rollback},
 	{"history show", 1, 1, 0,
-	 /* entries with two words precede the command that is only the first word */
+	 /* before 'history', because the first match counts */
 	 ctl_cmd_history_show},
 	{"history diff", 1, 2, 0, ctl_cmd_history_diff},
 	{"history", 0, 0, TAKES_TABLE, ctl_cmd_history},

@@ -30,10 +30,10 @@ void reachability_before(struct agent *a);
 /* Starts the check of a pending apply whose workers are starting. Rolls the apply back if a peer
  * does not answer. Otherwise keeps it, unless an operator has to confirm it. */
 void reachability_begin(struct agent *a);
-/* Writes the peers and mounts to check to the ticket. */
+/* Writes the peers and mounts to check to the ticket, the file that tells the next agent about a
+ * pending apply. */
 void reachability_put(const struct agent *a, struct state_draft *ticket);
-/* Reads the peers and mounts to check from the ticket of a previous agent. Ignores all other
- * lines. */
+/* Reads from a previous agent's ticket which peers and mounts to check. Ignores its other lines. */
 void reachability_inherit(struct agent *a, struct state_file *ticket);
 /* Returns whether a peer that must answer the workers of the pending apply does not. */
 bool reachability_is_lost(struct agent *a);

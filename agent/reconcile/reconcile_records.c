@@ -87,7 +87,8 @@ void reconcile_note_refused(struct agent *a, enum reconcile_source source, uint6
 		 entry, e ? e->what : "?", e ? e->by : "?", cause);
 	events_add(&a->events, LOG_LEVEL_ERR, "agent", "%s", text);
 	if (spec && is_last_good(a, spec))
-		/* the rolled-back configuration is running already, with another transport */
+		/* The configuration that failed equals the last good one, which runs again. There
+		 * is no failed text to remember. */
 		return;
 	if (source == RECONCILE_FROM_FILES) {
 		refused_write(a, text, spec);

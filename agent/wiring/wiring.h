@@ -41,7 +41,7 @@
 enum wiring_kind {
 	WIRING_OWN,	/* this host's kernel has the address */
 	WIRING_HELD,	/* a worker has the address, answers for it and defends it */
-	WIRING_REFUSED, /* no worker uses it, because another host used it */
+	WIRING_REFUSED, /* no worker uses the address, because another host has it */
 };
 
 struct wiring_leg {

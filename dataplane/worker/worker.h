@@ -189,7 +189,7 @@ void worker_reason_publish(struct worker *w);
 
 /* Handles LAUNCH_MSG_PORT. If the port is invalid, this is logged and nothing changes. */
 void worker_port_take(struct worker *w, unsigned index, const struct launch_port *port);
-/* Reports to the agent the ports that it has sent. */
+/* Confirms to the agent each port that it has sent to this worker. */
 void worker_ports_report(struct worker *w);
 
 /* worker_link.c: link state, probes and removal of the running worker's ports */

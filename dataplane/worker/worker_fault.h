@@ -26,10 +26,8 @@ struct worker_faults;
 int worker_fault_set(struct worker *w, const struct launch_fault *f);
 /* Call when a port was added, because its packets may be larger. */
 void worker_fault_port(struct worker *w);
-/*
- * Like port_ops.tx of the port that carries `way`, with the faults applied. Call only if w->faults
- * is set.
- */
+/* Sends a packet like port_ops.tx, with the faults applied. way: the transport's number of the
+ * port, see worker_port(). Call only if w->faults is set. */
 int worker_fault_tx(struct worker *w, unsigned way, const struct datagram_addr *dst,
 		    const struct datagram *pkt);
 /* Returns how often to pass a datagram received on `way` to the transport: 0 if it is lost, or if

@@ -28,7 +28,7 @@
 #define POLLED_HOT_NS (300 * NSEC_PER_USEC)
 #define POLLED_NAP_NS (50 * NSEC_PER_USEC)
 
-/* ---- building ---- */
+/* ---- creating the worker ---- */
 
 static uint64_t identity_of(const struct launch_config *cfg)
 {

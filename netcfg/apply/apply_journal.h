@@ -7,7 +7,7 @@
  *
  *	plenum-journal 2 boot BOOT-ID netns INODE
  *	record PATH					the record of owned values; absent: none
- *	begin N sysctl-set|sysctl-restore LINK KEY WAS VALUE	values after a '='
+ *	begin N sysctl-set|sysctl-restore LINK KEY =WAS =VALUE
  *	begin N link-set|link-restore LINK mtu|up WAS VALUE
  *	begin N addr-add|addr-del LINK ADDRESS/LEN PROTO NO-PREFIX-ROUTE OPTIMISTIC
  *	begin N route-add|route-del LINK FAMILY TABLE METRIC PROTO SCOPE TYPE DST/LEN GATEWAY SRC
@@ -17,9 +17,10 @@
  *
  * N counts from 0 without gaps. LINK is a name (or another reference of kernel.h), never an
  * ifindex, which another link may get later; ":" means no link. GATEWAY, SRC and FROM may be "-"
- * for none. The words of each kind are defined in object_<kind>.c. A last line without a newline is
- * incomplete, so its step has not begun. A journal whose last line is `commit` is not rolled back;
- * only the record may still need an update.
+ * for none. A kept step changed nothing, because the host was already as desired, so it is not
+ *rolled back. The words of each kind are defined in object_<kind>.c. A last line without a newline
+ *is incomplete, so its step has not begun. A journal whose last line is `commit` is not rolled
+ *back; only the record of owned values may still need an update.
  */
 #ifndef PLENUM_NETCFG_APPLY_JOURNAL_H
 #define PLENUM_NETCFG_APPLY_JOURNAL_H

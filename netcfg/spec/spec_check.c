@@ -344,20 +344,19 @@ static void check_net_rdma(struct spec_reader *r, const struct spec_net *net)
 			    "with shared-ip the mode of '%s' stays as it is; leave ipoib-mode out",
 			    net->device);
 	if ((net->roce_mode != SPEC_ROCE_AS_FOUND || net->roce_tos) && net->rdma == SPEC_RDMA_OFF)
-		check_error(
-			r, &net->pos, net->roce_tos ? "roce-tos" : "roce-mode",
-			"with rdma: off workers do not use RDMA on '%s'; remove %s or rdma: off",
-			net->device, net->roce_tos ? "roce-tos" : "roce-mode");
+		check_error(r, &net->pos, net->roce_tos ? "roce-tos" : "roce-mode",
+			    "'%s' has rdma: off, so %s would have no effect; remove one of the two",
+			    net->device, net->roce_tos ? "roce-tos" : "roce-mode");
 	if (waits_for_rdma(r->spec, net) && r->spec->cluster.security == SPEC_SECURITY_ENCRYPT)
 		check_error(r, &net->pos, "rdma",
-			    "with cluster.security: encrypt RDMA is not used, so bulk data of "
+			    "RDMA is not used with cluster.security: encrypt, so bulk data of "
 			    "mounts would wait forever%s; write rdma: auto, or security: auth",
 			    net->rdma == SPEC_RDMA_ON ? ", since policy.on-fallback is refuse"
 						      : "");
 	if (net->soft_roce && net->rdma == SPEC_RDMA_OFF)
 		check_error(r, &net->pos, "soft-roce",
-			    "with rdma: off workers do not use RDMA on '%s'; remove soft-roce or "
-			    "rdma: off",
+			    "'%s' has rdma: off, so soft-roce would have no effect; remove one of "
+			    "the two",
 			    net->device);
 }
 

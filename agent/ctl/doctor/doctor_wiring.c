@@ -154,7 +154,8 @@ static bool counts_own(enum doctor_arp_kind kind)
 	return kind == DOCTOR_ARP_OTHER_LEG || kind == DOCTOR_ARP_ECHO;
 }
 
-/* Asks for the addresses for which frames of this host count as an answer, or for the others. */
+/* Sends the requests of one group by ARP and neighbour discovery. own_counts: those to which an
+ * answer from a MAC address of this host counts; otherwise those to which it does not. */
 static int ask(struct doctor_host *p, bool own_counts, const struct mac_addr *own, size_t n_own)
 {
 	struct kernel_probe q[DOCTOR_ARPS_MAX];

@@ -108,7 +108,7 @@ static void draw_head(struct screen *s)
 		strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
 	snprintf(text, sizeof(text),
 		 "%s: %s, %" PRIu64 " of %" PRIu64
-		 " workers up   %s   every %llu s, by %s   h: keys",
+		 " workers up   %s   every %llu s, sorted by %s   h: list of keys",
 		 v->host, v->state, v->workers_up, v->workers, clock,
 		 (unsigned long long)(s->top->interval_ns / NSEC_PER_SEC),
 		 top_sort_names[s->top->sort]);

@@ -377,7 +377,7 @@ static bool can_take(const struct server_export *e, uint64_t word)
 	       !journal_worker_is_alive(e->journal, server);
 }
 
-/* For this long, a mount that could not be moved is not moved again. */
+/* After a move of a mount to another worker has failed, no other move is tried for this long. */
 #define NO_MOVE_NS (300 * NSEC_PER_SEC)
 
 /* Adopts a mount that another worker or process has served. The client must then reclaim the files

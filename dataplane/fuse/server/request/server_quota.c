@@ -49,10 +49,10 @@ static enum server_share limit_of(const struct server_mount *m, uint32_t uid, bo
 
 static bool away_close(struct fuse_server *srv);
 
-/* Makes room below the limit: closes some of the files that wait to be closed, if all files are
- * in use, or if waiting files of this mount still count for its users. If there are none to
- * close, begins to close the files of a client that is away. Returns false if there was nothing
- * to close. */
+/* Makes room for one more open file. If the server's limit is reached, or if files of this mount
+ * that wait to be closed still count against its users' limits, closes some of the waiting files.
+ * If that closes none, begins to close the files of a client that is away. Returns false if no file
+ * can be closed. */
 static bool room_make(const struct server_mount *m, enum server_share limit)
 {
 	if ((limit == SERVER_SHARE_ALL || m->n_closing > 0) &&
