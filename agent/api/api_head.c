@@ -265,23 +265,6 @@ static void decode(char *s, bool plus_is_space)
 	*to = '\0';
 }
 
-/* Of a header that occurs twice, the first value counts. */
-static void split_field(char *line, struct api_head *h)
-{
-	char *value = strchr(line, ':'), *end;
-
-	*value++ = '\0';
-	value += strspn(value, " \t");
-	for (end = value + strlen(value); end > value && (end[-1] == ' ' || end[-1] == '\t'); end--)
-		;
-	*end = '\0';
-	for (size_t i = 0; i < API_FIELD_MAX; i++)
-		if (!h->fields[i] && strcasecmp(line, field_names[i]) == 0) {
-			h->fields[i] = value;
-			return;
-		}
-}
-
 /* Whether a list of words, separated by commas, has the word. */
 static bool list_has(const char *list, const char *word)
 {
@@ -297,6 +280,27 @@ static bool list_has(const char *list, const char *word)
 		s += n;
 	}
 	return false;
+}
+
+/* Of a header that occurs twice, the first value counts; of Connection, the words of all count. */
+static void split_field(char *line, struct api_head *h)
+{
+	char *value = strchr(line, ':'), *end;
+
+	*value++ = '\0';
+	value += strspn(value, " \t");
+	for (end = value + strlen(value); end > value && (end[-1] == ' ' || end[-1] == '\t'); end--)
+		;
+	*end = '\0';
+	if (strcasecmp(line, field_names[API_FIELD_CONNECTION]) == 0) {
+		h->closes |= list_has(value, "close");
+		h->keeps |= list_has(value, "keep-alive");
+	}
+	for (size_t i = 0; i < API_FIELD_MAX; i++)
+		if (!h->fields[i] && strcasecmp(line, field_names[i]) == 0) {
+			h->fields[i] = value;
+			return;
+		}
 }
 
 void api_head_split(char *head, size_t len, struct api_head *ret)
@@ -328,8 +332,7 @@ void api_head_split(char *head, size_t len, struct api_head *ret)
 		ret->body_len = strtoul(ret->fields[API_FIELD_CONTENT_LENGTH], NULL, 10);
 	ret->is_old = version[7] == '0';
 	ret->expects_continue = !ret->is_old && ret->fields[API_FIELD_EXPECT];
-	ret->keeps = ret->is_old ? list_has(ret->fields[API_FIELD_CONNECTION], "keep-alive")
-				 : !list_has(ret->fields[API_FIELD_CONNECTION], "close");
+	ret->keeps = !ret->closes && (ret->keeps || !ret->is_old);
 }
 
 const char *api_head_next_argument(char **query, const char **ret_value)

@@ -38,7 +38,8 @@ struct api_head {
 	const char *fields[API_FIELD_MAX]; /* values; NULL: the header is absent */
 	size_t body_len;
 	bool is_old;	       /* HTTP/1.0 */
-	bool keeps;	       /* the client wants to send further requests */
+	bool closes;	       /* the client wants no further request after this one */
+	bool keeps;	       /* the connection stays open for further requests */
 	bool expects_continue; /* the client sends the body after an answer 100 */
 };
 

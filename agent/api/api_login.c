@@ -70,6 +70,8 @@ int api_login_ask(struct api_call *c)
 
 int api_login_refuse(struct api_call *c)
 {
+	/* So that the limit of new connections also limits attempts. */
+	c->client->closing = true;
 	return api_answer_refuse(
 		c, 401, "unauthorized",
 		c->has_token ? "the agent does not know this token; after 'plenum token add' run "

@@ -404,6 +404,10 @@ void api_request_tick(struct api *a, uint64_t now_ns)
 			c->deadline_ns = now_ns + ANSWER_LIMIT_NS;
 			continue;
 		}
+		/* The monitor still has the request: its late answer must not be taken for that to
+		 * a further request. */
+		if (c->asked)
+			c->client->closing = true;
 		c->error = (struct api_error){.http_status = 504, .code = "timeout"};
 		snprintf(c->error.message, sizeof(c->error.message), "the agent did not answer");
 		resume(a, c, API_REPLIED);

@@ -104,8 +104,10 @@ int api_stream_begin(struct api *a, struct api_call *c)
 	if (c->head_only)
 		return api_answer_stream(c, RESOURCE_STREAM_TYPE);
 	c->stream = stream_new(a, c);
-	if (!c->stream)
+	if (!c->stream) {
+		c->client->closing = true; /* for the monitor, the connection is a stream */
 		return api_answer_refuse(c, 503, "busy", "out of memory for the stream");
+	}
 	if (a->streams->tail.next == 0 || a->streams->tail.next < a->next_event)
 		ask(a);
 	return api_answer_stream(c, RESOURCE_STREAM_TYPE);

@@ -315,7 +315,6 @@ static const char *take_next(struct clients *c, struct client *cl)
 		return "another request before the first was answered";
 	if (cl->changes)
 		return "another request on a connection that has made a change";
-	cl->reused = true;
 	if (is_entitled(c, cl))
 		clients_set_state(cl, CLIENT_NEW);
 	else
@@ -478,13 +477,13 @@ void clients_note_event(struct clients *c, uint64_t next, uint64_t instance)
 	note(c);
 }
 
-/* Streams, and connections that wait for a further request, do not end by themselves, so they are
- * ended when the rights of their clients have changed. */
+/* Ends the connections of clients whose rights have changed. Those with an answer on its way are
+ * checked before their next request. */
 static void drop_changed(struct clients *c)
 {
 	for (struct client *cl = c->list; cl; cl = cl->next)
-		if ((cl->state == CLIENT_STREAM || (cl->state == CLIENT_NEW && cl->reused)) &&
-		    !is_entitled(c, cl))
+		if (cl->state != CLIENT_ASKED && cl->state != CLIENT_ANSWERED &&
+		    cl->state != CLIENT_DROPPED && !is_entitled(c, cl))
 			clients_drop(c, cl);
 }
 

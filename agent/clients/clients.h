@@ -65,7 +65,6 @@ struct client {
 	bool needs_right;
 	bool streams; /* its answer is a stream of events */
 	bool changes; /* its request is for a change, and the last one of the connection */
-	bool reused;  /* it has had the answer of a request */
 	/* Of a network client, from the last token that it showed. */
 	enum access_role access;
 	char name[ACCESS_NAME_MAX];

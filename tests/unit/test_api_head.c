@@ -142,7 +142,9 @@ static void test_the_client_decides_whether_it_sends_more(void **state)
 		{"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", false},
 		{"GET / HTTP/1.1\r\nHost: x\r\nConnection: TE,\tCLOSE\r\n\r\n", false},
 		{"GET / HTTP/1.1\r\nHost: x\r\nConnection: closed\r\n\r\n", true},
+		{"GET / HTTP/1.1\r\nHost: x\r\nConnection: x\r\nConnection: close\r\n\r\n", false},
 		{"GET / HTTP/1.0\r\n\r\n", false},
+		{"GET / HTTP/1.0\r\nConnection: keep-alive, close\r\n\r\n", false},
 		{"GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n", true},
 	};
 	struct api_head h;

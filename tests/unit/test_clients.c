@@ -326,7 +326,7 @@ static void test_a_child_that_keeps_connections_is_restarted(void **state)
 static void test_a_second_request_is_refused(void **state)
 {
 	breaks("twice", "api", "api process sent a forbidden message (second request");
-	breaks("early", "api", "api process sent a forbidden message (next request before the");
+	breaks("early", "api", "api process sent a forbidden message (another request before the");
 }
 
 static void test_a_connection_carries_one_change(void **state)
@@ -337,7 +337,8 @@ static void test_a_connection_carries_one_change(void **state)
 		skip();
 	w = clients_rig_new("again", "admin");
 	w->client = clients_rig_connect(w->admin_path);
-	w->expected = "admin process sent a forbidden message (next request after a change";
+	w->expected = "admin process sent a forbidden message (another request on a connection "
+		      "that has made a change";
 	assert_true(clients_rig_run(w, event_came));
 	assert_int_equal(w->n_requests, 1);
 	clients_rig_free(w);
