@@ -181,29 +181,6 @@ static bool model_conflicts(unsigned owner, bool write, uint64_t start, uint64_t
 	return false;
 }
 
-static bool model_holds(unsigned owner)
-{
-	for (uint64_t b = 0; b < BYTES; b++)
-		if (model[owner][b])
-			return true;
-	return false;
-}
-
-static bool model_is_queued(unsigned upto, unsigned owner, bool write, uint64_t a, uint64_t b)
-{
-	for (unsigned i = 0; i < upto; i++)
-		if (wants[i].owner != owner && (wants[i].write || write) && wants[i].start <= b &&
-		    a <= wants[i].last)
-			return true;
-	return false;
-}
-
-static bool model_may(unsigned upto, unsigned o, bool write, uint64_t a, uint64_t b)
-{
-	return !model_conflicts(o, write, a, b) &&
-	       (!model_is_queued(upto, o, write, a, b) || model_holds(o));
-}
-
 static void model_set(unsigned owner, uint8_t value, uint64_t start, uint64_t last)
 {
 	for (uint64_t b = start; b <= last; b++)
@@ -217,7 +194,7 @@ static void model_grant(uint64_t *granted, unsigned *n)
 	for (unsigned i = 0; i < n_wants;) {
 		struct want w = wants[i];
 
-		if (!model_may(i, w.owner, w.write, w.start, w.last)) {
+		if (model_conflicts(w.owner, w.write, w.start, w.last)) {
 			i++;
 			continue;
 		}
@@ -293,7 +270,7 @@ static void step_set(unsigned o, bool write, uint64_t a, uint64_t b, uint64_t un
 		return; /* one thread each */
 	q.unique = unique;
 	r = lock_set(t, &mounts[o / 2], &q, wait);
-	may = wait ? model_may(n_wants, o, write, a, b) : !model_conflicts(o, write, a, b);
+	may = !model_conflicts(o, write, a, b);
 	if (may) {
 		assert_int_equal(r, 0);
 		model_set(o, write ? 2 : 1, a, b);
@@ -368,21 +345,48 @@ static void test_a_released_lock_goes_to_the_first_that_waits(void **state)
 	assert_int_equal(lock_granted(t, &mounts[1], granted, 4), 1);
 }
 
-static void test_a_stream_of_readers_does_not_starve_a_writer(void **state)
+/* As with the kernel's locks: the program that has the first lock may have to get the second one
+ * before it frees the first. */
+static void test_a_second_shared_lock_does_not_wait_behind_a_writer(void **state)
 {
 	uint64_t granted[4];
 
 	(void)state;
 	assert_int_equal(set(0, false, 0, 9, true), 0);
 	assert_int_equal(set(2, true, 0, 9, true), -EINPROGRESS);
-	assert_int_equal(set(1, false, 0, 9, true), -EINPROGRESS);
-	/* An owner that has a lock must not wait behind one that waits for this lock. */
-	assert_int_equal(set(0, false, 5, 20, true), 0);
-	assert_int_equal(release(0, 0, 20), 0);
+	assert_int_equal(set(1, false, 0, 9, true), 0);
+	assert_int_equal(release(1, 0, 9), 0);
+	assert_int_equal(release(0, 0, 9), 0);
 	assert_int_equal(lock_granted(t, &mounts[1], granted, 4), 1);
+}
+
+static int set_flock(unsigned owner, bool write, bool wait)
+{
+	struct lock_request q = ask(owner, write, 0, LOCK_END_MAX);
+
+	q.flock = true;
+	q.unique = 1000 + owner;
+	return lock_set(t, &mounts[owner / 2], &q, wait);
+}
+
+static void test_a_shared_flock_that_is_converted_is_freed_first(void **state)
+{
+	uint64_t granted[4];
+
+	(void)state;
+	assert_int_equal(set_flock(0, false, true), 0);
+	assert_int_equal(set_flock(2, false, true), 0);
+	assert_int_equal(set_flock(0, true, true), -EINPROGRESS);
+	assert_int_equal(set_flock(2, true, true), 0);
 	assert_int_equal(lock_granted(t, &mounts[0], granted, 4), 0);
-	assert_int_equal(release(2, 0, 9), 0);
+	assert_int_equal(lock_free_opener(t, &mounts[1], 3), 0);
 	assert_int_equal(lock_granted(t, &mounts[0], granted, 4), 1);
+	assert_int_equal(set_flock(2, false, false), -EAGAIN);
+	/* Without others it is converted at once. */
+	assert_int_equal(set_flock(0, false, false), 0);
+	assert_int_equal(set_flock(2, false, false), 0);
+	assert_int_equal(set_flock(0, true, false), -EAGAIN);
+	assert_int_equal(set_flock(2, true, false), 0);
 }
 
 static void test_a_cycle_of_waiting_owners_is_a_deadlock(void **state)
@@ -481,6 +485,60 @@ static void test_limits_are_errors(void **state)
 	assert_int_equal(held(), 0);
 }
 
+/* Sets a lock of an owner of mount m on a file. */
+static int set_on(unsigned m, uint64_t ino, uint64_t owner, bool write, bool wait)
+{
+	static uint64_t unique = 1ULL << 32;
+	struct lock_request q = ask(0, write, 0, LOCK_END_MAX);
+
+	q.ino = ino;
+	q.owner = owner;
+	q.unique = ++unique;
+	return lock_set(t, &mounts[m], &q, wait);
+}
+
+static void test_a_full_file_gives_its_lock_to_all_that_wait(void **state)
+{
+	uint64_t granted[16];
+	unsigned n = 0, waits = 0;
+	int r = -EINPROGRESS;
+
+	(void)state;
+	assert_int_equal(set_on(1, 9, 1, true, false), 0);
+	while (r == -EINPROGRESS && waits <= LOCK_FILE_MAX)
+		r = set_on(0, 9, 2 + waits++, false, true);
+	assert_int_equal(r, -ENOLCK);
+	assert_int_equal(waits, LOCK_FILE_MAX); /* the holder counts, too */
+	assert_int_equal(set_on(0, 10, 2, false, true), 0);
+	lock_mount_leave(t, &mounts[1]);
+	/* So many requests need more than one call. */
+	for (unsigned i = 0; i < 100; i++)
+		lock_mounts_expire(t, 1);
+	for (unsigned got = 1; got > 0; n += got)
+		got = lock_granted(t, &mounts[0], granted, ARRAY_SIZE(granted));
+	assert_int_equal(n, LOCK_FILE_MAX - 1);
+	assert_int_equal(held(), LOCK_FILE_MAX);
+}
+
+static void test_a_mount_leaves_locks_to_others(void **state)
+{
+	unsigned most = 0, n = 0;
+
+	(void)state;
+	for (uint8_t i = 0; i < 40; i++) {
+		uint8_t id[16] = {0xaa, i};
+
+		assert_int_equal(lock_mount_join(t, id, 1000, &mounts[0]), 0);
+		for (n = 0; set_on(0, 1000ULL * i + n / 1000, n, false, false) == 0;)
+			n++;
+		assert_true(n >= 64);
+		most = n > most ? n : most;
+	}
+	assert_true(most > LOCK_MOUNT_MAX / 2);
+	join(0);
+	assert_int_equal(set_on(0, 1ULL << 40, 1, true, false), 0);
+}
+
 /* A process that is killed at any instruction leaves the table as before or after its change. */
 static void work_until_killed(void)
 {
@@ -530,12 +588,15 @@ int main(void)
 		TEST(test_ranges_are_set_split_and_merged_as_the_kernel_does),
 		TEST(test_random_operations_agree_with_a_model),
 		TEST(test_a_released_lock_goes_to_the_first_that_waits),
-		TEST(test_a_stream_of_readers_does_not_starve_a_writer),
+		TEST(test_a_second_shared_lock_does_not_wait_behind_a_writer),
+		TEST(test_a_shared_flock_that_is_converted_is_freed_first),
 		TEST(test_a_cycle_of_waiting_owners_is_a_deadlock),
 		TEST(test_kinds_of_locks_do_not_conflict),
 		TEST(test_the_locks_of_a_silent_mount_are_freed),
 		TEST(test_a_mount_that_joins_again_keeps_its_locks_but_not_its_queue),
 		TEST(test_limits_are_errors),
+		TEST(test_a_full_file_gives_its_lock_to_all_that_wait),
+		TEST(test_a_mount_leaves_locks_to_others),
 		TEST(test_a_killed_process_leaves_no_half_of_a_change),
 	};
 

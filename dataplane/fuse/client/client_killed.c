@@ -50,7 +50,8 @@ void client_killed_abandon(struct fuse_client *f, struct client_slot *s, int err
  */
 void client_killed_look(struct fuse_client *f, struct client_slot *s, uint64_t now_ns)
 {
-	if (client_locks_must_end(s->opcode, s->state == CLIENT_SLOT_SENT))
+	if (client_locks_must_end(s->opcode,
+				  s->state == CLIENT_SLOT_SENT || client_slot_is_resent(s)))
 		return;
 	if (s->killed_ns == 0) {
 		if (!client_mount_worker_is_cancelled(f, s) &&

@@ -262,6 +262,12 @@ bool client_locks_answer(struct fuse_client *f, struct client_slot *s,
 
 	if (s->opcode == FUSE_FLUSH)
 		closed(f, s);
+	/* A server without locks. The kernel would never send FLUSH again, also to another server.
+	 */
+	if (s->opcode == FUSE_FLUSH && a->out.error == -ENOSYS) {
+		client_slot_fail(f, s, 0);
+		return true;
+	}
 	if (locks(s) && a->out.error == -EINPROGRESS && s->opcode == FUSE_SETLKW) {
 		if (!s->lock_granted) {
 			wait_add(f, s);
@@ -343,6 +349,18 @@ static bool repeat(struct fuse_client *f, struct client_lock_wait *w, uint64_t n
 	return true;
 }
 
+/* Returns the request to repeat that came first: the kernel counts its requests upwards. */
+static struct client_lock_wait *first_to_repeat(struct client_locks *l)
+{
+	struct client_lock_wait *first = NULL;
+
+	for (unsigned i = 0; i < l->n_waits; i++)
+		if (l->waits[i].repeat &&
+		    (!first || (l->waits[i].unique & UNIQUE_MASK) < (first->unique & UNIQUE_MASK)))
+			first = &l->waits[i];
+	return first;
+}
+
 static void cancel(struct fuse_client *f, struct client_lock_wait *w)
 {
 	struct fuse_lk_in lk = {.owner = w->unique & UNIQUE_MASK, .lk_flags = FUSE_PROTO_LK_CANCEL};
@@ -361,12 +379,14 @@ static void locks_flush(struct fuse_client *f, uint64_t now_ns)
 	struct client_locks *l = &f->locks;
 
 	if (l->n_todo > 0) {
-		for (unsigned i = l->n_waits; i-- > 0;) {
+		struct client_lock_wait *next = first_to_repeat(l);
+
+		while (next && repeat(f, next, now_ns))
+			next = first_to_repeat(l);
+		for (unsigned i = 0; i < l->n_waits; i++) {
 			struct client_lock_wait *w = &l->waits[i];
 
-			if (w->repeat && !repeat(f, w, now_ns))
-				break;
-			if (i < l->n_waits && !w->repeat && w->cancel && !w->cancel_sent)
+			if (!w->repeat && w->cancel && !w->cancel_sent)
 				cancel(f, w);
 		}
 		wait_todo(f);

@@ -17,6 +17,10 @@
 /* A change touches at most some records for each range of an owner on a file. */
 #define LOCKS_UNDO (16U * LOCK_OWNER_MAX)
 #define LOCKS_UNDO_BYTES 88U
+/* A mount may have one in so many of the free records of locks and of files, so that no mount gets
+ * all of them. */
+#define LOCKS_FREE_SHARE 8U
+#define LOCKS_MOUNT_MIN 64U
 
 enum lock_state { LOCK_UNUSED, LOCK_HELD, LOCK_WAITING, LOCK_GRANTED };
 
@@ -39,7 +43,9 @@ struct lock_record {
 _Static_assert(sizeof(struct lock_record) <= LOCKS_UNDO_BYTES, "a record can be undone");
 
 struct lock_file {
-	uint32_t used;
+	uint8_t used;
+	uint8_t freed; /* something was freed, and waiting requests were not looked at since */
+	uint16_t n;    /* records in both lists */
 	uint32_t next; /* in its chain, or in the list of free ones */
 	struct lock_list held, waiting;
 	uint64_t dev, ino;
@@ -73,6 +79,8 @@ struct lock_head {
 	uint32_t n_undo;
 	uint32_t n_mounts, n_files, n_records; /* records that were ever used */
 	uint32_t free_file, free_record;       /* lists of free ones */
+	uint32_t n_used, n_used_files;	       /* records in use */
+	uint32_t n_freed;		       /* files with the flag `freed` */
 };
 
 struct lock_memory {
@@ -84,11 +92,17 @@ struct lock_memory {
 	struct lock_record records[LOCKS_RECORDS];
 };
 #define LOCKS_LAYOUT_BYTES ((sizeof(struct lock_memory) + 4095) / 4096 * 4096)
+_Static_assert(sizeof(struct lock_head) == 128 && sizeof(struct lock_undo) == 96 &&
+		       sizeof(struct lock_mount) == 80 && sizeof(struct lock_file) == 40 &&
+		       sizeof(struct lock_record) == 80,
+	       "another layout needs another TABLE_VERSION");
 _Static_assert(LOCKS_LAYOUT_BYTES == LAUNCH_LOCKS_BYTES,
 	       "another layout needs another size: the workers of a host find their table by it");
 
 struct lock_table {
 	struct lock_memory *mem;
+	uint32_t steps; /* records that the search under way may still look at */
+	bool exceeds;	/* the change under way may give a mount more than its share */
 	/* by record: the last search for deadlocks that has visited it; behind that, by record:
 	 * the next one that the search still has to visit */
 	uint32_t *seen;
@@ -108,7 +122,10 @@ void lock_commit(struct lock_table *t);
 /* Undoes what was changed since the last lock_commit(). */
 void lock_undo(struct lock_table *t);
 
-struct lock_file *lock_file_find(struct lock_table *t, uint64_t dev, uint64_t ino, bool create);
+/* Returns the file. If it has no record, returns NULL, or with `as` creates the record for that
+ * request. Then NULL means that the table or the request's mount has too many files. */
+struct lock_file *lock_file_find(struct lock_table *t, uint64_t dev, uint64_t ino,
+				 const struct lock_record *as);
 /* Frees the file's record if it is in no lock any more. */
 void lock_file_settle(struct lock_table *t, struct lock_file *f);
 /* Returns a new record in the lists of its file and its mount, like *as; NULL if there are too
@@ -120,9 +137,14 @@ void lock_record_notice(struct lock_table *t, struct lock_record *r);
 
 #define LOCK_TOUCH(t, p) lock_touch((t), (p), sizeof(*(p)))
 
+/* These keep numbers within the table, which another worker may have spoilt. */
 static inline struct lock_record *lock_record_at(const struct lock_table *t, uint32_t i)
 {
-	return i ? &t->mem->records[i - 1] : NULL;
+	return i && i <= LOCKS_RECORDS ? &t->mem->records[i - 1] : NULL;
+}
+static inline struct lock_mount *lock_mount_at(const struct lock_table *t, uint32_t i)
+{
+	return &t->mem->mounts[i % LOCKS_MOUNTS];
 }
 static inline uint32_t lock_record_number(const struct lock_table *t, const struct lock_record *r)
 {
@@ -130,7 +152,7 @@ static inline uint32_t lock_record_number(const struct lock_table *t, const stru
 }
 static inline struct lock_file *lock_file_at(const struct lock_table *t, uint32_t i)
 {
-	return &t->mem->files[i - 1];
+	return &t->mem->files[(i - 1) % LOCKS_FILES];
 }
 static inline uint32_t lock_file_number(const struct lock_table *t, const struct lock_file *f)
 {

@@ -154,10 +154,14 @@ void lock_undo(struct lock_table *t)
 {
 	struct lock_head *h = &t->mem->head;
 
+	if (h->n_undo > LOCKS_UNDO)
+		h->n_undo = LOCKS_UNDO;
 	while (h->n_undo > 0) {
 		const struct lock_undo *u = &t->mem->undo[h->n_undo - 1];
+		const uint32_t at = u->at, len = MIN_OF(u->len, LOCKS_UNDO_BYTES);
 
-		memcpy((uint8_t *)t->mem + u->at, u->bytes, MIN_OF(u->len, LOCKS_UNDO_BYTES));
+		if (at <= sizeof(*t->mem) - LOCKS_UNDO_BYTES)
+			memcpy((uint8_t *)t->mem + at, u->bytes, len);
 		__atomic_store_n(&h->n_undo, h->n_undo - 1, __ATOMIC_SEQ_CST);
 	}
 }
@@ -216,15 +220,45 @@ static struct lock_list *file_list(struct lock_table *t, const struct lock_recor
 
 static struct lock_list *mount_list(struct lock_table *t, const struct lock_record *r)
 {
-	return &t->mem->mounts[r->mount].lists[r->state];
+	return &lock_mount_at(t, r->mount)->lists[MIN_OF(r->state, LOCK_GRANTED)];
 }
 
-static void mount_count(struct lock_table *t, const struct lock_record *r, uint32_t by)
+/* Counts a record that is created (by: 1) or dropped (-1) for its mount and for the table. */
+static void record_count(struct lock_table *t, const struct lock_record *r, uint32_t by)
 {
-	uint32_t *n = &t->mem->mounts[r->mount].n;
+	uint32_t *of_mount = &lock_mount_at(t, r->mount)->n, *all = &t->mem->head.n_used;
 
-	LOCK_TOUCH(t, n);
-	*n += by;
+	LOCK_TOUCH(t, of_mount);
+	*of_mount += by;
+	LOCK_TOUCH(t, all);
+	*all += by;
+}
+
+static bool mount_may_have_more(const struct lock_table *t, uint32_t mount)
+{
+	uint32_t share = (LOCKS_RECORDS - t->mem->head.n_used) / LOCKS_FREE_SHARE;
+
+	return t->exceeds ||
+	       lock_mount_at(t, mount)->n < MIN_OF(MAX_OF(share, LOCKS_MOUNT_MIN), LOCK_MOUNT_MAX);
+}
+
+/* Adds the record to the list of its file for its state. */
+static void file_add(struct lock_table *t, struct lock_record *r)
+{
+	struct lock_file *f = lock_file_at(t, r->file);
+
+	list_add(t, file_list(t, r), r, true);
+	LOCK_TOUCH(t, &f->n);
+	f->n++;
+}
+
+static void file_remove(struct lock_table *t, struct lock_record *r)
+{
+	struct lock_file *f = lock_file_at(t, r->file);
+
+	list_remove(t, file_list(t, r), r, true);
+	LOCK_TOUCH(t, &f->n);
+	f->n--;
 }
 
 /* ------------------------------------------------------------------ records */
@@ -235,7 +269,8 @@ struct lock_record *lock_record_new(struct lock_table *t, const struct lock_reco
 	uint32_t i = h->free_record;
 	struct lock_record *r;
 
-	if (t->mem->mounts[as->mount].n >= LOCK_MOUNT_MAX || (!i && h->n_records == LOCKS_RECORDS))
+	if (!mount_may_have_more(t, as->mount) || lock_file_at(t, as->file)->n >= LOCK_FILE_MAX ||
+	    (!i && h->n_records == LOCKS_RECORDS))
 		return NULL;
 	if (!i) {
 		LOCK_TOUCH(t, &h->n_records);
@@ -248,9 +283,9 @@ struct lock_record *lock_record_new(struct lock_table *t, const struct lock_reco
 		h->free_record = r->in_mount.next;
 	}
 	*r = *as;
-	list_add(t, file_list(t, r), r, true);
+	file_add(t, r);
 	list_add(t, mount_list(t, r), r, false);
-	mount_count(t, r, 1);
+	record_count(t, r, 1);
 	return r;
 }
 
@@ -259,9 +294,9 @@ void lock_record_drop(struct lock_table *t, struct lock_record *r)
 	struct lock_head *h = &t->mem->head;
 
 	if (r->state != LOCK_GRANTED)
-		list_remove(t, file_list(t, r), r, true);
+		file_remove(t, r);
 	list_remove(t, mount_list(t, r), r, false);
-	mount_count(t, r, -1U);
+	record_count(t, r, -1U);
 	LOCK_TOUCH(t, r);
 	LOCK_TOUCH(t, &h->free_record);
 	*r = (struct lock_record){.in_mount.next = h->free_record};
@@ -270,7 +305,7 @@ void lock_record_drop(struct lock_table *t, struct lock_record *r)
 
 void lock_record_notice(struct lock_table *t, struct lock_record *r)
 {
-	list_remove(t, file_list(t, r), r, true);
+	file_remove(t, r);
 	list_remove(t, mount_list(t, r), r, false);
 	LOCK_TOUCH(t, r);
 	r->state = LOCK_GRANTED;
@@ -307,7 +342,15 @@ static struct lock_file *file_new(struct lock_table *t)
 	return f;
 }
 
-struct lock_file *lock_file_find(struct lock_table *t, uint64_t dev, uint64_t ino, bool create)
+static bool mount_may_have_file(const struct lock_table *t, const struct lock_record *as)
+{
+	uint32_t share = (LOCKS_FILES - t->mem->head.n_used_files) / LOCKS_FREE_SHARE;
+
+	return lock_mount_at(t, as->mount)->n < MAX_OF(share, LOCKS_MOUNT_MIN);
+}
+
+struct lock_file *lock_file_find(struct lock_table *t, uint64_t dev, uint64_t ino,
+				 const struct lock_record *as)
 {
 	uint32_t *chain = chain_of(t, dev, ino);
 	struct lock_file *f;
@@ -317,9 +360,11 @@ struct lock_file *lock_file_find(struct lock_table *t, uint64_t dev, uint64_t in
 		if (f->dev == dev && f->ino == ino)
 			return f;
 	}
-	f = create ? file_new(t) : NULL;
+	f = as && mount_may_have_file(t, as) ? file_new(t) : NULL;
 	if (!f)
 		return NULL;
+	LOCK_TOUCH(t, &t->mem->head.n_used_files);
+	t->mem->head.n_used_files++;
 	*f = (struct lock_file){.used = 1, .next = *chain, .dev = dev, .ino = ino};
 	LOCK_TOUCH(t, chain);
 	*chain = lock_file_number(t, f);
@@ -338,6 +383,12 @@ void lock_file_settle(struct lock_table *t, struct lock_file *f)
 	LOCK_TOUCH(t, p);
 	LOCK_TOUCH(t, f);
 	LOCK_TOUCH(t, &h->free_file);
+	if (f->freed) { /* without requests that wait; not undone, like the flag */
+		f->freed = false;
+		h->n_freed--;
+	}
+	LOCK_TOUCH(t, &h->n_used_files);
+	h->n_used_files--;
 	*p = f->next;
 	*f = (struct lock_file){.next = h->free_file};
 	h->free_file = i;

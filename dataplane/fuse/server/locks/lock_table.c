@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sets and frees locks by the rules of fcntl(2) and flock(2), and makes requests wait. A request
- * that waits is granted when no lock conflicts with it, and no request that came earlier. A new
- * request that conflicts only with waiting ones waits behind them if its owner holds no lock; if it
- * holds one, others may wait for it, so it must not wait for them.
+ * Sets and frees locks by the rules of fcntl(2) and flock(2), and makes requests wait. A lock that
+ * is freed goes to the requests that wait for it, in their order. A new request that conflicts with
+ * no lock gets it at once, also if others wait, as with the kernel's own locks: a program that
+ * holds a lock and asks for another one by a second descriptor must not wait behind a program that
+ * waits for the first one.
  */
 #include "dataplane/fuse/server/locks/lock_internal.h"
 #include <string.h>
+
+/* How many records one call may look at to give locks to requests that wait, and to find a
+ * deadlock: some milliseconds of work. Locks of whole files conflict with the first record, so that
+ * only very many ranges in one file need more. */
+#define GRANT_STEPS_MAX (LOCK_FILE_MAX * LOCK_FILE_MAX)
+#define DEADLOCK_STEPS_MAX (GRANT_STEPS_MAX / 16)
 
 /* ------------------------------------------------------------------ who is who */
 
@@ -43,26 +50,15 @@ static struct lock_record record_of(const struct lock_mount_ref *m, const struct
 	};
 }
 
-/* Returns the first lock in the list, before the record `until` (NULL: all), that conflicts. */
-static struct lock_record *conflict_in(const struct lock_table *t, const struct lock_list *l,
-				       const struct lock_record *with,
-				       const struct lock_record *until)
+/* Returns the first lock on the file that conflicts. */
+static struct lock_record *conflict_of(struct lock_table *t, const struct lock_file *f,
+				       const struct lock_record *with)
 {
-	struct lock_record *r = lock_record_at(t, l->first);
+	struct lock_record *r = lock_record_at(t, f->held.first);
 
-	while (r && r != until && !conflicts(r, with))
-		r = lock_record_at(t, r->in_file.next);
-	return r == until ? NULL : r;
-}
-
-static bool owner_holds(const struct lock_table *t, const struct lock_record *as)
-{
-	const struct lock_mount *m = &t->mem->mounts[as->mount];
-	const struct lock_record *r = lock_record_at(t, m->lists[LOCK_HELD].first);
-
-	while (r && !same_owner(r, as))
-		r = lock_record_at(t, r->in_mount.next);
-	return r != NULL;
+	for (; r && !conflicts(r, with); r = lock_record_at(t, r->in_file.next))
+		t->steps -= t->steps > 0;
+	return r;
 }
 
 /* ------------------------------------------------------------------ ranges of one owner */
@@ -138,67 +134,79 @@ static bool range_apply(struct lock_table *t, struct lock_file *f, struct lock_r
 
 /* ------------------------------------------------------------------ waiting */
 
-static bool may_have(const struct lock_table *t, const struct lock_file *f,
-		     const struct lock_record *w)
-{
-	if (conflict_in(t, &f->held, w, NULL))
-		return false;
-	return !conflict_in(t, &f->waiting, w, w->state == LOCK_WAITING ? w : NULL) ||
-	       owner_holds(t, w);
-}
-
 static bool grant(struct lock_table *t, struct lock_file *f, struct lock_record *w)
 {
 	struct lock_head *h = &t->mem->head;
 	struct lock_record as = *w;
+	bool done;
 
 	as.state = LOCK_HELD;
 	as.since_ns = clock_now_ns();
 	lock_record_notice(t, w);
-	if (!range_apply(t, f, &as, true)) {
-		lock_undo(t); /* it waits until the mount has fewer locks */
+	t->exceeds = true;
+	done = range_apply(t, f, &as, true);
+	t->exceeds = false;
+	if (!done) {
+		lock_undo(t);
 		return false;
 	}
-	lock_commit(t);
-	/* Pairs with lock_grants(). */
+	/* Before the end of the change, so that no grant is without it if this process dies. Pairs
+	 * with lock_grants(). */
 	__atomic_store_n(&h->grants, h->grants + 1, __ATOMIC_RELEASE);
+	lock_commit(t);
 	return true;
 }
 
-/* Gives the file's locks to the requests that wait for them, in their order. After each grant it
- * begins again, because the owner may hold less than before. */
-static void grant_waiting(struct lock_table *t, struct lock_file *f)
+/* Sets or clears the flag that waiting requests of the file must be looked at. The change is not
+ * undone: at worst they are looked at once more. */
+static void file_flag(struct lock_table *t, struct lock_file *f, bool freed)
 {
-	struct lock_record *w = lock_record_at(t, f->waiting.first);
-
-	while (w)
-		w = lock_record_at(t, may_have(t, f, w) && grant(t, f, w) ? f->waiting.first
-									  : w->in_file.next);
+	if (f->freed == freed)
+		return;
+	f->freed = freed;
+	t->mem->head.n_freed += freed ? 1 : -1U;
 }
 
-/* Call when the owner has got a lock. If it has another request waiting (in another thread), that
- * one must no longer wait behind others. */
-static void owner_unqueue(struct lock_table *t, const struct lock_record *as)
+/* Gives the file's locks to the requests that wait for them, in their order. Begins again after a
+ * grant by which the owner may hold less than before. Looks at a limited number of records, so that
+ * no file occupies the table for long. lock_mounts_expire() does the rest, and repeats a grant for
+ * which there were too many locks. */
+static void grant_waiting(struct lock_table *t, struct lock_file *f)
 {
-	const struct lock_mount *m = &t->mem->mounts[as->mount];
-	struct lock_record *w = lock_record_at(t, m->lists[LOCK_WAITING].first);
+	struct lock_record *w = lock_record_at(t, f->waiting.first), *next;
+	bool failed = false;
 
-	while (w) {
-		struct lock_file *f = lock_file_at(t, w->file);
+	for (t->steps = GRANT_STEPS_MAX; w && t->steps > 0; w = next) {
+		bool had;
 
-		if (same_owner(w, as) && may_have(t, f, w) && grant(t, f, w)) {
-			grant_waiting(t, f);
-			w = lock_record_at(t, m->lists[LOCK_WAITING].first);
-		} else {
-			w = lock_record_at(t, w->in_mount.next);
-		}
+		next = lock_record_at(t, w->in_file.next);
+		if (conflict_of(t, f, w))
+			continue;
+		had = own_ranges(t, f, w) > 0;
+		t->steps -= MIN_OF(t->steps, f->n);
+		if (!grant(t, f, w))
+			failed = true;
+		else if (had)
+			next = lock_record_at(t, f->waiting.first);
 	}
+	file_flag(t, f, w || failed);
+}
+
+/* Looks at the waiting requests of all files that have the flag. */
+static void grant_freed(struct lock_table *t)
+{
+	const struct lock_head *h = &t->mem->head;
+
+	for (uint32_t i = 1; h->n_freed > 0 && i <= h->n_files; i++)
+		if (lock_file_at(t, i)->used && lock_file_at(t, i)->freed)
+			grant_waiting(t, lock_file_at(t, i));
 }
 
 /*
  * Whether the owner of `as` would wait for itself: a lock that it waits for is held by an owner
  * that waits, directly or through others, for one of its locks. Only locks that are held count, and
- * not those of flock(2), for which the kernel's own locks do not look for deadlocks either.
+ * not those of flock(2), for which the kernel's own locks do not look for deadlocks either. The
+ * search ends after DEADLOCK_STEPS_MAX records without a result, as if there was no deadlock.
  */
 static bool is_deadlock(struct lock_table *t, const struct lock_file *f,
 			const struct lock_record *as)
@@ -207,18 +215,21 @@ static bool is_deadlock(struct lock_table *t, const struct lock_file *f,
 	const struct lock_record *w = as;
 
 	t->search++;
+	t->steps = DEADLOCK_STEPS_MAX;
 	while (w) {
 		const struct lock_record *h = lock_record_at(t, f->held.first);
 
-		for (; h; h = lock_record_at(t, h->in_file.next)) {
-			const struct lock_mount *m = &t->mem->mounts[h->mount];
+		for (; h && t->steps > 0; h = lock_record_at(t, h->in_file.next)) {
+			const struct lock_mount *m = lock_mount_at(t, h->mount);
 			uint32_t i = m->lists[LOCK_WAITING].first;
 
+			t->steps--;
 			if (!conflicts(h, w))
 				continue;
 			if (w != as && same_owner(h, as))
 				return true;
-			for (; i; i = lock_record_at(t, i)->in_mount.next) {
+			for (; i && t->steps > 0; i = lock_record_at(t, i)->in_mount.next) {
+				t->steps--;
 				if (!same_owner(lock_record_at(t, i), h) ||
 				    t->seen[i - 1] == t->search)
 					continue;
@@ -245,17 +256,18 @@ static void file_freed(struct lock_table *t, struct lock_file *f)
 		grant_waiting(t, f);
 }
 
-/* Drops the first record of the list, and passes on what it frees. */
+/* Drops the first record of the list. The caller calls grant_freed() when it has dropped all. */
 static void drop_first(struct lock_table *t, const struct lock_list *l)
 {
 	struct lock_record *r = lock_record_at(t, l->first);
 	struct lock_file *f = r->state == LOCK_GRANTED ? NULL : lock_file_at(t, r->file);
 
+	if (f)
+		file_flag(t, f, true);
 	lock_record_drop(t, r);
 	if (f)
-		file_freed(t, f);
-	else
-		lock_commit(t);
+		lock_file_settle(t, f);
+	lock_commit(t);
 }
 
 static void mount_drop(struct lock_table *t, struct lock_mount *m)
@@ -271,6 +283,7 @@ static void mount_drop(struct lock_table *t, struct lock_mount *m)
 	LOCK_TOUCH(t, m);
 	*m = (struct lock_mount){.used = 0};
 	lock_commit(t);
+	grant_freed(t);
 }
 
 /* ------------------------------------------------------------------ entering */
@@ -278,12 +291,18 @@ static void mount_drop(struct lock_table *t, struct lock_mount *m)
 /* Continues what the holder of the mutex had begun when it died. */
 static void recover(struct lock_table *t)
 {
-	for (uint32_t i = 0; i < t->mem->head.n_mounts; i++)
+	struct lock_head *h = &t->mem->head;
+
+	h->n_freed = 0;
+	for (uint32_t i = 1; i <= h->n_files; i++) {
+		lock_file_at(t, i)->freed = false;
+		if (lock_file_at(t, i)->used)
+			file_flag(t, lock_file_at(t, i), true);
+	}
+	for (uint32_t i = 0; i < h->n_mounts; i++)
 		if (t->mem->mounts[i].used && t->mem->mounts[i].leaving)
 			mount_drop(t, &t->mem->mounts[i]);
-	for (uint32_t i = 1; i <= t->mem->head.n_files; i++)
-		if (lock_file_at(t, i)->used)
-			file_freed(t, lock_file_at(t, i));
+	grant_freed(t);
 }
 
 static void enter(struct lock_table *t)
@@ -299,7 +318,7 @@ static void enter(struct lock_table *t)
  */
 static struct lock_mount *enter_as(struct lock_table *t, const struct lock_mount_ref *ref)
 {
-	struct lock_mount *m = &t->mem->mounts[ref->index];
+	struct lock_mount *m = lock_mount_at(t, ref->index);
 
 	enter(t);
 	if (ref->epoch && m->used && m->epoch == ref->epoch)
@@ -347,6 +366,7 @@ int lock_mount_join(struct lock_table *t, const uint8_t id[16], uint64_t now_ns,
 			drop_first(t, &m->lists[LOCK_WAITING]);
 		while (m->lists[LOCK_GRANTED].first)
 			drop_first(t, &m->lists[LOCK_GRANTED]);
+		grant_freed(t);
 		*ret = (struct lock_mount_ref){.index = (uint32_t)(m - t->mem->mounts),
 					       .epoch = m->epoch};
 	}
@@ -377,6 +397,8 @@ unsigned lock_mounts_expire(struct lock_table *t, uint64_t before_ns)
 {
 	unsigned n = 0;
 
+	if (__atomic_load_n(&t->mem->head.n_mounts, __ATOMIC_RELAXED) == 0)
+		return 0;
 	enter(t);
 	for (uint32_t i = 0; i < t->mem->head.n_mounts; i++) {
 		struct lock_mount *m = &t->mem->mounts[i];
@@ -386,6 +408,7 @@ unsigned lock_mounts_expire(struct lock_table *t, uint64_t before_ns)
 		mount_drop(t, m);
 		n++;
 	}
+	grant_freed(t);
 	lock_leave(t);
 	return n;
 }
@@ -410,22 +433,37 @@ static int set_now(struct lock_table *t, struct lock_file *f, struct lock_record
 	}
 	lock_commit(t);
 	grant_waiting(t, f); /* it may be less than what the owner held before */
-	owner_unqueue(t, as);
 	return 0;
+}
+
+/* As flock(2) does, frees the lock that the owner has when it cannot be converted at once.
+ * Otherwise two owners of shared locks that both want an exclusive one would wait for ever. */
+static void flock_convert(struct lock_table *t, struct lock_file *f, const struct lock_record *as)
+{
+	struct lock_record all = *as;
+
+	range_apply(t, f, &all, false); /* whole: nothing is split */
+	lock_commit(t);
+	grant_waiting(t, f);
 }
 
 static int set(struct lock_table *t, struct lock_record *as, const struct lock_request *q,
 	       bool wait)
 {
-	struct lock_file *f = lock_file_find(t, q->dev, q->ino, true);
+	struct lock_file *f = lock_file_find(t, q->dev, q->ino, as);
 	int r = -EAGAIN;
 
 	if (!f) {
 		lock_undo(t);
 		return -ENOLCK;
 	}
-	if (wait ? may_have(t, f, as) : !conflict_in(t, &f->held, as, NULL))
+	if (!conflict_of(t, f, as))
 		return set_now(t, f, as);
+	if (as->flock && own_ranges(t, f, as) > 0) {
+		flock_convert(t, f, as);
+		if (!conflict_of(t, f, as))
+			return set_now(t, f, as);
+	}
 	if (wait && !as->flock && is_deadlock(t, f, as)) {
 		r = -EDEADLK;
 	} else if (wait) {
@@ -461,13 +499,15 @@ int lock_free(struct lock_table *t, const struct lock_mount_ref *m, const struct
 
 	if (!enter_as(t, m))
 		return -ESTALE;
-	f = lock_file_find(t, q->dev, q->ino, false);
+	f = lock_file_find(t, q->dev, q->ino, NULL);
+	t->exceeds = true; /* a mount that frees a part of its range must not fail by its share */
 	if (f && range_apply(t, f, &as, false)) {
 		file_freed(t, f);
 	} else if (f) {
 		lock_undo(t);
 		r = -ENOLCK;
 	}
+	t->exceeds = false;
 	lock_leave(t);
 	return r;
 }
@@ -513,9 +553,9 @@ int lock_get(struct lock_table *t, const struct lock_mount_ref *m, const struct 
 
 	if (!enter_as(t, m))
 		return -ESTALE;
-	f = lock_file_find(t, q->dev, q->ino, false);
+	f = lock_file_find(t, q->dev, q->ino, NULL);
 	if (f)
-		r = conflict_in(t, &f->held, &as, NULL);
+		r = conflict_of(t, f, &as);
 	if (r)
 		*ret = (struct lock_conflict){.start = r->start,
 					      .end = r->end,
@@ -553,7 +593,7 @@ bool lock_mount_has(struct lock_table *t, const struct lock_mount_ref *ref, uint
 
 	if (!enter_as(t, ref))
 		return false;
-	f = lock_file_find(t, dev, ino, false);
+	f = lock_file_find(t, dev, ino, NULL);
 	for (unsigned i = 0; f && i < 2; i++) {
 		const struct lock_list *l = i == 0 ? &f->held : &f->waiting;
 		const struct lock_record *r = lock_record_at(t, l->first);

@@ -17,8 +17,10 @@
 #include "dataplane/launch.h"
 
 #define LOCK_END_MAX INT64_MAX /* end of a range that reaches to the end of the file */
-/* Most locks and waiting requests of one mount, and most ranges of one owner on one file. */
+/* Most locks and waiting requests of one mount and of one file, and most ranges of one owner on one
+ * file. They bound the time that a call takes. */
 #define LOCK_MOUNT_MAX 16384U
+#define LOCK_FILE_MAX 2048U
 #define LOCK_OWNER_MAX 1024U
 
 struct lock_table;
