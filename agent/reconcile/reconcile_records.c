@@ -87,8 +87,8 @@ void reconcile_note_refused(struct agent *a, enum reconcile_source source, uint6
 		 entry, e ? e->what : "?", e ? e->by : "?", cause);
 	events_add(&a->events, LOG_LEVEL_ERR, "agent", "%s", text);
 	if (spec && is_last_good(a, spec))
-		/* The configuration that failed equals the last good one, which runs again. There
-		 * is no failed text to remember. */
+		/* The configuration that failed equals the last good one, which runs again, so it
+		 * is not remembered as refused. */
 		return;
 	if (source == RECONCILE_FROM_FILES) {
 		refused_write(a, text, spec);

@@ -99,6 +99,7 @@ static const struct row rows[] = {
 	{"net.soft-roce", "label: switch-b", "label: switch-b, soft-roce: true", TELLS_STEP},
 	{"net.udp-sources", "label: switch-b", "label: switch-b, udp-sources: 4", TELLS_WORKER},
 	{"net.ipoib-mode", "label: switch-b", "label: switch-b, ipoib-mode: datagram", TELLS_AGENT},
+	{"net.qdisc", "label: switch-b", "label: switch-b, qdisc: fq", TELLS_AGENT},
 	{"net.roce-mode", "label: switch-b", "label: switch-b, roce-mode: v2", TELLS_AGENT},
 	{"net.roce-tos", "label: switch-b", "label: switch-b, roce-tos: 96", TELLS_AGENT},
 	{"net.dcb.pfc", "label: switch-b", "label: switch-b, dcb: {pfc: [3]}", TELLS_STEP},

@@ -708,7 +708,8 @@ static void test_init_lists_our_features(void **state)
 	fuse_client_pull(g->f, true, NOW0);
 	session_up(g);
 	memcpy(&in, calls[0].msg + sizeof(struct fuse_in_header), sizeof(in));
-	assert_int_equal(in.unused[0], FUSE_PROTO_FEATURES);
+	/* Locks only for a mount with locks: cluster. */
+	assert_int_equal(in.unused[0], FUSE_PROTO_FEATURES & ~FUSE_PROTO_FEATURE_LOCKS);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)

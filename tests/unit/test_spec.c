@@ -406,14 +406,15 @@ static void test_a_net_is_printed_as_json(void **state)
 	autofree char *text = spec_net_to_json(&s->nets[0]);
 	autofree char *dcb = spec_net_to_json(&s->nets[1]);
 
-	assert_string_equal(text,
-			    "{\"name\": \"a\", \"device\": \"00:11:22:33:44:55\", \"network\": "
-			    "\"net1\", \"label\": null, \"vfs\": \"auto\", "
-			    "\"vf-spoof-check\": null, \"vf-trust\": null, "
-			    "\"vf-rate\": null, \"kernel-port\": \"auto\", \"rdma\": \"auto\", "
-			    "\"soft-roce\": false, \"udp-sources\": 1, \"dcb\": null, "
-			    "\"ipoib-mode\": null, \"roce-mode\": null, \"roce-tos\": null, "
-			    "\"ips\": [\"10.0.0.3/24\"], \"shared-ip\": false, \"enabled\": true}");
+	assert_string_equal(
+		text,
+		"{\"name\": \"a\", \"device\": \"00:11:22:33:44:55\", \"network\": "
+		"\"net1\", \"label\": null, \"vfs\": \"auto\", "
+		"\"vf-spoof-check\": null, \"vf-trust\": null, "
+		"\"vf-rate\": null, \"kernel-port\": \"auto\", \"rdma\": \"auto\", "
+		"\"soft-roce\": false, \"udp-sources\": 1, \"dcb\": null, "
+		"\"ipoib-mode\": null, \"qdisc\": null, \"roce-mode\": null, \"roce-tos\": null, "
+		"\"ips\": [\"10.0.0.3/24\"], \"shared-ip\": false, \"enabled\": true}");
 	assert_non_null(strstr(dcb, "\"dcb\": {\"pfc\": [3, 4], \"trust\": \"dscp\", \"dscp\": "
 				    "[{\"dscp\": 24, \"prio\": 3}], \"ets\": null}"));
 	spec_free(s);
