@@ -110,7 +110,7 @@ int store_load_next(struct store *st, struct diag *d, struct spec **ret);
  * keys of an entry. A null removes a key, so that the key's value in another file or its default
  * applies. `network` may also be an object, which becomes an entry of `networks:`. A leg of an
  * operator's file is changed by an entry of net-set and cannot be removed. Returns the same errors
- * as store_put_staged, -ENOENT if there is no leg of that name, or -EPERM with the reason in d if
+ * as store_put_staged, -ENOENT if no leg has that name, or -EPERM with the reason in d if
  * the leg was not added by `plenum net`.
  */
 int store_net_add(struct store *st, const char *json, size_t len, struct diag *d);

@@ -388,7 +388,7 @@ int store_finish_commit(struct store *st, struct diag *d)
 	size_t len = 0;
 	int r = file_read(st->file, SPEC_FILE_BYTES_MAX + mark_len, &text, &len);
 
-	/* If plenum.yaml cannot be read, there is no commit to complete; loading it reports the
+	/* If plenum.yaml cannot be read, no commit is completed; loading it reports the
 	 * error later. */
 	if (r < 0 || strncmp(text, SPEC_COMMIT_MARK, mark_len) != 0)
 		return 0;

@@ -13,7 +13,7 @@
 
 /* Adds the error "PATH: cannot be DONE: reason" to d. Returns error. */
 int store_error(struct diag *d, const char *path, const char *done, int error);
-/* Removes a folder with its contents. Returns 0, even if there is no such folder, or negative
+/* Removes a folder with its contents. Returns 0, even if the folder does not exist, or negative
  * errno. */
 int store_remove_tree(const char *path);
 bool store_is_dropin(const struct dirent *e);
@@ -39,7 +39,7 @@ int store_try(struct store *st, const char *whole, size_t len, const char *cli, 
 /* Frees the result of the last store_look(). In store_disk.c. */
 void store_look_done(struct store *st);
 
-/* Completes a commit whose rename has been made. Returns 0, even if there is no such commit, or
+/* Completes a commit whose rename has been made. Returns 0, even if none was begun, or
  * negative errno. In store_commit.c. */
 int store_finish_commit(struct store *st, struct diag *d);
 

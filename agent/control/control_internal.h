@@ -54,7 +54,7 @@ int control_begin_stage(struct agent *a, const struct client *cl, const struct p
 /* Answers GET /v1/net: the running legs, and the staged changes of each. */
 void control_net(struct agent *a, const struct status *st, struct control_reply *r);
 /* Gets the version (ETag) of the object that m would change, a leg or the whole configuration. *ret
- * 0: there is no such object. Returns 0 or negative errno. */
+ * 0: the object does not exist. Returns 0 or negative errno. */
 int control_tag(struct agent *a, const struct privsep_msg *m, uint64_t *ret);
 uint64_t control_tag_of_tree(const struct spec *next);
 void control_get_net(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,

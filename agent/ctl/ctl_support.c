@@ -114,7 +114,7 @@ static bool has_ended(int pidfd, int seconds)
 }
 
 /* Runs a program with its output in the files `out` and `err`. Returns its exit status, KILLED if a
- * signal or the time limit ended it, or 127 if there is no such program. */
+ * signal or the time limit ended it, or 127 if the program does not exist. */
 static int run(const char *const *argv, int out, int err, int seconds)
 {
 	const struct rlimit size = {.rlim_cur = REPORT_BYTES_MAX, .rlim_max = REPORT_BYTES_MAX};

@@ -10,7 +10,7 @@
  * accepted ones. */
 const struct transport_choice *reconcile_choice_now(const struct reconcile *rec);
 /* Reads the record of accepted choices, unless it was read before. If it cannot be read, the
- * running transports count as accepted. Returns 0, even if there is no record, or -ENOMEM. */
+ * running transports count as accepted. Returns 0, even without a record, or -ENOMEM. */
 int reconcile_choice_look(struct agent *a, const struct inventory *inv);
 /* Keeps the plan's choices unchanged for the rest of the run: the run's own steps change the state
  * of the host from which the choices were made. Returns 0 or -ENOMEM. */

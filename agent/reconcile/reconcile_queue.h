@@ -19,7 +19,7 @@ struct reconcile_request {
 int reconcile_queue_init(struct agent *a, void (*run)(struct agent *a));
 void reconcile_queue_done(struct reconcile *rec);
 /* Removes the next request from the queue; requests of operators come before repairs. Returns false
- * if there is no request, or none that is due. */
+ * if no request waits, or none is due. */
 bool reconcile_queue_take(struct agent *a, struct reconcile_request *ret);
 /* Passes the answer to the agent's callback on_applied, if a client waits for it. */
 void reconcile_answer_client(struct agent *a, const struct reconcile_client *c,

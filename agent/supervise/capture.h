@@ -42,7 +42,8 @@ int capture_begin(struct capture *c, const struct privsep_capture *what, const c
 		  uint64_t *ret_id, struct reason *why);
 /* Gets data captured since the last call, usually all of it. The data of all calls, concatenated,
  * is one pcapng file. With `last` the workers stop capturing; call it again until *ret_more is
- * false, then the capture has ended. Returns 0, -ENOENT if there is no such capture, or -ENOMEM. */
+ * false, then the capture has ended. Returns 0, -ENOENT if the capture does not exist, or -ENOMEM.
+ */
 int capture_take(struct capture *c, uint64_t id, bool last, struct pcapng *ret, bool *ret_more);
 
 #endif

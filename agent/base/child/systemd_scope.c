@@ -30,7 +30,7 @@ static int add_properties(sd_bus_message *m)
 	return r < 0 ? r : sd_bus_message_close_container(m);
 }
 
-/* Opens the bus. If there is no bus daemon, uses systemd's private socket, which root may use. */
+/* Opens the bus. Without a bus daemon, uses systemd's private socket, which root may use. */
 static int open_bus(sd_bus **ret)
 {
 	sd_bus *bus = NULL;

@@ -136,7 +136,7 @@ static json_t *find_steps(const struct ctl_args *a, const char *file, const stru
 }
 
 /* Makes a plan that has only the legs of the agent's running plan, from the agent's status. With
- * it, the planner finds a leg whose link was renamed. Returns NULL if there is no agent or memory
+ * it, the planner finds a leg whose link was renamed. Returns NULL if no agent runs or memory
  * is short. */
 static struct plan *running_legs(const struct doctor_host *p)
 {

@@ -7,9 +7,10 @@
  * conflict with each other.
  *
  * All functions may be called by several processes at a time: each takes a mutex in the shared
- * memory for some microseconds. If a process dies meanwhile, the next caller undoes its unfinished
- * change. A lock that is released is given to waiters in the order in which they came, by the same
- * call. The module makes no system calls except to wait for the mutex, and knows no messages.
+ * memory, usually for some microseconds. If a process dies meanwhile, the next caller undoes its
+ * unfinished change. A lock that is released is given to waiters in the order in which they came,
+ * by the same call, or by lock_mounts_expire() if it has very many records to look at. The module
+ * makes no system calls except to wait for the mutex, and knows no messages.
  */
 #ifndef PLENUM_SERVER_LOCK_TABLE_H
 #define PLENUM_SERVER_LOCK_TABLE_H
@@ -66,14 +67,16 @@ bool lock_mount_seen(struct lock_table *t, const struct lock_mount_ref *m, uint6
 /* Extends all leases to at least this time: call when a worker starts, because clients could not
  * be heard before. */
 void lock_mounts_grace(struct lock_table *t, uint64_t now_ns);
-/* Frees the locks of all mounts that were last heard before this time. Returns their number. */
+/* Frees the locks of all mounts that were last heard before this time. Returns their number. Also
+ * continues with waiting requests that an earlier call has left. Call it every second. */
 unsigned lock_mounts_expire(struct lock_table *t, uint64_t before_ns);
 /* Frees all locks of the mount, and its place. */
 void lock_mount_leave(struct lock_table *t, const struct lock_mount_ref *m);
 
 /* Sets the lock, which replaces what its owner has in that range. Returns 0; -EAGAIN if another
- * lock conflicts; -ENOLCK if the mount has too many; -ESTALE. wait: instead of -EAGAIN, makes the
- * request wait and returns -EINPROGRESS, or -EDEADLK if the owner would wait for itself. */
+ * lock conflicts; -ENOLCK if the mount, the file or the owner has too many; -ESTALE. wait: instead
+ * of -EAGAIN, makes the request wait and returns -EINPROGRESS, or -EDEADLK if the owner would wait
+ * for itself. */
 int lock_set(struct lock_table *t, const struct lock_mount_ref *m, const struct lock_request *q,
 	     bool wait);
 /* Frees the range for the owner. Returns 0, -ENOLCK if the mount has too many locks to split one,
