@@ -194,10 +194,26 @@ lab_case_result() {
 	fi
 }
 
+# The check has used up its time: see tests/run_test.
+lab_time_is_over() {
+	[ -n "${PLENUM_CHECK_END:-}" ] && [ "$(date +%s)" -ge "$PLENUM_CHECK_END" ]
+}
+
+lab_skip_late() { # lab_skip_late CASE...
+	local name
+	for name in "$@"; do
+		lab_say skipped "$name" 0 "the time of the whole check was used up before this case could begin"
+	done
+}
+
 # lab_group NUMBER WANTS CASE...: boots the hosts that WANTS describes and runs the cases one after the other.
 lab_group() {
 	local number=$1 wants=$2 want name logs hosts legs nics init cpus memory isolated options=()
 	shift 2
+	if lab_time_is_over; then
+		lab_skip_late "$@"
+		return
+	fi
 	for want in $wants; do
 		local "$want"
 		options+=("--${want%%=*}" "${want#*=}")
@@ -209,6 +225,11 @@ lab_group() {
 	trap 'lab_group_ends >&$lab_out' EXIT # it may end where output goes to the log
 	lab_up "${options[@]}" >"$logs" 2>&1
 	while [ $# -gt 0 ]; do
+		if lab_time_is_over; then
+			lab_skip_late "$@"
+			lab_left=()
+			break
+		fi
 		rm -rf "${lab_logs:?}/$1"
 		mkdir -p "$lab_logs/$1"
 		if ! lab_reset >"$lab_logs/$1/reset" 2>&1; then
