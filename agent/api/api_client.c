@@ -14,9 +14,10 @@
 #include <sys/socket.h>
 
 #define DISCARD_BYTES_MAX (4U << 20)
-/* The monitor learns at most this often that an answer that it did not make was sent. */
+/* Minimum time between two messages that tell the monitor about answers that the monitor did not
+ * make. */
 #define TELL_NS NSEC_PER_SEC
-#define STEPS_MAX 64 /* steps of a connection before others run */
+#define STEPS_MAX 64 /* maximum number of steps of a connection before other connections run */
 
 /*
  * Tells the monitor that a connection was closed. If the monitor has already reused its table
@@ -66,7 +67,8 @@ static void end(struct api_client *cl)
 	tell_closed(a, id);
 }
 
-/* The monitor gives the next request its whole time, and may count the connection as idle. */
+/* Tells the monitor that the connection is ready for its next request. The monitor then gives that
+ * request its whole time, and may count the connection as idle. */
 static void tell_next(struct api_client *cl)
 {
 	struct privsep_msg m = {.type = PRIVSEP_NEXT, .connection = cl->id};
@@ -245,7 +247,7 @@ static int discard(struct api_client *cl)
 	return 0;
 }
 
-/* The client has received the answer. */
+/* Ends the request, whose answer the client has received. */
 static int finish(struct api_client *cl)
 {
 	const struct api_call *c = cl->call;

@@ -265,7 +265,7 @@ static void decode(char *s, bool plus_is_space)
 	*to = '\0';
 }
 
-/* Whether a list of words, separated by commas, has the word. */
+/* Returns whether a list of words, separated by commas, has the word. */
 static bool list_has(const char *list, const char *word)
 {
 	const size_t len = strlen(word);
@@ -282,7 +282,8 @@ static bool list_has(const char *list, const char *word)
 	return false;
 }
 
-/* Of a header that occurs twice, the first value counts; of Connection, the words of all count. */
+/* If a header occurs twice, the first value counts. For Connection, the words of all values
+ * count. */
 static void split_field(char *line, struct api_head *h)
 {
 	char *value = strchr(line, ':'), *end;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Checks whether bytes of a connection begin with a valid request head, and splits such a head.
- * Whatever two programs could read in two ways is invalid: a request with two lengths, with
+ * Checks whether bytes of a connection begin with a valid request head, and splits such a head. A
+ * request that two programs could understand differently is invalid: one with two lengths, with
  * Transfer-Encoding, with spaces before a colon, with folded lines or with bare line feeds. So a
- * proxy in front of this process and this process find the same end of each request. Makes no
- * system calls. Runs in the unprivileged children.
+ * proxy in front of this process and this process agree where each request ends. Makes no system
+ * calls. Runs in the unprivileged children.
  */
 #ifndef PLENUM_AGENT_API_HEAD_H
 #define PLENUM_AGENT_API_HEAD_H

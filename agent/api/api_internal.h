@@ -23,7 +23,7 @@ struct api_streams;
 struct api_stream;
 struct tls_server;
 
-/* Requests of a connection; the last answer ends it. */
+/* Maximum number of requests on a connection. The answer to the last one closes the connection. */
 #define API_REQUESTS_MAX 1000
 
 struct api_text { /* an answer's body, which several connections may be sending */
@@ -46,14 +46,16 @@ struct api_client { /* a connection that the monitor has passed on */
 	int fd;
 	bool barred;		 /* has no right to read, so the monitor refuses all its requests */
 	bool readable;		 /* there may be bytes to receive */
-	bool half_closed, ended; /* the kernel has reported the end; it has been read */
+	bool half_closed, ended; /* half_closed: the kernel has reported that the client sends
+				    nothing more; ended: all its bytes were received */
 	bool wants_room;	 /* watches the socket until it takes more bytes */
 	bool closing;		 /* the current answer is the last one */
 	bool discarding;	 /* the last answer was sent; further bytes are discarded */
 	bool dropped;		 /* close it without an answer */
-	bool gone;		 /* the other end has closed the connection */
+	bool gone;		 /* the client has closed the connection */
 	bool is_ready;		 /* is in the list api.ready */
-	/* The monitor knows of the request, so it has to know of its end. */
+	/* The monitor knows of the request, so this process must tell it when the request has
+	 * ended. */
 	bool monitor_waits;
 	uint64_t told_ns;    /* time of the last PRIVSEP_NEXT */
 	uint64_t blocked_ns; /* since when the socket is full; 0: it is not */
@@ -61,10 +63,10 @@ struct api_client { /* a connection that the monitor has passed on */
 	size_t n_discarded;
 	/* Of a network client: the monitor's answer to its last token. */
 	uint8_t login_hash[ACCESS_HASH_BYTES];
-	enum access_role login_role; /* ACCESS_NONE: there is none */
+	enum access_role login_role; /* ACCESS_NONE: the monitor has given none */
 	uint64_t login_generation;   /* value of api.generation at that answer */
 	struct loop_source *source;
-	char *in; /* bytes that no request has consumed; NULL: none */
+	char *in; /* received bytes that no request has consumed yet; NULL: there are none */
 	size_t in_len;
 	struct api_out out;
 	struct api_call *call; /* the current request; NULL: waits for one */
@@ -91,7 +93,8 @@ struct api_call { /* a client's request */
 	bool asked;	       /* false: the request is held back until there are events */
 	bool shared;	       /* waits for an answer that is made for several clients */
 	bool held;	       /* the monitor knows that the request waits */
-	uint64_t generation;   /* value of api.generation when the wait for that answer began */
+	uint64_t generation;   /* value of api.generation when the call began to wait for the shared
+				  answer */
 	uint64_t deadline_ns;  /* valid while waiting */
 	struct privsep_msg question;
 	struct api_list list;	      /* the requested page of a list */
@@ -120,8 +123,10 @@ struct api {
 	struct tls_server *tls; /* NULL: clients connect by Unix sockets */
 	uint64_t generation;	/* number of events and changes that the monitor has reported */
 	struct loop_source *timer, *again; /* again: fires at once */
-	uint64_t timer_ns;		   /* time for which `timer` is armed; UINT64_MAX: none */
-	uint64_t next_event, instance; /* number of the monitor's latest event, and its instance */
+	uint64_t timer_ns;		   /* time for which `timer` is armed; UINT64_MAX: it is not
+					      armed */
+	uint64_t next_event, instance;	   /* next_event: number that the monitor gives to the next
+					      event; instance: the instance of its numbers */
 };
 
 /* ---- api_tell.c ---- */
@@ -142,7 +147,7 @@ struct api_text *api_text_new(char *text, size_t len);
 struct api_text *api_text_ref(struct api_text *t);
 struct api_text *api_text_unref(struct api_text *t); /* accepts NULL, returns NULL */
 
-/* Whether the client has not received all bytes yet. */
+/* Returns whether the client has not received all bytes yet. */
 bool api_send_is_pending(const struct api_client *cl);
 /* Prepares an answer. Takes head, which is on the heap. The body is that of `text`, which gets
  * another reference, or is static. */
@@ -190,7 +195,7 @@ bool api_page_take(struct api_call *c, const struct api_request *rq, const char 
 
 /* ---- api_login.c ---- */
 
-/* Whether the client must show a token before its request is read. */
+/* Returns whether the client must show a token before its request is read. */
 bool api_login_is_needed(const struct api *a, const struct api_call *c);
 /* Asks the monitor for the role of the client's token. The answer arrives as api_request_role().
  * Returns 1 if the role is known already, or 0, or negative errno. */
@@ -210,12 +215,12 @@ int api_request_refuse(struct api_client *cl, const struct api_error *error);
 int api_request_step(struct api_call *c);
 /* Frees the request; NULL is allowed. */
 void api_request_done(struct api_call *c);
-/* Takes the role of the client that has shown a token. */
+/* Stores the role that the monitor has given to the client that showed a token. */
 void api_request_role(struct api *a, const struct privsep_msg *m);
 /* Handles the monitor's reply to a request. Becomes the owner of *fd. */
 void api_request_reply(struct api *a, const struct privsep_msg *m, int *fd);
-/* Call when there are new events, whose numbers are below `next`. Sends the requests that were held
- * back to the monitor. */
+/* Call when there are new events, whose numbers are below `next`. Sends the monitor the requests
+ * that were held back. */
 void api_request_note(struct api *a, uint64_t next);
 /* Handles the monitor's answer to a question that this process asked for several clients. Becomes
  * the owner of fd. */
@@ -234,7 +239,7 @@ void api_tls_take_files(struct api *a, const struct privsep_msg *m, int fd);
 
 /* Takes fd, a new connection. */
 void api_client_accept(struct api *a, uint64_t connection, bool barred, int fd);
-/* Whether this process has that connection. */
+/* Returns whether this process has that connection. */
 bool api_client_has(const struct api *a, uint64_t connection);
 /* Call when the monitor has shut down the connection. It is closed when it runs next. */
 void api_client_drop(struct api *a, uint64_t connection);

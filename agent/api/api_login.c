@@ -35,9 +35,9 @@ static const char *token_of(const struct api_call *c)
 	return *text ? text : NULL;
 }
 
-/* Whether the monitor has given this token a role on this connection, and has reported no event or
- * change since then. A change of the tokens is reported. The monitor is asked before each change
- * anyway. */
+/* Returns whether the monitor has given this token a role on this connection, and has reported no
+ * event or change since then. A change of the tokens is reported. The monitor is asked before each
+ * change anyway. */
 static bool is_known(const struct api_call *c, const uint8_t *hash)
 {
 	const struct api_client *cl = c->client;
@@ -70,7 +70,8 @@ int api_login_ask(struct api_call *c)
 
 int api_login_refuse(struct api_call *c)
 {
-	/* So that the limit of new connections also limits attempts. */
+	/* The connection ends, so that the limit of new connections also limits the attempts to
+	 * guess a token. */
 	c->client->closing = true;
 	return api_answer_refuse(
 		c, 401, "unauthorized",

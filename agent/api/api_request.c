@@ -14,7 +14,7 @@
 /* An answer for several clients usually takes milliseconds. After this time the monitor learns
  * that the client waits. */
 #define SHARED_HELD_NS (2 * NSEC_PER_SEC)
-/* longer, because an apply waits for links and for its policy */
+/* An apply takes longer, because it waits for links and for its policy. */
 #define CHANGE_LIMIT_NS (600 * NSEC_PER_SEC)
 
 /* ---- waiting ---- */
@@ -404,8 +404,8 @@ void api_request_tick(struct api *a, uint64_t now_ns)
 			c->deadline_ns = now_ns + ANSWER_LIMIT_NS;
 			continue;
 		}
-		/* The monitor still has the request: its late answer must not be taken for that to
-		 * a further request. */
+		/* The monitor still has the request: its late answer must not be taken for the
+		 * answer to a further request. */
 		if (c->asked)
 			c->client->closing = true;
 		c->error = (struct api_error){.http_status = 504, .code = "timeout"};

@@ -29,7 +29,7 @@ static const int allowed[] = {
 
 int api_sandbox_enter(void)
 {
-	/* Both may read a file, which is not possible later. gmtime_r() needs the second one. */
+	/* Both functions may read a file, which is not possible later. gmtime_r() needs tzset(). */
 	json_object_seed(0);
 	tzset();
 	return sandbox_enter();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connects TLS connections to those of api_client.c, and takes the certificate from the monitor. */
+/* Connects TLS connections with the connections of api_client.c, and takes the certificate from the
+ * monitor. */
 #include "agent/api/api_internal.h"
 #include "agent/api/tls/tls_server.h"
 #include "netcfg/base/text.h"

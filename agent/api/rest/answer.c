@@ -204,7 +204,7 @@ static const struct answer_member made[] = {
 	INTEGER("number"), INTEGER("steps"), INTEGER("kernel_writes"), END};
 static const struct answer_member made_action[] = {
 	TEXT("action"), TEXT("reason"), MAYBE_BOOLEAN("disruptive"), END};
-static const struct answer_member apply[] = { /* or a plan, with dry-run */
+static const struct answer_member apply[] = { /* with dry-run, the answer is a plan */
 	MAYBE_OBJECT("applied", made), MAYBE_OBJECTS("actions", made_action),
 	MAYBE_TEXTS("warnings"), MAYBE_INTEGER("history"), MAYBE_INTEGER("confirm_s"),
 	MAYBE_TEXTS("mounts"), END};

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Greatest depth of lists and maps: the depth of the deepest key of the schema, the priorities of a
- * traffic class of dcb. */
+/* Greatest depth of lists and maps: that of the deepest configuration key, the priorities of a
+ * traffic class in "dcb". */
 #define DEPTH_MAX 4
 
 static int check_value(const char *key, const json_t *v, unsigned depth, struct api_error *e)
@@ -47,8 +47,8 @@ static int load_object(const struct api_request *rq, json_t **ret, struct api_er
 	return 0;
 }
 
-/* Stores the keys of a leg in the message, unchecked: the monitor checks them against the
- * schema. */
+/* Checks the form of a leg's JSON object, and sets its length in the message. The JSON itself
+ * travels in a memfd. The monitor checks its configuration keys against the schema. */
 static int take_leg(const struct api_request *rq, struct privsep_msg *m, struct api_error *e)
 {
 	json_t *o = NULL;

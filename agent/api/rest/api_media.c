@@ -26,8 +26,8 @@ static bool is_excluded(const char *range, size_t len)
 	return digits >= len || strchr(" \t;", range[digits]);
 }
 
-/* Returns whether a media range of Accept includes the type. Of the quality values only 0, which
- * excludes a type, has an effect. exact: the range must name the type, without wildcards. */
+/* Returns whether a media range of Accept includes the type. Quality values have no effect, except
+ * 0, which excludes a type. exact: the range must name the type, without wildcards. */
 static bool range_accepts(const char *range, const char *type, bool exact)
 {
 	const size_t main_type = strcspn(type, "/") + 1;

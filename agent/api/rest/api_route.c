@@ -242,7 +242,7 @@ static int fill(const struct resource *row, const struct api_request *rq, struct
 
 /*
  * Returns whether a browser sends the request for a page of another site (or of another port of
- * this one). Such a page can send a change to any address that the browser reaches, such as a port
+ * this site). Such a page can send a change to any address that the browser reaches, such as a port
  * forwarded to the admin socket, although it cannot read the answer. Programs other than browsers
  * send neither header.
  */

@@ -20,8 +20,9 @@
 
 #include "agent/base/privsep.h"
 
-/* Options of `plenum net add` and `net set` that set one key of a leg: enumerator, key, and help.
- * Keys with further rules, such as label, have rows in agent/ctl/ctl_options.c instead. */
+/* Options of `plenum net add` and `net set` that set one configuration key of a leg: enumerator,
+ * configuration key, and help. Configuration keys with further rules, such as label, have rows in
+ * agent/ctl/ctl_options.c instead. */
 #define RESOURCE_NET_KEYS(X)                                                                  \
 	X(VFS, "vfs", "      --vfs N       number of VFs, or auto\n")                         \
 	X(VF_SPOOF_CHECK, "vf-spoof-check",                                                   \
@@ -116,7 +117,8 @@ enum resource_body {
 	RESOURCE_BODY_IGNORED,
 	RESOURCE_BODY_NONE,   /* a body is refused */
 	RESOURCE_BODY_FIELDS, /* a JSON object with `fields`; may be empty */
-	RESOURCE_BODY_LEG,    /* a JSON object with keys of net[], which the monitor checks */
+	RESOURCE_BODY_LEG,    /* a JSON object with configuration keys of net[], which the monitor
+				 checks */
 	RESOURCE_BODY_YAML    /* a configuration */
 };
 

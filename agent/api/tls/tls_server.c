@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #define BUFFER_BYTES 16384 /* size of the largest record of the TLS protocol */
-/* Most bytes that are discarded if a client still sends after its answer. */
+/* Maximum number of bytes that are discarded if a client still sends after its answer. */
 #define DISCARD_BYTES_MAX (4U << 20)
 
 struct buffer {
@@ -19,11 +19,11 @@ struct tls_connection {
 	struct tls_server *server;
 	uint64_t id;
 	SSL *ssl;
-	int fd, plain; /* plain: our end of the socket pair with api_client.c; -1: not open */
+	int fd, plain; /* plain: our side of the socket pair with api_client.c; -1: not open */
 	struct loop_source *fd_source, *plain_source;
 	struct buffer in, out; /* in: from the client; out: to the client */
 	bool in_ended;	       /* the client sends no more bytes */
-	bool out_ended;	       /* api_client.c has closed its end */
+	bool out_ended;	       /* api_client.c has closed its side */
 	bool draining; /* the answer was sent, and further bytes from the client are discarded */
 	size_t n_discarded;
 	struct tls_connection *next;
@@ -102,7 +102,7 @@ static int to_requests(struct tls_connection *c)
 	n = send(c->plain, c->in.bytes + c->in.at, c->in.len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
-	/* api_client.c has closed its end, perhaps after an answer that has not been sent yet. */
+	/* api_client.c has closed its side, perhaps after an answer that has not been sent yet. */
 	if (n < 0)
 		n = (ssize_t)c->in.len;
 	c->in.at += (size_t)n;
