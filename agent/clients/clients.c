@@ -13,8 +13,9 @@
 #include <sys/stat.h>
 
 #define TICK_NS NSEC_PER_SEC
-#define ACCEPTS_AT_ONCE 16		   /* after this many, the loop handles other events */
-#define NETWORK_TICK_NS (2 * NSEC_PER_SEC) /* until the network listener is retried */
+/* Number of connections after which the loop handles other events. */
+#define ACCEPTS_AT_ONCE 16
+#define NETWORK_TICK_NS (2 * NSEC_PER_SEC) /* time until the network listener is retried */
 
 /* Sends a fixed error answer to a client for which no child has room. */
 static void refuse(int fd)
@@ -291,8 +292,8 @@ static const char *take_request(struct clients *c, struct client *cl, const stru
 	return NULL;
 }
 
-/* Whether the client still has the rights with which its connection was accepted, or the role that
- * its last token had. */
+/* Returns whether the client still has the rights with which its connection was accepted, or the
+ * role that its last token had. */
 static bool is_entitled(const struct clients *c, const struct client *cl)
 {
 	const struct access_entry *e;
@@ -308,7 +309,7 @@ static bool is_entitled(const struct clients *c, const struct client *cl)
 				    clients_rights_read(&c->rights, &cl->peer) == !cl->barred);
 }
 
-/* The child has sent an answer, or has received the first bytes of a request. */
+/* Call when the child has sent an answer, or has received the first bytes of a request. */
 static const char *take_next(struct clients *c, struct client *cl)
 {
 	if (cl->state == CLIENT_ASKED || cl->state == CLIENT_STREAM)
@@ -477,8 +478,8 @@ void clients_note_event(struct clients *c, uint64_t next, uint64_t instance)
 	note(c);
 }
 
-/* Ends the connections of clients whose rights have changed. Those with an answer on its way are
- * checked before their next request. */
+/* Ends the connections of clients whose rights have changed. Connections with an answer on its way
+ * are checked before their next request. */
 static void drop_changed(struct clients *c)
 {
 	for (struct client *cl = c->list; cl; cl = cl->next)

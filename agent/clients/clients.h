@@ -9,10 +9,10 @@
  * client and looks up no name during a request: rights are compared as numbers.
  *
  * No client can lock out others. A connection without a request is closed after a while. If a uid
- * has reached its limit, its next connection replaces that one of its own that was idle longest. If
- * the table is full, the longest idle connection of the uid with the most connections is replaced.
- * Streams of events have their own table with the same rules, except that a uid that has reached
- * its limit gets no further stream.
+ * has reached its limit, its next connection replaces the connection of that uid that has been idle
+ * longest. If the table is full, the longest idle connection of the uid with the most connections
+ * is replaced. Streams of events have their own table with the same rules, except that a uid that
+ * has reached its limit gets no further stream.
  */
 #ifndef PLENUM_AGENT_CLIENTS_H
 #define PLENUM_AGENT_CLIENTS_H
@@ -45,7 +45,7 @@ struct clients_peer {		/* identity of a client */
 };
 
 enum client_state {
-	CLIENT_NEW,	 /* has not sent a request yet, or its next one */
+	CLIENT_NEW,	 /* has not sent its first or next request yet */
 	CLIENT_HELD,	 /* waits for events */
 	CLIENT_ASKED,	 /* its request waits for the monitor's answer */
 	CLIENT_ANSWERED, /* is reading the answer */
@@ -65,7 +65,7 @@ struct client {
 	bool needs_right;
 	bool streams; /* its answer is a stream of events */
 	bool changes; /* its request is for a change, and the last one of the connection */
-	/* Of a network client, from the last token that it showed. */
+	/* Role, name and hash that belong to the last token of a network client. */
 	enum access_role access;
 	char name[ACCESS_NAME_MAX];
 	uint8_t hash[ACCESS_HASH_BYTES];

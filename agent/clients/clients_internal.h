@@ -54,7 +54,7 @@ int clients_peer_of(int fd, struct clients_peer *ret);
 
 /* ---- clients_network.c ---- */
 
-/* Returns whether it is a network client that has not shown a valid token. */
+/* Returns whether the client is a network client that has not shown a valid token. */
 bool clients_is_nameless(const struct client *cl);
 /* Handles a message with a client's token. Returns NULL, or the rule that the message breaks. */
 const char *clients_take_login(struct clients *c, struct client *cl, const struct privsep_msg *m);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Returns whether it is a network client that has not shown a valid token. */
+/* Returns whether the client is a network client that has not shown a valid token. */
 bool clients_is_nameless(const struct client *cl)
 {
 	return cl->role == PRIVSEP_API_TLS && cl->access == ACCESS_NONE;

@@ -15,7 +15,8 @@ struct control_reply {
 	json_t *json;			     /* owned */
 	char *text;			     /* owned */
 	size_t len;			     /* bytes of a binary reply; else 0 */
-	uint64_t etag;			     /* version of the returned object; 0: none */
+	uint64_t etag;			     /* version of the returned object; 0: it has no
+						version */
 	char location[PRIVSEP_LOCATION_MAX]; /* path of the object that the request created */
 	bool later;			     /* the reply will be sent later */
 };

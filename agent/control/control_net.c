@@ -108,7 +108,7 @@ static const char *pending_word(const json_t *running, const json_t *staged)
 	return json_equal(running, staged) ? "" : "change";
 }
 
-/* Lists the changed keys, such as {"label": {"running": "a", "staged": "b"}}. */
+/* Lists the changed configuration keys, such as {"label": {"running": "a", "staged": "b"}}. */
 static json_t *changes_to_json(const json_t *running, const json_t *staged)
 {
 	json_t *changes = json_object(), *value;
