@@ -258,7 +258,8 @@ int ctl_diff_text(const char *a, const char *b, char **ret);
 /* Checks that the name can be part of a path. Returns CTL_OK, or another exit status after printing
  * the error. In ctl_net.c. */
 int ctl_check_leg_name(const char *name);
-/* Prints the keys of a leg. In ctl_leg.c, like the next function. Returns an exit status. */
+/* Prints the configuration keys of a leg. In ctl_leg.c, like the next function. Returns an exit
+ * status. */
 int ctl_show_leg(const struct ctl_args *a, const char *name);
 /* Returns the version in a reply, in the format of --expect, on the heap, or NULL if memory is
  * short. */

@@ -374,8 +374,8 @@ int ctl_cmd_history_show(const struct ctl_args *a)
 	return r == CTL_OK ? ctl_put_config(a, past.body) : r;
 }
 
-/* Compares the configuration of the apply with the first number to the one of the apply with the
- * second number or, without a second number, to the running one. */
+/* Compares the configuration of the apply with the first number to the configuration of the apply
+ * with the second number or, without a second number, to the running configuration. */
 int ctl_cmd_history_diff(const struct ctl_args *a)
 {
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply from = {0};

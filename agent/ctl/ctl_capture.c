@@ -16,7 +16,7 @@
 
 #define SECONDS_DEFAULT 60
 #define MIB_DEFAULT 256
-#define PAUSE_MS 100 /* pause between polls if the last one returned little */
+#define PAUSE_MS 100 /* pause between polls if the last poll returned little */
 #define LEAVE_MS 2   /* time in which workers stop capturing */
 /* Limit for the end of a capture, which takes the agent about a second. */
 #define END_LIMIT_NS (30 * NSEC_PER_SEC)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 'plenum net show NAME': prints the keys of a leg, with staged values and values that are not in
- * force. For other commands, prints versions and authors of staged changes. */
+/* 'plenum net show NAME': prints the configuration keys of a leg, with staged values and values
+ * that are not in force. For other commands, prints versions and authors of staged changes. */
 #include "agent/ctl/ctl.h"
 
 #include <string.h>
@@ -40,7 +40,7 @@ static const json_t *find_override(const json_t *leg, const char *key)
 	return NULL;
 }
 
-/* Adds a row for a key with a value or a staged value. */
+/* Adds a row for a configuration key with a value or a staged value. */
 static void add_key(struct ctl_table *t, const json_t *leg, const char *key)
 {
 	const json_t *running = json_object_get(json_object_get(leg, "running"), key);

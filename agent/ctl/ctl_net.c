@@ -104,7 +104,7 @@ static int not_utf8(void)
 	return CTL_USAGE;
 }
 
-/* Sets a key of an entry of `list`. text NULL: the option is absent. */
+/* Sets a configuration key of an entry of `list`. text NULL: the option is absent. */
 static int set_key(json_t *o, const char *list, const char *key, const char *text)
 {
 	const struct spec_key *entries = spec_key_find(&spec_schema, list);
@@ -223,7 +223,7 @@ static bool network_is_used(const struct spec *s, const struct spec_network *n)
 	return false;
 }
 
-/* Chooses the only network that has no leg, or with --inet6 the only IPv6 one. */
+/* Chooses the only network that has no leg, or with --inet6 the only such IPv6 network. */
 static int choose_network(const struct ctl_args *a, const struct spec *s, json_t *body)
 {
 	char names[256] = "";
@@ -296,7 +296,7 @@ static int check_family(const struct ctl_args *a, const char *option, const char
 
 /* ---- the keys of a leg ---- */
 
-/* Checks that at most one of two options for the same key is given. */
+/* Checks that at most one of two options for the same configuration key is given. */
 static int one_of(const char *a_name, bool a, const char *b_name, bool b)
 {
 	if (!a || !b)
@@ -305,7 +305,7 @@ static int one_of(const char *a_name, bool a, const char *b_name, bool b)
 	return CTL_USAGE;
 }
 
-/* Adds the keys of all options except --name and the options of the network. */
+/* Adds the configuration keys of all options except --name and the options of the network. */
 static int fill_keys(const struct ctl_args *a, json_t *body)
 {
 	const struct {
@@ -470,9 +470,10 @@ static int try_patch(const struct ctl_args *a, const char *name, const char *tex
 	return r < 0 ? ctl_failed(a, &rq, r) : CTL_OK;
 }
 
-/* Changes keys of a leg, based on its current version, so that the command never overwrites a
- * change that another operator stages at the same time. After such a change the command reads the
- * leg again and repeats its own change, unless the operator expects a certain version. */
+/* Changes configuration keys of a leg, based on its current version, so that the command never
+ * overwrites a change that another operator stages at the same time. After such a change the
+ * command reads the leg again and repeats its own change, unless the operator expects a certain
+ * version. */
 static int patch(const struct ctl_args *a, const char *name, const json_t *body)
 {
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
@@ -506,7 +507,8 @@ static int patch(const struct ctl_args *a, const char *name, const json_t *body)
 	return r;
 }
 
-/* Resets the keys in a text such as "label,ips" to their values in a file or to their defaults. */
+/* Resets the configuration keys in a text such as "label,ips" to their values in a file or to their
+ * defaults. */
 static int unset_keys(const struct ctl_args *a, json_t *body)
 {
 	const struct spec_table *t = spec_key_find(&spec_schema, "net")->table;

@@ -28,7 +28,7 @@
 #define SILENT_SECONDS_MAX 2
 #define REPORT_BYTES_MAX (64U << 20)
 #define ARCHIVE_SECONDS_MAX 120
-/* How long a killed process may take to end. One that waits for a hung disk ends later. */
+/* How long a killed process may take to end. A process that waits for a hung disk ends later. */
 #define KILL_SECONDS_MAX 1
 #define ARGS_MAX 12
 #define KILLED (-1)
@@ -66,7 +66,7 @@ static const struct report reports[] = {
 	{"inventory.json", false, {"plenum", "-j", "inventory"}},
 	{"rdma-devices.json", false, {"plenum", "-j", "rdma", "devices"}},
 	{"doctor.txt", false, {"plenum", "doctor", "--all"}},
-	/* 64 bytes of a packet: its headers, and no data of files. */
+	/* Keeps 64 bytes of each packet: its headers, and no data of files. */
 	{"packets.pcapng",
 	 true,
 	 {"plenum", "capture", "--seconds", "2", "--size", "8", "--snap", "64", "-w", "-"}},
@@ -80,7 +80,7 @@ static const struct report reports[] = {
 
 struct collection {
 	char parent[128]; /* temporary folder; "": not made yet */
-	char name[128];	  /* of the folder in it, which becomes the content of the archive */
+	char name[128];	  /* name of the folder in `parent` that is packed into the archive */
 	char path[260];	  /* PARENT/NAME */
 	FILE *contents;	  /* PATH/contents.txt: a line for each report */
 	bool silent;	  /* the agent did not answer */

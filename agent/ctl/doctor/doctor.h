@@ -15,7 +15,7 @@
 #include "netcfg/plan/plan.h"
 #include <jansson.h>
 
-/* From good to bad; doctor_report() keeps the worst. */
+/* In order from good to bad. doctor_report() keeps the worst state. */
 enum doctor_state {
 	DOCTOR_PASS,
 	/* Worth reading, but no action is needed; it does not change the exit status. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks of the workers' cores: no other program may use those that poll. Cores that do not exist
- * are reported by the plan. */
+/* Checks of the workers' cores: no other program may use the cores of workers that poll. Cores that
+ * do not exist are reported by the plan. */
 #include "agent/ctl/doctor/doctor.h"
 
 #include "netcfg/linux/sysfs/sysfs.h"

@@ -154,8 +154,9 @@ static bool counts_own(enum doctor_arp_kind kind)
 	return kind == DOCTOR_ARP_OTHER_LEG || kind == DOCTOR_ARP_ECHO;
 }
 
-/* Sends the requests of one group by ARP and neighbour discovery. own_counts: those to which an
- * answer from a MAC address of this host counts; otherwise those to which it does not. */
+/* Sends the requests of one group by ARP and neighbour discovery. own_counts: sends the requests
+ * for which an answer from a MAC address of this host counts; if false, sends the other
+ * requests. */
 static int ask(struct doctor_host *p, bool own_counts, const struct mac_addr *own, size_t n_own)
 {
 	struct kernel_probe q[DOCTOR_ARPS_MAX];
