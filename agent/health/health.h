@@ -44,8 +44,9 @@ struct health_entry {
 	char key[HEALTH_KEY_MAX];
 	char text[HEALTH_TEXT_MAX]; /* "code: sentence" */
 	uint64_t due_ns;	    /* not reported before this time */
-	/* Since when the checks have found no cause but a guess that differs from `text`; 0: they
-	 * find another cause, or `text`. */
+	/* Time since which each check has found only a guess at the cause, and another one than
+	 * `text`. 0: the last check found `text` or a certain cause, or the problem is not reported
+	 * yet. */
 	uint64_t guess_since_ns;
 	bool reported_elsewhere; /* a problem of the leg already includes it */
 	bool seen;
@@ -57,7 +58,8 @@ struct health_drops {
 	uint64_t since_ns, passed, dropped; /* time and counters at the beginning of the window */
 	uint64_t age_ns;		    /* length of the last window */
 	uint64_t window_dropped;	    /* packets dropped in the last window */
-	uint32_t ppm;		   /* dropped packets per million in the last window; 0: none */
+	uint32_t ppm;		   /* dropped packets per million in the last window; 0: none was
+				      dropped */
 	uint8_t bad_run, good_run; /* number of bad or good windows in a row */
 	bool is_bad;
 };

@@ -286,7 +286,7 @@ static bool is_carried(const struct launch_path_stats *paths, size_t n, const ch
 bool health_label_is_unshared(const struct launch_path_stats *paths, size_t n, const char *leg,
 			      const char *peer, bool mounts)
 {
-	/* address of the peer's leg at the other end of a standby path */
+	/* address of the peer's leg on the other side of a standby path */
 	const char *stands_by = NULL;
 	bool others = false;
 
@@ -305,7 +305,7 @@ bool health_label_is_unshared(const struct launch_path_stats *paths, size_t n, c
 		if (is_of_leg && !is_carried(paths, n, s->remote))
 			stands_by = s->remote;
 	}
-	/* A path that is not standby tells of another leg of the peer even while it is down. */
+	/* A path that is not standby shows another leg of the peer even while it is down. */
 	for (size_t i = 0; stands_by && i < n; i++)
 		others |= (paths[i].up || !paths[i].standby) && strcmp(paths[i].peer, peer) == 0 &&
 			  strcmp(paths[i].leg, leg) != 0 && strcmp(paths[i].remote, stands_by) != 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Finds legs that carry no load because of the labels of legs. */
+/* Reports legs that carry no load because of labels: no leg of the peer has the same label, or the
+ * cables or labels of one host's legs are exchanged. */
 #include "agent/base/stats_page.h"
 #include "agent/health/health_internal.h"
 #include <stdio.h>
@@ -7,8 +8,8 @@
 
 #define LABELS_NS (5 * NSEC_PER_SEC) /* the time until both hosts know of a change */
 
-/* Returns whether all working paths to the peer are standby, some of them because of the label:
- * then the legs of one host are exchanged. */
+/* Returns whether all working paths to the peer are standby, some of them because of the label.
+ * Then the cables or the labels of the legs are exchanged on one of the hosts. */
 static bool is_swapped(const struct launch_path_stats *paths, size_t n, const char *peer)
 {
 	bool any = false;

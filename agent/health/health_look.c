@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What several kinds of checks read. */
+/* Provides the data that several kinds of checks read. */
 #include "agent/health/health_internal.h"
 #include "netcfg/base/file.h"
 #include <string.h>

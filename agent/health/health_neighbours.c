@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NEIGHBOUR_NS (3 * NSEC_PER_SEC) /* for the time of a failover */
+#define NEIGHBOUR_NS (3 * NSEC_PER_SEC) /* the time of a failover */
 
 static bool is_up(const struct launch_path_stats *paths, size_t n, const char *leg, const char *ip)
 {

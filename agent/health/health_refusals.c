@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Several retries of a client. A refusal that ends earlier, such as that of a full queue, is no
- * problem. */
+/* The time of several retries of a client. A refusal that ends earlier, such as that of a full
+ * queue, is not reported. */
 #define REFUSED_NS (3 * NSEC_PER_SEC)
 
 static const char *peer_name(const struct spec *spec, const struct ip_addr *ip)

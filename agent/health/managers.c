@@ -23,8 +23,8 @@ struct look {
 
 struct manager {
 	const char *comm; /* name of the process, cut to the kernel's 15 characters */
-	/* Whether the manager may make changes of the kind l->matter. If so, buf gets a sentence
-	 * with the setting that stops them. */
+	/* Returns whether the manager may make changes of the kind l->matter. If so, buf gets a
+	 * sentence with the setting that stops them. */
 	bool (*explain)(const struct look *l, char *buf, size_t size);
 };
 

@@ -55,8 +55,8 @@ static bool must_reach(const struct launch_config *c, const struct verified_peer
 }
 
 /* Finds the worker of the new generation that must reach the peer through the leg: the worker of
- * the path or, if that worker no longer has the peer, another one that has it now. Returns NULL if
- * there is none. */
+ * the path or, if that worker no longer has the peer, another worker that has the peer now. Returns
+ * NULL if there is none. */
 static const struct launch_config *responsible_find(const struct launch_config *desired, size_t n,
 						    const struct verified_peer *p)
 {

@@ -292,7 +292,7 @@ static size_t count_steps(const struct agent *a, int error)
 	       (error >= 0 && a->running.plan ? a->running.plan->n_actions : 0);
 }
 
-/* Returns the text of the first error in the diag, with the key that it concerns. */
+/* Returns the text of the first error in the diag, with the configuration key that it concerns. */
 static const char *first_error(const struct reconcile *rec, int error, char buf[EVENTS_TEXT_MAX])
 {
 	const struct diag_entry *e = diag_first_error(&rec->run.diag);
