@@ -87,7 +87,7 @@ static void put_time_option(struct pcapng *p, uint16_t code, uint64_t ns)
 	put_option(p, code, halves, sizeof(halves));
 }
 
-/* Begins a block. block_end() writes the length to both ends of the block. */
+/* Begins a block. block_end() writes the length at the beginning and at the end of the block. */
 static size_t block_begin(struct pcapng *p, uint32_t type)
 {
 	size_t at = p->len;

@@ -132,7 +132,7 @@ struct sup_worker { /* one worker; the supervisor writes it, the status reads it
 	char reported[LAUNCH_REASON_MAX * 2]; /* reason of the last death that was reported */
 	char died_of[LAUNCH_REASON_MAX * 2];  /* reason of the last death */
 	uint64_t died_ms; /* wall clock time of the last death; 0: none is known */
-	/* Event to handle once the mounts are unmounted; SUP_EVENT_MAX: none. */
+	/* Event to handle once the mounts are unmounted; SUP_EVENT_MAX: no event waits. */
 	enum sup_event deferred;
 	uint64_t ping_asked, ping_until_ns; /* last RDMA test sent to the worker; 0: none */
 	struct launch_ping ping_want;	    /* parameters of that test */
@@ -142,7 +142,7 @@ struct sup_worker { /* one worker; the supervisor writes it, the status reads it
 	/* The restart with a changed configuration waits, because a new process could not open the
 	 * folder of an export that this process serves. */
 	bool postponed;
-	bool renew;		  /* requested to restart once all wanted workers are up */
+	bool renew;		  /* the worker is to restart once all wanted workers are up */
 	bool held;		  /* an operator stopped it; it is not started until sup_release */
 	char held_by[SUP_BY_MAX]; /* description of that operator */
 	bool leave;		  /* leave the process to the next agent, which adopts it */
@@ -178,9 +178,9 @@ struct sup_setup {
 	/* Called when a worker has exited because its transport is not available, before the worker
 	 * is restarted; may be NULL. */
 	void (*on_no_transport)(void *user, uint32_t worker_id, const char *reason);
-	/* Whether an apply is on trial, so that it may still be rolled back. Workers that the apply
-	 * removed are kept with their states until the next sup_reconcile, because they may become
-	 * wanted again; removed mounts are kept too. NULL: no apply is ever on trial. */
+	/* Returns whether an apply is on trial, so that it may still be rolled back. Workers that
+	 * the apply removed are kept with their states until the next sup_reconcile, because they
+	 * may become wanted again; removed mounts are kept too. NULL: no apply is ever on trial. */
 	bool (*on_trial)(void *user);
 	void *user;
 };
@@ -257,7 +257,7 @@ int sup_ping(struct sup *s, uint32_t worker_id, const struct launch_ping *p);
 void sup_mounts_changed(struct sup *s);
 void sup_mount_lost(struct sup *s, uint32_t worker_id);
 /* Unmounts all mounts, asks all workers to stop, and starts no further ones. on_change is called as
- * workers exit; sup_is_idle tells when all have. */
+ * workers exit; sup_is_idle() returns true when all have exited. */
 void sup_stop_all(struct sup *s);
 /* Kills the workers that have not stopped. */
 void sup_kill_all(struct sup *s);

@@ -90,7 +90,7 @@ void sup_update_faults(struct sup_worker *w);
 
 /* ---- supervise_worker.c ---- */
 
-/* Returns whether legs and exports of w->config are available: returns 0, or negative errno with
+/* Checks whether the legs and exports of w->config are available. Returns 0, or negative errno with
  * the reason in w->reason. */
 int sup_check_resources(struct sup_worker *w);
 /* Returns whether mounts that the worker serves as a mount worker have appeared, gone or been

@@ -9,7 +9,8 @@
 #include <string.h>
 
 #define MESSAGES_A_TURN 16
-/* Most messages read from a worker at once; a socket of the default size holds fewer. */
+/* Maximum number of messages read from a worker at once; a socket of the default size holds
+ * fewer. */
 #define MESSAGES_SENT_MAX 65536
 
 static void take_event(struct sup_worker *w, const struct launch_msg *msg)

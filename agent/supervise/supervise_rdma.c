@@ -34,8 +34,8 @@ struct search {
 	bool found;
 };
 
-/* Returns whether the GID is one of RoCE v2. Of an address, the device's table lists the GID for v1
- * before the one for v2. */
+/* Returns whether the GID is one of RoCE v2. For each address, the device's table lists the GID for
+ * v1 before the GID for v2. */
 static bool is_v2(const struct search *s, const char *name)
 {
 	char path[256], text[64];

@@ -26,7 +26,7 @@ struct sup_worker *sup_renew_choose(struct sup *s)
 
 	for (struct sup_worker *w = s->workers; w; w = w->next) {
 		if (w->wanted && w->state != SUP_UP && !w->held)
-			return NULL; /* a worker is down, so no other one may restart now */
+			return NULL; /* a worker is down, so no other worker may restart now */
 		if (w->wanted && w->renew && !next)
 			next = w;
 	}

@@ -36,8 +36,8 @@ void sup_update_keys(struct sup_worker *w)
 
 /* ---- links and labels ---- */
 
-/* A new worker assumes that its links are up, so only those that are down are reported. An adopted
- * worker may have missed any change. */
+/* A new worker assumes that its links are up, so only the links that are down are reported. An
+ * adopted worker may have missed any change. */
 void sup_update_links(struct sup_worker *w)
 {
 	for (uint32_t i = 0; i < w->started->n_ports; i++) {

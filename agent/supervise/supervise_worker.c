@@ -134,7 +134,7 @@ static int give(struct start *st, int fd)
 }
 
 /* Opens the export's directory for the worker. Returns 0 if it is open, 1 if the directory is
- * missing or is not the recorded one, or negative errno. */
+ * missing or is not the recorded directory, or negative errno. */
 static int give_export(struct start *st, struct launch_export *e)
 {
 	int fd = sup_open_export(st->worker, e);

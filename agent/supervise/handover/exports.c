@@ -10,7 +10,7 @@
 
 #define NAME_HEAD "export-"
 #define STATE_NAME_MAX (PLENUM_NAME_MAX + 16)
-#define REMOVED_MAX 16U /* most removed exports whose states are kept */
+#define REMOVED_MAX 16U /* maximum number of removed exports whose states are kept */
 
 struct export
 {

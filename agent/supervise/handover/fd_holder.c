@@ -13,8 +13,9 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#define CONNECTIONS_MAX 4 /* one agent, and further ones that are about to end */
-#define SEND_LIMIT_S 2	  /* an agent that takes longer to read its list is disconnected */
+/* Connections of one agent, and of further agents that are about to exit. */
+#define CONNECTIONS_MAX 4
+#define SEND_LIMIT_S 2 /* an agent that takes longer to read its list is disconnected */
 
 /* ---- messages ---- */
 

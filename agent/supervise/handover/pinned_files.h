@@ -11,7 +11,7 @@
 
 #include "netcfg/base/base.h"
 
-#define PINNED_FILES_MAX 1024U /* per export */
+#define PINNED_FILES_MAX 1024U /* files per export */
 
 struct pinned_file {
 	uint64_t key;

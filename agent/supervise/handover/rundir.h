@@ -40,10 +40,10 @@ struct rundir_process {
 	uint64_t n_restarts;
 	uint64_t died_ms; /* wall clock time of the worker's last death; 0: none is known */
 	char died_of[LAUNCH_REASON_MAX * 2];
-	/* Mounts of which the process has the descriptors. */
+	/* The mounts whose descriptors the process has. */
 	struct rundir_fuse fuse[LAUNCH_MOUNTS_MAX];
 	uint32_t n_fuse;
-	/* Mounts of other workers of which the process has the descriptors. */
+	/* The mounts of other workers whose descriptors the process has. */
 	struct rundir_fuse shared[LAUNCH_SHARED_MOUNTS_MAX];
 	uint32_t n_shared;
 	/* States of the exports that the process serves. */
@@ -54,7 +54,8 @@ struct rundir_process {
 
 struct rundir_mount {
 	unsigned major, minor; /* device number of the mounted file system */
-	/* Has no descriptors, except the one of the mount's state if that was adopted. */
+	/* The mount without its descriptors, except the descriptor of its state if this agent has
+	 * adopted the state. */
 	struct launch_mount what;
 	char *path;   /* path as mountinfo(5) shows it */
 	bool adopted; /* its descriptor was adopted, so it stays mounted */

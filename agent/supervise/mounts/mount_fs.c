@@ -34,7 +34,7 @@ int mount_fs_new(const struct launch_mount *w, int fuse_fd, unsigned *ret_major,
 		{"group_id", "0"},
 		{"max_read", max_read},
 		{"default_permissions", NULL},
-		/* last, because a writable mount leaves it out */
+		/* must be last, because a writable mount leaves it out */
 		{"allow_other", NULL},
 		{"ro", NULL},
 	};
