@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BELOW_MAX 4 /* most levels of links below a link */
+#define BELOW_MAX 4 /* maximum number of levels of links below a link */
 /* A switch usually sends an LLDP frame every 30 s. So only after the time of two frames does
  * silence mean that it sends none. */
 #define SILENCE_NS (65 * NSEC_PER_SEC)
@@ -168,7 +168,7 @@ static const struct lldp_neighbour *at_end(const struct labels_view *v, uint32_t
 	return NULL;
 }
 
-/* Sets the label of a leg from its cables, of which a bond has several. */
+/* Sets the label of a leg from its cables. A bond has several cables. */
 static void label_by_lldp(const struct labels_view *v, struct label *l)
 {
 	char name[PLENUM_NAME_MAX];

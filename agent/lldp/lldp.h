@@ -24,8 +24,8 @@ struct lldp_setup {
 	/* Called when the role has parsed a packet from a socket of lldp_watch. NULL: lldp_watch is
 	 * not used. */
 	void (*on_claim)(void *user, uint32_t ifindex, const struct address_claim *said);
-	/* Called when the role's process has started. It lacks the sockets of lldp_watch then,
-	 * which the callee passes again. */
+	/* Called when the role's process has started. The new process has none of the sockets of
+	 * lldp_watch(), so the callee passes them again. */
 	void (*on_start)(void *user);
 	void *user;
 };
@@ -40,9 +40,9 @@ struct lldp *lldp_free(struct lldp *l); /* accepts NULL, returns NULL */
 /* Listens on these links and no others, and retries links that failed before. Starts the role's
  * process when there is a first link. */
 void lldp_listen(struct lldp *l, const struct lldp_link *links, size_t n);
-/* Passes the socket fd, which stays the caller's, to the role's process to read those frames. It
- * replaces an earlier socket. Returns 0; -ENOTCONN if the process does not run, in which case
- * on_start will be called; or another negative errno. */
+/* Passes the socket fd, which stays the caller's, to the role's process, which reads `frames` from
+ * it. The socket replaces an earlier one of the same link. Returns 0; -ENOTCONN if the process does
+ * not run, in which case on_start will be called; or another negative errno. */
 int lldp_watch(struct lldp *l, uint32_t ifindex, enum privsep_frames frames, int fd);
 void lldp_unwatch(struct lldp *l, uint32_t ifindex, enum privsep_frames frames);
 /* Call when the link has lost its carrier. Accepts NULL. */

@@ -20,9 +20,9 @@
 
 /* The system call filter below allows closing descriptors below this number only. */
 #define DESCRIPTORS_MAX 64
-/* Most frames read from a socket per PAUSE_NS. A switch sends LLDP at most once a second, usually
- * every 30 s. The socket's filter passes only those ARP and neighbour discovery packets that
- * concern watched addresses. */
+/* Maximum number of frames read from a socket per PAUSE_NS. A switch sends LLDP at most once a
+ * second, usually every 30 s. The socket's filter passes only those ARP and neighbour discovery
+ * packets that concern watched addresses. */
 #define BURST 16
 #define BURST_CLAIMS 128
 #define PAUSE_NS NSEC_PER_SEC

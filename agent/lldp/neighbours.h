@@ -12,7 +12,9 @@
 #include <jansson.h>
 #include <net/if.h>
 
-#define NEIGHBOURS_MAX 8 /* per link; of more neighbours, those that expire last are kept */
+/* Maximum number of neighbours per link. If a further neighbour is heard, it replaces the one that
+ * would expire first. */
+#define NEIGHBOURS_MAX 8
 
 struct neighbour {
 	struct lldp_neighbour said;

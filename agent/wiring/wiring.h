@@ -25,18 +25,18 @@
 #define WIRING_CONFLICT_NS (5 * NSEC_PER_SEC)
 /* Shortest time between two announcements that defend an address: DEFEND_INTERVAL of RFC 5227. */
 #define WIRING_DEFEND_NS (10 * NSEC_PER_SEC)
-#define WIRING_GONE_NS NSEC_PER_SEC /* time between probes once one had no answer */
+#define WIRING_GONE_NS NSEC_PER_SEC /* time between probes after a probe had no answer */
 #define WIRING_GONE 5		    /* number of unanswered probes that end a conflict */
 /* On a quiet leg, a second packet within this time confirms a conflict, and silence for this time
  * ends it. */
 #define WIRING_QUIET_NS (120 * NSEC_PER_SEC)
-#define WIRING_ADDRESSES_MAX 128 /* most watched addresses of this host */
+#define WIRING_ADDRESSES_MAX 128 /* maximum number of watched addresses of this host */
 /* Pauses between questions about cables after the burst: WIRING_ASK_SLOW_NS once questions stay
  * unanswered, WIRING_ASK_NS before that. */
 #define WIRING_ASK_NS (10 * NSEC_PER_SEC)
 #define WIRING_ASK_SLOW_NS (30 * NSEC_PER_SEC)
 #define WIRING_ASKS_MAX 128
-#define WIRING_SUBNETS_MAX 4 /* per leg */
+#define WIRING_SUBNETS_MAX 4 /* subnets per leg */
 
 enum wiring_kind {
 	WIRING_OWN,	/* this host's kernel has the address */
@@ -54,7 +54,8 @@ struct wiring_leg {
 	size_t n_subnets;
 	/* The members below are set by this module. */
 	bool proven;	     /* a path to a peer's address of this network works */
-	uint32_t crossed_to; /* the leg (ifindex) to whose network its cable leads; 0: its own */
+	uint32_t crossed_to; /* ifindex of another leg to whose network this leg's cable leads; 0:
+				none is known */
 };
 
 enum wiring_question {
@@ -85,7 +86,7 @@ struct wiring_address {
 	uint32_t ifindex; /* interface index of the address's leg */
 	enum wiring_kind kind;
 	/* The members below are set by this module. */
-	uint64_t due_ns; /* the next probe; UINT64_MAX: none */
+	uint64_t due_ns; /* when the next probe is due; UINT64_MAX: no probe is planned */
 	uint64_t first_ns, defended_ns, sent_ns;
 	uint64_t heard_ns;   /* time of the other host's last packet */
 	struct mac_addr by;  /* MAC of the other host */

@@ -19,7 +19,7 @@
 #define ND_TYPE 54
 #define ND_TARGET_END 74
 #define PASS UINT16_MAX
-#define GROUPS_MAX 16 /* most multicast groups that a socket joins */
+#define GROUPS_MAX 16 /* maximum number of multicast groups that a socket joins */
 #define RCVBUF_BYTES (64 * 1024)
 
 struct program {

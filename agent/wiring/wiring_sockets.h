@@ -24,7 +24,7 @@ struct wiring_sockets { /* zeroed: no socket is open */
 /* Opens the sockets that w needs and closes the others. A leg's sockets are replaced only if its
  * addresses change, since replacing them can lose packets. */
 void wiring_sockets_update(struct wiring_sockets *s, const struct wiring *w, struct lldp *lldp);
-/* Call when the role `lldp` has started, which then has no sockets: passes them to it. */
+/* Call when the role `lldp` has started and so has no sockets: passes the sockets to it. */
 void wiring_sockets_reopen(struct wiring_sockets *s, struct lldp *lldp);
 
 #endif

@@ -157,8 +157,8 @@ static const struct ip_addr *peer_in(const struct wiring_leg *leg, const struct 
 }
 
 /* Adds the questions for a peer with addresses in the networks of several legs, which can tell
- * where cables lead, or else for one with addresses in the network of one leg. Returns whether it
- * is such a peer. */
+ * where cables lead, or else for a peer with addresses in the network of one leg. Returns whether
+ * the peer has such addresses. */
 static bool add_peer(struct wiring_view *v, const char *name, const struct ip_addr *ips, size_t n,
 		     bool several)
 {

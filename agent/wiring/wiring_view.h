@@ -13,8 +13,8 @@
 #include "netcfg/plan/plan.h"
 #include "netcfg/plan/plan_conflict.h"
 
-/* Most peers whose addresses are asked for, to find out where a cable leads. Peers of `peers` in
- * the configuration come before peers with sessions. */
+/* Maximum number of peers whose addresses are asked for, to find out where a cable leads. Peers of
+ * `peers` in the configuration come before peers with sessions. */
 #define WIRING_PEERS_MAX 3
 
 struct wiring_peer {
