@@ -37,7 +37,8 @@ struct agent_options {
 };
 
 #define AGENT_WORKER_ACCOUNT "plenum-worker"
-#define CONTROL_QUERIES_MAX 8 /* most child processes that read the host for clients at a time */
+/* Maximum number of child processes that read the host for clients at a time. */
+#define CONTROL_QUERIES_MAX 8
 struct control_query;
 
 struct agent {

@@ -24,7 +24,7 @@ struct agent;
 #define DRIFT_REFILL_NS (10 * NSEC_PER_SEC)
 /* Time limit for the verification of settings that take effect at once. */
 #define DRIFT_VERIFY_NS (100 * NSEC_PER_MSEC)
-#define DRIFT_NOTED_MAX 32 /* most changes of a repair that are remembered */
+#define DRIFT_NOTED_MAX 32 /* maximum number of changes of a repair that are remembered */
 #define DRIFT_TEXTS_MAX 8  /* events per repair; one more event counts the rest */
 #define DRIFT_TEXT_MAX 200
 
@@ -34,7 +34,8 @@ struct drift_place { /* a leg; leg "": the host's own settings */
 	uint64_t at_ns[DRIFT_FIGHT]; /* ring of the times of the latest repairs */
 	uint64_t n;
 	char last[DRIFT_TEXT_MAX];
-	/* Time of the last search for the network manager, before a fight began. */
+	/* When an event last named the network manager that makes the changes although no fight had
+	 * begun; 0: never. */
 	uint64_t looked_ns;
 	char who[320]; /* the program that probably makes the changes; "": no fight */
 };

@@ -6,7 +6,7 @@
 #include "agent/lldp/lldp.h"
 #include <string.h>
 
-/* Returns whether the link belongs to a leg or is the device below one. */
+/* Returns whether the link belongs to a leg or is the device below a leg. */
 static bool is_leg(const struct agent *a, const char *ifname, uint32_t ifindex)
 {
 	/* A leg's link may be a VLAN that the agent created, so the spec does not name it. */
@@ -77,7 +77,7 @@ static void on_kernel_event(void *user, const struct kernel_event *e)
 
 	if (e->ifindex && e->type == KERNEL_EVENT_LINK)
 		note_carrier(a, e);
-	/* While the agent is degraded, a new link, or the end of udev's work on one, may be the
+	/* While the agent is degraded, a new link, or the end of udev's work on a link, may be the
 	 * missing device. A changed address of another link may also have removed the reason why a
 	 * leg was not usable. */
 	if (a->state == AGENT_DEGRADED &&

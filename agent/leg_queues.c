@@ -11,8 +11,8 @@
 #include <string.h>
 
 #define READ_EVERY_NS (3 * NSEC_PER_SEC)
-#define QUEUES_MAX 64	/* most links of legs */
-#define QDISCS_MAX 1024 /* most qdiscs of the host */
+#define QUEUES_MAX 64	/* maximum number of links of legs */
+#define QDISCS_MAX 1024 /* maximum number of qdiscs of the host */
 
 struct queue {
 	struct rtnl_qdisc last;

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* Most faults reported per leg, one per address; more would hide other problems. */
+/* Maximum number of faults reported per leg, one per address; more would hide other problems. */
 #define FAULTS_MAX 8
 
 struct leg_wiring {
@@ -57,7 +57,7 @@ static void update_problems(struct agent *a)
 }
 
 /* Returns whether LLDP names the switch of the leg. If the switches of two legs are known by LLDP,
- * it shows itself whether they are the same. */
+ * LLDP itself shows whether they are the same. */
 static bool lldp_knows(const struct agent *a, const struct wiring_leg *leg)
 {
 	const struct label *l = labels_find(&a->labels, leg->name);

@@ -169,8 +169,9 @@ struct verified_peer {
 	char leg[PLENUM_NAME_MAX], peer[PLENUM_NAME_MAX], remote[IP_ADDR_STR_MAX];
 };
 
-#define REACHABILITY_MAX 64 /* most peers to verify; a larger sample would not find more faults */
-#define REACHABILITY_S 60   /* seconds that the applier waits if no operator confirms the apply */
+/* Maximum number of peers to verify; a larger sample would not find more faults. */
+#define REACHABILITY_MAX 64
+#define REACHABILITY_S 60 /* seconds that the applier waits if no operator confirms the apply */
 
 struct reachability {
 	struct verified_peer paths[REACHABILITY_MAX];
@@ -182,7 +183,8 @@ struct reachability {
 	bool unserved;	/* `lost` describes a mount that is not served */
 	bool moves;	/* the apply moves workers to VFs, so the workers must come up */
 	bool alone;	/* no operator has to confirm the apply */
-	bool patient;	/* an operator has to confirm, and peers have until then to answer */
+	bool patient;	/* an operator has to confirm the apply, and the peers have the whole
+			   confirmation time to answer */
 	bool inherited; /* read from the ticket of a previous agent */
 	/* The client that requested the apply. It gets its answer when the check has a result or
 	 * the apply ends. */
@@ -203,7 +205,8 @@ enum reconcile_state {
 	/* At the start: the applier of a previous agent still runs, and this agent waits for its
 	 * end. */
 	RECONCILE_ORPHAN,
-	RECONCILE_ADOPTING, /* at the start: that applier is connected to this agent */
+	RECONCILE_ADOPTING, /* at the start: the applier of a previous agent is connected to this
+			       agent */
 	RECONCILE_LOADING,  /* from the request until the plan is made */
 	RECONCILE_APPLYING, /* from the start of the applier to the end of the run */
 };
@@ -292,7 +295,7 @@ struct reconcile_records {
 	char *applier_socket, *outcome_path;
 	char *last_good;	 /* path of the last good configuration */
 	char *last_good_text;	 /* text that this agent wrote to the last good file; NULL: none */
-	char *last_good_unsaved; /* text that it could not write to that file; NULL: none */
+	char *last_good_unsaved; /* text that this agent could not write to that file; NULL: none */
 	struct history history;
 };
 
@@ -314,8 +317,8 @@ struct reconcile {
 int reconcile_init(struct agent *a, const struct reconcile_setup *setup);
 /* Frees the reconcile. An applier that still runs finishes without the agent. */
 void reconcile_done(struct agent *a);
-/* Adopts the applier of a previous agent, or rolls back the journal of one that was killed, then
- * starts the first reconcile. */
+/* Adopts the applier of a previous agent, or rolls back the journal of an applier that was killed,
+ * then starts the first reconcile. */
 void reconcile_start(struct agent *a);
 /* Requests a reconcile, which starts now or after the running one. */
 void reconcile_ask(struct agent *a, enum reconcile_trigger t);

@@ -69,9 +69,10 @@ struct status_process {
 struct status_path {
 	uint32_t worker;
 	struct launch_path_stats s; /* texts are NUL-terminated */
-	uint64_t since_s;	    /* seconds since which it has been up or down */
+	uint64_t since_s;	    /* for how many seconds it has been up or down */
 	const char *reason; /* why it is down, borrowed; NULL: it is up or the reason is unknown */
-	/* What its session serves, borrowed: a mount of this host, or an export; "": neither. */
+	/* What the path's session serves, borrowed: a mount of this host, or an export; "":
+	 * neither. */
 	const char *mount, *export_name;
 	bool current; /* the worker has updated it within the last seconds */
 };
@@ -86,7 +87,7 @@ struct status_mount {
 	struct latency_window windows[LAUNCH_REQUEST_CLASS_MAX];
 	/* The members down to soft_s are filled in by status_collect_hosts(). */
 	const char *state;	      /* static text: served, waits, unknown */
-	char reason[HEALTH_TEXT_MAX]; /* why it is not served; "" */
+	char reason[HEALTH_TEXT_MAX]; /* why it is not served; "": there is no reason */
 	int64_t since_s, open_files;  /* -1: unknown */
 	bool read_only;
 	uint32_t soft_s; /* 0: hard */
@@ -101,7 +102,8 @@ struct status_export {
 	 * that serve the export; n_unknown: number of workers that do not report whether they
 	 * do. */
 	unsigned n_serving, n_unknown; /* see above */
-	char reason[HEALTH_TEXT_MAX]; /* why the first worker that does not serve it does not; "" */
+	char reason[HEALTH_TEXT_MAX];  /* why the first worker that does not serve the export cannot
+					  serve it; "": there is no reason */
 	bool read_only, squash[SPEC_SQUASH_MAX];
 	uint64_t open_files;
 	/* n_removed: removed files that are kept; n_clients: connected hosts */

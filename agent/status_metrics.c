@@ -13,7 +13,8 @@
 
 #define RTT_CURRENT_NS (10 * NSEC_PER_SEC)
 #define LABELS_MAX 1024
-#define HISTOGRAMS_MAX 3000 /* of mounts and exports together; about 7 MiB of text */
+/* Maximum number of histograms of mounts and exports together; about 7 MiB of text. */
+#define HISTOGRAMS_MAX 3000
 
 enum form {
 	COUNT,	    /* uint64_t */
@@ -332,9 +333,10 @@ static bool has_requests(const struct launch_latency *l)
 	return false;
 }
 
-/* Prints the durations of each worker separately: a sum over workers would decrease when one
- * restarts, which counters must not. A class of requests is printed only once it had a request, so
- * that many unused mounts add little text. After HISTOGRAMS_MAX histograms no more are printed. */
+/* Prints the durations of each worker separately: a counter must not decrease, but a sum over
+ * workers would decrease when a worker restarts. A class of requests is printed only once it had a
+ * request, so that many unused mounts add little text. After HISTOGRAMS_MAX histograms no more are
+ * printed. */
 static void print_latencies(FILE *f, const struct status *st, bool of_exports, const char *name,
 			    const char *help)
 {

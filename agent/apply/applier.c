@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* Most recoveries of one apply, because a recovery may be killed too. */
+/* Maximum number of recoveries of one apply, because a recovery may be killed too. */
 #define RECOVERIES_MAX 3
 
 struct applier {

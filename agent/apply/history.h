@@ -12,9 +12,9 @@
 #include "netcfg/base/base.h"
 #include <jansson.h>
 
-#define HISTORY_KEPT 20 /* most entries of configurations that ran */
-/* Most entries of attempts that failed. They are counted separately, so that they do not push out
- * configurations that ran. */
+#define HISTORY_KEPT 20 /* maximum number of entries of configurations that ran */
+/* Maximum number of entries of attempts that failed. They are counted separately, so that they do
+ * not push out configurations that ran. */
 #define HISTORY_ATTEMPTS 20
 /* Three more: an apply that is running, one that waits for a confirmation, and one that is being
  * added before an old one is removed. */
@@ -61,7 +61,8 @@ uint64_t history_begin(struct history *h, const char *by, const char *what);
 void history_end(struct history *h, uint64_t number, enum history_outcome outcome, uint64_t steps,
 		 const char *text, const char *yaml);
 /* Sets the outcome of all open entries to HISTORY_UNKNOWN, because no apply of a previous agent is
- * running, except perhaps the apply with the number `but`; 0: none. */
+ * running. but: number of the only apply that may still be running, whose entry stays open; 0:
+ * there is none. */
 void history_close_stale(struct history *h, uint64_t but);
 /* Returns the entry of that apply, or the entry that it shares with others, borrowed. Returns NULL
  * if there is no such number. */

@@ -86,7 +86,7 @@ int store_note_base(struct store *st, struct diag *d);
 int store_check_base(struct store *st, struct diag *d);
 void store_forget_base(struct store *st);
 
-/* Most users whose changes are recorded: those with the latest changes. */
+/* Maximum number of users whose changes are recorded: those with the latest changes. */
 #define STORE_AUTHORS_MAX 16
 /* Sets the user who stages the next changes. by: description of the client. */
 void store_set_author(struct store *st, uid_t uid, const char *by);
@@ -107,11 +107,11 @@ int store_drop_staged(struct store *st, struct diag *d);
 int store_load_next(struct store *st, struct diag *d, struct spec **ret);
 /*
  * Stages a new leg (an entry of `net:`), changes to a leg, or its removal. `json` is an object with
- * keys of an entry. A null removes a key, so that the key's value in another file or its default
- * applies. `network` may also be an object, which becomes an entry of `networks:`. A leg of an
- * operator's file is changed by an entry of net-set and cannot be removed. Returns the same errors
- * as store_put_staged, -ENOENT if no leg has that name, or -EPERM with the reason in d if
- * the leg was not added by `plenum net`.
+ * configuration keys of such an entry. The value null removes a configuration key, so that its
+ * value in another file or its default applies. `network` may also be an object, which becomes an
+ * entry of `networks:`. A leg in an operator's file cannot be removed; it is changed by an entry of
+ * `net-set:`. Returns the same errors as store_put_staged, -ENOENT if no leg has that name, or
+ * -EPERM with the reason in d if the leg was not added by `plenum net`.
  */
 int store_net_add(struct store *st, const char *json, size_t len, struct diag *d);
 int store_net_set(struct store *st, const char *name, const char *json, size_t len, struct diag *d);

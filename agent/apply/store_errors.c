@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Errors of the store. Paths of temporary files are replaced by those that an operator knows. */
+/* Errors of the store. Paths of temporary files are replaced by the paths that an operator
+ * knows. */
 #include "agent/apply/store_internal.h"
 #include "agent/base/path.h"
 #include "netcfg/base/file.h"
@@ -75,8 +76,8 @@ static void print_sentence(const struct store *st, const char *text, bool is_sta
 	}
 }
 
-/* Names the entry and the key of an error in a staged leg, because there is no file that the
- * operator could open. */
+/* Names the entry and the configuration key of an error in a staged leg, because there is no file
+ * that the operator could open. */
 static char *entry_text(const struct store *st, const struct diag_entry *e)
 {
 	autofree char *file = e->file ? store_shown_file(st, e->file) : NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Edits the legs of `plenum net`: the tree of 50-cli.yaml, changed key by key. This file knows only
- * the keys `name` and `network`; the schema validates the result as a whole.
+ * Edits the legs of `plenum net`: changes single configuration keys in the tree of 50-cli.yaml.
+ * This file knows only the keys "name" and "network"; the schema validates the result as a whole.
  */
 #include "agent/apply/store_internal.h"
 #include "netcfg/base/file.h"
@@ -10,7 +10,7 @@
 
 struct edit {
 	struct spec_node *root;
-	char *whole; /* the staged whole configuration; NULL: none */
+	char *whole; /* the staged whole configuration; NULL: none is staged */
 	size_t len;
 };
 
@@ -56,7 +56,7 @@ static int edit_stage(struct store *st, const struct edit *e, struct diag *d)
 	return text ? store_stage(st, e->whole, e->len, text, d) : -ENOMEM;
 }
 
-/* Loads the configuration with the edited tree. */
+/* Loads the configuration that the edited 50-cli.yaml results in. */
 static int edit_try(struct store *st, const struct edit *e, struct diag *d, struct spec **ret)
 {
 	autofree char *text = edit_text(e);
@@ -148,7 +148,7 @@ static const struct spec_net *find_net(const struct spec *spec, const char *name
 	return NULL;
 }
 
-/* Finds the leg's entry in net or net-set, or adds one to net-set. */
+/* Finds the leg's entry in `net:` or `net-set:`, or adds an entry to `net-set:`. */
 static int find_entry(struct store *st, struct edit *e, const char *name, struct diag *d,
 		      struct spec_node **ret)
 {
@@ -264,7 +264,7 @@ static void drop_network(struct store *st, struct edit *e, const char *name)
 		spec_node_free(spec_edit_take(network));
 }
 
-/* Refuses to remove a leg of another file. If the leg has an entry in net-set (`changed`), the
+/* Refuses to remove a leg of another file. If the leg has an entry in `net-set:` (`changed`), the
  * configuration is invalid once the leg itself no longer exists. Returns 0 then, because removing
  * the entry may repair the configuration. */
 static int refuse_foreign(struct store *st, const char *name, bool changed, struct diag *d)

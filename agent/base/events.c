@@ -219,8 +219,8 @@ static bool matches(const struct events_entry *e, const struct events_filter *f)
 	       (!f->source || !f->source[0] || strcmp(e->source, f->source) == 0);
 }
 
-/* Returns the place of the first event to return, from which on at most f->limit events match the
- * filter. */
+/* Returns the place (events.place) of the first event to return, from which on at most f->limit
+ * events match the filter. */
 static uint64_t first_place(const struct events *ev, const struct events_filter *f)
 {
 	uint64_t first = ev->place;

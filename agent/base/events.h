@@ -42,7 +42,8 @@ struct events {
 	struct events_source sources[EVENTS_SOURCES];
 	uint64_t (*now)(void); /* clock_now_ns; tests set another clock */
 	uint64_t next;	       /* number of the next event */
-	uint64_t place;	       /* place n is in ring[n % EVENTS_KEPT]; counts from 1 */
+	uint64_t place;	       /* place of the next event; the event with place n is in ring[n %
+				  EVENTS_KEPT]; the first place is 1 */
 	/* random; a changed value tells readers that the numbers have restarted */
 	uint64_t instance;
 	/* Called after an event was added; may be NULL. */

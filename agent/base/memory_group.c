@@ -113,7 +113,7 @@ static uint64_t limit_of(const struct memory_group *g, const char *name, const c
 
 struct fullest { /* the group that is closest to its limit: the agent's group or a parent */
 	char name[256];
-	const char *key; /* key of the limit in the unit; NULL: no group has a limit */
+	const char *key; /* systemd's name for the limit; NULL: no group has a limit */
 	uint64_t used, limit;
 };
 

@@ -21,7 +21,8 @@ struct memory_group {
 	bool is_known;	/* false: there is no group of version 2 with a memory controller */
 	/* The kernel's count of killed processes at the last call, for any reason. */
 	uint64_t n_kills;
-	uint64_t n_limits; /* the kernel's count of reached limits, of this group and its parents */
+	uint64_t n_limits;  /* how often the group or one of its parents has reached its limit, as
+			       the kernel counts */
 	uint64_t killed_ns; /* time of the last kill; 0: none is known */
 	uint64_t read_ns;   /* time at which `near` was determined; 0: never */
 	struct reason kill, near;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The messages between the agent's processes: their transport, and the table of their rules, which
- * both ends and the tests use. child_role.c runs the processes.
+ * both sides and the tests use. child_role.c runs the processes.
  */
 #include "agent/base/privsep.h"
 #include "netcfg/base/log.h"

@@ -161,7 +161,8 @@ struct privsep_get {
 };
 #define PRIVSEP_EVENTS_MAX 1000U /* equals EVENTS_KEPT */
 struct privsep_get_events {
-	uint64_t since, instance;   /* instance: to which `since` belongs; 0: not given */
+	uint64_t since, instance;   /* instance: the instance (struct events) to which `since`
+				       belongs; 0: not given */
 	uint64_t from_ms, until_ms; /* wall clock; 0: not given */
 	uint32_t severity;	    /* lowest enum log_level; 0: all */
 	uint32_t limit;		    /* at most this number of the latest events; 0: all */
@@ -172,7 +173,7 @@ struct privsep_put_staged { /* the configuration is in a sealed memfd */
 };
 struct privsep_net { /* a leg by its name; NET_ADD and NET_SET have JSON in a sealed memfd */
 	char name[PLENUM_NAME_MAX];
-	uint64_t len; /* bytes of the JSON; 0: there is none */
+	uint64_t len; /* length of the JSON in bytes; 0: there is no JSON */
 };
 struct privsep_apply {
 	/* Time in seconds until an unconfirmed apply is rolled back; 0: the policy of the
@@ -228,7 +229,7 @@ struct privsep_ping {
 struct privsep_reply { /* the body is in a sealed memfd */
 	uint32_t http_status, content;
 	uint64_t len;
-	uint64_t etag; /* version of the returned object; 0: none */
+	uint64_t etag; /* version of the returned object; 0: it has no version */
 	/* path of the object that the request created; "": none */
 	char location[PRIVSEP_LOCATION_MAX];
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The lists of problems. */
+/* Keeps the lists of problems. */
 #include "agent/base/problems.h"
 #include <stdlib.h>
 #include <string.h>

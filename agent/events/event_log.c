@@ -348,7 +348,7 @@ static int measure(int fd, off_t *ret)
 	return 0;
 }
 
-/* Appends the lines. If not all can be written, removes the part that was. */
+/* Appends the lines. If not all lines can be written, removes the part that was written. */
 static int write_lines(int fd, off_t size, const char *text, size_t len)
 {
 	int r = file_write_all(fd, text, len);

@@ -14,7 +14,8 @@
 
 #define PING_NS (2 * NSEC_PER_SEC)
 #define PINGS_MISSED_MAX 3
-#define QUEUE_MAX 1024 /* most messages that are queued for a process that does not read */
+/* Maximum number of messages that are queued for a process that does not read. */
+#define QUEUE_MAX 1024
 #define HEALTHY_NS (60 * NSEC_PER_SEC)
 #define BACKOFF_MIN_NS (100 * NSEC_PER_MSEC)
 #define BACKOFF_MAX_NS (10 * NSEC_PER_SEC)

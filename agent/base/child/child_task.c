@@ -72,7 +72,7 @@ void child_task_send(int channel, const void *msg, size_t len, int fd)
 	int r = fdpass_send(channel, msg, len, fd);
 
 	while (r == -EAGAIN || r == -EINTR) {
-		/* returns when the socket has room, or when the other end was closed */
+		/* returns when the socket has room, or when the other side was closed */
 		(void)poll(&room, 1, -1);
 		r = fdpass_send(channel, msg, len, fd);
 	}

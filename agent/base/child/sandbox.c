@@ -118,7 +118,7 @@ int sandbox_enter(void)
 
 /* ---- system calls ---- */
 
-/* None of these affects anything but the descriptors and the memory of the process. */
+/* These calls affect only the descriptors and the memory of the process. */
 static const int common[] = {
 	/* For the event loop. */
 	SYS_read,
