@@ -373,7 +373,7 @@ static bool answer_sync(struct fuse_client *f, const struct client_slot *s)
  * Caches the attributes of a directory after a name in it has changed, because the kernel asks for
  * them next. They are valid only if this client got no answer to another change of the directory
  * since it sent this request, because the other change may be the later one. Removing or moving a
- * directory changes other directories too, so it drops the attributes of all.
+ * directory changes other directories too, so it drops the attributes of all directories.
  */
 static void dir_attr_note(struct fuse_client *f, const struct client_slot *s,
 			  const struct client_answer *a, uint32_t n_changes)

@@ -56,7 +56,7 @@ static int deferred_init(struct fuse_client *f)
 
 /* ------------------------------------------------------------------ answers from the cache */
 
-/* Whether a request in flight may change the file. */
+/* Returns whether a request in flight may change the file. */
 static bool is_busy(const struct fuse_client *f, const struct client_node *n)
 {
 	for (unsigned i = 0; i < CLIENT_SLOTS; i++) {
@@ -69,7 +69,7 @@ static bool is_busy(const struct fuse_client *f, const struct client_node *n)
 	return client_dispatch_has_pending(f, n);
 }
 
-/* Whether the request changes nothing but the ctime. */
+/* Returns whether the request changes nothing but the ctime. */
 static bool changes_nothing(const struct fuse_setattr_in *in, const struct fuse_attr *attr)
 {
 	const uint32_t what = FATTR_UID | FATTR_GID | FATTR_MODE;
@@ -118,7 +118,7 @@ static bool deferred_take(struct fuse_client *f, const struct fuse_in_header *in
 
 /* ------------------------------------------------------------------ updates at the server */
 
-/* Whether the answer to the request may show any file, not only those that it names. */
+/* Returns whether the answer to the request may show any file, not only those that it names. */
 static bool may_show_any_file(const struct client_slot *s)
 {
 	struct fuse_create_in in;
@@ -130,7 +130,7 @@ static bool may_show_any_file(const struct client_slot *s)
 	return !(in.flags & O_EXCL);
 }
 
-/* Whether the request must wait for a deferred ctime. */
+/* Decides whether the request must wait for a deferred ctime. */
 static int deferred_holds(struct fuse_client *f, struct client_slot *s)
 {
 	bool any = may_show_any_file(s), holds = false;

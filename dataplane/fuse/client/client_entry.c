@@ -31,10 +31,10 @@ static uint64_t valid_ns(const struct fuse_entry_out *entry)
 }
 
 /*
- * Whether the kernel needs no entry for this node. A READDIRPLUS answer has entries for kernels
- * that do not know the files yet. If the kernel has already cached everything about a leased file,
- * another entry would only make it drop other data, such as ACLs, and request these again one by
- * one.
+ * Returns whether the kernel needs no entry for this node. A READDIRPLUS answer has entries for
+ * kernels that do not know the files yet. If the kernel has already cached everything about a
+ * leased file, another entry would only make it drop other data, such as ACLs, and request these
+ * again one by one.
  */
 static bool entry_is_cached(const struct fuse_client *f, const struct client_slot *s,
 			    const struct client_node *node, uint64_t now_ns)

@@ -151,7 +151,7 @@ static void reopen_all(struct fuse_client *f, uint64_t now_ns)
 	client_dispatch_report_served(f);
 }
 
-/* Whether the error may be temporary, and so says nothing about the file. */
+/* Returns whether the error may be temporary, and so says nothing about the file. */
 static bool is_transient(int error)
 {
 	return error == -EMFILE || error == -ENFILE || error == -ENOMEM || error == -EAGAIN ||

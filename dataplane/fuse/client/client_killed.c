@@ -13,8 +13,8 @@
 
 #define STATUS_BYTES 4096
 
-/* Whether SIGKILL is pending for the thread. The kernel makes SIGKILL pending whenever any signal
- * is about to end the thread. else_dying: the result if procfs has no information. */
+/* Returns whether SIGKILL is pending for the thread. The kernel makes SIGKILL pending whenever any
+ * signal is about to end the thread. else_dying: the result if procfs has no information. */
 static bool thread_is_dying(const struct fuse_client *f, uint32_t pid, bool else_dying)
 {
 	static const char word[] = "\nSigPnd:";

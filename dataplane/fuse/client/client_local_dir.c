@@ -3,11 +3,11 @@
  * Handles local directories: while the server leases the names in a directory to the client, the
  * client opens the directory from its cache, without the server. That is safe because a directory
  * that contains names cannot be removed, and the lease prevents other clients from removing the
- * names. But once a directory is removed, it stays usable only for clients of which the server
- * knows that they have it open. So the client opens a local directory at the server before its
- * lease on the names ends, and before it removes the last name itself. It begins early enough that
- * the server has time to open the directory: at the latest when the cached entries have become too
- * old to be used.
+ * names. But once a directory is removed, it stays usable only for clients that have it open as far
+ * as the server knows. So the client opens a local directory at the server before its lease on the
+ * names ends, and before it removes the last name itself. It begins early enough that the server
+ * has time to open the directory: at the latest when the cached entries have become too old to be
+ * used.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
@@ -108,9 +108,9 @@ static bool removes_name(uint32_t opcode)
 	       opcode == FUSE_RENAME2;
 }
 
-/* Whether a removal must wait until the directory is open at the server. If the server cannot open
- * the directory for now, the removal is sent anyway, because it may free the resources that the
- * server lacks. */
+/* Returns whether a removal must wait until the directory is open at the server. If the server
+ * cannot open the directory for now, the removal is sent anyway, because it may free the resources
+ * that the server lacks. */
 static bool names_hold(struct fuse_client *f, const struct client_slot *s)
 {
 	struct client_prefetches *p = &f->prefetch;
@@ -133,8 +133,8 @@ static bool names_hold(struct fuse_client *f, const struct client_slot *s)
 	return holds;
 }
 
-/* Whether the request must wait until the server has opened a local directory: the one that the
- * request uses, or one that may lose its last name by this request. */
+/* Decides whether the request must wait until the server has opened a local directory: the one that
+ * the request uses, or one that may lose its last name by this request. */
 static int local_dir_holds(struct fuse_client *f, struct client_slot *s)
 {
 	const struct client_file *file =
@@ -164,8 +164,8 @@ int client_local_dir_error(const struct fuse_client *f, const struct client_slot
 
 /* ------------------------------------------------------------------ opening */
 
-/* Whether a removal of a name in the directory is in flight, so that it is unknown how many names
- * the directory has. */
+/* Returns whether a removal of a name in the directory is in flight, so that it is unknown how many
+ * names the directory has. */
 static bool is_losing_names(const struct fuse_client *f, const struct client_node *node)
 {
 	for (unsigned i = 0; f->n_sent > 0 && i < CLIENT_SLOTS - CLIENT_SLOTS_INTERNAL; i++)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the mount's state records about locks, for this worker and its successors: the lock epoch,
- * the nodes on which programs may hold locks, and the open files by which these were made. The
- * marks are set before a lock is requested, so they may be there without a lock, but never the
- * reverse.
+ * Keeps the records about locks in the mount's state, for this worker and its successors: the lock
+ * epoch, the nodes on which programs may hold locks, and the open files by which these were made.
+ * The marks are set before a lock is requested, so a mark may exist without a lock, but a lock
+ * never exists without its mark.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 #include "netcfg/base/log.h"

@@ -3,7 +3,7 @@
  * The lock requests of a mount whose locks the server manages. A blocking request that the server
  * cannot grant gives its slot back and waits in a table here. One call per session
  * (FUSE_PROTO_LOCK_WAIT) brings all grants. After a lost session, the waiting requests are sent
- * again; the server then grants those at once that have got their locks meanwhile.
+ * again; the server then grants at once the requests that have got their locks meanwhile.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 #include "netcfg/base/log.h"
@@ -133,7 +133,7 @@ void client_locks_cancelled(struct fuse_client *f, const struct client_slot *s, 
 /* ------------------------------------------------------------------ requests of the kernel */
 
 /* Whether a lock request can be served. Otherwise it fails: programs must not believe that they
- * exclude those of other clients. */
+ * exclude programs of other clients. */
 static bool can_serve(struct fuse_client *f)
 {
 	const char *why = NULL;
@@ -218,7 +218,7 @@ static int locks_holds(struct fuse_client *f, struct client_slot *s)
 
 /* ------------------------------------------------------------------ answers */
 
-/* Whether another request about locks of the node is under way, or waits. */
+/* Whether another request about locks of the node is in flight, or waits. */
 static bool is_alone(const struct fuse_client *f, const struct client_slot *s)
 {
 	for (unsigned i = 0; i < CLIENT_SLOTS; i++) {
@@ -262,8 +262,8 @@ bool client_locks_answer(struct fuse_client *f, struct client_slot *s,
 
 	if (s->opcode == FUSE_FLUSH)
 		closed(f, s);
-	/* A server without locks. The kernel would never send FLUSH again, also to another server.
-	 */
+	/* This server manages no locks. If the kernel got ENOSYS, it would never send FLUSH again,
+	 * not even to another server. */
 	if (s->opcode == FUSE_FLUSH && a->out.error == -ENOSYS) {
 		client_slot_fail(f, s, 0);
 		return true;
@@ -281,13 +281,14 @@ bool client_locks_answer(struct fuse_client *f, struct client_slot *s,
 		return false;
 	if (locks(s))
 		lock_got(f, s->refs.nodeids[0]);
-	/* Not if a lock was granted since the request was sent: the answer may be older. */
+	/* If a lock was granted since the request was sent, the answer may be older than the grant,
+	 * so it does not count. */
 	else if (a->is_unlocked && s->n_grants == f->locks.n_grants && is_alone(f, s))
 		client_publish(&node->flags, node->flags & ~CLIENT_NODE_LOCKED);
 	return false;
 }
 
-/* The answer to FUSE_PROTO_LOCK_WAIT. */
+/* Handles the answer to FUSE_PROTO_LOCK_WAIT. */
 static void granted(struct fuse_client *f, const void *msg, size_t len, uint64_t now_ns)
 {
 	struct fuse_out_header out = {.error = -EIO};
@@ -335,7 +336,7 @@ static bool repeat(struct fuse_client *f, struct client_lock_wait *w, uint64_t n
 	if (!s)
 		return false;
 	e = client_request_bind(f, s);
-	s->unique = w->unique; /* the reply's */
+	s->unique = w->unique; /* the number of the kernel's request, which the reply needs */
 	s->resent = true;
 	if (w->cancel) {
 		s->interrupted = true;

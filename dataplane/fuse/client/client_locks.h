@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * File locks that the server manages (`locks: cluster`). client_lock_state.c owns what the mount's
- * state records about them, client_locks.c the requests. A lock request is never ended before the
- * server has answered it, because the client would not know whether the program has the lock.
+ * File locks that the server manages (`locks: cluster`). client_lock_state.c owns the part of the
+ * mount's state that records these locks; client_locks.c owns the lock requests. A lock request is
+ * never ended before the server has answered it, because the client would not know whether the
+ * program has the lock.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_LOCKS_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_LOCKS_H
@@ -14,7 +15,7 @@ struct fuse_client;
 struct client_slot;
 struct client_answer;
 
-/* Most lock requests of a mount that wait. */
+/* Maximum number of lock requests of a mount that wait. */
 #define CLIENT_LOCK_WAITS_MAX 4096U
 #define CLIENT_LOCK_REQ_BYTES (sizeof(struct fuse_in_header) + sizeof(struct fuse_lk_in))
 
@@ -40,19 +41,19 @@ struct client_locks {
 
 /* ---- client_lock_state.c ---- */
 
-/* Whether the server manages the locks of this mount; it may not be able to. */
+/* Returns whether the server manages the locks of this mount; it may not be able to. */
 bool client_locks_wanted(const struct fuse_client *f);
 /* Call when a server has answered INIT. epoch: the mount's lock epoch, 0: this server manages no
  * locks. If the epoch has changed, all files on which programs may hold locks are marked: requests
  * with them fail with EIO. */
 void client_locks_served(struct fuse_client *f, uint64_t epoch);
-/* Whether a request of this opcode must fail, because the file's locks are lost. */
+/* Returns whether a request of this opcode must fail, because the file's locks are lost. */
 bool client_locks_lost(const struct client_file *file, uint32_t opcode);
-/* Makes of the kernel's RELEASE a FLUSH that frees the locks made by that open file. Returns false,
- * and changes nothing, if there are none. */
+/* Changes the kernel's RELEASE into a FLUSH that frees the locks made by that open file. Returns
+ * false, and changes nothing, if the open file has no locks. */
 bool client_locks_release(struct fuse_client *f, struct client_file *file, void *req);
-/* Whether the client must wait for the server's answer to this request even if its process is being
- * killed. sent: it was sent to the server. */
+/* Returns whether the client must wait for the server's answer to this request even if its process
+ * is being killed. sent: it was sent to the server. */
 bool client_locks_must_end(uint32_t opcode, bool sent);
 
 /* ---- client_locks.c ---- */
@@ -64,8 +65,8 @@ bool client_locks_answer(struct fuse_client *f, struct client_slot *s,
 /* Processes the answer to a cancellation; msg is NULL if the session ended before it arrived. */
 void client_locks_cancelled(struct fuse_client *f, const struct client_slot *s, const void *msg,
 			    size_t len);
-/* Call when a process got a signal that waits by the request `unique`. Returns false if no such
- * request waits here. */
+/* Call when a process got a signal while it waits for the answer to the request `unique`. Returns
+ * false if no such request waits here. */
 bool client_locks_interrupt(struct fuse_client *f, uint64_t unique);
 
 #endif

@@ -131,8 +131,8 @@ static void note_unread(struct fuse_client *f, const struct client_prefetch *unr
 
 /* ------------------------------------------------------------------ storing entries */
 
-/* Whether all entries in the answer are complete, and the answer has as many handles as they
- * need. */
+/* Returns whether all entries in the answer are complete, and the answer has as many handles as
+ * they need. */
 static bool is_whole(const struct client_answer *a)
 {
 	size_t off = 0, at;
@@ -210,7 +210,7 @@ static struct client_answer dir_cache_entries(const struct client_prefetches *p,
 				      .n_handles = k->n_handles};
 }
 
-/* Whether the kernel still has a use for most of the cached entries. */
+/* Returns whether the kernel still has a use for most of the cached entries. */
 static bool dir_cache_is_useful(const struct fuse_client *f, const struct client_dir_cache *k)
 {
 	struct client_answer a = dir_cache_entries(&f->prefetch, k);
@@ -306,8 +306,8 @@ void client_prefetch_close(struct fuse_client *f, uint64_t fh)
 
 /* ------------------------------------------------------------------ answering reads */
 
-/* Whether the prefetch is still recent, this client has not changed the directory since the open,
- * and the kernel has learned nothing newer that may concern any node. */
+/* Returns whether the prefetch is still recent, this client has not changed the directory since the
+ * open, and the kernel has learned nothing newer that may concern any node. */
 static bool is_valid(const struct fuse_client *f, const struct client_prefetch *p,
 		     const struct client_node *node, uint64_t now_ns)
 {

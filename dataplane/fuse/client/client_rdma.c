@@ -87,8 +87,8 @@ static const struct rudp_path_info *leg_path(const struct fuse_client *f,
 	return found;
 }
 
-/* Whether to try to make the leg's pair now. After a failure, the client waits before the next
- * try. */
+/* Returns whether to try to make the leg's pair now. After a failure, the client waits before the
+ * next try. */
 static bool leg_is_due(struct client_rdma *r, unsigned port, bool is_up, uint64_t now_ns)
 {
 	struct client_rdma_leg *leg = &r->legs[port];
@@ -110,7 +110,7 @@ static bool leg_is_due(struct client_rdma *r, unsigned port, bool is_up, uint64_
 }
 
 /* Returns the largest RoCE packet size that the path is known to carry, which may be less than both
- * ends support. */
+ * sides support. */
 static uint8_t mtu_of(const struct rudp_path_info *path, uint8_t most)
 {
 	while (most > 1 && (128U << most) + RDMA_HEADERS > path->mtu)
@@ -240,8 +240,8 @@ static uint64_t rdma_due(struct fuse_client *f, uint64_t now_ns)
 	return want ? ask_at(r) : UINT64_MAX;
 }
 
-/* Returns the reason to report for the status in the server's answer. If the two ends do not match,
- * both report the same reason. Any other status means that the peer has no RDMA. */
+/* Returns the reason to report for the status in the server's answer. If the two sides do not
+ * match, both report the same reason. Any other status means that the peer has no RDMA. */
 static enum port_rdma_reason reason_of_answer(uint8_t status)
 {
 	if (status == PORT_RDMA_KIND || status == PORT_RDMA_MTU)
@@ -423,7 +423,7 @@ static uint32_t bulk_bytes(const struct fuse_client *f, const struct client_slot
 	return 0;
 }
 
-/* Whether the request must wait for RDMA. */
+/* Decides whether the request must wait for RDMA. */
 static int rdma_holds(struct fuse_client *f, struct client_slot *s)
 {
 	struct client_rdma *r = &f->rdma;

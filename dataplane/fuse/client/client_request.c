@@ -134,8 +134,8 @@ static uint8_t *request_head(struct client_slot *s, uint32_t len)
 	return s->small;
 }
 
-/* Whether the client asks for attributes in the answer to a WRITE. It does if the file also has a
- * reader that uses the page cache, because the kernel will then ask for them next. */
+/* Returns whether the client asks for attributes in the answer to a WRITE. It does if the file also
+ * has a reader that uses the page cache, because the kernel will then ask for them next. */
 static bool wants_attr(const struct fuse_client *f, const struct client_slot *s)
 {
 	const struct client_file *file;
@@ -196,8 +196,8 @@ int client_request_seal(struct fuse_client *f, struct client_slot *s, const void
 
 /* ------------------------------------------------------------------ answers from the cache */
 
-/* Whether the list of a file's extended attributes may leave this one out, so that its absence in
- * the list proves nothing. */
+/* Returns whether the list of a file's extended attributes may leave this one out, so that its
+ * absence in the list proves nothing. */
 static bool xattr_is_hidden(const char *name, size_t len)
 {
 	static const char prefix[] = "trusted.";

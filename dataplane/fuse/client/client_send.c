@@ -15,7 +15,7 @@ void client_session_drop(struct fuse_client *f, uint64_t now_ns)
 	f->link = CLIENT_AWAY;
 }
 
-/* Whether the request may remove the last name of a file. */
+/* Returns whether the request may remove the last name of a file. */
 static bool client_removes_names(uint32_t opcode)
 {
 	return opcode == FUSE_UNLINK || opcode == FUSE_RENAME || opcode == FUSE_RENAME2;

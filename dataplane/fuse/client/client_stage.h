@@ -23,7 +23,7 @@ struct client_slot;
 #define CLIENT_STAGE_OPCODE(opcode) (1ULL << (opcode))
 
 struct client_stage {
-	/* Whether the mount uses the stage. NULL: every mount does. */
+	/* Returns whether the mount uses the stage. NULL: every mount does. */
 	bool (*is_on)(const struct fuse_client *f);
 	/* Allocates memory and adopts the state of a predecessor. Called for all stages, including
 	 * inactive ones. Returns 0 or a negative errno. */
@@ -32,12 +32,13 @@ struct client_stage {
 	 * called. */
 	void (*done)(struct fuse_client *f);
 	/* Called when the owner of the mount begins to read requests. all: the worker may sleep
-	 * after this pull. Returns the number of requests that the stage has taken. */
+	 * after this call of fuse_client_pull(). Returns the number of requests that the stage has
+	 * taken. */
 	int (*poll)(struct fuse_client *f, bool all, uint64_t now_ns);
 	/* Called when the kernel has no more requests. */
 	void (*drained)(struct fuse_client *f);
-	/* Called after a pull has read all requests that it could. n_taken: the number of these
-	 * requests. */
+	/* Called after fuse_client_pull() has read all requests that it could. n_taken: the number
+	 * of these requests. */
 	void (*polled)(struct fuse_client *f, int n_taken, uint64_t now_ns);
 	/* Called when there is no slot or buffer for another request. */
 	void (*full)(struct fuse_client *f);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The client end of the file system protocol: reads the kernel's requests from /dev/fuse of one
+ * The client side of the file system protocol: reads the kernel's requests from /dev/fuse of one
  * mount, sends them as rudp calls to the compute worker that serves the export, and writes the
  * answers back. It owns the session, the requests in flight, and the nodes and open files that the
  * kernel knows, with the handles that the server made for them. All this is in the mount's state
@@ -37,7 +37,8 @@ unsigned fuse_client_find_orphan(struct fuse_client *f, uint64_t now_ns);
 int fuse_client_new_successor(const struct launch_config *cfg, unsigned index, unsigned number,
 			      int proc_fd, struct rudp *r, struct launch_stats *stats,
 			      uint64_t now_ns, struct fuse_client **ret);
-/* Whether a client of fuse_client_new_successor() has finished these requests. */
+/* Returns whether a client of fuse_client_new_successor() has finished the requests of the absent
+ * mount worker. */
 bool fuse_client_is_finished(const struct fuse_client *f);
 struct fuse_client *fuse_client_free(struct fuse_client *f);
 /* Like fuse_client_free(), but for a process that continues: also ends the session. */
@@ -72,7 +73,7 @@ int fuse_client_kernel_fd(const struct fuse_client *f);
 /* Returns the eventfd by which the workers of the mount wake one another, to be polled
  * edge-triggered; -1 if there is none. */
 int fuse_client_bell(const struct fuse_client *f);
-/* Whether the session only finishes old requests and then ends. */
+/* Returns whether the session only finishes old requests and then ends. */
 bool fuse_client_is_finishing(const struct fuse_client *f);
 /* For a mount worker: whether the server reported recently that it does not support mount workers.
  * The client asks it again later. */
@@ -96,20 +97,21 @@ unsigned fuse_client_in_flight(const struct fuse_client *f);
 /* Returns how many unanswered requests were sent to the server. A stopping worker waits for these.
  * Its successor gets all others from the kernel again. */
 unsigned fuse_client_sent(const struct fuse_client *f);
-/* Whether the mount has ended, but the server does not know that yet. A stopping worker waits until
- * it does, because otherwise the server would keep the mount's open files for a successor. */
+/* Returns whether the mount has ended, but the server does not know that yet. A stopping worker
+ * waits until it does, because otherwise the server would keep the mount's open files for a
+ * successor. */
 bool fuse_client_owes_goodbye(const struct fuse_client *f, uint64_t now_ns);
-/* Whether the server serves the mount now. */
+/* Returns whether the server serves the mount now. */
 bool fuse_client_is_ready(const struct fuse_client *f);
 /* Returns how many files programs have open on the mount, not counting directories. Not for a mount
  * worker. */
 uint32_t fuse_client_open_files(const struct fuse_client *f);
-/* The session with the server; NULL if there is none at present. */
+/* Returns the session with the server, or NULL if there is none at present. */
 const struct rudp_session *fuse_client_session(const struct fuse_client *f);
 /* Returns how long requests have been waiting for an absent server; 0 if none waits, or if the
  * server is present. */
 uint64_t fuse_client_waits_ns(const struct fuse_client *f, uint64_t now_ns);
-/* Number of requests that failed because the server exceeded a soft mount's timeout. */
+/* Returns the number of requests that failed because the server exceeded a soft mount's timeout. */
 uint64_t fuse_client_timeouts(const struct fuse_client *f);
 
 /* rudp's callbacks for sessions whose rudp_session_user is a fuse_client. */

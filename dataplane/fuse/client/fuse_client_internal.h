@@ -152,7 +152,7 @@ struct client_rdma {
 				       postponed */
 		uint32_t qpn;	    /* queue pair number of the server's half */
 		uint8_t link;	    /* our link type in the last message */
-		uint8_t layers;	    /* CLIENT_LAYER_* that the server reported for its end; 0: not
+		uint8_t layers;	    /* CLIENT_LAYER_* that the server reported for its side; 0: not
 				       reported */
 		uint64_t read_bytes, write_bytes;
 	} legs[PORT_RDMA_LEGS_MAX];
@@ -315,8 +315,8 @@ struct fuse_client {
 	struct client_deferred_ctime deferred[CLIENT_DEFERRED_CTIME_MAX];
 	unsigned n_deferred;
 	struct client_locks locks;
-	uint64_t closing_ns; /* when the kernel closed the first of those closed files that were not
-				reported to the server yet */
+	uint64_t closing_ns; /* when the kernel closed a file whose closing the server does not know
+				yet: the first of these files */
 	uint64_t timeouts, bad_requests, bad_responses;
 	/* What the compute worker has reported about itself in this session. */
 	struct fuse_proto_server server;
@@ -410,8 +410,8 @@ void client_queue_depth_update(struct fuse_client *f);
 
 /* Processes a request of n bytes in f->read_buf; sets f->request. */
 void client_take_request(struct fuse_client *f, size_t n, uint64_t now_ns);
-/* Whether there are a free slot and a buffer for a large request. Both are needed before a request
- * is read. */
+/* Returns whether there are a free slot and a buffer for a large request. Both are needed before a
+ * request is read. */
 static inline bool client_has_room(const struct fuse_client *f)
 {
 	return f->free && f->pool.n_free > 0;
@@ -510,7 +510,7 @@ bool client_internal_is_reopening(const struct fuse_client *f, uint32_t file);
 /* workers/: the functions of that folder that the rest of the client calls. If there are no mount
  * workers, the functions for the owner of a mount do nothing. */
 
-/* Whether any mount worker has unfinished requests that may refer to the node. */
+/* Returns whether any mount worker has unfinished requests that may refer to the node. */
 bool client_dispatch_has_pending(const struct fuse_client *f, const struct client_node *node);
 /* Tells the mount worker not to reply to the kernel when the request ends, because the owner
  * replies. */
@@ -521,8 +521,8 @@ void client_dispatch_report_served(struct fuse_client *f);
 void client_dispatch_report_unmounted(struct fuse_client *f);
 /* Call when all resent requests have been read. */
 void client_dispatch_resend_done(struct fuse_client *f);
-/* Whether it is certain that no mount worker is reading from the kernel. Only then the kernel may
- * be asked to resend the requests that a predecessor had begun. */
+/* Returns whether it is certain that no mount worker is reading from the kernel. Only then the
+ * kernel may be asked to resend the requests that a predecessor had begun. */
 bool client_forward_quiesce(struct fuse_client *f);
 /* Processes FORGETs that were forwarded to a predecessor. The kernel does not resend these, unlike
  * all other requests. */
@@ -532,8 +532,8 @@ void client_forward_interrupt(struct fuse_client *f, uint64_t unique, uint64_t n
 /* Resumes a predecessor's requests; call it after all stages are initialized. */
 void client_mount_worker_start(struct fuse_client *f, uint64_t now_ns);
 int client_mount_worker_pull(struct fuse_client *f, bool all, uint64_t now_ns);
-/* Whether this mount worker may connect to the server. It waits until the owner of the mount has
- * connected, except when it must finish old requests. */
+/* Returns whether this mount worker may connect to the server. It waits until the owner of the
+ * mount has connected, except when it must finish old requests. */
 bool client_mount_worker_may_connect(const struct fuse_client *f, uint64_t now_ns);
 /* Returns the purpose of the next session, for its hello, and records it. */
 enum fuse_hello_purpose client_mount_worker_hello(struct fuse_client *f);
@@ -542,7 +542,7 @@ enum fuse_hello_purpose client_mount_worker_hello(struct fuse_client *f);
 bool client_mount_worker_return(struct client_slot *s);
 /* Call when the request has ended at this mount worker. */
 void client_mount_worker_end(struct fuse_client *f, const struct client_slot *s);
-/* Whether the owner has already reported the end of the request to the kernel. */
+/* Returns whether the owner has already reported the end of the request to the kernel. */
 bool client_mount_worker_is_cancelled(const struct fuse_client *f, const struct client_slot *s);
 
 /* client_entry.c: the entries (names with nodes and attributes) that the kernel gets. */
@@ -567,8 +567,8 @@ void client_shown_note(struct fuse_client *f, uint64_t nodeid);
 void client_shown_note_all(struct fuse_client *f);
 /* Call when the kernel forgets the node. */
 void client_shown_forgotten(struct fuse_client *f, const struct client_node *node);
-/* Whether the kernel has learned something about the node since client_prefetches.n_shown had the
- * value n_shown. */
+/* Returns whether the kernel has learned something about the node since client_prefetches.n_shown
+ * had the value n_shown. */
 bool client_shown_since(const struct fuse_client *f, const struct client_node *node,
 			uint64_t n_shown);
 
@@ -606,8 +606,9 @@ void client_prefetch_from_cache(struct fuse_client *f, const struct client_dir_c
 
 /* client_local_dir.c: directories that are open locally. */
 
-/* Returns the error that the kernel gets for a request that failed with `error`. It is another one
- * only for a request that uses a local directory which could not be reopened at the server. */
+/* Returns the error that the kernel gets for a request that failed with `error`. This error differs
+ * from `error` only for a request that uses a local directory which could not be reopened at the
+ * server. */
 int client_local_dir_error(const struct fuse_client *f, const struct client_slot *s, int error);
 
 /* client_deferred_ctime.c: SETATTRs that change nothing but the ctime. */
@@ -641,7 +642,7 @@ void client_killed_abandon(struct fuse_client *f, struct client_slot *s, int err
 /* Call when the server reports that the pair of a leg has failed. serial: value of
  * client_rdma.serial when the client sent the request to whose answer the report belongs. */
 void client_rdma_pair_failed(struct fuse_client *f, unsigned leg, uint32_t serial);
-/* Whether a request for a pair of the port is pending. */
+/* Returns whether a request for a pair of the port is pending. */
 bool client_rdma_is_asking(const struct fuse_client *f, unsigned port);
 /* Decides whether to offer memory for the request's data via RDMA. If so, returns true with the
  * offer in *ret. For a READ, the buffer for the answer must be allocated already. */
@@ -686,8 +687,8 @@ void client_slot_queue(struct fuse_client *f, struct client_slot *s);
 void client_slot_unqueue(struct fuse_client *f, struct client_slot *s);
 /* Marks the slot's request as answered: the kernel has a reply, or expects none. */
 void client_slot_answered(struct fuse_client *f, struct client_slot *s);
-/* Whether the request was sent more than once. The server may then have repeated an earlier answer,
- * which does not show later changes. */
+/* Returns whether the request was sent more than once. The server may then have repeated an earlier
+ * answer, which does not show later changes. */
 static inline bool client_slot_is_resent(const struct client_slot *s)
 {
 	return s->resent || s->unique & FUSE_PROTO_UNIQUE_RESEND;

@@ -91,10 +91,10 @@ void client_cache_no_xattrs_set(struct client_cache *k, const struct client_node
 /* Call when the kernel may have set an extended attribute: invalidates earlier reports. */
 void client_cache_no_xattrs_drop(struct client_cache *k, const struct client_node *n,
 				 uint64_t now_ns);
-/* Whether the file has no extended attributes, except possibly trusted ones. */
+/* Returns whether the file has no extended attributes, except possibly trusted ones. */
 bool client_cache_no_xattrs(const struct client_cache *k, const struct client_node *n,
 			    uint64_t now_ns);
-/* Whether a recent report of the server says if the file has extended attributes. */
+/* Returns whether a recent report of the server says if the file has extended attributes. */
 bool client_cache_no_xattrs_reported(const struct client_cache *k, const struct client_node *n,
 				     uint64_t now_ns);
 
@@ -103,8 +103,8 @@ void client_cache_kernel_valid_set(struct client_cache *k, const struct client_n
 				   uint64_t until_ns);
 /* Call when the kernel may get newer attributes of the node than its cached ones. */
 void client_cache_kernel_valid_drop(struct client_cache *k, const struct client_node *n);
-/* Whether the kernel's cached entry of the node is valid for a while longer, so that the kernel
- * needs no new one. */
+/* Returns whether the kernel's cached entry of the node is valid for a while longer, so that the
+ * kernel needs no new one. */
 bool client_cache_kernel_valid(const struct client_cache *k, const struct client_node *n,
 			       uint64_t now_ns);
 
@@ -122,8 +122,8 @@ bool client_cache_dir(const struct client_cache *k, const struct client_node *n,
  * sent whose answer showed this. */
 void client_cache_dir_end_set(struct client_cache *k, const struct client_node *n, uint64_t fh,
 			      uint64_t off, uint64_t sent_ns);
-/* Whether a reader at that offset is at the end of the directory. Returns true only once for each
- * call of client_cache_dir_end_set(). */
+/* Returns whether a reader at that offset is at the end of the directory. Returns true only once
+ * for each call of client_cache_dir_end_set(). */
 bool client_cache_dir_end(struct client_cache *k, const struct client_node *n, uint64_t fh,
 			  uint64_t off, uint64_t now_ns);
 
@@ -135,7 +135,8 @@ void client_cache_empty_dir_set(struct client_cache *k, const struct client_node
  * server can get the request. */
 void client_cache_name_created(struct client_cache *k, const struct client_node *n,
 			       const char *name, size_t len);
-/* Whether the directory has neither this name nor one that a file system might treat as equal. */
+/* Returns whether the directory has neither this name nor one that a file system might treat as
+ * equal. */
 bool client_cache_absent(struct client_cache *k, const struct client_node *n, const char *name,
 			 size_t len, uint64_t now_ns);
 
@@ -146,12 +147,12 @@ void client_cache_mark_created(struct client_cache *k, const struct client_node 
  * still cached. Call client_node_changed() first. */
 void client_cache_created_changed(struct client_cache *k, const struct client_node *n,
 				  const struct fuse_attr *attr);
-/* Marks the attributes of such a file as out of date, even if its node counts no change. The next
- * client_cache_created_changed() ends this. */
+/* Marks the attributes of a file of client_cache_mark_created() as out of date, even if its node
+ * counts no change. The next client_cache_created_changed() ends this. */
 void client_cache_created_stale(struct client_cache *k, const struct client_node *n);
 void client_cache_created_drop(struct client_cache *k, const struct client_node *n);
-/* Returns the current attributes of such a file. Returns NULL if they are unknown, or if a change
- * by this client is in flight. */
+/* Returns the current attributes of a file of client_cache_mark_created(). Returns NULL if they are
+ * unknown, or if a change by this client is in flight. */
 const struct fuse_attr *client_cache_created(struct client_cache *k, const struct client_node *n,
 					     uint64_t now_ns);
 

@@ -158,8 +158,8 @@ static void chunk_remove(struct client_nodes *t, uint32_t *list, uint32_t c)
 		t->chunks[chunk->next].prev = chunk->prev;
 }
 
-/* Whether the chunk can become empty. It cannot if some of its records were never used, or if it is
- * the first chunk, which holds the root. */
+/* Returns whether the chunk can become empty. It cannot if some of its records were never used, or
+ * if it is the first chunk, which holds the root. */
 static bool chunk_can_empty(const struct client_nodes *t, uint32_t c)
 {
 	return c > 0 && (c + 1) * CLIENT_CHUNK_NODES <= t->state->head->n_nodes;

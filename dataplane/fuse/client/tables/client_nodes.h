@@ -82,8 +82,8 @@ void client_nodes_lose(struct client_nodes *t);
 /* Returns the loss count with which a newly opened file starts. If no caller of fsync has seen the
  * last loss yet, the new file will still report it. */
 uint32_t client_node_lost_sample(const struct client_node *n);
-/* Whether fsync must report lost data to the opener of the file whose loss count is *sample. If so,
- * the loss counts as reported to it. */
+/* Returns whether fsync must report lost data to the opener of the file whose loss count is
+ * *sample. If so, the loss counts as reported to it. */
 bool client_node_lost_report(struct client_node *n, uint32_t *sample);
 
 #endif

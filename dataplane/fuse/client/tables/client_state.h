@@ -137,7 +137,8 @@ struct client_head {
 	uint8_t released[CLIENT_CHUNKS_MAX];
 	uint32_t largest;    /* length of the kernel's largest request so far; 0: an earlier version
 				did not record it */
-	uint64_t lock_epoch; /* epoch of the mount's locks at the server; 0: it has none */
+	uint64_t lock_epoch; /* epoch of the mount's locks at the server; 0: the server manages no
+				locks of the mount */
 };
 
 struct client_state {

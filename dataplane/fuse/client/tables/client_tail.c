@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads and writes the tails of messages at the client's end. It parses bytes from other hosts, so
- * it has a fuzzer.
+ * Adds tails to the kernel's requests, and parses the tails of answers. Answers come from other
+ * hosts, so a fuzzer tests this file.
  */
 #include "dataplane/fuse/client/tables/client_tail.h"
 
@@ -158,9 +158,9 @@ static bool take(const uint8_t **p, size_t *left, void *ret, size_t n)
 	return true;
 }
 
-/* Whether all handles are complete. Each length is read only once, because a server's RDMA device
- * could change it between two reads if it is behind the data of a READ. The handles of such an
- * answer are never used. */
+/* Returns whether all handles are complete. Each length is read only once, because a server's RDMA
+ * device could change it between two reads if it is behind the data of a READ. The handles of such
+ * an answer are never used. */
 static bool handles_are_whole(const uint8_t *p, size_t left, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {

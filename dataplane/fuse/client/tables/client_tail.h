@@ -40,7 +40,7 @@ struct client_answer {
 	size_t body_len;
 	uint64_t age_ns; /* time since the request was taken; set by the caller */
 	bool has_attr, has_server, has_dir_attr, has_bulk, is_end, has_names;
-	bool is_unlocked; /* FUSE_PROTO_RESP_UNLOCKED */
+	bool is_unlocked; /* the answer has the flag FUSE_PROTO_RESP_UNLOCKED */
 	struct fuse_attr attr, dir_attr;
 	struct fuse_proto_server server;
 	struct fuse_proto_bulk_done bulk;
@@ -52,7 +52,7 @@ struct client_answer {
 int client_answer_read(void *msg, size_t len, struct client_answer *ret);
 /* Takes the next handle of the answer. Returns false if there is none left. */
 bool client_answer_handle(struct client_answer *a, struct client_handle *ret);
-/* Whether any kernel accepts these attributes. */
+/* Returns whether the size and the file type are values that every kernel accepts. */
 bool client_attr_is_valid(const struct fuse_attr *attr);
 /* Finds the offset at which a reader continues after the last entry in this body, which belongs to
  * an answer to READDIRPLUS (plus) or READDIR. Returns false if the body is empty or malformed. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The owner's end of a mount with mount workers: dispatches data requests to other cores, and
- * recovers these requests when either end dies.
+ * The owner's side of a mount with mount workers: dispatches data requests to other cores, and
+ * recovers these requests when the owner or a mount worker dies.
  */
 #include "dataplane/fuse/client/workers/client_workers.h"
 
@@ -249,7 +249,7 @@ static bool is_large(const struct client_slot *s)
 	return size >= DISPATCH_BYTES_MIN;
 }
 
-/* Whether the WRITE appends. The flag in the request decides, because fcntl(2) may have set
+/* Returns whether the WRITE appends. The flag in the request decides, because fcntl(2) may have set
  * O_APPEND after the file was opened. */
 static bool appends(const struct client_slot *s)
 {
@@ -261,9 +261,9 @@ static bool appends(const struct client_slot *s)
 	return write.flags & O_APPEND;
 }
 
-/* Whether the request may be dispatched. Only data requests of regular files may, because they can
- * be repeated after a mount worker has died; a repeated append is recognised by the server, as long
- * as it has the same mount id. Requests that may use RDMA stay with the owner. */
+/* Returns whether the request may be dispatched. Only data requests of regular files may, because
+ * they can be repeated after a mount worker has died; a repeated append is recognised by the
+ * server, as long as it has the same mount id. Requests that may use RDMA stay with the owner. */
 static bool is_eligible(const struct fuse_client *f, const struct client_slot *s)
 {
 	const struct client_file *file;

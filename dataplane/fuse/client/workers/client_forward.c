@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The owner's end of requests that mount workers read themselves: decides when mount workers read,
+ * The owner's side of requests that mount workers read themselves: decides when mount workers read,
  * takes the requests that they forward, and applies the changes of files that they report.
  */
 #include "dataplane/fuse/client/workers/client_workers.h"
@@ -11,13 +11,14 @@
 
 /* ------------------------------------------------------------------ before the kernel resends */
 
-/* Whether it is a FORGET: the kernel expects no answer to it, and so does not resend it. */
+/* Returns whether the request is a FORGET: the kernel expects no answer to it, and so does not
+ * resend it. */
 static bool is_forget(const struct fuse_in_header *h)
 {
 	return h->opcode == FUSE_FORGET || h->opcode == FUSE_BATCH_FORGET;
 }
 
-/* Whether the mount worker can read no more. If it is dead, frees the slots in which it was
+/* Returns whether the mount worker can read no more. If it is dead, frees the slots in which it was
  * reading. The kernel resends a request that it had read there. */
 static bool mount_worker_quiesces(struct fuse_client *f, unsigned k)
 {
@@ -163,9 +164,9 @@ static void set_asleep(struct fuse_client *f, bool sleeps)
 
 /* ------------------------------------------------------------------ signals */
 
-/* Whether to check this slot again later, because its request is not known yet, or is about to be
- * forwarded to this worker. Instead, the kernel could be made to repeat the INTERRUPT, but until
- * then this would block all other requests of the mount. */
+/* Returns whether to check this slot again later, because its request is not known yet, or is about
+ * to be forwarded to this worker. Instead, the kernel could be made to repeat the INTERRUPT, but
+ * until then this would block all other requests of the mount. */
 static bool signal_waits(struct fuse_client *f, struct client_worker *w, unsigned i,
 			 uint64_t unique)
 {

@@ -197,8 +197,8 @@ static void head_copy(struct fuse_client *f)
 	client_publish(&to->negotiated, 1);
 }
 
-/* Whether there is work that only this mount worker can finish: requests that may have been sent,
- * or files that are open at the server. */
+/* Returns whether there is work that only this mount worker can finish: requests that may have been
+ * sent, or files that are open at the server. */
 static bool has_unfinished(const struct fuse_client *f)
 {
 	return f->n_used > 0 || f->files.n_closing > 0;
@@ -237,7 +237,8 @@ static void session_check_purpose(struct fuse_client *f, uint64_t now_ns)
 }
 
 /* Ends the session of this mount worker if the owner has had no session for a while: a full server
- * may have accepted this session instead of the owner's, which then finds a place. */
+ * may have accepted this session instead of the owner's session, and then has room for the owner's
+ * session. */
 static void yield_to_owner(struct fuse_client *f, uint64_t now_ns)
 {
 	if (has_unfinished(f) || mount_worker_get(&f->area->served)) {

@@ -7,9 +7,9 @@
  * only the owner reads. */
 #define GAIN_PERCENT 105U
 
-/* Whether all workers read in this window. The two ways alternate in an order (the Thue-Morse
- * sequence) in which neither comes earlier on average. So a growing or shrinking load favours
- * neither. */
+/* Returns whether all workers read in this window. The two ways alternate in an order (the
+ * Thue-Morse sequence) in which neither comes earlier on average. So a growing or shrinking load
+ * favours neither. */
 static bool all_in(unsigned window)
 {
 	return __builtin_parity(window);
@@ -41,8 +41,9 @@ static void trial_begin(struct client_trial *t)
 	t->n_windows = 1;
 }
 
-/* Whether a trial is useful. It is useless if the owner's core alone keeps up. While all workers
- * read, the owner's core may keep up only because of the others, so a trial is useful then. */
+/* Returns whether a trial is useful. It is useless if the owner's core alone keeps up. While all
+ * workers read, the owner's core may keep up only because of the others, so a trial is useful
+ * then. */
 static bool is_worth_it(const struct client_trial *t, uint64_t n, uint64_t n_behind)
 {
 	return t->kept || n_behind >= n / 2;

@@ -60,7 +60,7 @@ struct client_dispatch {
 
 /* client_dispatch_state.c */
 
-/* Whether the mount's data uses RDMA, which mount workers cannot use. */
+/* Returns whether the mount's data uses RDMA, which mount workers cannot use. */
 bool client_dispatch_by_rdma(const struct fuse_client *f);
 /* Tells the mount worker to check the slot. */
 void client_dispatch_notify(struct fuse_client *f, struct client_worker *w, unsigned i);
@@ -70,15 +70,15 @@ static inline unsigned client_dispatch_nodeids_at(uint64_t nodeid)
 	return (unsigned)(nodeid % CLIENT_DISPATCH_NODEIDS);
 }
 
-/* client_dispatch.c: the owner's end of mount workers. */
+/* client_dispatch.c: the owner's side of the mount workers. */
 
 /* Handles the state of slot i, which is below MOUNT_WORKER_SLOTS_ALL. Returns false if the slot
  * must be checked again later. */
 bool client_dispatch_slot_look(struct fuse_client *f, struct client_worker *w, unsigned i);
-/* Whether a process runs the mount worker, and has a session with the server. */
+/* Returns whether a process runs the mount worker, and has a session with the server. */
 bool client_dispatch_is_alive(const struct client_worker *w, uint64_t now_ns);
 
-/* client_forward.c: the owner's end of requests that mount workers read. */
+/* client_forward.c: the owner's side of the requests that mount workers read. */
 
 /* Applies the file changes that mount workers reported. */
 void client_forward_apply_notes(struct fuse_client *f);
@@ -107,7 +107,7 @@ void client_mount_worker_notify_owner(const struct fuse_client *f, unsigned i);
 void client_mount_worker_ring_owner(const struct fuse_client *f);
 /* Sets this worker's bit in a word of the memory that all workers of the mount share. */
 void client_mount_worker_mark(const struct fuse_client *f, uint64_t *word);
-/* If the kernel has resent the request since, gives the slot its new number. */
+/* Gives the slot the request's new number if the kernel has resent the request since. */
 void client_mount_worker_renumber(struct fuse_client *f, struct client_slot *s);
 /* Restarts the request in slot i if the kernel has resent it. i: below MOUNT_WORKER_SLOTS_ALL. */
 bool client_mount_worker_restart(struct fuse_client *f, unsigned i, uint32_t word);
@@ -120,8 +120,8 @@ bool client_mount_worker_restart(struct fuse_client *f, unsigned i, uint32_t wor
 void client_mount_worker_take(struct fuse_client *f, unsigned i, bool again, uint64_t now_ns);
 void client_mount_worker_resume(struct fuse_client *f, unsigned i, uint64_t now_ns);
 bool client_mount_worker_look(struct fuse_client *f, unsigned i, uint64_t now_ns);
-/* Whether the mount worker takes new requests. If not, the owner takes back those that it has
- * dispatched. */
+/* Returns whether the mount worker takes new requests. If not, the owner takes back those that it
+ * has dispatched. */
 bool client_mount_worker_takes_new(const struct fuse_client *f);
 /* Closes the files that the owner has closed. */
 void client_mount_worker_files_close(struct fuse_client *f, uint64_t now_ns);

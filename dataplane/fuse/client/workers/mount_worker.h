@@ -36,9 +36,10 @@
 #define MOUNT_WORKER_AWAY_NS (2 * NSEC_PER_SEC)
 
 /*
- * State of a request, in the low byte of its word. The owner writes FREE and DISPATCHED, the mount
- * worker the others. A request that a mount worker has begun may have been sent, so it stays with
- * that mount worker. If that one dies, its successor repeats the request under the same mount id.
+ * State of a request, in the low byte of its word. The owner writes FREE and DISPATCHED; the mount
+ * worker writes the others. A request that a mount worker has begun may have been sent, so it stays
+ * with that mount worker. If that mount worker dies, its successor repeats the request under the
+ * same mount id.
  */
 enum mount_worker_state {
 	MOUNT_WORKER_FREE,
@@ -144,7 +145,7 @@ struct mount_worker_reads {
 	} notes[MOUNT_WORKER_FILES_FIRST];
 };
 
-/* The records of all files beyond the first 64, for which the two structs above have no place. */
+/* The records of all files beyond the first 64, for which the two structs above have no room. */
 struct mount_worker_more {
 	/* Written by the mount worker. */
 	_Alignas(64) uint32_t is_known; /* always 1; owners of version 0.1.0 check it */
@@ -190,7 +191,7 @@ static inline uint64_t mount_worker_take_bits(uint64_t *bits, unsigned n)
  * necessary. The caller still owns fd. number: from 1 to LAUNCH_MOUNT_WORKERS_MAX. Returns NULL
  * with errno set on failure. */
 struct mount_worker_area *mount_worker_map(int fd, unsigned number);
-/* Whether the mount of this state has ever had mount workers. */
+/* Returns whether the mount of this state has ever had mount workers. */
 bool mount_worker_was_there(int fd);
 void mount_worker_unmap(struct mount_worker_area *a);
 /* Offset of the mount worker's own client state in the descriptor. */
@@ -243,7 +244,7 @@ void mount_worker_trim(struct mount_worker_area *a);
  * process is this mount worker, or another negative errno. */
 int mount_worker_lock(int fd, unsigned number);
 void mount_worker_unlock(int fd, unsigned number);
-/* Whether another process is the mount worker with this number. */
+/* Returns whether another process is the mount worker with this number. */
 bool mount_worker_is_locked(int fd, unsigned number);
 /* Wakes all workers of the mount, because there is something to process. */
 void mount_worker_ring(int bell_fd);
