@@ -30,7 +30,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#define HELPERS_CALLS_MAX 256U /* most calls of an export at a time */
+#define HELPERS_CALLS_MAX 256U /* maximum number of calls of an export at a time */
 #define HELPERS_NAME_MAX 256U  /* including the final NUL */
 #define HELPERS_HANDLE_SIGNED 1
 /* Kind of the handle of an object that was removed right after it was created: always stale. */
@@ -73,9 +73,9 @@ enum helper_op {
 	HELPER_READDIR, /* fd of a, offset -> data: struct helper_dirent, count of bytes (0: end) */
 	HELPER_READDIRPLUS, /* like HELPER_READDIR, with attr and handle */
 	HELPER_STATFS,	    /* a -> data: struct statfs */
-	HELPER_APPEND,	    /* fd of a, data -> count; attr */
-	HELPER_WRITE,	    /* fd of a, data, offset -> count, possibly together with an error;
-			       HELPER_ATTR: attr */
+	HELPER_APPEND,	    /* fd of a, data -> count, attr */
+	HELPER_WRITE,	    /* fd of a, data, offset -> count, which may be above 0 even with an
+			       error; also attr, if the flag HELPER_ATTR is set */
 	HELPER_FALLOCATE,   /* fd of a, mode (FALLOC_FL_*), offset, length -> attr */
 	HELPER_COPY,	    /* fd of a, offset, fd of b, offset2, length -> count; at most 4 MiB */
 	HELPER_LSEEK,	    /* fd of a, offset, mode (SEEK_DATA, SEEK_HOLE) -> count */
@@ -144,8 +144,8 @@ struct helper_call {
 	 * make the user a member. If the range is empty, it may be any group. */
 	uint32_t first_gids, n_gids;
 	void *user;
-	/* Bytes that the running call frees, allocates or copies, by which it may take longer; the
-	 * helper writes it before it begins. */
+	/* Bytes that the running call frees, allocates or copies: the more, the longer the call may
+	 * take. The helper writes this before it begins. */
 	uint64_t work_bytes;
 	/* result */
 	struct helper_result result;
@@ -162,7 +162,7 @@ struct helper_dirent {
 	uint64_t ino, off;
 	uint32_t type; /* DT_* */
 	uint16_t name_len;
-	uint8_t handle_len;		     /* 0: none */
+	uint8_t handle_len;		     /* 0: the entry has no handle */
 	uint8_t has_attr : 1, no_xattrs : 1; /* has_attr: attr is valid; no_xattrs: the object has
 						no extended attributes */
 	struct fuse_attr attr;
@@ -215,7 +215,7 @@ unsigned fs_helper_count(enum helpers_queue queue);
  * outside of it. */
 void *fs_helper_arena(struct fs_helper *h, size_t *ret_bytes);
 struct journal *fs_helper_journal(struct fs_helper *h, unsigned export_index);
-/* Whether the export's file system supports file handles. */
+/* Returns whether the export's file system supports file handles. */
 bool fs_helper_gives_handles(const struct fs_helper *h, unsigned export_index);
 /* Returns a hash of the export's name, file system and root. If the hash differs, another directory
  * is exported under the same name. */

@@ -56,7 +56,8 @@ static bool name_is_one(const char *name, bool xattr)
 	return xattr || !memchr(name, '/', len);
 }
 
-/* Whether the name is "." or "..", which cannot be created or removed. Only LOOKUP accepts "..". */
+/* Returns whether the name is "." or "..", which cannot be created or removed. Only LOOKUP accepts
+ * "..". */
 static bool name_is_dots(const char *name)
 {
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;

@@ -11,7 +11,8 @@
 #include <sys/vfs.h>
 #include <sys/xattr.h>
 
-/* Most bytes that one call copies. This limits how long the next calls in the queue wait. */
+/* Maximum number of bytes that one call copies. This limits how long the next calls in the queue
+ * wait. */
 #define COPY_BYTES_MAX (4U << 20)
 #define DIR_LIST_BYTES 4096U /* bytes of names that are looked up when a directory is opened */
 #define DIR_MORE_BYTES 512U  /* space for one more name of any length */
@@ -204,9 +205,10 @@ static int touch(int fd)
 	return utimensat(AT_FDCWD, helper_fd_name(fd, name), ts, 0) < 0 ? -errno : 0;
 }
 
-/* Whether the change must clear set-id bits. The client's kernel requests this (FATTR_KILL_SUIDGID)
- * if the user has no privilege to keep them. A truncation with HELPER_CHECK_PERMS clears them too,
- * because the call may then run as another user. A new mode says itself which bits remain. */
+/* Returns whether the change must clear set-id bits. The client's kernel requests this
+ * (FATTR_KILL_SUIDGID) if the user has no privilege to keep them. A truncation with
+ * HELPER_CHECK_PERMS clears them too, because the call may then run as another user. A new mode
+ * says itself which bits remain. */
 static bool kills_priv(const struct helper *self)
 {
 	const struct helper_setattr *s = &self->call.set;

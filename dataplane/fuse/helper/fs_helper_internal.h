@@ -221,7 +221,7 @@ int helper_answer_attr(struct helper *self, int fd);
 /* Adds the attributes of the open file to the result if possible, but does not check for extended
  * attributes, because a write adds none. */
 void helper_answer_stat(struct helper *self, int fd);
-/* Whether the open file has no extended attributes visible to clients. */
+/* Returns whether the open file has no extended attributes visible to clients. */
 bool helper_has_no_xattrs(int fd);
 /* Add attributes to the result, and the object's handle if it has one. _entry: of an open file;
  * _name: of a name in a directory. */

@@ -65,7 +65,7 @@ int helper_creds(struct helper *self)
 	return caps_set(self, caps);
 }
 
-/* Whether the client's gid-map contains the group. */
+/* Returns whether the client's gid-map contains the group. */
 static bool group_is_mapped(const struct helper *self, uint32_t gid)
 {
 	const struct helper_call *c = &self->call;
@@ -243,8 +243,8 @@ void helper_evidence(const struct helper *self, int fd, struct journal_object *r
 	ret->size = (uint64_t)st.st_size;
 }
 
-/* Whether the object is unchanged since the evidence was taken. If timestamps are coarse, the
- * evidence must also be so much newer than the last change that a further change would have got
+/* Returns whether the object is unchanged since the evidence was taken. If timestamps are coarse,
+ * the evidence must also be so much newer than the last change that a further change would have got
  * another timestamp. */
 static bool object_is_same(const struct helper *self, const struct journal_object *was,
 			   const struct journal_object *is, uint64_t before_ns)

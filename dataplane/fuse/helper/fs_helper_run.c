@@ -200,8 +200,8 @@ static bool is_root(const struct fs_helper *pool, int fd)
 	return false;
 }
 
-/* Whether a helper may still need the descriptor. Makes no call that a hanging file system could
- * block. */
+/* Returns whether a helper may still need the descriptor. Makes no call that a hanging file system
+ * could block. */
 static bool fd_is_files(const struct fs_helper *pool, int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -403,9 +403,9 @@ static void serve(struct helper *self)
 }
 
 /*
- * Whether each change of a file after a read of its attributes gets a new timestamp. Most file
- * systems do so with Linux 6.13 and later, but no interface reports it. So this function tries it:
- * with a coarse clock, a timestamp does not change three times within this loop.
+ * Returns whether each change of a file after a read of its attributes gets a new timestamp. Most
+ * file systems do so with Linux 6.13 and later, but no interface reports it. So this function tries
+ * it: with a coarse clock, a timestamp does not change three times within this loop.
  */
 static bool times_are_fine(int root_fd)
 {

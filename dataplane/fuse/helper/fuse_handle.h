@@ -21,7 +21,7 @@ enum fuse_handle_kind {
  * handle, and the signature follow. For FUSE_HANDLE_TABLE, what follows is private to the
  * server. */
 struct fuse_handle {
-	uint8_t len; /* 0: none */
+	uint8_t len; /* 0: there is no handle */
 	uint8_t bytes[FUSE_PROTO_HANDLE_MAX];
 };
 

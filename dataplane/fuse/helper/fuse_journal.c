@@ -219,7 +219,7 @@ static bool owner_is_alive(const struct journal_owner *l)
 	return (__atomic_load_n(&l->word, __ATOMIC_ACQUIRE) & FUTEX_TID_MASK) != 0;
 }
 
-/* Whether the record's owner, as named in its word, can still act on the record. */
+/* Returns whether the record's owner, as named in its word, can still act on the record. */
 static bool word_is_owned(const struct journal *j, uint64_t word)
 {
 	unsigned owner = JOURNAL_OWNER(word);
@@ -261,7 +261,7 @@ static enum journal_verdict record_again(struct journal *j, struct journal_recor
 	}
 }
 
-/* Whether the record may be reused. last: the search has found no better record. */
+/* Returns whether the record may be reused. last: the search has found no better record. */
 static bool record_is_reusable(const struct journal *j, uint64_t word, bool last)
 {
 	switch (JOURNAL_STATE(word)) {

@@ -30,11 +30,11 @@
 #include "dataplane/fuse/proto/fuse_proto.h"
 #include "netcfg/base/base.h"
 
-/* Most mounts in a journal. There are more than LAUNCH_SESSIONS_MAX, because some mounts have no
- * session at the moment. */
+/* Maximum number of mounts in a journal. There are more than LAUNCH_SESSIONS_MAX, because some
+ * mounts have no session at the moment. */
 #define JOURNAL_MOUNTS_MAX 12288U
-#define JOURNAL_RECORDS 512U /* per mount; at least twice FUSE_PROTO_CALLS_MAX */
-/* Most helper threads of all workers that serve the export */
+#define JOURNAL_RECORDS 512U /* records per mount; at least twice FUSE_PROTO_CALLS_MAX */
+/* Maximum number of helper threads of all workers that serve the export */
 #define JOURNAL_OWNERS_MAX 2048U
 #define JOURNAL_LOCKS 64U
 
@@ -61,7 +61,7 @@ enum {
 /* The outcome of a call. */
 struct helper_result {
 	int32_t error;	/* 0; negative errno */
-	uint32_t flags; /* HELPER_RESULT_* */
+	uint32_t flags; /* number of bytes; for LSEEK: the position */
 	uint64_t count; /* bytes; LSEEK: the position */
 	uint64_t dev;	/* st_dev of attr */
 	struct fuse_attr attr;
@@ -159,14 +159,14 @@ void journal_cancel(struct journal_record *rec, uint64_t ticket);
  * several journals. worker_id: the worker that does not count as ended while the thread is alive;
  * JOURNAL_NO_WORKER: none. Returns the owner's number, or -ENOSPC if no number is free. */
 int journal_owner_register(struct journal *j, uint32_t worker_id);
-/* Whether a thread that registered for this worker is alive. */
+/* Returns whether a thread that registered for this worker is alive. */
 bool journal_worker_is_alive(const struct journal *j, uint32_t worker_id);
-/* Whether the owner's thread is alive. */
+/* Returns whether the owner's thread is alive. */
 bool journal_owner_is_alive(const struct journal *j, unsigned owner);
-/* JOURNAL_LOCKS words for the helpers of all workers; each has the number of the owner that holds
- * it, or 0. */
+/* Returns the locks that the helpers of all workers share: JOURNAL_LOCKS words, each with the
+ * number of the owner that holds the lock, or 0. */
 uint32_t *journal_locks(struct journal *j);
-/* Whether rec points to a record of the journal. */
+/* Returns whether rec points to a record of the journal. */
 bool journal_contains(const struct journal *j, const struct journal_record *rec);
 
 /* A record that a helper has claimed. */
