@@ -219,7 +219,7 @@ int fuse_server_helpers_fd(const struct fuse_server *srv)
 	return fs_helper_fd(srv->helpers);
 }
 
-/* Whether requests wait for RDMA: until a queue pair is less busy, or a buffer is free. */
+/* Returns whether requests wait for RDMA: until a queue pair is less busy, or a buffer is free. */
 static bool rdma_waits(const struct fuse_server *srv)
 {
 	return srv->reply_head || srv->fetch_head || srv->n_fetches_waiting > 0;
@@ -333,7 +333,7 @@ unsigned fuse_server_in_flight(const struct fuse_server *srv)
 	       (srv->ping.client != NULL);
 }
 
-/* Whether the export is configured, but its directory is missing. */
+/* Returns whether the export is configured, but its directory is missing. */
 static bool export_is_missing(const struct fuse_server *srv, const char *name)
 {
 	const struct launch_config *c = srv->cfg;

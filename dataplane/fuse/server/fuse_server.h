@@ -96,11 +96,12 @@ const char *fuse_server_claimed(const struct fuse_server *srv);
 /* Returns the worker that the last redirected client should use, as "ADDRESS/PORT", with a
  * hexadecimal port. */
 const char *fuse_server_elsewhere(const struct fuse_server *srv);
-/* Returns the reason why the file system of an export hangs, open files are short, or removed files
- * keep space for absent clients. The reason is not set if none of these is the case. */
+/* Returns the most important reason of three: the file system of an export hangs; the open files
+ * run out; or removed files still use space, because absent clients have them open. The reason is
+ * not set if there is none. */
 const struct reason *fuse_server_reason(const struct fuse_server *srv);
 /* Whether the client's session may be ended because the client leaves replies unacknowledged. It
- * may if reply buffers are short, for all hosts or for the client's host. */
+ * may if reply buffers run out, for all hosts together or for the client's host. */
 bool fuse_server_client_may_end(const struct fuse_server_client *c);
 /* Returns the name that the client claims for its host. */
 const char *fuse_server_client_host(const struct fuse_server_client *c);

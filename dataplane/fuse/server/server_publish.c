@@ -3,8 +3,8 @@
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include <stdio.h>
 
-/* Whether to list the mount. A mount without a session is listed only if its client has been
- * connected to this process: an earlier process has left only the ids of its mounts. */
+/* Returns whether to list the mount. A mount without a session is listed only if its client has
+ * been connected to this process: an earlier process has left only the ids of its mounts. */
 static bool is_listed(const struct server_mount *m)
 {
 	return !m->gone && !m->mount_worker && m->host_name[0];

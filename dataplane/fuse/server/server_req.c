@@ -13,7 +13,7 @@
 #include "dataplane/fuse/server/request/server_reply.h"
 #include "dataplane/fuse/server/request/server_source.h"
 
-/* Most waiting requests that get a helper call in one turn. */
+/* Maximum number of waiting requests that get a helper call in one turn. */
 #define CALLS_PER_TURN 64U
 
 /* Returns the features that this client may use. */
@@ -96,7 +96,7 @@ static void (*const req_ops[])(struct server_req *q) = {
 	[FUSE_COPY_FILE_RANGE] = server_op_copy,
 };
 
-/* Whether the request changes anything. */
+/* Returns whether the request changes anything. */
 static bool req_changes(const struct server_req *q)
 {
 	const struct fuse_open_in *open = server_req_arg(q);

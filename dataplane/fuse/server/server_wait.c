@@ -29,7 +29,7 @@
 #define WORK_ROUND 2
 #define WORK_SHORT 2
 #define EXAMINED_PER_UNIT 16U
-/* Most requests of one host that run at the same time in one export. */
+/* Maximum number of requests of one host that run at the same time in one export. */
 #define RUNNING_MAX 512U
 
 static struct fuse_in_header *message_of(struct server_wait *w)
@@ -37,8 +37,8 @@ static struct fuse_in_header *message_of(struct server_wait *w)
 	return (struct fuse_in_header *)((uint8_t *)w + BUF_HEADROOM_BYTES);
 }
 
-/* Whether the host already has as many buffers for replies of that size as it may have while there
- * are other hosts. */
+/* Returns whether the host already has as many buffers for replies of that size as it may have
+ * while there are other hosts. */
 static bool is_at_share(const struct server_source *h, size_t len)
 {
 	unsigned n_slots, class = buf_pool_class(len, &n_slots);
@@ -246,8 +246,8 @@ static bool req_adopt(struct fuse_server_client *c, struct rudp_call *call,
 	return true;
 }
 
-/* Whether the request must not wait, because it prepares a session and other requests depend on
- * it. */
+/* Returns whether the request must not wait, because it prepares a session and other requests
+ * depend on it. */
 static bool is_urgent(const struct fuse_in_header *in, const struct fuse_server_args *args)
 {
 	return in->opcode == FUSE_INIT || in->opcode == FUSE_DESTROY ||
@@ -297,7 +297,7 @@ void server_req_take(struct fuse_server_client *c, struct rudp_call *call, void 
 struct wait_turn {
 	int work_left;
 	unsigned n_examined, n_started;
-	bool is_short; /* reply buffers are short */
+	bool is_short; /* almost no reply buffer is free */
 	bool host_is_short;
 };
 
@@ -306,7 +306,7 @@ static bool turn_is_over(const struct wait_turn *t)
 	return t->work_left <= (int)(t->n_examined / EXAMINED_PER_UNIT);
 }
 
-/* Whether a reply buffer of this range of sizes is free for the client. If not, records the
+/* Returns whether a reply buffer of this range of sizes is free for the client. If not, records the
  * shortage. */
 static bool has_room(struct fuse_server_client *c, unsigned size, struct wait_turn *t)
 {
@@ -362,8 +362,8 @@ static int client_start(struct fuse_server_client *c, struct wait_turn *t)
 	return work_of(w.len, w.reply_bytes);
 }
 
-/* Whether none of the host's waiting requests can have a buffer, because the host already has its
- * share of the buffers of each size that it waits for. */
+/* Returns whether none of the host's waiting requests can have a buffer, because the host already
+ * has its share of the buffers of each size that it waits for. */
 static bool is_blocked(struct server_source *h, struct wait_turn *t)
 {
 	for (unsigned size = 0; size < BUF_SIZES; size++)

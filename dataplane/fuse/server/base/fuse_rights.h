@@ -55,11 +55,12 @@ uint32_t fuse_rights_gid_out(const struct fuse_rights *r, uint32_t gid);
 int fuse_rights_uid_in(const struct fuse_rights *r, uint32_t uid, uint32_t *ret);
 int fuse_rights_gid_in(const struct fuse_rights *r, uint32_t gid, uint32_t *ret);
 
-/* Whether a client may set or remove the extended attribute. Attributes security.* also affect the
- * server's kernel when it runs a program from the export. Of these, clients may change only
- * security.capability. */
+/* Returns whether a client may set or remove the extended attribute. Attributes security.* also
+ * affect the server's kernel when it runs a program from the export. Of these, clients may change
+ * only security.capability. */
 bool fuse_rights_may_set(const char *name);
-/* Whether the extended attribute is an access control list, which contains users and groups. */
+/* Returns whether the extended attribute is an access control list, which contains users and
+ * groups. */
 bool fuse_rights_is_acl(const char *name);
 /* Map the users and groups in an access control list in place: _in from the client's ids to this
  * host's, _out from this host's to the client's. Return 0, or -EINVAL if the value is malformed, or

@@ -24,8 +24,8 @@ struct buf_class {
 	uint8_t *base;
 	uint16_t *stack; /* free slots; the one freed last is on top */
 	unsigned n_free;
-	unsigned n_free_min; /* minimum of n_free since the last trim: so many slots were not needed
-				since then */
+	unsigned n_free_min; /* minimum of n_free since the last trim, that is, the number of slots
+				that were not needed since then */
 	unsigned n_clean;    /* stack[0] to stack[n_clean - 1] have no pages */
 	uint16_t *peers;     /* per slot: the peer that uses it, with two flags: PEER_LARGE: for a
 				large message; PEER_TRIAL: the peer is on trial */
@@ -61,8 +61,8 @@ void *buf_pool_get(struct buf_pool *p, size_t len);
  */
 void *buf_pool_get_for(struct buf_pool *p, unsigned peer, size_t len);
 bool buf_pool_fits_for(const struct buf_pool *p, unsigned peer, size_t len);
-/* Like buf_pool_get_for(), but with trial the peer may never return the buffer. All such peers
- * together may use only half of a class. */
+/* Like buf_pool_get_for(). trial: the peer is on trial, because it may never return the buffer. All
+ * peers on trial together may use only half of a class. */
 void *buf_pool_get_as(struct buf_pool *p, unsigned peer, bool trial, size_t len);
 bool buf_pool_fits_as(const struct buf_pool *p, unsigned peer, bool trial, size_t len);
 /* _is_scarce: whether so many buffers for len bytes are in use (a quarter of the class) that they

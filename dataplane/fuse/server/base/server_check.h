@@ -33,8 +33,8 @@ int fuse_server_check(const void *msg, size_t len, struct fuse_server_args *ret)
 /* Returns the largest number of bytes of reply data that the request may need, including the tail
  * but not struct fuse_out_header. Only for requests that have passed the check. */
 size_t fuse_server_check_reply_bytes(const struct fuse_in_header *in);
-/* Whether the request must not be executed twice, because a repetition would change the effect or
- * the reply. */
+/* Returns whether the request must not be executed twice, because a repetition would change the
+ * effect or the reply. */
 bool fuse_server_check_is_non_idempotent(const struct fuse_in_header *in);
 
 #endif

@@ -47,15 +47,15 @@ struct share_slot {
 	uint64_t born_ns;	       /* start of this incarnation */
 	uint32_t incarnation;  /* counts the starts of the worker; 0: the slot was never used */
 	uint32_t n_untracked;  /* number of changes in progress for which the lease table had no
-				  place */
-	uint64_t untracked_ns; /* when the last change without a place in the lease table ended */
+				  free entry */
+	uint64_t untracked_ns; /* when the last change without an entry in the lease table ended */
 	uint64_t forgotten_ns; /* a change that ended before this time may be missing in the lease
 				  table */
 	uint64_t n_changes, changes_forgotten,
 		untracked_changed; /* n_changes: number of this worker's changes; changes_forgotten:
 				      value of n_changes at the last change that was forgotten;
 				      untracked_changed: its value at the last change that had no
-				      place in the lease table */
+				      entry in the lease table */
 	/* number of mounts that still have to reclaim their open files, and how many of these are
 	 * in their grace period */
 	uint32_t n_reclaiming, n_in_grace;
@@ -66,7 +66,8 @@ struct share_slot {
 		struct ip_prefix ip;
 		uint16_t port;
 	} addrs[LAUNCH_PORTS_MAX];
-	uint64_t exports[LAUNCH_EXPORTS_MAX]; /* hashes of the names of its exports; 0: none */
+	uint64_t exports[LAUNCH_EXPORTS_MAX]; /* hashes of the names of its exports; 0: the entry is
+						 unused */
 	/* Number of open files, by hash of their handle; may be too high, but never too low. */
 	_Alignas(4096) uint16_t open[SHARE_COUNTS];
 	_Alignas(4096) uint64_t keys[SHARE_LEASE_SETS][SHARE_LEASE_WAYS];
@@ -102,7 +103,7 @@ struct share_slot *share_slot_of(const struct share *s, uint32_t worker);
 uint32_t share_index(const struct share *s, const struct share_slot *slot);
 uint64_t share_name_hash(const char *export_name);
 bool share_serves(const struct share_slot *slot, uint64_t export_hash);
-/* Whether the worker of this slot was seen within the last within_ns. */
+/* Returns whether the worker of this slot was seen within the last within_ns. */
 bool share_is_alive(const struct share_slot *slot, uint64_t within_ns, uint64_t now_ns);
 /* Adds `by` (1 or -1) to the number of open files with this key. Key 0 is ignored. */
 void share_open_count(struct share *s, uint64_t key, int by);

@@ -14,11 +14,12 @@
 #define LOCKS_FILES 65536U
 #define LOCKS_RECORDS 262144U
 #define LOCKS_CHAINS 65536U
-/* A change touches at most some records for each range of an owner on a file. */
+/* Maximum number of saved pieces. A change touches only a few records for each range that an owner
+ * has on a file. */
 #define LOCKS_UNDO (16U * LOCK_OWNER_MAX)
 #define LOCKS_UNDO_BYTES 88U
-/* A mount may have one in so many of the free records of locks and of files, so that no mount gets
- * all of them. */
+/* A mount may have the LOCKS_FREE_SHARE-th part of the free records of locks and of files, but at
+ * least LOCKS_MOUNT_MIN, so that no mount gets all of them. */
 #define LOCKS_FREE_SHARE 8U
 #define LOCKS_MOUNT_MIN 64U
 
@@ -32,7 +33,8 @@ struct lock_list {
 };
 
 struct lock_record {
-	uint32_t state; /* enum lock_state; GRANTED: only a notice for the mount's client */
+	uint32_t state; /* enum lock_state; GRANTED: not a lock, but a notice to the mount's client
+			   that a waiting request has got its lock */
 	uint32_t file, mount;
 	struct lock_link in_file; /* in the file's list for this state; not for notices */
 	struct lock_link in_mount;
@@ -44,18 +46,19 @@ _Static_assert(sizeof(struct lock_record) <= LOCKS_UNDO_BYTES, "a record can be 
 
 struct lock_file {
 	uint8_t used;
-	uint8_t freed; /* something was freed, and waiting requests were not looked at since */
-	uint16_t n;    /* records in both lists */
-	uint32_t next; /* in its chain, or in the list of free ones */
+	uint8_t freed; /* 1: a lock was freed, and the waiting requests have not been checked
+			  since */
+	uint16_t n;    /* number of records in both lists */
+	uint32_t next; /* next file in the hash chain, or in the list of free file records */
 	struct lock_list held, waiting;
 	uint64_t dev, ino;
 };
 
 struct lock_mount {
 	uint32_t used;
-	uint32_t leaving;			  /* its locks are being freed */
+	uint32_t leaving;			  /* 1: the mount's locks are being freed */
 	struct lock_list lists[LOCK_GRANTED + 1]; /* by enum lock_state */
-	uint32_t n;				  /* records in all lists */
+	uint32_t n;				  /* number of records in all lists */
 	uint32_t pad;
 	uint64_t epoch, seen_ns;
 	uint8_t id[16];
@@ -63,7 +66,7 @@ struct lock_mount {
 _Static_assert(sizeof(struct lock_mount) <= LOCKS_UNDO_BYTES, "a mount can be undone");
 
 struct lock_undo {
-	uint32_t at, len; /* where the bytes were in the table */
+	uint32_t at, len; /* offset in the table, and length, of the saved bytes */
 	uint8_t bytes[LOCKS_UNDO_BYTES];
 };
 
@@ -75,12 +78,13 @@ struct lock_head {
 		uint8_t room[64]; /* the same size on all processors */
 	};
 	uint64_t grants;
-	uint64_t epoch; /* of the mount that joined last */
+	uint64_t epoch; /* epoch of the mount that joined last */
 	uint32_t n_undo;
-	uint32_t n_mounts, n_files, n_records; /* records that were ever used */
-	uint32_t free_file, free_record;       /* lists of free ones */
-	uint32_t n_used, n_used_files;	       /* records in use */
-	uint32_t n_freed;		       /* files with the flag `freed` */
+	uint32_t n_mounts, n_files, n_records; /* numbers of records that were ever used */
+	uint32_t free_file, free_record;       /* first entries of the lists of free records; 0: the
+						  list is empty */
+	uint32_t n_used, n_used_files;	       /* numbers of records in use */
+	uint32_t n_freed;		       /* number of files with the flag `freed` */
 };
 
 struct lock_memory {
@@ -101,10 +105,10 @@ _Static_assert(LOCKS_LAYOUT_BYTES == LAUNCH_LOCKS_BYTES,
 
 struct lock_table {
 	struct lock_memory *mem;
-	uint32_t steps; /* records that the search under way may still look at */
-	bool exceeds;	/* the change under way may give a mount more than its share */
-	/* by record: the last search for deadlocks that has visited it; behind that, by record:
-	 * the next one that the search still has to visit */
+	uint32_t steps; /* how many more records the current search may visit */
+	bool exceeds;	/* the current change may give the mount more than its share */
+	/* Two arrays, by number of a record: the number of the last search for deadlocks that has
+	 * visited the record; then the next record that the current search has to visit. */
 	uint32_t *seen;
 	uint32_t search;
 };
@@ -112,32 +116,34 @@ struct lock_table {
 /* lock_memory.c */
 
 /* Takes the mutex. If its holder has died, first undoes the holder's unfinished change; *ret_died:
- * this has happened, so releases may not have been passed on to waiters yet. */
+ * the holder has died, so waiting requests may not have been checked since a lock was freed. */
 void lock_enter(struct lock_table *t, bool *ret_died);
 void lock_leave(struct lock_table *t);
-/* Notes the present value of something in the table that is about to change. */
+/* Saves the len bytes at p, which are about to change, for lock_undo(). */
 void lock_touch(struct lock_table *t, void *p, size_t len);
-/* Ends a change: from now on it stays. */
+/* Ends a change. It can no longer be undone. */
 void lock_commit(struct lock_table *t);
 /* Undoes what was changed since the last lock_commit(). */
 void lock_undo(struct lock_table *t);
 
-/* Returns the file. If it has no record, returns NULL, or with `as` creates the record for that
- * request. Then NULL means that the table or the request's mount has too many files. */
+/* Returns the record of the file. If there is none, returns NULL or, if `as` is given, creates the
+ * record for the request `as`; NULL then means that the table, or the mount of `as`, has too many
+ * files. */
 struct lock_file *lock_file_find(struct lock_table *t, uint64_t dev, uint64_t ino,
 				 const struct lock_record *as);
 /* Frees the file's record if it is in no lock any more. */
 void lock_file_settle(struct lock_table *t, struct lock_file *f);
-/* Returns a new record in the lists of its file and its mount, like *as; NULL if there are too
- * many. */
+/* Adds a copy of *as to the lists of its file and its mount. Returns the copy, or NULL if there are
+ * too many records. */
 struct lock_record *lock_record_new(struct lock_table *t, const struct lock_record *as);
 void lock_record_drop(struct lock_table *t, struct lock_record *r);
-/* Makes a waiting record a notice, which its file does not know. */
+/* Turns a waiting record into a notice, and removes it from the list of its file. */
 void lock_record_notice(struct lock_table *t, struct lock_record *r);
 
 #define LOCK_TOUCH(t, p) lock_touch((t), (p), sizeof(*(p)))
 
-/* These keep numbers within the table, which another worker may have spoilt. */
+/* These functions keep numbers within the table, because another worker may have damaged the
+ * table. */
 static inline struct lock_record *lock_record_at(const struct lock_table *t, uint32_t i)
 {
 	return i && i <= LOCKS_RECORDS ? &t->mem->records[i - 1] : NULL;

@@ -168,7 +168,7 @@ void lock_undo(struct lock_table *t)
 
 /* ------------------------------------------------------------------ lists */
 
-/* The link of the record for a list of its file, or of its mount. */
+/* Returns the record's link in a list of its file or, without of_file, in a list of its mount. */
 static struct lock_link *link_of(struct lock_record *r, bool of_file)
 {
 	return of_file ? &r->in_file : &r->in_mount;
@@ -383,7 +383,8 @@ void lock_file_settle(struct lock_table *t, struct lock_file *f)
 	LOCK_TOUCH(t, p);
 	LOCK_TOUCH(t, f);
 	LOCK_TOUCH(t, &h->free_file);
-	if (f->freed) { /* without requests that wait; not undone, like the flag */
+	if (f->freed) { /* the file has no waiting requests any more; this is not undone, like the
+			   flag itself */
 		f->freed = false;
 		h->n_freed--;
 	}

@@ -74,8 +74,8 @@ static unsigned own_ranges(const struct lock_table *t, const struct lock_file *f
 	return n;
 }
 
-/* Removes the range of `cut` from the owner's lock r. Returns false if it would have to be split
- * and may not be, or if there are too many locks. */
+/* Removes the range of `cut` from the owner's lock r. Returns false if the lock would have to be
+ * split but must not be, or if there are too many locks. */
 static bool range_cut(struct lock_table *t, struct lock_record *r, const struct lock_record *cut,
 		      bool may_split)
 {
@@ -98,16 +98,16 @@ static bool range_cut(struct lock_table *t, struct lock_record *r, const struct 
 	return true;
 }
 
-/* Whether the two ranges overlap or touch each other. */
+/* Returns whether the two ranges overlap or touch each other. */
 static bool adjoins(const struct lock_record *a, const struct lock_record *b)
 {
 	return a->start <= b->end + 1 && b->start <= a->end + 1;
 }
 
 /*
- * Makes the range the owner's: frees it, and with `set` then locks it as *as says, as one range
- * with adjoining ones of the same type. Returns false if there are too many locks; the caller then
- * undoes the change.
+ * Frees the range for its owner and, with `set`, then locks it as *as says, merged with adjoining
+ * ranges of the same type. Returns false if there are too many locks; the caller then undoes the
+ * change.
  */
 static bool range_apply(struct lock_table *t, struct lock_file *f, struct lock_record *as, bool set)
 {
@@ -150,8 +150,8 @@ static bool grant(struct lock_table *t, struct lock_file *f, struct lock_record 
 		lock_undo(t);
 		return false;
 	}
-	/* Before the end of the change, so that no grant is without it if this process dies. Pairs
-	 * with lock_grants(). */
+	/* Counts the grant before the change ends, so that no grant is missing in the count if this
+	 * process dies. Pairs with lock_grants(). */
 	__atomic_store_n(&h->grants, h->grants + 1, __ATOMIC_RELEASE);
 	lock_commit(t);
 	return true;
@@ -203,10 +203,11 @@ static void grant_freed(struct lock_table *t)
 }
 
 /*
- * Whether the owner of `as` would wait for itself: a lock that it waits for is held by an owner
- * that waits, directly or through others, for one of its locks. Only locks that are held count, and
- * not those of flock(2), for which the kernel's own locks do not look for deadlocks either. The
- * search ends after DEADLOCK_STEPS_MAX records without a result, as if there was no deadlock.
+ * Returns whether the owner of `as` would wait for itself: a lock that it waits for is held by an
+ * owner that waits, directly or through others, for one of its locks. Only locks that are held
+ * count, and not those of flock(2), for which the kernel's own locks do not look for deadlocks
+ * either. The search ends after DEADLOCK_STEPS_MAX records without a result, as if there was no
+ * deadlock.
  */
 static bool is_deadlock(struct lock_table *t, const struct lock_file *f,
 			const struct lock_record *as)
@@ -247,7 +248,8 @@ static bool is_deadlock(struct lock_table *t, const struct lock_file *f,
 	return false;
 }
 
-/* Call when something of the file was freed: ends the change, and passes on what is free now. */
+/* Call when a part of the file was freed: ends the change, and gives the freed part to waiting
+ * requests. */
 static void file_freed(struct lock_table *t, struct lock_file *f)
 {
 	lock_file_settle(t, f);
@@ -314,8 +316,8 @@ static void enter(struct lock_table *t)
 		recover(t);
 }
 
-/* Enters for a call of the mount. Returns NULL, without having entered, if its lease has expired.
- */
+/* Takes the mutex for a call of the mount. Returns NULL, without the mutex, if the mount's lease
+ * has expired. */
 static struct lock_mount *enter_as(struct lock_table *t, const struct lock_mount_ref *ref)
 {
 	struct lock_mount *m = lock_mount_at(t, ref->index);
@@ -432,7 +434,7 @@ static int set_now(struct lock_table *t, struct lock_file *f, struct lock_record
 		return -ENOLCK;
 	}
 	lock_commit(t);
-	grant_waiting(t, f); /* it may be less than what the owner held before */
+	grant_waiting(t, f); /* the new lock may cover less than the owner held before */
 	return 0;
 }
 
@@ -442,7 +444,7 @@ static void flock_convert(struct lock_table *t, struct lock_file *f, const struc
 {
 	struct lock_record all = *as;
 
-	range_apply(t, f, &all, false); /* whole: nothing is split */
+	range_apply(t, f, &all, false); /* the whole range, so that no lock is split */
 	lock_commit(t);
 	grant_waiting(t, f);
 }
@@ -500,7 +502,8 @@ int lock_free(struct lock_table *t, const struct lock_mount_ref *m, const struct
 	if (!enter_as(t, m))
 		return -ESTALE;
 	f = lock_file_find(t, q->dev, q->ino, NULL);
-	t->exceeds = true; /* a mount that frees a part of its range must not fail by its share */
+	t->exceeds = true; /* a mount that frees a part of its range must not fail because of its
+			      share */
 	if (f && range_apply(t, f, &as, false)) {
 		file_freed(t, f);
 	} else if (f) {
@@ -526,7 +529,7 @@ int lock_free_owner(struct lock_table *t, const struct lock_mount_ref *m,
 int lock_free_opener(struct lock_table *t, const struct lock_mount_ref *ref, uint32_t opener)
 {
 	struct lock_mount *m = enter_as(t, ref);
-	struct lock_file *f = NULL; /* an open file is of one file */
+	struct lock_file *f = NULL; /* all locks of an open file are on one file */
 	struct lock_record *r, *next;
 
 	if (!m)
@@ -579,7 +582,7 @@ int lock_cancel(struct lock_table *t, const struct lock_mount_ref *ref, uint64_t
 	if (r) {
 		f = lock_file_at(t, r->file);
 		lock_record_drop(t, r);
-		file_freed(t, f); /* for those that waited behind it */
+		file_freed(t, f); /* for the requests that waited behind this one */
 	}
 	lock_leave(t);
 	return r ? 0 : -ENOENT;

@@ -18,19 +18,19 @@
 #include "dataplane/launch.h"
 
 #define LOCK_END_MAX INT64_MAX /* end of a range that reaches to the end of the file */
-/* Most locks and waiting requests of one mount and of one file, and most ranges of one owner on one
- * file. They bound the time that a call takes. */
+/* Maximum numbers of locks and waiting requests of one mount and of one file, and of ranges of one
+ * owner on one file. They limit the time that a call takes. */
 #define LOCK_MOUNT_MAX 16384U
 #define LOCK_FILE_MAX 2048U
 #define LOCK_OWNER_MAX 1024U
 
 struct lock_table;
 
-/* A mount's place in the table. If its lease has expired, `epoch` is no longer that of the table,
+/* A mount's entry in the table. If its lease has expired, `epoch` is no longer that of the table,
  * and all calls return -ESTALE. */
 struct lock_mount_ref {
 	uint32_t index;
-	uint64_t epoch; /* 0: no place */
+	uint64_t epoch; /* 0: the mount has no entry */
 };
 
 struct lock_request {
@@ -56,7 +56,7 @@ struct lock_conflict { /* a lock that prevents another one */
 int lock_table_map(int fd, struct lock_table **ret);
 struct lock_table *lock_table_unmap(struct lock_table *t); /* Accepts NULL. Returns NULL. */
 
-/* Finds the place of the mount with this id, or creates it with a new epoch, and sets the time when
+/* Finds the entry of the mount with this id, or creates it with a new epoch, and sets the time when
  * its client was last heard. Its waiting requests are dropped, because the client repeats them in
  * each new session. Returns 0, or -ENOSPC if there are too many mounts. */
 int lock_mount_join(struct lock_table *t, const uint8_t id[16], uint64_t now_ns,
@@ -68,15 +68,15 @@ bool lock_mount_seen(struct lock_table *t, const struct lock_mount_ref *m, uint6
  * be heard before. */
 void lock_mounts_grace(struct lock_table *t, uint64_t now_ns);
 /* Frees the locks of all mounts that were last heard before this time. Returns their number. Also
- * continues with waiting requests that an earlier call has left. Call it every second. */
+ * checks the waiting requests that an earlier call had to leave. Call it every second. */
 unsigned lock_mounts_expire(struct lock_table *t, uint64_t before_ns);
-/* Frees all locks of the mount, and its place. */
+/* Frees all locks of the mount, and its entry in the table. */
 void lock_mount_leave(struct lock_table *t, const struct lock_mount_ref *m);
 
 /* Sets the lock, which replaces what its owner has in that range. Returns 0; -EAGAIN if another
- * lock conflicts; -ENOLCK if the mount, the file or the owner has too many; -ESTALE. wait: instead
- * of -EAGAIN, makes the request wait and returns -EINPROGRESS, or -EDEADLK if the owner would wait
- * for itself. */
+ * lock conflicts; -ENOLCK if the mount, the file or the owner has too many locks; -ESTALE. wait:
+ * instead of -EAGAIN, makes the request wait and returns -EINPROGRESS, or -EDEADLK if the owner
+ * would wait for itself. */
 int lock_set(struct lock_table *t, const struct lock_mount_ref *m, const struct lock_request *q,
 	     bool wait);
 /* Frees the range for the owner. Returns 0, -ENOLCK if the mount has too many locks to split one,
@@ -93,7 +93,7 @@ int lock_get(struct lock_table *t, const struct lock_mount_ref *m, const struct 
 /* Removes a waiting request. Returns 0, -ENOENT if it does not wait, because it has got its lock,
  * or -ESTALE. */
 int lock_cancel(struct lock_table *t, const struct lock_mount_ref *m, uint64_t unique);
-/* Whether the mount holds a lock on the file, or waits for one. */
+/* Returns whether the mount holds a lock on the file, or waits for one. */
 bool lock_mount_has(struct lock_table *t, const struct lock_mount_ref *m, uint64_t dev,
 		    uint64_t ino);
 
@@ -103,7 +103,7 @@ uint64_t lock_grants(const struct lock_table *t);
 unsigned lock_granted(struct lock_table *t, const struct lock_mount_ref *m, uint64_t *ret,
 		      unsigned max);
 
-/* Called for each lock (waits: request) until it returns false. */
+/* Called for each lock or, with `waits`, for each waiting request, until it returns false. */
 struct lock_shown {
 	const uint8_t *mount_id;
 	uint64_t dev, ino, start, end, since_ns;

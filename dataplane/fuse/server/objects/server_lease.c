@@ -89,7 +89,7 @@ static struct server_lease *find(struct share_slot *slot, uint64_t key)
 	return NULL;
 }
 
-/* Returns the place of the key of one of our own leases. */
+/* Returns the entry for the key of one of our own leases. */
 static uint64_t *key_slot(const struct fuse_server *srv, const struct server_lease *l)
 {
 	return &srv->share.own->keys[0][0] + (l - &srv->share.own->leases[0][0]);
@@ -112,7 +112,7 @@ static struct server_lease *reset_if_stale(struct share_slot *own, struct server
 }
 
 /* Returns the lease with this key, and creates it if there is none. Returns NULL if granted leases
- * and changes in progress occupy all places in which it could be. */
+ * and changes in progress occupy all entries in which it could be. */
 static struct server_lease *lease_of(struct fuse_server *srv, uint64_t key, uint64_t now_ns)
 {
 	struct share_slot *own = srv->share.own;
@@ -156,8 +156,8 @@ static bool is_grantable(const struct server_lease *l, uint64_t mount, uint64_t 
 	       now_ns - l->changed_ns > LEASE_UNCHANGED_NS;
 }
 
-/* Whether a peer's table shows no change of the key since since_ns. The peer may be writing to the
- * table meanwhile. */
+/* Returns whether a peer's table shows no change of the key since since_ns. The peer may be writing
+ * to the table meanwhile. */
 static bool peer_allows(struct share_slot *o, uint64_t key, uint64_t mount, uint64_t since_ns,
 			uint64_t now_ns)
 {
@@ -227,7 +227,7 @@ static void made_by(struct server_lease *l, const struct server_req *q, uint64_t
 	share_set(&l->changed_ns, now_ns);
 }
 
-/* Whether all changes without a place in the table ended before this request began. Any other such
+/* Whether all changes without an entry in the table ended before this request began. Any other such
  * change may have changed the same object. */
 static bool untracked_is_quiet(const struct server_req *q)
 {
@@ -269,8 +269,8 @@ bool server_lease_grant(struct server_req *q, const uint8_t *handle, size_t len,
 		    !is_grantable(l[i], q->mount->number, q->changes_before, now_ns))
 			return false;
 	}
-	if (*key_slot(srv, l[0]) != keys[0]) /* creating the second lease has taken the place of the
-						first one */
+	if (*key_slot(srv, l[0]) != keys[0]) /* creating the second lease has evicted the first
+						one */
 		return false;
 	granted_note(state, now_ns);
 	return grant_all(q, l, keys, 2, now_ns, now_ns + LEASE_NS);
@@ -372,9 +372,9 @@ static void conflict(struct state *s, uint64_t now_ns)
 	share_set(&s->backoff_until_ns, now_ns + (LEASE_BACKOFF_NS << backoff_doublings));
 }
 
-/* Whether a helper was killed while it executed this request. The helper had got it only after all
- * leases had expired, so it need not wait again: its outcome must be found out before anything else
- * happens to the file. */
+/* Returns whether a helper was killed while it executed this request. The helper had got it only
+ * after all leases had expired, so it need not wait again: its outcome must be found out before
+ * anything else happens to the file. */
 static bool is_suspect(const struct server_req *q)
 {
 	return q->record && JOURNAL_STATE(q->ticket) == JOURNAL_SUSPECT;
@@ -424,8 +424,8 @@ static bool is_busy(const struct share_slot *o, const struct server_lease *l, ui
 	       share_get(&l->changer) != mount;
 }
 
-/* Whether another request is changing one of the two folders, and may not have seen that the moved
- * entry is cached. The caller must have issued a full fence. */
+/* Returns whether another request is changing one of the two folders, and may not have seen that
+ * the moved entry is cached. The caller must have issued a full fence. */
 static bool is_changing_elsewhere(struct server_req *q, struct server_lease *const l[2],
 				  const uint64_t keys[2])
 {
@@ -457,7 +457,7 @@ static bool change_one(struct server_req *q, struct server_lease *l, uint64_t no
 	return l->until_ns <= now_ns || l->holder == mount;
 }
 
-/* Whether a peer has granted a lease on one of the keys to another mount. */
+/* Returns whether a peer has granted a lease on one of the keys to another mount. */
 static bool is_granted_elsewhere(struct server_req *q, const uint64_t keys[SERVER_LEASES_MAX],
 				 uint64_t now_ns)
 {
@@ -482,7 +482,7 @@ static uint64_t key_of(const struct server_req *q, unsigned i)
 				q->args.handles[i].len);
 }
 
-/* Marks all changes of the request as in progress. Returns true if each of them has a place in the
+/* Marks all changes of the request as in progress. Returns true if each of them has an entry in the
  * table. */
 static bool mark_changing(struct server_req *q, unsigned what, uint64_t keys[SERVER_LEASES_MAX],
 			  struct server_lease *l[SERVER_LEASES_MAX], uint64_t now_ns, bool *free)
@@ -498,8 +498,8 @@ static bool mark_changing(struct server_req *q, unsigned what, uint64_t keys[SER
 		if (!keys[i])
 			continue;
 		l[i] = lease_of(srv, keys[i], now_ns);
-		/* An object without a place in the table has no lease. Do not wait for a free
-		 * place, because other clients could keep all of them in use for ever. */
+		/* An object without an entry in the table has no lease. Do not wait for a free
+		 * entry, because other clients could keep all of them in use for ever. */
 		if (!l[i])
 			tracked = false;
 		else
@@ -538,7 +538,7 @@ bool server_lease_change(struct server_req *q)
 	if (is_granted_elsewhere(q, keys, now_ns) ||
 	    (granted_for_rename && is_changing_elsewhere(q, l, keys)))
 		free = false;
-	/* The client that renames keeps its cached entry, and the target folder needs a place in
+	/* The client that renames keeps its cached entry, and the target folder needs an entry in
 	 * the table to record that. */
 	if (free && q->untracked && moves(q) &&
 	    (leased_until(srv, l[0], now_ns) || leased_until(srv, l[1], now_ns)))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Leases of mounts on their file locks. A client that was not heard for SERVER_LOCK_LEASE_NS loses
- * all locks. Before they are freed, its session ends, so that no request of it is executed that
- * relies on them; in its next session it learns from the lock epoch that it has lost them. Requests
+ * all locks. Before they are freed, its session ends, so that no request that relies on the locks
+ * is executed; in its next session it learns from the lock epoch that it has lost them. Requests
  * that it has sent before and that are still being executed extend its lease.
  */
 #include "dataplane/fuse/server/objects/server_locks.h"
@@ -40,7 +40,8 @@ void server_locks_leave(struct server_mount *m)
 	m->locks.epoch = 0;
 }
 
-/* Whether any request of the mount is being executed, perhaps one of a session that has ended. */
+/* Returns whether any request of the mount is being executed, perhaps one of a session that has
+ * ended. */
 static bool is_at_work(const struct server_mount *m)
 {
 	return m->client ? m->client->n_reqs > 0 || m->n_clients > 1 : m->n_clients > 0;

@@ -10,7 +10,7 @@
  * this worker's start. Returns 0 or a negative errno. */
 int server_locks_init(struct fuse_server *srv, int fd);
 void server_locks_done(struct fuse_server *srv);
-/* Call when a session of the mount begins whose client has the server manage its locks. Returns 0
+/* Call when a session of the mount begins, if the server manages the locks of its client. Returns 0
  * or a negative errno. */
 int server_locks_join(struct server_mount *m);
 /* Call when the client has unmounted: frees the mount's locks. */

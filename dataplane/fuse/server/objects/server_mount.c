@@ -17,8 +17,8 @@
 /* After this many seconds without a session, a mount and its recorded replies are dropped. Its open
  * files are closed earlier, after SERVER_LEASE_S. */
 #define MOUNT_AWAY_S_MAX (24 * 3600)
-/* Most mounts, including those without a session. If there are more, the mount that has been
- * without a session for longest is dropped first. */
+/* Maximum number of mounts, including those without a session. If there are more, the mount that
+ * has been without a session for longest is dropped first. */
 #define MOUNTS_MAX (JOURNAL_MOUNTS_MAX - 1U)
 
 static uint64_t boot_seconds(void)
@@ -128,8 +128,8 @@ static struct state_mount *record_of(const struct server_mount *m)
 	return &m->export->state->mounts[m->journal];
 }
 
-/* Whether no other worker has adopted the mount. If one has, the record may even belong to another
- * mount already. */
+/* Whether no other worker has adopted the mount. If another worker has adopted it, the record may
+ * even belong to another mount already. */
 static bool is_ours(const struct server_mount *m)
 {
 	const struct state_mount *rec = record_of(m);
@@ -340,9 +340,9 @@ void server_mounts_expire(struct fuse_server *srv)
 	server_mounts_publish(srv);
 }
 
-/* Whether there is room for another mount. All workers together have a limited number of mounts. If
- * there are peers, mounts without a session may use half of that number, divided among the
- * workers. */
+/* Returns whether there is room for another mount. All workers together have a limited number of
+ * mounts. If there are peers, mounts without a session may use half of that number, divided among
+ * the workers. */
 static bool has_room(const struct fuse_server *srv)
 {
 	uint32_t n_at_work = srv->n_live + srv->n_finishing;
@@ -367,8 +367,8 @@ static int mounts_make_room(struct fuse_server *srv)
 	return 0;
 }
 
-/* Whether this worker may serve the mount: the worker that served it has handed it over, or has
- * ended with all its helpers. */
+/* Returns whether this worker may serve the mount: the worker that served it has handed it over, or
+ * has ended with all its helpers. */
 static bool can_take(const struct server_export *e, uint64_t word)
 {
 	uint32_t own = e->server->cfg->worker_id, server = STATE_SERVED_BY(word);

@@ -66,7 +66,7 @@ int server_file_get(const struct server_req *q, unsigned i, uint64_t fh, bool di
 void server_file_release(struct server_mount *m, uint64_t fh);
 void server_file_put(struct server_file *f); /* ends a use of the file that server_file_get() has
 						begun */
-/* Whether the mount has the node (which may be NULL) open. */
+/* Returns whether the mount has the node (which may be NULL) open. */
 bool server_file_has_open(const struct server_mount *m, const struct server_node *n);
 /* Returns the file that an earlier execution of the same open request has opened; NULL if this file
  * is not open at this worker. */

@@ -19,7 +19,7 @@ struct server_node *server_req_node(const struct server_req *q, unsigned i);
 int server_node_fd(struct server_node *n);
 int server_req_fd(const struct server_req *q,
 		  unsigned i); /* like server_node_fd(), for the request's i-th handle */
-/* Adds or removes a reference. While it has any, the node stays cached. */
+/* Adds or removes a reference. A node with references stays cached. */
 void server_node_ref(struct server_node *n);
 void server_node_put(struct server_node *n);
 /* Returns the node with this handle, or NULL if it is not cached. len: length without the
@@ -44,7 +44,8 @@ struct server_node *server_node_of(struct server_export *e, const struct helper_
 /* Looks the name up if that needs only the kernel's cache. Returns -EAGAIN if a helper is
  * needed. */
 int server_node_cached(struct server_node *dir, const char *name, struct server_entry *ret);
-/* Whether the open file has no extended attributes, if that is known without a disk access. */
+/* Returns whether the open file has no extended attributes, if that is known without a disk
+ * access. */
 bool server_has_no_xattrs(const struct server_export *e, int fd);
 /* Makes a path to the object of fd, for system calls that take no descriptor. fd may be an O_PATH
  * descriptor. If fd is of a symbolic link, the link is not followed. */

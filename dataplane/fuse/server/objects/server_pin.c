@@ -167,8 +167,8 @@ static struct state_pin *pin_make(struct server_export *e, const struct fuse_han
 	return rec;
 }
 
-/* Whether the node's pin is still valid. Another worker may have released its record, which may now
- * belong to another file. */
+/* Returns whether the node's pin is still valid. Another worker may have released its record, which
+ * may now belong to another file. */
 static bool is_pinned(const struct server_node *n)
 {
 	return n->pin && state_pin_is_used(n->pin) && pin_is_of(n->pin, &n->handle);
@@ -194,8 +194,8 @@ static bool has_reclaiming(const struct share_slot *o, bool in_grace)
 	return share_get(in_grace ? &o->n_in_grace : &o->n_reclaiming) > 0;
 }
 
-/* Whether mounts of any worker still have to reclaim their open files; in_grace: counts only mounts
- * in their grace period. */
+/* Returns whether mounts of any worker still have to reclaim their open files; in_grace: counts
+ * only mounts in their grace period. */
 static bool are_reclaiming(const struct server_export *e, bool in_grace)
 {
 	struct share *share = &e->server->share;
@@ -208,15 +208,17 @@ static bool are_reclaiming(const struct server_export *e, bool in_grace)
 	return false;
 }
 
-/* Whether the file is open in another of our exports, which may contain the same directory. */
+/* Returns whether the file is open in another of our exports, which may contain the same
+ * directory. */
 static bool is_open_in_other_export(const struct fuse_server *srv, uint64_t key)
 {
 	return srv->n_exports > 1 && share_has_open(srv->share.own, key);
 }
 
-/* Whether the file is, or may be, open at another worker. A restarting worker first publishes that
- * its mounts are reclaiming, then its new incarnation, and then clears its counts of open files. So
- * if a worker's incarnation changes during this check, the file counts as open there. */
+/* Returns whether the file is, or may be, open at another worker. A restarting worker first
+ * publishes that its mounts are reclaiming, then its new incarnation, and then clears its counts of
+ * open files. So if a worker's incarnation changes during this check, the file counts as open
+ * there. */
 static bool may_be_open_elsewhere(const struct server_export *e, const struct fuse_handle *h,
 				  bool in_grace)
 {
@@ -326,9 +328,9 @@ static bool pin_drop(struct server_export *e, struct state_pin *rec)
 	return true;
 }
 
-/* Whether the counts that peers publish may miss mounts of the export. That is so if the worker of
- * a mount has not appeared since this worker started (the shared memory may be new), or no longer
- * has the export. */
+/* Returns whether the counts that peers publish may miss mounts of the export. That is so if the
+ * worker of a mount has not appeared since this worker started (the shared memory may be new), or
+ * no longer has the export. */
 static bool mounts_unclaimed(const struct server_export *e)
 {
 	const struct share *share = &e->server->share;
@@ -368,7 +370,7 @@ void server_unpin(struct server_node *n)
 		n->pin = NULL;
 }
 
-/* Whether a client has, or may have, the file open, so that its pin must be kept. */
+/* Returns whether a client has, or may have, the file open, so that its pin must be kept. */
 static bool pin_is_needed(struct server_export *e, struct state_pin *rec, bool settled)
 {
 	struct fuse_handle h = {.len = MIN_OF(rec->len, sizeof(rec->handle))};

@@ -14,11 +14,11 @@ void server_pin(struct server_node *n, int fd);
 void server_pin_victim(struct server_export *e, const struct helper_result *r, int fd);
 /* Asks the agent again to pin the file with this handle. fd: O_PATH. */
 void server_pin_again(struct server_export *e, const uint8_t *handle, uint32_t len, int fd);
-/* Whether mounts in their grace period may have files open. */
+/* Returns whether mounts in their grace period may have files open. */
 bool server_pin_in_grace(const struct server_export *e);
 /* Call when the node's last open file was closed. */
 void server_unpin(struct server_node *n);
-/* Releases pins of files that no client has open, after all mounts have reclaimed. */
+/* Releases pins of files that no client has open, after all mounts have reclaimed their files. */
 void server_pins_sweep(struct server_export *e, uint64_t now_ns);
 /* _any_open_elsewhere: whether clients of other workers or exports have any file open.
  * _is_open_elsewhere: whether they have the file with this handle open. */

@@ -292,7 +292,8 @@ struct server_req {
 	void (*retry_op)(struct server_req *q);
 	void *temp; /* buffer from the pool of replies */
 	size_t temp_bytes;
-	size_t list_bytes; /* OPENDIR: bytes of the complete listing; 0: none */
+	size_t list_bytes; /* OPENDIR: length in bytes of the directory's whole listing, if the
+			      helper read it all while opening; 0: it did not */
 	struct { /* READDIR: what the helper has read, and how much of it is in the reply */
 		uint32_t count, pos, filled, handles_len;
 		uint16_t n_handles;
@@ -306,7 +307,7 @@ struct server_req {
 	/* Leases on the objects that the request changes. */
 	struct server_lease *leases[SERVER_LEASES_MAX];
 	bool untracked;		 /* the request changes an object for which the lease table had no
-				    place */
+				    free entry */
 	uint64_t changes_before; /* value of this worker's share_slot.n_changes when the request
 				    began */
 	uint64_t begun_ns;	 /* when the request began; 0: there are no peers */
@@ -447,7 +448,7 @@ struct fuse_server {
 			 */
 	unsigned n_wait;
 	uint64_t n_waited;	/* number of requests since the start that had to wait */
-	uint64_t short_ns;	/* when reply buffers were last short for all hosts; 0: never */
+	uint64_t short_ns;	/* when almost no reply buffer was free for any host; 0: never */
 	bool wait_due;		/* waiting requests may be able to start now */
 	uint64_t wait_again_ns; /* when to try again to start waiting requests, unless wait_due is
 				   set */
@@ -477,7 +478,7 @@ struct fuse_server {
 	uint32_t refused_uid;
 	enum server_share refused_share; /* the limit that the refused open would have exceeded */
 	char refused_host[PLENUM_NAME_MAX];
-	struct reason short_of; /* why open files are short; not set if they are not */
+	struct reason short_of; /* why open files run out; not set if they do not */
 	struct reason hung;	/* which export's file system hangs; not set if all answer */
 	struct reason held;	/* which clients that are away keep space; not set if none does */
 	uint64_t held_ns;	/* when to check `held` next */

@@ -16,7 +16,7 @@
 #include <limits.h>
 #include <string.h>
 
-#define DIR_BYTES_MAX (60U << 10) /* most bytes that a helper reads at once */
+#define DIR_BYTES_MAX (60U << 10) /* maximum number of bytes that a helper reads at once */
 
 /* A reply under construction. */
 struct dir_answer {

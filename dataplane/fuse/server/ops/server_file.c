@@ -28,8 +28,8 @@
 
 /* ------------------------------------------------------------------ opening */
 
-/* Whether every later change of the file will show in these attributes. The client decides by them
- * whether to keep its cached pages. */
+/* Returns whether every later change of the file will show in these attributes. The client decides
+ * by them whether to keep its cached pages. */
 static bool file_is_settled(const struct fuse_attr *attr)
 {
 	struct timespec now;
@@ -54,9 +54,9 @@ static void open_reply(struct server_req *q, struct server_node *n, const struct
 		server_reply_open(q, NULL, file_is_settled(attr) ? attr : NULL, fh);
 }
 
-/* Whether another worker has unlinked the file after the helper opened it. The other worker checks
- * for open files after its unlink; this worker first counts the open file and then checks the link
- * count. So at least one of the two workers notices. */
+/* Returns whether another worker has unlinked the file after the helper opened it. The other worker
+ * checks for open files after its unlink; this worker first counts the open file and then checks
+ * the link count. So at least one of the two workers notices. */
 static bool removed_by_peer(const struct server_req *q, int fd)
 {
 	struct share *share = &q->client->server->share;

@@ -49,8 +49,8 @@ void server_open_reply(struct server_req *q, struct server_file *f);
 
 /* Shared by the files of this folder. */
 
-/* Whether the request is an OPENDIR that asks for the complete listing in its reply if the listing
- * is short. */
+/* Returns whether the request is an OPENDIR that asks for the complete listing in its reply if the
+ * listing is short. */
 bool server_dir_lists(const struct server_req *q);
 void server_dir_list_ask(struct server_req *q, struct helper_call *call);
 void server_dir_reply_open(struct server_req *q, const struct server_node *n, uint64_t fh);

@@ -58,7 +58,7 @@ static void done_then(struct server_req *q, const struct helper_result *r, int f
 	server_reply_err(q, 0);
 }
 
-/* Whether the client may not change the attribute; if so, sends an error. */
+/* Returns whether the client may not change the attribute; if so, sends an error. */
 static bool xattr_is_refused(struct server_req *q, const char *name)
 {
 	if (PLENUM_LIKELY(fuse_rights_may_set(name)))

@@ -126,8 +126,8 @@ void server_helper_submit(struct server_req *q, struct helper_call *call, enum h
 	server_helper_submit_raw(q, call, queue, once, then);
 }
 
-/* Whether the call failed because the descriptor table, which worker and helpers share, is full,
- * and the request can be retried. If so, closes cached descriptors. Each request is retried
+/* Returns whether the call failed because the descriptor table, which worker and helpers share, is
+ * full, and the request can be retried. If so, closes cached descriptors. Each request is retried
  * once. */
 static bool frees_descriptors(struct server_req *q, int error)
 {

@@ -19,8 +19,8 @@ static uint64_t waits_ns(const struct server_req *q, uint64_t now_ns)
 	return since_ns && since_ns < now_ns ? now_ns - since_ns : 0;
 }
 
-/* Whether the call may take long, and nothing tells how long: it writes an unknown amount of data,
- * or searches a file or a directory. */
+/* Returns whether the call may take long, and nothing tells how long: it writes an unknown amount
+ * of data, or searches a file or a directory. */
 static bool is_of_unknown_length(const struct server_req *q)
 {
 	switch (q->helper_call->op) {

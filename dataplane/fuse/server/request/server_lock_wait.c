@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client with waiting lock requests has one call under way, which is answered when any of them
+ * A client with waiting lock requests has one call in flight, which is answered when any of them
  * has got its lock. So waiting requests use neither a request's buffers nor a helper. Another
- * worker may have freed the lock: then this one finds the grant in the shared table.
+ * worker may have freed the lock: then this worker finds the grant in the shared table.
  */
 #include "dataplane/fuse/server/request/server_lock_wait.h"
 #include "dataplane/fuse/server/request/server_request.h"

@@ -10,7 +10,8 @@
 void server_lock_wait(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len);
 /* Answers clients whose requests have got locks, from this worker or another one. */
 void server_lock_wait_run(struct fuse_server *srv);
-/* Call when the client no longer waits for this call; NULL: for any. */
+/* Call when the client no longer waits for this call. call NULL: the client no longer waits for any
+ * call. */
 void server_lock_wait_gone(struct fuse_server_client *c, const struct rudp_call *call);
 
 #endif

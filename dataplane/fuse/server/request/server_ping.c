@@ -113,8 +113,8 @@ static void order_end(struct server_ping_order *w, int status, const char *reaso
 	fuse_ping_end(&w->run, w->each_ns, status, reason);
 }
 
-/* Whether the client's request belongs to the test that an operator at this server has ordered, and
- * not to a test that an operator at the client has started. */
+/* Returns whether the client's request belongs to the test that an operator at this server has
+ * ordered, and not to a test that an operator at the client has started. */
 static bool is_ordered(const struct server_ping_order *w, const struct fuse_server_client *c,
 		       const struct fuse_proto_ping *ask)
 {

@@ -21,9 +21,9 @@
 
 /* ------------------------------------------------------------------ shares of the accounts */
 
-/* Whether n files are within the limit, which is twice / 2 times the free files. again: the client
- * had the file open before, at a predecessor. It is unknown how many files were free then, so the
- * limit is the share of all files that one account alone may have. */
+/* Returns whether n files are within the limit, which is twice / 2 times the free files. again: the
+ * client had the file open before, at a predecessor. It is unknown how many files were free then,
+ * so the limit is the share of all files that one account alone may have. */
 static bool is_within(uint64_t n, uint64_t free, uint64_t all, unsigned twice, bool again)
 {
 	return again ? n * (2 + twice) < all * twice : 2 * n < free * twice;
@@ -100,7 +100,7 @@ static bool is_away(const struct server_mount *m, uint64_t now_s)
 }
 
 /* Begins to close the files of the client that has been away for longest. Returns false if no
- * client is away. While files are short, this runs for each open, so it searches only mounts
+ * client is away. While open files run out, this runs for each open, so it searches only mounts
  * without a session. */
 static bool away_close(struct fuse_server *srv)
 {

@@ -12,9 +12,10 @@
 
 #include "dataplane/fuse/server/objects/server_quota_count.h"
 
-/* Whether the user of the request may open one more file. If not, replies ENFILE. */
+/* Returns whether the user of the request may open one more file. If not, replies ENFILE. */
 bool server_quota_allows(struct server_req *q);
-/* Call once a second: closes files of clients that are away, and checks whether files are short. */
+/* Call once a second: closes files of clients that are away, and checks whether the open files run
+ * out. */
 void server_quota_tick(struct fuse_server *srv, uint64_t now_ns);
 
 #endif

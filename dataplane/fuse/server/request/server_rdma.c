@@ -66,9 +66,9 @@ static int port_of(const struct fuse_server *srv, const uint8_t to[16])
 	return -ENOENT;
 }
 
-/* Whether the client's GID belongs to its session, because the server must send only to addresses
- * that the session has validated. This cannot be checked on InfiniBand, where GIDs are not IP
- * addresses; there, partitions limit which hosts can reach each other. */
+/* Returns whether the client's GID belongs to its session, because the server must send only to
+ * addresses that the session has validated. This cannot be checked on InfiniBand, where GIDs are
+ * not IP addresses; there, partitions limit which hosts can reach each other. */
 static bool is_of_session(const struct fuse_server_client *c, unsigned port,
 			  const struct fuse_proto_rdma_leg *leg)
 {
@@ -143,7 +143,7 @@ static bool budget_take(struct fuse_server_client *c, uint64_t now_ns)
 	return true;
 }
 
-/* Whether the request only checks pairs and creates none. */
+/* Returns whether the request only checks pairs and creates none. */
 static bool only_checks(const struct fuse_proto_rdma *p)
 {
 	for (uint32_t i = 0; i < p->n_legs; i++)
@@ -262,8 +262,9 @@ static bool reply_begin(struct server_req *q)
 			       q->args.bulk.addr, &q->bulk) == 0;
 }
 
-/* Whether the reply must wait because the pairs work but are busy. Otherwise a client that accepts
- * its data only via RDMA would retry at once, and the server would have to read the data again. */
+/* Returns whether the reply must wait because the pairs work but are busy. Otherwise a client that
+ * accepts its data only via RDMA would retry at once, and the server would have to read the data
+ * again. */
 static bool reply_waits(const struct server_req *q)
 {
 	return q->call && !q->bulk_stale && q->args.flags & FUSE_PROTO_REQ_ONLY &&

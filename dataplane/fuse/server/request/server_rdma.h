@@ -20,7 +20,7 @@ uint8_t server_rdma_failed(const struct server_req *q);
 /* Returns the leg whose working pair has the least load, among the legs in `legs` that are not in
  * `not`; -1 if there is none. */
 int server_rdma_choose(struct fuse_server_client *c, uint8_t legs, uint8_t not );
-/* Whether the queue pair of any of these legs works, even if it is too busy now. */
+/* Returns whether the queue pair of any of these legs works, even if it is too busy now. */
 bool server_rdma_works(const struct fuse_server_client *c, uint8_t legs);
 uint8_t server_rdma_legs_failed(const struct fuse_server_client *c, uint8_t legs);
 void server_rdma_client_gone(struct fuse_server_client *c);
@@ -28,8 +28,8 @@ void server_rdma_client_gone(struct fuse_server_client *c);
 /* server_ping.c */
 /* Handles FUSE_PROTO_RDMA_PING: starts a test or refuses it. */
 void server_ping_ask(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len);
-/* Whether the caller must poll without sleeping, because a test is being measured. This takes at
- * most PING_WORK_NS. */
+/* Returns whether the caller must poll without sleeping, because a test is being measured. This
+ * takes at most PING_WORK_NS. */
 bool server_ping_spins(const struct fuse_server *srv, uint64_t now_ns);
 /* Call when the client no longer waits for the test's reply. */
 void server_ping_call_gone(struct fuse_server *srv, const struct rudp_call *call);

@@ -23,7 +23,7 @@ void server_call_end(struct rudp_call *call);
 /* server_rights.c */
 /* Permanently gives up the capability to exceed quotas. Returns 0 or a negative errno. */
 int server_creds_init(struct fuse_server *srv);
-/* Whether a write by this thread would now have this identity. */
+/* Returns whether a write by this thread would now have this identity. */
 bool server_creds_are(const struct fuse_server *srv, uint32_t uid, uint32_t gid);
 /* Sets the identity with which this thread writes. Returns 0 or a negative errno. After an error
  * the caller must not write, because the thread has another identity. */

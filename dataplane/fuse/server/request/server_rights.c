@@ -58,8 +58,8 @@ int server_creds_set(struct fuse_server *srv, uint32_t uid, uint32_t gid)
 
 /* ------------------------------------------------------------------ requests */
 
-/* Whether the request needs no permission check, because it uses an object that was opened before,
- * or only reads attributes of the object itself. */
+/* Returns whether the request needs no permission check, because it uses an object that was opened
+ * before, or only reads attributes of the object itself. */
 static bool needs_no_check(uint32_t opcode)
 {
 	switch (opcode) {

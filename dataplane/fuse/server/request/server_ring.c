@@ -16,8 +16,8 @@
 #include <sys/uio.h>
 
 #define RING_ENTRIES 256
-/* Most submissions in one poll. There may be several, because some reads complete at once and free
- * their place. */
+/* Maximum number of submissions in one poll. There may be several, because some reads complete at
+ * once and free their place. */
 #define RING_TURNS_MAX 4
 /* Reads from memory of up to this size are batched. For a larger read, copying costs so much that
  * saving a system call gains nothing. */
@@ -158,10 +158,10 @@ void server_ring_start(struct server_req *q)
 }
 
 /*
- * Whether the read may be batched. io_uring executes a read in a kernel thread if it expects the
- * read to block. For a file in memory it expects that unless the file is O_NONBLOCK, and for ranges
- * beyond the end of the file. So only reads within the known size are batched. Behind a mount point
- * inside the export there may be a disk, where non-blocking reads would fail.
+ * Returns whether the read may be batched. io_uring executes a read in a kernel thread if it
+ * expects the read to block. For a file in memory it expects that unless the file is O_NONBLOCK,
+ * and for ranges beyond the end of the file. So only reads within the known size are batched.
+ * Behind a mount point inside the export there may be a disk, where non-blocking reads would fail.
  */
 static bool read_can_be_batched(const struct server_req *q)
 {

@@ -49,7 +49,8 @@ struct server_source {
 			      never */
 	int work_credit;   /* units of work that it may begin before other hosts: server_wait.c */
 	struct server_req *steps, **steps_tail; /* requests that are executed in steps */
-	struct list steps_node; /* node in fuse_server.step_sources while there are any */
+	struct list steps_node; /* node in fuse_server.step_sources while the host has such
+				   requests */
 	struct server_source_queue queues[LAUNCH_EXPORTS_MAX][HELPERS_QUEUE_MAX];
 };
 

@@ -8,7 +8,8 @@
  */
 #include "dataplane/fuse/server/request/server_steps.h"
 
-#define STEPS_PER_POLL 2U /* most steps in one poll; each takes some ten microseconds */
+/* Maximum number of steps in one poll; each takes some ten microseconds. */
+#define STEPS_PER_POLL 2U
 /* A host that sent a short request within this time may send its next one at any moment. */
 #define LATELY_NS (10 * NSEC_PER_MSEC)
 

@@ -10,10 +10,10 @@
 
 /* Call when a short request of this host has arrived. */
 void server_steps_note(struct server_source *from);
-/* Whether several hosts sent short requests lately. */
+/* Returns whether several hosts sent short requests lately. */
 bool server_steps_shared(const struct fuse_server *srv);
-/* Whether hosts other than the request's host sent short requests lately. The request must then be
- * executed in steps. */
+/* Returns whether hosts other than the request's host sent short requests lately. The request must
+ * then be executed in steps. */
 bool server_steps_wanted(const struct server_req *q);
 /* Queues the request: step() is called for it when it is its host's turn, in this poll or a later
  * one. */
