@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Encodes and decodes the client's hello for both ends of the file system protocol.
- */
+/* Encodes and decodes the client's hello for both sides of the file system protocol. */
 #include "dataplane/fuse/proto/fuse_hello.h"
 #include "dataplane/fuse/proto/fuse_proto.h"
 #include <endian.h>
@@ -38,8 +36,8 @@ void fuse_hello_put(uint8_t ret[FUSE_HELLO_BYTES], const struct fuse_hello *h)
 	memcpy(ret, &b, sizeof(b));
 }
 
-/* Whether the name has only characters that a configuration allows. Other names are refused,
- * because the server displays the names of clients. */
+/* Returns whether the name has only characters that a configuration allows. Other names are
+ * refused, because the server displays the names of clients. */
 static bool name_is_plain(const char name[PLENUM_NAME_MAX])
 {
 	const size_t len = strnlen(name, PLENUM_NAME_MAX);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A run of RDMA tests (struct launch_ping) with its parameters and results, for both ends of a
+/* A run of RDMA tests (struct launch_ping) with its parameters and results, for both sides of a
  * mount. */
 #ifndef PLENUM_DATAPLANE_FUSE_PING_H
 #define PLENUM_DATAPLANE_FUSE_PING_H

@@ -36,7 +36,7 @@
  * it has no handle; the client fills in generation and timeouts. The answer to INTERRUPT is an
  * empty response.
  *
- * Bulk data uses RDMA if both ends support it. The client requests queue pairs with
+ * Bulk data uses RDMA if both sides support it. The client requests queue pairs with
  * FUSE_PROTO_RDMA, a separate request: struct fuse_in_header, then struct fuse_proto_rdma with its
  * half of one queue pair per leg; the answer is struct fuse_proto_rdma with the server's halves of
  * the same legs. An error means that the server has no RDMA, or (EBUSY) that the client asks too
@@ -81,11 +81,11 @@
 #define FUSE_PROTO_MINOR_MIN 31 /* Linux 5.4 */
 #define FUSE_PROTO_MINOR_MAX 38 /* newest minor version that server_check knows completely */
 
-#define FUSE_PROTO_MAX_WRITE (1U << 20) /* most bytes of data in a WRITE or READ */
+#define FUSE_PROTO_MAX_WRITE (1U << 20) /* maximum number of bytes of data in a WRITE or READ */
 #define FUSE_PROTO_MAX_PAGES 256
 #define FUSE_PROTO_MAX_READAHEAD (1U << 20)
-/* Most background requests of a mount. Direct reads and writes count too, so with a smaller limit
- * many programs would wait for each other. */
+/* Maximum number of background requests of a mount. Direct reads and writes count too, so with a
+ * smaller limit many programs would wait for each other. */
 #define FUSE_PROTO_MAX_BACKGROUND 256
 #define FUSE_PROTO_CALLS_MAX 256
 
@@ -132,7 +132,7 @@
 #define FUSE_PROTO_LEASED 2U
 #define FUSE_PROTO_EMPTY 4U
 /*
- * Optional features of both ends. The first unused word of INIT's argument has those that the
+ * Optional features of both sides. The first unused word of INIT's argument has those that the
  * client supports; the same word of the answer has those in force. A peer that does not know the
  * word leaves it 0.
  */
@@ -157,7 +157,7 @@
 #define FUSE_PROTO_FEATURE_NAMES 1024U	/* with LIST: answers may have FUSE_PROTO_RESP_NAMES */
 /*
  * The server manages the file locks of this mount. The client requests it for such mounts only.
- * Then two more words of INIT's answer have the mount's lock epoch: if it is not the one of the
+ * Then two more words of INIT's answer have the mount's lock epoch: if it differs from that of the
  * former session, the server has freed all locks of the mount meanwhile. GETLK, SETLK, SETLKW and
  * FLUSH are passed on, with these changes:
  *  - fuse_lk_in.padding has a number of the open file, the same in all sessions and not 0.
@@ -277,7 +277,7 @@ struct fuse_proto_bulk_done {
 
 /* The message is struct fuse_in_header alone. The server answers it when waiting SETLKW requests of
  * the mount have got their locks: struct fuse_out_header, then the `unique` of up to
- * FUSE_PROTO_LOCK_WAIT_MAX of them. A session has one such message under way. */
+ * FUSE_PROTO_LOCK_WAIT_MAX of them. A session has at most one such message in flight. */
 #define FUSE_PROTO_LOCK_WAIT 0x504c0005U /* an opcode that no kernel uses */
 #define FUSE_PROTO_LOCK_WAIT_MAX 32U
 
