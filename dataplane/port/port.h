@@ -84,10 +84,11 @@ struct port_ops {
 	 * Call it at most about once a millisecond. Returns when the next call is due; UINT64_MAX:
 	 * never. */
 	uint64_t (*tick)(struct port *p, uint64_t now_ns);
-	/* Whether the device has a link, as of the latest tick. NULL: only the agent knows. */
+	/* Returns whether the device has a link, as of the latest tick. NULL: only the agent
+	 * knows. */
 	bool (*link)(struct port *p);
-	/* Whether the host is removing the device, as of the latest tick: the kernel then waits
-	 * until the port is closed. NULL: the host never removes it. */
+	/* Returns whether the host is removing the device, as of the latest tick: the kernel then
+	 * waits until the port is closed. NULL: the host never removes it. */
 	bool (*wanted_back)(struct port *p);
 	/* Announces our address to the switches by gratuitous ARP or unsolicited NA. */
 	void (*announce)(struct port *p);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Declarations private to the DPDK module: DPDK's environment (port_dpdk_eal.c) and the port
- * (port_dpdk.c). The module exports one symbol, plenum_port_module. This header needs none of
- * DPDK's.
+ * (port_dpdk.c). The module exports one symbol, plenum_port_module. This header does not include
+ * DPDK's headers.
  */
 #ifndef PLENUM_DATAPLANE_PORT_DPDK_H
 #define PLENUM_DATAPLANE_PORT_DPDK_H
@@ -31,7 +31,7 @@ int port_dpdk_eal_start(const struct launch_config *cfg, struct reason *why);
  */
 void port_dpdk_device_choose(const struct launch_port *lp, unsigned index,
 			     struct port_dpdk_device *ret);
-/* Whether AF_PACKET is used because nothing else was requested. */
+/* Returns whether AF_PACKET is used because nothing else was requested. */
 bool port_dpdk_device_is_interface(const struct launch_port *lp);
 /* Hands over the state of the address probes that were sent for the port with this index while the
  * environment started. The caller then owns *ret. */

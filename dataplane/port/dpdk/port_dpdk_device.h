@@ -2,8 +2,8 @@
 /*
  * State of a running DPDK device: its link, resets of its PF, and the descriptor that wakes a
  * worker for waiting packets. Private to the DPDK module; only port_dpdk.c uses it. It owns the
- * descriptors it creates; it does not start, stop or read a device. This header needs none of
- * DPDK's.
+ * descriptors it creates; it does not start, stop or read a device. This header does not include
+ * DPDK's headers.
  */
 #ifndef PLENUM_DATAPLANE_PORT_DPDK_DEVICE_H
 #define PLENUM_DATAPLANE_PORT_DPDK_DEVICE_H
@@ -38,9 +38,9 @@ void port_dpdk_state_end(struct port_dpdk_state *s);
 /* Reads the link state from device registers, without a system call or waiting. frames: total
  * number of frames received. */
 void port_dpdk_state_poll(struct port_dpdk_state *s, uint64_t frames, uint64_t now_ns);
-/* Whether to restart the device now. After a reset this is so once, as soon as the link is up,
- * because the PF answers only then. While a recovered link receives nothing, this is so at growing
- * intervals. */
+/* Returns whether to restart the device now. After a reset, returns true once, as soon as the link
+ * is up, because the PF answers only then. While a recovered link receives nothing, returns true at
+ * growing intervals. */
 bool port_dpdk_state_needs_restart(struct port_dpdk_state *s, uint64_t now_ns);
 bool port_dpdk_state_wanted_back(const struct port_dpdk_state *s);
 

@@ -165,8 +165,8 @@ bool port_dpdk_drivers_load(const struct launch_config *cfg)
 
 /* ------------------------------------------------------------------ the folder */
 
-/* Whether mounts made here are visible only to this process and its children. A worker has left its
- * parent's mount namespace; a test has not. */
+/* Returns whether mounts made here are visible only to this process and its children. A worker has
+ * left its parent's mount namespace; a test has not. */
 static bool mounts_are_ours(void)
 {
 	struct stat ours, theirs;

@@ -108,8 +108,8 @@ static void args_make(const struct launch_config *cfg, bool hugepages, struct ea
 	}
 }
 
-/* Whether the worker needs hugepages. A port that copies packets itself, such as one on kernel
- * sockets, needs none: no device accesses the memory, so ordinary pages suffice. */
+/* Returns whether the worker needs hugepages. A port that copies packets itself, such as one on
+ * kernel sockets, needs none: no device accesses the memory, so ordinary pages suffice. */
 static bool wants_hugepages(const struct launch_config *cfg)
 {
 	for (unsigned i = 0; i < cfg->n_ports; i++) {

@@ -13,7 +13,8 @@
 /* Returns the version at the end of the path of DPDK's driver folder, such as "23.0" of
  * "pmds-23.0"; NULL if there is none. */
 const char *port_dpdk_ids_version(const char *folder);
-/* Whether a library with this content supports the device. Subsystem (card) IDs are ignored. */
+/* Returns whether a library with this content supports the device. Subsystem (card) IDs are
+ * ignored. */
 bool port_dpdk_ids_have(const void *library, size_t size, unsigned vendor, unsigned device);
 
 #endif

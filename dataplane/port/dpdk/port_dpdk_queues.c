@@ -66,9 +66,9 @@ static uint32_t capable_mbps(uint32_t capa)
 	return 0;
 }
 
-/* Whether the device is an AF_PACKET device. The kernel then spreads packets over as many sockets
- * as the device's arguments request, and packets wait in buffers of the sockets, whose size does
- * not depend on the link speed. */
+/* Returns whether the device is an AF_PACKET device. The kernel then spreads packets over as many
+ * sockets as the device's arguments request, and packets wait in buffers of the sockets, whose size
+ * does not depend on the link speed. */
 static bool is_af_packet(const struct rte_eth_dev_info *info)
 {
 	return strcmp(info->driver_name, "net_af_packet") == 0;

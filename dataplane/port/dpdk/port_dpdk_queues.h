@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The queues of a DPDK device and their buffers. Private to the DPDK module. Only port_dpdk.c uses
- * it; it starts and stops the device and moves the packets. This header needs none of DPDK's.
+ * it; it starts and stops the device and moves the packets. This header does not include DPDK's
+ * headers.
  */
 #ifndef PLENUM_DATAPLANE_PORT_DPDK_QUEUES_H
 #define PLENUM_DATAPLANE_PORT_DPDK_QUEUES_H

@@ -91,7 +91,7 @@ static int groups_join(int fd, uint32_t ifindex, const struct ip_addr *ip)
 	return r < 0 ? r : packet_socket_group(fd, ifindex, &ours);
 }
 
-/* Whether the interface has a link. An interface that cannot report a link counts as having
+/* Returns whether the interface has a link. An interface that cannot report a link counts as having
  * none. */
 static bool has_link_now(const struct port_early *e)
 {

@@ -191,7 +191,7 @@ static bool mac_is_unicast(const uint8_t *p)
 	return !(p[0] & 1) && memcmp(p, none, sizeof(none)) != 0;
 }
 
-/* Whether the address is valid as a source address. */
+/* Returns whether the address is valid as a source address. */
 static bool ip4_is_host(const uint8_t *p)
 {
 	return p[0] != 0 && p[0] < 224;
@@ -284,8 +284,8 @@ static enum port_l2_kind parse_nd(const uint8_t *ip, const uint8_t *p, size_t le
 	return f->kind = PORT_L2_ADVERT;
 }
 
-/* Whether the checksum over p, plus the pseudo header's sum, is correct. A partial checksum also
- * counts as correct if local accepts these. at: offset of the checksum field. */
+/* Returns whether the checksum over p, plus the pseudo header's sum, is correct. A partial checksum
+ * also counts as correct if local accepts these. at: offset of the checksum field. */
 static bool checksum_holds(const struct port_l2_local *local, const uint8_t *p, size_t len,
 			   size_t at, uint64_t pseudo)
 {
@@ -352,8 +352,8 @@ static enum port_l2_kind parse_ip4(const struct port_l2_local *local, const uint
 	return f->kind = PORT_L2_ECHO;
 }
 
-/* Whether a packet to this address is for us. Solicitations are sent to the solicited-node group,
- * unsolicited advertisements to all nodes. */
+/* Returns whether a packet to this address is for us. Solicitations are sent to the solicited-node
+ * group, unsolicited advertisements to all nodes. */
 static bool ip6_dst_is_ours(const struct port_l2_local *local, const uint8_t *dst)
 {
 	static const uint8_t solicited_node[13] = {0xff, 0x02, [11] = 0x01, 0xff};

@@ -22,9 +22,8 @@ struct port_l2_local { /* our addresses on this leg */
 	struct mac_addr mac;
 	struct ip_addr ip;
 	uint16_t udp_port;
-	/* If set, frames with an incomplete checksum are accepted, whose checksum field holds only
-	 * the sum of the pseudo header. A virtual device may forward such frames from another
-	 * network stack of this host. */
+	/* If set, frames are accepted whose checksum field has only the sum of the pseudo header. A
+	 * virtual device may forward such frames from another network stack of this host. */
 	bool accept_partial_checksum;
 };
 

@@ -428,8 +428,8 @@ static void probe_tick(struct port_neigh *n, uint64_t now_ns)
 	n->cfg.emit(n->cfg.user, frame, len);
 }
 
-/* Whether the frame shows that another host claims our address. While we probe the address, a probe
- * of another host counts as a claim too. */
+/* Returns whether the frame shows that another host claims our address. While we probe the address,
+ * a probe of another host counts as a claim too. */
 static bool claims_ours(const struct port_neigh *n, const struct port_l2_frame *f)
 {
 	const struct mac_addr *mac = f->has_mac ? &f->sender_mac : &f->src_mac;

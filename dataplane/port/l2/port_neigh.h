@@ -12,8 +12,8 @@
 #include "dataplane/port/l2/port_l2.h"
 #include "netcfg/base/reason.h"
 
-#define PORT_NEIGH_MAX 512 /* most neighbours known at a time */
-/* Most frames that wait for a neighbour; each neighbour has at most one. */
+#define PORT_NEIGH_MAX 512 /* maximum number of neighbours known at a time */
+/* Maximum number of frames that wait for a neighbour; each neighbour has at most one. */
 #define PORT_NEIGH_PARKED 32
 #define PORT_NEIGH_PROBES 3 /* DAD probes for our own address */
 #define PORT_NEIGH_PROBE_NS (60 * NSEC_PER_MSEC)
@@ -32,7 +32,7 @@ struct port_neigh_config {
 	struct ip_addr gateway; /* family 0: none */
 	bool host_answers; /* the host's kernel has the same address, answers for it and defends it
 			    */
-	uint32_t frame_bytes_max; /* most bytes of a parked frame */
+	uint32_t frame_bytes_max; /* maximum number of bytes of a parked frame */
 	/* Sends one frame; the bytes are not kept. */
 	void (*emit)(void *user, const uint8_t *frame, size_t len);
 	void *user;

@@ -141,9 +141,9 @@ static bool text_read(const char *path, char *buf, size_t size)
 	return n > 0;
 }
 
-/* Whether the device's driver is older than the supported minimum. A confined process cannot read
- * the files with the driver's version. So for a device that is added later, the process that passes
- * the device makes this check. */
+/* Returns whether the device's driver is older than the supported minimum. A confined process
+ * cannot read the files with the driver's version. So for a device that is added later, the process
+ * that passes the device makes this check. */
 static bool driver_is_old(const struct ibv_device *dev)
 {
 	char path[IBV_SYSFS_PATH_MAX + 32], module[128], version[128];
@@ -427,8 +427,8 @@ static bool device_listen(struct port_rdma *r, struct rdma_device *d)
 	return fatal;
 }
 
-/* Whether the device has become unusable, or the kernel is removing it: the kernel then unlinks the
- * device's file in /dev. */
+/* Returns whether the device has become unusable, or the kernel is removing it: the kernel then
+ * unlinks the device's file in /dev. */
 static bool device_is_going(struct port_rdma *r, struct rdma_device *d)
 {
 	struct stat st;

@@ -8,21 +8,21 @@
  * and, on devices with mapped queues, make no system call. Creating and dropping pairs does make
  * system calls.
  *
- * One end of a pair is active: it writes into the memory of the other end, reads from it, and gets
- * the completions. The passive end does nothing and gets no notification. With these rules both
- * ends can reuse their memory safely:
- * - After the data of a write, the active end reads one byte back over the same pair. The write
- *   counts as done when this byte arrives: the data is then in the other end's memory, whatever
+ * One side of a pair is active: it writes into the memory of the other side, reads from it, and
+ * gets the completions. The passive side does nothing and gets no notification. With these rules
+ * both sides can reuse their memory safely:
+ * - After the data of a write, the active side reads one byte back over the same pair. The write
+ *   counts as done when this byte arrives: the data is then in the other side's memory, whatever
  *   route the reply to the request takes.
  * - port_rdma_drop() returns when the device no longer acts for the pair: the device discards
- *   everything that is still in flight. Before the passive end uses memory offered over a pair in
- *   any other way, it drops the pair if the active end reported a failure, and all pairs of a
+ *   everything that is still in flight. Before the passive side uses memory offered over a pair in
+ *   any other way, it drops the pair if the active side reported a failure, and all pairs of a
  *   session that has ended.
- * - The active end may reuse memory from which it sends when port_rdma_poll() says so, also after a
- *   failure: the device flushes a failed pair first.
+ * - The active side may reuse memory from which it sends when port_rdma_poll() says so, also after
+ *   a failure: the device flushes a failed pair first.
  *
  * On an Ethernet leg a pair uses RoCE v2 with the GID of the leg's own address; RoCE v1 is
- * unsupported. On an IPoIB leg it uses the GID of the InfiniBand port, the LIDs of both ends and
+ * unsupported. On an IPoIB leg it uses the GID of the InfiniBand port, the LIDs of both sides and
  * the partition of the leg's interface. iWARP is unsupported: it runs over TCP connections, which
  * need rdma_cm. The GID is looked up for each new pair, because its index in the device's table may
  * change. When a device reports changed GIDs, pairs whose GID moved or disappeared are dropped.
@@ -58,7 +58,7 @@ enum port_rdma_reason {
 	PORT_RDMA_MEMLOCK,   /* memory cannot be registered; port_rdma_tick() retries it */
 	PORT_RDMA_GONE,	     /* the device was removed */
 	PORT_RDMA_KIND,	     /* the peer's link type is different: InfiniBand or Ethernet */
-	PORT_RDMA_PEER,	     /* the peer has no RDMA for the leg, or offers a kind that this end
+	PORT_RDMA_PEER,	     /* the peer has no RDMA for the leg, or offers a kind that this side
 				does not support */
 	PORT_RDMA_ENCRYPTED, /* the session is encrypted, but RDMA would send bulk data in clear */
 	PORT_RDMA_IWARP,     /* the leg's device is iWARP */
@@ -72,20 +72,20 @@ enum port_rdma_reason {
 /* Returns the reason's code, as in plenumd(8). */
 const char *port_rdma_reason_code(enum port_rdma_reason r);
 
-/* The link type of a pair, as sent to the peer. It must be the same at both ends. */
+/* The link type of a pair, as sent to the peer. It must be the same on both sides. */
 enum port_rdma_link {
 	PORT_RDMA_LINK_IB = 1,
 	PORT_RDMA_LINK_ROCE_V2 = 2,
 	/* 3 was RoCE v1 in earlier versions; a peer that offers it is refused. */
 };
 
-/* The parameters of one end of a pair, which the caller sends to the other end. */
+/* The parameters of one side of a pair, which the caller sends to the other side. */
 struct port_rdma_half {
 	uint8_t link; /* enum port_rdma_link */
 	uint8_t mtu;  /* 1: 256 bytes; each next value stands for twice as many */
 	uint16_t lid;
 	uint32_t qpn, psn;
-	uint32_t key; /* the key with which the other end may access the pool's first region */
+	uint32_t key; /* the key with which the other side may access the pool's first region */
 	uint8_t gid[16];
 };
 
@@ -112,7 +112,7 @@ int port_rdma_find(struct port_rdma *r, const char *name);
 void port_rdma_refuse(struct port_rdma *r, unsigned port, enum port_rdma_reason why);
 /* Adds a leg that appeared later. Its port has the next index. It has no device yet. */
 void port_rdma_leg_add(struct port_rdma *r, const struct launch_port *port);
-/* Whether any leg has a device now. If none has, only port_rdma_reason() has something to
+/* Returns whether any leg has a device now. If none has, only port_rdma_reason() has something to
  * report. */
 bool port_rdma_any(const struct port_rdma *r);
 /* Drops all pairs. Every op has ended when this returns. */
@@ -190,7 +190,7 @@ void port_rdma_drop_port(struct port_rdma_peer *peer, unsigned port);
 uint8_t port_rdma_ready(const struct port_rdma_peer *peer);
 /* Returns the leg whose working pair uses that port, or -1 if there is none. */
 int port_rdma_leg(const struct port_rdma_peer *peer, unsigned port);
-/* Whether the leg's pair works and our half has that queue pair number. */
+/* Returns whether the leg's pair works and our half has that queue pair number. */
 bool port_rdma_has(const struct port_rdma_peer *peer, unsigned leg, uint32_t qpn);
 /* Returns the leg in `mask` whose working pair has the least load, or -1 if none works or all are
  * full. */

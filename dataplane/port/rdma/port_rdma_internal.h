@@ -7,9 +7,9 @@
 #include "dataplane/port/rdma/port_rdma.h"
 #include <infiniband/verbs.h>
 
-#define RDMA_OPS_MAX 512	/* most ops in flight in a worker */
-#define RDMA_DEVICE_OPS_MAX 64U /* per device */
-#define RDMA_PAIR_OPS_MAX 8U	/* per pair */
+#define RDMA_OPS_MAX 512	/* maximum number of ops in flight in a worker */
+#define RDMA_DEVICE_OPS_MAX 64U /* ops in flight per device */
+#define RDMA_PAIR_OPS_MAX 8U	/* ops in flight per pair */
 #define RDMA_OP_WRS 16U		/* work requests that the largest op needs */
 #define RDMA_PAIR_WRS (RDMA_OP_WRS * RDMA_PAIR_OPS_MAX)
 /* Size of the completion queue. If a transfer fails, each of its work requests completes, so the
@@ -17,10 +17,10 @@
 #define RDMA_CQES (RDMA_OP_WRS * RDMA_DEVICE_OPS_MAX)
 
 struct rdma_device {
-	struct ibv_context *context; /* NULL: the place is unused, or the device was removed */
+	struct ibv_context *context; /* NULL: the entry is unused, or the device was removed */
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
-	unsigned n_ops; /* in flight */
+	unsigned n_ops; /* number of ops in flight */
 	bool armed, gids_moved;
 	enum port_rdma_gpu gpu;
 };
@@ -78,7 +78,7 @@ struct port_rdma_pair {
 	uint32_t psn,
 		key; /* psn: our first packet sequence number; key: the key of the peer's memory */
 	unsigned n_ops;
-	uint64_t bytes;	   /* in flight */
+	uint64_t bytes;	   /* bytes in flight */
 	uint64_t moved_ns; /* approximately when an op last ended or, if no op has ended since, when
 			      the first op in flight began */
 	bool joined, failed;

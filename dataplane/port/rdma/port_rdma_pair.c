@@ -478,9 +478,9 @@ enum port_rdma_reason port_rdma_pair(struct port_rdma_peer *peer, unsigned leg, 
 	return PORT_RDMA_OK;
 }
 
-/* Whether the pair's packets carry the global routing header. With RoCE they always do. With
- * InfiniBand they do only if the port requires it or the peer is in another subnet, because LIDs
- * suffice within a subnet. */
+/* Returns whether the pair's packets carry the global routing header. With RoCE they always do.
+ * With InfiniBand they do only if the port requires it or the peer is in another subnet, because
+ * LIDs suffice within a subnet. */
 static bool is_global(const struct port_rdma_pair *pair, const struct port_rdma_half *theirs,
 		      const struct ibv_gid_entry *ours, const struct ibv_port_attr *port)
 {
@@ -488,7 +488,7 @@ static bool is_global(const struct port_rdma_pair *pair, const struct port_rdma_
 	       memcmp(theirs->gid, ours->gid.raw, sizeof(theirs->gid) / 2) != 0;
 }
 
-/* Moves the pair to the state "ready to receive". Both ends use the same values for the parameters
+/* Moves the pair to the state "ready to receive". Both sides use the same values for the parameters
  * on which they must agree. */
 static bool pair_receives(struct port_rdma_pair *pair, const struct port_rdma_half *theirs,
 			  const struct ibv_gid_entry *gid, const struct ibv_port_attr *port)

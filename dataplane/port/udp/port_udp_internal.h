@@ -12,11 +12,11 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* Most datagrams queued between two system calls. */
+/* Maximum number of datagrams queued between two system calls. */
 #define TX_DATAGRAMS_MAX PORT_BURST_MAX
 #define BURST_SEGMENTS_MAX 64 /* limit of every kernel since 4.18 */
 #define BURST_BYTES_MAX 65000 /* below 65535 minus the IP and UDP headers */
-/* Most payload bytes queued between two system calls. */
+/* Maximum number of payload bytes queued between two system calls. */
 #define TX_BYTES_MAX (4U << 20)
 #define TX_COPY_MOST 2048U /* payloads up to this many bytes are copied */
 #define TX_ROOM_BYTES (TX_DATAGRAMS_MAX * (size_t)(DATAGRAM_HDR_MAX + TX_COPY_MOST))
@@ -128,7 +128,8 @@ struct port_udp {
 	int source_fds[DATAGRAM_SOURCES_MAX];
 	uint16_t source_ports[DATAGRAM_SOURCES_MAX];
 	uint32_t datagram_max; /* bytes of the largest datagram that fits the leg's MTU */
-	uint32_t big_bytes;    /* size of a datagram that the kernel refused; 0: none */
+	uint32_t big_bytes;    /* size of a datagram that the kernel refused; 0: it has refused
+				  none */
 	struct datagram_addr big_dst;
 	struct port_udp_counters counters;
 	struct launch_refusal refusals[LAUNCH_REFUSALS_MAX];

@@ -20,8 +20,8 @@
 /* ---- the program ---- */
 
 enum port_xdp_mode {
-	PORT_XDP_NATIVE,  /* in the driver */
-	PORT_XDP_GENERIC, /* the kernel runs it after the driver, on any interface */
+	PORT_XDP_NATIVE,  /* the program runs in the driver */
+	PORT_XDP_GENERIC, /* the program runs in the kernel after the driver, on any interface */
 };
 
 /* Creates a map from receive queue to socket, for n_queues queues. Returns its descriptor or a

@@ -19,7 +19,8 @@
 #include <unistd.h>
 
 #define FRAMES 64U
-#define BURST 64U	  /* most frames that one call reads; then datagrams get their turn */
+/* Maximum number of frames that one call reads; then datagrams get their turn. */
+#define BURST 64U
 #define FRAME_BYTES 2048U /* longest echo request that is answered, plus the ring's header */
 
 static struct tpacket2_hdr *frame_at(const struct port_xdp_control *c, unsigned i)
