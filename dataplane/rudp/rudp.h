@@ -10,10 +10,10 @@
  * plenum-protocol(7) specifies the wire format. The caller's loop runs in this order, so that
  * packets which have already arrived are processed before timers:
  *
- *	rudp_rx() for every received datagram   may call every op but tx and tx_flush
- *	rudp_poll()                             may call every op; tx_flush at its end, and in
- *	                                        between when it sends much
- *	sleep until rudp_deadline() or the next packet
+ * 	rudp_rx() for every received datagram   may call every op but tx and tx_flush
+ * 	rudp_poll()                             may call every op; tx_flush at its end, and in
+ * 	                                        between when it sends much
+ * 	sleep until rudp_deadline() or the next packet
  *
  * Within an op the application may call any function of this header except rudp_free, rudp_rx and
  * rudp_poll; within tx, tx_flush and buf_get it may call only rudp_tx_stamp and functions that
@@ -29,7 +29,7 @@
  * and is UP; after LOST, ENDED or RESTARTED its calls have ended and it connects again, until it is
  * UP once more. A server's session lasts from `accept` and UP to CLOSED. Before CLOSED, an event
  * may report the reason (RESTARTED, LOST, ENDED, STUCK), every call ends, and every response is
- * handed back. At both ends the session pointer is invalid after CLOSED.
+ * handed back. On both sides the session pointer is invalid after CLOSED.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_H
 #define PLENUM_DATAPLANE_RUDP_H
@@ -38,8 +38,8 @@
 
 #define RUDP_MSG_BYTES_MAX ((1U << 20) + 4096)
 #define RUDP_HELLO_BYTES_MAX 256       /* application data in the handshake */
-#define RUDP_PATHS_MAX 8	       /* per session */
-#define RUDP_PORTS_MAX PLENUM_LEGS_MAX /* per endpoint */
+#define RUDP_PATHS_MAX 8	       /* paths per session */
+#define RUDP_PORTS_MAX PLENUM_LEGS_MAX /* ports per endpoint */
 
 struct rudp;
 struct rudp_session;
@@ -119,7 +119,7 @@ struct rudp_ops {
 };
 
 /* Protection of a session's packets, numbered as on the wire. A higher value is stronger. If the
- * two ends have different settings, the stronger one applies. */
+ * two sides have different settings, the stronger one applies. */
 enum rudp_security {
 	RUDP_SECURITY_NONE, /* packets are not protected: the network is trusted */
 	RUDP_AUTH,	    /* authenticated: packets come unaltered from a holder of the key */
@@ -159,8 +159,8 @@ struct rudp_port_info {
 	uint8_t prefix_len;
 	bool routed;	 /* from this port a router leads to other subnets */
 	uint32_t mtu;	 /* largest IP packet of the leg, bytes */
-	uint32_t label;	 /* hash of the label of the switch behind the port; 0: unknown. Paths whose
-			    ends have equal labels are preferred */
+	uint32_t label;	 /* hash of the label of the switch behind the port; 0: unknown. Paths
+			    between ports with equal labels are preferred */
 	uint8_t sources; /* number of additional UDP source ports from which the port can send
 			    (datagram.source), at most 7; big messages rotate over those that reach
 			    the peer */
@@ -187,21 +187,21 @@ struct rudp_path_info {
 	unsigned port;
 	struct datagram_addr remote;
 	bool up, standby;
-	bool swapped;	 /* client: the two ends of the path are on different switches, although
-			    another port of ours is on the switch of the peer's end */
+	bool swapped;	 /* client: the path's port and the peer's port are on different switches,
+			    although another port of ours is on the switch of the peer's port */
 	bool alone;	 /* packets leave one by one, because no packets of GSO bursts arrived */
 	uint8_t sources; /* source ports that carry load, including the port's own */
 	uint8_t sources_lost; /* bit per source port (datagram.source): set if its packets do not
 				 reach the peer */
-	/* Packets of a million that are lost on the way to the peer and from it; UINT32_MAX:
-	 * unknown. */
+	/* How many packets of a million are lost on the way to the peer, and on the way from it;
+	 * UINT32_MAX: unknown. */
 	uint32_t loss_out_ppm, loss_in_ppm;
 	bool lossy_out, lossy_in; /* the loss is far larger than usual, or than on another path to
 				     the peer */
 	bool avoided;		  /* lossy, and a better path carries the load */
 	/* slow_ns: the round trip of a slow path; 0: the path is not slow. slow_than_ns: the
 	 * shorter round trip that it was compared with. slow_port: the port whose path to the peer
-	 * has this shorter one; RUDP_PORTS_MAX: this path itself had it earlier. */
+	 * has the shorter round trip; RUDP_PORTS_MAX: this path itself had it earlier. */
 	uint64_t slow_ns, slow_than_ns;
 	unsigned slow_port;
 	uint64_t peer_srtt_ns; /* the round trip as the peer measures it; 0: unknown */
@@ -261,7 +261,7 @@ struct rudp_session_key {
 };
 bool rudp_session_key(const struct rudp_session *s, bool in, struct rudp_session_key *ret);
 bool rudp_session_is_up(const struct rudp_session *s);
-/* Whether any path of the session is up. */
+/* Returns whether any path of the session is up. */
 bool rudp_session_answers(const struct rudp_session *s);
 /* Returns when the peer's last packet arrived. Before the first packet: when the session began. */
 uint64_t rudp_session_heard_ns(const struct rudp_session *s);
@@ -313,10 +313,11 @@ void rudp_responses_short(struct rudp *r);
  * requests cannot take; otherwise a client's large requests would starve its small ones. */
 #define RUDP_SMALL_BYTES 16384U
 /*
- * Whether a peer may take another one of the application's buffers, for buf_get and for response
- * buffers. held: buffers that the peer holds; n: all buffers of this kind; n_free: free ones. A
- * peer may always have a first buffer. It may have more while it holds less than an eighth of all
- * buffers, and fewer than are free. So a peer that never returns buffers does not block others.
+ * Returns whether a peer may take another one of the application's buffers, for buf_get and for
+ * response buffers. held: buffers that the peer holds; n: all buffers of this kind; n_free: free
+ * ones. A peer may always have a first buffer. It may have more while it holds less than an eighth
+ * of all buffers, and fewer than are free. So a peer that never returns buffers does not block
+ * others.
  */
 static inline bool rudp_incast_allows(unsigned held, unsigned n_free, unsigned n)
 {
@@ -339,7 +340,7 @@ void rudp_ack_at_once(struct rudp *r, bool rests);
  * on. In a flush of many bytes, the last packets leave long after the time that rudp_poll got. With
  * this call, that delay does not count as part of the round trip. */
 void rudp_tx_stamp(struct rudp *r, unsigned port, uint64_t now_ns);
-/* Whether so many packets wait for the flush that it is worth reading the clock for
+/* Returns whether so many packets wait for the flush that it is worth reading the clock for
  * rudp_tx_stamp(). */
 bool rudp_tx_wants_stamp(const struct rudp *r);
 /* Runs due timers and sends what may be sent. Returns true if it stopped early, because tx returned

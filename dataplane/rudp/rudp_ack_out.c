@@ -107,7 +107,7 @@ static void state_send(struct rudp_session *s, uint64_t now)
 			ack_send(s, &s->paths[i], s->paths[i].acks.top, &s->paths[i], now);
 }
 
-/* Whether an acknowledgement may wait, because a server's response carries it anyway. */
+/* Returns whether an acknowledgement may wait, because a server's response carries it anyway. */
 static bool ack_may_wait(const struct rudp_session *s)
 {
 	return !s->r->rests || !s->is_client || s->n_active > 0;

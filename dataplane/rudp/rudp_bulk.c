@@ -8,9 +8,9 @@
 #include "dataplane/rudp/rudp_internal.h"
 #include <string.h>
 
-/* Most bytes of bulk data for one host in a poll. POLL_BYTES: while other hosts get bulk data too;
- * POLL_BYTES_BESIDE_SMALL: while other hosts get small messages. A burst that begins below the
- * limit is sent whole. */
+/* Maximum number of bytes of bulk data for one host in a poll. POLL_BYTES: while other hosts get
+ * bulk data too; POLL_BYTES_BESIDE_SMALL: while other hosts get small messages. A burst that begins
+ * below the limit is sent whole. */
 #define POLL_BYTES (128U << 10)
 #define POLL_BYTES_BESIDE_SMALL (48U << 10)
 /* A host to which something was sent within this time may send its next request at any moment. */
@@ -45,7 +45,7 @@ static void note(struct rudp_sent_to to[static 2], uint64_t host, uint64_t now)
 	to[0].at_ns = now;
 }
 
-/* Whether something was sent to another host lately. */
+/* Returns whether something was sent to another host lately. */
 static bool is_shared(const struct rudp_sent_to to[static 2], uint64_t host, uint64_t now)
 {
 	for (unsigned i = 0; i < 2; i++)

@@ -123,8 +123,8 @@ bool rudp_call_lost(struct rudp_session *s, uint16_t slot, uint32_t gen, uint16_
 void rudp_call_poll(struct rudp_session *s, uint64_t now);
 /* Server: returns when the oldest unacknowledged response reaches its time limit. */
 uint64_t rudp_call_deadline(const struct rudp_session *s);
-/* Whether the client is stuck, because it acknowledges too few bytes of its responses. A client on
- * a slow, shared link acknowledges enough bytes. */
+/* Returns whether the client is stuck, because it acknowledges too few bytes of its responses. A
+ * client on a slow, shared link acknowledges enough bytes. */
 bool rudp_call_stuck(struct rudp_session *s, uint64_t now);
 /* Client: processes a grant. */
 void rudp_call_granted(struct rudp_session *s, const struct wire_grant *g);

@@ -216,7 +216,7 @@ uint64_t rudp_grant_deadline(const struct rudp *r)
 	return MIN_OF(r->grants.retry_ns, r->grants.check_ns);
 }
 
-/* Whether no other peer has a big request announced or partly received. */
+/* Returns whether no other peer has a big request announced or partly received. */
 static bool is_alone(const struct rudp_session *s)
 {
 	return s->r->grants.n_peers == (s->grants.n_incoming > 0 ? 1U : 0U);

@@ -85,7 +85,7 @@ void rudp_grant_give(struct rudp_session *s, struct slot *slot);
 #define GRANTED_BYTES_MAX (16U << 20)
 #define GRANTED_REQUESTS_MIN 2U
 #define GRANTED_SCALE 256U /* unit of grants.granted_scale */
-/* Whether the limit of granted bytes is reached. */
+/* Returns whether the limit of granted bytes is reached. */
 static inline bool rudp_granted_is_full(const struct grants *g)
 {
 	uint64_t window = 2 * g->rate_bytes * g->granted_scale / GRANTED_SCALE;

@@ -10,7 +10,7 @@
  * without a notification. */
 #define RETRY_NS (500 * NSEC_PER_USEC)
 #define STALL_SHIFT_MAX 6U
-#define TRIES 8U /* most sessions of a class that one run tries */
+#define TRIES 8U /* maximum number of sessions of a class that one run tries */
 #define OLDEST_TURN 4U
 
 /* Grants the first request of a class for which there is memory. Each session that was tried moves

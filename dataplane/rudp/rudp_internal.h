@@ -3,12 +3,12 @@
  * The structures of session and endpoint, for the files of dataplane/rudp and its folder session,
  * and for tests. Each part of these structures has a header with the functions that may change it:
  *
- *	rudp_path.h       path states: rudp_path.c; probes: rudp_path_poll.c; suspect paths:
- *	                  rudp_suspect.c
- *	rudp_loss.h       acknowledgements and losses: rudp_loss.c, rudp_loss_move.c
- *	rudp_call.h       slots, requests, responses: rudp_call.c
- *	rudp_grant.h      order of big requests: rudp_grant.c, rudp_grant_run.c
- *	rudp_incast.h     limit for many senders of small messages: rudp_incast_share.c
+ * 	rudp_path.h       path states: rudp_path.c; probes: rudp_path_poll.c; suspect paths:
+ * 	                  rudp_suspect.c
+ * 	rudp_loss.h       acknowledgements and losses: rudp_loss.c, rudp_loss_move.c
+ * 	rudp_call.h       slots, requests, responses: rudp_call.c
+ * 	rudp_grant.h      order of big requests: rudp_grant.c, rudp_grant_run.c
+ * 	rudp_incast.h     limit for many senders of small messages: rudp_incast_share.c
  *
  * The functions of the other files are declared here, from the top layer down: rudp_report.c,
  * rudp_validate.c, rudp_tx.c (which chunk to send, when and on which path), rudp_ack_out.c,
@@ -18,7 +18,7 @@
  * files: rudp_sent (packets in flight), rudp_rtt, rudp_cc (congestion window), rudp_mtu, rudp_acks
  * (packets received), rudp_gso (GSO burst health), rudp_src_ports.
  *
- * A request occupies a slot of its session, with the same index at both ends; each use of a slot
+ * A request occupies a slot of its session, with the same index on both sides; each use of a slot
  * has a larger generation number than the one before. So slot and generation together name a
  * request, packets of earlier requests are recognised without a history, and a request of a new
  * generation acknowledges the response of the previous one completely. Chunks are numbered within
@@ -42,10 +42,11 @@ struct rudp_handshake;
 
 #define RUDP_TIME_NEVER UINT64_MAX
 #define RUDP_SEEDS_MAX 16
-/* Most replies to packets without a session that are queued for the next poll */
+/* Maximum number of replies to packets without a session that are queued for the next poll */
 #define RUDP_RAW_MAX 32
-#define RUDP_RAW_BYTES 120    /* the longest such reply */
-#define RUDP_GSO_BYTES 65000U /* most bytes of a GSO burst: it must fit one segmented send */
+#define RUDP_RAW_BYTES 120 /* the longest such reply */
+/* Maximum number of bytes of a GSO burst: it must fit one segmented send. */
+#define RUDP_GSO_BYTES 65000U
 #define RUDP_GSO_PACKETS 64U
 /* The low bits of a session's number are its index in the table. */
 #define RUDP_INDEX_MASK 0xffffULL
@@ -62,7 +63,8 @@ _Static_assert(RUDP_GSO_BURSTS_MAX *RUDP_GSO_LONG >= RUDP_FLUSH_BYTES,
 #define RUDP_POLL_PACKETS 512U
 #define RUDP_POLL_TIMERS 128U
 _Static_assert(RUDP_SMALL_BYTES == WIRE_SMALL_BYTES, "one limit of small requests");
-#define RUDP_SMALL_OVERSHOOT (16U << 10) /* small messages may exceed the window by this */
+/* Small messages may exceed the window by this many bytes. */
+#define RUDP_SMALL_OVERSHOOT (16U << 10)
 /* Below a window of this many packets, small messages are paced too */
 #define RUDP_PACE_SMALL 4U
 #define RUDP_DRAIN_BYTES (8U << 10) /* window while the minimum round trip is remeasured */
@@ -235,8 +237,8 @@ struct rudp {
 			       RUDP_TIME_NEVER */
 	/* key: the random key of rudp_hash, drawn at the start; counter: state of rudp_random. */
 	uint64_t key[2], counter;
-	struct rudp_session **sessions; /* table of the sessions: a session's place is the index in
-					   its number; NULL: free */
+	struct rudp_session **sessions; /* table of the sessions: the low bits of a session's number
+					   are its index here; NULL: the entry is free */
 	unsigned n_sessions, n_live;	/* table size; live sessions */
 	unsigned free_from;		/* no index below it is free */
 	struct rudp_timer *heap;	/* timers, ordered by at_ns */
@@ -411,15 +413,15 @@ void rudp_session_send_close(struct rudp_session *s);
  * than one. */
 void rudp_validate_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 uint64_t rudp_validate_deadline(const struct rudp_path *p);
-/* Whether a packet whose source is not the path's remote address may still be from the peer. If so,
- * the packet is from the peer if it can be opened with the session's key. */
+/* Returns whether a packet whose source is not the path's remote address may still be from the
+ * peer. If so, the packet is from the peer if it can be opened with the session's key. */
 bool rudp_validate_is_from(const struct rudp_path *p, const struct datagram_addr *src,
 			   const struct wire_common *c);
 /* Processes LABEL with SOURCE. */
 int rudp_validate_rx(struct rudp_session *s, struct rudp_path *p, const struct datagram_addr *src,
 		     const struct wire_common *c, const uint8_t *data, size_t len);
 
-/* rudp_report.c: the loss of a path, which each end measures and reports to the other. */
+/* rudp_report.c: the loss of a path, which each side measures and reports to the other side. */
 /* Starts to count losses again. Leaves out packets sent before now, and packets lost before the
  * first packet that is sent from now on arrives. */
 static inline void rudp_report_restart(struct rudp_path *p)
@@ -445,8 +447,8 @@ uint64_t rudp_timer_next(const struct rudp *r);
 bool rudp_timer_run(struct rudp *r, uint64_t now);
 
 /* rudp_tx_queue.c */
-/* Whether the message counts as small. A big request counts as small while its announcement is
- * due. */
+/* Returns whether the message counts as small. A big request counts as small while its announcement
+ * is due. */
 static inline bool rudp_tx_is_small(const struct tx_msg *m)
 {
 	return m->len <= RUDP_SMALL_BYTES || m->announce;
@@ -457,7 +459,7 @@ bool rudp_tx_pending(const struct rudp_session *s);
 
 /* rudp_bulk.c: shares a server's sending of bulk data among hosts */
 void rudp_bulk_note_small(struct rudp *r, const struct rudp_path *p, uint64_t now);
-/* Whether this poll may begin, or continue, to send bulk data to the path's host. */
+/* Returns whether this poll may begin, or continue, to send bulk data to the path's host. */
 bool rudp_bulk_may_send(struct rudp *r, const struct rudp_path *p, uint64_t now);
 void rudp_bulk_sent(struct rudp *r, const struct rudp_path *p, uint32_t bytes, uint64_t now);
 
@@ -474,7 +476,7 @@ int rudp_tx_ping_padded(struct rudp_session *s, struct rudp_path *p, uint16_t mt
 
 /* rudp_ack_out.c */
 void rudp_ack_out_send(struct rudp_session *s, uint64_t now);
-/* Whether an acknowledgement is pending. */
+/* Returns whether an acknowledgement is pending. */
 static inline bool rudp_ack_out_waits(const struct rudp_session *s)
 {
 	bool any = false;

@@ -42,8 +42,8 @@ void rudp_loss_move_all(struct rudp_session *s, struct rudp_path *p)
 		pause_begin(s, p);
 }
 
-/* Whether the packet carries a short message, the announcement of a request that has no grant, or
- * grants. */
+/* Returns whether the packet carries a short message, the announcement of a request that has no
+ * grant, or grants. */
 static bool is_small(const struct rudp_session *s, const struct pkt_rec *rec)
 {
 	if (rec->slot == PKT_NO_SLOT)

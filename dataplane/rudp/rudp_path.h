@@ -41,7 +41,7 @@ enum suspect_stage {
 /* Times are in ns of clock_now_ns(). 0 means not known yet, unless a comment says otherwise. */
 struct rudp_path {
 	uint8_t state;	       /* enum path_state */
-	uint8_t index;	       /* position in rudp_session.paths, the same at both ends */
+	uint8_t index;	       /* position in rudp_session.paths, the same on both sides */
 	uint8_t port;	       /* our port, index in rudp_config.ports */
 	uint8_t suspect_stage; /* enum suspect_stage; a suspect path sends nothing new, unless all
 				  paths are suspect */
@@ -50,9 +50,9 @@ struct rudp_path {
 	bool timed_out;	       /* the path is up, but was silent for two timeouts: it sends nothing
 				  new */
 	bool local_down;       /* the link of our port is down */
-	bool peer_down;	       /* the peer reports that the link at its end is down */
+	bool peer_down;	       /* the peer reports that the link on its side is down */
 	bool tx_blocked;       /* the port accepted no more packets; valid until the next poll */
-	struct datagram_addr remote; /* the peer's end */
+	struct datagram_addr remote; /* address of the peer */
 
 	struct rudp_sent sent; /* our packets in flight, until they are acknowledged or lost */
 	struct rudp_mtu mtu;   /* discovery of the largest packet that arrives */
@@ -107,7 +107,7 @@ struct rudp_path {
 				    `standby` has changed */
 	bool crossed;		 /* the path is standby while a label is unknown, because port and
 				    address have different positions in their lists */
-	uint32_t peer_label;	 /* hash of the label at the peer's end; 0: unknown */
+	uint32_t peer_label;	 /* hash of the label on the peer's side; 0: unknown */
 	uint32_t label_pn; /* serial of the LABEL message that brought peer_label; 0: peer_label
 			      came in the ACCEPT */
 	uint32_t join_pn; /* server: serial of the JOIN message that set `standby`; 0: the HELLO set
@@ -115,13 +115,13 @@ struct rudp_path {
 	uint32_t class_stamp; /* client: when `standby` last changed, in us modulo 2^32, as JOIN
 				 carries it */
 
-	/* server: LABEL, which carries the label of our end and is repeated until the client
+	/* server: LABEL, which carries the label of our side and is repeated until the client
 	 * confirms it */
 	bool label_pending;
 	uint64_t label_ns, label_interval; /* when the next LABEL is due; time (ns) between the next
 					      LABEL and the one after it */
 
-	/* The incast share limits small messages in flight; the receiving end sends the limit in
+	/* The incast share limits small messages in flight; the receiver sends the limit in
 	 * SHARE. */
 	uint32_t incast_stamp; /* number of the measuring window (rudp_incast.stamp) in which the
 				  port last received a packet on this path */
@@ -182,7 +182,7 @@ static inline void rudp_path_quiet(struct rudp_path *p)
 {
 	p->quiet = (uint8_t)MIN_OF(p->quiet + 1U, 2U);
 }
-/* Whether no other path is up. */
+/* Returns whether no other path is up. */
 bool rudp_path_is_only(const struct rudp_session *s, const struct rudp_path *p);
 /* Adds a sample of the round trip. host: the part of it that may be the hosts' delay instead of the
  * network's. */

@@ -37,8 +37,8 @@ static void mtu_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 		rudp_tx_ping(s, p, now);
 }
 
-/* Whether there is a better path for packets than p: one that is up and either answers or has
- * nothing in flight. */
+/* Returns whether there is a better path for packets than p: one that is up and either answers or
+ * has nothing in flight. */
 static bool better_exists(const struct rudp_session *s, const struct rudp_path *p)
 {
 	for (unsigned i = 0; i < s->n_paths; i++) {
@@ -78,7 +78,7 @@ static uint64_t keepalive_at(const struct rudp_session *s, const struct rudp_pat
 	if (p->timed_out)
 		return p->sent.pto_base + s->r->lim.min_rto_ns;
 	/* Idle paths are probed ever more rarely. The client's interval is shorter: its probes are
-	 * sent first and serve both ends. */
+	 * sent first and serve both sides. */
 	idle <<= p->quiet;
 	idle = s->is_client ? MIN_OF(idle, s->r->lim.lost_ns / 10 * 8)
 			    : MIN_OF(idle + idle / 2, s->r->lim.lost_ns / 10 * 9);
@@ -188,8 +188,8 @@ static unsigned misses_max(const struct rudp_session *s, const struct rudp_path 
 	return MAX_OF(PROBES_MISSED, (unsigned)(silence / PROBE_DOWN_NS));
 }
 
-/* Whether the path will have answered for long enough at time `at`, and still answers. Probes in
- * flight do not count as missed. */
+/* Returns whether the path will have answered for long enough at time `at`, and still answers.
+ * Probes in flight do not count as missed. */
 static bool held_long_enough(const struct rudp_session *s, const struct rudp_path *p, uint64_t at)
 {
 	unsigned on_way = 1 + (unsigned)(2 * p->rtt.srtt / PROBE_DOWN_NS);

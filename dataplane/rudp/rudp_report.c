@@ -2,8 +2,8 @@
 /*
  * Measures the loss of each path per direction, and decides whether a path is lossy or slow. A
  * sender cannot distinguish a lost packet from a packet whose acknowledgement was lost, or for
- * which the peer had no memory. The receiver can, by the packet numbers. So each end counts the
- * packets that arrive and reports the count in every PING; both ends then know both directions.
+ * which the peer had no memory. The receiver can, by the packet numbers. So each side counts the
+ * packets that arrive and reports the count in every PING; both sides then know both directions.
  * Packets above the path MTU are expected to be lost; their sender reports how many it has sent.
  *
  * Each path gets one PING a second, and more while losses are suspected. The more sessions this
@@ -109,7 +109,7 @@ static void judge_latency(struct rudp_session *s, struct rudp_path *p, uint64_t 
 		rudp_session_event(s, RUDP_PATH_SLOW, p->index, news == RUDP_LATENCY_SLOW);
 }
 
-/* Whether the time `since` is at most `ns` ago. A `since` of 0 stands for never. */
+/* Returns whether the time `since` is at most `ns` ago. A `since` of 0 stands for never. */
 static bool within(uint64_t since, uint64_t ns, uint64_t now)
 {
 	return since && now < since + ns;

@@ -254,8 +254,8 @@ static int open_other(struct rudp_secure *x, uint64_t n, const uint8_t *data, si
 	return r ? r : rx_phase_next(x);
 }
 
-/* Whether the control packet with this number was seen before, or is too old to tell. Each control
- * packet is accepted only once. */
+/* Returns whether the control packet with this number was seen before, or is too old to tell. Each
+ * control packet is accepted only once. */
 static bool control_seen(const struct rudp_secure *x, uint64_t number)
 {
 	if (number > x->seen_top)

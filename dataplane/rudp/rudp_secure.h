@@ -6,8 +6,8 @@
  * numbers control packets, which are not acknowledged.
  *
  * Keys change in phases. After some million packets a sender switches to the next key (Rekey of
- * Noise) and signals that by a bit in the packet; the other end then switches its own send key too.
- * This module knows sessions and paths only by number, and allocates memory only in
+ * Noise) and signals that by a bit in the packet; the other side then switches its own send key
+ * too. This module knows sessions and paths only by number, and allocates memory only in
  * rudp_secure_init().
  */
 #ifndef PLENUM_DATAPLANE_RUDP_SECURE_H
@@ -68,8 +68,8 @@ void rudp_secure_key(const struct rudp_secure *x, bool in, uint64_t *ret_phase,
  */
 int rudp_secure_seal(struct rudp_secure *x, unsigned counter, uint64_t number,
 		     const struct datagram *in, uint8_t *buf, struct datagram *ret);
-/* Whether the packet is sealed in one piece in a buffer. A large payload is not copied just to be
- * tagged. Smaller payloads are copied, because the port would copy them anyway. */
+/* Returns whether the packet is sealed in one piece in a buffer. A large payload is not copied just
+ * to be tagged. Smaller payloads are copied, because the port would copy them anyway. */
 static inline bool rudp_secure_joins(const struct rudp_secure *x, const struct datagram *in)
 {
 	return in->payload_len > 0 &&

@@ -31,7 +31,7 @@ static uint64_t probe_at(const struct rudp_session *s, const struct rudp_path *p
 	       MIN_OF(rudp_path_rto(s, p), MAX_OF(answer_timeout(s, p), 2 * p->rtt.srtt));
 }
 
-/* Whether the peer has answered on another path since p fell silent. */
+/* Returns whether the peer has answered on another path since p fell silent. */
 static bool peer_is_alive(const struct rudp_path *p)
 {
 	return p->peer_alive_ns > rudp_sent_silent_since(&p->sent);
@@ -55,7 +55,7 @@ static uint64_t move_all_at(const struct rudp_session *s, const struct rudp_path
 	return MAX_OF(late_at(s, p), p->peer_alive_ns + answer_timeout(s, p));
 }
 
-/* Whether packets should be sent on q rather than on p. */
+/* Returns whether packets should be sent on q rather than on p. */
 static bool is_better(const struct rudp_path *q, const struct rudp_path *p)
 {
 	return q != p && q->state == PATH_UP && !q->timed_out && !q->suspect_stage &&
@@ -70,7 +70,7 @@ static bool better_exists(const struct rudp_session *s, const struct rudp_path *
 	return false;
 }
 
-/* Whether a packet sent on a better path at `then` or later was answered. */
+/* Returns whether a packet sent on a better path at `then` or later was answered. */
 static bool answered_elsewhere(const struct rudp_session *s, const struct rudp_path *p,
 			       uint64_t then)
 {
@@ -93,8 +93,8 @@ static void ping_elsewhere(struct rudp_session *s, struct rudp_path *p, uint64_t
 			rudp_tx_ping(s, &s->paths[i], now);
 }
 
-/* Whether ping_elsewhere() would send a PING: a better path has nothing in flight, because no
- * packet was sent there yet or its port did not take the packet. */
+/* Returns whether ping_elsewhere() would send a PING: a better path has nothing in flight, because
+ * no packet was sent there yet or its port did not take the packet. */
 static bool can_ping_elsewhere(const struct rudp_session *s, const struct rudp_path *p)
 {
 	for (unsigned i = 0; i < s->n_paths; i++)

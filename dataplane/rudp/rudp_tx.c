@@ -234,9 +234,9 @@ static void burst_end(struct rudp *r, struct rudp_path *p, uint64_t first_pn, ui
 }
 
 /*
- * Whether the n chunks of m from `index` on must request an ACK. They must if p sends nothing more
- * before an acknowledgement arrives, because the window is full or the turn ends. Otherwise the
- * peer would wait for more data while we wait for its acknowledgement.
+ * Returns whether the n chunks of m from `index` on must request an ACK. They must if p sends
+ * nothing more before an acknowledgement arrives, because the window is full or the turn ends.
+ * Otherwise the peer would wait for more data while we wait for its acknowledgement.
  */
 static bool burst_wants_ack(const struct rudp_path *p, const struct tx_msg *m, bool small,
 			    unsigned index, unsigned n, uint32_t room, unsigned turns)

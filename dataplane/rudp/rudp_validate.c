@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Validates additional UDP source ports. Each end sends a probe from a source port; the peer
+ * Validates additional UDP source ports. Each side sends a probe from a source port; the peer
  * records the UDP port from which the probe came, and answers with an echo on the path's own
  * addresses. A packet from another source port is accepted only if its IP address is the path's own
- * and if it can be opened with the session's key. Each end uses only source ports whose probes have
- * reached the peer. rudp_src_ports decides when to probe.
+ * and if it can be opened with the session's key. Each side uses only source ports whose probes
+ * have reached the peer. rudp_src_ports decides when to probe.
  */
 #include "dataplane/rudp/rudp_internal.h"
 

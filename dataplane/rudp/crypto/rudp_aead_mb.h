@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Most bytes in clear that an encrypted packet may have. They are copied, because the library needs
- * them in one piece. */
+/* Maximum number of bytes in clear that an encrypted packet may have. They are copied, because the
+ * library needs them in one piece. */
 #define RUDP_AEAD_MB_CLEAR_MAX 64
 
 /* Returns NULL if the library is unusable or memory is short. tags: packets are only tagged. seal:

@@ -32,11 +32,11 @@ struct rudp_noise { /* HandshakeState of the specification, with its CipherState
 		re[RUDP_NOISE_KEY_BYTES]; /* own private key; the peer's public key */
 };
 
-struct rudp_noise_keys { /* result of Split() for the calling end */
+struct rudp_noise_keys { /* result of Split() for the calling side */
 	uint8_t tx[RUDP_AEAD_KEY_BYTES], rx[RUDP_AEAD_KEY_BYTES];
 };
 
-/* Returns 0 or -EIO. prologue: data that must be identical at both ends. */
+/* Returns 0 or -EIO. prologue: data that must be identical on both sides. */
 int rudp_noise_init(struct rudp_noise *ns, enum rudp_cipher cipher, bool initiator,
 		    const uint8_t psk[RUDP_NOISE_KEY_BYTES], const void *prologue, size_t len);
 /* Wipes every secret. */

@@ -44,7 +44,7 @@ static inline int rudp_acks_check(struct rudp_acks *a, uint32_t low, uint64_t *r
 	*ret = a->top + 1; /* in order: no further check needed */
 	return 1;
 }
-/* Whether the packet is a duplicate, or too old to tell. */
+/* Returns whether the packet is a duplicate, or too old to tell. */
 bool rudp_acks_seen(const struct rudp_acks *a, uint64_t pn);
 /* Records a new packet of len bytes. gap: time from our last poll before its arrival to its
  * processing. */

@@ -101,7 +101,7 @@ void rudp_cc_delay(struct rudp_cc *c, uint64_t network_ns, uint64_t host_ns)
 	c->late_ns -= c->late_ns / 16;
 }
 
-/* The smallest number whose square is at least n; n: 1 to 2^16. */
+/* Returns the smallest number whose square is at least n; n: 1 to 2^16. */
 static uint64_t root_up(uint64_t n)
 {
 	uint64_t below = 0; /* the largest tried number whose square is less than n */
@@ -163,7 +163,8 @@ static void grow(struct rudp_cc *c, uint32_t mtu, bool clear)
 	c->cwnd = MIN_OF(c->cwnd + by, CWND_MAX);
 }
 
-/* Whether many packets were lost. If there were few packets, whether a quarter of them was lost. */
+/* Returns whether many packets were lost or, if there were few packets, whether a quarter of them
+ * was lost. */
 static bool heavy_loss(const struct rudp_cc *c)
 {
 	uint32_t total = c->acked + c->lost;
@@ -190,7 +191,8 @@ static bool is_noisy(const struct rudp_cc *c)
 	return c->noise_ns > NOISE_NS;
 }
 
-/* Whether the round needs more samples, because a few samples above the target may be chance. */
+/* Returns whether the round needs more samples, because a few samples above the target may be
+ * chance. */
 static bool needs_more(const struct rudp_cc *c, uint32_t mtu)
 {
 	bool alone = !c->limited &&

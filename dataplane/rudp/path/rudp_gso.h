@@ -37,7 +37,7 @@ struct rudp_gso { /* all zeros: nothing is known yet */
 
 enum rudp_gso_news { RUDP_GSO_NO_NEWS, RUDP_GSO_LOST, RUDP_GSO_ARRIVES };
 
-/* Whether bursts are off now: packets must leave one by one. */
+/* Returns whether bursts are off now: packets must leave one by one. */
 static inline bool rudp_gso_is_off(const struct rudp_gso *t, uint64_t now)
 {
 	return now < t->off_until;

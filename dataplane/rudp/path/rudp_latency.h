@@ -50,7 +50,7 @@ enum rudp_latency_news { RUDP_LATENCY_NO_NEWS, RUDP_LATENCY_SLOW, RUDP_LATENCY_G
 void rudp_latency_add(struct rudp_latency *l, uint64_t rtt, uint64_t host, uint64_t now);
 /* Forgets the current window; call it when the path comes up after it was down. */
 void rudp_latency_restart(struct rudp_latency *l, uint64_t now);
-/* Whether the current window is complete. */
+/* Returns whether the current window is complete. */
 bool rudp_latency_is_due(const struct rudp_latency *l, uint64_t now);
 /* Ends the window and judges it. base: the path's round trip without our own queue; o: NULL for a
  * path that is not to be judged, such as a standby path. */

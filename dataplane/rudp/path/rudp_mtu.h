@@ -71,9 +71,9 @@ struct rudp_mtu {
 void rudp_mtu_init(struct rudp_mtu *m, uint16_t max, uint64_t now);
 /* Restarts the search, because the limit of the links changed or the path is up again. */
 void rudp_mtu_restart(struct rudp_mtu *m, uint16_t max, uint64_t now);
-/* Returns the next size to probe now; 0: none. The caller must then call rudp_mtu_sent or
- * rudp_mtu_refused. in_use: messages use the path in either direction, so the size is checked more
- * often. */
+/* Returns the next size to probe now; 0: no size is to be probed. The caller must then call
+ * rudp_mtu_sent or rudp_mtu_refused. in_use: messages use the path in either direction, so the size
+ * is checked more often. */
 uint16_t rudp_mtu_next(struct rudp_mtu *m, bool in_use, uint64_t now);
 void rudp_mtu_sent(struct rudp_mtu *m, uint16_t bytes, uint64_t pn);
 /* Returns when rudp_mtu_next() may next return a size; UINT64_MAX: at no fixed time. */

@@ -39,7 +39,7 @@ uint32_t rudp_loss_share(const struct rudp_loss_rate *t)
 	return t->shown_expected ? share(t->shown_lost, t->shown_expected) : RUDP_LOSS_UNKNOWN;
 }
 
-/* Whether enough packets arrived without loss to show that a lossy path has recovered. */
+/* Returns whether enough packets arrived without loss to show that a lossy path has recovered. */
 static bool shows_recovery(const struct rudp_loss_rate *t)
 {
 	return t->lossy_ppm && t->expected * t->lossy_ppm >= (int64_t)PACKETS_LEAST * PPM;

@@ -66,7 +66,7 @@ void rudp_loss_add(struct rudp_loss_rate *t, int64_t expected, int64_t lost, uin
  * other path to the same peer. */
 enum rudp_loss_news rudp_loss_close(struct rudp_loss_rate *t, uint32_t sister_ppm, uint64_t now);
 uint32_t rudp_loss_share(const struct rudp_loss_rate *t);
-/* Whether to probe more often: packets were lost in this window, or the path is lossy. */
+/* Returns whether to probe more often: packets were lost in this window, or the path is lossy. */
 static inline bool rudp_loss_is_suspected(const struct rudp_loss_rate *t)
 {
 	return t->lost > 0 || t->lossy_ppm;

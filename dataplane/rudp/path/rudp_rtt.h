@@ -31,8 +31,8 @@ uint64_t rudp_rtt_rto(const struct rudp_rtt *t, uint64_t ack_delay, uint64_t lea
 void rudp_rtt_net_add(struct rudp_rtt *t, uint64_t net);
 /* Returns the retransmission timeout for hosts that are not late; UINT64_MAX: no sample yet. */
 uint64_t rudp_rtt_net_rto(const struct rudp_rtt *t, uint64_t ack_delay, uint64_t least);
-/* Whether the minimum round trip is being measured again, so that the sender must keep the path's
- * queue empty. */
+/* Returns whether the minimum round trip is being measured again, so that the sender must keep the
+ * path's queue empty. */
 static inline bool rudp_rtt_drains(const struct rudp_rtt *t)
 {
 	return t->drain_ready != 0;

@@ -11,9 +11,10 @@
 
 #define RUDP_RING_FIRST 32U /* packet records that a path has at first */
 #define RUDP_RING_MIN 512U  /* packet records when it begins to use the session's memory */
-#define RUDP_RING_MAX 4096U /* most packet records of a path: enough for a window of 4 MiB */
-/* Largest distance between packet numbers in flight. With more, two words of `acked` would need the
- * same place. */
+/* Maximum number of packet records of a path: enough for a window of 4 MiB. */
+#define RUDP_RING_MAX 4096U
+/* Largest distance between packet numbers in flight. With more, two words of `acked` would have the
+ * same index. */
 #define RUDP_SPAN_MAX (RUDP_RING_MAX - 64)
 _Static_assert(RUDP_ACK_WORDS == RUDP_RING_MAX / 64, "acknowledgements cover the ring");
 
@@ -50,7 +51,7 @@ _Static_assert(sizeof(struct pkt_rec) == 24, "small, because there are many");
 struct rudp_sent {
 	struct pkt_rec *ring;
 	uint32_t ring_mask;
-	uint32_t in_flight; /* bytes */
+	uint32_t in_flight; /* number of bytes in flight */
 	uint64_t next_pn, tail_pn, largest_acked;
 	uint64_t acked[RUDP_ACK_WORDS];
 	uint64_t progress_ns; /* last acknowledgement of a new packet, or first packet after idle;

@@ -10,8 +10,8 @@
 #define PROBE_FIRST_NS (20 * NSEC_PER_MSEC)
 #define PROBE_MAX_NS (10 * NSEC_PER_SEC)
 #define DOUBLINGS_MOST 9U
-/* After this many unanswered probes, which is after about two and a half seconds, a source port is
- * reported as lost. */
+/* A source port is reported as lost after this many unanswered probes, which take about 2.5 s, or
+ * after it has stopped reaching the peer this many times without working for long in between. */
 #define UNANSWERED_MAX 7U
 
 static void probe_reset(struct rudp_source *of, uint64_t now)

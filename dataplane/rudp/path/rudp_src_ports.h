@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The additional UDP source ports of one path, at both ends. They spread the packets of one session
- * over the queues of a NIC and the links of a switch, where these choose queue and link by the
- * 5-tuple. All source ports send to the same address of the peer, so the peer still receives the
- * session on one queue. This module knows which of our source ports reach the peer, which of them
- * to probe and when, and which source ports the peer uses. Only source port 0, which is the port's
- * main UDP port, decides the path's health. It sends nothing. Times in ns.
+ * The additional UDP source ports of one path, on both sides. They spread the packets of one
+ * session over the queues of a NIC and the links of a switch, where these choose queue and link by
+ * the 5-tuple. All source ports send to the same address of the peer, so the peer still receives
+ * the session on one queue. This module knows which of our source ports reach the peer, which of
+ * them to probe and when, and which source ports the peer uses. Only source port 0, which is the
+ * port's main UDP port, decides the path's health. It sends nothing. Times in ns.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_SRC_PORTS_H
 #define PLENUM_DATAPLANE_RUDP_SRC_PORTS_H
@@ -67,14 +67,15 @@ static inline void rudp_src_ports_acked(struct rudp_src_ports *t, unsigned k)
 		rudp_src_ports_recovered(t, k);
 }
 void rudp_src_ports_packet_lost(struct rudp_src_ports *t, unsigned k, uint64_t now);
-/* Returns the source port to probe now, and records it as probed; 0: none. */
+/* Returns the source port to probe now, and records it as probed; 0: no source port is to be
+ * probed. */
 unsigned rudp_src_ports_probe(struct rudp_src_ports *t, uint64_t now,
 			      enum rudp_src_ports_news *ret);
 /* Call when the peer has received the probe of source port k. */
 enum rudp_src_ports_news rudp_src_ports_confirmed(struct rudp_src_ports *t, unsigned k);
 /* Returns when rudp_src_ports_probe() next returns a source port; UINT64_MAX: never. */
 uint64_t rudp_src_ports_deadline(const struct rudp_src_ports *t);
-/* Whether the peer has shown that it also sends from UDP port `port`. */
+/* Returns whether the peer has shown that it also sends from UDP port `port`. */
 static inline bool rudp_src_ports_of_peer(const struct rudp_src_ports *t, uint16_t port)
 {
 	bool is = false;

@@ -3,7 +3,7 @@
  * Server side of the handshake: makes cookies, answers HELLO by ACCEPT or REFUSE, and JOIN by
  * JOINED. Unauthenticated hosts can reach this code. Until a cookie has validated the client's
  * address, it stores nothing, computes nothing expensive, and sends no packet longer than the one
- * that it answers. A session gets a place in the table only after the client's key was verified.
+ * that it answers. A session is added to the table only after the client's key was verified.
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 
@@ -115,7 +115,8 @@ static size_t answer_put(struct hello_in *in, enum wire_type type, enum rudp_cip
 	return res ? 0 : n + a.body_len;
 }
 
-/* Sends REFUSE. cipher: a cipher that both ends support; RUDP_CIPHER_NONE: there is none. */
+/* Sends REFUSE. cipher: a cipher that both sides support; RUDP_CIPHER_NONE: they have no cipher in
+ * common. */
 static void refuse_send(struct rudp *r, struct hello_in *in, enum rudp_cipher cipher, int code,
 			const char *word)
 {

@@ -10,7 +10,7 @@
 #include "dataplane/rudp/rudp_path.h"
 #include "dataplane/rudp/wire/wire.h"
 
-/* Most bytes of the sealed body of an answer to HELLO. */
+/* Maximum number of bytes of the sealed body of an answer to HELLO. */
 #define RUDP_ANSWER_MAX \
 	(WIRE_ACCEPT_BODY_BYTES + WIRE_ADDRS_MAX * WIRE_ADDR_BYTES + RUDP_NOISE_OVERHEAD)
 
@@ -66,7 +66,7 @@ void rudp_hello_poll(struct rudp_session *s, uint64_t now);
 void rudp_hello_port(struct rudp_session *s, uint64_t now);
 void rudp_hello_address(struct rudp_session *s, unsigned index, const struct wire_addr *a,
 			uint64_t now);
-/* Decides whether the path is standby, by the labels of its ends or, while a label is unknown, by
+/* Decides whether the path is standby, by the labels on both sides or, while a label is unknown, by
  * the order of addresses. */
 void rudp_hello_classify(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 uint64_t rudp_hello_deadline(const struct rudp_session *s);

@@ -21,7 +21,7 @@
 #define REFUSED_AGAIN_NS (400 * NSEC_PER_MSEC)
 /* Pauses after failed handshakes. They begin with REFUSED_FIRST_NS, double up to
  * RUDP_REFUSED_MOST_NS, and vary by a quarter, so that thousands of refused clients cost neither
- * end noticeable time. They begin with BUSY_FIRST_NS after a refusal whose reason soon ends by
+ * side noticeable time. They begin with BUSY_FIRST_NS after a refusal whose reason soon ends by
  * itself (EBUSY: the mount moves), and after a session that ended right after it began. */
 #define REFUSED_FIRST_NS (500 * NSEC_PER_MSEC)
 #define BUSY_FIRST_NS (20 * NSEC_PER_MSEC)
@@ -85,9 +85,9 @@ void rudp_hello_classify(struct rudp_session *s, struct rudp_path *p, uint64_t n
 	rudp_session_touch(s);
 }
 
-/* Whether our port and the server's address belong together: their labels are equal or, while a
- * label is unknown, their positions in the two lists are equal. port: the k-th of n usable ports;
- * order: position of the server's address in its list. */
+/* Returns whether our port and the server's address belong together: their labels are equal or,
+ * while a label is unknown, their positions in the two lists are equal. port: the k-th of n usable
+ * ports; order: position of the server's address in its list. */
 static bool is_pair(const struct rudp_session *s, unsigned port, unsigned k, unsigned n,
 		    unsigned order, uint32_t label)
 {
@@ -113,8 +113,8 @@ static struct rudp_path *path_new(struct rudp_session *s, unsigned port,
 	return NULL;
 }
 
-/* Adds paths to one address of the peer. straight: the paths whose ends belong together (is_pair);
- * not straight: the other combinations of port and address. */
+/* Adds paths to one address of the peer. straight: adds the paths whose port and address belong
+ * together (is_pair); not straight: adds those with the other combinations of port and address. */
 static void paths_add(struct rudp_session *s, const struct datagram_addr *remote, unsigned order,
 		      uint32_t label, bool straight, uint64_t now)
 {
@@ -140,8 +140,8 @@ static void paths_add(struct rudp_session *s, const struct datagram_addr *remote
 }
 
 /* Adds paths to the addresses that the client tries. There may be more combinations of port and
- * address than paths. Combinations whose ends belong together come first, so that each port has a
- * path and each address is tried. */
+ * address than paths. Combinations in which port and address belong together come first, so that
+ * each port has a path and each address is tried. */
 static void seeds_add(struct rudp_session *s, uint64_t now)
 {
 	for (unsigned pass = 0; pass < 2; pass++)

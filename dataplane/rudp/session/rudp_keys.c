@@ -17,8 +17,8 @@ static unsigned key_find(const uint8_t (*keys)[RUDP_KEY_BYTES], unsigned n_keys,
 	return i;
 }
 
-/* Whether the session continues after a change of keys. If a handshake with a dropped key is in
- * progress, restarts it. */
+/* Returns whether the session continues after a change of keys. If a handshake with a dropped key
+ * is in progress, restarts it. */
 static bool session_keeps_key(struct rudp_session *s, const uint8_t (*keys)[RUDP_KEY_BYTES],
 			      unsigned n_keys)
 {

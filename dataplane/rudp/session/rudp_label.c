@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Changes of switch labels while sessions run. The client decides, by the labels, which paths are
- * standby. So a server sends the client the new label of the server's end of each path, and repeats
- * it until the client echoes it.
+ * standby. So a server sends the client the new label of the server's side of each path, and
+ * repeats it until the client echoes it.
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 

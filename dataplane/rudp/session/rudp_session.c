@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A session at either end: its memory, number and keys. rudp_session_poll.c drives it,
+ * A session on either side: its memory, number and keys. rudp_session_poll.c drives it,
  * rudp_session_end.c ends it.
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"

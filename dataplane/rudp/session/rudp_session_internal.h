@@ -36,14 +36,14 @@ struct rudp_session *rudp_index_number(const struct rudp *r, uint64_t number,
 				       const void *user);
 int rudp_hellos_init(struct rudp *r);
 void rudp_hellos_done(struct rudp *r);
-/* Whether the HELLO has already created a session, even if the session has ended. */
+/* Returns whether the HELLO has already created a session, even if the session has ended. */
 bool rudp_hello_is_used(const struct rudp *r, uint64_t hash);
 void rudp_hello_note(struct rudp *r, uint64_t hash);
 
 /* rudp_session.c */
 int rudp_session_new(struct rudp *r, bool is_client, struct rudp_session **ret);
 void rudp_session_free(struct rudp_session *s); /* frees only the memory */
-/* Frees the session's place in the endpoint's table. */
+/* Frees the session's entry in the endpoint's table. */
 void rudp_session_unplace(struct rudp_session *s);
 /* Assigns another number with the same index; packets to the old number are then invalid. */
 void rudp_session_renumber(struct rudp_session *s);

@@ -46,7 +46,7 @@ static uint64_t silent_limit(const struct rudp_session *s)
 	return MAX_OF(SILENT_NS, 4 * longest_rto(s));
 }
 
-/* Whether packets are in flight, and none has been acknowledged for this long. */
+/* Returns whether packets are in flight, and none has been acknowledged for this long. */
 static bool is_silent(const struct rudp_session *s, uint64_t limit, uint64_t now)
 {
 	bool any = false;
@@ -90,7 +90,7 @@ static bool takes_nothing(const struct rudp_session *s, uint64_t now)
 	       MAX_OF(since, MAX_OF(oldest->answer_ns, s->acked_ns)) + UNTAKEN_NS <= now;
 }
 
-/* Requests a PING, which the next poll sends. A client that answers none of them is asked ever more
+/* Requests a PING, which the next poll sends. A client that does not answer is asked ever more
  * rarely. */
 static void ask(struct rudp_session *s, uint64_t now)
 {
@@ -168,8 +168,8 @@ static bool ignores_pings(struct rudp_session *s, uint64_t limit, uint64_t now)
 	return false;
 }
 
-/* Whether the client is silent and has left all PINGs unanswered that it got in the second half of
- * the limit. */
+/* Returns whether the client is silent and has left all PINGs unanswered that it got in the second
+ * half of the limit. */
 static bool is_gone(struct rudp_session *s, uint64_t now)
 {
 	uint64_t limit = silent_limit(s);

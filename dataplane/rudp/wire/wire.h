@@ -32,7 +32,7 @@ enum wire_type {
 			sent again */
 	WIRE_JOIN,   /* client -> server: one more path of the session */
 	WIRE_JOINED, /* server -> client: the path is up, or the client must validate it first */
-	WIRE_LABEL = 14, /* server -> client: the new label of the server's end of the path, or
+	WIRE_LABEL = 14, /* server -> client: the new label of the server's side of the path, or
 			    another address of the server; the client echoes the packet */
 	WIRE_SHARE = 15, /* receiver -> sender: the incast share: how many bytes of small messages
 			    the sender may have in flight to the receiver */
@@ -93,14 +93,14 @@ enum wire_type {
 #define WIRE_SHARE_BYTES 20
 #define WIRE_REPORT_BYTES 32 /* PING with REPORT */
 #define WIRE_TOKEN_BYTES 16
-#define WIRE_TOKENS_MAX 2 /* most tokens in a RESET: one for each valid key */
+#define WIRE_TOKENS_MAX 2 /* maximum number of tokens in a RESET: one for each valid key */
 #define WIRE_DATA_BYTES 36
 #define WIRE_ACK_BLOCK_BYTES 12 /* bytes before the words */
-#define WIRE_ACK_WORDS_MAX 4	/* in an ACK */
-#define WIRE_ACK_WORDS_DATA 2	/* most words in an acknowledgement on DATA */
+#define WIRE_ACK_WORDS_MAX 4	/* maximum number of words in an ACK */
+#define WIRE_ACK_WORDS_DATA 2	/* maximum number of words in an acknowledgement on DATA */
 #define WIRE_DATA_ACK_BYTES (WIRE_DATA_BYTES + WIRE_ACK_BLOCK_BYTES + 8 * WIRE_ACK_WORDS_DATA)
-#define WIRE_GRANT_BYTES 8 /* of one entry; entries follow the common header */
-#define WIRE_GRANTS_MAX 6  /* most entries in a GRANT */
+#define WIRE_GRANT_BYTES 8 /* bytes of one entry; the entries follow the common header */
+#define WIRE_GRANTS_MAX 6  /* maximum number of entries in a GRANT */
 #define WIRE_PACKET_BYTES_MAX 9216
 
 #define WIRE_PATHS_MAX 8
@@ -175,8 +175,8 @@ struct wire_join { /* JOIN and JOINED */
 };
 
 struct wire_source {   /* LABEL with SOURCE */
-	uint8_t index; /* index of the source port at the end that sent the probe; the echo (HEARD)
-			  repeats it */
+	uint8_t index; /* index of the source port, as the sender of the probe counts; the echo
+			  (HEARD) repeats it */
 	uint16_t port; /* in the echo (HEARD): UDP port from which the probe came; else 0 */
 };
 
@@ -217,9 +217,9 @@ struct wire_ack {
 	uint32_t top;	   /* highest packet number covered by the words */
 	uint32_t credit;
 	uint8_t n_words;
-	uint64_t words[WIRE_ACK_WORDS_MAX]; /* words[i] has a bit for each of the packets
-					       64*(top/64-i) to 64*(top/64-i)+63, bit 0 for the
-					       first one */
+	uint64_t words[WIRE_ACK_WORDS_MAX]; /* words[i] has the 64 packets from number 64*(top/64-i)
+					       on, one bit for each; bit 0 is the first packet. So
+					       words[0] has `top` */
 };
 
 static inline void wire_put16(uint8_t *p, uint16_t v)
@@ -263,7 +263,7 @@ static inline uint64_t wire_get64(const uint8_t *p)
 #define WIRE_OFF_PATH 2
 #define WIRE_OFF_FLAGS 3
 #define WIRE_OFF_PN 12
-#define WIRE_OFF_COOKIE 24 /* of HELLO */
+#define WIRE_OFF_COOKIE 24 /* offset of the cookie in HELLO */
 #define WIRE_OFF_CHUNK_INDEX 22
 #define WIRE_OFF_CARRIED 30
 
@@ -371,7 +371,7 @@ int wire_get_label(const uint8_t *p, size_t len, uint32_t *ret_label);
 int wire_get_report(const uint8_t *p, size_t len, struct wire_report *ret);
 int wire_get_address(const uint8_t *p, size_t len, uint8_t *ret_index, struct wire_addr *ret);
 int wire_get_source(const uint8_t *p, size_t len, struct wire_source *ret);
-/* Whether the packet is a HELLO of a version other than ours. */
+/* Returns whether the packet is a HELLO of a version other than ours. */
 bool wire_is_foreign_hello(const uint8_t *p, size_t len);
 /* Decodes VERSIONS: the client's session number and stamp, and the highest version that the server
  * supports. Returns 0 or -EBADMSG. */
