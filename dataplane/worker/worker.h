@@ -90,7 +90,7 @@ struct worker {
 	/* Per port: whether the agent reports that there is no carrier, and whether the device
 	 * reports that there is no link. Either of them may notice a lost link first, or alone. */
 	bool carrier_lost[LAUNCH_PORTS_MAX], link_lost[LAUNCH_PORTS_MAX];
-	bool port_up[LAUNCH_PORTS_MAX];	 /* as last reported to rudp */
+	bool port_up[LAUNCH_PORTS_MAX];	 /* whether the port is up, as last reported to rudp */
 	bool released[LAUNCH_PORTS_MAX]; /* closed for good, because the host removes the device */
 	bool came[LAUNCH_PORTS_MAX];	 /* added by a message after the start */
 	bool unprobed[LAUNCH_PORTS_MAX]; /* the port joined without a link, so its address has not
@@ -306,10 +306,10 @@ void worker_capture_keys(struct worker *w);
 
 /* Call when work arrived after the loop was idle for idle_ns. */
 void worker_spin_learn(struct worker_spin *s, uint64_t idle_ns);
-/* Whether to poll again instead of sleeping; idle_ns: time since the last work. */
+/* Returns whether to poll again instead of sleeping; idle_ns: time since the last work. */
 bool worker_spin_wanted(const struct worker_spin *s, uint64_t idle_ns);
-/* Whether the worker sleeps when idle, and work is so rare that it would gain little by waiting for
- * more work before acknowledging. */
+/* Returns whether the worker sleeps when idle, and work is so rare that it would gain little by
+ * waiting for more work before acknowledging. */
 bool worker_spin_rests(const struct worker_spin *s);
 
 #endif

@@ -7,8 +7,8 @@ void worker_active_init(struct worker_active *b, unsigned n, uint64_t hold_ns)
 {
 	*b = (struct worker_active){.n = MIN_OF(n, LAUNCH_PORTS_MAX), .hold_ns = hold_ns};
 	for (unsigned i = 0; i < b->n; i++)
-		/* As if the port had always worked: the wait for a repaired port does not apply at
-		 * the start. */
+		/* Treats the port as if it had always worked: the wait for a repaired port does not
+		 * apply at the start. */
 		b->works[i] = true;
 }
 

@@ -33,7 +33,7 @@ void worker_active_set(struct worker_active *b, unsigned i, bool works, uint64_t
  * when to call again even if nothing has changed; UINT64_MAX: never. */
 bool worker_active_choose(struct worker_active *b, uint64_t now_ns, uint64_t *ret_due_ns);
 
-/* Whether the active port works. If it does not, no port does. */
+/* Returns whether the active port works. If it does not, no port does. */
 static inline bool worker_active_carries(const struct worker_active *b)
 {
 	return b->works[b->active];

@@ -23,7 +23,7 @@ static void stand_by(struct worker *w, unsigned i, bool stands_by)
 		w->ports[i].ops->stand_by(&w->ports[i], stands_by);
 }
 
-/* Writes why the active port is not the first one, or "" if it is. */
+/* Writes why the active port is not the first port of the configuration, or "" if it is. */
 static void explain_active(const struct worker *w, char *buf, size_t size)
 {
 	const struct worker_active *b = &w->backup;

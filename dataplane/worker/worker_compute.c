@@ -65,9 +65,9 @@ static void full_report(struct worker *w)
 	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_DEGRADED, 0, w->peer_why);
 }
 
-/* Whether to report that this name was refused: only the first time, or again after no client has
- * claimed the name for a while. The table of names is small, so that a host that claims many names
- * at once causes only a few events. */
+/* Returns whether to report that this name was refused: only the first time, or again after no
+ * client has claimed the name for a while. The table of names is small, so that a host that claims
+ * many names at once causes only a few events. */
 static bool claim_is_new(struct worker *w, const char *host)
 {
 	struct claim *claims = end_of(w)->claims, *to = NULL;

@@ -14,8 +14,8 @@
 struct worker;
 struct worker_faults;
 
-/* Most bytes that delayed packets may have together; further packets are lost, as in a full
- * queue. */
+/* Maximum number of bytes that delayed packets may have together; further packets are lost, as in a
+ * full queue. */
 #define WORKER_FAULT_HELD_BYTES (16U << 20)
 /* Delay of a packet that must arrive out of order. */
 #define WORKER_FAULT_REORDER_NS (2 * NSEC_PER_MSEC)

@@ -37,7 +37,7 @@ struct client_mount {
 };
 
 struct client_end {
-	/* First the worker's own mounts, then those that it serves as a mount worker. The last
+	/* First the worker's own mounts, then the mounts that it serves as a mount worker. The last
 	 * entry is for a mount worker of one of its own mounts whose process has ended: this worker
 	 * then finishes the requests of that mount worker. */
 	struct client_mount mounts[LAUNCH_MOUNTS_MAX + LAUNCH_SHARED_MOUNTS_MAX + 1];
@@ -45,8 +45,9 @@ struct client_end {
 	unsigned heir_of;
 	uint64_t orphan_due_ns; /* when to search again for a mount worker whose process has
 				   ended */
-	bool orphan_failed;	/* finishing such requests has failed, which was reported; it is
-				   reported again only after a success */
+	bool orphan_failed;	/* whether finishing the requests of an ended mount worker has
+				   failed, which was reported; it is reported again only after a
+				   success */
 };
 
 static struct client_end *end_of(const struct worker *w)

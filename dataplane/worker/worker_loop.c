@@ -107,8 +107,8 @@ static void watch_all(struct worker *w)
 
 /* ---- one turn ---- */
 
-/* Whether to read the port. A port that had no packets when the worker woke up is not read, because
- * a read is a system call, and the port's descriptor will report new packets. */
+/* Returns whether to read the port. A port that had no packets when the worker woke up is not read,
+ * because a read is a system call, and the port's descriptor will report new packets. */
 static bool is_looked_at(const struct worker *w, unsigned i)
 {
 	if (!w->port_open[i] || (!w->looks_all && w->port_quiet[i] >= PORT_QUIET))

@@ -34,15 +34,15 @@ struct worker_role {
 	/* Does the role's part of a turn, before packets are sent. Returns the amount of work
 	 * done. */
 	unsigned (*turn)(struct worker *w);
-	/* Whether packets are expected. If not, the ports are polled less often. NULL: they are
-	 * always expected. */
+	/* Returns whether packets are expected. If not, the ports are polled less often. NULL: they
+	 * are always expected. */
 	bool (*awaits)(const struct worker *w);
 	/* Called before the loop sleeps, to arm the role's descriptors. Returns false if there is
 	 * work. NULL: they are always armed. */
 	bool (*arm)(struct worker *w);
 	uint64_t (*tick)(struct worker *w); /* handles timers; returns when the next one is due */
 	/* Returns why bulk data cannot use RDMA on this port, apart from the port's own reasons, or
-	 * PORT_RDMA_OK if it can. NULL: the client at the other end decides. */
+	 * PORT_RDMA_OK if it can. NULL: the client on the other side decides. */
 	enum port_rdma_reason (*rdma)(const struct worker *w, unsigned port);
 	/* An RDMA device or a leg was added to the running worker. NULL: the role need not know. */
 	void (*rdma_came)(struct worker *w);
@@ -57,7 +57,8 @@ struct worker_role {
 	/* Returns what the session serves, as in launch_path_stats.serves. NULL:
 	 * LAUNCH_SERVES_NONE. */
 	uint64_t (*serves)(const struct worker *w, const struct rudp_session *s);
-	/* Adds the role's part to the statistics page, within its seqlock; NULL: none. */
+	/* Adds the role's part to the statistics page, within its seqlock. NULL: the role has no
+	 * part there. */
 	void (*publish)(struct worker *w);
 	/* Returns the name of the peer, for messages; "": unknown. */
 	const char *(*peer_name)(const struct worker *w, const struct rudp_session *s);

@@ -96,7 +96,7 @@ static int proc_new(void)
 	return fd < 0 ? -1 : fd;
 }
 
-/* Whether SELinux is off: where it is enabled, its file system exists. */
+/* Returns whether SELinux is off: where it is enabled, its file system exists. */
 static bool selinux_is_off(void)
 {
 	char text[8192];

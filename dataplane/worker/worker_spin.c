@@ -18,9 +18,9 @@
 #define GAP_REST_NS (200 * NSEC_PER_USEC)
 
 /*
- * Updates the mean gap. Even if spinning for an answer pays off, it may not be worth a core: if
- * requests are rare, waking up for each costs less CPU than spinning for each, and latency matters
- * little.
+ * Updates the mean of the idle gaps. If requests are rare, sleeping is better even where spinning
+ * for an answer would pay off: waking up for each request costs less CPU time than spinning for it,
+ * and latency matters little.
  */
 static void gap_learn(struct worker_spin *s, uint64_t idle_ns)
 {
