@@ -37,7 +37,7 @@
  * numbers, and fetches it with pidfd_getfd(2) if the service manager has not kept it. So the
  * numbers up to LAUNCH_FD_AGENT must not change in any version.
  *
- * A worker uses one control socket as long as it runs. It keeps the agent's end open too, so
+ * A worker uses one control socket as long as it runs. It keeps the agent's side open too, so
  * messages sent without an agent wait there for the next agent. Therefore the worker notices an
  * agent's exit by a hang-up of LAUNCH_FD_ALIVE, not by an end of file on the socket, and an agent
  * adopts the worker by a message with a new pipe.
@@ -49,7 +49,7 @@ enum launch_fd {
 	LAUNCH_FD_STATE = 6,   /* memfd that the agent creates and that outlives the worker; from
 				  its name the next agent learns which worker this is, also after a
 				  restart of the worker */
-	LAUNCH_FD_AGENT = 7,   /* the agent's end of LAUNCH_FD_CONTROL: kept open, never used */
+	LAUNCH_FD_AGENT = 7,   /* the agent's side of LAUNCH_FD_CONTROL: kept open, never used */
 	LAUNCH_FD_ALIVE = 8,   /* read end of a pipe; hangs up when the agent has exited */
 	LAUNCH_FD_KEY = 9, /* 16 random bytes that sign the file handles that clients keep: created
 			      once per host, kept across reboots; only a compute worker's helpers
@@ -63,11 +63,11 @@ enum launch_fd {
 #define LAUNCH_SECRETS_MAX 2
 #define LAUNCH_SECRET_BYTES 32
 #define LAUNCH_PORTS_MAX PLENUM_LEGS_MAX
-#define LAUNCH_SOURCES_MAX 8 /* most UDP source ports of a worker on one leg */
+#define LAUNCH_SOURCES_MAX 8 /* maximum number of UDP source ports of a worker on one leg */
 #define LAUNCH_MOUNTS_MAX 128
-/* Most mounts of other workers that a worker serves as a mount worker. */
+/* Maximum number of mounts of other workers that a worker serves as a mount worker. */
 #define LAUNCH_SHARED_MOUNTS_MAX 16
-/* Most mount workers of a mount, in addition to the worker that owns it. */
+/* Maximum number of mount workers of a mount, in addition to the worker that owns it. */
 #define LAUNCH_MOUNT_WORKERS_MAX 15
 #define LAUNCH_EXPORTS_MAX 16
 #define LAUNCH_CLIENTS_MAX 256
@@ -115,8 +115,8 @@ struct launch_port { /* one leg of this worker */
 };
 
 /*
- * Whether the worker drives a PCI function itself: only names of PCI devices have colons but no
- * arguments.
+ * Returns whether the worker drives a PCI function itself: only names of PCI devices have colons
+ * but no arguments.
  */
 static inline bool launch_port_is_function(const struct launch_port *p)
 {
@@ -162,8 +162,8 @@ struct launch_mount {	/* frontend: the agent has opened /dev/fuse and has mounte
  * locks are refused. CLUSTER: the server manages them. */
 enum launch_locks { LAUNCH_LOCKS_LOCAL, LAUNCH_LOCKS_NONE, LAUNCH_LOCKS_CLUSTER, LAUNCH_LOCKS_MAX };
 
-/* Whether programs would see the same mount: path, source and options of the kernel's mount are
- * equal. The kernel is told once whether the server manages the locks of the mount. */
+/* Returns whether programs would see the same mount: path, source and options of the kernel's mount
+ * are equal. The kernel is told once whether the server manages the locks of the mount. */
 static inline bool launch_mount_equal(const struct launch_mount *a, const struct launch_mount *b)
 {
 	return strcmp(a->path, b->path) == 0 && strcmp(a->export_name, b->export_name) == 0 &&
@@ -179,7 +179,7 @@ struct launch_ids { /* maps a range of user or group ids: the client's id `clien
 	uint32_t client, server, count; /* i is less than count */
 };
 
-struct launch_client { /* compute: rule for the clients that may use an export, and how */
+struct launch_client { /* compute: a rule that says which clients may use an export, and how */
 	char host[PLENUM_NAME_MAX]; /* "": the rule does not depend on the name */
 	struct ip_prefix network;   /* family 0: the rule does not depend on the address. If it
 				       depends on neither, it matches every client */
@@ -252,7 +252,7 @@ struct launch_config {
 	struct launch_mount mounts[LAUNCH_MOUNTS_MAX];
 	uint32_t n_mounts;
 	struct launch_mount shared[LAUNCH_SHARED_MOUNTS_MAX]; /* mounts of other workers that this
-							       * one serves as a mount worker */
+								 worker serves as a mount worker */
 	uint32_t n_shared;
 	uint32_t n_shared_missing; /* number of further mounts of other workers that this worker
 				      must serve, but that are not mounted yet: when one of them is
@@ -289,15 +289,15 @@ static inline uint32_t launch_dpdk_mib(const struct launch_config *c)
 	return mib;
 }
 
-/* Whether ports can be added to a running worker, which is a confined process: it can open kernel
- * sockets, but not the host's files that a DPDK device needs. */
+/* Returns whether ports can be added to a running worker, which is a confined process: it can open
+ * kernel sockets, but not the host's files that a DPDK device needs. */
 static inline bool launch_takes_ports(const struct launch_config *c)
 {
 	return c->transport == LAUNCH_UDP && !c->failover;
 }
 
-/* Whether a running worker can switch from port `is` to port `want`. It can if the leg keeps its
- * address and only its device was replaced. */
+/* Returns whether a running worker can switch from port `is` to port `want`. It can if the leg
+ * keeps its address and only its device was replaced. */
 static inline bool launch_port_moves(const struct launch_port *is, const struct launch_port *want)
 {
 	return strcmp(is->leg, want->leg) == 0 && is->again == want->again &&
@@ -309,14 +309,15 @@ static inline bool launch_port_moves(const struct launch_port *is, const struct 
 	       memcmp(&is->gateway, &want->gateway, sizeof(is->gateway)) == 0;
 }
 
-/* Whether the RDMA driver is too old. A driver that is not part of the kernel, such as OFED's, has
- * a version and is supported from 4.6-1.0.1.1 on; the kernel's own drivers have none. */
+/* Returns whether the RDMA driver is too old. A driver that is not part of the kernel, such as
+ * OFED's, has a version and is supported from 4.6-1.0.1.1 on; the kernel's own drivers have
+ * none. */
 static inline bool launch_rdma_driver_is_old(const char *module, const char *version)
 {
 	return strcmp(module, "mlx5_core") == 0 && version_is_older(version, "4.6-1.0.1.1");
 }
 
-/* Whether any leg may use RDMA, now or with a device that is added later. */
+/* Returns whether any leg may use RDMA, now or with a device that is added later. */
 static inline bool launch_takes_rdma(const struct launch_config *c)
 {
 	for (uint32_t i = 0; i < c->n_ports && i < LAUNCH_PORTS_MAX; i++)
@@ -350,7 +351,9 @@ enum launch_fault_way { LAUNCH_FAULT_IN = 1, LAUNCH_FAULT_OUT = 2 };
 struct launch_fault {
 	uint32_t id;				       /* unique on this host; 0: no fault */
 	uint32_t ways;				       /* bits of enum launch_fault_way */
-	uint32_t drop_ppm, duplicate_ppm, reorder_ppm; /* of a million packets in each direction */
+	uint32_t drop_ppm, duplicate_ppm, reorder_ppm; /* how many packets of a million, in each
+							  direction, are dropped, duplicated or
+							  reordered */
 	uint32_t delay_us;			       /* delay in each direction */
 	uint64_t until_ns;	    /* clock_now_ns() at which the fault expires; 0: at once */
 	char leg[PLENUM_NAME_MAX];  /* "": all legs */
@@ -375,7 +378,7 @@ static inline bool launch_fault_is_valid(const struct launch_fault *f)
 #define LAUNCH_PING_S_MAX 15
 enum launch_ping_what { LAUNCH_PING_IN = 1, LAUNCH_PING_OUT, LAUNCH_PING_WHAT_MAX };
 struct launch_ping {
-	uint64_t id;	       /* 0: none */
+	uint64_t id;	       /* 0: no test */
 	uint32_t mount, port;  /* frontend: index in launch_config.mounts; port: index of the leg in
 				  launch_config.ports */
 	uint32_t what;	       /* enum launch_ping_what: read into this host's memory, or write from
@@ -483,7 +486,7 @@ enum launch_exit {
 	LAUNCH_EXIT_CONFIG = 64, /* the configuration cannot work: the agent must not restart the
 				    worker until it changes */
 	LAUNCH_EXIT_PORT = 65,	 /* a port could not be opened; restart with backoff */
-	/* The agent has exited, and no other one adopted the worker within orphan_s. */
+	/* The agent has exited, and no other agent adopted the worker within orphan_s. */
 	LAUNCH_EXIT_ORPHAN = 66,
 	/* DPDK is unavailable: another transport, or a later retry, may work. */
 	LAUNCH_EXIT_TRANSPORT = 67,
@@ -519,15 +522,15 @@ struct launch_path_stats {
 	uint64_t swapped;      /* 1: the peer's leg is on the same switch as another of our ports */
 	uint64_t sources;      /* UDP source ports that carry load, including the port's own */
 	uint64_t sources_lost; /* further UDP source ports whose packets do not reach the peer */
-	/* Packets of a million that are lost on the way to the peer and from it; UINT64_MAX:
-	 * unknown. */
+	/* How many packets of a million are lost on the way to the peer, and on the way from it;
+	 * UINT64_MAX: unknown. */
 	uint64_t loss_out_ppm, loss_in_ppm;
 	/* 1: the loss is far larger than usual, or than on the other legs. */
 	uint64_t lossy_out, lossy_in;
 	uint64_t avoided; /* 1: lossy, and a better path carries the load */
 	/* slow_ns: the round trip of a slow path; 0: the path is not slow. slow_than_ns: the
-	 * shorter round trip that it was compared with. slow_than: the leg that has this shorter
-	 * one; "": this path had it earlier. */
+	 * shorter round trip that it was compared with. slow_than: the leg that has the shorter
+	 * round trip; "": this path had it earlier. */
 	uint64_t slow_ns, slow_than_ns;
 	char slow_than[PLENUM_NAME_MAX];
 	uint64_t segmentation_lost; /* 1: packets of segmented bursts do not arrive, so packets are
@@ -560,7 +563,7 @@ struct launch_path_stats {
 #define LAUNCH_RDMA_GONE "rdma-device-gone"
 #define LAUNCH_RDMA_NO_GID "rdma-no-gid"
 #define LAUNCH_RDMA_OLD "rdma-driver-old"
-struct launch_rdma_stats { /* one per port, in the order of the ports; describes this end of the
+struct launch_rdma_stats { /* one per port, in the order of the ports; describes this side of the
 			      queue pairs */
 	uint64_t pairs;	   /* queue pairs that work */
 	uint64_t read_bytes, write_bytes; /* file data that RDMA transferred */
@@ -588,7 +591,7 @@ struct launch_port_counters {
 /* Packets that this host refused to send, by destination; only the latest destinations. */
 #define LAUNCH_REFUSALS_MAX 4
 struct launch_refusal {
-	struct ip_addr to; /* family 0: none */
+	struct ip_addr to; /* family 0: the entry is unused */
 	uint64_t error;	   /* errno of the last refusal */
 	uint64_t packets;
 	uint64_t at_ns; /* clock_now_ns() of the last refusal */
@@ -658,7 +661,7 @@ struct launch_client_stats {
 	uint64_t heard_ns;   /* clock_now_ns() of the client's last packet; 0: unknown */
 };
 struct launch_fault_stats {
-	struct launch_fault fault; /* id 0: none */
+	struct launch_fault fault; /* id 0: no fault */
 	uint64_t touched;	   /* number of packets that it affected */
 };
 struct launch_stats {
