@@ -19,7 +19,7 @@ enum nic_reach {
 	NIC_REACH_MAX
 };
 
-/* A version of Linux as a number that can be compared; 0: none. */
+/* A version of Linux as a number that can be compared; 0: no version. */
 #define NIC_LINUX(major, minor) ((major) << 16 | (minor))
 
 /* When a leg needs a devlink parameter. */
@@ -33,7 +33,8 @@ struct nic_devlink {
 	const char *name, *value;
 	const char *mode; /* "runtime", "driverinit" or "permanent" */
 	enum nic_when when;
-	/* name of a parameter; while that one is true, this one is not needed; NULL: none */
+	/* name of another parameter: while it is true, this parameter is not needed; NULL: this
+	 * parameter is always needed */
 	const char *unless;
 	const char *why; /* for operators: the problem if the parameter has another value */
 };

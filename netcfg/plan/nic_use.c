@@ -89,7 +89,7 @@ bool nic_use_find(const struct inventory *inv, const struct inv_link *l, struct 
 }
 
 /* The MAC address of a VF is a locally administered address that is computed from the PF's
- * permanent one. So it is the same after every boot, and different for every VF. */
+ * permanent MAC address. So it is the same after every boot, and different for every VF. */
 struct mac_addr nic_vf_mac(const struct inv_link *pf, uint32_t vf)
 {
 	static const uint64_t key[2] = {0x706c656e756d0000, 0x5646206d61630000};

@@ -161,7 +161,8 @@ const char *plan_leg_state_to_string(enum plan_leg_state s);
 struct plan_leg_info {
 	char name[PLENUM_NAME_MAX], device[PLENUM_NAME_MAX]; /* as written in the spec */
 	char network[PLENUM_NAME_MAX], label[PLENUM_NAME_MAX];
-	/* the bond whose port this device is; such a leg has no addresses. "": none */
+	/* the bond whose port this device is; such a leg has no addresses. "": the device is not a
+	 * port of a bond */
 	char bond[IFNAMSIZ];
 	char ifname[IFNAMSIZ]; /* "": the device is missing */
 	uint32_t ifindex;      /* 0: the device is missing */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Decides whether a link may be a data leg, and what the host would lose if the link went down.
- * plan_build calls this before it uses a device, `config generate` before it offers one. Pure:
- * reads only the inventory.
+ * plan_build calls this before it uses a device, `config generate` before it offers one. The
+ * functions are pure: they read only the inventory.
  */
 #ifndef PLENUM_NETCFG_PLAN_GUARD_H
 #define PLENUM_NETCFG_PLAN_GUARD_H

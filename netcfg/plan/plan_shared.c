@@ -13,8 +13,8 @@ static bool is_usable(const struct plan_builder *b, const struct inv_addr *a,
 	       !ip_addr_is_link_local(&a->ip.addr) && !plan_addr_is_ours(b, a);
 }
 
-/* Chooses the address of the link: the one that the configuration names or, if it names none,
- * preferably a primary IPv4 address. */
+/* Chooses the address of the link: the address that the configuration names or, if it names no
+ * address, preferably a primary IPv4 address. */
 static const struct inv_addr *choose(const struct plan_builder *b, const struct spec_net *net,
 				     const struct inv_link *link)
 {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The feature `shared-ip`: legs on the host's own address, which management and data share. The
- * network is the one of that address; different UDP ports distinguish the workers.
+ * leg's network is the network of that address; different UDP ports distinguish the workers.
  */
 #ifndef PLENUM_NETCFG_PLAN_SHARED_H
 #define PLENUM_NETCFG_PLAN_SHARED_H
 
 #include "netcfg/plan/planner.h"
 
-/* Finds the host address that the leg uses, with its network: the one that `net` names or, if it
- * names none, the first permanent one of the link. Returns false and sets why if there is none. */
+/* Finds the host address that the leg uses, with its network: the address that `net` names or, if
+ * it names none, the first permanent address of the link. Returns false and sets why if there is
+ * none. */
 bool plan_shared_find(const struct plan_builder *b, const struct spec_net *net,
 		      const struct inv_link *link, struct spec_network *ret, struct reason *why);
 /* Returns the first device with shared-ip, or NULL if there is none. */

@@ -143,9 +143,9 @@ bool plan_function_is_held(const struct plan_builder *b, const struct inv_functi
  * off. */
 bool plan_link_serves_others(const struct plan_builder *b, const struct inv_link *link);
 
-/* Only plan_build calls these two. The first one adds the workers with their ports and addresses,
- * the second one computes the steps from desired and actual state. They return 0 or -ENOMEM;
- * contradictions go to d. */
+/* Only plan_build calls these two functions. plan_workers_build adds the workers with their ports
+ * and addresses; plan_diff_build computes the steps from desired and actual state. They return 0 or
+ * -ENOMEM; contradictions go to d. */
 int plan_workers_build(struct plan_builder *b);
 int plan_diff_build(struct plan_builder *b);
 /* Appends a zeroed step to a growing array; returns NULL if out of memory. */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Writes a name of the usual form, "eth1.100" or, if that is too long, a name that contains a hash
- * of the usual one. */
+ * of the usual name. */
 void vlan_link_name(const struct inv_link *device, uint16_t id, char ret[static IFNAMSIZ])
 {
 	static const uint64_t key[2] = {0x706c656e756d0000, 0x766c616e00000000};
@@ -36,7 +36,7 @@ const struct inv_link *vlan_link_device(const struct plan_builder *b,
 }
 
 /* Returns the VLAN that the spec names as the leg's device, which Plenum uses without changes.
- * Returns NULL and sets why if its VLAN id is not the one of the network. */
+ * Returns NULL and sets why if its VLAN id differs from that of the network. */
 static const struct inv_link *named_vlan(const struct spec_network *network,
 					 const struct inv_link *device, struct reason *why)
 {

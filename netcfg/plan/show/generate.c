@@ -73,8 +73,8 @@ static const struct inv_link *default_route_find(const struct inventory *inv)
 	return best ? inv_link_by_index(inv, best->oif) : NULL;
 }
 
-/* Returns the management interface: the one of the default route or, if there is no default route,
- * the one of an SSH connection. */
+/* Returns the management interface: the interface of the default route or, if there is no default
+ * route, that of an SSH connection. */
 static const struct inv_link *management_find(const struct inventory *inv)
 {
 	const struct inv_link *link = default_route_find(inv);

@@ -118,7 +118,7 @@ static void put_steps(struct render *r, const json_t *o)
 
 /* ---- legs and workers ---- */
 
-/* Lists only legs that are not usable. The usable ones are in the table of workers. */
+/* Lists only legs that are not usable. The usable legs are in the table of workers. */
 static void put_legs(struct render *r, const json_t *legs)
 {
 	const json_t *leg;

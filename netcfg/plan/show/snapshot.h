@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Makes an anonymous inventory that users can share: it has all that a plan needs and nothing that
- * identifies the host. A plan made from it is the same on every machine. Pure.
+ * identifies the host. A plan made from it is the same on every machine. The functions are pure.
  *
  * Host and mount names, switch ids, aliases and the lower halves of MAC addresses are replaced, and
  * equal values stay equal. Addresses outside the data networks are replaced so that two addresses

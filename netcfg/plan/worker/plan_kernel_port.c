@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Returns the earlier worker with AF_XDP on this interface, or NULL. Each worker has its own XDP
- * program, and a kernel interface accepts only one. */
+ * program, and a kernel interface accepts only one program. */
 static const struct plan_worker *other_find(const struct plan *p, size_t worker, uint32_t ifindex)
 {
 	for (size_t i = 0; i < worker; i++)

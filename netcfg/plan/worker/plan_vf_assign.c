@@ -66,7 +66,7 @@ uint32_t plan_vf_number(const struct plan_builder *b, const struct plan_leg *leg
 }
 
 /* Returns whether the worker may have a VF of the leg. If no apply has accepted the device, only an
- * apply by an operator may give it one. */
+ * apply by an operator may give the worker a VF. */
 static bool is_entitled(const struct plan_builder *b, const struct plan_leg *leg,
 			const struct plan_worker *w)
 {

@@ -2,7 +2,7 @@
 /*
  * Assigns the VFs of a leg to workers. A worker keeps its VF number when other workers are added or
  * removed. A VF whose use an operator has to accept is only assigned in an apply by an operator.
- * Pure. Only plan_vf.c uses it.
+ * The functions are pure. Only plan_vf.c uses it.
  */
 #ifndef PLENUM_NETCFG_PLAN_VF_ASSIGN_H
 #define PLENUM_NETCFG_PLAN_VF_ASSIGN_H
