@@ -294,7 +294,7 @@ struct spec_api { /* the REST API over TCP; listen.family 0: not configured */
 	struct diag_pos pos;
 };
 
-/* A value of a file that an entry of net-set replaces, with the positions of both. */
+/* A value of a file that an entry of `net-set:` replaces, with the positions of both. */
 struct spec_override {
 	char name[PLENUM_NAME_MAX];	     /* name of the changed entry of net */
 	char *key, *value, *overridden;	     /* both values as YAML */
@@ -311,7 +311,7 @@ struct spec {
 	char **ha_allow; /* rules of the HA mode that are ignored */
 	size_t n_ha_allow;
 	uint32_t ha_hold_s;	/* 0: not set */
-	struct diag_pos ha_pos; /* line 0: no file has the key ha */
+	struct diag_pos ha_pos; /* line 0: no file has the key "ha" */
 	enum spec_fallback on_fallback;
 	bool fault_injection; /* whether 'plenum fault' may inject faults */
 	uint32_t rdma_read_min_kib, rdma_write_min_kib;
@@ -320,10 +320,10 @@ struct spec {
 	size_t n_networks;
 	struct spec_net *nets;
 	size_t n_nets;
-	/* always empty, because entries of net-set are merged into `nets` */
+	/* always empty, because entries of `net-set:` are merged into `nets` */
 	struct spec_net *net_sets;
 	size_t n_net_sets;
-	/* the values that entries of net-set replace by other values */
+	/* the values that entries of `net-set:` replace by other values */
 	struct spec_override *overrides;
 	size_t n_overrides;
 	struct spec_worker *workers;

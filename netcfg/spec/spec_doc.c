@@ -150,7 +150,7 @@ static json_t *schema_of_help(const struct spec_key *k)
 	return json_string(text);
 }
 
-/* An entry of net-set has the keys to change and the name of the entry that it changes. */
+/* An entry of `net-set:` has the keys to change and the name of the entry that it changes. */
 static json_t *schema_of_table(const struct spec_table *t, enum doc_table as)
 {
 	json_t *schema = json_object(), *properties = json_object(), *required = json_array();

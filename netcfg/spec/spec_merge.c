@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Merges entries of one file that change entries of another file (net-set) into the trees before
+ * Merges entries of one file that change entries of another file (`net-set:`) into the trees before
  * the trees are read. So one reader and one set of checks apply to the result, and an error names
  * the line of the change.
  */

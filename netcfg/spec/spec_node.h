@@ -25,8 +25,8 @@ struct spec_node {
 	bool plain; /* a scalar without quotes */
 	bool bad;   /* an error was already reported for this node, so later ones are not */
 	struct diag_pos pos;
-	char *text; /* of a scalar */
-	char *key;  /* of a member of a map */
+	char *text; /* the text of a scalar */
+	char *key;  /* the key of a member of a map */
 	struct diag_pos key_pos;
 	struct spec_node *parent, *child, *last_child, *next;
 	size_t index, n_children;

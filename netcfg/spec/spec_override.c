@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Records the values of files that entries of net-set replace, because the merged configuration no
- * longer contains them. Commands and the agent use these records to describe the overrides to
+ * Records the values of files that entries of `net-set:` replace, because the merged configuration
+ * no longer contains them. Commands and the agent use these records to describe the overrides to
  * users.
  */
 #include "netcfg/base/vec.h"

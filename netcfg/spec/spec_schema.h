@@ -61,7 +61,8 @@ struct spec_key {
 	const char *name;
 	enum spec_type type;
 	bool required;
-	const char *fallback;	  /* the default as the file would have it; NULL: none */
+	const char *fallback;	  /* the default as the file would have it; NULL: there is no
+				     default */
 	const char *fallback_doc; /* describes the default in words; NULL: `fallback` is shown */
 	/* limits of numbers and seconds; for lists, max is the maximum number of entries (0:
 	 * SPEC_LIST_MAX) */
@@ -117,7 +118,7 @@ struct spec_type_ops {
 	/* values are written without quotes; texts that look like a number are quoted */
 	bool is_number;
 	bool is_bool;
-	const char *pattern; /* for the JSON Schema; NULL: none */
+	const char *pattern; /* pattern for the JSON Schema; NULL: no pattern */
 	const char *item;    /* for lists of scalars: describes one entry, as `describe` does */
 };
 extern const struct spec_type_ops spec_types[SPEC_TYPE_MAX];
@@ -148,11 +149,11 @@ struct spec_reader {
 			 spec_node_path(node, path_, sizeof(path_)), __VA_ARGS__); \
 	} while (0)
 
-/* Merges entries that change other entries (net-set) into these other entries, before the first
+/* Merges entries that change other entries (`net-set:`) into these other entries, before the first
  * tree is read. Members move from one tree to another. In spec_merge.c. */
 void spec_merge_trees(struct spec_reader *r);
-/* Records the members of `target` that members of `changes`, an entry of net-set, replace. Returns
- * 0 or -ENOMEM. In spec_override.c. */
+/* Records the members of `target` that members of `changes`, an entry of `net-set:`, replace.
+ * Returns 0 or -ENOMEM. In spec_override.c. */
 int spec_overrides_add(struct spec *s, const char *name, const struct spec_node *target,
 		       const struct spec_node *changes);
 void spec_overrides_done(struct spec *s);
