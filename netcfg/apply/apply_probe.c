@@ -53,8 +53,8 @@ static bool carrier_is_pending(const struct inventory *inv, const struct plan *p
 	return false;
 }
 
-/* Waits until no such link lacks its carrier or CARRIER_WAIT_NS has passed. Returns the last
- * inventory, which is the caller's, or NULL if it cannot be read. */
+/* Waits until no link that the plan restarts lacks its carrier, or until CARRIER_WAIT_NS has
+ * passed. Returns the last inventory, which the caller must free, or NULL if it cannot be read. */
 static struct inventory *wait_for_carriers(struct kernel *k, const struct plan *p)
 {
 	const uint64_t deadline = clock_now_ns() + CARRIER_WAIT_NS;

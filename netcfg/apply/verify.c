@@ -13,8 +13,8 @@
 /* The result of one check. */
 struct look {
 	struct diag diag;
-	/* 0: 0: the host is as desired; -EAGAIN: it is not yet; another errno: waiting does not
-	 * help */
+	/* 0: the host is as desired; -EAGAIN: it is not as desired yet; another errno: waiting does
+	 * not help */
 	int error;
 };
 

@@ -28,7 +28,7 @@ struct ip_prefix {
 	uint8_t len;	     /* bits: 0-32 or 0-128 */
 };
 
-/* first <= last, both of one family; `prefix_len` is the prefix length of their subnet. */
+/* first <= last, both of the same family; `prefix_len` is the prefix length of their subnet. */
 struct ip_range {
 	struct ip_addr first, last;
 	uint8_t prefix_len;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A keyed hash for values that peers send back and could forge: handshake cookies, file handles.
- * Pure.
+ * The function is pure.
  */
 #ifndef PLENUM_NETCFG_HASH_H
 #define PLENUM_NETCFG_HASH_H

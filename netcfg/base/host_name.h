@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Compares host names. One configuration may write a host's name with its domain, another one
- * without it. Pure.
+ * without it. The function is pure.
  */
 #ifndef PLENUM_NETCFG_HOST_NAME_H
 #define PLENUM_NETCFG_HOST_NAME_H
@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Returns whether both names may refer to one host: they are equal, or differ only in a domain that
- * one of them omits. */
+/* Returns whether both names may refer to the same host: they are equal, or differ only in a domain
+ * that one of them omits. */
 static inline bool host_name_matches(const char *a, const char *b)
 {
 	size_t n = strcspn(a, "."), k = strcspn(b, ".");

@@ -3,7 +3,7 @@
  * Checks and cleans text from outside: names and reasons that other hosts, workers and devices
  * send, before the agent puts them into tables, events, metrics or JSON. Invalid UTF-8 would make
  * the whole JSON document or metrics page invalid; control characters can steer terminals;
- * bidirectional characters can change the displayed order. Pure.
+ * bidirectional characters can change the displayed order. The functions are pure.
  */
 #ifndef PLENUM_NETCFG_TEXT_H
 #define PLENUM_NETCFG_TEXT_H

@@ -102,7 +102,7 @@ static bool parse_clock(const char **at, struct tm *tm, unsigned *ms)
 }
 
 /* Returns whether the day exists. The C library would silently turn a day such as February 30 into
- * one of the next month. */
+ * a day of the next month. */
 static bool day_exists(const struct tm *tm)
 {
 	static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parses and prints points in time for the command line and the REST API. Pure, except that it uses
- * the host's time zone. */
+/* Parses and prints points in time for the command line and the REST API. The functions are pure,
+ * except that they use the host's time zone. */
 #ifndef PLENUM_NETCFG_WHEN_H
 #define PLENUM_NETCFG_WHEN_H
 

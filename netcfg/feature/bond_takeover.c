@@ -170,8 +170,8 @@ static struct plan_step *want_moved(struct plan_builder *b, const struct plan_le
 	return s;
 }
 
-/* Adds the steps for the routes with, or without, a gateway. The two are separate because routes
- * with a gateway depend on those without. */
+/* Adds the steps for the routes with, or without, a gateway. Both kinds of routes are handled
+ * separately because routes with a gateway depend on those without. */
 static int want_routes(struct plan_builder *b, const struct plan_leg *leg,
 		       const struct inv_link *from, enum plan_verb verb, bool with_gateway)
 {
@@ -205,9 +205,9 @@ static int want_addr(struct plan_builder *b, const struct plan_leg *leg,
 	return 0;
 }
 
-/* Adds the steps for the primary, or the secondary, addresses. The two are separate because the
- * kernel removes secondary addresses with their primary one, so they are added after it and removed
- * before it. */
+/* Adds the steps for the primary, or the secondary, addresses. Both kinds of addresses are handled
+ * separately because the kernel removes secondary addresses with their primary one, so they are
+ * added after it and removed before it. */
 static int want_addrs(struct plan_builder *b, const struct plan_leg *leg,
 		      const struct inv_link *from, enum plan_verb verb, bool secondary)
 {

@@ -12,8 +12,8 @@
 
 #define BY_TC "tc:" /* begins the text of a qdisc that another program has set */
 
-/* Whether an earlier apply has set the link's qdisc, so that a later change of another program is
- * undone. */
+/* Returns whether an earlier apply has set the link's qdisc, so that a later change by another
+ * program is undone. */
 static bool was_set(const struct plan_builder *b, const struct inv_link *l)
 {
 	const struct plan_owned *o = b->ctx->owned;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Plans the VFs of a leg: how many the leg has, why VFs are unavailable, and their desired state. A
- * DPDK worker has its own VF on each leg whose device offers VFs for its transport. Pure.
+ * DPDK worker has its own VF on each leg whose device offers VFs for its transport. The functions
+ * are pure.
  */
 #ifndef PLENUM_NETCFG_PLAN_VF_H
 #define PLENUM_NETCFG_PLAN_VF_H

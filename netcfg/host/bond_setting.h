@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The settings of a bond and their values, named as the kernel document networking/bonding names
- * them. Inventory, plan, journal and kernel code use the same table. Pure, and independent of any
- * host or spec.
+ * them. Inventory, plan, journal and kernel code use the same table. The functions are pure, and
+ * independent of any host or spec.
  */
 #ifndef PLENUM_NETCFG_BOND_SETTING_H
 #define PLENUM_NETCFG_BOND_SETTING_H

@@ -2,7 +2,7 @@
 /*
  * Settings of a network device that rtnetlink does not have: priorities and traffic classes (Data
  * Center Bridging) and RDMA settings. Each has a text form, which inventories, plans and journals
- * share. Pure, and independent of netlink and the spec.
+ * share. The functions are pure, and independent of netlink and the spec.
  */
 #ifndef PLENUM_NETCFG_DEVICE_SETTING_H
 #define PLENUM_NETCFG_DEVICE_SETTING_H
@@ -18,7 +18,7 @@ enum device_attr {
 	 * instead of the share (in percent) means strict priority */
 	DEVICE_ETS,
 	DEVICE_PFC,	  /* priorities with flow control, such as "34" for 3 and 4, or "none" */
-	DEVICE_ROCE_MODE, /* of the link's RDMA port: "v1" or "v2" */
+	DEVICE_ROCE_MODE, /* RoCE version of the link's RDMA port: "v1" or "v2" */
 	DEVICE_ROCE_TOS,  /* the traffic class of RoCE packets, such as "96" */
 	INV_LINK_SETTINGS(DEVICE_LINK_SETTING) DEVICE_ATTR_MAX
 };

@@ -118,7 +118,7 @@ struct inv_iommu {
 struct inv_vf {
 	uint32_t ifindex, vf; /* ifindex of the PF's link, and index of the VF */
 	struct mac_addr mac;
-	/* tag that the NIC adds to sent and removes from received packets; 0: none */
+	/* tag that the NIC adds to sent and removes from received packets; 0: no tag */
 	uint16_t vlan;
 	bool spoof_check, trust;
 	uint32_t min_rate_mbps, max_rate_mbps; /* 0: no limit */
@@ -177,7 +177,7 @@ struct inv_bond_port {
 	uint16_t aggregator;
 	uint8_t actor;
 	uint16_t partner;
-	/* MAC address of the switch that this port hears, and the churn state of both ends. Only
+	/* MAC address of the switch that this port hears, and the churn state of both sides. Only
 	 * privileged processes can read them. */
 	struct mac_addr partner_mac;
 	bool churned;

@@ -202,7 +202,7 @@ struct kernel_ping {
 	uint8_t tos; /* DSCP and ECN bits of the request */
 	/* out: the same bits of the answer, which Linux copies from the request */
 	uint8_t answered_tos;
-	bool answered;	  /* out */
+	bool answered;	  /* out: whether an answer arrived */
 	uint64_t took_ns; /* out, if answered: time from the last request to the answer */
 };
 

@@ -92,7 +92,7 @@ static int route_parse(const char *text, struct plan_step *s)
 	    parse_addr(src, &r->src) < 0)
 		return -EBADMSG;
 	s->change.foreign = foreign != 0;
-	/* All addresses of a route have one family, which dst always shows. */
+	/* All addresses of a route have the same family, which dst always shows. */
 	if (r->dst.addr.family != r->family ||
 	    (r->gateway.family && r->gateway.family != r->family) ||
 	    (r->src.family && r->src.family != r->family))

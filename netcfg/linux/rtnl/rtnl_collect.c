@@ -212,7 +212,7 @@ static void parse_link_attrs(struct inv_link *l, struct nlattr **tb, const struc
 	l->up = (ifi->ifi_flags & IFF_UP) != 0;
 	l->carrier = (ifi->ifi_flags & IFF_LOWER_UP) != 0;
 	l->master = attr_u32(tb[IFLA_MASTER]);
-	/* IFLA_LINK is not a parent link in two cases: for a veth it is the other end, and with a
+	/* IFLA_LINK is not a parent link in two cases: for a veth it is the peer link, and with a
 	 * namespace id it is an index in another namespace. */
 	if (l->kind != INV_LINK_VETH && !tb[IFLA_LINK_NETNSID] &&
 	    attr_u32(tb[IFLA_LINK]) != l->ifindex)

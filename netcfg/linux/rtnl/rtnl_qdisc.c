@@ -112,7 +112,7 @@ static const struct rtnl_qdisc *root_of(const struct rtnl_qdisc *all, size_t n, 
 	return NULL;
 }
 
-/* Whether q is the qdisc of a queue below the root. */
+/* Returns whether q is the qdisc of a queue below the root. */
 static bool is_below(const struct rtnl_qdisc *q, const struct rtnl_qdisc *root)
 {
 	return q->ifindex == root->ifindex && q != root &&

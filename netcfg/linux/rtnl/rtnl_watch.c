@@ -97,7 +97,7 @@ static bool parse_route_event(struct nlmsghdr *h, struct kernel_event *e)
 
 	if (nlmsg_datalen(h) < (int)sizeof(*rtm) || (rtm->rtm_flags & RTM_F_CLONED))
 		return false;
-	/* Of the local table, the agent needs only the removal of an address's route. */
+	/* In the local table, the agent needs to know only when an address's route is removed. */
 	if (rtm->rtm_table == RT_TABLE_LOCAL &&
 	    (h->nlmsg_type != RTM_DELROUTE || rtm->rtm_type != RTN_LOCAL))
 		return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Reads data about a bond's ports that only procfs has: the switch that each port reaches by LACP,
- * and the LACP churn state of both ends. Only privileged processes may read it. Never writes;
+ * and the LACP churn state of both sides. Only privileged processes may read it. Never writes;
  * kernel_linux alone uses it.
  */
 #ifndef PLENUM_NETCFG_PROC_BOND_H
