@@ -135,8 +135,8 @@ static void check_bond(const struct spec *s, struct diag *d)
 
 /* ---- rules of the host ---- */
 
-/* Whether both devices are functions of one NIC. The PCI addresses of such functions, such as
- * "0000:3b:00.1", differ only behind the dot. A device without a PCI address does not count as
+/* Returns whether both devices are functions of one NIC. The PCI addresses of such functions, such
+ * as "0000:3b:00.1", differ only behind the dot. A device without a PCI address does not count as
  * another NIC. */
 static bool same_nic(const struct inv_link *a, const struct inv_link *b)
 {
