@@ -61,8 +61,8 @@ enum {
 /* The outcome of a call. */
 struct helper_result {
 	int32_t error;	/* 0; negative errno */
-	uint32_t flags; /* number of bytes; for LSEEK: the position */
-	uint64_t count; /* bytes; LSEEK: the position */
+	uint32_t flags; /* HELPER_RESULT_* */
+	uint64_t count; /* number of bytes; for LSEEK: the position */
 	uint64_t dev;	/* st_dev of attr */
 	struct fuse_attr attr;
 	uint8_t handle_len;

@@ -1,13 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * more than PINNED_FILES_MAX, the number of unlinked files that the agent keeps open for one export
+ * The server's part of an export's state descriptor, a memfd that outlives the process; it follows
+ * the journal (fuse_journal.h). It lists the mounts, and the files that the agent has pinned
+ * because they are unlinked and a client has them open. This module owns layout and mapping; the
+ * users of the records define their meaning.
+ *
+ * A record is filled first and published last, by one aligned store, so a process that dies at any
+ * instruction leaves either the old record or the new one. It suffices that the stores stay in
+ * program order: the memfd survives the death of a process, but not the death of the host. Memory
+ * is allocated at the first write.
+ *
+ * All workers of an entry serve its exports and share these records: the worker that serves a mount
+ * writes the mount's record, and any worker may add or release a pin.
  */
 #ifndef PLENUM_SERVER_STATE_H
 #define PLENUM_SERVER_STATE_H
 
 #include "dataplane/fuse/helper/fuse_journal.h"
 
-#define STATE_PINS_MAX 4096U /* more than the agent pins for one export */
+/* More than PINNED_FILES_MAX, the number of unlinked files that the agent keeps open for one
+ * export. */
+#define STATE_PINS_MAX 4096U
 
 struct state_mount {   /* the mount whose number in the journal is the index of this record */
 	uint64_t used; /* published last */
