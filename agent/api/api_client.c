@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Connections of clients. A connection carries up to API_REQUESTS_MAX requests, one after the
- * other: the next one is read from the socket only when the client has received the answer of the
- * one before, so that a client can send several at once and gets their answers in order. The
- * monitor has the time limits, and closes the connection that was idle longest if another client
- * needs its place.
+ * other: the next request is read from the socket only when the client has received the answer of
+ * the request before, so that a client can send several at once and gets their answers in order.
+ * The monitor has the time limits, and closes the connection that was idle longest if another
+ * client needs its place.
  */
 #include "agent/api/api_head.h"
 #include "agent/api/api_internal.h"
@@ -247,7 +247,7 @@ static int discard(struct api_client *cl)
 	return 0;
 }
 
-/* Ends the request, whose answer the client has received. */
+/* Ends a request. Call it when the client has received the answer. */
 static int finish(struct api_client *cl)
 {
 	const struct api_call *c = cl->call;

@@ -69,7 +69,7 @@ struct api_client { /* a connection that the monitor has passed on */
 	char *in; /* received bytes that no request has consumed yet; NULL: there are none */
 	size_t in_len;
 	struct api_out out;
-	struct api_call *call; /* the current request; NULL: waits for one */
+	struct api_call *call; /* the current request; NULL: the connection waits for a request */
 	struct api_client *next, *next_ready;
 };
 
@@ -137,7 +137,7 @@ int api_tell(struct privsep_msg *m, int fd);
 
 /* Tells the monitor that the connection waits, so that it does not count as idle. */
 int api_tell_held(struct api_call *c);
-/* Puts the connection in the list of those with something to do. */
+/* Puts the connection in the list of connections that have something to do. */
 void api_ready(struct api_client *cl);
 
 /* ---- api_send.c ---- */

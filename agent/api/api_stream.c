@@ -62,7 +62,8 @@ int api_stream_step(struct api_stream *s)
 	return 1;
 }
 
-/* Asks for the events after those in the tail, unless an earlier question has no answer yet. */
+/* Asks for the events after the last one in the tail, unless an earlier question has no answer
+ * yet. */
 static void ask(struct api *a)
 {
 	struct api_streams *all = a->streams;
@@ -167,7 +168,8 @@ void api_stream_take(struct api *a, const struct privsep_msg *m, int fd)
 	forget_if_unused(a);
 }
 
-/* Returns the time of the next comment or, while the client does not read, of its end. */
+/* Returns the time of the next comment or, while the client does not read, the time at which the
+ * stream ends. */
 static uint64_t deadline_of(const struct api_stream *s)
 {
 	return s->client->blocked_ns ? s->client->blocked_ns + BLOCKED_NS : s->alive_ns;

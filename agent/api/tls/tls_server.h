@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * TLS 1.3 in the event loop of the api-tls process. For each connection it makes the handshake and
- * then passes bytes between the client and a plain socket, whose other end is served by the HTTP
+ * then passes bytes between the client and a plain socket, whose other side is served by the HTTP
  * library. Owns the certificate's private key and the clients' sockets. Reads only as many bytes as
  * it can pass on. So a client that does not read, or that sends without end, uses no more than two
  * buffers of this process and the buffers of the kernel. Does not know HTTP or rights, and has no
@@ -28,7 +28,7 @@ struct tls_server_setup {
 
 /* Initialises the library, which opens files. Call before the sandbox is complete. */
 int tls_server_new(const struct tls_server_setup *setup, struct tls_server **ret);
-/* Sets the certificates and the key, in PEM, for new connections; open ones keep theirs.
+/* Sets the certificates and the key, in PEM, for new connections; open connections keep theirs.
  * ret_expires_s: end of the certificate's validity, in seconds since 1970. Returns -EINVAL with the
  * reason if they cannot be used; the previous ones then stay in use. */
 int tls_server_load(struct tls_server *s, const char *certificate, size_t certificate_len,
