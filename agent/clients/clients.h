@@ -21,9 +21,9 @@
 #include "agent/clients/network.h"
 
 #define CLIENTS_MAX 64		    /* connections of each child */
-#define CLIENTS_UID_MAX 24	    /* connections of one uid at each child */
+#define CLIENTS_UID_MAX 24	    /* maximum number of connections of one uid at each child */
 #define CLIENTS_STREAMS_MAX 1024    /* streams of each child */
-#define CLIENTS_STREAMS_UID_MAX 256 /* streams of one uid at each child */
+#define CLIENTS_STREAMS_UID_MAX 256 /* maximum number of streams of one uid at each child */
 /* Time to send a request, time to read the answer, and time between two requests. */
 #define CLIENTS_IDLE_NS (10 * NSEC_PER_SEC)
 /* Longest wait for events: longer than API_WAIT_S_MAX. */
@@ -64,7 +64,7 @@ struct client {
 	 * can. */
 	bool needs_right;
 	bool streams; /* its answer is a stream of events */
-	bool changes; /* its request is for a change, and the last one of the connection */
+	bool changes; /* its request is for a change, and is the last request of the connection */
 	/* Role, name and hash that belong to the last token of a network client. */
 	enum access_role access;
 	char name[ACCESS_NAME_MAX];

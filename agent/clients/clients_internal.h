@@ -29,7 +29,7 @@ struct clients {
 	struct listener listeners[PRIVSEP_ROLE_MAX];
 	struct client *list; /* in order of age, the oldest first */
 	struct network network;
-	/* The configuration that replaces the one in `network`, if network_changes is set. */
+	/* The configuration that replaces `network`, if network_changes is set. */
 	struct network_config next_network;
 	bool network_changes;
 	bool network_is_ready; /* the api-tls process has a certificate */

@@ -7,7 +7,7 @@ struct ip_addr limits_key(const struct ip_addr *address)
 	return address->family == AF_INET6 ? ip_addr_network(address, 64) : *address;
 }
 
-/* Finds the entry of the address, or replaces the one that was used longest ago. Never fails. */
+/* Finds the entry of the address, or replaces the entry that was used longest ago. Never fails. */
 static struct limits_entry *entry_of(struct limits *l, const struct ip_addr *key, uint64_t now_ns)
 {
 	struct limits_entry *oldest = &l->entries[0];

@@ -12,7 +12,7 @@
 #include "netcfg/base/base.h"
 
 #define LIMITS_ADDRESSES_MAX 512
-/* New connections of one address: a burst of LIMITS_CONNECTS_BURST, then one per
+/* New connections of one address: a burst of LIMITS_CONNECTS_BURST, then one connection per
  * LIMITS_CONNECT_NS. */
 #define LIMITS_CONNECTS_BURST 100
 #define LIMITS_CONNECT_NS (50 * NSEC_PER_MSEC)
@@ -20,7 +20,7 @@
  * LIMITS_DELAY_NS_MAX in total. */
 #define LIMITS_FAILURE_NS (1 * NSEC_PER_SEC)
 #define LIMITS_DELAY_NS_MAX (5 * NSEC_PER_SEC)
-/* Events about refusals of one address: a burst of LIMITS_REPORTS_BURST, then one per
+/* Events about refusals of one address: a burst of LIMITS_REPORTS_BURST, then one event per
  * LIMITS_REPORT_NS, with the number of refusals that got no event. */
 #define LIMITS_REPORTS_BURST 10
 #define LIMITS_REPORT_NS (10 * NSEC_PER_SEC)

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-/* Replaces a socket that an earlier agent left. No other agent serves it, because this one has the
- * lock of the run directory. */
+/* Replaces a socket that an earlier agent left. No other agent serves it, because this agent has
+ * the lock of the run directory. */
 int listen_open(const char *path, mode_t mode, const char *group, int *ret)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};

@@ -38,7 +38,7 @@ void network_init(struct network *n);
 void network_done(struct network *n);
 void network_config_done(struct network_config *c);
 bool network_config_equal(const struct network_config *a, const struct network_config *b);
-/* Reads the files again. If they cannot be used, the previous ones stay in use. */
+/* Reads the files again. If they cannot be used, the contents that were read before stay in use. */
 void network_load(struct network *n);
 bool network_needs_files(const struct network *n); /* whether the files could not be used */
 /* Marks the certificate in use as not offered yet, for an api-tls process that was restarted. */

@@ -167,7 +167,7 @@ static int load_back(struct agent *a, struct control_query *q)
 }
 
 /* Loads the configuration for which the plan is made: the one that the next apply would read, an
- * earlier one, or a copy of the running one. */
+ * earlier configuration, or a copy of the running one. */
 static int load_spec(struct agent *a, struct control_query *q)
 {
 	autofree char *yaml = NULL;

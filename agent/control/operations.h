@@ -12,7 +12,7 @@
 #include <jansson.h>
 
 #define OPERATIONS_MAX 32    /* a further operation replaces the oldest one that has ended */
-#define OPERATIONS_UID_MAX 8 /* running operations of one user */
+#define OPERATIONS_UID_MAX 8 /* maximum number of running operations of one user */
 
 struct operation {
 	uint32_t number; /* 0: the entry is free */
