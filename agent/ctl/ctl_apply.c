@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The commands that apply, confirm and roll back changes, and list past ones. */
+/* The commands that apply, confirm and roll back changes, and list past applies. */
 #include "agent/ctl/ctl.h"
 
 #include <string.h>

@@ -11,7 +11,7 @@
 /* Kinds of options. The kind gives the type of the option's member in struct ctl_args. */
 enum kind {
 	FLAG, /* bool */
-	TEXT, /* const char *; the last one given is used */
+	TEXT, /* const char *; if the option is given more than once, the last value is used */
 	LIST, /* struct ctl_list; may be given several times */
 };
 

@@ -61,7 +61,7 @@ static void run_needs(const struct doctor_host *p, const struct doctor_check *c,
 		const struct plan_need *need = &p->plan->needs[i];
 
 		if (strcmp(need->code, "hugepages") == 0)
-			continue; /* memory-hugepages reports these in more detail */
+			continue; /* memory-hugepages reports missing hugepages in more detail */
 		doctor_report(r, DOCTOR_WARN, "%s", need->why);
 		if (need->command[0])
 			doctor_advise(r, "%s", need->command);

@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define LOST_MAX 2 /* tolerated losses of the packets of one probe */
+#define LOST_MAX 2 /* how many packets of one probe may be lost without a finding */
 
 /* ---- what is known about a leg's path to a peer ---- */
 
