@@ -7,9 +7,10 @@
 #include <string.h>
 
 /* Delays of reports. */
-#define RESTART_NS (3 * NSEC_PER_SEC) /* a worker's restart, which programs do not notice */
-#define LEG_NS (1 * NSEC_PER_SEC)     /* the time until the plan knows of a lost carrier */
-#define MTU_NS (10 * NSEC_PER_SEC)    /* the time in which a path that was diverted finds its MTU */
+/* Longer than a worker's restart, which programs do not notice. */
+#define RESTART_NS (3 * NSEC_PER_SEC)
+#define LEG_NS (1 * NSEC_PER_SEC)  /* the time until the plan knows of a lost carrier */
+#define MTU_NS (10 * NSEC_PER_SEC) /* the time in which a path that was diverted finds its MTU */
 
 /* ---- the plan ---- */
 

@@ -309,7 +309,7 @@ static void count_inherited(const struct agent *a, struct verified_peer *p)
 	}
 }
 
-/* Counts the workers that moved to VFs and are not up. v->lost describes the first one. */
+/* Counts the workers that moved to VFs and are not up. v->lost describes the first such worker. */
 static size_t count_not_up(struct agent *a)
 {
 	struct reachability *v = &a->reconcile.reachability;
@@ -326,7 +326,7 @@ static size_t count_not_up(struct agent *a)
 }
 
 /* Counts the peers that do not answer and the moved workers that are not up. v->lost describes the
- * first one. */
+ * first of them. */
 static size_t count_lost(struct agent *a)
 {
 	struct reachability *v = &a->reconcile.reachability;

@@ -240,7 +240,7 @@ int reconcile_choice_put(const struct reconcile *rec, struct state_draft *ticket
 	return 0;
 }
 
-/* If the ticket has no choices, the accepted ones stay in force. */
+/* If the ticket has no choices, the accepted choices stay in force. */
 void reconcile_choice_read(struct reconcile *rec, struct state_file *ticket)
 {
 	autofree char *agreed = state_file_block(ticket, "agreed");

@@ -7,7 +7,7 @@
 #include "netcfg/base/state_file.h"
 
 /* Returns the choices in force: the choices of the pending apply or, if none is pending, the
- * accepted ones. */
+ * accepted choices. */
 const struct transport_choice *reconcile_choice_now(const struct reconcile *rec);
 /* Reads the record of accepted choices, unless it was read before. If it cannot be read, the
  * running transports count as accepted. Returns 0, even without a record, or -ENOMEM. */

@@ -73,7 +73,7 @@ static void undo(struct agent *a, const struct reconcile_pending *p,
 	 * written. */
 	rec->pacing.retry_files = false;
 	/* Reads the rolled-back configuration from the ticket: if the workers could not get it, the
-	 * running configuration is still the previous one. */
+	 * running configuration is still that from before the apply. */
 	(void)reconcile_ticket_load(a, &ignored, &spec);
 	reconcile_note_refused(a, p->source, p->entry, why, spec);
 	spec_free(spec);

@@ -378,7 +378,8 @@ static bool is_refused(const struct agent *a, int error, bool runs)
 
 	if (runs || rec->state != RECONCILE_APPLYING || !reconcile_is_ordered(rec))
 		return false;
-	/* The result of a pending apply, or of one that outlives the agent, is not known yet. */
+	/* The result of a pending apply, or of an apply that outlives the agent, is not known
+	 * yet. */
 	return error == -ECANCELED ||
 	       (rec->run.needs_confirmation && !rec->pending.applier && a->state != AGENT_STOPPING);
 }

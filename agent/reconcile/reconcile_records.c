@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The records of the reconcile in the state and run directories: the last good configuration, the
- * one that the last rollback undid, worker ids, and transports that failed since the host booted.
- * Decides which files a kept apply writes, and whether a configuration in the files is applied
- * again.
+ * configuration that the last rollback undid, worker ids, and transports that failed since the host
+ * booted. Decides which files a kept apply writes, and whether a configuration in the files is
+ * applied again.
  */
 #include "agent/reconcile/reconcile_records.h"
 #include "agent/agent.h"
@@ -87,8 +87,8 @@ void reconcile_note_refused(struct agent *a, enum reconcile_source source, uint6
 		 entry, e ? e->what : "?", e ? e->by : "?", cause);
 	events_add(&a->events, LOG_LEVEL_ERR, "agent", "%s", text);
 	if (spec && is_last_good(a, spec))
-		/* The configuration that failed equals the last good one, which runs again, so it
-		 * is not remembered as refused. */
+		/* The configuration that failed equals the last good configuration, which runs
+		 * again, so it is not remembered as refused. */
 		return;
 	if (source == RECONCILE_FROM_FILES) {
 		refused_write(a, text, spec);

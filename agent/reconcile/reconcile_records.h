@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The files in the state and run directories that a later run or agent reads: the last good
- * configuration, the one that the last rollback undid, worker ids, and failed transports.
+ * configuration, the configuration that the last rollback undid, worker ids, and failed transports.
  */
 #ifndef PLENUM_AGENT_RECONCILE_RECORDS_H
 #define PLENUM_AGENT_RECONCILE_RECORDS_H

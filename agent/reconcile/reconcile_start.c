@@ -45,7 +45,7 @@ static uint64_t steps_of(const struct history *h, const struct ticket *t)
 	return MAX_OF(e ? e->steps : 0, t->n_steps);
 }
 
-/* Called if the new configuration was kept: it becomes the last good one. */
+/* Called if the new configuration was kept: it becomes the last good configuration. */
 static void resolve_kept(struct agent *a, const struct ticket *t, struct state_file *f)
 {
 	struct reconcile *rec = &a->reconcile;
