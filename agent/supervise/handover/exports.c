@@ -22,8 +22,8 @@ struct export
 	struct export *next;
 };
 
-/* Returns the size of a memory that all compute workers share; 0: this is the state of an export.
- */
+/* Returns the size of a memory that all compute workers share; 0: the name is that of an export,
+ * whose state has no fixed size. */
 static size_t fixed_bytes(const char *name)
 {
 	if (strcmp(name, EXPORTS_SHARE) == 0)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Objects of each export that the agent keeps across restarts of workers: the memfd with the state
- * that the export's next server needs, and the descriptors of pinned files. Both are kept under the
- * export's name, so that they follow the export to another worker. The next agent gets them from
- * the descriptor store or from the worker. EXPORTS_SHARE, a memfd that all compute workers share,
- * and EXPORTS_LOCKS, another one, are kept like the state of an export. Owned by the supervisor,
- * which never reads the states.
+ * that the export's next server needs, and the descriptors of its pinned files (pinned_files.h).
+ * Both are kept under the export's name, so that they follow the export to another worker. The next
+ * agent gets them from the descriptor store or from the worker. EXPORTS_SHARE, a memfd that all
+ * compute workers share, and EXPORTS_LOCKS, another such memfd, are kept like the state of an
+ * export. Owned by the supervisor, which never reads the states.
  */
 #ifndef PLENUM_AGENT_EXPORTS_H
 #define PLENUM_AGENT_EXPORTS_H

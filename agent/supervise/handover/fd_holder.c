@@ -53,7 +53,7 @@ int fd_holder_receive(int sock, struct fd_holder_msg *m, int *ret_fd, int flags)
 			   .msg_iovlen = 1,
 			   .msg_control = &control,
 			   /* There is no room for a second descriptor, so the kernel closes further
-			    * ones. */
+			    * descriptors. */
 			   .msg_controllen = CMSG_LEN(sizeof(int))};
 	struct cmsghdr *c;
 	ssize_t n;

@@ -42,7 +42,7 @@ static struct {
 	struct sockaddr_un addr;
 	struct loop_source *source, *timer;
 	int sock;  /* socket of the holder; -1: there is none */
-	int pidfd; /* of the holder; -1: there is none */
+	int pidfd; /* pidfd of the holder; -1: there is none */
 	pid_t pid;
 	bool is_open, is_full;
 	unsigned n_failures; /* failed starts in a row */

@@ -175,7 +175,7 @@ static int push_mount(struct rundir *rd, const struct rundir_mount *new, const c
 	return 0;
 }
 
-/* Parses a process. Of a line of another version, only the beginning is read. */
+/* Parses a process. If the line is of another version, reads only its beginning. */
 static bool parse_process(const struct rundir *rd, struct state_file *f, struct rundir_process *ret)
 {
 	uint32_t id, launch;
