@@ -9,14 +9,15 @@
 
 #include "netcfg/base/addr.h"
 
-/* The addresses of one family that the packets for a socket concern. */
+/* The addresses, of one family, for which a socket receives packets. */
 struct wiring_filter {
 	/* Receives packets of hosts that use one of these addresses, and of hosts without an
-	 * address that probe for one. */
+	 * address that send an address probe for one of them. */
 	const struct ip_addr *watched;
 	size_t n_watched;
 };
-#define WIRING_FILTER_MAX 128 /* addresses per list; further ones are ignored */
+/* Maximum number of addresses per list; further addresses are ignored. */
+#define WIRING_FILTER_MAX 128
 
 /* Receives the link's Ethernet frames with packets of `family`, AF_INET or AF_INET6, that the
  * filter accepts. Frames with VLAN tags, and those that the host itself sends, are dropped. Returns
