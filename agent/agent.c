@@ -65,7 +65,7 @@ static void on_release(void *user)
 	reconcile_arm(user, RELEASE_NS);
 }
 
-/* Records the failed transport, so that the next plans choose another one. */
+/* Records the failed transport, so that the next plans choose another transport. */
 static void on_no_transport(void *user, uint32_t worker_id, const char *reason)
 {
 	struct agent *a = user;
@@ -367,7 +367,8 @@ static int open_supervision(struct agent *a)
 	return r;
 }
 
-/* Adopts the workers, mounts and faults of the previous agent and cleans up the rest. */
+/* Adopts the workers, mounts and faults of the previous agent, and removes what it left without
+ * use. */
 static void adopt(struct agent *a)
 {
 	sup_adopt(a->sup);

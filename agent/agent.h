@@ -76,7 +76,8 @@ struct agent {
 	struct drift drift;
 	struct faults faults;	  /* injected faults */
 	json_t *actions_reported; /* operator actions that were already reported as events */
-	struct applier_host applier_host; /* host that the applier changes; tests set another one */
+	struct applier_host applier_host; /* host that the applier changes; tests set another
+					     host */
 	struct control_query *queries[CONTROL_QUERIES_MAX];
 	/* Operations that run without a waiting client; NULL: none yet. */
 	struct operations *operations;

@@ -19,13 +19,15 @@ struct agent;
  * agent's changes: a fight. It ends after a window without a repair. */
 #define DRIFT_FIGHT 5
 #define DRIFT_WINDOW_NS (60 * NSEC_PER_SEC)
-/* Rate limit of repairs, a token bucket: a burst of DRIFT_BURST, then one per DRIFT_REFILL_NS. */
+/* Rate limit of repairs, a token bucket: a burst of DRIFT_BURST, then one repair per
+ * DRIFT_REFILL_NS. */
 #define DRIFT_BURST 120
 #define DRIFT_REFILL_NS (10 * NSEC_PER_SEC)
 /* Time limit for the verification of settings that take effect at once. */
 #define DRIFT_VERIFY_NS (100 * NSEC_PER_MSEC)
 #define DRIFT_NOTED_MAX 32 /* maximum number of changes of a repair that are remembered */
-#define DRIFT_TEXTS_MAX 8  /* events per repair; one more event counts the rest */
+/* Maximum number of events per repair; one more event counts the changes without an event. */
+#define DRIFT_TEXTS_MAX 8
 #define DRIFT_TEXT_MAX 200
 
 struct drift_place { /* a leg; leg "": the host's own settings */

@@ -162,7 +162,8 @@ struct status {
 	uint64_t waits_entry, waits_since_s, waits_left_s;
 	const char *waits_by;  /* borrowed */
 	json_t *needs;	       /* required_actions.h; a new reference */
-	char *const *problems; /* borrowed; first those that degrade the state, then warnings */
+	char *const *problems; /* borrowed; first the problems that degrade the state, then
+				  warnings */
 	size_t n_problems, n_warnings;
 };
 

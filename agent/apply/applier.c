@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The monitor's side of the applier: starts the process or connects to one that an earlier monitor
- * started, receives its progress, and starts a recovery if the process is killed. */
+/* The monitor's side of the applier: starts the process or connects to the process that an earlier
+ * monitor started, receives its progress, and starts a recovery if the process is killed. */
 #include "agent/apply/applier_internal.h"
 #include "agent/base/child/child_task.h"
 #include "netcfg/base/log.h"

@@ -132,8 +132,8 @@ void applier_channel_send(struct applier_channel *l, const struct applier_messag
 		child_task_send(l->monitor, m, sizeof(*m), -1);
 }
 
-/* Reads a message. Returns the order if it is one, 0 if it is not, or negative errno if the peer
- * has closed the connection. */
+/* Reads a message. Returns the order if the message is an order, 0 if it is another message, or
+ * negative errno if the peer has closed the connection. */
 static int read_order(int fd, char by[static REQUESTER_MAX])
 {
 	struct applier_message m;
@@ -171,7 +171,7 @@ static int read_orders(struct applier_channel *l, const struct pollfd *fds, size
 	return MAX_OF(order, 0);
 }
 
-/* Waits for one event. Returns an order, or 0 if none has arrived, or negative errno. */
+/* Waits for one event. Returns an order, or 0 if no order has arrived, or negative errno. */
 static int wait_once(struct applier_channel *l, int timer, char by[static REQUESTER_MAX])
 {
 	struct pollfd fds[APPLIER_SUBSCRIBERS_MAX + 3];

@@ -136,7 +136,7 @@ static uint64_t boottime_now_ns(void)
 }
 
 /* Reports new address conflicts. A new subscriber gets all conflicts, because it does not know the
- * earlier ones. */
+ * earlier conflicts. */
 static void send_conflicts(struct applier_channel *l, const struct applier_addresses *w)
 {
 	l->conflicts = &w->conflicts;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The history of requested applies: time, user, source and result of each one and, of kept ones,
- * the configuration, so that an operator can return to it by its number. In the state directory,
- * `history` is a record file (state_file.h) with a line per apply, `history.d/N.yaml` has the
- * normalized configuration of apply N, and `history.d/N.plan` has its plan. Repairs of drift are
- * not applies; they are only events. Called by the monitor only.
+ * The history of requested applies: time, user, source and result of each apply and, if it was
+ * kept, its configuration, so that an operator can return to it by its number. In the state
+ * directory, `history` is a record file (state_file.h) with a line per apply, `history.d/N.yaml`
+ * has the normalized configuration of apply N, and `history.d/N.plan` has its plan. Repairs of
+ * drift are not applies; they are only events. Called by the monitor only.
  */
 #ifndef PLENUM_AGENT_HISTORY_H
 #define PLENUM_AGENT_HISTORY_H

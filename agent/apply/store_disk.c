@@ -17,8 +17,8 @@ static void mix(uint64_t *mark, const void *data, size_t len)
 	*mark = hash_keyed(before, data, len);
 }
 
-/* Adds the size, times and inode of a file: an edit changes one of these, and a file that replaces
- * it has others. */
+/* Adds the size, times and inode of a file: an edit changes at least one of these values, and so
+ * does the replacement of the file. */
 static void mix_file(uint64_t *mark, const char *path)
 {
 	struct stat s;

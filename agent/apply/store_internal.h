@@ -26,8 +26,8 @@ int store_read_staged(const struct store *st, const char *name, char **ret_text,
 #define STORE_CLI_NONE "net: []\n"
 
 /* Validates the configuration that consists of these parts, then stages it in place of the staged
- * one. whole NULL: use the files on disk instead of a whole configuration. cli NULL: no changes by
- * `plenum net`. In store.c. */
+ * configuration. whole NULL: use the files on disk instead of a whole configuration. cli NULL: no
+ * changes by `plenum net`. In store.c. */
 int store_stage(struct store *st, const char *whole, size_t len, const char *cli, struct diag *d);
 /* Writes the record of authors to a new tree: the present author and, unless the new tree
  * `replaces` all of the staged tree, also the authors of the staged tree. In store_authors.c. */

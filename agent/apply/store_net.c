@@ -20,7 +20,7 @@ static void edit_done(struct edit *e)
 	free(e->whole);
 }
 
-/* Loads the staged 50-cli.yaml or, if none is staged, the one on disk. */
+/* Loads the staged 50-cli.yaml or, if none is staged, the file on disk. */
 static int edit_init(struct store *st, struct edit *e, struct diag *d)
 {
 	autofree char *text = NULL;

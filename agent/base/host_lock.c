@@ -12,9 +12,9 @@
 #include <sys/un.h>
 
 #define TRY_AGAIN_MS 20
-/* How long to wait for a holder that refuses connections. An agent listens right after it has bound
- * the name, so such a holder is not an agent. Any user can bind the name, and must not delay the
- * agent's start. */
+/* How long to wait if the process that holds the lock refuses connections. An agent listens right
+ * after it has bound the name, so such a process is not an agent. Any user can bind the name, and
+ * must not delay the agent's start. */
 #define SILENT_WAIT_NS NSEC_PER_SEC
 /* The loop handles its other events after this many connections, because any user can connect again
  * and again. */

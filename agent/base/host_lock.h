@@ -26,9 +26,9 @@
  * namespace); or another negative errno.
  */
 int host_lock_take(const char *name, uint64_t wait_ns, int *ret_fd, pid_t *ret_owner);
-/* Accepts and closes the connections of agents that asked for the holder. Returns false if more may
- * be waiting. The caller handles the waiting ones later, because a user who connects again and
- * again would keep the caller busy. */
+/* Accepts and closes the connections of agents that want to know which process holds the lock.
+ * Returns false if more connections may be waiting. The caller handles them later, because a user
+ * who connects again and again would keep the caller busy. */
 bool host_lock_answer(int fd);
 
 #endif

@@ -23,7 +23,7 @@ int loop_new(struct loop **ret);
 struct loop *loop_free(struct loop *l); /* accepts NULL, returns NULL */
 /* Runs until loop_exit or an error. Returns the exit code or negative errno. */
 int loop_run(struct loop *l);
-/* Waits at most timeout_ns for an event and handles it. Returns 1 if it handled one, 0 at the
+/* Waits at most timeout_ns for an event and handles it. Returns 1 if it handled an event, 0 at the
  * timeout, or negative errno. */
 int loop_turn(struct loop *l, uint64_t timeout_ns);
 void loop_exit(struct loop *l, int code);
@@ -44,7 +44,8 @@ bool loop_timer_armed(const struct loop_source *s);
 int loop_add_signal(struct loop *l, int signo, loop_signal_cb cb, void *user);
 struct loop_source *loop_source_free(struct loop_source *s); /* accepts NULL, returns NULL */
 
-/* Sends the service manager's watchdog signal at half its interval, if it requested one. */
+/* Sends the service manager's watchdog signal at half its interval, if the service manager
+ * requested such signals. */
 int loop_watchdog_enable(struct loop *l);
 /* Calls sd_notify(3), for example with "READY=1\nSTATUS=...". Does nothing without a service
  * manager. */

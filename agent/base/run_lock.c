@@ -83,7 +83,7 @@ static int pid_write(int fd)
 }
 
 /* Locks the file. Returns 0, or -EBUSY if it is locked; *ret_owner is then the pid of the agent
- * that holds the lock, or 0 if the holder is not an agent. */
+ * that holds the lock, or 0 if another program holds it. */
 static int lock(int fd, uint64_t patience_ns, pid_t *ret_owner)
 {
 	uint64_t until = clock_now_ns() + patience_ns;

@@ -2,10 +2,10 @@
 /*
  * The lock of the run directory: it allows one agent per set of files. The lock is on two files of
  * mode 0600, which only root can open and lock: `plenumd.lock`, and `plenumd.pid`, which has the
- * holder's pid. Agents up to commit 60dec88 lock only plenumd.pid and create it with mode 0644, so
- * that any user can lock it. A lock of plenumd.pid therefore counts only if an agent holds it, and
- * this version replaces the file. Old and new agents exclude each other. Called by the monitor
- * only.
+ * pid of the agent that holds the lock. Agents up to commit 60dec88 lock only plenumd.pid and
+ * create it with mode 0644, so that any user can lock it. A lock of plenumd.pid therefore counts
+ * only if an agent holds it, and this version replaces the file. Old and new agents exclude each
+ * other. Called by the monitor only.
  */
 #ifndef PLENUM_AGENT_RUN_LOCK_H
 #define PLENUM_AGENT_RUN_LOCK_H
@@ -24,8 +24,8 @@ struct run_lock {
 
 /*
  * Takes the lock of the directory `dir`. Returns 0; -EBUSY if another agent holds it, with its pid
- * in *ret_owner; or another negative errno, with the path in why. If the holder was just killed,
- * waits until its last child has released the lock.
+ * in *ret_owner; or another negative errno, with the path in why. If the agent that held it was
+ * just killed, waits until the last child of that agent has released the lock.
  */
 int run_lock_take(const char *dir, struct run_lock *ret, pid_t *ret_owner, struct reason *why);
 /* Creates and locks the lock files again if they were removed or replaced. Returns 0 if they are in
