@@ -141,7 +141,7 @@ static int answer_entry(struct fuse_client *f, const struct client_slot *s, stru
  * writes with O_DIRECT may instead have several requests of one call in flight.
  *
  * With cluster locks, all files bypass the cache: a program that has got a lock must read what the
- * last holder has written.
+ * last program with the lock has written.
  */
 static uint32_t fopen_flags_of(const struct fuse_client *f, const struct client_node *node,
 			       uint32_t open_flags)

@@ -4,8 +4,8 @@
  * the file already has. If the server has leased the file to the client and leaves permission
  * checks to the client's kernel, the client knows that such a request changes only the ctime. As
  * POSIX allows, it only marks the ctime for update. The next change of the file updates the ctime;
- * without one, the client sends an update after a few milliseconds, or before a request that would
- * show the file. Until then the mark is kept in the mount's state.
+ * if no change follows, the client sends an update after a few milliseconds, or before a request
+ * that would show the file. Until then the mark is kept in the mount's state.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 

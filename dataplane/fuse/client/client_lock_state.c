@@ -23,8 +23,8 @@ static struct client_node *locked_node(struct fuse_client *f, const struct clien
 	return node && node->flags & CLIENT_NODE_LOCKED ? node : NULL;
 }
 
-/* Marks all open files of the nodes with locks, then the nodes as having none. A successor of a
- * worker that dies meanwhile does it again, because the epoch is stored last. */
+/* Marks all open files of the nodes with locks, then marks the nodes as having no locks. A
+ * successor of a worker that dies meanwhile does it again, because the epoch is stored last. */
 static void locks_lose(struct fuse_client *f)
 {
 	unsigned n = 0;

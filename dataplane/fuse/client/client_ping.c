@@ -79,7 +79,7 @@ bool fuse_client_ping_take(struct fuse_client *f, struct launch_ping *ret)
 	return !p->is_servers;
 }
 
-/* Begins a test that the server requested, unless another one runs. If one does, the server
+/* Begins a test that the server requested, unless another test runs. In that case, the server
  * requests its test again. */
 static void requested_begin(struct fuse_client *f, uint64_t now_ns)
 {

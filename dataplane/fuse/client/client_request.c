@@ -80,7 +80,7 @@ static void name_note(struct fuse_client *f, const struct client_slot *s)
 
 	if (at == 0)
 		return;
-	if (moves) /* the request has two names, and the second is the new one */
+	if (moves) /* the request has two names, and the second is the new name */
 		at += strnlen(req + at, s->req_len - at) + 1;
 	if (at < s->req_len)
 		client_cache_name_created(&f->cache, s->nodes[moves ? 1 : 0], req + at,
@@ -196,8 +196,8 @@ int client_request_seal(struct fuse_client *f, struct client_slot *s, const void
 
 /* ------------------------------------------------------------------ answers from the cache */
 
-/* Returns whether the list of a file's extended attributes may leave this one out, so that its
- * absence in the list proves nothing. */
+/* Returns whether the list of a file's extended attributes may leave this attribute out, so that
+ * its absence in the list proves nothing. */
 static bool xattr_is_hidden(const char *name, size_t len)
 {
 	static const char prefix[] = "trusted.";

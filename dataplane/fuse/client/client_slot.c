@@ -145,7 +145,7 @@ struct client_slot *client_slot_take(struct fuse_client *f, uint32_t len, uint64
 	} else {
 		s->req = s->small;
 		if (f->request != s->req) /* the request was copied to what was then the first free
-					     slot, but a stage has freed another one since */
+					     slot, but a stage has freed another slot since */
 			memcpy(s->req, f->request, len);
 	}
 	return s;

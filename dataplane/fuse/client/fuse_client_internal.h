@@ -78,7 +78,8 @@ struct client_slot {
 			  and the request was sent */
 	uint8_t *small; /* CLIENT_SMALL_BYTES for the request, then as many for the response */
 	struct client_refs refs;
-	struct client_node *nodes[CLIENT_REFS_MAX]; /* nodes that refs names; each is pinned */
+	struct client_node *nodes[CLIENT_REFS_MAX]; /* nodes that refs names; each is pinned, so
+						       that its record stays in use */
 	uint32_t file;				    /* REOPEN and RELEASE: index of the file */
 	uint32_t n_changes; /* value of nodes[0]->n_changes when the request was sent */
 	uint32_t n_written; /* value of client_cache_written_count() for nodes[0] when the request
@@ -334,7 +335,7 @@ struct fuse_client {
 	unsigned n_used, n_pending, n_sent, n_interrupted;
 	unsigned n_unanswered;	   /* number of the kernel's requests that have no reply yet */
 	uint64_t n_read, n_behind; /* n_read: number of requests read since the start; n_behind: how
-				      many of these followed another one in a burst */
+				      many of these followed another request in a burst */
 	bool resend_due;	   /* the kernel must resend a predecessor's unanswered requests */
 	/* unanswered_window, unanswered_most: highest number of unanswered requests in the current
 	 * window, and in the current and the previous one. */
@@ -364,14 +365,14 @@ struct fuse_client {
 				known */
 	uint64_t read_ns;    /* when this worker last read a request */
 	bool is_reading;     /* this worker reads requests, so for a new request the kernel may wake
-				only this one */
+				only this worker */
 	unsigned mount_worker_number;  /* 0: this worker owns the mount */
 	struct launch_mount own_mount; /* mount worker: copy of the mount's configuration, but with
 					  this mount worker's own id */
 	struct client_head *owner;     /* mount worker: the head of the owner's state */
 	bool quiescing;		       /* mount worker: takes no more requests */
-	uint64_t unserved_ns; /* mount worker: since when its owner has had no server; 0: it has one
-			       */
+	uint64_t unserved_ns; /* mount worker: since when its owner has had no server; 0: it has a
+				 server */
 	bool finishing;	      /* mount worker: its session only finishes old requests */
 	uint64_t connect_ns;  /* mount worker: when to try to connect next */
 	struct client_slot slots[CLIENT_SLOTS];
@@ -417,8 +418,8 @@ static inline bool client_has_room(const struct fuse_client *f)
 	return f->free && f->pool.n_free > 0;
 }
 /* Returns the current time. now_ns is the same for all requests of a burst, so it is earlier than
- * the arrival of the later ones. Use this function for a time that must not be before the arrival
- * of the request. */
+ * the arrival of the later requests. Use this function for a time that must not be before the
+ * arrival of the request. */
 static inline uint64_t client_clock_refresh(const struct fuse_client *f, uint64_t now_ns)
 {
 	uint64_t is_ns = f->clock_ns();

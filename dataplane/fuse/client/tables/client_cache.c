@@ -93,7 +93,7 @@ void client_cache_no_xattrs_set(struct client_cache *k, const struct client_node
 {
 	uint64_t *p = no_xattrs_of(k, n);
 
-	/* Of two answers, the one whose request was sent later counts. */
+	/* If two answers differ, the answer to the request that was sent later counts. */
 	if (sent_ns > *p >> 1)
 		*p = sent_ns << 1 | no_xattrs;
 }

@@ -3,8 +3,8 @@
  * Answers that the client gives to its kernel without the server, for as long as the kernel itself
  * may cache them (plenum-consistency(7)): which files have no extended attributes, the attributes
  * of directories after names in them were created or removed, and which names a newly created
- * directory cannot have. The caches are in process memory only: a successor starts with empty ones.
- * One thread uses them. They identify nodes by number, and parse no messages.
+ * directory cannot have. The caches are in process memory only: a successor starts with empty
+ * caches. One thread uses them. They identify nodes by number, and parse no messages.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_CACHE_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_CACHE_H
@@ -101,10 +101,10 @@ bool client_cache_no_xattrs_reported(const struct client_cache *k, const struct 
 /* Records until when the kernel caches the name and attributes of the node. */
 void client_cache_kernel_valid_set(struct client_cache *k, const struct client_node *n,
 				   uint64_t until_ns);
-/* Call when the kernel may get newer attributes of the node than its cached ones. */
+/* Call when the kernel may get newer attributes of the node than its cached attributes. */
 void client_cache_kernel_valid_drop(struct client_cache *k, const struct client_node *n);
 /* Returns whether the kernel's cached entry of the node is valid for a while longer, so that the
- * kernel needs no new one. */
+ * kernel needs no new entry. */
 bool client_cache_kernel_valid(const struct client_cache *k, const struct client_node *n,
 			       uint64_t now_ns);
 

@@ -3,7 +3,7 @@
  * The table of nodes. Its index by handle uses linear hashing, which grows by one chain per node,
  * so that no request waits while the whole index is rebuilt. When the kernel forgets nodes, the
  * memory of their records returns to the system in chunks. Free records that share a chunk with
- * used ones are reused first.
+ * used records are reused first.
  */
 #include "dataplane/fuse/client/tables/client_nodes.h"
 

@@ -12,8 +12,8 @@
 struct client_chunk {
 	uint32_t free; /* first record of the chunk's list of free records; 0: none */
 	uint32_t n_used;
-	uint32_t prev, next; /* the neighbours in the list of chunks that this one is in; 0: none
-				(the first chunk holds the root and is in no list) */
+	uint32_t prev, next; /* the neighbours of this chunk in its list of chunks; 0: none (the
+				first chunk holds the root and is in no list) */
 };
 
 struct client_nodes {

@@ -44,7 +44,7 @@ struct client_answer {
 	struct fuse_attr attr, dir_attr;
 	struct fuse_proto_server server;
 	struct fuse_proto_bulk_done bulk;
-	const uint8_t *handles; /* n_handles handles; client_answer_handle takes the next one */
+	const uint8_t *handles; /* n_handles handles; client_answer_handle takes the next handle */
 	unsigned n_handles;
 };
 

@@ -258,10 +258,10 @@ static void reading_resolve(struct fuse_client *f, unsigned i, uint64_t now_ns)
 		request_place(f, i, now_ns);
 		return;
 	}
-	/* The request may be incomplete: it is larger than all earlier ones, so pages of the buffer
-	 * were not allocated yet, and the mount worker may have been killed while the kernel copied
-	 * the request. Usually the kernel has then reported an error to the program; otherwise this
-	 * reply reports one. */
+	/* The request may be incomplete: it is larger than all earlier requests, so pages of the
+	 * buffer were not allocated yet, and the mount worker may have been killed while the kernel
+	 * copied the request. Usually the kernel has then reported an error to the program;
+	 * otherwise this reply reports one. */
 	if (mount_worker_swap(&slot->word, MOUNT_WORKER_READING, MOUNT_WORKER_FREE))
 		client_reply_error(f, h.unique, -EIO);
 }

@@ -25,8 +25,8 @@
 struct client_trial {	      /* all zeros: no trial was made yet, and only the owner reads */
 	bool all;	      /* all workers read now */
 	bool kept;	      /* result of the last trial: whether all workers should read */
-	unsigned n_windows;   /* windows of the trial so far, including the current one; 0: no trial
-				 is running */
+	unsigned n_windows;   /* number of windows of the trial so far, including the current one;
+				 0: no trial is running */
 	uint64_t since_ns;    /* when the window began */
 	uint64_t n, n_behind; /* values of n and n_behind at since_ns */
 	uint64_t rates[2];    /* requests per second, summed over the trial's windows; index 1: all
@@ -40,8 +40,8 @@ static inline bool client_trial_is_due(const struct client_trial *t, uint64_t no
 }
 
 /* Call at due_ns or later. n: number of requests that all workers have read so far. n_behind: how
- * many of the requests that the owner has read followed another one in the same burst. Many such
- * requests show that the owner's core does not keep up. now_ns must never decrease. */
+ * many of the requests that the owner has read followed another request in the same burst. Many
+ * such requests show that the owner's core does not keep up. now_ns must never decrease. */
 void client_trial_look(struct client_trial *t, uint64_t n, uint64_t n_behind, uint64_t now_ns);
 
 #endif

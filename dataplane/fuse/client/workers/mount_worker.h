@@ -233,8 +233,8 @@ static inline size_t mount_worker_reads_populated(const struct mount_worker_read
 }
 /* Populates the first bytes of the buffer, if possible. */
 void mount_worker_reads_populate(struct mount_worker_reads *r, unsigned slot, size_t bytes);
-/* Return memory to the system: _trim the memory of all read buffers, none of which may be in use;
- * _trim_one the memory of one buffer, which must not be in use. */
+/* Return memory to the system. _trim: the memory of all read buffers; none of them may be in use.
+ * _trim_one: the memory of one buffer, which must not be in use. */
 void mount_worker_reads_trim(struct mount_worker_reads *r);
 void mount_worker_reads_trim_one(struct mount_worker_reads *r, unsigned slot);
 /* Returns the memory of the area's request buffers to the system. Call it only while no buffer is
