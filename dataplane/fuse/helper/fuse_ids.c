@@ -6,7 +6,7 @@
 #include "dataplane/fuse/helper/fuse_ids.h"
 #include <sys/fsuid.h>
 
-#define NONE UINT32_MAX /* invalid as an id, so a call with it only returns the current one */
+#define NONE UINT32_MAX /* invalid as an id, so a call with it only returns the current id */
 
 void fuse_ids_get(struct fuse_ids *ret)
 {
@@ -15,7 +15,7 @@ void fuse_ids_get(struct fuse_ids *ret)
 }
 
 /* setfsuid(2) and setfsgid(2) return the previous id. So a second call, with an invalid id, shows
- * whether the first one has succeeded. */
+ * whether the first call has succeeded. */
 int fuse_ids_set(struct fuse_ids *now, uint32_t uid, uint32_t gid)
 {
 	if (uid == NONE || gid == NONE)

@@ -17,7 +17,7 @@ struct fuse_ids {
 /* Reads the thread's current ids. */
 void fuse_ids_get(struct fuse_ids *ret);
 /* Switches the thread to this user and group, and updates *now. Makes no system call if they are
- * the current ones. Returns 0 or -EINVAL. After an error the ids may be changed in part, so the
+ * the current ids. Returns 0 or -EINVAL. After an error the ids may be changed in part, so the
  * caller must not act for this user. */
 int fuse_ids_set(struct fuse_ids *now, uint32_t uid, uint32_t gid);
 

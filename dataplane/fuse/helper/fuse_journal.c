@@ -34,12 +34,12 @@ struct journal_mount {
 	uint32_t next;
 	uint32_t pad;
 	uint8_t id[16];
-	uint64_t last_seen_s; /* seconds of CLOCK_BOOTTIME; 0: neither this slot nor any later one
+	uint64_t last_seen_s; /* seconds of CLOCK_BOOTTIME; 0: neither this slot nor any later slot
 				 was ever used */
 };
 
-/* The file. All zeros are an empty journal, so two processes may open a new one at the same time.
- */
+/* The file. All zeros are an empty journal, so two processes may open a new journal at the same
+ * time. */
 struct journal_file {
 	uint64_t magic;
 	uint64_t record_bytes;

@@ -182,7 +182,8 @@ int journal_claim(struct journal_claim *c, struct journal_record *rec, uint64_t 
 		  unsigned owner);
 /* Call after writing the evidence and before making the change. */
 void journal_log_intent(struct journal_claim *c);
-/* Call when it is proved that an earlier attempt did not run. The claim is then like a new one. */
+/* Call when it is proved that an earlier attempt did not run. The claim is then like a new
+ * claim. */
 void journal_clear_intent(struct journal_claim *c);
 /* Undoes the claim. The record can be claimed again with the same ticket. */
 void journal_return(struct journal_claim *c, uint64_t ticket);
