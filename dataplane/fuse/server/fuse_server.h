@@ -67,9 +67,9 @@ void fuse_server_pin_again(struct fuse_server *srv);
 int fuse_server_fd(const struct fuse_server *srv);
 /* Returns a descriptor that is readable when the I/O helpers have results. */
 int fuse_server_helpers_fd(const struct fuse_server *srv);
-/* Starts requests that wait for their host's turn, and continues long ones. Call it before reading
- * packets, so that this work does not delay the reply to a request that arrives in this turn.
- * Returns the number of started and continued requests. */
+/* Starts requests that wait for their host's turn, and continues long requests. Call it before
+ * reading packets, so that this work does not delay the reply to a request that arrives in this
+ * turn. Returns the number of started and continued requests. */
 unsigned fuse_server_begin(struct fuse_server *srv, uint64_t now_ns);
 /* Processes results, submits queued operations, and sends replies. may_sleep: the caller may next
  * wait for the descriptors. Returns the number of results, or -EPIPE if a helper has ended. */

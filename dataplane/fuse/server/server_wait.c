@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Starts requests: the first ones of each turn at once, all others when it is their host's turn and
- * there is a buffer for the reply. Hosts share the worker's time equally, whatever they request,
- * and the sessions of a host take turns. The worker reads packets again after a bounded amount of
- * work, so that the requests of one host cannot fill the socket's buffer and delay the requests of
- * another.
+ * Starts requests: the first requests of each turn at once, all others when it is their host's turn
+ * and there is a buffer for the reply. Hosts share the worker's time equally, whatever they
+ * request, and the sessions of a host take turns. The worker reads packets again after a bounded
+ * amount of work, so that the requests of one host cannot fill the socket's buffer and delay the
+ * requests of another.
  *
  * While few reply buffers are free, clients that have acknowledged nothing lately share half of
  * them, silent clients get none, and a client that leaves its replies unacknowledged loses their
@@ -395,8 +395,8 @@ static int host_start(struct server_source *h, struct wait_turn *t)
 	return 0;
 }
 
-/* Starts a request of the host. Returns true if it has started one, or may start one in a later
- * round of the same turn. */
+/* Starts a request of the host. Returns true if it has started a request, or may start one in a
+ * later round of the same turn. */
 static bool host_run(struct server_source *h, struct wait_turn *t, bool alone)
 {
 	bool any = false;

@@ -119,8 +119,8 @@ struct fuse_rights_ids fuse_rights_ids(const struct fuse_rights *r, uint32_t uid
 	if (is_squashed(r, gid) || !map_in(r->gids, r->n_gids, gid, &ids.gid))
 		ids.gid = r->anongid;
 	/* The server must check permissions: the client's kernel has checked them for another
-	 * identity than the mapped one, and root at the client can claim to be any user in the map.
-	 * Root of this host needs no check, because it passes every one. */
+	 * identity than the mapped identity, and root at the client can claim to be any user in the
+	 * map. Root of this host needs no check, because it passes every check. */
 	ids.checked = r->squash != LAUNCH_SQUASH_NONE ||
 		      ((r->n_uids > 0 || r->n_gids > 0) && ids.uid != 0);
 	ids.squashed = false;

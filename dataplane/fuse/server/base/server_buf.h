@@ -22,7 +22,7 @@ struct buf_class {
 	size_t slot_bytes; /* bytes of a slot, including headroom */
 	unsigned n_slots;
 	uint8_t *base;
-	uint16_t *stack; /* free slots; the one freed last is on top */
+	uint16_t *stack; /* free slots; the slot freed last is on top */
 	unsigned n_free;
 	unsigned n_free_min; /* minimum of n_free since the last trim, that is, the number of slots
 				that were not needed since then */
@@ -65,9 +65,10 @@ bool buf_pool_fits_for(const struct buf_pool *p, unsigned peer, size_t len);
  * peers on trial together may use only half of a class. */
 void *buf_pool_get_as(struct buf_pool *p, unsigned peer, bool trial, size_t len);
 bool buf_pool_fits_as(const struct buf_pool *p, unsigned peer, bool trial, size_t len);
-/* _is_scarce: whether so many buffers for len bytes are in use (a quarter of the class) that they
- * must be shared among hosts. _is_short: whether hardly any is free: fewer than an eighth of the
- * class or, for peers on trial, none of their half. */
+/* _is_scarce: returns whether so many buffers for len bytes are in use (a quarter of the class)
+ * that they must be shared among hosts. _is_short: returns whether hardly any buffer is free: fewer
+ * than an eighth of the class or, if `trial` is set, none of the half that peers on trial may
+ * use. */
 bool buf_pool_is_scarce(const struct buf_pool *p, size_t len);
 bool buf_pool_is_short(const struct buf_pool *p, bool trial, size_t len);
 /* Gives a buffer back to the pool. data: what buf_pool_get() returned, or NULL. */

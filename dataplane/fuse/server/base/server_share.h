@@ -17,7 +17,7 @@
 #include "dataplane/launch.h"
 
 /* Number of slots: a worker's slot is its number. Worker numbers begin at 1, and a new worker gets
- * the lowest free one. */
+ * the lowest free number. */
 #define SHARE_SLOTS 256U
 #define SHARE_LEASE_WAYS 4U
 #define SHARE_LEASE_SETS (1U << 14)

@@ -95,7 +95,7 @@ struct state {
 	uint32_t pad;
 	struct state_mount mounts[JOURNAL_MOUNTS_MAX];
 	struct state_pin holds[STATE_PINS_MAX];
-	/* Leases of the export, in ns of clock_now_ns(). granted_until_ns: when the last one
+	/* Leases of the export, in ns of clock_now_ns(). granted_until_ns: when the last lease
 	 * expires; backoff_until_ns: no lease is granted before this time; backoff_doublings: how
 	 * often that interval was doubled. */
 	uint64_t granted_until_ns, backoff_until_ns, backoff_doublings;

@@ -115,8 +115,9 @@ struct lock_table {
 
 /* lock_memory.c */
 
-/* Takes the mutex. If its holder has died, first undoes the holder's unfinished change; *ret_died:
- * the holder has died, so waiting requests may not have been checked since a lock was freed. */
+/* Takes the mutex. If the process that held it has died, first undoes that process's unfinished
+ * change; *ret_died: that process has died, so waiting requests may not have been checked since a
+ * lock was freed. */
 void lock_enter(struct lock_table *t, bool *ret_died);
 void lock_leave(struct lock_table *t);
 /* Saves the len bytes at p, which are about to change, for lock_undo(). */

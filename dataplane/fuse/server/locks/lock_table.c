@@ -3,8 +3,8 @@
  * Sets and frees locks by the rules of fcntl(2) and flock(2), and makes requests wait. A lock that
  * is freed goes to the requests that wait for it, in their order. A new request that conflicts with
  * no lock gets it at once, also if others wait, as with the kernel's own locks: a program that
- * holds a lock and asks for another one by a second descriptor must not wait behind a program that
- * waits for the first one.
+ * holds a lock and asks for another lock by a second descriptor must not wait behind a program that
+ * waits for the first lock.
  */
 #include "dataplane/fuse/server/locks/lock_internal.h"
 #include <string.h>
@@ -290,7 +290,7 @@ static void mount_drop(struct lock_table *t, struct lock_mount *m)
 
 /* ------------------------------------------------------------------ entering */
 
-/* Continues what the holder of the mutex had begun when it died. */
+/* Continues what the process that held the mutex had begun when it died. */
 static void recover(struct lock_table *t)
 {
 	struct lock_head *h = &t->mem->head;

@@ -44,7 +44,7 @@ struct lock_request {
 	uint64_t unique; /* lock_set() that waits: identifies the waiting request in its mount */
 };
 
-struct lock_conflict { /* a lock that prevents another one */
+struct lock_conflict { /* a lock that prevents another lock */
 	uint64_t start, end;
 	bool write;
 	uint32_t pid; /* 0: the holder is another mount */
@@ -79,8 +79,8 @@ void lock_mount_leave(struct lock_table *t, const struct lock_mount_ref *m);
  * would wait for itself. */
 int lock_set(struct lock_table *t, const struct lock_mount_ref *m, const struct lock_request *q,
 	     bool wait);
-/* Frees the range for the owner. Returns 0, -ENOLCK if the mount has too many locks to split one,
- * or -ESTALE. */
+/* Frees the range for the owner. Returns 0, -ENOLCK if the mount has too many locks to split a
+ * lock, or -ESTALE. */
 int lock_free(struct lock_table *t, const struct lock_mount_ref *m, const struct lock_request *q);
 /* Frees all locks that the owner has on the file (fcntl), as any close of the file does. */
 int lock_free_owner(struct lock_table *t, const struct lock_mount_ref *m,

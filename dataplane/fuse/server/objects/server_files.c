@@ -12,7 +12,8 @@
 #include <sys/random.h>
 
 #define OPEN_CHAINS 65536U
-#define CLOSE_PER_POLL 32U /* files closed in one poll; each takes two microseconds */
+/* Maximum number of files closed in one poll; each takes two microseconds. */
+#define CLOSE_PER_POLL 32U
 #define SCAN_PER_POLL 4096U
 
 int server_files_init(struct fuse_server *srv)
@@ -84,7 +85,7 @@ static int files_grow(struct server_mount *m)
 	if (p)
 		m->file_chunks = p;
 	/* The upper halves of file handles begin at a random number. So a client cannot guess a
-	 * handle, and the handles of an earlier process are invalid in this one. */
+	 * handle, and the handles of an earlier process are invalid in this process. */
 	if (!p || !chunk || getrandom(&reuse, sizeof(reuse), 0) != sizeof(reuse)) {
 		free(chunk);
 		return -ENOMEM;

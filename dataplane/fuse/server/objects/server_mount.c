@@ -307,7 +307,7 @@ void server_mount_drop_files(struct server_mount *m)
 }
 
 /* Call when the client has been away for SERVER_LEASE_S: it loses its open files, so that removed
- * ones no longer occupy space. */
+ * files no longer occupy space. */
 static void lease_end(struct server_mount *m)
 {
 	if (server_mount_files(m) > 0)
@@ -505,9 +505,9 @@ static void mounts_count(const struct server_export *e, const uint8_t *id, uint3
 	}
 }
 
-/* Stores in srv->elsewhere the address of the other worker that a client at `from` should use: one
- * in the client's network or, if there is none, the first one of the same family. Returns -EREMOTE,
- * or 0 if the other worker has no such address. */
+/* Stores in srv->elsewhere the address of the other worker that a client at `from` should use: an
+ * address in the client's network or, if there is none, the first address of the same family.
+ * Returns -EREMOTE, or 0 if the other worker has no such address. */
 static int redirect_to(struct server_export *e, const struct share_slot *slot,
 		       const struct ip_addr *from)
 {

@@ -10,7 +10,7 @@ void server_mounts_done(struct fuse_server *srv); /* frees all mounts */
 /* Adopts the mounts in the export's state. */
 int server_mounts_restore(struct server_export *e);
 /* Finds or creates the mount that the hello names. Returns 0, -EBUSY if earlier requests of the
- * mount may still run, at this worker or at another one, or another negative errno. */
+ * mount may still run, at this worker or at another, or another negative errno. */
 int server_mount_get(struct fuse_server *srv, struct server_export *e, const struct fuse_hello *h,
 		     struct server_mount **ret);
 void server_mount_free(struct server_mount *m, bool forget_state);

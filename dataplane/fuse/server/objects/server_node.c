@@ -93,8 +93,8 @@ struct server_node *server_node_signed(const struct server_export *e, const uint
 {
 	struct server_node *n = server_node_find(e, handle, key_len(handle, len));
 
-	/* A client can know a signature only from this host. So the signature is right if it is the
-	 * one in the node. */
+	/* A client can know a signature only from this host. So the signature is right if it equals
+	 * the signature in the node. */
 	return n && n->handle.len == len && memcmp(n->handle.bytes, handle, len) == 0 ? n : NULL;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests on extended attributes. To read one, a client sends two requests: the first asks for the
- * size, the second for the value.
+ * Requests on extended attributes. To read an attribute, a client sends two requests: the first
+ * asks for the size, the second for the value.
  */
 #include "dataplane/fuse/server/ops/server_ops.h"
 #include "dataplane/fuse/server/request/server_helper.h"

@@ -36,7 +36,7 @@ static void req_release(struct server_req *q)
 	q->temp = NULL;
 }
 
-/* Logs EIO, but only the first one of a session, because a failing disk fails often. */
+/* Logs EIO, but only the first EIO of a session, because a failing disk fails often. */
 static void log_first_error(struct fuse_server_client *c, uint32_t opcode)
 {
 	if (!c->failed)

@@ -8,7 +8,7 @@
 
 /* Takes the message FUSE_PROTO_LOCK_WAIT in buf, which this function frees. */
 void server_lock_wait(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len);
-/* Answers clients whose requests have got locks, from this worker or another one. */
+/* Answers clients whose requests have got locks, from this worker or another worker. */
 void server_lock_wait_run(struct fuse_server *srv);
 /* Call when the client no longer waits for this call. call NULL: the client no longer waits for any
  * call. */

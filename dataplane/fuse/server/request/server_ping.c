@@ -3,8 +3,8 @@
  * RDMA tests (`plenum rdma ping`), at the server, which issues the RDMA operations. Only one client
  * at a time runs a test. It uses the client's own share of buffers, and the queue pairs that the
  * client's files use as well. A test that takes long ends early, and a pause follows each test. An
- * operator at the server can also order a test. The server then asks the client to request one,
- * because the test uses the client's memory.
+ * operator at the server can also order a test. The server then asks the client to request the
+ * test, because the test uses the client's memory.
  */
 #include "dataplane/fuse/proto/fuse_ping.h"
 #include "dataplane/fuse/server/request/server_rdma.h"

@@ -179,8 +179,8 @@ static bool read_can_be_batched(const struct server_req *q)
 	return f->nonblock;
 }
 
-/* Begins the reads of this turn: a single one is faster as a system call, several are faster in one
- * submission. */
+/* Begins the reads of this turn: a single read is faster as a system call, several are faster in
+ * one submission. */
 static int reads_begin(struct fuse_server *srv)
 {
 	struct server_req *q = srv->reads, *next;

@@ -33,8 +33,8 @@ struct server_source {
 	struct fuse_server *server;
 	uint8_t key[SERVER_SOURCE_KEY_BYTES];
 	unsigned n_live;     /* number of its sessions that count against the limit */
-	unsigned n_refs;     /* number of clients, including those that have ended but have running
-				requests, and of unacknowledged replies */
+	unsigned n_refs;     /* number of clients (also of clients that have ended but have running
+				requests) plus number of unacknowledged replies */
 	struct list waiting; /* clients with waiting requests */
 	/* Node in fuse_server.wait_sources while there are waiting clients. */
 	struct list wait_node;

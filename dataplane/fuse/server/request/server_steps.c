@@ -10,7 +10,8 @@
 
 /* Maximum number of steps in one poll; each takes some ten microseconds. */
 #define STEPS_PER_POLL 2U
-/* A host that sent a short request within this time may send its next one at any moment. */
+/* A host that sent a short request within this time may send its next short request at any
+ * moment. */
 #define LATELY_NS (10 * NSEC_PER_MSEC)
 
 void server_steps_note(struct server_source *from)
