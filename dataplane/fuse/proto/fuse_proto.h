@@ -315,7 +315,8 @@ struct fuse_proto_ping {
 	uint32_t each_ns[FUSE_PROTO_PING_COUNT_MAX]; /* in the answer only: `count` values */
 };
 
-/* For a working pair: the test that the server asks the client to start. All zeros: none. */
+/* For a working pair: the test that the server asks the client to start. All zeros: there is no
+ * test. */
 struct fuse_proto_ping_order {
 	uint8_t what;  /* enum fuse_proto_ping_what */
 	uint8_t depth; /* 1 to FUSE_PROTO_PING_DEPTH_MAX */
