@@ -93,8 +93,8 @@ struct port_ops {
 	/* Announces our address to the switches by gratuitous ARP or unsolicited NA. */
 	void (*announce)(struct port *p);
 	/* For ports that share one address (launch_config.failover): puts this port on standby, or
-	 * makes it the active one. A port on standby still receives; its queued datagrams are lost.
-	 * NULL: unsupported. */
+	 * makes it the active port. A port on standby still receives; its queued datagrams are
+	 * lost. NULL: unsupported. */
 	void (*stand_by)(struct port *p, bool stands_by);
 	/* Returns the UDP port number behind `source`, a value of datagram.source. NULL: the port
 	 * sends from one UDP port only. */

@@ -301,7 +301,8 @@ static void held_free(struct port_dpdk *d)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < d->n_held; i++) {
-		struct rte_mbuf *m = rte_pktmbuf_prefree_seg(d->held[i]); /* each has one segment */
+		struct rte_mbuf *m = rte_pktmbuf_prefree_seg(d->held[i]); /* each mbuf has one
+									     segment */
 
 		if (PLENUM_UNLIKELY(m && m->pool != pool))
 			rte_mbuf_raw_free(m);

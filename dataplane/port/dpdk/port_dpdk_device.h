@@ -26,8 +26,8 @@ struct port_dpdk_state {
 	/* Not every driver reports resets. So a device is also restarted if its link came back but
 	 * it then receives nothing for a while. */
 	uint64_t check_ns, wait_ns; /* check_ns: when to check next whether something was received;
-				       UINT64_MAX: never. wait_ns: time from that check to the one
-				       after it */
+				       UINT64_MAX: never. wait_ns: time from that check to the next
+				       check */
 	uint64_t frames;	    /* number of frames received when the link came back */
 };
 

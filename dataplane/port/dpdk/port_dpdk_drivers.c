@@ -108,7 +108,7 @@ static bool is_network_library(const char *name)
 	return so && strncmp(name, NETWORK, strlen(NETWORK)) == 0 && strcmp(so, ending) == 0;
 }
 
-/* Loads every driver that supports the device, because there may be an older and a newer one. */
+/* Loads every driver that supports the device, because there may be an older and a newer driver. */
 static bool pci_load(const char *address)
 {
 	DIR *dir = opendir(FOLDER);

@@ -64,7 +64,7 @@ int port_neigh_resolve(struct port_neigh *n, const struct ip_addr *ip, uint64_t 
 		       struct mac_addr *ret);
 /* Returns memory in which the caller must build one frame to ip at once. The frame is sent, with
  * its destination MAC filled in, when the neighbour answers. Returns NULL, and counts that, if a
- * frame is parked for ip already or there is no space for another one. Call it only after
+ * frame is parked for ip already or there is no space for another frame. Call it only after
  * -EINPROGRESS for the same ip. */
 uint8_t *port_neigh_park(struct port_neigh *n, const struct ip_addr *ip);
 void port_neigh_park_len(struct port_neigh *n, const struct ip_addr *ip, size_t len);
@@ -84,7 +84,7 @@ void port_neigh_probe_start(struct port_neigh *n, uint64_t now_ns);
  * PORT_NEIGH_TAKEN. */
 enum port_neigh_probe port_neigh_probe_state(const struct port_neigh *n,
 					     struct mac_addr *ret_owner);
-/* Records that all PORT_NEIGH_PROBES probes were sent already, the last one at last_ns. The next
+/* Records that all PORT_NEIGH_PROBES probes were sent already, the last probe at last_ns. The next
  * port_neigh_probe() then only waits for the end of the last interval, unless last_ns is so long
  * ago that it must probe again. Before that call, the caller must pass all replies that were
  * received so far. After each -EAGAIN, it must read further replies. */

@@ -224,8 +224,8 @@ static bool leg_lacks(const struct rdma_leg *leg)
 	return leg->device < 0 && leg->reason != PORT_RDMA_OFF;
 }
 
-/* Returns the index in `devices` for a new device: the place of a removed device, or the next
- * unused one. */
+/* Returns the index in `devices` for a new device: the index of a removed device, or the next
+ * unused index. */
 static unsigned device_place(const struct port_rdma *r)
 {
 	unsigned i = 0;

@@ -31,7 +31,7 @@ _Static_assert(READ_WRS <= RDMA_OP_WRS, "an op has requests for a whole read");
 #define DRAIN_NS NSEC_PER_SEC
 /* A pair without a completion for this long counts as failed, even if its device still retries. */
 #define STALL_NS (4 * NSEC_PER_SEC)
-/* Bit in a work request's number: set in all parts of a transfer but the last one, which completes
+/* Bit in a work request's number: set in all parts of a transfer but the last part, which completes
  * the transfer. */
 #define WR_PART (1ULL << 63)
 
@@ -187,8 +187,8 @@ static void op_cancel(struct port_rdma_op *op)
 }
 
 /* Posts the work requests of an op. Returns 0, or a negative errno if none was posted. If only some
- * were posted, returns 0 but makes the pair fail: the device then flushes the posted ones, which
- * completes the op. */
+ * were posted, returns 0 but makes the pair fail: the device then flushes the posted requests,
+ * which completes the op. */
 static int op_post(struct port_rdma_op *op, struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr *bad = NULL;

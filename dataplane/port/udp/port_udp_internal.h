@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Declarations that only the port_udp*.c files use. port_udp.c opens the port, receives, and
- * manages the hot peer's socket; port_udp_tx.c sends.
+ * manages the socket of the hot peer, from which nearly all packets come; port_udp_tx.c sends.
  */
 #ifndef PLENUM_DATAPLANE_PORT_UDP_INTERNAL_H
 #define PLENUM_DATAPLANE_PORT_UDP_INTERNAL_H
@@ -88,14 +88,15 @@ struct udp_rx {
 				 timestamps */
 	uint8_t *bufs; /* RX_BUFS buffers of RX_BUF_BYTES, of which memory is used only as needed */
 	unsigned batch; /* buffers per system call; grows under load */
-	/* Buffers filled by the last system call; `next` is the first one not returned yet. */
+	/* Buffers filled by the last system call; `next` is the first buffer that was not returned
+	 * yet. */
 	unsigned filled, next;
 	uint32_t offset;
 };
 
 /*
  * If nearly all packets come from one peer, it gets a connected socket in addition to the common
- * one. The kernel then skips the route lookup for its packets, which takes an eighth of a short
+ * socket. The kernel then skips the route lookup for its packets, which takes an eighth of a short
  * round trip.
  */
 struct udp_hot {

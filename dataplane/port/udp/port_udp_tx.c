@@ -37,8 +37,8 @@ static void tx_stash(struct udp_tx *tx)
 	tx->stashed = true;
 }
 
-/* Records that the kernel refused packets to a destination. A destination without a record takes
- * the place of the oldest one. */
+/* Records that the kernel refused packets to a destination. If the destination has no record, it
+ * replaces the oldest record. */
 static void refusal_note(struct port_udp *u, const struct ip_addr *to, unsigned packets, int error)
 {
 	struct launch_refusal *r = &u->refusals[0];
@@ -260,7 +260,8 @@ static void burst_set_segment(struct gso_burst *t, struct msghdr *m)
 	m->msg_controllen = sizeof(t->control);
 }
 
-/* Adds a piece to the message. If it follows the previous piece in memory, it extends that one. */
+/* Adds a piece to the message. If it follows the previous piece in memory, it extends the previous
+ * piece. */
 static void burst_piece(struct udp_tx *tx, struct msghdr *m, const uint8_t *piece, size_t bytes)
 {
 	struct iovec *last = m->msg_iovlen > 0 ? &tx->iov[tx->n_iov - 1] : NULL;

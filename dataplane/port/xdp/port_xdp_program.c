@@ -122,7 +122,7 @@ static void match_ip6(struct code *c, const struct port_l2_local *local)
 	match_bytes(c, IP_AT + 40 + 8);
 	match_ethernet(c, local, ETHERTYPE_IPV6);
 	match_masked(c, IP_AT, &version, 1, 0xf0);
-	/* UDP follows directly, so there is no extension header; fragments have one. */
+	/* UDP follows directly, so there is no extension header; fragments have such a header. */
 	match_byte(c, IP_AT + 6, IPPROTO_UDP);
 	for (unsigned i = 0; i < 16; i += 4)
 		want(c, IP_AT + 24 + i, local->ip.bytes + i, 4);

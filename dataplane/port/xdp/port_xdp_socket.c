@@ -123,7 +123,7 @@ static int ring_size(int fd, int which, unsigned entries)
 	return setsockopt(fd, SOL_XDP, which, &entries, sizeof(entries)) < 0 ? -errno : 0;
 }
 
-/* All queues share the memory registered by the first one. */
+/* All queues share the memory registered by the first queue. */
 static int memory_register(const struct port_xdp_socket *s, int fd)
 {
 	struct xdp_umem_reg reg = {.addr = (uint64_t)(uintptr_t)s->memory,
@@ -350,7 +350,7 @@ void port_xdp_socket_tx_put(struct port_xdp_socket *s, uint64_t address, uint32_
 
 /* Returns a number that grows whenever the kernel makes progress: frames taken plus frames sent. If
  * the driver copies, kernels before 6.17 show all frames as taken only when they have taken the
- * last one. */
+ * last frame. */
 static uint32_t moved(const struct port_xdp_socket *s)
 {
 	return index_load(s->tx.consumer) + index_load(s->completion.producer);
