@@ -131,8 +131,8 @@ enum rudp_security {
 
 struct rudp_limits {		    /* 0 selects the default, which is in brackets */
 	uint32_t sessions;	    /* [4096]; 65536 at most */
-	uint32_t calls_per_session; /* requests in progress at a time [128]; further ones queue at
-				       the sender */
+	uint32_t calls_per_session; /* requests in progress at a time [128]; further requests queue
+				       at the sender */
 	uint32_t rx_bytes_per_session; /* memory of this endpoint that one peer's requests of more
 					  than 16 KiB may occupy, from the grant until they are
 					  answered [8 MiB] */
@@ -280,7 +280,7 @@ struct rudp_session *rudp_session_next(struct rudp *r, struct rudp_session *prev
  * Sends len bytes at msg as one request. The caller keeps owning them, but must not change them
  * until `response` is called. The request queues while the session is connecting or all slots are
  * taken. Requests of more than 16 KiB wait for the server's grant and leave a quarter of the slots
- * to smaller ones. Returns 0; -EMSGSIZE if the request is too long; -EINVAL if len is 0 or the
+ * to smaller requests. Returns 0; -EMSGSIZE if the request is too long; -EINVAL if len is 0 or the
  * session is a server's; -ENOTCONN if the session is closed; or -ENOBUFS if calls_per_session
  * requests are queued already.
  */

@@ -79,7 +79,7 @@ static int ack_send(struct rudp_session *s, const struct rudp_path *of, uint64_t
 	return res;
 }
 
-/* Sends as many ACKs as needed to cover everything received since the last ones. */
+/* Sends as many ACKs as needed to cover everything received since the last ACKs. */
 static void acks_send(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	struct rudp_path *on = ack_route(s, p);

@@ -196,7 +196,7 @@ static void activate_waiting(struct rudp_session *s, struct wait_ring *ring)
 	activate(s, &ring->w[ring->head++ & ring->mask]);
 }
 
-/* Big requests leave a quarter of the slots to small ones. */
+/* Big requests leave a quarter of the slots to small requests. */
 static bool big_may_start(const struct rudp_session *s)
 {
 	return ring_count(&s->wait_big) && s->n_active_big < MAX_OF(s->n_slots * 3 / 4, 1U);

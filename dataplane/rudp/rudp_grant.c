@@ -23,7 +23,7 @@
  * FREE_PEER_BYTES: of each peer. */
 #define FREE_BYTES (1U << 20)
 #define FREE_PEER_BYTES (256U << 10)
-/* Bytes in flight without a grant for a peer that is the only one sending: one whole request. */
+/* Bytes in flight without a grant for a peer while no other peer sends: one whole request. */
 #define FREE_ALONE_BYTES RUDP_MSG_BYTES_MAX
 #define FREE_BYTES_IDLE (4U << 20) /* bytes that all sessions together may send without a grant */
 

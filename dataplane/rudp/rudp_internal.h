@@ -58,8 +58,9 @@ struct rudp_handshake;
 #define RUDP_FLUSH_BYTES 100000U
 _Static_assert(RUDP_GSO_BURSTS_MAX *RUDP_GSO_LONG >= RUDP_FLUSH_BYTES,
 	       "every long burst has a record");
-/* Limits of one poll. When a poll reaches one, it returns so that the caller reads packets: neither
- * the load of one peer nor the timers of thousands of silent peers may keep others waiting. */
+/* Limits of one poll. When a poll reaches such a limit, it returns so that the caller reads
+ * packets: neither the load of one peer nor the timers of thousands of silent peers may keep others
+ * waiting. */
 #define RUDP_POLL_PACKETS 512U
 #define RUDP_POLL_TIMERS 128U
 _Static_assert(RUDP_SMALL_BYTES == WIRE_SMALL_BYTES, "one limit of small requests");
@@ -410,7 +411,7 @@ int rudp_session_raw(struct rudp_session *s, unsigned port, const struct datagra
 void rudp_session_send_close(struct rudp_session *s);
 
 /* rudp_validate.c: validation of source ports. Call rudp_validate_poll only if our port has more
- * than one. */
+ * than one source port. */
 void rudp_validate_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 uint64_t rudp_validate_deadline(const struct rudp_path *p);
 /* Returns whether a packet whose source is not the path's remote address may still be from the
@@ -464,7 +465,7 @@ bool rudp_bulk_may_send(struct rudp *r, const struct rudp_path *p, uint64_t now)
 void rudp_bulk_sent(struct rudp *r, const struct rudp_path *p, uint32_t bytes, uint64_t now);
 
 /* rudp_tx.c */
-/* Sends the messages that may be sent now. bulk: including big ones. */
+/* Sends the messages that may be sent now. bulk: sends big messages too. */
 void rudp_tx_run(struct rudp_session *s, bool bulk, uint64_t now);
 /* Sends queued grants. */
 void rudp_tx_grants(struct rudp_session *s, uint64_t now);

@@ -33,7 +33,7 @@ enum path_state {
 enum suspect_stage {
 	SUSPECT_NONE,
 	SUSPECT_PROBED,	   /* its oldest small message was copied to another path as a probe */
-	SUSPECT_CONFIRMED, /* the peer answered on the other path and is still silent on this one:
+	SUSPECT_CONFIRMED, /* the peer answered on the other path and is still silent on this path:
 			      all small messages of this path were copied */
 	SUSPECT_MOVED,	   /* still silent: all its packets were moved */
 };

@@ -237,7 +237,7 @@ static int rx_phase_next(struct rudp_secure *x)
 }
 
 /* Opens a packet whose phase bit differs from the current phase: a late packet of the previous
- * phase, or the first packet of the next one. */
+ * phase, or the first packet of the next phase. */
 static int open_other(struct rudp_secure *x, uint64_t n, const uint8_t *data, size_t len,
 		      uint8_t *buf)
 {

@@ -41,7 +41,7 @@ int rudp_noise_init(struct rudp_noise *ns, enum rudp_cipher cipher, bool initiat
 		    const uint8_t psk[RUDP_NOISE_KEY_BYTES], const void *prologue, size_t len);
 /* Wipes every secret. */
 void rudp_noise_done(struct rudp_noise *ns);
-/* Writes our message, which is the first one if we are the initiator, else the second one. e: 32
+/* Writes our message, which is the first message if we are the initiator, else the second. e: 32
  * random bytes. The message has len + RUDP_NOISE_OVERHEAD bytes. Returns 0, -EIO, or -EBADMSG if
  * the peer's key is invalid. */
 int rudp_noise_write(struct rudp_noise *ns, const uint8_t e[RUDP_NOISE_KEY_BYTES],
@@ -52,7 +52,7 @@ int rudp_noise_write(struct rudp_noise *ns, const uint8_t e[RUDP_NOISE_KEY_BYTES
 int rudp_noise_read(struct rudp_noise *ns, const uint8_t *msg, size_t len, uint8_t *ret_payload);
 /* Computes the session's keys; call it after both messages. */
 int rudp_noise_split(struct rudp_noise *ns, struct rudp_noise_keys *ret);
-/* Rekey() of the specification for one cipher state: replaces the key by the next one. Returns 0,
+/* Rekey() of the specification for one cipher state: replaces the key by the next key. Returns 0,
  * -ENOMEM or -EIO. */
 int rudp_noise_rekey(enum rudp_cipher cipher, uint8_t key[RUDP_AEAD_KEY_BYTES]);
 /* Draws a random key for rudp_noise_write. Returns 0 or -EIO. */

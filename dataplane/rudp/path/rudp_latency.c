@@ -9,8 +9,8 @@
 #define WINDOWS_GOOD 2
 #define USUAL_WINDOWS 16U /* number of windows in the average */
 #define USUAL_LEAST 3U	  /* fewer windows are too few to know the path's usual round trip */
-/* If no other path is faster, the round trip of a slow path becomes the usual one after about an
- * hour, because the peer may have moved to a place farther away. */
+/* If no other path is faster, the round trip of a slow path becomes its usual round trip after
+ * about an hour, because the peer may have moved to a place farther away. */
 #define USUAL_SLOW_WINDOWS 8192U
 
 void rudp_latency_add(struct rudp_latency *l, uint64_t rtt, uint64_t host, uint64_t now)
@@ -64,8 +64,8 @@ void rudp_latency_compare(const struct rudp_latency *l, int port, uint64_t now,
 	o->port = port;
 }
 
-/* Returns the round trip with which the window is compared: the usual one of the path, or the least
- * of the paths of other ports, whichever is smaller. */
+/* Returns the round trip with which the window is compared: the usual round trip of the path, or
+ * the least of the paths of other ports, whichever is smaller. */
 static uint64_t reference(const struct rudp_latency *l, const struct rudp_latency_others *o,
 			  int *ret_port)
 {

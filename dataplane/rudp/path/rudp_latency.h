@@ -12,7 +12,7 @@
 
 #include "netcfg/base/base.h"
 
-/* A path is slow if its round trip is this many times the usual one. */
+/* A path is slow if its round trip is this many times the usual round trip. */
 #define RUDP_LATENCY_FAR 5U
 /* A slow path also exceeds the usual round trip by at least this. */
 #define RUDP_LATENCY_MORE_NS NSEC_PER_MSEC

@@ -32,7 +32,7 @@ static unsigned limit(const struct rudp_mtu *m)
 	return m->too_large ? m->too_large - 1U : m->max;
 }
 
-/* Probes all common sizes at once, and in any case the largest possible one. */
+/* Probes all common sizes at once, and in any case the largest possible size. */
 static void probe_common(struct rudp_mtu *m, uint64_t now)
 {
 	probe_add(m, limit(m), now);
@@ -72,7 +72,7 @@ static unsigned search_continue(struct rudp_mtu *m, uint64_t now)
 		return search_end(m, now);
 	if (m->round == 0)
 		probe_common(m, now);
-	else if (m->round == 1) /* the common size that arrived is usually the exact one, so probe
+	else if (m->round == 1) /* the common size that arrived is usually the exact size, so probe
 				   only a little above it */
 		probe_add(m, MIN_OF(m->cur + RUDP_MTU_STEP, limit(m)), now);
 	else

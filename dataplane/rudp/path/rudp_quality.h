@@ -46,7 +46,7 @@ struct rudp_quality { /* one path; all zeros: nothing is known yet */
 	uint32_t peer_srtt_us;	/* round trip as the peer measures it; 0: unknown */
 	/* The PINGs with which we send our reports. */
 	uint64_t probe_ns, probed_ns; /* probe_ns: when the next PING is due; probed_ns: when the
-					 last one was sent */
+					 last PING was sent */
 	uint64_t probed_pn;	      /* the packet number after the last probe */
 	bool heard;		      /* the peer has sent a report */
 	uint64_t heard_ns;	      /* when its last report arrived */

@@ -26,7 +26,7 @@ enum pkt_state {
 		       count */
 	PKT_COPIED, /* in flight, and its chunks were also sent on another path, so a loss only
 		       counts in this path's statistics */
-	PKT_MOVED,  /* its chunks moved to another path while this one was suspect */
+	PKT_MOVED,  /* its chunks moved to another path while this path was suspect */
 	PKT_ACKED,
 };
 struct pkt_rec {

@@ -2,8 +2,8 @@
 /*
  * Server side of the handshake: makes cookies, answers HELLO by ACCEPT or REFUSE, and JOIN by
  * JOINED. Unauthenticated hosts can reach this code. Until a cookie has validated the client's
- * address, it stores nothing, computes nothing expensive, and sends no packet longer than the one
- * that it answers. A session is added to the table only after the client's key was verified.
+ * address, it stores nothing, computes nothing expensive, and sends no packet longer than the
+ * packet that it answers. A session is added to the table only after the client's key was verified.
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 

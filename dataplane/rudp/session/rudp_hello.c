@@ -414,8 +414,8 @@ uint64_t rudp_hello_deadline(const struct rudp_session *s)
 	return d;
 }
 
-/* Handles a CHALLENGE. If several workers answer HELLO, the handshake continues with the first one,
- * on this path. */
+/* Handles a CHALLENGE. If several workers answer HELLO, the handshake continues with the first of
+ * them, on this path. */
 static int challenge_rx(struct rudp_session *s, struct rudp_path *p, const uint8_t *data,
 			size_t len, uint64_t now)
 {
@@ -458,7 +458,7 @@ void rudp_hello_address(struct rudp_session *s, unsigned index, const struct wir
 {
 	struct rudp_handshake *o = s->handshake;
 
-	if (index != o->n_addrs) /* the address is known already, or an earlier one is still
+	if (index != o->n_addrs) /* the address is known already, or an earlier address is still
 				    missing */
 		return;
 	o->addrs[o->n_addrs++] = *a;

@@ -163,7 +163,7 @@ struct rudp_hellos {
 	unsigned mask;	    /* number of chains minus 1 */
 	struct hello_used {
 		uint64_t hash;
-		uint32_t next; /* index of the next entry plus 1; 0: this is the last one */
+		uint32_t next; /* index of the next entry plus 1; 0: this is the last entry */
 	} * ring;
 	uint32_t *chains; /* index of the first entry plus 1 */
 };

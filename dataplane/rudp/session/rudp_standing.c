@@ -25,7 +25,8 @@
 #define LATELY_NS NSEC_PER_SEC
 #define SHORT_NS (20 * NSEC_PER_MSEC)
 #define CHECK_NS (5 * NSEC_PER_MSEC)
-#define CHECK_SESSIONS 128U /* sessions checked in one poll; the next poll continues */
+/* Maximum number of sessions checked in one poll; the next poll continues. */
+#define CHECK_SESSIONS 128U
 #define ASK_DOUBLINGS_MOST 5U
 /* A session ends only if its silent client has left this many PINGs unanswered. The PINGs are sent
  * in the second half of the limit. */

@@ -358,7 +358,7 @@ int wire_get_versions(const uint8_t *p, size_t len, struct wire_common *ret, uin
 }
 
 /* Decodes an acknowledgement block with n words at p. Refuses bits above `top`, because the
- * receiver cannot have received packets above its highest one. */
+ * receiver cannot have received packets above the highest packet that it has received. */
 static int get_ack_block(const uint8_t *p, unsigned n_words, struct wire_ack *ret)
 {
 	ret->path = p[0];

@@ -132,7 +132,7 @@ struct wire_hello {
 };
 
 struct wire_hello_body {
-	/* former: number of the session that this one replaces; 0: none. */
+	/* former: number of the session that this session replaces; 0: none. */
 	uint64_t identity, former_number;
 	uint32_t epoch;
 	uint16_t mtu, slots;
