@@ -121,7 +121,7 @@ struct worker {
 	/* looks_all: this turn polls all sources, not only the likely ones; looks_all_next: the
 	 * next turn does */
 	bool looks_all, looks_all_next;
-	unsigned n_partial; /* number of turns since the last one that polled all sources */
+	unsigned n_partial; /* number of turns since the last turn that polled all sources */
 	/* After descriptors have ended a sleep, the worker knows for some turns which ports may
 	 * have packets: knows_ports: it knows that now; ports_ready: a bit for each such port;
 	 * n_known: number of turns since. */
@@ -204,8 +204,8 @@ void worker_link_judge(struct worker *w, unsigned i);
 void worker_release_look(struct worker *w, unsigned i);
 /* Reports to the agent which ports were closed because the host removes their devices. */
 void worker_release_report(struct worker *w);
-/* Call when the link of a port that joined without one has come up or gone down. Once the link is
- * up, the address is probed. */
+/* Call when the link of a port that joined without a link has come up or gone down. Once the link
+ * is up, the address is probed. */
 void worker_probe_begin(struct worker *w, unsigned i, bool has_link);
 /* Handles the result of this probe. Call after a tick of the port. */
 void worker_probe_look(struct worker *w, unsigned i);

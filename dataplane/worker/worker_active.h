@@ -11,7 +11,7 @@
 #include "dataplane/launch.h"
 
 /* If a port fails soon after its return, the hold time is doubled, up to
- * 2^WORKER_ACTIVE_DOUBLED_MAX times the configured one. */
+ * 2^WORKER_ACTIVE_DOUBLED_MAX times the configured hold time. */
 #define WORKER_ACTIVE_DOUBLED_MAX 6
 #define WORKER_ACTIVE_SOON 10 /* number of hold times after which a port counts as stable again */
 

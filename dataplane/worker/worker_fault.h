@@ -20,8 +20,8 @@ struct worker_faults;
 /* Delay of a packet that must arrive out of order. */
 #define WORKER_FAULT_REORDER_NS (2 * NSEC_PER_MSEC)
 
-/* Handles the agent's message: a new fault, new settings of an existing one, or its end. Returns 0,
- * -EINVAL if the message is invalid, -ENOSPC if there are LAUNCH_FAULTS_MAX faults already, or
+/* Handles the agent's message: a new fault, new settings of an existing fault, or its end. Returns
+ * 0, -EINVAL if the message is invalid, -ENOSPC if there are LAUNCH_FAULTS_MAX faults already, or
  * -ENOMEM. */
 int worker_fault_set(struct worker *w, const struct launch_fault *f);
 /* Call when a port was added, because its packets may be larger. */

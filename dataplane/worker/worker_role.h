@@ -40,7 +40,7 @@ struct worker_role {
 	/* Called before the loop sleeps, to arm the role's descriptors. Returns false if there is
 	 * work. NULL: they are always armed. */
 	bool (*arm)(struct worker *w);
-	uint64_t (*tick)(struct worker *w); /* handles timers; returns when the next one is due */
+	uint64_t (*tick)(struct worker *w); /* handles timers; returns when the next timer is due */
 	/* Returns why bulk data cannot use RDMA on this port, apart from the port's own reasons, or
 	 * PORT_RDMA_OK if it can. NULL: the client on the other side decides. */
 	enum port_rdma_reason (*rdma)(const struct worker *w, unsigned port);

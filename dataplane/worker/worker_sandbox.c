@@ -336,7 +336,7 @@ static int root_change(struct sandbox *s, const struct launch_config *cfg)
 	e = root_fill(s, cfg, own_fds);
 	if (e < 0)
 		return e;
-	/* The old root is now mounted on top of the new one, and is detached. */
+	/* The old root is now mounted on top of the new root, and is detached. */
 	if (syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
 		return -errno;
 	return 0;
@@ -399,7 +399,7 @@ static int identity_change(const struct sandbox *s)
 	    setresuid(s->uid, s->uid, s->uid) < 0)
 		return -errno;
 	/* No core dumps, which would contain users' data. This also prevents other workers from
-	 * tracing this one. */
+	 * tracing this worker. */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return -errno;
 	return capabilities_set(capabilities_of(s->kind));
