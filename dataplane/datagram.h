@@ -10,7 +10,8 @@
 #include "netcfg/base/base.h"
 
 #define DATAGRAM_HDR_MAX 80
-/* most UDP source ports that one leg's port sends from, including its main one */
+/* maximum number of UDP source ports from which one leg's port sends, including its main source
+ * port */
 #define DATAGRAM_SOURCES_MAX 8U
 
 struct datagram_addr {

@@ -30,7 +30,7 @@
 #define LAUNCH_LOCKS_BYTES 26742784
 
 /*
- * Inherited descriptors. All others are closed.
+ * Inherited descriptors. All other descriptors are closed.
  *
  * A worker outlives its agent: it serves for LAUNCH_ORPHAN_S without one, and another agent may
  * adopt it in that time. The next agent finds all that it needs open in the worker, under these
@@ -181,8 +181,9 @@ struct launch_ids { /* maps a range of user or group ids: the client's id `clien
 
 struct launch_client { /* compute: a rule that says which clients may use an export, and how */
 	char host[PLENUM_NAME_MAX]; /* "": the rule does not depend on the name */
-	struct ip_prefix network;   /* family 0: the rule does not depend on the address. If it
-				       depends on neither, it matches every client */
+	struct ip_prefix network;   /* family 0: the rule does not depend on the address. If the
+				       rule depends on neither name nor address, it matches every
+				       client */
 	bool read_only;
 	enum launch_squash squash;
 	uint32_t anonuid, anongid;
@@ -233,7 +234,7 @@ struct launch_config {
 	uint32_t sessions;  /* compute: most client mounts served at a time; 0:
 			       LAUNCH_SESSIONS_DEFAULT */
 	/* The cluster's keys at the start, the preferred one first; LAUNCH_MSG_KEYS brings later
-	 * ones. The worker clears them after its transport has got them. Only root can open the
+	 * keys. The worker clears them after its transport has got them. Only root can open the
 	 * memfd, because a worker is not dumpable. */
 	enum launch_security security;
 	uint32_t n_secrets; /* 0 if and only if security is LAUNCH_SECURITY_NONE */
@@ -310,8 +311,8 @@ static inline bool launch_port_moves(const struct launch_port *is, const struct 
 }
 
 /* Returns whether the RDMA driver is too old. A driver that is not part of the kernel, such as
- * OFED's, has a version and is supported from 4.6-1.0.1.1 on; the kernel's own drivers have
- * none. */
+ * OFED's, has a version and is supported from 4.6-1.0.1.1 on; the kernel's own drivers have no
+ * version. */
 static inline bool launch_rdma_driver_is_old(const char *module, const char *version)
 {
 	return strcmp(module, "mlx5_core") == 0 && version_is_older(version, "4.6-1.0.1.1");
