@@ -98,7 +98,7 @@ static void check_management(struct plan_builder *b)
 			 name);
 }
 
-/* Replaces a provisional index by the real one. */
+/* Replaces a provisional index by the real index. */
 static void resolve_link(const char *ifname, uint32_t *ifindex, const struct inventory *inv)
 {
 	const struct inv_link *l =

@@ -23,7 +23,7 @@
 #define PLAN_TABLE_FIRST 7000
 #define PLAN_TABLE_STRIDE 64
 #define PLAN_RULE_PRIORITY 7000
-/* metric of the unreachable route, the last one of the table */
+/* metric of the unreachable route, the last route of the table */
 #define PLAN_UNREACHABLE_METRIC 7000
 
 /* Minimum number of 2 MiB hugepages for a DPDK worker; ports with large MTUs need more. */
@@ -54,7 +54,7 @@ struct plan_port { /* a port: the packet I/O of one worker on one leg */
 	bool rdma_only;	     /* bulk data of mounts wait until RDMA works */
 	uint8_t udp_sources; /* number of UDP source ports */
 	/* active-backup: the IP belongs to the worker's first port, and this port carries data
-	 * while the first one cannot */
+	 * while the first port cannot */
 	bool stands_by;
 };
 
@@ -68,9 +68,9 @@ struct plan_worker {
 	enum spec_role role;
 	unsigned core;
 	enum spec_transport asked, effective; /* effective is never auto */
-	/* The transport for which the worker reserves VFs: the one that the spec names or, with
-	 * transport: auto, the accepted one (transport_choice.h) or the one to which this plan
-	 * moves the worker. With SPEC_TRANSPORT_UDP, the worker reserves no VFs. */
+	/* The transport for which the worker reserves VFs: the transport that the spec names or,
+	 * with transport: auto, the accepted transport (transport_choice.h) or the transport to
+	 * which this plan moves the worker. With SPEC_TRANSPORT_UDP, the worker reserves no VFs. */
 	enum spec_transport claim;
 	/* auto: this plan moves the worker to a transport that no apply has accepted yet */
 	bool moves;

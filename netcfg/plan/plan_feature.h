@@ -30,8 +30,8 @@ struct plan_feature {
 	void (*check_leg)(struct plan_builder *b, size_t i, const struct plan_leg *leg);
 	/* Adds the desired state of the leg. Returns 0 or -ENOMEM. */
 	int (*want[PLAN_STAGE_MAX])(struct plan_builder *b, const struct plan_leg *leg);
-	/* Assigns a queue of the leg's device, such as a VF, to each worker that claims one. Also
-	 * sets leg->n_vfs and leg->why_no_vfs. */
+	/* Assigns a queue of the leg's device, such as a VF, to each worker that claims a queue.
+	 * Also sets leg->n_vfs and leg->why_no_vfs. */
 	void (*claim)(struct plan_builder *b, struct plan_leg *leg);
 	/* Tries to assign one more queue to a worker with transport: auto. Returns false and sets
 	 * why if none is left. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Collects the changes that only the operator can make. Any part of planning may add one. */
+/* Collects the changes that only the operator can make. Any part of planning may add such a
+ * change. */
 #include "netcfg/base/vec.h"
 #include "netcfg/plan/plan.h"
 #include <stdarg.h>

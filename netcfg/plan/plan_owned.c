@@ -82,7 +82,7 @@ static void drop(struct plan_owned *o, size_t i)
 }
 
 /* Adds the value of the step. If the record has the value already, its old value stays and only the
- * new one changes. */
+ * new value changes. */
 static int add(struct plan_owned *o, const struct plan_step *s)
 {
 	const size_t i = find(o, s);

@@ -7,7 +7,8 @@
  * commits, atomically with the journal (apply.c). It is valid for one boot and network namespace.
  * It is a record file (state_file.h) of the kind "owned" with lines:
  *
- * 	IFINDEX OP LINK ARGS		as in the journal; a value has the old and the new one
+ * 	IFINDEX OP LINK ARGS		as in the journal; for a value, ARGS has the old and the new
+ * value
  *
  * IFINDEX distinguishes the link from a later link with the same name; it is 0 if the step has no
  * link.
@@ -23,7 +24,7 @@ struct plan_owned {
 	size_t n, cap;
 };
 
-/* Reads the record into o, which may hold an earlier one. If the record is missing or of another
+/* Reads the record into o, which may hold an earlier record. If the record is missing or of another
  * boot, o becomes empty. It also becomes empty if the record is unreadable, with a warning in d
  * that says what is lost. Returns 0 or -ENOMEM. */
 int plan_owned_load(struct plan_owned *o, const char *path, struct diag *d);

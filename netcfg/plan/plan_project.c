@@ -15,7 +15,7 @@ int plan_project_add(struct plan_builder *b, const struct inv_link *l)
 	if (!b->projected && inv_copy(b->inv, &b->projected) < 0)
 		return -ENOMEM;
 	b->inv = b->projected;
-	if (b->inv->n_links) /* links are sorted by index, so the last one has the highest */
+	if (b->inv->n_links) /* links are sorted by index, so the last link has the highest index */
 		ifindex = MAX_OF(ifindex, b->inv->links[b->inv->n_links - 1].ifindex + 1);
 	slot = inv_link_add(b->projected);
 	if (!slot)

@@ -39,7 +39,7 @@ static bool value_differs(const struct plan_step *a, const struct plan_step *b)
 	return strcmp(mine, theirs) != 0;
 }
 
-/* Describes the desired value without the old one, such as "set eth0 roce-mode to v2". */
+/* Describes the desired value without the old value, such as "set eth0 roce-mode to v2". */
 static const char *describe_desired(const struct plan_step *s, char *buf, size_t size)
 {
 	char *was;

@@ -169,8 +169,8 @@ static int want_addr(struct plan_builder *b, const struct plan_leg *leg,
 	if (!s)
 		return -ENOMEM;
 	/* The kernel must not add the subnet's route to the main table: such a route would move
-	 * traffic of other programs to the leg, and two legs in one subnet would both have one. The
-	 * leg's own table has the route. */
+	 * traffic of other programs to the leg, and two legs in one subnet would both have such a
+	 * route. The leg's own table has the route. */
 	s->change.kind = KERNEL_ADDR;
 	s->change.addr = (struct inv_addr){.ip = port->ip,
 					   .proto = PLENUM_RTPROT,

@@ -54,8 +54,8 @@ static void put_comment_text(FILE *f, const char *text)
 		fputc(*c >= ' ' && *c < 0x7f ? *c : '?', f);
 }
 
-/* Returns the interface of the default route in the main table: an IPv4 route if there is one, and
- * of several routes the one with the lowest metric. */
+/* Returns the interface of the default route in the main table: of an IPv4 route if there is one;
+ * if there are several, of the route with the lowest metric. */
 static const struct inv_link *default_route_find(const struct inventory *inv)
 {
 	const struct inv_route *best = NULL;
@@ -159,7 +159,8 @@ static bool may_be_data_device(const struct inv_link *l, bool has_hardware)
 	       (l->kind == INV_LINK_VETH && !has_hardware);
 }
 
-/* Returns whether the link could be a leg. The draft does not even mention links that never can. */
+/* Returns whether the link could be a leg. The draft does not mention other links, except the
+ * host's only device (is_only_device()). */
 static bool is_data_device(const struct generator *g, const struct inv_link *l, bool has_hardware)
 {
 	const char *management = g->management ? g->management->name : "";
@@ -246,7 +247,7 @@ static struct ip_prefix subnet_of(const struct candidate *c)
 }
 
 /* Returns whether a device that was chosen before is in the same subnet. Each leg needs its own
- * network in the draft, because the host does not show how two legs would share one. */
+ * network in the draft, because the host does not show how two legs would share a network. */
 static bool shares_subnet(const struct generator *g, const struct candidate *c)
 {
 	const struct ip_prefix a = subnet_of(c);

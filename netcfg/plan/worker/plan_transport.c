@@ -60,8 +60,8 @@ static uint64_t hugepages_asked(const struct plan_builder *b)
 }
 
 /* Returns the total number of hugepages to configure: those that exist plus those that are missing.
- * The kernel can usually provide the missing ones at once; if the memory of the host is fragmented,
- * only at boot. */
+ * The kernel can usually provide the missing hugepages at once; if the memory of the host is
+ * fragmented, it can do so only at boot. */
 static unsigned long long hugepages_wanted(const struct plan_builder *b)
 {
 	uint64_t total = 0, free = hugepages_free(b), asked = hugepages_asked(b);
@@ -384,7 +384,7 @@ static void offers_restore(struct plan_builder *b, struct plan_worker *w, const 
 	memcpy(w->vf, o->vf, sizeof(w->vf));
 }
 
-/* Moves the worker to the best available transport, and gives the reasons why better ones are
+/* Moves the worker to the best available transport, and gives the reasons why better transports are
  * unavailable. */
 static void move_worker(struct plan_builder *b, struct plan_worker *w, uint64_t *left)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Chooses the transport of each worker: the requested one if it is available, otherwise the next
- * best one, with the reason. Each transport is a table (backend.h). The functions are pure. Only
- * plan_worker.c uses it.
+ * Chooses the transport of each worker: the requested transport if it is available, otherwise the
+ * next best transport, with the reason. Each transport is a table (backend.h). The functions are
+ * pure. Only plan_worker.c uses it.
  */
 #ifndef PLENUM_NETCFG_PLAN_TRANSPORT_H
 #define PLENUM_NETCFG_PLAN_TRANSPORT_H

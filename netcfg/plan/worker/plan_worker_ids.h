@@ -23,7 +23,7 @@ struct plan_worker_ids {
 	size_t n;
 };
 
-/* Reads the record into p, which may hold an earlier one. If the record is missing, p becomes
+/* Reads the record into p, which may hold an earlier record. If the record is missing, p becomes
  * empty. It also becomes empty if the record is unreadable, with a warning in d that says what is
  * lost. Returns 0 or -ENOMEM. */
 int plan_worker_ids_load(struct plan_worker_ids *p, const char *path, struct diag *d);

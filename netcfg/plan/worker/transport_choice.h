@@ -3,11 +3,11 @@
  * The record of accepted transports. When an apply moves a worker with `transport: auto` from the
  * kernel's sockets to VFs and is kept, the record gets the worker's core, its transport, and the
  * devices that it uses on its legs. Later plans choose the recorded transport again without an
- * operator, even after a reboot. Any other move, such as one to another device of a leg, waits for
- * an operator's apply. The record also has the VF numbers of all workers, which are valid for one
- * boot, so that a worker keeps its VF when others are added or removed. The agent reads the record
- * before planning, and writes it when a plan was kept. It is a record file (state_file.h) of the
- * kind "agreed":
+ * operator, even after a reboot. Any other move, such as a move to another device of a leg, waits
+ * for an operator's apply. The record also has the VF numbers of all workers, which are valid for
+ * one boot, so that a worker keeps its VF when others are added or removed. The agent reads the
+ * record before planning, and writes it when a plan was kept. It is a record file (state_file.h) of
+ * the kind "agreed":
  *
  * 	core 2 transport dpdk
  * 	core 2 leg leg-a device 3c:ec:ef:00:00:01 vf 0
@@ -35,8 +35,8 @@ struct transport_choice {
 	size_t n;
 };
 
-/* Reads the record into a, which may hold an earlier one and stays unchanged on failure. Returns 0,
- * an enum state_error or another negative errno. */
+/* Reads the record into a, which may hold an earlier record and stays unchanged on failure. Returns
+ * 0, an enum state_error or another negative errno. */
 int transport_choice_load(struct transport_choice *a, const char *path);
 /* Parses a text of transport_choice_format() into a, which stays unchanged on failure. Returns the
  * same as transport_choice_load(). */
