@@ -39,7 +39,7 @@ static const char *earlier_entry(const struct spec_reader *r, const struct diag_
 	return buf;
 }
 
-/* Sorts names and reports each one that an earlier entry also has. */
+/* Sorts names and reports each name that an earlier entry also has. */
 static void check_unique(struct spec_reader *r, struct check_name *names, size_t n, const char *key,
 			 const char *what)
 {
@@ -432,7 +432,7 @@ static bool range_is_taken(const struct spec *s, size_t i)
 	return false;
 }
 
-/* Collects the addresses of every device: its explicit ones, or the first addresses of its
+/* Collects the addresses of every device: its explicit addresses, or the first addresses of its
  * network's range. */
 static size_t collect_ranges(const struct spec *s, size_t n_cores, struct check_range *ranges)
 {

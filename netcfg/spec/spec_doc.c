@@ -121,7 +121,8 @@ static json_t *schema_of_fallback(const struct spec_key *k)
 	return json_string(k->fallback);
 }
 
-/* Writes the text with a capital letter at the beginning, because error texts begin without one. */
+/* Writes the text with a capital letter at the beginning, because error texts begin with a small
+ * letter. */
 static void put_sentence(const char *text, FILE *out)
 {
 	fputc(toupper((unsigned char)text[0]), out);

@@ -429,7 +429,8 @@ int spec_node_parse(const char *file, const char *text, size_t len, struct diag 
 		spec_node_free(b.root);
 		return r;
 	}
-	/* A text that has only comments contains no document; "---" alone begins an empty one. */
+	/* A text that has only comments contains no document; "---" alone begins an empty
+	 * document. */
 	if (b.root && !b.root->bad && spec_node_is_null(b.root))
 		b.root = spec_node_free(b.root);
 	*ret = b.root;

@@ -23,7 +23,8 @@ enum spec_node_kind { SPEC_NODE_SCALAR, SPEC_NODE_LIST, SPEC_NODE_MAP };
 struct spec_node {
 	enum spec_node_kind kind;
 	bool plain; /* a scalar without quotes */
-	bool bad;   /* an error was already reported for this node, so later ones are not */
+	bool bad;   /* an error was already reported for this node, so later errors are not
+		       reported */
 	struct diag_pos pos;
 	char *text; /* the text of a scalar */
 	char *key;  /* the key of a member of a map */
