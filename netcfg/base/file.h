@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Reads small files whole, up to a limit, and replaces files atomically: a reader sees the complete
- * old text or the complete new one, even after a kill or a power failure at any moment. The new
+ * old text or the complete new text, even after a kill or a power failure at any moment. The new
  * text is written and synced to PATH.new, which is then renamed to PATH; at last the folder is
  * synced. A replaced file keeps its mode and owner; if PATH is a symbolic link, its target is
  * replaced. The functions hold no state; the caller ensures that each path has one writer at a

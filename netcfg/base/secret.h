@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The file with the key that the hosts of a cluster share: one or two lines of 64 hexadecimal
- * digits, comments after '#'. A host uses the first key and accepts peers that use either. A file
- * that other users could read is rejected. The agent reads the keys and passes them to workers; the
- * command line generates them.
+ * digits, comments after '#'. A host uses the first key and accepts peers that use either key. A
+ * file that other users could read is rejected. The agent reads the keys and passes them to
+ * workers; the command line generates them.
  */
 #ifndef PLENUM_NETCFG_SECRET_H
 #define PLENUM_NETCFG_SECRET_H

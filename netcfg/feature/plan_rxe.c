@@ -14,8 +14,8 @@ const struct inv_link *plan_rxe_place(const struct inventory *inv, const struct 
 	return link && link->kind == INV_LINK_VLAN ? inv_link_by_index(inv, link->lower) : link;
 }
 
-/* Returns the name of the RDMA device on the link, preferably of one that Plenum created, or "" if
- * there is none. */
+/* Returns the name of the RDMA device on the link, preferably of a device that Plenum created, or
+ * "" if there is none. */
 static const char *device_on(const struct inventory *inv, const struct inv_link *link)
 {
 	const char *found = link->rdma;

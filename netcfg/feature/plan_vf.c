@@ -163,7 +163,8 @@ static uint32_t choose_count(struct plan_builder *b, const struct spec_net *net,
 	const uint32_t workers = workers_by_name(b->plan, family), limit = limit_of(pf, family);
 
 	if (net->vfs == SPEC_VFS_AUTO)
-		return MIN_OF(needed, limit); /* the other workers share the kernel's interface */
+		return MIN_OF(needed, limit); /* workers without a VF share the kernel's
+						 interface */
 	if ((uint32_t)net->vfs > limit)
 		too_many(b, net, pf, limit);
 	else if ((uint32_t)net->vfs < workers)

@@ -293,8 +293,8 @@ struct inv_dcb {
 struct inv_devlink {
 	char device[INV_TEXT_MAX];
 	char driver[INV_TEXT_MAX], serial[INV_TEXT_MAX];
-	/* "legacy" or "switchdev"; "": it has none, or this process lacks the privilege to read
-	 * it */
+	/* "legacy" or "switchdev"; "": the device has no such mode, or this process lacks the
+	 * privilege to read it */
 	char eswitch[16];
 };
 

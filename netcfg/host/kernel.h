@@ -289,7 +289,7 @@ struct kernel_event {
 	enum kernel_event_type type;
 	bool removed;
 	uint32_t ifindex;
-	char ifname[16];  /* the current name, which differs from the earlier one after a rename */
+	char ifname[16];  /* the current name, which differs from the earlier name after a rename */
 	bool up, carrier; /* valid for links */
 };
 

@@ -50,7 +50,7 @@ const char *link_setting_key(enum link_setting s, const char *conf, char *buf);
 /* Finds the value in the inventory. Returns false if the host does not have the setting. */
 bool link_setting_value(const struct inventory *inv, enum link_setting s, const char *conf,
 			int *ret);
-/* Finds the link's own value and the effective one. Returns false if the host does not have the
+/* Finds the link's own value and the effective value. Returns false if the host does not have the
  * setting. */
 bool link_setting_effective(const struct inventory *inv, enum link_setting s, const char *ifname,
 			    int *ret_own, int *ret_effective);

@@ -11,9 +11,8 @@
 
 struct netlink;
 
-/* Adds the TCP connections of a network namespace to inv: of the one in which diag (a
- * NETLINK_SOCK_DIAG socket) was opened. Omits connections of the host to itself. Returns 0 or
- * negative errno. */
+/* Adds to inv the TCP connections of the network namespace in which diag (a NETLINK_SOCK_DIAG
+ * socket) was opened. Omits connections of the host to itself. Returns 0 or negative errno. */
 int dependents_add_conns(struct netlink *diag, struct inventory *inv);
 /* Adds the network mounts in the caller's mount namespace to inv. Returns 0 or negative errno. */
 int dependents_add_mounts(struct inventory *inv);

@@ -574,8 +574,8 @@ int kernel_linux_new(struct kernel **ret)
 	kl->proc_net = open("/proc/thread-self/net", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	kl->sysfs = sysfs_open();
 	kl->pci = open("/sys/bus/pci", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	/* /proc/sys/net shows the network namespace of the process that accesses it, not of the one
-	 * that opened it. */
+	/* /proc/sys/net shows the network namespace of the process that accesses it, not of the
+	 * process that opened it. */
 	kl->proc_sys = open("/proc/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	r = kl->proc_sys < 0 ? -errno : 0;
 	/* Opens configfs now, because this process may drop its privileges later. */

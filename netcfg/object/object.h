@@ -128,7 +128,7 @@ struct object_kind {
 };
 
 /* All kinds; each has a file. The table is in a separate file, object_table.c, so that a test can
- * link another one. */
+ * link another table. */
 #define OBJECT_KINDS(X)      \
 	X(object_pci)        \
 	X(object_vf)         \

@@ -27,7 +27,7 @@ struct plan_step {
 	/* reference to the link to change, which is looked up again when the step runs */
 	char link[KERNEL_LINK_REF_MAX];
 	/* The request to the kernel. Its ifindex and old value are from the inventory; when the
-	 * step runs, it reads the current ones. */
+	 * step runs, it reads the current values. */
 	struct kernel_change change;
 	char reason[160]; /* one sentence */
 	bool disruptive;  /* traffic may stop, so the apply must be confirmed */

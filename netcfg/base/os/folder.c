@@ -210,8 +210,8 @@ int folder_identify(int fd, struct folder_id *ret)
 	return 0;
 }
 
-/* Returns whether both are on one file system. The device number of a disk may change with a
- * reboot, and that of other file systems with each mount, but a UUID does not change. */
+/* Returns whether both folders are on one file system. The device number of a disk may change with
+ * a reboot, and that of other file systems with each mount, but a UUID does not change. */
 static bool is_same_fs(const struct folder_id *a, const struct folder_id *b, bool same_boot)
 {
 	if (a->fs_type != b->fs_type)
@@ -227,8 +227,8 @@ bool folder_is_same(const struct folder_id *a, const struct folder_id *b, bool s
 {
 	if (a->ino != b->ino || !is_same_fs(a, b, same_boot))
 		return false;
-	/* if one has no file handle, because another kernel version identified it, the rest
-	 * decides */
+	/* if one has no file handle, because another kernel version identified it, the other
+	 * members decide */
 	if (a->handle_len == 0 || b->handle_len == 0)
 		return true;
 	return a->handle_type == b->handle_type && a->handle_len == b->handle_len &&

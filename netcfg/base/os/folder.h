@@ -40,8 +40,8 @@ int folder_measure(int fd, struct folder_room *ret);
 /* Returns whether users cannot write to the file system: no inode is free, or the free space is
  * below both 1 MiB and 1 % of the total. */
 bool folder_is_full(const struct folder_room *room);
-/* Returns whether both are the same folder. Set same_boot if both were identified in one boot, so
- * that their device numbers are comparable. */
+/* Returns whether both ids are of the same folder. Set same_boot if the ids were made in one boot,
+ * so that their device numbers are comparable. */
 bool folder_is_same(const struct folder_id *a, const struct folder_id *b, bool same_boot);
 /* Returns whether the folder's file system is in memory, so that a reboot deletes the folder. */
 bool folder_is_in_memory(const struct folder_id *id);

@@ -30,7 +30,7 @@ int memfd_new_empty(const char *name);
  * errno. */
 int memfd_new_growing(const char *name);
 /* Makes the file at least `size` bytes long, even while other processes do the same; call it before
- * mmap(2). If the file has no seals yet and allows new ones, it gets the seals that
+ * mmap(2). If the file has no seals yet and allows new seals, it gets the seals that
  * memfd_new_growing() sets. Returns 0 or negative errno. */
 int memfd_grow(int fd, size_t size);
 /* Returns whether no process can shrink the file or add seals that forbid writing to it. */

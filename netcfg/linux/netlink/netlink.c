@@ -151,7 +151,7 @@ static ssize_t receive(struct netlink *nl, uint64_t deadline_ns)
 	}
 }
 
-/* Drops the rest of an earlier answer: the kernel refuses a dump while another one is unread. */
+/* Drops the rest of an earlier answer: the kernel refuses a dump while another dump is unread. */
 static void forget_stale(struct netlink *nl)
 {
 	char byte;
@@ -236,7 +236,7 @@ static int take_datagram(struct netlink *nl, int len, struct talk *t)
 		if (r <= 0)
 			return r;
 	}
-	/* A truncated message may have been the last one, so do not wait for another one. */
+	/* A truncated message may have been the last message, so do not wait for another. */
 	return len > 0 ? -EBADMSG : 1;
 }
 

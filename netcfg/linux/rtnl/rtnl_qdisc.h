@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The queueing disciplines (qdiscs) of this host's links: reads which ones there are and how many
- * packets they dropped, and replaces that of a link. A link with several transmit queues keeps one
- * qdisc for each queue, below a root of the kind mq.
+ * The queueing disciplines (qdiscs) of this host's links: reads which qdiscs there are and how many
+ * packets they dropped, and replaces the qdisc of a link. A link with several transmit queues keeps
+ * one qdisc for each queue, below a root of the kind mq.
  */
 #ifndef PLENUM_NETCFG_RTNL_QDISC_H
 #define PLENUM_NETCFG_RTNL_QDISC_H
@@ -26,8 +26,8 @@ struct kernel_change;
 struct reason;
 struct rtnl;
 
-/* Fills in one entry for the root of each link of the caller's network namespace, at most `max`.
- * Returns 0 and the number in *ret_n, or negative errno. */
+/* Fills in one entry for the root qdisc of each link of the caller's network namespace, at most
+ * `max`. Returns 0 and the number in *ret_n, or negative errno. */
 int rtnl_qdisc_collect(struct rtnl_qdisc *ret, size_t max, size_t *ret_n);
 /* Parses one message of the dump. Returns true if it is a root discipline. */
 bool rtnl_qdisc_parse(struct nlmsghdr *h, struct rtnl_qdisc *ret);
@@ -41,7 +41,7 @@ int rtnl_qdisc_fill(struct inventory *inv);
 #define RTNL_QDISC_TEXT_MAX 20
 const char *rtnl_qdisc_text(const struct rtnl_qdisc *all, size_t n, uint32_t ifindex,
 			    char ret[static RTNL_QDISC_TEXT_MAX]);
-/* Change and read the qdisc of a link, as in struct kernel_ops. "default" stands for the one that
+/* Change and read the qdisc of a link, as in struct kernel_ops. "default" stands for the qdisc that
  * the kernel chooses. A text with "tc:" cannot be set. */
 int rtnl_qdisc_change(struct rtnl *rt, const struct kernel_change *c, struct reason *why);
 int rtnl_qdisc_read(struct kernel_change *c);

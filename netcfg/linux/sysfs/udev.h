@@ -13,9 +13,9 @@
  * Returns whether a udev daemon manages the links of the caller's network namespace. Three
  * conditions must hold: the control socket of udev exists; the database has an entry for at least
  * one link; and a socket in this namespace listens to the kernel's device messages. The second
- * condition fails if the daemon receives no link events. The third one fails in a container that
- * only sees the /run/udev of its host, whose ifindexes are different ones. run is a descriptor of
- * /run/udev, proc_net one of /proc/thread-self/net.
+ * condition fails if the daemon receives no link events. The third condition fails in a container
+ * that only sees the /run/udev of its host, whose ifindexes are different. run is a descriptor of
+ * /run/udev, proc_net a descriptor of /proc/thread-self/net.
  */
 bool udev_serves(int run, int proc_net);
 /* Returns whether udev has processed a link: it is in the database and udev is not about to rename
