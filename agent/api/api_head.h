@@ -13,7 +13,8 @@
 
 #define API_HEAD_BYTES_MAX 8192
 #define API_TARGET_BYTES_MAX 1024
-#define API_FIELDS_MAX 64 /* header lines, query parameters and cookies together */
+/* Maximum number of header lines, query parameters and cookies together. */
+#define API_FIELDS_MAX 64
 
 enum api_field { /* the headers that have an effect */
 		 API_FIELD_ACCEPT,
@@ -37,7 +38,7 @@ struct api_head {
 	char *query;			   /* not decoded, see api_head_next_argument(); "": none */
 	const char *fields[API_FIELD_MAX]; /* values; NULL: the header is absent */
 	size_t body_len;
-	bool is_old;	       /* HTTP/1.0 */
+	bool is_old;	       /* the client uses HTTP/1.0 */
 	bool closes;	       /* the client wants no further request after this one */
 	bool keeps;	       /* the connection stays open for further requests */
 	bool expects_continue; /* the client sends the body after an answer 100 */

@@ -11,7 +11,7 @@
 #include <jansson.h>
 
 #define API_WAIT_S_MAX 60
-#define API_ALLOW_MAX 64 /* bytes of all methods together */
+#define API_ALLOW_MAX 64 /* maximum length of a list of all methods */
 
 struct api_request {
 	const char *method, *path;	     /* path: decoded, without query */

@@ -92,7 +92,7 @@ enum resource_id {
 
 /* Documents that the api process makes from this table without the monitor. */
 enum resource_local {
-	RESOURCE_LOCAL_NONE, /* not such a document: the monitor answers */
+	RESOURCE_LOCAL_NONE, /* the answer is not such a document: the monitor makes it */
 	RESOURCE_LOCAL_ROOT,
 	RESOURCE_LOCAL_INDEX,
 	RESOURCE_LOCAL_OPENAPI
@@ -119,7 +119,7 @@ enum resource_body {
 	RESOURCE_BODY_FIELDS, /* a JSON object with `fields`; may be empty */
 	RESOURCE_BODY_LEG,    /* a JSON object with configuration keys of net[], which the monitor
 				 checks */
-	RESOURCE_BODY_YAML    /* a configuration */
+	RESOURCE_BODY_YAML    /* a configuration in YAML */
 };
 
 enum resource_type {
@@ -164,7 +164,7 @@ struct resource {
 	enum access_role role;
 	const char *path; /* if it ends with '/', a name of the type `name` follows */
 	enum resource_name name;
-	size_t name_offset;	/* of the name in struct privsep_msg */
+	size_t name_offset;	/* offset of the name in struct privsep_msg */
 	const char *name_shown; /* how the manual shows the name in the path */
 	/* list: the member of the answer that is a list and can be requested in pages, by limit and
 	 * after (api_list.h). key: the member that differs between the entries of that list. NULL:
