@@ -20,9 +20,9 @@
 #include "agent/base/child/child_role.h"
 #include "agent/clients/network.h"
 
-#define CLIENTS_MAX 64		    /* connections of each child */
+#define CLIENTS_MAX 64		    /* maximum number of connections of each child */
 #define CLIENTS_UID_MAX 24	    /* maximum number of connections of one uid at each child */
-#define CLIENTS_STREAMS_MAX 1024    /* streams of each child */
+#define CLIENTS_STREAMS_MAX 1024    /* maximum number of streams of each child */
 #define CLIENTS_STREAMS_UID_MAX 256 /* maximum number of streams of one uid at each child */
 /* Time to send a request, time to read the answer, and time between two requests. */
 #define CLIENTS_IDLE_NS (10 * NSEC_PER_SEC)

@@ -14,7 +14,8 @@ struct control_reply {
 	enum privsep_content content;
 	json_t *json;			     /* owned */
 	char *text;			     /* owned */
-	size_t len;			     /* bytes of a binary reply; else 0 */
+	size_t len;			     /* length of a binary reply in bytes; 0: the reply is
+						not binary */
 	uint64_t etag;			     /* version of the returned object; 0: it has no
 						version */
 	char location[PRIVSEP_LOCATION_MAX]; /* path of the object that the request created */
