@@ -47,7 +47,8 @@ struct ctl_list { /* values of an option that may be repeated */
 };
 
 struct ctl_view {		    /* options of commands that print tables */
-	const char *columns, *sort; /* NULL: the default columns */
+	const char *columns, *sort; /* columns NULL: the default columns; sort NULL: the rows keep
+				       their order */
 	struct ctl_list filters;
 	bool no_header, csv;
 };
