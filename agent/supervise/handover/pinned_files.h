@@ -11,7 +11,7 @@
 
 #include "netcfg/base/base.h"
 
-#define PINNED_FILES_MAX 1024U /* files per export */
+#define PINNED_FILES_MAX 1024U /* maximum number of files per export */
 
 struct pinned_file {
 	uint64_t key;
