@@ -36,7 +36,7 @@
 #define WIRING_ASK_NS (10 * NSEC_PER_SEC)
 #define WIRING_ASK_SLOW_NS (30 * NSEC_PER_SEC)
 #define WIRING_ASKS_MAX 128
-#define WIRING_SUBNETS_MAX 4 /* subnets per leg */
+#define WIRING_SUBNETS_MAX 4 /* maximum number of subnets per leg */
 
 enum wiring_kind {
 	WIRING_OWN,	/* this host's kernel has the address */
