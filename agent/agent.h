@@ -29,9 +29,10 @@
 #include "netcfg/plan/plan.h"
 
 struct agent_options {
-	const char *config;    /* plenum.yaml; plenum.d is in the same folder */
+	const char *config;    /* path of plenum.yaml; plenum.d is in the same folder */
 	const char *run_dir;   /* lock, sockets, worker record and journal; empty after a reboot */
-	const char *state_dir; /* staged configuration and boot epoch */
+	const char *state_dir; /* folder of the staged configuration, the boot epoch and other files
+				  that outlive a reboot */
 	const char *worker;    /* path of the worker program */
 	enum log_level log_level;
 };

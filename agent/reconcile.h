@@ -225,7 +225,7 @@ struct reconcile_run {
 	bool needs_confirmation; /* an operator has to confirm the apply */
 	unsigned n_tries;	 /* number of retries after a recovery or an address conflict */
 	uint64_t began_ns, n_writes;
-	uint64_t mention_ns; /* a longer run is reported as slow */
+	uint64_t mention_ns; /* a run that takes longer is reported as slow */
 	bool is_late;	    /* a step took longer than its driver usually needs, and was reported */
 	size_t n_steps;	    /* number of steps done */
 	size_t failed_step; /* number of the step that the kernel refused, from 1; 0: none */

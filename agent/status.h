@@ -90,7 +90,7 @@ struct status_mount {
 	char reason[HEALTH_TEXT_MAX]; /* why it is not served; "": there is no reason */
 	int64_t since_s, open_files;  /* -1: unknown */
 	bool read_only;
-	uint32_t soft_s; /* 0: hard */
+	uint32_t soft_s; /* 0: a hard mount */
 };
 
 struct status_export {

@@ -68,11 +68,11 @@ const char *privsep_role_to_string(enum privsep_role r);
 
 #define PRIVSEP_FD_CONTROL 3 /* number of the monitor's socket in a role's process */
 
-#define PRIVSEP_TEXT_MAX (1U << 20)   /* bytes of a request's body */
-#define PRIVSEP_REPLY_MAX (16U << 20) /* bytes of a reply's body */
+#define PRIVSEP_TEXT_MAX (1U << 20)   /* maximum number of bytes of a request's body */
+#define PRIVSEP_REPLY_MAX (16U << 20) /* maximum number of bytes of a reply's body */
 #define PRIVSEP_FORCES_MAX 8
 #define PRIVSEP_CONFIRM_S_MAX 86400
-#define PRIVSEP_JSON_MAX (16U << 10) /* bytes of a leg's JSON */
+#define PRIVSEP_JSON_MAX (16U << 10) /* maximum number of bytes of a leg's JSON */
 #define PRIVSEP_ETAG_ANY UINT64_MAX  /* for the header "If-Match: *" */
 
 enum privsep_type {
