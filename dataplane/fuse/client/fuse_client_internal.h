@@ -72,7 +72,7 @@ struct client_slot {
 			    the reply has the same number */
 	uint8_t *req; /* &small[0] or a buffer from the pool; has room for a tail after the request
 		       */
-	uint32_t req_len;  /* without the tail */
+	uint32_t req_len;  /* length of the request without the tail */
 	uint32_t resp_max; /* bytes of the largest answer that is accepted */
 	uint8_t *resp; /* buffer of the pool for the answer, if resp_max is above CLIENT_SMALL_BYTES
 			  and the request was sent */
