@@ -18,9 +18,10 @@
 #define HELPERS_PER_EXPORT ((HELPERS_QUEUE_MAX + 1) * HELPERS_PER_QUEUE)
 /* All descriptors that the worker has open when it enters its sandbox have numbers below this. */
 #define HELPERS_FDS_STATIC 4096U
-#define HELPERS_DIR_BYTES 32768U /* bytes that one getdents64(2) call may return */
-#define HELPERS_FH_MAX 64U	 /* longest file handle of the kernel */
-#define HELPERS_FD_NAME_MAX 12	 /* bytes of a descriptor number as text */
+/* Maximum number of bytes that one getdents64(2) call may return. */
+#define HELPERS_DIR_BYTES 32768U
+#define HELPERS_FH_MAX 64U     /* length in bytes of the kernel's longest file handle */
+#define HELPERS_FD_NAME_MAX 12 /* length of a descriptor number as text */
 
 enum helpers_call_state {
 	CALL_FREE,
