@@ -75,7 +75,7 @@ struct lock_head {
 	uint32_t version;
 	union {
 		pthread_mutex_t mutex;
-		uint8_t room[64]; /* the same size on all processors */
+		uint8_t room[64]; /* makes the union equally large on all processors */
 	};
 	uint64_t grants;
 	uint64_t epoch; /* epoch of the mount that joined last */

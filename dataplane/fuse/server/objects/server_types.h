@@ -412,7 +412,7 @@ struct fuse_server {
 	struct server_mount *mounts; /* list */
 	unsigned n_mounts;
 	struct lock_table *locks;
-	uint64_t locks_ns;     /* last check of the leases */
+	uint64_t locks_ns;     /* when the leases of locks were last checked */
 	uint64_t lock_grants;  /* value of lock_grants() when clients were last answered */
 	unsigned n_lock_waits; /* number of clients with a lock_call */
 	struct server_mount **mounts_by_id; /* hash chains */
@@ -437,7 +437,7 @@ struct fuse_server {
 	struct list step_sources; /* hosts that have requests which are executed in steps, in the
 				     order of their turns */
 	struct {		  /* the two hosts that last sent short requests */
-		const struct server_source *from; /* NULL: none */
+		const struct server_source *from; /* NULL: the entry is unused */
 		uint64_t at_ns;
 	} latest[2];
 	/* Hosts with requests that wait for a free helper call, in the order of their turns:
@@ -512,10 +512,11 @@ struct fuse_server {
 		**retry_tail; /* requests that wait for a free record or a lease */
 
 	struct server_node **by_handle, **by_ino; /* hash chains */
-	struct server_list open_nodes;		  /* FUSE_HANDLE_FILE, with a descriptor */
-	struct server_list closed_nodes;	  /* FUSE_HANDLE_FILE, without a descriptor and not
+	struct server_list open_nodes;		  /* nodes with FUSE_HANDLE_FILE and a descriptor */
+	struct server_list closed_nodes;	  /* nodes with FUSE_HANDLE_FILE that have no
+						     descriptor and are not referenced */
+	struct server_list table_nodes;		  /* nodes with FUSE_HANDLE_TABLE that are not
 						     referenced */
-	struct server_list table_nodes;		  /* FUSE_HANDLE_TABLE, not referenced */
 	struct server_list unlinked_nodes; /* unlinked directories, pipes and similar objects, which
 					      clients may still use */
 	uint32_t n_open_max, n_table_max;
