@@ -24,7 +24,7 @@ struct port_dpdk_wants {
 
 struct port_dpdk_sizes {
 	uint16_t rx_queues;
-	uint16_t rx_descriptors; /* per queue */
+	uint16_t rx_descriptors; /* number of receive descriptors per queue */
 	uint16_t tx_descriptors;
 };
 

@@ -8,9 +8,9 @@
 #include <infiniband/verbs.h>
 
 #define RDMA_OPS_MAX 512	/* maximum number of ops in flight in a worker */
-#define RDMA_DEVICE_OPS_MAX 64U /* ops in flight per device */
-#define RDMA_PAIR_OPS_MAX 8U	/* ops in flight per pair */
-#define RDMA_OP_WRS 16U		/* work requests that the largest op needs */
+#define RDMA_DEVICE_OPS_MAX 64U /* maximum number of ops in flight per device */
+#define RDMA_PAIR_OPS_MAX 8U	/* maximum number of ops in flight per pair */
+#define RDMA_OP_WRS 16U		/* maximum number of work requests of an op */
 #define RDMA_PAIR_WRS (RDMA_OP_WRS * RDMA_PAIR_OPS_MAX)
 /* Size of the completion queue. If a transfer fails, each of its work requests completes, so the
  * queue needs room for all of them. */
@@ -64,7 +64,7 @@ struct port_rdma_pool {
 	unsigned n_regions;
 	bool remote; /* peers may write and read the first region */
 	struct port_rdma_peer *peers;
-	struct ibv_pd *pds[PORT_RDMA_LEGS_MAX]; /* per device */
+	struct ibv_pd *pds[PORT_RDMA_LEGS_MAX]; /* one per device */
 	struct ibv_mr *mrs[PORT_RDMA_LEGS_MAX][PORT_RDMA_REGIONS_MAX];
 };
 

@@ -9,7 +9,7 @@
 #include "dataplane/port/port.h"
 
 struct port_udp_counters {
-	uint64_t tx_datagrams; /* passed to the kernel */
+	uint64_t tx_datagrams; /* number of datagrams passed to the kernel */
 	uint64_t tx_calls;     /* system calls that sent something */
 	uint64_t tx_lost;      /* refused by the kernel: no route, link down, filtered, too big */
 	uint64_t tx_full;      /* flushes that found the socket buffer full; no datagram is lost */

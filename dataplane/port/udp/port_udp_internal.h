@@ -70,7 +70,7 @@ struct udp_tx {
 	size_t room_used;
 	unsigned n_bursts, n_datagrams, n_iov;
 	unsigned sent;	/* number of bursts that the kernel has taken */
-	uint32_t bytes; /* payload queued */
+	uint32_t bytes; /* bytes of queued payload */
 	bool stashed;	/* the queued payload was copied to `stash`, so the caller may reuse its
 			   memory */
 	uint8_t *stash; /* TX_BYTES_MAX bytes; unused until a socket buffer is full */
