@@ -37,9 +37,10 @@
 #include "dataplane/datagram.h"
 
 #define RUDP_MSG_BYTES_MAX ((1U << 20) + 4096)
-#define RUDP_HELLO_BYTES_MAX 256       /* application data in the handshake */
-#define RUDP_PATHS_MAX 8	       /* paths per session */
-#define RUDP_PORTS_MAX PLENUM_LEGS_MAX /* ports per endpoint */
+/* Maximum number of bytes of application data in the handshake. */
+#define RUDP_HELLO_BYTES_MAX 256
+#define RUDP_PATHS_MAX 8	       /* maximum number of paths per session */
+#define RUDP_PORTS_MAX PLENUM_LEGS_MAX /* maximum number of ports per endpoint */
 
 struct rudp;
 struct rudp_session;

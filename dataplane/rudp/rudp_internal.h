@@ -44,7 +44,7 @@ struct rudp_handshake;
 #define RUDP_SEEDS_MAX 16
 /* Maximum number of replies to packets without a session that are queued for the next poll */
 #define RUDP_RAW_MAX 32
-#define RUDP_RAW_BYTES 120 /* the longest such reply */
+#define RUDP_RAW_BYTES 120 /* length in bytes of the longest such reply */
 /* Maximum number of bytes of a GSO burst: it must fit one segmented send. */
 #define RUDP_GSO_BYTES 65000U
 #define RUDP_GSO_PACKETS 64U
@@ -280,7 +280,7 @@ struct rudp {
 	/* Per port: when it last received a packet of a session, and since when it has received
 	 * such packets without a pause. */
 	uint64_t heard_ns[RUDP_PORTS_MAX], hears_since_ns[RUDP_PORTS_MAX];
-	struct rudp_incast incasts[RUDP_PORTS_MAX]; /* per port of ours */
+	struct rudp_incast incasts[RUDP_PORTS_MAX]; /* one per port of ours */
 	uint16_t mtu;				    /* bytes of an IP packet: the largest MTU of our
 						       ports */
 	unsigned raw_n;

@@ -68,7 +68,7 @@ struct rudp_path {
 					other paths */
 	uint64_t pace_ns;	     /* big messages send nothing before this time */
 
-	/* health of an UP path */
+	/* health of a path in state UP */
 	uint64_t last_rx_ns; /* when the last packet of the peer arrived on it */
 	uint64_t probe_ns;   /* UP: when the last keepalive was sent; DOWN: when the next probe is
 				due */

@@ -19,7 +19,7 @@ struct rudp_gso { /* all zeros: nothing is known yet */
 	struct rudp_gso_span {
 		uint64_t from, to;   /* packet numbers [from, to) */
 		uint64_t msg;	     /* identifies the message of which the burst carries a part */
-		uint16_t bytes;	     /* size of its first packet */
+		uint16_t bytes;	     /* size of the burst's first packet */
 	} watched[RUDP_GSO_WATCHED], /* bursts whose outcome is unknown; at most one while no burst
 					was lost */
 		last;		     /* the last burst counted as lost */

@@ -39,7 +39,7 @@
 #define RUDP_MTU_STABLE 16U
 
 struct rudp_mtu_probe {
-	uint16_t bytes; /* 0: none */
+	uint16_t bytes; /* size of the probe; 0: the entry is unused */
 	uint8_t lost;
 	bool in_flight;
 	uint64_t pn, due_ns;

@@ -86,12 +86,12 @@ enum wire_type {
 #define WIRE_REFUSE_TEXT_MAX 44
 #define WIRE_JOIN_BYTES 32
 #define WIRE_LABEL_BYTES 20
-#define WIRE_ADDRESS_BYTES 44 /* LABEL with ADDRESS */
+#define WIRE_ADDRESS_BYTES 44 /* bytes of a LABEL with ADDRESS */
 /* LABEL with SOURCE; longer than a LABEL without flags, so that versions without this flag refuse
  * it */
 #define WIRE_SOURCE_BYTES 24
 #define WIRE_SHARE_BYTES 20
-#define WIRE_REPORT_BYTES 32 /* PING with REPORT */
+#define WIRE_REPORT_BYTES 32 /* bytes of a PING with REPORT */
 #define WIRE_TOKEN_BYTES 16
 #define WIRE_TOKENS_MAX 2 /* maximum number of tokens in a RESET: one for each valid key */
 #define WIRE_DATA_BYTES 36
