@@ -97,7 +97,7 @@ struct launch_port { /* one leg of this worker */
 	char device[PLENUM_NAME_MAX]; /* DPDK device argument ("0000:3b:02.1" or "net_memif0,..."),
 				       * LAUNCH_DEVICE_*; "" for UDP */
 	uint32_t ifindex;
-	uint32_t mtu; /* bytes of an IP packet */
+	uint32_t mtu; /* largest IP packet in bytes */
 	struct ip_prefix ip;
 	struct ip_addr gateway; /* family 0: none */
 	uint16_t udp_port;
@@ -176,7 +176,7 @@ enum launch_squash { LAUNCH_SQUASH_NONE, LAUNCH_SQUASH_ROOT, LAUNCH_SQUASH_ALL }
 
 struct launch_ids { /* maps a range of user or group ids: the client's id `client + i` is this
 		       host's id `server + i` */
-	uint32_t client, server, count; /* i is less than count */
+	uint32_t client, server, count; /* i is from 0 to count - 1 */
 };
 
 struct launch_client { /* compute: a rule that says which clients may use an export, and how */
@@ -684,7 +684,7 @@ struct launch_stats {
 					   ports; "": no such reason */
 	struct launch_port_stats ports[LAUNCH_PORTS_MAX];
 	struct launch_path_stats paths[LAUNCH_PATHS_MAX];
-	struct launch_mount_stats mounts[LAUNCH_MOUNTS_MAX]; /* frontend */
+	struct launch_mount_stats mounts[LAUNCH_MOUNTS_MAX]; /* only at a frontend */
 	struct launch_rdma_stats rdma[LAUNCH_PORTS_MAX];
 	struct launch_fault_stats faults[LAUNCH_FAULTS_MAX];
 	/* frontend: requests sent to servers, by FUSE opcode; the last entry also counts all larger
