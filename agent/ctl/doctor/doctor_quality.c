@@ -148,7 +148,7 @@ static void run_marked(const struct doctor_host *p, const struct doctor_check *c
 	doctor_report(r, DOCTOR_PASS, "DSCP and ECN marks do not affect delivery");
 }
 
-/* A peer's answer has the same mark as the request that arrived there. */
+/* A peer's answer has the same mark as the request that arrived at the peer. */
 static void run_dscp(const struct doctor_host *p, const struct doctor_check *c,
 		     struct doctor_result *r)
 {
