@@ -16,7 +16,7 @@ int mount_spare_new(int mnt_fd);
 struct mount_spare_request;
 /* Makes a spare mount from a path, in a child task, because a parent directory may belong to a file
  * system that hangs. cb gets the descriptor and owns it. cb is not called if this fails or if
- * another file system is mounted there. */
+ * another file system is mounted at the path. */
 int mount_spare_ask(struct loop *l, const char *path, unsigned major, unsigned minor,
 		    void (*cb)(void *user, int fd), void *user, struct mount_spare_request **ret);
 /* Cancels the request. Accepts NULL, returns NULL. */
