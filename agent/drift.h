@@ -47,8 +47,8 @@ struct drift {
 	size_t n_places;
 	/* State of the token bucket: each repair moves this time DRIFT_REFILL_NS ahead. */
 	uint64_t spent_ns;
-	/* Hashes of the changes that the last repair had to undo. If it failed, they are still
-	 * there, so no program has made them again. */
+	/* Hashes of the changes that the last repair had to undo. If the repair failed, the changes
+	 * still exist, so no program has made them again. */
 	uint64_t noted[DRIFT_NOTED_MAX];
 	size_t n_noted;
 	bool failed;

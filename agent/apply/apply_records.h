@@ -36,8 +36,8 @@ int apply_outcome_remove(const char *path);
 /* Saves the configuration (YAML) that the agent must not apply again unless a client requests it,
  * and the reason. */
 int apply_refused_save(const char *path, const char *why, const char *yaml);
-/* Reads that file. Returns 0 with *ret_yaml, which the caller frees; enum state_error; or another
- * negative errno. */
+/* Reads the file that apply_refused_save() wrote. Returns 0 with *ret_yaml, which the caller frees;
+ * enum state_error; or another negative errno. */
 int apply_refused_load(const char *path, struct reason *why, char **ret_yaml);
 int apply_refused_remove(const char *path);
 
