@@ -132,8 +132,8 @@ void client_locks_cancelled(struct fuse_client *f, const struct client_slot *s, 
 
 /* ------------------------------------------------------------------ requests of the kernel */
 
-/* Whether a lock request can be served. Otherwise it fails: programs must not believe that they
- * exclude programs of other clients. */
+/* Returns whether a lock request can be served. If it cannot, it fails: programs must not believe
+ * that they exclude programs of other clients. */
 static bool can_serve(struct fuse_client *f)
 {
 	const char *why = NULL;
@@ -218,7 +218,8 @@ static int locks_holds(struct fuse_client *f, struct client_slot *s)
 
 /* ------------------------------------------------------------------ answers */
 
-/* Whether another request about locks of the node is in flight, or waits. */
+/* Returns whether no other request about locks of the node is in flight, and no lock request of the
+ * mount waits. */
 static bool is_alone(const struct fuse_client *f, const struct client_slot *s)
 {
 	for (unsigned i = 0; i < CLIENT_SLOTS; i++) {
