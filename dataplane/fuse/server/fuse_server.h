@@ -100,8 +100,9 @@ const char *fuse_server_elsewhere(const struct fuse_server *srv);
  * run out; or removed files still use space, because absent clients have them open. The reason is
  * not set if there is none. */
 const struct reason *fuse_server_reason(const struct fuse_server *srv);
-/* Whether the client's session may be ended because the client leaves replies unacknowledged. It
- * may if reply buffers run out, for all hosts together or for the client's host. */
+/* Returns whether the client's session may be ended because the client leaves replies
+ * unacknowledged. It may be ended if reply buffers run out, for all hosts together or for the
+ * client's host. */
 bool fuse_server_client_may_end(const struct fuse_server_client *c);
 /* Returns the name that the client claims for its host. */
 const char *fuse_server_client_host(const struct fuse_server_client *c);

@@ -40,9 +40,8 @@ static bool has_mounts(const struct fuse_server *srv, const struct server_export
 }
 
 /* Restores what is known of the leases that a predecessor has granted. If the predecessor's table
- * still exists, all its leases are there. Otherwise changes must wait until the leases have
- * expired. Only if there was a single mount, this mount need not wait, because a client knows its
- * own changes. */
+ * still exists, it has all leases. Otherwise changes must wait until the leases have expired. Only
+ * if there was a single mount, this mount need not wait, because a client knows its own changes. */
 void server_leases_restore(struct fuse_server *srv)
 {
 	uint64_t latest_ns = clock_now_ns() + LEASE_NS + LEASE_NOTE_NS;
@@ -227,8 +226,8 @@ static void made_by(struct server_lease *l, const struct server_req *q, uint64_t
 	share_set(&l->changed_ns, now_ns);
 }
 
-/* Whether all changes without an entry in the table ended before this request began. Any other such
- * change may have changed the same object. */
+/* Returns whether all changes without an entry in the table ended before this request began. Any
+ * other such change may have changed the same object. */
 static bool untracked_is_quiet(const struct server_req *q)
 {
 	const struct share_slot *own = q->client->server->share.own;

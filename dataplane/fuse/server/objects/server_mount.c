@@ -128,8 +128,8 @@ static struct state_mount *record_of(const struct server_mount *m)
 	return &m->export->state->mounts[m->journal];
 }
 
-/* Whether no other worker has adopted the mount. If another worker has adopted it, the record may
- * even belong to another mount already. */
+/* Returns whether no other worker has adopted the mount. If another worker has adopted it, the
+ * record may even belong to another mount already. */
 static bool is_ours(const struct server_mount *m)
 {
 	const struct state_mount *rec = record_of(m);

@@ -20,15 +20,15 @@ bool server_pin_in_grace(const struct server_export *e);
 void server_unpin(struct server_node *n);
 /* Releases pins of files that no client has open, after all mounts have reclaimed their files. */
 void server_pins_sweep(struct server_export *e, uint64_t now_ns);
-/* _any_open_elsewhere: whether clients of other workers or exports have any file open.
- * _is_open_elsewhere: whether they have the file with this handle open. */
+/* _any_open_elsewhere: returns whether clients of other workers or exports have any file open.
+ * _is_open_elsewhere: returns whether they have the file with this handle open. */
 bool server_pin_any_open_elsewhere(const struct server_export *e);
 bool server_pin_is_open_elsewhere(const struct server_export *e, const uint8_t *handle, size_t len);
 /* Pins a file that has just lost its last name, if it is open at another worker. */
 void server_pin_unlinked(struct server_export *e, const struct helper_result *r, int fd);
 
-/* _is_unclaimed: whether no client has the pinned file open. server_pins_unclaimed: returns the
- * number of such pinned files. */
+/* _is_unclaimed: returns whether no client has the pinned file open. server_pins_unclaimed: returns
+ * the number of such pinned files. */
 bool server_pin_is_unclaimed(const struct server_export *e, const uint8_t *handle, size_t len);
 uint32_t server_pins_unclaimed(const struct server_export *e);
 

@@ -56,7 +56,7 @@ static void open_reply(struct server_req *q, struct server_node *n, const struct
 
 /* Returns whether another worker has unlinked the file after the helper opened it. The other worker
  * checks for open files after its unlink; this worker first counts the open file and then checks
- * the link count. So at least one of the two workers notices. */
+ * the link count. So at least one of the two workers notices that an open file was unlinked. */
 static bool removed_by_peer(const struct server_req *q, int fd)
 {
 	struct share *share = &q->client->server->share;
@@ -359,7 +359,7 @@ static void read_step(struct server_req *q)
 }
 
 /* Continues or ends a read. The client's kernel takes a short reply as the end of the file, so a
- * reply may be short only there. */
+ * reply may be short only at the end of the file. */
 static void read_done(struct server_req *q, int res)
 {
 	while (res > 0) {
