@@ -211,7 +211,8 @@ enum {
 				       entries of the directory follow struct fuse_open_out, in the
 				       format of READDIRPLUS */
 	FUSE_PROTO_RESP_NAMES = 32, /* OPENDIR, with END: for one second after the request was sent,
-				       no other client creates, renames or removes a name there */
+				       no other client creates, renames or removes a name in the
+				       directory */
 	FUSE_PROTO_RESP_UNLOCKED = 64, /* the mount has no lock on the file any more, and waits for
 					  none */
 };
