@@ -39,10 +39,10 @@ void port_early_begin(struct port_early_all *a);
 void port_early_wait(struct port_early_all *a);
 void port_early_done(struct port_early *e);
 
-/* Whether the early probes suffice. They suffice if all were sent with this MAC, the link was up
- * before each probe and is up now, the interface stayed up, and the socket dropped no frame. A
- * cable that was pulled and plugged in again between two probes is not detected. Replies from that
- * time are then missing, as for any port that probes. */
+/* Returns whether the early probes suffice. They suffice if all were sent with this MAC, the link
+ * was up before each probe and is up now, the interface stayed up, and the socket dropped no frame.
+ * A cable that was pulled and plugged in again between two probes is not detected. Replies from
+ * that time are then missing, as for any port that probes. */
 bool port_early_is_good(const struct port_early *e, const struct mac_addr *mac);
 /* Passes all replies that have arrived so far to neigh. Call port_neigh_probe_sent_early() first.
  * Returns 0, or a negative errno if replies may be missing, so that the port must probe again:
