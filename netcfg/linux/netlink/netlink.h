@@ -19,7 +19,7 @@ struct netlink;
  * and *ret, or negative errno. */
 int netlink_open(int protocol, struct netlink **ret);
 /* Like netlink_open, but uses the descriptor fd, which must keep message boundaries (a test passes
- * one end of a socketpair). Takes ownership of fd, and closes it on failure too. */
+ * one side of a socketpair). Takes ownership of fd, and closes it on failure too. */
 int netlink_open_fd(int fd, struct netlink **ret);
 struct netlink *netlink_close(struct netlink *nl); /* accepts NULL, returns NULL */
 /* Sets the timeout for the next message of an answer; the default is some seconds. */
