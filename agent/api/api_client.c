@@ -304,7 +304,7 @@ void api_client_run(struct api_client *cl)
 
 	for (unsigned i = 0; r > 0 && i < STEPS_MAX; i++)
 		r = step(cl);
-	/* A message that has just arrived may have put it in the list. */
+	/* A message that has just arrived may have put the connection in the list. */
 	if (r > 0 || (r < 0 && cl->is_ready)) {
 		cl->dropped = cl->dropped || r < 0;
 		api_ready(cl);

@@ -8,7 +8,7 @@
 #include <time.h>
 
 static const int allowed[] = {
-	/* To serve clients, and to exchange messages with the monitor. */
+	/* These calls serve clients and exchange messages with the monitor. */
 	SYS_write,
 	SYS_writev,
 	SYS_recvfrom,
@@ -19,7 +19,7 @@ static const int allowed[] = {
 	SYS_close,
 	SYS_getsockopt,
 	SYS_setsockopt,
-	/* To make and read bodies in sealed memfds. */
+	/* These calls make and read bodies in sealed memfds. */
 	SYS_memfd_create,
 	SYS_fcntl,
 	SYS_lseek,

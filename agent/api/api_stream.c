@@ -106,7 +106,8 @@ int api_stream_begin(struct api *a, struct api_call *c)
 		return api_answer_stream(c, RESOURCE_STREAM_TYPE);
 	c->stream = stream_new(a, c);
 	if (!c->stream) {
-		c->client->closing = true; /* for the monitor, the connection is a stream */
+		c->client->closing = true; /* the monitor already treats the connection as a stream,
+					      so no request can follow */
 		return api_answer_refuse(c, 503, "busy", "out of memory for the stream");
 	}
 	if (a->streams->tail.next == 0 || a->streams->tail.next < a->next_event)
