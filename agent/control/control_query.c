@@ -17,7 +17,7 @@ struct control_query {
 	struct child_task *child;
 	struct reconcile_client client;
 	enum privsep_what what;
-	struct spec *spec; /* for a plan */
+	struct spec *spec; /* for a plan: its configuration; else NULL */
 	/* Version of the configuration that the next apply would read; 0: the plan is made for
 	 * another configuration. */
 	uint64_t tag;
