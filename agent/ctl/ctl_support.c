@@ -312,7 +312,7 @@ static int make_archive(const struct ctl_args *a, struct collection *c)
 	if (!file && asprintf(&own, "%s.tar.gz", c->name) < 0)
 		return fail("the archive", -ENOMEM);
 	file = file ? file : own;
-	/* Opened before the work, so that a wrong name costs no time. */
+	/* The file is opened before the reports are made, so that a wrong name costs no time. */
 	fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0 && errno == EEXIST) {
 		ctl_complain("%s exists already; name another file", file);

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-#define BACK_LIMIT_NS (60 * NSEC_PER_SEC) /* time limit for one worker */
+/* How long to wait until one worker has the new state. */
+#define BACK_LIMIT_NS (60 * NSEC_PER_SEC)
 #define LOOK_NS (300 * (long)NSEC_PER_MSEC)
 
 /* Returns the worker's entry in the list of processes, or NULL if there is none. */

@@ -263,7 +263,7 @@ static struct statfs_child statfs_start(const char *path)
 	if (a.pid == 0)
 		statfs_run(path, ends[1]);
 	close(ends[1]);
-	a.answer = ends[0]; /* without a child, this pipe is at its end at once */
+	a.answer = ends[0]; /* if no child could be started, reading from this pipe ends at once */
 	return a;
 }
 
