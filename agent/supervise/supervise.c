@@ -357,7 +357,8 @@ static int want(struct sup *s, const struct launch_config *config, bool retry_fa
 		w->reported[0] = '\0';
 	}
 	if (w->deferred != SUP_EVENT_MAX) {
-		w->deferred = SUP_EV_CONFIG_CHANGED; /* handled once the mounts are unmounted */
+		w->deferred = SUP_EV_CONFIG_CHANGED; /* the supervisor handles the event once the
+							mounts are unmounted */
 	} else if (!was_wanted) {
 		w->n_restarts = 0;
 		sup_handle_event(w, SUP_EV_WANT);
