@@ -11,7 +11,8 @@
 #include "netcfg/base/reason.h"
 #include "netcfg/host/inventory.h"
 
-#define LABELS_CABLES_MAX 8 /* cables per leg; a bond has one per member */
+/* Maximum number of cables per leg; a bond has one cable per member. */
+#define LABELS_CABLES_MAX 8
 
 struct plan;
 struct spec;

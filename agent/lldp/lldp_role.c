@@ -169,7 +169,7 @@ static int handle(struct lldp_role *role, const struct privsep_msg *m, int *fd)
 		return 0;
 	case PRIVSEP_PING:
 		return tell(&pong);
-	default: /* messages for the roles that serve clients */
+	default: /* other messages are for the roles that serve clients */
 		return 0;
 	}
 }
