@@ -31,7 +31,7 @@ static void say_change(struct agent *a, const struct label *was, const struct la
 	if (is->text[0])
 		events_add(&a->events, LOG_LEVEL_NOTICE, is->leg, "is on the switch %s, by LLDP",
 			   is->text);
-	else if (was && was->is_auto) /* no event at the start, when no label is known yet */
+	else if (was && was->is_auto) /* adds no event at the start, when no label is known yet */
 		events_add(&a->events, LOG_LEVEL_WARNING, is->leg,
 			   "its switch is unknown now, it was %s: %s", was->text,
 			   reason_format(&is->why, why, sizeof(why)));

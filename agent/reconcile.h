@@ -302,7 +302,8 @@ struct reconcile_records {
 struct reconcile {
 	struct reconcile_setup setup;
 	enum reconcile_state state;
-	struct applier *applier; /* of the running reconcile or of a recovery; NULL: none */
+	struct applier *applier; /* applier of the running reconcile or of a recovery; NULL: no
+				    applier runs */
 	struct reconcile_run run;
 	struct reconcile_queue queue;
 	struct reconcile_pacing pacing;
