@@ -73,7 +73,7 @@ struct client_slot {
 	uint8_t *req; /* &small[0] or a buffer from the pool; has room for a tail after the request
 		       */
 	uint32_t req_len;  /* length of the request without the tail */
-	uint32_t resp_max; /* bytes of the largest answer that is accepted */
+	uint32_t resp_max; /* maximum number of bytes of the answer */
 	uint8_t *resp; /* buffer of the pool for the answer, if resp_max is above CLIENT_SMALL_BYTES
 			  and the request was sent */
 	uint8_t *small; /* CLIENT_SMALL_BYTES for the request, then as many for the response */
