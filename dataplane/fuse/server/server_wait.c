@@ -25,7 +25,7 @@
 #define WORK_UNIT_BYTES (16U << 10)
 #define WORK_DIRECT 16
 #define WORK_TURN 4
-#define WORK_TURN_ALONE 48 /* while only one host sends requests */
+#define WORK_TURN_ALONE 48 /* units of work in a turn while only one host sends requests */
 #define WORK_ROUND 2
 #define WORK_SHORT 2
 #define EXAMINED_PER_UNIT 16U

@@ -17,7 +17,7 @@ static void answer(struct fuse_server_client *c)
 	} *msg = buf_pool_get(&srv->answers, sizeof(*msg));
 	unsigned n;
 
-	if (!msg) { /* again in the next turn */
+	if (!msg) { /* try again in the next turn */
 		srv->lock_grants = UINT64_MAX;
 		return;
 	}
