@@ -17,7 +17,7 @@
 #define ECHO_WINDOW_NS (100 * NSEC_PER_MSEC)
 
 enum entry_state {
-	ENTRY_NONE,	  /* free */
+	ENTRY_NONE,	  /* the entry is free */
 	ENTRY_INCOMPLETE, /* a request was sent, but no MAC is known yet */
 	ENTRY_REACHABLE,
 	ENTRY_REFRESHING, /* usable, while a request verifies that the MAC is still right */
@@ -50,7 +50,7 @@ struct port_neigh {
 	struct known known[KNOWN];
 	uint64_t next_due_ns;
 	bool stands_by;
-	/* Our own address. */
+	/* The state of our own address. */
 	enum port_neigh_probe probe;
 	unsigned probes_sent;
 	uint64_t probe_due_ns, announce_due_ns, defended_ns;
@@ -60,7 +60,8 @@ struct port_neigh {
 	uint64_t echo_window_ns;
 	unsigned echoes;
 	/* Parked frames. */
-	uint32_t park_used; /* bit per frame */
+	uint32_t park_used; /* bit per index in park_len and `parked`: set if a frame is parked
+			       there */
 	size_t park_len[PORT_NEIGH_PARKED];
 	uint8_t parked[]; /* PORT_NEIGH_PARKED frames of cfg.frame_bytes_max */
 };

@@ -23,8 +23,9 @@
 #define PORT_NEIGH_TRIES 5
 /* A neighbour then counts as unreachable for this time. */
 #define PORT_NEIGH_FAILED_NS NSEC_PER_SEC
-#define PORT_NEIGH_REFRESH_NS (20 * NSEC_PER_SEC) /* an entry in use is refreshed after this */
-#define PORT_NEIGH_IDLE_NS (60 * NSEC_PER_SEC)	  /* an unused entry is removed after this time */
+/* An entry in use is refreshed after this time. */
+#define PORT_NEIGH_REFRESH_NS (20 * NSEC_PER_SEC)
+#define PORT_NEIGH_IDLE_NS (60 * NSEC_PER_SEC) /* an unused entry is removed after this time */
 
 struct port_neigh_config {
 	struct port_l2_local local;

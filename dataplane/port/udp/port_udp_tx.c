@@ -29,7 +29,7 @@ static void tx_stash(struct udp_tx *tx)
 		const uint8_t *from = v->iov_base;
 
 		if (from >= tx->room && from < tx->room + TX_ROOM_BYTES)
-			continue; /* already copied */
+			continue; /* the bytes are in `room` already */
 		memcpy(to, v->iov_base, v->iov_len);
 		v->iov_base = to;
 		to += v->iov_len;

@@ -37,7 +37,7 @@ struct port_xdp {
 	struct port_xdp_control control;
 	int link; /* descriptor of the attached program, which stays on the interface while this is
 		     open */
-	int wake_fd;  /* -1: polled */
+	int wake_fd;  /* descriptor that wakes the worker; -1: the worker polls */
 	int timer_fd; /* in the epoll: wakes the worker for the next retry */
 	bool timer_set;
 	struct port_joining joining;

@@ -108,7 +108,7 @@ static void match_ip4(struct code *c, const struct port_l2_local *local)
 
 	match_bytes(c, IP_AT + 20 + 8);
 	match_ethernet(c, local, ETHERTYPE_IP);
-	match_byte(c, IP_AT, 0x45); /* no options */
+	match_byte(c, IP_AT, 0x45); /* the header has no options */
 	match_masked(c, IP_AT + 6, not_cut, 2, htons(IP_MF | IP_OFFMASK));
 	match_byte(c, IP_AT + 9, IPPROTO_UDP);
 	want(c, IP_AT + 16, local->ip.bytes, 4);
