@@ -231,7 +231,7 @@ struct launch_config {
 	uint32_t spin_us; /* how long an idle worker polls before it blocks; 0: it blocks at once */
 	uint32_t orphan_s;  /* how many seconds it serves without an agent */
 	uint32_t log_level; /* enum log_level */
-	uint32_t sessions;  /* compute: most client mounts served at a time; 0:
+	uint32_t sessions;  /* compute: maximum number of client mounts served at a time; 0:
 			       LAUNCH_SESSIONS_DEFAULT */
 	/* The cluster's keys at the start, the preferred one first; LAUNCH_MSG_KEYS brings later
 	 * keys. The worker clears them after its transport has got them. Only root can open the
