@@ -202,7 +202,7 @@ struct plan {
 	/* Number of values that cannot be restored before running workers release their devices
 	 * (plan_context.held). */
 	size_t n_deferred;
-	/* workers with transport: auto that this plan moves to a new transport */
+	/* number of workers with transport: auto that this plan moves to a new transport */
 	size_t n_moves;
 	struct plan_need *needs; /* changes that only the operator can make, each listed once */
 	size_t n_needs;
