@@ -20,12 +20,14 @@
 #define SPEC_MOUNTS_PER_CORE_MAX 128
 #define SPEC_ADMINS_MAX 64
 #define SPEC_ALLOW_MAX 8
-#define SPEC_CLIENTS_MAX 64    /* maximum number of client entries of an export */
-#define SPEC_WHO_MAX 64	       /* maximum number of hosts, or of networks, of a client entry */
-#define SPEC_IDS_MAX 32	       /* maximum number of id ranges of a map */
-#define SPEC_RULES_MAX 256     /* hosts and networks of all exports of a worker, see launch.h */
-#define SPEC_RULE_IPS_MAX 4096 /* data IPs of all hosts that a worker's exports name */
-#define SPEC_RULE_IDS_MAX 256  /* id ranges of all maps of a worker's exports */
+#define SPEC_CLIENTS_MAX 64 /* maximum number of client entries of an export */
+#define SPEC_WHO_MAX 64	    /* maximum number of hosts, or of networks, of a client entry */
+#define SPEC_IDS_MAX 32	    /* maximum number of id ranges of a map */
+/* Maximum number of hosts and networks of all exports of a worker, see launch.h. */
+#define SPEC_RULES_MAX 256
+/* Maximum number of data IPs of all hosts that a worker's exports name. */
+#define SPEC_RULE_IPS_MAX 4096
+#define SPEC_RULE_IDS_MAX 256 /* maximum number of id ranges of all maps of a worker's exports */
 
 enum spec_type {
 	SPEC_TYPE_MAP,	     /* a struct inside the parent struct */
