@@ -14,7 +14,7 @@
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
-#define LINKS_MAX 40	      /* the limit of the kernel */
+#define LINKS_MAX 40	      /* the kernel's limit of symbolic links in a path */
 #define FULL_BYTES (1U << 20) /* the largest write of a client */
 #define RAMFS_FS_MAGIC 0x858458f6
 #define TMPFS_FS_MAGIC 0x01021994
