@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Selects pages of lists. A page begins after a key instead of at a position, so that members which
- * are added or removed between two requests do not shift others to another page. */
+/* Selects pages of lists. A page begins after the key of an entry instead of at a position, so that
+ * members which are added or removed between two requests do not shift others to another page. */
 #include "agent/api/rest/api_list.h"
 #include "agent/api/rest/api_route_internal.h"
 #include "netcfg/base/text.h"
@@ -66,7 +66,7 @@ int api_list_take(const struct api_request *rq, struct api_list *ret, struct api
 
 struct member {
 	json_t *object;
-	const char *text; /* the key */
+	const char *text; /* the entry's key */
 	uint64_t number;
 };
 
