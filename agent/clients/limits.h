@@ -41,7 +41,7 @@ struct limits {
 /* Returns the address or network that counts as one address. */
 struct ip_addr limits_key(const struct ip_addr *address);
 
-/* Returns whether a client of that key may connect now. */
+/* Returns whether a client of the address or network `key` may connect now. */
 bool limits_connect(struct limits *l, const struct ip_addr *key, uint64_t now_ns);
 /* Call after a wrong token. Returns the delay of its answer in ns. */
 uint64_t limits_fail(struct limits *l, const struct ip_addr *key, uint64_t now_ns);
