@@ -30,7 +30,7 @@
 struct capture {
 	const struct ctl_args *args;
 	unsigned long seconds, packets_max, mib, snap, buffer, worker;
-	int fd, keys_fd;	  /* keys_fd -1: keys were not requested */
+	int fd, keys_fd;	  /* keys_fd -1: cipher keys were not requested */
 	char number[CTL_ID_SIZE]; /* number that the agent gave to this capture */
 	uint64_t begun_ns, bytes, packets, seen, dropped, keys;
 	bool full;		   /* the limit of packets or bytes was reached */
@@ -219,7 +219,7 @@ static void count_statistics(struct capture *c, const char *block, uint32_t len)
 	}
 }
 
-/* Writes the keys of a secrets block to the file for keys. They are never written to the
+/* Writes the cipher keys of a secrets block to the file for keys. They are never written to the
  * capture. */
 static int put_keys(struct capture *c, const char *block, uint32_t len)
 {

@@ -60,7 +60,7 @@ int ctl_cmd_secret_generate(const struct ctl_args *a)
 	return put(path, &s, true);
 }
 
-/* Reads a file that must have n keys; if it has another number, prints `otherwise`. */
+/* Reads a file that must have n cluster keys; if it has another number, prints `otherwise`. */
 static int read_keys(const char *path, unsigned n, const char *otherwise, struct secret *ret)
 {
 	struct reason why;

@@ -272,7 +272,7 @@ static void run_key(const struct doctor_host *p, const struct doctor_check *c,
 static void run_security(const struct doctor_host *p, const struct doctor_check *c,
 			 struct doctor_result *r)
 {
-	/* A host without a cluster has no key, whatever the default of `security` is. */
+	/* A host without a cluster has no cluster key, whatever the default of `security` is. */
 	if (*p->spec->cluster.name && p->spec->cluster.security != SPEC_SECURITY_NONE) {
 		doctor_report(r, DOCTOR_PASS, "packets between hosts are protected: %s",
 			      spec_security_to_string(p->spec->cluster.security));
