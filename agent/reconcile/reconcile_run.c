@@ -167,7 +167,7 @@ static int load_and_collect(struct agent *a)
 }
 
 /* Reads the cluster's keys. A changed key file takes effect with the next apply, like the rest of
- * the configuration; repairs keep the keys that the workers have. */
+ * the configuration; repairs keep the cluster keys that the workers have. */
 static int keys_fill(struct agent *a, const struct spec *spec)
 {
 	struct reconcile *rec = &a->reconcile;
