@@ -315,8 +315,8 @@ static struct ring *oldest(struct capture *c, uint64_t until_ns, struct packet_r
 	return found;
 }
 
-/* Adds one line with the session, the key number, the cipher and the key. All of them are printed
- * as numbers, so that a worker cannot put text of its choice into the file. */
+/* Adds one line with the session, the key number, the cipher and the cipher key. All of them are
+ * printed as numbers, so that a worker cannot put text of its choice into the file. */
 static void put_key(struct ring *r, const struct packet_record *rec, struct pcapng *out)
 {
 	struct packet_key key;

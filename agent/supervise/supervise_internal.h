@@ -81,7 +81,7 @@ void sup_read_sent(struct sup_worker *w);
 
 /* ---- supervise_update.c: messages that keep a running worker up to date ---- */
 
-/* Sends the keys that the worker lacks. If the socket is full, the next call retries. */
+/* Sends the cluster keys that the worker lacks. If the socket is full, the next call retries. */
 void sup_update_keys(struct sup_worker *w);
 /* Call after the worker's start or adoption. */
 void sup_update_links(struct sup_worker *w);
@@ -124,7 +124,7 @@ int sup_send(struct sup_worker *w, enum launch_msg_type type, int32_t code, uint
 int sup_send_text(struct sup_worker *w, enum launch_msg_type type, uint32_t index,
 		  const char *text);
 int sup_send_fault(struct sup_worker *w, const struct launch_fault *f);
-/* Sends the keys of w->config. */
+/* Sends the cluster keys of w->config. */
 int sup_send_keys(struct sup_worker *w);
 int sup_send_port(struct sup_worker *w, uint32_t index, const struct launch_port *port);
 

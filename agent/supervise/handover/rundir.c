@@ -505,8 +505,8 @@ uint32_t rundir_next_epoch(struct rundir *rd)
 	return rd->epoch;
 }
 
-/* If two processes create the key at the same moment, both use the same one, because link(2)
- * succeeds for only one of them. */
+/* If two processes create the key for file handles at the same moment, both use the same key,
+ * because link(2) succeeds for only one of them. */
 static int make_key(const char *path)
 {
 	autofree char *new = NULL;
