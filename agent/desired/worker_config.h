@@ -18,7 +18,7 @@ int worker_config_build(const struct spec *spec, const struct plan *plan, enum l
 /* Reads the cluster's keys from their file into the n desired configurations. Returns 0, or -EINVAL
  * with the reason in d. */
 int secrets_fill(const struct spec *spec, struct diag *d, struct launch_config *desired, size_t n);
-/* Copies the keys from a running worker's configuration instead of reading the file. */
+/* Copies the cluster keys from a running worker's configuration instead of reading the file. */
 void secrets_keep(const struct launch_config *from, struct launch_config *desired, size_t n);
 
 #endif
