@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Dumps the queueing disciplines with their counters, and replaces that of a link. */
+/* Dumps the queueing disciplines with their counters, and replaces the qdisc of a link. */
 #include "netcfg/linux/rtnl/rtnl_qdisc.h"
 #include "netcfg/base/vec.h"
 #include "netcfg/host/inventory_build.h"
