@@ -54,11 +54,13 @@ enum rudp_event {
 				   session's calls have ended with -ECONNRESET */
 	RUDP_SESSION_LOST,	/* nothing arrived on any path for limits.lost_ns; a client keeps
 				   connecting */
-	RUDP_SESSION_ENDED,	/* the peer closed the session (a client keeps connecting), or the
-				   session's cluster key was dropped */
-	RUDP_SESSION_STUCK,	/* server: the client did not acknowledge a response for
-				   limits.answer_ns */
-	RUDP_SESSION_CLOSED,	/* the peer closed the session, or rudp_session_close was called */
+	RUDP_SESSION_ENDED, /* client: the peer closed the session, and the client keeps connecting;
+			       both sides: the session's cluster key was dropped */
+	RUDP_SESSION_STUCK, /* server: the client acknowledged too few responses within
+			       limits.answer_ns, or rudp_responses_short() ended the session */
+	RUDP_SESSION_CLOSED, /* the last event of a session. Client: rudp_session_close was called.
+				Server: also at every other end; unless the client closed the
+				session, the event before this one has the reason */
 	RUDP_PATH_UP,
 	RUDP_PATH_DOWN, /* code: -ENETDOWN if our link is down, -ENOLINK if the peer reports its
 			   link down, -ETIMEDOUT if the path was silent */
@@ -105,7 +107,8 @@ struct rudp_ops {
 	void (*response)(void *user, struct rudp_session *s, uint64_t cookie, int status, void *buf,
 			 size_t len);
 	/* Server: the client acknowledged the response passed to rudp_respond with this token, or
-	 * its session ended: the caller may reuse the response's memory. */
+	 * no longer waits for it, or its session ended: the application may reuse the response's
+	 * memory. */
 	void (*sent)(void *user, struct rudp_session *s, void *token);
 	/* Server: a client sends HELLO. Return 0 to accept it, and set *ret_user to the value that
 	 * rudp_session_user returns. A negative errno refuses the client and is sent to it. */
@@ -264,7 +267,8 @@ bool rudp_session_key(const struct rudp_session *s, bool in, struct rudp_session
 bool rudp_session_is_up(const struct rudp_session *s);
 /* Returns whether any path of the session is up. */
 bool rudp_session_answers(const struct rudp_session *s);
-/* Returns when the peer's last packet arrived. Before the first packet: when the session began. */
+/* Returns when the peer's last packet arrived. Before the first packet: when the session was
+ * created. */
 uint64_t rudp_session_heard_ns(const struct rudp_session *s);
 /* Returns the peer's identity, and its epoch in *ret_epoch; 0 before the first handshake. */
 uint64_t rudp_session_peer(const struct rudp_session *s, uint32_t *ret_epoch);
@@ -305,9 +309,11 @@ enum rudp_standing {
 };
 enum rudp_standing rudp_session_standing(struct rudp_session *s);
 /* Server: call it while a response waits for memory that other responses occupy. For the next 20 ms
- * rudp may then end sessions (RUDP_SESSION_STUCK), if ops->may_end agrees. It ends sessions whose
- * client has left responses unacknowledged for some 40 ms and has not answered several PINGs in
- * that time. Their calls end with -ECONNRESET; the clients reconnect when they can. */
+ * rudp may then end sessions (RUDP_SESSION_STUCK), if ops->may_end agrees. It ends two kinds of
+ * sessions: those whose client has left responses unacknowledged for some 40 ms and has not
+ * answered several PINGs in that time, and those whose client answers but has acknowledged no part
+ * of its responses for 500 ms. Their calls end with `call_gone`; the clients reconnect when they
+ * can. */
 void rudp_responses_short(struct rudp *r);
 
 /* Requests up to this length need no grant. For them buf_get must reserve some memory that larger
@@ -337,11 +343,12 @@ void rudp_rx_waited(struct rudp *r, uint64_t ns);
  * events, and its requests are too rare to carry the acknowledgement of the previous response. A
  * delayed acknowledgement would then need a timer that wakes the caller once more. */
 void rudp_ack_at_once(struct rudp *r, bool rests);
-/* Call from within tx_flush: the packets passed to `port` since the last flush leave from `now_ns`
- * on. In a flush of many bytes, the last packets leave long after the time that rudp_poll got. With
- * this call, that delay does not count as part of the round trip. */
+/* Call from within tx_flush: sets now_ns as the send time of the packets of large bursts (16 KiB
+ * and more) that were passed to `port` since the last flush. In a flush of many bytes, the last
+ * packets leave long after the time that rudp_poll got. With this call, that delay does not count
+ * as part of the round trip. */
 void rudp_tx_stamp(struct rudp *r, unsigned port, uint64_t now_ns);
-/* Returns whether so many packets wait for the flush that it is worth reading the clock for
+/* Returns whether a large burst waits for the flush, so that it is worth reading the clock for
  * rudp_tx_stamp(). */
 bool rudp_tx_wants_stamp(const struct rudp *r);
 /* Runs due timers and sends what may be sent. Returns true if it stopped early, because tx returned

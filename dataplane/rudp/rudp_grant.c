@@ -19,13 +19,14 @@
 #define GRANTED_PACKETS 64U
 #define GRANTED_LOSS_SHARE 256U /* losses count as too many if one packet in this many is lost */
 #define MARKS 16U		/* progress is recorded for each sixteenth of the message */
-/* Limits for the bytes of requests in flight without a grant. FREE_BYTES: of all peers together;
- * FREE_PEER_BYTES: of each peer. */
+/* Limits for the bytes of big requests that may be in flight without a grant. FREE_BYTES: of all
+ * peers with a big request announced or arriving, and one more, together; FREE_PEER_BYTES: of each
+ * of them. */
 #define FREE_BYTES (1U << 20)
 #define FREE_PEER_BYTES (256U << 10)
 /* Bytes in flight without a grant for a peer while no other peer sends: one whole request. */
 #define FREE_ALONE_BYTES RUDP_MSG_BYTES_MAX
-#define FREE_BYTES_IDLE (4U << 20) /* bytes that all sessions together may send without a grant */
+#define FREE_BYTES_IDLE (4U << 20) /* the same limit for all live sessions together */
 
 void rudp_grant_init(struct rudp *r)
 {

@@ -59,13 +59,14 @@ struct grants {				   /* one per endpoint */
 
 void rudp_grant_init(struct rudp *r);
 void rudp_grant_peer_init(struct rudp_session *s);
-/* Call when a request was announced. The request then waits for memory and for its turn. If it has
- * memory already (SLOT_RECEIVING), it waits only for its turn. */
+/* Call when a request was announced, or when its first chunk arrived without an announcement. The
+ * request then waits for memory and for its turn. */
 void rudp_grant_announced(struct rudp_session *s, struct slot *slot);
-/* Moves the request, which has got memory, before the requests of the same client that have
- * none. */
+/* Moves the request, which has got memory before its turn, to the head of the client's requests of
+ * the same size class. */
 void rudp_grant_move_first(struct rudp_session *s, struct slot *slot);
-/* Call when a small request, which needs no grant, begins to arrive. */
+/* Call when the first chunk of a small request of several chunks was stored. Such a request needs
+ * no grant. */
 void rudp_grant_begin(struct rudp_session *s, struct slot *slot);
 /* Call when a chunk of a request was stored. */
 void rudp_grant_progress(struct rudp_session *s, struct slot *slot, uint32_t bytes);

@@ -51,7 +51,7 @@ struct rudp_handshake;
 /* The low bits of a session's number are its index in the table. */
 #define RUDP_INDEX_MASK 0xffffULL
 #define RUDP_FIRST_CALLS 4U
-#define RUDP_GSO_LONG 16384U /* bursts of at least this many bytes get a send timestamp */
+#define RUDP_GSO_LONG 16384U /* bytes of the smallest large burst, see burst_end() in rudp_tx.c */
 #define RUDP_GSO_BURSTS_MAX 16U
 /* Payload bytes after which the ports are flushed: less than two bursts, so that the peer can start
  * to work early. */
@@ -229,7 +229,7 @@ struct rudp_timer {
 
 struct rudp {
 	struct rudp_config cfg;
-	struct rudp_limits lim; /* limits of cfg, with the defaults filled in */
+	struct rudp_limits lim; /* limits of cfg, with the default instead of each 0 */
 	const struct rudp_ops *ops;
 	void *user;
 	uint64_t now;	    /* the latest time (ns) that the caller passed */
@@ -264,7 +264,7 @@ struct rudp {
 	 * went. */
 	struct rudp_sent_to small_to[2], bulk_to[2];
 	uint32_t unflushed; /* payload bytes sent since the last flush */
-	unsigned n_bursts;  /* number of bursts since the last flush that get a send timestamp */
+	unsigned n_bursts;  /* number of large bursts since the last flush, which are in `bursts` */
 	struct gso_burst bursts[RUDP_GSO_BURSTS_MAX];
 	uint64_t reset_tokens_ns; /* limits the rate of RESETs: each RESET moves this time forward
 				     by 10 ms, and it must not pass the present */

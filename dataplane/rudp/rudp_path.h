@@ -2,11 +2,12 @@
 /*
  * One path of a session: a port of ours and an address of the peer, with its own round trip,
  * congestion window, packet records and health. Files that may write struct rudp_path: rudp_path*.c
- * (state, probes), rudp_suspect.c (suspect_stage), rudp_loss*.c (sent, rtt, cc, pauses), rudp_tx.c
- * (pacing, counters), rudp_rx.c and rudp_ack_out.c (acks, last_rx_ns), rudp_hello.c and
- * rudp_accept.c (joining, standby), rudp_label.c (labels), rudp_incast_share.c (shares),
- * rudp_report.c (quality, latency) and rudp_validate.c (src_ports). All others read it and call the
- * functions below.
+ * (state, probes), rudp_suspect.c (suspect_stage, peer_alive_ns), rudp_loss*.c (sent, rtt, cc,
+ * pauses, timed_out), rudp_tx.c (pacing, counters), rudp_rx.c and rudp_ack_out.c (acks, last_rx_ns,
+ * quiet, counters), session/rudp.c (local_down, and when the next probe or HELLO is due),
+ * rudp_hello.c and rudp_accept.c (joining, standby), rudp_label.c (labels), rudp_incast_share.c
+ * (shares), rudp_report.c (quality, latency) and rudp_validate.c (src_ports). All others read it
+ * and call the functions below.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_PATH_H
 #define PLENUM_DATAPLANE_RUDP_PATH_H
@@ -43,15 +44,16 @@ struct rudp_path {
 	uint8_t state;	       /* enum path_state */
 	uint8_t index;	       /* position in rudp_session.paths, the same on both sides */
 	uint8_t port;	       /* our port, index in rudp_config.ports */
-	uint8_t suspect_stage; /* enum suspect_stage; a suspect path sends nothing new, unless all
-				  paths are suspect */
+	uint8_t suspect_stage; /* enum suspect_stage; a path that is suspect gets new packets only
+				  if all paths of its rank are, see path_rank() in rudp_tx.c */
 	bool standby;	       /* the path sends new packets only while no path without this flag is
 				  up */
-	bool timed_out;	       /* the path is up, but was silent for two timeouts: it sends nothing
-				  new */
-	bool local_down;       /* the link of our port is down */
-	bool peer_down;	       /* the peer reports that the link on its side is down */
-	bool tx_blocked;       /* the port accepted no more packets; valid until the next poll */
+	bool timed_out;	 /* the path is up, but was silent for two timeouts, or the port permanently
+			    refused a packet on it: it gets new packets only while all paths that are
+			    up have timed out */
+	bool local_down; /* the link of our port is down */
+	bool peer_down;	 /* the peer reports that the link on its side is down */
+	bool tx_blocked; /* the port accepted no more packets; valid until the next poll */
 	struct datagram_addr remote; /* address of the peer */
 
 	struct rudp_sent sent; /* our packets in flight, until they are acknowledged or lost */

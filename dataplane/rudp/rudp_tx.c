@@ -220,7 +220,9 @@ static int chunks_send(struct rudp_session *s, struct rudp_path *p, const struct
 	return 0;
 }
 
-/* Records the burst that was sent on p from first_pn on. A large burst gets a send timestamp. */
+/* Ends a burst on p whose first packet is first_pn. Remembers a large burst, so that
+ * rudp_tx_stamp() can correct the send time of its packets at the flush. Flushes if enough bytes or
+ * bursts wait. */
 static void burst_end(struct rudp *r, struct rudp_path *p, uint64_t first_pn, uint32_t bytes)
 {
 	if (bytes >= RUDP_GSO_LONG)

@@ -72,8 +72,9 @@ static inline void rudp_acks_note(struct rudp_acks *a, uint64_t pn, size_t len, 
 	a->pending_bytes += (uint32_t)len;
 }
 bool rudp_acks_due(const struct rudp_acks *a, uint64_t now);
-/* Fills in an acknowledgement: which packets up to `top` have arrived, and the delay and gap of the
- * highest of these packets. The caller sets path and credit. */
+/* Sets in *ret which packets up to `top` have arrived, in at most max_words words, and, if `top` is
+ * the highest number that arrived, the delay and gap of that packet. The caller sets path and
+ * credit. */
 void rudp_acks_fill(const struct rudp_acks *a, uint64_t top, unsigned max_words,
 		    struct wire_ack *ret, uint64_t now);
 /* Call when an acknowledgement of everything pending was sent. */

@@ -72,7 +72,8 @@ static void show(struct rudp_loss_rate *t)
 	t->shown_lost += t->lost;
 }
 
-/* Leaves out of the shown share the windows before the path became lossy. */
+/* Computes the shown share from the current window alone, because the path has just become lossy or
+ * stopped being lossy, and earlier windows show its former state. */
 static void show_only_this(struct rudp_loss_rate *t)
 {
 	t->shown_expected = t->expected;

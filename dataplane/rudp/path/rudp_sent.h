@@ -107,8 +107,9 @@ void rudp_sent_stamp(struct rudp_sent *t, uint64_t pn, unsigned n, uint64_t at);
 /* Records the acknowledgement of packets. word: index of a word of 64 packet numbers; bits: which
  * of them are acknowledged. Returns the bits that were not set before. */
 uint64_t rudp_sent_fresh(struct rudp_sent *t, uint64_t word, uint64_t bits);
-/* Call when a packet arrived `by` later than a packet that was sent after it. From now on, loss
- * detection waits a little longer than `by`. */
+/* Call when a packet arrived `by` later than a packet that was sent after it. For the next second,
+ * loss detection waits a little longer than `by`, but at most REORDER_MOST_NS; then the wait falls
+ * again, see rudp_sent_reorder(). */
 void rudp_sent_reordered(struct rudp_sent *t, uint64_t by, uint64_t now);
 /* Returns how late reordered packets may arrive. The value halves with each second without a
  * reordered packet. */

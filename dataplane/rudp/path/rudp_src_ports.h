@@ -16,11 +16,12 @@
 /* Source port 0 is the port's main UDP port; the peer sends everything to it. */
 #define RUDP_SOURCES_MAX DATAGRAM_SOURCES_MAX
 
-struct rudp_src_ports {	  /* all zeros: only source port 0 is used, and no additional port of the
-			     peer is known */
-	uint8_t n;	  /* number of our source ports beside source port 0 */
-	uint8_t usable;	  /* bit per source port: set if it reaches the peer and carries load */
-	uint8_t lost;	  /* bit per source port: set if its probes have failed for a long time */
+struct rudp_src_ports { /* all zeros: only source port 0 is used, and no additional port of the
+			   peer is known */
+	uint8_t n;	/* number of our source ports beside source port 0 */
+	uint8_t usable; /* bit per source port: set if it reaches the peer and carries load */
+	uint8_t lost;	/* bit per source port: set if its probes have failed for a long time, or if
+			   it often stopped reaching the peer after a probe had arrived */
 	uint64_t life_ns; /* value of the path's since_ns when the source ports were probed, which
 			     identifies the path's incarnation */
 	struct rudp_source {

@@ -70,7 +70,7 @@ void rudp_session_keys_forget(struct rudp_session *s);
 void rudp_session_end(struct rudp_session *s, enum rudp_event e, int status);
 /* Client: forgets the peer's incarnation and starts a new handshake. */
 void rudp_session_reconnect(struct rudp_session *s, enum rudp_event e, uint64_t now);
-/* Ends a session whose client acknowledges no responses. */
+/* Server: ends a session whose client acknowledges no responses, or too few; sends CLOSE. */
 void rudp_session_stuck(struct rudp_session *s);
 
 /* rudp_session_poll.c */
@@ -90,8 +90,9 @@ void rudp_port_poll(struct rudp_session *s, uint64_t now);
 int rudp_port_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_common *c,
 		 const uint8_t *data, size_t len, uint64_t now);
 
-/* rudp_keys.c: key changes. Call rudp_keys_end() while s->key_gone is set: it ends the session at
- * once or, if it cannot send CLOSE now, at the next poll. */
+/* rudp_keys.c: key changes. Call rudp_keys_end() while s->key_gone is set: it ends a server's
+ * session, at once or, if it cannot send CLOSE now, at the next poll. A client's session connects
+ * again with the new keys. */
 void rudp_keys_end(struct rudp_session *s, uint64_t now);
 
 /* rudp_standing.c */

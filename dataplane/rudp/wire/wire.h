@@ -379,7 +379,7 @@ int wire_get_versions(const uint8_t *p, size_t len, struct wire_common *ret, uin
 int wire_get_ack(const uint8_t *p, size_t len, struct wire_ack *ret);
 /* Returns the number of grants, or -EBADMSG. */
 int wire_get_grants(const uint8_t *p, size_t len, struct wire_grant ret[WIRE_GRANTS_MAX]);
-/* Decodes DATA; fills ret_ack if the packet has an acknowledgement according to c->flags. */
+/* Decodes DATA; sets *ret_ack if c->flags say that the packet has an acknowledgement. */
 int wire_get_data(const uint8_t *p, size_t len, const struct wire_common *c, struct wire_data *ret,
 		  struct wire_ack *ret_ack);
 
