@@ -192,8 +192,9 @@ static int file_take(struct fuse_client *f, const struct client_slot *s, uint8_t
 	file = client_slot_is_resent(s)
 		       ? client_file_of_server_fh(&f->files, out.fh, as.incarnation)
 		       : NULL;
-	if (file && !(open_flags & O_APPEND)) /* a repeated open keeps the mode of the earlier
-						 one */
+	if (file && !(open_flags &
+		      O_APPEND)) /* this OPEN was sent twice, and its first answer already made the
+				    file: use the page cache, or bypass it, as that answer said */
 		fopen_flags = file->flags & CLIENT_FILE_DIRECT ? fopen_flags | FOPEN_DIRECT_IO
 							       : fopen_flags & ~FOPEN_DIRECT_IO;
 	if (!file)

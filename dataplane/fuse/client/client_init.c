@@ -61,7 +61,8 @@ static void init_answer(struct fuse_client *f, const void *req, size_t len)
 	head->max_readahead = MIN_OF(in.max_readahead, FUSE_PROTO_MAX_READAHEAD);
 	head->kernel = offered & FUSE_PROTO_DIRECT_IO_MMAP ? CLIENT_KERNEL_DIRECT_MMAP : 0;
 	client_publish(&head->negotiated, 1);
-	/* Make the kernel send each lock request: to the server, or to fail. */
+	/* Make the kernel pass each lock request to this worker, which sends it to the server
+	 * (locks: cluster) or refuses it (locks: none). */
 	if (f->mount->locks != LAUNCH_LOCKS_LOCAL)
 		flags |= offered & (FUSE_POSIX_LOCKS | FUSE_FLOCK_LOCKS);
 	/* With this flag, files that bypass the page cache can still be mapped. */

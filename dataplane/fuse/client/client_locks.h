@@ -41,7 +41,8 @@ struct client_locks {
 
 /* ---- client_lock_state.c ---- */
 
-/* Returns whether the server manages the locks of this mount; it may not be able to. */
+/* Returns whether the mount has `locks: cluster`, so that the server is to manage its locks. If the
+ * server or this host's kernel cannot do that, lock requests fail. */
 bool client_locks_wanted(const struct fuse_client *f);
 /* Call when a server has answered INIT. epoch: the mount's lock epoch, 0: this server manages no
  * locks. If the epoch has changed, all files on which programs may hold locks are marked: requests
@@ -58,8 +59,9 @@ bool client_locks_must_end(uint32_t opcode, bool sent);
 
 /* ---- client_locks.c ---- */
 
-/* Handles what an answer says about locks. Returns true if the slot's request now waits without a
- * slot. */
+/* Applies an answer about locks: sets or clears CLIENT_NODE_LOCKED of the request's node, and moves
+ * a SETLKW that must wait from its slot to client_locks.waits. Returns true if the slot is free
+ * now: the request waits without a slot, or the kernel has its reply. */
 bool client_locks_answer(struct fuse_client *f, struct client_slot *s,
 			 const struct client_answer *a);
 /* Processes the answer to a cancellation; msg is NULL if the session ended before it arrived. */

@@ -46,7 +46,8 @@ struct client_stage {
 	void (*sync)(struct fuse_client *f);
 	/* Called with a request of n bytes in f->request whose opcode is in the bit mask `opcodes`.
 	 * No two stages may have the same opcode. Returns true if the stage has answered the
-	 * request. */
+	 * request, or has processed a request that expects no answer; the request then gets no
+	 * slot. */
 	uint64_t opcodes;
 	bool (*take)(struct fuse_client *f, const struct fuse_in_header *in, size_t n,
 		     uint64_t now_ns);

@@ -47,8 +47,9 @@ struct fuse_client *fuse_client_close(struct fuse_client *f, uint64_t now_ns);
  * owns rdma; NULL: no devices. */
 void fuse_client_set_rdma(struct fuse_client *f, struct port_rdma *rdma,
 			  const struct launch_config *cfg);
-/* Records that the host's kernel does not use SELinux and so needs no labels of files. Call it
- * once, before there is traffic. */
+/* Tells the client that the host's kernel does not use SELinux: requests for the SELinux label of a
+ * file without extended attributes then fail with EOPNOTSUPP instead of ENODATA. Call it once,
+ * before there is traffic. */
 void fuse_client_set_unlabelled(struct fuse_client *f);
 /* Returns why the mount's data cannot use RDMA on this port, or PORT_RDMA_OK if it can. */
 enum port_rdma_reason fuse_client_rdma_reason(const struct fuse_client *f, unsigned port);
@@ -91,7 +92,8 @@ int fuse_client_pull(struct fuse_client *f, bool all, uint64_t now_ns);
  * no more requests would learn of the unmount only from the owner. The next pull handles the
  * unmount. */
 void fuse_client_set_unmounted(struct fuse_client *f);
-/* Handles timeouts. Returns when to call it next, UINT64_MAX if there is no deadline. */
+/* Connects to the server, sends what is due, ends requests that have timed out, and returns unused
+ * memory to the system. Returns when to call it next, UINT64_MAX if there is no deadline. */
 uint64_t fuse_client_tick(struct fuse_client *f, uint64_t now_ns);
 unsigned fuse_client_in_flight(const struct fuse_client *f);
 /* Returns how many unanswered requests were sent to the server. A stopping worker waits for these.

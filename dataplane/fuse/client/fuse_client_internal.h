@@ -398,7 +398,7 @@ void client_slot_fail(struct fuse_client *f, struct client_slot *s, int error);
 
 /* client_load.c: how much is pending in the kernel */
 
-/* Counts a request of the kernel. */
+/* Counts a request of the kernel, and the data bytes of a WRITE, on the statistics page. */
 void client_note_read(struct fuse_client *f, const struct fuse_in_header *h);
 /* Returns how many requests probably wait in the kernel; at least 1 while no request is
  * unanswered. */

@@ -397,8 +397,8 @@ static bool claim_slot(struct fuse_client *f, struct client_worker *w, unsigned 
 	}
 }
 
-/* Handles a request that the kernel has resent. If a mount worker has this request already, the
- * owner claims it there, and does not start it again. */
+/* If the kernel has resent the request and a mount worker has it already, the owner claims it
+ * there, and does not start it again. Returns whether it did. */
 static bool claim(struct fuse_client *f, struct client_slot *s)
 {
 	if (!(s->unique & RESEND))

@@ -62,7 +62,8 @@ static unsigned file_find(const struct fuse_client *f, uint64_t fh)
 }
 
 /* Returns whether this mount worker serves the request: it must be for data of a file in the table,
- * by the rules of is_eligible() in client_dispatch.c. Fills in the slot. */
+ * by the rules of is_eligible() in client_dispatch.c. Sets len, opcode, nodeid, fh and file of the
+ * slot. */
 static bool is_served_here(const struct fuse_client *f, const struct fuse_in_header *h,
 			   const uint8_t *req, struct mount_worker_slot *slot)
 {
@@ -200,7 +201,8 @@ static void signalled_look(struct fuse_client *f, unsigned i, uint64_t now_ns)
 			client_killed_signalled(f, &f->slots[k], now_ns);
 }
 
-/* Handles the slots of this worker that the owner has changed. */
+/* Checks the slots that the owner has posted: begins the requests that the owner has dispatched
+ * there, and processes signals of processes. */
 static void posted_look(struct fuse_client *f, uint64_t now_ns)
 {
 	uint64_t bits = mount_worker_get(&f->reads->posted);

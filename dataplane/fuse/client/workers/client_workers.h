@@ -22,8 +22,10 @@ struct client_worker {
 	uint64_t fhs[MOUNT_WORKER_FILES];     /* file handles in the mount worker's table; 0: the
 						 entry is free */
 	uint64_t nodeids[MOUNT_WORKER_FILES]; /* node numbers of these files */
-	/* The owner's slot of the request in each of the mount worker's slots. NULL: there is no
-	 * request, or it is a predecessor's, or the mount worker read it itself. */
+	/* Index: a slot of the mount worker. Value: the owner's slot for the request in it. NULL:
+	 * the slot is empty, or a predecessor dispatched the request, or the mount worker read it
+	 * from the kernel itself; if the kernel resends such a request to the owner, claim() sets
+	 * the value. */
 	struct client_slot *slots[MOUNT_WORKER_SLOTS_ALL];
 	unsigned n_out;
 	bool touched;	  /* buffers of its area were used, and so have memory */
@@ -72,7 +74,8 @@ static inline unsigned client_dispatch_nodeids_at(uint64_t nodeid)
 
 /* client_dispatch.c: the owner's side of the mount workers. */
 
-/* Handles the state of slot i, which is below MOUNT_WORKER_SLOTS_ALL. Returns false if the slot
+/* Ends the request in slot i if the mount worker has finished it, or takes it back if the mount
+ * worker has returned or forwarded it. i: below MOUNT_WORKER_SLOTS_ALL. Returns false if the slot
  * must be checked again later. */
 bool client_dispatch_slot_look(struct fuse_client *f, struct client_worker *w, unsigned i);
 /* Returns whether a process runs the mount worker, and has a session with the server. */
