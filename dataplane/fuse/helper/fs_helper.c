@@ -446,7 +446,8 @@ static bool pool_is_whole(const struct fs_helper *h)
  * or will be, so it is counted as expected. */
 static void sleep_end(struct fs_helper *h)
 {
-	/* Pairs with call_finish(): either the helper or the worker clears the flag. */
+	/* call_finish() of a helper swaps the same word, so only one of the two gets the value 1.
+	 */
 	if (h->sleeps && __atomic_exchange_n(&h->worker_sleeps, 0, __ATOMIC_RELAXED) == 0)
 		h->wakes++;
 	h->sleeps = false;

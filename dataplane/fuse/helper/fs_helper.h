@@ -120,8 +120,8 @@ struct helper_setattr {
 };
 
 /*
- * One call. The worker fills it in between fs_helper_call_new() and fs_helper_submit(), and reads
- * the result after fs_helper_poll() has returned it.
+ * One call. The worker writes the arguments between fs_helper_call_new() and fs_helper_submit(),
+ * and reads the result after fs_helper_poll() has returned it.
  */
 struct helper_call {
 	enum helper_op op;

@@ -25,7 +25,7 @@
 
 enum helpers_call_state {
 	CALL_FREE,
-	CALL_WITH_WORKER, /* the worker fills it in, or reads its result */
+	CALL_WITH_WORKER, /* the worker writes its arguments, or reads its result */
 	CALL_QUEUED,	  /* the call is in a ring, and no helper has begun it */
 	CALL_RUNNING,	  /* a helper executes it */
 	CALL_TAKEN_BACK,  /* the worker cancelled it before a helper took it; its index is still in

@@ -180,7 +180,8 @@ void journal_mount_seen(struct journal *j, unsigned mount)
 
 uint64_t journal_mount_seen_s(const struct journal *j, unsigned mount)
 {
-	/* Pairs with journal_mount_seen() of the worker that serves it. */
+	/* journal_mount_seen() of the worker that serves the mount writes it. Relaxed, because only
+	 * this value counts. */
 	return __atomic_load_n(&j->file->mounts[mount].last_seen_s, __ATOMIC_RELAXED);
 }
 

@@ -11,8 +11,9 @@
 
 #define FUSE_HELLO_BYTES 224
 
-/* The purpose of the session. A full server prefers mounts to mount workers, but it always accepts
- * a mount worker that finishes its requests, because no other process can finish them. */
+/* The purpose of the session. A full server prefers mounts to mount workers. Beyond its limit it
+ * accepts LAUNCH_SESSIONS_OWING mount workers that finish their requests, because no other process
+ * can finish them; further ones count as other mount workers. */
 enum fuse_hello_purpose {
 	FUSE_HELLO_MOUNT,
 	FUSE_HELLO_MOUNT_WORKER,

@@ -6,13 +6,15 @@
  * export's root cannot be reached: each name is one component, resolved relative to a directory's
  * descriptor without following symbolic links.
  *
- * Clients name objects by signed handles, so the server may lose its memory. Two things survive in
- * the export's state descriptor: the journal of requests that must not run twice, and the list of
- * unlinked open files, which the agent pins (keeps open). Clients reclaim (open again) their open
- * files at a successor. On a file system without file handles, an object can be used only until the
- * process ends, or until too many objects are in use; its clients then get ESTALE. Locks are local
- * to the client's kernel. Clients' kernels check permissions; quotas apply at the server to every
- * user, including root.
+ * Clients name objects by signed handles, so the server may lose its memory. These survive in the
+ * export's state descriptor: the journal of requests that must not run twice, the list of mounts,
+ * the list of unlinked open files, which the agent pins (keeps open), and until when leases may be
+ * valid. Clients reclaim (open again) their open files at a successor. On a file system without
+ * file handles, an object can be used only until the process ends, or until too many objects are in
+ * use; its clients then get ESTALE. The server manages the file locks of mounts with `locks:
+ * cluster` (lock_table.h); locks of other mounts are local to the client's kernel. Clients' kernels
+ * check permissions, except where the server squashes or maps users (fuse_rights.h); quotas apply
+ * at the server to every user, including root.
  */
 #ifndef PLENUM_FUSE_SERVER_H
 #define PLENUM_FUSE_SERVER_H

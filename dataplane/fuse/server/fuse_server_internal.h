@@ -24,8 +24,9 @@ void server_retry_run(struct fuse_server *srv);
  * started again, and its reply goes to this call. */
 void server_req_take(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
 		     const struct fuse_server_args *args);
-/* Starts the waiting requests whose host has its turn and may have a reply buffer. The amount of
- * work is bounded. Returns the number of requests. */
+/* Lets the hosts take turns, and starts waiting requests for which a reply buffer is free that the
+ * client is allowed to use. The amount of work is bounded. Returns the number of started requests.
+ */
 unsigned server_wait_run(struct fuse_server *srv, uint64_t now_ns);
 /* Takes a waiting request out of the queue. Returns its buffer, which the caller then owns, or NULL
  * if this request does not wait. */

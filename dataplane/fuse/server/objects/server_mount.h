@@ -7,7 +7,8 @@
 
 int server_mounts_init(struct fuse_server *srv);
 void server_mounts_done(struct fuse_server *srv); /* frees all mounts */
-/* Adopts the mounts in the export's state. */
+/* Creates the mounts in the export's state that this worker served before, or that no worker
+ * serves. Their clients must first reclaim their open files. */
 int server_mounts_restore(struct server_export *e);
 /* Finds or creates the mount that the hello names. Returns 0, -EBUSY if earlier requests of the
  * mount may still run, at this worker or at another, or another negative errno. */

@@ -302,7 +302,7 @@ void server_pin_unlinked(struct server_export *e, const struct helper_result *r,
 }
 
 /* Call when a new agent has adopted this worker: the descriptors that the old agent kept are lost,
- * unless the service manager has kept them. */
+ * unless the service manager or the descriptor holder has kept them. */
 void fuse_server_pin_again(struct fuse_server *srv)
 {
 	for (unsigned i = 0; i < srv->n_exports; i++) {

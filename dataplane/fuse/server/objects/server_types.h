@@ -333,8 +333,8 @@ struct server_req {
 _Static_assert(sizeof(struct server_req) + sizeof(struct fuse_out_header) <= BUF_HEADROOM_BYTES,
 	       "a request and its reply header fit into the headroom");
 
-/* A request that waits for a reply buffer. It is stored in the headroom of the buffer that holds
- * the request. */
+/* A request that waits for its host's turn or for a reply buffer, or a WRITE whose data cannot be
+ * fetched yet. It is stored in the headroom of the buffer that holds the request. */
 struct server_wait {
 	struct server_wait *next;
 	struct fuse_server_client *client;

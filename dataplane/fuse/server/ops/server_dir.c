@@ -29,7 +29,8 @@ struct dir_answer {
 	unsigned n_handles;
 };
 
-/* Fills in the entry of one name. Its handle is added separately, to follow the data. */
+/* Writes the entry of one name to *out. If the object has a handle, appends the handle at
+ * a->handle_at, because handles follow the data in the reply. */
 static void entry_fill(struct server_req *q, const struct helper_dirent *de, const char *name,
 		       struct dir_answer *a, struct fuse_entry_out *out)
 {

@@ -60,8 +60,8 @@ static uint32_t no_xattrs_flag(const struct server_req *q, bool no_xattrs)
 	return no_xattrs && !q->resent ? FUSE_PROTO_NO_XATTRS : 0;
 }
 
-/* Fills in the entry of an object. The server puts flags of the protocol into `generation`; the
- * client sets the timeouts. */
+/* Writes the entry of an object to *ret, with flags of the protocol in `generation`. The client
+ * sets the timeouts. */
 static void entry_fill(struct server_req *q, const struct server_entry *e,
 		       struct fuse_entry_out *ret)
 {

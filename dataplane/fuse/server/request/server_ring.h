@@ -12,6 +12,7 @@ void server_ring_done(struct fuse_server *srv);
  * result. These operations are instead done by a system call, and q->done is called before this
  * function returns:
  * - all operations but reads
+ * - all operations if io_uring is unavailable or its ring is full
  * - large reads from memory
  * - reads from memory that io_uring could not execute
  * - all reads from memory if server_export.ring_unfit is set
