@@ -27,7 +27,7 @@ static uint64_t hold_now(const struct worker_active *b)
 
 static bool leave(struct worker_active *b, uint64_t now_ns)
 {
-	bool soon = b->server_ns && now_ns - b->server_ns < WORKER_ACTIVE_SOON * hold_now(b);
+	bool soon = b->returned_ns && now_ns - b->returned_ns < WORKER_ACTIVE_SOON * hold_now(b);
 
 	for (unsigned i = 0; i < b->n; i++) {
 		if (!b->works[i])
@@ -53,7 +53,7 @@ bool worker_active_choose(struct worker_active *b, uint64_t now_ns, uint64_t *re
 			continue;
 		if (now_ns >= due_ns) {
 			b->active = i;
-			b->server_ns = now_ns;
+			b->returned_ns = now_ns;
 			*ret_due_ns = UINT64_MAX;
 			return true;
 		}

@@ -21,8 +21,9 @@ struct worker_active {
 	unsigned doubled; /* how many times the hold time is doubled at present */
 	uint64_t since_ns[LAUNCH_PORTS_MAX]; /* since when the port works */
 	bool works[LAUNCH_PORTS_MAX];
-	/* When a port earlier in the list last became active again; 0: never. */
-	uint64_t server_ns;
+	/* When a repaired port last became active again in the place of a later one in the list; 0:
+	 * none has. */
+	uint64_t returned_ns;
 };
 
 /* Begins with n working ports, of which the first is active. */
