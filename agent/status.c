@@ -18,6 +18,7 @@ static void add_mounts(const struct agent *a, struct status *st, const struct su
 {
 	/* The mounts of a worker that is being removed already belong to other workers. */
 	for (uint32_t i = 0; w->wanted && i < w->config.n_mounts; i++) {
+		const struct launch_mount_stats *s = sup_mount_stats(w, i);
 		struct status_mount *m = &st->mounts[st->n_mounts++];
 
 		*m = (struct status_mount){
@@ -25,13 +26,13 @@ static void add_mounts(const struct agent *a, struct status *st, const struct su
 			.path = w->config.mounts[i].path,
 			.peer = w->config.mounts[i].peer,
 			.export_name = w->config.mounts[i].export_name,
-			.served = w->state == SUP_UP && w->stats &&
+			.served = w->state == SUP_UP && s &&
 				  !mounts_why(a->mounts, w->config.mounts[i].path) &&
 				  !mounts_waits(a->mounts, w->config.mounts[i].path) &&
-				  launch_stat_get(&w->stats->mounts[i].served),
+				  launch_stat_get(&s->served),
 		};
 		if (m->served)
-			stats_page_text(w->stats, w->stats->mounts[i].by, m->by, sizeof(m->by));
+			stats_page_text(w->stats, s->by, m->by, sizeof(m->by));
 	}
 }
 

@@ -44,10 +44,17 @@ static void explain_down(const struct sup_worker *w, char *buf, size_t size)
 static void mount_from_page(const struct agent *a, const struct sup_worker *w, uint32_t i,
 			    struct status_mount *m)
 {
-	const struct launch_mount_stats *s = &w->stats->mounts[i];
+	const struct launch_mount_stats *s = sup_mount_stats(w, i);
 	const char *why = health_mount_reason(&a->health, w->id, m->path);
-	const bool is_connected = launch_stat_get(&s->served) != 0;
+	bool is_connected;
 
+	if (!s) {
+		m->state = "waits";
+		snprintf(m->reason, sizeof(m->reason),
+			 "worker %u still runs with its former configuration", w->id);
+		return;
+	}
+	is_connected = launch_stat_get(&s->served) != 0;
 	m->open_files = (int64_t)launch_stat_get(&s->open_files);
 	m->state = m->served ? "served" : "waits";
 	/* If programs cannot reach a mount although its server answers, the time is unknown: the

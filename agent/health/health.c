@@ -137,7 +137,7 @@ static void look_at_page(struct health_look *l)
 	struct health_entry *e;
 
 	stats_page_text(l->w->stats, l->w->stats->reason, text, sizeof(text));
-	for (uint32_t i = 0; text[0] && i < l->w->config.n_mounts; i++) {
+	for (uint32_t i = 0; text[0] && l->w->started && i < l->w->started->n_mounts; i++) {
 		char refusal[LAUNCH_REASON_MAX];
 
 		stats_page_text(l->w->stats, l->w->stats->mounts[i].reason, refusal,

@@ -15,11 +15,17 @@ const char *health_look_arp(struct health_look *l)
 	return l->arp;
 }
 
+static bool is_served(const struct sup_worker *w, uint32_t i)
+{
+	const struct launch_mount_stats *s = sup_mount_stats(w, i);
+
+	return s && launch_stat_get(&s->served);
+}
+
 bool health_has_mount(const struct sup_worker *w, const char *peer, bool served)
 {
 	for (uint32_t i = 0; i < w->config.n_mounts; i++)
-		if (strcmp(w->config.mounts[i].peer, peer) == 0 &&
-		    (launch_stat_get(&w->stats->mounts[i].served) != 0) == served)
+		if (strcmp(w->config.mounts[i].peer, peer) == 0 && is_served(w, i) == served)
 			return true;
 	return false;
 }
@@ -30,8 +36,7 @@ bool health_is_of_mount(const struct sup_worker *w, const struct ip_addr *to)
 		const struct launch_mount *m = &w->config.mounts[i];
 
 		for (uint32_t k = 0; k < m->n_addrs; k++)
-			if (ip_addr_equal(&m->addrs[k].ip, to) &&
-			    !launch_stat_get(&w->stats->mounts[i].served))
+			if (ip_addr_equal(&m->addrs[k].ip, to) && !is_served(w, i))
 				return true;
 	}
 	return false;

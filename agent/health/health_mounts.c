@@ -48,6 +48,7 @@ static bool explains(const struct health_look *l, struct reason *ret)
 void health_look_at_mount(struct health_look *l, uint32_t i)
 {
 	const struct launch_mount *m = &l->w->config.mounts[i];
+	const struct launch_mount_stats *s = sup_mount_stats(l->w, i);
 	char text[HEALTH_TEXT_MAX], why[HEALTH_TEXT_MAX], refusal[LAUNCH_REASON_MAX];
 	struct reason fault;
 
@@ -58,9 +59,10 @@ void health_look_at_mount(struct health_look *l, uint32_t i)
 		health_note(l, 0, HEALTH_MOUNT, m->path, text);
 		return;
 	}
-	if (launch_stat_get(&l->w->stats->mounts[i].served))
+	/* Without statistics the process is about to be replaced, which the status shows. */
+	if (!s || launch_stat_get(&s->served))
 		return;
-	stats_page_text(l->w->stats, l->w->stats->mounts[i].reason, refusal, sizeof(refusal));
+	stats_page_text(l->w->stats, s->reason, refusal, sizeof(refusal));
 	if (refusal[0])
 		snprintf(why, sizeof(why), "%s", refusal);
 	else if (is_reached(l, m->peer))

@@ -83,6 +83,14 @@ static void note_served(const struct sup_worker *w)
 			mounts_note_served(w->sup->setup.mounts, &w->started->mounts[i]);
 }
 
+const struct launch_mount_stats *sup_mount_stats(const struct sup_worker *w, uint32_t i)
+{
+	for (uint32_t k = 0; w->stats && w->started && k < w->started->n_mounts; k++)
+		if (launch_mount_equal(&w->started->mounts[k], &w->config.mounts[i]))
+			return &w->stats->mounts[k];
+	return NULL;
+}
+
 /* Starts a process with the changed configuration as soon as a new process could serve the
  * exports. */
 static void continue_change(struct sup_worker *w)

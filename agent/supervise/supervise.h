@@ -261,6 +261,9 @@ void sup_mount_lost(struct sup *s, uint32_t worker_id);
 void sup_stop_all(struct sup *s);
 /* Kills the workers that have not stopped. */
 void sup_kill_all(struct sup *s);
+/* Returns what the running process reports about mount `i` of w->config. Returns NULL if it does
+ * not serve that mount, because it still runs with its former configuration, or has no page. */
+const struct launch_mount_stats *sup_mount_stats(const struct sup_worker *w, uint32_t i);
 /* Returns whether an earlier agent started the worker with another version of the program than this
  * agent's. */
 bool sup_is_outdated(const struct sup_worker *w);

@@ -86,12 +86,46 @@ static void test_workers_have_the_labels_of_their_legs(void **state)
 	status_done(&st);
 }
 
+static void set_mount(struct launch_mount *m, const char *path, const char *export)
+{
+	snprintf(m->path, sizeof(m->path), "%s", path);
+	snprintf(m->peer, sizeof(m->peer), "host-b");
+	snprintf(m->export_name, sizeof(m->export_name), "%s", export);
+}
+
+/* An apply has changed the configuration, and the process still serves the former mounts. */
+static void test_a_former_mount_says_nothing_about_the_new_one(void **state)
+{
+	struct sup_worker *w = calloc(1, sizeof(*w));
+	struct launch_config *started = calloc(1, sizeof(*started));
+	struct launch_stats *page = calloc(1, sizeof(*page));
+
+	(void)state;
+	assert_true(w && started && page);
+	w->started = started;
+	w->config.n_mounts = started->n_mounts = 2;
+	set_mount(&started->mounts[0], "/mnt/a", "one");
+	set_mount(&started->mounts[1], "/mnt/b", "two");
+	set_mount(&w->config.mounts[0], "/mnt/b", "two");
+	set_mount(&w->config.mounts[1], "/mnt/a", "three");
+	assert_null(sup_mount_stats(w, 0));
+	w->stats = page;
+	assert_ptr_equal(sup_mount_stats(w, 0), &page->mounts[1]);
+	assert_null(sup_mount_stats(w, 1));
+	w->started = NULL;
+	assert_null(sup_mount_stats(w, 0));
+	free(page);
+	free(started);
+	free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RECONCILE_TEST(test_status_has_number_and_steps_of_the_history),
 		RECONCILE_TEST(test_a_path_in_reserve_is_standby),
 		RECONCILE_TEST(test_workers_have_the_labels_of_their_legs),
+		cmocka_unit_test(test_a_former_mount_says_nothing_about_the_new_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
