@@ -146,7 +146,9 @@ lab_up() {
 		hugepages $hugepages channels $channels >"$lab_state/wants"
 	mkfifo "$lab_state/lifeline" "$lab_state/ready"
 	export lab_root lab_state here top
+	# Linux shares the processors among sessions first, so the new session takes over the priority of this process.
 	setsid unshare --mount --pid --net --fork --kill-child -- bash -c "set -euo pipefail
+		{ nice >/proc/self/autogroup; } 2>/dev/null || :
 		$(declare -f lab_keeper_main lab_qemu lab_host_names lab_kernel)
 		lab_keeper_main" "lab-keeper:$LAB_NAME" </dev/null >"$lab_state/log" 2>&1 &
 	local unshare_pid=$!
