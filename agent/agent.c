@@ -12,6 +12,7 @@
 #include "agent/leg_queues.h"
 #include "agent/leg_wiring.h"
 #include "agent/lldp/lldp.h"
+#include "agent/membership.h"
 #include "agent/supervise/handover/fd_store.h"
 #include "netcfg/base/os/limit.h"
 #include <pwd.h>
@@ -448,6 +449,7 @@ static void on_spec(struct agent *a)
 {
 	take_rights(a);
 	take_network(a);
+	membership_take_spec(a);
 	if (!a->running.spec->fault_injection && a->faults.n > 0)
 		faults_end(&a->faults, 0, "the configuration no longer allows faults");
 }
@@ -475,6 +477,8 @@ static int open_sources(struct agent *a)
 		r = drift_init(a);
 	if (r >= 0)
 		r = leg_labels_init(a);
+	if (r >= 0)
+		r = membership_init(a);
 	if (r >= 0)
 		r = leg_wiring_init(a);
 	if (r >= 0)
@@ -578,6 +582,7 @@ static void close_all(struct agent *a)
 	if (a->loop)
 		reconcile_done(a);
 	control_queries_done(a);
+	membership_done(a);
 	leg_labels_done(a);
 	leg_wiring_done(a);
 	faults_done(&a->faults);

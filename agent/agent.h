@@ -14,6 +14,7 @@
 #include "agent/base/loop.h"
 #include "agent/base/memory_group.h"
 #include "agent/clients/clients.h"
+#include "agent/cluster/cluster.h"
 #include "agent/drift.h"
 #include "agent/health/health.h"
 #include "agent/health/latency.h"
@@ -62,6 +63,9 @@ struct agent {
 	struct carriers carriers;
 	struct labels labels;
 	struct lldp *lldp;
+	struct cluster *cluster;
+	struct servers servers;	       /* of the cluster; membership.c keeps them up to date */
+	struct membership *membership; /* NULL: not started yet */
 	struct leg_queues *leg_queues;
 	struct leg_queues_share queue_shares[PLAN_PORTS_MAX + 1];
 	struct leg_wiring *leg_wiring; /* NULL: the wiring watch does not run */

@@ -23,6 +23,9 @@ void control_on_applied(struct agent *a, const struct reconcile_client *c,
 			const struct reconcile_answer *w);
 void control_on_decided(struct agent *a, const struct reconcile_decision *d);
 
+/* Callback on_list of cluster_setup. user: struct agent. */
+void control_on_list(void *user, uint64_t id, int fd, uint64_t len, const struct reason *why);
+
 /* Ends all child processes that read the host for clients, and forgets the operations. */
 void control_queries_done(struct agent *a);
 

@@ -68,9 +68,13 @@ static const char *find_worker(char *buf, size_t size)
 /* Only the monitor can start these roles, because they need descriptors from it. */
 static int run_role(const char *role, enum log_level level)
 {
-	for (enum privsep_role r = PRIVSEP_API; r < PRIVSEP_ROLE_MAX; r++)
-		if (strcmp(role, privsep_role_to_string(r)) == 0)
-			return r == PRIVSEP_LLDP ? lldp_main(level) : api_main(r, level);
+	for (enum privsep_role r = PRIVSEP_API; r < PRIVSEP_ROLE_MAX; r++) {
+		if (strcmp(role, privsep_role_to_string(r)) != 0)
+			continue;
+		if (r == PRIVSEP_CLUSTER)
+			return cluster_main(level);
+		return r == PRIVSEP_LLDP ? lldp_main(level) : api_main(r, level);
+	}
 	if (strcmp(role, FD_HOLDER_ROLE) == 0)
 		return fd_holder_main(level);
 	log_err("unknown role %s", role);

@@ -302,7 +302,8 @@ static void add_agent(const struct agent *a, struct status *st)
 			  resident_bytes(clients_child_pid(a->clients, PRIVSEP_API)) +
 			  resident_bytes(clients_child_pid(a->clients, PRIVSEP_ADMIN)) +
 			  resident_bytes(clients_child_pid(a->clients, PRIVSEP_API_TLS)) +
-			  resident_bytes(lldp_pid(a->lldp));
+			  resident_bytes(lldp_pid(a->lldp)) +
+			  resident_bytes(cluster_pid(a->cluster));
 	p->uptime_s = (clock_now_ns() - a->started_ns) / NSEC_PER_SEC;
 }
 

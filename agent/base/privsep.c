@@ -18,8 +18,8 @@
 
 const char *privsep_role_to_string(enum privsep_role r)
 {
-	static const char *const names[PRIVSEP_ROLE_MAX] = {"monitor", "api", "admin", "api-tls",
-							    "lldp"};
+	static const char *const names[PRIVSEP_ROLE_MAX] = {"monitor", "api",  "admin",
+							    "api-tls", "lldp", "cluster"};
 
 	return r < PRIVSEP_ROLE_MAX ? names[r] : "?";
 }
@@ -258,6 +258,63 @@ static const char *check_get_events(const struct privsep_msg *m)
 	return check_text(g->source, sizeof(g->source), true);
 }
 
+static const char *check_cluster_report(const struct privsep_msg *m)
+{
+	const struct cluster_report *r = &m->cluster_report;
+	const char *why = check_text(r->endpoint, sizeof(r->endpoint), true);
+
+	if (r->registered > 1 || r->trouble >= CLUSTER_TROUBLE_MAX || r->trouble == CLUSTER_FILES ||
+	    r->lease_s > UINT32_MAX)
+		return "a number is out of its range";
+	return why ? why : check_text(r->text, sizeof(r->text), true);
+}
+
+static const char *check_cluster_server(const struct privsep_msg *m)
+{
+	const struct cluster_server *s = &m->cluster_server;
+	const char *why = check_text(s->host, sizeof(s->host), false);
+
+	if (s->registered > 1 || s->n_addrs > CLUSTER_ADDRS_MAX || (!s->registered && s->n_addrs))
+		return "a number is out of its range";
+	for (uint32_t i = 0; !why && i < s->n_addrs; i++) {
+		const struct cluster_addr *a = &s->addrs[i];
+
+		if (a->ip.family == 0 || !is_address(&a->ip) || a->port == 0)
+			return "an address of no known family, or without a port";
+		why = check_text(a->label, sizeof(a->label), true);
+	}
+	return why;
+}
+
+static const char *check_cluster_text(const struct privsep_msg *m)
+{
+	const struct privsep_cluster_text *t = &m->cluster_text;
+
+	if (t->what > (m->type == PRIVSEP_CLUSTER_PUBLISH ? PRIVSEP_CLUSTER_STATE : 0))
+		return "unknown object";
+	return t->len <= PRIVSEP_CLUSTER_BYTES_MAX ? NULL : "body too large";
+}
+
+static const char *check_cluster_read(const struct privsep_msg *m)
+{
+	return m->cluster_read.id && m->cluster_read.what < PRIVSEP_CLUSTER_LISTS
+		       ? NULL
+		       : "unknown object";
+}
+
+static const char *check_cluster_answer(const struct privsep_msg *m)
+{
+	return m->cluster_answer.len <= PRIVSEP_REPLY_MAX ? NULL : "reply too large";
+}
+
+static const char *check_cluster_failed(const struct privsep_msg *m)
+{
+	if (m->cluster_failed.trouble == CLUSTER_FINE ||
+	    m->cluster_failed.trouble >= CLUSTER_TROUBLE_MAX)
+		return "a number is out of its range";
+	return check_text(m->cluster_failed.text, sizeof(m->cluster_failed.text), true);
+}
+
 /* ---- the table ---- */
 
 #define FROM(role) (1U << (role))
@@ -266,6 +323,7 @@ static const char *check_get_events(const struct privsep_msg *m)
 #define ANY (FROM(PRIVSEP_API) | FROM(PRIVSEP_ADMIN) | TLS)
 #define CHANGERS (FROM(PRIVSEP_ADMIN) | TLS)
 #define LLDP FROM(PRIVSEP_LLDP)
+#define CLUSTER FROM(PRIVSEP_CLUSTER)
 
 struct privsep_rule {
 	unsigned senders;
@@ -307,8 +365,16 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_CLOSED] = {ANY, 0, false, true, NULL},
 	[PRIVSEP_NEIGHBOUR] = {LLDP, SIZE(neighbour), false, false, check_neighbour},
 	[PRIVSEP_CLAIM] = {LLDP, SIZE(claim), false, false, check_claim},
-	[PRIVSEP_PONG] = {ANY | LLDP, 0, false, false, NULL},
-	[PRIVSEP_VIOLATION] = {ANY | LLDP, SIZE(violation), false, false, NULL},
+	[PRIVSEP_CLUSTER_REPORT] = {CLUSTER, SIZE(cluster_report), false, false,
+				    check_cluster_report},
+	[PRIVSEP_CLUSTER_SERVER] = {CLUSTER, SIZE(cluster_server), false, false,
+				    check_cluster_server},
+	[PRIVSEP_CLUSTER_ANSWER] = {CLUSTER, SIZE(cluster_answer), true, false,
+				    check_cluster_answer},
+	[PRIVSEP_CLUSTER_FAILED] = {CLUSTER, SIZE(cluster_failed), false, false,
+				    check_cluster_failed},
+	[PRIVSEP_PONG] = {ANY | LLDP | CLUSTER, 0, false, false, NULL},
+	[PRIVSEP_VIOLATION] = {ANY | LLDP | CLUSTER, SIZE(violation), false, false, NULL},
 	[PRIVSEP_REPLY] = {MONITOR, SIZE(reply), true, true, check_reply},
 	[PRIVSEP_SHARED_ANSWER] = {MONITOR, SIZE(shared_answer), true, false, check_shared_answer},
 	[PRIVSEP_EVENT_NOTE] = {MONITOR, SIZE(event_note), false, false, NULL},
@@ -318,6 +384,9 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_TLS_FILES] = {MONITOR, SIZE(tls_files), true, false, check_tls_files},
 	[PRIVSEP_LISTEN] = {MONITOR, SIZE(link), true, false, check_link},
 	[PRIVSEP_IGNORE] = {MONITOR, SIZE(link), false, false, check_link},
+	[PRIVSEP_CLUSTER_SET] = {MONITOR, SIZE(cluster_text), true, false, check_cluster_text},
+	[PRIVSEP_CLUSTER_PUBLISH] = {MONITOR, SIZE(cluster_text), true, false, check_cluster_text},
+	[PRIVSEP_CLUSTER_READ] = {MONITOR, SIZE(cluster_read), false, false, check_cluster_read},
 	[PRIVSEP_PING] = {MONITOR, 0, false, false, NULL},
 };
 

@@ -2,12 +2,13 @@
 /*
  * The privilege boundary between the agent's roles. plenumd runs as several processes of one
  * binary. `monitor` is privileged and takes all decisions. `api`, `admin` and `api-tls` parse
- * clients' requests, and `lldp` parses frames from the data network's cables; these four have no
- * privileges, no files and few system calls. Each of them is connected to the monitor by a
- * SOCK_SEQPACKET socketpair, which carries only the messages below. For each message, a table says
- * who may send it, its size, whether a descriptor or a client's connection belongs to it, and how
- * its fields are checked. A message that breaks a rule never reaches a handler, and the monitor
- * kills its sender. Long texts are passed as sealed memfds.
+ * clients' requests, `lldp` parses frames from the data network's cables, and `cluster` parses
+ * answers of the cluster's store; these five have no privileges, no files and few system calls.
+ * Each of them is connected to the monitor by a SOCK_SEQPACKET socketpair, which carries only the
+ * messages below. For each message, a table says who may send it, its size, whether a descriptor or
+ * a client's connection belongs to it, and how its fields are checked. A message that breaks a rule
+ * never reaches a handler, and the monitor kills its sender. Long texts are passed as sealed
+ * memfds.
  *
  * Only the monitor has authority. It accepts the clients itself, asks the kernel for their
  * credentials (SO_PEERCRED, SO_PEERGROUPS), and passes each connection, with a random number, to
@@ -40,11 +41,17 @@
  * there. An attacker who takes it over can make traffic prefer the wrong leg, and make the host
  * report address conflicts and crossed cables that do not exist. An attacker who can send forged
  * frames on that cable can do the same.
+ *
+ * `cluster` speaks to the cluster's store, and has the user's password for it. It can report where
+ * servers are, and make lists of hosts for clients. An attacker who takes it over can make this
+ * host look for a server at another address, where only a host with the cluster key is accepted,
+ * and show false lists.
  */
 #ifndef PLENUM_AGENT_PRIVSEP_H
 #define PLENUM_AGENT_PRIVSEP_H
 
 #include "agent/base/address_claim.h"
+#include "agent/base/cluster_report.h"
 #include "agent/base/lldp_neighbour.h"
 #include "dataplane/launch.h"
 #include "netcfg/base/access.h"
@@ -62,6 +69,7 @@ enum privsep_role {
 	PRIVSEP_ADMIN,	 /* serves clients of this host that may make changes */
 	PRIVSEP_API_TLS, /* serves clients of the management network */
 	PRIVSEP_LLDP,	 /* reads LLDP, ARP and neighbour discovery */
+	PRIVSEP_CLUSTER, /* speaks to the cluster's store */
 	PRIVSEP_ROLE_MAX
 };
 const char *privsep_role_to_string(enum privsep_role r);
@@ -104,17 +112,24 @@ enum privsep_type {
 	PRIVSEP_CLOSED,	   /* the connection is closed and its number invalid */
 	PRIVSEP_NEIGHBOUR, /* a parsed LLDP frame */
 	PRIVSEP_CLAIM,	   /* a parsed ARP or neighbour discovery packet */
+	PRIVSEP_CLUSTER_REPORT, /* the state of the connection to the cluster's store */
+	PRIVSEP_CLUSTER_SERVER, /* the addresses of a server */
+	PRIVSEP_CLUSTER_ANSWER, /* answer to PRIVSEP_CLUSTER_READ */
+	PRIVSEP_CLUSTER_FAILED, /* why there is no answer to PRIVSEP_CLUSTER_READ */
 	PRIVSEP_PONG,
 	PRIVSEP_VIOLATION, /* the child made a forbidden system call */
 	PRIVSEP_REPLY,
 	PRIVSEP_SHARED_ANSWER, /* answer to PRIVSEP_SHARED_READ */
 	PRIVSEP_EVENT_NOTE,
-	PRIVSEP_CONNECTION, /* a client's connection, with its socket */
-	PRIVSEP_DROP,	    /* close that connection, because it is idle or its place is needed */
-	PRIVSEP_ROLE,	    /* answer to PRIVSEP_LOGIN */
-	PRIVSEP_TLS_FILES,  /* the certificate and its private key */
-	PRIVSEP_LISTEN,	    /* read frames from the attached packet socket */
-	PRIVSEP_IGNORE,	    /* stop reading these frames */
+	PRIVSEP_CONNECTION,  /* a client's connection, with its socket */
+	PRIVSEP_DROP,	     /* close that connection, because it is idle or its place is needed */
+	PRIVSEP_ROLE,	     /* answer to PRIVSEP_LOGIN */
+	PRIVSEP_TLS_FILES,   /* the certificate and its private key */
+	PRIVSEP_LISTEN,	     /* read frames from the attached packet socket */
+	PRIVSEP_IGNORE,	     /* stop reading these frames */
+	PRIVSEP_CLUSTER_SET, /* the settings of the connection to the cluster's store */
+	PRIVSEP_CLUSTER_PUBLISH, /* write a value of this host */
+	PRIVSEP_CLUSTER_READ,	 /* make a list of all hosts */
 	PRIVSEP_PING,
 	PRIVSEP_TYPE_MAX
 };
@@ -141,7 +156,12 @@ enum privsep_what { /* object that PRIVSEP_GET reads */
 		    PRIVSEP_FAULT, /* a single fault */
 		    PRIVSEP_OPERATIONS,
 		    PRIVSEP_OPERATION, /* a single operation */
-		    PRIVSEP_EVENTS,    /* only in PRIVSEP_SHARED_READ */
+		    PRIVSEP_CLUSTER_STATUS,
+		    PRIVSEP_CLUSTER_HOSTS,
+		    PRIVSEP_CLUSTER_PROCESSES,
+		    PRIVSEP_CLUSTER_NET,
+		    PRIVSEP_CLUSTER_EXPORTS,
+		    PRIVSEP_EVENTS, /* only in PRIVSEP_SHARED_READ */
 		    PRIVSEP_WHAT_MAX
 };
 
@@ -288,6 +308,26 @@ struct privsep_violation {
 	uint32_t number; /* number of the system call */
 };
 
+#define PRIVSEP_CLUSTER_BYTES_MAX (2U << 20)
+enum privsep_cluster_what { PRIVSEP_CLUSTER_SERVING, PRIVSEP_CLUSTER_STATE };
+struct privsep_cluster_text { /* a sealed memfd has JSON; for CLUSTER_SET and CLUSTER_PUBLISH */
+	uint32_t what;	      /* CLUSTER_PUBLISH: enum privsep_cluster_what; else 0 */
+	uint64_t len;
+};
+#define PRIVSEP_CLUSTER_LISTS 4 /* lists of all hosts: enum rows_kind */
+struct privsep_cluster_read {
+	uint64_t id; /* of the request, which the answer has too; not 0 */
+	uint32_t what;
+};
+struct privsep_cluster_answer { /* the list is in a sealed memfd */
+	uint64_t id, len;
+};
+struct privsep_cluster_failed {
+	uint64_t id;
+	uint32_t trouble; /* enum cluster_trouble */
+	char text[CLUSTER_TEXT_MAX];
+};
+
 struct privsep_msg {
 	uint32_t type, size; /* size: bytes of the payload after this header */
 	uint64_t connection; /* number of the client's connection; 0: none */
@@ -315,6 +355,12 @@ struct privsep_msg {
 		struct privsep_neighbour neighbour;
 		struct privsep_claim claim;
 		struct privsep_link link;
+		struct cluster_report cluster_report;
+		struct cluster_server cluster_server;
+		struct privsep_cluster_text cluster_text;
+		struct privsep_cluster_read cluster_read;
+		struct privsep_cluster_answer cluster_answer;
+		struct privsep_cluster_failed cluster_failed;
 	};
 };
 

@@ -22,6 +22,7 @@ enum problems_kind {
 	PROBLEMS_RECORD,    /* the record of accepted transport moves cannot be read or written */
 	PROBLEMS_OWN_FILES, /* the agent cannot use its own files (health/own_files.h) */
 	PROBLEMS_API,	    /* the API is not served over the network as configured */
+	PROBLEMS_CLUSTER,   /* this host is not registered in the cluster as configured */
 	PROBLEMS_WORKERS,   /* workers, mounts and paths in a worse state than configured
 			     * (health.h) */
 	/* Warnings about the running configuration; they do not degrade the agent's state. */

@@ -8,6 +8,7 @@
 #include "agent/clients/clients.h"
 #include "agent/control/control_internal.h"
 #include "agent/control/operations.h"
+#include "agent/membership.h"
 #include "agent/status.h"
 #include "netcfg/base/file.h"
 #include <inttypes.h>
@@ -53,6 +54,7 @@ static void control_status(struct agent *a, const struct status *st, struct cont
 			json_string("the installed plenum-worker differs from the running agent's; "
 				    "restart plenumd to use it (workers and mounts keep running)"));
 	control_note_outdated(a, json_object_get(o, "notes"));
+	membership_note_peers(a, json_object_get(o, "notes"));
 	json_object_set_new(o, "staged", json_boolean(store_has_staged(&a->store)));
 	json_object_set_new(o, "staged_by", store_authors_to_json(&a->store));
 	control_json(r, 200, o);
@@ -161,6 +163,13 @@ static void on_get(struct agent *a, const struct client *cl, const struct privse
 	case PRIVSEP_OPERATIONS:
 	case PRIVSEP_OPERATION:
 		get_operations(a, m, r);
+		break;
+	case PRIVSEP_CLUSTER_STATUS:
+	case PRIVSEP_CLUSTER_HOSTS:
+	case PRIVSEP_CLUSTER_PROCESSES:
+	case PRIVSEP_CLUSTER_NET:
+	case PRIVSEP_CLUSTER_EXPORTS:
+		control_get_cluster(a, cl, (enum privsep_what)m->get.what, r);
 		break;
 	case PRIVSEP_EVENTS:	/* only for PRIVSEP_SHARED_READ */
 	case PRIVSEP_PLAN_BACK: /* only for the dry run of a rollback */

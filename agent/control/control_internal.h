@@ -97,6 +97,12 @@ void control_worker_start(struct agent *a, const struct client *cl, const struct
 /* Appends a note if workers run an earlier program. */
 void control_note_outdated(const struct agent *a, json_t *notes);
 
+/* ---- the cluster (control_cluster.c) ---- */
+
+/* Answers PRIVSEP_CLUSTER_STATUS, and requests the lists of all hosts. */
+void control_get_cluster(struct agent *a, const struct client *cl, enum privsep_what what,
+			 struct control_reply *r);
+
 /* ---- RDMA tests (control_ping.c) ---- */
 
 void control_rdma_ping(struct agent *a, const struct client *cl, const struct privsep_msg *m,

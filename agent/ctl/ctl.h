@@ -291,6 +291,9 @@ void ctl_format_ids(const json_t *ids, char *buf, size_t size);
 /* Adds four cells with the median and 99th percentile of each class in ms; "-" for a class without
  * recent requests. */
 void ctl_table_add_latencies(struct ctl_table *t, const json_t *o);
+/* Prints a list of processes, or returns how the carrier of a leg is shown. In ctl_show.c. */
+int ctl_put_processes(const struct ctl_args *a, const json_t *processes, const char *columns);
+const char *ctl_carrier_of(const json_t *leg);
 /* Prints these columns of the paths, or those that the options select. */
 int ctl_put_paths(const struct ctl_args *a, const json_t *paths, const char *columns);
 
@@ -327,6 +330,11 @@ int ctl_cmd_mounts(const struct ctl_args *a);
 int ctl_cmd_exports(const struct ctl_args *a);
 int ctl_cmd_clients(const struct ctl_args *a);
 int ctl_cmd_peers(const struct ctl_args *a);
+int ctl_cmd_cluster_status(const struct ctl_args *a);
+int ctl_cmd_cluster_hosts(const struct ctl_args *a);
+int ctl_cmd_cluster_processes(const struct ctl_args *a);
+int ctl_cmd_cluster_net(const struct ctl_args *a);
+int ctl_cmd_cluster_exports(const struct ctl_args *a);
 int ctl_cmd_paths(const struct ctl_args *a);
 int ctl_cmd_events(const struct ctl_args *a);
 int ctl_cmd_metrics(const struct ctl_args *a);

@@ -107,7 +107,7 @@ static void add_death(struct ctl_table *t, const json_t *death)
 		ctl_table_add(t, "-");
 }
 
-static int print_processes(const struct ctl_args *a, const json_t *o)
+int ctl_put_processes(const struct ctl_args *a, const json_t *processes, const char *columns)
 {
 	static const char *const headings[] = {
 		"ID",	  "HOST",   "ROLE",	"IPS",	  "STATUS", "NETWORK", "SWITCHES",  "CORE",
@@ -116,7 +116,7 @@ static int print_processes(const struct ctl_args *a, const json_t *o)
 	const json_t *p;
 	size_t i;
 
-	json_array_foreach (json_object_get(o, "processes"), i, p) {
+	json_array_foreach (processes, i, p) {
 		char memory[32], uptime[32];
 
 		ctl_table_add(&t, "%s", ctl_text(p, "id"));
@@ -140,7 +140,7 @@ static int print_processes(const struct ctl_args *a, const json_t *o)
 				      : ctl_text(p, "version"));
 		add_death(&t, json_object_get(p, "last_death"));
 	}
-	return ctl_view_print(a, &t, resources[RESOURCE_PROCESSES].columns);
+	return ctl_view_print(a, &t, columns);
 }
 
 int ctl_cmd_processes(const struct ctl_args *a)
@@ -150,12 +150,14 @@ int ctl_cmd_processes(const struct ctl_args *a)
 
 	if (r != CTL_OK)
 		return r;
-	r = a->json ? ctl_put_json(o) : print_processes(a, o);
+	r = a->json ? ctl_put_json(o)
+		    : ctl_put_processes(a, json_object_get(o, "processes"),
+					resources[RESOURCE_PROCESSES].columns);
 	json_decref(o);
 	return r;
 }
 
-static const char *carrier_of(const json_t *leg)
+const char *ctl_carrier_of(const json_t *leg)
 {
 	if (!*ctl_text(leg, "ifname"))
 		return "-";
@@ -183,7 +185,7 @@ static void add_leg(struct ctl_table *t, const json_t *leg)
 								  : ctl_text(leg, "label"));
 	add_switch(t, leg);
 	ctl_table_add(t, "%s", ctl_text(leg, "state"));
-	ctl_table_add(t, "%s", carrier_of(leg));
+	ctl_table_add(t, "%s", ctl_carrier_of(leg));
 	if (mtu > 0)
 		ctl_table_add(t, "%" JSON_INTEGER_FORMAT, mtu);
 	else

@@ -291,7 +291,7 @@ struct settings {
  * setting. */
 static const char *agent_setting_effect(const char *path)
 {
-	static const char *const own[] = {"management.", "policy.", "admin."};
+	static const char *const own[] = {"management.", "policy.", "admin.", "cluster.etcd"};
 	const char *key = strrchr(path, '.');
 
 	for (size_t i = 0; i < ARRAY_SIZE(own); i++)

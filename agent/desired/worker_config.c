@@ -62,6 +62,15 @@ static void add_own_addrs(const struct plan *plan, struct launch_mount *lm)
 	}
 }
 
+/* Adds the addresses that a server has published in the cluster. */
+static void add_server_addrs(const struct cluster_server *s, struct launch_mount *lm)
+{
+	for (uint32_t i = 0; s && i < s->n_addrs && lm->n_addrs < LAUNCH_PEER_ADDRS_MAX; i++) {
+		lm->addrs[lm->n_addrs].ip = s->addrs[i].ip;
+		lm->addrs[lm->n_addrs++].port = s->addrs[i].port;
+	}
+}
+
 static int copy_path(const char *path, const struct diag_pos *pos, struct diag *d, char *to,
 		     size_t size)
 {
@@ -72,10 +81,17 @@ static int copy_path(const char *path, const struct diag_pos *pos, struct diag *
 	return -EINVAL;
 }
 
-static int fill_mount(const struct spec *spec, const struct plan *plan,
-		      const struct plan_worker *pw, const struct spec_mount *sm, struct diag *d,
+/* The inputs of all workers' configurations. */
+struct inputs {
+	const struct spec *spec;
+	const struct plan *plan;
+	const struct servers *servers; /* NULL: none */
+};
+
+static int fill_mount(const struct inputs *in, const struct spec_mount *sm, struct diag *d,
 		      struct launch_mount *lm)
 {
+	const struct spec *spec = in->spec;
 	const struct spec_peer *peer = find_peer(spec, sm->from_host);
 
 	memcpy(lm->export_name, sm->from_export, sizeof(lm->export_name));
@@ -92,8 +108,10 @@ static int fill_mount(const struct spec *spec, const struct plan *plan,
 		lm->addrs[lm->n_addrs++].port = peer->port ? peer->port : spec->port;
 	}
 	if (!peer && strcmp(sm->from_host, spec->host) == 0)
-		add_own_addrs(plan, lm);
-	if (lm->n_addrs == 0) {
+		add_own_addrs(in->plan, lm);
+	else if (!peer && in->servers && spec->cluster.n_etcd > 0)
+		add_server_addrs(servers_find(in->servers, spec->cluster.name, sm->from_host), lm);
+	if (lm->n_addrs == 0 && spec->cluster.n_etcd == 0) {
 		diag_add(d, DIAG_ERROR, &sm->pos, NULL,
 			 "mount %s is from host '%s', whose addresses are unknown; add the host "
 			 "under peers",
@@ -188,9 +206,10 @@ static void fill_clients(const struct spec *spec, const struct spec_export *se,
 	e->n_clients = c->n_clients - e->first_client;
 }
 
-static int fill_worker(const struct spec *spec, const struct plan *plan,
-		       const struct plan_worker *pw, struct diag *d, struct launch_config *c)
+static int fill_worker(const struct inputs *in, const struct plan_worker *pw, struct diag *d,
+		       struct launch_config *c)
 {
+	const struct spec *spec = in->spec;
 	int r = 0;
 
 	memcpy(c->host, spec->host, sizeof(c->host));
@@ -206,8 +225,8 @@ static int fill_worker(const struct spec *spec, const struct plan *plan,
 	}
 	for (size_t i = 0; i < pw->n_ports && i < LAUNCH_PORTS_MAX; i++)
 		fill_port(pw, &pw->ports[i], &c->ports[c->n_ports++]);
-	c->failover = plan->hold_s && c->transport != LAUNCH_UDP;
-	c->hold_ms = c->failover ? plan->hold_s * 1000 : 0;
+	c->failover = in->plan->hold_s && c->transport != LAUNCH_UDP;
+	c->hold_ms = c->failover ? in->plan->hold_s * 1000 : 0;
 	if (pw->n_mounts > LAUNCH_MOUNTS_MAX) {
 		diag_add(d, DIAG_ERROR, NULL, NULL,
 			 "worker %u has more than %d mounts; give the entry more cores", pw->id,
@@ -222,12 +241,12 @@ static int fill_worker(const struct spec *spec, const struct plan *plan,
 		return -EINVAL;
 	}
 	for (size_t i = 0; r >= 0 && i < pw->n_mounts; i++)
-		r = fill_mount(spec, plan, pw, pw->mounts[i], d, &c->mounts[c->n_mounts++]);
+		r = fill_mount(in, pw->mounts[i], d, &c->mounts[c->n_mounts++]);
 	for (uint32_t i = 0; i < c->n_mounts; i++)
 		c->mounts[i].has_mount_workers = pw->has_mount_workers;
 	if (r >= 0 && pw->shared_mount) {
 		c->shared[0].mount_worker = pw->mount_worker;
-		r = fill_mount(spec, plan, pw, pw->shared_mount, d, &c->shared[c->n_shared++]);
+		r = fill_mount(in, pw->shared_mount, d, &c->shared[c->n_shared++]);
 	}
 	for (size_t i = 0; r >= 0 && i < pw->n_exports; i++) {
 		struct launch_export *e = &c->exports[c->n_exports++];
@@ -242,16 +261,18 @@ static int fill_worker(const struct spec *spec, const struct plan *plan,
 	return r;
 }
 
-int worker_config_build(const struct spec *spec, const struct plan *plan, enum log_level level,
-			struct diag *d, struct launch_config **ret, size_t *ret_n)
+int worker_config_build(const struct spec *spec, const struct plan *plan,
+			const struct servers *servers, enum log_level level, struct diag *d,
+			struct launch_config **ret, size_t *ret_n)
 {
+	const struct inputs in = {spec, plan, servers};
 	autofree struct launch_config *c = calloc(MAX_OF(plan->n_workers, 1), sizeof(*c));
 	int r = 0;
 
 	if (!c)
 		return -ENOMEM;
 	for (size_t i = 0; i < plan->n_workers; i++) {
-		int one = fill_worker(spec, plan, &plan->workers[i], d, &c[i]);
+		int one = fill_worker(&in, &plan->workers[i], d, &c[i]);
 
 		c[i].log_level = level;
 		r = one < 0 ? one : r;

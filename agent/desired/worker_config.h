@@ -6,14 +6,18 @@
 #ifndef PLENUM_AGENT_WORKER_CONFIG_H
 #define PLENUM_AGENT_WORKER_CONFIG_H
 
+#include "agent/cluster/servers.h"
 #include "dataplane/launch.h"
 #include "netcfg/base/log.h"
 #include "netcfg/plan/plan.h"
 
-/* Makes the configurations of a plan's workers, a heap array that the caller frees. Returns 0,
- * -ENOMEM, or -EINVAL with reasons in d. */
-int worker_config_build(const struct spec *spec, const struct plan *plan, enum log_level level,
-			struct diag *d, struct launch_config **ret, size_t *ret_n);
+/* Makes the configurations of a plan's workers, a heap array that the caller frees. servers: those
+ * that the cluster knows, for mounts from hosts that are not in peers; NULL: none. A mount from a
+ * server of the cluster whose addresses are unknown has none, and waits. Returns 0, -ENOMEM, or
+ * -EINVAL with reasons in d. */
+int worker_config_build(const struct spec *spec, const struct plan *plan,
+			const struct servers *servers, enum log_level level, struct diag *d,
+			struct launch_config **ret, size_t *ret_n);
 
 /* Reads the cluster's keys from their file into the n desired configurations. Returns 0, or -EINVAL
  * with the reason in d. */

@@ -10,8 +10,8 @@
 /* Makes the workers' configurations, and adds the actions for workers to the finished plan. */
 static int add_workers(struct agent *a, struct kernel *k, struct diag *d, struct generation *next)
 {
-	int r = worker_config_build(next->spec, next->plan, a->opt.log_level, d, &next->desired,
-				    &next->n_desired);
+	int r = worker_config_build(next->spec, next->plan, &a->servers, a->opt.log_level, d,
+				    &next->desired, &next->n_desired);
 
 	if (r >= 0)
 		r = secrets_fill(next->spec, d, next->desired, next->n_desired);

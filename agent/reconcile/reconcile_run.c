@@ -229,8 +229,8 @@ static int first_half(struct agent *a)
 		r = reconcile_choice_freeze(a, &ctx);
 	if (r < 0)
 		return r;
-	r = worker_config_build(spec, rec->run.next.plan, a->opt.log_level, &rec->run.diag,
-				&rec->run.next.desired, &rec->run.next.n_desired);
+	r = worker_config_build(spec, rec->run.next.plan, &a->servers, a->opt.log_level,
+				&rec->run.diag, &rec->run.next.desired, &rec->run.next.n_desired);
 	if (r >= 0)
 		r = keys_fill(a, spec);
 	if (r >= 0 && !rec->pending.applier)
@@ -311,8 +311,8 @@ static int collect_again(struct agent *a)
 	plan_resolve(rec->run.next.plan, rec->run.next.inv);
 	free(ptr_take(rec->run.next.desired));
 	rec->run.next.n_desired = 0;
-	r = worker_config_build(spec, rec->run.next.plan, a->opt.log_level, &rec->run.diag,
-				&rec->run.next.desired, &rec->run.next.n_desired);
+	r = worker_config_build(spec, rec->run.next.plan, &a->servers, a->opt.log_level,
+				&rec->run.diag, &rec->run.next.desired, &rec->run.next.n_desired);
 	return r < 0 ? r : keys_fill(a, spec);
 }
 

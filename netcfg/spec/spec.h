@@ -280,9 +280,12 @@ struct spec_peer { /* another host, with data IPs of its workers */
 
 struct spec_cluster { /* name "": no cluster is configured */
 	char name[PLENUM_NAME_MAX];
-	char **etcd;
+	char **etcd; /* URLs; none: hosts and servers are not registered */
 	size_t n_etcd;
-	char *secret_file; /* NULL: there is none, because security is none */
+	char *etcd_ca;			 /* NULL: none */
+	char etcd_user[PLENUM_NAME_MAX]; /* "": no authentication */
+	char *etcd_password_file;	 /* NULL: only without etcd_user */
+	char *secret_file;		 /* NULL: there is none, because security is none */
 	enum spec_security security;
 	struct diag_pos pos;
 };

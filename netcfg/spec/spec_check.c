@@ -634,7 +634,8 @@ static void check_worker(struct spec_reader *r, const struct spec_worker *w)
 				    "cluster locks need a hard mount; remove soft");
 }
 
-/* Checks that the host of a mount is one of the peers. */
+/* Checks that the host of a mount is one of the peers, unless the cluster's store has its
+ * addresses. */
 static void check_mount_from(struct spec_reader *r, const struct spec_mount *m)
 {
 	const struct spec *s = r->spec;
@@ -657,13 +658,17 @@ static void check_mount_from(struct spec_reader *r, const struct spec_mount *m)
 		if (strcmp(names[i], m->from_host) == 0)
 			return;
 	}
+	if (s->cluster.n_etcd > 0)
+		return;
 	near = diag_suggest(m->from_host, names, s->n_peers);
 	if (near)
 		check_error(r, &m->pos, "from", "no peer is called '%s'; did you mean '%s'?",
 			    m->from_host, near);
 	else
-		check_error(r, &m->pos, "from",
-			    "no peer is called '%s'; add it to peers with its ips", m->from_host);
+		check_error(
+			r, &m->pos, "from",
+			"no peer is called '%s'; add it to peers with its ips, or use cluster.etcd",
+			m->from_host);
 }
 
 static bool is_own_address(const struct spec *s, const struct ip_addr *a)
@@ -747,26 +752,6 @@ static void check_not_empty(struct spec_reader *r)
 			 "workers; 'plenum config generate' writes a first file");
 }
 
-/* Checks the cluster. A key file with security: none is as suspect as security without a key
- * file. */
-static void check_cluster(struct spec_reader *r)
-{
-	const struct spec_cluster *c = &r->spec->cluster;
-	const struct spec_node *map = spec_check_node(r, &c->pos, NULL, NO_INDEX);
-
-	if (!*c->name)
-		return;
-	if (c->security != SPEC_SECURITY_NONE && map && !spec_node_member(map, "secret-file"))
-		check_error(r, &c->pos, NULL,
-			    "the key 'secret-file' is missing; write for example 'secret-file: "
-			    "/etc/plenum/cluster.key', or 'security: none' for a network that is "
-			    "trusted");
-	if (c->security == SPEC_SECURITY_NONE && c->secret_file)
-		check_error(r, &c->pos, "secret-file",
-			    "it has no effect with security: none; remove secret-file or "
-			    "security: none");
-}
-
 void spec_check(struct spec_reader *r)
 {
 	const struct spec *s = r->spec;
@@ -790,7 +775,7 @@ void spec_check(struct spec_reader *r)
 	for (size_t i = 0; i < s->n_nets; i++)
 		check_ip_count(r, &s->nets[i], n_cores);
 	check_peer_ips(r);
-	check_cluster(r);
+	spec_check_cluster(r);
 	spec_check_api(r);
 	check_not_empty(r);
 	if (!diag_has_errors(r->d))

@@ -45,4 +45,7 @@ void spec_check_dcb(struct spec_reader *r, const struct spec_net *net);
 /* Checks the address of the API. In spec_check_api.c. */
 void spec_check_api(struct spec_reader *r);
 
+/* Checks the section `cluster`. In spec_check_cluster.c. */
+void spec_check_cluster(struct spec_reader *r);
+
 #endif

@@ -472,7 +472,7 @@ static const struct spec_key mount_keys[] = {
 	{"from", SPEC_TYPE_FROM, .required = true, .offset = offsetof(struct spec_mount, from_host),
 	 .size = 2 * PLENUM_NAME_MAX,
 	 .help = "The host and its export.\n"
-		 "The host is one of the peers.",
+		 "The host is one of the peers, or registered in cluster.etcd.",
 	 .example = "storage-01/scratch"},
 	{"read-only", SPEC_TYPE_BOOL, .fallback = "false", FIELD(spec_mount, read_only),
 	 .help = "Whether the mount is read-only.",
@@ -688,14 +688,19 @@ static const struct spec_key admin_keys[] = {
 static const struct spec_table admin_table = {TABLE(admin_keys)};
 
 static const struct spec_key cluster_keys[] = {
-	{"name", SPEC_TYPE_NAME, .required = true, FIELD(spec_cluster, name),
-	 .help = "The name of the cluster.",
-	 .example = "prod"},
-	{"etcd", SPEC_TYPE_URLS, LIST(spec_cluster, etcd, n_etcd),
-	 .help = "The client URLs of etcd.",
-	 .not_built = "this version does not support etcd; omit etcd and list the other hosts under"
-		      " peers",
-	 .example = "[\"https://10.0.0.11:2379\"]"},
+	{"name", SPEC_TYPE_NAME, .required = true, FIELD(spec_cluster, name), .help = "The name of the cluster.", .example = "prod"},
+	{"etcd", SPEC_TYPE_URLS, .max = SPEC_ETCD_MAX, LIST(spec_cluster, etcd, n_etcd),
+	 .fallback_doc = "hosts know one another from peers alone", .example = "[\"https://10.0.0.11:2379\"]",
+	 .help = "The client URLs of etcd 3.4 or later, with IP addresses and ports, at most 16.\n"
+		 "The host registers its name there, and publishes its data IPs, the names of its exports and a summary of its"
+		 " state. Mounts find servers there that are not in peers, and work while etcd is away.\n"
+		 "Who may write to etcd decides where clients look for a server: only the cluster's key proves which host answers."},
+	{"etcd-ca", SPEC_TYPE_PATH, FIELD(spec_cluster, etcd_ca), .example = "/etc/plenum/etcd-ca.crt",
+	 .help = "The file with the certificates, in PEM, of the authority that signed those of etcd. https:// needs it."},
+	{"etcd-user", SPEC_TYPE_NAME, FIELD(spec_cluster, etcd_user), .fallback_doc = "no authentication", .example = "plenum",
+	 .help = "The user of etcd. Its role needs read and write rights for the keys below /plenum/NAME/."},
+	{"etcd-password-file", SPEC_TYPE_PATH, FIELD(spec_cluster, etcd_password_file), .example = "/etc/plenum/etcd.password",
+	 .help = "The file with that user's password in its first line. Only root may have access to it."},
 	{"secret-file", SPEC_TYPE_PATH, FIELD(spec_cluster, secret_file),
 	 .help = "The file with the key that the cluster's hosts share. Only root may have access to it.\n"
 		 "'plenum secret generate' creates it.\n"
@@ -722,9 +727,7 @@ static const struct spec_key api_keys[] = {
 		 "If the host does not have the address yet, the agent waits for it, and says so in the status.",
 	 .example = "192.0.2.11"},
 	{"port", SPEC_TYPE_U16, .fallback = TEXT_OF(SPEC_API_PORT_DEFAULT), .min = 1, .max = 65535,
-	 FIELD(spec_api, port),
-	 .help = "The TCP port.",
-	 .example = "7443"},
+	 FIELD(spec_api, port), .help = "The TCP port.", .example = "7443"},
 	{"certificate", SPEC_TYPE_PATH, .required = true, FIELD(spec_api, certificate),
 	 .help = "The file with the host's certificate in PEM, followed by the certificates of intermediate"
 		 " authorities.\n"

@@ -15,6 +15,7 @@
 #define SPEC_LEGS_MAX PLENUM_LEGS_MAX
 /* Limits of a worker's configuration, which are explained in launch.h. */
 #define SPEC_PEER_IPS_MAX 16
+#define SPEC_ETCD_MAX 16
 #define SPEC_EXPORTS_MAX 16
 #define SPEC_SESSIONS_MAX 10000
 #define SPEC_MOUNTS_PER_CORE_MAX 128

@@ -119,7 +119,7 @@ static void setup(void)
 	next->spec = host_spec(YAML);
 	next->inv = host_new();
 	if (plan_build(next->spec, next->inv, NULL, &d, &next->plan) < 0 ||
-	    worker_config_build(next->spec, next->plan, LOG_LEVEL_ERR, &d, &next->desired,
+	    worker_config_build(next->spec, next->plan, NULL, LOG_LEVEL_ERR, &d, &next->desired,
 				&next->n_desired) < 0 ||
 	    next->n_desired != 2)
 		end_with("no plan");

@@ -75,6 +75,10 @@ struct row {
 #define API(listen, more) \
 	"api: {listen: " listen ", " more "certificate: /c, key: /k, tokens: /t}\n"
 
+#define ETCD_USER                                                                          \
+	"name: prod, etcd: [\"https://10.0.0.1:2379\"], etcd-ca: /ca, etcd-user: plenum, " \
+	"etcd-password-file: /password"
+
 static const struct row rows[] = {
 	{"host", "host: host-a", "host: host-z", TELLS_WORKER},
 	{"port", "port: 7411", "port: 7412", TELLS_WORKER},
@@ -172,6 +176,11 @@ static const struct row rows[] = {
 	{"admin.users", "users: [u1]", "users: [u1, u2]", TELLS_AGENT},
 	{"admin.groups", "groups: [g1]", "groups: [g2]", TELLS_AGENT},
 	{"cluster.name", "name: prod", "name: test", TELLS_AGENT},
+	{"cluster.etcd", "name: prod", "name: prod, etcd: [\"http://10.0.0.1:2379\"]", TELLS_AGENT},
+	{"cluster.etcd-ca", "name: prod",
+	 "name: prod, etcd: [\"https://10.0.0.1:2379\"], etcd-ca: /ca", TELLS_AGENT},
+	{"cluster.etcd-user", "name: prod", ETCD_USER, TELLS_AGENT},
+	{"cluster.etcd-password-file", "name: prod", ETCD_USER, TELLS_AGENT},
 	{"cluster.secret-file", "/key}", "/key2}", TELLS_KEYS},
 	{"cluster.security", "name: prod", "name: prod, security: encrypt", TELLS_WORKER},
 	/* The modes are one choice: what a bond's keys do is in the golden plans of bonds. */
@@ -215,7 +224,7 @@ static void want(struct spec *s, struct plan *p, struct launch_config **ret, siz
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 
-	assert_int_equal(worker_config_build(s, p, LOG_LEVEL_INFO, &d, ret, ret_n), 0);
+	assert_int_equal(worker_config_build(s, p, NULL, LOG_LEVEL_INFO, &d, ret, ret_n), 0);
 	assert_int_equal(secrets_fill(s, &d, *ret, *ret_n), 0);
 }
 

@@ -101,12 +101,36 @@ static void paths_name_their_mount_or_export(void **state)
 	       "2  c  export y  joining\n");
 }
 
+static void hosts_of_the_cluster_have_the_age_of_their_summary(void **state)
+{
+	expect("cluster hosts -o host,state,age,workers,reasons,seen", "GET /v1/cluster/hosts",
+	       "{\"host\":\"a\",\"cluster\":\"c\",\"omitted_hosts\":0,\"hosts\":[{\"host\":\"b\","
+	       "\"state\":\"unknown\",\"version\":\"1\",\"workers_up\":1,\"workers_total\":2,"
+	       "\"exports\":1,\"reasons\":[\"no-carrier\"],\"seen\":\"2001-09-09T01:46:40.000Z\","
+	       "\"age_s\":61},{\"host\":\"c\",\"state\":\"unknown\",\"seen\":null,\"age_s\":null}]"
+	       "}",
+	       "HOST  STATE    AGE    WORKERS  REASONS     SEEN\n"
+	       "b     unknown  1m 1s  1 of 2   no-carrier  2001-09-09T01:46:40.000Z\n"
+	       "c     unknown  -      0 of 0   -           -\n");
+}
+
+static void exports_of_the_cluster_name_their_host(void **state)
+{
+	expect("cluster exports", "GET /v1/cluster/exports",
+	       "{\"exports\":[{\"host\":\"b\",\"id\":\"b/x\",\"name\":\"x\",\"path\":\"/srv/x\","
+	       "\"state\":\"served\",\"reason\":\"\",\"read_only\":true,\"clients\":2}]}",
+	       "HOST  EXPORT  PATH    STATE   ACCESS     CLIENTS  REASON\n"
+	       "b     x       /srv/x  served  read-only  2        -\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mounts_have_state_files_and_times),
 		cmocka_unit_test(exports_have_clients_and_files),
 		cmocka_unit_test(clients_have_the_time_of_their_last_packet),
+		cmocka_unit_test(hosts_of_the_cluster_have_the_age_of_their_summary),
+		cmocka_unit_test(exports_of_the_cluster_name_their_host),
 		cmocka_unit_test(peers_have_their_legs_and_the_worst_loss),
 		cmocka_unit_test(paths_name_their_mount_or_export),
 	};

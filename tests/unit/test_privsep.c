@@ -137,6 +137,54 @@ static void test_neighbours_are_checked(void **state)
 	assert_int_equal(check(PRIVSEP_LLDP, &m, HEAD + sizeof(m.get), false), -EBADMSG);
 }
 
+/* What the role `cluster` reports has limits, and no other role may report it. */
+static void test_reports_of_the_cluster_are_checked(void **state)
+{
+	struct privsep_msg m = {
+		.type = PRIVSEP_CLUSTER_SERVER,
+		.size = sizeof(struct cluster_server),
+		.cluster_server = {.host = "host-b", .registered = 1, .n_addrs = 1}};
+	struct cluster_addr *a = &m.cluster_server.addrs[0];
+	size_t len = HEAD + sizeof(m.cluster_server);
+
+	assert_int_equal(check(PRIVSEP_CLUSTER, &m, len, false), -EBADMSG); /* no address */
+	assert_int_equal(ip_addr_parse("10.0.0.1", &a->ip), 0);
+	assert_int_equal(check(PRIVSEP_CLUSTER, &m, len, false), -EBADMSG); /* no port */
+	a->port = 7411;
+	assert_int_equal(check(PRIVSEP_CLUSTER, &m, len, false), 0);
+	assert_int_equal(check(PRIVSEP_LLDP, &m, len, false), -EBADMSG);
+	assert_int_equal(check(PRIVSEP_API, &m, len, false), -EBADMSG);
+	strcpy(a->label, "a\x07");
+	assert_int_equal(check(PRIVSEP_CLUSTER, &m, len, false), -EBADMSG);
+	a->label[0] = '\0';
+	m.cluster_server.registered = 0; /* only a registered server has addresses */
+	assert_int_equal(check(PRIVSEP_CLUSTER, &m, len, false), -EBADMSG);
+	m.cluster_server.registered = 1;
+	m.cluster_server.n_addrs = CLUSTER_ADDRS_MAX + 1;
+	assert_int_equal(check(PRIVSEP_CLUSTER, &m, len, false), -EBADMSG);
+
+	m = (struct privsep_msg){.type = PRIVSEP_CLUSTER_REPORT, .size = sizeof(m.cluster_report)};
+	len = HEAD + sizeof(m.cluster_report);
+	assert_int_equal(check(PRIVSEP_CLUSTER, &m, len, false), 0);
+	m.cluster_report.trouble = CLUSTER_FILES; /* only the monitor reads files */
+	assert_int_equal(check(PRIVSEP_CLUSTER, &m, len, false), -EBADMSG);
+	m.cluster_report.trouble = CLUSTER_FULL;
+	memset(m.cluster_report.text, 'x', sizeof(m.cluster_report.text));
+	assert_int_equal(check(PRIVSEP_CLUSTER, &m, len, false), -EBADMSG);
+
+	m = (struct privsep_msg){.type = PRIVSEP_CLUSTER_READ,
+				 .size = sizeof(m.cluster_read),
+				 .cluster_read = {.id = 1, .what = PRIVSEP_CLUSTER_LISTS}};
+	assert_int_equal(check(PRIVSEP_MONITOR, &m, HEAD + sizeof(m.cluster_read), false),
+			 -EBADMSG);
+	m.cluster_read.what = 0;
+	assert_int_equal(check(PRIVSEP_MONITOR, &m, HEAD + sizeof(m.cluster_read), false), 0);
+	assert_int_equal(check(PRIVSEP_CLUSTER, &m, HEAD + sizeof(m.cluster_read), false),
+			 -EBADMSG);
+	m = a_get(); /* nor may it send clients' requests */
+	assert_int_equal(check(PRIVSEP_CLUSTER, &m, HEAD + sizeof(m.get), false), -EBADMSG);
+}
+
 /* A child may ask for all its clients at once, but only for what each of them may read, and only
  * the monitor may answer. */
 static void test_a_child_asks_for_itself(void **state)
@@ -387,6 +435,7 @@ int main(void)
 		cmocka_unit_test(test_valid_messages_are_accepted),
 		cmocka_unit_test(test_logins_are_checked),
 		cmocka_unit_test(test_neighbours_are_checked),
+		cmocka_unit_test(test_reports_of_the_cluster_are_checked),
 		cmocka_unit_test(test_a_child_asks_for_itself),
 		cmocka_unit_test(test_wrong_lengths_are_rejected),
 		cmocka_unit_test(test_types_are_bound_to_senders),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Launch configurations: the clients of exports, and what proves their names. */
+/* Launch configurations: the clients of exports, and what proves their names; the servers of
+ * mounts. */
 #include "agent/desired/worker_config.h"
 
 #include <setjmp.h>
@@ -19,7 +20,8 @@ static void wants_of(const char *text, struct spec **ret_spec, struct launch_con
 	assert_int_equal(spec_parse("test", text, strlen(text), &d, ret_spec), 0);
 	w.exports = (*ret_spec)->workers[0].exports;
 	w.n_exports = (*ret_spec)->workers[0].n_exports;
-	assert_int_equal(worker_config_build(*ret_spec, &plan, LOG_LEVEL_INFO, &d, ret, &n), 0);
+	assert_int_equal(worker_config_build(*ret_spec, &plan, NULL, LOG_LEVEL_INFO, &d, ret, &n),
+			 0);
 	assert_int_equal(n, 1);
 	diag_done(&d);
 }
@@ -104,11 +106,80 @@ static void names_have_their_addresses_without_a_key(void **state)
 	spec_free(s);
 }
 
+/* Returns the mount of a client whose host is in peers, in the cluster, in both, or in neither. */
+static struct launch_mount mount_with(const char *peers, const char *etcd, bool in_cluster,
+				      int *ret_r)
+{
+	struct cluster_server b = {.host = "b", .registered = 1, .n_addrs = 1};
+	struct servers servers = {.cluster = "c"};
+	struct launch_mount m = {.n_addrs = 0};
+	struct plan_worker w = {.id = 1, .role = SPEC_ROLE_FRONTEND};
+	struct plan plan = {.workers = &w, .n_workers = 1};
+	struct launch_config *c = NULL;
+	const struct spec_mount *mount;
+	struct diag d = DIAG_INIT;
+	struct spec *s = NULL;
+	char text[512];
+	size_t n = 0;
+
+	snprintf(text, sizeof(text),
+		 "host: a\n%scluster: {name: c, secret-file: /k, %s}\nworkers: [{role: frontend, "
+		 "cores: [1], mounts: [{path: /m, from: b/x}]}]\n",
+		 peers, etcd);
+	assert_int_equal(ip_addr_parse("10.9.9.9", &b.addrs[0].ip), 0);
+	b.addrs[0].port = 7000;
+	if (in_cluster)
+		assert_true(servers_take(&servers, &b));
+	if (spec_parse("test", text, strlen(text), &d, &s) < 0)
+		diag_print(&d, stderr);
+	assert_non_null(s);
+	mount = &s->workers[0].mounts[0];
+	w.mounts = &mount;
+	w.n_mounts = 1;
+	*ret_r = worker_config_build(s, &plan, &servers, LOG_LEVEL_INFO, &d, &c, &n);
+	if (*ret_r == 0)
+		m = c->mounts[0];
+	free(c);
+	spec_free(s);
+	servers_done(&servers);
+	diag_done(&d);
+	return m;
+}
+
+static void mounts_have_the_addresses_of_their_server(void **state)
+{
+	static const char peers[] = "peers: [{name: b, ips: [10.1.1.1], port: 7001}]\n";
+	static const char etcd[] = "etcd: [\"http://10.0.0.1:2379\"]";
+	struct ip_addr found, listed;
+	struct launch_mount m;
+	int r;
+
+	assert_int_equal(ip_addr_parse("10.9.9.9", &found), 0);
+	assert_int_equal(ip_addr_parse("10.1.1.1", &listed), 0);
+	m = mount_with("", etcd, true, &r);
+	assert_int_equal(m.n_addrs, 1);
+	assert_true(ip_addr_equal(&m.addrs[0].ip, &found));
+	assert_int_equal(m.addrs[0].port, 7000);
+	/* peers counts before the cluster */
+	m = mount_with(peers, etcd, true, &r);
+	assert_int_equal(m.n_addrs, 1);
+	assert_true(ip_addr_equal(&m.addrs[0].ip, &listed));
+	assert_int_equal(m.addrs[0].port, 7001);
+	/* a server that is not known yet is waited for */
+	m = mount_with("", etcd, false, &r);
+	assert_int_equal(r, 0);
+	assert_int_equal(m.n_addrs, 0);
+	/* without cluster.etcd, servers that were known before do not count */
+	m = mount_with(peers, "security: auth", true, &r);
+	assert_true(ip_addr_equal(&m.addrs[0].ip, &listed));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(exports_have_their_clients),
 		cmocka_unit_test(names_have_their_addresses_without_a_key),
+		cmocka_unit_test(mounts_have_the_addresses_of_their_server),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

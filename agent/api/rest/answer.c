@@ -137,6 +137,33 @@ static const struct answer_member process[] = {
 static const struct answer_member processes[] = {
 	TEXT("host"), OBJECTS("processes", process), END};
 
+static const struct answer_member server[] = {
+	TEXT("host"), TEXT("state"), TEXT("source"), TEXTS("addresses"), TEXTS("labels"), END};
+static const struct answer_member cluster[] = {
+	TEXT("cluster"), TEXT("host"), TEXT("id"), INTEGER("start"), TEXT("state"), TEXT("reason"),
+	TEXT("endpoint"), INTEGER("lease_s"), OBJECTS("servers", server), END};
+#define CLUSTER_LIST(name, of) \
+	TEXT("host"), TEXT("cluster"), OBJECTS(name, of), INTEGER("omitted_hosts"), END
+static const struct answer_member cluster_host[] = {
+	TEXT("host"), TEXT("state"), TEXT("version"), INTEGER("workers_up"),
+	INTEGER("workers_total"), INTEGER("exports"), TEXTS("reasons"), TEXT_OR_NULL("seen"),
+	INTEGER_OR_NULL("age_s"), END};
+static const struct answer_member cluster_hosts[] = {CLUSTER_LIST("hosts", cluster_host)};
+static const struct answer_member cluster_process[] = {
+	TEXT("id"), TEXT("host"), TEXT("role"), TEXTS("ips"), OBJECTS("switches", process_switch),
+	TEXT("status"), TEXT("network"), INTEGER_OR_NULL("core"), INTEGER("memory_bytes"),
+	INTEGER("uptime_s"), INTEGER("restarts"), TEXT_OR_NULL("version"), TEXT("reason"),
+	TEXT("note"), END};
+static const struct answer_member cluster_processes[] = {
+	CLUSTER_LIST("processes", cluster_process)};
+static const struct answer_member cluster_leg[] = {
+	LEG_MEMBERS, TEXT("id"), TEXT("host"), END};
+static const struct answer_member cluster_net[] = {CLUSTER_LIST("net", cluster_leg)};
+static const struct answer_member cluster_export[] = {
+	TEXT("id"), TEXT("host"), TEXT("name"), TEXT("path"), TEXT("state"), TEXT("reason"),
+	BOOLEAN("read_only"), INTEGER_OR_NULL("clients"), END};
+static const struct answer_member cluster_exports[] = {CLUSTER_LIST("exports", cluster_export)};
+
 static const struct answer_member event[] = {
 	INTEGER("seq"), TEXT("time"), TEXT("severity"), TEXT("source"), TEXT("text"), END};
 static const struct answer_member events[] = {
@@ -250,6 +277,11 @@ static const struct answer_member *const answers[RESOURCE_MAX] = {
 	[RESOURCE_CLIENTS] = clients,
 	[RESOURCE_PEERS] = peers,
 	[RESOURCE_PATHS] = paths,
+	[RESOURCE_CLUSTER] = cluster,
+	[RESOURCE_CLUSTER_HOSTS] = cluster_hosts,
+	[RESOURCE_CLUSTER_PROCESSES] = cluster_processes,
+	[RESOURCE_CLUSTER_NET] = cluster_net,
+	[RESOURCE_CLUSTER_EXPORTS] = cluster_exports,
 	[RESOURCE_EVENTS] = events,
 	[RESOURCE_HISTORY] = history,
 	[RESOURCE_HISTORY_CONFIG] = past,

@@ -215,6 +215,58 @@ const struct resource resources[RESOURCE_MAX] = {
 			       "moment and gets no new packets; a joining one has not been answered yet. Further columns\n"
 			       "for -o: window, last-pause.\n"}},
 	},
+	[RESOURCE_CLUSTER] = {
+		OPERATION("GET", "/v1/cluster", PRIVSEP_GET, "this host's membership in the cluster"),
+		.what = PRIVSEP_CLUSTER_STATUS,
+		.commands = {{"cluster status", "", "show this host's membership in the cluster",
+			       "Shows whether this host is registered in the cluster, by which endpoint of etcd, and why not;\n"
+			       "and the servers of its mounts: their state in the cluster, whether peers or the cluster has\n"
+			       "the addresses in use, and the addresses and labels that the server has published. State\n"
+			       "unregistered: the lease of the server's agent has ended, and the last addresses stay in\n"
+			       "use. State remembered: etcd has not answered since this agent's start. Exit status 2: this\n"
+			       "host is not registered; with -j the object has the state, and the exit status is 0.\n"}},
+	},
+	[RESOURCE_CLUSTER_HOSTS] = {
+		OPERATION("GET", "/v1/cluster/hosts", PRIVSEP_GET, "hosts of the cluster"),
+		.what = PRIVSEP_CLUSTER_HOSTS,
+		LIST("hosts", "host", TEXT),
+		.columns = "HOST,STATE,AGE,WORKERS,EXPORTS,VERSION,REASONS",
+		.commands = {{"cluster hosts", "[TABLE OPTION...]", "list the hosts of the cluster",
+			       "Lists all hosts that have registered in the cluster, from the summaries that they publish\n"
+			       "once a minute, and ten seconds after a change: state, age of the summary, workers that are\n"
+			       "up, exports, version, and the codes of the reasons for their state. State unknown: the lease\n"
+			       "of the host's agent has ended. Further column for -o: seen.\n"}},
+	},
+	[RESOURCE_CLUSTER_PROCESSES] = {
+		OPERATION("GET", "/v1/cluster/processes", PRIVSEP_GET, "agents and workers of all hosts"),
+		.what = PRIVSEP_CLUSTER_PROCESSES,
+		LIST("processes", "id", TEXT),
+		.columns = "ID,HOST,ROLE,IPS,STATUS,NETWORK,SWITCHES,CORE,MEMORY,UPTIME,RESTARTS,REASON",
+		.commands = {{"cluster processes", "[TABLE OPTION...]", "list the agents and workers of all hosts",
+			       "Lists the agents and workers of all hosts of the cluster with the columns of 'plenum\n"
+			       "processes', from the summaries of the hosts. Status UNKNOWN: the lease of the host's agent\n"
+			       "has ended, and the row shows the last known values.\n"}},
+	},
+	[RESOURCE_CLUSTER_NET] = {
+		OPERATION("GET", "/v1/cluster/net", PRIVSEP_GET, "legs of all hosts"),
+		.what = PRIVSEP_CLUSTER_NET,
+		LIST("net", "id", TEXT),
+		.columns = "HOST,LEG,DEVICE,NETWORK,LABEL,STATE,CARRIER,MTU,IPS,REASON",
+		.commands = {{"cluster net", "[TABLE OPTION...]", "list the legs of all hosts",
+			       "Lists the legs of all hosts of the cluster, from the summaries of the hosts: device, network,\n"
+			       "label, state, carrier, MTU and data IPs. State unknown: the lease of the host's agent has\n"
+			       "ended.\n"}},
+	},
+	[RESOURCE_CLUSTER_EXPORTS] = {
+		OPERATION("GET", "/v1/cluster/exports", PRIVSEP_GET, "exports of all hosts"),
+		.what = PRIVSEP_CLUSTER_EXPORTS,
+		LIST("exports", "id", TEXT),
+		.columns = "HOST,EXPORT,PATH,STATE,ACCESS,CLIENTS,REASON",
+		.commands = {{"cluster exports", "[TABLE OPTION...]", "list the exports of all hosts",
+			       "Lists the exports of all hosts of the cluster, from the summaries of the hosts: folder, state,\n"
+			       "access, and number of hosts that are connected. State unknown: the lease of the host's agent\n"
+			       "has ended.\n"}},
+	},
 	[RESOURCE_INVENTORY] = {
 		OPERATION("GET", "/v1/inventory", PRIVSEP_GET, "inventory of the host"),
 		.what = PRIVSEP_INVENTORY,

@@ -49,5 +49,6 @@ pid_t child_role_pid(const struct child_role *r); /* 0: the process does not run
  * status. */
 int api_main(enum privsep_role role, enum log_level level);
 int lldp_main(enum log_level level);
+int cluster_main(enum log_level level);
 
 #endif

@@ -149,7 +149,8 @@ static int client_new(const struct launch_config *cfg, unsigned index, unsigned 
 		f->resend_due = true;
 		(void)client_resend(f);
 	}
-	if (e == 0 && client_mount_worker_may_connect(f, now_ns))
+	/* Without an address the mount waits: the agent restarts the worker when it knows one. */
+	if (e == 0 && m->n_addrs > 0 && client_mount_worker_may_connect(f, now_ns))
 		e = client_connect(f, now_ns);
 	if (e < 0) {
 		fuse_client_free(f);

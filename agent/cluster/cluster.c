@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Runs the role `cluster`, and passes settings, values and reports between it and the agent. */
+#include "agent/cluster/cluster.h"
+#include "agent/base/child/child_role.h"
+#include "netcfg/base/file.h"
+#include "netcfg/base/os/memfd.h"
+#include "netcfg/base/secret.h"
+#include "netcfg/base/state_file.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define FILE_BYTES_MAX (1U << 20)
+#define PASSWORD_BYTES_MAX 512
+
+struct cluster {
+	struct cluster_setup setup;
+	struct child_role *role;
+	char *settings; /* JSON for the role, with the password; NULL: the cluster is not used */
+	char *texts[2]; /* the values of this host, by enum privsep_cluster_what */
+	struct cluster_report report;
+	struct reason files; /* why the files of the configuration cannot be used */
+	uint64_t reads[CLUSTER_READS_MAX];
+};
+
+/* ---- to the role ---- */
+
+static int send_text(struct cluster *c, enum privsep_type type, uint32_t what, const char *text)
+{
+	struct privsep_msg m = {.type = type, .cluster_text = {.what = what, .len = strlen(text)}};
+	autoclose int fd = memfd_new_sealed("plenum-cluster", text, strlen(text));
+
+	return fd < 0 ? fd : child_role_send(c->role, &m, fd);
+}
+
+static void send_all(struct cluster *c)
+{
+	int r = send_text(c, PRIVSEP_CLUSTER_SET, 0, c->settings);
+
+	for (uint32_t i = 0; r >= 0 && i < ARRAY_SIZE(c->texts); i++)
+		if (c->texts[i])
+			r = send_text(c, PRIVSEP_CLUSTER_PUBLISH, i, c->texts[i]);
+	if (r < 0 && r != -ENOTCONN) /* after that error the process gets all when it has started */
+		log_warning("cannot pass the settings to the cluster process: %s", strerror(-r));
+}
+
+void cluster_publish(struct cluster *c, enum privsep_cluster_what what, const char *text)
+{
+	char *copy = strdup(text);
+
+	if (!copy)
+		return;
+	free(c->texts[what]);
+	c->texts[what] = copy;
+	if (c->settings && c->role)
+		(void)send_text(c, PRIVSEP_CLUSTER_PUBLISH, what, text);
+}
+
+int cluster_read(struct cluster *c, uint32_t what, uint64_t id)
+{
+	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_READ,
+				.cluster_read = {.id = id, .what = what}};
+	int r;
+
+	if (!child_role_is_up(c->role))
+		return -ENOTCONN;
+	for (size_t i = 0; i < CLUSTER_READS_MAX; i++) {
+		if (c->reads[i])
+			continue;
+		r = child_role_send(c->role, &m, -1);
+		if (r >= 0)
+			c->reads[i] = id;
+		return r;
+	}
+	return -EBUSY;
+}
+
+/* ---- from the role ---- */
+
+/* Returns whether that list was requested, and forgets the request: the role must not answer
+ * others. */
+static bool take_read(struct cluster *c, uint64_t id)
+{
+	for (size_t i = 0; i < CLUSTER_READS_MAX; i++)
+		if (id && c->reads[i] == id) {
+			c->reads[i] = 0;
+			return true;
+		}
+	return false;
+}
+
+static void take_report(struct cluster *c, const struct cluster_report *r)
+{
+	const uint32_t was = c->report.trouble;
+	const bool was_registered = c->report.registered;
+
+	c->report = *r;
+	if (r->trouble != was && r->trouble != CLUSTER_FINE)
+		events_add(c->setup.events, LOG_LEVEL_WARNING, "cluster", "%s", r->text);
+	else if (r->trouble != was)
+		events_add(c->setup.events, LOG_LEVEL_NOTICE, "cluster", "etcd answers again");
+	if (r->registered && !was_registered)
+		events_add(c->setup.events, LOG_LEVEL_INFO, "cluster",
+			   "this host is registered in the cluster, by %s", r->endpoint);
+	c->setup.on_change(c->setup.user);
+}
+
+static void save(struct cluster *c)
+{
+	int r = servers_save(c->setup.servers, c->setup.path);
+
+	if (r < 0)
+		events_add(c->setup.events, LOG_LEVEL_WARNING, "cluster",
+			   "cannot write %.120s (%s): after a reboot without etcd, servers are not "
+			   "found",
+			   c->setup.path, state_file_error(r));
+}
+
+static void take_server(struct cluster *c, const struct cluster_server *s)
+{
+	const struct servers_entry *was = servers_entry(c->setup.servers, s->host);
+	const bool is_first = !was || was->is.n_addrs == 0;
+
+	if (servers_take(c->setup.servers, s)) {
+		events_add(c->setup.events, LOG_LEVEL_NOTICE, "cluster",
+			   is_first ? "found the server %s" : "the server %s has other addresses",
+			   s->host);
+		save(c);
+		c->setup.on_servers(c->setup.user);
+	}
+	c->setup.on_change(c->setup.user);
+}
+
+static const char *on_message(void *user, struct child_role *role, const struct privsep_msg *m,
+			      int fd)
+{
+	struct cluster *c = user;
+	struct cluster_report failed = {.registered = 0};
+	struct spec_cluster spec = {.name = ""};
+	struct reason why;
+
+	switch ((enum privsep_type)m->type) {
+	case PRIVSEP_CLUSTER_REPORT:
+		take_report(c, &m->cluster_report);
+		return NULL;
+	case PRIVSEP_CLUSTER_SERVER:
+		take_server(c, &m->cluster_server);
+		return NULL;
+	case PRIVSEP_CLUSTER_ANSWER:
+		if (take_read(c, m->cluster_answer.id))
+			c->setup.on_list(c->setup.user, m->cluster_answer.id, fd,
+					 m->cluster_answer.len, NULL);
+		return NULL;
+	case PRIVSEP_CLUSTER_FAILED:
+		failed.trouble = m->cluster_failed.trouble;
+		memcpy(failed.text, m->cluster_failed.text, sizeof(failed.text));
+		memcpy(spec.name, c->setup.servers->cluster, sizeof(spec.name));
+		cluster_reason(&failed, &spec, "", &why);
+		if (take_read(c, m->cluster_failed.id))
+			c->setup.on_list(c->setup.user, m->cluster_failed.id, -1, 0, &why);
+		return NULL;
+	default:
+		return "message type not allowed for this role";
+	}
+}
+
+static void on_start(void *user, struct child_role *role)
+{
+	struct cluster *c = user;
+
+	/* The first call happens within child_role_new, which has not set c->role yet. */
+	c->role = role;
+	send_all(c);
+}
+
+static void on_end(void *user, struct child_role *role)
+{
+	struct cluster *c = user;
+	struct reason why;
+
+	reason_set(&why, "etcd-unreachable",
+		   "the agent's process for the cluster has ended; try again");
+	for (size_t i = 0; i < CLUSTER_READS_MAX; i++) {
+		const uint64_t id = c->reads[i];
+
+		if (take_read(c, id))
+			c->setup.on_list(c->setup.user, id, -1, 0, &why);
+	}
+	c->report.registered = 0;
+	c->setup.on_change(c->setup.user);
+}
+
+/* ---- settings ---- */
+
+static int read_regular(const char *path, char **ret)
+{
+	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+	size_t len;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	return S_ISREG(st.st_mode) ? file_read_fd(fd, FILE_BYTES_MAX, ret, &len) : -EINVAL;
+}
+
+/* Adds the texts of the files. Returns 0, or negative errno with the reason in why. */
+static int add_files(const struct spec_cluster *s, json_t *o, struct reason *why)
+{
+	autofree char *ca = NULL;
+	char *password = NULL;
+	size_t len = 0;
+	int r = s->etcd_ca ? read_regular(s->etcd_ca, &ca) : 0;
+
+	if (r < 0) {
+		reason_set_text(why, "cannot read %.120s (cluster.etcd-ca): %s", s->etcd_ca,
+				strerror(-r));
+		return r;
+	}
+	if (ca)
+		json_object_set_new(o, "ca", json_string(ca));
+	if (!s->etcd_user[0])
+		return 0;
+	r = secret_read_file(s->etcd_password_file, PASSWORD_BYTES_MAX, &password, &len, why);
+	if (r < 0) {
+		reason_prefix(why, "%.120s (cluster.etcd-password-file)", s->etcd_password_file);
+		return r;
+	}
+	password[strcspn(password, "\r\n")] = '\0';
+	json_object_set_new(o, "user", json_string(s->etcd_user));
+	if (json_object_set_new(o, "password", json_string(password)) < 0) {
+		reason_set_text(why, "%.120s (cluster.etcd-password-file) is not UTF-8 text",
+				s->etcd_password_file);
+		r = -EINVAL;
+	}
+	explicit_bzero(password, len);
+	free(password);
+	return r;
+}
+
+/* Lists the hosts of which this host's mounts are. */
+static json_t *list_servers(const struct spec *s)
+{
+	json_t *seen = json_object(), *list = json_array();
+
+	for (size_t i = 0; seen && list && i < s->n_workers; i++)
+		for (size_t k = 0; k < s->workers[i].n_mounts; k++) {
+			const char *host = s->workers[i].mounts[k].from_host;
+
+			if (json_object_get(seen, host) || json_array_size(list) == SERVERS_MAX)
+				continue;
+			json_object_set_new(seen, host, json_true());
+			json_array_append_new(list, json_string(host));
+		}
+	json_decref(seen);
+	return list;
+}
+
+/* Returns the settings as JSON on the heap, or NULL: then why has the reason. */
+static char *make_settings(const struct cluster *c, const struct spec *s, struct reason *why)
+{
+	const struct servers *self = c->setup.servers;
+	json_t *endpoints = json_array(), *o;
+	char *text = NULL;
+
+	for (size_t i = 0; i < s->cluster.n_etcd; i++)
+		json_array_append_new(endpoints, json_string(s->cluster.etcd[i]));
+	o = json_pack("{s:s, s:s, s:s, s:I, s:o, s:o}", "cluster", s->cluster.name, "host", s->host,
+		      "id", self->id, "epoch", (json_int_t)self->epoch, "endpoints", endpoints,
+		      "servers", list_servers(s));
+	reason_set_text(why, "out of memory");
+	if (o && add_files(&s->cluster, o, why) >= 0)
+		text = json_dumps(o, JSON_COMPACT);
+	json_decref(o);
+	return text;
+}
+
+static void forget_text(char **text)
+{
+	if (*text)
+		explicit_bzero(*text, strlen(*text));
+	free(ptr_take(*text));
+}
+
+static void stop(struct cluster *c)
+{
+	c->role = child_role_free(c->role);
+	on_end(c, NULL);
+	forget_text(&c->settings);
+	c->report = (struct cluster_report){.registered = 0};
+}
+
+static void start(struct cluster *c)
+{
+	const struct child_role_setup setup = {.role = PRIVSEP_CLUSTER,
+					       .loop = c->setup.loop,
+					       .events = c->setup.events,
+					       .log_level = c->setup.log_level,
+					       .on_message = on_message,
+					       .on_start = on_start,
+					       .on_end = on_end,
+					       .user = c};
+	int r = child_role_new(&setup, &c->role);
+
+	if (r >= 0)
+		return;
+	c->role = NULL;
+	c->report.trouble = CLUSTER_UNREACHABLE;
+	snprintf(c->report.text, sizeof(c->report.text),
+		 "the agent's process for it cannot start: %s", strerror(-r));
+}
+
+void cluster_set(struct cluster *c, const struct spec *s)
+{
+	struct reason why;
+	char *settings;
+
+	reason_clear(&c->files);
+	if (!*s->cluster.name || s->cluster.n_etcd == 0) {
+		if (c->settings)
+			stop(c);
+		c->setup.on_change(c->setup.user);
+		return;
+	}
+	if (servers_set_cluster(c->setup.servers, s->cluster.name))
+		log_info("the known servers are of another cluster; forgotten");
+	settings = make_settings(c, s, &why);
+	if (!settings) {
+		c->files = why;
+		if (c->settings)
+			stop(c);
+	} else if (!c->settings || strcmp(settings, c->settings) != 0) {
+		forget_text(&c->settings);
+		c->settings = ptr_take(settings);
+		save(c);
+		if (c->role)
+			send_all(c);
+		else
+			start(c);
+	}
+	forget_text(&settings);
+	c->setup.on_change(c->setup.user);
+}
+
+bool cluster_is_used(const struct cluster *c)
+{
+	return c && (c->settings || reason_is_set(&c->files));
+}
+
+/* ---- state ---- */
+
+static void reason_of(const struct cluster *c, const struct spec *s, struct reason *why)
+{
+	struct cluster_report r = c->report;
+
+	if (reason_is_set(&c->files)) {
+		r.trouble = CLUSTER_FILES;
+		snprintf(r.text, sizeof(r.text), "%.*s", CLUSTER_TEXT_MAX - 1, c->files.text);
+	}
+	cluster_reason(&r, &s->cluster, s->host, why);
+}
+
+json_t *cluster_problems(const struct cluster *c, const struct spec *s)
+{
+	json_t *list = json_array();
+	char text[REASON_FORMAT_MAX];
+	struct reason why;
+
+	if (!list || !s || !cluster_is_used(c))
+		return list;
+	reason_of(c, s, &why);
+	if (reason_is_set(&why))
+		json_array_append_new(list, json_string(reason_format(&why, text, sizeof(text))));
+	return list;
+}
+
+static json_t *addrs_to_json(const struct cluster_server *server)
+{
+	json_t *list = json_array();
+	char ip[IP_ADDR_STR_MAX], text[IP_ADDR_STR_MAX + 16];
+
+	for (uint32_t i = 0; list && server && i < server->n_addrs; i++) {
+		const struct cluster_addr *a = &server->addrs[i];
+
+		ip_addr_format(&a->ip, ip, sizeof(ip));
+		snprintf(text, sizeof(text), a->ip.family == AF_INET6 ? "[%s]:%u" : "%s:%u", ip,
+			 a->port);
+		json_array_append_new(list, json_string(text));
+	}
+	return list;
+}
+
+static json_t *labels_to_json(const struct cluster_server *server)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; list && server && i < server->n_addrs; i++)
+		json_array_append_new(list, json_string(server->addrs[i].label));
+	return list;
+}
+
+static bool is_peer(const struct spec *s, const char *host)
+{
+	for (size_t i = 0; i < s->n_peers; i++)
+		if (strcmp(s->peers[i].name, host) == 0)
+			return true;
+	return false;
+}
+
+static json_t *server_to_json(const struct cluster *c, const struct spec *s, const char *host)
+{
+	const struct servers_entry *e = servers_entry(c->setup.servers, host);
+	const struct cluster_server *is = e ? &e->is : NULL;
+	const char *state = !is || (!is->registered && is->n_addrs == 0) ? "unknown"
+			    : e->remembered				 ? "remembered"
+			    : is->registered				 ? "registered"
+									 : "unregistered";
+
+	return json_pack("{s:s, s:s, s:s, s:o, s:o}", "host", host, "state", state, "source",
+			 is_peer(s, host) ? "peers" : "cluster", "addresses", addrs_to_json(is),
+			 "labels", labels_to_json(is));
+}
+
+json_t *cluster_to_json(const struct cluster *c, const struct spec *s)
+{
+	json_t *list = json_array(), *hosts = list_servers(s), *host;
+	char text[REASON_FORMAT_MAX];
+	struct reason why;
+	const char *state;
+	size_t i;
+
+	reason_of(c, s, &why);
+	state = reason_is_set(&why)    ? "failing"
+		: c->report.registered ? "registered"
+				       : "connecting";
+	json_array_foreach (hosts, i, host)
+		json_array_append_new(list, server_to_json(c, s, json_string_value(host)));
+	json_decref(hosts);
+	return json_pack("{s:s, s:s, s:s, s:I, s:s, s:s, s:s, s:I, s:o}", "cluster",
+			 s->cluster.name, "host", s->host, "id", c->setup.servers->id, "start",
+			 (json_int_t)c->setup.servers->epoch, "state", state, "reason",
+			 reason_format(&why, text, sizeof(text)), "endpoint", c->report.endpoint,
+			 "lease_s", (json_int_t)c->report.lease_s, "servers", list);
+}
+
+pid_t cluster_pid(const struct cluster *c)
+{
+	return c ? child_role_pid(c->role) : 0;
+}
+
+/* ---- lifetime ---- */
+
+int cluster_new(const struct cluster_setup *setup, struct cluster **ret)
+{
+	struct cluster *c = calloc(1, sizeof(*c));
+	int r;
+
+	if (!c)
+		return -ENOMEM;
+	c->setup = *setup;
+	r = servers_load(setup->servers, setup->path);
+	if (r < 0)
+		log_warning("cannot read %s (%s); servers of the cluster are unknown until etcd "
+			    "answers, and this host has a new identity",
+			    setup->path, state_file_error(r));
+	*ret = c;
+	return 0;
+}
+
+struct cluster *cluster_free(struct cluster *c)
+{
+	if (!c)
+		return NULL;
+	child_role_free(c->role);
+	forget_text(&c->settings);
+	for (size_t i = 0; i < ARRAY_SIZE(c->texts); i++)
+		free(c->texts[i]);
+	free(c);
+	return NULL;
+}

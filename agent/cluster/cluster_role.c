@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The role `cluster`: the process that speaks to the cluster's store, and parses what other hosts
+ * have written there. It has sockets for that, and no files, no privileges and few system calls.
+ * The monitor sends it the settings with the texts of all files, and it reports values of a fixed
+ * size.
+ */
+#include "agent/base/child/child_role.h"
+#include "agent/base/child/sandbox.h"
+#include "agent/cluster/discovery.h"
+#include "agent/cluster/http_client.h"
+#include "agent/cluster/member.h"
+#include "agent/cluster/view.h"
+#include "netcfg/base/os/memfd.h"
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#define DESCRIPTORS_MAX 64
+#define VIEWS_MAX 8
+
+struct cluster_role {
+	struct loop *loop;
+	const struct kv_ops *ops;
+	json_t *setup; /* the settings in use; NULL: none yet */
+	struct kv *kv;
+	struct member *member;
+	struct discovery *discovery;
+	struct view *views[VIEWS_MAX];
+};
+
+static int tell(struct privsep_msg *m, int fd)
+{
+	struct pollfd p = {.fd = PRIVSEP_FD_CONTROL, .events = POLLOUT};
+	int r;
+
+	while ((r = privsep_send(PRIVSEP_FD_CONTROL, PRIVSEP_CLUSTER, m, fd)) == -EAGAIN)
+		if (poll(&p, 1, -1) < 0 && errno != EINTR)
+			return -errno;
+	return r;
+}
+
+/* Sends a report. One that breaks a rule of privsep.h is a defect of this process: it is not sent,
+ * and ends nothing. */
+static void report(struct privsep_msg *m, int fd)
+{
+	const int r = tell(m, fd);
+
+	if (r < 0)
+		log_err("cannot report to the monitor: %s", strerror(-r));
+}
+
+/* ---- reports ---- */
+
+/* Keeps printable ASCII without quotes and backslashes, which privsep.h demands. */
+static void copy_plain(char *to, size_t size, const char *from)
+{
+	snprintf(to, size, "%s", from);
+	for (; *to; to++)
+		if (*to < ' ' || *to > '~' || *to == '"' || *to == '\\')
+			*to = '?';
+}
+
+static void on_report(void *user, const struct cluster_report *r)
+{
+	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_REPORT, .cluster_report = *r};
+
+	copy_plain(m.cluster_report.text, sizeof(m.cluster_report.text), r->text);
+	report(&m, -1);
+}
+
+static void on_server(void *user, const struct cluster_server *s)
+{
+	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_SERVER, .cluster_server = *s};
+
+	report(&m, -1);
+}
+
+/* ---- settings ---- */
+
+static void close_store(struct cluster_role *c)
+{
+	if (c->kv) /* ends the reads first, which refer to the objects below */
+		c->kv = c->ops->close(c->kv);
+	c->member = member_free(c->member);
+	c->discovery = discovery_free(c->discovery);
+	for (size_t i = 0; i < VIEWS_MAX; i++)
+		c->views[i] = view_free(c->views[i]);
+}
+
+static const char *text_of(const json_t *o, const char *key)
+{
+	const char *text = json_string_value(json_object_get(o, key));
+
+	return text ? text : "";
+}
+
+static int open_store(struct cluster_role *c)
+{
+	static const struct cluster_report none;
+	const json_t *list = json_object_get(c->setup, "endpoints"), *o;
+	const char *endpoints[KV_ENDPOINTS_MAX];
+	struct kv_setup kv = {
+		.loop = c->loop,
+		.endpoints = endpoints,
+		.ca = json_string_value(json_object_get(c->setup, "ca")),
+		.user = json_string_value(json_object_get(c->setup, "user")),
+		.password = json_string_value(json_object_get(c->setup, "password")),
+	};
+	struct member_setup member = {
+		.loop = c->loop,
+		.ops = c->ops,
+		.cluster = text_of(c->setup, "cluster"),
+		.host = text_of(c->setup, "host"),
+		.self.epoch = (uint64_t)json_integer_value(json_object_get(c->setup, "epoch")),
+		.on_report = on_report,
+		.user = c};
+	struct discovery_setup discovery = {.loop = c->loop,
+					    .ops = c->ops,
+					    .cluster = member.cluster,
+					    .check_ns = DISCOVERY_CHECK_NS,
+					    .on_server = on_server,
+					    .user = c};
+	size_t i;
+	int r;
+
+	json_array_foreach (list, i, o)
+		if (kv.n_endpoints < KV_ENDPOINTS_MAX && json_is_string(o))
+			endpoints[kv.n_endpoints++] = json_string_value(o);
+	snprintf(member.self.id, sizeof(member.self.id), "%s", text_of(c->setup, "id"));
+	on_report(c, &none); /* the earlier reports were about another connection */
+	r = c->ops->open(&kv, &c->kv);
+	member.kv = discovery.kv = c->kv;
+	if (r >= 0)
+		r = member_new(&member, &c->member);
+	if (r >= 0)
+		r = discovery_new(&discovery, &c->discovery);
+	return r;
+}
+
+/* Takes the settings. Only servers may change without a new connection. */
+static int take_settings(struct cluster_role *c, uint64_t len, int fd)
+{
+	autofree char *text = NULL;
+	json_t *o = NULL, *servers;
+	int r = privsep_read_memfd(fd, len, &text);
+
+	if (r < 0)
+		return r;
+	o = json_loadb(text, len, 0, NULL);
+	explicit_bzero(text, len);
+	if (!json_is_object(o)) {
+		json_decref(o);
+		return -EBADMSG;
+	}
+	servers = json_incref(json_object_get(o, "servers"));
+	json_object_del(o, "servers");
+	if (!c->setup || !json_equal(o, c->setup)) {
+		close_store(c);
+		json_decref(c->setup);
+		c->setup = json_incref(o);
+		r = open_store(c);
+	}
+	if (r >= 0)
+		discovery_want(c->discovery, servers);
+	json_decref(servers);
+	json_decref(o);
+	return r;
+}
+
+static int publish(struct cluster_role *c, const struct privsep_cluster_text *m, int fd)
+{
+	autofree char *text = NULL;
+	int r = privsep_read_memfd(fd, m->len, &text);
+
+	if (r < 0 || !c->member)
+		return r;
+	return member_publish(c->member, m->what ? RECORD_STATE : RECORD_SERVING, text);
+}
+
+/* ---- lists ---- */
+
+static void answer_failed(uint64_t id, enum cluster_trouble trouble, const char *why)
+{
+	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_FAILED,
+				.cluster_failed = {.id = id, .trouble = trouble}};
+
+	copy_plain(m.cluster_failed.text, sizeof(m.cluster_failed.text), why);
+	report(&m, -1);
+}
+
+static void on_view_end(void *user, struct view *v, const char *text, enum cluster_trouble trouble,
+			const char *why)
+{
+	struct cluster_role *c = user;
+	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_ANSWER,
+				.cluster_answer = {.id = view_id(v)}};
+	autoclose int fd = -1;
+
+	for (size_t i = 0; i < VIEWS_MAX; i++)
+		if (c->views[i] == v)
+			c->views[i] = NULL;
+	if (text) {
+		m.cluster_answer.len = strlen(text);
+		fd = memfd_new_sealed("plenum-cluster", text, strlen(text));
+	}
+	if (fd >= 0)
+		report(&m, fd);
+	else
+		answer_failed(view_id(v), text ? CLUSTER_WRONG : trouble,
+			      text ? "out of memory" : why);
+	view_free(v);
+}
+
+static int read_list(struct cluster_role *c, const struct privsep_cluster_read *m)
+{
+	const struct view_setup setup = {.ops = c->ops,
+					 .kv = c->kv,
+					 .cluster = text_of(c->setup, "cluster"),
+					 .host = text_of(c->setup, "host"),
+					 .id = m->id,
+					 .kind = (enum rows_kind)m->what,
+					 .on_end = on_view_end,
+					 .user = c};
+
+	for (size_t i = 0; c->kv && i < VIEWS_MAX; i++)
+		if (!c->views[i]) {
+			if (view_new(&setup, &c->views[i]) < 0)
+				break;
+			return 0;
+		}
+	answer_failed(m->id, CLUSTER_UNREACHABLE,
+		      c->kv ? "too many lists are read at once" : "not started yet");
+	return 0;
+}
+
+/* ---- the monitor ---- */
+
+static int handle(struct cluster_role *c, const struct privsep_msg *m, int fd)
+{
+	struct privsep_msg pong = {.type = PRIVSEP_PONG};
+
+	switch ((enum privsep_type)m->type) {
+	case PRIVSEP_CLUSTER_SET:
+		return take_settings(c, m->cluster_text.len, fd);
+	case PRIVSEP_CLUSTER_PUBLISH:
+		return publish(c, &m->cluster_text, fd);
+	case PRIVSEP_CLUSTER_READ:
+		return read_list(c, &m->cluster_read);
+	case PRIVSEP_PING:
+		return tell(&pong, -1);
+	default: /* messages for other roles */
+		return 0;
+	}
+}
+
+static int on_monitor(void *user, int fd, uint32_t revents)
+{
+	struct cluster_role *c = user;
+	struct privsep_msg m;
+	const char *why = "";
+	int passed = -1, r = privsep_recv(fd, PRIVSEP_MONITOR, &m, &passed, &why);
+
+	if (r == -EAGAIN)
+		return 0;
+	if (r == 0) { /* the monitor has exited, so this process exits too */
+		loop_exit(c->loop, 0);
+		return 0;
+	}
+	if (r < 0) {
+		log_err("invalid message from the monitor: %s", r == -EBADMSG ? why : strerror(-r));
+		return r;
+	}
+	r = handle(c, &m, passed);
+	if (passed >= 0)
+		close(passed);
+	return r;
+}
+
+/* ---- the process ---- */
+
+/* Completes the sandbox: the process may connect to addresses, and open nothing else. */
+static int seal(void)
+{
+	static const int allowed[] = {
+		SYS_connect,  SYS_getsockname, SYS_getpeername,	 SYS_getsockopt, SYS_setsockopt,
+		SYS_sendto,   SYS_recvfrom,    SYS_sendmsg,	 SYS_write,	 SYS_writev,
+		SYS_shutdown, SYS_close,       SYS_memfd_create, SYS_fcntl,	 SYS_lseek,
+		SYS_fstat,    SYS_newfstatat,  SYS_pread64,	 SYS_eventfd2,	 SYS_pipe2,
+	};
+	static const struct seccomp_rule sockets[] = {
+		{SYS_socket, 0, UINT32_MAX, AF_INET},
+		{SYS_socket, 0, UINT32_MAX, AF_INET6},
+		{SYS_socketpair, 0, UINT32_MAX, AF_UNIX}, /* by which libcurl wakes itself */
+	};
+
+	return sandbox_seal(allowed, ARRAY_SIZE(allowed), sockets, ARRAY_SIZE(sockets));
+}
+
+static int open_all(struct cluster_role *c)
+{
+	struct loop_source *monitor, *timer;
+	int r = loop_new(&c->loop);
+
+	/* The first timer opens a descriptor, which is not allowed later. */
+	if (r >= 0)
+		r = loop_add_timer(c->loop, NSEC_PER_MSEC, NULL, NULL, &timer);
+	if (r >= 0)
+		r = http_client_prepare();
+	if (r >= 0)
+		r = loop_add_fd(c->loop, PRIVSEP_FD_CONTROL, EPOLLIN, true, on_monitor, c,
+				&monitor);
+	return r;
+}
+
+int cluster_main(enum log_level level)
+{
+	const struct rlimit files = {DESCRIPTORS_MAX, DESCRIPTORS_MAX}, no_core = {0, 0};
+	struct cluster_role c = {.ops = &kv_etcd};
+	int r;
+
+	(void)level; /* the log has it already */
+	prctl(PR_SET_NAME, "plenumd-cluster");
+	signal(SIGPIPE, SIG_IGN);
+	setrlimit(RLIMIT_NOFILE, &files);
+	setrlimit(RLIMIT_CORE, &no_core);
+	json_object_seed(0); /* may read a file, which is not possible later */
+	r = open_all(&c);
+	if (r >= 0)
+		r = sandbox_enter();
+	if (r >= 0)
+		r = seal();
+	if (r >= 0)
+		r = loop_run(c.loop);
+	if (r < 0)
+		log_err("plenumd-cluster: %s", strerror(-r));
+	/* At a regular exit a sanitizer makes system calls that the filter does not allow. */
+	_exit(r < 0 ? 1 : 0);
+}

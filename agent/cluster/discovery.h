@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Finds the addresses of the servers of this host's mounts in the cluster's store. It reads their
+ * keys, watches them, and reads them again twice a minute, because a watch may be silent for ever.
+ * A server without a key keeps its last addresses: it may still serve.
+ */
+#ifndef PLENUM_AGENT_DISCOVERY_H
+#define PLENUM_AGENT_DISCOVERY_H
+
+#include "agent/cluster/records.h"
+#include <jansson.h>
+
+#define DISCOVERY_SERVERS_MAX 256
+#define DISCOVERY_CHECK_NS (30 * NSEC_PER_SEC)
+
+struct discovery;
+struct discovery_setup {
+	struct loop *loop;
+	const struct kv_ops *ops;
+	struct kv *kv; /* borrowed */
+	const char *cluster;
+	uint64_t check_ns; /* DISCOVERY_CHECK_NS; tests use less */
+	/* Called when a server's key was found, has changed, or was removed. */
+	void (*on_server)(void *user, const struct cluster_server *s);
+	void *user;
+};
+
+int discovery_new(const struct discovery_setup *setup, struct discovery **ret);
+struct discovery *discovery_free(struct discovery *d); /* accepts NULL, returns NULL */
+/* Replaces the servers to find, a JSON list of host names. */
+void discovery_want(struct discovery *d, const json_t *hosts);
+
+#endif

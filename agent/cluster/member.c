@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Registers this host in the cluster's store, and keeps its keys up to date. */
+#include "agent/cluster/member.h"
+#include "netcfg/base/when.h"
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+struct member {
+	struct member_setup setup;
+	char cluster[PLENUM_NAME_MAX], host[PLENUM_NAME_MAX];
+	struct loop_source *timer;
+	char *texts[RECORD_KIND_MAX];
+	bool dirty[RECORD_KIND_MAX];
+	bool busy;		 /* an operation is in progress; there is one at a time */
+	enum record_kind writes; /* the key that it writes */
+	/* Revision of the key with the owner that a claim replaces; 0: the key must not exist. */
+	uint64_t claim_over;
+	uint64_t owner_revision; /* of this host's registration; 0: it is not registered */
+	uint64_t lease, ttl_ns;	 /* lease 0: none */
+	uint64_t renewed_ns, renew_due_ns;
+	/* The reported trouble is that of a write: only a write ends it, because the store may
+	 * renew leases while it is full or refuses keys. */
+	bool cannot_write;
+	unsigned n_failures;	   /* in a row */
+	uint64_t failing_since_ns; /* time of the first of them */
+	uint64_t retry_ns;
+	struct cluster_report report, reported;
+};
+
+uint64_t member_jitter(uint64_t ns)
+{
+	uint32_t random = 0;
+
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		random = 1U << 31;
+	return ns - ns / 5 + (uint64_t)((double)random / UINT32_MAX * (double)(ns * 2 / 5));
+}
+
+static void report(struct member *m)
+{
+	struct cluster_report *r = &m->report;
+
+	r->registered = m->owner_revision && m->lease && !m->dirty[RECORD_SERVING];
+	r->lease_s = m->lease ? m->ttl_ns / NSEC_PER_SEC : 0;
+	snprintf(r->endpoint, sizeof(r->endpoint), "%s", m->setup.ops->endpoint(m->setup.kv));
+	if (memcmp(r, &m->reported, sizeof(*r)) == 0)
+		return;
+	m->reported = *r;
+	m->setup.on_report(m->setup.user, r);
+}
+
+static void set_trouble(struct member *m, enum cluster_trouble trouble, const char *text)
+{
+	struct cluster_report *r = &m->report;
+
+	memset(r->text, 0, sizeof(r->text)); /* reports are compared bytewise */
+	snprintf(r->text, sizeof(r->text), "%s", text);
+	r->trouble = trouble;
+}
+
+/* Delays the next operation, the longer the more have failed. */
+static void back_off(struct member *m)
+{
+	const unsigned shift = MIN_OF(m->n_failures, 5U);
+	const uint64_t pause = MIN_OF(MEMBER_RETRY_FIRST_NS << shift, MEMBER_RETRY_MAX_NS);
+
+	if (m->n_failures++ == 0)
+		m->failing_since_ns = clock_now_ns();
+	m->retry_ns = clock_now_ns() + member_jitter(pause);
+}
+
+/* ---- answers ---- */
+
+static void step(struct member *m);
+
+/* Handles what is common to all answers. Returns whether the operation was carried out. */
+static bool take(struct member *m, const struct kv_answer *a, bool is_write)
+{
+	m->busy = false;
+	if (a->trouble == CLUSTER_FINE) {
+		if (is_write || !m->cannot_write) {
+			m->n_failures = 0;
+			m->cannot_write = false;
+			set_trouble(m, CLUSTER_FINE, "");
+		}
+		return true;
+	}
+	m->cannot_write = is_write;
+	back_off(m);
+	/* An election of the store's leader takes seconds and needs no report. */
+	if (a->trouble != CLUSTER_UNREACHABLE || !m->report.registered ||
+	    clock_now_ns() >= m->failing_since_ns + MEMBER_GRACE_NS)
+		set_trouble(m, a->trouble, a->text);
+	return false;
+}
+
+static void refuse_name(struct member *m, const struct record_owner *o)
+{
+	const struct record_owner *self = &m->setup.self;
+	const bool is_copy = strcmp(o->id, self->id) == 0;
+	char text[CLUSTER_TEXT_MAX];
+
+	snprintf(text, sizeof(text),
+		 "the host with the id %s, start %llu, has it since %s; this host has the id %s, "
+		 "start "
+		 "%llu%s",
+		 o->id, (unsigned long long)o->epoch, o->since, self->id,
+		 (unsigned long long)self->epoch, is_copy ? ", a copy of its state directory" : "");
+	set_trouble(m, CLUSTER_NAME_TAKEN, text);
+	m->claim_over = 0;
+	m->retry_ns = clock_now_ns() + member_jitter(MEMBER_RETRY_MAX_NS);
+}
+
+static void on_claimed(void *user, const struct kv_answer *a)
+{
+	struct member *m = user;
+	struct record_owner o;
+
+	if (!take(m, a, true))
+		;
+	else if (a->succeeded)
+		m->owner_revision = a->revision;
+	else if (a->n_pairs == 0) /* it was removed meanwhile */
+		m->claim_over = 0;
+	else if (record_owner_parse(a->pairs[0].value ? a->pairs[0].value : "", a->pairs[0].len,
+				    &o) < 0) {
+		set_trouble(m, CLUSTER_NAME_TAKEN, "the key of this name has an unknown form");
+		back_off(m);
+	} else if (strcmp(o.id, m->setup.self.id) != 0 || o.epoch > m->setup.self.epoch)
+		refuse_name(m, &o);
+	else if (o.epoch == m->setup.self.epoch)
+		m->owner_revision = a->pairs[0].revision;
+	else
+		m->claim_over = a->pairs[0].revision;
+	step(m);
+}
+
+static void drop_lease(struct member *m)
+{
+	m->lease = 0;
+	m->dirty[RECORD_SERVING] = m->texts[RECORD_SERVING] != NULL;
+}
+
+static void on_granted(void *user, const struct kv_answer *a)
+{
+	struct member *m = user;
+
+	if (take(m, a, false)) {
+		m->lease = a->lease;
+		m->ttl_ns = a->ttl_s * NSEC_PER_SEC;
+		m->renewed_ns = clock_now_ns();
+		m->renew_due_ns = m->renewed_ns + m->ttl_ns / 3;
+		m->dirty[RECORD_SERVING] = m->texts[RECORD_SERVING] != NULL;
+	}
+	step(m);
+}
+
+static void on_renewed(void *user, const struct kv_answer *a)
+{
+	struct member *m = user;
+
+	if (take(m, a, false)) {
+		if (a->lease_gone)
+			drop_lease(m);
+		m->renewed_ns = clock_now_ns();
+		m->renew_due_ns = m->renewed_ns + m->ttl_ns / 3;
+	}
+	step(m);
+}
+
+static void on_written(void *user, const struct kv_answer *a)
+{
+	struct member *m = user;
+
+	if (!take(m, a, true)) {
+		m->dirty[m->writes] = true;
+	} else if (a->lease_gone) {
+		m->dirty[m->writes] = true;
+		drop_lease(m);
+	} else if (!a->succeeded) { /* the registration was removed or replaced */
+		m->dirty[m->writes] = true;
+		m->owner_revision = m->claim_over = 0;
+	}
+	step(m);
+}
+
+/* ---- operations ---- */
+
+static int claim(struct member *m)
+{
+	struct record_owner self = m->setup.self;
+	struct timespec now;
+	char key[KV_KEY_MAX];
+	autofree char *value = NULL;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	when_format((uint64_t)now.tv_sec * 1000, self.since);
+	record_key(RECORD_OWNER, m->cluster, m->host, key);
+	value = record_owner_format(&self);
+	const struct kv_op put = {.kind = KV_PUT, .key = key, .value = value};
+	const struct kv_op get = {.kind = KV_GET, .key = key};
+	const struct kv_txn t = {.key = key,
+				 .revision = m->claim_over,
+				 .ops = &put,
+				 .n_ops = 1,
+				 .otherwise = &get,
+				 .n_otherwise = 1};
+
+	_Static_assert(sizeof(self.since) >= WHEN_TEXT_MAX, "when_format() writes to it");
+	return value ? m->setup.ops->txn(m->setup.kv, &t, on_claimed, m) : -ENOMEM;
+}
+
+static int write_key(struct member *m, enum record_kind kind)
+{
+	char owner[KV_KEY_MAX], key[KV_KEY_MAX];
+	const struct kv_op put = {.kind = KV_PUT,
+				  .key = key,
+				  .value = m->texts[kind],
+				  .lease = kind == RECORD_SERVING ? m->lease : 0};
+	const struct kv_txn t = {
+		.key = owner, .revision = m->owner_revision, .ops = &put, .n_ops = 1};
+
+	record_key(RECORD_OWNER, m->cluster, m->host, owner);
+	record_key(kind, m->cluster, m->host, key);
+	m->dirty[kind] = false;
+	m->writes = kind;
+	return m->setup.ops->txn(m->setup.kv, &t, on_written, m);
+}
+
+/* Returns 1 if an operation was started, 0 if there is nothing to do now, or negative errno. */
+static int begin(struct member *m, uint64_t now)
+{
+	const struct kv_ops *ops = m->setup.ops;
+	int r;
+
+	if (m->lease && now > m->renewed_ns + m->ttl_ns)
+		drop_lease(m);
+	if (!m->owner_revision)
+		r = claim(m);
+	else if (!m->lease)
+		r = ops->grant(m->setup.kv,
+			       member_jitter(MEMBER_LEASE_S * NSEC_PER_SEC) / NSEC_PER_SEC,
+			       on_granted, m);
+	else if (now >= m->renew_due_ns)
+		r = ops->renew(m->setup.kv, m->lease, on_renewed, m);
+	else if (m->dirty[RECORD_SERVING])
+		r = write_key(m, RECORD_SERVING);
+	else if (m->dirty[RECORD_STATE])
+		r = write_key(m, RECORD_STATE);
+	else
+		return 0;
+	return r < 0 ? r : 1;
+}
+
+static void step(struct member *m)
+{
+	const uint64_t now = clock_now_ns();
+	uint64_t due;
+	int r = 0;
+
+	/* A lease is renewed even while writes fail. */
+	const bool renews = m->cannot_write && m->owner_revision && m->lease;
+
+	report(m);
+	if (m->busy)
+		return;
+	if (now >= m->retry_ns || (renews && now >= m->renew_due_ns))
+		r = begin(m, now);
+	m->busy = r > 0;
+	if (r < 0)
+		back_off(m);
+	if (m->busy) {
+		loop_timer_disarm(m->timer);
+		return;
+	}
+	due = m->owner_revision && m->lease ? m->renew_due_ns : now;
+	due = renews ? MIN_OF(due, m->retry_ns) : MAX_OF(due, m->retry_ns);
+	due = MAX_OF(due, now);
+	loop_timer_arm(m->timer, due - now + NSEC_PER_MSEC);
+}
+
+static int on_timer(void *user)
+{
+	step(user);
+	return 0;
+}
+
+int member_publish(struct member *m, enum record_kind kind, const char *text)
+{
+	char *copy = strdup(text);
+
+	if (!copy)
+		return -ENOMEM;
+	free(m->texts[kind]);
+	m->texts[kind] = copy;
+	m->dirty[kind] = true;
+	step(m);
+	return 0;
+}
+
+/* ---- lifetime ---- */
+
+int member_new(const struct member_setup *setup, struct member **ret)
+{
+	struct member *m = calloc(1, sizeof(*m));
+	int r;
+
+	if (!m)
+		return -ENOMEM;
+	m->setup = *setup;
+	snprintf(m->cluster, sizeof(m->cluster), "%s", setup->cluster);
+	snprintf(m->host, sizeof(m->host), "%s", setup->host);
+	r = loop_add_timer(setup->loop, NSEC_PER_MSEC, on_timer, m, &m->timer);
+	if (r >= 0)
+		r = loop_timer_arm(m->timer, 0);
+	if (r < 0) {
+		member_free(m);
+		return r;
+	}
+	*ret = m;
+	return 0;
+}
+
+struct member *member_free(struct member *m)
+{
+	if (!m)
+		return NULL;
+	loop_source_free(m->timer);
+	for (size_t i = 0; i < RECORD_KIND_MAX; i++)
+		free(m->texts[i]);
+	free(m);
+	return NULL;
+}

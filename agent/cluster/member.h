@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Keeps this host's keys in the cluster's store: it registers the host's name, holds a lease, and
+ * writes the server's addresses and the summary of the host (records.h). The name is registered by
+ * a key without a lease, which only the host that made it replaces; each write is a transaction
+ * that depends on this key. Errors of the store never end anything: the object retries with
+ * growing, random pauses, and reports the state.
+ */
+#ifndef PLENUM_AGENT_MEMBER_H
+#define PLENUM_AGENT_MEMBER_H
+
+#include "agent/cluster/records.h"
+
+/* Each host's lease differs by up to a fifth from this, so that leases do not end together. */
+#define MEMBER_LEASE_S 45
+#define MEMBER_RETRY_FIRST_NS NSEC_PER_SEC
+#define MEMBER_RETRY_MAX_NS (30 * NSEC_PER_SEC)
+#define MEMBER_GRACE_NS \
+	(10 * NSEC_PER_SEC) /* a registered host reports a silent store after this */
+
+struct member;
+struct member_setup {
+	struct loop *loop;
+	const struct kv_ops *ops;
+	struct kv *kv; /* borrowed */
+	const char *cluster, *host;
+	struct record_owner self; /* without `since` */
+	/* Called when the state has changed. */
+	void (*on_report)(void *user, const struct cluster_report *report);
+	void *user;
+};
+
+int member_new(const struct member_setup *setup, struct member **ret);
+struct member *member_free(struct member *m); /* accepts NULL, returns NULL */
+/* Replaces the value of RECORD_SERVING or RECORD_STATE. The store gets it soon. */
+int member_publish(struct member *m, enum record_kind kind, const char *text);
+/* Returns a random time from 80 % to 120 % of ns. */
+uint64_t member_jitter(uint64_t ns);
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Writes the keys and values of the cluster's store, and parses the values that other hosts wrote.
+ */
+#include "agent/cluster/records.h"
+#include "netcfg/base/text.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const kinds[RECORD_KIND_MAX] = {"owner", "serving", "state"};
+
+/* ---- keys ---- */
+
+void record_key(enum record_kind kind, const char *cluster, const char *host, char buf[KV_KEY_MAX])
+{
+	snprintf(buf, KV_KEY_MAX, "/plenum/%.*s/v%d/%s/%.*s", PLENUM_NAME_MAX - 1, cluster,
+		 RECORDS_VERSION, kinds[kind], PLENUM_NAME_MAX - 1, host);
+}
+
+void record_key_end(enum record_kind kind, const char *cluster, char buf[KV_KEY_MAX])
+{
+	record_key(kind, cluster, "", buf);
+	buf[strlen(buf) - 1]++; /* the character after '/' */
+}
+
+bool record_name_is_valid(const char *name)
+{
+	const size_t len = strlen(name);
+
+	if (len == 0 || len >= PLENUM_NAME_MAX)
+		return false;
+	return strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
+	       len;
+}
+
+const char *record_host(enum record_kind kind, const char *cluster, const char *key)
+{
+	char prefix[KV_KEY_MAX];
+
+	record_key(kind, cluster, "", prefix);
+	if (strncmp(key, prefix, strlen(prefix)) != 0)
+		return NULL;
+	key += strlen(prefix);
+	return record_name_is_valid(key) ? key : NULL;
+}
+
+/* ---- values ---- */
+
+static json_t *load(const char *text, size_t len)
+{
+	json_t *o = len <= RECORDS_BYTES_MAX ? json_loadb(text, len, 0, NULL) : NULL;
+
+	if (json_is_object(o) && json_integer_value(json_object_get(o, "v")) >= RECORDS_VERSION)
+		return o;
+	json_decref(o);
+	return NULL;
+}
+
+/* Copies a text that is clean and fits. Returns false otherwise. */
+static bool take_text(const json_t *o, const char *key, char *buf, size_t size)
+{
+	const char *text = json_string_value(json_object_get(o, key));
+
+	if (!text || strlen(text) >= size || !text_is_clean(text, size))
+		return false;
+	for (const char *c = text; *c; c++)
+		if (*c < ' ' || *c > '~' || *c == '"' || *c == '\\')
+			return false;
+	strcpy(buf, text);
+	return true;
+}
+
+static char *save(json_t *o)
+{
+	char *text = o ? json_dumps(o, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
+
+	json_decref(o);
+	return text;
+}
+
+char *record_owner_format(const struct record_owner *o)
+{
+	return save(json_pack("{s:i, s:s, s:I, s:s}", "v", RECORDS_VERSION, "id", o->id, "epoch",
+			      (json_int_t)o->epoch, "since", o->since));
+}
+
+int record_owner_parse(const char *text, size_t len, struct record_owner *ret)
+{
+	struct record_owner o = {.epoch = 0};
+	json_t *v = load(text, len);
+	const json_int_t epoch = json_integer_value(json_object_get(v, "epoch"));
+	bool good = take_text(v, "id", o.id, sizeof(o.id)) && o.id[0] && epoch >= 0;
+
+	if (good && !take_text(v, "since", o.since, sizeof(o.since)))
+		o.since[0] = '\0';
+	o.epoch = (uint64_t)epoch;
+	json_decref(v);
+	if (!good)
+		return -EBADMSG;
+	*ret = o;
+	return 0;
+}
+
+static bool take_address(const json_t *o, struct cluster_addr *ret)
+{
+	const char *ip = json_string_value(json_object_get(o, "ip"));
+	const json_int_t port = json_integer_value(json_object_get(o, "port"));
+
+	*ret = (struct cluster_addr){.port = 0};
+	if (!ip || ip_addr_parse(ip, &ret->ip) < 0 || port < 1 || port > UINT16_MAX)
+		return false;
+	ret->port = (uint16_t)port;
+	if (!take_text(o, "label", ret->label, sizeof(ret->label)))
+		ret->label[0] = '\0';
+	return true;
+}
+
+int record_server_parse(const char *host, const char *text, size_t len, struct cluster_server *ret)
+{
+	json_t *v = load(text, len);
+	const json_t *list = json_object_get(v, "addresses"), *a;
+	size_t i;
+
+	*ret = (struct cluster_server){.registered = 1};
+	snprintf(ret->host, sizeof(ret->host), "%s", host);
+	if (!json_is_array(list)) {
+		json_decref(v);
+		return -EBADMSG;
+	}
+	json_array_foreach (list, i, a) {
+		if (ret->n_addrs == CLUSTER_ADDRS_MAX)
+			break;
+		ret->n_addrs += take_address(a, &ret->addrs[ret->n_addrs]);
+	}
+	json_decref(v);
+	return 0;
+}
+
+char *record_server_format(const struct cluster_server *s, const json_t *exports)
+{
+	json_t *list = json_array();
+	char ip[IP_ADDR_STR_MAX];
+
+	for (uint32_t i = 0; list && i < s->n_addrs; i++)
+		json_array_append_new(
+			list, json_pack("{s:s, s:i, s:s}", "ip",
+					ip_addr_format(&s->addrs[i].ip, ip, sizeof(ip)), "port",
+					(int)s->addrs[i].port, "label", s->addrs[i].label));
+	return save(json_pack("{s:i, s:s, s:o, s:O}", "v", RECORDS_VERSION, "host", s->host,
+			      "addresses", list, "exports", exports));
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The lists of all hosts that the API shows, made from the hosts' summaries (records.h). The
+ * summaries come from other hosts: only members with the right type are taken, with clean texts,
+ * and a missing one becomes empty. A host without a lease is shown as unknown, whatever its summary
+ * says. Pure.
+ */
+#ifndef PLENUM_AGENT_ROWS_H
+#define PLENUM_AGENT_ROWS_H
+
+#include "agent/cluster/records.h"
+
+enum rows_kind { ROWS_HOSTS, ROWS_PROCESSES, ROWS_NET, ROWS_EXPORTS, ROWS_KIND_MAX };
+
+struct rows_host {
+	const char *host;
+	bool alive;	   /* the lease of its agent is valid */
+	const char *state; /* the value of its state key; NULL: it has none */
+	size_t len;
+	uint64_t now_ms; /* wall clock */
+};
+
+/* Returns the name of the list in the answer. */
+const char *rows_list(enum rows_kind kind);
+/* Appends the rows of a host to the list. Returns 0 or -ENOMEM. */
+int rows_add(json_t *list, enum rows_kind kind, const struct rows_host *h);
+
+#endif

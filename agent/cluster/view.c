@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Makes a list of all hosts of the cluster from the store. */
+#include "agent/cluster/view.h"
+#include <stdio.h>
+#include <string.h>
+
+#define ALIVE_PAGE 1024
+#define STATE_PAGE 64 /* summaries of at most RECORDS_BYTES_MAX each: below KV_ANSWER_BYTES_MAX */
+#define ROW_BYTES 512 /* estimated size of a row besides its texts */
+
+struct alive {
+	char host[PLENUM_NAME_MAX];
+	bool listed;
+};
+
+struct view {
+	struct view_setup setup;
+	char cluster[PLENUM_NAME_MAX], host[PLENUM_NAME_MAX];
+	enum record_kind reads;
+	char next[KV_KEY_MAX], end[KV_KEY_MAX];
+	struct alive
+		alive[RECORDS_HOSTS_MAX]; /* in the order of the keys, which is that of strcmp() */
+	size_t n_alive;
+	json_t *list;
+	size_t n_hosts, bytes, n_omitted;
+	uint64_t now_ms;
+};
+
+static void end(struct view *v, enum cluster_trouble trouble, const char *why)
+{
+	json_t *o = NULL;
+	char *text = NULL;
+
+	if (trouble == CLUSTER_FINE) {
+		o = json_pack("{s:s, s:s, s:O, s:I}", "host", v->host, "cluster", v->cluster,
+			      rows_list(v->setup.kind), v->list, "omitted_hosts",
+			      (json_int_t)v->n_omitted);
+		text = o ? json_dumps(o, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
+		json_decref(o);
+	}
+	if (trouble == CLUSTER_FINE && (!text || strlen(text) > VIEW_ANSWER_BYTES_MAX)) {
+		free(ptr_take(text));
+		trouble = CLUSTER_WRONG;
+		why = "the answer would be too large, or memory is short";
+	}
+	v->setup.on_end(v->setup.user, v, text, trouble, why);
+	free(text);
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(((const struct alive *)a)->host, ((const struct alive *)b)->host);
+}
+
+static struct alive *find(struct view *v, const char *host)
+{
+	struct alive key;
+
+	snprintf(key.host, sizeof(key.host), "%s", host);
+	return bsearch(&key, v->alive, v->n_alive, sizeof(key), compare);
+}
+
+/* Adds a host's rows, unless the answer has reached its limits. */
+static int add(struct view *v, const char *host, bool alive, const struct kv_pair *p)
+{
+	const size_t before = json_array_size(v->list);
+	const struct rows_host h = {.host = host,
+				    .alive = alive,
+				    .state = p ? p->value : NULL,
+				    .len = p ? p->len : 0,
+				    .now_ms = v->now_ms};
+	int r;
+
+	if (v->n_hosts == RECORDS_HOSTS_MAX || v->bytes > VIEW_ANSWER_BYTES_MAX / 2) {
+		v->n_omitted++;
+		return 0;
+	}
+	r = rows_add(v->list, v->setup.kind, &h);
+	v->n_hosts++;
+	v->bytes += h.len + (json_array_size(v->list) - before) * ROW_BYTES;
+	return r;
+}
+
+static void take_alive(struct view *v, const char *host)
+{
+	if (v->n_alive == RECORDS_HOSTS_MAX) {
+		v->n_omitted++;
+		return;
+	}
+	snprintf(v->alive[v->n_alive].host, sizeof(v->alive[0].host), "%s", host);
+	v->alive[v->n_alive++].listed = false;
+}
+
+static int take_state(struct view *v, const char *host, const struct kv_pair *p)
+{
+	struct alive *a = find(v, host);
+
+	if (a)
+		a->listed = true;
+	return add(v, host, a != NULL, p);
+}
+
+/* Adds the hosts that have a lease and no summary yet. */
+static int add_others(struct view *v)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < v->n_alive; i++)
+		if (!v->alive[i].listed)
+			r = add(v, v->alive[i].host, true, NULL);
+	return r;
+}
+
+static int read_page(struct view *v);
+
+static void begin(struct view *v, enum record_kind kind)
+{
+	v->reads = kind;
+	record_key(kind, v->cluster, "", v->next);
+	record_key_end(kind, v->cluster, v->end);
+}
+
+/* Continues after the last key of a page. Returns whether there is another page: a store whose keys
+ * do not ascend would otherwise be read for ever. */
+static bool advance(struct view *v, const struct kv_answer *a)
+{
+	const char *last = a->n_pairs ? a->pairs[a->n_pairs - 1].key : "";
+
+	if (!a->more || strcmp(last, v->next) < 0 || strlen(last) + 2 > sizeof(v->next))
+		return false;
+	/* The smallest key after it: no host name has characters before '!'. */
+	strcat(strcpy(v->next, last), "!");
+	return true;
+}
+
+static void on_page(void *user, const struct kv_answer *a)
+{
+	struct view *v = user;
+	int r = 0;
+
+	if (a->trouble != CLUSTER_FINE) {
+		end(v, a->trouble, a->text);
+		return;
+	}
+	for (size_t i = 0; r >= 0 && i < a->n_pairs; i++) {
+		const char *host = record_host(v->reads, v->cluster, a->pairs[i].key);
+
+		if (host && v->reads == RECORD_SERVING)
+			take_alive(v, host);
+		else if (host)
+			r = take_state(v, host, &a->pairs[i]);
+	}
+	if (r >= 0 && advance(v, a)) {
+		r = read_page(v);
+	} else if (r >= 0 && v->reads == RECORD_SERVING) {
+		begin(v, RECORD_STATE);
+		r = read_page(v);
+	} else if (r >= 0) {
+		r = add_others(v);
+		if (r >= 0) {
+			end(v, CLUSTER_FINE, "");
+			return;
+		}
+	}
+	if (r < 0)
+		end(v, CLUSTER_UNREACHABLE, strerror(-r));
+}
+
+static int read_page(struct view *v)
+{
+	const bool names = v->reads == RECORD_SERVING;
+	const struct kv_range range = {.first = v->next,
+				       .end = v->end,
+				       .limit = names ? ALIVE_PAGE : STATE_PAGE,
+				       .keys_only = names};
+
+	return v->setup.ops->range(v->setup.kv, &range, on_page, v);
+}
+
+int view_new(const struct view_setup *setup, struct view **ret)
+{
+	struct view *v = calloc(1, sizeof(*v));
+	struct timespec now;
+	int r;
+
+	if (!v)
+		return -ENOMEM;
+	v->setup = *setup;
+	snprintf(v->cluster, sizeof(v->cluster), "%s", setup->cluster);
+	snprintf(v->host, sizeof(v->host), "%s", setup->host);
+	clock_gettime(CLOCK_REALTIME, &now);
+	v->now_ms = (uint64_t)now.tv_sec * 1000;
+	v->list = json_array();
+	begin(v, RECORD_SERVING);
+	r = v->list ? read_page(v) : -ENOMEM;
+	if (r < 0) {
+		view_free(v);
+		return r;
+	}
+	*ret = v;
+	return 0;
+}
+
+struct view *view_free(struct view *v)
+{
+	if (!v)
+		return NULL;
+	json_decref(v->list);
+	free(v);
+	return NULL;
+}
+
+uint64_t view_id(const struct view *v)
+{
+	return v->setup.id;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Checks the section `cluster`: its key file, and the endpoints of etcd with their files. */
+#include "netcfg/spec/spec_check_internal.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* Checks whether the URL has an address and a port, and no path: the agent resolves no names, and
+ * adds the paths itself. */
+static bool is_endpoint(const char *url)
+{
+	const char *at = strstr(url, "://") + 3, *end;
+	char host[IP_ADDR_STR_MAX];
+	const bool six = *at == '[';
+	struct ip_addr ip;
+	char *rest;
+	size_t len;
+
+	at += six;
+	end = strpbrk(at, six ? "]" : ":");
+	len = end ? (size_t)(end - at) : strlen(at);
+	if (len >= sizeof(host) || (six && !end))
+		return false;
+	memcpy(host, at, len);
+	host[len] = '\0';
+	if (ip_addr_parse(host, &ip) < 0 || (ip.family == AF_INET6) != six)
+		return false;
+	at += len + six;
+	if (*at != ':' || at[1] < '1' || at[1] > '9')
+		return false;
+	return strtoul(at + 1, &rest, 10) <= UINT16_MAX && *rest == '\0';
+}
+
+static void check_etcd(struct spec_reader *r, const struct spec_cluster *c)
+{
+	bool any_tls = false, all_tls = true;
+
+	for (size_t i = 0; i < c->n_etcd; i++) {
+		const bool tls = c->etcd[i] && strncmp(c->etcd[i], "https://", 8) == 0;
+
+		if (!c->etcd[i]) /* an error was reported for it */
+			continue;
+		any_tls |= tls;
+		all_tls &= tls;
+		if (!is_endpoint(c->etcd[i]))
+			check_error_at(r, &c->pos, "etcd", i,
+				       "'%s' is not an IP address and a port; write for example "
+				       "https://10.0.0.11:2379: the agent resolves no names",
+				       c->etcd[i]);
+	}
+	if (any_tls && !c->etcd_ca)
+		check_error(
+			r, &c->pos, "etcd",
+			"https needs etcd-ca, the file with the certificate of etcd's authority");
+	if (c->etcd_ca && !any_tls)
+		check_error(r, &c->pos, "etcd-ca",
+			    "it has no effect without an https:// URL in etcd; remove it");
+	if (c->etcd_user[0] && !c->etcd_password_file)
+		check_error(r, &c->pos, "etcd-user", "it needs etcd-password-file");
+	if (c->etcd_password_file && !c->etcd_user[0])
+		check_error(r, &c->pos, "etcd-password-file", "it needs etcd-user");
+	if (c->etcd_user[0] && c->n_etcd > 0 && !all_tls)
+		check_say_at(DIAG_WARNING, r, &c->pos, "etcd-user", NO_INDEX,
+			     "http:// sends the password unencrypted; use https://");
+}
+
+/* A key file with security: none is as suspect as security without a key file. */
+void spec_check_cluster(struct spec_reader *r)
+{
+	const struct spec_cluster *c = &r->spec->cluster;
+	const struct spec_node *map = spec_check_node(r, &c->pos, NULL, NO_INDEX);
+
+	if (!*c->name)
+		return;
+	if (c->security != SPEC_SECURITY_NONE && map && !spec_node_member(map, "secret-file"))
+		check_error(r, &c->pos, NULL,
+			    "the key 'secret-file' is missing; write for example 'secret-file: "
+			    "/etc/plenum/cluster.key', or 'security: none' for a network that is "
+			    "trusted");
+	if (c->security == SPEC_SECURITY_NONE && c->secret_file)
+		check_error(r, &c->pos, "secret-file",
+			    "it has no effect with security: none; remove secret-file or "
+			    "security: none");
+	check_etcd(r, c);
+}

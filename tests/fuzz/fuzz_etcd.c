@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Any bytes as an answer of etcd, and as values that other hosts wrote: rejected, or complete
+ * results within their limits. The first byte selects the call, the second one the HTTP status.
+ */
+#include "agent/base/privsep.h"
+#include "agent/cluster/etcd_json.h"
+#include "agent/cluster/rows.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void demand(bool good)
+{
+	if (!good)
+		abort();
+}
+
+/* What the role reports must pass the privilege boundary. */
+static void check_server(const char *value, size_t len)
+{
+	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_SERVER, .size = sizeof(m.cluster_server)};
+	const char *why = "";
+
+	if (record_server_parse("host-b", value, len, &m.cluster_server) == 0)
+		demand(privsep_check(PRIVSEP_CLUSTER, &m,
+				     offsetof(struct privsep_msg, get) + sizeof(m.cluster_server),
+				     false, &why) == 0);
+}
+
+static void check_value(const char *value, size_t len)
+{
+	struct record_owner o;
+
+	check_server(value, len);
+	if (record_owner_parse(value, len, &o) == 0)
+		demand(o.id[0] && strlen(o.id) < sizeof(o.id) && strlen(o.since) < sizeof(o.since));
+	for (enum rows_kind k = 0; k < ROWS_KIND_MAX; k++) {
+		const struct rows_host h = {.host = "host-b", .state = value, .len = len};
+		json_t *list = json_array();
+		char *text;
+
+		demand(list && rows_add(list, k, &h) == 0);
+		text = json_dumps(list, 0);
+		demand(text != NULL);
+		free(text);
+		json_decref(list);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const enum etcd_call call = size ? data[0] % ETCD_CALL_MAX : ETCD_RANGE;
+	const long status = size > 1 && data[1] % 2 ? 503 : 200;
+	const size_t len = size > 2 ? size - 2 : 0;
+	char *text = malloc(len ? len : 1), token[ETCD_TOKEN_MAX] = "";
+	struct kv_answer a;
+
+	if (!text)
+		return 0;
+	if (len)
+		memcpy(text, data + 2, len);
+	(void)etcd_parse(call, status, text, len, &a, token);
+	demand(a.trouble < CLUSTER_TROUBLE_MAX && strlen(a.text) < sizeof(a.text));
+	demand(a.n_pairs <= KV_PAIRS_MAX && strlen(token) < sizeof(token));
+	demand(a.trouble == CLUSTER_FINE || a.text[0]);
+	for (size_t i = 0; i < a.n_pairs; i++) {
+		const struct kv_pair *p = &a.pairs[i];
+		const char *host = record_host(RECORD_SERVING, "test", p->key);
+
+		demand(memchr(p->key, '\0', sizeof(p->key)) && (!p->value || !p->value[p->len]));
+		demand(!host || record_name_is_valid(host));
+		if (p->value)
+			check_value(p->value, p->len);
+	}
+	kv_answer_done(&a);
+	check_value(text, len);
+	free(text);
+	return 0;
+}
