@@ -90,7 +90,7 @@ struct api_call { /* a client's request */
 	bool has_token;	       /* the client has shown a token */
 	enum access_role role; /* role of a network client, by its token */
 	bool head_only;	       /* the method is HEAD: as GET, but the answer has no body */
-	bool asked;	       /* false: the request is held back until there are events */
+	bool asked;	       /* the request was sent to the monitor */
 	bool shared;	       /* waits for an answer that is made for several clients */
 	bool held;	       /* the monitor knows that the request waits */
 	uint64_t generation;   /* value of api.generation when the call began to wait for the shared
@@ -142,15 +142,15 @@ void api_ready(struct api_client *cl);
 
 /* ---- api_send.c ---- */
 
-/* Takes text, which is on the heap. Returns NULL if memory is short. */
+/* Becomes the owner of `text`, which is on the heap. Returns NULL if memory is short. */
 struct api_text *api_text_new(char *text, size_t len);
 struct api_text *api_text_ref(struct api_text *t);
 struct api_text *api_text_unref(struct api_text *t); /* accepts NULL, returns NULL */
 
 /* Returns whether the client has not received all bytes yet. */
 bool api_send_is_pending(const struct api_client *cl);
-/* Prepares an answer. Takes head, which is on the heap. The body is that of `text`, which gets
- * another reference, or is static. */
+/* Prepares an answer. Becomes the owner of `head`, which is on the heap. The body is that of
+ * `text`, which gets another reference, or is static. */
 void api_send_begin(struct api_client *cl, char *head, struct api_text *text, const char *body,
 		    size_t body_len);
 /* Sends as much as the socket takes. Returns 1 if all was sent, 0 if the socket is full, or
@@ -188,9 +188,10 @@ int api_answer_local(struct api_call *c, enum resource_local local);
 
 /* ---- api_page.c ---- */
 
-/* Answers requests for the web page. Also refuses a request, for the page or the API, whose header
- * Host has the name of another site; `host` is its value, NULL if it is absent. Returns false if
- * the request is for the API and was not refused. */
+/* Answers requests for the web page, and redirects browsers to it. Except in the role api-tls, also
+ * refuses a request, for the page or the API, whose header Host has the name of another site;
+ * `host` is its value, NULL if it is absent. Returns false if the request is for the API and was
+ * not refused. */
 bool api_page_take(struct api_call *c, const struct api_request *rq, const char *host, int *ret);
 
 /* ---- api_login.c ---- */
@@ -232,12 +233,12 @@ void api_request_tick(struct api *a, uint64_t now_ns);
 /* ---- api_tls.c ---- */
 
 int api_tls_open(struct api *a);
-/* Takes the certificate and its key from the monitor. */
+/* Sets the certificate and its key, which the monitor sends, for new connections. */
 void api_tls_take_files(struct api *a, const struct privsep_msg *m, int fd);
 
 /* ---- api_client.c ---- */
 
-/* Takes fd, a new connection. */
+/* Adds a new connection. Becomes the owner of fd. */
 void api_client_accept(struct api *a, uint64_t connection, bool barred, int fd);
 /* Returns whether this process has that connection. */
 bool api_client_has(const struct api *a, uint64_t connection);

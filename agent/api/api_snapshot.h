@@ -24,13 +24,13 @@ struct api_snapshots;
 int api_snapshots_new(struct api_snapshots **ret);
 /* Returns whether this module answers that request of that client. */
 bool api_snapshot_covers(const struct api_call *c);
-/* Returns whether the last answer may be used now. If not, the call has to wait: it is recorded,
- * and the monitor is asked. */
+/* Returns whether the last answer may be used now. If not, the call has to wait: sets c->generation
+ * and asks the monitor, unless an earlier question about this object has no answer yet. */
 bool api_snapshot_is_ready(struct api *a, struct api_call *c);
 /* Answers with the last answer. Call only after api_snapshot_is_ready() or
  * api_snapshot_take(). */
 int api_snapshot_answer(struct api *a, struct api_call *c);
-/* Takes the monitor's answer. */
+/* Replaces the last answer by the monitor's new one, which it reads from fd. */
 void api_snapshot_take(struct api *a, const struct privsep_msg *m, int fd);
 /* Call after api_snapshot_take(). Returns whether the waiting call may use the answer. If not, asks
  * the monitor again for that call. */

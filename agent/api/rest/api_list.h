@@ -24,8 +24,8 @@ struct api_list {
 
 /* Returns whether the path has a list with pages. */
 bool api_list_has_path(const char *path);
-/* Fills in the page that a request asks for, after api_route() has accepted the request. Returns 0,
- * or -EINVAL with *e. */
+/* Sets *ret to the page that a request asks for, after api_route() has accepted the request;
+ * without such parameters, to the whole list (row NULL). Returns 0, or -EINVAL with *e. */
 int api_list_take(const struct api_request *rq, struct api_list *ret, struct api_error *e);
 /* Reduces the answer `text` to the members of the page, sorted by key. *ret is on the heap.
  * ret_link is the value of the header Link for the next page, or "" for the last page. Returns 0,

@@ -33,16 +33,16 @@ struct api_error { /* an error answer (problem.h) */
 	char allow[API_ALLOW_MAX]; /* for status 405: the allowed methods; else "" */
 };
 
-/* Returns 0 with the message, in which the caller fills in the connection, and the time for which
- * the answer may be held back if there are no events. Returns an enum resource_local if the answer
- * is the document that openapi_document() makes. Returns -EINVAL with *ret_error if the request is
+/* Returns 0 with the message, whose connection the caller sets, and the time for which the answer
+ * may be held back if there are no events. Returns an enum resource_local if the answer is the
+ * document that openapi_document() makes. Returns -EINVAL with *ret_error if the request is
  * invalid. The caller converts HEAD to GET. */
 int api_route(const struct api_request *rq, struct privsep_msg *ret, unsigned *ret_wait_s,
 	      struct api_error *ret_error);
 /* Lists the methods of a path for the header Allow; "": the path does not exist. */
 void api_route_methods(const char *path, char buf[static API_ALLOW_MAX]);
-/* Prints a JSON body that api_route() has accepted on one line. Returns a string on the heap, or
- * NULL if memory is short. */
+/* Returns a JSON body, which api_route() has accepted, printed on one line, as a string on the
+ * heap; NULL if memory is short. */
 char *api_body_normalise(const char *body, size_t len);
 /* Returns the error as JSON (problem.h) on the heap, or NULL if memory is short. */
 char *api_error_to_json(const struct api_error *e);
