@@ -54,7 +54,8 @@ static enum history_outcome outcome_parse(const char *text)
 	return HISTORY_OUTCOME_MAX;
 }
 
-/* Returns whether the configuration of the entry never ran, or was rolled back. */
+/* Returns whether the configuration of the entry never ran, was rolled back, or has an unknown
+ * result. */
 static bool is_attempt(const struct history_entry *e)
 {
 	return e->outcome > HISTORY_APPLIED;

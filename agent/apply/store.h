@@ -60,7 +60,7 @@ const char *store_look(struct store *st, const char **ret_error);
 /* Returns the paths of the files on disk. */
 struct store_source store_disk(const struct store *st);
 bool store_has_staged(const struct store *st);
-/* Fills in the paths that the next apply reads, borrowed until the next call. */
+/* Sets *ret to the paths that the next apply reads, borrowed until the next call. */
 int store_next(struct store *st, struct store_source *ret);
 
 /*

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Edits the legs of `plenum net`: changes single configuration keys in the tree of 50-cli.yaml.
- * This file knows only the keys "name" and "network"; the schema validates the result as a whole.
+ * Carries out `plenum net add`, `set` and so on: adds, changes and removes entries of `net`,
+ * `net-set` and `networks` in the tree of 50-cli.yaml. Of the keys inside an entry, this file knows
+ * only "name" and "network"; the schema validates the result as a whole.
  */
 #include "agent/apply/store_internal.h"
 #include "netcfg/base/file.h"
