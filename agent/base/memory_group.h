@@ -31,7 +31,7 @@ struct memory_group {
 /* Finds the control group of this process. Earlier kills are ignored. root: "" or, in tests, a
  * folder with proc and sys. */
 void memory_group_open(struct memory_group *g, const char *root);
-/* Returns whether the kernel has killed a process of the group since the last call. If so, ret has
+/* Returns whether the kernel has killed a process of the group since the last call. If so, why has
  * the reason. */
 bool memory_group_has_killed(struct memory_group *g, struct reason *why);
 /* Returns the reason that the limit is near, or that the kernel has killed a process recently;

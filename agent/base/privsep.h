@@ -104,7 +104,8 @@ enum privsep_type {
 	PRIVSEP_FAULT_DEL,
 	PRIVSEP_CAPTURE,   /* packet capture: begin, fetch, end */
 	PRIVSEP_RDMA_PING, /* RDMA test: begin, or fetch its result */
-	PRIVSEP_HELD, /* the client waits for events, so its connection does not count as idle */
+	PRIVSEP_HELD, /* the request waits for events or for a shared answer, so its connection does
+			 not count as idle */
 	PRIVSEP_SHARED_READ, /* the child asks for an object for many clients */
 	PRIVSEP_LOGIN,	   /* the token that a network client has shown; sent before each request */
 	PRIVSEP_TLS_STATE, /* whether the certificate can be used */
@@ -374,7 +375,7 @@ bool privsep_is_change(enum privsep_type t);
  */
 int privsep_check(enum privsep_role sender, const struct privsep_msg *m, size_t len, bool has_fd,
 		  const char **ret_why);
-/* Sends a message; fills in size, type and sender from the table. fd: a descriptor to send, which
+/* Sets m->size and, if `sender` may send the message, sends it. fd: a descriptor to send, which
  * stays the caller's; -1: none. Returns 0, -EAGAIN if the socket is full, or another negative
  * errno. */
 int privsep_send(int sock, enum privsep_role sender, struct privsep_msg *m, int fd);

@@ -2,7 +2,7 @@
 /*
  * The current problems as sentences for operators, grouped by kind. A requested configuration that
  * does not run stays a problem until it runs or is withdrawn, even if other requests succeed
- * meanwhile. Written by the reconcile, read by the status.
+ * meanwhile. Several modules of the monitor set them, each its own kinds; the status reads them.
  */
 #ifndef PLENUM_AGENT_PROBLEMS_H
 #define PLENUM_AGENT_PROBLEMS_H
@@ -28,7 +28,8 @@ enum problems_kind {
 	/* Warnings about the running configuration; they do not degrade the agent's state. */
 	PROBLEMS_WARNINGS,
 	PROBLEMS_LABELS, /* unexpected switches and labels; they do not degrade the state */
-	PROBLEMS_CABLES, /* legs that are in one network; they do not degrade the state */
+	PROBLEMS_CABLES, /* legs that share a layer-2 network although each should have its own, so
+			    that one failure can stop both; they do not degrade the state */
 	PROBLEMS_MAX
 };
 

@@ -2,10 +2,9 @@
 /*
  * Opens directories of file systems that may hang, for example because of an unreachable server or
  * a failing disk. Each directory is opened in a child task, one task per directory at a time. The
- * monitor waits at most ASYNC_OPEN_LIMIT_MS for a directory. After
- * two timeouts within ten seconds it waits only 5 ms for each further directory. After a timeout it
- * does not wait for that directory again until the task
- * has answered. The caller owns the struct.
+ * monitor waits at most ASYNC_OPEN_LIMIT_MS for a directory. After two timeouts within ten seconds
+ * it waits only 5 ms for each further directory. After a timeout it does not wait for that
+ * directory again until the task has answered. The caller owns the struct.
  */
 #ifndef PLENUM_AGENT_ASYNC_OPEN_H
 #define PLENUM_AGENT_ASYNC_OPEN_H

@@ -22,7 +22,7 @@
 
 struct queued {
 	struct privsep_msg msg;
-	int fd; /* -1: the process does not run */
+	int fd; /* duplicate of the descriptor to send; -1: none */
 	struct queued *next;
 };
 
