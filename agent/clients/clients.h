@@ -26,7 +26,7 @@
 #define CLIENTS_STREAMS_UID_MAX 256 /* maximum number of streams of one uid at each child */
 /* Time to send a request, time to read the answer, and time between two requests. */
 #define CLIENTS_IDLE_NS (10 * NSEC_PER_SEC)
-/* Longest wait for events: longer than API_WAIT_S_MAX. */
+/* Longest time in CLIENT_HELD: longer than API_WAIT_S_MAX. */
 #define CLIENTS_HELD_NS (90 * NSEC_PER_SEC)
 #define CLIENTS_GROUPS_MAX 1024
 
@@ -46,7 +46,7 @@ struct clients_peer {		/* identity of a client */
 
 enum client_state {
 	CLIENT_NEW,	 /* has not sent its first or next request yet */
-	CLIENT_HELD,	 /* waits for events */
+	CLIENT_HELD,	 /* waits for events or for a shared answer (PRIVSEP_HELD) */
 	CLIENT_ASKED,	 /* its request waits for the monitor's answer */
 	CLIENT_ANSWERED, /* is reading the answer */
 	CLIENT_STREAM,	 /* is reading a stream of events */
@@ -163,7 +163,8 @@ int clients_stream(struct clients *c, uint64_t id);
 /* Returns whether the answer of a client of the admin socket may not have been delivered yet. The
  * child has the answer, which would be lost if the child ended now. */
 bool clients_answer_pending(const struct clients *c);
-/* Answers the clients that wait for events. */
+/* Tells the children that there is an event or another change, so that they answer the requests
+ * that wait for it. */
 void clients_note_event(struct clients *c, uint64_t next, uint64_t instance);
 
 /* Returns the pid of the child, or 0 if the child does not run. */

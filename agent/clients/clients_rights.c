@@ -128,8 +128,8 @@ static bool is_of(const struct client *c, enum privsep_role role, const struct c
 	return c->role == role && c->peer.uid == p->uid && ip_addr_equal(&c->peer.key, &p->key);
 }
 
-/* Returns the connection that was idle longest. If none is idle, returns the oldest one that waits
- * for events: its client retries when the connection is closed. */
+/* Returns the connection that was idle longest. If none is idle, returns the oldest one in state
+ * CLIENT_HELD: its client retries when the connection is closed. */
 static struct client *longest_idle(struct client *list, enum privsep_role role,
 				   const struct clients_peer *of)
 {
