@@ -220,9 +220,9 @@ const char *ctl_format_latency(const json_t *o, const char *class, char buf[CTL_
  * does not know the uid, writes it without a name. Returns buf. */
 const char *ctl_format_user(const char *by, char *buf, size_t size);
 
-/* Rows of text under headings, printed in columns as wide as their widest cell. On a terminal, or
- * if COLUMNS is set, no line is wider than the terminal or COLUMNS. Text in the last column is then
- * broken at blanks or printed below its row. If that is not enough, the least important columns are
+/* Rows of text under headings, printed in columns as wide as their widest cell. If the line width
+ * is limited (ctl_line_width()), text in a wide last column is broken at blanks or printed below
+ * its row. If the table is still too wide and keep_all is not set, the least important columns are
  * omitted, which the last line reports. */
 struct ctl_table {
 	const char *const *headings;
@@ -230,13 +230,15 @@ struct ctl_table {
 	char **cells;
 	bool out_of_memory;
 	bool no_header;
-	bool keep_all; /* print all columns, however narrow the terminal is */
+	bool keep_all; /* print all columns even if lines become wider than the limit; for chosen
+			  columns and `plenum top` */
 };
 #define CTL_TABLE(headings_)                                                            \
 	{                                                                               \
 		.headings = headings_, .n_columns = ARRAY_SIZE(headings_), .n_cells = 0 \
 	}
-/* Returns the width of the terminal, or SIZE_MAX if there is no limit. */
+/* Returns COLUMNS of the environment or, if it is not set, the width of the terminal; SIZE_MAX if
+ * there is no limit. */
 size_t ctl_line_width(void);
 /* Adds the next cell. An empty cell is printed as "-". */
 void ctl_table_add(struct ctl_table *t, const char *fmt, ...) PLENUM_PRINTF(2, 3);

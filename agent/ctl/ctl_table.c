@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lays out tables. On a terminal no line is wider than the screen, because a wrapped table is hard
- * to read. To a file or a pipe, all columns are printed.
+ * Formats tables. If the line width is limited (ctl_line_width()), a wide last column is broken
+ * into lines or printed below its row, and then the columns in `dispensable` are omitted until the
+ * table fits, unless the caller keeps all columns (keep_all). Without a limit, as in a file or pipe
+ * without COLUMNS, all columns are printed on one line per row.
  */
 #include "agent/ctl/ctl.h"
 
