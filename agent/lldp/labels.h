@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The labels of the legs. A label comes from the configuration or, with `label: auto`, is the name
- * of the switch according to LLDP. A label that is not known for certain is "". The supervisor
- * reads the labels when a worker starts, and sends changes to running workers.
+ * The labels of the legs. A label comes from the configuration (without an entry, it is the leg's
+ * name) or, with `label: auto`, is the name or chassis id of the switch according to LLDP. A label
+ * that is not known for certain is "". The supervisor reads the labels when a worker starts, and
+ * sends changes to running workers.
  */
 #ifndef PLENUM_AGENT_LABELS_H
 #define PLENUM_AGENT_LABELS_H

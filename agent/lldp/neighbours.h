@@ -53,8 +53,8 @@ struct neighbours_link *neighbours_add(struct neighbours *t, uint32_t ifindex, c
 				       uint64_t now);
 void neighbours_remove(struct neighbours *t, uint32_t ifindex);
 
-/* Stores an announcement that was received on a link. Returns whether it differs from the stored
- * one in more than its time. */
+/* Stores an announcement that was received on a link; one with ttl_s 0 removes the entry. Returns
+ * whether the table changed in more than the time of an entry. */
 bool neighbours_hear(struct neighbours_link *l, const struct lldp_neighbour *said, uint64_t now);
 /* Drops the entries of a link that lost its carrier. Returns whether it had entries. */
 bool neighbours_forget(struct neighbours_link *l, uint64_t now);
