@@ -3,8 +3,8 @@
  * Checks after an apply that the peers which answered the workers before it still answer. The
  * applier's own probes use the kernel's sockets, but the packets of a DPDK leg reach only its
  * worker. So the applier waits as it does for a confirmation, while this file watches the paths of
- * the workers' sessions. If the agent dies meanwhile, nothing confirms the apply, and it is rolled
- * back.
+ * the workers' sessions. If the agent dies meanwhile, the next agent continues the check; if none
+ * does before the confirmation time ends, the apply is rolled back.
  */
 #include "agent/reconcile/reachability.h"
 #include "agent/base/stats_page.h"

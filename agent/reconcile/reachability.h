@@ -24,8 +24,9 @@ bool reachability_decides(const struct reconcile *rec);
 /* Delays the answer to the running reconcile's client until the check has a result or the apply
  * ends. */
 void reachability_answer_later(struct agent *a);
-/* Records the paths that must work after the apply: those that are up now, that this run may
- * interrupt, and that a worker will still use. */
+/* Sets reachability.paths to the paths that must work after the apply: those that are up now, that
+ * this run may interrupt, and that a worker will still use. There are none if the run is not
+ * ordered (reconcile_is_ordered()) or --force was given. */
 void reachability_before(struct agent *a);
 /* Starts the check of a pending apply whose workers are starting. Rolls the apply back if a peer
  * does not answer. Otherwise keeps it, unless an operator has to confirm it. */

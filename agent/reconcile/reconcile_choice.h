@@ -15,7 +15,9 @@ int reconcile_choice_look(struct agent *a, const struct inventory *inv);
 /* Keeps the plan's choices unchanged for the rest of the run: the run's own steps change the state
  * of the host from which the choices were made. Returns 0 or -ENOMEM. */
 int reconcile_choice_freeze(struct agent *a, struct plan_context *ctx);
-/* Writes the choices of a kept apply to the record. */
+/* Called when an apply is kept: its proposed choices become the accepted ones and, if they changed,
+ * are written to the record. A record that cannot be read is overwritten only if an operator
+ * requested all changes of the apply. */
 void reconcile_choice_keep(struct agent *a);
 /* Adds events for workers that lost their accepted transport or can use it again. was NULL: no plan
  * was in force before. */

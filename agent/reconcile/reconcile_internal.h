@@ -6,8 +6,8 @@
 #include "agent/agent.h"
 #include <string.h>
 
-/* Returns whether an operator requested the run, so that it tries configurations that failed before
- * again. */
+/* Returns whether the run is a start or was requested by an operator, so that it tries
+ * configurations that failed before again. */
 static inline bool reconcile_is_asked(enum reconcile_trigger t)
 {
 	return t != RECONCILE_KERNEL && t != RECONCILE_FALLBACK;

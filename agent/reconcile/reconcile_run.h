@@ -12,8 +12,8 @@ void reconcile_run_next(struct agent *a);
 void reconcile_begin(struct agent *a, const struct reconcile_request *rq);
 /* Callback on_end of applier_task; handles the result of the applier. user: struct agent. */
 void reconcile_on_applied(void *user, const struct applier_result *res, const struct diag *d);
-/* Records data IPs that other hosts use, so that the next plans leave them out. Returns 0 or
- * -ENOMEM. */
+/* Adds to inputs.conflicts the found data IPs, which other hosts use, so that the next plans leave
+ * them out. Returns 0 or -ENOMEM. */
 int reconcile_take_conflicts(struct reconcile *rec, const struct plan_conflicts *found);
 
 #endif

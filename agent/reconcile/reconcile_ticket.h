@@ -22,8 +22,9 @@ struct ticket {
 /* Returns how many seconds the running reconcile has to wait for a confirmation, or 0 if it needs
  * none. */
 unsigned reconcile_confirm_s(const struct agent *a);
-/* Writes the ticket of the running reconcile, and fills in the members of the applier's task that
- * depend on it. Returns 0, or negative errno with an error in the run's diag. */
+/* For an ordered run (reconcile_is_ordered()), writes its ticket and sets the members of *task that
+ * only such a run has: confirm_s, patient, former, probe_ns, socket, outcome and number. For
+ * another run, does nothing. Returns 0, or negative errno with an error in the run's diag. */
 int reconcile_ticket(struct agent *a, struct applier_task *task);
 /* Reads the ticket. f: the ticket's file, which the caller releases, even after an error. Returns
  * 0, enum state_error, or another negative errno. */
