@@ -171,7 +171,8 @@ struct sup_setup {
 	 * is replaced later.
 	 */
 	const char *worker_path;
-	/* Called when a worker's state has changed; may be NULL. */
+	/* Called when the state of a worker or the problem of an export has changed, and after
+	 * workers were removed; may be NULL. */
 	void (*on_change)(void *user);
 	/* Called when a worker has released a device that the host needs; may be NULL. */
 	void (*on_release)(void *user);
@@ -267,8 +268,9 @@ const struct launch_mount_stats *sup_mount_stats(const struct sup_worker *w, uin
 /* Returns whether an earlier agent started the worker with another version of the program than this
  * agent's. */
 bool sup_is_outdated(const struct sup_worker *w);
-/* Restarts that worker. Waits until all wanted workers are up, so that several requested workers
- * restart one at a time. Returns false if the worker does not run. */
+/* Restarts that worker, once all wanted workers that no operator has stopped are up, so that
+ * several requested workers restart one at a time. Returns false if the worker does not run or is
+ * not wanted. */
 bool sup_renew(struct sup *s, uint32_t worker_id);
 /* Stops that worker. It is not started again until sup_release, or until a configuration no longer
  * wants it. Its mounts stay, and programs on them wait as for a worker that died. Returns false if

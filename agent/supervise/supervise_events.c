@@ -123,7 +123,7 @@ static uint64_t wait_limit_ns(const struct sup_worker *w)
 }
 
 /* Restarts the worker after a delay, which is short compared with the time that programs wait. If
- * the worker is down for longer than programs wait, an event reports it once. */
+ * the worker will be down for longer than programs wait, an event reports it once. */
 static void do_backoff(struct sup_worker *w)
 {
 	uint64_t now = clock_now_ns(), limit = wait_limit_ns(w), delay;
@@ -155,8 +155,9 @@ static void do_backoff(struct sup_worker *w)
 	loop_timer_arm(w->timer, delay);
 }
 
-/* Reports that the worker cannot start. A resource that is missing at the start, such as a mount
- * point, may appear without an event, so the start is retried. */
+/* Reports that the worker failed. A failed start is retried, because a missing resource, such as a
+ * mount point, may appear without an event. A worker that exited because of its configuration stays
+ * down. */
 static void do_give_up(struct sup_worker *w, enum sup_event e)
 {
 	bool retried = e == SUP_EV_SPAWN_FAILED;

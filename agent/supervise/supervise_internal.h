@@ -90,8 +90,8 @@ void sup_update_faults(struct sup_worker *w);
 
 /* ---- supervise_worker.c ---- */
 
-/* Checks whether the legs and exports of w->config are available. Returns 0, or negative errno with
- * the reason in w->reason. */
+/* Returns 0 if w->config has a port and, if it has exports, at least one of their folders can be
+ * opened; otherwise negative errno with the reason in w->reason. */
 int sup_check_resources(struct sup_worker *w);
 /* Returns whether mounts that the worker serves as a mount worker have appeared, gone or been
  * replaced. */
@@ -106,7 +106,7 @@ void sup_record(const struct sup_worker *w, pid_t pid, const struct launch_confi
 /* Drops the exited process. Its state memfd and mounts stay for the successor. */
 void sup_forget_process(struct sup_worker *w);
 void sup_kill(struct sup_worker *w);
-/* Records the time and reason of the worker's last death. */
+/* Sets the time and reason of the worker's last death. */
 void sup_note_death(struct sup_worker *w, const char *why);
 /* Stores fd (fd_store.h) under the name "WHAT-ID", or drops the descriptor of that name. */
 void sup_store(const struct sup_worker *w, const char *what, int fd);
@@ -146,9 +146,11 @@ int sup_open_export(struct sup_worker *w, const struct launch_export *e);
 /* Returns whether a new process could serve all exports that this one serves and that are still
  * wanted, as far as the kernel's cache tells. */
 bool sup_exports_stay(const struct sup_worker *w);
-/* Returns whether an export that was missing at the worker's start can be served now. */
+/* Returns whether an export that was missing at the worker's start can be served now. If not,
+ * updates the reason in w->lacks. */
 bool sup_gains_export(struct sup_worker *w);
-/* Checks that the paths of served exports still lead to the exported folders. Call every second. */
+/* Checks that the paths of served exports still lead to the exported folders, and sets the member
+ * `differs` of their records. Call every second. */
 void sup_watch_exports(struct sup_worker *w);
 /* Call when an operator applies these configurations: from now on, the folders that the paths lead
  * to are the exported ones. */

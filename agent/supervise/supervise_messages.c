@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads a worker's messages and notices its exit. It reports both to supervise.c as events. */
+/* Reads a worker's messages and notices its exit. Passes both to supervise_events.c as events. */
 #include "agent/base/child/spawn.h"
 #include "agent/base/memory_group.h"
 #include "agent/supervise/supervise_internal.h"

@@ -17,10 +17,10 @@ bool sup_lacks_keys(const struct sup_worker *w, const struct launch_config *want
 }
 
 /*
- * Sends the cluster keys; if the socket is full, the next heartbeat check retries. The first
- * configuration of an adopted worker comes from an earlier agent, and its keys may be outdated. So
- * the worker gets keys only after sup_reconcile has set its configuration. If it dies before that,
- * it is restarted with the earlier keys.
+ * Sends the worker the cluster keys of w->config, if it lacks them; if the socket is full, the next
+ * heartbeat check retries. For an adopted worker, w->config is at first the configuration of an
+ * earlier agent, whose keys may be outdated, so nothing is sent until sup_reconcile has replaced
+ * it. If the worker dies before that, it is restarted with those earlier keys.
  */
 void sup_update_keys(struct sup_worker *w)
 {

@@ -39,8 +39,8 @@ bool exports_has_state(const struct exports *x, const char *name);
 int exports_adopt(struct exports *x, const char *name, int fd);
 /* Adopts a descriptor that was stored under this name. Returns the same as exports_adopt(). */
 int exports_adopt_stored(struct exports *x, int fd, const char *stored);
-/* Pins fd for the export; takes fd in any case. Returns 0, or negative errno if the file is not
- * pinned. */
+/* Pins fd for the export and releases an earlier file of that key. Becomes the owner of fd, even
+ * after an error. Returns 0, or negative errno if the file is not pinned. */
 int exports_hold(struct exports *x, const char *name, uint64_t key, int fd);
 void exports_drop(struct exports *x, uint64_t key);
 /* Returns the number of files that are pinned for the export. */

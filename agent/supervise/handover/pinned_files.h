@@ -24,9 +24,9 @@ struct pinned_files { /* zeroed: no files */
 	unsigned n;
 };
 
-/* Pins fd, which it takes in any case, and closes an earlier descriptor of that key. `owner` is the
- * export's name. Returns 0, -ENOSPC if PINNED_FILES_MAX files are pinned, -EBADF if fd is not an
- * O_PATH descriptor, or -ENOMEM. */
+/* Pins fd, and closes an earlier descriptor of that key. Becomes the owner of fd, even after an
+ * error. `owner` is the export's name. Returns 0, -ENOSPC if PINNED_FILES_MAX files are pinned,
+ * -EBADF if fd is not an O_PATH descriptor, or -ENOMEM. */
 int pinned_files_add(struct pinned_files *h, const char *owner, uint64_t key, int fd);
 /* Releases a file. Returns whether it was pinned. */
 bool pinned_files_drop(struct pinned_files *h, const char *owner, uint64_t key);

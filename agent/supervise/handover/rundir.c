@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads and writes the record and the epoch. While workers are started, no other file of the agent
- * writes to the run directory. Agents of other versions read the record. */
+/* Reads and writes the record of processes and mounts, the epoch and the key for file handles.
+ * Agents of other versions read the record. */
 #include "agent/supervise/handover/rundir.h"
 #include "agent/base/path.h"
 #include "agent/base/process.h"

@@ -97,8 +97,8 @@ int rundir_open_process(const struct rundir_process *p);
 /*
  * Each of the next four functions writes the record before it returns. Returns 0, or negative errno
  * if the record could not be written: the change is then only in memory, and the next write or
- * rundir_save_again() retries. rundir_add_process() fills in the start time of p and replaces an
- * entry with the same pid.
+ * rundir_save_again() retries. rundir_add_process() adds p with its start time, which it reads
+ * itself, and replaces an entry with the same pid.
  */
 int rundir_add_process(struct rundir *rd, const struct rundir_process *p);
 int rundir_del_process(struct rundir *rd, pid_t pid);

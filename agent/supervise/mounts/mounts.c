@@ -479,8 +479,8 @@ static int point_make_state(struct mount_point *p)
 	return p->what.state_fd;
 }
 
-/* Fills in the mount's descriptors. A worker that crashes while it writes to the eventfd harms no
- * other worker, because the value of the eventfd is not used. */
+/* Sets the id and the descriptors of *want. A worker that crashes while it writes to the eventfd
+ * harms no other worker, because the value of the eventfd is not used. */
 static int point_give(struct mount_point *p, struct launch_mount *want)
 {
 	bool shares = want->has_mount_workers || want->mount_worker;

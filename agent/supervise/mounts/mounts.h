@@ -25,7 +25,7 @@ struct mounts_setup {
 	struct rundir *rundir;
 	struct loop *loop;
 	struct events *events;
-	/* Called when a mount that was to be unmounted is unmounted; may be NULL. */
+	/* Called when an unmount has ended, has failed, or takes too long; may be NULL. */
 	void (*on_change)(void *user);
 	/* Called when another process has unmounted a mount of this worker, which then needs a new
 	 * mount; may be NULL. */
@@ -38,18 +38,18 @@ int mounts_new(const struct mounts_setup *setup, struct mounts **ret);
  * NULL. */
 struct mounts *mounts_free(struct mounts *m);
 /*
- * Fills in the descriptors (borrowed) and the id of the mount that `want` names, for the worker
- * that is to serve it. Creates the mount if it does not exist. The mount is attached when its path
- * is an existing, empty directory and not a mount point. Until then the worker serves it without
- * users, and mounts_why() names the obstacle. Returns 0, or negative errno, with a sentence in why
- * if the errno alone is not clear enough.
+ * Sets the descriptors (borrowed) and the id of *want to those of the mount that `want` names, for
+ * the worker that is to serve it. Creates the mount if it does not exist. The mount is attached
+ * when its path is an existing, empty directory and not a mount point. Until then the worker serves
+ * it without users, and mounts_why() names the obstacle. Returns 0, or negative errno, with a
+ * sentence in why if the errno alone is not clear enough.
  */
 int mounts_get(struct mounts *m, struct launch_mount *want, uint32_t worker_id, struct reason *why);
 /* Like mounts_get(), for a mount worker: a further worker of a mount that another worker serves.
  * Never creates a mount. Returns -ENOENT if the mount does not exist at present. */
 int mounts_get_shared(struct mounts *m, struct launch_mount *want);
-/* Returns whether another worker serves the mount of this mount worker; *ret_id is the id of the
- * mount. */
+/* Returns whether the mount of this mount worker exists and has its descriptors; if so, ret has its
+ * id. */
 bool mounts_shared_id(const struct mounts *m, const struct launch_mount *want, uint8_t ret[16]);
 /* Adopts the eventfd by which the workers of a mount wake each other, if the mount has none yet.
  * Returns 0 if this module owns fd now, or -ENOENT; the caller then keeps fd. */
@@ -76,9 +76,9 @@ int mounts_adopt_stored(struct mounts *m, int fd, const char *name);
 bool mounts_has(const struct mounts *m, const uint8_t id[16]);
 /* Writes the configured path of the mount to buf; "": there is no such mount. */
 void mounts_path(const struct mounts *m, const uint8_t id[16], char *buf, size_t size);
-/* Records that an adopted worker serves an adopted mount. */
+/* Sets the worker of an adopted mount. */
 void mounts_serve(struct mounts *m, const uint8_t id[16], uint32_t worker_id);
-/* Unmounts the recorded mounts that were not adopted. */
+/* Begins to unmount the recorded mounts that were not adopted. */
 void mounts_clean(struct mounts *m);
 /* Begins to unmount all mounts that none of the n configurations names. */
 void mounts_keep(struct mounts *m, const struct launch_config *configs, size_t n);
