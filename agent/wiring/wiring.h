@@ -3,8 +3,8 @@
  * Watches the networks of the legs. Addresses (RFC 5227, RFC 4862): finds other hosts that use a
  * data IP of this host, defends the IP, and notices when the other host has stopped using it.
  * Cables (wiring_cables.c): finds a leg whose cable leads to another leg's network, and legs that
- * are in one network. A state machine without sockets: the caller passes in packets and the time,
- * and sends the packets that the module requests. Without faults it sends about one probe per
+ * share a layer-2 network. A state machine without sockets: the caller passes in packets and the
+ * time, and sends the packets that the module requests. Without faults it sends about one probe per
  * address in WIRING_LOOK_NS, and it asks for peers' addresses only while a leg has no working path.
  * It sends nothing on a quiet leg. Owns its tables; changes nothing on the host.
  */
@@ -59,8 +59,9 @@ struct wiring_leg {
 };
 
 enum wiring_question {
-	WIRING_ASK_SELF, /* an address of this host on another leg: are both legs in one network? */
-	WIRING_ASK_PEER, /* a peer's address of this leg's network */
+	WIRING_ASK_SELF,     /* an address of this host on another leg: do both legs share a layer-2
+				network? */
+	WIRING_ASK_PEER,     /* a peer's address of this leg's network */
 	WIRING_ASK_PEER_LEG, /* a peer's address of another leg's network */
 };
 
@@ -133,7 +134,7 @@ struct wiring {
 	struct wiring_setup setup;
 	struct wiring_view v;
 	struct {
-		uint32_t a, b; /* ifindexes of legs that are in one network */
+		uint32_t a, b; /* ifindexes of legs that share a layer-2 network */
 	} pairs[PLENUM_LEGS_MAX * PLENUM_LEGS_MAX / 2];
 	size_t n_pairs;
 	/* Pairs of legs whose networks were found to be separate; kept while the cables are
@@ -176,7 +177,7 @@ const struct wiring_ask *wiring_peer_heard(const struct wiring *w, const char *l
 /* Describes fault number n of a leg, counted from 0. Returns false if the leg has no further
  * fault. */
 bool wiring_leg_reason(const struct wiring *w, const char *leg, size_t n, struct reason *ret);
-/* Gets pair number n, counted from 0, of the legs that are in one network, with a note. Returns
+/* Gets pair number n, counted from 0, of legs that share a layer-2 network, with a note. Returns
  * false if there is no further pair. */
 bool wiring_pair_reason(const struct wiring *w, size_t n, const struct wiring_leg **ret_a,
 			const struct wiring_leg **ret_b, struct reason *ret);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds out where the cables of the legs lead, by ARP and neighbour discovery alone. Two legs are
- * in one network if one receives packets of the other. To find a leg whose cable leads to another
- * leg's network, it asks on that leg for two addresses of a peer: the address in the other leg's
- * network answers, and the address in the leg's own network does not.
+ * Finds out where the cables of the legs lead, by ARP and neighbour discovery alone. Two legs share
+ * a layer-2 network if one receives packets of the other. To find a leg whose cable leads to
+ * another leg's network, it asks on that leg for two addresses of a peer: the address in the other
+ * leg's network answers, and the address in the leg's own network does not.
  */
 #include "agent/wiring/wiring_internal.h"
 
