@@ -66,7 +66,8 @@ static void on_release(void *user)
 	reconcile_arm(user, RELEASE_NS);
 }
 
-/* Records the failed transport, so that the next plans choose another transport. */
+/* Adds the failed transport to a->failures, so that the next plans choose another transport. Does
+ * nothing if the configuration names the transport and refuses a fallback. */
 static void on_no_transport(void *user, uint32_t worker_id, const char *reason)
 {
 	struct agent *a = user;

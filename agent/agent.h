@@ -71,7 +71,8 @@ struct agent {
 	struct leg_wiring *leg_wiring; /* NULL: the wiring watch does not run */
 	/* The findings of leg_wiring, which owns them; NULL: the wiring watch does not run. */
 	const struct wiring *wiring;
-	/* All desired workers have been up at some moment since the start or the last apply. */
+	/* All desired workers have been up at one moment since the start or the last requested
+	 * apply. */
 	bool converged;
 	struct problems problems;
 	struct health health;

@@ -9,9 +9,11 @@
 struct agent;
 
 enum agent_state {
-	AGENT_STARTING, /* until every desired worker is up or reported as a problem */
-	AGENT_RUNNING,	/* all desired workers run */
-	AGENT_DEGRADED, /* some desired workers do not run; `problems` has the reasons */
+	AGENT_STARTING, /* no problem degrades the state, but since the start or the last requested
+			   apply the desired workers have not yet all been up at one moment */
+	AGENT_RUNNING,	/* all desired workers have been up at one moment since then, and no problem
+			   degrades the state */
+	AGENT_DEGRADED, /* a problem degrades the state (base/problems.h) */
 	AGENT_STOPPING,
 	AGENT_STATE_MAX
 };

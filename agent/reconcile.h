@@ -185,7 +185,8 @@ struct reachability {
 	bool alone;	/* no operator has to confirm the apply */
 	bool patient;	/* an operator has to confirm the apply, and the peers have the whole
 			   confirmation time to answer */
-	bool inherited; /* read from the ticket of a previous agent */
+	bool inherited; /* this check was begun by a previous agent: its data come from the ticket
+			   of the apply (reconcile_ticket.h) */
 	/* The client that requested the apply. It gets its answer when the check has a result or
 	 * the apply ends. */
 	struct reconcile_client client;
@@ -350,11 +351,13 @@ void reachability_refuse(struct agent *a, uint32_t worker, const char *why);
 /* Returns whether the pending apply moved the worker of that core to VFs. */
 bool reconcile_is_on_trial(const struct agent *a, unsigned core);
 /* Callback for sup_setup. user: struct agent. Returns true while an apply is pending, because a
- * rollback may bring back the objects that the apply removed. */
+ * rollback may bring back the objects that the apply removed, and while such a rollback restores
+ * the previous configuration. */
 bool reconcile_on_trial(void *user);
 /* Returns whether the client refers to the pending apply: by its number or, if that is 0, because
- * the same user requested it. Returns 0; or, with the reason in why, -ENOENT if no apply is pending
- * or -EPERM if another apply is pending. */
+ * the same user requested it. Returns 0; or, with the reason in why, -ENOENT if no apply is
+ * pending, or -EPERM if the pending apply has another number or, with number 0, was requested by
+ * another user. */
 int reconcile_pending_match(const struct agent *a, uint64_t number, uid_t uid, bool keep,
 			    struct reason *why);
 /* Checks the files that the pending apply would replace. Returns 0 if they are as they were when

@@ -118,8 +118,8 @@ static void add_totals(struct status *st, const struct sup_worker *w)
 	};
 }
 
-/* Fills in the switch at the leg. If the leg has several cables, this is the switch at the first
- * one with a known neighbour. */
+/* Sets name and port of the switch at the leg. If the leg has several cables, this is the switch at
+ * the first one with a known neighbour. */
 static void leg_switch(const struct labels_view *v, const struct label *l,
 		       char name[static PLENUM_NAME_MAX], char port[static LLDP_TEXT_MAX])
 {
@@ -195,8 +195,8 @@ static void worker_network(const struct sup_worker *w, char *buf, size_t size)
 	snprintf(buf, size, "%s", network[0] ? network : transport_name(w->config.transport));
 }
 
-/* Fills in the reason, which is why the worker does not run or the problem that health.c found, and
- * the notes. */
+/* Sets the reason, which is why the worker does not run or the problem that health.c found, and the
+ * notes. */
 static void reasons(const struct agent *a, const struct sup_worker *w, struct status_process *p)
 {
 	const struct plan_worker *pw = status_plan_worker(a, w->id);
@@ -324,7 +324,7 @@ static void leg_ips(const struct agent *a, struct status_leg *leg)
 		}
 }
 
-/* Fills in the label and the switch behind the leg. */
+/* Sets the label and the switch behind the leg. */
 static void leg_label(const struct agent *a, struct status_leg *leg)
 {
 	const struct labels_view v = leg_labels_view(a);
@@ -348,7 +348,7 @@ const struct plan_leg_info *status_plan_leg(const struct agent *a, const char *n
 	return NULL;
 }
 
-/* Fills in the leg's state: the state in the plan, updated by the current carrier and the wiring
+/* Sets the leg's state: the state in the plan, updated by the current carrier and the wiring
  * watch's findings, which change without another plan. */
 static void leg_state(const struct agent *a, struct status_leg *leg,
 		      const struct plan_leg_info *info, const struct inv_link *link)

@@ -85,7 +85,7 @@ struct status_mount {
 	uint32_t mount_workers[LAUNCH_MOUNT_WORKERS_MAX]; /* ids of the mount's other workers */
 	unsigned n_mount_workers;
 	struct latency_window windows[LAUNCH_REQUEST_CLASS_MAX];
-	/* The members down to soft_s are filled in by status_collect_hosts(). */
+	/* The members down to soft_s are set by status_collect_hosts(). */
 	const char *state;	      /* static text: served, waits, unknown */
 	char reason[HEALTH_TEXT_MAX]; /* why it is not served; "": there is no reason */
 	int64_t since_s, open_files;  /* -1: unknown */
@@ -98,9 +98,8 @@ struct status_export {
 	uint32_t workers[STATUS_EXPORT_WORKERS_MAX];
 	unsigned n_workers;
 	struct latency_window windows[LAUNCH_REQUEST_CLASS_MAX];
-	/* The members below are filled in by status_collect_hosts(). n_serving: number of workers
-	 * that serve the export; n_unknown: number of workers that do not report whether they
-	 * do. */
+	/* The members below are set by status_collect_hosts(). n_serving: number of workers that
+	 * serve the export; n_unknown: number of workers that do not report whether they do. */
 	unsigned n_serving, n_unknown; /* see above */
 	char reason[HEALTH_TEXT_MAX];  /* why the first worker that does not serve the export cannot
 					  serve it; "": there is no reason */
@@ -152,7 +151,7 @@ struct status {
 	size_t n_exports;
 	struct status_latency *latencies;
 	size_t n_latencies;
-	struct status_client *clients; /* sorted by host; filled in by status_collect_hosts() */
+	struct status_client *clients; /* sorted by host; set by status_collect_hosts() */
 	size_t n_clients;
 	uint64_t clients_omitted; /* number of clients for which the workers' pages have no room */
 	unsigned workers_up, workers_total;
@@ -180,7 +179,7 @@ const struct plan_leg_info *status_plan_leg(const struct agent *a, const char *n
 int status_latency_alloc(const struct agent *a, struct status *st);
 void status_latency_add_exports(struct status *st, const struct sup_worker *w);
 void status_latency_add(const struct agent *a, struct status *st, const struct sup_worker *w);
-/* Fills in the states of mounts and exports, and the list of clients. Returns 0 or -ENOMEM. */
+/* Sets the states of mounts and exports, and the list of clients. Returns 0 or -ENOMEM. */
 int status_collect_hosts(const struct agent *a, struct status *st);
 /* Returns whether the worker runs and has lately updated its statistics page, so that its values
  * are current. */

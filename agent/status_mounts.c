@@ -40,7 +40,7 @@ static void explain_down(const struct sup_worker *w, char *buf, size_t size)
 
 /* ---- mounts ---- */
 
-/* Fills in the mount from the statistics page of its worker, which is current. */
+/* Sets the members of m from the statistics page of its worker, which is current. */
 static void mount_from_page(const struct agent *a, const struct sup_worker *w, uint32_t i,
 			    struct status_mount *m)
 {
@@ -156,7 +156,7 @@ static void set_reason(struct status_export *e, const char *text)
 		snprintf(e->reason, sizeof(e->reason), "%.319s", text);
 }
 
-/* Fills in the export from the statistics page of a worker, which is current. */
+/* Sets the members of e from the statistics page of a worker, which is current. */
 static void export_from_page(const struct agent *a, const struct sup_worker *w,
 			     struct status_export *e)
 {
