@@ -7,20 +7,17 @@
  *
  *	plenum-journal 2 boot BOOT-ID netns INODE
  *	record PATH					the record of owned values; absent: none
- *	begin N sysctl-set|sysctl-restore LINK KEY =WAS =VALUE
- *	begin N link-set|link-restore LINK mtu|up WAS VALUE
- *	begin N addr-add|addr-del LINK ADDRESS/LEN PROTO NO-PREFIX-ROUTE OPTIMISTIC
- *	begin N route-add|route-del LINK FAMILY TABLE METRIC PROTO SCOPE TYPE DST/LEN GATEWAY SRC
- *	begin N rule-add|rule-del LINK FAMILY PRIORITY TABLE PROTO FROM/LEN
+ *	begin N KIND-VERB LINK WORD...
  *	done N | kept N | rolled-back N
  *	commit
  *
- * N counts from 0 without gaps. LINK is a name (or another reference of kernel.h), never an
- * ifindex, which another link may get later; ":" means no link. GATEWAY, SRC and FROM may be "-"
- * for none. A kept step changed nothing, because the host was already as desired, so it is not
- *rolled back. The words of each kind are defined in object_<kind>.c. A last line without a newline
- *is incomplete, so its step has not begun. A journal whose last line is `commit` is not rolled
- *back; only the record of owned values may still need an update.
+ * N counts from 0 without gaps. KIND is the name of an object_kind, VERB is add or del for an
+ * object, set or restore for a value. LINK is a name (or another reference of kernel.h), never an
+ * ifindex, which another link may get later; ":" means no link. The words after it are written and
+ * parsed by the kind's file, object_<kind>.c. A kept step changed nothing, because the host was
+ * already as desired, so it is not rolled back. A last line without a newline is incomplete, so its
+ * step has not begun. A journal whose last line is `commit` is not rolled back; only the record of
+ * owned values may still need an update.
  */
 #ifndef PLENUM_NETCFG_APPLY_JOURNAL_H
 #define PLENUM_NETCFG_APPLY_JOURNAL_H

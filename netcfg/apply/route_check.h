@@ -13,7 +13,8 @@
  * Checks the legs that the plan calls usable. A leg without a carrier, such as one that was just
  * brought up, becomes degraded ("no-carrier"). For the other legs it looks up the route of each
  * data IP of UDP workers in the kernel. A leg whose data leave by another link becomes degraded
- * ("diverted"), and its reason names the responsible rule. inv: the host after the apply.
+ * ("diverted"), and its reason names the responsible rule. Also sets mark and mark_rule of the
+ * legs. inv: the host after the apply.
  */
 void plan_check_routes(struct kernel *k, const struct inventory *inv, struct plan *p);
 
