@@ -21,7 +21,8 @@
 enum access_role {
 	ACCESS_NONE, /* without a valid token */
 	ACCESS_VIEW, /* may only read */
-	/* may also restart workers, confirm and roll back changes, capture packets */
+	/* may also make the requests of the rows in agent/api/rest/resource.c with this role, such
+	   as to restart workers, confirm an apply or capture packets */
 	ACCESS_OPERATE,
 	ACCESS_ADMIN, /* may do everything */
 	ACCESS_ROLE_MAX

@@ -33,9 +33,10 @@ struct folder_room { /* space of a file system; a total of 0 is unknown or unlim
  * have made a symbolic link on the path, returns -ELOOP and sets `link` (FOLDER_LINK_MAX bytes) to
  * that link's path. */
 int folder_open(const char *path, char *link);
-/* Fills in *ret for the folder that fd is open on. Returns 0 or negative errno. */
+/* Sets *ret to the identity of the folder that fd is open on. Returns 0 or negative errno. */
 int folder_identify(int fd, struct folder_id *ret);
-/* Fills in *ret for the file system that fd is on. Returns 0 or negative errno. */
+/* Sets *ret to the space and inodes of the file system that fd is on. Returns 0 or negative errno.
+ */
 int folder_measure(int fd, struct folder_room *ret);
 /* Returns whether users cannot write to the file system: no inode is free, or the free space is
  * below both 1 MiB and 1 % of the total. */

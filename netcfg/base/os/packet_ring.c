@@ -42,8 +42,8 @@ static void put_bytes(const struct packet_writer *w, uint64_t at, const void *by
 
 static void count(uint64_t *counter)
 {
-	/* Pairs with packet_reader_count. A relaxed store is enough because only one process writes
-	 * the counter. */
+	/* A relaxed store is enough: only this process writes the counter, and the reader uses it
+	 * independently of the records. */
 	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
 }
 
@@ -137,7 +137,6 @@ bool packet_reader_joined(const struct packet_reader *r)
 void packet_reader_count(const struct packet_reader *r, unsigned port, uint64_t *ret_packets,
 			 uint64_t *ret_dropped)
 {
-	/* Pairs with packet_writer_put. */
 	*ret_packets = __atomic_load_n(&r->ring->ports[port].packets, __ATOMIC_RELAXED);
 	*ret_dropped = __atomic_load_n(&r->ring->ports[port].dropped, __ATOMIC_RELAXED);
 }

@@ -44,9 +44,10 @@ struct packet_ring { /* the shared memory; records follow after PACKET_RING_HEAD
 	uint64_t joined;
 	uint64_t head; /* bytes written since the start; pairs with packet_reader_next */
 	struct {
-		/* packets offered, including dropped ones; pairs with packet_reader_count */
+		/* packets offered, including dropped ones; a relaxed atomic, whose value orders no
+		 * other access */
 		uint64_t packets;
-		/* packets dropped because the ring was full; pairs with packet_reader_count */
+		/* packets dropped because the ring was full; likewise */
 		uint64_t dropped;
 	} ports[PACKET_RING_PORTS];
 	/* Only the reader stores to this member. */
@@ -72,7 +73,7 @@ struct packet_part { /* one piece of a scattered packet */
 
 /* Begins to write to the ring in `memory`, which has packet_ring_size(bytes) bytes, all zero. */
 void packet_writer_init(struct packet_writer *w, void *memory, uint64_t bytes, uint32_t snap_bytes);
-/* Adds a packet. Fills in r->kept_bytes; the caller sets r->wire_bytes to the sum of the parts.
+/* Adds a packet and sets r->kept_bytes; the caller sets r->wire_bytes to the sum of the parts.
  * Returns false if the ring is full. */
 bool packet_writer_put(struct packet_writer *w, struct packet_record *r,
 		       const struct packet_part *parts, unsigned n);
