@@ -29,8 +29,8 @@ static uint32_t workers_by_name(const struct plan *p, const struct nic_family *f
 	return n;
 }
 
-/* Counts these workers, and also the workers with transport: auto for which an apply has accepted a
- * transport that uses VFs. */
+/* Counts the workers that workers_by_name() counts, and also the workers with transport: auto for
+ * which an apply has accepted a transport that uses VFs. */
 static uint32_t workers_with_claim(const struct plan *p, const struct nic_family *family)
 {
 	uint32_t n = 0;
@@ -96,8 +96,7 @@ static bool group_is_foreign(const struct plan_builder *b, const struct inv_func
 	return false;
 }
 
-/* Returns a VF that Plenum did not create and that a link, vfio or another driver uses, or NULL if
- * there is none. */
+/* Returns a VF of the PF that is bound to a driver, or NULL if there is none. */
 static const struct inv_function *vf_in_use(const struct plan_builder *b, const char *pf)
 {
 	for (size_t i = 0; i < b->inv->n_functions; i++) {
@@ -264,8 +263,8 @@ static bool vfs_are_foreign(const struct plan_builder *b, const struct inv_funct
 		return false;
 	used = vf_in_use(b, pf->pci);
 	if (pf->n_vfs == n && !used)
-		/* exactly the needed VFs exist: another program, such as a systemd unit, created
-		 * them for Plenum */
+		/* exactly the needed VFs exist: another program, such as a systemd unit, presumably
+		 * created them for Plenum */
 		return false;
 	if (used)
 		reason_set(why, "vfs-foreign",

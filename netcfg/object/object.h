@@ -119,7 +119,7 @@ struct object_kind {
 	 * program uses the device or link. NULL means false. */
 	bool (*held)(const struct object_view *v, const struct plan_step *s);
 
-	/* Only for objects: fills in the step that removes the i-th object of the kind in the
+	/* Only for objects: sets *ret to the step that removes the i-th object of the kind in the
 	 * inventory. Returns 1 if Plenum created the object and may remove it, 0 if not, or -ENOENT
 	 * if there are no more objects. */
 	int (*ours)(const struct object_view *v, size_t i, struct plan_step *ret);

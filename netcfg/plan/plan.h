@@ -79,10 +79,8 @@ struct plan_worker {
 	 * that VF now; 0: the worker has no VF there. */
 	uint16_t vf[PLAN_PORTS_MAX + 1];
 	/*
-	 * Why `effective` is worse than `asked` or than possible (no-vf, vf-unused,
-	 * kernel-interface, no-af-xdp, no-iommu, no-witness, vf-limit, vfs-foreign, vfs-busy,
-	 * no-hugepages, dpdk-failed), which legs are missing (leg-missing), or why the worker
-	 * cannot start (no-leg).
+	 * Why `effective` is worse than `asked` or than possible, which legs are missing, or why
+	 * the worker cannot start. plenumd(8) lists the codes.
 	 */
 	struct reason reason;
 	/* the reason is about legs, not about the transport. With transport: auto, a reason about
@@ -323,8 +321,8 @@ int plan_check(const struct spec *spec, struct diag *d);
  * host yet. */
 int plan_build(const struct spec *spec, const struct inventory *inv, const struct plan_context *ctx,
 	       struct diag *d, struct plan **ret);
-/* Fills in values that exist only after the steps (link indexes, VF addresses) from an inventory
- * that was collected after them. */
+/* Sets the ifindex of legs and ports, and the PCI address of ports on VFs, which exist only after
+ * the steps, from an inventory that was collected after them. */
 void plan_resolve(struct plan *p, const struct inventory *inv);
 struct plan *plan_free(struct plan *p); /* accepts NULL, returns NULL */
 /* Appends a zeroed action to the plan and returns it, or returns NULL if out of memory. */

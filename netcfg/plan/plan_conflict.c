@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The list of data IPs that other hosts use. The agent fills it after probing; plans read it. */
+/* The list of data IPs that other hosts use. The agent adds to it after probing; plans read it. */
 #include "netcfg/plan/plan_conflict.h"
 #include "netcfg/base/base.h"
 #include "netcfg/base/vec.h"

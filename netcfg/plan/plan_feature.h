@@ -37,11 +37,11 @@ struct plan_feature {
 	 * why if none is left. */
 	bool (*offer)(struct plan_builder *b, struct plan_leg *leg, struct plan_worker *w,
 		      struct reason *why);
-	/* Fills in the port of a worker that has a queue of the leg's device. Returns false if the
-	 * worker has none. */
+	/* Sets vf, pci and mac of *port to those of the worker's queue of the leg's device. Returns
+	 * false if the worker has none. */
 	bool (*take)(const struct plan_builder *b, const struct plan_leg *leg,
 		     const struct plan_worker *w, struct plan_port *port);
-	/* Fills in values of a port that exist only after the steps. */
+	/* Sets the PCI address of the port, which exists only after the steps. */
 	void (*resolve)(struct plan_port *port, const struct inventory *inv);
 	/* Returns whether the address exists in the kernel but the feature cannot use it yet, for
 	 * example because the address has no GID. */

@@ -7,8 +7,7 @@
  * commits, atomically with the journal (apply.c). It is valid for one boot and network namespace.
  * It is a record file (state_file.h) of the kind "owned" with lines:
  *
- * 	IFINDEX OP LINK ARGS		as in the journal; for a value, ARGS has the old and the new
- * value
+ *	IFINDEX KIND-VERB LINK WORD...	as in the journal (apply_journal.h)
  *
  * IFINDEX distinguishes the link from a later link with the same name; it is 0 if the step has no
  * link.

@@ -90,8 +90,9 @@ struct planner_ops {
 	/* Called before `legs`: sets the reasons for degraded objects of the mode, and makes checks
 	 * that need a host. NULL if the mode needs neither. */
 	void (*reasons)(struct plan_builder *b);
-	/* Fills in the legs from spec->nets. Errors of the spec go to d; problems of the host
-	 * become states of legs. Returns 0 or -ENOMEM. If NULL, every data device is a leg. */
+	/* Adds the legs from spec->nets to plan.legs and b->legs. Errors of the spec go to d;
+	 * problems of the host become states of legs. Returns 0 or -ENOMEM. If NULL, every data
+	 * device is a leg. */
 	int (*legs)(struct plan_builder *b);
 	/* Adds the desired state; called only if d has no error. Returns 0 or -ENOMEM. If NULL, the
 	 * desired state of every leg is added. */
@@ -125,8 +126,8 @@ void planner_leg_set_state(struct plan_builder *b, size_t i, enum plan_leg_state
 int planner_want_leg(struct plan_builder *b, const struct plan_leg *leg);
 /* Calls planner_want_leg for every leg. */
 int planner_want_legs(struct plan_builder *b);
-/* Appends a desired step for an object of that kind (object.h) on the leg's link; the caller fills
- * in the change. Returns NULL if out of memory. */
+/* Appends a desired step for an object of that kind (object.h) on the leg's link; the caller sets
+ * the change. Returns NULL if out of memory. */
 struct plan_step *planner_want_add(struct plan_builder *b, const struct object_kind *kind,
 				   const struct plan_leg *leg);
 /* Sets the link of the step. */

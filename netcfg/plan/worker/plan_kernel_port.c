@@ -95,7 +95,8 @@ void plan_kernel_port_note(struct reason *ret, const struct plan_leg *leg, const
 		   how);
 }
 
-/* Sets the note of a worker on kernel interfaces. The note describes only the first of them. */
+/* Replaces the worker's reason, if it says that DPDK shares this leg's interface, by one that says
+ * how. */
 static void note_access(struct plan_worker *w, const struct plan_leg *leg, const char *how)
 {
 	struct reason as_is;

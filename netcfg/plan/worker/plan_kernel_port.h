@@ -7,8 +7,9 @@
 #include "netcfg/plan/planner.h"
 
 /* Decides how a new port of b->plan->workers[worker], which n_ports does not count yet, accesses
- * its interface. If the spec asks for AF_XDP and that is impossible, the worker gets the reason;
- * with policy.on-fallback: refuse, the reason is an error. */
+ * its interface: sets port->kernel_port to PLAN_AF_XDP if that is asked for and possible, and
+ * adjusts the worker's reason. If the spec asks for AF_XDP and that is impossible, the worker gets
+ * the reason; with policy.on-fallback: refuse, the reason is an error. */
 void plan_kernel_port_choose(struct plan_builder *b, const struct plan_leg *leg, size_t worker,
 			     struct plan_port *port);
 

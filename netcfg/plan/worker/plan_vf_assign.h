@@ -18,8 +18,8 @@ void plan_vf_assign(struct plan_builder *b, const struct plan_leg *leg, uint32_t
  * number, unless had_only is set. A result of `limit` or more means that there is no number. */
 uint32_t plan_vf_number(const struct plan_builder *b, const struct plan_leg *leg,
 			const struct plan_worker *w, bool had_only, uint32_t limit);
-/* Returns the number of VFs that all workers need; with by_name, only workers whose entry names a
- * transport count. */
+/* Returns the highest VF number on the leg that a worker has been assigned, plus one: the number of
+ * VFs that all workers need. With by_name, only workers whose entry names a transport count. */
 uint32_t plan_vf_needed(const struct plan *p, const struct plan_leg *leg, bool by_name);
 
 /* Returns whether workers with that transport can use VFs of the leg's device. */
