@@ -177,8 +177,8 @@ struct inv_bond_port {
 	uint16_t aggregator;
 	uint8_t actor;
 	uint16_t partner;
-	/* MAC address of the switch that this port hears, and the churn state of both sides. Only
-	 * privileged processes can read them. */
+	/* MAC address of the switch that this port hears, and whether LACP churn was detected on
+	 * either side. Only privileged processes can read them. */
 	struct mac_addr partner_mac;
 	bool churned;
 };

@@ -42,8 +42,8 @@ struct inv_mount *inv_mount_add(struct inventory *inv);
 /* Copies both strings. Returns 0 or -ENOMEM. */
 int inv_sysctl_add(struct inventory *inv, const char *key, const char *value);
 
-/* Appends copies of all entries of src, and replaces host, kernel_release, number and
- * addr_owner_known. */
+/* Appends copies of all entries of src, and replaces host, kernel_release, number, addr_owner_known
+ * and soft_roce. */
 int inv_append(struct inventory *dst, const struct inventory *src);
 /* Sorts links by ifindex, and other entries by the members that identify them. Sysctls and mounts
  * keep their order. */

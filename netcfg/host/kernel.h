@@ -188,7 +188,7 @@ struct kernel_probe {
 	 * which a host answers only if it sends packets back on the same link. */
 	struct ip_addr from;
 	struct mac_addr mac;
-	bool taken; /* out: the MAC address of the host that has the address */
+	bool taken; /* out: another host has the address; by: its MAC address */
 	struct mac_addr by;
 };
 

@@ -25,7 +25,7 @@ struct rdma_devices {
 	size_t n;
 };
 
-/* Selects how the messages of a dump are parsed: as devices or as ports. */
+/* The device whose ports are dumped, and the inventory that gets their links. */
 struct port_walk {
 	struct inventory *inv;
 	const char *device;

@@ -13,7 +13,7 @@
  * privileges. Returns a descriptor, or negative errno if configfs is unavailable or rdma_cm is
  * absent (checked in sysfs_root). */
 int kernel_roce_open(int sysfs_root, bool load);
-/* Fills in the RoCE ports of inv. A port that cannot be read stays unchanged. */
+/* Sets roce_mode and roce_tos of RoCE ports in inv. A port that cannot be read stays unchanged. */
 void kernel_roce_fill(int configfs, struct inventory *inv);
 /* Implement change and read of struct kernel_ops for these settings. Return -ENODEV if the link no
  * longer has an RDMA port. */

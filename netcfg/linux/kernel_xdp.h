@@ -10,7 +10,7 @@
 
 struct nlmsghdr;
 
-/* Fills in the member af_xdp of links of PCI functions. proc_net is a descriptor of
+/* Sets the member af_xdp of links of PCI functions. proc_net is a descriptor of
  * /proc/thread-self/net, or negative if it could not be opened. Values that the kernel does not
  * report stay unknown. */
 void kernel_xdp_fill(int proc_net, struct inventory *inv);

@@ -10,8 +10,9 @@
 #include "netcfg/host/inventory.h"
 #include <linux/netlink.h>
 
-/* Fills in the links of PCI functions; the links must be sorted by ifindex. Values that the driver
- * or the kernel does not report stay unknown. Returns 0 or -ENOMEM. */
+/* Sets duplex, fec, channels, max_channels and firmware of the links of PCI functions; the links
+ * must be sorted by ifindex. Values that the driver or the kernel does not report stay unknown.
+ * Returns 0 or -ENOMEM. */
 int ethtool_fill_links(struct inventory *inv);
 
 /* Parses one answer of ethtool netlink: link modes, FEC or channels. It ignores other messages, and

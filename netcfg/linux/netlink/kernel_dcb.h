@@ -35,7 +35,7 @@ int kernel_dcb_read(struct kernel_change *c);
 
 /* Parses one answer to DCB_CMD_IEEE_GET. Returns false if it contains no DCB state. */
 bool kernel_dcb_parse(const struct nlmsghdr *h, struct dcb_state *ret);
-/* Converts the state to the form that the inventory uses. */
+/* Sets firmware, ets, pfc, trust, dscp, max_classes and max_pfc of *ret from the state. */
 void kernel_dcb_fill(const struct dcb_state *s, struct inv_dcb *ret);
 /* Writes the request for one step of a change into buf: step 0 adds or sets values, step 1 removes
  * DSCP entries that are no longer wanted. Returns the request's length, 0 if this step changes

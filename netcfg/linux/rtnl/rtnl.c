@@ -14,7 +14,7 @@ struct rtnl {
 	struct netlink *nl;
 };
 
-/* The callback for the messages of an answer, and the inventory that it fills in. */
+/* The callback for the messages of an answer, and the inventory that it adds to. */
 struct taker {
 	rtnl_message_cb cb;
 	struct inventory *inv;

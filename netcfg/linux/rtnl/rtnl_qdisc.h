@@ -26,8 +26,8 @@ struct kernel_change;
 struct reason;
 struct rtnl;
 
-/* Fills in one entry for the root qdisc of each link of the caller's network namespace, at most
- * `max`. Returns 0 and the number in *ret_n, or negative errno. */
+/* Writes to ret one entry for the root qdisc of each link of the caller's network namespace, at
+ * most `max`. Returns 0 and the number in *ret_n, or negative errno. */
 int rtnl_qdisc_collect(struct rtnl_qdisc *ret, size_t max, size_t *ret_n);
 /* Parses one message of the dump. Returns true if it is a root discipline. */
 bool rtnl_qdisc_parse(struct nlmsghdr *h, struct rtnl_qdisc *ret);

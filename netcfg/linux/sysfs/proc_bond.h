@@ -9,10 +9,10 @@
 
 #include "netcfg/host/inventory.h"
 
-/* Fills in the ports of inv from the files "bonding/NAME" below proc_net, a descriptor of
- * /proc/net. */
+/* Sets partner_mac and churned of the bond ports that inv already has, from the files bonding/NAME
+ * below proc_net, a descriptor of /proc/net. */
 void proc_bond_fill(int proc_net, struct inventory *inv);
-/* Fills in the ports in the text of one bond's file. */
+/* Does the same from the text of one such file. */
 void proc_bond_parse(const char *text, struct inventory *inv);
 
 #endif

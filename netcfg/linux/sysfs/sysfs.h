@@ -26,9 +26,9 @@ int sysfs_read_number(int root, const char *path, int64_t *ret);
 int sysfs_read_link(int root, const char *path, char *buf, size_t size);
 
 /*
- * Fills in a link whose name, kind and flags are known. If there is a device behind it, the kind
- * changes from virtual to physical or VF, and the driver, PCI address, NUMA node, speed and VF
- * counts are set. Values that the device does not report stay unknown.
+ * Sets members of a link whose name, kind and flags are known. If there is a device behind it, the
+ * kind changes from virtual to physical or VF, and the driver, PCI address, NUMA node, speed, VF
+ * counts, dev_port and physfn are set. Values that the device does not report stay unknown.
  */
 void sysfs_fill_link(int root, struct inv_link *l);
 
