@@ -185,8 +185,8 @@ void spec_check_export(struct spec_reader *r, const struct spec_export *e)
 		check_client(r, e, i);
 }
 
-/* Returns the number of the export's rules and the number of ids in them. A worker accepts only a
- * limited number of rules (launch.h). */
+/* Returns the number of the export's rules, and in *ret_ids the number of id ranges in them. A
+ * worker accepts only a limited number of rules (launch.h). */
 size_t spec_export_rules(const struct spec_export *e, size_t *ret_ids)
 {
 	size_t rules = 0, ids = 0;

@@ -79,7 +79,8 @@ static bool values_equal(const struct spec_key *k, const char *a, const char *b)
 static void compare_table(const struct compare *c, const struct spec_table *t, const char *path,
 			  const char *a, const char *b);
 
-/* Returns the name of an entry: its first required key, which is unique in the list. */
+/* Returns the name of an entry, which is unique in the list: the value of its key `name` or `path`
+ * or, if it has neither, its index. */
 static const char *entry_name(const struct spec_table *t, const char *entry, size_t index,
 			      char *buf, size_t size)
 {

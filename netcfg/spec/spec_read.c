@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fills in struct spec from the trees of the files with the schema table: there is a function for
- * each shape (scalar, list, map), and none for single keys. It reports values that are wrong by
- * themselves; spec_check.c checks values against each other.
+ * Sets the members of struct spec from the trees of the files with the schema table: there is a
+ * function for each shape (scalar, list, map), and none for single keys. It reports values that are
+ * wrong by themselves; spec_check.c checks values against each other.
  */
 #include "netcfg/base/vec.h"
 #include "netcfg/spec/spec_schema.h"
