@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Converts an HTTP request to a message for the monitor, with the table in resource.h. Uses no
- * socket. Runs in the unprivileged api process, so nothing in a request is
- * trusted.
+ * socket. Runs in the unprivileged children. Trusts nothing in a request.
  */
 #ifndef PLENUM_AGENT_API_ROUTE_H
 #define PLENUM_AGENT_API_ROUTE_H
