@@ -57,7 +57,8 @@ int history_open(struct history *h, const char *state_dir);
 void history_done(struct history *h);
 /* Adds an entry with the outcome HISTORY_OPEN. Returns its number. */
 uint64_t history_begin(struct history *h, const char *by, const char *what);
-/* Records the result. yaml: the configuration to which an operator can return, or NULL. */
+/* Sets the result of the entry and saves it. yaml: the configuration to which an operator can
+ * return, or NULL. */
 void history_end(struct history *h, uint64_t number, enum history_outcome outcome, uint64_t steps,
 		 const char *text, const char *yaml);
 /* Sets the outcome of all open entries to HISTORY_UNKNOWN, because no apply of a previous agent is
