@@ -5,8 +5,8 @@
  * client connects by TCP, if the configuration allows it, and shows a token instead. From then on a
  * random number identifies the connection, and a child process, which knows only that number,
  * parses its bytes (privsep.h). A connection carries several requests, one after the other, and its
- * rights are checked for each of them. The monitor reads no byte from a
- * client and looks up no name during a request: rights are compared as numbers.
+ * rights are checked for each of them. The monitor reads no byte from a client and looks up no name
+ * during a request: rights are compared as numbers.
  *
  * No client can lock out others. A connection without a request is closed after a while. If a uid
  * has reached its limit, its next connection replaces the connection of that uid that has been idle
@@ -136,7 +136,8 @@ void clients_set_network(struct clients *c, struct network_config *config);
 void clients_reload_network(struct clients *c);
 /* Returns the same as network_problems(). Accepts NULL. */
 json_t *clients_network_problems(const struct clients *c);
-/* Records that a request of a network client was refused. */
+/* Adds an event that a request of a network client was refused, with the number of earlier refusals
+ * without an event. The rate of these events is limited for each address (limits.h). */
 void clients_note_refusal(struct clients *c, const struct client *cl, const char *what);
 /* Returns whether the client may make a change now: it has the right and is still connected. For a
  * network client, the caller also has to check its role. */
