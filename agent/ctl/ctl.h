@@ -203,7 +203,7 @@ const char *ctl_text(const json_t *o, const char *key);
 /* Returns the number of a member. A real number is rounded and limited to the range of the type. */
 json_int_t ctl_int(const json_t *o, const char *key);
 #define CTL_ID_SIZE 17
-/* Takes the number of a capture or test from the agent's answer, as text for a path. Returns
+/* Copies the number of a capture or test from the agent's answer, as text for a path. Returns
  * CTL_OK, or another exit status after printing the error. */
 int ctl_take_id(const json_t *answer, const char *key, char ret[CTL_ID_SIZE]);
 /* Returns whether a path's round-trip time was measured on a message in the last ten seconds. A

@@ -60,7 +60,7 @@ static int add_answer(json_t *answers, const char *key, const char *text)
 	return CTL_DATA;
 }
 
-/* Takes the answers to a question from a file: a text, or a list of texts. */
+/* Reads the answers to a question from a node of a file: a text, or a list of texts. */
 static int take_node(json_t *answers, const struct spec_node *n, struct diag *d)
 {
 	const char *keys[ARRAY_SIZE(questions)], *near;

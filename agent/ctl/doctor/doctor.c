@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `plenum doctor`: runs all checks on one picture of the host and prints the results. The checks
+/* `plenum doctor`: runs all checks on one snapshot of the host and prints the results. The checks
  * themselves are in the tables of the subjects. */
 #include "agent/ctl/doctor/doctor.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * `plenum doctor`: runs a list of checks on a host. A check is a row of a const table; each subject
- * has its table in a separate file. A check reads a picture of the host, which doctor_collect.c
- * takes, and reports findings and remedies. No check changes the host. Tests make their own
- * pictures: a folder as the root of /proc, /sys, /dev and /etc, a recorded inventory, and an answer
- * of the agent.
+ * has its table in a separate file. A check reads a snapshot of the host, which doctor_collect.c
+ * makes, and reports findings and remedies. No check changes the host. Tests make their own
+ * snapshots: a folder as the root of /proc, /sys, /dev and /etc, a recorded inventory, and an
+ * answer of the agent.
  */
 #ifndef PLENUM_AGENT_CTL_DOCTOR_H
 #define PLENUM_AGENT_CTL_DOCTOR_H
@@ -126,7 +126,7 @@ struct doctor_host {
 	char no_queues[96]; /* why the queues are unknown */
 };
 
-/* The parts of the picture that a check needs. If one is missing, the result of the check is
+/* The parts of the snapshot that a check needs. If one is missing, the result of the check is
  * unknown, with the reason. */
 enum {
 	DOCTOR_NEEDS_INVENTORY = 1 << 0,
@@ -192,8 +192,8 @@ void doctor_advise(struct doctor_result *r, const char *fmt, ...) PLENUM_PRINTF(
 /* Records that the finding of the last doctor_report() follows from a finding of the check with
  * this id. */
 void doctor_blame(struct doctor_result *r, const char *id);
-/* Reads a file below the root of the picture, without the newline at its end. Returns 0 or negative
- * errno. */
+/* Reads a file below the root of the snapshot, without the newline at its end. Returns 0 or
+ * negative errno. */
 int doctor_read(const struct doctor_host *p, char *buf, size_t size, const char *fmt, ...)
 	PLENUM_PRINTF(4, 5);
 /* Returns the whole content of a larger file, on the heap, or NULL with errno set if it cannot be
@@ -264,10 +264,10 @@ void doctor_run_steps(const struct doctor_host *p, const struct doctor_check *c,
 
 /* ---- doctor_collect.c and doctor_probe.c ---- */
 
-/* Takes the picture with the configuration in `file`. If `file` is NULL, uses the running
+/* Makes the snapshot with the configuration in `file`. If `file` is NULL, uses the running
  * configuration or, if there is none, the files that an agent would read. */
 void doctor_collect(const struct ctl_args *a, const char *file, struct doctor_host *ret);
-/* Takes the picture without the parts that only checks of memory, folders and peers need. */
+/* Makes the snapshot without the parts that only checks of memory, folders and peers need. */
 void doctor_collect_plan(const struct ctl_args *a, const char *file, struct doctor_host *ret);
 /* Chooses the probes to send: fills p->probes, or p->no_probes with the reason why there are none.
  * doctor_send_probes() sends them (doctor_probe.c). */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Takes the picture that all checks read: it reads the host, the configuration and the agent once.
- * Tests make their own pictures instead. If a part cannot be read, the picture has the reason.
+/* Makes the snapshot that all checks read: reads the host, the configuration and the agent once.
+ * Tests make their own snapshots instead. If a part cannot be read, the snapshot has the reason.
  * Changes nothing. */
 #include "agent/ctl/ctl.h"
 #include "agent/ctl/doctor/doctor.h"
@@ -25,7 +25,7 @@
 #define AGENT_LIMIT_S 10
 #define SPACE_LIMIT_NS (2 * NSEC_PER_SEC)
 
-/* Takes the first diagnostic as the reason or, if there is none, the text of the error. */
+/* Copies the first diagnostic to buf as the reason or, if there is none, the text of the error. */
 static void set_reason(char *buf, size_t size, const struct diag *d, int error)
 {
 	autofree char *text = diag_format(d);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Functions for checks, which report a finding or read the picture of the host. */
+/* Functions for checks, which report a finding or read the snapshot of the host. */
 #include "agent/ctl/doctor/doctor.h"
 #include "netcfg/host/bond_setting.h"
 

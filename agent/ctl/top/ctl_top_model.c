@@ -225,7 +225,8 @@ static void add_workers(struct top_view *v, const struct top_sample *before,
 
 /* ---- mounts and exports ---- */
 
-/* Takes the latency that the agent measured over a few seconds. It does not depend on the time
+/* Adds the rate of all classes of requests of the object, and sets the longest of their 99th
+ * percentiles. The agent measured both over a few seconds, so they do not depend on the time
  * between two answers. */
 static void add_latency(struct top_row *r, const json_t *object)
 {
