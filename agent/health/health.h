@@ -165,14 +165,14 @@ const char *health_mount_reason(const struct health *h, uint32_t worker, const c
 
 /* ---- health_drops.c: makes no system calls ---- */
 
-/* Evaluates the counters of one queue: packets that passed and packets that were dropped, both
+/* Updates d from the counters of one queue: packets that passed and packets that were dropped, both
  * counted from any earlier time. A counter that has become smaller has started again from 0.
  * d->is_bad changes only after several windows of some seconds. */
 void health_drops_take(struct health_drops *d, uint64_t passed, uint64_t dropped, uint64_t now);
 /* Writes a text such as "3.1 % of the packets (120 a second)" to buf, and returns buf. */
 const char *health_drops_format(const struct health_drops *d, char *buf, size_t size);
-/* Evaluates the counters of a worker's port. Returns its drops, borrowed, or NULL if the port drops
- * few packets or none. */
+/* Updates the drops of a worker's port from its counters. Returns the drops, borrowed, or NULL if
+ * the port drops few packets or none. */
 const struct health_drops *health_port_drops(struct health *h, uint32_t worker, uint32_t index,
 					     const struct launch_port_counters *c, uint64_t now);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Evaluates how many packets this host itself drops, in the receive queues of workers and in the
+/* Measures how many packets this host itself drops, in the receive queues of workers and in the
  * kernel's queues before its NICs. */
 #include "agent/health/health.h"
 #include "netcfg/base/vec.h"
