@@ -155,8 +155,8 @@ static void try_later(struct agent *a, struct reconcile_pace *p, bool blocked)
 	p->pause_ns = MIN_OF(2 * p->pause_ns, RECONCILE_RETRY_MAX_NS);
 }
 
-/* Records the VFs that the kernel refused, so that the next plans do not use them. A retry would
- * interrupt the device and fail again. */
+/* Adds the VFs that the kernel refused to a->failures, so that the next plans do not use them. A
+ * retry would interrupt the device and fail again. */
 static void note_refused_vfs(struct agent *a, int error)
 {
 	const struct reconcile *rec = &a->reconcile;
