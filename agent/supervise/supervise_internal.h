@@ -130,8 +130,8 @@ int sup_send_port(struct sup_worker *w, uint32_t index, const struct launch_port
 
 /* ---- supervise_renew.c ---- */
 
-/* Takes the next worker from the list of requested restarts. Returns NULL if no worker may restart
- * now. */
+/* Returns the next worker with a requested restart, and clears its request. Returns NULL if there
+ * is none, or if a wanted worker that no operator has stopped is down. */
 struct sup_worker *sup_renew_choose(struct sup *s);
 /* Sets the reason of a worker that an operator has stopped. */
 void sup_explain_hold(struct sup_worker *w);

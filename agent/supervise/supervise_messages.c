@@ -40,8 +40,8 @@ static void take_hold(struct sup_worker *w, const struct launch_msg *msg, int fd
 		log_debug("worker %u: cannot pin an open file: %s", w->id, strerror(-r));
 }
 
-/* Records that the worker has released a device. The next reconcile finds out why: the device may
- * be gone, or available again. */
+/* Sets w->released of the device that the worker has released, and calls on_release. The next
+ * reconcile finds out why: the device may be gone, or available again. */
 static void take_release(struct sup_worker *w, const struct launch_msg *msg)
 {
 	const struct sup_setup *setup = &w->sup->setup;

@@ -69,7 +69,8 @@ void sup_labels_changed(struct sup *s)
 		sup_update_labels(w, false);
 }
 
-/* Sends the injected faults, because an adopted worker may have missed some. */
+/* Sends all injected faults to a worker that has come up: a new process has none, and an adopted
+ * one may have missed some. */
 void sup_update_faults(struct sup_worker *w)
 {
 	const struct faults *fs = w->sup->setup.faults;

@@ -276,7 +276,7 @@ static int found_receive(struct fd_holder_msg *last)
 	return r;
 }
 
-/* Takes the descriptors of the previous agent's holder. Returns whether this agent can use that
+/* Receives the descriptors of the previous agent's holder. Returns whether this agent can use that
  * holder from now on. */
 static bool holder_adopt(void)
 {
@@ -412,8 +412,8 @@ struct taking {
 	void *user;
 };
 
-/* Takes a descriptor from the service manager. If the holder has the same one, that copy is closed,
- * because the descriptor must not be delivered twice. */
+/* Passes on a descriptor from the service manager. If the holder has the same one, that copy is
+ * closed, because the descriptor must not be passed on twice. */
 static void take_managed(void *user, int fd, const char *name)
 {
 	struct taking *t = user;
