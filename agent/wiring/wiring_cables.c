@@ -292,8 +292,8 @@ static bool are_linked(const struct wiring *w, uint32_t a, uint32_t b)
 }
 
 /*
- * Records whether the networks of two legs are separate or linked. Separate networks are recorded
- * in any case, because exchanged cables do not link them. That networks are linked is recorded only
+ * Adds the two legs to w->apart, the pairs with separate networks, or removes them. A pair is added
+ * even if a cable is in doubt, because exchanged cables do not link networks. It is removed only
  * while both cables are proven right.
  */
 static void remember(struct wiring *w, const struct wiring_leg *a, const struct wiring_leg *b)
