@@ -23,9 +23,9 @@
 #define PLENUM_RDMA_PREFIX "plenum_"
 
 /*
- * A struct kernel_change describes one change of the host. Each kind of object
- * has one line here, one line in each of the tables of kernel_linux and kernel_fake, and a file
- * object_<kind>.c for planning.
+ * A struct kernel_change describes one change of the host. Each kind of object has one line here,
+ * one line in each of the tables of kernel_linux and kernel_fake, and a file object_<kind>.c for
+ * planning.
  */
 /* All kinds of changes. An OBJECT is created and removed; a VALUE is read and set. */
 #define KERNEL_KINDS(OBJECT, VALUE)   \

@@ -35,7 +35,7 @@ struct folder_room { /* space of a file system; a total of 0 is unknown or unlim
 int folder_open(const char *path, char *link);
 /* Sets *ret to the identity of the folder that fd is open on. Returns 0 or negative errno. */
 int folder_identify(int fd, struct folder_id *ret);
-/* Sets *ret to the space and inodes of the file system that fd is on. Returns 0 or negative errno.
+/* Sets *ret to the space and inodes of the file system of fd. Returns 0 or negative errno.
  */
 int folder_measure(int fd, struct folder_room *ret);
 /* Returns whether users cannot write to the file system: no inode is free, or the free space is
