@@ -5,8 +5,8 @@
  * api_page.c serves the web page. api_login.c shows clients' tokens to the monitor. api_stream.c
  * serves streams of events. api_snapshot.c makes answers for many clients at once. api_request.c
  * handles requests. api_client.c has the connections and reads requests from them, api_tls.c those
- * with TLS. api_run.c runs the connections that have something to do. api.c has the event loop and
- * the monitor's messages. api_sandbox.c drops privileges.
+ * with TLS. api_run.c runs the connections that have something to do. api_sandbox.c drops
+ * privileges. api.c has the event loop and the monitor's messages.
  */
 #ifndef PLENUM_AGENT_API_INTERNAL_H
 #define PLENUM_AGENT_API_INTERNAL_H
