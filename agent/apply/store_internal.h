@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shared by the files of the store. store.c stages changes, store_net.c edits the legs of `plenum
- * net`, store_disk.c reads the files on disk. store_commit.c writes the staged tree to the files,
- * store_tree.c handles the tree on disk, store_authors.c records its authors, and store_errors.c
- * reports errors.
+ * Shared by the files of the store. store.c stages changes, store_net.c carries out `plenum net`,
+ * store_disk.c reads the files on disk. store_commit.c writes the staged tree to the files,
+ * store_tree.c reads and removes the staged tree, store_authors.c records its authors, and
+ * store_errors.c reports errors.
  */
 #ifndef PLENUM_AGENT_STORE_INTERNAL_H
 #define PLENUM_AGENT_STORE_INTERNAL_H
