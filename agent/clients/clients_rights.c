@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Rights of clients: looks up the names in the configuration once, and compares clients with the
- * resulting numbers. Only the look-up makes system calls.
+ * resulting numbers. Also chooses the connection that a new one replaces. Only the look-up makes
+ * system calls.
  */
 #include "agent/clients/clients.h"
 #include <grp.h>
