@@ -108,6 +108,8 @@ void control_get_cluster(struct agent *a, const struct client *cl, enum privsep_
 void control_rdma_ping(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 		       int fd, struct control_reply *r);
 
+/* ---- events, and queries of the host (control_query.c) ---- */
+
 /* Answers with the events that the client selects, without waiting. */
 void control_get_events(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 			int fd, struct control_reply *r);
