@@ -175,7 +175,7 @@ bool ctl_agent_is_stopped(const char *socket);
 /* Explains why the agent does not answer. error: from ctl_http. */
 void ctl_explain_silence(const char *socket, int error, struct ctl_silence *ret);
 
-/* ---- printing (ctl_print.c) ---- */
+/* ---- printing (ctl_print.c, ctl_table.c, ctl_view.c, ctl_diff.c) ---- */
 
 /* Prints "plenum: TEXT" on standard error. */
 void ctl_complain(const char *fmt, ...) PLENUM_PRINTF(1, 2);
@@ -192,7 +192,7 @@ int ctl_put_json_line(const json_t *o);
 /* Prints a text. text NULL: prints that memory is short. Returns the exit status. */
 int ctl_put_text(const char *text);
 
-/* Prints a plan from the agent; its warnings go to standard error. */
+/* Prints a plan from the agent; its warnings go to standard error. In ctl_local.c. */
 int ctl_put_plan(const json_t *o);
 /* Prints a line for each leg with a reason. Returns whether no leg is absent or refused. */
 bool ctl_put_legs(const json_t *legs);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `plenum top`: polls the agent and, if there is no terminal, prints lines with the same numbers as
- * the screen.
+ * `plenum top`: shows the screen or, if there is no terminal, prints lines with the same numbers.
  */
 #include "agent/ctl/top/ctl_top.h"
 #include "agent/ctl/ctl_options.h"

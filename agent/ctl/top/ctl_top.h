@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * `plenum top`: rates of legs, workers, peers, mounts and exports, from two consecutive answers of
- * the agent. ctl_top.c polls the agent and prints lines. ctl_top_model.c makes rows and sentences
- * about problems. ctl_top_screen.c draws on the terminal.
+ * the agent. ctl_top_poll.c polls the agent. ctl_top.c prints lines if there is no terminal.
+ * ctl_top_model.c makes rows and sentences about problems. ctl_top_screen.c draws on the terminal.
  */
 #ifndef PLENUM_AGENT_CTL_TOP_H
 #define PLENUM_AGENT_CTL_TOP_H
@@ -66,7 +66,7 @@ const char *top_heading(enum top_kind k, unsigned column);
 /* Writes the text of a cell to buf (TOP_CELL_MAX bytes), and returns buf. */
 const char *top_cell(enum top_kind k, const struct top_row *r, unsigned column, char *buf);
 
-/* ---- ctl_top.c ---- */
+/* ---- ctl_top_poll.c ---- */
 
 struct top {
 	const struct ctl_args *args;
