@@ -133,7 +133,7 @@ int sup_send_port(struct sup_worker *w, uint32_t index, const struct launch_port
 /* Returns the next worker with a requested restart, and clears its request. Returns NULL if there
  * is none, or if a wanted worker that no operator has stopped is down. */
 struct sup_worker *sup_renew_choose(struct sup *s);
-/* Sets the reason of a worker that an operator has stopped. */
+/* Sets the reason of a worker that an operator has stopped. In supervise_events.c. */
 void sup_explain_hold(struct sup_worker *w);
 
 /* ---- supervise_exports.c ---- */
