@@ -20,8 +20,8 @@ json_t *status_path_to_json(const struct status_path *p);
 /* Lists the classes that had recent requests, with median and 99th percentile. */
 json_t *status_latency_to_json(const struct latency_window windows[LAUNCH_REQUEST_CLASS_MAX]);
 
-/* Parts of status_collect_hosts(), in status_mounts.c: they fill in the states of the worker's
- * mounts and of its exports. */
+/* Parts of status_collect_hosts(), in status_mounts.c: they set the states of the worker's mounts
+ * and of its exports. */
 void status_judge_mounts(const struct agent *a, struct status *st, const struct sup_worker *w);
 void status_judge_exports(const struct agent *a, struct status *st, const struct sup_worker *w);
 
