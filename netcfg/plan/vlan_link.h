@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The two links of a leg: its device, and the link with its data IPs, which is the device itself or
- * a VLAN on it. These functions only choose links; the feature `vlan` (netcfg/feature/plan_vlan.h)
+ * a VLAN on it. These functions only choose links; the feature `vlan` (netcfg/feature/plan_vlan.c)
  * creates VLANs.
  */
 #ifndef PLENUM_NETCFG_VLAN_LINK_H
