@@ -278,8 +278,7 @@ static void call_put(struct rudp_session *s, struct rudp_call *call)
 	s->free_calls = call;
 }
 
-/* Call when the memory of a request was released: the request no longer counts in the client's
- * held_bytes, and the next poll tries again to grant the waiting requests of all clients. */
+/* Call when the memory of a request was released: its bytes no longer count as held. */
 static void held_release(struct rudp_session *s, struct rudp_call *call)
 {
 	s->grants.held_bytes -= call->held_bytes;
@@ -430,8 +429,7 @@ void rudp_call_poll(struct rudp_session *s, uint64_t now)
 
 /* Both */
 
-/* Starts to receive a message whose sizes rx_describe() has set in slot->rx: gets its buffer from
- * the application. Returns 0 or -ENOBUFS. */
+/* Begins the message that rx_describe() recorded, with a new buffer. Returns 0 or -ENOBUFS. */
 static int rx_begin(struct rudp_session *s, struct slot *slot)
 {
 	struct rx_msg *m = &slot->rx;
