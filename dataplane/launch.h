@@ -34,8 +34,8 @@
  *
  * A worker outlives its agent: it serves for LAUNCH_ORPHAN_S without one, and another agent may
  * adopt it in that time. The next agent finds all that it needs open in the worker, under these
- * numbers, and fetches it with pidfd_getfd(2) if the service manager has not kept it. So the
- * numbers up to LAUNCH_FD_AGENT must not change in any version.
+ * numbers, and fetches it with pidfd_getfd(2) if neither the service manager nor the descriptor
+ * holder has kept it. So the numbers up to LAUNCH_FD_AGENT must not change in any version.
  *
  * A worker uses one control socket as long as it runs. It keeps the agent's side open too, so
  * messages sent without an agent wait there for the next agent. Therefore the worker notices an

@@ -67,7 +67,8 @@ struct worker_legs_why {
 };
 
 struct worker {
-	struct launch_config *cfg; /* only worker_ports.c changes it */
+	/* Only worker_ports.c (its ports) and worker_loop.c (wipes its secrets) change it. */
+	struct launch_config *cfg;
 	struct launch_stats *stats;
 	/* control_fd is -1 if a malfunctioning agent has closed the channel. */
 	int control_fd, signal_fd, epoll_fd;
@@ -154,8 +155,8 @@ int worker_ops_get(struct worker *w, struct reason *why);
 /* Opens the ports that are not open yet. Returns the number of open ports. *ret_why: the reasons of
  * each leg, to pass to worker_legs_set_reasons(). */
 unsigned worker_ports_open(struct worker *w, struct worker_legs_why *ret_why);
-/* Joins the open ports to the network, and closes ports that must not join. Returns the same as
- * worker_ports_open(). */
+/* Joins the open ports: verifies that no other host has their addresses (port_ops.join). Closes
+ * ports whose address is in use or could not be verified. Returns like worker_ports_open(). */
 unsigned worker_ports_join(struct worker *w, struct worker_legs_why *ret_why);
 /* Joins one port, but does not report it to the transport. Returns the result of
  * port_ops.join(). */
@@ -187,14 +188,17 @@ void worker_reason_publish(struct worker *w);
 
 /* worker_ports.c: ports that the agent sends while the worker runs */
 
-/* Handles LAUNCH_MSG_PORT. If the port is invalid, this is logged and nothing changes. */
+/* LAUNCH_MSG_PORT: adds the port with the next index, or replaces the device of an existing port.
+ * This turn opens the port. Confirms it to the agent. If the port is invalid, this is logged and
+ * nothing changes. */
 void worker_port_take(struct worker *w, unsigned index, const struct launch_port *port);
 /* Confirms to the agent each port that it has sent to this worker. */
 void worker_ports_report(struct worker *w);
 
 /* worker_link.c: link state, probes and removal of the running worker's ports */
 
-/* Announces the address of each port to its network, at most ten times a second. */
+/* Announces the address of each open port that is not on standby to the switches
+ * (port_ops.announce), at most ten times a second. */
 void worker_announce(struct worker *w);
 /* Reads the link state of port i's device; call after a tick of the port. */
 void worker_link_look(struct worker *w, unsigned i);
@@ -207,7 +211,8 @@ void worker_release_report(struct worker *w);
 /* Call when the link of a port that joined without a link has come up or gone down. Once the link
  * is up, the address is probed. */
 void worker_probe_begin(struct worker *w, unsigned i, bool has_link);
-/* Handles the result of this probe. Call after a tick of the port. */
+/* Continues this probe. If it fails, closes the port, adds the reason to its leg, and ends the
+ * worker if no port is left. Call after a tick of the port. */
 void worker_probe_look(struct worker *w, unsigned i);
 
 /* worker_backup.c: with cfg->failover, the transport sees a single port, number 0, which stands for
@@ -221,7 +226,7 @@ unsigned worker_backup_join(struct worker *w, struct worker_legs_why *ret_why);
 void worker_backup_look(struct worker *w);
 /* Like worker_backup_look(), when time has passed. Returns when the next call is due. */
 uint64_t worker_backup_turn(struct worker *w);
-/* Handles the agent's label of port i. */
+/* Stores the agent's label of port i, and passes it to rudp if the port is active. */
 void worker_backup_label(struct worker *w, unsigned i, uint32_t label);
 /* In these functions, `way` is a port number of the transport. worker_port(): returns the index of
  * the port that carries it. worker_way() does the reverse. */
@@ -261,7 +266,8 @@ void worker_run(struct worker *w);
  * privileges and access to files. */
 int worker_rdma_open(struct worker *w, struct reason *why);
 void worker_rdma_watch(struct worker *w);
-/* Handles LAUNCH_MSG_RDMA. The caller still owns fd. */
+/* LAUNCH_MSG_RDMA: opens the device whose file is fd, for the legs without a device; with a code,
+ * port m->index must not use its device, whose driver is too old. The caller still owns fd. */
 void worker_rdma_take(struct worker *w, int fd, const struct launch_msg *m);
 /* Checks the RDMA devices. Returns when the next call is due. */
 uint64_t worker_rdma_turn(struct worker *w);

@@ -32,8 +32,8 @@ static void control_label(struct worker *w, struct launch_msg *m)
 		rudp_port_set_label(w->rudp, m->index, worker_label_hash(m->text), w->now_ns);
 }
 
-/* Replaces the cluster's keys. All sessions that use a dropped key end and start again; the
- * requests of mounts wait meanwhile. */
+/* Replaces the cluster's keys. All sessions that use a dropped key end. Those of a frontend connect
+ * again, and the requests of its mounts wait meanwhile. */
 static void control_keys(struct worker *w, struct launch_msg *m)
 {
 	int n = m->code < 0 ? -EINVAL

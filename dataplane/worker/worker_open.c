@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opens the ports and joins them to the network. */
+/* Opens the ports, and verifies that no other host has their addresses. */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
 
@@ -77,7 +77,8 @@ unsigned worker_ports_open(struct worker *w, struct worker_legs_why *ret_why)
 	return n;
 }
 
-/* Handles the result of a port's probe. */
+/* Ends joining a port with result r: closes the port if r is negative, and adds the reason to its
+ * leg. Returns r. */
 static int join_end(struct worker *w, unsigned i, int r, const struct reason *reason,
 		    struct worker_legs_why *why)
 {

@@ -264,9 +264,10 @@ static int functions_fill(const struct launch_config *cfg)
 }
 
 /*
- * Makes, in the working directory, the file names by which the RDMA library opens devices, because
- * this root does not have them. Each name is a link to the device file that the agent sent last.
- * The library checks that this is the right device.
+ * The RDMA library opens devices by the names /dev/infiniband/uverbs*, which the worker's empty
+ * root lacks. Makes all of these names in the working directory as links to one descriptor,
+ * device_fd, which is the device file that the agent sent last. A name may thus lead to another
+ * device; the library checks this and refuses it.
  */
 static int devices_fill(const struct sandbox *s)
 {
