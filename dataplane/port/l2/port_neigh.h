@@ -64,9 +64,9 @@ struct port_neigh *port_neigh_free(struct port_neigh *n);
 int port_neigh_resolve(struct port_neigh *n, const struct ip_addr *ip, uint64_t now_ns,
 		       struct mac_addr *ret);
 /* Returns memory in which the caller must build one frame to ip at once. The frame is sent, with
- * its destination MAC filled in, when the neighbour answers. Returns NULL, and counts that, if a
- * frame is parked for ip already or there is no space for another frame. Call it only after
- * -EINPROGRESS for the same ip. */
+ * its destination MAC set, when the neighbour answers. Returns NULL, and counts that, if a frame is
+ * parked for ip already or there is no space for another frame. Call it only after -EINPROGRESS for
+ * the same ip. */
 uint8_t *port_neigh_park(struct port_neigh *n, const struct ip_addr *ip);
 void port_neigh_park_len(struct port_neigh *n, const struct ip_addr *ip, size_t len);
 

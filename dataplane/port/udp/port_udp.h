@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Functions of the UDP port beyond struct port_ops: counters and the traffic class. The worker
- * calls them only from the port's thread. All other access is through port_udp_ops.
+ * Functions of the UDP port beyond struct port_ops, for tests and benchmarks: detailed counters and
+ * the main socket. They must run in the port's thread. All other access is through port_udp_ops.
  */
 #ifndef PLENUM_DATAPLANE_PORT_UDP_H
 #define PLENUM_DATAPLANE_PORT_UDP_H

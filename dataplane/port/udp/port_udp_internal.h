@@ -129,8 +129,8 @@ struct port_udp {
 	int source_fds[DATAGRAM_SOURCES_MAX];
 	uint16_t source_ports[DATAGRAM_SOURCES_MAX];
 	uint32_t datagram_max; /* bytes of the largest datagram that fits the leg's MTU */
-	uint32_t big_bytes;    /* size of a datagram that the kernel refused; 0: it has refused
-				  none */
+	uint32_t big_bytes; /* size of a datagram that the kernel refused as too big; 0: none since
+			       udp_tx_too_big() last reported one */
 	struct datagram_addr big_dst;
 	struct port_udp_counters counters;
 	struct launch_refusal refusals[LAUNCH_REFUSALS_MAX];

@@ -28,8 +28,8 @@ struct udp_features {
 	bool gso, gro;
 };
 
-/* Fills in the socket address, with the scope for a link-local address. Returns its length, or
- * -EAFNOSUPPORT. */
+/* Writes the socket address of a to *ret; for a link-local address, with the interface of l as its
+ * scope. Returns its length, or -EAFNOSUPPORT. */
 int udp_sockaddr_make(const struct udp_local *l, const struct datagram_addr *a,
 		      struct sockaddr_storage *ret);
 /* Opens the port's main socket, which receives everything sent to the address and UDP port of l.
