@@ -126,7 +126,8 @@ uint64_t rudp_call_deadline(const struct rudp_session *s);
 /* Returns whether the client is stuck, because it acknowledges too few bytes of its responses. A
  * client on a slow, shared link acknowledges enough bytes. */
 bool rudp_call_stuck(struct rudp_session *s, uint64_t now);
-/* Client: processes a grant. */
+/* Client: a grant arrived. Sends the rest of the request, or, if the grant asks for it, all of it
+ * again as a new generation. */
 void rudp_call_granted(struct rudp_session *s, const struct wire_grant *g);
 /* Client: sets how many bytes may be sent before a grant. */
 void rudp_call_set_free(struct rudp_session *s, uint32_t bytes);

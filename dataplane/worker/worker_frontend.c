@@ -648,8 +648,9 @@ static void refusal_format(const struct launch_mount *m, const struct rudp_sessi
 			 m->export_name, strerror(-code));
 }
 
-/* Handles a refusal: the frontend retries. The refusal is reported once, and the worker shows it as
- * its reason until the mount is served. */
+/* Reports a refusal of a mount's session, unless the last one that it reported had the same code;
+ * EBUSY only if it lasts for BUSY_NS, and EREMOTE never. The worker shows it as its reason until
+ * the mount is served. Returns whether the session is a mount's. */
 static bool client_report_refusal(struct worker *w, struct rudp_session *s, int code)
 {
 	char text[LAUNCH_REASON_MAX * 2];

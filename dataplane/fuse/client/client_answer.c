@@ -510,8 +510,8 @@ static void invalidate_size(struct fuse_client *f, const struct client_slot *s)
 		(void)client_reply(f, &notice, sizeof(notice));
 }
 
-/* Records the offset at which the directory ends, unless this client has changed the directory
- * meanwhile. */
+/* Stores in the cache the offset at which the directory ends, unless this client has changed the
+ * directory meanwhile. */
 static void dir_end_note(struct fuse_client *f, const struct client_slot *s,
 			 const struct client_answer *a)
 {
@@ -583,8 +583,8 @@ static void written_note(struct fuse_client *f, const struct client_slot *s,
 		client_cache_written_set(&f->cache, s->nodes[0], &a->attr, s->arrived_ns);
 }
 
-/* Applies the additional information in the answer, and records the changes that the request may
- * have made. */
+/* Updates the client's cache and the deferred ctimes: from the answer, and for the changes that the
+ * request may have made. */
 static void answer_note(struct fuse_client *f, const struct client_slot *s,
 			const struct client_answer *a, uint32_t n_changes, uint64_t now_ns)
 {

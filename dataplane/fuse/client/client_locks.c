@@ -289,7 +289,8 @@ bool client_locks_answer(struct fuse_client *f, struct client_slot *s,
 	return false;
 }
 
-/* Handles the answer to FUSE_PROTO_LOCK_WAIT. */
+/* Answer to FUSE_PROTO_LOCK_WAIT: replies to the requests that have got their locks. If such a
+ * request is still in a slot, its answer is on the way, so sets the slot's lock_granted. */
 static void granted(struct fuse_client *f, const void *msg, size_t len, uint64_t now_ns)
 {
 	struct fuse_out_header out = {.error = -EIO};

@@ -64,7 +64,9 @@ bool client_locks_must_end(uint32_t opcode, bool sent);
  * now: the request waits without a slot, or the kernel has its reply. */
 bool client_locks_answer(struct fuse_client *f, struct client_slot *s,
 			 const struct client_answer *a);
-/* Processes the answer to a cancellation; msg is NULL if the session ended before it arrived. */
+/* Processes the answer to the cancellation of a waiting request: replies EINTR to the kernel, or
+ * success if the request had got its lock before. After another error, or if msg is NULL because
+ * the session ended, the cancellation is sent again. */
 void client_locks_cancelled(struct fuse_client *f, const struct client_slot *s, const void *msg,
 			    size_t len);
 /* Call when a process got a signal while it waits for the answer to the request `unique`. Returns

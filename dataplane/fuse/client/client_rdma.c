@@ -359,7 +359,8 @@ static void leg_lost(struct client_rdma *r, unsigned port)
 	r->retry_ns = 0;
 }
 
-/* Processes the server's answer. A leg that the answer does not mention is refused. */
+/* Connects the pairs that the server's answer has. A requested leg that is not in the answer is
+ * refused; a checked leg that is not in it has lost its pair, unless the server is busy. */
 static void rdma_answer(struct fuse_client *f, const void *msg, size_t len, uint64_t now_ns)
 {
 	struct client_rdma *r = &f->rdma;

@@ -489,7 +489,9 @@ void client_answer_take(struct fuse_client *f, struct client_slot *s, void *msg,
 void client_internal_begin(struct fuse_client *f, uint64_t now_ns);
 void client_internal_hello_answer(struct fuse_client *f, int status, void *msg, size_t len,
 				  uint64_t now_ns);
-/* Processes the answer to an internal OPEN; msg is NULL if the session ended before it arrived. */
+/* Processes the answer to an internal OPEN: the file is open at the server again, or lost, or,
+ * after a transient error, opened again later. msg is NULL if the session ended before the answer
+ * arrived. */
 void client_internal_reopened(struct fuse_client *f, const struct client_slot *s, void *msg,
 			      size_t len, uint64_t now_ns);
 /* Call when a RELEASE of several files has ended. first: the first of these files in their list.
@@ -617,7 +619,8 @@ int client_local_dir_error(const struct fuse_client *f, const struct client_slot
 /* Call when the server has executed a request that changed the file: if its ctime update was
  * deferred, the request has updated the ctime as well. */
 void client_deferred_ctime_applied(struct fuse_client *f, const struct client_slot *s);
-/* Processes the answer to a TOUCH; msg is NULL if the session ended before it arrived. */
+/* Processes the answer to a TOUCH: drops the deferred ctime of its node. After a transient error,
+ * or if msg is NULL because the session ended, keeps it, and the TOUCH is sent again. */
 void client_deferred_ctime_answered(struct fuse_client *f, const struct client_slot *s, void *msg,
 				    size_t len);
 /* Sends the deferred updates that are due before until_ns. */

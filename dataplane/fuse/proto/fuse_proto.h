@@ -33,7 +33,7 @@
  * fuse_proto_resp_tail follows, then the structs that the flags in the tail name, in the order of
  * the flags, then handles as above. An answer without anything to report has no tail. Each struct
  * fuse_entry_out in the answer has nodeid 1 if the next handle in the tail belongs to it, and 0 if
- * it has no handle; the client fills in generation and timeouts. The answer to INTERRUPT is an
+ * it has no handle; the client sets generation and timeouts. The answer to INTERRUPT is an
  * empty response.
  *
  * Bulk data uses RDMA if both sides support it. The client requests queue pairs with

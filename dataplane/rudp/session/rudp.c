@@ -215,7 +215,8 @@ static int rx_reset(struct rudp *r, const struct wire_common *c, const uint8_t *
 	return 0;
 }
 
-/* Handles a packet of another version of the protocol, or of no version. */
+/* Handles a packet that is not of our protocol version: answers a HELLO with our versions; an
+ * answer of this kind to our HELLO counts as a refusal. Any other packet is malformed. */
 static int rx_foreign(struct rudp *r, unsigned port, const struct datagram_addr *src,
 		      const uint8_t *data, size_t len, uint64_t now)
 {

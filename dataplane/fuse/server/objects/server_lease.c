@@ -215,7 +215,8 @@ static void changer_set(struct server_lease *l, uint64_t mount)
 	share_set(&l->changer, l->busy > 0 && l->changer != mount ? LEASE_SEVERAL : mount);
 }
 
-/* Records which client created the object, because that client will probably change it again. */
+/* Sets the mount of q as the last changer of an object that q has created or changed, because its
+ * client will probably change the object again. */
 static void made_by(struct server_lease *l, const struct server_req *q, uint64_t now_ns)
 {
 	uint32_t opcode = q->in->opcode;

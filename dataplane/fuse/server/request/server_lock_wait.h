@@ -6,7 +6,8 @@
 
 #include "dataplane/fuse/server/objects/server_types.h"
 
-/* Takes the message FUSE_PROTO_LOCK_WAIT in buf, which this function frees. */
+/* FUSE_PROTO_LOCK_WAIT in buf, which this function frees: answers at once if locks were granted,
+ * else keeps the call until then. A client has one such call. */
 void server_lock_wait(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len);
 /* Answers clients whose requests have got locks, from this worker or another worker. */
 void server_lock_wait_run(struct fuse_server *srv);
