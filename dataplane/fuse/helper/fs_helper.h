@@ -101,9 +101,9 @@ enum {
 	/* OPEN: also opens an unlinked file; otherwise that is -ESTALE. */
 	HELPER_ALLOW_UNLINKED = 4,
 	/* UNLINK, RENAME: change the name only if the object that loses it has the handle `expect`
-	   (length 0: only if a RENAME replaces no object). Otherwise the call fails with -EAGAIN
-	   and changes nothing. The result then has the handle of the actual object, and record and
-	   ticket (fuse_journal.h) stay valid for a retry. */
+	 * (length 0: only if a RENAME replaces no object). Otherwise the call fails with -EAGAIN
+	 * and changes nothing. The result then has the handle of the actual object, and record and
+	 * ticket (fuse_journal.h) stay valid for a retry. */
 	HELPER_EXPECT = 8,
 	HELPER_OBJECT_GROUPS = 16,  /* with CHECK_PERMS: the user counts as a member of the objects'
 				       groups, except root's */

@@ -2,7 +2,7 @@
 /*
  * Computes the sizes of a DPDK port (queues, descriptors and buffers) from its link speed, MTU and
  * memory limit, and writes the reason for a port that gets less than it should. It uses neither
- * DPDK nor system calls. Only port_dpdk_queues.c uses it.
+ * DPDK nor system calls. Only port_dpdk_queues.c calls it.
  */
 #ifndef PLENUM_DATAPLANE_PORT_DPDK_SIZES_H
 #define PLENUM_DATAPLANE_PORT_DPDK_SIZES_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Creates, binds and connects the sockets of a UDP port, and announces the leg's address. It holds
- * no state. Only port_udp.c calls it.
+ * no state. Only port_udp.c and port_udp_tx.c call it.
  */
 #ifndef PLENUM_DATAPLANE_PORT_UDP_SOCKET_H
 #define PLENUM_DATAPLANE_PORT_UDP_SOCKET_H
