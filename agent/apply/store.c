@@ -8,6 +8,7 @@
 #include "agent/base/path.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/log.h"
+#include "netcfg/base/os/folder.h"
 #include "netcfg/plan/plan.h"
 #include <fcntl.h>
 #include <libgen.h>
@@ -101,7 +102,7 @@ static int link_dropins(const struct store *st)
 static int make_check(const struct store *st, const char *cli)
 {
 	autofree char *path = path_join(st->check_dir, STORE_CLI_FILE);
-	int r = store_remove_tree(st->check_dir);
+	int r = folder_remove(st->check_dir);
 
 	if (!path)
 		return -ENOMEM;
@@ -176,7 +177,7 @@ static int write_part(const char *tree, const char *name, const char *text, size
 static int make_tree(const char *tree, const char *whole, size_t len, const char *cli)
 {
 	autofree char *dropins = path_join(tree, "plenum.d");
-	int r = dropins ? store_remove_tree(tree) : -ENOMEM;
+	int r = dropins ? folder_remove(tree) : -ENOMEM;
 
 	if (r >= 0 && (mkdir(tree, 0700) < 0 || mkdir(dropins, 0700) < 0))
 		r = -errno;
@@ -244,7 +245,7 @@ int store_try(struct store *st, const char *whole, size_t len, const char *cli, 
 	int r = tree ? try_tree(st, tree, whole, len, cli, d, ret) : -ENOMEM;
 
 	if (tree)
-		store_remove_tree(tree);
+		folder_remove(tree);
 	return r;
 }
 
@@ -273,7 +274,7 @@ int store_stage(struct store *st, const char *whole, size_t len, const char *cli
 	}
 	if (r >= 0)
 		r = swap_tree(st, tree, d);
-	store_remove_tree(tree); /* after an error this is the new tree, else the old one */
+	folder_remove(tree); /* after an error this is the new tree, else the old one */
 	return r;
 }
 

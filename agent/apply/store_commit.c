@@ -12,6 +12,7 @@
 #include "netcfg/base/file.h"
 #include "netcfg/base/hash.h"
 #include "netcfg/base/log.h"
+#include "netcfg/base/os/folder.h"
 #include "netcfg/base/state_file.h"
 #include <fcntl.h>
 #include <inttypes.h>
@@ -69,7 +70,7 @@ static int prepare_next(struct store *st, const char *cli, struct diag *d)
 {
 	autofree char *path = path_join(st->next_dir, STORE_CLI_FILE);
 	struct stat s;
-	int r = store_remove_tree(st->next_dir);
+	int r = folder_remove(st->next_dir);
 
 	if (!path)
 		return -ENOMEM;
@@ -132,7 +133,7 @@ void store_abandon(struct store *st)
 {
 	file_abandon(st->file);
 	file_abandon(st->cli_file);
-	store_remove_tree(st->next_dir);
+	folder_remove(st->next_dir);
 	st->prepared = false;
 }
 
@@ -372,7 +373,7 @@ static int finish_folders(struct store *st, struct diag *d)
 	if (access(st->next_dir, F_OK) < 0)
 		return 0;
 	if (access(st->dropin_dir, F_OK) == 0) {
-		r = store_remove_tree(former);
+		r = folder_remove(former);
 		if (r < 0 || rename(st->dropin_dir, former) < 0)
 			return store_error(d, former, "replaced", r < 0 ? r : -errno);
 	}

@@ -13,9 +13,6 @@
 
 /* Adds the error "PATH: cannot be DONE: reason" to d. Returns error. */
 int store_error(struct diag *d, const char *path, const char *done, int error);
-/* Removes a folder with its contents. Returns 0, even if the folder does not exist, or negative
- * errno. */
-int store_remove_tree(const char *path);
 bool store_is_dropin(const struct dirent *e);
 /* Reads a part of the staged tree. Returns 0 or negative errno. If the part is absent, returns 0
  * and *ret_text is NULL. */

@@ -3,20 +3,9 @@
 #include "agent/apply/store_internal.h"
 #include "agent/base/path.h"
 #include "netcfg/base/file.h"
-#include <ftw.h>
+#include "netcfg/base/os/folder.h"
 #include <stdio.h>
 #include <string.h>
-
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
-
-int store_remove_tree(const char *path)
-{
-	return nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS) < 0 && errno != ENOENT ? -errno
-											: 0;
-}
 
 bool store_is_dropin(const struct dirent *e)
 {
@@ -51,10 +40,10 @@ int store_drop_staged(struct store *st, struct diag *d)
 		tree = NULL;
 		return -ENOMEM;
 	}
-	r = store_remove_tree(tree);
+	r = folder_remove(tree);
 	if (r < 0 || rename(st->staged, tree) < 0)
 		return store_error(d, st->staged, "removed", r < 0 ? r : -errno);
-	store_remove_tree(tree);
+	folder_remove(tree);
 	r = file_sync_folder(st->staged);
 	return r < 0 ? store_error(d, st->staged, "removed", r) : 1;
 }

@@ -6,9 +6,9 @@
  * no tokens: no report reads the files that contain them.
  */
 #include "agent/ctl/ctl.h"
+#include "netcfg/base/os/folder.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -264,12 +264,6 @@ static int pack(const struct collection *c, int fd)
 	return interrupted ? -EINTR : status == 0 ? 0 : -EIO;
 }
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st, (void)type, (void)ftw;
-	return remove(path) < 0 ? -1 : 0;
-}
-
 static int fail(const char *what, int error)
 {
 	if (error == -EINTR) {
@@ -344,6 +338,6 @@ int ctl_cmd_support(const struct ctl_args *a)
 	if (c.contents)
 		fclose(c.contents);
 	if (*c.parent)
-		nftw(c.parent, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+		(void)folder_remove(c.parent);
 	return r;
 }

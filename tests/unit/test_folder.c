@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opens folders by paths with symbolic links of root and of users, and tells folders apart. */
+/* Opens folders by paths with symbolic links of root and of users, tells folders apart, and removes
+ * them. */
 #include "netcfg/base/os/folder.h"
 #include <fcntl.h>
 #include <ftw.h>
@@ -198,6 +199,48 @@ static void test_a_file_system_mounted_over_a_folder_is_another_folder(void **st
 	assert_true(folder_is_same(&was, &again, true));
 }
 
+static void file(const char *name)
+{
+	autoclose int fd = open(at(name), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0400);
+
+	assert_true(fd >= 0);
+}
+
+static void test_a_folder_is_removed_with_all_that_is_below_it(void **state)
+{
+	folder("kept", 0755, geteuid());
+	file("kept/file");
+	folder("gone", 0755, geteuid());
+	folder("gone/a", 0755, geteuid());
+	folder("gone/a/b", 0755, geteuid());
+	file("gone/a/b/file");
+	file("gone/file");
+	assert_int_equal(symlink("../../kept", at("gone/a/link")), 0);
+	assert_int_equal(symlink("nowhere", at("gone/dangling")), 0);
+	assert_int_equal(folder_remove(at("gone")), 0);
+	assert_int_equal(access(at("gone"), F_OK), -1);
+	assert_int_equal(access(at("kept/file"), F_OK), 0);
+	assert_int_equal(folder_remove(at("gone")), 0);
+	assert_int_equal(folder_remove(at("kept/file/below")), -ENOTDIR);
+}
+
+static void test_what_is_mounted_below_a_removed_folder_is_kept(void **state)
+{
+	need_root();
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) {
+		print_message("# cannot create a mount namespace here: %s\n", strerror(errno));
+		skip();
+	}
+	folder("gone", 0755, 0);
+	folder("gone/disk", 0755, 0);
+	assert_int_equal(mount("one", at("gone/disk"), "tmpfs", 0, NULL), 0);
+	file("gone/disk/file");
+	assert_true(folder_remove(at("gone")) < 0);
+	assert_int_equal(access(at("gone/disk/file"), F_OK), 0);
+	assert_int_equal(umount2(at("gone/disk"), 0), 0);
+	assert_int_equal(folder_remove(at("gone")), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -210,6 +253,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			test_a_file_system_mounted_over_a_folder_is_another_folder, setup,
 			teardown),
+		cmocka_unit_test_setup_teardown(test_a_folder_is_removed_with_all_that_is_below_it,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_what_is_mounted_below_a_removed_folder_is_kept,
+						setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opens folders by their paths without following symbolic links of other users, and identifies
- * them. */
+/* Opens folders by their paths without following symbolic links of other users, identifies them and
+ * removes them. */
 #include "netcfg/base/os/folder.h"
 #include <fcntl.h>
+#include <ftw.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <linux/openat2.h>
@@ -267,4 +268,20 @@ const char *folder_text(uint64_t dev, uint64_t ino, char buf[static FOLDER_TEXT_
 {
 	snprintf(buf, FOLDER_TEXT_MAX, "device %u:%u, inode %" PRIu64, major(dev), minor(dev), ino);
 	return buf;
+}
+
+/* ------------------------------------------------------------------ removal */
+
+#define WALK_FDS 8 /* descriptors that nftw(3) may use at a time */
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	return remove(path) < 0 && errno != ENOENT ? -1 : 0;
+}
+
+int folder_remove(const char *path)
+{
+	if (nftw(path, remove_entry, WALK_FDS, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) == 0)
+		return 0;
+	return errno == ENOENT ? 0 : -errno;
 }

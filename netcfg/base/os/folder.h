@@ -3,8 +3,8 @@
  * Opens a folder by the path that an operator configured, and distinguishes it from any other
  * folder. A symbolic link on the path is followed only if no user but root could have made or
  * replaced it: otherwise a user who may write to a parent folder could lead a privileged process to
- * any folder. The functions hold no state. All but folder_look() block while a file system does not
- * answer.
+ * any folder. Also removes a folder with its content. The functions hold no state. All but
+ * folder_look() block while a file system does not answer.
  */
 #ifndef PLENUM_NETCFG_FOLDER_H
 #define PLENUM_NETCFG_FOLDER_H
@@ -50,6 +50,11 @@ bool folder_is_in_memory(const struct folder_id *id);
  * cache, so it never blocks. Returns 0, -EAGAIN if the cache does not hold the answer, or another
  * negative errno as folder_open() does. */
 int folder_look(const char *path, uint64_t *ret_dev, uint64_t *ret_ino);
+
+/* Removes the folder and everything below it, except other file systems that are mounted there.
+ * Does not follow symbolic links. Returns 0, also if the folder does not exist, or negative errno
+ * at the first name that cannot be removed; the rest is then left. */
+int folder_remove(const char *path);
 
 /* Reads the UUID of the file system that fd is on. Returns false if it has none or does not report
  * it. */
