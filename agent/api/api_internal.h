@@ -25,6 +25,8 @@ struct tls_server;
 
 /* Maximum number of requests on a connection. The answer to the last one closes the connection. */
 #define API_REQUESTS_MAX 1000
+/* Time limit for an answer of the monitor to a read. */
+#define API_ANSWER_LIMIT_NS (90 * NSEC_PER_SEC)
 
 struct api_text { /* an answer's body, which several connections may be sending */
 	unsigned refs;
@@ -92,7 +94,6 @@ struct api_call { /* a client's request */
 	bool head_only;	       /* the method is HEAD: as GET, but the answer has no body */
 	bool asked;	       /* the request was sent to the monitor */
 	bool shared;	       /* waits for an answer that is made for several clients */
-	bool held;	       /* the monitor knows that the request waits */
 	uint64_t generation;   /* value of api.generation when the call began to wait for the shared
 				  answer */
 	uint64_t deadline_ns;  /* valid while waiting */
@@ -135,8 +136,9 @@ struct api {
  * reads. */
 int api_tell(struct privsep_msg *m, int fd);
 
-/* Tells the monitor that the connection waits, so that it does not count as idle. */
-int api_tell_held(struct api_call *c);
+/* Tells the monitor that the connection waits, so that it does not count as idle: PRIVSEP_HELD or
+ * PRIVSEP_WAITS. */
+int api_tell_wait(struct api_call *c, enum privsep_type type);
 /* Puts the connection in the list of connections that have something to do. */
 void api_ready(struct api_client *cl);
 

@@ -10,10 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ANSWER_LIMIT_NS (90 * NSEC_PER_SEC) /* time limit for an answer of the monitor */
-/* An answer for several clients usually takes milliseconds. After this time the monitor learns
- * that the client waits. */
-#define SHARED_HELD_NS (2 * NSEC_PER_SEC)
 /* An apply takes longer, because it waits for links and for its policy. */
 #define CHANGE_LIMIT_NS (600 * NSEC_PER_SEC)
 
@@ -86,7 +82,7 @@ static int ask(struct api_call *c)
 	c->asked = true;
 	c->client->monitor_waits = true;
 	c->deadline_ns =
-		clock_now_ns() + (api_call_is_change(c) ? CHANGE_LIMIT_NS : ANSWER_LIMIT_NS);
+		clock_now_ns() + (api_call_is_change(c) ? CHANGE_LIMIT_NS : API_ANSWER_LIMIT_NS);
 	return 0;
 }
 
@@ -109,10 +105,15 @@ static int begin_wait(struct api_call *c, unsigned wait_s)
 	if (api_snapshot_covers(c)) {
 		if (api_snapshot_is_ready(a, c))
 			return api_snapshot_answer(a, c);
+		/* The monitor has to know first, so that it does not give the connection's place to
+		 * another client. */
+		r = api_tell_wait(c, PRIVSEP_WAITS);
+		if (r >= 0)
+			api_snapshot_ask(a, c);
 		c->shared = true;
-		c->deadline_ns = clock_now_ns() + SHARED_HELD_NS;
+		c->deadline_ns = clock_now_ns() + API_ANSWER_LIMIT_NS;
 	} else if (must_wait_for_events(a, c, wait_s)) {
-		r = api_tell_held(c);
+		r = api_tell_wait(c, PRIVSEP_HELD);
 		c->deadline_ns = clock_now_ns() + wait_s * NSEC_PER_SEC;
 	} else {
 		r = ask(c);
@@ -133,7 +134,7 @@ static int begin_login(struct api_call *c)
 
 	if (r < 0)
 		return api_answer_refuse(c, 503, "busy", "the agent is busy; try again");
-	c->deadline_ns = clock_now_ns() + ANSWER_LIMIT_NS;
+	c->deadline_ns = clock_now_ns() + API_ANSWER_LIMIT_NS;
 	if (r > 0)
 		c->stage = API_READING;
 	else
@@ -400,10 +401,6 @@ void api_request_tick(struct api *a, uint64_t now_ns)
 		 * is asked now, and answers with an empty list. */
 		if (!c->asked && !c->shared && ask(c) >= 0)
 			continue;
-		if (c->shared && !c->held && api_tell_held(c) >= 0) {
-			c->deadline_ns = now_ns + ANSWER_LIMIT_NS;
-			continue;
-		}
 		/* The monitor still has the request: its late answer must not be taken for the
 		 * answer to a further request. */
 		if (c->asked)

@@ -72,7 +72,7 @@ static void ask(struct api *a, struct snapshot *s, uint32_t what)
 	s->next_asked_ns = clock_now_ns();
 }
 
-bool api_snapshot_is_ready(struct api *a, struct api_call *c)
+bool api_snapshot_is_ready(struct api *a, const struct api_call *c)
 {
 	const uint32_t what = c->question.get.what;
 	struct snapshot *s = &a->snapshots->of[what];
@@ -81,11 +81,15 @@ bool api_snapshot_is_ready(struct api *a, struct api_call *c)
 	/* A change that the client knows of may be in a message that has not been read yet. */
 	a->catch_up(a);
 	now = clock_now_ns();
-	if (is_current(a, s, what, now) && !take_token(s, now))
-		return true;
+	return is_current(a, s, what, now) && !take_token(s, now);
+}
+
+void api_snapshot_ask(struct api *a, struct api_call *c)
+{
+	const uint32_t what = c->question.get.what;
+
 	c->generation = a->generation;
-	ask(a, s, what);
-	return false;
+	ask(a, &a->snapshots->of[what], what);
 }
 
 int api_snapshot_answer(struct api *a, struct api_call *c)

@@ -24,9 +24,11 @@ struct api_snapshots;
 int api_snapshots_new(struct api_snapshots **ret);
 /* Returns whether this module answers that request of that client. */
 bool api_snapshot_covers(const struct api_call *c);
-/* Returns whether the last answer may be used now. If not, the call has to wait: sets c->generation
- * and asks the monitor, unless an earlier question about this object has no answer yet. */
-bool api_snapshot_is_ready(struct api *a, struct api_call *c);
+/* Returns whether the last answer may be used now. If not, the call has to wait for
+ * api_snapshot_ask(). */
+bool api_snapshot_is_ready(struct api *a, const struct api_call *c);
+/* Asks the monitor for the answer of that call, unless it has been asked already. */
+void api_snapshot_ask(struct api *a, struct api_call *c);
 /* Answers with the last answer. Call only after api_snapshot_is_ready() or
  * api_snapshot_take(). */
 int api_snapshot_answer(struct api *a, struct api_call *c);

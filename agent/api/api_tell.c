@@ -16,13 +16,12 @@ int api_tell(struct privsep_msg *m, int fd)
 	return r;
 }
 
-int api_tell_held(struct api_call *c)
+int api_tell_wait(struct api_call *c, enum privsep_type type)
 {
-	struct privsep_msg held = {.type = PRIVSEP_HELD, .connection = c->client->id};
+	struct privsep_msg m = {.type = type, .connection = c->client->id};
 
-	c->held = true;
 	c->client->monitor_waits = true;
-	return api_tell(&held, -1);
+	return api_tell(&m, -1);
 }
 
 void api_ready(struct api_client *cl)

@@ -358,6 +358,7 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_CAPTURE] = {CHANGERS, SIZE(capture), false, true, check_capture},
 	[PRIVSEP_RDMA_PING] = {CHANGERS, SIZE(ping), false, true, check_ping},
 	[PRIVSEP_HELD] = {ANY, 0, false, true, NULL},
+	[PRIVSEP_WAITS] = {ANY, 0, false, true, NULL},
 	[PRIVSEP_SHARED_READ] = {ANY, SIZE(shared_read), false, false, check_shared_read},
 	[PRIVSEP_LOGIN] = {TLS, SIZE(login), false, true, check_login},
 	[PRIVSEP_TLS_STATE] = {TLS, SIZE(tls_state), false, false, check_tls_state},

@@ -205,14 +205,19 @@ static bool is_there(const struct client *cl)
 
 static bool is_idle(const struct client *cl)
 {
-	return cl->state != CLIENT_ASKED && cl->state != CLIENT_DROPPED;
+	return cl->state != CLIENT_ASKED && cl->state != CLIENT_WAITS &&
+	       cl->state != CLIENT_DROPPED;
 }
 
 static bool is_late(const struct clients *c, const struct client *cl, uint64_t now)
 {
-	uint64_t limit = cl->state == CLIENT_HELD ? CLIENTS_HELD_NS : c->setup.idle_ns;
+	const uint64_t age = now - cl->since_ns;
 
-	return cl->state != CLIENT_STREAM && is_idle(cl) && now - cl->since_ns > limit;
+	if (cl->state == CLIENT_STREAM)
+		return false;
+	if (cl->state == CLIENT_HELD || cl->state == CLIENT_WAITS)
+		return age > (cl->state == CLIENT_HELD ? CLIENTS_HELD_NS : CLIENTS_WAITS_NS);
+	return is_idle(cl) && age > c->setup.idle_ns;
 }
 
 static int on_tick(void *user)
@@ -353,13 +358,13 @@ static const char *on_message(void *user, struct child_role *r, const struct pri
 		return take_next(c, cl);
 	if (m->type == PRIVSEP_LOGIN)
 		return clients_take_login(c, cl, m);
-	if (m->type != PRIVSEP_HELD)
+	if (m->type != PRIVSEP_HELD && m->type != PRIVSEP_WAITS)
 		return take_request(c, cl, m, fd);
 	if (clients_is_nameless(cl))
 		return "wait message without a login";
 	if (cl->state != CLIENT_NEW)
 		return "wait message after a request";
-	clients_set_state(cl, CLIENT_HELD);
+	clients_set_state(cl, m->type == PRIVSEP_HELD ? CLIENT_HELD : CLIENT_WAITS);
 	return NULL;
 }
 

@@ -11,8 +11,9 @@
  * No client can lock out others. A connection without a request is closed after a while. If a uid
  * has reached its limit, its next connection replaces the connection of that uid that has been idle
  * longest. If the table is full, the longest idle connection of the uid with the most connections
- * is replaced. Streams of events have their own table with the same rules, except that a uid that
- * has reached its limit gets no further stream.
+ * is replaced. A connection whose request waits for an answer is not idle, and is not replaced.
+ * Streams of events have their own table with the same rules, except that a uid that has reached
+ * its limit gets no further stream.
  */
 #ifndef PLENUM_AGENT_CLIENTS_H
 #define PLENUM_AGENT_CLIENTS_H
@@ -28,6 +29,9 @@
 #define CLIENTS_IDLE_NS (10 * NSEC_PER_SEC)
 /* Longest time in CLIENT_HELD: longer than API_WAIT_S_MAX. */
 #define CLIENTS_HELD_NS (90 * NSEC_PER_SEC)
+/* Longest wait for an answer that is made for many clients: longer than API_ANSWER_LIMIT_NS, after
+ * which the child itself answers. */
+#define CLIENTS_WAITS_NS (120 * NSEC_PER_SEC)
 #define CLIENTS_GROUPS_MAX 1024
 
 struct clients;
@@ -46,7 +50,8 @@ struct clients_peer {		/* identity of a client */
 
 enum client_state {
 	CLIENT_NEW,	 /* has not sent its first or next request yet */
-	CLIENT_HELD,	 /* waits for events or for a shared answer (PRIVSEP_HELD) */
+	CLIENT_HELD,	 /* waits for events */
+	CLIENT_WAITS,	 /* its request waits for an answer that is made for many clients */
 	CLIENT_ASKED,	 /* its request waits for the monitor's answer */
 	CLIENT_ANSWERED, /* is reading the answer */
 	CLIENT_STREAM,	 /* is reading a stream of events */

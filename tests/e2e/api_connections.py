@@ -262,6 +262,39 @@ def idlest():
     assert all(c.is_open() for i, c in enumerate(clients) if i != 5)
 
 
+def slow_read():
+    """A file of the inventory does not answer, so the answer to this client takes as long as the test wants."""
+    pipe, setting = "/run/slow-setting", "/proc/sys/net/ipv4/conf/all/rp_filter"
+    os.mkfifo(pipe)
+    subprocess.check_call(["mount", "--bind", pipe, setting])
+    try:
+        c = Client(uid=50000)
+        c.send(b"GET /v1/inventory HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        writer, until = None, time.monotonic() + 30
+        while writer is None:  # until the agent's helper has opened the file
+            try:
+                writer = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+            except OSError:
+                assert time.monotonic() < until
+                select.select([], [], [], 0.01)
+    finally:
+        subprocess.check_call(["umount", "-l", setting])
+        os.unlink(pipe)
+    others = [Client(uid=50000) for _ in range(24)]
+    # One more than the limit of a user: the first that is idle makes room, not the one that waits.
+    assert others[0].has_ended() and c.is_open()
+    until = time.monotonic() + IDLE_S + 2
+    while c.is_open() and time.monotonic() < until:
+        assert Client().get()[0] == 200
+        select.select([c.s], [], [], 0.5)
+    assert c.is_open() and all(o.has_ended() for o in others)
+    os.write(writer, b"0\n")
+    os.close(writer)
+    status, _, text = c.answer()
+    assert status == 200 and b'"links"' in text, (status, text[:200])
+    assert c.get()[0] == 200
+
+
 def users():
     clients = [Client(uid=50000 + i % 3) for i in range(63)]
     for c in clients:

@@ -92,6 +92,11 @@ static void test_the_uid_with_most_connections_is_evicted(void **state)
 	fill(CLIENTS_UID_MAX, 1, CLIENTS_UID_MAX, CLIENT_ASKED);
 	assert_null(victim(table, 1, &full));
 	assert_true(full);
+	fill(CLIENTS_UID_MAX, 1, CLIENTS_UID_MAX, CLIENT_WAITS);
+	assert_null(victim(table, 1, &full));
+	assert_true(full);
+	table[7].state = CLIENT_NEW;
+	assert_ptr_equal(victim(table, 1, &full), &table[7]);
 	/* Many uids fill the table: the uid with the most connections loses one, so a uid with a
 	 * single connection keeps it. */
 	fill(CLIENTS_MAX, 1, 16, CLIENT_NEW);

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <cmocka.h>
@@ -144,6 +145,49 @@ static void test_clients_that_wait_get_one_answer(void **state)
 	clients_rig_free(w);
 }
 
+/* Idle connections of the same user arrive until one of them has to go, after the client that waits
+ * for the answer. */
+static bool place_was_kept(struct clients_rig *w)
+{
+	char c;
+
+	if (!clients_rig_answered(w))
+		return false;
+	if (w->stage == CLIENTS_UID_MAX + 1) {
+		assert_non_null(strstr(w->got, "{\"look\":1}"));
+		return true;
+	}
+	streams[w->stage++] = fd_take(w->client);
+	w->n_got = 0;
+	w->got[0] = '\0';
+	if (w->stage < CLIENTS_UID_MAX) {
+		clients_rig_next(w, GET_PLAN);
+	} else if (w->stage == CLIENTS_UID_MAX) {
+		/* The first one that is idle has made room. */
+		assert_int_equal(recv(streams[0], &c, 1, MSG_DONTWAIT), 0);
+		assert_int_equal(w->n_looks, 1);
+		clients_rig_answer_look(w);
+		w->client = fd_take(w->waiting);
+		w->stage++;
+	}
+	return false;
+}
+
+static void test_a_client_that_waits_for_the_answer_keeps_its_place(void **state)
+{
+	struct clients_rig *w = clients_rig_new("real", "api");
+
+	w->hold_looks = true;
+	clients_rig_ask(w, w->read_path, GET_STATUS);
+	w->waiting = fd_take(w->client);
+	clients_rig_next(w, GET_PLAN);
+	clients_rig_finish(w, place_was_kept);
+	assert_int_equal(w->stage, CLIENTS_UID_MAX + 1);
+	for (size_t i = 0; i < CLIENTS_UID_MAX; i++)
+		close(streams[i]);
+	clients_rig_free(w);
+}
+
 #define READS 150
 
 /* With w->notes there is a change before each request. */
@@ -262,6 +306,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_a_stream_of_events_goes_on),
 		cmocka_unit_test(test_streams_of_a_user_are_limited),
 		cmocka_unit_test(test_clients_that_wait_get_one_answer),
+		cmocka_unit_test(test_a_client_that_waits_for_the_answer_keeps_its_place),
 		cmocka_unit_test(test_an_answer_is_given_again_until_a_change),
 		cmocka_unit_test(test_a_client_reads_its_own_change),
 		cmocka_unit_test(test_a_client_without_rights_gets_no_shared_answer),
