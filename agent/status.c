@@ -57,9 +57,7 @@ static const char *role_name(enum launch_role r)
 	return r < LAUNCH_ROLE_MAX ? names[r] : "?";
 }
 
-/* Returns the path of the mount whose session has the network path, or "" if the worker serves
- * exports. */
-static const char *path_mount(const struct sup_worker *w, uint64_t serves)
+const char *status_session_mount(const struct sup_worker *w, uint64_t serves)
 {
 	const struct launch_config *c = w->started;
 
@@ -72,7 +70,7 @@ static const char *path_mount(const struct sup_worker *w, uint64_t serves)
 	return "";
 }
 
-static const char *path_export(const struct sup_worker *w, uint64_t serves)
+const char *status_session_export(const struct sup_worker *w, uint64_t serves)
 {
 	const struct launch_config *c = w->started;
 
@@ -92,8 +90,8 @@ static void add_paths(const struct agent *a, struct status *st, const struct sup
 		st->paths[st->n_paths++] = (struct status_path){
 			.worker = w->id,
 			.s = *s,
-			.mount = path_mount(w, s->serves),
-			.export_name = path_export(w, s->serves),
+			.mount = status_session_mount(w, s->serves),
+			.export_name = status_session_export(w, s->serves),
 			.current = status_page_is_current(w),
 			.since_s = (now_ns - MIN_OF(s->since_ns, now_ns)) / NSEC_PER_SEC,
 			.reason =

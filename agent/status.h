@@ -11,6 +11,7 @@
 
 #define STATUS_IPS_MAX 16
 #define STATUS_EXPORT_WORKERS_MAX 64
+#define STATUS_SESSIONS_MAX 8192 /* their list then has less than PRIVSEP_REPLY_MAX bytes */
 
 struct status_leg {
 	char name[PLENUM_NAME_MAX], device[PLENUM_NAME_MAX], label[PLENUM_NAME_MAX];
@@ -179,6 +180,10 @@ const struct plan_leg_info *status_plan_leg(const struct agent *a, const char *n
 int status_latency_alloc(const struct agent *a, struct status *st);
 void status_latency_add_exports(struct status *st, const struct sup_worker *w);
 void status_latency_add(const struct agent *a, struct status *st, const struct sup_worker *w);
+/* Returns the path of the mount that a session of the worker serves, or the name of its export; "":
+ * it serves none. serves: as in struct launch_path_stats. */
+const char *status_session_mount(const struct sup_worker *w, uint64_t serves);
+const char *status_session_export(const struct sup_worker *w, uint64_t serves);
 /* Sets the states of mounts and exports, and the list of clients. Returns 0 or -ENOMEM. */
 int status_collect_hosts(const struct agent *a, struct status *st);
 /* Returns whether the worker runs and has lately updated its statistics page, so that its values
@@ -187,6 +192,8 @@ bool status_page_is_current(const struct sup_worker *w);
 /* Each of these functions returns a new reference, or NULL if memory is short. For mounts, exports,
  * clients and peers, call status_collect_hosts() first. */
 json_t *status_paths_to_json(const struct status *st);
+/* Lists the sessions of the workers, at most STATUS_SESSIONS_MAX. */
+json_t *status_sessions_to_json(const struct agent *a, const struct status *st);
 json_t *status_mounts_to_json(const struct status *st);
 json_t *status_exports_to_json(const struct status *st);
 json_t *status_clients_to_json(const struct status *st);

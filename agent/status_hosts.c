@@ -206,9 +206,9 @@ struct peer { /* one host, as the sum of its mentions */
 
 /* A round-trip time that is older than 10 s, or that was measured only by probes between idle
  * hosts, says little about the network. */
-static bool rtt_is_current(const struct launch_path_stats *s)
+bool status_rtt_is_current(uint64_t srtt_ns, uint64_t rtt_at_ns)
 {
-	return s->rtt_at_ns && s->srtt_ns && clock_now_ns() < s->rtt_at_ns + 10 * NSEC_PER_SEC;
+	return rtt_at_ns && srtt_ns && clock_now_ns() < rtt_at_ns + 10 * NSEC_PER_SEC;
 }
 
 static double larger_loss(double than, uint64_t ppm)
@@ -224,7 +224,8 @@ static void add_path_up(struct peer *p, const struct status_path *path)
 	p->n_up++;
 	p->up_s = MAX_OF(p->up_s, (int64_t)path->since_s);
 	add_once(p->legs_up, s->leg);
-	if (rtt_is_current(s) && (p->rtt_us < 0 || rtt_us < p->rtt_us))
+	if (status_rtt_is_current(s->srtt_ns, s->rtt_at_ns) &&
+	    (p->rtt_us < 0 || rtt_us < p->rtt_us))
 		p->rtt_us = rtt_us;
 	if (s->mtu && (p->mtu < 0 || (int64_t)s->mtu < p->mtu))
 		p->mtu = (int64_t)s->mtu;

@@ -16,7 +16,12 @@ json_t *status_text_to_json(const char *s);
 int64_t status_age_s(uint64_t at_ns);
 /* Returns the number as JSON, or JSON null for a number below 0, which means unknown. */
 json_t *status_number_or_null(int64_t n);
+/* Returns whether a round-trip time says something about the network now. rtt_at_ns: when a message
+ * measured it. In status_hosts.c. */
+bool status_rtt_is_current(uint64_t srtt_ns, uint64_t rtt_at_ns);
 json_t *status_path_to_json(const struct status_path *p);
+/* Returns an enum launch_path_state as one word; "?" for another number. */
+const char *status_path_state(uint64_t state, bool standby);
 /* Lists the classes that had recent requests, with median and 99th percentile. */
 json_t *status_latency_to_json(const struct latency_window windows[LAUNCH_REQUEST_CLASS_MAX]);
 

@@ -93,15 +93,14 @@ json_t *status_number_or_null(int64_t n)
 	return n < 0 ? json_null() : json_integer((json_int_t)n);
 }
 
-/* Returns the state of a path in one word, as in the tables of the command line. */
-static const char *path_state(const struct launch_path_stats *s)
+const char *status_path_state(uint64_t state, bool standby)
 {
 	static const char *const states[LAUNCH_PATH_STATE_MAX] = {"joining", "up", "suspect",
 								  "down"};
 
-	if (s->state == LAUNCH_PATH_UP && s->standby)
+	if (state == LAUNCH_PATH_UP && standby)
 		return "standby";
-	return s->state < LAUNCH_PATH_STATE_MAX ? states[s->state] : "?";
+	return state < LAUNCH_PATH_STATE_MAX ? states[state] : "?";
 }
 
 json_t *status_path_to_json(const struct status_path *p)
@@ -127,8 +126,9 @@ json_t *status_path_to_json(const struct status_path *p)
 	if (o)
 		json_object_update_new(
 			o, json_pack("{s:s, s:I, s:o, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
-				     "state", path_state(s), "since_s", (json_int_t)p->since_s,
-				     "reason", status_text_to_json(p->reason ? p->reason : ""),
+				     "state", status_path_state(s->state, s->standby != 0),
+				     "since_s", (json_int_t)p->since_s, "reason",
+				     status_text_to_json(p->reason ? p->reason : ""),
 				     "segmentation_lost", (int)(s->segmentation_lost != 0),
 				     "sources", (json_int_t)s->sources, "sources_lost",
 				     (json_int_t)s->sources_lost, "tx_packets",

@@ -165,7 +165,7 @@ bool privsep_is_shared(uint32_t what)
 		[PRIVSEP_NET] = true,	  [PRIVSEP_METRICS] = true,   [PRIVSEP_HISTORY] = true,
 		[PRIVSEP_FAULTS] = true,  [PRIVSEP_EVENTS] = true,    [PRIVSEP_MOUNTS] = true,
 		[PRIVSEP_EXPORTS] = true, [PRIVSEP_CLIENTS] = true,   [PRIVSEP_PEERS] = true,
-		[PRIVSEP_PATHS] = true,
+		[PRIVSEP_PATHS] = true,	  [PRIVSEP_SESSIONS] = true,
 	};
 
 	return what < PRIVSEP_WHAT_MAX && shared[what];

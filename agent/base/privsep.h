@@ -143,6 +143,7 @@ enum privsep_what { /* object that PRIVSEP_GET reads */
 		    PRIVSEP_CLIENTS,
 		    PRIVSEP_PEERS,
 		    PRIVSEP_PATHS,
+		    PRIVSEP_SESSIONS,
 		    PRIVSEP_INVENTORY,
 		    PRIVSEP_PLAN,
 		    PRIVSEP_PLAN_RUNNING, /* the plan that restores the running configuration */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads a worker's statistics page under its seqlock. The texts on the page come from the worker
- * and from other hosts, so this file replaces unprintable characters. */
+/* Reads a worker's statistics page and its list of sessions under their seqlocks. The texts come
+ * from the worker and from other hosts, so this file replaces unprintable characters. */
 #include "agent/base/stats_page.h"
 #include "netcfg/base/text.h"
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -70,6 +71,48 @@ size_t stats_page_clients(const struct launch_stats *page,
 	}
 	*ret_omitted = all - n;
 	return n;
+}
+
+bool stats_page_has_sessions(const struct launch_watch *page)
+{
+	return page && page->magic == LAUNCH_WATCH_MAGIC && page->version == LAUNCH_WATCH_VERSION &&
+	       page->size == sizeof(*page);
+}
+
+static bool ip_is_valid(const struct ip_addr *ip)
+{
+	return ip->family == AF_INET || ip->family == AF_INET6;
+}
+
+static bool session_is_valid(const struct launch_session *s)
+{
+	bool ok = s->looked_ns && s->state < LAUNCH_SESSION_STATE_MAX &&
+		  s->n_paths <= LAUNCH_SESSION_PATHS_MAX;
+
+	for (uint32_t i = 0; ok && i < s->n_paths; i++)
+		ok = s->paths[i].state < LAUNCH_PATH_STATE_MAX && ip_is_valid(&s->paths[i].local) &&
+		     ip_is_valid(&s->paths[i].remote);
+	return ok;
+}
+
+bool stats_page_session(const struct launch_watch *page, size_t i, struct launch_session *ret)
+{
+	const struct launch_session *from = &page->sessions[i];
+	bool whole = false;
+
+	for (int tries = 0; tries < 8 && !whole; tries++) {
+		uint64_t before = __atomic_load_n(&from->seq, __ATOMIC_ACQUIRE);
+
+		*ret = *from;
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		/* Pairs with the store in worker_sessions.c. */
+		whole = !(before & 1) && before == __atomic_load_n(&from->seq, __ATOMIC_RELAXED);
+	}
+	if (!whole || !session_is_valid(ret))
+		return false;
+	ret->peer[sizeof(ret->peer) - 1] = '\0';
+	text_clean(ret->peer);
+	return true;
 }
 
 bool stats_page_refusal(const struct launch_stats *page, uint32_t i, const struct ip_addr *to,

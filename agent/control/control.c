@@ -63,13 +63,15 @@ static void control_status(struct agent *a, const struct status *st, struct cont
 static bool is_of_hosts(enum privsep_what what)
 {
 	return what == PRIVSEP_MOUNTS || what == PRIVSEP_EXPORTS || what == PRIVSEP_CLIENTS ||
-	       what == PRIVSEP_PEERS || what == PRIVSEP_PATHS;
+	       what == PRIVSEP_PEERS || what == PRIVSEP_PATHS || what == PRIVSEP_SESSIONS;
 }
 
 static void get_hosts(struct agent *a, enum privsep_what what, struct status *st,
 		      struct control_reply *r)
 {
-	if (status_collect_hosts(a, st) < 0)
+	if (what == PRIVSEP_SESSIONS)
+		control_json(r, 200, status_sessions_to_json(a, st));
+	else if (status_collect_hosts(a, st) < 0)
 		control_json(r, 200, NULL);
 	else if (what == PRIVSEP_MOUNTS)
 		control_json(r, 200, status_mounts_to_json(st));
@@ -138,6 +140,7 @@ static void on_get(struct agent *a, const struct client *cl, const struct privse
 	case PRIVSEP_CLIENTS:
 	case PRIVSEP_PEERS:
 	case PRIVSEP_PATHS:
+	case PRIVSEP_SESSIONS:
 		get_snapshot(a, (enum privsep_what)m->get.what, r);
 		break;
 	case PRIVSEP_INVENTORY:

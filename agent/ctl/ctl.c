@@ -161,6 +161,7 @@ static const struct ctl_command commands[] = {
 	{"clients", 0, 0, TAKES_TABLE, ctl_cmd_clients},
 	{"peers", 0, 0, TAKES_TABLE, ctl_cmd_peers},
 	{"paths", 0, 0, TAKES_TABLE, ctl_cmd_paths},
+	{"sessions", 0, 0, TAKES_TABLE, ctl_cmd_sessions},
 	{"cluster status", 0, 0, 0, ctl_cmd_cluster_status},
 	{"cluster hosts", 0, 0, TAKES_TABLE, ctl_cmd_cluster_hosts},
 	{"cluster processes", 0, 0, TAKES_TABLE, ctl_cmd_cluster_processes},

@@ -338,6 +338,7 @@ int ctl_cmd_cluster_processes(const struct ctl_args *a);
 int ctl_cmd_cluster_net(const struct ctl_args *a);
 int ctl_cmd_cluster_exports(const struct ctl_args *a);
 int ctl_cmd_paths(const struct ctl_args *a);
+int ctl_cmd_sessions(const struct ctl_args *a);
 int ctl_cmd_events(const struct ctl_args *a);
 int ctl_cmd_metrics(const struct ctl_args *a);
 int ctl_cmd_net_show(const struct ctl_args *a);

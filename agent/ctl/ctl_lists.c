@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The commands that list what runs on a host: mounts, exports, clients, peers and paths. `plenum
- * status` prints its table of paths with a function of this file.
+ * The commands that list what runs on a host: mounts, exports, clients, peers, paths and sessions.
+ * `plenum status` prints its table of paths with a function of this file.
  */
 #include "agent/ctl/ctl.h"
 
@@ -340,4 +340,109 @@ int ctl_put_paths(const struct ctl_args *a, const json_t *paths, const char *col
 int ctl_cmd_paths(const struct ctl_args *a)
 {
 	return show(a, RESOURCE_PATHS, ctl_put_paths);
+}
+
+/* ---- sessions ---- */
+
+/* Adds each leg with the state of its paths, such as "leg-a up, leg-b down". */
+static void add_legs(struct ctl_table *t, const json_t *paths)
+{
+	json_t *list = json_array();
+	const json_t *p, *known;
+	size_t i, k;
+
+	json_array_foreach (paths, i, p) {
+		json_t *text = json_sprintf("%s %s", ctl_text(p, "leg"), ctl_text(p, "state"));
+		bool is_new = true;
+
+		json_array_foreach (list, k, known)
+			is_new = is_new && !json_equal(known, text);
+		if (is_new)
+			json_array_append(list, text);
+		json_decref(text);
+	}
+	ctl_table_add_list(t, list);
+	json_decref(list);
+}
+
+static void add_session(struct ctl_table *t, const json_t *s)
+{
+	ctl_table_add(t, "%s", ctl_text(s, "id"));
+	ctl_table_add(t, "%s", ctl_text(s, "peer"));
+	ctl_table_add(t, "%s", ctl_text(s, "role"));
+	ctl_table_add(t, "%s", ctl_text(s, "state"));
+	add_seconds(t, s, "since_s");
+	add_integer(t, s, "worker");
+	add_integer(t, s, "core");
+	add_purpose(t, s);
+	add_legs(t, json_object_get(s, "paths"));
+	ctl_table_add(t, "%s", ctl_text(s, "local"));
+	ctl_table_add(t, "%s", ctl_text(s, "remote"));
+	if (json_is_number(json_object_get(s, "rtt_us")))
+		ctl_table_add(t, "%" JSON_INTEGER_FORMAT " us", ctl_int(s, "rtt_us"));
+	else
+		ctl_table_add(t, "%s", "");
+	add_integer(t, s, "in_flight");
+	add_integer(t, s, "waiting");
+	add_bytes(t, s, "tx_bytes");
+	add_bytes(t, s, "rx_bytes");
+	add_integer(t, s, "lost_packets");
+	add_integer(t, s, "rx_lost_packets");
+	add_integer(t, s, "retransmits");
+	add_seconds(t, s, "lease_s");
+	add_seconds(t, s, "heard_s");
+	add_seconds(t, s, "age_s");
+}
+
+static int print_sessions(const struct ctl_args *a, const json_t *sessions, const char *columns)
+{
+	static const char *const headings[] = {
+		"ID",	     "PEER",	"ROLE",	 "STATE",    "SINCE",	"WORKER",
+		"CORE",	     "FOR",	"LEGS",	 "LOCAL",    "REMOTE",	"RTT",
+		"IN FLIGHT", "WAITING", "SENT",	 "RECEIVED", "LOST TO", "LOST FROM",
+		"RESENT",    "LEASE",	"HEARD", "AGE"};
+	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
+	const json_t *s;
+	size_t i;
+
+	json_array_foreach (sessions, i, s)
+		add_session(&t, s);
+	return ctl_view_print(a, &t, columns);
+}
+
+/* Says on standard error which sessions the answer does not have. */
+static void warn_missing(const json_t *answer)
+{
+	const json_int_t omitted = ctl_int(answer, "omitted_sessions");
+	const json_t *unknown = json_object_get(answer, "unknown_workers");
+	char ids[128];
+
+	if (omitted > 0)
+		ctl_complain("%" JSON_INTEGER_FORMAT " further sessions are not listed", omitted);
+	ctl_format_ids(unknown, ids, sizeof(ids));
+	if (ids[0])
+		ctl_complain("the sessions of these workers are unknown: %s; they have not "
+			     "answered this "
+			     "agent yet, or run another version, which 'plenum worker restart "
+			     "--outdated' renews",
+			     ids);
+}
+
+int ctl_cmd_sessions(const struct ctl_args *a)
+{
+	const struct resource *row = &resources[RESOURCE_SESSIONS];
+	const struct ctl_request rq = {.resource = RESOURCE_SESSIONS, .list = row->list};
+	json_t *o;
+	int r = ctl_ask_json(a, &rq, &o);
+
+	if (r != CTL_OK)
+		return r;
+	if (a->json) {
+		r = ctl_put_json(o);
+	} else {
+		r = print_sessions(a, json_object_get(o, row->list), row->columns);
+		warn_missing(o);
+	}
+	json_decref(o);
+	return r;
 }

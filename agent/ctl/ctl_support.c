@@ -53,6 +53,7 @@ static const struct report reports[] = {
 	{"clients.json", true, {"plenum", "-j", "clients"}},
 	{"peers.json", true, {"plenum", "-j", "peers"}},
 	{"paths.json", true, {"plenum", "-j", "paths"}},
+	{"sessions.json", true, {"plenum", "-j", "sessions"}},
 	{"faults.json", true, {"plenum", "-j", "fault", "show"}},
 	{"net.json", true, {"plenum", "-j", "net", "show"}},
 	{"metrics.txt", true, {"plenum", "metrics"}},

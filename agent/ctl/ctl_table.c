@@ -19,10 +19,10 @@
 
 /* Headings, in all tables, of the columns that are omitted first on a narrow terminal. */
 static const char *const dispensable[] = {
-	"WINDOW",  "SWITCHES",	  "MEMORY",   "RECEIVED", "SENT",    "LAST PAUSE",
-	"HOST",	   "UPTIME",	  "RESTARTS", "MTU",	  "RESENT",  "FAILOVERS",
-	"LABEL",   "ASKED",	  "LOCAL",    "PEER",	  "NETWORK", "LANES",
-	"SYNC MS", "METADATA MS", "ACCESS",   "WORKERS",  "FOR",     "REQUESTS/S",
+	"WINDOW",  "SWITCHES", "MEMORY",     "RECEIVED", "SENT",      "LAST PAUSE",  "HOST",
+	"UPTIME",  "RESTARTS", "MTU",	     "RESENT",	 "FAILOVERS", "LABEL",	     "ASKED",
+	"LOCAL",   "PEER",     "NETWORK",    "LANES",	 "SYNC MS",   "METADATA MS", "ACCESS",
+	"WORKERS", "FOR",      "REQUESTS/S", "LEASE",	 "IN FLIGHT", "CORE",
 };
 
 void ctl_table_add(struct ctl_table *t, const char *fmt, ...)

@@ -16,7 +16,7 @@
 #include "agent/lldp/labels.h"
 #include "agent/supervise/handover/rundir.h"
 #include "agent/supervise/mounts/mounts.h"
-#include "dataplane/launch.h"
+#include "dataplane/launch_watch.h"
 
 #define SUP_START_LIMIT_NS (30 * NSEC_PER_SEC) /* from spawn to READY */
 #define SUP_STOP_LIMIT_NS (5 * NSEC_PER_SEC)   /* from STOP to SIGKILL */
@@ -111,6 +111,9 @@ struct sup_worker { /* one worker; the supervisor writes it, the status reads it
 	int pidfd, control_fd, state_fd;
 	int pins_fd; /* control socket of a worker of another version, until it exits */
 	const struct launch_stats *stats; /* mapped read-only; NULL before the first start */
+	/* The list of sessions behind it, mapped read-only; NULL: the memfd has none, because an
+	 * agent of another version made it. */
+	const struct launch_watch *watch;
 	uint64_t started_ns, up_since_ns;
 	uint64_t down_since_ns; /* since when the worker has not served; 0: it serves */
 	bool is_late;		/* an excessive downtime was reported */

@@ -275,8 +275,10 @@ static const char *complete(struct sup_worker *w)
 		fetch_bells(w);
 	}
 	fetch(w, LAUNCH_FD_STATS, &w->found.stats_fd);
-	if (r >= 0 && w->found.stats_fd >= 0)
+	if (r >= 0 && w->found.stats_fd >= 0) {
 		w->stats = sup_stats_map(w->found.stats_fd);
+		w->watch = sup_watch_map(w->found.stats_fd);
+	}
 	return r < 0 || w->control_fd < 0 || !w->stats ? "its descriptors cannot be copied" : NULL;
 }
 

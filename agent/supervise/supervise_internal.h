@@ -114,6 +114,7 @@ void sup_unstore(const struct sup_worker *w, const char *what);
 /* Maps a statistics page read-only. Returns NULL if that is not possible, for example because the
  * file could shrink. */
 const struct launch_stats *sup_stats_map(int fd);
+const struct launch_watch *sup_watch_map(int fd);
 void sup_stats_unmap(struct sup_worker *w);
 /* Reads the worker's identity from the name of a state memfd. */
 bool sup_state_identity(int fd, uint64_t *ret);

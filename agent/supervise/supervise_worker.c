@@ -270,9 +270,21 @@ const struct launch_stats *sup_stats_map(int fd)
 {
 	void *page;
 
-	if (!memfd_is_fixed_at(fd, sizeof(struct launch_stats)))
+	if (!memfd_is_fixed_at(fd, LAUNCH_WATCH_END) &&
+	    !memfd_is_fixed_at(fd, sizeof(struct launch_stats)))
 		return NULL;
 	page = mmap(NULL, sizeof(struct launch_stats), PROT_READ, MAP_SHARED, fd, 0);
+	return page == MAP_FAILED ? NULL : page;
+}
+
+const struct launch_watch *sup_watch_map(int fd)
+{
+	void *page;
+
+	if (!memfd_is_fixed_at(fd, LAUNCH_WATCH_END))
+		return NULL;
+	page = mmap(NULL, sizeof(struct launch_watch), PROT_READ, MAP_SHARED, fd,
+		    (off_t)LAUNCH_WATCH_OFFSET);
 	return page == MAP_FAILED ? NULL : page;
 }
 
@@ -280,7 +292,10 @@ void sup_stats_unmap(struct sup_worker *w)
 {
 	if (w->stats)
 		munmap((void *)w->stats, sizeof(*w->stats));
+	if (w->watch)
+		munmap((void *)w->watch, sizeof(*w->watch));
 	w->stats = NULL;
+	w->watch = NULL;
 }
 
 bool sup_state_identity(int fd, uint64_t *ret)
@@ -415,6 +430,7 @@ static int start_with(struct start *st, int config_fd, int stats_fd)
 	st->fds[LAUNCH_FD_ALIVE - SPAWN_FD_FIRST] = w->sup->alive[0];
 	sup_stats_unmap(w);
 	w->stats = sup_stats_map(stats_fd);
+	w->watch = sup_watch_map(stats_fd);
 	if (!w->stats)
 		return -ENOMEM;
 	r = sup_keep_started(w, &st->config);
@@ -471,7 +487,7 @@ static int start(struct sup_worker *w)
 	st->config.epoch = rundir_next_epoch(w->sup->setup.rundir);
 	st->config.boot_id = w->boot_id;
 	config_fd = memfd_new_sealed("plenum-config", &st->config, sizeof(st->config));
-	stats_fd = memfd_new_shared("plenum-stats", sizeof(struct launch_stats));
+	stats_fd = memfd_new_shared("plenum-stats", LAUNCH_WATCH_END);
 	key_fd = open_key(w);
 	if (config_fd < 0 || stats_fd < 0 || key_fd < 0)
 		return MIN_OF(MIN_OF(config_fd, stats_fd), key_fd);

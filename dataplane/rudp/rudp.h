@@ -277,6 +277,16 @@ unsigned rudp_session_paths(const struct rudp_session *s, struct rudp_path_info 
 unsigned rudp_session_index(const struct rudp_session *s);
 /* Returns the number of sessions, including those that are still connecting. */
 unsigned rudp_session_count(const struct rudp *r);
+/* Returns the size of the table of sessions, which all values of rudp_session_index() are below. */
+unsigned rudp_session_table(const struct rudp *r);
+/* Returns the session with that index, or NULL if there is none. */
+const struct rudp_session *rudp_session_at(const struct rudp *r, unsigned index);
+/* Returns when the session last became up or, while it is connecting, when that began. */
+uint64_t rudp_session_since_ns(const struct rudp_session *s);
+/* Client: counts the requests that were sent and not answered, and those that wait for a slot.
+ * Server: both are 0, because the application knows its requests. */
+void rudp_session_calls(const struct rudp_session *s, uint32_t *ret_in_flight,
+			uint32_t *ret_waiting);
 /* Iterates over all sessions. Returns the session after prev (prev NULL: the first one), or NULL at
  * the end. */
 struct rudp_session *rudp_session_next(struct rudp *r, struct rudp_session *prev);

@@ -176,7 +176,7 @@ struct rudp_session {
 	uint64_t connecting_ns; /* when this handshake began */
 	uint64_t rotate_ns; /* used if `paths` is too small for all seeds: when first_seed moves to
 			       the next seed */
-	uint64_t up_ns;	    /* when the last ACCEPT arrived */
+	uint64_t up_ns; /* when the last ACCEPT arrived; server: when the session was accepted */
 	uint16_t hello_len; /* bytes of `hello`, the application's data in HELLO */
 	uint8_t hello[WIRE_HELLO_APP_MAX];
 

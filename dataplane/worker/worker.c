@@ -56,6 +56,7 @@ static int inherit(struct worker *w, struct reason *why)
 		reason_set_text(why, "the statistics page is missing");
 		return -EINVAL;
 	}
+	worker_sessions_open(w, LAUNCH_FD_STATS);
 	for (int fd = LAUNCH_FD_CONTROL; fd < LAUNCH_FD_FIRST; fd++)
 		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
 	e = sandbox_begin(&w->sandbox, w->role->sandbox, w->cfg, LAUNCH_FD_KEY, why);

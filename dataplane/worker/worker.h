@@ -10,6 +10,7 @@
 #define PLENUM_DATAPLANE_WORKER_H
 
 #include "dataplane/launch.h"
+#include "dataplane/launch_watch.h"
 #include "dataplane/port/port.h"
 #include "dataplane/port/rdma/port_rdma.h"
 #include "dataplane/rudp/rudp.h"
@@ -70,6 +71,8 @@ struct worker {
 	/* Only worker_ports.c (its ports) and worker_loop.c (wipes its secrets) change it. */
 	struct launch_config *cfg;
 	struct launch_stats *stats;
+	struct launch_watch *watch; /* NULL: the agent has given no room for it */
+	unsigned next_session;	    /* rudp_session_index() with which its next update begins */
 	/* control_fd is -1 if a malfunctioning agent has closed the channel. */
 	int control_fd, signal_fd, epoll_fd;
 	struct sandbox sandbox;
@@ -290,6 +293,16 @@ void worker_send_ping(struct worker *w, const struct launch_ping *p);
 void worker_report(struct worker *w, struct rudp_session *s, enum rudp_event e, unsigned path,
 		   int code);
 void worker_stats_publish(struct worker *w);
+
+/* worker_sessions.c: what operators look at (launch_watch.h); without the agent's room for it,
+ * these functions do nothing */
+
+/* Maps the list behind the statistics page. Call it after the configuration was read. */
+void worker_sessions_open(struct worker *w, int fd);
+/* Shows this enum log_level as the one in use. */
+void worker_sessions_set_log_level(struct worker *w, uint32_t level);
+/* Writes the next part of the list. The amount of work is bounded. */
+void worker_sessions_publish(struct worker *w);
 
 /* worker_control.c: messages of the agent, and signals */
 

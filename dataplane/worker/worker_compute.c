@@ -379,6 +379,15 @@ static uint64_t compute_serves(const struct worker *w, const struct rudp_session
 	return client ? fuse_server_client_export(client) : LAUNCH_SERVES_NONE;
 }
 
+static void compute_describe(const struct worker *w, const struct rudp_session *s,
+			     struct launch_session *e)
+{
+	const struct fuse_server_client *client = rudp_session_user(s);
+
+	if (client)
+		fuse_server_describe(client, w->now_ns, &e->in_flight, &e->waiting, &e->lease_ns);
+}
+
 static void compute_publish(struct worker *w)
 {
 	fuse_server_publish(server_of(w));
@@ -411,6 +420,7 @@ const struct worker_role worker_role_compute = {
 	.left = compute_left,
 	.rdma_bytes = compute_rdma_bytes,
 	.serves = compute_serves,
+	.describe = compute_describe,
 	.publish = compute_publish,
 	.peer_name = compute_peer_name,
 	.adopted = compute_adopted,

@@ -325,6 +325,7 @@ void worker_stats_publish(struct worker *w)
 	launch_stat_set(&st->rx_drops, rudp_rx_drops(w->rudp));
 	rdma = worker_rdma_publish(w);
 	__atomic_store_n(&st->seq, st->seq + 1, __ATOMIC_RELEASE);
+	worker_sessions_publish(w);
 	if (rdma || strcmp(why, w->path_why) != 0) {
 		snprintf(w->path_why, sizeof(w->path_why), "%s", why);
 		worker_reason_publish(w);

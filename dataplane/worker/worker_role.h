@@ -11,6 +11,7 @@
 #include "dataplane/port/rdma/port_rdma.h"
 #include "dataplane/worker/worker_sandbox.h"
 
+struct launch_session;
 struct rudp_ops;
 struct rudp_session;
 struct worker;
@@ -57,6 +58,10 @@ struct worker_role {
 	/* Returns what the session serves, as in launch_path_stats.serves. NULL:
 	 * LAUNCH_SERVES_NONE. */
 	uint64_t (*serves)(const struct worker *w, const struct rudp_session *s);
+	/* Adds to an entry of the list of sessions the values that only the role knows: requests
+	 * and lease. NULL: the role has none. */
+	void (*describe)(const struct worker *w, const struct rudp_session *s,
+			 struct launch_session *e);
 	/* Adds the role's part to the statistics page, within its seqlock. NULL: the role has no
 	 * part there. */
 	void (*publish)(struct worker *w);

@@ -47,6 +47,7 @@ static void test_get_requests_become_messages(void **state)
 		{"/v1/clients", PRIVSEP_CLIENTS},
 		{"/v1/peers", PRIVSEP_PEERS},
 		{"/v1/paths", PRIVSEP_PATHS},
+		{"/v1/sessions", PRIVSEP_SESSIONS},
 		{"/v1/inventory", PRIVSEP_INVENTORY},
 		{"/v1/plan", PRIVSEP_PLAN},
 		{"/v1/net", PRIVSEP_NET},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The commands that list mounts, exports, clients, peers and paths, with an agent that answers as
- * the test says. */
+/* The commands that list mounts, exports, clients, peers, paths and sessions, with an agent that
+ * answers as the test says. */
 #include "tests/lib/agent/ctl_rig.h"
 
 static void expect(const char *args, const char *asked, const char *answer, const char *table)
@@ -101,6 +101,50 @@ static void paths_name_their_mount_or_export(void **state)
 	       "2  c  export y  joining\n");
 }
 
+#define SESSIONS                                                                                   \
+	"\"sessions\":[{\"id\":\"1/0\",\"peer\":\"b\",\"state\":\"up\",\"role\":\"client\","       \
+	"\"worker\":1,\"core\":3,\"mount\":\"/mnt/x\",\"export\":\"\",\"local\":\"10.1.1.1\","     \
+	"\"remote\":\"10.1.1.2\",\"paths\":[{\"leg\":\"leg-a\",\"state\":\"up\"},{\"leg\":"        \
+	"\"leg-a\",\"state\":\"up\"},{\"leg\":\"leg-b\",\"state\":\"down\"}],\"since_s\":61,"      \
+	"\"heard_s\":0,\"rtt_us\":180.4,\"lease_s\":null,\"age_s\":1,\"in_flight\":4,\"waiting\":" \
+	"0,"                                                                                       \
+	"\"tx_bytes\":2048,\"rx_bytes\":0,\"lost_packets\":5,\"rx_lost_packets\":6,"               \
+	"\"retransmits\":7},{\"id\":\"2/"                                                          \
+	"9\",\"peer\":\"c\",\"state\":\"unknown\",\"role\":\"server\","                            \
+	"\"worker\":2,\"core\":4,\"mount\":\"\",\"export\":\"y\",\"local\":null,\"remote\":null,"  \
+	"\"paths\":[],\"since_s\":null,\"heard_s\":20,\"rtt_us\":null,\"lease_s\":12,\"age_s\":"   \
+	"19,"                                                                                      \
+	"\"in_flight\":0,\"waiting\":0,\"tx_bytes\":0,\"rx_bytes\":0,\"lost_packets\":0,"          \
+	"\"rx_lost_packets\":0,\"retransmits\":0}]"
+
+static void sessions_have_their_legs_and_their_age(void **state)
+{
+	expect("sessions --no-header -o id,peer,role,state,since,worker,core,for,legs,remote,rtt",
+	       "GET /v1/sessions",
+	       "{\"host\":\"a\",\"omitted_sessions\":0,\"unknown_workers\":[]," SESSIONS "}",
+	       "1/0  b  client  up       1m 1s  1  3  /mnt/x    leg-a up, leg-b down  10.1.1.2  "
+	       "180 us\n"
+	       "2/9  c  server  unknown  -      2  4  export y  -                     -         "
+	       "-\n");
+	expect("sessions --no-header -o in-flight,sent,lost-to,lost-from,resent,lease,heard,age",
+	       "GET /v1/sessions",
+	       "{\"host\":\"a\",\"omitted_sessions\":0,\"unknown_workers\":[]," SESSIONS "}",
+	       "4  2.0 KiB  5  6  7  -    0s   1s\n"
+	       "0  0 B      0  0  0  12s  20s  19s\n");
+}
+
+static void what_the_list_of_sessions_lacks_is_said(void **state)
+{
+	struct result r = run("sessions --no-header -o peer", 200,
+			      "{\"host\":\"a\",\"omitted_sessions\":3,\"unknown_workers\":[2,5],"
+			      "" SESSIONS "}");
+
+	assert_int_equal(r.status, CTL_OK);
+	assert_string_equal(r.out, "b\nc\n");
+	assert_non_null(strstr(r.err, "3 further sessions are not listed"));
+	assert_non_null(strstr(r.err, "workers are unknown: 2, 5;"));
+}
+
 static void hosts_of_the_cluster_have_the_age_of_their_summary(void **state)
 {
 	expect("cluster hosts -o host,state,age,workers,reasons,seen", "GET /v1/cluster/hosts",
@@ -133,6 +177,8 @@ int main(void)
 		cmocka_unit_test(exports_of_the_cluster_name_their_host),
 		cmocka_unit_test(peers_have_their_legs_and_the_worst_loss),
 		cmocka_unit_test(paths_name_their_mount_or_export),
+		cmocka_unit_test(sessions_have_their_legs_and_their_age),
+		cmocka_unit_test(what_the_list_of_sessions_lacks_is_said),
 	};
 
 	return cmocka_run_group_tests_name("ctl_lists", tests, fake_setup, fake_teardown);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The lists of mounts, exports, clients and peers: a state is good only if a worker has told it
- * lately. */
+/* The lists of mounts, exports, clients, peers and sessions: a state is good only if a worker has
+ * told it lately. */
 #include "tests/lib/agent/reconcile_host.h"
+#include <sys/mman.h>
 
 #define HOST                                                    \
 	"host: host-a\n"                                        \
@@ -36,11 +37,12 @@ static json_t *list(struct fixture *f, const char *name, json_int_t *ret_omitted
 	agent_check_health(&f->a);
 	assert_int_equal(status_collect(&f->a, &st), 0);
 	assert_int_equal(status_collect_hosts(&f->a, &st), 0);
-	o = strcmp(name, "mounts") == 0	   ? status_mounts_to_json(&st)
-	    : strcmp(name, "exports") == 0 ? status_exports_to_json(&st)
-	    : strcmp(name, "clients") == 0 ? status_clients_to_json(&st)
-	    : strcmp(name, "paths") == 0   ? status_paths_to_json(&st)
-					   : status_peers_to_json(&f->a, &st);
+	o = strcmp(name, "mounts") == 0	    ? status_mounts_to_json(&st)
+	    : strcmp(name, "exports") == 0  ? status_exports_to_json(&st)
+	    : strcmp(name, "clients") == 0  ? status_clients_to_json(&st)
+	    : strcmp(name, "paths") == 0    ? status_paths_to_json(&st)
+	    : strcmp(name, "sessions") == 0 ? status_sessions_to_json(&f->a, &st)
+					    : status_peers_to_json(&f->a, &st);
 	status_done(&st);
 	assert_non_null(o);
 	l = json_incref(json_object_get(o, name));
@@ -317,6 +319,219 @@ static void paths_name_their_mount_and_differ_by_id(void **state)
 	json_decref(l);
 }
 
+/* ---- sessions ---- */
+
+/* The list that the worker writes. The supervisor unmaps it. */
+static struct launch_watch *watch(struct sup_worker *w)
+{
+	struct launch_watch *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
+					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(page, MAP_FAILED);
+	if (w->watch)
+		munmap((void *)w->watch, sizeof(*page));
+	page->magic = LAUNCH_WATCH_MAGIC;
+	page->version = LAUNCH_WATCH_VERSION;
+	page->size = sizeof(*page);
+	w->watch = page;
+	return page;
+}
+
+static struct launch_session *put_session(struct launch_watch *page, unsigned i, const char *peer)
+{
+	static const char *const remotes[] = {"10.10.1.20", "10.10.1.21"};
+	struct launch_session *e = &page->sessions[i];
+	const uint64_t now = clock_now_ns();
+
+	*e = (struct launch_session){.looked_ns = now - NSEC_PER_SEC * 3 / 2,
+				     .state = LAUNCH_SESSION_UP,
+				     .since_ns = now - 60 * NSEC_PER_SEC,
+				     .heard_ns = now - NSEC_PER_SEC * 5 / 2,
+				     .in_flight = 3,
+				     .waiting = 2,
+				     .tx_bytes = 700,
+				     .retransmits = 4,
+				     .n_paths = 2};
+	snprintf(e->peer, sizeof(e->peer), "%s", peer);
+	for (unsigned k = 0; k < 2; k++) {
+		e->paths[k] =
+			(struct launch_session_path){.state = k ? LAUNCH_PATH_UP : LAUNCH_PATH_DOWN,
+						     .local_port = 4420,
+						     .remote_port = 4421,
+						     .srtt_ns = 250 * NSEC_PER_USEC,
+						     .rtt_at_ns = now};
+		assert_int_equal(ip_addr_parse("10.10.1.10", &e->paths[k].local), 0);
+		assert_int_equal(ip_addr_parse(remotes[k], &e->paths[k].remote), 0);
+	}
+	page->n_sessions++;
+	page->n_entries = MAX_OF(page->n_entries, (uint64_t)i + 1);
+	return e;
+}
+
+static void sessions_are_listed_with_the_path_in_use(void **state)
+{
+	struct fixture *f = *state;
+	struct launch_watch *page;
+	struct launch_session *e;
+	json_t *l;
+
+	begin_client(f);
+	page = watch(host_worker(f));
+	put_session(page, 0, "host-b");
+	e = put_session(page, 2, "host-c");
+	e->serves = LAUNCH_SERVES_NONE;
+	e->state = LAUNCH_SESSION_CONNECTING;
+	e->n_paths = 0;
+	e->heard_ns = 0;
+	l = list(f, "sessions", NULL);
+	assert_int_equal(json_array_size(l), 2);
+	assert_member(l, 0, "id", "\"1/0\"");
+	assert_member(l, 0, "peer", "\"host-b\"");
+	assert_member(l, 0, "role", "\"client\"");
+	assert_member(l, 0, "state", "\"up\"");
+	assert_member(l, 0, "worker", "1");
+	assert_member(l, 0, "core", "1");
+	assert_member(l, 0, "mount", "\"/mnt/y\"");
+	assert_member(l, 0, "export", "\"\"");
+	assert_member(l, 0, "local", "\"10.10.1.10\"");
+	assert_member(l, 0, "remote", "\"10.10.1.21\""); /* the other path is down */
+	assert_member(l, 0, "since_s", "60");
+	assert_member(l, 0, "heard_s", "2");
+	assert_member(l, 0, "age_s", "1");
+	assert_member(l, 0, "rtt_us", "250.0");
+	assert_member(l, 0, "in_flight", "3");
+	assert_member(l, 0, "waiting", "2");
+	assert_member(l, 0, "tx_bytes", "700");
+	assert_member(l, 0, "retransmits", "4");
+	assert_member(l, 0, "lease_s", "null");
+	assert_member(l, 0, "paths",
+		      "[{\"leg\":\"leg-a\",\"local\":\"10.10.1.10\",\"remote\":\"10.10.1.20\","
+		      "\"local_port\":4420,\"remote_port\":4421,\"state\":\"down\"},"
+		      "{\"leg\":\"leg-a\",\"local\":\"10.10.1.10\",\"remote\":\"10.10.1.21\","
+		      "\"local_port\":4420,\"remote_port\":4421,\"state\":\"up\"}]");
+	assert_member(l, 1, "id", "\"1/2\"");
+	assert_member(l, 1, "state", "\"connecting\"");
+	assert_member(l, 1, "mount", "\"\"");
+	assert_member(l, 1, "remote", "null");
+	assert_member(l, 1, "rtt_us", "null");
+	assert_member(l, 1, "heard_s", "null");
+	json_decref(l);
+}
+
+static void sessions_of_a_server_have_the_lease_left(void **state)
+{
+	struct fixture *f = *state;
+	struct launch_session *e;
+
+	begin(f, server);
+	start_process(host_worker(f));
+	e = put_session(watch(host_worker(f)), 0, "host-b");
+	e->lease_ns = clock_now_ns() + NSEC_PER_SEC * 51 / 2;
+	expect(f, "sessions", "role", "\"server\"");
+	expect(f, "sessions", "export", "\"x\"");
+	expect(f, "sessions", "lease_s", "25");
+	e->lease_ns = clock_now_ns() - NSEC_PER_SEC;
+	expect(f, "sessions", "lease_s", "0");
+}
+
+static void a_session_that_was_not_looked_at_lately_is_unknown(void **state)
+{
+	struct fixture *f = *state;
+	struct launch_stats *page = begin_client(f);
+	struct launch_watch *all = watch(host_worker(f));
+	struct launch_session *e = put_session(all, 0, "host-b");
+
+	e->looked_ns = clock_now_ns() - 10 * NSEC_PER_SEC;
+	expect(f, "sessions", "state", "\"unknown\"");
+	expect(f, "sessions", "since_s", "null");
+	expect(f, "sessions", "rtt_us", "null");
+	expect(f, "sessions", "age_s", "10");
+	/* With so many, each one has its turn later. */
+	all->n_sessions = 20 * LAUNCH_SESSIONS_AT_ONCE;
+	expect(f, "sessions", "state", "\"up\"");
+	e->looked_ns = clock_now_ns();
+	stall(page);
+	expect(f, "sessions", "state", "\"unknown\"");
+}
+
+static json_t *all_of(struct fixture *f)
+{
+	struct status st;
+	json_t *o;
+
+	assert_int_equal(status_collect(&f->a, &st), 0);
+	o = status_sessions_to_json(&f->a, &st);
+	status_done(&st);
+	assert_non_null(o);
+	return o;
+}
+
+static void a_worker_without_a_list_is_named(void **state)
+{
+	struct fixture *f = *state;
+	struct launch_watch *page;
+	json_t *o;
+
+	begin_client(f);
+	page = watch(host_worker(f));
+	put_session(page, 0, "host-b");
+	page->version++;
+	o = all_of(f);
+	assert_int_equal(json_array_size(json_object_get(o, "sessions")), 0);
+	assert_int_equal(
+		json_integer_value(json_array_get(json_object_get(o, "unknown_workers"), 0)), 1);
+	json_decref(o);
+	host_worker(f)->state = SUP_BACKOFF; /* no process has a session */
+	o = all_of(f);
+	assert_int_equal(json_array_size(json_object_get(o, "unknown_workers")), 0);
+	json_decref(o);
+	host_worker(f)->state = SUP_UP;
+}
+
+static void the_list_of_sessions_is_bounded(void **state)
+{
+	struct fixture *f = *state;
+	struct launch_watch *page;
+	json_t *o;
+
+	begin_client(f);
+	page = watch(host_worker(f));
+	for (unsigned i = 0; i < STATUS_SESSIONS_MAX + 5; i++)
+		put_session(page, i, "host-b");
+	o = all_of(f);
+	assert_int_equal(json_array_size(json_object_get(o, "sessions")), STATUS_SESSIONS_MAX);
+	assert_int_equal(json_integer_value(json_object_get(o, "omitted_sessions")), 5);
+	json_decref(o);
+}
+
+/* A worker that an attacker has taken over. */
+static void invalid_sessions_are_harmless(void **state)
+{
+	struct fixture *f = *state;
+	struct launch_watch *page;
+	struct launch_session *e;
+	json_t *l;
+
+	begin_client(f);
+	page = watch(host_worker(f));
+	put_session(page, 0, "host-b")->state = LAUNCH_SESSION_STATE_MAX;
+	put_session(page, 1, "host-b")->n_paths = LAUNCH_SESSION_PATHS_MAX + 1;
+	put_session(page, 2, "host-b")->paths[1].remote.family = 77;
+	put_session(page, 3, "host-b")->paths[0].state = 200;
+	put_session(page, 4, "host-b")->seq = 1;
+	e = put_session(page, 5, "host-b");
+	memset(e->peer, '\n', sizeof(e->peer));
+	e->paths[0].port = 255;
+	e->serves = 12345;
+	e->looked_ns = e->since_ns = e->lease_ns = UINT64_MAX;
+	page->n_entries = page->n_sessions = UINT64_MAX;
+	l = list(f, "sessions", NULL);
+	assert_int_equal(json_array_size(l), 1);
+	assert_member(l, 0, "mount", "\"\"");
+	assert_null(strchr(json_string_value(json_object_get(json_array_get(l, 0), "peer")), '\n'));
+	json_decref(l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -327,6 +542,12 @@ int main(void)
 		RECONCILE_TEST(mounts_are_served_only_if_their_worker_tells_so),
 		RECONCILE_TEST(peers_are_up_only_by_a_path_that_works_now),
 		RECONCILE_TEST(paths_name_their_mount_and_differ_by_id),
+		RECONCILE_TEST(sessions_are_listed_with_the_path_in_use),
+		RECONCILE_TEST(sessions_of_a_server_have_the_lease_left),
+		RECONCILE_TEST(a_session_that_was_not_looked_at_lately_is_unknown),
+		RECONCILE_TEST(a_worker_without_a_list_is_named),
+		RECONCILE_TEST(the_list_of_sessions_is_bounded),
+		RECONCILE_TEST(invalid_sessions_are_harmless),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

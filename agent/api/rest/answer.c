@@ -91,6 +91,20 @@ static const struct answer_member peer[] = {
 	INTEGER_OR_NULL("heard_s"), END};
 static const struct answer_member peers[] = {TEXT("host"), OBJECTS("peers", peer), END};
 static const struct answer_member paths[] = {TEXT("host"), OBJECTS("paths", path), END};
+static const struct answer_member session_path[] = {
+	TEXT("leg"), TEXT("local"), TEXT("remote"), INTEGER("local_port"), INTEGER("remote_port"),
+	TEXT("state"), END};
+static const struct answer_member session[] = {
+	TEXT("id"), TEXT("peer"), TEXT("state"), TEXT("role"), INTEGER("worker"), INTEGER("core"),
+	TEXT("mount"), TEXT("export"), TEXT_OR_NULL("local"), TEXT_OR_NULL("remote"),
+	OBJECTS("paths", session_path), INTEGER_OR_NULL("since_s"), INTEGER_OR_NULL("heard_s"),
+	NUMBER_OR_NULL("rtt_us"), INTEGER_OR_NULL("lease_s"), INTEGER_OR_NULL("age_s"),
+	INTEGER("in_flight"), INTEGER("waiting"), INTEGER("tx_packets"), INTEGER("tx_bytes"),
+	INTEGER("rx_packets"), INTEGER("rx_bytes"), INTEGER("lost_packets"),
+	INTEGER("rx_lost_packets"), INTEGER("retransmits"), END};
+static const struct answer_member sessions[] = {
+	TEXT("host"), OBJECTS("sessions", session), INTEGER("omitted_sessions"),
+	INTEGERS("unknown_workers"), END};
 
 static const struct answer_member traffic[] = {
 	INTEGER("worker"), TEXT("role"), INTEGER("requests"), INTEGER("responses"),
@@ -277,6 +291,7 @@ static const struct answer_member *const answers[RESOURCE_MAX] = {
 	[RESOURCE_CLIENTS] = clients,
 	[RESOURCE_PEERS] = peers,
 	[RESOURCE_PATHS] = paths,
+	[RESOURCE_SESSIONS] = sessions,
 	[RESOURCE_CLUSTER] = cluster,
 	[RESOURCE_CLUSTER_HOSTS] = cluster_hosts,
 	[RESOURCE_CLUSTER_PROCESSES] = cluster_processes,

@@ -215,6 +215,20 @@ const struct resource resources[RESOURCE_MAX] = {
 			       "moment and gets no new packets; a joining one has not been answered yet. Further columns\n"
 			       "for -o: window, last-pause.\n"}},
 	},
+	[RESOURCE_SESSIONS] = {
+		OPERATION("GET", "/v1/sessions", PRIVSEP_GET, "sessions with other hosts"),
+		.what = PRIVSEP_SESSIONS,
+		LIST("sessions", "id", TEXT),
+		.columns = "PEER,ROLE,STATE,SINCE,WORKER,CORE,FOR,LEGS,LOCAL,REMOTE,RTT,IN FLIGHT,SENT,RECEIVED,RESENT,LEASE",
+		.commands = {{"sessions", "[TABLE OPTION...]", "list the sessions with other hosts",
+			       "Lists each worker's sessions, as this host sees them: the peer, whether this host is the\n"
+			       "client or the server, state, worker and core, the mount or export, legs with the state of\n"
+			       "their paths, addresses of the path in use, lowest round trip, requests in flight, traffic,\n"
+			       "packets sent again, and how long the server keeps the client's file locks if it is not\n"
+			       "heard. A silent session answers on no path; a connecting one was not accepted yet. State\n"
+			       "unknown: its worker has not reported it lately; AGE is the time since. Further columns for\n"
+			       "-o: id, waiting, lost-to, lost-from, heard, age.\n"}},
+	},
 	[RESOURCE_CLUSTER] = {
 		OPERATION("GET", "/v1/cluster", PRIVSEP_GET, "this host's membership in the cluster"),
 		.what = PRIVSEP_CLUSTER_STATUS,

@@ -110,6 +110,11 @@ bool fuse_server_client_may_end(const struct fuse_server_client *c);
 const char *fuse_server_client_host(const struct fuse_server_client *c);
 /* Returns the index of the client's export in the configuration. */
 unsigned fuse_server_client_export(const struct fuse_server_client *c);
+/* Describes the client's session: requests that are being executed, requests that have not begun,
+ * and when the client loses its file locks if it is not heard (clock_now_ns(); 0: the server does
+ * not manage its locks). */
+void fuse_server_describe(const struct fuse_server_client *c, uint64_t now_ns,
+			  uint32_t *ret_in_flight, uint32_t *ret_waiting, uint64_t *ret_lease_ns);
 /* Writes the clients' mounts and the number of open files to the statistics page, whose seqlock the
  * caller must hold. The amount of work is bounded. */
 void fuse_server_publish(struct fuse_server *srv);

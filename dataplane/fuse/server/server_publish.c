@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Puts the mounts of clients and the number of their open files on the worker's statistics page. */
+/* Puts the mounts of clients and the number of their open files on the worker's statistics page,
+ * and describes sessions for its list. */
 #include "dataplane/fuse/server/fuse_server_internal.h"
+#include "dataplane/fuse/server/objects/server_locks.h"
 #include <stdio.h>
 
 /* Returns whether to list the mount. A mount without a session is listed only if its client has
@@ -28,6 +30,14 @@ static void mount_publish(struct launch_client_stats *st, const struct server_mo
 					      : LAUNCH_CLIENT_SILENT;
 	st->since_ns = s ? m->client->since_ns : m->left_ns;
 	st->heard_ns = s ? rudp_session_heard_ns(s) : m->heard_ns;
+}
+
+void fuse_server_describe(const struct fuse_server_client *c, uint64_t now_ns,
+			  uint32_t *ret_in_flight, uint32_t *ret_waiting, uint64_t *ret_lease_ns)
+{
+	*ret_in_flight = c->n_reqs;
+	*ret_waiting = c->n_waits;
+	*ret_lease_ns = server_locks_end_ns(c->mount, now_ns);
 }
 
 void fuse_server_publish(struct fuse_server *srv)

@@ -415,12 +415,29 @@ unsigned rudp_session_count(const struct rudp *r)
 	return r->n_live;
 }
 
+unsigned rudp_session_table(const struct rudp *r)
+{
+	return r->n_sessions;
+}
+
+static struct rudp_session *live_at(const struct rudp *r, unsigned index)
+{
+	struct rudp_session *s = index < r->n_sessions ? r->sessions[index] : NULL;
+
+	return s && s->state != SESSION_DEAD ? s : NULL;
+}
+
+const struct rudp_session *rudp_session_at(const struct rudp *r, unsigned index)
+{
+	return live_at(r, index);
+}
+
 struct rudp_session *rudp_session_next(struct rudp *r, struct rudp_session *prev)
 {
 	unsigned i = prev ? (unsigned)(prev->number & RUDP_INDEX_MASK) + 1 : 0;
 
 	for (; i < r->n_sessions; i++)
-		if (r->sessions[i] && r->sessions[i]->state != SESSION_DEAD)
+		if (live_at(r, i))
 			return r->sessions[i];
 	return NULL;
 }
@@ -573,6 +590,20 @@ bool rudp_session_answers(const struct rudp_session *s)
 uint64_t rudp_session_heard_ns(const struct rudp_session *s)
 {
 	return s->last_rx_ns;
+}
+
+uint64_t rudp_session_since_ns(const struct rudp_session *s)
+{
+	return s->state == SESSION_UP ? s->up_ns : s->connecting_ns;
+}
+
+void rudp_session_calls(const struct rudp_session *s, uint32_t *ret_in_flight,
+			uint32_t *ret_waiting)
+{
+	*ret_in_flight = s->is_client && s->state == SESSION_UP ? s->n_active : 0;
+	*ret_waiting = s->is_client ? s->wait_small.tail - s->wait_small.head + s->wait_big.tail -
+					      s->wait_big.head
+				    : 0;
 }
 
 unsigned rudp_session_paths(const struct rudp_session *s, struct rudp_path_info *ret, unsigned max)

@@ -276,6 +276,7 @@ static int session_accept(struct rudp *r, struct hello_in *in, uint64_t now,
 	rudp_index_add_client(s);
 	rudp_call_reset(s, MIN_OF(in->b.slots, r->lim.calls_per_session), 0);
 	s->state = SESSION_UP;
+	s->up_ns = now;
 	if (accept_make(s, in)) {
 		rudp_session_end(s, RUDP_SESSION_CLOSED, -ENOMEM);
 		return -ECONNABORTED;

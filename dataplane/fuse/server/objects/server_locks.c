@@ -47,10 +47,23 @@ static bool is_at_work(const struct server_mount *m)
 	return m->client ? m->client->n_reqs > 0 || m->n_clients > 1 : m->n_clients > 0;
 }
 
+/* Returns until when the client counts as heard. */
+static uint64_t heard_until(const struct server_mount *m, uint64_t now_ns)
+{
+	const struct rudp_session *s = m->client ? m->client->session : NULL;
+
+	return is_at_work(m) ? now_ns : s ? rudp_session_heard_ns(s) : 0;
+}
+
+uint64_t server_locks_end_ns(const struct server_mount *m, uint64_t now_ns)
+{
+	return m->locks.epoch ? heard_until(m, now_ns) + SERVER_LOCK_LEASE_NS : 0;
+}
+
 static void mount_tick(struct server_mount *m, uint64_t now_ns)
 {
 	struct rudp_session *s = m->client ? m->client->session : NULL;
-	uint64_t heard_ns = is_at_work(m) ? now_ns : s ? rudp_session_heard_ns(s) : 0;
+	const uint64_t heard_ns = heard_until(m, now_ns);
 
 	if (lock_mount_seen(m->server->locks, &m->locks, heard_ns) &&
 	    (!s || now_ns < heard_ns + SERVER_LOCK_LEASE_NS))

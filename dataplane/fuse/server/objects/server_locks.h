@@ -15,6 +15,9 @@ void server_locks_done(struct fuse_server *srv);
 int server_locks_join(struct server_mount *m);
 /* Call when the client has unmounted: frees the mount's locks. */
 void server_locks_leave(struct server_mount *m);
+/* Returns when the lease of the mount on its locks ends if its client is not heard, or 0 if the
+ * server does not manage its locks. */
+uint64_t server_locks_end_ns(const struct server_mount *m, uint64_t now_ns);
 /* Call before requests are served: at most once a second, extends the leases of mounts whose
  * clients were heard, and frees the locks of those that were not heard for SERVER_LOCK_LEASE_NS.
  * Ends sessions of mounts without a lease, so that their clients learn that the locks are gone. */
