@@ -279,6 +279,8 @@ static void add_worker(const struct agent *a, struct status *st, const struct su
 	status_latency_add_exports(st, w);
 	st->workers_total += w->wanted;
 	st->workers_up += w->state == SUP_UP;
+	if (w->state == SUP_UP && stats_page_has_sessions(w->watch))
+		p->log_level = (enum log_level)w->watch->log_level;
 	if (w->state == SUP_UP && w->stats) {
 		add_rdma(w, p);
 		add_ports(w, p);
@@ -295,6 +297,7 @@ static void add_agent(const struct agent *a, struct status *st)
 	snprintf(p->state, sizeof(p->state), "UP");
 	p->serves = true;
 	p->core = -1;
+	p->log_level = log_get_level();
 	p->pid = getpid();
 	p->memory_bytes = resident_bytes(p->pid) +
 			  resident_bytes(clients_child_pid(a->clients, PRIVSEP_API)) +

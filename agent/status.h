@@ -44,7 +44,9 @@ struct status_process {
 	char role[16], state[16], network[32], reason[HEALTH_TEXT_MAX];
 	char note[REASON_FORMAT_MAX]; /* note that requires no action */
 	bool serves;
-	int core;      /* core of the process; -1: any */
+	int core; /* core of the process; -1: any */
+	/* Messages up to this level are logged; 0: unknown. */
+	enum log_level log_level;
 	bool adopted;  /* a previous agent started it */
 	bool outdated; /* it runs another version of the program than this agent */
 	pid_t pid;

@@ -417,7 +417,7 @@ static json_t *process_to_json(const struct status *st, const struct status_proc
 				      json_string(ip_addr_format(&p->ips[i], text, sizeof(text))));
 	snprintf(id, sizeof(id), "%s/%u", st->host, p->id);
 	return json_pack("{s:o, s:o, s:s, s:o, s:o, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:b, s:b, "
-			 "s:o, s:o, s:o, s:o, s:o, s:o}",
+			 "s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 			 "id", status_text_to_json(id), "host", status_text_to_json(st->host),
 			 "role", p->role, "ips", ips, "switches", switches_to_json(p), "status",
 			 p->state, "network", status_text_to_json(p->network), "core",
@@ -428,7 +428,10 @@ static json_t *process_to_json(const struct status *st, const struct status_proc
 			 p->outdated ? json_null() : json_string(PLENUM_VERSION), "reason",
 			 status_text_to_json(p->reason), "note", status_text_to_json(p->note),
 			 "rdma", rdma_to_json(p), "ports", ports_to_json(p), "last_death",
-			 death_to_json(p));
+			 death_to_json(p), "log_level",
+			 p->log_level >= LOG_LEVEL_ERR && p->log_level <= LOG_LEVEL_DEBUG
+				 ? json_string(log_level_to_string(p->log_level))
+				 : json_null());
 }
 
 json_t *status_processes_to_json(const struct status *st)

@@ -21,27 +21,10 @@ void events_init(struct events *ev)
 			ev->instance = clock_now_ns();
 }
 
-const char *events_severity_to_string(enum log_level l)
-{
-	switch (l) {
-	case LOG_LEVEL_ERR:
-		return "error";
-	case LOG_LEVEL_WARNING:
-		return "warning";
-	case LOG_LEVEL_NOTICE:
-		return "notice";
-	case LOG_LEVEL_INFO:
-		return "info";
-	case LOG_LEVEL_DEBUG:
-		return "debug";
-	}
-	return "info";
-}
-
 bool events_severity_from_string(const char *text, enum log_level *ret)
 {
 	for (enum log_level l = LOG_LEVEL_ERR; l <= LOG_LEVEL_DEBUG; l++)
-		if (strcmp(text, events_severity_to_string(l)) == 0) {
+		if (strcmp(text, log_level_to_string(l)) == 0) {
 			*ret = l;
 			return true;
 		}
@@ -172,8 +155,7 @@ static json_t *entry_to_json(const struct events_entry *e)
 
 	return json_pack("{s:I, s:s, s:s, s:s, s:s}", "seq", (json_int_t)e->seq, "time",
 			 when_format(e->time_ms, when), "severity",
-			 events_severity_to_string(e->severity), "source", e->source, "text",
-			 e->text);
+			 log_level_to_string(e->severity), "source", e->source, "text", e->text);
 }
 
 /* ---- the ring ---- */

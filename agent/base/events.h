@@ -88,8 +88,6 @@ struct events_filter {
  * limit again.
  */
 json_t *events_to_json(struct events *ev, const struct events_filter *f);
-/* Returns "error", "warning", "notice", "info" or "debug". */
-const char *events_severity_to_string(enum log_level l);
 /* Returns false if `text` is not the name of a severity. */
 bool events_severity_from_string(const char *text, enum log_level *ret);
 

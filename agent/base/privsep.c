@@ -92,6 +92,15 @@ static const char *check_worker(const struct privsep_msg *m)
 	return m->restart.worker ? NULL : "no worker";
 }
 
+static const char *check_log_level(const struct privsep_msg *m)
+{
+	if (m->log_level.agent > 1)
+		return "a flag that is neither 0 nor 1";
+	return m->log_level.level >= 1 && m->log_level.level <= PRIVSEP_LOG_LEVELS
+		       ? NULL
+		       : "a number is out of its range";
+}
+
 static const char *check_fault(const struct privsep_msg *m)
 {
 	const struct privsep_fault *f = &m->fault;
@@ -352,6 +361,7 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_RESTART] = {CHANGERS, SIZE(restart), false, true, check_restart},
 	[PRIVSEP_WORKER_STOP] = {CHANGERS, SIZE(restart), false, true, check_worker},
 	[PRIVSEP_WORKER_START] = {CHANGERS, SIZE(restart), false, true, check_worker},
+	[PRIVSEP_LOG_LEVEL] = {CHANGERS, SIZE(log_level), false, true, check_log_level},
 	[PRIVSEP_STOP] = {CHANGERS, 0, false, true, NULL},
 	[PRIVSEP_FAULT_ADD] = {CHANGERS, SIZE(fault), false, true, check_fault},
 	[PRIVSEP_FAULT_DEL] = {CHANGERS, SIZE(fault), false, true, check_fault},

@@ -99,6 +99,7 @@ enum privsep_type {
 	PRIVSEP_RESTART,      /* restart workers, one at a time */
 	PRIVSEP_WORKER_STOP,  /* stop a worker until it is started again */
 	PRIVSEP_WORKER_START, /* start a worker that PRIVSEP_WORKER_STOP stopped */
+	PRIVSEP_LOG_LEVEL,    /* set what a process logs */
 	PRIVSEP_STOP,	      /* stop the agent with its workers and mounts */
 	PRIVSEP_FAULT_ADD,    /* inject a fault */
 	PRIVSEP_FAULT_DEL,
@@ -212,6 +213,12 @@ struct privsep_restart {
 	uint32_t worker; /* id of the worker to restart; 0: not chosen by id */
 	/* 1: restart all workers that run another program version than the agent's */
 	uint32_t outdated;
+};
+#define PRIVSEP_LOG_LEVELS 5
+struct privsep_log_level {
+	uint32_t worker; /* id of the worker; 0: not a worker's */
+	uint32_t agent;	 /* 1: the agent's */
+	uint32_t level;	 /* from 1, error, to PRIVSEP_LOG_LEVELS, debug */
 };
 struct privsep_fault {
 	uint32_t id; /* FAULT_DEL: the fault to end; 0: all faults */
@@ -341,6 +348,7 @@ struct privsep_msg {
 		struct privsep_apply apply;
 		struct privsep_net net;
 		struct privsep_restart restart;
+		struct privsep_log_level log_level;
 		struct privsep_fault fault;
 		struct privsep_capture capture;
 		struct privsep_ping ping;

@@ -589,6 +589,7 @@ static const control_handler handlers[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_RESTART] = control_restart,
 	[PRIVSEP_WORKER_STOP] = control_worker_stop,
 	[PRIVSEP_WORKER_START] = control_worker_start,
+	[PRIVSEP_LOG_LEVEL] = control_log_level,
 	[PRIVSEP_STOP] = on_stop,
 	[PRIVSEP_FAULT_ADD] = control_fault_add,
 	[PRIVSEP_FAULT_DEL] = control_fault_del,

@@ -94,6 +94,8 @@ void control_worker_stop(struct agent *a, const struct client *cl, const struct 
 			 int fd, struct control_reply *r);
 void control_worker_start(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 			  int fd, struct control_reply *r);
+void control_log_level(struct agent *a, const struct client *cl, const struct privsep_msg *m,
+		       int fd, struct control_reply *r);
 /* Appends a note if workers run an earlier program. */
 void control_note_outdated(const struct agent *a, json_t *notes);
 

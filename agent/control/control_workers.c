@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests to stop, start and restart workers. The supervisor restarts workers one at a time. The
- * reply lists all workers to restart and does not wait for them. */
+/* Requests to stop, start and restart workers, and to set what they log. The supervisor restarts
+ * workers one at a time. The reply lists all workers to restart and does not wait for them. */
 #include "agent/control/control_internal.h"
+#include "netcfg/base/log.h"
 #include <stdio.h>
+#include <string.h>
 
 static bool is_meant(const struct sup_worker *w, const struct privsep_restart *m)
 {
@@ -59,6 +61,57 @@ void control_worker_start(struct agent *a, const struct client *cl, const struct
 	}
 	control_note(a, cl, "start of worker %u requested", m->restart.worker);
 	control_json(r, 200, json_pack("{s:I}", "worker", (json_int_t)m->restart.worker));
+}
+
+static void set_log_level(struct agent *a, uint32_t id, enum log_level level,
+			  struct control_reply *r)
+{
+	char message[160];
+	int k = 0;
+
+	if (id == 0)
+		log_set_level(level);
+	else
+		k = sup_set_log_level(a->sup, id, level);
+	if (k == 0)
+		return;
+	if (k == -ENOTCONN) {
+		fail_unknown(a, id, "is up", r);
+		return;
+	}
+	if (k == -EPROTONOSUPPORT)
+		snprintf(message, sizeof(message),
+			 "worker %u runs an earlier program, which cannot change its log level; "
+			 "'plenum worker restart %u' renews it",
+			 id, id);
+	else
+		snprintf(message, sizeof(message), "worker %u does not read messages: %s", id,
+			 strerror(-k));
+	control_error(r, k == -EPROTONOSUPPORT ? 409 : 503,
+		      k == -EPROTONOSUPPORT ? "outdated" : "busy", message, NULL);
+}
+
+void control_log_level(struct agent *a, const struct client *cl, const struct privsep_msg *m,
+		       int fd, struct control_reply *r)
+{
+	const uint32_t id = m->log_level.worker;
+	const enum log_level level = (enum log_level)(m->log_level.level - 1 + LOG_LEVEL_ERR);
+	const char *name = log_level_to_string(level);
+
+	_Static_assert(LOG_LEVEL_DEBUG - LOG_LEVEL_ERR + 1 == PRIVSEP_LOG_LEVELS, "all levels");
+	if (id != 0 && m->log_level.agent)
+		control_error(r, 400, "bad-body", "worker and agent exclude each other", NULL);
+	else
+		set_log_level(a, id, level, r);
+	if (r->http_status)
+		return;
+	if (id)
+		control_note(a, cl, "log level of worker %u set to %s", id, name);
+	else
+		control_note(a, cl, "log level of the agent set to %s", name);
+	control_json(r, 200,
+		     json_pack("{s:o, s:s}", "worker", id ? json_integer(id) : json_null(), "level",
+			       name));
 }
 
 void control_restart(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,

@@ -79,6 +79,13 @@ static const struct resource_command local_texts[] = {
 	 "tokens, but names, addresses and logs. Takes half a minute; an existing FILE is not\n"
 	 "overwritten. FILE defaults to plenum-support-HOST-TIME.tar.gz in the current folder. Needs no\n"
 	 "agent and no privileges, but collects less without them.\n"},
+	{"worker logs", "ID | agent [-n N] [--follow]", "print what a worker has logged",
+	 "Prints the lines that a worker, by its ID in 'plenum processes', or the agent has written to\n"
+	 "the journal, also by its earlier processes, and the agent's lines about it: time (UTC),\n"
+	 "level, process and text. If the agent does not log to the journal, says where the log is.\n"
+	 "Needs no agent, but the right to read the journal.\n\n"
+	 "  -n, --lines N     the last N lines; default 100\n"
+	 "  -f, --follow      also print new lines until interrupted; with -j one object per line\n"},
 	{"validate", "[FILE]", "check a configuration",
 	 "Checks a configuration, together with the *.yaml of plenum.d beside it, and prints every\n"
 	 "error. FILE defaults to "
@@ -167,7 +174,7 @@ static const struct ctl_command commands[] = {
 	{"cluster processes", 0, 0, TAKES_TABLE, ctl_cmd_cluster_processes},
 	{"cluster net", 0, 0, TAKES_TABLE, ctl_cmd_cluster_net},
 	{"cluster exports", 0, 0, TAKES_TABLE, ctl_cmd_cluster_exports},
-	{"events", 0, 0, TAKES_FOLLOW | TAKES_EVENTS, ctl_cmd_events},
+	{"events", 0, 0, TAKES_FOLLOW | TAKES_EVENTS | TAKES_LINES, ctl_cmd_events},
 	{"metrics", 0, 1, 0, ctl_cmd_metrics},
 	{"net show", 0, 1, TAKES_TABLE, ctl_cmd_net_show},
 	{"net add", 1, 1, TAKES_NET | TAKES_NAME | TAKES_EXPECT, ctl_cmd_net_add},
@@ -201,6 +208,8 @@ static const struct ctl_command commands[] = {
 	{"worker restart", 0, 1, TAKES_OUTDATED | DISRUPTS, ctl_cmd_worker_restart},
 	{"worker stop", 1, 1, DISRUPTS, ctl_cmd_worker_stop},
 	{"worker start", 1, 1, 0, ctl_cmd_worker_start},
+	{"worker log-level", 2, 2, 0, ctl_cmd_worker_log_level},
+	{"worker logs", 1, 1, TAKES_FOLLOW | TAKES_LINES, ctl_cmd_worker_logs},
 	{"stop", 0, 0, DISRUPTS, ctl_cmd_stop},
 	{"validate", 0, 1, 0, ctl_cmd_validate},
 	{"config show", 0, 1, TAKES_WHICH, ctl_cmd_config_show},

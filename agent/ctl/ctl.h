@@ -362,6 +362,8 @@ int ctl_cmd_stop(const struct ctl_args *a);
 int ctl_cmd_worker_restart(const struct ctl_args *a);
 int ctl_cmd_worker_stop(const struct ctl_args *a);
 int ctl_cmd_worker_start(const struct ctl_args *a);
+int ctl_cmd_worker_log_level(const struct ctl_args *a);
+int ctl_cmd_worker_logs(const struct ctl_args *a);
 int ctl_cmd_validate(const struct ctl_args *a);
 int ctl_cmd_config_show(const struct ctl_args *a);
 int ctl_cmd_config_generate(const struct ctl_args *a);

@@ -35,7 +35,7 @@ static const struct ctl_option {
 	{"until", 0, TEXT, TAKES_EVENTS, offsetof(struct ctl_parsed, args.until)},
 	{"severity", 0, TEXT, TAKES_EVENTS, offsetof(struct ctl_parsed, args.severity)},
 	{"source", 0, TEXT, TAKES_EVENTS, offsetof(struct ctl_parsed, args.source)},
-	{"lines", 'n', TEXT, TAKES_EVENTS, offsetof(struct ctl_parsed, args.lines)},
+	{"lines", 'n', TEXT, TAKES_LINES, offsetof(struct ctl_parsed, args.lines)},
 	{"name", 0, TEXT, TAKES_NAME, offsetof(struct ctl_parsed, args.name)},
 	{"device", 0, TEXT, TAKES_SET, offsetof(struct ctl_parsed, args.device)},
 	{"unset", 0, TEXT, TAKES_SET, offsetof(struct ctl_parsed, args.unset)},

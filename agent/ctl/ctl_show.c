@@ -109,9 +109,10 @@ static void add_death(struct ctl_table *t, const json_t *death)
 
 int ctl_put_processes(const struct ctl_args *a, const json_t *processes, const char *columns)
 {
-	static const char *const headings[] = {
-		"ID",	  "HOST",   "ROLE",	"IPS",	  "STATUS", "NETWORK", "SWITCHES",  "CORE",
-		"MEMORY", "UPTIME", "RESTARTS", "REASON", "PORTS",  "VERSION", "LAST DEATH"};
+	static const char *const headings[] = {"ID",	 "HOST",    "ROLE",	  "IPS",
+					       "STATUS", "NETWORK", "SWITCHES",	  "CORE",
+					       "MEMORY", "UPTIME",  "RESTARTS",	  "REASON",
+					       "PORTS",	 "VERSION", "LAST DEATH", "LOG LEVEL"};
 	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
 	const json_t *p;
 	size_t i;
@@ -139,6 +140,7 @@ int ctl_put_processes(const struct ctl_args *a, const json_t *processes, const c
 				      ? "earlier"
 				      : ctl_text(p, "version"));
 		add_death(&t, json_object_get(p, "last_death"));
+		ctl_table_add(&t, "%s", ctl_text(p, "log_level"));
 	}
 	return ctl_view_print(a, &t, columns);
 }

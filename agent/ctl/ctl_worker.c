@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The commands that stop, start and restart workers. They wait until the workers have the new
- * state. */
+/* The commands that stop, start and restart workers, and set what they log. They wait until the
+ * workers have the new state. */
 #include "agent/ctl/ctl.h"
 
 #include <string.h>
@@ -41,15 +41,21 @@ static bool is_down(const json_t *was, const json_t *now)
 	return !now || strcmp(ctl_text(now, "status"), "STOPPED") == 0;
 }
 
+static bool has_level(const json_t *now, const char *level)
+{
+	return strcmp(ctl_text(now, "log_level"), level) == 0;
+}
+
 /* The state that a command waits for. done, late: words for messages that the worker has reached
  * the state, or has not reached it in time. */
 struct wanted {
 	bool (*is)(const json_t *was, const json_t *now);
 	const char *done, *late;
+	const char *level; /* the log level to wait for; NULL: none, `is` decides */
 };
-static const struct wanted restarted = {is_back, "restarted", "up again"};
-static const struct wanted stopped = {is_down, "stopped", "stopped"};
-static const struct wanted started = {is_back, "started", "up"};
+static const struct wanted restarted = {is_back, "restarted", "up again", NULL};
+static const struct wanted stopped = {is_down, "stopped", "stopped", NULL};
+static const struct wanted started = {is_back, "started", "up", NULL};
 
 /* Waits for one worker. Returns CTL_OK, or CTL_DEGRADED if the worker did not reach the state in
  * time. */
@@ -69,7 +75,8 @@ static int await(const struct ctl_args *a, const struct wanted *want, const json
 		r = ctl_ask_json(a, &rq, &now);
 		if (r != CTL_OK)
 			return r;
-		back = want->is(was, find(now, id));
+		back = want->level ? has_level(find(now, id), want->level)
+				   : want->is(was, find(now, id));
 		json_decref(now);
 	}
 	if (back && !a->json)
@@ -168,4 +175,54 @@ int ctl_cmd_worker_stop(const struct ctl_args *a)
 int ctl_cmd_worker_start(const struct ctl_args *a)
 {
 	return change_one(a, RESOURCE_WORKER_START, &started);
+}
+
+/* ---- log level ---- */
+
+/* Returns the level in its normal form, or NULL after printing the error. */
+static const char *take_level(const char *text)
+{
+	static const char *const levels[] = {"error", "warning", "notice", "info", "debug"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(levels); i++)
+		if (strcmp(text, levels[i]) == 0)
+			return levels[i];
+	ctl_complain("'%.40s' is not a log level; write error, warning, notice, info or debug",
+		     text);
+	return NULL;
+}
+
+int ctl_cmd_worker_log_level(const struct ctl_args *a)
+{
+	const bool agent = strcmp(a->operands[0], "agent") == 0;
+	const char *level = take_level(a->operands[1]);
+	struct wanted set = {.done = "set", .late = "at its new log level", .level = level};
+	struct ctl_request rq = {.resource = RESOURCE_LOG_LEVEL};
+	json_t *before = json_object(), *answer = NULL;
+	char body[64], done[48];
+	unsigned long id = 0;
+	int r = level ? CTL_OK : CTL_USAGE;
+
+	if (r == CTL_OK && !agent)
+		r = ctl_take_number("ID", a->operands[0], 1, UINT32_MAX, &id);
+	if (agent)
+		snprintf(body, sizeof(body), "{\"agent\":true,\"level\":\"%s\"}",
+			 level ? level : "");
+	else
+		snprintf(body, sizeof(body), "{\"worker\":%lu,\"level\":\"%s\"}", id,
+			 level ? level : "");
+	rq.body = body;
+	if (r == CTL_OK)
+		r = ctl_ask_json(a, &rq, &answer);
+	snprintf(done, sizeof(done), "at log level %s until it restarts", level ? level : "");
+	set.done = done;
+	if (r == CTL_OK && !agent)
+		r = await(a, &set, before, (json_int_t)id);
+	else if (r == CTL_OK && !a->json)
+		printf("The agent is %s.\n", done);
+	if (r == CTL_OK && a->json)
+		r = ctl_put_json(answer);
+	json_decref(before);
+	json_decref(answer);
+	return r;
 }

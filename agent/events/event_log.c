@@ -265,7 +265,7 @@ static void put_entry(FILE *f, const struct events_entry *e)
 {
 	char line[EVENT_LOG_LINE_MAX];
 	int n = snprintf(line, sizeof(line), "%" PRIu64 " %" PRIu64 " %s %s\t%s", e->seq,
-			 e->time_ms, events_severity_to_string(e->severity),
+			 e->time_ms, log_level_to_string(e->severity),
 			 e->source[0] ? e->source : "?", e->text[0] ? e->text : "?");
 
 	fprintf(f, "%016" PRIx64 " %s\n", sum_of(line, (size_t)n), line);

@@ -253,6 +253,10 @@ void sup_fault_changed(struct sup *s, const struct launch_fault *f);
 /* Makes a worker write its packets to the ring fd (packet_ring.h); with lc NULL, makes it stop.
  * Returns 0, or negative errno if the worker does not run or does not read messages. */
 int sup_capture(struct sup *s, uint32_t worker_id, const struct launch_capture *lc, int fd);
+/* Makes a worker log messages up to that level, until it restarts. Returns 0, -ENOTCONN if no
+ * worker with that id is up, -EPROTONOSUPPORT if it runs a program without that message, or another
+ * negative errno if it does not read messages. */
+int sup_set_log_level(struct sup *s, uint32_t worker_id, enum log_level level);
 /* Makes a worker run an RDMA test. The result appears in `pinged`. Returns 0, -EBUSY if a test is
  * running, or -ENOTCONN if the worker does not run or does not read messages. */
 int sup_ping(struct sup *s, uint32_t worker_id, const struct launch_ping *p);

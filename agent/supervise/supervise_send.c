@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sends messages to a worker. supervise_messages.c reads its answers. */
+#include "agent/base/stats_page.h"
 #include "agent/supervise/supervise_internal.h"
 #include "netcfg/base/os/fdpass.h"
 #include <stdio.h>
@@ -13,6 +14,18 @@ int sup_send(struct sup_worker *w, enum launch_msg_type type, int32_t code, uint
 		return -ENOTCONN;
 	return fdpass_send(w->control_fd, &msg, sizeof(msg),
 			   type == LAUNCH_MSG_ADOPT ? w->sup->alive[0] : -1);
+}
+
+int sup_set_log_level(struct sup *s, uint32_t worker_id, enum log_level level)
+{
+	const struct launch_msg msg = {.type = LAUNCH_MSG_LOG_LEVEL, .code = (int32_t)level};
+
+	for (const struct sup_worker *w = s->workers; w; w = w->next)
+		if (w->id == worker_id && w->state == SUP_UP && w->control_fd >= 0)
+			return stats_page_has_sessions(w->watch)
+				       ? fdpass_send(w->control_fd, &msg, sizeof(msg), -1)
+				       : -EPROTONOSUPPORT;
+	return -ENOTCONN;
 }
 
 int sup_send_text(struct sup_worker *w, enum launch_msg_type type, uint32_t index, const char *text)

@@ -57,6 +57,15 @@ static void control_fault(struct worker *w, struct launch_msg *m)
 		log_err("cannot inject fault: %s", strerror(-r));
 }
 
+static void control_log_level(struct worker *w, int level)
+{
+	if (level < LOG_LEVEL_ERR || level > LOG_LEVEL_DEBUG)
+		return;
+	log_set_level((enum log_level)level);
+	worker_sessions_set_log_level(w, (uint32_t)level);
+	log_notice("the log level is now %s", log_level_to_string((enum log_level)level));
+}
+
 static void control_ping(struct worker *w, struct launch_ping *p)
 {
 	int r = -EINVAL;
@@ -150,6 +159,8 @@ void worker_control_read(struct worker *w)
 			control_adopt(w, passed);
 		else if (m.type == LAUNCH_MSG_PING)
 			control_ping(w, &m.ping);
+		else if (m.type == LAUNCH_MSG_LOG_LEVEL)
+			control_log_level(w, m.code);
 		else if (m.type == LAUNCH_MSG_CAPTURE && m.code == 1)
 			worker_capture_begin(w, &m.capture, passed);
 		else if (m.type == LAUNCH_MSG_CAPTURE)

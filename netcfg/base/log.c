@@ -43,6 +43,28 @@ void log_set_level(enum log_level max)
 	atomic_store_explicit(&log_state.max, max, memory_order_relaxed);
 }
 
+enum log_level log_get_level(void)
+{
+	return (enum log_level)atomic_load_explicit(&log_state.max, memory_order_relaxed);
+}
+
+const char *log_level_to_string(enum log_level l)
+{
+	switch (l) {
+	case LOG_LEVEL_ERR:
+		return "error";
+	case LOG_LEVEL_WARNING:
+		return "warning";
+	case LOG_LEVEL_NOTICE:
+		return "notice";
+	case LOG_LEVEL_INFO:
+		return "info";
+	case LOG_LEVEL_DEBUG:
+		return "debug";
+	}
+	return "info";
+}
+
 /* Replaces control characters, so that text from outside cannot forge further log lines. */
 static void make_printable(char *text, size_t len)
 {

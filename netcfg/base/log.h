@@ -21,6 +21,9 @@ enum log_level { /* the numbers of syslog(3) */
  * the string must stay valid. */
 void log_open(const char *ident, enum log_level max);
 void log_set_level(enum log_level max);
+enum log_level log_get_level(void);
+/* Returns "error", "warning", "notice", "info" or "debug"; "info" for another number. */
+const char *log_level_to_string(enum log_level l);
 void log_write(enum log_level level, const char *fmt, ...) PLENUM_PRINTF(2, 3);
 
 #define log_err(...) log_write(LOG_LEVEL_ERR, __VA_ARGS__)

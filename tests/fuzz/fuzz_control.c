@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages from an agent to a running worker: links, labels, the cluster's keys, ports, faults.
+ * Messages from an agent to a running worker: links, labels, the cluster's keys, ports, faults, log
+ * level.
  * Input: records of a type, a code, an index (a byte each), the length of the text or keys, and
  * those. After any input the transport has keys: those of the last message that named one or two.
  */
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#define QUIET ((enum log_level)(LOG_LEVEL_ERR - 1)) /* no output */
 #define RECORD_BYTES 4
 #define TEXT_BYTES ((size_t)LAUNCH_REASON_MAX * 2)
 
@@ -82,7 +84,9 @@ static void tell(struct worker *w, int fd, const uint8_t *rec, const uint8_t *te
 	if (is->n_keys != (good ? (unsigned)m.code : was.n_keys) ||
 	    memcmp(is->keys, good ? m.keys : was.keys, is->n_keys * RUDP_KEY_BYTES) != 0)
 		abort();
-	taken = w->stopping || w->faults || memcmp(is, &was, sizeof(was)) != 0;
+	taken = w->stopping || w->faults || memcmp(is, &was, sizeof(was)) != 0 ||
+		log_get_level() != QUIET;
+	log_set_level(QUIET);
 	rudp_poll(w->rudp, w->now_ns += NSEC_PER_MSEC);
 }
 
@@ -95,7 +99,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!w || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
 		abort();
-	log_set_level(LOG_LEVEL_ERR - 1); /* no output */
+	log_set_level(QUIET);
 	w->cfg = &cfg;
 	w->stats = &stats;
 	w->ops = &port;

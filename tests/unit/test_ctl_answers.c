@@ -177,6 +177,26 @@ static void test_worker_stop_and_start_wait_for_the_worker(void **state)
 	assert_int_equal(run("worker start 0", 200, "{}").status, CTL_USAGE);
 }
 
+static void test_worker_log_level_waits_for_the_worker(void **state)
+{
+	struct result r = run("worker log-level 2 debug", 200,
+			      "{\"worker\":2,\"level\":\"debug\",\"processes\":[{\"id\":\"h/"
+			      "2\",\"log_level\":\"debug\"}]}");
+
+	assert_int_equal(r.status, CTL_OK);
+	assert_string_equal(r.out, "Worker 2 is at log level debug until it restarts.\n");
+	r = run("worker log-level agent error", 200, "{\"worker\":null,\"level\":\"error\"}");
+	assert_int_equal(r.status, CTL_OK);
+	assert_string_equal(r.out, "The agent is at log level error until it restarts.\n");
+	assert_asked("POST /v1/workers/log-level");
+	assert_body("{\"agent\":true,\"level\":\"error\"}");
+	r = run("worker log-level 2 loud", 200, "{}");
+	assert_int_equal(r.status, CTL_USAGE);
+	assert_non_null(strstr(r.err, "'loud' is not a log level"));
+	assert_int_equal(run("worker log-level 0 info", 200, "{}").status, CTL_USAGE);
+	assert_int_equal(run("worker log-level 2", 200, "{}").status, CTL_USAGE);
+}
+
 static void test_more_restarts_than_workers_are_an_error(void **state)
 {
 	struct result r = run("worker restart --outdated", 200,
@@ -335,6 +355,7 @@ int main(void)
 		cmocka_unit_test(test_an_error_without_a_message_gives_the_http_status),
 		cmocka_unit_test(test_mounts_that_are_no_texts_are_ignored),
 		cmocka_unit_test(test_worker_stop_and_start_wait_for_the_worker),
+		cmocka_unit_test(test_worker_log_level_waits_for_the_worker),
 		cmocka_unit_test(test_more_restarts_than_workers_are_an_error),
 		cmocka_unit_test(test_a_long_cell_does_not_widen_all_rows),
 		cmocka_unit_test(test_rdma_ping_reports_an_agent_that_ends),

@@ -96,6 +96,27 @@ static void test_errno_is_left_alone(void **state)
 	assert_non_null(strstr(written, "No such file or directory"));
 }
 
+static void test_the_level_decides_what_is_written(void **state)
+{
+	static const char *const names[] = {"error", "warning", "notice", "info", "debug"};
+
+	for (enum log_level max = LOG_LEVEL_ERR; max <= LOG_LEVEL_DEBUG; max++) {
+		capture_begin();
+		log_open("unit", LOG_LEVEL_INFO);
+		log_set_level(max);
+		for (enum log_level l = LOG_LEVEL_ERR; l <= LOG_LEVEL_DEBUG; l++)
+			log_write(l, "at %s;", log_level_to_string(l));
+		capture_end();
+		assert_int_equal(log_get_level(), max);
+		for (enum log_level l = LOG_LEVEL_ERR; l <= LOG_LEVEL_DEBUG; l++) {
+			char line[32];
+
+			snprintf(line, sizeof(line), "at %s;", names[l - LOG_LEVEL_ERR]);
+			assert_int_equal(strstr(written, line) != NULL, l <= max);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -103,6 +124,7 @@ int main(void)
 		cmocka_unit_test(test_a_long_message_is_cut),
 		cmocka_unit_test(test_the_journal_gets_priorities),
 		cmocka_unit_test(test_errno_is_left_alone),
+		cmocka_unit_test(test_the_level_decides_what_is_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,6 +73,23 @@ static void test_valid_messages_are_accepted(void **state)
 	assert_int_equal(check(PRIVSEP_ADMIN, &m, HEAD + sizeof(m.get), false), -EBADMSG);
 }
 
+static void test_log_levels_are_checked(void **state)
+{
+	struct privsep_msg m = {.type = PRIVSEP_LOG_LEVEL,
+				.size = sizeof(struct privsep_log_level),
+				.connection = 1,
+				.log_level = {.worker = 1, .level = PRIVSEP_LOG_LEVELS}};
+
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, HEAD + sizeof(m.log_level), false), 0);
+	assert_int_equal(check(PRIVSEP_API, &m, HEAD + sizeof(m.log_level), false), -EBADMSG);
+	m.log_level.level++;
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, HEAD + sizeof(m.log_level), false), -EBADMSG);
+	m.log_level.level = 0;
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, HEAD + sizeof(m.log_level), false), -EBADMSG);
+	m.log_level = (struct privsep_log_level){.agent = 2, .level = 1};
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, HEAD + sizeof(m.log_level), false), -EBADMSG);
+}
+
 /* Only the process that serves the network passes tokens and answers about certificates, and only
  * the monitor assigns roles. */
 static void test_logins_are_checked(void **state)
@@ -348,7 +365,7 @@ static void test_the_api_role_cannot_send_changes(void **state)
 						 -EBADMSG);
 			}
 	}
-	assert_int_equal(n_changes, 16);
+	assert_int_equal(n_changes, 17);
 	assert_false(privsep_is_change(PRIVSEP_GET));
 	assert_false(privsep_is_change(PRIVSEP_GET_EVENTS));
 	assert_false(privsep_is_change(PRIVSEP_TYPE_MAX));
@@ -433,6 +450,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_valid_messages_are_accepted),
+		cmocka_unit_test(test_log_levels_are_checked),
 		cmocka_unit_test(test_logins_are_checked),
 		cmocka_unit_test(test_neighbours_are_checked),
 		cmocka_unit_test(test_reports_of_the_cluster_are_checked),

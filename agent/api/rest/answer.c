@@ -147,7 +147,8 @@ static const struct answer_member process[] = {
 	TEXT("status"), TEXT("network"), INTEGER_OR_NULL("core"), INTEGER("memory_bytes"),
 	INTEGER("uptime_s"), INTEGER("pid"), INTEGER("restarts"), BOOLEAN("adopted"),
 	BOOLEAN("outdated"), TEXT_OR_NULL("version"), TEXT("reason"), TEXT("note"),
-	OBJECTS("rdma", rdma), OBJECTS("ports", port), OBJECT_OR_NULL("last_death", death), END};
+	OBJECTS("rdma", rdma), OBJECTS("ports", port), OBJECT_OR_NULL("last_death", death),
+	TEXT_OR_NULL("log_level"), END};
 static const struct answer_member processes[] = {
 	TEXT("host"), OBJECTS("processes", process), END};
 
@@ -252,6 +253,8 @@ static const struct answer_member apply[] = { /* with dry-run, the answer is a p
 static const struct answer_member confirmed[] = {INTEGER("confirmed"), TEXTS("notes"), END};
 static const struct answer_member stopping[] = {BOOLEAN("stopping"), END};
 static const struct answer_member one_worker[] = {INTEGER("worker"), END};
+static const struct answer_member log_level[] = {
+	INTEGER_OR_NULL("worker"), TEXT("level"), END};
 static const struct answer_member restarts[] = {INTEGERS("restarts"), END};
 
 static const struct answer_member fault[] = {
@@ -317,6 +320,7 @@ static const struct answer_member *const answers[RESOURCE_MAX] = {
 	[RESOURCE_WORKERS_RESTART] = restarts,
 	[RESOURCE_WORKER_STOP] = one_worker,
 	[RESOURCE_WORKER_START] = one_worker,
+	[RESOURCE_LOG_LEVEL] = log_level,
 	[RESOURCE_FAULTS] = faults,
 	[RESOURCE_FAULT] = fault,
 	[RESOURCE_FAULT_ADD] = fault_id,

@@ -41,6 +41,8 @@
 /* In the order of enum launch_fault_way with its combination, and of enum launch_ping_what. */
 static const char *const fault_ways[] = {"in", "out", "both", NULL};
 static const char *const ping_ways[] = {"in", "out", NULL};
+/* In the order of enum log_level. */
+static const char *const log_levels[] = {"error", "warning", "notice", "info", "debug", NULL};
 
 static const struct resource_field apply_fields[] = {
 	NUMBER("confirm", apply.confirm_s, 1, PRIVSEP_CONFIRM_S_MAX),
@@ -67,6 +69,16 @@ static const struct resource_field restart_fields[] = {
 
 static const struct resource_field worker_fields[] = {
 	NUMBER("worker", restart.worker, 1, UINT32_MAX, .required = ""),
+};
+
+static const struct resource_field log_level_fields[] = {
+	NUMBER("worker", log_level.worker, 1, UINT32_MAX, .one_of = true),
+	{.name = "agent", .type = RESOURCE_BOOLEAN, MEMBER(log_level.agent), .one_of = true},
+	{.name = "level",
+	 .type = RESOURCE_CHOICE,
+	 MEMBER(log_level.level),
+	 .choices = log_levels,
+	 .required = ""},
 };
 
 static const struct resource_field fault_fields[] = {
@@ -511,6 +523,15 @@ const struct resource resources[RESOURCE_MAX] = {
 		.commands = {{"worker start", "ID", "start a stopped worker",
 			       "Starts a worker that 'plenum worker stop' has stopped. Exit status 2: it is not up after a\n"
 			       "minute.\n"}},
+	},
+	[RESOURCE_LOG_LEVEL] = {
+		OPERATION("POST", "/v1/workers/log-level", PRIVSEP_LOG_LEVEL, "set what it logs"),
+		.role = ACCESS_OPERATE,
+		FIELDS(log_level_fields),
+		.commands = {{"worker log-level", "ID | agent LEVEL", "set what a worker logs",
+			       "Makes a worker, by its ID in 'plenum processes', or the agent log messages up to LEVEL\n"
+			       "until it restarts: error, warning, notice, info or debug. 'plenum processes -o\n"
+			       "id,log-level' shows the levels in use, 'plenum worker logs' what was logged.\n"}},
 	},
 	[RESOURCE_FAULTS] = {
 		OPERATION("GET", "/v1/faults", PRIVSEP_GET, "the active faults"),
