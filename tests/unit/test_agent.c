@@ -5,10 +5,10 @@
 #include "agent/supervise/handover/exports.h"
 #include "agent/supervise/mounts/mountinfo.h"
 #include "netcfg/base/file.h"
+#include "netcfg/base/os/folder.h"
 #include "netcfg/base/os/memfd.h"
 #include "netcfg/base/state_file.h"
 #include <fcntl.h>
-#include <ftw.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -34,14 +34,9 @@ static int setup(void **state)
 	return mkdir(state_dir, 0700);
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
-
 static int teardown(void **state)
 {
-	return nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return folder_remove(dir);
 }
 
 static void write_text(const char *path, const char *text)

@@ -2,11 +2,11 @@
 /* Tests `plenum rdma devices` on a recorded sysfs: the leg of a port and its counters. */
 #include "agent/ctl/ctl.h"
 #include "agent/ctl/ctl_rdma.h"
+#include "netcfg/base/os/folder.h"
 
 #include "netcfg/host/inventory_build.h"
 #include "tests/lib/host/put_file.h"
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -97,17 +97,12 @@ static int setup(void **state)
 	return 0;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
-
 static int teardown(void **state)
 {
 	struct host *h = *state;
 
 	close(h->root);
-	nftw(h->path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	folder_remove(h->path);
 	inv_free(h->inv);
 	json_decref(h->legs);
 	free(h);

@@ -6,6 +6,7 @@
 #include "agent/drift.h"
 #include "agent/health/managers.h"
 #include "netcfg/base/file.h"
+#include "netcfg/base/os/folder.h"
 #include "tests/lib/agent/reconcile_host.h"
 
 static void remove_rule(struct fixture *f, const char *from)
@@ -198,7 +199,7 @@ static int root_teardown(void **state)
 {
 	struct root *r = *state;
 
-	nftw(r->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	folder_remove(r->dir);
 	free(r);
 	return 0;
 }

@@ -2,7 +2,7 @@
 /* The record of exported folders: what a restart and a reboot of the host still know. */
 #include "agent/supervise/handover/export_record.h"
 #include "netcfg/base/file.h"
-#include <ftw.h>
+#include "netcfg/base/os/folder.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,11 +19,6 @@ struct rig {
 	char dir[64], file[80];
 	struct export_records x;
 };
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
 
 static int setup(void **state)
 {
@@ -42,7 +37,7 @@ static int teardown(void **state)
 	struct rig *g = *state;
 
 	export_records_done(&g->x);
-	nftw(g->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	folder_remove(g->dir);
 	free(g);
 	return 0;
 }

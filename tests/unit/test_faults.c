@@ -10,6 +10,7 @@
  * PLENUM_FAULTS=all: every action of the second client at every point (minutes); otherwise one of
  * them in turn. Needs root.
  */
+#include "netcfg/base/os/folder.h"
 #include "tests/lib/fuse/helper_rig.h"
 #include "tests/lib/process/helper_trace.h"
 
@@ -128,7 +129,7 @@ static void place_new(const char *path, struct place *ret)
 {
 	int dir;
 
-	nftw(path, rig_remove, 16, FTW_DEPTH | FTW_PHYS);
+	folder_remove(path);
 	assert_int_equal(mkdir(path, 0755), 0);
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	file_fill(dir, "a", "aaa");
@@ -349,7 +350,7 @@ static void outcome_check(const struct outcome *o, const struct step *op, const 
 	model_run(path, op, true, action, &may[0]);
 	model_run(path, action, false, op, &may[1]);
 	model_run(path, action, false, &none, &may[2]);
-	nftw(path, rig_remove, 16, FTW_DEPTH | FTW_PHYS);
+	folder_remove(path);
 	if (outcome_is_one_of(o, may, unsure ? 3 : 2, unsure))
 		return;
 	print_message("# op %d %s, action %d %s %s, %s killed before call %u\n# it is %s, %s: %s\n",

@@ -11,7 +11,7 @@
 #include "agent/apply/history.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/log.h"
-#include <ftw.h>
+#include "netcfg/base/os/folder.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,14 +25,9 @@ static int setup(void **state)
 	return mkdtemp(dir) ? 0 : -1;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
-
 static int teardown(void **state)
 {
-	return nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return folder_remove(dir);
 }
 
 static void reopen(struct history *h)

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "netcfg/base/os/folder.h"
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/dependents.h"
 #include "netcfg/linux/kernel_rdma.h"
@@ -17,7 +18,6 @@
 #include "netcfg/linux/sysfs/sysfs.h"
 #include "netcfg/linux/sysfs/udev.h"
 #include <fcntl.h>
-#include <ftw.h>
 #include <libmnl/libmnl.h>
 #include <linux/ethtool.h>
 #include <linux/ethtool_netlink.h>
@@ -122,17 +122,12 @@ static int setup(void **state)
 	return 0;
 }
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
-
 static int teardown(void **state)
 {
 	struct tree *t = *state;
 
 	close(t->root);
-	nftw(t->path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+	folder_remove(t->path);
 	free(t);
 	return 0;
 }

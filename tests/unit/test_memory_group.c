@@ -2,9 +2,9 @@
 /* The memory limit of the agent's control group, on folders with the kernel's files. The lab case
  * systemd_limits has the kernel kill a worker. */
 #include "agent/base/memory_group.h"
+#include "netcfg/base/os/folder.h"
 #include "tests/lib/host/put_file.h"
 
-#include <ftw.h>
 #include <stdio.h>
 
 #define GROUP "/sys/fs/cgroup/system.slice/plenumd.service"
@@ -19,11 +19,6 @@ static __attribute__((format(printf, 2, 3))) void put(const char *path, const ch
 	va_start(args, fmt);
 	put_file_v(root, path, fmt, args);
 	va_end(args);
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	return remove(path);
 }
 
 static void put_kills(unsigned n)
@@ -55,7 +50,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	return nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return folder_remove(root);
 }
 
 /* What the look says after the files have changed. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Results of spec_load and spec_parse. tests/golden/spec covers their messages. */
+#include "netcfg/base/os/folder.h"
 #include "netcfg/spec/spec.h"
 #include "netcfg/spec/spec_schema.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -232,11 +232,6 @@ static void test_cores_have_several_notations(void **state)
 	}
 }
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
-
 static int dir_setup(void **state)
 {
 	char template[] = "/tmp/plenum-test-spec-XXXXXX";
@@ -249,7 +244,7 @@ static int dir_setup(void **state)
 
 static int dir_teardown(void **state)
 {
-	int r = nftw(*state, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+	int r = folder_remove(*state);
 
 	free(*state);
 	return r;

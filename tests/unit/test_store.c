@@ -6,11 +6,11 @@
 #include "agent/apply/store.h"
 #include "agent/supervise/handover/rundir.h"
 #include "netcfg/base/file.h"
+#include "netcfg/base/os/folder.h"
 #include "plugins/plugins.h"
 #include "tests/lib/process/kill_steps.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -61,15 +61,10 @@ static int setup(void **state)
 	return store_init(&st, path_of("etc/plenum.yaml"), path_of("state"));
 }
 
-static int remove_one(const char *path, const struct stat *s, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
-
 static int teardown(void **state)
 {
 	store_done(&st);
-	return nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return folder_remove(dir);
 }
 
 /* The result of one operation; its message is checked where it matters. */

@@ -3,9 +3,9 @@
  * workers. */
 #include "agent/supervise/supervise_internal.h"
 #include "netcfg/base/os/fdpass.h"
+#include "netcfg/base/os/folder.h"
 #include "tests/lib/host/put_file.h"
 #include <fcntl.h>
-#include <ftw.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -238,11 +238,6 @@ static void test_a_running_worker_gets_new_ports(void **state)
 
 /* ---- RDMA devices that appear later ---- */
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
-
 static void put(const char *root, const char *path, const char *fmt, ...)
 {
 	va_list args;
@@ -303,7 +298,7 @@ static void test_an_rdma_device_is_found_by_address_and_version(void **state)
 	assert_true(sup_rdma_search(fd, &port, true, &found));
 	port.ip.addr.bytes[3] = 2;
 	assert_false(sup_rdma_search(fd, &port, false, &found));
-	nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	folder_remove(root);
 }
 
 /* For a device that the worker may not use it gets only name and leg, and no file; about a usable

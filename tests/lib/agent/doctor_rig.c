@@ -3,9 +3,9 @@
 #include "tests/lib/agent/doctor_rig.h"
 #include "netcfg/apply/apply.h"
 #include "netcfg/apply/route_check.h"
+#include "netcfg/base/os/folder.h"
 #include "netcfg/plan/plan_owned.h"
 #include "plugins/plugins.h"
-#include <ftw.h>
 #include <stdarg.h>
 
 static const char rig_yaml[] =
@@ -64,11 +64,6 @@ void rig_mode(const struct rig *g, const char *path, mode_t mode)
 
 	rig_path(g, path, full, sizeof(full));
 	assert_int_equal(chmod(full, mode), 0);
-}
-
-static int rig_remove_one(const char *path, const struct stat *s, int type, struct FTW *ftw)
-{
-	return remove(path);
 }
 
 /* ---- the host ---- */
@@ -422,7 +417,7 @@ void rig_free(struct rig *g)
 	g->p.kernel = NULL;
 	doctor_host_done(&g->p);
 	kernel_free(g->kernel);
-	nftw(g->root, rig_remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	folder_remove(g->root);
 	free(g->yaml);
 	free(g);
 }

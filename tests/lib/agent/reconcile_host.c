@@ -3,6 +3,7 @@
 #include "tests/lib/agent/reconcile_host.h"
 #include "agent/base/path.h"
 #include "netcfg/base/file.h"
+#include "netcfg/base/os/folder.h"
 
 /* ---- the host, which the applier changes as a separate process ---- */
 
@@ -135,11 +136,6 @@ int reconcile_setup(void **state)
 	return 0;
 }
 
-int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
-
 int reconcile_teardown(void **state)
 {
 	struct fixture *f = *state;
@@ -163,7 +159,7 @@ int reconcile_teardown(void **state)
 	rundir_done(&a->rundir);
 	free(a->journal);
 	inv_free(f->inv);
-	nftw(f->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	folder_remove(f->dir);
 	free(f);
 	return 0;
 }

@@ -10,7 +10,6 @@
 #include "agent/status.h"
 #include "plugins/plugins.h"
 #include "tests/lib/host/plan_host.h"
-#include <ftw.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -43,8 +42,6 @@ extern const char reconcile_worker[]; /* a script that starts and reports nothin
 int reconcile_setup(void **state);
 int reconcile_teardown(void **state);
 #define RECONCILE_TEST(f) cmocka_unit_test_setup_teardown(f, reconcile_setup, reconcile_teardown)
-/* Callback for nftw(3): removes a file or folder. */
-int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw);
 
 /* Runs the loop until no reconcile is running. */
 void wait_for_reconcile(struct fixture *f);

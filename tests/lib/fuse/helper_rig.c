@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Implements helper_rig.h. */
 #include "tests/lib/fuse/helper_rig.h"
+#include "netcfg/base/os/folder.h"
 #include "tests/lib/fuse/helper_end.h"
-#include <ftw.h>
 #include <poll.h>
 
 static const uint8_t rig_mount_id[16] = {42};
@@ -45,18 +45,13 @@ struct rig *rig_new(void)
 	return g;
 }
 
-int rig_remove(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
-
 void rig_free(struct rig *g)
 {
 	g->helpers = helpers_end(g->helpers);
 	close(g->root_fd);
 	close(g->state_fd);
 	close(g->key_fd);
-	nftw(g->dir, rig_remove, 16, FTW_DEPTH | FTW_PHYS);
+	folder_remove(g->dir);
 	free(g);
 }
 

@@ -7,7 +7,6 @@
 #define PLENUM_TESTS_HELPER_RIG_H
 
 #include "dataplane/fuse/helper/fs_helper.h"
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,7 +32,6 @@ struct rig {
 
 void rig_pool_start(struct rig *g);
 struct rig *rig_new(void);
-int rig_remove(const char *path, const struct stat *st, int type, struct FTW *ftw);
 void rig_free(struct rig *g);
 struct helper_call *rig_call(struct rig *g, enum helper_op op, int fd, const char *name);
 void rig_on_done(void *user, struct helper_call *call);

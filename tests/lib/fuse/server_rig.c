@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Implements server_rig.h. */
 #include "tests/lib/fuse/server_rig.h"
+#include "netcfg/base/os/folder.h"
 #include "tests/lib/fuse/helper_end.h"
 #include "tests/lib/fuse/server_turn.h"
-#include <ftw.h>
 #include <sys/fsuid.h>
 #include <sys/mman.h>
 
@@ -451,11 +451,6 @@ void rig_setup(struct rig *g, const char *base)
 	rig_start(g);
 }
 
-static int rig_remove(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
-
 void rig_teardown(struct rig *g)
 {
 	if (g->server)
@@ -465,7 +460,7 @@ void rig_teardown(struct rig *g)
 	close(g->cfg.exports[0].dir_fd);
 	close(g->cfg.exports[0].state_fd);
 	close(g->key_fd);
-	nftw(g->dir, rig_remove, 16, FTW_DEPTH | FTW_PHYS);
+	folder_remove(g->dir);
 	free(g->call);
 	munmap(g->nodes, RIG_NODES_MAX * sizeof(*g->nodes));
 	munmap(g->files, RIG_FILES_MAX * sizeof(*g->files));
