@@ -529,15 +529,6 @@ static struct sup_worker *worker_is_up(struct fixture *f, struct launch_stats **
 	return w;
 }
 
-/* Makes the process of the worker have the worker's configuration. */
-static void process_has_config(struct sup_worker *w)
-{
-	if (!w->started)
-		w->started = malloc(sizeof(*w->started));
-	assert_non_null(w->started);
-	*w->started = w->config;
-}
-
 /* The agent is RUNNING only after all mounts are served or reported missing; the same after each
  * apply. */
 static void test_running_only_after_all_mounts_are_served(void **state)
@@ -559,14 +550,14 @@ static void test_running_only_after_all_mounts_are_served(void **state)
 	w->state = SUP_UP;
 	w->config.n_mounts = 1;
 	strcpy(w->config.mounts[0].path, "/m");
-	process_has_config(w);
 	agent_check_health(a);
 	assert_int_equal(a->state, AGENT_RUNNING);
 	assert_int_equal(reconcile_now(f, RECONCILE_RELOAD), 0);
 	w->state = SUP_UP;
 	w->config.n_mounts = 1;
 	strcpy(w->config.mounts[0].path, "/m");
-	process_has_config(w);
+	w->started = w->started ? w->started : calloc(1, sizeof(*w->started));
+	*w->started = w->config; /* which the process has too */
 	agent_check_health(a);
 	assert_int_equal(a->state, AGENT_STARTING);
 	launch_stat_set(&page->mounts[0].served, 1);
@@ -636,7 +627,8 @@ static void test_refused_mount_hides_its_paths(void **state)
 		strcpy(page->paths[i].peer, "peer");
 		strcpy(page->paths[i].remote, "10.10.1.77");
 	}
-	process_has_config(w);
+	w->started = w->started ? w->started : calloc(1, sizeof(*w->started));
+	*w->started = w->config; /* which the process has too */
 	agent_check_health(&f->a);
 	assert_null(health_path_reason(&f->a.health, w->id, leg, "peer", false));
 	page->paths[1].up = 0;
