@@ -43,6 +43,7 @@ static int on_health_timer(void *user)
 	leg_wiring_look(a);
 	leg_queues_look(a);
 	latency_look(&a->latency, a->sup, clock_now_ns());
+	reconcile_note_ready(a);
 	agent_check_health(a);
 	return 0;
 }
@@ -56,6 +57,7 @@ static void on_worker_change(void *user)
 	agent_update_state(a);
 	agent_publish(a);
 	reconcile_note_worker(a);
+	reconcile_note_ready(a);
 	agent_end_if_done(a);
 }
 

@@ -260,6 +260,7 @@ struct reconcile_pacing {
 	struct reconcile_pace files, running;
 	uint64_t fires_at_ns; /* when the armed debounce timer fires */
 	struct loop_source *debounce, *tick, *orphan;
+	bool ready_due;	 /* the first run has ended, so READY=1 may be sent */
 	bool ready_sent; /* READY=1 has been sent to the service manager */
 };
 
@@ -336,6 +337,10 @@ void reconcile_arm(struct agent *a, uint64_t delay_ns);
 /* Call when a worker's state has changed. Requests a reconcile if devices that the worker had open
  * can be restored now. */
 void reconcile_note_worker(struct agent *a);
+/* Tells the service manager once that the agent is ready: after the first run, when each new mount
+ * is attached or its server refuses it. So a program that starts after the agent writes nothing
+ * into a directory below a mount. Call when workers or mounts have changed. */
+void reconcile_note_ready(struct agent *a);
 /* Call when the agent stops: answers the queued requests, and the running reconcile starts no
  * workers. */
 void reconcile_stop(struct agent *a);

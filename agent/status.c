@@ -29,6 +29,7 @@ static void add_mounts(const struct agent *a, struct status *st, const struct su
 			.served = w->state == SUP_UP && s &&
 				  !mounts_why(a->mounts, w->config.mounts[i].path) &&
 				  !mounts_waits(a->mounts, w->config.mounts[i].path) &&
+				  !mounts_is_held_back(a->mounts, w->config.mounts[i].path) &&
 				  launch_stat_get(&s->served),
 		};
 		if (m->served)
@@ -113,6 +114,8 @@ static void add_totals(struct status *st, const struct sup_worker *w)
 		.write_bytes = launch_stat_get(&p->write_bytes),
 		.rx_drops = launch_stat_get(&p->rx_drops),
 		.sessions = launch_stat_get(&p->sessions),
+		.refusals = launch_stat_get(&p->refusals),
+		.n_refused = MIN_OF(launch_stat_get(&p->n_refused), (uint64_t)LAUNCH_REFUSED_MAX),
 	};
 }
 

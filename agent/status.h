@@ -116,6 +116,8 @@ struct status_client { /* a mount of another host */
 	uint32_t worker;
 	const char *export_name; /* borrowed; "": unknown */
 	bool current;		 /* the worker has updated it within the last seconds */
+	bool refused;		 /* the worker refuses the mount for this reason */
+	char reason[LAUNCH_REASON_MAX];
 	struct launch_client_stats s;
 };
 
@@ -131,6 +133,8 @@ struct status_totals { /* totals of one worker's statistics page */
 	uint32_t worker;
 	const char *role; /* static text */
 	uint64_t requests, responses, request_errors, read_bytes, write_bytes, rx_drops, sessions;
+	uint64_t refusals, n_refused; /* of clients' mounts: refusals since the start; mounts that
+					 are refused now */
 };
 
 struct status {

@@ -54,6 +54,30 @@ static void add_clients_of(struct status *st, const struct sup_worker *w,
 	}
 }
 
+/* Adds the mounts of clients that the worker refuses. */
+static void add_refused_of(struct status *st, const struct sup_worker *w)
+{
+	struct launch_refused_client read[LAUNCH_REFUSED_MAX];
+	size_t n = stats_page_refused(w->stats, read);
+
+	for (size_t i = 0; i < n; i++) {
+		struct status_client *c = &st->clients[st->n_clients];
+
+		if (!read[i].host[0])
+			continue;
+		*c = (struct status_client){.worker = w->id,
+					    .export_name = "",
+					    .current = status_page_is_current(w),
+					    .refused = true,
+					    .s = {.since_ns = read[i].since_ns}};
+		memcpy(c->reason, read[i].reason, sizeof(c->reason));
+		memcpy(c->s.host, read[i].host, sizeof(c->s.host));
+		if (read[i].addr.family == AF_INET || read[i].addr.family == AF_INET6)
+			c->s.addr = read[i].addr;
+		st->n_clients++;
+	}
+}
+
 static bool has_clients(const struct sup_worker *w)
 {
 	return w->wanted && w->config.role == LAUNCH_COMPUTE && w->stats;
@@ -67,7 +91,7 @@ static int compare_clients(const void *a, const void *b)
 
 static bool is_connected(const struct status_client *c)
 {
-	return c->current && c->s.state == LAUNCH_CLIENT_CONNECTED;
+	return c->current && !c->refused && c->s.state == LAUNCH_CLIENT_CONNECTED;
 }
 
 /* Counts the connected hosts of each export; the clients are sorted by host. */
@@ -93,13 +117,15 @@ static int add_clients(const struct agent *a, struct status *st)
 	size_t n = 0;
 
 	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
-		n += has_clients(w) ? LAUNCH_CLIENT_STATS_MAX : 0;
+		n += has_clients(w) ? LAUNCH_CLIENT_STATS_MAX + LAUNCH_REFUSED_MAX : 0;
 	st->clients = calloc(MAX_OF(n, 1), sizeof(*st->clients));
 	if (!read || !st->clients)
 		return -ENOMEM;
 	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
-		if (has_clients(w))
+		if (has_clients(w)) {
 			add_clients_of(st, w, read);
+			add_refused_of(st, w);
+		}
 	qsort(st->clients, st->n_clients, sizeof(*st->clients), compare_clients);
 	count_clients(st);
 	return 0;
@@ -117,7 +143,7 @@ int status_collect_hosts(const struct agent *a, struct status *st)
 /* ---- clients: printed ---- */
 
 /* States of a client host, the best one first. The host has the best state of its mounts. */
-enum host_state { HOST_CONNECTED, HOST_SILENT, HOST_UNKNOWN, HOST_AWAY };
+enum host_state { HOST_CONNECTED, HOST_SILENT, HOST_UNKNOWN, HOST_REFUSED, HOST_AWAY };
 
 static enum host_state state_of(const struct status_client *c)
 {
@@ -127,42 +153,66 @@ static enum host_state state_of(const struct status_client *c)
 		[LAUNCH_CLIENT_AWAY] = HOST_AWAY,
 	};
 
-	return c->current ? states[c->s.state] : HOST_UNKNOWN;
+	if (!c->current)
+		return HOST_UNKNOWN;
+	return c->refused ? HOST_REFUSED : states[c->s.state];
+}
+
+/* Adds up the n mounts of a host; the state and the time of the last packet are the best ones. */
+struct client_sum {
+	enum host_state state;
+	int64_t since_s, heard_s, open_files; /* -1: unknown */
+	json_int_t n_mounts, n_refused;
+	const char *reason; /* of the first mount that is refused; "" */
+};
+
+static struct client_sum client_add_up(const struct status_client *c, size_t n)
+{
+	struct client_sum sum = {.state = HOST_AWAY, .since_s = -1, .heard_s = -1, .reason = ""};
+
+	for (size_t i = 0; i < n; i++)
+		sum.state = MIN_OF(sum.state, state_of(&c[i]));
+	for (size_t i = 0; i < n; i++) {
+		const int64_t heard = status_age_s(c[i].s.heard_ns);
+
+		sum.n_mounts += !c[i].refused;
+		sum.n_refused += c[i].refused;
+		if (c[i].refused && !sum.reason[0])
+			sum.reason = c[i].reason;
+		if (!c[i].current) {
+			sum.open_files = -1;
+			continue;
+		}
+		if (state_of(&c[i]) == sum.state)
+			sum.since_s = MAX_OF(sum.since_s, status_age_s(c[i].s.since_ns));
+		if (heard >= 0 && (sum.heard_s < 0 || heard < sum.heard_s))
+			sum.heard_s = heard;
+		sum.open_files += sum.open_files < 0 ? 0 : c[i].s.open_files;
+	}
+	return sum;
 }
 
 /* Makes the JSON object of a client host from all of its n mounts. */
 static json_t *client_to_json(const struct status_client *c, size_t n)
 {
-	static const char *const names[] = {"connected", "silent", "unknown", "away"};
+	static const char *const names[] = {"connected", "silent", "unknown", "refused", "away"};
 	json_t *addresses = json_array(), *exports = json_array(), *workers = json_array();
-	enum host_state state = HOST_AWAY;
-	int64_t since_s = -1, heard_s = -1, open_files = 0;
+	const struct client_sum sum = client_add_up(c, n);
 	char text[IP_ADDR_STR_MAX];
 
-	for (size_t i = 0; i < n; i++)
-		state = MIN_OF(state, state_of(&c[i]));
 	for (size_t i = 0; i < n; i++) {
-		const int64_t heard = status_age_s(c[i].s.heard_ns);
-
 		if (c[i].s.addr.family)
 			add_once(addresses, ip_addr_format(&c[i].s.addr, text, sizeof(text)));
 		add_once(exports, c[i].export_name);
 		add_number_once(workers, c[i].worker);
-		if (!c[i].current) {
-			open_files = -1;
-			continue;
-		}
-		if (state_of(&c[i]) == state)
-			since_s = MAX_OF(since_s, status_age_s(c[i].s.since_ns));
-		if (heard >= 0 && (heard_s < 0 || heard < heard_s))
-			heard_s = heard;
-		open_files += open_files < 0 ? 0 : c[i].s.open_files;
 	}
-	return json_pack("{s:o, s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:o}", "host",
-			 status_text_to_json(c->s.host), "state", names[state], "addresses",
-			 addresses, "exports", exports, "workers", workers, "mounts", (json_int_t)n,
-			 "open_files", status_number_or_null(open_files), "since_s",
-			 status_number_or_null(since_s), "heard_s", status_number_or_null(heard_s));
+	return json_pack("{s:o, s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:I, s:o}", "host",
+			 status_text_to_json(c->s.host), "state", names[sum.state], "addresses",
+			 addresses, "exports", exports, "workers", workers, "mounts", sum.n_mounts,
+			 "open_files", status_number_or_null(sum.open_files), "since_s",
+			 status_number_or_null(sum.since_s), "heard_s",
+			 status_number_or_null(sum.heard_s), "refused_mounts", sum.n_refused,
+			 "reason", status_text_to_json(sum.reason));
 }
 
 json_t *status_clients_to_json(const struct status *st)

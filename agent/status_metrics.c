@@ -288,6 +288,8 @@ static void print_totals(FILE *f, const struct status *st)
 		TOTAL("write_bytes_total", "File data written.", write_bytes),
 		TOTAL("sessions", "Sessions that are up.", sessions),
 		TOTAL("rx_drops_total", "Packets received for no known session.", rx_drops),
+		TOTAL("mount_refusals_total", "Refusals of clients' mounts.", refusals),
+		TOTAL("refused_mounts", "Clients' mounts that are refused now.", n_refused),
 	};
 #undef TOTAL
 

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
-#define LAUNCH_VERSION 31
+#define LAUNCH_VERSION 32
 
 /* Size of launch_config.share_fd; server_share.c defines its content. If that layout changes, this
  * size and the version above must change too, because workers of the old version continue to use
@@ -661,6 +661,16 @@ struct launch_client_stats {
 	uint64_t since_ns;   /* clock_now_ns() of the session's start or end */
 	uint64_t heard_ns;   /* clock_now_ns() of the client's last packet; 0: unknown */
 };
+/* A client whose mount a compute worker refuses, or has refused a moment ago. */
+#define LAUNCH_REFUSED_MAX 64
+struct launch_refused_client {
+	char host[PLENUM_NAME_MAX];	   /* as the client calls itself */
+	char export_name[PLENUM_NAME_MAX]; /* as the client asks for it */
+	struct ip_addr addr;		   /* address from which it came */
+	char reason[LAUNCH_REASON_MAX];	   /* "code: sentence" */
+	uint64_t times;			   /* number of refusals since since_ns */
+	uint64_t since_ns;		   /* clock_now_ns() of the first of these refusals */
+};
 struct launch_fault_stats {
 	struct launch_fault fault; /* id 0: no fault */
 	uint64_t touched;	   /* number of packets that it affected */
@@ -698,6 +708,10 @@ struct launch_stats {
 	uint64_t open_files[LAUNCH_EXPORTS_MAX];
 	uint64_t n_clients;
 	struct launch_client_stats clients[LAUNCH_CLIENT_STATS_MAX];
+	/* compute. refusals: number of refusals since the worker's start. refused: the first
+	 * n_refused entries are clients that are refused now. The seqlock protects them. */
+	uint64_t refusals, n_refused;
+	struct launch_refused_client refused[LAUNCH_REFUSED_MAX];
 };
 
 static inline void launch_stat_add(uint64_t *counter, uint64_t n)

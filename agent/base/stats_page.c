@@ -115,6 +115,32 @@ bool stats_page_session(const struct launch_watch *page, size_t i, struct launch
 	return true;
 }
 
+size_t stats_page_refused(const struct launch_stats *page,
+			  struct launch_refused_client ret[LAUNCH_REFUSED_MAX])
+{
+	size_t n = 0;
+
+	for (int tries = 0; tries < 8; tries++) {
+		uint64_t before = __atomic_load_n(&page->seq, __ATOMIC_ACQUIRE);
+
+		n = MIN_OF(launch_stat_get(&page->n_refused), (uint64_t)LAUNCH_REFUSED_MAX);
+		memcpy(ret, page->refused, n * sizeof(*ret));
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		/* Pairs with the store in worker_stats_publish. */
+		if (!(before & 1) && before == __atomic_load_n(&page->seq, __ATOMIC_RELAXED))
+			break;
+	}
+	for (size_t i = 0; i < n; i++) {
+		ret[i].host[sizeof(ret[i].host) - 1] = '\0';
+		ret[i].export_name[sizeof(ret[i].export_name) - 1] = '\0';
+		ret[i].reason[sizeof(ret[i].reason) - 1] = '\0';
+		text_clean(ret[i].host);
+		text_clean(ret[i].export_name);
+		text_clean(ret[i].reason);
+	}
+	return n;
+}
+
 bool stats_page_refusal(const struct launch_stats *page, uint32_t i, const struct ip_addr *to,
 			uint64_t age_ns, struct launch_refusal *ret)
 {

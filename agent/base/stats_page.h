@@ -24,6 +24,10 @@ bool stats_page_has_sessions(const struct launch_watch *page);
  * numbers are within their ranges. Returns false if it has no session, or if the worker changes the
  * entry during each of several tries. */
 bool stats_page_session(const struct launch_watch *page, size_t i, struct launch_session *ret);
+/* Copies the clients that the worker refuses, with their texts terminated, and returns their
+ * number. */
+size_t stats_page_refused(const struct launch_stats *page,
+			  struct launch_refused_client ret[LAUNCH_REFUSED_MAX]);
 /* Returns whether this host's kernel has refused to send to the address through the worker's port
  * `i` in the last `age_ns`. If so, *ret is the last refusal. */
 bool stats_page_refusal(const struct launch_stats *page, uint32_t i, const struct ip_addr *to,

@@ -211,8 +211,9 @@ int ctl_cmd_exports(const struct ctl_args *a)
 
 static int print_clients(const struct ctl_args *a, const json_t *clients, const char *columns)
 {
-	static const char *const headings[] = {"HOST",	 "STATE", "SINCE", "ADDRESSES", "EXPORTS",
-					       "MOUNTS", "OPEN",  "HEARD", "WORKERS"};
+	static const char *const headings[] = {"HOST",	  "STATE",   "SINCE", "ADDRESSES",
+					       "EXPORTS", "MOUNTS",  "OPEN",  "HEARD",
+					       "WORKERS", "REFUSED", "REASON"};
 	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
 	const json_t *c;
 	size_t i;
@@ -227,6 +228,8 @@ static int print_clients(const struct ctl_args *a, const json_t *clients, const 
 		add_integer(&t, c, "open_files");
 		add_seconds(&t, c, "heard_s");
 		add_ids(&t, json_object_get(c, "workers"));
+		add_integer(&t, c, "refused_mounts");
+		ctl_table_add(&t, "%s", ctl_text(c, "reason"));
 	}
 	return ctl_view_print(a, &t, columns);
 }

@@ -47,6 +47,18 @@ static bool is_of_waiting_mount(const struct sup_worker *w, const struct launch_
 	return false;
 }
 
+/* Returns whether the path belongs to the session of a mount that the server refuses. The server
+ * answers, so the path's silence has no cause in the network. */
+static bool is_of_refused_mount(const struct sup_worker *w, const struct launch_path_stats *s)
+{
+	char text[LAUNCH_REASON_MAX];
+
+	if (s->serves >= LAUNCH_MOUNTS_MAX || w->config.role != LAUNCH_FRONTEND)
+		return false;
+	stats_page_text(w->stats, w->stats->mounts[s->serves].reason, text, sizeof(text));
+	return text[0] != '\0';
+}
+
 /* Returns whether it does no harm that the path is down. With separate fabrics, standby paths
  * between legs of different fabrics never come up. This is a problem only if the leg has no working
  * path in its own fabric either. */
@@ -196,7 +208,7 @@ void health_look_at_paths(struct health_look *l)
 		if (s->up || is_lossy(l, s) || !port ||
 		    !carriers_usable(l->in->carriers, port->ifindex) ||
 		    !peer_answers(l->w, paths, n, s->peer) || is_expected_down(paths, n, s) ||
-		    is_of_waiting_mount(l->w, paths, n, s))
+		    is_of_waiting_mount(l->w, paths, n, s) || is_of_refused_mount(l->w, s))
 			continue;
 		if (lost) {
 			note_path_of_lost(l, lost, s->peer);

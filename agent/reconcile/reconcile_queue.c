@@ -235,6 +235,17 @@ void reconcile_note_worker(struct agent *a)
 		reconcile_ask_soon(a, RECONCILE_KERNEL);
 }
 
+void reconcile_note_ready(struct agent *a)
+{
+	struct reconcile *rec = &a->reconcile;
+
+	if (!rec->pacing.ready_due || rec->pacing.ready_sent || rec->state != RECONCILE_IDLE ||
+	    a->state == AGENT_STOPPING || mounts_await_answer(a->mounts))
+		return;
+	rec->pacing.ready_sent = true;
+	loop_notify("READY=1");
+}
+
 void reconcile_stop(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;

@@ -465,10 +465,8 @@ static void finish(struct agent *a, int r)
 							       .source = RECONCILE_FROM_RUNNING});
 	else
 		reconcile_run_next(a);
-	if (rec->state == RECONCILE_IDLE && !rec->pacing.ready_sent && a->state != AGENT_STOPPING) {
-		rec->pacing.ready_sent = true;
-		loop_notify("READY=1");
-	}
+	rec->pacing.ready_due |= rec->state == RECONCILE_IDLE;
+	reconcile_note_ready(a);
 	agent_publish(a);
 	agent_end_if_done(a);
 	/* Only a reconcile uses much heap memory, so it is returned to the kernel now. */

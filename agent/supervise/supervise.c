@@ -76,13 +76,6 @@ static bool is_stuck(const struct sup_worker *w, uint64_t now)
 	return now > beat && now - beat > SUP_HEARTBEAT_LIMIT_NS;
 }
 
-static void note_served(const struct sup_worker *w)
-{
-	for (uint32_t i = 0; w->stats && i < w->started->n_mounts; i++)
-		if (launch_stat_get(&w->stats->mounts[i].served))
-			mounts_note_served(w->sup->setup.mounts, &w->started->mounts[i]);
-}
-
 const struct launch_mount_stats *sup_mount_stats(const struct sup_worker *w, uint32_t i)
 {
 	for (uint32_t k = 0; w->stats && w->started && k < w->started->n_mounts; k++)
@@ -118,7 +111,7 @@ static int on_heartbeat_check(void *user)
 		sup_update_ports(w);
 		sup_update_rdma(w, now);
 		sup_watch_exports(w);
-		note_served(w);
+		sup_look_at_mounts(w);
 		if (is_stuck(w, now))
 			sup_handle_event(w, SUP_EV_HEARTBEAT_MISSED);
 		else if (w->postponed)
@@ -251,6 +244,8 @@ int sup_new(const struct sup_setup *setup, struct sup **ret)
 	if (r >= 0)
 		r = loop_add_timer(setup->loop, NSEC_PER_SEC / 2, on_heartbeat_check, s,
 				   &s->heartbeat);
+	if (r >= 0)
+		r = sup_mounts_init(s);
 	if (r < 0) {
 		sup_free(s);
 		return r;
@@ -281,6 +276,7 @@ struct sup *sup_free(struct sup *s)
 	export_records_done(&s->records);
 	async_open_done(&s->dirs);
 	loop_source_free(s->heartbeat);
+	loop_source_free(s->look);
 	cleanup_close(&s->alive[0]);
 	cleanup_close(&s->alive[1]);
 	cleanup_close(&s->program_fd);

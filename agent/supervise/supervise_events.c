@@ -197,6 +197,7 @@ static void do_note_up(struct sup_worker *w)
 		sup_handle_when_unmounted(w, SUP_EV_CONFIG_CHANGED);
 		return;
 	}
+	sup_look_at_mounts_soon(w->sup);
 	sup_update_links(w);
 	sup_update_labels(w, w->adopted);
 	sup_update_keys(w);

@@ -5,7 +5,8 @@
  * handles the events of a worker. supervise_takeover.c adopts or replaces a worker.
  * supervise_messages.c reads a worker's messages and its exit. supervise_worker.c starts and ends a
  * worker's process. supervise_update.c, supervise_ports.c, supervise_rdma.c, supervise_core.c and
- * supervise_exports.c keep a running worker up to date. supervise_renew.c chooses workers to
+ * supervise_exports.c keep a running worker up to date. supervise_mounts.c follows what servers
+ * answer to its mounts. supervise_renew.c chooses workers to
  * restart. supervise_send.c sends messages. supervise_report.c adds events.
  */
 #ifndef PLENUM_AGENT_SUPERVISE_INTERNAL_H
@@ -29,6 +30,8 @@ struct sup {
 	struct export_records records; /* the recorded identity of each exported folder */
 	struct async_open dirs;	       /* opens the directories of exports */
 	struct loop_source *heartbeat;
+	struct loop_source *look; /* checks whether servers accept new mounts; look_ns: its delay */
+	uint64_t look_ns;
 	/* Set by supervise.c and called by the files below it. on_event handles an event of a
 	 * worker. on_gone is called when a process has exited, and may free its worker. */
 	void (*on_event)(struct sup_worker *w, enum sup_event e);
@@ -161,6 +164,15 @@ void sup_take_exports(struct sup *s, const struct launch_config *wants, size_t n
 bool sup_export_taken(const struct sup_worker *w);
 /* Forgets the folders of exports that are no longer configured. */
 void sup_keep_exports(struct sup *s, const struct launch_config *wants, size_t n);
+
+/* ---- supervise_mounts.c ---- */
+
+/* Makes the timer. Returns 0 or negative errno. */
+int sup_mounts_init(struct sup *s);
+/* Passes to mounts.c what the servers have answered to the worker's mounts. */
+void sup_look_at_mounts(struct sup_worker *w);
+/* The same for all workers, a moment after a worker reported news of a server. */
+void sup_look_at_mounts_soon(struct sup *s);
 
 /* ---- supervise_ports.c ---- */
 

@@ -19,6 +19,8 @@ static void take_event(struct sup_worker *w, const struct launch_msg *msg)
 		    msg->code == LAUNCH_EVENT_RESTORED || msg->code == LAUNCH_EVENT_RDMA;
 	char name[EVENTS_SOURCE_MAX];
 
+	if (msg->code == LAUNCH_EVENT_PEER_UP || msg->code == LAUNCH_EVENT_PEER_REFUSED)
+		sup_look_at_mounts_soon(w->sup);
 	snprintf(name, sizeof(name), "worker %u", w->id);
 	events_keep(w->sup->setup.events, good ? LOG_LEVEL_NOTICE : LOG_LEVEL_WARNING, name,
 		    msg->text);

@@ -5,6 +5,7 @@
  */
 #include "dataplane/fuse/server/fuse_server.h"
 #include "dataplane/worker/worker.h"
+#include "dataplane/worker/worker_refused.h"
 #include "netcfg/base/log.h"
 #include "netcfg/base/reason.h"
 
@@ -18,20 +19,12 @@
  */
 #define FULL_NS (11 * NSEC_PER_SEC)
 
-#define CLAIMS_MAX 8
-
-/* A name that a client claimed from an address that is not listed for it. */
-struct claim {
-	char host[PLENUM_NAME_MAX];
-	uint64_t last_ns; /* when a client with this name was last refused; 0: this entry is free */
-};
-
 struct compute_end {
 	struct fuse_server *back;
 	struct reason reported; /* the server's own reason, as last reported */
 	uint64_t full_ns; /* when a client was last refused for lack of sessions; 0: never, or long
 			     ago */
-	struct claim claims[CLAIMS_MAX];
+	struct worker_refused refused;
 };
 
 static struct compute_end *end_of(const struct worker *w)
@@ -65,55 +58,27 @@ static void full_report(struct worker *w)
 	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_DEGRADED, 0, w->peer_why);
 }
 
-/* Returns whether to report that this name was refused: only the first time, or again after no
- * client has claimed the name for a while. The table of names is small, so that a host that claims
- * many names at once causes only a few events. */
-static bool claim_is_new(struct worker *w, const char *host)
+/* Tells the client why its name does not admit it. Without this word, it could not tell this error
+ * from that of an export whose rules do not match. */
+static int claim_refuse(struct rudp_session *s, const struct ip_addr *from, int error)
 {
-	struct claim *claims = end_of(w)->claims, *to = NULL;
-
-	for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-		bool old = claims[i].last_ns == 0 || w->now_ns >= claims[i].last_ns + FULL_NS;
-
-		if (!old && strcmp(claims[i].host, host) == 0) {
-			claims[i].last_ns = w->now_ns;
-			return false;
-		}
-		to = old ? &claims[i] : to;
-	}
-	if (!to)
-		return false;
-	snprintf(to->host, sizeof(to->host), "%s", host);
-	to->last_ns = w->now_ns;
-	return true;
-}
-
-/* Reports why the client is refused, both to the client and to the operator of this host, who can
- * add the address to the list. */
-static int claim_refuse(struct worker *w, struct rudp_session *s, const struct ip_addr *from,
-			int error)
-{
-	const char *host = fuse_server_claimed(server_of(w));
-	char ip[IP_ADDR_STR_MAX], text[LAUNCH_REASON_MAX * 2];
+	char ip[IP_ADDR_STR_MAX];
 
 	ip_addr_format(from, ip, sizeof(ip));
 	rudp_session_refuse_with(s, error == -EDESTADDRREQ ? WORKER_PEER_UNLISTED : ip);
-	if (!claim_is_new(w, host))
-		return -EACCES;
-	if (error == -EDESTADDRREQ)
-		snprintf(text, sizeof(text),
-			 WORKER_PEER_UNLISTED
-			 ": %s claims to be %s, of which peers lists no ips; "
-			 "refused. Add the host to peers, or set cluster.secret-file on both hosts",
-			 ip, host);
-	else
-		snprintf(text, sizeof(text),
-			 "wrong-address: %s claims to be %s, for which peers lists other ips; "
-			 "refused. Add the address there, or set cluster.secret-file on both hosts",
-			 ip, host);
-	log_warning("%s", text);
-	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_PEER_REFUSED, 0, text);
 	return -EACCES;
+}
+
+/* Keeps the list of refused clients. */
+static void refused_note(struct worker *w, const struct ip_addr *from, int error)
+{
+	const struct fuse_server_asked *q = fuse_server_asked(server_of(w));
+	struct worker_refused *r = &end_of(w)->refused;
+
+	if (q && error == 0)
+		worker_refused_drop(w, r, q);
+	else if (q)
+		worker_refused_add(w, r, q, from, error);
 }
 
 /* Forgets refusals for lack of sessions when they are long ago. Returns when to check again. */
@@ -200,6 +165,8 @@ static int on_accept(void *user, struct rudp_session *s, const void *hello, size
 
 	rudp_session_from(s, &from);
 	e = fuse_server_accept(server_of(w), s, &from.ip, hello, len, &client);
+	if (e < 0 || end_of(w)->refused.n > 0)
+		refused_note(w, &from.ip, e);
 	if (e == 0)
 		*ret_user = client;
 	else if (e == -EREMCHG)
@@ -207,7 +174,7 @@ static int on_accept(void *user, struct rudp_session *s, const void *hello, size
 	else if (e == -EREMOTE)
 		rudp_session_refuse_with(s, fuse_server_elsewhere(server_of(w)));
 	else if (e == -EADDRNOTAVAIL || e == -EDESTADDRREQ)
-		e = claim_refuse(w, s, &from.ip, e);
+		e = claim_refuse(s, &from.ip, e);
 	else if (e == -ENOSPC)
 		full_report(w);
 	return e == -EDQUOT ? -ENOSPC : e; /* only mount workers are refused: mounts would still get
@@ -327,6 +294,7 @@ static uint64_t compute_tick(struct worker *w)
 		 due_ping;
 	struct launch_ping ping;
 
+	due = MIN_OF(due, worker_refused_tick(w, &end_of(w)->refused));
 	reason_look(w);
 	if (fuse_server_ping_take(server_of(w), w->now_ns, &ping, &due_ping))
 		worker_send_ping(w, &ping);
@@ -391,6 +359,7 @@ static void compute_describe(const struct worker *w, const struct rudp_session *
 static void compute_publish(struct worker *w)
 {
 	fuse_server_publish(server_of(w));
+	worker_refused_publish(w, &end_of(w)->refused);
 }
 
 static const char *compute_peer_name(const struct worker *w, const struct rudp_session *s)

@@ -378,8 +378,9 @@ static void report_absence(struct worker *w, unsigned i)
 			refusal_forget(w, m);
 		return;
 	}
-	/* For a mount with mount workers, only the owner reports it. */
-	if (m->absence_reported || is_mount_worker(w, i) ||
+	/* For a mount with mount workers, only the owner reports it. A server that refuses the
+	 * mount is not absent. */
+	if (m->absence_reported || m->refusal_reported || is_mount_worker(w, i) ||
 	    (n == m->timeouts_seen && fuse_client_waits_ns(m->front, w->now_ns) < ABSENCE_NS))
 		return;
 	if (n != m->timeouts_seen)

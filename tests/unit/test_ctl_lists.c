@@ -62,16 +62,19 @@ static void exports_have_clients_and_files(void **state)
 	       "-        -         -            export-full: x\n");
 }
 
-static void clients_have_the_time_of_their_last_packet(void **state)
+static void clients_have_the_time_of_their_last_packet_and_their_refusal(void **state)
 {
 	expect("clients", "GET /v1/clients",
 	       "{\"host\":\"b\",\"omitted_mounts\":0,\"clients\":[{\"host\":\"a\",\"state\":"
 	       "\"away\","
 	       "\"addresses\":[\"10.10.1.10\"],\"exports\":[\"x\",\"y\"],\"workers\":[1,2],"
 	       "\"mounts\":2,"
-	       "\"open_files\":7,\"since_s\":61,\"heard_s\":66}]}",
-	       "HOST  STATE  SINCE  ADDRESSES   EXPORTS  MOUNTS  OPEN  HEARD  WORKERS\n"
-	       "a     away   1m 1s  10.10.1.10  x, y     2       7     1m 6s  1, 2\n");
+	       "\"open_files\":7,\"since_s\":61,\"heard_s\":66,\"refused_mounts\":1,\"reason\":"
+	       "\"read-only: x\"}]}",
+	       "HOST  STATE  SINCE  ADDRESSES   EXPORTS  MOUNTS  OPEN  HEARD  WORKERS  REFUSED  "
+	       "REASON\n"
+	       "a     away   1m 1s  10.10.1.10  x, y     2       7     1m 6s  1, 2     1        "
+	       "read-only: x\n");
 }
 
 static void peers_have_their_legs_and_the_worst_loss(void **state)
@@ -172,7 +175,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mounts_have_state_files_and_times),
 		cmocka_unit_test(exports_have_clients_and_files),
-		cmocka_unit_test(clients_have_the_time_of_their_last_packet),
+		cmocka_unit_test(clients_have_the_time_of_their_last_packet_and_their_refusal),
 		cmocka_unit_test(hosts_of_the_cluster_have_the_age_of_their_summary),
 		cmocka_unit_test(exports_of_the_cluster_name_their_host),
 		cmocka_unit_test(peers_have_their_legs_and_the_worst_loss),

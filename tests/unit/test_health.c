@@ -294,6 +294,21 @@ static void a_path_that_is_down_for_less_than_three_seconds_is_no_problem(void *
 	silent_case_done(&s);
 }
 
+static void a_path_of_a_refused_mount_is_not_blamed_on_the_network(void **state)
+{
+	struct silent_case s;
+
+	silent_case_init(&s);
+	s.w.config.role = LAUNCH_FRONTEND;
+	s.k->page.paths[1].serves = 3;
+	expect_problem(&s, "");
+	assert_int_equal(s.h.n, 1);
+	strcpy(s.k->page.mounts[3].reason, "not-allowed: host-b does not let this host use it");
+	expect_problem(&s, "");
+	assert_int_equal(s.h.n, 0);
+	silent_case_done(&s);
+}
+
 static void a_guess_replaces_a_known_cause_only_after_three_seconds(void **state)
 {
 	struct silent_case s;
@@ -648,6 +663,7 @@ int main(void)
 		cmocka_unit_test(small_frames_of_a_diverted_leg_are_no_problem_of_their_own),
 		cmocka_unit_test(a_worker_without_legs_has_the_reason_of_the_plan),
 		cmocka_unit_test(a_path_that_is_down_for_less_than_three_seconds_is_no_problem),
+		cmocka_unit_test(a_path_of_a_refused_mount_is_not_blamed_on_the_network),
 		cmocka_unit_test(a_guess_replaces_a_known_cause_only_after_three_seconds),
 		cmocka_unit_test(another_guess_replaces_a_guess_only_after_three_seconds),
 		cmocka_unit_test(a_refusal_to_send_without_a_path_is_named),

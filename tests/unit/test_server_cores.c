@@ -601,6 +601,28 @@ static void mounts_are_balanced_across_cores(void **state)
 	fuse_server_client_gone(client);
 }
 
+/* Workers of several entries have different exports, and clients know only the host. */
+static void a_client_of_an_export_of_another_core_is_redirected(void **state)
+{
+	struct share_slot *slot = share_slot_of(&cores[0].server->share, 2);
+	struct fuse_hello hello = cores[0].hello;
+	struct fuse_server_client *client;
+
+	strcpy(hello.export_name, "other");
+	hello.mount_id[0] = 'o';
+	assert_int_equal(accept_at(0, &hello, &client), -ENOENT);
+	share_set(&slot->exports[1], share_name_hash("other"));
+	assert_int_equal(accept_at(0, &hello, &client), -EREMOTE);
+	assert_string_equal(fuse_server_elsewhere(cores[0].server), "10.0.0.2/1234");
+	hello.follows_redirects = false;
+	assert_int_equal(accept_at(0, &hello, &client), -EBUSY);
+	hello.follows_redirects = true;
+	share_set(&slot->seen_ns, clock_now_ns() - 2 * SHARE_AWAY_NS); /* it may be restarting */
+	assert_int_equal(accept_at(0, &hello, &client), -EBUSY);
+	share_set(&slot->seen_ns, clock_now_ns() - 2 * SHARE_GONE_NS);
+	assert_int_equal(accept_at(0, &hello, &client), -ENOENT);
+}
+
 /* A mount that was handed over and returns, because its client cannot reach the peer, stays. */
 static void mounts_that_return_stay(void **state)
 {
@@ -658,6 +680,7 @@ int main(void)
 		ON("/tmp", late_pins_are_released),
 		ON("/tmp", provisional_pins_have_one_limit),
 		ON("/dev/shm", another_core_adopts_mounts_and_replays),
+		ON("/dev/shm", a_client_of_an_export_of_another_core_is_redirected),
 		ON("/dev/shm", no_core_truncates_shared_memory),
 		ON("/dev/shm", mounts_are_balanced_across_cores),
 		ON("/dev/shm", mounts_that_return_stay),

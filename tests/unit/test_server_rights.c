@@ -406,7 +406,6 @@ static void clients_without_a_rule_are_refused(void **state)
 	strcpy(c->host, "host-a");
 	assert_int_equal(fuse_server_accept(rig.server, NULL, &out, hello, sizeof(hello), &client),
 			 -EDESTADDRREQ);
-	assert_string_equal(fuse_server_claimed(rig.server), "host-a");
 	c->n_addrs = 1;
 	rig.cfg.client_addrs[0] = in;
 	assert_int_equal(fuse_server_accept(rig.server, NULL, &out, hello, sizeof(hello), &client),

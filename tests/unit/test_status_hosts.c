@@ -140,6 +140,55 @@ static void clients_are_hosts_with_the_best_state_of_their_mounts(void **state)
 	expect(f, "exports", "clients", "1");
 }
 
+static void put_refused(struct launch_stats *page, const char *host, const char *export_name,
+			const char *reason)
+{
+	struct launch_refused_client *r = &page->refused[page->n_refused++];
+
+	*r = (struct launch_refused_client){.times = 3,
+					    .since_ns = clock_now_ns() - 7 * NSEC_PER_SEC};
+	snprintf(r->host, sizeof(r->host), "%s", host);
+	snprintf(r->export_name, sizeof(r->export_name), "%s", export_name);
+	snprintf(r->reason, sizeof(r->reason), "%s", reason);
+	assert_int_equal(ip_addr_parse("10.10.1.40", &r->addr), 0);
+}
+
+static void refused_clients_are_listed_with_the_reason(void **state)
+{
+	struct fixture *f = *state;
+	struct launch_stats *page = begin(f, server);
+	json_t *l;
+
+	start_process(host_worker(f));
+	put_client(page, "host-b", "10.10.1.20", LAUNCH_CLIENT_CONNECTED, 2, 30);
+	put_refused(page, "host-b", "y", "no-export: host-b asks for y");
+	put_refused(page, "host-e", "x", "not-allowed: host-e may not use x\n");
+	put_refused(page, "host-e", "x", "not-allowed: host-e may not use x");
+	l = list(f, "clients", NULL);
+	assert_int_equal(json_array_size(l), 2);
+	assert_member(l, 0, "state", "\"connected\"");
+	assert_member(l, 0, "mounts", "1");
+	assert_member(l, 0, "refused_mounts", "1");
+	assert_member(l, 0, "reason", "\"no-export: host-b asks for y\"");
+	assert_member(l, 0, "open_files", "2");
+	assert_member(l, 1, "host", "\"host-e\"");
+	assert_member(l, 1, "state", "\"refused\"");
+	assert_member(l, 1, "addresses", "[\"10.10.1.40\"]");
+	assert_member(l, 1, "exports", "[]");
+	assert_member(l, 1, "mounts", "0");
+	assert_member(l, 1, "refused_mounts", "2");
+	assert_member(l, 1, "since_s", "7");
+	json_decref(l);
+	expect(f, "exports", "clients", "1");
+	page->n_refused = UINT64_MAX; /* a page that a broken worker has written */
+	json_decref(list(f, "clients", NULL));
+	stall(page);
+	page->n_refused = 3;
+	l = list(f, "clients", NULL);
+	assert_member(l, 1, "state", "\"unknown\"");
+	json_decref(l);
+}
+
 static void clients_of_a_worker_that_does_not_tell_are_unknown(void **state)
 {
 	struct fixture *f = *state;
@@ -536,6 +585,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RECONCILE_TEST(clients_are_hosts_with_the_best_state_of_their_mounts),
+		RECONCILE_TEST(refused_clients_are_listed_with_the_reason),
 		RECONCILE_TEST(clients_of_a_worker_that_does_not_tell_are_unknown),
 		RECONCILE_TEST(invalid_entries_of_a_page_are_harmless),
 		RECONCILE_TEST(exports_are_served_only_by_workers_that_tell),

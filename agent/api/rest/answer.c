@@ -80,7 +80,7 @@ static const struct answer_member exports[] = {
 static const struct answer_member client[] = {
 	TEXT("host"), TEXT("state"), TEXTS("addresses"), TEXTS("exports"), INTEGERS("workers"),
 	INTEGER("mounts"), INTEGER_OR_NULL("open_files"), INTEGER_OR_NULL("since_s"),
-	INTEGER_OR_NULL("heard_s"), END};
+	INTEGER_OR_NULL("heard_s"), INTEGER("refused_mounts"), TEXT("reason"), END};
 static const struct answer_member clients[] = {
 	TEXT("host"), OBJECTS("clients", client), INTEGER("omitted_mounts"), END};
 static const struct answer_member peer[] = {

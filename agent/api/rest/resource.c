@@ -196,12 +196,13 @@ const struct resource resources[RESOURCE_MAX] = {
 		OPERATION("GET", "/v1/clients", PRIVSEP_GET, "hosts that mount the exports"),
 		.what = PRIVSEP_CLIENTS,
 		LIST("clients", "host", TEXT),
-		.columns = "HOST,STATE,SINCE,ADDRESSES,EXPORTS,MOUNTS,OPEN,HEARD,WORKERS",
+		.columns = "HOST,STATE,SINCE,ADDRESSES,EXPORTS,MOUNTS,OPEN,HEARD,WORKERS,REFUSED,REASON",
 		.commands = {{"clients", "[TABLE OPTION...]", "list the hosts that mount the exports",
 			       "Lists the hosts that mount exports of this host, under the names that they give themselves:\n"
 			       "addresses, exports, number of mounts, open files, and the time since their last packet. A\n"
 			       "silent client answers on no path; an away client has no session, and the server keeps its\n"
-			       "open files for its return for 90 seconds. State unknown: its worker does not tell.\n"}},
+			       "open files for its return for 90 seconds. State unknown: its worker does not tell. REFUSED is\n"
+			       "the number of its mounts that the server refuses, and REASON says why.\n"}},
 	},
 	[RESOURCE_PEERS] = {
 		OPERATION("GET", "/v1/peers", PRIVSEP_GET, "other hosts, and their paths"),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The set of mounts: creates, adopts and removes them. mountinfo.c examines mount points without
- * entering them; unmount.c unmounts without blocking. */
+/* The set of mounts: creates and removes them. mounts_adopt.c adopts those of an earlier agent.
+ * mountinfo.c examines mount points without entering them; unmount.c unmounts without blocking. */
 #include "agent/supervise/mounts/mounts.h"
 #include "agent/base/child/async_open.h"
 #include "agent/supervise/handover/fd_store.h"
@@ -8,6 +8,7 @@
 #include "agent/supervise/mounts/mount_place.h"
 #include "agent/supervise/mounts/mount_spare.h"
 #include "agent/supervise/mounts/mountinfo.h"
+#include "agent/supervise/mounts/mounts_internal.h"
 #include "agent/supervise/mounts/unmount.h"
 #include "netcfg/base/os/memfd.h"
 #include <fcntl.h>
@@ -17,38 +18,8 @@
 #include <sys/eventfd.h>
 #include <sys/mount.h>
 #include <sys/random.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 
-/* Unmounting a tree causes many changes; all within this time are examined together. */
-#define LOOK_NS (50 * NSEC_PER_MSEC)
 #define PLACE_NS NSEC_PER_SEC /* time between checks whether a mount point is usable */
-
-struct mount_point {
-	struct launch_mount what; /* configured path, export, peer, id and descriptors */
-	char real[sizeof(((struct launch_mount *)0)->path)];
-	unsigned major, minor;
-	uint32_t worker_id;	 /* the worker that serves the mount */
-	struct unmount *leaving; /* the unmount in progress; NULL: none */
-	int mnt_fd;		 /* the mount while it is not attached; else -1 */
-	int spare_fd; /* spare mount (mount_spare.h), to attach the file system again; -1: none */
-	/* Request for the spare of an adopted mount; NULL: none. */
-	struct mount_spare_request *spare;
-	int bell_fd; /* eventfd shared with its mount workers; -1: not created yet */
-	/* Why programs do not reach the mount: it is not attached yet, or is hidden. */
-	struct reason why;
-	bool was_served;
-	struct mounts *mounts;
-	struct mount_point *next;
-};
-
-struct mounts {
-	struct mounts_setup setup;
-	struct mount_point *points;
-	struct async_open dirs; /* opens the directories of mount points */
-	int info_fd; /* /proc/self/mountinfo, which polls as changed after each mount and unmount */
-	struct loop_source *info_source, *look_timer, *place_timer;
-};
 
 static int on_mountinfo(void *user, int fd, uint32_t revents);
 static int on_look(void *user);
@@ -164,7 +135,7 @@ static void try_place(struct mounts *m, struct mount_point *p)
 	autoclose int dir = -1;
 	int r;
 
-	if (replaces_other(m, p)) /* on_unmount attaches it later */
+	if (!p->may_attach || replaces_other(m, p)) /* on_unmount attaches it later */
 		return;
 	r = dir = mount_place_open(&m->dirs, p->what.path, p->real, sizeof(p->real), &why);
 	if (r >= 0) {
@@ -195,10 +166,18 @@ static void place_all(struct mounts *m)
 			try_place(m, p);
 }
 
+/* Attaches a new mount whose worker has not told for long whether the server accepts it. Programs
+ * then wait for the worker, as they do when it dies. */
 static int on_place(void *user)
 {
-	place_all(user);
-	return 0;
+	struct mounts *m = user;
+	const uint64_t now_ns = clock_now_ns();
+
+	for (struct mount_point *p = m->points; p; p = p->next)
+		if (!p->refused && now_ns >= p->made_ns + MOUNTS_ANSWER_LIMIT_NS)
+			p->may_attach = true;
+	place_all(m);
+	return mounts_await_answer(m) ? loop_timer_arm(m->place_timer, PLACE_NS) : 0;
 }
 
 static int mount_one(struct mounts *m, struct mount_point *p, struct reason *why)
@@ -219,13 +198,11 @@ static int mount_one(struct mounts *m, struct mount_point *p, struct reason *why
 		return r;
 	}
 	w->fuse_fd = fd_take(fd);
-	try_place(m, p);
+	p->made_ns = clock_now_ns();
+	if (!loop_timer_armed(m->place_timer))
+		loop_timer_arm(m->place_timer, PLACE_NS);
 	return 0;
 }
-
-/* Names of a mount's descriptors in the descriptor store, where they outlive the agent. The memfd
- * of the state has the same name as its descriptor, which shows to which mount it belongs. */
-#define FD_NAME_MAX 48
 
 static const char *id_name(const char *head, const struct launch_mount *w, char *buf)
 {
@@ -236,27 +213,29 @@ static const char *id_name(const char *head, const struct launch_mount *w, char 
 	return buf;
 }
 
-static const char *fd_name(const struct launch_mount *w, char *buf)
+const char *mount_point_fd_name(const struct launch_mount *w, char *buf)
 {
 	return id_name("fuse", w, buf);
 }
 
-static const char *state_name(const struct launch_mount *w, char *buf)
+const char *mount_point_state_name(const struct launch_mount *w, char *buf)
 {
 	return id_name("mount", w, buf);
 }
 
 /* Returns an entry that is initialised as an attached mount. */
-static struct mount_point *point_alloc(void)
+struct mount_point *mount_point_new(void)
 {
 	struct mount_point *p = calloc(1, sizeof(*p));
 
-	if (p)
+	if (p) {
 		p->mnt_fd = p->bell_fd = p->spare_fd = -1;
+		p->may_attach = true;
+	}
 	return p;
 }
 
-static void point_add(struct mounts *m, struct mount_point *p)
+void mount_point_add(struct mounts *m, struct mount_point *p)
 {
 	p->mounts = m;
 	p->next = m->points;
@@ -268,14 +247,14 @@ static struct mountinfo point_info(unsigned major, unsigned minor)
 	return (struct mountinfo){.fstype = MOUNTS_FSTYPE, .major = major, .minor = minor};
 }
 
-static bool is_recorded_there(const struct rundir_mount *rm)
+bool mount_point_is_recorded(const struct rundir_mount *rm)
 {
 	struct mountinfo mi = point_info(rm->major, rm->minor);
 
 	return mountinfo_has(rm->path, &mi) > 0;
 }
 
-static struct rundir_mount *find_recorded(struct mounts *m, const uint8_t id[16])
+struct rundir_mount *mount_point_record(struct mounts *m, const uint8_t id[16])
 {
 	struct rundir *rd = m->setup.rundir;
 
@@ -285,7 +264,7 @@ static struct rundir_mount *find_recorded(struct mounts *m, const uint8_t id[16]
 	return NULL;
 }
 
-static struct mount_point *find_id(const struct mounts *m, const uint8_t id[16])
+struct mount_point *mount_point_find(const struct mounts *m, const uint8_t id[16])
 {
 	struct mount_point *p = m->points;
 
@@ -296,105 +275,22 @@ static struct mount_point *find_id(const struct mounts *m, const uint8_t id[16])
 
 bool mounts_has(const struct mounts *m, const uint8_t id[16])
 {
-	return find_id(m, id) != NULL;
+	return mount_point_find(m, id) != NULL;
 }
 
 void mounts_path(const struct mounts *m, const uint8_t id[16], char *buf, size_t size)
 {
-	const struct mount_point *p = find_id(m, id);
+	const struct mount_point *p = mount_point_find(m, id);
 
 	snprintf(buf, size, "%s", p ? p->what.path : "");
 }
 
 void mounts_serve(struct mounts *m, const uint8_t id[16], uint32_t worker_id)
 {
-	struct mount_point *p = find_id(m, id);
+	struct mount_point *p = mount_point_find(m, id);
 
 	if (p)
 		p->worker_id = worker_id;
-}
-
-static void on_spare(void *user, int fd)
-{
-	struct mount_point *p = user;
-
-	cleanup_close(&p->spare_fd);
-	p->spare_fd = fd;
-}
-
-static bool is_fuse_device(int fd)
-{
-	struct stat st;
-
-	return fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) && st.st_rdev == makedev(10, 229);
-}
-
-int mounts_adopt(struct mounts *m, int fd, const uint8_t id[16])
-{
-	struct rundir_mount *rm = find_recorded(m, id);
-	char name[FD_NAME_MAX];
-	struct mount_point *p;
-
-	if (!rm || mounts_has(m, id) || !is_fuse_device(fd) || !is_recorded_there(rm) ||
-	    strlen(rm->path) >= sizeof(p->real))
-		return -ENOENT;
-	p = point_alloc();
-	if (!p)
-		return -ENOMEM;
-	p->what = rm->what; /* with the descriptor of its state, if that was adopted before */
-	rm->what.state_fd = -1;
-	p->what.fuse_fd = fd;
-	p->major = rm->major;
-	p->minor = rm->minor;
-	strcpy(p->real, rm->path);
-	point_add(m, p);
-	rm->adopted = true;
-	loop_timer_arm(m->look_timer, LOOK_NS); /* it may be hidden by another mount */
-	/* Without a spare mount, for example for lack of memory, an unmount by another program ends
-	 * the FUSE connection. */
-	(void)mount_spare_ask(m->setup.loop, p->real, p->major, p->minor, on_spare, p, &p->spare);
-	/* The descriptor is stored even if it came from the store. That is harmless, because the
-	 * service manager keeps only one copy. */
-	fd_store_put(fd, fd_name(&p->what, name));
-	return 0;
-}
-
-static int adopt_state(struct mounts *m, int fd, const uint8_t id[16])
-{
-	struct rundir_mount *rm = find_recorded(m, id);
-	struct mount_point *p = find_id(m, id);
-	struct launch_mount *what = p ? &p->what : rm ? &rm->what : NULL;
-	char name[FD_NAME_MAX];
-
-	if (!what || what->state_fd >= 0 || !memfd_has_name(fd, state_name(what, name)))
-		return -ENOENT;
-	what->state_fd = fd;
-	fd_store_put(fd, name);
-	return 0;
-}
-
-/* A state from a worker must have seals: without them the worker could have replaced it by a file
- * that it shrinks under the mount's other workers. A stored state was created by an agent; an
- * earlier version may have created it without seals. */
-int mounts_adopt_state(struct mounts *m, int fd, const uint8_t id[16])
-{
-	return memfd_is_fixed(fd) ? adopt_state(m, fd, id) : -ENOENT;
-}
-
-int mounts_adopt_stored(struct mounts *m, int fd, const char *name)
-{
-	struct rundir *rd = m->setup.rundir;
-
-	for (size_t i = 0; i < rd->n_mounts; i++) {
-		const struct launch_mount *what = &rd->mounts[i].what;
-		char own_name[FD_NAME_MAX];
-
-		if (strcmp(fd_name(what, own_name), name) == 0)
-			return mounts_adopt(m, fd, what->id);
-		if (strcmp(state_name(what, own_name), name) == 0)
-			return adopt_state(m, fd, what->id);
-	}
-	return -ENOENT;
 }
 
 static struct mount_point *find_same(const struct mounts *m, const struct launch_mount *want)
@@ -405,12 +301,40 @@ static struct mount_point *find_same(const struct mounts *m, const struct launch
 	return NULL;
 }
 
-void mounts_note_served(struct mounts *m, const struct launch_mount *what)
+void mounts_note_answer(struct mounts *m, const struct launch_mount *what,
+			enum mounts_answer answer)
 {
 	struct mount_point *p = find_same(m, what);
 
-	if (p)
-		p->was_served = true;
+	if (!p)
+		return;
+	p->was_served |= answer == MOUNTS_SERVED;
+	p->refused = answer == MOUNTS_REFUSED;
+	if (p->refused || p->may_attach)
+		return;
+	p->may_attach = true;
+	try_place(m, p);
+}
+
+static bool is_held_back(const struct mount_point *p)
+{
+	return !p->leaving && p->mnt_fd >= 0 && !p->may_attach;
+}
+
+bool mounts_await_answer(const struct mounts *m)
+{
+	for (const struct mount_point *p = m->points; p; p = p->next)
+		if (is_held_back(p) && !p->refused)
+			return true;
+	return false;
+}
+
+bool mounts_is_held_back(const struct mounts *m, const char *path)
+{
+	for (const struct mount_point *p = m->points; p; p = p->next)
+		if (is_held_back(p) && strcmp(p->what.path, path) == 0)
+			return true;
+	return false;
 }
 
 bool mounts_was_served(const struct mounts *m, const struct launch_mount *what)
@@ -444,12 +368,13 @@ const char *mounts_why(const struct mounts *m, const char *path)
 static int point_new(struct mounts *m, const struct launch_mount *want, struct reason *why,
 		     struct mount_point **ret)
 {
-	struct mount_point *p = point_alloc();
-	char name[FD_NAME_MAX];
+	struct mount_point *p = mount_point_new();
+	char name[MOUNT_FD_NAME_MAX];
 	int r;
 
 	if (!p)
 		return -ENOMEM;
+	p->may_attach = false;
 	p->what = *want;
 	p->what.fuse_fd = p->what.state_fd = -1;
 	if (getrandom(p->what.id, sizeof(p->what.id), 0) != sizeof(p->what.id))
@@ -460,8 +385,8 @@ static int point_new(struct mounts *m, const struct launch_mount *want, struct r
 		free(p);
 		return r;
 	}
-	fd_store_put(p->what.fuse_fd, fd_name(&p->what, name));
-	point_add(m, p);
+	fd_store_put(p->what.fuse_fd, mount_point_fd_name(&p->what, name));
+	mount_point_add(m, p);
 	*ret = p;
 	return 0;
 }
@@ -469,11 +394,11 @@ static int point_new(struct mounts *m, const struct launch_mount *want, struct r
 /* Creates the state of a mount. A mount that was adopted without its state gets an empty one. */
 static int point_make_state(struct mount_point *p)
 {
-	char name[FD_NAME_MAX];
+	char name[MOUNT_FD_NAME_MAX];
 
 	if (p->what.state_fd >= 0)
 		return 0;
-	p->what.state_fd = memfd_new_growing(state_name(&p->what, name));
+	p->what.state_fd = memfd_new_growing(mount_point_state_name(&p->what, name));
 	if (p->what.state_fd >= 0)
 		fd_store_put(p->what.state_fd, name);
 	return p->what.state_fd;
@@ -533,35 +458,21 @@ bool mounts_shared_id(const struct mounts *m, const struct launch_mount *want, u
 	return p;
 }
 
-int mounts_adopt_bell(struct mounts *m, int fd, const uint8_t id[16])
-{
-	static const char kind[] = "anon_inode:[eventfd]";
-	struct mount_point *p = find_id(m, id);
-	char path[40], target[sizeof(kind)] = "";
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (!p || p->bell_fd >= 0 || readlink(path, target, sizeof(target)) != sizeof(kind) - 1 ||
-	    memcmp(target, kind, sizeof(kind) - 1) != 0)
-		return -ENOENT;
-	p->bell_fd = fd;
-	return 0;
-}
-
 /* ---- unmounting ---- */
 
 static void point_remove(struct mount_point *p)
 {
 	struct mounts *m = p->mounts;
 	struct mount_point **at = &m->points;
-	char name[FD_NAME_MAX];
+	char name[MOUNT_FD_NAME_MAX];
 
 	while (*at != p)
 		at = &(*at)->next;
 	*at = p->next;
 	if (p->mnt_fd < 0)
 		rundir_del_mount(m->setup.rundir, p->real);
-	fd_store_drop(fd_name(&p->what, name));
-	fd_store_drop(state_name(&p->what, name));
+	fd_store_drop(mount_point_fd_name(&p->what, name));
+	fd_store_drop(mount_point_state_name(&p->what, name));
 	point_free(p);
 }
 
@@ -573,12 +484,12 @@ static void on_unmount(void *user, enum unmount_end end)
 {
 	struct mount_point *p = user;
 	struct mounts *m = p->mounts;
-	char name[FD_NAME_MAX];
+	char name[MOUNT_FD_NAME_MAX];
 
 	if (end == UNMOUNT_LATE) {
 		say(m, LOG_LEVEL_WARNING, "unmounting %s takes long; stopping its worker first",
 		    p->what.path);
-		fd_store_drop(fd_name(&p->what, name));
+		fd_store_drop(mount_point_fd_name(&p->what, name));
 		cleanup_close(&p->what.fuse_fd);
 		p->what.fuse_fd = -1;
 		p->worker_id = 0;
@@ -663,8 +574,9 @@ void mounts_clean(struct mounts *m)
 			i++;
 			continue;
 		}
-		p = is_recorded_there(rm) && strlen(rm->path) < sizeof(p->real) ? point_alloc()
-										: NULL;
+		p = mount_point_is_recorded(rm) && strlen(rm->path) < sizeof(p->real)
+			    ? mount_point_new()
+			    : NULL;
 		if (!p) {
 			rundir_del_mount(rd, rm->path);
 			continue;
@@ -676,7 +588,7 @@ void mounts_clean(struct mounts *m)
 		if (!p->what.path[0])
 			snprintf(p->what.path, sizeof(p->what.path), "%s", rm->path);
 		strcpy(p->real, rm->path);
-		point_add(m, p);
+		mount_point_add(m, p);
 		say(m, LOG_LEVEL_NOTICE, "unmounting %s, which no worker serves any more", p->real);
 		point_leave(p);
 		i = 0; /* the record's list may have become shorter */
@@ -693,7 +605,7 @@ bool mounts_leaving(const struct mounts *m, uint32_t worker_id)
 
 bool mounts_leaving_id(const struct mounts *m, const uint8_t id[16])
 {
-	const struct mount_point *p = find_id(m, id);
+	const struct mount_point *p = mount_point_find(m, id);
 
 	return p && p->leaving && p->worker_id != 0;
 }
@@ -704,7 +616,7 @@ static int on_mountinfo(void *user, int fd, uint32_t revents)
 {
 	struct mounts *m = user;
 
-	return loop_timer_armed(m->look_timer) ? 0 : loop_timer_arm(m->look_timer, LOOK_NS);
+	return loop_timer_armed(m->look_timer) ? 0 : loop_timer_arm(m->look_timer, MOUNTS_LOOK_NS);
 }
 
 /* Attaches the same file system again. Programs that still use it, through open files, bind mounts

@@ -40,9 +40,9 @@ struct mounts *mounts_free(struct mounts *m);
 /*
  * Sets the descriptors (borrowed) and the id of *want to those of the mount that `want` names, for
  * the worker that is to serve it. Creates the mount if it does not exist. The mount is attached
- * when its path is an existing, empty directory and not a mount point. Until then the worker serves
- * it without users, and mounts_why() names the obstacle. Returns 0, or negative errno, with a
- * sentence in why if the errno alone is not clear enough.
+ * after mounts_note_answer(), when its path is an existing, empty directory and not a mount point.
+ * Until then the worker serves it without users, and mounts_why() names an obstacle at the path.
+ * Returns 0, or negative errno, with a sentence in why if the errno alone is not clear enough.
  */
 int mounts_get(struct mounts *m, struct launch_mount *want, uint32_t worker_id, struct reason *why);
 /* Like mounts_get(), for a mount worker: a further worker of a mount that another worker serves.
@@ -54,9 +54,25 @@ bool mounts_shared_id(const struct mounts *m, const struct launch_mount *want, u
 /* Adopts the eventfd by which the workers of a mount wake each other, if the mount has none yet.
  * Returns 0 if this module owns fd now, or -ENOENT; the caller then keeps fd. */
 int mounts_adopt_bell(struct mounts *m, int fd, const uint8_t id[16]);
-/* mounts_note_served() records that a worker serves the mount. mounts_was_served() returns whether
- * a worker has served it since this agent mounted or adopted it. */
-void mounts_note_served(struct mounts *m, const struct launch_mount *what);
+/* What the worker of a mount knows about its server. */
+enum mounts_answer {
+	MOUNTS_SERVED,	/* the server serves the mount */
+	MOUNTS_REFUSED, /* the server refuses the mount */
+	MOUNTS_SILENT,	/* the server has not answered for a while */
+};
+/* Records the answer of the server. A new mount is attached when its server serves it, or is
+ * silent: programs then wait for the server, and write nothing into the directory below. While the
+ * server refuses a new mount, the mount is not attached. An attached mount stays. */
+void mounts_note_answer(struct mounts *m, const struct launch_mount *what,
+			enum mounts_answer answer);
+/* Returns whether a new mount is not attached because no answer of its server is recorded yet. If
+ * its worker does not start, the mount is attached after MOUNTS_ANSWER_LIMIT_NS. */
+bool mounts_await_answer(const struct mounts *m);
+#define MOUNTS_ANSWER_LIMIT_NS (10 * NSEC_PER_SEC)
+/* Returns whether a new mount at that path is not attached because its server refuses it, or has
+ * not answered yet. */
+bool mounts_is_held_back(const struct mounts *m, const char *path);
+/* Returns whether a worker has served the mount since this agent mounted or adopted it. */
 bool mounts_was_served(const struct mounts *m, const struct launch_mount *what);
 /* Returns whether a mount at that path cannot be attached yet because an earlier one is still being
  * unmounted. */

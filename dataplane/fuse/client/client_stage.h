@@ -134,6 +134,7 @@ extern const struct client_stage client_deferred_ctime_stage;
 extern const struct client_stage client_rdma_stage;
 extern const struct client_stage client_ping_stage;
 extern const struct client_stage client_interrupt_stage;
+extern const struct client_stage client_refusal_stage;
 extern const struct client_stage client_dispatch_stage;
 extern const struct client_stage client_forward_stage;
 

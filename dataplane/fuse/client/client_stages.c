@@ -45,6 +45,7 @@ static const struct client_stage *const stages[] = {
 	&client_rdma_stage,
 	&client_ping_stage,
 	&client_interrupt_stage,
+	&client_refusal_stage,
 	&client_dispatch_stage,
 	&client_forward_stage,
 	/* clang-format on */

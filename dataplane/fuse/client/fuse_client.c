@@ -233,7 +233,9 @@ unsigned fuse_client_sent(const struct fuse_client *f)
 
 bool fuse_client_owes_goodbye(const struct fuse_client *f, uint64_t now_ns)
 {
-	const bool given_up = f->bye_until_ns && now_ns >= f->bye_until_ns;
+	/* A server that refuses the mount takes no DESTROY. */
+	const bool given_up = (f->bye_until_ns && now_ns >= f->bye_until_ns) ||
+			      client_refusal_get(f, now_ns) != 0;
 
 	return f->unmounted && f->state.head->served && !f->bye_done && !given_up;
 }
@@ -529,6 +531,10 @@ void fuse_client_event(struct fuse_client *f, enum rudp_event e, int code, uint6
 	if (e == RUDP_SESSION_REFUSED && code == -EREMOTE && f->session &&
 	    f->redirect.n < REDIRECTS_MAX)
 		client_redirected(f);
+	if (e == RUDP_SESSION_REFUSED)
+		client_refusal_note(f, code, now_ns);
+	else if (e == RUDP_SESSION_UP)
+		client_refusal_end(f);
 	/* Another worker may serve the mount from now on. */
 	if (e == RUDP_SESSION_LOST || e == RUDP_SESSION_RESTARTED || e == RUDP_SESSION_ENDED)
 		f->redirect.since_ns = now_ns;

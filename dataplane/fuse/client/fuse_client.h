@@ -10,6 +10,9 @@
  * another file.
  *
  * Requests wait while the server is away; on a soft mount they fail with EIO after its timeout.
+ * They fail while the server refuses the mount: with EACCES if it does not let this host use the
+ * export, EROFS if it lets this host only read, ENOENT if there is no such export, or ESTALE if
+ * there was one.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_H

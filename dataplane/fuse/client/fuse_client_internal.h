@@ -195,6 +195,13 @@ struct client_redirect {
 	unsigned n;	   /* number of redirects since the mount was last served */
 };
 
+/* A refusal of the session by the server that an operator has to resolve. */
+struct client_refusal {
+	int error;	   /* negative errno for programs; 0: their requests wait */
+	uint64_t since_ns; /* time of the first refusal in a row */
+	uint64_t last_ns;  /* time of the last refusal */
+};
+
 #define CLIENT_DEFERRED_CTIME_MAX 16
 
 /* A deferred ctime update: the client has acknowledged a SETATTR that changed nothing but the
@@ -353,6 +360,7 @@ struct fuse_client {
 	uint8_t *small_area;
 	struct client_rdma rdma;
 	struct client_redirect redirect;
+	struct client_refusal refusal;
 	struct client_dispatch *dispatch; /* NULL: no mount workers */
 	/* Shared memory of a mount with mount workers, else NULL. */
 	struct mount_worker_common *common;
@@ -625,6 +633,15 @@ void client_deferred_ctime_answered(struct fuse_client *f, const struct client_s
 				    size_t len);
 /* Sends the deferred updates that are due before until_ns. */
 void client_deferred_ctime_flush(struct fuse_client *f, uint64_t until_ns);
+
+/* client_refusal.c: a server that refuses the mount. */
+
+/* Call when the server has refused the session with this code, a negative errno. */
+void client_refusal_note(struct fuse_client *f, int code, uint64_t now_ns);
+/* Call when the server has accepted the session. */
+void client_refusal_end(struct fuse_client *f);
+/* Returns the error with which requests fail because of the refusal; 0: requests do not fail. */
+int client_refusal_get(const struct fuse_client *f, uint64_t now_ns);
 
 /* client_interrupt.c: timeouts of soft mounts, and requests of killed processes. */
 

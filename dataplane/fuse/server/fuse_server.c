@@ -286,9 +286,9 @@ uint64_t fuse_server_due_ns(const struct fuse_server *srv, uint64_t now_ns)
 	return waits ? now_ns + RETRY_NS : UINT64_MAX;
 }
 
-const char *fuse_server_claimed(const struct fuse_server *srv)
+const struct fuse_server_asked *fuse_server_asked(const struct fuse_server *srv)
 {
-	return srv->claimed;
+	return srv->has_asked ? &srv->asked : NULL;
 }
 
 const char *fuse_server_elsewhere(const struct fuse_server *srv)
@@ -412,6 +412,17 @@ static void client_remove(struct fuse_server *srv, struct fuse_server_client *c)
 	client_count(srv, c, -1U);
 }
 
+static void asked_note(struct fuse_server *srv, const struct fuse_hello *h)
+{
+	srv->has_asked = h;
+	if (!h)
+		return;
+	srv->asked.by_mount_worker = h->purpose != FUSE_HELLO_MOUNT;
+	memcpy(srv->asked.mount_id, h->mount_id, sizeof(srv->asked.mount_id));
+	memcpy(srv->asked.host, h->client_host, sizeof(srv->asked.host));
+	memcpy(srv->asked.export_name, h->export_name, sizeof(srv->asked.export_name));
+}
+
 int fuse_server_accept(struct fuse_server *srv, struct rudp_session *s, const struct ip_addr *from,
 		       const void *hello, size_t len, struct fuse_server_client **ret)
 {
@@ -423,6 +434,7 @@ int fuse_server_accept(struct fuse_server *srv, struct rudp_session *s, const st
 	int r;
 
 	r = fuse_hello_get(hello, len, &h);
+	asked_note(srv, r < 0 ? NULL : &h);
 	if (r < 0)
 		return r;
 	if (!host_name_matches(h.server_host, srv->host))
@@ -431,10 +443,11 @@ int fuse_server_accept(struct fuse_server *srv, struct rudp_session *s, const st
 		if (strcmp(srv->exports[i].cfg->name, h.export_name) == 0)
 			e = &srv->exports[i];
 	if (!e)
-		return export_is_missing(srv, h.export_name) ? -ENXIO : -ENOENT;
+		return export_is_missing(srv, h.export_name)
+			       ? -ENXIO
+			       : server_mount_elsewhere(srv, h.export_name, from,
+							h.follows_redirects);
 	r = fuse_rights_for(srv->cfg, e->cfg, h.client_host, from, from ? 1 : 0, &rights);
-	if (r == -EADDRNOTAVAIL || r == -EDESTADDRREQ)
-		memcpy(srv->claimed, h.client_host, sizeof(srv->claimed));
 	if (r < 0)
 		return r;
 	if (rights.read_only && !h.read_only)

@@ -83,18 +83,26 @@ bool fuse_server_arm(struct fuse_server *srv);
 uint64_t fuse_server_due_ns(const struct fuse_server *srv, uint64_t now_ns);
 unsigned fuse_server_in_flight(const struct fuse_server *srv);
 
+/* What a client asks for. */
+struct fuse_server_asked {
+	uint8_t mount_id[16];
+	bool by_mount_worker; /* it is a mount worker of that mount */
+	char host[PLENUM_NAME_MAX], export_name[PLENUM_NAME_MAX]; /* as the client gives them */
+};
 /* For rudp's callback `accept`. from: the client's address; NULL: unknown. Returns 0, or refuses
  * the client: with -ENOENT if there is no such export; -ENXIO if the export's directory is missing;
  * -EPROTO if the data is not a hello; -EROFS if the export is read-only; -EREMCHG if the client
  * expects another host; -EACCES if no rule of the export matches; -EADDRNOTAVAIL if the client's
- * address is not listed for the name that it claims (fuse_server_claimed()); -EDESTADDRREQ if none
+ * address is not listed for the name that it claims; -EDESTADDRREQ if none
  * is listed for the name; -ENOSPC if there are too many clients; -EDQUOT if there are too many
  * mount workers; -EREMOTE if another worker of the host serves the mount (fuse_server_elsewhere());
- * -EBUSY if earlier requests of the mount may still be running. */
+ * -EBUSY if earlier requests of the mount may still be running, or if another worker of the host
+ * has the export and is away. */
 int fuse_server_accept(struct fuse_server *srv, struct rudp_session *s, const struct ip_addr *from,
 		       const void *hello, size_t len, struct fuse_server_client **ret);
-/* Returns the name that the last refused client claimed. */
-const char *fuse_server_claimed(const struct fuse_server *srv);
+/* Returns what the last client of fuse_server_accept() asked for, or NULL if its data was not a
+ * hello. Valid until the next call. */
+const struct fuse_server_asked *fuse_server_asked(const struct fuse_server *srv);
 /* Returns the worker that the last redirected client should use, as "ADDRESS/PORT", with a
  * hexadecimal port. */
 const char *fuse_server_elsewhere(const struct fuse_server *srv);

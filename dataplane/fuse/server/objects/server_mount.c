@@ -508,10 +508,9 @@ static void mounts_count(const struct server_export *e, const uint8_t *id, uint3
 /* Stores in srv->elsewhere the address of the other worker that a client at `from` should use: an
  * address in the client's network or, if there is none, the first address of the same family.
  * Returns -EREMOTE, or 0 if the other worker has no such address. */
-static int redirect_to(struct server_export *e, const struct share_slot *slot,
+static int redirect_to(struct fuse_server *srv, const struct share_slot *slot,
 		       const struct ip_addr *from)
 {
-	struct fuse_server *srv = e->server;
 	uint32_t n = MIN_OF(share_get(&slot->n_addrs), (uint32_t)LAUNCH_PORTS_MAX), at = n;
 	char ip[IP_ADDR_STR_MAX];
 
@@ -569,7 +568,7 @@ static const struct share_slot *least_loaded(const struct server_export *e,
 static int place_give(struct server_export *e, struct state_mount *rec, uint64_t word,
 		      const struct share_slot *o, const struct ip_addr *from)
 {
-	int r = o ? redirect_to(e, o, from) : 0;
+	int r = o ? redirect_to(e->server, o, from) : 0;
 
 	if (r < 0 &&
 	    !state_served_swap(rec, word, STATE_SERVED_BY(word), share_index(&e->server->share, o)))
@@ -591,7 +590,7 @@ static int place_known(struct server_export *e, struct state_mount *rec,
 	if (STATE_SERVED_GIVEN(word) == own)
 		return 0;
 	if (o)
-		return redirect_to(e, o, from);
+		return redirect_to(e->server, o, from);
 	if (STATE_SERVED_BY(word) == own) {
 		m = mount_find(e, rec->id);
 		if (m && (m->moving_to || is_in_use(m) || clock_now_ns() < m->no_move_until_ns))
@@ -599,7 +598,7 @@ static int place_known(struct server_export *e, struct state_mount *rec,
 	} else {
 		o = serving(e, STATE_SERVED_BY(word));
 		if (o)
-			return redirect_to(e, o, from);
+			return redirect_to(e->server, o, from);
 		if (!can_take(e, word))
 			return 0;
 	}
@@ -621,7 +620,28 @@ int server_mount_place(struct server_export *e, const uint8_t id[16], const stru
 	if (rec)
 		return place_known(e, rec, n, from);
 	o = least_loaded(e, n, n[share->own_index]);
-	return o ? redirect_to(e, o, from) : 0;
+	return o ? redirect_to(e->server, o, from) : 0;
+}
+
+int server_mount_elsewhere(struct fuse_server *srv, const char *export_name,
+			   const struct ip_addr *from, bool follows)
+{
+	const uint64_t hash = share_name_hash(export_name), now_ns = clock_now_ns();
+	struct share *share = &srv->share;
+	int r = -ENOENT;
+
+	share_refresh(share);
+	for (uint32_t i = 0; i < share->n_peers; i++) {
+		const struct share_slot *o = share->peers[i];
+
+		if (!share_serves(o, hash) || !share_is_alive(o, SHARE_GONE_NS, now_ns))
+			continue;
+		r = -EBUSY; /* the other worker may be restarting */
+		if (follows && from && share_is_alive(o, SHARE_AWAY_NS, now_ns) &&
+		    redirect_to(srv, o, from) < 0)
+			return -EREMOTE;
+	}
+	return r;
 }
 
 /* ------------------------------------------------------------------ mounts that move to another

@@ -41,6 +41,11 @@ void server_mounts_end(struct fuse_server *srv);
  * client should retry.
  */
 int server_mount_place(struct server_export *e, const uint8_t id[16], const struct ip_addr *from);
+/* Call for a client of an export that this worker does not have. Returns -EREMOTE if another worker
+ * of the host serves the export, like server_mount_place(); -EBUSY if one is away that may serve it
+ * again, or if the client does not follow redirects; -ENOENT if none does. */
+int server_mount_elsewhere(struct fuse_server *srv, const char *export_name,
+			   const struct ip_addr *from, bool follows);
 /* Adds an open file of the client's user uid. If it succeeds, the file owns fd, and *ret is the
  * file handle for the client. */
 int server_file_new(struct server_mount *m, struct server_node *n, int fd, bool dir, uint32_t uid,

@@ -501,7 +501,8 @@ struct fuse_server {
 	bool helpers_ended;
 	int root_error; /* result of server_root_init() */
 	struct share share;
-	char claimed[PLENUM_NAME_MAX]; /* name that the last refused client claimed without proof */
+	struct fuse_server_asked asked; /* by the last client; valid if has_asked */
+	bool has_asked;
 	char elsewhere[IP_ADDR_STR_MAX + 8];  /* address of the worker to which a client was last
 						 redirected */
 	uint64_t predecessor_leases_until_ns; /* until when leases of a predecessor may be valid */

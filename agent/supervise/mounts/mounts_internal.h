@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Shared by mounts.c, which has the functions, and mounts_adopt.c, which calls them.
+ */
+#ifndef PLENUM_AGENT_MOUNTS_INTERNAL_H
+#define PLENUM_AGENT_MOUNTS_INTERNAL_H
+
+#include "agent/base/child/async_open.h"
+#include "agent/supervise/mounts/mount_spare.h"
+#include "agent/supervise/mounts/mounts.h"
+#include "agent/supervise/mounts/unmount.h"
+
+/* Unmounting a tree causes many changes; all within this time are examined together. */
+#define MOUNTS_LOOK_NS (50 * NSEC_PER_MSEC)
+
+struct mount_point {
+	struct launch_mount what; /* configured path, export, peer, id and descriptors */
+	char real[sizeof(((struct launch_mount *)0)->path)];
+	unsigned major, minor;
+	uint32_t worker_id;	 /* the worker that serves the mount */
+	struct unmount *leaving; /* the unmount in progress; NULL: none */
+	int mnt_fd;		 /* the mount while it is not attached; else -1 */
+	int spare_fd; /* spare mount (mount_spare.h), to attach the file system again; -1: none */
+	/* Request for the spare of an adopted mount; NULL: none. */
+	struct mount_spare_request *spare;
+	int bell_fd; /* eventfd shared with its mount workers; -1: not created yet */
+	/* Why programs do not reach the mount: it is not attached yet, or is hidden. */
+	struct reason why;
+	bool may_attach; /* the server has accepted the mount once, or is silent */
+	bool refused;	 /* the server refuses the mount, which is not attached therefore */
+	bool was_served;
+	uint64_t made_ns; /* when the mount was made; 0: it was adopted */
+	struct mounts *mounts;
+	struct mount_point *next;
+};
+
+struct mounts {
+	struct mounts_setup setup;
+	struct mount_point *points;
+	struct async_open dirs; /* opens the directories of mount points */
+	int info_fd; /* /proc/self/mountinfo, which polls as changed after each mount and unmount */
+	struct loop_source *info_source, *look_timer, *place_timer;
+};
+
+/* Returns an entry that is initialised as an attached mount, or NULL. */
+struct mount_point *mount_point_new(void);
+/* Adds the entry to the list, which then owns it. */
+void mount_point_add(struct mounts *m, struct mount_point *p);
+struct mount_point *mount_point_find(const struct mounts *m, const uint8_t id[16]);
+/* Returns the mount in the record of an earlier agent, or NULL. */
+struct rundir_mount *mount_point_record(struct mounts *m, const uint8_t id[16]);
+/* Returns whether the recorded mount is still mounted at its path. */
+bool mount_point_is_recorded(const struct rundir_mount *rm);
+/* Names of a mount's descriptors in the descriptor store, where they outlive the agent. The memfd
+ * of the state has the same name as its descriptor, which shows to which mount it belongs. */
+#define MOUNT_FD_NAME_MAX 48
+const char *mount_point_fd_name(const struct launch_mount *w, char *buf);
+const char *mount_point_state_name(const struct launch_mount *w, char *buf);
+
+#endif
