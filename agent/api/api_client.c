@@ -14,9 +14,6 @@
 #include <sys/socket.h>
 
 #define DISCARD_BYTES_MAX (4U << 20)
-/* Minimum time between two messages that tell the monitor about answers that the monitor did not
- * make. */
-#define TELL_NS NSEC_PER_SEC
 #define STEPS_MAX 64 /* maximum number of steps of a connection before other connections run */
 
 /*
@@ -65,20 +62,6 @@ static void end(struct api_client *cl)
 	free(cl->in);
 	free(cl);
 	tell_closed(a, id);
-}
-
-/* Tells the monitor that the connection is ready for its next request. The monitor then gives that
- * request its whole time, and may count the connection as idle. */
-static void tell_next(struct api_client *cl)
-{
-	struct privsep_msg m = {.type = PRIVSEP_NEXT, .connection = cl->id};
-	const uint64_t now = clock_now_ns();
-
-	if (!cl->monitor_waits && now - cl->told_ns < TELL_NS)
-		return;
-	cl->monitor_waits = false;
-	cl->told_ns = now;
-	api_tell(&m, -1);
 }
 
 /* ---- events ---- */
@@ -157,7 +140,7 @@ static ssize_t receive_head(struct api_client *cl)
 	if (n <= 0)
 		return n;
 	if (cl->in_len == 0)
-		tell_next(cl);
+		api_tell_next(cl);
 	all = realloc(cl->in, cl->in_len + (size_t)n);
 	if (!all)
 		return -ENOMEM;
@@ -255,7 +238,7 @@ static int finish(struct api_client *cl)
 
 	api_request_done(cl->call);
 	if (!cl->closing) {
-		tell_next(cl);
+		api_tell_next(cl);
 		return 1;
 	}
 	/* The client has sent its whole request and nothing else, so nothing can be lost. */

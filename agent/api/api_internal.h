@@ -139,6 +139,10 @@ int api_tell(struct privsep_msg *m, int fd);
 /* Tells the monitor that the connection waits, so that it does not count as idle: PRIVSEP_HELD or
  * PRIVSEP_WAITS. */
 int api_tell_wait(struct api_call *c, enum privsep_type type);
+/* Tells the monitor that the connection is ready for its next request, or that its client has begun
+ * to receive an answer that the monitor did not send. The monitor gives the client its whole time
+ * again, and may count the connection as idle. */
+void api_tell_next(struct api_client *cl);
 /* Puts the connection in the list of connections that have something to do. */
 void api_ready(struct api_client *cl);
 

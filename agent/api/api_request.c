@@ -191,6 +191,9 @@ static int answer(struct api_call *c)
 {
 	struct api *a = c->client->api;
 
+	/* From now on the connection waits for its client, which may never read the answer. */
+	if (c->shared)
+		api_tell_next(c->client);
 	if (c->error.http_status)
 		return api_answer_error(c);
 	if (c->shared)

@@ -3,6 +3,10 @@
 #include "agent/api/api_internal.h"
 #include <poll.h>
 
+/* Minimum time between two messages that tell the monitor about answers that the monitor did not
+ * make. */
+#define TELL_NS NSEC_PER_SEC
+
 int api_tell(struct privsep_msg *m, int fd)
 {
 	struct pollfd p = {.fd = PRIVSEP_FD_CONTROL, .events = POLLOUT};
@@ -22,6 +26,18 @@ int api_tell_wait(struct api_call *c, enum privsep_type type)
 
 	c->client->monitor_waits = true;
 	return api_tell(&m, -1);
+}
+
+void api_tell_next(struct api_client *cl)
+{
+	struct privsep_msg m = {.type = PRIVSEP_NEXT, .connection = cl->id};
+	const uint64_t now = clock_now_ns();
+
+	if (!cl->monitor_waits && now - cl->told_ns < TELL_NS)
+		return;
+	cl->monitor_waits = false;
+	cl->told_ns = now;
+	api_tell(&m, -1);
 }
 
 void api_ready(struct api_client *cl)

@@ -92,6 +92,9 @@ static bool is_wanted(const struct logs *l, const json_t *entry, const char *mes
 
 	if (!is_trusted(l, entry))
 		return false;
+	/* The agent runs as root, and a worker can change its command line. */
+	if (writer == 0 && strcmp(member(entry, "_UID"), "0") != 0)
+		return false;
 	if (l->agent)
 		return writer == 0;
 	snprintf(about, sizeof(about), "worker %lu: ", l->id);

@@ -226,6 +226,24 @@ static void test_a_late_shared_answer_reaches_no_client_that_was_refused(void **
 	expect_message(PRIVSEP_NEXT, &m);
 }
 
+/* Otherwise its connection could not be replaced until the client has read all. */
+static void test_the_monitor_hears_of_a_shared_answer_before_it_is_read(void **state)
+{
+	static char text[4 << 20];
+	struct privsep_msg m;
+
+	memset(text, 'x', sizeof(text) - 1);
+	text[0] = text[sizeof(text) - 2] = '"';
+	say(GET_INVENTORY);
+	expect_message(PRIVSEP_WAITS, &m);
+	assert_int_equal(next_message(&m), PRIVSEP_SHARED_READ);
+	reply_shared(text);
+	expect_message(PRIVSEP_NEXT, &m);
+	assert_int_equal(m.connection, CONNECTION);
+	assert_non_null(api.clients);
+	assert_true(api_send_is_pending(api.clients));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -235,6 +253,9 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			test_a_late_shared_answer_reaches_no_client_that_was_refused, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(
+			test_the_monitor_hears_of_a_shared_answer_before_it_is_read, setup,
 			teardown),
 	};
 
