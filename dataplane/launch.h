@@ -18,16 +18,16 @@
 #include <string.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
-#define LAUNCH_VERSION 32
+#define LAUNCH_VERSION 33
 
 /* Size of launch_config.share_fd; server_share.c defines its content. If that layout changes, this
  * size and the version above must change too, because workers of the old version continue to use
  * the old memory. */
 #define LAUNCH_SHARE_BYTES 974131200
-/* Size of launch_config.locks_fd, whose layout dataplane/fuse/server/locks defines. Another layout
- * must have another size: the memory keeps clients' locks across an upgrade, so a later version
- * must be able to use it or to tell that it cannot. */
-#define LAUNCH_LOCKS_BYTES 26742784
+/* Size of launch_config.locks_fd, whose layout lock_layout.h defines. Another layout must have
+ * another size: the memory keeps clients' locks across an upgrade, so a later version must be able
+ * to use it or to tell that it cannot. */
+#define LAUNCH_LOCKS_BYTES 32641024
 
 /*
  * Inherited descriptors. All other descriptors are closed.
@@ -269,8 +269,8 @@ struct launch_config {
 	uint32_t n_ids;
 	struct ip_addr client_addrs[LAUNCH_CLIENT_ADDRS_MAX];
 	uint32_t n_client_addrs;
-	int locks_fd; /* compute: memfd of LAUNCH_LOCKS_BYTES with the locks of all clients, which
-			 all compute workers share, zeros at first, sealed like share_fd */
+	int locks_fd; /* compute: memfd of LAUNCH_LOCKS_BYTES with the locks of all clients,
+			 which all compute workers share, zeros at first, sealed like share_fd */
 	int share_fd; /* compute: memfd of LAUNCH_SHARE_BYTES that all compute workers of this
 			 version share, zeros at first, sealed so that no worker can shrink it. The
 			 workers record there which leases clients have, and which worker serves
@@ -445,6 +445,7 @@ enum launch_msg_type {
 			    device's name. With code 1 and no descriptor: port `index` must not use
 			    its device, whose driver is too old */
 	LAUNCH_MSG_PING, /* run an RDMA test, one at a time; answered by PINGED */
+	LAUNCH_MSG_LOCK_BREAK, /* compute: break the file lock whose id is `key` (lock_layout.h) */
 };
 enum launch_event {
 	LAUNCH_EVENT_PATH_DOWN,
@@ -456,6 +457,7 @@ enum launch_event {
 	LAUNCH_EVENT_DEGRADED, /* the port is degraded; text = the reason */
 	LAUNCH_EVENT_RESTORED, /* the port works as configured again */
 	LAUNCH_EVENT_RDMA,     /* bulk data begin or stop to use RDMA; text = the reason */
+	LAUNCH_EVENT_LOCK,     /* a file lock was broken, or could not be */
 	LAUNCH_EVENT_MAX
 };
 struct launch_capture {
@@ -469,7 +471,8 @@ struct launch_msg {
 	int32_t code;
 	uint32_t index; /* index of a port, mount or export in the configuration */
 	uint32_t pad;
-	uint64_t key; /* HOLD, DROP: identifies the descriptor; unique on this host */
+	uint64_t key; /* HOLD, DROP: identifies the descriptor; unique on this host. LOCK_BREAK: a
+			 lock */
 	union {
 		char text[LAUNCH_REASON_MAX * 2]; /* NUL-terminated */
 		uint8_t keys[LAUNCH_SECRETS_MAX][LAUNCH_SECRET_BYTES];

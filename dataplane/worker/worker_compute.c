@@ -9,6 +9,7 @@
 #include "netcfg/base/log.h"
 #include "netcfg/base/reason.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -326,6 +327,27 @@ static int compute_ping(struct worker *w, const struct launch_ping *p)
 	return 0;
 }
 
+static void compute_lock_break(struct worker *w, uint64_t id)
+{
+	int r = fuse_server_lock_break(server_of(w), id);
+	char text[LAUNCH_REASON_MAX];
+
+	if (r == 0)
+		snprintf(text, sizeof(text),
+			 "file lock %" PRIx64 " is broken: it is free when earlier requests of its "
+			 "mount have ended",
+			 id);
+	else
+		snprintf(text, sizeof(text), "file lock %" PRIx64 " cannot be broken: %s", id,
+			 r == -ENOENT	  ? "it is no longer held"
+			 : r == -EALREADY ? "it is broken already"
+			 : r == -EAGAIN	  ? "its program only waits for it"
+			 : r == -ENOSPC	  ? "too many locks of its mount are being broken; retry"
+					  : "another worker keeps the table of locks; retry");
+	log_warning("%s", text);
+	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_LOCK, 0, text);
+}
+
 static unsigned compute_left(struct worker *w)
 {
 	return fuse_server_in_flight(server_of(w));
@@ -386,6 +408,7 @@ const struct worker_role worker_role_compute = {
 	.tick = compute_tick,
 	.rdma_came = compute_rdma_came,
 	.ping = compute_ping,
+	.lock_break = compute_lock_break,
 	.left = compute_left,
 	.rdma_bytes = compute_rdma_bytes,
 	.serves = compute_serves,

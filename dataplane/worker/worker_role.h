@@ -53,6 +53,8 @@ struct worker_role {
 	/* Begins an RDMA test; worker_send_ping() reports the result. Returns 0, or a negative
 	 * errno if it did not begin. */
 	int (*ping)(struct worker *w, const struct launch_ping *p);
+	/* Breaks a file lock, and reports the result as an event; NULL: the role has none. */
+	void (*lock_break)(struct worker *w, uint64_t id);
 	/* Returns how many operations must be finished before the worker may stop. */
 	unsigned (*left)(struct worker *w);
 	/* Returns what the session serves, as in launch_path_stats.serves. NULL:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The lock table of the server: against the kernel's locks, against a model that keeps an owner for
  * each byte, with waiting requests, leases, and processes that are killed while they change it. */
+#include "agent/supervise/handover/lock_view.h"
 #include "dataplane/fuse/server/locks/lock_table.h"
 
 #include "netcfg/base/os/memfd.h"
@@ -39,15 +40,20 @@ static void join(unsigned i)
 {
 	const uint8_t id[16] = {(uint8_t)(i + 1)};
 
-	assert_int_equal(lock_mount_join(t, id, 1, &mounts[i]), 0);
+	assert_int_equal(
+		lock_mount_join(t, id, i == 0 ? "host-a" : "host-c", "scratch", 1, &mounts[i]), 0);
 }
+
+/* What the agent shows. */
+static struct lock_view view;
+static unsigned n_shown, n_waiting;
 
 static int begin(void **state)
 {
 	(void)state;
 	fd = memfd_new_shared("locks", LAUNCH_LOCKS_BYTES);
 	assert_true(fd >= 0);
-	assert_int_equal(lock_table_map(fd, &t), 0);
+	assert_int_equal(lock_table_map(fd, 3, &t), 0);
 	join(0);
 	join(1);
 	return 0;
@@ -57,6 +63,7 @@ static int end(void **state)
 {
 	(void)state;
 	t = lock_table_unmap(t);
+	lock_view_done(&view);
 	close(fd);
 	return 0;
 }
@@ -89,19 +96,15 @@ static int release(unsigned owner, uint64_t start, uint64_t last)
 	return lock_free(t, &mounts[owner / 2], &q);
 }
 
-static unsigned n_shown, n_waiting;
-static bool show(void *user, const struct lock_shown *s)
-{
-	(void)user;
-	n_shown += !s->waits;
-	n_waiting += s->waits;
-	return true;
-}
-
 static unsigned held(void)
 {
+	lock_view_done(&view);
 	n_shown = n_waiting = 0;
-	lock_table_each(t, show, NULL);
+	assert_int_equal(lock_view_read(fd, LOCKS_RECORDS, &view), 0);
+	for (size_t i = 0; i < view.n; i++) {
+		n_waiting += view.all[i].state == LOCK_WAITING;
+		n_shown += view.all[i].state != LOCK_WAITING;
+	}
 	return n_shown;
 }
 
@@ -220,7 +223,7 @@ static void check_granted(void)
 
 	model_grant(expected, &n);
 	for (unsigned i = 0; i < 2; i++)
-		n_is += lock_granted(t, &mounts[i], is + n_is, 64 - n_is);
+		n_is += (unsigned)lock_granted(t, &mounts[i], is + n_is, 64 - n_is);
 	assert_int_equal(n_is, n);
 	for (unsigned i = 0; i < n; i++)
 		assert_true(is_among(is, n, expected[i]));
@@ -431,17 +434,17 @@ static void test_the_locks_of_a_silent_mount_are_freed(void **state)
 	assert_int_equal(lock_get(t, &mounts[1], &q, &c), 1);
 	assert_int_equal(c.pid, 0); /* of another host */
 	assert_int_equal(set(2, true, 0, 9, true), -EINPROGRESS);
-	assert_true(lock_mount_seen(t, &mounts[0], 50));
-	assert_true(lock_mount_seen(t, &mounts[1], 90));
+	assert_int_equal(lock_mount_seen(t, &mounts[0], 50), 0);
+	assert_int_equal(lock_mount_seen(t, &mounts[1], 90), 0);
 	assert_int_equal(lock_mounts_expire(t, 50), 0);
 	assert_int_equal(lock_mounts_expire(t, 51), 1);
 	assert_int_equal(lock_granted(t, &mounts[1], granted, 4), 1);
-	assert_false(lock_mount_seen(t, &was, 100));
+	assert_int_equal(lock_mount_seen(t, &was, 100), -ESTALE);
 	assert_int_equal(set(0, true, 20, 20, false), -ESTALE);
 	join(0);
 	assert_true(mounts[0].epoch != was.epoch);
 	assert_int_equal(set(0, true, 0, 9, false), -EAGAIN);
-	lock_mounts_grace(t, 1000);
+	assert_int_equal(lock_mounts_grace(t, 1000), 0);
 	assert_int_equal(lock_mounts_expire(t, 1000), 0);
 	lock_mount_leave(t, &mounts[1]);
 	assert_int_equal(set(0, true, 0, 9, false), 0);
@@ -515,7 +518,7 @@ static void test_a_full_file_gives_its_lock_to_all_that_wait(void **state)
 	for (unsigned i = 0; i < 100; i++)
 		lock_mounts_expire(t, 1);
 	for (unsigned got = 1; got > 0; n += got)
-		got = lock_granted(t, &mounts[0], granted, ARRAY_SIZE(granted));
+		got = (unsigned)lock_granted(t, &mounts[0], granted, ARRAY_SIZE(granted));
 	assert_int_equal(n, LOCK_FILE_MAX - 1);
 	assert_int_equal(held(), LOCK_FILE_MAX);
 }
@@ -528,7 +531,7 @@ static void test_a_mount_leaves_locks_to_others(void **state)
 	for (uint8_t i = 0; i < 40; i++) {
 		uint8_t id[16] = {0xaa, i};
 
-		assert_int_equal(lock_mount_join(t, id, 1000, &mounts[0]), 0);
+		assert_int_equal(lock_mount_join(t, id, "", "", 1000, &mounts[0]), 0);
 		for (n = 0; set_on(0, 1000ULL * i + n / 1000, n, false, false) == 0;)
 			n++;
 		assert_true(n >= 64);

@@ -300,7 +300,14 @@ const struct reason *fuse_server_reason(const struct fuse_server *srv)
 {
 	if (reason_is_set(&srv->hung))
 		return &srv->hung;
+	if (reason_is_set(&srv->locks_why))
+		return &srv->locks_why;
 	return reason_is_set(&srv->short_of) ? &srv->short_of : &srv->held;
+}
+
+int fuse_server_lock_break(struct fuse_server *srv, uint64_t id)
+{
+	return server_locks_break(srv, id);
 }
 
 unsigned fuse_server_client_export(const struct fuse_server_client *c)

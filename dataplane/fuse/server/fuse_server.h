@@ -106,9 +106,13 @@ const struct fuse_server_asked *fuse_server_asked(const struct fuse_server *srv)
 /* Returns the worker that the last redirected client should use, as "ADDRESS/PORT", with a
  * hexadecimal port. */
 const char *fuse_server_elsewhere(const struct fuse_server *srv);
-/* Returns the most important reason of three: the file system of an export hangs; the open files
- * run out; or removed files still use space, because absent clients have them open. The reason is
- * not set if there is none. */
+/* Breaks the file lock with this id, as an operator wants. Returns 0; -ENOENT; -EALREADY; -EAGAIN
+ * if the request only waits for its lock; -ENOSPC if too many of its mount are being broken; or
+ * -EBUSY if another worker keeps the table of locks. */
+int fuse_server_lock_break(struct fuse_server *srv, uint64_t id);
+/* Returns the most important reason of four: the file system of an export hangs; lock requests
+ * fail; the open files run out; or removed files still use space, because absent clients have them
+ * open. The reason is not set if there is none. */
 const struct reason *fuse_server_reason(const struct fuse_server *srv);
 /* Returns whether the client's session may be ended because the client leaves replies
  * unacknowledged. It may be ended if reply buffers run out, for all hosts together or for the

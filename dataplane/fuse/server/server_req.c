@@ -29,21 +29,36 @@ static uint32_t features_of(const struct fuse_server_client *c, uint32_t asked)
 	       ~(judged ? FUSE_PROTO_FEATURE_NAMES : 0U);
 }
 
+/* The client repeats the request in its next session. */
+static void session_end(struct server_req *q)
+{
+	if (q->client->session)
+		rudp_session_close(q->client->session, clock_now_ns());
+	server_reply_err(q, EIO);
+}
+
 /* INIT is valid only as the first request of a session. The client already relies on the flags that
  * it has sent. fuse_server_check() has made sure that the version and all flags are supported. */
 static void op_init(struct server_req *q)
 {
 	const struct fuse_init_in *in = server_req_arg(q);
+	int r = 0;
 
 	if (q->client->init_done || q->client->number < q->mount->served_by) {
 		server_reply_err(q, EIO);
 		return;
 	}
+	q->client->features = features_of(q->client, in->unused[0]);
+	if (q->client->features & FUSE_PROTO_FEATURE_LOCKS)
+		r = server_locks_join(q->mount);
+	if (r == -EBUSY) { /* the client must not believe that it has lost its locks */
+		server_req_requeue(q);
+		return;
+	}
+	if (r < 0)
+		q->client->features &= ~FUSE_PROTO_FEATURE_LOCKS;
 	q->client->init_done = true;
 	server_mount_attach(q->mount, q->client);
-	q->client->features = features_of(q->client, in->unused[0]);
-	if (q->client->features & FUSE_PROTO_FEATURE_LOCKS && server_locks_join(q->mount) < 0)
-		q->client->features &= ~FUSE_PROTO_FEATURE_LOCKS;
 	server_reply_init(q);
 }
 
@@ -158,6 +173,22 @@ static bool req_once(struct server_req *q)
 	return true;
 }
 
+/* Returns whether the mount still has its locks, if it has any. If not, the request ends or is
+ * retried. */
+static bool keeps_locks(struct server_req *q)
+{
+	int r;
+
+	if (!(q->client->features & FUSE_PROTO_FEATURE_LOCKS) || q->in->opcode == FUSE_INIT)
+		return true;
+	r = server_locks_check(q->mount, q->client->server->now_ns);
+	if (r == -EAGAIN)
+		server_req_requeue(q);
+	else if (r < 0)
+		session_end(q);
+	return r == 0;
+}
+
 static void req_run(struct server_req *q)
 {
 	struct fuse_server_client *c = q->client;
@@ -172,6 +203,8 @@ static void req_run(struct server_req *q)
 		server_reply_err(q, EROFS);
 		return;
 	}
+	if (!keeps_locks(q))
+		return;
 	if (opcode != FUSE_INIT && !(q->args.flags & FUSE_PROTO_REQ_REOPEN))
 		server_mount_reclaimed(q->mount);
 	if (req_once(q))

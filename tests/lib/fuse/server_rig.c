@@ -57,9 +57,11 @@ bool rudp_session_answers(const struct rudp_session *s)
 	return true;
 }
 
+uint64_t rig_heard_ns;
+
 uint64_t rudp_session_heard_ns(const struct rudp_session *s)
 {
-	return 1;
+	return rig_heard_ns ? rig_heard_ns : clock_now_ns();
 }
 
 unsigned rudp_session_index(const struct rudp_session *s)
@@ -190,6 +192,9 @@ static void rig_patch(const struct rig *g, uint32_t op, uint8_t *arg)
 	case FUSE_FSYNCDIR:
 	case FUSE_FALLOCATE:
 	case FUSE_LSEEK:
+	case FUSE_SETLK:
+	case FUSE_SETLKW:
+	case FUSE_FLUSH:
 		rig_patch_fh(g, arg);
 		break;
 	case FUSE_GETATTR:

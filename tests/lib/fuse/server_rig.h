@@ -85,6 +85,7 @@ struct rig {
 extern struct fuse_server *rig_back; /* the server that gets acknowledgements */
 /* called when a session is closed; may be NULL */
 extern void (*rig_on_close)(struct rudp_session *s);
+extern uint64_t rig_heard_ns;		/* when all sessions were heard last; 0: now */
 extern enum rudp_standing rig_standing; /* standing of all sessions */
 extern unsigned rig_short;		/* number of calls of rudp_responses_short() */
 

@@ -1,110 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Private to this folder: the layout of the shared memory, its lists, and changes that are undone
- * if their process dies. Records refer to each other by number, because each process maps the table
- * at its own address; number 0 means none.
+ * Private to this folder: the shared memory (lock_layout.h), its lists, and changes that are undone
+ * if their process dies.
  */
 #ifndef PLENUM_SERVER_LOCK_INTERNAL_H
 #define PLENUM_SERVER_LOCK_INTERNAL_H
 
 #include "dataplane/fuse/server/locks/lock_table.h"
-#include <pthread.h>
+#include "dataplane/lock_layout.h"
 
-#define LOCKS_MOUNTS 16384U
-#define LOCKS_FILES 65536U
-#define LOCKS_RECORDS 262144U
-#define LOCKS_CHAINS 65536U
-/* Maximum number of saved pieces. A change touches only a few records for each range that an owner
- * has on a file. */
-#define LOCKS_UNDO (16U * LOCK_OWNER_MAX)
-#define LOCKS_UNDO_BYTES 88U
+_Static_assert(LOCKS_LAYOUT_BYTES == LAUNCH_LOCKS_BYTES,
+	       "another layout needs another size: the workers of a host find their table by it");
+/* A change touches only a few records for each range that an owner has on a file. */
+_Static_assert(LOCKS_UNDO >= 16U * LOCK_OWNER_MAX, "any change can be undone");
 /* A mount may have the LOCKS_FREE_SHARE-th part of the free records of locks and of files, but at
  * least LOCKS_MOUNT_MIN, so that no mount gets all of them. */
 #define LOCKS_FREE_SHARE 8U
 #define LOCKS_MOUNT_MIN 64U
-
-enum lock_state { LOCK_UNUSED, LOCK_HELD, LOCK_WAITING, LOCK_GRANTED };
-
-struct lock_link {
-	uint32_t prev, next;
-};
-struct lock_list {
-	uint32_t first, last;
-};
-
-struct lock_record {
-	uint32_t state; /* enum lock_state; GRANTED: not a lock, but a notice to the mount's client
-			   that a waiting request has got its lock */
-	uint32_t file, mount;
-	struct lock_link in_file; /* in the file's list for this state; not for notices */
-	struct lock_link in_mount;
-	uint32_t pid, opener;
-	uint8_t flock, write, pad[2];
-	uint64_t owner, start, end, unique, since_ns;
-};
-_Static_assert(sizeof(struct lock_record) <= LOCKS_UNDO_BYTES, "a record can be undone");
-
-struct lock_file {
-	uint8_t used;
-	uint8_t freed; /* 1: a lock was freed, and the waiting requests have not been checked
-			  since */
-	uint16_t n;    /* number of records in both lists */
-	uint32_t next; /* next file in the hash chain, or in the list of free file records */
-	struct lock_list held, waiting;
-	uint64_t dev, ino;
-};
-
-struct lock_mount {
-	uint32_t used;
-	uint32_t leaving;			  /* 1: the mount's locks are being freed */
-	struct lock_list lists[LOCK_GRANTED + 1]; /* by enum lock_state */
-	uint32_t n;				  /* number of records in all lists */
-	uint32_t pad;
-	uint64_t epoch, seen_ns;
-	uint8_t id[16];
-};
-_Static_assert(sizeof(struct lock_mount) <= LOCKS_UNDO_BYTES, "a mount can be undone");
-
-struct lock_undo {
-	uint32_t at, len; /* offset in the table, and length, of the saved bytes */
-	uint8_t bytes[LOCKS_UNDO_BYTES];
-};
-
-struct lock_head {
-	uint32_t state; /* 0: unused, 1: a process prepares it, 2: ready */
-	uint32_t version;
-	union {
-		pthread_mutex_t mutex;
-		uint8_t room[64]; /* makes the union equally large on all processors */
-	};
-	uint64_t grants;
-	uint64_t epoch; /* epoch of the mount that joined last */
-	uint32_t n_undo;
-	uint32_t n_mounts, n_files, n_records; /* numbers of records that were ever used */
-	uint32_t free_file, free_record;       /* first entries of the lists of free records; 0: the
-						  list is empty */
-	uint32_t n_used, n_used_files;	       /* numbers of records in use */
-	uint32_t n_freed;		       /* number of files with the flag `freed` */
-};
-
-struct lock_memory {
-	struct lock_head head;
-	struct lock_undo undo[LOCKS_UNDO];
-	uint32_t chains[LOCKS_CHAINS];
-	struct lock_mount mounts[LOCKS_MOUNTS];
-	struct lock_file files[LOCKS_FILES];
-	struct lock_record records[LOCKS_RECORDS];
-};
-#define LOCKS_LAYOUT_BYTES ((sizeof(struct lock_memory) + 4095) / 4096 * 4096)
-_Static_assert(sizeof(struct lock_head) == 128 && sizeof(struct lock_undo) == 96 &&
-		       sizeof(struct lock_mount) == 80 && sizeof(struct lock_file) == 40 &&
-		       sizeof(struct lock_record) == 80,
-	       "another layout needs another TABLE_VERSION");
-_Static_assert(LOCKS_LAYOUT_BYTES == LAUNCH_LOCKS_BYTES,
-	       "another layout needs another size: the workers of a host find their table by it");
+/* How long a worker may wait for the mutex in a second, and while another process keeps it. A
+ * worker serves all its clients in one thread. */
+#define LOCK_WAIT_NS (100 * NSEC_PER_MSEC)
+#define LOCK_WAIT_OCCUPIED_NS (5 * NSEC_PER_MSEC)
 
 struct lock_table {
 	struct lock_memory *mem;
+	uint32_t worker;    /* this process's, for the table's head */
+	bool occupied;	    /* the last try to take the mutex has failed */
+	uint64_t budget_ns; /* how long this process may still wait for the mutex before refill_ns
+			     */
+	uint64_t refill_ns;
 	uint32_t steps; /* how many more records the current search may visit */
 	bool exceeds;	/* the current change may give the mount more than its share */
 	/* Two arrays, by number of a record: the number of the last search for deadlocks that has
@@ -115,10 +39,13 @@ struct lock_table {
 
 /* lock_memory.c */
 
-/* Takes the mutex. If the process that held it has died, first undoes that process's unfinished
+/*
+ * Takes the mutex. If the process that held it has died, first undoes that process's unfinished
  * change; *ret_died: that process has died, so waiting requests may not have been checked since a
- * lock was freed. */
-void lock_enter(struct lock_table *t, bool *ret_died);
+ * lock was freed. Returns 0, or -EBUSY if another process keeps the mutex: then the caller must not
+ * touch the table. All calls of a second together wait for at most LOCK_WAIT_NS.
+ */
+int lock_enter(struct lock_table *t, bool *ret_died);
 void lock_leave(struct lock_table *t);
 /* Saves the len bytes at p, which are about to change, for lock_undo(). */
 void lock_touch(struct lock_table *t, void *p, size_t len);
@@ -138,8 +65,24 @@ void lock_file_settle(struct lock_table *t, struct lock_file *f);
  * too many records. */
 struct lock_record *lock_record_new(struct lock_table *t, const struct lock_record *as);
 void lock_record_drop(struct lock_table *t, struct lock_record *r);
-/* Turns a waiting record into a notice, and removes it from the list of its file. */
-void lock_record_notice(struct lock_table *t, struct lock_record *r);
+/* Moves the record to the lists of another state. */
+void lock_record_turn(struct lock_table *t, struct lock_record *r, enum lock_state state);
+
+/* lock_table.c */
+
+/* Takes the mutex, and continues what its former holder had begun if that has died. Returns 0 or
+ * -EBUSY. */
+int lock_table_enter(struct lock_table *t);
+/* Takes the mutex for a call of the mount. Returns 0; -ESTALE, without the mutex, if the mount's
+ * lease has expired; or -EBUSY. */
+int lock_table_enter_as(struct lock_table *t, const struct lock_mount_ref *ref,
+			struct lock_mount **ret);
+/* Sets or clears the flag that the waiting requests of the file must be checked. This is not
+ * undone: at worst they are checked once more. */
+void lock_table_flag(struct lock_table *t, struct lock_file *f, bool freed);
+/* Call when a lock on the file was freed or a request removed: ends the change, and grants what can
+ * be granted now. */
+void lock_table_freed(struct lock_table *t, struct lock_file *f);
 
 #define LOCK_TOUCH(t, p) lock_touch((t), (p), sizeof(*(p)))
 

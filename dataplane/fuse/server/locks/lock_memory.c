@@ -2,6 +2,7 @@
 /* The shared memory of the lock table: mapping, mutex, undo, and the lists of its records. */
 #include "dataplane/fuse/server/locks/lock_internal.h"
 #include "netcfg/base/hash.h"
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,10 +10,9 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#define TABLE_VERSION 1U
-enum { STATE_UNUSED, STATE_PREPARING, STATE_READY };
-/* How long another process may take to prepare the table before it counts as dead. */
-#define PREPARE_MS 1000U
+enum { STATE_READY = 2 };
+/* How long another process may take to prepare the table. */
+#define PREPARE_MS 2000U
 
 static int prepare(struct lock_head *h)
 {
@@ -22,7 +22,7 @@ static int prepare(struct lock_head *h)
 	if (getrandom(&h->epoch, sizeof(h->epoch), 0) != sizeof(h->epoch))
 		return -EIO;
 	h->epoch >>= 1; /* leaves room to count */
-	h->version = TABLE_VERSION;
+	h->version = LOCKS_VERSION;
 	r = pthread_mutexattr_init(&attr);
 	if (r == 0)
 		r = pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
@@ -32,27 +32,42 @@ static int prepare(struct lock_head *h)
 		r = pthread_mutex_init(&h->mutex, &attr);
 	if (r != 0)
 		return -r;
-	/* Pairs with the load in begin(), in other processes. */
+	/* Pairs with the load in is_ready(), in other processes. */
 	__atomic_store_n(&h->state, STATE_READY, __ATOMIC_RELEASE);
 	return 0;
 }
 
-/* The first process prepares the table; others wait for it. */
-static int begin(struct lock_head *h)
+static bool is_ready(const struct lock_head *h)
+{
+	return __atomic_load_n(&h->state, __ATOMIC_ACQUIRE) == STATE_READY;
+}
+
+/* One process prepares the table, under a file lock that the kernel frees if this process dies. The
+ * next one then begins from the start, because no process uses a table that is not ready. */
+static int begin(int fd, struct lock_head *h)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
-	uint32_t state = STATE_UNUSED;
+	struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
-	if (__atomic_compare_exchange_n(&h->state, &state, STATE_PREPARING, false, __ATOMIC_ACQ_REL,
-					__ATOMIC_ACQUIRE))
-		return prepare(h);
-	for (unsigned i = 0; i < PREPARE_MS && state == STATE_PREPARING; i++) {
-		nanosleep(&pause, NULL);
-		state = __atomic_load_n(&h->state, __ATOMIC_ACQUIRE);
+	for (unsigned i = 0; i < PREPARE_MS && !is_ready(h); i++) {
+		int r = 0;
+
+		if (fd >= 0 && fcntl(fd, F_SETLK, &all) < 0) {
+			nanosleep(&pause, NULL);
+			continue;
+		}
+		if (!is_ready(h))
+			r = prepare(h);
+		all.l_type = F_UNLCK;
+		if (fd >= 0)
+			(void)fcntl(fd, F_SETLK, &all);
+		if (r < 0)
+			return r;
+		break;
 	}
-	if (state == STATE_PREPARING) /* the process that began has died */
-		return prepare(h);
-	return h->version == TABLE_VERSION ? 0 : -EPROTO;
+	if (!is_ready(h))
+		return -ETIMEDOUT;
+	return h->version == LOCKS_VERSION ? 0 : -EPROTO;
 }
 
 static void *memory_map(int fd)
@@ -72,7 +87,7 @@ static void *memory_map(int fd)
 		    fd, 0);
 }
 
-int lock_table_map(int fd, struct lock_table **ret)
+int lock_table_map(int fd, uint32_t worker, struct lock_table **ret)
 {
 	struct lock_table *t = calloc(1, sizeof(*t));
 	void *mem;
@@ -87,8 +102,9 @@ int lock_table_map(int fd, struct lock_table **ret)
 		return r;
 	}
 	t->mem = mem;
+	t->worker = worker;
 	t->seen = calloc(2 * (size_t)LOCKS_RECORDS, sizeof(*t->seen));
-	r = t->seen ? begin(&t->mem->head) : -ENOMEM;
+	r = t->seen ? begin(fd, &t->mem->head) : -ENOMEM;
 	if (r < 0) {
 		lock_table_unmap(t);
 		return r;
@@ -107,6 +123,12 @@ struct lock_table *lock_table_unmap(struct lock_table *t)
 	return NULL;
 }
 
+bool lock_table_is_occupied(const struct lock_table *t, uint32_t *ret_worker)
+{
+	*ret_worker = t->mem->head.worker;
+	return t->occupied;
+}
+
 uint64_t lock_grants(const struct lock_table *t)
 {
 	/* Pairs with the store of a process that grants a lock. */
@@ -115,15 +137,42 @@ uint64_t lock_grants(const struct lock_table *t)
 
 /* ------------------------------------------------------------------ changes */
 
-void lock_enter(struct lock_table *t, bool *ret_died)
+static int mutex_wait(struct lock_table *t)
+{
+	const uint64_t now_ns = clock_now_ns();
+	struct timespec end;
+	int r;
+
+	if (now_ns >= t->refill_ns) {
+		t->refill_ns = now_ns + NSEC_PER_SEC;
+		t->budget_ns = t->occupied ? LOCK_WAIT_OCCUPIED_NS : LOCK_WAIT_NS;
+	}
+	if (t->budget_ns == 0)
+		return EBUSY;
+	end.tv_sec = (time_t)((now_ns + t->budget_ns) / NSEC_PER_SEC);
+	end.tv_nsec = (long)((now_ns + t->budget_ns) % NSEC_PER_SEC);
+	r = pthread_mutex_clocklock(&t->mem->head.mutex, CLOCK_MONOTONIC, &end);
+	t->budget_ns -= MIN_OF(t->budget_ns, clock_now_ns() - now_ns);
+	return r;
+}
+
+int lock_enter(struct lock_table *t, bool *ret_died)
 {
 	struct lock_head *h = &t->mem->head;
+	int r = pthread_mutex_trylock(&h->mutex);
 
-	*ret_died = pthread_mutex_lock(&h->mutex) == EOWNERDEAD;
+	if (r == EBUSY)
+		r = mutex_wait(t);
+	*ret_died = r == EOWNERDEAD;
+	t->occupied = r != 0 && !*ret_died;
+	if (t->occupied)
+		return -EBUSY;
+	h->worker = t->worker;
 	if (!*ret_died)
-		return;
+		return 0;
 	lock_undo(t);
 	pthread_mutex_consistent(&h->mutex);
+	return 0;
 }
 
 void lock_leave(struct lock_table *t)
@@ -215,12 +264,14 @@ static struct lock_list *file_list(struct lock_table *t, const struct lock_recor
 {
 	struct lock_file *f = lock_file_at(t, r->file);
 
-	return r->state == LOCK_WAITING ? &f->waiting : &f->held;
+	return r->state == LOCK_WAITING	 ? &f->waiting
+	       : r->state == LOCK_BROKEN ? &f->broken
+					 : &f->held;
 }
 
 static struct lock_list *mount_list(struct lock_table *t, const struct lock_record *r)
 {
-	return &lock_mount_at(t, r->mount)->lists[MIN_OF(r->state, LOCK_GRANTED)];
+	return &lock_mount_at(t, r->mount)->lists[MIN_OF(r->state, LOCK_STATE_MAX - 1)];
 }
 
 /* Counts a record that is created (by: 1) or dropped (-1) for its mount and for the table. */
@@ -282,7 +333,9 @@ struct lock_record *lock_record_new(struct lock_table *t, const struct lock_reco
 		LOCK_TOUCH(t, &h->free_record);
 		h->free_record = r->in_mount.next;
 	}
+	LOCK_TOUCH(t, &h->last_id);
 	*r = *as;
+	r->id = ++h->last_id;
 	file_add(t, r);
 	list_add(t, mount_list(t, r), r, false);
 	record_count(t, r, 1);
@@ -303,12 +356,14 @@ void lock_record_drop(struct lock_table *t, struct lock_record *r)
 	h->free_record = lock_record_number(t, r);
 }
 
-void lock_record_notice(struct lock_table *t, struct lock_record *r)
+void lock_record_turn(struct lock_table *t, struct lock_record *r, enum lock_state state)
 {
 	file_remove(t, r);
 	list_remove(t, mount_list(t, r), r, false);
 	LOCK_TOUCH(t, r);
-	r->state = LOCK_GRANTED;
+	r->state = state;
+	if (state != LOCK_GRANTED)
+		file_add(t, r);
 	list_add(t, mount_list(t, r), r, false);
 }
 
@@ -376,7 +431,7 @@ void lock_file_settle(struct lock_table *t, struct lock_file *f)
 	struct lock_head *h = &t->mem->head;
 	uint32_t *p = chain_of(t, f->dev, f->ino), i = lock_file_number(t, f);
 
-	if (f->held.first || f->waiting.first)
+	if (f->held.first || f->waiting.first || f->broken.first)
 		return;
 	while (*p != i)
 		p = &lock_file_at(t, *p)->next;

@@ -7,6 +7,7 @@
  * waits for the first lock.
  */
 #include "dataplane/fuse/server/locks/lock_internal.h"
+#include <stdio.h>
 #include <string.h>
 
 /* How many records one call may look at to give locks to requests that wait, and to find a
@@ -142,7 +143,7 @@ static bool grant(struct lock_table *t, struct lock_file *f, struct lock_record 
 
 	as.state = LOCK_HELD;
 	as.since_ns = clock_now_ns();
-	lock_record_notice(t, w);
+	lock_record_turn(t, w, LOCK_GRANTED);
 	t->exceeds = true;
 	done = range_apply(t, f, &as, true);
 	t->exceeds = false;
@@ -157,9 +158,7 @@ static bool grant(struct lock_table *t, struct lock_file *f, struct lock_record 
 	return true;
 }
 
-/* Sets or clears the flag that waiting requests of the file must be looked at. The change is not
- * undone: at worst they are looked at once more. */
-static void file_flag(struct lock_table *t, struct lock_file *f, bool freed)
+void lock_table_flag(struct lock_table *t, struct lock_file *f, bool freed)
 {
 	if (f->freed == freed)
 		return;
@@ -189,7 +188,7 @@ static void grant_waiting(struct lock_table *t, struct lock_file *f)
 		else if (had)
 			next = lock_record_at(t, f->waiting.first);
 	}
-	file_flag(t, f, w || failed);
+	lock_table_flag(t, f, w || failed);
 }
 
 /* Looks at the waiting requests of all files that have the flag. */
@@ -248,9 +247,7 @@ static bool is_deadlock(struct lock_table *t, const struct lock_file *f,
 	return false;
 }
 
-/* Call when a part of the file was freed: ends the change, and gives the freed part to waiting
- * requests. */
-static void file_freed(struct lock_table *t, struct lock_file *f)
+void lock_table_freed(struct lock_table *t, struct lock_file *f)
 {
 	lock_file_settle(t, f);
 	lock_commit(t);
@@ -265,7 +262,7 @@ static void drop_first(struct lock_table *t, const struct lock_list *l)
 	struct lock_file *f = r->state == LOCK_GRANTED ? NULL : lock_file_at(t, r->file);
 
 	if (f)
-		file_flag(t, f, true);
+		lock_table_flag(t, f, true);
 	lock_record_drop(t, r);
 	if (f)
 		lock_file_settle(t, f);
@@ -274,7 +271,8 @@ static void drop_first(struct lock_table *t, const struct lock_list *l)
 
 static void mount_drop(struct lock_table *t, struct lock_mount *m)
 {
-	static const enum lock_state order[] = {LOCK_WAITING, LOCK_GRANTED, LOCK_HELD};
+	static const enum lock_state order[] = {LOCK_WAITING, LOCK_GRANTED, LOCK_HELD,
+						LOCK_BREAKING, LOCK_BROKEN};
 
 	LOCK_TOUCH(t, m);
 	m->leaving = 1;
@@ -299,7 +297,7 @@ static void recover(struct lock_table *t)
 	for (uint32_t i = 1; i <= h->n_files; i++) {
 		lock_file_at(t, i)->freed = false;
 		if (lock_file_at(t, i)->used)
-			file_flag(t, lock_file_at(t, i), true);
+			lock_table_flag(t, lock_file_at(t, i), true);
 	}
 	for (uint32_t i = 0; i < h->n_mounts; i++)
 		if (t->mem->mounts[i].used && t->mem->mounts[i].leaving)
@@ -307,26 +305,29 @@ static void recover(struct lock_table *t)
 	grant_freed(t);
 }
 
-static void enter(struct lock_table *t)
+int lock_table_enter(struct lock_table *t)
 {
 	bool died;
+	int r = lock_enter(t, &died);
 
-	lock_enter(t, &died);
 	if (died)
 		recover(t);
+	return r;
 }
 
-/* Takes the mutex for a call of the mount. Returns NULL, without the mutex, if the mount's lease
- * has expired. */
-static struct lock_mount *enter_as(struct lock_table *t, const struct lock_mount_ref *ref)
+int lock_table_enter_as(struct lock_table *t, const struct lock_mount_ref *ref,
+			struct lock_mount **ret)
 {
 	struct lock_mount *m = lock_mount_at(t, ref->index);
+	int r = lock_table_enter(t);
 
-	enter(t);
+	if (r < 0)
+		return r;
+	*ret = m;
 	if (ref->epoch && m->used && m->epoch == ref->epoch)
-		return m;
+		return 0;
 	lock_leave(t);
-	return NULL;
+	return -ESTALE;
 }
 
 /* ------------------------------------------------------------------ mounts */
@@ -351,58 +352,96 @@ static struct lock_mount *mount_new(struct lock_table *t, const uint8_t id[16])
 	return m;
 }
 
-int lock_mount_join(struct lock_table *t, const uint8_t id[16], uint64_t now_ns,
-		    struct lock_mount_ref *ret)
+static struct lock_mount *mount_find(struct lock_table *t, const uint8_t id[16])
 {
 	struct lock_mount *m = t->mem->mounts;
+	const struct lock_mount *end = m + MIN_OF(t->mem->head.n_mounts, LOCKS_MOUNTS);
 
-	enter(t);
-	while (m < t->mem->mounts + t->mem->head.n_mounts &&
-	       (!m->used || memcmp(m->id, id, sizeof(m->id)) != 0))
+	while (m < end && (!m->used || memcmp(m->id, id, sizeof(m->id)) != 0))
 		m++;
-	if (m == t->mem->mounts + t->mem->head.n_mounts)
+	return m < end ? m : NULL;
+}
+
+static void mount_begin(struct lock_table *t, struct lock_mount *m, uint64_t now_ns)
+{
+	m->seen_ns = MAX_OF(m->seen_ns, now_ns);
+	/* Pairs with lock_mount_is_current(). */
+	__atomic_store_n(&m->session, ++t->mem->head.last_session, __ATOMIC_RELEASE);
+	while (m->lists[LOCK_WAITING].first)
+		drop_first(t, &m->lists[LOCK_WAITING]);
+	while (m->lists[LOCK_GRANTED].first)
+		drop_first(t, &m->lists[LOCK_GRANTED]);
+	grant_freed(t);
+}
+
+int lock_mount_join(struct lock_table *t, const uint8_t id[16], const char *host,
+		    const char *export_name, uint64_t now_ns, struct lock_mount_ref *ret)
+{
+	struct lock_mount *m;
+	struct lock_name *name;
+	int r = lock_table_enter(t);
+
+	if (r < 0)
+		return r;
+	m = mount_find(t, id);
+	if (!m)
 		m = mount_new(t, id);
 	if (m) {
-		m->seen_ns = MAX_OF(m->seen_ns, now_ns);
-		while (m->lists[LOCK_WAITING].first)
-			drop_first(t, &m->lists[LOCK_WAITING]);
-		while (m->lists[LOCK_GRANTED].first)
-			drop_first(t, &m->lists[LOCK_GRANTED]);
-		grant_freed(t);
+		name = &t->mem->names[m - t->mem->mounts];
+		snprintf(name->host, sizeof(name->host), "%s", host);
+		snprintf(name->export_name, sizeof(name->export_name), "%s", export_name);
+		mount_begin(t, m, now_ns);
 		*ret = (struct lock_mount_ref){.index = (uint32_t)(m - t->mem->mounts),
-					       .epoch = m->epoch};
+					       .epoch = m->epoch,
+					       .session = m->session};
 	}
 	lock_leave(t);
 	return m ? 0 : -ENOSPC;
 }
 
-bool lock_mount_seen(struct lock_table *t, const struct lock_mount_ref *ref, uint64_t heard_ns)
+int lock_mount_seen(struct lock_table *t, const struct lock_mount_ref *ref, uint64_t heard_ns)
 {
-	struct lock_mount *m = enter_as(t, ref);
+	struct lock_mount *m;
+	int r = lock_table_enter_as(t, ref, &m);
 
-	if (!m)
-		return false;
+	if (r < 0)
+		return r;
 	m->seen_ns = MAX_OF(m->seen_ns, heard_ns);
 	lock_leave(t);
-	return true;
+	return 0;
 }
 
-void lock_mounts_grace(struct lock_table *t, uint64_t now_ns)
+bool lock_mount_is_current(const struct lock_table *t, const struct lock_mount_ref *ref,
+			   uint32_t *ret_breaks)
 {
-	enter(t);
-	for (uint32_t i = 0; i < t->mem->head.n_mounts; i++)
+	const struct lock_mount *m = lock_mount_at(t, ref->index);
+
+	*ret_breaks = __atomic_load_n(&m->breaks, __ATOMIC_ACQUIRE);
+	/* Pair with mount_begin() and mount_drop(), in other processes. */
+	return ref->epoch && __atomic_load_n(&m->session, __ATOMIC_ACQUIRE) == ref->session &&
+	       !__atomic_load_n(&m->leaving, __ATOMIC_ACQUIRE);
+}
+
+int lock_mounts_grace(struct lock_table *t, uint64_t now_ns)
+{
+	int r = lock_table_enter(t);
+
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < t->mem->head.n_mounts && i < LOCKS_MOUNTS; i++)
 		t->mem->mounts[i].seen_ns = MAX_OF(t->mem->mounts[i].seen_ns, now_ns);
 	lock_leave(t);
+	return 0;
 }
 
 unsigned lock_mounts_expire(struct lock_table *t, uint64_t before_ns)
 {
 	unsigned n = 0;
 
-	if (__atomic_load_n(&t->mem->head.n_mounts, __ATOMIC_RELAXED) == 0)
+	if (__atomic_load_n(&t->mem->head.n_mounts, __ATOMIC_RELAXED) == 0 ||
+	    lock_table_enter(t) < 0)
 		return 0;
-	enter(t);
-	for (uint32_t i = 0; i < t->mem->head.n_mounts; i++) {
+	for (uint32_t i = 0; i < t->mem->head.n_mounts && i < LOCKS_MOUNTS; i++) {
 		struct lock_mount *m = &t->mem->mounts[i];
 
 		if (!m->used || m->seen_ns >= before_ns)
@@ -417,9 +456,9 @@ unsigned lock_mounts_expire(struct lock_table *t, uint64_t before_ns)
 
 void lock_mount_leave(struct lock_table *t, const struct lock_mount_ref *ref)
 {
-	struct lock_mount *m = enter_as(t, ref);
+	struct lock_mount *m;
 
-	if (!m)
+	if (lock_table_enter_as(t, ref, &m) < 0)
 		return;
 	mount_drop(t, m);
 	lock_leave(t);
@@ -459,6 +498,8 @@ static int set(struct lock_table *t, struct lock_record *as, const struct lock_r
 		lock_undo(t);
 		return -ENOLCK;
 	}
+	f->worker = t->worker; /* not undone: only shown */
+	f->fd = q->fd;
 	if (!conflict_of(t, f, as))
 		return set_now(t, f, as);
 	if (as->flock && own_ranges(t, f, as) > 0) {
@@ -480,32 +521,51 @@ static int set(struct lock_table *t, struct lock_record *as, const struct lock_r
 	return r;
 }
 
-int lock_set(struct lock_table *t, const struct lock_mount_ref *m, const struct lock_request *q,
+int lock_set(struct lock_table *t, const struct lock_mount_ref *ref, const struct lock_request *q,
 	     bool wait)
 {
-	struct lock_record as = record_of(m, q);
-	int r;
+	struct lock_record as = record_of(ref, q);
+	struct lock_mount *m;
+	int r = lock_table_enter_as(t, ref, &m);
 
-	if (!enter_as(t, m))
-		return -ESTALE;
+	if (r < 0)
+		return r;
 	r = set(t, &as, q, wait);
 	lock_leave(t);
 	return r;
 }
 
-int lock_free(struct lock_table *t, const struct lock_mount_ref *m, const struct lock_request *q)
+/* Drops the owner's broken locks on the file: it has closed the file. */
+static void broken_drop(struct lock_table *t, struct lock_file *f, const struct lock_record *as)
 {
-	struct lock_record as = record_of(m, q);
-	struct lock_file *f;
-	int r = 0;
+	struct lock_record *r = lock_record_at(t, f->broken.first), *next;
 
-	if (!enter_as(t, m))
-		return -ESTALE;
+	for (; r; r = next) {
+		next = lock_record_at(t, r->in_file.next);
+		if (!same_owner(r, as))
+			continue;
+		lock_record_drop(t, r);
+		lock_commit(t);
+	}
+}
+
+int lock_free(struct lock_table *t, const struct lock_mount_ref *ref, const struct lock_request *q)
+{
+	struct lock_record as = record_of(ref, q);
+	struct lock_mount *m;
+	struct lock_file *f;
+	int r = lock_table_enter_as(t, ref, &m);
+
+	if (r < 0)
+		return r;
 	f = lock_file_find(t, q->dev, q->ino, NULL);
 	t->exceeds = true; /* a mount that frees a part of its range must not fail because of its
 			      share */
 	if (f && range_apply(t, f, &as, false)) {
-		file_freed(t, f);
+		lock_commit(t);
+		if (as.start == 0 && as.end == LOCK_END_MAX)
+			broken_drop(t, f, &as);
+		lock_table_freed(t, f);
 	} else if (f) {
 		lock_undo(t);
 		r = -ENOLCK;
@@ -528,34 +588,40 @@ int lock_free_owner(struct lock_table *t, const struct lock_mount_ref *m,
 
 int lock_free_opener(struct lock_table *t, const struct lock_mount_ref *ref, uint32_t opener)
 {
-	struct lock_mount *m = enter_as(t, ref);
+	static const enum lock_state states[] = {LOCK_HELD, LOCK_BREAKING, LOCK_BROKEN};
 	struct lock_file *f = NULL; /* all locks of an open file are on one file */
 	struct lock_record *r, *next;
+	struct lock_mount *m;
+	int e = lock_table_enter_as(t, ref, &m);
 
-	if (!m)
-		return -ESTALE;
-	for (r = lock_record_at(t, m->lists[LOCK_HELD].first); r; r = next) {
-		next = lock_record_at(t, r->in_mount.next);
-		if (r->opener != opener || (f && f != lock_file_at(t, r->file)))
-			continue;
-		f = lock_file_at(t, r->file);
-		lock_record_drop(t, r);
-		lock_commit(t);
+	if (e < 0)
+		return e;
+	for (unsigned i = 0; i < ARRAY_SIZE(states); i++) {
+		for (r = lock_record_at(t, m->lists[states[i]].first); r; r = next) {
+			next = lock_record_at(t, r->in_mount.next);
+			if (r->opener != opener || (f && f != lock_file_at(t, r->file)))
+				continue;
+			f = lock_file_at(t, r->file);
+			lock_record_drop(t, r);
+			lock_commit(t);
+		}
 	}
 	if (f)
-		file_freed(t, f);
+		lock_table_freed(t, f);
 	lock_leave(t);
 	return 0;
 }
 
-int lock_get(struct lock_table *t, const struct lock_mount_ref *m, const struct lock_request *q,
+int lock_get(struct lock_table *t, const struct lock_mount_ref *ref, const struct lock_request *q,
 	     struct lock_conflict *ret)
 {
-	const struct lock_record as = record_of(m, q), *r = NULL;
+	const struct lock_record as = record_of(ref, q), *r = NULL;
 	const struct lock_file *f;
+	struct lock_mount *m;
+	int e = lock_table_enter_as(t, ref, &m);
 
-	if (!enter_as(t, m))
-		return -ESTALE;
+	if (e < 0)
+		return e;
 	f = lock_file_find(t, q->dev, q->ino, NULL);
 	if (f)
 		r = conflict_of(t, f, &as);
@@ -570,19 +636,20 @@ int lock_get(struct lock_table *t, const struct lock_mount_ref *m, const struct 
 
 int lock_cancel(struct lock_table *t, const struct lock_mount_ref *ref, uint64_t unique)
 {
-	struct lock_mount *m = enter_as(t, ref);
 	struct lock_record *r;
+	struct lock_mount *m;
 	struct lock_file *f;
+	int e = lock_table_enter_as(t, ref, &m);
 
-	if (!m)
-		return -ESTALE;
+	if (e < 0)
+		return e;
 	r = lock_record_at(t, m->lists[LOCK_WAITING].first);
 	while (r && r->unique != unique)
 		r = lock_record_at(t, r->in_mount.next);
 	if (r) {
 		f = lock_file_at(t, r->file);
 		lock_record_drop(t, r);
-		file_freed(t, f); /* for the requests that waited behind this one */
+		lock_table_freed(t, f); /* for the requests that waited behind this one */
 	}
 	lock_leave(t);
 	return r ? 0 : -ENOENT;
@@ -592,13 +659,15 @@ bool lock_mount_has(struct lock_table *t, const struct lock_mount_ref *ref, uint
 		    uint64_t ino)
 {
 	const struct lock_file *f;
+	struct lock_mount *m;
 	bool has = false;
+	int e = lock_table_enter_as(t, ref, &m);
 
-	if (!enter_as(t, ref))
-		return false;
+	if (e < 0)
+		return e == -EBUSY;
 	f = lock_file_find(t, dev, ino, NULL);
-	for (unsigned i = 0; f && i < 2; i++) {
-		const struct lock_list *l = i == 0 ? &f->held : &f->waiting;
+	for (unsigned i = 0; f && i < 3; i++) {
+		const struct lock_list *l = i == 0 ? &f->held : i == 1 ? &f->waiting : &f->broken;
 		const struct lock_record *r = lock_record_at(t, l->first);
 
 		for (; r && !has; r = lock_record_at(t, r->in_file.next))
@@ -608,45 +677,19 @@ bool lock_mount_has(struct lock_table *t, const struct lock_mount_ref *ref, uint
 	return has;
 }
 
-unsigned lock_granted(struct lock_table *t, const struct lock_mount_ref *ref, uint64_t *ret,
-		      unsigned max)
+int lock_granted(struct lock_table *t, const struct lock_mount_ref *ref, uint64_t *ret,
+		 unsigned max)
 {
-	struct lock_mount *m = enter_as(t, ref);
+	struct lock_mount *m;
 	unsigned n = 0;
+	int e = lock_table_enter_as(t, ref, &m);
 
-	if (!m)
-		return 0;
+	if (e < 0)
+		return e;
 	while (n < max && m->lists[LOCK_GRANTED].first) {
 		ret[n++] = lock_record_at(t, m->lists[LOCK_GRANTED].first)->unique;
 		drop_first(t, &m->lists[LOCK_GRANTED]);
 	}
 	lock_leave(t);
-	return n;
-}
-
-void lock_table_each(struct lock_table *t, bool (*show)(void *user, const struct lock_shown *s),
-		     void *user)
-{
-	bool more = true;
-
-	enter(t);
-	for (uint32_t i = 1; more && i <= t->mem->head.n_records; i++) {
-		const struct lock_record *r = lock_record_at(t, i);
-		const struct lock_file *f;
-
-		if (r->state != LOCK_HELD && r->state != LOCK_WAITING)
-			continue;
-		f = lock_file_at(t, r->file);
-		more = show(user, &(struct lock_shown){.mount_id = t->mem->mounts[r->mount].id,
-						       .dev = f->dev,
-						       .ino = f->ino,
-						       .start = r->start,
-						       .end = r->end,
-						       .since_ns = r->since_ns,
-						       .pid = r->pid,
-						       .flock = r->flock,
-						       .write = r->write,
-						       .waits = r->state == LOCK_WAITING});
-	}
-	lock_leave(t);
+	return (int)n;
 }

@@ -8,9 +8,11 @@
  *
  * All functions may be called by several processes at a time: each takes a mutex in the shared
  * memory, usually for some microseconds. If a process dies meanwhile, the next caller undoes its
- * unfinished change. A lock that is released is given to waiters in the order in which they came,
- * by the same call, or by lock_mounts_expire() if it has very many records to look at. The module
- * makes no system calls except to wait for the mutex, and knows no messages.
+ * unfinished change. If a process keeps the mutex, calls fail with -EBUSY after a while
+ * (lock_enter()), so that it cannot stop the others. A lock that is released is given to waiters in
+ * the order in which they came, by the same call, or by lock_mounts_expire() if it has very many
+ * records to look at. The module makes no system calls except to wait for the mutex, and knows no
+ * messages.
  */
 #ifndef PLENUM_SERVER_LOCK_TABLE_H
 #define PLENUM_SERVER_LOCK_TABLE_H
@@ -23,14 +25,16 @@
 #define LOCK_MOUNT_MAX 16384U
 #define LOCK_FILE_MAX 2048U
 #define LOCK_OWNER_MAX 1024U
+#define LOCK_BREAKS_MAX 8U /* most locks of a mount that are being broken at a time */
 
 struct lock_table;
 
 /* A mount's entry in the table. If its lease has expired, `epoch` is no longer that of the table,
- * and all calls return -ESTALE. */
+ * and all calls return -ESTALE. All calls may also return -EBUSY. */
 struct lock_mount_ref {
 	uint32_t index;
 	uint64_t epoch; /* 0: the mount has no entry */
+	uint64_t session;
 };
 
 struct lock_request {
@@ -42,6 +46,8 @@ struct lock_request {
 	uint32_t pid;
 	uint32_t opener; /* the open file by which the lock is made; not 0 */
 	uint64_t unique; /* lock_set() that waits: identifies the waiting request in its mount */
+	int fd; /* lock_set(): descriptor of the file in this process, by which the agent finds its
+		   path */
 };
 
 struct lock_conflict { /* a lock that prevents another lock */
@@ -51,27 +57,59 @@ struct lock_conflict { /* a lock that prevents another lock */
 };
 
 /* Maps the table in fd, of LAUNCH_LOCKS_BYTES, which the caller still owns; fd -1: uses memory of
- * this process. All zeros is an empty table. Returns 0, -EPROTO if it has another layout, or
- * another negative errno. */
-int lock_table_map(int fd, struct lock_table **ret);
+ * this process. All zeros is an empty table. worker: the id of this worker. Returns 0, -EPROTO if
+ * it has another layout, -ETIMEDOUT if another process prepares it for too long, or another
+ * negative errno. */
+int lock_table_map(int fd, uint32_t worker, struct lock_table **ret);
 struct lock_table *lock_table_unmap(struct lock_table *t); /* Accepts NULL. Returns NULL. */
+/* Returns whether the last call failed with -EBUSY. *ret_worker is then the worker that keeps the
+ * mutex, if it has said the truth. */
+bool lock_table_is_occupied(const struct lock_table *t, uint32_t *ret_worker);
 
 /* Finds the entry of the mount with this id, or creates it with a new epoch, and sets the time when
  * its client was last heard. Its waiting requests are dropped, because the client repeats them in
- * each new session. Returns 0, or -ENOSPC if there are too many mounts. */
-int lock_mount_join(struct lock_table *t, const uint8_t id[16], uint64_t now_ns,
-		    struct lock_mount_ref *ret);
-/* Extends the mount's lease: its client was heard at this time. Returns false if the lease has
- * expired. */
-bool lock_mount_seen(struct lock_table *t, const struct lock_mount_ref *m, uint64_t heard_ns);
+ * each new session. host, export_name: names to be shown. Returns 0, or -ENOSPC if there are too
+ * many mounts. */
+int lock_mount_join(struct lock_table *t, const uint8_t id[16], const char *host,
+		    const char *export_name, uint64_t now_ns, struct lock_mount_ref *ret);
+/* Extends the mount's lease: its client was heard at this time. Returns 0, or -ESTALE if the lease
+ * has expired. */
+int lock_mount_seen(struct lock_table *t, const struct lock_mount_ref *m, uint64_t heard_ns);
+/* Returns whether *m is of the mount's latest session, at any worker, and its lease was not found
+ * expired. *ret_breaks: changes whenever an operator breaks a lock of the mount. Takes no mutex. */
+bool lock_mount_is_current(const struct lock_table *t, const struct lock_mount_ref *m,
+			   uint32_t *ret_breaks);
 /* Extends all leases to at least this time: call when a worker starts, because clients could not
- * be heard before. */
-void lock_mounts_grace(struct lock_table *t, uint64_t now_ns);
+ * be heard before. Returns 0 or -EBUSY. */
+int lock_mounts_grace(struct lock_table *t, uint64_t now_ns);
 /* Frees the locks of all mounts that were last heard before this time. Returns their number. Also
  * checks the waiting requests that an earlier call had to leave. Call it every second. */
 unsigned lock_mounts_expire(struct lock_table *t, uint64_t before_ns);
 /* Frees all locks of the mount, and its entry in the table. */
 void lock_mount_leave(struct lock_table *t, const struct lock_mount_ref *m);
+
+/*
+ * Breaks the lock with this id, as an operator wants. It excludes others until the worker that
+ * serves its mount calls lock_break_end(): first this worker bars the open files of the mount (it
+ * notices by lock_mount_is_current()), and waits until earlier requests have ended. Returns 0,
+ * -ENOENT, -EALREADY, -EAGAIN if the request only waits for its lock, or -ENOSPC if
+ * LOCK_BREAKS_MAX locks of the mount are being broken.
+ */
+int lock_break(struct lock_table *t, uint64_t id);
+struct lock_breaking {
+	uint64_t id, dev, ino;
+};
+/* Returns the number of locks of the mount that are being broken, or -ESTALE. */
+int lock_breaks(struct lock_table *t, const struct lock_mount_ref *m,
+		struct lock_breaking ret[LOCK_BREAKS_MAX]);
+/* Gives the file to those that wait for a broken lock. The lock's record stays until its file is
+ * closed. Returns 0, -ENOENT, or -ESTALE. */
+int lock_break_end(struct lock_table *t, const struct lock_mount_ref *m, uint64_t id);
+/* Call when the mount has opened the file again, as descriptor fd of this process. Returns whether
+ * a lock of the mount on the file was broken, and its file was not closed since. True if that is
+ * unknown. */
+bool lock_reopened(struct lock_table *t, const struct lock_mount_ref *m, uint64_t dev, uint64_t ino,
+		   int fd);
 
 /* Sets the lock, which replaces what its owner has in that range. Returns 0; -EAGAIN if another
  * lock conflicts; -ENOLCK if the mount, the file or the owner has too many locks; -ESTALE. wait:
@@ -93,24 +131,14 @@ int lock_get(struct lock_table *t, const struct lock_mount_ref *m, const struct 
 /* Removes a waiting request. Returns 0, -ENOENT if it does not wait, because it has got its lock,
  * or -ESTALE. */
 int lock_cancel(struct lock_table *t, const struct lock_mount_ref *m, uint64_t unique);
-/* Returns whether the mount holds a lock on the file, or waits for one. */
+/* Returns whether the mount holds a lock on the file, or waits for one, or a lock of it was broken.
+ * True if that is unknown. */
 bool lock_mount_has(struct lock_table *t, const struct lock_mount_ref *m, uint64_t dev,
 		    uint64_t ino);
 
 /* Counts the waiting requests that have got their locks, at any worker. Takes no mutex. */
 uint64_t lock_grants(const struct lock_table *t);
 /* Returns, once each, up to max waiting requests of the mount that have got their locks. */
-unsigned lock_granted(struct lock_table *t, const struct lock_mount_ref *m, uint64_t *ret,
-		      unsigned max);
-
-/* Called for each lock or, with `waits`, for each waiting request, until it returns false. */
-struct lock_shown {
-	const uint8_t *mount_id;
-	uint64_t dev, ino, start, end, since_ns;
-	uint32_t pid;
-	bool flock, write, waits;
-};
-void lock_table_each(struct lock_table *t, bool (*show)(void *user, const struct lock_shown *s),
-		     void *user);
+int lock_granted(struct lock_table *t, const struct lock_mount_ref *m, uint64_t *ret, unsigned max);
 
 #endif

@@ -152,7 +152,7 @@ int server_file_new(struct server_mount *m, struct server_node *n, int fd, bool 
 	f->user = user;
 	f->open = open;
 	f->is_dir = dir;
-	f->nonblock = f->ring_unfit = false;
+	f->nonblock = f->ring_unfit = f->barred = false;
 	f->known = 0;
 	f->used = true;
 	f->reuse++;
@@ -183,8 +183,28 @@ int server_file_get(const struct server_req *q, unsigned i, uint64_t fh, bool di
 	if (!f || f->is_dir != dir || f->node->handle.len != q->args.handles[i].len ||
 	    memcmp(f->node->handle.bytes, q->args.handles[i].bytes, f->node->handle.len) != 0)
 		return -EBADF;
+	if (PLENUM_UNLIKELY(f->barred) && q->in->opcode != FUSE_FLUSH)
+		return -EIO;
 	*ret = f;
 	return 0;
+}
+
+void server_file_bar(struct server_mount *m, uint64_t fh)
+{
+	struct server_file *f = file_find(m, fh);
+
+	if (f)
+		f->barred = true;
+}
+
+void server_files_bar(struct server_mount *m, uint64_t dev, uint64_t ino)
+{
+	for (uint32_t i = 1; i < m->n_file_chunks * SERVER_FILES_PER_CHUNK; i++) {
+		struct server_file *f = file_at(m, i);
+
+		if (f->used && f->node->dev == dev && f->node->ino == ino)
+			f->barred = true;
+	}
 }
 
 /* Closing the last descriptor of an unlinked file frees its space, which can take long, so a helper

@@ -3,19 +3,29 @@
  * Leases of mounts on their file locks. A client that was not heard for SERVER_LOCK_LEASE_NS loses
  * all locks. Before they are freed, its session ends, so that no request that relies on the locks
  * is executed; in its next session it learns from the lock epoch that it has lost them. Requests
- * that it has sent before and that are still being executed extend its lease.
+ * that it has sent before and that are still being executed extend its lease. Another worker may
+ * find that a lease has expired: so a request is executed only while the lease that the table shows
+ * lasts for some time yet.
+ *
+ * A lock that an operator breaks goes to others when no earlier request of its mount is under way;
+ * later ones with the files that the mount had open fail.
  */
 #include "dataplane/fuse/server/objects/server_locks.h"
+#include "dataplane/fuse/server/objects/server_mount.h"
+#include "netcfg/base/log.h"
+#include <inttypes.h>
 #include <string.h>
 
 #define TICK_NS NSEC_PER_SEC
+/* A lease that was extended this long ago is extended before a request is executed. */
+#define FRESH_NS (5 * NSEC_PER_SEC)
 
 int server_locks_init(struct fuse_server *srv, int fd)
 {
-	int r = lock_table_map(fd, &srv->locks);
+	int r = lock_table_map(fd, srv->cfg->worker_id, &srv->locks);
 
 	if (r == 0)
-		lock_mounts_grace(srv->locks, clock_now_ns());
+		srv->locks_grace = lock_mounts_grace(srv->locks, clock_now_ns()) < 0;
 	return r;
 }
 
@@ -26,18 +36,114 @@ void server_locks_done(struct fuse_server *srv)
 
 int server_locks_join(struct server_mount *m)
 {
+	uint64_t now_ns = clock_now_ns();
 	uint8_t id[16];
+	int r;
 
 	/* Ids that differ only in the last bits belong to one kernel. */
 	memcpy(id, m->id, sizeof(id));
 	id[15] &= 0xf0;
-	return lock_mount_join(m->server->locks, id, clock_now_ns(), &m->locks);
+	r = lock_mount_join(m->server->locks, id, m->host_name, m->export->cfg->name, now_ns,
+			    &m->locks);
+	if (r < 0)
+		return r;
+	m->locks_seen_ns = now_ns;
+	m->lock_breaks = 0;
+	return 0;
 }
 
 void server_locks_leave(struct server_mount *m)
 {
 	lock_mount_leave(m->server->locks, &m->locks);
 	m->locks.epoch = 0;
+}
+
+/* ------------------------------------------------------------------ locks that are broken */
+
+int server_locks_break(struct fuse_server *srv, uint64_t id)
+{
+	return lock_break(srv->locks, id);
+}
+
+/* Bars the open files of the mount whose locks are being broken. */
+static int breaks_bar(struct server_mount *m, uint32_t breaks, uint64_t now_ns)
+{
+	struct lock_breaking all[LOCK_BREAKS_MAX];
+	int n = lock_breaks(m->server->locks, &m->locks, all);
+
+	if (n < 0)
+		return n;
+	for (int i = 0; i < n; i++) {
+		server_files_bar(m, all[i].dev, all[i].ino);
+		m->breaking[i] = all[i].id;
+	}
+	m->n_breaking = (unsigned)n;
+	m->lock_breaks = breaks;
+	m->barred_ns = now_ns;
+	return 0;
+}
+
+void server_locks_reopened(struct server_mount *m, const struct server_node *n, uint64_t fh, int fd)
+{
+	uint32_t breaks;
+
+	if (lock_mount_is_current(m->server->locks, &m->locks, &breaks) &&
+	    lock_reopened(m->server->locks, &m->locks, n->dev, n->ino, fd) && breaks != 0)
+		server_file_bar(m, fh);
+}
+
+/* Returns whether a request of the mount is being executed that has arrived before its files were
+ * barred. */
+static bool has_earlier_request(const struct server_mount *m)
+{
+	for (const struct server_req *q = m->server->active; q; q = q->next)
+		if (q->mount == m && q->args.arrived_ns <= m->barred_ns)
+			return true;
+	return false;
+}
+
+static void breaks_tick(struct server_mount *m, uint64_t now_ns)
+{
+	uint32_t breaks;
+
+	if (!lock_mount_is_current(m->server->locks, &m->locks, &breaks))
+		return;
+	if (breaks != m->lock_breaks && breaks_bar(m, breaks, now_ns) < 0)
+		return;
+	if (m->n_breaking == 0 || has_earlier_request(m))
+		return;
+	for (unsigned i = m->n_breaking; i > 0; i--) {
+		if (lock_break_end(m->server->locks, &m->locks, m->breaking[i - 1]) == -EBUSY)
+			return;
+		log_warning("lock %" PRIx64 " of %.60s on export %.60s is broken",
+			    m->breaking[i - 1], m->host_name, m->export->cfg->name);
+		m->n_breaking--;
+	}
+}
+
+/* ------------------------------------------------------------------ leases */
+
+int server_locks_check(struct server_mount *m, uint64_t now_ns)
+{
+	struct lock_table *t = m->server->locks;
+	uint32_t breaks;
+	int r;
+
+	if (PLENUM_UNLIKELY(!lock_mount_is_current(t, &m->locks, &breaks)))
+		return -ESTALE;
+	if (PLENUM_UNLIKELY(breaks != m->lock_breaks)) {
+		r = breaks_bar(m, breaks, now_ns);
+		if (r < 0)
+			return r == -EBUSY ? -EAGAIN : r;
+	}
+	if (PLENUM_LIKELY(now_ns < m->locks_seen_ns + FRESH_NS))
+		return 0;
+	r = lock_mount_seen(t, &m->locks, now_ns);
+	if (r == 0)
+		m->locks_seen_ns = now_ns;
+	else if (r == -EBUSY)
+		r = now_ns < m->locks_seen_ns + SERVER_LOCK_LEASE_NS / 2 ? 0 : -EAGAIN;
+	return r;
 }
 
 /* Returns whether any request of the mount is being executed, perhaps one of a session that has
@@ -64,13 +170,31 @@ static void mount_tick(struct server_mount *m, uint64_t now_ns)
 {
 	struct rudp_session *s = m->client ? m->client->session : NULL;
 	const uint64_t heard_ns = heard_until(m, now_ns);
+	int r = lock_mount_seen(m->server->locks, &m->locks, heard_ns);
 
-	if (lock_mount_seen(m->server->locks, &m->locks, heard_ns) &&
-	    (!s || now_ns < heard_ns + SERVER_LOCK_LEASE_NS))
+	if (r == 0)
+		m->locks_seen_ns = MAX_OF(m->locks_seen_ns, heard_ns);
+	if (r != -ESTALE && (!s || now_ns < heard_ns + SERVER_LOCK_LEASE_NS)) {
+		breaks_tick(m, now_ns);
 		return;
+	}
 	m->locks.epoch = 0;
 	if (s)
 		rudp_session_close(s, now_ns);
+}
+
+static void occupied_tell(struct fuse_server *srv)
+{
+	uint32_t worker;
+
+	if (lock_table_is_occupied(srv->locks, &worker))
+		reason_set(
+			&srv->locks_why, "locks-occupied",
+			"worker %u keeps the table of file locks, so that lock requests of other "
+			"workers fail; restart it with 'plenum worker restart %u'",
+			worker, worker);
+	else
+		reason_clear(&srv->locks_why);
 }
 
 void server_locks_tick(struct fuse_server *srv, uint64_t now_ns)
@@ -78,9 +202,12 @@ void server_locks_tick(struct fuse_server *srv, uint64_t now_ns)
 	if (PLENUM_LIKELY(now_ns < srv->locks_ns + TICK_NS))
 		return;
 	srv->locks_ns = now_ns;
+	if (srv->locks_grace)
+		srv->locks_grace = lock_mounts_grace(srv->locks, now_ns) < 0;
 	for (struct server_mount *m = srv->mounts; m; m = m->next)
 		if (m->locks.epoch)
 			mount_tick(m, now_ns);
-	if (now_ns > SERVER_LOCK_LEASE_NS)
+	if (now_ns > SERVER_LOCK_LEASE_NS && !srv->locks_grace)
 		lock_mounts_expire(srv->locks, now_ns - SERVER_LOCK_LEASE_NS);
+	occupied_tell(srv);
 }

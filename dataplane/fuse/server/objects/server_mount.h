@@ -66,9 +66,13 @@ void server_files_held(struct server_mount *m, uint32_t mark, uint32_t *n, uint6
  * after a restart of this process. */
 void server_mount_drop_files(struct server_mount *m);
 /* Finds the open file fh, which must belong to the request's i-th object. Returns -EBADF if it does
- * not. */
+ * not, or -EIO if the file is barred. */
 int server_file_get(const struct server_req *q, unsigned i, uint64_t fh, bool dir,
 		    struct server_file **ret);
+/* Bars an open file, or all open files of that object: requests with them fail until they are
+ * closed. */
+void server_file_bar(struct server_mount *m, uint64_t fh);
+void server_files_bar(struct server_mount *m, uint64_t dev, uint64_t ino);
 void server_file_release(struct server_mount *m, uint64_t fh);
 void server_file_put(struct server_file *f); /* ends a use of the file that server_file_get() has
 						begun */

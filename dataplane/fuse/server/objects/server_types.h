@@ -133,6 +133,7 @@ struct server_file { /* an open file of a client */
 	uint32_t busy;	/* number of requests that use fd */
 	bool used, is_dir;
 	bool released;	 /* the client has closed the file: close it when busy is 0 */
+	bool barred;	 /* a lock of it was broken: requests with it fail */
 	bool nonblock;	 /* O_NONBLOCK is set, so reads can be batched */
 	bool ring_unfit; /* setting O_NONBLOCK failed, so reads of this file are not batched */
 	uint64_t known;	 /* size of the file when it was last read */
@@ -202,6 +203,11 @@ struct server_mount {
 	unsigned journal; /* the mount's number in the export's journal */
 	uint64_t number;  /* hash of the mount's id; the same at every worker of the host */
 	struct lock_mount_ref locks; /* epoch 0: the server manages no locks of the mount */
+	uint64_t locks_seen_ns;	     /* when the lease on them was extended last */
+	uint32_t lock_breaks;	     /* lock_mount_is_current() when files were barred last */
+	unsigned n_breaking;
+	uint64_t breaking[LOCK_BREAKS_MAX]; /* locks that are being broken */
+	uint64_t barred_ns;		    /* when the files with these locks were barred */
 	struct {
 		uint64_t unique, fh;
 	} opened[FUSE_PROTO_CALLS_MAX]; /* results of recent opens, for repeated requests */
@@ -412,9 +418,11 @@ struct fuse_server {
 	struct server_mount *mounts; /* list */
 	unsigned n_mounts;
 	struct lock_table *locks;
-	uint64_t locks_ns;     /* when the leases of locks were last checked */
-	uint64_t lock_grants;  /* value of lock_grants() when clients were last answered */
-	unsigned n_lock_waits; /* number of clients with a lock_call */
+	uint64_t locks_ns;	 /* when the leases of locks were last checked */
+	bool locks_grace;	 /* all leases must be extended, as a worker's start does */
+	struct reason locks_why; /* why lock requests fail; not set if they do not */
+	uint64_t lock_grants;	 /* value of lock_grants() when clients were last answered */
+	unsigned n_lock_waits;	 /* number of clients with a lock_call */
 	struct server_mount **mounts_by_id; /* hash chains */
 	/* idle: mounts without a session; the mount that has been away for longest is first.
 	 * idle_files: the idle mounts that have open files. */

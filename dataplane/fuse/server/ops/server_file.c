@@ -5,6 +5,7 @@
  * I/O helpers make all other calls.
  */
 #include "dataplane/fuse/server/objects/server_background.h"
+#include "dataplane/fuse/server/objects/server_locks.h"
 #include "dataplane/fuse/server/objects/server_mount.h"
 #include "dataplane/fuse/server/objects/server_node.h"
 #include "dataplane/fuse/server/objects/server_pin.h"
@@ -83,6 +84,8 @@ static void opened(struct server_req *q, struct server_node *n, int fd,
 	}
 	m->opened[i].unique = q->unique;
 	m->opened[i].fh = fh;
+	if (q->args.flags & FUSE_PROTO_REQ_REOPEN)
+		server_locks_reopened(m, n, fh, fd);
 	if (q->in->opcode != FUSE_OPENDIR && (attr->nlink == 0 || removed_by_peer(q, fd))) {
 		char path[SERVER_FD_PATH_MAX];
 		autoclose int own = open(server_fd_path(fd, path), O_PATH | O_CLOEXEC);

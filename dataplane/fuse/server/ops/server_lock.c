@@ -4,6 +4,10 @@
 #include "dataplane/fuse/server/objects/server_node.h"
 #include "dataplane/fuse/server/ops/server_ops.h"
 #include "dataplane/fuse/server/request/server_reply.h"
+#include "dataplane/fuse/server/request/server_request.h"
+
+/* How long a request for a lock is retried while another process keeps the table. */
+#define RETRY_NS (5 * NSEC_PER_SEC)
 
 /* Makes the table's request. If that is impossible, sends a reply with an error and returns it. */
 static int lock_begin(struct server_req *q, struct lock_request *ret)
@@ -31,14 +35,25 @@ static int lock_begin(struct server_req *q, struct lock_request *ret)
 		.pid = in->lk.pid,
 		.opener = in->padding,
 		.unique = q->unique,
+		.fd = f->fd,
 	};
 	return 0;
 }
 
-/* Replies with the result of the table. If the mount's lease has expired, the session ends: the
- * client must learn that before it does anything else. */
-static void lock_end(struct server_req *q, int r, bool unlocked)
+/*
+ * Replies with the result of the table. If the mount's lease has expired, the session ends: the
+ * client must learn that before it does anything else. If another process keeps the table, the
+ * request is retried. One that frees a lock never fails, because the lock would be left behind;
+ * others do after a while.
+ */
+static void lock_end(struct server_req *q, int r, bool frees, bool unlocked)
 {
+	if (r == -EBUSY && (frees || q->client->server->now_ns < q->args.arrived_ns + RETRY_NS)) {
+		server_req_requeue(q);
+		return;
+	}
+	if (r == -EBUSY)
+		r = -ENOLCK;
 	if (r == -ESTALE && q->client->session) {
 		rudp_session_close(q->client->session, clock_now_ns());
 		r = -EIO;
@@ -58,17 +73,17 @@ void server_op_setlk(struct server_req *q)
 	int r;
 
 	if (in->lk_flags & FUSE_PROTO_LK_CANCEL) {
-		lock_end(q, lock_cancel(t, m, in->owner), false);
+		lock_end(q, lock_cancel(t, m, in->owner), true, false);
 		return;
 	}
 	if (lock_begin(q, &ask) < 0)
 		return;
 	if (in->lk.type != F_UNLCK) {
-		lock_end(q, lock_set(t, m, &ask, q->in->opcode == FUSE_SETLKW), false);
+		lock_end(q, lock_set(t, m, &ask, q->in->opcode == FUSE_SETLKW), false, false);
 		return;
 	}
 	r = lock_free(t, m, &ask);
-	lock_end(q, r, r == 0 && !lock_mount_has(t, m, ask.dev, ask.ino));
+	lock_end(q, r, true, r == 0 && !lock_mount_has(t, m, ask.dev, ask.ino));
 }
 
 void server_op_getlk(struct server_req *q)
@@ -83,7 +98,7 @@ void server_op_getlk(struct server_req *q)
 		return;
 	r = lock_get(q->client->server->locks, &q->mount->locks, &ask, &c);
 	if (r < 0) {
-		lock_end(q, r, false);
+		lock_end(q, r, false, false);
 		return;
 	}
 	*out = (struct fuse_lk_out){.lk = in->lk};
@@ -110,7 +125,7 @@ void server_op_flush(struct server_req *q)
 		return;
 	}
 	if (in->unused & FUSE_PROTO_FLUSH_OPENER) {
-		lock_end(q, lock_free_opener(t, m, (uint32_t)in->lock_owner), false);
+		lock_end(q, lock_free_opener(t, m, (uint32_t)in->lock_owner), true, false);
 		return;
 	}
 	r = server_file_get(q, 0, in->fh, false, &f);
@@ -121,5 +136,5 @@ void server_op_flush(struct server_req *q)
 	ask.dev = f->node->dev;
 	ask.ino = f->node->ino;
 	r = lock_free_owner(t, m, &ask);
-	lock_end(q, r, r == 0 && !lock_mount_has(t, m, ask.dev, ask.ino));
+	lock_end(q, r, true, r == 0 && !lock_mount_has(t, m, ask.dev, ask.ino));
 }

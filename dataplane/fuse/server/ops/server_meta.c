@@ -315,12 +315,17 @@ void server_op_getattr(struct server_req *q)
 void server_op_setattr(struct server_req *q)
 {
 	const struct fuse_setattr_in *in = server_req_arg(q);
-	struct helper_call *call = server_helper_call(q, HELPER_SETATTR, 0);
-	struct server_file *f;
+	struct server_file *f = NULL;
+	struct helper_call *call;
 
+	if (in->valid & FATTR_FH && server_file_get(q, 0, in->fh, false, &f) == -EIO) {
+		server_reply_err(q, EIO);
+		return;
+	}
+	call = server_helper_call(q, HELPER_SETATTR, 0);
 	if (!call)
 		return;
-	if (in->valid & FATTR_FH && server_file_get(q, 0, in->fh, false, &f) == 0)
+	if (f)
 		server_helper_use_file(q, &call->a, f);
 	call->set = (struct helper_setattr){
 		.valid = in->valid,

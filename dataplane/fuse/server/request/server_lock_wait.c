@@ -15,19 +15,21 @@ static void answer(struct fuse_server_client *c)
 		struct fuse_out_header out;
 		uint64_t unique[FUSE_PROTO_LOCK_WAIT_MAX];
 	} *msg = buf_pool_get(&srv->answers, sizeof(*msg));
-	unsigned n;
+	int n;
 
 	if (!msg) { /* try again in the next turn */
 		srv->lock_grants = UINT64_MAX;
 		return;
 	}
 	n = lock_granted(srv->locks, &c->mount->locks, msg->unique, FUSE_PROTO_LOCK_WAIT_MAX);
-	if (n == 0) {
+	if (n <= 0) {
+		if (n == -EBUSY)
+			srv->lock_grants = UINT64_MAX;
 		buf_pool_put(&srv->answers, msg);
 		return;
 	}
 	msg->out = (struct fuse_out_header){
-		.len = (uint32_t)(sizeof(msg->out) + n * sizeof(msg->unique[0])),
+		.len = (uint32_t)(sizeof(msg->out) + (unsigned)n * sizeof(msg->unique[0])),
 		.unique = c->lock_unique};
 	*(struct server_req *)((uint8_t *)msg - BUF_HEADROOM_BYTES) = (struct server_req){};
 	rudp_respond(c->lock_call, msg, msg->out.len, (uint8_t *)msg - BUF_HEADROOM_BYTES);

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The layout of the memory with the locks of all clients (launch_config.locks_fd). The compute
+ * workers of the host write it, by dataplane/fuse/server/locks. The agent only copies it, to show
+ * the locks to operators, takes no mutex, and checks everything: a worker may write anything at any
+ * time. Records refer to each other by number, because each process maps the memory at another
+ * address; number 0 means none.
+ */
+#ifndef PLENUM_DATAPLANE_LOCK_LAYOUT_H
+#define PLENUM_DATAPLANE_LOCK_LAYOUT_H
+
+#include "netcfg/base/base.h"
+#include <pthread.h>
+
+#define LOCKS_VERSION 2U
+#define LOCKS_MOUNTS 16384U
+#define LOCKS_FILES 65536U
+#define LOCKS_RECORDS 262144U
+#define LOCKS_CHAINS 65536U
+#define LOCKS_UNDO 16384U
+#define LOCKS_UNDO_BYTES 104U
+
+enum lock_state {
+	LOCK_UNUSED,
+	LOCK_HELD,
+	LOCK_WAITING,
+	LOCK_GRANTED,  /* only a notice for the mount's client: a waiting request has got its lock
+			*/
+	LOCK_BREAKING, /* an operator breaks it: it excludes others until the requests end that its
+			  mount has under way */
+	LOCK_BROKEN,   /* it excludes nothing; the files that were open on the mount stay barred
+			  until they are closed */
+	LOCK_STATE_MAX
+};
+
+struct lock_link {
+	uint32_t prev, next;
+};
+struct lock_list {
+	uint32_t first, last;
+};
+
+struct lock_record {
+	uint32_t state; /* enum lock_state */
+	uint32_t file, mount;
+	struct lock_link in_file; /* in the file's list for this state; not for notices */
+	struct lock_link in_mount;
+	uint32_t pid, opener;
+	uint8_t flock, write, pad[2];
+	uint64_t owner, start, end, unique, since_ns;
+	uint64_t id; /* by which operators name it; other than those of all earlier locks */
+};
+_Static_assert(sizeof(struct lock_record) <= LOCKS_UNDO_BYTES, "a record can be undone");
+
+struct lock_file {
+	uint8_t used;
+	uint8_t freed; /* 1: a lock was freed, and the waiting requests have not been checked
+			  since */
+	uint16_t n;    /* number of records in all lists */
+	uint32_t next; /* next file in the hash chain, or in the list of free file records */
+	struct lock_list held, waiting, broken; /* held: also those of LOCK_BREAKING */
+	uint64_t dev, ino;
+	/* The worker that has it open as descriptor fd, or had when a lock was set last. */
+	uint32_t worker;
+	int32_t fd;
+};
+
+struct lock_mount {
+	uint32_t used;
+	uint32_t leaving;			/* 1: the mount's locks are being freed */
+	struct lock_list lists[LOCK_STATE_MAX]; /* by enum lock_state */
+	uint32_t n;				/* number of records in all lists */
+	uint32_t breaks;			/* counts the locks that operators break */
+	uint64_t epoch, seen_ns;
+	uint64_t session; /* number of its latest session, at any worker */
+	uint8_t id[16];
+};
+_Static_assert(sizeof(struct lock_mount) <= LOCKS_UNDO_BYTES, "a mount can be undone");
+
+/* Of the mount with the same index, as its client and the server name it; only to be shown. */
+struct lock_name {
+	char host[PLENUM_NAME_MAX], export_name[PLENUM_NAME_MAX];
+};
+
+struct lock_undo {
+	uint32_t at, len; /* offset in the memory, and length, of the saved bytes */
+	uint8_t bytes[LOCKS_UNDO_BYTES];
+};
+
+struct lock_head {
+	uint32_t state; /* 0: unused, 1: a process prepares it, 2: ready */
+	uint32_t version;
+	union {
+		pthread_mutex_t mutex;
+		uint8_t room[64]; /* makes the union equally large on all processors */
+	};
+	uint64_t grants;
+	uint64_t epoch; /* epoch of the mount that joined last */
+	uint32_t n_undo;
+	uint32_t n_mounts, n_files, n_records; /* numbers of records that were ever used */
+	uint32_t free_file, free_record;       /* first entries of the lists of free records */
+	uint32_t n_used, n_used_files;	       /* numbers of records in use */
+	uint32_t n_freed;		       /* number of files with the flag `freed` */
+	uint32_t worker;		       /* the worker that took the mutex last */
+	uint64_t last_id;		       /* of a lock */
+	uint64_t last_session;		       /* of a mount */
+};
+
+struct lock_memory {
+	struct lock_head head;
+	struct lock_undo undo[LOCKS_UNDO];
+	uint32_t chains[LOCKS_CHAINS];
+	struct lock_mount mounts[LOCKS_MOUNTS];
+	struct lock_name names[LOCKS_MOUNTS];
+	struct lock_file files[LOCKS_FILES];
+	struct lock_record records[LOCKS_RECORDS];
+};
+#define LOCKS_LAYOUT_BYTES ((sizeof(struct lock_memory) + 4095) / 4096 * 4096)
+_Static_assert(sizeof(struct lock_head) == 144 && sizeof(struct lock_undo) == 112 &&
+		       sizeof(struct lock_mount) == 104 && sizeof(struct lock_name) == 128 &&
+		       sizeof(struct lock_file) == 56 && sizeof(struct lock_record) == 88,
+	       "another layout needs another LOCKS_VERSION");
+
+#endif

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The server's side of file locks: requests of a mount that has lost its locks, or that another
+ * worker serves, are not executed; files whose locks an operator breaks are barred. The test plays
+ * another worker, which uses the same table.
+ */
+#include "dataplane/fuse/server/locks/lock_table.h"
+#include "dataplane/lock_layout.h"
+#include "netcfg/base/os/memfd.h"
+#include "netcfg/base/reason.h"
+#include "tests/lib/fuse/server_test.h"
+#include "tests/lib/fuse/server_turn.h"
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+static struct lock_table *table; /* as the other worker has mapped it */
+static struct lock_mount_ref other;
+
+static void join(void)
+{
+	struct fuse_init_in in = {.major = 7, .minor = 38, .unused = {FUSE_PROTO_FEATURE_LOCKS}};
+
+	fuse_server_client_gone(rig.client);
+	assert_int_equal(rig_accept(&rig), 0);
+	assert_int_equal(rig_do(&rig, FUSE_INIT, 0, RIG_ARG(in), .unique = rig.own_unique += 2), 0);
+	rig_reopen(&rig);
+}
+
+static int locks_setup(void **state)
+{
+	static const uint8_t id[16] = {0x77};
+	autoclose int fd = memfd_new_shared("locks", LAUNCH_LOCKS_BYTES);
+
+	setup(state);
+	rig_stop(&rig);
+	rig.cfg.worker_id = 1;
+	rig.cfg.locks_fd = fcntl(fd, F_DUPFD_CLOEXEC, LAUNCH_FD_FIRST);
+	assert_true(rig.cfg.locks_fd >= LAUNCH_FD_FIRST);
+	rig_start(&rig);
+	assert_int_equal(lock_table_map(fd, 2, &table), 0);
+	assert_int_equal(lock_mount_join(table, id, "host-c", "scratch", clock_now_ns(), &other),
+			 0);
+	join();
+	return 0;
+}
+
+static int locks_teardown(void **state)
+{
+	table = lock_table_unmap(table);
+	close(rig.cfg.locks_fd);
+	return teardown(state);
+}
+
+static int set_lock(uint64_t node, uint64_t fh, uint32_t type)
+{
+	struct fuse_lk_in in = {
+		.fh = fh, .owner = 5, .lk = {.end = LOCK_END_MAX, .type = type, .pid = 42}};
+
+	in.padding = (uint32_t)(fh - RIG_FH) + 1;
+	return rig_do(&rig, FUSE_SETLK, node, RIG_ARG(in));
+}
+
+/* The other worker's client waits for the whole file. */
+static int other_waits(uint64_t unique)
+{
+	struct lock_request q = {
+		.owner = 9, .write = true, .end = LOCK_END_MAX, .opener = 1, .unique = unique};
+	struct stat st;
+
+	assert_int_equal(stat(rig_path(&rig, "f"), &st), 0);
+	q.dev = st.st_dev;
+	q.ino = st.st_ino;
+	return lock_set(table, &other, &q, true);
+}
+
+static bool other_has_got(void)
+{
+	uint64_t granted[4];
+
+	return lock_granted(table, &other, granted, 4) == 1;
+}
+
+static void file_is(const char *text)
+{
+	char is[64] = "";
+	autoclose int fd = open(rig_path(&rig, "f"), O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0 && read(fd, is, sizeof(is) - 1) >= 0);
+	assert_string_equal(is, text);
+}
+
+static void a_write_after_the_loss_of_the_locks_is_not_executed(void **state)
+{
+	uint64_t node, fh;
+
+	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
+	assert_int_equal(set_lock(node, fh, F_WRLCK), 0);
+	assert_int_equal(rig_write(&rig, node, fh, 0, O_RDWR, "mine", 4), 4);
+	assert_int_equal(other_waits(1), -EINPROGRESS);
+	/* The other worker has not heard of the mount for too long. */
+	assert_int_equal(lock_mounts_grace(table, 1), 0);
+	assert_int_equal(lock_mount_seen(table, &other, UINT64_MAX), 0);
+	assert_int_equal(lock_mounts_expire(table, UINT64_MAX), 1);
+	assert_true(other_has_got());
+	assert_int_equal(rig_write(&rig, node, fh, 0, O_RDWR, "late", 4), -EIO);
+	file_is("mine");
+	join();
+	assert_int_equal(set_lock(node, fh, F_WRLCK), -EAGAIN);
+}
+
+static void a_write_for_a_session_that_another_worker_has_replaced_is_not_executed(void **state)
+{
+	struct lock_mount_ref ref;
+	uint64_t node, fh;
+	uint8_t id[16];
+
+	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
+	assert_int_equal(rig_write(&rig, node, fh, 0, O_RDWR, "mine", 4), 4);
+	memcpy(id, rig.hello.mount_id, sizeof(id));
+	id[15] &= 0xf0;
+	assert_int_equal(lock_mount_join(table, id, "host-a", "scratch", clock_now_ns(), &ref), 0);
+	assert_int_equal(rig_write(&rig, node, fh, 0, O_RDWR, "late", 4), -EIO);
+	file_is("mine");
+}
+
+static void a_second_passes(void)
+{
+	server_turn(rig.server, clock_now_ns() + NSEC_PER_SEC, true);
+}
+
+/* Returns the id of the only lock of the mount: the first one has number 1. */
+static void break_lock(uint64_t id)
+{
+	assert_int_equal(fuse_server_lock_break(rig.server, id), 0);
+}
+
+static void a_broken_lock_bars_the_files_that_were_open(void **state)
+{
+	uint64_t node, fh, second, later;
+	struct fuse_setattr_in cut = {.valid = FATTR_SIZE | FATTR_FH};
+	struct fuse_attr attr;
+
+	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
+	assert_int_equal(rig_open(&rig, node, O_RDWR, &second), 0);
+	assert_int_equal(set_lock(node, fh, F_WRLCK), 0);
+	assert_int_equal(rig_write(&rig, node, fh, 0, O_RDWR, "mine", 4), 4);
+	assert_int_equal(other_waits(1), -EINPROGRESS);
+	break_lock(1);
+	assert_int_equal(rig_write(&rig, node, fh, 0, O_RDWR, "late", 4), -EIO);
+	assert_int_equal(rig_write(&rig, node, second, 0, O_RDWR, "late", 4), -EIO);
+	assert_int_equal(rig_read(&rig, node, fh, 0, 4), -EIO);
+	assert_int_equal(set_lock(node, fh, F_UNLCK), -EIO);
+	cut.fh = fh;
+	assert_int_equal(rig_do(&rig, FUSE_SETATTR, node, RIG_ARG(cut)), -EIO);
+	assert_int_equal(rig_getattr(&rig, node, &attr), 0);
+	assert_int_equal(attr.size, 4);
+	assert_false(other_has_got()); /* the worker has not looked for earlier requests yet */
+	a_second_passes();
+	assert_true(other_has_got());
+	/* A program that opens the file now may use it. */
+	assert_int_equal(rig_open(&rig, node, O_RDWR, &later), 0);
+	assert_int_equal(rig_write(&rig, node, later, 0, O_RDWR, "newer", 5), 5);
+	assert_int_equal(rig_write(&rig, node, second, 0, O_RDWR, "late", 4), -EIO);
+	file_is("newer");
+}
+
+static void a_broken_lock_bars_files_also_at_the_next_server(void **state)
+{
+	struct fuse_flush_in close_it = {.unused = FUSE_PROTO_FLUSH_OPENER};
+	uint64_t node, fh;
+
+	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
+	assert_int_equal(set_lock(node, fh, F_WRLCK), 0);
+	assert_int_equal(rig_write(&rig, node, fh, 0, O_RDWR, "mine", 4), 4);
+	break_lock(1);
+	a_second_passes();
+	rig_stop(&rig);
+	/* rig_start() reopens files in a session without locks; only this one counts. */
+	rig_start(&rig);
+	rig.identity.incarnation = 0;
+	join();
+	assert_int_equal(rig_write(&rig, node, fh, 0, O_RDWR, "late", 4), -EIO);
+	file_is("mine");
+	close_it.fh = fh;
+	close_it.lock_owner = fh - RIG_FH + 1;
+	assert_int_equal(rig_do(&rig, FUSE_FLUSH, node, RIG_ARG(close_it)), 0);
+	assert_int_equal(rig_release(&rig, node, fh), 0);
+	assert_int_equal(other_waits(1), 0);
+}
+
+/* A process that keeps the mutex of the table until it is killed. */
+static pid_t occupy(void)
+{
+	int ready[2];
+	pid_t pid;
+	char c;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct lock_memory *mem = mmap(NULL, LAUNCH_LOCKS_BYTES, PROT_READ | PROT_WRITE,
+					       MAP_SHARED, rig.cfg.locks_fd, 0);
+
+		if (mem == MAP_FAILED || pthread_mutex_lock(&mem->head.mutex) != 0 ||
+		    write(ready[1], "x", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	return pid;
+}
+
+static void only_locks_fail_while_another_process_keeps_the_table(void **state)
+{
+	uint64_t node, fh, other_node, other_fh;
+	pid_t pid;
+
+	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
+	assert_int_equal(rig_create(&rig, ROOT, "g", O_RDWR, 0644, &other_node, &other_fh), 0);
+	assert_int_equal(set_lock(node, fh, F_WRLCK), 0);
+	pid = occupy();
+	assert_int_equal(set_lock(other_node, other_fh, F_WRLCK), -ENOLCK);
+	for (unsigned i = 0; i < 100; i++)
+		assert_int_equal(rig_write(&rig, node, fh, 0, O_RDWR, "mine", 4), 4);
+	a_second_passes();
+	assert_string_equal(fuse_server_reason(rig.server)->code, "locks-occupied");
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(set_lock(node, fh, F_UNLCK), 0);
+	assert_int_equal(set_lock(other_node, other_fh, F_WRLCK), 0);
+	server_turn(rig.server, clock_now_ns() + 3 * NSEC_PER_SEC, true);
+	assert_false(reason_is_set(fuse_server_reason(rig.server)));
+}
+
+#define TEST(f)                                          \
+	{                                                \
+#f, f, locks_setup, locks_teardown, NULL \
+	}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_write_after_the_loss_of_the_locks_is_not_executed),
+		TEST(a_write_for_a_session_that_another_worker_has_replaced_is_not_executed),
+		TEST(a_broken_lock_bars_the_files_that_were_open),
+		TEST(a_broken_lock_bars_files_also_at_the_next_server),
+		TEST(only_locks_fail_while_another_process_keeps_the_table),
+	};
+
+	return rig_can() ? cmocka_run_group_tests(tests, NULL, NULL) : 0;
+}
