@@ -204,6 +204,13 @@ json_t *status_mounts_to_json(const struct status *st);
 json_t *status_exports_to_json(const struct status *st);
 json_t *status_clients_to_json(const struct status *st);
 json_t *status_peers_to_json(const struct agent *a, const struct status *st);
+/* Lists the file locks that clients hold or wait for. fd: sup_locks_fd(). Takes many milliseconds
+ * if there are many, so call it in a child process. Returns 0 or negative errno. */
+int status_locks_to_json(const struct agent *a, int fd, json_t **ret);
+/* Describes the lock with this id. *ret_held: it is held, and is not being broken. Returns 0,
+ * -ENOENT, or another negative errno. */
+int status_lock_describe(const struct agent *a, uint64_t id, char *buf, size_t size,
+			 bool *ret_held);
 json_t *status_to_json(const struct status *st);
 json_t *status_processes_to_json(const struct status *st);
 json_t *status_net_to_json(const struct status *st);

@@ -151,6 +151,11 @@ static const char *check_ping(const struct privsep_msg *m)
 	return why;
 }
 
+static const char *check_lock(const struct privsep_msg *m)
+{
+	return m->lock.id ? NULL : "no lock";
+}
+
 static const char *check_head(const struct privsep_reply *r)
 {
 	if (r->http_status < 200 || r->http_status > 599)
@@ -174,7 +179,7 @@ bool privsep_is_shared(uint32_t what)
 		[PRIVSEP_NET] = true,	  [PRIVSEP_METRICS] = true,   [PRIVSEP_HISTORY] = true,
 		[PRIVSEP_FAULTS] = true,  [PRIVSEP_EVENTS] = true,    [PRIVSEP_MOUNTS] = true,
 		[PRIVSEP_EXPORTS] = true, [PRIVSEP_CLIENTS] = true,   [PRIVSEP_PEERS] = true,
-		[PRIVSEP_PATHS] = true,	  [PRIVSEP_SESSIONS] = true,
+		[PRIVSEP_PATHS] = true,	  [PRIVSEP_SESSIONS] = true,  [PRIVSEP_LOCKS] = true,
 	};
 
 	return what < PRIVSEP_WHAT_MAX && shared[what];
@@ -367,6 +372,7 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_FAULT_DEL] = {CHANGERS, SIZE(fault), false, true, check_fault},
 	[PRIVSEP_CAPTURE] = {CHANGERS, SIZE(capture), false, true, check_capture},
 	[PRIVSEP_RDMA_PING] = {CHANGERS, SIZE(ping), false, true, check_ping},
+	[PRIVSEP_LOCK_BREAK] = {CHANGERS, SIZE(lock), false, true, check_lock},
 	[PRIVSEP_HELD] = {ANY, 0, false, true, NULL},
 	[PRIVSEP_WAITS] = {ANY, 0, false, true, NULL},
 	[PRIVSEP_SHARED_READ] = {ANY, SIZE(shared_read), false, false, check_shared_read},

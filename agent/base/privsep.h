@@ -103,8 +103,9 @@ enum privsep_type {
 	PRIVSEP_STOP,	      /* stop the agent with its workers and mounts */
 	PRIVSEP_FAULT_ADD,    /* inject a fault */
 	PRIVSEP_FAULT_DEL,
-	PRIVSEP_CAPTURE,   /* packet capture: begin, fetch, end */
-	PRIVSEP_RDMA_PING, /* RDMA test: begin, or fetch its result */
+	PRIVSEP_CAPTURE,    /* packet capture: begin, fetch, end */
+	PRIVSEP_RDMA_PING,  /* RDMA test: begin, or fetch its result */
+	PRIVSEP_LOCK_BREAK, /* break a file lock of a client */
 	PRIVSEP_HELD,  /* the request waits for events, so its connection does not count as idle */
 	PRIVSEP_WAITS, /* the request waits for the answer to a PRIVSEP_SHARED_READ */
 	PRIVSEP_SHARED_READ, /* the child asks for an object for many clients */
@@ -145,6 +146,7 @@ enum privsep_what { /* object that PRIVSEP_GET reads */
 		    PRIVSEP_PEERS,
 		    PRIVSEP_PATHS,
 		    PRIVSEP_SESSIONS,
+		    PRIVSEP_LOCKS,
 		    PRIVSEP_INVENTORY,
 		    PRIVSEP_PLAN,
 		    PRIVSEP_PLAN_RUNNING, /* the plan that restores the running configuration */
@@ -254,6 +256,9 @@ struct privsep_ping {
 	uint32_t what, bytes, count, depth; /* as in struct launch_ping */
 	char leg[PLENUM_NAME_MAX], peer[PLENUM_NAME_MAX];
 };
+struct privsep_lock {
+	uint64_t id; /* of a lock in PRIVSEP_LOCKS */
+};
 #define PRIVSEP_LOCATION_MAX (PLENUM_NAME_MAX + 32)
 struct privsep_reply { /* the body is in a sealed memfd */
 	uint32_t http_status, content;
@@ -352,6 +357,7 @@ struct privsep_msg {
 		struct privsep_fault fault;
 		struct privsep_capture capture;
 		struct privsep_ping ping;
+		struct privsep_lock lock;
 		struct privsep_reply reply;
 		struct privsep_shared_read shared_read;
 		struct privsep_shared_answer shared_answer;

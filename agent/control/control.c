@@ -144,6 +144,7 @@ static void on_get(struct agent *a, const struct client *cl, const struct privse
 		get_snapshot(a, (enum privsep_what)m->get.what, r);
 		break;
 	case PRIVSEP_INVENTORY:
+	case PRIVSEP_LOCKS:
 	case PRIVSEP_PLAN:
 	case PRIVSEP_PLAN_RUNNING:
 		control_query_host(a, &(struct reconcile_client){.id = cl->id},
@@ -595,6 +596,7 @@ static const control_handler handlers[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_FAULT_DEL] = control_fault_del,
 	[PRIVSEP_CAPTURE] = on_capture,
 	[PRIVSEP_RDMA_PING] = control_rdma_ping,
+	[PRIVSEP_LOCK_BREAK] = control_lock_break,
 };
 
 /* Begins an operation for a client that does not wait: the operation will store the result. An

@@ -99,6 +99,10 @@ void control_log_level(struct agent *a, const struct client *cl, const struct pr
 /* Appends a note if workers run an earlier program. */
 void control_note_outdated(const struct agent *a, json_t *notes);
 
+/* ---- file locks (control_locks.c) ---- */
+
+void control_lock_break(struct agent *a, const struct client *cl, const struct privsep_msg *m,
+			int fd, struct control_reply *r);
 /* ---- the cluster (control_cluster.c) ---- */
 
 /* Answers PRIVSEP_CLUSTER_STATUS, and requests the lists of all hosts. */
@@ -120,8 +124,9 @@ void control_get_events(struct agent *a, const struct client *cl, const struct p
 void control_stream(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
 		    struct control_reply *r);
 /* Starts a child process that makes the answer, and sets r->later; on an error, r has the error.
- * `what` is PRIVSEP_INVENTORY, PRIVSEP_PLAN (c has the checks to override), or PRIVSEP_PLAN_BACK:
- * the plan of a rollback to apply c->back_to or, if that is 0, of the pending apply. */
+ * `what` is PRIVSEP_INVENTORY, PRIVSEP_LOCKS, PRIVSEP_PLAN (c has the checks to override), or
+ * PRIVSEP_PLAN_BACK: the plan of a rollback to apply c->back_to or, if that is 0, of the pending
+ * apply. */
 void control_query_host(struct agent *a, const struct reconcile_client *c, enum privsep_what what,
 			struct control_reply *r);
 

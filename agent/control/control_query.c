@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Answers inventory and plan requests by a child process. Reading the kernel may block while
- * another process holds its network lock, for example during a long step of the applier. The
- * monitor only forwards the reply.
+ * another process holds its network lock, for example during a long step of the applier. The child
+ * also lists file locks, because their table is large. The monitor only forwards the reply.
  */
 #include "agent/base/child/child_task.h"
 #include "agent/control.h"
@@ -66,22 +66,43 @@ static void answer_inventory(struct control_query *q, struct kernel *k, struct c
 	inv_free(inv);
 }
 
+static void answer_locks(struct control_query *q, struct control_reply *r)
+{
+	const int fd = sup_locks_fd(q->agent->sup) < 0 ? -1 : CHILD_TASK_KEPT_FD;
+	json_t *json = NULL;
+	int e = status_locks_to_json(q->agent, fd, &json);
+
+	if (e < 0)
+		control_failure(q->agent, r, e, &(struct diag)DIAG_INIT);
+	else
+		control_json(r, 200, json);
+}
+
+static void answer_host(struct control_query *q, struct control_reply *r)
+{
+	struct kernel *k = NULL;
+	int e = applier_open_kernel(&q->agent->applier_host, &k);
+
+	if (e < 0)
+		control_failure(q->agent, r, e, &(struct diag)DIAG_INIT);
+	else if (q->spec)
+		answer_plan(q, k, r);
+	else
+		answer_inventory(q, k, r);
+}
+
 static int work(void *user, int channel)
 {
 	struct control_query *q = user;
 	struct control_reply r = {.http_status = 0};
 	struct privsep_reply head;
-	struct kernel *k = NULL;
 	const char *text;
 	autoclose int fd = -1;
-	int e = applier_open_kernel(&q->agent->applier_host, &k);
 
-	if (e < 0)
-		control_failure(q->agent, &r, e, &(struct diag)DIAG_INIT);
-	else if (q->spec)
-		answer_plan(q, k, &r);
+	if (q->what == PRIVSEP_LOCKS)
+		answer_locks(q, &r);
 	else
-		answer_inventory(q, k, &r);
+		answer_host(q, &r);
 	text = control_text(&r);
 	fd = memfd_new_sealed("plenum-reply", text, strlen(text));
 	if (fd < 0)
@@ -127,7 +148,8 @@ static void on_end(void *user, int status, const char *how)
 
 	q->child = NULL; /* the child task has freed itself */
 	if (!q->answered) {
-		control_error(&r, 500, "failed", "inventory helper exited without a result",
+		control_error(&r, 500, "failed",
+			      "the helper that reads the host exited without a result",
 			      json_pack("[s]", how));
 		control_answer(q->agent, q->client.id, &r);
 	}
@@ -205,11 +227,15 @@ void control_query_host(struct agent *a, const struct reconcile_client *client,
 	int e;
 
 	if (!q) {
-		control_error(r, 503, "busy",
-			      "too many inventory and plan requests at once; try again", NULL);
+		control_error(
+			r, 503, "busy",
+			"too many requests for the inventory, plans or locks at once; try again",
+			NULL);
 		return;
 	}
 	*q = (struct control_query){.agent = a, .client = *client, .what = what};
+	if (what == PRIVSEP_LOCKS)
+		setup.kept = MAX_OF(sup_locks_fd(a->sup), 0);
 	e = load_spec(a, q);
 	if (e >= 0)
 		e = child_task_start(&setup, &q->child);

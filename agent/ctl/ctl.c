@@ -169,6 +169,8 @@ static const struct ctl_command commands[] = {
 	{"peers", 0, 0, TAKES_TABLE, ctl_cmd_peers},
 	{"paths", 0, 0, TAKES_TABLE, ctl_cmd_paths},
 	{"sessions", 0, 0, TAKES_TABLE, ctl_cmd_sessions},
+	{"locks break", 1, 1, DISRUPTS, ctl_cmd_locks_break}, /* before 'locks', as in 'history' */
+	{"locks", 0, 0, TAKES_TABLE, ctl_cmd_locks},
 	{"cluster status", 0, 0, 0, ctl_cmd_cluster_status},
 	{"cluster hosts", 0, 0, TAKES_TABLE, ctl_cmd_cluster_hosts},
 	{"cluster processes", 0, 0, TAKES_TABLE, ctl_cmd_cluster_processes},

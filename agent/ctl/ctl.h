@@ -340,6 +340,8 @@ int ctl_cmd_cluster_exports(const struct ctl_args *a);
 int ctl_cmd_paths(const struct ctl_args *a);
 int ctl_cmd_sessions(const struct ctl_args *a);
 int ctl_cmd_events(const struct ctl_args *a);
+int ctl_cmd_locks(const struct ctl_args *a);
+int ctl_cmd_locks_break(const struct ctl_args *a);
 int ctl_cmd_metrics(const struct ctl_args *a);
 int ctl_cmd_net_show(const struct ctl_args *a);
 int ctl_cmd_net_add(const struct ctl_args *a);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The commands that list what runs on a host: mounts, exports, clients, peers, paths and sessions.
- * `plenum status` prints its table of paths with a function of this file.
+ * The commands that list what runs on a host: mounts, exports, clients, peers, paths, sessions and
+ * file locks. `plenum status` prints its table of paths with a function of this file.
  */
 #include "agent/ctl/ctl.h"
 
@@ -446,6 +446,80 @@ int ctl_cmd_sessions(const struct ctl_args *a)
 		r = print_sessions(a, json_object_get(o, row->list), row->columns);
 		warn_missing(o);
 	}
+	json_decref(o);
+	return r;
+}
+
+/* ---- file locks ---- */
+
+/* Adds the kind of the lock, such as "flock exclusive". */
+static void add_kind(struct ctl_table *t, const json_t *l)
+{
+	ctl_table_add(t, "%s %s", ctl_text(l, "kind"), ctl_text(l, "mode"));
+}
+
+/* Adds its bytes: "all", "100-" or "100-199". */
+static void add_range(struct ctl_table *t, const json_t *l)
+{
+	const json_int_t start = ctl_int(l, "start");
+
+	if (json_is_integer(json_object_get(l, "end")))
+		ctl_table_add(t, "%" JSON_INTEGER_FORMAT "-%" JSON_INTEGER_FORMAT, start,
+			      ctl_int(l, "end"));
+	else if (start > 0)
+		ctl_table_add(t, "%" JSON_INTEGER_FORMAT "-", start);
+	else
+		ctl_table_add(t, "all");
+}
+
+static int print_locks(const struct ctl_args *a, const json_t *locks, const char *columns)
+{
+	static const char *const headings[] = {"ID",   "EXPORT", "FILE",  "HOST", "PID",
+					       "KIND", "RANGE",	 "STATE", "SINCE"};
+	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
+	const json_t *l;
+	size_t i;
+
+	json_array_foreach (locks, i, l) {
+		ctl_table_add(&t, "%s", ctl_text(l, "id"));
+		ctl_table_add(&t, "%s", ctl_text(l, "export"));
+		if (*ctl_text(l, "file"))
+			ctl_table_add(&t, "%s", ctl_text(l, "file"));
+		else
+			ctl_table_add(&t, "inode %" JSON_INTEGER_FORMAT, ctl_int(l, "inode"));
+		ctl_table_add(&t, "%s", ctl_text(l, "host"));
+		add_integer(&t, l, "pid");
+		add_kind(&t, l);
+		add_range(&t, l);
+		ctl_table_add(&t, "%s", ctl_text(l, "state"));
+		add_seconds(&t, l, "since_s");
+	}
+	return ctl_view_print(a, &t, columns);
+}
+
+int ctl_cmd_locks(const struct ctl_args *a)
+{
+	return show(a, RESOURCE_LOCKS, print_locks);
+}
+
+int ctl_cmd_locks_break(const struct ctl_args *a)
+{
+	const char *id = a->operands[0];
+	const struct ctl_request rq = {.resource = RESOURCE_LOCK_BREAK, .name = id};
+	json_t *o;
+	int r;
+
+	if (strspn(id, "0123456789abcdef") != strlen(id) || !*id || strlen(id) > 16) {
+		ctl_complain("'%.40s' is not an ID of 'plenum locks'", id);
+		return CTL_USAGE;
+	}
+	r = ctl_ask_json(a, &rq, &o);
+	if (r != CTL_OK)
+		return r;
+	if (a->json)
+		r = ctl_put_json(o);
+	else
+		printf("Lock %s is being broken; 'plenum locks' shows its state.\n", id);
 	json_decref(o);
 	return r;
 }

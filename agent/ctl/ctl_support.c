@@ -51,6 +51,7 @@ static const struct report reports[] = {
 	{"mounts.json", true, {"plenum", "-j", "mounts"}},
 	{"exports.json", true, {"plenum", "-j", "exports"}},
 	{"clients.json", true, {"plenum", "-j", "clients"}},
+	{"locks.json", true, {"plenum", "-j", "locks"}},
 	{"peers.json", true, {"plenum", "-j", "peers"}},
 	{"paths.json", true, {"plenum", "-j", "paths"}},
 	{"sessions.json", true, {"plenum", "-j", "sessions"}},

@@ -119,6 +119,7 @@ struct sup_worker { /* one worker; the supervisor writes it, the status reads it
 	bool is_late;		/* an excessive downtime was reported */
 	bool no_transport;	/* the process exited last because its transport was unavailable */
 	bool waits;		/* waits for the exit of another worker */
+	bool other_locks;	/* the process uses another table of file locks than this agent */
 	/* Ports of `started` that the worker has released since its start. */
 	bool released[LAUNCH_PORTS_MAX];
 	/* Missing RDMA devices. rdma_seen: hash of the device files at the last search;
@@ -260,6 +261,12 @@ int sup_set_log_level(struct sup *s, uint32_t worker_id, enum log_level level);
 /* Makes a worker run an RDMA test. The result appears in `pinged`. Returns 0, -EBUSY if a test is
  * running, or -ENOTCONN if the worker does not run or does not read messages. */
 int sup_ping(struct sup *s, uint32_t worker_id, const struct launch_ping *p);
+/* Returns the memory with the file locks of clients, a borrowed descriptor, or -1 if there is none
+ * yet. */
+int sup_locks_fd(const struct sup *s);
+/* Makes a compute worker break the file lock with this id. The worker reports the result as an
+ * event. Returns 0, or -ENOTCONN if none is up. */
+int sup_lock_break(struct sup *s, uint64_t id);
 /* mounts.c calls sup_mounts_changed() when mounts have appeared or gone, and sup_mount_lost() when
  * another process has unmounted a mount of that worker. */
 void sup_mounts_changed(struct sup *s);

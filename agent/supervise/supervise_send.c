@@ -77,6 +77,22 @@ int sup_capture(struct sup *s, uint32_t worker_id, const struct launch_capture *
 	return -ENOTCONN;
 }
 
+int sup_locks_fd(const struct sup *s)
+{
+	return exports_locks(&s->exports);
+}
+
+int sup_lock_break(struct sup *s, uint64_t id)
+{
+	const struct launch_msg msg = {.type = LAUNCH_MSG_LOCK_BREAK, .key = id};
+
+	for (const struct sup_worker *w = s->workers; w; w = w->next)
+		if (w->config.role == LAUNCH_COMPUTE && w->state == SUP_UP && w->control_fd >= 0 &&
+		    fdpass_send(w->control_fd, &msg, sizeof(msg), -1) == 0)
+			return 0;
+	return -ENOTCONN;
+}
+
 int sup_ping(struct sup *s, uint32_t worker_id, const struct launch_ping *p)
 {
 	const struct launch_msg msg = {.type = LAUNCH_MSG_PING, .ping = *p};

@@ -48,6 +48,7 @@ static void test_get_requests_become_messages(void **state)
 		{"/v1/peers", PRIVSEP_PEERS},
 		{"/v1/paths", PRIVSEP_PATHS},
 		{"/v1/sessions", PRIVSEP_SESSIONS},
+		{"/v1/locks", PRIVSEP_LOCKS},
 		{"/v1/inventory", PRIVSEP_INVENTORY},
 		{"/v1/plan", PRIVSEP_PLAN},
 		{"/v1/net", PRIVSEP_NET},
@@ -670,6 +671,18 @@ static void test_faults_are_added_and_removed(void **state)
 	assert_int_equal(refused("PUT", "/v1/faults", "{}"), 405);
 }
 
+static void test_a_lock_is_broken_by_its_id(void **state)
+{
+	assert_int_equal(route("DELETE", "/v1/locks/2f", NULL), 0);
+	assert_int_equal(msg.type, PRIVSEP_LOCK_BREAK);
+	assert_true(msg.lock.id == 0x2f);
+	assert_int_equal(refused("DELETE", "/v1/locks/0", NULL), 404);
+	assert_int_equal(refused("DELETE", "/v1/locks/x", NULL), 404);
+	assert_int_equal(refused("DELETE", "/v1/locks/12345678901234567", NULL), 404);
+	assert_int_equal(refused("DELETE", "/v1/locks/2f", "{}"), 400);
+	assert_int_equal(refused("DELETE", "/v1/locks", NULL), 405);
+}
+
 static void test_apply_checks_its_options(void **state)
 {
 	static const char *const wrong[] = {
@@ -775,6 +788,7 @@ int main(void)
 		cmocka_unit_test(test_net_remove_passes_the_name),
 		cmocka_unit_test(test_staging_passes_the_text),
 		cmocka_unit_test(test_faults_are_added_and_removed),
+		cmocka_unit_test(test_a_lock_is_broken_by_its_id),
 		cmocka_unit_test(test_apply_checks_its_options),
 		cmocka_unit_test(test_a_client_may_prefer_not_to_wait),
 		cmocka_unit_test(test_confirm_and_rollback_check_their_options),

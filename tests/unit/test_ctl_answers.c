@@ -43,6 +43,7 @@ static void test_no_command_passes_control_characters_on(void **state)
 		"\"]}],\"clients\":[{\"host\":\"" EVIL "\",\"addresses\":[\"" EVIL
 		"\"]}],\"peers\":[{\"host\":\"" EVIL "\",\"legs_up\":[\"" EVIL
 		"\"]}],\"paths\":[{\"peer\":\"" EVIL "\",\"mount\":\"" EVIL
+		"\"}],\"locks\":[{\"file\":\"" EVIL "\",\"host\":\"" EVIL "\",\"state\":\"" EVIL
 		"\"}],\"faults\":[{\"by\":\"" EVIL "\"}],\"steps\":[{\"step\":\"" EVIL
 		"\",\"reason\":\"" EVIL "\"}],\"warnings\":[\"" EVIL "\"],\"actions\":[{\"action\":"
 		"\"" EVIL "\"}]}";
@@ -68,7 +69,8 @@ static void test_no_command_passes_control_characters_on(void **state)
 					       "exports --csv",
 					       "clients",
 					       "peers",
-					       "paths"};
+					       "paths",
+					       "locks"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
 		struct result r = run(commands[i], 200, answer);
@@ -123,19 +125,14 @@ static void test_an_answer_without_its_list_is_an_error(void **state)
 {
 	static const struct {
 		const char *command, *says;
-	} cases[] = {{"processes", "no list 'processes'"},
-		     {"net show", "no list 'net'"},
-		     {"mounts", "no list 'mounts'"},
-		     {"exports", "no list 'exports'"},
-		     {"clients", "no list 'clients'"},
-		     {"peers", "no list 'peers'"},
-		     {"paths", "no list 'paths'"},
-		     {"history", "no list 'history'"},
-		     {"events", "no list 'events'"},
-		     {"plan", "no list 'steps'"},
-		     {"fault show", "no list 'faults'"},
-		     {"status", "has no state"},
-		     {"apply", "does not say what was applied"}};
+	} cases[] = {
+		{"processes", "no list 'processes'"}, {"net show", "no list 'net'"},
+		{"mounts", "no list 'mounts'"},	      {"exports", "no list 'exports'"},
+		{"clients", "no list 'clients'"},     {"peers", "no list 'peers'"},
+		{"paths", "no list 'paths'"},	      {"locks", "no list 'locks'"},
+		{"history", "no list 'history'"},     {"events", "no list 'events'"},
+		{"plan", "no list 'steps'"},	      {"fault show", "no list 'faults'"},
+		{"status", "has no state"},	      {"apply", "does not say what was applied"}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct result r = run(cases[i].command, 200, "{}");
@@ -158,6 +155,27 @@ static void test_mounts_that_are_no_texts_are_ignored(void **state)
 		    "{\"applied\":{\"steps\":1},\"mounts\":[7,null],\"state\":\"running\"}");
 
 	assert_int_equal(r.status, CTL_OK);
+}
+
+static void test_ranges_and_names_of_locks_are_shown(void **state)
+{
+	struct result r = run("locks --csv -o id,file,kind,range", 200,
+			      "{\"locks\":[{\"id\":\"2f\",\"file\":\"a/b\",\"kind\":\"fcntl\","
+			      "\"mode\":\"shared\",\"start\":100,\"end\":199},{\"id\":\"30\","
+			      "\"file\":null,\"inode\":7,\"kind\":\"flock\",\"mode\":"
+			      "\"exclusive\",\"start\":0,\"end\":null},{\"id\":\"31\",\"file\":"
+			      "null,\"inode\":7,\"kind\":\"fcntl\",\"mode\":\"shared\",\"start\":"
+			      "5,\"end\":null}]}");
+
+	assert_int_equal(r.status, CTL_OK);
+	assert_string_equal(r.out,
+			    "ID,FILE,KIND,RANGE\r\n2f,a/b,fcntl shared,100-199\r\n"
+			    "30,inode 7,flock exclusive,all\r\n31,inode 7,fcntl shared,5-\r\n");
+	r = run("locks break 2f", 200, "{\"breaks\":\"2f\"}");
+	assert_int_equal(r.status, CTL_OK);
+	assert_string_equal(r.out, "Lock 2f is being broken; 'plenum locks' shows its state.\n");
+	assert_int_equal(run("locks break x", 200, "{}").status, CTL_USAGE);
+	assert_int_equal(run("locks break 12345678901234567", 200, "{}").status, CTL_USAGE);
 }
 
 static void test_worker_stop_and_start_wait_for_the_worker(void **state)
@@ -354,6 +372,7 @@ int main(void)
 		cmocka_unit_test(test_an_answer_without_its_list_is_an_error),
 		cmocka_unit_test(test_an_error_without_a_message_gives_the_http_status),
 		cmocka_unit_test(test_mounts_that_are_no_texts_are_ignored),
+		cmocka_unit_test(test_ranges_and_names_of_locks_are_shown),
 		cmocka_unit_test(test_worker_stop_and_start_wait_for_the_worker),
 		cmocka_unit_test(test_worker_log_level_waits_for_the_worker),
 		cmocka_unit_test(test_more_restarts_than_workers_are_an_error),

@@ -106,6 +106,14 @@ static const struct answer_member sessions[] = {
 	TEXT("host"), OBJECTS("sessions", session), INTEGER("omitted_sessions"),
 	INTEGERS("unknown_workers"), END};
 
+static const struct answer_member lock[] = {
+	TEXT("id"), TEXT("export"), TEXT_OR_NULL("file"), INTEGER("inode"), TEXT("host"),
+	INTEGER("pid"), TEXT("kind"), TEXT("mode"), INTEGER("start"), INTEGER_OR_NULL("end"),
+	TEXT("state"), INTEGER_OR_NULL("since_s"), END};
+static const struct answer_member locks[] = {
+	TEXT("host"), OBJECTS("locks", lock), INTEGER("omitted_locks"), END};
+static const struct answer_member broken_lock[] = {TEXT("breaks"), END};
+
 static const struct answer_member traffic[] = {
 	INTEGER("worker"), TEXT("role"), INTEGER("requests"), INTEGER("responses"),
 	INTEGER("errors"), INTEGER("read_bytes"), INTEGER("write_bytes"), INTEGER("rx_drops"),
@@ -295,6 +303,8 @@ static const struct answer_member *const answers[RESOURCE_MAX] = {
 	[RESOURCE_PEERS] = peers,
 	[RESOURCE_PATHS] = paths,
 	[RESOURCE_SESSIONS] = sessions,
+	[RESOURCE_LOCKS] = locks,
+	[RESOURCE_LOCK_BREAK] = broken_lock,
 	[RESOURCE_CLUSTER] = cluster,
 	[RESOURCE_CLUSTER_HOSTS] = cluster_hosts,
 	[RESOURCE_CLUSTER_PROCESSES] = cluster_processes,

@@ -242,6 +242,30 @@ const struct resource resources[RESOURCE_MAX] = {
 			       "unknown: its worker has not reported it lately; AGE is the time since. Further columns for\n"
 			       "-o: id, waiting, lost-to, lost-from, heard, age.\n"}},
 	},
+	[RESOURCE_LOCKS] = {
+		OPERATION("GET", "/v1/locks", PRIVSEP_GET, "file locks of clients"),
+		.what = PRIVSEP_LOCKS,
+		LIST("locks", "id", TEXT),
+		.columns = "ID,EXPORT,FILE,HOST,PID,KIND,RANGE,STATE,SINCE",
+		.commands = {{"locks", "[TABLE OPTION...]", "list the file locks of clients",
+			       "Lists the locks that programs of clients hold on files of this host's exports, and their\n"
+			       "requests that wait, of mounts with 'locks: cluster': the client's host and process, the kind\n"
+			       "of lock, its bytes, and the time since it was requested or granted. The file is named by its\n"
+			       "path below the export or, if no worker has it open at present, by its inode. At most 4096\n"
+			       "locks are listed, first those of files for which requests wait.\n"}},
+	},
+	[RESOURCE_LOCK_BREAK] = {
+		OPERATION("DELETE", "/v1/locks/", PRIVSEP_LOCK_BREAK, "break one file lock"),
+		.role = ACCESS_OPERATE,
+		NAMED(HEX, lock.id, "id"),
+		.body = RESOURCE_BODY_NONE,
+		.commands = {{"locks break", "ID", "break a file lock of a client",
+			       "Breaks a lock that is held, by its ID in 'plenum locks': other programs can get it when\n"
+			       "earlier requests of its mount have ended, after a second or two. Programs of that client fail\n"
+			       "with EIO when they use the file by a descriptor that was open, until they close it: one of\n"
+			       "them believes that it has the lock. If the client does not answer, its locks are freed after\n"
+			       "30 seconds without this command.\n"}},
+	},
 	[RESOURCE_CLUSTER] = {
 		OPERATION("GET", "/v1/cluster", PRIVSEP_GET, "this host's membership in the cluster"),
 		.what = PRIVSEP_CLUSTER_STATUS,

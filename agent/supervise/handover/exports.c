@@ -100,6 +100,13 @@ int exports_state(struct exports *x, const char *name)
 	return e->state_fd;
 }
 
+int exports_locks(const struct exports *x)
+{
+	const struct export *e = find(x, EXPORTS_LOCKS);
+
+	return e ? e->state_fd : -1;
+}
+
 bool exports_has_state(const struct exports *x, const char *name)
 {
 	const struct export *e = find(x, name);

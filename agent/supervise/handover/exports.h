@@ -20,6 +20,7 @@
 
 /* Name of the memory with the locks of all clients. It does not contain the version: the locks
  * must survive an upgrade, and workers of all versions must use one table. */
+#define EXPORTS_LOCKS_MEMFD "export-/locks-" /* how the names of all such memfds begin */
 #define EXPORTS_LOCKS EXPORTS_LOCKS_OF(LAUNCH_LOCKS_BYTES)
 #define EXPORTS_LOCKS_OF(bytes) EXPORTS_LOCKS_TEXT(bytes)
 #define EXPORTS_LOCKS_TEXT(bytes) "/locks-" #bytes
@@ -32,6 +33,8 @@ struct exports { /* zeroed: no exports */
 /* Returns the state of the export, a borrowed descriptor, or negative errno. If there is no state,
  * creates one and releases the files that were pinned for a lost state. */
 int exports_state(struct exports *x, const char *name);
+/* Returns the memory with the locks of all clients, a borrowed descriptor, or -1. */
+int exports_locks(const struct exports *x);
 bool exports_has_state(const struct exports *x, const char *name);
 /* Adopts a state that a worker had. Returns 0 if this module owns fd now. Returns -ENOENT if fd is
  * not a state of this export, or if the export has a state already, or -ENOMEM; the caller then
