@@ -231,6 +231,48 @@ static void fetch_shared(struct sup_worker *w, const char *name, int at)
 		close(fd);
 }
 
+/* Returns the number under which the process has a table of file locks, of any version, among the
+ * descriptors that it inherited; -1: it has none. */
+static int find_locks(pid_t pid)
+{
+	static const char head[] = "/memfd:" EXPORTS_LOCKS_MEMFD;
+	char path[48], target[sizeof(head)];
+
+	for (int fd = LAUNCH_FD_FIRST; fd < LAUNCH_FD_FIRST + SPAWN_FDS_MAX; fd++) {
+		snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
+		if (readlink(path, target, sizeof(target)) >= (ssize_t)strlen(head) &&
+		    memcmp(target, head, strlen(head)) == 0)
+			return fd;
+	}
+	return -1;
+}
+
+static bool is_same_file(int a, int b)
+{
+	struct stat x, y;
+
+	return a >= 0 && b >= 0 && fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev &&
+	       x.st_ino == y.st_ino;
+}
+
+/* Adopts the table of file locks, or notes that the worker uses another one than this agent: the
+ * locks in the two do not exclude each other, so no worker may use ours while this one serves. */
+static void fetch_locks(struct sup_worker *w)
+{
+	struct exports *x = &w->sup->exports;
+	const int at = find_locks(w->pid);
+	int fd = -1;
+
+	if (at < 0)
+		return;
+	fetch(w, at, &fd);
+	if (fd >= 0 && !exports_has_state(x, EXPORTS_LOCKS) &&
+	    exports_adopt(x, EXPORTS_LOCKS, fd) == 0)
+		return;
+	w->other_locks = !is_same_file(fd, exports_locks(x));
+	cleanup_close(&fd);
+}
+
 static void fetch_bell(struct sup_worker *w, const struct launch_mount *m)
 {
 	int fd = -1;
@@ -267,11 +309,13 @@ static const char *complete(struct sup_worker *w)
 	fetch(w, LAUNCH_FD_AGENT, &w->control_fd);
 	fetch(w, LAUNCH_FD_CONFIG, &w->found.config_fd);
 	r = w->found.config_fd < 0 ? -EINVAL : read_config(w);
+	fetch_locks(w);
 	if (r == -EPROTO)
 		return "it has another version";
+	if (w->other_locks)
+		return "it uses another table of file locks";
 	if (r >= 0) {
 		fetch_shared(w, EXPORTS_SHARE, w->config.share_fd);
-		fetch_shared(w, EXPORTS_LOCKS, w->config.locks_fd);
 		fetch_bells(w);
 	}
 	fetch(w, LAUNCH_FD_STATS, &w->found.stats_fd);

@@ -55,12 +55,16 @@ static const char *shared_with(const struct launch_config *c, const struct launc
 	return NULL;
 }
 
-/* Returns another process that still serves a mount or export of this worker, or NULL. That process
- * must exit first, because two servers would corrupt the state. */
+/* Returns another process that still serves a mount or export of this worker, or has another table
+ * of file locks, or NULL. That process must exit first, because two servers would corrupt the
+ * state, and locks in two tables do not exclude each other. */
 static const struct sup_worker *other_server(const struct sup_worker *w, const char **ret_what)
 {
 	for (const struct sup_worker *o = w->sup->workers; o; o = o->next) {
-		*ret_what = o == w || !o->started ? NULL : shared_with(&w->config, o->started);
+		*ret_what = o == w || !o->started ? NULL
+			    : o->other_locks && w->config.n_exports > 0
+				    ? "other file locks"
+				    : shared_with(&w->config, o->started);
 		if (*ret_what)
 			return o;
 	}

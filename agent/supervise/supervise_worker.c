@@ -524,6 +524,7 @@ void sup_forget_process(struct sup_worker *w)
 	w->control_fd = w->pins_fd = w->pidfd = -1;
 	free(ptr_take(w->started));
 	w->ping_asked = 0;
+	w->other_locks = false;
 	if (w->pid > 0 && !w->leave)
 		rundir_del_process(w->sup->setup.rundir, w->pid);
 	w->pid = 0;

@@ -6,6 +6,7 @@
  *   version-exit  the same with LAUNCH_EXIT_VERSION
  *   mute          never become ready
  *   other-version look like a worker of another version to an agent that examines it
+ *   other-locks   have another table of file locks than the agent has created
  *   deaf          do not answer an adoption
  *   frozen        become ready, then let the heartbeat stop
  *   hold          at start, have the agent pin the file ID.held; drop: have it release that file
@@ -126,6 +127,16 @@ static void pretend(void)
 	if (fd < 0 || write(fd, &other, sizeof(other)) != sizeof(other) ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW) < 0 ||
 	    dup2(fd, LAUNCH_FD_CONFIG) < 0)
+		_exit(1);
+	close(fd);
+}
+
+/* Replaces the table of file locks by one that the next agent does not know. */
+static void replace_locks(void)
+{
+	int fd = memfd_create("export-/locks-1", MFD_CLOEXEC);
+
+	if (fd < 0 || config.locks_fd < LAUNCH_FD_FIRST || dup2(fd, config.locks_fd) < 0)
 		_exit(1);
 	close(fd);
 }
@@ -278,6 +289,8 @@ int main(void)
 		hold();
 	if (asked("other-version"))
 		pretend();
+	if (asked("other-locks"))
+		replace_locks();
 	if (!asked("mute"))
 		say(LAUNCH_MSG_READY, 0, "");
 	serve(stats);
