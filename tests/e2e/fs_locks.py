@@ -25,22 +25,24 @@ def said(text):
 
 
 def hold(kind, path):
-    """Takes the lock, says so, and obeys: free, write, quit."""
+    """Takes the lock, says so, and obeys: free, lock, write [TEXT], reopen, die."""
     fd = opened(path)
     lock(fd, kind, fcntl.LOCK_EX)
     said("has")
     for line in sys.stdin:
-        word = line.strip()
+        word, _, text = line.strip().partition(" ")
         try:
             if word == "free":
                 lock(fd, kind, fcntl.LOCK_UN)
             elif word == "lock":
                 lock(fd, kind, fcntl.LOCK_EX)
             elif word == "write":
-                os.pwrite(fd, b"x", 0)
+                os.pwrite(fd, (text or "x").encode(), 0)
             elif word == "reopen":
                 os.close(fd)
                 fd = opened(path)
+            elif word == "die":
+                os.kill(os.getpid(), signal.SIGKILL)
             said("ok")
         except OSError as e:
             said(errno.errorcode[e.errno])
@@ -128,17 +130,31 @@ def deadlock(a, b):
     said("".join(sorted(os.read(r, 2).decode())))
 
 
+def increment(fd, kind):
+    lock(fd, kind, fcntl.LOCK_EX)
+    n = int(os.pread(fd, 16, 0) or b"0")
+    size = os.fstat(fd).st_size
+    if size not in (0, 16):
+        raise SystemExit(f"size {size}")
+    os.pwrite(fd, b"%16d" % (n + 1), 0)
+    lock(fd, kind, fcntl.LOCK_UN)
+
+
 def count(kind, path, rounds):
     """Increments the number in the file under the lock, with the file open all the time."""
     fd = opened(path)
     for _ in range(int(rounds)):
-        lock(fd, kind, fcntl.LOCK_EX)
-        n = int(os.pread(fd, 16, 0) or b"0")
-        size = os.fstat(fd).st_size
-        if size not in (0, 16):
-            raise SystemExit(f"size {size}")
-        os.pwrite(fd, b"%16d" % (n + 1), 0)
-        lock(fd, kind, fcntl.LOCK_UN)
+        increment(fd, kind)
+
+
+def count_until(kind, path, end):
+    """Does the same until the file `end` exists. Prints how often."""
+    fd = opened(path)
+    n = 0
+    while not os.path.exists(end):
+        increment(fd, kind)
+        n += 1
+    said(n)
 
 
 def waiters(kind, path, n):
