@@ -189,12 +189,13 @@ static int take_host(struct agent *a)
 	int r = host_lock_take(HOST_LOCK_NAME, HOST_LOCK_WAIT_NS, &a->host_fd, &owner);
 
 	if (r == -EBUSY && owner)
-		log_err("another plenumd (pid %d) manages this network namespace; stop it, or "
-			"start this one in another network namespace",
+		log_err("another plenumd (pid %d) manages this network namespace; stop that "
+			"plenumd, or start this one in another network namespace",
 			owner);
 	else if (r == -EBUSY)
 		log_err("a plenumd in another PID namespace (a container?) manages this network "
-			"namespace; stop it, or start this one in another network namespace");
+			"namespace; stop that plenumd, or start this one in another network "
+			"namespace");
 	else if (r < 0)
 		log_err("cannot lock the network namespace: %s", strerror(-r));
 	return r;
@@ -277,12 +278,12 @@ static int open_rundir(struct agent *a)
 	int r = rundir_open(a->opt.run_dir, a->opt.state_dir, &a->rundir, &owner, &why);
 
 	if (r == -EBUSY && owner)
-		log_err("another plenumd (pid %d) uses %s; stop it, or start this one with another "
-			"--run-dir",
+		log_err("another plenumd (pid %d) uses %s; stop that plenumd, or start this one "
+			"with another --run-dir",
 			owner, a->opt.run_dir);
 	else if (r == -EBUSY)
-		log_err("another process of this user locks %s/plenumd.lock; stop it, or start "
-			"plenumd with another --run-dir",
+		log_err("another process of this user locks %s/plenumd.lock; stop that process, or "
+			"start plenumd with another --run-dir",
 			a->opt.run_dir);
 	else if (r < 0)
 		log_err("%s", reason_is_set(&why) ? why.text : strerror(-r));
@@ -429,7 +430,7 @@ static void take_network(struct agent *a)
 	if (s->listen.family && (!c.certificate || !c.key || !c.tokens)) {
 		network_config_done(&c);
 		events_add(&a->events, LOG_LEVEL_ERR, "agent",
-			   "out of memory for the settings under 'api'; the former ones stay");
+			   "out of memory for the settings under 'api'; the former settings stay");
 		return;
 	}
 	clients_set_network(a->clients, &c);

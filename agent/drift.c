@@ -103,7 +103,7 @@ static void report(struct agent *a)
 			 "%s: another program keeps undoing the agent's settings, last: %s; %s%s",
 			 p->leg[0] ? p->leg : "host", p->last, p->who,
 			 drift_delay_ns(&a->drift) > RECONCILE_DEBOUNCE_NS
-				 ? ". Repairs are delayed until it stops"
+				 ? ". Repairs are delayed until that program stops"
 				 : "");
 		json_array_append_new(list, json_string(text));
 	}

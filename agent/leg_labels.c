@@ -33,7 +33,7 @@ static void say_change(struct agent *a, const struct label *was, const struct la
 			   is->text);
 	else if (was && was->is_auto) /* adds no event at the start, when no label is known yet */
 		events_add(&a->events, LOG_LEVEL_WARNING, is->leg,
-			   "its switch is unknown now, it was %s: %s", was->text,
+			   "the leg's switch is unknown now, and was %s: %s", was->text,
 			   reason_format(&is->why, why, sizeof(why)));
 }
 

@@ -105,7 +105,7 @@ static void retry_refused(struct agent *a, const struct wiring_leg *leg, const s
 		return;
 	c->n = kept;
 	events_add(&a->events, LOG_LEVEL_NOTICE, leg->name,
-		   "no other host uses %s any more; trying it again",
+		   "no other host uses %s any more; this host uses the address again",
 		   ip_addr_format(ip, text, sizeof(text)));
 	reconcile_arm(a, 0);
 }
@@ -125,10 +125,10 @@ static void on_change(void *user, const struct wiring_leg *leg, const struct wir
 			   ip, leg->ifname);
 	else
 		events_add(&a->events, LOG_LEVEL_NOTICE, leg->name,
-			   addr->dropped ? "address-conflict ended: this host no longer uses %s, "
+			   addr->dropped ? "address-conflict ended: this host no longer uses %s; "
 					   "the other host has MAC address %s"
 					 : "address-conflict ended: %s is used by no other host "
-					   "any more; the other one had MAC address %s",
+					   "any more; the other host had MAC address %s",
 			   ip, mac);
 }
 

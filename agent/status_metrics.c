@@ -133,14 +133,15 @@ static void print_agent(FILE *f, const struct status *st)
 {
 	head(f, "build_info", "Version of the agent.");
 	fprintf(f, "plenum_build_info{version=\"%s\"} 1\n", PLENUM_VERSION);
-	head(f, "agent_state", "State of the agent: 1 for its current state, 0 for the others.");
+	head(f, "agent_state",
+	     "State of the agent: 1 for its current state, 0 for all other states.");
 	state_samples(f, "agent_state", "", st->state, agent_state_name, AGENT_STATE_MAX);
 	head(f, "applies_total", "Applies that changed the host since the agent started.");
 	fprintf(f, "plenum_applies_total %" PRIu64 "\n", st->n_applies);
 	head(f, "problems", "Reasons why the state is degraded.");
 	fprintf(f, "plenum_problems %zu\n", st->n_problems);
 	head(f, "confirm_left_seconds",
-	     "Time until an apply that waits for a confirmation is rolled back; absent: none "
+	     "Time until an apply that waits for a confirmation is rolled back; absent if no apply "
 	     "waits.");
 	if (st->waits_entry)
 		fprintf(f, "plenum_confirm_left_seconds %" PRIu64 "\n", st->waits_left_s);
@@ -176,7 +177,7 @@ static void print_leg_states(FILE *f, const struct status *st)
 		leg_row(st, i, labels);
 		fprintf(f, "plenum_leg_usable{%s} %d\n", labels, leg_is_usable(&st->legs[i]));
 	}
-	head(f, "leg_state", "State of the leg: 1 for its current state, 0 for the others.");
+	head(f, "leg_state", "State of the leg: 1 for its current state, 0 for all other states.");
 	for (size_t i = 0; i < st->n_legs; i++) {
 		leg_row(st, i, labels);
 		state_samples(f, "leg_state", labels, st->legs[i].state, leg_state_name,
@@ -392,8 +393,8 @@ static bool peer_rtt_is_known(const void *row)
 static const struct metric path_metrics[] = {
 	PATH("up", "Whether the path is healthy.", COUNT, up, NULL),
 	PATH("segmentation_lost",
-	     "Whether bursts cut by segmentation offload are lost, so that it is off.", COUNT,
-	     segmentation_lost, NULL),
+	     "Whether packets cut by segmentation offload are lost, so that the offload is off.",
+	     COUNT, segmentation_lost, NULL),
 	PATH("sources", "UDP source ports in use.", COUNT, sources, NULL),
 	PATH("sources_lost", "UDP source ports whose packets do not reach the peer.", COUNT,
 	     sources_lost, NULL),
@@ -401,8 +402,8 @@ static const struct metric path_metrics[] = {
 	     "Smoothed round-trip time; absent if no message has measured it for ten seconds.",
 	     NSEC, srtt_ns, rtt_is_current),
 	PATH("slow_round_trip_seconds",
-	     "Round-trip time of a path that is reported as path-slow; absent if it is not.", NSEC,
-	     slow_ns, path_is_slow),
+	     "Round-trip time of a path that is reported as path-slow; absent for other paths.",
+	     NSEC, slow_ns, path_is_slow),
 	PATH("peer_round_trip_seconds",
 	     "Smoothed round-trip time as the peer measures it; absent if unknown.", NSEC,
 	     peer_srtt_ns, peer_rtt_is_known),
@@ -417,7 +418,9 @@ static const struct metric path_metrics[] = {
 	PATH("lossy_to",
 	     "Whether far more packets to the peer are lost than usual, or than on other legs.",
 	     COUNT, lossy_out, NULL),
-	PATH("lossy_from", "The same for packets from the peer.", COUNT, lossy_in, NULL),
+	PATH("lossy_from",
+	     "Whether far more packets from the peer are lost than usual, or than on other legs.",
+	     COUNT, lossy_in, NULL),
 	PATH("avoided", "Whether the path is lossy and other paths carry its load.", COUNT, avoided,
 	     NULL),
 	PATH("rdma_read_bytes_total", "File data read by RDMA, of this session and leg.", COUNT,

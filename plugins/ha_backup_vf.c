@@ -42,12 +42,12 @@ void ha_backup_vf_check(const struct spec *s, struct diag *d)
 	for (size_t i = 0; i < s->n_nets; i++)
 		if (s->nets[i].vfs <= 0)
 			ha_net_error(d, s, i, "vfs",
-				     "with active-backup either all devices have VFs or none; "
-				     "write their number, or 'vfs: 0' for the others");
+				     "with active-backup either all devices have VFs, or none has; "
+				     "write the number of VFs, or 'vfs: 0' for the other devices");
 	if (s->bond.name[0])
 		diag_add(d, DIAG_ERROR, &s->bond.pos, "ha.bond",
 			 "active-backup over VFs creates no bond, and the first usable device "
-			 "carries data; remove it, or write 'vfs: 0'");
+			 "carries data; remove ha.bond, or write 'vfs: 0' for all devices");
 	check_workers(s, d);
 }
 

@@ -48,7 +48,7 @@ static void check_ports(const struct spec *s, struct diag *d)
 
 	if (s->n_nets < 2)
 		diag_add(d, DIAG_ERROR, &s->ha_pos, "ha.mode",
-			 "%s needs at least two devices; add them to net", mode);
+			 "%s needs at least two devices; add entries to 'net'", mode);
 	for (size_t i = 0; i < s->n_nets; i++) {
 		const struct spec_net *net = &s->nets[i];
 
@@ -63,8 +63,8 @@ static void check_ports(const struct spec *s, struct diag *d)
 				     mode);
 		if (net->n_ips && with_ips)
 			ha_net_error(d, s, i, "ips",
-				     "with %s the devices share one list of addresses, which '%s' "
-				     "has; remove this one",
+				     "with %s the devices share one list of 'ips', which '%s' "
+				     "already has; remove these 'ips'",
 				     mode, with_ips->name);
 		with_ips = net->n_ips ? net : with_ips;
 	}
@@ -81,7 +81,7 @@ static void check_allow(const struct spec *s, struct diag *d, const char *known)
 				 spec_ha_to_string(s->ha), s->ha_allow[i], known);
 		else
 			diag_add(d, DIAG_ERROR, &s->ha_pos, "ha.allow",
-				 "it has no effect with mode %s; remove it",
+				 "it has no effect with mode %s; remove the key",
 				 spec_ha_to_string(s->ha));
 	}
 }
@@ -104,7 +104,7 @@ static void check_settings(const struct spec *s, struct diag *d)
 			continue;
 		snprintf(path, sizeof(path), "ha.bond.%s", bond_attr_to_string(a));
 		diag_add(d, DIAG_ERROR, &s->bond.pos, path,
-			 "it has no effect with mode %s; remove it", spec_ha_to_string(s->ha));
+			 "it has no effect with mode %s; remove the key", spec_ha_to_string(s->ha));
 	}
 }
 
@@ -120,17 +120,17 @@ static void check_bond(const struct spec *s, struct diag *d)
 	check_settings(s, d);
 	if (has_setting(s, BOND_MIN_LINKS) && s->bond.min_links > s->n_nets)
 		diag_add(d, DIAG_ERROR, &s->bond.pos, "ha.bond.min-links",
-			 "asks for %u ports, but net has %zu; write at most %zu", s->bond.min_links,
-			 s->n_nets, s->n_nets);
+			 "it asks for %u ports, but 'net' has %zu; write at most %zu",
+			 s->bond.min_links, s->n_nets, s->n_nets);
 	if (!has_setting(s, BOND_PRIMARY))
 		return;
 	if (s->bond.primary[0] && !net_named(s, s->bond.primary))
 		diag_add(d, DIAG_ERROR, &s->bond.pos, "ha.bond.primary",
-			 "no device is called '%s'; write the name of one under net",
+			 "no device is called '%s'; write the name of an entry of 'net'",
 			 s->bond.primary);
 	if (!s->bond.primary[0] && s->bond.reselect != SPEC_RESELECT_ALWAYS)
 		diag_add(d, DIAG_ERROR, &s->bond.pos, "ha.bond.reselect",
-			 "reselect needs a primary; write primary too");
+			 "'reselect' needs 'primary'; write both keys");
 }
 
 /* ---- rules of the host ---- */
@@ -202,16 +202,17 @@ static void explain_apart(const struct plan_builder *b, const struct plan_member
 	if (!other) {
 		reason_set(why, "lacp-apart",
 			   "%s: the switch has port %s in another LAG than the other ports, or in "
-			   "none, so it carries no data; fix the switch's configuration",
+			   "no LAG, so the port carries no data; fix the switch's configuration",
 			   b->bond.name, m->ifname);
 		return;
 	}
 	mac_addr_format(&p->partner_mac, mine, sizeof(mine));
 	mac_addr_format(&plan_bond_port(b, other)->partner_mac, theirs, sizeof(theirs));
-	reason_set(why, "two-switches",
-		   "%s: %s is on switch %s, %s on %s, which are not an MLAG pair, so only one "
-		   "carries data; join them, or write mode: dual-leg",
-		   b->bond.name, m->ifname, mine, other->ifname, theirs);
+	reason_set(
+		why, "two-switches",
+		"%s: %s is on switch %s, and %s is on switch %s, but the switches are not an MLAG "
+		"pair, so only one port carries data; join the switches, or write mode: dual-leg",
+		b->bond.name, m->ifname, mine, other->ifname, theirs);
 }
 
 /* Writes the reason why the port carries no data into `why`. Returns false if the port carries
@@ -228,12 +229,12 @@ static bool explain_port(const struct plan_builder *b, const struct plan_member 
 			   b->bond.name, m->ifname);
 	else if (lacp && (p->actor & INV_LACP_DEFAULTED))
 		reason_set(why, "no-lacp",
-			   "%s: the switch behind %s sends no LACP; enable it there", b->bond.name,
-			   m->ifname);
+			   "%s: the switch behind %s sends no LACP; enable LACP there",
+			   b->bond.name, m->ifname);
 	else if (lacp && (p->actor & INV_LACP_EXPIRED))
 		reason_set(why, "lacp-silent",
-			   "%s: the switch behind %s stopped sending LACP; check it", b->bond.name,
-			   m->ifname);
+			   "%s: the switch behind %s stopped sending LACP; check the switch",
+			   b->bond.name, m->ifname);
 	else if (lacp && !(p->actor & INV_LACP_DISTRIBUTING))
 		explain_apart(b, m, p, why);
 	else

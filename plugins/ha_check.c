@@ -22,8 +22,8 @@ void ha_refuse_hold(const struct spec *s, struct diag *d)
 {
 	if (s->ha_hold_s)
 		diag_add(d, DIAG_ERROR, &s->ha_pos, "ha.hold",
-			 "hold needs active-backup over VFs; remove it, or write mode: "
-			 "active-backup and the number of vfs of each device");
+			 "'hold' needs active-backup over VFs; remove 'hold', or write mode: "
+			 "active-backup and 'vfs' of each device");
 }
 
 void ha_refuse_bond(const struct spec *s, struct diag *d)
@@ -32,10 +32,10 @@ void ha_refuse_bond(const struct spec *s, struct diag *d)
 
 	if (s->bond.name[0])
 		diag_add(d, DIAG_ERROR, &s->bond.pos, "ha.bond",
-			 "mode %s creates no bond; remove it, or write mode: %s",
+			 "mode %s creates no bond; remove ha.bond, or write mode: %s",
 			 spec_ha_to_string(s->ha), spec_ha_bond_names(modes));
 	ha_refuse_hold(s, d);
 	if (s->n_ha_allow)
 		diag_add(d, DIAG_ERROR, &s->ha_pos, "ha.allow",
-			 "it has no effect with mode %s; remove it", spec_ha_to_string(s->ha));
+			 "it has no effect with mode %s; remove the key", spec_ha_to_string(s->ha));
 }

@@ -12,8 +12,8 @@ static void dual_leg_check(const struct spec *s, struct diag *d)
 	ha_refuse_bond(s, d);
 	if (s->n_nets < 2)
 		diag_add(d, DIAG_ERROR, &s->ha_pos, "ha.mode",
-			 "dual-leg needs at least two devices; add them to net, or write mode: "
-			 "none");
+			 "dual-leg needs at least two devices; add entries to 'net', or write "
+			 "mode: none");
 	for (size_t i = 0; i < s->n_nets; i++)
 		for (size_t j = 0; j < i; j++) {
 			if (strcmp(s->nets[i].network, s->nets[j].network) != 0)

@@ -21,8 +21,8 @@ static int none_legs(struct plan_builder *b)
 	}
 	if (n_enabled > 1)
 		diag_add(b->d, DIAG_ERROR, &b->spec->nets[1].pos, "ha.mode",
-			 "none uses one leg, but %zu are configured; write mode: dual-leg or "
-			 "remove all but one",
+			 "mode none uses one leg, but 'net' has %zu; write mode: dual-leg, or "
+			 "remove all legs but one",
 			 n_enabled);
 	return r;
 }

@@ -78,5 +78,5 @@ int api_login_refuse(struct api_call *c)
 		c->has_token ? "the agent does not know this token; after 'plenum token add' run "
 			       "'systemctl reload plenumd'"
 			     : "a token is needed: send the header 'Authorization: Bearer TOKEN' "
-			       "with one that 'plenum token add' made on this host");
+			       "with a token that 'plenum token add' made on this host");
 }

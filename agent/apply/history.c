@@ -217,7 +217,7 @@ static int load(struct history *h)
 	if (r == 0 || r == STATE_MISSING || r == -ENOMEM)
 		return r == -ENOMEM ? r : 0;
 	skip_kept_configs(h);
-	log_warning("cannot read %s (%s); 'plenum history' has %zu of its applies", h->path,
+	log_warning("cannot read %s (%s); 'plenum history' has %zu applies of the file", h->path,
 		    state_file_error(r), h->n);
 	return 0;
 }

@@ -79,7 +79,7 @@ static int parse_json(const char *json, size_t len, struct diag *d, struct spec_
 	if (r >= 0 && diag_has_errors(d))
 		r = -EINVAL;
 	if (r >= 0 && (!n || n->kind != SPEC_NODE_MAP))
-		r = complain(d, NULL, "expected a JSON object with keys of a net entry");
+		r = complain(d, NULL, "expected a JSON object with keys of an entry of 'net'");
 	if (r < 0) {
 		spec_node_free(n);
 		return r;
@@ -229,8 +229,9 @@ int store_net_set(struct store *st, const char *name, const char *json, size_t l
 	if (r >= 0)
 		r = parse_json(json, len, d, &changes);
 	if (r >= 0 && spec_node_member(changes, "name"))
-		r = complain(d, "name",
-			     "a leg cannot be renamed; remove it and add it under the new name");
+		r = complain(
+			d, "name",
+			"a leg cannot be renamed; remove the leg, and add it under the new name");
 	if (r >= 0)
 		r = add_network(&e, changes, d);
 	if (r >= 0)
@@ -280,7 +281,7 @@ static int refuse_foreign(struct store *st, const char *name, bool changed, stru
 	net = find_net(spec, name);
 	if (net)
 		diag_add(d, DIAG_ERROR, &net->pos, "net",
-			 "'%s' was not added by 'plenum net add'; remove it from this file, or use "
+			 "'plenum net add' did not add '%s'; remove the leg from this file, or use "
 			 "'plenum net disable %s'",
 			 name, name);
 	r = net ? -EPERM : -ENOENT;

@@ -164,8 +164,9 @@ bool memory_group_has_killed(struct memory_group *g, struct reason *why)
 	if (f.key && g->n_limits > was)
 		reason_set(&g->kill, "memory-limit",
 			   "the kernel killed a process of Plenum because memory ran out; control "
-			   "group %.150s may use %" PRIu64 " MiB (%s): raise that with 'systemctl "
-			   "edit plenumd', or give the host more memory",
+			   "group %.150s may use %" PRIu64
+			   " MiB (%s): raise this limit with 'systemctl edit plenumd', or give the "
+			   "host more memory",
 			   f.name, f.limit >> 20, f.key);
 	else
 		reason_set(&g->kill, "memory-limit",
@@ -190,9 +191,8 @@ const struct reason *memory_group_look(struct memory_group *g, uint64_t now_ns)
 			reason_set(&g->near, "memory-limit",
 				   "%" PRIu64 " of the %" PRIu64
 				   " MiB that control group %.150s may use are taken (%s): at the "
-				   "limit "
-				   "the kernel slows workers down or kills them; raise it with "
-				   "'systemctl edit plenumd'",
+				   "limit the kernel slows workers down or kills them; raise the "
+				   "limit with 'systemctl edit plenumd'",
 				   f.used >> 20, f.limit >> 20, f.name, f.key);
 	}
 	if (reason_is_set(&g->near))

@@ -202,7 +202,8 @@ int run_lock_take(const char *dir, struct run_lock *ret, pid_t *ret_owner, struc
 	r = take_lock(lock_path, LOCK_PATIENCE_NS, &l.fd, ret_owner);
 	if (r == -EPERM)
 		reason_set_text(
-			why, "%s must belong to the user of plenumd and have mode 0600; remove it",
+			why,
+			"%s must belong to the user of plenumd and have mode 0600; remove the file",
 			lock_path);
 	else if (r < 0)
 		reason_set_text(why, "%s: %s", lock_path, r == -EBUSY ? "is locked" : strerror(-r));

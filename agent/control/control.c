@@ -52,7 +52,8 @@ static void control_status(struct agent *a, const struct status *st, struct cont
 		json_array_append_new(
 			json_object_get(o, "notes"),
 			json_string("the installed plenum-worker differs from the running agent's; "
-				    "restart plenumd to use it (workers and mounts keep running)"));
+				    "restart plenumd to use the installed one (workers and mounts "
+				    "keep running)"));
 	control_note_outdated(a, json_object_get(o, "notes"));
 	membership_note_peers(a, json_object_get(o, "notes"));
 	json_object_set_new(o, "staged", json_boolean(store_has_staged(&a->store)));
@@ -117,8 +118,8 @@ static void get_operations(struct agent *a, const struct privsep_msg *m, struct 
 	struct reason why;
 
 	reason_set_text(&why,
-			"operation %u is unknown: it is older than the last %d, or the agent has "
-			"restarted; see /v1/history",
+			"operation %u is unknown: it is older than the last %d operations, or the "
+			"agent has restarted; see /v1/history",
 			m->get.number, OPERATIONS_MAX);
 	/* If o is NULL for the whole list, control_json makes the error "out of memory". */
 	if (o || m->get.what == PRIVSEP_OPERATIONS)
@@ -323,7 +324,8 @@ static void decide(struct agent *a, const struct client *cl, bool keep, struct c
 	if (k == -ENOENT)
 		control_error(r, 404, "nothing-waits", "no apply waits for a confirmation", NULL);
 	else if (k == -EALREADY)
-		control_error(r, 409, "busy", "already confirmed or rolled back by another client",
+		control_error(r, 409, "busy",
+			      "another client has already confirmed or rolled back the apply",
 			      NULL);
 	else if (k == -EHOSTUNREACH)
 		control_error(r, 409, "not-yet", a->reconcile.reachability.lost, NULL);
@@ -377,7 +379,7 @@ static bool may_replace_files(struct agent *a, const struct privsep_msg *m, stru
 	snprintf(message, sizeof(message),
 		 "apply %" PRIu64 " is still pending: keeping it would overwrite files that were "
 		 "edited meanwhile; 'plenum confirm %" PRIu64
-		 " --force files' overwrites them and keeps copies with a ~",
+		 " --force files' overwrites these files and keeps copies with a ~",
 		 a->reconcile.pending.entry, a->reconcile.pending.entry);
 	control_error(r, 409, "files-changed", message, store_diag_to_json(&a->store, &d));
 	return false;
@@ -500,9 +502,10 @@ static void on_stop(struct agent *a, const struct client *cl, const struct privs
 		    struct control_reply *r)
 {
 	if (a->state == AGENT_STOPPING && a->keeps_workers) {
-		control_error(r, 503, "stopping",
-			      "the agent is exiting and leaves workers and mounts to the next one",
-			      NULL);
+		control_error(
+			r, 503, "stopping",
+			"the agent is exiting and leaves workers and mounts to the next agent",
+			NULL);
 		return;
 	}
 	control_note(a, cl, "stop of workers, mounts and agent requested");
@@ -615,7 +618,7 @@ static void begin_operation(struct agent *a, const struct client *cl, const stru
 					  clients_user(cl), clients_describe(cl, by, sizeof(by)));
 	if (!number) {
 		control_error(r, 429, "too-many",
-			      "too many operations of this user run; wait for the end of one",
+			      "too many operations of this user run; wait until one of them ends",
 			      NULL);
 		return;
 	}
@@ -713,11 +716,11 @@ void control_on_applied(struct agent *a, const struct reconcile_client *c,
 			control_error(&r, 404, "not-found", "nothing to apply",
 				      store_diag_to_json(&a->store, w->diag));
 		else if (w->unserved)
-			control_error(&r, 409, "not-served",
-				      "the apply was rolled back, because a mount that replaces a "
-				      "served one did not come up; the former mount was not "
-				      "interrupted",
-				      store_diag_to_json(&a->store, w->diag));
+			control_error(
+				&r, 409, "not-served",
+				"the apply was rolled back, because a mount that replaces a served "
+				"mount did not come up; the former mount was not interrupted",
+				store_diag_to_json(&a->store, w->diag));
 		else
 			control_failure(a, &r, w->error, w->diag);
 		control_answer(a, c->id, &r);
@@ -743,8 +746,8 @@ void control_on_decided(struct agent *a, const struct reconcile_decision *d)
 
 	if (d->keep && d->error == 0 && !d->written)
 		control_error(&r, 500, "not-written",
-			      "the apply is kept and runs, but could not be written to its files; "
-			      "a restart would read the previous configuration",
+			      "the configuration is kept and runs, but could not be written to the "
+			      "files; a restart would read the previous configuration",
 			      store_diag_to_json(&a->store, d->diag));
 	else if (d->keep == (d->error == 0))
 		control_json(&r, 200,
@@ -753,14 +756,15 @@ void control_on_decided(struct agent *a, const struct reconcile_decision *d)
 				       store_diag_to_json(&a->store, d->diag)));
 	else if (d->keep && d->error == -EHOSTUNREACH)
 		control_error(&r, 409, "not-yet",
-			      "not confirmed: a peer reachable before the change no longer "
-			      "answers; still waiting",
+			      "not confirmed: a peer that answered before the change no longer "
+			      "answers; the apply still waits",
 			      store_diag_to_json(&a->store, d->diag));
 	else if (d->keep)
-		control_error(&r, 409, "rolled-back", "too late: already rolled back",
+		control_error(&r, 409, "rolled-back", "too late: the apply is already rolled back",
 			      store_diag_to_json(&a->store, d->diag));
 	else
-		control_error(&r, 409, "confirmed", "too late: already confirmed and kept", NULL);
+		control_error(&r, 409, "confirmed",
+			      "too late: the apply is already confirmed and kept", NULL);
 	control_answer(a, d->client, &r);
 }
 

@@ -93,7 +93,7 @@ void control_fault_add(struct agent *a, const struct client *cl, const struct pr
 	memcpy(f.peer, want->peer, sizeof(f.peer));
 	if (faults_add(&a->faults, &f, want->ttl_s, clients_describe(cl, by, sizeof(by)), &id) < 0)
 		control_error(r, 409, "too-many",
-			      "the maximum number of faults is active; remove one first", NULL);
+			      "the maximum number of faults is active; remove a fault first", NULL);
 	else
 		control_created(r, json_pack("{s:I}", "id", (json_int_t)id), "/v1/faults/%u", id);
 }

@@ -174,9 +174,9 @@ static void begin(struct agent *a, const struct privsep_ping *want, struct contr
 		control_error(r, 404, "not-found",
 			      is_leg(a, want->leg)
 				      ? "no running worker with this leg has a mount from this "
-					"peer or a path to a client of that name or address; RDMA "
-					"needs the session of a mount (with many clients not all "
-					"addresses are listed: give the name)"
+					"peer, or serves a client of that name or address. RDMA is "
+					"tested in the session of a mount. With many clients not "
+					"all addresses are listed: give the name"
 				      : "no such leg; see 'plenum net show'",
 			      NULL);
 		return;

@@ -58,14 +58,14 @@ void control_failure(struct agent *a, struct control_reply *r, int error, const 
 		break;
 	case -EPERM:
 		control_error(r, 409, "not-yours",
-			      "a configuration file defines it, so this command cannot change it; "
-			      "edit the file",
+			      "a configuration file defines this leg, so the command cannot change "
+			      "the leg; edit the file",
 			      details);
 		break;
 	case -ESTALE:
 		control_error(r, 412, "changed",
-			      "it is not the version that If-Match (--expect) names any more; read "
-			      "it again, then repeat the change",
+			      "the version has changed and is not the one that If-Match (--expect) "
+			      "names; read the object again, then repeat the change",
 			      details);
 		break;
 	case -ESHUTDOWN:
@@ -81,9 +81,10 @@ void control_failure(struct agent *a, struct control_reply *r, int error, const 
 		refuse_waiting(a, r, details);
 		break;
 	case -ECANCELED:
-		control_error(r, 409, "rolled-back",
-			      "the change was applied and rolled back: the host is as before",
-			      details);
+		control_error(
+			r, 409, "rolled-back",
+			"the change was applied and rolled back: the host is as it was before",
+			details);
 		break;
 	case -EINTR:
 		control_error(r, 500, "interrupted", "the apply was interrupted", details);

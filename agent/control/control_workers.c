@@ -139,10 +139,8 @@ void control_note_outdated(const struct agent *a, json_t *notes)
 		n += sup_is_outdated(w);
 	if (n > 0)
 		json_array_append_new(
-			notes,
-			json_sprintf(
-				"%u workers still run an earlier plenum-worker; 'plenum worker "
-				"restart --outdated' renews them one at a time, under their "
-				"mounts",
-				n));
+			notes, json_sprintf("%u workers still run an earlier plenum-worker; "
+					    "'plenum worker restart --outdated' renews these "
+					    "workers one at a time, under their mounts",
+					    n));
 }

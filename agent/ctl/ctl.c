@@ -44,18 +44,16 @@ static const struct resource_command local_texts[] = {
 	 "Checks everything on this host that the data network depends on: kernel, cores, memory\n"
 	 "and more; plenum(1) lists the checks. Each check passes, warns, fails or is unknown, and\n"
 	 "reports its finding and the remedy. Uses the running configuration, or FILE\n"
-	 "("
-	 CONFIG_FILE
-	 " if no agent runs). Changes nothing. Needs no agent and no\n"
-	 "privileges, but finds less without them. Exit status 2: a check failed; 1: one warned.\n"
+	 "(" CONFIG_FILE " if no agent runs). Changes nothing. Needs no agent and no\n"
+	 "privileges, but finds less without them. Exit status 2: a check failed; 1: a check warned.\n"
 	 "SUBJECT, such as legs or kernel, selects the checks below that heading.\n\n"
 	 "      --bad         leave out checks that pass: the default on a terminal\n"
-	 "      --all         show all checks: the default else\n"
+	 "      --all         show all checks: the default without a terminal\n"
 	 "      --peer HOST   probe this peer only: a name in peers, or an address\n"},
 	{"ping", "PEER [--leg LEG] [--size BYTES | full] [--count N]", "measure round trips to a peer on each leg",
-	 "Sends echo requests to a peer from the data IPs of each leg that leads there, one leg\n"
-	 "after the other, and shows the round-trip times and how many requests were lost (no\n"
-	 "answer within 190 ms). If some were lost, also prints the findings of the doctor. PEER is\n"
+	 "Sends echo requests to a peer from the data IPs of each leg that leads to the peer, one\n"
+	 "leg after the other, and shows the round-trip times and how many requests were lost (no\n"
+	 "answer within 190 ms). If requests were lost, also prints the findings of the doctor. PEER is\n"
 	 "a name in peers, a host with a session, or an address. Needs root. Exit status 1: some\n"
 	 "requests were lost; 2: all requests of a leg were lost.\n\n"
 	 "      --leg LEG     use this leg only\n"
@@ -75,7 +73,7 @@ static const struct resource_command local_texts[] = {
 	 "Writes an archive (tar, gzip) for a person who looks for a fault without access to this\n"
 	 "host: state, events, history, configuration, plan, inventory, doctor's report, metrics, the\n"
 	 "headers of two seconds of packets, and the logs of agent and kernel. Its contents.txt lists\n"
-	 "the reports; one that fails does not stop the others. The archive has no keys and no\n"
+	 "the reports; a report that fails does not stop the others. The archive has no keys and no\n"
 	 "tokens, but names, addresses and logs. Takes half a minute; an existing FILE is not\n"
 	 "overwritten. FILE defaults to plenum-support-HOST-TIME.tar.gz in the current folder. Needs no\n"
 	 "agent and no privileges, but collects less without them.\n"},
@@ -93,21 +91,17 @@ static const struct resource_command local_texts[] = {
 	 "; - is standard input.\n"},
 	{"config show", "[FILE | --running | --staged]", "print a complete configuration",
 	 "Prints a configuration in normal form: every key, with defaults filled in. FILE defaults\n"
-	 "to "
-	 CONFIG_FILE
-	 "; - is standard input.\n\n"
-	 "      --running   the configuration that the agent applied last\n"
-	 "      --staged    the configuration that it would apply next\n"},
+	 "to " CONFIG_FILE "; - is standard input.\n\n"
+	 "      --running   print the configuration that the agent applied last\n"
+	 "      --staged    print the configuration that the agent would apply next\n"},
 	{"config generate", "", "print a first configuration",
 	 "Prints a first configuration for the devices of this host. It contains only settings that\n"
 	 "'plenum plan' accepts here; other devices are in comments, with the reason.\n"},
 	{"setup", "[--answers FILE] [--dry-run]", "make and apply a first configuration",
 	 "Asks for the name of the host, its data legs, exports, mounts, peers and cores, shows the\n"
-	 "configuration and its plan, writes it to\n"
-	 CONFIG_FILE
-	 " after consent, and has the agent apply it: 'plenum confirm' keeps it,\n"
-	 "else it is rolled back after two minutes. An existing file is first saved with ~ at the end of\n"
-	 "the name.\n\n"
+	 "configuration and its plan, writes it to " CONFIG_FILE " after consent, and has the\n"
+	 "agent apply it: 'plenum confirm' keeps the apply, which is otherwise rolled back after two\n"
+	 "minutes. An existing file is first saved with ~ at the end of the name.\n\n"
 	 "      --answers FILE  take the answers from FILE, a YAML map, and ask nothing:\n"
 	 "                      {legs: [eth1 10.0.0.1-10.0.0.4/24 switch-a], exports: [data /srv/data],\n"
 	 "                      mounts: [/mnt/x HOST/EXPORT], peers: [HOST 10.0.0.9], cores: '2,3'}\n"
@@ -117,28 +111,27 @@ static const struct resource_command local_texts[] = {
 	 "form. Without FILE also compares the host with the running configuration, and shows drift\n"
 	 "as the steps that would repair it. Exit status 1: there are differences.\n"},
 	{"history diff", "NUMBER [FROM]", "compare with the configuration of an apply",
-	 "Compares the running configuration, or that of apply FROM, with that of apply NUMBER in\n"
-	 "'plenum history': what 'plenum rollback NUMBER' would change. Exit status 1: there are\n"
-	 "differences.\n"},
+	 "Compares the running configuration, or the configuration of apply FROM, with the\n"
+	 "configuration of apply NUMBER in 'plenum history': shows what 'plenum rollback NUMBER' would\n"
+	 "change. Exit status 1: there are differences.\n"},
 	{"config schema", "", "print the JSON Schema",
 	 "Prints the JSON Schema of plenum.yaml, for editors.\n"},
 	{"secret generate", "[FILE]", "create a cluster key",
-	 "Creates a file with a new random key, which all hosts of a cluster share: copy it to all\n"
-	 "of them, and name it in cluster.secret-file. FILE defaults to\n"
-	 CTL_SECRET_FILE
-	 ". An existing file is not overwritten.\n"},
+	 "Creates a file with a new random key, which all hosts of a cluster share: copy the file to\n"
+	 "all hosts, and name it in cluster.secret-file. FILE defaults to " CTL_SECRET_FILE ". An\n"
+	 "existing file is not overwritten.\n"},
 	{"secret add", "[FILE]", "add the next cluster key",
-	 "First step of a key change: adds a new key after the one in use. Then copy FILE to all\n"
+	 "First step of a key change: adds a new key after the key in use. Then copy FILE to all\n"
 	 "hosts and run 'plenum apply' there, in any order; after that all hosts accept both keys.\n"},
 	{"secret switch", "[FILE]", "use the next cluster key",
-	 "Second step of a key change: moves the new key to the first place, which puts it into\n"
-	 "use. Then copy FILE to all hosts and run 'plenum apply' there, in any order.\n"},
+	 "Second step of a key change: moves the new key to the first place, so that hosts use\n"
+	 "it. Then copy FILE to all hosts and run 'plenum apply' there, in any order.\n"},
 	{"secret drop", "[FILE]", "remove the former cluster key",
-	 "Last step of a key change: removes the former key, which is then no longer accepted. Then\n"
+	 "Last step of a key change: removes the former key, so that hosts no longer accept it. Then\n"
 	 "copy FILE to all hosts and run 'plenum apply' there, in any order.\n"},
 	{"token add", "NAME --role ROLE [FILE]", "make a token for the API",
-	 "Makes a token with which a program or a person uses the API over the network, and prints\n"
-	 "it: it is not shown again, because FILE, api.tokens in the configuration's 'api', has only\n"
+	 "Makes a token for a program or a person that uses the API over the network, and prints the\n"
+	 "token. The token is not shown again, because FILE (api.tokens in the configuration) has only\n"
 	 "its hash. FILE defaults to " CTL_TOKENS_FILE ".\n\n"
 	 "      --role ROLE   view: read; operate: also restart, stop and start workers, confirm,\n"
 	 "                    roll back, capture packets, measure RDMA; admin: everything\n"},
@@ -147,12 +140,10 @@ static const struct resource_command local_texts[] = {
 	 CTL_TOKENS_FILE
 	 ").\n"},
 	{"token remove", "NAME [FILE]", "remove a token for the API",
-	 "Removes a token from FILE ("
-	 CTL_TOKENS_FILE
-	 "). The agent refuses it after its\n"
-	 "next reload.\n"},
+	 "Removes a token from FILE (" CTL_TOKENS_FILE "). The agent refuses the token after\n"
+	 "its next reload.\n"},
 	{"help", "[COMMAND]", "explain a command",
-	 "Explains a command, or lists all commands. Same as 'plenum COMMAND --help'.\n"},
+	 "Explains a command, or lists all commands. 'plenum COMMAND --help' does the same.\n"},
 	{"version", "", "print the version",
 	 "Prints the version of this program.\n"},
 };

@@ -103,7 +103,7 @@ static void explain_timeout(const char *socket, struct ctl_silence *s)
 	char remedy[sizeof(s->remedy)];
 
 	if (pid > 0 && is_stopped(pid)) {
-		snprintf(remedy, sizeof(remedy), "'kill -CONT %d' continues it", pid);
+		snprintf(remedy, sizeof(remedy), "'kill -CONT %d' continues the process", pid);
 		set(s, CTL_AGENT_STOPPED, remedy,
 		    "the agent on %.108s does not answer: process %d is stopped, by SIGSTOP or a "
 		    "debugger",
@@ -134,13 +134,14 @@ void ctl_explain_silence(const char *socket, int error, struct ctl_silence *ret)
 			    socket, pid);
 		else
 			set(ret, CTL_AGENT_NONE,
-			    "start it with 'systemctl start plenumd', or give its socket with "
+			    "start plenumd with 'systemctl start plenumd', or give its socket with "
 			    "--socket",
 			    "no agent answers on %.108s: none runs", socket);
 		break;
 	case -ECONNREFUSED:
 		set(ret, CTL_AGENT_DEAD,
-		    "'systemctl status plenumd' shows why, 'systemctl start plenumd' starts it",
+		    "'systemctl status plenumd' shows why, 'systemctl start plenumd' starts "
+		    "plenumd again",
 		    "no agent answers on %.108s: the plenumd that made this socket was killed or "
 		    "crashed",
 		    socket);

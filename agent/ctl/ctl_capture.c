@@ -117,7 +117,7 @@ static int open_keys(struct capture *c)
 		return CTL_OK;
 	ctl_complain("%s: %s", file,
 		     c->keys_fd < 0 ? strerror(errno)
-				    : "keys need a file of their own that only you can read");
+				    : "write the keys to a separate file that only you can read");
 	return CTL_IO;
 }
 

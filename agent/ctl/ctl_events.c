@@ -160,7 +160,7 @@ static int make_query(const struct ctl_args *a, struct events_query *q)
 	int r = ctl_take_number("--lines", a->lines, 1, EVENTS_MAX, &lines);
 
 	if (r == CTL_OK && a->follow && a->until) {
-		ctl_complain("--until cannot be used with --follow; remove one of them");
+		ctl_complain("--until cannot be used with --follow; remove one of the two options");
 		r = CTL_USAGE;
 	}
 	add(q, "since", a->since && numbered ? a->since : "0");
@@ -199,8 +199,8 @@ static int follow_events(const struct ctl_args *a, struct event_place *at)
 		if (!o)
 			return CTL_SOFTWARE;
 		if (*before.instance && strcmp(before.instance, ctl_text(o, "instance")) != 0)
-			ctl_complain("the agent restarted without its earlier events: those that "
-				     "it has are listed from the first on");
+			ctl_complain("the agent restarted without its earlier events: the events "
+				     "that it has are listed from the first on");
 		take_events(a, o, at);
 		json_decref(o);
 		if (fflush(stdout) != 0)

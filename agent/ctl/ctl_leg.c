@@ -104,7 +104,7 @@ char *ctl_version_of(const struct ctl_reply *reply)
 
 void ctl_put_version(const char *version)
 {
-	printf("Version %s; 'plenum apply --expect %s' applies it only as it is now.\n", version,
+	printf("Version %s; 'plenum apply --expect %s' applies only this version.\n", version,
 	       version);
 }
 

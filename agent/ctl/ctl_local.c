@@ -236,8 +236,8 @@ int ctl_cmd_config_stage(const struct ctl_args *a)
 		r = ctl_put_json(o);
 	else
 		puts("Staged, in place of the configuration file and all of plenum.d; 'plenum "
-		     "diff' shows\nthe difference, 'plenum plan' the steps, 'plenum apply' applies "
-		     "it.");
+		     "diff' shows\nthe difference, 'plenum plan' shows the steps, 'plenum apply' "
+		     "applies the configuration.");
 	json_decref(o);
 	return r;
 }

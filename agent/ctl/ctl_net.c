@@ -243,9 +243,9 @@ static int choose_network(const struct ctl_args *a, const struct spec *s, json_t
 	if (n == 1)
 		return json_object_set_new(body, "network", json_string(found)) < 0 ? CTL_OS
 										    : CTL_OK;
-	ctl_complain(
-		"which network? %s%s; write --network NAME, or --ips and --netmask for a new one",
-		n ? "networks without a leg: " : "every configured network has a leg", names);
+	ctl_complain("which network? %s%s; write --network NAME, or --ips and --netmask for a new "
+		     "network",
+		     n ? "networks without a leg: " : "every configured network has a leg", names);
 	return CTL_USAGE;
 }
 
@@ -301,7 +301,7 @@ static int one_of(const char *a_name, bool a, const char *b_name, bool b)
 {
 	if (!a || !b)
 		return CTL_OK;
-	ctl_complain("%s and %s contradict each other; give one", a_name, b_name);
+	ctl_complain("%s and %s contradict each other; give only one", a_name, b_name);
 	return CTL_USAGE;
 }
 
@@ -416,7 +416,8 @@ int ctl_cmd_net_add(const struct ctl_args *a)
 		r = find_network(a, body);
 	if (r == CTL_OK)
 		r = ctl_change(a, &rq, body,
-			       "Staged; 'plenum plan' shows the steps, 'plenum apply' applies it.");
+			       "The change is staged; 'plenum plan' shows the steps, 'plenum "
+			       "apply' applies the change.");
 	json_decref(body);
 	return r;
 }
@@ -427,7 +428,8 @@ static int print_changed(const struct ctl_args *a, const json_t *o)
 	if (a->json)
 		return ctl_put_json(o);
 	if (*ctl_text(o, "pending"))
-		puts("Staged; 'plenum plan' shows the steps, 'plenum apply' applies it.");
+		puts("The change is staged; 'plenum plan' shows the steps, 'plenum apply' applies "
+		     "the change.");
 	else
 		puts("Nothing to stage: the leg has these values already.");
 	return CTL_OK;
@@ -597,9 +599,9 @@ int ctl_cmd_net_remove(const struct ctl_args *a)
 		r = ctl_take_expect(a, tag);
 	if (r != CTL_OK)
 		return r;
-	return ctl_change(
-		a, &rq, NULL,
-		"Removal staged; 'plenum plan' shows the steps, 'plenum apply' applies it.");
+	return ctl_change(a, &rq, NULL,
+			  "The removal is staged; 'plenum plan' shows the steps, 'plenum apply' "
+			  "applies the change.");
 }
 
 int ctl_cmd_restore(const struct ctl_args *a)

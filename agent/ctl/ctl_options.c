@@ -198,10 +198,9 @@ int ctl_take_expect(const struct ctl_args *a, char ret[CTL_TAG_SIZE])
 		snprintf(ret, CTL_TAG_SIZE, "\"%.16s\"", tag);
 		return CTL_OK;
 	}
-	ctl_complain(
-		"--expect needs a version of 16 digits from 0 to f, found '%.40s'; 'plenum net "
-		"show NAME' prints that of a leg, 'plenum plan' and 'plenum diff' that of the "
-		"configuration",
-		a->expect);
+	ctl_complain("--expect needs a version of 16 digits from 0 to f, found '%.40s'; 'plenum "
+		     "net show NAME' prints the version of a leg, 'plenum plan' and 'plenum diff' "
+		     "print the version of the configuration",
+		     a->expect);
 	return CTL_USAGE;
 }

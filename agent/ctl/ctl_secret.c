@@ -81,8 +81,8 @@ int ctl_cmd_secret_add(const struct ctl_args *a)
 {
 	struct secret s;
 	int r = read_keys(file_of(a), 1,
-			  "it has two keys already; finish that change first with 'plenum secret "
-			  "switch' or 'plenum secret drop'",
+			  "the file has two keys already; finish the former key change first with "
+			  "'plenum secret switch' or 'plenum secret drop'",
 			  &s);
 
 	if (r != CTL_OK)
@@ -95,9 +95,10 @@ int ctl_cmd_secret_add(const struct ctl_args *a)
 int ctl_cmd_secret_switch(const struct ctl_args *a)
 {
 	struct secret s, swapped = {.n = 2};
-	int r = read_keys(
-		file_of(a), 2,
-		"it has one key; run 'plenum secret add' first and copy the file to all hosts", &s);
+	int r = read_keys(file_of(a), 2,
+			  "the file has one key; run 'plenum secret add' first and copy the file "
+			  "to all hosts",
+			  &s);
 
 	if (r != CTL_OK)
 		return r;
@@ -110,7 +111,7 @@ int ctl_cmd_secret_switch(const struct ctl_args *a)
 int ctl_cmd_secret_drop(const struct ctl_args *a)
 {
 	struct secret s;
-	int r = read_keys(file_of(a), 2, "it has one key, which is in use", &s);
+	int r = read_keys(file_of(a), 2, "the file has one key, which is in use", &s);
 
 	if (r != CTL_OK)
 		return r;

@@ -25,7 +25,7 @@ static const struct question {
 	bool is_list;
 } questions[] = {
 	{"host", "Name of this host", false},
-	{"legs", "Data leg: DEVICE FIRST-LAST/LENGTH [LABEL], the range being this host's data IPs",
+	{"legs", "Data leg: DEVICE FIRST-LAST/LENGTH [LABEL]; the range has this host's data IPs",
 	 true},
 	{"exports", "Directory to serve: NAME PATH", true},
 	{"mounts", "File system to mount: PATH HOST/EXPORT", true},
@@ -397,8 +397,9 @@ static int check_dropins(const char *yaml)
 	if (r >= 0)
 		return CTL_OK;
 	diag_print(&d, stderr);
-	ctl_complain("the files in " PLENUM_SYSCONFDIR "/plenum.d do not fit this configuration; "
-		     "move them away, then repeat the setup");
+	ctl_complain("the files in " PLENUM_SYSCONFDIR
+		     "/plenum.d do not fit this configuration; move these files away, then repeat "
+		     "the setup");
 	return CTL_DATA;
 }
 
@@ -458,8 +459,8 @@ static int apply(const struct ctl_args *a, bool agent_runs)
 	struct ctl_args how = *a;
 
 	if (!agent_runs) {
-		puts("No agent runs; 'systemctl enable --now plenumd' starts it and applies the "
-		     "file.");
+		puts("No agent runs; 'systemctl enable --now plenumd' starts the agent, which "
+		     "applies the file.");
 		return CTL_OK;
 	}
 	how.confirm = CONFIRM_TIME;
@@ -518,7 +519,7 @@ int ctl_cmd_setup(const struct ctl_args *a)
 		r = look_at_agent(a, &agent_runs);
 	if (r != CTL_OK || a->dry_run)
 		return r;
-	if (!a->answers && !says_yes("Write this to " CONFIG_FILE " and apply it?"))
+	if (!a->answers && !says_yes("Write this configuration to " CONFIG_FILE " and apply it?"))
 		return CTL_OK;
 	r = write_config(yaml);
 	return r == CTL_OK ? apply(a, agent_runs) : r;

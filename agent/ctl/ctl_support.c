@@ -290,9 +290,9 @@ static int put_result(const struct ctl_args *a, const struct collection *c, cons
 	}
 	printf("%s: %d reports", file, n);
 	if (c->failed)
-		printf(", %u of which failed: see its contents.txt", c->failed);
-	puts("\nIt has no keys and no tokens, but names, addresses, logs and the configuration of "
-	     "this host.");
+		printf("; %u of them failed: see contents.txt in the archive", c->failed);
+	puts("\nThe archive has no keys and no tokens, but names, addresses, logs and the "
+	     "configuration of this host.");
 	return CTL_OK;
 }
 

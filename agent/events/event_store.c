@@ -63,8 +63,8 @@ static void take_result(struct event_store *s, struct copy *c, int r, uint64_t t
 	}
 	if (c->failing && !was_failing)
 		events_add(s->events, LOG_LEVEL_WARNING, "agent",
-			   "cannot write events to %s (%s); they are kept in memory, and written "
-			   "once this is possible",
+			   "cannot write events to %s (%s); events are kept in memory, and written "
+			   "once the file can be written",
 			   c->path, r == -EBADMSG ? "the file is damaged" : strerror(-r));
 	else if (!c->failing && was_failing)
 		events_add(s->events, LOG_LEVEL_NOTICE, "agent", "events are written to %s again",
@@ -181,8 +181,8 @@ static int on_timer(void *user)
 	} else if (!s->task_hangs && clock_now_ns() - s->task_began_ns >= HUNG_NS) {
 		s->task_hangs = true;
 		events_add(s->events, LOG_LEVEL_WARNING, "agent",
-			   "writing events to %s takes more than 30 s (process %d); they are kept "
-			   "in memory until the disk answers",
+			   "writing events to %s takes more than 30 s (process %d); events are "
+			   "kept in memory until the disk answers",
 			   s->disk.path, (int)child_task_pid(s->task));
 	}
 	if (s->task)
@@ -204,17 +204,17 @@ static void report(struct event_store *s, const struct event_log *log, const str
 		events_add(
 			s->events, LOG_LEVEL_NOTICE, "agent",
 			"%s was written by a newer version of Plenum (format %u): its events are "
-			"not listed, and before the next write it is renamed to events.v%u",
+			"not listed, and before the next write the file is renamed to events.v%u",
 			c->path, log->newer, log->newer);
 	if (log->n_damaged || log->headless)
 		events_add(s->events, LOG_LEVEL_WARNING, "agent",
-			   "%s was damaged (unusable lines: %zu); their events are lost unless the "
-			   "other copy has them",
+			   "%s was damaged (unusable lines: %zu); the events in these lines are "
+			   "lost unless the other copy has them",
 			   c->path, log->n_damaged + log->incomplete + log->headless);
 	else if (log->incomplete)
 		events_add(s->events, LOG_LEVEL_NOTICE, "agent",
-			   "%s: the last event was incomplete, as after a power failure; it is "
-			   "lost unless the other copy has it",
+			   "%s: the last event was incomplete, as after a power failure; this "
+			   "event is lost unless the other copy has it",
 			   c->path);
 }
 

@@ -103,7 +103,7 @@ static void look_at_missed(struct health_look *l)
 			continue;
 		stats_page_text(l->w->stats, st->by, by, sizeof(by));
 		snprintf(why, sizeof(why),
-			 "rx-drops: %.63s (%.15s) drops %s that arrive: the worker's %s is full, "
+			 "rx-drops: %.63s (%.15s) drops %s on arrival: the worker's %s is full, "
 			 "because its core has too little time",
 			 c->ports[i].leg, c->ports[i].ifname,
 			 health_drops_format(d, share, sizeof(share)),

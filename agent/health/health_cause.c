@@ -62,18 +62,19 @@ struct causes {
 };
 
 static const struct causes of_peer = {
-	.silent = "it is down, has another address or netmask, or is behind another switch or VLAN",
+	.silent = "the host is down, has another address or netmask, or is behind another switch "
+		  "or VLAN",
 	.known = "plenumd does not run there, or another host has taken the address, or a "
 		 "firewall drops the packets",
-	.unknown = "it is down, or a firewall drops the packets",
+	.unknown = "the host is down, or a firewall drops the packets",
 };
 
 static const struct causes of_path = {
-	.silent = "its leg is down, has another address or netmask, or is behind another switch or "
-		  "VLAN",
-	.known = "its leg or the route to it is down, or another host has taken the address, or a "
-		 "firewall drops the packets",
-	.unknown = "its leg or the route to it is down, or a firewall drops the packets",
+	.silent = "the peer's leg is down, has another address or netmask, or is behind another "
+		  "switch or VLAN",
+	.known = "the peer's leg or the route to it is down, or another host has taken the "
+		 "address, or a firewall drops the packets",
+	.unknown = "the peer's leg or the route to it is down, or a firewall drops the packets",
 };
 
 const struct plan_leg_info *health_plan_leg(const struct plan *p, const char *name)
@@ -138,15 +139,15 @@ static const char *refusal_hint(int error)
 {
 	switch (error) {
 	case EPERM:
-		return "a firewall of this host drops what it sends (nft list ruleset)";
+		return "a firewall of this host drops the packets (nft list ruleset)";
 	case EACCES:
-		return "a route of type prohibit (ip route get)";
+		return "the route has the type prohibit (ip route get)";
 	case ENETUNREACH:
-		return "no route from the leg's address (ip route get)";
+		return "there is no route from the leg's address (ip route get)";
 	case EHOSTUNREACH:
-		return "a route of type unreachable (ip route get)";
+		return "the route has the type unreachable (ip route get)";
 	case EINVAL:
-		return "a route of type blackhole (ip route get)";
+		return "the route has the type blackhole (ip route get)";
 	default:
 		return "see ip route get, nft list ruleset and tc -s qdisc";
 	}
@@ -223,8 +224,9 @@ static void explain_no_way(const struct launch_mount *m, char *buf, size_t size)
 		ip_addr_format(&m->addrs[0].ip, ip, sizeof(ip));
 	snprintf(buf, size,
 		 "no-way: %.60s's address %s%s not in the subnet of any leg of this worker, and "
-		 "its networks have no gateway: check the range's netmask and the peer's address",
-		 m->peer, ip, m->n_addrs > 1 ? " (and its others) is" : " is");
+		 "the worker's networks have no gateway: check the range's netmask and the peer's "
+		 "address",
+		 m->peer, ip, m->n_addrs > 1 ? " (like its others) is" : " is");
 }
 
 /* Tries each pair of a leg with a carrier and an address that is reached through it, and explains
@@ -239,8 +241,8 @@ void health_explain_silence(const struct launch_config *c, const struct launch_s
 
 	if (!any_carrier(c, carriers)) {
 		snprintf(buf, size,
-			 "no-carrier: none of its legs has a carrier: cable missing, or switch "
-			 "port down");
+			 "no-carrier: no leg of the worker has a carrier: a cable is missing, or a "
+			 "switch port is down");
 		return;
 	}
 	for (uint32_t i = 0; i < m->n_addrs; i++)
@@ -316,13 +318,15 @@ void health_explain_loss(const struct launch_path_stats *s, char *buf, size_t si
 {
 	double out = (double)health_loss_ppm(s, true) / 10000;
 	double in = (double)health_loss_ppm(s, false) / 10000;
-	const char *rest = s->avoided ? "; its load is on other legs" : "";
+	const char *rest = s->avoided ? "; other legs carry its load" : "";
 
 	if (in > 0 && out > 0)
-		snprintf(buf, size, "path-loss: %.63s loses %.*f %% from %.63s and %.*f %% to it%s",
+		snprintf(buf, size,
+			 "path-loss: %.63s loses %.*f %% of packets from %.63s, and %.*f %% of "
+			 "packets to this peer%s",
 			 s->leg, in < 10, in, s->peer, out < 10, out, rest);
 	else
-		snprintf(buf, size, "path-loss: %.63s loses %.*f %% %s %.63s%s", s->leg,
+		snprintf(buf, size, "path-loss: %.63s loses %.*f %% of packets %s %.63s%s", s->leg,
 			 in + out<10, in + out, in> 0 ? "from" : "to", s->peer, rest);
 }
 

@@ -49,8 +49,8 @@ static void look_at_standby(struct health_look *l, const struct launch_path_stat
 		    !health_label_is_unshared(paths, n, s->leg, s->peer, mounts))
 			continue;
 		snprintf(why, sizeof(why),
-			 "label-unshared: %.40s carries no load to %.40s, none of whose legs has "
-			 "its label, %.40s: give the legs at one switch one label (plenum net "
+			 "label-unshared: %.40s carries no load to %.40s, because no leg there has "
+			 "its label, %.40s: give the legs at one switch the same label (plenum net "
 			 "label %.40s SWITCH; plenum apply)",
 			 s->leg, s->peer, label_of(l->w, s->leg), s->leg);
 		health_key_path(s->leg, s->peer, key, sizeof(key));
@@ -73,8 +73,8 @@ void health_look_at_labels(struct health_look *l)
 			continue;
 		snprintf(why, sizeof(why),
 			 "labels-swapped: every path to %.63s crosses between switches, although "
-			 "the hosts share one: the cables or the labels of the legs are swapped on "
-			 "one of the hosts",
+			 "the hosts share a switch: the cables or the labels of the legs are "
+			 "swapped on one of the hosts",
 			 peer);
 		health_note(l, LABELS_NS, HEALTH_LABELS, peer, why);
 	}

@@ -157,7 +157,7 @@ static bool networkd_explain(const struct look *l, char *buf, size_t size)
 		return false;
 	snprintf(buf, size,
 		 "systemd-networkd removes %s%s%s of other programs; write %s%s%s below [Network] "
-		 "into /etc/systemd/networkd.conf.d/plenum.conf, then restart it",
+		 "into /etc/systemd/networkd.conf.d/plenum.conf, then restart systemd-networkd",
 		 rules ? "rules" : "", rules && routes ? " and " : "", routes ? "routes" : "",
 		 rules ? "ManageForeignRoutingPolicyRules=no" : "", rules && routes ? ", " : "",
 		 routes ? "ManageForeignRoutes=no" : "");
@@ -188,10 +188,10 @@ static bool network_manager_explain(const struct look *l, char *buf, size_t size
 
 static bool dhcpcd_explain(const struct look *l, char *buf, size_t size)
 {
-	snprintf(
-		buf, size,
-		"dhcpcd is running; write denyinterfaces %s into /etc/dhcpcd.conf, then restart it",
-		l->ifname);
+	snprintf(buf, size,
+		 "dhcpcd is running; write denyinterfaces %s into /etc/dhcpcd.conf, then restart "
+		 "dhcpcd",
+		 l->ifname);
 	return true;
 }
 
@@ -199,7 +199,7 @@ static bool connman_explain(const struct look *l, char *buf, size_t size)
 {
 	snprintf(buf, size,
 		 "connmand is running; add %s to NetworkInterfaceBlacklist below [General] in "
-		 "/etc/connman/main.conf, then restart it",
+		 "/etc/connman/main.conf, then restart connmand",
 		 l->ifname);
 	return true;
 }

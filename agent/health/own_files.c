@@ -50,11 +50,10 @@ json_t *own_files_to_json(const char *const *folders, size_t n, const char *miss
 	json_t *list = json_array();
 
 	if (list && missing)
-		reason_set(
-			&why, "worker-missing",
-			"the worker program %.120s is missing: workers that run continue, and none "
-			"can start; install it again",
-			missing);
+		reason_set(&why, "worker-missing",
+			   "the worker program %.120s is missing: running workers continue, and no "
+			   "worker can start; install the program again",
+			   missing);
 	if (list)
 		add(list, &why);
 

@@ -76,13 +76,12 @@ json_t *required_actions_to_json(const struct plan *p, const char *root)
 
 json_t *required_actions_account_to_json(const char *user)
 {
-	return json_pack(
-		"{s:s, s:o, s:[s], s:s, s:b}", "code", "no-account", "why",
-		json_sprintf("this host has no user %s, so workers share the uid 65534 with "
-			     "other programs, which can stop them; workers use the account "
-			     "from their next start",
-			     user),
-		"commands", "systemd-sysusers", "firmware", "", "reboot", 0);
+	return json_pack("{s:s, s:o, s:[s], s:s, s:b}", "code", "no-account", "why",
+			 json_sprintf("this host has no user %s, so workers share the uid 65534 "
+				      "with other programs, and these can stop workers; workers "
+				      "use the account from their next start",
+				      user),
+			 "commands", "systemd-sysusers", "firmware", "", "reboot", 0);
 }
 
 static bool is_reported(const json_t *reported, const struct plan_need *need)

@@ -131,7 +131,7 @@ static void explain_silence(const struct labels_view *v, const struct neighbours
 			   link->ifname, link->ifname, hint);
 	else
 		reason_set(why, "lldp-silent",
-			   "%s receives no LLDP; enable it on the switch, or set the label",
+			   "%s receives no LLDP; enable LLDP on the switch, or set the label",
 			   link->ifname);
 }
 
@@ -174,7 +174,7 @@ static void label_by_lldp(const struct labels_view *v, struct label *l)
 	char name[PLENUM_NAME_MAX];
 
 	if (l->n_cables == 0)
-		reason_set(&l->why, "lldp-unheard", "its device is missing");
+		reason_set(&l->why, "lldp-unheard", "the leg's device is missing");
 	for (size_t i = 0; i < l->n_cables; i++) {
 		const struct lldp_neighbour *said = at_end(v, l->cables[i], &l->why);
 
@@ -184,8 +184,8 @@ static void label_by_lldp(const struct labels_view *v, struct label *l)
 		}
 		labels_name(v->heard, said, name);
 		if (i > 0 && strcmp(name, l->text) != 0) {
-			reason_set(&l->why, "lldp-several", "its members are on %.48s and %.48s",
-				   l->text, name);
+			reason_set(&l->why, "lldp-several",
+				   "the leg's members are on %.48s and %.48s", l->text, name);
 			l->text[0] = '\0';
 			return;
 		}
@@ -269,8 +269,9 @@ static void warn_pair(const struct labels_view *v, const struct label *a, const 
 
 	if (one)
 		reason_set(&why, "one-switch",
-			   "legs %.40s and %.40s are both on %.48s: if it fails, both fail", a->leg,
-			   b->leg, labels_name(v->heard, said, name));
+			   "legs %.40s and %.40s are both on %.48s: if this switch fails, both "
+			   "legs fail",
+			   a->leg, b->leg, labels_name(v->heard, said, name));
 	else if (both_known(v, a, b) && a->text[0] && strcmp(a->text, b->text) == 0)
 		reason_set(&why, "label-wrong",
 			   "legs %.40s and %.40s have the same label, %.32s, but are on different "
@@ -325,12 +326,12 @@ static void warn_bond(const struct labels_view *v, const struct label *l, uint32
 				first = said;
 				continue;
 			}
-			reason_set(
-				&why, "bond-split",
-				"the members of %.40s are on %.40s and %.40s: unless these are an "
-				"MLAG pair, only those on one of them carry data",
-				l->leg, labels_name(v->heard, first, a),
-				labels_name(v->heard, said, b));
+			reason_set(&why, "bond-split",
+				   "the members of %.40s are on the switches %.40s and %.40s: "
+				   "unless these two switches are an MLAG pair, only the members "
+				   "on one switch carry data",
+				   l->leg, labels_name(v->heard, first, a),
+				   labels_name(v->heard, said, b));
 			add_text(list, &why);
 			return;
 		}

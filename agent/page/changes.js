@@ -186,9 +186,9 @@ function showRights() {
 function showCountdown() {
 	if (!pending) return;
 	const left = Math.max(0, Math.ceil((pending.until - performance.now()) / 1000));
-	byId("left").textContent = left ? `The agent rolls it back in ${left} s unless it is kept.` : "The time is over: the agent rolls it back.";
+	byId("left").textContent = left ? `The agent rolls the apply back in ${left} s unless you keep it.` : "The time is over: the agent rolls the apply back.";
 	for (const id of ["keep", "roll-back"]) byId(id).disabled = deciding || !left || pending.lost;
-	if (!left && !pending.over) say(`The time of apply ${pending.number} is over: the agent rolls it back.`, "warn");
+	if (!left && !pending.over) say(`The time of apply ${pending.number} is over: the agent rolls the apply back.`, "warn");
 	pending.over ||= !left;
 }
 
@@ -316,7 +316,7 @@ function changesTake(status) {
 	const before = pending;
 	if (c) {
 		if (before?.number !== c.number) {
-			say(`Apply ${c.number} waits for its confirmation: without one, the agent rolls it back in ${c.left_s} s.`, "warn");
+			say(`Apply ${c.number} waits for its confirmation: without a confirmation, the agent rolls the apply back in ${c.left_s} s.`, "warn");
 			planOf = null;
 		} else if (before.lost) {
 			say(`The page has found the host again. Apply ${c.number} still waits for its confirmation.`, "warn");

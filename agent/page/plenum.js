@@ -189,7 +189,7 @@ function showHealth(status) {
 			make("code", {}, "plenum confirm")));
 	for (const note of status.notes) items.push(make("li", { class: "note" }, make("span", {}, note)));
 	const fine = status.state === "running" && !status.reasons.length && !status.needs.length;
-	byId("health").replaceChildren(fine ? make("p", { class: "good" }, "Nothing is below its best.") : "", make("ul", {}, ...items));
+	byId("health").replaceChildren(fine ? make("p", { class: "good" }, "The agent reports no problem.") : "", make("ul", {}, ...items));
 	byId("host").textContent = status.host;
 	byId("state").textContent = status.state;
 	byId("state").className = `badge ${status.state === "running" ? (status.reasons.length ? "warn" : "good") : "bad"}`;

@@ -32,7 +32,7 @@ void reconcile_pending_describe(const struct agent *a, char *buf, size_t size)
 	if (localtime_r(&until, &tm))
 		strftime(to, sizeof(to), "%H:%M:%S", &tm);
 	snprintf(buf, size,
-		 "apply %" PRIu64 " (%s, by %s) waits for %s since %s, until %s (%u s left)",
+		 "apply %" PRIu64 " (%s, by %s) waits for %s (since %s, until %s, %u s left)",
 		 p->entry, e ? e->what : "?", p->by[0] ? p->by : "plenumd",
 		 !a->reconcile.reachability.alone  ? "its confirmation"
 		 : a->reconcile.reachability.n	   ? "its workers' peers"
@@ -82,13 +82,13 @@ int reconcile_pending_match(const struct agent *a, uint64_t number, uid_t uid, b
 	if (number)
 		reason_set_text(why,
 				"apply %" PRIu64 " does not wait for a confirmation, apply %" PRIu64
-				" (%s, by %s) does; use 'plenum %s %" PRIu64 "' for that one",
+				" (%s, by %s) does; use 'plenum %s %" PRIu64 "' for that apply",
 				number, p->entry, e ? e->what : "?", by, verb, p->entry);
 	else
 		reason_set_text(why,
 				"apply %" PRIu64
 				" (%s, by %s) belongs to another user; use 'plenum %s %" PRIu64
-				"' if you mean it",
+				"' if you mean that apply",
 				p->entry, e ? e->what : "?", by, verb, p->entry);
 	return -EPERM;
 }

@@ -82,8 +82,8 @@ void reconcile_note_refused(struct agent *a, enum reconcile_source source, uint6
 
 	reason_copy_text(cause, sizeof(cause), why);
 	snprintf(text, sizeof(text),
-		 "apply %" PRIu64 " (%s, by %s) was rolled back: %s; 'plenum plan' shows it, "
-		 "'plenum apply' retries it",
+		 "apply %" PRIu64 " (%s, by %s) was rolled back: %s; 'plenum plan' shows its "
+		 "steps, 'plenum apply' retries it",
 		 entry, e ? e->what : "?", e ? e->by : "?", cause);
 	events_add(&a->events, LOG_LEVEL_ERR, "agent", "%s", text);
 	if (spec && is_last_good(a, spec))
@@ -143,12 +143,13 @@ static int commit_staged(struct agent *a, struct diag *d)
 		diag_add(d, DIAG_ERROR, NULL, NULL,
 			 "the configuration runs, but was not written and stays staged, because "
 			 "the files were edited meanwhile; a restart would read the edited files. "
-			 "'plenum apply' overwrites them (and keeps copies with a ~); 'plenum "
-			 "restore', then 'plenum apply' uses them instead");
+			 "'plenum apply' overwrites these files (and keeps copies with a ~); "
+			 "'plenum restore' and then 'plenum apply' use the edited files instead");
 	else
 		diag_add(d, DIAG_ERROR, NULL, NULL,
 			 "the configuration runs, but cannot be written to %s: %s; a restart would "
-			 "read the previous one. Fix the cause, then 'plenum apply' writes it",
+			 "read the previous configuration. Fix the cause, then 'plenum apply' "
+			 "writes the files",
 			 a->store.file, strerror(-r));
 	list = store_diag_to_json(&a->store, d);
 	problems_set(&a->problems, PROBLEMS_STAGED, NULL, list);

@@ -391,11 +391,10 @@ static void say_unread_record(const struct sup *s)
 			   rd->record_version, RUNDIR_RECORD_VERSION);
 	else if (rd->record_error < 0 && rd->record_error != STATE_MISSING &&
 		 rd->record_error != STATE_OTHER_BOOT)
-		events_add(
-			s->setup.events, LOG_LEVEL_WARNING, "agent",
-			"cannot read all of %s/record (%s): workers and mounts that it lacks are "
-			"restarted unless the service manager kept their descriptors",
-			rd->run, state_file_error(rd->record_error));
+		events_add(s->setup.events, LOG_LEVEL_WARNING, "agent",
+			   "cannot read all of %s/record (%s): workers and mounts that the record "
+			   "lacks are restarted unless the service manager kept their descriptors",
+			   rd->run, state_file_error(rd->record_error));
 }
 
 void sup_adopt(struct sup *s)

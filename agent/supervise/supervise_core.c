@@ -25,7 +25,8 @@ static bool is_on_core(const struct sup_worker *w)
 		return errno != EINVAL;
 	if (!w->off_core[0])
 		sup_report(w, LOG_LEVEL_WARNING,
-			   "another program changed its CPU affinity; moved it back to core %u",
+			   "another program changed the worker's CPU affinity; moved the worker "
+			   "back to core %u",
 			   w->config.core);
 	return true;
 }
@@ -41,11 +42,10 @@ void sup_watch_core(struct sup_worker *w)
 		sup_report(w, LOG_LEVEL_NOTICE, "runs on core %u again", w->config.core);
 		return;
 	}
-	snprintf(
-		w->off_core, sizeof(w->off_core),
-		"no-core: core %u has left the cpuset or is offline, so the worker shares other "
-		"cores; add the core (AllowedCPUs= of plenumd.service, or the container's cpuset), "
-		"or write another one under workers",
-		w->config.core);
+	snprintf(w->off_core, sizeof(w->off_core),
+		 "no-core: core %u has left the cpuset or is offline, so the worker shares other "
+		 "cores; add the core (AllowedCPUs= of plenumd.service, or the container's "
+		 "cpuset), or write another core under 'workers'",
+		 w->config.core);
 	sup_report(w, LOG_LEVEL_WARNING, "%s", w->off_core);
 }

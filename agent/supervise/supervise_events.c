@@ -224,8 +224,8 @@ static void do_note_up(struct sup_worker *w)
 void sup_explain_hold(struct sup_worker *w)
 {
 	snprintf(w->reason, sizeof(w->reason),
-		 "an operator has stopped it (%s); 'plenum worker start %u' starts it", w->held_by,
-		 w->id);
+		 "an operator has stopped the worker (%s); 'plenum worker start %u' starts it",
+		 w->held_by, w->id);
 }
 
 static void do_reaped(struct sup_worker *w)

@@ -27,8 +27,8 @@ static void explain_error(int error, const struct launch_export *e, const char *
 {
 	if (error == -ETIMEDOUT)
 		reason_set(why, "export-hung",
-			   "export %.40s: %.80s: its file system does not answer; check its disk "
-			   "or its server (dmesg)",
+			   "export %.40s: %.80s: its file system does not answer; check the file "
+			   "system's disk or server (dmesg)",
 			   e->name, e->path);
 	else if (error == -ELOOP)
 		reason_set(why, "export-link",
@@ -37,8 +37,8 @@ static void explain_error(int error, const struct launch_export *e, const char *
 			   e->name, link);
 	else
 		reason_set(why, "export-missing",
-			   "export %.60s: %.100s: %s; make the directory or change "
-			   "its path",
+			   "export %.60s: %.100s: %s; make the directory, or change the path of "
+			   "the export",
 			   e->name, e->path, strerror(-error));
 }
 
@@ -48,8 +48,8 @@ static void explain_other(const struct export_record *r, uint64_t dev, uint64_t 
 	char is[FOLDER_TEXT_MAX], was[FOLDER_TEXT_MAX];
 
 	reason_set(why, "export-replaced",
-		   "export %.30s: %.50s is %s, but %s was exported; put that back, "
-		   "or 'plenum apply' to export the new one",
+		   "export %.30s: %.50s is %s, but %s was exported; put the exported folder back, "
+		   "or run 'plenum apply' to export the new folder",
 		   r->name, r->path, folder_text(dev, ino, is),
 		   folder_text(r->id.dev, r->id.ino, was));
 }
@@ -67,8 +67,8 @@ static void explain_room(const struct launch_export *e, const struct folder_room
 			   e->name, e->path);
 	else
 		reason_set(why, "export-full",
-			   "export %.40s: the file system of %.80s is full: %llu of %llu MiB are "
-			   "free; make room there",
+			   "export %.40s: the file system of %.80s is nearly full: %llu of %llu "
+			   "MiB are free; make room there",
 			   e->name, e->path, (unsigned long long)(room->free_bytes >> 20),
 			   (unsigned long long)(room->bytes >> 20));
 }

@@ -185,7 +185,7 @@ static int on_exit_process(void *user, int fd, uint32_t revents)
 	sup_forget_process(w);
 	if (status == SPAWN_EXIT_CORE && !w->reason[0])
 		snprintf(w->reason, sizeof(w->reason),
-			 "no-core: core %u is offline or not in the agent's cpuset; add it "
+			 "no-core: core %u is offline or not in the agent's cpuset; add the core "
 			 "(AllowedCPUs= of plenumd.service, or the container's cpuset)",
 			 w->config.core);
 	if (status == LAUNCH_EXIT_STOPPED)

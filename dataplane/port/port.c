@@ -26,7 +26,7 @@ static int port_module_load(const char *name, const struct port_ops **ret, struc
 		return -ENAMETOOLONG;
 	}
 	if (access(path, R_OK) != 0) {
-		reason_set_text(why, "%s: no such module; is it installed?", path);
+		reason_set_text(why, "%s: no such module; is the module installed?", path);
 		return -ENOENT;
 	}
 	module = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);

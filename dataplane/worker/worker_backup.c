@@ -35,13 +35,13 @@ static void explain_active(const struct worker *w, char *buf, size_t size)
 		buf[0] = '\0';
 	else if (b->works[0])
 		snprintf(buf, size,
-			 "on-backup: %.20s carries traffic; %.20s has a link again and takes over "
-			 "if it lasts %llu s",
+			 "on-backup: %.20s carries traffic; %.20s is back, and takes over if its "
+			 "link lasts %llu s",
 			 leg, first,
 			 (unsigned long long)((b->hold_ns << b->doubled) / NSEC_PER_SEC));
 	else
-		snprintf(buf, size, "on-backup: %.32s carries traffic, %.32s has no link", leg,
-			 first);
+		snprintf(buf, size, "on-backup: %.32s carries traffic, because %.32s has no link",
+			 leg, first);
 }
 
 static void report_active(struct worker *w)

@@ -51,8 +51,8 @@ static void full_report(struct worker *w)
 	if (!is_new)
 		return;
 	snprintf(w->peer_why, sizeof(w->peer_why),
-		 "server-full: %u mounts are served, the most that this worker's sessions allow, "
-		 "and others are refused",
+		 "server-full: the worker serves %u mounts, as many as its sessions allow; other "
+		 "mounts are refused",
 		 launch_sessions(w->cfg));
 	worker_reason_publish(w);
 	log_warning("%s", w->peer_why);

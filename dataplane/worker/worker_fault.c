@@ -297,7 +297,8 @@ static void report_faults(struct worker *w)
 	w->fault_why[0] = '\0';
 	if (f)
 		snprintf(w->fault_why, sizeof(w->fault_why),
-			 "fault-injected: %u in all, the first on %.32s; see 'plenum fault show'",
+			 "fault-injected: faults are active (%u in all), the first on %.32s; see "
+			 "'plenum fault show'",
 			 fs->n, f->leg[0] ? f->leg : "all legs");
 	worker_reason_publish(w);
 	w->stats_ns = 0; /* update the statistics page soon */

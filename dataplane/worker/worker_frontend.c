@@ -573,18 +573,18 @@ static void access_format(const struct launch_mount *m, const char *word, int co
 {
 	if (code == -EACCES || code == -EPERM)
 		snprintf(text, size,
-			 "not-allowed: %.30s does not let this host use export '%.30s'; see the "
-			 "export's clients there",
+			 "not-allowed: %.30s does not let this host use export '%.30s'; see "
+			 "'clients' of the export there",
 			 m->peer, m->export_name);
 	else if (code == -EADDRNOTAVAIL)
 		snprintf(text, size,
-			 "wrong-address: %.30s does not list %s as an IP of this host; add it to "
-			 "peers there, or set cluster.secret-file",
+			 "wrong-address: %.30s does not list %s as this host's IP; add the IP to "
+			 "'peers' there, or set cluster.secret-file",
 			 m->peer, word);
 	else
 		snprintf(text, size,
-			 WORKER_PEER_UNLISTED ": %.30s lists no IP of this host; add it to peers "
-					      "there, or set cluster.secret-file",
+			 WORKER_PEER_UNLISTED ": %.30s lists no IP of this host; add this host's "
+					      "IPs to 'peers' there, or set cluster.secret-file",
 			 m->peer);
 }
 
@@ -605,7 +605,7 @@ static void refusal_format(const struct launch_mount *m, const struct rudp_sessi
 			 !strcmp(word, "key-required") ? "requires a key; set cluster.secret-file"
 			 : !strcmp(word, "no-key-here")
 				 ? "has no key; set cluster.secret-file there too"
-				 : "has another cluster.secret-file");
+				 : "has another cluster key; copy the file of cluster.secret-file");
 	else if (code == -EPROTONOSUPPORT)
 		snprintf(text, size,
 			 "wrong-version: the peer at %s speaks another version of the protocol "
@@ -613,12 +613,12 @@ static void refusal_format(const struct launch_mount *m, const struct rudp_sessi
 			 ip, word);
 	else if (code == -ENOENT)
 		snprintf(text, size,
-			 "no-export: %.30s has no export '%.30s'; name one of its exports", m->peer,
-			 m->export_name);
+			 "no-export: %.30s has no export '%.30s'; write the name of another export",
+			 m->peer, m->export_name);
 	else if (code == -ENXIO)
 		snprintf(text, size,
 			 "export-missing: the directory of export '%.30s' is missing or replaced "
-			 "on %.30s, see its status",
+			 "on %.30s; see the status there",
 			 m->export_name, m->peer);
 	else if (code == -EACCES || code == -EPERM || code == -EADDRNOTAVAIL ||
 		 code == -EDESTADDRREQ)
@@ -626,13 +626,12 @@ static void refusal_format(const struct launch_mount *m, const struct rudp_sessi
 	else if (code == -ENOSPC && m->mount_worker)
 		snprintf(text, size,
 			 "server-full: %.30s reserves its free sessions for mounts, not mount "
-			 "workers; raise sessions of its worker there",
+			 "workers; raise 'sessions' of the worker there",
 			 m->peer);
 	else if (code == -ENOSPC)
 		snprintf(text, size,
-			 "server-full: %.30s serves its maximum number of mounts; raise sessions "
-			 "of its "
-			 "worker there",
+			 "server-full: %.30s serves its maximum number of mounts; raise 'sessions' "
+			 "of the worker there",
 			 m->peer);
 	else if (code == -EBUSY)
 		snprintf(text, size,

@@ -91,7 +91,7 @@ static const char *fallback_text(const struct worker *w, unsigned port, bool use
 {
 	if (!w->cfg->ports[port].rdma_only || w->cfg->role != LAUNCH_FRONTEND)
 		return "bulk data use packets";
-	return used ? "bulk data use RDMA of other legs" : "bulk data wait for RDMA";
+	return used ? "bulk data use RDMA of other legs" : "bulk data wait until RDMA works";
 }
 
 /* Sends an event for each change. On a host without RDMA, sends it only if the spec asks for

@@ -16,15 +16,18 @@
 static void rights_format(const struct fuse_server_asked *q, const char *ip, int error, char *text)
 {
 	if (error == -EDESTADDRREQ)
-		snprintf(text, TEXT_MAX,
-			 WORKER_PEER_UNLISTED
-			 ": %s claims to be %.60s, of which peers lists no ips; refused. Add the "
-			 "host to peers, or set cluster.secret-file on both hosts",
-			 ip, q->host);
+		snprintf(
+			text, TEXT_MAX,
+			WORKER_PEER_UNLISTED
+			": %s claims to be %.60s, but 'peers' has no 'ips' for that host; refused. "
+			"Add the host to 'peers', or set cluster.secret-file on both hosts",
+			ip, q->host);
 	else if (error == -EADDRNOTAVAIL)
 		snprintf(text, TEXT_MAX,
-			 "wrong-address: %s claims to be %.60s, for which peers lists other ips; "
-			 "refused. Add the address there, or set cluster.secret-file on both hosts",
+			 "wrong-address: %s claims to be %.60s, but 'peers' has other 'ips' for "
+			 "that host; refused. Add the address there, or set cluster.secret-file on "
+			 "both "
+			 "hosts",
 			 ip, q->host);
 	else if (error == -EROFS)
 		snprintf(text, TEXT_MAX,

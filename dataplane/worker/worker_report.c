@@ -61,7 +61,8 @@ static void segmentation_format(const struct worker *w, struct rudp_session *s,
 
 	if (i->alone)
 		snprintf(buf, size,
-			 "%.16s: packets segmented by %.15s do not reach %.20s; sent one by one",
+			 "%.16s: packets segmented by %.15s do not reach %.20s; they are "
+			 "sent one by one",
 			 port->leg, port->ifname, w->role->peer_name(w, s));
 	else
 		snprintf(buf, size, "%.16s: packets segmented by %.15s reach %.20s again",
@@ -171,7 +172,7 @@ static void why_format(const struct worker *w, struct rudp_session *s, enum rudp
 		snprintf(buf, size, ": %.64s reports that its leg has no link",
 			 w->role->peer_name(w, s));
 	else if (e == RUDP_PATH_DOWN && code == -ETIMEDOUT)
-		snprintf(buf, size, ": the peer does not answer on it");
+		snprintf(buf, size, ": the peer does not answer there");
 	else if (code && code != -ECONNRESET) /* the event already says that the session has ended,
 						 to which ECONNRESET adds nothing */
 		snprintf(buf, size, ": %.32s", strerror(-code));

@@ -149,7 +149,7 @@ int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch
 	*s = (struct sandbox){.kind = kind, .device_fd = -1, .proc_fd = -1};
 	memset(s->trees, 0xff, sizeof(s->trees));
 	if (geteuid() != 0)
-		return sandbox_fail(-EPERM, why, "it was not started by root");
+		return sandbox_fail(-EPERM, why, "root did not start the worker");
 	sandbox_user_get(&s->uid, &s->gid);
 	/* A placeholder that reserves the descriptor number. */
 	if (launch_takes_rdma(cfg) && (s->device_fd = eventfd(0, EFD_CLOEXEC)) < 0)

@@ -108,7 +108,7 @@ static int collect_probes(const struct inventory *inv, const struct plan *p, str
 		if (!l)
 			continue;
 		if (!l->carrier)
-			warn_not_probed(s, "it has no carrier", d);
+			warn_not_probed(s, "the link has no carrier", d);
 		else
 			w->probes[w->n++] = (struct kernel_probe){
 				.ifindex = l->ifindex, .ip = s->change.addr.ip.addr, .mac = l->mac};

@@ -79,7 +79,8 @@ static void explain(const struct inventory *inv, const struct plan_port *port, i
 
 	if (rule)
 		snprintf(named, sizeof(named),
-			 "; routing rule %u precedes Plenum's, remove it or move it behind %u",
+			 "; routing rule %u precedes Plenum's rules: remove this rule, or move it "
+			 "behind rule %u",
 			 rule->priority, PLAN_RULE_PRIORITY);
 	reason_set(why, "diverted", "packets from %s go %s%s instead of via %s%s",
 		   ip_addr_format(&port->ip.addr, ip, sizeof(ip)), error ? "nowhere" : "via ",

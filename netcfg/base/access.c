@@ -128,8 +128,8 @@ static int parse_line(char *line, unsigned number, struct access_table *t, struc
 	}
 	if (!access_name_is_valid(name)) {
 		reason_set_text(why,
-				"line %u: the name is longer than %d characters or has others than "
-				"letters, digits and -_.@",
+				"line %u: the name is longer than %d characters or has characters "
+				"other than letters, digits and -_.@",
 				number, ACCESS_NAME_MAX - 1);
 		return -EINVAL;
 	}
@@ -148,13 +148,12 @@ static int parse_line(char *line, unsigned number, struct access_table *t, struc
 	r = access_add(t, &e);
 	if (r == -EEXIST)
 		reason_set_text(why,
-				"line %u: an earlier line has this name or this hash; "
-				"remove one of them",
+				"line %u: an earlier line has this name or this hash; remove one "
+				"of the two lines",
 				number);
 	else if (r < 0)
 		reason_set_text(why, "line %u: %s", number,
-				r == -ENOSPC ? "the file has too many entries; remove those that "
-					       "are not used"
+				r == -ENOSPC ? "the file has too many entries; remove unused ones"
 					     : strerror(-r));
 	return r == -ENOMEM ? r : r < 0 ? -EINVAL : 0;
 }
@@ -187,11 +186,12 @@ int access_read(const char *path, struct access_table *ret, struct reason *why)
 	int r = secret_read_file(path, ACCESS_FILE_BYTES_MAX, &text, &len, why);
 
 	if (r == -ENOENT)
-		reason_append(why, "'plenum token add' makes it");
+		reason_append(why, "'plenum token add' makes the file");
 	if (r < 0)
 		return r;
 	if (strlen(text) != len) {
-		reason_set_text(why, "it has a zero byte; remove the byte, or restore the file");
+		reason_set_text(why,
+				"the file has a zero byte; remove the byte, or restore the file");
 		return -EINVAL;
 	}
 	return access_parse(text, ret, why);

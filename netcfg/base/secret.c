@@ -75,12 +75,12 @@ static int check_file(int fd, struct reason *why)
 		return e;
 	}
 	if (!S_ISREG(st.st_mode)) {
-		reason_set_text(why, "it is not a regular file");
+		reason_set_text(why, "the path does not lead to a regular file");
 		return -EINVAL;
 	}
 	if ((st.st_mode & 077) || (st.st_uid != 0 && st.st_uid != geteuid())) {
-		reason_set_text(why, "other users can read or write it; let only root access it "
-				     "(chown root, chmod 600)");
+		reason_set_text(why, "other users can read or write the file; let only root access "
+				     "the file (chown root, chmod 600)");
 		return -EPERM;
 	}
 	return 0;
@@ -116,7 +116,7 @@ int secret_read(const char *path, struct secret *ret, struct reason *why)
 	/* The remedy depends on the error. If other users could read the file, they may already
 	 * know the key. */
 	if (r == -ENOENT)
-		reason_append(why, "'plenum secret generate' makes one");
+		reason_append(why, "'plenum secret generate' makes a key file");
 	else if (r == -EPERM)
 		reason_append(why, "generate a new key if another user may have read it");
 	if (r < 0)
@@ -125,8 +125,8 @@ int secret_read(const char *path, struct secret *ret, struct reason *why)
 	r = strlen(text) == len ? secret_parse(text, ret) : -EINVAL;
 	if (r < 0)
 		reason_set_text(why,
-				"it does not consist of one or two lines of %d hexadecimal digits; "
-				"'plenum secret generate' makes such a file",
+				"the file does not consist of one or two lines of %d hexadecimal "
+				"digits; 'plenum secret generate' makes a valid file",
 				HEX_CHARS);
 	explicit_bzero(text, len);
 	free(text);
@@ -141,7 +141,9 @@ char *secret_format(const struct secret *s)
 
 	if (!f)
 		return NULL;
-	fputs("# The key of a Plenum cluster. Anyone who can read it can join the cluster.\n", f);
+	fputs("# The key of a Plenum cluster. Anyone who can read this file can join the "
+	      "cluster.\n",
+	      f);
 	for (unsigned i = 0; i < s->n; i++) {
 		for (size_t j = 0; j < SECRET_KEY_BYTES; j++)
 			fprintf(f, "%02x", s->keys[i][j]);

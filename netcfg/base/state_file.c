@@ -20,16 +20,16 @@ const char *state_file_error(int error)
 {
 	switch (error) {
 	case STATE_MISSING:
-		return "it does not exist";
+		return "the file does not exist";
 	case STATE_TORN:
-		return "it is incomplete or damaged";
+		return "the file is incomplete or damaged";
 	case STATE_NEWER:
-		return "a newer version of Plenum wrote it; this one keeps it as NAME.vVERSION "
-		       "before it writes its own";
+		return "a newer version of Plenum wrote the file; this version renames that file "
+		       "to NAME.vVERSION before it writes its own";
 	case STATE_OTHER_BOOT:
-		return "it is of another boot or network namespace";
+		return "the file is of another boot or network namespace";
 	case STATE_TOO_LARGE:
-		return "it is too large";
+		return "the file is too large";
 	default:
 		return strerror(-error);
 	}

@@ -48,7 +48,7 @@ static bool has_address(const struct plan_builder *b, const struct inv_link *l, 
 		ip_prefix_format(&b->inv->addrs[i].ip, text, sizeof(text));
 		reason_set(why, "has-address",
 			   "%s has the address %s, which a port cannot use; write another device, "
-			   "or use plenum apply --force %s, which moves it to the bond",
+			   "or move the address to the bond with plenum apply --force %s",
 			   l->name, text, l->name);
 		return true;
 	}
@@ -65,8 +65,9 @@ static bool is_immovable(const struct plan_builder *b, const struct inv_link *l,
 		if (!addr_moves(b, a, l) || !a->more)
 			continue;
 		reason_set(why, "address-leased",
-			   "%s has the address %s, which another program manages (DHCP, router "
-			   "advertisements) and Plenum cannot move; stop that program first",
+			   "%s has the address %s, which Plenum cannot move because another "
+			   "program manages the address (DHCP, router advertisements); stop that "
+			   "program first",
 			   l->name, ip_prefix_format(&a->ip, text, sizeof(text)));
 		return true;
 	}
@@ -77,7 +78,7 @@ static bool is_immovable(const struct plan_builder *b, const struct inv_link *l,
 			continue;
 		reason_set(why, "route-special",
 			   "the route to %s on %s has attributes that Plenum cannot move (metrics, "
-			   "several next hops, an expiry time); remove it first",
+			   "several next hops, an expiry time); remove this route first",
 			   r->dst.len ? ip_prefix_format(&r->dst, text, sizeof(text))
 				      : "everywhere",
 			   l->name);
@@ -96,7 +97,7 @@ static bool carries_more(const struct plan_builder *b, const struct inv_link *bo
 		if (top->lower != bond->ifindex && bond->master != top->ifindex)
 			continue;
 		reason_set(why, "has-link",
-			   "%s carries the link %s; remove that link, or write another device",
+			   "%s carries the link %s; remove this link, or write another device",
 			   bond->name, top->name);
 		return true;
 	}
@@ -110,8 +111,8 @@ bool bond_takeover_is_refused(struct plan_builder *b, const struct inv_link *l, 
 
 	if (plan_link_guarded(b, l, &r)) {
 		reason_set(why, r.code,
-			   "%.110s, which a bond port cannot carry; write another device, or use "
-			   "plenum apply --force %s, which moves it to the bond",
+			   "%.110s, but a bond port cannot do this; write another device, or move "
+			   "addresses and routes to the bond with plenum apply --force %s",
 			   r.text, l->name);
 		return true;
 	}
@@ -165,8 +166,8 @@ static struct plan_step *want_moved(struct plan_builder *b, const struct plan_le
 	s->verb = verb;
 	s->disruptive = true;
 	s->change.foreign = true;
-	snprintf(s->reason, sizeof(s->reason), "--force moves it from %s to %s", from->name,
-		 b->bond.name);
+	snprintf(s->reason, sizeof(s->reason), "--force moves this object from %s to %s",
+		 from->name, b->bond.name);
 	return s;
 }
 

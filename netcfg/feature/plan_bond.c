@@ -28,8 +28,8 @@ static bool kind_is_refused(const struct inv_link *l, struct reason *why)
 			   l->name, l->physfn);
 	else if (l->n_vfs)
 		reason_set(why, "bond-vf",
-			   "%s has %u VFs, whose packets bypass a bond; remove them, or write "
-			   "mode: dual-leg",
+			   "%s has %u VFs, and packets of VFs bypass a bond; remove the VFs, or "
+			   "write mode: dual-leg",
 			   l->name, l->n_vfs);
 	else if (l->kind != INV_LINK_PHYSICAL && l->kind != INV_LINK_VETH &&
 		 l->kind != INV_LINK_VIRTUAL)
@@ -49,7 +49,7 @@ static bool carries_links(const struct plan_builder *b, const struct inv_link *l
 		if (top->lower != l->ifindex || kernel_link_is_ours(top))
 			continue;
 		reason_set(why, "has-link",
-			   "%s carries the link %s; remove that link, or write another device",
+			   "%s carries the link %s; remove this link, or write another device",
 			   l->name, top->name);
 		return true;
 	}
@@ -91,8 +91,8 @@ static bool is_held(struct plan_builder *b, const struct inv_link *l, struct rea
 	if (plan_is_forced(b, l, why))
 		return false;
 	reason_set(why, "enslaved",
-		   "%s is enslaved to %s; write another device, release it first, or use "
-		   "plenum apply --force %s, which takes it over",
+		   "%s is enslaved to %s; write another device, release the port first, or take "
+		   "the port over with plenum apply --force %s",
 		   l->name, master->name, l->name);
 	return true;
 }
@@ -114,9 +114,10 @@ static void member_check(struct plan_builder *b, struct plan_member *m)
 	m->state = PLAN_LEG_USABLE;
 	if (!m->net->enabled) {
 		m->state = PLAN_LEG_DISABLED;
-		reason_set(&m->reason, "disabled",
-			   "the configuration disables it; 'plenum net enable %s' enables it",
-			   m->net->name);
+		reason_set(
+			&m->reason, "disabled",
+			"the configuration disables this port; 'plenum net enable %s' enables it",
+			m->net->name);
 		return;
 	}
 	if (!l) {
@@ -173,13 +174,13 @@ static bool name_fits(const struct plan_builder *b, const char *name, struct rea
 		return true;
 	if (!have || !kernel_link_is_ours(l))
 		reason_set(why, "bond-foreign",
-			   "interface %s already exists and another program created it; write "
-			   "another name under ha.bond",
+			   "interface %s already exists and another program created this "
+			   "interface; write another name under ha.bond",
 			   name);
 	else if (!fixed_settings_equal(&have->setting, &b->bond.setting))
 		reason_set(why, "bond-fixed",
-			   "mode, rate and select of bond %s cannot change while it exists; write "
-			   "another name under ha.bond",
+			   "mode, rate and select of bond %s cannot change while the bond exists; "
+			   "write another name under ha.bond",
 			   name);
 	else
 		return true;
@@ -502,7 +503,7 @@ static int want_value(struct plan_builder *b, const struct plan_leg *leg,
 	if (have)
 		bond_value_format(&have->setting, attr, s->change.bond_value.was);
 	s->disruptive = true;
-	snprintf(s->reason, sizeof(s->reason), "ha.bond asks for it");
+	snprintf(s->reason, sizeof(s->reason), "ha.bond asks for this value");
 	return 0;
 }
 

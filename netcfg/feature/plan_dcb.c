@@ -63,21 +63,23 @@ static const char *missing_capability(const struct inv_dcb *have, const struct s
 {
 	buf[0] = '\0';
 	if (dcb->n_pfc && !have->pfc[0])
-		snprintf(buf, size, "it has no flow control (pfc)");
+		snprintf(buf, size, "the device has no flow control (pfc)");
 	else if (dcb->n_ets && !have->ets[0])
-		snprintf(buf, size, "it has no traffic classes (ets)");
+		snprintf(buf, size, "the device has no traffic classes (ets)");
 	else if (have->max_pfc && dcb->n_pfc > have->max_pfc)
-		snprintf(buf, size, "flow control covers at most %u priorities, but pfc has %zu",
+		snprintf(buf, size, "flow control covers at most %u priorities, but 'pfc' has %zu",
 			 have->max_pfc, dcb->n_pfc);
 	else if (have->max_classes && classes_of(dcb) > have->max_classes)
 		snprintf(buf, size,
-			 "it has %u traffic classes, but ets uses number %" PRIu32
-			 " (they count from 0)",
+			 "the device has %u traffic classes, from 0 on, but 'ets' uses class "
+			 "%" PRIu32 "",
 			 have->max_classes, classes_of(dcb) - 1);
 	else if (dcb->trust == SPEC_TRUST_DSCP && !have->trust[0] && !trust_is_implied(have, dcb))
-		snprintf(buf, size, "it trusts DSCP only if dscp has entries, but it has none");
+		snprintf(buf, size,
+			 "the device trusts DSCP only if 'dscp' has entries, but 'dscp' has none");
 	else if (dcb->trust == SPEC_TRUST_PCP && !have->trust[0] && !trust_is_implied(have, dcb))
-		snprintf(buf, size, "it trusts DSCP while there are DSCP entries, and %.60s exists",
+		snprintf(buf, size,
+			 "the device trusts DSCP while it has DSCP entries, and %.60s exists",
 			 have->dscp);
 	return buf;
 }
@@ -91,23 +93,23 @@ static bool refusal(const struct plan_builder *b, const struct plan_place *p, st
 
 	if (!have)
 		reason_set(ret, "no-dcb",
-			   "the driver of %s%s%s%s does not support DCB (dcbnl); remove dcb from "
+			   "the driver of %s%s%s%s does not support DCB (dcbnl); remove 'dcb' from "
 			   "leg %s",
 			   p->link->name, p->link->driver[0] ? " (" : "", p->link->driver,
 			   p->link->driver[0] ? ")" : "", p->net->name);
 	else if (have->firmware && flag)
 		reason_set(ret, "dcb-firmware",
 			   "the firmware of %s controls DCB, not the host; disable its LLDP agent "
-			   "(ethtool --set-priv-flags %s %s), or remove dcb",
+			   "(ethtool --set-priv-flags %s %s), or remove 'dcb' from the leg",
 			   p->link->name, p->link->name, flag);
 	else if (have->firmware)
 		reason_set(ret, "dcb-firmware",
 			   "the firmware of %s controls DCB, not the host; disable its LLDP agent "
-			   "with the vendor's tool, or remove dcb",
+			   "with the vendor's tool, or remove 'dcb' from the leg",
 			   p->link->name);
 	else if (*missing_capability(have, &p->net->dcb, what, sizeof(what)))
-		reason_set(ret, "dcb-lacking", "%s cannot do what dcb asks: %s", p->link->name,
-			   what);
+		reason_set(ret, "dcb-lacking", "%s does not support what 'dcb' asks for: %s",
+			   p->link->name, what);
 	else
 		return false;
 	return true;
@@ -143,7 +145,7 @@ static int want_value(struct plan_builder *b, const struct plan_leg *leg,
 	snprintf(v->value, sizeof(v->value), "%s", value);
 	if (!device_value_find(b->inv, p->link->ifindex, attr, v->dscp, v->was))
 		snprintf(v->was, sizeof(v->was), "none");
-	snprintf(s->reason, sizeof(s->reason), "dcb of leg %s sets it", p->net->name);
+	snprintf(s->reason, sizeof(s->reason), "'dcb' of leg %s sets this value", p->net->name);
 	return 0;
 }
 

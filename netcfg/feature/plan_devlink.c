@@ -61,10 +61,11 @@ static bool has_effect(const struct plan_place *p, const struct nic_devlink *wan
 static void need_reload(struct plan_builder *b, const struct plan_place *p,
 			const struct nic_devlink *want)
 {
-	struct plan_need *need = plan_need_add(b->plan, "devlink-reload",
-					       "%s; %s becomes %s only when the driver of %s "
-					       "restarts, which removes its links for a moment",
-					       want->why, want->name, want->value, p->link->name);
+	struct plan_need *need =
+		plan_need_add(b->plan, "devlink-reload",
+			      "%s; %s becomes %s only when the driver of %s restarts, and a "
+			      "restart removes its links for a moment",
+			      want->why, want->name, want->value, p->link->name);
 
 	if (need)
 		snprintf(need->command, sizeof(need->command),

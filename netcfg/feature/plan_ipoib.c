@@ -59,7 +59,8 @@ static int want_mode(struct plan_builder *b, const struct plan_leg *leg, bool af
 	v->attr = DEVICE_IPOIB_MODE;
 	snprintf(v->value, sizeof(v->value), "%s", spec_ipoib_to_string(leg->net->ipoib_mode));
 	snprintf(v->was, sizeof(v->was), "%s", leg->device->ipoib_mode);
-	snprintf(s->reason, sizeof(s->reason), "ipoib-mode of leg %s sets it", leg->net->name);
+	snprintf(s->reason, sizeof(s->reason), "ipoib-mode of leg %s sets this value",
+		 leg->net->name);
 	return 0;
 }
 

@@ -36,13 +36,13 @@ static bool refuses(const struct plan_builder *b, const struct plan_leg *leg,
 			   leg->net->name);
 	else if (leg->shared)
 		reason_set(why, "no-qdisc",
-			   "leg %s shares the host's address, so %s is not changed; remove qdisc, "
-			   "or set it with tc(8)",
+			   "leg %s shares the host's address, so %s is not changed; remove qdisc "
+			   "from the leg, or set the qdisc of the device with tc(8)",
 			   leg->net->name, l->name);
 	else if (l->kind == INV_LINK_BOND || l->kind == INV_LINK_BRIDGE || l->lower)
 		reason_set(why, "no-qdisc",
 			   "%s has no queue, because it sends through other devices; remove qdisc "
-			   "from leg %s, and set it at those with tc(8)",
+			   "from leg %s, and set the qdisc of those devices with tc(8)",
 			   l->name, leg->net->name);
 	else if (strncmp(l->qdisc, BY_TC, strlen(BY_TC)) == 0 && !was_set(b, l))
 		reason_set(why, "qdisc-foreign",
@@ -83,7 +83,7 @@ static int want_on(struct plan_builder *b, const struct plan_leg *leg, const str
 	v->attr = DEVICE_QDISC;
 	snprintf(v->value, sizeof(v->value), "%s", spec_qdisc_to_string(at->net->qdisc));
 	snprintf(v->was, sizeof(v->was), "%s", at->link->qdisc);
-	snprintf(s->reason, sizeof(s->reason), "qdisc of leg %s sets it", at->net->name);
+	snprintf(s->reason, sizeof(s->reason), "qdisc of leg %s sets this value", at->net->name);
 	return 0;
 }
 

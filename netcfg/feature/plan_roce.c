@@ -90,7 +90,7 @@ static int want_value(struct plan_builder *b, const struct plan_leg *leg,
 	snprintf(v->value, sizeof(v->value), "%s", value);
 	if (!device_value_find(b->inv, place->ifindex, attr, 0, v->was))
 		v->was[0] = '\0';
-	snprintf(s->reason, sizeof(s->reason), "the configuration of leg %s sets it",
+	snprintf(s->reason, sizeof(s->reason), "the configuration of leg %s sets this value",
 		 leg->net->name);
 	return 0;
 }

@@ -74,7 +74,7 @@ static void rxe_check_leg(struct plan_builder *b, size_t i, const struct plan_le
 	if (place && b->inv->soft_roce)
 		reason_set(&why, "no-soft-roce",
 			   "the kernel is still removing the previous soft-RoCE device of %s; the "
-			   "agent creates a new one afterwards",
+			   "agent creates a new device afterwards",
 			   place->name);
 	else if (place)
 		reason_set(&why, "no-soft-roce",
@@ -83,7 +83,7 @@ static void rxe_check_leg(struct plan_builder *b, size_t i, const struct plan_le
 	else
 		reason_set(&why, "no-soft-roce",
 			   "the parent of VLAN %s is in another network namespace, and soft-RoCE "
-			   "needs the parent; remove soft-roce",
+			   "needs the parent; remove soft-roce from the leg",
 			   leg->device->name);
 	planner_leg_set_state(b, i, PLAN_LEG_DEGRADED, &why);
 }

@@ -86,9 +86,9 @@ static bool group_is_foreign(const struct plan_builder *b, const struct inv_func
 			    (other && strcmp(other->physfn, pf->pci) == 0 && other->vf < n))
 				continue;
 			reason_set(why, "iommu-group",
-				   "%s shares IOMMU group %d with %s (driver %.31s), so it cannot "
-				   "be assigned; enable ACS in the firmware, move the NIC to "
-				   "another slot, or write vfs: 0",
+				   "%s shares IOMMU group %d with %s (driver %.31s), so this VF "
+				   "cannot be assigned to a worker; enable ACS in the firmware, "
+				   "move the NIC to another slot, or write vfs: 0",
 				   fn->pci, m->group, m->pci, m->driver);
 			return true;
 		}
@@ -132,9 +132,10 @@ static void too_many(struct plan_builder *b, const struct spec_net *net,
 
 static void too_few(struct plan_builder *b, const struct spec_net *net, uint32_t workers)
 {
-	diag_add(b->d, DIAG_ERROR, &net->pos, NULL,
-		 "leg %s has vfs: %d, but %u workers use dpdk and each needs one; write %u or auto",
-		 net->name, net->vfs, workers, workers);
+	diag_add(
+		b->d, DIAG_ERROR, &net->pos, NULL,
+		"leg %s has vfs: %d, but %u workers use dpdk and each needs a VF; write %u or auto",
+		net->name, net->vfs, workers, workers);
 }
 
 static uint32_t limit_of(const struct inv_function *pf, const struct nic_family *family)
@@ -268,13 +269,13 @@ static bool vfs_are_foreign(const struct plan_builder *b, const struct inv_funct
 		return false;
 	if (used)
 		reason_set(why, "vfs-foreign",
-			   "another program created %u VFs of %s, and %s is in use by %.31s; "
-			   "remove them, or write vfs: 0",
+			   "another program created %u VFs of %s, and %s is in use by driver "
+			   "%.31s; remove these VFs, or write vfs: 0",
 			   pf->n_vfs, pf->pci, used->pci, used->driver);
 	else
 		reason_set(why, "vfs-foreign",
 			   "another program created %u VFs of %s, but %u are needed; write 0 to "
-			   "its sriov_numvfs, or configure vfs: %u",
+			   "the device's sriov_numvfs, or configure vfs: %u",
 			   pf->n_vfs, pf->pci, n, pf->n_vfs);
 	return true;
 }
@@ -313,8 +314,8 @@ static bool vfs_are_busy(const struct plan_builder *b, const struct inv_function
 	if (pf->n_vfs == 0 || pf->n_vfs >= n || !plan_function_is_held(b, pf))
 		return false;
 	reason_set(why, "vfs-busy",
-		   "%s has %u VFs in use but %u are needed, and the kernel must remove all to add "
-		   "some; run 'plenum stop', then apply",
+		   "%s has %u VFs in use, but %u are needed, and the kernel must remove all VFs to "
+		   "add some; run 'plenum stop', then apply",
 		   pf->pci, pf->n_vfs, n);
 	return true;
 }
@@ -331,7 +332,8 @@ static bool carries_host(const struct plan_builder *b, const struct plan_leg *le
 	    strcmp(dependent.code, "default-route") != 0)
 		return false;
 	reason_set(why, dependent.code,
-		   "%.80s, so auto creates no VFs of it; write transport: dpdk", dependent.text);
+		   "%.80s, so transport: auto creates no VFs there; write transport: dpdk",
+		   dependent.text);
 	return true;
 }
 
@@ -357,7 +359,7 @@ static bool creation_disturbs_host(struct plan_builder *b, const struct plan_leg
 	    !plan_link_guarded(b, leg->device, &dependent))
 		return false;
 	reason_set(why, dependent.code,
-		   "%.80s, and its driver interrupts it while VFs are created; write another "
+		   "%.80s, and the driver interrupts the link while VFs are created; write another "
 		   "device or vfs: 0, or use plenum apply --force %s",
 		   dependent.text, leg->device->name);
 	return true;
@@ -373,8 +375,8 @@ static bool vfs_are_taken(const struct plan_builder *b, const struct plan_leg *l
 		    strcmp(b->legs[i].device->pci, leg->device->pci) != 0)
 			continue;
 		reason_set(why, "vfs-taken",
-			   "%s and %s are ports of one PCI function, %s, whose VFs leg %s uses; "
-			   "write vfs: 0",
+			   "%s and %s are ports of the same PCI function, %s, and leg %s uses its "
+			   "VFs; write vfs: 0",
 			   leg->device->name, b->legs[i].device->name, leg->device->pci,
 			   b->legs[i].net->name);
 		return true;
@@ -473,7 +475,7 @@ static bool vfs_are_excluded(struct plan_builder *b, const struct plan_leg *leg,
 	if (leg->net->vfs == 0)
 		reason_set(why, "policy", "leg %.32s has vfs: 0", leg->net->name);
 	else if (leg->net->vfs == SPEC_VFS_AUTO && family->reach == NIC_BY_FLOW_RULES)
-		reason_set(why, "no-vf", "%.15s (%.31s) gets VFs only if vfs gives a number",
+		reason_set(why, "no-vf", "%.15s (%.31s) gets VFs only if 'vfs' gives a number",
 			   leg->device->name, leg->device->driver);
 	else
 		return vfs_are_taken(b, leg, why) || no_iommu(b, pf, family, true, why) ||
@@ -599,10 +601,10 @@ static int want_setting(struct plan_builder *b, const struct plan_leg *leg, uint
 static int want_configured(struct plan_builder *b, const struct plan_leg *leg, uint32_t n)
 {
 	const struct spec_net *net = leg->net;
-	char rate[16], reason[PLENUM_NAME_MAX + 40];
+	char rate[16], reason[PLENUM_NAME_MAX + 48];
 	int r = 0;
 
-	snprintf(reason, sizeof(reason), "the configuration of leg %s sets it", net->name);
+	snprintf(reason, sizeof(reason), "the configuration of leg %s sets this value", net->name);
 	snprintf(rate, sizeof(rate), "%" PRIu32, net->vf_rate_mbps);
 	if (net->vf_spoof_check != SPEC_AUTO)
 		r = want_setting(b, leg, n, KERNEL_VF_SPOOF_CHECK,
@@ -657,7 +659,7 @@ static int vf_want(struct plan_builder *b, const struct plan_leg *leg)
 	snprintf(was, sizeof(was), "%" PRIu32, pf->n_vfs);
 	if (r == 0)
 		r = want_value(b, leg, leg->device->pci, KERNEL_PCI_VFS, count, was,
-			       "each DPDK worker needs one");
+			       "each DPDK worker needs a VF");
 	for (uint32_t n = 0; n < leg->n_vfs && r == 0; n++)
 		r = want_vf(b, leg, n, vfio);
 	return r;

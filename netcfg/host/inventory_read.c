@@ -267,7 +267,7 @@ static int names_check(struct reader *r)
 	for (size_t i = 1; i < n; i++)
 		if (strcmp(links[i]->name, links[i - 1]->name) == 0)
 			diag_add(r->d, DIAG_ERROR, NULL, "links",
-				 "two links have the name \"%s\"; give each its own",
+				 "two links have the name \"%s\"; give each link its own name",
 				 links[i]->name);
 	return 0;
 }
@@ -285,27 +285,27 @@ static void references_check(struct reader *r)
 		snprintf(path, sizeof(path), "links (ifindex %" PRIu32 ")", l->ifindex);
 		if (l->ifindex == 0 || (i > 0 && l->ifindex == l[-1].ifindex))
 			diag_add(r->d, DIAG_ERROR, NULL, path,
-				 "ifindexes are above 0 and unique; correct this one");
+				 "ifindexes are above 0 and unique; correct this ifindex");
 		if (l->name[0] == '\0')
 			diag_add(r->d, DIAG_ERROR, NULL, path,
-				 "the link's name is missing; write it");
+				 "the link's name is missing; write the name");
 	}
 	for (size_t i = 0; i < inv->n_addrs; i++)
 		if (!inv_link_by_index(inv, inv->addrs[i].ifindex))
 			blame(r, "addresses", i, "ifindex",
-			      "no link has this ifindex; write that of one of the links");
+			      "no link has this ifindex; write the ifindex of a link");
 	for (size_t i = 0; i < inv->n_rdma; i++)
 		if (inv->rdma[i].ifindex && !inv_link_by_index(inv, inv->rdma[i].ifindex))
 			blame(r, "rdma", i, "ifindex",
-			      "no link has this ifindex; write that of one of the links, or 0");
+			      "no link has this ifindex; write the ifindex of a link, or 0");
 	for (size_t i = 0; i < inv->n_routes; i++) {
 		if (inv->routes[i].oif && !inv_link_by_index(inv, inv->routes[i].oif))
 			blame(r, "routes", i, "ifindex",
-			      "no link has this ifindex; write that of one of the links, or 0");
+			      "no link has this ifindex; write the ifindex of a link, or 0");
 		if (inv->routes[i].dst.addr.family != inv->routes[i].family)
 			blame(r, "routes", i, "dst",
-			      "its address family differs from the route's; write 0.0.0.0/0 or "
-			      "::/0 for all");
+			      "the address family differs from the route's; for all destinations "
+			      "write 0.0.0.0/0 or ::/0");
 	}
 }
 

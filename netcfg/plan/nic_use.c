@@ -25,7 +25,7 @@ static uint32_t vfs_of(const struct inventory *inv, const struct inv_link *l,
 
 	if (family->reach == NIC_BY_FLOW_RULES)
 		reason_set(why, "shared-ip",
-			   "%.31s shares the device with the kernel; VFs are created only if vfs "
+			   "%.31s shares the device with the kernel; VFs are created only if 'vfs' "
 			   "gives a number",
 			   driver);
 	else if ((!pf || !pf->max_vfs) && family->sriov_tool)

@@ -159,7 +159,7 @@ static int emit_stale(const struct plan_builder *b, struct found *f, const struc
 		struct plan_step s = {.kind = kind, .verb = PLAN_DEL, .disruptive = true};
 
 		snprintf(s.reason, sizeof(s.reason),
-			 "Plenum created it and the configuration no longer needs it");
+			 "Plenum created this object, and the configuration no longer needs it");
 		r = kind->ours(&v.view, i, &s);
 		if (r <= 0 || wanted(b, &s))
 			continue;
@@ -322,8 +322,8 @@ static int emit_restores(const struct plan_builder *b, struct found *f)
 			s.disruptive = s.kind->disruptive;
 			name_link(b, &s);
 			snprintf(s.reason, sizeof(s.reason),
-				 "the configuration no longer needs it; restores the value found "
-				 "before");
+				 "the configuration no longer sets this value; the step restores "
+				 "the value found before");
 			if (r == 0)
 				r = emit(f, &s, s.kind->phase[PLAN_RESTORE]);
 			break;

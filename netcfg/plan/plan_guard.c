@@ -47,8 +47,9 @@ static bool vrf_is_refused(const struct inv_link *link, const struct inv_link *m
 			   link->name);
 	else if (master && master->vrf_table)
 		reason_set(ret, "vrf",
-			   "%s belongs to VRF %s, whose packets workers do not receive; write a "
-			   "device that belongs to no VRF, or release it (ip link set %s nomaster)",
+			   "%s belongs to VRF %s, and workers do not receive packets of a VRF; "
+			   "write a device that belongs to no VRF, or release the device (ip link "
+			   "set %s nomaster)",
 			   link->name, master->name, link->name);
 	else
 		return false;
@@ -76,7 +77,7 @@ bool plan_link_refusal(const struct inventory *inv, const char *management,
 	if (link->master &&
 	    !(master && master->kind == INV_LINK_BOND && kernel_link_is_ours(master))) {
 		reason_set(ret, "enslaved",
-			   "%s is enslaved to %s; name %s as the device, or release it first",
+			   "%s is enslaved to %s; name %s as the device, or release the port first",
 			   link->name, master ? master->name : "another link",
 			   master ? master->name : "another device");
 		return true;

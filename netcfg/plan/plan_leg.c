@@ -151,7 +151,7 @@ static const struct inv_link *link_find(struct plan_builder *b, size_t i)
 	}
 	reason_set(
 		&why, "renamed",
-		"interface %.*s was renamed to %s; write the new name, or its MAC or PCI address",
+		"interface %.*s was renamed to %s; write the new name, or the MAC or PCI address",
 		IFNAMSIZ, net->device, link->name);
 	planner_leg_set_state(b, i, PLAN_LEG_DEGRADED, &why);
 	return link;
@@ -179,7 +179,8 @@ static bool device_is_ambiguous(const struct plan_builder *b, const char *device
 	if (n < 2)
 		return false;
 	reason_set(why, "ambiguous",
-		   "%zu interfaces have the PCI address %.*s: %s; write the name or the MAC of one",
+		   "%zu interfaces have the PCI address %.*s: %s; write the name or the MAC "
+		   "address of one interface",
 		   n, PLENUM_NAME_MAX, device, names);
 	return true;
 }
@@ -269,8 +270,8 @@ static bool mtu_change_disturbs_host(struct plan_builder *b, const struct plan_l
 	    !plan_link_guarded(b, link, &dependent))
 		return false;
 	reason_set(why, dependent.code,
-		   "%.80s: changing its mtu from %u to %u could cut the host off; "
-		   "write another device, leave mtu out, or use plenum apply --force %s",
+		   "%.80s: changing its mtu from %u to %u could cut the host off; write another "
+		   "device, leave 'mtu' out, or use plenum apply --force %s",
 		   dependent.text, link->mtu, leg->mtu, link->name);
 	return true;
 }
@@ -316,8 +317,8 @@ static bool host_needs_ra(struct plan_builder *b, const struct inv_link *link, s
 	    (has_other_default_route(b->inv, link) && !has_ipv6_connections(b->inv, link)))
 		return false;
 	reason_set(&r, "default-route",
-		   "%s gets its IPv6 routes from router advertisements, which legs ignore, and the "
-		   "host needs them; write another device, or use plenum apply --force %s",
+		   "%s gets its IPv6 routes from router advertisements; legs ignore these, but the "
+		   "host needs the routes; write another device, or use plenum apply --force %s",
 		   link->name, link->name);
 	if (plan_is_forced(b, link, &r))
 		return false;
@@ -394,7 +395,7 @@ static bool prefix_collides(const struct plan_builder *b, const struct plan_leg 
 	if (ip_range_contains(&leg->network->range, &have->addr)) {
 		reason_set(why, "address-taken",
 			   "another program added %s, an address of network %.*s, to %s; remove "
-			   "it there, or write another range",
+			   "the address there, or write another range",
 			   ip_prefix_format(have, theirs, sizeof(theirs)), PLENUM_NAME_MAX,
 			   leg->network->name, on->name);
 		return true;
@@ -599,7 +600,8 @@ static void leg_disable(struct plan_leg_info *info)
 {
 	info->state = PLAN_LEG_DISABLED;
 	reason_set(&info->reason, "disabled",
-		   "the configuration disables it; 'plenum net enable %s' enables it", info->name);
+		   "the configuration disables this leg; 'plenum net enable %s' enables it",
+		   info->name);
 }
 
 static void leg_append(struct plan_builder *b, struct plan_leg *leg)
@@ -651,12 +653,13 @@ int planner_leg_add(struct plan_builder *b, size_t i)
 
 	if (i >= ARRAY_SIZE(b->plan->legs)) {
 		diag_add(b->d, DIAG_ERROR, &net->pos, net_path(net, "device").text,
-			 "a host supports at most %zu legs; remove one", ARRAY_SIZE(b->plan->legs));
+			 "a host supports at most %zu legs; remove a leg",
+			 ARRAY_SIZE(b->plan->legs));
 		return 0;
 	}
 	if (!network && !net->shared_ip) {
 		diag_add(b->d, DIAG_ERROR, &net->pos, net_path(net, "network").text,
-			 "network %s is not defined; write the name of one under networks",
+			 "network %s is not defined; write the name of an entry of 'networks'",
 			 net->network);
 		return 0;
 	}

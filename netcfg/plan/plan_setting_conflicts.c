@@ -59,7 +59,7 @@ static void refuse(struct plan_builder *b, const struct plan_step *first,
 
 	diag_add(b->d, DIAG_ERROR, pos, path,
 		 "would %s, but leg '%s' would %s; both legs share this device, so write the same "
-		 "value for both, or remove it from one",
+		 "value for both, or remove the key from one leg",
 		 describe_desired(second, ours, sizeof(ours)), first->leg,
 		 describe_desired(first, theirs, sizeof(theirs)));
 }

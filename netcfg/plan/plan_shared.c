@@ -58,21 +58,23 @@ bool plan_shared_find(const struct plan_builder *b, const struct spec_net *net,
 
 	if (!link->up) {
 		reason_set(why, "not-ready",
-			   "%s is down, and a leg on the host's own address never brings it up; "
-			   "bring it up",
+			   "%s is down, and a leg on the host's own address never brings a device "
+			   "up; bring the device up",
 			   link->name);
 		return false;
 	}
 	if (!a && net->n_ips) {
 		reason_set(why, "no-address",
-			   "%s does not have the address %s; write one that it has, or remove ips",
+			   "%s does not have the address %s; write an address that it has, or "
+			   "remove 'ips'",
 			   link->name, ip_addr_format(&net->ips[0].first, ip, sizeof(ip)));
 		return false;
 	}
 	if (!a) {
-		reason_set(why, "no-address",
-			   "%s has no host address yet; the leg starts when it has one",
-			   link->name);
+		reason_set(
+			why, "no-address",
+			"%s has no host address yet; the leg starts when the device has an address",
+			link->name);
 		return false;
 	}
 	*ret = (struct spec_network){.range = {a->ip.addr, a->ip.addr, a->ip.len},

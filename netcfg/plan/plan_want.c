@@ -83,8 +83,8 @@ static int want_rp_filter(struct plan_builder *b, const struct plan_leg *leg)
 		return want_setting(b, leg, LINK_SETTING_RP_FILTER, own, own, "already as needed");
 	link_setting_value(b->inv, LINK_SETTING_RP_FILTER, "all", &all);
 	snprintf(reason, sizeof(reason),
-		 "strict reverse-path filtering (all is %d, %s is %d) drops packets that arrive on "
-		 "one leg and are routed via another",
+		 "strict reverse-path filtering (rp_filter: all has %d, %s has %d) drops packets "
+		 "that arrive on one leg and are routed via another",
 		 all, leg->link->name, own);
 	return want_setting(b, leg, LINK_SETTING_RP_FILTER, own, 2, reason);
 }

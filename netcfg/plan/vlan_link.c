@@ -67,15 +67,15 @@ const struct inv_link *vlan_link_choose(const struct plan_builder *b,
 	if (l) {
 		reason_set(why, "vlan-foreign",
 			   "another program created %s with VLAN id %u on %s; write device: %s to "
-			   "use it, or remove it",
+			   "use this interface, or remove the interface",
 			   l->name, l->vlan, device->name, l->name);
 		return NULL;
 	}
 	vlan_link_name(device, network->vlan, name);
-	reason_set(
-		why, "vlan-foreign",
-		"VLAN %u of %s needs the name %s, which another interface has; rename or remove it",
-		network->vlan, device->name, name);
+	reason_set(why, "vlan-foreign",
+		   "VLAN %u of %s needs the name %s, but another interface has this name; rename "
+		   "or remove that interface",
+		   network->vlan, device->name, name);
 	return NULL;
 }
 
@@ -91,7 +91,7 @@ bool vlan_link_parent_refusal(const struct plan_builder *b, const struct spec_ne
 			return false;
 		reason_set(why, "management",
 			   "%s carries the management interface %s, which is never reconfigured, "
-			   "and VLAN %u needs it %s; write another device%s",
+			   "and VLAN %u needs the device %s; write another device%s",
 			   device->name, mgmt->name, network->vlan,
 			   device->up ? "with a larger mtu" : "up",
 			   device->up ? " or a smaller mtu" : "");
@@ -114,7 +114,8 @@ bool vlan_link_waits(const struct plan_builder *b, const struct plan_leg *leg, s
 	if (!lower || lower->up)
 		return false;
 	reason_set(why, "not-ready",
-		   "%s is on %s, which is down; bring it up, or write %s as the device and a vlan "
+		   "%s is on %s, which is down; bring that link up, or write %s as the device and "
+		   "a vlan "
 		   "for the network",
 		   leg->link->name, lower->name, lower->name);
 	return true;

@@ -181,7 +181,7 @@ int spec_parse(const char *name, const char *text, size_t len, struct diag *d, s
 		struct diag_pos pos = {name, 0, 0};
 
 		diag_add(d, DIAG_ERROR, &pos, NULL,
-			 "the text has %zu bytes, at most %u are allowed; is it a configuration?",
+			 "the text has %zu bytes, at most %u are allowed; is this a configuration?",
 			 len, SPEC_FILE_BYTES_MAX);
 		e = -EINVAL;
 	} else {
@@ -197,10 +197,10 @@ static int read_error_add(struct diag *d, const char *file, int error)
 	struct diag_pos pos = {file, 0, 0};
 
 	diag_add(d, DIAG_ERROR, &pos, NULL, "cannot be read: %s%s", strerror(-error),
-		 error == -ENOENT ? "; where plenumd runs, 'plenum config show --running' prints "
-				    "the configuration "
-				    "that it runs; 'plenum config generate' prints a first one"
-				  : "");
+		 error == -ENOENT
+			 ? "; where plenumd runs, 'plenum config show --running' prints the "
+			   "running configuration; 'plenum config generate' prints a first one"
+			 : "");
 	return error;
 }
 
@@ -221,9 +221,10 @@ static int open_checked(const char *file, struct diag *d, int *ret)
 		return -EINVAL;
 	}
 	if (st.st_size > (off_t)SPEC_FILE_BYTES_MAX) {
-		diag_add(d, DIAG_ERROR, &pos, NULL,
-			 "the file has %lld bytes, at most %u are allowed; is it a configuration?",
-			 (long long)st.st_size, SPEC_FILE_BYTES_MAX);
+		diag_add(
+			d, DIAG_ERROR, &pos, NULL,
+			"the file has %lld bytes, at most %u are allowed; is this a configuration?",
+			(long long)st.st_size, SPEC_FILE_BYTES_MAX);
 		return -EINVAL;
 	}
 	*ret = fd_take(fd);
@@ -311,7 +312,8 @@ static int reader_add_dropin(struct spec_reader *r, const char *dir, const char 
 	if (ends_in(name, ".yml")) {
 		struct diag_pos pos = {path, 0, 0};
 
-		diag_add(r->d, DIAG_WARNING, &pos, NULL, "is not read; rename it to end in .yaml");
+		diag_add(r->d, DIAG_WARNING, &pos, NULL,
+			 "the file is not read; rename it to end in .yaml");
 		return 0;
 	}
 	return reader_add_file(r, path, NULL);

@@ -32,14 +32,15 @@
 	  "two or more independent legs, each on its own network; traffic uses all of them at"     \
 	  " once. With VFs each worker has one VF and one address on every device.")               \
 	X(ACTIVE_BACKUP, "active-backup", true,                                                    \
-	  "a bond of which one port carries traffic. With vfs set on each device there is no bond" \
-	  " but each worker has a VF of every device and one address, which is on the VF of the"   \
-	  " first device while that has a link, and on the next device's VF otherwise.")           \
+	  "a bond in which one port carries traffic. If 'vfs' is set on each device, there is no " \
+	  "bond: each worker has a VF of every device, and one address. The address is on the VF " \
+	  "of the first device while this device has a link, and on the next device's VF "         \
+	  "otherwise.")                                                                            \
 	X(LACP, "lacp", true,                                                                      \
-	  "a bond by IEEE 802.1AX of which all ports carry traffic; the switch needs LACP on its"  \
+	  "a bond by IEEE 802.1AX in which all ports carry traffic; the switch needs LACP on its"  \
 	  " ports.")                                                                               \
 	X(STATIC_LAG, "static-lag", true,                                                          \
-	  "a bond without LACP of which all ports carry traffic; the switch must have joined its"  \
+	  "a bond without LACP in which all ports carry traffic; the switch must have joined its"  \
 	  " ports into one LAG by hand. The host sees only whether its ports have a carrier.")
 /* Roles and transports, each with its name in YAML on one line. They have the same names in enum
  * launch_role and enum launch_transport. */

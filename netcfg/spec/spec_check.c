@@ -279,7 +279,8 @@ static void check_net_network(struct spec_reader *r, const struct spec_net *net)
 			    "no network is called '%s'; did you mean '%s'?", net->network, near);
 	else
 		check_error(r, &net->pos, "network",
-			    "no network is called '%s'; add it to networks", net->network);
+			    "no network is called '%s'; add the network to 'networks'",
+			    net->network);
 }
 
 /* Checks that a device either gets its addresses from a network, or shares the host's address. */
@@ -299,19 +300,18 @@ static void check_net_shared(struct spec_reader *r, const struct spec_net *net)
 			    "the ports of a bond have no addresses to share; write an existing "
 			    "bond as the device, with mode: none, or leave shared-ip out");
 	if (*net->network)
-		check_error(
-			r, &net->pos, "network",
-			"with shared-ip the address is the one that the host has on '%s'; leave "
-			"network out",
-			net->device);
+		check_error(r, &net->pos, "network",
+			    "with shared-ip the address is the one that the host has on '%s'; "
+			    "leave 'network' out",
+			    net->device);
 	if (net->vfs > 0)
 		check_error(r, &net->pos, "vfs",
-			    "with shared-ip nothing is changed on '%s'; leave vfs out",
+			    "with shared-ip nothing is changed on '%s'; leave 'vfs' out",
 			    net->device);
 	if (net->n_ips > 1 || (net->n_ips == 1 && ip_range_count(&net->ips[0]) != 1))
 		check_error(r, &net->pos, "ips",
-			    "with shared-ip all workers use one address; write one of '%s', or "
-			    "leave ips out",
+			    "with shared-ip all workers use one address; write an address of '%s', "
+			    "or leave 'ips' out",
 			    net->device);
 }
 
@@ -467,10 +467,10 @@ static void report_overlap(struct spec_reader *r, const struct check_range *at,
 			       "overlaps %s of '%s'; give each address once", buf,
 			       other->net->name);
 	else
-		check_error(
-			r, &at->net->pos, NULL,
-			"it would use the same addresses as '%s' (%s); write ips for one of them",
-			other->net->name, buf);
+		check_error(r, &at->net->pos, NULL,
+			    "it would use the same addresses as '%s' (%s); write 'ips' for one of "
+			    "the two",
+			    other->net->name, buf);
 }
 
 /* Checks that each address belongs to one device only. After sorting by the first address, only
@@ -519,7 +519,7 @@ static void check_ip_count(struct spec_reader *r, const struct spec_net *net, si
 	}
 	if (net->n_ips > 0 && have < n_cores && !net->shared_ip)
 		check_error(r, &net->pos, "ips",
-			    "%zu cores on '%s' need %zu addresses, ips has %" PRIu64
+			    "%zu cores on '%s' need %zu addresses, but 'ips' has %" PRIu64
 			    "; add %" PRIu64,
 			    n_cores, net->name, n_cores, have, n_cores - have);
 	if (net->n_ips > 0 || !w || !w->range.first.family)
@@ -527,8 +527,8 @@ static void check_ip_count(struct spec_reader *r, const struct spec_net *net, si
 	have = ip_range_count(&w->range);
 	if (have < n_cores)
 		check_error(r, &w->pos, "range",
-			    "%zu cores on '%s' need %zu addresses, range %s has %" PRIu64
-			    "; write a larger one, or fewer cores",
+			    "%zu cores on '%s' need %zu addresses, but range %s has %" PRIu64
+			    "; write a larger range, or fewer cores",
 			    n_cores, net->name, n_cores,
 			    ip_range_format(&w->range, range, sizeof(range)), have);
 }
@@ -557,7 +557,7 @@ static void check_nets(struct spec_reader *r)
 		    strcmp(net->device, s->management_interface) == 0)
 			check_error(r, &net->pos, "device",
 				    "'%s' is the management interface, which is never "
-				    "reconfigured; name another device, give its network a vlan, "
+				    "reconfigured; name another device, give its network a 'vlan', "
 				    "or write shared-ip: true",
 				    net->device);
 	}
@@ -577,15 +577,15 @@ static void check_rules(struct spec_reader *r, const struct spec_worker *w)
 	}
 	if (n_ips > SPEC_RULE_IPS_MAX)
 		check_error(r, &w->pos, "exports",
-			    "peers lists %zu ips of the hosts in clients, at most %d are allowed "
-			    "without a cluster key; write cluster.secret-file, or name networks",
+			    "'peers' lists %zu 'ips' of the hosts in 'clients', but at most %d are "
+			    "allowed without a cluster key; write cluster.secret-file, or name "
+			    "networks",
 			    n_ips, SPEC_RULE_IPS_MAX);
 	if (n_rules > SPEC_RULES_MAX)
-		check_error(
-			r, &w->pos, "exports",
-			"the clients lists name %zu hosts and networks, at most %d are allowed; "
-			"name networks, or move some exports to another worker",
-			n_rules, SPEC_RULES_MAX);
+		check_error(r, &w->pos, "exports",
+			    "the 'clients' lists name %zu hosts and networks, but at most %d are "
+			    "allowed; name networks, or move some exports to another worker",
+			    n_rules, SPEC_RULES_MAX);
 	if (n_ids > SPEC_RULE_IDS_MAX)
 		check_error(r, &w->pos, "exports",
 			    "the maps of users and groups have %zu ranges, at most %d are allowed; "
@@ -617,7 +617,7 @@ static void check_worker(struct spec_reader *r, const struct spec_worker *w)
 	if (w->sessions > 0 && w->role != SPEC_ROLE_COMPUTE)
 		check_error(r, &w->pos, "sessions",
 			    "only compute workers serve clients, but this role is '%s'; leave "
-			    "sessions out",
+			    "'sessions' out",
 			    role);
 	check_rules(r, w);
 	if (w->n_mounts > SPEC_MOUNTS_PER_CORE_MAX * MAX_OF(w->n_cores, 1))
@@ -631,7 +631,7 @@ static void check_worker(struct spec_reader *r, const struct spec_worker *w)
 	for (size_t i = 0; i < w->n_mounts; i++)
 		if (w->mounts[i].locks == SPEC_LOCKS_CLUSTER && w->mounts[i].soft_s)
 			check_error(r, &w->mounts[i].pos, "locks",
-				    "cluster locks need a hard mount; remove soft");
+				    "cluster locks need a hard mount; remove 'soft'");
 }
 
 /* Checks that the host of a mount is one of the peers, unless the cluster's store has its
@@ -665,10 +665,10 @@ static void check_mount_from(struct spec_reader *r, const struct spec_mount *m)
 		check_error(r, &m->pos, "from", "no peer is called '%s'; did you mean '%s'?",
 			    m->from_host, near);
 	else
-		check_error(
-			r, &m->pos, "from",
-			"no peer is called '%s'; add it to peers with its ips, or use cluster.etcd",
-			m->from_host);
+		check_error(r, &m->pos, "from",
+			    "no peer is called '%s'; add the host to 'peers' with its 'ips', or "
+			    "use cluster.etcd",
+			    m->from_host);
 }
 
 static bool is_own_address(const struct spec *s, const struct ip_addr *a)
@@ -748,8 +748,8 @@ static void check_not_empty(struct spec_reader *r)
 
 	if (s->n_nets == 0 && s->n_workers == 0 && !diag_has_errors(r->d))
 		diag_add(r->d, DIAG_WARNING, &pos, NULL,
-			 "configures nothing: it has no device under net and no worker under "
-			 "workers; 'plenum config generate' writes a first file");
+			 "this configures nothing: there is no device under 'net' and no worker "
+			 "under 'workers'; 'plenum config generate' writes a first file");
 }
 
 void spec_check(struct spec_reader *r)

@@ -98,8 +98,8 @@ static void check_networks(struct spec_reader *r, const struct spec_export *e, s
 		before = network_before(e, client, i);
 		if (before)
 			check_error_at(r, &c->pos, "networks", i,
-				       "%s is inside a network listed before it, on line %u; list "
-				       "the smaller one first, or remove it",
+				       "%s is inside a network that is listed before, on line %u; "
+				       "list the smaller network first, or remove it",
 				       have, before->pos.line);
 	}
 }
@@ -151,12 +151,12 @@ static void check_client(struct spec_reader *r, const struct spec_export *e, siz
 
 	if (is_written_for_all(r, c) && client + 1 < e->n_clients)
 		check_error(r, &c->pos, NULL,
-			    "it matches every client, so later entries have no effect; put it "
-			    "last, or name hosts or networks");
+			    "it matches every client, so later entries have no effect; put this "
+			    "entry last, or name hosts or networks");
 	if (c->squash == SPEC_SQUASH_ALL && (c->n_uid_map || c->n_gid_map))
 		check_error(r, &c->pos, c->n_uid_map ? "uid-map" : "gid-map",
 			    "with 'squash: all' every user is the anonymous one; leave the map "
-			    "out, or squash root alone");
+			    "out, or write 'squash: root'");
 	if (e->read_only && c->access == SPEC_ACCESS_RW && member(r, &c->pos, "access"))
 		check_error(r, &c->pos, "access",
 			    "the export is read-only for all clients; leave rw out, or write "
@@ -221,9 +221,9 @@ static void check_names_proven(struct spec_reader *r, const struct spec_client *
 	for (size_t i = 0; i < c->n_hosts; i++)
 		if (spec_host_ips(s, c->hosts[i], NULL, 0) == 0 && strcmp(c->hosts[i], s->host))
 			check_warning_at(r, &c->pos, "hosts", i,
-					 "without a cluster key '%s' is refused, because peers "
-					 "lists no ips of it; add it to peers, or write "
-					 "cluster.secret-file",
+					 "without a cluster key '%s' is refused, because 'peers' "
+					 "lists no 'ips' of this host; add the host to 'peers', or "
+					 "write cluster.secret-file",
 					 c->hosts[i]);
 	if (c->n_hosts > 0 && c->squash == SPEC_SQUASH_NONE)
 		check_warning_at(r, &c->pos, "squash", NO_INDEX,

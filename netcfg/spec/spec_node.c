@@ -226,7 +226,8 @@ static int builder_key(struct node_builder *b, const char *text, const struct di
 	b->key_pos = *pos;
 	b->have_key = true;
 	if (twin) {
-		builder_error(b, pos, "the key is given twice, first on line %u; leave one out",
+		builder_error(b, pos,
+			      "the key is given twice, first on line %u; remove one of the two",
 			      twin->key_pos.line);
 		free(b->key);
 		b->key = NULL;
@@ -245,7 +246,7 @@ static int builder_scalar(struct node_builder *b, const yaml_event_t *e)
 	bad = builder_refuse_decoration(b, e->data.scalar.anchor, e->data.scalar.tag, &pos);
 	/* the lengths differ if a text in double quotes contains "\0" */
 	if (strlen(text) != e->data.scalar.length) {
-		builder_error(b, &pos, "the text holds a NUL character; leave it out");
+		builder_error(b, &pos, "the text holds a NUL character; remove the character");
 		bad = true;
 	}
 	if (key)

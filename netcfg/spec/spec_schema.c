@@ -186,14 +186,14 @@ static bool role_is_built(const char *text)
 static const struct spec_key management_keys[] = {
 	{"interface", SPEC_TYPE_INTERFACE, FIELD(spec, management_interface),
 	 .help = "The interface for management traffic. Plenum never changes it.\n"
-		 "If it is missing, the legs are configured all the same.",
+		 "If the host has no such interface, the legs are configured all the same.",
 	 .example = "eth0"},
 };
 static const struct spec_table management_table = {TABLE(management_keys)};
 
 static const struct spec_key network_keys[] = {
 	{"name", SPEC_TYPE_NAME, .required = true, FIELD(spec_network, name),
-	 .help = "The name by which entries of net refer to this network; unique.",
+	 .help = "The name by which entries of 'net' refer to this network; unique.",
 	 .example = "data-a"},
 	{"range", SPEC_TYPE_RANGE, .required = true, FIELD(spec_network, range),
 	 .help = "The addresses that legs may use, first to last, and the prefix length of their subnet.\n"
@@ -212,10 +212,10 @@ static const struct spec_key network_keys[] = {
 	{"vlan", SPEC_TYPE_U16, .min = 1, .max = 4094, FIELD(spec_network, vlan),
 	 .fallback_doc = "untagged",
 	 .help = "The network's 802.1Q tag.\n"
-		 "Plenum creates a VLAN interface with the data IPs on each of the network's devices; for VFs the NIC"
-		 " adds and strips the tag.\n"
-		 "Plenum brings the device itself up, and raises its MTU if the network's is larger. A device that needs"
-		 " neither may be the management interface.\n"
+		 "Plenum creates a VLAN interface with the data IPs on each of the network's devices; for VFs the NIC adds and"
+		 " strips the tag.\n"
+		 "Plenum brings the device itself up, and raises its MTU if the network's MTU is larger. A device that needs"
+		 " neither change may be the management interface.\n"
 		 "To use an existing VLAN interface, name it as the device.",
 	 .example = "100"},
 };
@@ -250,13 +250,13 @@ static const struct spec_table dscp_table = {TABLE(dscp_keys), PLACE(spec_dscp)}
 static const struct spec_key dcb_keys[] = {
 	{"pfc", SPEC_TYPE_PRIOS, .max = SPEC_PRIOS, LIST(spec_dcb, pfc, n_pfc),
 	 .fallback_doc = "unchanged",
-	 .help = "The priorities with flow control (PFC, 802.1Qbb); all others have none.",
+	 .help = "The priorities with flow control (PFC, 802.1Qbb); all other priorities have none.",
 	 .example = "[3]"},
 	{"trust", SPEC_TYPE_ENUM, NAMES(trust_names), FIELD(spec_dcb, trust),
 	 .fallback_doc = "unchanged",
 	 .help = "Which field of a packet determines its priority: the VLAN tag (pcp) or the DSCP of the IP header.\n"
-		 "Many drivers have no setting for this and trust the DSCP whenever dscp has entries; if that contradicts"
-		 " the value here, the leg is degraded.",
+		 "Many drivers have no setting for this and trust the DSCP whenever 'dscp' has entries; if this contradicts the"
+		 " value here, the leg is degraded.",
 	 .example = "dscp"},
 	{"dscp", SPEC_TYPE_MAPS, .table = &dscp_table, .max = SPEC_DSCPS,
 	 LIST(spec_dcb, dscp, n_dscp),
@@ -277,14 +277,12 @@ static const struct spec_key net_keys[] = {
 	 .help = "The name of the leg; unique.",
 	 .example = "leg-a"},
 	{"device", SPEC_TYPE_DEVICE, .required = true, FIELD(spec_net, device),
-	 .help = "The device: a PCI address, a MAC address (both in quotes) or an interface name,\n"
-		 "which may be an alternative one.\n"
-		 "A missing device is configured when it appears. A PCI address that several interfaces share does not"
-		 " identify a device.",
+	 .help = "The device: a PCI address, a MAC address (both in quotes) or an interface name, also an alternative name.\n"
+		 "A missing device is configured when it appears. A PCI address of several interfaces identifies no device.",
 	 .example = "\"0000:3b:00.0\""},
 	{"network", SPEC_TYPE_NAME, FIELD(spec_net, network),
 	 .fallback_doc = "none; required without shared-ip",
-	 .help = "The entry of networks that the device is connected to.",
+	 .help = "The network that the device is connected to: the name of an entry of 'networks'.",
 	 .example = "data-a"},
 	{"label", SPEC_TYPE_NAME, FIELD(spec_net, label),
 	 .fallback_doc = "the name of the leg",
@@ -292,9 +290,9 @@ static const struct spec_key net_keys[] = {
 		 "auto: the switch's name from LLDP; unknown until the switch sends it.",
 	 .example = "switch-a"},
 	{"vfs", SPEC_TYPE_VFS, .fallback = "auto", .min = 0, .max = 256, FIELD(spec_net, vfs),
-	 .help = "The number of SR-IOV virtual functions. auto: one for each worker with transport dpdk; one for each"
-		 " with dpdk-interrupt if the VFs have receive interrupts; and one for each worker with transport auto"
-		 " that an apply has moved to VFs; all within what the device offers. 0: none.",
+	 .help = "The number of SR-IOV virtual functions. auto: one for each worker with transport dpdk; one for each with"
+		 " dpdk-interrupt if the VFs have receive interrupts; and one for each worker with transport auto that an apply"
+		 " has moved to VFs; but at most as many as the device offers. 0: none.",
 	 .example = "auto"},
 	{"vf-spoof-check", SPEC_TYPE_ENUM, NAMES(switch_names), FIELD(spec_net, vf_spoof_check),
 	 .fallback_doc = "the driver's default",
@@ -311,25 +309,24 @@ static const struct spec_key net_keys[] = {
 	 .example = "10000"},
 	{"kernel-port", SPEC_TYPE_ENUM, .fallback = "auto", NAMES(kernel_port_names),
 	 FIELD(spec_net, kernel_port),
-	 .help = "How workers with transport dpdk or dpdk-interrupt share the interface with the kernel where they"
-		 " have no VF. af-packet: the kernel receives every packet, and workers receive copies. af-xdp: an XDP"
-		 " program on the interface passes the datagrams for the first worker's address and port to that"
-		 " worker, bypassing the kernel's stack, and everything else to the kernel; the program is removed"
-		 " when the worker ends, however it ends. auto currently means af-packet.\n"
-		 "AF_XDP needs a device or a VLAN on one (no bond or bridge), an MTU of at most 3498, at most 16"
-		 " receive queues, one worker per interface, no other XDP program on it, and a mode of ha other than"
-		 " active-backup.\n"
+	 .help = "How workers with transport dpdk or dpdk-interrupt share the interface with the kernel where they have no VF."
+		 " af-packet: the kernel receives every packet, and workers receive copies. af-xdp: an XDP program on the"
+		 " interface passes the datagrams for the first worker's address and port to that worker, bypassing the"
+		 " kernel's stack, and everything else to the kernel; the program is removed when the worker ends, however it"
+		 " ends. auto currently means af-packet.\n"
+		 "AF_XDP needs a device or a VLAN on a device (no bond or bridge), an MTU of at most 3498, at most 16 receive"
+		 " queues, one worker per interface, no other XDP program on it, and an ha.mode other than active-backup.\n"
 		 "Where AF_XDP is unavailable, the worker uses AF_PACKET and reports why.",
 	 .example = "af-xdp"},
 	{"rdma", SPEC_TYPE_ENUM, .fallback = "auto", NAMES(rdma_names), FIELD(spec_net, rdma),
-	 .help = "Whether bulk data use RDMA on this device. auto: RDMA where both ends have it and the session is not"
-		 " encrypted, packets otherwise. on: the same, but a worker that sends bulk data as packets on this"
-		 " leg is degraded, with the reason. only: bulk reads and writes of this host's mounts wait, rather"
-		 " than use packets, while none of the worker's legs has RDMA to the server; on has the same effect if"
+	 .help = "Whether bulk data use RDMA on this device. auto: bulk data use RDMA where both hosts have RDMA and the"
+		 " session is not encrypted, and packets otherwise. on: as auto, but a worker that sends bulk data as packets"
+		 " on this leg is degraded, with the reason. only: while no leg of the worker has RDMA to the server, bulk"
+		 " reads and writes of this host's mounts wait, rather than use packets; on has the same effect if"
 		 " policy.on-fallback is refuse.\n"
-		 "For each mount the setting on the client's host counts, not that on the server's.\n"
+		 "For each mount the setting on the client's host counts, not the setting on the server's.\n"
 		 "plenum processes -j shows for each leg whether RDMA is in use, or the reason.\n"
-		 "RDMA data are not authenticated, even in an authenticated session: use off where the network is not"
+		 "RDMA data are not authenticated, even in an authenticated session: write rdma: off where the network is not"
 		 " trusted.",
 	 .example = "auto"},
 	{"soft-roce", SPEC_TYPE_BOOL, .fallback = "false", FIELD(spec_net, soft_roce),
@@ -351,40 +348,41 @@ static const struct spec_key net_keys[] = {
 	 .example = "4"},
 	{"dcb", SPEC_TYPE_MAP, .table = &dcb_table, FIELD(spec_net, dcb),
 	 .fallback_doc = "unchanged",
-	 .help = "The device's priorities and traffic classes (Data Center Bridging). RoCE needs the same settings on"
-		 " every hop, including the switch.\n"
-		 "For a VLAN or VFs they apply to the underlying device; for a bond, to each of its ports.\n"
-		 "If the driver lacks them, the leg works without them and is degraded.",
+	 .help = "The device's priorities and traffic classes (Data Center Bridging). RoCE needs the same settings on every"
+		 " hop, including the switch.\n"
+		 "The settings of a leg on a VLAN or with VFs apply to the underlying device; the settings of a bond apply to"
+		 " each of its ports.\n"
+		 "If the driver lacks these features, the leg works without them and is degraded.",
 	 .example = "{pfc: [3], trust: dscp, dscp: [{dscp: 24, prio: 3}]}"},
 	{"ipoib-mode", SPEC_TYPE_ENUM, NAMES(ipoib_names), FIELD(spec_net, ipoib_mode),
 	 .fallback_doc = "unchanged",
-	 .help = "The mode of an IPoIB interface: datagram allows an MTU of at most 2044, or 4092 where the subnet's"
-		 " is 4096; connected allows at most 65520, and not every driver has it.\n"
-		 "A leg on another kind of device works without it and is degraded.",
+	 .help = "The mode of an IPoIB interface: datagram allows an MTU of at most 2044, or 4092 where the subnet's MTU is"
+		 " 4096; connected allows at most 65520, and not every driver supports this mode.\n"
+		 "A leg on another kind of device works without the setting and is degraded.",
 	 .example = "connected"},
 	{"qdisc", SPEC_TYPE_ENUM, NAMES(qdisc_names), FIELD(spec_net, qdisc),
 	 .fallback_doc = "unchanged",
 	 .help = "The queueing discipline (qdisc) in which the kernel keeps packets until the device sends them, with its"
-		 " default parameters; on a device with several transmit queues, one in each. Workers on VFs bypass it.\n"
-		 "pfifo: one queue, which drops packets only when it is full (usually 1,000 packets). fq_codel: a queue for each"
-		 " flow; drops packets that wait for long. fq: a queue for each flow of at most 100 packets, sent in"
-		 " turn.\n"
-		 "It is set at the device below a VLAN and at the ports of a bond that the agent makes. If another"
-		 " program has set the qdisc, it stays and the leg is degraded.",
+		 " default parameters; a device with several transmit queues has one qdisc for each queue. Workers on VFs"
+		 " bypass it.\n"
+		 "pfifo: one queue, which drops packets only when it is full (usually 1,000 packets). fq_codel: a queue for"
+		 " each flow; drops packets that wait for long. fq: a queue of at most 100 packets for each flow; the queues"
+		 " send in turn.\n"
+		 "The agent sets the qdisc at the device below a VLAN and at the ports of a bond that it makes. A qdisc that"
+		 " another program has set stays, and the leg is degraded.",
 	 .example = "pfifo"},
 	{"roce-mode", SPEC_TYPE_ENUM, NAMES(roce_names), FIELD(spec_net, roce_mode),
 	 .fallback_doc = "unchanged",
-	 .help = "The RoCE version that rdma_cm uses on this device's RDMA port for programs that do not choose one. The"
-		 " only value is v2, which runs over UDP and can be routed. Plenum's own RDMA over Ethernet uses v2"
-		 " whatever is set here; RoCE v1 is not supported.\n"
-		 "If this is set and the device lacks RoCE v2, the leg works without the setting and is degraded.\n"
-		 "Two legs on one device (an interface and a VLAN on it) must have the same value, as with all"
-		 " settings of a device.",
+	 .help = "The RoCE version that rdma_cm uses on this device's RDMA port for programs that do not choose one. The only"
+		 " value is v2, which runs over UDP and can be routed. Plenum's own RDMA over Ethernet always uses v2; RoCE v1"
+		 " is not supported.\n"
+		 "If roce-mode is set and the device lacks RoCE v2, the leg works without the setting and is degraded.\n"
+		 "Two legs on one device (an interface and a VLAN on it) must have the same value, as for all device settings.",
 	 .example = "v2"},
 	{"roce-tos", SPEC_TYPE_U32, .min = 1, .max = UINT8_MAX, FIELD(spec_net, roce_tos),
 	 .fallback_doc = "unchanged",
-	 .help = "The type of service of such rdma_cm connections: four times the DSCP, from which switches and dcb derive"
-		 " the priority. Bulk data always have 96 (DSCP 24).",
+	 .help = "The type of service of the rdma_cm connections of programs that do not choose one: four times the DSCP, from"
+		 " which switches and dcb derive the priority. Bulk data always have 96 (DSCP 24).",
 	 .example = "96"},
 	{"ips", SPEC_TYPE_RANGES, LIST(spec_net, ips, n_ips),
 	 .fallback_doc = "from the range of the network",
@@ -410,7 +408,7 @@ static const struct spec_table net_table = {TABLE(net_keys), PLACE(spec_net)};
 static const struct spec_key bond_keys[] = {
 	{"name", SPEC_TYPE_INTERFACE, .required = true, FIELD(spec_bond, name),
 	 .help = "The name of the bond interface.\n"
-		 "The mode, rate and select of an existing bond cannot change: to change them, choose another name.",
+		 "The mode, rate and select of an existing bond cannot change: for other values, choose another name.",
 	 .example = "bond0"},
 	{"hash", SPEC_TYPE_ENUM, .fallback = "layer3+4", NAMES(hash_names), FIELD(spec_bond, hash),
 	 .help = "Modes in which all ports carry traffic: the fields of a packet that select the port for sending it.",
@@ -434,8 +432,8 @@ static const struct spec_key bond_keys[] = {
 	 .example = "leg-a"},
 	{"reselect", SPEC_TYPE_ENUM, .fallback = "always", NAMES(reselect_names),
 	 FIELD(spec_bond, reselect),
-	 .help = "active-backup: when traffic returns to the primary after a failure: always, if it is faster than the"
-		 " active one, or only when the active one fails.",
+	 .help = "active-backup: when traffic returns to the primary port after a failure: always, if the primary is faster"
+		 " than the active port, or only when the active port fails.",
 	 .example = "failure"},
 };
 static const struct spec_table bond_table = {TABLE(bond_keys), PLACE(spec_bond)};
@@ -452,8 +450,8 @@ static const struct spec_key ha_keys[] = {
 	 .example = "{name: bond0, hash: layer2+3}"},
 	{"allow", SPEC_TYPE_NAMES, .max = SPEC_ALLOW_MAX, .of = "rules", LIST(spec, ha_allow, n_ha_allow),
 	 .help = "Rules of the mode to ignore.\n"
-		 "several-nics: a bond of which all ports carry traffic requires ports of one NIC; this allows ports of"
-		 " several.",
+		 "several-nics: a bond in which all ports carry traffic requires ports of one NIC; this value allows ports of"
+		 " several NICs.",
 	 .example = "[several-nics]"},
 	{"hold", SPEC_TYPE_SECONDS, .min = 1, .max = 3600, FIELD(spec, ha_hold_s),
 	 .fallback_doc = "10s",
@@ -484,9 +482,10 @@ static const struct spec_key mount_keys[] = {
 	 .example = "30s"},
 	{"locks", SPEC_TYPE_ENUM, .fallback = "local", NAMES(locks_names), FIELD(spec_mount, locks),
 	 .help = "How flock(2) and fcntl(2) locks work.\n"
-		 "local: they exclude programs of this mount only, not those of other clients. none: they fail with ENOLCK,"
-		 " so that no program relies on them. cluster: they exclude programs of all mounts with cluster locks; reads"
-		 " bypass the page cache, one core serves the mount, and the mount must be hard. See plenum-consistency(7).",
+		 "local: locks exclude programs of this mount only, not programs of other clients. none: locks fail with"
+		 " ENOLCK, so that no program relies on locks. cluster: locks exclude programs of all mounts with cluster"
+		 " locks; reads bypass the page cache, one core serves the mount, and the mount must be hard. See"
+		 " plenum-consistency(7).",
 	 .example = "none"},
 	{"suid", SPEC_TYPE_BOOL, .fallback = "true", FIELD(spec_mount, suid),
 	 .help = "Whether set-user-ID bits, set-group-ID bits and file capabilities take effect; false is mount(8)'s"
@@ -506,11 +505,11 @@ static const struct spec_key ids_keys[] = {
 	 .help = "The first id on the client.",
 	 .example = "1000"},
 	{"server", SPEC_TYPE_U32, .required = true, .max = UINT32_MAX - 1, FIELD(spec_ids, server),
-	 .help = "The id on this host that it maps to.",
+	 .help = "The id on this host to which the first client id maps.",
 	 .example = "51000"},
 	{"count", SPEC_TYPE_U32, .fallback = "1", .min = 1, .max = UINT32_MAX - 1,
 	 FIELD(spec_ids, count),
-	 .help = "The number of consecutive ids, starting with these.",
+	 .help = "The number of consecutive ids, starting with 'client' and 'server'.",
 	 .example = "1000"},
 };
 static const struct spec_table ids_table = {TABLE(ids_keys), PLACE(spec_ids)};
@@ -518,8 +517,8 @@ static const struct spec_table ids_table = {TABLE(ids_keys), PLACE(spec_ids)};
 static const struct spec_key client_keys[] = {
 	{"hosts", SPEC_TYPE_NAMES, .max = SPEC_WHO_MAX, LIST(spec_client, hosts, n_hosts),
 	 .help = "The clients of this entry, by host name.\n"
-		 "Without a cluster key, a host with one of these names is served only from the addresses that"
-		 " peers lists for the name; without any listed address it is refused.",
+		 "Without a cluster key, a host with one of these names is served only from the addresses that 'peers' lists"
+		 " for the name; a host without a listed address is refused.",
 	 .example = "[host-a, host-b]"},
 	{"networks", SPEC_TYPE_NETWORKS, .max = SPEC_WHO_MAX,
 	 LIST(spec_client, networks, n_networks),
@@ -548,7 +547,7 @@ static const struct spec_key client_keys[] = {
 	 LIST(spec_client, uid_map, n_uid_map),
 	 .fallback_doc = "users have the same ids on both sides",
 	 .help = "Maps users of the clients to users of this host, in both directions.\n"
-		 "With a map, users outside it become the anonymous user.",
+		 "With a map, users outside the map become the anonymous user.",
 	 .example = "[{client: 1000, server: 51000, count: 1000}]"},
 	{"gid-map", SPEC_TYPE_MAPS, .table = &ids_table, .max = SPEC_IDS_MAX,
 	 LIST(spec_client, gid_map, n_gid_map),
@@ -560,7 +559,7 @@ static const struct spec_table client_table = {TABLE(client_keys), PLACE(spec_cl
 
 static const struct spec_key export_keys[] = {
 	{"name", SPEC_TYPE_NAME, .required = true, FIELD(spec_export, name),
-	 .help = "The name under which other hosts mount it; unique.",
+	 .help = "The name under which other hosts mount the export; unique.",
 	 .example = "scratch"},
 	{"path", SPEC_TYPE_PATH, .required = true, FIELD(spec_export, path),
 	 .help = "The absolute path of the exported directory. Symbolic links in it are followed "
@@ -572,14 +571,14 @@ static const struct spec_key export_keys[] = {
 	 .example = "true"},
 	{"submounts", SPEC_TYPE_ENUM, .fallback = "hide", NAMES(submounts_names),
 	 FIELD(spec_export, submounts),
-	 .help = "The view of clients at a mount point below the directory: hide shows the directory underneath, cross the"
-		 " file system that was mounted when the worker started, like crossmnt of exports(5).",
+	 .help = "The view of clients at a mount point below the directory. hide: clients see the directory underneath. cross:"
+		 " clients see the file system that was mounted when the worker started, as with crossmnt of exports(5).",
 	 .example = "cross"},
 	{"clients", SPEC_TYPE_MAPS, .table = &client_table, .max = SPEC_CLIENTS_MAX,
 	 LIST(spec_export, clients, n_clients),
 	 .fallback_doc = "every client, with an entry's defaults",
-	 .help = "Which clients may mount it, and how their users are mapped.\n"
-		 "The first matching entry counts; a client that matches none is refused.",
+	 .help = "Which clients may mount the export, and how their users are mapped.\n"
+		 "The first matching entry counts; a client that matches no entry is refused.",
 	 .example = "[{hosts: [host-a], squash: none}, {networks: [10.10.0.0/16], access: ro}]"},
 };
 static const struct spec_table export_table = {TABLE(export_keys), PLACE(spec_export)};
@@ -617,10 +616,10 @@ static const struct spec_key worker_keys[] = {
 	 FIELD(spec_worker, sessions),
 	 .fallback_doc = "4096",
 	 .help = "The number of clients' mounts that each compute worker of the entry serves at a time.\n"
-		 "A mount counts once for each client core that carries its data. Mount workers leave a quarter of the"
-		 " places, at least one, free for other mounts, and give up their places when other mounts need them.\n"
-		 "A further mount is refused with the reason server-full at both ends, and is served as soon as a"
-		 " place is free.\n"
+		 "A mount counts once for each client core that carries its data. Each of these cores has its own session. The"
+		 " sessions of mount workers (see plenum-worker(8)) leave a quarter of the sessions, at least one, free for"
+		 " other mounts, and end when other mounts need them.\n"
+		 "A further mount is refused with the reason server-full on both hosts, and is served when a session is free.\n"
 		 "An idle mount costs the worker less than 16 KiB of memory.",
 	 .example = "200"},
 };
@@ -632,10 +631,10 @@ static const struct spec_key peer_keys[] = {
 	 .example = "storage-01"},
 	{"ips", SPEC_TYPE_IPS, .required = true, .max = SPEC_PEER_IPS_MAX,
 	 LIST(spec_peer, ips, n_ips),
-	 .help = "Data IPs of any of its workers, one per leg and at most 16. Clients learn the other addresses from"
-		 " that worker.\n"
-		 "Without a cluster key, list those of all frontend workers of a host that exports name in hosts: only"
-		 " these prove its name.",
+	 .help = "Data IPs of any of its workers, one per leg and at most 16. Clients learn the other addresses from that"
+		 " worker.\n"
+		 "Without a cluster key, list the data IPs of all frontend workers of a host that 'exports' name in 'hosts':"
+		 " only these addresses prove its name.",
 	 .example = "[10.10.1.20, 10.20.1.20]"},
 	{"port", SPEC_TYPE_U16, .min = 1, .max = 65535, FIELD(spec_peer, port),
 	 .fallback_doc = "the port of this host",
@@ -647,16 +646,16 @@ static const struct spec_table peer_table = {TABLE(peer_keys), PLACE(spec_peer)}
 static const struct spec_key policy_keys[] = {
 	{"on-fallback", SPEC_TYPE_ENUM, .fallback = "degrade", NAMES(fallback_names),
 	 FIELD(spec, on_fallback),
-	 .help = "The reaction if a requested transport or leg is unavailable. degrade: Plenum uses those that are available"
-		 " and reports the reason. refuse: this is an error, and nothing is changed.",
+	 .help = "The reaction if a requested transport or leg is unavailable. degrade: Plenum uses the available transports"
+		 " and legs, and reports the reason. refuse: this is an error, and nothing is changed.",
 	 .example = "refuse"},
 	{"confirm", SPEC_TYPE_SECONDS, .min = 1, .max = 3600, FIELD(spec, confirm_s),
 	 .fallback_doc = "no confirmation is needed",
-	 .help = "How long an apply that may interrupt traffic waits for 'plenum confirm' before it is rolled back. Such"
-		 " an apply sets, replaces or removes something that exists on the host, or ends a served mount or"
-		 " export.\n"
+	 .help = "How long an apply that may interrupt traffic waits for 'plenum confirm' before it is rolled back. An apply"
+		 " may interrupt traffic if it sets, replaces or removes something that exists on the host, or ends a served"
+		 " mount or export.\n"
 		 "An apply that only adds to the host or restarts workers does not wait.\n"
-		 "The value of the running configuration counts; for the first apply, that of the new one.",
+		 "The value of the running configuration counts; for the first apply, the value of the new configuration.",
 	 .example = "120s"},
 	{"fault-injection", SPEC_TYPE_BOOL, .fallback = "false", FIELD(spec, fault_injection),
 	 .help = "Whether 'plenum fault' may make workers drop, delay, duplicate or reorder packets.\n"
@@ -668,11 +667,11 @@ static const struct spec_table policy_table = {TABLE(policy_keys)};
 static const struct spec_key rdma_keys[] = {
 	{"read-min-kib", SPEC_TYPE_U32, .fallback = "32", .min = 32, .max = 1024,
 	 FIELD(spec, rdma_read_min_kib),
-	 .help = "Reads of at least this many KiB use RDMA where the leg has it at both ends.",
+	 .help = "Reads of at least this many KiB use RDMA where the leg has RDMA on both hosts.",
 	 .example = "64"},
 	{"write-min-kib", SPEC_TYPE_U32, .fallback = "256", .min = 32, .max = 1024,
 	 FIELD(spec, rdma_write_min_kib),
-	 .help = "Writes of at least this many KiB use RDMA where the leg has it at both ends.",
+	 .help = "Writes of at least this many KiB use RDMA where the leg has RDMA on both hosts.",
 	 .example = "512"},
 };
 static const struct spec_table rdma_table = {TABLE(rdma_keys)};
@@ -705,26 +704,26 @@ static const struct spec_key cluster_keys[] = {
 	 .help = "The file with the key that the cluster's hosts share. Only root may have access to it.\n"
 		 "'plenum secret generate' creates it.\n"
 		 "While the file has two keys, the host accepts both; plenum(1) explains how to change the key.\n"
-		 "Changing its keys restarts no worker.\n"
-		 "Omit it only with security: none.",
+		 "A change of the cluster keys restarts no worker.\n"
+		 "Omit 'secret-file' only with security: none.",
 	 .example = "/etc/plenum/cluster.key"},
 	{"security", SPEC_TYPE_ENUM, .fallback = "auth", NAMES(security_names),
 	 FIELD(spec_cluster, security),
 	 .help = "How packets between the workers of the cluster's hosts are protected.\n"
-		 "auth: packets that were altered, or whose sender lacks the key, are rejected. encrypt: packets are"
-		 " also unreadable to others; it is used if either of two hosts asks for it. none, or no cluster"
-		 " entry: the network must be trusted.\n"
+		 "auth: packets that were altered, or whose sender lacks the key, are rejected. encrypt: packets are also"
+		 " unreadable to others; encryption is used if either of two hosts asks for it. none, or no cluster entry: the"
+		 " network must be trusted.\n"
 		 "auth does not cover bulk data by RDMA (net[].rdma); encrypt does not use RDMA.\n"
-		 "A host with a key and one without do not connect.",
+		 "A host with a key and a host without a key do not connect.",
 	 .example = "encrypt"},
 };
 static const struct spec_table cluster_table = {TABLE(cluster_keys), PLACE(spec_cluster)};
 
 static const struct spec_key api_keys[] = {
 	{"listen", SPEC_TYPE_IP, .required = true, FIELD(spec_api, listen),
-	 .help = "The address of the management network at which clients reach the API. Only this address is used; it is"
-		 " not a data IP.\n"
-		 "If the host does not have the address yet, the agent waits for it, and says so in the status.",
+	 .help = "The address of this host in the management network at which clients reach the API. The API uses no other"
+		 " address, and this address is not a data IP.\n"
+		 "If the host does not have the address yet, the agent waits for the address, and says so in the status.",
 	 .example = "192.0.2.11"},
 	{"port", SPEC_TYPE_U16, .fallback = TEXT_OF(SPEC_API_PORT_DEFAULT), .min = 1, .max = 65535,
 	 FIELD(spec_api, port), .help = "The TCP port.", .example = "7443"},
@@ -763,7 +762,7 @@ static const struct spec_key root_keys[] = {
 	 .example = "[{name: leg-a, device: eth1, network: data-a}]"},
 	{"net-set", SPEC_TYPE_MAPS, .table = &net_table, .changes = "net",
 	 LIST(spec, net_sets, n_net_sets),
-	 .help = "Changes to entries of net in another file, by name: only the keys written here change.\n"
+	 .help = "Changes to entries of 'net' in another file, by name: only the keys written here change.\n"
 		 "'plenum net set' uses it to change a leg without editing the file that defines it.",
 	 .example = "[{name: leg-a, label: switch-b}]"},
 	{"ha", SPEC_TYPE_MAP, .table = &ha_table,
@@ -787,12 +786,12 @@ static const struct spec_key root_keys[] = {
 		 "They can export and mount any directory, which makes them equivalent to root.",
 	 .example = "{users: [storage]}"},
 	{"cluster", SPEC_TYPE_MAP, .table = &cluster_table, FIELD(spec, cluster),
-	 .help = "The cluster; without it packets between hosts are not protected.",
+	 .help = "The cluster; without this section, packets between hosts are not protected.",
 	 .example = "{name: prod, secret-file: /etc/plenum/cluster.key}"},
 	{"api", SPEC_TYPE_MAP, .table = &api_table, FIELD(spec, api),
-	 .help = "The REST API and the web page by TLS 1.3, for programs and browsers on other hosts; without it they are"
-		 " served only on the host itself.\n"
-		 "A client shows a token; plenum-api(7) explains its rights.",
+	 .help = "The REST API and the web page over TLS 1.3, for programs and browsers on other hosts; without this section,"
+		 " API and page are served only on the host itself.\n"
+		 "A client presents a token; plenum-api(7) explains the rights of a token.",
 	 .example = "{listen: 192.0.2.11, certificate: /etc/plenum/api.crt, key: /etc/plenum/api.key,"
 		    " tokens: /etc/plenum/api.tokens}"},
 };

@@ -69,7 +69,7 @@ static void report_character(const struct diag_pos *pos, uint32_t c, struct diag
 			 "a byte order mark was found; write the file as UTF-8 without one");
 	else
 		diag_add(d, DIAG_ERROR, pos, NULL,
-			 "the character U+%04X is not allowed; leave it out", (unsigned)c);
+			 "the character U+%04X is not allowed; remove the character", (unsigned)c);
 }
 
 int spec_text_check(const char *file, const char *text, size_t len, struct diag *d)

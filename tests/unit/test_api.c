@@ -133,20 +133,20 @@ static void test_events_take_filters(void **state)
 		struct api_request rq;
 		const char *message;
 	} bad[] = {
-		{{.since = "x"}, "since is 'x'; write the number of an event"},
-		{{.wait = "61"}, "wait is '61'; write seconds from 0 to 60"},
-		{{.severity = "bad"}, "severity is 'bad'; write error, warning, notice or info"},
-		{{.severity = ""}, "severity is ''; write error, warning, notice or info"},
-		{{.limit = "0"}, "limit is '0'; write a number from 1 to 1000"},
+		{{.since = "x"}, "'since' is 'x'; write the number of an event"},
+		{{.wait = "61"}, "'wait' is '61'; write seconds from 0 to 60"},
+		{{.severity = "bad"}, "'severity' is 'bad'; write error, warning, notice or info"},
+		{{.severity = ""}, "'severity' is ''; write error, warning, notice or info"},
+		{{.limit = "0"}, "'limit' is '0'; write a number from 1 to 1000"},
 		{{.severity = "debug"},
-		 "severity is 'debug'; write error, warning, notice or info"},
-		{{.limit = "1001"}, "limit is '1001'; write a number from 1 to 1000"},
+		 "'severity' is 'debug'; write error, warning, notice or info"},
+		{{.limit = "1001"}, "'limit' is '1001'; write a number from 1 to 1000"},
 		{{.from = "2 h"}, "from is '2 h'; write " WHEN_FORMS},
 		{{.until = "2026-02-30"}, "until is '2026-02-30'; write " WHEN_FORMS},
 		{{.from = "2026-11-27", .until = "2026-11-26"},
-		 "until is '2026-11-26'; write a time after that of from"},
+		 "'until' is '2026-11-26'; write a time after the time in 'from'"},
 		{{.source = "a\x1b"},
-		 "source is 'a?'; write a source as in the list of events: agent, api, worker 2, "
+		 "'source' is 'a?'; write a source as in the list of events: agent, api, worker 2, "
 		 "or the name of a leg"},
 	};
 	struct api_request rq = {.method = "GET",

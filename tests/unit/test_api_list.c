@@ -33,21 +33,22 @@ static void test_invalid_pages_are_refused_with_the_value_to_write(void **state)
 {
 	char long_key[API_LIST_KEY_MAX + 1];
 
-	refused("/v1/history", "0", NULL, "limit is '0'; write a number from 1 to 1000");
-	refused("/v1/history", "-1", NULL, "limit is '-1'; write a number from 1 to 1000");
-	refused("/v1/history", "", NULL, "limit is ''; write a number from 1 to 1000");
-	refused("/v1/net", "1001", NULL, "limit is '1001'; write a number from 1 to 1000");
+	refused("/v1/history", "0", NULL, "'limit' is '0'; write a number from 1 to 1000");
+	refused("/v1/history", "-1", NULL, "'limit' is '-1'; write a number from 1 to 1000");
+	refused("/v1/history", "", NULL, "'limit' is ''; write a number from 1 to 1000");
+	refused("/v1/net", "1001", NULL, "'limit' is '1001'; write a number from 1 to 1000");
 	refused("/v1/history", NULL, "x",
-		"after is 'x'; write the number of the previous page's last member");
+		"'after' is 'x'; write the number of the previous page's last member");
 	refused("/v1/net", NULL, "",
-		"after is ''; write the name of the previous page's last member");
+		"'after' is ''; write the name of the previous page's last member");
 	refused("/v1/net", NULL, "\x1b[31m",
-		"after is '?[31m'; write the name of the previous page's last member");
+		"'after' is '?[31m'; write the name of the previous page's last member");
 	memset(long_key, 'x', sizeof(long_key) - 1);
 	long_key[sizeof(long_key) - 1] = '\0';
 	assert_int_equal(take("GET", "/v1/net", NULL, long_key), -EINVAL);
 	assert_int_equal(take("POST", "/v1/net", "5", NULL), -EINVAL);
-	assert_string_equal(error.message, "only GET takes limit and after; remove them");
+	assert_string_equal(error.message,
+			    "only GET takes 'limit' and 'after'; remove these parameters");
 }
 
 static void test_other_requests_have_no_page(void **state)

@@ -275,7 +275,7 @@ static void test_files_that_others_can_read_are_refused(void **state)
 		assert_int_equal(chmod(files[1 + i], 0640), 0);
 		w->expected = codes[i];
 		assert_true(clients_rig_run(w, token_problem_came));
-		assert_true(problems_have(w, "other users can read or write it"));
+		assert_true(problems_have(w, "other users can read or write the file"));
 		network_free(w);
 	}
 }

@@ -512,7 +512,7 @@ static void test_validate_warns_of_no_effect(void **state)
 		run("validate " TOP_SRCDIR "/tests/golden/spec/asks-for-nothing.yaml", 500, "");
 
 	assert_int_equal(r.status, CTL_OK);
-	assert_non_null(strstr(r.err, "asks-for-nothing.yaml: warning: configures nothing: "));
+	assert_non_null(strstr(r.err, "asks-for-nothing.yaml: warning: this configures nothing: "));
 	r = run("validate " TOP_SRCDIR "/tests/golden/spec/bond-good.yaml", 500, "");
 	assert_int_equal(r.status, CTL_OK);
 	r = run("validate " TOP_SRCDIR "/tests/golden/spec/lacp.yaml", 500, "");
@@ -697,7 +697,7 @@ static void test_capture_refuses_keys_in_a_shared_file(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
 		r = run(wrong[i], 200, "{\"capture\":\"1\"}");
 		assert_int_equal(r.status, CTL_IO);
-		assert_non_null(strstr(r.err, i < 2 ? "a file of their own" : "/nowhere/keys"));
+		assert_non_null(strstr(r.err, i < 2 ? "a separate file" : "/nowhere/keys"));
 	}
 	assert_int_equal(stat("/dev/null", &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0666);

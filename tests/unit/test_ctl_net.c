@@ -258,7 +258,7 @@ static void test_plan_and_diff_print_the_version_and_the_authors(void **state)
 			      "\"version\":\"" SEEN "\"}");
 
 	assert_non_null(strstr(r.out, "\nVersion " SEEN "; 'plenum apply --expect " SEEN
-				      "' applies it only as it is now.\n"));
+				      "' applies only this version.\n"));
 	r = run("plan", 200, "{\"host\":\"h\",\"steps\":[],\"version\":\"" SEEN "\"}");
 	assert_null(strstr(r.out, "Version"));
 	r = run("net show", 200,

@@ -195,7 +195,7 @@ static void test_ended_holder_is_replaced_and_filled(void **state)
 	for (int i = 0; i < 200 && (holder_pid(g) < 0 || holder_pid(g) == holder); i++)
 		loop_turn(g->loop, NSEC_PER_SEC / 10);
 	assert_int_not_equal(holder_pid(g), holder);
-	assert_true(has_event(g, "descriptor holder: ended; starting another"));
+	assert_true(has_event(g, "descriptor holder: ended; starting another holder"));
 	agent_again(g, false);
 	assert_int_equal(g->n_taken, 2);
 	assert_string_equal(taken_text(g, "two"), "second");

@@ -220,7 +220,7 @@ static void test_draft_without_a_default_route(void **state)
 	s = draft(inv, &yaml);
 	assert_int_equal(s->n_nets, 0);
 	assert_string_equal(s->management_interface, "");
-	assert_non_null(strstr(yaml, "it may be the management interface"));
+	assert_non_null(strstr(yaml, "this may be the management interface"));
 	spec_free(s);
 	free(yaml);
 	inv = inv_host_new();
@@ -283,7 +283,7 @@ static void test_draft_invents_nothing(void **state)
 	inv->n_addrs = 1;
 	s = draft(inv, &yaml);
 	assert_int_equal(s->n_nets, 0);
-	assert_non_null(strstr(yaml, "it has no address"));
+	assert_non_null(strstr(yaml, "the interface has no address"));
 	assert_null(strstr(yaml, "mtu: 9000"));
 	assert_null(strstr(yaml, "switch-"));
 	assert_null(strstr(yaml, "10.20."));

@@ -30,14 +30,15 @@ static void a_lossy_path_is_named_with_leg_peer_share_and_direction(void **state
 				      .loss_out_ppm = 5100,
 				      .lossy_in = 1};
 
-	assert_string_equal(loss_text(&s), "path-loss: leg-a loses 31 % from host-b");
+	assert_string_equal(loss_text(&s), "path-loss: leg-a loses 31 % of packets from host-b");
 	s.lossy_out = 1;
-	assert_string_equal(loss_text(&s),
-			    "path-loss: leg-a loses 31 % from host-b and 0.5 % to it");
+	assert_string_equal(loss_text(&s), "path-loss: leg-a loses 31 % of packets from host-b, "
+					   "and 0.5 % of packets to this peer");
 	s.lossy_in = 0;
 	s.avoided = 1;
-	assert_string_equal(loss_text(&s),
-			    "path-loss: leg-a loses 0.5 % to host-b; its load is on other legs");
+	assert_string_equal(
+		loss_text(&s),
+		"path-loss: leg-a loses 0.5 % of packets to host-b; other legs carry its load");
 }
 
 static void a_slow_path_is_named_with_leg_peer_and_both_round_trips(void **state)
@@ -147,11 +148,11 @@ static void neighbour_entries_tell_why_a_path_is_silent(void **state)
 {
 	struct path_case *k = path_case_new();
 
-	assert_string_equal(path_text(k, "10.10.1.20"),
-			    "no-answer: host-b's 10.10.1.20 answers ARP on eth1, but its UDP port "
-			    "7411 does not answer: its leg or the route to it is down, or "
-			    "another host has taken the address, or a firewall drops the packets "
-			    "(MAC address 02:00:00:00:00:20)");
+	assert_string_equal(
+		path_text(k, "10.10.1.20"),
+		"no-answer: host-b's 10.10.1.20 answers ARP on eth1, but its UDP port 7411 does "
+		"not answer: the peer's leg or the route to it is down, or another host has taken "
+		"the address, or a firewall drops the packets (MAC address 02:00:00:00:00:20)");
 	assert_ptr_equal(strstr(path_text(k, "10.10.1.21"), "no-neighbour: "),
 			 path_text(k, "10.10.1.21"));
 	assert_string_equal(path_text(k, "10.10.1.22"),
@@ -173,12 +174,12 @@ static void a_rule_for_marked_packets_may_be_why_a_path_is_silent(void **state)
 	assert_null(strstr(path_text(k, "10.10.1.20"), "mark"));
 	k->plan.legs[1].mark = 0x72;
 	k->plan.legs[1].mark_rule = 52;
-	assert_string_equal(path_text(k, "10.10.1.20"),
-			    "no-answer: host-b's 10.10.1.20 answers ARP on eth1, but its UDP port "
-			    "7411 does not answer: routing rule 52 of this host leads packets with "
-			    "mark 0x72 elsewhere, or its leg or the route to it is down, or "
-			    "another host has taken the address, or a firewall drops the packets "
-			    "(MAC address 02:00:00:00:00:20)");
+	assert_string_equal(
+		path_text(k, "10.10.1.20"),
+		"no-answer: host-b's 10.10.1.20 answers ARP on eth1, but its UDP port 7411 does "
+		"not answer: routing rule 52 of this host leads packets with mark 0x72 elsewhere, "
+		"or the peer's leg or the route to it is down, or another host has taken the "
+		"address, or a firewall drops the packets (MAC address 02:00:00:00:00:20)");
 	free(k);
 }
 
@@ -193,11 +194,11 @@ static void a_refusal_of_this_host_comes_before_all_guesses(void **state)
 	assert_string_equal(path_text(k, "10.10.1.20"),
 			    "send-refused: this host refuses to send from leg-a (eth1) to host-b's "
 			    "10.10.1.20: Operation not permitted: a firewall of this host drops "
-			    "what it sends (nft list ruleset)");
+			    "the packets (nft list ruleset)");
 	assert_non_null(strstr(path_text(k, "10.10.1.21"), "no-neighbour: ")); /* another peer */
 	r->error = ENETUNREACH;
 	assert_non_null(strstr(path_text(k, "10.10.1.20"),
-			       "Network is unreachable: no route from the leg's address"));
+			       "Network is unreachable: there is no route from the leg's address"));
 	r->at_ns -= 5 * NSEC_PER_SEC / 2; /* it no longer does */
 	assert_non_null(strstr(path_text(k, "10.10.1.20"), "no-answer: "));
 	free(k);
@@ -213,7 +214,7 @@ static void a_neighbour_that_does_not_answer_is_no_refusal_of_this_host(void **s
 	assert_int_equal(ip_addr_parse("10.10.1.21", &r->to), 0);
 	assert_non_null(strstr(path_text(k, "10.10.1.21"), "no-neighbour: "));
 	assert_int_equal(ip_addr_parse("10.10.1.20", &r->to), 0); /* it answers */
-	assert_non_null(strstr(path_text(k, "10.10.1.20"), "a route of type unreachable"));
+	assert_non_null(strstr(path_text(k, "10.10.1.20"), "the route has the type unreachable"));
 	free(k);
 }
 
@@ -374,7 +375,7 @@ static void a_refusal_to_send_without_a_path_is_named(void **state)
 	assert_string_equal(s.h.entries[0].text,
 			    "send-refused: this host refuses to send from leg-a (eth1) to a "
 			    "client's 10.10.1.20: Operation not permitted: a firewall of this host "
-			    "drops what it sends (nft list ruleset)");
+			    "drops the packets (nft list ruleset)");
 	s.spec.peers = &(struct spec_peer){
 		.name = "host-b", .ips = &s.k->page.ports[1].refusals[0].to, .n_ips = 1};
 	s.spec.n_peers = 1;

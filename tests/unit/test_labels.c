@@ -232,8 +232,8 @@ static void test_vlans_and_bonds_use_the_cables_below(void **state)
 	hear(f, 2, "z", "2", "switch-c");
 	assert_string_equal(label(f, "leg-b"), "");
 	assert_string_equal(why(f, "leg-b"), "lldp-several");
-	assert_string_equal(warning(f), "lldp-several: the label of leg leg-b is unknown: its "
-					"members are on switch-b and switch-c");
+	assert_string_equal(warning(f), "lldp-several: the label of leg leg-b is unknown: the "
+					"leg's members are on switch-b and switch-c");
 }
 
 /* The leg of a bond is not in the configuration, and its members are not legs. */
@@ -257,7 +257,8 @@ static void test_a_bond_of_the_plan_is_labelled_by_its_members(void **state)
 	assert_non_null(strstr(warning(f), "label of leg bond0 is unknown"));
 	inv.bonds = &lacp;
 	inv.n_bonds = 1;
-	assert_non_null(strstr(warning(f), "bond-split: the members of bond0 are on switch-a and"));
+	assert_non_null(strstr(
+		warning(f), "bond-split: the members of bond0 are on the switches switch-a and"));
 	inv.bonds = NULL;
 	inv.n_bonds = 0;
 }

@@ -435,7 +435,7 @@ static void test_host_with_router_advertisements_refuses(void **state)
 	c = inv_conns_add(inv);
 	*c = (struct inv_conns){.local = host_addr("2001:db8::7"), .n = 1};
 	host_expect_leg(HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "default-route",
-			"the host needs them");
+			"the host needs the routes");
 	inv_free(inv);
 }
 

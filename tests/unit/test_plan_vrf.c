@@ -13,8 +13,9 @@ static void a_vrf_and_a_device_in_it_are_refused_with_the_remedy(void **state)
 	inv->links[3].master = 9; /* veth1 */
 	host_expect_leg(
 		HOST_YAML, inv, 1, PLAN_LEG_REFUSED, "vrf",
-		"veth1 belongs to VRF blue, whose packets workers do not receive; write a device "
-		"that belongs to no VRF, or release it (ip link set veth1 nomaster)");
+		"veth1 belongs to VRF blue, and workers do not receive packets of a VRF; write a "
+		"device that belongs to no VRF, or release the device (ip link set veth1 "
+		"nomaster)");
 	inv->links[3].master = 0;
 	inv->links[3].vrf_table = 100;
 	host_expect_leg(

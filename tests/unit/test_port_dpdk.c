@@ -340,9 +340,9 @@ static void rss_queues_fit_the_planned_memory(void **state)
 		}
 	}
 	hog = hugepages_hog(&bytes);
-	expect_said(legs, "4 receive queues of 2048 descriptors, 1024 to send");
+	expect_said(legs, "4 receive queues of 2048 descriptors, and send queues of 1024");
 	ends_mtu = 9000;
-	expect_said(legs, "4 receive queues of 128 descriptors, 256 to send");
+	expect_said(legs, "4 receive queues of 128 descriptors, and send queues of 256");
 	ends_mtu = 1500;
 	if (hog)
 		munmap(hog, bytes);

@@ -134,8 +134,8 @@ static void expect_says(struct port_dpdk_got g, const char *text)
 
 static void limitations_are_reported(void **state)
 {
-#define FEW "few-buffers: 512 receive buffers, not 2048: too few hugepages"
-#define FAR "far-memory: buffers on NUMA node 0, device on node 1"
+#define FEW "few-buffers: 512 receive buffers, not 2048: too few free hugepages"
+#define FAR "far-memory: buffers are on NUMA node 0, the device on node 1"
 	(void)state;
 	expect_says((struct port_dpdk_got){2048, 2048, 1, 1}, "");
 	expect_says((struct port_dpdk_got){2048, 2048, -1, 1}, ""); /* a device without a node */

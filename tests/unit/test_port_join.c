@@ -138,7 +138,7 @@ static void joining_without_a_link_ends_early_probes(void **state)
 	assert_true(x->joining.link_until_ns <= clock_now_ns() + PORT_JOIN_LINK_NS);
 	x->joining.link_until_ns = clock_now_ns();
 	assert_int_equal(look(x, &why), 1);
-	assert_string_equal(why.text, "no link: address not probed");
+	assert_string_equal(why.text, "no link, so the address was not probed");
 	assert_false(early_is_open(x));
 	assert_int_equal(x->probes + x->heard, 0);
 }

@@ -51,7 +51,7 @@ static void refused(const char *file, int error, const char *sentence)
 
 static void a_missing_module_is_refused(void **state)
 {
-	refused(NULL, -ENOENT, ": no such module; is it installed?");
+	refused(NULL, -ENOENT, ": no such module; is the module installed?");
 }
 
 static void a_broken_module_is_refused(void **state)

@@ -454,7 +454,7 @@ static void open_errors_are_explained(void **state)
 	assert_int_equal(second.ops->open(&second, &cfg, 0, &why), -EADDRINUSE);
 	assert_string_equal(
 		why.text,
-		"UDP port 14420 of 127.0.0.1 is in use; free it or configure another port");
+		"UDP port 14420 of 127.0.0.1 is in use; free the port, or configure another port");
 	first.ops->close(&first);
 	cfg = config_make("192.0.2.77/24", 14420, "lo");
 	assert_int_equal(second.ops->open(&second, &cfg, 0, &why), -EADDRNOTAVAIL);

@@ -282,8 +282,9 @@ static void test_a_probe_without_carrier_warns(void **state)
 	assert_int_equal(kernel_fake_set_carrier(w->k, HOST_VETH1, false), 0);
 	assert_int_equal(apply_probe(w->k, p, &w->conflicts, &d), 0);
 	assert_int_equal(d.n, 2);
-	assert_non_null(strstr(d.entries[0].text,
-			       "whether another host uses 10.10.1.10 on veth1: it has no carrier"));
+	assert_non_null(
+		strstr(d.entries[0].text,
+		       "whether another host uses 10.10.1.10 on veth1: the link has no carrier"));
 	assert_int_equal(w->conflicts.n, 0);
 	plan_free(p);
 	diag_done(&d);

@@ -101,8 +101,7 @@ static void test_foreign_rule_is_named(void **state)
 	add_rule(inv, 5210, 53, "10.10.0.0/16");
 	expect(inv, PLAN_LEG_DEGRADED,
 	       "packets from 10.10.1.10 go via eth0 instead of via veth0; routing rule 5270 "
-	       "precedes "
-	       "Plenum's, remove it or move it behind 7000");
+	       "precedes Plenum's rules: remove this rule, or move it behind rule 7000");
 	inv_free(inv);
 }
 

@@ -320,7 +320,8 @@ static void test_contradicting_dropins_are_refused(void **state)
 				     "already by workers[0].cores[0] on line 3 of "));
 	assert_non_null(strstr(text, "b.yaml:1:7: error: host: given already on line 1"));
 	assert_non_null(strstr(text, "b.yaml:2:1: error: wrong: unknown key"));
-	assert_non_null(strstr(text, "c.yml: warning: is not read; rename it to end in .yaml"));
+	assert_non_null(
+		strstr(text, "c.yml: warning: the file is not read; rename it to end in .yaml"));
 	diag_done(&d);
 }
 

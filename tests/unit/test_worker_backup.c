@@ -195,10 +195,10 @@ static void test_the_agents_link_report_moves_the_address(void **state)
 	agent_reports(b, 0, false);
 	expect_carrier(b, 1);
 	assert_int_equal(b->announced[1], 1);
-	expect_reason(b, "on-backup: leg-b carries traffic, leg-a has no link");
+	expect_reason(b, "on-backup: leg-b carries traffic, because leg-a has no link");
 	agent_reports(b, 0, true);
 	expect_carrier(b, 1);
-	expect_reason(b, "leg-a has a link again and takes over if it lasts 5 s");
+	expect_reason(b, "leg-a is back, and takes over if its link lasts 5 s");
 	pass(b, HOLD_MS * (NSEC_PER_SEC / 1000));
 	expect_carrier(b, 0);
 	assert_int_equal(b->announced[0], 1);
@@ -250,7 +250,7 @@ static void test_a_backup_carries_if_the_first_has_no_link(void **state)
 	expect_carrier(b, 1);
 	assert_int_equal(b->joins[1], 1);
 	pass(b, NSEC_PER_SEC);
-	expect_reason(b, "on-backup: leg-b carries traffic, leg-a has no link");
+	expect_reason(b, "on-backup: leg-b carries traffic, because leg-a has no link");
 }
 
 /*
@@ -334,7 +334,7 @@ static void test_a_device_the_host_takes_back_is_closed(void **state)
 	assert_int_equal(worker_port(&b->w, 0), 1);
 	assert_string_equal(b->stats.ports[0].reason,
 			    "device-taken: leg-a: the host reclaimed 0000:3b:02.1");
-	expect_reason(b, "on-backup: leg-b carries traffic, leg-a has no link");
+	expect_reason(b, "on-backup: leg-b carries traffic, because leg-a has no link");
 	agent_reports(b, 0, true); /* its carrier no longer matters */
 	pass(b, 2 * HOLD_MS * (NSEC_PER_SEC / 1000));
 	assert_int_equal(worker_port(&b->w, 0), 1);

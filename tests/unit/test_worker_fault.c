@@ -334,7 +334,7 @@ static void test_a_fault_ends_at_its_time(void **state)
 	g.until_ns = f.until_ns + NSEC_PER_SEC;
 	set(b, &f);
 	set(b, &g);
-	assert_non_null(strstr(b->w.fault_why, "fault-injected: 2 in all"));
+	assert_non_null(strstr(b->w.fault_why, "fault-injected: faults are active (2 in all)"));
 	assert_string_equal(b->stats.reason, b->w.fault_why);
 	(void)after(b, 60 * NSEC_PER_SEC);
 	send_one(b, 0, "192.0.2.9", 1);

@@ -90,10 +90,10 @@ static void a_refused_mount_is_listed_with_its_reason_and_one_event(void **state
 			  "clients matches"},
 		{-EROFS, "read-only: host-a (10.1.1.1) may only read export 'x', and mounts it for "
 			 "writing"},
-		{-EDESTADDRREQ, "peer-unlisted: 10.1.1.1 claims to be host-a, of which peers lists "
-				"no ips; "},
-		{-EADDRNOTAVAIL, "wrong-address: 10.1.1.1 claims to be host-a, for which peers "
-				 "lists other ips; "},
+		{-EDESTADDRREQ, "peer-unlisted: 10.1.1.1 claims to be host-a, but 'peers' has no "
+				"'ips' for that host; "},
+		{-EADDRNOTAVAIL, "wrong-address: 10.1.1.1 claims to be host-a, but 'peers' has "
+				 "other 'ips' for that host; "},
 	};
 	const struct fuse_server_asked h = asked_by("host-a", "x", 1);
 	struct bench *b = *state;

@@ -58,7 +58,7 @@ static int take_leg(const struct api_request *rq, struct privsep_msg *m, struct 
 		return r;
 	if (json_object_size(o) == 0)
 		r = api_fail(e, 400, "bad-body",
-			     "the body is empty; give at least one key of a net entry");
+			     "the body is empty; give at least one key of an entry of 'net'");
 	else if (rq->body_len > PRIVSEP_JSON_MAX)
 		r = api_fail(e, 413, "too-large", "the body is larger than %u bytes",
 			     PRIVSEP_JSON_MAX);
@@ -253,7 +253,7 @@ int api_take_body(const struct resource *row, const struct api_request *rq, stru
 	case RESOURCE_BODY_NONE:
 		if (rq->body_len > 0)
 			return api_fail(e, 400, "bad-body",
-					"this request takes no body; remove it");
+					"this request takes no body; remove the body");
 		break;
 	case RESOURCE_BODY_FIELDS:
 		return take_fields(row, rq, m, e);

@@ -33,9 +33,10 @@ static int take_after(const struct resource *row, const char *text, struct api_l
 	if (!text[0] || strlen(text) >= sizeof(l->after) ||
 	    !text_is_clean(text, sizeof(l->after)) ||
 	    (is_number && api_number(text, INT64_MAX, &l->after_number) < 0))
-		return api_fail(e, 400, "bad-query",
-				"after is '%.40s'; write the %s of the previous page's last member",
-				text, row->key);
+		return api_fail(
+			e, 400, "bad-query",
+			"'after' is '%.40s'; write the %s of the previous page's last member", text,
+			row->key);
 	strcpy(l->after, text);
 	return 0;
 }
@@ -50,10 +51,11 @@ int api_list_take(const struct api_request *rq, struct api_list *ret, struct api
 	if (!row || (!rq->limit && !rq->after))
 		return 0;
 	if (strcmp(rq->method, row->method) != 0)
-		return api_fail(e, 400, "bad-query", "only %s takes limit and after; remove them",
+		return api_fail(e, 400, "bad-query",
+				"only %s takes 'limit' and 'after'; remove these parameters",
 				row->method);
 	if (rq->limit && (api_number(rq->limit, API_LIST_LIMIT_MAX, &l.limit) < 0 || l.limit == 0))
-		r = api_fail(e, 400, "bad-query", "limit is '%.40s'; write a number from 1 to %d",
+		r = api_fail(e, 400, "bad-query", "'limit' is '%.40s'; write a number from 1 to %d",
 			     rq->limit, API_LIST_LIMIT_MAX);
 	if (r == 0 && rq->after)
 		r = take_after(row, rq->after, &l, e);

@@ -40,13 +40,14 @@ static int take_wait(const struct api_request *rq, struct privsep_msg *m, unsign
 
 	if (rq->since && api_number(rq->since, INT64_MAX, &m->get_events.since) < 0)
 		return api_fail(e, 400, "bad-query",
-				"since is '%.40s'; write the number of an event", rq->since);
+				"'since' is '%.40s'; write the number of an event", rq->since);
 	if (rq->wait && api_number(rq->wait, API_WAIT_S_MAX, &wait) < 0)
-		return api_fail(e, 400, "bad-query", "wait is '%.40s'; write seconds from 0 to %d",
-				rq->wait, API_WAIT_S_MAX);
+		return api_fail(e, 400, "bad-query",
+				"'wait' is '%.40s'; write seconds from 0 to %d", rq->wait,
+				API_WAIT_S_MAX);
 	if (rq->instance && api_hex(rq->instance, &m->get_events.instance) < 0)
 		return api_fail(e, 400, "bad-query",
-				"instance is invalid; send the instance from an earlier answer");
+				"'instance' is invalid; send the instance from an earlier answer");
 	*wait_s = (unsigned)wait;
 	return 0;
 }
@@ -82,25 +83,24 @@ static int take_filter(const struct api_request *rq, struct privsep_get_events *
 	if (rq->severity &&
 	    (!events_severity_from_string(rq->severity, &severity) || severity > LOG_LEVEL_INFO))
 		return api_fail(e, 400, "bad-query",
-				"severity is '%.40s'; write error, warning, notice or info",
+				"'severity' is '%.40s'; write error, warning, notice or info",
 				rq->severity);
 	if (rq->limit && (api_number(rq->limit, EVENTS_KEPT, &limit) < 0 || limit == 0))
 		return api_fail(e, 400, "bad-query",
-				"limit is '%.40s'; write a number from 1 to %d", rq->limit,
+				"'limit' is '%.40s'; write a number from 1 to %d", rq->limit,
 				EVENTS_KEPT);
 	if (rq->source && (!rq->source[0] || strlen(rq->source) >= sizeof(g->source) ||
 			   !is_printable(rq->source)))
-		return api_fail(
-			e, 400, "bad-query",
-			"source is '%.60s'; write a source as in the list of events: agent, "
-			"api, worker 2, or the name of a leg",
-			rq->source);
+		return api_fail(e, 400, "bad-query",
+				"'source' is '%.60s'; write a source as in the list of events: "
+				"agent, api, worker 2, or the name of a leg",
+				rq->source);
 	r = take_when("from", rq->from, &g->from_ms, e);
 	if (r >= 0)
 		r = take_when("until", rq->until, &g->until_ms, e);
 	if (r >= 0 && rq->until && g->until_ms <= g->from_ms)
-		return api_fail(e, 400, "bad-query", "until is '%.40s'; write a time after %s",
-				rq->until, rq->from ? "that of from" : "1970");
+		return api_fail(e, 400, "bad-query", "'until' is '%.40s'; write a time after %s",
+				rq->until, rq->from ? "the time in 'from'" : "1970");
 	if (r < 0)
 		return r;
 	g->severity = severity;
@@ -121,8 +121,9 @@ static int take_stream(const struct api_request *rq, struct privsep_msg *m, stru
 
 	m->type = PRIVSEP_STREAM;
 	if (rq->wait || rq->from || rq->until || rq->limit)
-		return api_fail(e, 400, "bad-query",
-				"a stream takes only since, instance, severity and source");
+		return api_fail(
+			e, 400, "bad-query",
+			"a stream takes only the parameters since, instance, severity and source");
 	if (!id || !*id)
 		return 0;
 	if (strlen(id) > 17 && id[16] == '-')
@@ -147,15 +148,15 @@ static int take_if_match(const struct api_request *rq, enum resource_version ver
 	char digits[17] = "";
 
 	if (!text && version == RESOURCE_VERSION_REQUIRED)
-		return api_fail(
-			e, 428, "no-version",
-			"If-Match is missing; send the ETag of GET %.100s, so that no change "
-			"of another client is lost",
-			rq->path);
+		return api_fail(e, 428, "no-version",
+				"If-Match is missing; send the ETag of GET %.100s, so that no "
+				"change by another client is lost",
+				rq->path);
 	if (!text)
 		return 0;
 	if (version == RESOURCE_VERSION_NONE)
-		return api_fail(e, 400, "bad-request", "this request takes no If-Match; remove it");
+		return api_fail(e, 400, "bad-request",
+				"this request takes no If-Match; remove the header");
 	if (strcmp(text, "*") == 0) {
 		m->if_match = PRIVSEP_ETAG_ANY;
 		return 0;

@@ -65,7 +65,8 @@ static void add_filters(json_t *parameters)
 		{"until", when, text(64)},
 		{"source", "only events of this source",
 		 text(sizeof(((struct privsep_get_events *)NULL)->source) - 1)},
-		{"limit", "only the latest ones, this many", integer(1, PRIVSEP_EVENTS_MAX)},
+		{"limit", "only the latest events, at most this many",
+		 integer(1, PRIVSEP_EVENTS_MAX)},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(filters); i++)
@@ -297,9 +298,9 @@ static json_t *responses_of(const struct resource *row)
 			all, "303",
 			json_pack("{s:s}", "description", "a browser is sent to the web page"));
 	if (strcmp(row->method, "GET") == 0)
-		json_object_set_new(
-			all, "304",
-			json_pack("{s:s}", "description", "the content is that of If-None-Match"));
+		json_object_set_new(all, "304",
+				    json_pack("{s:s}", "description",
+					      "the content has the ETag in If-None-Match"));
 	return all;
 }
 

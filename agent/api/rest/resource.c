@@ -116,26 +116,31 @@ static const struct resource_field ping_fields[] = {
 #define NET_KEY_HELP(member, key, help) help
 #define NET_OPTIONS_HELP                                                                           \
 	"      --network N   network that the device is connected to\n"                            \
-	"      --label L     name of the switch behind it; --auto-label: as LLDP reports it\n"     \
+	"      --label L     name of the switch behind the device\n"                               \
+	"      --auto-label  take the name of the switch from LLDP\n"                              \
 	"      --ips LIST    data IPs: addresses and ranges, comma-separated\n" RESOURCE_NET_KEYS( \
 		NET_KEY_HELP) "      --shared-ip   use the address that the host has on the "      \
 			      "device\n"                                                           \
-			      "      --soft-roce   RDMA in software if the device has none\n"      \
-			      "      --rdma-off    do not use RDMA; --rdma-on: the leg is "        \
-			      "degraded without RDMA\n"                                            \
-			      "      --rdma-only   as --rdma-on, and bulk data of mounts wait "    \
-			      "for RDMA\n"                                                         \
+			      "      --soft-roce   use RDMA in software if the device has no "     \
+			      "RDMA\n"                                                             \
+			      "      --rdma-off    do not use RDMA\n"                              \
+			      "      --rdma-on     use RDMA; without RDMA the leg is degraded\n"   \
+			      "      --rdma-only   as --rdma-on, but bulk data of mounts wait "    \
+			      "until\n"                                                            \
+			      "                    RDMA works, and are not sent as packets\n"      \
 			      "      --inet6       the addresses are IPv6\n\n"                     \
-			      "A new network for the leg, named as in --network or as the leg:\n"  \
+			      "A new network for the leg, with the name in --network or that of "  \
+			      "the leg:\n"                                                         \
 			      "      --netmask M   netmask of --ips: 255.255.0.0 or 16\n"          \
-			      "      --gateway A   address of its router\n"                        \
+			      "      --gateway A   address of the network's router\n"              \
 			      "      --vlan ID     VLAN tag\n"                                     \
-			      "      --mtu BYTES   MTU of its devices\n"
+			      "      --mtu BYTES   MTU of the network's devices\n"
 
 #define EXPECT_LEG_HELP \
-	"\n      --expect V    only if the leg's version in 'plenum net show NAME' is still V\n"
-#define EXPECT_HELP \
-	"\n      --expect V    only if the version in 'plenum diff' or 'plenum plan' is still V\n"
+	"\n      --expect V    stage this only if 'plenum net show NAME' still shows version V\n"
+#define EXPECT_HELP                                                                         \
+	"\n      --expect V    do this only if 'plenum diff' or 'plenum plan' still shows " \
+	"version V\n"
 
 #define OPERATION(method_, path_, type_, purpose_) \
 	.method = method_, .path = path_, .type = type_, .purpose = purpose_
@@ -155,7 +160,7 @@ const struct resource resources[RESOURCE_MAX] = {
 			       "Shows the state of the agent with the reason for every problem, the last apply, the\n"
 			       "number of workers that are up, legs, mounts, paths to other hosts, and actions that only\n"
 			       "the operator can take. plenumd(8) explains each reason. Exit status 2: the state is\n"
-			       "starting or degraded; with -j the object has the state, and the exit status is 0.\n"}},
+			       "starting or degraded. With -j the state is in the JSON, and the exit status is always 0.\n"}},
 	},
 	[RESOURCE_PROCESSES] = {
 		OPERATION("GET", "/v1/processes", PRIVSEP_GET, "the agent and its workers"),
@@ -175,11 +180,11 @@ const struct resource resources[RESOURCE_MAX] = {
 		LIST("mounts", "path", TEXT),
 		.columns = "MOUNT,FROM,STATE,SINCE,WORKER,OPEN,REQUESTS/S,READ MS,WRITE MS,METADATA MS,REASON",
 		.commands = {{"mounts", "[TABLE OPTION...]", "list the mounts of this host",
-			       "Lists the mounts of this host: server and export, state and how long it has lasted, worker,\n"
-			       "open files, requests per second, and the times of requests in the last seconds in ms:\n"
-			       "median and 99th percentile. Programs on a mount that waits wait for its server, or get\n"
-			       "errors after its soft time. State unknown: its worker does not tell. Further columns for -o:\n"
-			       "by, lanes, sync-ms, options.\n"}},
+			       "Lists the mounts of this host: server and export, state and the time since its last change,\n"
+			       "worker, open files, requests per second, and the times of requests in the last seconds in ms:\n"
+			       "median and 99th percentile. If a mount waits, programs on it wait for the server, or get\n"
+			       "errors after the mount's soft time. State unknown: the mount's worker reports no state.\n"
+			       "Further columns for -o: by, lanes, sync-ms, options.\n"}},
 	},
 	[RESOURCE_EXPORTS] = {
 		OPERATION("GET", "/v1/exports", PRIVSEP_GET, "exports of this host"),
@@ -188,9 +193,10 @@ const struct resource resources[RESOURCE_MAX] = {
 		.columns = "EXPORT,PATH,STATE,CLIENTS,ACCESS,SQUASH,OPEN,REMOVED,REQUESTS/S,READ MS,WRITE MS,METADATA MS,REASON",
 		.commands = {{"exports", "[TABLE OPTION...]", "list the exports of this host",
 			       "Lists the exports of this host: folder, state, hosts that are connected, access and squash\n"
-			       "of its rules, files that clients have open, removed files that are kept because a client\n"
-			       "may have them open, requests per second, and their times as in 'plenum mounts'. A degraded\n"
-			       "export is served, but not by all its workers, or its folder has a problem: see REASON.\n"}},
+			       "of the export's rules, files that clients have open, removed files that are kept because a\n"
+			       "client may have them open, requests per second, and their times as in 'plenum mounts'. A\n"
+			       "degraded export is served, but not by all its workers, or its folder has a problem: see\n"
+			       "REASON.\n"}},
 	},
 	[RESOURCE_CLIENTS] = {
 		OPERATION("GET", "/v1/clients", PRIVSEP_GET, "hosts that mount the exports"),
@@ -200,9 +206,10 @@ const struct resource resources[RESOURCE_MAX] = {
 		.commands = {{"clients", "[TABLE OPTION...]", "list the hosts that mount the exports",
 			       "Lists the hosts that mount exports of this host, under the names that they give themselves:\n"
 			       "addresses, exports, number of mounts, open files, and the time since their last packet. A\n"
-			       "silent client answers on no path; an away client has no session, and the server keeps its\n"
-			       "open files for its return for 90 seconds. State unknown: its worker does not tell. REFUSED is\n"
-			       "the number of its mounts that the server refuses, and REASON says why.\n"}},
+			       "silent client answers on no path; an away client has no session, and the server keeps the\n"
+			       "client's open files for 90 seconds. State unknown: the worker that serves the client reports\n"
+			       "no state. REFUSED is the number of the client's mounts that the server refuses, and REASON says\n"
+			       "why.\n"}},
 	},
 	[RESOURCE_PEERS] = {
 		OPERATION("GET", "/v1/peers", PRIVSEP_GET, "other hosts, and their paths"),
@@ -211,10 +218,10 @@ const struct resource resources[RESOURCE_MAX] = {
 		.columns = "HOST,STATE,SINCE,LEGS UP,LEGS DOWN,PATHS,RTT,LOSS TO,LOSS FROM,MTU,HEARD,REASON",
 		.commands = {{"peers", "[TABLE OPTION...]", "list the other hosts and their legs",
 			       "Lists the servers of this host's mounts, the clients of its exports, and the hosts in\n"
-			       "'peers' of the configuration: legs of this host with a working path to the peer and legs\n"
-			       "without one, working paths of all, lowest round trip, largest loss and smallest MTU of the\n"
-			       "working paths, and the time since the peer's last packet. State unknown: no worker has a\n"
-			       "path to the peer, or tells of it. Further columns for -o: addresses, mounts, exports.\n"}},
+			       "'peers' of the configuration: legs of this host with and without a working path to the peer,\n"
+			       "number of working paths of all legs, lowest round trip, largest loss and smallest MTU of these\n"
+			       "paths, and the time since the peer's last packet. State unknown: no worker has a path to the\n"
+			       "peer, or reports one. Further columns for -o: addresses, mounts, exports.\n"}},
 	},
 	[RESOURCE_PATHS] = {
 		OPERATION("GET", "/v1/paths", PRIVSEP_GET, "paths to other hosts"),
@@ -225,7 +232,7 @@ const struct resource resources[RESOURCE_MAX] = {
 			       "Lists each worker's paths to other hosts: leg, addresses, peer, the mount or export that its\n"
 			       "session is for, state, round trip, MTU, traffic, share of lost packets in each direction,\n"
 			       "packets sent again, and changes to another path. A suspect path has been silent for a\n"
-			       "moment and gets no new packets; a joining one has not been answered yet. Further columns\n"
+			       "moment and gets no new packets; a joining path has not been answered yet. Further columns\n"
 			       "for -o: window, last-pause.\n"}},
 	},
 	[RESOURCE_SESSIONS] = {
@@ -328,8 +335,8 @@ const struct resource resources[RESOURCE_MAX] = {
 		.content = PRIVSEP_PLAIN,
 		.commands = {{"metrics", "[FILE]", "print metrics for Prometheus",
 			       "Prints the metrics of the agent and its workers in the text format of Prometheus. With\n"
-			       "FILE replaces that file at once, so that a reader sees the old text or the new one: for\n"
-			       "the textfile collector of node_exporter, which reads each FILE.prom of a folder.\n"}},
+			       "FILE, replaces this file in one step, so that a reader sees either the old or the new text:\n"
+			       "for the textfile collector of node_exporter, which reads each FILE.prom of a folder.\n"}},
 	},
 	[RESOURCE_EVENTS] = {
 		OPERATION("GET", "/v1/events", PRIVSEP_GET_EVENTS, "recent events"),
@@ -339,13 +346,14 @@ const struct resource resources[RESOURCE_MAX] = {
 			       "list recent events",
 			       "Lists the last 1000 events, also those before a restart of the agent or the host: time,\n"
 			       "severity, source and text. Times are UTC. WHEN is how long ago, such as 90s, 15m, 2h or\n"
-			       "7d; or local time, such as 2026-11-27T22:00; or a time of the list.\n\n"
-			       "      --since WHEN  omit earlier events; a number N: events with lower numbers\n"
+			       "7d; or a local time, such as 2026-11-27T22:00; or a time as this list prints it.\n\n"
+			       "      --since WHEN  omit earlier events; if WHEN is a number N, omit events with\n"
+			       "                    numbers below N\n"
 			       "      --until WHEN  omit events at and after that time\n"
-			       "      --severity S  only events that are at least this severe: error, warning, notice\n"
-			       "                    or info\n"
-			       "      --source NAME only events of one source: agent, api, 'worker 2', or a leg\n"
-			       "  -n, --lines N     only the last N of the events that the other options select\n"
+			       "      --severity S  print only events that are at least this severe: error, warning,\n"
+			       "                    notice or info\n"
+			       "      --source NAME print only events of one source: agent, api, 'worker 2', or a leg\n"
+			       "  -n, --lines N     print only the last N of the events that the other options select\n"
 			       "  -f, --follow      also print new events until interrupted, across restarts of the\n"
 			       "                    agent; with -j one object per line\n"}},
 	},
@@ -360,8 +368,8 @@ const struct resource resources[RESOURCE_MAX] = {
 			       "Also lists starts of the agent with another configuration, failed applies that the agent\n"
 			       "retried with success, and the last twenty attempts that failed or were rolled back;\n"
 			       "attempts that failed in the same way in a row are one line. 'plenum history show NUMBER'\n"
-			       "prints the configuration of an apply, 'plenum history diff NUMBER' what a rollback to it\n"
-			       "would change. Repairs of drift are events.\n"}},
+			       "prints the configuration of an apply, 'plenum history diff NUMBER' shows what a rollback\n"
+			       "to this configuration would change. Repairs of drift are events.\n"}},
 	},
 	[RESOURCE_HISTORY_CONFIG] = {
 		OPERATION("GET", "/v1/history/", PRIVSEP_GET, "configuration of an apply"),
@@ -401,7 +409,7 @@ const struct resource resources[RESOURCE_MAX] = {
 			       "in plenum.d. FILE - is standard input.\n" EXPECT_HELP}},
 	},
 	[RESOURCE_CONFIG_RESTORE] = {
-		OPERATION("DELETE", "/v1/config/staged", PRIVSEP_DROP_STAGED, "discard what is staged"),
+		OPERATION("DELETE", "/v1/config/staged", PRIVSEP_DROP_STAGED, "discard all staged changes"),
 		.version = RESOURCE_VERSION_OPTIONAL,
 		.commands = {{"restore", "[--expect V]", "discard staged changes",
 			       "Discards everything that is staged: a whole configuration and the changes of\n"
@@ -415,8 +423,8 @@ const struct resource resources[RESOURCE_MAX] = {
 		.commands = {{"net show", "[NAME] [TABLE OPTION...]", "list the legs, or show one",
 			       "Lists the legs with their devices, networks, labels, addresses and carriers, and the\n"
 			       "staged change of each: '+' added, '-' removed, '~' changed by the next apply. With NAME\n"
-			       "shows the keys of one leg, their staged values, its version for --expect, and values in\n"
-			       "files that a change by 'plenum net' overrides.\n"}},
+			       "shows one leg: its keys, their staged values, the version for --expect, and values in files\n"
+			       "that a change by 'plenum net' overrides.\n"}},
 	},
 	[RESOURCE_NET_ADD] = {
 		OPERATION("POST", "/v1/net", PRIVSEP_NET_ADD, "stage a new leg"),
@@ -424,8 +432,8 @@ const struct resource resources[RESOURCE_MAX] = {
 		.version = RESOURCE_VERSION_OPTIONAL,
 		.body = RESOURCE_BODY_LEG,
 		.commands = {{"net add", "DEVICE [OPTION...]", "stage a new leg",
-			       "Stages a new leg on a device. 'plenum apply' configures it and writes it to\n"
-			       "plenum.d/50-cli.yaml; 'plenum restore' discards it. DEVICE is a PCI address, a MAC\n"
+			       "Stages a new leg on a device. 'plenum apply' configures the leg and writes it to\n"
+			       "plenum.d/50-cli.yaml; 'plenum restore' discards the change. DEVICE is a PCI address, a MAC\n"
 			       "address or an interface name.\n\n"
 			       "      --name N      name of the leg; default: the interface name\n"
 			       NET_OPTIONS_HELP EXPECT_HELP}},
@@ -446,11 +454,13 @@ const struct resource resources[RESOURCE_MAX] = {
 			       "      --unset LIST  keys to reset to the value in the file, or to the default\n"
 			       NET_OPTIONS_HELP EXPECT_LEG_HELP},
 			     {"net label", "NAME LABEL [--expect V]", "stage the label of a leg",
-			       "Stages the label of a leg: the name of the switch behind it, or auto for the name that\n"
-			       "the switch sends by LLDP.\n" EXPECT_LEG_HELP},
+			       "Stages the label of a leg: the name of the switch behind its device, or auto for the name\n"
+			       "that the switch sends by LLDP.\n"
+			       EXPECT_LEG_HELP},
 			     {"net disable", "NAME [--expect V]", "stage that a leg is not used",
-			       "Stages that a leg is not used. It keeps its entry, its addresses and its routing table;\n"
-			       "the agent does not touch its device.\n" EXPECT_LEG_HELP},
+			       "Stages that a leg is not used. The leg keeps its entry, its addresses and its routing table;\n"
+			       "the agent does not touch its device.\n"
+			       EXPECT_LEG_HELP},
 			     {"net enable", "NAME [--expect V]", "stage that a leg is used again",
 			       "Stages that a disabled leg is used again.\n" EXPECT_LEG_HELP}},
 	},
@@ -469,17 +479,18 @@ const struct resource resources[RESOURCE_MAX] = {
 		FIELDS(apply_fields),
 		.commands = {{"apply", "[--confirm TIME] [--dry-run] [--force NAME] [--expect V]", "apply the staged configuration",
 			       "Makes the agent apply the staged configuration, or the files if nothing is staged. A\n"
-			       "failed apply is rolled back, and so is one after which a peer no longer answers or a mount\n"
-			       "that replaces a served one does not come up. Exit status 1: a mount that was served before\n"
-			       "is not served by the new configuration. If other users have staged changes, asks on a\n"
-			       "terminal and else refuses.\n\n"
+			       "failed apply is rolled back. An apply is also rolled back if a peer no longer answers after\n"
+			       "the change, or if a mount that replaces a served mount does not come up. Exit status 1: a\n"
+			       "mount that was served before is not served by the new configuration. If other users have\n"
+			       "staged changes, asks on a terminal, and refuses without a terminal.\n\n"
 			       "      --confirm TIME  roll back unless 'plenum confirm' follows within TIME: 120s, 5m\n"
 			       "      --dry-run     only show what would be done\n"
 			       "      --force NAME  apply although the change cuts off a dependency of the host; NAME is the\n"
 			       "                    interface or the dependency that the refusal names, such as\n"
-			       "                    default-route; --force probes: although a peer stops answering,\n"
-			       "                    or a mount is not served; --force others: also what others staged\n"
-			       "      --expect V    only if the version in 'plenum diff' or 'plenum plan' is still V\n"}},
+			       "                    default-route; --force probes: apply although a peer stops\n"
+			       "                    answering, or a mount is not served; --force others: apply also\n"
+			       "                    what other users have staged\n"
+			       "      --expect V    do this only if 'plenum diff' or 'plenum plan' still shows version V\n"}},
 	},
 	[RESOURCE_CONFIRM] = {
 		OPERATION("POST", "/v1/confirm", PRIVSEP_CONFIRM, "keep the pending apply"),
@@ -487,9 +498,10 @@ const struct resource resources[RESOURCE_MAX] = {
 		FIELDS(confirm_fields),
 		.commands = {{"confirm", "[NUMBER] [--force files]", "keep the pending apply",
 			       "Keeps an apply that is pending because of 'plenum apply --confirm' or policy.confirm: the\n"
-			       "one with NUMBER in 'plenum status', by default your own.\n\n"
+			       "apply with NUMBER in 'plenum status', by default your own apply.\n\n"
 			       "      --force files  confirm even if the configuration files have changed meanwhile;\n"
-			       "                    the changed files are kept beside them, with ~ at the end of the name\n"}},
+			       "                    copies of the changed files are kept in the same folder, with ~\n"
+			       "                    at the end of the name\n"}},
 	},
 	[RESOURCE_ROLLBACK] = {
 		OPERATION("POST", "/v1/rollback", PRIVSEP_ROLLBACK, "undo an apply"),
@@ -497,10 +509,10 @@ const struct resource resources[RESOURCE_MAX] = {
 		.async = true,
 		FIELDS(rollback_fields),
 		.commands = {{"rollback", "[NUMBER] [--confirm TIME] [--dry-run] [--force NAME]", "undo an apply",
-			       "Undoes the pending apply with NUMBER, by default your own. If no apply is pending,\n"
-			       "returns to the configuration before the running one, or to that of apply NUMBER in\n"
-			       "'plenum history'; the configuration files stay as they are. The options are those of\n"
-			       "apply.\n"}},
+			       "Undoes the pending apply with NUMBER, by default your own apply. If no apply is pending,\n"
+			       "returns to the configuration before the running one, or to the configuration of apply NUMBER\n"
+			       "in 'plenum history'; the configuration files stay as they are. 'plenum apply --help' explains\n"
+			       "the options.\n"}},
 	},
 	[RESOURCE_OPERATIONS] = {
 		OPERATION("GET", "/v1/operations", PRIVSEP_GET, "applies in the background"),
@@ -508,7 +520,7 @@ const struct resource resources[RESOURCE_MAX] = {
 		LIST("operations", "id", NUMBER),
 	},
 	[RESOURCE_OPERATION] = {
-		OPERATION("GET", "/v1/operations/", PRIVSEP_GET, "one of them, with its answer"),
+		OPERATION("GET", "/v1/operations/", PRIVSEP_GET, "one operation, with its answer"),
 		.what = PRIVSEP_OPERATION,
 		NAMED(NUMBER, get.number, "id"),
 	},
@@ -517,7 +529,7 @@ const struct resource resources[RESOURCE_MAX] = {
 		.success = 202,
 		.body = RESOURCE_BODY_NONE,
 		.commands = {{"stop", "", "end mounts, workers and the agent",
-			       "Unmounts all mounts, ends the workers, then the agent. The network stays as it is. To end\n"
+			       "Unmounts all mounts, then ends the workers and the agent. The network stays as it is. To end\n"
 			       "only the agent, use 'systemctl stop plenumd': workers and mounts continue.\n"}},
 	},
 	[RESOURCE_WORKERS_RESTART] = {
@@ -526,8 +538,8 @@ const struct resource resources[RESOURCE_MAX] = {
 		FIELDS(restart_fields),
 		.commands = {{"worker restart", "ID | --outdated", "restart workers under their mounts",
 			       "Restarts a worker by its ID in 'plenum processes', or all workers that still run an\n"
-			       "earlier plenum-worker after an upgrade, one at a time: the next one waits until all\n"
-			       "workers are up. Programs on mounts see a pause and no error. Exit status 2: a worker did\n"
+			       "earlier plenum-worker after an upgrade, one at a time: the next restart waits until\n"
+			       "all workers are up. Programs on mounts see a pause and no error. Exit status 2: a worker did\n"
 			       "not come back within a minute.\n\n"
 			       "      --outdated    all workers that 'plenum processes' shows as outdated\n"}},
 	},
@@ -536,18 +548,19 @@ const struct resource resources[RESOURCE_MAX] = {
 		.role = ACCESS_OPERATE,
 		FIELDS(worker_fields),
 		.commands = {{"worker stop", "ID", "stop a worker and keep it stopped",
-			       "Stops a worker by its ID in 'plenum processes'. It stays down, also through applies, until\n"
-			       "'plenum worker start' or a start of the agent; 'plenum status' says so. Its mounts stay:\n"
-			       "programs on hard mounts wait, those on soft mounts get errors after their time; clients of\n"
-			       "its exports wait likewise. Exit status 2: it did not end within a minute.\n"}},
+			       "Stops a worker by its ID in 'plenum processes'. The worker stays down, also through\n"
+			       "applies, until 'plenum worker start' or a start of the agent; 'plenum status' says so. The\n"
+			       "worker's mounts stay: programs on hard mounts wait, and programs on soft mounts get errors\n"
+			       "after the soft time; clients of the worker's exports wait likewise. Exit status 2: the worker\n"
+			       "did not end within a minute.\n"}},
 	},
 	[RESOURCE_WORKER_START] = {
-		OPERATION("POST", "/v1/workers/start", PRIVSEP_WORKER_START, "start that worker"),
+		OPERATION("POST", "/v1/workers/start", PRIVSEP_WORKER_START, "start a stopped worker"),
 		.role = ACCESS_OPERATE,
 		FIELDS(worker_fields),
 		.commands = {{"worker start", "ID", "start a stopped worker",
-			       "Starts a worker that 'plenum worker stop' has stopped. Exit status 2: it is not up after a\n"
-			       "minute.\n"}},
+			       "Starts a worker that 'plenum worker stop' has stopped. Exit status 2: the worker is not\n"
+			       "up after a minute.\n"}},
 	},
 	[RESOURCE_LOG_LEVEL] = {
 		OPERATION("POST", "/v1/workers/log-level", PRIVSEP_LOG_LEVEL, "set what it logs"),
@@ -579,14 +592,15 @@ const struct resource resources[RESOURCE_MAX] = {
 			       "Makes the workers of this host drop, delay, duplicate or reorder packets, to test how\n"
 			       "the file system copes. Needs policy.fault-injection: true. A fault ends when its time is\n"
 			       "over, even if the agent does not run. RDMA traffic is not affected.\n\n"
-			       "      --leg LEG       packets of this leg only\n"
-			       "      --peer PEER     packets to and from one host only: a name in peers, a client's\n"
+			       "      --leg LEG       affect packets of this leg only\n"
+			       "      --peer PEER     affect packets to and from one host only: a name in peers, a client's\n"
 			       "                      name, or an address\n"
-			       "      --direction D   in, out or both; default both\n"
+			       "      --direction D   affect packets in this direction: in, out or both; default both\n"
 			       "      --drop SHARE    drop this share of packets: 1%, 0.05%\n"
 			       "      --blackhole     drop all packets\n"
 			       "      --delay TIME    delay each packet by TIME in each direction: 2ms, 500us; at most 1s\n"
-			       "      --duplicate SHARE, --reorder SHARE   duplicate, or delay by 2 ms, this share\n"
+			       "      --duplicate SHARE  duplicate this share of packets\n"
+			       "      --reorder SHARE delay this share of packets by 2 ms\n"
 			       "      --ttl TIME      end the fault after TIME: 60s, 5m; at most 1h\n"}},
 	},
 	[RESOURCE_FAULTS_REMOVE] = {
@@ -646,12 +660,12 @@ const struct resource resources[RESOURCE_MAX] = {
 		.success = 201,
 		FIELDS(ping_fields),
 		.commands = {{"rdma ping", "PEER [--leg LEG] [--size BYTES] [--count N]", "measure RDMA to a peer on each leg",
-			       "Makes a worker that mounts from the peer, or that serves a mount there, measure RDMA over\n"
-			       "each leg, in both directions: latency of single transfers and throughput of four at a\n"
-			       "time. If a leg has no RDMA, prints the reason and the findings of the doctor. Direction\n"
-			       "'in': the peer writes into this host's memory, as for file reads; 'out': the peer reads\n"
-			       "from it. PEER is the name of the other host or one of its data IPs. Mounts have priority:\n"
-			       "the test uses at most a quarter of the time. Needs the right to make changes. Exit\n"
+			       "Measures RDMA to a peer over each leg, in both directions, with a worker that mounts from\n"
+			       "the peer or serves a mount of the peer: latency of single transfers and throughput of four\n"
+			       "at a time. If a leg has no RDMA, prints the reason and the findings of the doctor. Direction\n"
+			       "'in': the peer writes into this host's memory, as for file reads; 'out': the peer reads from\n"
+			       "this host's memory. PEER is the name of the other host or one of its data IPs. Mounts have\n"
+			       "priority: the test uses at most a quarter of the time. Needs the right to make changes. Exit\n"
 			       "status 1: some transfers failed; 2: all transfers of a leg failed.\n\n"
 			       "      --leg LEG     test this leg only\n"
 			       "      --size BYTES  size of each transfer; default 64, and 65536 for four at a time\n"

@@ -84,8 +84,8 @@ void systemd_scope_enter(const char *prefix)
 	if (r >= 0)
 		r = start_transient(bus, name, &error);
 	if (r < 0)
-		log_notice("cannot move the applier to a systemd scope: %s; it stays in the "
-			   "agent's unit",
+		log_notice("cannot move the applier to a systemd scope: %s; the applier stays in "
+			   "the agent's unit",
 			   error.message ? error.message : strerror(-r));
 	sd_bus_error_free(&error);
 	sd_bus_flush_close_unref(bus);

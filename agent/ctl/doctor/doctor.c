@@ -283,7 +283,7 @@ int ctl_cmd_doctor(const struct ctl_args *a)
 	int r;
 
 	if (a->bad && a->all) {
-		ctl_complain("--bad and --all contradict each other; give one");
+		ctl_complain("--bad and --all contradict each other; give only one");
 		return CTL_USAGE;
 	}
 	r = check_operand(operand);

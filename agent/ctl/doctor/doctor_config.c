@@ -37,9 +37,9 @@ static void run_file(const struct doctor_host *p, const struct doctor_check *c,
 	}
 	doctor_report(r, DOCTOR_FAIL, "%s", p->no_spec);
 	doctor_advise(
-		r, "plenum validate; where plenumd runs, 'plenum config show --running' prints the "
-		   "configuration that it runs; on a new host 'plenum config generate' prints a "
-		   "first one");
+		r,
+		"plenum validate; where plenumd runs, 'plenum config show --running' prints the "
+		"running configuration; on a new host 'plenum config generate' prints a first one");
 }
 
 static void run_plan(const struct doctor_host *p, const struct doctor_check *c,
@@ -174,7 +174,7 @@ static void run_journal(const struct doctor_host *p, const struct doctor_check *
 			      "the agent has not finished an interrupted apply: " PLENUM_RUNDIR
 			      "/journal still exists, but no applier runs");
 		doctor_advise(r, "plenum status and plenum events name the step that cannot be "
-				 "undone; then plenum apply, or plenum rollback");
+				 "undone; then run plenum apply, or plenum rollback");
 		return;
 	}
 	if (applies) { /* an applier may run without an agent, because it outlives the agent */
@@ -186,8 +186,8 @@ static void run_journal(const struct doctor_host *p, const struct doctor_check *
 		return;
 	}
 	doctor_report(r, DOCTOR_FAIL,
-		      "an apply was interrupted and no agent runs to roll it back: " PLENUM_RUNDIR
-		      "/journal");
+		      "an apply was interrupted, and no agent runs that could roll back the "
+		      "apply: " PLENUM_RUNDIR "/journal");
 	doctor_advise(r, "systemctl start plenumd: it completes or rolls back the apply");
 }
 
@@ -530,11 +530,10 @@ static void run_accounts(const struct doctor_host *p, const struct doctor_check 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		if (has_account(p, names[i]))
 			continue;
-		doctor_report(
-			r, DOCTOR_WARN,
-			"this host has no user %s: processes of Plenum share the uid of other "
-			"programs, which can stop them",
-			names[i]);
+		doctor_report(r, DOCTOR_WARN,
+			      "this host has no user %s: processes of Plenum share a uid with "
+			      "other programs, and these programs can stop them",
+			      names[i]);
 		doctor_advise(r, "systemd-sysusers; plenum apply");
 	}
 	doctor_report(r, DOCTOR_PASS, "the users plenum and plenum-worker exist");

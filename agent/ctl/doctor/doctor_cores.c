@@ -118,8 +118,8 @@ static void run_used(const struct doctor_host *p, const struct doctor_check *c,
 			      json_integer_value(core), pid);
 		doctor_advise(r,
 			      "taskset -pc %" JSON_INTEGER_FORMAT " %" JSON_INTEGER_FORMAT
-			      "; if that fails, add the core to the cpuset, or write another one "
-			      "under workers",
+			      "; if taskset fails, add the core to the cpuset, or write another "
+			      "core under 'workers'",
 			      json_integer_value(core), pid);
 	}
 	doctor_report(r, DOCTOR_PASS, "all workers run on their own cores");

@@ -60,7 +60,7 @@ static void run_io_uring(const struct doctor_host *p, const struct doctor_check 
 	} else if (doctor_read_number(p, &disabled, "%s", file) < 0) {
 		if (doctor_kernel_is(p, 5, 10)) {
 			doctor_report(r, DOCTOR_PASS,
-				      "Linux %s has io_uring and no switch to turn it off",
+				      "Linux %s has io_uring and no switch to turn io_uring off",
 				      p->inv->kernel_release);
 			return;
 		}

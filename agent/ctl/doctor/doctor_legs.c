@@ -85,7 +85,10 @@ static void run_duplex(const struct doctor_host *p, const struct doctor_check *c
 		if (strcmp(l->duplex, "half") != 0)
 			continue;
 		doctor_report(r, DOCTOR_FAIL, "%s runs at half duplex", l->name);
-		doctor_advise(r, "ethtool -s %s autoneg on; the same at the switch port", l->name);
+		doctor_advise(
+			r,
+			"ethtool -s %s autoneg on; turn autonegotiation on at the switch port too",
+			l->name);
 	}
 	doctor_report(r, DOCTOR_PASS, "no leg runs at half duplex");
 }
@@ -121,8 +124,8 @@ static void run_pcie(const struct doctor_host *p, const struct doctor_check *c,
 		    width >= max)
 			continue;
 		doctor_report(r, DOCTOR_WARN,
-			      "%s uses %" PRId64 " PCIe lanes of the %" PRId64 " that it has",
-			      l->name, width, max);
+			      "%s uses only %" PRId64 " of its %" PRId64 " PCIe lanes", l->name,
+			      width, max);
 		doctor_advise(r,
 			      "move the NIC of %s to a slot with %" PRId64 " lanes, or reseat it",
 			      l->name, max);
@@ -337,10 +340,11 @@ static void run_segmentation(const struct doctor_host *p, const struct doctor_ch
 		if (!l || !json_is_true(json_object_get(path, "segmentation_lost")))
 			continue;
 		driver = l->driver[0] ? l->driver : inv_link_kind_to_string(l->kind);
-		doctor_report(r, DOCTOR_WARN,
-			      "packets that %s of leg %s (driver %s) segments do not reach %s: the "
-			      "worker sends them one by one instead",
-			      l->name, leg, driver, peer && peer[0] ? peer : "a peer");
+		doctor_report(
+			r, DOCTOR_WARN,
+			"%s of leg %s (driver %s) segments packets itself, but the segmented "
+			"packets do not reach %s: the worker sends packets one by one instead",
+			l->name, leg, driver, peer && peer[0] ? peer : "a peer");
 		doctor_advise(r,
 			      "ethtool -K %s tx-udp-segmentation off (also in the boot-time "
 			      "network setup), or install a driver %s without this defect",

@@ -87,7 +87,7 @@ static void advise_send(const struct doctor_probe *e, int error, struct doctor_r
 
 	switch (error) {
 	case EPERM:
-		doctor_advise(r, "a packet filter of this host drops it: nft list ruleset; "
+		doctor_advise(r, "a packet filter of this host drops the packet: nft list ruleset; "
 				 "iptables-save; for cgroup programs: bpftool cgroup tree");
 		break;
 	case EACCES:
@@ -96,7 +96,7 @@ static void advise_send(const struct doctor_probe *e, int error, struct doctor_r
 	case EHOSTUNREACH:
 		doctor_advise(r,
 			      "ip route get %s from %s; ip rule; remove the route or rule that "
-			      "rejects it, or add the missing one: plenum plan",
+			      "rejects the packet, or add the missing route: plenum plan",
 			      t.to, t.from);
 		break;
 	case ENOBUFS:
@@ -107,10 +107,10 @@ static void advise_send(const struct doctor_probe *e, int error, struct doctor_r
 		doctor_advise(r, "plenum plan: this host has no address %s", t.from);
 		break;
 	case EMSGSIZE:
-		doctor_advise(
-			r,
-			"raise the MTU of leg %s's device to that of its network; ip link shows it",
-			e->leg);
+		doctor_advise(r,
+			      "raise the MTU of leg %s's device to the MTU of the leg's network; "
+			      "ip link shows the device's MTU",
+			      e->leg);
 		break;
 	default:
 		doctor_advise(r,
@@ -153,8 +153,8 @@ static void run_sends(const struct doctor_host *p, const struct doctor_check *c,
 		if (e->peer[0] && !s->send_error && !is_tested(p, e))
 			doctor_report(
 				r, DOCTOR_UNKNOWN,
-				"%s (%s) was not tested on leg %s: a worker holds the data IP, "
-				"so only a worker could send, and none has a path there",
+				"%s (%s) was not tested on leg %s: a worker holds the data IP, so "
+				"only a worker could send, and no worker has a path there",
 				e->peer, t.to, e->leg);
 		if (!s->send_error)
 			continue;
@@ -181,7 +181,7 @@ static void report_icmp(const struct doctor_probe *e, enum doctor_state is, stru
 	if (s->icmp_error == ECONNREFUSED && ip_addr_equal(&s->icmp_by, &e->to)) {
 		doctor_report(r, is,
 			      "%s (%s) is up on leg %s, but refuses UDP port %u: no program there "
-			      "has it, or a filter rejects the packets",
+			      "has the port, or a filter rejects the packets",
 			      e->peer, t.to, e->leg, s->port);
 		doctor_advise(r,
 			      "on %s: systemctl start plenumd; plenum status; if a worker has the "
@@ -191,7 +191,7 @@ static void report_icmp(const struct doctor_probe *e, enum doctor_state is, stru
 		doctor_report(r, is, "%s rejects packets to UDP port %u of %s (%s) on leg %s: %s",
 			      ip_addr_format(&s->icmp_by, by, sizeof(by)), s->port, e->peer, t.to,
 			      e->leg, strerror(s->icmp_error));
-		doctor_advise(r, "look for the route or filter on %s that rejects them", by);
+		doctor_advise(r, "look for the route or filter on %s that rejects the packets", by);
 	} else if (s->icmp_error == EHOSTUNREACH) {
 		doctor_report(r, is,
 			      "no host on leg %s answers ARP or neighbour discovery for "
@@ -207,8 +207,8 @@ static void report_icmp(const struct doctor_probe *e, enum doctor_state is, stru
 			      "%s",
 			      s->port, e->peer, t.to, strerror(s->icmp_error));
 		doctor_advise(r,
-			      "look for a rule that rejects it: nft list ruleset; iptables-save; "
-			      "ip route get %s from %s",
+			      "look for a rule that rejects these packets: nft list ruleset; "
+			      "iptables-save; ip route get %s from %s",
 			      t.to, t.from);
 	}
 }
@@ -266,7 +266,7 @@ static void report_untested(const struct doctor_probe *e, struct doctor_result *
 	if (e->held) {
 		doctor_report(r, DOCTOR_UNKNOWN,
 			      "%s of leg %s belongs to a worker, which has no session with peer "
-			      "%s: only it could ask",
+			      "%s: only this worker could ask",
 			      t.from, e->leg, e->peer);
 		return;
 	}
@@ -414,11 +414,12 @@ static void run_back(const struct doctor_host *p, const struct doctor_check *c,
 		if (!e->peer[0] || (path && path_is_up(path)) ||
 		    (e->port.had_own_port && e->port.n_answered > 0))
 			continue;
-		doctor_report(r, DOCTOR_UNKNOWN,
-			      path ? "the path of a worker to peer %s on leg %s is not up"
-				   : "no worker here has a session with peer %s on leg %s, so no "
-				     "packet that it sends first is known to arrive",
-			      e->peer, e->leg);
+		doctor_report(
+			r, DOCTOR_UNKNOWN,
+			path ? "the path of a worker to peer %s on leg %s is not up"
+			     : "no worker here has a session with peer %s on leg %s, so it is not "
+			       "known whether packets that the peer sends first arrive",
+			e->peer, e->leg);
 		blame_silence(p, e, r);
 	}
 	doctor_report(r, DOCTOR_PASS, "packets of all peers arrive at UDP port %u of this host",
@@ -435,10 +436,11 @@ static void report_small(const struct doctor_probe *e, struct doctor_result *r)
 		      "%s (%s) answers small packets on leg %s, but not packets of %" PRIu32
 		      " bytes",
 		      e->peer[0] ? e->peer : "the gateway", t.to, e->leg, e->bytes);
-	doctor_advise(r,
-		      "set the MTU of the switch ports and of the other end to at least %" PRIu32
-		      ", or write a smaller networks[].mtu on all hosts",
-		      e->bytes);
+	doctor_advise(
+		r,
+		"set the MTU of the switch ports and of the peer's device to at least %" PRIu32
+		", or write a smaller networks[].mtu on all hosts",
+		e->bytes);
 }
 
 enum fit { FITS, TOO_SMALL, NOT_KNOWN };

@@ -232,8 +232,8 @@ static void print_skipped_legs(const struct ctl_args *a, const struct doctor_hos
 		if (options || (a->leg && strcmp(a->leg, leg->name) != 0))
 			continue;
 		if (plan_leg_is_configured(leg))
-			ctl_complain("leg %s is not tested: it does not lead there, or its data "
-				     "IPs are held by workers",
+			ctl_complain("leg %s is not tested: the leg does not lead to the peer, or "
+				     "workers hold its data IPs",
 				     leg->name);
 		else
 			ctl_complain("leg %s is %s", leg->name,

@@ -40,8 +40,8 @@ static void run_clock(const struct doctor_host *p, const struct doctor_check *c,
 		doctor_report(r, DOCTOR_PASS, "the kernel's clock is synchronized");
 	} else {
 		doctor_report(r, DOCTOR_WARN,
-			      "the clock is not synchronized: file times and events of different "
-			      "hosts do not match");
+			      "the clock is not synchronized: file times and event times of "
+			      "different hosts do not match");
 		doctor_advise(r, "systemctl enable --now chronyd, or timedatectl set-ntp true");
 	}
 }

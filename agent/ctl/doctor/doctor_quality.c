@@ -137,8 +137,8 @@ static void run_marked(const struct doctor_host *p, const struct doctor_check *c
 		if (!e->peer[0] || !e->small || e->marked)
 			continue;
 		doctor_report(r, DOCTOR_FAIL,
-			      "%s answers on leg %s, but not packets marked with DSCP %u and ECN: "
-			      "they are dropped on the way there or back",
+			      "%s answers on leg %s, but does not answer packets with DSCP %u and "
+			      "ECN: these are dropped on the way there or back",
 			      e->peer, e->leg, e->tos >> 2);
 		doctor_advise(r,
 			      "look for a policy for DSCP %u on the switches of leg %s and in the "
@@ -164,14 +164,14 @@ static void run_dscp(const struct doctor_host *p, const struct doctor_check *c,
 			r, matters ? DOCTOR_WARN : DOCTOR_NOTE,
 			"DSCP %u comes back from %s on leg %s as %u%s", e->tos >> 2, e->peer,
 			e->leg, e->answered_tos >> 2,
-			matters ? ": a device on the path changes it, and the priority with it"
+			matters ? ": a device on the path changes the DSCP, and so the priority"
 				: ", which nothing here relies on");
 		if (matters)
-			doctor_advise(
-				r,
-				"make the switches of leg %s trust DSCP and keep it, and look for "
-				"rules that set it on both hosts: nft list ruleset; tc filter show",
-				e->leg);
+			doctor_advise(r,
+				      "make the switches of leg %s trust DSCP and keep it, and "
+				      "look on both hosts for rules that set the DSCP: nft list "
+				      "ruleset; tc filter show",
+				      e->leg);
 	}
 	doctor_report(r, DOCTOR_PASS, "DSCP marks come back unchanged");
 }

@@ -26,20 +26,20 @@ static const struct row {
 	 "off "
 	 "on the legs of one kind: plenum net set LEG --rdma-off"},
 	{"rdma-memlock", DOCTOR_WARN, "the worker's memory cannot be registered for RDMA",
-	 "prlimit --memlock=unlimited --pid PID, of the worker; LimitMEMLOCK=infinity in "
-	 "plenumd.service for later workers"},
+	 "prlimit --memlock=unlimited --pid PID, where PID is the worker's; LimitMEMLOCK=infinity "
+	 "in plenumd.service for later workers"},
 	{"rdma-failed", DOCTOR_WARN, "queue pairs with a peer fail",
 	 "plenum rdma ping PEER; let UDP port 4791 pass, and check flow control and MTU of the "
 	 "leg's switch"},
 	{"rdma-peer-without", DOCTOR_WARN, "a server offers no RDMA",
 	 "plenum doctor and plenum rdma devices on the servers of this host's mounts"},
-	{"rdma-iwarp", DOCTOR_WARN, "its device is an iWARP device, which is not supported",
+	{"rdma-iwarp", DOCTOR_WARN, "the leg's device is an iWARP device, which is not supported",
 	 "plenum net set LEG --rdma-off; or switch the NIC to RoCE (irdma: devlink dev param set "
 	 "PCI name enable_roce value true cmode runtime)"},
 	{"rdma-mtu-below", DOCTOR_WARN,
-	 "its port carries packets of less than 512 bytes of RDMA data",
+	 "the RDMA port carries packets with less than 512 bytes of RDMA data",
 	 "raise the MTU of the leg, or of the InfiniBand partition in the subnet manager"},
-	{"rdma-device-gone", DOCTOR_WARN, "its device was removed",
+	{"rdma-device-gone", DOCTOR_WARN, "the RDMA device was removed",
 	 "plenum rdma devices; dmesg; rdma link show"},
 };
 

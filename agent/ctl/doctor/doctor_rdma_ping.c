@@ -188,12 +188,12 @@ static const char *meaning(const char *reason)
 		{"rdma-no-device",
 		 "no RDMA device has the leg's address: see 'plenum rdma devices'"},
 		{"rdma-port-down",
-		 "the RDMA port is not active: check the cable and the other end"},
+		 "the RDMA port is not active: check the cable and the peer port"},
 		{"rdma-no-gid", "the leg's address is not a GID now: see 'plenum rdma devices'"},
 		{"rdma-memlock", "memory cannot be registered: raise LimitMEMLOCK of plenumd"},
 		{"rdma-device-gone",
-		 "the RDMA device was removed; the worker uses it again when it is back"},
-		{"rdma-kinds-differ", "one end uses InfiniBand and the other Ethernet, or another "
+		 "the RDMA device was removed; the worker uses the device again when it is back"},
+		{"rdma-kinds-differ", "one host uses InfiniBand and the other Ethernet, or another "
 				      "version of RoCE: check net[].roce-mode"},
 		{"rdma-mixed", "this host's servers use InfiniBand and Ethernet at the same time; "
 			       "use one kind of fabric"},

@@ -19,7 +19,7 @@ static void run_diverted(const struct doctor_host *p, const struct doctor_check 
 			continue;
 		doctor_report(r, DOCTOR_FAIL, "leg %s: %s", leg->name, leg->reason.text);
 		doctor_advise(r, "ip rule; ip route get GATEWAY from DATA-IP; remove the rule or "
-				 "route that diverts it");
+				 "route that diverts the packets");
 	}
 	doctor_report(r, DOCTOR_PASS, "packets from a leg's data IP leave via that leg");
 }
@@ -49,7 +49,7 @@ static void check_more(const struct doctor_host *p, const struct inv_rule *rule,
 	doctor_report(r, DOCTOR_UNKNOWN,
 		      "rule %" PRIu32
 		      " precedes our rules and selects by more than the source (a mark, a port, an "
-		      "interface): whether it matches packets of workers is not known",
+		      "interface): whether the rule matches packets of workers is not known",
 		      rule->priority);
 	doctor_advise(r, "ip rule show pref %" PRIu32, rule->priority);
 }

@@ -51,7 +51,7 @@ static void run_udp(const struct doctor_host *p, const struct doctor_check *c,
 	} else {
 		doctor_report(r, DOCTOR_WARN,
 			      "%" PRIu64 " datagrams of %" PRIu64
-			      " were dropped: no room at their socket",
+			      " were dropped: their socket had no room",
 			      lost, all);
 		doctor_advise(r, "give workers more cores (workers[].cores); for other programs: "
 				 "sysctl -w net.core.rmem_max=16777216");
@@ -159,8 +159,8 @@ static void run_port_taken(const struct doctor_host *p, const struct doctor_chec
 		doctor_report(r, DOCTOR_FAIL, "another program uses UDP port %u on all addresses",
 			      port);
 		doctor_advise(r,
-			      "ss -lunp 'sport = :%u' shows the program: stop it, or configure "
-			      "another port",
+			      "ss -lunp 'sport = :%u' shows the program: stop the program, or "
+			      "configure another port",
 			      port);
 	}
 	doctor_report(r, text ? DOCTOR_PASS : DOCTOR_UNKNOWN,
@@ -182,7 +182,7 @@ static void run_conntrack(const struct doctor_host *p, const struct doctor_check
 	} else {
 		doctor_report(r, DOCTOR_WARN,
 			      "%" PRId64 " of %" PRId64
-			      " tracked connections: new ones are dropped",
+			      " connections are tracked: new connections are dropped",
 			      n, max);
 		doctor_advise(r,
 			      "sysctl -w net.netfilter.nf_conntrack_max=%" PRId64

@@ -215,8 +215,10 @@ static void run_rdma_modules(const struct doctor_host *p, const struct doctor_ch
 			continue;
 		doctor_report(r, DOCTOR_WARN, "%s (%s) supports RDMA, but module %s is not loaded",
 			      l->name, l->driver, module);
-		doctor_advise(r, "modprobe %s; write it to /etc/modules-load.d/plenum.conf",
-			      module);
+		doctor_advise(
+			r,
+			"modprobe %s; write the module's name to /etc/modules-load.d/plenum.conf",
+			module);
 	}
 	doctor_report(r, DOCTOR_PASS, "no module is missing for the RDMA of a leg");
 }

@@ -278,8 +278,8 @@ static void check_standby(const struct doctor_host *p, struct doctor_result *r)
 			if (strcmp(text_of(path, "leg"), leg) != 0 || !is_standby(p, leg, peer))
 				continue;
 			doctor_report(r, DOCTOR_WARN,
-				      "leg %s carries no load to %s: no leg of %s has its label, "
-				      "%s",
+				      "leg %s carries no load to %s: no leg of %s has this leg's "
+				      "label, %s",
 				      leg, peer, peer, label_of(p, k)[0] ? label_of(p, k) : "-");
 			doctor_advise(r,
 				      "plenum net label %s SWITCH, with the label that the leg of "
@@ -310,7 +310,8 @@ static void run_labels(const struct doctor_host *p, const struct doctor_check *c
 		if (!p->status)
 			doctor_blame(r, "agent-answers");
 	}
-	doctor_report(r, DOCTOR_PASS, "no two legs have one label, and peers share all labels");
+	doctor_report(r, DOCTOR_PASS,
+		      "no two legs have the same label, and peers share all labels");
 }
 
 static bool has_pair(const struct doctor_host *p)
@@ -461,11 +462,10 @@ static void run_crossed(const struct doctor_host *p, const struct doctor_check *
 
 		if (!plan_leg_is_configured(leg) || leg->bond[0] || is_proven(p, i))
 			continue;
-		doctor_report(
-			r, DOCTOR_UNKNOWN,
-			"leg %s: no peer answers on it, and no switch reports the name of its "
-			"label via LLDP%s%s",
-			leg->name, p->no_arps[0] ? "; " : "", p->no_arps);
+		doctor_report(r, DOCTOR_UNKNOWN,
+			      "leg %s: no peer answers there, and no switch reports the leg's "
+			      "label as its name via LLDP%s%s",
+			      leg->name, p->no_arps[0] ? "; " : "", p->no_arps);
 	}
 	doctor_report(r, DOCTOR_PASS, "each cable leads to the network of its leg");
 }

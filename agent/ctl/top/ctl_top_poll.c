@@ -49,8 +49,8 @@ const char *top_gone(const struct top *t, char *buf, size_t size)
 	buf[0] = '\0';
 	if (t->gone_ns)
 		snprintf(buf, size,
-			 "the agent has not answered for %s (%s): these are its last values; they "
-			 "are updated when it answers",
+			 "the agent has not answered for %s (%s): the values are its last ones, "
+			 "and are updated when it answers",
 			 ctl_format_seconds(
 				 (json_int_t)((clock_now_ns() - t->gone_ns) / NSEC_PER_SEC), since,
 				 sizeof(since)),

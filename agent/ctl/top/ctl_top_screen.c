@@ -168,7 +168,7 @@ static void draw_help(struct screen *s)
 {
 	static const char *const keys[] = {
 		"1 to 5   show or hide legs, workers, peers, mounts, exports",
-		"s        next order;  e n t l i: by health, name, traffic, latency, IOPS",
+		"s        next order;  e n t l i: sort by health, name, traffic, latency, IOPS",
 		"+ -      one second more or less between two samples",
 		"j k      scroll down and up in long tables",
 		"r        sample now",

@@ -109,7 +109,7 @@ static void send_or_lose(enum fd_holder_type type, const char *name, int fd)
 
 	if (r >= 0)
 		return;
-	say(LOG_LEVEL_ERR, "does not take a descriptor; starting another", r);
+	say(LOG_LEVEL_ERR, "does not take a descriptor; starting another holder", r);
 	holder_lose();
 	restart_later();
 }
@@ -118,7 +118,7 @@ static void send_or_lose(enum fd_holder_type type, const char *name, int fd)
  * ended. */
 static int on_holder(void *user, int fd, uint32_t revents)
 {
-	say(LOG_LEVEL_ERR, "ended; starting another", 0);
+	say(LOG_LEVEL_ERR, "ended; starting another holder", 0);
 	holder_lose();
 	restart_later();
 	return 0;
@@ -295,7 +295,7 @@ static bool holder_adopt(void)
 		return holder_watch() >= 0;
 	}
 	if (r < 0)
-		say(LOG_LEVEL_WARNING, "does not list its descriptors; starting another", r);
+		say(LOG_LEVEL_WARNING, "does not list its descriptors; starting another holder", r);
 	else
 		tell(FD_HOLDER_QUIT, "", -1);
 	holder_lose();

@@ -6,22 +6,20 @@
 
 static int busy(const char *path, const struct mountinfo *mi, struct reason *why)
 {
-	reason_set_text(
-		why,
-		"mount point %.120s is busy: a %.20s file system is mounted on it; unmount that or "
-		"change its path",
-		path, mi->fstype);
+	reason_set_text(why,
+			"mount point %.120s is busy: a %.20s file system is mounted there; unmount "
+			"that file system, or change the path of the mount",
+			path, mi->fstype);
 	return -EBUSY;
 }
 
 static int refuse(const char *path, int error, struct reason *why)
 {
 	if (error == -ENOTEMPTY)
-		reason_set_text(
-			why,
-			"mount point %.120s is busy: the directory is not empty; empty it or "
-			"change its path",
-			path);
+		reason_set_text(why,
+				"mount point %.120s is busy: the directory is not empty; empty the "
+				"directory, or change the path of the mount",
+				path);
 	else if (error == -ETIMEDOUT)
 		reason_set_text(why, "mount point %.150s: its file system does not answer", path);
 	else
@@ -69,8 +67,8 @@ bool mount_place_is_covered(const char *path, const char *real, const struct mou
 	if (mountinfo_leads_elsewhere(real, mi, &by) <= 0 || mountinfo_has(real, mi) <= 0)
 		return false;
 	reason_set_text(why,
-			"another program has mounted a %.20s file system over the mount %.120s, "
-			"which programs do not reach now; unmount that",
+			"another program has mounted a %.20s file system over the mount %.120s, so "
+			"programs do not reach the mount; unmount that file system",
 			by.fstype, path);
 	return true;
 }

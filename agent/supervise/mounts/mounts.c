@@ -626,7 +626,8 @@ static void reattach(struct mounts *m, struct mount_point *p)
 	p->mnt_fd = fd_take(p->spare_fd);
 	rundir_del_mount(m->setup.rundir, p->real);
 	say(m, LOG_LEVEL_WARNING,
-	    "another process unmounted %s; attaching it again, with its connection", p->what.path);
+	    "another process unmounted %s; attaching the mount again, with its connection",
+	    p->what.path);
 	try_place(m, p);
 }
 
@@ -671,8 +672,7 @@ static int on_look(void *user)
 			continue;
 		}
 		say(m, LOG_LEVEL_WARNING,
-		    "another process unmounted %s; mounting it again, as it is configured",
-		    p->what.path);
+		    "another process unmounted %s; mounting it again, as configured", p->what.path);
 		point_remove(p);
 		if (worker_id && m->setup.on_lost)
 			m->setup.on_lost(m->setup.user, worker_id);

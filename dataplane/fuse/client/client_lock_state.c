@@ -44,10 +44,10 @@ static void locks_lose(struct fuse_client *f)
 			client_publish(&node->flags, node->flags & ~CLIENT_NODE_LOCKED);
 	}
 	if (n > 0)
-		log_warning(
-			"%s: the server no longer has the file locks of this mount; %u open files "
-			"on which programs may have held locks fail with EIO until they are closed",
-			f->mount->path, n);
+		log_warning("%s: the server no longer has the file locks of this mount; programs "
+			    "may have held locks on %u open files, which fail with EIO until "
+			    "programs close them",
+			    f->mount->path, n);
 }
 
 void client_locks_served(struct fuse_client *f, uint64_t epoch)

@@ -141,7 +141,7 @@ static bool can_serve(struct fuse_client *f)
 	if (!(f->state.head->flags & FUSE_PROTO_HAS_RESEND))
 		why = "this host's kernel is older than Linux 6.9";
 	else if (f->link == CLIENT_READY && !(f->features & FUSE_PROTO_FEATURE_LOCKS))
-		why = "the server does not support them; upgrade Plenum on the server";
+		why = "the server does not support cluster locks; upgrade Plenum on the server";
 	if (why && !f->locks.refused)
 		log_warning("%s: cluster locks fail with ENOLCK: %s", f->mount->path, why);
 	f->locks.refused |= why != NULL;

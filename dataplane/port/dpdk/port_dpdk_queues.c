@@ -257,8 +257,8 @@ int port_dpdk_queues_setup(struct port_dpdk_queues *q, const struct port_dpdk_qu
 		r = rings_setup(&s, q->pool);
 	if (r < 0)
 		return r;
-	log_info("%s: %u receive queues of %u descriptors, %u to send", of->device, q->n_rx,
-		 s.sizes.rx_descriptors, s.sizes.tx_descriptors);
+	log_info("%s: %u receive queues of %u descriptors, and send queues of %u", of->device,
+		 q->n_rx, s.sizes.rx_descriptors, s.sizes.tx_descriptors);
 	port_dpdk_sizes_report(&s.got, why);
 	return 0;
 }

@@ -104,14 +104,14 @@ void port_dpdk_sizes_report(const struct port_dpdk_got *g, struct reason *why)
 {
 	reason_clear(why);
 	if (g->descriptors < g->wanted)
-		reason_set(why, "few-buffers", "%u receive buffers, not %u: too few hugepages",
+		reason_set(why, "few-buffers", "%u receive buffers, not %u: too few free hugepages",
 			   g->descriptors, g->wanted);
 	if (g->device_node < 0 || g->memory_node < 0 || g->device_node == g->memory_node)
 		return;
 	if (reason_is_set(why))
-		reason_append(why, "far-memory: buffers on NUMA node %d, device on node %d",
+		reason_append(why, "far-memory: buffers are on NUMA node %d, the device on node %d",
 			      g->memory_node, g->device_node);
 	else
-		reason_set(why, "far-memory", "buffers on NUMA node %d, device on node %d",
+		reason_set(why, "far-memory", "buffers are on NUMA node %d, the device on node %d",
 			   g->memory_node, g->device_node);
 }

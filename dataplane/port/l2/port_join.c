@@ -53,7 +53,7 @@ static int link_await(struct port_joining *j, struct reason *why)
 	if (now_ns < j->link_until_ns)
 		return -EAGAIN;
 	port_early_done(&j->early); /* nothing will read the replies */
-	reason_set_text(why, "no link: address not probed");
+	reason_set_text(why, "no link, so the address was not probed");
 	return 1;
 }
 

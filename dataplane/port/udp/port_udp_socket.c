@@ -90,9 +90,10 @@ static void bind_explain(const struct udp_local *l, int error, struct reason *wh
 
 	ip_addr_format(&l->addr.ip, ip, sizeof(ip));
 	if (error == -EADDRINUSE)
-		reason_set_text(why,
-				"UDP port %u of %s is in use; free it or configure another port",
-				l->addr.port, ip);
+		reason_set_text(
+			why,
+			"UDP port %u of %s is in use; free the port, or configure another port",
+			l->addr.port, ip);
 	else if (error == -EADDRNOTAVAIL)
 		reason_set_text(why, "%s is not an address of this host", ip);
 	else

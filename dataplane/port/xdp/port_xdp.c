@@ -488,26 +488,27 @@ static int all_open(struct port_xdp *x, const struct launch_config *cfg,
 {
 	const struct xdp_mode *mode = NULL;
 	unsigned n_queues;
-	char text[64];
+	char text[80];
 	int r = interface_find(x, lp->ifname);
 
 	if (r < 0)
 		return refuse(why, r, lp->ifname, NULL);
 	if (lp->mtu > PLENUM_AF_XDP_MTU_MAX) {
-		snprintf(text, sizeof(text), "MTU %u exceeds the limit of %u", lp->mtu,
+		snprintf(text, sizeof(text), "the MTU %u exceeds the limit of %u", lp->mtu,
 			 PLENUM_AF_XDP_MTU_MAX);
 		return refuse(why, -EMSGSIZE, lp->ifname, text);
 	}
 	n_queues = port_xdp_queues_count(lp->ifname);
 	if (n_queues > PORT_XDP_QUEUES_MAX) {
-		snprintf(text, sizeof(text), "%u receive queues, limit %u; reduce with ethtool -L",
-			 n_queues, PORT_XDP_QUEUES_MAX);
+		snprintf(text, sizeof(text),
+			 "%u receive queues exceed the limit of %u; use ethtool -L", n_queues,
+			 PORT_XDP_QUEUES_MAX);
 		return refuse(why, -E2BIG, lp->ifname, text);
 	}
 	r = socket_open(x, n_queues, lp->mtu, FREE_WAIT_NS / cfg->n_ports, &mode);
 	if (r < 0)
 		return refuse(why, r, lp->ifname,
-			      r == -EEXIST  ? "another program or worker uses it"
+			      r == -EEXIST  ? "another program or worker uses the interface"
 			      : r == -EBUSY ? "the kernel still holds a dead worker's queue; kill "
 					      "this worker to retry"
 					    : NULL);

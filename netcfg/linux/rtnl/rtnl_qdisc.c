@@ -237,7 +237,8 @@ int rtnl_qdisc_change(struct rtnl *rt, const struct kernel_change *c, struct rea
 	int r;
 
 	if (strchr(value, ':')) {
-		reason_set_text(why, "another program had set %s, and only tc(8) can set it again",
+		reason_set_text(why,
+				"another program had set %s, and only tc(8) can restore that qdisc",
 				value);
 		return -EOPNOTSUPP;
 	}

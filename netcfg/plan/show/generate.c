@@ -188,20 +188,25 @@ static void candidate_check(const struct generator *g, struct candidate *c)
 	if (!c->shared && plan_link_dependent(g->inv, l, &c->why))
 		return;
 	if (!c->device[0])
-		reason_set(&c->why, "unnamed", "its name is not valid in this file; rename it");
+		reason_set(&c->why, "unnamed",
+			   "the interface's name is not valid in this file; rename the interface");
 	else if (!l->up)
 		reason_set(&c->why, "down",
-			   "it is down, so its address and carrier are unknown; bring it up");
+			   "the interface is down, so its address and carrier are unknown; bring "
+			   "the interface up");
 	else if (!l->carrier)
-		reason_set(&c->why, "no-carrier", "it has no carrier; check the cable");
+		reason_set(&c->why, "no-carrier", "the interface has no carrier; check the cable");
 	else if (l->mtu < MTU_MIN)
-		reason_set(&c->why, "mtu", "its mtu is %" PRIu32 "; workers need %u or more",
-			   l->mtu, MTU_MIN);
+		reason_set(&c->why, "mtu",
+			   "the interface's MTU is %" PRIu32 "; workers need %u or more", l->mtu,
+			   MTU_MIN);
 	else if (!c->addr)
-		reason_set(&c->why, "no-address", "it has no address, so its network is unknown");
+		reason_set(&c->why, "no-address",
+			   "the interface has no address, so its network is unknown");
 	else if (!g->management)
 		reason_set(&c->why, "management",
-			   "it may be the management interface; name that one above first");
+			   "this may be the management interface; name the management interface "
+			   "above first");
 }
 
 static int find_candidates(struct generator *g)
@@ -386,8 +391,8 @@ static void put_other_devices(const struct generator *g)
 		put_link_comment(g, c->link);
 		fputs("  #   ", g->out);
 		if (!reason_is_set(&c->why))
-			fputs("slower than the legs, on the same network, or one leg too many; add "
-			      "it by hand",
+			fputs("this device is slower than the legs, or on the same network, or one "
+			      "leg too many; add the leg by hand",
 			      g->out);
 		else
 			put_comment_text(g->out, c->why.text);
@@ -401,8 +406,8 @@ static void put_other_devices(const struct generator *g)
 		n++;
 	}
 	if (n == 0)
-		fputs("  # No device of this host can be a leg: that is a physical link that is "
-		      "neither\n"
+		fputs("  # No device of this host can be a leg. A leg needs a physical link that "
+		      "is neither\n"
 		      "  # the management interface nor a port of a bridge or bond.\n",
 		      g->out);
 }
@@ -430,8 +435,8 @@ static void put_legs(const struct generator *g)
 	char modes[SPEC_HA_NAMES_MAX];
 
 	fputs("# The legs, each on a device, given by PCI address, MAC or name. A label names the\n"
-	      "# switch behind a device: traffic between hosts prefers legs of one label; with\n"
-	      "# auto the switch announces its name via LLDP.\n",
+	      "# switch behind a device: traffic between hosts prefers legs with the same "
+	      "label;\n# with auto the switch announces its name via LLDP.\n",
 	      f);
 	fputs(g->n_legs ? "net:\n" : "# net:\n", f);
 	for (size_t i = 0; i < g->n_legs; i++) {
@@ -487,13 +492,13 @@ static void put_workers(const struct generator *g)
 	const char *hash = ask ? "" : "# ";
 	FILE *f = g->out;
 
-	fputs("# One worker per core. compute serves directories, frontend mounts those of "
+	fputs("# One worker per core. compute serves directories, frontend mounts directories of "
 	      "peers.\n",
 	      f);
 	if (!has_free_hugepages(g->inv))
 		fputs("# No hugepages are free, so DPDK is not available yet.\n", f);
 	if (!core)
-		fputs("# This host has only core 0; a worker uses that one only if cores is [0].\n",
+		fputs("# This host has only core 0; a worker uses core 0 only if 'cores' is [0].\n",
 		      f);
 	fprintf(f,
 		"%sworkers:\n"
@@ -534,7 +539,7 @@ static char *compose(struct generator *g)
 /* Makes the first error in d the reason why no device can be a leg. */
 static void refuse_all(struct generator *g, const struct diag *d)
 {
-	const char *text = "the plan rejects it";
+	const char *text = "the plan rejects this device";
 
 	for (size_t i = d->n; i-- > 0;)
 		if (d->entries[i].severity == DIAG_ERROR && d->entries[i].text)

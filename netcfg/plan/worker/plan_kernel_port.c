@@ -60,9 +60,10 @@ static bool is_taken(const struct plan_builder *b, size_t worker, const struct p
 	const struct plan_worker *other = other_find(b->plan, worker, port->ifindex);
 
 	if (other)
-		reason_set_text(why,
-				"AF_XDP supports one worker per interface, and worker %u uses it",
-				other->id);
+		reason_set_text(
+			why,
+			"AF_XDP supports one worker per interface, and worker %u uses AF_XDP there",
+			other->id);
 	return other != NULL;
 }
 

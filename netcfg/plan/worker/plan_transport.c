@@ -207,8 +207,8 @@ static bool shares_host_ip(struct plan_builder *b, size_t entry, struct plan_wor
 		return false;
 	w->effective = SPEC_TRANSPORT_UDP;
 	reason_set(&w->reason, "shared-ip",
-		   "leg %.32s uses the host's own address, which the kernel receives; give it a "
-		   "network to use %s",
+		   "leg %.32s uses the host's own address, so the kernel receives its packets; "
+		   "give the leg a network to use %s",
 		   net->name, spec_transport_to_string(w->asked));
 	if (b->spec->on_fallback == SPEC_FALLBACK_REFUSE)
 		diag_add(b->d, DIAG_ERROR, &b->spec->workers[entry].pos, transport_path(entry).text,
@@ -299,9 +299,10 @@ static bool is_shared(const struct plan_builder *b, struct reason *why)
 	const struct spec_net *net = plan_shared_net(b->spec);
 
 	if (net)
-		reason_set(why, "shared-ip",
-			   "leg %.32s uses the host's own address, which the kernel receives",
-			   net->name);
+		reason_set(
+			why, "shared-ip",
+			"leg %.32s uses the host's own address, so the kernel receives its packets",
+			net->name);
 	return net != NULL;
 }
 

@@ -111,7 +111,7 @@ static bool ip_is_taken(const struct plan_builder *b, const struct plan_leg *leg
 		ip_addr_format(&ip->addr, text, sizeof(text));
 		reason_set(why, "address-taken",
 			   "worker %u needs %s/%u on %s, but another program added %s/%u to %s; "
-			   "remove it there, or write other ips",
+			   "remove the address there, or write other 'ips'",
 			   w->id, text, ip->len, leg->link->name, text, theirs->ip.len,
 			   on ? on->name : "another interface");
 	}
@@ -130,7 +130,8 @@ static bool ip_is_of_another_host(const struct plan_builder *b, const struct pla
 	if (!c)
 		return false;
 	reason_set(why, "address-duplicate",
-		   "%s, so worker %u does not use it; remove it there, or write other ips",
+		   "%s, so worker %u does not use this address; remove the address there, or write "
+		   "other 'ips'",
 		   plan_conflict_describe(c, text, sizeof(text)), w->id);
 	return true;
 }
@@ -152,7 +153,7 @@ static void check_duplicate(struct plan_builder *b, const struct plan_leg *leg,
 			continue;
 		reason_set(&why, "address-duplicate",
 			   "another host already uses %s (duplicate address detection on %s); "
-			   "write other ips",
+			   "write other 'ips'",
 			   ip_addr_format(&have->ip.addr, text, sizeof(text)), port->ifname);
 		planner_leg_set_state(b, leg->index, PLAN_LEG_DEGRADED, &why);
 	}
@@ -269,12 +270,12 @@ static void explain_missing_legs(const struct plan *p, struct plan_worker *w)
 		if (leg->bond[0] || worker_has_port(w, leg->name) ||
 		    (leg->state == PLAN_LEG_DISABLED && w->n_ports > 0))
 			continue;
-		len += (size_t)snprintf(legs + len, sizeof(legs) - len, "%s%.32s %s",
-					len ? ", " : "", leg->name,
-					plan_leg_is_configured(leg)	  ? "has no address for it"
-					: leg->state == PLAN_LEG_ABSENT	  ? "is absent"
-					: leg->state == PLAN_LEG_DISABLED ? "is disabled"
-									  : "is refused");
+		len += (size_t)snprintf(
+			legs + len, sizeof(legs) - len, "%s%.32s %s", len ? ", " : "", leg->name,
+			plan_leg_is_configured(leg)	  ? "has no address for the worker"
+			: leg->state == PLAN_LEG_ABSENT	  ? "is absent"
+			: leg->state == PLAN_LEG_DISABLED ? "is disabled"
+							  : "is refused");
 	}
 	w->is_of_legs = w->n_ports == 0 || (len && legs_come_first(w));
 	if (w->n_ports == 0)
@@ -300,8 +301,8 @@ static void explain_bond(const struct plan *p, struct plan_worker *w)
 static void note_no_backup(const struct plan *p, struct plan_worker *w)
 {
 	if (p->hold_s && w->effective == SPEC_TRANSPORT_UDP && w->n_ports && !w->note[0])
-		snprintf(w->note, sizeof(w->note), "no backup: the kernel has its IP on %.16s",
-			 w->ports[0].leg);
+		snprintf(w->note, sizeof(w->note),
+			 "no backup: the kernel has the worker's IP on %.16s", w->ports[0].leg);
 }
 
 /* Maximum number of mount workers of one mount. More would not make the mount faster, because they
@@ -478,7 +479,7 @@ int plan_workers_build(struct plan_builder *b)
 		return 0;
 	if (spec->n_nets == 0)
 		diag_add(b->d, DIAG_ERROR, &spec->workers[0].pos, "net",
-			 "the workers have no leg; write one under net");
+			 "the workers have no leg; write a leg under 'net'");
 	plan_transport_choose(b);
 	for (size_t i = 0; i < spec->n_workers && r == 0; i++)
 		for (size_t c = 0; c < spec->workers[i].n_cores && r == 0; c++)

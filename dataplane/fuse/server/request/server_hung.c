@@ -63,7 +63,7 @@ void server_hung_look(struct fuse_server *srv, uint64_t now_ns)
 		reason_clear(&srv->hung);
 	else
 		reason_set(&srv->hung, "export-hung",
-			   "export %.60s: a request has waited for its file system for more than "
-			   "%u s; check its disk or its server (dmesg, iostat)",
+			   "export %.60s: a request has waited over %u s for the file system; "
+			   "check its disk or its server (dmesg, iostat)",
 			   late->mount->export->cfg->name, limit_s(late));
 }

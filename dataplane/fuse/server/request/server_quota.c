@@ -110,7 +110,7 @@ static bool away_close(struct fuse_server *srv)
 
 	if (!oldest)
 		return false;
-	log_notice("open files are short: closing %u of %s, which is away",
+	log_notice("open files run out: closing %u files of %s, which is away",
 		   server_mount_files(oldest), oldest->host_name);
 	server_mount_drop_files(oldest);
 	return true;
@@ -213,8 +213,8 @@ static void refused_report(struct fuse_server *srv)
 
 	if (srv->refused_share == SERVER_SHARE_ALL) {
 		reason_set(&srv->short_of, "files-short",
-			   "all %u files that clients can have open are open; user %u of %.40s was "
-			   "refused one",
+			   "all %u files that clients may open are open; an open by "
+			   "user %u of %.40s was refused",
 			   srv->files_max, srv->refused_uid, srv->refused_host);
 		return;
 	}
@@ -225,7 +225,8 @@ static void refused_report(struct fuse_server *srv)
 			 srv->refused_share == SERVER_SHARE_MOUNT ? "a mount of" : "client",
 			 srv->refused_host);
 	reason_set(&srv->short_of, "files-short",
-		   "%s has its share of open files: %u of %u are open, and the rest is for others",
+		   "%s has used up its share of open files: %u of %u are open; the rest is for "
+		   "other clients",
 		   who, srv->n_files, srv->files_max);
 }
 
@@ -241,8 +242,8 @@ void server_quota_tick(struct fuse_server *srv, uint64_t now_ns)
 		refused_report(srv);
 	else if (is_short(srv, srv->n_files) && m)
 		reason_set(&srv->short_of, "files-short",
-			   "%u of %u files are open at clients, most at %.40s: %u", srv->n_files,
-			   srv->files_max, m->host_name, m->n_files);
+			   "clients have %u of %u files open, and %.40s has most of them: %u",
+			   srv->n_files, srv->files_max, m->host_name, m->n_files);
 	else
 		reason_clear(&srv->short_of);
 }
