@@ -388,6 +388,7 @@ static struct rig *rig_get(void)
 	g.cfg.n_mounts = 1;
 	g.cfg.mounts[0].fuse_fd = g.dev;
 	g.cfg.mounts[0].soft_s = 2;
+	g.cfg.mounts[0].n_addrs = 1;
 	g.cfg.mounts[0].state_fd = memfd_create("state", MFD_CLOEXEC);
 	g.cfg.mounts[0].bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	return &g;

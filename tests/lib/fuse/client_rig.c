@@ -201,6 +201,7 @@ int rig_setup_rdma(void **state, unsigned n_legs)
 	g->cfg->n_mounts = 1;
 	g->cfg->mounts[0].fuse_fd = g->dev;
 	g->cfg->mounts[0].soft_s = 30;
+	g->cfg->mounts[0].n_addrs = 1; /* without an address, a client does not connect */
 	g->cfg->mounts[0].state_fd = memfd_create("state", MFD_CLOEXEC);
 	g->proc_fd = -1;
 	g->server = (struct fuse_proto_server){.incarnation = 1, .verifier = 1};
