@@ -3,7 +3,7 @@
  * removes them. */
 #include "netcfg/base/os/folder.h"
 #include <fcntl.h>
-#include <ftw.h>
+#include <fts.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <linux/openat2.h>
@@ -272,16 +272,29 @@ const char *folder_text(uint64_t dev, uint64_t ino, char buf[static FOLDER_TEXT_
 
 /* ------------------------------------------------------------------ removal */
 
-#define WALK_FDS 8 /* descriptors that nftw(3) may use at a time */
-
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	return remove(path) < 0 && errno != ENOENT ? -1 : 0;
-}
-
 int folder_remove(const char *path)
 {
-	if (nftw(path, remove_entry, WALK_FDS, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) == 0)
-		return 0;
-	return errno == ENOENT ? 0 : -errno;
+	char *const paths[] = {(char *)path, NULL};
+	/* nftw() with FTW_MOUNT would leave out files on overlayfs, which have another device
+	 * number than its directories. */
+	FTS *walk = fts_open(paths, FTS_PHYSICAL | FTS_XDEV | FTS_NOCHDIR, NULL);
+	const FTSENT *e;
+	int r = 0;
+
+	if (!walk)
+		return -errno;
+	for (errno = 0; r == 0 && (e = fts_read(walk)); errno = 0) {
+		if (e->fts_info == FTS_D) /* the directory comes again after its entries */
+			continue;
+		if (e->fts_info == FTS_DNR || e->fts_info == FTS_ERR || e->fts_info == FTS_NS)
+			r = -e->fts_errno;
+		else if (remove(e->fts_accpath) < 0)
+			r = -errno;
+		if (r == -ENOENT)
+			r = 0;
+	}
+	if (r == 0 && errno)
+		r = -errno;
+	fts_close(walk);
+	return r;
 }
