@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The file locks that clients of this host's exports hold or wait for. Reading all of a large table
- * takes many milliseconds, so a child process makes the list; it may also wait for procfs.
+ * The file locks on this host's exports: those that clients hold or wait for, and those that an
+ * operator breaks or has broken. Reading all of a large table takes many milliseconds, so a child
+ * process makes the list; it may also wait for procfs.
  */
 #include "agent/agent.h"
 #include "agent/status_internal.h"

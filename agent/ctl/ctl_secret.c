@@ -80,10 +80,11 @@ static int read_keys(const char *path, unsigned n, const char *otherwise, struct
 int ctl_cmd_secret_add(const struct ctl_args *a)
 {
 	struct secret s;
-	int r = read_keys(file_of(a), 1,
-			  "the file has two keys already; finish the former key change first with "
-			  "'plenum secret switch' or 'plenum secret drop'",
-			  &s);
+	int r = read_keys(
+		file_of(a), 1,
+		"the file has two keys already, because a key change is not finished: run "
+		"'plenum secret switch' unless that was done, and then 'plenum secret drop'",
+		&s);
 
 	if (r != CTL_OK)
 		return r;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The commands that stop, start and restart workers, and set what they log. They wait until the
- * workers have the new state. */
+/* The commands that stop, start and restart workers, and set the log level of a worker or of the
+ * agent. They wait until the worker has the new state, at most a minute for each worker. */
 #include "agent/ctl/ctl.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * File locks that the server manages (`locks: cluster`). client_lock_state.c owns the part of the
- * mount's state that records these locks; client_locks.c owns the lock requests. A lock request is
- * never ended before the server has answered it, because the client would not know whether the
- * program has the lock.
+ * mount's state that records these locks; client_locks.c owns the lock requests. A request that
+ * sets or frees a lock, once it was sent, ends only with the server's answer, because otherwise the
+ * client would not know whether the program has the lock.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_LOCKS_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_LOCKS_H

@@ -17,8 +17,9 @@ static unsigned key_find(const uint8_t (*keys)[RUDP_KEY_BYTES], unsigned n_keys,
 	return i;
 }
 
-/* Returns whether the session continues after a change of keys. If a handshake with a dropped key
- * is in progress, restarts it. */
+/* Returns false if this change drops the key of the session or of its handshake: sets key_gone, so
+ * that rudp_keys_end() ends the session, or restarts the handshake, at the next poll. Otherwise
+ * stores the new index of the key. */
 static bool session_keeps_key(struct rudp_session *s, const uint8_t (*keys)[RUDP_KEY_BYTES],
 			      unsigned n_keys)
 {
