@@ -396,6 +396,61 @@ static void test_the_view_survives_a_table_of_random_bytes(void **state)
 	munmap(mem, LAUNCH_LOCKS_BYTES);
 }
 
+/* Another worker writes any number into the table. The process of the test has no memory behind
+ * these, so that it would end. */
+static void test_calls_use_only_numbers_within_the_table(void **state)
+{
+	struct lock_memory *mem =
+		mmap(NULL, LAUNCH_LOCKS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	struct lock_list *waiting, *notices;
+	uint64_t granted[4];
+	pid_t pid;
+
+	(void)state;
+	assert_true(mem != MAP_FAILED);
+	waiting = &mem->mounts[mounts[1].index].lists[LOCK_WAITING];
+	notices = &mem->mounts[mounts[1].index].lists[LOCK_GRANTED];
+	mem->head.n_undo = 1U << 30;
+	assert_int_equal(set(0, true, 0, 9, true), 0);
+	assert_int_equal(mem->head.n_undo, 0);
+	assert_int_equal(set(2, true, 20, 29, true), 0);
+	waiting->first = UINT32_MAX; /* the search for deadlocks looks there */
+	assert_int_equal(set(0, true, 20, 29, true), -EINPROGRESS);
+	notices->first = UINT32_MAX;
+	assert_int_equal(lock_granted(t, &mounts[1], granted, 4), 0);
+	join(1);
+	waiting->first = notices->first = UINT32_MAX;
+	mem->head.free_record = mem->head.n_records = UINT32_MAX;
+	assert_int_equal(set(0, true, 40, 49, false), -ENOLCK);
+	mem->head.n_mounts = mem->head.n_files = UINT32_MAX;
+	pid = occupy();
+	mem->head.n_undo = UINT32_MAX;
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(release(0, 0, 9), 0); /* first restores what that process had begun */
+	lock_mount_leave(t, &mounts[1]);
+	mem->head.n_files = UINT32_MAX;
+	mem->head.n_freed = 1;
+	assert_int_equal(lock_mounts_expire(t, 1000), 1);
+	munmap(mem, LAUNCH_LOCKS_BYTES);
+}
+
+static void test_calls_end_although_chains_of_files_have_no_end(void **state)
+{
+	struct lock_memory *mem =
+		mmap(NULL, LAUNCH_LOCKS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	(void)state;
+	assert_true(mem != MAP_FAILED);
+	assert_int_equal(set_on(0, 5, 1, true, false), 0);
+	mem->files[10].next = 11;
+	for (unsigned i = 0; i < LOCKS_CHAINS; i++)
+		mem->chains[i] = 11;
+	lock_mount_leave(t, &mounts[0]);
+	assert_int_equal(set_on(1, 6, 1, true, false), 0);
+	munmap(mem, LAUNCH_LOCKS_BYTES);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -409,6 +464,8 @@ int main(void)
 		TEST(test_the_session_that_joined_last_is_current),
 		TEST(test_the_view_shows_who_holds_and_who_waits),
 		TEST(test_the_view_survives_a_table_of_random_bytes),
+		TEST(test_calls_use_only_numbers_within_the_table),
+		TEST(test_calls_end_although_chains_of_files_have_no_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,8 +29,9 @@ struct lock_table {
 	uint64_t budget_ns; /* how long this process may still wait for the mutex before refill_ns
 			     */
 	uint64_t refill_ns;
-	uint32_t steps; /* how many more records the current search may visit */
-	bool exceeds;	/* the current change may give the mount more than its share */
+	uint32_t n_undo; /* of lock_head, which another worker may have damaged */
+	uint32_t steps;	 /* how many more records the current search may visit */
+	bool exceeds;	 /* the current change may give the mount more than its share */
 	/* Two arrays, by number of a record: the number of the last search for deadlocks that has
 	 * visited the record; then the next record that the current search has to visit. */
 	uint32_t *seen;
@@ -86,10 +87,14 @@ void lock_table_freed(struct lock_table *t, struct lock_file *f);
 
 #define LOCK_TOUCH(t, p) lock_touch((t), (p), sizeof(*(p)))
 
-/* These functions keep numbers within the table, because another worker may have damaged the
- * table. */
+/* Reads a number of the table once, so that the number that is checked is the one that is used. */
+#define lock_once(i) __atomic_load_n(&(i), __ATOMIC_RELAXED)
+
+/* These functions keep numbers within the table, because another worker may damage the table at any
+ * time. */
 static inline struct lock_record *lock_record_at(const struct lock_table *t, uint32_t i)
 {
+	__asm__("" : "+r"(i)); /* so that the compiler does not read it again, as lock_once() */
 	return i && i <= LOCKS_RECORDS ? &t->mem->records[i - 1] : NULL;
 }
 static inline struct lock_mount *lock_mount_at(const struct lock_table *t, uint32_t i)

@@ -160,6 +160,7 @@ int lock_enter(struct lock_table *t, bool *ret_died)
 {
 	struct lock_head *h = &t->mem->head;
 	int r = pthread_mutex_trylock(&h->mutex);
+	uint32_t n;
 
 	if (r == EBUSY)
 		r = mutex_wait(t);
@@ -168,8 +169,11 @@ int lock_enter(struct lock_table *t, bool *ret_died)
 	if (t->occupied)
 		return -EBUSY;
 	h->worker = t->worker;
+	t->n_undo = 0;
 	if (!*ret_died)
 		return 0;
+	n = lock_once(h->n_undo);
+	t->n_undo = MIN_OF(n, LOCKS_UNDO);
 	lock_undo(t);
 	pthread_mutex_consistent(&h->mutex);
 	return 0;
@@ -183,19 +187,21 @@ void lock_leave(struct lock_table *t)
 void lock_touch(struct lock_table *t, void *p, size_t len)
 {
 	struct lock_head *h = &t->mem->head;
-	struct lock_undo *u = &t->mem->undo[h->n_undo];
+	struct lock_undo *u = &t->mem->undo[t->n_undo];
 
-	if (h->n_undo == LOCKS_UNDO)
-		abort(); /* cannot happen: each change is bounded by LOCK_OWNER_MAX */
+	if (t->n_undo >= LOCKS_UNDO)
+		return; /* only if another worker has damaged the table: LOCK_OWNER_MAX bounds each
+			   change */
 	u->at = (uint32_t)((uint8_t *)p - (uint8_t *)t->mem);
 	u->len = (uint32_t)len;
 	memcpy(u->bytes, p, len);
 	/* The old value must be noted before it is counted, and counted before it changes. */
-	__atomic_store_n(&h->n_undo, h->n_undo + 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&h->n_undo, ++t->n_undo, __ATOMIC_SEQ_CST);
 }
 
 void lock_commit(struct lock_table *t)
 {
+	t->n_undo = 0;
 	__atomic_store_n(&t->mem->head.n_undo, 0, __ATOMIC_SEQ_CST);
 }
 
@@ -203,15 +209,13 @@ void lock_undo(struct lock_table *t)
 {
 	struct lock_head *h = &t->mem->head;
 
-	if (h->n_undo > LOCKS_UNDO)
-		h->n_undo = LOCKS_UNDO;
-	while (h->n_undo > 0) {
-		const struct lock_undo *u = &t->mem->undo[h->n_undo - 1];
-		const uint32_t at = u->at, len = MIN_OF(u->len, LOCKS_UNDO_BYTES);
+	while (t->n_undo > 0) {
+		const struct lock_undo *u = &t->mem->undo[t->n_undo - 1];
+		const uint32_t at = lock_once(u->at), len = lock_once(u->len);
 
 		if (at <= sizeof(*t->mem) - LOCKS_UNDO_BYTES)
-			memcpy((uint8_t *)t->mem + at, u->bytes, len);
-		__atomic_store_n(&h->n_undo, h->n_undo - 1, __ATOMIC_SEQ_CST);
+			memcpy((uint8_t *)t->mem + at, u->bytes, MIN_OF(len, LOCKS_UNDO_BYTES));
+		__atomic_store_n(&h->n_undo, --t->n_undo, __ATOMIC_SEQ_CST);
 	}
 }
 
@@ -264,14 +268,16 @@ static struct lock_list *file_list(struct lock_table *t, const struct lock_recor
 {
 	struct lock_file *f = lock_file_at(t, r->file);
 
-	return r->state == LOCK_WAITING	 ? &f->waiting
-	       : r->state == LOCK_BROKEN ? &f->broken
-					 : &f->held;
+	const uint32_t state = lock_once(r->state);
+
+	return state == LOCK_WAITING ? &f->waiting : state == LOCK_BROKEN ? &f->broken : &f->held;
 }
 
 static struct lock_list *mount_list(struct lock_table *t, const struct lock_record *r)
 {
-	return &lock_mount_at(t, r->mount)->lists[MIN_OF(r->state, LOCK_STATE_MAX - 1)];
+	const uint32_t state = lock_once(r->state);
+
+	return &lock_mount_at(t, r->mount)->lists[MIN_OF(state, LOCK_STATE_MAX - 1)];
 }
 
 /* Counts a record that is created (by: 1) or dropped (-1) for its mount and for the table. */
@@ -317,21 +323,21 @@ static void file_remove(struct lock_table *t, struct lock_record *r)
 struct lock_record *lock_record_new(struct lock_table *t, const struct lock_record *as)
 {
 	struct lock_head *h = &t->mem->head;
-	uint32_t i = h->free_record;
-	struct lock_record *r;
+	struct lock_record *r = lock_record_at(t, h->free_record);
+	const uint32_t n = lock_once(h->n_records);
 
 	if (!mount_may_have_more(t, as->mount) || lock_file_at(t, as->file)->n >= LOCK_FILE_MAX ||
-	    (!i && h->n_records == LOCKS_RECORDS))
+	    (!r && n >= LOCKS_RECORDS))
 		return NULL;
-	if (!i) {
-		LOCK_TOUCH(t, &h->n_records);
-		i = ++h->n_records;
-	}
-	r = lock_record_at(t, i);
-	LOCK_TOUCH(t, r);
-	if (i == h->free_record) {
+	if (r) {
+		LOCK_TOUCH(t, r);
 		LOCK_TOUCH(t, &h->free_record);
 		h->free_record = r->in_mount.next;
+	} else {
+		LOCK_TOUCH(t, &h->n_records);
+		h->n_records = n + 1;
+		r = lock_record_at(t, n + 1);
+		LOCK_TOUCH(t, r);
 	}
 	LOCK_TOUCH(t, &h->last_id);
 	*r = *as;
@@ -389,7 +395,7 @@ static struct lock_file *file_new(struct lock_table *t)
 		h->free_file = f->next;
 		return f;
 	}
-	if (h->n_files == LOCKS_FILES)
+	if (h->n_files >= LOCKS_FILES)
 		return NULL;
 	LOCK_TOUCH(t, &h->n_files);
 	f = lock_file_at(t, ++h->n_files);
@@ -409,8 +415,9 @@ struct lock_file *lock_file_find(struct lock_table *t, uint64_t dev, uint64_t in
 {
 	uint32_t *chain = chain_of(t, dev, ino);
 	struct lock_file *f;
+	unsigned n = 0;
 
-	for (uint32_t i = *chain; i; i = f->next) {
+	for (uint32_t i = *chain; i && n < LOCKS_FILES; i = f->next, n++) {
 		f = lock_file_at(t, i);
 		if (f->dev == dev && f->ino == ino)
 			return f;
@@ -430,11 +437,14 @@ void lock_file_settle(struct lock_table *t, struct lock_file *f)
 {
 	struct lock_head *h = &t->mem->head;
 	uint32_t *p = chain_of(t, f->dev, f->ino), i = lock_file_number(t, f);
+	unsigned n = 0;
 
 	if (f->held.first || f->waiting.first || f->broken.first)
 		return;
-	while (*p != i)
+	for (; *p != i && n < LOCKS_FILES; n++)
 		p = &lock_file_at(t, *p)->next;
+	if (n == LOCKS_FILES)
+		return; /* another worker has damaged the chain */
 	LOCK_TOUCH(t, p);
 	LOCK_TOUCH(t, f);
 	LOCK_TOUCH(t, &h->free_file);

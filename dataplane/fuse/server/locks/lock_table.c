@@ -196,9 +196,29 @@ static void grant_freed(struct lock_table *t)
 {
 	const struct lock_head *h = &t->mem->head;
 
-	for (uint32_t i = 1; h->n_freed > 0 && i <= h->n_files; i++)
+	for (uint32_t i = 1; h->n_freed > 0 && i <= h->n_files && i <= LOCKS_FILES; i++)
 		if (lock_file_at(t, i)->used && lock_file_at(t, i)->freed)
 			grant_waiting(t, lock_file_at(t, i));
+}
+
+/* Adds the waiting requests of the lock's owner that the search has not visited yet to the list of
+ * those that it has to visit. Returns the new first entry of this list. */
+static uint32_t deadlock_todo(struct lock_table *t, const struct lock_record *of, uint32_t todo)
+{
+	const struct lock_mount *m = lock_mount_at(t, of->mount);
+	const struct lock_record *w = lock_record_at(t, m->lists[LOCK_WAITING].first);
+
+	for (; w && t->steps > 0; w = lock_record_at(t, w->in_mount.next)) {
+		const uint32_t i = lock_record_number(t, w);
+
+		t->steps--;
+		if (!same_owner(w, of) || t->seen[i - 1] == t->search)
+			continue;
+		t->seen[i - 1] = t->search;
+		t->seen[LOCKS_RECORDS + i - 1] = todo;
+		todo = i;
+	}
+	return todo;
 }
 
 /*
@@ -211,7 +231,8 @@ static void grant_freed(struct lock_table *t)
 static bool is_deadlock(struct lock_table *t, const struct lock_file *f,
 			const struct lock_record *as)
 {
-	uint32_t todo = 0, *next_of = t->seen + LOCKS_RECORDS;
+	const uint32_t *next_of = t->seen + LOCKS_RECORDS;
+	uint32_t todo = 0;
 	const struct lock_record *w = as;
 
 	t->search++;
@@ -220,23 +241,12 @@ static bool is_deadlock(struct lock_table *t, const struct lock_file *f,
 		const struct lock_record *h = lock_record_at(t, f->held.first);
 
 		for (; h && t->steps > 0; h = lock_record_at(t, h->in_file.next)) {
-			const struct lock_mount *m = lock_mount_at(t, h->mount);
-			uint32_t i = m->lists[LOCK_WAITING].first;
-
 			t->steps--;
 			if (!conflicts(h, w))
 				continue;
 			if (w != as && same_owner(h, as))
 				return true;
-			for (; i && t->steps > 0; i = lock_record_at(t, i)->in_mount.next) {
-				t->steps--;
-				if (!same_owner(lock_record_at(t, i), h) ||
-				    t->seen[i - 1] == t->search)
-					continue;
-				t->seen[i - 1] = t->search;
-				next_of[i - 1] = todo;
-				todo = i;
-			}
+			todo = deadlock_todo(t, h, todo);
 		}
 		w = lock_record_at(t, todo);
 		if (w) {
@@ -255,18 +265,23 @@ void lock_table_freed(struct lock_table *t, struct lock_file *f)
 		grant_waiting(t, f);
 }
 
-/* Drops the first record of the list. The caller calls grant_freed() when it has dropped all. */
-static void drop_first(struct lock_table *t, const struct lock_list *l)
+/* Drops the first record of the list. Returns false if it has none, or if it is damaged, so that
+ * dropping would not end. The caller calls grant_freed() when it has dropped all. */
+static bool drop_first(struct lock_table *t, const struct lock_list *l)
 {
 	struct lock_record *r = lock_record_at(t, l->first);
-	struct lock_file *f = r->state == LOCK_GRANTED ? NULL : lock_file_at(t, r->file);
+	struct lock_file *f;
 
+	if (!r || r->state == LOCK_UNUSED)
+		return false;
+	f = r->state == LOCK_GRANTED ? NULL : lock_file_at(t, r->file);
 	if (f)
 		lock_table_flag(t, f, true);
 	lock_record_drop(t, r);
 	if (f)
 		lock_file_settle(t, f);
 	lock_commit(t);
+	return true;
 }
 
 static void mount_drop(struct lock_table *t, struct lock_mount *m)
@@ -278,8 +293,8 @@ static void mount_drop(struct lock_table *t, struct lock_mount *m)
 	m->leaving = 1;
 	lock_commit(t);
 	for (unsigned i = 0; i < ARRAY_SIZE(order); i++)
-		while (m->lists[order[i]].first)
-			drop_first(t, &m->lists[order[i]]);
+		while (drop_first(t, &m->lists[order[i]]))
+			;
 	LOCK_TOUCH(t, m);
 	*m = (struct lock_mount){.used = 0};
 	lock_commit(t);
@@ -294,12 +309,12 @@ static void recover(struct lock_table *t)
 	struct lock_head *h = &t->mem->head;
 
 	h->n_freed = 0;
-	for (uint32_t i = 1; i <= h->n_files; i++) {
+	for (uint32_t i = 1; i <= h->n_files && i <= LOCKS_FILES; i++) {
 		lock_file_at(t, i)->freed = false;
 		if (lock_file_at(t, i)->used)
 			lock_table_flag(t, lock_file_at(t, i), true);
 	}
-	for (uint32_t i = 0; i < h->n_mounts; i++)
+	for (uint32_t i = 0; i < h->n_mounts && i < LOCKS_MOUNTS; i++)
 		if (t->mem->mounts[i].used && t->mem->mounts[i].leaving)
 			mount_drop(t, &t->mem->mounts[i]);
 	grant_freed(t);
@@ -335,16 +350,17 @@ int lock_table_enter_as(struct lock_table *t, const struct lock_mount_ref *ref,
 static struct lock_mount *mount_new(struct lock_table *t, const uint8_t id[16])
 {
 	struct lock_head *h = &t->mem->head;
-	struct lock_mount *m = t->mem->mounts;
+	const uint32_t n = lock_once(h->n_mounts);
+	struct lock_mount *m = t->mem->mounts, *end = m + MIN_OF(n, LOCKS_MOUNTS);
 
-	while (m < t->mem->mounts + h->n_mounts && m->used)
+	while (m < end && m->used)
 		m++;
 	if (m == t->mem->mounts + LOCKS_MOUNTS)
 		return NULL;
 	LOCK_TOUCH(t, m);
 	LOCK_TOUCH(t, &h->epoch);
 	LOCK_TOUCH(t, &h->n_mounts);
-	if (m == t->mem->mounts + h->n_mounts)
+	if (m == end)
 		h->n_mounts++;
 	*m = (struct lock_mount){.used = 1, .epoch = ++h->epoch};
 	memcpy(m->id, id, sizeof(m->id));
@@ -354,8 +370,9 @@ static struct lock_mount *mount_new(struct lock_table *t, const uint8_t id[16])
 
 static struct lock_mount *mount_find(struct lock_table *t, const uint8_t id[16])
 {
+	const uint32_t n = lock_once(t->mem->head.n_mounts);
 	struct lock_mount *m = t->mem->mounts;
-	const struct lock_mount *end = m + MIN_OF(t->mem->head.n_mounts, LOCKS_MOUNTS);
+	const struct lock_mount *end = m + MIN_OF(n, LOCKS_MOUNTS);
 
 	while (m < end && (!m->used || memcmp(m->id, id, sizeof(m->id)) != 0))
 		m++;
@@ -367,10 +384,10 @@ static void mount_begin(struct lock_table *t, struct lock_mount *m, uint64_t now
 	m->seen_ns = MAX_OF(m->seen_ns, now_ns);
 	/* Pairs with lock_mount_is_current(). */
 	__atomic_store_n(&m->session, ++t->mem->head.last_session, __ATOMIC_RELEASE);
-	while (m->lists[LOCK_WAITING].first)
-		drop_first(t, &m->lists[LOCK_WAITING]);
-	while (m->lists[LOCK_GRANTED].first)
-		drop_first(t, &m->lists[LOCK_GRANTED]);
+	while (drop_first(t, &m->lists[LOCK_WAITING]))
+		;
+	while (drop_first(t, &m->lists[LOCK_GRANTED]))
+		;
 	grant_freed(t);
 }
 
@@ -680,15 +697,18 @@ bool lock_mount_has(struct lock_table *t, const struct lock_mount_ref *ref, uint
 int lock_granted(struct lock_table *t, const struct lock_mount_ref *ref, uint64_t *ret,
 		 unsigned max)
 {
+	const struct lock_record *r;
 	struct lock_mount *m;
 	unsigned n = 0;
 	int e = lock_table_enter_as(t, ref, &m);
 
 	if (e < 0)
 		return e;
-	while (n < max && m->lists[LOCK_GRANTED].first) {
-		ret[n++] = lock_record_at(t, m->lists[LOCK_GRANTED].first)->unique;
-		drop_first(t, &m->lists[LOCK_GRANTED]);
+	while (n < max && (r = lock_record_at(t, m->lists[LOCK_GRANTED].first))) {
+		ret[n] = r->unique;
+		if (!drop_first(t, &m->lists[LOCK_GRANTED]))
+			break;
+		n++;
 	}
 	lock_leave(t);
 	return (int)n;
