@@ -180,6 +180,93 @@ static void test_few_locks_of_a_mount_are_broken_at_a_time(void **state)
 	assert_int_equal(held(), 0);
 }
 
+static void begin_break(uint64_t *ret_id)
+{
+	held();
+	*ret_id = view.all[0].id;
+	assert_int_equal(lock_break(t, *ret_id), 0);
+}
+
+static void test_its_owner_cannot_merge_or_split_a_lock_that_is_being_broken(void **state)
+{
+	struct lock_breaking all[LOCK_BREAKS_MAX];
+	uint64_t granted[4], id;
+
+	(void)state;
+	assert_int_equal(set(0, true, 0, 9, true), 0);
+	begin_break(&id);
+	assert_int_equal(set(0, true, 5, 5, false), -EAGAIN);
+	assert_int_equal(set(0, false, 5, 5, false), -EAGAIN);
+	assert_int_equal(set(0, true, 10, 19, false), 0);
+	assert_int_equal(release(0, 3, 4), 0);
+	assert_int_equal(lock_breaks(t, &mounts[0], all), 1);
+	assert_true(all[0].id == id);
+	assert_int_equal(held(), 2);
+	assert_int_equal(set(2, true, 0, 9, true), -EINPROGRESS);
+	assert_int_equal(lock_break_end(t, &mounts[0], id), 0);
+	assert_int_equal(lock_granted(t, &mounts[1], granted, 4), 1);
+}
+
+static void test_an_owner_that_frees_all_its_locks_ends_their_break(void **state)
+{
+	struct lock_request q = ask(0, true, 0, 9);
+	uint64_t id;
+
+	(void)state;
+	assert_int_equal(set(0, true, 0, 9, true), 0);
+	begin_break(&id);
+	assert_int_equal(lock_free_owner(t, &mounts[0], &q), 0);
+	assert_int_equal(held(), 0);
+	assert_int_equal(lock_break_end(t, &mounts[0], id), -ENOENT);
+	assert_int_equal(set(2, true, 0, 9, false), 0);
+}
+
+static void test_a_flock_that_is_being_broken_is_not_converted(void **state)
+{
+	struct lock_request q = ask(0, true, 0, LOCK_END_MAX);
+	struct lock_breaking all[LOCK_BREAKS_MAX];
+	uint64_t id;
+
+	(void)state;
+	q.flock = true;
+	assert_int_equal(lock_set(t, &mounts[0], &q, false), 0);
+	begin_break(&id);
+	q.write = false;
+	assert_int_equal(lock_set(t, &mounts[0], &q, false), -EAGAIN);
+	assert_int_equal(lock_breaks(t, &mounts[0], all), 1);
+	assert_true(all[0].id == id);
+}
+
+static void test_a_lock_that_is_being_broken_is_in_no_deadlock(void **state)
+{
+	uint64_t id;
+
+	(void)state;
+	assert_int_equal(set(0, true, 0, 0, true), 0);
+	begin_break(&id);
+	assert_int_equal(set(2, true, 1, 1, true), 0);
+	assert_int_equal(set(0, true, 1, 1, true), -EINPROGRESS);
+	assert_int_equal(set(2, true, 0, 0, true), -EINPROGRESS);
+}
+
+static void test_requests_that_wait_with_barred_files_are_dropped(void **state)
+{
+	uint64_t granted[4], id;
+
+	(void)state;
+	assert_int_equal(set(0, true, 0, 9, true), 0);
+	begin_break(&id);
+	assert_int_equal(set(1, true, 0, 9, true), -EINPROGRESS);
+	assert_int_equal(set(0, true, 0, 9, true), -EINPROGRESS);
+	assert_int_equal(set(2, true, 0, 9, true), -EINPROGRESS);
+	assert_int_equal(lock_waits_drop(t, &mounts[0], 1, 8), 0);
+	assert_int_equal(lock_waits_drop(t, &mounts[0], 1, 7), 2);
+	assert_int_equal(lock_waits_drop(t, &mounts[0], 1, 7), 0);
+	assert_int_equal(lock_break_end(t, &mounts[0], id), 0);
+	assert_int_equal(lock_granted(t, &mounts[0], granted, 4), 0);
+	assert_int_equal(lock_granted(t, &mounts[1], granted, 4), 1);
+}
+
 /* ------------------------------------------------------------------ hostile and slow processes */
 
 /* A process that has the mutex until it is killed. */
@@ -458,6 +545,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_a_broken_lock_goes_to_others_when_its_mount_has_no_earlier_requests),
 		TEST(test_a_close_by_the_owner_ends_its_broken_locks),
+		TEST(test_its_owner_cannot_merge_or_split_a_lock_that_is_being_broken),
+		TEST(test_an_owner_that_frees_all_its_locks_ends_their_break),
+		TEST(test_a_flock_that_is_being_broken_is_not_converted),
+		TEST(test_a_lock_that_is_being_broken_is_in_no_deadlock),
+		TEST(test_requests_that_wait_with_barred_files_are_dropped),
 		TEST(test_few_locks_of_a_mount_are_broken_at_a_time),
 		TEST(test_calls_fail_while_a_process_keeps_the_mutex),
 		TEST(test_processes_that_begin_together_prepare_the_table_once),

@@ -52,13 +52,18 @@ static int locks_teardown(void **state)
 	return teardown(state);
 }
 
-static int set_lock(uint64_t node, uint64_t fh, uint32_t type)
+static int ask_lock(uint32_t op, uint64_t node, uint64_t fh, uint64_t owner, uint32_t type)
 {
 	struct fuse_lk_in in = {
-		.fh = fh, .owner = 5, .lk = {.end = LOCK_END_MAX, .type = type, .pid = 42}};
+		.fh = fh, .owner = owner, .lk = {.end = LOCK_END_MAX, .type = type, .pid = 42}};
 
 	in.padding = (uint32_t)(fh - RIG_FH) + 1;
-	return rig_do(&rig, FUSE_SETLK, node, RIG_ARG(in));
+	return rig_do(&rig, op, node, RIG_ARG(in));
+}
+
+static int set_lock(uint64_t node, uint64_t fh, uint32_t type)
+{
+	return ask_lock(FUSE_SETLK, node, fh, 5, type);
 }
 
 /* The other worker's client waits for the whole file. */
@@ -165,6 +170,41 @@ static void a_broken_lock_bars_the_files_that_were_open(void **state)
 	file_is("newer");
 }
 
+static void a_request_that_waits_with_a_barred_file_fails(void **state)
+{
+	uint64_t node, fh, second, other_node, other_fh;
+
+	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
+	assert_int_equal(rig_create(&rig, ROOT, "g", O_RDWR, 0644, &other_node, &other_fh), 0);
+	assert_int_equal(rig_open(&rig, node, O_RDWR, &second), 0);
+	assert_int_equal(set_lock(node, fh, F_WRLCK), 0);
+	assert_int_equal(ask_lock(FUSE_SETLKW, node, second, 6, F_WRLCK), -EINPROGRESS);
+	break_lock(1);
+	/* The session ends, so that the client repeats what waits. */
+	assert_int_equal(rig_write(&rig, other_node, other_fh, 0, O_RDWR, "x", 1), -EIO);
+	join();
+	assert_int_equal(ask_lock(FUSE_SETLKW, node, second, 6, F_WRLCK), -EIO);
+	assert_int_equal(rig_write(&rig, other_node, other_fh, 0, O_RDWR, "x", 1), 1);
+	a_second_passes();
+	assert_int_equal(other_waits(1), 0);
+}
+
+static void a_program_that_opens_a_file_while_its_locks_are_broken_may_use_it(void **state)
+{
+	uint64_t node, fh, later, other_node, other_fh;
+
+	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
+	assert_int_equal(rig_create(&rig, ROOT, "g", O_RDWR, 0644, &other_node, &other_fh), 0);
+	assert_int_equal(set_lock(node, fh, F_WRLCK), 0);
+	assert_int_equal(set_lock(other_node, other_fh, F_WRLCK), 0);
+	break_lock(1);
+	assert_int_equal(rig_open(&rig, node, O_RDWR, &later), 0);
+	break_lock(2);
+	assert_int_equal(rig_write(&rig, node, later, 0, O_RDWR, "newer", 5), 5);
+	assert_int_equal(rig_write(&rig, node, fh, 0, O_RDWR, "late", 4), -EIO);
+	assert_int_equal(rig_write(&rig, other_node, other_fh, 0, O_RDWR, "late", 4), -EIO);
+}
+
 static void a_broken_lock_bars_files_also_at_the_next_server(void **state)
 {
 	struct fuse_flush_in close_it = {.unused = FUSE_PROTO_FLUSH_OPENER};
@@ -248,6 +288,8 @@ int main(void)
 		TEST(a_write_after_the_loss_of_the_locks_is_not_executed),
 		TEST(a_write_for_a_session_that_another_worker_has_replaced_is_not_executed),
 		TEST(a_broken_lock_bars_the_files_that_were_open),
+		TEST(a_request_that_waits_with_a_barred_file_fails),
+		TEST(a_program_that_opens_a_file_while_its_locks_are_broken_may_use_it),
 		TEST(a_broken_lock_bars_files_also_at_the_next_server),
 		TEST(only_locks_fail_while_another_process_keeps_the_table),
 	};

@@ -72,6 +72,31 @@ int lock_breaks(struct lock_table *t, const struct lock_mount_ref *ref,
 	return (int)n;
 }
 
+int lock_waits_drop(struct lock_table *t, const struct lock_mount_ref *ref, uint64_t dev,
+		    uint64_t ino)
+{
+	struct lock_record *r, *next;
+	struct lock_mount *m;
+	struct lock_file *f;
+	int n = 0, e = lock_table_enter_as(t, ref, &m);
+
+	if (e < 0)
+		return e;
+	f = lock_file_find(t, dev, ino, NULL);
+	for (r = f ? lock_record_at(t, f->waiting.first) : NULL; r; r = next) {
+		next = lock_record_at(t, r->in_file.next);
+		if (r->mount != ref->index)
+			continue;
+		lock_record_drop(t, r);
+		lock_commit(t);
+		n++;
+	}
+	if (n > 0)
+		lock_table_freed(t, f); /* for the requests that waited behind these */
+	lock_leave(t);
+	return n;
+}
+
 bool lock_reopened(struct lock_table *t, const struct lock_mount_ref *ref, uint64_t dev,
 		   uint64_t ino, int fd)
 {

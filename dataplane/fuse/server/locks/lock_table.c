@@ -28,10 +28,13 @@ static bool overlaps(const struct lock_record *a, const struct lock_record *b)
 	return a->start <= b->end && b->start <= a->end;
 }
 
-static bool conflicts(const struct lock_record *a, const struct lock_record *b)
+/* Returns whether the lock prevents the other one. One that is being broken prevents also its own
+ * owner's, so that the owner cannot keep the range by a request that overtakes the break. */
+static bool conflicts(const struct lock_record *held, const struct lock_record *with)
 {
-	return a->flock == b->flock && !same_owner(a, b) && (a->write || b->write) &&
-	       overlaps(a, b);
+	if (held->flock != with->flock || !overlaps(held, with))
+		return false;
+	return same_owner(held, with) ? held->state == LOCK_BREAKING : held->write || with->write;
 }
 
 static struct lock_record record_of(const struct lock_mount_ref *m, const struct lock_request *q)
@@ -64,6 +67,12 @@ static struct lock_record *conflict_of(struct lock_table *t, const struct lock_f
 
 /* ------------------------------------------------------------------ ranges of one owner */
 
+/* Returns whether the record is a lock that its owner may change: not one that is being broken. */
+static bool is_own(const struct lock_record *r, const struct lock_record *as)
+{
+	return r->state != LOCK_BREAKING && same_owner(r, as);
+}
+
 static unsigned own_ranges(const struct lock_table *t, const struct lock_file *f,
 			   const struct lock_record *as)
 {
@@ -71,7 +80,7 @@ static unsigned own_ranges(const struct lock_table *t, const struct lock_file *f
 	unsigned n = 0;
 
 	for (; r; r = lock_record_at(t, r->in_file.next))
-		n += same_owner(r, as);
+		n += is_own(r, as);
 	return n;
 }
 
@@ -119,7 +128,7 @@ static bool range_apply(struct lock_table *t, struct lock_file *f, struct lock_r
 		return false;
 	for (; r; r = next) {
 		next = lock_record_at(t, r->in_file.next);
-		if (!same_owner(r, as))
+		if (!is_own(r, as))
 			continue;
 		if (set && r->write == as->write && adjoins(r, as)) {
 			as->start = MIN_OF(as->start, r->start);
@@ -224,9 +233,9 @@ static uint32_t deadlock_todo(struct lock_table *t, const struct lock_record *of
 /*
  * Returns whether the owner of `as` would wait for itself: a lock that it waits for is held by an
  * owner that waits, directly or through others, for one of its locks. Only locks that are held
- * count, and not those of flock(2), for which the kernel's own locks do not look for deadlocks
- * either. The search ends after DEADLOCK_STEPS_MAX records without a result, as if there was no
- * deadlock.
+ * count, not those that are being broken, and not those of flock(2), for which the kernel's own
+ * locks do not look for deadlocks either. The search ends after DEADLOCK_STEPS_MAX records without
+ * a result, as if there was no deadlock.
  */
 static bool is_deadlock(struct lock_table *t, const struct lock_file *f,
 			const struct lock_record *as)
@@ -242,7 +251,7 @@ static bool is_deadlock(struct lock_table *t, const struct lock_file *f,
 
 		for (; h && t->steps > 0; h = lock_record_at(t, h->in_file.next)) {
 			t->steps--;
-			if (!conflicts(h, w))
+			if (h->state == LOCK_BREAKING || !conflicts(h, w))
 				continue;
 			if (w != as && same_owner(h, as))
 				return true;
@@ -552,10 +561,10 @@ int lock_set(struct lock_table *t, const struct lock_mount_ref *ref, const struc
 	return r;
 }
 
-/* Drops the owner's broken locks on the file: it has closed the file. */
-static void broken_drop(struct lock_table *t, struct lock_file *f, const struct lock_record *as)
+/* Drops the locks of the owner in this list of the file, also those that are being broken. */
+static void own_drop(struct lock_table *t, const struct lock_list *l, const struct lock_record *as)
 {
-	struct lock_record *r = lock_record_at(t, f->broken.first), *next;
+	struct lock_record *r = lock_record_at(t, l->first), *next;
 
 	for (; r; r = next) {
 		next = lock_record_at(t, r->in_file.next);
@@ -580,8 +589,10 @@ int lock_free(struct lock_table *t, const struct lock_mount_ref *ref, const stru
 			      share */
 	if (f && range_apply(t, f, &as, false)) {
 		lock_commit(t);
-		if (as.start == 0 && as.end == LOCK_END_MAX)
-			broken_drop(t, f, &as);
+		if (as.start == 0 && as.end == LOCK_END_MAX) { /* as a close of the file does */
+			own_drop(t, &f->held, &as);
+			own_drop(t, &f->broken, &as);
+		}
 		lock_table_freed(t, f);
 	} else if (f) {
 		lock_undo(t);

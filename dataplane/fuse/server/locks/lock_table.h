@@ -99,9 +99,14 @@ int lock_break(struct lock_table *t, uint64_t id);
 struct lock_breaking {
 	uint64_t id, dev, ino;
 };
-/* Returns the number of locks of the mount that are being broken, or -ESTALE. */
+/* Returns the number of locks of the mount that are being broken, or -ESTALE. Until a break ends,
+ * neither the owner nor others can lock the range, but the owner can free all its locks. */
 int lock_breaks(struct lock_table *t, const struct lock_mount_ref *m,
 		struct lock_breaking ret[LOCK_BREAKS_MAX]);
+/* Call when the open files of the mount are barred: removes its requests that wait for locks on the
+ * file. Returns their number, or -ESTALE. */
+int lock_waits_drop(struct lock_table *t, const struct lock_mount_ref *m, uint64_t dev,
+		    uint64_t ino);
 /* Gives the file to those that wait for a broken lock. The lock's record stays until its file is
  * closed. Returns 0, -ENOENT, or -ESTALE. */
 int lock_break_end(struct lock_table *t, const struct lock_mount_ref *m, uint64_t id);

@@ -65,22 +65,44 @@ int server_locks_break(struct fuse_server *srv, uint64_t id)
 	return lock_break(srv->locks, id);
 }
 
-/* Bars the open files of the mount whose locks are being broken. */
-static int breaks_bar(struct server_mount *m, uint32_t breaks, uint64_t now_ns)
+static bool is_breaking(const struct server_mount *m, uint64_t id)
 {
-	struct lock_breaking all[LOCK_BREAKS_MAX];
-	int n = lock_breaks(m->server->locks, &m->locks, all);
+	for (unsigned i = 0; i < m->n_breaking; i++)
+		if (m->breaking[i] == id)
+			return true;
+	return false;
+}
 
-	if (n < 0)
-		return n;
-	for (int i = 0; i < n; i++) {
+/*
+ * Bars the open files of the mount whose locks an operator has begun to break, but not those that
+ * programs have opened since. Requests of barred files that wait for a lock must not get it: they
+ * are dropped, and the session ends, so that the client repeats them and gets EIO. Returns -ESTALE
+ * then.
+ */
+static int breaks_bar(struct server_mount *m, uint32_t breaks)
+{
+	struct lock_table *t = m->server->locks;
+	struct lock_breaking all[LOCK_BREAKS_MAX];
+	int n = lock_breaks(t, &m->locks, all), r = 0;
+	bool ends = false;
+
+	for (int i = 0; i < n && r >= 0; i++) {
+		if (is_breaking(m, all[i].id))
+			continue;
 		server_files_bar(m, all[i].dev, all[i].ino);
-		m->breaking[i] = all[i].id;
+		r = lock_waits_drop(t, &m->locks, all[i].dev, all[i].ino);
+		ends |= r > 0;
 	}
+	if (ends && m->client && m->client->session)
+		rudp_session_close(m->client->session, clock_now_ns());
+	if (n < 0 || r < 0)
+		return n < 0 ? n : r;
+	for (int i = 0; i < n; i++)
+		m->breaking[i] = all[i].id;
 	m->n_breaking = (unsigned)n;
 	m->lock_breaks = breaks;
-	m->barred_ns = now_ns;
-	return 0;
+	m->barred_ns = m->server->now_ns;
+	return ends ? -ESTALE : 0;
 }
 
 void server_locks_reopened(struct server_mount *m, const struct server_node *n, uint64_t fh, int fd)
@@ -102,21 +124,24 @@ static bool has_earlier_request(const struct server_mount *m)
 	return false;
 }
 
-static void breaks_tick(struct server_mount *m, uint64_t now_ns)
+static void breaks_tick(struct server_mount *m)
 {
 	uint32_t breaks;
+	int r;
 
 	if (!lock_mount_is_current(m->server->locks, &m->locks, &breaks))
 		return;
-	if (breaks != m->lock_breaks && breaks_bar(m, breaks, now_ns) < 0)
+	if (breaks != m->lock_breaks && breaks_bar(m, breaks) < 0)
 		return;
 	if (m->n_breaking == 0 || has_earlier_request(m))
 		return;
 	for (unsigned i = m->n_breaking; i > 0; i--) {
-		if (lock_break_end(m->server->locks, &m->locks, m->breaking[i - 1]) == -EBUSY)
+		r = lock_break_end(m->server->locks, &m->locks, m->breaking[i - 1]);
+		if (r == -EBUSY)
 			return;
-		log_warning("lock %" PRIx64 " of %.60s on export %.60s is broken",
-			    m->breaking[i - 1], m->host_name, m->export->cfg->name);
+		if (r == 0) /* else its owner has freed it meanwhile */
+			log_warning("lock %" PRIx64 " of %.60s on export %.60s is broken",
+				    m->breaking[i - 1], m->host_name, m->export->cfg->name);
 		m->n_breaking--;
 	}
 }
@@ -132,7 +157,7 @@ int server_locks_check(struct server_mount *m, uint64_t now_ns)
 	if (PLENUM_UNLIKELY(!lock_mount_is_current(t, &m->locks, &breaks)))
 		return -ESTALE;
 	if (PLENUM_UNLIKELY(breaks != m->lock_breaks)) {
-		r = breaks_bar(m, breaks, now_ns);
+		r = breaks_bar(m, breaks);
 		if (r < 0)
 			return r == -EBUSY ? -EAGAIN : r;
 	}
@@ -175,7 +200,7 @@ static void mount_tick(struct server_mount *m, uint64_t now_ns)
 	if (r == 0)
 		m->locks_seen_ns = MAX_OF(m->locks_seen_ns, heard_ns);
 	if (r != -ESTALE && (!s || now_ns < heard_ns + SERVER_LOCK_LEASE_NS)) {
-		breaks_tick(m, now_ns);
+		breaks_tick(m);
 		return;
 	}
 	m->locks.epoch = 0;
