@@ -189,6 +189,28 @@ static void a_request_that_waits_with_a_barred_file_fails(void **state)
 	assert_int_equal(other_waits(1), 0);
 }
 
+static void a_break_ends_after_a_request_that_came_in_the_same_turn(void **state)
+{
+	struct fuse_setattr_in cut = {.valid = FATTR_SIZE | FATTR_FH};
+	static struct rudp_call call;
+	uint64_t node, fh;
+
+	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
+	assert_int_equal(set_lock(node, fh, F_WRLCK), 0);
+	assert_int_equal(other_waits(1), -EINPROGRESS);
+	cut.fh = fh;
+	rig_send(&rig, &call, &(struct rig_req){.op = FUSE_SETATTR, .node = node, RIG_ARG(cut)});
+	assert_false(call.answered); /* a helper has it */
+	break_lock(1);
+	assert_int_equal(rig_write(&rig, node, fh, 0, O_RDWR, "late", 4), -EIO);
+	fuse_server_begin(rig.server, clock_now_ns() + NSEC_PER_SEC);
+	assert_false(call.answered);
+	assert_false(other_has_got());
+	assert_int_equal(rig_result(&rig, &call), 0);
+	fuse_server_begin(rig.server, clock_now_ns() + 3 * NSEC_PER_SEC);
+	assert_true(other_has_got());
+}
+
 static void a_program_that_opens_a_file_while_its_locks_are_broken_may_use_it(void **state)
 {
 	uint64_t node, fh, later, other_node, other_fh;
@@ -289,6 +311,7 @@ int main(void)
 		TEST(a_write_for_a_session_that_another_worker_has_replaced_is_not_executed),
 		TEST(a_broken_lock_bars_the_files_that_were_open),
 		TEST(a_request_that_waits_with_a_barred_file_fails),
+		TEST(a_break_ends_after_a_request_that_came_in_the_same_turn),
 		TEST(a_program_that_opens_a_file_while_its_locks_are_broken_may_use_it),
 		TEST(a_broken_lock_bars_files_also_at_the_next_server),
 		TEST(only_locks_fail_while_another_process_keeps_the_table),

@@ -101,7 +101,8 @@ static int breaks_bar(struct server_mount *m, uint32_t breaks)
 		m->breaking[i] = all[i].id;
 	m->n_breaking = (unsigned)n;
 	m->lock_breaks = breaks;
-	m->barred_ns = m->server->now_ns;
+	/* Not the time at which the turn began: requests of the same turn may have begun before. */
+	m->barred_ns = clock_now_ns();
 	return ends ? -ESTALE : 0;
 }
 
