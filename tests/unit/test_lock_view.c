@@ -315,6 +315,7 @@ static void test_calls_fail_while_a_process_keeps_the_mutex(void **state)
 	assert_int_equal(lock_mounts_expire(t, 1000), 0);
 	assert_int_equal(lock_break(t, 1), -EBUSY);
 	assert_true(lock_mount_has(t, &mounts[0], 1, 7));
+	assert_int_equal(lock_reopened(t, &mounts[0], 1, 7, 12), -EBUSY);
 	/* The agent needs no mutex. */
 	assert_int_equal(held(), 1);
 	kill(pid, SIGKILL);

@@ -17,13 +17,18 @@
 static struct lock_table *table; /* as the other worker has mapped it */
 static struct lock_mount_ref other;
 
-static void join(void)
+static void begin_session(void)
 {
 	struct fuse_init_in in = {.major = 7, .minor = 38, .unused = {FUSE_PROTO_FEATURE_LOCKS}};
 
 	fuse_server_client_gone(rig.client);
 	assert_int_equal(rig_accept(&rig), 0);
 	assert_int_equal(rig_do(&rig, FUSE_INIT, 0, RIG_ARG(in), .unique = rig.own_unique += 2), 0);
+}
+
+static void join(void)
+{
+	begin_session();
 	rig_reopen(&rig);
 }
 
@@ -277,6 +282,56 @@ static pid_t occupy(void)
 	return pid;
 }
 
+static void reopen_send(struct rudp_call *call, uint64_t node)
+{
+	struct fuse_open_in in = {.flags = O_RDWR};
+
+	rig_send(&rig, call,
+		 &(struct rig_req){.op = FUSE_OPEN,
+				   .node = node,
+				   RIG_ARG(in),
+				   .flags = FUSE_PROTO_REQ_REOPEN,
+				   .unique = rig.own_unique += 2});
+}
+
+static void reopen_end(const struct rudp_call *call, uint64_t fh)
+{
+	struct fuse_open_out o;
+
+	assert_int_equal(rig_result(&rig, call), 0);
+	memcpy(&o, rig.data, sizeof(o));
+	rig.files[fh - RIG_FH].fh = o.fh;
+}
+
+static void an_occupied_table_delays_reopens_and_bars_no_other_file(void **state)
+{
+	static struct rudp_call call, other_call;
+	uint64_t node, fh, other_node, other_fh;
+	struct fuse_attr attr;
+	pid_t pid;
+
+	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
+	assert_int_equal(rig_create(&rig, ROOT, "g", O_RDWR, 0644, &other_node, &other_fh), 0);
+	assert_int_equal(set_lock(node, fh, F_WRLCK), 0);
+	break_lock(1);
+	a_second_passes();
+	rig_stop(&rig);
+	rig_start(&rig);
+	begin_session();
+	assert_int_equal(rig_getattr(&rig, node, &attr), 0); /* the server looks for breaks */
+	pid = occupy();
+	reopen_send(&call, node);
+	reopen_send(&other_call, other_node);
+	for (unsigned i = 0; i < 40 && !(call.answered && other_call.answered); i++)
+		rig_poll(&rig);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	reopen_end(&call, fh);
+	reopen_end(&other_call, other_fh);
+	assert_int_equal(rig_write(&rig, node, fh, 0, O_RDWR, "late", 4), -EIO);
+	assert_int_equal(rig_write(&rig, other_node, other_fh, 0, O_RDWR, "mine", 4), 4);
+}
+
 static void only_locks_fail_while_another_process_keeps_the_table(void **state)
 {
 	uint64_t node, fh, other_node, other_fh;
@@ -314,6 +369,7 @@ int main(void)
 		TEST(a_break_ends_after_a_request_that_came_in_the_same_turn),
 		TEST(a_program_that_opens_a_file_while_its_locks_are_broken_may_use_it),
 		TEST(a_broken_lock_bars_files_also_at_the_next_server),
+		TEST(an_occupied_table_delays_reopens_and_bars_no_other_file),
 		TEST(only_locks_fail_while_another_process_keeps_the_table),
 	};
 

@@ -97,8 +97,8 @@ int lock_waits_drop(struct lock_table *t, const struct lock_mount_ref *ref, uint
 	return n;
 }
 
-bool lock_reopened(struct lock_table *t, const struct lock_mount_ref *ref, uint64_t dev,
-		   uint64_t ino, int fd)
+int lock_reopened(struct lock_table *t, const struct lock_mount_ref *ref, uint64_t dev,
+		  uint64_t ino, int fd)
 {
 	struct lock_record *r;
 	struct lock_mount *m;
@@ -107,7 +107,7 @@ bool lock_reopened(struct lock_table *t, const struct lock_mount_ref *ref, uint6
 	int e = lock_table_enter_as(t, ref, &m);
 
 	if (e < 0)
-		return e == -EBUSY;
+		return e;
 	f = lock_file_find(t, dev, ino, NULL);
 	if (f) {
 		f->worker = t->worker; /* not undone: only shown */

@@ -110,11 +110,11 @@ int lock_waits_drop(struct lock_table *t, const struct lock_mount_ref *m, uint64
 /* Gives the file to those that wait for a broken lock. The lock's record stays until its file is
  * closed. Returns 0, -ENOENT, or -ESTALE. */
 int lock_break_end(struct lock_table *t, const struct lock_mount_ref *m, uint64_t id);
-/* Call when the mount has opened the file again, as descriptor fd of this process. Returns whether
- * a lock of the mount on the file was broken, and its file was not closed since. True if that is
- * unknown. */
-bool lock_reopened(struct lock_table *t, const struct lock_mount_ref *m, uint64_t dev, uint64_t ino,
-		   int fd);
+/* Call when the mount has opened the file again, as descriptor fd of this process. Returns 1 if a
+ * lock of the mount on the file was broken, and its file was not closed since, 0 if not, or
+ * -ESTALE. */
+int lock_reopened(struct lock_table *t, const struct lock_mount_ref *m, uint64_t dev, uint64_t ino,
+		  int fd);
 
 /* Sets the lock, which replaces what its owner has in that range. Returns 0; -EAGAIN if another
  * lock conflicts; -ENOLCK if the mount, the file or the owner has too many locks; -ESTALE. wait:

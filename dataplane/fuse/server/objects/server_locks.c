@@ -106,13 +106,15 @@ static int breaks_bar(struct server_mount *m, uint32_t breaks)
 	return ends ? -ESTALE : 0;
 }
 
-void server_locks_reopened(struct server_mount *m, const struct server_node *n, uint64_t fh, int fd)
+int server_locks_reopened(struct server_mount *m, const struct server_node *n, int fd)
 {
 	uint32_t breaks;
+	int r;
 
-	if (lock_mount_is_current(m->server->locks, &m->locks, &breaks) &&
-	    lock_reopened(m->server->locks, &m->locks, n->dev, n->ino, fd) && breaks != 0)
-		server_file_bar(m, fh);
+	if (!lock_mount_is_current(m->server->locks, &m->locks, &breaks))
+		return 0;
+	r = lock_reopened(m->server->locks, &m->locks, n->dev, n->ino, fd);
+	return r == -EBUSY && breaks != 0 ? r : r > 0;
 }
 
 /* Returns whether a request of the mount is being executed that has arrived before its files were

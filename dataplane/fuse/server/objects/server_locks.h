@@ -25,10 +25,10 @@ uint64_t server_locks_end_ns(const struct server_mount *m, uint64_t now_ns);
  * locks or another worker serves it, so that the session must end.
  */
 int server_locks_check(struct server_mount *m, uint64_t now_ns);
-/* Call when the client has reopened a file after a loss of the session, as descriptor fd: bars the
- * file if a lock on it was broken. */
-void server_locks_reopened(struct server_mount *m, const struct server_node *n, uint64_t fh,
-			   int fd);
+/* Call when the client has reopened a file after a loss of the session, as descriptor fd. Returns 1
+ * if the file must be barred, because a lock on it was broken; 0 if not; or -EBUSY if the reopen
+ * must be retried. */
+int server_locks_reopened(struct server_mount *m, const struct server_node *n, int fd);
 /* Breaks the lock with this id. Returns the same as lock_break(). */
 int server_locks_break(struct fuse_server *srv, uint64_t id);
 /* Call before requests are served: at most once a second, extends the leases of mounts whose

@@ -73,8 +73,15 @@ static void opened(struct server_req *q, struct server_node *n, int fd,
 {
 	struct server_mount *m = q->mount;
 	uint64_t fh, i = q->unique / 2 % ARRAY_SIZE(m->opened);
-	int r;
+	int r, broken = 0;
 
+	if (n && q->args.flags & FUSE_PROTO_REQ_REOPEN && q->in->opcode == FUSE_OPEN)
+		broken = server_locks_reopened(m, n, fd);
+	if (broken == -EBUSY) { /* the file must not be barred unless a lock on it was broken */
+		server_helper_close(m->export, fd);
+		server_req_requeue(q);
+		return;
+	}
 	r = n ? server_file_new(m, n, fd, q->in->opcode == FUSE_OPENDIR, q->client_uid, &fh)
 	      : -ENOMEM;
 	if (r < 0) {
@@ -84,8 +91,8 @@ static void opened(struct server_req *q, struct server_node *n, int fd,
 	}
 	m->opened[i].unique = q->unique;
 	m->opened[i].fh = fh;
-	if (q->args.flags & FUSE_PROTO_REQ_REOPEN)
-		server_locks_reopened(m, n, fh, fd);
+	if (broken > 0)
+		server_file_bar(m, fh);
 	if (q->in->opcode != FUSE_OPENDIR && (attr->nlink == 0 || removed_by_peer(q, fd))) {
 		char path[SERVER_FD_PATH_MAX];
 		autoclose int own = open(server_fd_path(fd, path), O_PATH | O_CLOEXEC);
