@@ -1,12 +1,39 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads from the workers' statistics pages whether servers accept mounts, and tells mounts.c, which
  * then attaches new mounts. */
+#include "agent/base/stats_page.h"
 #include "agent/supervise/supervise_internal.h"
+#include <string.h>
 
 #define LOOK_FIRST_NS (5 * NSEC_PER_MSEC)
 #define LOOK_MOST_NS NSEC_PER_SEC
 /* The time in which a server answers a worker that is up. */
 #define SILENT_NS NSEC_PER_SEC
+
+/* Returns whether the reason, "code: sentence", is one for which the client fails requests
+ * (client_refusal.c): it stays until an operator changes a configuration. Other refusals, such as
+ * that of a server without a free session, pass by themselves. */
+static bool is_lasting(const char *reason)
+{
+	static const char *const codes[] = {
+		"no-export:", "not-allowed:", "wrong-address:", "peer-unlisted:", "read-only:"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
+		if (strncmp(reason, codes[i], strlen(codes[i])) == 0)
+			return true;
+	return false;
+}
+
+/* Programs wait on a mount whose refusal passes, as they do for a server that is away. */
+static enum mounts_answer answer_of(const struct sup_worker *w, const struct launch_mount_stats *st)
+{
+	char reason[LAUNCH_REASON_MAX];
+
+	if (launch_stat_get(&st->served))
+		return MOUNTS_SERVED;
+	stats_page_text(w->stats, st->reason, reason, sizeof(reason));
+	return is_lasting(reason) ? MOUNTS_REFUSED : MOUNTS_SILENT;
+}
 
 void sup_look_at_mounts(struct sup_worker *w)
 {
@@ -14,15 +41,10 @@ void sup_look_at_mounts(struct sup_worker *w)
 	struct mounts *m = w->sup->setup.mounts;
 
 	for (uint32_t i = 0; w->state == SUP_UP && w->stats && i < w->started->n_mounts; i++) {
-		const struct launch_mount_stats *st = &w->stats->mounts[i];
-		const struct launch_mount *what = &w->started->mounts[i];
+		const enum mounts_answer answer = answer_of(w, &w->stats->mounts[i]);
 
-		if (launch_stat_get(&st->served))
-			mounts_note_answer(m, what, MOUNTS_SERVED);
-		else if (__atomic_load_n(&st->reason[0], __ATOMIC_RELAXED))
-			mounts_note_answer(m, what, MOUNTS_REFUSED);
-		else if (now_ns >= w->up_since_ns + SILENT_NS)
-			mounts_note_answer(m, what, MOUNTS_SILENT);
+		if (answer != MOUNTS_SILENT || now_ns >= w->up_since_ns + SILENT_NS)
+			mounts_note_answer(m, &w->started->mounts[i], answer);
 	}
 }
 

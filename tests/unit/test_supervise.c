@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Walks through the supervisor's table completely, and tests its backoff and its updates of running
  * workers. */
+#include "agent/supervise/mounts/mounts_internal.h"
 #include "agent/supervise/supervise_internal.h"
 #include "netcfg/base/os/fdpass.h"
 #include "netcfg/base/os/folder.h"
@@ -408,6 +409,79 @@ static void test_of_several_descriptors_in_a_message_one_is_received(void **stat
 	close(ends[1]);
 }
 
+/* Adds a new mount of the worker that is not attached yet. Its path is missing, so that it is never
+ * attached in this test. */
+static struct mount_point *put_new_mount(struct mounts *m, struct launch_config *config)
+{
+	struct mount_point *p = mount_point_new();
+
+	assert_non_null(p);
+	snprintf(p->what.path, sizeof(p->what.path), "/no-such-directory/mnt");
+	p->what.fuse_fd = p->what.state_fd = -1;
+	p->mnt_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	assert_true(p->mnt_fd >= 0);
+	p->may_attach = false;
+	mount_point_add(m, p);
+	config->mounts[0] = p->what;
+	config->n_mounts = 1;
+	return p;
+}
+
+/* An operator has to resolve the first five reasons. The others pass by themselves, and programs
+ * that start meanwhile must wait instead of writing into the directory below. */
+static void test_a_new_mount_is_held_back_only_by_a_refusal_that_lasts(void **state)
+{
+	static const struct {
+		const char *reason;
+		bool is_held_back;
+	} rows[] = {
+		{"no-export: host-b has no export 'x'", true},
+		{"not-allowed: host-b does not let this host use export 'x'", true},
+		{"wrong-address: host-b does not list 10.1.1.1", true},
+		{"peer-unlisted: host-b lists no IP of this host", true},
+		{"read-only: host-b lets this host only read export 'x'", true},
+		{"export-missing: the directory of export 'x' is missing", false},
+		{"server-full: host-b serves its maximum number of mounts", false},
+		{"server-busy: the worker of host-b still executes requests", false},
+		{"key-mismatch: the peer at 10.1.1.1 has another cluster key", false},
+		{"", false},
+	};
+	struct launch_config *config = calloc(1, sizeof(*config));
+	struct launch_stats *stats = calloc(1, sizeof(*stats));
+	struct events *events = calloc(1, sizeof(*events));
+	struct sup s = {.setup = {.loop = NULL}};
+	struct sup_worker w = {.sup = &s, .state = SUP_UP, .started = config, .stats = stats};
+	struct loop *loop;
+	struct mounts *m;
+
+	assert_true(config && stats && events);
+	events_init(events);
+	assert_int_equal(loop_new(&loop), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct mount_point *p;
+
+		assert_int_equal(
+			mounts_new(&(struct mounts_setup){.loop = loop, .events = events}, &m), 0);
+		s.setup.mounts = m;
+		p = put_new_mount(m, config);
+		snprintf(stats->mounts[0].reason, sizeof(stats->mounts[0].reason), "%s",
+			 rows[i].reason);
+		w.up_since_ns = clock_now_ns() - 2 * NSEC_PER_SEC;
+		sup_look_at_mounts(&w);
+		assert_int_equal(mounts_is_held_back(m, p->what.path), rows[i].is_held_back);
+		assert_false(mounts_await_answer(m)); /* READY=1 is sent */
+		stats->mounts[0].served = 1;
+		sup_look_at_mounts(&w);
+		assert_false(mounts_is_held_back(m, p->what.path));
+		stats->mounts[0].served = 0;
+		mounts_free(m);
+	}
+	loop_free(loop);
+	free(config);
+	free(stats);
+	free(events);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -423,6 +497,7 @@ int main(void)
 		cmocka_unit_test(test_a_found_worker_is_adopted_or_replaced),
 		cmocka_unit_test(test_the_backoff_grows_to_its_limit),
 		cmocka_unit_test(test_a_running_worker_gets_new_ports),
+		cmocka_unit_test(test_a_new_mount_is_held_back_only_by_a_refusal_that_lasts),
 		cmocka_unit_test(test_the_result_of_an_rdma_test_is_taken_as_it_is),
 		cmocka_unit_test(test_reading_what_a_dead_worker_sent_stops_at_a_limit),
 		cmocka_unit_test(test_of_several_descriptors_in_a_message_one_is_received),

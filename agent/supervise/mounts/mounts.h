@@ -57,8 +57,8 @@ int mounts_adopt_bell(struct mounts *m, int fd, const uint8_t id[16]);
 /* What the worker of a mount knows about its server. */
 enum mounts_answer {
 	MOUNTS_SERVED,	/* the server serves the mount */
-	MOUNTS_REFUSED, /* the server refuses the mount */
-	MOUNTS_SILENT,	/* the server has not answered for a while */
+	MOUNTS_REFUSED, /* the server refuses the mount until an operator changes a configuration */
+	MOUNTS_SILENT,	/* the server has not answered for a while, or gives a reason that passes */
 };
 /* Records the answer of the server. A new mount is attached when its server serves it, or is
  * silent: programs then wait for the server, and write nothing into the directory below. While the
