@@ -28,11 +28,12 @@ struct client_mount {
 	uint64_t timeouts_seen;
 	bool absence_reported; /* the absence of the peer was reported; reset when the peer is
 				  back */
-	int refusal_reported;  /* code of the last refusal that was reported */
+	int refusal_reported;  /* code of the last refusal that was reported; 0: not refused */
 	bool reads;	       /* this is a mount worker that reads the kernel's requests itself at
 				  present */
 	uint64_t busy_ns; /* when the mount was first refused with EBUSY since it was last served;
 			     0: never */
+	uint64_t refused_ns; /* time of the last refusal; 0: never */
 	char refusal[LAUNCH_REASON_MAX];
 };
 
@@ -245,6 +246,22 @@ static void refusal_forget(struct worker *w, struct client_mount *m)
 	worker_reason_publish(w);
 }
 
+/* Forgets a refusal that the server has not repeated for long: the server is away, and requests
+ * wait for it. Returns when to call it next. */
+static uint64_t refusal_expire(struct worker *w, struct client_mount *m)
+{
+	if (PLENUM_LIKELY(!m->refusal_reported))
+		return UINT64_MAX;
+	/* report_absence() decides for a session that works. */
+	if (fuse_client_is_ready(m->front))
+		m->refused_ns = w->now_ns;
+	if (w->now_ns < m->refused_ns + FUSE_CLIENT_REFUSAL_LAST_NS)
+		return m->refused_ns + FUSE_CLIENT_REFUSAL_LAST_NS;
+	m->busy_ns = 0;
+	refusal_forget(w, m);
+	return UINT64_MAX;
+}
+
 /* Reports a refusal, each code once. */
 static void refusal_report(struct worker *w, unsigned i, int code, const char *text)
 {
@@ -345,6 +362,7 @@ static void report_unsupported(struct worker *w, unsigned i)
 	const struct launch_mount *cfg = config_of(w, i);
 	char text[LAUNCH_REASON_MAX * 2];
 
+	end_of(w)->mounts[i].refused_ns = w->now_ns; /* it does not ask the server meanwhile */
 	if (end_of(w)->mounts[i].refusal_reported == -EOPNOTSUPP)
 		return;
 	snprintf(text, sizeof(text),
@@ -381,7 +399,8 @@ static void report_absence(struct worker *w, unsigned i)
 	/* For a mount with mount workers, only the owner reports it. A server that refuses the
 	 * mount is not absent. */
 	if (m->absence_reported || m->refusal_reported || is_mount_worker(w, i) ||
-	    (n == m->timeouts_seen && fuse_client_waits_ns(m->front, w->now_ns) < ABSENCE_NS))
+	    (n == m->timeouts_seen && (fuse_client_waits_ns(m->front, w->now_ns) < ABSENCE_NS ||
+				       w->now_ns < m->refused_ns + ABSENCE_NS)))
 		return;
 	if (n != m->timeouts_seen)
 		snprintf(text, sizeof(text),
@@ -464,6 +483,7 @@ static uint64_t client_tick(struct worker *w)
 		if (!f)
 			continue;
 		due = MIN_OF(due, fuse_client_tick(f, w->now_ns));
+		due = MIN_OF(due, refusal_expire(w, &end_of(w)->mounts[i]));
 		report_absence(w, i);
 		if (is_mount_worker(w, i))
 			mount_worker_watch(w, i);
@@ -661,6 +681,8 @@ static bool client_report_refusal(struct worker *w, struct rudp_session *s, int 
 	/* -EREMOTE: another worker of the server serves the mount, and the session moves there. */
 	if (code == -EREMOTE)
 		return true;
+	if (m)
+		m->refused_ns = w->now_ns;
 	code = refusal_code(s, code);
 	if (m && code == -EBUSY) {
 		m->busy_ns = m->busy_ns ? m->busy_ns : w->now_ns;

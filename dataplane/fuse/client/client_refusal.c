@@ -13,9 +13,6 @@
 /* While a server starts, a worker without the export may answer before the worker that has it. So a
  * mount that was served before waits longer when its export does not exist. */
 #define REFUSAL_HOLD_STALE_NS (5 * NSEC_PER_SEC)
-/* A refused session retries at least every five seconds, so without a refusal for this long the
- * server is away, and requests wait for it. */
-#define REFUSAL_LAST_NS (11 * NSEC_PER_SEC)
 
 /* Returns the error for programs; 0 if they must wait. */
 static int refusal_error(const struct fuse_client *f, int code)
@@ -83,7 +80,7 @@ static uint64_t refusal_expire(struct fuse_client *f, uint64_t now_ns)
 
 	if (PLENUM_LIKELY(f->refusal.error == 0))
 		return UINT64_MAX;
-	if (now_ns >= f->refusal.last_ns + REFUSAL_LAST_NS) {
+	if (now_ns >= f->refusal.last_ns + FUSE_CLIENT_REFUSAL_LAST_NS) {
 		client_refusal_end(f);
 		return UINT64_MAX;
 	}

@@ -23,6 +23,10 @@
 
 struct fuse_client;
 
+/* A refused session retries at least every five seconds, so without a refusal for this long the
+ * server is away. */
+#define FUSE_CLIENT_REFUSAL_LAST_NS (11 * NSEC_PER_SEC)
+
 /* Creates the client of a mount. index: the mount's index in cfg->mounts, or LAUNCH_MOUNTS_MAX plus
  * its index in cfg->shared. cfg must stay valid. proc_fd: a procfs, used to detect processes that
  * are being killed; -1: every process with a signal counts as being killed. Makes the mount's
