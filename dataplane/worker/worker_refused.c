@@ -10,6 +10,10 @@
 /* Most entries of one address, so that a host that claims many names leaves room for others. */
 #define PER_ADDRESS_MAX 8
 
+/* An entry that is no longer listed is kept for this long after its last refusal, because its last
+ * report limits those of its address. */
+#define KEPT_NS (60 * NSEC_PER_SEC)
+
 #define TEXT_MAX ((size_t)LAUNCH_REASON_MAX * 3)
 
 /* Writes the reason why the export's rules do not admit the client. */
@@ -76,58 +80,105 @@ static bool reason_format_for(const struct fuse_server_asked *q, const char *ip,
 	}
 }
 
-/* Returns the mount's entry; if it has none, a free one, or NULL if there is no room. */
+static void entry_free(struct worker_refused *r, struct worker_refused_entry *e)
+{
+	*e = (struct worker_refused_entry){0};
+	r->n--;
+}
+
+/* Returns the entry of this mount at this address; if there is none, a free one, or one that is no
+ * longer listed; NULL if there is no room. Another address with the same mount id may be another
+ * client, which must not change this entry. */
 static struct worker_refused_entry *entry_for(struct worker_refused *r,
 					      const struct fuse_server_asked *q,
 					      const struct ip_addr *from)
 {
-	struct worker_refused_entry *unused = NULL;
+	struct worker_refused_entry *unused = NULL, *ended = NULL, *others = NULL;
 	unsigned n_same = 0;
 
 	for (unsigned i = 0; i < LAUNCH_REFUSED_MAX; i++) {
 		struct worker_refused_entry *e = &r->entries[i];
+		const bool is_same = e->last_ns && ip_addr_equal(&e->is.addr, from);
 
-		if (e->last_ns && memcmp(e->mount_id, q->mount_id, sizeof(e->mount_id)) == 0)
+		if (is_same && memcmp(e->mount_id, q->mount_id, sizeof(e->mount_id)) == 0)
 			return e;
-		n_same += e->last_ns && ip_addr_equal(&e->is.addr, from);
-		if (!e->last_ns && !unused)
-			unused = e;
+		n_same += is_same;
+		if (!e->last_ns)
+			unused = unused ? unused : e;
+		else if (!e->error)
+			*(is_same ? &ended : &others) = e;
 	}
-	return n_same < PER_ADDRESS_MAX ? unused : NULL;
+	if (n_same >= PER_ADDRESS_MAX || (!unused && ended))
+		return ended;
+	if (!unused && others)
+		entry_free(r, others);
+	return unused ? unused : others;
 }
 
-/* Returns whether another mount of that host is refused for the same reason, so that it needs no
- * event. */
+static bool is_named(const struct worker_refused_entry *e, const char *host,
+		     const char *export_name)
+{
+	return strcmp(e->is.host, host) == 0 && strcmp(e->is.export_name, export_name) == 0;
+}
+
+/* Returns whether the same refusal of that host was reported for another entry: of another mount,
+ * or of another address of the host. */
 static bool is_known(const struct worker_refused *r, const struct worker_refused_entry *e)
 {
 	for (unsigned i = 0; i < LAUNCH_REFUSED_MAX; i++) {
 		const struct worker_refused_entry *o = &r->entries[i];
 
-		if (o != e && o->last_ns && o->error == e->error &&
-		    strcmp(o->is.host, e->is.host) == 0 &&
-		    strcmp(o->is.export_name, e->is.export_name) == 0)
+		if (o != e && o->last_ns && o->reported == e->error &&
+		    is_named(o, e->is.host, e->is.export_name))
 			return true;
 	}
 	return false;
 }
 
-static void entry_drop(struct worker *w, struct worker_refused *r, struct worker_refused_entry *e)
+/* Returns whether the entry's refusal may be reported now. A client that alternates its names or
+ * errors, or is accepted in between, must not fill the log. New entries are bounded by
+ * PER_ADDRESS_MAX and KEPT_NS. */
+static bool may_report(const struct worker *w, const struct worker_refused *r,
+		       const struct worker_refused_entry *e)
 {
-	*e = (struct worker_refused_entry){0};
-	r->n--;
-	w->stats_ns = 0; /* update the statistics page soon */
+	for (unsigned i = 0; e->reported_ns && i < LAUNCH_REFUSED_MAX; i++) {
+		const struct worker_refused_entry *o = &r->entries[i];
+
+		if (o->reported_ns && w->now_ns < o->reported_ns + WORKER_REFUSED_NS &&
+		    ip_addr_equal(&o->is.addr, &e->is.addr))
+			return false;
+	}
+	return true;
+}
+
+static void entry_report(struct worker *w, struct worker_refused *r, struct worker_refused_entry *e,
+			 const char *text)
+{
+	if (!is_known(r, e)) {
+		if (!may_report(w, r, e))
+			return;
+		e->reported_ns = w->now_ns;
+		log_warning("%s", text);
+		/* The worker as a whole reports that it lacks sessions. */
+		if (e->error != -ENOSPC)
+			worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_PEER_REFUSED, 0, text);
+	}
+	e->reported = e->error;
 }
 
 static void entry_begin(struct worker *w, struct worker_refused *r, struct worker_refused_entry *e,
-			const struct fuse_server_asked *q)
+			const struct fuse_server_asked *q, int error)
 {
 	r->n += e->last_ns == 0;
+	if (!is_named(e, q->host, q->export_name))
+		e->reported = 0;
 	memcpy(e->mount_id, q->mount_id, sizeof(e->mount_id));
 	memcpy(e->is.host, q->host, sizeof(e->is.host));
 	memcpy(e->is.export_name, q->export_name, sizeof(e->is.export_name));
 	e->is.times = 0;
 	e->is.since_ns = w->now_ns;
-	w->stats_ns = 0;
+	e->error = error;
+	w->stats_ns = 0; /* update the statistics page soon */
 }
 
 void worker_refused_add(struct worker *w, struct worker_refused *r,
@@ -144,18 +195,27 @@ void worker_refused_add(struct worker *w, struct worker_refused *r,
 	e = entry_for(r, q, from);
 	if (!e)
 		return;
-	if (e->error != error) {
-		entry_begin(w, r, e, q);
-		e->error = error;
-		log_warning("%s", text);
-		/* The worker as a whole reports that it lacks sessions. */
-		if (error != -ENOSPC && !is_known(r, e))
-			worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_PEER_REFUSED, 0, text);
-	}
+	if (e->error != error || !is_named(e, q->host, q->export_name))
+		entry_begin(w, r, e, q, error);
 	e->is.addr = *from;
 	e->is.times++;
-	reason_copy_text(e->is.reason, sizeof(e->is.reason), text);
 	e->last_ns = w->now_ns;
+	reason_copy_text(e->is.reason, sizeof(e->is.reason), text);
+	if (e->reported != error)
+		entry_report(w, r, e, text);
+}
+
+static bool is_of_mount(const struct worker_refused_entry *e, const uint8_t mount_id[16],
+			const char *host, const char *export_name)
+{
+	return e->last_ns && e->error && memcmp(e->mount_id, mount_id, sizeof(e->mount_id)) == 0 &&
+	       is_named(e, host, export_name);
+}
+
+static void entry_end(struct worker *w, struct worker_refused_entry *e)
+{
+	e->error = e->reported = 0;
+	w->stats_ns = 0;
 }
 
 void worker_refused_drop(struct worker *w, struct worker_refused *r,
@@ -164,8 +224,8 @@ void worker_refused_drop(struct worker *w, struct worker_refused *r,
 	for (unsigned i = 0; i < LAUNCH_REFUSED_MAX; i++) {
 		struct worker_refused_entry *e = &r->entries[i];
 
-		if (e->last_ns && memcmp(e->mount_id, q->mount_id, sizeof(e->mount_id)) == 0)
-			entry_drop(w, r, e);
+		if (is_of_mount(e, q->mount_id, q->host, q->export_name))
+			entry_end(w, e);
 	}
 }
 
@@ -178,9 +238,10 @@ uint64_t worker_refused_tick(struct worker *w, struct worker_refused *r)
 	for (unsigned i = 0; i < LAUNCH_REFUSED_MAX; i++) {
 		struct worker_refused_entry *e = &r->entries[i];
 
-		if (!e->last_ns || w->now_ns < e->last_ns + WORKER_REFUSED_NS)
-			continue;
-		entry_drop(w, r, e);
+		if (e->error && w->now_ns >= e->last_ns + WORKER_REFUSED_NS)
+			entry_end(w, e);
+		if (e->last_ns && w->now_ns >= e->last_ns + KEPT_NS)
+			entry_free(r, e);
 	}
 	r->look_ns = w->now_ns + NSEC_PER_SEC;
 	return r->n > 0 ? r->look_ns : UINT64_MAX;
@@ -188,11 +249,27 @@ uint64_t worker_refused_tick(struct worker *w, struct worker_refused *r)
 
 void worker_refused_publish(const struct worker *w, const struct worker_refused *r)
 {
+	const struct worker_refused_entry *shown[LAUNCH_REFUSED_MAX];
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < LAUNCH_REFUSED_MAX && n < r->n; i++)
-		if (r->entries[i].last_ns)
-			w->stats->refused[n++] = r->entries[i].is;
+	for (unsigned i = 0; i < LAUNCH_REFUSED_MAX && r->n > 0; i++) {
+		const struct worker_refused_entry *e = &r->entries[i];
+		struct launch_refused_client *to = w->stats->refused;
+		unsigned k = 0;
+
+		if (!e->last_ns || !e->error)
+			continue;
+		while (k < n && !is_of_mount(shown[k], e->mount_id, e->is.host, e->is.export_name))
+			k++;
+		if (k == n) {
+			shown[n++] = e;
+			to[k] = e->is;
+			continue;
+		}
+		/* The same mount by another address. */
+		to[k].times += e->is.times;
+		to[k].since_ns = MIN_OF(to[k].since_ns, e->is.since_ns);
+	}
 	launch_stat_set(&w->stats->n_refused, n);
 	launch_stat_set(&w->stats->refusals, r->refusals);
 }

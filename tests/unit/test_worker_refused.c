@@ -112,6 +112,7 @@ static void a_refused_mount_is_listed_with_its_reason_and_one_event(void **state
 		assert_string_equal(b->stats.refused[0].export_name, "x");
 		assert_int_equal(b->stats.refused[0].times, 3);
 		assert_int_equal(b->stats.refusals, 3 * (i + 1));
+		b->w.now_ns += WORKER_REFUSED_NS;
 	}
 }
 
@@ -143,12 +144,14 @@ static void an_accepted_mount_and_one_that_gave_up_leave_the_list(void **state)
 	assert_string_equal(b->stats.refused[0].export_name, "y");
 	assert_true(worker_refused_tick(&b->w, &b->r) < UINT64_MAX);
 	b->w.now_ns += WORKER_REFUSED_NS;
-	assert_true(worker_refused_tick(&b->w, &b->r) == UINT64_MAX);
+	worker_refused_tick(&b->w, &b->r);
 	worker_refused_publish(&b->w, &b->r);
 	assert_int_equal(b->stats.n_refused, 0);
 	assert_int_equal(events(b, "not-allowed: "), 2);
 	refuse(b, &two, "10.1.1.1", -EACCES); /* it is back */
 	assert_int_equal(events(b, "not-allowed: "), 1);
+	b->w.now_ns += 60 * NSEC_PER_SEC;
+	assert_true(worker_refused_tick(&b->w, &b->r) == UINT64_MAX);
 }
 
 static void one_address_cannot_fill_the_list(void **state)
@@ -177,6 +180,116 @@ static void one_address_cannot_fill_the_list(void **state)
 	assert_int_equal(b->stats.refusals, 400);
 }
 
+/* Refuses a client at one address 64 times a second for 55 seconds, each time in another way; if
+ * `accepts`, the server accepts it in between. The client has n_mounts mounts. Returns the number
+ * of events. */
+static unsigned flood(struct bench *b, unsigned n_mounts, bool renames, bool accepts)
+{
+	static const int errors[] = {-EACCES, -EROFS, -ENOENT};
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < 55 * 64; i++) {
+		struct fuse_server_asked h = asked_by("host-z", "x", i % n_mounts);
+
+		if (renames)
+			snprintf(h.host, sizeof(h.host), "host-%u", i);
+		refuse(b, &h, "10.1.1.9", errors[i % ARRAY_SIZE(errors)]);
+		if (accepts)
+			worker_refused_drop(&b->w, &b->r, &h);
+		b->w.now_ns += NSEC_PER_SEC / 64;
+		worker_refused_tick(&b->w, &b->r);
+		n += events(b, "");
+	}
+	return n;
+}
+
+static void a_client_that_alternates_its_refusals_does_not_fill_the_log(void **state)
+{
+	const struct fuse_server_asked other = asked_by("host-a", "x", 2);
+	struct bench *b = *state;
+
+	for (unsigned i = 0; i < 4; i++) {
+		assert_in_range(flood(b, 1, i & 1, i & 2), 5, 6); /* one in WORKER_REFUSED_NS */
+		refuse(b, &other, "10.1.1.1", -EACCES);
+		assert_int_equal(events(b, "not-allowed: host-a"), 1);
+		b->w.now_ns += 60 * NSEC_PER_SEC;
+		worker_refused_tick(&b->w, &b->r);
+	}
+	/* With a new mount each time, the entries of the address add eight. */
+	assert_in_range(flood(b, 55 * 64, true, false), 8, 8 + 5);
+}
+
+static void new_mounts_replace_those_that_are_no_longer_refused(void **state)
+{
+	struct bench *b = *state;
+	unsigned n_events = 0;
+
+	for (unsigned i = 0; i < 40; i++) {
+		const struct fuse_server_asked h = asked_by("host-a", "x", i);
+
+		if (i % 8 == 0) {
+			b->w.now_ns += WORKER_REFUSED_NS;
+			worker_refused_tick(&b->w, &b->r);
+		}
+		refuse(b, &h, "10.1.1.9", -EACCES);
+		assert_int_equal(b->stats.n_refused, i % 8 + 1);
+		n_events += events(b, "not-allowed: host-a");
+	}
+	assert_int_equal(n_events, 5);
+	b->w.now_ns += WORKER_REFUSED_NS;
+	for (unsigned i = 0; i < LAUNCH_REFUSED_MAX; i++) {
+		const struct fuse_server_asked h = asked_by("host-b", "x", 100 + i);
+		char ip[32];
+
+		worker_refused_tick(&b->w, &b->r);
+		snprintf(ip, sizeof(ip), "10.1.2.%u", i);
+		refuse(b, &h, ip, -EACCES);
+		assert_int_equal(b->stats.n_refused, i + 1);
+	}
+}
+
+static void a_change_of_the_reason_is_reported_later(void **state)
+{
+	const struct fuse_server_asked h = asked_by("host-a", "x", 1);
+	struct bench *b = *state;
+
+	refuse(b, &h, "10.1.1.1", -EACCES);
+	assert_int_equal(events(b, "not-allowed: "), 1);
+	for (unsigned i = 0; i < 10; i++, b->w.now_ns += NSEC_PER_SEC) {
+		refuse(b, &h, "10.1.1.1", -EROFS);
+		assert_memory_equal(b->stats.refused[0].reason, "read-only: ", 11);
+		assert_int_equal(events(b, ""), 0);
+	}
+	b->w.now_ns += NSEC_PER_SEC;
+	refuse(b, &h, "10.1.1.1", -EROFS);
+	refuse(b, &h, "10.1.1.1", -EROFS);
+	assert_int_equal(events(b, "read-only: "), 1);
+}
+
+static void another_address_does_not_change_the_entry_of_a_mount(void **state)
+{
+	struct fuse_server_asked h = asked_by("host-a", "x", 1);
+	const struct fuse_server_asked liar = asked_by("host-z", "y", 1);
+	const struct launch_refused_client *first;
+	struct bench *b = *state;
+	char ip[IP_ADDR_STR_MAX];
+
+	first = &b->stats.refused[0];
+	refuse(b, &h, "10.1.1.1", -EACCES);
+	refuse(b, &liar, "10.1.1.9", -EROFS);
+	assert_int_equal(b->stats.n_refused, 2);
+	assert_string_equal(first->host, "host-a");
+	assert_memory_equal(first->reason, "not-allowed: host-a (10.1.1.1)", 30);
+	worker_refused_drop(&b->w, &b->r, &liar);
+	worker_refused_publish(&b->w, &b->r);
+	assert_int_equal(b->stats.n_refused, 1);
+	refuse(b, &h, "10.1.1.9", -EROFS); /* as another leg of host-a would be */
+	assert_int_equal(b->stats.n_refused, 1);
+	assert_string_equal(ip_addr_format(&first->addr, ip, sizeof(ip)), "10.1.1.1");
+	assert_memory_equal(first->reason, "not-allowed: host-a (10.1.1.1)", 30);
+	assert_int_equal(first->times, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -185,6 +298,10 @@ int main(void)
 		TEST(refusals_that_pass_by_themselves_are_not_listed),
 		TEST(an_accepted_mount_and_one_that_gave_up_leave_the_list),
 		TEST(one_address_cannot_fill_the_list),
+		TEST(a_client_that_alternates_its_refusals_does_not_fill_the_log),
+		TEST(new_mounts_replace_those_that_are_no_longer_refused),
+		TEST(a_change_of_the_reason_is_reported_later),
+		TEST(another_address_does_not_change_the_entry_of_a_mount),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
