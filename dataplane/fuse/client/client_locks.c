@@ -256,6 +256,22 @@ static void closed(struct fuse_client *f, const struct client_slot *s)
 	}
 }
 
+void client_locks_fail(struct fuse_client *f, struct client_slot *s, int error)
+{
+	if (s->opcode == FUSE_FLUSH)
+		closed(f, s);
+	client_slot_fail(f, s, error);
+}
+
+void client_locks_fail_waits(struct fuse_client *f, int error)
+{
+	while (f->locks.n_waits > 0) {
+		launch_stat_add(&f->stats->request_errors, 1);
+		wait_end(f, &f->locks.waits[f->locks.n_waits - 1], error);
+	}
+	wait_todo(f);
+}
+
 bool client_locks_answer(struct fuse_client *f, struct client_slot *s,
 			 const struct client_answer *a)
 {

@@ -3,7 +3,8 @@
  * File locks that the server manages (`locks: cluster`). client_lock_state.c owns the part of the
  * mount's state that records these locks; client_locks.c owns the lock requests. A request that
  * sets or frees a lock, once it was sent, ends only with the server's answer, because otherwise the
- * client would not know whether the program has the lock.
+ * client would not know whether the program has the lock. The exception is a server that has
+ * refused the mount for so long that it has freed the locks (client_refusal.c).
  */
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_LOCKS_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_LOCKS_H
@@ -69,6 +70,10 @@ bool client_locks_answer(struct fuse_client *f, struct client_slot *s,
  * the session ended, the cancellation is sent again. */
 void client_locks_cancelled(struct fuse_client *f, const struct client_slot *s, const void *msg,
 			    size_t len);
+/* Fails the request in the slot. If it closes an open file, the file closes too. */
+void client_locks_fail(struct fuse_client *f, struct client_slot *s, int error);
+/* Fails the lock requests that wait without a slot. */
+void client_locks_fail_waits(struct fuse_client *f, int error);
 /* Call when a process got a signal while it waits for the answer to the request `unique`. Returns
  * false if no such request waits here. */
 bool client_locks_interrupt(struct fuse_client *f, uint64_t unique);

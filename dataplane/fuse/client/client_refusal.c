@@ -13,6 +13,9 @@
 /* While a server starts, a worker without the export may answer before the worker that has it. So a
  * mount that was served before waits longer when its export does not exist. */
 #define REFUSAL_HOLD_STALE_NS (5 * NSEC_PER_SEC)
+/* While a server refuses a mount, it does not hear its session, so it frees the mount's file locks
+ * after SERVER_LOCK_LEASE_NS, 30 seconds; the rest is for its checks of the leases. */
+#define REFUSAL_LOCKS_NS (35 * NSEC_PER_SEC)
 
 /* Returns the error for programs; 0 if they must wait. */
 static int refusal_error(const struct fuse_client *f, int code)
@@ -59,19 +62,22 @@ int client_refusal_get(const struct fuse_client *f, uint64_t now_ns)
 }
 
 /* Fails the requests of the kernel that wait. A lock request that the server may have granted must
- * wait until the client can free the lock. */
-static void fail_pending(struct fuse_client *f, int error)
+ * wait until the client can free the lock, or the server has freed it. */
+static void fail_pending(struct fuse_client *f, int error, uint64_t now_ns)
 {
+	const bool locks_end = now_ns >= f->refusal.since_ns + REFUSAL_LOCKS_NS;
 	struct client_slot *s, *next;
 
 	for (s = f->pending.next; s != &f->pending; s = next) {
 		next = s->next;
 		if (s->kind != CLIENT_SLOT_KERNEL ||
-		    client_locks_must_end(s->opcode, client_slot_is_resent(s)))
+		    (!locks_end && client_locks_must_end(s->opcode, client_slot_is_resent(s))))
 			continue;
 		launch_stat_add(&f->stats->request_errors, 1);
-		client_slot_fail(f, s, error);
+		client_locks_fail(f, s, error);
 	}
+	if (locks_end)
+		client_locks_fail_waits(f, error);
 }
 
 static uint64_t refusal_expire(struct fuse_client *f, uint64_t now_ns)
@@ -86,7 +92,7 @@ static uint64_t refusal_expire(struct fuse_client *f, uint64_t now_ns)
 	}
 	error = client_refusal_get(f, now_ns);
 	if (error)
-		fail_pending(f, error);
+		fail_pending(f, error, now_ns);
 	return now_ns + REFUSAL_HOLD_NS / 4;
 }
 
