@@ -13,10 +13,10 @@
 struct membership {
 	char *path;
 	struct loop_source *timer;
-	char *serving;	    /* the value that was published; NULL: none */
-	json_t *summary;    /* without members that change all the time */
-	uint64_t state_ns;  /* when a summary was published last; 0: never */
-	uint64_t follow_ns; /* when a reconcile was requested last; 0: never */
+	char *serving;	   /* the value that was published; NULL: none */
+	json_t *summary;   /* without members that change all the time */
+	uint64_t state_ns; /* when a summary was published last; 0: never */
+	struct membership_pace pace;
 };
 
 /* ---- the addresses of this host's servers ---- */
@@ -254,19 +254,29 @@ static void on_change(void *user)
 	json_decref(problems);
 }
 
-/* Requests a reconcile, but not at once after the last one: a key that keeps changing must not make
- * workers restart all the time. */
+uint64_t membership_follow(struct membership_pace *p, uint64_t now_ns)
+{
+	const uint64_t soonest = now_ns + RECONCILE_DEBOUNCE_NS;
+
+	if (p->gap_ns && now_ns < p->at_ns)
+		return p->at_ns;
+	if (!p->gap_ns || now_ns >= p->at_ns + 2 * p->gap_ns) { /* nothing has changed for long */
+		p->at_ns = soonest;
+		p->gap_ns = MEMBERSHIP_FOLLOW_NS;
+	} else {
+		p->at_ns = MAX_OF(soonest, p->at_ns + p->gap_ns);
+		p->gap_ns = MIN_OF(2 * p->gap_ns, MEMBERSHIP_FOLLOW_MAX_NS);
+	}
+	return p->at_ns;
+}
+
 static void on_servers(void *user)
 {
 	struct agent *a = user;
-	struct membership *m = a->membership;
 	const uint64_t now = clock_now_ns();
-	const uint64_t at = m->follow_ns ? MAX_OF(now, m->follow_ns + MEMBERSHIP_FOLLOW_NS) : now;
 
-	if (!a->running.spec)
-		return;
-	m->follow_ns = at;
-	reconcile_arm(a, at - now + RECONCILE_DEBOUNCE_NS);
+	if (a->running.spec)
+		reconcile_arm(a, membership_follow(&a->membership->pace, now) - now);
 }
 
 void membership_take_spec(struct agent *a)

@@ -11,8 +11,18 @@
 
 #define MEMBERSHIP_LOOK_NS (10 * NSEC_PER_SEC)	 /* a changed summary is published this often */
 #define MEMBERSHIP_REPEAT_NS (60 * NSEC_PER_SEC) /* an unchanged one this often */
-/* Least time between two reconciles for changed addresses of servers. */
+/* Least time between two reconciles for changed addresses of servers. It doubles, up to the maximum,
+ * while servers keep changing, because each of them may restart workers. */
 #define MEMBERSHIP_FOLLOW_NS (10 * NSEC_PER_SEC)
+#define MEMBERSHIP_FOLLOW_MAX_NS (160 * NSEC_PER_SEC)
+
+struct membership_pace {
+	uint64_t at_ns;	 /* time of the last reconcile for changed addresses, or of the next one */
+	uint64_t gap_ns; /* from at_ns to the one after it; 0: there was none yet */
+};
+/* Returns the time of the reconcile for addresses that have changed now. Changes until that time
+ * share it. */
+uint64_t membership_follow(struct membership_pace *p, uint64_t now_ns);
 
 int membership_init(struct agent *a);
 void membership_done(struct agent *a);

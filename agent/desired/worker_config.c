@@ -261,6 +261,44 @@ static int fill_worker(const struct inputs *in, const struct plan_worker *pw, st
 	return r;
 }
 
+/* ---- addresses of running mounts ---- */
+
+static void keep_addrs(const struct launch_mount *from, uint32_t n_from, struct launch_mount *to)
+{
+	for (uint32_t i = 0; i < n_from && to->n_addrs == 0; i++) {
+		if (strcmp(from[i].path, to->path) != 0 || strcmp(from[i].peer, to->peer) != 0 ||
+		    strcmp(from[i].export_name, to->export_name) != 0)
+			continue;
+		memcpy(to->addrs, from[i].addrs, sizeof(to->addrs));
+		to->n_addrs = from[i].n_addrs;
+	}
+}
+
+static void keep_addrs_of_all(const struct launch_config *from, struct launch_mount *to, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		keep_addrs(from->mounts, from->n_mounts, &to[i]);
+		keep_addrs(from->shared, from->n_shared, &to[i]);
+	}
+}
+
+void mounts_keep_addrs(const struct launch_config *from, struct launch_config *desired, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		keep_addrs_of_all(from, desired[i].mounts, desired[i].n_mounts);
+		keep_addrs_of_all(from, desired[i].shared, desired[i].n_shared);
+	}
+}
+
+void mounts_keep_running_addrs(const struct sup *sup, struct launch_config *desired, size_t n)
+{
+	for (const struct sup_worker *w = sup_first(sup); w; w = w->next) {
+		if (w->started)
+			mounts_keep_addrs(w->started, desired, n);
+		mounts_keep_addrs(&w->config, desired, n);
+	}
+}
+
 int worker_config_build(const struct spec *spec, const struct plan *plan,
 			const struct servers *servers, enum log_level level, struct diag *d,
 			struct launch_config **ret, size_t *ret_n)

@@ -14,6 +14,8 @@ static int add_workers(struct agent *a, struct kernel *k, struct diag *d, struct
 				    &next->desired, &next->n_desired);
 
 	if (r >= 0)
+		mounts_keep_running_addrs(a->sup, next->desired, next->n_desired);
+	if (r >= 0)
 		r = secrets_fill(next->spec, d, next->desired, next->n_desired);
 	if (r < 0)
 		return r;

@@ -179,6 +179,20 @@ static int keys_fill(struct agent *a, const struct spec *spec)
 	return 0;
 }
 
+/* Makes the configurations of the planned workers. */
+static int make_desired(struct agent *a, const struct spec *spec)
+{
+	struct reconcile *rec = &a->reconcile;
+	int r = worker_config_build(spec, rec->run.next.plan, &a->servers, a->opt.log_level,
+				    &rec->run.diag, &rec->run.next.desired,
+				    &rec->run.next.n_desired);
+
+	if (r < 0)
+		return r;
+	mounts_keep_running_addrs(a->sup, rec->run.next.desired, rec->run.next.n_desired);
+	return keys_fill(a, spec);
+}
+
 /* Collects the inputs of the plan besides the spec and the inventory. */
 static struct plan_context context_of(struct agent *a, const struct spec *spec)
 {
@@ -229,10 +243,7 @@ static int first_half(struct agent *a)
 		r = reconcile_choice_freeze(a, &ctx);
 	if (r < 0)
 		return r;
-	r = worker_config_build(spec, rec->run.next.plan, &a->servers, a->opt.log_level,
-				&rec->run.diag, &rec->run.next.desired, &rec->run.next.n_desired);
-	if (r >= 0)
-		r = keys_fill(a, spec);
+	r = make_desired(a, spec);
 	if (r >= 0 && !rec->pending.applier)
 		reachability_before(a);
 	if (r >= 0 && !rec->pending.applier)
@@ -311,9 +322,7 @@ static int collect_again(struct agent *a)
 	plan_resolve(rec->run.next.plan, rec->run.next.inv);
 	free(ptr_take(rec->run.next.desired));
 	rec->run.next.n_desired = 0;
-	r = worker_config_build(spec, rec->run.next.plan, &a->servers, a->opt.log_level,
-				&rec->run.diag, &rec->run.next.desired, &rec->run.next.n_desired);
-	return r < 0 ? r : keys_fill(a, spec);
+	return make_desired(a, spec);
 }
 
 static void finish(struct agent *a, int r);

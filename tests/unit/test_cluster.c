@@ -4,6 +4,7 @@
 #include "agent/cluster/cluster.h"
 #include "agent/cluster/etcd_json.h"
 #include "agent/cluster/rows.h"
+#include "agent/membership.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/state_file.h"
 #include <setjmp.h>
@@ -359,6 +360,39 @@ static void test_known_servers_outlive_the_agent(void **state)
 	rmdir(path);
 }
 
+static void test_servers_that_change_together_share_a_reconcile(void **state)
+{
+	struct membership_pace p = {.at_ns = 0};
+	const uint64_t now = NSEC_PER_SEC, first = membership_follow(&p, now);
+	uint64_t second;
+
+	assert_int_equal(first, now + RECONCILE_DEBOUNCE_NS);
+	for (unsigned i = 0; i < 50; i++)
+		assert_int_equal(membership_follow(&p, now + i), first);
+	second = membership_follow(&p, first);
+	assert_int_equal(second, first + MEMBERSHIP_FOLLOW_NS);
+	for (unsigned i = 0; i < 50; i++)
+		assert_int_equal(membership_follow(&p, first + i), second);
+}
+
+static void test_a_server_that_keeps_changing_is_followed_less_often(void **state)
+{
+	struct membership_pace p = {.at_ns = 0};
+	uint64_t now = NSEC_PER_SEC, last = membership_follow(&p, now), gap = MEMBERSHIP_FOLLOW_NS;
+
+	for (unsigned i = 0; i < 6; i++) {
+		now = last + NSEC_PER_SEC;
+		assert_int_equal(membership_follow(&p, now), last + gap);
+		last += gap;
+		gap = MIN_OF(2 * gap, MEMBERSHIP_FOLLOW_MAX_NS);
+	}
+	assert_int_equal(gap, MEMBERSHIP_FOLLOW_MAX_NS);
+	now = last + 2 * gap;
+	assert_int_equal(membership_follow(&p, now), now + RECONCILE_DEBOUNCE_NS);
+	last = membership_follow(&p, now);
+	assert_int_equal(membership_follow(&p, last + 1), last + MEMBERSHIP_FOLLOW_NS);
+}
+
 static void test_each_trouble_has_a_code_and_a_remedy(void **state)
 {
 	const struct spec_cluster s = {.name = "prod"};
@@ -392,6 +426,8 @@ int main(void)
 		cmocka_unit_test(test_rows_have_only_clean_known_members),
 		cmocka_unit_test(test_a_host_without_a_lease_is_never_up),
 		cmocka_unit_test(test_known_servers_outlive_the_agent),
+		cmocka_unit_test(test_servers_that_change_together_share_a_reconcile),
+		cmocka_unit_test(test_a_server_that_keeps_changing_is_followed_less_often),
 		cmocka_unit_test(test_each_trouble_has_a_code_and_a_remedy),
 	};
 

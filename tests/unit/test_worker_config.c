@@ -174,12 +174,47 @@ static void mounts_have_the_addresses_of_their_server(void **state)
 	assert_true(ip_addr_equal(&m.addrs[0].ip, &listed));
 }
 
+static void running_mounts_keep_the_addresses_of_an_unknown_server(void **state)
+{
+	static const char etcd[] = "etcd: [\"http://10.0.0.1:2379\"]";
+	struct launch_config *had = calloc(1, sizeof(*had)), *want = calloc(1, sizeof(*want));
+	struct launch_mount is;
+	int r;
+
+	assert_non_null(had);
+	assert_non_null(want);
+	had->mounts[had->n_mounts++] = mount_with("", etcd, true, &r);
+	is = had->mounts[0];
+	want->mounts[want->n_mounts++] = mount_with("", etcd, false, &r);
+	want->shared[want->n_shared++] = want->mounts[0];
+	mounts_keep_addrs(had, want, 1);
+	assert_memory_equal(&want->mounts[0], &is, sizeof(is));
+	assert_memory_equal(&want->shared[0], &is, sizeof(is));
+	/* addresses of another server or export, or of another mount, do not count */
+	for (unsigned i = 0; i < 3; i++) {
+		want->mounts[0] = mount_with("", etcd, false, &r);
+		(i == 0	  ? want->mounts[0].peer
+		 : i == 1 ? want->mounts[0].export_name
+			  : want->mounts[0].path)[0] = 'o';
+		mounts_keep_addrs(had, want, 1);
+		assert_int_equal(want->mounts[0].n_addrs, 0);
+	}
+	/* known ones stay */
+	had->mounts[0].addrs[0].port = 1;
+	want->mounts[0] = is;
+	mounts_keep_addrs(had, want, 1);
+	assert_int_equal(want->mounts[0].addrs[0].port, 7000);
+	free(had);
+	free(want);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(exports_have_their_clients),
 		cmocka_unit_test(names_have_their_addresses_without_a_key),
 		cmocka_unit_test(mounts_have_the_addresses_of_their_server),
+		cmocka_unit_test(running_mounts_keep_the_addresses_of_an_unknown_server),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
