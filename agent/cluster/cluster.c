@@ -13,15 +13,22 @@
 
 #define FILE_BYTES_MAX (1U << 20)
 #define PASSWORD_BYTES_MAX 512
+#define START_RETRY_NS (10 * NSEC_PER_SEC)
+#define SAVE_NS (10 * NSEC_PER_SEC) /* least time between two writes of the file of servers */
 
 struct cluster {
 	struct cluster_setup setup;
 	struct child_role *role;
 	char *settings; /* JSON for the role, with the password; NULL: the cluster is not used */
+	json_t *wanted; /* names of the hosts of which this host's mounts are */
 	char *texts[2]; /* the values of this host, by enum privsep_cluster_what */
 	struct cluster_report report;
+	uint32_t told; /* the trouble of the last event about it; CLUSTER_FINE: its end */
 	struct reason files; /* why the files of the configuration cannot be used */
 	uint64_t reads[CLUSTER_READS_MAX];
+	struct loop_source *starter; /* starts the role that could not start */
+	struct loop_source *saver;
+	uint64_t saved_ns; /* when the file was written last; 0: never */
 };
 
 /* ---- to the role ---- */
@@ -92,14 +99,16 @@ static bool take_read(struct cluster *c, uint64_t id)
 
 static void take_report(struct cluster *c, const struct cluster_report *r)
 {
-	const uint32_t was = c->report.trouble;
 	const bool was_registered = c->report.registered;
 
 	c->report = *r;
-	if (r->trouble != was && r->trouble != CLUSTER_FINE)
+	if (r->trouble != c->told && r->trouble != CLUSTER_FINE) {
+		c->told = r->trouble;
 		events_add(c->setup.events, LOG_LEVEL_WARNING, "cluster", "%s", r->text);
-	else if (r->trouble != was)
+	} else if (r->trouble != c->told && r->endpoint[0]) {
+		c->told = CLUSTER_FINE;
 		events_add(c->setup.events, LOG_LEVEL_NOTICE, "cluster", "etcd answers again");
+	}
 	if (r->registered && !was_registered)
 		events_add(c->setup.events, LOG_LEVEL_INFO, "cluster",
 			   "this host is registered in the cluster, by %s", r->endpoint);
@@ -110,6 +119,7 @@ static void save(struct cluster *c)
 {
 	int r = servers_save(c->setup.servers, c->setup.path);
 
+	c->saved_ns = clock_now_ns();
 	if (r < 0)
 		events_add(c->setup.events, LOG_LEVEL_WARNING, "cluster",
 			   "cannot write %.120s (%s): after a reboot without etcd, servers are not "
@@ -117,16 +127,36 @@ static void save(struct cluster *c)
 			   c->setup.path, state_file_error(r));
 }
 
+static int on_saver(void *user)
+{
+	save(user);
+	return 0;
+}
+
+/* Writes the file soon. A server that keeps changing must not make the monitor write all the time.
+ */
+static void save_soon(struct cluster *c)
+{
+	const uint64_t now = clock_now_ns();
+	const uint64_t at = c->saved_ns ? MAX_OF(now, c->saved_ns + SAVE_NS) : now;
+
+	if (!loop_timer_armed(c->saver))
+		loop_timer_arm(c->saver, at - now);
+}
+
+/* Takes what the role reports of a server. One that is no longer wanted is ignored. */
 static void take_server(struct cluster *c, const struct cluster_server *s)
 {
 	const struct servers_entry *was = servers_entry(c->setup.servers, s->host);
 	const bool is_first = !was || was->is.n_addrs == 0;
 
+	if (!servers_lists(c->wanted, s->host))
+		return;
 	if (servers_take(c->setup.servers, s)) {
 		events_add(c->setup.events, LOG_LEVEL_NOTICE, "cluster",
 			   is_first ? "found the server %s" : "the server %s has other addresses",
 			   s->host);
-		save(c);
+		save_soon(c);
 		c->setup.on_servers(c->setup.user);
 	}
 	c->setup.on_change(c->setup.user);
@@ -174,9 +204,9 @@ static void on_start(void *user, struct child_role *role)
 	send_all(c);
 }
 
-static void on_end(void *user, struct child_role *role)
+/* Ends all requests for lists. */
+static void fail_reads(struct cluster *c)
 {
-	struct cluster *c = user;
 	struct reason why;
 
 	reason_set(&why, "etcd-unreachable",
@@ -187,8 +217,24 @@ static void on_end(void *user, struct child_role *role)
 		if (take_read(c, id))
 			c->setup.on_list(c->setup.user, id, -1, 0, &why);
 	}
-	c->report.registered = 0;
-	c->setup.on_change(c->setup.user);
+}
+
+/* Takes a failure of the process itself. */
+static void take_failure(struct cluster *c, const char *text)
+{
+	struct cluster_report r = {.trouble = CLUSTER_UNREACHABLE};
+
+	snprintf(r.text, sizeof(r.text), "%s", text);
+	take_report(c, &r);
+}
+
+static void on_end(void *user, struct child_role *role)
+{
+	struct cluster *c = user;
+
+	(void)role;
+	fail_reads(c);
+	take_failure(c, "the agent's process for etcd has ended");
 }
 
 /* ---- settings ---- */
@@ -285,9 +331,11 @@ static void forget_text(char **text)
 static void stop(struct cluster *c)
 {
 	c->role = child_role_free(c->role);
-	on_end(c, NULL);
+	fail_reads(c);
 	forget_text(&c->settings);
+	loop_timer_disarm(c->starter);
 	c->report = (struct cluster_report){.registered = 0};
+	c->told = CLUSTER_FINE;
 }
 
 static void start(struct cluster *c)
@@ -300,14 +348,34 @@ static void start(struct cluster *c)
 					       .on_start = on_start,
 					       .on_end = on_end,
 					       .user = c};
+	char text[CLUSTER_TEXT_MAX];
 	int r = child_role_new(&setup, &c->role);
 
 	if (r >= 0)
 		return;
 	c->role = NULL;
-	c->report.trouble = CLUSTER_UNREACHABLE;
-	snprintf(c->report.text, sizeof(c->report.text),
-		 "the agent's process for it cannot start: %s", strerror(-r));
+	snprintf(text, sizeof(text), "the agent's process for etcd cannot start: %s", strerror(-r));
+	take_failure(c, text);
+	loop_timer_arm(c->starter, START_RETRY_NS);
+}
+
+static int on_starter(void *user)
+{
+	struct cluster *c = user;
+
+	if (c->settings && !c->role)
+		start(c);
+	return 0;
+}
+
+/* Lists the servers to find. Servers of former mounts stay known while there is room, because an
+ * apply on trial may be rolled back. */
+static void set_wanted(struct cluster *c, const struct spec *s)
+{
+	json_decref(c->wanted);
+	c->wanted = list_servers(s);
+	if (c->setup.servers->n + json_array_size(c->wanted) > SERVERS_MAX)
+		servers_keep(c->setup.servers, c->wanted);
 }
 
 void cluster_set(struct cluster *c, const struct spec *s)
@@ -324,6 +392,7 @@ void cluster_set(struct cluster *c, const struct spec *s)
 	}
 	if (servers_set_cluster(c->setup.servers, s->cluster.name))
 		log_info("the known servers are of another cluster; forgotten");
+	set_wanted(c, s);
 	settings = make_settings(c, s, &why);
 	if (!settings) {
 		c->files = why;
@@ -335,9 +404,9 @@ void cluster_set(struct cluster *c, const struct spec *s)
 		save(c);
 		if (c->role)
 			send_all(c);
-		else
-			start(c);
 	}
+	if (c->settings && !c->role)
+		start(c);
 	forget_text(&settings);
 	c->setup.on_change(c->setup.user);
 }
@@ -458,6 +527,13 @@ int cluster_new(const struct cluster_setup *setup, struct cluster **ret)
 	if (!c)
 		return -ENOMEM;
 	c->setup = *setup;
+	r = loop_add_timer(setup->loop, NSEC_PER_SEC, on_starter, c, &c->starter);
+	if (r >= 0)
+		r = loop_add_timer(setup->loop, NSEC_PER_MSEC, on_saver, c, &c->saver);
+	if (r < 0) {
+		cluster_free(c);
+		return r;
+	}
 	r = servers_load(setup->servers, setup->path);
 	if (r < 0)
 		log_warning("cannot read %s (%s); servers of the cluster are unknown until etcd "
@@ -472,6 +548,11 @@ struct cluster *cluster_free(struct cluster *c)
 	if (!c)
 		return NULL;
 	child_role_free(c->role);
+	if (c->saver && loop_timer_armed(c->saver))
+		save(c);
+	loop_source_free(c->saver);
+	loop_source_free(c->starter);
+	json_decref(c->wanted);
 	forget_text(&c->settings);
 	for (size_t i = 0; i < ARRAY_SIZE(c->texts); i++)
 		free(c->texts[i]);

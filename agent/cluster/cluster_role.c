@@ -81,6 +81,16 @@ static void on_server(void *user, const struct cluster_server *s)
 	report(&m, -1);
 }
 
+/* Answers a request for a list. */
+static void answer_failed(uint64_t id, enum cluster_trouble trouble, const char *why)
+{
+	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_FAILED,
+				.cluster_failed = {.id = id, .trouble = trouble}};
+
+	copy_plain(m.cluster_failed.text, sizeof(m.cluster_failed.text), why);
+	report(&m, -1);
+}
+
 /* ---- settings ---- */
 
 static void close_store(struct cluster_role *c)
@@ -89,8 +99,12 @@ static void close_store(struct cluster_role *c)
 		c->kv = c->ops->close(c->kv);
 	c->member = member_free(c->member);
 	c->discovery = discovery_free(c->discovery);
-	for (size_t i = 0; i < VIEWS_MAX; i++)
+	for (size_t i = 0; i < VIEWS_MAX; i++) {
+		if (c->views[i])
+			answer_failed(view_id(c->views[i]), CLUSTER_UNREACHABLE,
+				      "the settings have changed meanwhile; try again");
 		c->views[i] = view_free(c->views[i]);
+	}
 }
 
 static const char *text_of(const json_t *o, const char *key)
@@ -184,15 +198,6 @@ static int publish(struct cluster_role *c, const struct privsep_cluster_text *m,
 }
 
 /* ---- lists ---- */
-
-static void answer_failed(uint64_t id, enum cluster_trouble trouble, const char *why)
-{
-	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_FAILED,
-				.cluster_failed = {.id = id, .trouble = trouble}};
-
-	copy_plain(m.cluster_failed.text, sizeof(m.cluster_failed.text), why);
-	report(&m, -1);
-}
 
 static void on_view_end(void *user, struct view *v, const char *text, enum cluster_trouble trouble,
 			const char *why)

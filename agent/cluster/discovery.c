@@ -2,6 +2,7 @@
 /* Reads and watches the keys of servers. */
 #include "agent/cluster/discovery.h"
 #include "agent/cluster/member.h"
+#include "agent/cluster/servers.h"
 #include "netcfg/base/log.h"
 #include <stdio.h>
 #include <string.h>
@@ -222,17 +223,6 @@ static int on_timer(void *user)
 
 /* ---- servers to find ---- */
 
-static bool is_in(const char *host, const json_t *hosts)
-{
-	const json_t *o;
-	size_t i;
-
-	json_array_foreach (hosts, i, o)
-		if (strcmp(json_string_value(o), host) == 0)
-			return true;
-	return false;
-}
-
 void discovery_want(struct discovery *d, const json_t *hosts)
 {
 	bool changed = false;
@@ -240,7 +230,7 @@ void discovery_want(struct discovery *d, const json_t *hosts)
 	size_t kept = 0, i;
 
 	for (size_t k = 0; k < d->n; k++)
-		if (is_in(d->servers[k].host, hosts))
+		if (servers_lists(hosts, d->servers[k].host))
 			d->servers[kept++] = d->servers[k];
 	changed = kept != d->n;
 	d->n = kept;

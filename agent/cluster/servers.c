@@ -96,6 +96,33 @@ bool servers_set_cluster(struct servers *s, const char *cluster)
 	return any;
 }
 
+bool servers_lists(const json_t *hosts, const char *host)
+{
+	const json_t *o;
+	size_t i;
+
+	json_array_foreach (hosts, i, o)
+		if (strcmp(json_string_value(o), host) == 0)
+			return true;
+	return false;
+}
+
+void servers_keep(struct servers *s, const json_t *hosts)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (servers_lists(hosts, s->all[i].is.host))
+			s->all[kept++] = s->all[i];
+	s->n = kept;
+}
+
+void servers_set_remembered(struct servers *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		s->all[i].remembered = true;
+}
+
 /* ---- the file ---- */
 
 static int draw_id(struct servers *s)

@@ -8,12 +8,13 @@
 #define PLENUM_AGENT_SERVERS_H
 
 #include "agent/base/cluster_report.h"
+#include <jansson.h>
 
 #define SERVERS_MAX 256
 
 struct servers_entry {
 	struct cluster_server is; /* registered 0: with the last known addresses */
-	bool remembered;	  /* from the file: the store has not confirmed it yet */
+	bool remembered;	  /* the store does not confirm it, or has not done so yet */
 };
 
 struct servers {
@@ -31,6 +32,12 @@ int servers_load(struct servers *s, const char *path);
 int servers_save(const struct servers *s, const char *path);
 /* Drops all servers if they are of another cluster. Returns whether there were any. */
 bool servers_set_cluster(struct servers *s, const char *cluster);
+/* Returns whether the JSON list of names has this host. */
+bool servers_lists(const json_t *hosts, const char *host);
+/* Drops all servers but those in the JSON list of names. */
+void servers_keep(struct servers *s, const json_t *hosts);
+/* Notes that the store does not confirm any server at the moment. */
+void servers_set_remembered(struct servers *s);
 /* Returns the server with the addresses that a mount of the cluster may use, or NULL if none is
  * known. */
 const struct cluster_server *servers_find(const struct servers *s, const char *cluster,
