@@ -295,6 +295,8 @@ static const char *check_cluster_server(const struct privsep_msg *m)
 
 		if (a->ip.family == 0 || !is_address(&a->ip) || a->port == 0)
 			return "an address of no known family, or without a port";
+		if (ip_addr_is_unusable(&a->ip))
+			return "an address that no host can have";
 		why = check_text(a->label, sizeof(a->label), true);
 	}
 	return why;

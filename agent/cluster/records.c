@@ -107,7 +107,8 @@ static bool take_address(const json_t *o, struct cluster_addr *ret)
 	const json_int_t port = json_integer_value(json_object_get(o, "port"));
 
 	*ret = (struct cluster_addr){.port = 0};
-	if (!ip || ip_addr_parse(ip, &ret->ip) < 0 || port < 1 || port > UINT16_MAX)
+	if (!ip || ip_addr_parse(ip, &ret->ip) < 0 || ip_addr_is_unusable(&ret->ip) || port < 1 ||
+	    port > UINT16_MAX)
 		return false;
 	ret->port = (uint16_t)port;
 	if (!take_text(o, "label", ret->label, sizeof(ret->label)))

@@ -195,6 +195,19 @@ int ip_addr_cmp(const struct ip_addr *a, const struct ip_addr *b)
 	return memcmp(a->bytes, b->bytes, address_bytes(a));
 }
 
+bool ip_addr_is_unusable(const struct ip_addr *a)
+{
+	if (a->family == AF_INET)
+		return a->bytes[0] == 0 || a->bytes[0] == 127 || a->bytes[0] >= 224;
+	if (a->family == AF_INET6) {
+		static const uint8_t zeros[15];
+
+		return a->bytes[0] == 0xff ||
+		       (memcmp(a->bytes, zeros, sizeof(zeros)) == 0 && a->bytes[15] <= 1);
+	}
+	return false;
+}
+
 bool ip_addr_add(const struct ip_addr *a, uint64_t n, struct ip_addr *ret)
 {
 	struct ip_addr sum = *a;

@@ -70,6 +70,9 @@ static inline bool ip_addr_is_link_local(const struct ip_addr *a)
 {
 	return a->family == AF_INET6 && a->bytes[0] == 0xfe && (a->bytes[1] & 0xc0) == 0x80;
 }
+/* Returns whether no other host can have the address: it is a loopback, multicast, broadcast,
+ * unspecified or reserved one. */
+bool ip_addr_is_unusable(const struct ip_addr *a);
 /* Computes a + n. Returns false if the result is not an address of the family. */
 bool ip_addr_add(const struct ip_addr *a, uint64_t n, struct ip_addr *ret);
 /* Returns `a` with all bits after the first `len` cleared. */

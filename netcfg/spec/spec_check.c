@@ -144,19 +144,6 @@ static void check_mount_and_export_names(struct spec_reader *r)
 	check_unique(r, exports, n_exports, "name", "export name");
 }
 
-static bool is_unusable(const struct ip_addr *a)
-{
-	if (a->family == AF_INET)
-		return a->bytes[0] == 0 || a->bytes[0] == 127 || a->bytes[0] >= 224;
-	if (a->family == AF_INET6) {
-		static const uint8_t zeros[15];
-
-		return a->bytes[0] == 0xff ||
-		       (memcmp(a->bytes, zeros, sizeof(zeros)) == 0 && a->bytes[15] <= 1);
-	}
-	return false;
-}
-
 /* Rejects the network address and the broadcast address of a subnet, which no host may use. */
 static void check_range_ends(struct spec_reader *r, const struct diag_pos *pos, const char *key,
 			     size_t index, const struct ip_range *range)
@@ -164,7 +151,7 @@ static void check_range_ends(struct spec_reader *r, const struct diag_pos *pos, 
 	struct ip_addr net, broadcast;
 	char buf[IP_ADDR_STR_MAX];
 
-	if (is_unusable(&range->first) || is_unusable(&range->last)) {
+	if (ip_addr_is_unusable(&range->first) || ip_addr_is_unusable(&range->last)) {
 		check_error_at(r, pos, key, index,
 			       "the addresses are loopback, multicast or reserved ones; write "
 			       "addresses of hosts");
@@ -727,7 +714,7 @@ static void check_peer_ips(struct spec_reader *r)
 			check_error_at(r, &ips[i].peer->pos, "ips", ips[i].index,
 				       "%s is an address of '%s' already; give each address once",
 				       buf, ips[i - 1].peer->name);
-		else if (is_unusable(ips[i].ip))
+		else if (ip_addr_is_unusable(ips[i].ip))
 			check_error_at(r, &ips[i].peer->pos, "ips", ips[i].index,
 				       "%s is not a valid address of another host; write one of "
 				       "its data IPs",

@@ -224,7 +224,8 @@ static void test_bad_addresses_of_a_server_are_left_out(void **state)
 	static const char text[] =
 		"{\"v\":2,\"later\":{},\"addresses\":[{\"ip\":\"10.0.0.1\",\"port\":0},{\"ip\":"
 		"\"x\","
-		"\"port\":1},7,{\"ip\":\"10.0.0.2\",\"port\":70000},{\"ip\":\"10.0.0.3\",\"port\":"
+		"\"port\":1},{\"ip\":\"127.0.0.1\",\"port\":1},{\"ip\":\"0.0.0.1\",\"port\":1},{"
+		"\"ip\":\"224.0.0.1\",\"port\":1},{\"ip\":\"::1\",\"port\":1},7,{\"ip\":\"10.0.0.2\",\"port\":70000},{\"ip\":\"10.0.0.3\",\"port\":"
 		"7411,\"label\":\"a\\u0007\"}]}";
 	static const char *const bad[] = {"", "[]", "{}", "{\"v\":0,\"addresses\":[]}",
 					  "{\"v\":1}"};

@@ -169,6 +169,9 @@ static void test_reports_of_the_cluster_are_checked(void **state)
 	assert_int_equal(check(PRIVSEP_CLUSTER, &m, len, false), -EBADMSG); /* no port */
 	a->port = 7411;
 	assert_int_equal(check(PRIVSEP_CLUSTER, &m, len, false), 0);
+	assert_int_equal(ip_addr_parse("127.0.0.1", &a->ip), 0); /* an address of no other host */
+	assert_int_equal(check(PRIVSEP_CLUSTER, &m, len, false), -EBADMSG);
+	assert_int_equal(ip_addr_parse("10.0.0.1", &a->ip), 0);
 	assert_int_equal(check(PRIVSEP_LLDP, &m, len, false), -EBADMSG);
 	assert_int_equal(check(PRIVSEP_API, &m, len, false), -EBADMSG);
 	strcpy(a->label, "a\x07");
