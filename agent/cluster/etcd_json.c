@@ -348,6 +348,7 @@ static bool take_error(const json_t *o, struct kv_answer *ret)
 	const json_t *e = json_object_get(o, "error"), *in = json_is_object(e) ? e : o;
 	const char *text = json_string_value(e);
 	uint64_t code;
+	bool expired;
 
 	if (!text)
 		text = json_string_value(json_object_get(in, "message"));
@@ -359,7 +360,10 @@ static bool take_error(const json_t *o, struct kv_answer *ret)
 		ret->lease_gone = true;
 		return false;
 	}
-	if (code == GRPC_UNAUTHENTICATED || code == GRPC_DENIED ||
+	/* etcd refuses a token that is older than the last change of users and roles. */
+	expired = code == GRPC_UNAUTHENTICATED || strstr(text, "revision of auth store is old") ||
+		  strstr(text, "revision in header is old");
+	if (expired || code == GRPC_DENIED ||
 	    strstr(text, "authentication failed") || strstr(text, "user name is empty") ||
 	    strstr(text, "authentication is not enabled"))
 		fail(ret, CLUSTER_REFUSED, text);
@@ -367,7 +371,7 @@ static bool take_error(const json_t *o, struct kv_answer *ret)
 		fail(ret, CLUSTER_FULL, text);
 	else
 		fail(ret, CLUSTER_UNREACHABLE, text);
-	return code == GRPC_UNAUTHENTICATED;
+	return expired;
 }
 
 static bool take(enum etcd_call c, const json_t *o, struct kv_answer *ret, char *ret_token)

@@ -19,7 +19,7 @@ enum etcd_call {
 	ETCD_CALL_MAX
 };
 
-#define ETCD_TOKEN_MAX 256
+#define ETCD_TOKEN_MAX 4097 /* a JWT with its signature may have some KiB */
 
 /* Returns the path of the call's URL. */
 const char *etcd_path(enum etcd_call c);

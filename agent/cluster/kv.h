@@ -31,6 +31,7 @@ struct kv_answer {
 	/* With CLUSTER_FINE: the lease of the request does not exist, or the revision of a watch
 	 * has been compacted. */
 	bool lease_gone, compacted;
+	bool too_large; /* with CLUSTER_WRONG: the answer exceeds KV_ANSWER_BYTES_MAX */
 	char text[CLUSTER_TEXT_MAX]; /* the error; "": none */
 	uint64_t revision;	     /* of the store */
 	bool succeeded;		     /* transactions: the compares were true */

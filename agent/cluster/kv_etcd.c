@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The store operations by etcd's JSON gateway (v3). A request that an endpoint does not answer, or
- * that etcd does not carry out at the moment, is sent to the next endpoint, once to each. A watch
+ * The store operations by etcd's JSON gateway (v3). A request that an endpoint does not answer as
+ * etcd does, or that etcd does not carry out at the moment, is sent to the next endpoint, once to
+ * each. A watch
  * stays with one endpoint, and its end is reported.
  */
 #include "agent/cluster/etcd_json.h"
@@ -20,6 +21,7 @@ struct request {
 	char *body;
 	bool logs_in; /* this transfer is a login; the request itself follows */
 	bool renewed; /* the token was renewed for this request */
+	bool too_large;
 	size_t endpoint, n_tries;
 	struct http_call *http;
 	char *text; /* the answer so far */
@@ -103,6 +105,7 @@ static bool on_request_data(void *user, long status, const char *data, size_t le
 	struct request *q = user;
 
 	(void)status;
+	q->too_large = len > KV_ANSWER_BYTES_MAX - q->len;
 	return append(&q->text, &q->len, data, len, KV_ANSWER_BYTES_MAX);
 }
 
@@ -184,7 +187,8 @@ static bool take_answer(struct request *q, long status, struct kv_answer *a)
 		kv->token_header[0] = '\0';
 		return ends_again(q, a);
 	}
-	return a->trouble != CLUSTER_UNREACHABLE || !try_next(q);
+	/* One endpoint may be another program. */
+	return (a->trouble != CLUSTER_UNREACHABLE && a->trouble != CLUSTER_WRONG) || !try_next(q);
 }
 
 static void on_request_end(void *user, enum cluster_trouble trouble, long status, const char *text)
@@ -201,7 +205,13 @@ static void on_request_end(void *user, enum cluster_trouble trouble, long status
 		return;
 	}
 	snprintf(a.text, sizeof(a.text), "%s: %.100s", q->kv->endpoints[q->endpoint], text);
-	if (!try_next(q))
+	if (q->too_large) { /* so it is at any endpoint */
+		a.trouble = CLUSTER_WRONG;
+		a.too_large = true;
+		snprintf(a.text, sizeof(a.text), "the answer has more than %u MiB",
+			 KV_ANSWER_BYTES_MAX >> 20);
+	}
+	if (q->too_large || !try_next(q))
 		finish(q, &a);
 }
 

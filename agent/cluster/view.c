@@ -5,7 +5,8 @@
 #include <string.h>
 
 #define ALIVE_PAGE 1024
-#define STATE_PAGE 64 /* summaries of at most RECORDS_BYTES_MAX each: below KV_ANSWER_BYTES_MAX */
+/* Summaries of at most RECORDS_BYTES_MAX each, and in base64: below KV_ANSWER_BYTES_MAX. */
+#define STATE_PAGE 32
 #define ROW_BYTES 512 /* estimated size of a row besides its texts */
 
 struct alive {
@@ -17,6 +18,8 @@ struct view {
 	struct view_setup setup;
 	char cluster[PLENUM_NAME_MAX], host[PLENUM_NAME_MAX];
 	enum record_kind reads;
+	unsigned page; /* most keys to read at a time */
+	bool skips;    /* reads the name of a key whose value is larger than an answer may be */
 	char next[KV_KEY_MAX], end[KV_KEY_MAX];
 	struct alive
 		alive[RECORDS_HOSTS_MAX]; /* in the order of the keys, which is that of strcmp() */
@@ -116,21 +119,55 @@ static int read_page(struct view *v);
 static void begin(struct view *v, enum record_kind kind)
 {
 	v->reads = kind;
+	v->page = kind == RECORD_SERVING ? ALIVE_PAGE : STATE_PAGE;
 	record_key(kind, v->cluster, "", v->next);
 	record_key_end(kind, v->cluster, v->end);
 }
 
-/* Continues after the last key of a page. Returns whether there is another page: a store whose keys
- * do not ascend would otherwise be read for ever. */
-static bool advance(struct view *v, const struct kv_answer *a)
+/* Continues after the last key of a page. Returns whether there is another page, or -EBADMSG: a
+ * store whose keys do not ascend would otherwise be read for ever. */
+static int advance(struct view *v, const struct kv_answer *a)
 {
 	const char *last = a->n_pairs ? a->pairs[a->n_pairs - 1].key : "";
 
-	if (!a->more || strcmp(last, v->next) < 0 || strlen(last) + 2 > sizeof(v->next))
-		return false;
+	if (!a->more)
+		return 0;
+	if (strcmp(last, v->next) < 0 || strlen(last) + 2 > sizeof(v->next))
+		return -EBADMSG;
 	/* The smallest key after it: no host name has characters before '!'. */
 	strcat(strcpy(v->next, last), "!");
-	return true;
+	return 1;
+}
+
+static int take_key(struct view *v, const struct kv_pair *p)
+{
+	const char *host = record_host(v->reads, v->cluster, p->key);
+	struct alive *a;
+
+	if (!host)
+		return 0;
+	if (v->reads == RECORD_SERVING) {
+		take_alive(v, host);
+		return 0;
+	}
+	if (!v->skips)
+		return take_state(v, host, p);
+	a = find(v, host);
+	if (a)
+		a->listed = true;
+	v->n_omitted++;
+	return 0;
+}
+
+/* Reads less at a time after an answer that was too large. If one value alone is, its key is
+ * skipped. */
+static int read_less(struct view *v)
+{
+	if (v->page > 1)
+		v->page /= 2;
+	else
+		v->skips = true;
+	return read_page(v);
 }
 
 static void on_page(void *user, const struct kv_answer *a)
@@ -138,19 +175,28 @@ static void on_page(void *user, const struct kv_answer *a)
 	struct view *v = user;
 	int r = 0;
 
+	if (a->too_large && !v->skips) {
+		r = read_less(v);
+		if (r < 0)
+			end(v, CLUSTER_UNREACHABLE, strerror(-r));
+		return;
+	}
 	if (a->trouble != CLUSTER_FINE) {
 		end(v, a->trouble, a->text);
 		return;
 	}
-	for (size_t i = 0; r >= 0 && i < a->n_pairs; i++) {
-		const char *host = record_host(v->reads, v->cluster, a->pairs[i].key);
-
-		if (host && v->reads == RECORD_SERVING)
-			take_alive(v, host);
-		else if (host)
-			r = take_state(v, host, &a->pairs[i]);
+	for (size_t i = 0; r >= 0 && i < a->n_pairs; i++)
+		r = take_key(v, &a->pairs[i]);
+	if (v->skips)
+		v->page = STATE_PAGE;
+	v->skips = false;
+	if (r >= 0)
+		r = advance(v, a);
+	if (r == -EBADMSG) {
+		end(v, CLUSTER_WRONG, "the store has more keys, and does not name them in order");
+		return;
 	}
-	if (r >= 0 && advance(v, a)) {
+	if (r > 0) {
 		r = read_page(v);
 	} else if (r >= 0 && v->reads == RECORD_SERVING) {
 		begin(v, RECORD_STATE);
@@ -168,10 +214,10 @@ static void on_page(void *user, const struct kv_answer *a)
 
 static int read_page(struct view *v)
 {
-	const bool names = v->reads == RECORD_SERVING;
+	const bool names = v->reads == RECORD_SERVING || v->skips;
 	const struct kv_range range = {.first = v->next,
 				       .end = v->end,
-				       .limit = names ? ALIVE_PAGE : STATE_PAGE,
+				       .limit = v->page,
 				       .keys_only = names};
 
 	return v->setup.ops->range(v->setup.kv, &range, on_page, v);

@@ -112,6 +112,11 @@ static void test_each_error_has_its_trouble(void **state)
 		 CLUSTER_FULL, false},
 		{ETCD_RANGE, 401, "{\"error\":\"etcdserver: invalid auth token\",\"code\":16}",
 		 CLUSTER_REFUSED, true},
+		{ETCD_RANGE, 400,
+		 "{\"error\":\"etcdserver: revision of auth store is old\",\"code\":3}",
+		 CLUSTER_REFUSED, true},
+		{ETCD_RANGE, 400, "{\"error\":\"auth: revision in header is old\",\"code\":3}",
+		 CLUSTER_REFUSED, true},
 		{ETCD_RANGE, 403, "{\"error\":\"etcdserver: permission denied\",\"code\":7}",
 		 CLUSTER_REFUSED, false},
 		{ETCD_LOGIN, 400,
@@ -142,6 +147,22 @@ static void test_each_error_has_its_trouble(void **state)
 		assert_int_equal(a.n_pairs, 0);
 		kv_answer_done(&a);
 	}
+}
+
+static void test_a_token_may_be_a_long_jwt(void **state)
+{
+	char text[8192], token[ETCD_TOKEN_MAX], jwt[4097];
+	struct kv_answer a;
+
+	memset(jwt, 'x', sizeof(jwt) - 1);
+	jwt[sizeof(jwt) - 1] = '\0';
+	snprintf(text, sizeof(text), "{\"header\":{},\"token\":\"%s\"}", jwt);
+	etcd_parse(ETCD_LOGIN, 200, text, strlen(text), &a, token);
+	assert_int_equal(a.trouble, CLUSTER_FINE);
+	assert_string_equal(token, jwt);
+	snprintf(text, sizeof(text), "{\"header\":{},\"token\":\"%sx\"}", jwt);
+	etcd_parse(ETCD_LOGIN, 200, text, strlen(text), &a, token);
+	assert_int_equal(a.trouble, CLUSTER_WRONG);
 }
 
 static void test_an_ended_lease_is_no_error(void **state)
@@ -659,6 +680,7 @@ int main(void)
 		cmocka_unit_test(test_one_stream_watches_several_keys),
 		cmocka_unit_test(test_keys_and_values_of_an_answer_are_decoded),
 		cmocka_unit_test(test_each_error_has_its_trouble),
+		cmocka_unit_test(test_a_token_may_be_a_long_jwt),
 		cmocka_unit_test(test_an_ended_lease_is_no_error),
 		cmocka_unit_test(test_events_of_a_watch_name_deleted_keys),
 		cmocka_unit_test(test_keys_lead_back_to_their_hosts),
