@@ -17,6 +17,7 @@
 #define RECORDS_BYTES_MAX (96U << 10) /* of a value */
 #define RECORDS_HOSTS_MAX 4096	      /* hosts of a cluster */
 #define RECORDS_ROWS_MAX 512	      /* rows of a list in a summary */
+#define RECORDS_REPEAT_S 60	      /* an unchanged summary is written this often */
 
 enum record_kind { RECORD_OWNER, RECORD_SERVING, RECORD_STATE, RECORD_KIND_MAX };
 

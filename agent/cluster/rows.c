@@ -51,7 +51,7 @@ static const struct {
 	const struct member *members;
 	const char *name;    /* the member that differs between the rows of a host */
 	const char *state;   /* the member that tells whether the thing works */
-	const char *unknown; /* its value if the host's lease has ended */
+	const char *unknown; /* its value if the host's state is unknown */
 } kinds[ROWS_KIND_MAX] = {
 	[ROWS_HOSTS] = {.list = "hosts"},
 	[ROWS_PROCESSES] = {"processes", process_members, "id", "status", "UNKNOWN"},
@@ -149,15 +149,40 @@ static json_t *seen(const json_t *summary)
 	return ms ? json_string(when_format(ms, buf)) : json_null();
 }
 
-static json_t *why_unknown(const json_t *summary)
+/* Returns the age of a summary in seconds by this host's clock, or -1 if it is unknown: the summary
+ * has no time, or the clocks of the two hosts differ too much. */
+static int64_t age_s(const struct rows_host *h, const json_t *summary)
+{
+	const uint64_t ms = time_of(summary);
+
+	if (ms == 0 || ms > h->now_ms + ROWS_AGE_MAX_S * 1000)
+		return -1;
+	return (int64_t)((h->now_ms - MIN_OF(ms, h->now_ms)) / 1000);
+}
+
+/* Returns the code of the reason why the host's state is unknown, or NULL if its summary counts. */
+static const char *doubt(const struct rows_host *h, const json_t *summary)
+{
+	const int64_t age = age_s(h, summary);
+
+	if (!h->alive)
+		return "lease-ended";
+	return age < 0 || age > ROWS_AGE_MAX_S ? "summary-old" : NULL;
+}
+
+static json_t *why_unknown(const struct rows_host *h, const json_t *summary)
 {
 	char buf[WHEN_TEXT_MAX];
 	const uint64_t ms = time_of(summary);
+	const char *of = ms ? when_format(ms, buf) : "an unknown time";
 
-	return json_sprintf(
-		"lease-ended: the agent of this host has not renewed its lease; the row "
-		"shows the values of %s",
-		ms ? when_format(ms, buf) : "an unknown time");
+	if (!h->alive)
+		return json_sprintf("lease-ended: the agent of this host has not renewed its "
+				    "lease; the row shows the values of %s",
+				    of);
+	return json_sprintf("summary-old: the agent of this host has not written a summary in the "
+			    "last %d s, or its clock differs; the row shows the values of %s",
+			    ROWS_AGE_MAX_S, of);
 }
 
 static json_t *host_row(const struct rows_host *h, const json_t *s)
@@ -167,22 +192,23 @@ static json_t *host_row(const struct rows_host *h, const json_t *s)
 		{"workers_up", INTEGER}, {"workers_total", INTEGER},
 		{"reasons", TEXTS},	 {NULL, TEXT},
 	};
-	const uint64_t ms = time_of(s);
+	const int64_t age = age_s(h, s);
 	json_t *row = filter(s, members);
 
 	if (!row)
 		return NULL;
 	json_object_set_new(row, "host", json_string(h->host));
 	json_object_set_new(row, "seen", seen(s));
-	json_object_set_new(
-		row, "age_s",
-		ms ? json_integer((json_int_t)((h->now_ms - MIN_OF(ms, h->now_ms)) / 1000))
-		   : json_null());
+	json_object_set_new(row, "age_s", age >= 0 ? json_integer(age) : json_null());
 	json_object_set_new(
 		row, "exports",
 		json_integer((json_int_t)json_array_size(json_object_get(s, "exports"))));
-	if (!h->alive || !s)
+	if (doubt(h, s)) {
 		json_object_set_new(row, "state", json_string("unknown"));
+		if (s)
+			json_array_insert_new(json_object_get(row, "reasons"), 0,
+					      json_string(doubt(h, s)));
+	}
 	return row;
 }
 
@@ -198,9 +224,9 @@ static int add_row(json_t *list, enum rows_kind kind, const struct rows_host *h,
 	json_object_set_new(row, "id",
 			    json_sprintf("%s/%s", h->host, name ? json_string_value(name) : ""));
 	json_decref(name);
-	if (!h->alive) {
+	if (doubt(h, s)) {
 		json_object_set_new(row, kinds[kind].state, json_string(kinds[kind].unknown));
-		json_object_set_new(row, "reason", why_unknown(s));
+		json_object_set_new(row, "reason", why_unknown(h, s));
 	}
 	return json_array_append_new(list, row) < 0 ? -ENOMEM : 0;
 }

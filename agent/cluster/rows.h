@@ -2,13 +2,16 @@
 /*
  * The lists of all hosts that the API shows, made from the hosts' summaries (records.h). The
  * summaries come from other hosts: only members with the right type are taken, with clean texts,
- * and a missing one becomes empty. A host without a lease is shown as unknown, whatever its summary
- * says. Pure.
+ * and a missing one becomes empty. A host without a lease, or with a summary that is old or of an
+ * unknown age, is shown as unknown, whatever its summary says. Pure.
  */
 #ifndef PLENUM_AGENT_ROWS_H
 #define PLENUM_AGENT_ROWS_H
 
 #include "agent/cluster/records.h"
+
+/* The oldest summary that counts; and how far the clock of its host may be ahead. */
+#define ROWS_AGE_MAX_S (3 * RECORDS_REPEAT_S)
 
 enum rows_kind { ROWS_HOSTS, ROWS_PROCESSES, ROWS_NET, ROWS_EXPORTS, ROWS_KIND_MAX };
 

@@ -284,17 +284,22 @@ static const char summary[] =
 	"\"status\":\"UP\",\"ips\":[\"10.0.0.1\",7],\"core\":\"x\",\"reason\":\"a\\u001b[2J\","
 	"\"secret\":\"s\"},{}],\"net\":[{\"name\":\"leg-a\",\"state\":\"usable\"}],\"exports\":[]}";
 
-static json_t *rows(enum rows_kind kind, bool alive, const char *text)
+static json_t *rows_at(enum rows_kind kind, bool alive, const char *text, uint64_t now_ms)
 {
 	const struct rows_host h = {.host = "host-b",
 				    .alive = alive,
 				    .state = text,
 				    .len = text ? strlen(text) : 0,
-				    .now_ms = 1000000007000};
+				    .now_ms = now_ms};
 	json_t *list = json_array();
 
 	assert_int_equal(rows_add(list, kind, &h), 0);
 	return list;
+}
+
+static json_t *rows(enum rows_kind kind, bool alive, const char *text)
+{
+	return rows_at(kind, alive, text, 1000000007000);
 }
 
 static const char *text_at(const json_t *list, size_t i, const char *key)
@@ -341,6 +346,43 @@ static void test_a_host_without_a_lease_is_never_up(void **state)
 	assert_string_equal(text_at(hosts, 0, "state"), "unknown");
 	assert_true(json_is_null(json_object_get(json_array_get(hosts, 0), "seen")));
 	json_decref(hosts);
+}
+
+static const char *first_reason(const json_t *hosts)
+{
+	const json_t *list = json_object_get(json_array_get(hosts, 0), "reasons");
+
+	return json_string_value(json_array_get(list, 0));
+}
+
+static void test_an_old_summary_is_never_up(void **state)
+{
+	/* later than the summary by more than counts; earlier; and at the limits */
+	static const struct {
+		uint64_t now_ms;
+		const char *state;
+		int age_s; /* -1: unknown */
+	} cases[] = {
+		{1000000000000 + 181000, "unknown", 181},
+		{1000000000000 + 180000, "running", 180},
+		{1000000000000 - 180000, "running", 0},
+		{1000000000000 - 181000, "unknown", -1},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		json_t *hosts = rows_at(ROWS_HOSTS, true, summary, cases[i].now_ms);
+		json_t *all = rows_at(ROWS_PROCESSES, true, summary, cases[i].now_ms);
+		const json_t *age = json_object_get(json_array_get(hosts, 0), "age_s");
+		const bool old = strcmp(cases[i].state, "unknown") == 0;
+
+		assert_string_equal(text_at(hosts, 0, "state"), cases[i].state);
+		assert_int_equal(json_is_null(age) ? -1 : json_integer_value(age), cases[i].age_s);
+		assert_string_equal(first_reason(hosts), old ? "summary-old" : "no-carrier");
+		assert_string_equal(text_at(all, 0, "status"), old ? "UNKNOWN" : "UP");
+		assert_true(!old || strstr(text_at(all, 0, "reason"), "summary-old: "));
+		json_decref(hosts);
+		json_decref(all);
+	}
 }
 
 /* ---- known servers ---- */
@@ -689,6 +731,7 @@ int main(void)
 		cmocka_unit_test(test_an_owner_is_read_as_it_was_written),
 		cmocka_unit_test(test_rows_have_only_clean_known_members),
 		cmocka_unit_test(test_a_host_without_a_lease_is_never_up),
+		cmocka_unit_test(test_an_old_summary_is_never_up),
 		cmocka_unit_test(test_known_servers_outlive_the_agent),
 		cmocka_unit_test(test_a_process_that_ends_is_a_reason),
 		cmocka_unit_test(test_a_process_that_cannot_start_is_started_later),

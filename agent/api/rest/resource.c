@@ -293,7 +293,8 @@ const struct resource resources[RESOURCE_MAX] = {
 			       "Lists all hosts that have registered in the cluster, from the summaries that they publish\n"
 			       "once a minute, and ten seconds after a change: state, age of the summary, workers that are\n"
 			       "up, exports, version, and the codes of the reasons for their state. State unknown: the lease\n"
-			       "of the host's agent has ended. Further column for -o: seen.\n"}},
+			       "of the host's agent has ended, or its summary is older than 180 s. Further column for -o:\n"
+			       "seen.\n"}},
 	},
 	[RESOURCE_CLUSTER_PROCESSES] = {
 		OPERATION("GET", "/v1/cluster/processes", PRIVSEP_GET, "agents and workers of all hosts"),
@@ -303,7 +304,7 @@ const struct resource resources[RESOURCE_MAX] = {
 		.commands = {{"cluster processes", "[TABLE OPTION...]", "list the agents and workers of all hosts",
 			       "Lists the agents and workers of all hosts of the cluster with the columns of 'plenum\n"
 			       "processes', from the summaries of the hosts. Status UNKNOWN: the lease of the host's agent\n"
-			       "has ended, and the row shows the last known values.\n"}},
+			       "has ended, or its summary is older than 180 s; the row shows the last known values.\n"}},
 	},
 	[RESOURCE_CLUSTER_NET] = {
 		OPERATION("GET", "/v1/cluster/net", PRIVSEP_GET, "legs of all hosts"),
@@ -313,7 +314,7 @@ const struct resource resources[RESOURCE_MAX] = {
 		.commands = {{"cluster net", "[TABLE OPTION...]", "list the legs of all hosts",
 			       "Lists the legs of all hosts of the cluster, from the summaries of the hosts: device, network,\n"
 			       "label, state, carrier, MTU and data IPs. State unknown: the lease of the host's agent has\n"
-			       "ended.\n"}},
+			       "ended, or its summary is older than 180 s.\n"}},
 	},
 	[RESOURCE_CLUSTER_EXPORTS] = {
 		OPERATION("GET", "/v1/cluster/exports", PRIVSEP_GET, "exports of all hosts"),
@@ -323,7 +324,7 @@ const struct resource resources[RESOURCE_MAX] = {
 		.commands = {{"cluster exports", "[TABLE OPTION...]", "list the exports of all hosts",
 			       "Lists the exports of all hosts of the cluster, from the summaries of the hosts: folder, state,\n"
 			       "access, and number of hosts that are connected. State unknown: the lease of the host's agent\n"
-			       "has ended.\n"}},
+			       "has ended, or its summary is older than 180 s.\n"}},
 	},
 	[RESOURCE_INVENTORY] = {
 		OPERATION("GET", "/v1/inventory", PRIVSEP_GET, "inventory of the host"),
