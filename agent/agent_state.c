@@ -81,6 +81,7 @@ void agent_check_health(struct agent *a)
 					 .spec = a->running.spec,
 					 .plan = a->running.plan,
 					 .wiring = a->wiring,
+					 .cluster = a->cluster,
 					 .memory = memory_group_look(&a->memory, clock_now_ns()),
 					 .starting = !a->converged};
 	json_t *problems = NULL;

@@ -32,6 +32,7 @@ enum cluster_trouble {
 struct cluster_report {
 	uint32_t registered;		/* 1: the store has this host's keys, with a valid lease */
 	uint32_t trouble;		/* enum cluster_trouble */
+	uint32_t looked_up; /* 1: the keys of all servers were read, and no read failed since */
 	uint64_t lease_s;		/* duration of the lease in seconds; 0: there is none */
 	char endpoint[CLUSTER_URL_MAX]; /* the endpoint in use; "": none has answered yet */
 	char text[CLUSTER_TEXT_MAX];	/* the error, or for CLUSTER_NAME_TAKEN the other host */

@@ -476,12 +476,31 @@ static bool is_peer(const struct spec *s, const char *host)
 	return false;
 }
 
+void cluster_why_unknown(const struct cluster *c, const struct spec *s, const char *server, char *buf,
+			 size_t size)
+{
+	const struct servers_entry *e = servers_entry(c->setup.servers, server);
+	char text[REASON_FORMAT_MAX];
+	struct reason why;
+
+	if (e && !e->remembered && c->report.looked_up) {
+		snprintf(buf, size,
+			 "server-unknown: no host has registered as %.63s in the cluster, and peers "
+			 "does not list it",
+			 server);
+		return;
+	}
+	reason_of(c, s, &why);
+	snprintf(buf, size, "server-unknown: %.63s was not looked up in the cluster yet%s%.150s",
+		 server, reason_is_set(&why) ? ": " : "", reason_format(&why, text, sizeof(text)));
+}
+
 static json_t *server_to_json(const struct cluster *c, const struct spec *s, const char *host)
 {
 	const struct servers_entry *e = servers_entry(c->setup.servers, host);
 	const struct cluster_server *is = e ? &e->is : NULL;
 	const char *state = !is || (!is->registered && is->n_addrs == 0) ? "unknown"
-			    : e->remembered				 ? "remembered"
+			    : e->remembered || !c->report.looked_up	 ? "remembered"
 			    : is->registered				 ? "registered"
 									 : "unregistered";
 

@@ -23,6 +23,7 @@
 
 #define DESCRIPTORS_MAX 64
 #define VIEWS_MAX 8
+#define FIND_FAILURES_QUIET 4 /* some 7 s */
 
 struct cluster_role {
 	struct loop *loop;
@@ -31,6 +32,11 @@ struct cluster_role {
 	struct kv *kv;
 	struct member *member;
 	struct discovery *discovery;
+	struct cluster_report report; /* as the registration reports it */
+	bool looked_up;
+	enum cluster_trouble find_trouble; /* of the search for servers */
+	char find_text[CLUSTER_TEXT_MAX];
+	unsigned n_find_failures; /* in a row */
 	struct view *views[VIEWS_MAX];
 };
 
@@ -66,12 +72,44 @@ static void copy_plain(char *to, size_t size, const char *from)
 			*to = '?';
 }
 
+/* Reports the registration and the search for servers. A trouble of the former counts first. */
+static void report_state(const struct cluster_role *c)
+{
+	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_REPORT, .cluster_report = c->report};
+	struct cluster_report *r = &m.cluster_report;
+	const bool finds = r->trouble != CLUSTER_FINE || c->find_trouble == CLUSTER_FINE;
+
+	r->looked_up = c->looked_up;
+	if (!finds)
+		r->trouble = c->find_trouble;
+	copy_plain(r->text, sizeof(r->text), finds ? c->report.text : c->find_text);
+	report(&m, -1);
+}
+
 static void on_report(void *user, const struct cluster_report *r)
 {
-	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_REPORT, .cluster_report = *r};
+	struct cluster_role *c = user;
 
-	copy_plain(m.cluster_report.text, sizeof(m.cluster_report.text), r->text);
-	report(&m, -1);
+	c->report = *r;
+	report_state(c);
+}
+
+/* Takes the result of a search for servers. An election of the store's leader takes seconds and
+ * needs no reason. */
+static void on_looked(void *user, enum cluster_trouble trouble, const char *text)
+{
+	struct cluster_role *c = user;
+	const bool looked_up = trouble == CLUSTER_FINE;
+
+	c->n_find_failures = looked_up ? 0 : c->n_find_failures + 1;
+	if (trouble == CLUSTER_UNREACHABLE && c->n_find_failures < FIND_FAILURES_QUIET)
+		trouble = CLUSTER_FINE;
+	if (c->looked_up == looked_up && c->find_trouble == trouble)
+		return;
+	c->looked_up = looked_up;
+	c->find_trouble = trouble;
+	snprintf(c->find_text, sizeof(c->find_text), "%s", text);
+	report_state(c);
 }
 
 static void on_server(void *user, const struct cluster_server *s)
@@ -139,6 +177,7 @@ static int open_store(struct cluster_role *c)
 					    .cluster = member.cluster,
 					    .check_ns = DISCOVERY_CHECK_NS,
 					    .on_server = on_server,
+					    .on_looked = on_looked,
 					    .user = c};
 	size_t i;
 	int r;
@@ -147,6 +186,9 @@ static int open_store(struct cluster_role *c)
 		if (kv.n_endpoints < KV_ENDPOINTS_MAX && json_is_string(o))
 			endpoints[kv.n_endpoints++] = json_string_value(o);
 	snprintf(member.self.id, sizeof(member.self.id), "%s", text_of(c->setup, "id"));
+	c->looked_up = false;
+	c->find_trouble = CLUSTER_FINE;
+	c->n_find_failures = 0;
 	on_report(c, &none); /* the earlier reports were about another connection */
 	r = c->ops->open(&kv, &c->kv);
 	member.kv = discovery.kv = c->kv;

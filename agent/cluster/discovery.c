@@ -134,6 +134,7 @@ static size_t chunk_end(const struct discovery *d)
 
 static void end_round(struct discovery *d)
 {
+	d->setup.on_looked(d->setup.user, CLUSTER_FINE, "");
 	if (d->watching && !d->missed) /* it has lasted since the last round */
 		d->n_failures = 0;
 	if (d->watching && d->missed) {
@@ -162,6 +163,7 @@ static void on_read(void *user, const struct kv_answer *a)
 	if (a->trouble != CLUSTER_FINE) {
 		d->at = 0;
 		retry(d);
+		d->setup.on_looked(d->setup.user, a->trouble, a->text);
 		return;
 	}
 	if (d->at == 0)

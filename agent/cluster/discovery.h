@@ -22,6 +22,8 @@ struct discovery_setup {
 	uint64_t check_ns; /* DISCOVERY_CHECK_NS; tests use less */
 	/* Called when a server's key was found, has changed, or was removed. */
 	void (*on_server)(void *user, const struct cluster_server *s);
+	/* Called when all servers were read, with CLUSTER_FINE, or when a read has failed. */
+	void (*on_looked)(void *user, enum cluster_trouble trouble, const char *text);
 	void *user;
 };
 

@@ -117,12 +117,6 @@ void servers_keep(struct servers *s, const json_t *hosts)
 	s->n = kept;
 }
 
-void servers_set_remembered(struct servers *s)
-{
-	for (size_t i = 0; i < s->n; i++)
-		s->all[i].remembered = true;
-}
-
 /* ---- the file ---- */
 
 static int draw_id(struct servers *s)

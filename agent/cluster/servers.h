@@ -14,7 +14,7 @@
 
 struct servers_entry {
 	struct cluster_server is; /* registered 0: with the last known addresses */
-	bool remembered;	  /* the store does not confirm it, or has not done so yet */
+	bool remembered;	  /* from the file: the store has not confirmed it yet */
 };
 
 struct servers {
@@ -36,8 +36,6 @@ bool servers_set_cluster(struct servers *s, const char *cluster);
 bool servers_lists(const json_t *hosts, const char *host);
 /* Drops all servers but those in the JSON list of names. */
 void servers_keep(struct servers *s, const json_t *hosts);
-/* Notes that the store does not confirm any server at the moment. */
-void servers_set_remembered(struct servers *s);
 /* Returns the server with the addresses that a mount of the cluster may use, or NULL if none is
  * known. */
 const struct cluster_server *servers_find(const struct servers *s, const char *cluster,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Finds mounts that are not served. */
 #include "agent/base/stats_page.h"
+#include "agent/cluster/cluster.h"
 #include "agent/health/health_internal.h"
 #include "agent/supervise/mounts/mounts.h"
 #include <stdio.h>
@@ -65,12 +66,8 @@ void health_look_at_mount(struct health_look *l, uint32_t i)
 	stats_page_text(l->w->stats, s->reason, refusal, sizeof(refusal));
 	if (refusal[0])
 		snprintf(why, sizeof(why), "%s", refusal);
-	else if (m->n_addrs == 0)
-		snprintf(
-			why, sizeof(why),
-			"server-unknown: no host has registered as %.63s in the cluster, and peers "
-			"does not list it",
-			m->peer);
+	else if (m->n_addrs == 0 && l->in->cluster && l->in->spec)
+		cluster_why_unknown(l->in->cluster, l->in->spec, m->peer, why, sizeof(why));
 	else if (is_reached(l, m->peer))
 		snprintf(why, sizeof(why),
 			 "no-service: %.63s is reachable, but does not serve '%.63s' yet: its "

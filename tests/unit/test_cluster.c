@@ -569,6 +569,66 @@ static bool has_problem(const struct monitor *m, const char *text)
 	return has;
 }
 
+static void say_report(struct monitor *m, bool looked_up, enum cluster_trouble trouble)
+{
+	struct privsep_msg msg = {.type = PRIVSEP_CLUSTER_REPORT,
+				  .cluster_report = {.registered = 1,
+						     .looked_up = looked_up,
+						     .trouble = trouble,
+						     .text = "permission denied"}};
+
+	assert_null(role.setup.on_message(m->cluster, the_role(), &msg, -1));
+}
+
+static void test_a_server_is_unknown_only_if_it_was_looked_up(void **state)
+{
+	struct monitor *m = monitor_new();
+	struct cluster_server gone = {.host = "host-b"};
+	char text[240];
+
+	cluster_set(m->cluster, m->spec);
+	cluster_why_unknown(m->cluster, m->spec, "host-b", text, sizeof(text));
+	assert_string_equal(text, "server-unknown: host-b was not looked up in the cluster yet");
+	say_report(m, false, CLUSTER_REFUSED);
+	cluster_why_unknown(m->cluster, m->spec, "host-b", text, sizeof(text));
+	assert_non_null(strstr(text, "yet: etcd-refused: etcd refuses this host (permission"));
+	say(m, &gone);
+	say_report(m, true, CLUSTER_FINE);
+	cluster_why_unknown(m->cluster, m->spec, "host-b", text, sizeof(text));
+	assert_non_null(strstr(text, "server-unknown: no host has registered as host-b"));
+	monitor_free(m);
+}
+
+static const char *state_of_server(struct monitor *m)
+{
+	static char state[32];
+	json_t *o = cluster_to_json(m->cluster, m->spec);
+	const json_t *s = json_array_get(json_object_get(o, "servers"), 0);
+
+	snprintf(state, sizeof(state), "%s", json_string_value(json_object_get(s, "state")));
+	json_decref(o);
+	return state;
+}
+
+static void test_addresses_are_remembered_while_the_store_is_away(void **state)
+{
+	struct monitor *m = monitor_new();
+	struct cluster_server s = a_server("10.10.1.20");
+
+	cluster_set(m->cluster, m->spec);
+	assert_string_equal(state_of_server(m), "unknown");
+	say(m, &s);
+	say_report(m, true, CLUSTER_FINE);
+	assert_string_equal(state_of_server(m), "registered");
+	say_report(m, false, CLUSTER_UNREACHABLE);
+	assert_string_equal(state_of_server(m), "remembered");
+	say_report(m, true, CLUSTER_FINE);
+	assert_string_equal(state_of_server(m), "registered");
+	role.setup.on_end(m->cluster, the_role());
+	assert_string_equal(state_of_server(m), "remembered");
+	monitor_free(m);
+}
+
 static void test_a_process_that_ends_is_a_reason(void **state)
 {
 	struct monitor *m = monitor_new();
@@ -733,6 +793,8 @@ int main(void)
 		cmocka_unit_test(test_a_host_without_a_lease_is_never_up),
 		cmocka_unit_test(test_an_old_summary_is_never_up),
 		cmocka_unit_test(test_known_servers_outlive_the_agent),
+		cmocka_unit_test(test_a_server_is_unknown_only_if_it_was_looked_up),
+		cmocka_unit_test(test_addresses_are_remembered_while_the_store_is_away),
 		cmocka_unit_test(test_a_process_that_ends_is_a_reason),
 		cmocka_unit_test(test_a_process_that_cannot_start_is_started_later),
 		cmocka_unit_test(test_only_servers_of_mounts_are_taken),

@@ -480,17 +480,28 @@ static void on_server(void *user, const struct cluster_server *s)
 	n_seen++;
 }
 
+static enum cluster_trouble looked;
+static unsigned n_looked;
+
+static void on_looked(void *user, enum cluster_trouble trouble, const char *text)
+{
+	looked = trouble;
+	n_looked++;
+	assert_string_equal(text, trouble == CLUSTER_FINE ? "" : "down");
+}
+
 static struct discovery *discover(const char *hosts, uint64_t check_ns)
 {
 	const struct discovery_setup s = {.loop = store.loop,
 					  .ops = &fake,
 					  .cluster = "test",
 					  .check_ns = check_ns,
-					  .on_server = on_server};
+					  .on_server = on_server,
+					  .on_looked = on_looked};
 	json_t *list = json_loads(hosts, 0, NULL);
 	struct discovery *d;
 
-	n_seen = 0;
+	n_seen = n_looked = 0;
 	memset(&seen, 0, sizeof(seen));
 	assert_int_equal(discovery_new(&s, &d), 0);
 	discovery_want(d, list);
@@ -533,6 +544,24 @@ static void test_a_server_is_found_and_followed(void **state)
 	assert_int_equal(n_seen, 3);
 	serve("host-b", "10.0.0.3");
 	WAIT_UNTIL(is_at("10.0.0.3"));
+	drop_calls(d);
+	discovery_free(d);
+}
+
+static void test_a_search_that_fails_is_reported(void **state)
+{
+	struct discovery *d;
+
+	store.down = true;
+	d = discover("[\"host-b\"]", NSEC_PER_SEC / 50);
+	WAIT_UNTIL(n_looked == 1);
+	assert_int_equal(looked, CLUSTER_UNREACHABLE);
+	assert_int_equal(n_seen, 0); /* the server may have a key */
+	store.down = false;
+	WAIT_UNTIL(looked == CLUSTER_FINE);
+	assert_int_equal(n_seen, 1);
+	store.down = true;
+	WAIT_UNTIL(looked == CLUSTER_UNREACHABLE);
 	drop_calls(d);
 	discovery_free(d);
 }
@@ -729,6 +758,7 @@ int main(void)
 		TEST(test_a_host_registers_when_the_store_is_back),
 		TEST(test_a_full_store_is_reported_until_a_write_succeeds),
 		TEST(test_a_server_is_found_and_followed),
+		TEST(test_a_search_that_fails_is_reported),
 		TEST(test_more_servers_than_a_transaction_holds_are_found),
 		TEST(test_a_silent_watch_is_found_and_replaced),
 		TEST(test_an_ended_watch_begins_again),

@@ -281,7 +281,7 @@ const struct resource resources[RESOURCE_MAX] = {
 			       "and the servers of its mounts: their state in the cluster, whether peers or the cluster has\n"
 			       "the addresses in use, and the addresses and labels that the server has published. State\n"
 			       "unregistered: the lease of the server's agent has ended, and the last addresses stay in\n"
-			       "use. State remembered: etcd has not answered since this agent's start. Exit status 2: this\n"
+			       "use. State remembered: etcd does not answer now, or refuses to. Exit status 2: this\n"
 			       "host is not registered; with -j the object has the state, and the exit status is 0.\n"}},
 	},
 	[RESOURCE_CLUSTER_HOSTS] = {
