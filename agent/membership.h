@@ -10,10 +10,10 @@
 #include "agent/agent.h"
 #include "agent/cluster/records.h"
 
-#define MEMBERSHIP_LOOK_NS (10 * NSEC_PER_SEC)	 /* a changed summary is published this often */
+#define MEMBERSHIP_LOOK_NS (10 * NSEC_PER_SEC) /* a changed summary is published this often */
 #define MEMBERSHIP_REPEAT_NS (RECORDS_REPEAT_S * NSEC_PER_SEC) /* an unchanged one this often */
-/* Least time between two reconciles for changed addresses of servers. It doubles, up to the maximum,
- * while servers keep changing, because each of them may restart workers. */
+/* Least time between two reconciles for changed addresses of servers. It doubles, up to the
+ * maximum, while servers keep changing, because each of them may restart workers. */
 #define MEMBERSHIP_FOLLOW_NS (10 * NSEC_PER_SEC)
 #define MEMBERSHIP_FOLLOW_MAX_NS (160 * NSEC_PER_SEC)
 

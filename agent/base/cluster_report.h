@@ -14,6 +14,7 @@
 #define CLUSTER_URL_MAX 96
 /* Most data IPs of a server that are published: a client learns the others from its worker. */
 #define CLUSTER_ADDRS_MAX 16
+#define CLUSTER_NONCE_MAX 17
 #define CLUSTER_ID_MAX 33 /* 32 hexadecimal digits, which identify the agent's state directory */
 
 /* What a role does not have at the moment, in the order of the table in cluster_reason.c. */
@@ -30,10 +31,10 @@ enum cluster_trouble {
 };
 
 struct cluster_report {
-	uint32_t registered;		/* 1: the store has this host's keys, with a valid lease */
-	uint32_t trouble;		/* enum cluster_trouble */
-	uint32_t looked_up; /* 1: the keys of all servers were read, and no read failed since */
-	uint64_t lease_s;		/* duration of the lease in seconds; 0: there is none */
+	uint32_t registered; /* 1: the store has this host's keys, with a valid lease */
+	uint32_t trouble;    /* enum cluster_trouble */
+	uint32_t looked_up;  /* 1: the keys of all servers were read, and no read failed since */
+	uint64_t lease_s;    /* duration of the lease in seconds; 0: there is none */
 	char endpoint[CLUSTER_URL_MAX]; /* the endpoint in use; "": none has answered yet */
 	char text[CLUSTER_TEXT_MAX];	/* the error, or for CLUSTER_NAME_TAKEN the other host */
 };

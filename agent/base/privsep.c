@@ -277,8 +277,8 @@ static const char *check_cluster_report(const struct privsep_msg *m)
 	const struct cluster_report *r = &m->cluster_report;
 	const char *why = check_text(r->endpoint, sizeof(r->endpoint), true);
 
-	if (r->registered > 1 || r->looked_up > 1 || r->trouble >= CLUSTER_TROUBLE_MAX || r->trouble == CLUSTER_FILES ||
-	    r->lease_s > UINT32_MAX)
+	if (r->registered > 1 || r->looked_up > 1 || r->trouble >= CLUSTER_TROUBLE_MAX ||
+	    r->trouble == CLUSTER_FILES || r->lease_s > UINT32_MAX)
 		return "a number is out of its range";
 	return why ? why : check_text(r->text, sizeof(r->text), true);
 }

@@ -23,7 +23,7 @@ struct cluster {
 	json_t *wanted; /* names of the hosts of which this host's mounts are */
 	char *texts[2]; /* the values of this host, by enum privsep_cluster_what */
 	struct cluster_report report;
-	uint32_t told; /* the trouble of the last event about it; CLUSTER_FINE: its end */
+	uint32_t told;	     /* the trouble of the last event about it; CLUSTER_FINE: its end */
 	struct reason files; /* why the files of the configuration cannot be used */
 	uint64_t reads[CLUSTER_READS_MAX];
 	struct loop_source *starter; /* starts the role that could not start */
@@ -311,9 +311,9 @@ static char *make_settings(const struct cluster *c, const struct spec *s, struct
 
 	for (size_t i = 0; i < s->cluster.n_etcd; i++)
 		json_array_append_new(endpoints, json_string(s->cluster.etcd[i]));
-	o = json_pack("{s:s, s:s, s:s, s:I, s:o, s:o}", "cluster", s->cluster.name, "host", s->host,
-		      "id", self->id, "epoch", (json_int_t)self->epoch, "endpoints", endpoints,
-		      "servers", list_servers(s));
+	o = json_pack("{s:s, s:s, s:s, s:I, s:s, s:o, s:o}", "cluster", s->cluster.name, "host",
+		      s->host, "id", self->id, "epoch", (json_int_t)self->epoch, "nonce",
+		      self->nonce, "endpoints", endpoints, "servers", list_servers(s));
 	reason_set_text(why, "out of memory");
 	if (o && add_files(&s->cluster, o, why) >= 0)
 		text = json_dumps(o, JSON_COMPACT);
@@ -476,18 +476,19 @@ static bool is_peer(const struct spec *s, const char *host)
 	return false;
 }
 
-void cluster_why_unknown(const struct cluster *c, const struct spec *s, const char *server, char *buf,
-			 size_t size)
+void cluster_why_unknown(const struct cluster *c, const struct spec *s, const char *server,
+			 char *buf, size_t size)
 {
 	const struct servers_entry *e = servers_entry(c->setup.servers, server);
 	char text[REASON_FORMAT_MAX];
 	struct reason why;
 
 	if (e && !e->remembered && c->report.looked_up) {
-		snprintf(buf, size,
-			 "server-unknown: no host has registered as %.63s in the cluster, and peers "
-			 "does not list it",
-			 server);
+		snprintf(
+			buf, size,
+			"server-unknown: no host has registered as %.63s in the cluster, and peers "
+			"does not list it",
+			server);
 		return;
 	}
 	reason_of(c, s, &why);

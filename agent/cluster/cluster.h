@@ -54,8 +54,8 @@ json_t *cluster_problems(const struct cluster *c, const struct spec *s);
 json_t *cluster_to_json(const struct cluster *c, const struct spec *s);
 /* Writes to buf why a mount has no addresses: its server is not registered, or was not looked up
  * yet. */
-void cluster_why_unknown(const struct cluster *c, const struct spec *s, const char *server, char *buf,
-			 size_t size);
+void cluster_why_unknown(const struct cluster *c, const struct spec *s, const char *server,
+			 char *buf, size_t size);
 pid_t cluster_pid(const struct cluster *c); /* 0: the process does not run */
 
 /* ---- cluster_reason.c ---- */

@@ -186,6 +186,7 @@ static int open_store(struct cluster_role *c)
 		if (kv.n_endpoints < KV_ENDPOINTS_MAX && json_is_string(o))
 			endpoints[kv.n_endpoints++] = json_string_value(o);
 	snprintf(member.self.id, sizeof(member.self.id), "%s", text_of(c->setup, "id"));
+	snprintf(member.self.nonce, sizeof(member.self.nonce), "%s", text_of(c->setup, "nonce"));
 	c->looked_up = false;
 	c->find_trouble = CLUSTER_FINE;
 	c->n_find_failures = 0;

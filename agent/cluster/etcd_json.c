@@ -363,9 +363,8 @@ static bool take_error(const json_t *o, struct kv_answer *ret)
 	/* etcd refuses a token that is older than the last change of users and roles. */
 	expired = code == GRPC_UNAUTHENTICATED || strstr(text, "revision of auth store is old") ||
 		  strstr(text, "revision in header is old");
-	if (expired || code == GRPC_DENIED ||
-	    strstr(text, "authentication failed") || strstr(text, "user name is empty") ||
-	    strstr(text, "authentication is not enabled"))
+	if (expired || code == GRPC_DENIED || strstr(text, "authentication failed") ||
+	    strstr(text, "user name is empty") || strstr(text, "authentication is not enabled"))
 		fail(ret, CLUSTER_REFUSED, text);
 	else if (code == GRPC_EXHAUSTED && strstr(text, "space exceeded"))
 		fail(ret, CLUSTER_FULL, text);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Registers this host in the cluster's store, and keeps its keys up to date. */
 #include "agent/cluster/member.h"
+#include "netcfg/base/log.h"
 #include "netcfg/base/when.h"
 #include <stdio.h>
 #include <string.h>
@@ -16,8 +17,10 @@ struct member {
 	enum record_kind writes; /* the key that it writes */
 	/* Revision of the key with the owner that a claim replaces; 0: the key must not exist. */
 	uint64_t claim_over;
-	uint64_t owner_revision; /* of this host's registration; 0: it is not registered */
-	uint64_t lease, ttl_ns;	 /* lease 0: none */
+	uint64_t owner_revision;   /* of this host's registration; 0: it is not registered */
+	uint64_t serving_revision; /* of the last write of RECORD_SERVING */
+	uint64_t store_revision;   /* of the last write; those of a store only grow */
+	uint64_t lease, ttl_ns;	   /* lease 0: none */
 	uint64_t renewed_ns, renew_due_ns;
 	/* The reported trouble is that of a write: only a write ends it, because the store may
 	 * renew leases while it is full or refuses keys. */
@@ -74,10 +77,39 @@ static void back_off(struct member *m)
 
 static void step(struct member *m);
 
+/* Notes that all values have to be written: other ones may be in the store. */
+static void write_all(struct member *m)
+{
+	for (enum record_kind k = 0; k < RECORD_KIND_MAX; k++)
+		m->dirty[k] = m->texts[k] != NULL;
+}
+
+/* Handles the revision of the store after a write. If it has gone back, the store was restored from
+ * a backup, and nothing that is known of it is valid. */
+static void take_revision(struct member *m, uint64_t revision)
+{
+	if (revision < m->store_revision) {
+		log_warning("the cluster's store has an earlier state than before; this host "
+			    "registers again");
+		m->owner_revision = m->claim_over = m->lease = 0;
+		write_all(m);
+	}
+	m->store_revision = revision;
+}
+
+static void set_owner(struct member *m, uint64_t revision)
+{
+	m->owner_revision = revision;
+	write_all(m);
+}
+
 /* Handles what is common to all answers. Returns whether the operation was carried out. */
 static bool take(struct member *m, const struct kv_answer *a, bool is_write)
 {
 	m->busy = false;
+	/* Other answers may come from a member of the store that has not yet the last writes. */
+	if (a->trouble == CLUSTER_FINE && is_write && a->revision)
+		take_revision(m, a->revision);
 	if (a->trouble == CLUSTER_FINE) {
 		if (is_write || !m->cannot_write) {
 			m->n_failures = 0;
@@ -106,7 +138,8 @@ static void refuse_name(struct member *m, const struct record_owner *o)
 		 "start "
 		 "%llu%s",
 		 o->id, (unsigned long long)o->epoch, o->since, self->id,
-		 (unsigned long long)self->epoch, is_copy ? ", a copy of its state directory" : "");
+		 (unsigned long long)self->epoch,
+		 is_copy ? ", of the same state directory or a copy of it" : "");
 	set_trouble(m, CLUSTER_NAME_TAKEN, text);
 	m->claim_over = 0;
 	m->retry_ns = clock_now_ns() + member_jitter(MEMBER_RETRY_MAX_NS);
@@ -120,17 +153,18 @@ static void on_claimed(void *user, const struct kv_answer *a)
 	if (!take(m, a, true))
 		;
 	else if (a->succeeded)
-		m->owner_revision = a->revision;
+		set_owner(m, a->revision);
 	else if (a->n_pairs == 0) /* it was removed meanwhile */
 		m->claim_over = 0;
 	else if (record_owner_parse(a->pairs[0].value ? a->pairs[0].value : "", a->pairs[0].len,
 				    &o) < 0) {
 		set_trouble(m, CLUSTER_NAME_TAKEN, "the key of this name has an unknown form");
 		back_off(m);
-	} else if (strcmp(o.id, m->setup.self.id) != 0 || o.epoch > m->setup.self.epoch)
+	} else if (strcmp(o.id, m->setup.self.id) != 0 || o.epoch > m->setup.self.epoch ||
+		   (o.epoch == m->setup.self.epoch && strcmp(o.nonce, m->setup.self.nonce) != 0))
 		refuse_name(m, &o);
 	else if (o.epoch == m->setup.self.epoch)
-		m->owner_revision = a->pairs[0].revision;
+		set_owner(m, a->pairs[0].revision);
 	else
 		m->claim_over = a->pairs[0].revision;
 	step(m);
@@ -169,6 +203,16 @@ static void on_renewed(void *user, const struct kv_answer *a)
 	step(m);
 }
 
+/* Finds out whether the store still has the last value of RECORD_SERVING: it may have been removed
+ * or replaced by another program, or by a backup. */
+static void check_serving(struct member *m, const struct kv_answer *a)
+{
+	const uint64_t is = a->n_pairs ? a->pairs[0].revision : 0;
+
+	if (m->texts[RECORD_SERVING] && is != m->serving_revision)
+		m->dirty[RECORD_SERVING] = true;
+}
+
 static void on_written(void *user, const struct kv_answer *a)
 {
 	struct member *m = user;
@@ -181,6 +225,10 @@ static void on_written(void *user, const struct kv_answer *a)
 	} else if (!a->succeeded) { /* the registration was removed or replaced */
 		m->dirty[m->writes] = true;
 		m->owner_revision = m->claim_over = 0;
+	} else if (m->writes == RECORD_SERVING) {
+		m->serving_revision = a->revision;
+	} else {
+		check_serving(m, a);
 	}
 	step(m);
 }
@@ -213,14 +261,18 @@ static int claim(struct member *m)
 
 static int write_key(struct member *m, enum record_kind kind)
 {
-	char owner[KV_KEY_MAX], key[KV_KEY_MAX];
-	const struct kv_op put = {.kind = KV_PUT,
-				  .key = key,
-				  .value = m->texts[kind],
-				  .lease = kind == RECORD_SERVING ? m->lease : 0};
-	const struct kv_txn t = {
-		.key = owner, .revision = m->owner_revision, .ops = &put, .n_ops = 1};
+	char owner[KV_KEY_MAX], key[KV_KEY_MAX], serving[KV_KEY_MAX];
+	const struct kv_op ops[] = {{.kind = KV_PUT,
+				     .key = key,
+				     .value = m->texts[kind],
+				     .lease = kind == RECORD_SERVING ? m->lease : 0},
+				    {.kind = KV_GET, .key = serving}};
+	const struct kv_txn t = {.key = owner,
+				 .revision = m->owner_revision,
+				 .ops = ops,
+				 .n_ops = kind == RECORD_SERVING ? 1 : 2};
 
+	record_key(RECORD_SERVING, m->cluster, m->host, serving);
 	record_key(RECORD_OWNER, m->cluster, m->host, owner);
 	record_key(kind, m->cluster, m->host, key);
 	m->dirty[kind] = false;

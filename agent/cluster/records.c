@@ -80,8 +80,8 @@ static char *save(json_t *o)
 
 char *record_owner_format(const struct record_owner *o)
 {
-	return save(json_pack("{s:i, s:s, s:I, s:s}", "v", RECORDS_VERSION, "id", o->id, "epoch",
-			      (json_int_t)o->epoch, "since", o->since));
+	return save(json_pack("{s:i, s:s, s:I, s:s, s:s}", "v", RECORDS_VERSION, "id", o->id,
+			      "epoch", (json_int_t)o->epoch, "nonce", o->nonce, "since", o->since));
 }
 
 int record_owner_parse(const char *text, size_t len, struct record_owner *ret)
@@ -93,6 +93,8 @@ int record_owner_parse(const char *text, size_t len, struct record_owner *ret)
 
 	if (good && !take_text(v, "since", o.since, sizeof(o.since)))
 		o.since[0] = '\0';
+	if (good && !take_text(v, "nonce", o.nonce, sizeof(o.nonce)))
+		o.nonce[0] = '\0';
 	o.epoch = (uint64_t)epoch;
 	json_decref(v);
 	if (!good)

@@ -31,9 +31,10 @@ const char *record_host(enum record_kind kind, const char *cluster, const char *
 bool record_name_is_valid(const char *name);
 
 struct record_owner {
-	char id[CLUSTER_ID_MAX]; /* of the agent's state directory */
-	uint64_t epoch;		 /* number of the agent's start, counted in that directory */
-	char since[32];		 /* time of the registration */
+	char id[CLUSTER_ID_MAX];       /* of the agent's state directory */
+	uint64_t epoch;		       /* number of the agent's start, counted in that directory */
+	char nonce[CLUSTER_NONCE_MAX]; /* drawn at that start: copies of a host differ in it */
+	char since[32];		       /* time of the registration */
 };
 /* Returns the value on the heap, or NULL if memory is short. */
 char *record_owner_format(const struct record_owner *o);

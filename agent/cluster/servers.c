@@ -119,15 +119,16 @@ void servers_keep(struct servers *s, const json_t *hosts)
 
 /* ---- the file ---- */
 
-static int draw_id(struct servers *s)
+/* Fills buf with random hexadecimal digits. size: an odd number, with the NUL. */
+static int draw(char *buf, size_t size)
 {
 	uint8_t random[(CLUSTER_ID_MAX - 1) / 2];
+	const size_t n = (size - 1) / 2;
 
-	if (getrandom(random, sizeof(random), 0) != sizeof(random))
+	if (getrandom(random, n, 0) != (ssize_t)n)
 		return -EIO;
-	for (size_t i = 0; i < sizeof(random); i++)
-		snprintf(&s->id[2 * i], 3, "%02x", random[i]);
-	s->epoch = 0;
+	for (size_t i = 0; i < n; i++)
+		snprintf(&buf[2 * i], 3, "%02x", random[i]);
 	return 0;
 }
 
@@ -181,9 +182,11 @@ int servers_load(struct servers *s, const char *path)
 		r = STATE_TORN;
 	if (r < 0) {
 		servers_done(s);
-		e = draw_id(s);
+		e = draw(s->id, sizeof(s->id));
 	}
 	s->epoch++;
+	if (e == 0)
+		e = draw(s->nonce, sizeof(s->nonce));
 	return r == STATE_MISSING || r == 0 ? e : r;
 }
 

@@ -20,6 +20,7 @@ struct servers_entry {
 struct servers {
 	char id[CLUSTER_ID_MAX];       /* random, drawn once per state directory */
 	uint64_t epoch;		       /* number of the agent's start in this directory */
+	char nonce[CLUSTER_NONCE_MAX]; /* random, drawn at each start, not in the file */
 	char cluster[PLENUM_NAME_MAX]; /* of which cluster the servers are */
 	struct servers_entry *all;
 	size_t n;

@@ -215,10 +215,8 @@ static void on_page(void *user, const struct kv_answer *a)
 static int read_page(struct view *v)
 {
 	const bool names = v->reads == RECORD_SERVING || v->skips;
-	const struct kv_range range = {.first = v->next,
-				       .end = v->end,
-				       .limit = v->page,
-				       .keys_only = names};
+	const struct kv_range range = {
+		.first = v->next, .end = v->end, .limit = v->page, .keys_only = names};
 
 	return v->setup.ops->range(v->setup.kv, &range, on_page, v);
 }

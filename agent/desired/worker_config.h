@@ -20,9 +20,9 @@ int worker_config_build(const struct spec *spec, const struct plan *plan,
 			const struct servers *servers, enum log_level level, struct diag *d,
 			struct launch_config **ret, size_t *ret_n);
 
-/* Gives each mount that has no addresses those that the same mount, from the same export of the same
- * host, has in `from`. A mount that has them keeps working while the cluster's store is away, and
- * after the cluster's name has changed; any other mount waits. */
+/* Gives each mount that has no addresses those that the same mount, from the same export of the
+ * same host, has in `from`. A mount that has them keeps working while the cluster's store is away,
+ * and after the cluster's name has changed; any other mount waits. */
 void mounts_keep_addrs(const struct launch_config *from, struct launch_config *desired, size_t n);
 /* Does so from the configurations of all processes and workers, also of those that an earlier agent
  * started. */

@@ -81,12 +81,12 @@ struct health_inputs {
 	const struct sup *sup;
 	const struct mounts *mounts;
 	const struct carriers *carriers;
-	const struct spec *spec;     /* NULL: no configuration runs */
-	const struct plan *plan;     /* NULL: no configuration runs */
-	const struct wiring *wiring; /* NULL: the wiring watch does not run */
+	const struct spec *spec;       /* NULL: no configuration runs */
+	const struct plan *plan;       /* NULL: no configuration runs */
+	const struct wiring *wiring;   /* NULL: the wiring watch does not run */
 	const struct cluster *cluster; /* knows why a server is unknown; NULL: not used */
-	const struct reason *memory; /* problem of the agent's control group; NULL: none */
-	bool starting;		     /* the agent is starting, so checks are more frequent */
+	const struct reason *memory;   /* problem of the agent's control group; NULL: none */
+	bool starting;		       /* the agent is starting, so checks are more frequent */
 };
 
 void health_done(struct health *h);

@@ -246,7 +246,8 @@ static void test_bad_addresses_of_a_server_are_left_out(void **state)
 		"{\"v\":2,\"later\":{},\"addresses\":[{\"ip\":\"10.0.0.1\",\"port\":0},{\"ip\":"
 		"\"x\","
 		"\"port\":1},{\"ip\":\"127.0.0.1\",\"port\":1},{\"ip\":\"0.0.0.1\",\"port\":1},{"
-		"\"ip\":\"224.0.0.1\",\"port\":1},{\"ip\":\"::1\",\"port\":1},7,{\"ip\":\"10.0.0.2\",\"port\":70000},{\"ip\":\"10.0.0.3\",\"port\":"
+		"\"ip\":\"224.0.0.1\",\"port\":1},{\"ip\":\"::1\",\"port\":1},7,{\"ip\":\"10.0.0."
+		"2\",\"port\":70000},{\"ip\":\"10.0.0.3\",\"port\":"
 		"7411,\"label\":\"a\\u0007\"}]}";
 	static const char *const bad[] = {"", "[]", "{}", "{\"v\":0,\"addresses\":[]}",
 					  "{\"v\":1}"};
@@ -262,7 +263,8 @@ static void test_bad_addresses_of_a_server_are_left_out(void **state)
 
 static void test_an_owner_is_read_as_it_was_written(void **state)
 {
-	const struct record_owner o = {.id = "00ff", .epoch = 3, .since = "now"};
+	const struct record_owner o = {
+		.id = "00ff", .epoch = 3, .nonce = "0123456789abcdef", .since = "now"};
 	char *text = record_owner_format(&o);
 	struct record_owner back;
 
@@ -270,6 +272,7 @@ static void test_an_owner_is_read_as_it_was_written(void **state)
 	assert_string_equal(back.id, "00ff");
 	assert_int_equal(back.epoch, 3);
 	assert_string_equal(back.since, "now");
+	assert_string_equal(back.nonce, "0123456789abcdef");
 	free(text);
 	assert_int_equal(record_owner_parse("{\"v\":1}", 7, &back), -EBADMSG);
 }
@@ -410,6 +413,8 @@ static void test_known_servers_outlive_the_agent(void **state)
 	assert_int_equal(servers_load(&b, file), 0);
 	assert_string_equal(b.id, id);
 	assert_int_equal(b.epoch, 2);
+	assert_int_equal(strlen(b.nonce), CLUSTER_NONCE_MAX - 1);
+	assert_string_not_equal(b.nonce, a.nonce);
 	assert_true(servers_same_addrs(servers_find(&b, "prod", "host-b"), &s));
 	assert_true(servers_entry(&b, "host-b")->remembered);
 	assert_true(servers_set_cluster(&b, "other"));

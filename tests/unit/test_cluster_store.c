@@ -206,7 +206,8 @@ static int fake_range(struct kv *kv, const struct kv_range *r, kv_answer_cb cb, 
 
 		if ((!store.stuck && strcmp(key, r->first) < 0) || strcmp(key, r->end) >= 0)
 			continue;
-		if (a.n_pairs == MIN_OF(r->limit, 2U)) { /* pages are small, whatever the limit is */
+		if (a.n_pairs ==
+		    MIN_OF(r->limit, 2U)) { /* pages are small, whatever the limit is */
 			a.more = true;
 			break;
 		}
@@ -316,7 +317,7 @@ static void on_report(void *user, const struct cluster_report *r)
 	h->n_fine += r->trouble == CLUSTER_FINE;
 }
 
-static struct host *host_new(const char *id, uint64_t epoch)
+static struct host *host_with(const char *id, uint64_t epoch, const char *nonce)
 {
 	struct host *h = calloc(1, sizeof(*h));
 	struct member_setup s = {.loop = store.loop,
@@ -328,8 +329,14 @@ static struct host *host_new(const char *id, uint64_t epoch)
 				 .user = h};
 
 	strcpy(s.self.id, id);
+	strcpy(s.self.nonce, nonce);
 	assert_int_equal(member_new(&s, &h->member), 0);
 	return h;
+}
+
+static struct host *host_new(const char *id, uint64_t epoch)
+{
+	return host_with(id, epoch, "00");
 }
 
 static void host_free(struct host *h)
@@ -397,7 +404,7 @@ static void test_a_later_start_of_the_host_takes_the_name_over(void **state)
 	/* what still runs of the earlier start, or a copy of the host, writes nothing any more */
 	member_publish(earlier->member, RECORD_SERVING, "again");
 	WAIT_UNTIL(earlier->report.trouble == CLUSTER_NAME_TAKEN);
-	assert_non_null(strstr(earlier->report.text, "a copy of its state directory"));
+	assert_non_null(strstr(earlier->report.text, "the same state directory or a copy of it"));
 	assert_true(has(SERVING, "later"));
 	host_free(earlier);
 	host_free(later);
@@ -427,6 +434,74 @@ static void test_a_host_registers_again_when_its_name_was_removed(void **state)
 	del(OWNER);
 	member_publish(h->member, RECORD_STATE, "summary");
 	WAIT_UNTIL(has(STATE, "summary") && find(OWNER));
+	host_free(h);
+}
+
+/* Two copies of a virtual machine have the same identity and count the same start. */
+static void test_a_copy_with_the_same_start_is_refused(void **state)
+{
+	struct host *first = host_with("aa", 1, "11"), *copy, *again;
+
+	member_publish(first->member, RECORD_SERVING, "first");
+	WAIT_UNTIL(first->report.registered);
+	copy = host_with("aa", 1, "22");
+	member_publish(copy->member, RECORD_SERVING, "copy");
+	WAIT_UNTIL(copy->report.trouble == CLUSTER_NAME_TAKEN);
+	assert_true(has(SERVING, "first"));
+	/* another process of the same agent is not refused */
+	again = host_with("aa", 1, "11");
+	member_publish(again->member, RECORD_SERVING, "again");
+	WAIT_UNTIL(again->report.registered && has(SERVING, "again"));
+	host_free(first);
+	host_free(copy);
+	host_free(again);
+}
+
+static void test_a_host_repairs_its_addresses(void **state)
+{
+	struct host *h = host_new("aa", 1);
+
+	member_publish(h->member, RECORD_SERVING, "addresses");
+	WAIT_UNTIL(h->report.registered);
+	put(SERVING, "of another program", 0);
+	member_publish(h->member, RECORD_STATE, "minute 1");
+	WAIT_UNTIL(has(SERVING, "addresses") && has(STATE, "minute 1"));
+	del(SERVING);
+	member_publish(h->member, RECORD_STATE, "minute 2");
+	WAIT_UNTIL(find(SERVING) && has(SERVING, "addresses"));
+	assert_int_not_equal(find(SERVING)->lease, 0);
+	host_free(h);
+}
+
+static void test_a_host_writes_all_again_after_a_conflict(void **state)
+{
+	struct host *h = host_new("aa", 1);
+
+	member_publish(h->member, RECORD_SERVING, "addresses");
+	WAIT_UNTIL(h->report.registered);
+	/* another host had the name meanwhile, and its registration was removed */
+	put(SERVING, "of another host", 0);
+	del(OWNER);
+	member_publish(h->member, RECORD_STATE, "summary");
+	WAIT_UNTIL(has(STATE, "summary") && has(SERVING, "addresses"));
+	host_free(h);
+}
+
+static void test_a_host_registers_again_in_a_store_from_a_backup(void **state)
+{
+	struct host *h = host_new("aa", 1);
+	uint64_t lease;
+
+	member_publish(h->member, RECORD_SERVING, "addresses");
+	WAIT_UNTIL(h->report.registered);
+	lease = find(SERVING)->lease;
+	/* later writes of others, which the backup lacks; its keys of this host are the same */
+	store.revision += 100;
+	member_publish(h->member, RECORD_STATE, "summary");
+	WAIT_UNTIL(has(STATE, "summary"));
+	store.revision -= 100;
+	member_publish(h->member, RECORD_STATE, "later");
+	WAIT_UNTIL(find(SERVING)->lease != lease && has(SERVING, "addresses"));
 	host_free(h);
 }
 
@@ -755,6 +830,10 @@ int main(void)
 		TEST(test_a_later_start_of_the_host_takes_the_name_over),
 		TEST(test_a_host_registers_again_when_its_lease_has_ended),
 		TEST(test_a_host_registers_again_when_its_name_was_removed),
+		TEST(test_a_copy_with_the_same_start_is_refused),
+		TEST(test_a_host_repairs_its_addresses),
+		TEST(test_a_host_writes_all_again_after_a_conflict),
+		TEST(test_a_host_registers_again_in_a_store_from_a_backup),
 		TEST(test_a_host_registers_when_the_store_is_back),
 		TEST(test_a_full_store_is_reported_until_a_write_succeeds),
 		TEST(test_a_server_is_found_and_followed),
