@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The parts of the role `cluster` with a store in memory, which has the engine's interface: the
- * registration of hosts, the search for servers, and the lists of all hosts.
+ * registration of hosts, and the search for servers.
  */
 #include "agent/cluster/discovery.h"
 #include "agent/cluster/member.h"
-#include "agent/cluster/view.h"
 #include "netcfg/base/vec.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,8 +14,6 @@
 #include <cmocka.h>
 
 #define LIMIT_NS (20 * NSEC_PER_SEC) /* of a wait; a test that passes needs a small part of it */
-
-#define ANSWER_MAX 400 /* bytes of values in an answer */
 
 struct entry {
 	char key[KV_KEY_MAX], *value;
@@ -41,7 +38,6 @@ static struct {
 	unsigned n_renewals;
 	bool down, full; /* full: writes fail */
 	bool mute;	 /* watches are silent */
-	bool stuck;	 /* ranges begin at the first key, whatever is requested */
 	struct call calls[64];
 	size_t n_calls;
 	kv_answer_cb watch_cb;
@@ -190,41 +186,6 @@ static int fake_txn(struct kv *kv, const struct kv_txn *t, kv_answer_cb cb, void
 	return 0;
 }
 
-static int compare(const void *a, const void *b)
-{
-	return strcmp(((const struct entry *)a)->key, ((const struct entry *)b)->key);
-}
-
-static int fake_range(struct kv *kv, const struct kv_range *r, kv_answer_cb cb, void *user)
-{
-	struct kv_answer a = {.n_pairs = 0};
-	size_t bytes = 0;
-
-	qsort(store.entries, store.n, sizeof(*store.entries), compare);
-	for (size_t i = 0; i < store.n; i++) {
-		const char *key = store.entries[i].key;
-
-		if ((!store.stuck && strcmp(key, r->first) < 0) || strcmp(key, r->end) >= 0)
-			continue;
-		if (a.n_pairs ==
-		    MIN_OF(r->limit, 2U)) { /* pages are small, whatever the limit is */
-			a.more = true;
-			break;
-		}
-		bytes += r->keys_only ? 0 : strlen(store.entries[i].value);
-		add_pair(&a, &store.entries[i]);
-	}
-	if (bytes > ANSWER_MAX) {
-		kv_answer_done(&a);
-		a = (struct kv_answer){
-			.trouble = CLUSTER_WRONG, .too_large = true, .text = "too large"};
-	}
-	if (store.down)
-		kv_answer_done(&a);
-	queue(store.down ? down() : a, cb, user);
-	return 0;
-}
-
 static int fake_grant(struct kv *kv, uint64_t ttl_s, kv_answer_cb cb, void *user)
 {
 	struct kv_answer a = {.lease = ++store.lease, .ttl_s = store.ttl_s};
@@ -262,8 +223,7 @@ static const char *fake_endpoint(const struct kv *kv)
 	return "http://store";
 }
 
-static const struct kv_ops fake = {.range = fake_range,
-				   .txn = fake_txn,
+static const struct kv_ops fake = {.txn = fake_txn,
 				   .grant = fake_grant,
 				   .renew = fake_renew,
 				   .watch = fake_watch,
@@ -706,121 +666,6 @@ static void test_an_unknown_form_is_ignored(void **state)
 	discovery_free(d);
 }
 
-/* ---- lists ---- */
-
-static json_t *answer;
-static char failure[CLUSTER_TEXT_MAX];
-
-static void on_end(void *user, struct view *v, const char *text, enum cluster_trouble trouble,
-		   const char *why)
-{
-	if (text)
-		answer = json_loads(text, 0, NULL);
-	else
-		snprintf(failure, sizeof(failure), "%s", why);
-	assert_int_equal(view_id(v), 7);
-	view_free(v);
-}
-
-static void read_list(enum rows_kind kind)
-{
-	const struct view_setup s = {.ops = &fake,
-				     .cluster = "test",
-				     .host = "host-a",
-				     .id = 7,
-				     .kind = kind,
-				     .on_end = on_end};
-	struct view *v;
-
-	answer = NULL;
-	failure[0] = '\0';
-	assert_int_equal(view_new(&s, &v), 0);
-	WAIT_UNTIL(answer || failure[0]);
-}
-
-static void write_state(const char *host, const char *more)
-{
-	char key[KV_KEY_MAX], value[1024];
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	record_key(RECORD_STATE, "test", host, key);
-	snprintf(value, sizeof(value), "{\"v\":1,\"state\":\"running\",\"time_ms\":%lld%s}",
-		 (long long)now.tv_sec * 1000, more);
-	put(key, value, 0);
-}
-
-static void test_all_pages_of_hosts_are_listed(void **state)
-{
-	static const char *const states[] = {"running", "running", "unknown", "running", "unknown"};
-	const json_t *list;
-	char host[16];
-
-	for (unsigned i = 0; i < 5; i++) {
-		snprintf(host, sizeof(host), "host-%u", i);
-		if (i != 2) /* its lease has ended */
-			serve(host, "10.0.0.1");
-		if (i != 4) /* it has written no summary yet */
-			write_state(host, "");
-	}
-	read_list(ROWS_HOSTS);
-	list = json_object_get(answer, "hosts");
-	assert_int_equal(json_array_size(list), 5);
-	for (unsigned i = 0; i < 5; i++) {
-		const json_t *row = json_array_get(list, i);
-
-		snprintf(host, sizeof(host), "host-%u", i);
-		assert_string_equal(json_string_value(json_object_get(row, "host")), host);
-		assert_string_equal(json_string_value(json_object_get(row, "state")), states[i]);
-	}
-	assert_int_equal(json_integer_value(json_object_get(answer, "omitted_hosts")), 0);
-	json_decref(answer);
-	store.down = true;
-	read_list(ROWS_NET);
-	assert_string_equal(failure, "down");
-}
-
-static void test_a_value_that_is_too_large_hides_no_other_host(void **state)
-{
-	char large[600] = ",\"later\":\"", half[330] = ",\"later\":\"";
-	const json_t *list;
-
-	memset(large + strlen(large), 'x', sizeof(large) - 16);
-	strcat(large, "\"");
-	memset(half + strlen(half), 'x', sizeof(half) - 32);
-	strcat(half, "\"");
-	serve("host-c", "10.0.0.1");
-	write_state("host-a", half); /* two of them are too large together */
-	write_state("host-b", half);
-	write_state("host-c", large);
-	write_state("host-d", "");
-	read_list(ROWS_HOSTS);
-	list = json_object_get(answer, "hosts");
-	assert_int_equal(json_array_size(list), 3);
-	for (size_t i = 0; i < 3; i++)
-		assert_string_equal(
-			json_string_value(json_object_get(json_array_get(list, i), "host")),
-			i == 2	 ? "host-d"
-			: i == 1 ? "host-b"
-				 : "host-a");
-	assert_int_equal(json_integer_value(json_object_get(answer, "omitted_hosts")), 1);
-	json_decref(answer);
-}
-
-static void test_keys_that_do_not_ascend_are_an_error(void **state)
-{
-	for (unsigned i = 0; i < 4; i++) {
-		char host[16];
-
-		snprintf(host, sizeof(host), "host-%u", i);
-		serve(host, "10.0.0.1");
-	}
-	store.stuck = true;
-	read_list(ROWS_HOSTS);
-	assert_null(answer);
-	assert_non_null(strstr(failure, "in order"));
-}
-
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -842,9 +687,6 @@ int main(void)
 		TEST(test_a_silent_watch_is_found_and_replaced),
 		TEST(test_an_ended_watch_begins_again),
 		TEST(test_an_unknown_form_is_ignored),
-		TEST(test_all_pages_of_hosts_are_listed),
-		TEST(test_a_value_that_is_too_large_hides_no_other_host),
-		TEST(test_keys_that_do_not_ascend_are_an_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
