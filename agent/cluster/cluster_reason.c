@@ -38,7 +38,7 @@ void cluster_reason(const struct cluster_report *r, const struct spec_cluster *s
 		return;
 	case CLUSTER_WRONG:
 		reason_set(why, "etcd-wrong",
-			   "an endpoint of cluster.etcd does not answer as etcd 3.4 or later (%s); "
+			   "no endpoint of cluster.etcd answers as etcd 3.4 or later (%s); "
 			   "check the URLs",
 			   r->text);
 		return;

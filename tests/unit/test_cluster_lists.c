@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lists of all hosts, from a store in memory that answers with small pages. */
+/* Lists of all hosts, from a store in memory that answers with small pages, and from one that never
+ * answers. */
+#include "agent/base/child/child_role.h"
 #include "agent/cluster/view.h"
+#include "netcfg/base/os/memfd.h"
+#include <net/if.h>
+#include <poll.h>
+#include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -220,12 +230,104 @@ static void test_keys_that_do_not_ascend_are_an_error(void **state)
 	assert_non_null(strstr(failure, "in order"));
 }
 
+/* ---- the process of the role ---- */
+
+#define PORT 2379
+#define LIMIT_NS (20 * NSEC_PER_SEC)
+
+/* Makes a network with a store that accepts connections and answers nothing. */
+static int listen_alone(void)
+{
+	struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};
+	struct ip_addr ip;
+	struct sockaddr_storage at;
+	socklen_t len;
+	int fd;
+
+	if (unshare(CLONE_NEWNET) < 0) {
+		print_message("# cannot make a network namespace here: %s\n", strerror(errno));
+		skip();
+	}
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_true(fd >= 0);
+	assert_int_equal(ioctl(fd, SIOCSIFFLAGS, &lo), 0);
+	assert_int_equal(ip_addr_parse("127.0.0.1", &ip), 0);
+	len = (socklen_t)ip_addr_to_sockaddr(&ip, PORT, &at);
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, len), 0);
+	assert_int_equal(listen(fd, 16), 0);
+	return fd;
+}
+
+static void send_settings(int sock, const char *host)
+{
+	char text[256];
+	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_SET};
+	int fd;
+
+	snprintf(text, sizeof(text),
+		 "{\"cluster\":\"test\",\"host\":\"%s\",\"id\":\"aa\",\"epoch\":1,\"servers\":[],"
+		 "\"endpoints\":[\"http://127.0.0.1:%d\"]}",
+		 host, PORT);
+	m.cluster_text.len = strlen(text);
+	fd = memfd_new_sealed("test", text, strlen(text));
+	assert_true(fd >= 0);
+	assert_true(privsep_send(sock, PRIVSEP_MONITOR, &m, fd) >= 0);
+	close(fd);
+}
+
+/* Waits for the failure of that list. Returns whether its text has `text`. */
+static bool fails_with(int sock, uint64_t id, const char *text)
+{
+	const uint64_t end = clock_now_ns() + LIMIT_NS;
+	struct pollfd p = {.fd = sock, .events = POLLIN};
+	struct privsep_msg m;
+	const char *why;
+	int fd;
+
+	while (clock_now_ns() < end && poll(&p, 1, 1000) >= 0) {
+		fd = -1;
+		if (privsep_recv(sock, PRIVSEP_CLUSTER, &m, &fd, &why) < 0)
+			continue;
+		cleanup_close(&fd);
+		if (m.type == PRIVSEP_CLUSTER_FAILED && m.cluster_failed.id == id)
+			return strstr(m.cluster_failed.text, text) != NULL;
+	}
+	return false;
+}
+
+static void test_changed_settings_end_lists_in_progress(void **state)
+{
+	const int store_fd = listen_alone();
+	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_READ, .cluster_read = {.id = 7}};
+	bool fails;
+	int pair[2];
+	pid_t pid;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, pair), 0);
+	pid = fork();
+	if (pid == 0) {
+		dup2(pair[1], PRIVSEP_FD_CONTROL);
+		_exit(cluster_main(LOG_LEVEL_ERR));
+	}
+	close(pair[1]);
+	send_settings(pair[0], "host-a");
+	assert_true(privsep_send(pair[0], PRIVSEP_MONITOR, &m, -1) >= 0);
+	send_settings(pair[0], "host-b");
+	fails = fails_with(pair[0], 7, "settings have changed");
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_true(fails);
+	close(pair[0]);
+	close(store_fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_all_pages_of_hosts_are_listed, setup),
 		cmocka_unit_test_setup(test_a_value_that_is_too_large_hides_no_other_host, setup),
 		cmocka_unit_test_setup(test_keys_that_do_not_ascend_are_an_error, setup),
+		cmocka_unit_test(test_changed_settings_end_lists_in_progress),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
