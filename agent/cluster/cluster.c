@@ -483,12 +483,14 @@ void cluster_why_unknown(const struct cluster *c, const struct spec *s, const ch
 	char text[REASON_FORMAT_MAX];
 	struct reason why;
 
-	if (e && !e->remembered && c->report.looked_up) {
-		snprintf(
-			buf, size,
-			"server-unknown: no host has registered as %.63s in the cluster, and peers "
-			"does not list it",
-			server);
+	if (c->report.looked_up) {
+		snprintf(buf, size,
+			 e && !e->is.registered
+				 ? "server-unknown: no host has registered as %.63s in the "
+				   "cluster, and peers does not list it"
+				 : "server-unknown: %.63s has no usable addresses in the cluster, "
+				   "and peers does not list it",
+			 server);
 		return;
 	}
 	reason_of(c, s, &why);

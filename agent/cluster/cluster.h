@@ -52,8 +52,8 @@ json_t *cluster_problems(const struct cluster *c, const struct spec *s);
 /* Returns the state and the servers of this host's mounts as JSON, a new reference, or NULL if
  * memory is short. */
 json_t *cluster_to_json(const struct cluster *c, const struct spec *s);
-/* Writes to buf why a mount has no addresses: its server is not registered, or was not looked up
- * yet. */
+/* Writes to buf why a mount has no addresses: its server is not registered, has no usable
+ * addresses, or was not looked up yet. */
 void cluster_why_unknown(const struct cluster *c, const struct spec *s, const char *server,
 			 char *buf, size_t size);
 pid_t cluster_pid(const struct cluster *c); /* 0: the process does not run */

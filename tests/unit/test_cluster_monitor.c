@@ -192,6 +192,10 @@ static void test_a_server_is_unknown_only_if_it_was_looked_up(void **state)
 	say_report(m, true, CLUSTER_FINE);
 	cluster_why_unknown(m->cluster, m->spec, "host-b", text, sizeof(text));
 	assert_non_null(strstr(text, "server-unknown: no host has registered as host-b"));
+	gone.registered = 1; /* without addresses */
+	say(m, &gone);
+	cluster_why_unknown(m->cluster, m->spec, "host-b", text, sizeof(text));
+	assert_non_null(strstr(text, "server-unknown: host-b has no usable addresses"));
 	monitor_free(m);
 }
 
