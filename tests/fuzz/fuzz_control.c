@@ -7,6 +7,7 @@
  */
 #include "dataplane/rudp/rudp_internal.h"
 #include "dataplane/worker/worker.h"
+#include "dataplane/worker/worker_role.h"
 #include "netcfg/base/log.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -70,6 +71,14 @@ static struct rudp *transport(void)
 	return r;
 }
 
+static void ignore_break(struct worker *w, uint64_t id)
+{
+	(void)w;
+	(void)id;
+}
+
+static const struct worker_role role = {.lock_break = ignore_break};
+
 static void tell(struct worker *w, int fd, const uint8_t *rec, const uint8_t *text, size_t len)
 {
 	struct launch_msg m = {.type = rec[0], .code = (int8_t)rec[1], .index = rec[2]};
@@ -103,6 +112,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	w->cfg = &cfg;
 	w->stats = &stats;
 	w->ops = &port;
+	w->role = &role;
 	for (unsigned i = 0; i < LAUNCH_PORTS_MAX; i++)
 		w->ports[i].ops = &port;
 	for (unsigned i = 0; i < cfg.n_ports; i++)
