@@ -444,6 +444,10 @@ static void test_a_host_writes_all_again_after_a_conflict(void **state)
 	del(OWNER);
 	member_publish(h->member, RECORD_STATE, "summary");
 	WAIT_UNTIL(has(STATE, "summary") && has(SERVING, "addresses"));
+	del(STATE);
+	del(OWNER);
+	member_publish(h->member, RECORD_SERVING, "others");
+	WAIT_UNTIL(has(SERVING, "others") && find(STATE) && has(STATE, "summary"));
 	host_free(h);
 }
 
