@@ -17,7 +17,7 @@
 #define CLUSTER_NONCE_MAX 17
 #define CLUSTER_ID_MAX 33 /* 32 hexadecimal digits, which identify the agent's state directory */
 
-/* What a role does not have at the moment, in the order of the table in cluster_reason.c. */
+/* Whether the role `cluster` can use the store, and if not, why. */
 enum cluster_trouble {
 	CLUSTER_FINE,
 	CLUSTER_UNREACHABLE, /* no endpoint answers in time */

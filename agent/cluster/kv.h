@@ -37,7 +37,7 @@ struct kv_answer {
 	bool succeeded;		     /* transactions: the compares were true */
 	bool more;		     /* ranges: keys beyond the limit exist */
 	uint64_t lease, ttl_s;	     /* grants and renewals */
-	struct kv_pair *pairs;	     /* ranges, and the gets of a transaction in their order */
+	struct kv_pair *pairs;	     /* of a range, a watch, or a transaction's gets */
 	size_t n_pairs;
 };
 
@@ -94,7 +94,7 @@ struct kv_ops {
 	int (*watch)(struct kv *kv, const char *const *keys, size_t n, uint64_t revision,
 		     kv_answer_cb cb, void *user);
 	void (*unwatch)(struct kv *kv); /* ends the watch without a callback */
-	/* Returns the endpoint that answered last, or "". */
+	/* Returns the endpoint in use if it has answered and has not failed since; else "". */
 	const char *(*endpoint)(const struct kv *kv);
 };
 

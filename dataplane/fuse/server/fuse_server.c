@@ -430,12 +430,20 @@ static void asked_note(struct fuse_server *srv, const struct fuse_hello *h)
 	memcpy(srv->asked.export_name, h->export_name, sizeof(srv->asked.export_name));
 }
 
+static struct server_export *find_export(struct fuse_server *srv, const char *name)
+{
+	for (unsigned i = 0; i < srv->n_exports; i++)
+		if (strcmp(srv->exports[i].cfg->name, name) == 0)
+			return &srv->exports[i];
+	return NULL;
+}
+
 int fuse_server_accept(struct fuse_server *srv, struct rudp_session *s, const struct ip_addr *from,
 		       const void *hello, size_t len, struct fuse_server_client **ret)
 {
 	struct fuse_rights rights;
 	struct fuse_server_client *c;
-	struct server_export *e = NULL;
+	struct server_export *e;
 	struct server_mount *m;
 	struct fuse_hello h;
 	int r;
@@ -446,9 +454,7 @@ int fuse_server_accept(struct fuse_server *srv, struct rudp_session *s, const st
 		return r;
 	if (!host_name_matches(h.server_host, srv->host))
 		return -EREMCHG;
-	for (unsigned i = 0; i < srv->n_exports && !e; i++)
-		if (strcmp(srv->exports[i].cfg->name, h.export_name) == 0)
-			e = &srv->exports[i];
+	e = find_export(srv, h.export_name);
 	if (!e)
 		return export_is_missing(srv, h.export_name)
 			       ? -ENXIO
