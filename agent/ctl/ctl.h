@@ -172,6 +172,11 @@ struct ctl_silence {
 
 /* Returns whether the process that listens on the socket was stopped by a signal or a debugger. */
 bool ctl_agent_is_stopped(const char *socket);
+/* Returns a descriptor (pidfd_open(2)) of the process that listens on the socket; the caller closes
+ * it. -1: no process of this PID namespace listens there. */
+int ctl_agent_open(const char *socket);
+/* Waits until the process has ended. Returns whether it has within the time. */
+bool ctl_agent_wait(int pidfd, uint64_t wait_ns);
 /* Explains why the agent does not answer. error: from ctl_http. */
 void ctl_explain_silence(const char *socket, int error, struct ctl_silence *ret);
 

@@ -4,9 +4,11 @@
 #include "agent/ctl/ctl.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -80,6 +82,24 @@ bool ctl_agent_is_stopped(const char *socket)
 	pid_t pid = listener_at(socket);
 
 	return pid > 0 && is_stopped(pid);
+}
+
+int ctl_agent_open(const char *socket)
+{
+	pid_t pid = listener_at(socket);
+
+	return pid > 0 ? pidfd_open(pid, 0) : -1;
+}
+
+bool ctl_agent_wait(int pidfd, uint64_t wait_ns)
+{
+	const uint64_t end_ns = clock_now_ns() + wait_ns;
+	struct pollfd p = {.fd = pidfd, .events = POLLIN};
+
+	for (uint64_t now_ns = clock_now_ns(); now_ns < end_ns; now_ns = clock_now_ns())
+		if (poll(&p, 1, (int)((end_ns - now_ns) / NSEC_PER_MSEC) + 1) > 0)
+			return true;
+	return false;
 }
 
 static void set(struct ctl_silence *s, enum ctl_agent_state state, const char *remedy,

@@ -4,6 +4,9 @@
 
 #include <string.h>
 
+/* The agent gives its workers and mounts 10 seconds. */
+#define STOP_WAIT_NS (30 * NSEC_PER_SEC)
+
 /* Gets an object from the agent. list: name of a list that the object must have; NULL: none. */
 static int get(const struct ctl_args *a, enum resource_id resource, const char *list, json_t **ret)
 {
@@ -490,9 +493,18 @@ int ctl_cmd_status(const struct ctl_args *a)
 	return r == CTL_OK && !well && !a->json ? CTL_DEGRADED : r;
 }
 
+/* Waits for the end of the agent, because an agent that starts earlier finds its place taken. */
 int ctl_cmd_stop(const struct ctl_args *a)
 {
 	struct ctl_request rq = {.resource = RESOURCE_STOP};
+	autoclose int agent = ctl_agent_open(a->socket);
+	int r = ctl_change(a, &rq, NULL, "Stopping mounts, workers and the agent.");
 
-	return ctl_change(a, &rq, NULL, "Stopping mounts, workers and the agent.");
+	if (r != CTL_OK || agent < 0 || ctl_agent_wait(agent, STOP_WAIT_NS))
+		return r;
+	ctl_complain(
+		"the agent has not ended within %u seconds; 'systemctl status plenumd' shows what "
+		"it does",
+		(unsigned)(STOP_WAIT_NS / NSEC_PER_SEC));
+	return CTL_UNAVAILABLE;
 }
