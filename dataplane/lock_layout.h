@@ -2,17 +2,16 @@
 /*
  * The layout of the memory with the locks of all clients (launch_config.locks_fd). The compute
  * workers of the host write it, by dataplane/fuse/server/locks. The agent only copies it, to show
- * the locks to operators, takes no mutex, and checks everything: a worker may write anything at any
- * time. Records refer to each other by number, because each process maps the memory at another
+ * the locks to operators, never reserves it, and checks everything: a worker may write anything at
+ * any time. Records refer to each other by number, because each process maps the memory at another
  * address; number 0 means none.
  */
 #ifndef PLENUM_DATAPLANE_LOCK_LAYOUT_H
 #define PLENUM_DATAPLANE_LOCK_LAYOUT_H
 
 #include "netcfg/base/base.h"
-#include <pthread.h>
 
-#define LOCKS_VERSION 2U
+#define LOCKS_VERSION 3U
 #define LOCKS_MOUNTS 16384U
 #define LOCKS_FILES 65536U
 #define LOCKS_RECORDS 262144U
@@ -90,10 +89,8 @@ struct lock_undo {
 struct lock_head {
 	uint32_t state; /* 0: unused, 1: a process prepares it, 2: ready */
 	uint32_t version;
-	union {
-		pthread_mutex_t mutex;
-		uint8_t room[64]; /* makes the union equally large on all processors */
-	};
+	uint32_t busy; /* 1: a process uses the table, or died while it did */
+	uint32_t pad[15];
 	uint64_t grants;
 	uint64_t epoch; /* epoch of the mount that joined last */
 	uint32_t n_undo;
@@ -101,7 +98,7 @@ struct lock_head {
 	uint32_t free_file, free_record;       /* first entries of the lists of free records */
 	uint32_t n_used, n_used_files;	       /* numbers of records in use */
 	uint32_t n_freed;		       /* number of files with the flag `freed` */
-	uint32_t worker;		       /* the worker that took the mutex last */
+	uint32_t worker;		       /* the worker that used the table last */
 	uint64_t last_id;		       /* of a lock */
 	uint64_t last_session;		       /* of a mount */
 };

@@ -121,6 +121,8 @@ static const int calls_files[] = {
 
 static const struct seccomp_rule rules_files[] = {
 	{SYS_openat, 2, O_CREAT | (O_TMPFILE & ~O_DIRECTORY) | O_TRUNC, 0},
+	/* One worker at a time uses the table of file locks. */
+	{SYS_fcntl, 1, UINT32_MAX, F_SETLK},
 };
 
 /* Calls of DPDK's own threads and timers. */

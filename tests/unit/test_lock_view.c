@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The lock table of the server: locks that operators break, processes that keep its mutex or begin
+/* The lock table of the server: locks that operators break, processes that keep it or begin
  * together, and the agent's view of a table that a worker may have spoilt. */
 #include "agent/supervise/handover/lock_view.h"
 #include "dataplane/fuse/server/locks/lock_table.h"
 
 #include "netcfg/base/os/memfd.h"
+#include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -270,7 +271,7 @@ static void test_requests_that_wait_with_barred_files_are_dropped(void **state)
 
 /* ------------------------------------------------------------------ hostile and slow processes */
 
-/* A process that has the mutex until it is killed. */
+/* A process that has the table until it is killed. */
 static pid_t occupy(void)
 {
 	int ready[2];
@@ -281,11 +282,9 @@ static pid_t occupy(void)
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		struct lock_memory *mem =
-			mmap(NULL, LAUNCH_LOCKS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		const struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
-		if (mem == MAP_FAILED || pthread_mutex_lock(&mem->head.mutex) != 0 ||
-		    write(ready[1], "x", 1) != 1)
+		if (fcntl(fd, F_SETLK, &all) != 0 || write(ready[1], "x", 1) != 1)
 			_exit(1);
 		for (;;)
 			pause();
@@ -296,7 +295,7 @@ static pid_t occupy(void)
 	return pid;
 }
 
-static void test_calls_fail_while_a_process_keeps_the_mutex(void **state)
+static void test_calls_fail_while_a_process_keeps_the_table(void **state)
 {
 	struct lock_mount_ref ref;
 	const uint8_t id[16] = {9};
@@ -317,13 +316,42 @@ static void test_calls_fail_while_a_process_keeps_the_mutex(void **state)
 	assert_int_equal(lock_break(t, 1), -EBUSY);
 	assert_true(lock_mount_has(t, &mounts[0], 1, 7));
 	assert_int_equal(lock_reopened(t, &mounts[0], 1, 7, 12), -EBUSY);
-	/* The agent needs no mutex. */
+	/* The agent never waits for the table. */
 	assert_int_equal(held(), 1);
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_int_equal(release(0, 0, 9), 0);
 	assert_false(lock_table_is_occupied(t, &worker));
 	assert_int_equal(held(), 0);
+}
+
+/* Another process makes lists without an end, in which no call may stay: the first call that enters
+ * one leaves it after a while, and later calls fail at once. */
+static void test_lists_without_an_end_end_the_use_of_the_table(void **state)
+{
+	struct lock_memory *mem =
+		mmap(NULL, LAUNCH_LOCKS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	uint32_t worker;
+	uint64_t began_ns;
+
+	(void)state;
+	assert_true(mem != MAP_FAILED);
+	assert_int_equal(set(0, false, 0, 9, true), 0);
+	assert_int_equal(set(0, false, 20, 29, true), 0);
+	assert_int_equal(mem->head.n_records, 2);
+	for (unsigned i = 0; i < 2; i++) {
+		mem->records[i].in_file.next = 2 - i;
+		mem->records[i].in_mount.next = 2 - i;
+	}
+	(void)set(1, false, 40, 49, true);
+	assert_true(lock_mount_has(t, &mounts[1], 1, 7)); /* unknown */
+	began_ns = clock_now_ns();
+	assert_int_equal(set(1, false, 60, 69, true), -EBUSY);
+	assert_int_equal(release(0, 0, 9), -EBUSY);
+	assert_int_equal(lock_mounts_expire(t, 1000), 0);
+	assert_true(clock_now_ns() < began_ns + NSEC_PER_SEC);
+	assert_true(lock_table_is_occupied(t, &worker));
+	munmap(mem, LAUNCH_LOCKS_BYTES);
 }
 
 enum { PROCESSES = 8, LOCKS = 50 };
@@ -340,7 +368,7 @@ static void lock_files(int of, uint8_t number)
 
 	if (r < 0)
 		_exit(1);
-	/* On a busy machine other processes keep the mutex longer than a call waits for it. */
+	/* On a busy machine other processes keep the table longer than a call waits for it. */
 	while ((r = lock_mount_join(own, id, "", "", 1, &ref)) == -EBUSY)
 		sched_yield();
 	for (q.ino = 0; r >= 0 && q.ino < LOCKS; q.ino++)
@@ -349,7 +377,7 @@ static void lock_files(int of, uint8_t number)
 	_exit(r < 0 ? 2 : 0);
 }
 
-/* Checks that the processes used one mutex: no change of the counts is lost. */
+/* Checks that one process at a time used the table: no change of the counts is lost. */
 static void check_counts(int of)
 {
 	struct lock_table *own;
@@ -558,7 +586,8 @@ int main(void)
 		TEST(test_a_lock_that_is_being_broken_is_in_no_deadlock),
 		TEST(test_requests_that_wait_with_barred_files_are_dropped),
 		TEST(test_few_locks_of_a_mount_are_broken_at_a_time),
-		TEST(test_calls_fail_while_a_process_keeps_the_mutex),
+		TEST(test_calls_fail_while_a_process_keeps_the_table),
+		TEST(test_lists_without_an_end_end_the_use_of_the_table),
 		TEST(test_processes_that_begin_together_prepare_the_table_once),
 		TEST(test_the_session_that_joined_last_is_current),
 		TEST(test_the_view_shows_who_holds_and_who_waits),

@@ -10,6 +10,7 @@
 #include "netcfg/base/reason.h"
 #include "tests/lib/fuse/server_test.h"
 #include "tests/lib/fuse/server_turn.h"
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -256,7 +257,7 @@ static void a_broken_lock_bars_files_also_at_the_next_server(void **state)
 	assert_int_equal(other_waits(1), 0);
 }
 
-/* A process that keeps the mutex of the table until it is killed. */
+/* A process that keeps the table until it is killed. */
 static pid_t occupy(void)
 {
 	int ready[2];
@@ -267,11 +268,9 @@ static pid_t occupy(void)
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		struct lock_memory *mem = mmap(NULL, LAUNCH_LOCKS_BYTES, PROT_READ | PROT_WRITE,
-					       MAP_SHARED, rig.cfg.locks_fd, 0);
+		const struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
-		if (mem == MAP_FAILED || pthread_mutex_lock(&mem->head.mutex) != 0 ||
-		    write(ready[1], "x", 1) != 1)
+		if (fcntl(rig.cfg.locks_fd, F_SETLK, &all) != 0 || write(ready[1], "x", 1) != 1)
 			_exit(1);
 		for (;;)
 			pause();

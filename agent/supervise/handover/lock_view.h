@@ -2,7 +2,7 @@
 /*
  * Copies what the table of file locks contains, to show it to operators. Compute workers write the
  * table at any time, and a compromised one may write anything: so the agent neither maps it nor
- * takes its mutex, and checks every number and text. A lock that changes during the copy may be
+ * reserves it, and checks every number and text. A lock that changes during the copy may be
  * missing, or have parts of its former state.
  */
 #ifndef PLENUM_AGENT_LOCK_VIEW_H

@@ -5,7 +5,7 @@
 static struct lock_record *record_find(struct lock_table *t, uint64_t id)
 {
 	for (uint32_t i = 1; i <= t->mem->head.n_records && i <= LOCKS_RECORDS; i++) {
-		struct lock_record *r = lock_record_at(t, i);
+		struct lock_record *r = &t->mem->records[i - 1];
 
 		if (r->state != LOCK_UNUSED && r->state != LOCK_GRANTED && r->id == id)
 			return r;
@@ -13,7 +13,7 @@ static struct lock_record *record_find(struct lock_table *t, uint64_t id)
 	return NULL;
 }
 
-static unsigned count_breaking(const struct lock_table *t, const struct lock_mount *m)
+static unsigned count_breaking(struct lock_table *t, const struct lock_mount *m)
 {
 	const struct lock_record *r = lock_record_at(t, m->lists[LOCK_BREAKING].first);
 	unsigned n = 0;

@@ -17,20 +17,29 @@ _Static_assert(LOCKS_UNDO >= 16U * LOCK_OWNER_MAX, "any change can be undone");
  * least LOCKS_MOUNT_MIN, so that no mount gets all of them. */
 #define LOCKS_FREE_SHARE 8U
 #define LOCKS_MOUNT_MIN 64U
-/* How long a worker may wait for the mutex in a second, and while another process keeps it. A
+/* How long a worker may wait for the table in a second, and while another process keeps it. A
  * worker serves all its clients in one thread. */
 #define LOCK_WAIT_NS (100 * NSEC_PER_MSEC)
 #define LOCK_WAIT_OCCUPIED_NS (5 * NSEC_PER_MSEC)
+/* How many records a call may visit: twice as many as if each file had as many locks and waiting
+ * requests as possible. A call that needs more is in a list without an end, which another worker
+ * has made. */
+#define LOCK_VISITS_MAX \
+	(2U * LOCKS_RECORDS / LOCK_FILE_MAX * (LOCK_FILE_MAX / 2) * (LOCK_FILE_MAX / 2))
 
 struct lock_table {
 	struct lock_memory *mem;
+	int fd;		    /* of the memory; -1: the memory belongs to this process alone */
 	uint32_t worker;    /* this process's, for the table's head */
-	bool occupied;	    /* the last try to take the mutex has failed */
-	uint64_t budget_ns; /* how long this process may still wait for the mutex before refill_ns
+	bool occupied;	    /* the last try to get the table has failed */
+	bool damaged;	    /* a call has found a list without an end: no call uses the table any
+			       more */
+	uint64_t budget_ns; /* how long this process may still wait for the table before refill_ns
 			     */
 	uint64_t refill_ns;
 	uint32_t n_undo; /* of lock_head, which another worker may have damaged */
 	uint32_t steps;	 /* how many more records the current search may visit */
+	uint32_t visits; /* how many more records the current call may visit */
 	bool exceeds;	 /* the current change may give the mount more than its share */
 	/* Two arrays, by number of a record: the number of the last search for deadlocks that has
 	 * visited the record; then the next record that the current search has to visit. */
@@ -41,10 +50,10 @@ struct lock_table {
 /* lock_memory.c */
 
 /*
- * Takes the mutex. If the process that held it has died, first undoes that process's unfinished
- * change; *ret_died: that process has died, so waiting requests may not have been checked since a
- * lock was freed. Returns 0, or -EBUSY if another process keeps the mutex: then the caller must not
- * touch the table. All calls of a second together wait for at most LOCK_WAIT_NS.
+ * Gets the table for this process alone. If the process that had it died, first undoes that
+ * process's unfinished change; *ret_died: that process has died, so waiting requests may not have
+ * been checked since a lock was freed. Returns 0, or -EBUSY if another process keeps the table:
+ * then the caller must not touch it. All calls of a second together wait for at most LOCK_WAIT_NS.
  */
 int lock_enter(struct lock_table *t, bool *ret_died);
 void lock_leave(struct lock_table *t);
@@ -71,10 +80,10 @@ void lock_record_turn(struct lock_table *t, struct lock_record *r, enum lock_sta
 
 /* lock_table.c */
 
-/* Takes the mutex, and continues what its former holder had begun if that has died. Returns 0 or
- * -EBUSY. */
+/* Gets the table, and continues what a process had begun that died while it had the table. Returns
+ * 0 or -EBUSY. */
 int lock_table_enter(struct lock_table *t);
-/* Takes the mutex for a call of the mount. Returns 0; -ESTALE, without the mutex, if the mount's
+/* Gets the table for a call of the mount. Returns 0; -ESTALE, without the table, if the mount's
  * lease has expired; or -EBUSY. */
 int lock_table_enter_as(struct lock_table *t, const struct lock_mount_ref *ref,
 			struct lock_mount **ret);
@@ -92,10 +101,13 @@ void lock_table_freed(struct lock_table *t, struct lock_file *f);
 
 /* These functions keep numbers within the table, because another worker may damage the table at any
  * time. */
-static inline struct lock_record *lock_record_at(const struct lock_table *t, uint32_t i)
+static inline struct lock_record *lock_record_at(struct lock_table *t, uint32_t i)
 {
 	__asm__("" : "+r"(i)); /* so that the compiler does not read it again, as lock_once() */
-	return i && i <= LOCKS_RECORDS ? &t->mem->records[i - 1] : NULL;
+	if (!i || i > LOCKS_RECORDS || t->visits == 0)
+		return NULL;
+	t->visits--;
+	return &t->mem->records[i - 1];
 }
 static inline struct lock_mount *lock_mount_at(const struct lock_table *t, uint32_t i)
 {

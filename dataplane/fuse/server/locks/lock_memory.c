@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The shared memory of the lock table: mapping, mutex, undo, and the lists of its records. */
+/*
+ * The shared memory of the lock table: mapping, mutual exclusion, undo, and the lists of its
+ * records. One process at a time uses the table: the one that has a lock of fcntl(2) on the memory
+ * file. The kernel keeps this lock, so that another worker cannot forge it, and frees it if the
+ * process dies. A mutex in the memory itself would contain pointers that libc follows.
+ */
 #include "dataplane/fuse/server/locks/lock_internal.h"
 #include "netcfg/base/hash.h"
 #include <fcntl.h>
@@ -9,29 +14,21 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { STATE_READY = 2 };
 /* How long another process may take to prepare the table. */
 #define PREPARE_MS 2000U
+/* How often a process tries again to get the table while another process uses it, which takes
+ * microseconds. */
+#define TRY_AGAIN_NS (20 * NSEC_PER_USEC)
 
 static int prepare(struct lock_head *h)
 {
-	pthread_mutexattr_t attr;
-	int r;
-
 	if (getrandom(&h->epoch, sizeof(h->epoch), 0) != sizeof(h->epoch))
 		return -EIO;
 	h->epoch >>= 1; /* leaves room to count */
 	h->version = LOCKS_VERSION;
-	r = pthread_mutexattr_init(&attr);
-	if (r == 0)
-		r = pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
-	if (r == 0)
-		r = pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
-	if (r == 0)
-		r = pthread_mutex_init(&h->mutex, &attr);
-	if (r != 0)
-		return -r;
 	/* Pairs with the load in is_ready(), in other processes. */
 	__atomic_store_n(&h->state, STATE_READY, __ATOMIC_RELEASE);
 	return 0;
@@ -42,25 +39,31 @@ static bool is_ready(const struct lock_head *h)
 	return __atomic_load_n(&h->state, __ATOMIC_ACQUIRE) == STATE_READY;
 }
 
-/* One process prepares the table, under a file lock that the kernel frees if this process dies. The
- * next one then begins from the start, because no process uses a table that is not ready. */
+/* Takes (F_WRLCK) or frees (F_UNLCK) the table for this process. fd -1: no other process has it.
+ * Returns false if another process uses the table. */
+static bool reserve(int fd, short type)
+{
+	const struct flock all = {.l_type = type, .l_whence = SEEK_SET};
+
+	return fd < 0 || fcntl(fd, F_SETLK, &all) == 0;
+}
+
+/* One process prepares the table. If it dies meanwhile, the next one begins from the start, because
+ * no process uses a table that is not ready. */
 static int begin(int fd, struct lock_head *h)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
-	struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
 	for (unsigned i = 0; i < PREPARE_MS && !is_ready(h); i++) {
 		int r = 0;
 
-		if (fd >= 0 && fcntl(fd, F_SETLK, &all) < 0) {
+		if (!reserve(fd, F_WRLCK)) {
 			nanosleep(&pause, NULL);
 			continue;
 		}
 		if (!is_ready(h))
 			r = prepare(h);
-		all.l_type = F_UNLCK;
-		if (fd >= 0)
-			(void)fcntl(fd, F_SETLK, &all);
+		reserve(fd, F_UNLCK);
 		if (r < 0)
 			return r;
 		break;
@@ -102,9 +105,13 @@ int lock_table_map(int fd, uint32_t worker, struct lock_table **ret)
 		return r;
 	}
 	t->mem = mem;
+	t->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	t->worker = worker;
 	t->seen = calloc(2 * (size_t)LOCKS_RECORDS, sizeof(*t->seen));
-	r = t->seen ? begin(fd, &t->mem->head) : -ENOMEM;
+	if (fd >= 0 && t->fd < 0)
+		r = -errno;
+	else
+		r = t->seen ? begin(t->fd, &t->mem->head) : -ENOMEM;
 	if (r < 0) {
 		lock_table_unmap(t);
 		return r;
@@ -118,6 +125,8 @@ struct lock_table *lock_table_unmap(struct lock_table *t)
 	if (!t)
 		return NULL;
 	munmap(t->mem, LAUNCH_LOCKS_BYTES);
+	if (t->fd >= 0)
+		close(t->fd);
 	free(t->seen);
 	free(t);
 	return NULL;
@@ -137,51 +146,54 @@ uint64_t lock_grants(const struct lock_table *t)
 
 /* ------------------------------------------------------------------ changes */
 
-static int mutex_wait(struct lock_table *t)
+/* Waits until no other process uses the table. Returns false if this lasts too long. */
+static bool reserve_wait(struct lock_table *t)
 {
-	const uint64_t now_ns = clock_now_ns();
-	struct timespec end;
-	int r;
+	const struct timespec pause = {.tv_nsec = TRY_AGAIN_NS};
+	const uint64_t began_ns = clock_now_ns();
+	uint64_t waited_ns = 0;
+	bool reserved = false;
 
-	if (now_ns >= t->refill_ns) {
-		t->refill_ns = now_ns + NSEC_PER_SEC;
+	if (began_ns >= t->refill_ns) {
+		t->refill_ns = began_ns + NSEC_PER_SEC;
 		t->budget_ns = t->occupied ? LOCK_WAIT_OCCUPIED_NS : LOCK_WAIT_NS;
 	}
-	if (t->budget_ns == 0)
-		return EBUSY;
-	end.tv_sec = (time_t)((now_ns + t->budget_ns) / NSEC_PER_SEC);
-	end.tv_nsec = (long)((now_ns + t->budget_ns) % NSEC_PER_SEC);
-	r = pthread_mutex_clocklock(&t->mem->head.mutex, CLOCK_MONOTONIC, &end);
-	t->budget_ns -= MIN_OF(t->budget_ns, clock_now_ns() - now_ns);
-	return r;
+	while (!reserved && waited_ns < t->budget_ns) {
+		nanosleep(&pause, NULL);
+		reserved = reserve(t->fd, F_WRLCK);
+		waited_ns = clock_now_ns() - began_ns;
+	}
+	t->budget_ns -= MIN_OF(t->budget_ns, waited_ns);
+	return reserved;
 }
 
 int lock_enter(struct lock_table *t, bool *ret_died)
 {
 	struct lock_head *h = &t->mem->head;
-	int r = pthread_mutex_trylock(&h->mutex);
 	uint32_t n;
 
-	if (r == EBUSY)
-		r = mutex_wait(t);
-	*ret_died = r == EOWNERDEAD;
-	t->occupied = r != 0 && !*ret_died;
+	*ret_died = false;
+	t->occupied = t->damaged || (!reserve(t->fd, F_WRLCK) && !reserve_wait(t));
 	if (t->occupied)
 		return -EBUSY;
+	*ret_died = lock_once(h->busy) != 0;
+	__atomic_store_n(&h->busy, 1, __ATOMIC_SEQ_CST);
 	h->worker = t->worker;
+	t->visits = LOCK_VISITS_MAX;
 	t->n_undo = 0;
 	if (!*ret_died)
 		return 0;
 	n = lock_once(h->n_undo);
 	t->n_undo = MIN_OF(n, LOCKS_UNDO);
 	lock_undo(t);
-	pthread_mutex_consistent(&h->mutex);
 	return 0;
 }
 
 void lock_leave(struct lock_table *t)
 {
-	pthread_mutex_unlock(&t->mem->head.mutex);
+	t->damaged = t->visits == 0;
+	__atomic_store_n(&t->mem->head.busy, 0, __ATOMIC_SEQ_CST);
+	reserve(t->fd, F_UNLCK);
 }
 
 void lock_touch(struct lock_table *t, void *p, size_t len)
@@ -336,7 +348,7 @@ struct lock_record *lock_record_new(struct lock_table *t, const struct lock_reco
 	} else {
 		LOCK_TOUCH(t, &h->n_records);
 		h->n_records = n + 1;
-		r = lock_record_at(t, n + 1);
+		r = &t->mem->records[n];
 		LOCK_TOUCH(t, r);
 	}
 	LOCK_TOUCH(t, &h->last_id);

@@ -73,7 +73,7 @@ static bool is_own(const struct lock_record *r, const struct lock_record *as)
 	return r->state != LOCK_BREAKING && same_owner(r, as);
 }
 
-static unsigned own_ranges(const struct lock_table *t, const struct lock_file *f,
+static unsigned own_ranges(struct lock_table *t, const struct lock_file *f,
 			   const struct lock_record *as)
 {
 	const struct lock_record *r = lock_record_at(t, f->held.first);
@@ -312,7 +312,7 @@ static void mount_drop(struct lock_table *t, struct lock_mount *m)
 
 /* ------------------------------------------------------------------ entering */
 
-/* Continues what the process that held the mutex had begun when it died. */
+/* Continues what a process had begun that died while it had the table. */
 static void recover(struct lock_table *t)
 {
 	struct lock_head *h = &t->mem->head;

@@ -6,13 +6,13 @@
  * (one kernel of a client) with an owner that this kernel has named; locks of the two kinds do not
  * conflict with each other.
  *
- * All functions may be called by several processes at a time: each takes a mutex in the shared
- * memory, usually for some microseconds. If a process dies meanwhile, the next caller undoes its
- * unfinished change. If a process keeps the mutex, calls fail with -EBUSY after a while
- * (lock_enter()), so that it cannot stop the others. A lock that is released is given to waiters in
- * the order in which they came, by the same call, or by lock_mounts_expire() if it has very many
- * records to look at. The module makes no system calls except to wait for the mutex, and knows no
- * messages.
+ * All functions may be called by several processes at a time: each has the table for itself,
+ * usually for some microseconds, by a lock of fcntl(2) on the memory file. If a process dies
+ * meanwhile, the next caller undoes its unfinished change. If a process keeps the table, or has
+ * damaged it so that a list has no end, calls fail with -EBUSY after a while (lock_enter()), so
+ * that the process cannot stop the others. A lock that is released is given to waiters in the order
+ * in which they came, by the same call, or by lock_mounts_expire() if it has very many records to
+ * look at. The module makes no other system calls, and knows no messages.
  */
 #ifndef PLENUM_SERVER_LOCK_TABLE_H
 #define PLENUM_SERVER_LOCK_TABLE_H
@@ -57,13 +57,13 @@ struct lock_conflict { /* a lock that prevents another lock */
 };
 
 /* Maps the table in fd, of LAUNCH_LOCKS_BYTES, which the caller still owns; fd -1: uses memory of
- * this process. All zeros is an empty table. worker: the id of this worker. Returns 0, -EPROTO if
- * it has another layout, -ETIMEDOUT if another process prepares it for too long, or another
- * negative errno. */
+ * this process. All zeros is an empty table. worker: the
+ * id of this worker. Returns 0, -EPROTO if it has another layout, -ETIMEDOUT if another process
+ * prepares it for too long, or another negative errno. */
 int lock_table_map(int fd, uint32_t worker, struct lock_table **ret);
 struct lock_table *lock_table_unmap(struct lock_table *t); /* Accepts NULL. Returns NULL. */
-/* Returns whether the last call failed with -EBUSY. *ret_worker is then the worker that keeps the
- * mutex, if it has said the truth. */
+/* Returns whether the last call failed with -EBUSY. *ret_worker is then the worker that keeps or
+ * last had the table, if it has said the truth. */
 bool lock_table_is_occupied(const struct lock_table *t, uint32_t *ret_worker);
 
 /* Finds the entry of the mount with this id, or creates it with a new epoch, and sets the time when
@@ -76,7 +76,7 @@ int lock_mount_join(struct lock_table *t, const uint8_t id[16], const char *host
  * has expired. */
 int lock_mount_seen(struct lock_table *t, const struct lock_mount_ref *m, uint64_t heard_ns);
 /* Returns whether *m is of the mount's latest session, at any worker, and its lease was not found
- * expired. *ret_breaks: changes whenever an operator breaks a lock of the mount. Takes no mutex. */
+ * expired. *ret_breaks: changes whenever an operator breaks a lock of the mount. Never waits. */
 bool lock_mount_is_current(const struct lock_table *t, const struct lock_mount_ref *m,
 			   uint32_t *ret_breaks);
 /* Extends all leases to at least this time: call when a worker starts, because clients could not
@@ -141,7 +141,7 @@ int lock_cancel(struct lock_table *t, const struct lock_mount_ref *m, uint64_t u
 bool lock_mount_has(struct lock_table *t, const struct lock_mount_ref *m, uint64_t dev,
 		    uint64_t ino);
 
-/* Counts the waiting requests that have got their locks, at any worker. Takes no mutex. */
+/* Counts the waiting requests that have got their locks, at any worker. Never waits. */
 uint64_t lock_grants(const struct lock_table *t);
 /* Returns, once each, up to max waiting requests of the mount that have got their locks. */
 int lock_granted(struct lock_table *t, const struct lock_mount_ref *m, uint64_t *ret, unsigned max);
