@@ -10,8 +10,7 @@
 #include "netcfg/base/base.h"
 
 #define DATAGRAM_HDR_MAX 80
-/* maximum number of UDP source ports from which one leg's port sends, including its main source
- * port */
+/* maximum number of UDP source ports of one leg's port, including the port's main source port */
 #define DATAGRAM_SOURCES_MAX 8U
 
 struct datagram_addr {
@@ -23,9 +22,10 @@ struct datagram { /* a datagram to send: a header, then the payload; either may 
 	uint8_t hdr[DATAGRAM_HDR_MAX];
 	uint16_t hdr_len;
 	uint16_t payload_len;
-	bool alone;	/* must be sent in a separate system call */
+	bool alone;	/* must be sent in a system call without other datagrams */
 	uint8_t source; /* which of the port's UDP source ports to send from; 0: the main one */
-	const uint8_t *payload; /* must stay valid until the port's flush returns */
+	const uint8_t *payload; /* the payload, which must not change until the port's flush
+				   returns */
 };
 
 #endif

@@ -77,7 +77,7 @@ enum launch_fd {
 #define LAUNCH_IDS_MAX 256
 #define LAUNCH_OPCODES_MAX 64
 #define LAUNCH_PEER_ADDRS_MAX 16
-#define LAUNCH_PATHS_MAX 256 /* two per mount */
+#define LAUNCH_PATHS_MAX 256 /* maximum number of entries in launch_stats.paths: two per mount */
 #define LAUNCH_REASON_MAX 128
 #define LAUNCH_CLIENT_STATS_MAX 1024
 
@@ -92,8 +92,8 @@ enum launch_transport {
 struct launch_port { /* one leg of this worker */
 	char leg[PLENUM_NAME_MAX];
 	char label[PLENUM_NAME_MAX]; /* label of the switch, as known at the start; "": unknown */
-	char ifname[IFNAMSIZ]; /* kernel interface; for a VF bound to vfio, which has none, the
-				  interface of its PF */
+	char ifname[IFNAMSIZ];	     /* kernel interface; a VF bound to vfio has none, so for such a
+					VF the interface of its PF */
 	char device[PLENUM_NAME_MAX]; /* DPDK device argument ("0000:3b:02.1" or "net_memif0,..."),
 				       * LAUNCH_DEVICE_*; "" for UDP */
 	uint32_t ifindex;
@@ -103,15 +103,16 @@ struct launch_port { /* one leg of this worker */
 	uint16_t udp_port;
 	uint8_t udp_sources; /* number of UDP source ports, including udp_port; 0 stands for 1 */
 	struct mac_addr mac; /* DPDK: source address of frames */
-	uint32_t again;	 /* how often the host has taken the device away from a worker and given it
-			    back; when this number changes, the worker must open the device again */
-	bool rdma;	 /* bulk data may use the RDMA device that has this leg's address */
-	bool rdma_asked; /* the spec asks for RDMA: the worker is degraded if bulk data cannot use
-			    it */
-	bool rdma_only;	 /* bulk data of this host's mounts may use only RDMA, and waits while there
-			    is none */
-	bool shared;	 /* DPDK: the kernel keeps the device and the address, and flow rules steer
-			    datagrams for the worker's port to it */
+	uint32_t again;	     /* how often the host has taken the device from a worker and has
+				returned it; after a change of this number, the worker must open the
+				device again */
+	bool rdma;	     /* bulk data may use the RDMA device that has this leg's address */
+	bool rdma_asked;     /* the spec asks for RDMA, so the worker is degraded if bulk data
+				cannot use RDMA */
+	bool rdma_only;	     /* bulk data of this host's mounts may use only RDMA, and waits while
+				RDMA is unavailable */
+	bool shared; /* DPDK: the kernel keeps the device and the address, and flow rules steer
+			datagrams for the worker's port to it */
 };
 
 /*
@@ -132,7 +133,8 @@ static inline bool launch_port_is_xdp(const struct launch_port *p)
 	return strcmp(p->device, LAUNCH_DEVICE_AF_XDP) == 0;
 }
 
-struct launch_mount {	/* frontend: the agent has opened /dev/fuse and has mounted it */
+struct launch_mount {	/* A mount of a frontend; the agent has opened /dev/fuse and has mounted
+			   it. */
 	char path[256]; /* shown in messages; otherwise unused */
 	char export_name[PLENUM_NAME_MAX];
 	char peer[PLENUM_NAME_MAX];
@@ -162,8 +164,9 @@ struct launch_mount {	/* frontend: the agent has opened /dev/fuse and has mounte
  * locks are refused. CLUSTER: the server manages them. */
 enum launch_locks { LAUNCH_LOCKS_LOCAL, LAUNCH_LOCKS_NONE, LAUNCH_LOCKS_CLUSTER, LAUNCH_LOCKS_MAX };
 
-/* Returns whether programs would see the same mount: path, source and options of the kernel's mount
- * are equal. The kernel is told once whether the server manages the locks of the mount. */
+/* Returns whether programs would see the same mount, because path, source and options of the
+ * kernel's mount are equal. Part of these options is whether the server manages the locks, because
+ * the kernel learns that only when the mount begins. */
 static inline bool launch_mount_equal(const struct launch_mount *a, const struct launch_mount *b)
 {
 	return strcmp(a->path, b->path) == 0 && strcmp(a->export_name, b->export_name) == 0 &&
@@ -180,7 +183,8 @@ struct launch_ids { /* maps a range of user or group ids: the client's id `clien
 };
 
 struct launch_client { /* compute: a rule that says which clients may use an export, and how */
-	char host[PLENUM_NAME_MAX]; /* "": the rule does not depend on the name */
+	char host[PLENUM_NAME_MAX]; /* name of the client's host; "": the rule does not depend
+				       on the name */
 	struct ip_prefix network;   /* family 0: the rule does not depend on the address. If the
 				       rule depends on neither name nor address, it matches every
 				       client */
@@ -203,7 +207,7 @@ struct launch_export {
 	int state_fd; /* memfd, empty at first; kept for the export of this name even if its path or
 			 options change */
 	bool read_only;
-	bool crosses; /* clients also see file systems mounted below it */
+	bool crosses; /* clients also see file systems that are mounted inside the export */
 	/* Range in launch_config.clients: the first match decides; a client without a match is
 	 * refused. */
 	uint32_t first_client, n_clients;
@@ -219,17 +223,19 @@ enum launch_security {
 
 struct launch_config {
 	uint32_t magic, version, size; /* size: sizeof(struct launch_config) */
-	char host[PLENUM_NAME_MAX];    /* this host's name, which it sends to peers and which they
-					  check */
-	uint32_t worker_id;	       /* unique on this host; kept when the worker restarts */
-	uint32_t epoch;		       /* larger at each start of any worker on this host */
+	char host[PLENUM_NAME_MAX];    /* this host's name: the worker sends it to peers, which
+					  check it */
+	uint32_t worker_id;	       /* number of the worker, unique on this host; kept when
+					  the worker restarts */
+	uint32_t epoch;		       /* a number that grows with each start of any worker on
+					  this host */
 	uint64_t boot_id; /* random, drawn with the worker's state; identifies the worker together
 			     with worker_id */
 	enum launch_role role;
 	enum launch_transport transport;
 	uint32_t core;	  /* logical CPU on which the worker runs */
 	uint32_t spin_us; /* how long an idle worker polls before it blocks; 0: it blocks at once */
-	uint32_t orphan_s;  /* how many seconds it serves without an agent */
+	uint32_t orphan_s;  /* how many seconds the worker serves without an agent */
 	uint32_t log_level; /* enum log_level */
 	uint32_t sessions;  /* compute: maximum number of client mounts served at a time; 0:
 			       LAUNCH_SESSIONS_DEFAULT */
@@ -269,12 +275,13 @@ struct launch_config {
 	uint32_t n_ids;
 	struct ip_addr client_addrs[LAUNCH_CLIENT_ADDRS_MAX];
 	uint32_t n_client_addrs;
-	int locks_fd; /* compute: memfd of LAUNCH_LOCKS_BYTES with the locks of all clients,
-			 which all compute workers share, zeros at first, sealed like share_fd */
+	int locks_fd; /* compute: memfd of LAUNCH_LOCKS_BYTES with the locks of all clients. All
+			 compute workers share it. It is zeros at first, and sealed like
+			 share_fd */
 	int share_fd; /* compute: memfd of LAUNCH_SHARE_BYTES that all compute workers of this
-			 version share, zeros at first, sealed so that no worker can shrink it. The
-			 workers record there which leases clients have, and which worker serves
-			 which client */
+			 version share. It is zeros at first, and sealed so that no worker can
+			 shrink it. The workers record in it which leases clients have, and
+			 which worker serves which client */
 };
 
 /*
@@ -350,18 +357,20 @@ static inline uint32_t launch_sessions_kept(const struct launch_config *c)
 #define LAUNCH_FAULT_DELAY_US_MAX 1000000U
 enum launch_fault_way { LAUNCH_FAULT_IN = 1, LAUNCH_FAULT_OUT = 2 };
 struct launch_fault {
-	uint32_t id;				       /* unique on this host; 0: no fault */
+	uint32_t id;				       /* number of the fault, unique on this
+							  host; 0: no fault */
 	uint32_t ways;				       /* bits of enum launch_fault_way */
 	uint32_t drop_ppm, duplicate_ppm, reorder_ppm; /* how many packets of a million, in each
 							  direction, are dropped, duplicated or
 							  reordered */
 	uint32_t delay_us;			       /* delay in each direction */
 	uint64_t until_ns;	    /* clock_now_ns() at which the fault expires; 0: at once */
-	char leg[PLENUM_NAME_MAX];  /* "": all legs */
+	char leg[PLENUM_NAME_MAX];  /* the leg that the fault affects; "": all legs */
 	char peer[PLENUM_NAME_MAX]; /* name of a host, or one of its addresses; "": all peers */
 };
 
-/* Makes the checks that both the agent and the worker need. It does not check the duration. */
+/* Returns whether the fault is valid, by the checks that both the agent and the worker make. Does
+ * not check the duration. */
 static inline bool launch_fault_is_valid(const struct launch_fault *f)
 {
 	return f->id && f->ways && !(f->ways & ~(uint32_t)(LAUNCH_FAULT_IN | LAUNCH_FAULT_OUT)) &&
@@ -379,11 +388,11 @@ static inline bool launch_fault_is_valid(const struct launch_fault *f)
 #define LAUNCH_PING_S_MAX 15
 enum launch_ping_what { LAUNCH_PING_IN = 1, LAUNCH_PING_OUT, LAUNCH_PING_WHAT_MAX };
 struct launch_ping {
-	uint64_t id;	       /* 0: no test */
+	uint64_t id;	       /* number of the test; 0: no test */
 	uint32_t mount, port;  /* frontend: index in launch_config.mounts; port: index of the leg in
 				  launch_config.ports */
-	uint32_t what;	       /* enum launch_ping_what: read into this host's memory, or write from
-				* it */
+	uint32_t what;	       /* enum launch_ping_what: whether to read into this host's
+				  memory, or to write from it */
 	uint32_t bytes, count; /* bytes of each transfer; number of transfers */
 	uint32_t depth;	       /* number of transfers at a time */
 	/* The result of a test. */
@@ -407,44 +416,47 @@ static inline bool launch_ping_is_valid(const struct launch_ping *p)
  * and the fields before the union are the same in all versions, because an agent reads these
  * messages also from workers of other versions. */
 enum launch_msg_type {
-	/* from the worker to the agent */
-	LAUNCH_MSG_READY = 1, /* ports are open, rudp is up, mounts are served; sent once, and after
-				 each ADOPT */
-	LAUNCH_MSG_FAILED, /* the worker cannot start and then exits; code = negative errno, text =
-			      the reason */
-	LAUNCH_MSG_EVENT,  /* an event for operators: code = enum launch_event, text = its sentence
-			    */
-	LAUNCH_MSG_HOLD,   /* with one O_PATH descriptor of a file of exports[index]: keep the file
-			      open after the worker's exit, for the next server of this export, until
-			      LAUNCH_MSG_DROP with the same key, or until the export is removed */
+	/* Messages from the worker to the agent. */
+	LAUNCH_MSG_READY = 1, /* the ports are open, rudp is up and the mounts are served; sent
+				 once, and after each ADOPT */
+	LAUNCH_MSG_FAILED,    /* the worker cannot start, and exits; code = negative errno, text =
+				 the reason */
+	LAUNCH_MSG_EVENT,     /* an event for operators; code = enum launch_event, text = a
+				 sentence about the event */
+	LAUNCH_MSG_HOLD,      /* asks the agent to keep a file of exports[index] open after the
+				 worker's exit, for the next server of this export; carries an
+				 O_PATH descriptor of the file. The agent keeps the file open until
+				 LAUNCH_MSG_DROP with the same key, or until the export is
+				 removed */
 	LAUNCH_MSG_DROP,
-	LAUNCH_MSG_RELEASED, /* the host wants the device of port `index` back, so the worker has
-				closed the port and keeps it closed until the worker restarts; sent
-				once, and after each ADOPT */
-	LAUNCH_MSG_HAS_PORT, /* since a PORT message, port `index` is the one described in `port`;
-				sent when that message arrived, and before READY after each ADOPT */
+	LAUNCH_MSG_RELEASED, /* the host wants the device of port `index` back: the worker has
+				closed the port and keeps it closed until the worker restarts.
+				Sent once, and after each ADOPT */
+	LAUNCH_MSG_HAS_PORT, /* confirms a PORT message: port `index` is now the one described
+				in `port`. Sent when that message arrived, and before READY
+				after each ADOPT */
 	LAUNCH_MSG_PINGED,   /* the result of a PING */
-	/* from the agent to the worker */
+	/* Messages from the agent to the worker. */
 	LAUNCH_MSG_LINK = 64,  /* the link of port `index` is up (code = 1) or down (code = 0) */
 	LAUNCH_MSG_STOP,       /* finish running requests, then exit with status 0 */
-	LAUNCH_MSG_ADOPT = 67, /* from the next agent, with the read end of that agent's pipe;
-				  answered by READY */
+	LAUNCH_MSG_ADOPT = 67, /* the next agent adopts the worker; carries the read end of that
+				  agent's pipe; the worker answers READY */
 	LAUNCH_MSG_LABEL,      /* text = the new label of port `index`; "": unknown */
 	LAUNCH_MSG_KEYS,  /* the cluster's new keys; code = their number; the preferred one is first
 			   */
-	LAUNCH_MSG_PORT,  /* from now on port `index` is the one described in `port`: a leg that was
-			     added (index is then the next number) or a leg whose device was
+	LAUNCH_MSG_PORT,  /* port `index` has changed to the one described in `port`: a leg was
+			     added (index is then the next number), or the device of a leg was
 			     replaced. Sent only if launch_takes_ports() */
 	LAUNCH_MSG_FAULT, /* a new fault, or the end of a fault */
-	LAUNCH_MSG_CAPTURE, /* code 1, with one descriptor: write the packets of the ports in
-			       `capture` to the packet ring behind the descriptor (packet_ring.h),
-			       which replaces an earlier one. Code 0: end the capture. A capture
-			       also ends when the agent exits */
-	LAUNCH_MSG_RDMA, /* with one O_PATH descriptor of the device file of an RDMA device that a
-			    leg may use and that appeared after the worker's start; text = the
-			    device's name. With code 1 and no descriptor: port `index` must not use
-			    its device, whose driver is too old */
-	LAUNCH_MSG_PING, /* run an RDMA test, one at a time; answered by PINGED */
+	LAUNCH_MSG_CAPTURE,    /* code 1, with one descriptor: write the packets of the ports in
+				  `capture` to the packet ring behind this descriptor
+				  (packet_ring.h), which replaces an earlier ring. Code 0: end the
+				  capture. A capture also ends when the agent exits */
+	LAUNCH_MSG_RDMA,       /* a new RDMA device that a leg may use; carries an O_PATH descriptor
+				  of the device file; text = the device's name. With code 1 and no
+				  descriptor: port `index` must not use its device, whose driver is
+				  too old */
+	LAUNCH_MSG_PING,       /* run an RDMA test, one at a time; answered by PINGED */
 	LAUNCH_MSG_LOCK_BREAK, /* compute: break the file lock whose id is `key` (lock_layout.h) */
 };
 enum launch_event {
@@ -464,15 +476,15 @@ struct launch_capture {
 	uint64_t ring_bytes; /* a power of two */
 	uint32_t snap_bytes; /* how many bytes of each packet are kept */
 	uint32_t ports;	     /* bit per port */
-	bool keys;	     /* also capture the keys of encrypted sessions */
+	bool keys;	     /* whether to capture the keys of encrypted sessions too */
 };
 struct launch_msg {
-	uint32_t type; /* enum launch_msg_type; the meaning of code and index depends on it */
+	uint32_t type; /* enum launch_msg_type, which decides the meaning of code and index */
 	int32_t code;
 	uint32_t index; /* index of a port, mount or export in the configuration */
 	uint32_t pad;
-	uint64_t key; /* HOLD, DROP: identifies the descriptor; unique on this host. LOCK_BREAK: a
-			 lock */
+	uint64_t key; /* HOLD, DROP: number of the descriptor, unique on this host; LOCK_BREAK:
+			 id of the lock */
 	union {
 		char text[LAUNCH_REASON_MAX * 2]; /* NUL-terminated */
 		uint8_t keys[LAUNCH_SECRETS_MAX][LAUNCH_SECRET_BYTES];
@@ -487,8 +499,8 @@ struct launch_msg {
  * delays ("backoff"). */
 enum launch_exit {
 	LAUNCH_EXIT_STOPPED = 0,
-	LAUNCH_EXIT_CONFIG = 64, /* the configuration cannot work: the agent must not restart the
-				    worker until it changes */
+	LAUNCH_EXIT_CONFIG = 64, /* the configuration cannot work: the agent must not restart
+				    the worker until the configuration changes */
 	LAUNCH_EXIT_PORT = 65,	 /* a port could not be opened; restart with backoff */
 	/* The agent has exited, and no other agent adopted the worker within orphan_s. */
 	LAUNCH_EXIT_ORPHAN = 66,
@@ -509,7 +521,8 @@ enum launch_exit {
 enum launch_path_state {
 	LAUNCH_PATH_JOINING, /* the peer has not answered on this path yet */
 	LAUNCH_PATH_UP,
-	LAUNCH_PATH_SUSPECT, /* silent for a moment: still up, but carries no new packets */
+	LAUNCH_PATH_SUSPECT, /* the path was silent for a moment: it is still up, but carries no
+				new packets */
 	LAUNCH_PATH_DOWN,
 	LAUNCH_PATH_STATE_MAX
 };
@@ -523,7 +536,8 @@ struct launch_path_stats {
 	 * the fabric carries smaller packets than the hosts allow, and `reason` says so. */
 	uint64_t mtu, mtu_found, mtu_most;
 	uint64_t standby;      /* 1: usable, but used only while no better path is up */
-	uint64_t swapped;      /* 1: the peer's leg is on the same switch as another of our ports */
+	uint64_t swapped;      /* 1: the path leads to another switch, although another of our
+				  ports is on the switch of the peer's leg */
 	uint64_t sources;      /* UDP source ports that carry load, including the port's own */
 	uint64_t sources_lost; /* further UDP source ports whose packets do not reach the peer */
 	/* How many packets of a million are lost on the way to the peer, and on the way from it;
@@ -533,13 +547,14 @@ struct launch_path_stats {
 	uint64_t lossy_out, lossy_in;
 	uint64_t avoided; /* 1: lossy, and a better path carries the load */
 	/* slow_ns: the round trip of a slow path; 0: the path is not slow. slow_than_ns: the
-	 * shorter round trip that it was compared with. slow_than: the leg that has the shorter
-	 * round trip; "": this path had it earlier. */
+	 * shorter round trip that it was compared with. slow_than: the leg with the shorter round
+	 * trip; "": this path itself had the shorter round trip earlier. */
 	uint64_t slow_ns, slow_than_ns;
 	char slow_than[PLENUM_NAME_MAX];
 	uint64_t segmentation_lost; /* 1: packets of segmented bursts do not arrive, so packets are
 				       sent one by one */
-	uint64_t srtt_ns, peer_srtt_ns; /* peer_srtt_ns: as the peer measures it; 0: unknown */
+	uint64_t srtt_ns, peer_srtt_ns; /* peer_srtt_ns: the round trip as the peer measures it;
+					   0: unknown */
 	uint64_t rtt_at_ns; /* clock_now_ns() when a message last measured the round trip; 0: never.
 			       Probes between sleeping hosts measure mostly the hosts */
 	uint64_t cwnd_bytes;
@@ -549,17 +564,18 @@ struct launch_path_stats {
 				    peer's packets that were lost */
 	uint64_t retransmits, failovers;
 	uint64_t last_pause_ns; /* longest time without progress in the last failover */
-	uint64_t since_ns;	/* clock_now_ns() when it last went up or down, or was created */
+	uint64_t since_ns;	/* clock_now_ns() when the path last went up or down, or was
+				   created */
 	/* File data of the session that RDMA transferred over this leg. If several paths use one
 	 * leg, the first has the total. */
 	uint64_t rdma_read_bytes, rdma_write_bytes;
-	uint64_t session;  /* a small number that identifies the session: all its paths have the
-			      same */
+	uint64_t session;  /* a small number of the session, the same for all paths of the
+			      session */
 	uint64_t serves;   /* what the path's session is for. Frontend: index of the mount in
 			      launch_config.mounts, or LAUNCH_MOUNTS_MAX plus its index in
 			      launch_config.shared. Compute: index of the export.
 			      LAUNCH_SERVES_NONE: neither */
-	uint64_t heard_ns; /* clock_now_ns() of the peer's last packet on it; 0: none yet */
+	uint64_t heard_ns; /* clock_now_ns() of the peer's last packet on the path; 0: none yet */
 };
 #define LAUNCH_SERVES_NONE UINT64_MAX
 /* Reasons for which the agent searches for a device that the worker could use. */
@@ -567,27 +583,28 @@ struct launch_path_stats {
 #define LAUNCH_RDMA_GONE "rdma-device-gone"
 #define LAUNCH_RDMA_NO_GID "rdma-no-gid"
 #define LAUNCH_RDMA_OLD "rdma-driver-old"
-struct launch_rdma_stats { /* one per port, in the order of the ports; describes this side of the
-			      queue pairs */
+struct launch_rdma_stats { /* RDMA of one port, as seen from this side of the queue pairs; in
+			      the order of the ports */
 	uint64_t pairs;	   /* queue pairs that work */
 	uint64_t read_bytes, write_bytes; /* file data that RDMA transferred */
-	uint64_t failures;		  /* RDMA transfers that failed, so that the data took
-					     another way */
+	uint64_t failures;		  /* RDMA transfers that failed; their data was then
+					     sent in another way */
 	char reason[32];		  /* a reason code if no queue pair works, else "" */
-	char gpu[32];			  /* a code that says whether it can access GPU memory */
+	char gpu[32];			  /* a code that says whether the device can access GPU
+					     memory */
 };
 /* The packet counters of a port that bypasses the kernel, so that the kernel does not count its
  * packets. */
 struct launch_port_counters {
 	uint64_t tx_packets, rx_packets;
-	uint64_t tx_full;   /* bursts of which the device or kernel took only a part at first; this
-			       loses no packet */
+	uint64_t tx_full;   /* how often the device or kernel accepted only a part of a burst at
+			       first; no packet is lost */
 	uint64_t tx_lost;   /* the port's own packets, such as ARP, for which there was no buffer */
 	uint64_t rx_missed; /* received packets for which there was no space */
 	/* Packets that were received and dropped. */
 	uint64_t rx_short, rx_malformed, rx_fragments, rx_checksum, rx_not_ours;
 	uint64_t conflicts; /* how often another host claimed the address */
-	/* Only for kernel sockets: bytes of UDP payload; bursts that the kernel or NIC segmented or
+	/* For kernel sockets only: bytes of UDP payload; bursts that the kernel or NIC segmented or
 	 * merged; packets by source port. */
 	uint64_t tx_bytes, rx_bytes, tx_bursts, rx_bursts;
 	uint64_t tx_by_source[LAUNCH_SOURCES_MAX];
@@ -601,36 +618,37 @@ struct launch_refusal {
 	uint64_t at_ns; /* clock_now_ns() of the last refusal */
 };
 struct launch_port_stats { /* one per port, in the order of the ports */
-	char by[16]; /* how the port sends: "udp", "dpdk", "af-packet" or "af-xdp"; "": it is not
-			open */
-	/* The leg's name and why it is degraded; "": it is not degraded. */
+	char by[16]; /* how the port sends: "udp", "dpdk", "af-packet" or "af-xdp"; "": the port
+			is not open */
+	/* The leg's name and the reason why the leg is degraded; "": it is not degraded. */
 	char reason[LAUNCH_REASON_MAX];
 	struct launch_refusal refusals[LAUNCH_REFUSALS_MAX];
 	uint64_t counts; /* 1: the counters are valid; 0: only the kernel counts */
 	struct launch_port_counters counters;
 };
 struct launch_mount_stats {		/* one per mount, in the order of the configuration */
-	uint64_t served;		/* 1: the server is connected and answers; 0: it does not */
+	uint64_t served;		/* 1: the server is connected and answers; 0: the server
+					   does not answer */
 	uint64_t since_ns;		/* clock_now_ns() when `served` last changed; 0: unknown */
 	uint64_t open_files;		/* number of files that programs have open in the mount,
 					   without directories */
-	char reason[LAUNCH_REASON_MAX]; /* why the server refused the mount, as "code: sentence";
-					   "": the server did not refuse it */
+	char reason[LAUNCH_REASON_MAX]; /* why the server refused the mount, as "code:
+					   sentence"; "": the mount is not refused */
 	char by[IP_ADDR_STR_MAX]; /* an address of the compute worker that serves the mount; "": no
 				     worker serves it */
 };
 /*
- * How long requests took. At a client it counts from when the request is read from the FUSE device
- * (in a mount worker: from when it arrives from the mount's owner) until its answer is written
- * there; requests that the client answers without the server are not counted. At a server it counts
- * from the request's arrival until its answer is passed to the transport. Bucket i counts durations
- * of up to launch_latency_limit_ns(i), the last bucket all longer ones.
+ * How long requests took. A client counts the time from reading the request from the FUSE device
+ * until it writes the answer there. In a mount worker, the time begins when the request arrives
+ * from the mount's owner. Requests that the client answers without the server are not counted. A
+ * server counts the time from the request's arrival until it passes the answer to the transport.
+ * Bucket i counts durations of up to launch_latency_limit_ns(i), the last bucket all longer ones.
  */
 enum launch_request_class {
 	LAUNCH_READ,
 	LAUNCH_WRITE,
 	LAUNCH_SYNC,	 /* fsync */
-	LAUNCH_METADATA, /* all others */
+	LAUNCH_METADATA, /* all requests of other classes */
 	LAUNCH_REQUEST_CLASS_MAX
 };
 #define LAUNCH_LATENCY_FIRST_NS 8000ULL
@@ -649,41 +667,43 @@ _Static_assert(LAUNCH_LATENCIES_MAX >= LAUNCH_EXPORTS_MAX, "each export has an e
 /* State of one client mount at a compute worker. A mount has one struct launch_client_stats; its
  * mount workers have none. */
 enum launch_client_state {
-	LAUNCH_CLIENT_CONNECTED, /* its session has a working path */
-	LAUNCH_CLIENT_SILENT,	 /* it has a session, and answers on no path */
-	LAUNCH_CLIENT_AWAY,	 /* it has no session; its open files are kept for its return */
+	LAUNCH_CLIENT_CONNECTED, /* the client has a session with a working path */
+	LAUNCH_CLIENT_SILENT,	 /* the client has a session, but answers on no path */
+	LAUNCH_CLIENT_AWAY,	 /* the client has no session; its open files are kept until it
+				    returns */
 	LAUNCH_CLIENT_STATE_MAX
 };
 struct launch_client_stats {
-	char host[PLENUM_NAME_MAX]; /* as the client calls itself */
+	char host[PLENUM_NAME_MAX]; /* name of the client's host, as the client gives it */
 	struct ip_addr addr;	    /* address from which the client's latest session came; family
 				       0: unknown */
 	uint32_t export_index;
 	uint32_t state;	     /* enum launch_client_state */
-	uint32_t open_files; /* without directories */
+	uint32_t open_files; /* number of files that the client has open, without directories */
 	uint64_t since_ns;   /* clock_now_ns() of the session's start or end */
 	uint64_t heard_ns;   /* clock_now_ns() of the client's last packet; 0: unknown */
 };
-/* A client whose mount a compute worker refuses, or has refused a moment ago. */
+/* A client whose mount a compute worker refuses now, or has refused shortly before. */
 #define LAUNCH_REFUSED_MAX 64
 struct launch_refused_client {
-	char host[PLENUM_NAME_MAX];	   /* as the client calls itself */
-	char export_name[PLENUM_NAME_MAX]; /* as the client asks for it */
-	struct ip_addr addr;		   /* address from which it came */
+	char host[PLENUM_NAME_MAX];	   /* name of the client's host, as the client gives it */
+	char export_name[PLENUM_NAME_MAX]; /* name of the export, as the client gives it */
+	struct ip_addr addr;		   /* address from which the client came */
 	char reason[LAUNCH_REASON_MAX];	   /* "code: sentence" */
 	uint64_t times;			   /* number of refusals since since_ns */
 	uint64_t since_ns;		   /* clock_now_ns() of the first of these refusals */
 };
 struct launch_fault_stats {
 	struct launch_fault fault; /* id 0: no fault */
-	uint64_t touched;	   /* number of packets that it affected */
+	uint64_t touched;	   /* number of packets that the fault has affected */
 };
 struct launch_stats {
 	uint32_t magic, version;
 	uint64_t seq;		/* odd while the text fields change */
 	uint64_t heartbeat_ns;	/* clock_now_ns() at the loop's last turn; at least once a second */
 	uint64_t started_ns;	/* clock_now_ns() of the worker's start */
-	uint64_t loops, sleeps; /* turns of the loop; how many of them ended in a sleep */
+	uint64_t loops, sleeps; /* number of turns of the loop; number of turns that ended in a
+				   sleep */
 	uint64_t rx_drops; /* received packets that could not be parsed or belong to no session */
 	/* Numbers of file system requests, of their responses, and of responses with an error;
 	 * bytes of file data that the requests read and wrote. */
@@ -697,7 +717,7 @@ struct launch_stats {
 					   ports; "": no such reason */
 	struct launch_port_stats ports[LAUNCH_PORTS_MAX];
 	struct launch_path_stats paths[LAUNCH_PATHS_MAX];
-	struct launch_mount_stats mounts[LAUNCH_MOUNTS_MAX]; /* only at a frontend */
+	struct launch_mount_stats mounts[LAUNCH_MOUNTS_MAX]; /* for a frontend only */
 	struct launch_rdma_stats rdma[LAUNCH_PORTS_MAX];
 	struct launch_fault_stats faults[LAUNCH_FAULTS_MAX];
 	/* frontend: requests sent to servers, by FUSE opcode; the last entry also counts all larger

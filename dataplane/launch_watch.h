@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What an operator can look at and change in a running worker: the list of its sessions and its log
- * level. It is an addition to launch.h, on which neither end relies: a worker whose agent gives it
- * no room for the list does not write it, and an agent does not read the list of another version.
- * The list follows the statistics page in the memfd LAUNCH_FD_STATS. Only the worker writes it;
- * there may be any number of readers. Nothing here allocates or owns memory.
+ * level. Agent and worker also work without this list. A worker does not write the list if its
+ * agent has provided no memory for it, and an agent does not read a list of another version. The
+ * list follows the statistics page in the memfd LAUNCH_FD_STATS. Only the worker writes it; there
+ * may be any number of readers. Nothing here allocates or owns memory.
  */
 #ifndef PLENUM_DATAPLANE_LAUNCH_WATCH_H
 #define PLENUM_DATAPLANE_LAUNCH_WATCH_H
@@ -14,9 +14,9 @@
 #define LAUNCH_WATCH_MAGIC 0x504c5741U /* "PLWA" */
 #define LAUNCH_WATCH_VERSION 1
 
-/* A struct launch_msg from the agent to the worker: from now on the worker logs messages up to the
- * enum log_level in `code`. A worker without this message ignores it; one that has obeyed shows the
- * level in launch_watch.log_level. */
+/* A struct launch_msg from the agent to the worker: from now on, the worker logs messages up to the
+ * enum log_level in `code`, and shows this level in launch_watch.log_level. Older workers ignore
+ * the message. */
 #define LAUNCH_MSG_LOG_LEVEL 96
 
 #define LAUNCH_SESSION_PATHS_MAX 8
@@ -26,15 +26,16 @@
 #define LAUNCH_SESSION_ENTRIES (LAUNCH_SESSIONS_MAX + LAUNCH_SESSIONS_OWING + 1)
 
 enum launch_session_state {
-	LAUNCH_SESSION_CONNECTING, /* the peer has not accepted the session yet, or not again */
+	LAUNCH_SESSION_CONNECTING, /* the peer has not accepted the session yet, or not since it
+				      was lost */
 	LAUNCH_SESSION_UP,	   /* a path to the peer is up */
-	LAUNCH_SESSION_SILENT,	   /* the peer has accepted it, and answers on no path */
+	LAUNCH_SESSION_SILENT,	   /* the peer has accepted the session, but answers on no path */
 	LAUNCH_SESSION_STATE_MAX
 };
 
 struct launch_session_path {
 	struct ip_addr local, remote;
-	uint16_t local_port, remote_port; /* of UDP */
+	uint16_t local_port, remote_port; /* UDP ports */
 	uint8_t port;			  /* index of the leg in launch_config.ports */
 	uint8_t state;			  /* enum launch_path_state */
 	bool standby;
@@ -44,21 +45,21 @@ struct launch_session_path {
 
 /* Times are of clock_now_ns(). Counters are the sums over the paths of the list. */
 struct launch_session {
-	uint64_t seq;	    /* odd while the other members change */
-	uint64_t looked_ns; /* when the worker wrote this entry; 0: the session has ended, or there
-			       was none */
-	char peer[PLENUM_NAME_MAX]; /* name of the peer's host; "": unknown */
-	uint64_t serves;	    /* as in struct launch_path_stats */
+	uint64_t seq;		    /* odd while the other members change */
+	uint64_t looked_ns;	    /* when the worker wrote this entry; 0: the entry's session has
+				       ended, or the entry was never used */
+	char peer[PLENUM_NAME_MAX]; /* name of the peer's host; "": the name is unknown */
+	uint64_t serves;	    /* what the session serves, as in launch_path_stats.serves */
 	uint32_t state;		    /* enum launch_session_state */
-	uint64_t since_ns; /* when the peer accepted it; LAUNCH_SESSION_CONNECTING: when the attempt
-			      to connect began */
+	uint64_t since_ns; /* when the peer accepted the session; in LAUNCH_SESSION_CONNECTING:
+			      when the attempt to connect began */
 	uint64_t heard_ns; /* when the peer's last packet arrived; 0: none yet */
-	/* in_flight: requests that the client has sent and that were not answered, or that the
-	 * server executes. waiting: further requests, for which the client has no room on the
-	 * session, or which the server has not begun. */
+	/* in_flight: requests that have no answer yet: at the client, those that it has sent; at
+	 * the server, those that it executes. waiting: requests that the client has not sent, or
+	 * that the server has not begun. */
 	uint32_t in_flight, waiting;
-	uint64_t lease_ns; /* server: when the client loses its file locks if it is not heard; 0:
-			      the server does not manage its locks */
+	uint64_t lease_ns; /* server: when the client loses its file locks unless a packet from
+			      it arrives earlier; 0: the server does not manage its locks */
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes;
 	uint64_t lost_packets, rx_lost_packets, retransmits;
 	uint32_t n_paths;
@@ -67,13 +68,14 @@ struct launch_session {
 
 struct launch_watch {
 	uint32_t magic, version, size; /* size: sizeof(struct launch_watch) */
-	uint32_t log_level;	       /* enum log_level, in use now */
-	uint64_t n_sessions;	       /* sessions that the worker has now */
+	uint32_t log_level;	       /* enum log_level: the level that the worker uses now */
+	uint64_t n_sessions;	       /* number of sessions of the worker */
 	uint64_t n_entries;	       /* entries below this index may be in use */
 	struct launch_session sessions[LAUNCH_SESSION_ENTRIES];
 };
 
-/* Place of the list in the memfd, at the beginning of a page, and size of the memfd with it. */
+/* Position of the list in the memfd, which is the beginning of a page, and size of the memfd
+ * including the list. */
 #define LAUNCH_WATCH_OFFSET ((sizeof(struct launch_stats) + 4095) / 4096 * 4096)
 #define LAUNCH_WATCH_END (LAUNCH_WATCH_OFFSET + sizeof(struct launch_watch))
 

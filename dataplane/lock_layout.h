@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The layout of the memory with the locks of all clients (launch_config.locks_fd). The compute
- * workers of the host write it, by dataplane/fuse/server/locks. The agent only copies it, to show
- * the locks to operators, never reserves it, and checks everything: a worker may write anything at
- * any time. Records refer to each other by number, because each process maps the memory at another
- * address; number 0 means none.
+ * The layout of the memory with the locks of all clients (launch_config.locks_fd). Only the compute
+ * workers of the host write this memory, in dataplane/fuse/server/locks. The agent copies it to
+ * show the locks to operators. The agent never reserves the table, and checks everything that it
+ * reads, because a worker may write anything at any time. Each process maps the memory at another
+ * address, so a record refers to another record by number; number 0 means none.
  */
 #ifndef PLENUM_DATAPLANE_LOCK_LAYOUT_H
 #define PLENUM_DATAPLANE_LOCK_LAYOUT_H
@@ -23,12 +23,12 @@ enum lock_state {
 	LOCK_UNUSED,
 	LOCK_HELD,
 	LOCK_WAITING,
-	LOCK_GRANTED,  /* only a notice for the mount's client: a waiting request has got its lock
-			*/
-	LOCK_BREAKING, /* an operator breaks it: it excludes others until the requests end that its
-			  mount has under way */
-	LOCK_BROKEN,   /* it excludes nothing; the files that were open on the mount stay barred
-			  until they are closed */
+	LOCK_GRANTED,  /* a notice for the mount's client: its waiting request has got the lock;
+			  the lock has a record of its own */
+	LOCK_BREAKING, /* an operator breaks the lock: it still excludes other locks, until the
+			  mount's running requests have ended */
+	LOCK_BROKEN,   /* the lock was broken and excludes no other lock; the files that were
+			  open on the mount stay barred until they are closed */
 	LOCK_STATE_MAX
 };
 
@@ -42,12 +42,13 @@ struct lock_list {
 struct lock_record {
 	uint32_t state; /* enum lock_state */
 	uint32_t file, mount;
-	struct lock_link in_file; /* in the file's list for this state; not for notices */
+	struct lock_link in_file; /* links of the file's list for this state; unused in
+				     LOCK_GRANTED */
 	struct lock_link in_mount;
 	uint32_t pid, opener;
 	uint8_t flock, write, pad[2];
 	uint64_t owner, start, end, unique, since_ns;
-	uint64_t id; /* by which operators name it; other than those of all earlier locks */
+	uint64_t id; /* by this number operators name the lock; no other lock has ever had it */
 };
 _Static_assert(sizeof(struct lock_record) <= LOCKS_UNDO_BYTES, "a record can be undone");
 
@@ -57,9 +58,10 @@ struct lock_file {
 			  since */
 	uint16_t n;    /* number of records in all lists */
 	uint32_t next; /* next file in the hash chain, or in the list of free file records */
-	struct lock_list held, waiting, broken; /* held: also those of LOCK_BREAKING */
+	struct lock_list held, waiting, broken; /* held: locks in LOCK_HELD and LOCK_BREAKING */
 	uint64_t dev, ino;
-	/* The worker that has it open as descriptor fd, or had when a lock was set last. */
+	/* fd: descriptor of the file in worker `worker`, which set a lock on the file last; it may
+	 * be closed already. */
 	uint32_t worker;
 	int32_t fd;
 };
@@ -67,29 +69,31 @@ struct lock_file {
 struct lock_mount {
 	uint32_t used;
 	uint32_t leaving;			/* 1: the mount's locks are being freed */
-	struct lock_list lists[LOCK_STATE_MAX]; /* by enum lock_state */
+	struct lock_list lists[LOCK_STATE_MAX]; /* one list for each enum lock_state */
 	uint32_t n;				/* number of records in all lists */
-	uint32_t breaks;			/* counts the locks that operators break */
+	uint32_t breaks;			/* how many locks of the mount operators have
+						   begun to break */
 	uint64_t epoch, seen_ns;
-	uint64_t session; /* number of its latest session, at any worker */
+	uint64_t session; /* number of the mount's latest session, at any worker */
 	uint8_t id[16];
 };
 _Static_assert(sizeof(struct lock_mount) <= LOCKS_UNDO_BYTES, "a mount can be undone");
 
-/* Of the mount with the same index, as its client and the server name it; only to be shown. */
+/* Names of the mount with the same index: its client's host, and the export. They are only
+ * displayed. */
 struct lock_name {
 	char host[PLENUM_NAME_MAX], export_name[PLENUM_NAME_MAX];
 };
 
 struct lock_undo {
-	uint32_t at, len; /* offset in the memory, and length, of the saved bytes */
+	uint32_t at, len; /* saved bytes: their offset in struct lock_memory, and their number */
 	uint8_t bytes[LOCKS_UNDO_BYTES];
 };
 
 struct lock_head {
-	uint32_t state; /* 0: unused, 1: a process prepares it, 2: ready */
+	uint32_t state; /* 0: unused; 1: a process is preparing the table; 2: ready */
 	uint32_t version;
-	uint32_t busy; /* 1: a process uses the table, or died while it did */
+	uint32_t busy; /* 1: a process uses the table, or died while it used the table */
 	uint32_t pad[15];
 	uint64_t grants;
 	uint64_t epoch; /* epoch of the mount that joined last */
@@ -99,8 +103,8 @@ struct lock_head {
 	uint32_t n_used, n_used_files;	       /* numbers of records in use */
 	uint32_t n_freed;		       /* number of files with the flag `freed` */
 	uint32_t worker;		       /* the worker that used the table last */
-	uint64_t last_id;		       /* of a lock */
-	uint64_t last_session;		       /* of a mount */
+	uint64_t last_id;		       /* the last lock_record.id that was assigned */
+	uint64_t last_session;		       /* the last lock_mount.session that was assigned */
 };
 
 struct lock_memory {
