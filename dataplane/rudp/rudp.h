@@ -48,8 +48,9 @@ struct rudp_call; /* a request that the application is executing; valid from `re
 		     rudp_respond */
 
 enum rudp_event {
-	RUDP_SESSION_UP,      /* client: connected; server: a client connected */
-	RUDP_SESSION_REFUSED, /* client: the peer refused; code: the negative errno that it sent */
+	RUDP_SESSION_UP,	/* client: connected; server: a client connected */
+	RUDP_SESSION_REFUSED,	/* client: the peer refused the session; code: the negative errno
+				   that the peer sent */
 	RUDP_SESSION_RESTARTED, /* the peer no longer knows the session, or has restarted; the
 				   session's calls have ended with -ECONNRESET */
 	RUDP_SESSION_LOST,	/* nothing arrived on any path for limits.lost_ns; a client keeps
@@ -58,21 +59,21 @@ enum rudp_event {
 			       both sides: the session's cluster key was dropped */
 	RUDP_SESSION_STUCK, /* server: the client acknowledged too few responses within
 			       limits.answer_ns, or rudp_responses_short() ended the session */
-	RUDP_SESSION_CLOSED, /* the last event of a session. Client: rudp_session_close was called.
-				Server: also at every other end; unless the client closed the
-				session, the event before this one has the reason */
+	RUDP_SESSION_CLOSED, /* the last event of a session. Client: follows rudp_session_close.
+				Server: follows every end of the session; unless the client
+				closed it, the event before this one has the reason */
 	RUDP_PATH_UP,
 	RUDP_PATH_DOWN, /* code: -ENETDOWN if our link is down, -ENOLINK if the peer reports its
 			   link down, -ETIMEDOUT if the path was silent */
 	RUDP_PATH_MTU,	/* path MTU discovery found another size; code: that size */
 	RUDP_PATH_GSO,	/* code 1: no packets of GSO bursts arrive, so packets leave one by one from
 			   now on; 0: bursts arrive again */
-	RUDP_PATH_LOSS, /* code 1: the path loses far more packets than usual; 0: it no longer
-			   does */
+	RUDP_PATH_LOSS, /* code 1: the path loses far more packets than usual; 0: the loss is as
+			   usual again */
 	RUDP_PATH_SLOW, /* code 1: the round trip is far longer than usual, or than on another
 			   port's path; 0: it no longer is */
-	RUDP_PATH_SRC_PORTS, /* code: how many of the port's source ports send packets that do not
-				arrive */
+	RUDP_PATH_SRC_PORTS, /* code: number of the port's source ports whose packets do not
+				reach the peer */
 	RUDP_EVENT_MAX
 };
 
@@ -82,7 +83,8 @@ struct rudp_ops {
 	 * is unusable at present, which rudp treats as a lost packet. */
 	int (*tx)(void *user, unsigned port, const struct datagram_addr *dst,
 		  const struct datagram *pkt);
-	/* Sends everything queued; payload pointers are not used after this. */
+	/* Sends everything that is queued. Payload pointers are not used any more when it
+	 * returns. */
 	void (*tx_flush)(void *user);
 	/* Returns memory for an incoming message of len bytes; its first byte is stored at the
 	 * returned pointer. With this op the application controls how much it accepts, and from
@@ -99,16 +101,16 @@ struct rudp_ops {
 	 * once, now or later, unless the session ends first: then rudp calls `call_gone`. */
 	void (*request)(void *user, struct rudp_session *s, struct rudp_call *call, void *buf,
 			size_t len);
-	/* The session of the call ended before the call was answered. `call` is invalid after
+	/* The session ended before the application answered the call. `call` is invalid after
 	 * this. */
 	void (*call_gone)(void *user, struct rudp_session *s, struct rudp_call *call);
 	/* A call ended. status 0: buf holds the response and belongs to the application; negative
 	 * errno: buf is NULL. The caller may reuse the request's memory. */
 	void (*response)(void *user, struct rudp_session *s, uint64_t cookie, int status, void *buf,
 			 size_t len);
-	/* Server: the client acknowledged the response passed to rudp_respond with this token, or
-	 * no longer waits for it, or its session ended: the application may reuse the response's
-	 * memory. */
+	/* Server: the application may reuse the memory of the response that it passed to
+	 * rudp_respond with this token. The client has acknowledged the response or no longer waits
+	 * for it, or the session has ended. */
 	void (*sent)(void *user, struct rudp_session *s, void *token);
 	/* Server: a client sends HELLO. Return 0 to accept it, and set *ret_user to the value that
 	 * rudp_session_user returns. A negative errno refuses the client and is sent to it. */
@@ -117,7 +119,8 @@ struct rudp_ops {
 	/* Server: Returns whether rudp_responses_short() may end this session. If the op is NULL,
 	 * it may end any session. */
 	bool (*may_end)(void *user, struct rudp_session *s);
-	/* path: index into the list of rudp_session_paths. */
+	/* Reports an event of a session or path. path: index into the list of
+	 * rudp_session_paths. */
 	void (*event)(void *user, struct rudp_session *s, enum rudp_event e, unsigned path,
 		      int code);
 };
@@ -141,15 +144,16 @@ struct rudp_limits {		    /* 0 selects the default, which is in brackets */
 					  than 16 KiB may occupy, from the grant until they are
 					  answered [8 MiB] */
 	uint64_t min_rto_ns;	       /* [1 ms] */
-	uint64_t path_dead_ns; /* traffic leaves a path that is silent for this long [8 ms, at least
-				  two retransmission timeouts] */
+	uint64_t path_dead_ns; /* when a path has been silent for this long, its packets move to
+				  other paths [8 ms, at least two retransmission timeouts] */
 	uint64_t hold_ns;      /* a path that came up again carries traffic only after this time, or
 				  after twice this time if it goes up and down often [1 s] */
 	uint64_t keepalive_ns; /* interval of probes on idle paths [1 s] */
 	uint64_t lost_ns;      /* a session with no live path is lost after this [5 s] */
-	uint64_t stall_ns;     /* if a partly received request makes no progress for this long, the
-				  server discards it and asks the client to send it again; the time
-				  doubles for a client that stalls repeatedly [500 ms] */
+	uint64_t stall_ns;     /* the server discards a partly received request that makes no
+				  progress for this long, and asks the client to send it again;
+				  the time doubles for a client that stalls repeatedly [500
+				  ms] */
 	/* Within this time a client must acknowledge a whole response, or many bytes of responses.
 	 * Otherwise the server closes its session, so that the client cannot hold memory for ever
 	 * [10 s] */
@@ -161,7 +165,7 @@ struct rudp_limits {		    /* 0 selects the default, which is in brackets */
 struct rudp_port_info {
 	struct datagram_addr local;
 	uint8_t prefix_len;
-	bool routed;	 /* from this port a router leads to other subnets */
+	bool routed;	 /* a router behind this port leads to other subnets */
 	uint32_t mtu;	 /* largest IP packet of the leg, bytes */
 	uint32_t label;	 /* hash of the label of the switch behind the port; 0: unknown. Paths
 			    between ports with equal labels are preferred */
@@ -172,9 +176,10 @@ struct rudp_port_info {
 };
 
 struct rudp_config {
-	uint64_t identity; /* identifies this worker; stable across its restarts */
-	uint32_t epoch;	   /* must be larger after each restart */
-	uint64_t seed; /* for session numbers and jitter; random in production, fixed in tests */
+	uint64_t identity; /* a number that identifies this worker, the same after each restart */
+	uint32_t epoch;	   /* a number that must grow with each restart */
+	uint64_t seed;	   /* seed of session numbers and jitter; random in production, fixed in
+			      tests */
 	struct rudp_limits limits;
 	const struct rudp_ops *ops;
 	void *user;
@@ -191,24 +196,25 @@ struct rudp_path_info {
 	unsigned port;
 	struct datagram_addr remote;
 	bool up, standby;
-	bool swapped;	 /* client: the path's port and the peer's port are on different switches,
-			    although another port of ours is on the switch of the peer's port */
+	bool swapped;	 /* client: the path's port and the peer's port are on different
+			    switches, although another of our ports is on the peer's switch */
 	bool alone;	 /* packets leave one by one, because no packets of GSO bursts arrived */
 	uint8_t sources; /* source ports that carry load, including the port's own */
-	uint8_t sources_lost; /* bit per source port (datagram.source): set if its packets do not
-				 reach the peer */
+	uint8_t sources_lost; /* bit per source port (datagram.source), set if packets from this
+				 source port do not reach the peer */
 	/* How many packets of a million are lost on the way to the peer, and on the way from it;
 	 * UINT32_MAX: unknown. */
 	uint32_t loss_out_ppm, loss_in_ppm;
 	bool lossy_out, lossy_in; /* the loss is far larger than usual, or than on another path to
 				     the peer */
-	bool avoided;		  /* lossy, and a better path carries the load */
+	bool avoided;		  /* the path is lossy, and a better path carries the load */
 	/* slow_ns: the round trip of a slow path; 0: the path is not slow. slow_than_ns: the
 	 * shorter round trip that it was compared with. slow_port: the port whose path to the peer
-	 * has the shorter round trip; RUDP_PORTS_MAX: this path itself had it earlier. */
+	 * has the shorter round trip; RUDP_PORTS_MAX: this path itself had the shorter round trip
+	 * earlier. */
 	uint64_t slow_ns, slow_than_ns;
 	unsigned slow_port;
-	uint64_t peer_srtt_ns; /* the round trip as the peer measures it; 0: unknown */
+	uint64_t peer_srtt_ns; /* round trip as the peer measures it; 0: unknown */
 	/* When a message, not a probe, last measured the round trip; 0: never. */
 	uint64_t rtt_at_ns;
 	bool joining, suspect; /* joining: no handshake yet; suspect: up, but packets on it have
@@ -221,7 +227,8 @@ struct rudp_path_info {
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes, lost_packets, retransmits, failovers;
 	uint64_t rx_lost_packets; /* packets that the peer sent and that did not arrive */
 	uint64_t last_pause_ns;
-	uint64_t since_ns; /* when its state last changed, or when it was created */
+	uint64_t since_ns; /* when the state of the path last changed, or when the path was
+			      created */
 	uint64_t heard_ns; /* when the peer's last packet on this path arrived; 0: none yet */
 };
 
@@ -260,7 +267,7 @@ enum rudp_security rudp_session_security(const struct rudp_session *s);
  * returns false if the session is not encrypted. */
 struct rudp_session_key {
 	uint64_t number, phase;
-	uint32_t cipher; /* as in HELLO and ACCEPT */
+	uint32_t cipher; /* cipher number, as in HELLO and ACCEPT */
 	uint8_t key[RUDP_KEY_BYTES];
 };
 bool rudp_session_key(const struct rudp_session *s, bool in, struct rudp_session_key *ret);
@@ -311,8 +318,8 @@ struct rudp_session *rudp_call_session(const struct rudp_call *call);
  * responses uses this to decide which clients may occupy that memory. */
 enum rudp_standing {
 	RUDP_STANDING_GOOD, /* the client acknowledged parts of responses within the last second */
-	RUDP_STANDING_NEW,  /* the client did not do so, but sent something within the last
-			       milliseconds */
+	RUDP_STANDING_NEW,  /* no part of a response was acknowledged within the last second,
+			       but the client sent something within the last milliseconds */
 	/* The client leaves packets unacknowledged, or has sent nothing lately. If it has sent
 	 * nothing, the next poll asks it for a sign of life; call this function again later. */
 	RUDP_STANDING_SILENT,
@@ -361,9 +368,9 @@ void rudp_tx_stamp(struct rudp *r, unsigned port, uint64_t now_ns);
 /* Returns whether a large burst waits for the flush, so that it is worth reading the clock for
  * rudp_tx_stamp(). */
 bool rudp_tx_wants_stamp(const struct rudp *r);
-/* Runs due timers and sends what may be sent. Returns true if it stopped early, because tx returned
- * -EAGAIN or because it reached its limit of packets or timers: then pass received packets to
- * rudp_rx, and call this again without sleeping. */
+/* Runs due timers and sends what may be sent. Returns true if it stopped early: tx returned
+ * -EAGAIN, or a limit of packets or timers was reached. The caller must then pass received packets
+ * to rudp_rx, and call rudp_poll again without sleeping. */
 bool rudp_poll(struct rudp *r, uint64_t now_ns);
 /* Returns when to call rudp_poll next, even without packets; 0: at once; UINT64_MAX: no timer. */
 uint64_t rudp_deadline(const struct rudp *r);
@@ -381,8 +388,8 @@ void rudp_port_set_label(struct rudp *r, unsigned port, uint32_t label, uint64_t
  * Replaces the cluster's keys by n_keys keys, the preferred one first. Handshakes use them from now
  * on. Sessions whose handshake used a key that is still valid continue. The others end: a client's
  * session reconnects, a server's session sends CLOSE to its client. Returns the number of ended
- * sessions, or -EINVAL, without any change, if there is no key, if there are too many, or if the
- * endpoint has no security.
+ * sessions. Returns -EINVAL and changes nothing if n_keys is 0 or too large, or if the endpoint has
+ * no security.
  */
 int rudp_set_keys(struct rudp *r, const uint8_t (*keys)[RUDP_KEY_BYTES], unsigned n_keys,
 		  uint64_t now_ns);

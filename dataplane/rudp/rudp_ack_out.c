@@ -42,7 +42,7 @@ static bool path_healthy(const struct rudp_path *p)
 }
 
 /* Chooses the path for an acknowledgement of packets on p. Usually this is p itself, so that the
- * peer sees that both directions work. If p is suspect, it is another path. A PING is always
+ * peer sees that both directions work. If p is suspect, another path is used. A PING is always
  * answered on its own path. */
 static struct rudp_path *ack_route(struct rudp_session *s, struct rudp_path *p)
 {
@@ -107,7 +107,8 @@ static void state_send(struct rudp_session *s, uint64_t now)
 			ack_send(s, &s->paths[i], s->paths[i].acks.top, &s->paths[i], now);
 }
 
-/* Returns whether an acknowledgement may wait, because a server's response carries it anyway. */
+/* Returns whether an acknowledgement may wait, because the response that this server will soon send
+ * can carry it. */
 static bool ack_may_wait(const struct rudp_session *s)
 {
 	return !s->r->rests || !s->is_client || s->n_active > 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Limits the bulk data that a server sends to one host in one poll while it also sends to other
- * hosts. Hosts thus take turns, whatever the number of their sessions. While small messages go to
+ * hosts. So hosts take turns, however many sessions each of them has. While small messages go to
  * other hosts, the limit is lower, so that the caller soon reads packets again. A session that has
  * reached its host's limit continues in the next poll.
  */

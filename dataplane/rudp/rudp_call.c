@@ -24,7 +24,7 @@ static uint32_t ring_count(const struct wait_ring *w)
 	return w->tail - w->head;
 }
 
-/* Returns twice the slots: cancelled calls still run while new calls use their slots. */
+/* Returns twice the slots: a cancelled call may still run while a new call uses its slot. */
 static unsigned calls_count(unsigned n_slots)
 {
 	return 2 * n_slots;
@@ -145,8 +145,8 @@ static void free_return(struct rudp_session *s, struct slot *slot)
 	slot->free_bytes = 0;
 }
 
-/* Starts to send a request. A big request is first announced. by_chunks: if the server allows bytes
- * without a grant, the first chunks of the request are sent at once and announce it. */
+/* Starts to send a request. A big request is announced first. by_chunks: sends the first chunks as
+ * the announcement, if the server allows bytes without a grant. */
 static void call_start(struct rudp_session *s, struct slot *slot, const void *msg, uint32_t len,
 		       bool by_chunks)
 {
@@ -232,8 +232,8 @@ void rudp_call_granted(struct rudp_session *s, const struct wire_grant *g)
 	m = &slot->tx;
 	free_return(s, slot);
 	rudp_session_touch(s);
-	if (g->again) { /* send the request again as a new generation, so that acknowledgements of
-			   the old chunks no longer count */
+	if (g->again) { /* Send the request again as a new generation. Acknowledgements of the
+			   old chunks then no longer count. */
 		rudp_tx_drop(m);
 		call_start(s, slot, m->data, m->len, false);
 		return;
@@ -458,11 +458,11 @@ static void rx_describe(struct rx_msg *m, const struct wire_data *d)
 }
 
 /*
- * The payload of the next packet probably follows this payload in memory. So prefetch its
- * destination: the memory arrives while the tag of the next packet is verified, which accesses no
- * other memory. Without tags the prefetch gains nothing.
+ * The next packet probably carries the next chunk. Prefetch the memory of that chunk: it is loaded
+ * while the tag of the packet is verified, which accesses no other memory. Without tags the
+ * prefetch gains nothing.
  */
-/* Behind a smaller payload (in bytes) no further packet of the message follows soon. */
+/* A packet with a smaller payload (in bytes) is probably the last one of its message for now. */
 #define PREFETCH_MIN 512U
 #define LINE_BYTES 64U
 

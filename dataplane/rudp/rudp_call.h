@@ -18,7 +18,7 @@
 /* An outgoing message. */
 enum tx_queue {
 	TX_NONE,   /* nothing to send now */
-	TX_URGENT, /* has lost chunks, which are sent first */
+	TX_URGENT, /* the message has lost chunks, which are sent first */
 	TX_SMALL,
 	TX_BIG,
 	TX_QUEUE_MAX
@@ -33,13 +33,13 @@ struct tx_msg {
 				    missing */
 	uint16_t n_lost, n_acked;
 	uint8_t queue;	/* enum tx_queue */
-	bool active;	/* acknowledgements are still recorded */
+	bool active;	/* the message is being sent: acknowledgements of its chunks are recorded */
 	bool granted;	/* the peer has memory for the whole message, or the message needs no
 			   grant */
 	bool announce;	/* the message's announcement must be sent */
-	uint8_t turn;	/* big message: its number, which selects its source port */
-	uint8_t prefer; /* response: the path on which its request arrived, preferred among equal
-			   paths */
+	uint8_t turn;	/* number of a big message, which selects the message's source port */
+	uint8_t prefer; /* for a response: the path on which the request arrived, preferred
+			   among equal paths */
 	struct chunk_word { /* bits of 64 chunks; acked and lost are side by side, because most
 			       messages need only one chunk_word */
 		uint64_t acked, lost;
@@ -67,19 +67,20 @@ enum slot_state {
 	SLOT_RESPONDING, /* server: the response is not fully acknowledged */
 };
 
-/* The members are in the order in which they are used, so that a message of one packet touches only
- * the first cache lines of slot and tx. This matters when many messages are in flight. */
+/* The members are in the order of their use. So a message of one packet touches only the first
+ * cache lines of slot and tx. This matters when many messages are in flight. */
 struct slot {
 	_Alignas(RUDP_LINE_BYTES) uint32_t gen; /* generation of the current use */
 	uint32_t free_bytes; /* client: how many bytes of the request may be sent without a grant */
 	uint16_t index;
 	uint8_t state;
 	bool big;		/* client: counted in n_active_big */
-	uint64_t cookie;	/* client: the cookie that was passed to rudp_call_send() */
+	uint64_t cookie;	/* client: value that was passed to rudp_call_send() as cookie */
 	struct rudp_call *call; /* server: the call, in SLOT_EXECUTING */
 	void *token;		/* server: the response's token, in SLOT_RESPONDING */
 	struct list answer;	/* server: node in the session's list of responses */
-	uint64_t answer_ns;	/* when the response began; 0: it began after the latest poll */
+	uint64_t answer_ns;	/* when the response began; 0: the response began after the
+				   latest poll */
 	struct slot *next_free; /* client: next in the list of free slots */
 	struct rx_msg rx;
 	struct tx_msg tx;
@@ -88,7 +89,7 @@ struct slot {
 
 struct rudp_call {
 	struct rudp_session *s;
-	/* NULL: the client has cancelled the request, so its response is not sent */
+	/* NULL: the client has cancelled the request, so its response will not be sent */
 	struct slot *slot;
 	uint32_t held_bytes; /* how many bytes of the peer's rx_bytes_per_session the request
 				occupies */

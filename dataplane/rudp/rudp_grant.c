@@ -10,8 +10,8 @@
 #include "dataplane/rudp/rudp_internal.h"
 
 /* Scale of the limit of granted bytes, in units of 1/256. The full limit may be more than the queue
- * on the path can hold. If packets of many peers are lost, the limit is scaled down, at most to a
- * little less than one window. */
+ * on the path can hold. So if packets of many peers are lost, the limit is scaled down, to a little
+ * less than one window at the lowest. */
 #define GRANTED_SCALE_MIN 112U
 #define GRANTED_CUT 16U
 #define GRANTED_GROW 1U
@@ -19,9 +19,9 @@
 #define GRANTED_PACKETS 64U
 #define GRANTED_LOSS_SHARE 256U /* losses count as too many if one packet in this many is lost */
 #define MARKS 16U		/* progress is recorded for each sixteenth of the message */
-/* Limits for the bytes of big requests that may be in flight without a grant. FREE_BYTES: of all
- * peers with a big request announced or arriving, and one more, together; FREE_PEER_BYTES: of each
- * of them. */
+/* Limits for the bytes of big requests that may be in flight without a grant. FREE_PEER_BYTES: the
+ * limit of one peer. FREE_BYTES: the limit of all peers with a big request announced or arriving,
+ * and of one peer more, together. */
 #define FREE_BYTES (1U << 20)
 #define FREE_PEER_BYTES (256U << 10)
 /* Bytes in flight without a grant for a peer while no other peer sends: one whole request. */
@@ -153,8 +153,8 @@ void rudp_grant_progress(struct rudp_session *s, struct slot *slot, uint32_t byt
 		in->progress_ns = r->now;
 	}
 	if (!in->granted)
-		return; /* the request waits for its grant, so its session keeps its position in the
-			   queue */
+		return; /* the request still waits for its grant, so its session keeps its
+			   position in the queue */
 	if (slot->rx.len > RUDP_SMALL_BYTES) {
 		rudp_granted_remove(r, slot);
 		granted_add(r, slot);
@@ -230,13 +230,15 @@ uint32_t rudp_grant_free_bytes(const struct rudp_session *s)
 
 	if (s->is_client || r->grants.short_of_memory)
 		return 0;
-	/* For the only sending peer, waiting for a grant would cost a round trip per request. Bytes
-	 * above the peer's memory limit would be sent in vain. */
+	/* A single sending peer needs no grant: waiting for one would cost a round trip per
+	 * request. But do not allow more than the peer's memory limit, because the excess would be
+	 * dropped. */
 	if (is_alone(s) && s->grants.held_bytes + FREE_ALONE_BYTES <= r->lim.rx_bytes_per_session)
 		bytes = FREE_ALONE_BYTES;
 	else
 		bytes = MIN_OF(FREE_BYTES / (r->grants.n_peers + 1), FREE_PEER_BYTES);
-	/* This runs for every packet, so divide only if the limit is exceeded. */
+	/* Divide only if the limit is exceeded: a division is slow, and this code runs for every
+	 * packet. */
 	if ((uint64_t)bytes * r->n_live > FREE_BYTES_IDLE)
 		bytes = FREE_BYTES_IDLE / r->n_live;
 	return bytes < RUDP_SMALL_BYTES ? 0 : bytes;

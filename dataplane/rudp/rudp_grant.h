@@ -17,12 +17,12 @@ struct slot;
 struct incoming {
 	struct list node;	/* node in one of these lists: grant_peer.announced, grants.fresh,
 				   grants.stale */
-	struct list grant_node; /* in the session's list of grants to send */
+	struct list grant_node; /* node in the session's list of grants to send */
 	bool granted;		/* the client may send the whole request */
 	bool counted;		/* granted_bytes is included in grants.granted_bytes */
 	uint8_t stall_shift;	/* how often the stall timeout was doubled for this request */
 	uint32_t granted_bytes;
-	uint16_t progress_chunks; /* how many chunks had been received at progress_ns */
+	uint16_t progress_chunks; /* number of chunks that had been received at progress_ns */
 	uint64_t announced_ns, last_chunk_ns, progress_ns;
 };
 
@@ -32,13 +32,14 @@ struct incoming {
 /* Interval at which stalled requests are searched for */
 #define GRANT_CHECK_NS (50 * NSEC_PER_MSEC)
 struct grant_peer {
-	struct list announced[GRANT_CLASSES]; /* slots, in order of arrival */
+	struct list announced[GRANT_CLASSES]; /* slots of announced requests, in order of arrival */
 	struct list nodes[GRANT_CLASSES];     /* one per class: node in grants.queues while
 						 `announced` of that class is not empty */
 	struct list to_send;		      /* slots whose grant must be sent */
-	uint32_t held_bytes;		      /* bytes of memory that its requests of more than 16
-						 KiB occupy */
-	uint32_t n_incoming; /* its requests that are announced or partly received */
+	uint32_t held_bytes;		      /* bytes of memory that the peer's requests of
+						 more than 16 KiB occupy */
+	uint32_t n_incoming; /* number of the peer's requests that are announced or partly
+				received */
 	uint8_t stall_shift; /* how often the stall timeout is doubled for the next request; grows
 				with each stall */
 };
@@ -62,8 +63,8 @@ void rudp_grant_peer_init(struct rudp_session *s);
 /* Call when a request was announced, or when its first chunk arrived without an announcement. The
  * request then waits for memory and for its turn. */
 void rudp_grant_announced(struct rudp_session *s, struct slot *slot);
-/* Moves the request, which has got memory before its turn, to the head of the client's requests of
- * the same size class. */
+/* Moves the request to the head of the client's requests of the same size class, because it has got
+ * memory before its turn. */
 void rudp_grant_move_first(struct rudp_session *s, struct slot *slot);
 /* Call when the first chunk of a small request of several chunks was stored. Such a request needs
  * no grant. */
@@ -80,8 +81,9 @@ void rudp_grant_lost(struct rudp_session *s);
 void rudp_grant_give(struct rudp_session *s, struct slot *slot);
 
 /* Limits of the bytes that were granted and have not arrived. The limit is twice the bytes received
- * in one window, but at least the minimum and at most the maximum. So many bytes from one sender
- * keep the link busy. The minimum is two requests, in case one of the senders is late. */
+ * in one window, but at least the minimum and at most the maximum. So one sender alone can keep the
+ * link busy. The limit is at least two requests, so that the link stays busy if one of two senders
+ * is late. */
 #define GRANTED_BYTES_MIN (1U << 20)
 #define GRANTED_BYTES_MAX (16U << 20)
 #define GRANTED_REQUESTS_MIN 2U

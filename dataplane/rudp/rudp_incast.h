@@ -34,9 +34,10 @@ void rudp_incast_share_send(struct rudp_session *s, struct rudp_path *p, uint64_
 int rudp_incast_rx(struct rudp_path *p, const struct wire_common *c, const uint8_t *data,
 		   size_t len, uint64_t now);
 
-/* Call while an incast share is valid on p, when this many bytes of small messages were sent there.
- * Sets small_pace_ns: the next small message waits for the part of a round trip that these bytes
- * are of the share. */
+/* Call after this many bytes of small messages were sent on p while an incast share is valid there.
+ * Sets small_pace_ns, before which no further small message is sent: the wait is a round trip,
+ * multiplied by `bytes` and divided by the share. So small messages use one share per round
+ * trip. */
 void rudp_incast_sent(struct rudp_path *p, uint32_t bytes, uint64_t now);
 
 #endif

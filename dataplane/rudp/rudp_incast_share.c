@@ -17,22 +17,23 @@
  * to start a limit. */
 #define LOSS_SHARE 256U
 #define LOSS_UNIT 1024U
-/* The first limit is the number of bytes received in a window, divided by this: what the link
- * carries in 125 us. */
+/* The first limit is the number of bytes received in a window, divided by this number: as much as
+ * the link carries in 125 us. */
 #define FIRST_SHARE 8U
 #define LEAST_BYTES (16U << 10)
 #define FEW_WINDOWS 16U /* consecutive windows with few senders end the limit */
-/* One received packet can make at most this many packets count as missing, so that a sender cannot
+/* Maximum number of packets that one received packet makes count as missing. So a sender cannot
  * simulate many losses by a jump in its packet numbers. */
 #define AHEAD_MOST 32U
 #define GROW(bytes) ((bytes) / 64)
 #define CUT(bytes) ((bytes) / 8)
-/* If this many cuts in a row do not halve the losses, their cause is not a full queue but, for
- * example, a bad cable, so the limit ends. */
+/* The limit ends if this many cuts in a row do not halve the losses: their cause is then not a full
+ * queue but, for example, a bad cable. */
 #define FUTILE_CUTS_MAX 8U
 #define PAUSE_NS (5 * NSEC_PER_SEC)
 
-#define AGAIN_NS (10 * NSEC_PER_MSEC)  /* a SHARE may be lost, so it is repeated after this time */
+/* Interval at which a share is repeated, because a SHARE may be lost. */
+#define AGAIN_NS (10 * NSEC_PER_MSEC)
 #define VALID_NS (100 * NSEC_PER_MSEC) /* how long a share is valid from its arrival */
 /* Smallest share that is accepted, whatever the peer sends. */
 #define SHARE_LEAST(mtu) ((mtu) / 32U)

@@ -20,7 +20,7 @@
  *
  * A request occupies a slot of its session, with the same index on both sides; each use of a slot
  * has a larger generation number than the one before. So slot and generation together name a
- * request, packets of earlier requests are recognised without a history, and a request of a new
+ * request, and packets of earlier requests are recognised without a history. A request of a new
  * generation acknowledges the response of the previous one completely. Chunks are numbered within
  * their message; packets are numbered per path and never resent: lost chunks travel again in a
  * packet with a new number.
@@ -68,7 +68,8 @@ _Static_assert(RUDP_SMALL_BYTES == WIRE_SMALL_BYTES, "one limit of small request
 #define RUDP_SMALL_OVERSHOOT (16U << 10)
 /* Below a window of this many packets, small messages are paced too */
 #define RUDP_PACE_SMALL 4U
-#define RUDP_DRAIN_BYTES (8U << 10) /* window while the minimum round trip is remeasured */
+/* Congestion window in bytes while the minimum round trip is measured again. */
+#define RUDP_DRAIN_BYTES (8U << 10)
 
 enum session_state { SESSION_CONNECTING, SESSION_UP, SESSION_DEAD };
 
@@ -86,18 +87,19 @@ enum rudp_index {
 /* Times are in ns of clock_now_ns(). */
 struct rudp_session {
 	struct rudp *r;
-	uint64_t number;      /* names the session in packets to us; its low bits are an index, see
-				 RUDP_INDEX_MASK */
-	uint64_t peer_number; /* names the session in packets to the peer; 0: not known yet */
+	uint64_t number;	  /* number of the session in packets to us; the low bits are an
+				     index, see RUDP_INDEX_MASK */
+	uint64_t peer_number;	  /* names the session in packets to the peer; 0: not known yet */
 	uint64_t peer_identity;	  /* peer_identity, peer_epoch: identity and epoch of the peer's
 				     rudp_config */
-	uint64_t replaced_number; /* client: the peer_number before the current reconnection, which
-				     the server is to replace; 0: none */
+	uint64_t replaced_number; /* client: peer_number of the session before the reconnection;
+				     the server ends that session; 0: none */
 	uint32_t peer_epoch;
 	bool is_client;
 	uint8_t state;			/* enum session_state */
-	bool dirty;			/* is in the endpoint's dirty_list */
-	struct rudp_session *next_dead; /* in SESSION_DEAD: the next session in rudp.dead */
+	bool dirty;			/* the session is in the endpoint's dirty_list */
+	struct rudp_session *next_dead; /* next session in rudp.dead, for a session in
+					   SESSION_DEAD */
 	void *user;			/* the application's pointer */
 	struct list dirty_node;
 	struct list index[RUDP_INDEX_MAX]; /* nodes in the chains of rudp.index */
@@ -106,8 +108,8 @@ struct rudp_session {
 	unsigned timer_at;		   /* index in the timer heap plus 1; 0: none */
 	uint64_t last_rx_ns;		   /* when the peer's last packet arrived on any path */
 	size_t bytes; /* size of the memory mapping that holds the session and its arrays */
-	char refusal[WIRE_REFUSE_TEXT_MAX + 1]; /* the word that came with REFUSE, or is to be sent
-						   with it */
+	char refusal[WIRE_REFUSE_TEXT_MAX + 1]; /* the word in the REFUSE that was received or
+						   will be sent */
 	/* server: address from which the client sent HELLO, validated */
 	struct datagram_addr hello_from;
 
@@ -115,8 +117,8 @@ struct rudp_session {
 				 PATH_NONE */
 	uint16_t chunk_bytes; /* chunk size of new messages; a chunk fits every path that is up */
 	uint16_t peer_mtu;    /* largest MTU of the peer's ports; 0: unknown */
-	uint32_t labels;      /* server: value of rudp.labels when ACCEPT was made; if it has
-				 changed, a new path gets a LABEL */
+	uint32_t labels;      /* server: value of rudp.labels when ACCEPT was made; a new path
+				 gets a LABEL if rudp.labels has changed since */
 	uint8_t n_addrs_confirmed; /* server: number of our addresses that the client has confirmed
 				    */
 	uint64_t addr_ns;	   /* server: when to send the client our next address */
@@ -125,15 +127,16 @@ struct rudp_session {
 				LABEL, SHARE); all paths of the session share this counter */
 	uint32_t peer_ack_serial; /* the highest number of the peer's ACKs, modulo 2^32 */
 	bool state_due;		  /* the state of our paths must be sent at once */
-	uint8_t peer_down_mask;	  /* bit per path: set if its link is down according to the peer's
-				     ACKs */
+	uint8_t peer_down_mask;	  /* bit per path, set if the peer's ACKs report that the path's
+				     link is down */
 
 	/* Slots from index n_fresh on have not been used in this incarnation; their memory may
 	 * never have been touched. */
 	struct slot *slots;
 	unsigned n_slots, n_fresh;
 	struct slot *free_slots; /* linked list of the free slots below n_fresh */
-	/* n_active: number of slots in use; n_active_big: how many of them are for big requests */
+	/* n_active: number of slots in use; n_active_big: number of these slots that have big
+	 * requests */
 	unsigned n_active, n_active_big;
 	struct wait_ring wait_small, wait_big; /* client: requests that wait for a slot */
 	uint32_t free_most;	  /* client: how many bytes of big requests may be sent without a
@@ -157,7 +160,8 @@ struct rudp_session {
 	 * entries of `calls` */
 	struct rudp_call *calls, *free_calls;
 	struct rudp_call *abandoned_calls; /* server: calls whose response is not needed any more */
-	unsigned n_calls, n_fresh_calls;   /* like n_slots and n_fresh, but for `calls` */
+	unsigned n_calls, n_fresh_calls;   /* numbers of entries of `calls`, as n_slots and
+					      n_fresh for `slots` */
 	struct rudp_call first_calls[RUDP_FIRST_CALLS]; /* used before the entries of `calls` */
 
 	struct list tx[TX_QUEUE_MAX]; /* messages that have chunks to send */
@@ -174,8 +178,8 @@ struct rudp_session {
 	int refused_code;    /* negative errno of the last REFUSE */
 	struct datagram_addr refused_by;
 	uint64_t connecting_ns; /* when this handshake began */
-	uint64_t rotate_ns; /* used if `paths` is too small for all seeds: when first_seed moves to
-			       the next seed */
+	uint64_t rotate_ns;	/* when first_seed moves to the next seed; used only if there are
+				   more seeds than paths */
 	uint64_t up_ns; /* when the last ACCEPT arrived; server: when the session was accepted */
 	uint16_t hello_len; /* bytes of `hello`, the application's data in HELLO */
 	uint8_t hello[WIRE_HELLO_APP_MAX];
@@ -184,21 +188,21 @@ struct rudp_session {
 
 	uint8_t key;   /* index of the endpoint's key used in the handshake */
 	bool key_gone; /* the endpoint dropped that key, so the session ends at the next poll */
-	struct rudp_secure *secure;	  /* NULL: packets are not protected */
+	struct rudp_secure *secure;	  /* packet protection; NULL: packets are not protected */
 	struct rudp_handshake *handshake; /* server: NULL after the first packet from the client;
 					     client: always there */
 	uint64_t hello_hash;		  /* server: hash of the client's HELLO */
 	uint8_t peer_token[WIRE_TOKEN_BYTES];	/* a RESET is from the peer only if it contains this
 						   token */
-	struct rudp_path paths[RUDP_PATHS_MAX]; /* at the end of the structure, because most
-						   sessions use only two paths */
+	struct rudp_path paths[RUDP_PATHS_MAX]; /* the last member, because most sessions use
+						   only two paths */
 };
 
 /* A short packet that has no record in rudp_path.sent. The next poll sends it. */
 struct raw_pkt {
 	unsigned port;
 	struct datagram_addr dst;
-	bool sent; /* it was passed to the port, which reads `bytes` until the flush */
+	bool sent; /* the packet was passed to the port, which reads `bytes` until the flush */
 	uint8_t len;
 	uint8_t bytes[RUDP_RAW_BYTES];
 };
@@ -238,8 +242,9 @@ struct rudp {
 			       RUDP_TIME_NEVER */
 	/* key: the random key of rudp_hash, drawn at the start; counter: state of rudp_random. */
 	uint64_t key[2], counter;
-	struct rudp_session **sessions; /* table of the sessions: the low bits of a session's number
-					   are its index here; NULL: the entry is free */
+	struct rudp_session **sessions; /* table of the sessions; the low bits of a session's
+					   number are its index in the table; NULL: the entry is
+					   free */
 	unsigned n_sessions, n_live;	/* table size; live sessions */
 	unsigned free_from;		/* no index below it is free */
 	struct rudp_timer *heap;	/* timers, ordered by at_ns */
@@ -248,11 +253,12 @@ struct rudp {
 	struct rudp_session *dead; /* list of ended sessions, which are freed when `depth` returns
 				      to 0 */
 	bool dirty;		   /* the next poll has something to do */
-	bool again;		   /* this poll stopped early because a port or buffer was full */
+	bool again;		   /* the current poll stopped early, because a port or buffer
+				      was full */
 	bool rests;	/* set by rudp_ack_at_once(): acknowledgements do not wait for a packet that
 			   could carry them */
 	unsigned depth; /* how many public functions are running, nested; ended sessions are
-			   freed when it is 0 */
+			   freed when no function is running */
 	uint64_t deadline; /* when to poll even if no packet arrives; RUDP_TIME_NEVER: no timer is
 			      set */
 	uint32_t blocked_ports; /* bit per port that accepts no more packets in this poll */
@@ -339,7 +345,7 @@ static inline void rudp_granted_remove(struct rudp *r, struct slot *slot)
 	r->grants.n_granted--;
 }
 
-/* Adds the response to the session's list of responses that wait for acknowledgements. */
+/* Adds the response to the session's list of responses that are not acknowledged yet. */
 static inline void rudp_answer_add(struct rudp_session *s, struct list *answer)
 {
 	if (list_empty(&s->answers)) {
@@ -404,8 +410,8 @@ static inline int rudp_session_transmit(struct rudp_session *s, const struct rud
 	return s->secure ? rudp_session_seal(s, p, pkt, counter, number)
 			 : rudp_transmit(s->r, p->port, &p->remote, pkt);
 }
-/* Like rudp_session_transmit, for a short packet without payload, to any address. The next poll
- * sends it. Returns 0, or a negative errno if it was not queued. */
+/* Sends a short packet without payload to any address, in the next poll. Otherwise like
+ * rudp_session_transmit. Returns 0, or a negative errno if the packet was not queued. */
 int rudp_session_raw(struct rudp_session *s, unsigned port, const struct datagram_addr *dst,
 		     const struct datagram *pkt, uint64_t number);
 void rudp_session_send_close(struct rudp_session *s);
@@ -414,8 +420,8 @@ void rudp_session_send_close(struct rudp_session *s);
  * than one source port. */
 void rudp_validate_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 uint64_t rudp_validate_deadline(const struct rudp_path *p);
-/* Returns whether a packet whose source is not the path's remote address may still be from the
- * peer. If so, the packet is from the peer if it can be opened with the session's key. */
+/* Returns whether a packet may be from the peer although its source is not the path's remote
+ * address. The packet is from the peer if it can also be opened with the session's key. */
 bool rudp_validate_is_from(const struct rudp_path *p, const struct datagram_addr *src,
 			   const struct wire_common *c);
 /* Processes LABEL with SOURCE. */
@@ -423,8 +429,8 @@ int rudp_validate_rx(struct rudp_session *s, struct rudp_path *p, const struct d
 		     const struct wire_common *c, const uint8_t *data, size_t len);
 
 /* rudp_report.c: the loss of a path, which each side measures and reports to the other side. */
-/* Starts to count losses again. Leaves out packets sent before now, and packets lost before the
- * first packet that is sent from now on arrives. */
+/* Starts to count losses again. Packets sent before now do not count, nor do packets lost before
+ * the first packet that is sent from now on arrives. */
 static inline void rudp_report_restart(struct rudp_path *p)
 {
 	p->quality.counts = false;
@@ -472,7 +478,7 @@ void rudp_tx_grants(struct rudp_session *s, uint64_t now);
 void rudp_tx_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 void rudp_tx_ping(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 /* Sends a PING padded to an IP packet of mtu bytes. Returns 0, -EMSGSIZE if our own host refuses
- * the size, or another negative errno if it was not sent. */
+ * the size, or another negative errno if sending failed. */
 int rudp_tx_ping_padded(struct rudp_session *s, struct rudp_path *p, uint16_t mtu, uint64_t now);
 
 /* rudp_ack_out.c */

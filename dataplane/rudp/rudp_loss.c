@@ -10,8 +10,9 @@
 void rudp_path_rtt(struct rudp_path *p, uint64_t rtt, uint64_t host, uint64_t now)
 {
 	rudp_rtt_add(&p->rtt, rtt, now);
-	/* Without timestamps of the port, a part of the time on the path may count as delay of our
-	 * host, because we slept meanwhile. So a sample is at least the minimum round trip. */
+	/* If the port has no timestamps, it is unknown how long a packet waited while we slept, so
+	 * a part of the network's delay may count as our host's. Therefore a sample is at least the
+	 * minimum round trip. */
 	rudp_rtt_net_add(&p->rtt, MAX_OF(rtt > host ? rtt - host : 0, p->rtt.base));
 	rudp_latency_add(&p->latency, rtt, host, now);
 	p->cc.noise_ns = p->rtt.rttvar;
@@ -47,8 +48,8 @@ struct ack_sum { /* summary of one acknowledgement */
 			ones; newest_sent_ns: when that packet was sent */
 	uint64_t newest_sent_ns;
 	uint8_t newest_source;
-	bool newest_message; /* that packet was part of a message, not a probe */
-	bool first;	     /* a packet of source port 0 is covered */
+	bool newest_message; /* the newest packet was part of a message, not a probe */
+	bool first;	     /* the acknowledgement covers a packet from source port 0 */
 };
 
 static bool is_probe(const struct pkt_rec *rec)
@@ -62,7 +63,7 @@ static void packet_acked(struct rudp_session *s, struct rudp_path *p, uint64_t p
 	struct pkt_rec *rec = rudp_sent_at(&p->sent, pn);
 
 	if (rec->pn != (uint32_t)pn)
-		return; /* the packet's record was reused long ago */
+		return; /* a later packet uses the record now */
 	sum->any = true;
 	sum->first |= rec->source == 0;
 	if (rudp_sent_in_flight(rec)) {
@@ -205,8 +206,9 @@ int rudp_loss_ack(struct rudp_session *s, const struct wire_ack *a, const struct
 	return 0;
 }
 
-/* Returns how many probes of one size must be lost. While the loss share of the path is unknown, it
- * counts as 0, because the packets lost so far may have been too large for the path. */
+/* Returns the number of probes of one size that must be lost before the size counts as too large.
+ * The path's loss share counts as 0 while it is unknown, because the packets lost so far may have
+ * been too large for the path. */
 static unsigned mtu_tries(const struct rudp_path *p)
 {
 	uint32_t ppm = rudp_loss_share(&p->quality.out);
@@ -226,8 +228,8 @@ void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 
 	p->sent.loss_check = false;
 	while ((rec = rudp_sent_next_lost(&p->sent, &pn, wait, now, &copied))) {
-		if (is_probe(rec)) { /* the probe was too large for the path, so it does not count
-					as lost */
+		if (is_probe(rec)) { /* a lost probe only shows that its size is too large, so
+					do not count it as lost */
 			p->probes_lost++;
 			news |= rudp_mtu_probe_lost(&p->mtu, pn - 1, mtu_tries(p), now);
 			continue;
@@ -236,8 +238,10 @@ void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 		lost++;
 		if (PLENUM_LIKELY(!copied))
 			(void)rudp_loss_packet(s, rec);
-		if (PLENUM_UNLIKELY(rec->source)) { /* the source port may be the cause; if not,
-						       packets of source port 0 show the loss too */
+		if (PLENUM_UNLIKELY(rec->source)) { /* A lost packet may be the fault of its
+						       source port. If the path loses packets,
+						       packets from source port 0 show that
+						       too. */
 			rudp_src_ports_packet_lost(&p->src_ports, rec->source, now);
 			continue;
 		}

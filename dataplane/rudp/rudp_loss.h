@@ -21,9 +21,9 @@ void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 bool rudp_loss_packet(struct rudp_session *s, const struct pkt_rec *rec);
 /* Takes all packets in flight off the path: their chunks are retransmitted on other paths. */
 void rudp_loss_move_all(struct rudp_session *s, struct rudp_path *p);
-/* Retransmits, on other paths, announcements and the chunks of small messages that are in flight on
- * the path. oldest: retransmits only chunks of the oldest message. The packets stay in flight on
- * this path too. Returns false if there were none. */
+/* Retransmits on other paths the announcements, and the chunks of small messages, that are in
+ * flight on the path. oldest: only chunks of the oldest message. The packets stay in flight on this
+ * path too. Returns false if there were none. */
 bool rudp_loss_copy_small(struct rudp_session *s, struct rudp_path *p, bool oldest);
 /* Retransmits, in smaller packets, the chunks of all packets above this size, because such packets
  * will not arrive. */

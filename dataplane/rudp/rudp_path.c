@@ -3,10 +3,10 @@
  * The health of a path. UP: the path carries load unless it is suspect (rudp_suspect.c) or timed
  * out. A path that is up counts as timed out when it has been silent for two timeouts while other
  * paths have not. Its packets then travel on other paths, and a late answer restores the path
- * without loss. DOWN: the link is gone, the peer reports so, or the path stayed silent while the
- * peer answered on another path. A path that is down is probed, and used again after it has
- * answered for a while. If the peer is silent on all paths, the peer is late or dead and no path is
- * the cause: the session handles that case.
+ * without loss. DOWN: the link on one side is down, or the path stayed silent while the peer
+ * answered on another path. A path that is down is probed, and used again after it has answered for
+ * a while. If the peer is silent on all paths, the peer is late or dead and no path is the cause:
+ * the session handles that case.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
@@ -59,7 +59,7 @@ void rudp_path_init(struct rudp_session *s, unsigned index, unsigned port,
 
 	memset(p, 0, sizeof(*p));
 	s->pausing &=
-		(uint8_t) ~(1U << index); /* ends a pause of the earlier path with this index */
+		(uint8_t) ~(1U << index); /* end a pause of the earlier path with this index */
 	p->index = (uint8_t)index;
 	p->port = (uint8_t)port;
 	p->remote = *remote;
@@ -130,8 +130,8 @@ void rudp_path_set_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
  * Sets the hold time: how long a path must answer before it carries load again. Each failure of a
  * path moves its packets and causes a pause. So a path that fails soon after its recovery must
  * answer for longer the next time; if it fails more often than that, it stays unused. The hold time
- * is at most doubled, because a pause lasts only milliseconds, while each second of waiting costs
- * the bandwidth of a leg, even right after a repair, which the worker cannot detect.
+ * is at most doubled: a pause lasts only milliseconds, but each second of hold time costs the
+ * bandwidth of a leg. Even a repaired leg has to wait, because the worker cannot detect a repair.
  */
 static void hold_time_update(const struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
@@ -152,7 +152,7 @@ void rudp_path_set_down(struct rudp_session *s, struct rudp_path *p, int code, u
 	hold_time_update(s, p, now);
 	p->probe_ns = now;
 	p->unanswered = p->missed = 0;
-	if (p->pause_ns) /* moved packets have already arrived on another path */
+	if (p->pause_ns) /* set if moved packets have already arrived on another path */
 		p->last_pause_ns = p->pause_ns;
 	rudp_path_set_chunk_bytes(s);
 	rudp_loss_move_all(s, p);
@@ -180,8 +180,8 @@ void rudp_path_tx_error(struct rudp_session *s, struct rudp_path *p, int code, u
 void rudp_path_answered(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	p->unanswered = p->missed = 0;
-	/* While the link is known to be down, a late answer does not show that the path works
-	 * again. */
+	/* A late answer does not show that the path works again while its link is known to be
+	 * down. */
 	if (p->state != PATH_DOWN || p->local_down || p->peer_down)
 		return;
 	p->probes_answered++;

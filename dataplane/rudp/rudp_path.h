@@ -33,10 +33,11 @@ enum path_state {
 /* A suspect path is up and silent while the peer answers on another path. */
 enum suspect_stage {
 	SUSPECT_NONE,
-	SUSPECT_PROBED,	   /* its oldest small message was copied to another path as a probe */
+	SUSPECT_PROBED,	   /* the path's oldest small message was copied to another path as a
+			      probe */
 	SUSPECT_CONFIRMED, /* the peer answered on the other path and is still silent on this path:
 			      all small messages of this path were copied */
-	SUSPECT_MOVED,	   /* still silent: all its packets were moved */
+	SUSPECT_MOVED,	   /* the path is still silent: all its packets were moved */
 };
 
 /* Times are in ns of clock_now_ns(). 0 means not known yet, unless a comment says otherwise. */
@@ -44,16 +45,17 @@ struct rudp_path {
 	uint8_t state;	       /* enum path_state */
 	uint8_t index;	       /* position in rudp_session.paths, the same on both sides */
 	uint8_t port;	       /* our port, index in rudp_config.ports */
-	uint8_t suspect_stage; /* enum suspect_stage; a path that is suspect gets new packets only
-				  if all paths of its rank are, see path_rank() in rudp_tx.c */
-	bool standby;	       /* the path sends new packets only while no path without this flag is
-				  up */
-	bool timed_out;	 /* the path is up, but was silent for two timeouts, or the port permanently
-			    refused a packet on it: it gets new packets only while all paths that are
-			    up have timed out */
-	bool local_down; /* the link of our port is down */
-	bool peer_down;	 /* the peer reports that the link on its side is down */
-	bool tx_blocked; /* the port accepted no more packets; valid until the next poll */
+	uint8_t suspect_stage; /* enum suspect_stage; while the path is suspect, it gets new
+				  packets only if all other paths of its rank are suspect too,
+				  see path_rank() in rudp_tx.c */
+	bool standby;	       /* the path is a standby: it sends new packets only while no path
+				  that is not a standby is up */
+	bool timed_out;	       /* the path is up, but was silent for two timeouts, or the port
+				  permanently refused a packet on it. So the path gets new packets
+				  only while all paths that are up have timed out */
+	bool local_down;       /* the link of our port is down */
+	bool peer_down;	       /* the peer reports that the link on its side is down */
+	bool tx_blocked;       /* the port accepted no more packets; valid until the next poll */
 	struct datagram_addr remote; /* address of the peer */
 
 	struct rudp_sent sent; /* our packets in flight, until they are acknowledged or lost */
@@ -63,7 +65,7 @@ struct rudp_path {
 	struct rudp_acks acks; /* packets of the peer that arrived, and which of them we have not
 				  acknowledged yet */
 	struct rudp_gso gso;   /* whether GSO bursts arrive */
-	/* Our additional UDP source ports, and which of them reach the peer. */
+	/* Our additional UDP source ports, and which of them reach the peer on this path. */
 	struct rudp_src_ports src_ports;
 	struct rudp_quality quality; /* share of lost packets per direction */
 	struct rudp_latency latency; /* whether the path's round trip is far above the round trip of
@@ -71,7 +73,7 @@ struct rudp_path {
 	uint64_t pace_ns;	     /* big messages send nothing before this time */
 
 	/* health of a path in state UP */
-	uint64_t last_rx_ns; /* when the last packet of the peer arrived on it */
+	uint64_t last_rx_ns; /* when the last packet of the peer arrived on the path */
 	uint64_t probe_ns;   /* UP: when the last keepalive was sent; DOWN: when the next probe is
 				due */
 	bool probe_due;	     /* UP: send a keepalive at the next poll, to measure the round trip */
@@ -85,9 +87,9 @@ struct rudp_path {
 	unsigned unanswered;	 /* number of probes sent since the last answer */
 	unsigned missed; /* number of unanswered probes after which something arrived on another
 			    path */
-	uint64_t probe_sent_ns; /* when the last probe was sent */
-	unsigned probes_sent; /* probes_sent: number of probes in the current run; probes_answered:
-				 how many of them were answered */
+	uint64_t probe_sent_ns; /* when the last probe on this DOWN path was sent */
+	unsigned probes_sent;	/* probes_sent: number of probes in the current run;
+				   probes_answered: number of these probes that were answered */
 	unsigned probes_answered;
 	uint64_t hold_ns; /* duration of a run after which the path is up again; longer while the
 			     path goes up and down often */
@@ -95,20 +97,23 @@ struct rudp_path {
 
 	/* an UP path that has packets in flight but stays silent */
 	uint64_t timed_out_ns;	     /* when timed_out was set */
-	uint64_t alive_elsewhere_ns; /* when, after timed_out_ns, the peer answered on another path;
-					0: it has not */
+	uint64_t alive_elsewhere_ns; /* when, after timed_out_ns, the peer answered on another
+					path; 0: never */
 	int tx_error_code;    /* negative errno with which the port refused our last packet */
-	uint64_t tx_error_ns; /* since when the port refuses all our packets; 0: it accepts them */
+	uint64_t tx_error_ns; /* since when the port refuses all our packets; 0: the port
+				 accepts them */
 
-	/* for HELLO and JOIN, which the client sends; the members marked "server" are set by the
-	 * server */
+	/* Members for HELLO and JOIN, which the client sends. The server sets only those marked
+	 * "server". */
 	uint64_t hello_ns;	 /* when the next HELLO or JOIN is due */
 	uint64_t hello_interval; /* time (ns) between the next HELLO or JOIN and the one after it */
-	uint64_t cookie;	 /* the server's proof of our address for this path */
+	uint64_t cookie;	 /* the cookie with which the server validates our address on
+				    this path */
 	bool hello_again;	 /* the path works, but HELLO or JOIN must tell the peer that
 				    `standby` has changed */
-	bool crossed;		 /* the path is standby while a label is unknown, because port and
-				    address have different positions in their lists */
+	bool crossed;		 /* the path is standby while a label is unknown, because its
+				    port and its address have different positions in their
+				    lists */
 	uint32_t peer_label;	 /* hash of the label on the peer's side; 0: unknown */
 	uint32_t label_pn; /* serial of the LABEL message that brought peer_label; 0: peer_label
 			      came in the ACCEPT */
@@ -117,7 +122,7 @@ struct rudp_path {
 	uint32_t class_stamp; /* client: when `standby` last changed, in us modulo 2^32, as JOIN
 				 carries it */
 
-	/* server: LABEL, which carries the label of our side and is repeated until the client
+	/* server: a LABEL with the label of our side is due; it is repeated until the client
 	 * confirms it */
 	bool label_pending;
 	uint64_t label_ns, label_interval; /* when the next LABEL is due; time (ns) between the next
@@ -138,7 +143,7 @@ struct rudp_path {
 	uint64_t peer_alive_ns; /* when the peer answered on another path after this path had fallen
 				   silent */
 	uint64_t pause_since;	/* when this path fell silent before its latest failover */
-	uint64_t pause_from;	/* when its packets were moved to other paths */
+	uint64_t pause_from;	/* when the path's packets were moved to other paths */
 	uint64_t pause_ns;	/* duration from pause_since until the first moved packet arrived;
 				   0: none has arrived */
 
@@ -149,11 +154,11 @@ struct rudp_path {
 	uint64_t rtt_at_ns;	/* when the round trip of a message, not of a probe, was last
 				   measured */
 	uint64_t last_pause_ns; /* pause_ns of the latest failover that took the path down */
-	uint64_t since_ns;	/* when it last went up or down, or was created */
+	uint64_t since_ns;	/* when the path last went up or down, or was created */
 };
 
-/* Makes paths[index] a new path. Only this function does that, so no state of the path that had
- * this index before remains. */
+/* Makes paths[index] a new path. All members are set, so nothing remains of an earlier path with
+ * this index. */
 void rudp_path_init(struct rudp_session *s, unsigned index, unsigned port,
 		    const struct datagram_addr *remote, bool standby, uint64_t now);
 void rudp_path_set_up(struct rudp_session *s, struct rudp_path *p, uint64_t now);

@@ -86,10 +86,10 @@ static uint64_t keepalive_at(const struct rudp_session *s, const struct rudp_pat
 }
 
 /*
- * Detects that the peer answers on another path after p fell silent. Only an answer counts, because
- * a path that has just recovered or was just used has not shown yet that it works. A path in its
- * hold time has shown that it works, so it is better than p. The probe on p may have been lost
- * because the peer was late, so p gets one more probe before it goes down.
+ * Detects that the peer answers on another path after p fell silent. Only an answer counts: a path
+ * that has just recovered or was just used has not shown yet that it works. A path in its hold time
+ * has shown that it works, so it is better than p. The peer may have been late with its answer on
+ * p, so p gets one more probe before it goes down.
  */
 static void alive_elsewhere_check(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
@@ -133,8 +133,8 @@ static void pto_fire(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	}
 }
 
-/* Returns the earliest possible timeout, whatever the round trip. Before this time the exact
- * timeout need not be computed. */
+/* Returns a lower bound of the time at which p times out, whatever its round trip. Before this time
+ * the exact timeout need not be computed. */
 static uint64_t silent_least(const struct rudp_session *s, uint64_t since)
 {
 	return since + MIN_OF(s->r->lim.min_rto_ns, RUDP_RTO_MAX_NS);
@@ -188,7 +188,7 @@ static unsigned misses_max(const struct rudp_session *s, const struct rudp_path 
 	return MAX_OF(PROBES_MISSED, (unsigned)(silence / PROBE_DOWN_NS));
 }
 
-/* Returns whether the path will have answered for long enough at time `at`, and still answers.
+/* Returns whether the path still answers, and will have answered for long enough at time `at`.
  * Probes in flight do not count as missed. */
 static bool held_long_enough(const struct rudp_session *s, const struct rudp_path *p, uint64_t at)
 {
@@ -230,8 +230,8 @@ static uint64_t probe_interval(struct rudp_session *s, const struct rudp_path *p
 
 	if (only && all <= PROBE_ALONE_NS)
 		return PROBE_ALONE_NS;
-	if (!only && p->answered_since) /* in the hold time, probe at the full rate, because the
-					   answers are counted */
+	if (!only && p->answered_since) /* probe at the full rate during the hold time, because
+					   the answers are counted */
 		return PROBE_DOWN_NS;
 	ns = now > p->since_ns + PROBE_SOON_FOR_NS ? PROBE_LATE_NS : PROBE_DOWN_NS;
 	ns = only ? all : MAX_OF(ns, all);

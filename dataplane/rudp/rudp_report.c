@@ -30,11 +30,11 @@
 /* If at least this many packets were sent since the last probe, they show losses as well as probes
  * do. */
 #define LOADED_PACKETS 8U
-/* A peer that has sent no report after this many probes may have a version without reports. */
+/* If a peer has sent no report after this many probes, its version may not have reports. */
 #define UNHEARD_MOST 8U
 #define PROBE_UNHEARD_NS (16 * NSEC_PER_SEC)
-/* If two reports are farther apart than this, the packets that are missing between them were lost
- * in an outage and do not count. */
+/* Packets that are missing between two reports farther apart than this were lost in an outage, and
+ * do not count. */
 #define OUTAGE_NS (3 * NSEC_PER_SEC)
 #define OUTAGE_PROBES 8U
 

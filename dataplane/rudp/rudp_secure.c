@@ -119,8 +119,9 @@ static int tag_parts(struct rudp_secure *x, uint64_t n, const struct datagram *i
 	return r ? r : rudp_aead_seal_end(&x->tx, ret->hdr + WIRE_COMMON_BYTES);
 }
 
-/* Tags a packet that is built in one piece in `whole`. To compute the tag, the common header is
- * first copied directly before the rest of the text, into the place of the tag. */
+/* Tags a packet that is built in one piece in `whole`. The tag covers the common header and the
+ * text after it as one range. So the header is first copied directly before the text, and later
+ * moved to its place before the tag. */
 static int tag_joined(struct rudp_secure *x, uint64_t n, const struct datagram *in, uint8_t *whole,
 		      const struct datagram *ret)
 {

@@ -26,8 +26,8 @@
 #define RUDP_SECURE_PHASE_PACKETS (1ULL << 22)
 /* After this many failed authentications the session rejects all packets (RFC 9001, 6.6). */
 #define RUDP_SECURE_FORGED_MAX (1ULL << 36)
-/* Payloads of up to this many bytes are copied, for example in packets of 1500 bytes, but not in
- * packets of 9000 bytes. */
+/* Largest payload in bytes that is copied: packets of 1500 bytes are copied, packets of 9000 bytes
+ * are not. */
 #define RUDP_SECURE_JOIN_MOST 2048U
 /* Size of the replay window of the control counter. Packets with numbers older than the window are
  * dropped. */

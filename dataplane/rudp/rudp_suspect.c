@@ -12,7 +12,7 @@
  */
 #include "dataplane/rudp/rudp_internal.h"
 
-/* If a port did not take a probe, it is sent again after this time. */
+/* Time after which a probe that the port did not take is sent again. */
 #define RETRY_NS RUDP_ACK_DELAY_NS
 
 /* Returns how long an answer may take if neither host is late. */
@@ -23,8 +23,8 @@ static uint64_t answer_timeout(const struct rudp_session *s, const struct rudp_p
 	return MIN_OF(net, rudp_path_rto(s, p));
 }
 
-/* Returns when to probe p. If the hosts of this path are usually late, the probe waits until they
- * could have answered. */
+/* Returns when to probe p. The probe waits until hosts that are usually late could have
+ * answered. */
 static uint64_t probe_at(const struct rudp_session *s, const struct rudp_path *p)
 {
 	return rudp_sent_silent_since(&p->sent) +
@@ -93,8 +93,8 @@ static void ping_elsewhere(struct rudp_session *s, struct rudp_path *p, uint64_t
 			rudp_tx_ping(s, &s->paths[i], now);
 }
 
-/* Returns whether ping_elsewhere() would send a PING: a better path has nothing in flight, because
- * no packet was sent there yet or its port did not take the packet. */
+/* Returns whether ping_elsewhere() would send a PING: no packet is in flight on a better path,
+ * because none was sent there yet or because its port did not take the packet. */
 static bool can_ping_elsewhere(const struct rudp_session *s, const struct rudp_path *p)
 {
 	for (unsigned i = 0; i < s->n_paths; i++)
@@ -168,8 +168,8 @@ void rudp_suspect_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now
 		if (!rudp_loss_copy_small(s, p, true))
 			ping_elsewhere(s, p, now);
 	} else if (p->suspect_stage == SUSPECT_PROBED && !peer_is_alive(p)) {
-		/* No better path has answered a packet that was sent late enough to prove
-		 * something, or the ports of these paths did not take the PINGs. */
+		/* No better path has answered a packet that was sent late enough to prove anything,
+		 * or the ports of these paths did not take the PINGs. */
 		ping_elsewhere(s, p, now);
 	}
 	if (p->suspect_stage == SUSPECT_CONFIRMED && now >= move_all_at(s, p))

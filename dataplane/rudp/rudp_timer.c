@@ -65,8 +65,8 @@ void rudp_timer_set(struct rudp_session *s, uint64_t at_ns)
 		rudp_timer_drop(s);
 		return;
 	}
-	/* A session whose time is in the past would overtake all other sessions that are due, again
-	 * and again. */
+	/* Use the present for a time in the past: otherwise the session would overtake all other
+	 * due sessions again and again. */
 	at_ns = MAX_OF(at_ns, r->now);
 	place(r, (struct rudp_timer){.at_ns = at_ns, .session = s},
 	      s->timer_at ? s->timer_at - 1 : r->n_heap++);

@@ -29,9 +29,9 @@ static uint32_t window_left(const struct rudp_path *p, bool small)
 
 /*
  * Estimates when a packet sent on p now would arrive: the round trip, plus the time that the
- * packets in flight before it take. If the latest sample is old, it says little, so the path's
- * minimum round trip is used. For bulk data the minimum is always used: the rest of the round trip
- * is our own queue, which is counted separately.
+ * packets in flight before it take. An old sample says little, so the path's minimum round trip is
+ * used instead. For bulk data the minimum is always used: the rest of the round trip is our own
+ * queue, which the bytes in flight already count.
  */
 static uint64_t path_eta(const struct rudp_path *p, bool small, uint64_t now)
 {
@@ -68,7 +68,7 @@ static uint64_t path_cost(const struct rudp_session *s, const struct rudp_path *
 {
 	uint64_t eta = path_eta(p, small, now);
 
-	/* A response prefers the path of its request. The client chose this path, and knows the
+	/* Prefer the path of the request for a response. The client chose that path, and knows the
 	 * health of the paths at least as well as we do. */
 	return small && !s->is_client && m->prefer == p->index ? eta / 2 : eta;
 }
@@ -96,8 +96,8 @@ static struct rudp_path *path_choose(struct rudp_session *s, const struct tx_msg
 			p->cc.limited = true;
 			continue;
 		}
-		/* The incast share holds the message back, and not the window. So this must not
-		 * make the window grow. */
+		/* The incast share delays this message, not the window. So do not set cc.limited,
+		 * which would make the window grow. */
 		if (PLENUM_UNLIKELY(small && now < p->small_pace_ns))
 			continue;
 		if (!best) { /* the cost is computed only if there is a second path to compare with
@@ -153,7 +153,7 @@ static unsigned lost_run(const struct tx_msg *m, unsigned index, unsigned most)
 static unsigned chunks_per_packet(const struct rudp_session *s, const struct rudp_path *p,
 				  const struct tx_msg *m)
 {
-	if (m->n_chunks == 1) /* this avoids the division */
+	if (m->n_chunks == 1) /* a message of one chunk needs no division */
 		return 1;
 	return MAX_OF(rudp_path_payload_max(s, p, p->mtu.cur) / m->chunk_bytes, 1U);
 }
@@ -182,8 +182,8 @@ static int chunks_send(struct rudp_session *s, struct rudp_path *p, const struct
 	pkt->hdr_len = WIRE_DATA_BYTES;
 	pkt->payload_len = (uint16_t)(last ? m->len - offset : n * m->chunk_bytes);
 	pkt->payload = pkt->payload_len ? m->data + offset : NULL;
-	/* Let the last packet of a message carry an acknowledgement, because it often has space for
-	 * it. */
+	/* Let the last packet of a message carry an acknowledgement, because this packet often has
+	 * space. */
 	if (last && rudp_ack_out_waits(s) &&
 	    pkt->payload_len + 0U + WIRE_DATA_ACK_BYTES - WIRE_DATA_BYTES <=
 		    rudp_path_payload_max(s, p, p->mtu.cur))
@@ -294,8 +294,9 @@ static uint32_t burst_send(struct rudp_session *s, struct rudp_path *p, struct t
 		p->pace_ns = now + rudp_cc_pace(&p->cc, mtu, p->rtt.srtt, sent);
 	if (PLENUM_UNLIKELY(shared))
 		rudp_incast_sent(p, sent, now);
-	if (by == 0) /* only for source port 0, because another source port may itself be the cause
-			of losses */
+	/* Watch only bursts from source port 0, because another source port may itself be the cause
+	 * of losses. */
+	if (by == 0)
 		rudp_gso_sent(&p->gso, first_pn, (unsigned)(p->sent.next_pn - first_pn),
 			      rudp_sent_at(&p->sent, first_pn)->bytes,
 			      (uint64_t)slot->gen << 16 | slot->index, now);
@@ -515,8 +516,8 @@ int rudp_tx_ping_padded(struct rudp_session *s, struct rudp_path *p, uint16_t mt
 
 void rudp_tx_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
-	/* A peer without memory drops chunks without acknowledging them. But it answers a PING, and
-	 * this acknowledgement shows which chunks it has dropped. */
+	/* A peer without memory drops chunks and does not acknowledge them. But it answers a PING,
+	 * and this answer shows which chunks it has dropped. */
 	for (uint64_t pn = p->sent.pto_count > 1 ? p->sent.next_pn : p->sent.tail_pn;
 	     pn < p->sent.next_pn; pn++) {
 		const struct pkt_rec *rec = &p->sent.ring[pn & p->sent.ring_mask];

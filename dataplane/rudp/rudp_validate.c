@@ -79,12 +79,12 @@ int rudp_validate_rx(struct rudp_session *s, struct rudp_path *p, const struct d
 	if (!(c->flags & WIRE_F_HEARD)) {
 		p->src_ports.peer[w.index] = other ? src->port : 0;
 		w.port = src->port;
-		(void)src_port_send(s, p, WIRE_F_HEARD, 0,
-				    &w); /* if the echo is lost, the peer probes again */
+		/* The echo may be lost: the peer then probes again. */
+		(void)src_port_send(s, p, WIRE_F_HEARD, 0, &w);
 		return 0;
 	}
-	/* The probe came from the port's main UDP port, because this host could not open the
-	 * additional source port. So the echo proves nothing. */
+	/* The probe left from the port's main UDP port, because this host could not open the
+	 * additional source port. So the echo proves nothing about the source port. */
 	if (w.port == s->r->cfg.ports[p->port].local.port) {
 		rudp_src_ports_unusable(&p->src_ports, w.index);
 		return 0;

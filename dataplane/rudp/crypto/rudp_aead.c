@@ -47,7 +47,7 @@ int rudp_aead_init(struct rudp_aead *a, enum rudp_cipher cipher, bool seal,
  */
 static void block(const uint8_t in[16], uint8_t out[16], const void *ctx)
 {
-	/* This cannot fail, because it gets a whole block and a context with a key. */
+	/* EVP_Cipher() cannot fail here, because it gets a whole block and a context with a key. */
 	(void)EVP_Cipher((EVP_CIPHER_CTX *)ctx, out, in, 16);
 }
 
@@ -176,8 +176,7 @@ int rudp_aead_open_end(struct rudp_aead *a, const uint8_t tag[RUDP_AEAD_TAG_BYTE
 	}
 	if (a->tag)
 		return CRYPTO_gcm128_finish(a->tag, tag, RUDP_AEAD_TAG_BYTES) == 0 ? 0 : -EBADMSG;
-	memcpy(copy, tag, sizeof(copy)); /* a copy, because libcrypto does not promise to leave the
-					    tag unchanged */
+	memcpy(copy, tag, sizeof(copy)); /* use a copy, because libcrypto may change the tag */
 	if (EVP_CIPHER_CTX_ctrl(a->ctx, EVP_CTRL_AEAD_SET_TAG, RUDP_AEAD_TAG_BYTES, copy) != 1)
 		return -EIO;
 	return EVP_DecryptFinal_ex(a->ctx, none, &n) == 1 ? 0 : -EBADMSG;

@@ -16,7 +16,7 @@
 #define RUDP_AEAD_KEY_BYTES 32
 #define RUDP_AEAD_TAG_BYTES 16
 
-/* Packets carry these values. */
+/* The ciphers, with their numbers in packets. */
 enum rudp_cipher { RUDP_CIPHER_NONE, RUDP_AESGCM, RUDP_CHACHAPOLY, RUDP_CIPHER_MAX };
 
 struct rudp_aead { /* one direction, one key at a time; all zeros: no cipher */
@@ -42,7 +42,7 @@ int rudp_aead_init(struct rudp_aead *a, enum rudp_cipher cipher, bool seal,
  * called. An encrypted packet may have at most RUDP_AEAD_CLEAR_MAX bytes in clear. */
 int rudp_aead_init_packets(struct rudp_aead *a, enum rudp_cipher cipher, bool encrypts, bool seal,
 			   const uint8_t key[RUDP_AEAD_KEY_BYTES]);
-/* For tests and comparisons: while this is set, new contexts do not use libipsec-mb. */
+/* While this is true, new contexts do not use libipsec-mb; for tests and comparisons. */
 extern bool rudp_aead_only_libcrypto;
 void rudp_aead_done(struct rudp_aead *a);
 /* Replaces the key of the context. */

@@ -24,7 +24,7 @@ struct rudp_aead_mb {
 	bool begun; /* the library has received the clear part */
 };
 
-static IMB_MGR *mgr; /* holds the library's functions, which keep no state in it */
+static IMB_MGR *mgr; /* table of the library's functions, which keep no state in it */
 
 static struct rudp_aead_mb *context_new(const uint8_t key[32], bool tags, bool seal)
 {

@@ -22,7 +22,8 @@ struct rudp_aead_mb *rudp_aead_mb_new(const uint8_t key[32], bool tags, bool sea
 /* Wipes the key. Returns NULL. */
 struct rudp_aead_mb *rudp_aead_mb_free(struct rudp_aead_mb *m);
 void rudp_aead_mb_rekey(struct rudp_aead_mb *m, const uint8_t key[32]);
-/* The same steps as in rudp_aead.h, called in the same order. They return 0 or -EIO. */
+/* The steps for one packet, which are called in the same order as those of rudp_aead.h. They return
+ * 0 or -EIO. */
 void rudp_aead_mb_begin(struct rudp_aead_mb *m, const uint8_t nonce[12]);
 int rudp_aead_mb_clear(struct rudp_aead_mb *m, const uint8_t *p, size_t len);
 int rudp_aead_mb_crypt(struct rudp_aead_mb *m, const uint8_t *in, size_t len, uint8_t *out);

@@ -199,7 +199,7 @@ static int tokens(struct rudp_noise *ns, bool first, const uint8_t pub[KEY])
 	int r = first ? mix_key_and_hash(ns, ns->psk, KEY) : 0;
 
 	r = r ? r : mix_hash(ns, pub, KEY);
-	/* With a pre-shared key, the specification requires this after every token e. */
+	/* With a pre-shared key, the specification requires MixKey after every token e. */
 	r = r ? r : mix_key(ns, pub, KEY);
 	if (first || r)
 		return r;

@@ -2,8 +2,8 @@
 /* The receiver's record of packet numbers. */
 #include "dataplane/rudp/path/rudp_acks.h"
 
-/* A packet whose number is further ahead than this is not from our peer, because it exceeds any
- * sender's window. */
+/* A packet number that is this far ahead exceeds any sender's window, so the packet is not from our
+ * peer. */
 #define PN_JUMP_MAX (1U << 20)
 
 bool rudp_acks_seen(const struct rudp_acks *a, uint64_t pn)
@@ -33,7 +33,7 @@ void rudp_acks_note_unordered(struct rudp_acks *a, uint64_t pn)
 {
 	uint64_t word = pn >> 6, w = a->top >> 6;
 
-	a->now = true; /* acknowledge at once: if the packet fills a gap, the sender should learn
+	a->now = true; /* acknowledge at once, because the packet fills a gap: the sender learns
 			  early that it was not lost */
 	if (pn <= a->top)
 		return;

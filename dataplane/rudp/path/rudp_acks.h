@@ -21,8 +21,8 @@ struct rudp_acks {
 	uint64_t top;	  /* highest packet number seen, 0: none */
 	uint64_t arrived; /* number of packets that arrived, each counted once, including those
 			     dropped for lack of memory */
-	uint64_t top_ns,
-		top_gap; /* when packet `top` arrived; how long before that we had last polled */
+	uint64_t top_ns, top_gap; /* top_ns: when packet `top` arrived; top_gap: time between our
+				     last poll before that and its arrival */
 	uint64_t words[RUDP_ACK_WORDS];
 	uint64_t dirty_word; /* lowest word that changed since the last acknowledgement */
 	uint32_t pending, pending_bytes;
@@ -41,13 +41,13 @@ static inline int rudp_acks_check(struct rudp_acks *a, uint32_t low, uint64_t *r
 {
 	if (PLENUM_UNLIKELY(low != (uint32_t)(a->top + 1)))
 		return rudp_acks_check_unordered(a, low, ret);
-	*ret = a->top + 1; /* in order: no further check needed */
+	*ret = a->top + 1; /* the packet is the next one in order */
 	return 1;
 }
 /* Returns whether the packet is a duplicate, or too old to tell. */
 bool rudp_acks_seen(const struct rudp_acks *a, uint64_t pn);
-/* Records a new packet of len bytes. gap: time from our last poll before its arrival to its
- * processing. */
+/* Records a new packet of len bytes. gap: time between the last poll before the packet arrived and
+ * its processing. */
 static inline void rudp_acks_note(struct rudp_acks *a, uint64_t pn, size_t len, uint64_t gap,
 				  uint64_t now)
 {
@@ -72,8 +72,8 @@ static inline void rudp_acks_note(struct rudp_acks *a, uint64_t pn, size_t len, 
 	a->pending_bytes += (uint32_t)len;
 }
 bool rudp_acks_due(const struct rudp_acks *a, uint64_t now);
-/* Sets in *ret which packets up to `top` have arrived, in at most max_words words, and, if `top` is
- * the highest number that arrived, the delay and gap of that packet. The caller sets path and
+/* Sets in *ret which packets up to `top` have arrived, in at most max_words words. If `top` is the
+ * highest number that arrived, also sets the delay and gap of that packet. The caller sets path and
  * credit. */
 void rudp_acks_fill(const struct rudp_acks *a, uint64_t top, unsigned max_words,
 		    struct wire_ack *ret, uint64_t now);

@@ -26,7 +26,7 @@
 #define LATE_BYTES(ns) ((ns) / 4 * 5)
 #define LATE_BYTES_MOST (256U << 10)
 #define LATE_LEAST_NS (20 * NSEC_PER_USEC)
-/* For this many rounds after a cut for loss, late threads do not raise the minimum window. */
+/* Number of rounds after a cut for loss in which late threads do not raise the minimum window. */
 #define LATE_HOLD 100U
 
 /*
@@ -49,17 +49,17 @@
 
 /*
  * A queue keeps the order of its packets, so reordering means that some packets are slow by chance.
- * On such a path the target is raised by a part of the delay of reordered packets, but only up to a
- * bound, because a queue may hide behind that delay. Also, only the minimum of DELAYS_LEAST samples
- * shows whether there is a queue. This also applies to a sender of rare single packets, which no
- * other packet can overtake.
+ * On such a path the target is raised by a part of the delay of reordered packets. The raise is
+ * bounded, because a queue may hide behind that delay. Also, only the minimum of DELAYS_LEAST
+ * samples shows whether there is a queue. This also applies to a sender of rare single packets,
+ * which no other packet can overtake.
  */
 #define REORDERING_SHARE 2U
 #define REORDERING_MAX_NS (2 * NSEC_PER_MSEC)
 #define DELAYS_LEAST 8U
 
-/* A longer delay does not shrink the window: a busy host may hold a packet for so long, but no
- * switch does. */
+/* A delay longer than this does not shrink the window: a busy host may hold a packet for so long,
+ * but no switch does. */
 #define STALL_NS (8 * NSEC_PER_MSEC)
 /* Losses are heavy if more than one packet in this many is lost. Bad cables and rebooting switches
  * lose fewer packets. */
@@ -104,7 +104,7 @@ void rudp_cc_delay(struct rudp_cc *c, uint64_t network_ns, uint64_t host_ns)
 /* Returns the smallest number whose square is at least n; n: 1 to 2^16. */
 static uint64_t root_up(uint64_t n)
 {
-	uint64_t below = 0; /* the largest tried number whose square is less than n */
+	uint64_t below = 0; /* the largest number so far whose square is less than n */
 
 	for (uint64_t bit = 128; bit; bit >>= 1)
 		if ((below + bit) * (below + bit) < n)
@@ -195,8 +195,8 @@ static bool is_noisy(const struct rudp_cc *c)
  * chance. */
 static bool needs_more(const struct rudp_cc *c, uint32_t mtu)
 {
-	bool alone = !c->limited &&
-		     c->cwnd <= UNIT(mtu) / 2; /* too few packets in flight for reordering */
+	bool alone = !c->limited && c->cwnd <= UNIT(mtu) / 2; /* reordering cannot occur with so few
+								 packets in flight */
 
 	return c->n_delays < DELAYS_LEAST && (c->reordering_ns || alone);
 }

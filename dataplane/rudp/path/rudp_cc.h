@@ -16,8 +16,8 @@ struct rudp_cc {
 	uint32_t cwnd, cwnd_before; /* cwnd_before: value that rudp_cc_undo restores */
 	uint32_t recover_to;   /* the window before it was cut for delay, up to which it may grow
 				  fast; 0: the last cut was for loss */
-	bool startup, limited; /* startup: no cut yet; limited: the window, not a lack of data, held
-				  the sender back */
+	bool startup, limited; /* startup: the window was never cut; limited: the window, not a
+				  lack of data, held the sender back */
 	uint8_t growth_rounds; /* consecutive round trips in which the window grew */
 	uint8_t late_hold; /* number of further rounds in which late hosts do not raise the minimum
 			      window */
@@ -26,7 +26,8 @@ struct rudp_cc {
 	uint64_t late_ns;	/* smoothed delay that late threads of both hosts cause */
 	uint64_t noise_ns;	/* variation of round trips; set by the caller */
 	uint64_t reordering_ns; /* how late reordered packets have arrived; set by the caller */
-	unsigned n_delays;	/* number of samples of which round_min_ns is the minimum */
+	unsigned n_delays;	/* number of samples in the current round, of which round_min_ns
+				   is the minimum */
 	uint32_t acked, lost, round_acked,
 		round_lost; /* numbers of packets; round_*: only of the current round */
 };

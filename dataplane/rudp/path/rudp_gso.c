@@ -43,15 +43,16 @@ enum rudp_gso_news rudp_gso_ack_done(struct rudp_gso *t, uint64_t now)
 {
 	bool were_lost = t->off_until != 0;
 
-	if (t->arrived) { /* bursts arrive; the bursts that counted as lost may have been late */
+	if (t->arrived) { /* A packet of a burst arrived, so the bursts that counted as lost may
+			     only have been late. */
 		*t = (struct rudp_gso){.lost = 0};
 		return were_lost ? RUDP_GSO_ARRIVES : RUDP_GSO_NO_NEWS;
 	}
 	if (!t->overtaken)
 		return RUDP_GSO_NO_NEWS;
 	count_lost(t);
-	/* If no packet as large as the packets of the burst has arrived, the size may be the
-	 * cause. */
+	/* The packet size may be the cause of the loss, until a packet as large has arrived
+	 * singly. */
 	if (t->lost < LOST_MOST || t->single < t->last.bytes)
 		return RUDP_GSO_NO_NEWS;
 	t->n_watched = 0;

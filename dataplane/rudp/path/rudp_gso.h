@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #define RUDP_GSO_WATCHED 8U
-struct rudp_gso { /* all zeros: nothing is known yet */
+struct rudp_gso { /* a struct of zeros: nothing is known yet */
 	struct rudp_gso_span {
 		uint64_t from, to;   /* packet numbers [from, to) */
 		uint64_t msg;	     /* identifies the message of which the burst carries a part */

@@ -3,9 +3,9 @@
  * Decides whether one path is slow, with hysteresis. It judges time windows of some seconds by two
  * values: the least round trip without the hosts' own delay, and the round trip without our own
  * queue. So neither a busy host nor load makes a path count as slow. A path is slow if its round
- * trip is far above that of another port's path to the same peer. It is also slow if its round trip
- * is far above its own past while no other path is late: if all are late, the cause is not one leg.
- * It only computes, and does not depend on packets or sessions. Times in ns.
+ * trip is far above that of another port's path to the same peer. A path is also slow if its round
+ * trip is far above its own past while no other path is late. If all paths are late, the cause is
+ * not one leg. It only computes, and does not depend on packets or sessions. Times in ns.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_LATENCY_H
 #define PLENUM_DATAPLANE_RUDP_LATENCY_H
@@ -14,12 +14,12 @@
 
 /* A path is slow if its round trip is this many times the usual round trip. */
 #define RUDP_LATENCY_FAR 5U
-/* A slow path also exceeds the usual round trip by at least this. */
+/* The round trip of a slow path exceeds the usual round trip at least by this. */
 #define RUDP_LATENCY_MORE_NS NSEC_PER_MSEC
 #define RUDP_LATENCY_WINDOW_NS (2 * NSEC_PER_SEC)
 #define RUDP_LATENCY_OWN_PAST (-1)
 
-struct rudp_latency { /* all zeros: nothing is known yet */
+struct rudp_latency { /* a struct of zeros: nothing is known yet */
 	/* The current window; samples that may consist only of the hosts' delay are left out. */
 	uint64_t window_ns, least;
 	unsigned samples;
@@ -28,7 +28,8 @@ struct rudp_latency { /* all zeros: nothing is known yet */
 	uint64_t last, last_ns, last_took;
 	uint64_t usual;	  /* average of `last` over windows that were not slow */
 	unsigned windows; /* number of windows in that average, up to a limit */
-	uint64_t slow;	  /* the round trip for which the path counts as slow; 0: it is not slow */
+	uint64_t slow;	  /* round trip because of which the path counts as slow; 0: the path is
+			     not slow */
 	uint64_t than;	  /* the round trip that `slow` was compared with */
 	int than_port; /* port of the path that `slow` was compared with; or RUDP_LATENCY_OWN_PAST
 			*/
@@ -37,9 +38,10 @@ struct rudp_latency { /* all zeros: nothing is known yet */
 
 /* Summary of the other ports' paths to the same peer; all zeros: there are none. */
 struct rudp_latency_others {
-	uint64_t least; /* the least value of `last` among them; 0: none has a recent value */
+	uint64_t least; /* the least value of `last` among these paths; 0: none of them has a
+			   recent value */
 	int port;	/* the port whose path has `least` */
-	bool late;	/* one of them is far above its own past */
+	bool late;	/* one of these paths is far above its own past */
 };
 
 enum rudp_latency_news { RUDP_LATENCY_NO_NEWS, RUDP_LATENCY_SLOW, RUDP_LATENCY_GOOD };

@@ -45,8 +45,9 @@ static unsigned search_end(struct rudp_mtu *m, uint64_t now)
 {
 	m->done = true;
 	m->round = 0;
-	if (m->before_fall) /* the size fell before: if the search reaches it again, random loss was
-			       the cause, so from now on more losses are needed */
+	if (m->before_fall) /* The size fell before and the search has reached it again. So
+			       random loss was the cause, and from now on more probes must be
+			       lost. */
 		m->lost_limit = m->cur >= m->before_fall
 					? (uint8_t)MIN_OF(m->lost_limit * 2U, RUDP_MTU_LOST_MOST)
 					: RUDP_MTU_LOST_LEAST;
@@ -72,8 +73,8 @@ static unsigned search_continue(struct rudp_mtu *m, uint64_t now)
 		return search_end(m, now);
 	if (m->round == 0)
 		probe_common(m, now);
-	else if (m->round == 1) /* the common size that arrived is usually the exact size, so probe
-				   only a little above it */
+	else if (m->round == 1) /* The common size that arrived is usually the exact path MTU,
+				   so probe only a little above it. */
 		probe_add(m, MIN_OF(m->cur + RUDP_MTU_STEP, limit(m)), now);
 	else
 		probe_add(m, (m->cur + limit(m) + 1U) / 2, now);
@@ -226,7 +227,8 @@ unsigned rudp_mtu_probe_lost(struct rudp_mtu *m, uint64_t pn, unsigned tries, ui
 	p->due_ns = now + (RUDP_MTU_TRY_GAP_NS << MIN_OF(p->lost, TRY_GAP_DOUBLED_MOST));
 	if (++p->lost < tries)
 		return 0;
-	if (p->bytes <= m->cur) { /* this size has arrived before */
+	/* Packets of this size have arrived before, so the path MTU has fallen. */
+	if (p->bytes <= m->cur) {
 		m->too_large = 0;
 		return fall_back(m, now);
 	}

@@ -27,7 +27,7 @@
 #define RUDP_MTU_STEP 16U /* a gain of fewer bytes is not worth another probe */
 #define RUDP_MTU_LOST_LEAST 4U
 #define RUDP_MTU_LOST_MOST 16U
-/* If a large packet arrived, but more than this many packets ago, this proves nothing any more */
+/* A large packet proves nothing any more if more than this many packets were sent after it. */
 #define RUDP_MTU_PASSED_AGE 64U
 #define RUDP_MTU_TRY_GAP_NS (5 * NSEC_PER_MSEC)
 #define RUDP_MTU_RAISE_FIRST_NS NSEC_PER_SEC

@@ -12,7 +12,8 @@
 #define PACKETS_LEAST 16  /* fewer packets do not change the share shown */
 #define LOST_LEAST 8	  /* fewer lost packets may be chance, or one short interruption */
 #define PACKETS_SHOWN 1000
-/* For a lossy path the share shown is computed from fewer packets, to follow changes sooner. */
+/* Number of packets from which the share shown for a lossy path is computed. It is smaller than for
+ * other paths, to follow changes sooner. */
 #define PACKETS_SHOWN_LOSSY 200
 #define WINDOWS_BAD 2
 #define WINDOWS_GOOD 2

@@ -26,8 +26,8 @@ struct rudp_loss_rate { /* one direction; all zeros: nothing is known yet */
 	 * computed. */
 	int64_t shown_expected, shown_lost;
 	uint32_t usual_ppm; /* average share while the path was not lossy */
-	uint32_t lossy_ppm; /* the loss share for which the path counts as lossy; 0: it is not
-			       lossy */
+	uint32_t lossy_ppm; /* loss share because of which the path counts as lossy; 0: the path
+			       is not lossy */
 	uint8_t bad_run, good_run; /* consecutive bad windows, consecutive good windows */
 };
 
@@ -36,7 +36,8 @@ struct rudp_quality { /* one path; all zeros: nothing is known yet */
 	/* Whether the counts at the peer's last report are known, so that its next report can be
 	 * compared with them. */
 	bool counts;
-	uint64_t out_from; /* while `counts` is false: number of the first packet after an outage */
+	uint64_t out_from; /* number of the first packet after an outage; used while `counts` is
+			      false */
 	uint64_t report_ns, out_top, in_top;
 	uint32_t out_missing, in_missing;
 	int64_t in_missing_sum; /* number of the peer's packets that are missing; falls when late
@@ -49,8 +50,8 @@ struct rudp_quality { /* one path; all zeros: nothing is known yet */
 					 last PING was sent */
 	uint64_t probed_pn;	      /* the packet number after the last probe */
 	bool heard;		      /* the peer has sent a report */
-	uint64_t heard_ns;	      /* when its last report arrived */
-	uint64_t peer_interval_ns;    /* time between its last two reports; 0: unknown */
+	uint64_t heard_ns;	      /* when the peer's last report arrived */
+	uint64_t peer_interval_ns;    /* time between the peer's last two reports; 0: unknown */
 	uint64_t out_ended_ns;	      /* when our packets last stopped being lossy; 0: never */
 	uint64_t unanswered_ns;	      /* when a packet last got no answer in time; 0: never */
 	uint8_t sent;		      /* number of probes sent, counted up to a limit */

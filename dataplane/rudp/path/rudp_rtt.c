@@ -4,7 +4,7 @@
 #include "dataplane/rudp/path/rudp_rtt.h"
 
 #define FIRST_RTO_NS (5 * NSEC_PER_MSEC)
-/* If no sample near the minimum is seen for this long, the minimum is measured again. */
+/* Time without a sample near the minimum after which the minimum is measured again. */
 #define BASE_PERIOD_NS (10 * NSEC_PER_SEC)
 #define BASE_AGAIN(base) ((base) / 16)
 #define DRAIN_SAMPLES 4U

@@ -13,14 +13,14 @@
 
 struct rudp_rtt {
 	uint64_t srtt, rttvar, latest, sampled_ns; /* srtt 0: no sample yet */
-	uint64_t base, base_until; /* base: the minimum round trip; base_until: when it must be
-				      measured again */
+	uint64_t base, base_until; /* base: the minimum round trip; base_until: when the minimum
+				      must be measured again */
 	uint64_t drain_ready,
 		drain_least; /* drain_least: least round trip since the measurement of `base` began
 				again; only packets that were sent after drain_ready count */
 	unsigned drain_n;
-	uint64_t net_srtt, net_rttvar; /* like srtt and rttvar, but without the delay of late
-					  hosts */
+	uint64_t net_srtt, net_rttvar; /* smoothed round trip and its variation, without the
+					  delay of late hosts */
 };
 
 void rudp_rtt_add(struct rudp_rtt *t, uint64_t rtt, uint64_t now);

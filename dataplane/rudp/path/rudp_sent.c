@@ -12,7 +12,8 @@ void rudp_sent_init(struct rudp_sent *t, struct pkt_rec *ring, uint64_t now)
 				.ring_mask = RUDP_RING_FIRST - 1,
 				.next_pn = 1,
 				.tail_pn = 1,
-				.acked = {1}, /* there is no packet 0 */
+				.acked = {1}, /* packet numbers begin at 1, so mark number 0 as
+						 acknowledged */
 				.loss_deadline = UINT64_MAX,
 				.reorder_ns = RUDP_REORDER_FIRST_NS,
 				.progress_ns = now};

@@ -10,7 +10,8 @@
 #include "dataplane/rudp/path/rudp_acks.h"
 
 #define RUDP_RING_FIRST 32U /* packet records that a path has at first */
-#define RUDP_RING_MIN 512U  /* packet records when it begins to use the session's memory */
+/* Number of packet records of a path when the path begins to use the session's memory. */
+#define RUDP_RING_MIN 512U
 /* Maximum number of packet records of a path: enough for a window of 4 MiB. */
 #define RUDP_RING_MAX 4096U
 /* Largest distance between packet numbers in flight. With more, two words of `acked` would have the
@@ -24,9 +25,9 @@ enum pkt_state {
 	PKT_IN_FLIGHT,
 	PKT_LOST,   /* counted as lost and retransmitted; a late acknowledgement corrects the
 		       count */
-	PKT_COPIED, /* in flight, and its chunks were also sent on another path, so a loss only
-		       counts in this path's statistics */
-	PKT_MOVED,  /* its chunks moved to another path while this path was suspect */
+	PKT_COPIED, /* the packet is in flight, but its chunks were also sent on another path;
+		       if it is lost, only this path's statistics count it */
+	PKT_MOVED,  /* the packet's chunks moved to another path while this path was suspect */
 	PKT_ACKED,
 };
 struct pkt_rec {
@@ -57,12 +58,12 @@ struct rudp_sent {
 	uint64_t progress_ns; /* last acknowledgement of a new packet, or first packet after idle;
 				 source port 0 only */
 	uint64_t acked_ns;    /* last acknowledgement of a new packet; 0: none yet */
-	uint64_t any_ns;      /* like progress_ns, but for packets from any source port */
+	uint64_t any_ns;      /* as progress_ns, but for packets from any source port */
 	uint64_t answered_ns; /* when the latest of the acknowledged packets was sent */
 	uint64_t pto_base;    /* time from which the probe timeout counts */
 	uint64_t loss_deadline;
-	uint64_t reorder_ns, reorder_until; /* reorder_ns: how late reordered packets may arrive;
-					       reorder_until: until when this value holds */
+	uint64_t reorder_ns, reorder_until; /* reorder_ns: how late reordered packets may
+					       arrive; reorder_until: when reorder_ns expires */
 	unsigned pto_count;
 	bool loss_check;
 	struct pkt_rec *lent; /* the session's memory, used when `first` is full */

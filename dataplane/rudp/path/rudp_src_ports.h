@@ -16,21 +16,24 @@
 /* Source port 0 is the port's main UDP port; the peer sends everything to it. */
 #define RUDP_SOURCES_MAX DATAGRAM_SOURCES_MAX
 
-struct rudp_src_ports { /* all zeros: only source port 0 is used, and no additional port of the
-			   peer is known */
+struct rudp_src_ports { /* A struct of zeros: only source port 0 is used, and no additional port
+			   of the peer is known. */
 	uint8_t n;	/* number of our source ports beside source port 0 */
-	uint8_t usable; /* bit per source port: set if it reaches the peer and carries load */
+	uint8_t usable; /* bit per source port, set if the source port reaches the peer and
+			   carries load */
 	uint8_t lost;	/* bit per source port: set if its probes have failed for a long time, or if
 			   it often stopped reaching the peer after a probe had arrived */
 	uint64_t life_ns; /* value of the path's since_ns when the source ports were probed, which
 			     identifies the path's incarnation */
 	struct rudp_source {
-		uint8_t lost_run;  /* packets lost in a row */
-		uint8_t n_probes;  /* consecutive probes without an answer */
-		uint8_t n_failed;  /* how often it stopped reaching the peer since it last worked
-				      for a long time */
-		uint8_t acked_run; /* packets acknowledged in a row since it last stopped */
-		uint64_t next_probe_ns; /* when the next probe is due, while it is unusable */
+		uint8_t lost_run;	/* packets lost in a row */
+		uint8_t n_probes;	/* consecutive probes without an answer */
+		uint8_t n_failed;	/* how often the source port stopped reaching the peer since
+					   it last worked for a long time */
+		uint8_t acked_run;	/* packets acknowledged in a row since the source port last
+					   stopped reaching the peer */
+		uint64_t next_probe_ns; /* when the next probe is due, while the source port is
+					   unusable */
 	} of[RUDP_SOURCES_MAX];
 	uint16_t peer[RUDP_SOURCES_MAX]; /* the peer's additional UDP port numbers, by the peer's
 					    index; 0: unknown */

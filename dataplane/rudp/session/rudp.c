@@ -77,8 +77,8 @@ static int config_check(const struct rudp_config *cfg)
 	return 0;
 }
 
-/* Allocates the memory for sealed packets. config_check() has verified that there are keys if and
- * only if there is security: keys without security would leave sessions in clear. */
+/* Allocates the memory for sealed packets. config_check() has refused security without keys, and
+ * keys without security, because sessions would then be in clear. */
 static int seal_buf_init(struct rudp *r)
 {
 	if (r->cfg.security == RUDP_SECURITY_NONE)
@@ -148,7 +148,7 @@ struct rudp *rudp_free(struct rudp *r)
 	rudp_hellos_done(r);
 	free(r->spent_ns);
 	free(r->seal_buf);
-	rudp_noise_wipe(r, sizeof(*r)); /* contains keys */
+	rudp_noise_wipe(r, sizeof(*r)); /* the endpoint contains keys */
 	free(r);
 	return NULL;
 }
@@ -164,8 +164,8 @@ static int rx_unknown_session(struct rudp *r, unsigned port, const struct datagr
 
 	if (c->session == 0)
 		return -EBADMSG;
-	if (r->reset_tokens_ns + 100 * NSEC_PER_MSEC < now) /* at most 10 RESETs in a burst, and 100
-							       a second */
+	if (r->reset_tokens_ns + 100 * NSEC_PER_MSEC < now) /* limit RESETs to bursts of 10, and
+							       to 100 a second */
 		r->reset_tokens_ns = now - 100 * NSEC_PER_MSEC;
 	if (r->reset_tokens_ns + 10 * NSEC_PER_MSEC > now)
 		return -EBADMSG;
@@ -215,8 +215,9 @@ static int rx_reset(struct rudp *r, const struct wire_common *c, const uint8_t *
 	return 0;
 }
 
-/* Handles a packet that is not of our protocol version: answers a HELLO with our versions; an
- * answer of this kind to our HELLO counts as a refusal. Any other packet is malformed. */
+/* Handles a packet of another protocol version. Answers a HELLO with the versions that we support.
+ * VERSIONS, the peer's answer of this kind to our HELLO, counts as a refusal. Any other packet is
+ * malformed. */
 static int rx_foreign(struct rudp *r, unsigned port, const struct datagram_addr *src,
 		      const uint8_t *data, size_t len, uint64_t now)
 {
@@ -302,8 +303,7 @@ bool rudp_tx_wants_stamp(const struct rudp *r)
 	return r->n_bursts > 0;
 }
 
-/* Polls each session in dirty_list once. Sessions that are added during this are polled next
- * time. */
+/* Polls each session in dirty_list once. Sessions that are added meanwhile are polled next time. */
 static void sessions_poll(struct rudp *r, uint64_t now)
 {
 	struct list turn;

@@ -115,8 +115,8 @@ static size_t answer_put(struct hello_in *in, enum wire_type type, enum rudp_cip
 	return res ? 0 : n + a.body_len;
 }
 
-/* Sends REFUSE. cipher: a cipher that both sides support; RUDP_CIPHER_NONE: they have no cipher in
- * common. */
+/* Sends REFUSE. cipher: a cipher that both sides support; RUDP_CIPHER_NONE: the sides have no
+ * cipher in common. */
 static void refuse_send(struct rudp *r, struct hello_in *in, enum rudp_cipher cipher, int code,
 			const char *word)
 {
@@ -357,8 +357,9 @@ int rudp_accept_hello(struct rudp *r, unsigned port, const struct datagram_addr 
 	in.hash = rudp_hash(r, data, len);
 	s = rudp_index_hello(r, in.hash);
 	if (s) {
-		if (s->handshake) { /* the client repeats a HELLO that was accepted: ACCEPT was
-				       lost */
+		/* The client repeats a HELLO that was accepted: ACCEPT was lost, so send it
+		 * again. */
+		if (s->handshake) {
 			s->handshake->due = true;
 			rudp_session_touch(s);
 		}
@@ -424,7 +425,8 @@ int rudp_accept_join(struct rudp_session *s, unsigned port, const struct datagra
 		if (!p->local_down)
 			rudp_path_set_up(s, p, now);
 	}
-	if ((int32_t)(c->pn - p->join_pn) > 0) { /* otherwise a later JOIN arrived first */
+	if ((int32_t)(c->pn - p->join_pn) > 0) { /* ignore the flag if a later JOIN arrived
+						    before this one */
 		p->join_pn = c->pn;
 		p->standby = c->flags & WIRE_F_STANDBY;
 	}

@@ -14,7 +14,8 @@
 #define RUDP_ANSWER_MAX \
 	(WIRE_ACCEPT_BODY_BYTES + WIRE_ADDRS_MAX * WIRE_ADDR_BYTES + RUDP_NOISE_OVERHEAD)
 
-/* A refused client waits at most this long, plus a quarter of it, before it tries again. */
+/* Maximum time that a refused client waits before it tries again; a quarter of the time may be
+ * added. */
 #define RUDP_REFUSED_MOST_NS (4 * NSEC_PER_SEC)
 
 /* State of a handshake. Client: the HELLO with its cookie, and the Noise state that can read the

@@ -131,7 +131,8 @@ static void paths_add(struct rudp_session *s, const struct datagram_addr *remote
 		if (!p)
 			continue;
 		p->crossed = n > 1 && order % n != k;
-		if (!p->label_pn) /* otherwise a LABEL brought a newer label */
+		if (!p->label_pn) /* if label_pn is set, a LABEL has already brought a newer
+				     label */
 			p->peer_label = label;
 		rudp_hello_classify(s, p, now);
 		if (is_new) /* the first HELLO or JOIN of the path carries the flag */
@@ -458,8 +459,8 @@ void rudp_hello_address(struct rudp_session *s, unsigned index, const struct wir
 {
 	struct rudp_handshake *o = s->handshake;
 
-	if (index != o->n_addrs) /* the address is known already, or an earlier address is still
-				    missing */
+	if (index != o->n_addrs) /* skip an address that is known already, or that follows an
+				    address that is still missing */
 		return;
 	o->addrs[o->n_addrs++] = *a;
 	addresses_add(s, index, now);
@@ -583,7 +584,7 @@ static int accept_rx(struct rudp_session *s, struct rudp_path *p, const struct w
 	uint32_t rtt_us = stamp_of(now) - c->pn;
 
 	if (s->state != SESSION_CONNECTING)
-		return -EBADMSG; /* the session is up already, so this is a second answer */
+		return -EBADMSG; /* a second answer: the session is up already */
 	if (answer_open(s, c, data, len, body, &body_len, &authenticated) ||
 	    wire_get_accept_body(body, body_len, &a) || session_secure(s, &a, authenticated))
 		return -EBADMSG;
@@ -663,7 +664,7 @@ int rudp_hello_joined(struct rudp_session *s, struct rudp_path *p, const struct 
 		p->cookie = j.cookie;
 		return 0;
 	}
-	/* Otherwise this packet answers a JOIN with an older value of the flag. */
+	/* A smaller stamp means that the packet answers a JOIN with an older value of the flag. */
 	if ((int32_t)(j.stamp - p->class_stamp) >= 0)
 		p->hello_again = false;
 	if (p->state == PATH_JOINING)

@@ -8,7 +8,7 @@
 
 /* A RESET is compared with at most this many sessions that have the same number of the peer. Honest
  * peers draw numbers at random, so they never have so many sessions with one number. If there are
- * more, a RESET may have no effect, and its session ends by timeout. */
+ * more such sessions, a RESET may have no effect, and its session ends by timeout instead. */
 #define SAME_NUMBER_MAX 8U
 
 int rudp_index_init(struct rudp *r)

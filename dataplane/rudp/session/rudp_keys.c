@@ -25,7 +25,8 @@ static bool session_keeps_key(struct rudp_session *s, const uint8_t (*keys)[RUDP
 {
 	unsigned i = key_find(keys, n_keys, s->r->cfg.keys[s->key]);
 
-	if (s->key_gone) /* its key was dropped by an earlier change, so it is ending already */
+	if (s->key_gone) /* an earlier change has dropped the session's key, so the session is
+			    ending already */
 		return true;
 	if (i < n_keys) {
 		s->key = (uint8_t)i;
@@ -33,7 +34,7 @@ static bool session_keeps_key(struct rudp_session *s, const uint8_t (*keys)[RUDP
 	}
 	s->key = 0;
 	if (s->state == SESSION_CONNECTING && !s->handshake->chosen)
-		return true; /* its handshake has not used a key yet */
+		return true; /* the session's handshake has not used a key yet */
 	s->key_gone = true;
 	rudp_session_touch(s);
 	return false;

@@ -7,8 +7,8 @@
 #include "dataplane/rudp/session/rudp_session_internal.h"
 
 #define REPEAT_FIRST_NS (200 * NSEC_PER_MSEC)
-/* Longest interval between repeats. Older peers do not know the message and never echo it, so for
- * them the interval grows to this. */
+/* Longest interval between repeats. The interval grows to this for older peers, which do not know
+ * the message and never echo it. */
 #define REPEAT_MAX_NS (60 * NSEC_PER_SEC)
 
 static int label_send(struct rudp_session *s, struct rudp_path *p, uint8_t flags, uint32_t label)
@@ -74,8 +74,8 @@ int rudp_label_rx(struct rudp_session *s, struct rudp_path *p, const struct wire
 	p->label_pn = c->pn;
 	p->peer_label = label;
 	rudp_hello_classify(s, p, now);
-	(void)label_send(s, p, WIRE_F_HEARD,
-			 label); /* if the echo is lost, the server repeats the label */
+	/* The echo may be lost: the server then repeats the label. */
+	(void)label_send(s, p, WIRE_F_HEARD, label);
 	return 0;
 }
 

@@ -7,8 +7,8 @@
 #include "dataplane/rudp/session/rudp_session_internal.h"
 
 #define REPEAT_FIRST_NS (200 * NSEC_PER_MSEC)
-/* Longest interval between repeats. Older peers do not know the message and never echo it, so for
- * them the interval grows to this. */
+/* Longest interval between repeats. The interval grows to this for older peers, which do not know
+ * the message and never echo it. */
 #define REPEAT_MAX_NS (60 * NSEC_PER_SEC)
 
 bool rudp_port_valid(const struct rudp_port_info *p)
@@ -42,8 +42,8 @@ int rudp_port_add(struct rudp *r, const struct rudp_port_info *info, uint64_t no
 	r->cfg.ports[port] = *info;
 	r->cfg.ports[port].mtu = MIN_OF(info->mtu, WIRE_PACKET_BYTES_MAX);
 	r->cfg.n_ports++;
-	/* Only new sessions use this. Peers that are connected already know the largest MTU of the
-	 * other ports. */
+	/* Only new sessions use r->mtu. Connected peers keep the largest MTU of the other ports,
+	 * which they know already. */
 	r->mtu = (uint16_t)MAX_OF(r->mtu, r->cfg.ports[port].mtu);
 	rudp_port_put_addr(r, port);
 	r->n_addrs = (uint8_t)r->cfg.n_ports;
@@ -116,7 +116,8 @@ int rudp_port_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_
 	if (echo)
 		return 0;
 	rudp_hello_address(s, index, &addr, now);
-	if (index < s->handshake->n_addrs) /* if the echo is lost, the server repeats the address */
+	if (index < s->handshake->n_addrs) /* the echo may be lost: the server then repeats the
+					      address */
 		(void)address_send(s, p, WIRE_F_HEARD, index, data + WIRE_COMMON_BYTES + 4);
 	return 0;
 }

@@ -26,8 +26,8 @@ static int data_rx(struct rudp_session *s, struct rudp_path *p, const struct wir
 	res = rudp_call_rx(s, c, &d);
 	if (s->state != SESSION_UP)
 		return 0;
-	if (res == -ENOBUFS) { /* there was no memory: treat the packet as not received, so that the
-				  peer retransmits it */
+	if (res == -ENOBUFS) { /* no memory is free: treat the packet as not received, so that
+				  the peer retransmits it */
 		p->acks.arrived++;
 		return 0;
 	}

@@ -29,8 +29,8 @@ struct rudp_session *rudp_index_client(const struct rudp *r, uint64_t identity, 
 /* Returns any session of this identity, or NULL; the ring `siblings` of this session has the
  * others. */
 struct rudp_session *rudp_index_sibling(const struct rudp *r, uint64_t identity);
-/* Finds the session to which a RESET applies: the one for which fits() returns true, among the
- * first few sessions whose peer_number is `number`. NULL if there is none. */
+/* Finds the session to which a RESET applies: among the first few sessions whose peer_number is
+ * `number`, the one for which fits() returns true. Returns NULL if there is none. */
 struct rudp_session *rudp_index_number(const struct rudp *r, uint64_t number,
 				       bool (*fits)(const struct rudp_session *s, const void *user),
 				       const void *user);
@@ -98,8 +98,8 @@ void rudp_keys_end(struct rudp_session *s, uint64_t now);
 /* rudp_standing.c */
 /* Sends a PING. Call it while s->ask_due is set. */
 void rudp_standing_ask(struct rudp_session *s, uint64_t now);
-/* If a port has received nothing for this long, the cause may be the port itself, not the
- * clients. */
+/* If a port has received nothing for this long, the port itself may be the cause of the silence,
+ * not the clients. */
 #define RUDP_DEAF_NS (40 * NSEC_PER_MSEC)
 /* Call when a packet of a session arrived. */
 static inline void rudp_standing_heard(struct rudp *r, unsigned port, uint64_t now)

@@ -35,7 +35,7 @@ static uint64_t session_deadline(const struct rudp_session *s)
 static void session_poll_up(struct rudp_session *s, uint64_t now)
 {
 	if (PLENUM_UNLIKELY(s->handshake &&
-			    s->handshake->due)) /* ACCEPT leaves before packets that depend on it */
+			    s->handshake->due)) /* send ACCEPT before packets that depend on it */
 		rudp_accept_send(s);
 	for (unsigned i = 0; i < s->n_paths && s->state == SESSION_UP; i++) {
 		s->paths[i].tx_blocked = false;
@@ -57,8 +57,8 @@ static void session_poll_up(struct rudp_session *s, uint64_t now)
 		return;
 	rudp_call_activate(s);
 	rudp_tx_grants(s, now);
-	/* Small messages first, because acknowledgements travel with them; big messages after
-	 * everything else. */
+	/* Send small messages first, because acknowledgements travel with them, and big messages
+	 * after everything else. */
 	rudp_tx_run(s, false, now);
 	rudp_ack_out_send(s, now);
 	rudp_tx_run(s, true, now);

@@ -7,9 +7,9 @@
  *
  * The cause of the silence may be this host: after an outage of our network, or a pause of this
  * process, all clients have been silent, although most would answer now. So a session ends only if
- * its client has left several PINGs unanswered that were sent while memory was short. And only such
- * time counts in which packets of any client arrived on a port of the session. There are such
- * packets, because clients that wait for memory answer PINGs.
+ * its client has left several PINGs unanswered that were sent while memory was short. Silence
+ * counts only while a port of the session receives packets of any client. A port that works does
+ * receive packets, because clients that wait for memory answer PINGs.
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 
@@ -66,8 +66,8 @@ static bool is_silent(const struct rudp_session *s, uint64_t limit, uint64_t now
 	return any;
 }
 
-/* Returns since when a port of the session has received packets without a pause, or RUDP_TIME_NEVER
- * if no port of it receives any now. */
+/* Returns since when a port of the session has been receiving packets without a pause;
+ * RUDP_TIME_NEVER if none of its ports receives any now. */
 static uint64_t hears_since(const struct rudp_session *s, uint64_t now)
 {
 	const struct rudp *r = s->r;

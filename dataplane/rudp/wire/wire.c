@@ -349,8 +349,8 @@ int wire_get_versions(const uint8_t *p, size_t len, struct wire_common *ret, uin
 				    .pn = wire_get32(p + WIRE_OFF_PN)};
 	*ret_highest = 0;
 	for (size_t i = WIRE_COMMON_BYTES; i < len; i++) {
-		if (p[i] == WIRE_VERSION) /* the peer supports our version too, so it had no reason
-					     to send VERSIONS */
+		if (p[i] == WIRE_VERSION) /* The peer supports our version too, so it had no
+					     reason to send VERSIONS: ignore it. */
 			return -EBADMSG;
 		*ret_highest = MAX_OF(*ret_highest, p[i]);
 	}

@@ -39,10 +39,10 @@ enum wire_type {
 	WIRE_TYPE_MAX
 };
 
-/* These parts are the same in all versions: byte 0 is the magic; byte 1 has version and type; HELLO
- * is type 1, with its stamp at offset 12 and the client's number at 16. VERSIONS, whose own version
- * is 0, answers a HELLO of an unsupported version: it has session and stamp as in CHALLENGE, then
- * one byte per supported version. */
+/* The following fields are the same in all versions of the protocol: byte 0 is the magic; byte 1
+ * has version and type; HELLO is type 1, with its stamp at offset 12 and the client's number at 16.
+ * VERSIONS, whose own version is 0, answers a HELLO of an unsupported version: it has session and
+ * stamp as in CHALLENGE, then one byte per supported version. */
 #define WIRE_VERSIONS 13
 #define WIRE_VERSIONS_OF_ANY 0
 #define WIRE_VERSIONS_BYTES 17
@@ -65,7 +65,7 @@ enum wire_type {
 /* The packet is an echo, which confirms that a label, address or source port arrived. */
 #define WIRE_F_HEARD 0x01
 #define WIRE_F_ADDRESS 0x02 /* carries an address, as ACCEPT does, instead of a label */
-/* Sent by client or server: probes the UDP source port from which it comes. */
+/* Sent by client or server: probes the UDP source port from which the packet comes. */
 #define WIRE_F_SOURCE 0x04
 
 /* Flags of PING. */
@@ -87,8 +87,8 @@ enum wire_type {
 #define WIRE_JOIN_BYTES 32
 #define WIRE_LABEL_BYTES 20
 #define WIRE_ADDRESS_BYTES 44 /* bytes of a LABEL with ADDRESS */
-/* LABEL with SOURCE; longer than a LABEL without flags, so that versions without this flag refuse
- * it */
+/* bytes of a LABEL with SOURCE: more than a LABEL without flags has, so that versions without this
+ * flag refuse the packet */
 #define WIRE_SOURCE_BYTES 24
 #define WIRE_SHARE_BYTES 20
 #define WIRE_REPORT_BYTES 32 /* bytes of a PING with REPORT */
@@ -132,7 +132,7 @@ struct wire_hello {
 };
 
 struct wire_hello_body {
-	/* former: number of the session that this session replaces; 0: none. */
+	/* former: number of the session that the new session replaces; 0: none. */
 	uint64_t identity, former_number;
 	uint32_t epoch;
 	uint16_t mtu, slots;
@@ -175,9 +175,10 @@ struct wire_join { /* JOIN and JOINED */
 };
 
 struct wire_source {   /* LABEL with SOURCE */
-	uint8_t index; /* index of the source port, as the sender of the probe counts; the echo
-			  (HEARD) repeats it */
-	uint16_t port; /* in the echo (HEARD): UDP port from which the probe came; else 0 */
+	uint8_t index; /* index of the source port in the numbering of the probe's sender; the
+			  echo (HEARD) repeats the index */
+	uint16_t port; /* UDP port from which the probe came; set only in the echo (HEARD), else
+			  0 */
 };
 
 struct wire_report {	      /* PING with REPORT: what the sender of the report has counted on the
@@ -197,8 +198,8 @@ struct wire_data {
 	uint16_t chunk_bytes;
 	uint32_t credit;
 	uint16_t n_carried; /* number of chunks in this packet, from chunk_index on */
-	uint16_t n_chunks;  /* number of chunks in the message; not in the packet, but computed from
-			       its fields */
+	uint16_t n_chunks;  /* number of chunks in the message, which is computed from fields of
+			       the packet */
 	const uint8_t *payload;
 	uint16_t payload_len;
 };
@@ -313,12 +314,12 @@ size_t wire_put_join(uint8_t *p, const struct wire_common *c, const struct wire_
 size_t wire_put_share(uint8_t *p, const struct wire_common *c, uint32_t bytes);
 size_t wire_put_label(uint8_t *p, const struct wire_common *c, uint32_t label);
 size_t wire_put_report(uint8_t *p, const struct wire_common *c, const struct wire_report *w);
-/* addr: an address that is encoded already, in WIRE_ADDR_BYTES; index: its position in the list of
- * ACCEPT. */
+/* addr: an address that is encoded already, in WIRE_ADDR_BYTES; index: position of the address in
+ * the list of ACCEPT. */
 size_t wire_put_address(uint8_t *p, const struct wire_common *c, uint8_t index,
 			const uint8_t *addr);
 size_t wire_put_source(uint8_t *p, const struct wire_common *c, const struct wire_source *w);
-/* p: a HELLO of another version. Writes the answer to it, VERSIONS, which has
+/* Writes VERSIONS, the answer to p, which is a HELLO of another version. VERSIONS has
  * WIRE_VERSIONS_BYTES. */
 size_t wire_put_versions(uint8_t *ret, const uint8_t *p);
 static inline size_t wire_put_data(uint8_t *p, const struct wire_common *c,
