@@ -9,7 +9,8 @@
 #include <limits.h>
 #include <stdio.h>
 
-/* Loads a module. It is never unloaded, because DPDK's threads and exit handlers live in it. */
+/* Loads a module. The module is never unloaded, because DPDK's threads and exit handlers live in
+ * it. */
 static int port_module_load(const char *name, const struct port_ops **ret, struct reason *why)
 {
 	const char *dir = secure_getenv("PLENUM_MODULE_DIR");
@@ -52,7 +53,7 @@ static int port_module_load(const char *name, const struct port_ops **ret, struc
 
 static const struct {
 	const char *name;
-	const struct port_ops *ops; /* NULL: the back end is in a module */
+	const struct port_ops *ops; /* the back end; NULL: it is in a module */
 	const char *module;
 } transports[LAUNCH_TRANSPORT_MAX] = {
 #define BUILT_IN(member, name, ops) [LAUNCH_##member] = {name, &ops, NULL},

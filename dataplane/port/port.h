@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A port is the packet I/O of one leg inside a worker: rudp reaches the network only through it.
- * Each kind of port is a back end: a const table of operations (struct port_ops), which is all the
- * worker knows of it. port_udp and port_xdp are built in; port_dpdk is a loadable module, so that a
+ * Each kind of port is a back end: a const table of operations (struct port_ops), by which alone
+ * the worker uses it. port_udp and port_xdp are built in; port_dpdk is a loadable module, so that a
  * UDP worker does not carry DPDK's memory. One thread owns and uses a port. The polling path (rx,
  * tx, flush) of polling back ends allocates nothing, takes no lock and makes no system call, except
  * for one per sent burst with AF_XDP.
@@ -31,8 +31,8 @@ struct port_rx { /* one received datagram, valid until the next rx call on the p
 			       UINT64_MAX: unknown */
 };
 
-/* Increment it when this interface or a structure in it changes: during a package upgrade a worker
- * may load a module of another version, and must detect that. */
+/* Increment this number when this interface or a structure in it changes. During a package upgrade
+ * a worker may load a module of another version, and detects that by the number. */
 #define PORT_VERSION 3
 #define PORT_LAYOUT (LAUNCH_VERSION * 1000U + PORT_VERSION)
 
@@ -92,9 +92,9 @@ struct port_ops {
 	bool (*wanted_back)(struct port *p);
 	/* Announces our address to the switches by gratuitous ARP or unsolicited NA. */
 	void (*announce)(struct port *p);
-	/* For ports that share one address (launch_config.failover): puts this port on standby, or
-	 * makes it the active port. A port on standby still receives; its queued datagrams are
-	 * lost. NULL: unsupported. */
+	/* Puts this port on standby, or makes it the active port, if several ports share one
+	 * address (launch_config.failover). A port on standby still receives; its queued datagrams
+	 * are lost. NULL: unsupported. */
 	void (*stand_by)(struct port *p, bool stands_by);
 	/* Returns the UDP port number behind `source`, a value of datagram.source. NULL: the port
 	 * sends from one UDP port only. */

@@ -35,11 +35,12 @@ struct port_dpdk {
 	uint16_t id;
 	bool on_pci, opened, started;
 	struct port_joining joining;
-	struct port_dpdk_wake wake; /* its fd is -1 when polling */
+	struct port_dpdk_wake wake; /* how the device wakes the worker; fd is -1 if the worker
+				       polls */
 	struct port_dpdk_state state;
 	uint32_t frame_max, datagram_max;
 	uint64_t restart_ns;
-	uint64_t now_ns; /* as of the last tick or control frame */
+	uint64_t now_ns; /* time of the last tick or control frame */
 	struct port_dpdk_queues queues;
 	bool shared; /* the kernel shares the device and keeps the traffic that no flow rule selects
 		      */
@@ -48,14 +49,15 @@ struct port_dpdk {
 	struct port_l2_local local;
 	struct port_neigh *neigh;
 	struct launch_port_counters counters;
-	bool control_queued; /* our own control frames are queued, but no flush will follow */
-	struct packet_writer *capture; /* NULL: no capture */
+	bool control_queued; /* control frames of our own are queued, and no flush will follow
+				by itself */
+	struct packet_writer *capture; /* ring of the capture; NULL: no capture */
 	unsigned n_captured; /* number of frames in tx that were captured already, at an earlier
 				attempt to send them */
 	uint64_t tx_offload; /* the mbuf's tx_offload field: header lengths */
 	unsigned n_held, n_tx, n_fresh;
-	struct rte_mbuf *held[PORT_BURST_MAX]; /* mbufs of the last rx call, which its caller may
-						  still be reading */
+	struct rte_mbuf *held[PORT_BURST_MAX]; /* mbufs of the last rx call, which the caller of
+						  rx may still be reading */
 	struct rte_mbuf *tx[PORT_BURST_MAX];
 	struct rte_mbuf *fresh[FRESH]; /* empty mbufs for sending */
 	char device[PLENUM_NAME_MAX];  /* name of the DPDK device */
@@ -88,7 +90,8 @@ static void capture_tx(struct port_dpdk *d)
 	d->n_captured = d->n_tx;
 }
 
-/* Passes queued frames to the device. Frames that it does not take stay queued, in order. */
+/* Passes queued frames to the device. Frames that the device does not accept stay queued, in
+ * order. */
 static void tx_drain(struct port_dpdk *d)
 {
 	uint16_t n;
@@ -301,8 +304,8 @@ static void held_free(struct port_dpdk *d)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < d->n_held; i++) {
-		struct rte_mbuf *m = rte_pktmbuf_prefree_seg(d->held[i]); /* each mbuf has one
-									     segment */
+		/* Handle one segment only, because each mbuf has one. */
+		struct rte_mbuf *m = rte_pktmbuf_prefree_seg(d->held[i]);
 
 		if (PLENUM_UNLIKELY(m && m->pool != pool))
 			rte_mbuf_raw_free(m);
@@ -447,8 +450,8 @@ static void port_dpdk_announce(struct port *p)
 	tx_drain(d);
 }
 
-/* Also drops queued frames. If they were sent after a dead link has recovered, switches would learn
- * a stale location of our address. */
+/* Drops the queued frames as well. Frames that are sent after a dead link has recovered would teach
+ * switches a stale location of our address. */
 static void port_dpdk_stand_by(struct port *p, bool stands_by)
 {
 	struct port_dpdk *d = p->impl;
@@ -514,8 +517,8 @@ static int device_start(struct port_dpdk *d, const struct launch_config *cfg, un
 		r = port_dpdk_rules_isolate(&d->rules, &d->local, d->device, why);
 	if (r == 0)
 		r = port_dpdk_queues_setup(&d->queues, &of, cfg, index, why);
-	/* Not yet for virtual devices: net_tap accepts isolation before it has queues, but then the
-	 * kernel gets no packets. */
+	/* Isolate a virtual device only after its queues exist: net_tap accepts isolation earlier,
+	 * but then the kernel gets no packets. */
 	if (r == 0 && d->shared && !d->on_pci)
 		r = port_dpdk_rules_isolate(&d->rules, &d->local, d->device, why);
 	if (r < 0)
@@ -610,7 +613,7 @@ static int port_dpdk_join(struct port *p, const struct launch_config *cfg, unsig
 
 	reason_clear(why);
 	if (cfg->ports[index].shared)
-		return 0; /* the kernel probed the address before it used it */
+		return 0; /* nothing to verify: the kernel probed the address before it used it */
 	by.has_link = d->joining.linked || has_link_now(d);
 	return port_join_step(&d->joining, &by, why);
 }
@@ -679,7 +682,8 @@ static int port_dpdk_open(struct port *p, const struct launch_config *cfg, unsig
 	int r;
 
 	reason_clear(why);
-	log_set_level((enum log_level)cfg->log_level); /* this module has its own copy of the log */
+	log_set_level((enum log_level)cfg->log_level); /* set the level here too, because this
+							  module has its own copy of the log */
 	r = port_dpdk_eal_start(cfg, why);
 	if (r < 0)
 		return r;

@@ -16,7 +16,7 @@
 #include <rte_ethdev.h>
 #include <rte_pause.h>
 
-/* If a recovered link receives nothing for this long, the device is restarted. */
+/* A device is restarted if its recovered link receives nothing for this long. */
 #define SUSPECT_NS NSEC_PER_SEC
 #define SUSPECT_MAX_NS (64 * NSEC_PER_SEC)
 
@@ -69,7 +69,7 @@ void port_dpdk_state_begin(struct port_dpdk_state *s, uint16_t id, const char *n
 
 void port_dpdk_state_end(struct port_dpdk_state *s)
 {
-	/* Either callback may be running now. */
+	/* Unregistering fails while a callback runs, so try again. */
 	while (s->watched && rte_eth_dev_callback_unregister(s->id, RTE_ETH_EVENT_INTR_RESET,
 							     on_reset, s) == -EAGAIN)
 		rte_pause();
@@ -229,7 +229,9 @@ bool port_dpdk_wake_arm(struct port_dpdk_wake *w)
 {
 	if (w->fd < 0)
 		return false;
-	if (w->idle && w->rx_called) /* otherwise another descriptor woke the worker */
+	/* No packet has arrived although rx was called: perhaps a socket's error has woken the
+	 * worker. */
+	if (w->idle && w->rx_called)
 		errors_take(w);
 	w->idle = true;
 	w->rx_called = false;

@@ -17,14 +17,15 @@ struct port_dpdk_state {
 	bool watched;	      /* a PCI device, which reports resets */
 	bool has_reported;    /* the device has reported its link up at least once; before that,
 				 "down" may mean that it cannot report links */
-	bool up;	      /* the link is up; also set if the device cannot report it */
+	bool up;	      /* whether the link is up; always true if the device cannot report
+				 its link */
 	uint32_t reset;	      /* atomic: the PF was reset; the device carries nothing until it is
 				 restarted */
 	uint32_t wanted_back; /* atomic: the kernel removes the device and waits until it is closed
 			       */
 	char name[PLENUM_NAME_MAX];
-	/* Not every driver reports resets. So a device is also restarted if its link came back but
-	 * it then receives nothing for a while. */
+	/* Not every driver reports resets. Therefore a device is also restarted if its link came
+	 * back but the device then receives nothing for a while. */
 	uint64_t check_ns, wait_ns; /* check_ns: when to check next whether something was received;
 				       UINT64_MAX: never. wait_ns: time from that check to the next
 				       check */
@@ -50,13 +51,14 @@ bool port_dpdk_state_wanted_back(const struct port_dpdk_state *s);
 
 struct port_dpdk_wake {
 	uint16_t id;
-	int fd; /* once armed, readable when packets are waiting; -1: no descriptor */
+	int fd; /* descriptor that is readable when packets are waiting, after arming; -1: no
+		   descriptor */
 	bool by_interrupt;
 	bool armed;
 	bool idle, rx_called; /* idle: no packets arrived since the descriptor was last armed;
 				 rx_called: the port's rx was called since then */
 	unsigned n_sockets;
-	int sockets[PORT_DPDK_SOCKETS_MAX]; /* owned by the device */
+	int sockets[PORT_DPDK_SOCKETS_MAX]; /* sockets that the device has opened and owns */
 };
 
 /* A list of the open sockets of the types that devices use. If it was recorded before a device was

@@ -62,7 +62,7 @@ static bool library_drives(const char *path, unsigned vendor, unsigned device)
 
 /* ------------------------------------------------------------------ loading */
 
-/* Libraries are never unloaded, as in DPDK. */
+/* Loads a library, which is never unloaded, because DPDK does not unload drivers either. */
 static bool library_load(const char *path)
 {
 	if (dlopen(path, RTLD_NOW | RTLD_NODELETE))

@@ -18,8 +18,8 @@
 /* A worker that can also use ordinary pages leaves this much hugepage memory free for workers that
  * cannot. */
 #define HUGE_MIB_MIN 64U
-/* Minimum memory if there are no hugepages; the kernel allocates its pages only when they are
- * used */
+/* Minimum memory in MiB if there are no hugepages; the kernel allocates a page only when the page
+ * is used. */
 #define PLAIN_MIB_MIN 128U
 
 uint32_t port_dpdk_memory_mib(const struct launch_config *cfg, unsigned index)
@@ -108,8 +108,8 @@ static void args_make(const struct launch_config *cfg, bool hugepages, struct ea
 	}
 }
 
-/* Returns whether the worker needs hugepages. A port that copies packets itself, such as one on
- * kernel sockets, needs none: no device accesses the memory, so ordinary pages suffice. */
+/* Returns whether the worker needs hugepages. Ordinary pages suffice for a port that copies packets
+ * itself, such as one on kernel sockets, because no device accesses the memory. */
 static bool wants_hugepages(const struct launch_config *cfg)
 {
 	for (unsigned i = 0; i < cfg->n_ports; i++) {
@@ -127,7 +127,7 @@ static bool wants_hugepages(const struct launch_config *cfg)
 static struct port_early_all early;
 
 /* Begins the early address probes. If several ports share an address, only the active port probes
- * it. */
+ * the address. */
 static void early_begin(const struct launch_config *cfg)
 {
 	port_early_init(&early);
@@ -156,7 +156,8 @@ static int environment_start(const struct launch_config *cfg, struct eal_args *a
 		port_dpdk_drivers_hide();
 	rte_openlog_stream(stderr);
 	r = rte_eal_init(a->n, a->argv) < 0 ? rte_errno ? -rte_errno : -EIO : 0;
-	port_early_wait(&early); /* otherwise the thread would keep its privileges */
+	port_early_wait(&early); /* wait for the thread, which would otherwise keep its
+				    privileges */
 	for (unsigned i = 0; r < 0 && i < ARRAY_SIZE(early.asks); i++)
 		port_early_done(&early.asks[i]);
 	if (r < 0)

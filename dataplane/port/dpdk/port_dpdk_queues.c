@@ -20,7 +20,7 @@
 #define POOL_CACHE 256U
 #define SPREAD_BY (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP)
 
-struct setup { /* what the functions of one setup have in common */
+struct setup { /* parameters and results that the functions of one setup share */
 	const struct port_dpdk_queues_of *of;
 	const struct launch_port *lp;
 	struct rte_eth_dev_info info;
@@ -67,8 +67,8 @@ static uint32_t capable_mbps(uint32_t capa)
 }
 
 /* Returns whether the device is an AF_PACKET device. The kernel then spreads packets over as many
- * sockets as the device's arguments request, and packets wait in buffers of the sockets, whose size
- * does not depend on the link speed. */
+ * sockets as the device's arguments request. Packets wait in the sockets' buffers, whose size does
+ * not depend on the link speed. */
 static bool is_af_packet(const struct rte_eth_dev_info *info)
 {
 	return strcmp(info->driver_name, "net_af_packet") == 0;
@@ -102,7 +102,7 @@ static void wants_fill(struct setup *s, const struct launch_config *cfg, unsigne
 	w->mbps = interface_mbps(s->lp->ifname);
 	if (w->mbps == 0)
 		w->mbps = capable_mbps(s->info.speed_capa);
-	/* A worker that waits for interrupts is woken by one queue only. */
+	/* Use one queue for a worker that waits for interrupts, because only one queue wakes it. */
 	if (spreads && cfg->transport != LAUNCH_DPDK_INTERRUPT)
 		w->queues = MAX_OF(s->info.max_rx_queues, 1);
 }

@@ -13,7 +13,8 @@
 struct rte_mempool;
 
 struct port_dpdk_queues {
-	struct rte_mempool *pool; /* the caller frees it after closing the device */
+	struct rte_mempool *pool; /* memory of the buffers, which the caller frees after closing
+				     the device */
 	uint16_t n_rx;		  /* number of receive queues, numbered from 0; sending uses queue 0
 				     only */
 	uint16_t first;		  /* the queue that the next call reads first */
@@ -24,7 +25,7 @@ struct port_dpdk_queues {
 struct port_dpdk_queues_of {
 	uint16_t id;
 	bool on_pci;
-	const char *device; /* for messages */
+	const char *device; /* name of the device in messages */
 };
 
 /* Sets up the queues of the device of cfg->ports[index], which must be attached and not started.

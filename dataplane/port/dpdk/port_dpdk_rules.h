@@ -28,8 +28,8 @@ void port_dpdk_rules_init(struct port_dpdk_rules *r, uint16_t id);
  * worker. Returns 0, or a negative errno with a sentence in why. */
 int port_dpdk_rules_isolate(struct port_dpdk_rules *r, const struct port_l2_local *local,
 			    const char *device, struct reason *why);
-/* For a started device: steers UDP datagrams for local's address and port to its first n_queues
- * queues. Returns 0, or a negative errno with a sentence in why; then no rule remains. */
+/* Steers UDP datagrams for local's address and port to the first n_queues queues of a started
+ * device. Returns 0, or a negative errno with a sentence in why; in that case no rule remains. */
 int port_dpdk_rules_make(struct port_dpdk_rules *r, const struct port_l2_local *local,
 			 unsigned n_queues, const char *device, struct reason *why);
 /* Removes the rules; call it while the device exists, any time after _init(). */

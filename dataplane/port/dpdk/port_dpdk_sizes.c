@@ -10,12 +10,14 @@
  * must hold the packets that arrive meanwhile. */
 #define AWAY_USEC 1000ULL
 #define FRAME_EXTRA 38U	    /* Ethernet header, checksum, preamble and gap */
-#define MBPS_UNKNOWN 10000U /* assumed if the device does not report its speed */
+#define MBPS_UNKNOWN 10000U /* link speed that is assumed if the device does not report it */
 /* Above this link speed a port needs more than one receive queue, because a NIC writes the packets
  * of a queue one after another. */
 #define QUEUE_MBPS 25000U
 #define DESCRIPTORS_MAX 4096U
-#define SEND_MAX 1024U /* rudp paces to the link's rate, so more packets than this never wait */
+/* Maximum number of send descriptors. Rudp paces to the link's rate, so more packets than this
+ * never wait. */
+#define SEND_MAX 1024U
 #define DESCRIPTORS_LEAST 128U
 /* Minimum number of receive descriptors of a port. SHORT_LEAST: with short packets; LONG_LEAST:
  * with long packets. Slow links need it too, because the host may delay a worker there as well. */

@@ -43,7 +43,7 @@ struct port_dpdk_got {		      /* the sizes that the port got */
 					 descriptors: receive descriptors per queue */
 	int device_node, memory_node; /* NUMA nodes; negative: none or unknown */
 };
-/* Writes the port's limitations into why, as port_ops.open reports them; leaves it unset if there
+/* Writes the port's limitations into why, as port_ops.open reports them. Leaves why unset if there
  * are none. */
 void port_dpdk_sizes_report(const struct port_dpdk_got *g, struct reason *why);
 

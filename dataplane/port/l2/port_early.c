@@ -140,7 +140,7 @@ void port_early_add(struct port_early_all *a, const struct launch_port *lp, unsi
 		port_early_done(e);
 }
 
-/* Sends one probe. Returns false if it was not sent, so that there can be no answer. */
+/* Sends one probe. Returns false if the probe could not be sent. */
 static bool probe_send(const struct port_early *e)
 {
 	static const struct ip_addr unspecified;

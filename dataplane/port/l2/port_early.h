@@ -14,10 +14,10 @@
 #include <pthread.h>
 
 struct port_early { /* probes for one address */
-	int fd;	    /* -1: no probes */
+	int fd;	    /* the packet socket; -1: no early probes */
 	char ifname[IFNAMSIZ];
 	struct port_l2_local local; /* our addresses; the probes were sent with this MAC */
-	unsigned n_sent;	    /* number of probes that were sent; 0 if any of them could not
+	unsigned n_sent;	    /* number of probes that were sent; 0 if any probe could not
 				       be sent */
 	uint64_t sent_ns;	    /* when the last probe was sent */
 };
@@ -33,7 +33,7 @@ void port_early_init(struct port_early_all *a);
 /* Adds this port's address. Call it before port_early_begin(). After a failure there are no early
  * probes for the address. */
 void port_early_add(struct port_early_all *a, const struct launch_port *lp, unsigned index);
-/* Starts the thread that sends the probes; it reads nothing. */
+/* Starts the thread that sends the probes. The thread reads nothing. */
 void port_early_begin(struct port_early_all *a);
 /* Waits until the thread has sent the last probe and has ended. */
 void port_early_wait(struct port_early_all *a);
@@ -45,8 +45,8 @@ void port_early_done(struct port_early *e);
  * that time are then missing, as for any port that probes. */
 bool port_early_is_good(const struct port_early *e, const struct mac_addr *mac);
 /* Passes all replies that have arrived so far to neigh. Call port_neigh_probe_sent_early() first.
- * Returns 0, or a negative errno if replies may be missing, so that the port must probe again:
- * -ENETDOWN if the interface was down, -EOVERFLOW if more frames arrived than were read. */
+ * Returns 0; -ENETDOWN if the interface was down; or -EOVERFLOW if more frames arrived than were
+ * read. After an error, replies may be missing, so the port must probe again. */
 int port_early_input(const struct port_early *e, struct port_neigh *neigh, uint64_t now_ns);
 
 #endif

@@ -17,7 +17,7 @@
 #define PORT_JOIN_BURSTS 64U
 
 struct port_joining {
-	struct port_early early; /* the early probes, if there are any; otherwise its fd is -1 */
+	struct port_early early; /* the early probes; fd is -1 if there are none */
 	bool linked;		 /* the link has been up */
 	uint64_t link_until_ns;	 /* when waiting for the link ends; 0: waiting has not started */
 };

@@ -610,7 +610,8 @@ size_t port_l2_build_announce(uint8_t *frame, const struct mac_addr *mac, const 
 	static const struct mac_addr no_mac;
 	static const struct ip_addr unspecified;
 
-	/* Send it as an ARP request (RFC 5227 section 3), because some hosts ignore replies. */
+	/* Announce an IPv4 address by an ARP request (RFC 5227 section 3), because some hosts
+	 * ignore ARP replies. */
 	if (ip->family == AF_INET)
 		return build_arp(frame, 1, mac, &mac_broadcast, ip, &no_mac, ip);
 	return port_l2_build_advert(frame, mac, ip, NULL, &unspecified);

@@ -42,7 +42,8 @@ enum port_l2_drop {
 	PORT_L2_DROP_MALFORMED, /* invalid version, header length, option or address */
 	PORT_L2_DROP_FRAGMENT,
 	PORT_L2_DROP_CHECKSUM,
-	PORT_L2_DROP_NOT_OURS, /* for another MAC, address, port or protocol: normal on a network */
+	PORT_L2_DROP_NOT_OURS, /* the frame is for another MAC, address, port or protocol, which
+				  is normal on a network */
 	PORT_L2_DROP_MAX
 };
 const char *port_l2_drop_to_string(enum port_l2_drop d);

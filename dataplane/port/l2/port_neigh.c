@@ -149,8 +149,8 @@ static void entry_drop(struct port_neigh *n, struct entry *e)
 	while (*link != (uint16_t)(e - n->entries))
 		link = &n->entries[*link].next;
 	*link = e->next;
-	/* The next neighbour may get this slot, so empty the cache `known`, which may refer to
-	 * it. */
+	/* Empty the cache `known`, which may refer to this slot: the next neighbour may get the
+	 * slot. */
 	memset(n->known, 0xff, sizeof(n->known));
 	if (e->park != NO_PARK)
 		n->counters.park_lost++;
@@ -379,8 +379,8 @@ int port_neigh_probe(struct port_neigh *n, uint64_t now_ns, struct reason *why)
 {
 	char ip[IP_ADDR_STR_MAX], mac[MAC_ADDR_STR_MAX];
 
-	/* After a pause the earlier probes do not count, because the link may not have carried
-	 * them. */
+	/* Probe again after a pause of this function's calls, because the link may not have carried
+	 * the earlier probes. */
 	if (n->probe_called_ns == 0 || now_ns - n->probe_called_ns > NSEC_PER_SEC)
 		port_neigh_probe_start(n, now_ns);
 	n->probe_called_ns = now_ns;
@@ -474,8 +474,8 @@ static void learn(struct port_neigh *n, const struct port_l2_frame *f, bool crea
 	if (!e) {
 		if (!create || !ip_prefix_contains(&n->subnet, &f->sender))
 			return;
-		/* A host that asks for our address will soon get packets from us, so remember it;
-		 * but it must not evict an entry. */
+		/* A host that asks for our address will soon get packets from us. So add an entry
+		 * for it, but evict no other entry. */
 		e = entry_add(n, &f->sender, false, now_ns);
 		if (!e)
 			return;

@@ -21,7 +21,7 @@
 #define PORT_NEIGH_RETRY_NS (50 * NSEC_PER_MSEC)
 /* After this many unanswered requests the neighbour counts as unreachable for a while. */
 #define PORT_NEIGH_TRIES 5
-/* A neighbour then counts as unreachable for this time. */
+/* How long a neighbour that did not answer counts as unreachable. */
 #define PORT_NEIGH_FAILED_NS NSEC_PER_SEC
 /* An entry in use is refreshed after this time. */
 #define PORT_NEIGH_REFRESH_NS (20 * NSEC_PER_SEC)
@@ -30,9 +30,9 @@
 struct port_neigh_config {
 	struct port_l2_local local;
 	uint8_t prefix_len;
-	struct ip_addr gateway; /* family 0: none */
-	bool host_answers; /* the host's kernel has the same address, answers for it and defends it
-			    */
+	struct ip_addr gateway;	  /* family 0: none */
+	bool host_answers;	  /* the host's kernel has the same address, and answers for the
+				     address and defends it */
 	uint32_t frame_bytes_max; /* maximum number of bytes of a parked frame */
 	/* Sends one frame; the bytes are not kept. */
 	void (*emit)(void *user, const uint8_t *frame, size_t len);

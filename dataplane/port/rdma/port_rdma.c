@@ -606,7 +606,7 @@ int port_rdma_pool_new(struct port_rdma *r, const struct port_rdma_region *regio
 		any |= was == 0;
 		e = was < 0 ? was : e;
 	}
-	if (!any && e != -ENOMEM) { /* after -ENOMEM the pool stays: there may be enough memory
+	if (!any && e != -ENOMEM) { /* keep the pool after -ENOMEM: there may be enough memory
 				       later */
 		free(pool);
 		return e;

@@ -15,9 +15,9 @@
  *   counts as done when this byte arrives: the data is then in the other side's memory, whatever
  *   route the reply to the request takes.
  * - port_rdma_drop() returns when the device no longer acts for the pair: the device discards
- *   everything that is still in flight. Before the passive side uses memory offered over a pair in
- *   any other way, it drops the pair if the active side reported a failure, and all pairs of a
- *   session that has ended.
+ *   everything that is still in flight. Before the passive side uses offered memory in any other
+ *   way, it drops each pair whose failure the active side has reported, and all pairs of a session
+ *   that has ended.
  * - The active side may reuse memory from which it sends when port_rdma_poll() says so, also after
  *   a failure: the device flushes a failed pair first.
  *
@@ -53,20 +53,21 @@ enum port_rdma_reason {
 	PORT_RDMA_OFF,	     /* disabled for the leg */
 	PORT_RDMA_NO_DEVICE, /* no RDMA device has the leg's address */
 	PORT_RDMA_PORT_DOWN,
-	PORT_RDMA_NO_GID,    /* the device has no GID for the leg's address, or only one that is not
-				for RoCE v2 */
-	PORT_RDMA_MEMLOCK,   /* memory cannot be registered; port_rdma_tick() retries it */
+	PORT_RDMA_NO_GID,    /* the device has no GID for the leg's address, or only a GID that
+				is unusable for RoCE v2 */
+	PORT_RDMA_MEMLOCK,   /* memory cannot be registered at present; port_rdma_tick() tries
+				again */
 	PORT_RDMA_GONE,	     /* the device was removed */
 	PORT_RDMA_KIND,	     /* the peer's link type is different: InfiniBand or Ethernet */
-	PORT_RDMA_PEER,	     /* the peer has no RDMA for the leg, or offers a kind that this side
-				does not support */
+	PORT_RDMA_PEER,	     /* the peer has no RDMA for the leg, or only a link type that this
+				side does not support */
 	PORT_RDMA_ENCRYPTED, /* the session is encrypted, but RDMA would send bulk data in clear */
 	PORT_RDMA_IWARP,     /* the leg's device is iWARP */
 	PORT_RDMA_FAILED,    /* the pair could not be created, or failed */
 	PORT_RDMA_OLD,	     /* the device's driver is older than the supported minimum */
 	PORT_RDMA_MTU,	     /* the MTU is too small for RDMA to be worthwhile */
-	PORT_RDMA_MIXED,     /* not all servers and legs use the same link type, InfiniBand or
-				Ethernet */
+	PORT_RDMA_MIXED,     /* the servers and legs do not all use the same link type,
+				InfiniBand or Ethernet */
 	PORT_RDMA_REASON_MAX
 };
 /* Returns the reason's code, as in plenumd(8). */
@@ -76,7 +77,7 @@ const char *port_rdma_reason_code(enum port_rdma_reason r);
 enum port_rdma_link {
 	PORT_RDMA_LINK_IB = 1,
 	PORT_RDMA_LINK_ROCE_V2 = 2,
-	/* 3 was RoCE v1 in earlier versions; a peer that offers it is refused. */
+	/* Value 3 was RoCE v1 in earlier versions; a peer that offers this value is refused. */
 };
 
 /* The parameters of one side of a pair, which the caller sends to the other side. */

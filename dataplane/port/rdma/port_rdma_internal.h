@@ -17,7 +17,8 @@
 #define RDMA_CQES (RDMA_OP_WRS * RDMA_DEVICE_OPS_MAX)
 
 struct rdma_device {
-	struct ibv_context *context; /* NULL: the entry is unused, or the device was removed */
+	struct ibv_context *context; /* the open device; NULL: the entry is unused, or the
+					device was removed */
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
 	unsigned n_ops; /* number of ops in flight */
@@ -32,8 +33,8 @@ struct rdma_leg { /* a leg of the worker: the index of its RDMA device in `devic
 	uint8_t gid[16];
 	uint8_t port_num;
 	uint32_t ifindex;
-	/* Only for a leg on IPoIB: the GID of the InfiniBand port, the partition key, and the key's
-	 * index in the port's partition table. */
+	/* Set only for a leg on IPoIB: the GID of the InfiniBand port, the partition key, and the
+	 * key's index in the port's partition table. */
 	bool is_ipoib, has_pkey;
 	uint8_t ib_gid[16];
 	uint16_t pkey, pkey_index;
@@ -74,7 +75,7 @@ struct port_rdma_pair {
 	struct ibv_qp *qp;
 	unsigned device, port;
 	uint32_t gid_index; /* index of our GID, once the pair has joined */
-	uint8_t link;	    /* as in struct port_rdma_half */
+	uint8_t link;	    /* link type, as in struct port_rdma_half */
 	uint32_t psn,
 		key; /* psn: our first packet sequence number; key: the key of the peer's memory */
 	unsigned n_ops;

@@ -14,7 +14,7 @@
 #define ACK_TIMEOUT 16
 #define ACK_RETRIES 6
 #define HOPS_MAX 64
-/* This MTU works on every Ethernet leg, and in every InfiniBand partition except those with the
+/* An MTU that works on every Ethernet leg, and in every InfiniBand partition except those with the
  * smallest MTU. */
 #define MTU_LEAST IBV_MTU_512
 #define TRAFFIC_CLASS 96 /* DSCP 24 */

@@ -73,7 +73,8 @@ static int watch(struct port_udp *u, int fd)
 
 static void watch_all(struct port_udp *u)
 {
-	/* If this fails, because memory is short, only the worker's timers wake it. */
+	/* Without this watch, for example because memory is short, only the worker's timers wake
+	 * it. */
 	u->watched = watch(u, u->fd) == 0;
 	if (u->hot.fd >= 0)
 		(void)watch(u, u->hot.fd);
@@ -87,7 +88,8 @@ static void unwatch_all(struct port_udp *u)
 	u->watched = false;
 }
 
-/* Opens the additional source ports. If one cannot be opened, the others carry its load. */
+/* Opens the additional source ports. If one cannot be opened, the other source ports carry its
+ * load. */
 static void sources_open(struct port_udp *u, unsigned n, struct reason *why)
 {
 	for (unsigned k = 1; k < MIN_OF(n, DATAGRAM_SOURCES_MAX); k++) {
@@ -297,7 +299,7 @@ static void hot_open(struct port_udp *u)
 /* Closes the hot peer's socket. Packets that are still in it are lost, so callers read it first. */
 static void hot_close(struct port_udp *u)
 {
-	close(u->hot.fd); /* this also removes it from the epoll */
+	close(u->hot.fd); /* close() also removes the socket from the epoll */
 	u->hot.fd = -1;
 	u->hot.streak = 0;
 	u->counters.hot = false;
@@ -336,8 +338,9 @@ static int rx_socket(struct port_udp *u, int fd, struct port_rx *pkts, unsigned 
 
 	if (n <= 0) {
 		rx->batch = 1;
-		/* The kernel reports a pending error once. It says nothing about the port: a peer
-		 * may have no listener, or a router no route, which rudp detects itself. */
+		/* The kernel reports a pending error once. The error says nothing about the port:
+		 * for example, a peer has no listener, or a router has no route. Rudp detects that
+		 * itself. */
 		return n == 0 || errno != EBADF ? 0 : -EBADF;
 	}
 	rx->hot = fd == u->hot.fd;
@@ -403,10 +406,11 @@ static bool port_udp_arm(struct port *p)
 {
 	struct port_udp *u = p->impl;
 
+	/* Datagrams are queued, and nothing would wake the worker when the socket has space
+	 * again. */
 	if (u->tx.stashed && udp_tx_send(u) < 0)
-		return false; /* datagrams are queued, and nothing would wake the worker when the
-				 socket has space again */
-	u->hot.skipped = HOT_MAIN_EVERY; /* after waking, read both sockets */
+		return false;
+	u->hot.skipped = HOT_MAIN_EVERY; /* the first rx after the sleep reads both sockets */
 	u->unarmed = 0;
 	if (!u->watched)
 		watch_all(u);

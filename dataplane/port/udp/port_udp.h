@@ -21,8 +21,8 @@ struct port_udp_counters {
 	uint64_t rx_bursts;
 	uint64_t rx_calls;    /* system calls that received something */
 	uint64_t rx_dropped;  /* dropped because truncated, or with an invalid address */
-	uint64_t rx_overflow; /* dropped because the socket buffer was full; the kernel reports them
-				 with later packets */
+	uint64_t rx_overflow; /* datagrams dropped because the socket buffer was full; the
+				 kernel reports them with later packets */
 	int tx_errno;	      /* errno of the last tx_lost; 0: none */
 	bool gso;	      /* bursts leave as one super-packet */
 	bool hot;	      /* one peer has its own connected socket */

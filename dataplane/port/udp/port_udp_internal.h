@@ -25,10 +25,11 @@
 #define TX_RETRY_NS (50 * NSEC_PER_USEC)
 #define HOT_STREAK 256U	 /* consecutive buffers from one peer that make it the hot peer */
 #define HOT_REVIEW 1024U /* buffers until the next check whether the peer is still hot */
-/* After this many rx calls without arm() the worker counts as spinning */
+/* Number of rx calls without arm() after which the worker counts as spinning. */
 #define UNWATCH_AFTER 256U
 #define HOT_MAIN_EVERY 8U /* one in this many rx calls reads the common socket */
-/* after this many buffers from the hot peer's socket, an rx call reads the common socket too */
+/* number of buffers from the hot peer's socket after which an rx call reads the common socket
+ * too */
 #define HOT_MAIN_BUFS 32U
 
 union tx_control {
@@ -100,9 +101,9 @@ struct udp_rx {
  * round trip.
  */
 struct udp_hot {
-	int fd; /* -1: no hot peer */
+	int fd; /* socket of the hot peer; -1: no peer is hot */
 	struct datagram_addr peer;
-	uint32_t streak; /* while no peer is hot: consecutive buffers from `peer` */
+	uint32_t streak; /* number of consecutive buffers from `peer`, while no peer is hot */
 	/* Buffers from the common and from the hot socket since the last check. */
 	uint32_t main_n, hot_n;
 	uint32_t skipped;    /* empty rx calls since the common socket was read */
@@ -121,8 +122,8 @@ struct port_udp {
 	bool watched;
 	uint32_t unarmed; /* rx calls since the last arm() */
 	struct udp_local local;
-	int announce_fd; /* negative: no CAP_NET_RAW, so switches learn the address only from our
-			    traffic */
+	int announce_fd; /* socket for announcements; negative: no CAP_NET_RAW, so switches
+			    learn the address only from our traffic */
 	struct udp_hot hot;
 	/* Sockets of additional source ports; -1: none. They are never read: answers come to source
 	 * port 0, whose socket is fd. */

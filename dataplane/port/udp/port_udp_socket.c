@@ -56,7 +56,8 @@ static int socket_set_options(int fd, const struct udp_local *l, struct udp_feat
 	(void)setsockopt(fd, SOL_SOCKET, SO_RXQ_OVFL, &on, sizeof(on));
 	/* Setting 0 changes nothing but shows whether the kernel supports segmentation. */
 	ret->gso = setsockopt(fd, SOL_UDP, UDP_SEGMENT, &segment, sizeof(segment)) == 0;
-	if (l->spins) /* let a spinning worker drive the NIC's queue; refused without privilege */
+	if (l->spins) /* a spinning worker then also polls the NIC's queue; without privilege
+			 the kernel refuses */
 		(void)setsockopt(fd, SOL_SOCKET, SO_BUSY_POLL, &busy_us, sizeof(busy_us));
 	return 0;
 }
@@ -236,7 +237,7 @@ static int link_mac_get(int fd, uint32_t ifindex, struct mac_addr *ret)
 
 int udp_announce_open(void)
 {
-	/* The socket is never bound, and its locked filter drops everything, so no packet is ever
+	/* The socket is never bound, and its locked filter drops everything. So no packet is ever
 	 * queued on it, even if a compromised worker binds it. */
 	static int first = -1; /* kept for ports that are added when the worker may create no more
 				  such sockets */

@@ -9,7 +9,7 @@
 #include "dataplane/port/port.h"
 #include <netinet/udp.h>
 
-/* Old C libraries lack these. */
+/* Constants that old C libraries lack. */
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
 #endif

@@ -120,8 +120,9 @@ static void tx_count(struct port_udp *u, const struct gso_burst *t, unsigned seg
 	u->counters.tx_by_source[t->source] += segments;
 }
 
-/* Sends a burst that the kernel refused to segment, with one call per datagram. Datagrams that were
- * sent are removed from it, so that it can continue after -EAGAIN. Returns 0 or -EAGAIN. */
+/* Sends a burst that the kernel refused to segment, with one call per datagram. Removes the
+ * datagrams that were sent from the burst, so that a later call can continue after -EAGAIN. Returns
+ * 0 or -EAGAIN. */
 static int burst_send_split(struct port_udp *u, struct gso_burst *t)
 {
 	struct msghdr *whole = &u->tx.msgs[u->tx.sent].msg_hdr;

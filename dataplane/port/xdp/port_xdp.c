@@ -21,7 +21,7 @@
 #define TX_AGAIN_NS (50 * NSEC_PER_USEC)
 /* Frames are offered again after this time if the kernel takes none, because the link is down. */
 #define TX_STUCK_NS (10 * NSEC_PER_MSEC)
-/* If nothing could be sent for this long, the kernel counts as taking no frames. */
+/* The kernel counts as taking no frames if nothing could be sent for this long. */
 #define TX_STUCK_AFTER_NS NSEC_PER_MSEC
 /* How long all ports of a worker together wait for the queues of a dead process. They become free
  * when the last frame of that process has been sent. The wait must be short, because the agent
@@ -35,26 +35,26 @@ struct port_xdp {
 	struct port *port;
 	struct port_xdp_socket socket;
 	struct port_xdp_control control;
-	int link; /* descriptor of the attached program, which stays on the interface while this is
-		     open */
+	int link;     /* descriptor of the attached program, which stays on the interface while the
+			 descriptor is open */
 	int wake_fd;  /* descriptor that wakes the worker; -1: the worker polls */
-	int timer_fd; /* in the epoll: wakes the worker for the next retry */
+	int timer_fd; /* descriptor in the epoll that wakes the worker for the next retry */
 	bool timer_set;
 	struct port_joining joining;
 	uint32_t ifindex;
 	uint32_t frame_max, datagram_max;
-	uint64_t now_ns; /* as of the last tick or control frame */
+	uint64_t now_ns; /* time of the last tick or control frame */
 	struct port_l2_local local;
 	struct port_neigh *neigh;
 	struct launch_port_counters counters;
-	uint64_t no_progress_ns; /* since when the kernel has sent none of the waiting frames; 0: it
-				    is sending them */
+	uint64_t no_progress_ns; /* since when the kernel has sent none of the waiting frames;
+				    0: the kernel is sending */
 	bool stuck;		 /* nothing was sent for so long that retries may be slow */
 	bool idle, rx_called; /* idle: no packets arrived since wake_fd was last armed; rx_called:
 				 the port's rx was called since then */
 	unsigned n_queued, n_unsent;   /* number of frames: n_queued: queued but not submitted yet;
 					  n_unsent: submitted but not taken by the kernel yet */
-	struct packet_writer *capture; /* NULL: no capture */
+	struct packet_writer *capture; /* ring of the capture; NULL: no capture */
 	unsigned n_held;
 	/* Frames that the caller of rx may be reading. */
 	struct port_xdp_frame held[PORT_BURST_MAX];
@@ -269,7 +269,9 @@ static bool port_xdp_arm(struct port *p)
 {
 	struct port_xdp *x = p->impl;
 
-	if (x->idle && x->rx_called) /* otherwise another descriptor woke the worker */
+	/* No packet has arrived although rx was called: perhaps a socket's error has woken the
+	 * worker. */
+	if (x->idle && x->rx_called)
 		errors_take(x);
 	x->idle = true;
 	x->rx_called = false;
@@ -381,8 +383,8 @@ static int modes_try(struct port_xdp *x, struct attempt *a, const struct xdp_mod
 		}
 		log_debug("AF_XDP in %s: %s", modes[i].text, strerror(-r));
 		if (is_busy(r))
-			break; /* waiting until this mode becomes available is better than using a
-				  worse mode */
+			break; /* do not try a worse mode: waiting until this mode becomes
+				  available is better */
 	}
 	return r;
 }

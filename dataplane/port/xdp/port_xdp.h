@@ -29,11 +29,11 @@ enum port_xdp_mode {
 int port_xdp_map_new(unsigned n_queues);
 int port_xdp_map_set(int map, unsigned queue, int socket);
 /*
- * Loads a program that redirects complete UDP datagrams for the MAC, IP address and port in `local`
- * to the socket of the queue on which they arrive, if that queue has a socket. It leaves everything
- * else to the kernel: other packets, fragments, packets with IP options or extension headers, and
- * frames with a VLAN tag or too short to be valid. Returns the program's descriptor or a negative
- * errno.
+ * Loads an XDP program that redirects complete UDP datagrams for the MAC, IP address and port in
+ * `local`. The target is the socket of the queue on which a datagram arrives, if that queue has a
+ * socket. The program leaves everything else to the kernel: other packets, fragments, packets with
+ * IP options or extension headers, and frames with a VLAN tag or too short to be valid. Returns the
+ * program's descriptor or a negative errno.
  */
 int port_xdp_program_load(const struct port_l2_local *local, int map);
 /* Attaches the program to the interface for as long as any process has the descriptor open. Returns

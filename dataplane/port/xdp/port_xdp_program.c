@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Generates the XDP program of an AF_XDP port, instruction by instruction, for one address and
- * port, so there is nothing to compile, to load from a file or to look up. Tests run it on their
- * own frames (BPF_PROG_TEST_RUN). It calls bpf(2) directly, for four commands, which are too few to
- * need libbpf.
+ * port. So no program must be compiled or loaded from a file, and the program looks up no address.
+ * Tests run it on their own frames (BPF_PROG_TEST_RUN). It calls bpf(2) directly, for four
+ * commands, which are too few to need libbpf.
  */
 #include "dataplane/port/xdp/port_xdp.h"
 #include <arpa/inet.h>

@@ -23,13 +23,14 @@
 
 #define RX_RING 2048U
 #define TX_RING 1024U
-/* Size of the fill ring. It is larger than the rx ring, because with zero copy it also supplies the
- * buffers for the kernel's own traffic, and must not run empty while the port is busy. */
+/* Size of the fill ring. It is larger than the rx ring: with zero copy it also supplies the buffers
+ * for the kernel's own traffic, and it must not run empty while the port is busy. */
 #define FILL_RING (2 * RX_RING)
 #define SMALL_FRAME 2048U
 #define LARGE_FRAME 4096U				 /* a page: the kernel's maximum */
 #define FRAME_OVERHEAD (256U + PORT_L2_ETHER_BYTES + 8U) /* the kernel's headroom, and tags */
-#define CALL_FRAMES 32U /* frames that the kernel takes in one call if the driver copies them */
+/* Number of frames that the kernel takes in one call if the driver copies frames. */
+#define CALL_FRAMES 32U
 #define SEND_CALLS_MAX (TX_RING / 16)
 #define QUEUES_PATH "/sys/class/net/%.15s/queues"
 
@@ -336,7 +337,7 @@ uint8_t *port_xdp_socket_tx_get(struct port_xdp_socket *s, uint64_t *ret_address
 		completions_take(s);
 	if (s->n_free == 0)
 		return NULL;
-	/* The ring has a place for each frame, so it is not full. */
+	/* The ring cannot be full, because it has a place for each frame. */
 	*ret_address = s->free_frames[--s->n_free];
 	return s->memory + *ret_address;
 }
