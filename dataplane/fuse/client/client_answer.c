@@ -131,8 +131,8 @@ static int answer_entry(struct fuse_client *f, const struct client_slot *s, stru
  * Chooses whether the kernel bypasses its page cache for the file. A record that a program appends
  * arrives in one request only if the cache is bypassed, because with the cache each partly written
  * page becomes a separate request. A file that is only written also bypasses the cache, which saves
- * a copy, if the kernel then cannot keep stale pages of it: either all openers of a file bypass the
- * cache, or none does.
+ * a copy. But the kernel must not keep stale pages of the file, so either all openers of a file
+ * bypass the cache, or none does.
  *
  * If a program reads and writes with O_DIRECT, the kernel bypasses the cache in each call, which
  * has costs. The kernel asks for the attributes before it reads data that it has changed, asks for
@@ -192,9 +192,9 @@ static int file_take(struct fuse_client *f, const struct client_slot *s, uint8_t
 	file = client_slot_is_resent(s)
 		       ? client_file_of_server_fh(&f->files, out.fh, as.incarnation)
 		       : NULL;
-	if (file && !(open_flags &
-		      O_APPEND)) /* this OPEN was sent twice, and its first answer already made the
-				    file: use the page cache, or bypass it, as that answer said */
+	/* The client sent this OPEN twice, and the first answer created the file's record. Bypass
+	 * the page cache or use it, as the client decided then. */
+	if (file && !(open_flags & O_APPEND))
 		fopen_flags = file->flags & CLIENT_FILE_DIRECT ? fopen_flags | FOPEN_DIRECT_IO
 							       : fopen_flags & ~FOPEN_DIRECT_IO;
 	if (!file)
@@ -287,8 +287,8 @@ static int answer_dirplus(struct fuse_client *f, const struct client_slot *s,
 		struct client_node *node = NULL;
 
 		memcpy(&entry, a->body + at, sizeof(entry));
-		/* For these entries the kernel gets only the name: it makes no node and counts no
-		 * lookup. */
+		/* The kernel gets only the name for "." and "..", and for entries with invalid
+		 * attributes: it makes no node for them and counts no lookup. */
 		if (entry.nodeid != 0 && (special || !client_attr_is_valid(&entry.attr))) {
 			(void)client_answer_handle(a, &skipped);
 			entry.nodeid = 0;
@@ -325,9 +325,9 @@ static int answer_attr(struct fuse_client *f, const struct client_slot *s,
 	return 0;
 }
 
-/* Handles the answer to a WRITE or COPY_FILE_RANGE. Kernels trust the byte count in it, so check
- * it. The data of a synchronous write cannot be lost any more, so such a write does not count as an
- * unsynced change. Returns 0 or -EIO. */
+/* Handles the answer to a WRITE or COPY_FILE_RANGE. Checks the byte count, because kernels trust
+ * it. A synchronous write does not count as an unsynced change, because its data cannot be lost any
+ * more. Returns 0 or -EIO. */
 static int answer_write(const struct client_slot *s, const struct client_answer *a)
 {
 	struct fuse_copy_file_range_in copy;
@@ -356,15 +356,15 @@ static int answer_write(const struct client_slot *s, const struct client_answer 
 	return 0;
 }
 
-/* Handles the answer to a sync. Returns whether the program must get an error: if data was lost
- * with the server's host, each opener of the file gets an error once. */
+/* Handles the answer to a sync. Returns whether the program must get an error: each opener of the
+ * file gets one error if the death of the server's host has lost data. */
 static bool answer_sync(struct fuse_client *f, const struct client_slot *s)
 {
 	struct client_file *file = client_file_get(&f->files, s->refs.fhs[0]);
 	struct client_node *node = s->nodes[0];
 
-	/* Replies to a mount worker's writes may have reached the kernel already, although the
-	 * writes are counted here only after the mount worker has reported them. */
+	/* A mount worker may have replied to writes that it has not reported to this worker yet, so
+	 * n_changes may not include them. The sync may not have covered them. */
 	if (node->n_changes == s->n_changes && !client_dispatch_has_pending(f, node))
 		client_node_synced(node);
 	return file && client_node_lost_report(node, &file->lost);
@@ -402,7 +402,7 @@ struct answer_effects { /* what must be undone if the kernel rejects the answer 
 	struct client_node *node;
 	struct client_file *file;
 	bool dir;
-	bool lost; /* the call succeeded, but data that it was to sync is lost */
+	bool lost; /* the sync succeeded, but some of the data to be synced is lost */
 };
 
 static int answer_effect(struct fuse_client *f, struct client_slot *s, struct client_answer *a,
@@ -539,7 +539,9 @@ static void shown_note(struct fuse_client *f, const struct client_slot *s)
 		client_shown_note_all(f);
 	for (unsigned i = 0; i < s->refs.n_nodes; i++) {
 		client_shown_note(f, s->refs.nodeids[i]);
-		if (changed_nodes(s)) /* even a failed request may have been executed in part */
+		/* Even a failed request may have been executed in part, so drop the cached
+		 * names. */
+		if (changed_nodes(s))
 			client_dir_cache_drop(f, s->refs.nodeids[i]);
 		if (s->opcode != FUSE_GETXATTR)
 			client_cache_kernel_valid_drop(&f->cache, s->nodes[i]);

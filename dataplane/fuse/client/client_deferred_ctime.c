@@ -87,7 +87,7 @@ static bool deferred_take(struct fuse_client *f, const struct fuse_in_header *in
 {
 	struct {
 		struct fuse_out_header out;
-		/* The attributes are valid for no time, because the ctime will still change. */
+		/* Set the validity of the attributes to 0, because the ctime will still change. */
 		struct fuse_attr_out attr;
 	} reply = {.out = {.len = sizeof(reply)}};
 	const struct fuse_attr *attr;
@@ -152,8 +152,8 @@ static int deferred_holds(struct fuse_client *f, struct client_slot *s)
 	return holds ? -ENOMEM : 0;
 }
 
-/* No request for the file was in flight when it was marked. So a request that has changed the file
- * was sent after that, and has also updated the ctime. */
+/* When the file was marked, no request for it was in flight. So a request that has changed the file
+ * was sent later, and has updated the ctime as well. */
 void client_deferred_ctime_applied(struct fuse_client *f, const struct client_slot *s)
 {
 	struct client_deferred_ctime *o = f->n_deferred > 0 ? deferred_find(f, s->nodes[0]) : NULL;
@@ -231,7 +231,7 @@ static void deferred_flush(struct fuse_client *f, uint64_t now_ns)
 		client_deferred_ctime_flush(f, now_ns);
 }
 
-/* Mount workers get no SETATTRs, so they do not use this stage. */
+/* Only the owner of the mount uses this stage: mount workers get no SETATTRs. */
 static bool deferred_is_on(const struct fuse_client *f)
 {
 	return !f->area;

@@ -102,7 +102,8 @@ void client_entry_prefetched(struct fuse_client *f, struct client_prefetch *l, b
 
 	if (entry->nodeid == 0)
 		return;
-	/* Return only the name: the kernel looks up files without a lease each time anyway. */
+	/* Return only the name: the kernel looks up each file without a lease anyway when a program
+	 * uses it. */
 	if (special || !(dir || leased) || !client_attr_is_valid(&entry->attr)) {
 		(void)client_answer_handle(&l->a, &skipped);
 		entry->nodeid = 0;

@@ -10,7 +10,7 @@
 int client_init_resend(struct fuse_client *f)
 {
 	struct fuse_out_header out = {
-		/* `unique` 0 marks a notification; its code is in `error`. */
+		/* `unique` 0 marks a notification, whose code is in `error` */
 		.len = sizeof(out),
 		.error = FUSE_PROTO_NOTIFY_RESEND,
 	};
@@ -65,7 +65,7 @@ static void init_answer(struct fuse_client *f, const void *req, size_t len)
 	 * (locks: cluster) or refuses it (locks: none). */
 	if (f->mount->locks != LAUNCH_LOCKS_LOCAL)
 		flags |= offered & (FUSE_POSIX_LOCKS | FUSE_FLOCK_LOCKS);
-	/* With this flag, files that bypass the page cache can still be mapped. */
+	/* FUSE_PROTO_DIRECT_IO_MMAP lets programs map files that bypass the page cache. */
 	flags |= offered & FUSE_PROTO_DIRECT_IO_MMAP;
 	out.minor = head->minor;
 	out.max_readahead = head->max_readahead;
@@ -125,7 +125,7 @@ int client_init_served(struct fuse_client *f, void *msg, size_t len)
 
 	if (r < 0 || a.out.error != 0)
 		return r < 0 ? r : a.out.error;
-	/* No server has incarnation 0, because this value marks files that are being reopened. */
+	/* Refuse incarnation 0, because this value marks files that are being reopened. */
 	if (!a.has_server || a.server.incarnation == 0 || a.n_handles != 1 ||
 	    !client_answer_handle(&a, &root))
 		return -EPROTO;

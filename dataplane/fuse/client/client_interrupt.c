@@ -20,8 +20,9 @@ void client_interrupt_request(struct fuse_client *f, const void *req, size_t len
 		client_forward_interrupt(f, in.unique, now_ns);
 }
 
-/* Checks all requests whose process got a signal. full: checks all old requests too, because FUSE
- * may hold INTERRUPTs that the client cannot read before a slot is free, or may send none. */
+/* Checks all requests whose process got a signal. full: also checks all old requests, because FUSE
+ * may send no INTERRUPT for them, or may hold INTERRUPTs that the client cannot read until a slot
+ * is free. */
 static void look_all(struct fuse_client *f, bool full, uint64_t now_ns)
 {
 	struct client_slot *s, *newer;
@@ -48,8 +49,8 @@ static void soft_expire(struct fuse_client *f, struct client_slot *s)
  * queued requests share one timeout, which began when it went away. */
 static uint64_t soft_tick(struct fuse_client *f, uint64_t now_ns)
 {
-	/* At a mount worker, requests that wait for an absent server are returned to the owner, so
-	 * they share no timeout here. */
+	/* Requests of a mount worker that wait for an absent server go back to the owner, so they
+	 * have no common timeout here. */
 	bool away = f->link != CLIENT_READY && !f->area;
 	uint64_t gone_ns = f->away_since_ns + f->soft_ns;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Ends the requests of processes that are being killed. A signal that does not kill the process
- * ends no request: programs do not expect that a write to a file or an fsync is interrupted, and a
- * database that got EINTR would stop. FUSE does not report which signal it was, but procfs does.
+ * ends no request: programs do not expect that a signal interrupts a write or an fsync, and a
+ * database would stop after EINTR. FUSE does not report which signal it was, but procfs does.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 

@@ -232,7 +232,7 @@ static bool local_dir_take(struct fuse_client *f, const struct fuse_in_header *i
 	return true;
 }
 
-/* Only for the owner: mount workers get no directory requests. */
+/* Only the owner of the mount uses this stage: mount workers get no directory requests. */
 static bool local_dir_is_on(const struct fuse_client *f)
 {
 	return !f->area;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Keeps the records about locks in the mount's state, for this worker and its successors: the lock
- * epoch, the nodes on which programs may hold locks, and the open files by which these were made.
- * The marks are set before a lock is requested, so a mark may exist without a lock, but a lock
- * never exists without its mark.
+ * epoch, the nodes on which programs may hold locks, and the open files that have made these locks.
+ * A mark is set before the lock is requested. So a mark may exist without a lock, but a lock never
+ * exists without its mark.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 #include "netcfg/base/log.h"
@@ -23,8 +23,9 @@ static struct client_node *locked_node(struct fuse_client *f, const struct clien
 	return node && node->flags & CLIENT_NODE_LOCKED ? node : NULL;
 }
 
-/* Marks all open files of the nodes with locks, then marks the nodes as having no locks. A
- * successor of a worker that dies meanwhile does it again, because the epoch is stored last. */
+/* Marks all open files of nodes with locks as having lost their locks, then marks these nodes as
+ * having no locks. If this worker dies meanwhile, its successor repeats this, because the epoch is
+ * stored last. */
 static void locks_lose(struct fuse_client *f)
 {
 	unsigned n = 0;
@@ -77,7 +78,8 @@ bool client_locks_release(struct fuse_client *f, struct client_file *file, void 
 	memcpy(&in, req, sizeof(in));
 	memcpy(&was, (uint8_t *)req + sizeof(in), sizeof(was));
 	in.opcode = FUSE_FLUSH;
-	flush.fh = was.fh; /* for the answer: the server does not read it */
+	flush.fh = was.fh; /* keep the kernel's handle for the answer; the server does not read
+			      it */
 	flush.lock_owner = client_file_index(&f->files, file) + 1ULL;
 	memcpy(req, &in, sizeof(in));
 	memcpy((uint8_t *)req + sizeof(in), &flush, sizeof(flush));

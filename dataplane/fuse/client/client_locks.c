@@ -46,8 +46,8 @@ static void wait_remove(struct fuse_client *f, struct client_lock_wait *w)
 	*w = f->locks.waits[--f->locks.n_waits];
 }
 
-/* Call when a program gets a lock: what others have written under their locks must be visible now.
- * The file's data are in no cache, but its attributes are. */
+/* Call when a program gets a lock: the program must see what other programs have written under
+ * their locks. The file's data is in no cache, but its attributes are cached. */
 static void lock_got(struct fuse_client *f, uint64_t nodeid)
 {
 	struct client_node *node = client_node_get(&f->nodes, nodeid);
@@ -55,8 +55,8 @@ static void lock_got(struct fuse_client *f, uint64_t nodeid)
 		struct fuse_out_header out;
 		struct fuse_notify_inval_inode_out inval;
 	} notice = {.out = {.len = sizeof(notice), .error = FUSE_NOTIFY_INVAL_INODE},
-		    .inval = {.ino = nodeid, .off = -1}}; /* attributes only, for which the kernel
-							     does not wait */
+		    .inval = {.ino = nodeid, .off = -1}}; /* invalidates only attributes, so the
+							     kernel does not wait for pages */
 
 	f->locks.n_grants++;
 	if (!node)
@@ -88,7 +88,8 @@ static void wait_add(struct fuse_client *f, struct client_slot *s)
 
 	*w = (struct client_lock_wait){.unique = s->unique, .cancel = s->interrupted};
 	memcpy(w->req, s->req, sizeof(w->req));
-	/* The slot has the server's file handle, which may change. */
+	/* The slot has the file handle of the server, which may change, so copy the handle of the
+	 * kernel. */
 	memcpy(w->req + s->refs.fh_at[0], &s->refs.fhs[0], sizeof(s->refs.fhs[0]));
 	client_slot_free(f, s);
 	wait_todo(f);
@@ -125,15 +126,15 @@ void client_locks_cancelled(struct fuse_client *f, const struct client_slot *s, 
 	memcpy(&out, msg, sizeof(out));
 	if (out.error == 0)
 		wait_end(f, w, -EINTR);
-	else if (out.error == -ENOENT) /* it has got its lock before */
+	else if (out.error == -ENOENT) /* the request had got its lock before the cancellation */
 		wait_end(f, w, 0);
 	wait_todo(f);
 }
 
 /* ------------------------------------------------------------------ requests of the kernel */
 
-/* Returns whether a lock request can be served. If it cannot, it fails: programs must not believe
- * that they exclude programs of other clients. */
+/* Returns whether the server can handle a lock request. If it cannot, the request fails, because
+ * programs must not assume that they exclude programs of other clients. */
 static bool can_serve(struct fuse_client *f)
 {
 	const char *why = NULL;
@@ -186,7 +187,8 @@ static bool locks_take(struct fuse_client *f, const struct fuse_in_header *in, s
 	const bool flush = in->opcode == FUSE_FLUSH;
 
 	(void)now_ns;
-	if (!client_locks_wanted(f)) { /* with ENOSYS, the kernel sends no more FLUSH requests */
+	/* After ENOSYS the kernel sends no more FLUSH requests. */
+	if (!client_locks_wanted(f)) {
 		client_reply_error(f, in->unique, flush ? -ENOSYS : -ENOLCK);
 		return true;
 	}
@@ -279,8 +281,8 @@ bool client_locks_answer(struct fuse_client *f, struct client_slot *s,
 
 	if (s->opcode == FUSE_FLUSH)
 		closed(f, s);
-	/* This server manages no locks. If the kernel got ENOSYS, it would never send FLUSH again,
-	 * not even to another server. */
+	/* The server manages no locks. Do not pass its ENOSYS on: the kernel would never send FLUSH
+	 * again, not even for another server. */
 	if (s->opcode == FUSE_FLUSH && a->out.error == -ENOSYS) {
 		client_slot_fail(f, s, 0);
 		return true;
@@ -290,7 +292,7 @@ bool client_locks_answer(struct fuse_client *f, struct client_slot *s,
 			wait_add(f, s);
 			return true;
 		}
-		lock_got(f, s->refs.nodeids[0]); /* the grant has overtaken this answer */
+		lock_got(f, s->refs.nodeids[0]); /* the grant arrived before this answer */
 		client_slot_fail(f, s, 0);
 		return true;
 	}
@@ -305,8 +307,9 @@ bool client_locks_answer(struct fuse_client *f, struct client_slot *s,
 	return false;
 }
 
-/* Answer to FUSE_PROTO_LOCK_WAIT: replies to the requests that have got their locks. If such a
- * request is still in a slot, its answer is on the way, so sets the slot's lock_granted. */
+/* Handles the answer to FUSE_PROTO_LOCK_WAIT: replies to the requests that have got their locks. If
+ * such a request is still in a slot, its own answer is on the way, so sets the slot's
+ * lock_granted. */
 static void granted(struct fuse_client *f, const void *msg, size_t len, uint64_t now_ns)
 {
 	struct fuse_out_header out = {.error = -EIO};
@@ -336,7 +339,7 @@ static void granted(struct fuse_client *f, const void *msg, size_t len, uint64_t
 
 /* ------------------------------------------------------------------ what the client sends */
 
-/* Returns false if no slot is free. */
+/* Sends the waiting request again. Returns false if no slot is free. */
 static bool repeat(struct fuse_client *f, struct client_lock_wait *w, uint64_t now_ns)
 {
 	struct fuse_in_header in;
@@ -368,7 +371,8 @@ static bool repeat(struct fuse_client *f, struct client_lock_wait *w, uint64_t n
 	return true;
 }
 
-/* Returns the request to repeat that came first: the kernel counts its requests upwards. */
+/* Returns the oldest request that must be sent again. The kernel numbers its requests in increasing
+ * order. */
 static struct client_lock_wait *first_to_repeat(struct client_locks *l)
 {
 	struct client_lock_wait *first = NULL;

@@ -2,9 +2,9 @@
 /*
  * File locks that the server manages (`locks: cluster`). client_lock_state.c owns the part of the
  * mount's state that records these locks; client_locks.c owns the lock requests. A request that
- * sets or frees a lock, once it was sent, ends only with the server's answer, because otherwise the
- * client would not know whether the program has the lock. The exception is a server that has
- * refused the mount for so long that it has freed the locks (client_refusal.c).
+ * sets or frees a lock and was sent ends only with the server's answer. Without the answer the
+ * client does not know whether the program has the lock. The exception is a server that has refused
+ * the mount for so long that it has freed the locks (client_refusal.c).
  */
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_LOCKS_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_LOCKS_H
@@ -20,21 +20,21 @@ struct client_answer;
 #define CLIENT_LOCK_WAITS_MAX 4096U
 #define CLIENT_LOCK_REQ_BYTES (sizeof(struct fuse_in_header) + sizeof(struct fuse_lk_in))
 
-/* A request of the kernel that waits at the server for its lock and uses no slot. */
+/* A lock request of the kernel that waits at the server. It uses no slot. */
 struct client_lock_wait {
-	uint64_t unique; /* as the kernel sent it */
-	bool repeat;	 /* the session has ended: it must be sent again */
+	uint64_t unique; /* number of the request, as the kernel sent it */
+	bool repeat;	 /* the session has ended, so the request must be sent again */
 	bool cancel, cancel_sent;
 	uint8_t req[CLIENT_LOCK_REQ_BYTES];
 };
 
 struct client_locks {
-	struct client_lock_wait *waits; /* NULL: none was needed yet */
+	struct client_lock_wait *waits; /* NULL: no request has had to wait yet */
 	unsigned n_waits;
-	unsigned n_todo;   /* requests to repeat or to cancel */
-	uint64_t n_grants; /* locks that programs of this mount have got */
-	bool asked;	   /* FUSE_PROTO_LOCK_WAIT is under way */
-	bool refused;	   /* the reason why locks are refused was logged */
+	unsigned n_todo;   /* number of requests to send again or to cancel */
+	uint64_t n_grants; /* number of locks that programs of this mount have got */
+	bool asked;	   /* a FUSE_PROTO_LOCK_WAIT call is in flight */
+	bool refused;	   /* the log already has the reason why lock requests are refused */
 	uint64_t retry_ns;
 	struct fuse_in_header msg;
 	uint8_t resp[sizeof(struct fuse_out_header) + FUSE_PROTO_LOCK_WAIT_MAX * sizeof(uint64_t)];
@@ -51,8 +51,8 @@ bool client_locks_wanted(const struct fuse_client *f);
 void client_locks_served(struct fuse_client *f, uint64_t epoch);
 /* Returns whether a request of this opcode must fail, because the file's locks are lost. */
 bool client_locks_lost(const struct client_file *file, uint32_t opcode);
-/* Changes the kernel's RELEASE into a FLUSH that frees the locks made by that open file. Returns
- * false, and changes nothing, if the open file has no locks. */
+/* Changes the kernel's RELEASE into a FLUSH that frees the locks that this open file has made.
+ * Returns false, and changes nothing, if the open file has no locks. */
 bool client_locks_release(struct fuse_client *f, struct client_file *file, void *req);
 /* Returns whether the client must wait for the server's answer to this request even if its process
  * is being killed. sent: it was sent to the server. */
@@ -70,7 +70,8 @@ bool client_locks_answer(struct fuse_client *f, struct client_slot *s,
  * the session ended, the cancellation is sent again. */
 void client_locks_cancelled(struct fuse_client *f, const struct client_slot *s, const void *msg,
 			    size_t len);
-/* Fails the request in the slot. If it closes an open file, the file closes too. */
+/* Fails the lock request in the slot. A request that closes an open file closes the file as
+ * well. */
 void client_locks_fail(struct fuse_client *f, struct client_slot *s, int error);
 /* Fails the lock requests that wait without a slot. */
 void client_locks_fail_waits(struct fuse_client *f, int error);

@@ -2,8 +2,8 @@
 /*
  * RDMA tests that an operator starts (`plenum rdma ping`), at the client. The client offers a
  * buffer to the server, which reads or writes it repeatedly and reports how long that took. The
- * buffer must not be used for anything else until the server has answered, or until no queue pair
- * is left by which the server could reach the buffer.
+ * client must not use the buffer for anything else until the server has answered, or has no queue
+ * pair any more by which it could reach the buffer.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 #include "dataplane/fuse/proto/fuse_ping.h"
@@ -12,7 +12,7 @@
 
 #define PING_HEAD sizeof(((struct client_ping_msg *)0)->head)
 #define BUSY_WAIT_NS (5 * NSEC_PER_MSEC)
-/* How long a test waits for a pair: longer than it takes to connect one */
+/* How long a test waits for a pair: longer than connecting a pair takes. */
 #define PAIR_WAIT_NS (3 * NSEC_PER_SEC)
 /* Pause after a request, as a multiple of the request's duration. The server refuses a request that
  * comes sooner. */
@@ -47,8 +47,8 @@ int fuse_client_ping(struct fuse_client *f, const struct launch_ping *ask, uint6
 {
 	struct client_ping *p = &f->ping;
 
-	/* A test by an operator of this host takes precedence over one that the server requested.
-	 */
+	/* A test by an operator of this host takes precedence over a test that the server
+	 * requested. */
 	if (p->run.id && !p->is_servers)
 		return -EBUSY;
 	/* If a request of an earlier test is pending, it still uses the buffer. This test begins
@@ -94,7 +94,7 @@ static void requested_begin(struct fuse_client *f, uint64_t now_ns)
 		p->is_servers = true;
 }
 
-/* Sends the next request of the test. Returns 0, or a negative errno if that is not possible
+/* Sends the next request of the test. Returns 0, or a negative errno if sending is impossible
  * now. */
 static int ping_send(struct fuse_client *f, uint64_t now_ns)
 {
@@ -207,8 +207,8 @@ static void ping_answer(struct fuse_client *f, const void *msg, size_t len, uint
 	/* Drop the pair also after an invalid answer, which says nothing about the pair's state. */
 	if (r == -EPROTO || (r == 0 && a.status == FUSE_PROTO_PING_FAILED))
 		client_rdma_pair_failed(f, p->asked.leg, p->serial);
-	if (is_stale) /* the test of this request has ended already; the buffer belongs to the next
-			 test */
+	if (is_stale) /* the test of this request has ended already, and the buffer belongs to
+			 the next test */
 		goto out;
 	if (p->run.id && !p->over && r == 0)
 		answer_add(p, &a, now_ns);

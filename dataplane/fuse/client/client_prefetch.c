@@ -23,14 +23,15 @@
 /* Memory for the prefetches, for one answer in progress, and for the cached directories. */
 #define MEMORY_BYTES ((CLIENT_PREFETCHES + 1) * PREFETCH_BYTES + DIR_CACHE_BYTES)
 #define SHOWN_BYTES ((size_t)CLIENT_NODES_MAX * sizeof(uint64_t))
-/* A cached directory is not used if the kernel has learned something newer about more than one in
- * this many of its entries, because these entries would have no attributes. */
+/* The client does not use a cached directory if the kernel has learned something newer about more
+ * than one in this many entries, because these entries would have no attributes. */
 #define DIR_CACHE_STALE 8U
 /* Limits how many opens request no prefetch. A program that opens directories without reading them
- * will probably continue to do so, so after the n-th unread prefetch in a row, the next 2^n - 1
+ * will probably continue to do so. So after the n-th unread prefetch in a row, the next 2^n - 1
  * opens request no entries. */
 #define UNREAD_MAX 6U
-/* For this time, a directory that was too large for a prefetch counts as still too large. */
+/* How long the client assumes that a directory is too large for a prefetch, after it was too large
+ * once. */
 #define LARGE_NS (5 * NSEC_PER_SEC)
 
 static void *memory_of(size_t bytes)
@@ -123,7 +124,8 @@ static void note_unread(struct fuse_client *f, const struct client_prefetch *unr
 {
 	struct client_prefetches *p = &f->prefetch;
 
-	if (unread->is_copy) /* the entries are a copy from the cache, so no prefetch was wasted */
+	if (unread->is_copy) /* no prefetch was wasted, because the entries are a copy from the
+				cache */
 		return;
 	p->n_unread = MIN_OF(p->n_unread + 1, UNREAD_MAX);
 	p->n_skip = (1U << p->n_unread) - 1;
@@ -415,7 +417,7 @@ void client_prefetch_from_cache(struct fuse_client *f, const struct client_dir_c
 	f->prefetch.n_touched++;
 }
 
-/* Only for the owner: mount workers get no directory requests. */
+/* Only the owner of the mount uses this stage: mount workers get no directory requests. */
 static bool prefetch_is_on(const struct fuse_client *f)
 {
 	return !f->area;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Bulk data via RDMA, at the client: connects queue pairs with the server and checks them, offers
- * the memory of a request to the server, and makes sure that offered memory is not used for
- * anything else while the server may still write to it by a queue pair.
+ * the memory of a request to the server, and keeps offered memory unused as long as the server may
+ * write to it by a queue pair.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
@@ -12,9 +12,8 @@
 /* After a device has changed, for example its addresses, the client sends its next request for
  * pairs after this time; servers accept no shorter interval. */
 #define RDMA_CHANGED_NS (250 * NSEC_PER_MSEC)
-/* If a pair on a working path fails within this time, the intervals of the next attempts grow,
- * because the network may drop RDMA packets, and each attempt then delays a transfer by some
- * seconds. */
+/* If a pair on a working path fails within this time, the network may drop RDMA packets, and each
+ * new pair would delay a transfer by some seconds. So the intervals of the next attempts grow. */
 #define RDMA_LASTS_NS (30 * NSEC_PER_SEC)
 #define RDMA_RETRY_MOST_NS (64 * NSEC_PER_SEC)
 /* While some servers use InfiniBand and others Ethernet, the client asks them for their link types
@@ -162,8 +161,8 @@ static void leg_ask(struct fuse_client *f, unsigned port, const struct rudp_path
 	}
 	r->msg.rdma.n_legs++;
 	r->asked |= (uint8_t)(1U << port);
-	r->made[port] = ++r->serial; /* a new serial, because reports of earlier requests do not
-					refer to this pair */
+	r->made[port] = ++r->serial; /* take a new serial, because reports about earlier
+					requests do not refer to this pair */
 }
 
 /* Adds to the message the question whether the server still has its half of the leg's pair. */
@@ -298,8 +297,9 @@ void fuse_client_rdma_check_mixed(struct fuse_client *const *clients, unsigned n
 	}
 }
 
-/* Handles a server's request for an RDMA test, which it sends when the pair of that port is
- * checked. The limits are the same as for a test by an operator of this host. */
+/* Handles a server's request for an RDMA test. The server sends the request in its answer when the
+ * client checks the pair of that port. The limits are the same as for a test by an operator of this
+ * host. */
 static void ping_requested(struct fuse_client *f, unsigned port, const uint8_t said[16])
 {
 	struct fuse_proto_ping_order order;
@@ -359,8 +359,9 @@ static void leg_lost(struct client_rdma *r, unsigned port)
 	r->retry_ns = 0;
 }
 
-/* Connects the pairs that the server's answer has. A requested leg that is not in the answer is
- * refused; a checked leg that is not in it has lost its pair, unless the server is busy. */
+/* Connects the pairs that are in the server's answer. A leg that was requested but is not in the
+ * answer is refused. A leg that was checked but is not in the answer has lost its pair, unless the
+ * server is busy. */
 static void rdma_answer(struct fuse_client *f, const void *msg, size_t len, uint64_t now_ns)
 {
 	struct client_rdma *r = &f->rdma;
@@ -391,7 +392,7 @@ static void rdma_answer(struct fuse_client *f, const void *msg, size_t len, uint
 			continue;
 		port_rdma_drop(r->peer, i);
 		r->reasons[i] = PORT_RDMA_PEER;
-		if (!busy) /* a server that is busy reports nothing about the leg, so its last
+		if (!busy) /* a busy server reports nothing about the leg, so the leg's last
 			      report stays valid */
 			r->legs[i].layers = 0;
 	}
@@ -459,8 +460,8 @@ bool client_rdma_offer(struct fuse_client *f, struct client_slot *s, struct fuse
 	return true;
 }
 
-/* serial: if the pair was made after the request was sent, the server's report is about an earlier
- * pair, and this pair stays. */
+/* serial: value of client_rdma.serial when the request was sent. If the pair was made later, the
+ * server's report is about an earlier pair, so this pair stays. */
 void client_rdma_pair_failed(struct fuse_client *f, unsigned leg, uint32_t serial)
 {
 	struct client_rdma *r = &f->rdma;

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fails the requests of a mount that its server refuses, with the error that NFS gives, because the
- * refusal can last: an operator has to change a configuration. The session retries meanwhile, and
- * the mount works again once the server accepts it. Requests wait, as for an absent server, if the
- * reason for the refusal passes by itself.
+ * Fails the requests of a mount whose server refuses it, with the error that NFS gives. Such a
+ * refusal can last long, because an operator has to change a configuration. The client retries the
+ * session meanwhile, and the mount works again when the server accepts the session. If the reason
+ * for a refusal soon ends by itself, requests wait, as they do for an absent server.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
-/* A refusal by one address counts only after the other addresses of the server had time to accept
- * the session: they may belong to workers that serve other exports. */
+/* A refusal from one address counts only after this time, in which another address of the server
+ * may accept the session: the addresses may belong to workers that serve different exports. */
 #define REFUSAL_HOLD_NS NSEC_PER_SEC
 /* While a server starts, a worker without the export may answer before the worker that has it. So a
  * mount that was served before waits longer when its export does not exist. */
 #define REFUSAL_HOLD_STALE_NS (5 * NSEC_PER_SEC)
-/* While a server refuses a mount, it does not hear its session, so it frees the mount's file locks
- * after SERVER_LOCK_LEASE_NS, 30 seconds; the rest is for its checks of the leases. */
+/* After this time the server has freed the file locks of a mount that it refuses. The server hears
+ * nothing from this mount, so the mount's lock lease expires after 30 seconds
+ * (SERVER_LOCK_LEASE_NS). The remaining seconds cover the delay until the server notices that. */
 #define REFUSAL_LOCKS_NS (35 * NSEC_PER_SEC)
 
-/* Returns the error for programs; 0 if they must wait. */
+/* Returns the error that programs get; 0 if their requests must wait. */
 static int refusal_error(const struct fuse_client *f, int code)
 {
 	switch (code) {
@@ -37,7 +38,7 @@ void client_refusal_note(struct fuse_client *f, int code, uint64_t now_ns)
 {
 	struct client_refusal *r = &f->refusal;
 
-	/* Following a redirect is part of the same attempt. */
+	/* A redirect is not a refusal: the client connects to another worker of the server. */
 	if (code == -EREMOTE)
 		return;
 	r->last_ns = now_ns;
@@ -61,8 +62,8 @@ int client_refusal_get(const struct fuse_client *f, uint64_t now_ns)
 	return r->error && now_ns >= r->since_ns + hold_ns ? r->error : 0;
 }
 
-/* Fails the requests of the kernel that wait. A lock request that the server may have granted must
- * wait until the client can free the lock, or the server has freed it. */
+/* Fails the kernel's requests that are pending. A lock request that the server may have granted
+ * waits until the client can free the lock, or until the server has freed it. */
 static void fail_pending(struct fuse_client *f, int error, uint64_t now_ns)
 {
 	const bool locks_end = now_ns >= f->refusal.since_ns + REFUSAL_LOCKS_NS;

@@ -4,8 +4,8 @@
 #include "dataplane/fuse/proto/fuse_latency.h"
 #include <string.h>
 
-/* Writes one answer to the kernel. The result is false also after ENOENT, which only means that the
- * request has already ended in the kernel. */
+/* Writes one answer to the kernel. Returns false if the kernel rejected it, also with ENOENT, which
+ * only means that the request has already ended in the kernel. */
 bool client_reply(struct fuse_client *f, const void *msg, size_t len)
 {
 	if (write(f->fd, msg, len) >= 0)

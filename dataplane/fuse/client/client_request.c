@@ -47,7 +47,7 @@ static uint32_t request_size(struct client_slot *s)
 	}
 }
 
-/* Offset of the name that the request creates; 0 if it creates none. */
+/* Returns the offset of the name that the request creates; 0 if the request creates no name. */
 static size_t name_made_at(uint32_t opcode)
 {
 	const size_t in = sizeof(struct fuse_in_header);
@@ -155,8 +155,8 @@ int client_request_seal(struct fuse_client *f, struct client_slot *s, const void
 	uint32_t len = s->req_len;
 
 	struct client_handle handles[CLIENT_REFS_MAX];
-	/* Only for servers that know the flag FUSE_PROTO_REQ_ONLY: others would refuse the
-	 * request. */
+	/* FUSE_PROTO_REQ_ONLY is only for servers that know it, because others refuse a request
+	 * with an unknown flag. */
 	bool only = is_bulk && s->opcode == FUSE_READ && f->rdma.only &&
 		    f->features & FUSE_PROTO_FEATURE_ONLY;
 	unsigned flags = s->kind == CLIENT_SLOT_REOPEN ? FUSE_PROTO_REQ_REOPEN
@@ -167,8 +167,8 @@ int client_request_seal(struct fuse_client *f, struct client_slot *s, const void
 	for (unsigned i = 0; i < s->refs.n_fhs; i++) {
 		const struct client_file *file = client_file_get(&f->files, s->refs.fhs[i]);
 
-		/* A file that is not open at this server now is lost, because each file was
-		 * reopened, or marked as dead, before any other request was sent. */
+		/* A file that is not open at this server now is lost: before any other request,
+		 * each file was reopened or marked as dead. */
 		if (!file || file->flags & CLIENT_FILE_DEAD ||
 		    file->incarnation != f->server.incarnation)
 			return -ESTALE;
@@ -207,7 +207,8 @@ static bool xattr_is_hidden(const char *name, size_t len)
 
 /* Returns the error for an attribute that the file does not have. ls(1) asks for the security label
  * of each file, but stops asking if the mount does not support labels. So the error for a label is
- * "not supported", unless the host's kernel uses labels and would treat this error as a failure. */
+ * "not supported". The exception is a host whose kernel uses labels, because it would treat this
+ * error as a failure. */
 static int xattr_is_absent(const struct fuse_client *f, const char *name, size_t len)
 {
 	static const char label[] = "security.selinux";
@@ -234,9 +235,10 @@ static void cached_xattr(struct fuse_client *f, const struct fuse_in_header *in,
 
 /*
  * Returns the attributes of the file after its last WRITE, if they are cached. They are not used
- * while a ctime update is deferred, or while another worker has a request for the file in flight,
- * because the answer to that request may reach the kernel first. Only an answer of the server says
- * whether the file has extended attributes, so the client must ask the server now and then.
+ * while a ctime update is deferred. They are also not used while another worker has a request for
+ * the file in flight, because the answer to that request may reach the kernel first. The client
+ * must ask the server now and then, because only the server's answer says whether the file has
+ * extended attributes.
  */
 static bool cached_written(struct fuse_client *f, const struct client_node *node, uint64_t now_ns,
 			   struct fuse_attr *ret, uint64_t *ret_for_ns)

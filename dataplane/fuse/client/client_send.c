@@ -8,8 +8,8 @@ void client_session_drop(struct fuse_client *f, uint64_t now_ns)
 		return;
 	rudp_session_close(f->session, now_ns);
 	f->session = NULL;
-	/* Set the time only if there was a server until now. If not, the client has been waiting
-	 * for it since an earlier time. */
+	/* Set the time only if there was a server until now. Otherwise the client has been waiting
+	 * for a server since an earlier time. */
 	if (f->link == CLIENT_READY || f->link == CLIENT_REOPEN)
 		f->away_since_ns = now_ns;
 	f->link = CLIENT_AWAY;

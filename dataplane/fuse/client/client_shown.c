@@ -26,8 +26,8 @@ static uint64_t *forgotten_of(const struct fuse_client *f, const struct client_n
 }
 
 /* Call when the kernel forgets a node. Another node will use the record, so the node's count is
- * kept under the hash of its handle. A count may be lost after CLIENT_SHOWN_MAX further events.
- * That does no harm, because no prefetch that old is used. */
+ * kept under the hash of its handle. A count may be overwritten after CLIENT_SHOWN_MAX further
+ * events. That does no harm, because the client uses no prefetch that is so old. */
 void client_shown_forgotten(struct fuse_client *f, const struct client_node *node)
 {
 	uint64_t shown = f->prefetch.shown[node - f->state.nodes];

@@ -245,7 +245,7 @@ void client_slot_unqueue(struct fuse_client *f, struct client_slot *s)
 	f->n_pending--;
 }
 
-/* Only INTERRUPT needs this search, so a linear one is fast enough. */
+/* A linear search is fast enough, because only INTERRUPT needs it. */
 struct client_slot *client_slot_find(struct fuse_client *f, uint64_t unique)
 {
 	uint64_t mask = ~FUSE_PROTO_UNIQUE_RESEND;

@@ -70,12 +70,12 @@ struct client_stage {
 	void (*reply)(struct fuse_client *f, struct client_slot *s, void *msg, size_t len);
 	/* Sends requests of the stage that are due. Called while the server is ready. */
 	void (*flush)(struct fuse_client *f, uint64_t now_ns);
-	/* For a stage that makes its own calls to the server. cookie: identifies these calls.
-	 * resp_at, resp_bytes: offset and size of the memory for the server's answer in struct
-	 * fuse_client. answer: called when the answer has arrived. */
+	/* Members for a stage that makes calls to the server. cookie: identifies the stage's calls.
+	 * resp_at, resp_bytes: offset and size, in struct fuse_client, of the memory for the
+	 * server's answer. answer: called when the answer has arrived. */
 	uint64_t cookie;
 	size_t resp_at, resp_bytes;
-	bool is_background; /* these calls do not count as activity of the worker */
+	bool is_background; /* the stage's calls do not count as activity of the worker */
 	void (*answer)(struct fuse_client *f, const void *msg, size_t len, uint64_t now_ns);
 	/* Called at each tick, also after the unmount. */
 	void (*tick)(struct fuse_client *f, uint64_t now_ns);
@@ -105,8 +105,8 @@ struct client_stages {
 	CLIENT_STAGE_LIST(expire);
 	CLIENT_STAGE_LIST(due);
 	CLIENT_STAGE_LIST(down);
-	const struct client_stage *take[CLIENT_STAGE_OPCODES]; /* by opcode; NULL: no active stage
-								  takes requests with this opcode */
+	/* By opcode; NULL: no active stage takes requests with this opcode. */
+	const struct client_stage *take[CLIENT_STAGE_OPCODES];
 };
 
 /* client_stages.c */

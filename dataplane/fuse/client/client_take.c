@@ -27,7 +27,8 @@ void client_take_request(struct fuse_client *f, size_t n, uint64_t now_ns)
 	if (stage && stage->take(f, &h, n, now_ns))
 		return;
 	s = client_slot_take(f, (uint32_t)n, now_ns);
-	if (!s) { /* cannot happen after client_has_room() */
+	/* There is always a slot, because the caller has checked client_has_room(). */
+	if (!s) {
 		client_reply_error(f, h.unique, -ENOMEM);
 		return;
 	}

@@ -15,7 +15,7 @@
 #define CLIENT_TRIM_NS NSEC_PER_SEC
 #define CLIENT_BYE_NS (60 * NSEC_PER_SEC)
 
-/* After this many redirects in a row the client follows no more redirects. */
+/* Maximum number of redirects in a row that the client follows. */
 #define REDIRECTS_MAX 6U
 /* If the worker named by a redirect does not answer within this time, the client tries all
  * addresses of the server again. */
@@ -79,9 +79,9 @@ static void client_redirect_tick(struct fuse_client *f, uint64_t now_ns)
 	client_session_drop(f, now_ns);
 }
 
-/* Makes the kernel resend the requests that a predecessor left unanswered. That must wait until no
- * mount worker reads from the kernel: if one has just read a request, nothing would show whether
- * the kernel will resend this request too. Returns false if it must wait. */
+/* Makes the kernel resend the requests that a predecessor left unanswered. This must wait until no
+ * mount worker reads from the kernel: otherwise it would be unknown whether the kernel resends a
+ * request that a mount worker has just read. Returns false if it must wait. */
 static bool client_resend(struct fuse_client *f)
 {
 	if (PLENUM_LIKELY(!f->resend_due))
@@ -149,7 +149,8 @@ static int client_new(const struct launch_config *cfg, unsigned index, unsigned 
 		f->resend_due = true;
 		(void)client_resend(f);
 	}
-	/* Without an address the mount waits: the agent restarts the worker when it knows one. */
+	/* Without an address of the server the mount waits: the agent restarts the worker when it
+	 * knows an address. */
 	if (e == 0 && m->n_addrs > 0 && client_mount_worker_may_connect(f, now_ns))
 		e = client_connect(f, now_ns);
 	if (e < 0) {
@@ -233,7 +234,7 @@ unsigned fuse_client_sent(const struct fuse_client *f)
 
 bool fuse_client_owes_goodbye(const struct fuse_client *f, uint64_t now_ns)
 {
-	/* A server that refuses the mount takes no DESTROY. */
+	/* A server that refuses the mount accepts no DESTROY. */
 	const bool given_up = (f->bye_until_ns && now_ns >= f->bye_until_ns) ||
 			      client_refusal_get(f, now_ns) != 0;
 
@@ -320,8 +321,8 @@ int fuse_client_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 
 /*
  * A request for which the kernel has a reply (because it was interrupted or timed out) holds its
- * slot until the server answers or the session ends. If such requests hold too many slots, ends the
- * session, because the server may answer in a new one.
+ * slot until the server answers or the session ends. Ends the session if such requests hold too
+ * many slots, because the server may answer in a new session.
  */
 static void client_end_stuck_session(struct fuse_client *f, uint64_t now_ns)
 {
@@ -336,8 +337,8 @@ static void client_end_stuck_session(struct fuse_client *f, uint64_t now_ns)
 	client_session_drop(f, now_ns);
 }
 
-/* If the server is away when the mount ends, the client waits a moment for it, to send DESTROY.
- * Without DESTROY, the server would keep memory for the mount in vain. */
+/* If the server is away when the mount ends, the client waits a moment for the server, to send it
+ * DESTROY. Without DESTROY the server would keep memory for the mount in vain. */
 static uint64_t client_unmounted_tick(struct fuse_client *f, uint64_t now_ns)
 {
 	bool is_unfinished =
@@ -397,7 +398,8 @@ uint64_t fuse_client_tick(struct fuse_client *f, uint64_t now_ns)
 		} else
 			due = MIN_OF(due, f->busy_ns + CLIENT_TRIM_NS);
 	}
-	/* The kernel signals pending requests only once, so if there is room again, pull now. */
+	/* Pull now if there is room again, because the kernel signals pending requests only
+	 * once. */
 	return was_full && client_has_room(f) ? now_ns : due;
 }
 
@@ -456,8 +458,8 @@ static void client_requeue(struct fuse_client *f, struct client_slot *s, uint64_
 	client_slot_queue(f, s);
 }
 
-/* Processes the answer to an internal request; msg is NULL if the session ended before it arrived.
- */
+/* Processes the answer to an internal request; msg is NULL if the session ended before the answer
+ * arrived. */
 static void internal_answer(struct fuse_client *f, struct client_slot *s, void *msg, size_t len,
 			    uint64_t now_ns)
 {

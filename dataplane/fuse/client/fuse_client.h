@@ -73,9 +73,11 @@ void fuse_client_rdma_check_mixed(struct fuse_client *const *clients, unsigned n
 int fuse_client_ping(struct fuse_client *f, const struct launch_ping *ask, uint64_t now_ns);
 /* Returns true once after the test has ended, with its result. */
 bool fuse_client_ping_take(struct fuse_client *f, struct launch_ping *ret);
-int fuse_client_fd(const struct fuse_client *f); /* poll for reading */
-/* For a mount worker. _is_reading: whether it reads requests from the kernel itself at present.
- * _kernel_fd: the descriptor from which it reads them; other workers poll this descriptor too. */
+int fuse_client_fd(const struct fuse_client *f); /* the descriptor from which requests are read;
+						    poll it for reading */
+/* For a mount worker. _is_reading: returns whether the mount worker reads requests from the kernel
+ * at present. _kernel_fd: returns the descriptor from which the mount worker reads requests; other
+ * workers poll this descriptor too. */
 bool fuse_client_is_reading(const struct fuse_client *f);
 int fuse_client_kernel_fd(const struct fuse_client *f);
 /* Returns the eventfd by which the workers of the mount wake one another, to be polled
@@ -83,8 +85,8 @@ int fuse_client_kernel_fd(const struct fuse_client *f);
 int fuse_client_bell(const struct fuse_client *f);
 /* Returns whether the session only finishes old requests and then ends. */
 bool fuse_client_is_finishing(const struct fuse_client *f);
-/* For a mount worker: whether the server reported recently that it does not support mount workers.
- * The client asks it again later. */
+/* For a mount worker: returns whether the server reported recently that it does not support mount
+ * workers. The client asks the server again later. */
 bool fuse_client_is_unsupported(const struct fuse_client *f, uint64_t now_ns);
 /* Makes a mount worker stop taking requests, and return to the owner of the mount those that it has
  * not sent. */

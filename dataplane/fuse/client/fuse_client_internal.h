@@ -46,7 +46,7 @@ enum client_slot_state {
 	CLIENT_SLOT_FREE,
 	CLIENT_SLOT_PENDING,
 	CLIENT_SLOT_SENT,
-	CLIENT_SLOT_DISPATCHED, /* another worker of the mount handles it */
+	CLIENT_SLOT_DISPATCHED, /* another worker of the mount handles the request */
 };
 
 enum client_slot_kind {
@@ -78,8 +78,9 @@ struct client_slot {
 			  and the request was sent */
 	uint8_t *small; /* CLIENT_SMALL_BYTES for the request, then as many for the response */
 	struct client_refs refs;
-	struct client_node *nodes[CLIENT_REFS_MAX]; /* nodes that refs names; each is pinned, so
-						       that its record stays in use */
+	struct client_node *nodes[CLIENT_REFS_MAX]; /* nodes that refs names; each node is
+						       pinned, so that its record stays in
+						       use */
 	uint32_t file;				    /* REOPEN and RELEASE: index of the file */
 	uint32_t n_changes; /* value of nodes[0]->n_changes when the request was sent */
 	uint32_t n_written; /* value of client_cache_written_count() for nodes[0] when the request
@@ -88,25 +89,28 @@ struct client_slot {
 	uint64_t arrived_ns;
 	uint64_t killed_ns; /* when the process was first found to be dying; 0: never */
 	bool interrupted;   /* the process got a signal */
-	/* bulk_legs: a bit for each leg over which RDMA memory was offered to the server; bulk_len:
-	 * bytes of that memory; bulk_serial: value of client_rdma.serial at that time. */
+	/* bulk_legs: a bit for each leg over which RDMA memory was offered to the server. bulk_len:
+	 * bytes of that memory. bulk_serial: value of client_rdma.serial when the memory was
+	 * offered. */
 	uint8_t bulk_legs;
 	bool bulk_failed; /* RDMA failed for this request: send its data in packets */
 	bool resent;	  /* the request was sent again in another session */
 	uint32_t bulk_len, bulk_serial;
 	bool answered; /* the kernel has a reply already, although the server has not answered yet
 			*/
-	bool lock_granted;    /* SETLKW: it has got its lock, but the answer has not arrived */
+	bool lock_granted;    /* SETLKW: the request has got its lock, but its answer has not
+				 arrived */
 	uint64_t n_grants;    /* value of client_locks.n_grants when the request was sent */
 	bool accepted;	      /* the kernel accepted the reply */
-	bool returned;	      /* this mount worker returns the request to the owner */
-	uint32_t worker_slot; /* for a dispatched request: index plus one of its mount_worker_slot;
-				 at the owner, the index counts the slots of all mount workers */
+	bool returned;	      /* the request goes back from this mount worker to the owner */
+	uint32_t worker_slot; /* for a request that was dispatched to a mount worker: index of
+				 its mount_worker_slot plus one; at the owner, the index counts
+				 the slots of all mount workers */
 	uint16_t serial;      /* incremented for each use of the slot, so that cookies differ */
 };
 
 enum client_link {
-	CLIENT_AWAY,   /* no session, or it has ended */
+	CLIENT_AWAY,   /* there is no session, or the session has ended */
 	CLIENT_HELLO,  /* the session is up, and INIT was sent */
 	CLIENT_REOPEN, /* files are being reopened at the server */
 	CLIENT_READY,
@@ -127,11 +131,11 @@ struct client_rdma_msg {
 #define CLIENT_LAYER_ETHERNET 2U
 
 struct client_rdma {
-	struct port_rdma *ports; /* NULL: no leg may use RDMA */
+	struct port_rdma *ports; /* the RDMA devices of the legs; NULL: no leg may use RDMA */
 	unsigned n_ports;
 	uint32_t read_min, write_min;
-	struct port_rdma_pool *pool; /* the client's buffers as registered with the devices; NULL:
-					they are not registered */
+	struct port_rdma_pool *pool; /* the client's buffers as registered with the devices;
+					NULL: the buffers are not registered */
 	struct port_rdma_peer *peer; /* queue pairs with the server, by local port */
 	uint8_t asked, checked; /* bit masks of legs: `asked`: the pending message requests a pair
 				   for them; `checked`: the message checks their pairs */
@@ -153,8 +157,8 @@ struct client_rdma {
 				       postponed */
 		uint32_t qpn;	    /* queue pair number of the server's half */
 		uint8_t link;	    /* our link type in the last message */
-		uint8_t layers;	    /* CLIENT_LAYER_* that the server reported for its side; 0: not
-				       reported */
+		uint8_t layers;	    /* CLIENT_LAYER_* that the server reported for its side of
+				       the leg; 0: not reported */
 		uint64_t read_bytes, write_bytes;
 	} legs[PORT_RDMA_LEGS_MAX];
 	struct client_rdma_msg msg;
@@ -175,7 +179,7 @@ struct client_ping {
 	uint32_t serial;	  /* value of client_rdma.serial when the request was sent */
 	uint64_t sent_ns;	  /* when the request was sent */
 	uint64_t until_ns, due_ns;
-	uint64_t pause_until_ns; /* tests that the server requests do not start before this time */
+	uint64_t pause_until_ns; /* time before which no test that the server requests starts */
 	struct fuse_proto_ping asked;
 	struct client_ping_msg {
 		struct fuse_in_header in;
@@ -190,7 +194,8 @@ struct client_ping {
 struct client_redirect {
 	struct datagram_addr to;
 	uint64_t since_ns; /* when the current attempt began */
-	bool pending;	   /* as soon as the session can be ended, connect to the worker at `to` */
+	bool pending;	   /* the client must connect to the worker at `to`, as soon as it can
+			      end the session */
 	bool active;	   /* the session is only with the worker at `to` */
 	unsigned n;	   /* number of redirects since the mount was last served */
 };
@@ -215,9 +220,10 @@ struct client_deferred_ctime {
 
 /* How long prefetched entries are used. */
 #define CLIENT_PREFETCH_NS (100 * NSEC_PER_MSEC)
-/* Up to this age, a cached directory can be opened locally. After the open, the lease on its names
- * must last until a program has listed the directory and looked at the entries: the kernel would
- * look up expired entries one by one, but the server returns all entries at once. */
+/* Up to this age, a cached directory can be opened locally. After the open, the lease on the names
+ * must last until a program has listed the directory and looked at the entries. Otherwise the
+ * kernel would look up the expired entries one by one, while the server can return all entries at
+ * once. */
 #define CLIENT_DIR_CACHE_NS (CLIENT_CACHE_NS - CLIENT_PREFETCH_NS)
 #define CLIENT_PREFETCHES 8U
 #define CLIENT_DIR_CACHE_MAX 1024U
@@ -243,7 +249,7 @@ struct client_prefetch {
 /* Cached entries of a directory for later opens. The server leases the names, so no other client
  * changes them meanwhile. */
 struct client_dir_cache {
-	uint64_t nodeid; /* 0: none */
+	uint64_t nodeid; /* number of the directory's node; 0: the entry is unused */
 	uint64_t sent_ns, n_shown;
 	uint32_t n_changes;
 	uint32_t body_len, handles_len, n_handles;
@@ -255,7 +261,7 @@ struct client_dir_cache {
  * server. */
 struct client_local_dir {
 	uint64_t fh;
-	uint64_t due_ns;  /* when the server has to open it */
+	uint64_t due_ns;  /* when the server has to open the directory */
 	uint32_t n_names; /* lower bound for the number of names left in the directory */
 };
 
@@ -298,12 +304,14 @@ struct fuse_client {
 	struct rudp *rudp;
 	struct rudp_session *session;
 	struct launch_stats *stats;
-	struct launch_latencies *latencies;	  /* latencies of this mount, in stats */
-	uint64_t (*clock_ns)(void);		  /* clock_now_ns(), unless a test replaces it */
+	struct launch_latencies *latencies;	  /* this mount's latencies on the statistics
+						     page */
+	uint64_t (*clock_ns)(void);		  /* reads the clock: clock_now_ns(), unless a
+						     test replaces it */
 	uint64_t soft_ns;			  /* timeout of a soft mount; 0: the mount is
 						     hard */
 	struct client_stages on;		  /* the active stages, by hook */
-	const struct client_stage *const *stages; /* all stages, active or not */
+	const struct client_stage *const *stages; /* all stages, whether they are active or not */
 	size_t n_stages;
 	uint64_t state_at; /* offset of this client's state in the mount's state descriptor */
 	bool adopted;	   /* a predecessor served this mount */
@@ -323,10 +331,10 @@ struct fuse_client {
 	struct client_deferred_ctime deferred[CLIENT_DEFERRED_CTIME_MAX];
 	unsigned n_deferred;
 	struct client_locks locks;
-	uint64_t closing_ns; /* when the kernel closed a file whose closing the server does not know
-				yet: the first of these files */
+	uint64_t closing_ns; /* when the kernel closed the first of the files whose closing the
+				server does not know yet */
 	uint64_t timeouts, bad_requests, bad_responses;
-	/* What the compute worker has reported about itself in this session. */
+	/* what the server has reported about its process in this session */
 	struct fuse_proto_server server;
 	uint32_t features;    /* FUSE_PROTO_FEATURE_* in force in this session */
 	uint32_t reopen_next; /* files with a lower index have been reopened */
@@ -361,7 +369,8 @@ struct fuse_client {
 	struct client_rdma rdma;
 	struct client_redirect redirect;
 	struct client_refusal refusal;
-	struct client_dispatch *dispatch; /* NULL: no mount workers */
+	struct client_dispatch *dispatch; /* the owner's state of the mount workers; NULL: the
+					     mount has none */
 	/* Shared memory of a mount with mount workers, else NULL. */
 	struct mount_worker_common *common;
 	/* Shared memory of this mount worker; NULL: this is the owner. */
@@ -372,16 +381,17 @@ struct fuse_client {
 	uint32_t reads_free; /* mount worker: bit mask of the read slots that are free, as far as
 				known */
 	uint64_t read_ns;    /* when this worker last read a request */
-	bool is_reading;     /* this worker reads requests, so for a new request the kernel may wake
-				only this worker */
-	unsigned mount_worker_number;  /* 0: this worker owns the mount */
+	bool is_reading;     /* this worker reads requests at present, so for a new request the
+				kernel may wake only this worker */
+	unsigned mount_worker_number;  /* number of this mount worker; 0: this worker owns the
+					  mount */
 	struct launch_mount own_mount; /* mount worker: copy of the mount's configuration, but with
 					  this mount worker's own id */
 	struct client_head *owner;     /* mount worker: the head of the owner's state */
 	bool quiescing;		       /* mount worker: takes no more requests */
-	uint64_t unserved_ns; /* mount worker: since when its owner has had no server; 0: it has a
-				 server */
-	bool finishing;	      /* mount worker: its session only finishes old requests */
+	uint64_t unserved_ns; /* mount worker: since when its owner has had no server; 0: the
+				 owner has a server */
+	bool finishing;	      /* mount worker: the session only finishes old requests */
 	uint64_t connect_ns;  /* mount worker: when to try to connect next */
 	struct client_slot slots[CLIENT_SLOTS];
 	struct client_ping ping;
@@ -408,8 +418,8 @@ void client_slot_fail(struct fuse_client *f, struct client_slot *s, int error);
 
 /* Counts a request of the kernel, and the data bytes of a WRITE, on the statistics page. */
 void client_note_read(struct fuse_client *f, const struct fuse_in_header *h);
-/* Returns how many requests probably wait in the kernel; at least 1 while no request is
- * unanswered. */
+/* Returns how many requests probably wait in the kernel. The result is at least 1 while all
+ * requests are answered. */
 int client_read_burst_hint(const struct fuse_client *f);
 /* Call after each read: updates the highest number of unanswered requests, which shows how many
  * programs are active. */
@@ -440,9 +450,9 @@ static inline void client_sync(struct fuse_client *f)
 	for (const struct client_stage *const *st = f->on.sync; *st; st++)
 		(*st)->sync(f);
 }
-/* Returns when to try to send something that is due at due_ns: at that time or, if it is overdue,
- * at no fixed time (UINT64_MAX). If it is overdue, it could not be sent when it was due, and the
- * next answer of the server triggers it. */
+/* Returns when to try to send something that is due at due_ns. Returns UINT64_MAX if it is overdue:
+ * it could not be sent when it was due, so the client tries again at the next answer of the server,
+ * not at a fixed time. */
 static inline uint64_t client_due_after(uint64_t due_ns, uint64_t now_ns)
 {
 	return due_ns > now_ns ? due_ns : UINT64_MAX;
@@ -567,7 +577,7 @@ int client_entry_take(struct fuse_client *f, const struct client_slot *s, struct
  * the kernel gets only the name. */
 void client_entry_prefetched(struct fuse_client *f, struct client_prefetch *l, bool special,
 			     struct fuse_entry_out *entry);
-/* Undoes the lookups of these entries, because the kernel rejected them. */
+/* Undoes the lookups of the entries in the answer, because the kernel rejected the answer. */
 void client_entries_undo(struct fuse_client *f, const struct client_answer *a);
 
 /* client_shown.c: when the kernel last learned something about a node */
@@ -589,7 +599,7 @@ bool client_shown_since(const struct fuse_client *f, const struct client_node *n
 void client_prefetches_trim(struct fuse_client *f);
 /* Returns how many bytes of entries the OPENDIR of the directory should request. */
 uint32_t client_prefetch_bytes(struct fuse_client *f, uint64_t nodeid, uint64_t now_ns);
-/* Sets in an OPENDIR request how many bytes of entries it requests. */
+/* Sets in an OPENDIR request how many bytes of directory entries the client wants. */
 void client_prefetch_request(struct client_slot *s, uint32_t bytes);
 /* Moves the entries from the answer into the prefetch of the kernel's file handle. Returns 0, or
  * -EIO if they are malformed. */

@@ -19,7 +19,7 @@
 #define CLIENT_CACHE_WRITTEN 64U
 
 struct client_dir_attr {
-	uint64_t nodeid; /* 0: none */
+	uint64_t nodeid; /* number of the directory's node; 0: the entry is unused */
 	uint64_t sent_ns;
 	uint32_t n_changes; /* value of the node's n_changes when `attr` was current */
 	struct fuse_attr attr;
@@ -36,14 +36,14 @@ struct client_dir_end {
  * creates names. A Bloom filter holds the names that this client may have created in it. The filter
  * stays useful for thousands of names. */
 struct client_empty_dir {
-	uint64_t nodeid; /* 0: none */
+	uint64_t nodeid; /* number of the directory's node; 0: the entry is unused */
 	uint64_t sent_ns;
 	uint32_t *names;
 };
 
 /* A file that this client has created, and that no other client changes for a while. */
 struct client_created {
-	uint64_t nodeid; /* 0: none */
+	uint64_t nodeid; /* number of the file's node; 0: the entry is unused */
 	uint64_t sent_ns;
 	uint32_t n_changes; /* number of changes of the node when attr was current */
 	struct fuse_attr attr;
@@ -51,7 +51,7 @@ struct client_created {
 
 /* A file's attributes after a WRITE. */
 struct client_written {
-	uint64_t nodeid; /* 0: none */
+	uint64_t nodeid; /* number of the file's node; 0: the entry is unused */
 	uint64_t sent_ns;
 	uint32_t n_changes; /* number of changes of the node when attr was current */
 	uint32_t n_moves;   /* value of client_cache.n_moves when attr was current */
@@ -61,11 +61,12 @@ struct client_written {
 
 struct client_cache {
 	struct client_nodes *nodes;
-	uint64_t *no_xattrs;	/* by node record: bit 0: the file has no extended attributes; other
-				   bits: send time of the request whose answer showed this, or the time
-				   at which it became unknown */
-	uint64_t *kernel_valid; /* by node record: until when the kernel caches its name and
-				   attributes */
+	uint64_t *no_xattrs;	/* For each node record: bit 0 is set if the file has no
+				   extended attributes. The other bits have the send time of the
+				   request whose answer showed that, or the time at which the
+				   client could no longer know it. */
+	uint64_t *kernel_valid; /* For each node record: until when the kernel caches the node's
+				   name and attributes. */
 	struct client_dir_attr dirs[CLIENT_CACHE_DIRS];
 	struct client_dir_end dir_ends[CLIENT_CACHE_DIR_ENDS];
 	struct client_created created[CLIENT_CACHE_CREATED];

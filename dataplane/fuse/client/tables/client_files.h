@@ -20,7 +20,7 @@ struct client_files {
 	uint32_t n_open;    /* number of files that the kernel has open, without directories */
 };
 
-/* Adopts the records of the state; each pins its node. */
+/* Adopts the records in the state. Each record pins its node. */
 void client_files_init(struct client_files *t, struct client_state *s, struct client_nodes *nodes);
 
 /* Creates the record of an open file of that node. Takes these members from `as`: server_fh,
@@ -32,12 +32,12 @@ struct client_file *client_file_new(struct client_files *t, struct client_node *
  * never got the answer. Searches the whole table, so use it only for resent requests. */
 struct client_file *client_file_of_server_fh(const struct client_files *t, uint64_t server_fh,
 					     uint64_t incarnation);
-/* Does the same for a directory that was opened locally. listed: value of client_file.opened_by,
- * which identifies the request that opened it. */
+/* Like client_file_of_server_fh(), for a directory that was opened locally. listed: value of
+ * client_file.opened_by, which identifies the request that opened it. */
 struct client_file *client_file_opened_by(const struct client_files *t, uint64_t nodeid,
 					  uint32_t listed);
-/* Finds a file by the kernel's handle. Returns NULL if the handle is not valid, or no longer
- * valid. */
+/* Finds a file by the kernel's handle. Returns NULL if the handle was never valid, or is not valid
+ * any more. */
 struct client_file *client_file_get(const struct client_files *t, uint64_t fh);
 uint64_t client_file_fh(const struct client_files *t, const struct client_file *file);
 uint32_t client_file_index(const struct client_files *t, const struct client_file *file);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The table of nodes. Its index by handle uses linear hashing, which grows by one chain per node,
- * so that no request waits while the whole index is rebuilt. When the kernel forgets nodes, the
+ * The table of nodes. Its index by handle uses linear hashing, which grows by one chain per node.
+ * So no request has to wait while the whole index is rebuilt. When the kernel forgets nodes, the
  * memory of their records returns to the system in chunks. Free records that share a chunk with
  * used records are reused first.
  */
@@ -19,8 +19,8 @@
 #define CHUNKS_BYTES ((size_t)CLIENT_CHUNKS_MAX * sizeof(struct client_chunk))
 #define CHUNK_BYTES (CLIENT_CHUNK_NODES * sizeof(struct client_node))
 #define CHUNK_COMPANION_BYTES (CLIENT_CHUNK_NODES * sizeof(uint64_t))
-/* This many empty chunks keep their memory, 1.2 MB in total, because forgotten nodes are often
- * looked up again. */
+/* Number of empty chunks that keep their memory, 1.2 MB in total, because the kernel often looks
+ * forgotten nodes up again. */
 #define EMPTY_MAX 16U
 /* A lookup count that has reached this value never changes again, so the node is never freed. */
 #define LOOKUPS_MAX UINT64_MAX
@@ -158,8 +158,8 @@ static void chunk_remove(struct client_nodes *t, uint32_t *list, uint32_t c)
 		t->chunks[chunk->next].prev = chunk->prev;
 }
 
-/* Returns whether the chunk can become empty. It cannot if some of its records were never used, or
- * if it is the first chunk, which holds the root. */
+/* Returns whether the chunk can become empty. A chunk with records that were never used cannot
+ * become empty, nor can the first chunk, which holds the root. */
 static bool chunk_can_empty(const struct client_nodes *t, uint32_t c)
 {
 	return c > 0 && (c + 1) * CLIENT_CHUNK_NODES <= t->state->head->n_nodes;
@@ -451,8 +451,8 @@ void client_node_root(struct client_nodes *t, const void *handle, unsigned len)
 		return;
 	if (n->handle_len > 0)
 		hash_remove(t, FUSE_ROOT_ID);
-	/* If another node has this handle already, because it was a known directory of the export,
-	 * its node number stays valid, but the node can no longer be found by its handle. */
+	/* Another node has this handle already, because it was a known directory of the export.
+	 * That node keeps its number, but can no longer be found by the handle. */
 	other = client_node_find(t, handle, len);
 	memcpy(n->handle, handle, len);
 	n->handle_len = (uint8_t)len;

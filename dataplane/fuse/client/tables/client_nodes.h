@@ -12,8 +12,8 @@
 struct client_chunk {
 	uint32_t free; /* first record of the chunk's list of free records; 0: none */
 	uint32_t n_used;
-	uint32_t prev, next; /* the neighbours of this chunk in its list of chunks; 0: none (the
-				first chunk holds the root and is in no list) */
+	uint32_t prev, next; /* neighbours of this chunk in its list of chunks; 0: none. The
+				first chunk, which holds the root, is in no list */
 };
 
 struct client_nodes {
@@ -43,8 +43,8 @@ void client_nodes_sweep(struct client_nodes *t);
  * number is at least client_head.n_nodes. */
 uint32_t client_nodes_next(const struct client_nodes *t, uint32_t i);
 
-/* Finds a node by the kernel's number. Returns NULL if the number is not valid, or no longer
- * valid. */
+/* Finds a node by the kernel's number. Returns NULL if the number was never valid, or is not valid
+ * any more. */
 struct client_node *client_node_get(const struct client_nodes *t, uint64_t nodeid);
 uint64_t client_node_id(const struct client_nodes *t, const struct client_node *n);
 /* Returns the hash of a handle. It differs between processes. */

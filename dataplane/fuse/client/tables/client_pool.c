@@ -91,9 +91,9 @@ void *client_pool_get(struct client_pool *p, unsigned reserve, size_t head_bytes
 	return pool_data(p, i) - head_bytes;
 }
 
-/* Also drops the page table entries of `bulk`, which the registration with a device has created.
- * The processor never uses them, and because of them the kernel would count the pages twice as
- * memory of this process. The pages themselves stay. */
+/* Drops the page table entries of `bulk` too, which exist since `bulk` was registered with a
+ * device. The processor never uses these entries, and because of them the kernel would count each
+ * page twice as memory of this process. The pages themselves stay. */
 void client_pool_pinned(struct client_pool *p)
 {
 	p->pinned = true;
@@ -113,7 +113,7 @@ uint64_t client_pool_bulk_addr(const struct client_pool *p, const void *data)
 	       (size_t)((const uint8_t *)data - pool_data(p, i));
 }
 
-/* A kernel before 5.14 refuses to populate pages; they are then populated on first use. */
+/* A kernel before 5.14 refuses to populate pages. The pages are then populated on first use. */
 void client_pool_populate(struct client_pool *p, void *buf, size_t bytes)
 {
 	unsigned i = pool_index(p, buf);

@@ -45,7 +45,7 @@ void client_pool_done(struct client_pool *p);
 void *client_pool_get(struct client_pool *p, unsigned reserve, size_t head_bytes);
 /* Returns the address in `bulk` for data at this address in a buffer. */
 uint64_t client_pool_bulk_addr(const struct client_pool *p, const void *data);
-/* Call when `bulk` was registered with a device: its pages must then stay. */
+/* Call when `bulk` was registered with a device, because the pages of `bulk` must then stay. */
 void client_pool_pinned(struct client_pool *p);
 /* Populates the pages of the buffer's first bytes now. */
 void client_pool_populate(struct client_pool *p, void *buf, size_t bytes);

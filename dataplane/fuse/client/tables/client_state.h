@@ -32,26 +32,27 @@ struct client_stamp {
 enum {
 	CLIENT_NODE_USED = 1,
 	CLIENT_NODE_UNSYNCED = 2, /* acknowledged changes have not been synced yet */
-	/* A pipe, a socket or a device: it has no content, and so no change stamp. */
+	/* The node is a pipe, a socket or a device, which has no content and therefore no change
+	 * stamp. */
 	CLIENT_NODE_SPECIAL = 4,
 	/* A change was acknowledged, but the update of the ctime is deferred. */
 	CLIENT_NODE_CTIME_DEFERRED = 8,
-	CLIENT_NODE_LOCKED = 16, /* programs may hold locks on it at the server */
+	CLIENT_NODE_LOCKED = 16, /* programs may hold locks on the node at the server */
 };
 
-/* Attributes for which a program with an open pipe may still ask after the pipe's name was removed.
- * The server no longer has these attributes, because it does not know that the pipe is open. */
+/* Attributes that a program with an open pipe may request after the pipe's name was removed. The
+ * server no longer has these attributes, because it does not know that the pipe is open. */
 struct client_special {
 	uint64_t ino;
 	uint32_t mode, uid, gid, rdev;
 };
 
 struct client_node {
-	uint64_t n_lookups; /* number of lookups by the kernel that it has not forgotten yet */
-	uint32_t reuse;	    /* incremented at each new use of the record; it is the upper half of
-			       the node's number */
+	uint64_t n_lookups; /* number of lookups by the kernel, without those that the kernel
+			       has forgotten */
+	uint32_t reuse;	    /* counts the uses of the record; the upper half of the node's number */
 	uint32_t next;	    /* next record in the hash chain or free list; a successor rebuilds
-			       these */
+			       chains and lists */
 	uint32_t n_pins;    /* number of pins by files and requests; a successor counts them
 			       again */
 	uint32_t n_changes; /* number of acknowledged changes */
@@ -78,11 +79,13 @@ enum {
 	CLIENT_FILE_USED = 1,
 	CLIENT_FILE_DIR = 2,
 	CLIENT_FILE_DEAD = 4,	 /* the file could not be reopened at the server */
-	CLIENT_FILE_CLOSING = 8, /* the kernel has closed it, and a RELEASE to the server is due */
-	CLIENT_FILE_CACHED = 16, /* counted by its node as cached */
-	CLIENT_FILE_LOCKED = 64, /* locks may have been made by it */
-	CLIENT_FILE_LOST = 128,	 /* locks of its node were lost: requests with it fail */
-	CLIENT_FILE_DIRECT = 32, /* counted by its node as direct */
+	CLIENT_FILE_CLOSING = 8, /* the kernel has closed the file, and a RELEASE to the server
+				    is due */
+	CLIENT_FILE_CACHED = 16, /* the node counts the file in n_cached */
+	CLIENT_FILE_LOCKED = 64, /* locks may have been made by the file */
+	CLIENT_FILE_LOST = 128,	 /* locks on the file's node were lost, so requests with the
+				    file fail */
+	CLIENT_FILE_DIRECT = 32, /* the node counts the file in n_direct */
 };
 
 struct client_file {
@@ -99,11 +102,11 @@ struct client_file {
 	uint32_t uid, gid; /* identity of the opener */
 	uint32_t lost;	/* value of client_node.lost that callers of fsync on this file have already
 			   seen */
-	uint32_t next;	/* next record in the free list or the closing list; a successor rebuilds
-			   these */
+	uint32_t next;	/* next record in the free list or the closing list; a successor
+			   rebuilds the lists */
 	uint32_t flags; /* CLIENT_FILE_*; published last */
-	/* For a local directory: the lowest bits of the number of the request that opened it. 0: it
-	 * was opened at the server. */
+	/* For a local directory: the lowest bits of the number of the request that opened the
+	 * directory. 0: the directory was opened at the server. */
 	uint32_t opened_by;
 };
 _Static_assert(sizeof(struct client_file) == 56, "no padding between the fields");

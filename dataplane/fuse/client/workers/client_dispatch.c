@@ -12,7 +12,7 @@
 /* Dispatching a smaller request costs as much as sending it. If there are many small requests,
  * mount workers read them from the kernel themselves. */
 #define DISPATCH_BYTES_MIN (64U << 10)
-/* A mount worker that has been away for this long may not return. */
+/* A mount worker that was away for this long may not return at all. */
 #define ORPHAN_NS (5 * NSEC_PER_SEC)
 
 bool client_dispatch_is_alive(const struct client_worker *w, uint64_t now_ns)
@@ -129,7 +129,7 @@ static int forward_init(struct fuse_client *f)
 		w->reads = mount_worker_reads_map(f->mount->state_fd, k + 1);
 		if (!w->reads)
 			return -errno;
-		/* It is unknown what the predecessor had processed, so check everything. */
+		/* The predecessor may have left any of these unprocessed, so check all. */
 		__atomic_store_n(&w->reads->done, ~0ULL >> (64 - MOUNT_WORKER_READS),
 				 __ATOMIC_SEQ_CST);
 		files_all_note(w);
@@ -138,7 +138,8 @@ static int forward_init(struct fuse_client *f)
 		__atomic_store_n(&w->reads->posted, ~0ULL >> (64 - MOUNT_WORKER_READS),
 				 __ATOMIC_SEQ_CST);
 	}
-	mount_worker_set(&f->common->by_number, 1U); /* mount workers of version 0.1.0 check this */
+	mount_worker_set(&f->common->by_number, 1U); /* mount workers of version 0.1.0 check
+							this value */
 	f->dispatch->settling = true;
 	f->dispatch->always = f->mount->mount_workers_always;
 	__atomic_store_n(&f->common->done, ~0ULL >> (64 - LAUNCH_MOUNT_WORKERS_MAX),
@@ -178,7 +179,7 @@ static int dispatch_init(struct fuse_client *f)
 			return -errno;
 		slots_adopt(f, w);
 		files_adopt(f, w);
-		/* It is unknown what the predecessor had processed, so check everything. */
+		/* The predecessor may have left any of these unprocessed, so check all. */
 		__atomic_store_n(&w->area->done, ~0ULL, __ATOMIC_SEQ_CST);
 		__atomic_store_n(&w->area->closing, ~0ULL, __ATOMIC_SEQ_CST);
 		__atomic_store_n(&w->area->posted, ~0ULL, __ATOMIC_SEQ_CST);
@@ -261,9 +262,10 @@ static bool appends(const struct client_slot *s)
 	return write.flags & O_APPEND;
 }
 
-/* Returns whether the request may be dispatched. Only data requests of regular files may, because
- * they can be repeated after a mount worker has died; a repeated append is recognised by the
- * server, as long as it has the same mount id. Requests that may use RDMA stay with the owner. */
+/* Returns whether the request may be dispatched. Only data requests of regular files may be
+ * dispatched, because they can be repeated after a mount worker has died. The server recognises a
+ * repeated append by the mount id, which must stay the same. Requests that may use RDMA stay with
+ * the owner. */
 static bool is_eligible(const struct fuse_client *f, const struct client_slot *s)
 {
 	const struct client_file *file;
@@ -329,8 +331,8 @@ static void hand_over(struct fuse_client *f, struct client_slot *s, unsigned num
 	s->state = CLIENT_SLOT_DISPATCHED;
 	s->worker_slot = number * MOUNT_WORKER_SLOTS_ALL + i + 1;
 	f->dispatch->workers[number].slots[i] = s;
-	if (i >= MOUNT_WORKER_SLOTS) /* the owner has claimed a request that the mount worker read;
-					it was not counted before */
+	if (i >= MOUNT_WORKER_SLOTS) /* the owner has claimed a request that the mount worker
+					read, so count the request now */
 		f->dispatch->workers[number].n_out++;
 }
 
@@ -354,7 +356,7 @@ static bool dispatch_out(struct fuse_client *f, struct client_slot *s, uint64_t 
 	slot->fh = s->refs.fhs[0];
 	slot->nodeid = s->refs.nodeids[0];
 	memcpy(mount_worker_buf(w->area, i), s->req, s->req_len);
-	/* Record this before the request can be answered. */
+	/* Record the write before the request can be answered. */
 	note_write(s->nodes[0], s->opcode, s->req);
 	client_cache_written_drop(&f->cache, s->nodes[0]);
 	if (s->opcode == FUSE_WRITE)
@@ -381,7 +383,7 @@ static bool claim_slot(struct fuse_client *f, struct client_worker *w, unsigned 
 				return true;
 			break;
 		case MOUNT_WORKER_REJECTED: /* the kernel has rejected the mount worker's reply,
-					       because it was resending the request */
+					       because the kernel was resending the request */
 			slot->unique = unique;
 			mount_worker_set(&slot->word, MOUNT_WORKER_DISPATCHED);
 			client_dispatch_notify(f, w, i);
@@ -481,8 +483,8 @@ static bool take_back(struct fuse_client *f, struct client_worker *w, unsigned i
 	}
 	if (!bytes_fetch(f, w, i))
 		return false;
-	/* Restore the kernel's numbers, because the mount worker may have replaced them by its
-	 * own. */
+	/* Restore the kernel's numbers, which the mount worker may have replaced by its own
+	 * numbers. */
 	memcpy(&in, s->req, sizeof(in));
 	in.nodeid = s->refs.nodeids[0];
 	in.unique = s->unique;
@@ -521,7 +523,7 @@ bool client_dispatch_slot_look(struct fuse_client *f, struct client_worker *w, u
 	switch (MOUNT_WORKER_STATE(mount_worker_get(&slot_at(w, i)->word))) {
 	case MOUNT_WORKER_REJECTED:
 		if (f->dispatch->settling && !w->slots[i])
-			break; /* the kernel may resend it: claim() handles that */
+			break; /* claim() handles the request if the kernel resends it */
 		request_finish(f, w, i);
 		break;
 	case MOUNT_WORKER_DONE:
@@ -529,8 +531,8 @@ bool client_dispatch_slot_look(struct fuse_client *f, struct client_worker *w, u
 		break;
 	case MOUNT_WORKER_RETURNED:
 		return take_back(f, w, i);
-	case MOUNT_WORKER_FORWARDED: /* this worker has claimed the request, or the mount worker
-					forwarded it just now */
+	case MOUNT_WORKER_FORWARDED: /* Either this worker has claimed the request, or the mount
+					worker has just forwarded it. */
 		return w->slots[i] && take_back(f, w, i);
 	default:
 		break;
@@ -666,8 +668,8 @@ static bool has_unfinished(const struct client_worker *w)
 	return false;
 }
 
-/* Closes the files that no unfinished request of the mount worker needs. The other files are closed
- * after these requests, by the process that finishes them. */
+/* Closes those files of the mount worker that none of its unfinished requests needs. The process
+ * that finishes the requests closes the other files. */
 static void files_close_unneeded(struct client_worker *w)
 {
 	bool needed[MOUNT_WORKER_FILES] = {false};
@@ -675,7 +677,7 @@ static void files_close_unneeded(struct client_worker *w)
 	for (unsigned i = 0; i < MOUNT_WORKER_SLOTS_ALL; i++) {
 		uint32_t state = MOUNT_WORKER_STATE(mount_worker_get(&slot_at(w, i)->word));
 
-		if (state == MOUNT_WORKER_READING) /* a request may have been delivered, but its
+		if (state == MOUNT_WORKER_READING) /* a request may have been delivered whose
 						      file is not known yet */
 			return;
 		if (state == MOUNT_WORKER_TAKEN)
@@ -693,8 +695,8 @@ static void files_close_unneeded(struct client_worker *w)
 
 unsigned fuse_client_find_orphan(struct fuse_client *f, uint64_t now_ns)
 {
-	/* Wait until the kernel has resent its requests, because it is unknown before which of them
-	 * a mount worker had read. */
+	/* Wait until the kernel has resent its requests: only then is it known which requests mount
+	 * workers had read. */
 	for (unsigned i = 0; f->dispatch && !f->resend_due && i < LAUNCH_MOUNT_WORKERS_MAX; i++) {
 		struct client_worker *w = &f->dispatch->workers[i];
 		uint64_t seen_ns = mount_worker_get(&w->area->seen_ns);

@@ -38,8 +38,8 @@ static bool place_has(const struct client_worker *w, unsigned k)
 static bool has_noted(const struct client_worker *w, uint64_t nodeid)
 {
 	if (PLENUM_LIKELY(mount_worker_get(&w->reads->n_read) ==
-			  0)) /* a quick check first, because this runs at each stat(2) for each
-				 mount worker */
+			  0)) /* make a quick check first, because this function runs at each
+				 stat(2) for each mount worker */
 		return false;
 	for (unsigned k = 0; k < MOUNT_WORKER_FILES; k++)
 		if (w->nodeids[k] == nodeid && place_has(w, k))
@@ -118,7 +118,7 @@ void client_dispatch_report_served(struct fuse_client *f)
 
 void client_dispatch_report_unmounted(struct fuse_client *f)
 {
-	/* Report it only once, because the bell also wakes this worker. */
+	/* Report a change only once, because the bell also wakes this worker. */
 	if (!f->dispatch ||
 	    mount_worker_get(&f->dispatch->workers[LAUNCH_MOUNT_WORKERS_MAX - 1].area->unmounted))
 		return;

@@ -11,8 +11,8 @@
 
 /* ------------------------------------------------------------------ before the kernel resends */
 
-/* Returns whether the request is a FORGET: the kernel expects no answer to it, and so does not
- * resend it. */
+/* Returns whether the request is a FORGET. The kernel expects no answer to a FORGET, so it does not
+ * resend one. */
 static bool is_forget(const struct fuse_in_header *h)
 {
 	return h->opcode == FUSE_FORGET || h->opcode == FUSE_BATCH_FORGET;
@@ -165,8 +165,8 @@ static void set_asleep(struct fuse_client *f, bool sleeps)
 /* ------------------------------------------------------------------ signals */
 
 /* Returns whether to check this slot again later, because its request is not known yet, or is about
- * to be forwarded to this worker. Instead, the kernel could be made to repeat the INTERRUPT, but
- * until then this would block all other requests of the mount. */
+ * to be forwarded to this worker. The alternative would be to let the kernel repeat the INTERRUPT,
+ * but that would block all other requests of the mount meanwhile. */
 static bool signal_waits(struct fuse_client *f, struct client_worker *w, unsigned i,
 			 uint64_t unique)
 {
@@ -255,7 +255,7 @@ static void file_note(struct fuse_client *f, struct client_worker *w, unsigned k
 {
 	struct mount_worker_note *note = mount_worker_note_at(w->reads, w->more, k);
 	uint32_t wrote = mount_worker_get(&note->wrote), synced = mount_worker_get(&note->synced);
-	/* The entry may already belong to another file, or to none; but node numbers are unique. */
+	/* Another file may use the entry now, or no file; but node numbers are unique. */
 	struct client_node *node = client_node_get(&f->nodes, w->nodeids[k]);
 
 	if (!node) {

@@ -52,7 +52,8 @@ int client_mount_worker_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 	taken += client_reads_pull(f, all, now_ns);
 	if (taken > 0) {
 		f->busy_ns = now_ns;
-		mount_worker_set(&a->asleep, 0U); /* this worker checks again before it sleeps */
+		mount_worker_set(&a->asleep, 0U); /* no bell is needed: this worker polls once
+						     more before it sleeps */
 	}
 	client_flush(f, now_ns);
 	return taken;
@@ -60,7 +61,7 @@ int client_mount_worker_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 
 /* ------------------------------------------------------------------ sending */
 
-/* Prepares the request. Returns 0 if it is to be sent, -ENOMEM if it must wait, -ESTALE if its file
+/* Prepares the request. Returns 0 if it can be sent, -ENOMEM if it must wait, -ESTALE if its file
  * cannot be opened, or -ECANCELED if it was cancelled. */
 static int slot_prepare(struct fuse_client *f, struct client_slot *s)
 {
@@ -169,11 +170,13 @@ static void mount_worker_done(struct fuse_client *f)
 	if (f->area) {
 		if (f->area->ready) {
 			mount_worker_set(&f->area->ready, 0U);
-			mount_worker_ring(f->mount->bell_fd); /* the owner then takes back the
-								 requests that it dispatched last */
+			/* Wake the owner: it then takes back the requests that it dispatched
+			 * last. */
+			mount_worker_ring(f->mount->bell_fd);
 		}
 		mount_worker_unmap(f->area);
-		client_reads_done(f); /* this process still has the lock now */
+		client_reads_done(f); /* must come before the unlock, after which another
+					 process may use this memory */
 		mount_worker_unlock(f->mount->state_fd, f->mount_worker_number);
 	}
 	if (f->owner)
@@ -212,8 +215,8 @@ bool client_mount_worker_may_connect(const struct fuse_client *f, uint64_t now_n
 
 enum fuse_hello_purpose client_mount_worker_hello(struct fuse_client *f)
 {
-	/* An unmounted mount worker has this purpose too: its session only sends DESTROY, and must
-	 * not count against the server's limit. */
+	/* An unmounted mount worker has the purpose "finishing" too: its session only sends
+	 * DESTROY, and must not count against the server's limit. */
 	f->finishing = f->area && (has_unfinished(f) || f->unmounted);
 	if (!f->area)
 		return FUSE_HELLO_MOUNT;
@@ -221,8 +224,9 @@ enum fuse_hello_purpose client_mount_worker_hello(struct fuse_client *f)
 }
 
 /* Ends the session if the server does not support mount workers, or if the session has the wrong
- * purpose. A session for old requests has the wrong purpose when these have ended. A session for
- * new requests that is not up yet has the wrong purpose if there are old requests to finish. */
+ * purpose. A session for old requests has the wrong purpose after these requests have ended. A
+ * session for new requests that is not up yet has the wrong purpose if there are old requests to
+ * finish. */
 static void session_check_purpose(struct fuse_client *f, uint64_t now_ns)
 {
 	bool is_up = f->session && rudp_session_is_up(f->session);
@@ -256,7 +260,8 @@ static void mount_worker_tick(struct fuse_client *f, uint64_t now_ns)
 {
 	bool ready;
 
-	if (!f->unmounted) { /* after an unmount, the server ends the session */
+	/* Keep an unmounted mount worker's session until the server ends it. */
+	if (!f->unmounted) {
 		yield_to_owner(f, now_ns);
 		session_check_purpose(f, now_ns);
 	}
@@ -266,8 +271,9 @@ static void mount_worker_tick(struct fuse_client *f, uint64_t now_ns)
 	mount_worker_set(&f->area->seen_ns, now_ns);
 	if (f->area->ready != ready) {
 		mount_worker_set(&f->area->ready, ready);
-		mount_worker_ring(f->mount->bell_fd); /* the owner then takes back the requests that
-							 this worker has not begun */
+		/* Wake the owner: it then takes back the requests that this worker has not
+		 * begun. */
+		mount_worker_ring(f->mount->bell_fd);
 	}
 	if (f->quiescing)
 		return_pending(f, now_ns);

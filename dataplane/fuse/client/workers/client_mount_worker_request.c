@@ -9,8 +9,8 @@
 
 static struct client_file *file_of(const struct fuse_client *f, const struct mount_worker_file *lf)
 {
-	const uint32_t number = mount_worker_get(&lf->client_file); /* read once, because another
-								       process may change it */
+	/* Read the value only once, because another process may change it. */
+	const uint32_t number = mount_worker_get(&lf->client_file);
 	struct client_file *file;
 	const struct client_node *node;
 
@@ -19,7 +19,7 @@ static struct client_file *file_of(const struct fuse_client *f, const struct mou
 	file = client_file_at(&f->files, number - 1);
 	if (!(file->flags & CLIENT_FILE_USED) || file->flags & CLIENT_FILE_CLOSING)
 		return NULL;
-	/* Check that it is still the same file, because its record may have been reused since. */
+	/* Check that the record still belongs to the same file, because it may have been reused. */
 	node = client_node_get(&f->nodes, file->nodeid);
 	return node && node->handle_len == lf->handle_len &&
 			       memcmp(node->handle, lf->handle, node->handle_len) == 0
@@ -155,7 +155,7 @@ void client_mount_worker_take(struct fuse_client *f, unsigned i, bool again, uin
 	client_slot_fail(f, s, r);
 }
 
-/* Sends a predecessor's reply again. The kernel rejects it if it has a reply already. */
+/* Sends a predecessor's reply again. The kernel rejects the reply if it already has one. */
 static void slot_repeat_reply(struct fuse_client *f, unsigned i, uint64_t now_ns)
 {
 	struct mount_worker_slot *slot = mount_worker_slot_at(f->area, f->reads, i);

@@ -32,8 +32,8 @@ int client_reads_init(struct fuse_client *f)
 
 void client_reads_done(struct fuse_client *f)
 {
-	/* This mount worker may get no successor, so release the memory of its free slots, which
-	 * the owner ignores. */
+	/* Release the memory of the free slots, which the owner ignores, because this mount worker
+	 * may get no successor. */
 	for (unsigned i = 0; f->reads && i < MOUNT_WORKER_READS; i++)
 		if (mount_worker_get(&f->reads->slots[i].word) == MOUNT_WORKER_FREE)
 			mount_worker_reads_trim_one(f->reads, i);
@@ -148,8 +148,8 @@ static void reads_set(struct fuse_client *f, bool is_reading)
 	f->is_reading = is_reading;
 }
 
-/* Reads one request. Returns 1 if it has read one, 0 if none is pending or this worker must not
- * read any more, or -ENODEV if the mount was unmounted. */
+/* Reads one request. Returns 1 if a request was read, 0 if none is pending or this worker must stop
+ * reading, or -ENODEV if the mount was unmounted. */
 static int read_one(struct fuse_client *f, uint64_t now_ns)
 {
 	unsigned i = (unsigned)__builtin_ctz(f->reads_free);
@@ -283,8 +283,8 @@ static void outs_count(struct fuse_client *f)
 	for (unsigned i = 0; i < MOUNT_WORKER_FILES; i++) {
 		struct mount_worker_note *note = mount_worker_note_at(f->reads, f->more, i);
 
-		/* Write only if the value differs: the pages of most notes have no memory, and need
-		 * none. */
+		/* Write only if the value differs, because the pages of most notes have no memory
+		 * and need none. */
 		if (note->out != out[i])
 			mount_worker_set(&note->out, out[i]);
 	}
@@ -293,7 +293,7 @@ static void outs_count(struct fuse_client *f)
 void client_reads_start(struct fuse_client *f, uint64_t now_ns)
 {
 	outs_count(f);
-	mount_worker_set(&f->more->is_known, 1U); /* owners of version 0.1.0 check this */
+	mount_worker_set(&f->more->is_known, 1U); /* owners of version 0.1.0 check this value */
 	for (unsigned i = 0; i < MOUNT_WORKER_READS; i++) {
 		struct mount_worker_slot *slot = &f->reads->slots[i];
 		uint32_t word = mount_worker_get(&slot->word);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Decides whether all workers of a mount read the kernel's requests, or only the owner. If all
- * workers read, each core has higher costs: it gets requests in smaller bursts, and requests
- * without file data must be forwarded. In total this is faster if those cores have nothing else to
- * do, but slower if the server or the programs run on them. The kernel's information about cores
- * does not distinguish these cases. So both ways are tried in turns, for a quarter of a second in
- * total, and the faster one is kept, for longer each time the result is confirmed. This module
- * works only with counts and times.
+ * workers read, each core has higher costs: it gets requests in smaller bursts, and must forward
+ * requests without file data. In total, reading by all workers is faster if their cores have
+ * nothing else to do, but slower if the server or the programs run on these cores. The kernel's
+ * information about cores does not distinguish these cases. So both ways are tried in turns, for a
+ * quarter of a second in total, and the faster one is kept, for longer each time the result is
+ * confirmed. This module works only with counts and times.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_TRIAL_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_TRIAL_H
@@ -22,8 +22,8 @@
 /* Requests per second below which there is too little load for a trial. */
 #define CLIENT_TRIAL_LOAD 2000U
 
-struct client_trial {	      /* all zeros: no trial was made yet, and only the owner reads */
-	bool all;	      /* all workers read now */
+struct client_trial {	      /* all zeros: no trial was made yet, so only the owner reads */
+	bool all;	      /* whether all workers read now */
 	bool kept;	      /* result of the last trial: whether all workers should read */
 	unsigned n_windows;   /* number of windows of the trial so far, including the current one;
 				 0: no trial is running */

@@ -21,16 +21,16 @@ struct client_worker {
 	uint64_t free; /* bit mask of the free slots among the first MOUNT_WORKER_SLOTS */
 	uint64_t fhs[MOUNT_WORKER_FILES];     /* file handles in the mount worker's table; 0: the
 						 entry is free */
-	uint64_t nodeids[MOUNT_WORKER_FILES]; /* node numbers of these files */
+	uint64_t nodeids[MOUNT_WORKER_FILES]; /* node numbers of the files in fhs */
 	/* Index: a slot of the mount worker. Value: the owner's slot for the request in it. NULL:
 	 * the slot is empty, or a predecessor dispatched the request, or the mount worker read it
 	 * from the kernel itself; if the kernel resends such a request to the owner, claim() sets
 	 * the value. */
 	struct client_slot *slots[MOUNT_WORKER_SLOTS_ALL];
 	unsigned n_out;
-	bool touched;	  /* buffers of its area were used, and so have memory */
-	uint64_t away_ns; /* since when the mount worker has been away with unfinished requests; 0:
-			     it is not away */
+	bool touched;	  /* buffers of the mount worker's area were used, so they have memory */
+	uint64_t away_ns; /* since when the mount worker has been away with unfinished requests;
+			     0: the mount worker is not away */
 };
 
 #define CLIENT_SIGNALS 32U
@@ -38,10 +38,10 @@ struct client_worker {
 /* A signal to a process whose request a mount worker is about to serve or to forward. */
 struct client_signal {
 	uint64_t unique;
-	uint64_t until_ns; /* after this time the signal is dropped, because the regular check for
-			      killed processes finds the process */
-	uint32_t at[LAUNCH_MOUNT_WORKERS_MAX]; /* per mount worker: bit mask of its slots that may
-						  hold the request */
+	uint64_t until_ns; /* the signal is dropped at this time, because the regular check for
+			      killed processes has then found the process */
+	uint32_t at[LAUNCH_MOUNT_WORKERS_MAX]; /* for each mount worker: bit mask of its slots
+						  that may hold the request */
 };
 
 struct client_dispatch {
@@ -49,8 +49,8 @@ struct client_dispatch {
 	bool settling; /* the kernel may still resend requests that a predecessor had dispatched */
 	bool always;   /* mount workers always read; the trial does not decide */
 	struct client_trial trial;
-	unsigned forwarded_by; /* while a forwarded request is processed: number of the mount worker
-				  that forwarded it, plus one; 0: this worker read it */
+	unsigned forwarded_by; /* number plus one of the mount worker whose forwarded request is
+				  being processed; 0: this worker has read the request itself */
 	struct client_signal signals[CLIENT_SIGNALS];
 	unsigned n_signals;
 	uint64_t signals_ns; /* when to check the signals next */
@@ -117,9 +117,10 @@ bool client_mount_worker_restart(struct fuse_client *f, unsigned i, uint32_t wor
 
 /* client_mount_worker_request.c: the requests that a mount worker gets. */
 
-/* These functions handle slot i, which is below MOUNT_WORKER_SLOTS_ALL. _take begins the request;
- * again: it may have been begun before. _resume continues a predecessor's request. _look begins a
- * request that the owner has dispatched, and returns false if the client has no free slot. */
+/* Functions for slot i, which is below MOUNT_WORKER_SLOTS_ALL. _take begins the request in the
+ * slot; again: the request may have been begun before. _resume continues a predecessor's request.
+ * _look begins a request that the owner has dispatched, and returns false if the client has no free
+ * slot. */
 void client_mount_worker_take(struct fuse_client *f, unsigned i, bool again, uint64_t now_ns);
 void client_mount_worker_resume(struct fuse_client *f, unsigned i, uint64_t now_ns);
 bool client_mount_worker_look(struct fuse_client *f, unsigned i, uint64_t now_ns);

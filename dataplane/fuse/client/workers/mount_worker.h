@@ -46,20 +46,22 @@
 enum mount_worker_state {
 	MOUNT_WORKER_FREE,
 	MOUNT_WORKER_DISPATCHED, /* dispatched to the mount worker */
-	MOUNT_WORKER_TAKEN,	 /* the mount worker has begun it */
+	MOUNT_WORKER_TAKEN,	 /* the mount worker has begun the request */
 	MOUNT_WORKER_DONE,	 /* the kernel has the reply */
-	MOUNT_WORKER_REJECTED,	 /* the kernel rejected the reply, possibly because it was resending
-				    the request */
-	MOUNT_WORKER_RETURNED,	 /* the mount worker cannot serve it, and has not sent it */
+	MOUNT_WORKER_REJECTED,	 /* the kernel rejected the reply, perhaps because the kernel
+				    was resending the request */
+	MOUNT_WORKER_RETURNED,	 /* the mount worker has not sent the request, because it cannot
+				    serve it */
 	/* States of requests that a mount worker reads itself; these also become TAKEN and FREE: */
 	MOUNT_WORKER_READING, /* the mount worker is reading; if the kernel has delivered a request
 				 already, its number is in the buffer */
 	MOUNT_WORKER_FORWARDED, /* forwarded to the owner, unchanged */
 };
 #define MOUNT_WORKER_STATE(word) ((word)&0xffU)
-/* The kernel has resent the request, so it expects a reply with the RESEND bit. */
+/* The kernel has resent the request, so the kernel expects a reply with the RESEND bit. */
 #define MOUNT_WORKER_RESENT 0x100U
-/* No program waits for the request any more, so it must not be sent if it was not sent yet. */
+/* No program waits for the request any more, so a mount worker that has not sent it yet must not
+ * send it. */
 #define MOUNT_WORKER_CANCELLED 0x200U
 /* `reply` holds the reply to a WRITE, and the kernel may have got this reply already. The program
  * may then have written the same range again, so the WRITE must not be executed once more. */
@@ -82,7 +84,8 @@ _Static_assert(sizeof(struct mount_worker_slot) == 64, "layout shared with other
 enum mount_worker_file_state {
 	MOUNT_WORKER_FILE_FREE,
 	MOUNT_WORKER_FILE_OPEN,
-	MOUNT_WORKER_FILE_REFUSED, /* the file is open, but the mount worker cannot open it */
+	MOUNT_WORKER_FILE_REFUSED, /* programs have the file open, but the mount worker cannot
+				      open it */
 	MOUNT_WORKER_FILE_CLOSING, /* the kernel has closed the file, and the mount worker is to
 				      close it and free the entry */
 };
@@ -159,8 +162,8 @@ struct mount_worker_more {
 
 struct mount_worker_common { /* one for all mount workers of a mount */
 	/* Written by the owner. */
-	_Alignas(64) uint32_t reads; /* 1: mount workers read from the kernel too; 0: they must
-					not */
+	_Alignas(64) uint32_t reads; /* 1: mount workers read from the kernel too; 0: mount
+					workers must not read */
 	/* Written by the owner, but cleared by the mount worker that rings the bell. */
 	_Alignas(64) uint32_t asleep;
 	/* Written by mount workers: a bit for each mount worker that has set a bit in its `done` or
@@ -205,7 +208,7 @@ void mount_worker_common_unmap(struct mount_worker_common *c);
 struct mount_worker_reads *mount_worker_reads_map(int fd, unsigned number);
 void mount_worker_reads_unmap(struct mount_worker_reads *r);
 uint8_t *mount_worker_reads_buf(struct mount_worker_reads *r,
-				unsigned slot); /* from 0 to MOUNT_WORKER_READS - 1 */
+				unsigned slot); /* slot: from 0 to MOUNT_WORKER_READS - 1 */
 struct mount_worker_more *mount_worker_more_map(int fd, unsigned number);
 void mount_worker_more_unmap(struct mount_worker_more *m);
 /* slot: from 0 to MOUNT_WORKER_SLOTS_ALL - 1. */
