@@ -15,10 +15,11 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-/* How long a predecessor's helpers may take to end, and new helpers to start */
+/* How long the helpers of a predecessor may take to end, and how long new helpers may take to
+ * start. */
 #define WAIT_MS 10000
 #define END_MS 1000 /* how long idle helpers may take to exit */
-/* In one of this many calls, wakes_read() reads the descriptor although no wake-up is expected. */
+/* wakes_read() reads the descriptor in one of this many calls, even if no wake-up is expected. */
 #define ARMS_UNREAD 64U
 
 /* ------------------------------------------------------------------ start */
@@ -135,7 +136,8 @@ static int proc_start(struct fs_helper *h, unsigned index)
 	p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (p->wake_fd < 0)
 		return -errno;
-	/* Like fork(2), but with a shared descriptor table. */
+	/* clone(2) with these flags works like fork(2), but parent and child share one descriptor
+	 * table */
 	pid = syscall(SYS_clone, (unsigned long)(CLONE_FILES | SIGCHLD), NULL, NULL, NULL, 0UL);
 	if (pid < 0)
 		return -errno;
@@ -353,8 +355,8 @@ static void call_put(struct fs_helper *h, struct helper_call *call)
 
 void fs_helper_call_free(struct fs_helper *h, struct helper_call *call)
 {
-	if (call->state != CALL_TAKEN_BACK) /* if it was taken back, done_take() frees it when the
-					       ring has reached its index */
+	if (call->state != CALL_TAKEN_BACK) /* if the call was cancelled, done_take() frees it
+					       when the ring has reached its index */
 		call_put(h, call);
 }
 

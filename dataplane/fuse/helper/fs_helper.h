@@ -33,7 +33,8 @@
 #define HELPERS_CALLS_MAX 256U /* maximum number of calls of an export at a time */
 #define HELPERS_NAME_MAX 256U  /* including the final NUL */
 #define HELPERS_HANDLE_SIGNED 1
-/* Kind of the handle of an object that was removed right after it was created: always stale. */
+/* Kind of the handle of an object that was removed right after its creation. Such a handle is
+ * always stale. */
 #define HELPERS_HANDLE_GONE 3
 #define HELPERS_SIGNATURE_BYTES 8U
 
@@ -50,15 +51,15 @@ enum helper_op {
 	 * descriptor. attr is returned only if it is available. */
 	HELPER_LOOKUP = 1, /* a (the directory), name -> fd (O_PATH), attr, handle */
 	HELPER_OPEN_PATH,  /* a -> fd (O_PATH), attr, handle */
-	HELPER_OPEN, /* a, oflags -> fd, attr; only regular files and directories. For a directory,
-			if data has space, also all its entries as READDIRPLUS (HELPER_RESULT_END),
-			or none if they do not fit */
-	HELPER_CREATE,	/* a, name, oflags, mode -> fd, attr, handle, HELPER_RESULT_CREATED */
-	HELPER_TMPFILE, /* a, oflags, mode -> fd, attr, handle */
-	HELPER_MKNOD,	/* a, name, mode, rdev -> attr, handle */
-	HELPER_MKDIR,	/* a, name, mode -> attr, handle */
-	HELPER_SYMLINK, /* a, name, data (target) -> attr, handle */
-	HELPER_LINK,	/* b (the object), a (the directory), name -> attr, handle */
+	HELPER_OPEN,	   /* a, oflags -> fd, attr; only regular files and directories. For a
+			      directory, if data has space, also its entries as in READDIRPLUS
+			      (HELPER_RESULT_END): all entries, or none if not all fit */
+	HELPER_CREATE,	   /* a, name, oflags, mode -> fd, attr, handle, HELPER_RESULT_CREATED */
+	HELPER_TMPFILE,	   /* a, oflags, mode -> fd, attr, handle */
+	HELPER_MKNOD,	   /* a, name, mode, rdev -> attr, handle */
+	HELPER_MKDIR,	   /* a, name, mode -> attr, handle */
+	HELPER_SYMLINK,	   /* a, name, data (target) -> attr, handle */
+	HELPER_LINK,	   /* b (the object), a (the directory), name -> attr, handle */
 	HELPER_UNLINK,	/* a, name, expect -> fd (O_PATH, of the removed object; closing it may take
 			   long) */
 	HELPER_RMDIR,	/* a, name */
@@ -71,7 +72,7 @@ enum helper_op {
 	HELPER_SETXATTR,    /* a, name, data, xflags */
 	HELPER_REMOVEXATTR, /* a, name */
 	HELPER_READDIR, /* fd of a, offset -> data: struct helper_dirent, count of bytes (0: end) */
-	HELPER_READDIRPLUS, /* like HELPER_READDIR, with attr and handle */
+	HELPER_READDIRPLUS, /* as HELPER_READDIR, but each entry also has attr and handle */
 	HELPER_STATFS,	    /* a -> data: struct statfs */
 	HELPER_APPEND,	    /* fd of a, data -> count, attr */
 	HELPER_WRITE,	    /* fd of a, data, offset -> count, which may be above 0 even with an
@@ -84,8 +85,8 @@ enum helper_op {
 	HELPER_OP_MAX
 };
 
-/* An object of a call. It is given either by a descriptor, which must stay open during the call,
- * or, if fd is -1, by a signed handle, which the helper opens for the call. */
+/* An object of a call. It is given by a descriptor, which must stay open during the call. If fd is
+ * -1, it is given by a signed handle, which the helper opens for the call. */
 struct helper_ref {
 	int32_t fd;
 	uint8_t len;
@@ -94,8 +95,8 @@ struct helper_ref {
 };
 
 enum {
-	HELPER_CHECK_PERMS = 1, /* run the call without the privileges that bypass permissions,
-				   because the check by the client's kernel does not suffice */
+	HELPER_CHECK_PERMS = 1, /* run the call without the privileges that bypass permissions:
+				   the check by the client's kernel is not enough */
 	/* Clears the set-id bits of the changed file, as the user's own write would. */
 	HELPER_KILL_PRIV = 2,
 	/* OPEN: also opens an unlinked file; otherwise that is -ESTALE. */
@@ -105,10 +106,10 @@ enum {
 	 * and changes nothing. The result then has the handle of the actual object, and record and
 	 * ticket (fuse_journal.h) stay valid for a retry. */
 	HELPER_EXPECT = 8,
-	HELPER_OBJECT_GROUPS = 16,  /* with CHECK_PERMS: the user counts as a member of the objects'
-				       groups, except root's */
-	HELPER_OWNER_MAY_OPEN = 32, /* with CHECK_PERMS: the owner of the file may OPEN it whatever
-				       its mode */
+	HELPER_OBJECT_GROUPS = 16,  /* with CHECK_PERMS: the user counts as a member of the
+				       objects' groups, except root's group */
+	HELPER_OWNER_MAY_OPEN = 32, /* with CHECK_PERMS: a file's owner may OPEN the file
+				       whatever its mode is */
 	HELPER_ATTR = 64,	    /* WRITE: also return attr */
 };
 
@@ -138,7 +139,8 @@ struct helper_call {
 	uint8_t pad[7];
 	void *data; /* memory in the arena */
 	uint64_t data_size;
-	struct journal_record *record; /* from journal_begin(); NULL: the call may run twice */
+	struct journal_record *record; /* the journal record from journal_begin(); NULL: the
+					  call may run twice */
 	uint64_t ticket;
 	/* Range in fs_helper_config.ids: the groups of this host of which HELPER_OBJECT_GROUPS may
 	 * make the user a member. If the range is empty, it may be any group. */
@@ -162,7 +164,7 @@ struct helper_dirent {
 	uint64_t ino, off;
 	uint32_t type; /* DT_* */
 	uint16_t name_len;
-	uint8_t handle_len;		     /* 0: the entry has no handle */
+	uint8_t handle_len;		     /* length of the handle; 0: the entry has no handle */
 	uint8_t has_attr : 1, no_xattrs : 1; /* has_attr: attr is valid; no_xattrs: the object has
 						no extended attributes */
 	struct fuse_attr attr;
@@ -181,11 +183,12 @@ struct fs_helper_config {
 	} exports[LAUNCH_EXPORTS_MAX];
 	size_t arena_bytes; /* address space to reserve for message buffers; memory is allocated on
 			       first use */
-	const struct launch_ids *ids; /* fs_helper_start() makes a copy of these */
+	const struct launch_ids *ids; /* ranges of mapped ids, of which fs_helper_start() makes
+					 a copy */
 	uint32_t n_ids;
 };
 
-struct fs_helper; /* in memory that the worker and its helpers share */
+struct fs_helper; /* The state of the helpers, in memory that the worker shares with them. */
 
 /* Starts the processes; the caller must have one thread and full privilege. Waits until the helpers
  * of the worker's predecessor have closed the predecessor's sockets and devices. Returns 0, or a

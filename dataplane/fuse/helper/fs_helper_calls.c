@@ -146,8 +146,8 @@ static int call_claim_and_run(struct helper *self)
 			journal_return(&self->claim, c->ticket);
 		return r;
 	}
-	/* It is unknown whether an earlier run has made the change, and this run failed before it
-	 * found out. */
+	/* An earlier run of this request may have made the change, and this run failed before it
+	 * could find out. */
 	if (self->suspect)
 		self->result.flags |= HELPER_RESULT_UNKNOWN;
 	return self->result.flags & HELPER_RESULT_UNKNOWN ? -EIO : r;

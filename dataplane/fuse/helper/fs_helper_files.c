@@ -45,7 +45,8 @@ int helper_reopen(int path_fd, int oflags)
 		return -EINVAL;
 	helper_fd_name(path_fd, name);
 	fd = openat(AT_FDCWD, name, oflags | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0 && errno == EPERM && !(oflags & O_APPEND)) /* the file is append-only */
+	/* EPERM: the file may be append-only, so retry with O_APPEND. */
+	if (fd < 0 && errno == EPERM && !(oflags & O_APPEND))
 		fd = openat(AT_FDCWD, name, oflags | O_APPEND | O_NOCTTY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
@@ -71,7 +72,7 @@ int helper_op_open(struct helper *self, int a, int b)
 	if (self->result.attr.nlink == 0 && !(c->flags & HELPER_ALLOW_UNLINKED))
 		return -ESTALE;
 	fd = helper_reopen(a, c->oflags & (O_ACCMODE | O_SYNC | O_DSYNC | O_DIRECTORY));
-	/* The owner may reopen a file that was open, even if the mode now forbids it. */
+	/* The owner may reopen a file that was open, even if the file's mode now forbids that. */
 	if (fd == -EACCES && c->flags & HELPER_OWNER_MAY_OPEN && self->result.attr.uid == c->uid) {
 		helper_creds_restore(self);
 		fd = helper_reopen(a, c->oflags & (O_ACCMODE | O_SYNC | O_DSYNC));
@@ -248,7 +249,7 @@ static int set_attr(struct helper *self, int fd)
 	}
 	if (r == 0 && s->valid & (FATTR_ATIME | FATTR_MTIME | FATTR_ATIME_NOW | FATTR_MTIME_NOW))
 		r = set_times(fd, s);
-	/* This comes last, because it changes the privileges of this thread. */
+	/* This must come last, because it changes the privileges of this thread. */
 	return r == 0 ? priv_kill(self, fd, kill) : r;
 }
 
@@ -267,8 +268,9 @@ int helper_op_readlink(struct helper *self, int a, int b)
 {
 	ssize_t n = readlinkat(a, "", self->call.data, self->call.data_size);
 
+	/* ENOENT: the object is not a symbolic link. */
 	if (n < 0)
-		return errno == ENOENT ? -EINVAL : -errno; /* it is not a symbolic link */
+		return errno == ENOENT ? -EINVAL : -errno;
 	self->result.count = (uint64_t)n;
 	return 0;
 }
@@ -382,15 +384,16 @@ static size_t entry_put(struct helper *self, int dirfd, uint64_t dev,
 	size_t need;
 
 	out.name_len = (uint16_t)strnlen(de->name, HELPERS_NAME_MAX - 1);
-	/* Assume the longest possible handle, so that no object is looked up whose entry does not
+	/* Assume the longest possible handle. So the helper looks up no object whose entry does not
 	 * fit. */
 	if (HELPER_DIRENT_BYTES(out.name_len, plus ? FUSE_PROTO_HANDLE_MAX : 0) > room)
 		return 0;
 	if (plus && !dots)
 		entry_look(self, dirfd, de->name, &out, handle);
+	/* At a mount point, use the inode number of the mounted root instead of that of the covered
+	 * directory. */
 	if (out.has_attr)
-		out.ino = out.attr.ino; /* at a mount point, this is the inode number of the mounted
-					   root, not of the directory under it */
+		out.ino = out.attr.ino;
 	need = HELPER_DIRENT_BYTES(out.name_len, out.handle_len);
 	memcpy(to, &out, sizeof(out));
 	memcpy(to + sizeof(out), de->name, out.name_len);
@@ -448,7 +451,7 @@ static int dir_read(struct helper *self, int fd, bool plus)
 	return r == 0 && self->result.count == 0 && !room ? -EINVAL : r;
 }
 
-/* Adds all entries to the result of an OPEN if there are only a few. Otherwise adds none, because
+/* Adds all entries to the result of an OPEN if there are only a few, and otherwise none, because
  * the client may not need them. Needs no lock, because no other process uses the new descriptor
  * yet. */
 static void dir_list(struct helper *self, int fd)

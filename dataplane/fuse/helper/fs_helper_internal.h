@@ -25,11 +25,11 @@
 
 enum helpers_call_state {
 	CALL_FREE,
-	CALL_WITH_WORKER, /* the worker writes its arguments, or reads its result */
+	CALL_WITH_WORKER, /* the worker writes the call's arguments, or reads its result */
 	CALL_QUEUED,	  /* the call is in a ring, and no helper has begun it */
-	CALL_RUNNING,	  /* a helper executes it */
-	CALL_TAKEN_BACK,  /* the worker cancelled it before a helper took it; its index is still in
-			     the ring */
+	CALL_RUNNING,	  /* a helper executes the call */
+	CALL_TAKEN_BACK,  /* the worker cancelled the call before a helper took it; the call's
+			     index is still in the ring */
 };
 
 /* A queue of calls, which are indexes into helpers_export.calls. The worker adds calls, and the
@@ -42,14 +42,14 @@ struct helpers_ring {
 };
 
 struct helpers_export {
-	struct helpers_ring queues[HELPERS_QUEUE_MAX]; /* by enum helpers_queue */
+	struct helpers_ring queues[HELPERS_QUEUE_MAX]; /* one ring for each enum helpers_queue */
 	/* Bit per call whose result is complete. Helpers set bits, the worker clears them. */
 	_Alignas(64) uint64_t done[HELPERS_CALLS_MAX / 64];
 	/* The helpers write these before they reach STAGE_SERVING. */
 	uint32_t gives_handles; /* 1: objects of the export have handles that can be reopened */
 	uint64_t identity;	/* hash of the export's file system and root */
 	struct helper_call calls[HELPERS_CALLS_MAX];
-	/* only the worker uses these */
+	/* the worker's view of the journal; helpers have their own */
 	struct journal journal;
 	int root_fd; /* descriptor of the export's root, which the helpers copy at STAGE_SERVING; -1
 			before */
@@ -63,12 +63,13 @@ struct helpers_proc {
 	_Alignas(64) uint32_t asleep; /* 1: the process waits on wake_fd, or is about to. The
 					 process sets this; process and worker clear it */
 	uint32_t stage;		      /* the enum helpers_stage that the process has reached */
-	int32_t error;		      /* negative errno if it failed at that stage, else 0 */
+	int32_t error;		      /* negative errno if the process failed at that stage,
+					 else 0 */
 	pid_t pid;
 	int pidfd;		      /* owned by the worker; -1: not started */
 	int wake_fd;		      /* eventfd to which the worker writes to wake the process */
-	unsigned export_index, queue; /* export and queue whose calls it serves; unused in the
-					 watcher */
+	unsigned export_index, queue; /* export and queue whose calls the process serves; unused
+					 in the watcher */
 };
 
 enum helpers_stage { STAGE_NONE, STAGE_STARTED, STAGE_SERVING, STAGE_STOP };
@@ -81,8 +82,9 @@ struct fs_helper {
 						result. The worker sets this; worker and helpers
 						clear it */
 	_Alignas(64) uint32_t stage; /* the stage that the worker wants the processes to reach */
-	uint32_t broken;	     /* 1: a helper has ended unexpectedly; the watcher sets it */
-	/* The worker writes these; the processes read them when they reach a stage. */
+	uint32_t broken;	     /* 1: a helper has ended unexpectedly; set by the watcher */
+	/* The worker writes the following members; the processes read them when they reach a
+	 * stage. */
 	uint32_t worker_id;
 	int worker_pidfd; /* pidfd of the worker, which signals its end */
 	int done_fd;	  /* eventfd that wakes the worker */
@@ -93,7 +95,7 @@ struct fs_helper {
 	unsigned n_exports, n_procs; /* number of used entries in `exports` and `procs` */
 	uint8_t *arena; /* memory for data of calls, at the same address in all processes */
 	size_t arena_bytes;
-	size_t bytes; /* size of this mapping */
+	size_t bytes; /* size in bytes of the mapping that contains this struct */
 	/* Bit per descriptor that was open when the worker entered its sandbox (sockets, devices,
 	 * memory): the watcher closes these after the worker's end. */
 	uint8_t fds_static[HELPERS_FDS_STATIC / 8];
@@ -115,15 +117,16 @@ struct fs_helper {
 
 #define HELPERS_GROUPS_MAX 4U
 
-/* The private state of one helper process. Everything on which it must rely is copied while the
- * worker is still trusted, because a compromised worker can write to all shared memory. */
+/* The private state of one helper process. The helper must not rely on shared memory, to which a
+ * compromised worker can write. So it copies everything on which it relies while the worker is
+ * still trusted. */
 struct helper {
 	struct fs_helper *pool;
 	struct helpers_export *export;
-	struct helpers_proc *proc; /* its own entry in pool->procs */
+	struct helpers_proc *proc; /* this process's entry in pool->procs */
 	unsigned export_index, queue;
 	char export_name[PLENUM_NAME_MAX];
-	struct journal journal; /* of the export */
+	struct journal journal; /* the journal of the export that this helper serves */
 	uintptr_t arena; /* copies of pool->arena and pool->arena_bytes, by which the helper checks
 			    where the data of a call is */
 	size_t arena_bytes;
@@ -132,10 +135,11 @@ struct helper {
 	uint64_t key[2]; /* signs handles of the export; derived from the host's key */
 	int root_fd;	 /* the export's root */
 	int root_mount_id;
-	bool gives_handles; /* as helpers_export.gives_handles */
-	bool fine_times;    /* each change after a stat gets a new ctime */
+	bool gives_handles; /* value of helpers_export.gives_handles */
+	bool fine_times;    /* the file system gives each change that follows a stat a new ctime */
 	uint64_t root_dev, root_ino;
-	uint64_t caps;		 /* bit per capability that it may make effective */
+	uint64_t caps;		 /* bit mask of the capabilities that the helper may make
+				    effective */
 	uint64_t caps_effective; /* bit per capability that is effective now */
 	struct fuse_ids ids;	 /* the thread's current identity, together with the next three
 				    members */
@@ -144,7 +148,8 @@ struct helper {
 	/* The current call; valid during helper_call_run(). */
 	struct helper_call call;     /* private copy, which the worker cannot change any more */
 	struct helper_call *shared;  /* the original, only to write helper_call.work_bytes */
-	struct helper_result result; /* its result, copied to shared memory at the end */
+	struct helper_result result; /* result of the current call, copied to shared memory at
+					the end */
 	int fd;			     /* descriptor to return to the worker; -1: none */
 	/* The call's claim of its journal record. claim.rec is NULL if the call may run twice. */
 	struct journal_claim claim;
@@ -154,7 +159,7 @@ struct helper {
 	_Alignas(8) uint8_t room[HELPERS_DIR_BYTES]; /* temporary space for directory entries */
 };
 
-struct helper_kernel_dirent { /* same layout as getdents64(2) uses */
+struct helper_kernel_dirent { /* The layout of the entries that getdents64(2) returns. */
 	uint64_t ino;
 	int64_t off;
 	uint16_t reclen;
@@ -219,7 +224,7 @@ int helper_creds(struct helper *self);
 /* Restores all privileges for the rest of the call. */
 void helper_creds_restore(struct helper *self);
 int helper_answer_attr(struct helper *self, int fd);
-/* Adds the attributes of the open file to the result if possible, but does not check for extended
+/* Adds the attributes of the open file to the result if possible. Does not check for extended
  * attributes, because a write adds none. */
 void helper_answer_stat(struct helper *self, int fd);
 /* Returns whether the open file has no extended attributes visible to clients. */
@@ -236,9 +241,9 @@ void helper_evidence(const struct helper *self, int fd, struct journal_object *r
 /*
  * Writes the evidence to the journal. Call it before making a change. a, b: the objects that the
  * change will alter; their altered state later proves that the change was made. Returns 1 if the
- * caller must make the change. Returns 0 if it must not: another helper was killed while it
- * executed this request, and the evidence does not prove that it made no change. The result then
- * says so.
+ * caller must make the change. Returns 0 if the caller must not make it: another helper was killed
+ * while it executed this request, and may have made the change according to the evidence. The
+ * result then says so.
  */
 int helper_log_intent(struct helper *self, const struct journal_object *a,
 		      const struct journal_object *b);

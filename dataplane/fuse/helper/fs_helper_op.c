@@ -49,8 +49,8 @@ int helper_creds(struct helper *self)
 	const struct helper_call *c = &self->call;
 	uint32_t mask = c->umask & 0777;
 	uint64_t caps = self->caps;
-	int r = fuse_ids_set(&self->ids, c->uid, c->gid); /* this does not change capabilities,
-							     because of SECBIT_NO_SETUID_FIXUP */
+	/* The capabilities stay unchanged, because of SECBIT_NO_SETUID_FIXUP. */
+	int r = fuse_ids_set(&self->ids, c->uid, c->gid);
 
 	if (r < 0)
 		return r;
@@ -60,8 +60,9 @@ int helper_creds(struct helper *self)
 	}
 	if (c->flags & HELPER_CHECK_PERMS)
 		caps &= ~CAPS_CHECKS;
+	/* With CAP_FSETID, a write would keep set-id bits. */
 	if (c->flags & HELPER_KILL_PRIV)
-		caps &= ~CAP(CAP_FSETID); /* with this capability a write would keep set-id bits */
+		caps &= ~CAP(CAP_FSETID);
 	return caps_set(self, caps);
 }
 
@@ -106,7 +107,7 @@ int helper_groups_set(struct helper *self, int a, int b)
 	struct stat st;
 
 	if (!(c->flags & (HELPER_CHECK_PERMS | HELPER_KILL_PRIV)))
-		return 0; /* all checks are bypassed, so groups have no effect */
+		return 0; /* groups have no effect, because all permission checks are bypassed */
 	if (c->flags & HELPER_OBJECT_GROUPS) {
 		if (fstatat(a, "", &st, AT_EMPTY_PATH) == 0)
 			n = group_add(self, groups, n, st.st_gid);
@@ -126,7 +127,8 @@ int helper_groups_set(struct helper *self, int a, int b)
 
 void helper_creds_restore(struct helper *self)
 {
-	/* If this fails, the rest of the call runs with fewer privileges, and then fails. */
+	/* If this call fails, the rest of the operation runs with fewer privileges, and then
+	 * fails. */
 	(void)caps_set(self, self->caps);
 }
 
@@ -271,7 +273,8 @@ int helper_log_intent(struct helper *self, const struct journal_object *a,
 			return 0;
 		}
 	}
-	journal_clear_intent(&self->claim); /* also forgets an earlier attempt of this call */
+	/* Forget the evidence of an earlier attempt of this call. */
+	journal_clear_intent(&self->claim);
 	clock_gettime(CLOCK_REALTIME, &now);
 	rec->before_ns = ns_of(now);
 	rec->a = *a;

@@ -28,7 +28,7 @@
 	SYS_ppoll, SYS_read, SYS_write, SYS_close, SYS_getdents64, SYS_exit_group, \
 		SYS_rt_sigreturn, SYS_restart_syscall
 
-#ifdef __SANITIZE_ADDRESS__ /* the sanitizer needs these for its reports, stacks and memory */
+#ifdef __SANITIZE_ADDRESS__ /* calls of the sanitizer for its reports, stacks and memory */
 #define CALLS_SANITIZER SYS_mmap, SYS_munmap, SYS_sigaltstack, SYS_madvise, SYS_futex, SYS_gettid
 #endif
 
@@ -52,7 +52,7 @@ static const int calls_helper[] = {
 	SYS_linkat,
 	SYS_unlinkat,
 	SYS_renameat2,
-#ifdef SYS_renameat /* the C library uses this call if there are no flags */
+#ifdef SYS_renameat /* call of the C library if there are no flags */
 	SYS_renameat,
 #endif
 	SYS_readlinkat,
@@ -291,8 +291,8 @@ static bool watch(struct fs_helper *pool, const struct watch *w)
 	while (left > 0 || stage_wanted(pool) != STAGE_STOP) {
 		if (ppoll(p, w->n, NULL, NULL) < 0)
 			continue;
-		/* Also treat POLLNVAL as the worker's end: without its descriptors, the watcher
-		 * would spin. */
+		/* POLLNVAL counts as the worker's end too: the worker's descriptors are closed, and
+		 * the watcher would spin. */
 		if (p[WATCH_WORKER].revents)
 			return true;
 		if (p[WATCH_WAKE].revents && read(p[WATCH_WAKE].fd, &wakes, sizeof(wakes)) < 0)
@@ -332,7 +332,8 @@ int helpers_watch(struct fs_helper *pool, struct helpers_proc *proc, struct jour
 	if (r < 0)
 		return 1;
 	if (!watch(pool, &w)) {
-		close(own_fds); /* the worker is alive and uses them */
+		close(own_fds); /* do not close the descriptors, because the worker is alive and
+				   uses them */
 		watch_end(&w);
 		return 0;
 	}

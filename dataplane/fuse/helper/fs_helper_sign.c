@@ -61,8 +61,8 @@ static void fs_identity(int root_fd, uint8_t ret[16])
 		memcpy(ret, &st.f_fsid, sizeof(st.f_fsid));
 }
 
-/* Gets the kernel's handle of an object. Returns 0, or a negative errno if there is no handle, or
- * if the object is on another mount than the export. */
+/* Gets the kernel's handle of an object. Returns 0, or a negative errno if the object has no handle
+ * or is on another mount than the export. */
 static int handle_get(const struct helper *self, int fd, const char *name, struct signed_bytes *ret)
 {
 	struct helpers_fh fh;
@@ -166,7 +166,7 @@ int helper_open_signed(const struct helper *self, const uint8_t *handle, uint8_t
 	    len != signed_len(&s) + sizeof(mac))
 		return -ESTALE;
 	memcpy(&mac, handle + signed_len(&s), sizeof(mac));
-	/* This compares one word, so the time that it takes reveals nothing. */
+	/* The comparison of one word takes the same time for all values, so it reveals nothing. */
 	differs = mac ^ hash_keyed(self->key, &s, signed_len(&s));
 	if (differs)
 		return -ESTALE;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define HEAD_BYTES 3U
-#define FH_MAX 64U /* same value as HELPERS_FH_MAX */
+#define FH_MAX 64U /* must have the same value as HELPERS_FH_MAX */
 
 int fuse_handle_of(int fd, struct fuse_handle *ret, int *ret_mount)
 {

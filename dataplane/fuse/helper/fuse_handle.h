@@ -11,7 +11,7 @@
 #include "netcfg/base/base.h"
 
 enum fuse_handle_kind {
-	FUSE_HANDLE_FILE = 1,  /* from the file system: valid as long as the file exists */
+	FUSE_HANDLE_FILE = 1,  /* a handle from the file system, valid as long as the file exists */
 	FUSE_HANDLE_TABLE = 2, /* a number from the server's table of nodes: valid as long as the
 				  server process runs */
 	FUSE_HANDLE_KIND_MAX
@@ -21,7 +21,7 @@ enum fuse_handle_kind {
  * handle, and the signature follow. For FUSE_HANDLE_TABLE, what follows is private to the
  * server. */
 struct fuse_handle {
-	uint8_t len; /* 0: there is no handle */
+	uint8_t len; /* length of the handle; 0: the object has no handle */
 	uint8_t bytes[FUSE_PROTO_HANDLE_MAX];
 };
 

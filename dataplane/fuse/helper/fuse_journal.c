@@ -13,8 +13,8 @@
 #define MAGIC 0x334c4e524a4c50ULL /* "PLJRNL3" */
 #define PAGE 4096U
 #define ERRNO_MAX 4095 /* largest errno of the kernel's interface */
-/* A mount that was not seen for this long may lose its records to another mount if there is no
- * room */
+/* If there is no room, a mount that was not seen for this long may lose its records to another
+ * mount. */
 #define MOUNT_AWAY_S_MAX (24 * 3600)
 
 struct journal_owner {
@@ -180,8 +180,8 @@ void journal_mount_seen(struct journal *j, unsigned mount)
 
 uint64_t journal_mount_seen_s(const struct journal *j, unsigned mount)
 {
-	/* journal_mount_seen() of the worker that serves the mount writes it. Relaxed, because only
-	 * this value counts. */
+	/* Pairs with journal_mount_seen() of the worker that serves the mount. Relaxed order
+	 * suffices, because no other value depends on this one. */
 	return __atomic_load_n(&j->file->mounts[mount].last_seen_s, __ATOMIC_RELAXED);
 }
 
@@ -262,7 +262,8 @@ static enum journal_verdict record_again(struct journal *j, struct journal_recor
 	}
 }
 
-/* Returns whether the record may be reused. last: the search has found no better record. */
+/* Returns whether the record may be reused. last: the search found no record that is certainly
+ * unneeded, so it also accepts others. */
 static bool record_is_reusable(const struct journal *j, uint64_t word, bool last)
 {
 	switch (JOURNAL_STATE(word)) {
@@ -271,7 +272,8 @@ static bool record_is_reusable(const struct journal *j, uint64_t word, bool last
 		return true;
 	case JOURNAL_DONE:
 		return last;
-	default: /* a client that has not reconnected for so long will hardly need the record */
+	default: /* The owner is dead, and the client has not reconnected for a whole round of
+		    the ring, so the client will hardly need the record. */
 		return last && !word_is_owned(j, word);
 	}
 }

@@ -55,7 +55,8 @@ enum {
 	HELPER_RESULT_UNKNOWN = 8,    /* -EIO, because the outcome cannot be determined */
 	HELPER_RESULT_NO_XATTRS = 16, /* the object whose attributes are in attr had no extended
 					 attributes */
-	HELPER_RESULT_END = 32,	      /* READDIR: these are the last entries */
+	HELPER_RESULT_END = 32,	      /* READDIR: the result has the last entries of the
+					 directory */
 };
 
 /* The outcome of a call. */
@@ -72,7 +73,7 @@ struct helper_result {
 
 /* State of an object before the change: evidence. */
 struct journal_object {
-	uint64_t id; /* hash of its kernel file handle; 0: there was no object */
+	uint64_t id; /* hash of the object's kernel file handle; 0: there was no object */
 	uint64_t ctime_ns;
 	uint64_t size;
 	uint64_t pad;
@@ -129,7 +130,7 @@ void journal_mount_drop(struct journal *j, unsigned mount);
 enum journal_verdict {
 	JOURNAL_RUN,	  /* a record was opened: submit the call with it */
 	JOURNAL_ANSWER,	  /* the request has run: record->result is the outcome */
-	JOURNAL_WAIT,	  /* a helper is running it: retry later */
+	JOURNAL_WAIT,	  /* a helper is running the request: retry later */
 	JOURNAL_FULL,	  /* no record is free: retry later */
 	JOURNAL_MISMATCH, /* the number belongs to another operation: the client is faulty */
 };
@@ -175,9 +176,9 @@ struct journal_claim {
 	uint64_t word;
 };
 
-/* Claims the record, to execute its request. Returns 0 if the request has not run, 1 if an earlier
- * attempt has an unknown outcome, or -ECANCELED if another process owns the record, or the request
- * is done. */
+/* Claims the record, to execute its request. Returns 0 if the request has not run; 1 if an earlier
+ * attempt has an unknown outcome; or -ECANCELED if the request is done or another process owns the
+ * record. */
 int journal_claim(struct journal_claim *c, struct journal_record *rec, uint64_t ticket,
 		  unsigned owner);
 /* Call after writing the evidence and before making the change. */

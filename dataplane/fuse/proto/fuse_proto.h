@@ -154,7 +154,8 @@
  * answer. FUSE_PROTO_RESP_END says that all entries of the directory were appended. */
 #define FUSE_PROTO_FEATURE_LIST 256U
 #define FUSE_PROTO_FEATURE_WRITTEN 512U /* WRITEs may have FUSE_PROTO_REQ_ATTR */
-#define FUSE_PROTO_FEATURE_NAMES 1024U	/* with LIST: answers may have FUSE_PROTO_RESP_NAMES */
+/* Answers may have FUSE_PROTO_RESP_NAMES; requires FUSE_PROTO_FEATURE_LIST. */
+#define FUSE_PROTO_FEATURE_NAMES 1024U
 /*
  * The server manages the file locks of this mount. The client requests it for such mounts only.
  * Then two more words of INIT's answer have the mount's lock epoch: if it differs from that of the
@@ -184,9 +185,9 @@
 #define FUSE_PROTO_REQ_HANDLES_MAX 2
 
 enum {
-	/* OPEN, OPENDIR: the client has this file open already, but the server has forgotten it.
-	 * The server ignores O_TRUNC, also opens a file without a name instead of answering ESTALE,
-	 * and does not refuse a permission that was granted before. */
+	/* OPEN, OPENDIR: the client has this file open already, but the server has forgotten that.
+	 * The server ignores O_TRUNC, and grants a permission that was granted before. It also
+	 * opens a file without a name, which would otherwise be ESTALE. */
 	FUSE_PROTO_REQ_REOPEN = 1,
 	FUSE_PROTO_REQ_BULK = 2, /* READ, WRITE: struct fuse_proto_bulk follows the handles */
 	FUSE_PROTO_REQ_ONLY = 4, /* the server must fail the READ instead of sending the data in
@@ -227,8 +228,7 @@ struct fuse_proto_server {
 	uint64_t incarnation; /* random in each process of the server, and changed if the server has
 				 closed the mount's files. If it has changed, no file of the client
 				 is open at the server */
-	uint64_t verifier; /* if it has changed, data that were acknowledged but not synced may be
-			      lost */
+	uint64_t verifier; /* changes when data that were acknowledged but not synced may be lost */
 };
 
 #define FUSE_PROTO_RDMA 0x504c0001U /* an opcode that no kernel uses */
@@ -249,7 +249,7 @@ struct fuse_proto_rdma_leg {
 	uint32_t qpn, psn; /* queue pair number and first packet sequence number of the sender; for
 			      a CHECK: qpn is the server's, and no other field is set */
 	uint32_t key;	   /* RDMA key of the client's memory */
-	uint8_t gid[16];   /* in the answer to CHECK: struct fuse_proto_ping_order */
+	uint8_t gid[16];   /* in the answer to CHECK: holds struct fuse_proto_ping_order */
 	uint8_t to[16]; /* the server's address to which the pair connects; IPv4 is mapped into IPv6
 			 */
 };
@@ -257,7 +257,7 @@ struct fuse_proto_rdma_leg {
 struct fuse_proto_rdma {
 	uint32_t version; /* FUSE_PROTO_RDMA_VERSION */
 	uint32_t n_legs;
-	/* Only n_legs of them are sent. */
+	/* only the first n_legs of them are sent */
 	struct fuse_proto_rdma_leg legs[FUSE_PROTO_RDMA_LEGS_MAX];
 };
 
@@ -297,8 +297,8 @@ enum fuse_proto_ping_what {
 enum fuse_proto_ping_status {
 	FUSE_PROTO_PING_DONE,
 	FUSE_PROTO_PING_BUSY,	/* the pair or the server is busy: retry later */
-	FUSE_PROTO_PING_FAILED, /* there is no pair, or it has failed: the client must drop its half
-				 */
+	FUSE_PROTO_PING_FAILED, /* the pair does not exist or has failed: the client must drop
+				   its half */
 	FUSE_PROTO_PING_STATUS_MAX
 };
 
@@ -307,17 +307,18 @@ struct fuse_proto_ping {
 	uint8_t leg;
 	uint8_t what;	/* enum fuse_proto_ping_what */
 	uint8_t depth;	/* 1 to FUSE_PROTO_PING_DEPTH_MAX */
-	uint8_t status; /* in the answer: enum fuse_proto_ping_status */
+	uint8_t status; /* set in the answer: enum fuse_proto_ping_status */
 	uint32_t count; /* 1 to FUSE_PROTO_PING_COUNT_MAX; in the answer: number of completed
 			   transfers */
 	uint32_t len;	/* bytes of each transfer, 1 to FUSE_PROTO_MAX_WRITE */
 	uint64_t addr;
-	uint64_t took_ns; /* in the answer: duration of all transfers together */
-	uint32_t each_ns[FUSE_PROTO_PING_COUNT_MAX]; /* in the answer only: `count` values */
+	uint64_t took_ns; /* set in the answer: duration of all transfers together */
+	uint32_t each_ns[FUSE_PROTO_PING_COUNT_MAX]; /* present only in the answer: `count`
+							durations */
 };
 
-/* For a working pair: the test that the server asks the client to start. All zeros: there is no
- * test. */
+/* The test that the server asks the client to start, for a pair that works. All zeros: the server
+ * asks for no test. */
 struct fuse_proto_ping_order {
 	uint8_t what;  /* enum fuse_proto_ping_what */
 	uint8_t depth; /* 1 to FUSE_PROTO_PING_DEPTH_MAX */
