@@ -67,9 +67,9 @@ static void share_join(struct fuse_server *srv, const struct launch_config *cfg)
 	struct share_slot *own = srv->share.own;
 
 	server_leases_restore(srv);
-	/* Publish the exports before the counts of reclaiming mounts. A peer may still believe that
-	 * this worker serves an export, and must then not see a count that does not include the
-	 * mounts of this export. */
+	/* Publish the exports before the counts of reclaiming mounts. In the reverse order, a peer
+	 * could see a count without an export's mounts while it still believes that this worker
+	 * serves that export. */
 	for (unsigned i = 0; i < LAUNCH_EXPORTS_MAX; i++)
 		share_set(&own->exports[i], i < srv->n_exports ? srv->exports[i].name_hash : 0UL);
 	server_mounts_publish(srv);
@@ -353,7 +353,7 @@ static bool export_is_missing(const struct fuse_server *srv, const char *name)
 
 /* Closes the session of the mount worker with the fewest requests, so that a mount can have a
  * session. The mount worker's client sends these requests again in a session that only finishes
- * them, which does not count against the limit. */
+ * them. Such a session does not count against the limit. */
 static void mount_worker_leave(struct fuse_server *srv)
 {
 	struct fuse_server_client *least = NULL;

@@ -23,7 +23,7 @@
 #include "dataplane/port/rdma/port_rdma.h"
 #include "dataplane/rudp/rudp.h"
 
-struct fuse_server; /* one per worker, with all its exports */
+struct fuse_server; /* A server: one per worker, with all exports of the worker. */
 struct fs_helper;
 struct reason;
 struct fuse_server_client; /* one session of one mount */
@@ -86,18 +86,19 @@ unsigned fuse_server_in_flight(const struct fuse_server *srv);
 /* What a client asks for. */
 struct fuse_server_asked {
 	uint8_t mount_id[16];
-	bool by_mount_worker; /* it is a mount worker of that mount */
-	char host[PLENUM_NAME_MAX], export_name[PLENUM_NAME_MAX]; /* as the client gives them */
+	bool by_mount_worker; /* the client is a mount worker of that mount */
+	/* Names of the client's host and of the export, as the client gives them. */
+	char host[PLENUM_NAME_MAX], export_name[PLENUM_NAME_MAX];
 };
-/* For rudp's callback `accept`. from: the client's address; NULL: unknown. Returns 0, or refuses
- * the client: with -ENOENT if there is no such export; -ENXIO if the export's directory is missing;
- * -EPROTO if the data is not a hello; -EROFS if the export is read-only; -EREMCHG if the client
- * expects another host; -EACCES if no rule of the export matches; -EADDRNOTAVAIL if the client's
- * address is not listed for the name that it claims; -EDESTADDRREQ if none
- * is listed for the name; -ENOSPC if there are too many clients; -EDQUOT if there are too many
- * mount workers; -EREMOTE if another worker of the host serves the mount (fuse_server_elsewhere());
- * -EBUSY if earlier requests of the mount may still be running, or if another worker of the host
- * has the export and is away. */
+/* Implements rudp's callback `accept`. from: the client's address; NULL: unknown. Returns 0, or
+ * refuses the client with -ENOENT if there is no such export; -ENXIO if the export's directory is
+ * missing; -EPROTO if the data is not a hello; -EROFS if the export is read-only; -EREMCHG if the
+ * client expects another host; -EACCES if no rule of the export matches; -EADDRNOTAVAIL if the
+ * client's address is not listed for the name that it claims; -EDESTADDRREQ if none is listed for
+ * the name; -ENOSPC if there are too many clients; -EDQUOT if there are too many mount workers;
+ * -EREMOTE if another worker of the host serves the mount (fuse_server_elsewhere()); -EBUSY if
+ * earlier requests of the mount may still be running, or if another worker of the host has the
+ * export and is away. */
 int fuse_server_accept(struct fuse_server *srv, struct rudp_session *s, const struct ip_addr *from,
 		       const void *hello, size_t len, struct fuse_server_client **ret);
 /* Returns what the last client of fuse_server_accept() asked for, or NULL if its data was not a
@@ -112,7 +113,7 @@ const char *fuse_server_elsewhere(const struct fuse_server *srv);
 int fuse_server_lock_break(struct fuse_server *srv, uint64_t id);
 /* Returns the most important reason of four: the file system of an export hangs; lock requests
  * fail; the open files run out; or removed files still use space, because absent clients have them
- * open. The reason is not set if there is none. */
+ * open. If none of these applies, the reason is not set. */
 const struct reason *fuse_server_reason(const struct fuse_server *srv);
 /* Returns whether the client's session may be ended because the client leaves replies
  * unacknowledged. It may be ended if reply buffers run out, for all hosts together or for the
@@ -123,15 +124,15 @@ const char *fuse_server_client_host(const struct fuse_server_client *c);
 /* Returns the index of the client's export in the configuration. */
 unsigned fuse_server_client_export(const struct fuse_server_client *c);
 /* Describes the client's session: requests that are being executed, requests that have not begun,
- * and when the client loses its file locks if it is not heard (clock_now_ns(); 0: the server does
- * not manage its locks). */
+ * and when the client loses its file locks if no further packet of it arrives (clock_now_ns(); 0:
+ * the server does not manage its locks). */
 void fuse_server_describe(const struct fuse_server_client *c, uint64_t now_ns,
 			  uint32_t *ret_in_flight, uint32_t *ret_waiting, uint64_t *ret_lease_ns);
 /* Writes the clients' mounts and the number of open files to the statistics page, whose seqlock the
  * caller must hold. The amount of work is bounded. */
 void fuse_server_publish(struct fuse_server *srv);
-/* For rudp's callback `buf_get`. peer: fuse_server_peer() of the session; 0: there is no session,
- * so no limit per peer applies. */
+/* Implements rudp's callback `buf_get`. peer: fuse_server_peer() of the session; 0: there is no
+ * session, so no limit per peer applies. */
 void *fuse_server_buf_get(struct fuse_server *srv, unsigned peer, size_t len);
 static inline unsigned fuse_server_peer(const struct rudp_session *s)
 {

@@ -114,7 +114,7 @@ static size_t assemble(uint8_t *to, const struct fuse_in_header *in, size_t len,
 }
 
 /* Begins the transfer into another buffer, which also gets a copy of the message. Returns 0,
- * -EAGAIN if no transfer can begin now, or -EREMOTEIO if no leg works. */
+ * -EAGAIN if a transfer cannot begin now, or -EREMOTEIO if no leg works. */
 static int fetch_start(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
 		       const struct fuse_server_args *args)
 {
@@ -213,9 +213,8 @@ void server_fetch_run(struct fuse_server *srv)
 		struct fuse_server_args args;
 		int r;
 
-		(void)fuse_server_check(buf, w.len,
-					&args); /* cannot fail, because the request passed the same
-						   check when it arrived */
+		(void)fuse_server_check(buf, w.len, &args); /* cannot fail: the request passed the
+							       same check when it arrived */
 		args.arrived_ns = w.arrived_ns;
 		r = fetch_start(w.client, w.call, buf, w.len, &args);
 		if (r == -EAGAIN) { /* leave this WRITE waiting and try the next one: the pairs of
@@ -251,6 +250,6 @@ void server_fetch_client_gone(struct fuse_server_client *c)
 			continue;
 		k->call = NULL;
 		if (k->waits)
-			fetch_retry(k); /* this ends the fetch, because k->call is NULL */
+			fetch_retry(k); /* fetch_retry() ends the fetch, because k->call is NULL */
 	}
 }

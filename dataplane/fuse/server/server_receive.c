@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Receives the messages of clients: file system requests, which it checks first, and the protocol's
- * own messages. */
+/* Receives the messages of clients: file system requests, which are checked first, and the
+ * protocol's own messages. */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "dataplane/fuse/server/request/server_helper.h"
 #include "dataplane/fuse/server/request/server_lock_wait.h"
 #include "dataplane/fuse/server/request/server_rdma.h"
 
-/* Handles INTERRUPT: cancels the request that it names, if no helper has started this request. */
+/* Handles INTERRUPT: cancels the request that the INTERRUPT names, if no helper has started it. */
 static void req_interrupt(struct fuse_server_client *c, const struct fuse_in_header *in)
 {
 	const struct fuse_interrupt_in *arg = (const void *)(in + 1);

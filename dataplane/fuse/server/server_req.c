@@ -24,8 +24,8 @@ static uint32_t features_of(const struct fuse_server_client *c, uint32_t asked)
 
 	return asked & FUSE_PROTO_FEATURES &
 	       ~(judged || c->read_only ? FUSE_PROTO_FEATURE_TOUCH : 0U) &
-	       /* not for clients whose permissions the server checks, because it must then check
-		* each open */
+	       /* The server must see each open of a client whose permissions it checks, so such a
+		* client gets no leases on names. */
 	       ~(judged ? FUSE_PROTO_FEATURE_NAMES : 0U);
 }
 
@@ -51,7 +51,9 @@ static void op_init(struct server_req *q)
 	q->client->features = features_of(q->client, in->unused[0]);
 	if (q->client->features & FUSE_PROTO_FEATURE_LOCKS)
 		r = server_locks_join(q->mount);
-	if (r == -EBUSY) { /* the client must not believe that it has lost its locks */
+	/* Retry, because an answer without this feature would tell the client that its locks are
+	 * lost. */
+	if (r == -EBUSY) {
 		server_req_requeue(q);
 		return;
 	}
@@ -150,9 +152,9 @@ static bool req_once(struct server_req *q)
 			server_reply_err(q, EIO);
 			return true;
 		}
-		/* A helper may have executed the request after its worker had ended. That worker
-		 * then no longer prevented new leases on the objects that the request changes. So
-		 * wait for these leases too. */
+		/* A helper may have executed the request after its worker had ended. From that time
+		 * on, the worker no longer prevented new leases on the objects that the request
+		 * changes. So wait for these leases too. */
 		if (!server_lease_change(q)) {
 			q->record = NULL;
 			server_req_requeue(q);

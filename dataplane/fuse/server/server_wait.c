@@ -7,7 +7,7 @@
  * requests of another.
  *
  * While few reply buffers are free, clients that have acknowledged nothing lately share half of
- * them, silent clients get none, and a client that leaves its replies unacknowledged loses their
+ * them, and silent clients get none. A client that leaves its replies unacknowledged loses their
  * buffers together with its session. While there are other hosts, a host gets at most three
  * quarters of the buffers. If it uses that many, only its own clients can lose their buffers.
  */
@@ -221,7 +221,7 @@ void server_wait_drop(struct fuse_server *srv, struct fuse_server_client *c,
 		drop_from(srv, c, size, call);
 }
 
-/* If the same request is still running, redirects its reply to this call, and returns true. */
+/* If the same request is still running, redirects its reply to this call and returns true. */
 static bool req_adopt(struct fuse_server_client *c, struct rudp_call *call,
 		      const struct fuse_in_header *in)
 {
@@ -356,7 +356,8 @@ static int client_start(struct fuse_server_client *c, struct wait_turn *t)
 	/* Remove the request from the queue before starting it, because it may end at once and call
 	 * this function again. */
 	queue_remove(c, first_size, &c->waits[first_size].head);
-	(void)fuse_server_check(in, w.len, &args); /* it passed the same check when it arrived */
+	(void)fuse_server_check(in, w.len, &args); /* cannot fail: the request passed the same
+						      check when it arrived */
 	args.arrived_ns = w.arrived_ns;
 	start(c, w.call, in, w.len, &args);
 	return work_of(w.len, w.reply_bytes);

@@ -163,7 +163,7 @@ int fuse_rights_gid_in(const struct fuse_rights *r, uint32_t gid, uint32_t *ret)
 
 /* ------------------------------------------------------------------ access control lists */
 
-/* The same values as in linux/posix_acl_xattr.h, which user space does not have. */
+/* Values of linux/posix_acl_xattr.h, a header that user space does not have. */
 #define ACL_VERSION 2
 #define ACL_TAG_USER 0x02
 #define ACL_TAG_GROUP 0x08

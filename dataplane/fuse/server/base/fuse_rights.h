@@ -29,7 +29,7 @@ struct fuse_rights_ids {
 	bool checked;
 	/* The request runs as the anonymous user, whose only group is `gid`. If `checked` is set
 	 * and `squashed` is not, the server assumes that the user is in the groups of the objects,
-	 * except root's group, just as NFS trusts the list of groups in a request. */
+	 * except root's group. NFS likewise trusts the list of groups in a request. */
 	bool squashed;
 };
 

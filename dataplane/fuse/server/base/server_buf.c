@@ -23,7 +23,8 @@ static const struct {
 static const size_t buf_range_bytes[BUF_SIZES] = {CLASS_0_BYTES, RUDP_SMALL_BYTES, CLASS_1_BYTES,
 						  CLASS_2_BYTES};
 
-#define PEER_LARGE 0x8000U /* this and PEER_TRIAL: flags in buf_class.peers */
+/* PEER_LARGE and PEER_TRIAL are flags in buf_class.peers. */
+#define PEER_LARGE 0x8000U
 #define PEER_TRIAL 0x4000U
 _Static_assert(BUF_PEERS <= PEER_TRIAL, "a peer number and two flags fit 16 bits");
 

@@ -65,10 +65,9 @@ bool buf_pool_fits_for(const struct buf_pool *p, unsigned peer, size_t len);
  * peers on trial together may use only half of a class. */
 void *buf_pool_get_as(struct buf_pool *p, unsigned peer, bool trial, size_t len);
 bool buf_pool_fits_as(const struct buf_pool *p, unsigned peer, bool trial, size_t len);
-/* _is_scarce: returns whether so many buffers for len bytes are in use (a quarter of the class)
- * that they must be shared among hosts. _is_short: returns whether hardly any buffer is free: fewer
- * than an eighth of the class or, if `trial` is set, none of the half that peers on trial may
- * use. */
+/* _is_scarce: returns whether a quarter of the buffers for len bytes is in use, so that they must
+ * be shared among hosts. _is_short: returns whether less than an eighth of them is free or, if
+ * `trial` is set, none of the half that peers on trial may use. */
 bool buf_pool_is_scarce(const struct buf_pool *p, size_t len);
 bool buf_pool_is_short(const struct buf_pool *p, bool trial, size_t len);
 /* Gives a buffer back to the pool. data: what buf_pool_get() returned, or NULL. */

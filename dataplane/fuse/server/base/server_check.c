@@ -135,9 +135,10 @@ static int check_data(uint32_t opcode, const void *msg, size_t rest,
 		struct fuse_write_in arg;
 
 		ARG(arg, msg);
+		/* A WRITE with REQ_BULK has no data here: the server reads the data by RDMA
+		 * later. */
 		if (args->flags & FUSE_PROTO_REQ_BULK)
-			rest = rest == 0 ? args->bulk.len
-					 : SIZE_MAX; /* with RDMA, the data arrives later */
+			rest = rest == 0 ? args->bulk.len : SIZE_MAX;
 		if (arg.size > FUSE_PROTO_MAX_WRITE || arg.size != rest)
 			return -EINVAL;
 		return check_range(arg.offset, arg.size);
@@ -204,7 +205,8 @@ static int check_bulk(const uint8_t *p, size_t len, struct fuse_server_args *ret
 		       : 0;
 }
 
-/* Checks the tail: it must have the required number of complete handles and nothing behind them. */
+/* Checks the tail: it must have as many complete handles as the request needs, and nothing behind
+ * them. */
 static int check_tail(uint32_t opcode, const uint8_t *p, size_t len, struct fuse_server_args *ret)
 {
 	struct fuse_proto_req_tail tail = {};
@@ -324,8 +326,7 @@ bool fuse_server_check_is_non_idempotent(const struct fuse_in_header *in)
 	case FUSE_TMPFILE:
 	case FUSE_SETXATTR:
 	case FUSE_REMOVEXATTR:
-	case FUSE_FALLOCATE: /* not idempotent, because another client may truncate the file between
-				two executions */
+	case FUSE_FALLOCATE: /* another client may truncate the file between two executions */
 	case FUSE_COPY_FILE_RANGE:
 		return true;
 	case FUSE_OPEN: {

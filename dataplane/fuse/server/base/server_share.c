@@ -10,7 +10,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-struct share_file {	      /* all zeros: no worker has used it yet */
+struct share_file {	      /* A file of zeros is valid: no worker has used it yet. */
 	uint64_t hash_key[2]; /* drawn by the first worker */
 	uint64_t joined;      /* incremented when a worker joins */
 	uint64_t used[SHARE_SLOTS / 64];
@@ -113,7 +113,7 @@ void share_join_peers(struct share *s, uint64_t now_ns)
 	/* Pairs with peers_find(). */
 	__atomic_fetch_or(&s->file->used[s->own_index / 64], 1ULL << s->own_index % 64,
 			  __ATOMIC_SEQ_CST);
-	/* Pairs with share_refresh(), which peers run: from here on they read our slot. */
+	/* Pairs with share_refresh() of peers, which read our slot from now on. */
 	__atomic_fetch_add(&s->file->joined, 1, __ATOMIC_SEQ_CST);
 	share_refresh(s);
 }

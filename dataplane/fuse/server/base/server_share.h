@@ -44,13 +44,13 @@ struct server_lease {
 
 struct share_slot {
 	_Alignas(64) uint64_t seen_ns; /* heartbeat, clock_now_ns() */
-	uint64_t born_ns;	       /* start of this incarnation */
+	uint64_t born_ns;	       /* when this incarnation of the worker started */
 	uint32_t incarnation;  /* counts the starts of the worker; 0: the slot was never used */
 	uint32_t n_untracked;  /* number of changes in progress for which the lease table had no
 				  free entry */
 	uint64_t untracked_ns; /* when the last change without an entry in the lease table ended */
-	uint64_t forgotten_ns; /* a change that ended before this time may be missing in the lease
-				  table */
+	uint64_t forgotten_ns; /* time before which a change may have ended without being in the
+				  lease table */
 	uint64_t n_changes, changes_forgotten,
 		untracked_changed; /* n_changes: number of this worker's changes; changes_forgotten:
 				      value of n_changes at the last change that was forgotten;
@@ -66,8 +66,8 @@ struct share_slot {
 		struct ip_prefix ip;
 		uint16_t port;
 	} addrs[LAUNCH_PORTS_MAX];
-	uint64_t exports[LAUNCH_EXPORTS_MAX]; /* hashes of the names of its exports; 0: the entry is
-						 unused */
+	uint64_t exports[LAUNCH_EXPORTS_MAX]; /* hashes of the names of the worker's exports; 0:
+						 the entry is unused */
 	/* Number of open files, by hash of their handle; may be too high, but never too low. */
 	_Alignas(4096) uint16_t open[SHARE_COUNTS];
 	_Alignas(4096) uint64_t keys[SHARE_LEASE_SETS][SHARE_LEASE_WAYS];
@@ -80,7 +80,7 @@ struct share {
 	struct share_file *file;
 	struct share_slot *own;
 	uint32_t own_index;
-	uint64_t hash_key[2]; /* all workers use the same key */
+	uint64_t hash_key[2]; /* key for hashes of handles; the same in all workers */
 	uint64_t joined;      /* value of share_file.joined when the list of peers was made */
 	struct share_slot *peers[SHARE_SLOTS];
 	uint32_t n_peers;

@@ -22,7 +22,7 @@
  * export. */
 #define STATE_PINS_MAX 4096U
 
-struct state_mount {   /* the mount whose number in the journal is the index of this record */
+struct state_mount {   /* A mount. The index of the record is the mount's number in the journal. */
 	uint64_t used; /* published last */
 	uint8_t id[16];
 	uint64_t served;       /* STATE_SERVED; 0: never served */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Private to this folder: the shared memory (lock_layout.h), its lists, and changes that are undone
- * if their process dies.
+ * Private to this folder: the shared memory (lock_layout.h) with its lists, and changes of it that
+ * can be undone. If a process dies during a change, the next process undoes the change.
  */
 #ifndef PLENUM_SERVER_LOCK_INTERNAL_H
 #define PLENUM_SERVER_LOCK_INTERNAL_H
@@ -17,32 +17,36 @@ _Static_assert(LOCKS_UNDO >= 16U * LOCK_OWNER_MAX, "any change can be undone");
  * least LOCKS_MOUNT_MIN, so that no mount gets all of them. */
 #define LOCKS_FREE_SHARE 8U
 #define LOCKS_MOUNT_MIN 64U
-/* How long a worker may wait for the table in a second, and while another process keeps it. A
- * worker serves all its clients in one thread. */
+/* LOCK_WAIT_NS: how long a worker may wait for the table in each second. LOCK_WAIT_OCCUPIED_NS: the
+ * same while another process does not free the table. The limits are short, because a worker serves
+ * all its clients in one thread. */
 #define LOCK_WAIT_NS (100 * NSEC_PER_MSEC)
 #define LOCK_WAIT_OCCUPIED_NS (5 * NSEC_PER_MSEC)
-/* How many records a call may visit: twice as many as if each file had as many locks and waiting
- * requests as possible. A call that needs more is in a list without an end, which another worker
- * has made. */
+/* Maximum number of records that one call may visit: twice the number of visits if each file had as
+ * many locks and waiting requests as possible. If a call needs more, another worker has made a list
+ * without an end. */
 #define LOCK_VISITS_MAX \
 	(2U * LOCKS_RECORDS / LOCK_FILE_MAX * (LOCK_FILE_MAX / 2) * (LOCK_FILE_MAX / 2))
 
 struct lock_table {
 	struct lock_memory *mem;
 	int fd;		    /* of the memory; -1: the memory belongs to this process alone */
-	uint32_t worker;    /* this process's, for the table's head */
-	bool occupied;	    /* the last try to get the table has failed */
+	uint32_t worker;    /* number of this process's worker, which goes into lock_head.worker */
+	bool occupied;	    /* the table is damaged, or another process did not free it in time at
+			       the last attempt */
 	bool damaged;	    /* a call has found a list without an end: no call uses the table any
 			       more */
-	uint64_t budget_ns; /* how long this process may still wait for the table before refill_ns
-			     */
+	uint64_t budget_ns; /* how long this process may still wait for the table in the current
+			       second, which ends at refill_ns */
 	uint64_t refill_ns;
-	uint32_t n_undo; /* of lock_head, which another worker may have damaged */
+	uint32_t n_undo; /* this process's own count of undo records; the count in lock_head may
+			    be damaged by another worker */
 	uint32_t steps;	 /* how many more records the current search may visit */
 	uint32_t visits; /* how many more records the current call may visit */
-	bool exceeds;	 /* the current change may give the mount more than its share */
-	/* Two arrays, by number of a record: the number of the last search for deadlocks that has
-	 * visited the record; then the next record that the current search has to visit. */
+	bool exceeds;	 /* the current change may exceed the mount's share of the records */
+	/* Two arrays with an entry per record, for the search for deadlocks. First array: number of
+	 * the last search that visited the record. Second array: the record to visit after this one
+	 * in the current search. */
 	uint32_t *seen;
 	uint32_t search;
 };
@@ -50,10 +54,11 @@ struct lock_table {
 /* lock_memory.c */
 
 /*
- * Gets the table for this process alone. If the process that had it died, first undoes that
- * process's unfinished change; *ret_died: that process has died, so waiting requests may not have
- * been checked since a lock was freed. Returns 0, or -EBUSY if another process keeps the table:
- * then the caller must not touch it. All calls of a second together wait for at most LOCK_WAIT_NS.
+ * Reserves the table for this process. If the process that had reserved the table has died, undoes
+ * the unfinished change of that process and sets *ret_died. In that case the process may have freed
+ * a lock without granting it to waiting requests. Returns 0, or -EBUSY if another process does not
+ * free the table, or if the table is damaged; the caller must not touch the table then. All calls
+ * of one second together wait for at most LOCK_WAIT_NS.
  */
 int lock_enter(struct lock_table *t, bool *ret_died);
 void lock_leave(struct lock_table *t);
@@ -64,12 +69,12 @@ void lock_commit(struct lock_table *t);
 /* Undoes what was changed since the last lock_commit(). */
 void lock_undo(struct lock_table *t);
 
-/* Returns the record of the file. If there is none, returns NULL or, if `as` is given, creates the
- * record for the request `as`; NULL then means that the table, or the mount of `as`, has too many
- * files. */
+/* Returns the record of the file. If the file has no record: without `as`, returns NULL; with `as`,
+ * creates the record for this request, or returns NULL if the table or the mount of `as` has too
+ * many files. */
 struct lock_file *lock_file_find(struct lock_table *t, uint64_t dev, uint64_t ino,
 				 const struct lock_record *as);
-/* Frees the file's record if it is in no lock any more. */
+/* Frees the file's record if no lock and no waiting request uses it. */
 void lock_file_settle(struct lock_table *t, struct lock_file *f);
 /* Adds a copy of *as to the lists of its file and its mount. Returns the copy, or NULL if there are
  * too many records. */
@@ -80,30 +85,32 @@ void lock_record_turn(struct lock_table *t, struct lock_record *r, enum lock_sta
 
 /* lock_table.c */
 
-/* Gets the table, and continues what a process had begun that died while it had the table. Returns
- * 0 or -EBUSY. */
+/* Reserves the table. If the process that had reserved it has died, completes what that process had
+ * begun. Returns 0 or -EBUSY. */
 int lock_table_enter(struct lock_table *t);
-/* Gets the table for a call of the mount. Returns 0; -ESTALE, without the table, if the mount's
- * lease has expired; or -EBUSY. */
+/* Reserves the table for a call about this mount, and sets *ret. Returns 0; -ESTALE, without the
+ * table, if the mount's lease has expired; or -EBUSY. */
 int lock_table_enter_as(struct lock_table *t, const struct lock_mount_ref *ref,
 			struct lock_mount **ret);
-/* Sets or clears the flag that the waiting requests of the file must be checked. This is not
- * undone: at worst they are checked once more. */
+/* Sets or clears the flag which says that the waiting requests of the file must be checked.
+ * lock_undo() does not restore the flag: an unnecessary check does no harm. */
 void lock_table_flag(struct lock_table *t, struct lock_file *f, bool freed);
-/* Call when a lock on the file was freed or a request removed: ends the change, and grants what can
- * be granted now. */
+/* Call after a lock or a waiting request of the file was removed: ends the change, and grants the
+ * locks that are possible now. */
 void lock_table_freed(struct lock_table *t, struct lock_file *f);
 
 #define LOCK_TOUCH(t, p) lock_touch((t), (p), sizeof(*(p)))
 
-/* Reads a number of the table once, so that the number that is checked is the one that is used. */
+/* Reads a number in the table only once. Another worker may change the number at any time, so the
+ * value that was checked must be the value that is used. */
 #define lock_once(i) __atomic_load_n(&(i), __ATOMIC_RELAXED)
 
-/* These functions keep numbers within the table, because another worker may damage the table at any
- * time. */
+/* The following functions accept only numbers within the table, because another worker may damage
+ * the table at any time. */
 static inline struct lock_record *lock_record_at(struct lock_table *t, uint32_t i)
 {
-	__asm__("" : "+r"(i)); /* so that the compiler does not read it again, as lock_once() */
+	/* Prevents the compiler from reading the number a second time, see lock_once(). */
+	__asm__("" : "+r"(i));
 	if (!i || i > LOCKS_RECORDS || t->visits == 0)
 		return NULL;
 	t->visits--;

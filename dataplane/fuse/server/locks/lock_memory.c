@@ -17,17 +17,17 @@
 #include <unistd.h>
 
 enum { STATE_READY = 2 };
-/* How long another process may take to prepare the table. */
+/* Maximum time to wait while another process prepares the table. */
 #define PREPARE_MS 2000U
-/* How often a process tries again to get the table while another process uses it, which takes
- * microseconds. */
+/* Interval at which a process tries again to reserve the table while another process uses it. Each
+ * use takes some microseconds. */
 #define TRY_AGAIN_NS (20 * NSEC_PER_USEC)
 
 static int prepare(struct lock_head *h)
 {
 	if (getrandom(&h->epoch, sizeof(h->epoch), 0) != sizeof(h->epoch))
 		return -EIO;
-	h->epoch >>= 1; /* leaves room to count */
+	h->epoch >>= 1; /* keep the epoch small enough that counting it up never overflows */
 	h->version = LOCKS_VERSION;
 	/* Pairs with the load in is_ready(), in other processes. */
 	__atomic_store_n(&h->state, STATE_READY, __ATOMIC_RELEASE);
@@ -39,8 +39,8 @@ static bool is_ready(const struct lock_head *h)
 	return __atomic_load_n(&h->state, __ATOMIC_ACQUIRE) == STATE_READY;
 }
 
-/* Takes (F_WRLCK) or frees (F_UNLCK) the table for this process. fd -1: no other process has it.
- * Returns false if another process uses the table. */
+/* Reserves (F_WRLCK) or frees (F_UNLCK) the table for this process. fd -1: no other process has the
+ * table. Returns false if another process uses the table. */
 static bool reserve(int fd, short type)
 {
 	const struct flock all = {.l_type = type, .l_whence = SEEK_SET};
@@ -48,8 +48,9 @@ static bool reserve(int fd, short type)
 	return fd < 0 || fcntl(fd, F_SETLK, &all) == 0;
 }
 
-/* One process prepares the table. If it dies meanwhile, the next one begins from the start, because
- * no process uses a table that is not ready. */
+/* Prepares the table. Only one process does so at a time, because it reserves the table. If it
+ * dies, the next process prepares the table from the start, because no process uses a table that is
+ * not ready. */
 static int begin(int fd, struct lock_head *h)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
@@ -146,7 +147,8 @@ uint64_t lock_grants(const struct lock_table *t)
 
 /* ------------------------------------------------------------------ changes */
 
-/* Waits until no other process uses the table. Returns false if this lasts too long. */
+/* Waits until no other process uses the table, and reserves it. Returns false if this lasts too
+ * long. */
 static bool reserve_wait(struct lock_table *t)
 {
 	const struct timespec pause = {.tv_nsec = TRY_AGAIN_NS};
@@ -202,12 +204,13 @@ void lock_touch(struct lock_table *t, void *p, size_t len)
 	struct lock_undo *u = &t->mem->undo[t->n_undo];
 
 	if (t->n_undo >= LOCKS_UNDO)
-		return; /* only if another worker has damaged the table: LOCK_OWNER_MAX bounds each
-			   change */
+		return; /* unreachable unless another worker has damaged the table, because
+			   LOCK_OWNER_MAX limits the size of a change */
 	u->at = (uint32_t)((uint8_t *)p - (uint8_t *)t->mem);
 	u->len = (uint32_t)len;
 	memcpy(u->bytes, p, len);
-	/* The old value must be noted before it is counted, and counted before it changes. */
+	/* Increment the count after saving the old bytes, and before the caller changes them. So
+	 * whenever this process dies, the count includes exactly the complete saved bytes. */
 	__atomic_store_n(&h->n_undo, ++t->n_undo, __ATOMIC_SEQ_CST);
 }
 
@@ -233,7 +236,7 @@ void lock_undo(struct lock_table *t)
 
 /* ------------------------------------------------------------------ lists */
 
-/* Returns the record's link in a list of its file or, without of_file, in a list of its mount. */
+/* Returns the record's link in its file's list (of_file) or in its mount's list. */
 static struct lock_link *link_of(struct lock_record *r, bool of_file)
 {
 	return of_file ? &r->in_file : &r->in_mount;
@@ -292,7 +295,8 @@ static struct lock_list *mount_list(struct lock_table *t, const struct lock_reco
 	return &lock_mount_at(t, r->mount)->lists[MIN_OF(state, LOCK_STATE_MAX - 1)];
 }
 
-/* Counts a record that is created (by: 1) or dropped (-1) for its mount and for the table. */
+/* Adds `by` (1 for a new record, -1 for a dropped record) to the record counts of the mount and of
+ * the table. */
 static void record_count(struct lock_table *t, const struct lock_record *r, uint32_t by)
 {
 	uint32_t *of_mount = &lock_mount_at(t, r->mount)->n, *all = &t->mem->head.n_used;
@@ -311,7 +315,7 @@ static bool mount_may_have_more(const struct lock_table *t, uint32_t mount)
 	       lock_mount_at(t, mount)->n < MIN_OF(MAX_OF(share, LOCKS_MOUNT_MIN), LOCK_MOUNT_MAX);
 }
 
-/* Adds the record to the list of its file for its state. */
+/* Adds the record to its file's list for the record's state. */
 static void file_add(struct lock_table *t, struct lock_record *r)
 {
 	struct lock_file *f = lock_file_at(t, r->file);
@@ -460,8 +464,8 @@ void lock_file_settle(struct lock_table *t, struct lock_file *f)
 	LOCK_TOUCH(t, p);
 	LOCK_TOUCH(t, f);
 	LOCK_TOUCH(t, &h->free_file);
-	if (f->freed) { /* the file has no waiting requests any more; this is not undone, like the
-			   flag itself */
+	if (f->freed) { /* the file has no waiting requests any more; lock_undo() does not
+			   restore the flag, see lock_table_flag() */
 		f->freed = false;
 		h->n_freed--;
 	}

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sets and frees locks by the rules of fcntl(2) and flock(2), and makes requests wait. A lock that
- * is freed goes to the requests that wait for it, in their order. A new request that conflicts with
- * no lock gets it at once, also if others wait, as with the kernel's own locks: a program that
- * holds a lock and asks for another lock by a second descriptor must not wait behind a program that
- * waits for the first lock.
+ * Sets and frees locks by the rules of fcntl(2) and flock(2), and queues requests that must wait. A
+ * lock that becomes free is granted to waiting requests in the order of their arrival. A new
+ * request that conflicts with no lock is granted at once, even if other requests wait, as the
+ * kernel does with its own locks. If new requests had to wait behind others, a program that holds a
+ * lock and asks for another lock by a second descriptor could wait for a program that waits for the
+ * first lock.
  */
 #include "dataplane/fuse/server/locks/lock_internal.h"
 #include <stdio.h>
 #include <string.h>
 
-/* How many records one call may look at to give locks to requests that wait, and to find a
- * deadlock: some milliseconds of work. Locks of whole files conflict with the first record, so that
- * only very many ranges in one file need more. */
+/* Maximum number of records that one call visits to grant locks to waiting requests, and to find a
+ * deadlock: some milliseconds of work. A lock of a whole file conflicts with the first record of a
+ * search, so only a very large number of ranges in one file reaches the limit. */
 #define GRANT_STEPS_MAX (LOCK_FILE_MAX * LOCK_FILE_MAX)
 #define DEADLOCK_STEPS_MAX (GRANT_STEPS_MAX / 16)
 
@@ -28,8 +29,9 @@ static bool overlaps(const struct lock_record *a, const struct lock_record *b)
 	return a->start <= b->end && b->start <= a->end;
 }
 
-/* Returns whether the lock prevents the other one. One that is being broken prevents also its own
- * owner's, so that the owner cannot keep the range by a request that overtakes the break. */
+/* Returns whether the lock `held` excludes the lock `with`. A lock that is being broken also
+ * excludes new locks of its own owner, so that the owner cannot lock the range again before the
+ * break is complete. */
 static bool conflicts(const struct lock_record *held, const struct lock_record *with)
 {
 	if (held->flock != with->flock || !overlaps(held, with))
@@ -54,7 +56,7 @@ static struct lock_record record_of(const struct lock_mount_ref *m, const struct
 	};
 }
 
-/* Returns the first lock on the file that conflicts. */
+/* Returns the first lock on the file that excludes the lock `with`, or NULL. */
 static struct lock_record *conflict_of(struct lock_table *t, const struct lock_file *f,
 				       const struct lock_record *with)
 {
@@ -67,7 +69,8 @@ static struct lock_record *conflict_of(struct lock_table *t, const struct lock_f
 
 /* ------------------------------------------------------------------ ranges of one owner */
 
-/* Returns whether the record is a lock that its owner may change: not one that is being broken. */
+/* Returns whether r is a lock of the owner of `as` that this owner may change. Locks that are being
+ * broken must not be changed. */
 static bool is_own(const struct lock_record *r, const struct lock_record *as)
 {
 	return r->state != LOCK_BREAKING && same_owner(r, as);
@@ -84,8 +87,8 @@ static unsigned own_ranges(struct lock_table *t, const struct lock_file *f,
 	return n;
 }
 
-/* Removes the range of `cut` from the owner's lock r. Returns false if the lock would have to be
- * split but must not be, or if there are too many locks. */
+/* Removes the range of `cut` from r, a lock of the same owner. Returns false if r would have to be
+ * split and may_split is false, or if there are too many locks. */
 static bool range_cut(struct lock_table *t, struct lock_record *r, const struct lock_record *cut,
 		      bool may_split)
 {
@@ -115,9 +118,9 @@ static bool adjoins(const struct lock_record *a, const struct lock_record *b)
 }
 
 /*
- * Frees the range for its owner and, with `set`, then locks it as *as says, merged with adjoining
- * ranges of the same type. Returns false if there are too many locks; the caller then undoes the
- * change.
+ * Frees the owner's locks in the range of *as. With `set`, also sets the lock *as, merged with
+ * adjoining locks of the same type and owner. Returns false if there are too many locks; the caller
+ * must then call lock_undo().
  */
 static bool range_apply(struct lock_table *t, struct lock_file *f, struct lock_record *as, bool set)
 {
@@ -160,7 +163,7 @@ static bool grant(struct lock_table *t, struct lock_file *f, struct lock_record 
 		lock_undo(t);
 		return false;
 	}
-	/* Counts the grant before the change ends, so that no grant is missing in the count if this
+	/* Count the grant before lock_commit(), so that the count includes every grant even if this
 	 * process dies. Pairs with lock_grants(). */
 	__atomic_store_n(&h->grants, h->grants + 1, __ATOMIC_RELEASE);
 	lock_commit(t);
@@ -175,10 +178,11 @@ void lock_table_flag(struct lock_table *t, struct lock_file *f, bool freed)
 	t->mem->head.n_freed += freed ? 1 : -1U;
 }
 
-/* Gives the file's locks to the requests that wait for them, in their order. Begins again after a
- * grant by which the owner may hold less than before. Looks at a limited number of records, so that
- * no file occupies the table for long. lock_mounts_expire() does the rest, and repeats a grant for
- * which there were too many locks. */
+/* Grants locks on the file to waiting requests, in the order of their arrival. A grant can shrink
+ * or convert locks that its owner already has; then the search starts again at the first waiting
+ * request. The search visits a limited number of records, so that one file does not keep the table
+ * for long. The flag `freed` then makes lock_mounts_expire() continue later; the flag is also set
+ * if a grant failed because there were too many locks. */
 static void grant_waiting(struct lock_table *t, struct lock_file *f)
 {
 	struct lock_record *w = lock_record_at(t, f->waiting.first), *next;
@@ -200,7 +204,7 @@ static void grant_waiting(struct lock_table *t, struct lock_file *f)
 	lock_table_flag(t, f, w || failed);
 }
 
-/* Looks at the waiting requests of all files that have the flag. */
+/* Checks the waiting requests of all files with the flag `freed`. */
 static void grant_freed(struct lock_table *t)
 {
 	const struct lock_head *h = &t->mem->head;
@@ -210,8 +214,9 @@ static void grant_freed(struct lock_table *t)
 			grant_waiting(t, lock_file_at(t, i));
 }
 
-/* Adds the waiting requests of the lock's owner that the search has not visited yet to the list of
- * those that it has to visit. Returns the new first entry of this list. */
+/* Adds waiting requests to the list of requests that the current search must visit: the requests of
+ * the owner of `of` that the search has not visited yet. todo: the first entry of this list.
+ * Returns the new first entry. */
 static uint32_t deadlock_todo(struct lock_table *t, const struct lock_record *of, uint32_t todo)
 {
 	const struct lock_mount *m = lock_mount_at(t, of->mount);
@@ -231,11 +236,11 @@ static uint32_t deadlock_todo(struct lock_table *t, const struct lock_record *of
 }
 
 /*
- * Returns whether the owner of `as` would wait for itself: a lock that it waits for is held by an
- * owner that waits, directly or through others, for one of its locks. Only locks that are held
- * count, not those that are being broken, and not those of flock(2), for which the kernel's own
- * locks do not look for deadlocks either. The search ends after DEADLOCK_STEPS_MAX records without
- * a result, as if there was no deadlock.
+ * Returns whether a deadlock would result if `as` waited, because the owner of a conflicting lock
+ * waits, directly or via other owners, for a lock of the owner of `as`. Locks that are being broken
+ * do not count, because they end soon. The caller does not call this function for flock(2) locks,
+ * because the kernel does not search these for deadlocks either. After DEADLOCK_STEPS_MAX records
+ * the search ends without a result, and the function returns false.
  */
 static bool is_deadlock(struct lock_table *t, const struct lock_file *f,
 			const struct lock_record *as)
@@ -274,8 +279,8 @@ void lock_table_freed(struct lock_table *t, struct lock_file *f)
 		grant_waiting(t, f);
 }
 
-/* Drops the first record of the list. Returns false if it has none, or if it is damaged, so that
- * dropping would not end. The caller calls grant_freed() when it has dropped all. */
+/* Drops the first record of the list. Returns false if the list is empty, or damaged so that the
+ * caller's loop would not end. The caller must call grant_freed() after the last drop. */
 static bool drop_first(struct lock_table *t, const struct lock_list *l)
 {
 	struct lock_record *r = lock_record_at(t, l->first);
@@ -312,7 +317,7 @@ static void mount_drop(struct lock_table *t, struct lock_mount *m)
 
 /* ------------------------------------------------------------------ entering */
 
-/* Continues what a process had begun that died while it had the table. */
+/* Completes what a process had begun that died while it used the table. */
 static void recover(struct lock_table *t)
 {
 	struct lock_head *h = &t->mem->head;
@@ -443,7 +448,7 @@ bool lock_mount_is_current(const struct lock_table *t, const struct lock_mount_r
 	const struct lock_mount *m = lock_mount_at(t, ref->index);
 
 	*ret_breaks = __atomic_load_n(&m->breaks, __ATOMIC_ACQUIRE);
-	/* Pair with mount_begin() and mount_drop(), in other processes. */
+	/* Pairs with mount_begin() and mount_drop() in other processes. */
 	return ref->epoch && __atomic_load_n(&m->session, __ATOMIC_ACQUIRE) == ref->session &&
 	       !__atomic_load_n(&m->leaving, __ATOMIC_ACQUIRE);
 }
@@ -499,17 +504,19 @@ static int set_now(struct lock_table *t, struct lock_file *f, struct lock_record
 		return -ENOLCK;
 	}
 	lock_commit(t);
-	grant_waiting(t, f); /* the new lock may cover less than the owner held before */
+	grant_waiting(t, f); /* the owner may have held more before: the new lock can replace an
+				exclusive lock by a shared one */
 	return 0;
 }
 
-/* As flock(2) does, frees the lock that the owner has when it cannot be converted at once.
- * Otherwise two owners of shared locks that both want an exclusive one would wait for ever. */
+/* Converts a flock(2) lock that cannot be converted at once: frees the owner's lock first, as
+ * flock(2) does. If two owners of shared locks both wanted an exclusive lock and kept their shared
+ * locks, they would wait for each other for ever. */
 static void flock_convert(struct lock_table *t, struct lock_file *f, const struct lock_record *as)
 {
 	struct lock_record all = *as;
 
-	range_apply(t, f, &all, false); /* the whole range, so that no lock is split */
+	range_apply(t, f, &all, false); /* `all` covers the whole file, so no lock is split */
 	lock_commit(t);
 	grant_waiting(t, f);
 }
@@ -524,7 +531,8 @@ static int set(struct lock_table *t, struct lock_record *as, const struct lock_r
 		lock_undo(t);
 		return -ENOLCK;
 	}
-	f->worker = t->worker; /* not undone: only shown */
+	f->worker = t->worker; /* lock_undo() does not restore worker and fd, because they are
+				  only displayed */
 	f->fd = q->fd;
 	if (!conflict_of(t, f, as))
 		return set_now(t, f, as);
@@ -561,7 +569,7 @@ int lock_set(struct lock_table *t, const struct lock_mount_ref *ref, const struc
 	return r;
 }
 
-/* Drops the locks of the owner in this list of the file, also those that are being broken. */
+/* Drops the owner's locks in this list of the file, including locks that are being broken. */
 static void own_drop(struct lock_table *t, const struct lock_list *l, const struct lock_record *as)
 {
 	struct lock_record *r = lock_record_at(t, l->first), *next;
@@ -585,11 +593,13 @@ int lock_free(struct lock_table *t, const struct lock_mount_ref *ref, const stru
 	if (r < 0)
 		return r;
 	f = lock_file_find(t, q->dev, q->ino, NULL);
-	t->exceeds = true; /* a mount that frees a part of its range must not fail because of its
-			      share */
+	t->exceeds = true; /* freeing a part of a range may split a lock; the mount's share of
+			      records must not prevent that */
 	if (f && range_apply(t, f, &as, false)) {
 		lock_commit(t);
-		if (as.start == 0 && as.end == LOCK_END_MAX) { /* as a close of the file does */
+		/* The owner frees the whole file, as close(2) does, so drop its broken locks
+		 * too. */
+		if (as.start == 0 && as.end == LOCK_END_MAX) {
 			own_drop(t, &f->held, &as);
 			own_drop(t, &f->broken, &as);
 		}
@@ -617,7 +627,7 @@ int lock_free_owner(struct lock_table *t, const struct lock_mount_ref *m,
 int lock_free_opener(struct lock_table *t, const struct lock_mount_ref *ref, uint32_t opener)
 {
 	static const enum lock_state states[] = {LOCK_HELD, LOCK_BREAKING, LOCK_BROKEN};
-	struct lock_file *f = NULL; /* all locks of an open file are on one file */
+	struct lock_file *f = NULL; /* all locks that an open file has made are on one file */
 	struct lock_record *r, *next;
 	struct lock_mount *m;
 	int e = lock_table_enter_as(t, ref, &m);
@@ -677,7 +687,8 @@ int lock_cancel(struct lock_table *t, const struct lock_mount_ref *ref, uint64_t
 	if (r) {
 		f = lock_file_at(t, r->file);
 		lock_record_drop(t, r);
-		lock_table_freed(t, f); /* for the requests that waited behind this one */
+		lock_table_freed(t, f); /* requests that waited for the removed request may get
+					   their locks now */
 	}
 	lock_leave(t);
 	return r ? 0 : -ENOENT;

@@ -31,8 +31,8 @@ void server_helper_repin(struct server_export *e)
 			continue;
 		call = fs_helper_call_new(srv->helpers, server_export_index(e));
 		if (!call)
-			return; /* all calls are in use; continue with the remaining pins when calls
-				   have returned */
+			return; /* no call is free: continue with the remaining pins when a call
+				   has returned */
 		call->op = HELPER_OPEN_PATH;
 		call->a.len = rec->len;
 		memcpy(call->a.handle, rec->handle, rec->len);

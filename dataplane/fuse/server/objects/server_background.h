@@ -7,9 +7,9 @@
 
 /* Closes fd in a helper, because closing may take longer the larger the file is. */
 void server_helper_close(struct server_export *e, int fd);
-/* Makes helpers open the files of the pins in the export's state, from repin_next on, as far as
- * calls are free. When a file is open, the worker asks the agent to pin it again, and adds its
- * space to pins_bytes if no client has it open. */
+/* Makes helpers open the files of the pins in the export's state, from repin_next on, as long as
+ * calls are free. When a file is open, the worker asks the agent to pin it again. If no client has
+ * the file open, the worker also adds its space to pins_bytes. */
 void server_helper_repin(struct server_export *e);
 
 #endif

@@ -13,15 +13,16 @@
 #include "dataplane/fuse/server/objects/server_types.h"
 #include "netcfg/base/hash.h"
 
-/* How long the server considers a lease valid. The client counts one second from its request. The
- * rest is for the client's kernel, which starts counting only when the process that asked runs. */
+/* How long the server considers a lease valid. The client's process counts one second from its
+ * request. The client's kernel begins to count later, when the program that asked runs; the
+ * additional half second covers that delay. */
 #define LEASE_NS (1500 * NSEC_PER_MSEC)
-/* How long the server considers a lease on the list of names in a folder valid. Here only the
- * client itself counts one second, not its kernel, so the rest need only cover different clock
- * rates. */
+/* How long the server considers a lease on the list of names in a folder valid. The client's
+ * process alone counts the second of this lease; its kernel does not. So the additional time only
+ * covers different clock rates. */
 #define LEASE_NAMES_NS (1100 * NSEC_PER_MSEC)
-/* For an object that another client has changed, a lease is granted only after it was unchanged for
- * this long. */
+/* If another client has changed an object, a client gets a lease on it only after the object was
+ * unchanged for this long. */
 #define LEASE_UNCHANGED_NS (2 * NSEC_PER_SEC)
 /* After a request had to wait for a lease, the export grants no leases for this time. The time
  * doubles each time this happens again. */
@@ -127,8 +128,8 @@ static struct server_lease *lease_of(struct fuse_server *srv, uint64_t key, uint
 	if (!oldest)
 		return NULL;
 	/* Record that changes up to this time may have been forgotten: a request that began before
-	 * such a change may have seen the state before it. Peers read forgotten_ns last, so they
-	 * see either the change, or that it may be forgotten. */
+	 * such a change may have seen the state before it. Peers read forgotten_ns last. So they
+	 * see either the change, or that the change may be forgotten. */
 	own->changes_forgotten = MAX_OF(own->changes_forgotten, oldest->changed);
 	share_set(&own->forgotten_ns, MAX_OF(own->forgotten_ns, oldest->changed_ns));
 	share_set(key_slot(srv, oldest), 0UL);
@@ -252,8 +253,9 @@ bool server_lease_grant(struct server_req *q, const uint8_t *handle, size_t len,
 	struct server_lease *l[2];
 	uint64_t now_ns, keys[2];
 
-	/* Folders need no lease, because clients cache them for a second anyway. A file with
-	 * several names could be unlinked in another folder. */
+	/* A folder needs no lease, because clients cache its names and attributes for a second
+	 * anyway. A file with several names gets none: if it is unlinked in another folder, the
+	 * server checks only the lease of that folder. */
 	if (!(q->client->features & FUSE_PROTO_FEATURE_LEASE) || q->resent || S_ISDIR(attr->mode) ||
 	    attr->nlink != 1)
 		return false;
@@ -315,9 +317,8 @@ enum {
 	CHANGES_NAMES_SECOND = 8,
 };
 
-/* Returns, as bits, which objects the request changes, of those that clients may have cached.
- * CREATE may open an existing file whose handle is not known yet, so its folder stands for the
- * file. */
+/* Returns, as bits, which objects the request changes that clients may have cached. CREATE may open
+ * an existing file whose handle is not known yet, so its folder stands for the file. */
 static unsigned changes_of(const struct server_req *q)
 {
 	const struct fuse_open_in *open = server_req_arg(q);
@@ -498,8 +499,8 @@ static bool mark_changing(struct server_req *q, unsigned what, uint64_t keys[SER
 		if (!keys[i])
 			continue;
 		l[i] = lease_of(srv, keys[i], now_ns);
-		/* An object without an entry in the table has no lease. Do not wait for a free
-		 * entry, because other clients could keep all of them in use for ever. */
+		/* Do not wait for a free entry in the table, because other clients could keep all
+		 * entries in use for ever. An object without an entry has no lease. */
 		if (!l[i])
 			tracked = false;
 		else

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Leases of mounts on their file locks. A client that was not heard for SERVER_LOCK_LEASE_NS loses
- * all locks. Before they are freed, its session ends, so that no request that relies on the locks
- * is executed; in its next session it learns from the lock epoch that it has lost them. Requests
- * that it has sent before and that are still being executed extend its lease. Another worker may
- * find that a lease has expired: so a request is executed only while the lease that the table shows
- * lasts for some time yet.
+ * Leases of mounts on their file locks. If no packet of a client arrives for SERVER_LOCK_LEASE_NS,
+ * the client loses all its locks. Before the server frees them, it ends the client's session, so
+ * that it executes no request that relies on the locks. In the next session, the client learns from
+ * the lock epoch that the locks are lost. A request that is being executed extends the lease. Any
+ * worker may find that a lease has expired. So a worker executes a request only if the mount's
+ * lease in the shared table is valid for some time yet.
  *
- * A lock that an operator breaks goes to others when no earlier request of its mount is under way;
- * later ones with the files that the mount had open fail.
+ * When an operator breaks a lock, the server grants the range to others only after all earlier
+ * requests of the mount have ended. Later requests that use files which the mount had open at the
+ * break fail.
  */
 #include "dataplane/fuse/server/objects/server_locks.h"
 #include "dataplane/fuse/server/objects/server_mount.h"
@@ -17,7 +18,8 @@
 #include <string.h>
 
 #define TICK_NS NSEC_PER_SEC
-/* A lease that was extended this long ago is extended before a request is executed. */
+/* If a lease was last extended longer ago than this, the server extends it before it executes a
+ * request. */
 #define FRESH_NS (5 * NSEC_PER_SEC)
 
 int server_locks_init(struct fuse_server *srv, int fd)
@@ -40,7 +42,7 @@ int server_locks_join(struct server_mount *m)
 	uint8_t id[16];
 	int r;
 
-	/* Ids that differ only in the last bits belong to one kernel. */
+	/* Mount ids that differ only in the last four bits belong to one kernel. */
 	memcpy(id, m->id, sizeof(id));
 	id[15] &= 0xf0;
 	r = lock_mount_join(m->server->locks, id, m->host_name, m->export->cfg->name, now_ns,
@@ -74,10 +76,10 @@ static bool is_breaking(const struct server_mount *m, uint64_t id)
 }
 
 /*
- * Bars the open files of the mount whose locks an operator has begun to break, but not those that
- * programs have opened since. Requests of barred files that wait for a lock must not get it: they
- * are dropped, and the session ends, so that the client repeats them and gets EIO. Returns -ESTALE
- * then.
+ * Bars the open files of the mount on which an operator breaks locks, but not files that programs
+ * have opened after the break. Requests with a barred file that wait for a lock must not get the
+ * lock. So they are dropped, and the session ends with -ESTALE: the client then sends them again
+ * and gets EIO.
  */
 static int breaks_bar(struct server_mount *m, uint32_t breaks)
 {
@@ -101,7 +103,7 @@ static int breaks_bar(struct server_mount *m, uint32_t breaks)
 		m->breaking[i] = all[i].id;
 	m->n_breaking = (unsigned)n;
 	m->lock_breaks = breaks;
-	/* Not the time at which the turn began: requests of the same turn may have begun before. */
+	/* Read the clock here, because requests may have begun since the start of this turn. */
 	m->barred_ns = clock_now_ns();
 	return ends ? -ESTALE : 0;
 }
@@ -117,7 +119,7 @@ int server_locks_reopened(struct server_mount *m, const struct server_node *n, i
 	return r == -EBUSY && breaks != 0 ? r : r > 0;
 }
 
-/* Returns whether a request of the mount is being executed that has arrived before its files were
+/* Returns whether the server executes a request of the mount that arrived before the files were
  * barred. */
 static bool has_earlier_request(const struct server_mount *m)
 {
@@ -142,7 +144,7 @@ static void breaks_tick(struct server_mount *m)
 		r = lock_break_end(m->server->locks, &m->locks, m->breaking[i - 1]);
 		if (r == -EBUSY)
 			return;
-		if (r == 0) /* else its owner has freed it meanwhile */
+		if (r == 0) /* otherwise the owner has freed the lock meanwhile */
 			log_warning("lock %" PRIx64 " of %.60s on export %.60s is broken",
 				    m->breaking[i - 1], m->host_name, m->export->cfg->name);
 		m->n_breaking--;
@@ -174,14 +176,14 @@ int server_locks_check(struct server_mount *m, uint64_t now_ns)
 	return r;
 }
 
-/* Returns whether any request of the mount is being executed, perhaps one of a session that has
- * ended. */
+/* Returns whether the server executes any request of the mount, including requests of ended
+ * sessions. */
 static bool is_at_work(const struct server_mount *m)
 {
 	return m->client ? m->client->n_reqs > 0 || m->n_clients > 1 : m->n_clients > 0;
 }
 
-/* Returns until when the client counts as heard. */
+/* Returns when the client was last heard; a running request counts as heard now. */
 static uint64_t heard_until(const struct server_mount *m, uint64_t now_ns)
 {
 	const struct rudp_session *s = m->client ? m->client->session : NULL;

@@ -6,8 +6,8 @@
 
 #include "dataplane/fuse/server/objects/server_types.h"
 
-/* Maps the table of locks behind fd (-1: private memory). Gives all clients time to come back after
- * this worker's start. Returns 0 or a negative errno. */
+/* Maps the table of locks in fd (-1: private memory). After the start of this worker, all clients
+ * have time to reconnect before they lose their locks. Returns 0 or a negative errno. */
 int server_locks_init(struct fuse_server *srv, int fd);
 void server_locks_done(struct fuse_server *srv);
 /* Call when a session of the mount begins, if the server manages the locks of its client. Returns
@@ -15,25 +15,26 @@ void server_locks_done(struct fuse_server *srv);
 int server_locks_join(struct server_mount *m);
 /* Call when the client has unmounted: frees the mount's locks. */
 void server_locks_leave(struct server_mount *m);
-/* Returns when the lease of the mount on its locks ends if its client is not heard, or 0 if the
+/* Returns when the mount loses its locks if no further packet of its client arrives; 0 if the
  * server does not manage its locks. */
 uint64_t server_locks_end_ns(const struct server_mount *m, uint64_t now_ns);
 /*
- * Returns whether a request of a mount whose locks the server manages may be executed: its locks
- * are then kept for longer than any request takes to begin. Bars files whose locks an operator
- * breaks. Returns 0; -EAGAIN if the request must be retried; or -ESTALE if the mount has lost its
- * locks or another worker serves it, so that the session must end.
+ * Returns whether a request may be executed, if the server manages the locks of its mount. It may
+ * if the mount keeps its locks for longer than any request takes to begin. Also bars files on which
+ * an operator breaks locks. Returns 0; -EAGAIN if the request must be retried; or -ESTALE if the
+ * mount has lost its locks or another worker serves it. After -ESTALE the session must end.
  */
 int server_locks_check(struct server_mount *m, uint64_t now_ns);
-/* Call when the client has reopened a file after a loss of the session, as descriptor fd. Returns 1
- * if the file must be barred, because a lock on it was broken; 0 if not; or -EBUSY if the reopen
- * must be retried. */
+/* Call when the client has reopened a file, as descriptor fd, after the session was lost. Returns 1
+ * if the file must be barred, because a lock on it was broken; 0 if not; or -EBUSY if the client
+ * must retry. */
 int server_locks_reopened(struct server_mount *m, const struct server_node *n, int fd);
 /* Breaks the lock with this id. Returns the same as lock_break(). */
 int server_locks_break(struct fuse_server *srv, uint64_t id);
-/* Call before requests are served: at most once a second, extends the leases of mounts whose
- * clients were heard, and frees the locks of those that were not heard for SERVER_LOCK_LEASE_NS.
- * Ends sessions of mounts without a lease, so that their clients learn that the locks are gone. */
+/* Call it before serving requests; it does its work at most once a second. Extends the leases of
+ * mounts whose clients were heard. Frees the locks of mounts whose clients were not heard for
+ * SERVER_LOCK_LEASE_NS, and ends their sessions, so that the clients learn that their locks are
+ * lost. */
 void server_locks_tick(struct fuse_server *srv, uint64_t now_ns);
 
 #endif

@@ -274,8 +274,8 @@ int server_mounts_restore(struct server_export *e)
 		uint32_t own = e->server->cfg->worker_id;
 		struct server_mount *m;
 
-		/* Changing the word makes sure that a worker which has read the old word can no
-		 * longer adopt the mount. */
+		/* Change the word, so that a worker which has read the old word can no longer adopt
+		 * the mount. */
 		if (!rec->used || (STATE_SERVED_BY(word) && STATE_SERVED_BY(word) != own) ||
 		    !state_served_swap(rec, word, own, 0))
 			continue;
@@ -401,8 +401,8 @@ static int mount_take(struct server_mount *m)
 	share_set(&rec->mount_worker, (uint32_t)m->mount_worker);
 	if (STATE_SERVED_BY(word) == own && STATE_SERVED_GIVEN(word) == 0)
 		return 0;
-	/* The mount is still ours: this worker had redirected the client, which has come back, so
-	 * do not redirect it again soon. */
+	/* This worker had redirected the client, but the client has come back. So do not redirect
+	 * it again soon. */
 	if (STATE_SERVED_BY(word) == own)
 		m->no_move_until_ns = clock_now_ns() + NO_MOVE_NS;
 	return state_served_swap(rec, word, own, 0) ? 0 : -EBUSY;
@@ -422,7 +422,7 @@ static int mount_record(struct server_mount *m)
 	word = state_served(rec);
 	if (share_get(&rec->used) && memcmp(rec->id, m->id, sizeof(rec->id)) == 0)
 		return mount_take(m);
-	/* This fails if a peer creates the same record at this moment. */
+	/* The swap fails if a peer creates the same record at this moment. */
 	if (!state_served_swap(rec, word, own, 0))
 		return -EBUSY;
 	memcpy(rec->id, m->id, sizeof(rec->id));
@@ -475,7 +475,7 @@ int server_mount_get(struct fuse_server *srv, struct server_export *e, const str
 
 /* ------------------------------------------------------------------ choice of the worker */
 
-/* Mounts that have had no session for this long do not count when mounts are distributed. */
+/* A mount does not count in the distribution of mounts if it has had no session for this long. */
 #define PLACE_AWAY_S 30
 
 /* Counts the mounts of the export per worker, without the mount that has this id (NULL: counts
@@ -494,7 +494,8 @@ static void mounts_count(const struct server_export *e, const uint8_t *id, uint3
 
 		if (!share_get(&rec->used)) {
 			if (word == 0)
-				break; /* all later records are unused */
+				break; /* the first record that was never used: all later
+					  records are unused too */
 			continue;
 		}
 		if (id && memcmp(rec->id, id, sizeof(rec->id)) == 0)
@@ -551,10 +552,10 @@ static const struct share_slot *least_loaded(const struct server_export *e,
 	for (uint32_t i = 0; i < share->n_peers; i++) {
 		const struct share_slot *o = share->peers[i];
 
+		/* Skip a worker without a free session; its sessions may serve mounts of other
+		 * exports. */
 		if (n[share_index(share, o)] >= least || !share_serves(o, e->name_hash) ||
-		    share_get(&o->n_live) >= share_get(&o->n_live_max) || /* all its sessions are in
-									     use, perhaps by mounts
-									     of other exports */
+		    share_get(&o->n_live) >= share_get(&o->n_live_max) ||
 		    !share_is_alive(o, SHARE_AWAY_NS, now_ns))
 			continue;
 		best = o;
@@ -653,8 +654,8 @@ int server_mount_elsewhere(struct fuse_server *srv, const char *export_name,
 #define MOVE_POLL_NS NSEC_PER_MSEC
 
 /* Begins to move the mount: makes the client reconnect, and refuses it until its requests have
- * ended. Otherwise an old write, which is not journalled, could overwrite data that the client
- * writes via its next worker. */
+ * ended. If the client were accepted earlier, an old write, which is not journalled, could
+ * overwrite data that the client writes via its next worker. */
 static void mount_move(struct server_mount *m, uint32_t worker)
 {
 	m->moving_to = worker;

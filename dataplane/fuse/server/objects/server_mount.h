@@ -19,8 +19,9 @@ void server_mount_add_client(struct server_mount *m); /* counts one more session
 /* Call when a session of the mount, or a reference to it, has ended. Frees the mount if its client
  * has unmounted it and nothing uses it any more. */
 void server_mount_put(struct server_mount *m);
-/* Returns the mount that has been away for longest: among the mounts without a session that have
- * open files, are not in use, and were last seen at until_s or before. NULL if there is none. */
+/* Returns the mount that has been away for longest, among mounts without a session that have open
+ * files, are not in use, and were last seen at until_s or earlier. Returns NULL if there is
+ * none. */
 struct server_mount *server_mount_away(struct fuse_server *srv, uint64_t until_s);
 /* Call when the mount has reclaimed its open files. */
 void server_mount_reclaimed(struct server_mount *m);
@@ -42,8 +43,9 @@ void server_mounts_end(struct fuse_server *srv);
  */
 int server_mount_place(struct server_export *e, const uint8_t id[16], const struct ip_addr *from);
 /* Call for a client of an export that this worker does not have. Returns -EREMOTE if another worker
- * of the host serves the export, like server_mount_place(); -EBUSY if one is away that may serve it
- * again, or if the client does not follow redirects; -ENOENT if none does. */
+ * of the host serves the export, like server_mount_place(). Returns -EBUSY if a worker that served
+ * the export is away and may come back, or if the client does not follow redirects. Returns -ENOENT
+ * if no worker serves the export. */
 int server_mount_elsewhere(struct fuse_server *srv, const char *export_name,
 			   const struct ip_addr *from, bool follows);
 /* Adds an open file of the client's user uid. If it succeeds, the file owns fd, and *ret is the

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Objects of exports ("nodes"): finds the descriptor for a client's handle, and the handle for a
- * name, if they are in memory. If they are not, an I/O helper must find them. The nodes are only a
- * cache: a handle is valid even if it has no node, except on file systems without file handles.
+ * name, if the object is in memory. Otherwise an I/O helper must find the object. The nodes are
+ * only a cache: a handle is valid even if it has no node, except on file systems without file
+ * handles.
  */
 #include "dataplane/fuse/server/objects/server_node.h"
 #include "dataplane/fuse/server/objects/server_background.h"
@@ -93,8 +94,8 @@ struct server_node *server_node_signed(const struct server_export *e, const uint
 {
 	struct server_node *n = server_node_find(e, handle, key_len(handle, len));
 
-	/* A client can know a signature only from this host. So the signature is right if it equals
-	 * the signature in the node. */
+	/* The signature need not be computed: a client can know a signature only from this host, so
+	 * it is right if it equals the signature in the node. */
 	return n && n->handle.len == len && memcmp(n->handle.bytes, handle, len) == 0 ? n : NULL;
 }
 
@@ -372,8 +373,9 @@ void server_node_removed(struct server_export *e, const struct helper_result *r,
 {
 	struct server_node *n = r->handle_len > 0 ? server_node_signed(e, r->handle, r->handle_len)
 						  : table_node_find(e, r->dev, r->attr.ino);
-	bool dir = S_ISDIR(r->attr.mode); /* not by the link count, which file systems compute
-					     differently for directories */
+	/* Do not use the link count, because file systems compute it differently for
+	 * directories. */
+	bool dir = S_ISDIR(r->attr.mode);
 
 	if (!S_ISREG(r->attr.mode) && (dir || r->attr.nlink == 0)) {
 		n = server_node_of(e, r, fd);

@@ -17,8 +17,8 @@ struct server_node *server_req_node(const struct server_req *q, unsigned i);
 /* Returns the node's O_PATH descriptor, which is valid until the next call of a function that
  * returns a node; -1: only a helper can open the node. */
 int server_node_fd(struct server_node *n);
-int server_req_fd(const struct server_req *q,
-		  unsigned i); /* like server_node_fd(), for the request's i-th handle */
+/* Like server_node_fd(), for the node of the request's i-th handle. */
+int server_req_fd(const struct server_req *q, unsigned i);
 /* Adds or removes a reference. A node with references stays cached. */
 void server_node_ref(struct server_node *n);
 void server_node_put(struct server_node *n);
@@ -33,7 +33,7 @@ struct server_node *server_node_signed(const struct server_export *e, const uint
  * -1. Frees the node of an unlinked file. Keeps the nodes of unlinked pipes and directories for a
  * while, because clients may still use them without the server's knowledge. */
 void server_node_removed(struct server_export *e, const struct helper_result *r, int fd);
-/* Call once a second: closes descriptors that were not used lately, since they may hold unlinked
+/* Call once a second: closes descriptors that were not used lately, because they may hold unlinked
  * files. */
 void server_nodes_idle(struct fuse_server *srv);
 /* Returns the node of an object that a helper has found or created, and creates it if necessary.
@@ -47,8 +47,8 @@ int server_node_cached(struct server_node *dir, const char *name, struct server_
 /* Returns whether the open file has no extended attributes, if that is known without a disk
  * access. */
 bool server_has_no_xattrs(const struct server_export *e, int fd);
-/* Makes a path to the object of fd, for system calls that take no descriptor. fd may be an O_PATH
- * descriptor. If fd is of a symbolic link, the link is not followed. */
+/* Makes a path to the object that fd refers to, for system calls that take no descriptor. fd may be
+ * an O_PATH descriptor. If the object is a symbolic link, the path does not follow the link. */
 #define SERVER_FD_PATH_MAX 32
 const char *server_fd_path(int fd, char path[SERVER_FD_PATH_MAX]);
 

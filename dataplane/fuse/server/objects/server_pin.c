@@ -11,7 +11,7 @@
 #include "netcfg/base/log.h"
 #include <string.h>
 
-/* At most this many files stay pinned for clients that may not reconnect. */
+/* Maximum number of files that stay pinned for clients that may not reconnect. */
 #define PROVISIONAL_MAX 512U
 
 /* Interval of sweeps while pinned files are still in use or the agent accepts no message. */
@@ -43,7 +43,8 @@ static struct state_pin *pin_find(struct server_export *e, const struct fuse_han
 		if (state == STATE_PIN_USED && pin_is_of(rec, h))
 			return rec;
 		if (state == STATE_PIN_FREE && rec->len == 0)
-			break; /* all later records are unused */
+			break; /* the first record that was never used: all later records are
+				  unused too */
 		ret->n_provisional += state == STATE_PIN_USED && rec->provisional;
 	}
 	return NULL;
@@ -108,8 +109,8 @@ static bool key_is_pinned(const struct server_export *e, uint64_t key)
 	return false;
 }
 
-/* Another worker has released the pin that this worker has requested with record i. Releases it for
- * this worker too. Returns false if the agent accepts no message now. */
+/* Releases, for this worker too, the pin that this worker has requested with record i and that
+ * another worker has released. Returns false if the agent accepts no message now. */
 static bool request_end(struct server_export *e, uint32_t i)
 {
 	struct server_pin_request *request = &e->pin_requests[i];
@@ -135,8 +136,8 @@ static bool pin_ask(struct server_export *e, const struct state_pin *rec,
 
 	(void)request_end(e, (uint32_t)(rec - e->state->holds));
 	request->word = __atomic_load_n(&rec->used, __ATOMIC_ACQUIRE);
-	request->key = pin_key(h->bytes, h->len); /* not from the record, which may have been reused
-						     meanwhile */
+	/* Make the key from h, because the record may have been reused meanwhile. */
+	request->key = pin_key(h->bytes, h->len);
 	e->sweep_due |= e->server->share.n_peers > 0;
 	return pin_tell(e, request->key, fd);
 }
@@ -175,10 +176,10 @@ static bool is_pinned(const struct server_node *n)
 }
 
 /*
- * The export's state has a record of each pin. The record exists from before the agent is asked for
- * the pin until after the agent was asked to release it. So a successor finds every file that the
- * agent may have pinned. Asking for a pin twice, or releasing a file that is not pinned, does no
- * harm.
+ * The export's state has a record of each pin. This worker writes the record before it asks the
+ * agent for the pin, and removes the record after it has asked the agent to release the pin. So a
+ * successor finds every file that the agent may have pinned. Asking for a pin twice, or releasing a
+ * file that is not pinned, does no harm.
  */
 void server_pin(struct server_node *n, int fd)
 {
@@ -287,9 +288,9 @@ void server_pin_victim(struct server_export *e, const struct helper_result *r, i
 		pin_provisional(e, r, fd);
 }
 
-/* If another worker has opened the file after the check that preceded the unlink, it has either
- * counted the file as open already, so this function finds it, or it will find later that the link
- * count is 0. */
+/* Pins the file if another worker has it open. Another worker may open the file after the check
+ * before the unlink. If it counts the open file in time, this function sees the count. Otherwise
+ * that worker finds later that the link count is 0. */
 void server_pin_unlinked(struct server_export *e, const struct helper_result *r, int fd)
 {
 	struct server_node *n = server_node_signed(e, r->handle, r->handle_len);
@@ -307,7 +308,8 @@ void fuse_server_pin_again(struct fuse_server *srv)
 {
 	for (unsigned i = 0; i < srv->n_exports; i++) {
 		srv->exports[i].repin_next = 0;
-		srv->exports[i].pins_bytes = 0; /* this also measures the space again */
+		/* Server_helper_repin() also measures the space of the pins again. */
+		srv->exports[i].pins_bytes = 0;
 		server_helper_repin(&srv->exports[i]);
 	}
 }
@@ -319,8 +321,8 @@ static bool pin_drop(struct server_export *e, struct state_pin *rec)
 	uint64_t key = pin_key(rec->handle, rec->len);
 
 	if ((word & STATE_PIN_MASK) != STATE_PIN_USED || !state_pin_swap(rec, word, word))
-		return true; /* another worker has released it, and the record may already belong to
-				another file */
+		return true; /* another worker has released the pin, and the record may already
+				belong to another file */
 	if (!pin_tell(e, key, -1))
 		return false;
 	state_pin_swap(rec, word, word & ~STATE_PIN_MASK);
@@ -328,9 +330,9 @@ static bool pin_drop(struct server_export *e, struct state_pin *rec)
 	return true;
 }
 
-/* Returns whether the counts that peers publish may miss mounts of the export. That is so if the
- * worker of a mount has not appeared since this worker started (the shared memory may be new), or
- * no longer has the export. */
+/* Returns whether the counts that peers publish may lack mounts of the export. A mount is missing
+ * if its worker no longer has the export, or has not appeared since this worker started, because
+ * the shared memory may be new. */
 static bool mounts_unclaimed(const struct server_export *e)
 {
 	const struct share *share = &e->server->share;
@@ -430,7 +432,8 @@ void server_pins_sweep(struct server_export *e, uint64_t now_ns)
 			goto later;
 		if (!state_pin_is_used(rec)) {
 			if (rec->len == 0 && rec->used == 0)
-				break; /* all later records are unused */
+				break; /* the first record that was never used: all later
+					  records are unused too */
 			continue;
 		}
 		if (pin_is_needed(e, rec, settled)) {

@@ -41,8 +41,8 @@ struct server_export {
 	bool handles;	/* the file system supports file handles */
 	bool in_memory; /* the export is on a memory file system, where reads and writes never block
 			 */
-	bool ring_unfit; /* on this kernel io_uring delays reads from memory, so it is not used for
-			    them */
+	bool ring_unfit;   /* io_uring delays reads from memory on this kernel, so the server does
+			      not use it for them */
 	uint64_t verifier; /* sent in the reply to INIT */
 	struct journal *journal;
 	struct state *state;
@@ -77,7 +77,7 @@ struct server_node {
 	int fd;		    /* O_PATH; -1: no descriptor now */
 	bool unlinked;	    /* the object was unlinked, so the node keeps its descriptor */
 	struct fuse_handle handle;
-	struct state_pin *pin; /* record of the pin that was requested from the agent; NULL: none */
+	struct state_pin *pin; /* the record of the requested pin; NULL: no pin was requested */
 };
 
 struct server_list { /* LRU list */
@@ -95,7 +95,7 @@ struct server_entry { /* the object to which a name refers */
 struct server_user { /* a user of a mount, with open files */
 	struct server_user *next;
 	const struct server_mount *mount;
-	uint32_t uid; /* user id at the client */
+	uint32_t uid; /* number of the user at the client */
 	uint32_t n_files;
 };
 /* The limit of open files that an open would exceed, see server_quota.h. SERVER_SHARE_ALL: the
@@ -110,7 +110,7 @@ enum server_share {
 
 struct server_host { /* a client host with mounts, identified by its address */
 	struct server_host *next;
-	struct ip_addr addr; /* family 0: unknown */
+	struct ip_addr addr; /* family 0: the address is unknown */
 	uint32_t n_mounts, n_files;
 };
 
@@ -133,7 +133,7 @@ struct server_file { /* an open file of a client */
 	uint32_t busy;	/* number of requests that use fd */
 	bool used, is_dir;
 	bool released;	 /* the client has closed the file: close it when busy is 0 */
-	bool barred;	 /* a lock of it was broken: requests with it fail */
+	bool barred;	 /* a lock on the file was broken, so requests with the file fail */
 	bool nonblock;	 /* O_NONBLOCK is set, so reads can be batched */
 	bool ring_unfit; /* setting O_NONBLOCK failed, so reads of this file are not batched */
 	uint64_t known;	 /* size of the file when it was last read */
@@ -156,9 +156,11 @@ struct server_closing { /* the files of a mount that are being closed, some of t
 struct server_mount {
 	/* `next`: list of all mounts. `at`: the pointer in this list that points to this mount. */
 	struct server_mount *next, **at;
-	struct server_mount *next_same; /* in the chain by export and id */
-	struct list idle_node;		/* node in fuse_server.idle while it has no session */
-	struct list idle_files_node;	/* node in fuse_server.idle_files while it also has files */
+	struct server_mount *next_same; /* next mount in the hash chain for export and id */
+	struct list idle_node;		/* node in fuse_server.idle while the mount has no
+					   session */
+	struct list idle_files_node;	/* node in fuse_server.idle_files while the mount has no
+					   session but has files */
 	struct fuse_server *server;
 	struct server_export *export;
 	uint8_t id[16];
@@ -171,13 +173,14 @@ struct server_mount {
 					      session has ended */
 	unsigned n_refs;		   /* number of running requests and unacknowledged
 					      replies */
-	bool gone;			   /* the client has unmounted it; freed with the last
-					      reference */
-	bool mount_worker; /* this mount is a mount worker; the mount itself also reclaims its files
-			    */
+	bool gone;			   /* the client has unmounted the mount, which is freed
+					      with its last reference */
+	bool mount_worker; /* the mount belongs to a mount worker; the mount that it helps
+			      reclaims the files too */
 	bool reclaiming;   /* the client must first reclaim its open files, for example because the
 			      mount was adopted */
-	bool in_grace;	   /* is reclaiming, within its grace period */
+	bool in_grace;	   /* the mount is reclaiming its files, and its grace period has not
+			      ended */
 	uint64_t grace_until_ns; /* end of the grace period */
 	uint64_t served_by; /* number of the newest client (fuse_server_client.number); requests of
 			       older clients are refused */
@@ -191,23 +194,26 @@ struct server_mount {
 	uint32_t n_files; /* number of files, including n_closing files that are being closed */
 	uint32_t n_closing;
 	uint32_t n_open;     /* how many of the n_files are not directories */
-	unsigned n_closings; /* number of server_closing structures with its files */
+	unsigned n_closings; /* number of server_closing structures with files of the mount */
 	bool ended;	     /* the mount is in no list any more, and is freed with the last of its
 				files */
 	uint32_t n_drops;    /* how often the server has closed the mount's files because its client
 				was away */
 	struct server_host *host;
-	char host_name[PLENUM_NAME_MAX]; /* as the client claims; "": it has not connected to this
-					    process yet */
+	char host_name[PLENUM_NAME_MAX]; /* name of the client's host, as the client gives it;
+					    "": the client has not connected to this process
+					    yet */
 
 	unsigned journal; /* the mount's number in the export's journal */
 	uint64_t number;  /* hash of the mount's id; the same at every worker of the host */
 	struct lock_mount_ref locks; /* epoch 0: the server manages no locks of the mount */
-	uint64_t locks_seen_ns;	     /* when the lease on them was extended last */
-	uint32_t lock_breaks;	     /* lock_mount_is_current() when files were barred last */
+	uint64_t locks_seen_ns;	     /* when the mount's lease on its locks was last extended */
+	uint32_t lock_breaks;	     /* value of *ret_breaks of lock_mount_is_current() when
+					files were last barred */
 	unsigned n_breaking;
 	uint64_t breaking[LOCK_BREAKS_MAX]; /* locks that are being broken */
-	uint64_t barred_ns;		    /* when the files with these locks were barred */
+	uint64_t barred_ns;		    /* when the files with the locks in `breaking` were
+					       barred */
 	struct {
 		uint64_t unique, fh;
 	} opened[FUSE_PROTO_CALLS_MAX]; /* results of recent opens, for repeated requests */
@@ -227,14 +233,17 @@ struct fuse_server_client {
 	struct fuse_server_client *next_dying;
 	char host[PLENUM_NAME_MAX];
 	unsigned n_reqs;
-	struct server_source *from;	      /* the host from which it connects */
+	struct server_source *from;	      /* the host from which the client connects */
 	struct server_waits waits[BUF_SIZES]; /* requests that have not started */
-	unsigned n_waits;		      /* number of its waiting requests of all sizes */
-	struct list wait_node;	      /* node in host->waiting while it has waiting requests */
+	unsigned n_waits;		      /* number of the client's waiting requests of all
+						 sizes */
+	struct list wait_node;		      /* node in host->waiting while the client has waiting
+						 requests */
 	uint64_t number;	      /* number of the client; each accepted client gets a larger
 					 one */
-	unsigned peer;		      /* its peer number, for the limits of buffers */
-	struct rudp_session *session; /* NULL: the session has ended */
+	unsigned peer;		      /* number of the client as a peer, for the limits of
+					 buffers */
+	struct rudp_session *session; /* the client's session; NULL: the session has ended */
 	uint64_t since_ns;	      /* when the session was accepted */
 	struct port_rdma_peer *rdma;  /* queue pairs by leg; NULL: the client never requested any */
 	/* Until when the client's budget for creating queue pairs is used up. */
@@ -265,7 +274,7 @@ struct server_req {
 	struct server_mount *mount;
 	struct server_source *from; /* the client host for which this reply buffer counts */
 	uint8_t class;		    /* class of the buffer for its reply */
-	struct rudp_call *call;	    /* NULL: the client no longer waits */
+	struct rudp_call *call;	    /* the call to answer; NULL: the client no longer waits */
 	struct fuse_in_header *in;
 	size_t in_len;
 	size_t out_max; /* bytes of space for reply data after the header */
@@ -276,8 +285,8 @@ struct server_req {
 	uint64_t unique;
 	uint32_t client_uid; /* the user at the client */
 	struct fuse_server_args args;
-	bool resent;	       /* the client says that it may have sent the request before */
-	bool ids_mapped;       /* uid, gid and arguments are already mapped to this host's */
+	bool resent;	       /* the client reports that it may have sent the request before */
+	bool ids_mapped;       /* uid, gid and arguments are already mapped to ids of this host */
 	uint32_t helper_flags; /* flags for all helper calls of the request */
 
 	/* Members for requests that a helper executes. */
@@ -288,9 +297,9 @@ struct server_req {
 	void (*then)(struct server_req *q, const struct helper_result *r, int fd);
 	struct server_node *pins[2];
 	uint8_t tries;
-	bool freed_descriptors; /* after EMFILE, cached descriptors were closed and the request
-				   retried once */
-	bool errors_end;	/* if the call fails, the error becomes the reply */
+	bool freed_descriptors; /* after EMFILE, the server has closed cached descriptors and
+				   retried the request once */
+	bool errors_end;	/* an error of the call becomes the reply */
 	bool submitted; /* the call was submitted with the journal record, which the helper will
 			   close */
 	bool no_victim;
@@ -316,7 +325,7 @@ struct server_req {
 				    free entry */
 	uint64_t changes_before; /* value of this worker's share_slot.n_changes when the request
 				    began */
-	uint64_t begun_ns;	 /* when the request began; 0: there are no peers */
+	uint64_t begun_ns;	 /* when the request began; 0: there are no other workers */
 
 	/* Members for an RDMA transfer of the request's data. */
 	struct port_rdma_op bulk;
@@ -331,10 +340,11 @@ struct server_req {
 	uint64_t offset;
 	uint32_t want, got;
 	int op, op_flags;
-	bool ring_unfit;	/* io_uring could not execute it, so a system call must */
+	bool ring_unfit;	/* io_uring could not execute the operation, so a system call
+				   must */
 	uint32_t turn;		/* value of fuse_server.ring_turn when the request was submitted */
-	uint64_t ring_since_ns; /* when the request was submitted to io_uring; 0: it is not
-				   submitted */
+	uint64_t ring_since_ns; /* when the request was submitted to io_uring; 0: the request is
+				   not submitted */
 };
 _Static_assert(sizeof(struct server_req) + sizeof(struct fuse_out_header) <= BUF_HEADROOM_BYTES,
 	       "a request and its reply header fit into the headroom");
@@ -355,7 +365,7 @@ struct server_fetch {
 	struct port_rdma_op op;
 	struct server_fetch *prev, *next;
 	struct fuse_server_client *client;
-	struct rudp_call *call; /* NULL: the client no longer waits */
+	struct rudp_call *call; /* the call to answer; NULL: the client no longer waits */
 	struct fuse_proto_bulk bulk;
 	size_t len; /* length of the whole message */
 	uint64_t arrived_ns;
@@ -366,11 +376,13 @@ _Static_assert(sizeof(struct server_fetch) <= BUF_HEADROOM_BYTES, "a fetch fits 
 
 /* The running RDMA test, which a client has requested; there is only one at a time. */
 struct server_ping {
-	struct fuse_server_client *client; /* NULL: none */
-	struct rudp_call *call;		   /* NULL: the client no longer waits */
+	struct fuse_server_client *client; /* the client that requested the test; NULL: no test
+					      is running */
+	struct rudp_call *call;		   /* the call to answer; NULL: the client no longer
+					      waits */
 	uint64_t unique;
 	struct fuse_proto_ping ask, answer;
-	uint8_t *data; /* a registered buffer */
+	uint8_t *data; /* a buffer that is registered with the RDMA device */
 	struct server_ping_op {
 		struct port_rdma_op op;
 		struct fuse_server *server;
@@ -378,7 +390,7 @@ struct server_ping {
 	} ops[FUSE_PROTO_PING_DEPTH_MAX];
 	unsigned n_begun, n_under_way;
 	bool failed, ordered;
-	uint64_t begun_ns, pause_until_ns; /* pause_until_ns: the next test may not begin before */
+	uint64_t begun_ns, pause_until_ns; /* pause_until_ns: no test begins before this time */
 };
 
 /* An RDMA test with one client on one leg that an operator at this server has ordered. The client
@@ -386,7 +398,8 @@ struct server_ping {
  * results are added up here. */
 struct server_ping_order {
 	struct launch_ping run;		   /* id 0: none */
-	struct fuse_server_client *client; /* NULL: its session has ended */
+	struct fuse_server_client *client; /* the client that runs the test; NULL: the client's
+					      session has ended */
 	unsigned leg;
 	bool over; /* the test has ended; the result is in `run` and was not fetched yet */
 	uint64_t until_ns;
@@ -410,7 +423,7 @@ struct fuse_server {
 	struct server_fair fair[LAUNCH_EXPORTS_MAX][HELPERS_QUEUE_MAX + 1];
 	struct launch_stats *stats;
 	const struct launch_config *cfg;
-	const char *host; /* this host's name */
+	const char *host; /* name of this host */
 	fuse_server_pin_cb pin;
 	void *pin_user;
 	struct server_export exports[LAUNCH_EXPORTS_MAX];
@@ -418,9 +431,10 @@ struct fuse_server {
 	struct server_mount *mounts; /* list */
 	unsigned n_mounts;
 	struct lock_table *locks;
-	uint64_t locks_ns;	 /* when the leases of locks were last checked */
-	bool locks_grace;	 /* all leases must be extended, as a worker's start does */
-	struct reason locks_why; /* why lock requests fail; not set if they do not */
+	uint64_t locks_ns;	 /* when server_locks_tick() last ran */
+	bool locks_grace;	 /* lock_mounts_grace() must be called, because this worker has
+				    started */
+	struct reason locks_why; /* why lock requests fail; not set while they succeed */
 	uint64_t lock_grants;	 /* value of lock_grants() when clients were last answered */
 	unsigned n_lock_waits;	 /* number of clients with a lock_call */
 	struct server_mount **mounts_by_id; /* hash chains */
@@ -440,18 +454,18 @@ struct fuse_server {
 				  process */
 	struct buf_pool requests, answers;
 	struct rudp *rudp;
-	struct list sources;	  /* all hosts: server_source.h */
+	struct list sources;	  /* all client hosts, see server_source.h */
 	struct list wait_sources; /* hosts with waiting requests, in the order of their turns */
 	struct list step_sources; /* hosts that have requests which are executed in steps, in the
 				     order of their turns */
 	struct {		  /* the two hosts that last sent short requests */
-		const struct server_source *from; /* NULL: the entry is unused */
+		const struct server_source *from; /* the host; NULL: the entry is unused */
 		uint64_t at_ns;
 	} latest[2];
-	/* Hosts with requests that wait for a free helper call, in the order of their turns:
-	 * server_fair.c. */
+	/* For each export: hosts with requests that wait for a free helper call, in the order of
+	 * their turns; see server_fair.c. */
 	struct list call_waits[LAUNCH_EXPORTS_MAX];
-	unsigned n_call_waits; /* number of requests in these lists */
+	unsigned n_call_waits; /* number of requests in call_waits */
 	int work_begun; /* units of work (server_wait.c) that were begun at once since the last poll
 			 */
 	unsigned n_wait;
@@ -460,7 +474,8 @@ struct fuse_server {
 	bool wait_due;		/* waiting requests may be able to start now */
 	uint64_t wait_again_ns; /* when to try again to start waiting requests, unless wait_due is
 				   set */
-	struct port_rdma *rdma; /* NULL: no RDMA, or the buffers are not registered */
+	struct port_rdma *rdma; /* the RDMA devices; NULL: RDMA is not used, or the buffers
+				   could not be registered */
 	struct port_rdma_pool *rdma_pool;
 	uint64_t rdma_spent_ns; /* time until which the budget of all clients for creating queue
 				   pairs is used up */
@@ -468,8 +483,8 @@ struct fuse_server {
 	unsigned n_fetches,
 		n_fetches_waiting; /* n_fetches: number of fetches; n_fetches_waiting: how many of
 				      them wait until a queue pair is less busy */
-	/* WRITEs whose data cannot be fetched yet, because there is no buffer, or because the queue
-	 * pairs are busy. */
+	/* WRITEs whose data cannot be fetched yet, because no buffer is free or the queue pairs are
+	 * busy. */
 	struct server_wait *fetch_head, **fetch_tail;
 	unsigned n_fetch_wait;
 	/* READs whose data must be sent via RDMA, but whose queue pairs are busy. */
@@ -486,9 +501,10 @@ struct fuse_server {
 	uint32_t refused_uid;
 	enum server_share refused_share; /* the limit that the refused open would have exceeded */
 	char refused_host[PLENUM_NAME_MAX];
-	struct reason short_of; /* why open files run out; not set if they do not */
+	struct reason short_of; /* why open files run out; not set while there are enough */
 	struct reason hung;	/* which export's file system hangs; not set if all answer */
-	struct reason held;	/* which clients that are away keep space; not set if none does */
+	struct reason held;	/* which absent clients keep space of removed files; not set if
+				   there are none */
 	uint64_t held_ns;	/* when to check `held` next */
 	uint32_t held_mark;
 	struct fuse_server_client *clients; /* list */
@@ -498,7 +514,7 @@ struct fuse_server {
 	bool ring_ok;
 	unsigned n_ring;   /* number of operations that were submitted or queued, and whose result
 			      was not read yet */
-	unsigned n_queued; /* how many of these were not submitted yet */
+	unsigned n_queued; /* number of operations that are queued but not submitted yet */
 	uint32_t ring_turn;
 	/* Small reads from memory that arrived in this turn. A single read is made by a system
 	 * call; several reads are submitted to io_uring as a batch. */
@@ -509,7 +525,8 @@ struct fuse_server {
 	bool helpers_ended;
 	int root_error; /* result of server_root_init() */
 	struct share share;
-	struct fuse_server_asked asked; /* by the last client; valid if has_asked */
+	struct fuse_server_asked asked; /* what the last client asked for; valid if has_asked is
+					   set */
 	bool has_asked;
 	char elsewhere[IP_ADDR_STR_MAX + 8];  /* address of the worker to which a client was last
 						 redirected */

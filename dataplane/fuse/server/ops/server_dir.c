@@ -40,7 +40,7 @@ static void entry_fill(struct server_req *q, const struct helper_dirent *de, con
 				       .attr = {.ino = de->ino, .mode = DTTOIF(de->type)}};
 	if (de->has_attr)
 		server_rights_attr(q, &de->attr, &out->attr);
-	/* For an object without a file handle, return only the name; the client then looks it
+	/* Return only the name of an object without a file handle; the client then looks the name
 	 * up. */
 	if (de->handle_len == 0)
 		return;

@@ -77,7 +77,8 @@ static void opened(struct server_req *q, struct server_node *n, int fd,
 
 	if (n && q->args.flags & FUSE_PROTO_REQ_REOPEN && q->in->opcode == FUSE_OPEN)
 		broken = server_locks_reopened(m, n, fd);
-	if (broken == -EBUSY) { /* the file must not be barred unless a lock on it was broken */
+	/* EBUSY: it is unknown whether a lock on the file was broken, so retry later. */
+	if (broken == -EBUSY) {
 		server_helper_close(m->export, fd);
 		server_req_requeue(q);
 		return;
@@ -107,7 +108,7 @@ static void open_then(struct server_req *q, const struct helper_result *r, int f
 {
 	struct helper_result of = *r;
 
-	/* Return no handle: the client continues to use the one that it has sent. */
+	/* Return no handle: the client continues to use the handle that it has sent. */
 	of.handle_len = 0;
 	if (q->args.handles[0].bytes[0] == FUSE_HANDLE_FILE) {
 		of.handle_len = q->args.handles[0].len;
@@ -405,8 +406,8 @@ void server_op_read(struct server_req *q)
 		server_ring_start(q);
 }
 
-/* Ends a write. If a direct write was short, the client's kernel would report EIO, so the reply is
- * then the error that ended the write, such as a full disk or a quota. */
+/* Ends a write. If a direct write was short, the reply is the error that ended the write, such as a
+ * full disk or a quota. For a short reply the client's kernel would report EIO. */
 static void write_end(struct server_req *q, int err, const struct fuse_attr *attr)
 {
 	const struct fuse_write_in *in = server_req_arg(q);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The operations on file locks: SETLK, SETLKW, GETLK and FLUSH. None of them waits. */
+/* The operations on file locks: SETLK, SETLKW, GETLK and FLUSH. None of them blocks this worker. */
 #include "dataplane/fuse/server/objects/server_mount.h"
 #include "dataplane/fuse/server/objects/server_node.h"
 #include "dataplane/fuse/server/ops/server_ops.h"
 #include "dataplane/fuse/server/request/server_reply.h"
 #include "dataplane/fuse/server/request/server_request.h"
 
-/* How long a request for a lock is retried while another process keeps the table. */
+/* How long a lock request is retried while another process does not free the lock table. */
 #define RETRY_NS (5 * NSEC_PER_SEC)
 
-/* Makes the table's request. If that is impossible, sends a reply with an error and returns it. */
+/* Makes a request to the lock table from the client's request. If the client's request is invalid,
+ * sends a reply with an error and returns the error. */
 static int lock_begin(struct server_req *q, struct lock_request *ret)
 {
 	const struct fuse_lk_in *in = server_req_arg(q);
@@ -41,10 +42,10 @@ static int lock_begin(struct server_req *q, struct lock_request *ret)
 }
 
 /*
- * Replies with the result of the table. If the mount's lease has expired, the session ends: the
- * client must learn that before it does anything else. If another process keeps the table, the
- * request is retried. One that frees a lock never fails, because the lock would be left behind;
- * others do after a while.
+ * Replies with the result of the lock table. If the mount's lease has expired, ends the session,
+ * because the client must learn that before it sends another request. If another process does not
+ * free the table, retries the request. Retries a request that frees a lock until it succeeds,
+ * because the lock would otherwise remain; other requests fail after RETRY_NS.
  */
 static void lock_end(struct server_req *q, int r, bool frees, bool unlocked)
 {

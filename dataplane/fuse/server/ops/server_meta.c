@@ -184,8 +184,10 @@ static void names_fill(const struct server_req *q, struct helper_call *call)
 		strcpy(call->name2, name + strlen(name) + 1);
 }
 
-/* Submits a removal or rename. victim: the object that may lose its name; no client has it open, or
- * it is pinned. NULL: the object does not matter, because no client has any file open. */
+/* Submits a removal or rename. victim: the object that may lose its name; if the name now belongs
+ * to another object, the helper changes nothing and the request is tried again. The caller has
+ * pinned the victim if a client has it open and the victim may lose its last name. NULL: no pin is
+ * necessary, so the helper need not compare the object. */
 static void remove_submit(struct server_req *q, const struct helper_result *victim)
 {
 	const struct fuse_rename2_in *in = server_req_arg(q);
@@ -222,8 +224,9 @@ static void victim_then(struct server_req *q, const struct helper_result *r, int
 		server_pin_victim(q->mount->export, r, fd);
 	cleanup_close(&fd);
 	if (r->error == 0 && r->handle_len == 0)
-		remove_submit(q, NULL); /* without file handles no pin is needed, because a removed
-					   file cannot be used after this process anyway */
+		remove_submit(q, NULL); /* no pin is needed on a file system without file
+					   handles, because a removed file cannot be used after
+					   this process anyway */
 	else
 		remove_submit(q, r->error < 0 ? &nothing : r);
 }

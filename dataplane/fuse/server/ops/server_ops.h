@@ -41,7 +41,7 @@ void server_op_removexattr(struct server_req *q);
 void server_op_setxattr(struct server_req *q);
 /* Replies with the recorded outcome of a request that was executed before. */
 void server_op_replay(struct server_req *q, const struct helper_result *r);
-/* Does the same as server_op_replay() for requests that open a file. */
+/* Replies like server_op_replay(), for requests that open a file. */
 void server_open_replay(struct server_req *q, const struct helper_result *r);
 /* Replies with the open file f, which an earlier execution of the request has opened in this
  * process. */

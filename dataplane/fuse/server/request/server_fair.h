@@ -6,8 +6,8 @@
 #include "dataplane/fuse/server/request/server_source.h"
 
 void server_fair_init(struct fuse_server *srv);
-/* Returns a helper call for the request. Returns NULL if no call is free, or if the request's host
- * has as many calls as it may have while several hosts use the export. */
+/* Returns a helper call for the request. Returns NULL if no call is free. Also returns NULL if
+ * several hosts use the export and the request's host already has its share of the calls. */
 struct helper_call *server_fair_call(struct server_req *q);
 /* Queues the request until its host may have a helper call. The request is then started again. */
 void server_fair_wait(struct server_req *q);
@@ -18,7 +18,7 @@ struct server_req *server_fair_next(struct fuse_server *srv);
  * the helpers that make no calls on names, so that the listings of one host do not delay the
  * lookups of another. */
 enum helpers_queue server_fair_listings(const struct server_req *q);
-/* Submits the request's helper call, at once or when it is its host's turn. */
+/* Submits the request's helper call, at once or when the request's host has its turn. */
 void server_fair_submit(struct server_req *q, enum helpers_queue queue);
 /* Call when the request's helper call has returned: submits the next waiting call. */
 void server_fair_returned(struct server_req *q);

@@ -215,9 +215,9 @@ static void call_back(void *user, struct helper_call *call)
 		return;
 	}
 	server_fair_returned(q);
+	/* Make the reply to a listing in steps, because it takes long. */
 	if (is_listing(q))
-		server_steps_add(q, listing_begin); /* in steps, because making this reply takes
-						       long */
+		server_steps_add(q, listing_begin);
 	else
 		call_end(srv, q, call);
 }
@@ -231,8 +231,9 @@ void server_helper_interrupt(struct server_req *q)
 		fs_helper_interrupt(q->client->server->helpers, call);
 		return;
 	}
-	q->submitted = false; /* no helper has started the call, so the request's record is to be
-				 freed */
+	/* No helper has started the call, so server_req_finish() must free the request's journal
+	 * record. */
+	q->submitted = false;
 	server_helper_drop(q, call);
 	req_back(q, &interrupted, -1);
 }
@@ -271,8 +272,8 @@ int server_helpers_init(struct fuse_server *srv)
 		if (srv->n_helper_calls > 0)
 			poll(&p, 1, 100);
 	}
-	/* Also clears the flag that says that this worker sleeps, because a worker that always
-	 * polls would never clear it. */
+	/* This also clears fs_helper.worker_sleeps, because a worker that always polls would never
+	 * clear it. */
 	if (fs_helper_poll(srv->helpers, false, call_back, srv) < 0)
 		return -EPIPE;
 	return srv->root_error;

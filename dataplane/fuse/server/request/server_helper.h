@@ -7,8 +7,8 @@
 
 /*
  * Returns a helper call on the request's i-th object, with the identity of the request's user.
- * Returns NULL if the request has got a reply, or was queued for a retry. A request that must not
- * run twice must not change anything before its journal record is submitted with the call.
+ * Returns NULL if the request has got a reply, or was queued for a retry. A request that must run
+ * only once must make no change before its journal record is submitted with the call.
  */
 struct helper_call *server_helper_call(struct server_req *q, enum helper_op op, unsigned i);
 /* Gives a call back that was not submitted. */

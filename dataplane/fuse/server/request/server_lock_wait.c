@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client with waiting lock requests has one call in flight, which is answered when any of them
- * has got its lock. So waiting requests use neither a request's buffers nor a helper. Another
- * worker may have freed the lock: then this worker finds the grant in the shared table.
+ * Reports to clients that waiting lock requests have got their locks. A client with waiting
+ * requests keeps one call in flight, which the server answers when any of the requests has got its
+ * lock. So the waiting requests occupy neither buffers nor helpers. If another worker has freed the
+ * lock, this worker finds the grant in the shared table.
  */
 #include "dataplane/fuse/server/request/server_lock_wait.h"
 #include "dataplane/fuse/server/request/server_request.h"
@@ -17,7 +18,7 @@ static void answer(struct fuse_server_client *c)
 	} *msg = buf_pool_get(&srv->answers, sizeof(*msg));
 	int n;
 
-	if (!msg) { /* try again in the next turn */
+	if (!msg) { /* no buffer is free: retry in the next turn */
 		srv->lock_grants = UINT64_MAX;
 		return;
 	}

@@ -6,13 +6,14 @@
 
 #include "dataplane/fuse/server/objects/server_types.h"
 
-/* FUSE_PROTO_LOCK_WAIT in buf, which this function frees: answers at once if locks were granted,
- * else keeps the call until then. A client has one such call. */
+/* Handles FUSE_PROTO_LOCK_WAIT in buf, which this function frees. If waiting requests have got
+ * their locks, answers at once; otherwise keeps the call until one has. A client has at most one
+ * such call. */
 void server_lock_wait(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len);
-/* Answers clients whose requests have got locks, from this worker or another worker. */
+/* Answers the calls of clients whose waiting requests have got their locks, whichever worker
+ * granted them. */
 void server_lock_wait_run(struct fuse_server *srv);
-/* Call when the client no longer waits for this call. call NULL: the client no longer waits for any
- * call. */
+/* Call when the client no longer waits for this call; call NULL: for any of its calls. */
 void server_lock_wait_gone(struct fuse_server_client *c, const struct rudp_call *call);
 
 #endif

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define PING_HEAD offsetof(struct fuse_proto_ping, each_ns)
-/* After this time a test begins no further operation */
+/* Time limit of a test: afterwards it begins no further operation. */
 #define PING_WORK_NS (100 * NSEC_PER_MSEC)
 #define PING_PAUSE_FACTOR 3U /* pause, as a multiple of the test's duration */
 
@@ -152,9 +152,9 @@ bool fuse_server_ping_take(struct fuse_server *srv, uint64_t now_ns, struct laun
 	if (!w->over && !(port_rdma_ready(w->client->rdma) >> w->leg & 1))
 		order_end(w, -EIO,
 			  port_rdma_reason_code(why != PORT_RDMA_OK ? why : PORT_RDMA_PEER));
-	else if (!w->over &&
-		 now_ns >=
-			 w->until_ns) /* perhaps an older client, which does not know test orders */
+	/* The client did not request the test in time; it may be an older client, which does not
+	 * know test orders. */
+	else if (!w->over && now_ns >= w->until_ns)
 		order_end(w, -ETIMEDOUT, "");
 	if (!w->over) {
 		*ret_due_ns = w->until_ns;

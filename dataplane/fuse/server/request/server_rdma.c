@@ -114,7 +114,7 @@ static void leg_connect(struct fuse_server_client *c, struct fuse_proto_rdma_leg
 	memcpy(leg->gid, half.gid, sizeof(leg->gid));
 }
 
-/* Puts into the reply whether the pair that the client names exists and works. */
+/* Writes to the reply whether the pair that the client names exists and works. */
 static void leg_check(struct fuse_server_client *c, struct fuse_proto_rdma_leg *leg)
 {
 	leg->status = port_rdma_has(c->rdma, leg->leg, leg->qpn) ? 0 : PORT_RDMA_FAILED;
@@ -262,9 +262,9 @@ static bool reply_begin(struct server_req *q)
 			       q->args.bulk.addr, &q->bulk) == 0;
 }
 
-/* Returns whether the reply must wait because the pairs work but are busy. Otherwise a client that
- * accepts its data only via RDMA would retry at once, and the server would have to read the data
- * again. */
+/* Returns whether the reply must wait because the pairs work but are busy. The server could instead
+ * tell a client that accepts its data only via RDMA to retry. But that client would retry at once,
+ * and the server would have to read the data again. */
 static bool reply_waits(const struct server_req *q)
 {
 	return q->call && !q->bulk_stale && q->args.flags & FUSE_PROTO_REQ_ONLY &&

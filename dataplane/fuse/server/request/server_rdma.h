@@ -17,7 +17,7 @@ void server_rdma_reply(struct server_req *q, size_t len);
 /* Returns the legs that the client has offered for the request but that do not work; 0 if it has
  * offered none, or all work. */
 uint8_t server_rdma_failed(const struct server_req *q);
-/* Returns the leg whose working pair has the least load, among the legs in `legs` that are not in
+/* Returns the leg whose working pair has the least load, among the legs in `legs` without those in
  * `not`; -1 if there is none. */
 int server_rdma_choose(struct fuse_server_client *c, uint8_t legs, uint8_t not );
 /* Returns whether the queue pair of any of these legs works, even if it is too busy now. */

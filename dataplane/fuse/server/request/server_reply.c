@@ -76,8 +76,8 @@ static void entry_fill(struct server_req *q, const struct server_entry *e,
 }
 
 /* Appends the attributes of the folder after a name in it has changed, because the client's kernel
- * asks for them next. Does so only if that needs no helper, and never for a replayed result,
- * because the folder may have changed since. */
+ * asks for them next. Omits them if they would need a helper. Also omits them for a replayed
+ * result, because the folder may have changed since. */
 static void tail_folder(struct server_req *q, struct tail *t)
 {
 	uint32_t opcode = q->in->opcode;

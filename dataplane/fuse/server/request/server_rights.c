@@ -19,9 +19,10 @@ static int caps_put(struct fuse_server *srv, bool writer)
 
 	for (unsigned i = 0; i < 2; i++)
 		data[i].permitted = data[i].effective = srv->permitted[i];
-	/* Drop this capability, with which a write would exceed quotas and use reserved space. */
+	/* Drop CAP_SYS_RESOURCE, with which a write would exceed quotas and use reserved space. */
 	data[CAP_SYS_RESOURCE / 32].effective &= ~(1U << CAP_SYS_RESOURCE % 32);
-	if (writer) /* without this capability, so that a write clears set-id bits */
+	/* Drop CAP_FSETID for a write, so that the write clears set-id bits. */
+	if (writer)
 		data[CAP_FSETID / 32].effective &= ~(1U << CAP_FSETID % 32);
 	srv->caps_valid = syscall(SYS_capset, &head, data) == 0;
 	srv->caps_of_writer = writer;
@@ -89,7 +90,7 @@ static bool is_data_op(uint32_t opcode)
 	return opcode == FUSE_WRITE || opcode == FUSE_FALLOCATE || opcode == FUSE_COPY_FILE_RANGE;
 }
 
-/* Maps the users and groups in the arguments to this host's. */
+/* Maps the users and groups in the arguments to ids of this host. */
 static int map_args(struct server_req *q, const struct fuse_rights *rights)
 {
 	struct fuse_setattr_in *set = (void *)(q->in + 1);

@@ -32,7 +32,8 @@ static int ring_restrict(struct io_uring *ring)
 	struct io_uring_restriction allowed[] = {
 		{.opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = IORING_OP_READ},
 	};
-	/* liburing 2.3 declares functions for both calls but does not export them. */
+	/* Call the kernel directly: liburing 2.3 declares functions for both calls but does not
+	 * export them. */
 	if (syscall(SYS_io_uring_register, ring->ring_fd, IORING_REGISTER_RESTRICTIONS, allowed,
 		    ARRAY_SIZE(allowed)) < 0 ||
 	    syscall(SYS_io_uring_register, ring->ring_fd, IORING_REGISTER_ENABLE_RINGS, NULL, 0) <
@@ -173,8 +174,8 @@ static bool read_can_be_batched(const struct server_req *q)
 		return false;
 	if (!f->nonblock && !f->ring_unfit) {
 		f->nonblock = fcntl(f->fd, F_SETFL, O_NONBLOCK) == 0;
-		f->ring_unfit = !f->nonblock; /* do not try again for this file, because it would
-						 fail again */
+		f->ring_unfit = !f->nonblock; /* do not batch reads of this file again, because
+						 they would fail again */
 	}
 	return f->nonblock;
 }
@@ -253,13 +254,12 @@ int server_ring_poll(struct fuse_server *srv)
 				return n > 0 ? n : r;
 		}
 		n += ring_reap(srv);
-		srv->ring_turn +=
-			r >= 0; /* if it failed, the submission is repeated in the same turn */
+		/* A submission that failed is repeated in the same turn. */
+		srv->ring_turn += r >= 0;
 		if (srv->n_queued == 0)
 			return n;
 	}
-	/* The loop continues with other work; further completions make the ring's descriptor
-	 * readable. */
+	/* Return to the worker's loop. Further completions make the ring's descriptor readable. */
 	if (io_uring_submit(&srv->ring) >= 0)
 		srv->n_queued = 0;
 	return n;

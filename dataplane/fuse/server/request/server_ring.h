@@ -9,8 +9,8 @@ int server_ring_init(struct fuse_server *srv);
 void server_ring_done(struct fuse_server *srv);
 /*
  * Queues q->op for io_uring. The next fuse_server_poll() submits it, and q->done is called with the
- * result. These operations are instead done by a system call, and q->done is called before this
- * function returns:
+ * result. For the following operations, this function makes a system call instead and calls q->done
+ * before it returns:
  * - all operations but reads
  * - all operations if io_uring is unavailable or its ring is full
  * - large reads from memory

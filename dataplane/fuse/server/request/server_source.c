@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of client hosts, which counts what each of them uses of the server; see
- * server_source.h. */
+/* The table of client hosts. It counts what each host uses of the server; see server_source.h. */
 #include "dataplane/fuse/server/request/server_source.h"
 #include <string.h>
 

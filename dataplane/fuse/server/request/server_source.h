@@ -32,7 +32,7 @@ struct server_source {
 	struct list node; /* node in fuse_server.sources */
 	struct fuse_server *server;
 	uint8_t key[SERVER_SOURCE_KEY_BYTES];
-	unsigned n_live;     /* number of its sessions that count against the limit */
+	unsigned n_live;     /* number of the host's sessions that count against the limit */
 	unsigned n_refs;     /* number of clients (also of clients that have ended but have running
 				requests) plus number of unacknowledged replies */
 	struct list waiting; /* clients with waiting requests */
@@ -45,9 +45,10 @@ struct server_source {
 	unsigned n_running[LAUNCH_EXPORTS_MAX]; /* number of requests that were started and have no
 						   reply yet */
 	unsigned n_replies[BUF_CLASSES];	/* number of reply buffers in use, by class */
-	uint64_t short_ns; /* when the host last had as many reply buffers as it may have; 0:
+	uint64_t short_ns; /* when the host last had all the reply buffers that it may have; 0:
 			      never */
-	int work_credit;   /* units of work that it may begin before other hosts: server_wait.c */
+	int work_credit;   /* units of work that the host may begin before other hosts:
+			      server_wait.c */
 	struct server_req *steps, **steps_tail; /* requests that are executed in steps */
 	struct list steps_node; /* node in fuse_server.step_sources while the host has such
 				   requests */
