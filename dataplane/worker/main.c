@@ -6,8 +6,8 @@
 #include <string.h>
 
 #ifdef __SANITIZE_ADDRESS__
-/* Turns the leak sanitizer off: it traces this process from another process, which the sandbox
- * forbids. */
+/* Turns the leak sanitizer off, because it would trace this process from another process, which the
+ * sandbox forbids. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -21,7 +21,7 @@ int main(int argc, char **argv)
 		puts("plenum-worker " PLENUM_VERSION);
 		return 0;
 	}
-	/* The command line's arguments are ignored; they only show in process lists which worker
-	 * this is. */
+	/* Ignore the command line's arguments, which only show in process lists which worker this
+	 * is. */
 	return worker_main();
 }

@@ -29,8 +29,8 @@ enum worker_source {
 	WORKER_SOURCE_PORT, /* plus the port's index */
 };
 
-/* Decides whether an idle worker polls or sleeps. Learns from how soon work arrived after earlier
- * idle moments. */
+/* Decides whether an idle worker polls or sleeps. Learns from how soon work came after earlier idle
+ * moments. */
 struct worker_spin {
 	uint64_t limit_ns;
 	/* Whether answers are pending. Idle moments with and without pending answers are learned
@@ -68,21 +68,24 @@ struct worker_legs_why {
 };
 
 struct worker {
-	/* Only worker_ports.c (its ports) and worker_loop.c (wipes its secrets) change it. */
+	/* the configuration; worker_ports.c may change its ports, and worker_loop.c wipes its
+	 * secrets */
 	struct launch_config *cfg;
 	struct launch_stats *stats;
-	struct launch_watch *watch; /* NULL: the agent has given no room for it */
-	unsigned next_session;	    /* rudp_session_index() with which its next update begins */
+	struct launch_watch *watch; /* the list of sessions for operators; NULL: the agent has
+				       provided no memory for it */
+	unsigned next_session;	    /* rudp_session_index() with which the next update of the
+				       list begins */
 	/* control_fd is -1 if a malfunctioning agent has closed the channel. */
 	int control_fd, signal_fd, epoll_fd;
 	struct sandbox sandbox;
-	struct port_rdma *rdma; /* NULL: RDMA is not used on any leg */
+	struct port_rdma *rdma; /* the RDMA devices; NULL: RDMA is not used on any leg */
 	bool rdma_used;		/* the statistics page says that queue pairs exist */
 	enum port_rdma_reason rdma_reported[LAUNCH_PORTS_MAX]; /* the reason that was last reported
 								  by an event */
-	struct worker_legs_why port_why;		       /* only worker_legs.c changes it */
-	struct worker_legs_why open_why; /* limitations and failures that the ports reported when
-					    they were opened */
+	struct worker_legs_why port_why; /* why legs are degraded; only worker_legs.c changes it */
+	struct worker_legs_why open_why; /* limitations and failures that the ports reported
+					    when the worker opened them */
 	/* Other reasons why the worker is degraded, see worker_reason_publish(); "": no problem. */
 	char peer_why[LAUNCH_REASON_MAX], path_why[LAUNCH_REASON_MAX];
 	char backup_why[LAUNCH_REASON_MAX], fault_why[LAUNCH_REASON_MAX];
@@ -91,28 +94,32 @@ struct worker {
 	const struct port_ops *ops;
 	struct port ports[LAUNCH_PORTS_MAX];
 	bool port_open[LAUNCH_PORTS_MAX];
-	/* Per port: whether the agent reports that there is no carrier, and whether the device
-	 * reports that there is no link. Either of them may notice a lost link first, or alone. */
+	/* For each port: whether the agent reports that the port has no carrier, and whether the
+	 * device reports that it has no link. Each of them may notice a lost link earlier than the
+	 * other, or alone. */
 	bool carrier_lost[LAUNCH_PORTS_MAX], link_lost[LAUNCH_PORTS_MAX];
 	bool port_up[LAUNCH_PORTS_MAX];	 /* whether the port is up, as last reported to rudp */
-	bool released[LAUNCH_PORTS_MAX]; /* closed for good, because the host removes the device */
-	bool came[LAUNCH_PORTS_MAX];	 /* added by a message after the start */
+	bool released[LAUNCH_PORTS_MAX]; /* the port is closed until the worker restarts,
+					    because the host removes the device */
+	bool came[LAUNCH_PORTS_MAX];	 /* the port was added by a message of the agent after
+					    the start */
 	bool unprobed[LAUNCH_PORTS_MAX]; /* the port joined without a link, so its address has not
 					    been probed yet */
 	bool asks[LAUNCH_PORTS_MAX];	 /* the link has come up, and the address is being probed */
-	bool probed; /* with failover: one of the ports has probed the address that they share */
+	bool probed; /* one of the ports with a shared address (failover) has probed this address */
 	uint64_t port_retry_ns, port_tick_ns[LAUNCH_PORTS_MAX], announce_ns[LAUNCH_PORTS_MAX];
-	struct worker_faults *faults; /* NULL: no fault */
-	struct worker_active backup;  /* with cfg->failover: which port is active */
+	struct worker_faults *faults; /* injected faults; NULL: there are none */
+	struct worker_active backup;  /* which port is active; used with cfg->failover */
 	uint32_t labels[LAUNCH_PORTS_MAX];
 	uint64_t backup_ns; /* when to check the links next */
-	bool carries;	    /* with failover: whether any port works, as last reported to rudp */
+	bool carries;	    /* whether any port works, as last reported to rudp; used with
+			       failover */
 	struct rudp *rudp;
 	const struct worker_role *role;
-	void *end; /* the role's state; NULL until it is built */
+	void *end; /* the role's state; NULL before worker_build() */
 	struct worker_spin spin;
 	struct worker_capture capture;
-	uint64_t now_ns;    /* when this turn of the loop began */
+	uint64_t now_ns;    /* time at which this turn of the loop began */
 	uint64_t looked_ns; /* when this turn began to read the ports */
 	uint64_t work_ns, events_ns, stop_ns;
 	uint64_t stats_ns;	/* when the statistics page was last updated; 0: an update is due */
@@ -122,13 +129,13 @@ struct worker {
 	bool stopping;
 	bool stopped;
 	int exit_status;
-	/* looks_all: this turn polls all sources, not only the likely ones; looks_all_next: the
-	 * next turn does */
+	/* looks_all: the current turn polls all sources, not only the likely ones. looks_all_next:
+	 * the next turn polls all sources. */
 	bool looks_all, looks_all_next;
 	unsigned n_partial; /* number of turns since the last turn that polled all sources */
-	/* After descriptors have ended a sleep, the worker knows for some turns which ports may
-	 * have packets: knows_ports: it knows that now; ports_ready: a bit for each such port;
-	 * n_known: number of turns since. */
+	/* When events on descriptors have ended a sleep, the worker knows for some turns which
+	 * ports may have packets. knows_ports: it knows that now. ports_ready: a bit for each such
+	 * port. n_known: number of turns since the sleep. */
 	bool knows_ports;
 	uint32_t ports_ready; /* bit per port */
 	unsigned n_known;
@@ -185,7 +192,7 @@ void worker_legs_publish(struct worker *w);
  * - why a peer refuses
  * - which faults are injected
  * - what a path does not carry
- * - why RDMA is missing that the spec asks for
+ * - why RDMA is missing although the spec asks for it
  */
 void worker_reason_publish(struct worker *w);
 
@@ -218,8 +225,8 @@ void worker_probe_begin(struct worker *w, unsigned i, bool has_link);
  * worker if no port is left. Call after a tick of the port. */
 void worker_probe_look(struct worker *w, unsigned i);
 
-/* worker_backup.c: with cfg->failover, the transport sees a single port, number 0, which stands for
- * all of them */
+/* worker_backup.c: used with cfg->failover. The transport then sees a single port, number 0, which
+ * stands for all ports. */
 
 void worker_backup_init(struct worker *w);
 /* Like worker_ports_join(), but only the first port with a link probes the address, and the others
@@ -294,12 +301,12 @@ void worker_report(struct worker *w, struct rudp_session *s, enum rudp_event e, 
 		   int code);
 void worker_stats_publish(struct worker *w);
 
-/* worker_sessions.c: what operators look at (launch_watch.h); without the agent's room for it,
- * these functions do nothing */
+/* worker_sessions.c: the list of sessions for operators (launch_watch.h). These functions do
+ * nothing if the agent has provided no memory for the list. */
 
 /* Maps the list behind the statistics page. Call it after the configuration was read. */
 void worker_sessions_open(struct worker *w, int fd);
-/* Shows this enum log_level as the one in use. */
+/* Shows `level`, an enum log_level, as the level in use. */
 void worker_sessions_set_log_level(struct worker *w, uint32_t level);
 /* Writes the next part of the list. The amount of work is bounded. */
 void worker_sessions_publish(struct worker *w);
@@ -316,7 +323,7 @@ void worker_signal_read(struct worker *w);
 /* Begins a capture, after ending an earlier one. fd: descriptor of the packet ring; the caller
  * still owns it. */
 void worker_capture_begin(struct worker *w, const struct launch_capture *lc, int fd);
-void worker_capture_end(struct worker *w); /* does nothing if there is no capture */
+void worker_capture_end(struct worker *w); /* Ends the capture, if there is one. */
 /* Writes new keys of the sessions to the capture, if keys are captured. Call it in each turn, so
  * that no short session is missed. */
 void worker_capture_keys(struct worker *w);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Chooses which of several ports that share an address carries traffic: the first port that works,
- * except that a port which has failed must work for the hold time before it carries traffic again.
+ * Chooses which of several ports that share an address carries traffic: the first port in the list
+ * that works. After a failure, a port must work for the hold time before it carries traffic again.
  * Callers pass the time. This module only decides: it uses no back end and does not move the
  * address. A worker owns a struct worker_active and uses it only in its thread.
  */

@@ -143,6 +143,6 @@ unsigned worker_backup_join(struct worker *w, struct worker_legs_why *ret_why)
 	} while (moved);
 	for (unsigned i = 0; i < w->cfg->n_ports; i++)
 		n += w->port_open[i];
-	w->carries = true; /* as reported to the transport */
+	w->carries = true; /* rudp considers a port usable until the worker reports a loss */
 	return n;
 }

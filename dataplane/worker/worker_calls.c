@@ -20,7 +20,7 @@
 
 /* The most frequent calls come first, because kernels before 5.11 search the list at each call. */
 static const int calls_all[] = {
-	/* for the loop, the ports and /dev/fuse */
+	/* Calls of the loop, the ports and the client of /dev/fuse. */
 	SYS_recvmsg,
 	SYS_recvmmsg,
 	SYS_sendmsg,
@@ -36,15 +36,15 @@ static const int calls_all[] = {
 	SYS_recvfrom,
 	SYS_close,
 	SYS_readv,
-	/* for the mount's and the export's state */
+	/* Calls that access the state of mounts and exports. */
 	SYS_pread64,
 	SYS_pwrite64,
-	/* for adoption by the next agent */
+	/* Calls for the adoption by the next agent. */
 	SYS_dup3,
-	/* for a port whose leg becomes available later */
+	/* Calls for a port whose leg becomes available later. */
 	SYS_epoll_create1,
-	/* for the worker's own sockets, and the additional socket for a hot peer; the rules below
-	 * allow only UDP */
+	/* Calls for the worker's sockets, including the additional socket for a hot peer; the rules
+	 * below allow only UDP. */
 	SYS_bind,
 	SYS_connect,
 	SYS_setsockopt,
@@ -53,7 +53,7 @@ static const int calls_all[] = {
 	SYS_fstat,
 	SYS_newfstatat,
 	SYS_setfsuid,
-	/* for memory, time and signals of the C library */
+	/* Calls of the C library for memory, time and signals. */
 	SYS_munmap,
 	SYS_madvise,
 	SYS_brk,
@@ -73,13 +73,13 @@ static const int calls_all[] = {
 	SYS_lseek,
 	SYS_exit,
 	SYS_exit_group,
-#ifdef __x86_64__ /* the older forms of these calls, which exist only on x86 */
+#ifdef __x86_64__ /* Older forms of the calls above, which exist only on x86. */
 	SYS_epoll_wait,
 	SYS_poll,
 	SYS_time,
 	SYS_gettimeofday,
 #endif
-#ifdef __SANITIZE_ADDRESS__ /* for the sanitizer's reports and stacks */
+#ifdef __SANITIZE_ADDRESS__ /* Calls for the sanitizer's reports and stacks. */
 	SYS_sigaltstack,
 	SYS_getrusage,
 	SYS_readlinkat,
@@ -96,14 +96,14 @@ static const int calls_descriptors[] = {
 };
 
 static const struct seccomp_rule rules_descriptors[] = {
-	/* For the lock by which a worker is one particular mount worker of a mount: the lock can be
-	 * released, and taken by another worker, at any time. */
+	/* The lock that makes a worker one particular mount worker of a mount. A worker may release
+	 * the lock, and another worker may take it, at any time. */
 	{SYS_fcntl, 1, UINT32_MAX, F_SETLK},
 	{SYS_fcntl, 1, UINT32_MAX, F_GETLK},
 };
 
-/* Calls of a compute worker, which reads cached file data and attributes and moves data of open
- * files. I/O helpers make all other calls (fs_helper.h). */
+/* Calls of a compute worker, which reads cached file data and attributes, and moves data of open
+ * files. The I/O helpers make all other calls (fs_helper.h). */
 static const int calls_files[] = {
 	SYS_io_uring_enter,
 	SYS_openat2,
@@ -114,7 +114,7 @@ static const int calls_files[] = {
 	SYS_pwritev2,
 	SYS_fsync,
 	SYS_fdatasync,
-	/* to write with the identity of the requesting user */
+	/* Calls for writing with the identity of the requesting user. */
 	SYS_setfsgid,
 	SYS_capset,
 };
@@ -135,8 +135,8 @@ static const int calls_dpdk[] = {
 	/* DPDK's interrupt thread makes a new epoll set whenever a device appears or disappears */
 	SYS_epoll_create,
 #endif
-	/* to find the IOMMU group of a PCI function that is released; the empty root contains no
-	 * other links */
+	/* Call that finds the IOMMU group of a PCI function that is released. The empty root
+	 * contains no other links. */
 	SYS_readlinkat,
 #ifdef __x86_64__
 	SYS_readlink,
@@ -144,10 +144,11 @@ static const int calls_dpdk[] = {
 };
 
 static const struct seccomp_rule rules_all[] = {
-	/* Code that is not part of the program must never be executed. */
+	/* Forbids executable mappings, because code that is not part of the program must never
+	 * run. */
 	{SYS_mmap, 2, PROT_EXEC, 0},
 	{SYS_mprotect, 2, PROT_EXEC, 0},
-	/* F_SETOWN is not allowed, because its signals could hit another worker. */
+	/* Allows no F_SETOWN, because its signals could reach another worker. */
 	{SYS_fcntl, 1, UINT32_MAX, F_GETFL},
 	{SYS_fcntl, 1, UINT32_MAX, F_GETFD},
 	{SYS_fcntl, 1, UINT32_MAX, F_SETFD},
@@ -156,7 +157,7 @@ static const struct seccomp_rule rules_all[] = {
 	{SYS_ioctl, 1, UINT32_MAX, SIOCGIFNAME},
 	{SYS_ioctl, 1, UINT32_MAX, SIOCGIFHWADDR},
 	{SYS_ioctl, 1, UINT32_MAX, SIOCGIFFLAGS},
-	{SYS_prlimit64, 0, UINT32_MAX, 0}, /* only the limits of the process itself */
+	{SYS_prlimit64, 0, UINT32_MAX, 0}, /* Allows only the limits of the process itself. */
 };
 
 /* Allows sockets for UDP and no other protocol: with IPPROTO_ICMP a datagram socket could send echo
@@ -180,8 +181,8 @@ static const struct seccomp_rule rules_dpdk[] = {
 	{SYS_ioctl, 1, 0xff00, ';' << 8}, /* VFIO: to enable and disable interrupts */
 };
 
-/* For the RDMA library, which lists the kernel's RDMA devices by netlink. Changing a device by
- * netlink needs privileges that a worker does not have. */
+/* Rules for the RDMA library, which lists the kernel's RDMA devices by netlink. Changing a device
+ * by netlink needs privileges that a worker does not have. */
 static const struct seccomp_rule set_rdma[SECCOMP_SET_MAX] = {
 	{SYS_socket, 0, UINT32_MAX, AF_NETLINK},
 	{SYS_socket, 2, UINT32_MAX, NETLINK_RDMA},
@@ -221,7 +222,7 @@ _Static_assert(ARRAY_SIZE(rules_all) + ARRAY_SIZE(rules_files) + ARRAY_SIZE(rule
 
 int sandbox_seal(enum sandbox_kind kind, bool dpdk, bool rdma, struct reason *why)
 {
-	/* For abort() and assertions; signals to other processes are not allowed. */
+	/* Allows the signals of abort() and assertions, but no signals to other processes. */
 	const struct seccomp_rule to_self = {SYS_tgkill, 0, UINT32_MAX, (uint32_t)getpid()};
 	struct calls c = {.n = 0};
 	struct seccomp_rule sets[ARRAY_SIZE(sets_all) + 1][SECCOMP_SET_MAX];

@@ -220,8 +220,8 @@ void worker_capture_begin(struct worker *w, const struct launch_capture *lc, int
 	packet_writer_init(&c->to, memory, lc->ring_bytes, lc->snap_bytes);
 	c->ports = lc->ports;
 	c->below = w->ops;
-	if (c->below->capture) { /* the ports write their frames themselves; all ports of a worker
-				    can do so, or none */
+	if (c->below->capture) { /* The ports capture their frames themselves. Either all ports
+				    of a worker can do that, or none. */
 		set_port_rings(w, &c->to);
 	} else {
 		c->ops = *c->below;

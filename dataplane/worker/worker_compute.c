@@ -15,8 +15,8 @@
 #include <sys/epoll.h>
 
 /*
- * If no client was refused for this time, no client is waiting, because a refused client retries at
- * least every five seconds.
+ * No client is waiting if none was refused for this time, because a refused client retries at least
+ * every five seconds.
  */
 #define FULL_NS (11 * NSEC_PER_SEC)
 
@@ -40,8 +40,8 @@ static struct fuse_server *server_of(const struct worker *w)
 
 /* ------------------------------------------------------------------ memory for clients */
 
-/* Reports to the operator of this host that clients are refused for lack of sessions, because this
- * operator can fix the cause. Reports it only once while clients retry. */
+/* Reports that clients are refused for lack of sessions to the operator of this host, who can fix
+ * the cause. Reports it only once while clients retry. */
 static void full_report(struct worker *w)
 {
 	struct compute_end *end = end_of(w);
@@ -59,8 +59,9 @@ static void full_report(struct worker *w)
 	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_DEGRADED, 0, w->peer_why);
 }
 
-/* Tells the client why its name does not admit it. Without this word, it could not tell this error
- * from that of an export whose rules do not match. */
+/* Tells the client why the server does not believe the client's name, by a word in the refusal.
+ * Without this word, the client could not distinguish this error from that of an export whose rules
+ * do not match. */
 static int claim_refuse(struct rudp_session *s, const struct ip_addr *from, int error)
 {
 	char ip[IP_ADDR_STR_MAX];
@@ -92,7 +93,7 @@ static uint64_t full_forget(struct worker *w)
 	if (w->now_ns < end->full_ns + FULL_NS)
 		return end->full_ns + FULL_NS;
 	end->full_ns = 0;
-	/* reason_look() then shows the server's own reason, if there is one. */
+	/* The server's own reason, if there is one, is published by reason_look(). */
 	reason_clear(&end->reported);
 	w->peer_why[0] = '\0';
 	worker_reason_publish(w);
@@ -122,7 +123,7 @@ static void reason_look(struct worker *w)
 static void *on_buf_get(void *user, struct rudp_session *s, bool is_response, uint64_t cookie,
 			size_t len)
 {
-	/* A server sends no requests, so it gets no responses. */
+	/* A server sends no requests, so it gets no responses and needs no buffers for them. */
 	return is_response ? NULL : fuse_server_buf_get(server_of(user), fuse_server_peer(s), len);
 }
 
@@ -178,8 +179,9 @@ static int on_accept(void *user, struct rudp_session *s, const void *hello, size
 		e = claim_refuse(s, &from.ip, e);
 	else if (e == -ENOSPC)
 		full_report(w);
-	return e == -EDQUOT ? -ENOSPC : e; /* only mount workers are refused: mounts would still get
-					      a session, so there is nothing to fix */
+	/* EDQUOT refuses only mount workers. Mounts would still get a session, so do not report it
+	 * to the operator. */
+	return e == -EDQUOT ? -ENOSPC : e;
 }
 
 /* Tells the file server that a path is down, so that bulk data does not wait for its leg. */
@@ -238,7 +240,7 @@ static void compute_rdma_came(struct worker *w)
 	fuse_server_rdma(end_of(w)->back, w->rdma);
 }
 
-/* Does not close the sessions: clients keep them, and reconnect to the successor. */
+/* Leaves the sessions open: clients keep them, and reconnect to the successor. */
 static void compute_end_sessions(struct worker *w)
 {
 	for (struct rudp_session *s = rudp_session_next(w->rudp, NULL); s;

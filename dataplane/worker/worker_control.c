@@ -32,8 +32,8 @@ static void control_label(struct worker *w, struct launch_msg *m)
 		rudp_port_set_label(w->rudp, m->index, worker_label_hash(m->text), w->now_ns);
 }
 
-/* Replaces the cluster's keys. All sessions that use a dropped key end. Those of a frontend connect
- * again, and the requests of its mounts wait meanwhile. */
+/* Replaces the cluster's keys. All sessions that use a dropped key end. The sessions of a frontend
+ * connect again, and the requests of its mounts wait meanwhile. */
 static void control_keys(struct worker *w, struct launch_msg *m)
 {
 	int n = m->code < 0 ? -EINVAL
@@ -101,7 +101,8 @@ void worker_alive_read(struct worker *w)
 	orphan_begin(w);
 }
 
-/* The next agent adopts this worker: its pipe replaces the pipe of the earlier agent. */
+/* Handles the adoption by the next agent: this agent's pipe replaces the pipe of the earlier
+ * agent. */
 static void control_adopt(struct worker *w, int fd)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.u32 = WORKER_SOURCE_ALIVE};

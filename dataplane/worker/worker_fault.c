@@ -34,7 +34,7 @@ struct held {
 	unsigned way;
 	bool out;
 	struct datagram_addr addr;
-	struct datagram pkt; /* its payload is in `bytes` */
+	struct datagram pkt; /* the delayed datagram; its payload is in `bytes` */
 	uint8_t *bytes;
 };
 
@@ -179,8 +179,8 @@ static void hold(struct worker_faults *fs, struct held *h)
 	list_add_after(after, &h->node);
 }
 
-/* Returns a slot for a packet of that many bytes, or NULL if none is free, in which case the packet
- * is lost. */
+/* Returns a slot for a packet of that many bytes. Returns NULL if no slot is free; the packet is
+ * then lost. */
 static struct held *slot_take(struct worker_faults *fs, size_t len)
 {
 	return len > fs->slot_bytes ? NULL : held_of(list_take_first(&fs->unused));
@@ -271,7 +271,7 @@ static void deliver_due(struct worker *w)
 
 	list_init(&sent);
 	while ((h = due_take(fs, w->now_ns))) {
-		if (h->out) { /* if the port is full, the packet is lost */
+		if (h->out) { /* a packet is lost if the port is full */
 			(void)port_tx(w, h->way, &h->addr, &h->pkt);
 			list_add_tail(&sent, &h->node);
 			continue;
@@ -318,8 +318,9 @@ static void end_all(struct worker *w)
 	worker_fault_free(w);
 }
 
-/* Makes the slots larger if necessary. First passes on the delayed packets, because their slots are
- * replaced. If a packet that rudp sends in reply is delayed again, it is lost with its slot. */
+/* Makes the slots larger if necessary. Passes on the delayed packets first, because their slots are
+ * replaced. If rudp sends a reply meanwhile that is delayed again, the reply is lost with its
+ * slot. */
 void worker_fault_port(struct worker *w)
 {
 	struct worker_faults *fs = w->faults;

@@ -24,7 +24,7 @@ struct worker_faults;
  * 0, -EINVAL if the message is invalid, -ENOSPC if there are LAUNCH_FAULTS_MAX faults already, or
  * -ENOMEM. */
 int worker_fault_set(struct worker *w, const struct launch_fault *f);
-/* Call when a port was added, because its packets may be larger. */
+/* Call when a port was added, because the packets of the new port may be larger. */
 void worker_fault_port(struct worker *w);
 /* Sends a packet like port_ops.tx, with the faults applied. way: the transport's number of the
  * port, see worker_port(). Call only if w->faults is set. */

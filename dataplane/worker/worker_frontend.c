@@ -12,8 +12,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-/* On a hard mount, requests wait without limit. After this time the worker reports that they
- * wait. */
+/* How long requests wait on a hard mount, where they wait without limit, before the worker reports
+ * that. */
 #define ABSENCE_NS (30 * NSEC_PER_SEC)
 /* While a mount moves to another worker of the server, the requests at its old worker may take this
  * long. So refusals with EBUSY are reported only if they last longer. */
@@ -23,14 +23,13 @@
 #define MOUNT_WORKER_RETRY_NS (100 * NSEC_PER_MSEC)
 
 struct client_mount {
-	struct fuse_client *front; /* NULL: the mount is not served, or not yet */
+	struct fuse_client *front; /* NULL: the mount is not served, or not served yet */
 	bool unmounted;
 	uint64_t timeouts_seen;
 	bool absence_reported; /* the absence of the peer was reported; reset when the peer is
 				  back */
 	int refusal_reported;  /* code of the last refusal that was reported; 0: not refused */
-	bool reads;	       /* this is a mount worker that reads the kernel's requests itself at
-				  present */
+	bool reads;	       /* the mount worker reads the kernel's requests itself at present */
 	uint64_t busy_ns; /* when the mount was first refused with EBUSY since it was last served;
 			     0: never */
 	uint64_t refused_ns; /* time of the last refusal; 0: never */
@@ -46,9 +45,9 @@ struct client_end {
 	unsigned heir_of;
 	uint64_t orphan_due_ns; /* when to search again for a mount worker whose process has
 				   ended */
-	bool orphan_failed;	/* whether finishing the requests of an ended mount worker has
-				   failed, which was reported; it is reported again only after a
-				   success */
+	bool orphan_failed;	/* finishing the requests of an ended mount worker has failed,
+				   and the failure was reported; the next failure is reported
+				   only after a success */
 };
 
 static struct client_end *end_of(const struct worker *w)
@@ -238,21 +237,21 @@ static void refusal_forget(struct worker *w, struct client_mount *m)
 	if (!m->refusal_reported)
 		return;
 	m->refusal_reported = 0;
-	w->peer_why[0] = '\0'; /* if the server still refuses another mount, the loop below sets
-				  that mount's reason */
+	/* The loop sets the reason of another mount that its server still refuses. */
+	w->peer_why[0] = '\0';
 	for (unsigned i = 0; i < n_fronts(w) && !w->peer_why[0]; i++)
 		if (end_of(w)->mounts[i].refusal_reported)
 			memcpy(w->peer_why, end_of(w)->mounts[i].refusal, sizeof(w->peer_why));
 	worker_reason_publish(w);
 }
 
-/* Forgets a refusal that the server has not repeated for long: the server is away, and requests
- * wait for it. Returns when to call it next. */
+/* Forgets a refusal that the server has not repeated for long. The server is then away, and
+ * requests wait for it. Returns when to call this function next. */
 static uint64_t refusal_expire(struct worker *w, struct client_mount *m)
 {
 	if (PLENUM_LIKELY(!m->refusal_reported))
 		return UINT64_MAX;
-	/* report_absence() decides for a session that works. */
+	/* A session that works does not forget refusals here: report_absence() decides. */
 	if (fuse_client_is_ready(m->front))
 		m->refused_ns = w->now_ns;
 	if (w->now_ns < m->refused_ns + FUSE_CLIENT_REFUSAL_LAST_NS)
@@ -275,8 +274,8 @@ static void refusal_report(struct worker *w, unsigned i, int code, const char *t
 	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_PEER_REFUSED, i, text);
 }
 
-/* If the process of a mount worker of one of our mounts has ended, this worker finishes its
- * requests in its place. */
+/* Finishes the requests of a mount worker of one of our mounts if the mount worker's process has
+ * ended. */
 static void orphan_finish(struct worker *w)
 {
 	struct client_end *end = end_of(w);
@@ -362,7 +361,9 @@ static void report_unsupported(struct worker *w, unsigned i)
 	const struct launch_mount *cfg = config_of(w, i);
 	char text[LAUNCH_REASON_MAX * 2];
 
-	end_of(w)->mounts[i].refused_ns = w->now_ns; /* it does not ask the server meanwhile */
+	/* Keep the refusal valid: the client does not ask the server meanwhile, so no new refusal
+	 * comes. */
+	end_of(w)->mounts[i].refused_ns = w->now_ns;
 	if (end_of(w)->mounts[i].refusal_reported == -EOPNOTSUPP)
 		return;
 	snprintf(text, sizeof(text),
@@ -390,14 +391,14 @@ static void report_absence(struct worker *w, unsigned i)
 	if (ready && n == m->timeouts_seen) {
 		m->absence_reported = false;
 		m->busy_ns = 0;
-		/* A mount worker whose session only finishes old requests is still refused for new
-		 * requests. */
+		/* Keep the refusal of a mount worker whose session only finishes old requests: the
+		 * server still refuses new requests. */
 		if (!fuse_client_is_finishing(m->front))
 			refusal_forget(w, m);
 		return;
 	}
-	/* For a mount with mount workers, only the owner reports it. A server that refuses the
-	 * mount is not absent. */
+	/* Only the owner of a mount reports an absent server, not its mount workers. A server that
+	 * refuses the mount is not absent. */
 	if (m->absence_reported || m->refusal_reported || is_mount_worker(w, i) ||
 	    (n == m->timeouts_seen && (fuse_client_waits_ns(m->front, w->now_ns) < ABSENCE_NS ||
 				       w->now_ns < m->refused_ns + ABSENCE_NS)))
@@ -417,7 +418,7 @@ static void report_absence(struct worker *w, unsigned i)
 	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_PEER_LOST, i, text);
 }
 
-/* Formats an address of the server, as it was when the mount was first served. */
+/* Formats an address of the server: the address at which the mount was first served. */
 static const char *server_format(const struct client_mount *m, char *buf, size_t size)
 {
 	const struct rudp_session *s = fuse_client_session(m->front);
@@ -430,7 +431,8 @@ static const char *server_format(const struct client_mount *m, char *buf, size_t
 	return "";
 }
 
-/* Tells the agent whether the mount is served and by which server, or why it is not. */
+/* Tells the agent whether the mount is served and by which server, or why the mount is not
+ * served. */
 static void mount_publish(struct worker *w, unsigned i)
 {
 	const struct client_mount *m = &end_of(w)->mounts[i];
@@ -668,9 +670,9 @@ static void refusal_format(const struct launch_mount *m, const struct rudp_sessi
 			 m->export_name, strerror(-code));
 }
 
-/* Reports a refusal of a mount's session, unless the last one that it reported had the same code;
- * EBUSY only if it lasts for BUSY_NS, and EREMOTE never. The worker shows it as its reason until
- * the mount is served. Returns whether the session is a mount's. */
+/* Reports that a server refuses a mount's session. Does not report a refusal again with the same
+ * code, nor EREMOTE, nor EBUSY before it has lasted for BUSY_NS. The worker shows the refusal as
+ * its reason until the mount is served. Returns whether the session belongs to a mount. */
 static bool client_report_refusal(struct worker *w, struct rudp_session *s, int code)
 {
 	char text[LAUNCH_REASON_MAX * 2];
@@ -678,7 +680,8 @@ static bool client_report_refusal(struct worker *w, struct rudp_session *s, int 
 	unsigned i;
 
 	m = mount_of(w, s, &i);
-	/* -EREMOTE: another worker of the server serves the mount, and the session moves there. */
+	/* Do not report EREMOTE: another worker of the server serves the mount, and the session
+	 * moves there. */
 	if (code == -EREMOTE)
 		return true;
 	if (m)

@@ -36,8 +36,8 @@ void worker_link_judge(struct worker *w, unsigned i)
 	worker_announce(w);
 }
 
-/* Ends the worker, as if the ports had failed at the start: it is useless without any port, and the
- * next worker tries again. */
+/* Ends the worker, as if the ports had failed at the start. A worker without any port is useless,
+ * and the next worker tries again. */
 static void end_without_ports(struct worker *w, const char *reason)
 {
 	for (unsigned i = 0; i < w->cfg->n_ports; i++)
@@ -49,8 +49,8 @@ static void end_without_ports(struct worker *w, const char *reason)
 	w->stopped = true;
 }
 
-/* Ends the address probe of a port. The leg keeps the reasons that opening the port gave; only the
- * reasons of the probe change. */
+/* Ends the address probe of a port. The leg keeps the reasons from when the port was opened; only
+ * the reasons of the probe change. */
 static void probe_end(struct worker *w, unsigned i, int result, const struct reason *reason)
 {
 	struct worker_legs_why why = w->open_why;
@@ -93,8 +93,8 @@ void worker_probe_begin(struct worker *w, unsigned i, bool has_link)
 	worker_probe_look(w, i);
 }
 
-/* Some ports detect the carrier themselves, so they need no agent for this. For example, a VF
- * reports the carrier of its PF. */
+/* Reads the link state from the device. Some ports detect the carrier themselves, without the
+ * agent: for example, a VF reports the carrier of its PF. */
 void worker_link_look(struct worker *w, unsigned i)
 {
 	bool lost = w->ports[i].ops->link && !w->ports[i].ops->link(&w->ports[i]);
@@ -115,8 +115,8 @@ void worker_release_report(struct worker *w)
 
 /*
  * Closes the port if the host wants its device back: removing or unbinding a VF waits in the kernel
- * until no process has the device open. Usually an apply is being rolled back, which must not wait
- * for this worker, even if it has no agent that could tell it.
+ * until no process has the device open. Usually an apply is being rolled back. The rollback must
+ * not wait for this worker, even if the worker has no agent that could ask it.
  */
 void worker_release_look(struct worker *w, unsigned i)
 {

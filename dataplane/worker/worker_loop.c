@@ -14,7 +14,7 @@
 /* How often a busy loop checks control messages and signals. */
 #define EVENTS_EVERY_NS NSEC_PER_MSEC
 #define HEARTBEAT_NS NSEC_PER_SEC
-/* After this many reads without a packet, the port counts as unlikely to have one. */
+/* A port counts as unlikely to have packets after this many reads without a packet. */
 #define PORT_QUIET 32U
 #define LOOK_ALL_EVERY 8U /* unlikely sources are polled in one of this many turns */
 #define STATS_EVERY_NS (100 * NSEC_PER_MSEC)
@@ -107,8 +107,8 @@ static void watch_all(struct worker *w)
 
 /* ---- one turn ---- */
 
-/* Returns whether to read the port. A port that had no packets when the worker woke up is not read,
- * because a read is a system call, and the port's descriptor will report new packets. */
+/* Returns whether to read the port. Skips a port that had no packets when the worker woke up: a
+ * read is a system call, and the port's descriptor will report new packets. */
 static bool is_looked_at(const struct worker *w, unsigned i)
 {
 	if (!w->port_open[i] || (!w->looks_all && w->port_quiet[i] >= PORT_QUIET))
@@ -130,12 +130,13 @@ static unsigned turn_receive(struct worker *w)
 			continue;
 		n = w->ports[i].ops->rx(&w->ports[i], pkts, PORT_BURST_MAX);
 		w->port_quiet[i] = n > 0 ? 0 : w->port_quiet[i] + 1;
-		if (n <= 0) { /* a link error needs no handling: rudp notices that the port is
-				 silent */
+		if (n <= 0) { /* Ignore an error of the link: rudp notices that the port is
+				 silent. */
 			w->ports_ready &= ~(1U << i);
 			continue;
 		}
-		/* Reading these packets, and the ports before this one, took time. */
+		/* Update the clock, because reading these packets and the earlier ports took
+		 * time. */
 		w->now_ns = clock_now_ns();
 		for (int k = 0; k < n; k++) {
 			bool known = pkts[k].waited_ns != UINT64_MAX;
@@ -205,8 +206,8 @@ static void turn_too_big(struct worker *w)
 }
 
 /* Decides which sources this turn reads. A spinning worker polls likely sources in each turn, and
- * unlikely ones only now and then, because each read is a system call. A worker that has just slept
- * reads the sources that woke it, as long as this information is recent. */
+ * unlikely sources only now and then, because each read is a system call. For some turns after a
+ * sleep, a worker reads the sources that woke it. */
 static void turn_begin(struct worker *w)
 {
 	if (w->knows_ports && ++w->n_known > LOOK_ALL_EVERY)
@@ -333,8 +334,8 @@ static void idle(struct worker *w, uint64_t due_ns)
 		return;
 	}
 	if (worker_spin_wanted(&w->spin, idle_ns)) {
-		w->knows_ports = false; /* no wait has reported the packets that arrive from now
-					   on */
+		w->knows_ports = false; /* packets that arrive from now on were not reported by
+					   any wait */
 		return;
 	}
 	/* Poll all sources once more before sleeping, because a descriptor may not report packets

@@ -46,8 +46,9 @@ bool worker_hold(void *user, uint32_t export_index, uint64_t key, int fd)
 	if (fd >= 0)
 		return fdpass_send(w->control_fd, &m, sizeof(m), fd) != -EAGAIN;
 	/*
-	 * There is no agent. The next agent gets the descriptors that the service manager or the
-	 * descriptor holder has kept; a descriptor sent now would not be among them.
+	 * There is no agent. The next agent gets only the descriptors that the service manager or
+	 * the descriptor holder has kept, and a descriptor that is sent now would not be among
+	 * them.
 	 */
 	if (w->orphan_ns)
 		return false;

@@ -16,8 +16,9 @@ int worker_ops_get(struct worker *w, struct reason *why)
 		all_xdp &= launch_port_is_xdp(&w->cfg->ports[i]);
 	if (!all_xdp)
 		return port_ops_get(w->cfg->transport, &w->ops, why);
-	w->ops = &port_xdp_ops; /* all ports use AF_XDP, so DPDK and its memory are not needed
-				   unless a port falls back to AF_PACKET */
+	/* All ports use AF_XDP, so DPDK and its memory are needed only if a port falls back to
+	 * AF_PACKET. */
+	w->ops = &port_xdp_ops;
 	return 0;
 }
 
@@ -53,9 +54,9 @@ unsigned worker_ports_open(struct worker *w, struct worker_legs_why *ret_why)
 	unsigned n = 0;
 	int user = -1;
 
-	*ret_why = w->port_why; /* the reasons of ports that are not tried stay as they are */
-	/* The sockets must belong to the worker's later user: port_udp opens more sockets later on
-	 * the same UDP port, and the kernel allows that only to the same user. */
+	*ret_why = w->port_why; /* keep the reasons of ports that are not tried now */
+	/* Open the sockets as the worker's later user: port_udp opens more sockets on the same UDP
+	 * port later, and the kernel allows that only to the user who opened the first one. */
 	if (w->cfg->transport == LAUNCH_UDP)
 		user = setfsuid(w->sandbox.uid);
 	for (unsigned i = 0; i < w->cfg->n_ports; i++) {

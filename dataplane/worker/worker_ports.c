@@ -40,8 +40,9 @@ static int port_add(struct worker *w, const struct launch_port *p)
 		return r;
 	w->port_open[i] = w->port_up[i] = w->carrier_lost[i] = w->link_lost[i] = false;
 	port_rdma_leg_add(w->rdma, p);
-	w->rdma_reported[i] = port_rdma_reason(w->rdma, i); /* do not report the state of a new leg
-							       as a change */
+	w->rdma_reported[i] = port_rdma_reason(w->rdma, i); /* a new leg's state is not a
+							       change, so record it without a
+							       report */
 	w->cfg->ports[i] = *p;
 	w->cfg->n_ports++;
 	/*
@@ -83,7 +84,7 @@ void worker_port_take(struct worker *w, unsigned index, const struct launch_port
 	}
 	log_notice("%s: available now, on %s", port->leg, port->ifname);
 	w->came[index] = true;
-	w->port_retry_ns = 0; /* this turn opens the port */
+	w->port_retry_ns = 0; /* open the port in this turn */
 	worker_send_port(w, index, port);
 }
 

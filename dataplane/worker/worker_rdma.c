@@ -20,7 +20,7 @@ int worker_rdma_open(struct worker *w, struct reason *why)
 
 	if (e < 0)
 		reason_set_text(why, "RDMA: %s", strerror(-e));
-	/* Raise RLIMIT_MEMLOCK, because registered memory counts against it once the worker has
+	/* Raise RLIMIT_MEMLOCK: registered memory counts against this limit once the worker has
 	 * dropped root's privileges. */
 	if (w->rdma)
 		(void)setrlimit(RLIMIT_MEMLOCK, &all);
@@ -43,8 +43,8 @@ void worker_rdma_watch(struct worker *w)
 
 /*
  * The RDMA library opens the device by its usual name, which is a link to the file that the agent
- * has sent. Because this process opens the file itself, the open descriptor has only the rights of
- * this process's user.
+ * has sent. This process opens the file itself, so the open descriptor has only the rights of this
+ * process's user.
  */
 void worker_rdma_take(struct worker *w, int fd, const struct launch_msg *m)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lists the clients that a compute worker refuses. */
+/* Keeps and reports the list of clients that a compute worker refuses. */
 #include "dataplane/worker/worker_refused.h"
 #include "netcfg/base/log.h"
 #include "netcfg/base/reason.h"
@@ -7,11 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Most entries of one address, so that a host that claims many names leaves room for others. */
+/* Maximum number of entries for one address, so that a host that claims many names leaves room for
+ * others. */
 #define PER_ADDRESS_MAX 8
 
-/* An entry that is no longer listed is kept for this long after its last refusal, because its last
- * report limits those of its address. */
+/* How long an entry is kept after its last refusal, even if it is no longer listed. Its last report
+ * limits further reports about the same address. */
 #define KEPT_NS (60 * NSEC_PER_SEC)
 
 #define TEXT_MAX ((size_t)LAUNCH_REASON_MAX * 3)
@@ -45,7 +46,7 @@ static void rights_format(const struct fuse_server_asked *q, const char *ip, int
 			 q->host, ip, q->export_name);
 }
 
-/* Writes the reason for the operator of this host. Returns false if the refusal passes without an
+/* Writes the reason for the operator of this host. Returns false for a refusal that ends without an
  * operator. */
 static bool reason_format_for(const struct fuse_server_asked *q, const char *ip, int error,
 			      char *text)
@@ -86,9 +87,9 @@ static void entry_free(struct worker_refused *r, struct worker_refused_entry *e)
 	r->n--;
 }
 
-/* Returns the entry of this mount at this address; if there is none, a free one, or one that is no
- * longer listed; NULL if there is no room. Another address with the same mount id may be another
- * client, which must not change this entry. */
+/* Returns the entry of this mount at this address. If there is none, returns a free entry or one
+ * that is no longer listed, or NULL if neither exists. A client at another address with the same
+ * mount id may be another client, so it must not change this entry. */
 static struct worker_refused_entry *entry_for(struct worker_refused *r,
 					      const struct fuse_server_asked *q,
 					      const struct ip_addr *from)
@@ -121,8 +122,8 @@ static bool is_named(const struct worker_refused_entry *e, const char *host,
 	return strcmp(e->is.host, host) == 0 && strcmp(e->is.export_name, export_name) == 0;
 }
 
-/* Returns whether the same refusal of that host was reported for another entry: of another mount,
- * or of another address of the host. */
+/* Returns whether the same refusal was already reported for another mount or another address of the
+ * same host. */
 static bool is_known(const struct worker_refused *r, const struct worker_refused_entry *e)
 {
 	for (unsigned i = 0; i < LAUNCH_REFUSED_MAX; i++) {
@@ -135,9 +136,9 @@ static bool is_known(const struct worker_refused *r, const struct worker_refused
 	return false;
 }
 
-/* Returns whether the entry's refusal may be reported now. A client that alternates its names or
- * errors, or is accepted in between, must not fill the log. New entries are bounded by
- * PER_ADDRESS_MAX and KEPT_NS. */
+/* Returns whether the entry's refusal may be reported now. A client must not fill the log by
+ * alternating names or errors, or by being accepted in between. PER_ADDRESS_MAX and KEPT_NS limit
+ * the number of new entries. */
 static bool may_report(const struct worker *w, const struct worker_refused *r,
 		       const struct worker_refused_entry *e)
 {
@@ -159,7 +160,7 @@ static void entry_report(struct worker *w, struct worker_refused *r, struct work
 			return;
 		e->reported_ns = w->now_ns;
 		log_warning("%s", text);
-		/* The worker as a whole reports that it lacks sessions. */
+		/* full_report() reports the lack of sessions, for the worker as a whole. */
 		if (e->error != -ENOSPC)
 			worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_PEER_REFUSED, 0, text);
 	}
@@ -188,7 +189,7 @@ void worker_refused_add(struct worker *w, struct worker_refused *r,
 	struct worker_refused_entry *e;
 
 	ip_addr_format(from, ip, sizeof(ip));
-	/* The mount of a mount worker has its own entry. */
+	/* Ignore mount workers: the mount that they help has its own entry. */
 	if (q->by_mount_worker || !reason_format_for(q, ip, error, text))
 		return;
 	r->refusals++;
@@ -266,7 +267,7 @@ void worker_refused_publish(const struct worker *w, const struct worker_refused 
 			to[k] = e->is;
 			continue;
 		}
-		/* The same mount by another address. */
+		/* The mount is in the list already, with another address: add up its refusals. */
 		to[k].times += e->is.times;
 		to[k].since_ns = MIN_OF(to[k].since_ns, e->is.since_ns);
 	}

@@ -173,8 +173,8 @@ static void why_format(const struct worker *w, struct rudp_session *s, enum rudp
 			 w->role->peer_name(w, s));
 	else if (e == RUDP_PATH_DOWN && code == -ETIMEDOUT)
 		snprintf(buf, size, ": the peer does not answer there");
-	else if (code && code != -ECONNRESET) /* the event already says that the session has ended,
-						 to which ECONNRESET adds nothing */
+	else if (code && code != -ECONNRESET) /* ECONNRESET adds nothing to the event, which
+						 already says that the session has ended */
 		snprintf(buf, size, ": %.32s", strerror(-code));
 }
 

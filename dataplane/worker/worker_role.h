@@ -28,9 +28,9 @@ struct worker_role {
 	int (*build)(struct worker *w, struct reason *why);
 	/* Adds the descriptors that wake the loop, by worker_watch(). */
 	void (*watch)(struct worker *w);
-	/* Does work at the start of a turn, before packets are read, so that the replies to these
-	 * packets do not have to wait for it. Returns the amount of work done. NULL: nothing to
-	 * do. */
+	/* Does work at the start of a turn, before packets are read. So the replies to these
+	 * packets do not wait for this work. Returns the amount of work done. NULL: the role has no
+	 * such work. */
 	unsigned (*begin)(struct worker *w);
 	/* Does the role's part of a turn, before packets are sent. Returns the amount of work
 	 * done. */
@@ -51,7 +51,7 @@ struct worker_role {
 	void (*rdma_bytes)(const struct worker *w, const struct rudp_session *s, unsigned port,
 			   uint64_t *ret_read, uint64_t *ret_write);
 	/* Begins an RDMA test; worker_send_ping() reports the result. Returns 0, or a negative
-	 * errno if it did not begin. */
+	 * errno if the test did not begin. */
 	int (*ping)(struct worker *w, const struct launch_ping *p);
 	/* Breaks a file lock, and reports the result as an event; NULL: the role has none. */
 	void (*lock_break)(struct worker *w, uint64_t id);
@@ -72,8 +72,8 @@ struct worker_role {
 	/* Reports a refusal with a sentence of the role. Returns false if the session does not
 	 * belong to the role. NULL: the role has no such sentences. */
 	bool (*report_refusal)(struct worker *w, struct rudp_session *s, int code);
-	void (*adopted)(struct worker *w); /* a new agent has adopted the worker. NULL: the role
-					      need not know */
+	void (*adopted)(struct worker *w); /* Called when a new agent has adopted the worker.
+					      NULL: the role does not need this. */
 	/* Called before rudp is freed. NULL: nothing to do. */
 	void (*end_sessions)(struct worker *w);
 	void (*free)(struct worker *w); /* frees w->end, which may be built only in part; called

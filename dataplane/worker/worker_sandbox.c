@@ -26,8 +26,8 @@
 #define UID_FALLBACK 65534
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 #define FUNCTIONS "sys/bus/pci/devices"
-/* Where the empty root is mounted while it is built: a directory that every host has. It is covered
- * only in this process's mount namespace. */
+/* Where the empty root is mounted while it is built. Every host has this directory. The mount
+ * covers it only in this process's mount namespace. */
 #define STAGE "/proc"
 
 /* Number of names that RDMA device files may have. */
@@ -151,14 +151,14 @@ int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch
 	if (geteuid() != 0)
 		return sandbox_fail(-EPERM, why, "root did not start the worker");
 	sandbox_user_get(&s->uid, &s->gid);
-	/* A placeholder that reserves the descriptor number. */
+	/* Open a placeholder, which reserves the descriptor number. */
 	if (launch_takes_rdma(cfg) && (s->device_fd = eventfd(0, EFD_CLOEXEC)) < 0)
 		return sandbox_fail(-errno, why, "a descriptor");
 	e = trees_clone(s, cfg);
 	if (e < 0)
 		return sandbox_fail(e, why, "detached mounts of the exports (Linux 5.12)");
-	/* This must happen before another thread starts, because that thread would stay in the
-	 * host's namespace. */
+	/* Leave the host's mount namespace before another thread starts, because that thread would
+	 * stay in it. */
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return sandbox_fail(-errno, why, "a mount namespace");
 	e = bounding_drop();
@@ -172,8 +172,8 @@ int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch
 	e = boot_read(&s->boot);
 	if (e < 0)
 		return sandbox_fail(e, why, BOOT_ID);
-	limit_files_raise(); /* each file that a client has open takes a descriptor in this
-				process */
+	limit_files_raise(); /* raise the limit: each file that a client has open takes a
+				descriptor in this process */
 	return helpers_start(s, cfg, key_fd, why);
 }
 
@@ -227,10 +227,10 @@ static int folders_make(const char *const *names, size_t n)
 }
 
 /*
- * Makes, in the working directory, the names that DPDK needs to return a PCI function to vfio. When
- * it does so, DPDK looks up again whether the host has vfio's module, and which IOMMU group the
- * function has. The names exist here without content. If the host has no IOMMU group for a
- * function, vfio does not have the function.
+ * Makes, in the working directory, the names that DPDK reads when it returns a PCI function to
+ * vfio. DPDK then looks up again whether the host has vfio's module, and which IOMMU group the
+ * function has. The names have no content. A function without an IOMMU group is not bound to vfio,
+ * so it needs no name.
  */
 static int functions_fill(const struct launch_config *cfg)
 {
@@ -303,7 +303,8 @@ static int root_fill(struct sandbox *s, const struct launch_config *cfg, int own
 		s->trees[i] = -1;
 	}
 	if (e == 0 && (cfg->n_exports > 0 || s->device_fd >= 0)) {
-		/* Of /proc, only this name exists here, and no path leads to the rest. */
+		/* This name is the only one of /proc in the new root, and no path leads to the
+		 * other files of /proc. */
 		if (mkdir("proc", 0755) < 0 || mkdir("proc/self", 0755) < 0 ||
 		    mkdir("proc/self/fd", 0755) < 0)
 			return -errno;
@@ -337,7 +338,7 @@ static int root_change(struct sandbox *s, const struct launch_config *cfg)
 	e = root_fill(s, cfg, own_fds);
 	if (e < 0)
 		return e;
-	/* The old root is now mounted on top of the new root, and is detached. */
+	/* The old root is mounted on top of the new root now: detach it. */
 	if (syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
 		return -errno;
 	return 0;
@@ -399,8 +400,8 @@ static int identity_change(const struct sandbox *s)
 	if (setgroups(0, NULL) < 0 || setresgid(s->gid, s->gid, s->gid) < 0 ||
 	    setresuid(s->uid, s->uid, s->uid) < 0)
 		return -errno;
-	/* No core dumps, which would contain users' data. This also prevents other workers from
-	 * tracing this worker. */
+	/* Allow no core dumps, which would contain users' data. This setting also prevents other
+	 * workers from tracing this worker. */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return -errno;
 	return capabilities_set(capabilities_of(s->kind));

@@ -24,17 +24,17 @@
 #include <sys/types.h>
 
 enum sandbox_kind {
-	SANDBOX_DESCRIPTORS, /* for a role that has opened everything that it needs: no privileges,
-				and no access to files, except files of processes in a procfs */
-	SANDBOX_FILES,	     /* for a role that serves files of other users, from the exports */
+	SANDBOX_DESCRIPTORS, /* a role that has opened everything that it needs: no privileges,
+				and no access to files except files of processes in a procfs */
+	SANDBOX_FILES,	     /* a role that serves files of other users from the exports */
 };
 
 struct sandbox {
 	enum sandbox_kind kind;
 	uid_t uid;
 	gid_t gid;
-	int trees[LAUNCH_EXPORTS_MAX]; /* descriptors of the exports' detached mounts; -1: no
-					  export, or it is attached already */
+	int trees[LAUNCH_EXPORTS_MAX]; /* descriptors of the exports' detached mounts; -1: the
+					  export is unused, or its mount is attached already */
 	struct fs_helper *helper;      /* SANDBOX_FILES only */
 	uint64_t boot;		       /* a number that identifies this boot of the host's kernel */
 	int device_fd; /* descriptor by which the files of RDMA devices that appear later are found:
@@ -42,18 +42,19 @@ struct sandbox {
 			  RDMA is not used on any leg */
 	int proc_fd;   /* SANDBOX_DESCRIPTORS: a procfs that shows only processes and is mounted
 			  nowhere; -1: not available */
-	bool no_selinux; /* it is certain that SELinux is off in the kernel */
+	bool no_selinux; /* SELinux is certainly off in the kernel */
 };
 
 /* Returns the user as whom workers run: plenum-worker if the host has it, otherwise "nobody". */
 void sandbox_user_get(uid_t *ret_uid, gid_t *ret_gid);
 /* Each step returns 0 or a negative errno with a sentence in why. */
-/* key_fd: passed to fs_helper_start(); this process does not read the key. */
+/* key_fd: the descriptor that is passed to fs_helper_start(). This process does not read the
+ * key. */
 int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch_config *cfg,
 		  int key_fd, struct reason *why);
 /* After this step the exports' descriptors in cfg refer to the detached mounts. */
 int sandbox_enter(struct sandbox *s, const struct launch_config *cfg, struct reason *why);
-/* dpdk: threads and timers of DPDK run in the process. rdma: it may have RDMA devices. */
+/* dpdk: the process has threads and timers of DPDK. rdma: the process may have RDMA devices. */
 int sandbox_seal(enum sandbox_kind kind, bool dpdk, bool rdma, struct reason *why);
 void sandbox_done(struct sandbox *s);
 

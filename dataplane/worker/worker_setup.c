@@ -129,8 +129,8 @@ int worker_config_check(const struct launch_config *cfg, struct reason *why)
 	else if ((unsigned)cfg->role >= LAUNCH_ROLE_MAX ||
 		 (unsigned)cfg->transport >= LAUNCH_TRANSPORT_MAX)
 		what = "the configuration names an unknown role or transport";
-	else if (!worker_role_get(cfg->role)) /* the enum has this role, but this version does not
-						 implement it */
+	else if (!worker_role_get(cfg->role)) /* This version does not implement the role,
+						 although the enum has it. */
 		what = "this version does not support role drives; use compute";
 	else if (!config_texts_end(cfg) || !clients_are_valid(cfg))
 		what = "the configuration is malformed";
@@ -153,7 +153,7 @@ struct launch_stats *worker_stats_map(int fd)
 
 #define SLICE_NS (100 * NSEC_PER_USEC)
 /* How late the kernel may fire timers. The default of 50 us would be half of the time that a
- * failover takes. */
+ * failover may take. */
 #define TIMER_SLACK_NS 1000UL
 
 /* The head of the kernel's struct sched_attr (include/uapi/linux/sched/types.h). */

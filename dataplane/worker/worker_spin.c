@@ -6,9 +6,9 @@
 #define SPIN_SCORE_MAX 1024U
 #define SPIN_SCORE_WORTH 256U
 #define SPIN_SHIFT 3 /* learning rate: one eighth per idle moment */
-/* Cost of a wake-up in ns. If work arrives later than this, spinning does not pay off. */
+/* Cost of a wake-up in ns. Spinning does not pay off if work arrives later than this. */
 #define SPIN_WAKE_NS 40000ULL
-/* Longer gaps count as this long, because they say nothing more */
+/* Longest gap that counts: longer gaps count as this long, because they say nothing more. */
 #define GAP_MOST_NS (16 * SPIN_WAKE_NS)
 #define GAP_SHORT_NS (SPIN_WAKE_NS / 4) /* gaps within one request are shorter */
 #define GAP_SHIFT 4			/* weight of one gap in the mean */
