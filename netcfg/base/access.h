@@ -11,7 +11,7 @@
 
 #include "netcfg/base/reason.h"
 
-#define ACCESS_NAME_MAX 32 /* with the NUL */
+#define ACCESS_NAME_MAX 32 /* maximum length of a name, including the NUL */
 #define ACCESS_HASH_BYTES 32
 #define ACCESS_HASH_CHARS (2 * ACCESS_HASH_BYTES)
 #define ACCESS_ENTRIES_MAX 1000
@@ -19,12 +19,12 @@
 
 /* Each role has all rights of the roles before it. */
 enum access_role {
-	ACCESS_NONE, /* without a valid token */
-	ACCESS_VIEW, /* may only read */
-	/* may also make the requests of the rows in agent/api/rest/resource.c with this role, such
-	   as to restart workers, confirm an apply or capture packets */
+	ACCESS_NONE, /* the role of a request without a valid token */
+	ACCESS_VIEW, /* the role may only read */
+	/* the role may also make the requests of the rows in agent/api/rest/resource.c with this
+	 * role, such as to restart workers, confirm an apply or capture packets */
 	ACCESS_OPERATE,
-	ACCESS_ADMIN, /* may do everything */
+	ACCESS_ADMIN, /* the role may do everything */
 	ACCESS_ROLE_MAX
 };
 /* Returns the role as it stands in the file, such as "view"; "none" for ACCESS_NONE. */

@@ -83,7 +83,8 @@ int ip_range_parse(const char *text, struct ip_range *ret)
 {
 	const char *slash = strchr(text, '/');
 	const char *end = slash ? slash : text + strlen(text);
-	/* A dash after the slash does not separate two addresses; parse_prefix_len() rejects it. */
+	/* Ignore a dash after the slash: it does not separate two addresses, and parse_prefix_len()
+	 * rejects it. */
 	const char *dash = memchr(text, '-', (size_t)(end - text));
 	struct ip_prefix subnet;
 	struct ip_range range;
@@ -130,7 +131,7 @@ int mac_addr_parse(const char *text, struct mac_addr *ret)
 {
 	struct mac_addr m;
 
-	/* With exactly this length, every index used below lies within the text. */
+	/* A text of exactly this length keeps every index used below within the text. */
 	if (strlen(text) != MAC_ADDR_STR_MAX - 1)
 		return -EINVAL;
 	for (size_t i = 0; i < sizeof(m.bytes); i++) {

@@ -15,7 +15,7 @@
 
 /* enough for an address, address/prefix or [address]:port, and the NUL */
 #define IP_ADDR_STR_MAX 64
-#define IP6_MTU_MIN 1280U   /* in bytes, by RFC 8200, section 5 */
+#define IP6_MTU_MIN 1280U   /* minimum MTU of IPv6 in bytes (RFC 8200, section 5) */
 #define MAC_ADDR_STR_MAX 18 /* 00:11:22:33:44:55 and the NUL */
 
 struct ip_addr {

@@ -75,7 +75,8 @@ static inline void cleanup_close(int *fd)
 #define autofree PLENUM_CLEANUP(cleanup_free)
 #define autoclose PLENUM_CLEANUP(cleanup_close)
 
-/* Moves a descriptor or a pointer out of such a variable, which does not own it afterwards. */
+/* Moves a descriptor or a pointer out of an autoclose or autofree variable, which does not own it
+ * afterwards. */
 #define fd_take(fd)                   \
 	({                            \
 		int fd_taken_ = (fd); \

@@ -107,8 +107,8 @@ const struct diag_entry *diag_first_error(const struct diag *d)
 	return NULL;
 }
 
-/* Files are ordered by first mention, so that the main file precedes the files included after
- * it. */
+/* Returns the file's position in the order of first mention, by which the main file precedes the
+ * files included after it. */
 static size_t file_rank(const struct diag *d, const struct diag_entry *e)
 {
 	if (!e->file)

@@ -23,7 +23,7 @@ struct diag_pos {
 
 struct diag_entry {
 	enum diag_severity severity;
-	char *file; /* NULL: not about a file */
+	char *file; /* name of the file; NULL: the entry is not about a file */
 	unsigned line, column;
 	char *path; /* "workers[1].cores", NULL: none */
 	char *text; /* one sentence without a full stop: the error, and what to write instead */

@@ -194,6 +194,6 @@ int file_sync_folder(const char *path)
 	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	/* Some file systems cannot sync folders and return EINVAL, which is not an error here. */
+	/* Ignore EINVAL, which some file systems return because they cannot sync folders. */
 	return fsync(fd) < 0 && errno != EINVAL ? -errno : 0;
 }

@@ -15,7 +15,7 @@ static inline bool host_name_matches(const char *a, const char *b)
 {
 	size_t n = strcspn(a, "."), k = strcspn(b, ".");
 
-	if (a[n] && b[k]) /* both have a domain */
+	if (a[n] && b[k]) /* names that both have a domain must be equal */
 		return strcmp(a, b) == 0;
 	return n > 0 && n == k && memcmp(a, b, n) == 0;
 }

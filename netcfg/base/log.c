@@ -91,7 +91,7 @@ void log_write(enum log_level level, const char *fmt, ...)
 	if (n < 0 || (size_t)n >= sizeof(line) - 1)
 		return;
 	head = (size_t)n;
-	errno = saved_errno; /* for %m in the message */
+	errno = saved_errno; /* a %m in the message prints errno */
 	va_start(args, fmt);
 	n = vsnprintf(line + head, sizeof(line) - head, fmt, args);
 	va_end(args);

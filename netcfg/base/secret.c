@@ -89,7 +89,7 @@ static int check_file(int fd, struct reason *why)
 int secret_read_file(const char *path, size_t bytes_max, char **ret_text, size_t *ret_len,
 		     struct reason *why)
 {
-	/* O_NONBLOCK: opening a pipe at this path must not block the agent. */
+	/* O_NONBLOCK prevents a pipe at this path from blocking the agent. */
 	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	int r;
 

@@ -48,7 +48,8 @@ static uint64_t sum_of(const char *lines, size_t len)
 
 struct head {
 	unsigned version;
-	char stamp[BOOT_STAMP_TEXT_MAX]; /* "": the file does not depend on the boot */
+	char stamp[BOOT_STAMP_TEXT_MAX]; /* boot and namespace of the file; "": the file does
+					    not depend on the boot */
 	bool has_sum;
 	size_t bytes;
 	uint64_t sum;
@@ -201,7 +202,7 @@ static int check(struct state_file *f, size_t len)
 	return r < 0 ? r : check_stamp(f, h.stamp);
 }
 
-/* Parses `text` and takes ownership of it. */
+/* Parses `text`, which the function then owns. */
 static int parse(struct state_file *f, const struct state_kind *kind, char *text, size_t len)
 {
 	*f = (struct state_file){

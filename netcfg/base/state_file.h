@@ -3,8 +3,8 @@
  * Record files, in which an agent process stores state for the next one. All kinds have one format,
  * one reader and one writer:
  *
- *	plenum-KIND VERSION [boot BOOT-ID netns INODE] bytes N sum HEX
- *	WORD WORD "TWO WORDS" TEXT UP TO THE END OF THE LINE
+ * 	plenum-KIND VERSION [boot BOOT-ID netns INODE] bytes N sum HEX
+ * 	WORD WORD "TWO WORDS" TEXT UP TO THE END OF THE LINE
  *
  * N bytes of lines follow the first line, and HEX is their hash, which shows whether the file is
  * incomplete or damaged. A backslash and two hex digits stand for a control character, a backslash
@@ -12,7 +12,7 @@
  *
  * A reader accepts older versions and converts them in memory; the next write replaces the file.
  * After a downgrade there may be a file of a newer version, which the reader does not accept.
- * Before this program replaces or removes such a file, it renames it to PATH.vVERSION.
+ * Before this program replaces or removes such a file, it renames the file to PATH.vVERSION.
  *
  * Journals, which grow line by line, and configurations are not record files.
  */
@@ -27,7 +27,7 @@
 enum state_error {
 	STATE_MISSING = -ENOENT,
 	STATE_TORN = -EBADMSG,		/* incomplete or damaged */
-	STATE_NEWER = -EPROTONOSUPPORT, /* a newer program version wrote it */
+	STATE_NEWER = -EPROTONOSUPPORT, /* written by a newer version of the program */
 	STATE_OTHER_BOOT = -ESTALE,	/* written in another boot or network namespace */
 	STATE_TOO_LARGE = -EFBIG,
 };
@@ -42,10 +42,10 @@ enum state_scope {
 
 struct state_draft;
 struct state_kind {
-	/* such as "owned", for which the first line begins with "plenum-owned" */
+	/* name of the kind, such as "owned": the first line then begins with "plenum-owned" */
 	const char *name;
 	unsigned version; /* the version of the format that this program writes */
-	/* files up to this version may be in the old format, which has no checksum */
+	/* newest version in which files may be in the old format, which has no checksum */
 	unsigned old_until;
 	enum state_scope scope;
 	size_t bytes_max;
@@ -59,8 +59,9 @@ struct state_kind {
 
 struct state_file {
 	const struct state_kind *kind;
-	unsigned version;  /* of the file's format; 0: unknown */
-	char *text;	   /* the content of the file, converted if it was in the old format */
+	unsigned version;  /* version of the file's format; 0: unknown */
+	char *text;	   /* the content of the file, which was converted if it was in the old
+			      format */
 	const char *lines; /* the line after the first one */
 	const char *next;  /* the line after the current one */
 	/* the current line, in which escapes are replaced while its parts are read */
@@ -84,8 +85,8 @@ void state_file_rewind(struct state_file *f); /* continue with the first line */
 /*
  * Return the next part of the line: a word, a number from 0 to max, or the rest of the line.
  * Strings are valid until the next line. If the line lacks that part, the functions return "" or 0
- * and mark the line as bad, so that one call of state_file_line_ends after all parts is enough as a
- * check.
+ * and mark the line as bad. So the caller checks only once, by state_file_line_ends() after all
+ * parts.
  */
 const char *state_file_word(struct state_file *f);
 uint64_t state_file_number(struct state_file *f, uint64_t max);
@@ -112,7 +113,7 @@ int state_file_remove(const struct state_kind *kind, const char *path);
  * added, and reports it when the file is saved. */
 struct state_draft {
 	const struct state_kind *kind;
-	FILE *out; /* NULL: out of memory */
+	FILE *out; /* stream to which lines are added; NULL: out of memory */
 	char *lines;
 	size_t len;
 	bool in_line;
@@ -122,7 +123,7 @@ void state_draft_init(struct state_draft *d, const struct state_kind *kind);
 void state_draft_done(struct state_draft *d);
 /* Adds words that need no escapes. */
 void state_draft_put(struct state_draft *d, const char *fmt, ...) PLENUM_PRINTF(2, 3);
-/* Adds one word and escapes or quotes it as needed. */
+/* Adds one word, escaped or quoted if necessary. */
 void state_draft_word(struct state_draft *d, const char *word);
 /* Adds the text as the last part of the line, and ends the line. */
 void state_draft_text(struct state_draft *d, const char *text);

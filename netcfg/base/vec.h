@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Growing arrays: a pointer and a count in the owner's struct, without a capacity. The capacity is
- * always at least the next power of two of the count, so only vec_add may lengthen an array, and an
- * array that was allocated otherwise must not be passed to it. The owner frees the array with
+ * always at least the next power of two of the count. So only vec_add may lengthen an array, and
+ * only an array that vec_add has allocated may be passed to it. The owner frees the array with
  * free(3), and may lower the count. Polling code must not use it, because it allocates.
  */
 #ifndef PLENUM_NETCFG_VEC_H

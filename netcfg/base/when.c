@@ -112,7 +112,8 @@ static bool day_exists(const struct tm *tm)
 	return tm->tm_mday <= days[tm->tm_mon] + (leap && tm->tm_mon == 1);
 }
 
-/* Replaces timegm(3), which reads the time zone's file: a sandboxed process may not open it. */
+/* Replaces timegm(3), which reads the time zone's file. A sandboxed process may not open this
+ * file. */
 static int64_t seconds_utc(const struct tm *tm)
 {
 	static const int before[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};

@@ -20,12 +20,13 @@
 #define RAMFS_FS_MAGIC 0x858458f6
 #define TMPFS_FS_MAGIC 0x01021994
 
-/* From include/uapi/linux/fs.h of Linux 6.9; the kernel headers of Debian 12 lack it. */
+/* The ioctl's argument, from include/uapi/linux/fs.h of Linux 6.9, because the kernel headers of
+ * Debian 12 lack it. */
 struct fs_uuid {
 	uint8_t len, uuid[16];
 };
 #define FS_IOC_UUID _IOR(0x15, 0, struct fs_uuid)
-/* from fs/ext4/ext4.h, since Linux 6.0 */
+/* The ioctl's argument, from fs/ext4/ext4.h since Linux 6.0. */
 struct ext4_uuid {
 	uint32_t len, flags;
 	uint8_t uuid[16];
@@ -43,12 +44,14 @@ static int open_linkless(const char *path, uint64_t flags, uint64_t resolve)
 	return fd < 0 ? -errno : fd;
 }
 
-/* A directory on the path, and whether other users than root could have put it there. */
+/* A directory on the path, and whether users other than root could have put it there. */
 struct place {
 	int fd;
-	bool is_roots;	    /* root owns it and all its parents, and only root could replace them */
-	bool others_write;  /* users other than root may create names in it */
-	bool others_rename; /* users other than root may rename or remove root's names in it */
+	bool is_roots;	    /* root owns the directory and all its parents, and only root could
+			       replace them */
+	bool others_write;  /* users other than root may create names in the directory */
+	bool others_rename; /* users other than root may rename or remove root's names in the
+			       directory */
 };
 
 static int place_set(struct place *p, int fd, bool is_roots)
@@ -228,8 +231,8 @@ bool folder_is_same(const struct folder_id *a, const struct folder_id *b, bool s
 {
 	if (a->ino != b->ino || !is_same_fs(a, b, same_boot))
 		return false;
-	/* if one has no file handle, because another kernel version identified it, the other
-	 * members decide */
+	/* Another kernel version may have identified one of the folders without a file handle. The
+	 * other members decide then. */
 	if (a->handle_len == 0 || b->handle_len == 0)
 		return true;
 	return a->handle_type == b->handle_type && a->handle_len == b->handle_len &&
@@ -284,7 +287,8 @@ int folder_remove(const char *path)
 	if (!walk)
 		return -errno;
 	for (errno = 0; r == 0 && (e = fts_read(walk)); errno = 0) {
-		if (e->fts_info == FTS_D) /* the directory comes again after its entries */
+		if (e->fts_info == FTS_D) /* skip a directory before its entries, because it
+					     comes again after them */
 			continue;
 		if (e->fts_info == FTS_DNR || e->fts_info == FTS_ERR || e->fts_info == FTS_NS)
 			r = -e->fts_errno;

@@ -15,12 +15,12 @@
 #define FOLDER_LINK_MAX 256
 
 struct folder_id {
-	uint64_t dev, ino; /* as in struct stat */
+	uint64_t dev, ino; /* device and inode, as in struct stat */
 	uint64_t fs_type;
-	uint8_t uuid[16]; /* of the file system, valid if has_uuid */
+	uint8_t uuid[16]; /* UUID of the file system, valid if has_uuid */
 	bool has_uuid;
 	int32_t handle_type;
-	uint32_t handle_len; /* 0: the file system has no file handles */
+	uint32_t handle_len; /* length of the file handle; 0: the file system has no file handles */
 	uint8_t handle[FOLDER_HANDLE_MAX];
 };
 
@@ -56,8 +56,8 @@ int folder_look(const char *path, uint64_t *ret_dev, uint64_t *ret_ino);
  * at the first name that cannot be removed; the rest is then left. */
 int folder_remove(const char *path);
 
-/* Reads the UUID of the file system that fd is on. Returns false if it has none or does not report
- * it. */
+/* Reads the UUID of the file system that fd is on. Returns false if the file system has no UUID or
+ * does not report it. */
 bool folder_uuid(int fd, uint8_t ret[16]);
 /* Writes "device 8:1, inode 2", for messages, and returns buf. */
 #define FOLDER_TEXT_MAX 64

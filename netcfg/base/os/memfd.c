@@ -31,7 +31,7 @@ int memfd_new_sealed(const char *name, const void *data, size_t len)
 		return r;
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
 		return -errno;
-	/* The receiver shares the descriptor's offset and expects it at 0. */
+	/* Reset the offset, which the receiver shares and expects to be 0. */
 	if (lseek(fd, 0, SEEK_SET) < 0)
 		return -errno;
 	return fd_take(fd);

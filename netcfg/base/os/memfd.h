@@ -25,9 +25,9 @@ int memfd_new_shared(const char *name, size_t size);
 /* Creates an empty file. Each process that has its descriptor may resize it; no process can seal
  * it. Returns the descriptor, or negative errno. */
 int memfd_new_empty(const char *name);
-/* Creates an empty file that several processes can map. Each may make it larger, none can shrink it
- * or add seals, so that none can make another's access fault. Returns the descriptor, or negative
- * errno. */
+/* Creates an empty file that several processes can map. Each process may make it larger. No process
+ * can shrink it or add seals, which could make an access of another process fault. Returns the
+ * descriptor, or negative errno. */
 int memfd_new_growing(const char *name);
 /* Makes the file at least `size` bytes long, even while other processes do the same; call it before
  * mmap(2). If the file has no seals yet and allows new seals, it gets the seals that

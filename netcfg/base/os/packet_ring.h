@@ -19,7 +19,7 @@
 enum packet_direction {
 	PACKET_IN = 1,
 	PACKET_OUT,
-	PACKET_KEY, /* a struct packet_key instead of a packet; the counters do not include it */
+	PACKET_KEY, /* a struct packet_key instead of a packet; the counters do not count it */
 };
 
 /* The cipher keys for a session's packets in one direction, see plenum-protocol(7). */
@@ -33,7 +33,7 @@ struct packet_key {
 struct packet_record {
 	uint64_t time_ns; /* clock_now_ns() */
 	uint32_t wire_bytes;
-	uint16_t kept_bytes; /* the ring has this many of the packet's first bytes */
+	uint16_t kept_bytes; /* number of the packet's first bytes that are in the ring */
 	uint8_t port, direction;
 };
 
@@ -47,10 +47,10 @@ struct packet_ring { /* the shared memory; records follow after PACKET_RING_HEAD
 		/* packets offered, including dropped ones; a relaxed atomic, whose value orders no
 		 * other access */
 		uint64_t packets;
-		/* packets dropped because the ring was full; likewise */
+		/* packets dropped because the ring was full; a relaxed atomic, like `packets` */
 		uint64_t dropped;
 	} ports[PACKET_RING_PORTS];
-	/* Only the reader stores to this member. */
+	/* Only the reader writes this member. */
 	_Alignas(64) uint64_t tail; /* bytes read since the start; pairs with packet_writer_put */
 };
 #define PACKET_RING_HEAD_BYTES 4096U
@@ -62,7 +62,7 @@ static inline size_t packet_ring_size(uint64_t bytes)
 }
 
 struct packet_writer {
-	struct packet_ring *ring; /* NULL: no capture */
+	struct packet_ring *ring; /* the ring; NULL: no capture */
 	uint64_t bytes, head;
 	uint32_t snap_bytes;
 };

@@ -17,7 +17,7 @@ int packet_socket_new(int type);
 /* Sets a filter program, which returns for each frame how many bytes of it the socket receives; 0
  * drops the frame. Returns 0 or negative errno. */
 int packet_socket_filter(int fd, const struct sock_filter *code, size_t n);
-/* Locks the filter, so that no process that holds the socket can remove it. */
+/* Locks the filter: no process with the socket can remove the filter any more. */
 int packet_socket_filter_keep(int fd);
 /* Makes the interface receive frames for this multicast group, which its NIC may filter out
  * otherwise, until the socket is closed. */

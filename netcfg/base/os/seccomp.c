@@ -40,8 +40,8 @@ static void emit_load(struct program *p, size_t offset)
 	emit(p, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
 }
 
-/* A BPF jump reaches at most 255 instructions, so each comparison has its own return
- * instruction. */
+/* Emits a comparison that allows system call nr. Each comparison has its own return instruction,
+ * because a BPF jump reaches at most 255 instructions. */
 static void emit_allow(struct program *p, int nr)
 {
 	emit(p, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 1);

@@ -24,8 +24,8 @@ struct seccomp_filter {
 	size_t n_nrs;
 	const struct seccomp_rule *rules;
 	size_t n_rules;
-	/* Each set has up to three rules for one call, and allows the call if all of them match. A
-	 * rule of zeros always matches. */
+	/* Each set has up to three rules for one call, and allows the call if all its rules match.
+	 * A rule of zeros always matches. */
 	const struct seccomp_rule (*sets)[SECCOMP_SET_MAX];
 	size_t n_sets;
 	uint32_t action; /* SECCOMP_RET_* for all other calls */
