@@ -36,8 +36,8 @@ static int roll_back(struct kernel *k, struct apply_journal *j, struct apply_out
 		if (r == 0) {
 			if (e->state == APPLY_STEP_DONE)
 				o->n_rolled_back++;
-			/* If the mark "rolled back" cannot be written, a recovery inverts the step
-			 * once more, which is harmless. */
+			/* A missing mark "rolled back" is harmless: a recovery then inverts the
+			 * step once more. */
 			(void)apply_journal_mark(j, i, APPLY_STEP_ROLLED_BACK);
 			continue;
 		}
@@ -86,8 +86,8 @@ static int run_step(struct kernel *k, struct apply_journal *j, const struct plan
 		why_step_failed(o, &s, r, &why);
 		return r;
 	}
-	/* If the mark "done" cannot be written to the journal, it is still set in memory, and a
-	 * recovery finds out from the host whether the step took effect. */
+	/* A missing mark "done" is harmless: the state is set in memory, and a recovery finds out
+	 * from the host whether the step took effect. */
 	(void)apply_journal_mark(j, j->n - 1, state);
 	o->n_done++;
 	return 0;
@@ -224,8 +224,8 @@ int apply_go_on(struct apply *a, const struct plan *p, bool is_new, struct apply
 static int record_prepare(const struct apply_journal *j)
 {
 	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
-	/* errors of the record go to d, and are ignored because the plan has already reported
-	 * them */
+	/* Errors of the record go to d. They are ignored, because the plan has already reported
+	 * them. */
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	int r = plan_owned_load(&owned, j->record, &d);
 
@@ -263,8 +263,8 @@ static void finish(const struct apply_journal *j, bool recorded, struct apply_ou
 			j->path, strerror(-r));
 }
 
-/* If the record cannot be written, the apply is committed nevertheless, because a rollback would
- * leave the host without its data network. */
+/* Commits the apply even if the record cannot be written, because a rollback would leave the host
+ * without its data network. */
 int apply_commit(struct apply *a, struct apply_outcome *out)
 {
 	struct apply_journal *j = &a->journal;

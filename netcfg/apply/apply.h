@@ -19,10 +19,10 @@ struct apply_outcome {
 	size_t n_rolled_back; /* number of steps that a rollback inverted */
 	int error;	      /* 0, or the negative errno of the failing step */
 	size_t failed_step;   /* index of the failing step; SIZE_MAX: none */
-	struct reason why;    /* without a code: the text names the step and the kernel's error */
+	struct reason why;    /* the failed step and the kernel's error, as a text without a code */
 	/* the rollback failed too, so the host is partially configured; `why` names the step */
 	bool stuck;
-	bool committed; /* for recoveries: the journal was committed, so its steps stay */
+	bool committed; /* set by recoveries: the journal was committed, so its steps stay */
 };
 
 /* An apply in progress. It owns the journal and its lock, and borrows the kernel. */
@@ -58,11 +58,11 @@ int apply_commit(struct apply *a, struct apply_outcome *out);
  * and the reason, keeps the journal for apply_recover and returns negative errno. */
 int apply_rollback(struct apply *a, struct apply_outcome *out);
 /*
- * Rolls back an uncommitted journal and removes it. Returns 0, even if there is nothing to do,
- * -EBUSY if the process that writes the journal is alive, or -EBADMSG if the file is not a journal
- * of this version. If a step fails, returns its negative errno and keeps the journal. A journal
- * from before a reboot or of another network namespace needs no rollback: it is removed, and
- * out->why says so. *out is always written.
+ * Rolls back an uncommitted journal and removes it. Returns 0, even if there is nothing to do.
+ * Returns -EBUSY if the process that writes the journal is alive, or -EBADMSG if the file is not a
+ * journal of this version. If a step fails, returns its negative errno and keeps the journal. A
+ * journal from before a reboot or of another network namespace needs no rollback: it is removed,
+ * and out->why says so. *out is always written.
  */
 int apply_recover(struct kernel *k, const char *journal, struct apply_outcome *out);
 /*

@@ -74,7 +74,7 @@ int apply_journal_create(struct apply_journal *j, const char *path, const char *
 		return r;
 	}
 	r = write_head(j);
-	/* also syncs the folder, so that the name of the new file survives a power failure */
+	/* sync the folder too, so that the name of the new file survives a power failure */
 	if (r == 0)
 		r = file_sync_folder(path);
 	if (r < 0) {

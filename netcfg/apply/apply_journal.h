@@ -52,9 +52,9 @@ struct apply_journal {
 /* Creates and locks the file. Returns 0, -EEXIST if there is an unlocked journal, -EBUSY if another
  * process holds its lock, or another negative errno. */
 int apply_journal_create(struct apply_journal *j, const char *path, const char *record);
-/* Reads and locks the journal of a killed process. Returns 0, -ENOENT if there is none, -EBUSY if
- * the process that writes it is alive, -EBADMSG with j->bad_line if a line is invalid, or another
- * negative errno. */
+/* Reads and locks the journal of a killed process. Returns 0; -ENOENT if there is no journal;
+ * -EBUSY if the process that writes it is alive; -EBADMSG with j->bad_line if a line is invalid; or
+ * another negative errno. */
 int apply_journal_open(struct apply_journal *j, const char *path);
 /* Records that a step begins. The line is on disk when the function returns. Returns 0, or negative
  * errno; the step must then not run. */

@@ -12,7 +12,7 @@
 #define ROUND_NS NSEC_PER_SEC
 #define LOOK_AGAIN_MS 200
 
-/* The host as it is planned for one configuration. */
+/* The host as planned for one configuration. */
 struct view {
 	const struct spec *spec;
 	struct inventory *inv;
@@ -75,7 +75,7 @@ static struct kernel_ping ping_make(const struct plan_port *port, const struct i
 
 struct asked {
 	struct apply_reach_target targets[APPLY_REACH_MAX];
-	/* a small and a full-size ping for each target */
+	/* each target gets a small and a full-size ping */
 	struct kernel_ping pings[2 * APPLY_REACH_MAX];
 	size_t n;
 };
@@ -228,7 +228,7 @@ static int count_lost(struct kernel *k, const struct view *v, const struct apply
 	if (n > 0)
 		r = k->ops->ping(k, pings, n, ROUND_NS);
 	else
-		/* there is nothing to ping yet, but a leg may become available */
+		/* wait, because a leg that can be pinged may still become available */
 		(void)poll(NULL, 0, LOOK_AGAIN_MS);
 	if (r < 0)
 		return r;

@@ -134,9 +134,9 @@ static void check_leg(struct kernel *k, const struct inventory *inv, struct plan
 	}
 }
 
-/* The kernel's route lookup is for packets without a firewall mark, and Plenum does not read the
- * firewall. So a rule for marked packets is only noted in the leg's entry of the plan, and the leg
- * stays usable. */
+/* Adds rules for packets with a firewall mark to the leg's entry of the plan. The leg stays usable:
+ * the kernel's route lookup is for packets without a mark, and Plenum does not read the
+ * firewall. */
 static void note_marks(const struct inventory *inv, const struct plan *p, struct plan_leg_info *leg)
 {
 	leg->mark = leg->mark_rule = 0;

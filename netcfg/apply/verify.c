@@ -5,8 +5,8 @@
 #include <poll.h>
 #include <stdio.h>
 
-/* The interval grows: short for changes that take effect immediately, long for duplicate address
- * detection. */
+/* The interval between checks grows: it is short at first, for changes that take effect at once,
+ * and long later, for duplicate address detection. */
 #define RETRY_MS_FIRST 2
 #define RETRY_MS_MAX 100
 
@@ -28,8 +28,8 @@ static void add_steps_left(const struct plan *p, struct diag *d)
 			 plan_step_describe(&p->steps[i], text, sizeof(text)));
 }
 
-/* Returns 0 if the address can be used, -EAGAIN if it is in duplicate address detection or does not
- * have its GID yet, or -EADDRINUSE if another host uses it. */
+/* Returns 0 if the address is usable; -EAGAIN if it is in duplicate address detection or does not
+ * have its GID yet; or -EADDRINUSE if another host uses it. */
 static int check_port_addr(const struct inventory *inv, const struct plan_port *port,
 			   struct diag *d)
 {
@@ -49,8 +49,8 @@ static int check_port_addr(const struct inventory *inv, const struct plan_port *
 				 text, port->ifname);
 			return -EADDRINUSE;
 		}
-		/* Without a carrier, duplicate address detection does not start, so the address is
-		 * not waited for. */
+		/* Do not wait for duplicate address detection on a link without a carrier, where it
+		 * does not start. */
 		if (a->tentative && link && link->carrier) {
 			diag_add(d, DIAG_ERROR, NULL, port->leg,
 				 "%s on %s is still in duplicate address detection", text,

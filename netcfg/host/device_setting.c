@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Prints and parses settings of devices. Inventories, plans, journals and the simulated host share
- * these text forms. */
+ * the text forms. */
 #include "netcfg/host/device_setting.h"
 #include <stdio.h>
 #include <string.h>

@@ -354,7 +354,7 @@ static int dcb_cmp(const void *pa, const void *pb)
 	return CMP(a->ifindex, b->ifindex);
 }
 
-/* Does the same as ORDER_BY for a member that is a text. */
+/* Like ORDER_BY, for a member that is a text. */
 #define ORDER_BY_TEXT(a, b, member)                        \
 	do {                                               \
 		int c_ = strcmp((a)->member, (b)->member); \

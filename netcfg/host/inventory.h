@@ -24,7 +24,7 @@ enum inv_link_kind {
 	INV_LINK_VLAN,
 	INV_LINK_TUN,
 	INV_LINK_IPOIB,
-	INV_LINK_VIRTUAL, /* any link of another kind */
+	INV_LINK_VIRTUAL, /* a link of any other kind */
 	INV_LINK_KIND_MAX
 };
 const char *inv_link_kind_to_string(enum inv_link_kind k);
@@ -52,18 +52,18 @@ struct inv_link {
 	enum inv_link_kind kind;
 	char kind_text[16]; /* IFLA_INFO_KIND of rtnetlink, "" for a physical link */
 	char driver[INV_TEXT_MAX];
-	char pci[16]; /* such as "0000:3b:00.0"; "": not a PCI device */
+	char pci[16]; /* PCI address, such as "0000:3b:00.0"; "": not a PCI device */
 	int numa_node;
 	struct mac_addr mac, permanent_mac;
 	uint32_t mtu, mtu_min, mtu_max;
-	uint32_t speed_mbps; /* 0: unknown */
+	uint32_t speed_mbps; /* speed in Mb/s; 0: unknown */
 	bool up, carrier;
 	/* ifindex of the bridge or bond that the link is a port of; 0: none */
 	uint32_t master;
 	uint32_t lower;		 /* ifindex of the parent link (of a VLAN); 0: none */
 	uint16_t vlan;		 /* tag of a VLAN link */
 	uint32_t n_vfs, max_vfs; /* SR-IOV virtual functions that exist, and that are possible */
-	char physfn[16];	 /* VF: PCI address of its PF */
+	char physfn[16];	 /* PCI address of the PF, if the link is a VF */
 	char rdma[INV_TEXT_MAX]; /* name of the RDMA device; "": none */
 	char alias[INV_TEXT_MAX];
 	/* The name of the link will not change any more: udev has processed the link, or udev does
@@ -96,14 +96,14 @@ struct inv_link {
  */
 struct inv_function {
 	char pci[16];
-	char driver[INV_TEXT_MAX]; /* "": it has no driver */
-	char physfn[16];	   /* VF: PCI address of its PF; "": not a VF */
-	uint32_t vf;		   /* VF: its index on the PF */
+	char driver[INV_TEXT_MAX]; /* name of the driver; "": the function has no driver */
+	char physfn[16];	   /* PCI address of the PF; "": the function is not a VF */
+	uint32_t vf;		   /* index of the VF on its PF */
 	uint16_t vendor, device;   /* PCI IDs */
 	int numa_node;
 	int iommu_group; /* INV_IOMMU_NONE: the host has no active IOMMU */
 	uint32_t n_vfs, max_vfs;
-	bool autoprobe; /* PF: the kernel binds its driver to new VFs immediately */
+	bool autoprobe; /* for a PF: the kernel binds its driver to new VFs immediately */
 };
 
 /* A device of an IOMMU group that contains a network function; bridges, which the kernel keeps, are
@@ -111,7 +111,7 @@ struct inv_function {
 struct inv_iommu {
 	int group;
 	char pci[16];
-	char driver[INV_TEXT_MAX]; /* "": it has no driver */
+	char driver[INV_TEXT_MAX]; /* name of the driver; "": the device has no driver */
 };
 
 /* The settings of one VF, as its PF's link reports them. */
@@ -121,7 +121,7 @@ struct inv_vf {
 	/* tag that the NIC adds to sent and removes from received packets; 0: no tag */
 	uint16_t vlan;
 	bool spoof_check, trust;
-	uint32_t min_rate_mbps, max_rate_mbps; /* 0: no limit */
+	uint32_t min_rate_mbps, max_rate_mbps; /* limits in Mb/s; 0: no limit */
 };
 
 /* A bond's settings, numbered as in the kernel document networking/bonding, and what the bond knows
@@ -153,7 +153,8 @@ struct inv_bond {
 	uint32_t primary; /* ifindex of setting.primary; 0: none */
 	/* ifindex of the active port; 0: no port or several ports are active */
 	uint32_t active;
-	uint16_t aggregator; /* LACP: the active aggregator and its number of ports */
+	uint16_t aggregator; /* with LACP: number of the active aggregator, and its number of
+				ports */
 	uint16_t n_ports;
 	/* LACP: MAC address of the switch; all zeros: the switch has not answered yet */
 	struct mac_addr partner;
@@ -170,7 +171,7 @@ struct inv_bond {
 
 struct inv_bond_port {
 	uint32_t ifindex, bond; /* ifindex of the port, and of its bond */
-	/* the port carries traffic while its link is up; false: it is a standby */
+	/* whether the port carries traffic while its link is up; false: the port is a standby */
 	bool active;
 	bool link_up;	   /* the link state that the bond's own link monitoring found */
 	uint32_t failures; /* how many times the bond saw the link fail */
@@ -197,18 +198,19 @@ struct inv_addr {
 	 * inventory.addr_owner_known */
 	uint8_t proto;
 	bool tentative, dad_failed;
-	/* in use although duplicate address detection has not finished (RFC 4429) */
+	/* the address is in use although duplicate address detection has not finished (RFC 4429) */
 	bool optimistic;
 	/* the kernel removes this address together with its subnet's primary address unless
 	 * promote_secondaries is set */
 	bool secondary;
-	bool no_prefix_route; /* the kernel added no route to the subnet for this address */
-	bool broadcast;	      /* IPv4: it has the broadcast address of its subnet */
+	bool no_prefix_route; /* the kernel added no route to the subnet together with this
+				 address */
+	bool broadcast;	      /* for IPv4: the address has the broadcast address of its subnet */
 	/* The link is up, but the kernel has no route of type local for this address: packets to it
 	 * do not arrive, and it cannot be a source address. */
 	bool local_missing;
-	/* has attributes that this struct does not store (a lifetime, a peer, a label), so the
-	 * agent never moves it */
+	/* the address has attributes that this struct does not store (a lifetime, a peer, a label),
+	 * so the agent never moves it */
 	bool more;
 };
 
@@ -216,7 +218,7 @@ struct inv_addr {
 enum inv_table { INV_TABLE_DEFAULT = 253, INV_TABLE_MAIN = 254, INV_TABLE_LOCAL = 255 };
 enum inv_route_type {
 	INV_ROUTE_UNICAST = 1,
-	INV_ROUTE_LOCAL = 2, /* only in results of route_lookup */
+	INV_ROUTE_LOCAL = 2, /* occurs only in results of route_lookup */
 	INV_ROUTE_BLACKHOLE = 6,
 	INV_ROUTE_UNREACHABLE = 7,
 	INV_ROUTE_PROHIBIT = 8,
@@ -237,8 +239,8 @@ struct inv_route {
 	struct ip_addr gateway, src;	    /* family 0: none */
 	uint32_t oif;
 	bool linkdown;
-	/* has attributes that this struct does not store (metrics, several next hops), so the
-	 * agent never moves it */
+	/* the route has attributes that this struct does not store (metrics, several next hops), so
+	 * the agent never moves it */
 	bool more;
 };
 
@@ -248,8 +250,8 @@ struct inv_rule {
 	struct ip_prefix from; /* family 0: any source */
 	/* the rule applies only to packets with this firewall mark; 0: to all */
 	uint32_t mark;
-	/* has selectors or an action that this struct does not store, so it is not a rule of the
-	 * agent */
+	/* the rule has selectors or an action that this struct does not store, so it is not a rule
+	 * of the agent */
 	bool more;
 };
 
@@ -257,9 +259,9 @@ struct inv_rdma { /* a port of an RDMA device */
 	char device[INV_TEXT_MAX];
 	uint32_t port;
 	char kind[8];	/* "ib", "roce", "iwarp" */
-	char state[16]; /* as the kernel reports it, such as "ACTIVE" */
-	char rate[32];	/* as the kernel reports it, such as "100 Gb/sec (4X EDR)" */
-	/* ifindex of its link; 0: it has none, or the kernel does not report it */
+	char state[16]; /* state from the kernel, such as "ACTIVE" */
+	char rate[32];	/* rate from the kernel, such as "100 Gb/sec (4X EDR)" */
+	/* ifindex of the port's link; 0: the port has no link, or the kernel does not report it */
 	uint32_t ifindex;
 	bool is_listed; /* RDMA netlink lists the port; false while the device is being removed */
 	/* Defaults of rdma_cm for programs that do not choose: "v1" or "v2"; a traffic class
@@ -316,7 +318,8 @@ struct inv_devlink_port {
 	uint32_t index;
 	/* "physical" or "virtual"; "pcipf", "pcivf" or "pcisf" for a representor */
 	char flavour[12];
-	uint32_t ifindex;    /* ifindex of its link; 0: it has none in this namespace */
+	uint32_t ifindex;    /* ifindex of the port's link; 0: the port has no link in this
+				namespace */
 	uint32_t number;     /* a physical port: the number printed on the NIC */
 	uint32_t pf, vf, sf; /* the function for which a representor stands */
 };
@@ -325,15 +328,15 @@ struct inv_gid { /* an address (GID) of an RDMA port */
 	char device[INV_TEXT_MAX];
 	uint32_t port, index;
 	struct ip_addr gid;
-	char type[16];	  /* as the kernel reports it: "IB/RoCE v1", "RoCE v2" */
-	uint32_t ifindex; /* ifindex of the link whose address it is made from; 0: none */
+	char type[16];	  /* type from the kernel: "IB/RoCE v1" or "RoCE v2" */
+	uint32_t ifindex; /* ifindex of the link from whose address the GID is made; 0: none */
 };
 
 struct inv_core {
 	unsigned id;
 	int numa_node;
 	bool online, isolated;
-	/* the collecting process may not use it, because of its cpuset or affinity mask */
+	/* the collecting process may not use the core, because of its cpuset or affinity mask */
 	bool barred;
 };
 
@@ -348,13 +351,13 @@ struct inv_hugepages {
 struct inv_conns {
 	struct ip_addr local;
 	uint32_t n;
-	uint32_t n_ssh; /* how many of them are connections to the local SSH port */
+	uint32_t n_ssh; /* number of these connections that go to the local SSH port */
 };
 
 /* A mounted network file system. */
 struct inv_mount {
 	char path[INV_PATH_MAX]; /* relative to the host's root directory, "/" */
-	char type[16];		 /* such as "nfs4" */
+	char type[16];		 /* type of the file system, such as "nfs4" */
 	struct ip_addr server;	 /* family 0: the mount's options do not name the server */
 };
 

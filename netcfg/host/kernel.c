@@ -47,8 +47,8 @@ void kernel_route_normalize(struct inv_route *r)
 	if (r->family == AF_INET && r->type == RTN_UNICAST && !r->gateway.family &&
 	    r->scope == RT_SCOPE_UNIVERSE)
 		r->scope = RT_SCOPE_LINK;
-	/* The kernel reports a default route without a destination; this gives both spellings the
-	 * same form. */
+	/* The kernel reports a default route without a destination: give both spellings the same
+	 * form. */
 	r->dst.addr.family = r->family;
 	r->dst.addr = ip_addr_network(&r->dst.addr, r->dst.len);
 }

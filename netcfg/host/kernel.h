@@ -102,10 +102,10 @@ struct kernel_vlan {
 /* The creation or removal of a whole bond. A new bond has no ports and the agent's alias. */
 struct kernel_bond {
 	char name[IFNAMSIZ];
-	/* MAC address of the bond, which then does not change with its ports */
+	/* MAC address of the bond; the bond keeps it when its ports change */
 	struct mac_addr mac;
 	bool up;
-	uint32_t mtu; /* 0: the kernel chooses */
+	uint32_t mtu; /* MTU of the bond; 0: the kernel chooses it */
 	struct inv_bond_setting setting;
 };
 
@@ -124,7 +124,7 @@ struct kernel_master {
 	char value[IFNAMSIZ], was[IFNAMSIZ];
 	bool up, was_up;
 	uint32_t mtu, was_mtu;
-	/* For a port of an LACP bond, the negotiated state (inv_bond_port_lacp), which can only be
+	/* The negotiated state of a port of an LACP bond (inv_bond_port_lacp), which can only be
 	 * read. */
 	uint32_t lacp, was_lacp;
 };
@@ -147,7 +147,7 @@ struct kernel_device {
 /* A parameter of a PCI function's driver, which is set by devlink. */
 struct kernel_devlink {
 	char name[INV_TEXT_MAX];
-	char mode[12]; /* as in struct inv_devlink_param */
+	char mode[12]; /* mode, as in struct inv_devlink_param */
 	char value[INV_DEVLINK_VALUE_MAX], was[INV_DEVLINK_VALUE_MAX];
 };
 
@@ -188,7 +188,7 @@ struct kernel_probe {
 	 * which a host answers only if it sends packets back on the same link. */
 	struct ip_addr from;
 	struct mac_addr mac;
-	bool taken; /* out: another host has the address; by: its MAC address */
+	bool taken; /* result: taken: another host has the address; by: MAC address of this host */
 	struct mac_addr by;
 };
 

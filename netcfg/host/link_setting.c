@@ -64,7 +64,7 @@ bool link_setting_effective(const struct inventory *inv, enum link_setting s, co
 		return false;
 	*ret_own = *ret_effective = own;
 	if (link_settings[s].join != LINK_JOIN_OWN && link_setting_value(inv, s, "all", &all))
-		/* for values of 0 and 1, the larger one is the same as "either is on" */
+		/* The larger value also gives "either is on", because these values are 0 or 1. */
 		*ret_effective = MAX_OF(all, own);
 	return true;
 }

@@ -31,19 +31,22 @@ enum link_setting {
 enum link_setting_join {
 	LINK_JOIN_OWN,	  /* the link's value alone */
 	LINK_JOIN_LARGER, /* the larger of both values */
-	LINK_JOIN_EITHER, /* on if either value is on */
+	LINK_JOIN_EITHER, /* the setting is on if either value is on */
 };
 
 struct link_setting_entry {
-	const char *family, *name; /* such as "ipv4" and "rp_filter" */
+	const char *family, *name; /* parts of the name below /proc/sys/net, such as "ipv4" and
+				      "rp_filter" */
 	unsigned devconf;	   /* index in IFLA_INET_CONF or IFLA_INET6_CONF, from 0 */
 	enum link_setting_join join;
-	bool optional; /* kernels built without it still report it as 0 over netlink */
+	bool optional; /* a kernel may have been built without the setting, and still report it
+			  as 0 over netlink */
 };
 extern const struct link_setting_entry link_settings[LINK_SETTING_MAX];
 
 #define LINK_SETTING_KEY_MAX 96
-#define LINK_SETTING_NEW "default" /* in place of an interface: the values that new links get */
+/* Takes the place of an interface in a key: the values that new links get. */
+#define LINK_SETTING_NEW "default"
 /* Writes the key "net/ipv4/conf/CONF/rp_filter" into buf (LINK_SETTING_KEY_MAX bytes) and returns
  * buf. CONF is an interface, "all" or "default". */
 const char *link_setting_key(enum link_setting s, const char *conf, char *buf);

@@ -104,7 +104,7 @@ int dependents_add_conns(struct netlink *diag, struct inventory *inv)
 		 * accepted. */
 		if (r == -EAGAIN)
 			r = 0;
-		/* These errors mean that the kernel lacks IPv6 or socket diagnostics. */
+		/* The kernel lacks IPv6 or socket diagnostics if it returns one of these errors. */
 		if (r == -ENOENT || r == -EOPNOTSUPP || r == -EAFNOSUPPORT)
 			r = 0;
 	}

@@ -291,7 +291,7 @@ static int collect_settings(const struct kernel_linux *kl, const char *conf, str
 
 		link_setting_key(i, conf, key);
 		if (sysctl_read(kl, key, value, sizeof(value)) < 0)
-			continue; /* kernels without IPv6 lack its settings */
+			continue; /* a kernel without IPv6 lacks the settings of IPv6 */
 		if (inv_sysctl_add(inv, key, value) < 0)
 			return -ENOMEM;
 	}
@@ -365,7 +365,7 @@ static int collect_sysfs(struct kernel_linux *kl, struct diag *d, struct invento
 		{kernel_rdma_collect, "RDMA devices"},	{sysfs_add_cores, "CPU cores"},
 		{sysfs_add_hugepages, "hugepages"},
 	};
-	/* Opens udev's folder in each collection, because udev may start after this process. */
+	/* Open udev's folder in each collection, because udev may start after this process. */
 	autoclose int udev = open("/run/udev", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	for (size_t i = 0; i < inv->n_links; i++)
@@ -433,7 +433,7 @@ static int linux_collect(struct kernel *k, struct diag *d, struct inventory *inv
 	inv_sort(inv); /* the following functions look links up by binary search */
 	drop_unknown_links(inv);
 	inv->addr_owner_known = addr_owner_is_stored(inv);
-	/* Once the driver of soft-RoCE was found, the agent does not search for it again, because
+	/* The agent does not search for the driver of soft-RoCE again once it was found, because
 	 * kernel modules are almost never deleted from a system. */
 	kl->soft_roce = kl->soft_roce || kernel_rxe_is_there(kl->sysfs, inv->kernel_release);
 	inv->soft_roce = kl->soft_roce;
@@ -578,7 +578,7 @@ int kernel_linux_new(struct kernel **ret)
 	 * process that opened it. */
 	kl->proc_sys = open("/proc/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	r = kl->proc_sys < 0 ? -errno : 0;
-	/* Opens configfs now, because this process may drop its privileges later. */
+	/* Open configfs now, because this process may drop its privileges later. */
 	if (kl->sysfs >= 0)
 		kl->configfs = kernel_roce_open(kl->sysfs, false);
 	if (r == 0 && kl->sysfs < 0)

@@ -14,16 +14,19 @@
 struct kernel_linux {
 	struct kernel kernel;
 	struct rtnl *rtnl;
-	struct netlink *diag;	  /* NULL: this kernel cannot list sockets */
+	struct netlink *diag;	  /* socket for socket diagnostics; NULL: this kernel cannot
+				     list sockets */
 	struct rtnl_watch *watch; /* NULL until the first call of watch_fd */
 	int udev_watch;
 	struct devlink_watch devlink;
-	int watch_poll; /* readable when one of the notification sockets is */
+	int watch_poll; /* descriptor that is readable when one of the notification sockets is
+			   readable */
 	int sysfs;
-	int pci; /* -ENOENT: this machine has no PCI bus */
+	int pci; /* descriptor of /sys/bus/pci; -ENOENT: this machine has no PCI bus */
 	int proc_sys;
 	int proc_net;
-	/* negative if rdma_cm is not loaded or this process may not access configfs */
+	/* descriptor of configfs; negative: rdma_cm is not loaded, or this process may not access
+	 * configfs */
 	int configfs;
 	bool soft_roce; /* whether the last collection found the driver of soft-RoCE */
 	struct probe_sockets probe;

@@ -33,8 +33,8 @@ struct port_walk {
 
 static struct inv_link *link_by_index(struct inventory *inv, uint32_t ifindex)
 {
-	/* This cast is safe: only the lookup returns a const pointer, the inventory itself is not
-	 * const. */
+	/* The cast is safe: only the lookup returns a const pointer, and the inventory itself is
+	 * not const. */
 	return (struct inv_link *)inv_link_by_index(inv, ifindex);
 }
 
@@ -262,8 +262,8 @@ int kernel_rdma_collect(int sysfs_root, struct inventory *inv)
 		r = collect_netlink(inv, devices);
 	}
 	free(devices);
-	/* These errors mean that the kernel has no RDMA, or that its RDMA netlink cannot list
-	 * devices. Only sysfs is read then. */
+	/* The kernel has no RDMA, or its RDMA netlink cannot list devices, if it returns one of
+	 * these errors. Only sysfs is read then. */
 	if (r == -EPROTONOSUPPORT || r == -EOPNOTSUPP || r == -EINVAL)
 		r = 0;
 	sysfs_each_entry(sysfs_root, "class/infiniband", on_sysfs_device, &w);

@@ -45,7 +45,7 @@ int kernel_roce_open(int sysfs_root, bool load)
 	return configfs_open();
 }
 
-/* A device's folder in configfs while this process uses it. */
+/* The folder of a device in configfs, while this process uses the device. */
 struct view {
 	int configfs;
 	char path[PATH_BYTES];

@@ -88,7 +88,7 @@ int kernel_rxe_read(struct kernel_change *c)
 
 	c->rxe.was[0] = '\0';
 	if (r < 0)
-		/* a kernel without RDMA has no such devices, so there is nothing to remove */
+		/* there is nothing to remove, because a kernel without RDMA has no such devices */
 		return 0;
 	r = kernel_rdma_find(nl, c->rxe.name, &index, &ifindex);
 	netlink_close(nl);

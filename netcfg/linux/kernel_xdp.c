@@ -10,7 +10,7 @@
 #define REQUEST_BYTES_MAX 256
 #define PROTOCOLS_BYTES_MAX 16384
 
-/* These values are from linux/netdev.h, which older kernel headers lack. */
+/* Values from linux/netdev.h, which older kernel headers lack. */
 #define FAMILY_NAME "netdev"
 enum { CMD_DEV_GET = 1 };
 enum { A_DEV_IFINDEX = 1, A_DEV_XDP_FEATURES = 3, A_DEV_MAX = 3 };
@@ -31,8 +31,8 @@ int kernel_xdp_parse(struct inventory *inv, const struct nlmsghdr *h)
 	if (mnl_nlmsg_get_payload_len(h) < sizeof(*g) || g->cmd != CMD_DEV_GET)
 		return 0;
 	genl_attrs_parse(h, &t);
-	/* This cast is safe: only the lookup returns a const pointer, the inventory itself is not
-	 * const. */
+	/* The cast is safe: only the lookup returns a const pointer, and the inventory itself is
+	 * not const. */
 	l = (struct inv_link *)inv_link_by_index(inv, genl_u32(of[A_DEV_IFINDEX]));
 	if (l && of[A_DEV_XDP_FEATURES])
 		inv_text_set(l->af_xdp, sizeof(l->af_xdp),

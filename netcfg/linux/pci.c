@@ -193,7 +193,7 @@ static int driver_set(int pci, const char *address, const char *driver, struct r
 	}
 	if (strcmp(driver, "vfio-pci") == 0)
 		r = group_check(pci, address, why);
-	/* With this override, the kernel chooses this driver when the function is probed below. */
+	/* The override makes the kernel choose this driver when the function is probed below. */
 	snprintf(text, sizeof(text), "%.32s\n", driver);
 	if (r == 0)
 		r = put(pci, function_path(address, "driver_override", path), text, why);

@@ -10,7 +10,7 @@
 #include "netcfg/host/kernel.h"
 
 struct ping_sockets {
-	int four, six; /* -1: not open */
+	int four, six; /* raw sockets for IPv4 and IPv6; -1: not open */
 };
 #define PING_SOCKETS_INIT     \
 	(struct ping_sockets) \

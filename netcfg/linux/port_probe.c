@@ -39,7 +39,8 @@ struct run {
 	size_t *sender_of;	/* index of the sender of each probe */
 	size_t n_senders;
 	struct pollfd *polls;
-	uint32_t id; /* identifies this run, so that answers to other runs are ignored */
+	uint32_t id; /* number of this run, by which answers to other runs are recognized and
+			ignored */
 	uint8_t *packet;
 };
 
@@ -162,7 +163,8 @@ static void take_error(struct run *r, size_t sender, const struct ip_addr *to, s
 {
 	struct {
 		struct sock_extended_err e;
-		struct sockaddr_storage by; /* in the layout of SO_EE_OFFENDER() */
+		struct sockaddr_storage by; /* the offender's address follows the error, where
+					       SO_EE_OFFENDER() expects it */
 	} m;
 	uint16_t port;
 
@@ -222,8 +224,7 @@ static bool read_one(struct run *r, size_t sender, int flags)
 	struct ip_addr peer;
 	uint16_t port;
 
-	/* after a pending socket error, which recvmsg() returns and clears, there may be
-	 * messages */
+	/* recvmsg() returns and clears a pending socket error; messages may follow */
 	if (len < 0)
 		return errno == EINTR || (!flags && errno != EAGAIN);
 	if (ip_addr_from_sockaddr((struct sockaddr *)&from, &peer, &port) < 0)

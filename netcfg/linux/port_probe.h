@@ -14,14 +14,14 @@
 
 struct port_probe {
 	struct ip_addr from, to;
-	uint32_t ifindex; /* only answers that arrive by this link count; 0: any link */
+	uint32_t ifindex; /* link by which an answer must arrive to count; 0: any link */
 	uint16_t port;
 	/* Send from this host's data port, so that the answers take the same path as packets to a
 	 * worker. If this is not set or another program uses the port, the kernel chooses a
 	 * port. */
 	bool own_port;
 	uint32_t bytes;	    /* size of the IP packets, which are never fragmented */
-	unsigned n_packets; /* at most PORT_PROBE_PACKETS_MAX */
+	unsigned n_packets; /* number of packets, at most PORT_PROBE_PACKETS_MAX */
 
 	/* ---- results ---- */
 	bool had_own_port;

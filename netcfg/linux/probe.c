@@ -91,8 +91,8 @@ size_t probe_write(const struct kernel_probe *p, uint8_t buf[static PROBE_BYTES_
 	return p->ip.family == AF_INET ? arp_write(p, buf) : nd_write(p, buf, ret_to);
 }
 
-/* Writes an advertisement to all nodes. Its override flag makes them replace their cached
- * entries. */
+/* Writes an advertisement to all nodes, with the override flag, which makes them replace their
+ * cached entries. */
 static size_t advert_write(const struct kernel_probe *p, uint8_t *buf, struct mac_addr *ret_to)
 {
 	static const uint8_t all_nodes[16] = {0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};

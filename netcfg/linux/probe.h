@@ -11,7 +11,7 @@
 #include "netcfg/host/kernel.h"
 
 struct probe_sockets {
-	int arp, nd; /* -1: not open */
+	int arp, nd; /* packet sockets for ARP and neighbour discovery; -1: not open */
 };
 #define PROBE_SOCKETS_INIT     \
 	(struct probe_sockets) \

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The word for "no link" in a journal line; no link can have this name. */
+/* The word for "no link" in a journal line, which is not a possible name of a link. */
 #define NO_LINK ":"
 
 static const char *const verbs[PLAN_VERB_MAX] = {

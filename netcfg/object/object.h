@@ -26,7 +26,7 @@
  * equally safe.
  */
 enum object_phase {
-	OBJECT_PHASE_OF_KIND, /* only in desired steps: use the phase of the kind */
+	OBJECT_PHASE_OF_KIND, /* use the phase of the kind; allowed only in desired steps */
 	/* ports leave bonds: removing a bond also removes Plenum's addresses on it */
 	OBJECT_PHASE_RELEASE,
 	OBJECT_PHASE_BOND,   /* bonds are created before objects on them */
@@ -50,7 +50,7 @@ enum object_phase {
 
 enum object_presence {
 	OBJECT_ABSENT,
-	OBJECT_PRESENT, /* exactly as desired, but another program created it */
+	OBJECT_PRESENT, /* the object is exactly as desired, but another program created it */
 	OBJECT_OURS,
 };
 
@@ -102,7 +102,7 @@ struct object_kind {
 	/* Returns whether two steps change the same object, whatever their verbs and values are. */
 	bool (*same)(const struct plan_step *a, const struct plan_step *b);
 
-	/* Only for values: exchanges the new and the old value. */
+	/* Exchanges the new and the old value; only kinds that are values have it. */
 	void (*inverse)(struct plan_step *s);
 	/* Returns whether the new and the old value are equal. For objects that can be
 	 * `unannounced`, returns whether the object exists. */
@@ -119,9 +119,9 @@ struct object_kind {
 	 * program uses the device or link. NULL means false. */
 	bool (*held)(const struct object_view *v, const struct plan_step *s);
 
-	/* Only for objects: sets *ret to the step that removes the i-th object of the kind in the
-	 * inventory. Returns 1 if Plenum created the object and may remove it, 0 if not, or -ENOENT
-	 * if there are no more objects. */
+	/* Only kinds that are objects have it. Sets *ret to the step that removes the i-th object
+	 * of the kind in the inventory. Returns 1 if Plenum created the object and may remove it, 0
+	 * if not, or -ENOENT if there are no more objects. */
 	int (*ours)(const struct object_view *v, size_t i, struct plan_step *ret);
 	/* Returns whether the kernel rejects `want` while `have` exists. NULL means false. */
 	bool (*in_the_way)(const struct plan_step *have, const struct plan_step *want);

@@ -12,7 +12,7 @@ static void bond_describe(const struct plan_step *s, const char *where, char *bu
 {
 	char text[160];
 
-	(void)where; /* the bond itself is the link */
+	(void)where; /* the text needs no `where`, because the bond itself is the link */
 	bond_setting_format(&s->change.bond.setting, text, sizeof(text));
 	snprintf(buf, size, "%s bond %s, %s", s->verb == PLAN_DEL ? "remove" : "make",
 		 s->change.bond.name, text);
@@ -71,7 +71,8 @@ static int bond_ours(const struct object_view *v, size_t i, struct plan_step *re
 	if (i >= v->inv->n_bonds)
 		return -ENOENT;
 	l = inv_link_by_index(v->inv, v->inv->bonds[i].ifindex);
-	/* A bond of the configuration stays, even if it cannot be changed to the desired values. */
+	/* A bond of the configuration stays, even if the bond cannot be changed to the desired
+	 * values. */
 	if (!l || inv_link_is_planned(l) || !kernel_link_is_ours(l) ||
 	    v->bond_is_planned(v, l->name) || v->link_serves_others(v, l))
 		return 0;

@@ -25,7 +25,7 @@ static void rule_describe(const struct plan_step *s, const char *where, char *bu
 {
 	char words[RULE_WORDS_MAX];
 
-	(void)where; /* rules have no link */
+	(void)where; /* the text needs no `where`, because rules have no link */
 	snprintf(buf, size, "%s %s", s->verb == PLAN_DEL ? "remove" : "add",
 		 rule_words(&s->change.rule, words, sizeof(words)));
 }

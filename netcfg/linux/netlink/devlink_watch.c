@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Listens to devlink's notifications and keeps the cache that they make stale; kernel_devlink.c
- * sends the queries. */
+/* Listens to devlink's notifications, and keeps a cache that these notifications make stale.
+ * kernel_devlink.c sends the queries. */
 #include "netcfg/linux/netlink/devlink_watch.h"
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/linux/netlink/genl.h"

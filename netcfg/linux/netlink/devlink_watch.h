@@ -16,7 +16,7 @@
 struct nlmsghdr;
 
 struct devlink_watch {
-	int fd; /* -1: no socket listens, so nothing is cached */
+	int fd; /* socket for notifications; -1: no socket listens, so nothing is cached */
 	/* Reads everything from the kernel, as kernel_devlink_collect does. */
 	int (*collect)(struct inventory *inv);
 	struct inventory *known; /* contains only the data of devlink; NULL: nothing is cached */

@@ -16,7 +16,7 @@
 
 /* ---- answers ---- */
 
-/* link_of() relies on this: in each kind of answer, attribute 1 identifies the link. */
+/* In each kind of answer, attribute 1 identifies the link. link_of() relies on that. */
 _Static_assert(ETHTOOL_A_LINKMODES_HEADER == 1 && ETHTOOL_A_FEC_HEADER == 1 &&
 		       ETHTOOL_A_CHANNELS_HEADER == 1,
 	       "the link is in attribute 1 of each answer");
@@ -29,8 +29,8 @@ static struct inv_link *link_of(struct inventory *inv, const struct nlattr *head
 	if (!header || mnl_attr_validate(header, MNL_TYPE_NESTED) < 0)
 		return NULL;
 	genl_attrs_parse_nested(header, &t);
-	/* This cast is safe: only the lookup returns a const pointer, the inventory itself is not
-	 * const. */
+	/* The cast is safe: only the lookup returns a const pointer, and the inventory itself is
+	 * not const. */
 	return (struct inv_link *)inv_link_by_index(inv, genl_u32(of[ETHTOOL_A_HEADER_DEV_INDEX]));
 }
 

@@ -199,8 +199,7 @@ static void put_apps(struct nlmsghdr *h, uint8_t dscp, uint8_t bits)
 
 static int put_ets(struct nlmsghdr *h, const struct dcb_state *now, const char *value)
 {
-	/* the request repeats the driver's current values in all fields that this function does not
-	 * set */
+	/* The request replaces all fields, so begin with the driver's current values. */
 	struct ieee_ets ets = now->ets;
 	struct dcb_ets e;
 

@@ -21,7 +21,8 @@ struct dcb_state {
 	struct ieee_ets ets;
 	struct ieee_pfc pfc;
 	uint8_t dcbx;		 /* DCB_CAP_DCBX_*; 0: not reported */
-	uint8_t dscp[DCB_DSCPS]; /* for each code point, one bit for each of its priorities */
+	uint8_t dscp[DCB_DSCPS]; /* one entry for each code point, with one bit for each of its
+				    priorities */
 	uint8_t trust[DCB_TRUST_MAX];
 	size_t n_trust;
 };

@@ -39,7 +39,7 @@ static const char *const eswitch_names[] = {
 	[DEVLINK_ESWITCH_MODE_SWITCHDEV] = "switchdev",
 };
 
-/* A message and the device that it is about. */
+/* A message, and the device to which the message belongs. */
 struct message {
 	struct inventory *inv;
 	const struct nlattr *of[ATTRS_MAX + 1];
@@ -311,7 +311,7 @@ static int dump_all(struct netlink *nl, uint16_t family, struct inventory *inv)
 	for (size_t i = 0; i < ARRAY_SIZE(commands) && r == 0; i++) {
 		r = netlink_talk(nl, genl_head(buf, family, commands[i]), NLM_F_DUMP, on_answer,
 				 inv, NULL);
-		/* If a later query fails, only its part of the data is missing. */
+		/* A failed later query is accepted: only its part of the data is missing. */
 		if (r < 0 && r != -ENOMEM && r != -EAGAIN && i > 0)
 			r = 0;
 	}

@@ -175,8 +175,8 @@ int netlink_parse_ack(struct nlmsghdr *h, struct reason *why)
 	reason_clear(why);
 	if (!(h->nlmsg_flags & NLM_F_ACK_TLVS) || !why)
 		return e->error;
-	/* The message contains the request before its attributes, unless NETLINK_CAP_ACK omits
-	 * that. */
+	/* An ack contains the request before the ack's attributes, unless NETLINK_CAP_ACK omits the
+	 * request. */
 	if (!(h->nlmsg_flags & NLM_F_CAPPED)) {
 		if (e->msg.nlmsg_len < NLMSG_HDRLEN)
 			return e->error;
@@ -272,8 +272,8 @@ int netlink_talk(struct netlink *nl, struct nlmsghdr *h, int flags, netlink_mess
 		ssize_t n = receive(nl, clock_now_ns() + timeout_ns);
 
 		if (n == -ENOBUFS || n == -EMSGSIZE) {
-			/* the rest of a dump still arrives, but an ack may be lost, so the function
-			 * waits only a short time for it */
+			/* The rest of a dump still arrives, but an ack may be lost, so wait only a
+			 * short time. */
 			t.interrupted = true;
 			timeout_ns = MIN_OF(timeout_ns, NSEC_PER_MSEC);
 			r = 1;

@@ -238,7 +238,7 @@ int rtnl_master_read(struct rtnl *rt, struct kernel_change *c)
 	return r == 0 && master ? name_of(rt, master, v->was) : r;
 }
 
-/* Gives a link that is no longer a port its own MTU and state. */
+/* Sets the MTU and the state that a link has after it has left its bond. */
 static int port_settle(struct rtnl *rt, const struct kernel_change *c, struct reason *why)
 {
 	int r = c->master.mtu ? link_set(rt, c->ifindex, KERNEL_LINK_MTU, c->master.mtu, why) : 0;
@@ -256,8 +256,8 @@ int rtnl_master_change(struct rtnl *rt, const struct kernel_change *c, struct re
 	int r = rtnl_master_read(rt, &now);
 
 	if (r == 0 && v->value[0] && strcmp(now.master.was, v->value) == 0)
-		/* the link already has the wanted bond, and joining it again would interrupt the
-		 * link's traffic */
+		/* Do nothing if the link already has the wanted bond: joining it again would
+		 * interrupt the link's traffic. */
 		return 0;
 	if (v->value[0]) {
 		r = rtnl_link_find(rt, v->value, &master);
@@ -272,8 +272,7 @@ int rtnl_master_change(struct rtnl *rt, const struct kernel_change *c, struct re
 	if (r == 0)
 		r = set_master(rt, c->ifindex, master, why);
 	if (r < 0 &&
-	    /* a rollback does not include a failed change, so this function sets the link up again
-	     * itself */
+	    /* set the link up again here, because a rollback does not include a failed change */
 	    now.master.was_up)
 		(void)link_set(rt, c->ifindex, KERNEL_LINK_UP, 1, NULL);
 	return r;

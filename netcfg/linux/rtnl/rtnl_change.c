@@ -57,7 +57,7 @@ int rtnl_link_mark(struct rtnl *rt, uint32_t ifindex, struct reason *why)
 	int r = m ? nla_put_string(m, IFLA_IFALIAS, PLENUM_LINK_ALIAS) : 0;
 
 	r = rtnl_change_run(rt, m, r, why);
-	if (r < 0) /* without the alias, a later agent would not recognize the link */
+	if (r < 0) /* remove the link, which a later agent would not recognize without the alias */
 		(void)rtnl_link_unmake(rt, ifindex, NULL);
 	return r;
 }
@@ -186,7 +186,7 @@ int rtnl_addr_change(struct rtnl *rt, const struct kernel_change *c, struct reas
 
 			r |= rtnl_put_addr(m, IFA_BROADCAST, &last);
 		}
-		/* Kernels before 5.18 ignore this attribute. */
+		/* Set the protocol number, which kernels before 5.18 ignore. */
 		if (add && (a->proto || !c->foreign))
 			r |= nla_put_u8(m, IFA_PROTO, a->proto ? a->proto : PLENUM_RTPROT);
 	}

@@ -101,7 +101,7 @@ static enum inv_link_kind link_kind(unsigned short arp_type, const char *kind_te
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		if (strcmp(kind_text, kinds[i].text) == 0)
 			return kinds[i].kind;
-	/* sysfs_fill_link changes this kind if the link has a device */
+	/* a virtual link for now: sysfs_fill_link() changes the kind if the link has a device */
 	return INV_LINK_VIRTUAL;
 }
 
@@ -460,7 +460,7 @@ static bool rule_attr_selects(const struct nlattr *a)
 	case FRA_SUPPRESS_PREFIXLEN:
 	case FRA_SUPPRESS_IFGROUP:
 		return attr_u32(a) != UINT32_MAX;
-	default: /* including attributes that only newer kernels have */
+	default: /* any other attribute, including those that only newer kernels have */
 		return true;
 	}
 }
@@ -486,7 +486,7 @@ int rtnl_parse_rule(struct inventory *inv, struct nlmsghdr *h)
 		r.from.len = frh->src_len;
 	if (r.from.addr.family && r.from.len > ip_addr_bits(&r.from.addr))
 		return -EBADMSG;
-	/* An inverted rule applies to packets without the mark, so the mark is not stored. */
+	/* Do not store the mark of an inverted rule, which applies to packets without the mark. */
 	r.mark = frh->flags & FIB_RULE_INVERT ? 0 : attr_u32(tb[FRA_FWMARK]);
 	r.more = frh->action != FR_ACT_TO_TBL || frh->tos || (frh->flags & FIB_RULE_INVERT);
 	nlmsg_for_each_attr(a, h, sizeof(*frh), left) r.more |= rule_attr_selects(a);
@@ -540,7 +540,7 @@ static int collect(struct rtnl *rt, struct inventory *inv, int type, void *heade
 	return r == -EAGAIN ? -EBUSY : r;
 }
 
-/* Treats "not supported" as an empty list: a kernel without an address family or without policy
+/* Treats "not supported" as an empty list, because a kernel that lacks an address family or policy
  * rules has no such objects. */
 static int ignore_unsupported(int r)
 {

@@ -8,7 +8,7 @@
 #include <netlink/attr.h>
 #include <string.h>
 
-/* A driver that lacks a setting reports it with all bits set. */
+/* Value, with all bits set, by which a driver reports that it lacks a setting. */
 #define SETTING_UNKNOWN UINT32_MAX
 
 static uint32_t attr_number(const struct nlattr *a)

@@ -220,7 +220,7 @@ static int put_on_queues(struct rtnl *rt, uint32_t ifindex, const char *kind,
 	}
 	if (strcmp(root->kind, "mq") != 0)
 		return add(rt, ifindex, TC_H_ROOT, OWN_HANDLE, kind, why);
-	/* Only classes of a root with a handle can be addressed. */
+	/* Give the root a handle, because only classes of a root with a handle can be addressed. */
 	r = add(rt, ifindex, TC_H_ROOT, OWN_HANDLE, "mq", why);
 	for (size_t i = 0; r == 0 && i < n; i++)
 		if (is_below(&all[i], root))

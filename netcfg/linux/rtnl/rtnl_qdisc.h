@@ -14,9 +14,9 @@
 /* A queueing discipline; the counters of a root include the disciplines below it. */
 struct rtnl_qdisc {
 	uint32_t ifindex;
-	uint32_t handle; /* 0: the kernel itself chose the discipline */
+	uint32_t handle; /* handle of the discipline; 0: the kernel itself chose the discipline */
 	uint32_t parent; /* TC_H_ROOT, or a class of another discipline, such as 7070:2 */
-	char kind[16];	 /* such as "fq_codel"; "noqueue" has no counters */
+	char kind[16];	 /* kind of the discipline, such as "fq_codel"; "noqueue" has no counters */
 	uint64_t packets, drops;
 };
 

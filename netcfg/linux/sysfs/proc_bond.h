@@ -12,7 +12,7 @@
 /* Sets partner_mac and churned of the bond ports that inv already has, from the files bonding/NAME
  * below proc_net, a descriptor of /proc/net. */
 void proc_bond_fill(int proc_net, struct inventory *inv);
-/* Does the same from the text of one such file. */
+/* Parses the text of one such file, and sets the same members. */
 void proc_bond_parse(const char *text, struct inventory *inv);
 
 #endif

@@ -140,7 +140,8 @@ static void fill_device(int root, struct inv_link *l)
 	char path[LINK_PATH_MAX];
 	int64_t node;
 
-	/* A virtio device has no NUMA node, so the NUMA node of its parent device is used. */
+	/* Use the NUMA node of the parent device for a virtio device, which has no NUMA node
+	 * itself. */
 	if (sysfs_read_number(root, link_path(l, "/device/numa_node", path), &node) == 0 ||
 	    sysfs_read_number(root, link_path(l, "/device/../numa_node", path), &node) == 0)
 		l->numa_node = node >= 0 && node < INT_MAX ? (int)node : INV_NUMA_NONE;
@@ -158,7 +159,7 @@ void sysfs_fill_link(int root, struct inv_link *l)
 	char path[LINK_PATH_MAX], target[PATH_MAX];
 	int64_t speed, port;
 
-	/* Skips software links: they have no device, and a host may have thousands of them. */
+	/* Skip software links, which have no device, because a host may have thousands of them. */
 	if ((l->kind == INV_LINK_VIRTUAL && !l->kind_text[0]) || l->kind == INV_LINK_IPOIB) {
 		if (read_target(root, link_path(l, "", path), target, sizeof(target)) == 0 &&
 		    !strstr(target, "/virtual/")) {
@@ -237,7 +238,7 @@ int sysfs_add_cores(int root, struct inventory *inv)
 		r = read_list(root, "devices/system/cpu/online", online, CORES_MAX);
 	if (r < 0)
 		return r;
-	/* Some kernels do not have this file if no core is isolated. */
+	/* A missing file means that no core is isolated: some kernels then do not have it. */
 	read_list(root, "devices/system/cpu/isolated", isolated, CORES_MAX);
 	for (unsigned i = 0; i < CORES_MAX; i++) {
 		struct inv_core *c;
@@ -316,7 +317,7 @@ int sysfs_add_hugepages(int root, struct inventory *inv)
 	bool nodes[NODES_MAX] = {false};
 	int r = sysfs_each_entry(root, w.folder, add_hugepages_size, &w);
 
-	if (r == -ENOENT) /* a kernel without hugepages does not have the folder */
+	if (r == -ENOENT) /* a missing folder means that the kernel has no hugepages */
 		return 0;
 	if (r < 0 || read_list(root, "devices/system/node/online", nodes, NODES_MAX) < 0)
 		return r;
@@ -356,7 +357,8 @@ int sysfs_link_name(int root, const char *ref, char ret[static IFNAMSIZ])
 	char path[LINK_PATH_MAX];
 	int end = 0, r;
 
-	if (!strchr(ref, ':')) { /* only a PCI address contains a colon */
+	if (!strchr(ref, ':')) { /* the reference is a link's name, because only a PCI address
+				    contains a colon */
 		if (strlen(ref) >= IFNAMSIZ)
 			return -ENODEV;
 		memcpy(ret, ref, strlen(ref) + 1);

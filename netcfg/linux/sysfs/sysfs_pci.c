@@ -171,5 +171,6 @@ int sysfs_add_functions(int root, struct inventory *inv)
 		number_vfs(root, inv, &inv->functions[i]);
 	if (r == 0)
 		r = add_groups(&w);
-	return r == -ENOENT ? 0 : r; /* a machine without PCI has no functions */
+	return r == -ENOENT ? 0 : r; /* a missing folder means a machine without PCI, which has
+					no functions */
 }

@@ -130,5 +130,5 @@ int sysfs_add_rdma(int root, struct inventory *inv)
 	struct rdma_walk w = {.inv = inv, .root = root};
 	int r = sysfs_each_entry(root, "class/infiniband", on_device, &w);
 
-	return r == -ENOENT ? 0 : r; /* a host without RDMA does not have the folder */
+	return r == -ENOENT ? 0 : r; /* a missing folder means a host without RDMA */
 }

@@ -87,7 +87,7 @@ void udev_fill_links(int run, int proc_net, struct inventory *inv)
 /* The header of udev's messages, equal to libudev's struct udev_monitor_netlink_header. */
 struct monitor_header {
 	char prefix[8]; /* "libudev" */
-	uint32_t magic; /* in network byte order, as are the hashes */
+	uint32_t magic; /* magic and the hashes below are in network byte order */
 	uint32_t header_bytes, properties_offset, properties_bytes;
 	uint32_t subsystem_hash, devtype_hash, tag_bloom_hi, tag_bloom_lo;
 };
