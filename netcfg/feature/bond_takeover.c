@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* An IPv6 link-local address is not moved, because every link has its own. */
+/* Returns whether the address is an IPv6 link-local address. Such addresses are not moved, because
+ * every link has its own. */
 static bool is_link_local6(const struct ip_addr *a)
 {
 	return a->family == AF_INET6 && ip_addr_is_link_local(a);
@@ -20,7 +21,8 @@ static bool addr_moves(const struct plan_builder *b, const struct inv_addr *a,
 	return a->ifindex == l->ifindex && !is_link_local6(&a->ip.addr) && !plan_addr_is_ours(b, a);
 }
 
-/* The kernel adds and removes its own routes with their addresses, so they are not moved. */
+/* Returns whether the route must be moved. The kernel's own routes are not moved, because the
+ * kernel adds and removes them with their addresses. */
 static bool route_moves(const struct inv_route *r, const struct inv_link *l)
 {
 	return r->oif == l->ifindex && r->proto != PLENUM_RTPROT && r->proto != INV_PROTO_KERNEL;

@@ -12,8 +12,7 @@
 #include "netcfg/plan/planner.h"
 
 /* Returns true and sets why if the link, which is not yet a port of Plenum's bond, cannot become
- * one: it has objects of other programs, and these cannot move, or --force does not allow the
- * move. */
+ * one because of other programs' objects: they cannot move, or --force does not allow the move. */
 bool bond_takeover_is_refused(struct plan_builder *b, const struct inv_link *l, struct reason *why);
 /* Adds the steps that move the objects, after the members of the bond are known. Returns 0 or
  * -ENOMEM. */

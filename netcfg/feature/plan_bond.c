@@ -10,8 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Default names. The second name is used if a bond with the first name exists whose mode, rate or
- * selection would have to change: that is impossible while a bond exists. */
+/* Default names. If a bond with the first name exists and its mode, rate or selection would have to
+ * change, the bond gets the second name, because the kernel cannot change these while the bond
+ * exists. */
 static const char *const default_names[] = {"data0", "data1"};
 
 #define BOND_MTU_MIN 68

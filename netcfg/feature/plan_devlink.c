@@ -41,8 +41,8 @@ static bool is_true(const struct inventory *inv, const char *pci, const char *na
 	return false;
 }
 
-/* Returns the device's parameter if a leg on the device needs it. Returns NULL if it does not, or
- * if the operator chose an alternative parameter (`unless`). */
+/* Returns the device's parameter if a leg on the device needs it. Returns NULL if no leg needs it,
+ * or if the operator chose an alternative parameter (`unless`). */
 static const struct inv_devlink_param *wanted(const struct plan_builder *b,
 					      const struct plan_place *p,
 					      const struct nic_devlink *want)
@@ -137,8 +137,9 @@ static int want_param(struct plan_builder *b, const struct plan_leg *leg,
 	return 0;
 }
 
-/* Returns whether a step may set the parameter: it is not permanent, and its present value has no
- * blanks, which the journal cannot store. No known driver has such a value. */
+/* Returns whether a step may set the parameter. The parameter must not be permanent. Its present
+ * value must not contain blanks, which the journal cannot store; no known driver has such a
+ * value. */
 static bool can_set(const struct inv_devlink_param *is, const struct nic_devlink *want)
 {
 	return strcmp(want->mode, PERMANENT) != 0 && !strpbrk(is->value, " \t\n");

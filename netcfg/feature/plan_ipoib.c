@@ -64,13 +64,14 @@ static int want_mode(struct plan_builder *b, const struct plan_leg *leg, bool af
 	return 0;
 }
 
-/* Connected mode is set before the MTU, because a large MTU needs it. */
+/* Sets connected mode. This must come before the MTU, because a large MTU needs connected mode. */
 static int want_connected(struct plan_builder *b, const struct plan_leg *leg)
 {
 	return want_mode(b, leg, false);
 }
 
-/* Datagram mode is set after the MTU, because the kernel rejects it while the MTU is too large. */
+/* Sets datagram mode. This must come after the MTU, because the kernel rejects datagram mode while
+ * the MTU is too large for it. */
 static int want_datagram(struct plan_builder *b, const struct plan_leg *leg)
 {
 	return want_mode(b, leg, true);

@@ -74,10 +74,11 @@ static int want_on(struct plan_builder *b, const struct plan_leg *leg, const str
 	if (!s)
 		return -ENOMEM;
 	planner_step_on(s, at->link);
-	/* after ports are in their bond, because the queues of a link are unknown while it is down
-	 */
+	/* Set the qdisc after ports have joined their bond, because the queues of a link are
+	 * unknown while it is down. */
 	s->phase = OBJECT_PHASE_ROUTE;
-	s->disruptive = false; /* packets in the queue are lost and sent again */
+	s->disruptive = false; /* the change is not disruptive: packets in the queue are lost
+				  and sent again */
 	s->change.kind = KERNEL_DEVICE;
 	v = &s->change.device;
 	v->attr = DEVICE_QDISC;

@@ -264,8 +264,8 @@ static bool vfs_are_foreign(const struct plan_builder *b, const struct inv_funct
 		return false;
 	used = vf_in_use(b, pf->pci);
 	if (pf->n_vfs == n && !used)
-		/* exactly the needed VFs exist: another program, such as a systemd unit, presumably
-		 * created them for Plenum */
+		/* The needed VFs exist exactly: another program, such as a systemd unit, presumably
+		 * created them for Plenum. */
 		return false;
 	if (used)
 		reason_set(why, "vfs-foreign",
@@ -320,9 +320,9 @@ static bool vfs_are_busy(const struct plan_builder *b, const struct inv_function
 	return true;
 }
 
-/* Returns true and sets why if the device carries the host's default route. VFs for transport: auto
- * are not created on such a device, even if the driver promises no interruption or --force is
- * given. */
+/* Returns true and sets why if the device carries the host's default route. The plan creates no VFs
+ * for transport: auto on such a device, even if the driver promises no interruption, or with
+ * --force. */
 static bool carries_host(const struct plan_builder *b, const struct plan_leg *leg,
 			 struct reason *why)
 {
@@ -446,7 +446,7 @@ static void vf_claim(struct plan_builder *b, struct plan_leg *leg)
 	needed = plan_vf_needed(b->plan, leg, false);
 	if (net->vfs == SPEC_VFS_AUTO &&
 	    ((needed == 0 && quiet) || family->reach == NIC_BY_FLOW_RULES))
-		return; /* flow rules work without VFs */
+		return; /* no VFs are needed, because flow rules work without them */
 	if (!no_sriov(b, leg, pf, family, quiet, why) && !vfs_are_taken(b, leg, why) &&
 	    !no_iommu(b, pf, family, quiet, why) && !is_switchdev(b, pf, why)) {
 		n = choose_count(b, net, pf, family, needed);

@@ -35,7 +35,7 @@ static int project_on(struct plan_builder *b, const struct spec_network *network
 			      .alias = PLENUM_LINK_ALIAS,
 			      .initialized = true};
 	vlan_link_name(device, network->vlan, l.name);
-	/* If another link has that name, plan_leg.c reports this later. */
+	/* Do nothing if another link has the name: plan_leg.c reports that later. */
 	return inv_link_by_name(b->inv, l.name) ? 0 : plan_project_add(b, &l);
 }
 

@@ -16,7 +16,7 @@ struct backend {
 	enum spec_transport transport;
 	/* transport: auto chooses the available back end with the highest score */
 	int score;
-	bool hugepages; /* its packet buffers need hugepages */
+	bool hugepages; /* the packet buffers of the transport need hugepages */
 	/* Returns whether transport: auto may choose this back end for a worker on `core` (NULL if
 	 * unknown) with a VF of the device; if not, sets why. If the function is NULL, auto may
 	 * always choose the back end. */

@@ -24,7 +24,7 @@ enum nic_reach {
 
 /* When a leg needs a devlink parameter. */
 enum nic_when {
-	NIC_WHEN_ROCE, /* if the leg asks for RDMA or sets RoCE options */
+	NIC_WHEN_ROCE, /* needed if the leg asks for RDMA or sets RoCE options */
 	NIC_WHEN_MAX
 };
 
@@ -36,11 +36,12 @@ struct nic_devlink {
 	/* name of another parameter: while it is true, this parameter is not needed; NULL: this
 	 * parameter is always needed */
 	const char *unless;
-	const char *why; /* for operators: the problem if the parameter has another value */
+	const char *why; /* what goes wrong if the parameter has another value, as a text for
+			    operators */
 };
 
 struct nic_family {
-	const char *name;	    /* for people, such as "Intel E800" */
+	const char *name;	    /* name of the family for operators, such as "Intel E800" */
 	const char *const *drivers; /* drivers of the PFs; the list ends with NULL */
 	enum nic_reach reach;
 	/* First Linux version whose driver supports zero-copy AF_XDP. It is used only if the kernel

@@ -144,7 +144,7 @@ static int keep_unannounced(struct plan_builder *b)
 
 bool plan_has_drifted(struct kernel *k, const struct plan *p)
 {
-	if (p->waits) /* no event tells when the kernel has removed the object */
+	if (p->waits) /* replan, because no event tells when the kernel has removed the object */
 		return true;
 	for (size_t i = 0; i < p->n_unannounced; i++) {
 		struct plan_step s = p->unannounced[i];

@@ -47,8 +47,9 @@ struct plan_port { /* a port: the packet I/O of one worker on one leg */
 	struct mac_addr mac;
 	bool shared;	   /* the IP is the host's own; the UDP port distinguishes the worker */
 	bool kernel_owned; /* the worker uses DPDK on an interface that the kernel keeps */
-	enum plan_kernel_port kernel_port; /* how DPDK accesses that interface */
-	/* RDMA may carry bulk data if an RDMA device has this IP */
+	enum plan_kernel_port kernel_port; /* how DPDK accesses the interface that the kernel
+					      keeps */
+	/* RDMA may carry bulk data if an RDMA device has the port's IP */
 	bool rdma;
 	bool rdma_asked;     /* the configuration asks for RDMA */
 	bool rdma_only;	     /* bulk data of mounts wait until RDMA works */
@@ -62,8 +63,8 @@ struct plan_port { /* a port: the packet I/O of one worker on one leg */
 #define PLAN_DEVICE_MAX 18 /* a MAC or PCI address and the NUL */
 
 struct plan_worker {
-	/* from 1; the id stays with the core (plan_worker_ids.h); a new worker gets the lowest free
-	 * id */
+	/* number of the worker, from 1; it stays with the core (plan_worker_ids.h), and a new
+	 * worker gets the lowest free number */
 	uint32_t id;
 	enum spec_role role;
 	unsigned core;
@@ -75,8 +76,8 @@ struct plan_worker {
 	/* auto: this plan moves the worker to a transport that no apply has accepted yet */
 	bool moves;
 	bool lost; /* auto: a VF or transport that an apply has accepted is unavailable */
-	/* The number of the worker's VF on plan.legs[i] plus one, even if the worker cannot use
-	 * that VF now; 0: the worker has no VF there. */
+	/* The number of the worker's VF on plan.legs[i], plus one, even if the worker cannot use
+	 * that VF now. 0: the worker has no VF on the leg. */
 	uint16_t vf[PLAN_PORTS_MAX + 1];
 	/*
 	 * Why `effective` is worse than `asked` or than possible, which legs are missing, or why
@@ -84,7 +85,7 @@ struct plan_worker {
 	 */
 	struct reason reason;
 	/* the reason is about legs, not about the transport. With transport: auto, a reason about
-	 * the transport needs no action, but a reason about legs does (plan_worker_is_content). */
+	 * legs needs action, but a reason about the transport does not (plan_worker_is_content) */
 	bool is_of_legs;
 	/* Number of 2 MiB hugepages that the requested transport needs; 0 if it uses no DPDK
 	 * memory, because it uses sockets or has AF_XDP ports on all legs. */
@@ -93,7 +94,7 @@ struct plan_worker {
 	bool no_core;
 	char note[64]; /* information that needs no action, such as "idle"; "": none */
 	uint16_t udp_port;
-	struct plan_port ports[PLAN_PORTS_MAX]; /* on configured legs */
+	struct plan_port ports[PLAN_PORTS_MAX]; /* the worker's ports on configured legs */
 	size_t n_ports;
 	/* the worker's data IPs on all legs, whether the legs are available or not */
 	struct ip_addr ips[PLAN_PORTS_MAX];
@@ -103,10 +104,11 @@ struct plan_worker {
 	 * with its mount. Each core serves all exports. */
 	const struct spec_mount **mounts;
 	size_t n_mounts;
-	/* the mount whose data this mount worker carries; NULL: it is not a mount worker */
+	/* the mount whose data this mount worker carries; NULL: the worker is not a mount worker */
 	const struct spec_mount *shared_mount;
 	unsigned mount_worker;	/* number of the mount worker, from 1 */
-	bool has_mount_workers; /* other cores of the entry are mount workers of its mount */
+	bool has_mount_workers; /* other cores of the entry are mount workers of this worker's
+				   mount */
 	const struct spec_export *exports;
 	size_t n_exports;
 	uint32_t sessions; /* maximum number of sessions; 0: not configured */
@@ -122,7 +124,7 @@ bool plan_worker_is_content(const struct plan_worker *w);
 /* What an apply does besides the steps: it starts, stops or restarts workers, makes or removes
  * mounts, and changes exports. The agent adds the actions; plan_build adds none. */
 struct plan_action {
-	char text[200];	  /* such as "restart worker 2 (frontend on core 3)" */
+	char text[200];	  /* the action, such as "restart worker 2 (frontend on core 3)" */
 	char reason[160]; /* one sentence */
 	bool disruptive;
 };
@@ -134,7 +136,10 @@ struct plan_need {
 	/* iommu, sriov-firmware, vf-resources, hugepages, devlink-reload and others */
 	char code[24];
 	char why[200];
-	char kernel_args[64], command[256], firmware[160]; /* "": not needed */
+	char kernel_args[64], command[256], firmware[160]; /* what the operator sets on the
+							      kernel command line, runs, and
+							      changes in the firmware; "": not
+							      needed */
 	bool reboot;
 };
 
@@ -147,9 +152,9 @@ struct plan_need {
 enum plan_leg_state {
 	PLAN_LEG_USABLE,
 	PLAN_LEG_DEGRADED, /* carries data, but lacks something that the configuration asks for */
-	PLAN_LEG_ABSENT,   /* its device is missing or not ready yet */
-	PLAN_LEG_REFUSED,  /* Plenum must not change its device */
-	PLAN_LEG_DISABLED, /* the configuration disables it, which is not a fault */
+	PLAN_LEG_ABSENT,   /* the leg's device is missing or not ready yet */
+	PLAN_LEG_REFUSED,  /* Plenum must not change the leg's device */
+	PLAN_LEG_DISABLED, /* the configuration disables the leg, which is not a fault */
 	PLAN_LEG_STATE_MAX
 };
 const char *plan_leg_state_to_string(enum plan_leg_state s);
@@ -157,13 +162,14 @@ const char *plan_leg_state_to_string(enum plan_leg_state s);
 /* A data device of the spec and its state. The plan configures usable and degraded legs and ignores
  * the others. A missing leg is not an error. */
 struct plan_leg_info {
-	char name[PLENUM_NAME_MAX], device[PLENUM_NAME_MAX]; /* as written in the spec */
+	char name[PLENUM_NAME_MAX], device[PLENUM_NAME_MAX]; /* name and device, as written in
+								the spec */
 	char network[PLENUM_NAME_MAX], label[PLENUM_NAME_MAX];
 	/* the bond whose port this device is; such a leg has no addresses. "": the device is not a
 	 * port of a bond */
 	char bond[IFNAMSIZ];
-	char ifname[IFNAMSIZ]; /* "": the device is missing */
-	uint32_t ifindex;      /* 0: the device is missing */
+	char ifname[IFNAMSIZ]; /* the interface of the device; "": the device is missing */
+	uint32_t ifindex;      /* ifindex of the device; 0: the device is missing */
 	/* Identifies the device in later plans: its permanent MAC address or, if it has none, its
 	 * PCI address. Set only for configured legs. */
 	char identity[PLAN_DEVICE_MAX];
@@ -211,7 +217,8 @@ struct plan {
 	/* The kernel is still removing an object that a later plan will create again. */
 	bool waits;
 	char *record;		     /* path of the record of owned values; NULL: none is kept */
-	struct plan_action *actions; /* in the order of execution, after the steps */
+	struct plan_action *actions; /* the actions in the order of execution; they follow the
+					steps */
 	size_t n_actions;
 	struct plan_worker *workers;
 	size_t n_workers;

@@ -12,7 +12,7 @@
 struct plan_conflict {
 	struct ip_addr ip;
 	char ifname[IFNAMSIZ]; /* the interface on which the probe was sent */
-	bool known;	       /* `by` is the MAC address of the other host; false: it is unknown */
+	bool known;	       /* whether `by`, the MAC address of the other host, is known */
 	struct mac_addr by;
 };
 

@@ -279,7 +279,7 @@ static enum verdict verdict_of(const struct plan_builder *b, struct plan_step *e
 		/* an object that Plenum added, which emit_stale() removes */
 		return VERDICT_KEEP;
 	w = wanted(b, e);
-	/* the host does not have Plenum's value any more: another program has changed it */
+	/* another program has changed the value, so do not restore it */
 	if (e->kind->present(b->inv, e) == OBJECT_ABSENT)
 		return !w || w->kind->present(b->inv, w) != OBJECT_ABSENT ? VERDICT_DISOWN
 									  : VERDICT_KEEP;

@@ -10,11 +10,11 @@
 
 #include "netcfg/plan/planner.h"
 
-/* When a feature adds its desired state, relative to other parts of the leg's state. */
+/* When a feature adds its desired state, relative to the other parts of the leg's desired state. */
 enum plan_stage {
-	PLAN_STAGE_DEVICE, /* first, even for legs on the host's own address */
+	PLAN_STAGE_DEVICE, /* adds state first, even for legs on the host's own address */
 	PLAN_STAGE_BEFORE_LINK,
-	PLAN_STAGE_AFTER_LINK, /* after the MTU and state of the leg's link */
+	PLAN_STAGE_AFTER_LINK, /* adds state after the MTU and state of the leg's link */
 	PLAN_STAGE_MAX
 };
 

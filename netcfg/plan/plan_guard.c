@@ -34,9 +34,9 @@ bool plan_link_stands_on(const struct inventory *inv, const struct inv_link *top
 	return stands_on(inv, top, link, 0);
 }
 
-/* Returns true and sets *ret if the link is a VRF or a port of a VRF. A packet that arrives there
- * is routed by the table of the VRF alone, but workers use the main table and the tables of the
- * legs, so data IPs cannot work. */
+/* Returns true and sets *ret if the link is a VRF or a port of a VRF. The table of the VRF alone
+ * routes a packet that arrives there. Workers use the main table and the tables of the legs, so
+ * data IPs in a VRF cannot work. */
 static bool vrf_is_refused(const struct inv_link *link, const struct inv_link *master,
 			   struct reason *ret)
 {

@@ -256,8 +256,8 @@ static bool mtu_is_impossible(const struct plan_builder *b, const struct plan_le
 }
 
 /* Returns true and sets why if a new MTU would disturb the host. Most drivers restart their queues
- * when the MTU changes, which stalls every connection, so the plan changes the MTU of a link that
- * is up only if the host does not depend on the link. */
+ * when the MTU changes, which stalls every connection. So if the host depends on a link that is up,
+ * the plan does not change its MTU. */
 static bool mtu_change_disturbs_host(struct plan_builder *b, const struct plan_leg *leg,
 				     struct reason *why)
 {
@@ -639,7 +639,8 @@ static void shared_leg_add(struct plan_builder *b, size_t i)
 			leg_append(b, &leg);
 			return;
 		}
-		state = PLAN_LEG_ABSENT; /* the address may still appear later */
+		state = PLAN_LEG_ABSENT; /* the leg is only absent, because the address may
+					    still appear */
 	}
 	planner_leg_set_state(b, i, state, &why);
 }

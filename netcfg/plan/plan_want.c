@@ -226,9 +226,9 @@ static const struct inv_link *loopback(const struct inventory *inv)
 	return NULL;
 }
 
-/* Adds the last route of the table, an unreachable route. Without it, a packet that finds no route
- * in the leg's table (no carrier or no gateway) would use the main table, and leave by another leg
- * or the management interface. */
+/* Adds the last route of the table, an unreachable route. If the leg has no carrier or no gateway,
+ * a packet finds no other route in the leg's table. Without this route it would use the main table,
+ * and leave by another leg or the management interface. */
 static int want_unreachable(struct plan_builder *b, const struct plan_leg *leg)
 {
 	struct plan_step *s = planner_want_add(b, &object_route, leg);
@@ -326,7 +326,7 @@ int planner_want_leg(struct plan_builder *b, const struct plan_leg *leg)
 		if (!port)
 			continue;
 		if (w->effective != SPEC_TRANSPORT_UDP) {
-			dpdk = true; /* the worker, not the kernel, answers for its IP */
+			dpdk = true; /* the worker, not the kernel, answers for the worker's IP */
 			continue;
 		}
 		udp = true;

@@ -15,13 +15,16 @@ struct plan_leg {     /* a configured leg; plan.legs also has the other legs */
 	const struct spec_net *net;
 	const struct spec_network *network;
 	const struct inv_link *link; /* the link with the data IPs */
-	/* the device that the spec names: the link itself or the parent of its VLAN */
+	/* the device that the spec names: `link` itself, or the parent of `link` if that is a
+	 * VLAN */
 	const struct inv_link *device;
 	char label[PLENUM_NAME_MAX];
 	uint32_t table;	  /* routing table that only this leg uses */
 	uint32_t mtu;	  /* IP packet size in bytes, after the plan is applied */
-	bool set_mtu;	  /* the plan sets this MTU; otherwise the link already has it */
-	bool shared;	  /* on the host's own address: the plan changes nothing for it */
+	bool set_mtu;	  /* the plan sets the MTU of the link; otherwise the link already has
+			     the MTU */
+	bool shared;	  /* the leg uses the host's own address, so the plan changes nothing
+			     for it */
 	bool same_subnet; /* another leg is in the same subnet */
 	/* Number of the leg's VFs after the plan is applied. If it is 0 although workers could use
 	 * VFs, why_no_vfs tells the reason. */
@@ -38,11 +41,12 @@ struct plan_want {
 /* A data device that is, or becomes, a port of a bond. */
 struct plan_member {
 	const struct spec_net *net;
-	uint32_t ifindex; /* 0: the device is missing */
+	uint32_t ifindex; /* ifindex of the device; 0: the device is missing */
 	char ifname[IFNAMSIZ];
 	enum plan_leg_state state;
 	struct reason reason;
-	/* it becomes a port of Plenum's bond, and addresses of other programs move to the bond */
+	/* the device becomes a port of Plenum's bond, and addresses of other programs move to the
+	 * bond */
 	bool taken_over;
 };
 
@@ -50,9 +54,10 @@ struct plan_member {
 struct plan_bond {
 	char name[IFNAMSIZ];
 	struct inv_bond_setting setting;
-	struct plan_member members[PLAN_PORTS_MAX]; /* in the order of given->nets */
+	struct plan_member members[PLAN_PORTS_MAX]; /* the members in the order of given->nets */
 	size_t n_members;
-	enum plan_leg_state state; /* state of the bond's leg, as far as the members determine it */
+	enum plan_leg_state state; /* state of the bond's leg that follows from the states of
+				      the members */
 	struct reason reason;
 	struct spec spec; /* the spec with the bond as its only data device */
 	struct spec_net net;
@@ -64,12 +69,12 @@ struct plan_builder {
 	const struct spec *given; /* the spec as the operator wrote it */
 	/* The actual host plus the links that the plan creates (plan_project.h). */
 	const struct inventory *inv;
-	/* owned copy of the inventory that includes these new links; NULL: the plan creates no
-	 * links */
+	/* owned copy of the inventory with the links that the plan creates; NULL: the plan creates
+	 * no links */
 	struct inventory *projected;
 	const struct plan_context *ctx; /* never NULL */
 	struct diag *d;
-	struct plan *plan; /* its workers are complete before `want` is called */
+	struct plan *plan; /* the plan; its workers are complete before `want` is called */
 	struct plan_leg legs[PLAN_PORTS_MAX];
 	size_t n_legs;
 	struct plan_bond bond;

@@ -14,20 +14,20 @@
 #include <string.h>
 
 #define LEGS_OFFERED 2 /* the administrator may add more legs to the file */
-/* Minimum MTU of a leg: any path must carry packets of this size. */
+/* Minimum MTU of a leg, because any path must carry packets of this size. */
 #define MTU_MIN 1280
 
 struct candidate { /* a device that could be a leg */
 	const struct inv_link *link;
-	const char *device;	     /* its name in the file */
+	const char *device;	     /* name of the device in the file */
 	const struct inv_addr *addr; /* the address that the leg would keep; NULL: none */
-	struct reason why;	     /* why it cannot be a leg, if set */
+	struct reason why;	     /* why the device cannot be a leg; not set if it can */
 	bool shared;		     /* data would share that address with the host */
 };
 
 struct generator {
 	const struct inventory *inv;
-	const struct inv_link *management; /* NULL: unknown */
+	const struct inv_link *management; /* the management interface; NULL: unknown */
 	struct candidate *candidates;
 	size_t n_candidates;
 	struct candidate *legs[LEGS_OFFERED];
@@ -548,8 +548,8 @@ static void refuse_all(struct generator *g, const struct diag *d)
 		reason_set(&g->legs[i]->why, "refused", "%.180s", text);
 }
 
-/* Returns 1 if the plan accepts the text, 0 if it rejected some legs, so that the draft must be
- * made again, or negative errno. */
+/* Returns 1 if the plan accepts the text; 0 if it rejected some legs, in which case the draft must
+ * be made again; or negative errno. */
 static int draft_check(struct generator *g, const char *text)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;

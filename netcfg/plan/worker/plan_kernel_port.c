@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Decides which workers use AF_XDP on a kernel interface: those whose configuration asks for
- * AF_XDP, if the interface supports it. If the kernel refuses AF_XDP when a worker starts, that
+ * Decides which workers use AF_XDP on a kernel interface: workers whose configuration asks for
+ * AF_XDP, on interfaces that support it. If the kernel refuses AF_XDP when a worker starts, that
  * worker uses AF_PACKET.
  */
 #include "netcfg/plan/worker/plan_kernel_port.h"
@@ -96,8 +96,8 @@ void plan_kernel_port_note(struct reason *ret, const struct plan_leg *leg, const
 		   how);
 }
 
-/* Replaces the worker's reason, if it says that DPDK shares this leg's interface, by one that says
- * how. */
+/* Replaces a reason of the worker that says that DPDK shares this leg's interface, by a reason that
+ * says how DPDK shares it. */
 static void note_access(struct plan_worker *w, const struct plan_leg *leg, const char *how)
 {
 	struct reason as_is;

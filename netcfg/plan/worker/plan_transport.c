@@ -133,8 +133,8 @@ static void count_hugepages(struct plan_builder *b)
 
 /* ---- the choice ---- */
 
-/* Returns true and sets why if the worker could use a VF of this device, but must not yet, because
- * no apply has accepted the device for it. */
+/* Returns true and sets why if the worker could use a VF of this device, but has to wait until an
+ * apply has accepted the device for it. */
 static bool device_is_unaccepted(const struct plan_builder *b, const struct plan_worker *w,
 				 const struct plan_leg *leg, struct reason *why)
 {

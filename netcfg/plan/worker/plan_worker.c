@@ -100,7 +100,7 @@ static bool ip_is_taken(const struct plan_builder *b, const struct plan_leg *leg
 		if (!ip_addr_equal(&have->ip.addr, &ip->addr))
 			continue;
 		if (on_leg && plan_addr_is_ours(b, have))
-			return false; /* Plenum has already added it */
+			return false; /* Plenum itself has added the address */
 		if (!plan_addr_is_ours(b, have) &&
 		    !(on_leg && have->ip.len == ip->len && w->effective == SPEC_TRANSPORT_UDP))
 			theirs = have;
@@ -255,8 +255,8 @@ static bool legs_come_first(const struct plan_worker *w)
 						   strcmp(w->reason.code, "dpdk-failed") != 0);
 }
 
-/* Sets the worker's reason to a text such as "leg-missing: leg-b is absent" or, if it has no leg at
- * all, "no-leg" with all legs. */
+/* Sets the worker's reason to a text such as "leg-missing: leg-b is absent". If the worker has no
+ * leg at all, the reason is "no-leg", with all legs. */
 static void explain_missing_legs(const struct plan *p, struct plan_worker *w)
 {
 	char legs[REASON_TEXT_MAX] = "";
@@ -317,8 +317,8 @@ static void assign_shared_mount(const struct spec_worker *sw, size_t core, struc
 	if (sw->role != SPEC_ROLE_FRONTEND || n == 0)
 		return;
 	if (sw->mounts[core % n].locks == SPEC_LOCKS_CLUSTER) {
-		/* One worker sees all lock requests of the mount, and all data that depends on
-		 * them. */
+		/* Use a single worker for a mount with cluster locks: one worker must see all lock
+		 * requests, and all data that depends on them. */
 		if (core >= n)
 			snprintf(w->note, sizeof(w->note),
 				 "idle: a mount with cluster locks has one core");

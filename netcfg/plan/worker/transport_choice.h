@@ -21,7 +21,8 @@
 
 struct transport_choice_entry {
 	unsigned core;
-	/* "": the entry is about the transport of the core's worker, not about a leg */
+	/* name of the leg; "": the entry is about the transport of the core's worker, not about a
+	 * leg */
 	char leg[PLENUM_NAME_MAX];
 	enum spec_transport transport; /* valid if leg is "" */
 	/* Valid if leg is not "": the device with the VF, and the number of the VF;
