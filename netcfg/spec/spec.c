@@ -207,7 +207,7 @@ static int read_error_add(struct diag *d, const char *file, int error)
 /* Opens the file and checks its size, so that a file that is too large is never read. */
 static int open_checked(const char *file, struct diag *d, int *ret)
 {
-	/* O_NONBLOCK: opening a FIFO at this path must not block the agent. */
+	/* O_NONBLOCK prevents a FIFO at this path from blocking the agent. */
 	autoclose int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct diag_pos pos = {file, 0, 0};
 	struct stat st;

@@ -20,7 +20,8 @@
 #define SPEC_COMMIT_MARK \
 	"# plenum: this text is being committed; plenum.d.next stands for plenum.d\n"
 #define SPEC_NEXT_SUFFIX ".next"
-#define SPEC_MTU_MIN 1280 /* in bytes; workers do not start with a smaller MTU (RUDP_MTU_BASE) */
+/* Minimum MTU in bytes; workers do not start with a smaller MTU (RUDP_MTU_BASE). */
+#define SPEC_MTU_MIN 1280
 #define SPEC_PORT_DEFAULT 7411
 #define SPEC_API_PORT_DEFAULT 7443 /* a TCP port */
 #define SPEC_ID_NOBODY 65534	   /* the kernel's overflow uid and gid, which unmapped users get */
@@ -48,9 +49,9 @@
 	X(FRONTEND, "frontend") \
 	X(COMPUTE, "compute")   \
 	X(DRIVES, "drives")
-#define SPEC_TRANSPORTS(X) /* in addition to auto */ \
-	X(DPDK, "dpdk")                              \
-	X(DPDK_INTERRUPT, "dpdk-interrupt")          \
+#define SPEC_TRANSPORTS(X) /* Transports that the spec can name, in addition to auto. */ \
+	X(DPDK, "dpdk")                                                                  \
+	X(DPDK_INTERRUPT, "dpdk-interrupt")                                              \
 	X(UDP, "udp")
 #define SPEC_HA_MEMBER(name, text, bonds, help) SPEC_HA_##name,
 #define SPEC_ROLE_MEMBER(name, text) SPEC_ROLE_##name,
@@ -94,7 +95,7 @@ enum spec_reselect {
 enum spec_trust { SPEC_TRUST_AS_FOUND, SPEC_TRUST_PCP, SPEC_TRUST_DSCP, SPEC_TRUST_MAX };
 /* Mode of an IPoIB interface. */
 enum spec_ipoib { SPEC_IPOIB_AS_FOUND, SPEC_IPOIB_DATAGRAM, SPEC_IPOIB_CONNECTED, SPEC_IPOIB_MAX };
-/* Queueing discipline of a device, with its name in YAML and in the kernel. */
+/* Queueing disciplines of a device, with their names in YAML and in the kernel. */
 #define SPEC_QDISCS(X)          \
 	X(FQ, "fq")             \
 	X(FQ_CODEL, "fq_codel") \
@@ -111,7 +112,8 @@ enum spec_kernel_port {
 	SPEC_KERNEL_PORT_MAX
 };
 enum spec_tristate { SPEC_AUTO, SPEC_OFF, SPEC_ON, SPEC_TRISTATE_MAX };
-/* on: a worker without RDMA is degraded; only: a worker needs RDMA. */
+/* on: a worker without RDMA counts as degraded. only: a worker does not send bulk data without
+ * RDMA. */
 enum spec_rdma { SPEC_RDMA_AUTO, SPEC_RDMA_OFF, SPEC_RDMA_ON, SPEC_RDMA_ONLY, SPEC_RDMA_MAX };
 
 const char *spec_ha_to_string(enum spec_ha v);
@@ -122,7 +124,7 @@ bool spec_ha_bonds(enum spec_ha v);
 char *spec_ha_bond_names(char buf[static SPEC_HA_NAMES_MAX]);
 const char *spec_role_to_string(enum spec_role v);
 const char *spec_transport_to_string(enum spec_transport v);
-/* These two functions return "" for the value that stands for a missing key. */
+/* Both functions return "" for the value that stands for a missing key. */
 const char *spec_ipoib_to_string(enum spec_ipoib v);
 const char *spec_qdisc_to_string(enum spec_qdisc v);
 const char *spec_roce_to_string(enum spec_roce v);
@@ -137,7 +139,8 @@ struct spec_network { /* a network, from which legs get addresses */
 	char name[PLENUM_NAME_MAX];
 	struct ip_range range;
 	struct ip_addr gateway; /* family 0: none */
-	uint32_t mtu;		/* in bytes, at least SPEC_MTU_MIN; 0: stays unchanged */
+	uint32_t mtu;		/* MTU in bytes, at least SPEC_MTU_MIN; 0: the MTU stays
+				   unchanged */
 	uint16_t vlan;		/* 802.1Q tag 1-4094; 0: untagged */
 	struct diag_pos pos;
 };
@@ -149,7 +152,7 @@ struct spec_ets { /* a traffic class */
 	uint32_t tc;
 	uint32_t *prios;
 	size_t n_prios;
-	uint32_t bandwidth; /* in percent; 0: strict priority */
+	uint32_t bandwidth; /* bandwidth in percent; 0: strict priority */
 	struct diag_pos pos;
 };
 
@@ -192,7 +195,7 @@ struct spec_net { /* a data device, which becomes a leg or a port of a bond */
 	enum spec_ipoib ipoib_mode;
 	enum spec_qdisc qdisc;
 	enum spec_roce roce_mode;
-	uint32_t roce_tos;    /* 0: stays unchanged */
+	uint32_t roce_tos;    /* 0: the traffic class stays unchanged */
 	uint32_t udp_sources; /* number of UDP source ports of a worker */
 	bool soft_roce;	      /* create a software RDMA device if there is no hardware one */
 	bool enabled;	      /* false: the leg is not configured */
@@ -259,11 +262,11 @@ struct spec_export {
 struct spec_worker { /* one entry of the configuration, which stands for n_cores workers */
 	enum spec_role role;
 	enum spec_transport transport;
-	unsigned *cores; /* in the order of the file, without duplicates */
+	unsigned *cores; /* cores in the order of the file, without duplicates */
 	size_t n_cores;
-	struct spec_mount *mounts; /* only for role frontend */
+	struct spec_mount *mounts; /* mounts; only for role frontend */
 	size_t n_mounts;
-	struct spec_export *exports; /* only for role compute */
+	struct spec_export *exports; /* exports; only for role compute */
 	size_t n_exports;
 	uint32_t sessions; /* per core, only for role compute; 0: not set */
 	struct diag_pos pos;
@@ -275,7 +278,7 @@ struct spec_peer { /* another host, with data IPs of its workers */
 	 * worker */
 	struct ip_addr *ips;
 	size_t n_ips;
-	uint16_t port; /* 0: the port of this host */
+	uint16_t port; /* UDP port of the host; 0: the port that this host uses */
 	struct diag_pos pos;
 };
 
@@ -283,10 +286,12 @@ struct spec_cluster { /* name "": no cluster is configured */
 	char name[PLENUM_NAME_MAX];
 	char **etcd; /* URLs; none: hosts and servers are not registered */
 	size_t n_etcd;
-	char *etcd_ca;			 /* NULL: none */
-	char etcd_user[PLENUM_NAME_MAX]; /* "": no authentication */
-	char *etcd_password_file;	 /* NULL: only without etcd_user */
-	char *secret_file;		 /* NULL: there is none, because security is none */
+	char *etcd_ca;			 /* path of the CA certificates; NULL: none */
+	char etcd_user[PLENUM_NAME_MAX]; /* user name for etcd; "": no authentication */
+	char *etcd_password_file;	 /* path of the password file; NULL only if there is no
+					    etcd_user */
+	char *secret_file;		 /* path of the key file; NULL: there is none, because
+					    security is none */
 	enum spec_security security;
 	struct diag_pos pos;
 };
@@ -301,25 +306,26 @@ struct spec_api { /* the REST API over TCP; listen.family 0: not configured */
 /* A value of a file that an entry of `net-set:` replaces, with the positions of both. */
 struct spec_override {
 	char name[PLENUM_NAME_MAX];	     /* name of the changed entry of net */
-	char *key, *value, *overridden;	     /* both values as YAML */
+	char *key, *value, *overridden;	     /* the key, and both values as YAML */
 	struct diag_pos pos, overridden_pos; /* positions of the values */
 };
 
 struct spec {
 	char host[PLENUM_NAME_MAX];
-	bool host_is_default;	       /* no file sets `host`, so it is the hostname */
-	char management_interface[16]; /* "": not set */
+	bool host_is_default;	       /* no file sets `host`, so `host` is the system's hostname */
+	char management_interface[16]; /* name of the management interface; "": not set */
 	uint16_t port;		       /* UDP port for the workers' data IPs */
 	enum spec_ha ha;
 	struct spec_bond bond;
 	char **ha_allow; /* rules of the HA mode that are ignored */
 	size_t n_ha_allow;
-	uint32_t ha_hold_s;	/* 0: not set */
+	uint32_t ha_hold_s;	/* hold time in seconds; 0: not set */
 	struct diag_pos ha_pos; /* line 0: no file has the key "ha" */
 	enum spec_fallback on_fallback;
 	bool fault_injection; /* whether 'plenum fault' may inject faults */
 	uint32_t rdma_read_min_kib, rdma_write_min_kib;
-	uint32_t confirm_s; /* 0: not set, so disruptive changes need no confirmation */
+	uint32_t confirm_s; /* seconds to confirm a disruptive change; 0: not set, so no
+			       confirmation is needed */
 	struct spec_network *networks;
 	size_t n_networks;
 	struct spec_net *nets;
@@ -345,9 +351,9 @@ struct spec {
 };
 
 /*
- * Reads `file` and, if dropin_dir is not NULL and exists, its *.yaml files. Returns 0 and *ret (to
- * be freed with spec_free), -EINVAL with the errors in d, or another negative errno, also with an
- * error in d, if a file could not be read. On failure, *ret is unchanged.
+ * Reads `file` and, if dropin_dir is not NULL and exists, its *.yaml files. Returns 0 and *ret, to
+ * be freed with spec_free(). Returns -EINVAL if the files have errors, or another negative errno if
+ * a file could not be read; in both cases the errors are in d. On failure, *ret is unchanged.
  */
 int spec_load(const char *file, const char *dropin_dir, struct diag *d, struct spec **ret);
 /* Parses a text in memory, with the results of spec_load; messages use `name` as the file's

@@ -37,7 +37,7 @@ static void check_etcd(struct spec_reader *r, const struct spec_cluster *c)
 	for (size_t i = 0; i < c->n_etcd; i++) {
 		const bool tls = c->etcd[i] && strncmp(c->etcd[i], "https://", 8) == 0;
 
-		if (!c->etcd[i]) /* an error was reported for it */
+		if (!c->etcd[i]) /* skip an invalid URL, for which an error was reported already */
 			continue;
 		any_tls |= tls;
 		all_tls &= tls;
@@ -63,7 +63,7 @@ static void check_etcd(struct spec_reader *r, const struct spec_cluster *c)
 			     "http:// sends the password unencrypted; use https://");
 }
 
-/* A key file with security: none is as suspect as security without a key file. */
+/* Both a key file with security: none, and security without a key file, are probably mistakes. */
 void spec_check_cluster(struct spec_reader *r)
 {
 	const struct spec_cluster *c = &r->spec->cluster;

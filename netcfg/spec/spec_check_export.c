@@ -162,7 +162,7 @@ static void check_client(struct spec_reader *r, const struct spec_export *e, siz
 			    "the export is read-only for all clients; leave rw out, or write "
 			    "'read-only: "
 			    "false'");
-	/* a read-only export makes the rights of its clients read-only, which the normal form must
+	/* the clients of a read-only export have only read-only rights, which the normal form must
 	 * show */
 	if (e->read_only)
 		e->clients[client].access = SPEC_ACCESS_RO;

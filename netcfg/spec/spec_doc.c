@@ -37,7 +37,7 @@ static json_t *schema_of_enum(const struct spec_key *k)
 		if (!k->names[i][0] || !spec_key_is_built(k, k->names[i]))
 			continue;
 		json_array_append_new(names, json_string(k->names[i]));
-		/* Editors that read YAML 1.1 treat these words as booleans. */
+		/* Editors that read YAML 1.1 treat "on" and "off" as booleans. */
 		if (strcmp(k->names[i], "on") == 0 || strcmp(k->names[i], "off") == 0)
 			json_array_append_new(names, json_boolean(k->names[i][1] == 'n'));
 	}
@@ -207,7 +207,7 @@ static void put_help(const char *help, FILE *out)
 	fputc('\n', out);
 }
 
-/* Escapes the quotes that YAML needs, because mdoc(7) would remove them. */
+/* Prints an example with escaped quotes: YAML needs the quotes, and mdoc(7) would remove them. */
 static void put_example(const struct spec_key *k, FILE *out)
 {
 	fprintf(out, "Example:\n.Ql %s: ", k->name);

@@ -15,7 +15,7 @@
  * enough to stop an exponential expansion early. */
 #define SPEC_NODES_MAX 65536
 #define SPEC_MAP_KEYS_MAX 256
-/* Enough for a formatted path with its NUL; longer paths are truncated. */
+/* Size that is enough for a formatted path with its NUL. Longer paths are truncated. */
 #define SPEC_PATH_MAX 256
 
 enum spec_node_kind { SPEC_NODE_SCALAR, SPEC_NODE_LIST, SPEC_NODE_MAP };

@@ -23,7 +23,8 @@ static bool key_is_unset(const struct spec_key *k, const char *base)
 		const struct spec_key *member = &k->table->keys[i];
 		bool unset = key_is_unset(member, base + k->offset);
 
-		if (unset == member->required) /* an entry without a required key is not set */
+		if (unset == member->required) /* an entry is not set if its required key is not
+						  set */
 			return unset;
 	}
 	return true;
@@ -116,7 +117,7 @@ static int print_json_value(const struct spec_key *k, const void *field, FILE *o
 	return 0;
 }
 
-/* If `nulls` is true, keys without a value are printed as null; otherwise they are omitted. */
+/* nulls: prints keys without a value as null; otherwise these keys are omitted. */
 static int print_json_table(const struct spec_table *t, const char *base, bool nulls, FILE *out);
 
 static int print_json_one(const struct spec_key *k, const char *field, bool nulls, FILE *out)

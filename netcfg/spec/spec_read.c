@@ -284,7 +284,8 @@ static void read_value(struct spec_reader *r, const struct spec_key *k, struct s
 {
 	if (n->bad)
 		return;
-	/* One error about the key is enough, so its value is not read. */
+	/* Report only one error for a key that this version does not implement, and do not read its
+	 * value. */
 	if (!spec_key_is_built(k, n->text)) {
 		spec_read_error(r, n, "%s", k->not_built);
 		n->bad = true;

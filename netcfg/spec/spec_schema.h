@@ -70,20 +70,21 @@ struct spec_key {
 	/* limits of numbers and seconds; for lists, max is the maximum number of entries (0:
 	 * SPEC_LIST_MAX) */
 	uint32_t min, max;
-	const char *why; /* for numbers: a short reason for the limits; NULL: they need none */
-	const char *of;	 /* for lists of names: the kind of the named objects; NULL: hosts */
-	const char *const *names; /* for enums: the text of each value; "" for "not set" */
+	const char *why; /* a short reason for the limits of a number; NULL: the limits need no
+			    reason */
+	const char *of;	 /* kind of the objects that a list of names refers to; NULL: hosts */
+	const char *const *names; /* text of each value of an enum; "" for "not set" */
 	size_t n_names;
-	const struct spec_table *table; /* for maps: their keys */
+	const struct spec_table *table; /* keys of a map */
 	size_t offset, size;		/* offset of the member; size of a list entry */
-	size_t n_offset;		/* for lists: offset of the count */
-	/* for a list of maps whose entries change the entries of another list: the name of that
-	 * other list */
+	size_t n_offset;		/* offset of the count of a list */
+	/* name of the list whose entries are changed by the entries of this list of maps; NULL:
+	 * none */
 	const char *changes;
 	const char *help;    /* sentences, one per line */
-	const char *example; /* a value as the file would have it */
-	/* The error text for values that this version does not implement; NULL if it implements
-	 * all. */
+	const char *example; /* an example of a value, as the file would have it */
+	/* Error text for values that this version does not implement; NULL if it implements all
+	 * values. */
 	const char *not_built;
 	/* Returns whether a value is implemented. NULL although not_built is set: no value is. */
 	bool (*is_built)(const char *text);
@@ -115,14 +116,14 @@ struct spec_type_ops {
 	/* Prints the value of a field as YAML, in quotes if needed. NULL if the type is not a
 	 * scalar. */
 	void (*print)(const struct spec_key *k, const void *field, FILE *out);
-	/* Returns whether the field is not set, so that it is not printed. NULL if the field is
+	/* Returns whether the field is not set; such a field is not printed. NULL if the field is
 	 * always set. */
 	bool (*is_unset)(const struct spec_key *k, const void *field);
 	/* values are written without quotes; texts that look like a number are quoted */
 	bool is_number;
 	bool is_bool;
 	const char *pattern; /* pattern for the JSON Schema; NULL: no pattern */
-	const char *item;    /* for lists of scalars: describes one entry, as `describe` does */
+	const char *item;    /* describes one entry of a list of scalars, as `describe` does */
 };
 extern const struct spec_type_ops spec_types[SPEC_TYPE_MAX];
 
@@ -140,7 +141,7 @@ struct spec_reader {
 	struct diag *d;
 	struct spec_node **trees; /* one for each file with content */
 	size_t n_trees;
-	/* for each core, the first entry that uses it */
+	/* for each core, the first entry that names the core */
 	struct spec_node *core_owner[SPEC_CORES_MAX];
 };
 
@@ -160,7 +161,7 @@ void spec_merge_trees(struct spec_reader *r);
 int spec_overrides_add(struct spec *s, const char *name, const struct spec_node *target,
 		       const struct spec_node *changes);
 void spec_overrides_done(struct spec *s);
-/* Reads a file's tree into the spec. Its lists are appended to those of earlier files. */
+/* Reads a file's tree into the spec. Appends the file's lists to the lists of earlier files. */
 void spec_read_tree(struct spec_reader *r, struct spec_node *root);
 /* Called after all trees were read: sets defaults and reports missing required keys. */
 void spec_read_finish(struct spec_reader *r);

@@ -20,7 +20,7 @@ static bool is_refused(uint32_t c)
 
 struct text_scan {
 	struct diag_pos pos;
-	bool indent; /* only blanks and tabs so far on this line */
+	bool indent; /* the line has had only blanks and tabs so far */
 	struct diag_pos first_tab;
 	unsigned n_tab_lines, last_tab_line;
 };

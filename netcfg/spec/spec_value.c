@@ -537,7 +537,7 @@ static int range_parse(const char *text, const struct spec_key *k, void *field)
 
 static void range_print(const struct spec_key *k, const void *field, FILE *out)
 {
-	/* for two addresses, '-', '/' and a length */
+	/* space for two addresses, '-', '/' and a length */
 	char buf[2 * IP_ADDR_STR_MAX];
 	const struct ip_range *r = field;
 
