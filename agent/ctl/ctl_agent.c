@@ -12,8 +12,9 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* Returns whether a process listens on the address. *ret has the credentials of that process; pid
- * 0: unknown. */
+/* Returns whether a process listens on the address. *ret has the credentials of that process. If
+ * its queue is full, they are unknown: pid 0, uid -1. pid 0 with another uid: the process is in
+ * another PID namespace. */
 static bool find_listener(const struct sockaddr_un *sun, socklen_t len, struct ucred *ret)
 {
 	/* Non-blocking, because the queue of the socket may be full. */
@@ -42,8 +43,8 @@ static pid_t listener_at(const char *path)
 /*
  * Returns whether an agent runs in this network namespace. It then listens on the socket name that
  * serves as the lock against a second agent. Only a listener of root or of this user counts,
- * because any user can take the name. *ret_pid is 0 if the pid is unknown, for example because the
- * agent is in another PID namespace.
+ * because any user can take the name. *ret_pid is 0 if the pid is unknown, because the agent is in
+ * another PID namespace, such as that of a container, or because its queue is full.
  */
 static bool host_has_agent(pid_t *ret_pid)
 {
@@ -56,7 +57,7 @@ static bool host_has_agent(pid_t *ret_pid)
 	found = find_listener(
 		&sun, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + sizeof(name)), &cred);
 	*ret_pid = cred.pid;
-	return found && (cred.uid == 0 || cred.uid == geteuid() || cred.pid == 0);
+	return found && (cred.uid == 0 || cred.uid == geteuid() || cred.uid == (uid_t)-1);
 }
 
 static bool is_stopped(pid_t pid)
@@ -137,6 +138,23 @@ static void explain_timeout(const char *socket, struct ctl_silence *s)
 	}
 }
 
+/* An agent holds the lock, but the socket does not exist. */
+static void explain_no_socket(const char *socket, pid_t pid, struct ctl_silence *s)
+{
+	char who[48];
+
+	if (pid > 0)
+		snprintf(who, sizeof(who), "process %d", pid);
+	else
+		snprintf(who, sizeof(who), "perhaps in a container");
+	set(s, CTL_AGENT_NO_SOCKET,
+	    "plenumd creates removed sockets again within a second; with another --run-dir, give "
+	    "its socket with --socket",
+	    "no agent answers on %.108s: plenumd (%s) runs in this network namespace, but this "
+	    "socket does not exist",
+	    socket, who);
+}
+
 void ctl_explain_silence(const char *socket, int error, struct ctl_silence *ret)
 {
 	pid_t pid;
@@ -144,14 +162,8 @@ void ctl_explain_silence(const char *socket, int error, struct ctl_silence *ret)
 
 	switch (error) {
 	case -ENOENT:
-		if (found && pid > 0)
-			set(ret, CTL_AGENT_NO_SOCKET,
-			    "plenumd creates removed sockets again within a second; with another "
-			    "--run-dir, give its socket with --socket",
-			    "no agent answers on %.108s: plenumd (process %d) runs, but this "
-			    "socket "
-			    "does not exist",
-			    socket, pid);
+		if (found)
+			explain_no_socket(socket, pid, ret);
 		else
 			set(ret, CTL_AGENT_NONE,
 			    "start plenumd with 'systemctl start plenumd', or give its socket with "

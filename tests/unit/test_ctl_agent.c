@@ -124,6 +124,58 @@ static void test_an_agent_runs_without_its_socket(void **state)
 	in_own_network(runs_without_socket);
 }
 
+static void check_unknown_process(void)
+{
+	int error;
+	struct ctl_silence s = ask(5, &error);
+
+	if (error != -ENOENT || s.state != CTL_AGENT_NO_SOCKET || strstr(s.text, "none runs") ||
+	    !strstr(s.text, "plenumd (perhaps in a container) runs"))
+		_exit(1);
+}
+
+/* A process of a parent PID namespace has no number here. */
+static void runs_outside(void)
+{
+	int status;
+	pid_t pid;
+
+	hold_lock();
+	if (unshare(CLONE_NEWPID) < 0)
+		_exit(77);
+	pid = fork();
+	if (pid == 0) {
+		check_unknown_process();
+		_exit(0);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
+		_exit(1);
+}
+
+/* A listener with a full queue does not show its credentials. */
+static void runs_with_full_queue(void)
+{
+	static const char name[] = PLENUM_HOST_LOCK;
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	const socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + sizeof(name));
+	int fd;
+
+	hold_lock();
+	memcpy(sun.sun_path + 1, name, sizeof(name) - 1);
+	do
+		fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	while (fd >= 0 && connect(fd, (const struct sockaddr *)&sun, len) == 0);
+	if (fd < 0 || errno != EAGAIN)
+		_exit(1);
+	check_unknown_process();
+}
+
+static void test_an_agent_with_an_unknown_process_runs(void **state)
+{
+	in_own_network(runs_outside);
+	in_own_network(runs_with_full_queue);
+}
+
 static void test_a_killed_agent_has_left_its_socket(void **state)
 {
 	struct ctl_silence s;
@@ -221,6 +273,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_no_agent_runs),
 		TEST(test_an_agent_runs_without_its_socket),
+		TEST(test_an_agent_with_an_unknown_process_runs),
 		TEST(test_a_killed_agent_has_left_its_socket),
 		TEST(test_a_stopped_agent_is_told_from_a_busy_one),
 		TEST(test_a_caller_without_permission),
