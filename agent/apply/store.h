@@ -4,8 +4,9 @@
  * The staged configuration is the one that the next apply will use: the files on disk, or the
  * changes that clients have staged. Staged changes are a directory tree in the state directory
  * until an apply commits them or a client discards them. They are a whole configuration, changes to
- * legs by `plenum net`, or both. A whole configuration replaces plenum.yaml and all of plenum.d.
- * Changes to legs are written to plenum.d/50-cli.yaml, so that no file of an operator is modified.
+ * legs by `plenum net` and moves of workers, or both. A whole configuration replaces plenum.yaml
+ * and all of plenum.d. Changes to legs and workers are written to plenum.d/50-cli.yaml, so that no
+ * file of an operator is modified.
  *
  * Only a configuration that is valid as a whole can be staged. A commit is one rename: spec_load
  * reads the old or the new configuration, even if the agent is killed at any moment. Called by the
@@ -116,6 +117,9 @@ int store_load_next(struct store *st, struct diag *d, struct spec **ret);
 int store_net_add(struct store *st, const char *json, size_t len, struct diag *d);
 int store_net_set(struct store *st, const char *name, const char *json, size_t len, struct diag *d);
 int store_net_del(struct store *st, const char *name, struct diag *d);
+/* Stages that the worker of one core uses another core, by an entry of `workers-set:`. Returns the
+ * same errors as store_put_staged, or -ENOENT if no worker uses the first core. */
+int store_worker_move(struct store *st, unsigned from, unsigned to, struct diag *d);
 /* Returns the path to show for a temporary file that spec_load has read, on the heap. */
 char *store_shown_file(const struct store *st, const char *file);
 /* Returns the errors and warnings as ["file:line:col: error: path: text"], a new reference. Paths

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Carries out `plenum net add`, `set` and so on: adds, changes and removes entries of `net`,
- * `net-set` and `networks` in the tree of 50-cli.yaml. Of the keys inside an entry, this file knows
- * only "name" and "network"; the schema validates the result as a whole.
+ * Carries out `plenum net add`, `set` and so on, and `plenum worker move`: adds, changes and
+ * removes entries of `net`, `net-set`, `networks` and `workers-set` in the tree of 50-cli.yaml. Of
+ * the keys inside an entry, this file knows only "name", "network", "core" and "cores"; the schema
+ * validates the result as a whole.
  */
 #include "agent/apply/store_internal.h"
 #include "netcfg/base/file.h"
 #include "netcfg/spec/spec_edit.h"
+#include <stdio.h>
 #include <string.h>
 
 struct edit {
@@ -193,8 +195,10 @@ static bool is_superfluous(struct store *st, const struct edit *e, struct spec_n
 	return without && strcmp(without, yaml) == 0;
 }
 
-/* Removes superfluous members, so that a change that was reverted leaves no entry. */
-static int prune(struct store *st, struct edit *e, struct spec_node *entry, struct diag *d)
+/* Removes superfluous members, so that a change that was reverted leaves no entry. by: the key that
+ * says which entry is changed. */
+static int prune(struct store *st, struct edit *e, struct spec_node *entry, const char *by,
+		 struct diag *d)
 {
 	autofree char *yaml = NULL;
 	struct spec *spec = NULL;
@@ -207,7 +211,7 @@ static int prune(struct store *st, struct edit *e, struct spec_node *entry, stru
 		r = -ENOMEM;
 	for (struct spec_node *m = entry->child, *next; r >= 0 && n > 0; n--, m = next) {
 		next = m->next;
-		if (m->key && strcmp(m->key, "name") == 0)
+		if (m->key && strcmp(m->key, by) == 0)
 			continue;
 		if (is_superfluous(st, e, m, yaml))
 			spec_node_free(m);
@@ -241,9 +245,77 @@ int store_net_set(struct store *st, const char *name, const char *json, size_t l
 		spec_edit_move(entry, changes, "name");
 		spec_edit_drop_nulls(entry);
 		if (!ours)
-			r = prune(st, &e, entry, d);
+			r = prune(st, &e, entry, "name", d);
 	}
 	spec_node_free(changes);
+	return r < 0 ? r : edit_stage(st, &e, d);
+}
+
+/* ---- workers ---- */
+
+static const struct spec_worker *find_worker(const struct spec *spec, unsigned core)
+{
+	for (size_t i = 0; i < spec->n_workers; i++)
+		for (size_t j = 0; j < spec->workers[i].n_cores; j++)
+			if (spec->workers[i].cores[j] == core)
+				return &spec->workers[i];
+	return NULL;
+}
+
+/* Makes the member `cores` of a change: the cores of the entry, with one core replaced. */
+static int make_cores(const struct spec_worker *w, unsigned from, unsigned to, struct diag *d,
+		      struct spec_node **ret)
+{
+	autofree char *text = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		return -ENOMEM;
+	for (size_t i = 0; i < w->n_cores; i++)
+		fprintf(f, "%s%u", i ? ", " : "{cores: [", w->cores[i] == from ? to : w->cores[i]);
+	fputs("]}", f);
+	if (fclose(f) != 0)
+		return -ENOMEM;
+	return spec_node_parse("the request", text, strlen(text), d, ret);
+}
+
+/* Finds the entry of `workers-set:` that sets the core, or adds an entry. */
+static int find_move(struct edit *e, unsigned core, struct diag *d, struct spec_node **ret)
+{
+	char text[32];
+	int r;
+
+	*ret = spec_edit_find_core(e->root, "workers-set", core);
+	if (*ret)
+		return 0;
+	snprintf(text, sizeof(text), "{core: %u}", core);
+	r = spec_node_parse("the request", text, strlen(text), d, ret);
+	return r < 0 ? r : spec_edit_add(e->root, "workers-set", *ret);
+}
+
+int store_worker_move(struct store *st, unsigned from, unsigned to, struct diag *d)
+{
+	PLENUM_CLEANUP(edit_done) struct edit e = {0};
+	struct spec_node *cores = NULL, *entry = NULL;
+	const struct spec_worker *w;
+	struct spec *spec = NULL;
+	int r = edit_init(st, &e, d);
+
+	if (r >= 0)
+		r = edit_try(st, &e, d, &spec);
+	if (r >= 0) {
+		w = find_worker(spec, from);
+		r = w ? make_cores(w, from, to, d, &cores) : -ENOENT;
+	}
+	spec_free(spec);
+	if (r >= 0)
+		r = find_move(&e, from, d, &entry);
+	if (r >= 0) {
+		spec_edit_move(entry, cores, "");
+		r = prune(st, &e, entry, "core", d);
+	}
+	spec_node_free(cores);
 	return r < 0 ? r : edit_stage(st, &e, d);
 }
 

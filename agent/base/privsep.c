@@ -92,6 +92,15 @@ static const char *check_worker(const struct privsep_msg *m)
 	return m->restart.worker ? NULL : "no worker";
 }
 
+static const char *check_move(const struct privsep_msg *m)
+{
+	if (m->move.worker == 0)
+		return "no worker";
+	if (m->type == PRIVSEP_GET_WORKER)
+		return m->move.core ? "unexpected core" : NULL;
+	return m->move.core < PRIVSEP_CORES_MAX ? NULL : "a number is too large";
+}
+
 static const char *check_log_level(const struct privsep_msg *m)
 {
 	if (m->log_level.agent > 1)
@@ -368,6 +377,8 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_RESTART] = {CHANGERS, SIZE(restart), false, true, check_restart},
 	[PRIVSEP_WORKER_STOP] = {CHANGERS, SIZE(restart), false, true, check_worker},
 	[PRIVSEP_WORKER_START] = {CHANGERS, SIZE(restart), false, true, check_worker},
+	[PRIVSEP_GET_WORKER] = {ANY, SIZE(move), false, true, check_move},
+	[PRIVSEP_WORKER_MOVE] = {CHANGERS, SIZE(move), false, true, check_move},
 	[PRIVSEP_LOG_LEVEL] = {CHANGERS, SIZE(log_level), false, true, check_log_level},
 	[PRIVSEP_STOP] = {CHANGERS, 0, false, true, NULL},
 	[PRIVSEP_FAULT_ADD] = {CHANGERS, SIZE(fault), false, true, check_fault},

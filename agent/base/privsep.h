@@ -99,6 +99,8 @@ enum privsep_type {
 	PRIVSEP_RESTART,      /* restart workers, one at a time */
 	PRIVSEP_WORKER_STOP,  /* stop a worker until it is started again */
 	PRIVSEP_WORKER_START, /* start a worker that PRIVSEP_WORKER_STOP stopped */
+	PRIVSEP_GET_WORKER,   /* the running and the staged core of a worker */
+	PRIVSEP_WORKER_MOVE,  /* stage another core for a worker */
 	PRIVSEP_LOG_LEVEL,    /* set what a process logs */
 	PRIVSEP_STOP,	      /* stop the agent with its workers and mounts */
 	PRIVSEP_FAULT_ADD,    /* inject a fault */
@@ -215,6 +217,12 @@ struct privsep_restart {
 	uint32_t worker; /* id of the worker to restart; 0: not chosen by id */
 	/* 1: restart all workers that run another program version than the agent's */
 	uint32_t outdated;
+};
+#define PRIVSEP_CORES_MAX 1024U /* equals SPEC_CORES_MAX */
+#define PRIVSEP_CORE_NONE UINT32_MAX
+struct privsep_move {
+	uint32_t worker; /* id of the worker; not 0 */
+	uint32_t core;	 /* WORKER_MOVE: the core to use; GET_WORKER: 0 */
 };
 #define PRIVSEP_LOG_LEVELS 5
 struct privsep_log_level {
@@ -353,6 +361,7 @@ struct privsep_msg {
 		struct privsep_apply apply;
 		struct privsep_net net;
 		struct privsep_restart restart;
+		struct privsep_move move;
 		struct privsep_log_level log_level;
 		struct privsep_fault fault;
 		struct privsep_capture capture;

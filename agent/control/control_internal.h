@@ -43,6 +43,9 @@ void control_answer(struct agent *a, uint64_t client, struct control_reply *r);
 /* Adds an event with the request and its client. */
 void control_note(struct agent *a, const struct client *cl, const char *fmt, ...)
 	PLENUM_PRINTF(3, 4);
+
+/* ---- running and staged configuration (control_staged.c) ---- */
+
 /* Checks whether m may change the staged configuration. Returns 0, -EINPROGRESS if the staged
  * configuration is being applied, -ESTALE if m names another version of it, or another negative
  * errno if it cannot be read. */
@@ -50,15 +53,44 @@ int control_may_stage(struct agent *a, const struct privsep_msg *m);
 /* Like control_may_stage(), before a change by this client, who becomes the author of the changes
  * that are staged next. */
 int control_begin_stage(struct agent *a, const struct client *cl, const struct privsep_msg *m);
+/* Gets the version (ETag) of the object that m would change, a leg or the whole configuration. *ret
+ * 0: the object does not exist. Returns 0 or negative errno. */
+int control_tag(struct agent *a, const struct privsep_msg *m, uint64_t *ret);
+uint64_t control_tag_of_tree(const struct spec *next);
+/* Returns the version of the running and staged configuration of a leg, or 0 if it has neither. */
+uint64_t control_tag_of_net(const struct spec *running, const struct spec *next, const char *name);
+const struct spec_net *control_find_net(const struct spec *spec, const char *name);
+/* The core of a worker in the running and in the staged configuration. */
+struct control_place {
+	bool runs, is_staged; /* the worker is in that configuration */
+	unsigned running, staged;
+	enum spec_role role;
+	const struct spec_worker *entry; /* of the staged configuration; NULL: not staged */
+};
+/* Finds the cores of a worker; *p is empty before. Returns 0, -ENOENT if no worker has the id, or
+ * another negative errno. */
+int control_find_place(struct agent *a, uint32_t id, const struct spec *next,
+		       struct control_place *p);
+/* Returns the version of the running and the staged core of a worker, or 0 if no worker has the
+ * id. */
+uint64_t control_tag_of_worker(struct agent *a, uint32_t id, const struct spec *next);
+/* Returns what an apply would do with a leg or a worker: "add", "remove", "change", or "" for
+ * nothing. */
+const char *control_pending_word(const json_t *running, const json_t *staged);
+/* Lists the changed configuration keys, such as {"label": {"running": "a", "staged": "b"}}. */
+json_t *control_changes_to_json(const json_t *running, const json_t *staged);
+/* Returns the file of the entry at pos, among the files that an apply would read. The running
+ * configuration does not show it, because after a rollback it comes from the history. */
+json_t *control_file_to_json(const struct agent *a, const struct diag_pos *pos);
+/* Lists the values that a file sets for the entry but that another file overrides. of: the list of
+ * the entry, "net" or "workers"; entry: its pos, or NULL for an empty list. */
+json_t *control_overridden_to_json(const struct agent *a, const struct spec *next, const char *of,
+				   const struct diag_pos *entry);
 
 /* ---- legs (control_net.c) ---- */
 
 /* Answers GET /v1/net: the running legs, and the staged changes of each. */
 void control_net(struct agent *a, const struct status *st, struct control_reply *r);
-/* Gets the version (ETag) of the object that m would change, a leg or the whole configuration. *ret
- * 0: the object does not exist. Returns 0 or negative errno. */
-int control_tag(struct agent *a, const struct privsep_msg *m, uint64_t *ret);
-uint64_t control_tag_of_tree(const struct spec *next);
 void control_get_net(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
 		     struct control_reply *r);
 void control_net_add(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
@@ -67,6 +99,13 @@ void control_net_set(struct agent *a, const struct client *cl, const struct priv
 		     struct control_reply *r);
 void control_net_del(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
 		     struct control_reply *r);
+
+/* ---- moves of workers (control_move.c) ---- */
+
+void control_get_worker(struct agent *a, const struct client *cl, const struct privsep_msg *m,
+			int fd, struct control_reply *r);
+void control_worker_move(struct agent *a, const struct client *cl, const struct privsep_msg *m,
+			 int fd, struct control_reply *r);
 
 /* ---- configurations (control_config.c) ---- */
 
@@ -96,6 +135,10 @@ void control_worker_start(struct agent *a, const struct client *cl, const struct
 			  int fd, struct control_reply *r);
 void control_log_level(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 		       int fd, struct control_reply *r);
+/* Makes the error that a worker does not exist, or that it does not do what is asked: `what` is
+ * "exists" or "runs". The text lists the ids of the existing workers. */
+void control_unknown_worker(struct agent *a, uint32_t id, const char *what,
+			    struct control_reply *r);
 /* Appends a note if workers run an earlier program. */
 void control_note_outdated(const struct agent *a, json_t *notes);
 

@@ -12,8 +12,7 @@ static bool is_meant(const struct sup_worker *w, const struct privsep_restart *m
 	       (m->worker == w->id || (m->outdated && sup_is_outdated(w)));
 }
 
-/* Makes the error that a worker does not exist. The text lists the ids of the existing workers. */
-static void fail_unknown(struct agent *a, uint32_t id, const char *what, struct control_reply *r)
+void control_unknown_worker(struct agent *a, uint32_t id, const char *what, struct control_reply *r)
 {
 	char ids[128] = "", message[256];
 	size_t len = 0;
@@ -36,7 +35,7 @@ void control_worker_stop(struct agent *a, const struct client *cl, const struct 
 
 	clients_describe(cl, by, sizeof(by));
 	if (!sup_hold(a->sup, m->restart.worker, by)) {
-		fail_unknown(a, m->restart.worker, "exists", r);
+		control_unknown_worker(a, m->restart.worker, "exists", r);
 		return;
 	}
 	control_note(a, cl, "stop of worker %u requested", m->restart.worker);
@@ -50,7 +49,7 @@ void control_worker_start(struct agent *a, const struct client *cl, const struct
 	int k = sup_release(a->sup, m->restart.worker);
 
 	if (k == -ENOENT) {
-		fail_unknown(a, m->restart.worker, "exists", r);
+		control_unknown_worker(a, m->restart.worker, "exists", r);
 		return;
 	}
 	if (k < 0) {
@@ -76,7 +75,7 @@ static void set_log_level(struct agent *a, uint32_t id, enum log_level level,
 	if (k == 0)
 		return;
 	if (k == -ENOTCONN) {
-		fail_unknown(a, id, "is up", r);
+		control_unknown_worker(a, id, "is up", r);
 		return;
 	}
 	if (k == -EPROTONOSUPPORT)
@@ -124,7 +123,7 @@ void control_restart(struct agent *a, const struct client *cl, const struct priv
 			json_array_append_new(list, json_integer(w->id));
 	if (m->restart.worker && json_array_size(list) == 0) {
 		json_decref(list);
-		fail_unknown(a, m->restart.worker, "runs", r);
+		control_unknown_worker(a, m->restart.worker, "runs", r);
 		return;
 	}
 	control_note(a, cl, "restart of %zu workers requested", json_array_size(list));

@@ -201,6 +201,8 @@ static const struct ctl_command commands[] = {
 	{"worker restart", 0, 1, TAKES_OUTDATED | DISRUPTS, ctl_cmd_worker_restart},
 	{"worker stop", 1, 1, DISRUPTS, ctl_cmd_worker_stop},
 	{"worker start", 1, 1, 0, ctl_cmd_worker_start},
+	{"worker show", 1, 1, 0, ctl_cmd_worker_show},
+	{"worker move", 1, 1, TAKES_CORE | TAKES_EXPECT | DISRUPTS, ctl_cmd_worker_move},
 	{"worker log-level", 2, 2, 0, ctl_cmd_worker_log_level},
 	{"worker logs", 1, 1, TAKES_FOLLOW | TAKES_LINES, ctl_cmd_worker_logs},
 	{"stop", 0, 0, DISRUPTS, ctl_cmd_stop},

@@ -66,6 +66,7 @@ struct ctl_args {
 	struct ctl_list forces; /* for apply, confirm and rollback */
 	bool dry_run;
 	bool outdated;		  /* for worker restart */
+	const char *core;	  /* for worker move */
 	bool bad, all;		  /* for doctor */
 	const char *answers;	  /* for setup: path of a file with answers */
 	const char *confirm;	  /* for apply and rollback: a time such as 120s */
@@ -261,7 +262,19 @@ int ctl_diff(const char *a, const char *b, FILE *out);
 /* Like ctl_diff(), but writes to a heap text *ret, which the caller frees. */
 int ctl_diff_text(const char *a, const char *b, char **ret);
 
-/* ---- legs ---- */
+/* ---- legs and workers ---- */
+
+/* An object with a version that a command changes: the operations that get and set it, its name,
+ * and the text to print if there is nothing to stage. */
+struct ctl_patch {
+	enum resource_id get, set;
+	const char *name, *nothing;
+};
+/* Changes configuration keys of the object, based on its current version, so that the command never
+ * overwrites a change that another operator stages at the same time. After such a change the
+ * command reads the object again and repeats its own change, unless the operator expects a certain
+ * version. Returns the exit status. In ctl_net.c. */
+int ctl_patch(const struct ctl_args *a, const struct ctl_patch *p, const json_t *body);
 
 /* Checks that the name can be part of a path. Returns CTL_OK, or another exit status after printing
  * the error. In ctl_net.c. */
@@ -369,6 +382,8 @@ int ctl_cmd_stop(const struct ctl_args *a);
 int ctl_cmd_worker_restart(const struct ctl_args *a);
 int ctl_cmd_worker_stop(const struct ctl_args *a);
 int ctl_cmd_worker_start(const struct ctl_args *a);
+int ctl_cmd_worker_show(const struct ctl_args *a);
+int ctl_cmd_worker_move(const struct ctl_args *a);
 int ctl_cmd_worker_log_level(const struct ctl_args *a);
 int ctl_cmd_worker_logs(const struct ctl_args *a);
 int ctl_cmd_validate(const struct ctl_args *a);

@@ -224,6 +224,8 @@ static int ask_legs(const struct ctl_args *a, struct difference *ret)
 	json_array_foreach (json_object_get(o, "net"), i, leg)
 		json_array_foreach (json_object_get(leg, "overridden"), j, override)
 			json_array_append(ret->warnings, json_object_get(override, "text"));
+	json_array_foreach (json_object_get(o, "workers_overridden"), i, override)
+		json_array_append(ret->warnings, json_object_get(override, "text"));
 	json_decref(o);
 	return CTL_OK;
 }

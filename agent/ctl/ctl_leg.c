@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 'plenum net show NAME': prints the configuration keys of a leg, with staged values and values
- * that are not in force. For other commands, prints versions and authors of staged changes. */
+/* 'plenum net show NAME' and 'plenum worker show ID': prints the configuration keys of a leg or a
+ * worker, with staged values and values that are not in force. For other commands, prints versions
+ * and authors of staged changes. */
 #include "agent/ctl/ctl.h"
 
 #include <string.h>
@@ -65,6 +66,18 @@ static bool any_changes(const json_t *leg)
 	return json_object_size(json_object_get(leg, "changes")) > 0;
 }
 
+/* Returns whether a key of the table has a value that is not in force. */
+static bool any_overridden(const json_t *leg, json_t *keys)
+{
+	const json_t *o;
+	size_t i;
+
+	json_array_foreach (json_object_get(leg, "overridden"), i, o)
+		if (json_object_get(keys, ctl_text(o, "key")))
+			return true;
+	return false;
+}
+
 static int print_leg(const struct ctl_args *a, const json_t *leg)
 {
 	static const char *const headings[] = {"KEY", "VALUE", "STAGED", "OVERRIDDEN"};
@@ -77,11 +90,13 @@ static int print_leg(const struct ctl_args *a, const json_t *leg)
 		keys = json_object_get(leg, "staged");
 	json_object_foreach (keys, key, value)
 		add_key(&t, leg, key);
+	if (json_object_get(leg, "role"))
+		add_row(&t, "role", ctl_text(leg, "role"));
 	add_row(&t, "file", ctl_text(leg, "file"));
 	add_row(&t, "pending", *pending ? pending : "nothing");
 	add_row(&t, "version", ctl_text(leg, "version"));
 	snprintf(columns, sizeof(columns), "KEY,VALUE%s%s", any_changes(leg) ? ",STAGED" : "",
-		 json_array_size(json_object_get(leg, "overridden")) ? ",OVERRIDDEN" : "");
+		 any_overridden(leg, keys) ? ",OVERRIDDEN" : "");
 	return ctl_view_print(a, &t, columns);
 }
 
@@ -129,16 +144,14 @@ void ctl_put_authors(const json_t *answer)
 		put_author(author);
 }
 
-int ctl_show_leg(const struct ctl_args *a, const char *name)
+static int show(const struct ctl_args *a, enum resource_id resource, const char *name)
 {
-	const struct ctl_request rq = {.resource = RESOURCE_NET_GET, .name = name};
+	const struct ctl_request rq = {.resource = resource, .name = name};
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
 	autofree char *version = NULL;
 	json_t *o;
-	int r = ctl_check_leg_name(name);
+	int r = ctl_ask(a, &rq, &reply);
 
-	if (r == CTL_OK)
-		r = ctl_ask(a, &rq, &reply);
 	if (r != CTL_OK)
 		return r;
 	o = ctl_parse(&rq, &reply);
@@ -150,5 +163,47 @@ int ctl_show_leg(const struct ctl_args *a, const char *name)
 	if (r == CTL_OK && !a->json)
 		ctl_put_overridden(o);
 	json_decref(o);
+	return r;
+}
+
+int ctl_show_leg(const struct ctl_args *a, const char *name)
+{
+	int r = ctl_check_leg_name(name);
+
+	return r == CTL_OK ? show(a, RESOURCE_NET_GET, name) : r;
+}
+
+int ctl_cmd_worker_show(const struct ctl_args *a)
+{
+	unsigned long id = 0;
+	char name[24];
+	int r = ctl_take_number("ID", a->operands[0], 1, UINT32_MAX, &id);
+
+	snprintf(name, sizeof(name), "%lu", id);
+	return r == CTL_OK ? show(a, RESOURCE_WORKER, name) : r;
+}
+
+int ctl_cmd_worker_move(const struct ctl_args *a)
+{
+	char name[24];
+	const struct ctl_patch p = {RESOURCE_WORKER, RESOURCE_WORKER_MOVE, name,
+				    "Nothing to stage: the worker uses this core already."};
+	unsigned long id = 0, core = 0;
+	json_t *body;
+	int r = ctl_take_number("ID", a->operands[0], 1, UINT32_MAX, &id);
+
+	if (r == CTL_OK && !a->core) {
+		ctl_complain("worker move needs --core N, the core to use; see 'plenum worker move "
+			     "--help'");
+		r = CTL_USAGE;
+	}
+	if (r == CTL_OK)
+		r = ctl_take_number("--core", a->core, 0, PRIVSEP_CORES_MAX - 1, &core);
+	if (r != CTL_OK)
+		return r;
+	snprintf(name, sizeof(name), "%lu", id);
+	body = json_pack("{s:I}", "core", (json_int_t)core);
+	r = body ? ctl_patch(a, &p, body) : CTL_OS;
+	json_decref(body);
 	return r;
 }

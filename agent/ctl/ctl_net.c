@@ -423,7 +423,7 @@ int ctl_cmd_net_add(const struct ctl_args *a)
 }
 
 /* Prints the result of a change. */
-static int print_changed(const struct ctl_args *a, const json_t *o)
+static int print_changed(const struct ctl_args *a, const char *nothing, const json_t *o)
 {
 	if (a->json)
 		return ctl_put_json(o);
@@ -431,7 +431,7 @@ static int print_changed(const struct ctl_args *a, const json_t *o)
 		puts("The change is staged; 'plenum plan' shows the steps, 'plenum apply' applies "
 		     "the change.");
 	else
-		puts("Nothing to stage: the leg has these values already.");
+		puts(nothing);
 	return CTL_OK;
 }
 
@@ -454,14 +454,14 @@ static void pause_before_try(unsigned n_tries)
 	nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
 }
 
-/* Sends the change for the expected version. If no version is expected, first reads the leg's
+/* Sends the change for the expected version. If no version is expected, first reads the current
  * version. Returns CTL_OK with the agent's answer, whatever its HTTP status is, or another exit
  * status after printing the error. */
-static int try_patch(const struct ctl_args *a, const char *name, const char *text,
+static int try_patch(const struct ctl_args *a, const struct ctl_patch *p, const char *text,
 		     const char *expected, struct ctl_reply *ret)
 {
-	const struct ctl_request look = {.resource = RESOURCE_NET_GET, .name = name};
-	struct ctl_request rq = {.resource = RESOURCE_NET_SET, .name = name, .body = text};
+	const struct ctl_request look = {.resource = p->get, .name = p->name};
+	struct ctl_request rq = {.resource = p->set, .name = p->name, .body = text};
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply leg = {0};
 	int r = *expected ? CTL_OK : ctl_ask(a, &look, &leg);
 
@@ -472,30 +472,25 @@ static int try_patch(const struct ctl_args *a, const char *name, const char *tex
 	return r < 0 ? ctl_failed(a, &rq, r) : CTL_OK;
 }
 
-/* Changes configuration keys of a leg, based on its current version, so that the command never
- * overwrites a change that another operator stages at the same time. After such a change the
- * command reads the leg again and repeats its own change, unless the operator expects a certain
- * version. */
-static int patch(const struct ctl_args *a, const char *name, const json_t *body)
+int ctl_patch(const struct ctl_args *a, const struct ctl_patch *p, const json_t *body)
 {
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
 	autofree char *text = json_dumps(body, JSON_COMPACT);
-	const struct ctl_request rq = {.resource = RESOURCE_NET_SET};
+	const struct ctl_request rq = {.resource = p->set};
 	const unsigned n_tries = a->expect ? 1 : PATCH_TRIES;
 	char tag[CTL_TAG_SIZE];
 	json_t *o;
-	int r = ctl_check_leg_name(name);
+	int r;
 
-	if (r == CTL_OK && !text)
+	if (!text)
 		return not_utf8();
+	r = ctl_take_expect(a, tag);
 	if (r == CTL_OK)
-		r = ctl_take_expect(a, tag);
-	if (r == CTL_OK)
-		r = try_patch(a, name, text, tag, &reply);
+		r = try_patch(a, p, text, tag, &reply);
 	for (unsigned i = 1; r == CTL_OK && reply.status == HTTP_CHANGED && i < n_tries; i++) {
 		ctl_reply_done(&reply);
 		pause_before_try(i);
-		r = try_patch(a, name, text, tag, &reply);
+		r = try_patch(a, p, text, tag, &reply);
 	}
 	if (r == CTL_OK)
 		r = ctl_judge(a, &reply);
@@ -504,9 +499,18 @@ static int patch(const struct ctl_args *a, const char *name, const json_t *body)
 	o = ctl_parse(&rq, &reply);
 	if (!o)
 		return CTL_SOFTWARE;
-	r = print_changed(a, o);
+	r = print_changed(a, p->nothing, o);
 	json_decref(o);
 	return r;
+}
+
+static int patch(const struct ctl_args *a, const char *name, const json_t *body)
+{
+	const struct ctl_patch p = {RESOURCE_NET_GET, RESOURCE_NET_SET, name,
+				    "Nothing to stage: the leg has these values already."};
+	int r = ctl_check_leg_name(name);
+
+	return r == CTL_OK ? ctl_patch(a, &p, body) : r;
 }
 
 /* Resets the configuration keys in a text such as "label,ips" to their values in a file or to their

@@ -88,6 +88,7 @@ static const struct ctl_option {
 	{"staged", 0, FLAG, TAKES_WHICH, offsetof(struct ctl_parsed, args.staged)},
 	{"dry-run", 0, FLAG, TAKES_DRY_RUN, offsetof(struct ctl_parsed, args.dry_run)},
 	{"outdated", 0, FLAG, TAKES_OUTDATED, offsetof(struct ctl_parsed, args.outdated)},
+	{"core", 0, TEXT, TAKES_CORE, offsetof(struct ctl_parsed, args.core)},
 	{"expect", 0, TEXT, TAKES_EXPECT, offsetof(struct ctl_parsed, args.expect)},
 	{"force", 0, LIST, TAKES_FORCE, offsetof(struct ctl_parsed, args.forces)},
 	{"confirm", 0, TEXT, TAKES_APPLY, offsetof(struct ctl_parsed, args.confirm)},
@@ -199,8 +200,8 @@ int ctl_take_expect(const struct ctl_args *a, char ret[CTL_TAG_SIZE])
 		return CTL_OK;
 	}
 	ctl_complain("--expect needs a version of 16 digits from 0 to f, found '%.40s'; 'plenum "
-		     "net show NAME' prints the version of a leg, 'plenum plan' and 'plenum diff' "
-		     "print the version of the configuration",
+		     "net show NAME' prints the version of a leg, 'plenum worker show ID' of a "
+		     "worker, 'plenum plan' and 'plenum diff' of the configuration",
 		     a->expect);
 	return CTL_USAGE;
 }

@@ -33,7 +33,8 @@ enum {
 	TAKES_DOCTOR = 1 << 25,
 	TAKES_ANSWERS = 1 << 26,
 	TAKES_ROLE = 1 << 27,
-	TAKES_LINES = 1 << 28, /* the highest bit that is used */
+	TAKES_LINES = 1 << 28,
+	TAKES_CORE = 1 << 29, /* the highest bit that is used */
 	/* Not an option: the command interrupts service or discards work, so it is never
 	 * suggested. */
 	DISRUPTS = 1 << 24,

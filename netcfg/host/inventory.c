@@ -721,3 +721,22 @@ const char *inv_sysctl_value(const struct inventory *inv, const char *key)
 			return inv->sysctls[i].value;
 	return NULL;
 }
+
+void inv_format_online(const struct inventory *inv, char *buf, size_t size)
+{
+	size_t len = 0;
+
+	buf[0] = '\0';
+	for (size_t i = 0; i < inv->n_cores && len < size; i++) {
+		size_t last = i;
+
+		if (!inv->cores[i].online)
+			continue;
+		while (last + 1 < inv->n_cores && inv->cores[last + 1].online &&
+		       inv->cores[last + 1].id == inv->cores[last].id + 1)
+			last++;
+		len += (size_t)snprintf(buf + len, size - len, last > i ? "%s%u-%u" : "%s%u",
+					len ? "," : "", inv->cores[i].id, inv->cores[last].id);
+		i = last;
+	}
+}

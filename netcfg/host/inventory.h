@@ -422,6 +422,8 @@ struct inventory {
  * privilege: parts that it cannot read are warnings in d. */
 int inv_collect(struct kernel *k, struct diag *d, struct inventory **ret);
 struct inventory *inv_free(struct inventory *inv); /* accepts NULL, returns NULL */
+/* Writes the numbers of the online cores into buf, such as "0-3,6". */
+void inv_format_online(const struct inventory *inv, char *buf, size_t size);
 /* Returns a deep copy with the same number. Errors: -ENOMEM. */
 int inv_copy(const struct inventory *inv, struct inventory **ret);
 const struct inv_link *inv_link_by_name(const struct inventory *inv, const char *name);

@@ -303,11 +303,15 @@ struct spec_api { /* the REST API over TCP; listen.family 0: not configured */
 	struct diag_pos pos;
 };
 
-/* A value of a file that an entry of `net-set:` replaces, with the positions of both. */
+/* A value of a file that an entry of `net-set:` or `workers-set:` replaces, with the positions of
+ * both. */
 struct spec_override {
-	char name[PLENUM_NAME_MAX];	     /* name of the changed entry of net */
+	const char *list, *by_list;	     /* "net" and "net-set"; static texts of the schema */
+	char name[PLENUM_NAME_MAX];	     /* of the changed entry of net; "": of another list */
+	char *path;			     /* "net[leg-a].label", "workers[0].cores" */
 	char *key, *value, *overridden;	     /* the key, and both values as YAML */
 	struct diag_pos pos, overridden_pos; /* positions of the values */
+	struct diag_pos entry_pos;	     /* of the changed entry, as its own pos */
 };
 
 struct spec {
@@ -330,10 +334,13 @@ struct spec {
 	size_t n_networks;
 	struct spec_net *nets;
 	size_t n_nets;
-	/* always empty, because entries of `net-set:` are merged into `nets` */
+	/* always empty, because entries of `net-set:` are merged into `nets`, and entries of
+	 * `workers-set:` into `workers` */
 	struct spec_net *net_sets;
 	size_t n_net_sets;
-	/* the values that entries of `net-set:` replace by other values */
+	struct spec_worker *worker_sets;
+	size_t n_worker_sets;
+	/* the values that entries of these lists replace by other values */
 	struct spec_override *overrides;
 	size_t n_overrides;
 	struct spec_worker *workers;
@@ -364,7 +371,7 @@ int spec_parse(const char *name, const char *text, size_t len, struct diag *d, s
 void spec_set_default_host(struct spec *s, const char *host);
 struct spec *spec_free(struct spec *s); /* accepts NULL, returns NULL */
 
-/* The file in the drop-in folder that `plenum net` maintains. */
+/* The file in the drop-in folder that `plenum net` and `plenum worker move` maintain. */
 #define SPEC_CLI_FILE "50-cli.yaml"
 /* Returns whether the value that the override replaces has changed since `before`, the running
  * configuration. If so, the file was edited, but the edit has no effect. Returns false if before is

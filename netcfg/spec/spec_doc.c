@@ -18,6 +18,7 @@
 enum doc_table { DOC_TABLE_ROOT, DOC_TABLE_ENTRY, DOC_TABLE_CHANGE };
 
 static json_t *schema_of_table(const struct spec_table *t, enum doc_table as);
+static json_t *schema_of_entries(const struct spec_key *k);
 
 static json_t *schema_of_string(const struct spec_key *k)
 {
@@ -82,8 +83,7 @@ static json_t *schema_of_value(const struct spec_key *k)
 	case SPEC_TYPE_MAP:
 		return schema_of_table(k->table, DOC_TABLE_ENTRY);
 	case SPEC_TYPE_MAPS:
-		return schema_of_list(k, schema_of_table(k->table, k->changes ? DOC_TABLE_CHANGE
-									      : DOC_TABLE_ENTRY));
+		return schema_of_list(k, schema_of_entries(k));
 	case SPEC_TYPE_BOOL:
 		return json_pack("{s:s}", "type", "boolean");
 	case SPEC_TYPE_U16:
@@ -151,7 +151,6 @@ static json_t *schema_of_help(const struct spec_key *k)
 	return json_string(text);
 }
 
-/* An entry of `net-set:` has the keys to change and the name of the entry that it changes. */
 static json_t *schema_of_table(const struct spec_table *t, enum doc_table as)
 {
 	json_t *schema = json_object(), *properties = json_object(), *required = json_array();
@@ -171,13 +170,32 @@ static json_t *schema_of_table(const struct spec_table *t, enum doc_table as)
 		if (k->fallback && as != DOC_TABLE_CHANGE)
 			json_object_set_new(value, "default", schema_of_fallback(k));
 		json_object_set_new(properties, k->name, value);
-		if (as == DOC_TABLE_CHANGE ? strcmp(k->name, "name") == 0 : k->required)
+		if (as != DOC_TABLE_CHANGE && k->required)
 			json_array_append_new(required, json_string(k->name));
 	}
 	json_object_set_new(schema, "properties", properties);
 	if (json_array_size(required) > 0)
 		json_object_set(schema, "required", required);
 	json_decref(required);
+	return schema;
+}
+
+/* An entry of `net-set:` or `workers-set:` has the keys to change, and the key that says which
+ * entry it changes. */
+static json_t *schema_of_entries(const struct spec_key *k)
+{
+	json_t *schema, *properties;
+
+	if (!k->changes)
+		return schema_of_table(k->table, DOC_TABLE_ENTRY);
+	schema = schema_of_table(k->table, DOC_TABLE_CHANGE);
+	properties = json_object_get(schema, "properties");
+	if (!json_object_get(properties, k->by))
+		json_object_set_new(properties, k->by,
+				    json_pack("{s:s, s:i, s:i, s:s}", "type", "integer", "minimum",
+					      0, "maximum", SPEC_CORES_MAX - 1, "description",
+					      "A core that the changed entry has in its file."));
+	json_object_set_new(schema, "required", json_pack("[s]", k->by));
 	return schema;
 }
 

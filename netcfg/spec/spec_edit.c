@@ -25,6 +25,34 @@ struct spec_node *spec_edit_find(const struct spec_node *root, const char *list,
 	return NULL;
 }
 
+static bool has_core(const struct spec_node *n, unsigned core)
+{
+	unsigned first, last;
+
+	if (n->kind == SPEC_NODE_SCALAR)
+		return n->text && spec_cores_parse(n->text, &first, &last) && core >= first &&
+		       core <= last;
+	for (const struct spec_node *c = n->child; c; c = c->next)
+		if (c->kind == SPEC_NODE_SCALAR && has_core(c, core))
+			return true;
+	return false;
+}
+
+struct spec_node *spec_edit_find_core(const struct spec_node *root, const char *list, unsigned core)
+{
+	const struct spec_node *items = spec_node_member(root, list);
+
+	if (!items || items->kind != SPEC_NODE_LIST)
+		return NULL;
+	for (struct spec_node *n = items->child; n; n = n->next) {
+		const struct spec_node *cores = spec_node_member(n, "cores");
+
+		if (cores && has_core(cores, core))
+			return n;
+	}
+	return NULL;
+}
+
 static struct spec_node *node_new(enum spec_node_kind kind)
 {
 	struct spec_node *n = calloc(1, sizeof(*n));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Edits a file that a program maintains: plenum.d/50-cli.yaml. spec_node_parse reads the file into
- * a tree; these functions change its lists of named maps and print it again. The only key that they
- * know is `name`, so a new key of the schema needs no change here. The values are checked when all
- * files are loaded.
+ * a tree; these functions change its lists of maps and print it again. The only keys that they
+ * know are `name` and `cores`, so a new key of the schema needs no change here. The values are
+ * checked when all files are loaded.
  */
 #ifndef PLENUM_NETCFG_SPEC_EDIT_H
 #define PLENUM_NETCFG_SPEC_EDIT_H
@@ -12,6 +12,10 @@
 
 /* Returns the entry of that name in a list of the root, or NULL if there is none. */
 struct spec_node *spec_edit_find(const struct spec_node *root, const char *list, const char *name);
+/* Returns the entry of a list of the root whose `cores` contain the core, or NULL if there is
+ * none. */
+struct spec_node *spec_edit_find_core(const struct spec_node *root, const char *list,
+				      unsigned core);
 /* Returns an empty map, or NULL if out of memory. */
 struct spec_node *spec_edit_new(void);
 /* Appends a map to a list of the root, and creates the list if it is missing. It takes ownership of

@@ -1,20 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Merges entries of one file that change entries of another file (`net-set:`) into the trees before
- * the trees are read. So one reader and one set of checks apply to the result, and an error names
- * the line of the change.
+ * Merges entries of one file that change entries of another file (`net-set:`, `workers-set:`) into
+ * the trees before the trees are read. So one reader and one set of checks apply to the result, and
+ * an error names the line of the change.
  */
+#include "netcfg/base/vec.h"
 #include "netcfg/spec/spec_edit.h"
 #include "netcfg/spec/spec_schema.h"
 
 #include <string.h>
 
-/* Returns the entry of that name in any of the trees. */
-static struct spec_node *find_target(const struct spec_reader *r, const char *list,
-				     const char *name)
+/* An item of such a list, and the entry that it changes. All are found before the first is merged,
+ * because a merge may change the cores by which another entry is found. */
+struct change {
+	const struct spec_key *k;
+	struct spec_node *item, *target;
+};
+
+struct changes {
+	struct change *list;
+	size_t n;
+};
+
+/* Returns the entry that the item changes, in any of the trees; by: the value of the item's key
+ * k->by. */
+static struct spec_node *find_target(const struct spec_reader *r, const struct spec_key *k,
+				     const char *by)
 {
+	const bool is_core = strcmp(k->by, "core") == 0;
+	unsigned core, last;
+
+	if (is_core && (!spec_cores_parse(by, &core, &last) || core != last))
+		return NULL;
 	for (size_t i = 0; i < r->n_trees; i++) {
-		struct spec_node *n = spec_edit_find(r->trees[i], list, name);
+		struct spec_node *n = is_core ? spec_edit_find_core(r->trees[i], k->changes, core)
+					      : spec_edit_find(r->trees[i], k->changes, by);
 
 		if (n)
 			return n;
@@ -23,22 +43,36 @@ static struct spec_node *find_target(const struct spec_reader *r, const char *li
 }
 
 /* Returns an earlier item that changes the same entry, or NULL. */
-static const struct spec_node *find_twin(const struct spec_reader *r, const char *list,
-					 const char *name, const struct spec_node *item)
+static const struct spec_node *find_twin(const struct changes *c, const struct spec_node *target)
 {
-	for (size_t i = 0; i < r->n_trees; i++) {
-		const struct spec_node *n = spec_edit_find(r->trees[i], list, name);
-
-		if (n)
-			return n == item ? NULL : n;
-	}
+	for (size_t i = 0; i < c->n; i++)
+		if (c->list[i].target == target)
+			return c->list[i].item;
 	return NULL;
 }
 
-static void merge_item(struct spec_reader *r, const struct spec_key *k, struct spec_node *item)
+static void complain_missing(struct spec_reader *r, const struct spec_key *k,
+			     const struct spec_node *by)
 {
-	const struct spec_node *name = spec_node_member(item, "name"), *twin;
-	struct spec_node *target;
+	if (strcmp(k->by, "name") == 0)
+		spec_read_error(
+			r, by,
+			"no entry of %s is called '%.64s'; 'plenum net remove %.64s' drops this "
+			"change",
+			k->changes, by->text, by->text);
+	else
+		spec_read_error(r, by,
+				"no entry of %s has core '%.16s' in its file; write a core that it "
+				"has now, or remove this entry of %s",
+				k->changes, by->text, k->name);
+}
+
+/* Finds the entry that the item changes. */
+static void find_change(struct spec_reader *r, const struct spec_key *k, struct spec_node *item,
+			struct changes *c)
+{
+	const struct spec_node *by = spec_node_member(item, k->by), *twin;
+	struct change change = {k, item, NULL}, *added;
 
 	if (item->bad || item->kind != SPEC_NODE_MAP) {
 		if (!item->bad)
@@ -47,47 +81,58 @@ static void merge_item(struct spec_reader *r, const struct spec_key *k, struct s
 					k->name, k->example);
 		return;
 	}
-	if (!name || name->kind != SPEC_NODE_SCALAR || !name->text) {
+	if (!by || by->kind != SPEC_NODE_SCALAR || !by->text) {
 		spec_read_error(r, item,
-				"the key 'name' is missing; write which entry of %s this changes",
-				k->changes);
+				"the key '%s' is missing; write which entry of %s this changes",
+				k->by, k->changes);
 		return;
 	}
-	target = find_target(r, k->changes, name->text);
-	twin = find_twin(r, k->name, name->text, item);
-	if (!target)
-		spec_read_error(
-			r, name,
-			"no entry of %s is called '%.64s'; 'plenum net remove %.64s' drops this "
-			"change",
-			k->changes, name->text, name->text);
-	else if (twin)
-		spec_read_error(r, name,
-				"'%.64s' is changed already on line %u of %s; leave one out",
-				name->text, twin->pos.line, twin->pos.file);
-	else if (spec_overrides_add(r->spec, name->text, target, item) < 0)
-		r->d->out_of_memory = true;
+	change.target = find_target(r, k, by->text);
+	twin = change.target ? find_twin(c, change.target) : NULL;
+	if (!change.target) {
+		complain_missing(r, k, by);
+		return;
+	}
+	if (twin) {
+		spec_read_error(r, by, "'%.64s' is changed already on line %u of %s; leave one out",
+				by->text, twin->pos.line, twin->pos.file);
+		return;
+	}
+	added = vec_add(&c->list, &c->n, sizeof(*added));
+	if (added)
+		*added = change;
 	else
-		spec_edit_move(target, item, "name");
+		r->d->out_of_memory = true;
+}
+
+static void find_changes(struct spec_reader *r, const struct spec_key *k, struct spec_node *list,
+			 struct changes *c)
+{
+	if (!list || list->bad)
+		return;
+	if (list->kind != SPEC_NODE_LIST)
+		spec_read_error(r, list, "expected a list; write for example '%s: %s'", k->name,
+				k->example);
+	for (struct spec_node *item = list->child; item && list->kind == SPEC_NODE_LIST;
+	     item = item->next)
+		find_change(r, k, item, c);
 }
 
 void spec_merge_trees(struct spec_reader *r)
 {
-	for (size_t i = 0; i < spec_schema.n_keys; i++) {
-		const struct spec_key *k = &spec_schema.keys[i];
+	struct changes c = {0};
 
-		for (size_t j = 0; k->changes && j < r->n_trees; j++) {
-			struct spec_node *list = spec_node_member(r->trees[j], k->name);
+	for (size_t i = 0; i < spec_schema.n_keys; i++)
+		for (size_t j = 0; spec_schema.keys[i].changes && j < r->n_trees; j++)
+			find_changes(r, &spec_schema.keys[i],
+				     spec_node_member(r->trees[j], spec_schema.keys[i].name), &c);
+	for (size_t i = 0; i < c.n; i++) {
+		const struct change *m = &c.list[i];
 
-			if (!list || list->bad)
-				continue;
-			if (list->kind != SPEC_NODE_LIST)
-				spec_read_error(r, list,
-						"expected a list; write for example '%s: %s'",
-						k->name, k->example);
-			for (struct spec_node *item = list->child;
-			     item && list->kind == SPEC_NODE_LIST; item = item->next)
-				merge_item(r, k, item);
-		}
+		if (spec_overrides_add(r->spec, m->k, m->target, m->item) < 0)
+			r->d->out_of_memory = true;
+		else
+			spec_edit_move(m->target, m->item, m->k->by);
 	}
+	free(c.list);
 }

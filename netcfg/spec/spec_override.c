@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Records the values of files that entries of `net-set:` replace, because the merged configuration
- * no longer contains them. Commands and the agent use these records to describe the overrides to
- * users.
+ * Records the values of files that entries of `net-set:` and `workers-set:` replace, because the
+ * merged configuration no longer contains them. Commands and the agent use these records to
+ * describe the overrides to users.
  */
 #include "netcfg/base/vec.h"
 #include "netcfg/spec/spec_edit.h"
@@ -15,6 +15,7 @@
 
 static void override_done(struct spec_override *o)
 {
+	free(o->path);
 	free(o->key);
 	free(o->value);
 	free(o->overridden);
@@ -29,20 +30,26 @@ void spec_overrides_done(struct spec *s)
 	s->n_overrides = 0;
 }
 
-static int add(struct spec *s, const char *name, const struct spec_node *from,
+static int add(struct spec *s, const struct spec_key *k, const struct spec_node *from,
 	       const struct spec_node *to)
 {
-	struct spec_override o = {.key = strdup(to->key),
+	char path[SPEC_PATH_MAX];
+	struct spec_override o = {.list = k->changes,
+				  .by_list = k->name,
+				  .path = strdup(spec_node_path(from, path, sizeof(path))),
+				  .key = strdup(to->key),
 				  .value = spec_edit_print_value(to),
 				  .overridden = spec_edit_print_value(from),
 				  .pos = to->pos,
-				  .overridden_pos = from->pos};
+				  .overridden_pos = from->pos,
+				  .entry_pos = from->parent->pos};
+	const struct spec_node *name = spec_node_member(from->parent, "name");
 	struct spec_override *added = NULL;
 	bool same;
 
-	snprintf(o.name, sizeof(o.name), "%s", name);
+	snprintf(o.name, sizeof(o.name), "%s", name && name->text ? name->text : "");
 	same = o.value && o.overridden && strcmp(o.value, o.overridden) == 0;
-	if (o.key && o.value && o.overridden && !same)
+	if (o.path && o.key && o.value && o.overridden && !same)
 		added = vec_add(&s->overrides, &s->n_overrides, sizeof(*added));
 	if (!added) {
 		override_done(&o);
@@ -52,7 +59,7 @@ static int add(struct spec *s, const char *name, const struct spec_node *from,
 	return 0;
 }
 
-int spec_overrides_add(struct spec *s, const char *name, const struct spec_node *target,
+int spec_overrides_add(struct spec *s, const struct spec_key *k, const struct spec_node *target,
 		       const struct spec_node *changes)
 {
 	int r = 0;
@@ -60,8 +67,8 @@ int spec_overrides_add(struct spec *s, const char *name, const struct spec_node 
 	for (const struct spec_node *n = changes->child; n && r == 0; n = n->next) {
 		const struct spec_node *had = n->key ? spec_node_member(target, n->key) : NULL;
 
-		if (had && strcmp(n->key, "name") != 0)
-			r = add(s, name, had, n);
+		if (had && strcmp(n->key, k->by) != 0)
+			r = add(s, k, had, n);
 	}
 	return r;
 }
@@ -69,8 +76,7 @@ int spec_overrides_add(struct spec *s, const char *name, const struct spec_node 
 static const struct spec_override *find(const struct spec *s, const struct spec_override *like)
 {
 	for (size_t i = 0; s && i < s->n_overrides; i++)
-		if (strcmp(s->overrides[i].name, like->name) == 0 &&
-		    strcmp(s->overrides[i].key, like->key) == 0)
+		if (strcmp(s->overrides[i].path, like->path) == 0)
 			return &s->overrides[i];
 	return NULL;
 }
@@ -88,7 +94,7 @@ static void describe_end(const struct spec_override *o, char *buf, size_t size)
 {
 	const char *slash = o->pos.file ? strrchr(o->pos.file, '/') : NULL;
 
-	if (slash && strcmp(slash + 1, SPEC_CLI_FILE) == 0)
+	if (slash && strcmp(slash + 1, SPEC_CLI_FILE) == 0 && strcmp(o->list, "net") == 0)
 		snprintf(buf, size, "'plenum net set %s --unset %s' makes the file's value count",
 			 o->name, o->key);
 	else
@@ -98,13 +104,12 @@ static void describe_end(const struct spec_override *o, char *buf, size_t size)
 void spec_override_note(const struct spec_override *o, const struct spec *before, struct diag *d)
 {
 	const bool edited = spec_override_is_edited(o, before);
-	char path[2 * PLENUM_NAME_MAX + 8], end[2 * PLENUM_NAME_MAX + 80];
+	char end[2 * PLENUM_NAME_MAX + 80];
 
-	snprintf(path, sizeof(path), "net[%s].%s", o->name, o->key);
 	describe_end(o, end, sizeof(end));
-	diag_add(d, edited ? DIAG_WARNING : DIAG_NOTE, &o->overridden_pos, path,
-		 "%s '%.*s' has no effect: net-set in %s:%u:%u overrides it with '%.*s'; %s",
-		 edited ? "the edited value" : "the value", SHOWN_MAX, o->overridden,
+	diag_add(d, edited ? DIAG_WARNING : DIAG_NOTE, &o->overridden_pos, o->path,
+		 "%s '%.*s' has no effect: %s in %s:%u:%u overrides it with '%.*s'; %s",
+		 edited ? "the edited value" : "the value", SHOWN_MAX, o->overridden, o->by_list,
 		 o->pos.file ? o->pos.file : "?", o->pos.line, o->pos.column, SHOWN_MAX, o->value,
 		 end);
 }

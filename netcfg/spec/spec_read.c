@@ -210,8 +210,7 @@ static void core_take(struct spec_reader *r, const struct spec_key *k, struct sp
 		*entry = core;
 }
 
-/* Parses "5" or "3-6"; returns false for other text. */
-static bool cores_parse(const char *text, unsigned *ret_first, unsigned *ret_last)
+bool spec_cores_parse(const char *text, unsigned *ret_first, unsigned *ret_last)
 {
 	unsigned v[2] = {0, 0}, part = 0;
 	size_t n_digits = 0;
@@ -247,7 +246,7 @@ static void read_core_item(struct spec_reader *r, const struct spec_key *k, stru
 
 	if (n->bad)
 		return;
-	if (n->kind != SPEC_NODE_SCALAR || !cores_parse(n->text, &first, &last)) {
+	if (n->kind != SPEC_NODE_SCALAR || !spec_cores_parse(n->text, &first, &last)) {
 		read_expected(r, k, n);
 		return;
 	}

@@ -32,28 +32,20 @@ static const char *const security_names[] = {
 	[SPEC_SECURITY_ENCRYPT] = "encrypt",
 	[SPEC_SECURITY_NONE] = "none",
 };
-static const char *const access_names[] = {
-	[SPEC_ACCESS_RW] = "rw",
-	[SPEC_ACCESS_RO] = "ro",
-};
+static const char *const access_names[] = {[SPEC_ACCESS_RW] = "rw", [SPEC_ACCESS_RO] = "ro"};
 static const char *const squash_names[] = {
 	[SPEC_SQUASH_NONE] = "none",
 	[SPEC_SQUASH_ROOT] = "root",
 	[SPEC_SQUASH_ALL] = "all",
 };
 static const char *const submounts_names[] = {
-	[SPEC_SUBMOUNTS_HIDE] = "hide",
-	[SPEC_SUBMOUNTS_CROSS] = "cross",
-};
+	[SPEC_SUBMOUNTS_HIDE] = "hide", [SPEC_SUBMOUNTS_CROSS] = "cross"};
 static const char *const hash_names[] = {
 	[SPEC_HASH_LAYER34] = "layer3+4", [SPEC_HASH_LAYER23] = "layer2+3",
 	[SPEC_HASH_LAYER2] = "layer2",	  [SPEC_HASH_ENCAP34] = "encap3+4",
 	[SPEC_HASH_ENCAP23] = "encap2+3",
 };
-static const char *const lacp_rate_names[] = {
-	[SPEC_LACP_FAST] = "fast",
-	[SPEC_LACP_SLOW] = "slow",
-};
+static const char *const lacp_rate_names[] = {[SPEC_LACP_FAST] = "fast", [SPEC_LACP_SLOW] = "slow"};
 static const char *const select_names[] = {
 	[SPEC_SELECT_STABLE] = "stable",
 	[SPEC_SELECT_BANDWIDTH] = "bandwidth",
@@ -760,7 +752,7 @@ static const struct spec_key root_keys[] = {
 	{"net", SPEC_TYPE_MAPS, .table = &net_table, LIST(spec, nets, n_nets),
 	 .help = "The legs, at most eight; in the bond modes of ha the ports of the bond.",
 	 .example = "[{name: leg-a, device: eth1, network: data-a}]"},
-	{"net-set", SPEC_TYPE_MAPS, .table = &net_table, .changes = "net",
+	{"net-set", SPEC_TYPE_MAPS, .table = &net_table, .changes = "net", .by = "name",
 	 LIST(spec, net_sets, n_net_sets),
 	 .help = "Changes to entries of 'net' in another file, by name: only the keys written here change.\n"
 		 "'plenum net set' uses it to change a leg without editing the file that defines it.",
@@ -771,6 +763,12 @@ static const struct spec_key root_keys[] = {
 	{"workers", SPEC_TYPE_MAPS, .table = &worker_table, LIST(spec, workers, n_workers),
 	 .help = "The worker processes.",
 	 .example = "[{role: frontend, cores: [2]}]"},
+	{"workers-set", SPEC_TYPE_MAPS, .table = &worker_table, .changes = "workers", .by = "core",
+	 LIST(spec, worker_sets, n_worker_sets),
+	 .help = "Changes to entries of 'workers' in another file. The key 'core', one of the cores that the other file has"
+		 " for the entry, says which entry is changed, and only the other keys written here change.\n"
+		 "'plenum worker move' uses it to change 'cores' without editing the file that defines the entry.",
+	 .example = "[{core: 2, cores: [3, 4-7]}]"},
 	{"peers", SPEC_TYPE_MAPS, .table = &peer_table, LIST(spec, peers, n_peers),
 	 .help = "Addresses of other hosts.",
 	 .example = "[{name: storage-01, ips: [10.10.1.20]}]"},

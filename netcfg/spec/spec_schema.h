@@ -81,6 +81,9 @@ struct spec_key {
 	/* name of the list whose entries are changed by the entries of this list of maps; NULL:
 	 * none */
 	const char *changes;
+	/* the key that says which entry is changed. "name": the entry of that name. "core": the
+	 * entry whose `cores` have that core in its file, because such entries have no name. */
+	const char *by;
 	const char *help;    /* sentences, one per line */
 	const char *example; /* an example of a value, as the file would have it */
 	/* Error text for values that this version does not implement; NULL if it implements all
@@ -153,14 +156,16 @@ struct spec_reader {
 			 spec_node_path(node, path_, sizeof(path_)), __VA_ARGS__); \
 	} while (0)
 
-/* Merges entries that change other entries (`net-set:`) into these other entries, before the first
- * tree is read. Members move from one tree to another. In spec_merge.c. */
+/* Merges entries that change other entries (`net-set:`, `workers-set:`) into these other entries,
+ * before the first tree is read. Members move from one tree to another. In spec_merge.c. */
 void spec_merge_trees(struct spec_reader *r);
-/* Records the members of `target` that members of `changes`, an entry of `net-set:`, replace.
+/* Records the members of `target` that members of `changes`, an entry of the list k, replace.
  * Returns 0 or -ENOMEM. In spec_override.c. */
-int spec_overrides_add(struct spec *s, const char *name, const struct spec_node *target,
+int spec_overrides_add(struct spec *s, const struct spec_key *k, const struct spec_node *target,
 		       const struct spec_node *changes);
 void spec_overrides_done(struct spec *s);
+/* Parses "5" or "3-6"; returns false for other text. In spec_read.c. */
+bool spec_cores_parse(const char *text, unsigned *ret_first, unsigned *ret_last);
 /* Reads a file's tree into the spec. Appends the file's lists to the lists of earlier files. */
 void spec_read_tree(struct spec_reader *r, struct spec_node *root);
 /* Called after all trees were read: sets defaults and reports missing required keys. */

@@ -65,6 +65,8 @@ static const struct command {
 	{'x', "fault remove 3", OUTPUT_TEXT},
 	{'w', "worker restart 1", OUTPUT_TEXT},
 	{'W', "worker restart --outdated", OUTPUT_TEXT},
+	{'v', "worker show 1", OUTPUT_TEXT},
+	{'m', "worker move 1 --core 2", OUTPUT_TEXT},
 	{'y', "net set leg-a --label b", OUTPUT_TEXT},
 	{'z', "net add eth9", OUTPUT_TEXT},
 	{'g', "capture --packets 2 --seconds 1 -w PACKETS --keys KEYS", OUTPUT_PACKETS},

@@ -271,6 +271,50 @@ static void test_plan_and_diff_print_the_version_and_the_authors(void **state)
 	assert_string_equal(r.out, authors);
 }
 
+#define WORKER                                                                             \
+	"{\"worker\":7,\"role\":\"frontend\",\"file\":\"/f.yaml\",\"pending\":\"change\"," \
+	"\"changes\":{\"core\":{\"running\":1,\"staged\":0}},\"running\":{\"core\":1},"    \
+	"\"staged\":{\"core\":0},\"overridden\":[{\"key\":\"cores\",\"value\":\"[0]\","    \
+	"\"at\":\"/c.yaml:2:3\",\"overridden\":\"[1]\",\"overridden_at\":\"/f.yaml:8:9\"," \
+	"\"edited\":false,\"text\":\"/f.yaml:8:9: note: no effect\"}]}"
+
+static void test_worker_move_stages_a_core(void **state)
+{
+	unsigned before = agent->n_requests;
+	struct result r = run("worker move 7 --core 0", 200, WORKER);
+
+	assert_int_equal(r.status, CTL_OK);
+	assert_int_equal(agent->n_requests, before + 2); /* it reads the version first */
+	assert_asked("PATCH /v1/workers/7");
+	assert_non_null(strstr(agent->request, "\r\n\r\n{\"core\":0}"));
+	assert_non_null(strstr(agent->request, "If-Match: \"0123456789abcdef\""));
+	assert_non_null(strstr(r.out, "The change is staged; 'plenum plan' shows the steps"));
+	run("worker move 7 --core 12 --expect " SEEN, 200, WORKER);
+	assert_expects("PATCH /v1/workers/7");
+	r = run("worker move 7 --core 1", 200, "{\"pending\":\"\"}");
+	assert_string_equal(r.out, "Nothing to stage: the worker uses this core already.\n");
+	before = agent->n_requests;
+	assert_int_equal(run("worker move 7", 200, "{}").status, CTL_USAGE);
+	assert_int_equal(run("worker move 7 --core 1-2", 200, "{}").status, CTL_USAGE);
+	assert_int_equal(run("worker move 7 --core 1024", 200, "{}").status, CTL_USAGE);
+	assert_int_equal(run("worker move 0 --core 1", 200, "{}").status, CTL_USAGE);
+	assert_int_equal(run("worker move x --core 1", 200, "{}").status, CTL_USAGE);
+	assert_int_equal(run("worker show x", 200, "{}").status, CTL_USAGE);
+	assert_int_equal(agent->n_requests, before);
+	r = run("worker show 7", 200, WORKER);
+	assert_asked("GET /v1/workers/7");
+	assert_string_equal(r.out, "KEY      VALUE             STAGED\n"
+				   "core     1                 0\n"
+				   "role     frontend          -\n"
+				   "file     /f.yaml           -\n"
+				   "pending  change            -\n"
+				   "version  0123456789abcdef  -\n");
+	assert_string_equal(r.err, "plenum: /f.yaml:8:9: note: no effect\n");
+	r = run("diff", 200,
+		"{\"steps\":[],\"net\":[],\"workers_overridden\":[{\"text\":\"no effect\"}]}");
+	assert_string_equal(r.err, "plenum: no effect\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -284,6 +328,7 @@ int main(void)
 		cmocka_unit_test(test_net_remove_refuses_names_that_change_the_path),
 		cmocka_unit_test(test_expect_sends_the_version_and_repeats_nothing),
 		cmocka_unit_test(test_plan_and_diff_print_the_version_and_the_authors),
+		cmocka_unit_test(test_worker_move_stages_a_core),
 	};
 
 	return cmocka_run_group_tests(tests, fake_setup, fake_teardown);

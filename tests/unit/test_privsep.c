@@ -90,6 +90,27 @@ static void test_log_levels_are_checked(void **state)
 	assert_int_equal(check(PRIVSEP_ADMIN, &m, HEAD + sizeof(m.log_level), false), -EBADMSG);
 }
 
+static void test_moves_are_checked(void **state)
+{
+	struct privsep_msg m = {.type = PRIVSEP_WORKER_MOVE,
+				.size = sizeof(struct privsep_move),
+				.connection = 1,
+				.move = {.worker = 1, .core = PRIVSEP_CORES_MAX - 1}};
+	const size_t len = HEAD + sizeof(m.move);
+
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, len, false), 0);
+	assert_int_equal(check(PRIVSEP_API, &m, len, false), -EBADMSG);
+	m.move.core++;
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, len, false), -EBADMSG);
+	m.move = (struct privsep_move){.worker = 0, .core = 1};
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, len, false), -EBADMSG);
+	m.type = PRIVSEP_GET_WORKER;
+	m.move = (struct privsep_move){.worker = 1};
+	assert_int_equal(check(PRIVSEP_API, &m, len, false), 0);
+	m.move.core = 1;
+	assert_int_equal(check(PRIVSEP_API, &m, len, false), -EBADMSG);
+}
+
 /* Only the process that serves the network passes tokens and answers about certificates, and only
  * the monitor assigns roles. */
 static void test_logins_are_checked(void **state)
@@ -368,7 +389,7 @@ static void test_the_api_role_cannot_send_changes(void **state)
 						 -EBADMSG);
 			}
 	}
-	assert_int_equal(n_changes, 18);
+	assert_int_equal(n_changes, 19);
 	assert_false(privsep_is_change(PRIVSEP_GET));
 	assert_false(privsep_is_change(PRIVSEP_GET_EVENTS));
 	assert_false(privsep_is_change(PRIVSEP_TYPE_MAX));
@@ -454,6 +475,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_valid_messages_are_accepted),
 		cmocka_unit_test(test_log_levels_are_checked),
+		cmocka_unit_test(test_moves_are_checked),
 		cmocka_unit_test(test_logins_are_checked),
 		cmocka_unit_test(test_neighbours_are_checked),
 		cmocka_unit_test(test_reports_of_the_cluster_are_checked),

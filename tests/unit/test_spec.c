@@ -444,6 +444,41 @@ static void test_a_dropin_changes_an_entry_of_another_file(void **state)
 		     "did you mean 'vfs'?");
 }
 
+#define WORKERS                                                \
+	"networks: [{name: n, range: 10.0.0.1-10.0.0.9/24}]\n" \
+	"net: [{name: a, device: eth1, network: n}]\n"         \
+	"workers: [{role: compute, cores: [2, 4-6]}, {role: frontend, cores: 7}]\n"
+
+static void test_a_dropin_changes_the_cores_of_an_entry(void **state)
+{
+	/* The two entries exchange cores: both are found by the cores in their file. */
+	struct spec *s = parse(WORKERS "workers-set: [{core: 5, cores: [7, 4, 5, 6]},"
+				       " {core: 7, cores: 2, transport: udp}]\n");
+	autofree char *yaml = spec_to_yaml(s);
+
+	assert_int_equal(s->n_workers, 2);
+	assert_int_equal(s->n_worker_sets, 0);
+	assert_int_equal(s->workers[0].n_cores, 4);
+	assert_int_equal(s->workers[0].cores[0], 7);
+	assert_int_equal(s->workers[0].transport, SPEC_TRANSPORT_AUTO);
+	assert_int_equal(s->workers[1].n_cores, 1);
+	assert_int_equal(s->workers[1].cores[0], 2);
+	assert_int_equal(s->workers[1].transport, SPEC_TRANSPORT_UDP);
+	assert_null(strstr(yaml, "workers-set"));
+	spec_free(s);
+	assert_error(WORKERS "workers-set: [{core: 3, cores: 9}]\n",
+		     "no entry of workers has core '3' in its file; write a core that it has now, "
+		     "or remove this entry of workers-set");
+	assert_error(WORKERS "workers-set: [{core: 4-5, cores: 9}]\n", "has core '4-5'");
+	assert_error(WORKERS "workers-set: [{core: x, cores: 9}]\n", "has core 'x'");
+	assert_error(WORKERS "workers-set: [{core: 2, cores: 9}, {core: 6, cores: 10}]\n",
+		     "'6' is changed already on line 4 of test.yaml; leave one out");
+	assert_error(WORKERS "workers-set: [{cores: 9}]\n", "the key 'core' is missing");
+	assert_error(WORKERS "workers-set: [{core: 7, cores: 4}]\n", "use each core once");
+	assert_error(WORKERS "workers-set: [{core: 7, cors: 4}]\n", "did you mean 'cores'?");
+	assert_error(WORKERS "workers-set: [{core: 7, cores: [0-1]}]\n", "includes core 0");
+}
+
 /* The only message of the overrides in s. */
 static void assert_override(const struct spec *s, const struct spec *before, const char *want)
 {
@@ -489,6 +524,12 @@ static void test_an_overridden_value_is_named_with_both_places(void **state)
 		"effect: net-set in test.yaml:3:28 overrides it with 'sw-b'; remove 'label' "
 		"there to make this value count\n");
 	assert_int_equal(same->n_overrides, 0);
+	spec_free(s);
+	s = parse(WORKERS "workers-set: [{core: 7, cores: [3]}]\n");
+	assert_override(s, NULL,
+			"test.yaml:3:69: note: workers[1].cores: the value '7' has no effect: "
+			"workers-set in test.yaml:4:32 overrides it with '[3]'; remove 'cores' "
+			"there to make this value count\n");
 	spec_free(s);
 	spec_free(edited);
 	spec_free(same);
@@ -584,6 +625,7 @@ int main(void)
 		cmocka_unit_test(test_invalid_text_is_refused),
 		cmocka_unit_test(test_a_net_is_printed_as_json),
 		cmocka_unit_test(test_a_dropin_changes_an_entry_of_another_file),
+		cmocka_unit_test(test_a_dropin_changes_the_cores_of_an_entry),
 		cmocka_unit_test(test_an_overridden_value_is_named_with_both_places),
 		cmocka_unit_test(test_ambiguous_text_is_quoted),
 		cmocka_unit_test(test_manual_has_the_table_of_the_schema),

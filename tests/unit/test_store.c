@@ -613,6 +613,80 @@ static void test_edited_files_are_seen(void **state)
 	assert_non_null(strstr(error, "cannot be read"));
 }
 
+static int move(unsigned from, unsigned to)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+
+	return store_worker_move(&st, from, to, &d);
+}
+
+/* "5 4,5": the cores of the entries of the configuration that would be applied next. */
+static const char *cores(void)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	static char text[256];
+	struct spec *spec = NULL;
+	size_t len = 0;
+
+	assert_int_equal(store_load_next(&st, &d, &spec), 0);
+	text[0] = '\0';
+	for (size_t i = 0; i < spec->n_workers; i++)
+		for (size_t j = 0; j < spec->workers[i].n_cores; j++)
+			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%u",
+						j   ? ","
+						: i ? " "
+						    : "",
+						spec->workers[i].cores[j]);
+	spec_free(spec);
+	return text;
+}
+
+#define WORKERS(first)                                                  \
+	"host: t\n"                                                     \
+	"networks: [{name: data-a, range: 10.91.1.10-10.91.1.20/24}]\n" \
+	"net: [{name: leg-a, device: lega, network: data-a}]\n"         \
+	"workers: [{role: compute, cores: " first "}, {role: frontend, cores: [7]}]\n"
+
+static void test_a_worker_is_moved_beside_its_file(void **state)
+{
+	write_text("etc/plenum.yaml", WORKERS("[2, 4-5]"));
+	assert_int_equal(move(5, 0), 0);
+	assert_string_equal(cores(), "2,4,0 7");
+	assert_int_equal(move(7, 5), 0); /* the core that the staged move frees */
+	assert_int_equal(move(2, 9), 0); /* of the entry that is changed already */
+	assert_string_equal(cores(), "9,4,0 5");
+	assert_int_equal(apply(), 0);
+	assert_false(store_has_staged(&st));
+	assert_string_equal(cores(), "9,4,0 5");
+	/* The file of an operator may get a further core, and the change keeps its effect. */
+	write_text("etc/plenum.yaml", WORKERS("[2-5]"));
+	assert_string_equal(cores(), "9,4,0 5");
+	write_text("etc/plenum.yaml", WORKERS("[2, 4-5]"));
+	/* Each move back leaves out its change, the last one the whole file. */
+	assert_int_equal(move(5, 7), 0);
+	assert_int_equal(move(0, 5), 0);
+	assert_int_equal(move(9, 2), 0);
+	assert_string_equal(cores(), "2,4,5 7");
+	assert_int_equal(apply(), 0);
+	assert_false(exists("etc/plenum.d/50-cli.yaml"));
+}
+
+static void test_an_invalid_move_stages_nothing(void **state)
+{
+	write_text("etc/plenum.yaml", WORKERS("[2, 4-5]"));
+	assert_int_equal(move(3, 0), -ENOENT);
+	assert_int_equal(move(5, 7), -EINVAL);
+	assert_int_equal(move(5, 1024), -EINVAL);
+	assert_false(store_has_staged(&st));
+	assert_int_equal(add("leg-b", "10.91.1.15-10.91.1.18"), 0);
+	assert_int_equal(move(5, 6), 0);
+	assert_int_equal(move(4, 6), -EINVAL);
+	assert_string_equal(next(), "leg-a leg-b");
+	assert_string_equal(cores(), "2,4,6 7");
+	assert_int_equal(move(6, 5), 0);
+	assert_string_equal(next(), "leg-a leg-b");
+}
+
 int main(void)
 {
 #define IN_A_FOLDER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -628,6 +702,8 @@ int main(void)
 		IN_A_FOLDER(test_a_whole_configuration_is_staged),
 		IN_A_FOLDER(test_the_running_one_can_be_staged),
 		IN_A_FOLDER(test_unwritable_path_is_named_before_the_apply),
+		IN_A_FOLDER(test_a_worker_is_moved_beside_its_file),
+		IN_A_FOLDER(test_an_invalid_move_stages_nothing),
 		IN_A_FOLDER(test_edited_files_are_seen),
 		IN_A_FOLDER(test_kill_while_legs_are_committed),
 		IN_A_FOLDER(test_a_kill_while_a_removal_is_committed),

@@ -241,7 +241,8 @@ static const struct answer_member listed_leg[] = {
 	VALUE("rdma"), TEXT("pending"), OBJECT("changes", NULL), OBJECTS("overridden", override),
 	END};
 static const struct answer_member net[] = {
-	TEXT("host"), OBJECTS("net", listed_leg), OBJECTS("staged_by", author), END};
+	TEXT("host"), OBJECTS("net", listed_leg), OBJECTS("workers_overridden", override),
+	OBJECTS("staged_by", author), END};
 static const struct answer_member leg[] = {
 	TEXT("name"), TEXT_OR_NULL("file"), TEXT("pending"), OBJECT("changes", NULL),
 	OBJECT_OR_NULL("running", NULL), OBJECT_OR_NULL("staged", NULL),
@@ -261,6 +262,11 @@ static const struct answer_member apply[] = { /* with dry-run, the answer is a p
 static const struct answer_member confirmed[] = {INTEGER("confirmed"), TEXTS("notes"), END};
 static const struct answer_member stopping[] = {BOOLEAN("stopping"), END};
 static const struct answer_member one_worker[] = {INTEGER("worker"), END};
+static const struct answer_member core[] = {INTEGER("core"), END};
+static const struct answer_member worker[] = {
+	INTEGER("worker"), TEXT("role"), TEXT("file"), TEXT("pending"), OBJECT("changes", NULL),
+	OBJECT_OR_NULL("running", core), OBJECT_OR_NULL("staged", core),
+	OBJECTS("overridden", override), END};
 static const struct answer_member log_level[] = {
 	INTEGER_OR_NULL("worker"), TEXT("level"), END};
 static const struct answer_member restarts[] = {INTEGERS("restarts"), END};
@@ -330,6 +336,8 @@ static const struct answer_member *const answers[RESOURCE_MAX] = {
 	[RESOURCE_WORKERS_RESTART] = restarts,
 	[RESOURCE_WORKER_STOP] = one_worker,
 	[RESOURCE_WORKER_START] = one_worker,
+	[RESOURCE_WORKER] = worker,
+	[RESOURCE_WORKER_MOVE] = worker,
 	[RESOURCE_LOG_LEVEL] = log_level,
 	[RESOURCE_FAULTS] = faults,
 	[RESOURCE_FAULT] = fault,

@@ -192,11 +192,18 @@ static int take_member(const struct resource *row, const char *key, const json_t
 	return api_fail(e, 400, "bad-body", "unknown key '%.60s'; known are %s", key, known);
 }
 
-/* Returns whether the field has a value: a number that is not 0, or a text that is not empty. */
+/* Returns whether the field has a value: a number that is not its preset, such as 0, or a text that
+ * is not empty. */
 static bool is_set(const struct resource_field *f, const struct privsep_msg *m)
 {
 	const char *at = (const char *)m + f->offset;
 
+	if (f->preset && f->size == sizeof(uint32_t)) {
+		uint32_t v;
+
+		memcpy(&v, at, sizeof(v));
+		return v != f->preset;
+	}
 	for (size_t i = 0; i < (f->type == RESOURCE_TEXT ? 1 : f->size); i++)
 		if (at[i])
 			return true;

@@ -15,12 +15,16 @@
 static int take_name(const struct resource *row, const char *path, struct privsep_msg *m,
 		     struct api_error *e)
 {
-	const char *name = path + strlen(row->path);
+	const char *at = path + strlen(row->path);
+	const size_t len = strlen(at) - (row->suffix ? strlen(row->suffix) : 0);
+	char name[PLENUM_NAME_MAX] = "";
 	uint64_t v = 0;
 	int r = 0;
 
+	if (len < sizeof(name))
+		memcpy(name, at, len);
 	if (row->name == RESOURCE_NAME_TEXT) {
-		r = name[0] && !strchr(name, '/') && strlen(name) < PLENUM_NAME_MAX ? 0 : -EINVAL;
+		r = name[0] ? 0 : -EINVAL;
 		if (r == 0)
 			strcpy((char *)m + row->name_offset, name);
 	} else if (row->name == RESOURCE_NAME_NUMBER) {

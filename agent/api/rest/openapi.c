@@ -328,7 +328,8 @@ static json_t *components(void)
 static const char *path_shown(const struct resource *row, char *buf, size_t size)
 {
 	if (row->name)
-		snprintf(buf, size, "%s{%s}", row->path, row->name_shown);
+		snprintf(buf, size, "%s{%s}%s", row->path, row->name_shown,
+			 row->suffix ? row->suffix : "");
 	else
 		snprintf(buf, size, "%s", row->path);
 	return buf;

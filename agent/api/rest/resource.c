@@ -4,11 +4,8 @@
  * resource.h. Texts of commands that carry out no operation are in agent/ctl/ctl.c.
  */
 #include "agent/api/rest/resource.h"
-#include "netcfg/base/file.h"
 
 #include <stddef.h>
-#include <stdio.h>
-#include <string.h>
 
 /* ---- fields of bodies ---- */
 
@@ -69,6 +66,11 @@ static const struct resource_field restart_fields[] = {
 
 static const struct resource_field worker_fields[] = {
 	NUMBER("worker", restart.worker, 1, UINT32_MAX, .required = ""),
+};
+
+static const struct resource_field move_fields[] = {
+	NUMBER("core", move.core, 0, PRIVSEP_CORES_MAX - 1, .preset = PRIVSEP_CORE_NONE,
+	       .required = ""),
 };
 
 static const struct resource_field log_level_fields[] = {
@@ -563,6 +565,27 @@ const struct resource resources[RESOURCE_MAX] = {
 			       "Starts a worker that 'plenum worker stop' has stopped. Exit status 2: the worker is not\n"
 			       "up after a minute.\n"}},
 	},
+	[RESOURCE_WORKER] = {
+		OPERATION("GET", "/v1/workers/", PRIVSEP_GET_WORKER, "the core of a worker"),
+		NAMED(NUMBER, move.worker, "id"),
+		.commands = {{"worker show", "ID", "show the core of a worker, and its staged move",
+			       "Shows the core of a worker, by its ID in 'plenum processes', the core that the next apply\n"
+			       "moves it to, the file that has its entry, the version for --expect, and the value in that\n"
+			       "file if 'plenum worker move' overrides it.\n"}},
+	},
+	[RESOURCE_WORKER_MOVE] = {
+		OPERATION("PATCH", "/v1/workers/", PRIVSEP_WORKER_MOVE, "stage another core for a worker"),
+		NAMED(NUMBER, move.worker, "id"),
+		.version = RESOURCE_VERSION_REQUIRED,
+		FIELDS(move_fields),
+		.commands = {{"worker move", "ID --core N [--expect V]", "stage another core for a worker",
+			       "Stages that a worker, by its ID in 'plenum processes', runs on another core, which no other\n"
+			       "worker uses. 'plenum plan' shows the steps; 'plenum apply' restarts the worker on that core\n"
+			       "under its mounts, and writes the change to plenum.d/50-cli.yaml and to no other file. The\n"
+			       "worker keeps its ID and its data IPs. 'plenum restore' discards all staged changes.\n\n"
+			       "      --core N      the core to use; 0, which the kernel uses most, is accepted\n"
+			       "      --expect V    stage this only if 'plenum worker show ID' still shows version V\n"}},
+	},
 	[RESOURCE_LOG_LEVEL] = {
 		OPERATION("POST", "/v1/workers/log-level", PRIVSEP_LOG_LEVEL, "set what it logs"),
 		.role = ACCESS_OPERATE,
@@ -693,74 +716,3 @@ const struct resource resources[RESOURCE_MAX] = {
 	},
 };
 /* clang-format on */
-
-enum access_role resource_role(const struct resource *row)
-{
-	if (row->role != ACCESS_NONE)
-		return row->role;
-	return strcmp(row->method, "GET") == 0 ? ACCESS_VIEW : ACCESS_ADMIN;
-}
-
-enum access_role resource_role_of(const struct privsep_msg *m)
-{
-	/* A stream has the same events as PRIVSEP_GET_EVENTS in another format, so it has the same
-	 * row. */
-	const uint32_t type = m->type == PRIVSEP_STREAM ? PRIVSEP_GET_EVENTS : m->type;
-
-	if (m->type == PRIVSEP_CAPTURE && m->capture.act == PRIVSEP_CAPTURE_BEGIN &&
-	    m->capture.keys)
-		return ACCESS_ADMIN;
-	for (size_t i = 0; i < RESOURCE_MAX; i++)
-		if (!resources[i].local && resources[i].type == type)
-			return resource_role(&resources[i]);
-	return ACCESS_ADMIN;
-}
-
-bool resource_has_path(const struct resource *row, const char *path)
-{
-	if (row->name)
-		return strncmp(row->path, path, strlen(row->path)) == 0;
-	return strcmp(row->path, path) == 0;
-}
-
-const char *resource_media_type(enum privsep_content content)
-{
-	static const char *const types[PRIVSEP_CONTENT_MAX] = {
-		[PRIVSEP_JSON] = "application/json",
-		[PRIVSEP_YAML] = "application/yaml",
-		[PRIVSEP_PLAIN] = "text/plain; version=0.0.4",
-		[PRIVSEP_PCAPNG] = "application/x-pcapng",
-	};
-
-	return types[content];
-}
-
-const struct resource_command *resource_find_command(const char *words)
-{
-	for (size_t i = 0; i < RESOURCE_MAX; i++)
-		for (size_t j = 0; resources[i].commands[j].words; j++)
-			if (strcmp(resources[i].commands[j].words, words) == 0)
-				return &resources[i].commands[j];
-	return NULL;
-}
-
-char *resource_man_table(void)
-{
-	static const char *const versions[] = {
-		[RESOURCE_VERSION_NONE] = "",
-		[RESOURCE_VERSION_OPTIONAL] = " optional",
-		[RESOURCE_VERSION_REQUIRED] = " required",
-	};
-	char *text = NULL;
-	size_t size = 0;
-	FILE *f = open_memstream(&text, &size);
-
-	if (!f)
-		return NULL;
-	for (size_t i = 0; i < RESOURCE_MAX; i++)
-		fprintf(f, ".It %s Ta %s%s Ta %s Ta %s Ta%s\n", resources[i].method,
-			resources[i].path, resources[i].name_shown ? resources[i].name_shown : "",
-			resources[i].purpose, access_role_to_string(resource_role(&resources[i])),
-			versions[resources[i].version]);
-	return file_text_end(f, &text, 0);
-}

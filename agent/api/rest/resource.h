@@ -82,6 +82,8 @@ enum resource_id {
 	RESOURCE_WORKERS_RESTART,
 	RESOURCE_WORKER_STOP,
 	RESOURCE_WORKER_START,
+	RESOURCE_WORKER,
+	RESOURCE_WORKER_MOVE,
 	RESOURCE_LOG_LEVEL,
 	RESOURCE_FAULTS,
 	RESOURCE_FAULT,
@@ -175,6 +177,7 @@ struct resource {
 	enum resource_name name;
 	size_t name_offset;	/* offset of the name in struct privsep_msg */
 	const char *name_shown; /* how the manual shows the name in the path */
+	const char *suffix;	/* what follows the name in the path, such as "/logs"; or NULL */
 	/* list: the member of the answer that is a list and can be requested in pages, by limit and
 	 * after (api_list.h). key: the member that differs between the entries of that list. NULL:
 	 * there is no list. */
@@ -212,8 +215,8 @@ enum access_role resource_role(const struct resource *row);
 /* Returns the role that a network client needs to send the message. Only admin may request the keys
  * of encrypted sessions in a capture. */
 enum access_role resource_role_of(const struct privsep_msg *m);
-/* Returns whether the path belongs to the row. If the row's path ends with a name, any name is
- * accepted. */
+/* Returns whether the path belongs to the row. If the row's path has a name, any name is accepted
+ * unless the whole path is that of another row. */
 bool resource_has_path(const struct resource *row, const char *path);
 /* Returns the media type of that kind of content. */
 const char *resource_media_type(enum privsep_content content);

@@ -10,26 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Formats the online cores, such as "0-3,6". */
-static void format_online(const struct inventory *inv, char *buf, size_t size)
-{
-	size_t len = 0;
-
-	buf[0] = '\0';
-	for (size_t i = 0; i < inv->n_cores && len < size; i++) {
-		size_t last = i;
-
-		if (!inv->cores[i].online)
-			continue;
-		while (last + 1 < inv->n_cores && inv->cores[last + 1].online &&
-		       inv->cores[last + 1].id == inv->cores[last].id + 1)
-			last++;
-		len += (size_t)snprintf(buf + len, size - len, last > i ? "%s%u-%u" : "%s%u",
-					len ? "," : "", inv->cores[i].id, inv->cores[last].id);
-		i = last;
-	}
-}
-
 /* Checks the worker's core. If the host does not have the core, only this worker does not run; the
  * plan stays valid. */
 static void check_core(struct plan_builder *b, size_t entry, struct plan_worker *w)
@@ -43,7 +23,7 @@ static void check_core(struct plan_builder *b, size_t entry, struct plan_worker 
 			found = &b->inv->cores[i];
 	if (found && found->online)
 		return;
-	format_online(b->inv, online, sizeof(online));
+	inv_format_online(b->inv, online, sizeof(online));
 	reason_set(&w->reason, "no-core", "core %u is %s; write one of the online cores: %s",
 		   w->core, found ? "offline" : "not on this host",
 		   online[0] ? online : "(none is known)");
@@ -402,35 +382,39 @@ static bool id_is_taken(const struct plan *p, uint32_t id)
 	return false;
 }
 
-/* Returns the previous id of the core's worker if each leg has an address for that id; otherwise
- * 0. */
-static uint32_t id_of_core(const struct plan_builder *b, unsigned core)
+/* Gives the workers the ids of the record for which each leg has an address. */
+static int number_from_record(struct plan_builder *b)
 {
-	const struct plan_worker_ids *places = b->ctx->worker_ids;
+	const size_t n = b->plan->n_workers;
+	autofree unsigned *cores = calloc(n, sizeof(*cores));
+	autofree uint32_t *ids = calloc(n, sizeof(*ids));
 
-	for (size_t i = 0; places && i < places->n; i++)
-		if (places->entries[i].core == core &&
-		    !id_is_taken(b->plan, places->entries[i].id) &&
-		    id_has_addresses(b, places->entries[i].id))
-			return places->entries[i].id;
+	if (!cores || !ids)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		cores[i] = b->plan->workers[i].core;
+	plan_worker_ids_match(b->ctx->worker_ids, cores, n, ids);
+	for (size_t i = 0; i < n; i++)
+		if (ids[i] && !id_is_taken(b->plan, ids[i]) && id_has_addresses(b, ids[i]))
+			b->plan->workers[i].id = ids[i];
 	return 0;
 }
 
-/* Sets the ids of the workers: a core's worker keeps its id, and new workers get the lowest free
- * ids. */
-static void number_workers(struct plan_builder *b)
+/* Sets the ids of the workers: a core's worker keeps its id, also on its new core, and other
+ * workers get the lowest free ids. */
+static int number_workers(struct plan_builder *b)
 {
 	struct plan *p = b->plan;
 	uint32_t id = 1;
+	int r = b->ctx->worker_ids ? number_from_record(b) : 0;
 
-	for (size_t i = 0; i < p->n_workers; i++)
-		p->workers[i].id = id_of_core(b, p->workers[i].core);
 	for (size_t i = 0; i < p->n_workers; i++) {
 		while (!p->workers[i].id && id_is_taken(p, id))
 			id++;
 		if (!p->workers[i].id)
 			p->workers[i].id = id;
 	}
+	return r;
 }
 
 /* ---- plan_workers_build ---- */
@@ -459,8 +443,7 @@ static int workers_alloc(struct plan_builder *b, size_t n)
 			p->workers[p->n_workers].asked = spec->workers[i].transport;
 			p->workers[p->n_workers++].core = spec->workers[i].cores[c];
 		}
-	number_workers(b);
-	return 0;
+	return number_workers(b);
 }
 
 int plan_workers_build(struct plan_builder *b)

@@ -63,6 +63,35 @@ int plan_worker_ids_load(struct plan_worker_ids *p, const char *path, struct dia
 	return 0;
 }
 
+static bool has_core(const unsigned *cores, size_t n, unsigned core)
+{
+	for (size_t i = 0; i < n; i++)
+		if (cores[i] == core)
+			return true;
+	return false;
+}
+
+void plan_worker_ids_match(const struct plan_worker_ids *p, const unsigned *cores, size_t n,
+			   uint32_t *ret_ids)
+{
+	size_t next = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		ret_ids[i] = 0;
+		for (size_t j = 0; j < p->n && !ret_ids[i]; j++)
+			if (p->entries[j].core == cores[i])
+				ret_ids[i] = p->entries[j].id;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (ret_ids[i])
+			continue;
+		while (next < p->n && has_core(cores, n, p->entries[next].core))
+			next++;
+		if (next < p->n)
+			ret_ids[i] = p->entries[next++].id;
+	}
+}
+
 static int from_plan(struct plan_worker_ids *p, const struct plan *plan)
 {
 	int r = 0;

@@ -3,8 +3,9 @@
  * The record of the worker id of each core. A core determines the id of its worker, and the id
  * determines the worker's data IPs, because peers, firewalls and people rely on the addresses. Both
  * stay the same when entries of the configuration are inserted, removed or reordered, and across
- * reboots. The agent reads the record before planning, and writes it when a plan comes into force.
- * It is a record file (state_file.h) of the kind "workers" with a line for each worker:
+ * reboots. If a worker moves to another core, the new core takes over its id. The agent reads the
+ * record before planning, and writes it when a plan comes into force. It is a record file
+ * (state_file.h) of the kind "workers" with a line for each worker:
  *
  * 	core 2 worker 1
  */
@@ -27,6 +28,11 @@ struct plan_worker_ids {
  * empty. It also becomes empty if the record is unreadable, with a warning in d that says what is
  * lost. Returns 0 or -ENOMEM. */
 int plan_worker_ids_load(struct plan_worker_ids *p, const char *path, struct diag *d);
+/* Finds the recorded id of each of the cores, in the order of the configuration; 0: it has none. A
+ * core that is not in the record takes over the id of a recorded core that is not in the list: the
+ * first such core that of the first, and so on. */
+void plan_worker_ids_match(const struct plan_worker_ids *p, const unsigned *cores, size_t n,
+			   uint32_t *ret_ids);
 /* Writes the workers of a plan to the record if the record differs. Returns 0 or negative errno. */
 int plan_worker_ids_save(struct plan_worker_ids *p, const char *path, const struct plan *plan);
 void plan_worker_ids_done(struct plan_worker_ids *p);
