@@ -92,12 +92,22 @@ json_t *history_to_json(const struct history *h);
 
 #define HISTORY_PLAN_BYTES_MAX (64U << 10)
 
+/* How far a failed apply came: number of the step that the kernel refused, from 1, or 0: none; and
+ * whether it changed the host. */
+struct history_extent {
+	size_t failed_step;
+	bool changed;
+};
 /* Saves the lists `steps` and `actions` of `plan`, an object that plan_to_object() has made.
  * Entries beyond HISTORY_PLAN_BYTES_MAX are only counted. A failure is logged, because the apply
  * does not depend on it. */
-void history_plan_keep(const struct history *h, uint64_t number, const json_t *plan);
-/* Returns {"steps", "actions", "left_out"}, a new reference, or NULL if the plan was not saved. */
-json_t *history_plan_load(const struct history *h, uint64_t number);
+void history_plan_keep(const struct history *h, uint64_t number, const json_t *plan,
+		       const struct history_extent *extent);
+/* Returns {"steps", "actions", "left_out"} with the `result` of each step and action, a new
+ * reference, or NULL if the plan was not saved. The results follow from the present outcome of the
+ * entry, which may change after the plan was saved: "done", "failed", "rolled back", "not done" or
+ * "unknown". */
+json_t *history_plan_load(const struct history *h, uint64_t number, enum history_outcome outcome);
 /* Removes the plan of an entry. Call when the entry is removed. */
 void history_plan_forget(const struct history *h, uint64_t number);
 

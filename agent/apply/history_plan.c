@@ -48,14 +48,16 @@ static int save(const struct history *h, uint64_t number, const char *text)
 	return file_write(path, text, strlen(text), 0600);
 }
 
-void history_plan_keep(const struct history *h, uint64_t number, const json_t *plan)
+void history_plan_keep(const struct history *h, uint64_t number, const json_t *plan,
+		       const struct history_extent *extent)
 {
 	size_t room = HISTORY_PLAN_BYTES_MAX;
 	json_int_t n_left_out = 0;
 	json_t *steps = copy_list(json_object_get(plan, "steps"), &room, &n_left_out);
 	json_t *actions = copy_list(json_object_get(plan, "actions"), &room, &n_left_out);
-	json_t *o = json_pack("{s:o, s:o, s:I}", "steps", steps, "actions", actions, "left_out",
-			      n_left_out);
+	json_t *o = json_pack("{s:o, s:o, s:I, s:I, s:b}", "steps", steps, "actions", actions,
+			      "left_out", n_left_out, "failed_step",
+			      (json_int_t)extent->failed_step, "changed", extent->changed);
 	autofree char *text = o ? json_dumps(o, JSON_FLAGS) : NULL;
 	int r = save(h, number, text);
 
@@ -64,14 +66,56 @@ void history_plan_keep(const struct history *h, uint64_t number, const json_t *p
 		log_warning("cannot save the plan of apply %" PRIu64 ": %s", number, strerror(-r));
 }
 
-json_t *history_plan_load(const struct history *h, uint64_t number)
+/* Returns the result of step number `n` of the plan, from 1. */
+static const char *step_result(enum history_outcome outcome, const struct history_extent *e,
+			       size_t n)
+{
+	if (outcome == HISTORY_APPLIED || outcome == HISTORY_WAITING)
+		return "done";
+	if (outcome == HISTORY_ROLLED_BACK)
+		return "rolled back";
+	if (outcome != HISTORY_FAILED)
+		return "unknown";
+	if (e->failed_step == 0)
+		return e->changed ? "rolled back" : "not done";
+	return n < e->failed_step ? "rolled back" : n == e->failed_step ? "failed" : "not done";
+}
+
+static void add_results(json_t *plan, enum history_outcome outcome)
+{
+	const struct history_extent e = {
+		.failed_step = (size_t)json_integer_value(json_object_get(plan, "failed_step")),
+		.changed = json_is_true(json_object_get(plan, "changed"))};
+	/* The actions follow the last step, and none of them begins if a step has failed. */
+	const struct history_extent of_actions = {.changed = false};
+	/* Plans of an earlier version do not say how far a failed apply came. */
+	const bool known = json_object_get(plan, "changed") || outcome != HISTORY_FAILED;
+	json_t *o;
+	size_t i;
+
+	json_array_foreach (json_object_get(plan, "steps"), i, o)
+		json_object_set_new(
+			o, "result",
+			json_string(known ? step_result(outcome, &e, i + 1) : "unknown"));
+	json_array_foreach (json_object_get(plan, "actions"), i, o)
+		json_object_set_new(o, "result",
+				    json_string(step_result(outcome, &of_actions, i + 1)));
+	json_object_del(plan, "failed_step");
+	json_object_del(plan, "changed");
+}
+
+json_t *history_plan_load(const struct history *h, uint64_t number, enum history_outcome outcome)
 {
 	autofree char *path = plan_path(h, number), *text = NULL;
+	json_t *plan;
 	size_t len;
 
 	if (!path || file_read(path, 2 * HISTORY_PLAN_BYTES_MAX, &text, &len) < 0)
 		return NULL;
-	return json_loadb(text, len, 0, NULL);
+	plan = json_loadb(text, len, 0, NULL);
+	if (plan)
+		add_results(plan, outcome);
+	return plan;
 }
 
 void history_plan_forget(const struct history *h, uint64_t number)

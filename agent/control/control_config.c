@@ -81,7 +81,7 @@ static void get_past_json(struct agent *a, const struct history_entry *e, const 
 	if (yaml && spec_parse("history", yaml, strlen(yaml), &d, &spec) >= 0)
 		json = spec_to_json(spec);
 	json_object_set_new(o, "configuration", json ? json_loads(json, 0, NULL) : json_null());
-	plan = history_plan_load(&a->reconcile.records.history, e->number);
+	plan = history_plan_load(&a->reconcile.records.history, e->number, e->outcome);
 	json_object_set_new(o, "plan", plan ? plan : json_null());
 	spec_free(spec);
 	control_json(r, 200, o);

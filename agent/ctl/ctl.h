@@ -118,6 +118,7 @@ struct ctl_request {
 	const char *query;		 /* such as "since=7"; NULL: none */
 	const char *content_type, *body; /* NULL: the request has no body */
 	size_t body_len;		 /* 0: strlen(body) */
+	const char *accept;		 /* media type that the answer must have; NULL: any */
 	const char *if_match; /* for If-Match: version on which the change is based; NULL: any */
 	unsigned timeout_s;   /* 0: CTL_TIMEOUT_S */
 	/* Name of a list that the answer must have, for ctl_ask_json(); NULL: none. */

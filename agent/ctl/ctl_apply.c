@@ -366,12 +366,83 @@ static int ask_past(const struct ctl_args *a, const char *operand, struct ctl_re
 	return ctl_ask(a, &rq, ret);
 }
 
+/* Gets the plan that an earlier apply carried out or attempted, a new reference; NULL: it is not
+ * kept. */
+static json_t *ask_past_plan(const struct ctl_args *a)
+{
+	const struct ctl_request rq = {.resource = RESOURCE_HISTORY_CONFIG,
+				       .name = a->operands[0],
+				       .accept = "application/json"};
+	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
+	json_t *o = NULL, *plan;
+
+	if (ctl_http(a->socket, &rq, &reply) >= 0 && reply.status == 200)
+		o = json_loads(reply.body, 0, NULL);
+	plan = json_incref(json_object_get(o, "plan"));
+	json_decref(o);
+	return plan;
+}
+
+#define RESULT_WIDTH (sizeof("rolled back") - 1) /* of the longest result */
+
+/* Prints the steps or actions as comments of YAML, so that the configuration before them stays
+ * one. */
+static void put_past(const json_t *list, const char *key)
+{
+	const json_t *o;
+	size_t i;
+
+	json_array_foreach (list, i, o) {
+		const char *result = ctl_text(o, "result");
+
+		fputs("#   ", stdout);
+		ctl_put(result, stdout);
+		printf("%*s  ", (int)(RESULT_WIDTH - MIN_OF(strlen(result), RESULT_WIDTH)), "");
+		ctl_put(ctl_text(o, key), stdout);
+		fputs(*ctl_text(o, "reason") ? " (" : "", stdout);
+		ctl_put(ctl_text(o, "reason"), stdout);
+		puts(*ctl_text(o, "reason") ? ")" : "");
+	}
+}
+
+static void put_past_plan(const struct ctl_args *a, const json_t *plan)
+{
+	const json_t *steps = json_object_get(plan, "steps");
+	const json_t *actions = json_object_get(plan, "actions");
+	const json_int_t left_out = ctl_int(plan, "left_out");
+
+	if (!json_is_object(plan))
+		return;
+	printf("# The plan of apply %s:%s\n", a->operands[0],
+	       json_array_size(steps) + json_array_size(actions) ? "" : " nothing to do");
+	put_past(steps, "step");
+	put_past(actions, "action");
+	if (left_out > 0)
+		printf("#   %" JSON_INTEGER_FORMAT " further steps and actions are not kept\n",
+		       left_out);
+}
+
 int ctl_cmd_history_show(const struct ctl_args *a)
 {
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply past = {0};
 	int r = ask_past(a, a->operands[0], &past);
+	json_t *plan, *o;
 
-	return r == CTL_OK ? ctl_put_config(a, past.body) : r;
+	if (r != CTL_OK && r != CTL_NO_INPUT)
+		return r;
+	/* The plan of an apply that failed is kept without its configuration. */
+	plan = ask_past_plan(a);
+	if (a->json && r == CTL_OK) {
+		o = json_pack("{s:s, s:O?}", "yaml", past.body, "plan", plan);
+		r = o ? ctl_put_json(o) : CTL_DATA;
+		json_decref(o);
+	} else if (!a->json) {
+		if (r == CTL_OK)
+			r = ctl_put_config(a, past.body);
+		put_past_plan(a, plan);
+	}
+	json_decref(plan);
+	return r;
 }
 
 /* Compares the configuration of the apply with the first number to the configuration of the apply

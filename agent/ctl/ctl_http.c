@@ -68,6 +68,8 @@ static struct curl_slist *headers_of(const struct ctl_request *rq)
 	snprintf(line, sizeof(line), "Content-Type: %s",
 		 rq->content_type ? rq->content_type : "application/json");
 	list = curl_slist_append(curl_slist_append(list, line), "Expect:");
+	snprintf(line, sizeof(line), "Accept: %s", rq->accept ? rq->accept : "*/*");
+	list = curl_slist_append(list, line);
 	snprintf(line, sizeof(line), "If-Match: %s", rq->if_match ? rq->if_match : "");
 	return list && rq->if_match && *rq->if_match ? curl_slist_append(list, line) : list;
 }

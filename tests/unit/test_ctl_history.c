@@ -52,6 +52,21 @@ static void test_history_shows_and_compares_configurations(void **state)
 	assert_int_equal(r.status, CTL_OK);
 	assert_asked("GET /v1/history/7");
 	assert_string_equal(r.out, "host: a\n");
+	/* The agent of this test gives one answer to both requests. */
+	r = run("history show 7", 200,
+		"{\"plan\":{\"steps\":[{\"step\":\"add a\",\"reason\":\"b\",\"result\":\"done\"}],"
+		"\"actions\":[{\"action\":\"start c\",\"reason\":\"\",\"result\":\"not done\"}],"
+		"\"left_out\":2}}");
+	assert_non_null(strstr(agent->request, "Accept: application/json\r\n"));
+	assert_non_null(strstr(r.out, "}\n# The plan of apply 7:\n"
+				      "#   done         add a (b)\n"
+				      "#   not done     start c\n"
+				      "#   2 further steps and actions are not kept\n"));
+	r = run("history show 7 -j", 200, "{\"plan\":{\"steps\":[]}}");
+	assert_non_null(strstr(r.out, "\"plan\": {"));
+	r = run("history show 7", 404, "{\"detail\":\"no\"}");
+	assert_int_equal(r.status, CTL_NO_INPUT);
+	assert_string_equal(r.out, "");
 	r = run("history diff 7", 200, "host: a\n");
 	assert_int_equal(r.status, CTL_OK);
 	assert_asked("GET /v1/config/running");

@@ -148,6 +148,15 @@ static size_t size_of(const json_t *plan, const char *list)
 	return json_array_size(json_object_get(plan, list));
 }
 
+static void assert_result(const struct history *h, const char *list, size_t i, const char *want)
+{
+	json_t *plan = history_plan_load(h, 1, history_find(h, 1)->outcome);
+	const json_t *o = json_array_get(json_object_get(plan, list), i);
+
+	assert_string_equal(json_string_value(json_object_get(o, "result")), want);
+	json_decref(plan);
+}
+
 static void test_a_plan_is_kept_within_its_bound_until_its_entry_goes(void **state)
 {
 	struct history h = {.n = 0};
@@ -156,23 +165,37 @@ static void test_a_plan_is_kept_within_its_bound_until_its_entry_goes(void **sta
 
 	assert_int_equal(history_open(&h, dir), 0);
 	assert_int_equal(history_begin(&h, "", "files"), 1);
-	assert_null(history_plan_load(&h, 1));
-	history_plan_keep(&h, 1, plan);
+	assert_null(history_plan_load(&h, 1, HISTORY_FAILED));
+	history_plan_keep(&h, 1, plan, &(struct history_extent){.failed_step = 2, .changed = true});
 	json_decref(plan);
+	assert_result(&h, "steps", 1, "unknown");
 	history_end(&h, 1, HISTORY_FAILED, 0, "no", NULL);
 	reopen(&h);
-	plan = history_plan_load(&h, 1);
+	plan = history_plan_load(&h, 1, HISTORY_FAILED);
 	assert_int_equal(size_of(plan, "steps"), 3);
 	assert_int_equal(size_of(plan, "actions"), 1);
 	assert_null(json_object_get(plan, "legs"));
 	assert_int_equal(json_integer_value(json_object_get(plan, "left_out")), 0);
+	assert_int_equal(json_object_size(plan), 3);
 	json_decref(plan);
+	assert_result(&h, "steps", 0, "rolled back");
+	assert_result(&h, "steps", 1, "failed");
+	assert_result(&h, "steps", 2, "not done");
+	assert_result(&h, "actions", 0, "not done");
+	/* The outcome of the entry may change after its plan was saved. */
+	history_end(&h, 1, HISTORY_WAITING, 0, "", NULL);
+	assert_result(&h, "steps", 2, "done");
+	assert_result(&h, "actions", 0, "done");
+	history_end(&h, 1, HISTORY_ROLLED_BACK, 0, "", NULL);
+	assert_result(&h, "steps", 2, "rolled back");
+	history_end(&h, 1, HISTORY_FAILED, 0, "no", NULL);
 
 	memset(text, 'x', sizeof(text) - 1);
 	plan = plan_of(10000, text);
-	history_plan_keep(&h, 1, plan);
+	history_plan_keep(&h, 1, plan, &(struct history_extent){.changed = false});
 	json_decref(plan);
-	plan = history_plan_load(&h, 1);
+	assert_result(&h, "steps", 0, "not done");
+	plan = history_plan_load(&h, 1, HISTORY_FAILED);
 	assert_in_range(size_of(plan, "steps"), 500, 1000);
 	assert_int_equal(size_of(plan, "steps") +
 				 (size_t)json_integer_value(json_object_get(plan, "left_out")),
@@ -181,7 +204,7 @@ static void test_a_plan_is_kept_within_its_bound_until_its_entry_goes(void **sta
 	/* The same failure again takes the place of the first one. */
 	assert_int_equal(history_begin(&h, "", "files"), 2);
 	history_end(&h, 2, HISTORY_FAILED, 0, "no", NULL);
-	assert_null(history_plan_load(&h, 1));
+	assert_null(history_plan_load(&h, 1, HISTORY_FAILED));
 	history_done(&h);
 }
 

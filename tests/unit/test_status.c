@@ -28,7 +28,7 @@ static void test_status_has_number_and_steps_of_the_history(void **state)
 	p = a->running.plan;
 	assert_true(p->n_actions > 0); /* the start of a worker */
 	n_planned = p->n_steps + p->n_actions;
-	o = history_plan_load(&a->reconcile.records.history, 1);
+	o = history_plan_load(&a->reconcile.records.history, 1, HISTORY_APPLIED);
 	assert_int_equal(json_array_size(json_object_get(o, "steps")) +
 				 json_array_size(json_object_get(o, "actions")),
 			 n_planned);

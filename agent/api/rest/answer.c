@@ -207,8 +207,13 @@ static const struct answer_member step[] = {
 	BOOLEAN("disruptive"), END};
 static const struct answer_member action[] = {
 	TEXT("action"), TEXT("reason"), BOOLEAN("disruptive"), END};
+static const struct answer_member past_step[] = {
+	TEXT("op"), TEXT("leg"), TEXT("interface"), TEXT("step"), TEXT("reason"),
+	BOOLEAN("disruptive"), TEXT("result"), END};
+static const struct answer_member past_action[] = {
+	TEXT("action"), TEXT("reason"), BOOLEAN("disruptive"), TEXT("result"), END};
 static const struct answer_member past_plan[] = {
-	OBJECTS("steps", step), OBJECTS("actions", action), INTEGER("left_out"), END};
+	OBJECTS("steps", past_step), OBJECTS("actions", past_action), INTEGER("left_out"), END};
 static const struct answer_member past[] = {
 	INTEGER("number"), TEXT("time"), TEXT("by"), TEXT("what"), INTEGER("steps"),
 	TEXT("outcome"), TEXT("text"), BOOLEAN("kept"), INTEGER("times"),

@@ -381,7 +381,8 @@ const struct resource resources[RESOURCE_MAX] = {
 		.as_json = true,
 		NAMED(NUMBER, get.number, "number"),
 		.commands = {{"history show", "NUMBER", "print the configuration of an apply",
-			       "Prints the configuration of apply NUMBER in 'plenum history', in normal form.\n"}},
+			       "Prints the configuration of apply NUMBER in 'plenum history', in normal form, and as comments\n"
+			       "after it the steps that the apply carried out or attempted, each with its result.\n"}},
 	},
 	[RESOURCE_PLAN] = {
 		OPERATION("GET", "/v1/plan", PRIVSEP_GET, "what an apply would do"),
