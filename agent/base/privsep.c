@@ -379,6 +379,7 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_WORKER_START] = {CHANGERS, SIZE(restart), false, true, check_worker},
 	[PRIVSEP_GET_WORKER] = {ANY, SIZE(move), false, true, check_move},
 	[PRIVSEP_WORKER_MOVE] = {CHANGERS, SIZE(move), false, true, check_move},
+	[PRIVSEP_GET_LOGS] = {CHANGERS, SIZE(logs), false, true, NULL},
 	[PRIVSEP_LOG_LEVEL] = {CHANGERS, SIZE(log_level), false, true, check_log_level},
 	[PRIVSEP_STOP] = {CHANGERS, 0, false, true, NULL},
 	[PRIVSEP_FAULT_ADD] = {CHANGERS, SIZE(fault), false, true, check_fault},

@@ -101,6 +101,8 @@ enum privsep_type {
 	PRIVSEP_WORKER_START, /* start a worker that PRIVSEP_WORKER_STOP stopped */
 	PRIVSEP_GET_WORKER,   /* the running and the staged core of a worker */
 	PRIVSEP_WORKER_MOVE,  /* stage another core for a worker */
+	PRIVSEP_GET_LOGS,     /* lines of a process in the journal, only for clients that may make
+				 changes */
 	PRIVSEP_LOG_LEVEL,    /* set what a process logs */
 	PRIVSEP_STOP,	      /* stop the agent with its workers and mounts */
 	PRIVSEP_FAULT_ADD,    /* inject a fault */
@@ -168,6 +170,7 @@ enum privsep_what { /* object that PRIVSEP_GET reads */
 		    PRIVSEP_CLUSTER_PROCESSES,
 		    PRIVSEP_CLUSTER_NET,
 		    PRIVSEP_CLUSTER_EXPORTS,
+		    PRIVSEP_LOGS,   /* the answer to PRIVSEP_GET_LOGS; the API has no path for it */
 		    PRIVSEP_EVENTS, /* only in PRIVSEP_SHARED_READ */
 		    PRIVSEP_WHAT_MAX
 };
@@ -223,6 +226,9 @@ struct privsep_restart {
 struct privsep_move {
 	uint32_t worker; /* id of the worker; not 0 */
 	uint32_t core;	 /* WORKER_MOVE: the core to use; GET_WORKER: 0 */
+};
+struct privsep_logs {
+	uint32_t worker; /* id of the worker; 0: the agent */
 };
 #define PRIVSEP_LOG_LEVELS 5
 struct privsep_log_level {
@@ -362,6 +368,7 @@ struct privsep_msg {
 		struct privsep_net net;
 		struct privsep_restart restart;
 		struct privsep_move move;
+		struct privsep_logs logs;
 		struct privsep_log_level log_level;
 		struct privsep_fault fault;
 		struct privsep_capture capture;

@@ -176,6 +176,7 @@ static void on_get(struct agent *a, const struct client *cl, const struct privse
 	case PRIVSEP_CLUSTER_EXPORTS:
 		control_get_cluster(a, cl, (enum privsep_what)m->get.what, r);
 		break;
+	case PRIVSEP_LOGS:	/* only for PRIVSEP_GET_LOGS */
 	case PRIVSEP_EVENTS:	/* only for PRIVSEP_SHARED_READ */
 	case PRIVSEP_PLAN_BACK: /* only for the dry run of a rollback */
 		control_error(r, 404, "not-found", "no such object", NULL);
@@ -595,6 +596,7 @@ static const control_handler handlers[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_WORKER_START] = control_worker_start,
 	[PRIVSEP_GET_WORKER] = control_get_worker,
 	[PRIVSEP_WORKER_MOVE] = control_worker_move,
+	[PRIVSEP_GET_LOGS] = control_get_logs,
 	[PRIVSEP_LOG_LEVEL] = control_log_level,
 	[PRIVSEP_STOP] = on_stop,
 	[PRIVSEP_FAULT_ADD] = control_fault_add,

@@ -133,6 +133,11 @@ void control_worker_stop(struct agent *a, const struct client *cl, const struct 
 			 int fd, struct control_reply *r);
 void control_worker_start(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 			  int fd, struct control_reply *r);
+/* Answers with the lines of a worker or the agent in the journal, by a child process. */
+void control_get_logs(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
+		      struct control_reply *r);
+/* In that child process: makes the answer. worker: its id; 0: the agent. In control_logs.c. */
+void control_answer_logs(struct agent *a, uint32_t worker, struct control_reply *r);
 void control_log_level(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 		       int fd, struct control_reply *r);
 /* Makes the error that a worker does not exist, or that it does not do what is asked: `what` is

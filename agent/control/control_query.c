@@ -2,7 +2,8 @@
 /*
  * Answers inventory and plan requests by a child process. Reading the kernel may block while
  * another process holds its network lock, for example during a long step of the applier. The child
- * also lists file locks, because their table is large. The monitor only forwards the reply.
+ * also lists file locks, because their table is large, and reads the journal. The monitor only
+ * forwards the reply.
  */
 #include "agent/base/child/child_task.h"
 #include "agent/control.h"
@@ -17,6 +18,7 @@ struct control_query {
 	struct child_task *child;
 	struct reconcile_client client;
 	enum privsep_what what;
+	uint32_t worker;   /* for PRIVSEP_LOGS: id of the worker; 0: the agent */
 	struct spec *spec; /* for a plan: its configuration; else NULL */
 	/* Version of the configuration that the next apply would read; 0: the plan is made for
 	 * another configuration. */
@@ -101,6 +103,8 @@ static int work(void *user, int channel)
 
 	if (q->what == PRIVSEP_LOCKS)
 		answer_locks(q, &r);
+	else if (q->what == PRIVSEP_LOGS)
+		control_answer_logs(q->agent, q->worker, &r);
 	else
 		answer_host(q, &r);
 	text = control_text(&r);
@@ -213,8 +217,8 @@ static int load_spec(struct agent *a, struct control_query *q)
 	return yaml ? spec_parse("running", yaml, strlen(yaml), &q->diag, &q->spec) : -ENOMEM;
 }
 
-void control_query_host(struct agent *a, const struct reconcile_client *client,
-			enum privsep_what what, struct control_reply *r)
+static void begin(struct agent *a, const struct reconcile_client *client, enum privsep_what what,
+		  uint32_t worker, struct control_reply *r)
 {
 	struct control_query **place = free_place(a);
 	struct control_query *q = place ? calloc(1, sizeof(*q)) : NULL;
@@ -233,7 +237,7 @@ void control_query_host(struct agent *a, const struct reconcile_client *client,
 			NULL);
 		return;
 	}
-	*q = (struct control_query){.agent = a, .client = *client, .what = what};
+	*q = (struct control_query){.agent = a, .client = *client, .what = what, .worker = worker};
 	if (what == PRIVSEP_LOCKS)
 		setup.kept = MAX_OF(sup_locks_fd(a->sup), 0);
 	e = load_spec(a, q);
@@ -246,6 +250,30 @@ void control_query_host(struct agent *a, const struct reconcile_client *client,
 	}
 	*place = q;
 	r->later = true;
+}
+
+void control_query_host(struct agent *a, const struct reconcile_client *client,
+			enum privsep_what what, struct control_reply *r)
+{
+	begin(a, client, what, 0, r);
+}
+
+/* Maximum number of searches of the journal at a time, because each may take seconds. */
+#define LOG_QUERIES_MAX 2
+
+void control_get_logs(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
+		      struct control_reply *r)
+{
+	const struct reconcile_client client = {.id = cl->id};
+	size_t n = 0;
+
+	for (size_t i = 0; i < CONTROL_QUERIES_MAX; i++)
+		n += a->queries[i] && a->queries[i]->what == PRIVSEP_LOGS;
+	if (n >= LOG_QUERIES_MAX)
+		control_error(r, 503, "busy", "too many requests for logs at once; try again",
+			      NULL);
+	else
+		begin(a, &client, PRIVSEP_LOGS, m->logs.worker, r);
 }
 
 void control_get_events(struct agent *a, const struct client *cl, const struct privsep_msg *m,

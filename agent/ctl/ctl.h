@@ -93,6 +93,9 @@ int ctl_run(int argc, char **argv);
 int ctl_take_number(const char *option, const char *text, unsigned long min, unsigned long max,
 		    unsigned long *ret);
 
+/* Parses the operand ID | agent. *ret is 0 for the agent. Returns CTL_OK, or CTL_USAGE after
+ * printing the error. In ctl_options.c. */
+int ctl_take_process(const char *text, unsigned long *ret);
 /* Converts the value of --expect to a value for the header If-Match; without the option, ret is "".
  * Returns CTL_OK, or CTL_USAGE after printing the error. In ctl_options.c. */
 #define CTL_TAG_SIZE 19

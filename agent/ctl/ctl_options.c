@@ -185,6 +185,23 @@ int ctl_take_number(const char *option, const char *text, unsigned long min, uns
 	return CTL_USAGE;
 }
 
+int ctl_take_process(const char *text, unsigned long *ret)
+{
+	char *end;
+
+	*ret = 0;
+	if (strcmp(text, "agent") == 0)
+		return CTL_OK;
+	errno = 0;
+	*ret = strtoul(text, &end, 10);
+	if (*text >= '0' && *text <= '9' && !*end && !errno && *ret >= 1 && *ret <= UINT32_MAX)
+		return CTL_OK;
+	ctl_complain("'%.40s' is not the ID of a worker; write an ID of 'plenum processes', such "
+		     "as 1 for HOST/1, or agent",
+		     text);
+	return CTL_USAGE;
+}
+
 int ctl_take_expect(const struct ctl_args *a, char ret[CTL_TAG_SIZE])
 {
 	const char *tag = a->expect;

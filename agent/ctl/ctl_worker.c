@@ -194,17 +194,15 @@ static const char *take_level(const char *text)
 
 int ctl_cmd_worker_log_level(const struct ctl_args *a)
 {
-	const bool agent = strcmp(a->operands[0], "agent") == 0;
 	const char *level = take_level(a->operands[1]);
 	struct wanted set = {.done = "set", .late = "at its new log level", .level = level};
 	struct ctl_request rq = {.resource = RESOURCE_LOG_LEVEL};
 	json_t *before = json_object(), *answer = NULL;
 	char body[64], done[48];
 	unsigned long id = 0;
-	int r = level ? CTL_OK : CTL_USAGE;
+	int r = level ? ctl_take_process(a->operands[0], &id) : CTL_USAGE;
+	const bool agent = id == 0;
 
-	if (r == CTL_OK && !agent)
-		r = ctl_take_number("ID", a->operands[0], 1, UINT32_MAX, &id);
 	if (agent)
 		snprintf(body, sizeof(body), "{\"agent\":true,\"level\":\"%s\"}",
 			 level ? level : "");

@@ -45,10 +45,27 @@ static void test_a_worker_is_moved_to_a_core(void **state)
 	assert_int_equal(ask("DELETE", "/v1/workers/7", NULL, NULL), 405);
 }
 
+static void test_logs_are_of_a_worker_or_the_agent(void **state)
+{
+	assert_int_equal(ask("GET", "/v1/workers/7/logs", NULL, NULL), 0);
+	assert_int_equal(msg.type, PRIVSEP_GET_LOGS);
+	assert_int_equal(msg.logs.worker, 7);
+	assert_int_equal(ask("GET", "/v1/agent/logs", NULL, NULL), 0);
+	assert_int_equal(msg.type, PRIVSEP_GET_LOGS);
+	assert_int_equal(msg.logs.worker, 0);
+	assert_int_equal(ask("GET", "/v1/workers/0/logs", NULL, NULL), 404);
+	assert_int_equal(ask("GET", "/v1/workers//logs", NULL, NULL), 404);
+	assert_int_equal(ask("GET", "/v1/workers/7/log", NULL, NULL), 404);
+	assert_int_equal(ask("GET", "/v1/workers/7/8/logs", NULL, NULL), 404);
+	assert_int_equal(ask("PATCH", "/v1/workers/7/logs", "{}", "*"), 405);
+	assert_int_equal(ask("GET", "/v1/workers/stop", NULL, NULL), 405);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_worker_is_moved_to_a_core),
+		cmocka_unit_test(test_logs_are_of_a_worker_or_the_agent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -272,6 +272,12 @@ static const struct answer_member worker[] = {
 	INTEGER("worker"), TEXT("role"), TEXT("file"), TEXT("pending"), OBJECT("changes", NULL),
 	OBJECT_OR_NULL("running", core), OBJECT_OR_NULL("staged", core),
 	OBJECTS("overridden", override), END};
+static const struct answer_member log_line[] = {
+	INTEGER("number"), TEXT("time"), TEXT("level"), TEXT("process"), INTEGER("pid"), TEXT("text"),
+	END};
+static const struct answer_member logs[] = {
+	INTEGER_OR_NULL("worker"), OBJECTS("lines", log_line), BOOLEAN("complete"),
+	TEXT_OR_NULL("note"), END};
 static const struct answer_member log_level[] = {
 	INTEGER_OR_NULL("worker"), TEXT("level"), END};
 static const struct answer_member restarts[] = {INTEGERS("restarts"), END};
@@ -343,6 +349,8 @@ static const struct answer_member *const answers[RESOURCE_MAX] = {
 	[RESOURCE_WORKER_START] = one_worker,
 	[RESOURCE_WORKER] = worker,
 	[RESOURCE_WORKER_MOVE] = worker,
+	[RESOURCE_WORKER_LOGS] = logs,
+	[RESOURCE_AGENT_LOGS] = logs,
 	[RESOURCE_LOG_LEVEL] = log_level,
 	[RESOURCE_FAULTS] = faults,
 	[RESOURCE_FAULT] = fault,

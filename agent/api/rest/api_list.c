@@ -59,6 +59,7 @@ int api_list_take(const struct api_request *rq, struct api_list *ret, struct api
 			     rq->limit, API_LIST_LIMIT_MAX);
 	if (r == 0 && rq->after)
 		r = take_after(row, rq->after, &l, e);
+	snprintf(l.path, sizeof(l.path), "%s", rq->path);
 	if (r == 0)
 		*ret = l;
 	return r;
@@ -139,7 +140,7 @@ static void put_link(const struct api_list *l, const struct member *last,
 
 	snprintf(number, sizeof(number), "%llu", (unsigned long long)last->number);
 	put_key(key, sizeof(key), l->row->key_type == RESOURCE_NAME_NUMBER ? number : last->text);
-	snprintf(link, API_LIST_LINK_MAX, "<%s?limit=%llu&after=%s>; rel=\"next\"", l->row->path,
+	snprintf(link, API_LIST_LINK_MAX, "<%s?limit=%llu&after=%s>; rel=\"next\"", l->path,
 		 (unsigned long long)l->limit, key);
 }
 

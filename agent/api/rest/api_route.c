@@ -289,10 +289,11 @@ int api_route(const struct api_request *rq, struct privsep_msg *ret, unsigned *r
 			return api_fail(ret_error, 403, "origin",
 					"a page of another site may not make changes; open the "
 					"agent's own page");
-		if (rq->read_only && strcmp(row->method, "GET") != 0)
+		if (rq->read_only && resource_role(row) != ACCESS_VIEW)
 			return api_fail(
 				ret_error, 403, "forbidden",
-				"changes need the socket plenumd-admin.sock, and are allowed for "
+				"changes and logs need the socket plenumd-admin.sock, and are "
+				"allowed for "
 				"root and for the users and groups in the configuration's 'admin'");
 		return fill(row, rq, ret, ret_wait_s, ret_error);
 	}

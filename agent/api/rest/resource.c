@@ -587,6 +587,20 @@ const struct resource resources[RESOURCE_MAX] = {
 			       "      --core N      the core to use; 0, which the kernel uses most, is accepted\n"
 			       "      --expect V    stage this only if 'plenum worker show ID' still shows version V\n"}},
 	},
+	[RESOURCE_WORKER_LOGS] = {
+		OPERATION("GET", "/v1/workers/", PRIVSEP_GET_LOGS, "what a worker has logged"),
+		.role = ACCESS_OPERATE,
+		NAMED(NUMBER, logs.worker, "id"),
+		.suffix = "/logs",
+		LIST("lines", "number", NUMBER),
+		.latest_first = true,
+	},
+	[RESOURCE_AGENT_LOGS] = {
+		OPERATION("GET", "/v1/agent/logs", PRIVSEP_GET_LOGS, "what the agent has logged"),
+		.role = ACCESS_OPERATE,
+		LIST("lines", "number", NUMBER),
+		.latest_first = true,
+	},
 	[RESOURCE_LOG_LEVEL] = {
 		OPERATION("POST", "/v1/workers/log-level", PRIVSEP_LOG_LEVEL, "set what it logs"),
 		.role = ACCESS_OPERATE,
