@@ -42,6 +42,7 @@ struct agent_options {
 /* Maximum number of child processes that read the host for clients at a time. */
 #define CONTROL_QUERIES_MAX 8
 struct control_query;
+struct control_doctor;
 
 struct agent {
 	struct agent_options opt;
@@ -85,6 +86,7 @@ struct agent {
 	struct applier_host applier_host; /* host that the applier changes; tests set another
 					     host */
 	struct control_query *queries[CONTROL_QUERIES_MAX];
+	struct control_doctor *doctor; /* the run of the doctor for a client; NULL: none */
 	/* Operations that run without a waiting client; NULL: none yet. */
 	struct operations *operations;
 	uint64_t n_applies; /* applies and repairs since the agent's start that changed the host */

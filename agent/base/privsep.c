@@ -387,6 +387,7 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_CAPTURE] = {CHANGERS, SIZE(capture), false, true, check_capture},
 	[PRIVSEP_RDMA_PING] = {CHANGERS, SIZE(ping), false, true, check_ping},
 	[PRIVSEP_LOCK_BREAK] = {CHANGERS, SIZE(lock), false, true, check_lock},
+	[PRIVSEP_DOCTOR] = {CHANGERS, SIZE(apply), false, true, check_apply},
 	[PRIVSEP_HELD] = {ANY, 0, false, true, NULL},
 	[PRIVSEP_WAITS] = {ANY, 0, false, true, NULL},
 	[PRIVSEP_SHARED_READ] = {ANY, SIZE(shared_read), false, false, check_shared_read},

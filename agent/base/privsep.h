@@ -110,6 +110,7 @@ enum privsep_type {
 	PRIVSEP_CAPTURE,    /* packet capture: begin, fetch, end */
 	PRIVSEP_RDMA_PING,  /* RDMA test: begin, or fetch its result */
 	PRIVSEP_LOCK_BREAK, /* break a file lock of a client */
+	PRIVSEP_DOCTOR,	    /* run the doctor */
 	PRIVSEP_HELD,  /* the request waits for events, so its connection does not count as idle */
 	PRIVSEP_WAITS, /* the request waits for the answer to a PRIVSEP_SHARED_READ */
 	PRIVSEP_SHARED_READ, /* the child asks for an object for many clients */

@@ -604,7 +604,18 @@ static const control_handler handlers[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_CAPTURE] = on_capture,
 	[PRIVSEP_RDMA_PING] = control_rdma_ping,
 	[PRIVSEP_LOCK_BREAK] = control_lock_break,
+	[PRIVSEP_DOCTOR] = control_doctor,
 };
+
+/* Returns the name of an operation for which the client does not wait; NULL: it waits. */
+static const char *operation_of(const struct privsep_msg *m)
+{
+	static const char *const names[PRIVSEP_TYPE_MAX] = {[PRIVSEP_APPLY] = "apply",
+							    [PRIVSEP_ROLLBACK] = "rollback",
+							    [PRIVSEP_DOCTOR] = "doctor"};
+
+	return names[m->type] && m->apply.async && !m->apply.dry_run ? names[m->type] : NULL;
+}
 
 /* Begins an operation for a client that does not wait: the operation will store the result. An
  * error that is found at once is sent to the client as the answer. */
@@ -617,9 +628,8 @@ static void begin_operation(struct agent *a, const struct client *cl, const stru
 	if (!a->operations)
 		a->operations = calloc(1, sizeof(*a->operations));
 	if (a->operations)
-		number = operations_begin(a->operations,
-					  m->type == PRIVSEP_APPLY ? "apply" : "rollback", cl->id,
-					  clients_user(cl), clients_describe(cl, by, sizeof(by)));
+		number = operations_begin(a->operations, operation_of(m), cl->id, clients_user(cl),
+					  clients_describe(cl, by, sizeof(by)));
 	if (!number) {
 		control_error(r, 429, "too-many",
 			      "too many operations of this user run; wait until one of them ends",
@@ -674,8 +684,7 @@ void control_on_request(void *user, struct client *cl, const struct privsep_msg 
 			      "this client may not make changes; use the admin socket as root or "
 			      "as a user under 'admin'",
 			      NULL);
-	else if ((m->type == PRIVSEP_APPLY || m->type == PRIVSEP_ROLLBACK) && m->apply.async &&
-		 !m->apply.dry_run)
+	else if (operation_of(m))
 		begin_operation(a, cl, m, fd, &r);
 	else
 		handlers[m->type](a, cl, m, fd, &r);

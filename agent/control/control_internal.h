@@ -162,6 +162,14 @@ void control_get_cluster(struct agent *a, const struct client *cl, enum privsep_
 void control_rdma_ping(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 		       int fd, struct control_reply *r);
 
+/* ---- the doctor (control_doctor.c) ---- */
+
+/* Starts a run of 'plenum doctor', whose report is the answer, and sets r->later. */
+void control_doctor(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
+		    struct control_reply *r);
+/* Ends the run without an answer. */
+void control_doctor_done(struct agent *a);
+
 /* ---- events, and queries of the host (control_query.c) ---- */
 
 /* Answers with the events that the client selects, without waiting. */

@@ -165,6 +165,7 @@ void control_queries_done(struct agent *a)
 	for (size_t i = 0; i < CONTROL_QUERIES_MAX; i++)
 		if (a->queries[i])
 			forget(a->queries[i]);
+	control_doctor_done(a);
 	if (a->operations)
 		operations_done(a->operations);
 	free(a->operations);

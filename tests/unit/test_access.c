@@ -118,7 +118,8 @@ static void test_each_message_of_a_client_needs_a_role(void **state)
 	}
 	assert_true(is_for(PRIVSEP_GET, ACCESS_VIEW) && is_for(PRIVSEP_STREAM, ACCESS_VIEW));
 	assert_true(is_for(PRIVSEP_RESTART, ACCESS_OPERATE) &&
-		    is_for(PRIVSEP_ROLLBACK, ACCESS_OPERATE));
+		    is_for(PRIVSEP_ROLLBACK, ACCESS_OPERATE) &&
+		    is_for(PRIVSEP_DOCTOR, ACCESS_OPERATE));
 	assert_true(is_for(PRIVSEP_APPLY, ACCESS_ADMIN) && is_for(PRIVSEP_STOP, ACCESS_ADMIN) &&
 		    is_for(PRIVSEP_FAULT_ADD, ACCESS_ADMIN));
 	assert_int_equal(resource_role_of(&keys), ACCESS_ADMIN);

@@ -297,6 +297,13 @@ static const struct answer_member ping_result[] = { /* an answer with status 202
 	MAYBE_INTEGER("bytes"), MAYBE_INTEGER("took_ns"), MAYBE_INTEGER("min_ns"),
 	MAYBE_INTEGER("median_ns"), MAYBE_INTEGER("p99_ns"), MAYBE_INTEGER("max_ns"), END};
 
+static const struct answer_member doctor_check[] = {
+	TEXT("id"), TEXT("subject"), TEXT("title"), TEXT("state"), TEXT("evidence"),
+	TEXT_OR_NULL("remedy"), TEXT_OR_NULL("because"), END};
+static const struct answer_member doctor[] = {
+	OBJECTS("checks", doctor_check), INTEGER("pass"), INTEGER("note"), INTEGER("unknown"),
+	INTEGER("warn"), INTEGER("fail"), END};
+
 static const struct answer_member one_operation[] = {
 	INTEGER("id"), TEXT("request"), TEXT("by"), TEXT("begun"), TEXT("state"),
 	TEXT_OR_NULL("ended"), INTEGER_OR_NULL("status"), OBJECT_OR_NULL("answer", NULL), END};
@@ -343,6 +350,7 @@ static const struct answer_member *const answers[RESOURCE_MAX] = {
 	[RESOURCE_CONFIRM] = confirmed,
 	[RESOURCE_OPERATIONS] = all_operations,
 	[RESOURCE_OPERATION] = one_operation,
+	[RESOURCE_DOCTOR] = doctor,
 	[RESOURCE_STOP] = stopping,
 	[RESOURCE_WORKERS_RESTART] = restarts,
 	[RESOURCE_WORKER_STOP] = one_worker,

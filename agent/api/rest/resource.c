@@ -519,7 +519,7 @@ const struct resource resources[RESOURCE_MAX] = {
 			       "the options.\n"}},
 	},
 	[RESOURCE_OPERATIONS] = {
-		OPERATION("GET", "/v1/operations", PRIVSEP_GET, "applies in the background"),
+		OPERATION("GET", "/v1/operations", PRIVSEP_GET, "operations in the background"),
 		.what = PRIVSEP_OPERATIONS,
 		LIST("operations", "id", NUMBER),
 	},
@@ -527,6 +527,12 @@ const struct resource resources[RESOURCE_MAX] = {
 		OPERATION("GET", "/v1/operations/", PRIVSEP_GET, "one operation, with its answer"),
 		.what = PRIVSEP_OPERATION,
 		NAMED(NUMBER, get.number, "id"),
+	},
+	[RESOURCE_DOCTOR] = {
+		OPERATION("POST", "/v1/doctor", PRIVSEP_DOCTOR, "run the doctor"),
+		.role = ACCESS_OPERATE,
+		.async = true,
+		.body = RESOURCE_BODY_NONE,
 	},
 	[RESOURCE_STOP] = {
 		OPERATION("POST", "/v1/stop", PRIVSEP_STOP, "end mounts, workers, agent"),
