@@ -14,15 +14,24 @@ FILE_IN_PROGRAM(page_html, "/index.html");
 FILE_IN_PROGRAM(page_css, "/plenum.css");
 FILE_IN_PROGRAM(page_js, "/plenum.js");
 FILE_IN_PROGRAM(page_changes_js, "/changes.js");
+FILE_IN_PROGRAM(page_plots_js, "/plots.js");
+FILE_IN_PROGRAM(page_doctor_js, "/doctor.js");
+FILE_IN_PROGRAM(page_cluster_js, "/cluster.js");
+
+#define HTML "text/html; charset=utf-8"
+#define CSS "text/css; charset=utf-8"
+#define SCRIPT "text/javascript; charset=utf-8"
 
 static const struct {
 	const char *path, *type, *begin, *end;
 } files[] = {
-	{PAGE_PATH, "text/html; charset=utf-8", page_html, page_html_end},
-	{PAGE_PATH "plenum.css", "text/css; charset=utf-8", page_css, page_css_end},
-	{PAGE_PATH "plenum.js", "text/javascript; charset=utf-8", page_js, page_js_end},
-	{PAGE_PATH "changes.js", "text/javascript; charset=utf-8", page_changes_js,
-	 page_changes_js_end},
+	{PAGE_PATH, HTML, page_html, page_html_end},
+	{PAGE_PATH "plenum.css", CSS, page_css, page_css_end},
+	{PAGE_PATH "plenum.js", SCRIPT, page_js, page_js_end},
+	{PAGE_PATH "changes.js", SCRIPT, page_changes_js, page_changes_js_end},
+	{PAGE_PATH "plots.js", SCRIPT, page_plots_js, page_plots_js_end},
+	{PAGE_PATH "doctor.js", SCRIPT, page_doctor_js, page_doctor_js_end},
+	{PAGE_PATH "cluster.js", SCRIPT, page_cluster_js, page_cluster_js_end},
 };
 
 const struct page_file *page_find(const char *path)

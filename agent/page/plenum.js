@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The page of one host: it asks for the status and the processes once a second while it is visible,
- * receives events as a stream, and keeps the rates of the last hour for its plots. Changes are
- * in changes.js. Every text of the agent becomes a text node, never markup.
+ * and receives events as a stream. Plots are in plots.js, changes in changes.js, the doctor in
+ * doctor.js, the lists of all hosts in cluster.js. Every text of the agent becomes a text node, never markup.
  */
 "use strict";
 
 const PERIOD_MS = 1000;
 const READ_LIMIT_MS = 10000;
 const STREAM_LIMIT_MS = 40000; // an idle stream has a comment every 15 s
-const KEPT = 3600; // values of a plot: one hour
 const EVENTS_KEPT = 500;
 const SEVERITIES = ["error", "warning", "notice", "info"];
-const plots = new Map(); // name of a value -> its last values
 const events = [];
 let last = null; // the last status, with the time of its arrival
 
@@ -42,33 +40,6 @@ function time(seconds) {
 	if (s < 120) return `${s} s`;
 	if (s < 7200) return `${Math.floor(s / 60)} min`;
 	return s < 172800 ? `${Math.floor(s / 3600)} h` : `${Math.floor(s / 86400)} d`;
-}
-
-// ---- plots ----
-
-function remember(name, value) {
-	const values = plots.get(name) ?? [];
-	values.push(value);
-	if (values.length > KEPT) values.shift();
-	plots.set(name, values);
-}
-
-function plot(name, describe) {
-	const values = plots.get(name) ?? [];
-	const known = values.filter((v) => v !== null);
-	if (known.length < 2) return document.createTextNode("");
-	const [width, height] = [120, 24];
-	const most = Math.max(...known) || 1;
-	const groups = Math.min(values.length, width); // at most one point for each pixel: the largest of its values
-	const points = [];
-	for (let i = 0; i < groups; i++) {
-		const part = values.slice(Math.floor((i * values.length) / groups), Math.floor(((i + 1) * values.length) / groups));
-		const v = Math.max(...part.map((x) => x ?? 0));
-		points.push(`${((i * (width - 1)) / Math.max(groups - 1, 1)).toFixed(1)},${(height - 1 - (v / most) * (height - 2)).toFixed(1)}`);
-	}
-	const text = `last ${time((values.length * PERIOD_MS) / 1000)}: at most ${describe(most)}`;
-	return make("svg:svg", { class: "plot", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": text },
-		make("svg:title", {}, text), make("svg:polyline", { points: points.join(" ") }));
 }
 
 // ---- tables ----
@@ -107,6 +78,11 @@ function loss(p) {
 
 const roundTrip = (p) => (p.rtt_age_s === null || p.rtt_age_s > 10 ? "" : `${Math.round(p.srtt_us)} us`);
 
+const microseconds = (us) => `${Math.round(us)} us`;
+const milliseconds = (ms) => `${ms.toFixed(ms < 10 ? 2 : 0)} ms`;
+const percent = (share) => `${share.toFixed(1)} %`;
+const peerName = (p) => p.peer || p.remote;
+
 // Median and 99th percentile in ms of the last seconds; "-": no such requests.
 function latency(object, name) {
 	const l = object.latency.find((one) => one.class === name);
@@ -130,9 +106,9 @@ function showTables(status, processes) {
 		["State", (l) => word(l.state, legKind(l))],
 		["Addresses", (l) => l.ips.join(", ")],
 		["MTU", (l) => String(l.mtu), "number"],
-		["Sent and received", (l) => plot(`traffic ${l.name}`, rate)],
-		["Round trip", (l) => plot(`rtt ${l.name}`, (v) => `${Math.round(v)} us`)],
-		["Loss", (l) => plot(`loss ${l.name}`, (v) => `${v.toFixed(1)} %`)],
+		["Sent and received", (l) => plot(`traffic of leg ${l.name}`, rate)],
+		["Round trip", (l) => plot(`rtt of leg ${l.name}`, microseconds)],
+		["Loss", (l) => plot(`loss of leg ${l.name}`, percent)],
 		["Reason", (l) => l.reason, "text"],
 	], status.legs, "The configuration has no legs.");
 	table("workers", [
@@ -156,13 +132,26 @@ function showTables(status, processes) {
 		["Served by", (m) => m.by],
 		["Worker", (m) => [m.worker, ...m.lanes].join(", "), "number"],
 		...latencyColumns,
+		["Sent and received", (m) => plot(`traffic of mount ${m.path}`, rate)],
+		["Slowest 1 % of requests", (m) => plot(`p99 of mount ${m.path}`, milliseconds)],
+		["Loss", (m) => plot(`loss of mount ${m.path}`, percent)],
 	], status.mounts, "This host mounts nothing.");
 	table("exports", [
 		["Export", (e) => e.name],
 		["Folder", (e) => e.path],
 		["Worker", (e) => e.workers.join(", "), "number"],
 		...latencyColumns,
+		["Sent and received", (e) => plot(`traffic of export ${e.name}`, rate)],
+		["Slowest 1 % of requests", (e) => plot(`p99 of export ${e.name}`, milliseconds)],
 	], status.exports, "This host exports nothing.");
+	table("peers", [
+		["Peer", ([peer]) => peer],
+		["Paths", ([, paths]) => word(`${paths.filter((p) => p.up).length} of ${paths.length} up`, best(paths.map(pathKind)))],
+		["Legs", ([, paths]) => [...new Set(paths.map((p) => p.leg))].join(", ")],
+		["Sent and received", ([peer]) => plot(`traffic of peer ${peer}`, rate)],
+		["Round trip", ([peer]) => plot(`rtt of peer ${peer}`, microseconds)],
+		["Loss", ([peer]) => plot(`loss of peer ${peer}`, percent)],
+	], [...grouped(status.paths, peerName)], "No worker has a path to a peer yet.");
 	table("paths", [
 		["Peer", (p) => p.peer],
 		["Leg", (p) => p.leg],
@@ -235,7 +224,7 @@ function grouped(list, key) {
 }
 
 function showPicture(status, processes) {
-	const peers = [...grouped(status.paths, (p) => p.peer || p.remote)];
+	const peers = [...grouped(status.paths, peerName)];
 	const workers = processes.filter((p) => p.role !== "MANAGEMENT");
 	const most = Math.max(workers.length, status.legs.length, peers.length, 1);
 	const [width, height] = [760, most * (BOX.height + BOX.gap) + 10];
@@ -247,8 +236,8 @@ function showPicture(status, processes) {
 		const [worker, leg] = [left.get(Number(key.split(" ")[0])), middle.get(paths[0].leg)];
 		if (worker && leg) edges.push(edge(worker, leg, best(paths.map(pathKind))));
 	}
-	for (const [, paths] of grouped(status.paths, (p) => `${p.leg} ${p.peer || p.remote}`)) {
-		const [leg, peer] = [middle.get(paths[0].leg), right.get(paths[0].peer || paths[0].remote)];
+	for (const [, paths] of grouped(status.paths, (p) => `${p.leg} ${peerName(p)}`)) {
+		const [leg, peer] = [middle.get(paths[0].leg), right.get(peerName(paths[0]))];
 		if (leg && peer) edges.push(edge(leg, peer, best(paths.map(pathKind))));
 	}
 	const text = `${workers.length} workers, ${status.legs.length} legs, ${peers.length} peers; the tables below have the details`;
@@ -266,26 +255,43 @@ function difference(now, before, names, seconds) {
 	return sum < 0 ? null : sum / seconds; // counters begin again with a new worker
 }
 
+// Traffic, shortest round trip and largest loss of some paths.
+function measurePaths(name, paths) {
+	const known = paths.map((p) => lastOf(`path ${pathName(p)}`)).filter((v) => v !== null);
+	const trips = paths.filter((p) => p.up && p.rtt_age_s !== null && p.rtt_age_s <= 10).map((p) => p.srtt_us);
+	const losses = paths.flatMap((p) => [p.loss_to_percent, p.loss_from_percent]).filter((v) => v !== null);
+	remember(`traffic of ${name}`, known.length ? known.reduce((a, b) => a + b, 0) : null);
+	remember(`rtt of ${name}`, trips.length ? Math.min(...trips) : null);
+	remember(`loss of ${name}`, losses.length ? Math.max(...losses) : null);
+}
+
+// The 99th percentile of the slowest class of requests.
+function measureLatency(name, object) {
+	remember(`p99 of ${name}`, object.latency.length ? Math.max(...object.latency.map((l) => l.p99_us)) / 1000 : null);
+}
+
+function measureRates(status, processes, seconds) {
+	const before = new Map(last.status.paths.map((p) => [pathName(p), p]));
+	const dataBefore = new Map(last.status.traffic.map((t) => [t.worker, t]));
+	for (const p of status.paths)
+		remember(`path ${pathName(p)}`, difference(p, before.get(pathName(p)), ["tx_bytes", "rx_bytes", "rdma_read_bytes", "rdma_write_bytes"], seconds));
+	for (const t of status.traffic) {
+		const id = processes.find((p) => Number(p.id.split("/").pop()) === t.worker)?.id;
+		if (id) remember(`data ${id}`, difference(t, dataBefore.get(t.worker), ["read_bytes", "write_bytes"], seconds));
+	}
+}
+
 function measure(status, processes, at) {
-	if (last) {
-		const seconds = (at - last.at) / 1000;
-		const before = new Map(last.status.paths.map((p) => [pathName(p), p]));
-		const dataBefore = new Map(last.status.traffic.map((t) => [t.worker, t]));
-		for (const p of status.paths)
-			remember(`path ${pathName(p)}`, difference(p, before.get(pathName(p)), ["tx_bytes", "rx_bytes"], seconds));
-		for (const leg of status.legs) {
-			const paths = status.paths.filter((p) => p.leg === leg.name);
-			const known = paths.map((p) => plots.get(`path ${pathName(p)}`)?.at(-1)).filter((v) => v !== null && v !== undefined);
-			const trips = paths.filter((p) => p.up && p.rtt_age_s !== null && p.rtt_age_s <= 10).map((p) => p.srtt_us);
-			const losses = paths.flatMap((p) => [p.loss_to_percent, p.loss_from_percent]).filter((v) => v !== null);
-			remember(`traffic ${leg.name}`, known.length ? known.reduce((a, b) => a + b, 0) : null);
-			remember(`rtt ${leg.name}`, trips.length ? Math.min(...trips) : null);
-			remember(`loss ${leg.name}`, losses.length ? Math.max(...losses) : null);
-		}
-		for (const t of status.traffic) {
-			const id = processes.find((p) => Number(p.id.split("/").pop()) === t.worker)?.id;
-			if (id) remember(`data ${id}`, difference(t, dataBefore.get(t.worker), ["read_bytes", "write_bytes"], seconds));
-		}
+	if (last) measureRates(status, processes, (at - last.at) / 1000);
+	for (const leg of status.legs) measurePaths(`leg ${leg.name}`, status.paths.filter((p) => p.leg === leg.name));
+	for (const [peer, paths] of grouped(status.paths, peerName)) measurePaths(`peer ${peer}`, paths);
+	for (const m of status.mounts) {
+		measurePaths(`mount ${m.path}`, status.paths.filter((p) => p.mount === m.path));
+		measureLatency(`mount ${m.path}`, m);
+	}
+	for (const e of status.exports) {
+		measurePaths(`export ${e.name}`, status.paths.filter((p) => p.export === e.name));
+		measureLatency(`export ${e.name}`, e);
 	}
 	last = { status, at };
 }
@@ -309,6 +315,7 @@ function takeEvent(message) {
 	if (events.some((other) => other.seq === e.seq && other.time === e.time)) return;
 	events.push(e);
 	if (events.length > EVENTS_KEPT) events.shift();
+	doctorEvent(e);
 	showEvents();
 }
 
@@ -406,8 +413,11 @@ async function update() {
 		showHealth(status);
 		showPicture(status, processes.processes);
 		showTables(status, processes.processes);
+		showPlotsSince();
 		byId("stale").hidden = true;
 		changesTake(status);
+		doctorTake();
+		clusterTake();
 	} catch (e) {
 		byId("stale").textContent = `The agent does not answer (${e.message}). What you see is from ${last ? time((performance.now() - last.at) / 1000) + " ago" : "before"}.`;
 		byId("stale").hidden = false;
@@ -420,6 +430,7 @@ async function run() {
 	byId("severity").addEventListener("change", showEvents);
 	byId("filter").addEventListener("input", showEvents);
 	changesBegin();
+	doctorBegin();
 	await takeRole().catch(() => {}); // one request alone finds out whether a token is needed
 	openEvents().catch(() => showEvents());
 	for (;;) {
