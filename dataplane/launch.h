@@ -27,7 +27,7 @@
 /* Size of launch_config.locks_fd, whose layout lock_layout.h defines. Another layout must have
  * another size: the memory keeps clients' locks across an upgrade, so a later version must be able
  * to use it or to tell that it cannot. */
-#define LAUNCH_LOCKS_BYTES 32641024
+#define LAUNCH_LOCKS_BYTES 32903168
 
 /*
  * Inherited descriptors. All other descriptors are closed.
@@ -429,13 +429,17 @@ enum launch_msg_type {
 				 LAUNCH_MSG_DROP with the same key, or until the export is
 				 removed */
 	LAUNCH_MSG_DROP,
-	LAUNCH_MSG_RELEASED, /* the host wants the device of port `index` back: the worker has
-				closed the port and keeps it closed until the worker restarts.
-				Sent once, and after each ADOPT */
-	LAUNCH_MSG_HAS_PORT, /* confirms a PORT message: port `index` is now the one described
-				in `port`. Sent when that message arrived, and before READY
-				after each ADOPT */
-	LAUNCH_MSG_PINGED,   /* the result of a PING */
+	LAUNCH_MSG_RELEASED,	/* the host wants the device of port `index` back: the worker has
+				   closed the port and keeps it closed until the worker restarts.
+				   Sent once, and after each ADOPT */
+	LAUNCH_MSG_HAS_PORT,	/* confirms a PORT message: port `index` is now the one described
+				   in `port`. Sent when that message arrived, and before READY
+				   after each ADOPT */
+	LAUNCH_MSG_PINGED,	/* the result of a PING */
+	LAUNCH_MSG_LOCK_KEEP,	/* compute: record on disk that the mount `mount_id`, which has the
+				   number `index` in the table of file locks, has locks with the epoch
+				   `key`; answered by LOCK_KEPT */
+	LAUNCH_MSG_LOCK_FORGET, /* remove that record; answered by LOCK_FORGOTTEN */
 	/* Messages from the agent to the worker. */
 	LAUNCH_MSG_LINK = 64,  /* the link of port `index` is up (code = 1) or down (code = 0) */
 	LAUNCH_MSG_STOP,       /* finish running requests, then exit with status 0 */
@@ -458,6 +462,8 @@ enum launch_msg_type {
 				  too old */
 	LAUNCH_MSG_PING,       /* run an RDMA test, one at a time; answered by PINGED */
 	LAUNCH_MSG_LOCK_BREAK, /* compute: break the file lock whose id is `key` (lock_layout.h) */
+	LAUNCH_MSG_LOCK_KEPT,  /* the record of LOCK_KEEP is on disk */
+	LAUNCH_MSG_LOCK_FORGOTTEN, /* there is no record of that mount with that epoch on disk */
 };
 enum launch_event {
 	LAUNCH_EVENT_PATH_DOWN,
@@ -484,7 +490,7 @@ struct launch_msg {
 	uint32_t index; /* index of a port, mount or export in the configuration */
 	uint32_t pad;
 	uint64_t key; /* HOLD, DROP: number of the descriptor, unique on this host; LOCK_BREAK:
-			 id of the lock */
+			 id of the lock; LOCK_KEEP, LOCK_FORGET and their answers: a lock epoch */
 	union {
 		char text[LAUNCH_REASON_MAX * 2]; /* NUL-terminated */
 		uint8_t keys[LAUNCH_SECRETS_MAX][LAUNCH_SECRET_BYTES];
@@ -492,6 +498,7 @@ struct launch_msg {
 		struct launch_port port;
 		struct launch_capture capture;
 		struct launch_ping ping;
+		uint8_t mount_id[16];
 	};
 };
 

@@ -3,21 +3,22 @@
  * The layout of the memory with the locks of all clients (launch_config.locks_fd). Only the compute
  * workers of the host write this memory, in dataplane/fuse/server/locks. The agent copies it to
  * show the locks to operators. The agent never reserves the table, and checks everything that it
- * reads, because a worker may write anything at any time. Each process maps the memory at another
- * address, so a record refers to another record by number; number 0 means none.
+ * reads, because a worker may write anything at any time. Before the first worker starts, the agent
+ * writes the mounts there that it has on record from before a reboot. Each process maps the memory
+ * at another address, so a record refers to another record by number; number 0 means none.
  */
 #ifndef PLENUM_DATAPLANE_LOCK_LAYOUT_H
 #define PLENUM_DATAPLANE_LOCK_LAYOUT_H
 
 #include "netcfg/base/base.h"
 
-#define LOCKS_VERSION 3U
+#define LOCKS_VERSION 4U
 #define LOCKS_MOUNTS 16384U
 #define LOCKS_FILES 65536U
 #define LOCKS_RECORDS 262144U
 #define LOCKS_CHAINS 65536U
 #define LOCKS_UNDO 16384U
-#define LOCKS_UNDO_BYTES 104U
+#define LOCKS_UNDO_BYTES 112U
 
 enum lock_state {
 	LOCK_UNUSED,
@@ -66,9 +67,27 @@ struct lock_file {
 	int32_t fd;
 };
 
+/*
+ * What the agent keeps about a mount on disk, so that its client can reclaim its locks after a
+ * reboot of this host. The record must be removed from the disk before any lock of the mount goes
+ * to another mount without the consent of its client. Bits of lock_mount.stable.
+ */
+enum {
+	LOCK_STABLE_ASKED = 1,	  /* the agent was asked for a record, so there may be one */
+	LOCK_STABLE_KEPT = 2,	  /* there is a record */
+	LOCK_STABLE_EXPECTED = 4, /* it was known before the reboot, and has not reclaimed yet */
+	LOCK_STABLE_NEVER = 8,	  /* an operator has broken a lock: there must be no record */
+};
+
+enum lock_leaving {
+	LOCK_STAYS,
+	LOCK_LEAVING, /* the mount's locks are being freed */
+	LOCK_LEAVES,  /* they are freed as soon as the agent has removed the record */
+};
+
 struct lock_mount {
 	uint32_t used;
-	uint32_t leaving;			/* 1: the mount's locks are being freed */
+	uint32_t leaving;			/* enum lock_leaving */
 	struct lock_list lists[LOCK_STATE_MAX]; /* one list for each enum lock_state */
 	uint32_t n;				/* number of records in all lists */
 	uint32_t breaks;			/* how many locks of the mount operators have
@@ -76,6 +95,8 @@ struct lock_mount {
 	uint64_t epoch, seen_ns;
 	uint64_t session; /* number of the mount's latest session, at any worker */
 	uint8_t id[16];
+	uint32_t stable; /* LOCK_STABLE_* */
+	uint32_t pad;
 };
 _Static_assert(sizeof(struct lock_mount) <= LOCKS_UNDO_BYTES, "a mount can be undone");
 
@@ -105,7 +126,13 @@ struct lock_head {
 	uint32_t worker;		       /* the worker that used the table last */
 	uint64_t last_id;		       /* the last lock_record.id that was assigned */
 	uint64_t last_session;		       /* the last lock_mount.session that was assigned */
+	/* When the grace period after a reboot ends at the latest; 0: there is none;
+	 * LOCKS_GRACE_DUE: it begins with the first worker. */
+	uint64_t grace_ns;
+	uint32_t records; /* 1: the agent, which made this table, keeps records of mounts on disk */
+	uint32_t pad2;
 };
+#define LOCKS_GRACE_DUE UINT64_MAX
 
 struct lock_memory {
 	struct lock_head head;
@@ -117,8 +144,8 @@ struct lock_memory {
 	struct lock_record records[LOCKS_RECORDS];
 };
 #define LOCKS_LAYOUT_BYTES ((sizeof(struct lock_memory) + 4095) / 4096 * 4096)
-_Static_assert(sizeof(struct lock_head) == 144 && sizeof(struct lock_undo) == 112 &&
-		       sizeof(struct lock_mount) == 104 && sizeof(struct lock_name) == 128 &&
+_Static_assert(sizeof(struct lock_head) == 160 && sizeof(struct lock_undo) == 120 &&
+		       sizeof(struct lock_mount) == 112 && sizeof(struct lock_name) == 128 &&
 		       sizeof(struct lock_file) == 56 && sizeof(struct lock_record) == 88,
 	       "another layout needs another LOCKS_VERSION");
 

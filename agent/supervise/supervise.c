@@ -222,6 +222,12 @@ static void load_records(struct sup *s)
 			"%s/exports cannot be read (%s): the folders that exports lead to now are "
 			"recorded again",
 			s->setup.rundir->state, state_file_error(r));
+	r = lock_records_load(&s->lock_records, s->setup.rundir->state);
+	if (r < 0)
+		events_add(s->setup.events, LOG_LEVEL_WARNING, "agent",
+			   "%s/locks cannot be read (%s): if this host has rebooted, clients lose "
+			   "their file locks",
+			   s->setup.rundir->state, state_file_error(r));
 }
 
 int sup_new(const struct sup_setup *setup, struct sup **ret)
@@ -274,6 +280,8 @@ struct sup *sup_free(struct sup *s)
 	}
 	exports_done(&s->exports, s->stopping);
 	export_records_done(&s->records);
+	lock_records_done(&s->lock_records);
+	loop_source_free(s->lock_timer);
 	async_open_done(&s->dirs);
 	loop_source_free(s->heartbeat);
 	loop_source_free(s->look);

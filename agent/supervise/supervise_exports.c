@@ -2,6 +2,7 @@
 /* Opens the exported folders for the workers. While they are served, checks that their paths still
  * lead to them, and that their file systems answer and have free space. */
 #include "agent/supervise/supervise_internal.h"
+#include "netcfg/base/os/fdpass.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -321,4 +322,60 @@ void sup_watch_exports(struct sup_worker *w)
 	}
 	if (changed && s->setup.on_change)
 		s->setup.on_change(s->setup.user);
+}
+
+/* ---- file locks ---- */
+
+/* How long requests are collected before the records are written once for all of them. */
+#define LOCKS_SAVE_NS (5 * NSEC_PER_MSEC)
+
+int sup_give_locks(struct sup *s)
+{
+	const int fd = exports_state(&s->exports, EXPORTS_LOCKS);
+	int r;
+
+	if (fd < 0)
+		return fd;
+	r = lock_records_check(&s->lock_records, fd);
+	return r < 0 ? r : fd;
+}
+
+static void lock_answer(const struct sup *s, uint32_t worker_id, const struct launch_msg *msg)
+{
+	for (const struct sup_worker *w = s->workers; w; w = w->next)
+		if (w->id == worker_id && w->control_fd >= 0)
+			(void)fdpass_send(w->control_fd, msg, sizeof(*msg), -1);
+}
+
+static int on_locks_save(void *user)
+{
+	struct sup *s = user;
+	struct lock_records *x = &s->lock_records;
+	int r = lock_records_save(x);
+
+	for (unsigned i = 0; i < x->n_answers && r == 0; i++)
+		lock_answer(s, x->answers[i].worker_id, &x->answers[i].msg);
+	x->n_answers = 0; /* after an error, the workers ask again */
+	if (r < 0 && !s->lock_unsaved)
+		events_add(s->setup.events, LOG_LEVEL_WARNING, "agent",
+			   "the record of mounts with file locks cannot be written (%s): locks of "
+			   "clients that are gone stay until it can, and clients lose new locks if "
+			   "this host reboots",
+			   strerror(-r));
+	s->lock_unsaved = r < 0;
+	return 0;
+}
+
+void sup_lock_record(struct sup_worker *w, const struct launch_msg *msg)
+{
+	struct sup *s = w->sup;
+	const int fd = exports_locks(&s->exports);
+
+	if (fd < 0 || !lock_records_ask(&s->lock_records, fd, w->id, msg))
+		return;
+	if (!s->lock_timer &&
+	    loop_add_timer(s->setup.loop, NSEC_PER_MSEC, on_locks_save, s, &s->lock_timer) < 0)
+		return;
+	if (!loop_timer_armed(s->lock_timer))
+		(void)loop_timer_arm(s->lock_timer, LOCKS_SAVE_NS);
 }

@@ -15,6 +15,7 @@
 #include "agent/base/child/async_open.h"
 #include "agent/supervise/handover/export_record.h"
 #include "agent/supervise/handover/exports.h"
+#include "agent/supervise/handover/lock_records.h"
 #include "agent/supervise/supervise.h"
 
 struct sup {
@@ -23,12 +24,15 @@ struct sup {
 	/* Pipe by which workers notice the agent's end: they have its read end, the agent alone its
 	 * write end. */
 	int alive[2];
-	bool stopping;		       /* the agent stops: no worker is started again */
-	bool reconciled;	       /* sup_reconcile has been called */
-	struct sup_worker *workers;    /* in ascending order of id */
-	struct exports exports;	       /* states of exports, which outlive the workers */
-	struct export_records records; /* the recorded identity of each exported folder */
-	struct async_open dirs;	       /* opens the directories of exports */
+	bool stopping;			  /* the agent stops: no worker is started again */
+	bool reconciled;		  /* sup_reconcile has been called */
+	struct sup_worker *workers;	  /* in ascending order of id */
+	struct exports exports;		  /* states of exports, which outlive the workers */
+	struct export_records records;	  /* the recorded identity of each exported folder */
+	struct lock_records lock_records; /* the mounts that may hold file locks */
+	struct loop_source *lock_timer;	  /* writes them */
+	bool lock_unsaved;		  /* they could not be written */
+	struct async_open dirs;		  /* opens the directories of exports */
 	struct loop_source *heartbeat;
 	struct loop_source *look; /* checks whether servers accept new mounts; look_ns: its delay */
 	uint64_t look_ns;
@@ -142,6 +146,11 @@ void sup_explain_hold(struct sup_worker *w);
 
 /* ---- supervise_exports.c ---- */
 
+/* Returns the table of file locks for a worker, a borrowed descriptor, or negative errno. A new
+ * table contains the recorded mounts. */
+int sup_give_locks(struct sup *s);
+/* Handles LAUNCH_MSG_LOCK_KEEP or LAUNCH_MSG_LOCK_FORGET. */
+void sup_lock_record(struct sup_worker *w, const struct launch_msg *msg);
 /* Begins to open the folders of all exports of the configuration. */
 void sup_ask_exports(struct sup *s, const struct launch_config *c);
 /* Opens the export's folder. The first open records the folder's identity; later opens reject any

@@ -79,6 +79,10 @@ static void take_message(struct sup_worker *w, struct launch_msg *msg, int fd)
 	case LAUNCH_MSG_DROP:
 		exports_drop(&w->sup->exports, msg->key);
 		break;
+	case LAUNCH_MSG_LOCK_KEEP:
+	case LAUNCH_MSG_LOCK_FORGET:
+		sup_lock_record(w, msg);
+		break;
 	case LAUNCH_MSG_READY:
 		w->sup->on_event(w, SUP_EV_READY);
 		break;

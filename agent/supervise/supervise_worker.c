@@ -245,7 +245,7 @@ static int give_share(struct start *st)
 	if (fd < 0)
 		return fd;
 	st->config.share_fd = give(st, fd);
-	fd = exports_state(&st->worker->sup->exports, EXPORTS_LOCKS);
+	fd = sup_give_locks(st->worker->sup);
 	if (fd < 0)
 		return fd;
 	st->config.locks_fd = give(st, fd);

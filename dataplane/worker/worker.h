@@ -293,6 +293,8 @@ void worker_send_port(struct worker *w, unsigned index, const struct launch_port
 void worker_send(struct worker *w, enum launch_msg_type type, int code, unsigned index,
 		 const char *text);
 void worker_send_ping(struct worker *w, const struct launch_ping *p);
+/* LOCK_KEEP or LOCK_FORGET: dropped while there is no agent. */
+void worker_send_lock(void *user, const struct launch_msg *m);
 
 /* worker_report.c */
 

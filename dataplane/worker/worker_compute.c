@@ -232,6 +232,8 @@ static int compute_build(struct worker *w, struct reason *why)
 		reason_set_text(why, "cannot serve the exports: %s", strerror(-e));
 	else
 		fuse_server_rdma(end->back, w->rdma);
+	if (e == 0)
+		fuse_server_lock_records(end->back, worker_send_lock, w);
 	return e;
 }
 
@@ -350,6 +352,11 @@ static void compute_lock_break(struct worker *w, uint64_t id)
 	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_LOCK, 0, text);
 }
 
+static void compute_lock_answer(struct worker *w, const struct launch_msg *m)
+{
+	fuse_server_lock_answer(server_of(w), m);
+}
+
 static unsigned compute_left(struct worker *w)
 {
 	return fuse_server_in_flight(server_of(w));
@@ -411,6 +418,7 @@ const struct worker_role worker_role_compute = {
 	.rdma_came = compute_rdma_came,
 	.ping = compute_ping,
 	.lock_break = compute_lock_break,
+	.lock_answer = compute_lock_answer,
 	.left = compute_left,
 	.rdma_bytes = compute_rdma_bytes,
 	.serves = compute_serves,

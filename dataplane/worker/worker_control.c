@@ -164,6 +164,9 @@ void worker_control_read(struct worker *w)
 			control_log_level(w, m.code);
 		else if (m.type == LAUNCH_MSG_LOCK_BREAK && w->role->lock_break)
 			w->role->lock_break(w, m.key);
+		else if ((m.type == LAUNCH_MSG_LOCK_KEPT || m.type == LAUNCH_MSG_LOCK_FORGOTTEN) &&
+			 w->role->lock_answer)
+			w->role->lock_answer(w, &m);
 		else if (m.type == LAUNCH_MSG_CAPTURE && m.code == 1)
 			worker_capture_begin(w, &m.capture, passed);
 		else if (m.type == LAUNCH_MSG_CAPTURE)

@@ -36,6 +36,15 @@ void worker_send_ping(struct worker *w, const struct launch_ping *p)
 		(void)send(w->control_fd, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+void worker_send_lock(void *user, const struct launch_msg *m)
+{
+	struct worker *w = user;
+
+	/* It is sent again when there is an agent. */
+	if (w->control_fd >= 0 && !w->orphan_ns)
+		(void)send(w->control_fd, m, sizeof(*m), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 bool worker_hold(void *user, uint32_t export_index, uint64_t key, int fd)
 {
 	struct worker *w = user;

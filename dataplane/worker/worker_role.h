@@ -55,6 +55,9 @@ struct worker_role {
 	int (*ping)(struct worker *w, const struct launch_ping *p);
 	/* Breaks a file lock, and reports the result as an event; NULL: the role has none. */
 	void (*lock_break)(struct worker *w, uint64_t id);
+	/* The agent has written or removed the record of a mount with locks; NULL: the role has
+	 * none. */
+	void (*lock_answer)(struct worker *w, const struct launch_msg *m);
 	/* Returns how many operations must be finished before the worker may stop. */
 	unsigned (*left)(struct worker *w);
 	/* Returns what the session serves, as in launch_path_stats.serves. NULL:

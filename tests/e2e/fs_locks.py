@@ -25,7 +25,7 @@ def said(text):
 
 
 def hold(kind, path):
-    """Takes the lock, says so, and obeys: free, lock, write [TEXT], reopen, die."""
+    """Takes the lock, says so, and obeys: free, lock, lock_try (without waiting), write [TEXT], reopen, die."""
     fd = opened(path)
     lock(fd, kind, fcntl.LOCK_EX)
     said("has")
@@ -36,6 +36,8 @@ def hold(kind, path):
                 lock(fd, kind, fcntl.LOCK_UN)
             elif word == "lock":
                 lock(fd, kind, fcntl.LOCK_EX)
+            elif word == "lock_try":
+                lock(fd, kind, fcntl.LOCK_EX | fcntl.LOCK_NB)
             elif word == "write":
                 os.pwrite(fd, (text or "x").encode(), 0)
             elif word == "reopen":
@@ -56,6 +58,22 @@ def attempt(kind, path, start=0, length=0, how="x"):
         said("yes")
     except OSError as e:
         said(errno.errorcode[e.errno])
+
+
+def contend(kind, path, end):
+    """Tries to lock the file without waiting, until the file `end` exists: prints how often it has got the lock."""
+    fd = opened(path)
+    got = 0
+    while not os.path.exists(end):
+        try:
+            lock(fd, kind, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            got += 1
+            lock(fd, kind, fcntl.LOCK_UN)
+        except OSError as e:
+            if e.errno != errno.EAGAIN:
+                raise
+        time.sleep(0.01)  # paces
+    said(got)
 
 
 def held_by(path):
@@ -90,8 +108,8 @@ def handover(a, b):
     said(f"{times[len(times) // 2]:.3f} {times[0]:.3f}")
 
 
-def interrupted(kind, path):
-    """Waits for a lock that is held until a signal comes."""
+def interrupted(kind, path, how="wait"):
+    """Waits for a lock that is held until a signal comes; how "now": without asking to wait."""
     def no_more(*_):
         raise TimeoutError
 
@@ -100,7 +118,7 @@ def interrupted(kind, path):
     signal.setitimer(signal.ITIMER_REAL, 0.5)
     began = time.monotonic()
     try:
-        lock(fd, kind, fcntl.LOCK_EX)
+        lock(fd, kind, fcntl.LOCK_EX | (fcntl.LOCK_NB if how == "now" else 0))
         said("has")
     except TimeoutError:
         said("interrupted" if time.monotonic() - began < 30 else "late")

@@ -709,7 +709,8 @@ static void test_init_lists_our_features(void **state)
 	session_up(g);
 	memcpy(&in, calls[0].msg + sizeof(struct fuse_in_header), sizeof(in));
 	/* Locks only for a mount with locks: cluster. */
-	assert_int_equal(in.unused[0], FUSE_PROTO_FEATURES & ~FUSE_PROTO_FEATURE_LOCKS);
+	assert_int_equal(in.unused[0], FUSE_PROTO_FEATURES & ~(FUSE_PROTO_FEATURE_LOCKS |
+							       FUSE_PROTO_FEATURE_RECLAIM));
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)

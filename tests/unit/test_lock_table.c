@@ -40,8 +40,9 @@ static void join(unsigned i)
 {
 	const uint8_t id[16] = {(uint8_t)(i + 1)};
 
-	assert_int_equal(
-		lock_mount_join(t, id, i == 0 ? "host-a" : "host-c", "scratch", 1, &mounts[i]), 0);
+	assert_int_equal(lock_mount_join(t, id, i == 0 ? "host-a" : "host-c", "scratch", true, 1,
+					 &mounts[i]),
+			 0);
 }
 
 /* What the agent shows. */
@@ -531,7 +532,7 @@ static void test_a_mount_leaves_locks_to_others(void **state)
 	for (uint8_t i = 0; i < 40; i++) {
 		uint8_t id[16] = {0xaa, i};
 
-		assert_int_equal(lock_mount_join(t, id, "", "", 1000, &mounts[0]), 0);
+		assert_int_equal(lock_mount_join(t, id, "", "", true, 1000, &mounts[0]), 0);
 		for (n = 0; set_on(0, 1000ULL * i + n / 1000, n, false, false) == 0;)
 			n++;
 		assert_true(n >= 64);

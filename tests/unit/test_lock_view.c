@@ -36,8 +36,9 @@ static void join(unsigned i)
 {
 	const uint8_t id[16] = {(uint8_t)(i + 1)};
 
-	assert_int_equal(
-		lock_mount_join(t, id, i == 0 ? "host-a" : "host-c", "scratch", 1, &mounts[i]), 0);
+	assert_int_equal(lock_mount_join(t, id, i == 0 ? "host-a" : "host-c", "scratch", true, 1,
+					 &mounts[i]),
+			 0);
 }
 
 static struct lock_view view; /* what the agent shows */
@@ -310,7 +311,7 @@ static void test_calls_fail_while_a_process_keeps_the_table(void **state)
 	assert_true(lock_table_is_occupied(t, &worker));
 	assert_int_equal(worker, 3); /* the one that used the table last by the rules */
 	assert_int_equal(release(0, 0, 9), -EBUSY);
-	assert_int_equal(lock_mount_join(t, id, "", "", 1, &ref), -EBUSY);
+	assert_int_equal(lock_mount_join(t, id, "", "", true, 1, &ref), -EBUSY);
 	assert_int_equal(lock_mount_seen(t, &mounts[0], 100), -EBUSY);
 	assert_int_equal(lock_mounts_expire(t, 1000), 0);
 	assert_int_equal(lock_break(t, 1), -EBUSY);
@@ -369,7 +370,7 @@ static void lock_files(int of, uint8_t number)
 	if (r < 0)
 		_exit(1);
 	/* On a busy machine other processes keep the table longer than a call waits for it. */
-	while ((r = lock_mount_join(own, id, "", "", 1, &ref)) == -EBUSY)
+	while ((r = lock_mount_join(own, id, "", "", true, 1, &ref)) == -EBUSY)
 		sched_yield();
 	for (q.ino = 0; r >= 0 && q.ino < LOCKS; q.ino++)
 		while ((r = lock_set(own, &ref, &q, false)) == -EBUSY)

@@ -45,8 +45,8 @@ static int locks_setup(void **state)
 	assert_true(rig.cfg.locks_fd >= LAUNCH_FD_FIRST);
 	rig_start(&rig);
 	assert_int_equal(lock_table_map(fd, 2, &table), 0);
-	assert_int_equal(lock_mount_join(table, id, "host-c", "scratch", clock_now_ns(), &other),
-			 0);
+	assert_int_equal(
+		lock_mount_join(table, id, "host-c", "scratch", true, clock_now_ns(), &other), 0);
 	join();
 	return 0;
 }
@@ -130,7 +130,8 @@ static void a_write_for_a_session_that_another_worker_has_replaced_is_not_execut
 	assert_int_equal(rig_write(&rig, node, fh, 0, O_RDWR, "mine", 4), 4);
 	memcpy(id, rig.hello.mount_id, sizeof(id));
 	id[15] &= 0xf0;
-	assert_int_equal(lock_mount_join(table, id, "host-a", "scratch", clock_now_ns(), &ref), 0);
+	assert_int_equal(
+		lock_mount_join(table, id, "host-a", "scratch", true, clock_now_ns(), &ref), 0);
 	assert_int_equal(rig_write(&rig, node, fh, 0, O_RDWR, "late", 4), -EIO);
 	file_is("mine");
 }
@@ -353,6 +354,112 @@ static void only_locks_fail_while_another_process_keeps_the_table(void **state)
 	assert_false(reason_is_set(fuse_server_reason(rig.server)));
 }
 
+/* ---- the record of the mount, and the grace period after a reboot ---- */
+
+static struct launch_msg asked;
+
+static void on_ask(void *user, const struct launch_msg *m)
+{
+	(void)user;
+	asked = *m;
+}
+
+static struct lock_memory *table_map(void)
+{
+	struct lock_memory *mem = mmap(NULL, LAUNCH_LOCKS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+				       rig.cfg.locks_fd, 0);
+
+	assert_true(mem != MAP_FAILED);
+	return mem;
+}
+
+/* The session of a client that can reclaim locks. */
+static void join_reclaiming(void)
+{
+	struct fuse_init_in in = {
+		.major = 7,
+		.minor = 38,
+		.unused = {FUSE_PROTO_FEATURE_LOCKS | FUSE_PROTO_FEATURE_RECLAIM}};
+
+	fuse_server_client_gone(rig.client);
+	assert_int_equal(rig_accept(&rig), 0);
+	assert_int_equal(rig_do(&rig, FUSE_INIT, 0, RIG_ARG(in), .unique = rig.own_unique += 2), 0);
+	rig_reopen(&rig);
+}
+
+static uint64_t lock_send(struct rudp_call *call, uint64_t node, uint64_t fh, uint32_t flags)
+{
+	struct fuse_lk_in in = {.fh = rig.files[fh - RIG_FH].fh,
+				.owner = 5,
+				.lk = {.end = LOCK_END_MAX, .type = F_WRLCK, .pid = 42},
+				.lk_flags = flags,
+				.padding = (uint32_t)(fh - RIG_FH) + 1};
+
+	memset(call, 0, sizeof(*call));
+	rig_send(&rig, call,
+		 &(struct rig_req){.op = FUSE_SETLK,
+				   .node = node,
+				   RIG_ARG(in),
+				   .unique = rig.own_unique += 2});
+	for (unsigned i = 0; i < 20; i++)
+		rig_poll(&rig);
+	return rig.own_unique;
+}
+
+static void the_first_lock_waits_for_the_record_of_the_mount(void **state)
+{
+	static struct rudp_call call;
+	struct lock_memory *mem = table_map();
+	uint64_t node, fh;
+
+	mem->head.records = 1;
+	asked = (struct launch_msg){.type = 0};
+	fuse_server_lock_records(rig.server, on_ask, NULL);
+	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
+	join_reclaiming();
+	lock_send(&call, node, fh, 0);
+	assert_false(call.answered);
+	assert_int_equal(asked.type, LAUNCH_MSG_LOCK_KEEP);
+	assert_int_equal(asked.key, mem->mounts[asked.index].epoch);
+	assert_int_equal(rig_write(&rig, node, fh, 0, O_RDWR, "mine", 4), 4);
+	asked.type = LAUNCH_MSG_LOCK_KEPT;
+	fuse_server_lock_answer(rig.server, &asked);
+	rig_wait(&rig, &call);
+	assert_int_equal(rig_result(&rig, &call), 0);
+	asked.type = 0;
+	assert_int_equal(set_lock(node, fh, F_UNLCK), 0);
+	assert_int_equal(set_lock(node, fh, F_WRLCK), 0);
+	assert_int_equal(asked.type, 0);
+	munmap(mem, LAUNCH_LOCKS_BYTES);
+}
+
+static void a_lock_waits_in_the_grace_period_unless_its_program_gets_a_signal(void **state)
+{
+	static struct rudp_call call;
+	struct lock_memory *mem = table_map();
+	struct fuse_interrupt_in end;
+	uint64_t node, fh;
+
+	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
+	mem->mounts[other.index].stable = LOCK_STABLE_EXPECTED;
+	mem->head.grace_ns = LOCKS_GRACE_DUE;
+	end.unique = lock_send(&call, node, fh, 0);
+	assert_false(call.answered);
+	assert_int_equal(rig_write(&rig, node, fh, 0, O_RDWR, "mine", 4), 4);
+	(void)rig_do(&rig, FUSE_INTERRUPT, 0, RIG_ARG(end));
+	rig_wait(&rig, &call);
+	assert_int_equal(rig_result(&rig, &call), -EINTR);
+	lock_send(&call, node, fh, FUSE_PROTO_LK_RECLAIM); /* it had no locks before */
+	rig_wait(&rig, &call);
+	assert_int_equal(rig_result(&rig, &call), -EINVAL);
+	lock_send(&call, node, fh, 0);
+	assert_false(call.answered);
+	assert_int_equal(lock_reclaim_end(table, &other), 0);
+	rig_wait(&rig, &call);
+	assert_int_equal(rig_result(&rig, &call), 0);
+	munmap(mem, LAUNCH_LOCKS_BYTES);
+}
+
 #define TEST(f)                                          \
 	{                                                \
 #f, f, locks_setup, locks_teardown, NULL \
@@ -370,6 +477,8 @@ int main(void)
 		TEST(a_broken_lock_bars_files_also_at_the_next_server),
 		TEST(an_occupied_table_delays_reopens_and_bars_no_other_file),
 		TEST(only_locks_fail_while_another_process_keeps_the_table),
+		TEST(the_first_lock_waits_for_the_record_of_the_mount),
+		TEST(a_lock_waits_in_the_grace_period_unless_its_program_gets_a_signal),
 	};
 
 	return rig_can() ? cmocka_run_group_tests(tests, NULL, NULL) : 0;

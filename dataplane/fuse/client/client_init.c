@@ -101,7 +101,7 @@ void client_init_compose(const struct fuse_client *f, struct client_init_msg *re
 	/* With mount workers, this client cannot use leases on the names of a directory. Such
 	 * leases would only make other clients wait. */
 	const uint32_t unused = (f->dispatch || f->area ? FUSE_PROTO_FEATURE_NAMES : 0) |
-				(locks ? 0 : FUSE_PROTO_FEATURE_LOCKS);
+				(locks ? 0 : FUSE_PROTO_FEATURE_LOCKS | FUSE_PROTO_FEATURE_RECLAIM);
 
 	*ret = (struct client_init_msg){
 		.in = {.len = offsetof(struct client_init_msg, tail), .opcode = FUSE_INIT},
@@ -120,6 +120,7 @@ int client_init_served(struct fuse_client *f, void *msg, size_t len)
 	struct fuse_init_out init = {0};
 	struct client_handle root;
 	uint64_t epoch = 0;
+	bool reclaims = false;
 	struct client_answer a;
 	int r = client_answer_read(msg, len, &a);
 
@@ -142,7 +143,9 @@ int client_init_served(struct fuse_client *f, void *msg, size_t len)
 	if (f->features & FUSE_PROTO_FEATURE_LOCKS)
 		epoch = init.unused[FUSE_PROTO_INIT_EPOCH] |
 			(uint64_t)init.unused[FUSE_PROTO_INIT_EPOCH + 1] << 32;
-	client_locks_served(f, epoch);
+	if (f->features & FUSE_PROTO_FEATURE_RECLAIM)
+		reclaims = init.unused[FUSE_PROTO_INIT_RECLAIM] == 1;
+	client_locks_served(f, epoch, reclaims);
 	f->server = a.server;
 	return 0;
 }

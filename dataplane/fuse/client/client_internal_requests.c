@@ -146,6 +146,9 @@ static void reopen_all(struct fuse_client *f, uint64_t now_ns)
 		f->retry_ns = now_ns + INTERNAL_RETRY_NS;
 		return;
 	}
+	for (const struct client_stage *const *st = f->on.begin; *st; st++)
+		if (!(*st)->begin(f))
+			return;
 	f->link = CLIENT_READY;
 	f->flush_wanted = true;
 	client_dispatch_report_served(f);

@@ -51,8 +51,12 @@ void client_killed_abandon(struct fuse_client *f, struct client_slot *s, int err
 void client_killed_look(struct fuse_client *f, struct client_slot *s, uint64_t now_ns)
 {
 	if (client_locks_must_end(s->opcode,
-				  s->state == CLIENT_SLOT_SENT || client_slot_is_resent(s)))
+				  s->state == CLIENT_SLOT_SENT || client_slot_is_resent(s))) {
+		/* In a grace period, a lock request waits at the server: it ends with EINTR. */
+		if (s->opcode != FUSE_FLUSH && s->interrupted && s->state == CLIENT_SLOT_SENT)
+			client_internal_interrupt(f, s);
 		return;
+	}
 	if (s->killed_ns == 0) {
 		if (!client_mount_worker_is_cancelled(f, s) &&
 		    !thread_is_dying(f, s->pid, s->interrupted))

@@ -23,42 +23,59 @@ static struct client_node *locked_node(struct fuse_client *f, const struct clien
 	return node && node->flags & CLIENT_NODE_LOCKED ? node : NULL;
 }
 
-/* Marks all open files of nodes with locks as having lost their locks, then marks these nodes as
- * having no locks. If this worker dies meanwhile, its successor repeats this, because the epoch is
- * stored last. */
-static void locks_lose(struct fuse_client *f)
+/* Marks the open files of the node, or of all nodes with locks, as having lost their locks, then
+ * marks these nodes as having no locks. If this worker dies meanwhile, its successor repeats this,
+ * because the epoch is stored last, or because the successor cannot reclaim the locks. */
+void client_locks_lose(struct fuse_client *f, uint64_t nodeid)
 {
 	unsigned n = 0;
 
 	for (uint32_t i = 0; i < f->state.head->n_files; i++) {
 		struct client_file *file = client_file_at(&f->files, i);
 
-		if (!locked_node(f, file) || file->flags & CLIENT_FILE_CLOSING)
+		if (!locked_node(f, file) || file->flags & CLIENT_FILE_CLOSING ||
+		    (nodeid && file->nodeid != nodeid))
 			continue;
 		client_publish(&file->flags, file->flags | CLIENT_FILE_LOST);
 		n++;
 	}
 	for (uint32_t i = 0; i < f->state.head->n_files; i++) {
-		struct client_node *node = locked_node(f, client_file_at(&f->files, i));
+		const struct client_file *file = client_file_at(&f->files, i);
+		struct client_node *node = locked_node(f, file);
 
-		if (node)
+		if (node && (!nodeid || file->nodeid == nodeid))
 			client_publish(&node->flags, node->flags & ~CLIENT_NODE_LOCKED);
 	}
+	if (nodeid)
+		client_ledger_drop_node(&f->locks.ledger, nodeid);
+	else
+		client_ledger_clear(&f->locks.ledger);
 	if (n > 0)
-		log_warning("%s: the server no longer has the file locks of this mount; programs "
+		log_warning("%s: the server no longer has the file locks of %s; programs "
 			    "may have held locks on %u open files, which fail with EIO until "
 			    "programs close them",
-			    f->mount->path, n);
+			    f->mount->path, nodeid ? "a file of this mount" : "this mount", n);
 }
 
-void client_locks_served(struct fuse_client *f, uint64_t epoch)
+void client_locks_served(struct fuse_client *f, uint64_t epoch, bool reclaims)
 {
 	struct client_head *head = f->state.head;
 
 	if (head->lock_epoch && head->lock_epoch != epoch)
-		locks_lose(f);
+		client_locks_lose(f, 0);
 	client_publish(&head->lock_epoch, epoch);
 	f->locks.refused = false;
+	f->locks.reclaim = reclaims ? CLIENT_RECLAIM_DUE : CLIENT_RECLAIM_NONE;
+}
+
+void client_locks_adopt(struct fuse_client *f)
+{
+	for (uint32_t i = 0; f->adopted && i < f->state.head->n_files; i++) {
+		const struct client_file *file = client_file_at(&f->files, i);
+
+		if (locked_node(f, file))
+			client_ledger_doubt(&f->locks.ledger, file->nodeid);
+	}
 }
 
 bool client_locks_lost(const struct client_file *file, uint32_t opcode)

@@ -73,9 +73,12 @@ static void wait_end(struct fuse_client *f, struct client_lock_wait *w, int erro
 {
 	struct fuse_in_header in;
 	const uint64_t unique = w->unique;
+	uint8_t req[CLIENT_LOCK_REQ_BYTES];
 
 	memcpy(&in, w->req, sizeof(in));
+	memcpy(req, w->req, sizeof(req));
 	wait_remove(f, w);
+	client_locks_note(f, NULL, req, error, in.unique & FUSE_PROTO_UNIQUE_RESEND);
 	if (error == 0)
 		lock_got(f, in.nodeid);
 	(void)client_reply_error(f, unique, error);
@@ -258,10 +261,17 @@ static void closed(struct fuse_client *f, const struct client_slot *s)
 	}
 }
 
+static void unlocked(struct fuse_client *f, struct client_node *node)
+{
+	client_publish(&node->flags, node->flags & ~CLIENT_NODE_LOCKED);
+	client_ledger_drop_node(&f->locks.ledger, client_node_id(&f->nodes, node));
+}
+
 void client_locks_fail(struct fuse_client *f, struct client_slot *s, int error)
 {
 	if (s->opcode == FUSE_FLUSH)
 		closed(f, s);
+	client_locks_note(f, s, s->req, error, true);
 	client_slot_fail(f, s, error);
 }
 
@@ -292,10 +302,12 @@ bool client_locks_answer(struct fuse_client *f, struct client_slot *s,
 			wait_add(f, s);
 			return true;
 		}
+		client_locks_note(f, s, s->req, 0, client_slot_is_resent(s));
 		lock_got(f, s->refs.nodeids[0]); /* the grant arrived before this answer */
 		client_slot_fail(f, s, 0);
 		return true;
 	}
+	client_locks_note(f, s, s->req, a->out.error, client_slot_is_resent(s));
 	if (a->out.error != 0)
 		return false;
 	if (locks(s))
@@ -303,7 +315,7 @@ bool client_locks_answer(struct fuse_client *f, struct client_slot *s,
 	/* If a lock was granted since the request was sent, the answer may be older than the grant,
 	 * so it does not count. */
 	else if (a->is_unlocked && s->n_grants == f->locks.n_grants && is_alone(f, s))
-		client_publish(&node->flags, node->flags & ~CLIENT_NODE_LOCKED);
+		unlocked(f, node);
 	return false;
 }
 
@@ -433,6 +445,7 @@ static void locks_down(struct fuse_client *f, uint64_t now_ns)
 {
 	(void)now_ns;
 	f->locks.asked = false;
+	f->locks.reclaim = CLIENT_RECLAIM_NONE;
 	for (unsigned i = 0; i < f->locks.n_waits; i++) {
 		f->locks.waits[i].repeat = true;
 		f->locks.waits[i].cancel_sent = false;
@@ -443,10 +456,19 @@ static void locks_down(struct fuse_client *f, uint64_t now_ns)
 static void locks_done(struct fuse_client *f)
 {
 	free(ptr_take(f->locks.waits));
+	client_ledger_done(&f->locks.ledger);
+}
+
+static int locks_init(struct fuse_client *f)
+{
+	client_locks_adopt(f);
+	return 0;
 }
 
 const struct client_stage client_locks_stage = {
+	.init = locks_init,
 	.done = locks_done,
+	.begin = client_locks_reclaim,
 	.opcodes = CLIENT_STAGE_OPCODE(FUSE_GETLK) | CLIENT_STAGE_OPCODE(FUSE_SETLK) |
 		   CLIENT_STAGE_OPCODE(FUSE_SETLKW) | CLIENT_STAGE_OPCODE(FUSE_FLUSH),
 	.take = locks_take,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * File locks that the server manages (`locks: cluster`). client_lock_state.c owns the part of the
- * mount's state that records these locks; client_locks.c owns the lock requests. A request that
- * sets or frees a lock and was sent ends only with the server's answer. Without the answer the
+ * mount's state that records these locks; client_locks.c owns the lock requests;
+ * client_lock_reclaim.c reclaims locks after a reboot of the server's host. A request that sets or
+ * frees a lock and was sent ends only with the server's answer. Without the answer the
  * client does not know whether the program has the lock. The exception is a server that has refused
  * the mount for so long that it has freed the locks (client_refusal.c).
  */
@@ -10,6 +11,7 @@
 #define PLENUM_DATAPLANE_FUSE_CLIENT_LOCKS_H
 
 #include "dataplane/fuse/client/tables/client_files.h"
+#include "dataplane/fuse/client/tables/client_ledger.h"
 #include "dataplane/launch.h"
 
 struct fuse_client;
@@ -28,7 +30,18 @@ struct client_lock_wait {
 	uint8_t req[CLIENT_LOCK_REQ_BYTES];
 };
 
+enum client_reclaim {
+	CLIENT_RECLAIM_NONE,
+	CLIENT_RECLAIM_DUE,   /* the server's host has rebooted: the locks must be reclaimed */
+	CLIENT_RECLAIM_LOCKS, /* they are being reclaimed */
+	CLIENT_RECLAIM_END,   /* all are; the server is to be told */
+	CLIENT_RECLAIM_ENDS,  /* that message is under way */
+};
+
 struct client_locks {
+	struct client_ledger ledger; /* the locks that programs hold */
+	enum client_reclaim reclaim;
+	unsigned n_reclaims;		/* requests to reclaim a lock that are under way */
 	struct client_lock_wait *waits; /* NULL: no request has had to wait yet */
 	unsigned n_waits;
 	unsigned n_todo;   /* number of requests to send again or to cancel */
@@ -45,10 +58,15 @@ struct client_locks {
 /* Returns whether the mount has `locks: cluster`, so that the server is to manage its locks. If the
  * server or this host's kernel cannot do that, lock requests fail. */
 bool client_locks_wanted(const struct fuse_client *f);
+/* The locks on this node (0: of the mount) are lost: marks all open files on which programs may
+ * hold them. Requests with these files fail with EIO. */
+void client_locks_lose(struct fuse_client *f, uint64_t nodeid);
 /* Call when a server has answered INIT. epoch: the mount's lock epoch, 0: this server manages no
- * locks. If the epoch has changed, all files on which programs may hold locks are marked: requests
- * with them fail with EIO. */
-void client_locks_served(struct fuse_client *f, uint64_t epoch);
+ * locks. If the epoch has changed, all locks are lost. reclaims: the server's host has rebooted,
+ * and the locks must be reclaimed. */
+void client_locks_served(struct fuse_client *f, uint64_t epoch, bool reclaims);
+/* Call at the start: the locks of a predecessor are not known, so they cannot be reclaimed. */
+void client_locks_adopt(struct fuse_client *f);
 /* Returns whether a request of this opcode must fail, because the file's locks are lost. */
 bool client_locks_lost(const struct client_file *file, uint32_t opcode);
 /* Changes the kernel's RELEASE into a FLUSH that frees the locks that this open file has made.
@@ -57,6 +75,19 @@ bool client_locks_release(struct fuse_client *f, struct client_file *file, void 
 /* Returns whether the client must wait for the server's answer to this request even if its process
  * is being killed. sent: it was sent to the server. */
 bool client_locks_must_end(uint32_t opcode, bool sent);
+
+/* ---- client_lock_reclaim.c ---- */
+
+/* Call when the request has ended with this result: notes which locks programs hold. self: its
+ * slot; NULL: it has none. resent: it was sent in more than one session. */
+void client_locks_note(struct fuse_client *f, const struct client_slot *self, const uint8_t *req,
+		       int error, bool resent);
+/* Call when all files are open at the server again. Returns false while locks must be reclaimed
+ * before the server counts as ready. */
+bool client_locks_reclaim(struct fuse_client *f);
+/* Processes the answer to a request of client_locks_reclaim(); msg is NULL if the session ended. */
+void client_locks_reclaimed(struct fuse_client *f, const struct client_slot *s, const void *msg,
+			    size_t len, uint64_t now_ns);
 
 /* ---- client_locks.c ---- */
 

@@ -22,6 +22,7 @@ static void stage_add(struct client_stages *on, const struct client_stage *s)
 	list_add(on->sync, s, s->sync);
 	list_add(on->offer, s, s->offer);
 	list_add(on->reply, s, s->reply);
+	list_add(on->begin, s, s->begin);
 	list_add(on->flush, s, s->flush);
 	list_add(on->answer, s, s->answer);
 	list_add(on->tick, s, s->tick);

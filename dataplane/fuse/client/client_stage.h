@@ -68,6 +68,9 @@ struct client_stage {
 	/* Called before the reply in msg, which begins with a struct fuse_out_header, is written to
 	 * the kernel. Not called if the kernel has a reply already (s->answered). */
 	void (*reply)(struct fuse_client *f, struct client_slot *s, void *msg, size_t len);
+	/* Called when all files are open at the server again. Returns false while the stage has
+	 * requests that must come before all others. */
+	bool (*begin)(struct fuse_client *f);
 	/* Sends requests of the stage that are due. Called while the server is ready. */
 	void (*flush)(struct fuse_client *f, uint64_t now_ns);
 	/* Members for a stage that makes calls to the server. cookie: identifies the stage's calls.
@@ -99,6 +102,7 @@ struct client_stages {
 	CLIENT_STAGE_LIST(offer);
 	CLIENT_STAGE_LIST(holds);
 	CLIENT_STAGE_LIST(reply);
+	CLIENT_STAGE_LIST(begin);
 	CLIENT_STAGE_LIST(flush);
 	CLIENT_STAGE_LIST(answer);
 	CLIENT_STAGE_LIST(tick);

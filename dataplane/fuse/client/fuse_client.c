@@ -476,6 +476,9 @@ static void internal_answer(struct fuse_client *f, struct client_slot *s, void *
 	case CLIENT_SLOT_LOCK_CANCEL:
 		client_locks_cancelled(f, s, msg, len);
 		break;
+	case CLIENT_SLOT_LOCK_RECLAIM:
+		client_locks_reclaimed(f, s, msg, len, now_ns);
+		break;
 	case CLIENT_SLOT_INTERRUPT:
 	case CLIENT_SLOT_KERNEL:
 		break;

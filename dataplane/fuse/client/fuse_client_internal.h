@@ -54,9 +54,10 @@ enum client_slot_kind {
 	CLIENT_SLOT_REOPEN,  /* the client's own request, like all kinds that follow: reopen `file`
 			      */
 	CLIENT_SLOT_RELEASE, /* close `file` and the files that follow it in the list */
-	CLIENT_SLOT_INTERRUPT,	 /* interrupt the request of another slot */
-	CLIENT_SLOT_LOCK_CANCEL, /* cancel a waiting lock request */
-	CLIENT_SLOT_TOUCH,	 /* update the ctime of a node after the update was deferred */
+	CLIENT_SLOT_INTERRUPT,	  /* interrupt the request of another slot */
+	CLIENT_SLOT_LOCK_CANCEL,  /* cancel a waiting lock request */
+	CLIENT_SLOT_LOCK_RECLAIM, /* reclaim a lock, or say that all are reclaimed */
+	CLIENT_SLOT_TOUCH,	  /* update the ctime of a node after the update was deferred */
 };
 
 struct client_slot {

@@ -175,11 +175,24 @@
 #define FUSE_PROTO_FLUSH_OPENER 1U
 #define FUSE_PROTO_INIT_EPOCH \
 	1U /* first of the two words in fuse_init_out.unused, low half first */
+/*
+ * With LOCKS: after a reboot of the server's host, the client can reclaim its locks. The word
+ * FUSE_PROTO_INIT_RECLAIM of INIT's answer is 1 if it must, with the same lock epoch as before the
+ * reboot. Then the client sends no request but those that reopen its files, then, for each lock, a
+ * SETLK with FUSE_PROTO_LK_RECLAIM in lk_flags: EAGAIN means that another mount has a lock that
+ * conflicts; then a SETLK with FUSE_PROTO_LK_RECLAIMED: it has reclaimed all that it held. Until
+ * all mounts have done so, for at most 30 seconds, requests for locks wait.
+ */
+#define FUSE_PROTO_FEATURE_RECLAIM 4096U
+#define FUSE_PROTO_LK_RECLAIM (1U << 30)
+#define FUSE_PROTO_LK_RECLAIMED (1U << 29)
+#define FUSE_PROTO_INIT_RECLAIM 3U /* word in fuse_init_out.unused */
 #define FUSE_PROTO_FEATURES                                                                      \
 	(FUSE_PROTO_FEATURE_DIR_ATTR | FUSE_PROTO_FEATURE_LEASE | FUSE_PROTO_FEATURE_RELEASES |  \
 	 FUSE_PROTO_FEATURE_END | FUSE_PROTO_FEATURE_ONLY | FUSE_PROTO_FEATURE_EMPTY |           \
 	 FUSE_PROTO_FEATURE_TOUCH | FUSE_PROTO_FEATURE_MOUNT_WORKERS | FUSE_PROTO_FEATURE_LIST | \
-	 FUSE_PROTO_FEATURE_WRITTEN | FUSE_PROTO_FEATURE_NAMES | FUSE_PROTO_FEATURE_LOCKS)
+	 FUSE_PROTO_FEATURE_WRITTEN | FUSE_PROTO_FEATURE_NAMES | FUSE_PROTO_FEATURE_LOCKS |      \
+	 FUSE_PROTO_FEATURE_RECLAIM)
 #define FUSE_PROTO_RELEASES_MAX 64
 #define FUSE_PROTO_HANDLE_MAX 96
 #define FUSE_PROTO_REQ_HANDLES_MAX 2

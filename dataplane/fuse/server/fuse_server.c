@@ -310,6 +310,18 @@ int fuse_server_lock_break(struct fuse_server *srv, uint64_t id)
 	return server_locks_break(srv, id);
 }
 
+void fuse_server_lock_records(struct fuse_server *srv,
+			      void (*ask)(void *user, const struct launch_msg *m), void *user)
+{
+	srv->lock_record = ask;
+	srv->lock_record_user = user;
+}
+
+void fuse_server_lock_answer(struct fuse_server *srv, const struct launch_msg *m)
+{
+	server_locks_answer(srv, m);
+}
+
 unsigned fuse_server_client_export(const struct fuse_server_client *c)
 {
 	return server_export_index(c->mount->export);

@@ -111,6 +111,12 @@ const char *fuse_server_elsewhere(const struct fuse_server *srv);
  * if the request only waits for its lock; -ENOSPC if too many of its mount are being broken; or
  * -EBUSY if another worker keeps the table of locks. */
 int fuse_server_lock_break(struct fuse_server *srv, uint64_t id);
+/* Calls `ask` with LAUNCH_MSG_LOCK_KEEP or LAUNCH_MSG_LOCK_FORGET for the agent; the server asks
+ * again until the answer arrives. */
+void fuse_server_lock_records(struct fuse_server *srv,
+			      void (*ask)(void *user, const struct launch_msg *m), void *user);
+/* Call when the agent has answered. */
+void fuse_server_lock_answer(struct fuse_server *srv, const struct launch_msg *m);
 /* Returns the most important reason of four: the file system of an export hangs; lock requests
  * fail; the open files run out; or removed files still use space, because absent clients have them
  * open. If none of these applies, the reason is not set. */

@@ -6,7 +6,8 @@
 #include "dataplane/fuse/server/request/server_lock_wait.h"
 #include "dataplane/fuse/server/request/server_rdma.h"
 
-/* Handles INTERRUPT: cancels the request that the INTERRUPT names, if no helper has started it. */
+/* Handles INTERRUPT: cancels the request that the INTERRUPT names, if no helper has started it. A
+ * lock request that is retried ends at its next try. */
 static void req_interrupt(struct fuse_server_client *c, const struct fuse_in_header *in)
 {
 	const struct fuse_interrupt_in *arg = (const void *)(in + 1);
@@ -17,6 +18,9 @@ static void req_interrupt(struct fuse_server_client *c, const struct fuse_in_hea
 	for (struct server_req *q = srv->active; q; q = q->next)
 		if (q->mount == c->mount && q->unique == arg->unique && q->helper_call) {
 			server_helper_interrupt(q);
+			return;
+		} else if (q->mount == c->mount && q->unique == arg->unique) {
+			q->interrupted = true;
 			return;
 		}
 	buf = server_wait_take(c->mount, arg->unique, &w);

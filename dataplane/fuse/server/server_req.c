@@ -49,8 +49,10 @@ static void op_init(struct server_req *q)
 		return;
 	}
 	q->client->features = features_of(q->client, in->unused[0]);
+	if (!(q->client->features & FUSE_PROTO_FEATURE_LOCKS))
+		q->client->features &= ~FUSE_PROTO_FEATURE_RECLAIM;
 	if (q->client->features & FUSE_PROTO_FEATURE_LOCKS)
-		r = server_locks_join(q->mount);
+		r = server_locks_join(q->mount, q->client->features & FUSE_PROTO_FEATURE_RECLAIM);
 	/* Retry, because an answer without this feature would tell the client that its locks are
 	 * lost. */
 	if (r == -EBUSY) {
@@ -58,7 +60,7 @@ static void op_init(struct server_req *q)
 		return;
 	}
 	if (r < 0)
-		q->client->features &= ~FUSE_PROTO_FEATURE_LOCKS;
+		q->client->features &= ~(FUSE_PROTO_FEATURE_LOCKS | FUSE_PROTO_FEATURE_RECLAIM);
 	q->client->init_done = true;
 	server_mount_attach(q->mount, q->client);
 	server_reply_init(q);

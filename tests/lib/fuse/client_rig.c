@@ -293,7 +293,11 @@ void reset_all(struct rig *g, uint64_t now_ns)
 
 void respond_init(struct rig *g)
 {
-	const struct fuse_init_out init = {.major = 7, .minor = 38, .unused = {g->features}};
+	const struct fuse_init_out init = {
+		.major = 7,
+		.minor = 38,
+		.unused = {g->features, [FUSE_PROTO_INIT_EPOCH] = g->lock_epoch,
+			   [FUSE_PROTO_INIT_RECLAIM] = g->reclaims}};
 	struct tail t = tail_make(FUSE_PROTO_RESP_SERVER, 1);
 
 	assert_int_equal(call_header(0).opcode, FUSE_INIT);

@@ -51,7 +51,9 @@ struct rig {
 	struct fuse_client *f;
 	struct fuse_proto_server server; /* the server that answered INIT */
 	uint32_t features;		 /* features that the server supports */
-	uint64_t unique;		 /* id of the kernel's next request */
+	uint32_t lock_epoch;		 /* epoch of the mount's locks */
+	bool reclaims;	 /* the server's host has rebooted: the client must reclaim its locks */
+	uint64_t unique; /* id of the kernel's next request */
 };
 
 struct fake_call call_take(unsigned i);

@@ -98,6 +98,22 @@ void lock_table_flag(struct lock_table *t, struct lock_file *f, bool freed);
 /* Call after a lock or a waiting request of the file was removed: ends the change, and grants the
  * locks that are possible now. */
 void lock_table_freed(struct lock_table *t, struct lock_file *f);
+/* Gives the locks of all files that have the flag to the requests that wait for them. */
+void lock_table_grant_all(struct lock_table *t);
+/* Returns the record for a request of the mount. */
+struct lock_record lock_table_record(const struct lock_mount_ref *m, const struct lock_request *q);
+/* Sets the lock if no other one conflicts. Returns the same as lock_set(). */
+int lock_table_set_now(struct lock_table *t, const struct lock_request *q, struct lock_record *as);
+/* Frees the locks of the mount and its entry. */
+void lock_table_drop_mount(struct lock_table *t, struct lock_mount *m);
+
+/* Frees the locks of the mount and its entry: now, or as soon as its record is removed. */
+void lock_table_end_mount(struct lock_table *t, struct lock_mount *m);
+
+static inline bool lock_mount_is_recorded(const struct lock_mount *m)
+{
+	return m->stable & (LOCK_STABLE_ASKED | LOCK_STABLE_KEPT);
+}
 
 #define LOCK_TOUCH(t, p) lock_touch((t), (p), sizeof(*(p)))
 

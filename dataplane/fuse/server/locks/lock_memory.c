@@ -145,6 +145,12 @@ uint64_t lock_grants(const struct lock_table *t)
 	return __atomic_load_n(&t->mem->head.grants, __ATOMIC_ACQUIRE);
 }
 
+bool lock_in_grace(const struct lock_table *t)
+{
+	/* Pairs with the store of a process that ends it. */
+	return __atomic_load_n(&t->mem->head.grace_ns, __ATOMIC_ACQUIRE) != 0;
+}
+
 /* ------------------------------------------------------------------ changes */
 
 /* Waits until no other process uses the table, and reserves it. Returns false if this lasts too

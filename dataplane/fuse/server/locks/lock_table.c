@@ -39,7 +39,7 @@ static bool conflicts(const struct lock_record *held, const struct lock_record *
 	return same_owner(held, with) ? held->state == LOCK_BREAKING : held->write || with->write;
 }
 
-static struct lock_record record_of(const struct lock_mount_ref *m, const struct lock_request *q)
+struct lock_record lock_table_record(const struct lock_mount_ref *m, const struct lock_request *q)
 {
 	return (struct lock_record){
 		.state = LOCK_HELD,
@@ -188,6 +188,11 @@ static void grant_waiting(struct lock_table *t, struct lock_file *f)
 	struct lock_record *w = lock_record_at(t, f->waiting.first), *next;
 	bool failed = false;
 
+	/* In a grace period the lock may be another mount's, which has not reclaimed it yet. */
+	if (lock_in_grace(t)) {
+		lock_table_flag(t, f, w);
+		return;
+	}
 	for (t->steps = GRANT_STEPS_MAX; w && t->steps > 0; w = next) {
 		bool had;
 
@@ -204,8 +209,7 @@ static void grant_waiting(struct lock_table *t, struct lock_file *f)
 	lock_table_flag(t, f, w || failed);
 }
 
-/* Checks the waiting requests of all files with the flag `freed`. */
-static void grant_freed(struct lock_table *t)
+void lock_table_grant_all(struct lock_table *t)
 {
 	const struct lock_head *h = &t->mem->head;
 
@@ -280,7 +284,7 @@ void lock_table_freed(struct lock_table *t, struct lock_file *f)
 }
 
 /* Drops the first record of the list. Returns false if the list is empty, or damaged so that the
- * caller's loop would not end. The caller must call grant_freed() after the last drop. */
+ * caller's loop would not end. The caller must call lock_table_grant_all() after the last drop. */
 static bool drop_first(struct lock_table *t, const struct lock_list *l)
 {
 	struct lock_record *r = lock_record_at(t, l->first);
@@ -298,13 +302,13 @@ static bool drop_first(struct lock_table *t, const struct lock_list *l)
 	return true;
 }
 
-static void mount_drop(struct lock_table *t, struct lock_mount *m)
+void lock_table_drop_mount(struct lock_table *t, struct lock_mount *m)
 {
 	static const enum lock_state order[] = {LOCK_WAITING, LOCK_GRANTED, LOCK_HELD,
 						LOCK_BREAKING, LOCK_BROKEN};
 
 	LOCK_TOUCH(t, m);
-	m->leaving = 1;
+	m->leaving = LOCK_LEAVING;
 	lock_commit(t);
 	for (unsigned i = 0; i < ARRAY_SIZE(order); i++)
 		while (drop_first(t, &m->lists[order[i]]))
@@ -312,7 +316,7 @@ static void mount_drop(struct lock_table *t, struct lock_mount *m)
 	LOCK_TOUCH(t, m);
 	*m = (struct lock_mount){.used = 0};
 	lock_commit(t);
-	grant_freed(t);
+	lock_table_grant_all(t);
 }
 
 /* ------------------------------------------------------------------ entering */
@@ -329,9 +333,9 @@ static void recover(struct lock_table *t)
 			lock_table_flag(t, lock_file_at(t, i), true);
 	}
 	for (uint32_t i = 0; i < h->n_mounts && i < LOCKS_MOUNTS; i++)
-		if (t->mem->mounts[i].used && t->mem->mounts[i].leaving)
-			mount_drop(t, &t->mem->mounts[i]);
-	grant_freed(t);
+		if (t->mem->mounts[i].used && t->mem->mounts[i].leaving == LOCK_LEAVING)
+			lock_table_drop_mount(t, &t->mem->mounts[i]);
+	lock_table_grant_all(t);
 }
 
 int lock_table_enter(struct lock_table *t)
@@ -353,13 +357,26 @@ int lock_table_enter_as(struct lock_table *t, const struct lock_mount_ref *ref,
 	if (r < 0)
 		return r;
 	*ret = m;
-	if (ref->epoch && m->used && m->epoch == ref->epoch)
+	if (ref->epoch && m->used && m->epoch == ref->epoch && m->leaving == LOCK_STAYS)
 		return 0;
 	lock_leave(t);
 	return -ESTALE;
 }
 
 /* ------------------------------------------------------------------ mounts */
+
+/* Frees the locks of the mount and its entry: now, or as soon as its record is removed. */
+void lock_table_end_mount(struct lock_table *t, struct lock_mount *m)
+{
+	if (!lock_mount_is_recorded(m)) {
+		lock_table_drop_mount(t, m);
+		return;
+	}
+	LOCK_TOUCH(t, &m->leaving);
+	/* Pairs with lock_mount_is_current(). */
+	__atomic_store_n(&m->leaving, LOCK_LEAVES, __ATOMIC_RELEASE);
+	lock_commit(t);
+}
 
 static struct lock_mount *mount_new(struct lock_table *t, const uint8_t id[16])
 {
@@ -388,7 +405,7 @@ static struct lock_mount *mount_find(struct lock_table *t, const uint8_t id[16])
 	struct lock_mount *m = t->mem->mounts;
 	const struct lock_mount *end = m + MIN_OF(n, LOCKS_MOUNTS);
 
-	while (m < end && (!m->used || memcmp(m->id, id, sizeof(m->id)) != 0))
+	while (m < end && (!m->used || m->leaving || memcmp(m->id, id, sizeof(m->id)) != 0))
 		m++;
 	return m < end ? m : NULL;
 }
@@ -402,11 +419,12 @@ static void mount_begin(struct lock_table *t, struct lock_mount *m, uint64_t now
 		;
 	while (drop_first(t, &m->lists[LOCK_GRANTED]))
 		;
-	grant_freed(t);
+	lock_table_grant_all(t);
 }
 
 int lock_mount_join(struct lock_table *t, const uint8_t id[16], const char *host,
-		    const char *export_name, uint64_t now_ns, struct lock_mount_ref *ret)
+		    const char *export_name, bool can_reclaim, uint64_t now_ns,
+		    struct lock_mount_ref *ret)
 {
 	struct lock_mount *m;
 	struct lock_name *name;
@@ -415,6 +433,11 @@ int lock_mount_join(struct lock_table *t, const uint8_t id[16], const char *host
 	if (r < 0)
 		return r;
 	m = mount_find(t, id);
+	if (m && m->stable & LOCK_STABLE_EXPECTED && !can_reclaim) {
+		/* The client is too old to reclaim its locks: the others must not wait for it. */
+		lock_table_end_mount(t, m);
+		m = NULL;
+	}
 	if (!m)
 		m = mount_new(t, id);
 	if (m) {
@@ -424,7 +447,8 @@ int lock_mount_join(struct lock_table *t, const uint8_t id[16], const char *host
 		mount_begin(t, m, now_ns);
 		*ret = (struct lock_mount_ref){.index = (uint32_t)(m - t->mem->mounts),
 					       .epoch = m->epoch,
-					       .session = m->session};
+					       .session = m->session,
+					       .reclaims = m->stable & LOCK_STABLE_EXPECTED};
 	}
 	lock_leave(t);
 	return m ? 0 : -ENOSPC;
@@ -448,7 +472,7 @@ bool lock_mount_is_current(const struct lock_table *t, const struct lock_mount_r
 	const struct lock_mount *m = lock_mount_at(t, ref->index);
 
 	*ret_breaks = __atomic_load_n(&m->breaks, __ATOMIC_ACQUIRE);
-	/* Pairs with mount_begin() and mount_drop() in other processes. */
+	/* Pairs with mount_begin() and lock_table_drop_mount() in other processes. */
 	return ref->epoch && __atomic_load_n(&m->session, __ATOMIC_ACQUIRE) == ref->session &&
 	       !__atomic_load_n(&m->leaving, __ATOMIC_ACQUIRE);
 }
@@ -475,12 +499,13 @@ unsigned lock_mounts_expire(struct lock_table *t, uint64_t before_ns)
 	for (uint32_t i = 0; i < t->mem->head.n_mounts && i < LOCKS_MOUNTS; i++) {
 		struct lock_mount *m = &t->mem->mounts[i];
 
-		if (!m->used || m->seen_ns >= before_ns)
+		if (!m->used || m->leaving == LOCK_LEAVES || m->seen_ns >= before_ns ||
+		    m->stable & LOCK_STABLE_EXPECTED)
 			continue;
-		mount_drop(t, m);
+		lock_table_end_mount(t, m);
 		n++;
 	}
-	grant_freed(t);
+	lock_table_grant_all(t);
 	lock_leave(t);
 	return n;
 }
@@ -491,7 +516,7 @@ void lock_mount_leave(struct lock_table *t, const struct lock_mount_ref *ref)
 
 	if (lock_table_enter_as(t, ref, &m) < 0)
 		return;
-	mount_drop(t, m);
+	lock_table_end_mount(t, m);
 	lock_leave(t);
 }
 
@@ -525,7 +550,9 @@ static int set(struct lock_table *t, struct lock_record *as, const struct lock_r
 	       bool wait)
 {
 	struct lock_file *f = lock_file_find(t, q->dev, q->ino, as);
-	int r = -EAGAIN;
+	const bool grace = lock_in_grace(t);
+	bool free;
+	int r;
 
 	if (!f) {
 		lock_undo(t);
@@ -534,14 +561,15 @@ static int set(struct lock_table *t, struct lock_record *as, const struct lock_r
 	f->worker = t->worker; /* lock_undo() does not restore worker and fd, because they are
 				  only displayed */
 	f->fd = q->fd;
-	if (!conflict_of(t, f, as))
-		return set_now(t, f, as);
-	if (as->flock && own_ranges(t, f, as) > 0) {
+	free = !conflict_of(t, f, as);
+	if (!free && as->flock && own_ranges(t, f, as) > 0) {
 		flock_convert(t, f, as);
-		if (!conflict_of(t, f, as))
-			return set_now(t, f, as);
+		free = !conflict_of(t, f, as);
 	}
-	if (wait && !as->flock && is_deadlock(t, f, as)) {
+	if (free && !grace)
+		return set_now(t, f, as);
+	r = free ? -EALREADY : -EAGAIN;
+	if (wait && !free && !as->flock && is_deadlock(t, f, as)) {
 		r = -EDEADLK;
 	} else if (wait) {
 		as->state = LOCK_WAITING;
@@ -558,7 +586,7 @@ static int set(struct lock_table *t, struct lock_record *as, const struct lock_r
 int lock_set(struct lock_table *t, const struct lock_mount_ref *ref, const struct lock_request *q,
 	     bool wait)
 {
-	struct lock_record as = record_of(ref, q);
+	struct lock_record as = lock_table_record(ref, q);
 	struct lock_mount *m;
 	int r = lock_table_enter_as(t, ref, &m);
 
@@ -567,6 +595,19 @@ int lock_set(struct lock_table *t, const struct lock_mount_ref *ref, const struc
 	r = set(t, &as, q, wait);
 	lock_leave(t);
 	return r;
+}
+
+int lock_table_set_now(struct lock_table *t, const struct lock_request *q, struct lock_record *as)
+{
+	struct lock_file *f = lock_file_find(t, q->dev, q->ino, as);
+
+	if (!f || conflict_of(t, f, as)) {
+		lock_undo(t);
+		return f ? -EAGAIN : -ENOLCK;
+	}
+	f->worker = t->worker; /* not undone: only shown */
+	f->fd = q->fd;
+	return set_now(t, f, as);
 }
 
 /* Drops the owner's locks in this list of the file, including locks that are being broken. */
@@ -585,7 +626,7 @@ static void own_drop(struct lock_table *t, const struct lock_list *l, const stru
 
 int lock_free(struct lock_table *t, const struct lock_mount_ref *ref, const struct lock_request *q)
 {
-	struct lock_record as = record_of(ref, q);
+	struct lock_record as = lock_table_record(ref, q);
 	struct lock_mount *m;
 	struct lock_file *f;
 	int r = lock_table_enter_as(t, ref, &m);
@@ -653,7 +694,7 @@ int lock_free_opener(struct lock_table *t, const struct lock_mount_ref *ref, uin
 int lock_get(struct lock_table *t, const struct lock_mount_ref *ref, const struct lock_request *q,
 	     struct lock_conflict *ret)
 {
-	const struct lock_record as = record_of(ref, q), *r = NULL;
+	const struct lock_record as = lock_table_record(ref, q), *r = NULL;
 	const struct lock_file *f;
 	struct lock_mount *m;
 	int e = lock_table_enter_as(t, ref, &m);

@@ -37,7 +37,17 @@ struct lock_mount_ref {
 	uint32_t index;
 	uint64_t epoch; /* 0: the mount has no entry */
 	uint64_t session;
+	bool reclaims; /* the client must reclaim its locks (lock_reclaim()) */
 };
+
+/* A mount whose record on disk the agent is to write or to remove. */
+struct lock_stable {
+	uint32_t index;
+	uint64_t epoch;
+	uint8_t id[16];
+};
+/* How long after a reboot clients can reclaim their locks. */
+#define LOCK_GRACE_NS (30 * NSEC_PER_SEC)
 
 struct lock_request {
 	uint64_t dev, ino;
@@ -71,10 +81,11 @@ bool lock_table_is_occupied(const struct lock_table *t, uint32_t *ret_worker);
 
 /* Finds the entry of the mount with this id, or creates one with a new epoch, and renews the
  * mount's lease. Drops the mount's waiting requests, because the client sends these again in each
- * new session. host, export_name: names for display. Returns 0, or -ENOSPC if there are too many
- * mounts. */
+ * new session. host, export_name: names for display. can_reclaim: the client can reclaim locks.
+ * Returns 0, or -ENOSPC if there are too many mounts. */
 int lock_mount_join(struct lock_table *t, const uint8_t id[16], const char *host,
-		    const char *export_name, uint64_t now_ns, struct lock_mount_ref *ret);
+		    const char *export_name, bool can_reclaim, uint64_t now_ns,
+		    struct lock_mount_ref *ret);
 /* Extends the mount's lease, because a packet of the client arrived at this time. Returns 0, or
  * -ESTALE if the lease has expired. */
 int lock_mount_seen(struct lock_table *t, const struct lock_mount_ref *m, uint64_t heard_ns);
@@ -86,12 +97,41 @@ bool lock_mount_is_current(const struct lock_table *t, const struct lock_mount_r
 /* Extends all leases at least to this time. Call it when a worker starts, because no client could
  * be heard before. Returns 0 or -EBUSY. */
 int lock_mounts_grace(struct lock_table *t, uint64_t now_ns);
-/* Frees the locks of all mounts whose clients were last heard before this time, and returns the
- * number of these mounts. Also continues the checks of waiting requests that earlier calls did not
- * complete. Call it every second. */
+/* Ends the leases of all mounts whose clients were last heard before this time, and returns the
+ * number of these mounts. Frees their locks; if a mount has a record, after lock_mount_forgotten().
+ * Also continues the checks of waiting requests that earlier calls did not complete. Call it every
+ * second. */
 unsigned lock_mounts_expire(struct lock_table *t, uint64_t before_ns);
-/* Frees all locks of the mount, and the mount's entry in the table. */
+/* Frees all locks of the mount, and the mount's entry in the table; if the mount has a record,
+ * after lock_mount_forgotten(). */
 void lock_mount_leave(struct lock_table *t, const struct lock_mount_ref *m);
+
+/* ---- reclaiming after a reboot (lock_grace.c) ---- */
+
+/* Returns whether there is a grace period: no mount gets a new lock, because another one may still
+ * reclaim it. Never waits. */
+bool lock_in_grace(const struct lock_table *t);
+/* Begins the grace period if one is due, and ends it if all mounts have reclaimed their locks, or
+ * LOCK_GRACE_NS have passed and the records of the others are removed. Call it every second. */
+void lock_grace_tick(struct lock_table *t, uint64_t now_ns);
+/* Sets a lock that the mount had before the reboot. Returns 0, -EAGAIN if another lock conflicts,
+ * -EINVAL if the mount must not reclaim (any more), -ENOLCK or -ESTALE. */
+int lock_reclaim(struct lock_table *t, const struct lock_mount_ref *m,
+		 const struct lock_request *q);
+/* Call when the mount has reclaimed all its locks. Returns 0 or -ESTALE. */
+int lock_reclaim_end(struct lock_table *t, const struct lock_mount_ref *m);
+/* Call before the mount gets a lock. Returns 1 if its record must be requested from the agent: *ret
+ * says of what. Returns 0 if the record is on disk, or there is to be none; or -ESTALE. */
+int lock_mount_keep(struct lock_table *t, const struct lock_mount_ref *m, struct lock_stable *ret);
+/* Call when the agent has written the record. Returns 0 or -EBUSY. */
+int lock_mount_kept(struct lock_table *t, const struct lock_stable *of);
+/* Call before a lock of the mount is taken away while its client stays: there must be no record any
+ * more. Returns 1 if it must be removed first, 0 if there is none, or -ESTALE. */
+int lock_mount_spoil(struct lock_table *t, const struct lock_mount_ref *m, struct lock_stable *ret);
+/* Lists up to max mounts whose records must be removed before their locks are freed. */
+unsigned lock_mounts_leaving(struct lock_table *t, struct lock_stable *ret, unsigned max);
+/* Call when the agent has removed the record. Returns 0 or -EBUSY. */
+int lock_mount_forgotten(struct lock_table *t, const struct lock_stable *of);
 
 /*
  * Breaks the lock with this id for an operator. The lock still excludes other locks until the
@@ -123,9 +163,10 @@ int lock_reopened(struct lock_table *t, const struct lock_mount_ref *m, uint64_t
 		  int fd);
 
 /* Sets the lock, which replaces the owner's locks in that range. wait: if another lock conflicts,
- * queues the request. Returns 0; -EAGAIN if another lock conflicts; -EINPROGRESS if the request
- * waits; -EDEADLK if the owner would wait for itself; -ENOLCK if the mount, the file or the owner
- * has too many locks; or -ESTALE. */
+ * or in a grace period, queues the request. Returns 0; -EAGAIN if another lock conflicts; -EALREADY
+ * in a grace period, to retry after it; -EINPROGRESS if the request waits; -EDEADLK if the owner
+ * would wait for itself; -ENOLCK if the mount, the file or the owner has too many locks; or
+ * -ESTALE. */
 int lock_set(struct lock_table *t, const struct lock_mount_ref *m, const struct lock_request *q,
 	     bool wait);
 /* Frees the range for the owner. Returns 0, -ENOLCK if a lock would have to be split but the mount

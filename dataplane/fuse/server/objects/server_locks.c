@@ -7,6 +7,10 @@
  * worker may find that a lease has expired. So a worker executes a request only if the mount's
  * lease in the shared table is valid for some time yet.
  *
+ * The agent keeps a record of each mount with locks on disk, so that the client can reclaim them
+ * after a reboot of this host (lock_grace.c). Locks are taken from a mount only after its record is
+ * removed.
+ *
  * When an operator breaks a lock, the server grants the range to others only after all earlier
  * requests of the mount have ended. Later requests that use files which the mount had open at the
  * break fail.
@@ -21,6 +25,11 @@
 /* If a lease was last extended longer ago than this, the server extends it before it executes a
  * request. */
 #define FRESH_NS (5 * NSEC_PER_SEC)
+/* How often the agent is asked for a record until it answers, and how long the first lock of a
+ * mount waits for it. Without a record the client loses its locks when the host reboots. */
+#define RECORD_RETRY_NS (NSEC_PER_SEC / 2)
+#define RECORD_WAIT_NS (2 * NSEC_PER_SEC)
+#define LEAVING_A_TICK 256U
 
 int server_locks_init(struct fuse_server *srv, int fd)
 {
@@ -36,7 +45,7 @@ void server_locks_done(struct fuse_server *srv)
 	srv->locks = lock_table_unmap(srv->locks);
 }
 
-int server_locks_join(struct server_mount *m)
+int server_locks_join(struct server_mount *m, bool can_reclaim)
 {
 	uint64_t now_ns = clock_now_ns();
 	uint8_t id[16];
@@ -45,12 +54,14 @@ int server_locks_join(struct server_mount *m)
 	/* Mount ids that differ only in the last four bits belong to one kernel. */
 	memcpy(id, m->id, sizeof(id));
 	id[15] &= 0xf0;
-	r = lock_mount_join(m->server->locks, id, m->host_name, m->export->cfg->name, now_ns,
-			    &m->locks);
+	r = lock_mount_join(m->server->locks, id, m->host_name, m->export->cfg->name, can_reclaim,
+			    now_ns, &m->locks);
 	if (r < 0)
 		return r;
 	m->locks_seen_ns = now_ns;
 	m->lock_breaks = 0;
+	m->lock_recorded = !can_reclaim;
+	m->lock_asked_ns = m->lock_asked_last_ns = 0;
 	return 0;
 }
 
@@ -58,6 +69,63 @@ void server_locks_leave(struct server_mount *m)
 {
 	lock_mount_leave(m->server->locks, &m->locks);
 	m->locks.epoch = 0;
+	/* server_locks_tick() asks the agent to remove the record. */
+}
+
+/* ------------------------------------------------------------------ records for reclaiming */
+
+static void record_ask(struct fuse_server *srv, bool keep, const struct lock_stable *of)
+{
+	struct launch_msg msg = {.type = keep ? LAUNCH_MSG_LOCK_KEEP : LAUNCH_MSG_LOCK_FORGET,
+				 .index = of->index,
+				 .key = of->epoch};
+
+	memcpy(msg.mount_id, of->id, sizeof(msg.mount_id));
+	if (srv->lock_record)
+		srv->lock_record(srv->lock_record_user, &msg);
+}
+
+bool server_locks_recorded(struct server_mount *m)
+{
+	struct fuse_server *srv = m->server;
+	struct lock_stable of;
+	int r;
+
+	if (PLENUM_LIKELY(m->lock_recorded))
+		return true;
+	r = lock_mount_keep(srv->locks, &m->locks, &of);
+	m->lock_recorded = r == 0;
+	if (r != 1)
+		return true; /* after an error, the request meets the same one */
+	if (m->lock_asked_ns == 0)
+		m->lock_asked_ns = srv->now_ns;
+	if (m->lock_asked_last_ns == 0 || srv->now_ns >= m->lock_asked_last_ns + RECORD_RETRY_NS) {
+		m->lock_asked_last_ns = srv->now_ns;
+		record_ask(srv, true, &of);
+	}
+	return srv->now_ns >= m->lock_asked_ns + RECORD_WAIT_NS;
+}
+
+void server_locks_answer(struct fuse_server *srv, const struct launch_msg *msg)
+{
+	struct lock_stable of = {.index = msg->index, .epoch = msg->key};
+
+	memcpy(of.id, msg->mount_id, sizeof(of.id));
+	/* If another process keeps the table, the answer is lost, and the agent is asked again. */
+	if (msg->type == LAUNCH_MSG_LOCK_KEPT)
+		(void)lock_mount_kept(srv->locks, &of);
+	else
+		(void)lock_mount_forgotten(srv->locks, &of);
+}
+
+/* Asks the agent to remove the records of mounts whose locks are to be freed. */
+static void leaving_ask(struct fuse_server *srv)
+{
+	struct lock_stable all[LEAVING_A_TICK];
+	unsigned n = lock_mounts_leaving(srv->locks, all, LEAVING_A_TICK);
+
+	for (unsigned i = 0; i < n; i++)
+		record_ask(srv, false, &all[i]);
 }
 
 /* ------------------------------------------------------------------ locks that are broken */
@@ -131,6 +199,7 @@ static bool has_earlier_request(const struct server_mount *m)
 
 static void breaks_tick(struct server_mount *m)
 {
+	struct lock_stable of;
 	uint32_t breaks;
 	int r;
 
@@ -139,6 +208,12 @@ static void breaks_tick(struct server_mount *m)
 	if (breaks != m->lock_breaks && breaks_bar(m, breaks) < 0)
 		return;
 	if (m->n_breaking == 0 || has_earlier_request(m))
+		return;
+	/* The client must not reclaim the broken lock after a reboot. */
+	r = lock_mount_spoil(m->server->locks, &m->locks, &of);
+	if (r > 0)
+		record_ask(m->server, false, &of);
+	if (r != 0)
 		return;
 	for (unsigned i = m->n_breaking; i > 0; i--) {
 		r = lock_break_end(m->server->locks, &m->locks, m->breaking[i - 1]);
@@ -227,6 +302,19 @@ static void occupied_tell(struct fuse_server *srv)
 		reason_clear(&srv->locks_why);
 }
 
+static void grace_tell(struct fuse_server *srv)
+{
+	const bool is = lock_in_grace(srv->locks);
+
+	if (is == srv->locks_reclaimed)
+		return;
+	srv->locks_reclaimed = is;
+	if (is)
+		log_notice("clients reclaim their file locks; requests for new locks wait");
+	else
+		log_notice("no client can reclaim file locks any more");
+}
+
 void server_locks_tick(struct fuse_server *srv, uint64_t now_ns)
 {
 	if (PLENUM_LIKELY(now_ns < srv->locks_ns + TICK_NS))
@@ -239,5 +327,8 @@ void server_locks_tick(struct fuse_server *srv, uint64_t now_ns)
 			mount_tick(m, now_ns);
 	if (now_ns > SERVER_LOCK_LEASE_NS && !srv->locks_grace)
 		lock_mounts_expire(srv->locks, now_ns - SERVER_LOCK_LEASE_NS);
+	lock_grace_tick(srv->locks, now_ns);
+	grace_tell(srv);
+	leaving_ask(srv);
 	occupied_tell(srv);
 }

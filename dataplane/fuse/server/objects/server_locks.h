@@ -10,9 +10,15 @@
  * have time to reconnect before they lose their locks. Returns 0 or a negative errno. */
 int server_locks_init(struct fuse_server *srv, int fd);
 void server_locks_done(struct fuse_server *srv);
-/* Call when a session of the mount begins, if the server manages the locks of its client. Returns
- * 0, -EBUSY to retry, or another negative errno. */
-int server_locks_join(struct server_mount *m);
+/* Call when a session of the mount begins, if the server manages the locks of its client.
+ * can_reclaim: its client can reclaim locks after a reboot. Returns 0, -EBUSY to retry, or another
+ * negative errno. */
+int server_locks_join(struct server_mount *m, bool can_reclaim);
+/* Call before the mount gets a lock. Returns whether the record by which its client can reclaim the
+ * lock is on disk, or the agent has not answered for too long; else the caller retries. */
+bool server_locks_recorded(struct server_mount *m);
+/* Call when the agent has written or removed the record of a mount. */
+void server_locks_answer(struct fuse_server *srv, const struct launch_msg *msg);
 /* Call when the client has unmounted: frees the mount's locks. */
 void server_locks_leave(struct server_mount *m);
 /* Returns when the mount loses its locks if no further packet of its client arrives; 0 if the

@@ -214,6 +214,10 @@ struct server_mount {
 	uint64_t breaking[LOCK_BREAKS_MAX]; /* locks that are being broken */
 	uint64_t barred_ns;		    /* when the files with the locks in `breaking` were
 					       barred */
+	/* The record by which the client can reclaim locks: whether it is on disk, or is not to be;
+	 * when the agent was asked for it first and last, 0: never. */
+	bool lock_recorded;
+	uint64_t lock_asked_ns, lock_asked_last_ns;
 	struct {
 		uint64_t unique, fh;
 	} opened[FUSE_PROTO_CALLS_MAX]; /* results of recent opens, for repeated requests */
@@ -285,6 +289,7 @@ struct server_req {
 	uint64_t unique;
 	uint32_t client_uid; /* the user at the client */
 	struct fuse_server_args args;
+	bool interrupted;      /* a lock request that waits: its program got a signal */
 	bool resent;	       /* the client reports that it may have sent the request before */
 	bool ids_mapped;       /* uid, gid and arguments are already mapped to ids of this host */
 	uint32_t helper_flags; /* flags for all helper calls of the request */
@@ -297,6 +302,7 @@ struct server_req {
 	void (*then)(struct server_req *q, const struct helper_result *r, int fd);
 	struct server_node *pins[2];
 	uint8_t tries;
+	uint64_t lock_try_ns;	/* when to try a lock request again in a grace period */
 	bool freed_descriptors; /* after EMFILE, the server has closed cached descriptors and
 				   retried the request once */
 	bool errors_end;	/* an error of the call becomes the reply */
@@ -431,7 +437,12 @@ struct fuse_server {
 	struct server_mount *mounts; /* list */
 	unsigned n_mounts;
 	struct lock_table *locks;
-	uint64_t locks_ns;	 /* when server_locks_tick() last ran */
+	uint64_t locks_ns; /* when server_locks_tick() last ran */
+	/* Asks the agent to write (keep) or to remove the record of a mount on disk; NULL: this
+	 * worker has no agent. */
+	void (*lock_record)(void *user, const struct launch_msg *m);
+	void *lock_record_user;
+	bool locks_reclaimed;	 /* a grace period was reported, and has not ended since */
 	bool locks_grace;	 /* lock_mounts_grace() must be called, because this worker has
 				    started */
 	struct reason locks_why; /* why lock requests fail; not set while they succeed */

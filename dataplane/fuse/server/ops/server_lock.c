@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The operations on file locks: SETLK, SETLKW, GETLK and FLUSH. None of them blocks this worker. */
+/*
+ * The operations on file locks: SETLK, SETLKW, GETLK and FLUSH. None of them blocks this
+ * worker. In the grace period after a reboot of the host, SETLK and GETLK are retried until it
+ * ends.
+ */
+#include "dataplane/fuse/server/objects/server_locks.h"
 #include "dataplane/fuse/server/objects/server_mount.h"
 #include "dataplane/fuse/server/objects/server_node.h"
 #include "dataplane/fuse/server/ops/server_ops.h"
@@ -8,6 +13,8 @@
 
 /* How long a lock request is retried while another process does not free the lock table. */
 #define RETRY_NS (5 * NSEC_PER_SEC)
+/* How often a request is tried in a grace period. */
+#define GRACE_RETRY_NS (20 * NSEC_PER_MSEC)
 
 /* Makes a request to the lock table from the client's request. If the client's request is invalid,
  * sends a reply with an error and returns the error. */
@@ -65,6 +72,40 @@ static void lock_end(struct server_req *q, int r, bool frees, bool unlocked)
 		server_reply_lock(q, unlocked);
 }
 
+/* Retries a request for a lock, which the table has not seen or has not granted. Ends it if its
+ * program got a signal. */
+static void retry(struct server_req *q)
+{
+	if (q->interrupted)
+		server_reply_err(q, EINTR);
+	else
+		server_req_requeue(q);
+}
+
+static void set(struct server_req *q, const struct lock_request *ask)
+{
+	const struct fuse_lk_in *in = server_req_arg(q);
+	struct lock_table *t = q->client->server->locks;
+	const struct lock_mount_ref *m = &q->mount->locks;
+	int r;
+
+	if (in->lk_flags & FUSE_PROTO_LK_RECLAIM) {
+		lock_end(q, lock_reclaim(t, m, ask), true, false);
+		return;
+	}
+	if (q->client->server->now_ns < q->lock_try_ns || !server_locks_recorded(q->mount)) {
+		retry(q);
+		return;
+	}
+	r = lock_set(t, m, ask, q->in->opcode == FUSE_SETLKW);
+	if (r == -EALREADY) {
+		q->lock_try_ns = q->client->server->now_ns + GRACE_RETRY_NS;
+		retry(q);
+	} else {
+		lock_end(q, r, false, false);
+	}
+}
+
 void server_op_setlk(struct server_req *q)
 {
 	const struct fuse_lk_in *in = server_req_arg(q);
@@ -77,10 +118,14 @@ void server_op_setlk(struct server_req *q)
 		lock_end(q, lock_cancel(t, m, in->owner), true, false);
 		return;
 	}
+	if (in->lk_flags & FUSE_PROTO_LK_RECLAIMED) {
+		lock_end(q, lock_reclaim_end(t, m), true, false);
+		return;
+	}
 	if (lock_begin(q, &ask) < 0)
 		return;
 	if (in->lk.type != F_UNLCK) {
-		lock_end(q, lock_set(t, m, &ask, q->in->opcode == FUSE_SETLKW), false, false);
+		set(q, &ask);
 		return;
 	}
 	r = lock_free(t, m, &ask);
@@ -97,6 +142,10 @@ void server_op_getlk(struct server_req *q)
 
 	if (lock_begin(q, &ask) < 0)
 		return;
+	if (lock_in_grace(q->client->server->locks)) { /* the holder may not be back yet */
+		retry(q);
+		return;
+	}
 	r = lock_get(q->client->server->locks, &q->mount->locks, &ask, &c);
 	if (r < 0) {
 		lock_end(q, r, false, false);

@@ -235,6 +235,7 @@ void server_reply_init(struct server_req *q)
 	if (q->client->features & FUSE_PROTO_FEATURE_LOCKS) {
 		out->unused[FUSE_PROTO_INIT_EPOCH] = (uint32_t)q->mount->locks.epoch;
 		out->unused[FUSE_PROTO_INIT_EPOCH + 1] = (uint32_t)(q->mount->locks.epoch >> 32);
+		out->unused[FUSE_PROTO_INIT_RECLAIM] = q->mount->locks.reclaims;
 	}
 	tail_part(&t, FUSE_PROTO_RESP_SERVER, &server, sizeof(server));
 	tail_handle(&t, &e->root->handle);
