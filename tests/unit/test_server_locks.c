@@ -11,6 +11,7 @@
 #include "tests/lib/fuse/server_test.h"
 #include "tests/lib/fuse/server_turn.h"
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -460,6 +461,28 @@ static void a_lock_waits_in_the_grace_period_unless_its_program_gets_a_signal(vo
 	munmap(mem, LAUNCH_LOCKS_BYTES);
 }
 
+/* The client repeats the request in its next session, and its program may free the lock then. */
+static void a_lock_that_waits_in_the_grace_period_ends_with_its_session(void **state)
+{
+	static struct rudp_call call;
+	struct lock_memory *mem = table_map();
+	uint64_t node, fh;
+
+	assert_int_equal(rig_create(&rig, ROOT, "f", O_RDWR, 0644, &node, &fh), 0);
+	mem->mounts[other.index].stable = LOCK_STABLE_EXPECTED;
+	mem->head.grace_ns = LOCKS_GRACE_DUE;
+	lock_send(&call, node, fh, 0);
+	assert_false(call.answered);
+	fuse_server_call_cancelled(rig.client, &call);
+	assert_int_equal(lock_reclaim_end(table, &other), 0);
+	for (unsigned i = 0; i < 10; i++) { /* longer than the pause between two tries */
+		assert_int_equal(rig_write(&rig, node, fh, 0, O_RDWR, "mine", 4), 4);
+		poll(NULL, 0, 5);
+	}
+	assert_int_equal(other_waits(1), 0);
+	munmap(mem, LAUNCH_LOCKS_BYTES);
+}
+
 #define TEST(f)                                          \
 	{                                                \
 #f, f, locks_setup, locks_teardown, NULL \
@@ -479,6 +502,7 @@ int main(void)
 		TEST(only_locks_fail_while_another_process_keeps_the_table),
 		TEST(the_first_lock_waits_for_the_record_of_the_mount),
 		TEST(a_lock_waits_in_the_grace_period_unless_its_program_gets_a_signal),
+		TEST(a_lock_that_waits_in_the_grace_period_ends_with_its_session),
 	};
 
 	return rig_can() ? cmocka_run_group_tests(tests, NULL, NULL) : 0;

@@ -4,6 +4,7 @@
 #include "agent/base/path.h"
 #include "dataplane/lock_layout.h"
 #include "netcfg/base/file.h"
+#include "netcfg/base/log.h"
 #include "netcfg/base/state_file.h"
 #include "netcfg/base/vec.h"
 #include <inttypes.h>
@@ -75,9 +76,14 @@ int lock_records_load(struct lock_records *x, const char *state_dir)
 	r = state_file_read(&f, &kind, x->file);
 	if (r == 0)
 		r = parse(x, &f);
-	if (r < 0)
+	if (r == STATE_MISSING)
+		return 0;
+	if (r < 0) {
 		x->n = 0;
-	return r == STATE_MISSING ? 0 : r;
+		/* The file may contain records that must go: the next one replaces it. */
+		x->unsaved = true;
+	}
+	return r;
 }
 
 void lock_records_done(struct lock_records *x)
@@ -125,8 +131,14 @@ int lock_records_save(struct lock_records *x)
 	for (size_t i = 0; i < x->n; i++)
 		record_put(&d, &x->all[i]);
 	r = state_draft_save(&d, x->file);
-	if (r < 0 && forgets(x))
+	if (r < 0 && forgets(x)) {
+		if (x->n > 0)
+			log_warning("the record of mounts with file locks cannot be written (%s), "
+				    "and was removed: clients lose their locks if this host "
+				    "reboots",
+				    strerror(-r));
 		r = remove_all(x);
+	}
 	x->unsaved = r < 0;
 	return r;
 }

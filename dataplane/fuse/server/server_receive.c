@@ -13,6 +13,7 @@ static void req_interrupt(struct fuse_server_client *c, const struct fuse_in_hea
 	const struct fuse_interrupt_in *arg = (const void *)(in + 1);
 	struct fuse_server *srv = c->server;
 	struct server_wait w;
+	bool found = false;
 	void *buf;
 
 	for (struct server_req *q = srv->active; q; q = q->next)
@@ -20,9 +21,12 @@ static void req_interrupt(struct fuse_server_client *c, const struct fuse_in_hea
 			server_helper_interrupt(q);
 			return;
 		} else if (q->mount == c->mount && q->unique == arg->unique) {
+			/* Requests of an ended session may have the same number. */
 			q->interrupted = true;
-			return;
+			found = true;
 		}
+	if (found)
+		return;
 	buf = server_wait_take(c->mount, arg->unique, &w);
 	if (!buf)
 		return;

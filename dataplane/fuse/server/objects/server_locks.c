@@ -47,6 +47,7 @@ void server_locks_done(struct fuse_server *srv)
 
 int server_locks_join(struct server_mount *m, bool can_reclaim)
 {
+	const uint64_t epoch = m->locks.epoch;
 	uint64_t now_ns = clock_now_ns();
 	uint8_t id[16];
 	int r;
@@ -60,6 +61,8 @@ int server_locks_join(struct server_mount *m, bool can_reclaim)
 		return r;
 	m->locks_seen_ns = now_ns;
 	m->lock_breaks = 0;
+	if (m->locks.epoch != epoch)
+		m->n_breaking = 0;
 	m->lock_recorded = !can_reclaim;
 	m->lock_asked_ns = m->lock_asked_last_ns = 0;
 	return 0;
@@ -95,6 +98,8 @@ bool server_locks_recorded(struct server_mount *m)
 		return true;
 	r = lock_mount_keep(srv->locks, &m->locks, &of);
 	m->lock_recorded = r == 0;
+	if (r == -EBUSY)
+		return false;
 	if (r != 1)
 		return true; /* after an error, the request meets the same one */
 	if (m->lock_asked_ns == 0)

@@ -72,14 +72,20 @@ static void lock_end(struct server_req *q, int r, bool frees, bool unlocked)
 		server_reply_lock(q, unlocked);
 }
 
-/* Retries a request for a lock, which the table has not seen or has not granted. Ends it if its
- * program got a signal. */
-static void retry(struct server_req *q)
+/* Tries a request again that the table has not granted: after a pause, and for RETRY_NS at most, so
+ * that waiting requests do not take up the mount's slots. Then it fails with `error`. Ends it if
+ * its program got a signal. */
+static void retry(struct server_req *q, int error)
 {
+	const uint64_t now_ns = q->client->server->now_ns;
+
+	q->lock_try_ns = now_ns + GRACE_RETRY_NS;
 	if (q->interrupted)
 		server_reply_err(q, EINTR);
-	else
+	else if (now_ns < q->args.arrived_ns + RETRY_NS)
 		server_req_requeue(q);
+	else
+		lock_end(q, error, false, false);
 }
 
 static void set(struct server_req *q, const struct lock_request *ask)
@@ -93,17 +99,25 @@ static void set(struct server_req *q, const struct lock_request *ask)
 		lock_end(q, lock_reclaim(t, m, ask), true, false);
 		return;
 	}
-	if (q->client->server->now_ns < q->lock_try_ns || !server_locks_recorded(q->mount)) {
-		retry(q);
+	if (!q->call) {
+		/* The session has ended: the client has sent the request again, and its program may
+		 * have freed the lock since. */
+		server_reply_err(q, EIO);
+		return;
+	}
+	if (q->client->server->now_ns < q->lock_try_ns) {
+		server_req_requeue(q);
+		return;
+	}
+	if (!server_locks_recorded(q->mount)) {
+		retry(q, -ENOLCK);
 		return;
 	}
 	r = lock_set(t, m, ask, q->in->opcode == FUSE_SETLKW);
-	if (r == -EALREADY) {
-		q->lock_try_ns = q->client->server->now_ns + GRACE_RETRY_NS;
-		retry(q);
-	} else {
+	if (r == -EALREADY)
+		retry(q, -EAGAIN); /* the lock may belong to a client that is not back yet */
+	else
 		lock_end(q, r, false, false);
-	}
 }
 
 void server_op_setlk(struct server_req *q)
@@ -143,7 +157,7 @@ void server_op_getlk(struct server_req *q)
 	if (lock_begin(q, &ask) < 0)
 		return;
 	if (lock_in_grace(q->client->server->locks)) { /* the holder may not be back yet */
-		retry(q);
+		retry(q, -ENOLCK);
 		return;
 	}
 	r = lock_get(q->client->server->locks, &q->mount->locks, &ask, &c);
