@@ -306,10 +306,11 @@ struct spec_api { /* the REST API over TCP; listen.family 0: not configured */
 /* A value of a file that an entry of `net-set:` or `workers-set:` replaces, with the positions of
  * both. */
 struct spec_override {
-	const char *list, *by_list;	     /* "net" and "net-set"; static texts of the schema */
-	char name[PLENUM_NAME_MAX];	     /* of the changed entry of net; "": of another list */
-	char *path;			     /* "net[leg-a].label", "workers[0].cores" */
-	char *key, *value, *overridden;	     /* the key, and both values as YAML */
+	const char *list, *by_list;	/* "net" and "net-set"; static texts of the schema */
+	char name[PLENUM_NAME_MAX];	/* of the changed entry of net; "": of another list */
+	char by[PLENUM_NAME_MAX];	/* the name or core by which the change finds the entry */
+	char *path;			/* "net[leg-a].label", "workers[0].cores" */
+	char *key, *value, *overridden; /* the key, and both values as YAML */
 	struct diag_pos pos, overridden_pos; /* positions of the values */
 	struct diag_pos entry_pos;	     /* of the changed entry, as its own pos */
 };
@@ -380,6 +381,10 @@ bool spec_override_is_edited(const struct spec_override *o, const struct spec *b
 /* Adds a note that says which of the two values is used, where both are, and how to end the
  * override. If the replaced value was edited, adds a warning instead. */
 void spec_override_note(const struct spec_override *o, const struct spec *before, struct diag *d);
+/* Finds the cores that the entry of workers has in its file if an entry of `workers-set:` replaces
+ * them. Returns their number, which may exceed `max`, or 0: the entry has the cores of its file. */
+size_t spec_override_cores(const struct spec *s, const struct spec_worker *w, unsigned *ret,
+			   size_t max);
 /* Calls spec_override_note for all overrides. */
 void spec_note_overrides(const struct spec *s, const struct spec *before, struct diag *d);
 

@@ -38,13 +38,14 @@ static bool has_core(const struct spec_node *n, unsigned core)
 	return false;
 }
 
-struct spec_node *spec_edit_find_core(const struct spec_node *root, const char *list, unsigned core)
+struct spec_node *spec_edit_find_core(const struct spec_node *root, const char *list, unsigned core,
+				      const struct spec_node *after)
 {
 	const struct spec_node *items = spec_node_member(root, list);
 
 	if (!items || items->kind != SPEC_NODE_LIST)
 		return NULL;
-	for (struct spec_node *n = items->child; n; n = n->next) {
+	for (struct spec_node *n = after ? after->next : items->child; n; n = n->next) {
 		const struct spec_node *cores = spec_node_member(n, "cores");
 
 		if (cores && has_core(cores, core))

@@ -12,10 +12,10 @@
 
 /* Returns the entry of that name in a list of the root, or NULL if there is none. */
 struct spec_node *spec_edit_find(const struct spec_node *root, const char *list, const char *name);
-/* Returns the entry of a list of the root whose `cores` contain the core, or NULL if there is
- * none. */
-struct spec_node *spec_edit_find_core(const struct spec_node *root, const char *list,
-				      unsigned core);
+/* Returns the first entry of a list of the root after the entry `after` (NULL: of all) whose
+ * `cores` contain the core, or NULL if there is none. */
+struct spec_node *spec_edit_find_core(const struct spec_node *root, const char *list, unsigned core,
+				      const struct spec_node *after);
 /* Returns an empty map, or NULL if out of memory. */
 struct spec_node *spec_edit_new(void);
 /* Appends a map to a list of the root, and creates the list if it is missing. It takes ownership of

@@ -23,23 +23,32 @@ struct changes {
 };
 
 /* Returns the entry that the item changes, in any of the trees; by: the value of the item's key
- * k->by. */
+ * k->by. *ret_other becomes another entry that has the same core in its file, or NULL. */
 static struct spec_node *find_target(const struct spec_reader *r, const struct spec_key *k,
-				     const char *by)
+				     const char *by, const struct spec_node **ret_other)
 {
+	struct spec_node *found = NULL;
 	const bool is_core = strcmp(k->by, "core") == 0;
 	unsigned core, last;
 
+	*ret_other = NULL;
 	if (is_core && (!spec_cores_parse(by, &core, &last) || core != last))
 		return NULL;
 	for (size_t i = 0; i < r->n_trees; i++) {
-		struct spec_node *n = is_core ? spec_edit_find_core(r->trees[i], k->changes, core)
-					      : spec_edit_find(r->trees[i], k->changes, by);
+		const struct spec_node *tree = r->trees[i];
+		struct spec_node *n = is_core ? spec_edit_find_core(tree, k->changes, core, NULL)
+					      : spec_edit_find(tree, k->changes, by);
 
-		if (n)
-			return n;
+		if (found && is_core && n)
+			*ret_other = n;
+		else if (!found && n)
+			found = n;
+		if (found == n && is_core && n)
+			*ret_other = spec_edit_find_core(tree, k->changes, core, n);
+		if (found && (!is_core || *ret_other))
+			break;
 	}
-	return NULL;
+	return found;
 }
 
 /* Returns an earlier item that changes the same entry, or NULL. */
@@ -67,11 +76,38 @@ static void complain_missing(struct spec_reader *r, const struct spec_key *k,
 				k->changes, by->text, k->name);
 }
 
+/* Complains that the core does not tell which entry is meant. After a worker has moved away from
+ * the core, an entry for a new worker on this core may be written. */
+static void complain_ambiguous(struct spec_reader *r, const struct spec_key *k,
+			       const struct spec_node *by, const struct spec_node *other)
+{
+	spec_read_error(r, by,
+			"two entries of %s have core '%.16s' in their files, the second on line %u "
+			"of %s; write its present cores into the entry that has moved, and remove "
+			"this entry of %s",
+			k->changes, by->text, other->pos.line, other->pos.file, k->name);
+}
+
+static void complain_twin(struct spec_reader *r, const struct spec_key *k,
+			  const struct spec_node *by, const struct spec_node *twin)
+{
+	const struct spec_node *had = spec_node_member(twin, k->by);
+
+	if (strcmp(had->text, by->text) == 0)
+		spec_read_error(r, by, "'%.64s' is changed already on line %u of %s; leave one out",
+				by->text, twin->pos.line, twin->pos.file);
+	else
+		spec_read_error(r, by,
+				"the entry of %s with core '%.16s' is changed already on line %u "
+				"of %s, by its core '%.16s'; leave one out",
+				k->changes, by->text, twin->pos.line, twin->pos.file, had->text);
+}
+
 /* Finds the entry that the item changes. */
 static void find_change(struct spec_reader *r, const struct spec_key *k, struct spec_node *item,
 			struct changes *c)
 {
-	const struct spec_node *by = spec_node_member(item, k->by), *twin;
+	const struct spec_node *by = spec_node_member(item, k->by), *twin, *other;
 	struct change change = {k, item, NULL}, *added;
 
 	if (item->bad || item->kind != SPEC_NODE_MAP) {
@@ -87,15 +123,18 @@ static void find_change(struct spec_reader *r, const struct spec_key *k, struct 
 				k->by, k->changes);
 		return;
 	}
-	change.target = find_target(r, k, by->text);
+	change.target = find_target(r, k, by->text, &other);
 	twin = change.target ? find_twin(c, change.target) : NULL;
 	if (!change.target) {
 		complain_missing(r, k, by);
 		return;
 	}
+	if (other) {
+		complain_ambiguous(r, k, by, other);
+		return;
+	}
 	if (twin) {
-		spec_read_error(r, by, "'%.64s' is changed already on line %u of %s; leave one out",
-				by->text, twin->pos.line, twin->pos.file);
+		complain_twin(r, k, by, twin);
 		return;
 	}
 	added = vec_add(&c->list, &c->n, sizeof(*added));

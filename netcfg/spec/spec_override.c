@@ -8,6 +8,7 @@
 #include "netcfg/spec/spec_edit.h"
 #include "netcfg/spec/spec_schema.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Maximum number of characters of a value in a message. */
@@ -33,6 +34,7 @@ void spec_overrides_done(struct spec *s)
 static int add(struct spec *s, const struct spec_key *k, const struct spec_node *from,
 	       const struct spec_node *to)
 {
+	const struct spec_node *by = spec_node_member(to->parent, k->by);
 	char path[SPEC_PATH_MAX];
 	struct spec_override o = {.list = k->changes,
 				  .by_list = k->name,
@@ -48,6 +50,7 @@ static int add(struct spec *s, const struct spec_key *k, const struct spec_node 
 	bool same;
 
 	snprintf(o.name, sizeof(o.name), "%s", name && name->text ? name->text : "");
+	snprintf(o.by, sizeof(o.by), "%s", by && by->text ? by->text : "");
 	same = o.value && o.overridden && strcmp(o.value, o.overridden) == 0;
 	if (o.path && o.key && o.value && o.overridden && !same)
 		added = vec_add(&s->overrides, &s->n_overrides, sizeof(*added));
@@ -73,12 +76,54 @@ int spec_overrides_add(struct spec *s, const struct spec_key *k, const struct sp
 	return r;
 }
 
+/* Finds the override of the same value. The path does not identify an entry of workers, because it
+ * has the entry's place in its file; its name or core finds only one entry of all files. */
 static const struct spec_override *find(const struct spec *s, const struct spec_override *like)
 {
-	for (size_t i = 0; s && i < s->n_overrides; i++)
-		if (strcmp(s->overrides[i].path, like->path) == 0)
-			return &s->overrides[i];
+	for (size_t i = 0; s && i < s->n_overrides; i++) {
+		const struct spec_override *o = &s->overrides[i];
+
+		if (strcmp(o->list, like->list) == 0 && strcmp(o->by, like->by) == 0 &&
+		    strcmp(o->key, like->key) == 0)
+			return o;
+	}
 	return NULL;
+}
+
+/* Adds the cores of YAML text, such as "[2, 4-7]". Returns their number. */
+static size_t parse_cores(const char *text, unsigned *ret, size_t max)
+{
+	static const char of_range[] = "0123456789-";
+	unsigned first, last;
+	char word[32];
+	size_t n = 0;
+
+	for (text += strcspn(text, of_range); *text; text += strcspn(text, of_range)) {
+		const size_t len = strspn(text, of_range);
+
+		snprintf(word, sizeof(word), "%.*s", (int)MIN_OF(len, sizeof(word) - 1), text);
+		text += len;
+		if (!spec_cores_parse(word, &first, &last))
+			continue;
+		for (unsigned core = first; core <= last && n < SPEC_CORES_MAX; core++, n++)
+			if (n < max)
+				ret[n] = core;
+	}
+	return n;
+}
+
+size_t spec_override_cores(const struct spec *s, const struct spec_worker *w, unsigned *ret,
+			   size_t max)
+{
+	for (size_t i = 0; i < s->n_overrides; i++) {
+		const struct spec_override *o = &s->overrides[i];
+
+		if (strcmp(o->list, "workers") == 0 && strcmp(o->key, "cores") == 0 &&
+		    o->entry_pos.file == w->pos.file && o->entry_pos.line == w->pos.line &&
+		    o->entry_pos.column == w->pos.column)
+			return parse_cores(o->overridden, ret, max);
+	}
+	return 0;
 }
 
 bool spec_override_is_edited(const struct spec_override *o, const struct spec *before)

@@ -471,8 +471,15 @@ static void test_a_dropin_changes_the_cores_of_an_entry(void **state)
 		     "or remove this entry of workers-set");
 	assert_error(WORKERS "workers-set: [{core: 4-5, cores: 9}]\n", "has core '4-5'");
 	assert_error(WORKERS "workers-set: [{core: x, cores: 9}]\n", "has core 'x'");
-	assert_error(WORKERS "workers-set: [{core: 2, cores: 9}, {core: 6, cores: 10}]\n",
-		     "'6' is changed already on line 4 of test.yaml; leave one out");
+	assert_error(
+		WORKERS "workers-set: [{core: 2, cores: 9}, {core: 6, cores: 10}]\n",
+		"the entry of workers with core '6' is changed already on line 4 of test.yaml, by "
+		"its core '2'; leave one out");
+	/* The worker of core 2 has moved away, and another entry is written for the core. */
+	assert_error("workers: [{role: compute, cores: 2}, {role: frontend, cores: [2]}]\n"
+		     "workers-set: [{core: 2, cores: 9}]\n",
+		     "two entries of workers have core '2' in their files, the second on line 1 of "
+		     "test.yaml; write its present cores into the entry that has moved");
 	assert_error(WORKERS "workers-set: [{cores: 9}]\n", "the key 'core' is missing");
 	assert_error(WORKERS "workers-set: [{core: 7, cores: 4}]\n", "use each core once");
 	assert_error(WORKERS "workers-set: [{core: 7, cors: 4}]\n", "did you mean 'cores'?");
@@ -530,6 +537,16 @@ static void test_an_overridden_value_is_named_with_both_places(void **state)
 			"test.yaml:3:69: note: workers[1].cores: the value '7' has no effect: "
 			"workers-set in test.yaml:4:32 overrides it with '[3]'; remove 'cores' "
 			"there to make this value count\n");
+	spec_free(s);
+	/* An entry before it changes the place of the entry, but edits no value. */
+	spec_free(edited);
+	s = parse(WORKERS "workers-set: [{core: 7, cores: [3]}]\n");
+	edited = parse("workers: [{role: compute, cores: 1}, {role: compute, cores: [2, 4-6]},"
+		       " {role: frontend, cores: 7}]\n"
+		       "workers-set: [{core: 7, cores: [3]}, {core: 2, cores: [8]}]\n");
+	assert_int_equal(edited->n_overrides, 2);
+	assert_false(spec_override_is_edited(&edited->overrides[0], s));
+	assert_false(spec_override_is_edited(&edited->overrides[1], s));
 	spec_free(s);
 	spec_free(edited);
 	spec_free(same);
