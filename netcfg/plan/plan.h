@@ -68,6 +68,7 @@ struct plan_worker {
 	uint32_t id;
 	enum spec_role role;
 	unsigned core;
+	unsigned was_core; /* the core from which this plan moves the worker; `core`: from none */
 	enum spec_transport asked, effective; /* effective is never auto */
 	/* The transport for which the worker reserves VFs: the transport that the spec names or,
 	 * with transport: auto, the accepted transport (transport_choice.h) or the transport to

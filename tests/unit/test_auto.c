@@ -4,6 +4,7 @@
  * return, which VF each worker has, and the reasons of fallbacks.
  */
 #include "netcfg/feature/plan_vf.h"
+#include "netcfg/plan/worker/plan_worker_ids.h"
 #include "netcfg/plan/worker/transport_choice.h"
 #include "plugins/plugins.h"
 #include "tests/lib/host/plan_host.h"
@@ -38,6 +39,7 @@ struct host {
 	bool needs_verified_peer;
 	unsigned answered_cores[1];
 	size_t n_answered_cores;
+	struct plan_worker_ids ids;
 };
 
 static struct inv_link *link_of(struct host *h, uint32_t ifindex)
@@ -112,6 +114,7 @@ static const struct plan_worker *plan(struct host *h, const char *yaml, bool ask
 	static const char forced[1][PLENUM_NAME_MAX] = {"veth0"};
 	const struct plan_context ctx = {.failures = &h->failures,
 					 .accepted = &h->agreed,
+					 .worker_ids = &h->ids,
 					 .may_move = asked,
 					 .needs_verified_peer = h->needs_verified_peer,
 					 .answered_cores = h->answered_cores,
@@ -292,6 +295,36 @@ static void test_worker_moves_if_a_peer_can_verify(void **state)
 	keep(h);
 	plan(h, HEAD AUTO(1) AUTO(2), false);
 	check_udp(on_core(h, 1), "vf-unused");
+	check_vf(on_core(h, 2), 0, PF_A "/vf0");
+}
+
+/* A worker that moves to another core keeps its VF, also without an operator who confirms, and its
+ * peer counts as before. */
+static void test_a_worker_keeps_its_vf_on_another_core(void **state)
+{
+	struct plan_worker_id entry = {.core = 1, .id = 1};
+	struct host *h = *state;
+
+	h->needs_verified_peer = true;
+	h->ids = (struct plan_worker_ids){&entry, 1};
+	h->answered_cores[0] = 1;
+	h->n_answered_cores = 1;
+	plan(h, HEAD AUTO(2), true);
+	check_vf(on_core(h, 2), 0, PF_A "/vf0");
+	h->n_answered_cores = 0;
+	plan(h, HEAD AUTO(1), true);
+	check_udp(on_core(h, 1), "no-witness");
+	h->n_answered_cores = 1;
+	plan(h, HEAD AUTO(1), true);
+	keep(h);
+	h->n_answered_cores = 0;
+	plan(h, HEAD AUTO(2), false);
+	check_vf(on_core(h, 2), 0, PF_A "/vf0");
+	keep(h);
+	plan(h, HEAD AUTO(2), false);
+	check_vf(on_core(h, 2), 0, PF_A "/vf0");
+	entry.core = 2;
+	plan(h, HEAD AUTO(2), false);
 	check_vf(on_core(h, 2), 0, PF_A "/vf0");
 }
 
@@ -657,6 +690,7 @@ int main(void)
 		CASE(test_worker_stays_until_an_apply),
 		CASE(test_accepted_transport_returns),
 		CASE(test_worker_moves_if_a_peer_can_verify),
+		CASE(test_a_worker_keeps_its_vf_on_another_core),
 		CASE(test_zero_vfs_mean_sockets),
 		CASE(test_legs_do_not_pin_each_other),
 		CASE(test_absent_leg_with_the_only_vf),

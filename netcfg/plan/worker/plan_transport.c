@@ -272,7 +272,8 @@ static enum spec_transport accepted_claim(const struct plan_builder *b, const st
 	for (size_t i = 0; i < b->spec->n_nets; i++)
 		if (b->spec->nets[i].enabled && b->spec->nets[i].vfs == 0)
 			return SPEC_TRANSPORT_UDP;
-	return transport_choice_transport(b->ctx->accepted, w->core);
+	return transport_choice_transport(b->ctx->accepted,
+					  transport_choice_core(b->ctx->accepted, w));
 }
 
 /* Returns false and sets why if a leg is absent: the leg may have no VFs, and a worker with VFs on
@@ -518,6 +519,13 @@ static void explain_no_vf(const struct plan_builder *b, const struct plan_worker
 			   "%.15s has no VF for this worker", leg->device->name);
 }
 
+static bool accepted_vf(const struct plan_builder *b, const struct plan_worker *w, const char *leg)
+{
+	const struct transport_choice *accepted = b->ctx->accepted;
+
+	return transport_choice_find(accepted, transport_choice_core(accepted, w), leg, NULL);
+}
+
 /* Returns whether all legs for which the worker has an accepted VF are absent. When such a leg
  * returns, the worker uses its VF again. */
 static bool waits_for_leg(const struct plan_builder *b, const struct plan_worker *w)
@@ -527,7 +535,7 @@ static bool waits_for_leg(const struct plan_builder *b, const struct plan_worker
 	for (size_t i = 0; i < b->plan->n_legs; i++) {
 		const struct plan_leg_info *leg = &b->plan->legs[i];
 
-		if (!transport_choice_find(b->ctx->accepted, w->core, leg->name, NULL))
+		if (!accepted_vf(b, w, leg->name))
 			continue;
 		if (plan_leg_is_configured(leg))
 			return false;
@@ -540,8 +548,7 @@ static bool waits_for_leg(const struct plan_builder *b, const struct plan_worker
 static bool lacks_vf_of(const struct plan_builder *b, const struct plan_worker *w,
 			const struct plan_leg *leg)
 {
-	return !has_vf_of(w, leg) &&
-	       transport_choice_find(b->ctx->accepted, w->core, leg->net->name, NULL);
+	return !has_vf_of(w, leg) && accepted_vf(b, w, leg->net->name);
 }
 
 static bool lacks_vf(const struct plan_builder *b, const struct plan_worker *w)

@@ -30,8 +30,8 @@ static const struct transport_choice_entry *accepted_of(const struct plan_builde
 							const struct plan_leg *leg,
 							const struct plan_worker *w)
 {
-	return transport_choice_find(b->ctx->accepted, w->core, leg->net->name,
-				     b->plan->legs[leg->index].identity);
+	return transport_choice_find(b->ctx->accepted, transport_choice_core(b->ctx->accepted, w),
+				     leg->net->name, b->plan->legs[leg->index].identity);
 }
 
 bool plan_vf_fits(const struct plan_leg *leg, enum spec_transport t)
@@ -44,7 +44,7 @@ bool plan_vf_move_allowed(const struct plan_builder *b, const struct plan_worker
 	const struct plan_context *ctx = b->ctx;
 
 	for (size_t i = 0; i < ctx->n_answered_cores && ctx->needs_verified_peer; i++)
-		if (ctx->answered_cores[i] == w->core)
+		if (ctx->answered_cores[i] == w->core || ctx->answered_cores[i] == w->was_core)
 			return ctx->may_move;
 	return ctx->may_move && !ctx->needs_verified_peer;
 }

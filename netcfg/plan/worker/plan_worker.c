@@ -7,6 +7,8 @@
 #include "netcfg/plan/worker/plan_kernel_port.h"
 #include "netcfg/plan/worker/plan_transport.h"
 #include "netcfg/plan/worker/plan_worker_ids.h"
+#include "netcfg/spec/spec_schema.h"
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -382,22 +384,44 @@ static bool id_is_taken(const struct plan *p, uint32_t id)
 	return false;
 }
 
+/* Lists the cores of the spec with the cores that they replace. */
+static void list_places(const struct spec *spec, struct plan_worker_place *places)
+{
+	unsigned was[SPEC_CORES_MAX];
+
+	for (size_t i = 0; i < spec->n_workers; i++) {
+		const struct spec_worker *sw = &spec->workers[i];
+		const size_t n = spec_override_cores(spec, sw, was, ARRAY_SIZE(was));
+
+		for (size_t c = 0; c < sw->n_cores; c++)
+			*places++ = (struct plan_worker_place){.core = sw->cores[c],
+							       .moved = n > 0,
+							       .was = n == sw->n_cores ? was[c]
+										       : UINT_MAX};
+	}
+}
+
 /* Gives the workers the ids of the record for which each leg has an address. */
-static int number_from_record(struct plan_builder *b)
+static int number_from_record(struct plan_builder *b, const struct plan_worker_ids *record)
 {
 	const size_t n = b->plan->n_workers;
-	autofree unsigned *cores = calloc(n, sizeof(*cores));
+	autofree struct plan_worker_place *places = calloc(n, sizeof(*places));
 	autofree uint32_t *ids = calloc(n, sizeof(*ids));
+	int r;
 
-	if (!cores || !ids)
+	if (!places || !ids)
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		cores[i] = b->plan->workers[i].core;
-	plan_worker_ids_match(b->ctx->worker_ids, cores, n, ids);
-	for (size_t i = 0; i < n; i++)
-		if (ids[i] && !id_is_taken(b->plan, ids[i]) && id_has_addresses(b, ids[i]))
-			b->plan->workers[i].id = ids[i];
-	return 0;
+	list_places(b->spec, places);
+	r = plan_worker_ids_match(record, places, n, ids);
+	for (size_t i = 0; i < n && r == 0; i++) {
+		struct plan_worker *w = &b->plan->workers[i];
+
+		if (!ids[i] || id_is_taken(b->plan, ids[i]) || !id_has_addresses(b, ids[i]))
+			continue;
+		w->id = ids[i];
+		plan_worker_ids_core(record, ids[i], &w->was_core);
+	}
+	return r;
 }
 
 /* Sets the ids of the workers: a core's worker keeps its id, also on its new core, and other
@@ -406,7 +430,7 @@ static int number_workers(struct plan_builder *b)
 {
 	struct plan *p = b->plan;
 	uint32_t id = 1;
-	int r = b->ctx->worker_ids ? number_from_record(b) : 0;
+	int r = b->ctx->worker_ids ? number_from_record(b, b->ctx->worker_ids) : 0;
 
 	for (size_t i = 0; i < p->n_workers; i++) {
 		while (!p->workers[i].id && id_is_taken(p, id))
@@ -441,19 +465,49 @@ static int workers_alloc(struct plan_builder *b, size_t n)
 	for (size_t i = 0; i < spec->n_workers; i++)
 		for (size_t c = 0; c < spec->workers[i].n_cores; c++) {
 			p->workers[p->n_workers].asked = spec->workers[i].transport;
+			p->workers[p->n_workers].was_core = spec->workers[i].cores[c];
 			p->workers[p->n_workers++].core = spec->workers[i].cores[c];
 		}
 	return number_workers(b);
 }
 
-int plan_workers_build(struct plan_builder *b)
+static size_t count_cores(const struct spec *spec)
 {
-	const struct spec *spec = b->spec;
-	size_t n = 0, next = 0;
-	int r = 0;
+	size_t n = 0;
 
 	for (size_t i = 0; i < spec->n_workers; i++)
 		n += spec->workers[i].n_cores;
+	return n;
+}
+
+int plan_worker_numbers(const struct spec *spec, const struct plan_worker_ids *p,
+			uint32_t **ret_ids)
+{
+	const struct plan_context ctx = {.worker_ids = p};
+	struct plan plan = {.hold_s = spec->ha == SPEC_HA_ACTIVE_BACKUP && spec->n_nets &&
+				      spec->nets[0].vfs > 0};
+	struct plan_builder b = {.spec = spec, .given = spec, .ctx = &ctx, .plan = &plan};
+	const size_t n = count_cores(spec);
+	autofree uint32_t *ids = calloc(MAX_OF(n, 1), sizeof(*ids));
+	int r = ids ? 0 : -ENOMEM;
+
+	if (r == 0 && n)
+		r = workers_alloc(&b, n);
+	for (size_t i = 0; i < n && r == 0; i++)
+		ids[i] = plan.workers[i].id;
+	free(plan.workers);
+	if (r == 0)
+		*ret_ids = ptr_take(ids);
+	return r;
+}
+
+int plan_workers_build(struct plan_builder *b)
+{
+	const struct spec *spec = b->spec;
+	const size_t n = count_cores(spec);
+	size_t next = 0;
+	int r;
+
 	r = n ? workers_alloc(b, n) : 0;
 	if (r < 0)
 		return r;

@@ -5,6 +5,7 @@
 #include "netcfg/base/vec.h"
 #include <inttypes.h>
 #include <limits.h>
+#include <string.h>
 
 static const struct state_kind kind = {
 	.name = "workers", .version = 2, .old_until = 1, .bytes_max = 1U << 20};
@@ -63,33 +64,88 @@ int plan_worker_ids_load(struct plan_worker_ids *p, const char *path, struct dia
 	return 0;
 }
 
-static bool has_core(const unsigned *cores, size_t n, unsigned core)
+/* ---- the ids of new workers' cores ---- */
+
+/* The match in progress. free[i]: line i is of a core that the configuration no longer has, and no
+ * worker has taken over its id yet. */
+struct match {
+	const struct plan_worker_ids *record;
+	const struct plan_worker_place *places;
+	size_t n;
+	uint32_t *ids;
+	bool *free;
+};
+
+static void match_same_cores(struct match *m)
 {
-	for (size_t i = 0; i < n; i++)
-		if (cores[i] == core)
-			return true;
-	return false;
+	for (size_t i = 0; i < m->record->n; i++) {
+		const struct plan_worker_id *e = &m->record->entries[i];
+
+		m->free[i] = true;
+		for (size_t j = 0; j < m->n; j++)
+			if (m->places[j].core == e->core) {
+				m->free[i] = false;
+				m->ids[j] = m->ids[j] ? m->ids[j] : e->id;
+			}
+	}
 }
 
-void plan_worker_ids_match(const struct plan_worker_ids *p, const unsigned *cores, size_t n,
-			   uint32_t *ret_ids)
+/* A change of `workers-set:` says which core replaces which. */
+static void match_moves(struct match *m)
 {
-	size_t next = 0;
+	for (size_t i = 0; i < m->n; i++)
+		for (size_t j = 0; j < m->record->n && !m->ids[i] && m->places[i].moved; j++)
+			if (m->free[j] && m->record->entries[j].core == m->places[i].was) {
+				m->ids[i] = m->record->entries[j].id;
+				m->free[j] = false;
+			}
+}
 
-	for (size_t i = 0; i < n; i++) {
-		ret_ids[i] = 0;
-		for (size_t j = 0; j < p->n && !ret_ids[i]; j++)
-			if (p->entries[j].core == cores[i])
-				ret_ids[i] = p->entries[j].id;
-	}
-	for (size_t i = 0; i < n; i++) {
-		if (ret_ids[i])
+/* Matches the cores without id to the free lines, in order, if there are as many of both. With
+ * other numbers, nothing says which worker has moved. moved: only cores of a change of
+ * `workers-set:`. */
+static void match_in_order(struct match *m, bool moved)
+{
+	size_t n_new = 0, n_free = 0, next = 0;
+
+	for (size_t i = 0; i < m->n; i++)
+		n_new += !m->ids[i] && (!moved || m->places[i].moved);
+	for (size_t i = 0; i < m->record->n; i++)
+		n_free += m->free[i];
+	for (size_t i = 0; i < m->n && n_new == n_free; i++) {
+		if (m->ids[i] || (moved && !m->places[i].moved))
 			continue;
-		while (next < p->n && has_core(cores, n, p->entries[next].core))
+		while (!m->free[next])
 			next++;
-		if (next < p->n)
-			ret_ids[i] = p->entries[next++].id;
+		m->ids[i] = m->record->entries[next].id;
+		m->free[next++] = false;
 	}
+}
+
+int plan_worker_ids_match(const struct plan_worker_ids *p, const struct plan_worker_place *places,
+			  size_t n, uint32_t *ret_ids)
+{
+	autofree bool *free_lines = calloc(MAX_OF(p->n, 1), sizeof(*free_lines));
+	struct match m = {p, places, n, ret_ids, free_lines};
+
+	if (!free_lines)
+		return -ENOMEM;
+	memset(ret_ids, 0, n * sizeof(*ret_ids));
+	match_same_cores(&m);
+	match_moves(&m);
+	match_in_order(&m, true);
+	match_in_order(&m, false);
+	return 0;
+}
+
+bool plan_worker_ids_core(const struct plan_worker_ids *p, uint32_t id, unsigned *ret)
+{
+	for (size_t i = 0; p && i < p->n; i++)
+		if (p->entries[i].id == id) {
+			*ret = p->entries[i].core;
+			return true;
+		}
+	return false;
 }
 
 static int from_plan(struct plan_worker_ids *p, const struct plan *plan)

@@ -63,6 +63,14 @@ const struct transport_choice_entry *transport_choice_find(const struct transpor
 	return NULL;
 }
 
+unsigned transport_choice_core(const struct transport_choice *a, const struct plan_worker *w)
+{
+	for (size_t i = 0; a && i < a->n; i++)
+		if (a->entries[i].core == w->core)
+			return w->core;
+	return w->was_core;
+}
+
 bool transport_choice_moves(const struct transport_choice *a, const struct transport_choice *next,
 			    unsigned core)
 {
@@ -204,11 +212,16 @@ static int follow_leg(const struct transport_choice *a, const struct plan *plan,
 {
 	const struct plan_leg_info *info = &plan->legs[leg];
 	const struct transport_choice_entry *had =
-		transport_choice_find(a, w->core, info->name, NULL);
+		transport_choice_find(a, transport_choice_core(a, w), info->name, NULL);
 	struct transport_choice_entry e = {.core = w->core, .transport = SPEC_TRANSPORT_UDP};
 
-	if (!w->vf[leg])
-		return had && w->claim != SPEC_TRANSPORT_UDP ? transport_choice_add(ret, had) : 0;
+	if (!w->vf[leg]) {
+		if (!had || w->claim == SPEC_TRANSPORT_UDP)
+			return 0;
+		e = *had;
+		e.core = w->core;
+		return transport_choice_add(ret, &e);
+	}
 	e.vf = w->vf[leg] - 1U;
 	memcpy(e.leg, info->name, sizeof(e.leg));
 	memcpy(e.device, info->identity, sizeof(e.device));
