@@ -117,9 +117,13 @@ int store_load_next(struct store *st, struct diag *d, struct spec **ret);
 int store_net_add(struct store *st, const char *json, size_t len, struct diag *d);
 int store_net_set(struct store *st, const char *name, const char *json, size_t len, struct diag *d);
 int store_net_del(struct store *st, const char *name, struct diag *d);
+/* Returns 0, or negative errno with an error in d if the configuration must not be staged. */
+typedef int (*store_check)(const struct spec *next, void *user, struct diag *d);
 /* Stages that the worker of one core uses another core, by an entry of `workers-set:`. Returns the
- * same errors as store_put_staged, or -ENOENT if no worker uses the first core. */
-int store_worker_move(struct store *st, unsigned from, unsigned to, struct diag *d);
+ * same errors as store_put_staged, -ENOENT if no worker uses the first core, or the error of
+ * `check`, which may be NULL. */
+int store_worker_move(struct store *st, unsigned from, unsigned to, store_check check, void *user,
+		      struct diag *d);
 /* Returns the path to show for a temporary file that spec_load has read, on the heap. */
 char *store_shown_file(const struct store *st, const char *file);
 /* Returns the errors and warnings as ["file:line:col: error: path: text"], a new reference. Paths

@@ -8,6 +8,7 @@
 #include "agent/apply/store_internal.h"
 #include "netcfg/base/file.h"
 #include "netcfg/spec/spec_edit.h"
+#include "netcfg/spec/spec_schema.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -280,42 +281,111 @@ static int make_cores(const struct spec_worker *w, unsigned from, unsigned to, s
 	return spec_node_parse("the request", text, strlen(text), d, ret);
 }
 
-/* Finds the entry of `workers-set:` that sets the core, or adds an entry. */
-static int find_move(struct edit *e, unsigned core, struct diag *d, struct spec_node **ret)
+/* Finds the entry of `workers-set:` that changes the entry with these cores in its file. */
+static struct spec_node *find_worker_set(const struct edit *e, const unsigned *cores, size_t n)
 {
+	const struct spec_node *list = spec_node_member(e->root, "workers-set");
+
+	for (struct spec_node *item = list ? list->child : NULL; item; item = item->next) {
+		const struct spec_node *by = spec_node_member(item, "core");
+		char text[16];
+
+		for (size_t i = 0; by && by->text && i < n; i++) {
+			snprintf(text, sizeof(text), "%u", cores[i]);
+			if (strcmp(by->text, text) == 0)
+				return item;
+		}
+	}
+	return NULL;
+}
+
+/* Refuses to change an entry that `workers-set:` in a file of the operator changes already. */
+static int refuse_set(const struct store *st, const struct spec *spec, const struct spec_worker *w,
+		      struct diag *d)
+{
+	for (size_t i = 0; i < spec->n_overrides; i++) {
+		const struct spec_override *o = &spec->overrides[i];
+		autofree char *file = NULL;
+
+		if (strcmp(o->list, "workers") != 0 || o->entry_pos.file != w->pos.file ||
+		    o->entry_pos.line != w->pos.line || o->entry_pos.column != w->pos.column)
+			continue;
+		file = store_shown_file(st, o->pos.file);
+		if (!file)
+			return -ENOMEM;
+		if (strcmp(file, st->cli_file) == 0)
+			continue;
+		diag_add(d, DIAG_ERROR, &o->pos, NULL,
+			 "%s changes the entry of this worker here; write its cores here, because "
+			 "'plenum worker move' does not change this file",
+			 o->by_list);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Finds the entry of `workers-set:` that changes the entry w, or adds one. It names a core of the
+ * file of w, because a move may have replaced the present cores. */
+static int find_move(struct edit *e, const struct spec *spec, const struct spec_worker *w,
+		     struct diag *d, struct spec_node **ret)
+{
+	unsigned cores[SPEC_CORES_MAX];
+	size_t n =
+		MIN_OF(spec_override_cores(spec, w, cores, ARRAY_SIZE(cores)), ARRAY_SIZE(cores));
 	char text[32];
 	int r;
 
-	*ret = spec_edit_find_core(e->root, "workers-set", core);
+	if (n == 0) {
+		n = MIN_OF(w->n_cores, ARRAY_SIZE(cores));
+		memcpy(cores, w->cores, n * sizeof(*cores));
+	}
+	*ret = find_worker_set(e, cores, n);
 	if (*ret)
 		return 0;
-	snprintf(text, sizeof(text), "{core: %u}", core);
+	snprintf(text, sizeof(text), "{core: %u}", cores[0]);
 	r = spec_node_parse("the request", text, strlen(text), d, ret);
 	return r < 0 ? r : spec_edit_add(e->root, "workers-set", *ret);
 }
 
-int store_worker_move(struct store *st, unsigned from, unsigned to, struct diag *d)
+/* Changes the core in the tree. */
+static int edit_move(struct store *st, struct edit *e, unsigned from, unsigned to, struct diag *d)
+{
+	struct spec_node *cores = NULL, *entry = NULL;
+	const struct spec_worker *w = NULL;
+	struct spec *spec = NULL;
+	int r = edit_try(st, e, d, &spec);
+
+	if (r >= 0) {
+		w = find_worker(spec, from);
+		r = w ? refuse_set(st, spec, w, d) : -ENOENT;
+	}
+	if (r >= 0)
+		r = make_cores(w, from, to, d, &cores);
+	if (r >= 0)
+		r = find_move(e, spec, w, d, &entry);
+	spec_free(spec);
+	if (r >= 0) {
+		spec_edit_move(entry, cores, "");
+		r = prune(st, e, entry, "core", d);
+	}
+	spec_node_free(cores);
+	return r;
+}
+
+int store_worker_move(struct store *st, unsigned from, unsigned to, store_check check, void *user,
+		      struct diag *d)
 {
 	PLENUM_CLEANUP(edit_done) struct edit e = {0};
-	struct spec_node *cores = NULL, *entry = NULL;
-	const struct spec_worker *w;
-	struct spec *spec = NULL;
+	struct spec *next = NULL;
 	int r = edit_init(st, &e, d);
 
 	if (r >= 0)
-		r = edit_try(st, &e, d, &spec);
-	if (r >= 0) {
-		w = find_worker(spec, from);
-		r = w ? make_cores(w, from, to, d, &cores) : -ENOENT;
+		r = edit_move(st, &e, from, to, d);
+	if (r >= 0 && check) {
+		r = edit_try(st, &e, d, &next);
+		r = r < 0 ? r : check(next, user, d);
+		spec_free(next);
 	}
-	spec_free(spec);
-	if (r >= 0)
-		r = find_move(&e, from, d, &entry);
-	if (r >= 0) {
-		spec_edit_move(entry, cores, "");
-		r = prune(st, &e, entry, "core", d);
-	}
-	spec_node_free(cores);
 	return r < 0 ? r : edit_stage(st, &e, d);
 }
 

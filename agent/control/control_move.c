@@ -128,24 +128,61 @@ static bool core_is_absent(struct agent *a, unsigned core, struct control_reply 
 	return true;
 }
 
+/* Makes the error that the worker runs, but that the staged configuration removes it. */
+static void fail_removed(uint32_t id, struct control_reply *r)
+{
+	char message[160];
+
+	snprintf(message, sizeof(message),
+		 "the staged configuration removes worker %u, so it cannot be moved; 'plenum plan' "
+		 "shows the removal",
+		 id);
+	control_error(r, 409, "removed", message, NULL);
+}
+
+struct wanted {
+	struct agent *a;
+	uint32_t id;
+	unsigned core;
+};
+
+/* Refuses a change after which another core would get the worker's ID and addresses. */
+static int check_result(const struct spec *next, void *user, struct diag *d)
+{
+	const struct wanted *w = user;
+	struct control_place p = {0};
+	int r = control_find_place(w->a, w->id, next, &p);
+
+	if (r < 0 && r != -ENOENT)
+		return r;
+	if (p.is_staged && p.staged == w->core)
+		return 0;
+	diag_add(d, DIAG_ERROR, NULL, NULL,
+		 "core %u would not get the ID of worker %u, because the configuration has other "
+		 "changes of cores; apply these first",
+		 w->core, w->id);
+	return -EINVAL;
+}
+
 /* Checks the move, and stages it. Returns whether it is staged; if not, r has the error. */
 static bool stage_move(struct agent *a, const struct privsep_msg *m, struct control_reply *r)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	struct spec *next = NULL;
 	struct control_place p = {0};
+	struct wanted wanted = {a, m->move.worker, m->move.core};
 	int k = store_load_next(&a->store, &d, &next);
 	bool ok = false;
 
 	if (k >= 0)
 		k = control_find_place(a, m->move.worker, next, &p);
 	if (k >= 0 && !p.is_staged)
-		k = -ENOENT;
-	if (k >= 0)
+		fail_removed(m->move.worker, r);
+	else if (k >= 0)
 		ok = p.staged == m->move.core ||
 		     (!core_is_absent(a, m->move.core, r) && !core_is_used(a, m, next, r));
 	if (ok && p.staged != m->move.core)
-		k = store_worker_move(&a->store, p.staged, m->move.core, &d);
+		k = store_worker_move(&a->store, p.staged, m->move.core, check_result, &wanted, &d);
 	if (k < 0)
 		fail_move(a, m->move.worker, k, &d, r);
 	spec_free(next);

@@ -54,40 +54,26 @@ uint64_t control_tag_of_net(const struct spec *running, const struct spec *next,
 
 /* ---- workers ---- */
 
-/* Finds the worker whose id the record and the staged configuration give to that core, as the plan
- * of an apply would: the ids of all cores are computed at once. */
+/* Finds the core to which a plan of the staged configuration gives the id. */
 static int find_staged(struct agent *a, uint32_t id, const struct spec *next,
 		       struct control_place *p)
 {
 	PLENUM_CLEANUP(plan_worker_ids_done) struct plan_worker_ids record = {0};
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
-	autofree unsigned *cores = NULL;
 	autofree uint32_t *ids = NULL;
-	size_t n = 0, at = 0;
+	size_t at = 0;
+	int r = plan_worker_ids_load(&record, a->reconcile.records.worker_ids_path, &d);
 
-	for (size_t i = 0; i < next->n_workers; i++)
-		n += next->workers[i].n_cores;
-	if (plan_worker_ids_load(&record, a->reconcile.records.worker_ids_path, &d) < 0)
-		return -ENOMEM;
-	cores = calloc(MAX_OF(n, 1), sizeof(*cores));
-	ids = calloc(MAX_OF(n, 1), sizeof(*ids));
-	if (!cores || !ids)
-		return -ENOMEM;
-	for (size_t i = 0; i < next->n_workers; i++) {
-		memcpy(cores + at, next->workers[i].cores,
-		       next->workers[i].n_cores * sizeof(*cores));
-		at += next->workers[i].n_cores;
-	}
-	plan_worker_ids_match(&record, cores, n, ids);
-	at = 0;
-	for (size_t i = 0; i < next->n_workers; i++)
+	if (r == 0)
+		r = plan_worker_numbers(next, &record, &ids);
+	for (size_t i = 0; i < next->n_workers && r == 0; i++)
 		for (size_t j = 0; j < next->workers[i].n_cores; j++, at++)
 			if (ids[at] == id && !p->is_staged) {
 				p->is_staged = true;
-				p->staged = cores[at];
+				p->staged = next->workers[i].cores[j];
 				p->entry = &next->workers[i];
 			}
-	return 0;
+	return r;
 }
 
 static const struct plan_worker *find_running(const struct agent *a, uint32_t id)

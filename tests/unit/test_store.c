@@ -617,7 +617,7 @@ static int move(unsigned from, unsigned to)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 
-	return store_worker_move(&st, from, to, &d);
+	return store_worker_move(&st, from, to, NULL, NULL, &d);
 }
 
 /* "5 4,5": the cores of the entries of the configuration that would be applied next. */
@@ -687,6 +687,32 @@ static void test_an_invalid_move_stages_nothing(void **state)
 	assert_string_equal(next(), "leg-a leg-b");
 }
 
+/* An entry of an operator changes the workers already. */
+static void test_a_move_of_an_entry_that_is_changed_by_hand(void **state)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	struct spec *spec = NULL;
+
+	write_text("etc/plenum.yaml", WORKERS("[2, 4-5]"));
+	assert_int_equal(mkdir(path_of("etc/plenum.d"), 0755), 0);
+	write_text("etc/plenum.d/50-cli.yaml", "workers-set: [{core: 4, transport: udp}]\n");
+	assert_int_equal(move(2, 9), 0);
+	assert_string_equal(cores(), "9,4,5 7");
+	assert_int_equal(move(9, 2), 0);
+	write_text("etc/plenum.d/10-x.yaml", "workers-set: [{core: 7, cores: [8]}]\n");
+	assert_int_equal(store_worker_move(&st, 8, 9, NULL, NULL, &d), -EINVAL);
+	assert_non_null(strstr(diag_first_error(&d)->text, "workers-set changes the entry of this "
+							   "worker here; write its cores here"));
+	diag_done(&d);
+	/* The moved entry has its core in its file, so another one cannot have it there. */
+	assert_int_equal(unlink(path_of("etc/plenum.d/10-x.yaml")), 0);
+	assert_int_equal(move(7, 9), 0);
+	assert_int_equal(apply(), 0);
+	write_text("etc/plenum.yaml", WORKERS("[2, 4-5, 7]"));
+	assert_int_equal(store_load_next(&st, &d, &spec), -EINVAL);
+	assert_non_null(strstr(diag_first_error(&d)->text, "two entries of workers have core '7'"));
+}
+
 int main(void)
 {
 #define IN_A_FOLDER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -704,6 +730,7 @@ int main(void)
 		IN_A_FOLDER(test_unwritable_path_is_named_before_the_apply),
 		IN_A_FOLDER(test_a_worker_is_moved_beside_its_file),
 		IN_A_FOLDER(test_an_invalid_move_stages_nothing),
+		IN_A_FOLDER(test_a_move_of_an_entry_that_is_changed_by_hand),
 		IN_A_FOLDER(test_edited_files_are_seen),
 		IN_A_FOLDER(test_kill_while_legs_are_committed),
 		IN_A_FOLDER(test_a_kill_while_a_removal_is_committed),
