@@ -12,6 +12,7 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/wait.h>
 
 #define WORKER_NAME "plenum-worker "
@@ -175,6 +176,7 @@ static int wait_ms(uint64_t limit_ns)
 	return limit_ns > now ? (int)((limit_ns - now) / NSEC_PER_MSEC) + 1 : 0;
 }
 
+/* Returns 1 after the last entry, 0 if no more are wanted, or negative errno. */
 static int read_all(int fd, uint64_t limit_ns, journal_take take, void *user)
 {
 	autofree char *buf = malloc(ENTRY_BYTES_MAX);
@@ -193,11 +195,31 @@ static int read_all(int fd, uint64_t limit_ns, journal_take take, void *user)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return n < 0 ? -errno : 0;
+			return n < 0 ? -errno : 1;
 		len += (size_t)n;
 		if (!take_lines(buf, &len, take, user))
 			return 0;
 	}
+}
+
+/* Waits for the end of journalctl, and kills it if not all of its output was read. Returns r, 0
+ * after the last entry, or -EIO if journalctl has failed, so that entries may be missing. */
+static int end(pid_t pid, int r, uint64_t limit_ns)
+{
+	struct pollfd p = {.fd = r == 1 ? pidfd_open(pid, 0) : -1, .events = POLLIN};
+	int status = 0, ended = p.fd < 0;
+
+	while (p.fd >= 0 && (ended = poll(&p, 1, wait_ms(limit_ns))) < 0 && errno == EINTR)
+		;
+	if (r == 1 && ended == 0)
+		r = -ETIME;
+	if (r != 1)
+		kill(pid, SIGKILL);
+	if (p.fd >= 0)
+		close(p.fd);
+	if (waitpid(pid, &status, 0) < 0 || r != 1)
+		return MIN_OF(r, 0);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EIO;
 }
 
 int journal_read(const char *const *options, size_t n, uint64_t limit_ns, journal_take take,
@@ -222,15 +244,15 @@ int journal_read(const char *const *options, size_t n, uint64_t limit_ns, journa
 	r = read_all(fd, limit_ns, take, user);
 	/* If not all was read, the journal is longer than wanted. */
 	close(fd);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-	return r;
+	return end(pid, r, limit_ns);
 }
 
 /* ---- where else the log is ---- */
 
 const char *journal_explain_place(const char *who, pid_t pid, char buf[static JOURNAL_PLACE_MAX])
 {
+	/* The agent asks as root, and for root there is no better reader. */
+	const char *as_root = geteuid() == 0 ? "" : ", try as root";
 	char path[40], target[256];
 	ssize_t n;
 
@@ -242,9 +264,8 @@ const char *journal_explain_place(const char *who, pid_t pid, char buf[static JO
 			 "the journal has no lines of %s, which does not run now", who);
 	else if (n < 0)
 		snprintf(buf, JOURNAL_PLACE_MAX,
-			 "the journal has no lines of %s; where it logs to cannot be read (%s), "
-			 "try as root",
-			 who, strerror(errno));
+			 "the journal has no lines of %s; where it logs to cannot be read (%s)%s",
+			 who, strerror(errno), as_root);
 	else if (strcmp(target, "/dev/null") == 0)
 		snprintf(buf, JOURNAL_PLACE_MAX,
 			 "%s does not log to the journal, and its log is discarded: the agent was "
@@ -257,8 +278,9 @@ const char *journal_explain_place(const char *who, pid_t pid, char buf[static JO
 			 who, target, pid);
 	else if (strncmp(target, "socket:", 7) == 0)
 		snprintf(buf, JOURNAL_PLACE_MAX,
-			 "the journal has no lines of %s, or does not let this user read them; "
-			 "try as root",
+			 *as_root ? "the journal has no lines of %s, or does not let this user "
+				    "read them; try as root"
+				  : "the journal has no lines of %s",
 			 who);
 	else
 		snprintf(buf, JOURNAL_PLACE_MAX,

@@ -28,7 +28,8 @@ json_t *journal_line(const struct journal_filter *f, const json_t *entry);
 typedef bool (*journal_take)(void *user, const json_t *entry);
 /* Reads the journal with these further options of journalctl until `take` wants no more. limit_ns:
  * the time after which reading ends, by clock_now_ns(); 0: no limit. Returns 0, -ETIME if the time
- * was over first, or another negative errno if journalctl cannot be run. */
+ * was over first, -EIO if journalctl failed, so that entries may be missing, or another negative
+ * errno if journalctl cannot be run. */
 #define JOURNAL_OPTIONS_MAX 6
 int journal_read(const char *const *options, size_t n, uint64_t limit_ns, journal_take take,
 		 void *user);

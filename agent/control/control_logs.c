@@ -64,6 +64,8 @@ static json_t *explain(pid_t pid, uint32_t worker, int error)
 	if (error == -ETIME)
 		return json_string("the search of the journal has taken too long; 'plenum worker "
 				   "logs' on the host searches all of it");
+	if (error == -EIO)
+		return json_string("journalctl has failed on this host, so lines may be missing");
 	if (error < 0)
 		return json_sprintf("cannot run journalctl: %s", strerror(-error));
 	if (worker)

@@ -69,8 +69,10 @@ static int follow(struct logs *l)
 	l->lines = NULL;
 	fflush(stdout);
 	r = journal_read(options, ARRAY_SIZE(options), 0, take_entry, l);
-	if (r < 0 || ferror(stdout))
-		return r < 0 ? CTL_OS : CTL_IO;
+	if (r < 0 && r != -EIO)
+		return CTL_OS;
+	if (ferror(stdout))
+		return CTL_IO;
 	ctl_complain("journalctl has ended");
 	return CTL_OS;
 }
@@ -104,7 +106,9 @@ static int explain(const struct logs *l, int error)
 	bool found;
 	int r = ctl_ask_json(l->args, &rq, &o);
 
-	if (error < 0)
+	if (error == -EIO)
+		ctl_complain("journalctl has failed, so lines may be missing");
+	else if (error < 0)
 		ctl_complain("cannot run journalctl: %s", strerror(-error));
 	if (r != CTL_OK)
 		return r;
@@ -148,10 +152,14 @@ int ctl_cmd_worker_logs(const struct ctl_args *a)
 	e = journal_read(latest_first, ARRAY_SIZE(latest_first), 0, take_entry, &l);
 	for (size_t i = json_array_size(l.lines); i > 0; i--)
 		print_line(a, json_array_get(l.lines, i - 1));
-	if (e < 0 || (json_array_size(l.lines) == 0 && !a->follow))
+	if (e == -EIO && json_array_size(l.lines) > 0) {
+		ctl_complain("journalctl has failed, so lines may be missing");
+		r = CTL_OS;
+	} else if (e < 0 || (json_array_size(l.lines) == 0 && !a->follow)) {
 		r = explain(&l, e);
-	else if (a->follow)
+	} else if (a->follow) {
 		r = follow(&l);
+	}
 	json_decref(l.lines);
 	return r;
 }
