@@ -229,6 +229,7 @@ struct reconcile_run {
 	uint64_t mention_ns; /* a run that takes longer is reported as slow */
 	bool is_late;	    /* a step took longer than its driver usually needs, and was reported */
 	size_t n_steps;	    /* number of steps done */
+	bool unclear;	    /* what the failed apply left on the host is not known step by step */
 	size_t failed_step; /* number of the step that the kernel refused, from 1; 0: none */
 	uint64_t entry;	    /* number in the history; 0: not recorded yet */
 	int error;	    /* result of the run */

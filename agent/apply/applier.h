@@ -52,7 +52,10 @@ struct applier_result {
 	 * stopped answering. Other errors as from apply_run, apply_verify and apply_commit.
 	 */
 	int error;
-	bool stuck;	    /* the host is only partially configured; the diag has the reason */
+	bool stuck; /* the host is only partially configured; the diag has the reason */
+	/* An error ended the apply at an unknown step, for example during the search for addresses
+	 * that other hosts use, so some steps were not done. */
+	bool unclear;
 	size_t failed_step; /* number of the plan step that the kernel refused, from 1; 0: none */
 	/* Only of a recovery: the apply had been committed, so the host is as desired. */
 	bool committed;

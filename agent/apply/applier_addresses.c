@@ -42,6 +42,7 @@ static int give_up(struct apply **apply, int error, struct apply_outcome *out)
 	(void)apply_rollback(*apply, out);
 	*apply = NULL;
 	out->error = error;
+	out->failed_step = SIZE_MAX; /* no step has failed */
 	return error;
 }
 
@@ -58,6 +59,7 @@ static int replan(struct applier_addresses *w, const struct applier_task *t, str
 	if (r == 0) {
 		r = apply_go_on(*apply, p, true, out);
 		*apply = r < 0 ? NULL : *apply;
+		out->failed_step = SIZE_MAX; /* its number would be one of the new plan */
 	} else {
 		r = give_up(apply, r, out);
 	}

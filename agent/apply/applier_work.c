@@ -118,6 +118,7 @@ static int run_steps(const struct applier_task *t, struct kernel *k, struct appl
 	res->n_rolled_back = out.n_rolled_back;
 	res->stuck = out.stuck;
 	res->failed_step = out.failed_step == SIZE_MAX ? 0 : out.failed_step + 1;
+	res->unclear = out.failed_step == SIZE_MAX && out.n_done > 0;
 	diag_add(d, DIAG_ERROR, NULL, NULL, "apply failed: %s; %zu of %zu steps rolled back%s",
 		 out.why.text[0] ? out.why.text : strerror(-r), out.n_rolled_back, out.n_done,
 		 out.stuck ? ", and the rollback failed too: the host is partially configured"

@@ -93,10 +93,11 @@ json_t *history_to_json(const struct history *h);
 #define HISTORY_PLAN_BYTES_MAX (64U << 10)
 
 /* How far a failed apply came: number of the step that the kernel refused, from 1, or 0: none; and
- * whether it changed the host. */
+ * whether it changed the host. unclear: not all of it was rolled back, or it is not known how far
+ * it came. */
 struct history_extent {
 	size_t failed_step;
-	bool changed;
+	bool changed, unclear;
 };
 /* Saves the lists `steps` and `actions` of `plan`, an object that plan_to_object() has made.
  * Entries beyond HISTORY_PLAN_BYTES_MAX are only counted. A failure is logged, because the apply
@@ -108,6 +109,9 @@ void history_plan_keep(const struct history *h, uint64_t number, const json_t *p
  * entry, which may change after the plan was saved: "done", "failed", "rolled back", "not done" or
  * "unknown". */
 json_t *history_plan_load(const struct history *h, uint64_t number, enum history_outcome outcome);
+/* Notes that what the apply left on the host is not known step by step, because its rollback
+ * failed. */
+void history_plan_unclear(const struct history *h, uint64_t number);
 /* Removes the plan of an entry. Call when the entry is removed. */
 void history_plan_forget(const struct history *h, uint64_t number);
 

@@ -55,9 +55,10 @@ void history_plan_keep(const struct history *h, uint64_t number, const json_t *p
 	json_int_t n_left_out = 0;
 	json_t *steps = copy_list(json_object_get(plan, "steps"), &room, &n_left_out);
 	json_t *actions = copy_list(json_object_get(plan, "actions"), &room, &n_left_out);
-	json_t *o = json_pack("{s:o, s:o, s:I, s:I, s:b}", "steps", steps, "actions", actions,
-			      "left_out", n_left_out, "failed_step",
-			      (json_int_t)extent->failed_step, "changed", extent->changed);
+	json_t *o =
+		json_pack("{s:o, s:o, s:I, s:I, s:b, s:b}", "steps", steps, "actions", actions,
+			  "left_out", n_left_out, "failed_step", (json_int_t)extent->failed_step,
+			  "changed", extent->changed, "unclear", extent->unclear);
 	autofree char *text = o ? json_dumps(o, JSON_FLAGS) : NULL;
 	int r = save(h, number, text);
 
@@ -72,10 +73,10 @@ static const char *step_result(enum history_outcome outcome, const struct histor
 {
 	if (outcome == HISTORY_APPLIED || outcome == HISTORY_WAITING)
 		return "done";
+	if (e->unclear || (outcome != HISTORY_ROLLED_BACK && outcome != HISTORY_FAILED))
+		return "unknown";
 	if (outcome == HISTORY_ROLLED_BACK)
 		return "rolled back";
-	if (outcome != HISTORY_FAILED)
-		return "unknown";
 	if (e->failed_step == 0)
 		return e->changed ? "rolled back" : "not done";
 	return n < e->failed_step ? "rolled back" : n == e->failed_step ? "failed" : "not done";
@@ -85,7 +86,8 @@ static void add_results(json_t *plan, enum history_outcome outcome)
 {
 	const struct history_extent e = {
 		.failed_step = (size_t)json_integer_value(json_object_get(plan, "failed_step")),
-		.changed = json_is_true(json_object_get(plan, "changed"))};
+		.changed = json_is_true(json_object_get(plan, "changed")),
+		.unclear = json_is_true(json_object_get(plan, "unclear"))};
 	/* The actions follow the last step, and none of them begins if a step has failed. */
 	const struct history_extent of_actions = {.changed = false};
 	/* Plans of an earlier version do not say how far a failed apply came. */
@@ -102,20 +104,42 @@ static void add_results(json_t *plan, enum history_outcome outcome)
 				    json_string(step_result(outcome, &of_actions, i + 1)));
 	json_object_del(plan, "failed_step");
 	json_object_del(plan, "changed");
+	json_object_del(plan, "unclear");
 }
 
-json_t *history_plan_load(const struct history *h, uint64_t number, enum history_outcome outcome)
+static json_t *load(const struct history *h, uint64_t number)
 {
 	autofree char *path = plan_path(h, number), *text = NULL;
-	json_t *plan;
 	size_t len;
 
 	if (!path || file_read(path, 2 * HISTORY_PLAN_BYTES_MAX, &text, &len) < 0)
 		return NULL;
-	plan = json_loadb(text, len, 0, NULL);
+	return json_loadb(text, len, 0, NULL);
+}
+
+json_t *history_plan_load(const struct history *h, uint64_t number, enum history_outcome outcome)
+{
+	json_t *plan = load(h, number);
+
 	if (plan)
 		add_results(plan, outcome);
 	return plan;
+}
+
+void history_plan_unclear(const struct history *h, uint64_t number)
+{
+	json_t *plan = load(h, number);
+	autofree char *text = NULL;
+	int r;
+
+	if (!plan)
+		return;
+	json_object_set_new(plan, "unclear", json_true());
+	text = json_dumps(plan, JSON_FLAGS);
+	json_decref(plan);
+	r = save(h, number, text);
+	if (r < 0)
+		log_warning("cannot save the plan of apply %" PRIu64 ": %s", number, strerror(-r));
 }
 
 void history_plan_forget(const struct history *h, uint64_t number)

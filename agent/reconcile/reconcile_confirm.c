@@ -81,6 +81,8 @@ static void undo(struct agent *a, const struct reconcile_pending *p,
 		if (d->entries[i].text && d->entries[i].text != why)
 			events_add(&a->events, LOG_LEVEL_NOTICE, "agent", "%s", d->entries[i].text);
 	if (res->stuck)
+		history_plan_unclear(&rec->records.history, p->entry);
+	if (res->stuck)
 		problems_set(&a->problems, PROBLEMS_HOST,
 			     d->n ? d->entries[d->n - 1].text : "the host is partially configured",
 			     NULL);

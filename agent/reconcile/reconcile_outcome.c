@@ -310,7 +310,8 @@ static void keep_plan(const struct agent *a, const struct plan *plan)
 	json_t *o = plan ? plan_to_object(plan) : NULL;
 
 	const struct history_extent extent = {.failed_step = a->reconcile.run.failed_step,
-					      .changed = a->reconcile.run.n_writes > 0};
+					      .changed = a->reconcile.run.n_writes > 0,
+					      .unclear = a->reconcile.run.unclear};
 
 	if (o)
 		history_plan_keep(&a->reconcile.records.history, a->reconcile.run.entry, o,

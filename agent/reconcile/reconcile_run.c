@@ -278,6 +278,7 @@ static int second_half(struct agent *a)
 			diag_add(&rec->run.diag, DIAG_ERROR, NULL, NULL,
 				 "the agent is stopping: the network is in the desired state, but "
 				 "no worker was started and nothing was committed");
+		rec->run.unclear = rec->run.n_steps > 0;
 		return -ESHUTDOWN;
 	}
 	plan_check_routes(a->kernel, rec->run.next.inv, rec->run.next.plan);
@@ -360,6 +361,7 @@ void reconcile_on_applied(void *user, const struct applier_result *res, const st
 	rec->applier = NULL;
 	rec->run.n_writes += res->n_writes;
 	rec->run.failed_step = res->failed_step;
+	rec->run.unclear = res->stuck || res->unclear;
 	diag_append(&rec->run.diag, d);
 	if (r == 0 && res->conflicts && res->conflicts->n) {
 		/* The applier left out addresses that other hosts use, so the plan of this run is

@@ -208,7 +208,7 @@ int apply_go_on(struct apply *a, const struct plan *p, bool is_new, struct apply
 {
 	int r = 0;
 
-	*out = (struct apply_outcome){.n_done = a->n_done};
+	*out = (struct apply_outcome){.n_done = a->n_done, .failed_step = SIZE_MAX};
 	if (is_new) {
 		a->next = 0;
 		r = run_all_disowned(a, p, out);

@@ -188,6 +188,10 @@ static void test_a_plan_is_kept_within_its_bound_until_its_entry_goes(void **sta
 	assert_result(&h, "actions", 0, "done");
 	history_end(&h, 1, HISTORY_ROLLED_BACK, 0, "", NULL);
 	assert_result(&h, "steps", 2, "rolled back");
+	/* The rollback has failed, so nothing is known about a step. */
+	history_plan_unclear(&h, 1);
+	assert_result(&h, "steps", 2, "unknown");
+	assert_result(&h, "actions", 0, "rolled back");
 	history_end(&h, 1, HISTORY_FAILED, 0, "no", NULL);
 
 	memset(text, 'x', sizeof(text) - 1);
@@ -195,6 +199,14 @@ static void test_a_plan_is_kept_within_its_bound_until_its_entry_goes(void **sta
 	history_plan_keep(&h, 1, plan, &(struct history_extent){.changed = false});
 	json_decref(plan);
 	assert_result(&h, "steps", 0, "not done");
+	plan = plan_of(3, "add an address");
+	history_plan_keep(&h, 1, plan, &(struct history_extent){.changed = true, .unclear = true});
+	json_decref(plan);
+	assert_result(&h, "steps", 0, "unknown");
+	assert_result(&h, "actions", 0, "not done");
+	plan = plan_of(10000, text);
+	history_plan_keep(&h, 1, plan, &(struct history_extent){.changed = false});
+	json_decref(plan);
 	plan = history_plan_load(&h, 1, HISTORY_FAILED);
 	assert_in_range(size_of(plan, "steps"), 500, 1000);
 	assert_int_equal(size_of(plan, "steps") +
