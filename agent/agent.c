@@ -142,6 +142,7 @@ static int on_terminate(void *user, int signo)
 	loop_timer_arm(a->stop_timer,
 		       a->reconcile.applier ? AGENT_STOP_LIMIT_NS : AGENT_LEAVE_LIMIT_NS);
 	reconcile_stop(a);
+	control_mounts_stop(a, false);
 	agent_end_if_done(a);
 	return 0;
 }
@@ -156,6 +157,7 @@ void agent_stop_all(struct agent *a)
 	loop_notify("STOPPING=1\nSTATUS=stopping");
 	loop_timer_arm(a->stop_timer, AGENT_STOP_LIMIT_NS);
 	reconcile_stop(a);
+	control_mounts_stop(a, true);
 	sup_stop_all(a->sup);
 	agent_end_if_done(a);
 }
@@ -328,6 +330,52 @@ static void on_mount_lost(void *user, uint32_t worker_id)
 	sup_mount_lost(((struct agent *)user)->sup, worker_id);
 }
 
+/* A mount that the configuration has too is one of the configuration. */
+static struct mounts_rule mount_rule(void *user, const char *path)
+{
+	const struct agent *a = user;
+
+	return command_mounts_is_configured(a->running.spec, path)
+		       ? (struct mounts_rule){.attributes = 0}
+		       : command_mounts_rule(&a->command_mounts, path);
+}
+
+static void on_mount_ended(void *user, const char *path)
+{
+	control_mount_ended(user, path);
+}
+
+static void on_mount_failed(void *user, const char *path, const char *why)
+{
+	control_mount_failed(user, path, why);
+}
+
+static int open_command_mounts(struct agent *a)
+{
+	struct command_mounts *cm = &a->command_mounts;
+	struct reason why = {.code = ""};
+	int r = command_mounts_open(cm, a->rundir.run, &why);
+
+	if (reason_is_set(&why))
+		events_add(&a->events, LOG_LEVEL_WARNING, "mounts", "%s", why.text);
+	return r < 0 ? r : control_mounts_open(a);
+}
+
+/* A mount made by command that was unmounted while no agent ran has ended. */
+static void end_unmounted(struct agent *a)
+{
+	struct command_mounts *cm = &a->command_mounts;
+
+	for (size_t i = 0; i < cm->n; i++) {
+		if (!mounts_ended_before(a->mounts, cm->list[i].what.path))
+			continue;
+		events_add(&a->events, LOG_LEVEL_NOTICE, "mounts",
+			   "unmounted %s while no agent ran: this mount has ended",
+			   cm->list[i].what.path);
+		command_mounts_end(cm, &cm->list[i]);
+	}
+}
+
 static int open_supervision(struct agent *a)
 {
 	struct sup_setup sup = {.loop = a->loop,
@@ -348,6 +396,9 @@ static int open_supervision(struct agent *a)
 				      .events = &a->events,
 				      .on_change = on_mounts_change,
 				      .on_lost = on_mount_lost,
+				      .rule = mount_rule,
+				      .on_ended = on_mount_ended,
+				      .on_failed = on_mount_failed,
 				      .user = a};
 	struct faults_setup faults = {.loop = a->loop, .events = &a->events};
 	const struct fd_store_setup store = {.loop = a->loop,
@@ -356,6 +407,8 @@ static int open_supervision(struct agent *a)
 					     .log_level = a->opt.log_level};
 	int r = mounts_new(&mounts, &a->mounts);
 
+	if (r >= 0)
+		r = open_command_mounts(a);
 	memory_group_open(&a->memory, "");
 	if (r < 0)
 		return r;
@@ -379,6 +432,7 @@ static void adopt(struct agent *a)
 	sup_adopt(a->sup);
 	faults_adopt(&a->faults);
 	rundir_clean(&a->rundir, &a->events);
+	end_unmounted(a);
 	mounts_clean(a->mounts);
 }
 
@@ -502,6 +556,7 @@ static int open_sources(struct agent *a)
 
 static void on_client_gone(void *user)
 {
+	command_mounts_wake(&((struct agent *)user)->command_mounts);
 	agent_end_if_done(user);
 }
 
@@ -586,6 +641,7 @@ static void close_all(struct agent *a)
 	if (a->loop)
 		reconcile_done(a);
 	control_queries_done(a);
+	control_mounts_done(a);
 	membership_done(a);
 	leg_labels_done(a);
 	leg_wiring_done(a);
@@ -593,6 +649,7 @@ static void close_all(struct agent *a)
 	capture_free(a->capture);
 	sup_free(a->sup);
 	mounts_free(a->mounts);
+	command_mounts_done(&a->command_mounts);
 	fd_store_close(a->state == AGENT_STOPPING && !a->keeps_workers);
 	clients_free(a->clients);
 	loop_source_free(a->kernel_source);

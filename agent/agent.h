@@ -15,6 +15,7 @@
 #include "agent/base/memory_group.h"
 #include "agent/clients/clients.h"
 #include "agent/cluster/cluster.h"
+#include "agent/command_mounts.h"
 #include "agent/drift.h"
 #include "agent/health/health.h"
 #include "agent/health/latency.h"
@@ -53,6 +54,7 @@ struct agent {
 	struct store store;
 	struct kernel *kernel;
 	struct mounts *mounts;
+	struct command_mounts command_mounts;
 	struct sup *sup;
 	struct clients *clients;
 	struct capture *capture;

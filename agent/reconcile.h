@@ -98,6 +98,9 @@ struct running {
  * the replaced generation. If *next has no spec but other contents, the running spec is kept. If
  * *next is empty, no configuration runs afterwards. */
 void generation_swap(struct agent *a, struct generation *next);
+/* Replaces the desired configurations of the running generation by an equal number of others, of
+ * which it becomes the owner. */
+void generation_put_desired(struct agent *a, struct launch_config *desired);
 
 struct reconcile_client { /* the client that waits for an apply */
 	uint64_t id;	  /* 0: no client */
@@ -393,6 +396,12 @@ void reconcile_pending_describe(const struct agent *a, char *buf, size_t size);
 #define RECONCILE_PENDING_WORDS \
 	"'plenum confirm %" PRIu64 "' keeps it, 'plenum rollback %" PRIu64 "' undoes it"
 unsigned reconcile_pending_left_s(const struct agent *a);
+/* Returns whether a worker serves the mount. If not, why has the reason that the server reported,
+ * or is empty. */
+bool reconcile_is_served(const struct agent *a, const struct launch_mount *m, struct reason *why);
+/* Gives the workers the changed mounts of a->command_mounts, without a run: neither the network nor
+ * a pending apply is touched. Call when no run is active. Returns 0 or negative errno. */
+int reconcile_refresh_mounts(struct agent *a);
 /* Clears the problem of a staged configuration that failed, because the configuration has been
  * replaced since. */
 void reconcile_forget_staged(struct agent *a);

@@ -26,6 +26,10 @@ static void add_mounts(const struct agent *a, struct status *st, const struct su
 			.path = w->config.mounts[i].path,
 			.peer = w->config.mounts[i].peer,
 			.export_name = w->config.mounts[i].export_name,
+			.origin = command_mounts_made(&a->command_mounts, a->running.spec,
+						      w->config.mounts[i].path)
+					  ? "command"
+					  : "configured",
 			.served = w->state == SUP_UP && s &&
 				  !mounts_why(a->mounts, w->config.mounts[i].path) &&
 				  !mounts_waits(a->mounts, w->config.mounts[i].path) &&

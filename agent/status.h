@@ -83,6 +83,7 @@ struct status_path {
 struct status_mount {
 	uint32_t worker;
 	const char *path, *peer, *export_name; /* borrowed */
+	const char *origin; /* static text: configured, or command: made by command */
 	bool served;
 	char by[IP_ADDR_STR_MAX]; /* address of the worker that serves the mount; "": none */
 	uint32_t mount_workers[LAUNCH_MOUNT_WORKERS_MAX]; /* ids of the mount's other workers */

@@ -100,9 +100,9 @@ static json_t *mount_to_json(const struct status_mount *m)
 	for (unsigned i = 0; lanes && i < m->n_mount_workers; i++)
 		json_array_append_new(lanes, json_integer((json_int_t)m->mount_workers[i]));
 	return json_pack(
-		"{s:o, s:s, s:s, s:s, s:o, s:o, s:I, s:o, s:o, s:b, s:o, s:o, s:o}", "path",
-		status_text_to_json(m->path), "peer", m->peer, "export", m->export_name, "state",
-		m->state, "reason", status_text_to_json(m->reason), "since_s",
+		"{s:o, s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:o, s:o, s:b, s:o, s:o, s:o}", "path",
+		status_text_to_json(m->path), "peer", m->peer, "export", m->export_name, "origin",
+		m->origin, "state", m->state, "reason", status_text_to_json(m->reason), "since_s",
 		status_number_or_null(m->since_s), "worker", (json_int_t)m->worker, "lanes", lanes,
 		"by", status_text_to_json(m->by), "read_only", (int)m->read_only, "soft_s",
 		m->soft_s ? json_integer((json_int_t)m->soft_s) : json_null(), "open_files",

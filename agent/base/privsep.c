@@ -165,6 +165,26 @@ static const char *check_lock(const struct privsep_msg *m)
 	return m->lock.id ? NULL : "no lock";
 }
 
+static const char *check_mount(const struct privsep_msg *m)
+{
+	const struct privsep_mount *w = &m->mount;
+	const bool ends = m->type == PRIVSEP_UNMOUNT;
+	const char *why = check_text(w->path, sizeof(w->path), false);
+
+	if (!why)
+		why = check_text(w->peer, sizeof(w->peer), ends);
+	if (!why)
+		why = check_text(w->export_name, sizeof(w->export_name), ends);
+	if (why)
+		return why;
+	if (w->read_only > 1 || w->nosuid > 1 || w->nodev > 1 || w->noexec > 1 || w->noatime > 1 ||
+	    w->force > 1)
+		return "a flag that is neither 0 nor 1";
+	return w->soft_s <= PRIVSEP_SOFT_S_MAX && w->locks <= LAUNCH_LOCKS_MAX && (ends || w->locks)
+		       ? NULL
+		       : "a number is out of its range";
+}
+
 static const char *check_head(const struct privsep_reply *r)
 {
 	if (r->http_status < 200 || r->http_status > 599)
@@ -388,6 +408,8 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_RDMA_PING] = {CHANGERS, SIZE(ping), false, true, check_ping},
 	[PRIVSEP_LOCK_BREAK] = {CHANGERS, SIZE(lock), false, true, check_lock},
 	[PRIVSEP_DOCTOR] = {CHANGERS, SIZE(apply), false, true, check_apply},
+	[PRIVSEP_MOUNT] = {CHANGERS, SIZE(mount), false, true, check_mount},
+	[PRIVSEP_UNMOUNT] = {CHANGERS, SIZE(mount), false, true, check_mount},
 	[PRIVSEP_HELD] = {ANY, 0, false, true, NULL},
 	[PRIVSEP_WAITS] = {ANY, 0, false, true, NULL},
 	[PRIVSEP_SHARED_READ] = {ANY, SIZE(shared_read), false, false, check_shared_read},

@@ -111,6 +111,8 @@ enum privsep_type {
 	PRIVSEP_RDMA_PING,  /* RDMA test: begin, or fetch its result */
 	PRIVSEP_LOCK_BREAK, /* break a file lock of a client */
 	PRIVSEP_DOCTOR,	    /* run the doctor */
+	PRIVSEP_MOUNT,	    /* mount an export */
+	PRIVSEP_UNMOUNT,    /* end such a mount */
 	PRIVSEP_HELD,  /* the request waits for events, so its connection does not count as idle */
 	PRIVSEP_WAITS, /* the request waits for the answer to a PRIVSEP_SHARED_READ */
 	PRIVSEP_SHARED_READ, /* the child asks for an object for many clients */
@@ -274,6 +276,18 @@ struct privsep_ping {
 struct privsep_lock {
 	uint64_t id; /* of a lock in PRIVSEP_LOCKS */
 };
+#define PRIVSEP_SOFT_S_MAX 86400
+#define PRIVSEP_PATH_MAX 256 /* equals the size of launch_mount.path */
+struct privsep_mount {
+	char path[PRIVSEP_PATH_MAX];
+	/* The rest is for MOUNT, except force, which is for UNMOUNT. */
+	char peer[PLENUM_NAME_MAX], export_name[PLENUM_NAME_MAX];
+	uint32_t worker; /* id of the worker that is to serve it; 0: any */
+	uint32_t soft_s; /* 0: a hard mount */
+	uint32_t locks;	 /* enum launch_locks plus 1 */
+	uint32_t read_only, nosuid, nodev, noexec, noatime;
+	uint32_t force; /* 1: also if programs use it */
+};
 #define PRIVSEP_LOCATION_MAX (PLENUM_NAME_MAX + 32)
 struct privsep_reply { /* the body is in a sealed memfd */
 	uint32_t http_status, content;
@@ -375,6 +389,7 @@ struct privsep_msg {
 		struct privsep_capture capture;
 		struct privsep_ping ping;
 		struct privsep_lock lock;
+		struct privsep_mount mount;
 		struct privsep_reply reply;
 		struct privsep_shared_read shared_read;
 		struct privsep_shared_answer shared_answer;

@@ -161,6 +161,8 @@ bool clients_is_by(const char *by, uid_t uid);
 /* Answers the request of a connection. body: a sealed memfd, which stays the caller's. Returns
  * -ENOENT if the connection has ended. */
 int clients_answer(struct clients *c, uint64_t id, const struct privsep_reply *reply, int body);
+/* Returns whether the connection is open and its request waits for an answer. */
+bool clients_waits(const struct clients *c, uint64_t id);
 /* Returns the id by which clients_answer() answers a PRIVSEP_SHARED_READ of that child. */
 uint64_t clients_shared_read_id(enum privsep_role role, uint32_t what);
 /* Makes the answer of the client a stream, which has no time limit. Returns -EMFILE if its user has

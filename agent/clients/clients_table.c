@@ -20,6 +20,13 @@ struct client *clients_find(const struct clients *c, uint64_t id)
 	return cl;
 }
 
+bool clients_waits(const struct clients *c, uint64_t id)
+{
+	const struct client *cl = clients_find(c, id);
+
+	return cl && cl->state == CLIENT_ASKED;
+}
+
 void clients_append(struct clients *c, struct client *cl)
 {
 	struct client **at = &c->list;

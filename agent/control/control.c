@@ -605,6 +605,8 @@ static const control_handler handlers[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_RDMA_PING] = control_rdma_ping,
 	[PRIVSEP_LOCK_BREAK] = control_lock_break,
 	[PRIVSEP_DOCTOR] = control_doctor,
+	[PRIVSEP_MOUNT] = control_mount,
+	[PRIVSEP_UNMOUNT] = control_unmount,
 };
 
 /* Returns the name of an operation for which the client does not wait; NULL: it waits. */

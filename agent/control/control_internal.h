@@ -147,6 +147,20 @@ void control_unknown_worker(struct agent *a, uint32_t id, const char *what,
 /* Appends a note if workers run an earlier program. */
 void control_note_outdated(const struct agent *a, json_t *notes);
 
+/* ---- mounts made by command (control_mounts.c) ---- */
+
+void control_mount(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
+		   struct control_reply *r);
+void control_unmount(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
+		     struct control_reply *r);
+/* Unmounts in a child process, unless programs use the mount, and then calls done with 0, -EBUSY
+ * and the programs, or another negative errno (control_unmount.c). Returns NULL if it cannot be
+ * started. */
+struct control_unmount *control_unmount_start(struct agent *a, const char *path, const char *real,
+					      void (*done)(struct agent *a, const char *path,
+							   int error, const char *users));
+struct control_unmount *control_unmount_forget(struct control_unmount *u);
+
 /* ---- file locks (control_locks.c) ---- */
 
 void control_lock_break(struct agent *a, const struct client *cl, const struct privsep_msg *m,

@@ -155,6 +155,8 @@ static const struct ctl_command commands[] = {
 	{"processes", 0, 0, TAKES_TABLE, ctl_cmd_processes},
 	{"status", 0, 0, 0, ctl_cmd_status},
 	{"mounts", 0, 0, TAKES_TABLE, ctl_cmd_mounts},
+	{"mount", 2, 2, TAKES_OUTPUT | TAKES_WORKER, ctl_cmd_mount},
+	{"umount", 1, 1, TAKES_DETACH | DISRUPTS, ctl_cmd_umount},
 	{"exports", 0, 0, TAKES_TABLE, ctl_cmd_exports},
 	{"clients", 0, 0, TAKES_TABLE, ctl_cmd_clients},
 	{"peers", 0, 0, TAKES_TABLE, ctl_cmd_peers},
@@ -184,7 +186,8 @@ static const struct ctl_command commands[] = {
 	{"doctor", 0, 1, TAKES_PEER | TAKES_DOCTOR, ctl_cmd_doctor},
 	{"ping", 1, 1, TAKES_LEG | TAKES_SIZE | TAKES_COUNT, ctl_cmd_ping},
 	{"top", 0, 0, TAKES_TOP | TAKES_SORT | TAKES_SECONDS | TAKES_COUNT, ctl_cmd_top},
-	{"capture", 0, 0, TAKES_LEG | TAKES_SIZE | TAKES_SECONDS | TAKES_CAPTURE, ctl_cmd_capture},
+	{"capture", 0, 0, TAKES_LEG | TAKES_SIZE | TAKES_SECONDS | TAKES_CAPTURE | TAKES_WORKER,
+	 ctl_cmd_capture},
 	{"support", 0, 1, 0, ctl_cmd_support},
 	{"apply", 0, 0, TAKES_APPLY | TAKES_FORCE | TAKES_DRY_RUN | TAKES_EXPECT | DISRUPTS,
 	 ctl_cmd_apply},
@@ -381,7 +384,7 @@ static int run_command(struct ctl_parsed *p, char **operands, int n)
 			     *takes ? " " : "", takes, c->words);
 		return CTL_USAGE;
 	}
-	if (p->args.json && (p->given & c->takes & TAKES_TABLE) && c->run != ctl_cmd_top) {
+	if (p->args.json && (p->given & TAKES_TABLE) && (c->takes & TAKES_TABLE) == TAKES_TABLE) {
 		ctl_complain("-j prints everything as JSON; remove the table options");
 		return CTL_USAGE;
 	}

@@ -80,6 +80,8 @@ struct ctl_args {
 	const char *drop, *duplicate, *reorder, *delay, *direction, *ttl; /* for fault add */
 	bool blackhole;
 	const char *worker, *write, *seconds, *packets, *snap, *buffer, *keys; /* for capture */
+	bool detach; /* for umount: --force */
+	/* For mount, view.columns has the options after -o. */
 	struct ctl_view view;
 	char **operands; /* words after the name of the command */
 	int n_operands;
@@ -157,6 +159,20 @@ int ctl_change(const struct ctl_args *a, struct ctl_request *rq, const json_t *b
 int ctl_failed(const struct ctl_args *a, const struct ctl_request *rq, int error);
 /* Prints why the agent cannot be reached. Returns the exit status. */
 int ctl_unreachable(const struct ctl_args *a, int error);
+
+/* ---- mounts by command (ctl_mount.c, ctl_mount_helper.c) ---- */
+
+struct ctl_mount {
+	const char *source, *dir;
+	const char *options;  /* comma-separated; NULL: none */
+	unsigned long worker; /* 0: any */
+	bool only_check;      /* only check the arguments */
+};
+/* Mounts, and waits until the mount is served. Returns CTL_OK with the agent's answer, a new
+ * reference (NULL with only_check), or another exit status after printing the error. */
+int ctl_mount(const struct ctl_args *a, const struct ctl_mount *m, json_t **ret);
+/* Runs the program mount.plenum. Returns its exit status, one of mount(8). */
+int ctl_mount_helper(int argc, char **argv);
 
 /* ---- an agent that does not answer (ctl_agent.c) ---- */
 
@@ -351,6 +367,8 @@ int ctl_put_config(const struct ctl_args *a, const char *yaml);
 int ctl_cmd_processes(const struct ctl_args *a);
 int ctl_cmd_status(const struct ctl_args *a);
 int ctl_cmd_mounts(const struct ctl_args *a);
+int ctl_cmd_mount(const struct ctl_args *a);
+int ctl_cmd_umount(const struct ctl_args *a);
 int ctl_cmd_exports(const struct ctl_args *a);
 int ctl_cmd_clients(const struct ctl_args *a);
 int ctl_cmd_peers(const struct ctl_args *a);

@@ -141,10 +141,10 @@ static void add_options(struct ctl_table *t, const json_t *mount)
 
 static int print_mounts(const struct ctl_args *a, const json_t *mounts, const char *columns)
 {
-	static const char *const headings[] = {"MOUNT",	   "FROM",    "STATE",	     "SINCE",
-					       "WORKER",   "OPEN",    "REQUESTS/S",  "READ MS",
-					       "WRITE MS", "SYNC MS", "METADATA MS", "BY",
-					       "LANES",	   "OPTIONS", "REASON"};
+	static const char *const headings[] = {"MOUNT",	  "FROM",     "ORIGIN",	 "STATE",
+					       "SINCE",	  "WORKER",   "OPEN",	 "REQUESTS/S",
+					       "READ MS", "WRITE MS", "SYNC MS", "METADATA MS",
+					       "BY",	  "LANES",    "OPTIONS", "REASON"};
 	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
 	const json_t *m;
 	size_t i;
@@ -152,6 +152,7 @@ static int print_mounts(const struct ctl_args *a, const json_t *mounts, const ch
 	json_array_foreach (mounts, i, m) {
 		ctl_table_add(&t, "%s", ctl_text(m, "path"));
 		ctl_table_add(&t, "%s:%s", ctl_text(m, "peer"), ctl_text(m, "export"));
+		ctl_table_add(&t, "%s", ctl_text(m, "origin"));
 		ctl_table_add(&t, "%s", ctl_text(m, "state"));
 		add_seconds(&t, m, "since_s");
 		add_integer(&t, m, "worker");

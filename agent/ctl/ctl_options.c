@@ -6,13 +6,15 @@
 #include "agent/ctl/ctl_options.h"
 
 #include <getopt.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Kinds of options. The kind gives the type of the option's member in struct ctl_args. */
 enum kind {
-	FLAG, /* bool */
-	TEXT, /* const char *; if the option is given more than once, the last value is used */
-	LIST, /* struct ctl_list; may be given several times */
+	FLAG,  /* bool */
+	TEXT,  /* const char *; if the option is given more than once, the last value is used */
+	WORDS, /* const char *; if the option is given more than once, a comma joins the values */
+	LIST,  /* struct ctl_list; may be given several times */
 };
 
 #define NET_KEY(member, key, help) \
@@ -53,7 +55,7 @@ static const struct ctl_option {
 	{"rdma-off", 0, FLAG, TAKES_NET, offsetof(struct ctl_parsed, args.rdma_off)},
 	{"rdma-only", 0, FLAG, TAKES_NET, offsetof(struct ctl_parsed, args.rdma_only)},
 	{"rdma-on", 0, FLAG, TAKES_NET, offsetof(struct ctl_parsed, args.rdma_on)},
-	{"output", 'o', TEXT, TAKES_TABLE, offsetof(struct ctl_parsed, args.view.columns)},
+	{"output", 'o', WORDS, TAKES_OUTPUT, offsetof(struct ctl_parsed, args.view.columns)},
 	{"sort", 's', TEXT, TAKES_SORT, offsetof(struct ctl_parsed, args.view.sort)},
 	{"filter", 'F', LIST, TAKES_TABLE, offsetof(struct ctl_parsed, args.view.filters)},
 	{"no-header", 0, FLAG, TAKES_TABLE, offsetof(struct ctl_parsed, args.view.no_header)},
@@ -75,7 +77,7 @@ static const struct ctl_option {
 	{"ttl", 0, TEXT, TAKES_FAULT, offsetof(struct ctl_parsed, args.ttl)},
 	{"size", 0, TEXT, TAKES_SIZE, offsetof(struct ctl_parsed, args.size)},
 	{"count", 0, TEXT, TAKES_COUNT, offsetof(struct ctl_parsed, args.count)},
-	{"worker", 0, TEXT, TAKES_CAPTURE, offsetof(struct ctl_parsed, args.worker)},
+	{"worker", 0, TEXT, TAKES_WORKER, offsetof(struct ctl_parsed, args.worker)},
 	{"write", 'w', TEXT, TAKES_CAPTURE, offsetof(struct ctl_parsed, args.write)},
 	{"seconds", 0, TEXT, TAKES_SECONDS, offsetof(struct ctl_parsed, args.seconds)},
 	{"once", 0, FLAG, TAKES_TOP, offsetof(struct ctl_parsed, args.once)},
@@ -90,6 +92,7 @@ static const struct ctl_option {
 	{"outdated", 0, FLAG, TAKES_OUTDATED, offsetof(struct ctl_parsed, args.outdated)},
 	{"core", 0, TEXT, TAKES_CORE, offsetof(struct ctl_parsed, args.core)},
 	{"expect", 0, TEXT, TAKES_EXPECT, offsetof(struct ctl_parsed, args.expect)},
+	{"force", 0, FLAG, TAKES_DETACH, offsetof(struct ctl_parsed, args.detach)},
 	{"force", 0, LIST, TAKES_FORCE, offsetof(struct ctl_parsed, args.forces)},
 	{"confirm", 0, TEXT, TAKES_APPLY, offsetof(struct ctl_parsed, args.confirm)},
 	RESOURCE_NET_KEYS(NET_KEY)};
@@ -98,20 +101,35 @@ static const struct ctl_option {
  * option's row. */
 #define FIRST 256
 
+/* Returns whether the command is umount, whose --force has no value. */
+static bool is_umount(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		if (argv[i][0] != '-')
+			return strcmp(argv[i], "umount") == 0;
+		i += strcmp(argv[i], "--socket") == 0;
+	}
+	return false;
+}
+
 struct getopt_words {
 	struct option names[ARRAY_SIZE(options) + 1];
 	char letters[2 * ARRAY_SIZE(options) + 1];
 };
 
-static void words_make(struct getopt_words *w)
+/* Of the two options --force, only one is used. */
+static void words_make(struct getopt_words *w, bool umount)
 {
 	char *letter = w->letters;
+	struct option *name = w->names;
 
 	*w = (struct getopt_words){0};
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
 		const struct ctl_option *o = &options[i];
 
-		w->names[i] =
+		if (o->takes == (umount ? TAKES_FORCE : TAKES_DETACH))
+			continue;
+		*name++ =
 			(struct option){o->name, o->kind == FLAG ? no_argument : required_argument,
 					NULL, FIRST + (int)i};
 		if (o->letter)
@@ -129,6 +147,18 @@ static const struct ctl_option *option_of(int c)
 	return NULL;
 }
 
+int ctl_join(char *buf, size_t size, const char *text)
+{
+	const size_t len = strlen(buf);
+
+	if (len + 1 + strlen(text) >= size) {
+		ctl_complain("-o takes at most %zu bytes", size - 2);
+		return CTL_USAGE;
+	}
+	snprintf(buf + len, size - len, "%s%s", len ? "," : "", text);
+	return CTL_OK;
+}
+
 static int option_take(struct ctl_parsed *p, const struct ctl_option *o, const char *text)
 {
 	void *member = (char *)p + o->offset;
@@ -139,6 +169,9 @@ static int option_take(struct ctl_parsed *p, const struct ctl_option *o, const c
 		*(bool *)member = true;
 	} else if (o->kind == TEXT) {
 		*(const char **)member = text;
+	} else if (o->kind == WORDS) {
+		*(const char **)member = p->words;
+		return ctl_join(p->words, sizeof(p->words), text);
 	} else if (list->n == CTL_LIST_MAX) {
 		ctl_complain("--%s can be given %d times", o->name, CTL_LIST_MAX);
 		return CTL_USAGE;
@@ -153,7 +186,7 @@ int ctl_options_parse(int argc, char **argv, struct ctl_parsed *p, int *ret_firs
 	struct getopt_words words;
 	int c, r = CTL_OK;
 
-	words_make(&words);
+	words_make(&words, is_umount(argc, argv));
 	optind = 0; /* restarts getopt, because tests call this function more than once */
 	while (r == CTL_OK &&
 	       (c = getopt_long(argc, argv, words.letters, words.names, NULL)) != -1) {

@@ -15,7 +15,10 @@ enum {
 	TAKES_SET = 1 << 6,
 	TAKES_DRY_RUN = 1 << 7,
 	TAKES_SORT = 1 << 17,
-	TAKES_TABLE = 1 << 8 | TAKES_SORT,
+	TAKES_OUTPUT = 1 << 29,
+	TAKES_TABLE = 1 << 8 | TAKES_SORT | TAKES_OUTPUT,
+	TAKES_WORKER = 1 << 1,
+	TAKES_DETACH = 1 << 30, /* --force without a name */
 	TAKES_SECONDS = 1 << 18,
 	TAKES_SNAPSHOT = 1 << 9,
 	TAKES_INVENTORY = 1 << 10,
@@ -34,7 +37,7 @@ enum {
 	TAKES_ANSWERS = 1 << 26,
 	TAKES_ROLE = 1 << 27,
 	TAKES_LINES = 1 << 28,
-	TAKES_CORE = 1 << 29, /* the highest bit that is used */
+	TAKES_CORE = (int)(1U << 31), /* no bit is left */
 	/* Not an option: the command interrupts service or discards work, so it is never
 	 * suggested. */
 	DISRUPTS = 1 << 24,
@@ -57,7 +60,12 @@ struct ctl_parsed {
 	struct ctl_args args; /* has pointers into argv */
 	unsigned given;	      /* bits (TAKES_...) of the options that were given */
 	bool help, version;
+	char words[4096]; /* the joined values of -o */
 };
+
+/* Appends text to the list in buf, after a comma. Returns CTL_OK, or CTL_USAGE after printing the
+ * error. */
+int ctl_join(char *buf, size_t size, const char *text);
 
 /* Parses options, which may be before, between and after the operands. Moves the operands to
  * argv[*ret_first] and the following members. Returns CTL_OK, or CTL_USAGE after printing the

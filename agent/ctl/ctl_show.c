@@ -314,9 +314,9 @@ int ctl_cmd_net_show(const struct ctl_args *a)
 
 static int print_mounts(const json_t *mounts)
 {
-	static const char *const headings[] = {"MOUNT",	  "FROM",	"WORKER",  "LANES",
-					       "BY",	  "STATE",	"READ MS", "WRITE MS",
-					       "SYNC MS", "METADATA MS"};
+	static const char *const headings[] = {"MOUNT",	   "FROM",    "ORIGIN",	    "WORKER",
+					       "LANES",	   "BY",      "STATE",	    "READ MS",
+					       "WRITE MS", "SYNC MS", "METADATA MS"};
 	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
 	const json_t *m;
 	char lanes[128];
@@ -326,6 +326,7 @@ static int print_mounts(const json_t *mounts)
 		ctl_format_ids(json_object_get(m, "lanes"), lanes, sizeof(lanes));
 		ctl_table_add(&t, "%s", ctl_text(m, "path"));
 		ctl_table_add(&t, "%s:%s", ctl_text(m, "peer"), ctl_text(m, "export"));
+		ctl_table_add(&t, "%s", ctl_text(m, "origin"));
 		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(m, "worker"));
 		ctl_table_add(&t, "%s", lanes);
 		ctl_table_add(&t, "%s", ctl_text(m, "by"));

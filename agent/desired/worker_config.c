@@ -88,12 +88,25 @@ struct inputs {
 	const struct servers *servers; /* NULL: none */
 };
 
+bool worker_config_add_addrs(const struct spec *spec, const struct plan *plan,
+			     const struct servers *servers, struct launch_mount *lm)
+{
+	const struct spec_peer *peer = find_peer(spec, lm->peer);
+
+	for (size_t i = 0; peer && i < peer->n_ips && lm->n_addrs < LAUNCH_PEER_ADDRS_MAX; i++) {
+		lm->addrs[lm->n_addrs].ip = peer->ips[i];
+		lm->addrs[lm->n_addrs++].port = peer->port ? peer->port : spec->port;
+	}
+	if (!peer && strcmp(lm->peer, spec->host) == 0)
+		add_own_addrs(plan, lm);
+	else if (!peer && servers && spec->cluster.n_etcd > 0)
+		add_server_addrs(servers_find(servers, spec->cluster.name, lm->peer), lm);
+	return lm->n_addrs > 0 || spec->cluster.n_etcd > 0;
+}
+
 static int fill_mount(const struct inputs *in, const struct spec_mount *sm, struct diag *d,
 		      struct launch_mount *lm)
 {
-	const struct spec *spec = in->spec;
-	const struct spec_peer *peer = find_peer(spec, sm->from_host);
-
 	memcpy(lm->export_name, sm->from_export, sizeof(lm->export_name));
 	memcpy(lm->peer, sm->from_host, sizeof(lm->peer));
 	lm->read_only = sm->read_only;
@@ -103,15 +116,7 @@ static int fill_mount(const struct inputs *in, const struct spec_mount *sm, stru
 						      : LAUNCH_LOCKS_LOCAL;
 	lm->suid = sm->suid;
 	lm->dev = sm->dev;
-	for (size_t i = 0; peer && i < peer->n_ips && lm->n_addrs < LAUNCH_PEER_ADDRS_MAX; i++) {
-		lm->addrs[lm->n_addrs].ip = peer->ips[i];
-		lm->addrs[lm->n_addrs++].port = peer->port ? peer->port : spec->port;
-	}
-	if (!peer && strcmp(sm->from_host, spec->host) == 0)
-		add_own_addrs(in->plan, lm);
-	else if (!peer && in->servers && spec->cluster.n_etcd > 0)
-		add_server_addrs(servers_find(in->servers, spec->cluster.name, sm->from_host), lm);
-	if (lm->n_addrs == 0 && spec->cluster.n_etcd == 0) {
+	if (!worker_config_add_addrs(in->spec, in->plan, in->servers, lm)) {
 		diag_add(d, DIAG_ERROR, &sm->pos, NULL,
 			 "mount %s is from host '%s', whose addresses are unknown; add the host "
 			 "under peers",

@@ -20,6 +20,11 @@ int worker_config_build(const struct spec *spec, const struct plan *plan,
 			const struct servers *servers, enum log_level level, struct diag *d,
 			struct launch_config **ret, size_t *ret_n);
 
+/* Adds the addresses of lm->peer to lm, which has none. Returns false if the host is unknown; true
+ * without addresses if the cluster may report them later. */
+bool worker_config_add_addrs(const struct spec *spec, const struct plan *plan,
+			     const struct servers *servers, struct launch_mount *lm);
+
 /* Gives each mount that has no addresses those that the same mount, from the same export of the
  * same host, has in `from`. A mount that has them keeps working while the cluster's store is away,
  * and after the cluster's name has changed; any other mount waits. */

@@ -26,3 +26,9 @@ void generation_swap(struct agent *a, struct generation *next)
 	*next = (struct generation){0};
 	generation_done(&old);
 }
+
+void generation_put_desired(struct agent *a, struct launch_config *desired)
+{
+	free((struct launch_config *)a->running.desired);
+	a->running.desired = desired;
+}

@@ -111,6 +111,7 @@ void reconcile_pending_end(struct agent *a, const struct applier_result *res, co
 	else
 		undo(a, &p, res, &all);
 	reconcile_ticket_drop(a);
+	command_mounts_wake(&a->command_mounts);
 	agent_check_health(a);
 	agent_update_state(a);
 	agent_publish(a);

@@ -9,13 +9,13 @@
 #include "agent/reconcile/reconcile_mounts.h"
 #include "agent/base/stats_page.h"
 #include "agent/desired/actions.h"
+#include "agent/desired/worker_config.h"
 #include "agent/reconcile/reconcile_internal.h"
 #include <stdio.h>
 #include <string.h>
 
-/* Returns whether a worker serves the mount. If not, why has the reason that the server reported,
- * or is empty. Uses w->started, because a process may not have its new configuration yet. */
-static bool is_served(const struct agent *a, const struct launch_mount *m, struct reason *why)
+/* Uses w->started, because a process may not have its new configuration yet. */
+bool reconcile_is_served(const struct agent *a, const struct launch_mount *m, struct reason *why)
 {
 	char text[LAUNCH_REASON_MAX];
 
@@ -50,7 +50,7 @@ static void note_mount(struct agent *a, const struct launch_mount *m)
 	struct reachability *v = &a->reconcile.reachability;
 	const struct generation *next = &a->reconcile.run.next;
 	const bool stays = find_path(next->desired, next->n_desired, m->path);
-	const bool served = is_served(a, m, NULL);
+	const bool served = reconcile_is_served(a, m, NULL);
 
 	if (stays && served)
 		json_array_append_new(v->served, json_string(m->path));
@@ -106,7 +106,7 @@ bool reconcile_mounts_lost(const struct agent *a, struct reason *why)
 		const struct launch_mount *m = find_path(a->running.desired, a->running.n_desired,
 							 json_string_value(path));
 
-		if (!m || is_served(a, m, why))
+		if (!m || reconcile_is_served(a, m, why))
 			continue;
 		if (!reason_is_set(why))
 			reason_set_text(why, "no answer from %s for export '%s'", m->peer,
@@ -138,13 +138,15 @@ static struct launch_config *find_server(const struct sup_worker *w, struct laun
 }
 
 /* Adds the mounts of w that are no longer desired to the desired configurations. */
-static void add_former(const struct sup_worker *w, struct launch_config *desired, size_t n)
+static void add_former(const struct agent *a, const struct sup_worker *w,
+		       struct launch_config *desired, size_t n)
 {
 	for (uint32_t i = 0; w->wanted && i < w->config.n_mounts; i++) {
 		const struct launch_mount *m = &w->config.mounts[i];
+		const struct command_mount *e = command_mounts_find(&a->command_mounts, m->path);
 		struct launch_config *to;
 
-		if (actions_keep_mount(m, desired, n))
+		if (actions_keep_mount(m, desired, n) || (e && e->state == COMMAND_MOUNT_ENDING))
 			continue;
 		to = find_server(w, desired, n);
 		if (to)
@@ -164,6 +166,142 @@ int reconcile_mounts_apply(struct agent *a, bool retry_failed)
 		return -ENOMEM;
 	memcpy(trial, a->running.desired, n * sizeof(*trial));
 	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
-		add_former(w, trial, n);
+		add_former(a, w, trial, n);
 	return sup_reconcile(a->sup, trial, n, retry_failed);
+}
+
+/* ---- mounts made by command ---- */
+
+static void take_out(struct launch_config *c, const char *path)
+{
+	for (uint32_t i = 0; i < c->n_mounts; i++) {
+		if (strcmp(c->mounts[i].path, path) != 0)
+			continue;
+		c->n_mounts--;
+		memmove(&c->mounts[i], &c->mounts[i + 1], (c->n_mounts - i) * sizeof(c->mounts[0]));
+		/* Configurations are compared bytewise. */
+		memset(&c->mounts[c->n_mounts], 0, sizeof(c->mounts[0]));
+		return;
+	}
+}
+
+static bool has_room(const struct launch_config *c)
+{
+	return c->role == LAUNCH_FRONTEND && c->n_mounts < LAUNCH_MOUNTS_MAX;
+}
+
+/* Chooses the configuration that gets the mount: that of the mount's worker if it still exists,
+ * otherwise the one with the fewest mounts. A mount worker is the last choice, because it carries
+ * data of another core's mount. */
+static struct launch_config *choose(const struct command_mount *e, struct launch_config *desired,
+				    size_t n)
+{
+	struct launch_config *best = NULL;
+	uint32_t least = UINT32_MAX;
+
+	for (size_t i = 0; i < n; i++) {
+		struct launch_config *c = &desired[i];
+		const uint32_t load = c->n_mounts + c->n_shared * LAUNCH_MOUNTS_MAX;
+
+		if (!has_room(c))
+			continue;
+		if (c->worker_id == e->worker)
+			return c;
+		if (load < least) {
+			least = load;
+			best = c;
+		}
+	}
+	return best;
+}
+
+/* Adds one mount. Returns 0, or -EINVAL with the reason. */
+static int add_one(struct agent *a, const struct spec *spec, const struct plan *plan,
+		   struct command_mount *e, struct launch_config *desired, size_t n,
+		   struct reason *why)
+{
+	const struct launch_mount *is = find_path(desired, n, e->what.path);
+	struct launch_config *to = is ? NULL : choose(e, desired, n);
+	struct launch_mount m = e->what;
+
+	if (is && launch_mount_equal(is, &e->what))
+		return 0;
+	if (is)
+		reason_set_text(why,
+				"%.120s is configured as a mount of %s:%s, but was mounted from "
+				"%s:%s by command; run 'plenum umount %.120s' first",
+				m.path, is->peer, is->export_name, m.peer, m.export_name, m.path);
+	else if (!to)
+		reason_set_text(why,
+				"no client worker can take %.120s, which was mounted by command; "
+				"add a worker with 'role: frontend', or run 'plenum umount %.120s' "
+				"first",
+				m.path, m.path);
+	else if (!worker_config_add_addrs(spec, plan, &a->servers, &m))
+		reason_set_text(why,
+				"no peer is called '%s', from which %.120s was mounted by command; "
+				"add the host to 'peers', or run 'plenum umount %.120s' first",
+				m.peer, m.path, m.path);
+	if (is || !to || reason_is_set(why))
+		return -EINVAL;
+	to->mounts[to->n_mounts++] = m;
+	e->worker = to->worker_id;
+	return 0;
+}
+
+/* Ends a mount that the spec contradicts. */
+static void end_contradicted(struct agent *a, struct command_mount *e, const struct reason *why)
+{
+	if (e->state == COMMAND_MOUNT_KEPT)
+		events_add(&a->events, LOG_LEVEL_WARNING, "mounts",
+			   "ending the mount %.120s, which was made by command: %.250s",
+			   e->what.path, why->text);
+	command_mounts_fail(&a->command_mounts, e, 409, "not-served", why);
+}
+
+int reconcile_mounts_merge(struct agent *a, const struct spec *spec, const struct plan *plan,
+			   bool strict, struct diag *d, struct launch_config *desired, size_t n)
+{
+	struct command_mounts *cm = &a->command_mounts;
+	int r = 0;
+
+	for (size_t i = 0; i < cm->n; i++) {
+		struct command_mount *e = &cm->list[i];
+		struct reason why = {.code = ""};
+
+		if (e->state != COMMAND_MOUNT_ENDING &&
+		    add_one(a, spec, plan, e, desired, n, &why) >= 0)
+			continue;
+		if (e->state == COMMAND_MOUNT_KEPT && strict) {
+			diag_add(d, DIAG_ERROR, NULL, NULL, "%s", why.text);
+			r = -EINVAL;
+			continue;
+		}
+		if (e->state != COMMAND_MOUNT_ENDING)
+			end_contradicted(a, e, &why);
+		for (size_t j = 0; j < n && !command_mounts_is_configured(spec, e->what.path); j++)
+			take_out(&desired[j], e->what.path);
+	}
+	return r;
+}
+
+int reconcile_refresh_mounts(struct agent *a)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	const size_t n = a->running.n_desired;
+	struct launch_config *next = calloc(MAX_OF(n, 1), sizeof(*next));
+	int r;
+
+	if (!next)
+		return -ENOMEM;
+	if (n > 0)
+		memcpy(next, a->running.desired, n * sizeof(*next));
+	r = reconcile_mounts_merge(a, a->running.spec, a->running.plan, false, &d, next, n);
+	if (r < 0) {
+		free(next);
+		return r;
+	}
+	mounts_keep_running_addrs(a->sup, next, n);
+	generation_put_desired(a, next);
+	return reconcile_mounts_apply(a, false);
 }

@@ -12,6 +12,12 @@ int reconcile_mounts_before(struct agent *a);
 /* Returns whether one of the new mounts that reconcile_mounts_before() found is not served yet; if
  * so, why has the reason. */
 bool reconcile_mounts_lost(const struct agent *a, struct reason *why);
+/* Adds the mounts made by command to the n desired configurations of that spec and plan. If the
+ * spec contradicts such a mount: with `strict`, returns -EINVAL with the reasons in d; otherwise
+ * the mount ends, because a rollback or start must not depend on it. A mount that was only
+ * requested always ends. */
+int reconcile_mounts_merge(struct agent *a, const struct spec *spec, const struct plan *plan,
+			   bool strict, struct diag *d, struct launch_config *desired, size_t n);
 /* Passes the desired workers to the supervisor. While an apply is pending, they also get the mounts
  * that it removes. Returns 0 or negative errno as from sup_reconcile. */
 int reconcile_mounts_apply(struct agent *a, bool retry_failed);

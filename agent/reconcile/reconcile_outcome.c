@@ -424,5 +424,6 @@ void reconcile_conclude(struct agent *a, int error)
 			   a->running.n_desired);
 	if (rec->run.trigger == RECONCILE_RELOAD)
 		loop_notify("READY=1");
+	command_mounts_wake(&a->command_mounts); /* the configuration may have taken one over */
 	answer_client(a, error);
 }

@@ -5,6 +5,7 @@
 #include "agent/desired/worker_config.h"
 #include "agent/reconcile/reachability.h"
 #include "agent/reconcile/reconcile_choice.h"
+#include "agent/reconcile/reconcile_mounts.h"
 #include "netcfg/apply/route_check.h"
 
 /* Makes the workers' configurations, and adds the actions for workers to the finished plan. */
@@ -13,6 +14,9 @@ static int add_workers(struct agent *a, struct kernel *k, struct diag *d, struct
 	int r = worker_config_build(next->spec, next->plan, &a->servers, a->opt.log_level, d,
 				    &next->desired, &next->n_desired);
 
+	if (r >= 0)
+		r = reconcile_mounts_merge(a, next->spec, next->plan, true, d, next->desired,
+					   next->n_desired);
 	if (r >= 0)
 		mounts_keep_running_addrs(a->sup, next->desired, next->n_desired);
 	if (r >= 0)

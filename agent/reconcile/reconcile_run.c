@@ -179,6 +179,17 @@ static int keys_fill(struct agent *a, const struct spec *spec)
 	return 0;
 }
 
+/* Returns whether the configuration of this run may be refused, because another one runs and stays.
+ * One that is restored, repaired or already in force must not be refused. */
+static bool is_refusable(const struct agent *a)
+{
+	const enum reconcile_source from = a->reconcile.run.source;
+
+	return a->running.spec && !a->reconcile.pending.applier &&
+	       (from == RECONCILE_FROM_FILES || from == RECONCILE_FROM_STAGED ||
+		from == RECONCILE_FROM_HISTORY);
+}
+
 /* Makes the configurations of the planned workers. */
 static int make_desired(struct agent *a, const struct spec *spec)
 {
@@ -187,6 +198,10 @@ static int make_desired(struct agent *a, const struct spec *spec)
 				    &rec->run.diag, &rec->run.next.desired,
 				    &rec->run.next.n_desired);
 
+	if (r >= 0)
+		r = reconcile_mounts_merge(a, spec, rec->run.next.plan, is_refusable(a),
+					   &rec->run.diag, rec->run.next.desired,
+					   rec->run.next.n_desired);
 	if (r < 0)
 		return r;
 	mounts_keep_running_addrs(a->sup, rec->run.next.desired, rec->run.next.n_desired);

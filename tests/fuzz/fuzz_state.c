@@ -7,6 +7,7 @@
 #include "agent/apply/apply_records.h"
 #include "agent/apply/history.h"
 #include "agent/apply/store.h"
+#include "agent/command_mounts.h"
 #include "agent/lldp/neighbours.h"
 #include "agent/supervise/handover/export_record.h"
 #include "agent/supervise/handover/rundir.h"
@@ -28,6 +29,7 @@ static const struct state_kind kinds[] = {
 	{.name = "epoch", .version = 2, .bytes_max = 1U << 20},
 	{.name = "exports", .version = 2, .scope = STATE_OF_BOOT, .bytes_max = 1U << 20},
 	{.name = "history", .version = 2, .bytes_max = 1U << 20},
+	{.name = "mounts", .version = 1, .scope = STATE_OF_BOOT, .bytes_max = 1U << 20},
 	{.name = "neighbours", .version = 2, .scope = STATE_OF_NETNS, .bytes_max = 1U << 20},
 	{.name = "outcome", .version = 2, .bytes_max = 1U << 20},
 	{.name = "owned", .version = 2, .scope = STATE_OF_NETNS, .bytes_max = 1U << 20},
@@ -38,7 +40,8 @@ static const struct state_kind kinds[] = {
 };
 
 /* Of fixed names in the state directory. */
-static const char *const names[] = {"base", "epoch", "exports", "history", "record"};
+static const char *const names[] = {"base",    "command-mounts", "epoch",
+				    "exports", "history",	 "record"};
 
 static char dir[64], path[80]; /* path: the input, in memory */
 static int fd = -1;
@@ -132,6 +135,20 @@ static void read_export_records(void)
 	export_records_done(&x);
 }
 
+static void read_command_mounts(void)
+{
+	struct command_mounts cm = {.n = 0};
+	struct reason why = {.code = ""};
+
+	if (command_mounts_open(&cm, dir, &why) < 0 || (reason_is_set(&why) && cm.n > 0))
+		abort();
+	for (size_t i = 0; i < cm.n; i++)
+		if (command_mounts_find(&cm, cm.list[i].what.path) != &cm.list[i])
+			abort();
+	taken |= cm.n > 0;
+	command_mounts_done(&cm);
+}
+
 static void read_base(void)
 {
 	struct diag d = DIAG_INIT;
@@ -170,6 +187,7 @@ static void read_agent_records(void)
 	read_epoch(&rd);
 	rundir_done(&rd);
 	read_export_records();
+	read_command_mounts();
 	read_base();
 }
 

@@ -260,13 +260,16 @@ static void test_record_survives(void **state)
 	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, &why), 0);
 	recorded.pid = child;
 	assert_int_equal(rundir_add_process(&rd, &recorded), 0);
-	assert_int_equal(rundir_add_mount(&rd, 0, 99, "/nowhere at all", &what), 0);
+	assert_int_equal(rundir_add_mount(&rd, 0, 99, "/nowhere at all", &what, true), 0);
 	rundir_done(&rd);
 	assert_int_equal(rundir_open(dir, state_dir, &rd, &owner, &why), 0);
 	assert_int_equal(rd.n_processes, 1);
 	assert_int_equal(rd.n_mounts, 1);
 	assert_string_equal(rd.mounts[0].path, "/nowhere at all");
 	assert_memory_equal(&rd.mounts[0].what, &what, sizeof(what));
+	assert_true(rd.mounts[0].by_agent);
+	assert_int_equal(rundir_mark_mount(&rd, "/nowhere at all", false), 0);
+	assert_false(rd.mounts[0].by_agent);
 	assert_int_equal(rd.record_version, RUNDIR_RECORD_VERSION);
 	assert_int_equal(rd.processes[0].worker_id, 3);
 	assert_int_equal(rd.processes[0].launch_version, LAUNCH_VERSION);
@@ -572,6 +575,7 @@ static void test_a_failed_record_write_keeps_the_process(void **state)
 static void test_mountinfo_is_parsed(void **state)
 {
 	struct mountinfo mi, other;
+	char at[64];
 
 	assert_int_equal(mountinfo_top("/proc", &mi), 1);
 	assert_string_equal(mi.fstype, "proc");
@@ -579,6 +583,9 @@ static void test_mountinfo_is_parsed(void **state)
 	other = mi;
 	other.minor++;
 	assert_int_equal(mountinfo_has("/proc", &other), 0);
+	assert_int_equal(mountinfo_find(&mi, at, sizeof(at)), 1);
+	assert_int_equal(at[0], '/');
+	assert_int_equal(mountinfo_find(&other, at, sizeof(at)), 0);
 	assert_int_equal(mountinfo_top(dir, &mi), 0);
 }
 

@@ -17,7 +17,7 @@ static void mounts_have_state_files_and_times(void **state)
 {
 	static const char answer[] =
 		"{\"host\":\"a\",\"mounts\":[{\"path\":\"/mnt/"
-		"x\",\"peer\":\"b\",\"export\":\"x\",\"state\":"
+		"x\",\"peer\":\"b\",\"export\":\"x\",\"origin\":\"command\",\"state\":"
 		"\"served\",\"reason\":\"\",\"since_s\":3700,\"worker\":2,\"lanes\":[3,4],\"by\":"
 		"\"10.10.1.20\",\"read_only\":false,\"soft_s\":30,\"open_files\":5,\"latency\":[{"
 		"\"class\":\"read\",\"requests\":300,\"seconds\":6,\"median_us\":250,\"p99_us\":"
@@ -25,19 +25,23 @@ static void mounts_have_state_files_and_times(void **state)
 		"\"class\":\"write\",\"requests\":60,\"seconds\":6,\"median_us\":500,\"p99_us\":"
 		"2500}]},{"
 		"\"path\":\"/mnt/"
-		"y\",\"peer\":\"c\",\"export\":\"y\",\"state\":\"waits\",\"reason\":"
+		"y\",\"peer\":\"c\",\"export\":\"y\",\"origin\":\"configured\",\"state\":\"waits\","
+		"\"reason\":"
 		"\"no-answer: "
 		"c\",\"since_s\":null,\"worker\":2,\"lanes\":[],\"by\":\"\",\"read_only\":"
 		"true,\"soft_s\":null,\"open_files\":null,\"latency\":[]}]}";
 
 	expect("mounts", "GET /v1/mounts", answer,
-	       "MOUNT   FROM  STATE   SINCE  WORKER  OPEN  REQUESTS/S  READ MS    WRITE MS   "
+	       "MOUNT   FROM  ORIGIN      STATE   SINCE  WORKER  OPEN  REQUESTS/S  READ MS    "
+	       "WRITE MS   "
 	       "METADATA "
 	       "MS  REASON\n"
-	       "/mnt/x  b:x   served  1h 1m  2       5     60          0.25/1.50  0.50/2.50  -     "
+	       "/mnt/x  b:x   command     served  1h 1m  2       5     60          0.25/1.50  "
+	       "0.50/2.50  -     "
 	       "   "
 	       "    -\n"
-	       "/mnt/y  c:y   waits   -      2       -     -           -          -          -     "
+	       "/mnt/y  c:y   configured  waits   -      2       -     -           -          -    "
+	       "      -     "
 	       "   "
 	       "    no-answer: c\n");
 	expect("mounts --no-header --filter state=gone", "GET /v1/mounts", answer, "");

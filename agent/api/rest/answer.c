@@ -46,7 +46,7 @@ static const struct answer_member latency[] = {
 	TEXT("class"), INTEGER("requests"), NUMBER("seconds"), NUMBER("median_us"),
 	NUMBER("p99_us"), END};
 static const struct answer_member mount[] = {
-	TEXT("path"), TEXT("peer"), TEXT("export"), INTEGER("worker"), INTEGERS("lanes"),
+	TEXT("path"), TEXT("peer"), TEXT("export"), TEXT("origin"), INTEGER("worker"), INTEGERS("lanes"),
 	BOOLEAN("served"), TEXT("by"), OBJECTS("latency", latency), END};
 static const struct answer_member export[] = {
 	TEXT("name"), TEXT("path"), INTEGERS("workers"), OBJECTS("latency", latency), END};
@@ -69,7 +69,10 @@ static const struct answer_member listed_mount[] = {
 	TEXT("path"), TEXT("peer"), TEXT("export"), TEXT("state"), TEXT("reason"),
 	INTEGER_OR_NULL("since_s"), INTEGER("worker"), INTEGERS("lanes"), TEXT("by"),
 	BOOLEAN("read_only"), INTEGER_OR_NULL("soft_s"), INTEGER_OR_NULL("open_files"),
-	OBJECTS("latency", latency), END};
+	TEXT("origin"), OBJECTS("latency", latency), END};
+static const struct answer_member new_mount[] = {
+	TEXT("path"), TEXT("peer"), TEXT("export"), INTEGER("worker"), END};
+static const struct answer_member unmounted[] = {TEXT("unmounted"), END};
 static const struct answer_member mounts[] = {TEXT("host"), OBJECTS("mounts", listed_mount), END};
 static const struct answer_member listed_export[] = {
 	TEXT("name"), TEXT("path"), TEXT("state"), TEXT("reason"), INTEGERS("workers"),
@@ -322,6 +325,8 @@ static const struct answer_member *const answers[RESOURCE_MAX] = {
 	[RESOURCE_STATUS] = status,
 	[RESOURCE_PROCESSES] = processes,
 	[RESOURCE_MOUNTS] = mounts,
+	[RESOURCE_MOUNT] = new_mount,
+	[RESOURCE_UNMOUNT] = unmounted,
 	[RESOURCE_EXPORTS] = exports,
 	[RESOURCE_CLIENTS] = clients,
 	[RESOURCE_PEERS] = peers,

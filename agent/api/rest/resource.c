@@ -113,6 +113,28 @@ static const struct resource_field ping_fields[] = {
 	NUMBER("depth", ping.depth, 1, LAUNCH_PING_DEPTH_MAX, .preset = 1),
 };
 
+/* In the order of enum launch_locks. */
+static const char *const locks[] = {"local", "none", "cluster", NULL};
+
+static const struct resource_field mount_fields[] = {
+	{.name = "path", .type = RESOURCE_TEXT, MEMBER(mount.path), .required = ""},
+	{.name = "peer", .type = RESOURCE_TEXT, MEMBER(mount.peer), .required = ""},
+	{.name = "export", .type = RESOURCE_TEXT, MEMBER(mount.export_name), .required = ""},
+	NUMBER("worker", mount.worker, 1, UINT32_MAX),
+	BOOLEAN("read_only", mount.read_only),
+	NUMBER("soft_s", mount.soft_s, 1, PRIVSEP_SOFT_S_MAX),
+	CHOICE("locks", mount.locks, locks, LAUNCH_LOCKS_LOCAL + 1),
+	BOOLEAN("nosuid", mount.nosuid),
+	BOOLEAN("nodev", mount.nodev),
+	BOOLEAN("noexec", mount.noexec),
+	BOOLEAN("noatime", mount.noatime),
+};
+
+static const struct resource_field unmount_fields[] = {
+	{.name = "path", .type = RESOURCE_TEXT, MEMBER(mount.path), .required = ""},
+	BOOLEAN("force", mount.force),
+};
+
 /* ---- operations ---- */
 
 #define NET_KEY_HELP(member, key, help) help
@@ -180,13 +202,36 @@ const struct resource resources[RESOURCE_MAX] = {
 		OPERATION("GET", "/v1/mounts", PRIVSEP_GET, "mounts of this host"),
 		.what = PRIVSEP_MOUNTS,
 		LIST("mounts", "path", TEXT),
-		.columns = "MOUNT,FROM,STATE,SINCE,WORKER,OPEN,REQUESTS/S,READ MS,WRITE MS,METADATA MS,REASON",
+		.columns = "MOUNT,FROM,ORIGIN,STATE,SINCE,WORKER,OPEN,REQUESTS/S,READ MS,WRITE MS,METADATA MS,REASON",
 		.commands = {{"mounts", "[TABLE OPTION...]", "list the mounts of this host",
-			       "Lists the mounts of this host: server and export, state and the time since its last change,\n"
-			       "worker, open files, requests per second, and the times of requests in the last seconds in ms:\n"
-			       "median and 99th percentile. If a mount waits, programs on it wait for the server, or get\n"
-			       "errors after the mount's soft time. State unknown: the mount's worker reports no state.\n"
+			       "Lists the mounts of this host: server and export, origin (configured, or by command), state and\n"
+			       "the time since its last change, worker, open files, requests per second, and the times of\n"
+			       "requests in the last seconds in ms: median and 99th percentile. If a mount waits, programs on\n"
+			       "it wait for the server, or get errors after the mount's soft time. State unknown: the mount's\n"
+			       "worker reports no state.\n"
 			       "Further columns for -o: by, lanes, sync-ms, options.\n"}},
+	},
+	[RESOURCE_MOUNT] = {
+		OPERATION("POST", "/v1/mounts", PRIVSEP_MOUNT, "mount an export"),
+		FIELDS(mount_fields),
+		.commands = {{"mount", "HOST:/EXPORT DIR [-o OPTIONS] [--worker ID]", "mount an export of a peer",
+			       "Mounts an export of a host in 'peers' on DIR, an empty folder, and waits until the host serves\n"
+			       "it. The mount is not in the configuration: it stays until 'plenum umount', umount(8) or a\n"
+			       "reboot, and also if the agent or a worker restarts. If it cannot be mounted, within 20 s, says\n"
+			       "why and leaves nothing. fstab(5) and mount(8) with the type plenum do the same; see\n"
+			       "mount.plenum(8).\n\n"
+			       "  -o OPTIONS        comma-separated: ro, rw, nosuid, nodev, noexec, noatime, hard,\n"
+			       "                    soft=TIME, locks=local|none|cluster\n"
+			       "      --worker ID   the client worker that serves the mount, by its ID in 'plenum\n"
+			       "                    processes'; default: the one with the fewest mounts\n"}},
+	},
+	[RESOURCE_UNMOUNT] = {
+		OPERATION("DELETE", "/v1/mounts", PRIVSEP_UNMOUNT, "end such a mount"),
+		FIELDS(unmount_fields),
+		.commands = {{"umount", "DIR [--force]", "end a mount made by command",
+			       "Unmounts DIR, which 'plenum mount' or mount(8) has mounted. If programs use the mount, names\n"
+			       "them and changes nothing. A mount of the configuration ends if it is removed there.\n\n"
+			       "      --force       unmount also if programs use the mount; they get errors\n"}},
 	},
 	[RESOURCE_EXPORTS] = {
 		OPERATION("GET", "/v1/exports", PRIVSEP_GET, "exports of this host"),

@@ -60,9 +60,10 @@ static void put_mount(struct state_draft *d, const struct rundir_mount *m)
 	put_id(d, m->what.id);
 	state_draft_word(d, m->what.peer);
 	state_draft_word(d, m->what.export_name);
-	state_draft_put(d, "%s%s%s%s", m->what.read_only ? "ro" : "rw", m->what.suid ? ",suid" : "",
-			m->what.dev ? ",dev" : "",
-			m->what.locks == LAUNCH_LOCKS_CLUSTER ? ",cluster" : "");
+	state_draft_put(d, "%s%s%s%s%s", m->what.read_only ? "ro" : "rw",
+			m->what.suid ? ",suid" : "", m->what.dev ? ",dev" : "",
+			m->what.locks == LAUNCH_LOCKS_CLUSTER ? ",cluster" : "",
+			m->by_agent ? ",by-agent" : "");
 	state_draft_text(d, m->what.path);
 	state_draft_put(d, "at");
 	state_draft_text(d, m->path);
@@ -85,6 +86,7 @@ static bool parse_mount(struct state_file *f, struct rundir_mount *ret)
 	ret->what.read_only = strncmp(mode, "ro", 2) == 0;
 	ret->what.suid = strstr(mode, ",suid") != NULL;
 	ret->what.dev = strstr(mode, ",dev") != NULL;
+	ret->by_agent = strstr(mode, ",by-agent") != NULL;
 	if (strstr(mode, ",cluster"))
 		ret->what.locks = LAUNCH_LOCKS_CLUSTER;
 	snprintf(ret->what.path, sizeof(ret->what.path), "%s", state_file_text(f));
@@ -312,14 +314,25 @@ int rundir_del_process(struct rundir *rd, pid_t pid)
 }
 
 int rundir_add_mount(struct rundir *rd, unsigned major, unsigned minor, const char *path,
-		     const struct launch_mount *what)
+		     const struct launch_mount *what, bool by_agent)
 {
-	struct rundir_mount m = {.major = major, .minor = minor, .what = *what};
+	struct rundir_mount m = {
+		.major = major, .minor = minor, .what = *what, .by_agent = by_agent};
 	int r;
 
 	m.what.fuse_fd = m.what.state_fd = -1;
 	r = push_mount(rd, &m, path);
 	return r < 0 ? r : save_record(rd);
+}
+
+int rundir_mark_mount(struct rundir *rd, const char *path, bool by_agent)
+{
+	for (size_t i = 0; i < rd->n_mounts; i++)
+		if (strcmp(rd->mounts[i].path, path) == 0) {
+			rd->mounts[i].by_agent = by_agent;
+			return save_record(rd);
+		}
+	return 0;
 }
 
 int rundir_del_mount(struct rundir *rd, const char *path)

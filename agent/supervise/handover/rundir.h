@@ -57,7 +57,10 @@ struct rundir_mount {
 	/* The mount without its descriptors, except the descriptor of its state if this agent has
 	 * adopted the state. */
 	struct launch_mount what;
-	char *path;   /* path as mountinfo(5) shows it */
+	char *path; /* path as mountinfo(5) shows it */
+	/* The agent is attaching or unmounting it: if it is not mounted, that is not the work of
+	 * another process. */
+	bool by_agent;
 	bool adopted; /* its descriptor was adopted, so it stays mounted */
 };
 
@@ -95,7 +98,7 @@ void rundir_clean(struct rundir *rd, struct events *ev);
 int rundir_open_process(const struct rundir_process *p);
 
 /*
- * Each of the next four functions writes the record before it returns. Returns 0, or negative errno
+ * Each of the next five functions writes the record before it returns. Returns 0, or negative errno
  * if the record could not be written: the change is then only in memory, and the next write or
  * rundir_save_again() retries. rundir_add_process() adds p with its start time, which it reads
  * itself, and replaces an entry with the same pid.
@@ -103,7 +106,8 @@ int rundir_open_process(const struct rundir_process *p);
 int rundir_add_process(struct rundir *rd, const struct rundir_process *p);
 int rundir_del_process(struct rundir *rd, pid_t pid);
 int rundir_add_mount(struct rundir *rd, unsigned major, unsigned minor, const char *path,
-		     const struct launch_mount *what);
+		     const struct launch_mount *what, bool by_agent);
+int rundir_mark_mount(struct rundir *rd, const char *path, bool by_agent);
 int rundir_del_mount(struct rundir *rd, const char *path);
 /* Writes the record if an earlier write failed. Until that succeeds, a new agent would not find the
  * running workers. Returns 0, or negative errno if it failed again. */

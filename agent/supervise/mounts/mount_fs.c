@@ -21,10 +21,10 @@ static int configure(int fs, const struct fs_option *options, size_t n)
 	return fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0 ? -errno : 0;
 }
 
-int mount_fs_new(const struct launch_mount *w, int fuse_fd, unsigned *ret_major,
-		 unsigned *ret_minor)
+int mount_fs_new(const struct launch_mount *w, const struct mounts_rule *rule, int fuse_fd,
+		 unsigned *ret_major, unsigned *ret_minor)
 {
-	char source[2 * PLENUM_NAME_MAX + 2], fuse[16], max_read[16];
+	char source[2 * PLENUM_NAME_MAX + 3], fuse[16], max_read[16];
 	struct fs_option options[] = {
 		{"source", source},
 		{"subtype", MOUNTS_SUBTYPE},
@@ -39,7 +39,7 @@ int mount_fs_new(const struct launch_mount *w, int fuse_fd, unsigned *ret_major,
 		{"ro", NULL},
 	};
 	unsigned attr = (w->read_only ? MOUNT_ATTR_RDONLY : 0) | (w->suid ? 0 : MOUNT_ATTR_NOSUID) |
-			(w->dev ? 0 : MOUNT_ATTR_NODEV);
+			(w->dev ? 0 : MOUNT_ATTR_NODEV) | rule->attributes;
 	autoclose int fs = fsopen("fuse", FSOPEN_CLOEXEC);
 	autoclose int mnt = -1;
 	struct statx st;
@@ -47,7 +47,9 @@ int mount_fs_new(const struct launch_mount *w, int fuse_fd, unsigned *ret_major,
 
 	if (fs < 0)
 		return -errno;
-	snprintf(source, sizeof(source), "%s:%s", w->peer, w->export_name);
+	/* mount -a compares the source of a mount made by command with fstab(5). */
+	snprintf(source, sizeof(source), "%s:%s%s", w->peer, rule->by_command ? "/" : "",
+		 w->export_name);
 	snprintf(fuse, sizeof(fuse), "%d", fuse_fd);
 	snprintf(max_read, sizeof(max_read), "%d", MOUNTS_MAX_READ);
 	r = configure(fs, options, ARRAY_SIZE(options) - (w->read_only ? 0 : 1));

@@ -3,10 +3,12 @@
 #include "agent/supervise/mounts/mount_spare.h"
 #include "agent/base/child/child_task.h"
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #define CLONE_FLAGS (OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)
 
@@ -23,6 +25,49 @@ int mount_spare_new(int mnt_fd)
 	int fd = open_tree(mnt_fd, "", CLONE_FLAGS | AT_EMPTY_PATH);
 
 	return fd < 0 ? -errno : fd;
+}
+
+/* Keeps only the descriptors fd and gate, waits until the agent has closed its own fd, and exits.
+ */
+static void __attribute__((noreturn)) close_last(int fd, int gate)
+{
+	char byte;
+
+	fd = fcntl(fd, F_DUPFD, 5); /* out of the way of the two calls of dup2 */
+	gate = fcntl(gate, F_DUPFD, 5);
+	if (fd < 0 || gate < 0 || dup2(fd, 3) < 0 || dup2(gate, 4) < 0)
+		_exit(1);
+	close_range(5, ~0U, 0);
+	_exit(read(4, &byte, 1) < 0 ? 1 : 0);
+}
+
+static void __attribute__((noreturn)) drop_in_child(int fd, int gate)
+{
+	if (fork() == 0)
+		close_last(fd, gate);
+	_exit(0);
+}
+
+void mount_spare_drop(int fd)
+{
+	int gate[2];
+	pid_t pid;
+
+	if (fd < 0)
+		return;
+	if (pipe2(gate, O_CLOEXEC) < 0) {
+		close(fd);
+		return;
+	}
+	pid = fork();
+	if (pid == 0) /* its own child is not a child of the agent, which need not wait for it */
+		drop_in_child(fd, gate[0]);
+	if (pid > 0)
+		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	close(fd);
+	close(gate[0]);
+	close(gate[1]);
 }
 
 /* Runs in the child. Sends no request to the file system, because its server may not run. */

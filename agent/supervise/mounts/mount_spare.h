@@ -13,6 +13,10 @@
  * caller's, or negative errno. Does not block. */
 int mount_spare_new(int mnt_fd);
 
+/* Closes a spare mount, without blocking: if it is the last mount of its file system, the kernel
+ * may wait for the server, and does that in a child process. Accepts -1. */
+void mount_spare_drop(int fd);
+
 struct mount_spare_request;
 /* Makes a spare mount from a path, in a child task, because a parent directory may belong to a file
  * system that hangs. cb gets the descriptor and owns it. cb is not called if this fails or if

@@ -124,6 +124,29 @@ int mountinfo_has(const char *path, const struct mountinfo *want)
 	return each(find_same, &at);
 }
 
+struct search {
+	const struct mountinfo *want;
+	char *path;
+	size_t size;
+};
+
+static int take_path(void *user, const struct line *l)
+{
+	struct search *s = user;
+
+	if (!is_same(&l->mi, s->want))
+		return 0;
+	snprintf(s->path, s->size, "%s", l->point);
+	return 1;
+}
+
+int mountinfo_find(const struct mountinfo *want, char *path, size_t size)
+{
+	struct search s = {want, path, size};
+
+	return each(take_path, &s);
+}
+
 /* ---- where a path leads ---- */
 
 struct mounted {

@@ -6,6 +6,8 @@
 #ifndef PLENUM_AGENT_MOUNTINFO_H
 #define PLENUM_AGENT_MOUNTINFO_H
 
+#include <stddef.h>
+
 struct mountinfo {
 	char fstype[32];
 	unsigned major, minor; /* device number of the mounted file system */
@@ -17,6 +19,9 @@ int mountinfo_top(const char *path, struct mountinfo *ret);
 /* Returns 1 if `want` is mounted at this path, even if later mounts hide it, 0 if it is not, or
  * negative errno. */
 int mountinfo_has(const char *path, const struct mountinfo *want);
+/* Finds the first path at which `want` is mounted. Returns 1, 0 if it is not mounted in this mount
+ * namespace, or negative errno. */
+int mountinfo_find(const struct mountinfo *want, char *path, size_t size);
 /* Returns 1 if a program that follows the path reaches another mount than `want`, because that
  * mount was made later at the path or at a parent directory; *ret is that mount. Returns 0 if the
  * path leads to `want`, or negative errno. */

@@ -21,8 +21,6 @@
 
 #define PLACE_NS NSEC_PER_SEC /* time between checks whether a mount point is usable */
 
-static int on_mountinfo(void *user, int fd, uint32_t revents);
-static int on_look(void *user);
 static int on_place(void *user);
 
 int mounts_new(const struct mounts_setup *setup, struct mounts **ret)
@@ -37,10 +35,10 @@ int mounts_new(const struct mounts_setup *setup, struct mounts **ret)
 	m->info_fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
 	r = m->info_fd < 0 ? -errno : 0;
 	if (r >= 0)
-		r = loop_add_fd(setup->loop, m->info_fd, EPOLLPRI, false, on_mountinfo, m,
+		r = loop_add_fd(setup->loop, m->info_fd, EPOLLPRI, false, mounts_on_mountinfo, m,
 				&m->info_source);
 	if (r >= 0)
-		r = loop_add_timer(setup->loop, NSEC_PER_MSEC, on_look, m, &m->look_timer);
+		r = loop_add_timer(setup->loop, NSEC_PER_MSEC, mounts_on_look, m, &m->look_timer);
 	if (r >= 0)
 		r = loop_add_timer(setup->loop, NSEC_PER_MSEC, on_place, m, &m->place_timer);
 	if (r < 0) {
@@ -54,6 +52,7 @@ int mounts_new(const struct mounts_setup *setup, struct mounts **ret)
 static void point_free(struct mount_point *p)
 {
 	unmount_free(p->leaving);
+	loop_source_free(p->gone_source); /* before its descriptor */
 	cleanup_close(&p->what.fuse_fd);
 	cleanup_close(&p->what.state_fd);
 	cleanup_close(&p->bell_fd);
@@ -82,10 +81,7 @@ struct mounts *mounts_free(struct mounts *m)
 	return NULL;
 }
 
-static void say(const struct mounts *m, enum log_level level, const char *fmt, ...)
-	PLENUM_PRINTF(3, 4);
-
-static void say(const struct mounts *m, enum log_level level, const char *fmt, ...)
+void mounts_say(const struct mounts *m, enum log_level level, const char *fmt, ...)
 {
 	char text[EVENTS_TEXT_MAX];
 	va_list ap;
@@ -96,6 +92,12 @@ static void say(const struct mounts *m, enum log_level level, const char *fmt, .
 	events_add(m->setup.events, level, "mounts", "%s", text);
 }
 
+struct mounts_rule mounts_rule_of(const struct mounts *m, const char *path)
+{
+	return m->setup.rule ? m->setup.rule(m->setup.user, path)
+			     : (struct mounts_rule){.attributes = 0};
+}
+
 /* ---- mounting ---- */
 
 /*
@@ -104,15 +106,20 @@ static void say(const struct mounts *m, enum log_level level, const char *fmt, .
  */
 static int attach(struct mounts *m, const struct mount_point *p, int dir)
 {
-	int r = rundir_add_mount(m->setup.rundir, p->major, p->minor, p->real, &p->what);
+	const bool by_command = mounts_rule_of(m, p->what.path).by_command;
+	int r = rundir_add_mount(m->setup.rundir, p->major, p->minor, p->real, &p->what,
+				 by_command);
 
 	if (r < 0) /* the mount is attached nevertheless, because programs wait for it */
-		say(m, LOG_LEVEL_WARNING,
-		    "cannot record the mount %s: %s; the next agent may not find it", p->what.path,
-		    strerror(-r));
+		mounts_say(m, LOG_LEVEL_WARNING,
+			   "cannot record the mount %s: %s; the next agent may not find it",
+			   p->what.path, strerror(-r));
 	if (move_mount(p->mnt_fd, "", dir, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) ==
-	    0)
+	    0) {
+		if (by_command)
+			rundir_mark_mount(m->setup.rundir, p->real, false);
 		return 0;
+	}
 	r = -errno;
 	rundir_del_mount(m->setup.rundir, p->real);
 	return r;
@@ -129,7 +136,7 @@ static bool replaces_other(const struct mounts *m, const struct mount_point *p)
 
 /* Attaches the file system to its mount point if possible. Until then the worker serves it, but no
  * program can use it or block on it. */
-static void try_place(struct mounts *m, struct mount_point *p)
+void mount_point_place(struct mounts *m, struct mount_point *p)
 {
 	struct reason why = {.code = ""};
 	autoclose int dir = -1;
@@ -149,12 +156,12 @@ static void try_place(struct mounts *m, struct mount_point *p)
 		cleanup_close(&p->mnt_fd);
 		p->mnt_fd = -1;
 		if (reason_is_set(&p->why))
-			say(m, LOG_LEVEL_NOTICE, "mounted %s", p->what.path);
+			mounts_say(m, LOG_LEVEL_NOTICE, "mounted %s", p->what.path);
 		reason_clear(&p->why);
 		return;
 	}
 	if (!reason_equal(&p->why, &why))
-		say(m, LOG_LEVEL_WARNING, "%s", why.text);
+		mounts_say(m, LOG_LEVEL_WARNING, "%s", why.text);
 	p->why = why;
 	loop_timer_arm(m->place_timer, PLACE_NS);
 }
@@ -163,7 +170,7 @@ static void place_all(struct mounts *m)
 {
 	for (struct mount_point *p = m->points; p; p = p->next)
 		if (p->mnt_fd >= 0)
-			try_place(m, p);
+			mount_point_place(m, p);
 }
 
 /* Attaches a new mount whose worker has not told for long whether the server accepts it. Programs
@@ -172,17 +179,21 @@ static int on_place(void *user)
 {
 	struct mounts *m = user;
 	const uint64_t now_ns = clock_now_ns();
+	bool again;
 
 	for (struct mount_point *p = m->points; p; p = p->next)
-		if (!p->refused && now_ns >= p->made_ns + MOUNTS_ANSWER_LIMIT_NS)
+		if (!p->refused && now_ns >= p->made_ns + MOUNTS_ANSWER_LIMIT_NS &&
+		    !mounts_rule_of(m, p->what.path).needs_server)
 			p->may_attach = true;
 	place_all(m);
-	return mounts_await_answer(m) ? loop_timer_arm(m->place_timer, PLACE_NS) : 0;
+	again = mounts_report_displaced(m);
+	return again || mounts_await_answer(m) ? loop_timer_arm(m->place_timer, PLACE_NS) : 0;
 }
 
 static int mount_one(struct mounts *m, struct mount_point *p, struct reason *why)
 {
 	struct launch_mount *w = &p->what;
+	const struct mounts_rule rule = mounts_rule_of(m, w->path);
 	autoclose int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	int r = -errno;
 
@@ -190,7 +201,7 @@ static int mount_one(struct mounts *m, struct mount_point *p, struct reason *why
 		reason_set_text(why, "/dev/fuse: %s; is the fuse module loaded?", strerror(-r));
 		return r;
 	}
-	p->mnt_fd = mount_fs_new(w, fd, &p->major, &p->minor);
+	p->mnt_fd = mount_fs_new(w, &rule, fd, &p->major, &p->minor);
 	if (p->mnt_fd < 0) {
 		r = p->mnt_fd;
 		reason_set_text(why, "mounting %.40s:%.40s on %.100s: %s", w->peer, w->export_name,
@@ -242,14 +253,14 @@ void mount_point_add(struct mounts *m, struct mount_point *p)
 	m->points = p;
 }
 
-static struct mountinfo point_info(unsigned major, unsigned minor)
+struct mountinfo mount_point_info(unsigned major, unsigned minor)
 {
 	return (struct mountinfo){.fstype = MOUNTS_FSTYPE, .major = major, .minor = minor};
 }
 
 bool mount_point_is_recorded(const struct rundir_mount *rm)
 {
-	struct mountinfo mi = point_info(rm->major, rm->minor);
+	struct mountinfo mi = mount_point_info(rm->major, rm->minor);
 
 	return mountinfo_has(rm->path, &mi) > 0;
 }
@@ -310,10 +321,11 @@ void mounts_note_answer(struct mounts *m, const struct launch_mount *what,
 		return;
 	p->was_served |= answer == MOUNTS_SERVED;
 	p->refused = answer == MOUNTS_REFUSED;
-	if (p->refused || p->may_attach)
+	if (p->refused || p->may_attach ||
+	    (answer == MOUNTS_SILENT && mounts_rule_of(m, what->path).needs_server))
 		return;
 	p->may_attach = true;
-	try_place(m, p);
+	mount_point_place(m, p);
 }
 
 static bool is_held_back(const struct mount_point *p)
@@ -333,6 +345,72 @@ bool mounts_is_held_back(const struct mounts *m, const char *path)
 {
 	for (const struct mount_point *p = m->points; p; p = p->next)
 		if (is_held_back(p) && strcmp(p->what.path, path) == 0)
+			return true;
+	return false;
+}
+
+static const struct mount_point *find_attached(const struct mounts *m, const char *path)
+{
+	for (const struct mount_point *p = m->points; p; p = p->next)
+		if (!p->leaving && !p->displaced && p->mnt_fd < 0 &&
+		    strcmp(p->what.path, path) == 0)
+			return p;
+	return NULL;
+}
+
+bool mounts_is_attached(const struct mounts *m, const char *path)
+{
+	const struct mount_point *p = find_attached(m, path);
+
+	return p && !reason_is_set(&p->why);
+}
+
+const char *mounts_real_path(const struct mounts *m, const char *path)
+{
+	const struct mount_point *p = find_attached(m, path);
+
+	return p ? p->real : NULL;
+}
+
+const char *mounts_at(const struct mounts *m, const char *real)
+{
+	for (const struct mount_point *p = m->points; p; p = p->next)
+		if (!p->leaving && !p->displaced && p->mnt_fd < 0 && strcmp(p->real, real) == 0)
+			return p->what.path;
+	return NULL;
+}
+
+bool mounts_is_refused(const struct mounts *m, const char *path)
+{
+	for (const struct mount_point *p = m->points; p; p = p->next)
+		if (is_held_back(p) && p->refused && strcmp(p->what.path, path) == 0)
+			return true;
+	return false;
+}
+
+bool mounts_has_path(const struct mounts *m, const char *path)
+{
+	for (const struct mount_point *p = m->points; p; p = p->next)
+		if (strcmp(p->what.path, path) == 0)
+			return true;
+	return false;
+}
+
+bool mounts_ended_before(const struct mounts *m, const char *path)
+{
+	const struct rundir *rd = m->setup.rundir;
+
+	for (size_t i = 0; i < rd->n_mounts; i++)
+		if (strcmp(rd->mounts[i].what.path, path) == 0)
+			return !rd->mounts[i].by_agent && !mounts_has_path(m, path) &&
+			       !mount_point_is_recorded(&rd->mounts[i]);
+	return false;
+}
+
+bool mounts_is_displaced(const struct mounts *m, const char *path)
+{
+	for (const struct mount_point *p = m->points; p; p = p->next)
+		if (!p->leaving && p->displaced && strcmp(p->what.path, path) == 0)
 			return true;
 	return false;
 }
@@ -460,7 +538,7 @@ bool mounts_shared_id(const struct mounts *m, const struct launch_mount *want, u
 
 /* ---- unmounting ---- */
 
-static void point_remove(struct mount_point *p)
+void mount_point_remove(struct mount_point *p)
 {
 	struct mounts *m = p->mounts;
 	struct mount_point **at = &m->points;
@@ -476,6 +554,17 @@ static void point_remove(struct mount_point *p)
 	point_free(p);
 }
 
+/* Reports a mount that stays attached although it was to be unmounted, and forgets it. */
+static void give_up(struct mount_point *p, const char *why)
+{
+	struct mounts *m = p->mounts;
+
+	mounts_say(m, LOG_LEVEL_WARNING, "cannot unmount %s: %s", p->what.path, why);
+	if (m->setup.on_failed)
+		m->setup.on_failed(m->setup.user, p->what.path, why);
+	mount_point_remove(p);
+}
+
 /*
  * Closes the descriptor, so that a mount that hangs ends when its worker ends. Keeps the mount in
  * the record until it is unmounted, so that the next agent knows it.
@@ -484,19 +573,21 @@ static void on_unmount(void *user, enum unmount_end end)
 {
 	struct mount_point *p = user;
 	struct mounts *m = p->mounts;
+	struct mountinfo mi = mount_point_info(p->major, p->minor);
 	char name[MOUNT_FD_NAME_MAX];
 
 	if (end == UNMOUNT_LATE) {
-		say(m, LOG_LEVEL_WARNING, "unmounting %s takes long; stopping its worker first",
-		    p->what.path);
+		mounts_say(m, LOG_LEVEL_WARNING,
+			   "unmounting %s takes long; stopping its worker first", p->what.path);
 		fd_store_drop(mount_point_fd_name(&p->what, name));
 		cleanup_close(&p->what.fuse_fd);
 		p->what.fuse_fd = -1;
 		p->worker_id = 0;
 	} else {
-		if (end == UNMOUNT_FAILED)
-			say(m, LOG_LEVEL_WARNING, "cannot unmount %s", p->what.path);
-		point_remove(p);
+		if (end == UNMOUNT_FAILED || mountinfo_has(p->real, &mi) > 0)
+			give_up(p, "the file system is still mounted there");
+		else
+			mount_point_remove(p);
 		place_all(m);
 	}
 	if (m->setup.on_change)
@@ -505,21 +596,20 @@ static void on_unmount(void *user, enum unmount_end end)
 
 static void point_leave(struct mount_point *p)
 {
-	struct mountinfo mi = point_info(p->major, p->minor);
+	struct mountinfo mi = mount_point_info(p->major, p->minor);
 	struct mounts *m = p->mounts;
 	struct reason why;
 	int r;
 
 	if (p->leaving)
 		return;
-	if (p->mnt_fd >= 0) { /* the mount is not attached */
-		point_remove(p);
+	if (p->mnt_fd >= 0 || p->displaced) { /* the mount is not attached */
+		mount_point_remove(p);
 		return;
 	}
 	if (mount_place_is_covered(p->what.path, p->real, &mi, &why)) {
 		/* umount(2) would unmount the file system that hides the mount. */
-		say(m, LOG_LEVEL_WARNING, "cannot unmount %s: %s", p->what.path, why.text);
-		point_remove(p);
+		give_up(p, why.text);
 		return;
 	}
 	p->spare = mount_spare_forget(p->spare);
@@ -529,8 +619,7 @@ static void point_leave(struct mount_point *p)
 			on_unmount, p, &p->leaving);
 	if (r >= 0)
 		return;
-	say(m, LOG_LEVEL_ERR, "cannot unmount %s: %s", p->what.path, strerror(-r));
-	point_remove(p);
+	give_up(p, strerror(-r));
 }
 
 static bool is_in_use(const struct launch_mount *w, const struct launch_config *c, size_t n)
@@ -582,6 +671,8 @@ void mounts_clean(struct mounts *m)
 			continue;
 		}
 		rm->adopted = true; /* keeps it in the record until it is unmounted */
+		if (mounts_rule_of(m, rm->what.path).by_command)
+			rundir_mark_mount(rd, rm->path, true);
 		p->what = rm->what;
 		rm->what.state_fd = -1;
 		p->what.fuse_fd = -1;
@@ -589,7 +680,8 @@ void mounts_clean(struct mounts *m)
 			snprintf(p->what.path, sizeof(p->what.path), "%s", rm->path);
 		strcpy(p->real, rm->path);
 		mount_point_add(m, p);
-		say(m, LOG_LEVEL_NOTICE, "unmounting %s, which no worker serves any more", p->real);
+		mounts_say(m, LOG_LEVEL_NOTICE, "unmounting %s, which no worker serves any more",
+			   p->real);
 		point_leave(p);
 		i = 0; /* the record's list may have become shorter */
 	}
@@ -608,74 +700,4 @@ bool mounts_leaving_id(const struct mounts *m, const uint8_t id[16])
 	const struct mount_point *p = mount_point_find(m, id);
 
 	return p && p->leaving && p->worker_id != 0;
-}
-
-/* ---- unmounts by other processes ---- */
-
-static int on_mountinfo(void *user, int fd, uint32_t revents)
-{
-	struct mounts *m = user;
-
-	return loop_timer_armed(m->look_timer) ? 0 : loop_timer_arm(m->look_timer, MOUNTS_LOOK_NS);
-}
-
-/* Attaches the same file system again. Programs that still use it, through open files, bind mounts
- * or in containers, are not disturbed, and neither is the worker. */
-static void reattach(struct mounts *m, struct mount_point *p)
-{
-	p->mnt_fd = fd_take(p->spare_fd);
-	rundir_del_mount(m->setup.rundir, p->real);
-	say(m, LOG_LEVEL_WARNING,
-	    "another process unmounted %s; attaching the mount again, with its connection",
-	    p->what.path);
-	try_place(m, p);
-}
-
-/* Reports a file system that hides the mount, but does not unmount it, because an operator may have
- * mounted it. */
-static void look_covered(struct mounts *m, struct mount_point *p)
-{
-	struct mountinfo mi = point_info(p->major, p->minor);
-	struct reason why;
-
-	mount_place_is_covered(p->what.path, p->real, &mi, &why);
-	if (reason_equal(&p->why, &why))
-		return;
-	p->why = why;
-	if (reason_is_set(&why))
-		say(m, LOG_LEVEL_WARNING, "%s", why.text);
-	else
-		say(m, LOG_LEVEL_NOTICE, "programs reach the mount %s again", p->what.path);
-}
-
-/*
- * Examines the mounts after a change. A mount without a spare cannot be attached again: its worker
- * gets a new mount with a new descriptor.
- */
-static int on_look(void *user)
-{
-	struct mounts *m = user;
-
-	for (struct mount_point *p = m->points, *next; p; p = next) {
-		struct mountinfo mi = point_info(p->major, p->minor);
-		uint32_t worker_id = p->worker_id;
-
-		next = p->next;
-		if (p->leaving || p->mnt_fd >= 0)
-			continue;
-		if (mountinfo_has(p->real, &mi) != 0) {
-			look_covered(m, p);
-			continue;
-		}
-		if (p->spare_fd >= 0) {
-			reattach(m, p);
-			continue;
-		}
-		say(m, LOG_LEVEL_WARNING,
-		    "another process unmounted %s; mounting it again, as configured", p->what.path);
-		point_remove(p);
-		if (worker_id && m->setup.on_lost)
-			m->setup.on_lost(m->setup.user, worker_id);
-	}
-	return 0;
 }

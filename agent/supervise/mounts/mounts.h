@@ -21,6 +21,15 @@
 #define MOUNTS_UNMOUNT_LIMIT_NS (3 * NSEC_PER_SEC)
 
 struct mounts;
+
+/* How a mount differs from those of the configuration. */
+struct mounts_rule {
+	bool by_command;     /* an operator made it by command */
+	bool needs_server;   /* attach it only when its server serves it */
+	bool by_agent;	     /* the agent is unmounting it for a client */
+	unsigned attributes; /* further attributes for fsmount(2) */
+};
+
 struct mounts_setup {
 	struct rundir *rundir;
 	struct loop *loop;
@@ -30,6 +39,12 @@ struct mounts_setup {
 	/* Called when another process has unmounted a mount of this worker, which then needs a new
 	 * mount; may be NULL. */
 	void (*on_lost)(void *user, uint32_t worker_id);
+	/* Returns the rule for the mount at that path; NULL: no mount has one. */
+	struct mounts_rule (*rule)(void *user, const char *path);
+	/* Called when a mount made by command has ended because it was unmounted; may be NULL. */
+	void (*on_ended)(void *user, const char *path);
+	/* Called when a mount stays attached although it was to be unmounted; may be NULL. */
+	void (*on_failed)(void *user, const char *path, const char *why);
 	void *user;
 };
 
@@ -77,6 +92,28 @@ bool mounts_was_served(const struct mounts *m, const struct launch_mount *what);
 /* Returns whether a mount at that path cannot be attached yet because an earlier one is still being
  * unmounted. */
 bool mounts_waits(const struct mounts *m, const char *path);
+/* Returns whether a mount is attached at that path, and programs reach it. */
+bool mounts_is_attached(const struct mounts *m, const char *path);
+/* Returns whether the server refuses the mount at that path, which is not attached therefore. */
+bool mounts_is_refused(const struct mounts *m, const char *path);
+/* Returns whether there is a mount at that path, also one that is being unmounted. */
+bool mounts_has_path(const struct mounts *m, const char *path);
+/* Returns the path of the attached mount as mountinfo(5) shows it, or NULL if it is not attached.
+ * Borrowed. */
+const char *mounts_real_path(const struct mounts *m, const char *path);
+/* Returns the configured path of the mount that is attached at that path of mountinfo(5), or
+ * NULL. */
+const char *mounts_at(const struct mounts *m, const char *real);
+/* Returns whether a mount made by command is not at its path any more, but programs may still use
+ * its file system. It ends when they do not. */
+bool mounts_is_displaced(const struct mounts *m, const char *path);
+/* Returns whether another process has unmounted the mount of that path since an earlier agent
+ * recorded it, and no program uses it. Call after the mounts were adopted, and before
+ * mounts_clean(). */
+bool mounts_ended_before(const struct mounts *m, const char *path);
+/* Looks for mounts that other processes have unmounted. They are noticed without this call too, a
+ * moment later. */
+void mounts_look(struct mounts *m);
 /* Returns why programs do not reach the mount of that path: it is not attached, or another file
  * system hides it. Returns NULL if programs reach the mount, if the mount waits until an earlier
  * mount there has ended, or if it does not exist. */

@@ -4,6 +4,7 @@
 #include "agent/supervise/handover/fd_store.h"
 #include "agent/supervise/mounts/mounts_internal.h"
 #include "netcfg/base/os/memfd.h"
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,6 +16,30 @@ static void on_spare(void *user, int fd)
 
 	cleanup_close(&p->spare_fd);
 	p->spare_fd = fd;
+}
+
+void mount_point_ask_spare(struct mount_point *p)
+{
+	/* Without a spare mount, for example for lack of memory, an unmount by another program ends
+	 * the FUSE connection. */
+	(void)mount_spare_ask(p->mounts->setup.loop, p->real, p->major, p->minor, on_spare, p,
+			      &p->spare);
+}
+
+/* Returns whether the file system of this FUSE descriptor exists. */
+static bool is_connected(int fd)
+{
+	struct pollfd pfd = {.fd = fd};
+
+	return poll(&pfd, 1, 0) == 0;
+}
+
+/* Returns whether the recorded mount exists: at its path or, if it was made by command, at least
+ * somewhere. */
+static bool exists(const struct mounts *m, const struct rundir_mount *rm, int fd)
+{
+	return mount_point_is_recorded(rm) ||
+	       (mounts_rule_of(m, rm->what.path).by_command && is_connected(fd));
 }
 
 static bool is_fuse_device(int fd)
@@ -30,7 +55,7 @@ int mounts_adopt(struct mounts *m, int fd, const uint8_t id[16])
 	char name[MOUNT_FD_NAME_MAX];
 	struct mount_point *p;
 
-	if (!rm || mounts_has(m, id) || !is_fuse_device(fd) || !mount_point_is_recorded(rm) ||
+	if (!rm || mounts_has(m, id) || !is_fuse_device(fd) || !exists(m, rm, fd) ||
 	    strlen(rm->path) >= sizeof(p->real))
 		return -ENOENT;
 	p = mount_point_new();
@@ -45,9 +70,7 @@ int mounts_adopt(struct mounts *m, int fd, const uint8_t id[16])
 	mount_point_add(m, p);
 	rm->adopted = true;
 	loop_timer_arm(m->look_timer, MOUNTS_LOOK_NS); /* it may be hidden by another mount */
-	/* Without a spare mount, for example for lack of memory, an unmount by another program ends
-	 * the FUSE connection. */
-	(void)mount_spare_ask(m->setup.loop, p->real, p->major, p->minor, on_spare, p, &p->spare);
+	mount_point_ask_spare(p);
 	/* The descriptor is stored even if it came from the store. That is harmless, because the
 	 * service manager keeps only one copy. */
 	fd_store_put(fd, mount_point_fd_name(&p->what, name));

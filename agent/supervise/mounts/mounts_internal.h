@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Shared by mounts.c, which has the functions, and mounts_adopt.c, which calls them.
- */
+/* Shared by mounts.c, mounts_adopt.c and mounts_look.c. */
 #ifndef PLENUM_AGENT_MOUNTS_INTERNAL_H
 #define PLENUM_AGENT_MOUNTS_INTERNAL_H
 
 #include "agent/base/child/async_open.h"
 #include "agent/supervise/mounts/mount_spare.h"
+#include "agent/supervise/mounts/mountinfo.h"
 #include "agent/supervise/mounts/mounts.h"
 #include "agent/supervise/mounts/unmount.h"
 
@@ -29,7 +28,13 @@ struct mount_point {
 	bool may_attach; /* the server has accepted the mount once, or is silent */
 	bool refused;	 /* the server refuses the mount, which is not attached therefore */
 	bool was_served;
-	uint64_t made_ns; /* when the mount was made; 0: it was adopted */
+	/* A mount made by command is not at its path any more, but programs may still use its file
+	 * system. */
+	bool displaced;
+	bool by_agent;			 /* the agent has unmounted it for a client */
+	uint64_t displaced_ns;		 /* when that was noticed */
+	struct loop_source *gone_source; /* waits until the kernel has ended the file system */
+	uint64_t made_ns;		 /* when the mount was made; 0: it was adopted */
 	struct mounts *mounts;
 	struct mount_point *next;
 };
@@ -42,6 +47,25 @@ struct mounts {
 	struct loop_source *info_source, *look_timer, *place_timer;
 };
 
+void mounts_say(const struct mounts *m, enum log_level level, const char *fmt, ...)
+	PLENUM_PRINTF(3, 4);
+struct mounts_rule mounts_rule_of(const struct mounts *m, const char *path);
+int mounts_on_mountinfo(void *user, int fd, uint32_t revents);
+/* Examines the mounts (timer callback, user: the mounts). */
+int mounts_on_look(void *user);
+/* Reports mounts made by command that were unmounted a moment ago, but are still in use. Returns
+ * whether the moment of one is not over yet. */
+bool mounts_report_displaced(struct mounts *m);
+/* Returns what mountinfo(5) shows of the mount with that device number. */
+struct mountinfo mount_point_info(unsigned major, unsigned minor);
+/* Attaches the mount if possible. */
+void mount_point_place(struct mounts *m, struct mount_point *p);
+/* Removes the mount from the list and the record, closes its descriptors, and frees p. */
+void mount_point_remove(struct mount_point *p);
+/* Records that the mount is not at its path any more. May free p. */
+void mount_point_displace(struct mount_point *p);
+/* Requests a spare mount for an attached mount. */
+void mount_point_ask_spare(struct mount_point *p);
 /* Returns an entry that is initialised as an attached mount, or NULL. */
 struct mount_point *mount_point_new(void);
 /* Adds the entry to the list, which then owns it. */

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The mounts that operators make by command (`plenum mount`, mount(8)). They are not in the
+ * configuration; the reconcile adds them to the workers' desired configurations, so that an apply
+ * or reload keeps them. Owns the list and its file in the run directory, which has only mounts that
+ * were served: the next agent continues with these, and unmounts one whose request it finds
+ * unfinished. The file is lost at a reboot, like the mounts. Used by the monitor only.
+ */
+#ifndef PLENUM_AGENT_COMMAND_MOUNTS_H
+#define PLENUM_AGENT_COMMAND_MOUNTS_H
+
+#include "agent/base/loop.h"
+#include "agent/supervise/mounts/mounts.h"
+#include "dataplane/launch.h"
+#include "netcfg/base/reason.h"
+#include "netcfg/spec/spec.h"
+
+#define COMMAND_MOUNTS_MAX 128
+
+enum command_mount_state {
+	COMMAND_MOUNT_NEW,    /* requested, and not served yet */
+	COMMAND_MOUNT_KEPT,   /* was served; in the file */
+	COMMAND_MOUNT_ENDING, /* no longer desired; being unmounted */
+};
+
+struct control_unmount;
+struct command_mount {
+	struct launch_mount what; /* without addresses, descriptors and id */
+	bool no_exec, no_atime;	  /* further options of the kernel's mount */
+	uint32_t worker;	  /* the worker that serves it, if it can */
+	enum command_mount_state state;
+	uint64_t client; /* the client that waits for the result; 0: none */
+	uint64_t due_ns; /* when that client gets an answer at the latest */
+	/* The error for that client; code NULL: there is none. */
+	unsigned status;
+	const char *code;
+	struct reason why;
+	struct control_unmount *unmount; /* tries to unmount it; NULL: none */
+};
+
+struct command_mounts {
+	char *path; /* of the file; owned */
+	struct command_mount *list;
+	size_t n;
+	bool changed; /* the workers' desired configurations do not have the change yet */
+	bool unsaved; /* the file differs from the list */
+	struct loop_source *timer;
+};
+
+/* Reads the file in the run directory. A file that cannot be used counts as empty, with the reason
+ * in why. Returns 0 or -ENOMEM. */
+int command_mounts_open(struct command_mounts *cm, const char *run_dir, struct reason *why);
+void command_mounts_done(struct command_mounts *cm);
+/* Writes the mounts that are kept to the file. Returns 0 or negative errno; `unsaved` is then
+ * set. */
+int command_mounts_save(struct command_mounts *cm);
+/* Forgets all mounts, because the agent is stopped with its mounts. */
+void command_mounts_clear(struct command_mounts *cm);
+
+/* Returns the mount at that path, or NULL. Valid until the list changes. */
+struct command_mount *command_mounts_find(const struct command_mounts *cm, const char *path);
+/* Adds an empty entry. Returns NULL if memory is short. */
+struct command_mount *command_mounts_add(struct command_mounts *cm);
+void command_mounts_remove(struct command_mounts *cm, struct command_mount *e);
+/* Lets the timer fire soon. */
+void command_mounts_wake(struct command_mounts *cm);
+/* Ends the mount: it is no longer desired, and no longer in the file. */
+void command_mounts_end(struct command_mounts *cm, struct command_mount *e);
+/* Ends the mount with an error for its client, unless it has one already. code: static text. */
+void command_mounts_fail(struct command_mounts *cm, struct command_mount *e, unsigned status,
+			 const char *code, const struct reason *why);
+/* Returns whether the mount at that path was made by command, and is not in the configuration. */
+bool command_mounts_made(const struct command_mounts *cm, const struct spec *spec,
+			 const char *path);
+bool command_mounts_is_configured(const struct spec *spec, const char *path);
+
+/* Returns whether mount points may have that path: absolute, in the shortest form, and not "/". */
+bool command_mounts_path_is_valid(const char *path);
+
+/* Returns the rule for the mount at that path. */
+struct mounts_rule command_mounts_rule(const struct command_mounts *cm, const char *path);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The options of a mount, as `plenum mount -o`, mount(8) and fstab(5) have them. Makes no system
+ * call. */
+#ifndef PLENUM_AGENT_CTL_MOUNT_OPTIONS_H
+#define PLENUM_AGENT_CTL_MOUNT_OPTIONS_H
+
+#include "netcfg/base/base.h"
+#include "netcfg/base/reason.h"
+
+struct ctl_mount_options {
+	bool read_only, nosuid, nodev, noexec, noatime;
+	unsigned soft_s;   /* 0: a hard mount */
+	const char *locks; /* static text: local, none or cluster */
+};
+
+/* Parses a comma-separated list, in which the last of contradicting options counts. Ignores options
+ * that are for mount(8) and systemd, such as _netdev, nofail and x-*. Returns 0, or -EINVAL with
+ * the reason. */
+int ctl_mount_options_parse(const char *text, struct ctl_mount_options *ret, struct reason *why);
+/* Parses HOST:/EXPORT or HOST:EXPORT into two texts of `size` bytes. Returns 0, or -EINVAL with the
+ * reason. */
+int ctl_mount_source_parse(const char *text, char *host, char *export_name, size_t size,
+			   struct reason *why);
+/* Writes the path to buf, without a slash at its end, and relative to the folder cwd unless it is
+ * absolute. Returns 0, or -EINVAL with the reason. */
+int ctl_mount_dir_parse(const char *text, const char *cwd, char *buf, size_t size,
+			struct reason *why);
+
+#endif
