@@ -68,6 +68,7 @@ struct agent {
 	struct lldp *lldp;
 	struct cluster *cluster;
 	struct servers servers;	       /* of the cluster; membership.c keeps them up to date */
+	struct plan_pools pools;       /* this host's addresses in the cluster's pools; likewise */
 	struct membership *membership; /* NULL: not started yet */
 	struct leg_queues *leg_queues;
 	struct leg_queues_share queue_shares[PLAN_PORTS_MAX + 1];

@@ -9,13 +9,17 @@
 #include <string.h>
 
 #define STATE_FILE "cluster" /* in the state directory */
+/* How long a configuration waits for the answer of etcd about its pools. */
+#define POOLS_WAIT_NS (5 * NSEC_PER_SEC)
 
 struct membership {
-	char *path;
+	char *path, *pools_path;
 	struct loop_source *timer;
-	char *serving;	   /* the value that was published; NULL: none */
-	json_t *summary;   /* without members that change all the time */
-	uint64_t state_ns; /* when a summary was published last; 0: never */
+	struct loop_source *pools_timer; /* ends the wait for addresses of pools */
+	bool pools_changed;		 /* meanwhile */
+	char *serving;			 /* the value that was published; NULL: none */
+	json_t *summary;		 /* without members that change all the time */
+	uint64_t state_ns;		 /* when a summary was published last; 0: never */
 	struct membership_pace pace;
 };
 
@@ -279,11 +283,45 @@ static void on_servers(void *user)
 		reconcile_arm(a, membership_follow(&a->membership->pace, now) - now);
 }
 
+static void on_pools(void *user)
+{
+	struct agent *a = user;
+
+	/* A run that waits uses them, but may be of a configuration that does not come in force. */
+	if (loop_timer_armed(a->membership->pools_timer))
+		a->membership->pools_changed = true;
+	else
+		on_servers(a);
+}
+
+static void on_taken(void *user)
+{
+	struct agent *a = user;
+
+	if (loop_timer_armed(a->membership->pools_timer))
+		loop_timer_arm(a->membership->pools_timer, 0);
+}
+
+static int on_pools_timer(void *user)
+{
+	reconcile_pools_taken(user);
+	return 0;
+}
+
+bool membership_take_pools(struct agent *a, const struct spec *s)
+{
+	return a->cluster && cluster_take_pools(a->cluster, s) &&
+	       loop_timer_arm(a->membership->pools_timer, POOLS_WAIT_NS) >= 0;
+}
+
 void membership_take_spec(struct agent *a)
 {
-	if (!a->cluster)
+	if (!a->cluster || !a->running.spec)
 		return;
 	cluster_set(a->cluster, a->running.spec);
+	if (a->membership->pools_changed)
+		on_servers(a);
+	a->membership->pools_changed = false;
 	if (cluster_is_used(a->cluster))
 		loop_timer_arm(a->membership->timer, NSEC_PER_SEC / 2);
 }
@@ -325,8 +363,11 @@ int membership_init(struct agent *a)
 				      .events = &a->events,
 				      .log_level = a->opt.log_level,
 				      .servers = &a->servers,
+				      .pools = &a->pools,
 				      .on_change = on_change,
 				      .on_servers = on_servers,
+				      .on_pools = on_pools,
+				      .on_taken = on_taken,
 				      .on_list = control_on_list,
 				      .user = a};
 	struct membership *m = calloc(1, sizeof(*m));
@@ -336,8 +377,14 @@ int membership_init(struct agent *a)
 		return -ENOMEM;
 	a->membership = m;
 	m->path = path_join(a->rundir.state, STATE_FILE);
+	m->pools_path = path_join(a->rundir.state, PLAN_POOLS_FILE);
 	setup.path = m->path;
-	r = m->path ? loop_add_timer(a->loop, NSEC_PER_SEC / 10, on_timer, a, &m->timer) : -ENOMEM;
+	setup.pools_path = m->pools_path;
+	r = m->path && m->pools_path
+		    ? loop_add_timer(a->loop, NSEC_PER_SEC / 10, on_timer, a, &m->timer)
+		    : -ENOMEM;
+	if (r >= 0)
+		r = loop_add_timer(a->loop, NSEC_PER_MSEC, on_pools_timer, a, &m->pools_timer);
 	return r < 0 ? r : cluster_new(&setup, &a->cluster);
 }
 
@@ -347,11 +394,14 @@ void membership_done(struct agent *a)
 
 	a->cluster = cluster_free(a->cluster);
 	servers_done(&a->servers);
+	plan_pools_done(&a->pools);
 	if (!m)
 		return;
 	loop_source_free(m->timer);
+	loop_source_free(m->pools_timer);
 	json_decref(m->summary);
 	free(m->serving);
 	free(m->path);
+	free(m->pools_path);
 	free(ptr_take(a->membership));
 }

@@ -228,6 +228,8 @@ struct reconcile_run {
 	bool is_guarded;
 	bool needs_confirmation; /* an operator has to confirm the apply */
 	unsigned n_tries;	 /* number of retries after a recovery or an address conflict */
+	bool awaits_pools;	 /* the run continues when the cluster's store has answered */
+	bool asked_pools;	 /* the store was asked for addresses of this configuration */
 	uint64_t began_ns, n_writes;
 	uint64_t mention_ns; /* a run that takes longer is reported as slow */
 	bool is_late;	    /* a step took longer than its driver usually needs, and was reported */
@@ -349,6 +351,8 @@ void reconcile_note_ready(struct agent *a);
  * workers. */
 void reconcile_stop(struct agent *a);
 bool reconcile_is_active(const struct agent *a);
+/* Continues a run that waits for addresses of pools (membership.h), if there is one. */
+void reconcile_pools_taken(struct agent *a);
 /* Describes the step that the applier is executing (progress.h). */
 enum progress reconcile_progress(const struct agent *a, char buf[static PROGRESS_TEXT_MAX]);
 /* Returns whether a running, queued or pending apply uses the staged configuration, which must not

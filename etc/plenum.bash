@@ -21,9 +21,11 @@ _plenum() {
 		COMPREPLY=($(compgen -f -- "$cur")) ;;
 	"fault remove")
 		COMPREPLY=($(compgen -W "all $(plenum fault show -o ID --no-header 2>/dev/null)" -- "$cur")) ;;
+	"pool remove")
+		COMPREPLY=($(compgen -W "$(plenum pool show -o POOL --no-header 2>/dev/null)" -- "$cur")) ;;
 	"locks break")
 		COMPREPLY=($(compgen -W "$(plenum locks -o ID --no-header 2>/dev/null)" -- "$cur")) ;;
-	"" | cluster | net | config | history | locks | secret | fault | rdma | worker | help | help\ cluster | help\ net | help\ config | help\ history | help\ locks | help\ secret | help\ fault | help\ rdma | help\ worker)
+	"" | cluster | net | config | history | locks | pool | secret | fault | rdma | worker | help | help\ cluster | help\ net | help\ config | help\ history | help\ locks | help\ pool | help\ secret | help\ fault | help\ rdma | help\ worker)
 		words=("${words[@]#help}")
 		w="${words[*]}"
 		w=${w# }

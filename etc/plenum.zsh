@@ -22,6 +22,10 @@ _plenum() {
 		names=(all ${(f)"$(plenum fault show -o ID --no-header 2>/dev/null)"})
 		compadd -a names
 		return ;;
+	"pool remove")
+		names=(${(f)"$(plenum pool show -o POOL --no-header 2>/dev/null)"})
+		compadd -a names
+		return ;;
 	plan | doctor | validate | diff | "config show" | "config stage" | inventory | metrics | support | secret\ *)
 		_files
 		return ;;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Values that the role `cluster` reports to the monitor (privsep.h): the state of its connection to
- * the cluster's store, and the addresses of a server. They have a fixed size, and both ends check
- * them.
+ * the cluster's store, the addresses of a server, and those of this host in a pool. They have a
+ * fixed size, and both ends check them.
  */
 #ifndef PLENUM_AGENT_CLUSTER_REPORT_H
 #define PLENUM_AGENT_CLUSTER_REPORT_H
@@ -27,6 +27,9 @@ enum cluster_trouble {
 	CLUSTER_WRONG,	     /* the answers are not those of the store */
 	CLUSTER_NAME_TAKEN,  /* another host has registered this host's name */
 	CLUSTER_FILES,	     /* the monitor cannot read a file of the section `cluster` */
+	/* Only of an edit: what it would change is in the way, or does not exist. */
+	CLUSTER_CONFLICT,
+	CLUSTER_NOT_FOUND,
 	CLUSTER_TROUBLE_MAX
 };
 
@@ -50,6 +53,39 @@ struct cluster_server { /* as a server has published it */
 	uint32_t registered; /* 0: the store has no such key now; then there are no addresses */
 	uint32_t n_addrs;
 	struct cluster_addr addrs[CLUSTER_ADDRS_MAX];
+};
+
+struct cluster_pool { /* an address pool */
+	char name[PLENUM_NAME_MAX];
+	struct ip_range range;
+	struct ip_addr gateway; /* family 0: none */
+	uint32_t mtu;		/* 0: none */
+	uint16_t vlan;		/* 0: untagged */
+};
+
+/* Whether this host has the addresses that it needs of a pool, and if not, why. */
+enum cluster_pool_state {
+	CLUSTER_POOL_FINE,
+	CLUSTER_POOL_UNKNOWN,	/* the cluster has no such pool, or not a valid one */
+	CLUSTER_POOL_EXHAUSTED, /* too few of its addresses are free */
+	CLUSTER_POOL_FAILING,	/* the pools or addresses cannot be read or written */
+	CLUSTER_POOL_STATE_MAX
+};
+
+#define CLUSTER_POOL_ADDRS_MAX 1024 /* most addresses of a host in one pool */
+#define CLUSTER_POOL_CHUNK 32
+
+/* The addresses of this host in a pool, in parts: `at` is the index of the first address here. An
+ * address with the family 0 is a missing one. */
+struct cluster_pool_report {
+	char cluster[PLENUM_NAME_MAX]; /* of which cluster the pool is */
+	uint32_t state;		       /* enum cluster_pool_state */
+	uint32_t n_total, at, n;
+	/* With CLUSTER_POOL_UNKNOWN and _FAILING only the name counts, and there are no addresses.
+	 */
+	struct cluster_pool pool;
+	struct ip_addr addrs[CLUSTER_POOL_CHUNK];
+	char text[CLUSTER_TEXT_MAX]; /* why addresses are missing; "": none is */
 };
 
 #endif

@@ -307,7 +307,7 @@ static const char *check_cluster_report(const struct privsep_msg *m)
 	const char *why = check_text(r->endpoint, sizeof(r->endpoint), true);
 
 	if (r->registered > 1 || r->looked_up > 1 || r->trouble >= CLUSTER_TROUBLE_MAX ||
-	    r->trouble == CLUSTER_FILES || r->lease_s > UINT32_MAX)
+	    r->trouble >= CLUSTER_FILES || r->lease_s > UINT32_MAX)
 		return "a number is out of its range";
 	return why ? why : check_text(r->text, sizeof(r->text), true);
 }
@@ -329,6 +329,73 @@ static const char *check_cluster_server(const struct privsep_msg *m)
 		why = check_text(a->label, sizeof(a->label), true);
 	}
 	return why;
+}
+
+static const char *check_pool(const struct privsep_msg *m)
+{
+	const struct privsep_pool *p = &m->pool;
+	const char *why = check_text(p->name, sizeof(p->name), m->type == PRIVSEP_CLUSTER_LEAVE);
+
+	if (!why)
+		why = check_text(p->range, sizeof(p->range), true);
+	if (!why)
+		why = check_text(p->gateway, sizeof(p->gateway), true);
+	return !why && p->force > 1 ? "a number is out of its range" : why;
+}
+
+/* Checks a pool that has a range. */
+static const char *check_range(const struct cluster_pool *p)
+{
+	const struct ip_range *r = &p->range;
+
+	if (!is_address(&r->first) || !is_address(&r->last) || !is_address(&p->gateway))
+		return "an address of no known family";
+	if (!r->first.family || r->first.family != r->last.family ||
+	    r->prefix_len > ip_addr_bits(&r->first) || ip_addr_cmp(&r->first, &r->last) > 0)
+		return "not a range";
+	if (ip_addr_is_unusable(&r->first) || ip_addr_is_unusable(&r->last))
+		return "an address that no host can have";
+	if (p->gateway.family && p->gateway.family != r->first.family)
+		return "a gateway of another family";
+	return (p->mtu && (p->mtu < IP6_MTU_MIN || p->mtu > UINT16_MAX)) || p->vlan > 4094
+		       ? "a number is out of its range"
+		       : NULL;
+}
+
+static const char *check_cluster_pool(const struct privsep_msg *m)
+{
+	const struct cluster_pool_report *r = &m->cluster_pool_report;
+	const char *why = check_text(r->pool.name, sizeof(r->pool.name), false);
+
+	if (!why)
+		why = check_text(r->cluster, sizeof(r->cluster), false);
+	if (!why)
+		why = check_text(r->text, sizeof(r->text), true);
+	if (why)
+		return why;
+	if (r->state >= CLUSTER_POOL_STATE_MAX || r->n_total > CLUSTER_POOL_ADDRS_MAX ||
+	    r->n > CLUSTER_POOL_CHUNK || r->at > r->n_total || r->n > r->n_total - r->at)
+		return "a number is out of its range";
+	if (r->state == CLUSTER_POOL_UNKNOWN || r->state == CLUSTER_POOL_FAILING)
+		return r->n_total ? "addresses of no pool" : NULL;
+	why = check_range(&r->pool);
+	for (uint32_t i = 0; !why && i < r->n; i++)
+		if (!is_address(&r->addrs[i]) ||
+		    (r->addrs[i].family && !ip_range_contains(&r->pool.range, &r->addrs[i])))
+			return "an address outside the pool";
+	return why;
+}
+
+static const char *check_cluster_edit(const struct privsep_msg *m)
+{
+	const struct privsep_cluster_edit *e = &m->cluster_edit;
+	const char *why = check_text(e->host, sizeof(e->host), true);
+
+	if (!why)
+		why = check_text(e->pool.name, sizeof(e->pool.name), true);
+	if (!e->id || e->op >= PRIVSEP_CLUSTER_EDITS || e->force > 1)
+		return "a number is out of its range";
+	return why || !e->pool.range.first.family ? why : check_range(&e->pool);
 }
 
 static const char *check_cluster_text(const struct privsep_msg *m)
@@ -410,6 +477,10 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_DOCTOR] = {CHANGERS, SIZE(apply), false, true, check_apply},
 	[PRIVSEP_MOUNT] = {CHANGERS, SIZE(mount), false, true, check_mount},
 	[PRIVSEP_UNMOUNT] = {CHANGERS, SIZE(mount), false, true, check_mount},
+	[PRIVSEP_POOL_ADD] = {CHANGERS, SIZE(pool), false, true, check_pool},
+	[PRIVSEP_POOL_REMOVE] = {CHANGERS, SIZE(pool), false, true, check_pool},
+	[PRIVSEP_CLUSTER_FORGET] = {CHANGERS, SIZE(pool), false, true, check_pool},
+	[PRIVSEP_CLUSTER_LEAVE] = {CHANGERS, SIZE(pool), false, true, check_pool},
 	[PRIVSEP_HELD] = {ANY, 0, false, true, NULL},
 	[PRIVSEP_WAITS] = {ANY, 0, false, true, NULL},
 	[PRIVSEP_SHARED_READ] = {ANY, SIZE(shared_read), false, false, check_shared_read},
@@ -423,6 +494,8 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 				    check_cluster_report},
 	[PRIVSEP_CLUSTER_SERVER] = {CLUSTER, SIZE(cluster_server), false, false,
 				    check_cluster_server},
+	[PRIVSEP_CLUSTER_POOL] = {CLUSTER, SIZE(cluster_pool_report), false, false,
+				  check_cluster_pool},
 	[PRIVSEP_CLUSTER_ANSWER] = {CLUSTER, SIZE(cluster_answer), true, false,
 				    check_cluster_answer},
 	[PRIVSEP_CLUSTER_FAILED] = {CLUSTER, SIZE(cluster_failed), false, false,
@@ -441,6 +514,7 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_CLUSTER_SET] = {MONITOR, SIZE(cluster_text), true, false, check_cluster_text},
 	[PRIVSEP_CLUSTER_PUBLISH] = {MONITOR, SIZE(cluster_text), true, false, check_cluster_text},
 	[PRIVSEP_CLUSTER_READ] = {MONITOR, SIZE(cluster_read), false, false, check_cluster_read},
+	[PRIVSEP_CLUSTER_EDIT] = {MONITOR, SIZE(cluster_edit), false, false, check_cluster_edit},
 	[PRIVSEP_PING] = {MONITOR, 0, false, false, NULL},
 };
 

@@ -43,9 +43,10 @@
  * frames on that cable can do the same.
  *
  * `cluster` speaks to the cluster's store, and has the user's password for it. It can report where
- * servers are, and make lists of hosts for clients. An attacker who takes it over can make this
- * host look for a server at another address, where only a host with the cluster key is accepted,
- * and show false lists.
+ * servers are, and which addresses of its pools this host has, and make lists of hosts for clients.
+ * An attacker who takes it over can make this host look for a server at another address, where only
+ * a host with the cluster key is accepted, give legs on networks with a pool other addresses, and
+ * show false lists.
  */
 #ifndef PLENUM_AGENT_PRIVSEP_H
 #define PLENUM_AGENT_PRIVSEP_H
@@ -113,6 +114,10 @@ enum privsep_type {
 	PRIVSEP_DOCTOR,	    /* run the doctor */
 	PRIVSEP_MOUNT,	    /* mount an export */
 	PRIVSEP_UNMOUNT,    /* end such a mount */
+	PRIVSEP_POOL_ADD,   /* add an address pool of the cluster */
+	PRIVSEP_POOL_REMOVE,
+	PRIVSEP_CLUSTER_FORGET, /* remove the keys of a host of the cluster that is gone */
+	PRIVSEP_CLUSTER_LEAVE,	/* give the addresses of this host back */
 	PRIVSEP_HELD,  /* the request waits for events, so its connection does not count as idle */
 	PRIVSEP_WAITS, /* the request waits for the answer to a PRIVSEP_SHARED_READ */
 	PRIVSEP_SHARED_READ, /* the child asks for an object for many clients */
@@ -124,8 +129,9 @@ enum privsep_type {
 	PRIVSEP_CLAIM,	   /* a parsed ARP or neighbour discovery packet */
 	PRIVSEP_CLUSTER_REPORT, /* the state of the connection to the cluster's store */
 	PRIVSEP_CLUSTER_SERVER, /* the addresses of a server */
-	PRIVSEP_CLUSTER_ANSWER, /* answer to PRIVSEP_CLUSTER_READ */
-	PRIVSEP_CLUSTER_FAILED, /* why there is no answer to PRIVSEP_CLUSTER_READ */
+	PRIVSEP_CLUSTER_POOL,	/* addresses of this host in a pool */
+	PRIVSEP_CLUSTER_ANSWER, /* answer to PRIVSEP_CLUSTER_READ or PRIVSEP_CLUSTER_EDIT */
+	PRIVSEP_CLUSTER_FAILED, /* why there is no such answer */
 	PRIVSEP_PONG,
 	PRIVSEP_VIOLATION, /* the child made a forbidden system call */
 	PRIVSEP_REPLY,
@@ -140,6 +146,7 @@ enum privsep_type {
 	PRIVSEP_CLUSTER_SET, /* the settings of the connection to the cluster's store */
 	PRIVSEP_CLUSTER_PUBLISH, /* write a value of this host */
 	PRIVSEP_CLUSTER_READ,	 /* make a list of all hosts */
+	PRIVSEP_CLUSTER_EDIT,	 /* change the pools, or the owners of addresses */
 	PRIVSEP_PING,
 	PRIVSEP_TYPE_MAX
 };
@@ -173,6 +180,8 @@ enum privsep_what { /* object that PRIVSEP_GET reads */
 		    PRIVSEP_CLUSTER_PROCESSES,
 		    PRIVSEP_CLUSTER_NET,
 		    PRIVSEP_CLUSTER_EXPORTS,
+		    PRIVSEP_CLUSTER_POOLS,
+		    PRIVSEP_CLUSTER_ADDRESSES,
 		    PRIVSEP_LOGS,   /* the answer to PRIVSEP_GET_LOGS; the API has no path for it */
 		    PRIVSEP_EVENTS, /* only in PRIVSEP_SHARED_READ */
 		    PRIVSEP_WHAT_MAX
@@ -288,6 +297,12 @@ struct privsep_mount {
 	uint32_t read_only, nosuid, nodev, noexec, noatime;
 	uint32_t force; /* 1: also if programs use it */
 };
+struct privsep_pool {
+	char name[PLENUM_NAME_MAX]; /* of a pool; of PRIVSEP_CLUSTER_FORGET, of a host */
+	char range[2 * IP_ADDR_STR_MAX], gateway[IP_ADDR_STR_MAX]; /* ADD; gateway "": none */
+	uint32_t mtu, vlan;					   /* ADD; 0: none */
+	uint32_t force;						   /* FORGET */
+};
 #define PRIVSEP_LOCATION_MAX (PLENUM_NAME_MAX + 32)
 struct privsep_reply { /* the body is in a sealed memfd */
 	uint32_t http_status, content;
@@ -357,10 +372,17 @@ struct privsep_cluster_text { /* a sealed memfd has JSON; for CLUSTER_SET and CL
 	uint32_t what;	      /* CLUSTER_PUBLISH: enum privsep_cluster_what; else 0 */
 	uint64_t len;
 };
-#define PRIVSEP_CLUSTER_LISTS 4 /* lists of all hosts: enum rows_kind */
+#define PRIVSEP_CLUSTER_LISTS 6 /* lists of all hosts: enum rows_kind */
 struct privsep_cluster_read {
 	uint64_t id; /* of the request, which the answer has too; not 0 */
 	uint32_t what;
+};
+#define PRIVSEP_CLUSTER_EDITS 4 /* kinds of changes: enum pool_edit_op */
+struct privsep_cluster_edit {
+	uint64_t id; /* of the request, which the answer has too; not 0 */
+	uint32_t op, force;
+	struct cluster_pool pool;
+	char host[PLENUM_NAME_MAX]; /* "": not about a host */
 };
 struct privsep_cluster_answer { /* the list is in a sealed memfd */
 	uint64_t id, len;
@@ -390,6 +412,7 @@ struct privsep_msg {
 		struct privsep_ping ping;
 		struct privsep_lock lock;
 		struct privsep_mount mount;
+		struct privsep_pool pool;
 		struct privsep_reply reply;
 		struct privsep_shared_read shared_read;
 		struct privsep_shared_answer shared_answer;
@@ -405,8 +428,10 @@ struct privsep_msg {
 		struct privsep_link link;
 		struct cluster_report cluster_report;
 		struct cluster_server cluster_server;
+		struct cluster_pool_report cluster_pool_report;
 		struct privsep_cluster_text cluster_text;
 		struct privsep_cluster_read cluster_read;
+		struct privsep_cluster_edit cluster_edit;
 		struct privsep_cluster_answer cluster_answer;
 		struct privsep_cluster_failed cluster_failed;
 	};

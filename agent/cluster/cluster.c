@@ -2,6 +2,8 @@
 /* Runs the role `cluster`, and passes settings, values and reports between it and the agent. */
 #include "agent/cluster/cluster.h"
 #include "agent/base/child/child_role.h"
+#include "agent/cluster/pool.h"
+#include "netcfg/base/diag.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/os/memfd.h"
 #include "netcfg/base/secret.h"
@@ -28,10 +30,23 @@ struct cluster {
 	uint64_t reads[CLUSTER_READS_MAX];
 	struct loop_source *starter; /* starts the role that could not start */
 	struct loop_source *saver;
-	uint64_t saved_ns; /* when the file was written last; 0: never */
+	uint64_t saved_ns;	 /* when the files were written last; 0: never */
+	uint64_t pools_saved_ns; /* when it was written last for a change of pools; 0: never */
+	struct cluster_pool_draft pool;
+	uint64_t leave;		    /* the request to give the addresses back; 0: none */
+	json_t *pools;		    /* the pools that the role takes addresses of */
+	json_t *awaited;	    /* names of those whose report cluster_take_pools() waits for */
+	char host[PLENUM_NAME_MAX]; /* of the settings */
 };
 
 /* ---- to the role ---- */
+
+static void forget_text(char **text)
+{
+	if (*text)
+		explicit_bzero(*text, strlen(*text));
+	free(ptr_take(*text));
+}
 
 static int send_text(struct cluster *c, enum privsep_type type, uint32_t what, const char *text)
 {
@@ -64,10 +79,9 @@ void cluster_publish(struct cluster *c, enum privsep_cluster_what what, const ch
 		(void)send_text(c, PRIVSEP_CLUSTER_PUBLISH, what, text);
 }
 
-int cluster_read(struct cluster *c, uint32_t what, uint64_t id)
+/* Sends a request whose answer has that id. */
+static int request(struct cluster *c, struct privsep_msg *m, uint64_t id)
 {
-	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_READ,
-				.cluster_read = {.id = id, .what = what}};
 	int r;
 
 	if (!child_role_is_up(c->role))
@@ -75,12 +89,53 @@ int cluster_read(struct cluster *c, uint32_t what, uint64_t id)
 	for (size_t i = 0; i < CLUSTER_READS_MAX; i++) {
 		if (c->reads[i])
 			continue;
-		r = child_role_send(c->role, &m, -1);
+		r = child_role_send(c->role, m, -1);
 		if (r >= 0)
 			c->reads[i] = id;
 		return r;
 	}
 	return -EBUSY;
+}
+
+int cluster_read(struct cluster *c, uint32_t what, uint64_t id)
+{
+	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_READ,
+				.cluster_read = {.id = id, .what = what}};
+
+	return request(c, &m, id);
+}
+
+/* Forgets the addresses that this host gives back, before another host can get them: this one must
+ * not use them again, even if it is killed now, or the answer of the store is lost. */
+static int forget_pools(struct cluster *c)
+{
+	char cluster[PLENUM_NAME_MAX];
+
+	memcpy(cluster, c->setup.pools->cluster, sizeof(cluster));
+	if (!cluster[0])
+		return 0;
+	plan_pools_done(c->setup.pools);
+	cluster_pools_own(c->setup.pools, cluster, c->host, c->setup.servers->id);
+	return plan_pools_save(c->setup.pools, c->setup.pools_path) < 0 ? -EIO : 0;
+}
+
+bool cluster_is_leaving(const struct cluster *c)
+{
+	return c && c->leave;
+}
+
+int cluster_edit(struct cluster *c, const struct privsep_cluster_edit *edit)
+{
+	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_EDIT, .cluster_edit = *edit};
+	int r = 0;
+
+	if (edit->op == POOL_LEAVE)
+		r = c->leave ? -EALREADY : child_role_is_up(c->role) ? forget_pools(c) : -ENOTCONN;
+	if (r >= 0)
+		r = request(c, &m, edit->id);
+	if (r >= 0 && edit->op == POOL_LEAVE)
+		c->leave = edit->id;
+	return r;
 }
 
 /* ---- from the role ---- */
@@ -97,6 +152,8 @@ static bool take_read(struct cluster *c, uint64_t id)
 	return false;
 }
 
+static void end_wait(struct cluster *c, const char *name);
+
 static void take_report(struct cluster *c, const struct cluster_report *r)
 {
 	const bool was_registered = c->report.registered;
@@ -112,6 +169,9 @@ static void take_report(struct cluster *c, const struct cluster_report *r)
 	if (r->registered && !was_registered)
 		events_add(c->setup.events, LOG_LEVEL_INFO, "cluster",
 			   "this host is registered in the cluster, by %s", r->endpoint);
+	if (r->trouble == CLUSTER_NAME_TAKEN && cluster_pools_withhold(c->setup.pools))
+		c->setup.on_pools(c->setup.user);
+	end_wait(c, "");
 	c->setup.on_change(c->setup.user);
 }
 
@@ -125,6 +185,12 @@ static void save(struct cluster *c)
 			   "cannot write %.120s (%s): after a reboot without etcd, servers are not "
 			   "found",
 			   c->setup.path, state_file_error(r));
+	r = c->setup.pools->cluster[0] ? plan_pools_save(c->setup.pools, c->setup.pools_path) : 0;
+	if (r < 0)
+		events_add(c->setup.events, LOG_LEVEL_WARNING, "cluster",
+			   "cannot write %.120s (%s): after a restart without etcd, the addresses "
+			   "of this host in pools are unknown",
+			   c->setup.pools_path, state_file_error(r));
 }
 
 static int on_saver(void *user)
@@ -162,6 +228,87 @@ static void take_server(struct cluster *c, const struct cluster_server *s)
 	c->setup.on_change(c->setup.user);
 }
 
+/* Writes the addresses before they are used, so that the next agent knows them after a kill. A role
+ * that keeps changing them must not make the monitor write all the time. */
+static void save_pools_soon(struct cluster *c)
+{
+	const uint64_t now = clock_now_ns();
+
+	if (c->pools_saved_ns && now < c->pools_saved_ns + NSEC_PER_SEC) {
+		save_soon(c);
+		return;
+	}
+	c->pools_saved_ns = now;
+	save(c);
+}
+
+/* Notes the addresses in the settings, which a new process of the role gets. */
+static void refresh_settings(struct cluster *c)
+{
+	char *text = c->settings ? cluster_pools_refresh(c->settings, c->setup.pools) : NULL;
+
+	if (!text)
+		return;
+	forget_text(&c->settings);
+	c->settings = text;
+}
+
+static void use_pool(struct cluster *c, const struct plan_pool *p)
+{
+	if (reason_is_set(&p->why))
+		events_add(c->setup.events, LOG_LEVEL_WARNING, "cluster", "%s", p->why.text);
+	else
+		events_add(c->setup.events, LOG_LEVEL_NOTICE, "cluster",
+			   "this host has %zu addresses of the pool '%s'",
+			   plan_pool_count(p->addrs, p->n), p->name);
+	refresh_settings(c);
+	save_pools_soon(c);
+	c->setup.on_pools(c->setup.user);
+	c->setup.on_change(c->setup.user);
+}
+
+static bool wait_is_over(const struct cluster *c)
+{
+	return json_object_size(c->awaited) == 0 ||
+	       (c->report.trouble != CLUSTER_FINE && c->report.trouble != CLUSTER_UNREACHABLE);
+}
+
+/* Notes a report about a pool; name "": another report, which may also end the wait. */
+static void end_wait(struct cluster *c, const char *name)
+{
+	const bool waited = json_object_size(c->awaited) > 0;
+
+	json_object_del(c->awaited, name);
+	if (waited && wait_is_over(c)) {
+		json_object_clear(c->awaited);
+		if (c->setup.on_taken)
+			c->setup.on_taken(c->setup.user);
+	}
+}
+
+static void take_pool(struct cluster *c, const struct cluster_pool_report *r)
+{
+	struct plan_pools *known = c->setup.pools;
+	const struct plan_pool *p;
+	bool changed;
+
+	/* A report about the former settings may still be on its way. */
+	if (strcmp(r->cluster, c->setup.servers->cluster) != 0 ||
+	    !cluster_pools_is_wanted(c->pools, r->pool.name))
+		return;
+	cluster_pools_own(known, r->cluster, c->host, c->setup.servers->id);
+	changed = cluster_pools_take(known, &c->pool, r);
+	if (r->at + r->n == r->n_total && known->withheld) {
+		known->withheld = false;
+		changed = true;
+	}
+	p = plan_pools_find(known, r->pool.name);
+	if (changed && p)
+		use_pool(c, p);
+	if (r->at + r->n == r->n_total)
+		end_wait(c, r->pool.name);
+}
+
 static const char *on_message(void *user, struct child_role *role, const struct privsep_msg *m,
 			      int fd)
 {
@@ -177,7 +324,12 @@ static const char *on_message(void *user, struct child_role *role, const struct 
 	case PRIVSEP_CLUSTER_SERVER:
 		take_server(c, &m->cluster_server);
 		return NULL;
+	case PRIVSEP_CLUSTER_POOL:
+		take_pool(c, &m->cluster_pool_report);
+		return NULL;
 	case PRIVSEP_CLUSTER_ANSWER:
+		if (c->leave == m->cluster_answer.id)
+			c->leave = 0;
 		if (take_read(c, m->cluster_answer.id))
 			c->setup.on_list(c->setup.user, m->cluster_answer.id, fd,
 					 m->cluster_answer.len, NULL);
@@ -187,6 +339,8 @@ static const char *on_message(void *user, struct child_role *role, const struct 
 		memcpy(failed.text, m->cluster_failed.text, sizeof(failed.text));
 		memcpy(spec.name, c->setup.servers->cluster, sizeof(spec.name));
 		cluster_reason(&failed, &spec, "", &why);
+		if (c->leave == m->cluster_failed.id)
+			c->leave = 0;
 		if (take_read(c, m->cluster_failed.id))
 			c->setup.on_list(c->setup.user, m->cluster_failed.id, -1, 0, &why);
 		return NULL;
@@ -211,6 +365,7 @@ static void fail_reads(struct cluster *c)
 
 	reason_set(&why, "etcd-unreachable",
 		   "the agent's process for the cluster has ended; try again");
+	c->leave = 0;
 	for (size_t i = 0; i < CLUSTER_READS_MAX; i++) {
 		const uint64_t id = c->reads[i];
 
@@ -311,21 +466,15 @@ static char *make_settings(const struct cluster *c, const struct spec *s, struct
 
 	for (size_t i = 0; i < s->cluster.n_etcd; i++)
 		json_array_append_new(endpoints, json_string(s->cluster.etcd[i]));
-	o = json_pack("{s:s, s:s, s:s, s:I, s:s, s:o, s:o}", "cluster", s->cluster.name, "host",
-		      s->host, "id", self->id, "epoch", (json_int_t)self->epoch, "nonce",
-		      self->nonce, "endpoints", endpoints, "servers", list_servers(s));
+	o = json_pack("{s:s, s:s, s:s, s:I, s:s, s:o, s:o, s:o}", "cluster", s->cluster.name,
+		      "host", s->host, "id", self->id, "epoch", (json_int_t)self->epoch, "nonce",
+		      self->nonce, "endpoints", endpoints, "servers", list_servers(s), "pools",
+		      cluster_pools_wanted(c->setup.pools, s));
 	reason_set_text(why, "out of memory");
 	if (o && add_files(&s->cluster, o, why) >= 0)
 		text = json_dumps(o, JSON_COMPACT);
 	json_decref(o);
 	return text;
-}
-
-static void forget_text(char **text)
-{
-	if (*text)
-		explicit_bzero(*text, strlen(*text));
-	free(ptr_take(*text));
 }
 
 static void stop(struct cluster *c)
@@ -378,6 +527,16 @@ static void set_wanted(struct cluster *c, const struct spec *s)
 		servers_keep(c->setup.servers, c->wanted);
 }
 
+/* Notes of which pools the configuration needs addresses. */
+static void want_pools(struct cluster *c, const struct spec *s)
+{
+	json_decref(c->pools);
+	c->pools = cluster_pools_wanted(c->setup.pools, s);
+	json_object_clear(c->awaited);
+	cluster_pools_keep(c->setup.pools, c->pools);
+	snprintf(c->host, sizeof(c->host), "%s", s->host);
+}
+
 void cluster_set(struct cluster *c, const struct spec *s)
 {
 	struct reason why;
@@ -393,6 +552,7 @@ void cluster_set(struct cluster *c, const struct spec *s)
 	if (servers_set_cluster(c->setup.servers, s->cluster.name))
 		log_info("the known servers are of another cluster; forgotten");
 	set_wanted(c, s);
+	want_pools(c, s);
 	settings = make_settings(c, s, &why);
 	if (!settings) {
 		c->files = why;
@@ -409,6 +569,44 @@ void cluster_set(struct cluster *c, const struct spec *s)
 		start(c);
 	forget_text(&settings);
 	c->setup.on_change(c->setup.user);
+}
+
+/* Lets the process of the role take addresses for the configuration. */
+static bool ask_pools(struct cluster *c, const struct spec *s)
+{
+	struct reason why;
+	char *other, *text;
+
+	if (!c->settings) {
+		cluster_set(c, s);
+		return c->settings;
+	}
+	other = make_settings(c, s, &why);
+	text = other ? cluster_pools_add(c->settings, other, &c->pools) : NULL;
+	forget_text(&other);
+	if (!text)
+		return false;
+	forget_text(&c->settings);
+	c->settings = text;
+	if (c->role)
+		send_all(c);
+	return true;
+}
+
+bool cluster_take_pools(struct cluster *c, const struct spec *s)
+{
+	json_t *wanted, *o;
+	size_t i;
+
+	if (!*s->cluster.name || s->cluster.n_etcd == 0 || !cluster_pools_lack(c->setup.pools, s) ||
+	    !ask_pools(c, s))
+		return false;
+	wanted = cluster_pools_wanted(c->setup.pools, s);
+	json_array_foreach (wanted, i, o)
+		json_object_set_new(c->awaited, json_string_value(json_object_get(o, "name")),
+				    json_true());
+	json_decref(wanted);
+	return !wait_is_over(c);
 }
 
 bool cluster_is_used(const struct cluster *c)
@@ -440,6 +638,7 @@ json_t *cluster_problems(const struct cluster *c, const struct spec *s)
 	reason_of(c, s, &why);
 	if (reason_is_set(&why))
 		json_array_append_new(list, json_string(reason_format(&why, text, sizeof(text))));
+	cluster_pools_problems(c->setup.pools, s, list);
 	return list;
 }
 
@@ -527,11 +726,12 @@ json_t *cluster_to_json(const struct cluster *c, const struct spec *s)
 	json_array_foreach (hosts, i, host)
 		json_array_append_new(list, server_to_json(c, s, json_string_value(host)));
 	json_decref(hosts);
-	return json_pack("{s:s, s:s, s:s, s:I, s:s, s:s, s:s, s:I, s:o}", "cluster",
+	return json_pack("{s:s, s:s, s:s, s:I, s:s, s:s, s:s, s:I, s:o, s:o}", "cluster",
 			 s->cluster.name, "host", s->host, "id", c->setup.servers->id, "start",
 			 (json_int_t)c->setup.servers->epoch, "state", state, "reason",
 			 reason_format(&why, text, sizeof(text)), "endpoint", c->report.endpoint,
-			 "lease_s", (json_int_t)c->report.lease_s, "servers", list);
+			 "lease_s", (json_int_t)c->report.lease_s, "servers", list, "pools",
+			 cluster_pools_to_json(c->setup.pools, s));
 }
 
 pid_t cluster_pid(const struct cluster *c)
@@ -540,6 +740,18 @@ pid_t cluster_pid(const struct cluster *c)
 }
 
 /* ---- lifetime ---- */
+
+static void load_pools(const struct cluster_setup *setup)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+
+	if (plan_pools_load(setup->pools, setup->pools_path, &d) < 0)
+		log_warning("cannot read %s: out of memory", setup->pools_path);
+	if (strcmp(setup->pools->id, setup->servers->id) != 0)
+		plan_pools_done(setup->pools); /* a copy of another state directory */
+	for (size_t i = 0; i < d.n; i++)
+		log_warning("%s", d.entries[i].text);
+}
 
 int cluster_new(const struct cluster_setup *setup, struct cluster **ret)
 {
@@ -561,6 +773,8 @@ int cluster_new(const struct cluster_setup *setup, struct cluster **ret)
 		log_warning("cannot read %s (%s); servers of the cluster are unknown until etcd "
 			    "answers, and this host has a new identity",
 			    setup->path, state_file_error(r));
+	load_pools(setup);
+	c->awaited = json_object();
 	*ret = c;
 	return 0;
 }
@@ -575,6 +789,9 @@ struct cluster *cluster_free(struct cluster *c)
 	loop_source_free(c->saver);
 	loop_source_free(c->starter);
 	json_decref(c->wanted);
+	json_decref(c->pools);
+	json_decref(c->awaited);
+	free(c->pool.addrs);
 	forget_text(&c->settings);
 	for (size_t i = 0; i < ARRAY_SIZE(c->texts); i++)
 		free(c->texts[i]);

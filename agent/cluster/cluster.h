@@ -13,24 +13,36 @@
 #include "agent/base/privsep.h"
 #include "agent/cluster/servers.h"
 #include "netcfg/base/reason.h"
+#include "netcfg/plan/plan_pools.h"
 #include "netcfg/spec/spec.h"
 #include <sys/types.h>
 
-#define CLUSTER_READS_MAX 8 /* most lists that are made at a time */
+/* The code of the error of a refused change. It is never a reason of a state. */
+#define CLUSTER_CODE_CONFLICT "conflict"
+#define CLUSTER_READS_MAX 8	   /* most lists that are made at a time */
+#define CLUSTER_POOLS_KNOWN_MAX 24 /* with those that are wanted */
 
 struct cluster;
 struct cluster_setup {
 	struct loop *loop;
 	struct events *events;
 	enum log_level log_level;
-	const char *path;	 /* the file of servers.h; borrowed */
-	struct servers *servers; /* borrowed; this module loads, changes and saves it */
+	const char *path;	  /* the file of servers.h; borrowed */
+	struct servers *servers;  /* borrowed; this module loads, changes and saves it */
+	const char *pools_path;	  /* the file of plan_pools.h; borrowed */
+	struct plan_pools *pools; /* borrowed; this module loads, changes and saves it */
 	/* Called when problems or reports have changed. */
 	void (*on_change)(void *user);
 	/* Called when the addresses of a server have changed. */
 	void (*on_servers)(void *user);
-	/* Called with a list that cluster_read() requested: len bytes of JSON in fd, which the
-	 * callee may use but does not close; or with fd -1 and the reason. */
+	/* Called when the addresses of this host in a pool, or the reason why it lacks some, have
+	 * changed. */
+	void (*on_pools)(void *user);
+	/* Called when cluster_take_pools() has a result; may be NULL. */
+	void (*on_taken)(void *user);
+	/* Called with a list that cluster_read() requested, or the answer to cluster_edit(): len
+	 * bytes of JSON in fd, which the callee may use but does not close; or with fd -1 and the
+	 * reason. */
 	void (*on_list)(void *user, uint64_t id, int fd, uint64_t len, const struct reason *why);
 	void *user;
 };
@@ -41,11 +53,22 @@ struct cluster *cluster_free(struct cluster *c); /* accepts NULL, returns NULL *
  * configuration is in force. */
 void cluster_set(struct cluster *c, const struct spec *s);
 bool cluster_is_used(const struct cluster *c);
+/* Takes the addresses of pools for a configuration that is not in force yet. Returns true if the
+ * store is asked and on_taken is called when it has answered, which can take any time; call
+ * cluster_set() afterwards. Returns false if nothing is to be expected: the addresses are known, or
+ * the configuration is of another store than the one in force. */
+bool cluster_take_pools(struct cluster *c, const struct spec *s);
+/* Returns whether this host is giving its addresses back: no configuration with a pool may come in
+ * force. */
+bool cluster_is_leaving(const struct cluster *c);
 /* Replaces a value of this host (records.h). */
 void cluster_publish(struct cluster *c, enum privsep_cluster_what what, const char *text);
 /* Requests a list of all hosts; on_list gets it. what: enum rows_kind. Returns 0, -EBUSY if too
  * many requests are in progress, or -ENOTCONN if the process does not run. */
 int cluster_read(struct cluster *c, uint32_t what, uint64_t id);
+/* Requests a change (pool_edit_op of pool.h); on_list gets the answer. Returns as cluster_read(),
+ * or another negative errno: -EALREADY if this host is leaving already. */
+int cluster_edit(struct cluster *c, const struct privsep_cluster_edit *edit);
 /* Returns the problems as a JSON list of sentences, a new reference, or NULL if memory is short.
  * s: the running configuration, or NULL. */
 json_t *cluster_problems(const struct cluster *c, const struct spec *s);
@@ -63,5 +86,43 @@ pid_t cluster_pid(const struct cluster *c); /* 0: the process does not run */
 /* Describes what is wrong and what to do; why is cleared if nothing is. */
 void cluster_reason(const struct cluster_report *r, const struct spec_cluster *s, const char *host,
 		    struct reason *why);
+
+/* ---- cluster_pools.c ---- */
+
+struct cluster_pool_draft { /* a report about a pool, of which parts may be missing */
+	struct cluster_pool_report head;
+	struct ip_addr *addrs;
+	size_t n;
+};
+
+/* Returns which pools the configuration needs, as a list of {"name", "need", "known": [IP]}. */
+json_t *cluster_pools_wanted(const struct plan_pools *known, const struct spec *s);
+bool cluster_pools_use(const struct spec *s); /* whether a network has a pool */
+/* Returns whether the configuration needs addresses that this host does not have, or that the store
+ * has not confirmed since the agent has started. */
+bool cluster_pools_lack(const struct plan_pools *known, const struct spec *s);
+bool cluster_pools_is_wanted(const json_t *wanted, const char *name);
+/* Return other settings on the heap, or NULL: with the known addresses; and with the pools of
+ * another configuration's settings, if both are of one store and some pools are new. The latter
+ * puts the list in place of *pools. */
+char *cluster_pools_refresh(const char *settings, const struct plan_pools *known);
+char *cluster_pools_add(const char *settings, const char *other, json_t **pools);
+/* Keeps plans from using addresses that the store has not confirmed since the agent has started: a
+ * running host keeps them, though another one has its name. Returns whether that is a change. */
+bool cluster_pools_withhold(struct plan_pools *known);
+/* Drops former pools. They stay known while there is room, because an apply on trial may be rolled
+ * back. */
+void cluster_pools_keep(struct plan_pools *known, const json_t *wanted);
+/* Drops all addresses if they are of another cluster, host or state directory. */
+void cluster_pools_own(struct plan_pools *known, const char *cluster, const char *host,
+		       const char *id);
+/* Return the addresses of this host in the pools of the configuration, and add the problems that no
+ * leg shows. */
+json_t *cluster_pools_to_json(const struct plan_pools *known, const struct spec *s);
+void cluster_pools_problems(const struct plan_pools *known, const struct spec *s, json_t *list);
+/* Takes a part of a report. Returns whether the known addresses, or the reason why some are
+ * missing, have changed. */
+bool cluster_pools_take(struct plan_pools *known, struct cluster_pool_draft *d,
+			const struct cluster_pool_report *r);
 
 #endif

@@ -55,6 +55,12 @@ void cluster_reason(const struct cluster_report *r, const struct spec_cluster *s
 		reason_set(why, "etcd-files", "%s; correct it, then 'systemctl reload plenumd'",
 			   r->text);
 		return;
+	case CLUSTER_CONFLICT:
+		reason_set(why, CLUSTER_CODE_CONFLICT, "%s", r->text);
+		return;
+	case CLUSTER_NOT_FOUND:
+		reason_set(why, "not-found", "%s", r->text);
+		return;
 	case CLUSTER_FINE:
 	case CLUSTER_TROUBLE_MAX:
 		break;

@@ -10,6 +10,7 @@
 #include "agent/cluster/discovery.h"
 #include "agent/cluster/http_client.h"
 #include "agent/cluster/member.h"
+#include "agent/cluster/pool.h"
 #include "agent/cluster/view.h"
 #include "netcfg/base/os/memfd.h"
 #include <poll.h>
@@ -23,6 +24,7 @@
 
 #define DESCRIPTORS_MAX 64
 #define VIEWS_MAX 8
+#define EDITS_MAX 8
 #define FIND_FAILURES_QUIET 4 /* some 7 s */
 
 struct cluster_role {
@@ -37,7 +39,9 @@ struct cluster_role {
 	enum cluster_trouble find_trouble; /* of the search for servers */
 	char find_text[CLUSTER_TEXT_MAX];
 	unsigned n_find_failures; /* in a row */
+	struct pool_take *take;
 	struct view *views[VIEWS_MAX];
+	struct pool_edit *edits[EDITS_MAX];
 };
 
 static int tell(struct privsep_msg *m, int fd)
@@ -92,6 +96,8 @@ static void on_report(void *user, const struct cluster_report *r)
 
 	c->report = *r;
 	report_state(c);
+	if (c->take)
+		pool_take_look(c->take);
 }
 
 /* Takes the result of a search for servers. An election of the store's leader takes seconds and
@@ -135,6 +141,7 @@ static void close_store(struct cluster_role *c)
 {
 	if (c->kv) /* ends the reads first, which refer to the objects below */
 		c->kv = c->ops->close(c->kv);
+	c->take = pool_take_free(c->take);
 	c->member = member_free(c->member);
 	c->discovery = discovery_free(c->discovery);
 	for (size_t i = 0; i < VIEWS_MAX; i++) {
@@ -143,6 +150,12 @@ static void close_store(struct cluster_role *c)
 				      "the settings have changed meanwhile; try again");
 		c->views[i] = view_free(c->views[i]);
 	}
+	for (size_t i = 0; i < EDITS_MAX; i++) {
+		if (c->edits[i])
+			answer_failed(pool_edit_id(c->edits[i]), CLUSTER_UNREACHABLE,
+				      "the settings have changed meanwhile; try again");
+		c->edits[i] = pool_edit_free(c->edits[i]);
+	}
 }
 
 static const char *text_of(const json_t *o, const char *key)
@@ -150,6 +163,17 @@ static const char *text_of(const json_t *o, const char *key)
 	const char *text = json_string_value(json_object_get(o, key));
 
 	return text ? text : "";
+}
+
+static void on_pool(void *user, const struct cluster_pool_report *r)
+{
+	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_POOL, .cluster_pool_report = *r};
+	const struct cluster_role *c = user;
+
+	snprintf(m.cluster_pool_report.cluster, sizeof(m.cluster_pool_report.cluster), "%s",
+		 text_of(c->setup, "cluster"));
+	copy_plain(m.cluster_pool_report.text, sizeof(m.cluster_pool_report.text), r->text);
+	report(&m, -1);
 }
 
 static int open_store(struct cluster_role *c)
@@ -179,6 +203,14 @@ static int open_store(struct cluster_role *c)
 					    .on_server = on_server,
 					    .on_looked = on_looked,
 					    .user = c};
+	struct pool_take_setup take = {.loop = c->loop,
+				       .ops = c->ops,
+				       .cluster = member.cluster,
+				       .host = member.host,
+				       .self = &member.self,
+				       .check_ns = POOL_CHECK_NS,
+				       .on_pool = on_pool,
+				       .user = c};
 	size_t i;
 	int r;
 
@@ -192,19 +224,22 @@ static int open_store(struct cluster_role *c)
 	c->n_find_failures = 0;
 	on_report(c, &none); /* the earlier reports were about another connection */
 	r = c->ops->open(&kv, &c->kv);
-	member.kv = discovery.kv = c->kv;
+	member.kv = discovery.kv = take.kv = c->kv;
 	if (r >= 0)
 		r = member_new(&member, &c->member);
 	if (r >= 0)
 		r = discovery_new(&discovery, &c->discovery);
+	take.member = c->member;
+	if (r >= 0)
+		r = pool_take_new(&take, &c->take);
 	return r;
 }
 
-/* Takes the settings. Only servers may change without a new connection. */
+/* Takes the settings. Only servers and pools may change without a new connection. */
 static int take_settings(struct cluster_role *c, uint64_t len, int fd)
 {
 	autofree char *text = NULL;
-	json_t *o = NULL, *servers;
+	json_t *o = NULL, *servers, *pools;
 	int r = privsep_read_memfd(fd, len, &text);
 
 	if (r < 0)
@@ -217,15 +252,20 @@ static int take_settings(struct cluster_role *c, uint64_t len, int fd)
 	}
 	servers = json_incref(json_object_get(o, "servers"));
 	json_object_del(o, "servers");
+	pools = json_incref(json_object_get(o, "pools"));
+	json_object_del(o, "pools");
 	if (!c->setup || !json_equal(o, c->setup)) {
 		close_store(c);
 		json_decref(c->setup);
 		c->setup = json_incref(o);
 		r = open_store(c);
 	}
-	if (r >= 0)
+	if (r >= 0) {
 		discovery_want(c->discovery, servers);
+		pool_take_want(c->take, pools);
+	}
 	json_decref(servers);
+	json_decref(pools);
 	json_decref(o);
 	return r;
 }
@@ -287,6 +327,66 @@ static int read_list(struct cluster_role *c, const struct privsep_cluster_read *
 	return 0;
 }
 
+/* ---- changes of pools ---- */
+
+static void on_edit_end(void *user, struct pool_edit *e, const char *text,
+			enum cluster_trouble trouble, const char *why)
+{
+	struct cluster_role *c = user;
+	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_ANSWER,
+				.cluster_answer = {.id = pool_edit_id(e)}};
+	autoclose int fd = -1;
+
+	for (size_t i = 0; i < EDITS_MAX; i++)
+		if (c->edits[i] == e)
+			c->edits[i] = NULL;
+	if (text) {
+		m.cluster_answer.len = strlen(text);
+		fd = memfd_new_sealed("plenum-cluster", text, strlen(text));
+	}
+	if (fd >= 0)
+		report(&m, fd);
+	else
+		answer_failed(pool_edit_id(e), text ? CLUSTER_WRONG : trouble,
+			      text ? "out of memory" : why);
+	pool_edit_free(e);
+}
+
+static int edit(struct cluster_role *c, const struct privsep_cluster_edit *m)
+{
+	struct record_owner owner = {.epoch = 0};
+	const struct pool_edit_setup setup = {.ops = c->ops,
+					      .kv = c->kv,
+					      .cluster = text_of(c->setup, "cluster"),
+					      .self = text_of(c->setup, "host"),
+					      .owner = &owner,
+					      .member = c->member,
+					      .id = m->id,
+					      .op = (enum pool_edit_op)m->op,
+					      .force = m->force,
+					      .pool = m->pool,
+					      .host = m->host,
+					      .on_end = on_edit_end,
+					      .user = c};
+
+	int r = -EBUSY;
+
+	snprintf(owner.id, sizeof(owner.id), "%s", text_of(c->setup, "id"));
+	for (size_t i = 0; c->kv && c->member && i < EDITS_MAX; i++)
+		if (!c->edits[i]) {
+			r = pool_edit_new(&setup, &c->edits[i]);
+			if (r < 0)
+				break;
+			return 0;
+		}
+	if (r == -EPERM)
+		answer_failed(m->id, CLUSTER_CONFLICT, POOL_NOT_REGISTERED);
+	else
+		answer_failed(m->id, CLUSTER_UNREACHABLE,
+			      c->kv ? "too many changes are made at once" : "not started yet");
+	return 0;
+}
+
 /* ---- the monitor ---- */
 
 static int handle(struct cluster_role *c, const struct privsep_msg *m, int fd)
@@ -300,6 +400,8 @@ static int handle(struct cluster_role *c, const struct privsep_msg *m, int fd)
 		return publish(c, &m->cluster_text, fd);
 	case PRIVSEP_CLUSTER_READ:
 		return read_list(c, &m->cluster_read);
+	case PRIVSEP_CLUSTER_EDIT:
+		return edit(c, &m->cluster_edit);
 	case PRIVSEP_PING:
 		return tell(&pong, -1);
 	default: /* messages for other roles */

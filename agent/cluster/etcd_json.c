@@ -143,6 +143,8 @@ static json_t *op_of(const struct kv_op *op)
 
 	if (op->kind == KV_GET)
 		return json_pack("{s:{s:o}}", "requestRange", "key", encode_text(op->key));
+	if (op->kind == KV_DELETE)
+		return json_pack("{s:{s:o}}", "requestDeleteRange", "key", encode_text(op->key));
 	o = json_pack("{s:o, s:o}", "key", encode_text(op->key), "value", encode_text(op->value));
 	if (o && op->lease)
 		json_object_set_new(o, "lease", number(op->lease));
@@ -158,16 +160,31 @@ static json_t *ops_of(const struct kv_op *ops, size_t n)
 	return list;
 }
 
+static json_t *compare_of(const struct kv_compare *c)
+{
+	json_t *o =
+		json_pack("{s:s, s:s, s:o, s:o}", "result", c->end ? "LESS" : "EQUAL", "target",
+			  "MOD", "key", encode_text(c->key), "modRevision", number(c->revision));
+
+	if (o && c->end)
+		json_object_set_new(o, "range_end", encode_text(c->end));
+	return o;
+}
+
 char *etcd_txn_request(const struct kv_txn *t)
 {
+	json_t *compares = json_array();
 	json_t *o = json_pack("{s:o, s:o}", "success", ops_of(t->ops, t->n_ops), "failure",
 			      ops_of(t->otherwise, t->n_otherwise));
 
-	if (o && t->key)
-		json_object_set_new(o, "compare",
-				    json_pack("[{s:s, s:s, s:o, s:o}]", "result", "EQUAL", "target",
-					      "MOD", "key", encode_text(t->key), "modRevision",
-					      number(t->revision)));
+	if (o && compares && t->key)
+		json_array_append_new(compares, compare_of(&(struct kv_compare){
+							.key = t->key, .revision = t->revision}));
+	for (size_t i = 0; o && compares && i < t->n_also; i++)
+		json_array_append_new(compares, compare_of(&t->also[i]));
+	if (o && json_array_size(compares))
+		json_object_set(o, "compare", compares);
+	json_decref(compares);
 	return text_of(o);
 }
 

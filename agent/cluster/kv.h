@@ -52,17 +52,26 @@ struct kv_range {
 	bool keys_only;
 };
 
-enum kv_op_kind { KV_PUT, KV_GET };
+enum kv_op_kind { KV_PUT, KV_GET, KV_DELETE };
 struct kv_op {
 	enum kv_op_kind kind;
 	const char *key, *value; /* value: only for KV_PUT */
 	uint64_t lease;		 /* for KV_PUT; 0: the key stays without a lease */
 };
 
-/* Without `key`, the operations are always carried out. */
+/* Compares the revision of the last change; that of a key that does not exist is 0. */
+struct kv_compare {
+	const char *key;
+	const char *end;   /* compares all keys from `key` to before `end`; NULL: only `key` */
+	uint64_t revision; /* the key has this revision; with `end`, all keys have an earlier one */
+};
+
+/* Without `key` and `also`, the operations are always carried out. */
 struct kv_txn {
-	const char *key;	 /* the key to compare */
-	uint64_t revision;	 /* the revision of its last change; 0: the key does not exist */
+	const char *key;   /* the key to compare */
+	uint64_t revision; /* the revision of its last change; 0: the key does not exist */
+	const struct kv_compare *also; /* further comparisons, which must be true as well */
+	size_t n_also;
 	const struct kv_op *ops; /* if the comparison is true */
 	size_t n_ops;
 	const struct kv_op *otherwise;

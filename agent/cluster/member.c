@@ -351,6 +351,11 @@ int member_publish(struct member *m, enum record_kind kind, const char *text)
 	return 0;
 }
 
+uint64_t member_revision(const struct member *m)
+{
+	return m->lease ? m->owner_revision : 0;
+}
+
 /* ---- lifetime ---- */
 
 int member_new(const struct member_setup *setup, struct member **ret)

@@ -34,6 +34,8 @@ int member_new(const struct member_setup *setup, struct member **ret);
 struct member *member_free(struct member *m); /* accepts NULL, returns NULL */
 /* Replaces the value of RECORD_SERVING or RECORD_STATE. The store gets it soon. */
 int member_publish(struct member *m, enum record_kind kind, const char *text);
+/* Returns the revision of this host's registration; 0: it is not registered. */
+uint64_t member_revision(const struct member *m);
 /* Returns a random time from 80 % to 120 % of ns. */
 uint64_t member_jitter(uint64_t ns);
 

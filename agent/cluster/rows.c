@@ -57,6 +57,8 @@ static const struct {
 	[ROWS_PROCESSES] = {"processes", process_members, "id", "status", "UNKNOWN"},
 	[ROWS_NET] = {"net", net_members, "name", "state", "unknown"},
 	[ROWS_EXPORTS] = {"exports", export_members, "name", "state", "unknown"},
+	[ROWS_POOLS] = {.list = "pools"},
+	[ROWS_ADDRESSES] = {.list = "addresses"},
 };
 
 const char *rows_list(enum rows_kind kind)
@@ -249,7 +251,7 @@ int rows_add(json_t *list, enum rows_kind kind, const struct rows_host *h)
 		return r;
 	}
 	json_array_foreach (json_object_get(s, kinds[kind].list), i, o) {
-		if (r < 0 || i == RECORDS_ROWS_MAX)
+		if (r < 0 || !kinds[kind].members || i == RECORDS_ROWS_MAX)
 			break;
 		r = add_row(list, kind, h, s, o);
 	}

@@ -13,7 +13,16 @@
 /* The oldest summary that counts; and how far the clock of its host may be ahead. */
 #define ROWS_AGE_MAX_S (3 * RECORDS_REPEAT_S)
 
-enum rows_kind { ROWS_HOSTS, ROWS_PROCESSES, ROWS_NET, ROWS_EXPORTS, ROWS_KIND_MAX };
+enum rows_kind {
+	ROWS_HOSTS,
+	ROWS_PROCESSES,
+	ROWS_NET,
+	ROWS_EXPORTS,
+	/* These two are not made from summaries, but from the keys of pools (pool.h). */
+	ROWS_POOLS,
+	ROWS_ADDRESSES,
+	ROWS_KIND_MAX
+};
 
 struct rows_host {
 	const char *host;
@@ -25,7 +34,8 @@ struct rows_host {
 
 /* Returns the name of the list in the answer. */
 const char *rows_list(enum rows_kind kind);
-/* Appends the rows of a host to the list. Returns 0 or -ENOMEM. */
+/* Appends the rows of a host to the list; none for a kind that is not made from summaries. Returns
+ * 0 or -ENOMEM. */
 int rows_add(json_t *list, enum rows_kind kind, const struct rows_host *h);
 
 #endif

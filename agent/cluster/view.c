@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Makes a list of all hosts of the cluster from the store. */
 #include "agent/cluster/view.h"
+#include "agent/cluster/pool.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -27,6 +28,9 @@ struct view {
 	json_t *list;
 	size_t n_hosts, bytes, n_omitted;
 	uint64_t now_ms;
+	/* The valid pools, and how many of their addresses are owned. */
+	struct cluster_pool pools[POOLS_MAX];
+	size_t n_pools, n_owned[POOLS_MAX];
 };
 
 static void end(struct view *v, enum cluster_trouble trouble, const char *why)
@@ -221,6 +225,151 @@ static int read_page(struct view *v)
 	return v->setup.ops->range(v->setup.kv, &range, on_page, v);
 }
 
+/* ---- pools and their addresses ---- */
+
+static json_t *or_null(bool is, json_int_t n)
+{
+	return is ? json_integer(n) : json_null();
+}
+
+static int list_pools(struct view *v)
+{
+	char range[2 * IP_ADDR_STR_MAX], ip[IP_ADDR_STR_MAX];
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < v->n_pools; i++) {
+		const struct cluster_pool *p = &v->pools[i];
+
+		if (p->range.first.family)
+			ip_range_format(&p->range, range, sizeof(range));
+		r = json_array_append_new(
+			v->list,
+			json_pack("{s:s, s:s, s:o, s:o, s:o, s:I, s:I}", "name", p->name, "range",
+				  p->range.first.family ? range : "not valid", "gateway",
+				  p->gateway.family
+					  ? json_string(ip_addr_format(&p->gateway, ip, sizeof(ip)))
+					  : json_null(),
+				  "mtu", or_null(p->mtu, p->mtu), "vlan", or_null(p->vlan, p->vlan),
+				  "addresses",
+				  p->range.first.family
+					  ? (json_int_t)MIN_OF(ip_range_count(&p->range),
+							       (uint64_t)INT64_MAX)
+					  : 0,
+				  "owned", (json_int_t)v->n_owned[i]));
+	}
+	return r;
+}
+
+static int take_address(struct view *v, const struct kv_pair *p)
+{
+	const char *pool = "";
+	char ip[IP_ADDR_STR_MAX];
+	struct pool_owned o;
+
+	if (!pool_take_pair(v->cluster, p, &o))
+		return 0;
+	for (size_t i = 0; i < v->n_pools; i++)
+		if (v->pools[i].range.first.family &&
+		    ip_range_contains(&v->pools[i].range, &o.ip)) {
+			v->n_owned[i]++;
+			pool = v->pools[i].name;
+		}
+	if (v->setup.kind == ROWS_POOLS)
+		return 0;
+	if (v->bytes > VIEW_ANSWER_BYTES_MAX / 2) {
+		v->n_omitted++;
+		return 0;
+	}
+	v->bytes += ROW_BYTES / 2;
+	return json_array_append_new(
+		v->list,
+		json_pack("{s:s, s:s, s:s, s:o}", "address", ip_addr_format(&o.ip, ip, sizeof(ip)),
+			  "pool", pool, "host", o.host, "worker",
+			  or_null(o.index < CLUSTER_POOL_ADDRS_MAX, (json_int_t)o.index + 1)));
+}
+
+static int read_addresses(struct view *v);
+
+static void on_addresses(void *user, const struct kv_answer *a)
+{
+	struct view *v = user;
+	int r = 0;
+
+	if (a->too_large && v->page > 1) {
+		v->page /= 2;
+		r = read_addresses(v);
+		if (r < 0)
+			end(v, CLUSTER_UNREACHABLE, strerror(-r));
+		return;
+	}
+	if (a->trouble != CLUSTER_FINE) {
+		end(v, a->trouble, a->text);
+		return;
+	}
+	for (size_t i = 0; r == 0 && i < a->n_pairs; i++)
+		r = take_address(v, &a->pairs[i]) < 0 ? -ENOMEM : 0;
+	if (r == 0 && a->more)
+		r = pool_next_page(a, v->next) ? 1 : -EBADMSG;
+	if (r > 0) {
+		r = read_addresses(v);
+	} else if (r == 0) {
+		r = v->setup.kind == ROWS_POOLS && list_pools(v) < 0 ? -ENOMEM : 0;
+		if (r == 0) {
+			end(v, CLUSTER_FINE, "");
+			return;
+		}
+	}
+	if (r < 0)
+		end(v, r == -EBADMSG ? CLUSTER_WRONG : CLUSTER_UNREACHABLE,
+		    r == -EBADMSG ? "keys below address/ in etcd are too long; delete them"
+				  : strerror(-r));
+}
+
+static int read_addresses(struct view *v)
+{
+	const struct kv_range range = {.first = v->next, .end = v->end, .limit = v->page};
+
+	return v->setup.ops->range(v->setup.kv, &range, on_addresses, v);
+}
+
+static void on_pools(void *user, const struct kv_answer *a)
+{
+	const struct kv_pair *p = a->n_pairs ? &a->pairs[0] : NULL;
+	struct view *v = user;
+	json_t *config;
+	int r;
+
+	if (a->trouble != CLUSTER_FINE) {
+		end(v, a->trouble, a->text);
+		return;
+	}
+	config = pools_parse(p && p->value ? p->value : "", p ? p->len : 0);
+	if (!config) {
+		end(v, CLUSTER_WRONG,
+		    "the cluster's key config has a form that this version does not know");
+		return;
+	}
+	for (size_t i = 0;
+	     v->n_pools < POOLS_MAX && i < json_array_size(json_object_get(config, "pools")); i++)
+		v->n_pools +=
+			pools_at(config, i, &v->pools[v->n_pools]) || v->pools[v->n_pools].name[0];
+	json_decref(config);
+	pool_address_keys(v->cluster, v->next, v->end);
+	v->page = POOL_ADDRESS_PAGE;
+	r = read_addresses(v);
+	if (r < 0)
+		end(v, CLUSTER_UNREACHABLE, strerror(-r));
+}
+
+static int read_pools(struct view *v)
+{
+	char key[KV_KEY_MAX];
+	const struct kv_range range = {.first = key};
+
+	pool_config_key(v->cluster, key);
+	return v->setup.ops->range(v->setup.kv, &range, on_pools, v);
+}
+
 int view_new(const struct view_setup *setup, struct view **ret)
 {
 	struct view *v = calloc(1, sizeof(*v));
@@ -235,8 +384,14 @@ int view_new(const struct view_setup *setup, struct view **ret)
 	clock_gettime(CLOCK_REALTIME, &now);
 	v->now_ms = (uint64_t)now.tv_sec * 1000;
 	v->list = json_array();
-	begin(v, RECORD_SERVING);
-	r = v->list ? read_page(v) : -ENOMEM;
+	if (!v->list) {
+		r = -ENOMEM;
+	} else if (setup->kind >= ROWS_POOLS) {
+		r = read_pools(v);
+	} else {
+		begin(v, RECORD_SERVING);
+		r = read_page(v);
+	}
 	if (r < 0) {
 		view_free(v);
 		return r;

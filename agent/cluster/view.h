@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Answers requests for lists of all hosts: reads the leases and the summaries in pages, when a
- * client asks. The number of hosts and the size of the answer are bounded.
+ * Answers requests for lists of all hosts: reads the leases and the summaries, or the pools and
+ * their addresses, in pages, when a client asks. The number of hosts and the size of the answer are
+ * bounded.
  */
 #ifndef PLENUM_AGENT_VIEW_H
 #define PLENUM_AGENT_VIEW_H

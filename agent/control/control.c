@@ -174,6 +174,8 @@ static void on_get(struct agent *a, const struct client *cl, const struct privse
 	case PRIVSEP_CLUSTER_PROCESSES:
 	case PRIVSEP_CLUSTER_NET:
 	case PRIVSEP_CLUSTER_EXPORTS:
+	case PRIVSEP_CLUSTER_POOLS:
+	case PRIVSEP_CLUSTER_ADDRESSES:
 		control_get_cluster(a, cl, (enum privsep_what)m->get.what, r);
 		break;
 	case PRIVSEP_LOGS:	/* only for PRIVSEP_GET_LOGS */
@@ -607,6 +609,10 @@ static const control_handler handlers[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_DOCTOR] = control_doctor,
 	[PRIVSEP_MOUNT] = control_mount,
 	[PRIVSEP_UNMOUNT] = control_unmount,
+	[PRIVSEP_POOL_ADD] = control_edit_cluster,
+	[PRIVSEP_POOL_REMOVE] = control_edit_cluster,
+	[PRIVSEP_CLUSTER_FORGET] = control_edit_cluster,
+	[PRIVSEP_CLUSTER_LEAVE] = control_edit_cluster,
 };
 
 /* Returns the name of an operation for which the client does not wait; NULL: it waits. */

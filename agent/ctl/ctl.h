@@ -60,7 +60,8 @@ struct ctl_args {
 	bool once, batch;				       /* for top */
 	const char *since, *until, *severity, *source, *lines; /* for events */
 	/* For net add and net set. */
-	const char *name, *device, *network, *label, *ips, *netmask, *gateway, *vlan, *mtu, *unset;
+	const char *name, *device, *network, *label, *ips, *netmask, *gateway, *vlan, *mtu, *range,
+		*unset;
 	const char *net_keys[RESOURCE_NET_KEY_MAX];
 	bool auto_label, inet6, shared_ip, soft_roce, rdma_off, rdma_on, rdma_only;
 	struct ctl_list forces; /* for apply, confirm and rollback */
@@ -377,6 +378,12 @@ int ctl_cmd_cluster_hosts(const struct ctl_args *a);
 int ctl_cmd_cluster_processes(const struct ctl_args *a);
 int ctl_cmd_cluster_net(const struct ctl_args *a);
 int ctl_cmd_cluster_exports(const struct ctl_args *a);
+int ctl_cmd_cluster_forget(const struct ctl_args *a);
+int ctl_cmd_cluster_leave(const struct ctl_args *a);
+int ctl_cmd_pool_show(const struct ctl_args *a);
+int ctl_cmd_pool_add(const struct ctl_args *a);
+int ctl_cmd_pool_remove(const struct ctl_args *a);
+int ctl_cmd_pool_addresses(const struct ctl_args *a);
 int ctl_cmd_paths(const struct ctl_args *a);
 int ctl_cmd_sessions(const struct ctl_args *a);
 int ctl_cmd_events(const struct ctl_args *a);

@@ -24,9 +24,27 @@ static int print_servers(const json_t *servers)
 	return ctl_table_print(&t);
 }
 
+static int print_pools(const json_t *pools)
+{
+	static const char *const headings[] = {"POOL", "NETWORK", "NEEDS", "ADDRESSES", "REASON"};
+	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
+	const json_t *p;
+	size_t i;
+
+	json_array_foreach (pools, i, p) {
+		ctl_table_add(&t, "%s", ctl_text(p, "pool"));
+		ctl_table_add(&t, "%s", ctl_text(p, "network"));
+		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(p, "needs"));
+		ctl_table_add_list(&t, json_object_get(p, "addresses"));
+		ctl_table_add(&t, "%s", ctl_text(p, "reason"));
+	}
+	return ctl_table_print(&t);
+}
+
 static int print_status(const json_t *o)
 {
-	const json_t *servers = json_object_get(o, "servers");
+	const json_t *servers = json_object_get(o, "servers"), *pools = json_object_get(o, "pools");
+	int r = CTL_OK;
 
 	printf("Cluster   %s\nHost      %s, id %s, start %" JSON_INTEGER_FORMAT "\nState     %s\n",
 	       ctl_text(o, "cluster"), ctl_text(o, "host"), ctl_text(o, "id"), ctl_int(o, "start"),
@@ -37,8 +55,12 @@ static int print_status(const json_t *o)
 		printf("Endpoint  %s\n", ctl_text(o, "endpoint"));
 	if (ctl_int(o, "lease_s"))
 		printf("Lease     %" JSON_INTEGER_FORMAT " s\n", ctl_int(o, "lease_s"));
+	if (json_array_size(pools)) {
+		putchar('\n');
+		r = print_pools(pools);
+	}
 	if (json_array_size(servers) == 0)
-		return CTL_OK;
+		return r;
 	putchar('\n');
 	return print_servers(servers);
 }

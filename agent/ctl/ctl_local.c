@@ -6,6 +6,7 @@
 #include "netcfg/base/state_file.h"
 #include "netcfg/host/inventory.h"
 #include "netcfg/plan/plan_owned.h"
+#include "netcfg/plan/plan_pools.h"
 #include "netcfg/plan/show/generate.h"
 #include "netcfg/plan/show/snapshot.h"
 #include "netcfg/plan/worker/plan_worker_ids.h"
@@ -387,15 +388,18 @@ static int load_agreed(struct transport_choice *g, const char *path, struct diag
 }
 
 /* Reads the agent's records of its objects and workers, if the user is allowed to. */
-static int load_records(struct plan_owned *o, struct plan_worker_ids *p, struct transport_choice *g,
-			struct diag *d)
+static int load_records(struct plan_owned *o, struct plan_worker_ids *p, struct plan_pools *pools,
+			struct transport_choice *g, struct diag *d)
 {
 	static const char owned[] = PLENUM_STATEDIR "/owned", places[] = PLENUM_STATEDIR "/workers",
+			  taken[] = PLENUM_STATEDIR "/" PLAN_POOLS_FILE,
 			  agreed[] = PLENUM_STATEDIR "/agreed";
 	int r = access(owned, R_OK) == 0 ? plan_owned_load(o, owned, d) : 0;
 
 	if (r >= 0 && access(places, R_OK) == 0)
 		r = plan_worker_ids_load(p, places, d);
+	if (r >= 0 && access(taken, R_OK) == 0)
+		r = plan_pools_load(pools, taken, d);
 	return r >= 0 ? load_agreed(g, agreed, d) : r;
 }
 
@@ -404,10 +408,14 @@ int ctl_plan_here(const struct spec *s, const struct inventory *inv, const struc
 {
 	PLENUM_CLEANUP(plan_owned_done) struct plan_owned owned = {.path = NULL};
 	PLENUM_CLEANUP(plan_worker_ids_done) struct plan_worker_ids places = {0};
+	PLENUM_CLEANUP(plan_pools_done) struct plan_pools pools = {.n = 0};
 	PLENUM_CLEANUP(transport_choice_done) struct transport_choice agreed = {0};
-	const struct plan_context ctx = {
-		.owned = &owned, .worker_ids = &places, .accepted = &agreed, .running = running};
-	int r = load_records(&owned, &places, &agreed, d);
+	const struct plan_context ctx = {.owned = &owned,
+					 .worker_ids = &places,
+					 .pools = &pools,
+					 .accepted = &agreed,
+					 .running = running};
+	int r = load_records(&owned, &places, &pools, &agreed, d);
 
 	return r >= 0 ? plan_build(s, inv, &ctx, d, ret) : r;
 }

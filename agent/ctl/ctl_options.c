@@ -25,7 +25,7 @@ static const struct ctl_option {
 	const char *name;
 	char letter; /* 0: there is no short form */
 	enum kind kind;
-	unsigned takes;
+	uint64_t takes;
 	size_t offset;
 } options[] = {
 	{"socket", 0, TEXT, 0, offsetof(struct ctl_parsed, args.socket)},
@@ -46,9 +46,10 @@ static const struct ctl_option {
 	{"auto-label", 0, FLAG, TAKES_NET, offsetof(struct ctl_parsed, args.auto_label)},
 	{"ips", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.ips)},
 	{"netmask", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.netmask)},
-	{"gateway", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.gateway)},
-	{"vlan", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.vlan)},
-	{"mtu", 0, TEXT, TAKES_NET, offsetof(struct ctl_parsed, args.mtu)},
+	{"gateway", 0, TEXT, TAKES_SUBNET, offsetof(struct ctl_parsed, args.gateway)},
+	{"vlan", 0, TEXT, TAKES_SUBNET, offsetof(struct ctl_parsed, args.vlan)},
+	{"mtu", 0, TEXT, TAKES_SUBNET, offsetof(struct ctl_parsed, args.mtu)},
+	{"range", 0, TEXT, TAKES_POOL, offsetof(struct ctl_parsed, args.range)},
 	{"inet6", 0, FLAG, TAKES_NET, offsetof(struct ctl_parsed, args.inet6)},
 	{"shared-ip", 0, FLAG, TAKES_NET, offsetof(struct ctl_parsed, args.shared_ip)},
 	{"soft-roce", 0, FLAG, TAKES_NET, offsetof(struct ctl_parsed, args.soft_roce)},

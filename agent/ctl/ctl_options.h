@@ -6,49 +6,50 @@
 #include "agent/ctl/ctl.h"
 
 /* Bits of the options that a command takes in addition to --socket, --json and --help. */
-enum {
-	TAKES_FOLLOW = 1 << 0,
-	TAKES_NET = 1 << 2,
-	TAKES_WHICH = 1 << 3,
-	TAKES_APPLY = 1 << 4,
-	TAKES_NAME = 1 << 5,
-	TAKES_SET = 1 << 6,
-	TAKES_DRY_RUN = 1 << 7,
-	TAKES_SORT = 1 << 17,
-	TAKES_OUTPUT = 1 << 29,
-	TAKES_TABLE = 1 << 8 | TAKES_SORT | TAKES_OUTPUT,
-	TAKES_WORKER = 1 << 1,
-	TAKES_DETACH = 1 << 30, /* --force without a name */
-	TAKES_SECONDS = 1 << 18,
-	TAKES_SNAPSHOT = 1 << 9,
-	TAKES_INVENTORY = 1 << 10,
-	TAKES_PEER = 1 << 11,
-	TAKES_SIZE = 1 << 12,
-	TAKES_CAPTURE = 1 << 13,
-	TAKES_LEG = 1 << 14,
-	TAKES_COUNT = 1 << 15,
-	TAKES_TOP = 1 << 16,
-	TAKES_FAULT = 1 << 19,
-	TAKES_FORCE = 1 << 20,
-	TAKES_OUTDATED = 1 << 21,
-	TAKES_EVENTS = 1 << 22,
-	TAKES_EXPECT = 1 << 23,
-	TAKES_DOCTOR = 1 << 25,
-	TAKES_ANSWERS = 1 << 26,
-	TAKES_ROLE = 1 << 27,
-	TAKES_LINES = 1 << 28,
-	TAKES_CORE = (int)(1U << 31), /* no bit is left */
-	/* Not an option: the command interrupts service or discards work, so it is never
-	 * suggested. */
-	DISRUPTS = 1 << 24,
-};
+#define TAKES_FOLLOW (UINT64_C(1) << 0)
+#define TAKES_NET (UINT64_C(1) << 1)
+#define TAKES_WHICH (UINT64_C(1) << 2)
+#define TAKES_APPLY (UINT64_C(1) << 3)
+#define TAKES_NAME (UINT64_C(1) << 4)
+#define TAKES_SET (UINT64_C(1) << 5)
+#define TAKES_DRY_RUN (UINT64_C(1) << 6)
+#define TAKES_SORT (UINT64_C(1) << 7)
+#define TAKES_OUTPUT (UINT64_C(1) << 8)
+#define TAKES_WORKER (UINT64_C(1) << 9)
+#define TAKES_DETACH (UINT64_C(1) << 10) /* --force without a name */
+#define TAKES_SECONDS (UINT64_C(1) << 11)
+#define TAKES_SNAPSHOT (UINT64_C(1) << 12)
+#define TAKES_INVENTORY (UINT64_C(1) << 13)
+#define TAKES_PEER (UINT64_C(1) << 14)
+#define TAKES_SIZE (UINT64_C(1) << 15)
+#define TAKES_CAPTURE (UINT64_C(1) << 16)
+#define TAKES_LEG (UINT64_C(1) << 17)
+#define TAKES_COUNT (UINT64_C(1) << 18)
+#define TAKES_TOP (UINT64_C(1) << 19)
+#define TAKES_FAULT (UINT64_C(1) << 20)
+#define TAKES_FORCE (UINT64_C(1) << 21)
+#define TAKES_OUTDATED (UINT64_C(1) << 22)
+#define TAKES_EVENTS (UINT64_C(1) << 23)
+#define TAKES_EXPECT (UINT64_C(1) << 24)
+#define TAKES_DOCTOR (UINT64_C(1) << 25)
+#define TAKES_ANSWERS (UINT64_C(1) << 26)
+#define TAKES_ROLE (UINT64_C(1) << 27)
+#define TAKES_LINES (UINT64_C(1) << 28)
+#define TAKES_CORE (UINT64_C(1) << 29)
+#define TAKES_SUBNET (UINT64_C(1) << 30)
+#define TAKES_POOL (UINT64_C(1) << 31)
+/* The other options of commands that print tables. */
+#define TAKES_VIEW (UINT64_C(1) << 32)
+#define TAKES_TABLE (TAKES_VIEW | TAKES_SORT | TAKES_OUTPUT)
+/* Not an option: the command interrupts service or discards work, so it is never suggested. */
+#define DISRUPTS (UINT64_C(1) << 33)
 
 /* A command. Its texts are in agent/api/rest/resource.c if it carries out one operation of the API,
  * otherwise in ctl.c. */
 struct ctl_command {
 	const char *words;
 	int min_operands, max_operands;
-	unsigned takes;
+	uint64_t takes;
 	int (*run)(const struct ctl_args *a);
 };
 
@@ -58,7 +59,7 @@ const char *ctl_suggest(const char *typed, const struct ctl_command *commands, s
 
 struct ctl_parsed {
 	struct ctl_args args; /* has pointers into argv */
-	unsigned given;	      /* bits (TAKES_...) of the options that were given */
+	uint64_t given;	      /* bits (TAKES_...) of the options that were given */
 	bool help, version;
 	char words[4096]; /* the joined values of -o */
 };

@@ -44,6 +44,7 @@ int reconcile_preview(struct agent *a, struct kernel *k, const struct reconcile_
 				   .held_hugepages = leg_policy_held_hugepages(a->sup),
 				   .owned = &owned,
 				   .worker_ids = &worker_ids,
+				   .pools = &a->pools,
 				   .accepted = reconcile_choice_now(rec),
 				   .may_move = may_move,
 				   .needs_verified_peer =

@@ -9,6 +9,7 @@
 #include "agent/kernel_events.h"
 #include "agent/leg_labels.h"
 #include "agent/leg_wiring.h"
+#include "agent/membership.h"
 #include "agent/reconcile/reachability.h"
 #include "agent/reconcile/reconcile_choice.h"
 #include "agent/reconcile/reconcile_confirm.h"
@@ -22,6 +23,7 @@
 #include <string.h>
 
 #define TRIES_MAX 3
+#define AWAITS_POOLS 2
 
 /* Puts the new generation of this run in force. */
 static void generation_commit(struct agent *a)
@@ -227,14 +229,38 @@ static struct plan_context context_of(struct agent *a, const struct spec *spec)
 		.made = (const char(*)[16])rec->choice.vf_pfs,
 		.n_made = rec->choice.n_vf_pfs,
 		.conflicts = &rec->inputs.conflicts,
+		.pools = &a->pools,
+		.needs_pools = rec->run.next.spec != NULL,
 		.held = (const char(*)[16])rec->inputs.held_vfs,
 		.n_held = rec->inputs.n_held_vfs,
 		.forced = (const char(*)[PLENUM_NAME_MAX])rec->run.client.forced,
 		.n_forced = rec->run.client.n_forced};
 }
 
+/* Takes the addresses of pools that a configuration needs before it comes in force, so that the
+ * plan and the checks of the apply have them. Returns 0, AWAITS_POOLS if the run continues later,
+ * or negative errno. */
+static int take_pools(struct agent *a)
+{
+	struct reconcile_run *run = &a->reconcile.run;
+
+	if (!run->next.spec || a->reconcile.pending.applier)
+		return 0;
+	if (cluster_is_leaving(a->cluster) && cluster_pools_use(run->next.spec)) {
+		diag_add(&run->diag, DIAG_ERROR, NULL, NULL,
+			 "'plenum cluster leave' gives the addresses of this host back just now; "
+			 "apply a configuration with 'pool' when it has ended");
+		return -EBUSY;
+	}
+	if (run->asked_pools || run->n_tries || !cluster_pools_use(run->next.spec))
+		return 0;
+	run->asked_pools = true;
+	run->awaits_pools = membership_take_pools(a, run->next.spec);
+	return run->awaits_pools ? AWAITS_POOLS : 0;
+}
+
 /* Carries out the part of a run before the applier. Returns 1 if the applier is running the steps,
- * 0 if there are no steps, or negative errno. */
+ * AWAITS_POOLS if the run continues later, 0 if there are no steps, or negative errno. */
 static int first_half(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -252,6 +278,10 @@ static int first_half(struct agent *a)
 				    .on_end = reconcile_on_applied,
 				    .user = a};
 
+	if (r >= 0)
+		r = take_pools(a);
+	if (r == AWAITS_POOLS)
+		return r;
 	if (r >= 0)
 		r = plan_build(spec, rec->run.next.inv, &ctx, &rec->run.diag, &rec->run.next.plan);
 	if (r >= 0)
@@ -430,12 +460,30 @@ static void begin(struct agent *a)
 {
 	int r = first_half(a);
 
-	if (r == 1) {
+	if (r == AWAITS_POOLS) { /* the configuration is loaded again then, with its warnings */
+		generation_done(&a->reconcile.run.next);
+		diag_done(&a->reconcile.run.diag);
+		a->reconcile.run.diag = (struct diag)DIAG_INIT;
+	}
+	if (r == 1 || r == AWAITS_POOLS) {
 		if (!loop_timer_armed(a->reconcile.pacing.tick))
 			loop_timer_arm(a->reconcile.pacing.tick, RECONCILE_TICK_NS);
 		return;
 	}
 	finish(a, r == 0 ? second_half(a) : r);
+}
+
+void reconcile_pools_taken(struct agent *a)
+{
+	struct reconcile *rec = &a->reconcile;
+
+	if (!rec->run.awaits_pools)
+		return;
+	rec->run.awaits_pools = false;
+	if (a->state == AGENT_STOPPING)
+		finish(a, -ESHUTDOWN);
+	else
+		begin(a);
 }
 
 void reconcile_begin(struct agent *a, const struct reconcile_request *rq)
@@ -480,6 +528,8 @@ static void finish(struct agent *a, int r)
 	reconcile_ticket_done(a);
 	while (rec->pending.applier && !rec->reachability.alone && rec->queue.n_clients > 0)
 		reconcile_refuse_client(a, &rec->queue.clients[--rec->queue.n_clients], -EALREADY);
+	if (rec->run.asked_pools) /* for a configuration that may not have come in force */
+		membership_take_spec(a);
 	if (a->store.prepared) /* the prepared commit was not made */
 		store_abandon(&a->store);
 	generation_done(&rec->run.next);

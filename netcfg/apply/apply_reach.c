@@ -2,6 +2,7 @@
 /* Pings the peers and gateways of a configuration before and after a change. In contrast, verify.c
  * checks only this host. */
 #include "netcfg/apply/apply_reach.h"
+#include "netcfg/plan/plan_pools.h"
 #include "netcfg/plan/planner.h"
 #include <poll.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 /* The host as planned for one configuration. */
 struct view {
 	const struct spec *spec;
+	struct spec resolved; /* *spec, with the gateways of pools */
 	struct inventory *inv;
 	struct plan *plan;
 };
@@ -23,17 +25,24 @@ static void view_done(struct view *v)
 {
 	plan_free(v->plan);
 	inv_free(v->inv);
+	free(v->resolved.networks);
 }
 
 static int view_take(struct kernel *k, const struct spec *spec, const struct plan_context *ctx,
 		     struct view *ret)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	struct plan_context c = *ctx;
 	int r;
 
+	c.needs_pools = false;
 	*ret = (struct view){.spec = spec};
+	r = plan_pools_resolve(spec, ctx->pools, &ret->resolved);
+	if (r < 0)
+		return r;
+	ret->spec = &ret->resolved;
 	r = inv_collect(k, &d, &ret->inv);
-	return r < 0 ? r : plan_build(spec, ret->inv, ctx, &d, &ret->plan);
+	return r < 0 ? r : plan_build(spec, ret->inv, &c, &d, &ret->plan);
 }
 
 static const struct plan_leg_info *leg_find(const struct view *v, const char *name)

@@ -45,7 +45,7 @@ static int check_port_addr(const struct inventory *inv, const struct plan_port *
 		if (a->dad_failed) {
 			diag_add(d, DIAG_ERROR, NULL, port->leg,
 				 "another host already uses %s (duplicate address detection on "
-				 "%s); write other 'ips'",
+				 "%s); write other 'ips' or another 'pool'",
 				 text, port->ifname);
 			return -EADDRINUSE;
 		}

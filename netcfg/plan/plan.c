@@ -5,6 +5,7 @@
 #include "netcfg/plan/plan_feature.h"
 #include "netcfg/plan/plan_guard.h"
 #include "netcfg/plan/plan_owned.h"
+#include "netcfg/plan/plan_pools.h"
 #include "netcfg/plan/plan_project.h"
 #include "netcfg/plan/plan_setting_conflicts.h"
 #include "netcfg/plan/planner.h"
@@ -196,23 +197,30 @@ int plan_build(const struct spec *spec, const struct inventory *inv, const struc
 	       struct diag *d, struct plan **ret)
 {
 	static const struct plan_context nothing;
-	struct plan_builder b = {
-		.spec = spec, .given = spec, .inv = inv, .ctx = ctx ? ctx : &nothing, .d = d};
-	int r;
+	struct spec resolved;
+	struct plan_builder b = {.spec = &resolved,
+				 .given = &resolved,
+				 .inv = inv,
+				 .ctx = ctx ? ctx : &nothing,
+				 .d = d};
+	int r = plan_pools_resolve(spec, b.ctx->pools, &resolved);
 
+	if (r < 0)
+		return r;
 	b.plan = calloc(1, sizeof(*b.plan));
-	if (!b.plan)
+	if (!b.plan) {
+		free(resolved.networks);
 		return -ENOMEM;
+	}
 	b.plan->inventory_number = inv->number;
 	if (b.ctx->owned && b.ctx->owned->path) {
 		b.plan->record = strdup(b.ctx->owned->path);
-		if (!b.plan->record) {
-			plan_free(b.plan);
-			return -ENOMEM;
-		}
+		r = b.plan->record ? 0 : -ENOMEM;
 	}
 	memcpy(b.plan->host, spec->host[0] ? spec->host : inv->host, sizeof(b.plan->host));
-	r = build(&b);
+	if (r == 0)
+		r = build(&b);
+	free(resolved.networks);
 	free(b.want.steps);
 	inv_free(b.projected);
 	if (r < 0) {

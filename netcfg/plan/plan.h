@@ -275,6 +275,7 @@ struct transport_choice;
 struct plan_owned;
 struct plan_worker_ids;
 struct plan_conflicts;
+struct plan_pools;
 
 /* Inputs of a plan besides spec and inventory. All pointers are borrowed and may be NULL. */
 struct plan_context {
@@ -308,6 +309,11 @@ struct plan_context {
 	size_t n_made;
 	/* Data IPs that other hosts use, which the plan assigns to no worker (plan_conflict.h). */
 	const struct plan_conflicts *conflicts;
+	/* Addresses that this host has of the cluster's pools (plan_pools.h). */
+	const struct plan_pools *pools;
+	/* The spec is not in force yet: it is refused if a leg that has addresses now would lose
+	 * them, because this host lacks some of the leg's pool. */
+	bool needs_pools;
 	/* PCI addresses of functions that running workers have opened. The plan leaves these
 	 * functions as they are; a later plan changes them (plan.n_deferred). */
 	const char (*held)[16];

@@ -10,6 +10,7 @@
 #include "netcfg/host/link_setting.h"
 #include "netcfg/plan/plan_feature.h"
 #include "netcfg/plan/plan_guard.h"
+#include "netcfg/plan/plan_pools.h"
 #include "netcfg/plan/plan_shared.h"
 #include "netcfg/plan/planner.h"
 #include "netcfg/plan/vlan_link.h"
@@ -604,6 +605,97 @@ static void leg_disable(struct plan_leg_info *info)
 		   info->name);
 }
 
+/* Refuses the configuration if workers that have addresses on the leg now would have none, because
+ * this host lacks addresses of the network's pool. */
+static bool pool_takes_away(struct plan_builder *b, size_t i, const struct spec_network *network)
+{
+	const struct plan *running = b->ctx->needs_pools ? b->ctx->running : NULL;
+	const size_t have = plan_pool_count(network->taken, network->n_taken);
+	const struct spec_net *net = &b->spec->nets[i];
+	struct reason why;
+	size_t n = 0;
+
+	for (size_t k = 0; running && k < running->n_workers; k++)
+		for (size_t p = 0; p < running->workers[k].n_ports; p++)
+			n += strcmp(running->workers[k].ports[p].leg, net->name) == 0;
+	n = MIN_OF(n, plan_pool_need(b->spec, network));
+	if (have >= n)
+		return false;
+	plan_pool_reason(b, network, &why);
+	diag_add(
+		b->d, DIAG_ERROR, &net->pos, net_path(net, "network").text,
+		"leg %s has addresses for %zu workers now, and this host has %zu of the pool '%s'; "
+		"apply again when it has enough (%.200s)",
+		net->name, n, have, network->pool, why.text);
+	return true;
+}
+
+/* Finds an address of the pool that this host's configuration uses for something else. */
+static bool pool_clashes(const struct plan_builder *b, const struct spec_network *w,
+			 struct reason *why)
+{
+	const struct spec *s = b->spec;
+
+	if (ip_range_contains(&w->range, &w->gateway)) {
+		reason_set(why, "pool-clash",
+			   "the gateway of network %s is in the range of its pool '%s', so a host "
+			   "may get it; correct 'gateway', or leave it out of the range",
+			   w->name, w->pool);
+		return true;
+	}
+	for (size_t i = 0; i < s->n_networks; i++) {
+		const struct spec_network *o = &s->networks[i];
+
+		if (o == w || !o->range.first.family || !ip_range_overlaps(&o->range, &w->range))
+			continue;
+		reason_set(why, "pool-clash",
+			   "the range of the pool '%s' overlaps that of network %s; give each its "
+			   "own addresses",
+			   w->pool, o->name);
+		return true;
+	}
+	for (size_t i = 0; i < s->n_peers; i++)
+		for (size_t k = 0; k < s->peers[i].n_ips; k++)
+			for (size_t t = 0; t < w->n_taken; t++) {
+				if (!ip_addr_equal(&w->taken[t], &s->peers[i].ips[k]))
+					continue;
+				reason_set(
+					why, "pool-clash",
+					"this host owns an address of the pool '%s' that 'peers' "
+					"lists for %s; correct the entry of the peer",
+					w->pool, s->peers[i].name);
+				return true;
+			}
+	return false;
+}
+
+/* Sets the state of a leg whose network is a pool of which this host has no address yet. This is
+ * not an error with policy.on-fallback: refuse either, because the agent takes the addresses of a
+ * configuration only when it is in force. */
+static void leg_wait_for_pool(struct plan_builder *b, size_t i, const struct spec_network *network)
+{
+	b->plan->legs[i].state = PLAN_LEG_ABSENT;
+	plan_pool_reason(b, network, &b->plan->legs[i].reason);
+}
+
+/* Returns whether the leg can use the addresses of its network's pool; if not, sets its state, or
+ * refuses the configuration. */
+static bool pool_is_ready(struct plan_builder *b, size_t i, const struct spec_network *network)
+{
+	struct reason why;
+
+	if (pool_takes_away(b, i, network))
+		return false;
+	if (!network->n_taken) {
+		leg_wait_for_pool(b, i, network);
+		return false;
+	}
+	if (!pool_clashes(b, network, &why))
+		return true;
+	planner_leg_set_state(b, i, PLAN_LEG_REFUSED, &why);
+	return false;
+}
+
 static void leg_append(struct plan_builder *b, struct plan_leg *leg)
 {
 	memcpy(leg->label, b->plan->legs[leg->index].label, sizeof(leg->label));
@@ -673,6 +765,8 @@ int planner_leg_add(struct plan_builder *b, size_t i)
 		shared_leg_add(b, i);
 		return 0;
 	}
+	if (network->pool[0] && !pool_is_ready(b, i, network))
+		return 0;
 	device = device_choose(b, i, network);
 	link = device ? link_choose(b, i, network, device) : NULL;
 	if (!link)

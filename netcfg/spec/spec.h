@@ -137,11 +137,18 @@ const char *spec_security_to_string(enum spec_security v);
 
 struct spec_network { /* a network, from which legs get addresses */
 	char name[PLENUM_NAME_MAX];
-	struct ip_range range;
+	/* The pool of the cluster from which this host takes its addresses. "": `range` has them.
+	 * With a pool, plan_build() sets the members up to `vlan` from what is known of it. */
+	char pool[PLENUM_NAME_MAX];
+	struct ip_range range;	/* first.family 0: of a pool, which is not known yet */
 	struct ip_addr gateway; /* family 0: none */
 	uint32_t mtu;		/* MTU in bytes, at least SPEC_MTU_MIN; 0: the MTU stays
 				   unchanged */
 	uint16_t vlan;		/* 802.1Q tag 1-4094; 0: untagged */
+	/* The addresses that this host has of the pool, in the order of the worker ids; borrowed,
+	 * set by plan_build() only. */
+	const struct ip_addr *taken;
+	size_t n_taken;
 	struct diag_pos pos;
 };
 

@@ -763,6 +763,7 @@ void spec_check(struct spec_reader *r)
 		check_ip_count(r, &s->nets[i], n_cores);
 	check_peer_ips(r);
 	spec_check_cluster(r);
+	spec_check_pools(r);
 	spec_check_api(r);
 	check_not_empty(r);
 	if (!diag_has_errors(r->d))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks the section `cluster`: its key file, and the endpoints of etcd with their files. */
+/* Checks the section `cluster`: its key file, and the endpoints of etcd with their files; and the
+ * networks that take their addresses from a pool of the cluster. */
 #include "netcfg/spec/spec_check_internal.h"
 #include <stdlib.h>
 #include <string.h>
@@ -81,4 +82,61 @@ void spec_check_cluster(struct spec_reader *r)
 			    "it has no effect with security: none; remove secret-file or "
 			    "security: none");
 	check_etcd(r, c);
+}
+
+/* Legs of a network with a pool have the addresses that the host took, in the order of the worker
+ * ids, so they cannot list others. */
+static void check_pool_legs(struct spec_reader *r, const struct spec_network *w)
+{
+	const struct spec *s = r->spec;
+
+	for (size_t i = 0; i < s->n_nets; i++)
+		if (s->nets[i].n_ips && strcmp(s->nets[i].network, w->name) == 0)
+			check_error(r, &s->nets[i].pos, "ips",
+				    "network '%s' has a pool, from which this host takes its "
+				    "addresses; remove 'ips', or write 'range' for the network",
+				    w->name);
+}
+
+static void check_pool(struct spec_reader *r, const struct spec_network *w)
+{
+	const struct spec *s = r->spec;
+
+	if (w->range.first.family) {
+		check_error(r, &w->pos, "pool",
+			    "the network has a range and a pool; remove one of the two");
+		return;
+	}
+	if (s->cluster.n_etcd == 0)
+		check_error(r, &w->pos, "pool",
+			    "a pool is in the cluster's etcd, and this host has no cluster.etcd; "
+			    "write cluster.etcd, or 'range' in place of 'pool'");
+	for (const struct spec_network *o = s->networks; o < w; o++)
+		if (strcmp(o->pool, w->pool) == 0) {
+			check_error(r, &w->pos, "pool",
+				    "it is the pool of network '%s' on line %u already; give each "
+				    "network its own pool",
+				    o->name, o->pos.line);
+			break;
+		}
+	check_pool_legs(r, w);
+}
+
+void spec_check_pools(struct spec_reader *r)
+{
+	const struct spec *s = r->spec;
+
+	for (size_t i = 0; i < s->n_networks; i++) {
+		const struct spec_network *w = &s->networks[i];
+		const struct spec_node *map = spec_check_node(r, &w->pos, NULL, NO_INDEX);
+
+		if (w->pool[0])
+			check_pool(r, w);
+		else if (!w->range.first.family && map && !spec_node_member(map, "range") &&
+			 !spec_node_member(map, "pool"))
+			check_error(r, &w->pos, NULL,
+				    "the key 'range' is missing; write for example 'range: "
+				    "10.10.1.10-10.10.1.200/16', or 'pool: NAME' for a pool of the "
+				    "cluster");
+	}
 }

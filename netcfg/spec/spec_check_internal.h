@@ -46,7 +46,8 @@ void spec_check_dcb(struct spec_reader *r, const struct spec_net *net);
 /* Checks the address of the API. In spec_check_api.c. */
 void spec_check_api(struct spec_reader *r);
 
-/* Checks the section `cluster`. In spec_check_cluster.c. */
+/* In spec_check_cluster.c: check the section `cluster`, and the networks that have a pool. */
 void spec_check_cluster(struct spec_reader *r);
+void spec_check_pools(struct spec_reader *r);
 
 #endif

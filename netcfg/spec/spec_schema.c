@@ -187,16 +187,19 @@ static const struct spec_key network_keys[] = {
 	{"name", SPEC_TYPE_NAME, .required = true, FIELD(spec_network, name),
 	 .help = "The name by which entries of 'net' refer to this network; unique.",
 	 .example = "data-a"},
-	{"range", SPEC_TYPE_RANGE, .required = true, FIELD(spec_network, range),
-	 .help = "The addresses that legs may use, first to last, and the prefix length of their subnet.\n"
-		 "Ranges of different networks do not overlap.",
+	{"range", SPEC_TYPE_RANGE, FIELD(spec_network, range), .fallback_doc = "of the pool",
+	 .help = "The addresses that legs may use, first to last, and the prefix length of their subnet. Ranges of"
+		 " different networks do not overlap. A network has either a range or a pool.",
 	 .example = "10.10.1.10-10.10.1.200/16"},
+	{"pool", SPEC_TYPE_NAME, FIELD(spec_network, pool),
+	 .help = "The pool in cluster.etcd, made by 'plenum pool add', from which this host takes an address for each worker"
+		 " core, and the gateway, MTU and VLAN that are not set here. It keeps them while etcd is away.",
+	 .example = "data-a"},
 	{"gateway", SPEC_TYPE_IP, FIELD(spec_network, gateway),
 	 .help = "The router to other subnets: an address inside the subnet and outside the range, or an IPv6"
 		 " link-local address.",
 	 .example = "10.10.0.1"},
-	{"mtu", SPEC_TYPE_U32, .min = SPEC_MTU_MIN, .max = 65535,
-	 FIELD(spec_network, mtu),
+	{"mtu", SPEC_TYPE_U32, .min = SPEC_MTU_MIN, .max = 65535, FIELD(spec_network, mtu),
 	 .why = "workers need the minimum MTU of IPv6",
 	 .fallback_doc = "unchanged",
 	 .help = "The MTU of the network's devices in bytes.",
@@ -234,16 +237,14 @@ static const struct spec_key dscp_keys[] = {
 	 .help = "The code point; unique.",
 	 .example = "24"},
 	{"prio", SPEC_TYPE_U32, .required = true, .max = SPEC_PRIOS - 1, FIELD(spec_dscp, prio),
-	 .help = "The priority of packets with this code point.",
-	 .example = "3"},
+	 .help = "The priority of packets with this code point.", .example = "3"},
 };
 static const struct spec_table dscp_table = {TABLE(dscp_keys), PLACE(spec_dscp)};
 
 static const struct spec_key dcb_keys[] = {
 	{"pfc", SPEC_TYPE_PRIOS, .max = SPEC_PRIOS, LIST(spec_dcb, pfc, n_pfc),
 	 .fallback_doc = "unchanged",
-	 .help = "The priorities with flow control (PFC, 802.1Qbb); all other priorities have none.",
-	 .example = "[3]"},
+	 .help = "The priorities with flow control (PFC, 802.1Qbb); all other priorities have none.", .example = "[3]"},
 	{"trust", SPEC_TYPE_ENUM, NAMES(trust_names), FIELD(spec_dcb, trust),
 	 .fallback_doc = "unchanged",
 	 .help = "Which field of a packet determines its priority: the VLAN tag (pcp) or the DSCP of the IP header.\n"
@@ -377,7 +378,7 @@ static const struct spec_key net_keys[] = {
 		 " which switches and dcb derive the priority. Bulk data always have 96 (DSCP 24).",
 	 .example = "96"},
 	{"ips", SPEC_TYPE_RANGES, LIST(spec_net, ips, n_ips),
-	 .fallback_doc = "from the range of the network",
+	 .fallback_doc = "from the network's range or pool",
 	 .help = "The device's data IPs, in the order of the workers' cores: addresses and ranges.\n"
 		 "With shared-ip: which of the device's addresses is used.",
 	 .example = "[10.20.1.10-10.20.1.17]"},

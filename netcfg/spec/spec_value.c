@@ -547,6 +547,11 @@ static void range_print(const struct spec_key *k, const void *field, FILE *out)
 	spec_print_text(buf, out);
 }
 
+static bool range_is_unset(const struct spec_key *k, const void *field)
+{
+	return ((const struct ip_range *)field)->first.family == 0;
+}
+
 static void ips_describe(const struct spec_key *k, char *buf, size_t size)
 {
 	snprintf(buf, size, "a list of IP addresses");
@@ -678,6 +683,7 @@ const struct spec_type_ops spec_types[SPEC_TYPE_MAX] = {
 	[SPEC_TYPE_RANGE] = {.describe = range_describe,
 			     .parse = range_parse,
 			     .print = range_print,
+			     .is_unset = range_is_unset,
 			     .pattern = "^[0-9a-fA-F.:]+(-[0-9a-fA-F.:]+)?/[0-9]{1,3}$"},
 	[SPEC_TYPE_FROM] = {.describe = from_describe,
 			    .parse = from_parse,

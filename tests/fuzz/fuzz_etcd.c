@@ -5,6 +5,7 @@
  */
 #include "agent/base/privsep.h"
 #include "agent/cluster/etcd_json.h"
+#include "agent/cluster/pool.h"
 #include "agent/cluster/rows.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -29,11 +30,43 @@ static void check_server(const char *value, size_t len)
 				     false, &why) == 0);
 }
 
+/* Pools of the key config, and an address with that value: what this host chooses of them must pass
+ * the privilege boundary. */
+static void check_pools(const char *value, size_t len)
+{
+	static struct pool_choice choice;
+	struct kv_pair pair = {
+		.key = "/plenum/test/v1/address/10.0.0.9", .value = (char *)value, .len = len};
+	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_POOL,
+				.size = sizeof(m.cluster_pool_report)};
+	struct cluster_pool_report *r = &m.cluster_pool_report;
+	json_t *config = pools_parse(value, len);
+	const size_t n = json_array_size(json_object_get(config, "pools"));
+	struct pool_owned o;
+	const char *why = "";
+
+	demand(pool_take_pair("test", &pair, &o) && o.host[0]);
+	for (size_t i = 0; i < MIN_OF(n, (size_t)4); i++) {
+		memset(r, 0, sizeof(*r));
+		strcpy(r->cluster, "test");
+		if (!pools_at(config, i, &r->pool))
+			continue;
+		pool_choose(&r->pool, &o, 1, "host-a", "", NULL, 0, 8, &choice);
+		demand(choice.n <= CLUSTER_POOL_ADDRS_MAX);
+		r->n_total = r->n = (uint32_t)MIN_OF(choice.n, (size_t)CLUSTER_POOL_CHUNK);
+		memcpy(r->addrs, choice.addrs, r->n * sizeof(r->addrs[0]));
+		demand(privsep_check(PRIVSEP_CLUSTER, &m,
+				     offsetof(struct privsep_msg, get) + m.size, false, &why) == 0);
+	}
+	json_decref(config);
+}
+
 static void check_value(const char *value, size_t len)
 {
 	struct record_owner o;
 
 	check_server(value, len);
+	check_pools(value, len);
 	if (record_owner_parse(value, len, &o) == 0)
 		demand(o.id[0] && strlen(o.id) < sizeof(o.id) && strlen(o.since) < sizeof(o.since));
 	for (enum rows_kind k = 0; k < ROWS_KIND_MAX; k++) {

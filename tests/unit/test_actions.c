@@ -85,6 +85,7 @@ static const struct row rows[] = {
 	{"management.interface", "interface: eth0", "interface: eth7", TELLS_AGENT},
 	{"networks.name", "data-b", "data-x", TELLS_AGENT},
 	{"networks.range", "10.20.1.10-", "10.20.1.11-", TELLS_STEP},
+	{"networks.pool", NULL, NULL, TELLS_LATER},
 	{"networks.gateway", "gateway: 10.10.0.1", "gateway: 10.10.0.2", TELLS_STEP},
 	{"networks.mtu", "/16, mtu: 9000}", "/16, mtu: 8000}", TELLS_STEP},
 	{"networks.vlan", "/16, mtu: 9000}", "/16, mtu: 9000, vlan: 7}", TELLS_STEP},

@@ -53,6 +53,18 @@ static void test_requests_have_the_form_of_the_gateway(void **state)
 		   "\"modRevision\":\"5\"}],\"success\":[{\"requestPut\":{\"key\":\"aw==\","
 		   "\"value\":\"dg==\",\"lease\":\"7\"}}],\"failure\":[{\"requestRange\":{\"key\":"
 		   "\"aw==\"}}]}");
+	is_request(
+		etcd_txn_request(&(struct kv_txn){
+			.also =
+				(const struct kv_compare[]){
+					{.key = "a"}, {.key = "a", .end = "b", .revision = 9}},
+			.n_also = 2,
+			.ops = &(const struct kv_op){.kind = KV_DELETE, .key = "k"},
+			.n_ops = 1}),
+		"{\"compare\":[{\"result\":\"EQUAL\",\"target\":\"MOD\",\"key\":\"YQ==\","
+		"\"modRevision\":\"0\"},{\"result\":\"LESS\",\"target\":\"MOD\",\"key\":\"YQ==\","
+		"\"range_end\":\"Yg==\",\"modRevision\":\"9\"}],\"success\":[{"
+		"\"requestDeleteRange\":{\"key\":\"aw==\"}}],\"failure\":[]}");
 	is_request(etcd_grant_request(45), "{\"TTL\":\"45\"}");
 	is_request(etcd_renew_request(UINT64_C(7587883212297104386)),
 		   "{\"ID\":\"7587883212297104386\"}");
@@ -434,7 +446,7 @@ static void test_each_trouble_has_a_code_and_a_remedy(void **state)
 	struct cluster_report r = {.text = "why"};
 	struct reason why;
 
-	for (r.trouble = CLUSTER_FINE + 1; r.trouble < CLUSTER_TROUBLE_MAX; r.trouble++) {
+	for (r.trouble = CLUSTER_FINE + 1; r.trouble <= CLUSTER_FILES; r.trouble++) {
 		cluster_reason(&r, &s, "host-a", &why);
 		assert_true(why.code[0]);
 		assert_non_null(strstr(why.text, "why"));

@@ -299,6 +299,44 @@ static void test_types_are_bound_to_senders(void **state)
 	assert_int_equal(check(PRIVSEP_MONITOR, &m, HEAD + sizeof(m.reply), true), 0);
 }
 
+/* The role can report only addresses that are in the pool of the same message. */
+static void test_addresses_of_pools_are_checked(void **state)
+{
+	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_POOL,
+				.size = sizeof(m.cluster_pool_report)};
+	struct cluster_pool_report *r = &m.cluster_pool_report;
+	const size_t len = HEAD + sizeof(*r);
+
+	assert_int_equal(check(PRIVSEP_CLUSTER, &m, len, false), -EBADMSG); /* no name */
+	strcpy(r->pool.name, "data-a");
+	strcpy(r->cluster, "prod");
+	assert_int_equal(check(PRIVSEP_CLUSTER, &m, len, false), -EBADMSG); /* no range */
+	assert_int_equal(ip_range_parse("10.0.0.1-10.0.0.9/24", &r->pool.range), 0);
+	assert_int_equal(check(PRIVSEP_CLUSTER, &m, len, false), 0);
+	assert_int_equal(check(PRIVSEP_LLDP, &m, len, false), -EBADMSG);
+	r->n_total = r->n = 2; /* missing addresses */
+	assert_int_equal(check(PRIVSEP_CLUSTER, &m, len, false), 0);
+	assert_int_equal(ip_addr_parse("10.0.0.9", &r->addrs[1]), 0);
+	assert_int_equal(check(PRIVSEP_CLUSTER, &m, len, false), 0);
+	assert_int_equal(ip_addr_parse("10.0.0.10", &r->addrs[1]), 0);
+	assert_int_equal(check(PRIVSEP_CLUSTER, &m, len, false), -EBADMSG);
+	r->n = 1;
+	r->at = 2;
+	assert_int_equal(check(PRIVSEP_CLUSTER, &m, len, false), -EBADMSG);
+	r->at = 0;
+	r->n_total = CLUSTER_POOL_ADDRS_MAX + 1;
+	assert_int_equal(check(PRIVSEP_CLUSTER, &m, len, false), -EBADMSG);
+	r->n_total = 1;
+	r->pool.range.prefix_len = 33;
+	assert_int_equal(check(PRIVSEP_CLUSTER, &m, len, false), -EBADMSG);
+	r->pool.range.prefix_len = 24;
+	r->pool.mtu = 100;
+	assert_int_equal(check(PRIVSEP_CLUSTER, &m, len, false), -EBADMSG);
+	r->pool.mtu = 0;
+	r->state = CLUSTER_POOL_UNKNOWN; /* has no addresses */
+	assert_int_equal(check(PRIVSEP_CLUSTER, &m, len, false), -EBADMSG);
+}
+
 static void test_missing_and_extra_descriptors_are_rejected(void **state)
 {
 	struct privsep_msg m = a_get();
@@ -389,7 +427,7 @@ static void test_the_api_role_cannot_send_changes(void **state)
 						 -EBADMSG);
 			}
 	}
-	assert_int_equal(n_changes, 23);
+	assert_int_equal(n_changes, 27);
 	assert_false(privsep_is_change(PRIVSEP_GET));
 	assert_false(privsep_is_change(PRIVSEP_GET_EVENTS));
 	assert_false(privsep_is_change(PRIVSEP_TYPE_MAX));
@@ -482,6 +520,7 @@ int main(void)
 		cmocka_unit_test(test_a_child_asks_for_itself),
 		cmocka_unit_test(test_wrong_lengths_are_rejected),
 		cmocka_unit_test(test_types_are_bound_to_senders),
+		cmocka_unit_test(test_addresses_of_pools_are_checked),
 		cmocka_unit_test(test_missing_and_extra_descriptors_are_rejected),
 		cmocka_unit_test(test_bad_fields_are_rejected),
 		cmocka_unit_test(test_the_api_role_cannot_send_changes),

@@ -165,9 +165,12 @@ static const struct answer_member processes[] = {
 
 static const struct answer_member server[] = {
 	TEXT("host"), TEXT("state"), TEXT("source"), TEXTS("addresses"), TEXTS("labels"), END};
+static const struct answer_member host_pool[] = {
+	TEXT("pool"), TEXT("network"), INTEGER("needs"), TEXTS("addresses"), TEXT("reason"), END};
 static const struct answer_member cluster[] = {
 	TEXT("cluster"), TEXT("host"), TEXT("id"), INTEGER("start"), TEXT("state"), TEXT("reason"),
-	TEXT("endpoint"), INTEGER("lease_s"), OBJECTS("servers", server), END};
+	TEXT("endpoint"), INTEGER("lease_s"), OBJECTS("servers", server),
+	OBJECTS("pools", host_pool), END};
 #define CLUSTER_LIST(name, of) \
 	TEXT("host"), TEXT("cluster"), OBJECTS(name, of), INTEGER("omitted_hosts"), END
 static const struct answer_member cluster_host[] = {
@@ -189,6 +192,16 @@ static const struct answer_member cluster_export[] = {
 	TEXT("id"), TEXT("host"), TEXT("name"), TEXT("path"), TEXT("state"), TEXT("reason"),
 	BOOLEAN("read_only"), INTEGER_OR_NULL("clients"), END};
 static const struct answer_member cluster_exports[] = {CLUSTER_LIST("exports", cluster_export)};
+
+static const struct answer_member pool[] = {
+	TEXT("name"), TEXT("range"), TEXT_OR_NULL("gateway"), INTEGER_OR_NULL("mtu"),
+	INTEGER_OR_NULL("vlan"), INTEGER("addresses"), INTEGER("owned"), END};
+static const struct answer_member pools[] = {CLUSTER_LIST("pools", pool)};
+static const struct answer_member pool_address[] = {
+	TEXT("address"), TEXT("pool"), TEXT("host"), INTEGER_OR_NULL("worker"), END};
+static const struct answer_member pool_addresses[] = {CLUSTER_LIST("addresses", pool_address)};
+static const struct answer_member pool_change[] = {TEXT("pool"), END};
+static const struct answer_member released[] = {TEXT("host"), INTEGER("addresses"), END};
 
 static const struct answer_member event[] = {
 	INTEGER("seq"), TEXT("time"), TEXT("severity"), TEXT("source"), TEXT("text"), END};
@@ -339,6 +352,12 @@ static const struct answer_member *const answers[RESOURCE_MAX] = {
 	[RESOURCE_CLUSTER_PROCESSES] = cluster_processes,
 	[RESOURCE_CLUSTER_NET] = cluster_net,
 	[RESOURCE_CLUSTER_EXPORTS] = cluster_exports,
+	[RESOURCE_CLUSTER_FORGET] = released,
+	[RESOURCE_CLUSTER_LEAVE] = released,
+	[RESOURCE_POOLS] = pools,
+	[RESOURCE_POOL_ADD] = pool_change,
+	[RESOURCE_POOL_REMOVE] = pool_change,
+	[RESOURCE_ADDRESSES] = pool_addresses,
 	[RESOURCE_EVENTS] = events,
 	[RESOURCE_HISTORY] = history,
 	[RESOURCE_HISTORY_CONFIG] = past,

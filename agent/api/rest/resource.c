@@ -135,6 +135,19 @@ static const struct resource_field unmount_fields[] = {
 	BOOLEAN("force", mount.force),
 };
 
+static const struct resource_field pool_fields[] = {
+	{.name = "name", .type = RESOURCE_TEXT, MEMBER(pool.name), .required = ""},
+	{.name = "range", .type = RESOURCE_TEXT, MEMBER(pool.range), .required = ""},
+	TEXT("gateway", pool.gateway),
+	NUMBER("vlan", pool.vlan, 1, 4094),
+	NUMBER("mtu", pool.mtu, 1, UINT16_MAX),
+};
+
+static const struct resource_field forget_fields[] = {
+	{.name = "host", .type = RESOURCE_TEXT, MEMBER(pool.name), .required = ""},
+	BOOLEAN("force", pool.force),
+};
+
 /* ---- operations ---- */
 
 #define NET_KEY_HELP(member, key, help) help
@@ -372,6 +385,54 @@ const struct resource resources[RESOURCE_MAX] = {
 			       "Lists the exports of all hosts of the cluster, from the summaries of the hosts: folder, state,\n"
 			       "access, and number of hosts that are connected. State unknown: the lease of the host's agent\n"
 			       "has ended, or its summary is older than 180 s.\n"}},
+	},
+	[RESOURCE_CLUSTER_FORGET] = {
+		OPERATION("POST", "/v1/cluster/forget", PRIVSEP_CLUSTER_FORGET, "remove a host that is gone"),
+		FIELDS(forget_fields),
+		.commands = {{"cluster forget", "HOST [--force lease]", "remove a host that is gone from the cluster",
+			       "Removes a host that is gone for good: its registration, its summary, and its addresses of\n"
+			       "pools. Refused while its agent's lease is valid, which is up to a minute after its end.\n\n"
+			       "      --force lease  remove it although its lease is valid; if it runs, it registers again\n"}},
+	},
+	[RESOURCE_CLUSTER_LEAVE] = {
+		OPERATION("POST", "/v1/cluster/leave", PRIVSEP_CLUSTER_LEAVE, "give this host's addresses back"),
+		.body = RESOURCE_BODY_NONE,
+		.commands = {{"cluster leave", "", "give this host's addresses back",
+			       "Gives this host's addresses of pools back. Refused while its configuration has a pool.\n"}},
+	},
+	[RESOURCE_POOLS] = {
+		OPERATION("GET", "/v1/cluster/pools", PRIVSEP_GET, "address pools of the cluster"),
+		.what = PRIVSEP_CLUSTER_POOLS,
+		LIST("pools", "name", TEXT),
+		.columns = "POOL,RANGE,GATEWAY,VLAN,MTU,ADDRESSES,OWNED",
+		.commands = {{"pool show", "[TABLE OPTION...]", "list the address pools of the cluster",
+			       "Lists the address pools of the cluster, and how many of their addresses hosts own.\n"}},
+	},
+	[RESOURCE_POOL_ADD] = {
+		OPERATION("POST", "/v1/cluster/pools", PRIVSEP_POOL_ADD, "add an address pool"),
+		FIELDS(pool_fields),
+		.commands = {{"pool add", "NAME --range RANGE [OPTION...]", "add an address pool to the cluster",
+			       "Adds an address pool to the cluster's etcd. Hosts that have 'pool: NAME' in an entry of\n"
+			       "'networks' take one address of it for each of their worker cores, and keep them.\n\n"
+			       "      --range R     addresses and length of the subnet: 10.10.1.10-10.10.1.200/16\n"
+			       "      --gateway IP  router to other subnets, outside the range\n"
+			       "      --vlan TAG    802.1Q tag\n"
+			       "      --mtu N       MTU in bytes\n"}},
+	},
+	[RESOURCE_POOL_REMOVE] = {
+		OPERATION("DELETE", "/v1/cluster/pools/", PRIVSEP_POOL_REMOVE, "remove an address pool"),
+		NAMED(TEXT, pool.name, "name"),
+		.body = RESOURCE_BODY_NONE,
+		.commands = {{"pool remove", "NAME", "remove an address pool from the cluster",
+			       "Removes an address pool of which no host owns an address.\n"}},
+	},
+	[RESOURCE_ADDRESSES] = {
+		OPERATION("GET", "/v1/cluster/addresses", PRIVSEP_GET, "owners of the pools' addresses"),
+		.what = PRIVSEP_CLUSTER_ADDRESSES,
+		LIST("addresses", "address", TEXT),
+		.columns = "ADDRESS,POOL,HOST,WORKER",
+		.commands = {{"pool addresses", "[TABLE OPTION...]", "list which host owns which address",
+			       "Lists the addresses of pools that hosts own, each with the ID of the worker that it is for.\n"}},
 	},
 	[RESOURCE_INVENTORY] = {
 		OPERATION("GET", "/v1/inventory", PRIVSEP_GET, "inventory of the host"),

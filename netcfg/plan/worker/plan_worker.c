@@ -2,6 +2,7 @@
 /* Builds the workers of a plan: their ids, cores, addresses, mounts and exports. */
 #include "netcfg/plan/plan_conflict.h"
 #include "netcfg/plan/plan_feature.h"
+#include "netcfg/plan/plan_pools.h"
 #include "netcfg/plan/plan_shared.h"
 #include "netcfg/plan/planner.h"
 #include "netcfg/plan/worker/plan_kernel_port.h"
@@ -45,8 +46,8 @@ static const struct spec_net *ips_net(const struct plan_builder *b, const struct
 	return net;
 }
 
-/* Finds the n-th address of the leg, from its ips or from its network's range. Returns false if it
- * has fewer. */
+/* Finds the n-th address of the leg, from its ips or from its network's range or pool. Returns
+ * false if it has fewer. */
 static bool leg_ip(const struct plan_builder *b, const struct spec_net *net,
 		   const struct spec_network *network, uint64_t n, struct ip_prefix *ret)
 {
@@ -54,6 +55,12 @@ static bool leg_ip(const struct plan_builder *b, const struct spec_net *net,
 
 	net = ips_net(b, net);
 	ret->len = range->prefix_len;
+	if (network->pool[0]) {
+		if (n >= network->n_taken || !network->taken[n].family)
+			return false;
+		ret->addr = network->taken[n];
+		return true;
+	}
 	if (!net->n_ips)
 		return n < ip_range_count(range) && ip_addr_add(&range->first, n, &ret->addr);
 	for (size_t i = 0; i < net->n_ips; i++) {
@@ -93,7 +100,7 @@ static bool ip_is_taken(const struct plan_builder *b, const struct plan_leg *leg
 		ip_addr_format(&ip->addr, text, sizeof(text));
 		reason_set(why, "address-taken",
 			   "worker %u needs %s/%u on %s, but another program added %s/%u to %s; "
-			   "remove the address there, or write other 'ips'",
+			   "remove the address there, or write other 'ips' or another 'pool'",
 			   w->id, text, ip->len, leg->link->name, text, theirs->ip.len,
 			   on ? on->name : "another interface");
 	}
@@ -135,7 +142,7 @@ static void check_duplicate(struct plan_builder *b, const struct plan_leg *leg,
 			continue;
 		reason_set(&why, "address-duplicate",
 			   "another host already uses %s (duplicate address detection on %s); "
-			   "write other 'ips'",
+			   "write other 'ips' or another 'pool'",
 			   ip_addr_format(&have->ip.addr, text, sizeof(text)), port->ifname);
 		planner_leg_set_state(b, leg->index, PLAN_LEG_DEGRADED, &why);
 	}
@@ -200,12 +207,20 @@ static void leg_add_ports(struct plan_builder *b, const struct plan_leg *leg)
 
 	for (size_t i = 0; i < b->plan->n_workers; i++)
 		have += worker_add_port(b, leg, i);
-	if (have < b->plan->n_workers)
+	if (have == b->plan->n_workers)
+		return;
+	if (leg->network->pool[0]) { /* the workers that have addresses run */
+		struct reason why;
+
+		plan_pool_reason(b, leg->network, &why);
+		planner_leg_set_state(b, leg->index, PLAN_LEG_DEGRADED, &why);
+	} else {
 		diag_add(
 			b->d, DIAG_ERROR, &leg->net->pos, NULL,
 			"%zu workers need as many addresses, but leg %s has %zu; write a larger %s",
 			b->plan->n_workers, leg->net->name, have,
 			leg->net->n_ips ? "list of ips" : "range for its network");
+	}
 }
 
 static bool worker_has_port(const struct plan_worker *w, const char *leg)
@@ -360,7 +375,7 @@ static void worker_list_ips(const struct plan_builder *b, struct plan_worker *w)
 
 /* ---- numbers ---- */
 
-/* Returns whether every leg has an address for this id. */
+/* Returns whether every leg has an address for this id, or will have one from its pool. */
 static bool id_has_addresses(const struct plan_builder *b, uint32_t id)
 {
 	const struct spec *spec = b->spec;
@@ -370,7 +385,8 @@ static bool id_has_addresses(const struct plan_builder *b, uint32_t id)
 		const struct spec_network *network =
 			planner_network_find(spec, spec->nets[i].network);
 
-		if (network && !leg_ip(b, &spec->nets[i], network, id - 1, &ip))
+		if (network && !leg_ip(b, &spec->nets[i], network, id - 1, &ip) &&
+		    id > plan_pool_need(spec, network))
 			return false;
 	}
 	return true;

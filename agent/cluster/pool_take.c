@@ -1,0 +1,621 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Takes the addresses that this host needs from pools: reads the pools and all owned addresses,
+ * chooses, and writes a key for each new address in a transaction. The transaction is carried out
+ * only if the addresses have no key, the pools have not changed since they were read, and the name
+ * of this host is still registered for this agent. So an address is never given twice, and after a
+ * kill at any time the next agent finds what this one took.
+ */
+#include "agent/cluster/pool.h"
+#include "netcfg/base/log.h"
+#include <stdio.h>
+#include <string.h>
+
+#define WANTS_MAX (2 * PLENUM_LEGS_MAX) /* of the configuration in force, and of an apply */
+#define TAKE_MAX 32 /* addresses of a transaction; etcd allows 128 comparisons */
+#define CHECK_MAX (KV_OPS_MAX - 1)
+#define CONFLICT_NS (100 * NSEC_PER_MSEC) /* pause after another host was faster, and its limit */
+#define CONFLICT_MAX_SHIFT 5U
+#define RETRY_MAX_SHIFT 3U
+
+struct want {
+	char name[PLENUM_NAME_MAX];
+	size_t need, n_known;
+	struct ip_addr known[CLUSTER_POOL_ADDRS_MAX]; /* as the agent remembers them, by index */
+	struct cluster_pool pool;
+	struct pool_choice choice;
+	bool reported;
+	/* the last report */
+	struct cluster_pool_report head;
+	struct ip_addr told[CLUSTER_POOL_ADDRS_MAX];
+};
+
+/* An address of this host, with the revision that its key must have. */
+struct mine {
+	struct ip_addr ip;
+	uint64_t revision;
+};
+
+struct pool_take {
+	struct pool_take_setup setup;
+	char cluster[PLENUM_NAME_MAX], host[PLENUM_NAME_MAX];
+	struct record_owner self;
+	struct loop_source *timer;
+	struct want *wants;
+	size_t n;
+	bool busy;     /* a request is in progress */
+	bool outdated; /* the wants have changed: the answer in progress is of no use */
+	bool complete; /* the last scan has found or taken all addresses */
+	uint64_t config_revision;
+	char next[KV_KEY_MAX], end[KV_KEY_MAX]; /* addresses that are not read yet */
+	unsigned page;				/* how many are read at a time */
+	json_t *config;
+	struct pool_owned *owned;
+	size_t n_owned, cap;
+	struct want *taking;
+	uint32_t indexes[TAKE_MAX]; /* of the addresses in the transaction */
+	size_t n_taking;
+	uint64_t hold_until_ns; /* until then no addresses are taken that this host did not have */
+	struct mine *mine;	/* of all wanted pools */
+	size_t n_mine, check_at;
+	unsigned n_failures, n_conflicts; /* in a row */
+};
+
+static void begin(struct pool_take *t);
+static void report_failure(struct pool_take *t, const char *text);
+
+static void arm(struct pool_take *t, uint64_t in_ns)
+{
+	if (t->n)
+		loop_timer_arm(t->timer, member_jitter(in_ns));
+}
+
+static void retry(struct pool_take *t)
+{
+	arm(t, POOL_RETRY_NS << MIN_OF(t->n_failures, RETRY_MAX_SHIFT));
+	t->n_failures++;
+}
+
+/* Handles what is common to all answers. Returns whether the answer can be used. */
+static bool take_answer(struct pool_take *t, const struct kv_answer *a)
+{
+	t->busy = false;
+	if (t->outdated) {
+		begin(t);
+		return false;
+	}
+	if (a && a->trouble == CLUSTER_FINE)
+		return true;
+	t->complete = false;
+	/* That the store does not answer is a reason of the cluster itself. */
+	if (a && a->trouble != CLUSTER_UNREACHABLE)
+		report_failure(t, a->text);
+	retry(t);
+	return false;
+}
+
+/* Notes the result of starting a request. */
+static void started(struct pool_take *t, int r)
+{
+	t->busy = r == 0;
+	if (r < 0)
+		retry(t);
+}
+
+/* ---- reports ---- */
+
+static void report_want(struct pool_take *t, struct want *w, const struct cluster_pool_report *head)
+{
+	struct cluster_pool_report r = *head;
+	const size_t n = head->n_total;
+
+	if (w->reported && memcmp(&w->head, head, sizeof(*head)) == 0 &&
+	    memcmp(w->told, w->choice.addrs, n * sizeof(w->told[0])) == 0)
+		return;
+	w->reported = true;
+	w->head = *head;
+	memcpy(w->told, w->choice.addrs, n * sizeof(w->told[0]));
+	do {
+		r.n = (uint32_t)MIN_OF(n - r.at, (size_t)CLUSTER_POOL_CHUNK);
+		memset(r.addrs, 0, sizeof(r.addrs));
+		memcpy(r.addrs, &w->choice.addrs[r.at], r.n * sizeof(r.addrs[0]));
+		t->setup.on_pool(t->setup.user, &r);
+		r.at += r.n;
+	} while (r.at < n);
+}
+
+static void describe_exhausted(const struct want *w, char *buf, size_t size)
+{
+	const struct pool_choice *c = &w->choice;
+	char range[2 * IP_ADDR_STR_MAX];
+
+	snprintf(buf, size,
+		 "no free address is left in the pool '%.63s': its range %s has %llu, %zu host%s "
+		 "%llu of them, and this host needs %zu more; see 'plenum pool addresses'",
+		 w->name, ip_range_format(&w->pool.range, range, sizeof(range)),
+		 (unsigned long long)c->n_range, c->n_hosts, c->n_hosts == 1 ? " owns" : "s own",
+		 (unsigned long long)c->n_owned, c->n_missing);
+}
+
+static void report(struct pool_take *t, struct want *w)
+{
+	struct cluster_pool_report head;
+
+	memset(&head, 0, sizeof(head)); /* reports are compared bytewise */
+	head.pool = w->pool;
+	head.n_total = (uint32_t)w->choice.n;
+	if (w->choice.n_missing && clock_now_ns() < t->hold_until_ns) {
+		head.state = CLUSTER_POOL_EXHAUSTED;
+		snprintf(head.text, sizeof(head.text),
+			 "etcd has lost addresses of hosts, so for some minutes each host takes "
+			 "back "
+			 "those of the pool '%.63s' that it had, and no others",
+			 w->name);
+	} else if (w->choice.n_missing) {
+		head.state = CLUSTER_POOL_EXHAUSTED;
+		describe_exhausted(w, head.text, sizeof(head.text));
+	}
+	report_want(t, w, &head);
+}
+
+/* Reports why the addresses of all pools cannot be read or taken. Those that the agent knows stay.
+ */
+static void report_failure(struct pool_take *t, const char *text)
+{
+	struct cluster_pool_report head;
+
+	for (size_t i = 0; i < t->n; i++) {
+		struct want *w = &t->wants[i];
+
+		memset(&head, 0, sizeof(head));
+		memset(&w->choice, 0, sizeof(w->choice));
+		head.state = CLUSTER_POOL_FAILING;
+		memcpy(head.pool.name, w->name, sizeof(head.pool.name));
+		snprintf(head.text, sizeof(head.text),
+			 "the agent cannot take addresses of the pool '%.63s': %.200s", w->name,
+			 text);
+		report_want(t, w, &head);
+	}
+}
+
+static void report_unknown(struct pool_take *t, struct want *w, const struct reason *why)
+{
+	struct cluster_pool_report head;
+
+	memset(&head, 0, sizeof(head));
+	memset(&w->choice, 0, sizeof(w->choice));
+	head.state = CLUSTER_POOL_UNKNOWN;
+	memcpy(head.pool.name, w->name, sizeof(head.pool.name));
+	if (reason_is_set(why))
+		snprintf(head.text, sizeof(head.text),
+			 "the cluster's entry of the pool '%s' is not valid: %.160s", w->name,
+			 why->text);
+	else
+		snprintf(head.text, sizeof(head.text),
+			 "the cluster has no pool '%s'; 'plenum pool add %s' creates it, 'plenum "
+			 "pool show' lists the pools",
+			 w->name, w->name);
+	report_want(t, w, &head);
+}
+
+/* ---- taking ---- */
+
+static void choose_all(struct pool_take *t);
+
+static void on_taken(void *user, const struct kv_answer *a)
+{
+	struct pool_take *t = user;
+
+	if (!take_answer(t, a))
+		return;
+	if (!a->succeeded) {
+		/* Another host was faster, or the pools or the registration have changed. */
+		arm(t, CONFLICT_NS << MIN_OF(t->n_conflicts, CONFLICT_MAX_SHIFT));
+		t->n_conflicts++;
+		t->complete = false;
+		return;
+	}
+	t->n_conflicts = 0;
+	for (size_t i = 0; i < t->n_taking && t->n_owned < t->cap; i++) {
+		struct pool_owned *o = &t->owned[t->n_owned++];
+
+		*o = (struct pool_owned){.ip = t->taking->choice.addrs[t->indexes[i]],
+					 .index = t->indexes[i],
+					 .revision = a->revision};
+		memcpy(o->host, t->host, sizeof(o->host));
+		memcpy(o->id, t->self.id, sizeof(o->id));
+	}
+	choose_all(t);
+}
+
+/* Takes the first new addresses of a choice. */
+static int take(struct pool_take *t, struct want *w)
+{
+	char owner[KV_KEY_MAX], config[KV_KEY_MAX];
+	char keys[TAKE_MAX][KV_KEY_MAX], *values[TAKE_MAX] = {NULL};
+	struct kv_compare also[TAKE_MAX + 1] = {{.key = config, .revision = t->config_revision}};
+	struct kv_op ops[TAKE_MAX];
+	struct kv_txn txn = {.key = owner,
+			     .revision = member_revision(t->setup.member),
+			     .also = also,
+			     .n_also = 1,
+			     .ops = ops};
+	int r = txn.revision ? 0 : -EAGAIN;
+
+	record_key(RECORD_OWNER, t->cluster, t->host, owner);
+	pool_config_key(t->cluster, config);
+	for (size_t i = 0; r == 0 && i < w->choice.n && txn.n_ops < TAKE_MAX; i++) {
+		const size_t n = txn.n_ops;
+
+		if (!w->choice.is_new[i])
+			continue;
+		pool_address_key(t->cluster, &w->choice.addrs[i], keys[n]);
+		values[n] = pool_address_format(w->name, t->host, &t->self, (uint32_t)i);
+		r = values[n] ? 0 : -ENOMEM;
+		also[txn.n_also++] = (struct kv_compare){.key = keys[n]};
+		ops[txn.n_ops++] =
+			(struct kv_op){.kind = KV_PUT, .key = keys[n], .value = values[n]};
+		t->indexes[n] = (uint32_t)i;
+	}
+	t->taking = w;
+	t->n_taking = txn.n_ops;
+	if (r == 0)
+		r = t->setup.ops->txn(t->setup.kv, &txn, on_taken, t);
+	for (size_t i = 0; i < txn.n_ops; i++)
+		free(values[i]);
+	return r;
+}
+
+static bool is_mine(const struct pool_take *t, const struct pool_owned *o)
+{
+	return strcmp(o->host, t->host) == 0 && strcmp(o->id, t->self.id) == 0;
+}
+
+/* Remembers the addresses of a choice, which this host takes again if the store loses them. */
+static void remember(struct want *w)
+{
+	for (size_t i = 0; i < w->choice.n; i++)
+		if (w->choice.addrs[i].family)
+			w->known[i] = w->choice.addrs[i];
+	w->n_known = MAX_OF(w->n_known, w->choice.n);
+}
+
+/* Chooses addresses for a want. If the store has lost some of this host, it has lost those of
+ * others too: this host does not take what may be theirs. */
+static void choose(struct pool_take *t, struct want *w)
+{
+	pool_choose(&w->pool, t->owned, t->n_owned, t->host, t->self.id, w->known, w->n_known,
+		    w->need, &w->choice);
+	if (w->choice.n_again)
+		t->hold_until_ns = clock_now_ns() + POOL_HOLD_NS;
+	if (clock_now_ns() < t->hold_until_ns)
+		pool_choose_known_only(&w->choice);
+}
+
+/* Lists this host's addresses, for the next check. */
+static void list_mine(struct pool_take *t)
+{
+	t->n_mine = 0;
+	free(t->mine);
+	t->mine = calloc(t->n_owned + 1, sizeof(*t->mine));
+	for (size_t i = 0; t->mine && i < t->n_owned; i++)
+		if (is_mine(t, &t->owned[i]))
+			t->mine[t->n_mine++] = (struct mine){t->owned[i].ip, t->owned[i].revision};
+	free(ptr_take(t->owned));
+	t->n_owned = t->cap = 0;
+}
+
+/* Chooses addresses for all wants. If one needs new addresses, takes them; else the scan ends. */
+static void choose_all(struct pool_take *t)
+{
+	struct reason why;
+
+	t->complete = true;
+	for (size_t i = 0; i < t->n; i++) {
+		struct want *w = &t->wants[i];
+
+		reason_clear(&why);
+		if (pools_find(t->config, w->name, &w->pool, &why) < 0) {
+			report_unknown(t, w, &why);
+			t->complete = false;
+			continue;
+		}
+		choose(t, w);
+		if (w->choice.n_new) {
+			t->complete = false;
+			started(t, take(t, w));
+			return;
+		}
+		t->complete = t->complete && !w->choice.n_missing;
+		remember(w);
+		report(t, w);
+	}
+	list_mine(t);
+	t->check_at = 0;
+	if (t->complete)
+		t->n_failures = 0;
+	if (t->complete)
+		arm(t, t->setup.check_ns);
+	else
+		retry(t);
+}
+
+/* ---- the scan ---- */
+
+static int read_page(struct pool_take *t);
+
+/* Makes room for one more address, and for all that this host may take. */
+static int reserve(struct pool_take *t)
+{
+	const size_t cap = t->cap ? 2 * t->cap : 2 * WANTS_MAX * CLUSTER_POOL_ADDRS_MAX;
+	struct pool_owned *longer;
+
+	if (t->n_owned + WANTS_MAX * CLUSTER_POOL_ADDRS_MAX < t->cap)
+		return 0;
+	if (t->n_owned >= POOL_OWNED_MAX)
+		return -E2BIG;
+	longer = reallocarray(t->owned, cap, sizeof(*longer));
+	if (!longer)
+		return -ENOMEM;
+	t->owned = longer;
+	t->cap = cap;
+	return 0;
+}
+
+static int add_owned(struct pool_take *t, const struct kv_pair *p)
+{
+	struct pool_owned o;
+
+	if (!pool_take_pair(t->cluster, p, &o))
+		return 0;
+	t->owned[t->n_owned++] = o;
+	return reserve(t);
+}
+
+static void on_page(void *user, const struct kv_answer *a)
+{
+	struct pool_take *t = user;
+	int r = 0;
+
+	if (a->too_large && t->page > 1 && !t->outdated) {
+		t->page /= 2;
+		started(t, read_page(t));
+		return;
+	}
+	if (!take_answer(t, a))
+		return;
+	for (size_t i = 0; r == 0 && i < a->n_pairs; i++)
+		r = add_owned(t, &a->pairs[i]);
+	if (r == 0 && a->more && !pool_next_page(a, t->next))
+		r = -EBADMSG;
+	if (r < 0) {
+		log_warning("cannot read the addresses of the cluster's pools: %s", strerror(-r));
+		report_failure(t, r == -E2BIG ? "the cluster has more than 65536 addresses"
+				  : r == -EBADMSG
+					  ? "keys below address/ in etcd are too long; delete them"
+					  : strerror(-r));
+		t->complete = false;
+		retry(t);
+		return;
+	}
+	if (!a->more) {
+		choose_all(t);
+		return;
+	}
+	started(t, read_page(t));
+}
+
+static int read_page(struct pool_take *t)
+{
+	const struct kv_range range = {.first = t->next, .end = t->end, .limit = t->page};
+
+	return t->setup.ops->range(t->setup.kv, &range, on_page, t);
+}
+
+static void on_config(void *user, const struct kv_answer *a)
+{
+	struct pool_take *t = user;
+	const struct kv_pair *p = a->n_pairs ? &a->pairs[0] : NULL;
+
+	if (!take_answer(t, a))
+		return;
+	json_decref(t->config);
+	t->config = pools_parse(p && p->value ? p->value : "", p ? p->len : 0);
+	t->config_revision = p ? p->revision : 0;
+	if (!t->config) {
+		report_failure(t, "the cluster's key config has a form that this version does "
+				  "not know; correct or delete the key, or update this host");
+		t->complete = false;
+		retry(t);
+		return;
+	}
+	started(t, read_page(t));
+}
+
+static void scan(struct pool_take *t)
+{
+	char key[KV_KEY_MAX];
+	const struct kv_range range = {.first = key};
+
+	pool_config_key(t->cluster, key);
+	pool_address_keys(t->cluster, t->next, t->end);
+	t->n_owned = 0;
+	t->page = POOL_ADDRESS_PAGE;
+	started(t,
+		reserve(t) < 0 ? -ENOMEM : t->setup.ops->range(t->setup.kv, &range, on_config, t));
+}
+
+/* ---- the check ---- */
+
+/* Returns whether the answer has the revisions that this host knows. */
+static bool is_as_known(const struct pool_take *t, const struct kv_answer *a)
+{
+	const size_t n = MIN_OF(t->n_mine - t->check_at, (size_t)CHECK_MAX);
+	size_t k = 0;
+
+	if (a->n_pairs != n + 1 || a->pairs[0].revision != t->config_revision)
+		return false;
+	for (; k < n; k++)
+		if (a->pairs[k + 1].revision != t->mine[t->check_at + k].revision)
+			return false;
+	return true;
+}
+
+static void check(struct pool_take *t);
+
+static void on_checked(void *user, const struct kv_answer *a)
+{
+	struct pool_take *t = user;
+
+	if (!take_answer(t, a))
+		return;
+	if (!is_as_known(t, a)) {
+		scan(t);
+		return;
+	}
+	t->check_at += a->n_pairs - 1;
+	if (t->check_at < t->n_mine) {
+		check(t);
+		return;
+	}
+	t->check_at = 0;
+	arm(t, t->setup.check_ns);
+}
+
+/* Reads the pools and the addresses of this host only. */
+static void check(struct pool_take *t)
+{
+	static char keys[KV_OPS_MAX][KV_KEY_MAX];
+	struct kv_op ops[KV_OPS_MAX] = {{.kind = KV_GET, .key = keys[0]}};
+	struct kv_txn txn = {.ops = ops, .n_ops = 1};
+
+	pool_config_key(t->cluster, keys[0]);
+	for (size_t i = t->check_at; i < t->n_mine && txn.n_ops < KV_OPS_MAX; i++) {
+		char *key = keys[txn.n_ops];
+
+		pool_address_key(t->cluster, &t->mine[i].ip, key);
+		ops[txn.n_ops++] = (struct kv_op){.kind = KV_GET, .key = key};
+	}
+	started(t, t->setup.ops->txn(t->setup.kv, &txn, on_checked, t));
+}
+
+static void begin(struct pool_take *t)
+{
+	const bool complete = t->complete && !t->outdated && t->mine;
+
+	t->outdated = false;
+	if (t->busy || t->n == 0 || !member_revision(t->setup.member))
+		return;
+	loop_timer_disarm(t->timer);
+	if (complete)
+		check(t);
+	else
+		scan(t);
+}
+
+static int on_timer(void *user)
+{
+	begin(user);
+	return 0;
+}
+
+void pool_take_look(struct pool_take *t)
+{
+	if (!t->busy && !loop_timer_armed(t->timer))
+		begin(t);
+}
+
+/* ---- wants ---- */
+
+static void set_want(struct want *w, const json_t *o)
+{
+	const char *name = json_string_value(json_object_get(o, "name"));
+	const json_t *ip;
+	size_t i;
+
+	snprintf(w->name, sizeof(w->name), "%s", name ? name : "");
+	w->need = (size_t)MAX_OF(json_integer_value(json_object_get(o, "need")), 0);
+	json_array_foreach (json_object_get(o, "known"), i, ip) {
+		if (i == CLUSTER_POOL_ADDRS_MAX)
+			break;
+		if (!json_is_string(ip) || ip_addr_parse(json_string_value(ip), &w->known[i]) < 0)
+			w->known[i].family = 0;
+		w->n_known = i + 1;
+	}
+}
+
+static bool is_same(const struct pool_take *t, const struct want *wants, size_t n)
+{
+	if (n != t->n)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(wants[i].name, t->wants[i].name) != 0 ||
+		    wants[i].need != t->wants[i].need)
+			return false;
+	return true;
+}
+
+void pool_take_want(struct pool_take *t, const json_t *pools)
+{
+	const size_t n = MIN_OF(json_array_size(pools), (size_t)WANTS_MAX);
+	struct want *wants = calloc(n + 1, sizeof(*wants));
+
+	if (!wants)
+		return; /* the next settings try again */
+	for (size_t i = 0; i < n; i++)
+		set_want(&wants[i], json_array_get(pools, i));
+	if (is_same(t, wants, n)) {
+		free(wants);
+		return;
+	}
+	for (size_t i = 0; i < n; i++) /* what this object has found since is newer */
+		for (size_t k = 0; k < t->n; k++)
+			if (strcmp(wants[i].name, t->wants[k].name) == 0 && t->wants[k].n_known) {
+				memcpy(wants[i].known, t->wants[k].known, sizeof(wants[i].known));
+				wants[i].n_known = t->wants[k].n_known;
+			}
+	free(t->wants);
+	t->wants = wants;
+	t->n = n;
+	t->outdated = true;
+	t->complete = false;
+	t->n_failures = 0;
+	loop_timer_disarm(t->timer);
+	if (!t->busy)
+		begin(t);
+}
+
+/* ---- lifetime ---- */
+
+int pool_take_new(const struct pool_take_setup *setup, struct pool_take **ret)
+{
+	struct pool_take *t = calloc(1, sizeof(*t));
+	int r;
+
+	if (!t)
+		return -ENOMEM;
+	t->setup = *setup;
+	t->self = *setup->self;
+	snprintf(t->cluster, sizeof(t->cluster), "%s", setup->cluster);
+	snprintf(t->host, sizeof(t->host), "%s", setup->host);
+	r = loop_add_timer(setup->loop, NSEC_PER_MSEC, on_timer, t, &t->timer);
+	if (r < 0) {
+		pool_take_free(t);
+		return r;
+	}
+	*ret = t;
+	return 0;
+}
+
+struct pool_take *pool_take_free(struct pool_take *t)
+{
+	if (!t)
+		return NULL;
+	loop_source_free(t->timer);
+	json_decref(t->config);
+	free(t->wants);
+	free(t->owned);
+	free(t->mine);
+	free(t);
+	return NULL;
+}
