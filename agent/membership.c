@@ -175,7 +175,7 @@ static json_t *make_summary(const struct agent *a)
 	return o;
 }
 
-/* Returns a copy without the members that change all the time. */
+/* Returns a copy of the summary without the values that change all the time. */
 static json_t *stable(const json_t *summary)
 {
 	json_t *copy = json_deep_copy(summary), *o;

@@ -15,7 +15,7 @@
 
 struct applier {
 	struct applier_task task; /* only loop, host and paths stay valid after the start */
-	/* NULL: the applier was adopted from an earlier monitor, or has ended */
+	/* NULL: an earlier monitor started the applier, or the applier has ended */
 	struct child_task *child;
 	int channel; /* connection to an adopted applier; -1: none */
 	pid_t pid;   /* pid of an adopted applier */

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #define ALIVE_PAGE 1024
-/* Summaries of at most RECORDS_BYTES_MAX each, and in base64: below KV_ANSWER_BYTES_MAX. */
+/* Number of summaries in one answer: each has up to RECORDS_BYTES_MAX and comes in base64, and all
+ * together must stay below KV_ANSWER_BYTES_MAX. */
 #define STATE_PAGE 32
 #define ROW_BYTES 512 /* estimated size of a row besides its texts */
 

@@ -15,8 +15,8 @@ static const struct sup_worker *find_worker(const struct sup *s, uint32_t id)
 	return NULL;
 }
 
-/* Returns whether the ports are equal. Labels are not compared, and UDP ports only if udp_ports is
- * set. */
+/* Returns whether both workers have the same ports, struct launch_port. Ignores the UDP port
+ * numbers unless udp_ports is set. */
 static bool ports_equal(const struct launch_config *a, const struct launch_config *b,
 			bool udp_ports)
 {

@@ -25,8 +25,8 @@ static int check_name_cmp(const void *va, const void *vb)
 	return order ? order : (a->index > b->index) - (a->index < b->index);
 }
 
-/* Writes the path of the earlier entry, such as " by net[leg-a]". Writes "" if both entries have
- * the same name, so that the path would not help. */
+/* Writes the words that follow "is used already": " by" and the path of the earlier entry, such as
+ * " by net[leg-a]". Writes "" if `key` is "name", because the path would only repeat that name. */
 static const char *earlier_entry(const struct spec_reader *r, const struct diag_pos *pos,
 				 const char *key, char *buf, size_t size)
 {

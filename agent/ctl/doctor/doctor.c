@@ -164,8 +164,8 @@ static void print_rest(const struct tally *t, bool bad)
 	}
 }
 
-/* Returns the subject with that name, or whose name begins with that word, or NULL if there is
- * none. The name of an existing file is not a subject. */
+/* Returns the subject with this name; else a subject whose name begins with these words; else NULL.
+ * Also returns NULL if a file of this name exists, because the operand then means the file. */
 static const struct doctor_subject *find_subject(const char *name)
 {
 	const size_t len = name ? strlen(name) : 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The directory where a mount is attached: opens the directory, and finds out why programs do not
- * reach the mount there. Never enters a mount. Keeps no state except the caller's tasks that open
- * directories.
+ * Opens the directory where a mount is attached, and finds out whether another file system hides
+ * the mount there. Never enters a mount. Keeps no state: the caller has the tasks that open
+ * directories (struct async_open).
  */
 #ifndef PLENUM_AGENT_MOUNT_PLACE_H
 #define PLENUM_AGENT_MOUNT_PLACE_H

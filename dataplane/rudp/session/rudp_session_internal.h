@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sessions from their handshake to their end, and the endpoint's loop: the functions that the files
- * of this folder offer one another. They call the files of dataplane/rudp, which do not call them.
- * From the top layer down: rudp.c (poll, stateless replies, public functions), rudp_session_poll.c,
+ * Private functions of this folder, which contains the endpoint's loop, and sessions from their
+ * handshake to their end. This folder calls the files of dataplane/rudp; those never call it. From
+ * the top layer down: rudp.c (poll, stateless replies, public functions), rudp_session_poll.c,
  * rudp_rx.c (received packets), rudp_accept.c (server side of the handshake), rudp_standing.c
  * (which clients still acknowledge responses), rudp_label.c and rudp_port.c (changes of ports),
  * rudp_keys.c, rudp_session_end.c, rudp_hello.c (client side of the handshake), rudp_session.c
- * (memory, number, keys), rudp_index.c (finds sessions for handshakes and RESETs).
+ * (memory and number of a session), rudp_index.c (finds sessions for handshakes and RESETs).
  */
 #ifndef PLENUM_DATAPLANE_RUDP_SESSION_INTERNAL_H
 #define PLENUM_DATAPLANE_RUDP_SESSION_INTERNAL_H
