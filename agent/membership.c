@@ -17,9 +17,10 @@ struct membership {
 	struct loop_source *timer;
 	struct loop_source *pools_timer; /* ends the wait for addresses of pools */
 	bool pools_changed;		 /* meanwhile */
-	char *serving;			 /* the value that was published; NULL: none */
-	json_t *summary;		 /* without members that change all the time */
-	uint64_t state_ns;		 /* when a summary was published last; 0: never */
+	void (*on_taken)(struct agent *a);
+	char *serving;	   /* the value that was published; NULL: none */
+	json_t *summary;   /* without members that change all the time */
+	uint64_t state_ns; /* when a summary was published last; 0: never */
 	struct membership_pace pace;
 };
 
@@ -304,14 +305,18 @@ static void on_taken(void *user)
 
 static int on_pools_timer(void *user)
 {
-	reconcile_pools_taken(user);
+	struct agent *a = user;
+
+	a->membership->on_taken(a);
 	return 0;
 }
 
-bool membership_take_pools(struct agent *a, const struct spec *s)
+bool membership_take_pools(struct agent *a, const struct spec *s, void (*then)(struct agent *a))
 {
-	return a->cluster && cluster_take_pools(a->cluster, s) &&
-	       loop_timer_arm(a->membership->pools_timer, POOLS_WAIT_NS) >= 0;
+	if (!a->cluster || !cluster_take_pools(a->cluster, s))
+		return false;
+	a->membership->on_taken = then;
+	return loop_timer_arm(a->membership->pools_timer, POOLS_WAIT_NS) >= 0;
 }
 
 void membership_take_spec(struct agent *a)

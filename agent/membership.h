@@ -30,9 +30,8 @@ void membership_done(struct agent *a);
 /* Call when another configuration is in force. */
 void membership_take_spec(struct agent *a);
 /* Takes the addresses of pools for a configuration that is not in force yet. Returns whether the
- * store was asked: then reconcile_pools_taken() is called when it has answered, or after some
- * seconds. */
-bool membership_take_pools(struct agent *a, const struct spec *s);
+ * store was asked: `then` is called when it has answered, or after some seconds. */
+bool membership_take_pools(struct agent *a, const struct spec *s, void (*then)(struct agent *a));
 /* Appends notes about peers whose addresses in the configuration differ from those in the
  * cluster. */
 void membership_note_peers(const struct agent *a, json_t *notes);

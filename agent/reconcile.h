@@ -351,8 +351,6 @@ void reconcile_note_ready(struct agent *a);
  * workers. */
 void reconcile_stop(struct agent *a);
 bool reconcile_is_active(const struct agent *a);
-/* Continues a run that waits for addresses of pools (membership.h), if there is one. */
-void reconcile_pools_taken(struct agent *a);
 /* Describes the step that the applier is executing (progress.h). */
 enum progress reconcile_progress(const struct agent *a, char buf[static PROGRESS_TEXT_MAX]);
 /* Returns whether a running, queued or pending apply uses the staged configuration, which must not

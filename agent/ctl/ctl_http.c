@@ -153,20 +153,28 @@ static bool is_change(const struct ctl_request *rq)
 	return strcmp(resources[rq->resource].method, "GET") != 0;
 }
 
-/* Reads keep their connections, so that plenum top does not open one for each of them. A change
- * gets a new connection: libcurl repeats a request if a connection that was kept ends
- * without an answer, and a change must not be made twice. */
+/*
+ * Returns a handle for the request. Reads share their connections, so that plenum top does not open
+ * one for each of them. A change gets a new connection: libcurl repeats a request if a connection
+ * that was kept ends without an answer, and a change must not be made twice. No handle is used
+ * again, because libcurl 7.88 then appends a continued header line to a freed header of the
+ * previous answer.
+ */
 static CURL *handle_of(const struct ctl_request *rq)
 {
-	static CURL *reads;
+	static CURLSH *kept;
+	CURL *curl = curl_easy_init();
 
-	if (is_change(rq))
-		return curl_easy_init();
-	if (reads)
-		curl_easy_reset(reads);
-	else
-		reads = curl_easy_init();
-	return reads;
+	if (is_change(rq) || !curl)
+		return curl;
+	if (!kept) {
+		kept = curl_share_init();
+		if (kept)
+			curl_share_setopt(kept, CURLSHOPT_SHARE, CURL_LOCK_DATA_CONNECT);
+	}
+	if (kept)
+		curl_easy_setopt(curl, CURLOPT_SHARE, kept);
+	return curl;
 }
 
 static int ask_at(const char *socket, const struct ctl_request *rq, struct ctl_reply *ret)
@@ -201,8 +209,7 @@ static int ask_at(const char *socket, const struct ctl_request *rq, struct ctl_r
 	if (r == 0 && !reply.body && !(reply.body = calloc(1, 1)))
 		r = -ENOMEM;
 	curl_slist_free_all(headers);
-	if (is_change(rq))
-		curl_easy_cleanup(curl);
+	curl_easy_cleanup(curl);
 	if (r < 0)
 		ctl_reply_done(&reply);
 	else

@@ -114,6 +114,7 @@ static int load(struct agent *a)
 	return r >= 0 && rec->run.source == RECONCILE_FROM_FILES ? check_refused(a) : r;
 }
 
+static void pools_taken(struct agent *a);
 static void on_wait(void *user, uint64_t until_ns, const struct plan_conflicts *conflicts);
 
 static int update_held_vfs(struct agent *a)
@@ -255,7 +256,7 @@ static int take_pools(struct agent *a)
 	if (run->asked_pools || run->n_tries || !cluster_pools_use(run->next.spec))
 		return 0;
 	run->asked_pools = true;
-	run->awaits_pools = membership_take_pools(a, run->next.spec);
+	run->awaits_pools = membership_take_pools(a, run->next.spec, pools_taken);
 	return run->awaits_pools ? AWAITS_POOLS : 0;
 }
 
@@ -473,7 +474,8 @@ static void begin(struct agent *a)
 	finish(a, r == 0 ? second_half(a) : r);
 }
 
-void reconcile_pools_taken(struct agent *a)
+/* Continues a run that waits for addresses of pools. */
+static void pools_taken(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
 

@@ -239,9 +239,12 @@ static void make_value(struct maker *m, const struct spec_table *t, const struct
 		make_scalar(m, t, k);
 }
 
-/* A role serves one of the two. */
+/* A role serves mounts or exports. Networks have a range here, because a pool needs cluster.etcd.
+ */
 static bool fits(const struct maker *m, const struct spec_key *k)
 {
+	if (strcmp(k->name, "pool") == 0)
+		return false;
 	if (strcmp(k->name, "mounts") == 0)
 		return m->role == SPEC_ROLE_FRONTEND;
 	if (strcmp(k->name, "exports") == 0)
@@ -252,7 +255,8 @@ static bool fits(const struct maker *m, const struct spec_key *k)
 /* Keys that cannot be omitted without a replacement: mostly they are present. */
 static bool is_needed(struct maker *m, const struct spec_key *k)
 {
-	return (strcmp(k->name, "network") == 0 || strcmp(k->name, "secret-file") == 0) &&
+	return (strcmp(k->name, "network") == 0 || strcmp(k->name, "range") == 0 ||
+		strcmp(k->name, "secret-file") == 0) &&
 	       any(m, 50) > 0;
 }
 

@@ -19,34 +19,20 @@
 #include <sys/mount.h>
 #include <sys/random.h>
 
-#define PLACE_NS NSEC_PER_SEC /* time between checks whether a mount point is usable */
-
-static int on_place(void *user);
-
-int mounts_new(const struct mounts_setup *setup, struct mounts **ret)
+static void on_spare(void *user, int fd)
 {
-	struct mounts *m = calloc(1, sizeof(*m));
-	int r;
+	struct mount_point *p = user;
 
-	if (!m)
-		return -ENOMEM;
-	m->setup = *setup;
-	m->dirs.loop = setup->loop;
-	m->info_fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
-	r = m->info_fd < 0 ? -errno : 0;
-	if (r >= 0)
-		r = loop_add_fd(setup->loop, m->info_fd, EPOLLPRI, false, mounts_on_mountinfo, m,
-				&m->info_source);
-	if (r >= 0)
-		r = loop_add_timer(setup->loop, NSEC_PER_MSEC, mounts_on_look, m, &m->look_timer);
-	if (r >= 0)
-		r = loop_add_timer(setup->loop, NSEC_PER_MSEC, on_place, m, &m->place_timer);
-	if (r < 0) {
-		mounts_free(m);
-		return r;
-	}
-	*ret = m;
-	return 0;
+	cleanup_close(&p->spare_fd);
+	p->spare_fd = fd;
+}
+
+void mount_point_ask_spare(struct mount_point *p)
+{
+	/* Without a spare mount, for example for lack of memory, an unmount by another program ends
+	 * the FUSE connection. */
+	(void)mount_spare_ask(p->mounts->setup.loop, p->real, p->major, p->minor, on_spare, p,
+			      &p->spare);
 }
 
 static void point_free(struct mount_point *p)
@@ -163,31 +149,14 @@ void mount_point_place(struct mounts *m, struct mount_point *p)
 	if (!reason_equal(&p->why, &why))
 		mounts_say(m, LOG_LEVEL_WARNING, "%s", why.text);
 	p->why = why;
-	loop_timer_arm(m->place_timer, PLACE_NS);
+	loop_timer_arm(m->place_timer, MOUNTS_PLACE_NS);
 }
 
-static void place_all(struct mounts *m)
+void mounts_place_all(struct mounts *m)
 {
 	for (struct mount_point *p = m->points; p; p = p->next)
 		if (p->mnt_fd >= 0)
 			mount_point_place(m, p);
-}
-
-/* Attaches a new mount whose worker has not told for long whether the server accepts it. Programs
- * then wait for the worker, as they do when it dies. */
-static int on_place(void *user)
-{
-	struct mounts *m = user;
-	const uint64_t now_ns = clock_now_ns();
-	bool again;
-
-	for (struct mount_point *p = m->points; p; p = p->next)
-		if (!p->refused && now_ns >= p->made_ns + MOUNTS_ANSWER_LIMIT_NS &&
-		    !mounts_rule_of(m, p->what.path).needs_server)
-			p->may_attach = true;
-	place_all(m);
-	again = mounts_report_displaced(m);
-	return again || mounts_await_answer(m) ? loop_timer_arm(m->place_timer, PLACE_NS) : 0;
 }
 
 static int mount_one(struct mounts *m, struct mount_point *p, struct reason *why)
@@ -211,7 +180,7 @@ static int mount_one(struct mounts *m, struct mount_point *p, struct reason *why
 	w->fuse_fd = fd_take(fd);
 	p->made_ns = clock_now_ns();
 	if (!loop_timer_armed(m->place_timer))
-		loop_timer_arm(m->place_timer, PLACE_NS);
+		loop_timer_arm(m->place_timer, MOUNTS_PLACE_NS);
 	return 0;
 }
 
@@ -588,7 +557,7 @@ static void on_unmount(void *user, enum unmount_end end)
 			give_up(p, "the file system is still mounted there");
 		else
 			mount_point_remove(p);
-		place_all(m);
+		mounts_place_all(m);
 	}
 	if (m->setup.on_change)
 		m->setup.on_change(m->setup.user);

@@ -10,22 +10,6 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-static void on_spare(void *user, int fd)
-{
-	struct mount_point *p = user;
-
-	cleanup_close(&p->spare_fd);
-	p->spare_fd = fd;
-}
-
-void mount_point_ask_spare(struct mount_point *p)
-{
-	/* Without a spare mount, for example for lack of memory, an unmount by another program ends
-	 * the FUSE connection. */
-	(void)mount_spare_ask(p->mounts->setup.loop, p->real, p->major, p->minor, on_spare, p,
-			      &p->spare);
-}
-
 /* Returns whether the file system of this FUSE descriptor exists. */
 static bool is_connected(int fd)
 {

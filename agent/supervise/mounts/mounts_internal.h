@@ -11,6 +11,7 @@
 
 /* Unmounting a tree causes many changes; all within this time are examined together. */
 #define MOUNTS_LOOK_NS (50 * NSEC_PER_MSEC)
+#define MOUNTS_PLACE_NS NSEC_PER_SEC /* time between checks whether a mount point is usable */
 
 struct mount_point {
 	struct launch_mount what; /* configured path, export, peer, id and descriptors */
@@ -50,20 +51,14 @@ struct mounts {
 void mounts_say(const struct mounts *m, enum log_level level, const char *fmt, ...)
 	PLENUM_PRINTF(3, 4);
 struct mounts_rule mounts_rule_of(const struct mounts *m, const char *path);
-int mounts_on_mountinfo(void *user, int fd, uint32_t revents);
-/* Examines the mounts (timer callback, user: the mounts). */
-int mounts_on_look(void *user);
-/* Reports mounts made by command that were unmounted a moment ago, but are still in use. Returns
- * whether the moment of one is not over yet. */
-bool mounts_report_displaced(struct mounts *m);
+/* Attaches all mounts that may be attached. */
+void mounts_place_all(struct mounts *m);
 /* Returns what mountinfo(5) shows of the mount with that device number. */
 struct mountinfo mount_point_info(unsigned major, unsigned minor);
 /* Attaches the mount if possible. */
 void mount_point_place(struct mounts *m, struct mount_point *p);
 /* Removes the mount from the list and the record, closes its descriptors, and frees p. */
 void mount_point_remove(struct mount_point *p);
-/* Records that the mount is not at its path any more. May free p. */
-void mount_point_displace(struct mount_point *p);
 /* Requests a spare mount for an attached mount. */
 void mount_point_ask_spare(struct mount_point *p);
 /* Returns an entry that is initialised as an attached mount, or NULL. */

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Notices what other processes do to the mounts: unmounts, moves, and file systems that hide them.
- */
+/* Makes the set of mounts, and notices what other processes do to them: unmounts, moves, and file
+ * systems that hide them. */
 #include "agent/supervise/mounts/mount_place.h"
 #include "agent/supervise/mounts/mounts_internal.h"
+#include <fcntl.h>
 #include <string.h>
 
 /* A file system ends in this time after its last unmount, if no program uses it. */
 #define MOUNTS_DISPLACED_NS NSEC_PER_SEC
 
-int mounts_on_mountinfo(void *user, int fd, uint32_t revents)
+static int on_mountinfo(void *user, int fd, uint32_t revents)
 {
 	struct mounts *m = user;
 
@@ -73,7 +74,7 @@ static int on_gone(void *user, int fd, uint32_t revents)
  * mount namespace. These must not lose it by the unmount of this one path. The kernel then reports
  * an error on the FUSE descriptor.
  */
-void mount_point_displace(struct mount_point *p)
+static void displace(struct mount_point *p)
 {
 	struct mounts *m = p->mounts;
 
@@ -116,7 +117,7 @@ static void explain_displaced(const struct mount_point *p, struct reason *why)
 				p->what.path, p->what.path);
 }
 
-bool mounts_report_displaced(struct mounts *m)
+static bool report_displaced(struct mounts *m)
 {
 	bool again = false;
 
@@ -139,7 +140,7 @@ bool mounts_report_displaced(struct mounts *m)
  * Examines the mounts after a change. A mount without a spare cannot be attached again: its worker
  * gets a new mount with a new descriptor.
  */
-int mounts_on_look(void *user)
+static int on_look(void *user)
 {
 	struct mounts *m = user;
 
@@ -158,7 +159,7 @@ int mounts_on_look(void *user)
 		}
 		if (mounts_rule_of(m, p->what.path).by_command) {
 			if (!p->displaced)
-				mount_point_displace(p);
+				displace(p);
 			continue;
 		}
 		if (p->spare_fd >= 0) {
@@ -177,5 +178,51 @@ int mounts_on_look(void *user)
 
 void mounts_look(struct mounts *m)
 {
-	(void)mounts_on_look(m);
+	(void)on_look(m);
+}
+
+/* ---- the set ---- */
+
+/* Attaches a new mount whose worker has not told for long whether the server accepts it. Programs
+ * then wait for the worker, as they do when it dies. */
+static int on_place(void *user)
+{
+	struct mounts *m = user;
+	const uint64_t now_ns = clock_now_ns();
+	bool again;
+
+	for (struct mount_point *p = m->points; p; p = p->next)
+		if (!p->refused && now_ns >= p->made_ns + MOUNTS_ANSWER_LIMIT_NS &&
+		    !mounts_rule_of(m, p->what.path).needs_server)
+			p->may_attach = true;
+	mounts_place_all(m);
+	again = report_displaced(m);
+	return again || mounts_await_answer(m) ? loop_timer_arm(m->place_timer, MOUNTS_PLACE_NS)
+					       : 0;
+}
+
+int mounts_new(const struct mounts_setup *setup, struct mounts **ret)
+{
+	struct mounts *m = calloc(1, sizeof(*m));
+	int r;
+
+	if (!m)
+		return -ENOMEM;
+	m->setup = *setup;
+	m->dirs.loop = setup->loop;
+	m->info_fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+	r = m->info_fd < 0 ? -errno : 0;
+	if (r >= 0)
+		r = loop_add_fd(setup->loop, m->info_fd, EPOLLPRI, false, on_mountinfo, m,
+				&m->info_source);
+	if (r >= 0)
+		r = loop_add_timer(setup->loop, NSEC_PER_MSEC, on_look, m, &m->look_timer);
+	if (r >= 0)
+		r = loop_add_timer(setup->loop, NSEC_PER_MSEC, on_place, m, &m->place_timer);
+	if (r < 0) {
+		mounts_free(m);
+		return r;
+	}
+	*ret = m;
+	return 0;
 }
