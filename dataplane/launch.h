@@ -18,7 +18,7 @@
 #include <string.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
-#define LAUNCH_VERSION 33
+#define LAUNCH_VERSION 34
 
 /* Size of launch_config.share_fd; server_share.c defines its content. If that layout changes, this
  * size and the version above must change too, because workers of the old version continue to use

@@ -155,7 +155,8 @@ static const struct ctl_command commands[] = {
 	{"processes", 0, 0, TAKES_TABLE, ctl_cmd_processes},
 	{"status", 0, 0, 0, ctl_cmd_status},
 	{"mounts", 0, 0, TAKES_TABLE, ctl_cmd_mounts},
-	{"mount", 2, 2, TAKES_OUTPUT | TAKES_WORKER, ctl_cmd_mount},
+	/* It disrupts nothing, but must not be suggested for 'umoun'. */
+	{"mount", 2, 2, TAKES_OUTPUT | TAKES_WORKER | DISRUPTS, ctl_cmd_mount},
 	{"umount", 1, 1, TAKES_DETACH | DISRUPTS, ctl_cmd_umount},
 	{"exports", 0, 0, TAKES_TABLE, ctl_cmd_exports},
 	{"clients", 0, 0, TAKES_TABLE, ctl_cmd_clients},

@@ -25,7 +25,7 @@ static const struct {
 	{"state", "status"},
 	{"health", "status"},
 	{"mounts", "status"},
-	{"mount", "status"},
+	{"unmount", "mounts"},
 	{"exports", "status"},
 	{"peers", "status"},
 	{"paths", "status"},

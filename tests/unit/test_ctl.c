@@ -669,9 +669,10 @@ static void test_suggestions_go_by_meaning_and_never_disrupt(void **state)
 	assert_suggests("show", "status");
 	assert_suggests("restart", "worker --help");
 	assert_suggests("list", "processes");
-	assert_suggests("ls", "processes");
 	assert_suggests("diag", "doctor");
 	assert_suggests("logs", "events");
+	assert_suggests("unmount", "mounts");
+	assert_suggests("mont", "mounts");
 	assert_suggests("up", "net --help");
 	assert_suggests("down", "net --help");
 	assert_suggests("net list", "net show");
