@@ -251,7 +251,7 @@ int journal_read(const char *const *options, size_t n, uint64_t limit_ns, journa
 
 const char *journal_explain_place(const char *who, pid_t pid, char buf[static JOURNAL_PLACE_MAX])
 {
-	/* The agent asks as root, and for root there is no better reader. */
+	/* The agent searches as root, so a search by another user would find no more. */
 	const char *as_root = geteuid() == 0 ? "" : ", try as root";
 	char path[40], target[256];
 	ssize_t n;

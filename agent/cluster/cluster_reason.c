@@ -17,16 +17,14 @@ void cluster_reason(const struct cluster_report *r, const struct spec_cluster *s
 	case CLUSTER_CERTIFICATE:
 		reason_set(why, "etcd-certificate",
 			   "the certificate of etcd is not valid (%s); check cluster.etcd-ca, and "
-			   "that "
-			   "the certificate has the address of the endpoint",
+			   "that the certificate has the address of the endpoint",
 			   r->text);
 		return;
 	case CLUSTER_REFUSED:
 		reason_set(why, "etcd-refused",
 			   "etcd refuses this host (%s); check cluster.etcd-user, "
 			   "cluster.etcd-password-file and the user's role, which needs the keys "
-			   "below "
-			   "/plenum/%s/",
+			   "below /plenum/%s/",
 			   r->text, s->name);
 		return;
 	case CLUSTER_FULL:
@@ -47,8 +45,7 @@ void cluster_reason(const struct cluster_report *r, const struct spec_cluster *s
 			why, "name-taken",
 			"the name '%s' is registered in the cluster for another host: %s; give one "
 			"of them another 'host', or, if the other one is gone for good, 'etcdctl "
-			"del "
-			"/plenum/%s/v1/owner/%s'",
+			"del /plenum/%s/v1/owner/%s'",
 			host, r->text, s->name, host);
 		return;
 	case CLUSTER_FILES:

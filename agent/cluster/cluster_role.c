@@ -280,28 +280,35 @@ static int publish(struct cluster_role *c, const struct privsep_cluster_text *m,
 	return member_publish(c->member, m->what ? RECORD_STATE : RECORD_SERVING, text);
 }
 
+/* Answers a question of the monitor with the text or, without text, with why there is none. */
+static void answer(uint64_t id, const char *text, enum cluster_trouble trouble, const char *why)
+{
+	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_ANSWER, .cluster_answer = {.id = id}};
+	autoclose int fd = -1;
+
+	if (!text) {
+		answer_failed(id, trouble, why);
+		return;
+	}
+	m.cluster_answer.len = strlen(text);
+	fd = memfd_new_sealed("plenum-cluster", text, strlen(text));
+	if (fd >= 0)
+		report(&m, fd);
+	else
+		answer_failed(id, CLUSTER_WRONG, "out of memory");
+}
+
 /* ---- lists ---- */
 
 static void on_view_end(void *user, struct view *v, const char *text, enum cluster_trouble trouble,
 			const char *why)
 {
 	struct cluster_role *c = user;
-	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_ANSWER,
-				.cluster_answer = {.id = view_id(v)}};
-	autoclose int fd = -1;
 
 	for (size_t i = 0; i < VIEWS_MAX; i++)
 		if (c->views[i] == v)
 			c->views[i] = NULL;
-	if (text) {
-		m.cluster_answer.len = strlen(text);
-		fd = memfd_new_sealed("plenum-cluster", text, strlen(text));
-	}
-	if (fd >= 0)
-		report(&m, fd);
-	else
-		answer_failed(view_id(v), text ? CLUSTER_WRONG : trouble,
-			      text ? "out of memory" : why);
+	answer(view_id(v), text, trouble, why);
 	view_free(v);
 }
 
@@ -333,22 +340,11 @@ static void on_edit_end(void *user, struct pool_edit *e, const char *text,
 			enum cluster_trouble trouble, const char *why)
 {
 	struct cluster_role *c = user;
-	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_ANSWER,
-				.cluster_answer = {.id = pool_edit_id(e)}};
-	autoclose int fd = -1;
 
 	for (size_t i = 0; i < EDITS_MAX; i++)
 		if (c->edits[i] == e)
 			c->edits[i] = NULL;
-	if (text) {
-		m.cluster_answer.len = strlen(text);
-		fd = memfd_new_sealed("plenum-cluster", text, strlen(text));
-	}
-	if (fd >= 0)
-		report(&m, fd);
-	else
-		answer_failed(pool_edit_id(e), text ? CLUSTER_WRONG : trouble,
-			      text ? "out of memory" : why);
+	answer(pool_edit_id(e), text, trouble, why);
 	pool_edit_free(e);
 }
 

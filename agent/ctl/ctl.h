@@ -161,7 +161,13 @@ int ctl_failed(const struct ctl_args *a, const struct ctl_request *rq, int error
 /* Prints why the agent cannot be reached. Returns the exit status. */
 int ctl_unreachable(const struct ctl_args *a, int error);
 
-/* ---- mounts by command (ctl_mount.c, ctl_mount_helper.c) ---- */
+/* Prints a list of the cluster: by `print`, with the resource's columns, or as JSON. Returns the
+ * exit status. In ctl_cluster.c. */
+int ctl_cluster_list(const struct ctl_args *a, enum resource_id id,
+		     int (*print)(const struct ctl_args *a, const json_t *list,
+				  const char *columns));
+
+/* ---- mounts by command (folder mount) ---- */
 
 struct ctl_mount {
 	const char *source, *dir;

@@ -82,8 +82,9 @@ int ctl_cmd_cluster_status(const struct ctl_args *a)
 
 /* ---- lists of all hosts ---- */
 
-static int show(const struct ctl_args *a, enum resource_id id,
-		int (*print)(const struct ctl_args *a, const json_t *list, const char *columns))
+int ctl_cluster_list(const struct ctl_args *a, enum resource_id id,
+		     int (*print)(const struct ctl_args *a, const json_t *list,
+				  const char *columns))
 {
 	const struct resource *row = &resources[id];
 	const struct ctl_request rq = {.resource = id, .list = row->list};
@@ -93,8 +94,9 @@ static int show(const struct ctl_args *a, enum resource_id id,
 	if (r != CTL_OK)
 		return r;
 	if (ctl_int(o, "omitted_hosts") > 0)
-		ctl_complain("the list is too long: %" JSON_INTEGER_FORMAT " hosts are left out",
-			     ctl_int(o, "omitted_hosts"));
+		ctl_complain("the list is too long: %" JSON_INTEGER_FORMAT " %s are left out",
+			     ctl_int(o, "omitted_hosts"),
+			     id == RESOURCE_ADDRESSES ? "addresses" : "hosts");
 	r = a->json ? ctl_put_json(o) : print(a, json_object_get(o, row->list), row->columns);
 	json_decref(o);
 	return r;
@@ -179,20 +181,20 @@ static int print_exports(const struct ctl_args *a, const json_t *exports, const 
 
 int ctl_cmd_cluster_hosts(const struct ctl_args *a)
 {
-	return show(a, RESOURCE_CLUSTER_HOSTS, print_hosts);
+	return ctl_cluster_list(a, RESOURCE_CLUSTER_HOSTS, print_hosts);
 }
 
 int ctl_cmd_cluster_processes(const struct ctl_args *a)
 {
-	return show(a, RESOURCE_CLUSTER_PROCESSES, ctl_put_processes);
+	return ctl_cluster_list(a, RESOURCE_CLUSTER_PROCESSES, ctl_put_processes);
 }
 
 int ctl_cmd_cluster_net(const struct ctl_args *a)
 {
-	return show(a, RESOURCE_CLUSTER_NET, print_net);
+	return ctl_cluster_list(a, RESOURCE_CLUSTER_NET, print_net);
 }
 
 int ctl_cmd_cluster_exports(const struct ctl_args *a)
 {
-	return show(a, RESOURCE_CLUSTER_EXPORTS, print_exports);
+	return ctl_cluster_list(a, RESOURCE_CLUSTER_EXPORTS, print_exports);
 }

@@ -51,32 +51,14 @@ static int print_addresses(const struct ctl_args *a, const json_t *addresses, co
 	return ctl_view_print(a, &t, columns);
 }
 
-static int show(const struct ctl_args *a, enum resource_id id,
-		int (*print)(const struct ctl_args *a, const json_t *list, const char *columns))
-{
-	const struct resource *row = &resources[id];
-	const struct ctl_request rq = {.resource = id, .list = row->list};
-	json_t *o;
-	int r = ctl_ask_json(a, &rq, &o);
-
-	if (r != CTL_OK)
-		return r;
-	if (ctl_int(o, "omitted_hosts") > 0)
-		ctl_complain("the list is too long: %" JSON_INTEGER_FORMAT " rows are left out",
-			     ctl_int(o, "omitted_hosts"));
-	r = a->json ? ctl_put_json(o) : print(a, json_object_get(o, row->list), row->columns);
-	json_decref(o);
-	return r;
-}
-
 int ctl_cmd_pool_show(const struct ctl_args *a)
 {
-	return show(a, RESOURCE_POOLS, print_pools);
+	return ctl_cluster_list(a, RESOURCE_POOLS, print_pools);
 }
 
 int ctl_cmd_pool_addresses(const struct ctl_args *a)
 {
-	return show(a, RESOURCE_ADDRESSES, print_addresses);
+	return ctl_cluster_list(a, RESOURCE_ADDRESSES, print_addresses);
 }
 
 /* ---- changes ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tests the arguments of `plenum mount` and mount.plenum: source, folder and options. */
-#include "agent/ctl/ctl_mount_options.h"
 #include "agent/ctl/ctl_options.h"
+#include "agent/ctl/mount/ctl_mount_options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Parses the source, the folder and the options of a mount. */
-#include "agent/ctl/ctl_mount_options.h"
+#include "agent/ctl/mount/ctl_mount_options.h"
 #include <stdio.h>
 #include <string.h>
 

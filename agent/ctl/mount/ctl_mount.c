@@ -2,7 +2,7 @@
 /* `plenum mount` and `plenum umount`. The agent mounts; it ends a mount whose command is
  * interrupted before the server serves it. */
 #include "agent/ctl/ctl.h"
-#include "agent/ctl/ctl_mount_options.h"
+#include "agent/ctl/mount/ctl_mount_options.h"
 
 #include <limits.h>
 #include <stdio.h>
