@@ -22,24 +22,24 @@ struct cluster {
 	struct cluster_setup setup;
 	struct child_role *role;
 	char *settings; /* JSON for the role, with the password; NULL: the cluster is not used */
-	json_t *wanted; /* names of the hosts of which this host's mounts are */
-	char *texts[2]; /* the values of this host, by enum privsep_cluster_what */
+	json_t *wanted; /* names of the servers of this host's mounts */
+	char *texts[2]; /* the values that this host publishes, by enum privsep_cluster_what */
 	struct cluster_report report;
-	uint32_t told;	     /* the trouble of the last event about it; CLUSTER_FINE: its end */
-	struct reason files; /* why the files of the configuration cannot be used */
+	uint32_t told;	     /* trouble of the last event; CLUSTER_FINE: it has ended */
+	struct reason files; /* why the files that the configuration names cannot be used */
 	uint64_t reads[CLUSTER_READS_MAX];
-	struct loop_source *starter; /* starts the role that could not start */
+	struct loop_source *starter; /* timer that starts the role again after a failed start */
 	struct loop_source *saver;
-	uint64_t saved_ns;	 /* when the files were written last; 0: never */
-	uint64_t pools_saved_ns; /* when it was written last for a change of pools; 0: never */
+	uint64_t saved_ns;	 /* when both record files were last written; 0: never */
+	uint64_t pools_saved_ns; /* when a change of pools was last written at once; 0: never */
 	struct cluster_pool_draft pool;
-	uint64_t leave;		    /* the request to give the addresses back; 0: none */
-	json_t *pools;		    /* the pools that the role takes addresses of */
-	json_t *awaited;	    /* names of those whose report cluster_take_pools() waits for */
-	char host[PLENUM_NAME_MAX]; /* of the settings */
+	uint64_t leave;		    /* id of the request to give the addresses back; 0: none */
+	json_t *pools;		    /* the pools from which the role takes addresses */
+	json_t *awaited;	    /* pools whose reports cluster_take_pools() waits for */
+	char host[PLENUM_NAME_MAX]; /* name of this host, from the settings */
 };
 
-/* ---- to the role ---- */
+/* ---- messages to the role ---- */
 
 static void forget_text(char **text)
 {
@@ -63,7 +63,7 @@ static void send_all(struct cluster *c)
 	for (uint32_t i = 0; r >= 0 && i < ARRAY_SIZE(c->texts); i++)
 		if (c->texts[i])
 			r = send_text(c, PRIVSEP_CLUSTER_PUBLISH, i, c->texts[i]);
-	if (r < 0 && r != -ENOTCONN) /* after that error the process gets all when it has started */
+	if (r < 0 && r != -ENOTCONN) /* a process that starts gets everything later */
 		log_warning("cannot pass the settings to the cluster process: %s", strerror(-r));
 }
 
@@ -79,7 +79,7 @@ void cluster_publish(struct cluster *c, enum privsep_cluster_what what, const ch
 		(void)send_text(c, PRIVSEP_CLUSTER_PUBLISH, what, text);
 }
 
-/* Sends a request whose answer has that id. */
+/* Sends a request, and stores its id, by which the answer is recognised. */
 static int request(struct cluster *c, struct privsep_msg *m, uint64_t id)
 {
 	int r;
@@ -105,8 +105,8 @@ int cluster_read(struct cluster *c, uint32_t what, uint64_t id)
 	return request(c, &m, id);
 }
 
-/* Forgets the addresses that this host gives back, before another host can get them: this one must
- * not use them again, even if it is killed now, or the answer of the store is lost. */
+/* Removes the addresses that this host gives back from the record, before another host can take
+ * them: this host must not use them again, even after a kill or a lost answer. */
 static int forget_pools(struct cluster *c)
 {
 	char cluster[PLENUM_NAME_MAX];
@@ -138,10 +138,9 @@ int cluster_edit(struct cluster *c, const struct privsep_cluster_edit *edit)
 	return r;
 }
 
-/* ---- from the role ---- */
+/* ---- messages from the role ---- */
 
-/* Returns whether that list was requested, and forgets the request: the role must not answer
- * others. */
+/* Returns whether that list was requested, and forgets the request: no other list is allowed. */
 static bool take_read(struct cluster *c, uint64_t id)
 {
 	for (size_t i = 0; i < CLUSTER_READS_MAX; i++)
@@ -199,8 +198,7 @@ static int on_saver(void *user)
 	return 0;
 }
 
-/* Writes the file soon. A server that keeps changing must not make the monitor write all the time.
- */
+/* Schedules a write of both files, at most one in SAVE_NS even if reports keep arriving. */
 static void save_soon(struct cluster *c)
 {
 	const uint64_t now = clock_now_ns();
@@ -210,7 +208,7 @@ static void save_soon(struct cluster *c)
 		loop_timer_arm(c->saver, at - now);
 }
 
-/* Takes what the role reports of a server. One that is no longer wanted is ignored. */
+/* Stores the role's report about a server. Ignores a server that is no longer wanted. */
 static void take_server(struct cluster *c, const struct cluster_server *s)
 {
 	const struct servers_entry *was = servers_entry(c->setup.servers, s->host);
@@ -228,8 +226,8 @@ static void take_server(struct cluster *c, const struct cluster_server *s)
 	c->setup.on_change(c->setup.user);
 }
 
-/* Writes the addresses before they are used, so that the next agent knows them after a kill. A role
- * that keeps changing them must not make the monitor write all the time. */
+/* Writes the addresses before they are used, so that the next agent knows them after a kill. Writes
+ * at most once per second in this way, even if reports keep arriving. */
 static void save_pools_soon(struct cluster *c)
 {
 	const uint64_t now = clock_now_ns();
@@ -242,7 +240,7 @@ static void save_pools_soon(struct cluster *c)
 	save(c);
 }
 
-/* Notes the addresses in the settings, which a new process of the role gets. */
+/* Writes the known addresses into the settings, which the next process of the role gets. */
 static void refresh_settings(struct cluster *c)
 {
 	char *text = c->settings ? cluster_pools_refresh(c->settings, c->setup.pools) : NULL;
@@ -273,7 +271,7 @@ static bool wait_is_over(const struct cluster *c)
 	       (c->report.trouble != CLUSTER_FINE && c->report.trouble != CLUSTER_UNREACHABLE);
 }
 
-/* Notes a report about a pool; name "": another report, which may also end the wait. */
+/* Ends the wait for that pool; name "": the report is about the store itself. */
 static void end_wait(struct cluster *c, const char *name)
 {
 	const bool waited = json_object_size(c->awaited) > 0;
@@ -292,7 +290,7 @@ static void take_pool(struct cluster *c, const struct cluster_pool_report *r)
 	const struct plan_pool *p;
 	bool changed;
 
-	/* A report about the former settings may still be on its way. */
+	/* This may be a report about the former settings that was already on its way. */
 	if (strcmp(r->cluster, c->setup.servers->cluster) != 0 ||
 	    !cluster_pools_is_wanted(c->pools, r->pool.name))
 		return;
@@ -353,12 +351,12 @@ static void on_start(void *user, struct child_role *role)
 {
 	struct cluster *c = user;
 
-	/* The first call happens within child_role_new, which has not set c->role yet. */
+	/* child_role_new() makes the first call, before it has set c->role. */
 	c->role = role;
 	send_all(c);
 }
 
-/* Ends all requests for lists. */
+/* Ends all requests that wait for an answer, because the process has ended. */
 static void fail_reads(struct cluster *c)
 {
 	struct reason why;
@@ -374,7 +372,7 @@ static void fail_reads(struct cluster *c)
 	}
 }
 
-/* Takes a failure of the process itself. */
+/* Reports a failure of the process itself as a trouble of the cluster. */
 static void take_failure(struct cluster *c, const char *text)
 {
 	struct cluster_report r = {.trouble = CLUSTER_UNREACHABLE};
@@ -405,7 +403,7 @@ static int read_regular(const char *path, char **ret)
 	return S_ISREG(st.st_mode) ? file_read_fd(fd, FILE_BYTES_MAX, ret, &len) : -EINVAL;
 }
 
-/* Adds the texts of the files. Returns 0, or negative errno with the reason in why. */
+/* Adds the texts of both files. Returns 0, or negative errno with the reason in why. */
 static int add_files(const struct spec_cluster *s, json_t *o, struct reason *why)
 {
 	autofree char *ca = NULL;
@@ -439,7 +437,7 @@ static int add_files(const struct spec_cluster *s, json_t *o, struct reason *why
 	return r;
 }
 
-/* Lists the hosts of which this host's mounts are. */
+/* Lists the names of the servers of this host's mounts. */
 static json_t *list_servers(const struct spec *s)
 {
 	json_t *seen = json_object(), *list = json_array();
@@ -457,7 +455,7 @@ static json_t *list_servers(const struct spec *s)
 	return list;
 }
 
-/* Returns the settings as JSON on the heap, or NULL: then why has the reason. */
+/* Returns the settings as JSON on the heap. On failure returns NULL, and why has the reason. */
 static char *make_settings(const struct cluster *c, const struct spec *s, struct reason *why)
 {
 	const struct servers *self = c->setup.servers;
@@ -517,8 +515,8 @@ static int on_starter(void *user)
 	return 0;
 }
 
-/* Lists the servers to find. Servers of former mounts stay known while there is room, because an
- * apply on trial may be rolled back. */
+/* Lists the servers to find. Servers of former mounts stay in the table while it has room, because
+ * an apply on trial may be rolled back. */
 static void set_wanted(struct cluster *c, const struct spec *s)
 {
 	json_decref(c->wanted);
@@ -527,7 +525,7 @@ static void set_wanted(struct cluster *c, const struct spec *s)
 		servers_keep(c->setup.servers, c->wanted);
 }
 
-/* Notes of which pools the configuration needs addresses. */
+/* Stores which pools the configuration needs addresses from. */
 static void want_pools(struct cluster *c, const struct spec *s)
 {
 	json_decref(c->pools);
@@ -571,7 +569,7 @@ void cluster_set(struct cluster *c, const struct spec *s)
 	c->setup.on_change(c->setup.user);
 }
 
-/* Lets the process of the role take addresses for the configuration. */
+/* Makes the role take addresses for that configuration. Returns whether it will report. */
 static bool ask_pools(struct cluster *c, const struct spec *s)
 {
 	struct reason why;
@@ -748,7 +746,7 @@ static void load_pools(const struct cluster_setup *setup)
 	if (plan_pools_load(setup->pools, setup->pools_path, &d) < 0)
 		log_warning("cannot read %s: out of memory", setup->pools_path);
 	if (strcmp(setup->pools->id, setup->servers->id) != 0)
-		plan_pools_done(setup->pools); /* a copy of another state directory */
+		plan_pools_done(setup->pools); /* the record belongs to another state directory */
 	for (size_t i = 0; i < d.n; i++)
 		log_warning("%s", d.entries[i].text);
 }

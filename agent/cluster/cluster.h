@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The monitor's side of the cluster: runs the process of the role `cluster` while the configuration
- * has cluster.etcd, passes it the settings and the values of this host, and keeps what it reports.
- * The store can fail in any way: workers and mounts do not depend on it. cluster_role.c is the code
- * of that process.
+ * The monitor's side of the cluster. Runs the process of the role `cluster` while the configuration
+ * has cluster.etcd, passes the settings and the values of this host to that process, and keeps what
+ * the process reports. Workers and mounts do not depend on the store, which can fail in any way.
+ * cluster_role.c is the code of that process.
  */
 #ifndef PLENUM_AGENT_CLUSTER_H
 #define PLENUM_AGENT_CLUSTER_H
@@ -17,57 +17,58 @@
 #include "netcfg/spec/spec.h"
 #include <sys/types.h>
 
-/* The code of the error of a refused change. It is never a reason of a state. */
+/* The error code of a refused change. It is never a reason of a state. */
 #define CLUSTER_CODE_CONFLICT "conflict"
-#define CLUSTER_READS_MAX 8	   /* most lists that are made at a time */
-#define CLUSTER_POOLS_KNOWN_MAX 24 /* with those that are wanted */
+#define CLUSTER_READS_MAX 8	   /* maximum number of lists that are being made at a time */
+#define CLUSTER_POOLS_KNOWN_MAX 24 /* limit for the wanted and the former pools in the record */
 
 struct cluster;
 struct cluster_setup {
 	struct loop *loop;
 	struct events *events;
 	enum log_level log_level;
-	const char *path;	  /* the file of servers.h; borrowed */
+	const char *path;	  /* path of the file of servers.h; borrowed */
 	struct servers *servers;  /* borrowed; this module loads, changes and saves it */
-	const char *pools_path;	  /* the file of plan_pools.h; borrowed */
+	const char *pools_path;	  /* path of the file of plan_pools.h; borrowed */
 	struct plan_pools *pools; /* borrowed; this module loads, changes and saves it */
 	/* Called when problems or reports have changed. */
 	void (*on_change)(void *user);
 	/* Called when the addresses of a server have changed. */
 	void (*on_servers)(void *user);
-	/* Called when the addresses of this host in a pool, or the reason why it lacks some, have
-	 * changed. */
+	/* Called when the addresses of this host in a pool have changed, or the reason why
+	 * addresses are missing. */
 	void (*on_pools)(void *user);
 	/* Called when cluster_take_pools() has a result; may be NULL. */
 	void (*on_taken)(void *user);
-	/* Called with a list that cluster_read() requested, or the answer to cluster_edit(): len
-	 * bytes of JSON in fd, which the callee may use but does not close; or with fd -1 and the
-	 * reason. */
+	/* Called with a list that cluster_read() requested, or with the answer to cluster_edit():
+	 * fd has len bytes of JSON. The callee may read fd but does not close it. If the request
+	 * failed, fd is -1 and `why` has the reason. */
 	void (*on_list)(void *user, uint64_t id, int fd, uint64_t len, const struct reason *why);
 	void *user;
 };
 
 int cluster_new(const struct cluster_setup *setup, struct cluster **ret);
 struct cluster *cluster_free(struct cluster *c); /* accepts NULL, returns NULL */
-/* Takes the settings of the configuration, and reads the files that it names. Call whenever another
- * configuration is in force. */
+/* Uses the settings of the configuration, and reads the files that they name. Call whenever another
+ * configuration comes into force. */
 void cluster_set(struct cluster *c, const struct spec *s);
 bool cluster_is_used(const struct cluster *c);
-/* Takes the addresses of pools for a configuration that is not in force yet. Returns true if the
- * store is asked and on_taken is called when it has answered, which can take any time; call
- * cluster_set() afterwards. Returns false if nothing is to be expected: the addresses are known, or
- * the configuration is of another store than the one in force. */
+/* Requests the addresses of pools for a configuration that is not in force yet. Returns true if the
+ * store is asked: on_taken is then called after the answer, which can take any time, and the caller
+ * calls cluster_set() afterwards. Returns false if there will be no answer: either all addresses
+ * are known, or the configuration uses another store than the one in force. */
 bool cluster_take_pools(struct cluster *c, const struct spec *s);
-/* Returns whether this host is giving its addresses back: no configuration with a pool may come in
- * force. */
+/* Returns whether this host is giving its addresses back. Meanwhile no configuration with a pool
+ * may come into force. */
 bool cluster_is_leaving(const struct cluster *c);
 /* Replaces a value of this host (records.h). */
 void cluster_publish(struct cluster *c, enum privsep_cluster_what what, const char *text);
-/* Requests a list of all hosts; on_list gets it. what: enum rows_kind. Returns 0, -EBUSY if too
- * many requests are in progress, or -ENOTCONN if the process does not run. */
+/* Requests a list of all hosts, which on_list gets. what: enum rows_kind. Returns 0, -EBUSY if too
+ * many requests are in progress, or -ENOTCONN if the process of the role does not run. */
 int cluster_read(struct cluster *c, uint32_t what, uint64_t id);
-/* Requests a change (pool_edit_op of pool.h); on_list gets the answer. Returns as cluster_read(),
- * or another negative errno: -EALREADY if this host is leaving already. */
+/* Requests a change (pool_edit_op of pool.h); on_list gets the answer. Returns the same errors as
+ * cluster_read(), -EALREADY if this host is already giving its addresses back, or another negative
+ * errno. */
 int cluster_edit(struct cluster *c, const struct privsep_cluster_edit *edit);
 /* Returns the problems as a JSON list of sentences, a new reference, or NULL if memory is short.
  * s: the running configuration, or NULL. */
@@ -83,13 +84,14 @@ pid_t cluster_pid(const struct cluster *c); /* 0: the process does not run */
 
 /* ---- cluster_reason.c ---- */
 
-/* Describes what is wrong and what to do; why is cleared if nothing is. */
+/* Sets `why` to what is wrong with the connection to the store and what to do about it; clears
+ * `why` if nothing is wrong. */
 void cluster_reason(const struct cluster_report *r, const struct spec_cluster *s, const char *host,
 		    struct reason *why);
 
 /* ---- cluster_pools.c ---- */
 
-struct cluster_pool_draft { /* a report about a pool, of which parts may be missing */
+struct cluster_pool_draft { /* a report about a pool that may not be complete yet */
 	struct cluster_pool_report head;
 	struct ip_addr *addrs;
 	size_t n;
@@ -99,29 +101,31 @@ struct cluster_pool_draft { /* a report about a pool, of which parts may be miss
 json_t *cluster_pools_wanted(const struct plan_pools *known, const struct spec *s);
 bool cluster_pools_use(const struct spec *s); /* whether a network has a pool */
 /* Returns whether the configuration needs addresses that this host does not have, or that the store
- * has not confirmed since the agent has started. */
+ * has not confirmed since the agent started. */
 bool cluster_pools_lack(const struct plan_pools *known, const struct spec *s);
 bool cluster_pools_is_wanted(const json_t *wanted, const char *name);
-/* Return other settings on the heap, or NULL: with the known addresses; and with the pools of
- * another configuration's settings, if both are of one store and some pools are new. The latter
- * puts the list in place of *pools. */
+/* Both return changed settings on the heap, or NULL. cluster_pools_refresh() writes the known
+ * addresses into the settings. cluster_pools_add() adds the pools in `other`, the settings of
+ * another configuration, to the settings and to *pools. It returns NULL if the settings differ in
+ * more than their pools and servers, or if `other` adds nothing. */
 char *cluster_pools_refresh(const char *settings, const struct plan_pools *known);
 char *cluster_pools_add(const char *settings, const char *other, json_t **pools);
-/* Keeps plans from using addresses that the store has not confirmed since the agent has started: a
- * running host keeps them, though another one has its name. Returns whether that is a change. */
+/* Call when another host has registered this host's name. Excludes the known addresses from plans,
+ * unless the store has confirmed some of them since the agent started: then this host runs with
+ * them, and keeps them. Returns whether that is a change. */
 bool cluster_pools_withhold(struct plan_pools *known);
-/* Drops former pools. They stay known while there is room, because an apply on trial may be rolled
- * back. */
+/* If the record has too many pools, drops those that are not wanted. Until then it keeps former
+ * pools, because an apply on trial may be rolled back. */
 void cluster_pools_keep(struct plan_pools *known, const json_t *wanted);
-/* Drops all addresses if they are of another cluster, host or state directory. */
+/* Drops all addresses if they belong to another cluster, host or state directory. */
 void cluster_pools_own(struct plan_pools *known, const char *cluster, const char *host,
 		       const char *id);
-/* Return the addresses of this host in the pools of the configuration, and add the problems that no
- * leg shows. */
+/* The first returns the addresses of this host in the pools of the configuration. The second adds
+ * the problems of pools that no leg reports. */
 json_t *cluster_pools_to_json(const struct plan_pools *known, const struct spec *s);
 void cluster_pools_problems(const struct plan_pools *known, const struct spec *s, json_t *list);
-/* Takes a part of a report. Returns whether the known addresses, or the reason why some are
- * missing, have changed. */
+/* Adds a part of a report to d. Returns whether the known addresses have changed, or the reason why
+ * some are missing. */
 bool cluster_pools_take(struct plan_pools *known, struct cluster_pool_draft *d,
 			const struct cluster_pool_report *r);
 

@@ -41,7 +41,8 @@ json_t *cluster_pools_wanted(const struct plan_pools *known, const struct spec *
 	return list;
 }
 
-/* Returns the entry of that pool in a list of wanted ones, or NULL. */
+/* Returns the entry of that pool in a list of wanted pools, or NULL if the list has no such
+ * entry. */
 static json_t *wanted_entry(const json_t *wanted, const char *name)
 {
 	json_t *o;
@@ -58,7 +59,7 @@ bool cluster_pools_is_wanted(const json_t *wanted, const char *name)
 	return wanted_entry(wanted, name);
 }
 
-/* Adds another list of wanted pools. */
+/* Adds the pools of another list. A pool in both lists gets the larger need. */
 static void merge(json_t *wanted, const json_t *more)
 {
 	const char *const need = "need";
@@ -197,7 +198,7 @@ void cluster_pools_problems(const struct plan_pools *known, const struct spec *s
 		const struct spec_network *w = &s->networks[i];
 		const struct plan_pool *p = w->pool[0] ? known_pool(known, s, w->pool) : NULL;
 
-		/* If addresses are missing, the leg has the reason. */
+		/* If addresses are missing, the leg already reports the reason. */
 		if (p && reason_is_set(&p->why) &&
 		    plan_pool_count(p->addrs, p->n) >= plan_pool_need(s, w))
 			json_array_append_new(
@@ -205,7 +206,8 @@ void cluster_pools_problems(const struct plan_pools *known, const struct spec *s
 	}
 }
 
-/* Replaces the addresses of a pool by the complete report. Returns whether something changed. */
+/* Replaces the addresses of a pool by those of a complete report. Returns whether something has
+ * changed. */
 static bool replace(struct plan_pool *p, struct cluster_pool_draft *d)
 {
 	const struct cluster_pool *to = &d->head.pool;
@@ -261,7 +263,7 @@ bool cluster_pools_take(struct plan_pools *known, struct cluster_pool_draft *d,
 	reason_clear(&p->why);
 	if (r->state != CLUSTER_POOL_FINE)
 		reason_set(&p->why, codes[r->state], "%s", r->text);
-	/* Else the known addresses stay in use. */
+	/* In these two states the report has no addresses, so the known ones stay in use. */
 	if (r->state != CLUSTER_POOL_UNKNOWN && r->state != CLUSTER_POOL_FAILING) {
 		changed = replace(p, d);
 		p->confirmed = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Says what is wrong with the connection to the cluster's store, and what to do. */
+/* Describes what is wrong with the connection to the cluster's store, and what to do about it. */
 #include "agent/cluster/cluster.h"
 
 void cluster_reason(const struct cluster_report *r, const struct spec_cluster *s, const char *host,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The role `cluster`: the process that speaks to the cluster's store, and parses what other hosts
- * have written there. It has sockets for that, and no files, no privileges and few system calls.
- * The monitor sends it the settings with the texts of all files, and it reports values of a fixed
- * size.
+ * The role `cluster`: the process that exchanges requests with the cluster's store, and parses what
+ * other hosts have written there. It may use sockets for that, but no files and no privileges, and
+ * only few system calls. The monitor sends it the settings with the texts of all files; it reports
+ * values of a fixed size to the monitor.
  */
 #include "agent/base/child/child_role.h"
 #include "agent/base/child/sandbox.h"
@@ -25,7 +25,7 @@
 #define DESCRIPTORS_MAX 64
 #define VIEWS_MAX 8
 #define EDITS_MAX 8
-#define FIND_FAILURES_QUIET 4 /* some 7 s */
+#define FIND_FAILURES_QUIET 4 /* about 7 s */
 
 struct cluster_role {
 	struct loop *loop;
@@ -34,11 +34,11 @@ struct cluster_role {
 	struct kv *kv;
 	struct member *member;
 	struct discovery *discovery;
-	struct cluster_report report; /* as the registration reports it */
+	struct cluster_report report; /* the latest report of the registration */
 	bool looked_up;
-	enum cluster_trouble find_trouble; /* of the search for servers */
+	enum cluster_trouble find_trouble; /* result of the latest search for servers */
 	char find_text[CLUSTER_TEXT_MAX];
-	unsigned n_find_failures; /* in a row */
+	unsigned n_find_failures; /* consecutive failures of that search */
 	struct pool_take *take;
 	struct view *views[VIEWS_MAX];
 	struct pool_edit *edits[EDITS_MAX];
@@ -55,8 +55,8 @@ static int tell(struct privsep_msg *m, int fd)
 	return r;
 }
 
-/* Sends a report. One that breaks a rule of privsep.h is a defect of this process: it is not sent,
- * and ends nothing. */
+/* Sends a report. A report that breaks a rule of privsep.h is a defect of this process: it is not
+ * sent, and the process continues. */
 static void report(struct privsep_msg *m, int fd)
 {
 	const int r = tell(m, fd);
@@ -67,7 +67,8 @@ static void report(struct privsep_msg *m, int fd)
 
 /* ---- reports ---- */
 
-/* Keeps printable ASCII without quotes and backslashes, which privsep.h demands. */
+/* Replaces all characters that privsep.h does not allow: those that are not printable ASCII, quotes
+ * and backslashes. */
 static void copy_plain(char *to, size_t size, const char *from)
 {
 	snprintf(to, size, "%s", from);
@@ -76,7 +77,8 @@ static void copy_plain(char *to, size_t size, const char *from)
 			*to = '?';
 }
 
-/* Reports the registration and the search for servers. A trouble of the former counts first. */
+/* Reports the state of the registration and of the search for servers. A trouble of the
+ * registration takes precedence. */
 static void report_state(const struct cluster_role *c)
 {
 	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_REPORT, .cluster_report = c->report};
@@ -100,8 +102,8 @@ static void on_report(void *user, const struct cluster_report *r)
 		pool_take_look(c->take);
 }
 
-/* Takes the result of a search for servers. An election of the store's leader takes seconds and
- * needs no reason. */
+/* Handles the result of a search for servers. The first failures are not reported, because an
+ * election of the store's leader takes only seconds. */
 static void on_looked(void *user, enum cluster_trouble trouble, const char *text)
 {
 	struct cluster_role *c = user;
@@ -125,7 +127,7 @@ static void on_server(void *user, const struct cluster_server *s)
 	report(&m, -1);
 }
 
-/* Answers a request for a list. */
+/* Reports to the monitor that a requested list cannot be made. */
 static void answer_failed(uint64_t id, enum cluster_trouble trouble, const char *why)
 {
 	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_FAILED,
@@ -139,7 +141,7 @@ static void answer_failed(uint64_t id, enum cluster_trouble trouble, const char 
 
 static void close_store(struct cluster_role *c)
 {
-	if (c->kv) /* ends the reads first, which refer to the objects below */
+	if (c->kv) /* ends the requests first, because they refer to the objects below */
 		c->kv = c->ops->close(c->kv);
 	c->take = pool_take_free(c->take);
 	c->member = member_free(c->member);
@@ -222,7 +224,7 @@ static int open_store(struct cluster_role *c)
 	c->looked_up = false;
 	c->find_trouble = CLUSTER_FINE;
 	c->n_find_failures = 0;
-	on_report(c, &none); /* the earlier reports were about another connection */
+	on_report(c, &none); /* the earlier reports were about the former connection */
 	r = c->ops->open(&kv, &c->kv);
 	member.kv = discovery.kv = take.kv = c->kv;
 	if (r >= 0)
@@ -235,7 +237,8 @@ static int open_store(struct cluster_role *c)
 	return r;
 }
 
-/* Takes the settings. Only servers and pools may change without a new connection. */
+/* Applies new settings. Servers and pools may change without a new connection; any other change
+ * makes a new one. */
 static int take_settings(struct cluster_role *c, uint64_t len, int fd)
 {
 	autofree char *text = NULL;
@@ -280,7 +283,8 @@ static int publish(struct cluster_role *c, const struct privsep_cluster_text *m,
 	return member_publish(c->member, m->what ? RECORD_STATE : RECORD_SERVING, text);
 }
 
-/* Answers a question of the monitor with the text or, without text, with why there is none. */
+/* Answers a request of the monitor with the text or, if text is NULL, with the reason why there is
+ * none. */
 static void answer(uint64_t id, const char *text, enum cluster_trouble trouble, const char *why)
 {
 	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_ANSWER, .cluster_answer = {.id = id}};
@@ -442,7 +446,7 @@ static int seal(void)
 	static const struct seccomp_rule sockets[] = {
 		{SYS_socket, 0, UINT32_MAX, AF_INET},
 		{SYS_socket, 0, UINT32_MAX, AF_INET6},
-		{SYS_socketpair, 0, UINT32_MAX, AF_UNIX}, /* by which libcurl wakes itself */
+		{SYS_socketpair, 0, UINT32_MAX, AF_UNIX}, /* libcurl wakes its loop by it */
 	};
 
 	return sandbox_seal(allowed, ARRAY_SIZE(allowed), sockets, ARRAY_SIZE(sockets));
@@ -470,7 +474,7 @@ int cluster_main(enum log_level level)
 	struct cluster_role c = {.ops = &kv_etcd};
 	int r;
 
-	(void)level; /* the log has it already */
+	(void)level; /* the log already has this level */
 	prctl(PR_SET_NAME, "plenumd-cluster");
 	signal(SIGPIPE, SIG_IGN);
 	setrlimit(RLIMIT_NOFILE, &files);

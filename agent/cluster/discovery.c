@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads and watches the keys of servers. */
+/* Reads and watches the servers' keys in the cluster's store. */
 #include "agent/cluster/discovery.h"
 #include "agent/cluster/member.h"
 #include "agent/cluster/servers.h"
@@ -8,13 +8,14 @@
 #include <string.h>
 
 #define RETRY_NS NSEC_PER_SEC
-#define FAILURES_MAX 5U /* the pauses grow up to 32 s */
+#define FAILURES_MAX 5U /* the pauses double up to 32 s */
 
 struct server {
 	char host[PLENUM_NAME_MAX];
-	uint64_t revision; /* of its key, as reported; 0: there is none */
-	bool known;	   /* it was read */
-	bool reported;	   /* a key, or the end of one, was reported */
+	/* revision of the server's key that was last reported; 0: the key does not exist */
+	uint64_t revision;
+	bool known;    /* the key was read, or found to be absent */
+	bool reported; /* the key or its absence was reported */
 };
 
 struct discovery {
@@ -23,12 +24,13 @@ struct discovery {
 	struct loop_source *timer;
 	struct server servers[DISCOVERY_SERVERS_MAX];
 	size_t n;
-	size_t at;		/* the next server to read in this round */
-	uint64_t from_revision; /* of the store, at the beginning of the round */
+	size_t at;		/* index of the next server to read in this round */
+	uint64_t from_revision; /* revision of the store at the beginning of the round */
 	bool busy;		/* a read is in progress */
-	bool outdated;		/* the servers have changed: the answer in progress is of no use */
+	/* the list of servers has changed, so the answer to the read in progress is ignored */
+	bool outdated;
 	bool watching;
-	bool missed; /* in this round the store had a change of which the watch had said nothing */
+	bool missed; /* this round found a change that the watch had not reported */
 	unsigned n_failures;
 };
 
@@ -53,9 +55,9 @@ static struct server *find(struct discovery *d, const char *host)
 	return NULL;
 }
 
-/* ---- news of a server ---- */
+/* ---- changes of a server ---- */
 
-/* Handles that a server has no key. Returns whether that is new. */
+/* Handles that a server has no key. Returns whether the server had one before. */
 static bool take_absent(struct discovery *d, struct server *s)
 {
 	struct cluster_server gone = {.registered = 0};
@@ -70,9 +72,9 @@ static bool take_absent(struct discovery *d, struct server *s)
 	return true;
 }
 
-/* Handles a key from a read or an event. Returns whether it is new. An event may be older than the
- * last read. In a read, any other revision is news: a store that was restored from a backup begins
- * with an earlier one. */
+/* Handles a key that was read, or that an event reports. Returns whether it has changed. An event
+ * may be older than the last read, so its revision must be higher. A read accepts any other
+ * revision, because a store that was restored from a backup has lower ones. */
 static bool take_pair(struct discovery *d, const struct kv_pair *p, bool is_event)
 {
 	struct server *s = find(d, record_host(RECORD_SERVING, d->cluster, p->key));
@@ -135,7 +137,7 @@ static size_t chunk_end(const struct discovery *d)
 static void end_round(struct discovery *d)
 {
 	d->setup.on_looked(d->setup.user, CLUSTER_FINE, "");
-	if (d->watching && !d->missed) /* it has lasted since the last round */
+	if (d->watching && !d->missed) /* the watch has worked for a whole round */
 		d->n_failures = 0;
 	if (d->watching && d->missed) {
 		log_info("the watch of the cluster's servers missed a change; starting it again");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Finds the addresses of the servers of this host's mounts in the cluster's store. It reads their
- * keys, watches them, and reads them again twice a minute, because a watch may be silent for ever.
- * A server without a key keeps its last addresses: it may still serve.
+ * keys, watches them, and reads them again twice a minute, because a watch may stop without an
+ * error. A server whose key disappears keeps its last addresses, because it may still serve.
  */
 #ifndef PLENUM_AGENT_DISCOVERY_H
 #define PLENUM_AGENT_DISCOVERY_H
@@ -22,14 +22,15 @@ struct discovery_setup {
 	uint64_t check_ns; /* DISCOVERY_CHECK_NS; tests use less */
 	/* Called when a server's key was found, has changed, or was removed. */
 	void (*on_server)(void *user, const struct cluster_server *s);
-	/* Called when all servers were read, with CLUSTER_FINE, or when a read has failed. */
+	/* Called with CLUSTER_FINE when all servers were read, or with the trouble when a read has
+	 * failed. */
 	void (*on_looked)(void *user, enum cluster_trouble trouble, const char *text);
 	void *user;
 };
 
 int discovery_new(const struct discovery_setup *setup, struct discovery **ret);
 struct discovery *discovery_free(struct discovery *d); /* accepts NULL, returns NULL */
-/* Replaces the servers to find, a JSON list of host names. */
+/* Replaces the list of servers to find; hosts: a JSON list of names. */
 void discovery_want(struct discovery *d, const json_t *hosts);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Codes of gRPC that matter here. */
+/* The gRPC status codes that are handled here. */
 enum { GRPC_NOT_FOUND = 5, GRPC_DENIED = 7, GRPC_EXHAUSTED = 8, GRPC_UNAUTHENTICATED = 16 };
 
 const char *etcd_path(enum etcd_call c)
@@ -69,8 +69,8 @@ static int digit(char c)
 	return at ? (int)(at - digits) : -1;
 }
 
-/* Decodes `text` into a heap text with a NUL. Returns 0, -ENOMEM, or -EINVAL if it is not base64.
- */
+/* Decodes `text` to a heap string with a NUL at its end. Returns 0, -ENOMEM, or -EINVAL if it is
+ * not base64. */
 static int decode(const char *text, char **ret, size_t *ret_len)
 {
 	const size_t len = strlen(text);
@@ -225,7 +225,7 @@ char *etcd_watch_request(const char *const *keys, size_t n, uint64_t revision)
 
 /* ---- answers ---- */
 
-/* Reads a number that is a text, a JSON integer, or absent, which means 0. */
+/* Reads a 64-bit number, which is a JSON string or integer. An absent member means 0. */
 static bool take_number(const json_t *o, const char *key, uint64_t *ret)
 {
 	const json_t *v = json_object_get(o, key);
@@ -238,7 +238,7 @@ static bool take_number(const json_t *o, const char *key, uint64_t *ret)
 		*ret = (uint64_t)json_integer_value(v);
 		return json_integer_value(v) >= 0;
 	}
-	/* 19 digits are enough: etcd's numbers are signed. */
+	/* 19 digits are enough, because etcd's numbers are signed. */
 	if (!text || !text[0] || strlen(text) > 19 || text[strspn(text, "0123456789")])
 		return false;
 	*ret = strtoull(text, NULL, 10);

@@ -26,8 +26,8 @@ struct http_client {
 
 /* ---- the event loop ---- */
 
-/* Reports the requests that have ended. A callback may begin or end other requests, so the search
- * starts again after each. */
+/* Reports the requests that have ended. The search starts again after each report, because the
+ * callback may begin or end other requests. */
 static void reap(struct http_client *h)
 {
 	CURLMsg *m;
@@ -84,7 +84,7 @@ static int on_timer(void *user)
 	return 0;
 }
 
-/* libcurl's callback: it wants other events of a socket, or has closed it. */
+/* libcurl calls this when it waits for other events of a socket, or has closed it. */
 static int on_socket(CURL *curl, curl_socket_t fd, int what, void *user, void *assigned)
 {
 	struct http_client *h = user;
@@ -97,7 +97,7 @@ static int on_socket(CURL *curl, curl_socket_t fd, int what, void *user, void *a
 		events |= EPOLLOUT;
 	if (what != CURL_POLL_REMOVE &&
 	    loop_add_fd(h->loop, fd, events, false, on_socket_event, h, &source) < 0)
-		source = NULL; /* the request ends by its timeout */
+		source = NULL; /* no event will arrive, so the request ends by its timeout */
 	curl_multi_assign(h->multi, fd, source);
 	return 0;
 }
@@ -137,7 +137,7 @@ static int set_options(struct http_call *c)
 	SET(URL, rq->url);
 	SET(PRIVATE, c);
 	SET(ERRORBUFFER, c->error);
-	SET(PROXY, ""); /* the variables of the agent's environment are not for this */
+	SET(PROXY, ""); /* ignores the proxies in the environment */
 	SET(PROTOCOLS_STR, "http,https");
 	SET(HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	SET(NOSIGNAL, 1L);
@@ -151,8 +151,8 @@ static int set_options(struct http_call *c)
 	SET(TCP_KEEPINTVL, 10L);
 	SET(WRITEFUNCTION, on_body);
 	SET(WRITEDATA, c);
-	/* Without these, libcurl would read the CA's files of the host, which the process cannot.
-	 */
+	/* Without these two, libcurl would read the host's CA files, which this process cannot
+	 * open. */
 	SET(CAINFO, NULL);
 	SET(CAPATH, NULL);
 	if (rq->ca) {
@@ -169,7 +169,8 @@ static int set_headers(struct http_call *c)
 {
 	struct curl_slist *list = curl_slist_append(NULL, "Content-Type: application/json");
 
-	/* Without the second one, a large body would wait for "100 Continue". */
+	/* Without the empty header Expect, libcurl would wait for "100 Continue" before it sends a
+	 * large body. */
 	c->headers = list;
 	list = list ? curl_slist_append(list, "Expect:") : NULL;
 	for (size_t i = 0; list && i < ARRAY_SIZE(c->rq.headers) && c->rq.headers[i]; i++)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The store operations by etcd's JSON gateway (v3). A request that an endpoint does not answer as
- * etcd does, or that etcd does not carry out at the moment, is sent to the next endpoint, once to
- * each. A watch
- * stays with one endpoint, and its end is reported.
+ * Implements the operations of the store by etcd's JSON gateway (v3). If an endpoint does not give
+ * an answer of etcd, or etcd cannot carry out the request at the moment, the request is sent to the
+ * next endpoint, once to each. A watch stays on one endpoint; the caller gets its end as an event.
  */
 #include "agent/cluster/etcd_json.h"
 #include "agent/cluster/http_client.h"
@@ -12,7 +11,7 @@
 
 #define REQUEST_TIMEOUT_S 5
 #define CONNECT_TIMEOUT_S 3
-#define LINE_BYTES_MAX (1U << 20) /* of one event of a watch */
+#define LINE_BYTES_MAX (1U << 20) /* maximum length of one event of a watch */
 #define URL_MAX (CLUSTER_URL_MAX + 64)
 
 struct request {
@@ -24,7 +23,7 @@ struct request {
 	bool too_large;
 	size_t endpoint, n_tries;
 	struct http_call *http;
-	char *text; /* the answer so far */
+	char *text; /* the part of the answer that has arrived */
 	size_t len;
 	kv_answer_cb cb;
 	void *user;
@@ -34,8 +33,9 @@ struct request {
 struct watch {
 	struct http_call *http; /* NULL: there is no watch, or its stream has ended */
 	bool active, ended;
-	unsigned number; /* of the watches of this object, so that a callback may replace one */
-	char *text;	 /* bytes that are not handled yet */
+	/* counts the watches of this object, to notice that a callback has replaced the watch */
+	unsigned number;
+	char *text; /* received bytes that are not handled yet */
 	size_t len;
 	long status;
 	enum cluster_trouble trouble; /* why the stream has ended */
@@ -83,7 +83,8 @@ static void finish(struct request *q, struct kv_answer *a)
 	kv_answer_done(a);
 }
 
-/* Appends to a text that has a limit. Returns false if it is reached, or memory is short. */
+/* Appends to a text of at most `max` bytes. Returns false if it would be longer, or memory is
+ * short. */
 static bool append(char **text, size_t *len, const char *data, size_t n, size_t max)
 {
 	char *longer;
@@ -111,7 +112,7 @@ static bool on_request_data(void *user, long status, const char *data, size_t le
 
 static void on_request_end(void *user, enum cluster_trouble trouble, long status, const char *text);
 
-/* Sends the request, or first the login that it needs, to its endpoint. */
+/* Sends the request, or the login that must precede it, to its endpoint. */
 static int transfer(struct request *q)
 {
 	struct kv *kv = q->kv;
@@ -155,8 +156,8 @@ static bool try_next(struct request *q)
 	return ++q->n_tries < kv->n_endpoints && transfer(q) == 0;
 }
 
-/* Sends the request again, after a login or for one. Returns whether it has ended, with an error.
- */
+/* Sends the next transfer of the request: itself after a login, or a login. Returns true if that
+ * failed, which ends the request. */
 static bool ends_again(struct request *q, struct kv_answer *a)
 {
 	if (transfer(q) == 0)
@@ -187,7 +188,8 @@ static bool take_answer(struct request *q, long status, struct kv_answer *a)
 		kv->token_header[0] = '\0';
 		return ends_again(q, a);
 	}
-	/* One endpoint may be another program. */
+	/* Another endpoint may be a working etcd, even if this one is unreachable or another
+	 * program. */
 	return (a->trouble != CLUSTER_UNREACHABLE && a->trouble != CLUSTER_WRONG) || !try_next(q);
 }
 
@@ -205,7 +207,7 @@ static void on_request_end(void *user, enum cluster_trouble trouble, long status
 		return;
 	}
 	snprintf(a.text, sizeof(a.text), "%s: %.100s", q->kv->endpoints[q->endpoint], text);
-	if (q->too_large) { /* so it is at any endpoint */
+	if (q->too_large) { /* the answer of any other endpoint would be as large */
 		a.trouble = CLUSTER_WRONG;
 		a.too_large = true;
 		snprintf(a.text, sizeof(a.text), "the answer has more than %u MiB",
@@ -215,7 +217,7 @@ static void on_request_end(void *user, enum cluster_trouble trouble, long status
 		finish(q, &a);
 }
 
-/* Becomes the owner of the body. */
+/* Begins a request. Becomes the owner of the body, which may be NULL if memory is short. */
 static int begin(struct kv *kv, enum etcd_call call, char *body, kv_answer_cb cb, void *user)
 {
 	struct request *q = body ? calloc(1, sizeof(*q)) : NULL;
@@ -261,8 +263,8 @@ static int etcd_renew(struct kv *kv, uint64_t lease, kv_answer_cb cb, void *user
 
 /* ---- the watch ---- */
 
-/* Reports an event. Returns whether the watch still exists: the callback may have ended or replaced
- * it. */
+/* Passes an event to the callback. Returns whether the watch still exists, because the callback may
+ * have ended or replaced it. */
 static bool report(struct kv *kv, struct kv_answer *a)
 {
 	struct watch *w = &kv->watch;
@@ -277,8 +279,8 @@ static bool report(struct kv *kv, struct kv_answer *a)
 	return !is_last && w->active && w->number == was;
 }
 
-/* Handles the complete lines that have arrived. It is called by the loop and not by libcurl,
- * because the callbacks may begin and end requests. */
+/* Handles the complete lines that have arrived. The event loop calls this, not libcurl, because the
+ * callbacks may begin and end requests. */
 static int on_deliver(void *user)
 {
 	struct kv *kv = user;
@@ -350,7 +352,8 @@ static int etcd_watch(struct kv *kv, const char *const *keys, size_t n, uint64_t
 	autofree char *body = etcd_watch_request(keys, n, revision);
 	struct watch *w = &kv->watch;
 	char url[URL_MAX];
-	/* Without hasleader, a member that has lost the others would never end the watch. */
+	/* Without the header hasleader, a member that has lost contact to the others would never
+	 * end the watch. */
 	const struct http_request rq = {.url = url,
 					.body = body,
 					.headers = {"Grpc-Metadata-hasleader: true",

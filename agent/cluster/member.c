@@ -14,19 +14,22 @@ struct member {
 	char *texts[RECORD_KIND_MAX];
 	bool dirty[RECORD_KIND_MAX];
 	bool busy;		 /* an operation is in progress; there is one at a time */
-	enum record_kind writes; /* the key that it writes */
-	/* Revision of the key with the owner that a claim replaces; 0: the key must not exist. */
+	enum record_kind writes; /* the kind of record that the operation in progress writes */
+	/* A claim replaces the owner's key only if the key has this revision; 0: only if the key
+	 * does not exist. */
 	uint64_t claim_over;
 	uint64_t owner_revision;   /* of this host's registration; 0: it is not registered */
-	uint64_t serving_revision; /* of the last write of RECORD_SERVING */
-	uint64_t store_revision;   /* of the last write; those of a store only grow */
-	uint64_t lease, ttl_ns;	   /* lease 0: none */
+	uint64_t serving_revision; /* revision of the last write of RECORD_SERVING */
+	/* the store's revision at this host's last write; it never decreases unless a backup was
+	 * restored */
+	uint64_t store_revision;
+	uint64_t lease, ttl_ns; /* the lease and its duration; lease 0: none */
 	uint64_t renewed_ns, renew_due_ns;
-	/* The reported trouble is that of a write: only a write ends it, because the store may
-	 * renew leases while it is full or refuses keys. */
+	/* The reported trouble comes from a write, so only a successful write ends it: a store that
+	 * is full or refuses keys may still renew leases. */
 	bool cannot_write;
-	unsigned n_failures;	   /* in a row */
-	uint64_t failing_since_ns; /* time of the first of them */
+	unsigned n_failures;	   /* consecutive failures */
+	uint64_t failing_since_ns; /* time of the first of these failures */
 	uint64_t retry_ns;
 	struct cluster_report report, reported;
 };
@@ -57,12 +60,12 @@ static void set_trouble(struct member *m, enum cluster_trouble trouble, const ch
 {
 	struct cluster_report *r = &m->report;
 
-	memset(r->text, 0, sizeof(r->text)); /* reports are compared bytewise */
+	memset(r->text, 0, sizeof(r->text)); /* so that memcmp() can compare reports */
 	snprintf(r->text, sizeof(r->text), "%s", text);
 	r->trouble = trouble;
 }
 
-/* Delays the next operation, the longer the more have failed. */
+/* Delays the next operation; each further failure doubles the delay, up to a limit. */
 static void back_off(struct member *m)
 {
 	const unsigned shift = MIN_OF(m->n_failures, 5U);
@@ -77,15 +80,15 @@ static void back_off(struct member *m)
 
 static void step(struct member *m);
 
-/* Notes that all values have to be written: other ones may be in the store. */
+/* Marks all values to be written, because the store may have other ones. */
 static void write_all(struct member *m)
 {
 	for (enum record_kind k = 0; k < RECORD_KIND_MAX; k++)
 		m->dirty[k] = m->texts[k] != NULL;
 }
 
-/* Handles the revision of the store after a write. If it has gone back, the store was restored from
- * a backup, and nothing that is known of it is valid. */
+/* Handles the store's revision in the answer to a write. If it is lower than before, the store was
+ * restored from a backup, so this host registers again and writes everything. */
 static void take_revision(struct member *m, uint64_t revision)
 {
 	if (revision < m->store_revision) {
@@ -103,11 +106,12 @@ static void set_owner(struct member *m, uint64_t revision)
 	write_all(m);
 }
 
-/* Handles what is common to all answers. Returns whether the operation was carried out. */
+/* Does what is common to all answers. Returns whether the operation was carried out. */
 static bool take(struct member *m, const struct kv_answer *a, bool is_write)
 {
 	m->busy = false;
-	/* Other answers may come from a member of the store that has not yet the last writes. */
+	/* Only answers to writes count: a read may be answered by a member that lacks the latest
+	 * writes. */
 	if (a->trouble == CLUSTER_FINE && is_write && a->revision)
 		take_revision(m, a->revision);
 	if (a->trouble == CLUSTER_FINE) {
@@ -120,7 +124,8 @@ static bool take(struct member *m, const struct kv_answer *a, bool is_write)
 	}
 	m->cannot_write = is_write;
 	back_off(m);
-	/* An election of the store's leader takes seconds and needs no report. */
+	/* A short failure is not reported, because an election of the store's leader takes only
+	 * seconds. */
 	if (a->trouble != CLUSTER_UNREACHABLE || !m->report.registered ||
 	    clock_now_ns() >= m->failing_since_ns + MEMBER_GRACE_NS)
 		set_trouble(m, a->trouble, a->text);
@@ -154,7 +159,7 @@ static void on_claimed(void *user, const struct kv_answer *a)
 		;
 	else if (a->succeeded)
 		set_owner(m, a->revision);
-	else if (a->n_pairs == 0) /* it was removed meanwhile */
+	else if (a->n_pairs == 0) /* the owner's key was removed meanwhile */
 		m->claim_over = 0;
 	else if (record_owner_parse(a->pairs[0].value ? a->pairs[0].value : "", a->pairs[0].len,
 				    &o) < 0) {
@@ -203,8 +208,8 @@ static void on_renewed(void *user, const struct kv_answer *a)
 	step(m);
 }
 
-/* Finds out whether the store still has the last value of RECORD_SERVING: it may have been removed
- * or replaced by another program, or by a backup. */
+/* Checks whether the store still has the last value of RECORD_SERVING. Another program, or a
+ * restored backup, may have removed or replaced it. */
 static void check_serving(struct member *m, const struct kv_answer *a)
 {
 	const uint64_t is = a->n_pairs ? a->pairs[0].revision : 0;
@@ -280,7 +285,8 @@ static int write_key(struct member *m, enum record_kind kind)
 	return m->setup.ops->txn(m->setup.kv, &t, on_written, m);
 }
 
-/* Returns 1 if an operation was started, 0 if there is nothing to do now, or negative errno. */
+/* Starts the next operation. Returns 1 if one was started, 0 if there is nothing to do now, or
+ * negative errno. */
 static int begin(struct member *m, uint64_t now)
 {
 	const struct kv_ops *ops = m->setup.ops;
@@ -311,7 +317,7 @@ static void step(struct member *m)
 	uint64_t due;
 	int r = 0;
 
-	/* A lease is renewed even while writes fail. */
+	/* The lease is renewed even while writes fail. */
 	const bool renews = m->cannot_write && m->owner_revision && m->lease;
 
 	report(m);

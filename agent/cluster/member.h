@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Keeps this host's keys in the cluster's store: it registers the host's name, holds a lease, and
- * writes the server's addresses and the summary of the host (records.h). The name is registered by
- * a key without a lease, which only the host that made it replaces; each write is a transaction
- * that depends on this key. Errors of the store never end anything: the object retries with
- * growing, random pauses, and reports the state.
+ * Keeps this host's keys in the cluster's store: registers the host's name, renews a lease, and
+ * writes the server's addresses and the summary of the host (records.h). The registration is a key
+ * without a lease, which only the host that made it replaces; each write is a transaction that
+ * requires this key. If the store fails, the object retries with growing, random pauses, and
+ * reports the state.
  */
 #ifndef PLENUM_AGENT_MEMBER_H
 #define PLENUM_AGENT_MEMBER_H
 
 #include "agent/cluster/records.h"
 
-/* Each host's lease differs by up to a fifth from this, so that leases do not end together. */
+/* The duration of a host's lease is this, plus or minus up to a fifth, so that leases of several
+ * hosts do not end together. */
 #define MEMBER_LEASE_S 45
 #define MEMBER_RETRY_FIRST_NS NSEC_PER_SEC
 #define MEMBER_RETRY_MAX_NS (30 * NSEC_PER_SEC)
-#define MEMBER_GRACE_NS \
-	(10 * NSEC_PER_SEC) /* a registered host reports a silent store after this */
+/* a registered host reports a store that does not answer after this time */
+#define MEMBER_GRACE_NS (10 * NSEC_PER_SEC)
 
 struct member;
 struct member_setup {
@@ -24,7 +25,7 @@ struct member_setup {
 	const struct kv_ops *ops;
 	struct kv *kv; /* borrowed */
 	const char *cluster, *host;
-	struct record_owner self; /* without `since` */
+	struct record_owner self; /* without the member `since` */
 	/* Called when the state has changed. */
 	void (*on_report)(void *user, const struct cluster_report *report);
 	void *user;
@@ -32,9 +33,9 @@ struct member_setup {
 
 int member_new(const struct member_setup *setup, struct member **ret);
 struct member *member_free(struct member *m); /* accepts NULL, returns NULL */
-/* Replaces the value of RECORD_SERVING or RECORD_STATE. The store gets it soon. */
+/* Replaces the value of RECORD_SERVING or RECORD_STATE, which is soon written to the store. */
 int member_publish(struct member *m, enum record_kind kind, const char *text);
-/* Returns the revision of this host's registration; 0: it is not registered. */
+/* Returns the revision of the key that registers this host; 0: the host is not registered. */
 uint64_t member_revision(const struct member *m);
 /* Returns a random time from 80 % to 120 % of ns. */
 uint64_t member_jitter(uint64_t ns);

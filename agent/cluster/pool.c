@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The pools' key, the values of addresses, and the choice of addresses. */
+/* Formats and parses the keys and values of pools and addresses, and chooses addresses for a
+ * host. */
 #include "agent/cluster/pool.h"
 #include "netcfg/base/when.h"
 #include "netcfg/spec/spec.h"
@@ -20,7 +21,7 @@ void pool_address_keys(const char *cluster, char first[KV_KEY_MAX], char end[KV_
 	snprintf(first, KV_KEY_MAX, "/plenum/%.*s/v%d/address/", PLENUM_NAME_MAX - 1, cluster,
 		 RECORDS_VERSION);
 	memcpy(end, first, KV_KEY_MAX);
-	end[strlen(end) - 1]++; /* the character after '/' */
+	end[strlen(end) - 1]++; /* replaces '/', the last character, by the next one */
 }
 
 void pool_address_key(const char *cluster, const struct ip_addr *ip, char buf[KV_KEY_MAX])
@@ -34,11 +35,12 @@ void pool_address_key(const char *cluster, const struct ip_addr *ip, char buf[KV
 bool pool_next_page(const struct kv_answer *a, char next[KV_KEY_MAX])
 {
 	for (size_t i = a->n_pairs; i-- > 0;) {
-		const char *last = a->pairs[i].key; /* "": too long for this version */
+		const char *last = a->pairs[i].key; /* "": the store's key is too long */
 
 		if (strlen(last) + 2 > KV_KEY_MAX || strcmp(last, next) < 0)
 			continue;
-		/* No address has characters before '.'. */
+		/* No address has a character that sorts before '.', so the key with '!' is before
+		 * any other key that begins with `last`. */
 		strcat(strcpy(next, last), "!");
 		return true;
 	}
@@ -53,14 +55,15 @@ bool pool_key_address(const char *cluster, const char *key, struct ip_addr *ret)
 	if (strncmp(key, first, strlen(first)) != 0)
 		return false;
 	key += strlen(first);
-	/* An address has one form, so that no other key stands for it. */
+	/* Accepts only the normal form of the address, so that no two keys stand for one
+	 * address. */
 	return ip_addr_parse(key, ret) == 0 &&
 	       strcmp(ip_addr_format(ret, text, sizeof(text)), key) == 0;
 }
 
 /* ---- pools ---- */
 
-/* Returns whether hosts can have all addresses of the range. */
+/* Checks that each address of the range can belong to a host. */
 static bool range_is_usable(const struct ip_range *r, struct reason *why)
 {
 	const struct ip_prefix subnet = {ip_addr_network(&r->first, r->prefix_len), r->prefix_len};
@@ -205,7 +208,7 @@ bool pools_at(const json_t *config, size_t i, struct cluster_pool *ret)
 	return false;
 }
 
-/* Returns whether the gateway of a pool is an address of another one. */
+/* Returns whether the gateway of one of the two pools is an address of the other. */
 static bool gateway_overlaps(const struct cluster_pool *p, const struct cluster_pool *o,
 			     struct reason *why)
 {
@@ -221,7 +224,7 @@ static bool gateway_overlaps(const struct cluster_pool *p, const struct cluster_
 	return of;
 }
 
-/* Returns whether another pool has an address or the gateway of this one. */
+/* Returns whether another pool contains an address or the gateway of this one. */
 static bool overlaps(const json_t *config, const struct cluster_pool *p, struct reason *why)
 {
 	const size_t n = json_array_size(json_object_get(config, "pools"));
@@ -304,7 +307,7 @@ int pools_remove(json_t *config, const char *name, struct reason *why)
 	return json_array_remove(json_object_get(config, "pools"), i) < 0 ? -ENOMEM : 0;
 }
 
-/* ---- addresses ---- */
+/* ---- values of addresses ---- */
 
 char *pool_address_format(const char *pool, const char *host, const struct record_owner *self,
 			  uint32_t index)
@@ -340,7 +343,7 @@ bool pool_take_pair(const char *cluster, const struct kv_pair *p, struct pool_ow
 	return true;
 }
 
-/* ---- the choice ---- */
+/* ---- the choice of addresses ---- */
 
 static int compare_ip(const void *a, const void *b)
 {
@@ -385,7 +388,8 @@ static void set(struct chooser *c, size_t index, const struct ip_addr *ip, bool 
 	c->to->n_new += is_new;
 }
 
-/* Takes what the host owns. Of two addresses with one index the lower one counts. */
+/* Chooses the addresses that the host owns. Of two addresses with the same index, the lower one
+ * counts. */
 static void set_owned(struct chooser *c, const char *host, const char *id)
 {
 	for (size_t i = 0; i < c->n_owned; i++) {
@@ -400,7 +404,8 @@ static void set_owned(struct chooser *c, const char *host, const char *id)
 	}
 }
 
-/* Takes what the host had, also more than it needs: a worker may have an id above their number. */
+/* Chooses addresses that the host had before, even more than it needs, because the id of a worker
+ * may exceed the number of workers. */
 static void set_known(struct chooser *c, const struct ip_addr *known, size_t n)
 {
 	for (size_t i = 0; i < n && i < CLUSTER_POOL_ADDRS_MAX; i++)
@@ -411,8 +416,8 @@ static void set_known(struct chooser *c, const struct ip_addr *known, size_t n)
 		}
 }
 
-/* Gives each missing index the next free address. The loop skips each owned address once, so it is
- * short also in a range of 2^64 addresses. */
+/* Chooses the next free address for each missing index. The loop skips each owned address only
+ * once, so it is short even in a range of 2^64 addresses. */
 static void set_next(struct chooser *c, size_t need)
 {
 	struct ip_addr at = c->pool->range.first;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Changes of pools and of the owners of addresses that operators request. Each write is a
- * transaction that depends on what was read before, and is tried again if that has changed.
+ * Makes the changes of pools and of the owners of addresses that operators request. Each write is a
+ * transaction that requires that the keys read before are unchanged; if they have changed, the
+ * operation begins again.
  */
 #include "agent/cluster/pool.h"
 #include <stdio.h>
 #include <string.h>
 
 #define TRIES_MAX 8
-#define DELETE_MAX 60 /* keys of a transaction */
+#define DELETE_MAX 60 /* maximum number of address keys in a transaction */
 
 struct address {
 	struct ip_addr ip;
@@ -18,18 +19,19 @@ struct address {
 struct pool_edit {
 	struct pool_edit_setup setup;
 	char cluster[PLENUM_NAME_MAX], host[PLENUM_NAME_MAX], id[CLUSTER_ID_MAX];
-	uint64_t registration; /* revision of this host's; for POOL_LEAVE */
+	uint64_t registration; /* for POOL_LEAVE: revision of this host's registration */
 	unsigned n_tries;
 	json_t *config;
-	uint64_t config_revision, from_revision; /* from_revision: of the store at the first page */
-	struct cluster_pool pool;		 /* that is removed */
+	/* from_revision: the store's revision at the first page of addresses */
+	uint64_t config_revision, from_revision;
+	struct cluster_pool pool; /* the pool to remove */
 	char next[KV_KEY_MAX], end[KV_KEY_MAX];
-	unsigned page;	       /* addresses that are read at a time */
-	struct address *found; /* addresses of the host that is forgotten */
+	unsigned page;	       /* number of addresses to read at a time */
+	struct address *found; /* addresses of the host that leaves or is forgotten */
 	size_t n_found, at, n_deleted;
 	size_t n_in_range;
-	char owner[PLENUM_NAME_MAX]; /* a host that owns an address of the pool */
-	bool any_key;		     /* the host has a key besides addresses */
+	char owner[PLENUM_NAME_MAX]; /* one of the hosts that own addresses of the pool */
+	bool any_key;		     /* the host has other keys than addresses */
 };
 
 static void start(struct pool_edit *e);
@@ -58,7 +60,7 @@ static void succeed(struct pool_edit *e)
 	free(text);
 }
 
-/* Ends with the trouble of an answer, if there is one. */
+/* Ends the operation if the answer has a trouble. Returns whether it has none. */
 static bool is_fine(struct pool_edit *e, const struct kv_answer *a)
 {
 	if (a->trouble == CLUSTER_FINE)
@@ -67,7 +69,7 @@ static bool is_fine(struct pool_edit *e, const struct kv_answer *a)
 	return false;
 }
 
-/* Begins again after another program has changed what was read. */
+/* Begins the operation again, because another program has changed a key that was read before. */
 static void again(struct pool_edit *e)
 {
 	if (++e->n_tries < TRIES_MAX)
@@ -91,8 +93,8 @@ static void on_written(void *user, const struct kv_answer *a)
 		again(e);
 }
 
-/* Writes the pools. That an address has a new owner since the first page was read also prevents it,
- * if `also` is given. */
+/* Writes all pools in a transaction, which fails if they have changed since they were read, or if
+ * `also` is not NULL and is false. */
 static int write_config(struct pool_edit *e, const struct kv_compare *also)
 {
 	autofree char *text = json_dumps(e->config, JSON_COMPACT | JSON_PRESERVE_ORDER);
@@ -120,7 +122,7 @@ static void add(struct pool_edit *e)
 	if (r == -EEXIST && e->n_tries &&
 	    pools_find(e->config, e->setup.pool.name, &is, &other) == 0 &&
 	    pools_are_equal(&is, &e->setup.pool)) {
-		succeed(e); /* an earlier try was carried out, and its answer was lost */
+		succeed(e); /* an earlier attempt was carried out, but its answer was lost */
 		return;
 	}
 	if (r == -EEXIST || r == -E2BIG) {
@@ -135,8 +137,8 @@ static void add(struct pool_edit *e)
 
 static int read_page(struct pool_edit *e);
 
-/* Reads which addresses of the pool are owned, before it is removed. A pool with an entry that is
- * not valid has none. */
+/* Begins to remove a pool: reads which of its addresses are owned. If the pool's entry is invalid,
+ * the pool has no addresses. */
 static void remove_pool(struct pool_edit *e)
 {
 	struct reason why;
@@ -147,7 +149,7 @@ static void remove_pool(struct pool_edit *e)
 	(void)pools_find(e->config, e->setup.pool.name, &e->pool, &why);
 	r = pools_remove(e->config, e->setup.pool.name, &why);
 	if (r == -ENOENT &&
-	    e->n_tries) { /* an earlier try was carried out, or another operator's */
+	    e->n_tries) { /* an earlier attempt, or another operator, has removed it */
 		succeed(e);
 		return;
 	}
@@ -228,8 +230,10 @@ static void on_deleted(void *user, const struct kv_answer *a)
 		fail(e, r);
 }
 
-/* Deletes addresses whose keys have not changed, as long as the host has no lease. The last
- * transaction also deletes the other keys of the host. */
+/* Deletes the next addresses in a transaction, which fails if one of their keys has changed.
+ * POOL_FORGET without force also requires that the host has no lease, and POOL_LEAVE that this host
+ * is still registered. The last transaction of POOL_FORGET also deletes the other keys of the
+ * host. */
 static int delete_some(struct pool_edit *e)
 {
 	static char keys[DELETE_MAX][KV_KEY_MAX];
@@ -242,8 +246,9 @@ static int delete_some(struct pool_edit *e)
 	record_key(RECORD_OWNER, e->cluster, e->host, owner);
 	record_key(RECORD_STATE, e->cluster, e->host, state);
 	if (e->setup.op == POOL_FORGET && !e->setup.force)
-		txn.key = serving;	 /* revision 0: there is no lease */
-	if (e->setup.op == POOL_LEAVE) { /* only the host that has the name gives back */
+		txn.key = serving; /* revision 0: the host has no lease */
+	/* only the host that is registered by this name gives its addresses back */
+	if (e->setup.op == POOL_LEAVE) {
 		txn.key = owner;
 		txn.revision = e->registration;
 	}
@@ -273,7 +278,7 @@ static void delete_all(struct pool_edit *e)
 		succeed(e);
 		return;
 	}
-	if (e->n_found == 0 && !e->any_key && e->n_tries) { /* an earlier try was carried out */
+	if (e->n_found == 0 && !e->any_key && e->n_tries) { /* an earlier attempt was carried out */
 		succeed(e);
 		return;
 	}

@@ -1,36 +1,38 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Takes the addresses that this host needs from pools: reads the pools and all owned addresses,
- * chooses, and writes a key for each new address in a transaction. The transaction is carried out
- * only if the addresses have no key, the pools have not changed since they were read, and the name
- * of this host is still registered for this agent. So an address is never given twice, and after a
- * kill at any time the next agent finds what this one took.
+ * chooses free ones, and writes a key for each new address in a transaction. The transaction is
+ * carried out only if the addresses still have no key, the pools have not changed since they were
+ * read, and the name of this host is still registered for this agent. So no address ever belongs to
+ * two hosts, and after a kill at any time the next agent finds the addresses that this one took.
  */
 #include "agent/cluster/pool.h"
 #include "netcfg/base/log.h"
 #include <stdio.h>
 #include <string.h>
 
-#define WANTS_MAX (2 * PLENUM_LEGS_MAX) /* of the configuration in force, and of an apply */
-#define TAKE_MAX 32 /* addresses of a transaction; etcd allows 128 comparisons */
+/* pools of the configuration in force and of an apply in progress */
+#define WANTS_MAX (2 * PLENUM_LEGS_MAX)
+#define TAKE_MAX 32 /* maximum number of addresses in a transaction */
 #define CHECK_MAX (KV_OPS_MAX - 1)
-#define CONFLICT_NS (100 * NSEC_PER_MSEC) /* pause after another host was faster, and its limit */
+#define CONFLICT_NS (100 * NSEC_PER_MSEC) /* first pause after a conflict with another host */
 #define CONFLICT_MAX_SHIFT 5U
 #define RETRY_MAX_SHIFT 3U
 
 struct want {
 	char name[PLENUM_NAME_MAX];
 	size_t need, n_known;
-	struct ip_addr known[CLUSTER_POOL_ADDRS_MAX]; /* as the agent remembers them, by index */
+	/* the addresses that the agent remembers, by index */
+	struct ip_addr known[CLUSTER_POOL_ADDRS_MAX];
 	struct cluster_pool pool;
 	struct pool_choice choice;
 	bool reported;
-	/* the last report */
+	/* the last report that was sent */
 	struct cluster_pool_report head;
 	struct ip_addr told[CLUSTER_POOL_ADDRS_MAX];
 };
 
-/* An address of this host, with the revision that its key must have. */
+/* An address that this host owns, and the revision that its key is expected to have. */
 struct mine {
 	struct ip_addr ip;
 	uint64_t revision;
@@ -43,22 +45,25 @@ struct pool_take {
 	struct loop_source *timer;
 	struct want *wants;
 	size_t n;
-	bool busy;     /* a request is in progress */
-	bool outdated; /* the wants have changed: the answer in progress is of no use */
-	bool complete; /* the last scan has found or taken all addresses */
+	bool busy; /* a request is in progress */
+	/* the wanted pools have changed, so the answer to the request in progress is ignored */
+	bool outdated;
+	bool complete; /* after the last scan this host owns all addresses that it needs */
 	uint64_t config_revision;
-	char next[KV_KEY_MAX], end[KV_KEY_MAX]; /* addresses that are not read yet */
-	unsigned page;				/* how many are read at a time */
+	/* range of the keys of addresses that are not read yet */
+	char next[KV_KEY_MAX], end[KV_KEY_MAX];
+	unsigned page; /* number of addresses to read at a time */
 	json_t *config;
 	struct pool_owned *owned;
 	size_t n_owned, cap;
 	struct want *taking;
-	uint32_t indexes[TAKE_MAX]; /* of the addresses in the transaction */
+	uint32_t indexes[TAKE_MAX]; /* worker index of each address in the transaction */
 	size_t n_taking;
-	uint64_t hold_until_ns; /* until then no addresses are taken that this host did not have */
-	struct mine *mine;	/* of all wanted pools */
+	/* until this time the host takes only addresses that it had before */
+	uint64_t hold_until_ns;
+	struct mine *mine; /* addresses of this host in all wanted pools */
 	size_t n_mine, check_at;
-	unsigned n_failures, n_conflicts; /* in a row */
+	unsigned n_failures, n_conflicts; /* consecutive ones */
 };
 
 static void begin(struct pool_take *t);
@@ -76,7 +81,8 @@ static void retry(struct pool_take *t)
 	t->n_failures++;
 }
 
-/* Handles what is common to all answers. Returns whether the answer can be used. */
+/* Does what is common to all answers; a NULL: the request failed. Returns whether the answer can be
+ * used. */
 static bool take_answer(struct pool_take *t, const struct kv_answer *a)
 {
 	t->busy = false;
@@ -87,14 +93,14 @@ static bool take_answer(struct pool_take *t, const struct kv_answer *a)
 	if (a && a->trouble == CLUSTER_FINE)
 		return true;
 	t->complete = false;
-	/* That the store does not answer is a reason of the cluster itself. */
+	/* If the store does not answer, the registration already reports that (member.c). */
 	if (a && a->trouble != CLUSTER_UNREACHABLE)
 		report_failure(t, a->text);
 	retry(t);
 	return false;
 }
 
-/* Notes the result of starting a request. */
+/* Sets `busy` according to the result of starting a request, and retries after a failure. */
 static void started(struct pool_take *t, int r)
 {
 	t->busy = r == 0;
@@ -141,7 +147,7 @@ static void report(struct pool_take *t, struct want *w)
 {
 	struct cluster_pool_report head;
 
-	memset(&head, 0, sizeof(head)); /* reports are compared bytewise */
+	memset(&head, 0, sizeof(head)); /* so that memcmp() can compare reports */
 	head.pool = w->pool;
 	head.n_total = (uint32_t)w->choice.n;
 	if (w->choice.n_missing && clock_now_ns() < t->hold_until_ns) {
@@ -158,8 +164,8 @@ static void report(struct pool_take *t, struct want *w)
 	report_want(t, w, &head);
 }
 
-/* Reports why the addresses of all pools cannot be read or taken. Those that the agent knows stay.
- */
+/* Reports for each wanted pool why its addresses cannot be read or taken. The agent keeps the
+ * addresses that it knows. */
 static void report_failure(struct pool_take *t, const char *text)
 {
 	struct cluster_pool_report head;
@@ -209,7 +215,8 @@ static void on_taken(void *user, const struct kv_answer *a)
 	if (!take_answer(t, a))
 		return;
 	if (!a->succeeded) {
-		/* Another host was faster, or the pools or the registration have changed. */
+		/* Another host has taken an address first, or the pools or the registration have
+		 * changed. */
 		arm(t, CONFLICT_NS << MIN_OF(t->n_conflicts, CONFLICT_MAX_SHIFT));
 		t->n_conflicts++;
 		t->complete = false;
@@ -228,7 +235,7 @@ static void on_taken(void *user, const struct kv_answer *a)
 	choose_all(t);
 }
 
-/* Takes the first new addresses of a choice. */
+/* Writes the keys of the first new addresses of a choice in a transaction. */
 static int take(struct pool_take *t, struct want *w)
 {
 	char owner[KV_KEY_MAX], config[KV_KEY_MAX];
@@ -271,7 +278,7 @@ static bool is_mine(const struct pool_take *t, const struct pool_owned *o)
 	return strcmp(o->host, t->host) == 0 && strcmp(o->id, t->self.id) == 0;
 }
 
-/* Remembers the addresses of a choice, which this host takes again if the store loses them. */
+/* Remembers the chosen addresses, so that this host can take them again if the store loses them. */
 static void remember(struct want *w)
 {
 	for (size_t i = 0; i < w->choice.n; i++)
@@ -280,8 +287,9 @@ static void remember(struct want *w)
 	w->n_known = MAX_OF(w->n_known, w->choice.n);
 }
 
-/* Chooses addresses for a want. If the store has lost some of this host, it has lost those of
- * others too: this host does not take what may be theirs. */
+/* Chooses addresses of one wanted pool. If the store has lost addresses of this host, it has
+ * probably lost those of other hosts too. So this host then takes no addresses that may belong to
+ * others. */
 static void choose(struct pool_take *t, struct want *w)
 {
 	pool_choose(&w->pool, t->owned, t->n_owned, t->host, t->self.id, w->known, w->n_known,
@@ -292,7 +300,7 @@ static void choose(struct pool_take *t, struct want *w)
 		pool_choose_known_only(&w->choice);
 }
 
-/* Lists this host's addresses, for the next check. */
+/* Lists the addresses that this host owns, for the next check. */
 static void list_mine(struct pool_take *t)
 {
 	t->n_mine = 0;
@@ -305,7 +313,8 @@ static void list_mine(struct pool_take *t)
 	t->n_owned = t->cap = 0;
 }
 
-/* Chooses addresses for all wants. If one needs new addresses, takes them; else the scan ends. */
+/* Chooses addresses of all wanted pools. Takes the new addresses of the first pool that has some;
+ * if no pool has any, the scan ends. */
 static void choose_all(struct pool_take *t)
 {
 	struct reason why;
@@ -344,7 +353,7 @@ static void choose_all(struct pool_take *t)
 
 static int read_page(struct pool_take *t);
 
-/* Makes room for one more address, and for all that this host may take. */
+/* Makes room for one more address, and for all addresses that this host may take. */
 static int reserve(struct pool_take *t)
 {
 	const size_t cap = t->cap ? 2 * t->cap : 2 * WANTS_MAX * CLUSTER_POOL_ADDRS_MAX;
@@ -447,7 +456,7 @@ static void scan(struct pool_take *t)
 
 /* ---- the check ---- */
 
-/* Returns whether the answer has the revisions that this host knows. */
+/* Returns whether the answer has the addresses of this host with the expected revisions. */
 static bool is_as_known(const struct pool_take *t, const struct kv_answer *a)
 {
 	const size_t n = MIN_OF(t->n_mine - t->check_at, (size_t)CHECK_MAX);
@@ -482,7 +491,7 @@ static void on_checked(void *user, const struct kv_answer *a)
 	arm(t, t->setup.check_ns);
 }
 
-/* Reads the pools and the addresses of this host only. */
+/* Reads only the pools and the addresses that this host owns. */
 static void check(struct pool_take *t)
 {
 	static char keys[KV_OPS_MAX][KV_KEY_MAX];
@@ -525,7 +534,7 @@ void pool_take_look(struct pool_take *t)
 		begin(t);
 }
 
-/* ---- wants ---- */
+/* ---- wanted pools ---- */
 
 static void set_want(struct want *w, const json_t *o)
 {
@@ -561,14 +570,15 @@ void pool_take_want(struct pool_take *t, const json_t *pools)
 	struct want *wants = calloc(n + 1, sizeof(*wants));
 
 	if (!wants)
-		return; /* the next settings try again */
+		return; /* the next settings try it again */
 	for (size_t i = 0; i < n; i++)
 		set_want(&wants[i], json_array_get(pools, i));
 	if (is_same(t, wants, n)) {
 		free(wants);
 		return;
 	}
-	for (size_t i = 0; i < n; i++) /* what this object has found since is newer */
+	/* the addresses that this object found since then are newer */
+	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < t->n; k++)
 			if (strcmp(wants[i].name, t->wants[k].name) == 0 && t->wants[k].n_known) {
 				memcpy(wants[i].known, t->wants[k].known, sizeof(wants[i].known));

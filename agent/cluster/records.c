@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Writes the keys and values of the cluster's store, and parses the values that other hosts wrote.
- */
+/* Formats the keys and values of the cluster's store, and parses the values that other hosts
+ * wrote. */
 #include "agent/cluster/records.h"
 #include "netcfg/base/text.h"
 #include <inttypes.h>
@@ -20,7 +20,7 @@ void record_key(enum record_kind kind, const char *cluster, const char *host, ch
 void record_key_end(enum record_kind kind, const char *cluster, char buf[KV_KEY_MAX])
 {
 	record_key(kind, cluster, "", buf);
-	buf[strlen(buf) - 1]++; /* the character after '/' */
+	buf[strlen(buf) - 1]++; /* replaces '/', the last character, by the next one */
 }
 
 bool record_name_is_valid(const char *name)
@@ -56,7 +56,8 @@ static json_t *load(const char *text, size_t len)
 	return NULL;
 }
 
-/* Copies a text that is clean and fits. Returns false otherwise. */
+/* Copies the text if it fits, and is printable ASCII without quotes and backslashes. Returns false
+ * otherwise. */
 static bool take_text(const json_t *o, const char *key, char *buf, size_t size)
 {
 	const char *text = json_string_value(json_object_get(o, key));

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TEXT_MAX 512 /* bytes of a text in a row */
-#define TEXTS_MAX 64 /* entries of a list in a row */
+#define TEXT_MAX 512 /* maximum length of a text in a row */
+#define TEXTS_MAX 64 /* maximum number of entries of a list in a row */
 
 enum type { TEXT, TEXT_OR_NULL, INTEGER, INTEGER_OR_NULL, BOOLEAN, TEXTS, SWITCHES };
 struct member {
@@ -49,9 +49,9 @@ static const struct member switch_members[] = {
 static const struct {
 	const char *list;
 	const struct member *members;
-	const char *name;    /* the member that differs between the rows of a host */
-	const char *state;   /* the member that tells whether the thing works */
-	const char *unknown; /* its value if the host's state is unknown */
+	const char *name;    /* the member that identifies a row among those of one host */
+	const char *state;   /* the member with the state of the object */
+	const char *unknown; /* the value of that member if the host's state is unknown */
 } kinds[ROWS_KIND_MAX] = {
 	[ROWS_HOSTS] = {.list = "hosts"},
 	[ROWS_PROCESSES] = {"processes", process_members, "id", "status", "UNKNOWN"},
@@ -118,7 +118,7 @@ static json_t *value_of(const json_t *v, enum type type)
 	return NULL;
 }
 
-/* Returns an object with exactly these members. */
+/* Returns a new object that has exactly these members, with values from o. */
 static json_t *filter(const json_t *o, const struct member *members)
 {
 	json_t *row = json_object();
@@ -151,8 +151,8 @@ static json_t *seen(const json_t *summary)
 	return ms ? json_string(when_format(ms, buf)) : json_null();
 }
 
-/* Returns the age of a summary in seconds by this host's clock, or -1 if it is unknown: the summary
- * has no time, or the clocks of the two hosts differ too much. */
+/* Returns the age of a summary in seconds by this host's clock, or -1 if the age is unknown because
+ * the summary has no time or the clocks of the two hosts differ too much. */
 static int64_t age_s(const struct rows_host *h, const json_t *summary)
 {
 	const uint64_t ms = time_of(summary);
@@ -162,7 +162,8 @@ static int64_t age_s(const struct rows_host *h, const json_t *summary)
 	return (int64_t)((h->now_ms - MIN_OF(ms, h->now_ms)) / 1000);
 }
 
-/* Returns the code of the reason why the host's state is unknown, or NULL if its summary counts. */
+/* Returns the code of the reason why the host's state is unknown, or NULL if the summary is
+ * valid. */
 static const char *doubt(const struct rows_host *h, const json_t *summary)
 {
 	const int64_t age = age_s(h, summary);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The lists of all hosts that the API shows, made from the hosts' summaries (records.h). The
- * summaries come from other hosts: only members with the right type are taken, with clean texts,
- * and a missing one becomes empty. A host without a lease, or with a summary that is old or of an
- * unknown age, is shown as unknown, whatever its summary says. Pure.
+ * Makes the lists of all hosts that the API shows, from the summaries of the hosts (records.h). The
+ * summaries come from other hosts, so only members with the right type and printable text are used,
+ * and a missing member becomes empty. A host is shown as unknown, whatever its summary says, if it
+ * has no lease, or if its summary is old or has an unknown age. The functions hold no state.
  */
 #ifndef PLENUM_AGENT_ROWS_H
 #define PLENUM_AGENT_ROWS_H
 
 #include "agent/cluster/records.h"
 
-/* The oldest summary that counts; and how far the clock of its host may be ahead. */
+/* Maximum age of a valid summary, and how far the clock of its host may be ahead. */
 #define ROWS_AGE_MAX_S (3 * RECORDS_REPEAT_S)
 
 enum rows_kind {
@@ -18,7 +18,7 @@ enum rows_kind {
 	ROWS_PROCESSES,
 	ROWS_NET,
 	ROWS_EXPORTS,
-	/* These two are not made from summaries, but from the keys of pools (pool.h). */
+	/* These two lists are made from the keys of pools (pool.h), not from summaries. */
 	ROWS_POOLS,
 	ROWS_ADDRESSES,
 	ROWS_KIND_MAX
@@ -26,16 +26,17 @@ enum rows_kind {
 
 struct rows_host {
 	const char *host;
-	bool alive;	   /* the lease of its agent is valid */
-	const char *state; /* the value of its state key; NULL: it has none */
+	bool alive; /* the lease of the host's agent is valid */
+	/* the value of the host's key of the kind RECORD_STATE; NULL: there is none */
+	const char *state;
 	size_t len;
 	uint64_t now_ms; /* wall clock */
 };
 
 /* Returns the name of the list in the answer. */
 const char *rows_list(enum rows_kind kind);
-/* Appends the rows of a host to the list; none for a kind that is not made from summaries. Returns
- * 0 or -ENOMEM. */
+/* Appends the rows of a host to the list, or none if lists of that kind are not made from
+ * summaries. Returns 0 or -ENOMEM. */
 int rows_add(json_t *list, enum rows_kind kind, const struct rows_host *h);
 
 #endif

@@ -119,7 +119,7 @@ void servers_keep(struct servers *s, const json_t *hosts)
 
 /* ---- the file ---- */
 
-/* Fills buf with random hexadecimal digits. size: an odd number, with the NUL. */
+/* Fills buf with random hexadecimal digits and a NUL. `size` must be odd. */
 static int draw(char *buf, size_t size)
 {
 	uint8_t random[(CLUSTER_ID_MAX - 1) / 2];

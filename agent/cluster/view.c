@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Makes a list of all hosts of the cluster from the store. */
+/* Makes a list of all hosts, pools or addresses of the cluster from the keys in the store. */
 #include "agent/cluster/view.h"
 #include "agent/cluster/pool.h"
 #include <stdio.h>
 #include <string.h>
 
 #define ALIVE_PAGE 1024
-/* Number of summaries in one answer: each has up to RECORDS_BYTES_MAX and comes in base64, and all
- * together must stay below KV_ANSWER_BYTES_MAX. */
+/* Maximum number of summaries in one answer. Each has up to RECORDS_BYTES_MAX, which base64 makes
+ * longer, and all together must stay below KV_ANSWER_BYTES_MAX. */
 #define STATE_PAGE 32
-#define ROW_BYTES 512 /* estimated size of a row besides its texts */
+#define ROW_BYTES 512 /* estimated size of a row without its texts */
 
 struct alive {
 	char host[PLENUM_NAME_MAX];
@@ -20,16 +20,15 @@ struct view {
 	struct view_setup setup;
 	char cluster[PLENUM_NAME_MAX], host[PLENUM_NAME_MAX];
 	enum record_kind reads;
-	unsigned page; /* most keys to read at a time */
-	bool skips;    /* reads the name of a key whose value is larger than an answer may be */
+	unsigned page; /* maximum number of keys to read at a time */
+	bool skips;    /* reads only the name of a key whose value exceeds the limit of an answer */
 	char next[KV_KEY_MAX], end[KV_KEY_MAX];
-	struct alive
-		alive[RECORDS_HOSTS_MAX]; /* in the order of the keys, which is that of strcmp() */
+	struct alive alive[RECORDS_HOSTS_MAX]; /* sorted by strcmp(), as the keys are */
 	size_t n_alive;
 	json_t *list;
 	size_t n_hosts, bytes, n_omitted;
 	uint64_t now_ms;
-	/* The valid pools, and how many of their addresses are owned. */
+	/* The valid pools, and the number of owned addresses in each. */
 	struct cluster_pool pools[POOLS_MAX];
 	size_t n_pools, n_owned[POOLS_MAX];
 };
@@ -108,7 +107,7 @@ static int take_state(struct view *v, const char *host, const struct kv_pair *p)
 	return add(v, host, a != NULL, p);
 }
 
-/* Adds the hosts that have a lease and no summary yet. */
+/* Adds the hosts that have a lease but no summary yet. */
 static int add_others(struct view *v)
 {
 	int r = 0;
@@ -129,8 +128,9 @@ static void begin(struct view *v, enum record_kind kind)
 	record_key_end(kind, v->cluster, v->end);
 }
 
-/* Continues after the last key of a page. Returns whether there is another page, or -EBADMSG: a
- * store whose keys do not ascend would otherwise be read for ever. */
+/* Sets `next` to the key after the last one of the page. Returns whether there is another page, or
+ * -EBADMSG if the store does not name its keys in ascending order, because reading would then never
+ * end. */
 static int advance(struct view *v, const struct kv_answer *a)
 {
 	const char *last = a->n_pairs ? a->pairs[a->n_pairs - 1].key : "";
@@ -139,7 +139,8 @@ static int advance(struct view *v, const struct kv_answer *a)
 		return 0;
 	if (strcmp(last, v->next) < 0 || strlen(last) + 2 > sizeof(v->next))
 		return -EBADMSG;
-	/* The smallest key after it: no host name has characters before '!'. */
+	/* No host name has a character that sorts before '!', so this is the smallest possible key
+	 * after it. */
 	strcat(strcpy(v->next, last), "!");
 	return 1;
 }
@@ -164,8 +165,8 @@ static int take_key(struct view *v, const struct kv_pair *p)
 	return 0;
 }
 
-/* Reads less at a time after an answer that was too large. If one value alone is, its key is
- * skipped. */
+/* Halves the number of keys to read, after an answer that was too large. If even a single key's
+ * value is too large, reads only the key's name. */
 static int read_less(struct view *v)
 {
 	if (v->page > 1)

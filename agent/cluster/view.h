@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Answers requests for lists of all hosts: reads the leases and the summaries, or the pools and
- * their addresses, in pages, when a client asks. The number of hosts and the size of the answer are
- * bounded.
+ * Makes the lists of all hosts that clients request: reads the leases and the summaries, or the
+ * pools and their addresses, in pages. The number of hosts and the size of the answer are limited.
  */
 #ifndef PLENUM_AGENT_VIEW_H
 #define PLENUM_AGENT_VIEW_H
@@ -16,10 +15,10 @@ struct view_setup {
 	const struct kv_ops *ops;
 	struct kv *kv; /* borrowed */
 	const char *cluster, *host;
-	uint64_t id; /* of the request */
+	uint64_t id; /* id of the request */
 	enum rows_kind kind;
-	/* Called at the end with the answer's JSON, or with text NULL and the trouble; frees the
-	 * view afterwards. */
+	/* Called at the end with the answer as JSON, or with text NULL and the trouble. The callee
+	 * frees the view afterwards. */
 	void (*on_end)(void *user, struct view *v, const char *text, enum cluster_trouble trouble,
 		       const char *why);
 	void *user;
@@ -27,8 +26,8 @@ struct view_setup {
 
 /* Begins to read. Returns 0 or negative errno. */
 int view_new(const struct view_setup *setup, struct view **ret);
-/* Frees the view. Its reads must have ended, or the store must be closed. Accepts NULL, returns
- * NULL. */
+/* Frees the view. Call it only when its reads have ended or the store was closed. Accepts NULL,
+ * returns NULL. */
 struct view *view_free(struct view *v);
 uint64_t view_id(const struct view *v);
 
