@@ -95,7 +95,7 @@ static int on_monitor(void *user, int fd, uint32_t revents)
 	catch_up(a);
 	if (a->ended < 0)
 		return a->ended;
-	if (a->ended > 0) { /* the monitor has exited, so this process exits too */
+	if (a->ended > 0) { /* the monitor has exited, so this process exits */
 		loop_exit(a->loop, 0);
 		return 0;
 	}

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Bytes of all header lines; the longest is Link. */
+/* Enough for all header lines; Link is the longest of them. */
 #define HEAD_BYTES_MAX (API_LIST_LINK_MAX + PRIVSEP_LOCATION_MAX + 1024)
 
 bool api_call_is_change(const struct api_call *c)
@@ -50,9 +50,10 @@ static const char *date_now(void)
 	return text;
 }
 
-/* Decides whether the connection carries another request after this answer. A change ends it, so
- * that a process that is taken over cannot make further changes in this client's name (privsep.h).
- * An unread body would be taken for the next request. */
+/* Decides whether the connection carries another request after this answer. A change ends the
+ * connection, so that a compromised process cannot make further changes in this client's name
+ * (privsep.h). A body that was not read also ends it, because its bytes would be taken for the next
+ * request. */
 static bool is_last(const struct api_call *c)
 {
 	const struct api_client *cl = c->client;
@@ -61,7 +62,7 @@ static bool is_last(const struct api_call *c)
 	       c->body_len < c->head.body_len || api_call_is_change(c);
 }
 
-/* body_len SIZE_MAX: the answer ends with the connection. */
+/* body_len SIZE_MAX: the answer has no length, and ends when the connection is closed. */
 static void add_headers(struct head *h, struct api_call *c, unsigned status, const char *type,
 			const char *allow, size_t body_len)
 {
@@ -72,8 +73,7 @@ static void add_headers(struct head *h, struct api_call *c, unsigned status, con
 		add(h, "Content-Type: %s\r\n", type);
 	if (body_len != SIZE_MAX && status != 204 && status != 304)
 		add(h, "Content-Length: %zu\r\n", body_len);
-	/* A cache must ask again each time. With the ETag it then gets 304 if nothing has
-	 * changed. */
+	/* A cache must ask again each time. With the ETag it gets 304 if nothing has changed. */
 	add(h, "Cache-Control: no-cache\r\n");
 	if (c->reply.etag)
 		add(h, "ETag: \"%016llx\"\r\n", (unsigned long long)c->reply.etag);

@@ -114,7 +114,8 @@ static ssize_t receive(struct api_client *cl, char *buf, size_t size)
 		cl->readable = false;
 	if (n < 0)
 		cl->readable = false;
-	/* A change that the client knows of may be in a message that has not been read yet. */
+	/* The monitor's message about a change may not have been read yet although this client
+	 * already knows of the change. */
 	if (n > 0)
 		cl->api->catch_up(cl->api);
 	return MAX_OF(n, 0);
@@ -214,7 +215,8 @@ static int read_body(struct api_client *cl)
 }
 
 /* If the socket were closed while the client is still sending, the connection would be reset, and
- * the client could lose the answer. So what it sends is read and discarded first. */
+ * the client could lose the answer. So the process first reads and discards the bytes that the
+ * client still sends. */
 static int discard(struct api_client *cl)
 {
 	char junk[16384];

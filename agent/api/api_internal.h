@@ -37,8 +37,9 @@ struct api_text { /* an answer's body, which several connections may be sending 
 struct api_out { /* what a client has not received yet */
 	char *head;
 	size_t head_len;
-	const char *body;      /* in `text`, or static */
-	size_t body_len, sent; /* sent: bytes of the head and the body together */
+	const char *body; /* points into `text`, or to static bytes */
+	/* sent: number of bytes of head and body that the socket has taken */
+	size_t body_len, sent;
 	struct api_text *text; /* NULL: the body is static */
 };
 
@@ -47,17 +48,16 @@ struct api_client { /* a connection that the monitor has passed on */
 	uint64_t id;
 	int fd;
 	bool barred;		 /* has no right to read, so the monitor refuses all its requests */
-	bool readable;		 /* there may be bytes to receive */
+	bool readable;		 /* the socket may have bytes to receive */
 	bool half_closed, ended; /* half_closed: the kernel has reported that the client sends
 				    nothing more; ended: all its bytes were received */
-	bool wants_room;	 /* watches the socket until it takes more bytes */
+	bool wants_room;	 /* waits for an event until the socket takes more bytes */
 	bool closing;		 /* the current answer is the last one */
 	bool discarding;	 /* the last answer was sent; further bytes are discarded */
-	bool dropped;		 /* close it without an answer */
+	bool dropped;		 /* the connection must be closed without an answer */
 	bool gone;		 /* the client has closed the connection */
 	bool is_ready;		 /* is in the list api.ready */
-	/* The monitor knows of the request, so this process must tell it when the request has
-	 * ended. */
+	/* The monitor knows of the request, so this process must report the end of the request. */
 	bool monitor_waits;
 	uint64_t told_ns;    /* time of the last PRIVSEP_NEXT */
 	uint64_t blocked_ns; /* since when the socket is full; 0: it is not */
@@ -66,7 +66,7 @@ struct api_client { /* a connection that the monitor has passed on */
 	/* Of a network client: the monitor's answer to its last token. */
 	uint8_t login_hash[ACCESS_HASH_BYTES];
 	enum access_role login_role; /* ACCESS_NONE: the monitor has given none */
-	uint64_t login_generation;   /* value of api.generation at that answer */
+	uint64_t login_generation;   /* value of api.generation when the monitor answered */
 	struct loop_source *source;
 	char *in; /* received bytes that no request has consumed yet; NULL: there are none */
 	size_t in_len;
@@ -94,9 +94,9 @@ struct api_call { /* a client's request */
 	bool head_only;	       /* the method is HEAD: as GET, but the answer has no body */
 	bool asked;	       /* the request was sent to the monitor */
 	bool shared;	       /* waits for an answer that is made for several clients */
-	uint64_t generation;   /* value of api.generation when the call began to wait for the shared
-				  answer */
-	uint64_t deadline_ns;  /* valid while waiting */
+	/* value of api.generation when the call began to wait for the shared answer */
+	uint64_t generation;
+	uint64_t deadline_ns; /* valid while waiting */
 	struct privsep_msg question;
 	struct api_list list;	      /* the requested page of a list */
 	char link[API_LIST_LINK_MAX]; /* value of the header Link; "": none */
@@ -123,7 +123,7 @@ struct api {
 	struct api_snapshots *snapshots;
 	struct tls_server *tls; /* NULL: clients connect by Unix sockets */
 	uint64_t generation;	/* number of events and changes that the monitor has reported */
-	struct loop_source *timer, *again; /* again: fires at once */
+	struct loop_source *timer, *again; /* `again` fires at once */
 	uint64_t timer_ns;		   /* time for which `timer` is armed; UINT64_MAX: it is not
 					      armed */
 	uint64_t next_event, instance;	   /* next_event: number that the monitor gives to the next

@@ -162,7 +162,7 @@ static const struct {
 	{"after", offsetof(struct api_request, after), false, true},
 };
 
-/* Stores a query parameter. An unknown one is an error, because a client would assume that it has
+/* Stores a query parameter. Refuses an unknown parameter, because a client would assume that it has
  * an effect. */
 static bool take_parameter(struct api_request *rq, const char *key, const char *value)
 {
@@ -360,7 +360,7 @@ void api_request_note(struct api *a, uint64_t next_event)
 		    c->question.get_events.since == next_event)
 			continue;
 		if (ask(c) < 0)
-			c->deadline_ns = 0; /* so that api_request_tick() asks again */
+			c->deadline_ns = 0; /* api_request_tick() then asks again at once */
 	}
 }
 

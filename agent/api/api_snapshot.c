@@ -78,7 +78,8 @@ bool api_snapshot_is_ready(struct api *a, const struct api_call *c)
 	struct snapshot *s = &a->snapshots->of[what];
 	uint64_t now;
 
-	/* A change that the client knows of may be in a message that has not been read yet. */
+	/* The monitor's message about a change may not have been read yet although this client
+	 * already knows of the change. */
 	a->catch_up(a);
 	now = clock_now_ns();
 	return is_current(a, s, what, now) && !take_token(s, now);

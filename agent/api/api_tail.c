@@ -30,7 +30,7 @@ static int append(struct api_tail *t, const json_t *event)
 	if (!severity || !source || !events_severity_from_string(severity, &e.severity))
 		return -EBADMSG;
 	if (t->n > 0 && e.seq <= entry(t, t->n - 1)->seq)
-		return 0; /* it is known already */
+		return 0; /* the event was stored before */
 	e.json = json_dumps(event, JSON_COMPACT | JSON_PRESERVE_ORDER);
 	if (!e.json)
 		return -ENOMEM;

@@ -155,7 +155,7 @@ static const struct ctl_command commands[] = {
 	{"processes", 0, 0, TAKES_TABLE, ctl_cmd_processes},
 	{"status", 0, 0, 0, ctl_cmd_status},
 	{"mounts", 0, 0, TAKES_TABLE, ctl_cmd_mounts},
-	/* It disrupts nothing, but must not be suggested for 'umoun'. */
+	/* mount disrupts nothing, but must not be suggested for 'umoun'. */
 	{"mount", 2, 2, TAKES_OUTPUT | TAKES_WORKER | DISRUPTS, ctl_cmd_mount},
 	{"umount", 1, 1, TAKES_DETACH | DISRUPTS, ctl_cmd_umount},
 	{"exports", 0, 0, TAKES_TABLE, ctl_cmd_exports},
@@ -163,7 +163,9 @@ static const struct ctl_command commands[] = {
 	{"peers", 0, 0, TAKES_TABLE, ctl_cmd_peers},
 	{"paths", 0, 0, TAKES_TABLE, ctl_cmd_paths},
 	{"sessions", 0, 0, TAKES_TABLE, ctl_cmd_sessions},
-	{"locks break", 1, 1, DISRUPTS, ctl_cmd_locks_break}, /* before 'locks', as in 'history' */
+	/* A command of two words precedes the one that is its first word: the first match counts.
+	 */
+	{"locks break", 1, 1, DISRUPTS, ctl_cmd_locks_break},
 	{"locks", 0, 0, TAKES_TABLE, ctl_cmd_locks},
 	{"cluster status", 0, 0, 0, ctl_cmd_cluster_status},
 	{"cluster hosts", 0, 0, TAKES_TABLE, ctl_cmd_cluster_hosts},
@@ -200,9 +202,7 @@ static const struct ctl_command commands[] = {
 	 ctl_cmd_apply},
 	{"confirm", 0, 1, TAKES_FORCE, ctl_cmd_confirm},
 	{"rollback", 0, 1, TAKES_APPLY | TAKES_FORCE | TAKES_DRY_RUN | DISRUPTS, ctl_cmd_rollback},
-	{"history show", 1, 1, 0,
-	 /* before 'history', because the first match counts */
-	 ctl_cmd_history_show},
+	{"history show", 1, 1, 0, ctl_cmd_history_show},
 	{"history diff", 1, 2, 0, ctl_cmd_history_diff},
 	{"history", 0, 0, TAKES_TABLE, ctl_cmd_history},
 	{"fault add", 0, 0, TAKES_LEG | TAKES_PEER | TAKES_FAULT | DISRUPTS, ctl_cmd_fault_add},

@@ -17,7 +17,7 @@
 enum ctl_exit {
 	CTL_OK = 0,
 	CTL_DIFFERS = 1,      /* diff: there are differences */
-	CTL_UNSERVED = 1,     /* apply: a mount that was served before is not served afterwards */
+	CTL_UNSERVED = 1,     /* apply: a mount that was served before is no longer served */
 	CTL_DEGRADED = 2,     /* status: there is a problem */
 	CTL_DOCTOR_WARN = 1,  /* doctor: a check warns, and none fails */
 	CTL_DOCTOR_FAIL = 2,  /* doctor: a check fails */
@@ -338,7 +338,8 @@ void ctl_format_ids(const json_t *ids, char *buf, size_t size);
 /* Adds four cells with the median and 99th percentile of each class in ms; "-" for a class without
  * recent requests. */
 void ctl_table_add_latencies(struct ctl_table *t, const json_t *o);
-/* Prints a list of processes, or returns how the carrier of a leg is shown. In ctl_show.c. */
+/* The first prints a list of processes. The second returns how the carrier of a leg is shown. Both
+ * are in ctl_show.c. */
 int ctl_put_processes(const struct ctl_args *a, const json_t *processes, const char *columns);
 const char *ctl_carrier_of(const json_t *leg);
 /* Prints these columns of the paths, or those that the options select. */

@@ -385,8 +385,8 @@ static json_t *ask_past_plan(const struct ctl_args *a)
 
 #define RESULT_WIDTH (sizeof("rolled back") - 1) /* of the longest result */
 
-/* Prints the steps or actions as comments of YAML, so that the configuration before them stays
- * one. */
+/* Prints the steps or actions as comments of YAML, so that the whole output remains a valid
+ * configuration. */
 static void put_past(const json_t *list, const char *key)
 {
 	const json_t *o;

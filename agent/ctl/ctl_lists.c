@@ -414,7 +414,7 @@ static int print_sessions(const struct ctl_args *a, const json_t *sessions, cons
 	return ctl_view_print(a, &t, columns);
 }
 
-/* Says on standard error which sessions the answer does not have. */
+/* Prints on standard error which sessions the answer lacks. */
 static void warn_missing(const json_t *answer)
 {
 	const json_int_t omitted = ctl_int(answer, "omitted_sessions");
@@ -459,7 +459,7 @@ static void add_kind(struct ctl_table *t, const json_t *l)
 	ctl_table_add(t, "%s %s", ctl_text(l, "kind"), ctl_text(l, "mode"));
 }
 
-/* Adds its bytes: "all", "100-" or "100-199". */
+/* Adds the range of locked bytes: "all", "100-" or "100-199". */
 static void add_range(struct ctl_table *t, const json_t *l)
 {
 	const json_int_t start = ctl_int(l, "start");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * 'plenum worker logs': the lines of one worker, or of the agent, in the journal, or else where its
- * log is. Needs no agent, but the right to read the journal.
+ * 'plenum worker logs': prints the lines of one worker, or of the agent, from the systemd journal.
+ * If the journal has none, says where the log is. Needs no agent for the lines, but the right to
+ * read the journal.
  */
 #include "agent/base/journal.h"
 #include "agent/ctl/ctl.h"
@@ -14,12 +15,13 @@
 
 struct logs {
 	const struct ctl_args *args;
-	bool agent;	  /* the agent's lines instead of those of a worker */
-	unsigned long id; /* of the worker; 0: the agent */
+	bool agent;	  /* print the agent's lines instead of those of a worker */
+	unsigned long id; /* id of the worker; 0: the agent */
 	struct journal_filter filter;
-	json_t *lines; /* the latest first; NULL: lines are printed at once */
+	json_t *lines; /* lines read so far, the latest first; NULL: lines are printed at once */
 	size_t lines_max;
-	char cursor[CURSOR_MAX]; /* of the latest entry that was read; "": none */
+	/* position in the journal of the latest entry that was read; "": none was read */
+	char cursor[CURSOR_MAX];
 };
 
 /* ---- entries of the journal ---- */
@@ -38,7 +40,7 @@ static void print_line(const struct ctl_args *a, const json_t *line)
 	putchar('\n');
 }
 
-/* Takes an entry of the journal. Returns whether more are wanted. */
+/* Handles an entry of the journal. Returns whether more entries are wanted. */
 static bool take_entry(void *user, const json_t *entry)
 {
 	struct logs *l = user;
@@ -62,7 +64,7 @@ static int follow(struct logs *l)
 	const char *const options[] = {"--follow", "--no-tail", after};
 	int r;
 
-	/* Without an entry yet, all that come are new. */
+	/* Without a position, all entries from now on are new. */
 	snprintf(after, sizeof(after), l->cursor[0] ? "--after-cursor=%s" : "--since=now",
 		 l->cursor);
 	json_decref(l->lines);
@@ -77,7 +79,7 @@ static int follow(struct logs *l)
 	return CTL_OS;
 }
 
-/* ---- where else the log is ---- */
+/* ---- the place of the log without a journal ---- */
 
 /* Finds the process in the list. Returns false if there is none with that ID. */
 static bool find_process(const struct logs *l, const json_t *processes, json_int_t *ret_pid)
@@ -96,7 +98,7 @@ static bool find_process(const struct logs *l, const json_t *processes, json_int
 	return false;
 }
 
-/* Explains why there are no lines. Returns the exit status. */
+/* Explains why the journal has no lines of the process. Returns the exit status. */
 static int explain(const struct logs *l, int error)
 {
 	const struct ctl_request rq = {.resource = RESOURCE_PROCESSES, .list = "processes"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The commands for the cluster's address pools and the owners of their addresses. */
+/* Commands that list and change the cluster's address pools and the owners of addresses. */
 #include "agent/ctl/ctl.h"
 
 #include <stdio.h>

@@ -13,7 +13,7 @@
 #define PATH_BYTES 256
 #define WORD_BYTES 4 /* bytes in a unit of the data counters */
 
-/* Counters that stay zero without errors, under the names that drivers give them. */
+/* Error counters, under the names that drivers give them; without errors they stay zero. */
 static const char *const bad_counters[] = {
 	"symbol_error",
 	"link_error_recovery",

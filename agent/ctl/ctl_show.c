@@ -494,7 +494,8 @@ int ctl_cmd_status(const struct ctl_args *a)
 	return r == CTL_OK && !well && !a->json ? CTL_DEGRADED : r;
 }
 
-/* Waits for the end of the agent, because an agent that starts earlier finds its place taken. */
+/* Waits for the end of the agent, because an agent that is started earlier cannot get the host's
+ * lock. */
 int ctl_cmd_stop(const struct ctl_args *a)
 {
 	struct ctl_request rq = {.resource = RESOURCE_STOP};

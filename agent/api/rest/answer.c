@@ -16,7 +16,7 @@
 #define OBJECT_OR_NULL(name, of) {name, ANSWER_OBJECT, false, false, true, of}
 #define OBJECTS(name, of) {name, ANSWER_OBJECT, true, false, false, of}
 #define VALUE(name)      {name, ANSWER_VALUE, false, false, false, NULL}
-/* For members that some answers do not have. */
+/* The macros MAYBE_... are for members that some answers lack. */
 #define MAYBE_BOOLEAN(name) {name, ANSWER_BOOLEAN, false, true, false, NULL}
 #define MAYBE_TEXT(name)    {name, ANSWER_TEXT, false, true, false, NULL}
 #define MAYBE_TEXTS(name)   {name, ANSWER_TEXT, true, true, false, NULL}

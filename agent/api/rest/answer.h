@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The members of the REST API's JSON answers, for /openapi.json. The answers themselves are made
- * all over the agent. The e2e test api_discovery fails if an answer has a member that this list
- * lacks, or lacks a member of this list. Holds only data.
+ * The members of the REST API's JSON answers, for /openapi.json. Many parts of the agent make the
+ * answers themselves. The e2e test api_discovery fails if an answer and this list do not have the
+ * same members. Holds only data.
  */
 #ifndef PLENUM_AGENT_API_ANSWER_H
 #define PLENUM_AGENT_API_ANSWER_H

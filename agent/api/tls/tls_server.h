@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * TLS 1.3 in the event loop of the api-tls process. For each connection it makes the handshake and
- * then passes bytes between the client and a plain socket, whose other side is served by the HTTP
- * library. Owns the certificate's private key and the clients' sockets. Reads only as many bytes as
- * it can pass on. So a client that does not read, or that sends without end, uses no more than two
- * buffers of this process and the buffers of the kernel. Does not know HTTP or rights, and has no
- * time limits, because the monitor drops connections.
+ * TLS 1.3 in the event loop of the api-tls process. For each connection it makes the handshake, and
+ * then passes bytes between the client and a plain socket; api_client.c serves the other side of
+ * that socket. Owns the certificate's private key and the clients' sockets. Reads only as many
+ * bytes as it can pass on. So a client that does not read, or that sends without end, uses no more
+ * than two buffers of this process and the buffers of the kernel. Does not know HTTP or rights, and
+ * has no time limits, because the monitor drops connections.
  */
 #ifndef PLENUM_AGENT_TLS_SERVER_H
 #define PLENUM_AGENT_TLS_SERVER_H

@@ -18,7 +18,7 @@
 /* In order from good to bad. doctor_report() keeps the worst state. */
 enum doctor_state {
 	DOCTOR_PASS,
-	/* Worth reading, but no action is needed; it does not change the exit status. */
+	/* A fact worth reading that needs no action. It does not change the exit status. */
 	DOCTOR_NOTE,
 	DOCTOR_UNKNOWN,
 	DOCTOR_WARN,
@@ -60,7 +60,7 @@ struct doctor_probe {
 	bool small, full;
 	struct port_probe port, port_full; /* n_packets 0: no packet had to be sent */
 	/* A further small request: the TOS byte that it had, the TOS byte of its answer, and
-	 * whether it had an answer (marked). */
+	 * whether an answer came (marked). */
 	uint8_t tos, answered_tos;
 	bool marked;
 };
@@ -68,15 +68,16 @@ struct doctor_probe {
 /* Number of packets of each size that are sent to each data port. */
 #define DOCTOR_PACKETS 100U
 
-/* Which kind of address was asked for, by ARP or neighbour discovery, on a leg. */
+/* Why the doctor asks for an address by ARP or neighbour discovery on a leg. */
 enum doctor_arp_kind {
 	DOCTOR_ARP_OWN,	      /* a data IP of this leg, which no other host must have */
 	DOCTOR_ARP_OTHER_LEG, /* a data IP of another leg of this host */
 	DOCTOR_ARP_PEER,      /* the address of a peer or gateway on this leg */
 	/* The address that a peer has on another leg. The doctor asks for it on a leg on which no
-	 * peer answers. */
+	 * peer answers, because the cable may lead to the other leg's network. */
 	DOCTOR_ARP_PEER_LEG,
-	/* A data IP of this leg, to find out whether the leg's own frames come back to it. */
+	/* A data IP of this leg. The doctor asks for it to find out whether the leg's own frames
+	 * come back to it. */
 	DOCTOR_ARP_ECHO,
 };
 struct doctor_arp {

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* The codes that workers report (see plenumd(8)), and what each code says about the host. A check
+/* The codes that workers report (see plenumd(8)), with the finding and the remedy for each. A check
  * looks for the code of its row. */
 static const struct row {
 	const char *code;

@@ -27,7 +27,8 @@ static void run_usable(const struct doctor_host *p, const struct doctor_check *c
 	doctor_report(r, DOCTOR_PASS, "nothing prevents the use of VFs");
 }
 
-/* vfio takes a PCI function only together with all others of its IOMMU group. */
+/* vfio gives a PCI function to a process only together with all other functions of its IOMMU
+ * group. */
 static void run_group(const struct doctor_host *p, const struct doctor_check *c,
 		      struct doctor_result *r)
 {

@@ -148,15 +148,14 @@ static struct mac_addr *own_macs(const struct doctor_host *p, size_t *ret_n)
 	return list;
 }
 
-/* Returns whether frames of this host count as an answer. */
+/* Returns whether an answer from a MAC address of this host counts for a request of that kind. */
 static bool counts_own(enum doctor_arp_kind kind)
 {
 	return kind == DOCTOR_ARP_OTHER_LEG || kind == DOCTOR_ARP_ECHO;
 }
 
-/* Sends the requests of one group by ARP and neighbour discovery. own_counts: sends the requests
- * for which an answer from a MAC address of this host counts; if false, sends the other
- * requests. */
+/* Sends some of the requests by ARP and neighbour discovery. If own_counts is set, these are the
+ * requests for which an answer from a MAC address of this host counts; otherwise all others. */
 static int ask(struct doctor_host *p, bool own_counts, const struct mac_addr *own, size_t n_own)
 {
 	struct kernel_probe q[DOCTOR_ARPS_MAX];

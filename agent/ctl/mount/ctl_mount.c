@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `plenum mount` and `plenum umount`. The agent mounts; it ends a mount whose command is
- * interrupted before the server serves it. */
+/* Commands `plenum mount` and `plenum umount`. The agent makes and ends mounts. If a mount command
+ * is interrupted before the server serves the mount, the agent ends that mount. */
 #include "agent/ctl/ctl.h"
 #include "agent/ctl/mount/ctl_mount_options.h"
 
@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Longer than the agent takes until it has an answer, and has ended a mount that failed. */
+/* The agent needs less time to answer, even if a mount fails and it has to end it. */
 #define MOUNT_TIMEOUT_S 60
 
-/* Resolves the path as mount(8) and umount(8) do. Follows links without a request to a file system
- * that is mounted at the path, whose server may not answer. A path that cannot be resolved is
- * left as it is: the agent says what is wrong with it. */
+/* Resolves the path as mount(8) and umount(8) do. realpath(3) sends no request to a file system
+ * that is mounted at the path itself, so a server that does not answer is no obstacle. A path that
+ * cannot be resolved stays unchanged, and the agent explains what is wrong with it. */
 static int parse_dir(const char *text, char *buf, size_t size)
 {
 	char cwd[PATH_MAX], resolved[PATH_MAX];
@@ -32,7 +32,8 @@ static int parse_dir(const char *text, char *buf, size_t size)
 	return CTL_OK;
 }
 
-/* Makes the body of the request, a new reference, or prints the error. */
+/* Makes the JSON body of the request in *ret, a new reference. Returns CTL_OK, or another exit
+ * status after printing the error. */
 static int make_body(const struct ctl_mount *m, json_t **ret)
 {
 	char host[PLENUM_NAME_MAX], export_name[PLENUM_NAME_MAX], dir[PRIVSEP_PATH_MAX];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mount.plenum(8): what mount(8) runs for the file system type plenum, also for fstab(5). */
+/* The program mount.plenum(8), which mount(8) runs for the file system type plenum, also for lines
+ * of fstab(5). */
 #include "agent/ctl/ctl.h"
 #include "agent/ctl/ctl_options.h"
 
@@ -36,8 +37,8 @@ static int status_of(int ctl_exit)
 	}
 }
 
-/* Returns whether the type is ours; mount(8) passes it if the helper has the name of another
- * type. */
+/* Returns whether the type is one of Plenum's. mount(8) passes the type if it differs from the
+ * helper's name. */
 static bool is_our_type(const char *type)
 {
 	return strcmp(type, "plenum") == 0 || strcmp(type, "fuse.plenum") == 0;

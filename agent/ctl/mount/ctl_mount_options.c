@@ -24,14 +24,14 @@ static const struct {
 	{"relatime", offsetof(struct ctl_mount_options, noatime), false},
 };
 
-/* Options for mount(8), systemd and boot scripts, which pass them on, and options that change
- * nothing here. */
+/* Returns whether the option has no effect here: it is for mount(8), systemd or boot scripts, or
+ * asks for what Plenum does anyway. */
 static bool is_for_others(const char *option)
 {
 	static const char *const names[] = {
 		"defaults", "_netdev", "nofail", "auto", "noauto", "user", "nouser", "users",
 		"nousers", "owner", "noowner", "group", "nogroup",
-		/* The client's kernel keeps no times of access, and async is the default. */
+		/* The client's kernel does not maintain access times, and async is the default. */
 		"async", "diratime", "nodiratime", "atime", "norelatime", "strictatime",
 		"nostrictatime", "lazytime", "nolazytime"};
 

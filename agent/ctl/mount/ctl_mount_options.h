@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The options of a mount, as `plenum mount -o`, mount(8) and fstab(5) have them. Makes no system
- * call. */
+/* The options of a mount, in the form of `plenum mount -o`, mount(8) and fstab(5). The functions
+ * make no system call. */
 #ifndef PLENUM_AGENT_CTL_MOUNT_OPTIONS_H
 #define PLENUM_AGENT_CTL_MOUNT_OPTIONS_H
 
@@ -13,9 +13,9 @@ struct ctl_mount_options {
 	const char *locks; /* static text: local, none or cluster */
 };
 
-/* Parses a comma-separated list, in which the last of contradicting options counts. Ignores options
- * that are for mount(8) and systemd, such as _netdev, nofail and x-*. Returns 0, or -EINVAL with
- * the reason. */
+/* Parses a comma-separated list of options. The last of contradicting options counts. Ignores
+ * options that are for mount(8) and systemd, such as _netdev, nofail and x-*. Returns 0, or -EINVAL
+ * with the reason. */
 int ctl_mount_options_parse(const char *text, struct ctl_mount_options *ret, struct reason *why);
 /* Parses HOST:/EXPORT or HOST:EXPORT into two texts of `size` bytes. Returns 0, or -EINVAL with the
  * reason. */
