@@ -163,8 +163,7 @@ static const struct ctl_command commands[] = {
 	{"peers", 0, 0, TAKES_TABLE, ctl_cmd_peers},
 	{"paths", 0, 0, TAKES_TABLE, ctl_cmd_paths},
 	{"sessions", 0, 0, TAKES_TABLE, ctl_cmd_sessions},
-	/* A command of two words precedes the one that is its first word: the first match counts.
-	 */
+	/* A command of two words precedes its first word alone, because the first match counts. */
 	{"locks break", 1, 1, DISRUPTS, ctl_cmd_locks_break},
 	{"locks", 0, 0, TAKES_TABLE, ctl_cmd_locks},
 	{"cluster status", 0, 0, 0, ctl_cmd_cluster_status},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Checks by which link data actually leave the host. Even if all steps of a plan are done, data may
+ * Checks by which link data packets leave the host. Even if all steps of a plan are done, they may
  * leave by another link, because a rule of another program precedes Plenum's. Only a route lookup
  * in the kernel shows this. Called after an apply has been verified.
  */

@@ -11,7 +11,7 @@
 #include "netcfg/base/base.h"
 
 #define REASON_CODE_MAX 24
-/* Enough for the longest text: if an apply and then its rollback fail, the text names two steps,
+/* Enough for the longest text. If an apply and then its rollback fail, the text names two steps,
  * each with the kernel's error. */
 #define REASON_TEXT_MAX 512
 #define REASON_FORMAT_MAX (REASON_CODE_MAX + 2 + REASON_TEXT_MAX)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The features of a leg, in the order in which the plan calls them (plan_feature.h). Each feature
- * has a file of its own kind, plan_NAME.c, and a line here. plugins_register() registers the table.
- * A bond is not a feature: the modes of `ha` call plan_bond.h.
+ * has a separate file, plan_NAME.c, and a line here. plugins_register() registers the table. A bond
+ * is not a feature: the modes of `ha` call plan_bond.h.
  */
 #ifndef PLENUM_NETCFG_FEATURE_H
 #define PLENUM_NETCFG_FEATURE_H

@@ -40,8 +40,8 @@ static uint32_t workers_with_claim(const struct plan *p, const struct nic_family
 	return n;
 }
 
-/* Returns whether Plenum created the VFs of this PF, either as the record of changes says or in the
- * apply in progress. */
+/* Returns whether Plenum created the VFs of this PF, according to the record of owned values or in
+ * the apply in progress. */
 static bool vfs_are_ours(const struct plan_builder *b, const char *pf)
 {
 	const struct plan_owned *owned = b->ctx->owned;

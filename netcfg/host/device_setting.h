@@ -30,7 +30,7 @@ enum device_attr {
 struct dcb_ets {
 	uint8_t tc[DCB_PRIOS];	      /* traffic class of each priority */
 	uint8_t tsa[DCB_PRIOS];	      /* scheduling of each class, numbered as in IEEE 802.1Q */
-	uint8_t bandwidth[DCB_PRIOS]; /* percent; only for DCB_TSA_ETS */
+	uint8_t bandwidth[DCB_PRIOS]; /* percentage of the bandwidth; only for DCB_TSA_ETS */
 };
 #define DCB_TSA_STRICT 0
 #define DCB_TSA_ETS 2

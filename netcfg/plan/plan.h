@@ -68,7 +68,8 @@ struct plan_worker {
 	uint32_t id;
 	enum spec_role role;
 	unsigned core;
-	unsigned was_core; /* the core from which this plan moves the worker; `core`: from none */
+	/* core from which this plan moves the worker; equal to `core` if it does not move it */
+	unsigned was_core;
 	enum spec_transport asked, effective; /* effective is never auto */
 	/* The transport for which the worker reserves VFs: the transport that the spec names or,
 	 * with transport: auto, the accepted transport (transport_choice.h) or the transport to
@@ -80,10 +81,8 @@ struct plan_worker {
 	/* The number of the worker's VF on plan.legs[i], plus one, even if the worker cannot use
 	 * that VF now. 0: the worker has no VF on the leg. */
 	uint16_t vf[PLAN_PORTS_MAX + 1];
-	/*
-	 * Why `effective` is worse than `asked` or than possible, which legs are missing, or why
-	 * the worker cannot start. plenumd(8) lists the codes.
-	 */
+	/* Why `effective` is worse than `asked` or than the best that the host allows, which legs
+	 * are missing, or why the worker cannot start. plenumd(8) lists the codes. */
 	struct reason reason;
 	/* the reason is about legs, not about the transport. With transport: auto, a reason about
 	 * legs needs action, but a reason about the transport does not (plan_worker_is_content) */
@@ -161,7 +160,7 @@ enum plan_leg_state {
 const char *plan_leg_state_to_string(enum plan_leg_state s);
 
 /* A data device of the spec and its state. The plan configures usable and degraded legs and ignores
- * the others. A missing leg is not an error. */
+ * the others. A missing device is not an error of the plan. */
 struct plan_leg_info {
 	char name[PLENUM_NAME_MAX], device[PLENUM_NAME_MAX]; /* name and device, as written in
 								the spec */
@@ -227,8 +226,8 @@ struct plan {
 
 /* A worker that failed to start with DPDK. Plans choose UDP for this worker and name the cause. */
 struct plan_failure {
-	/* id of the worker; the plan also compares core and asked, because another worker may have
-	 * this id now */
+	/* id of the worker. The plan also compares core and asked, because another worker may have
+	 * this id now. */
 	uint32_t worker;
 	unsigned core;
 	enum spec_transport asked;
@@ -239,7 +238,7 @@ struct plan_failure {
 struct plan_refusal {
 	char pf[16];
 	uint32_t n;
-	char why[64]; /* text of the errno */
+	char why[64]; /* text of the kernel's error */
 };
 
 /* Attempts that failed since the last reboot. Plans do not repeat these attempts until the operator
@@ -303,16 +302,16 @@ struct plan_context {
 	bool needs_verified_peer;
 	const unsigned *answered_cores; /* cores whose workers have a reachable peer */
 	size_t n_answered_cores;
-	/* PFs whose VFs the apply in progress created. The record of changes does not list them
-	 * yet. */
+	/* PFs whose VFs the apply in progress created. The record of owned values does not list
+	 * them yet. */
 	const char (*made)[16];
 	size_t n_made;
 	/* Data IPs that other hosts use, which the plan assigns to no worker (plan_conflict.h). */
 	const struct plan_conflicts *conflicts;
-	/* Addresses that this host has of the cluster's pools (plan_pools.h). */
+	/* The addresses of the cluster's pools that this host owns (plan_pools.h). */
 	const struct plan_pools *pools;
-	/* The spec is not in force yet: it is refused if a leg that has addresses now would lose
-	 * them, because this host lacks some of the leg's pool. */
+	/* The spec is not in force yet. The plan refuses it if this host owns too few addresses of
+	 * a leg's pool for the workers that have addresses on the leg now. */
 	bool needs_pools;
 	/* PCI addresses of functions that running workers have opened. The plan leaves these
 	 * functions as they are; a later plan changes them (plan.n_deferred). */

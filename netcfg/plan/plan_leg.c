@@ -605,8 +605,8 @@ static void leg_disable(struct plan_leg_info *info)
 		   info->name);
 }
 
-/* Refuses the configuration if workers that have addresses on the leg now would have none, because
- * this host lacks addresses of the network's pool. */
+/* Refuses the configuration if this host owns too few addresses of the network's pool for the
+ * workers that have addresses on the leg now. */
 static bool pool_takes_away(struct plan_builder *b, size_t i, const struct spec_network *network)
 {
 	const struct plan *running = b->ctx->needs_pools ? b->ctx->running : NULL;
@@ -630,7 +630,7 @@ static bool pool_takes_away(struct plan_builder *b, size_t i, const struct spec_
 	return true;
 }
 
-/* Finds an address of the pool that this host's configuration uses for something else. */
+/* Finds an address of the pool that this host's configuration already uses for another purpose. */
 static bool pool_clashes(const struct plan_builder *b, const struct spec_network *w,
 			 struct reason *why)
 {
@@ -669,17 +669,17 @@ static bool pool_clashes(const struct plan_builder *b, const struct spec_network
 	return false;
 }
 
-/* Sets the state of a leg whose network is a pool of which this host has no address yet. This is
- * not an error with policy.on-fallback: refuse either, because the agent takes the addresses of a
- * configuration only when it is in force. */
+/* Sets the state of a leg whose network takes its addresses from a pool, while this host owns none
+ * of them. With policy.on-fallback: refuse, this is not an error either, because the agent takes
+ * the addresses of a configuration only once it is in force. */
 static void leg_wait_for_pool(struct plan_builder *b, size_t i, const struct spec_network *network)
 {
 	b->plan->legs[i].state = PLAN_LEG_ABSENT;
 	plan_pool_reason(b, network, &b->plan->legs[i].reason);
 }
 
-/* Returns whether the leg can use the addresses of its network's pool; if not, sets its state, or
- * refuses the configuration. */
+/* Returns whether the leg can use the addresses of its network's pool. If it cannot, sets the leg's
+ * state or refuses the configuration. */
 static bool pool_is_ready(struct plan_builder *b, size_t i, const struct spec_network *network)
 {
 	struct reason why;

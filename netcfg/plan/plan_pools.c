@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The addresses of pools: their record, and the networks that they give to a plan. */
+/* Reads and writes the record of the addresses that this host owns in pools, and fills the networks
+ * of a plan from it. */
 #include "netcfg/plan/plan_pools.h"
 #include "netcfg/base/state_file.h"
 #include "netcfg/base/vec.h"
@@ -163,7 +164,7 @@ int plan_pools_save(const struct plan_pools *p, const char *path)
 	return state_draft_save(&d, path);
 }
 
-/* ---- a plan's networks ---- */
+/* ---- networks of a plan ---- */
 
 size_t plan_pool_need(const struct spec *spec, const struct spec_network *network)
 {

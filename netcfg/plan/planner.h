@@ -56,8 +56,8 @@ struct plan_bond {
 	struct inv_bond_setting setting;
 	struct plan_member members[PLAN_PORTS_MAX]; /* the members in the order of given->nets */
 	size_t n_members;
-	enum plan_leg_state state; /* state of the bond's leg that follows from the states of
-				      the members */
+	/* state of the bond's leg, which follows from the states of the members */
+	enum plan_leg_state state;
 	struct reason reason;
 	struct spec spec; /* the spec with the bond as its only data device */
 	struct spec_net net;

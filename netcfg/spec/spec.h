@@ -137,16 +137,18 @@ const char *spec_security_to_string(enum spec_security v);
 
 struct spec_network { /* a network, from which legs get addresses */
 	char name[PLENUM_NAME_MAX];
-	/* The pool of the cluster from which this host takes its addresses. "": `range` has them.
-	 * With a pool, plan_build() sets the members up to `vlan` from what is known of it. */
+	/* The pool of the cluster from which this host takes its addresses; "": the addresses are
+	 * in `range`. For a network with a pool, plan_build() sets the members from range to vlan
+	 * to the known values of the pool. */
 	char pool[PLENUM_NAME_MAX];
-	struct ip_range range;	/* first.family 0: of a pool, which is not known yet */
+	/* first.family 0: the network has a pool whose range is not known yet */
+	struct ip_range range;
 	struct ip_addr gateway; /* family 0: none */
 	uint32_t mtu;		/* MTU in bytes, at least SPEC_MTU_MIN; 0: the MTU stays
 				   unchanged */
 	uint16_t vlan;		/* 802.1Q tag 1-4094; 0: untagged */
-	/* The addresses that this host has of the pool, in the order of the worker ids; borrowed,
-	 * set by plan_build() only. */
+	/* The addresses of the pool that this host owns, in the order of the worker ids; borrowed,
+	 * and set only by plan_build(). */
 	const struct ip_addr *taken;
 	size_t n_taken;
 	struct diag_pos pos;
@@ -275,7 +277,8 @@ struct spec_worker { /* one entry of the configuration, which stands for n_cores
 	size_t n_mounts;
 	struct spec_export *exports; /* exports; only for role compute */
 	size_t n_exports;
-	uint32_t sessions; /* per core, only for role compute; 0: not set */
+	/* maximum number of sessions per core, only for role compute; 0: not set */
+	uint32_t sessions;
 	struct diag_pos pos;
 };
 
@@ -310,16 +313,17 @@ struct spec_api { /* the REST API over TCP; listen.family 0: not configured */
 	struct diag_pos pos;
 };
 
-/* A value of a file that an entry of `net-set:` or `workers-set:` replaces, with the positions of
- * both. */
+/* A value in a file that an entry of `net-set:` or `workers-set:` replaces, and the new value. */
 struct spec_override {
-	const char *list, *by_list;	/* "net" and "net-set"; static texts of the schema */
-	char name[PLENUM_NAME_MAX];	/* of the changed entry of net; "": of another list */
+	const char *list, *by_list; /* "net" and "net-set"; static texts of the schema */
+	/* name of the changed leg; "": the entry is in another list than net */
+	char name[PLENUM_NAME_MAX];
 	char by[PLENUM_NAME_MAX];	/* the name or core by which the change finds the entry */
 	char *path;			/* "net[leg-a].label", "workers[0].cores" */
 	char *key, *value, *overridden; /* the key, and both values as YAML */
 	struct diag_pos pos, overridden_pos; /* positions of the values */
-	struct diag_pos entry_pos;	     /* of the changed entry, as its own pos */
+	/* position of the changed entry; equals the `pos` of that entry */
+	struct diag_pos entry_pos;
 };
 
 struct spec {
@@ -388,8 +392,8 @@ bool spec_override_is_edited(const struct spec_override *o, const struct spec *b
 /* Adds a note that says which of the two values is used, where both are, and how to end the
  * override. If the replaced value was edited, adds a warning instead. */
 void spec_override_note(const struct spec_override *o, const struct spec *before, struct diag *d);
-/* Finds the cores that the entry of workers has in its file if an entry of `workers-set:` replaces
- * them. Returns their number, which may exceed `max`, or 0: the entry has the cores of its file. */
+/* Finds the cores that the file of a workers entry lists, if an entry of `workers-set:` replaces
+ * them. Returns their number, which may exceed `max`, or 0 if nothing replaces them. */
 size_t spec_override_cores(const struct spec *s, const struct spec_worker *w, unsigned *ret,
 			   size_t max);
 /* Calls spec_override_note for all overrides. */

@@ -84,8 +84,8 @@ void spec_check_cluster(struct spec_reader *r)
 	check_etcd(r, c);
 }
 
-/* Legs of a network with a pool have the addresses that the host took, in the order of the worker
- * ids, so they cannot list others. */
+/* The agent takes the addresses of a network with a pool, and assigns them in the order of the
+ * worker ids. So a leg of such a network cannot list addresses itself. */
 static void check_pool_legs(struct spec_reader *r, const struct spec_network *w)
 {
 	const struct spec *s = r->spec;

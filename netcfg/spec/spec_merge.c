@@ -10,8 +10,9 @@
 
 #include <string.h>
 
-/* An item of such a list, and the entry that it changes. All are found before the first is merged,
- * because a merge may change the cores by which another entry is found. */
+/* An item of `net-set:` or `workers-set:`, and the entry that it changes. All such entries are
+ * found before the first merge, because a merge may change the cores by which other entries are
+ * found. */
 struct change {
 	const struct spec_key *k;
 	struct spec_node *item, *target;
@@ -22,8 +23,8 @@ struct changes {
 	size_t n;
 };
 
-/* Returns the entry that the item changes, in any of the trees; by: the value of the item's key
- * k->by. *ret_other becomes another entry that has the same core in its file, or NULL. */
+/* Returns the entry, in any of the trees, that the item changes. by: the value of the item's key
+ * k->by. *ret_other: another entry that has the same core in its file, or NULL. */
 static struct spec_node *find_target(const struct spec_reader *r, const struct spec_key *k,
 				     const char *by, const struct spec_node **ret_other)
 {
@@ -76,8 +77,8 @@ static void complain_missing(struct spec_reader *r, const struct spec_key *k,
 				k->changes, by->text, k->name);
 }
 
-/* Complains that the core does not tell which entry is meant. After a worker has moved away from
- * the core, an entry for a new worker on this core may be written. */
+/* Reports that two entries have the core, so that it is unclear which one the item changes. This
+ * happens if a worker has moved away from the core, and a new entry uses the core again. */
 static void complain_ambiguous(struct spec_reader *r, const struct spec_key *k,
 			       const struct spec_node *by, const struct spec_node *other)
 {

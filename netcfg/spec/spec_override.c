@@ -76,9 +76,9 @@ int spec_overrides_add(struct spec *s, const struct spec_key *k, const struct sp
 	return r;
 }
 
-/* Finds an earlier override of the same value by list, `by` and key. A path would not do: it
- * contains the index of the worker within its file, while a worker's core or a leg's name is unique
- * in all files. */
+/* Finds an earlier override of the same value. It compares list, `by` and key instead of paths,
+ * because a path contains the index of the worker within its file, while a worker's core or a leg's
+ * name is unique in all files. */
 static const struct spec_override *find(const struct spec *s, const struct spec_override *like)
 {
 	for (size_t i = 0; s && i < s->n_overrides; i++) {

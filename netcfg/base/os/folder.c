@@ -44,7 +44,7 @@ static int open_linkless(const char *path, uint64_t flags, uint64_t resolve)
 	return fd < 0 ? -errno : fd;
 }
 
-/* A directory on the path, and whether users other than root could have put it there. */
+/* A directory on the path, and whether users other than root could have created or replaced it. */
 struct place {
 	int fd;
 	bool is_roots;	    /* root owns the directory and all its parents, and only root could

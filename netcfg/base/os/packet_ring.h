@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A ring of captured packets in memory that two processes share: a worker adds the packets that it
- * sends and receives, the agent removes them. The worker never waits: it drops a packet that does
- * not fit and counts it. No function here allocates, locks or makes a system call. The reader
- * validates everything that it reads from the shared memory, and distinguishes a corrupt ring from
- * an empty one. The caller creates the memory, maps it and passes it to the other process.
+ * A ring of captured packets in memory that two processes share. A worker adds the packets that it
+ * sends and receives; the agent removes them. The worker never waits: it drops a packet that does
+ * not fit, and counts the drop. No function here allocates, locks or makes a system call. The
+ * reader validates everything that it reads from the shared memory, and distinguishes a corrupt
+ * ring from an empty one. The caller creates the memory, maps it and passes it to the other
+ * process.
  */
 #ifndef PLENUM_NETCFG_PACKET_RING_H
 #define PLENUM_NETCFG_PACKET_RING_H

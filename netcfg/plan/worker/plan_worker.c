@@ -36,8 +36,8 @@ static void check_core(struct plan_builder *b, size_t entry, struct plan_worker 
 		 &sw->pos, path, "%s", w->reason.text);
 }
 
-/* Returns the leg that provides the addresses. In active-backup without a bond, this is the leg
- * with a list of ips, which the other legs share. */
+/* Returns the entry of `net` that provides the leg's addresses. In active-backup without a bond,
+ * this is the entry with a list of ips, which all legs share. */
 static const struct spec_net *ips_net(const struct plan_builder *b, const struct spec_net *net)
 {
 	for (size_t i = 0; b->plan->hold_s && i < b->spec->n_nets; i++)
@@ -46,8 +46,8 @@ static const struct spec_net *ips_net(const struct plan_builder *b, const struct
 	return net;
 }
 
-/* Finds the n-th address of the leg, from its ips or from its network's range or pool. Returns
- * false if it has fewer. */
+/* Finds the n-th address of the leg, from the leg's ips or from its network's range or pool.
+ * Returns false if there are fewer addresses. */
 static bool leg_ip(const struct plan_builder *b, const struct spec_net *net,
 		   const struct spec_network *network, uint64_t n, struct ip_prefix *ret)
 {
@@ -209,7 +209,8 @@ static void leg_add_ports(struct plan_builder *b, const struct plan_leg *leg)
 		have += worker_add_port(b, leg, i);
 	if (have == b->plan->n_workers)
 		return;
-	if (leg->network->pool[0]) { /* the workers that have addresses run */
+	/* workers that have an address of the pool run, the others do not */
+	if (leg->network->pool[0]) {
 		struct reason why;
 
 		plan_pool_reason(b, leg->network, &why);
@@ -400,7 +401,7 @@ static bool id_is_taken(const struct plan *p, uint32_t id)
 	return false;
 }
 
-/* Lists the cores of the spec with the cores that they replace. */
+/* Lists the cores of the spec, each with the core that it replaces by `workers-set:`. */
 static void list_places(const struct spec *spec, struct plan_worker_place *places)
 {
 	unsigned was[SPEC_CORES_MAX];
@@ -417,7 +418,7 @@ static void list_places(const struct spec *spec, struct plan_worker_place *place
 	}
 }
 
-/* Gives the workers the ids of the record for which each leg has an address. */
+/* Gives workers their ids from the record, except ids for which a leg has no address. */
 static int number_from_record(struct plan_builder *b, const struct plan_worker_ids *record)
 {
 	const size_t n = b->plan->n_workers;
@@ -440,8 +441,8 @@ static int number_from_record(struct plan_builder *b, const struct plan_worker_i
 	return r;
 }
 
-/* Sets the ids of the workers: a core's worker keeps its id, also on its new core, and other
- * workers get the lowest free ids. */
+/* Sets the ids of the workers. A core's worker keeps its id from the record, and a worker that has
+ * moved keeps it on its new core. Other workers get the lowest free ids. */
 static int number_workers(struct plan_builder *b)
 {
 	struct plan *p = b->plan;

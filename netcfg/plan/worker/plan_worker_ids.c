@@ -26,7 +26,7 @@ static int add(struct plan_worker_ids *p, unsigned core, uint32_t id)
 	return 0;
 }
 
-/* If two lines have the same id, planning uses the first. */
+/* If two lines have the same id, plans use the first of them. */
 static int parse(struct plan_worker_ids *p, struct state_file *f)
 {
 	int r = 0;
@@ -64,10 +64,10 @@ int plan_worker_ids_load(struct plan_worker_ids *p, const char *path, struct dia
 	return 0;
 }
 
-/* ---- the ids of new workers' cores ---- */
+/* ---- ids for cores that the record does not have ---- */
 
-/* The match in progress. free[i]: line i is of a core that the configuration no longer has, and no
- * worker has taken over its id yet. */
+/* State of the search for ids. free[i]: the core of line i is no longer configured, and its id has
+ * not been given to another core yet. */
 struct match {
 	const struct plan_worker_ids *record;
 	const struct plan_worker_place *places;
@@ -90,7 +90,7 @@ static void match_same_cores(struct match *m)
 	}
 }
 
-/* A change of `workers-set:` says which core replaces which. */
+/* Gives each core of a `workers-set:` entry the id of the core that it replaces. */
 static void match_moves(struct match *m)
 {
 	for (size_t i = 0; i < m->n; i++)
@@ -101,9 +101,9 @@ static void match_moves(struct match *m)
 			}
 }
 
-/* Matches the cores without id to the free lines, in order, if there are as many of both. With
- * other numbers, nothing says which worker has moved. moved: only cores of a change of
- * `workers-set:`. */
+/* Gives the remaining free ids to the cores without an id, in order, if there are as many of both.
+ * If the numbers differ, it is unknown which worker has moved. moved: considers only cores of
+ * `workers-set:` entries. */
 static void match_in_order(struct match *m, bool moved)
 {
 	size_t n_new = 0, n_free = 0, next = 0;

@@ -67,8 +67,8 @@ enum spec_transport transport_choice_transport(const struct transport_choice *a,
 const struct transport_choice_entry *transport_choice_find(const struct transport_choice *a,
 							   unsigned core, const char *leg,
 							   const char *device);
-/* Returns the core by which the record has the worker: its core or, if this plan moves it to
- * another core, the core before. */
+/* Returns the core under which the record lists the worker: its core or, if this plan moves the
+ * worker, its former core. */
 unsigned transport_choice_core(const struct transport_choice *a, const struct plan_worker *w);
 /* Returns whether `next` moves the worker of that core to a transport, or to a device, that `a`
  * does not have. */
