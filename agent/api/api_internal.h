@@ -60,10 +60,11 @@ struct api_client { /* a connection that the monitor has passed on */
 	/* The monitor knows of the request, so this process must report the end of the request. */
 	bool monitor_waits;
 	uint64_t told_ns;    /* time of the last PRIVSEP_NEXT */
-	uint64_t blocked_ns; /* since when the socket is full; 0: it is not */
+	uint64_t blocked_ns; /* time since which the socket is full; 0: it is not full */
 	unsigned n_requests;
 	size_t n_discarded;
-	/* Of a network client: the monitor's answer to its last token. */
+	/* For a network client: the hash of its last token, and the monitor's answer to that
+	 * token. */
 	uint8_t login_hash[ACCESS_HASH_BYTES];
 	enum access_role login_role; /* ACCESS_NONE: the monitor has given none */
 	uint64_t login_generation;   /* value of api.generation when the monitor answered */
@@ -162,7 +163,7 @@ void api_send_begin(struct api_client *cl, char *head, struct api_text *text, co
 /* Sends as much as the socket takes. Returns 1 if all was sent, 0 if the socket is full, or
  * negative errno. */
 int api_send_flush(struct api_client *cl);
-void api_send_done(struct api_client *cl); /* forgets what was not sent */
+void api_send_done(struct api_client *cl); /* drops the bytes that were not sent */
 
 /* ---- api_answer.c: each function prepares the answer of a request, and returns 0, or negative
  * errno if there can be no answer ---- */

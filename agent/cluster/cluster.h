@@ -20,7 +20,7 @@
 /* The error code of a refused change. It is never a reason of a state. */
 #define CLUSTER_CODE_CONFLICT "conflict"
 #define CLUSTER_READS_MAX 8	   /* maximum number of lists that are being made at a time */
-#define CLUSTER_POOLS_KNOWN_MAX 24 /* limit for the wanted and the former pools in the record */
+#define CLUSTER_POOLS_KNOWN_MAX 24 /* limit of wanted and former pools in the record */
 
 struct cluster;
 struct cluster_setup {

@@ -16,7 +16,7 @@ enum etcd_call {
 	ETCD_GRANT,
 	ETCD_RENEW,
 	ETCD_LOGIN,
-	ETCD_WATCH, /* one line of the stream */
+	ETCD_WATCH, /* an answer of this kind is one line of the stream */
 	ETCD_CALL_MAX
 };
 

@@ -352,7 +352,7 @@ static int etcd_watch(struct kv *kv, const char *const *keys, size_t n, uint64_t
 	autofree char *body = etcd_watch_request(keys, n, revision);
 	struct watch *w = &kv->watch;
 	char url[URL_MAX];
-	/* Without the header hasleader, a member that has lost contact to the others would never
+	/* Without the header hasleader, a member that has lost contact with the others would never
 	 * end the watch. */
 	const struct http_request rq = {.url = url,
 					.body = body,

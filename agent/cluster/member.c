@@ -18,7 +18,7 @@ struct member {
 	/* A claim replaces the owner's key only if the key has this revision; 0: only if the key
 	 * does not exist. */
 	uint64_t claim_over;
-	uint64_t owner_revision;   /* of this host's registration; 0: it is not registered */
+	uint64_t owner_revision;   /* revision of the owner's key; 0: this host is not registered */
 	uint64_t serving_revision; /* revision of the last write of RECORD_SERVING */
 	/* the store's revision at this host's last write; it never decreases unless a backup was
 	 * restored */

@@ -383,7 +383,7 @@ static json_t *ask_past_plan(const struct ctl_args *a)
 	return plan;
 }
 
-#define RESULT_WIDTH (sizeof("rolled back") - 1) /* of the longest result */
+#define RESULT_WIDTH (sizeof("rolled back") - 1) /* width of the longest result */
 
 /* Prints the steps or actions as comments of YAML, so that the whole output remains a valid
  * configuration. */

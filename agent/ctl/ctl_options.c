@@ -118,7 +118,8 @@ struct getopt_words {
 	char letters[2 * ARRAY_SIZE(options) + 1];
 };
 
-/* Of the two options --force, only one is used. */
+/* The table has two options --force, with and without a value; the command determines which of them
+ * is used. */
 static void words_make(struct getopt_words *w, bool umount)
 {
 	char *letter = w->letters;

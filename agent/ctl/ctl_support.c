@@ -85,7 +85,7 @@ struct collection {
 	char name[128];	  /* name of the folder in `parent` that is packed into the archive */
 	char path[260];	  /* PARENT/NAME */
 	FILE *contents;	  /* PATH/contents.txt: a line for each report */
-	bool silent;	  /* the agent did not answer */
+	bool silent;	  /* the agent did not answer for a report */
 	unsigned failed;  /* reports whose program failed or was killed */
 };
 

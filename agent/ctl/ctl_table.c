@@ -171,7 +171,7 @@ static size_t line_bytes(const char *text, size_t width)
 	return i;
 }
 
-/* Prints text from column `at` on, on as many lines as it needs. */
+/* Prints text on as many lines as it needs, each beginning at column `at`. */
 static void print_text(const struct layout *l, const char *text, size_t at)
 {
 	size_t width = l->line == SIZE_MAX ? SIZE_MAX : l->line - MIN_OF(l->line, at);

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 #define TOKEN_BYTES 32
-/* By this prefix, programs that search files for secrets recognise a token. */
+/* Programs that search files for secrets recognise a token by this prefix. */
 #define TOKEN_PREFIX "plenum-"
 #define TOKEN_SIZE (sizeof(TOKEN_PREFIX) + 2 * TOKEN_BYTES)
 #define HEADER "# Clients of the API over the network: name, role, SHA-256 of the token.\n"

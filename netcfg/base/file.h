@@ -27,7 +27,7 @@ int file_write(const char *path, const char *text, size_t len, mode_t mode);
  * permission occur in file_prepare(); file_commit() only renames. */
 int file_prepare(const char *path, const char *text, size_t len, mode_t mode);
 int file_commit(const char *path);
-void file_abandon(const char *path); /* Removes what was prepared, if anything was. */
+void file_abandon(const char *path); /* removes the prepared file, if there is one */
 
 /* Repeats write(2) until all bytes are written. Returns 0 or negative errno. */
 int file_write_all(int fd, const void *data, size_t len);

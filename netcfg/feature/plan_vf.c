@@ -57,7 +57,8 @@ static bool vfs_are_ours(const struct plan_builder *b, const char *pf)
 	return false;
 }
 
-/* Returns whether vfio accepts a device with this driver in the IOMMU group of its own device. */
+/* Returns whether vfio still gives a device to a process if another device of its IOMMU group has
+ * this driver. */
 static bool driver_is_accepted(const char *driver)
 {
 	static const char *const accepted[] = {"", VFIO_DRIVER, "pci-stub", "pcieport"};

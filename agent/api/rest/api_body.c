@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Greatest depth of lists and maps: that of the deepest configuration key, the priorities of a
- * traffic class in "dcb". */
+/* Maximum depth of lists and maps. The deepest configuration key, the priorities of a traffic class
+ * in "dcb", needs it. */
 #define DEPTH_MAX 4
 
 static int check_value(const char *key, const json_t *v, unsigned depth, struct api_error *e)
@@ -168,7 +168,8 @@ static int take_field(const struct resource_field *f, const json_t *v, struct pr
 	return -EINVAL;
 }
 
-/* Lists the names of the row's fields; with one_of, only of the fields of which one is required. */
+/* Lists the names of the row's fields or, with one_of, only of those fields that have the flag
+ * one_of. */
 static void list_fields(const struct resource *row, bool one_of, char *buf, size_t size)
 {
 	size_t len = 0;

@@ -16,7 +16,7 @@
 
 struct api_list {
 	const struct resource *row; /* NULL: the whole list was requested */
-	char path[64];		    /* of the request, for the link to the next page */
+	char path[64];		    /* path of the request, for the link to the next page */
 	uint64_t limit;		    /* greatest number of members; 0: no limit */
 	/* Key after which the page begins: a number or a text, depending on row->key_type. */
 	uint64_t after_number;

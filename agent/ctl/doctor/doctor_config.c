@@ -130,7 +130,7 @@ static void run_state(const struct doctor_host *p, const struct doctor_check *c,
 		      struct doctor_result *r)
 {
 	const char *state = text_of(p->status, "state");
-	/* While the agent is starting, a part that has not started yet need not be broken. */
+	/* While the agent is starting, a part that has not started yet is not a fault. */
 	const enum doctor_state is = strcmp(state, "starting") == 0 ? DOCTOR_WARN : DOCTOR_FAIL;
 	const json_t *reason;
 	size_t i;

@@ -16,7 +16,8 @@
 	for (size_t i = 0; i < (p)->spec->n_workers; i++) \
 		for (size_t j = 0; j < (p)->spec->workers[i].n_cores; j++)
 
-/* Reads the agent's affinity, which limits it if there is no cpuset controller. */
+/* Reads the affinity of the agent's process, which limits its cores if there is no cpuset
+ * controller. */
 static int read_affinity(const struct doctor_host *p, json_int_t pid, bool *set, char *file,
 			 size_t size)
 {

@@ -102,8 +102,8 @@ static void run_switch(const struct doctor_host *p, const struct doctor_check *c
 			     "supports them");
 }
 
-/* Returns whether a peer answered an echo request; if not, r has the reason. Gateways do not count,
- * because they may treat marked packets as they like. */
+/* Returns whether a peer answered an echo request; if not, r has the reason. Answers of gateways do
+ * not count, because gateways may change the marks. */
 static bool asked(const struct doctor_host *p, struct doctor_result *r)
 {
 	bool any = false, silent = true;

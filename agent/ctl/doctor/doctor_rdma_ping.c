@@ -13,7 +13,7 @@
 #define COUNT_DEFAULT 100
 #define COUNT_MAX 4096 /* equals LAUNCH_PING_COUNT_MAX */
 #define SMALL_BYTES 64
-#define BULK_BYTES 65536       /* as in perftest */
+#define BULK_BYTES 65536       /* message size of the throughput test, as in perftest */
 #define BULK_TOTAL (4UL << 20) /* approximate number of bytes of all messages together */
 #define BULK_LEAST 64UL
 #define BULK_DEPTH 4

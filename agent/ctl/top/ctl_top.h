@@ -32,7 +32,7 @@ struct top_row { /* one object; rates are per second */
 	double rtt_us;		      /* mean over the paths that are up and in use */
 	unsigned paths_rtt;	      /* number of the paths that rtt_us covers */
 	double loss_percent; /* of the path and direction with the largest loss; < 0: unknown */
-	double ops, read_bytes, write_bytes, errors; /* only of workers */
+	double ops, read_bytes, write_bytes, errors; /* set only for workers */
 	uint64_t failovers, sessions;
 	const json_t *object; /* the mount or export, borrowed from the answer */
 };
