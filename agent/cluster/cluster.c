@@ -548,7 +548,7 @@ void cluster_set(struct cluster *c, const struct spec *s)
 		return;
 	}
 	if (servers_set_cluster(c->setup.servers, s->cluster.name))
-		log_info("the known servers are of another cluster; forgotten");
+		log_info("removed the known servers, because they belong to another cluster");
 	set_wanted(c, s);
 	want_pools(c, s);
 	settings = make_settings(c, s, &why);

@@ -426,7 +426,8 @@ bool etcd_parse(enum etcd_call c, long http_status, const char *text, size_t len
 		   !take(c, o, ret, ret_token)) {
 		kv_answer_done(ret);
 		if (http_status == 200)
-			fail(ret, CLUSTER_WRONG, "the answer has not the form of etcd's");
+			fail(ret, CLUSTER_WRONG,
+			     "the answer does not have the form of etcd's answers");
 		else
 			snprintf(ret->text, sizeof(ret->text), "the answer has HTTP status %ld",
 				 http_status);

@@ -76,7 +76,7 @@ static void again(struct pool_edit *e)
 		start(e);
 	else
 		end(e, NULL, CLUSTER_CONFLICT,
-		    "other changes were made at the same time, again and again; try again");
+		    "other changes were made at the same time; try again");
 }
 
 /* ---- pools ---- */

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* The agent gives its workers and mounts 10 seconds. */
+/* Longer than the time after which the agent exits even if workers or mounts have not ended
+ * (AGENT_STOP_LIMIT_NS, 10 s). */
 #define STOP_WAIT_NS (30 * NSEC_PER_SEC)
 
 /* Gets an object from the agent. list: name of a list that the object must have; NULL: none. */
