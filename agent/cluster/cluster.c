@@ -372,7 +372,7 @@ static void fail_reads(struct cluster *c)
 	}
 }
 
-/* Reports a failure of the process itself as a trouble of the cluster. */
+/* Reports a failure of the role's process as if the store were unreachable. */
 static void take_failure(struct cluster *c, const char *text)
 {
 	struct cluster_report r = {.trouble = CLUSTER_UNREACHABLE};

@@ -313,8 +313,9 @@ static void list_mine(struct pool_take *t)
 	t->n_owned = t->cap = 0;
 }
 
-/* Chooses addresses of all wanted pools. Takes the new addresses of the first pool that has some;
- * if no pool has any, the scan ends. */
+/* Chooses addresses of each wanted pool. At the first pool that needs new addresses, starts the
+ * transaction that takes them and returns; on_taken() calls this function again. If no pool needs
+ * new addresses, the scan ends. */
 static void choose_all(struct pool_take *t)
 {
 	struct reason why;

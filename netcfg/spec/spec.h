@@ -333,7 +333,7 @@ struct spec {
 	uint16_t port;		       /* UDP port for the workers' data IPs */
 	enum spec_ha ha;
 	struct spec_bond bond;
-	char **ha_allow; /* rules of the HA mode that are ignored */
+	char **ha_allow; /* rules of the HA mode that the plan does not enforce (ha.allow) */
 	size_t n_ha_allow;
 	uint32_t ha_hold_s;	/* hold time in seconds; 0: not set */
 	struct diag_pos ha_pos; /* line 0: no file has the key "ha" */
@@ -392,8 +392,8 @@ bool spec_override_is_edited(const struct spec_override *o, const struct spec *b
 /* Adds a note that says which of the two values is used, where both are, and how to end the
  * override. If the replaced value was edited, adds a warning instead. */
 void spec_override_note(const struct spec_override *o, const struct spec *before, struct diag *d);
-/* Finds the cores that the file of a workers entry lists, if an entry of `workers-set:` replaces
- * them. Returns their number, which may exceed `max`, or 0 if nothing replaces them. */
+/* If an entry of `workers-set:` replaces the cores of the entry w, finds the cores in the file of
+ * w. Returns the number of these cores, which may exceed `max`, or 0 if nothing replaces them. */
 size_t spec_override_cores(const struct spec *s, const struct spec_worker *w, unsigned *ret,
 			   size_t max);
 /* Calls spec_override_note for all overrides. */

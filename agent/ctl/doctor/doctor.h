@@ -256,7 +256,8 @@ int doctor_core_node(const struct doctor_host *p, unsigned core);
 /* Reads a list of numbers such as "0-3,8" from a file, and sets set[i] for each number i. Returns 0
  * or negative errno. */
 int doctor_read_list(const struct doctor_host *p, bool *set, size_t n, const char *path);
-/* Returns whether a process with this name, cut as by the kernel, is running. */
+/* Returns whether a process is running whose name in /proc/PID/comm is comm; the kernel cuts such
+ * names after 15 characters. */
 bool doctor_process_runs(const struct doctor_host *p, const char *comm);
 /* A function for the member `run`: fails if the plan has steps to apply that match `about`, such as
  * "sysctl rp_filter". */

@@ -85,8 +85,9 @@ static void run_allowed(const struct doctor_host *p, const struct doctor_check *
 	doctor_report(r, DOCTOR_PASS, "the agent may use all cores of workers");
 }
 
-/* If a core is missing from a worker's affinity, the worker is not allowed to use it. A merely
- * changed affinity would not stay: the agent restores it within seconds. */
+/* Reports workers whose affinity lacks their core, because the system does not allow them to use
+ * it. A change of the affinity by another program is not the cause, because the agent restores the
+ * affinity within seconds. */
 static void run_used(const struct doctor_host *p, const struct doctor_check *c,
 		     struct doctor_result *r)
 {

@@ -154,8 +154,8 @@ static bool counts_own(enum doctor_arp_kind kind)
 	return kind == DOCTOR_ARP_OTHER_LEG || kind == DOCTOR_ARP_ECHO;
 }
 
-/* Sends some of the requests by ARP and neighbour discovery. If own_counts is set, these are the
- * requests for which an answer from a MAC address of this host counts; otherwise all others. */
+/* Sends ARP and neighbour discovery requests of one group. With own_counts, this is the group for
+ * which an answer from a MAC address of this host counts; otherwise the other group. */
 static int ask(struct doctor_host *p, bool own_counts, const struct mac_addr *own, size_t n_own)
 {
 	struct kernel_probe q[DOCTOR_ARPS_MAX];

@@ -12,7 +12,7 @@
 /* Allows a call if (argument number `arg` & mask) == value. The filter compares only the lower 32
  * bits of the argument: the rules are for flags, kinds and process numbers. */
 struct seccomp_rule {
-	int nr; /* SYS_* */
+	int nr; /* number of the system call (SYS_*) */
 	unsigned arg;
 	uint32_t mask, value;
 };
