@@ -63,7 +63,7 @@ struct pool_take {
 	uint64_t hold_until_ns;
 	struct mine *mine; /* addresses of this host in all wanted pools */
 	size_t n_mine, check_at;
-	unsigned n_failures, n_conflicts; /* consecutive ones */
+	unsigned n_failures, n_conflicts; /* numbers of consecutive failures and conflicts */
 };
 
 static void begin(struct pool_take *t);

@@ -259,7 +259,7 @@ static bool is_of_another_site(const struct api_request *rq)
 		return true;
 	if (!rq->origin)
 		return false;
-	host = strstr(rq->origin, "://"); /* absent in the origin "null" */
+	host = strstr(rq->origin, "://"); /* the origin "null" has no such part */
 	return !host || !rq->host || strcasecmp(host + 3, rq->host) != 0;
 }
 

@@ -85,9 +85,8 @@ static void run_allowed(const struct doctor_host *p, const struct doctor_check *
 	doctor_report(r, DOCTOR_PASS, "the agent may use all cores of workers");
 }
 
-/* Reports workers whose affinity lacks their core, because the system does not allow them to use
- * it. A change of the affinity by another program is not the cause, because the agent restores the
- * affinity within seconds. */
+/* Reports workers whose affinity is not exactly their core. The agent undoes a change by another
+ * program within seconds, unless the core is offline or outside the worker's cpuset. */
 static void run_used(const struct doctor_host *p, const struct doctor_check *c,
 		     struct doctor_result *r)
 {

@@ -12,8 +12,8 @@
 #define MOUNT_TIMEOUT_S 60
 
 /* Resolves the path as mount(8) and umount(8) do. realpath(3) sends no request to a file system
- * that is mounted at the path itself, so a server that does not answer is no obstacle. A path that
- * cannot be resolved stays unchanged, and the agent explains what is wrong with it. */
+ * that is mounted at the path itself, so it does not wait for that server. A path that cannot be
+ * resolved stays unchanged, and the agent explains what is wrong with it. */
 static int parse_dir(const char *text, char *buf, size_t size)
 {
 	char cwd[PATH_MAX], resolved[PATH_MAX];
