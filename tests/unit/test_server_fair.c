@@ -377,7 +377,7 @@ static void a_host_with_its_share_of_reply_buffers_leaves_the_rest_to_others(voi
 	free(held);
 }
 
-/* Requests that the worker answers itself: it starts few of them at once, and then hosts take
+/* Requests that the worker answers itself: it starts few of each host at once, and then hosts take
  * turns. */
 static void a_flood_of_requests_does_not_delay_another_host(void **state)
 {
@@ -392,6 +392,8 @@ static void a_flood_of_requests_does_not_delay_another_host(void **state)
 	rig.cfg.sessions = 8;
 	guest_come(1);
 	guest_come(0);
+	short_request(1);
+	short_request(0);
 	for (unsigned i = 0; i < MANY; i++)
 		rig_send(&rig, &many[i], &req);
 	rig.client = guests[1];
@@ -401,7 +403,7 @@ static void a_flood_of_requests_does_not_delay_another_host(void **state)
 	assert_true(rig.call->answered);
 	for (unsigned i = 0; i < MANY; i++)
 		n += many[i].answered;
-	assert_in_range(n, 16, 40);
+	assert_in_range(n, 4, 10);
 	for (unsigned i = 0; i < MANY; i++) {
 		rig_wait(&rig, &many[i]);
 		assert_int_equal(rig_result(&rig, &many[i]), 0);

@@ -19,11 +19,13 @@
 #define WAIT_AGAIN_NS NSEC_PER_MSEC
 /*
  * Work is counted in units of about five microseconds, which a request of 4 KiB takes. In each turn
- * the worker begins WORK_DIRECT units at once, and then WORK_TURN units of waiting requests. While
- * other hosts wait, a host gets up to WORK_ROUND units in succession.
+ * the worker begins WORK_DIRECT units at once, at most WORK_DIRECT_SHARED of one host if there are
+ * several, and then WORK_TURN units of waiting requests. While other hosts wait, a host gets up to
+ * WORK_ROUND units in succession.
  */
 #define WORK_UNIT_BYTES (16U << 10)
 #define WORK_DIRECT 16
+#define WORK_DIRECT_SHARED 4
 #define WORK_TURN 4
 #define WORK_TURN_ALONE 48 /* units of work in a turn while only one host sends requests */
 #define WORK_ROUND 2
@@ -264,16 +266,33 @@ static bool may_run(const struct fuse_server_client *c)
 	return c->from->n_running[server_export_index(c->mount->export)] < RUNNING_MAX;
 }
 
+/* Returns whether the host may still begin work at once in this turn. The limit holds while several
+ * hosts send short requests: a packet of one host then waits for little work of another. */
+static bool has_direct_share(struct server_source *h)
+{
+	struct fuse_server *srv = h->server;
+
+	if (h->begun_in_turn != srv->n_turns) {
+		h->begun_in_turn = srv->n_turns;
+		h->work_begun = 0;
+	}
+	return h->work_begun < WORK_DIRECT_SHARED || !server_steps_shared(srv);
+}
+
 static bool starts_at_once(struct fuse_server_client *c, const struct fuse_in_header *in,
 			   size_t len, const struct fuse_server_args *args)
 {
 	struct fuse_server *srv = c->server;
+	int work;
 
 	if (is_urgent(in, args))
 		return true;
-	if (srv->work_begun >= WORK_DIRECT || !list_empty(&c->from->waiting) || !may_run(c))
+	if (srv->work_begun >= WORK_DIRECT || !list_empty(&c->from->waiting) || !may_run(c) ||
+	    !has_direct_share(c->from))
 		return false;
-	srv->work_begun += work_of(len, fuse_server_check_reply_bytes(in));
+	work = work_of(len, fuse_server_check_reply_bytes(in));
+	srv->work_begun += work;
+	c->from->work_begun += work;
 	return true;
 }
 
@@ -442,6 +461,7 @@ unsigned server_wait_run(struct fuse_server *srv, uint64_t now_ns)
 	struct wait_turn t = {.work_left = server_steps_shared(srv) ? WORK_TURN : WORK_TURN_ALONE};
 
 	srv->work_begun = 0;
+	srv->n_turns++;
 	if (srv->n_wait == 0 || (!srv->wait_due && now_ns < srv->wait_again_ns))
 		return 0;
 	srv->wait_due = false;

@@ -477,6 +477,7 @@ struct fuse_server {
 	 * their turns; see server_fair.c. */
 	struct list call_waits[LAUNCH_EXPORTS_MAX];
 	unsigned n_call_waits; /* number of requests in call_waits */
+	uint64_t n_turns;      /* number of turns of the worker so far */
 	int work_begun; /* units of work (server_wait.c) that were begun at once since the last poll
 			 */
 	unsigned n_wait;

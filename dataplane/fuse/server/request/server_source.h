@@ -45,10 +45,12 @@ struct server_source {
 	unsigned n_running[LAUNCH_EXPORTS_MAX]; /* number of requests that were started and have no
 						   reply yet */
 	unsigned n_replies[BUF_CLASSES];	/* number of reply buffers in use, by class */
-	uint64_t short_ns; /* when the host last had all the reply buffers that it may have; 0:
-			      never */
-	int work_credit;   /* units of work that the host may begin before other hosts:
-			      server_wait.c */
+	uint64_t short_ns;	/* when the host last had all the reply buffers that it may have; 0:
+				   never */
+	uint64_t begun_in_turn; /* number of the turn in which work_begun was counted */
+	int work_begun;		/* units of work that the host began at once in that turn */
+	int work_credit;	/* units of work that the host may begin before other hosts:
+				   server_wait.c */
 	struct server_req *steps, **steps_tail; /* requests that are executed in steps */
 	struct list steps_node; /* node in fuse_server.step_sources while the host has such
 				   requests */
