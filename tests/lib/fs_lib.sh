@@ -39,7 +39,7 @@ fs_need_root() {
 }
 
 fs_down() {
-	local i
+	local i workers
 	set +e # the caller's: clean up everything, even if parts are gone
 	if [ -n "${fs_launcher:-}" ]; then
 		echo quit >&"${fs_in}" 2>/dev/null
@@ -47,7 +47,8 @@ fs_down() {
 			kill -0 "$fs_launcher" 2>/dev/null || break
 			read -r -t 0.1 -u "$fs_out" _
 		done
-		kill -9 "$fs_launcher" 2>/dev/null
+		workers=$(pgrep -P "$fs_launcher")
+		kill -9 "$fs_launcher" $workers 2>/dev/null
 		wait "$fs_launcher" 2>/dev/null
 		fs_launcher=
 	fi
