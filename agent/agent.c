@@ -21,7 +21,7 @@
 #include <string.h>
 
 #define AGENT_STOP_LIMIT_NS (10 * NSEC_PER_SEC)
-#define AGENT_LEAVE_LIMIT_NS (5 * NSEC_PER_SEC) /* how long an exit waits for worker restarts */
+#define AGENT_LEAVE_LIMIT_NS (5 * NSEC_PER_SEC) /* maximum wait of an exit for worker restarts */
 #define FILES_CHECK_NS NSEC_PER_SEC
 /* After a worker has released a device, the kernel needs up to this time until the device can be
  * opened again. */
@@ -61,8 +61,8 @@ static void on_worker_change(void *user)
 	agent_end_if_done(a);
 }
 
-/* Requests a reconcile later, because the worker that released the device needs a moment to close
- * it. */
+/* Requests a reconcile after RELEASE_NS, because the kernel needs that time to close the released
+ * device. */
 static void on_release(void *user)
 {
 	reconcile_arm(user, RELEASE_NS);
@@ -207,8 +207,8 @@ static int on_host_asked(void *user, int fd, uint32_t revents)
 {
 	struct agent *a = user;
 
-	/* Further connections are handled at the next check of the files: a user who connects again
-	 * and again would otherwise keep the agent busy. */
+	/* Handles further connections only at the next check of the files, because a user who
+	 * connects again and again would otherwise keep the agent busy. */
 	if (!host_lock_answer(fd))
 		a->host_source = loop_source_free(a->host_source);
 	return 0;
@@ -330,7 +330,8 @@ static void on_mount_lost(void *user, uint32_t worker_id)
 	sup_mount_lost(((struct agent *)user)->sup, worker_id);
 }
 
-/* A mount that the configuration has too is one of the configuration. */
+/* Returns the rule for the mount at `path`. If the configuration has the mount too, the rule for
+ * mounts made by command does not apply. */
 static struct mounts_rule mount_rule(void *user, const char *path)
 {
 	const struct agent *a = user;
@@ -361,7 +362,7 @@ static int open_command_mounts(struct agent *a)
 	return r < 0 ? r : control_mounts_open(a);
 }
 
-/* A mount made by command that was unmounted while no agent ran has ended. */
+/* Removes mounts made by command from the list if they were unmounted while no agent ran. */
 static void end_unmounted(struct agent *a)
 {
 	struct command_mounts *cm = &a->command_mounts;
@@ -425,8 +426,8 @@ static int open_supervision(struct agent *a)
 	return r;
 }
 
-/* Adopts the workers, mounts and faults of the previous agent, and removes what it left without
- * use. */
+/* Adopts the workers, mounts and faults of the previous agent. Ends the processes and unmounts the
+ * mounts that this agent cannot adopt. */
 static void adopt(struct agent *a)
 {
 	sup_adopt(a->sup);
@@ -448,7 +449,7 @@ static void check_account(struct agent *a)
 	a->lacks_account = lacks;
 }
 
-/* Reads from the running configuration which users and groups may make changes. */
+/* Sets the users and groups that may make changes, as in the running configuration. */
 static void take_rights(struct agent *a)
 {
 	const struct spec *s = a->running.spec;
@@ -467,7 +468,7 @@ static void take_rights(struct agent *a)
 			   "cannot resolve the users and groups under 'admin': %s", strerror(-r));
 }
 
-/* Reads from the running configuration how the API is served over the network. */
+/* Sets how the API is served over the network, as in the running configuration. */
 static void take_network(struct agent *a)
 {
 	const struct spec_api *s = &a->running.spec->api;

@@ -67,16 +67,16 @@ struct agent {
 	struct labels labels;
 	struct lldp *lldp;
 	struct cluster *cluster;
-	struct servers servers;	       /* of the cluster; membership.c keeps them up to date */
-	struct plan_pools pools;       /* this host's addresses in the cluster's pools; likewise */
+	struct servers servers;	 /* servers of the cluster; membership.c updates them */
+	struct plan_pools pools; /* this host's addresses in the pools; membership.c updates them */
 	struct membership *membership; /* NULL: not started yet */
 	struct leg_queues *leg_queues;
 	struct leg_queues_share queue_shares[PLAN_PORTS_MAX + 1];
 	struct leg_wiring *leg_wiring; /* NULL: the wiring watch does not run */
 	/* The findings of leg_wiring, which owns them; NULL: the wiring watch does not run. */
 	const struct wiring *wiring;
-	/* All desired workers have been up at one moment since the start or the last requested
-	 * apply. */
+	/* At some moment since the start or the last requested apply, all desired workers were
+	 * up. */
 	bool converged;
 	struct problems problems;
 	struct health health;

@@ -9,10 +9,10 @@
 struct agent;
 
 enum agent_state {
-	AGENT_STARTING, /* no problem degrades the state, but since the start or the last requested
-			   apply the desired workers have not yet all been up at one moment */
-	AGENT_RUNNING,	/* all desired workers have been up at one moment since then, and no problem
-			   degrades the state */
+	AGENT_STARTING, /* no problem degrades the state, but the desired workers have not all been
+			   up at the same time since the start or the last requested apply */
+	AGENT_RUNNING,	/* all desired workers have been up at the same time since then, and no
+			   problem degrades the state */
 	AGENT_DEGRADED, /* a problem degrades the state (base/problems.h) */
 	AGENT_STOPPING,
 	AGENT_STATE_MAX

@@ -2,9 +2,10 @@
 /*
  * The mounts that operators make by command (`plenum mount`, mount(8)). They are not in the
  * configuration; the reconcile adds them to the workers' desired configurations, so that an apply
- * or reload keeps them. Owns the list and its file in the run directory, which has only mounts that
- * were served: the next agent continues with these, and unmounts one whose request it finds
- * unfinished. The file is lost at a reboot, like the mounts. Used by the monitor only.
+ * or reload keeps them. Owns the list and its file in the run directory. The file has only mounts
+ * that a server has served: the next agent keeps these mounts. It unmounts a mount whose request
+ * was not completed, because the file does not have that mount. The file is lost at a reboot, like
+ * the mounts. Used by the monitor only.
  */
 #ifndef PLENUM_AGENT_COMMAND_MOUNTS_H
 #define PLENUM_AGENT_COMMAND_MOUNTS_H
@@ -18,28 +19,28 @@
 #define COMMAND_MOUNTS_MAX 128
 
 enum command_mount_state {
-	COMMAND_MOUNT_NEW,    /* requested, and not served yet */
-	COMMAND_MOUNT_KEPT,   /* was served; in the file */
+	COMMAND_MOUNT_NEW,    /* requested; the server has not served it yet */
+	COMMAND_MOUNT_KEPT,   /* the server has served it; the mount is in the file */
 	COMMAND_MOUNT_ENDING, /* no longer desired; being unmounted */
 };
 
 struct control_unmount;
 struct command_mount {
-	struct launch_mount what; /* without addresses, descriptors and id */
+	struct launch_mount what; /* its addresses, descriptors and id are not set */
 	bool no_exec, no_atime;	  /* further options of the kernel's mount */
-	uint32_t worker;	  /* the worker that serves it, if it can */
+	uint32_t worker;	  /* worker that serves the mount, if that worker can */
 	enum command_mount_state state;
 	uint64_t client; /* the client that waits for the result; 0: none */
-	uint64_t due_ns; /* when that client gets an answer at the latest */
-	/* The error for that client; code NULL: there is none. */
+	uint64_t due_ns; /* latest time of the answer to that client */
+	/* The error that the client gets; code NULL: no error. */
 	unsigned status;
 	const char *code;
 	struct reason why;
-	struct control_unmount *unmount; /* tries to unmount it; NULL: none */
+	struct control_unmount *unmount; /* the attempt to unmount it; NULL: none */
 };
 
 struct command_mounts {
-	char *path; /* of the file; owned */
+	char *path; /* path of the file; owned */
 	struct command_mount *list;
 	size_t n;
 	bool changed; /* the workers' desired configurations do not have the change yet */
@@ -62,11 +63,12 @@ struct command_mount *command_mounts_find(const struct command_mounts *cm, const
 /* Adds an empty entry. Returns NULL if memory is short. */
 struct command_mount *command_mounts_add(struct command_mounts *cm);
 void command_mounts_remove(struct command_mounts *cm, struct command_mount *e);
-/* Lets the timer fire soon. */
+/* Makes the timer fire soon. */
 void command_mounts_wake(struct command_mounts *cm);
 /* Ends the mount: it is no longer desired, and no longer in the file. */
 void command_mounts_end(struct command_mounts *cm, struct command_mount *e);
-/* Ends the mount with an error for its client, unless it has one already. code: static text. */
+/* Ends the mount, and sets the error that its client gets, unless an error is set already. code:
+ * static text. */
 void command_mounts_fail(struct command_mounts *cm, struct command_mount *e, unsigned status,
 			 const char *code, const struct reason *why);
 /* Returns whether the mount at that path was made by command, and is not in the configuration. */

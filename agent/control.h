@@ -26,16 +26,17 @@ void control_on_decided(struct agent *a, const struct reconcile_decision *d);
 /* Callback on_list of cluster_setup. user: struct agent. */
 void control_on_list(void *user, uint64_t id, int fd, uint64_t len, const struct reason *why);
 
-/* Mounts made by command (command_mounts.h). control_mounts_open() prepares the timer, with which
- * requested mounts and unmounts continue and their clients are answered; call it when the list has
- * been read. Wake the timer when a client's connection has ended: a mount that was only requested
- * by that client then ends. */
+/* Mounts made by command (command_mounts.h). A timer continues the requested mounts and unmounts,
+ * and answers their clients. control_mounts_open() creates the timer; call it after the list was
+ * read. Call command_mounts_wake() when a client's connection has ended, because a mount that is
+ * not served yet ends with its client. */
 int control_mounts_open(struct agent *a);
 /* Call when the mount at that path has ended because it was unmounted. */
 void control_mount_ended(struct agent *a, const char *path);
 /* Call when the mount could not be unmounted and stays attached. */
 void control_mount_failed(struct agent *a, const char *path, const char *text);
-/* Call when the agent stops: answers the waiting clients and, with `ends`, forgets all mounts. */
+/* Call when the agent stops: answers the waiting clients. ends: also removes all mounts from the
+ * list. */
 void control_mounts_stop(struct agent *a, bool ends);
 void control_mounts_done(struct agent *a);
 

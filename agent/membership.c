@@ -9,18 +9,19 @@
 #include <string.h>
 
 #define STATE_FILE "cluster" /* in the state directory */
-/* How long a configuration waits for the answer of etcd about its pools. */
+/* How long a reconcile waits for the cluster's answer about the pools of its configuration. */
 #define POOLS_WAIT_NS (5 * NSEC_PER_SEC)
 
 struct membership {
 	char *path, *pools_path;
 	struct loop_source *timer;
-	struct loop_source *pools_timer; /* ends the wait for addresses of pools */
-	bool pools_changed;		 /* meanwhile */
+	struct loop_source *pools_timer; /* limits the wait for addresses of pools */
+	bool pools_changed;		 /* addresses of pools changed during the wait */
 	void (*on_taken)(struct agent *a);
-	char *serving;	   /* the value that was published; NULL: none */
-	json_t *summary;   /* without members that change all the time */
-	uint64_t state_ns; /* when a summary was published last; 0: never */
+	char *serving;	 /* the addresses and exports that were published last; NULL: none */
+	json_t *summary; /* the summary that was published last, without the values that change all
+			    the time */
+	uint64_t state_ns; /* time of the last published summary; 0: none was published */
 	struct membership_pace pace;
 };
 
@@ -47,7 +48,8 @@ static bool has_text(const json_t *exports, const char *name)
 	return false;
 }
 
-/* Takes the addresses from the configuration, so that they stay while a leg is away. */
+/* Adds the worker's addresses from the plan, not from the host, so that the published addresses do
+ * not change when a leg fails. */
 static void add_worker(const struct agent *a, const struct plan_worker *w, struct cluster_server *s,
 		       json_t *exports)
 {
@@ -87,7 +89,7 @@ static void publish_serving(struct agent *a)
 
 /* ---- the summary of this host ---- */
 
-/* Returns an object with these members of another one. */
+/* Copies the named members of an object to a new object. */
 static json_t *pick(const json_t *from, const char *const *names)
 {
 	json_t *to = json_object();
@@ -98,7 +100,8 @@ static json_t *pick(const json_t *from, const char *const *names)
 	return to;
 }
 
-/* Takes the list out of an answer of the API, with some members of its rows. */
+/* Returns the rows of `list` in an answer of the API, each with the named members only. Frees
+ * `answer`. */
 static json_t *pick_rows(json_t *answer, const char *list, const char *const *names)
 {
 	json_t *rows = json_array(), *o;
@@ -111,7 +114,8 @@ static json_t *pick_rows(json_t *answer, const char *list, const char *const *na
 	return rows;
 }
 
-/* Returns the code of a problem, such as "no-carrier", or "other" for one that has none. */
+/* Returns the code in the text of a problem, such as "no-carrier", or "other" if the text has no
+ * code. */
 static json_t *code_of(const char *problem)
 {
 	for (const char *at = problem; at; at = strstr(at, ": ")) {
@@ -189,7 +193,7 @@ static json_t *stable(const json_t *summary)
 	return copy;
 }
 
-/* Returns the summary as text on the heap. One that is too large loses rows of processes. */
+/* Returns the summary as text on the heap. If the text is too large, drops rows of processes. */
 static char *format(json_t *summary)
 {
 	json_t *rows = json_object_get(summary, "processes");
@@ -265,7 +269,9 @@ uint64_t membership_follow(struct membership_pace *p, uint64_t now_ns)
 
 	if (p->gap_ns && now_ns < p->at_ns)
 		return p->at_ns;
-	if (!p->gap_ns || now_ns >= p->at_ns + 2 * p->gap_ns) { /* nothing has changed for long */
+	/* The addresses have not changed for a long time, so the first change is followed at
+	 * once. */
+	if (!p->gap_ns || now_ns >= p->at_ns + 2 * p->gap_ns) {
 		p->at_ns = soonest;
 		p->gap_ns = MEMBERSHIP_FOLLOW_NS;
 	} else {
@@ -288,7 +294,8 @@ static void on_pools(void *user)
 {
 	struct agent *a = user;
 
-	/* A run that waits uses them, but may be of a configuration that does not come in force. */
+	/* The waiting reconcile uses the addresses, but its configuration may not come into force.
+	 * So membership_take_spec() requests another reconcile. */
 	if (loop_timer_armed(a->membership->pools_timer))
 		a->membership->pools_changed = true;
 	else
@@ -331,7 +338,7 @@ void membership_take_spec(struct agent *a)
 		loop_timer_arm(a->membership->timer, NSEC_PER_SEC / 2);
 }
 
-/* ---- notes ---- */
+/* ---- notes about peers ---- */
 
 static bool shares_addr(const struct spec_peer *p, const struct cluster_server *s)
 {

@@ -11,7 +11,8 @@
 
 #define STATUS_IPS_MAX 16
 #define STATUS_EXPORT_WORKERS_MAX 64
-#define STATUS_SESSIONS_MAX 8192 /* their list then has less than PRIVSEP_REPLY_MAX bytes */
+/* Maximum number of listed sessions. The list must be smaller than PRIVSEP_REPLY_MAX. */
+#define STATUS_SESSIONS_MAX 8192
 
 struct status_leg {
 	char name[PLENUM_NAME_MAX], device[PLENUM_NAME_MAX], label[PLENUM_NAME_MAX];
@@ -59,20 +60,20 @@ struct status_process {
 	size_t n_switches;
 	struct {
 		char leg[PLENUM_NAME_MAX];
-		struct launch_rdma_stats s; /* texts are NUL-terminated */
+		struct launch_rdma_stats s; /* its texts are NUL-terminated */
 	} rdma[LAUNCH_PORTS_MAX];	    /* one per leg; only of running workers */
 	size_t n_rdma;
 	struct {
 		char leg[PLENUM_NAME_MAX];
-		struct launch_port_stats s; /* texts are NUL-terminated */
+		struct launch_port_stats s; /* its texts are NUL-terminated */
 	} ports[LAUNCH_PORTS_MAX];	    /* one per leg; only of running workers */
 	size_t n_ports;
 };
 
 struct status_path {
 	uint32_t worker;
-	struct launch_path_stats s; /* texts are NUL-terminated */
-	uint64_t since_s;	    /* for how many seconds it has been up or down */
+	struct launch_path_stats s; /* its texts are NUL-terminated */
+	uint64_t since_s;	    /* seconds since the path came up or went down */
 	const char *reason; /* why it is down, borrowed; NULL: it is up or the reason is unknown */
 	/* What the path's session serves, borrowed: a mount of this host, or an export; "":
 	 * neither. */
@@ -134,8 +135,8 @@ struct status_totals { /* totals of one worker's statistics page */
 	uint32_t worker;
 	const char *role; /* static text */
 	uint64_t requests, responses, request_errors, read_bytes, write_bytes, rx_drops, sessions;
-	uint64_t refusals, n_refused; /* of clients' mounts: refusals since the start; mounts that
-					 are refused now */
+	uint64_t refusals, n_refused; /* mounts of clients: refusals since the start, and mounts
+					 that are refused now */
 };
 
 struct status {

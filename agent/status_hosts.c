@@ -163,7 +163,7 @@ struct client_sum {
 	enum host_state state;
 	int64_t since_s, heard_s, open_files; /* -1: unknown */
 	json_int_t n_mounts, n_refused;
-	const char *reason; /* of the first mount that is refused; "" */
+	const char *reason; /* reason for the first refused mount; "": none */
 };
 
 static struct client_sum client_add_up(const struct status_client *c, size_t n)
@@ -237,8 +237,8 @@ json_t *status_clients_to_json(const struct status *st)
 
 /* ---- peers ---- */
 
-/* The place where a host is mentioned: a path, a mount or a peer of the configuration. The other
- * two pointers are NULL. */
+/* A place that mentions a host: a path, a mount or a peer of the configuration. One of the three
+ * pointers is set. */
 struct mention {
 	const char *host;
 	const struct status_path *path;

@@ -26,8 +26,8 @@ static pid_t pid_of(const struct agent *a, uint32_t worker)
 	return -1;
 }
 
-/* Returns whether the process has this inode open as that descriptor. procfs knows the inode
- * without the file system, which may hang. */
+/* Returns whether descriptor fd of the process has this inode open. Reads the inode number from
+ * procfs, because a stat() could block on a file system that hangs. */
 static bool has_open(pid_t pid, int fd, uint64_t ino)
 {
 	char path[48], text[512];
@@ -45,8 +45,8 @@ static bool has_open(pid_t pid, int fd, uint64_t ino)
 	return at && strtoull(at + strlen("\nino:"), NULL, 10) == ino;
 }
 
-/* Returns the path below the export: a worker has each export below a folder of its root, which has
- * a number as name. Returns "" if it is another path. */
+/* Returns the part of the path below the export's folder, or "" if the path is not in an export. In
+ * a compute worker's root directory, each export is at a folder with a number as its name. */
 static const char *below_export(const char *path)
 {
 	const size_t digits = path[0] == '/' ? strspn(path + 1, "0123456789") : 0;
@@ -54,8 +54,8 @@ static const char *below_export(const char *path)
 	return digits > 0 && path[1 + digits] == '/' ? path + 1 + digits + 1 : "";
 }
 
-/* Finds the path of the file below its export, by a descriptor of the worker that has it open.
- * Returns "" if the worker does not have it open any more. */
+/* Finds the path of the file below its export, from the descriptor by which a worker has the file
+ * open. Returns "" if the worker has closed the file. */
 static const char *find_path(const struct agent *a, const struct lock_view_entry *e,
 			     char buf[PATH_SIZE])
 {

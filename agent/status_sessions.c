@@ -100,7 +100,8 @@ static json_t *rtt_to_json(const struct session *e)
 	return best == UINT64_MAX ? json_null() : json_real((double)best / NSEC_PER_USEC);
 }
 
-/* Returns the seconds until the client loses its locks if it is not heard, or -1. */
+/* Returns the seconds until the client loses its locks if the server receives nothing from it, or
+ * -1 if that time is unknown. */
 static int64_t lease_left_s(const struct session *e)
 {
 	const uint64_t now = clock_now_ns();
@@ -180,8 +181,8 @@ struct sessions {
 	uint64_t omitted;
 };
 
-/* Lists sessions of the worker while the list has less than `end`. Returns false if memory is
- * short. */
+/* Adds the worker's sessions to the list until the list has `end` entries. Returns false if memory
+ * is short. */
 static bool add_worker(struct sessions *all, const struct sup_worker *w, size_t end)
 {
 	const uint64_t n =

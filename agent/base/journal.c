@@ -25,7 +25,7 @@ void journal_filter_init(struct journal_filter *f, unsigned long worker)
 {
 	const struct passwd *pw = getpwnam("plenum-worker");
 
-	/* Without that account, workers run as this one. */
+	/* Workers run as this user if that account does not exist. */
 	if (!pw)
 		pw = getpwnam("nobody");
 	*f = (struct journal_filter){.worker = worker, .uids = {0, pw ? pw->pw_uid : 0}};
@@ -55,7 +55,7 @@ static void message_of(const json_t *entry, char *buf, size_t size)
 	text_clean(buf);
 }
 
-/* Returns whether a process of the agent or a worker wrote the entry. */
+/* Returns whether one of the filter's users wrote the entry. */
 static bool is_trusted(const struct journal_filter *f, const json_t *entry)
 {
 	const char *uid = member(entry, "_UID");
@@ -79,8 +79,8 @@ static unsigned long writer_of(const json_t *entry)
 	return end > slash + 1 && strncmp(end, " core ", 6) == 0 ? id : 0;
 }
 
-/* Returns whether the worker wrote the entry, or the agent wrote it about the worker, such as why
- * the worker ended. */
+/* Returns whether the filter selects the entry: the worker wrote it, or the agent wrote it about
+ * the worker, for example why the worker exited. */
 static bool is_wanted(const struct journal_filter *f, const json_t *entry, const char *message)
 {
 	const unsigned long writer = writer_of(entry);
@@ -88,7 +88,8 @@ static bool is_wanted(const struct journal_filter *f, const json_t *entry, const
 
 	if (!is_trusted(f, entry))
 		return false;
-	/* The agent runs as root, and a worker can change its command line. */
+	/* A worker can change its command line, but cannot write as root, as which the agent
+	 * runs. */
 	if (writer == 0 && strcmp(member(entry, "_UID"), "0") != 0)
 		return false;
 	if (f->worker == 0)
@@ -146,8 +147,8 @@ static pid_t start(const char *const *argv, int *ret_fd)
 	return -r;
 }
 
-/* Passes on the whole lines in buf, and moves the rest to its beginning. Returns whether more are
- * wanted. */
+/* Passes the complete lines in buf to `take`, and moves the rest to the beginning of buf. Returns
+ * whether `take` wants more lines. */
 static bool take_lines(char *buf, size_t *len, journal_take take, void *user)
 {
 	char *line = buf, *end;
@@ -176,7 +177,7 @@ static int wait_ms(uint64_t limit_ns)
 	return limit_ns > now ? (int)((limit_ns - now) / NSEC_PER_MSEC) + 1 : 0;
 }
 
-/* Returns 1 after the last entry, 0 if no more are wanted, or negative errno. */
+/* Returns 1 after the last entry, 0 if `take` wants no more entries, or negative errno. */
 static int read_all(int fd, uint64_t limit_ns, journal_take take, void *user)
 {
 	autofree char *buf = malloc(ENTRY_BYTES_MAX);
@@ -202,8 +203,9 @@ static int read_all(int fd, uint64_t limit_ns, journal_take take, void *user)
 	}
 }
 
-/* Waits for the end of journalctl, and kills it if not all of its output was read. Returns r, 0
- * after the last entry, or -EIO if journalctl has failed, so that entries may be missing. */
+/* Waits for the exit of journalctl, and kills it if its output was not read to the end. Returns r
+ * if it is an error; -ETIME if journalctl did not exit in time; -EIO if journalctl failed, so that
+ * entries may be missing; otherwise 0. */
 static int end(pid_t pid, int r, uint64_t limit_ns)
 {
 	struct pollfd p = {.fd = r == 1 ? pidfd_open(pid, 0) : -1, .events = POLLIN};
@@ -242,16 +244,16 @@ int journal_read(const char *const *options, size_t n, uint64_t limit_ns, journa
 	if (pid < 0)
 		return pid;
 	r = read_all(fd, limit_ns, take, user);
-	/* If not all was read, the journal is longer than wanted. */
+	/* journalctl may still be writing; closing the pipe stops it */
 	close(fd);
 	return end(pid, r, limit_ns);
 }
 
-/* ---- where else the log is ---- */
+/* ---- where a process logs if not to the journal ---- */
 
 const char *journal_explain_place(const char *who, pid_t pid, char buf[static JOURNAL_PLACE_MAX])
 {
-	/* The agent searches as root, so a search by another user would find no more. */
+	/* A search by root finds everything, so 'try as root' would not help. */
 	const char *as_root = geteuid() == 0 ? "" : ", try as root";
 	char path[40], target[256];
 	ssize_t n;

@@ -343,7 +343,7 @@ static const char *check_pool(const struct privsep_msg *m)
 	return !why && p->force > 1 ? "a number is out of its range" : why;
 }
 
-/* Checks a pool that has a range. */
+/* Checks the range and the settings of a pool. */
 static const char *check_range(const struct cluster_pool *p)
 {
 	const struct ip_range *r = &p->range;
@@ -441,7 +441,7 @@ struct privsep_rule {
 	unsigned senders;
 	uint32_t size;	 /* exact number of bytes of the payload */
 	bool fd;	 /* a descriptor is attached */
-	bool connection; /* it refers to a client's connection */
+	bool connection; /* the message belongs to a client's connection */
 	const char *(*check)(const struct privsep_msg *m);
 };
 

@@ -44,9 +44,9 @@
  *
  * `cluster` speaks to the cluster's store, and has the user's password for it. It can report where
  * servers are, and which addresses of its pools this host has, and make lists of hosts for clients.
- * An attacker who takes it over can make this host look for a server at another address, where only
- * a host with the cluster key is accepted, give legs on networks with a pool other addresses, and
- * show false lists.
+ * An attacker who takes it over can make this host look for a server at another address, although
+ * only a host with the cluster key is accepted there. The attacker can also assign other addresses
+ * to legs whose networks use a pool, and show false lists.
  */
 #ifndef PLENUM_AGENT_PRIVSEP_H
 #define PLENUM_AGENT_PRIVSEP_H
@@ -104,7 +104,7 @@ enum privsep_type {
 	PRIVSEP_WORKER_MOVE,  /* stage another core for a worker */
 	PRIVSEP_GET_LOGS,     /* lines of a process in the journal, only for clients that may make
 				 changes */
-	PRIVSEP_LOG_LEVEL,    /* set what a process logs */
+	PRIVSEP_LOG_LEVEL,    /* set the log level of a process */
 	PRIVSEP_STOP,	      /* stop the agent with its workers and mounts */
 	PRIVSEP_FAULT_ADD,    /* inject a fault */
 	PRIVSEP_FAULT_DEL,
@@ -113,11 +113,11 @@ enum privsep_type {
 	PRIVSEP_LOCK_BREAK, /* break a file lock of a client */
 	PRIVSEP_DOCTOR,	    /* run the doctor */
 	PRIVSEP_MOUNT,	    /* mount an export */
-	PRIVSEP_UNMOUNT,    /* end such a mount */
+	PRIVSEP_UNMOUNT,    /* unmount a mount that was made by command */
 	PRIVSEP_POOL_ADD,   /* add an address pool of the cluster */
 	PRIVSEP_POOL_REMOVE,
 	PRIVSEP_CLUSTER_FORGET, /* remove the keys of a host of the cluster that is gone */
-	PRIVSEP_CLUSTER_LEAVE,	/* give the addresses of this host back */
+	PRIVSEP_CLUSTER_LEAVE,	/* return this host's addresses to the cluster's pools */
 	PRIVSEP_HELD,  /* the request waits for events, so its connection does not count as idle */
 	PRIVSEP_WAITS, /* the request waits for the answer to a PRIVSEP_SHARED_READ */
 	PRIVSEP_SHARED_READ, /* the child asks for an object for many clients */
@@ -131,7 +131,7 @@ enum privsep_type {
 	PRIVSEP_CLUSTER_SERVER, /* the addresses of a server */
 	PRIVSEP_CLUSTER_POOL,	/* addresses of this host in a pool */
 	PRIVSEP_CLUSTER_ANSWER, /* answer to PRIVSEP_CLUSTER_READ or PRIVSEP_CLUSTER_EDIT */
-	PRIVSEP_CLUSTER_FAILED, /* why there is no such answer */
+	PRIVSEP_CLUSTER_FAILED, /* the error of such a read or edit */
 	PRIVSEP_PONG,
 	PRIVSEP_VIOLATION, /* the child made a forbidden system call */
 	PRIVSEP_REPLY,
@@ -144,8 +144,8 @@ enum privsep_type {
 	PRIVSEP_LISTEN,	     /* read frames from the attached packet socket */
 	PRIVSEP_IGNORE,	     /* stop reading these frames */
 	PRIVSEP_CLUSTER_SET, /* the settings of the connection to the cluster's store */
-	PRIVSEP_CLUSTER_PUBLISH, /* write a value of this host */
-	PRIVSEP_CLUSTER_READ,	 /* make a list of all hosts */
+	PRIVSEP_CLUSTER_PUBLISH, /* publish a value of this host in the cluster's store */
+	PRIVSEP_CLUSTER_READ,	 /* list all hosts */
 	PRIVSEP_CLUSTER_EDIT,	 /* change the pools, or the owners of addresses */
 	PRIVSEP_PING,
 	PRIVSEP_TYPE_MAX
@@ -170,7 +170,7 @@ enum privsep_what { /* object that PRIVSEP_GET reads */
 		    PRIVSEP_METRICS,
 		    PRIVSEP_HISTORY,
 		    PRIVSEP_HISTORY_CONFIG, /* the configuration of an earlier apply */
-		    PRIVSEP_PLAN_BACK,	    /* the plan of a rollback; the API has no path for it */
+		    PRIVSEP_PLAN_BACK,	    /* the plan of a rollback; has no path in the API */
 		    PRIVSEP_FAULTS,
 		    PRIVSEP_FAULT, /* a single fault */
 		    PRIVSEP_OPERATIONS,
@@ -182,7 +182,7 @@ enum privsep_what { /* object that PRIVSEP_GET reads */
 		    PRIVSEP_CLUSTER_EXPORTS,
 		    PRIVSEP_CLUSTER_POOLS,
 		    PRIVSEP_CLUSTER_ADDRESSES,
-		    PRIVSEP_LOGS,   /* the answer to PRIVSEP_GET_LOGS; the API has no path for it */
+		    PRIVSEP_LOGS,   /* the answer to PRIVSEP_GET_LOGS; has no path in the API */
 		    PRIVSEP_EVENTS, /* only in PRIVSEP_SHARED_READ */
 		    PRIVSEP_WHAT_MAX
 };
@@ -244,9 +244,9 @@ struct privsep_logs {
 };
 #define PRIVSEP_LOG_LEVELS 5
 struct privsep_log_level {
-	uint32_t worker; /* id of the worker; 0: not a worker's */
-	uint32_t agent;	 /* 1: the agent's */
-	uint32_t level;	 /* from 1, error, to PRIVSEP_LOG_LEVELS, debug */
+	uint32_t worker; /* id of the worker whose level is set; 0: none */
+	uint32_t agent;	 /* 1: set the level of the agent */
+	uint32_t level;	 /* 1 (error) to PRIVSEP_LOG_LEVELS (debug) */
 };
 struct privsep_fault {
 	uint32_t id; /* FAULT_DEL: the fault to end; 0: all faults */
@@ -283,25 +283,27 @@ struct privsep_ping {
 	char leg[PLENUM_NAME_MAX], peer[PLENUM_NAME_MAX];
 };
 struct privsep_lock {
-	uint64_t id; /* of a lock in PRIVSEP_LOCKS */
+	uint64_t id; /* id of a lock, as in the list PRIVSEP_LOCKS */
 };
 #define PRIVSEP_SOFT_S_MAX 86400
 #define PRIVSEP_PATH_MAX 256 /* equals the size of launch_mount.path */
 struct privsep_mount {
 	char path[PRIVSEP_PATH_MAX];
-	/* The rest is for MOUNT, except force, which is for UNMOUNT. */
+	/* The other members are only for MOUNT; `force` is only for UNMOUNT. */
 	char peer[PLENUM_NAME_MAX], export_name[PLENUM_NAME_MAX];
-	uint32_t worker; /* id of the worker that is to serve it; 0: any */
+	uint32_t worker; /* id of the worker that has to serve the mount; 0: any worker */
 	uint32_t soft_s; /* 0: a hard mount */
 	uint32_t locks;	 /* enum launch_locks plus 1 */
 	uint32_t read_only, nosuid, nodev, noexec, noatime;
-	uint32_t force; /* 1: also if programs use it */
+	uint32_t force; /* 1: unmount even if programs use the mount */
 };
 struct privsep_pool {
-	char name[PLENUM_NAME_MAX]; /* of a pool; of PRIVSEP_CLUSTER_FORGET, of a host */
-	char range[2 * IP_ADDR_STR_MAX], gateway[IP_ADDR_STR_MAX]; /* ADD; gateway "": none */
-	uint32_t mtu, vlan;					   /* ADD; 0: none */
-	uint32_t force;						   /* FORGET */
+	/* Name of the pool. Only for PRIVSEP_CLUSTER_FORGET: name of the host. */
+	char name[PLENUM_NAME_MAX];
+	/* Only for POOL_ADD; gateway "", mtu 0 and vlan 0: none. */
+	char range[2 * IP_ADDR_STR_MAX], gateway[IP_ADDR_STR_MAX];
+	uint32_t mtu, vlan;
+	uint32_t force; /* only for PRIVSEP_CLUSTER_FORGET */
 };
 #define PRIVSEP_LOCATION_MAX (PLENUM_NAME_MAX + 32)
 struct privsep_reply { /* the body is in a sealed memfd */
@@ -374,15 +376,15 @@ struct privsep_cluster_text { /* a sealed memfd has JSON; for CLUSTER_SET and CL
 };
 #define PRIVSEP_CLUSTER_LISTS 6 /* lists of all hosts: enum rows_kind */
 struct privsep_cluster_read {
-	uint64_t id; /* of the request, which the answer has too; not 0 */
+	uint64_t id; /* id of the request; the answer repeats it; not 0 */
 	uint32_t what;
 };
 #define PRIVSEP_CLUSTER_EDITS 4 /* kinds of changes: enum pool_edit_op */
 struct privsep_cluster_edit {
-	uint64_t id; /* of the request, which the answer has too; not 0 */
+	uint64_t id; /* id of the request; the answer repeats it; not 0 */
 	uint32_t op, force;
 	struct cluster_pool pool;
-	char host[PLENUM_NAME_MAX]; /* "": not about a host */
+	char host[PLENUM_NAME_MAX]; /* host that the edit concerns; "": none */
 };
 struct privsep_cluster_answer { /* the list is in a sealed memfd */
 	uint64_t id, len;
@@ -458,9 +460,9 @@ int privsep_send(int sock, enum privsep_role sender, struct privsep_msg *m, int 
  */
 int privsep_recv(int sock, enum privsep_role sender, struct privsep_msg *m, int *ret_fd,
 		 const char **ret_why);
-/* Reads len bytes of a sealed memfd from the other side into a heap string with a NUL. Returns
- * -EBADMSG if the file has another size or is not sealed, so it may change during the read or may
- * not be in memory. */
+/* Reads len bytes of a sealed memfd that the other process has sent, into a heap string with a NUL.
+ * Returns -EBADMSG if the file has another size or is not sealed: an unsealed file may change
+ * during the read, or may not be in memory. */
 int privsep_read_memfd(int fd, uint64_t len, char **ret);
 
 /* Writes a system call such as "41 (socket)" to buf, or only the number if its name is not known

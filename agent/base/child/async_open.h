@@ -38,8 +38,8 @@ int async_open_open(struct async_open *d, const char *path, struct async_folder 
 /* Like async_open_open(), for a mount point and in a separate task. The last component must not be
  * a symbolic link (-ENOTDIR), and the directory must be empty (-ENOTEMPTY). */
 int async_open_open_empty(struct async_open *d, const char *path);
-/* Returns the result of the latest completed attempt, 0 or negative errno, or -EAGAIN if no attempt
- * has been completed; in that case one is running. Never waits. */
+/* Returns the result of the last completed attempt, 0 or negative errno. Returns -EAGAIN if no
+ * attempt has been completed yet; one is then running. Never waits. */
 int async_open_look(struct async_open *d, const char *path, struct async_folder *ret);
 /* Returns how long the current attempt has been running, or 0 if there is none. */
 uint64_t async_open_waits_ns(const struct async_open *d, const char *path);

@@ -177,7 +177,8 @@ int child_task_start(const struct child_task_setup *setup, struct child_task **r
 	}
 	t->channel = pair[0];
 	theirs = pair[1];
-	/* The child may wait for the monitor, but the monitor never waits for the child. */
+	/* The child may wait until the monitor reads, but the monitor must never wait for the
+	 * child. */
 	if (fcntl(t->channel, F_SETFL, O_NONBLOCK) < 0) {
 		r = -errno;
 		goto fail;
