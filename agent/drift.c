@@ -124,8 +124,8 @@ static void note_fight(struct agent *a, struct drift_place *p, const struct plan
 }
 
 /* A single restart of a network manager is not a fight, but each further restart will change the
- * same objects. So the event names the manager once per window. Some managers record a link only
- * after they began to manage it. The agent finds these managers at the next repair. */
+ * same objects again. So an event names the manager once per window. Some managers record a link
+ * only after they have begun to manage it; the agent finds such a manager at the next repair. */
 static void note_manager(struct agent *a, struct drift_place *p, const struct plan_step *s,
 			 uint64_t now)
 {

@@ -297,8 +297,8 @@ static const char *take_request(struct clients *c, struct client *cl, const stru
 	return NULL;
 }
 
-/* Returns whether the client still has the rights with which its connection was accepted, or the
- * role that its last token had. */
+/* Returns whether the client still has the rights that it had when its connection was accepted or,
+ * for a network client, the role that its last token had. */
 static bool is_entitled(const struct clients *c, const struct client *cl)
 {
 	const struct access_entry *e;
@@ -309,12 +309,14 @@ static bool is_entitled(const struct clients *c, const struct client *cl)
 	}
 	if (cl->role == PRIVSEP_ADMIN)
 		return clients_rights_change(&c->rights, &cl->peer);
-	/* A client of the admin socket that has gained rights needs another process. */
+	/* A client that connected to the admin socket without the right to make changes, and has
+	 * that right now, has to connect again: only the process `admin` can make changes. */
 	return !cl->needs_right || (!clients_rights_change(&c->rights, &cl->peer) &&
 				    clients_rights_read(&c->rights, &cl->peer) == !cl->barred);
 }
 
-/* Call when the child has sent an answer, or has received the first bytes of a request. */
+/* Prepares the connection for its next request. Call when the child has sent an answer, or has
+ * received the first bytes of the next request. */
 static const char *take_next(struct clients *c, struct client *cl)
 {
 	if (cl->state == CLIENT_ASKED || cl->state == CLIENT_STREAM)
@@ -483,8 +485,8 @@ void clients_note_event(struct clients *c, uint64_t next, uint64_t instance)
 	note(c);
 }
 
-/* Ends the connections of clients whose rights have changed. Connections with an answer on its way
- * are checked before their next request. */
+/* Ends the connections of clients whose rights have changed. A connection whose answer is being
+ * sent is checked before its next request instead. */
 static void drop_changed(struct clients *c)
 {
 	for (struct client *cl = c->list; cl; cl = cl->next)
@@ -493,8 +495,8 @@ static void drop_changed(struct clients *c)
 			clients_drop(c, cl);
 }
 
-/* Users that the configuration lists must be able to connect, so the mode of the socket's file
- * allows all users. The credentials from the kernel then decide. */
+/* The mode of the socket's file lets all users connect, because any of them may be listed in the
+ * configuration. The credentials from the kernel decide about each client. */
 void clients_set_rights(struct clients *c, struct clients_rights *rights)
 {
 	bool others = rights->n_users > 0 || rights->n_groups > 0;
@@ -645,8 +647,8 @@ static int on_network_timer(void *user)
 	return loop_timer_arm(c->network_timer, NETWORK_TICK_NS);
 }
 
-/* The change is made in a later turn of the loop, because the caller may be a handler of the
- * process that has to be replaced. */
+/* Makes the change later, in a turn of the event loop, because the caller may be a handler of the
+ * process that the change replaces. */
 void clients_set_network(struct clients *c, struct network_config *config)
 {
 	if (!c->network_changes && network_config_equal(&c->network.config, config)) {

@@ -29,8 +29,8 @@
 #define CLIENTS_IDLE_NS (10 * NSEC_PER_SEC)
 /* Longest time in CLIENT_HELD: longer than API_WAIT_S_MAX. */
 #define CLIENTS_HELD_NS (90 * NSEC_PER_SEC)
-/* Longest wait for an answer that is made for many clients: longer than API_ANSWER_LIMIT_NS, after
- * which the child itself answers. */
+/* Longest wait for an answer that is made for many clients. It is longer than API_ANSWER_LIMIT_NS,
+ * after which the child sends an error. */
 #define CLIENTS_WAITS_NS (120 * NSEC_PER_SEC)
 #define CLIENTS_GROUPS_MAX 1024
 
@@ -65,12 +65,12 @@ struct client {
 	enum privsep_role role; /* the child that serves the client */
 	enum client_state state;
 	bool barred; /* the client may not read, so it gets only errors */
-	/* Has to have the right to read, because it connected to the admin socket, as any user
-	 * can. */
+	/* The client must have the right to read, because it connected to the admin socket, which
+	 * any user can do. */
 	bool needs_right;
 	bool streams; /* its answer is a stream of events */
 	bool changes; /* its request is for a change, and is the last request of the connection */
-	/* Role, name and hash that belong to the last token of a network client. */
+	/* Role, name and hash of the last token of a network client. */
 	enum access_role access;
 	char name[ACCESS_NAME_MAX];
 	uint8_t hash[ACCESS_HASH_BYTES];
@@ -148,8 +148,8 @@ void clients_note_refusal(struct clients *c, const struct client *cl, const char
  * network client, the caller also has to check its role. */
 bool clients_may_change(const struct clients *c, const struct client *cl);
 /* Returns a number that identifies the user in records of changes: the uid or, for a token, a
- * number made from its name, above the uids of most hosts. If two names had the same number, they
- * would only count as one user, for example as authors of staged changes. */
+ * number above the uids of most hosts that is computed from the token's name. Two names may have
+ * the same number; they then count as one user, for example as author of staged changes. */
 uid_t clients_user(const struct client *cl);
 /* Describes the client in buf, and returns buf. A client of this host is described as "uid 1000,
  * pid 4242, curl", without the program if it has ended; a network client as "token ci (operate),
@@ -158,18 +158,18 @@ const char *clients_describe(const struct client *cl, char *buf, size_t size);
 /* Returns whether `by`, a text by clients_describe(), describes that user. A request without a
  * client, such as a reload, counts as root's. */
 bool clients_is_by(const char *by, uid_t uid);
-/* Answers the request of a connection. body: a sealed memfd, which stays the caller's. Returns
- * -ENOENT if the connection has ended. */
+/* Sends the answer to the request of a connection. body: a sealed memfd, which stays the caller's.
+ * Returns -ENOENT if the connection has ended. */
 int clients_answer(struct clients *c, uint64_t id, const struct privsep_reply *reply, int body);
 /* Returns whether the connection is open and its request waits for an answer. */
 bool clients_waits(const struct clients *c, uint64_t id);
 /* Returns the id by which clients_answer() answers a PRIVSEP_SHARED_READ of that child. */
 uint64_t clients_shared_read_id(enum privsep_role role, uint32_t what);
-/* Makes the answer of the client a stream, which has no time limit. Returns -EMFILE if its user has
- * too many streams, or -ENOENT if the connection has ended. */
+/* Makes the client's answer a stream, which has no time limit. Returns -EMFILE if the client's user
+ * has too many streams, or -ENOENT if the connection has ended. */
 int clients_stream(struct clients *c, uint64_t id);
 /* Returns whether the answer of a client of the admin socket may not have been delivered yet. The
- * child has the answer, which would be lost if the child ended now. */
+ * child that has the answer must not end before that, because the answer would be lost. */
 bool clients_answer_pending(const struct clients *c);
 /* Tells the children that there is an event or another change, so that they answer the requests
  * that wait for it. */

@@ -9,7 +9,7 @@
 
 #include "agent/clients/clients.h"
 
-#define SHARED_READ_IDS 1024 /* lower ids are those of clients_shared_read_id() */
+#define SHARED_READ_IDS 1024 /* lower ids belong to shared reads, see clients_shared_read_id() */
 
 struct listener {
 	struct clients *clients;

@@ -190,7 +190,7 @@ static void on_get(struct agent *a, const struct client *cl, const struct privse
 
 /* ---- changes; each adds an event with its client ---- */
 
-/* Clears the problem of an earlier failed apply, and replies whether changes are staged. */
+/* Clears the problem of an earlier failed apply, and replies whether staged changes exist. */
 static void staged_is(struct agent *a, struct control_reply *r, bool staged)
 {
 	reconcile_forget_staged(a);
@@ -317,8 +317,8 @@ static void on_apply(struct agent *a, const struct client *cl, const struct priv
 	reconcile_ask_client(a, &client);
 }
 
-/* Confirms the pending apply or rolls it back. control_on_decided answers the client when that has
- * ended. */
+/* Confirms the pending apply or rolls it back. control_on_decided() sends the answer when the
+ * applier has carried out the decision. */
 static void decide(struct agent *a, const struct client *cl, bool keep, struct control_reply *r)
 {
 	char by[REQUESTER_MAX];
@@ -360,8 +360,9 @@ static bool is_forced(const struct privsep_apply *m, const char *name)
 	return false;
 }
 
-/* Returns whether a confirmation may replace the configuration files. If they were edited while the
- * apply was pending, it needs --force files. If not, r has the error. */
+/* Returns whether a confirmation may replace the configuration files. If an operator edited them
+ * while the apply was pending, the confirmation needs --force files. If it may not, r has the
+ * error. */
 static bool may_replace_files(struct agent *a, const struct privsep_msg *m, struct control_reply *r)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
@@ -397,8 +398,8 @@ static void on_confirm(struct agent *a, const struct client *cl, const struct pr
 	decide(a, cl, true, r);
 }
 
-/* Returns whether an apply is running. A rollback without a number could then mean the running or
- * the previous apply, so it is refused. */
+/* Returns whether an apply is running or queued. A rollback without a number is then refused,
+ * because the operator could mean that apply or the one before it. */
 static bool is_under_way(const struct agent *a, struct reason *why)
 {
 	const struct reconcile *rec = &a->reconcile;
@@ -421,8 +422,9 @@ static bool is_under_way(const struct agent *a, struct reason *why)
 	return true;
 }
 
-/* Returns whether the last apply failed or was rolled back already, for example by a crash. A
- * rollback without a number would undo the apply before it, so it is refused. */
+/* Returns whether the last apply has already failed or been rolled back, for example after a crash
+ * of the agent. A rollback without a number is then refused, because it would undo the apply before
+ * that one. */
 static bool is_undone(const struct history *h, const char *now, struct reason *why)
 {
 	const struct history_entry *e = h->n ? &h->entries[h->n - 1] : NULL;
@@ -470,8 +472,8 @@ static void on_rollback(struct agent *a, const struct client *cl, const struct p
 
 	take_apply(cl, &m->apply, &client);
 	client.back_to = m->apply.back_to;
-	/* The pending apply is not kept yet, so its number is a request to undo it, not to return
-	 * to it. */
+	/* A number that is the pending apply's is a request to undo this apply. It cannot mean a
+	 * return to this apply, because the apply is not kept yet. */
 	undo = a->reconcile.pending.applier &&
 	       (!client.back_to || client.back_to == a->reconcile.pending.entry);
 	if (undo) {
@@ -512,8 +514,8 @@ static void on_stop(struct agent *a, const struct client *cl, const struct privs
 		return;
 	}
 	control_note(a, cl, "stop of workers, mounts and agent requested");
-	/* If the agent is stopping already, stop_timer is in use: it limits the time of that
-	 * stop. */
+	/* While the agent is stopping, stop_timer limits the time of the stop, so it must not be
+	 * armed again. */
 	if (a->state != AGENT_STOPPING)
 		loop_timer_arm(a->stop_timer, 0);
 	control_json(r, 202, json_pack("{s:b}", "stopping", 1));
@@ -544,7 +546,7 @@ static void begin_capture(struct agent *a, const struct client *cl, const struct
 	}
 }
 
-/* Status 202 means that the capture is ending and has more packets. */
+/* Replies with status 202 if the capture is ending and has more packets. */
 static void on_capture(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 		       int fd, struct control_reply *r)
 {
@@ -672,8 +674,8 @@ static bool role_covers(struct agent *a, const struct client *cl, const struct p
 	return false;
 }
 
-/* The API process checked the client's credentials when it connected. They are checked again here,
- * because the configuration may have changed or the client may have exited. */
+/* The API process checked the client's credentials when the client connected. This function checks
+ * them again, because the configuration may have changed and the client may have exited since. */
 void control_on_request(void *user, struct client *cl, const struct privsep_msg *m, int fd)
 {
 	struct agent *a = user;

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Handles the result of passing a request to the process of the cluster. */
+/* Replies to a request that was passed to the process of the role `cluster`: the answer follows
+ * later, or k is an error. */
 static void requested(int k, struct control_reply *r)
 {
 	if (k >= 0)
@@ -45,7 +46,7 @@ void control_get_cluster(struct agent *a, const struct client *cl, enum privsep_
 	requested(cluster_read(a->cluster, what - PRIVSEP_CLUSTER_HOSTS, cl->id), r);
 }
 
-/* Makes the change of a client's request. Returns false if it is refused; r has the error. */
+/* Makes the edit that the client requests. Returns false if it is refused; r has the error. */
 static bool make_edit(const struct agent *a, const struct privsep_msg *m,
 		      struct privsep_cluster_edit *e, struct control_reply *r)
 {
@@ -67,7 +68,7 @@ static bool make_edit(const struct agent *a, const struct privsep_msg *m,
 		e->op = POOL_FORGET;
 		e->force = p->force;
 		memcpy(e->host, p->name, sizeof(e->host));
-		/* "?" owns the addresses whose keys have values of another form. */
+		/* pool.c uses "?" as the owner of addresses whose keys have invalid values. */
 		if (strcmp(p->name, "?") == 0 ||
 		    (record_name_is_valid(p->name) && strcmp(p->name, a->running.spec->host) != 0))
 			return true;

@@ -66,7 +66,7 @@ const struct history_entry *control_kept_entry(struct agent *a, uint64_t number,
 	return NULL;
 }
 
-/* Adds the configuration and the plan to the members of the history entry; null: they are not
+/* Adds the configuration and the plan to the JSON of the history entry, or null if they are not
  * kept. */
 static void get_past_json(struct agent *a, const struct history_entry *e, const char *yaml,
 			  struct control_reply *r)
@@ -77,7 +77,8 @@ static void get_past_json(struct agent *a, const struct history_entry *e, const 
 	autofree char *json = NULL;
 	json_t *plan;
 
-	/* A configuration that this agent cannot read, because it has another version, is null. */
+	/* The configuration is null if this agent cannot read it, because another version wrote
+	 * it. */
 	if (yaml && spec_parse("history", yaml, strlen(yaml), &d, &spec) >= 0)
 		json = spec_to_json(spec);
 	json_object_set_new(o, "configuration", json ? json_loads(json, 0, NULL) : json_null());

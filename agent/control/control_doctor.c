@@ -22,7 +22,7 @@
 #define RUN_SECONDS_MAX 120
 #define REPORT_BYTES_MAX (2U << 20)
 #define COMPLAINT_BYTES_MAX 400
-/* The largest exit status of a report: 1 a check warns, 2 a check fails. */
+/* Largest exit status of a run with a report: 1: a check warns; 2: a check fails. */
 #define REPORT_STATUS_MAX 2
 
 struct control_doctor {
@@ -32,7 +32,7 @@ struct control_doctor {
 	bool answered;
 };
 
-/* What the child sends; its descriptor has the report, or what the program wrote on standard
+/* A message of the child. Its descriptor has the report, or what the program wrote to standard
  * error. */
 struct message {
 	bool is_report;
@@ -57,7 +57,8 @@ static const char *find_program(char *buf, size_t size)
 	return PLENUM_BINDIR "/plenum";
 }
 
-/* Ends the program together with this child, which the agent ends together with itself. */
+/* Starts the program. It ends together with this child, and the child ends together with the
+ * agent. */
 static pid_t start(const char *program, int out, int err)
 {
 	char *const argv[] = {(char *)"plenum", (char *)"--json", (char *)"doctor", NULL};

@@ -14,8 +14,8 @@ static bool is_leg(const struct agent *a, const char *name)
 	return false;
 }
 
-/* Returns whether the name is a peer: one of the configuration or of a worker's path, or any
- * address. */
+/* Returns whether the name is a peer: a peer of the configuration, the peer of a worker's path, or
+ * any IP address. */
 static bool is_peer(const struct agent *a, const char *name)
 {
 	const struct spec *s = a->running.spec;

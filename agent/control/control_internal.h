@@ -31,8 +31,8 @@ void control_error(struct control_reply *r, unsigned status, const char *code, c
 		   json_t *details);
 /* Makes the reply for an error of the store, the plan or the reconcile, with the details in d. */
 void control_failure(struct agent *a, struct control_reply *r, int error, const struct diag *d);
-/* Returns the text of the reply, which r->text owns, and which the caller frees there. Never fails:
- * without memory it returns an error text. */
+/* Returns the text of the reply. r->text owns the text, and the caller frees it there. Never fails:
+ * without memory, the text is an error. */
 const char *control_text(struct control_reply *r);
 /* Sends the reply while its request is being handled, and frees the members of the reply. */
 void control_answer_now(struct agent *a, uint64_t client, struct control_reply *r);
@@ -50,8 +50,8 @@ void control_note(struct agent *a, const struct client *cl, const char *fmt, ...
  * configuration is being applied, -ESTALE if m names another version of it, or another negative
  * errno if it cannot be read. */
 int control_may_stage(struct agent *a, const struct privsep_msg *m);
-/* Like control_may_stage(), before a change by this client, who becomes the author of the changes
- * that are staged next. */
+/* Like control_may_stage(), for a change by this client. The client becomes the author of the
+ * changes that are staged next. */
 int control_begin_stage(struct agent *a, const struct client *cl, const struct privsep_msg *m);
 /* Gets the version (ETag) of the object that m would change, a leg or the whole configuration. *ret
  * 0: the object does not exist. Returns 0 or negative errno. */
@@ -60,15 +60,16 @@ uint64_t control_tag_of_tree(const struct spec *next);
 /* Returns the version of the running and staged configuration of a leg, or 0 if it has neither. */
 uint64_t control_tag_of_net(const struct spec *running, const struct spec *next, const char *name);
 const struct spec_net *control_find_net(const struct spec *spec, const char *name);
-/* The core of a worker in the running and in the staged configuration. */
+/* The running and the staged core of a worker. */
 struct control_place {
-	bool runs, is_staged; /* the worker is in that configuration */
+	/* Whether the worker is in the running and in the staged configuration. */
+	bool runs, is_staged;
 	unsigned running, staged;
 	enum spec_role role;
-	const struct spec_worker *entry; /* of the staged configuration; NULL: not staged */
+	const struct spec_worker *entry; /* entry of the staged configuration; NULL: not staged */
 };
-/* Finds the cores of a worker; *p is empty before. Returns 0, -ENOENT if no worker has the id, or
- * another negative errno. */
+/* Finds the cores of the worker. The caller has zeroed *p. Returns 0, -ENOENT if no worker has the
+ * id, or another negative errno. */
 int control_find_place(struct agent *a, uint32_t id, const struct spec *next,
 		       struct control_place *p);
 /* Returns the version of the running and the staged core of a worker, or 0 if no worker has the
@@ -79,11 +80,12 @@ uint64_t control_tag_of_worker(struct agent *a, uint32_t id, const struct spec *
 const char *control_pending_word(const json_t *running, const json_t *staged);
 /* Lists the changed configuration keys, such as {"label": {"running": "a", "staged": "b"}}. */
 json_t *control_changes_to_json(const json_t *running, const json_t *staged);
-/* Returns the file of the entry at pos, among the files that an apply would read. The running
- * configuration does not show it, because after a rollback it comes from the history. */
+/* Returns the file that has the entry at pos, one of those that an apply would read. Call with the
+ * staged configuration: the running configuration may come from the history, which has no such
+ * files. */
 json_t *control_file_to_json(const struct agent *a, const struct diag_pos *pos);
-/* Lists the values that a file sets for the entry but that another file overrides. of: the list of
- * the entry, "net" or "workers"; entry: its pos, or NULL for an empty list. */
+/* Lists the values of the entry that one file sets and another file overrides. of: the list that
+ * has the entry, "net" or "workers". entry: position of the entry; NULL: returns an empty list. */
 json_t *control_overridden_to_json(const struct agent *a, const struct spec *next, const char *of,
 				   const struct diag_pos *entry);
 
@@ -133,15 +135,16 @@ void control_worker_stop(struct agent *a, const struct client *cl, const struct 
 			 int fd, struct control_reply *r);
 void control_worker_start(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 			  int fd, struct control_reply *r);
-/* Answers with the lines of a worker or the agent in the journal, by a child process. */
+/* Answers with journal lines of a worker or of the agent, which a child process reads. */
 void control_get_logs(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
 		      struct control_reply *r);
-/* In that child process: makes the answer. worker: its id; 0: the agent. In control_logs.c. */
+/* Called in that child process: makes the answer. worker: id of the worker; 0: the agent. In
+ * control_logs.c. */
 void control_answer_logs(struct agent *a, uint32_t worker, struct control_reply *r);
 void control_log_level(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 		       int fd, struct control_reply *r);
-/* Makes the error that a worker does not exist, or that it does not do what is asked: `what` is
- * "exists" or "runs". The text lists the ids of the existing workers. */
+/* Makes the error that no worker with that id exists or runs. what: "exists" or "runs". The text
+ * lists the ids of the existing workers. */
 void control_unknown_worker(struct agent *a, uint32_t id, const char *what,
 			    struct control_reply *r);
 /* Appends a note if workers run an earlier program. */
@@ -153,9 +156,9 @@ void control_mount(struct agent *a, const struct client *cl, const struct privse
 		   struct control_reply *r);
 void control_unmount(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
 		     struct control_reply *r);
-/* Unmounts in a child process, unless programs use the mount, and then calls done with 0, -EBUSY
- * and the programs, or another negative errno (control_unmount.c). Returns NULL if it cannot be
- * started. */
+/* Starts a child process that unmounts the mount unless programs use it. Calls `done` with 0,
+ * -EBUSY and the programs, or another negative errno. Returns NULL if the process cannot be
+ * started. In control_unmount.c. */
 struct control_unmount *control_unmount_start(struct agent *a, const char *path, const char *real,
 					      void (*done)(struct agent *a, const char *path,
 							   int error, const char *users));
@@ -182,7 +185,7 @@ void control_rdma_ping(struct agent *a, const struct client *cl, const struct pr
 
 /* ---- the doctor (control_doctor.c) ---- */
 
-/* Starts a run of 'plenum doctor', whose report is the answer, and sets r->later. */
+/* Starts a run of 'plenum doctor', and sets r->later. The report of the run is the answer. */
 void control_doctor(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
 		    struct control_reply *r);
 /* Ends the run without an answer. */
@@ -197,10 +200,10 @@ void control_get_events(struct agent *a, const struct client *cl, const struct p
  * stream. */
 void control_stream(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
 		    struct control_reply *r);
-/* Starts a child process that makes the answer, and sets r->later; on an error, r has the error.
- * `what` is PRIVSEP_INVENTORY, PRIVSEP_LOCKS, PRIVSEP_PLAN (c has the checks to override), or
- * PRIVSEP_PLAN_BACK: the plan of a rollback to apply c->back_to or, if that is 0, of the pending
- * apply. */
+/* Starts a child process that makes the answer, and sets r->later. On an error, r has the error.
+ * what: PRIVSEP_INVENTORY, PRIVSEP_LOCKS, PRIVSEP_PLAN (c has the checks to override), or
+ * PRIVSEP_PLAN_BACK: the plan of a rollback to apply c->back_to or, if c->back_to is 0, of a
+ * rollback of the pending apply. */
 void control_query_host(struct agent *a, const struct reconcile_client *c, enum privsep_what what,
 			struct control_reply *r);
 

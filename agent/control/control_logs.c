@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bounds of an answer: lines, entries of the journal that are searched, and time. */
+/* Limits of one answer: number of lines, number of journal entries to search, and time. */
 #define LINES_MAX 1000
 #define ENTRIES_MAX 200000
 #define SEARCH_NS (10 * NSEC_PER_SEC)
@@ -17,12 +17,12 @@ struct search {
 	struct journal_filter filter;
 	json_t *lines; /* the latest first */
 	size_t n_entries;
-	json_int_t number; /* of the line before; 0: there was none */
+	json_int_t number; /* number of the previous line; 0: no line yet */
 	bool complete;	   /* the whole journal was searched */
 };
 
-/* Sets the number of a line, the key of its page: microseconds since 1970. Lines of the same
- * microsecond get different numbers. */
+/* Sets the number of a line, by which clients request the next page: microseconds since 1970. Lines
+ * of the same microsecond get different numbers. */
 static void add_number(struct search *s, const json_t *entry, json_t *line)
 {
 	const char *us = json_string_value(json_object_get(entry, "__REALTIME_TIMESTAMP"));
@@ -56,7 +56,7 @@ static const struct sup_worker *find_worker(const struct agent *a, uint32_t id)
 	return NULL;
 }
 
-/* Explains why there are no lines. */
+/* Explains why the answer has no lines. */
 static json_t *explain(pid_t pid, uint32_t worker, int error)
 {
 	char who[40], place[JOURNAL_PLACE_MAX];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests to mount and unmount (`plenum mount`, `plenum umount`). A requested mount is given to a
- * worker at once, without a reconcile run. Its client gets the answer when the server serves the
- * mount, or the reason why it does not; then nothing of the mount remains.
+ * Requests to mount and unmount (`plenum mount`, `plenum umount`). A worker gets a requested mount
+ * at once, without a reconcile. When the server serves the mount, the client gets its answer. If
+ * the server does not serve it in time, the client gets the reason, and the mount is removed.
  */
 #include "agent/control.h"
 #include "agent/control/control_internal.h"
@@ -10,8 +10,9 @@
 #include <string.h>
 
 #define TICK_NS (20 * NSEC_PER_MSEC)
-#define MOUNT_LIMIT_NS (20 * NSEC_PER_SEC)   /* from the request until the server serves it */
-#define UNMOUNT_LIMIT_NS (10 * NSEC_PER_SEC) /* longer than MOUNTS_UNMOUNT_LIMIT_NS */
+/* Time from the request until the server must serve the mount. */
+#define MOUNT_LIMIT_NS (20 * NSEC_PER_SEC)
+#define UNMOUNT_LIMIT_NS (10 * NSEC_PER_SEC) /* must be longer than MOUNTS_UNMOUNT_LIMIT_NS */
 
 _Static_assert(PRIVSEP_PATH_MAX == sizeof(((struct launch_mount *)0)->path), "paths fit");
 
@@ -47,7 +48,7 @@ static void fail(struct agent *a, struct command_mount *e, unsigned status, cons
 	e->due_ns = clock_now_ns() + UNMOUNT_LIMIT_NS;
 }
 
-/* Ends the mount for a client, or for none. The client gets the answer when it is unmounted. */
+/* Begins to end the mount. If a client waits, it gets its answer when the mount is unmounted. */
 static void end(struct agent *a, struct command_mount *e)
 {
 	command_mounts_end(&a->command_mounts, e);
@@ -76,7 +77,8 @@ static void keep(struct agent *a, struct command_mount *e)
 	answer(a, e, &r);
 }
 
-/* Fails the mount because its time is over, with the reason that the agent knows. */
+/* Fails the mount because its time limit has passed. The error has the reason, if the agent knows
+ * one. */
 static void fail_late(struct agent *a, struct command_mount *e, const struct reason *served)
 {
 	const char *why = health_mount_reason(&a->health, e->worker, e->what.path);
@@ -166,8 +168,8 @@ static void check_kept(struct agent *a, struct command_mount *e)
 			     "the mount is back at its place: another process has moved it");
 }
 
-/* Returns whether the configuration has taken over the mount for good. Its removal from the
- * configuration then ends it. */
+/* Returns whether the configuration has the mount, and no pending apply can undo that. From then
+ * on, the mount ends when it is removed from the configuration. */
 static bool is_taken_over(const struct agent *a, const struct command_mount *e)
 {
 	return e->state == COMMAND_MOUNT_KEPT && !e->client && !e->unmount &&
@@ -191,7 +193,8 @@ static void refresh(struct agent *a)
 	if (!cm->changed || reconcile_is_active(a) || !a->running.spec)
 		return;
 	cm->changed = false;
-	/* A mount that fails here changes the list again, for the next tick. */
+	/* If a mount fails in this call, `changed` is set again, and the next tick repeats the
+	 * call. */
 	if (reconcile_refresh_mounts(a) < 0)
 		cm->changed = true;
 }
@@ -302,7 +305,8 @@ static const struct launch_config *find_worker(const struct agent *a, uint32_t i
 	return NULL;
 }
 
-/* Checks whether the path is a mount already. */
+/* Returns whether the path is in use by a mount, even by one that is being unmounted; if so, why
+ * has the reason. */
 static bool is_taken(const struct agent *a, const char *path, struct reason *why)
 {
 	const struct command_mount *e = command_mounts_find(&a->command_mounts, path);
@@ -407,14 +411,15 @@ static const char *code_of(unsigned status)
 	return status == 400 ? "bad-body" : status == 404 ? "not-found" : "conflict";
 }
 
-/* Returns whether the client's programs see the agent's mounts. One in a container, or under
- * systemd's PrivateTmp=, may not, and would write into the folder below. */
+/* Returns whether the client's programs see the agent's mounts. A client in a container, or in a
+ * service with PrivateTmp=, may have another mount namespace. Its programs would not see the mount,
+ * and would write into the directory below it. */
 static bool sees_mounts(const struct client *cl)
 {
 	char link[40], own[64], other[64];
 	ssize_t n, m;
 
-	if (cl->peer.uid == CLIENTS_NO_UID) /* a network client has no programs here */
+	if (cl->peer.uid == CLIENTS_NO_UID) /* the client has no programs on this host */
 		return true;
 	snprintf(link, sizeof(link), "/proc/%d/ns/mnt", cl->peer.pid);
 	n = readlink("/proc/self/ns/mnt", own, sizeof(own));
@@ -422,8 +427,8 @@ static bool sees_mounts(const struct client *cl)
 	return n > 0 && n == m && memcmp(own, other, (size_t)n) == 0;
 }
 
-/* Returns whether this client can change mounts now, and the path is one. If not, r has the
- * error. */
+/* Returns whether this client can change mounts now and `path` can be a mount point. If not, r has
+ * the error. */
 static bool can_change(struct agent *a, const struct client *cl, const char *path,
 		       struct control_reply *r)
 {
@@ -457,7 +462,7 @@ void control_mount(struct agent *a, const struct client *cl, const struct privse
 
 	if (!can_change(a, cl, m->mount.path, r))
 		return;
-	/* An unmount of a moment ago may not have been noticed yet. */
+	/* Notices recent unmounts first, so that the path counts as free. */
 	mounts_look(a->mounts);
 	tick(a);
 	status = check(a, &m->mount, &why);
@@ -490,13 +495,15 @@ static void on_unmounted(struct agent *a, const char *path, int error, const cha
 
 	if (!e)
 		return;
-	mounts_look(a->mounts); /* with e->unmount: then it was not another process */
+	/* Called while e->unmount is set, so that the unmount counts as the agent's. */
+	mounts_look(a->mounts);
 	e->unmount = control_unmount_forget(e->unmount);
 	command_mounts_wake(&a->command_mounts);
-	/* If it was unmounted, the tick answers when its file system has ended. */
+	/* If the mount was unmounted, the tick answers the client when the kernel has ended the
+	 * file system. */
 	if (e->state == COMMAND_MOUNT_ENDING || mounts_is_displaced(a->mounts, e->what.path))
 		return;
-	if (error == 0 || error == -EINVAL) /* it is not where it was: the look has ended it */
+	if (error == 0 || error == -EINVAL) /* another process has moved the mount */
 		reason_set_text(&why, "%s was not unmounted: its place has changed; try again",
 				path);
 	else if (error == -EBUSY)
@@ -511,7 +518,7 @@ static void on_unmounted(struct agent *a, const char *path, int error, const cha
 	answer_error(a, e, 409, error == -EBUSY ? "in-use" : "failed", why.text);
 }
 
-/* Finds the mount by its path, or by the path to which symbolic links of its path led. */
+/* Finds the mount by its configured path, or by its real path without symbolic links. */
 static struct command_mount *find(struct agent *a, const char *path)
 {
 	struct command_mount *e = command_mounts_find(&a->command_mounts, path);
@@ -535,17 +542,19 @@ static void refuse_unknown(struct agent *a, const char *path, struct control_rep
 		      NULL);
 }
 
-/* Begins to unmount a mount that no program uses. Returns the reason if it cannot begin. */
+/* Begins to unmount the mount unless programs use it. Returns NULL, or the reason why this is not
+ * possible. */
 static const char *begin_gently(struct agent *a, struct command_mount *e)
 {
 	const char *real = mounts_real_path(a->mounts, e->what.path);
 	const char *hidden = mounts_why(a->mounts, e->what.path);
 
-	if (real && hidden) /* umount(2) would unmount the file system that hides it */
+	/* A umount(2) would unmount the other file system, which hides the mount. */
+	if (real && hidden)
 		return hidden;
 	if (mounts_is_displaced(a->mounts, e->what.path))
 		return hidden ? hidden : "the mount is ending; try again";
-	if (!real) { /* it is not attached at present, so no program uses it */
+	if (!real) { /* the mount is not attached, so no program uses it */
 		end(a, e);
 		return NULL;
 	}
@@ -589,7 +598,8 @@ void control_unmount(struct agent *a, const struct client *cl, const struct priv
 	}
 	if (m->mount.force && mounts_real_path(a->mounts, e->what.path))
 		why = mounts_why(a->mounts, e->what.path);
-	if (why) { /* the unmount would fail, or hit the file system that hides it */
+	/* The unmount would fail, or would unmount the file system that hides the mount. */
+	if (why) {
 		control_error(r, 409, "mount-point", why, NULL);
 		return;
 	}

@@ -74,9 +74,9 @@ static bool has_core(const struct spec *next, unsigned core)
 	return false;
 }
 
-/* Makes the error that another worker uses the core, or will use it after an apply. Returns whether
- * one does. A core that a staged move frees keeps its worker's id and addresses until that move is
- * applied. */
+/* Returns whether another worker uses the core, or will use it after an apply; if so, makes the
+ * error. A core that a staged move frees counts as used until that move is applied, because it
+ * still has its worker's id and addresses. */
 static bool core_is_used(struct agent *a, const struct privsep_msg *m, const struct spec *next,
 			 struct control_reply *r)
 {
@@ -108,8 +108,8 @@ static bool core_is_used(struct agent *a, const struct privsep_msg *m, const str
 	return true;
 }
 
-/* Makes the error that the host does not have the core, or that it is offline. Returns whether this
- * is so. Without an inventory, the plan says so. */
+/* Returns whether the host does not have the core, or the core is offline; if so, makes the error.
+ * Without an inventory, returns false, and the plan of the apply reports the core. */
 static bool core_is_absent(struct agent *a, unsigned core, struct control_reply *r)
 {
 	const struct inventory *inv = a->running.inv;
@@ -128,7 +128,7 @@ static bool core_is_absent(struct agent *a, unsigned core, struct control_reply 
 	return true;
 }
 
-/* Makes the error that the worker runs, but that the staged configuration removes it. */
+/* Makes the error that the staged configuration removes the running worker. */
 static void fail_removed(uint32_t id, struct control_reply *r)
 {
 	char message[160];

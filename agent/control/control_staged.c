@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Running and staged configuration of the objects that requests change, for control_net.c and
- * control_move.c: versions (ETags), the check of a version before a change, and members of their
- * JSON. If two clients change the same version, the second change is refused.
+ * The running and the staged configuration of legs and workers, for control_net.c and
+ * control_move.c. Makes versions (ETags), checks the version before a change, and makes members of
+ * the JSON. If two clients change the same version, the second change is refused.
  */
 #include "agent/control/control_internal.h"
 #include "netcfg/base/hash.h"
@@ -54,7 +54,7 @@ uint64_t control_tag_of_net(const struct spec *running, const struct spec *next,
 
 /* ---- workers ---- */
 
-/* Finds the core to which a plan of the staged configuration gives the id. */
+/* Finds the core that has the worker id `id` in a plan of the staged configuration. */
 static int find_staged(struct agent *a, uint32_t id, const struct spec *next,
 		       struct control_place *p)
 {

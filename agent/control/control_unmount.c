@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Unmounts a mount that no program uses, in a child process: umount(2) may wait for the server. If
- * programs use the mount, the child finds out which. The monitor notices the unmount as it notices
- * one by umount(8) (mounts.c).
+ * Unmounts a mount that no program uses, in a child process, because umount(2) may wait for the
+ * server. If programs use the mount, the child finds out which. The monitor notices the unmount in
+ * the same way as an unmount by umount(8) (mounts.c).
  */
 #include "agent/base/child/child_task.h"
 #include "agent/control/control_internal.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/mount.h>
 
-#define USERS_MAX 5 /* programs that the answer names */
+#define USERS_MAX 5 /* maximum number of programs that the answer names */
 
 struct result {
 	int error;
@@ -60,8 +60,8 @@ static bool has_link(const char *pid, const char *folder, const char *real)
 	return found;
 }
 
-/* Returns whether a thread has its current or root directory on the mount. Threads can have their
- * own. */
+/* Returns whether a thread of the process has its current or root directory on the mount. Each
+ * thread may have its own directories. */
 static bool has_directory(const char *pid, const char *real)
 {
 	static const char *const links[] = {"cwd", "root"};
@@ -85,7 +85,7 @@ static bool has_directory(const char *pid, const char *real)
 
 static bool uses(const char *pid, const char *real)
 {
-	/* A mapped file may have no descriptor any more. */
+	/* A program may have mapped a file and closed its descriptor. */
 	return has_directory(pid, real) || has_link(pid, "fd", real) ||
 	       has_link(pid, "map_files", real);
 }
@@ -183,7 +183,7 @@ struct control_unmount *control_unmount_start(struct agent *a, const char *path,
 		return NULL;
 	u->agent = a;
 	u->done = done;
-	u->result.error = -EIO; /* if the child ends without a result */
+	u->result.error = -EIO; /* result if the child exits without sending one */
 	snprintf(u->path, sizeof(u->path), "%s", path);
 	snprintf(u->real, sizeof(u->real), "%s", real);
 	if (child_task_start(&setup, &u->child) < 0) {

@@ -258,8 +258,8 @@ static int compare_exports(const struct sup *s, const struct launch_config *desi
 	return r;
 }
 
-/* Adds an action for each export whose folder changes: an operator's apply opens the paths again,
- * and exports the folders to which they lead then. */
+/* Adds an action for each export whose folder changes. An operator's apply opens the exports' paths
+ * again and exports the folders that are there now. */
 static int compare_folders(const struct actions_task *t, const struct sup *s, struct plan *p)
 {
 	int r = 0;
@@ -287,8 +287,8 @@ struct settings {
 	int r;
 };
 
-/* Returns how a setting of the agent itself takes effect, or NULL if the agent does not use the
- * setting. */
+/* Returns how a setting of the agent itself takes effect, or NULL if it is not a setting of the
+ * agent. */
 static const char *agent_setting_effect(const char *path)
 {
 	static const char *const own[] = {"management.", "policy.", "admin.", "cluster.etcd"};

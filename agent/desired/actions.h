@@ -11,7 +11,7 @@
 #include "netcfg/plan/plan.h"
 
 struct actions_task {
-	/* running: NULL if no configuration runs; next: the spec of p */
+	/* running: NULL: no configuration runs; next: the spec of the plan p */
 	const struct spec *running, *next;
 	const struct launch_config *desired;
 	size_t n_desired;

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How long a worker polls before it sleeps: a little more than a round trip, so that it is still
- * polling when an answer arrives. */
+/* How long a worker polls before it sleeps: a little more than a round trip, so that the worker is
+ * still polling when an answer arrives. */
 #define WORKER_SPIN_US 100
 
 /* The plan has replaced the transport auto, so auto is not in the table. */
@@ -46,7 +46,7 @@ static const struct spec_peer *find_peer(const struct spec *spec, const char *na
 	return NULL;
 }
 
-/* Adds the addresses for a mount from this host itself: the data IPs of this host's compute
+/* Adds the addresses of a mount whose server is this host: the data IPs of this host's compute
  * workers. */
 static void add_own_addrs(const struct plan *plan, struct launch_mount *lm)
 {
