@@ -22,8 +22,8 @@ struct applier {
 	struct loop_source *source;
 	enum applier_stage stage;
 	unsigned n_recoveries; /* recoveries started because the process was killed */
-	/* The applier has waited for a confirmation. A recovery that finds a committed journal then
-	 * knows that this apply was committed. */
+	/* The applier has waited for a confirmation. So if a recovery finds a committed journal, it
+	 * is the journal of this apply. */
 	bool waited;
 	bool has_result;
 	bool listens; /* the applier has a socket for later monitors */
@@ -55,9 +55,9 @@ static void take_diag(struct applier *ap, struct applier_message *m)
 
 static void take_result(struct applier *ap, struct applier_result r)
 {
-	/* Here a recovery has succeeded. Either it has rolled back the requested apply, or it found
-	 * that apply committed and removed its journal: then the host is as desired, which the next
-	 * plan will show. */
+	/* At this point a recovery has succeeded. It has rolled back the requested apply, or it has
+	 * found that the apply was committed, and has removed the journal. In the second case the
+	 * host is as desired, which the next plan will show. */
 	if (ap->n_recoveries > 0 && r.error == 0)
 		r.error = !r.committed ? -EINTR : ap->waited ? 0 : -EAGAIN;
 	r.n_writes += ap->result.n_writes;

@@ -80,9 +80,9 @@ struct applier_task {
 	 * within probe_ns. NULL: do not check peers. */
 	const struct spec *former;
 	uint64_t probe_ns;
-	/* Seconds to wait for a confirmation, by CLOCK_BOOTTIME; 0: do not wait. patient: peers
-	 * that do not answer within probe_ns get the whole time, because their own host may need a
-	 * change too. No confirmation is accepted before they answer. */
+	/* Seconds to wait for a confirmation, by CLOCK_BOOTTIME; 0: do not wait. patient: give
+	 * peers that do not answer within probe_ns the whole time to answer, because their hosts
+	 * may need a change too. The applier accepts no confirmation before all peers answer. */
 	unsigned confirm_s;
 	bool patient;
 	/* Path of the applier's socket for a later monitor, and path of the outcome file

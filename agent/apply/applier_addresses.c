@@ -59,7 +59,8 @@ static int replan(struct applier_addresses *w, const struct applier_task *t, str
 	if (r == 0) {
 		r = apply_go_on(*apply, p, true, out);
 		*apply = r < 0 ? NULL : *apply;
-		out->failed_step = SIZE_MAX; /* its number would be one of the new plan */
+		/* Not a step of the task's plan, so the caller cannot use its number. */
+		out->failed_step = SIZE_MAX;
 	} else {
 		r = give_up(apply, r, out);
 	}

@@ -10,7 +10,7 @@
 #include "agent/apply/applier.h"
 #include "netcfg/plan/plan_conflict.h"
 
-/* Addresses of one apply. */
+/* The address checks of one apply. */
 struct applier_addresses {
 	struct plan_context ctx; /* the task's context with the conflicts added */
 	struct plan_conflicts conflicts;

@@ -68,13 +68,13 @@ void history_close_stale(struct history *h, uint64_t but);
 /* Returns the entry of that apply, or the entry that it shares with others, borrowed. Returns NULL
  * if there is no such number. */
 const struct history_entry *history_find(const struct history *h, uint64_t number);
-/* Returns the latest apply whose configuration is in force, because it was kept or waits for its
- * confirmation. Borrowed; NULL if there is none. */
+/* Returns the latest apply whose configuration was kept or waits for its confirmation, borrowed;
+ * NULL if there is none. */
 const struct history_entry *history_last(const struct history *h);
 /* Returns the number of the latest kept apply whose configuration differs from yaml, or 0 if there
- * is none. yaml is the running configuration; NULL: no configuration runs. The function compares
- * texts, because an apply need not have changed the configuration, and the running configuration
- * need not be that of the latest apply. */
+ * is none. yaml: the running configuration; NULL: no configuration runs. The function compares
+ * texts, because an apply may have left the configuration unchanged, and because the running
+ * configuration may be older than the latest apply. */
 uint64_t history_kept_other(const struct history *h, const char *yaml);
 /* Returns whether yaml is the same text as the configuration of the latest kept apply. */
 bool history_is_last(const struct history *h, const char *yaml);
@@ -92,9 +92,9 @@ json_t *history_to_json(const struct history *h);
 
 #define HISTORY_PLAN_BYTES_MAX (64U << 10)
 
-/* How far a failed apply came: number of the step that the kernel refused, from 1, or 0: none; and
- * whether it changed the host. unclear: not all of it was rolled back, or it is not known how far
- * it came. */
+/* Where a failed apply stopped: number of the step that the kernel refused, from 1, or 0: none; and
+ * whether the apply changed the host. unclear: it is not known how far the apply or its rollback
+ * came. */
 struct history_extent {
 	size_t failed_step;
 	bool changed, unclear;
@@ -109,8 +109,8 @@ void history_plan_keep(const struct history *h, uint64_t number, const json_t *p
  * entry, which may change after the plan was saved: "done", "failed", "rolled back", "not done" or
  * "unknown". */
 json_t *history_plan_load(const struct history *h, uint64_t number, enum history_outcome outcome);
-/* Notes that what the apply left on the host is not known step by step, because its rollback
- * failed. */
+/* Records that the state of the host after the apply is not known step by step, because the
+ * rollback failed. */
 void history_plan_unclear(const struct history *h, uint64_t number);
 /* Removes the plan of an entry. Call when the entry is removed. */
 void history_plan_forget(const struct history *h, uint64_t number);

@@ -19,7 +19,7 @@ static char *plan_path(const struct history *h, uint64_t number)
 	return asprintf(&path, "%s/%" PRIu64 ".plan", h->folder, number) < 0 ? NULL : path;
 }
 
-/* Copies entries of the list while *room bytes suffice, and counts the others. */
+/* Copies the first entries of the list, as many as fit into *room bytes, and counts the others. */
 static json_t *copy_list(const json_t *list, size_t *room, json_int_t *n_left_out)
 {
 	json_t *copy = json_array(), *o;
@@ -90,7 +90,7 @@ static void add_results(json_t *plan, enum history_outcome outcome)
 		.unclear = json_is_true(json_object_get(plan, "unclear"))};
 	/* The actions follow the last step, and none of them begins if a step has failed. */
 	const struct history_extent of_actions = {.changed = false};
-	/* Plans of an earlier version do not say how far a failed apply came. */
+	/* Plans that an earlier version saved lack the step at which a failed apply stopped. */
 	const bool known = json_object_get(plan, "changed") || outcome != HISTORY_FAILED;
 	json_t *o;
 	size_t i;

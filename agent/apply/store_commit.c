@@ -346,8 +346,8 @@ int store_commit(struct store *st, struct diag *d)
 		r = store_check_base(st, d);
 	if (r == -ESTALE)
 		store_abandon(st);
-	/* From now on a restarted agent completes the commit. It must not refuse that because a
-	 * file has changed, so the record is removed. */
+	/* From now on, a restarted agent must complete the commit even if a file has changed, so
+	 * the record of the files is removed. */
 	if (r >= 0)
 		store_forget_base(st);
 	if (r >= 0 && whole)

@@ -180,8 +180,8 @@ static int find_entry(struct store *st, struct edit *e, const char *name, struct
 	return r;
 }
 
-/* Returns whether the member is superfluous: removes it from its entry, and compares the
- * configuration without it to `yaml`. */
+/* Returns whether a member is superfluous. Removes the member from its entry, and compares the
+ * resulting configuration with `yaml`, the configuration with the member. */
 static bool is_superfluous(struct store *st, const struct edit *e, struct spec_node *member,
 			   const char *yaml)
 {
@@ -281,7 +281,8 @@ static int make_cores(const struct spec_worker *w, unsigned from, unsigned to, s
 	return spec_node_parse("the request", text, strlen(text), d, ret);
 }
 
-/* Finds the entry of `workers-set:` that changes the entry with these cores in its file. */
+/* Finds the entry of `workers-set:` that names one of these cores, which the configuration file
+ * lists for a worker. */
 static struct spec_node *find_worker_set(const struct edit *e, const unsigned *cores, size_t n)
 {
 	const struct spec_node *list = spec_node_member(e->root, "workers-set");
@@ -299,7 +300,7 @@ static struct spec_node *find_worker_set(const struct edit *e, const unsigned *c
 	return NULL;
 }
 
-/* Refuses to change an entry that `workers-set:` in a file of the operator changes already. */
+/* Refuses the move if `workers-set:` in an operator's file already changes the worker's entry. */
 static int refuse_set(const struct store *st, const struct spec *spec, const struct spec_worker *w,
 		      struct diag *d)
 {
@@ -324,8 +325,8 @@ static int refuse_set(const struct store *st, const struct spec *spec, const str
 	return 0;
 }
 
-/* Finds the entry of `workers-set:` that changes the entry w, or adds one. It names a core of the
- * file of w, because a move may have replaced the present cores. */
+/* Finds or adds the entry of `workers-set:` that changes the entry w. It refers to w by a core that
+ * the file of w lists, because an earlier move may have replaced that core since. */
 static int find_move(struct edit *e, const struct spec *spec, const struct spec_worker *w,
 		     struct diag *d, struct spec_node **ret)
 {
@@ -347,7 +348,7 @@ static int find_move(struct edit *e, const struct spec *spec, const struct spec_
 	return r < 0 ? r : spec_edit_add(e->root, "workers-set", *ret);
 }
 
-/* Changes the core in the tree. */
+/* Changes the worker's core in the tree of 50-cli.yaml. */
 static int edit_move(struct store *st, struct edit *e, unsigned from, unsigned to, struct diag *d)
 {
 	struct spec_node *cores = NULL, *entry = NULL;
@@ -408,9 +409,9 @@ static void drop_network(struct store *st, struct edit *e, const char *name)
 		spec_node_free(spec_edit_take(network));
 }
 
-/* Refuses to remove a leg of another file. If the leg has an entry in `net-set:` (`changed`), the
- * configuration is invalid once the leg itself no longer exists. Returns 0 then, because removing
- * the entry may repair the configuration. */
+/* Refuses to remove a leg that another file defines. changed: the leg has an entry in `net-set:`.
+ * If that leg no longer exists, the configuration is invalid; the function then returns 0, because
+ * removing the entry may repair it. */
 static int refuse_foreign(struct store *st, const char *name, bool changed, struct diag *d)
 {
 	PLENUM_CLEANUP(diag_done) struct diag ignored = DIAG_INIT;
