@@ -104,18 +104,18 @@ struct sup_worker { /* one worker; the supervisor writes it, the status reads it
 	bool wanted, adopted; /* adopted: an earlier agent started this process */
 	/* true: config comes from sup_reconcile; false: config comes from an earlier agent */
 	bool agreed;
-	struct launch_config config;   /* desired configuration */
+	struct launch_config config;   /* the desired configuration */
 	struct launch_config *started; /* configuration of the process; NULL: no process */
 	uint64_t boot_id;	       /* identity of the worker, kept with its state */
 	pid_t pid;
 	int pidfd, control_fd, state_fd;
 	int pins_fd; /* control socket of a worker of another version, until it exits */
 	const struct launch_stats *stats; /* mapped read-only; NULL before the first start */
-	/* The list of sessions behind it, mapped read-only; NULL: the memfd has none, because an
-	 * agent of another version made it. */
+	/* The list of sessions behind the statistics page, mapped read-only. NULL: an agent of
+	 * another version made the memfd without this list. */
 	const struct launch_watch *watch;
 	uint64_t started_ns, up_since_ns;
-	uint64_t down_since_ns; /* since when the worker has not served; 0: it serves */
+	uint64_t down_since_ns; /* time since which the worker has not served; 0: it serves */
 	bool is_late;		/* an excessive downtime was reported */
 	bool no_transport;	/* the process exited last because its transport was unavailable */
 	bool waits;		/* waits for the exit of another worker */

@@ -231,8 +231,8 @@ static void fetch_shared(struct sup_worker *w, const char *name, int at)
 		close(fd);
 }
 
-/* Returns the number under which the process has a table of file locks, of any version, among the
- * descriptors that it inherited; -1: it has none. */
+/* Returns the number of the descriptor by which the process inherited a table of file locks, of any
+ * version; -1: it inherited none. */
 static int find_locks(pid_t pid)
 {
 	static const char head[] = "/memfd:" EXPORTS_LOCKS_MEMFD;
@@ -255,8 +255,9 @@ static bool is_same_file(int a, int b)
 	       x.st_ino == y.st_ino;
 }
 
-/* Adopts the table of file locks, or notes that the worker uses another one than this agent: the
- * locks in the two do not exclude each other, so no worker may use ours while this one serves. */
+/* Adopts the worker's table of file locks, if this agent has none yet. If this agent already uses
+ * another table, sets w->other_locks: locks in the two tables do not exclude each other, so no
+ * other worker may serve exports before this worker has exited. */
 static void fetch_locks(struct sup_worker *w)
 {
 	struct exports *x = &w->sup->exports;

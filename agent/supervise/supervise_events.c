@@ -55,9 +55,9 @@ static const char *shared_with(const struct launch_config *c, const struct launc
 	return NULL;
 }
 
-/* Returns another process that still serves a mount or export of this worker, or has another table
- * of file locks, or NULL. That process must exit first, because two servers would corrupt the
- * state, and locks in two tables do not exclude each other. */
+/* Returns another process that has to exit before this worker starts; NULL: none. Such a process
+ * still serves a mount or export of this worker, and two servers would corrupt its state; or it
+ * uses another table of file locks, and locks in two tables do not exclude each other. */
 static const struct sup_worker *other_server(const struct sup_worker *w, const char **ret_what)
 {
 	for (const struct sup_worker *o = w->sup->workers; o; o = o->next) {

@@ -326,7 +326,7 @@ void sup_watch_exports(struct sup_worker *w)
 
 /* ---- file locks ---- */
 
-/* How long requests are collected before the records are written once for all of them. */
+/* Time for which requests are collected, so that one write of the records serves all of them. */
 #define LOCKS_SAVE_NS (5 * NSEC_PER_MSEC)
 
 int sup_give_locks(struct sup *s)

@@ -30,8 +30,8 @@ struct sup {
 	struct exports exports;		  /* states of exports, which outlive the workers */
 	struct export_records records;	  /* the recorded identity of each exported folder */
 	struct lock_records lock_records; /* the mounts that may hold file locks */
-	struct loop_source *lock_timer;	  /* writes them */
-	bool lock_unsaved;		  /* they could not be written */
+	struct loop_source *lock_timer;	  /* timer of the next write of lock_records */
+	bool lock_unsaved;		  /* the last write of lock_records failed */
 	struct async_open dirs;		  /* opens the directories of exports */
 	struct loop_source *heartbeat;
 	struct loop_source *look; /* checks whether servers accept new mounts; look_ns: its delay */

@@ -10,9 +10,9 @@
 /* The time in which a server answers a worker that is up. */
 #define SILENT_NS NSEC_PER_SEC
 
-/* Returns whether the reason, "code: sentence", is one for which the client fails requests
- * (client_refusal.c): it stays until an operator changes a configuration. Other refusals, such as
- * that of a server without a free session, pass by themselves. */
+/* Returns whether the reason, "code: sentence", lasts until an operator changes a configuration;
+ * for such a reason the client fails requests (client_refusal.c). Other refusals pass by
+ * themselves, such as that of a server without a free session. */
 static bool is_lasting(const char *reason)
 {
 	static const char *const codes[] = {

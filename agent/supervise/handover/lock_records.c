@@ -80,7 +80,8 @@ int lock_records_load(struct lock_records *x, const char *state_dir)
 		return 0;
 	if (r < 0) {
 		x->n = 0;
-		/* The file may contain records that must go: the next one replaces it. */
+		/* The file may contain records that should be removed, so it is replaced by the
+		 * next write. */
 		x->unsaved = true;
 	}
 	return r;
@@ -93,8 +94,8 @@ void lock_records_done(struct lock_records *x)
 	*x = (struct lock_records){.file = NULL};
 }
 
-/* Removes the file, which needs no space on a full disk, so that a record that must go is gone. The
- * clients of the other mounts then lose their locks when this host reboots. */
+/* Removes the file. This needs no space, so on a full disk it is the only way to remove a record.
+ * Clients of the other mounts then lose their locks if this host reboots. */
 static int remove_all(struct lock_records *x)
 {
 	int r = state_file_remove(&kind, x->file);
@@ -164,8 +165,8 @@ static size_t mount_at(size_t i)
 	return offsetof(struct lock_memory, mounts) + i * sizeof(struct lock_mount);
 }
 
-/* Writes the recorded mounts into the new table. The head goes last: without it, the table counts
- * as new. */
+/* Writes the recorded mounts to the new table. Writes the head last, because a table without a head
+ * counts as new. */
 static int seed(const struct lock_records *x, int fd)
 {
 	struct lock_head head = {.n_mounts = (uint32_t)x->n,
@@ -189,7 +190,7 @@ static bool is_mount(const struct lock_mount *m, const uint8_t id[16], uint64_t 
 	return m->used && m->epoch == epoch && memcmp(m->id, id, sizeof(m->id)) == 0;
 }
 
-/* Removes the records of mounts that the table does not contain. */
+/* Removes the records of mounts that the table does not have. */
 static int match(struct lock_records *x, int fd, uint32_t n_mounts)
 {
 	const uint32_t n = MIN_OF(n_mounts, LOCKS_MOUNTS);
@@ -242,8 +243,9 @@ static bool keep(struct lock_records *x, int fd, const struct launch_msg *msg)
 	const bool is_new = !k;
 	struct lock_mount m;
 
-	/* A request that was under way when another worker had the record removed must not write it
-	 * again. The table shows this, because a worker marks the mount there before it asks. */
+	/* Ignores the request if another worker has had the record removed meanwhile. The table
+	 * shows this, because a worker marks the mount in the table before it requests the
+	 * removal. */
 	if (msg->index >= LOCKS_MOUNTS || read_at(fd, &m, sizeof(m), mount_at(msg->index)) < 0 ||
 	    !is_mount(&m, msg->mount_id, msg->key) || msg->key == 0 || m.leaving != LOCK_STAYS ||
 	    m.stable & LOCK_STABLE_NEVER)
@@ -274,7 +276,7 @@ bool lock_records_ask(struct lock_records *x, int fd, uint32_t worker_id,
 	const bool keeps = msg->type == LAUNCH_MSG_LOCK_KEEP;
 	struct launch_msg *answer;
 
-	/* The worker asks again. */
+	/* The request is ignored; the worker will repeat it. */
 	if (x->n_answers == LOCK_ANSWERS_MAX || (keeps && !keep(x, fd, msg)))
 		return false;
 	if (!keeps)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The record, in the agent's state folder, of the mounts that may hold file locks at this server:
- * their ids and lock epochs. After a reboot it is written into the new table of locks, so that the
- * clients can reclaim their locks. Workers ask for records to be written or removed; they get the
- * answers after the file is on disk. Owned by the supervisor. The module sends no messages.
+ * The record, in the agent's state directory, of the mounts that may hold file locks at this
+ * server: their ids and lock epochs. After a reboot, the agent writes the mounts to the new table
+ * of locks, so that clients can reclaim their locks. Workers request that a record is written or
+ * removed, and get the answer when the file is on disk. Owned by the supervisor, which sends the
+ * messages.
  */
 #ifndef PLENUM_AGENT_LOCK_RECORDS_H
 #define PLENUM_AGENT_LOCK_RECORDS_H
@@ -19,7 +20,7 @@ struct lock_records { /* zeroed: no records */
 	size_t n;
 	bool unsaved; /* the file differs from the records */
 	bool checked; /* lock_records_check() was done */
-	/* The answers to be sent when the file is saved. */
+	/* The answers to send when the file has been saved. */
 	struct {
 		uint32_t worker_id;
 		struct launch_msg msg;
@@ -27,14 +28,15 @@ struct lock_records { /* zeroed: no records */
 	unsigned n_answers;
 };
 
-/* Reads the file in the agent's state folder. Returns 0, also if there is none, or an error of
- * state_file_read(); there are no records then. */
+/* Reads the file in the agent's state directory. Returns 0, even if there is no file. Returns an
+ * error of state_file_read() if the file cannot be used; no mount is recorded then. */
 int lock_records_load(struct lock_records *x, const char *state_dir);
 void lock_records_done(struct lock_records *x);
 /*
  * Call before a worker gets the table of locks behind fd. If the table is new, writes the recorded
- * mounts into it, whose clients then reclaim their locks. If not, removes the records of mounts
- * that it does not contain. Does so only once. Returns 0 or a negative errno.
+ * mounts to it, so that their clients reclaim their locks. Otherwise removes the records of mounts
+ * that the table does not have. Only the first successful call does this. Returns 0 or negative
+ * errno.
  */
 int lock_records_check(struct lock_records *x, int fd);
 /* Handles LAUNCH_MSG_LOCK_KEEP or LAUNCH_MSG_LOCK_FORGET of a worker. fd: the table of locks. A
@@ -42,7 +44,8 @@ int lock_records_check(struct lock_records *x, int fd);
  */
 bool lock_records_ask(struct lock_records *x, int fd, uint32_t worker_id,
 		      const struct launch_msg *msg);
-/* Writes the file. Returns 0, or a negative errno: then the answers must not be sent. */
+/* Writes the file. Returns 0, or negative errno; after an error the caller must not send the
+ * answers. */
 int lock_records_save(struct lock_records *x);
 
 #endif

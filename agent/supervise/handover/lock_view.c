@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads the table of file locks as a file, because a mapped one could change between a check and
- * its use. */
+/* Reads the table of file locks with pread(2). In mapped memory, a value could change between its
+ * check and its use. */
 #include "agent/supervise/handover/lock_view.h"
 #include "netcfg/base/text.h"
 #include <stdlib.h>
@@ -8,16 +8,16 @@
 #include <unistd.h>
 
 #define STATE_READY 2U
-#define CHUNK 4096U /* records that are read at a time */
+#define CHUNK 4096U /* number of records that are read at once */
 
-/* The parts of the table to which its records refer. */
+/* A copy of the table, except that it has only one chunk of the records. */
 struct copy {
 	int fd;
 	uint32_t n_mounts, n_files, n_records;
 	struct lock_mount *mounts;
 	struct lock_name *names;
 	struct lock_file *files;
-	struct lock_record *records; /* a chunk */
+	struct lock_record *records; /* the chunk that was read last */
 };
 
 static int read_at(int fd, void *to, size_t len, size_t at)
@@ -65,7 +65,7 @@ static int copy_begin(struct copy *c)
 	if (r < 0)
 		return r;
 	if (head.state != STATE_READY)
-		return 0; /* it is empty */
+		return 0; /* the table is empty */
 	if (head.version != LOCKS_VERSION)
 		return -EPROTO;
 	c->n_mounts = MIN_OF(head.n_mounts, LOCKS_MOUNTS);
@@ -80,7 +80,8 @@ static int copy_begin(struct copy *c)
 	return r == 0 && !c->records ? -ENOMEM : r;
 }
 
-/* Reads the chunk of records that begins with number `at`. Returns how many it has. */
+/* Reads up to CHUNK records, beginning with record number `at`. Returns their number or negative
+ * errno. */
 static int copy_chunk(struct copy *c, uint32_t at)
 {
 	uint32_t n = MIN_OF(c->n_records - at, CHUNK);
@@ -97,7 +98,8 @@ static void name_copy(char to[PLENUM_NAME_MAX], const char from[PLENUM_NAME_MAX]
 	text_clean(to);
 }
 
-/* Copies a record. Returns false if it is of no lock or request, or is invalid. */
+/* Copies a record. Returns false if the record has no lock and no waiting request, or is
+ * invalid. */
 static bool entry_copy(const struct copy *c, const struct lock_record *r,
 		       struct lock_view_entry *ret)
 {
@@ -133,7 +135,7 @@ static bool entry_copy(const struct copy *c, const struct lock_record *r,
 
 static int compare(const void *a, const void *b)
 {
-	/* held, being broken, broken, waiting */
+	/* order of the states: held, being broken, broken, waiting */
 	static const uint8_t order[LOCK_STATE_MAX] = {
 		[LOCK_BREAKING] = 1, [LOCK_BROKEN] = 2, [LOCK_WAITING] = 3};
 	const struct lock_view_entry *x = a, *y = b;
@@ -152,7 +154,8 @@ static int compare(const void *a, const void *b)
 #undef COMPARE
 }
 
-/* Adds the entry. If there is no space, it replaces one of a file for which no request waits. */
+/* Adds the entry. If the list is full and a request waits for the entry's file, the entry replaces
+ * an entry of a file for which no request waits. */
 static void view_add(struct lock_view *v, size_t max, const struct lock_view_entry *e, size_t *next)
 {
 	if (v->n < max) {

@@ -33,7 +33,7 @@ static void __attribute__((noreturn)) close_last(int fd, int gate)
 {
 	char byte;
 
-	fd = fcntl(fd, F_DUPFD, 5); /* out of the way of the two calls of dup2 */
+	fd = fcntl(fd, F_DUPFD, 5); /* a number that the two calls of dup2 do not use */
 	gate = fcntl(gate, F_DUPFD, 5);
 	if (fd < 0 || gate < 0 || dup2(fd, 3) < 0 || dup2(gate, 4) < 0)
 		_exit(1);
@@ -60,7 +60,9 @@ void mount_spare_drop(int fd)
 		return;
 	}
 	pid = fork();
-	if (pid == 0) /* its own child is not a child of the agent, which need not wait for it */
+	/* The child forks the process that closes the mount, and exits at once. So the agent does
+	 * not wait for that process. */
+	if (pid == 0)
 		drop_in_child(fd, gate[0]);
 	if (pid > 0)
 		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)

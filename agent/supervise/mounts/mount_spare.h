@@ -13,8 +13,8 @@
  * caller's, or negative errno. Does not block. */
 int mount_spare_new(int mnt_fd);
 
-/* Closes a spare mount, without blocking: if it is the last mount of its file system, the kernel
- * may wait for the server, and does that in a child process. Accepts -1. */
+/* Closes a spare mount without blocking. If it is the last mount of its file system, the kernel may
+ * wait for the server, so a child process closes it. Accepts -1. */
 void mount_spare_drop(int fd);
 
 struct mount_spare_request;

@@ -38,7 +38,7 @@ void mount_point_ask_spare(struct mount_point *p)
 static void point_free(struct mount_point *p)
 {
 	unmount_free(p->leaving);
-	loop_source_free(p->gone_source); /* before its descriptor */
+	loop_source_free(p->gone_source); /* removed before its descriptor is closed */
 	cleanup_close(&p->what.fuse_fd);
 	cleanup_close(&p->what.state_fd);
 	cleanup_close(&p->bell_fd);

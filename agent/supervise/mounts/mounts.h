@@ -69,11 +69,13 @@ bool mounts_shared_id(const struct mounts *m, const struct launch_mount *want, u
 /* Adopts the eventfd by which the workers of a mount wake each other, if the mount has none yet.
  * Returns 0 if this module owns fd now, or -ENOENT; the caller then keeps fd. */
 int mounts_adopt_bell(struct mounts *m, int fd, const uint8_t id[16]);
-/* What the worker of a mount knows about its server. */
+/* The state of a mount's server, as far as the worker of the mount knows it. */
 enum mounts_answer {
 	MOUNTS_SERVED,	/* the server serves the mount */
 	MOUNTS_REFUSED, /* the server refuses the mount until an operator changes a configuration */
-	MOUNTS_SILENT,	/* the server has not answered for a while, or gives a reason that passes */
+	/* The server has not answered for a while, or refuses for a reason that passes by
+	 * itself. */
+	MOUNTS_SILENT,
 };
 /* Records the answer of the server. A new mount is attached when its server serves it, or is
  * silent: programs then wait for the server, and write nothing into the directory below. While the
@@ -94,7 +96,7 @@ bool mounts_was_served(const struct mounts *m, const struct launch_mount *what);
 bool mounts_waits(const struct mounts *m, const char *path);
 /* Returns whether a mount is attached at that path, and programs reach it. */
 bool mounts_is_attached(const struct mounts *m, const char *path);
-/* Returns whether the server refuses the mount at that path, which is not attached therefore. */
+/* Returns whether the mount at that path is not attached because its server refuses it. */
 bool mounts_is_refused(const struct mounts *m, const char *path);
 /* Returns whether there is a mount at that path, also one that is being unmounted. */
 bool mounts_has_path(const struct mounts *m, const char *path);
@@ -104,15 +106,15 @@ const char *mounts_real_path(const struct mounts *m, const char *path);
 /* Returns the configured path of the mount that is attached at that path of mountinfo(5), or
  * NULL. */
 const char *mounts_at(const struct mounts *m, const char *real);
-/* Returns whether a mount made by command is not at its path any more, but programs may still use
- * its file system. It ends when they do not. */
+/* Returns whether a mount made by command is no longer at its path, although programs may still use
+ * its file system. The mount ends when no program uses it. */
 bool mounts_is_displaced(const struct mounts *m, const char *path);
 /* Returns whether another process has unmounted the mount of that path since an earlier agent
  * recorded it, and no program uses it. Call after the mounts were adopted, and before
  * mounts_clean(). */
 bool mounts_ended_before(const struct mounts *m, const char *path);
-/* Looks for mounts that other processes have unmounted. They are noticed without this call too, a
- * moment later. */
+/* Looks now for mounts that other processes have unmounted. Without this call, the agent notices
+ * them a moment later. */
 void mounts_look(struct mounts *m);
 /* Returns why programs do not reach the mount of that path: it is not attached, or another file
  * system hides it. Returns NULL if programs reach the mount, if the mount waits until an earlier

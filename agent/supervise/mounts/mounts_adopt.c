@@ -18,8 +18,8 @@ static bool is_connected(int fd)
 	return poll(&pfd, 1, 0) == 0;
 }
 
-/* Returns whether the recorded mount exists: at its path or, if it was made by command, at least
- * somewhere. */
+/* Returns whether the recorded mount exists at its path. For a mount made by command it is enough
+ * that its file system still exists. */
 static bool exists(const struct mounts *m, const struct rundir_mount *rm, int fd)
 {
 	return mount_point_is_recorded(rm) ||

@@ -27,13 +27,13 @@ struct mount_point {
 	/* Why programs do not reach the mount: it is not attached yet, or is hidden. */
 	struct reason why;
 	bool may_attach; /* the server has accepted the mount once, or is silent */
-	bool refused;	 /* the server refuses the mount, which is not attached therefore */
+	bool refused;	 /* the mount is not attached, because the server refuses it */
 	bool was_served;
 	/* A mount made by command is not at its path any more, but programs may still use its file
 	 * system. */
 	bool displaced;
 	bool by_agent;			 /* the agent has unmounted it for a client */
-	uint64_t displaced_ns;		 /* when that was noticed */
+	uint64_t displaced_ns;		 /* when the agent noticed that it is displaced */
 	struct loop_source *gone_source; /* waits until the kernel has ended the file system */
 	uint64_t made_ns;		 /* when the mount was made; 0: it was adopted */
 	struct mounts *mounts;

@@ -47,8 +47,9 @@ static void look_covered(struct mounts *m, struct mount_point *p)
 
 /* ---- mounts made by command ---- */
 
-/* Ends a mount made by command whose file system no program uses any more. The list of such mounts
- * is saved first: an agent that is killed here must not leave a mount that the next agent makes. */
+/* Ends a mount made by command whose file system no program uses any more. The callback removes the
+ * mount from the saved list first. Otherwise, if the agent were killed here, the next agent would
+ * make the mount again. */
 static void end_unmounted(struct mount_point *p)
 {
 	struct mounts *m = p->mounts;
@@ -69,10 +70,10 @@ static int on_gone(void *user, int fd, uint32_t revents)
 }
 
 /*
- * A mount made by command is not at its path any more. It ends when the kernel ends its file
- * system, which is at once unless programs use it: through open files, another mount, or in another
- * mount namespace. These must not lose it by the unmount of this one path. The kernel then reports
- * an error on the FUSE descriptor.
+ * Handles a mount made by command that is no longer at its path. The mount ends when the kernel
+ * ends its file system, and reports an error on the FUSE descriptor. That happens at once, unless
+ * programs still use the file system through open files, another mount, or another mount namespace.
+ * These programs must not lose the file system because this one path was unmounted.
  */
 static void displace(struct mount_point *p)
 {
@@ -183,8 +184,8 @@ void mounts_look(struct mounts *m)
 
 /* ---- the set ---- */
 
-/* Attaches a new mount whose worker has not told for long whether the server accepts it. Programs
- * then wait for the worker, as they do when it dies. */
+/* Attaches a new mount if its worker has not reported for MOUNTS_ANSWER_LIMIT_NS whether the server
+ * accepts the mount. Programs then wait for the worker, as they do when it dies. */
 static int on_place(void *user)
 {
 	struct mounts *m = user;
