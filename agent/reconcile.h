@@ -228,13 +228,15 @@ struct reconcile_run {
 	bool is_guarded;
 	bool needs_confirmation; /* an operator has to confirm the apply */
 	unsigned n_tries;	 /* number of retries after a recovery or an address conflict */
-	bool awaits_pools;	 /* the run continues when the cluster's store has answered */
-	bool asked_pools;	 /* the store was asked for addresses of this configuration */
+	bool awaits_pools;	 /* the run waits for the cluster's answer about pools */
+	/* Addresses for this configuration were requested from the cluster. */
+	bool asked_pools;
 	uint64_t began_ns, n_writes;
 	uint64_t mention_ns; /* a run that takes longer is reported as slow */
-	bool is_late;	    /* a step took longer than its driver usually needs, and was reported */
-	size_t n_steps;	    /* number of steps done */
-	bool unclear;	    /* what the failed apply left on the host is not known step by step */
+	bool is_late;	/* a step took longer than its driver usually needs, and was reported */
+	size_t n_steps; /* number of steps done */
+	/* The state of the host after the failed apply is not known step by step. */
+	bool unclear;
 	size_t failed_step; /* number of the step that the kernel refused, from 1; 0: none */
 	uint64_t entry;	    /* number in the history; 0: not recorded yet */
 	int error;	    /* result of the run */
@@ -344,8 +346,8 @@ void reconcile_arm(struct agent *a, uint64_t delay_ns);
  * can be restored now. */
 void reconcile_note_worker(struct agent *a);
 /* Tells the service manager once that the agent is ready: after the first run, when each new mount
- * is attached or its server refuses it. So a program that starts after the agent writes nothing
- * into a directory below a mount. Call when workers or mounts have changed. */
+ * is attached or its server refuses it. A program that is started after the agent then cannot write
+ * to the directory below a mount by mistake. Call when workers or mounts have changed. */
 void reconcile_note_ready(struct agent *a);
 /* Call when the agent stops: answers the queued requests, and the running reconcile starts no
  * workers. */
@@ -401,8 +403,9 @@ unsigned reconcile_pending_left_s(const struct agent *a);
 /* Returns whether a worker serves the mount. If not, why has the reason that the server reported,
  * or is empty. */
 bool reconcile_is_served(const struct agent *a, const struct launch_mount *m, struct reason *why);
-/* Gives the workers the changed mounts of a->command_mounts, without a run: neither the network nor
- * a pending apply is touched. Call when no run is active. Returns 0 or negative errno. */
+/* Passes the changed mounts of a->command_mounts to the workers, without a reconcile run: the
+ * network and a pending apply stay as they are. Call when no run is active. Returns 0 or negative
+ * errno. */
 int reconcile_refresh_mounts(struct agent *a);
 /* Clears the problem of a staged configuration that failed, because the configuration has been
  * replaced since. */

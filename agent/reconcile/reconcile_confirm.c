@@ -72,8 +72,8 @@ static void undo(struct agent *a, const struct reconcile_pending *p,
 	/* Prevents a retry, even if the following record of the rolled-back configuration cannot be
 	 * written. */
 	rec->pacing.retry_files = false;
-	/* Reads the rolled-back configuration from the ticket: if the workers could not get it, the
-	 * running configuration is still that from before the apply. */
+	/* Reads the rolled-back configuration from the ticket. The running configuration may still
+	 * be the one from before the apply, if the workers could not get the new one. */
 	(void)reconcile_ticket_load(a, &ignored, &spec);
 	reconcile_note_refused(a, p->source, p->entry, why, spec);
 	spec_free(spec);

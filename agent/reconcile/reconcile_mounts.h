@@ -13,9 +13,9 @@ int reconcile_mounts_before(struct agent *a);
  * so, why has the reason. */
 bool reconcile_mounts_lost(const struct agent *a, struct reason *why);
 /* Adds the mounts made by command to the n desired configurations of that spec and plan. If the
- * spec contradicts such a mount: with `strict`, returns -EINVAL with the reasons in d; otherwise
- * the mount ends, because a rollback or start must not depend on it. A mount that was only
- * requested always ends. */
+ * spec contradicts such a mount, the result depends on `strict`. If it is set, the function returns
+ * -EINVAL with the reasons in d. If not, the mount ends, because a rollback or start must not
+ * depend on it. A contradicted mount that the server has not served yet always ends. */
 int reconcile_mounts_merge(struct agent *a, const struct spec *spec, const struct plan *plan,
 			   bool strict, struct diag *d, struct launch_config *desired, size_t n);
 /* Passes the desired workers to the supervisor. While an apply is pending, they also get the mounts

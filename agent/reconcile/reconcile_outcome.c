@@ -424,6 +424,7 @@ void reconcile_conclude(struct agent *a, int error)
 			   a->running.n_desired);
 	if (rec->run.trigger == RECONCILE_RELOAD)
 		loop_notify("READY=1");
-	command_mounts_wake(&a->command_mounts); /* the configuration may have taken one over */
+	/* The configuration may have taken over a mount made by command. */
+	command_mounts_wake(&a->command_mounts);
 	answer_client(a, error);
 }

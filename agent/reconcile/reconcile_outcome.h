@@ -9,8 +9,8 @@
  * the client. error: 0 or negative errno. */
 void reconcile_conclude(struct agent *a, int error);
 /* Adds an entry for the running reconcile to the history, if reconcile_is_asked() or the run is
- * guarded. Adds none if there is one already, for the last good configuration or that of a pending
- * apply, and for a start that applies the latest entry again. */
+ * guarded. Adds no entry if the run already has one, if it applies the last good configuration or
+ * the configuration of a pending apply, or if a start applies the latest entry again. */
 void reconcile_enter(struct agent *a);
 
 #endif

@@ -182,8 +182,9 @@ static int keys_fill(struct agent *a, const struct spec *spec)
 	return 0;
 }
 
-/* Returns whether the configuration of this run may be refused, because another one runs and stays.
- * One that is restored, repaired or already in force must not be refused. */
+/* Returns whether this run may fail because its configuration is refused: another configuration
+ * runs, and stays in force. A configuration that is being restored or repaired, or that is in force
+ * already, must not be refused. */
 static bool is_refusable(const struct agent *a)
 {
 	const enum reconcile_source from = a->reconcile.run.source;
@@ -238,9 +239,9 @@ static struct plan_context context_of(struct agent *a, const struct spec *spec)
 		.n_forced = rec->run.client.n_forced};
 }
 
-/* Takes the addresses of pools that a configuration needs before it comes in force, so that the
- * plan and the checks of the apply have them. Returns 0, AWAITS_POOLS if the run continues later,
- * or negative errno. */
+/* Requests the addresses of pools that a configuration needs. This happens before the configuration
+ * comes into force, so that the plan and the checks of the apply already have the addresses.
+ * Returns 0, AWAITS_POOLS if the run continues later, or negative errno. */
 static int take_pools(struct agent *a)
 {
 	struct reconcile_run *run = &a->reconcile.run;
@@ -461,7 +462,8 @@ static void begin(struct agent *a)
 {
 	int r = first_half(a);
 
-	if (r == AWAITS_POOLS) { /* the configuration is loaded again then, with its warnings */
+	/* The run loads the configuration, with its warnings, again later. */
+	if (r == AWAITS_POOLS) {
 		generation_done(&a->reconcile.run.next);
 		diag_done(&a->reconcile.run.diag);
 		a->reconcile.run.diag = (struct diag)DIAG_INIT;
@@ -474,7 +476,7 @@ static void begin(struct agent *a)
 	finish(a, r == 0 ? second_half(a) : r);
 }
 
-/* Continues a run that waits for addresses of pools. */
+/* Continues a run that was waiting for addresses of pools. */
 static void pools_taken(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -530,7 +532,7 @@ static void finish(struct agent *a, int r)
 	reconcile_ticket_done(a);
 	while (rec->pending.applier && !rec->reachability.alone && rec->queue.n_clients > 0)
 		reconcile_refuse_client(a, &rec->queue.clients[--rec->queue.n_clients], -EALREADY);
-	if (rec->run.asked_pools) /* for a configuration that may not have come in force */
+	if (rec->run.asked_pools) /* restores the cluster settings in force */
 		membership_take_spec(a);
 	if (a->store.prepared) /* the prepared commit was not made */
 		store_abandon(&a->store);
