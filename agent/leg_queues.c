@@ -39,7 +39,7 @@ static bool carries(const struct inventory *inv, const struct inv_link *top, uin
 		(top->lower && l->master == top->lower));
 }
 
-/* Returns the leg that sends through this link, or NULL if there is none. */
+/* Returns the leg that sends through this link, or NULL if no leg does. */
 static const struct plan_leg_info *leg_of(const struct agent *a, uint32_t ifindex)
 {
 	const struct plan *p = a->running.plan;

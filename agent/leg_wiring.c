@@ -56,8 +56,8 @@ static void update_problems(struct agent *a)
 	json_decref(list);
 }
 
-/* Returns whether LLDP names the switch of the leg. If the switches of two legs are known by LLDP,
- * LLDP itself shows whether they are the same. */
+/* Returns whether LLDP names the switch of the leg. If it does so for two legs, LLDP already shows
+ * whether the legs share a switch. */
 static bool lldp_knows(const struct agent *a, const struct wiring_leg *leg)
 {
 	const struct label *l = labels_find(&a->labels, leg->name);
@@ -89,8 +89,8 @@ static void update_notes(struct agent *a)
 	json_decref(list);
 }
 
-/* Requests another plan once a refused address is free again, because a worker gets the address
- * back only by a new plan. */
+/* Requests another plan when a refused address has become free, because the worker gets the address
+ * back only with a new plan. */
 static void retry_refused(struct agent *a, const struct wiring_leg *leg, const struct ip_addr *ip)
 {
 	struct plan_conflicts *c = &a->reconcile.inputs.conflicts;

@@ -271,8 +271,8 @@ static void put_entry(FILE *f, const struct events_entry *e)
 	fprintf(f, "%016" PRIx64 " %s\n", sum_of(line, (size_t)n), line);
 }
 
-/* Formats the lines; with `head`, a first line comes before them. Returns a string on the heap, or
- * NULL if memory is short. */
+/* Formats the events as lines. head: a first line of a segment comes before them. Returns a string
+ * on the heap, or NULL if memory is short. */
 static char *format(bool head, uint64_t instance, const struct events_entry *entries, size_t n,
 		    size_t *ret_len)
 {

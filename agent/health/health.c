@@ -112,9 +112,9 @@ static void look_at_missed(struct health_look *l)
 	}
 }
 
-/* Returns whether the text says that a leg's large frames do not arrive, while another program
- * diverts the leg's packets to an interface that may have a smaller MTU. In that case the leg's own
- * state names that program's change. */
+/* Returns whether the text is about lost large frames on a leg whose packets another program
+ * diverts to an interface that may have a smaller MTU. The leg's own state then names that
+ * program's change. */
 static bool is_of_diverted_leg(const struct health_look *l, const char *text)
 {
 	const struct launch_config *c = &l->w->config;
@@ -207,8 +207,9 @@ static void look_at_worker(struct health_look *l)
 
 /* ---- all workers ---- */
 
-/* Returns whether the leg's own state reports the problem. After the loss of a carrier, a reconcile
- * sets that state, but it may be delayed; until then the problem is reported here. */
+/* Returns whether the leg's own state already reports the problem. A reconcile sets this state
+ * after the loss of a carrier. The reconcile may be delayed; until then the problem is reported
+ * here. */
 static bool is_reported_elsewhere(const struct plan *p, const struct health_entry *e, uint64_t now)
 {
 	const struct plan_leg_info *leg;

@@ -44,7 +44,7 @@ struct health_entry {
 	char key[HEALTH_KEY_MAX];
 	char text[HEALTH_TEXT_MAX]; /* "code: sentence" */
 	uint64_t due_ns;	    /* not reported before this time */
-	/* Time since which each check has found only a guess at the cause, and another one than
+	/* Time since which every check has found only a guess at the cause that differs from
 	 * `text`. 0: the last check found `text` or a certain cause, or the problem is not reported
 	 * yet. */
 	uint64_t guess_since_ns;
@@ -81,12 +81,13 @@ struct health_inputs {
 	const struct sup *sup;
 	const struct mounts *mounts;
 	const struct carriers *carriers;
-	const struct spec *spec;       /* NULL: no configuration runs */
-	const struct plan *plan;       /* NULL: no configuration runs */
-	const struct wiring *wiring;   /* NULL: the wiring watch does not run */
-	const struct cluster *cluster; /* knows why a server is unknown; NULL: not used */
-	const struct reason *memory;   /* problem of the agent's control group; NULL: none */
-	bool starting;		       /* the agent is starting, so checks are more frequent */
+	const struct spec *spec;     /* NULL: no configuration runs */
+	const struct plan *plan;     /* NULL: no configuration runs */
+	const struct wiring *wiring; /* NULL: the wiring watch does not run */
+	/* Knows why the addresses of a server are unknown; NULL: not used. */
+	const struct cluster *cluster;
+	const struct reason *memory; /* problem of the agent's control group; NULL: none */
+	bool starting;		     /* the agent is starting, so checks are more frequent */
 };
 
 void health_done(struct health *h);
@@ -132,9 +133,9 @@ void health_explain_path(const struct launch_config *c, const struct launch_stat
 			 const struct plan *plan, const struct launch_port *port, const char *peer,
 			 const char *remote, const char *arp_table, char *buf, size_t size);
 
-/* Writes to buf that this host refuses to send to that address from that port, as "code: sentence".
- * Returns false if it does not, or if the refusal only means that the peer or the gateway does not
- * answer ARP. peer: the name to show. */
+/* Writes to buf, as "code: sentence", that this host refuses to send to that address from that
+ * port. Returns false if the host does not refuse, or refuses only because the peer or the gateway
+ * does not answer ARP. peer: the name to show. */
 bool health_explain_refusal(const struct launch_config *c, const struct launch_stats *page,
 			    const struct launch_port *p, const char *peer, const struct ip_addr *to,
 			    const char *arp_table, char *buf, size_t size);

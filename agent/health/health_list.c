@@ -35,9 +35,10 @@ static bool is_guess(const char *text)
 	return false;
 }
 
-/* Returns whether the entry keeps its text for now, because `text` is only a guess. The known cause
- * has just ended, but the path or mount is not up again yet, so a guess about the silent peer would
- * be wrong. The same is true after a guess about another leg: this one may have just come back. */
+/* Returns whether the entry keeps its text for now, because `text` is only a guess at the cause. A
+ * certain cause may have ended a moment ago although the path or mount is not up again yet; a guess
+ * that the peer is silent would then be wrong. For the same reason, a guess about one leg does not
+ * replace a guess about another leg at once: its leg may have just come back. */
 static bool keeps_text(struct health_entry *e, const char *text, uint64_t now)
 {
 	if (e->due_ns > now || !is_guess(text) || strcmp(e->text, text) == 0) {

@@ -33,8 +33,8 @@ static bool is_reached(const struct health_look *l, const char *peer)
 	return false;
 }
 
-/* Returns whether a fault of the cable or address of one of the worker's legs explains why the peer
- * does not answer. */
+/* Returns whether a known fault of a leg, such as an address conflict or a wrong cable, explains
+ * why the peer does not answer. */
 static bool explains(const struct health_look *l, struct reason *ret)
 {
 	for (uint32_t i = 0; i < l->w->config.n_ports; i++)
@@ -60,7 +60,7 @@ void health_look_at_mount(struct health_look *l, uint32_t i)
 		health_note(l, 0, HEALTH_MOUNT, m->path, text);
 		return;
 	}
-	/* Without statistics the process is about to be replaced, which the status shows. */
+	/* A process without statistics is about to be replaced; the status shows that. */
 	if (!s || launch_stat_get(&s->served))
 		return;
 	stats_page_text(l->w->stats, s->reason, refusal, sizeof(refusal));

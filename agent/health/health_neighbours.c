@@ -18,7 +18,8 @@ static bool is_up(const struct launch_path_stats *paths, size_t n, const char *l
 	return false;
 }
 
-/* q: a question about a peer's address that was answered on the leg of that port. */
+/* Examines one peer. q: a question about an address of the peer that was answered on the port's
+ * leg. */
 static void look_at_peer(struct health_look *l, const struct launch_port *p,
 			 const struct wiring_ask *q)
 {

@@ -39,8 +39,8 @@ struct latency_window {
 };
 
 void latency_done(struct latency *l);
-/* Copies the counts of the workers whose last sample is old enough. Call about once a second. A
- * worker without memory for its sample has no window. */
+/* Copies the counts of the workers whose last sample is old enough. Call about once a second. If
+ * there is no memory for a worker's sample, the worker has no window. */
 void latency_look(struct latency *l, const struct sup *sup, uint64_t now_ns);
 /* Returns the number of entries of a running worker, or 0 if the worker does not run. */
 size_t latency_count(const struct sup_worker *w);

@@ -74,8 +74,8 @@ static int socket_open(uint32_t ifindex)
 	return r < 0 ? r : fd_take(fd);
 }
 
-/* Passes the link's socket to the role's process and closes it here. The membership in the groups
- * ends when that process closes the socket. */
+/* Passes the link's socket to the role's process, and closes it here. The socket stays a member of
+ * the groups until that process closes it too. */
 static void hand_over(struct lldp *l, struct neighbours_link *link)
 {
 	struct privsep_msg m = {.type = PRIVSEP_LISTEN, .link = {.ifindex = link->ifindex}};
@@ -257,8 +257,8 @@ void lldp_listen(struct lldp *l, const struct lldp_link *links, size_t n)
 		changed |= add_link(l, &links[i]);
 	if (!l->role && l->table.n > 0)
 		start(l);
-	/* Only the first links get entries from the table of an earlier agent. For later links that
-	 * table is too old. */
+	/* Only the links of the first call get entries from the table of an earlier agent. For
+	 * links that are added later, that table is too old. */
 	if (n > 0)
 		neighbours_done(&l->remembered);
 	if (changed)

@@ -28,8 +28,8 @@ struct neighbours_link {
 	char ifname[IFNAMSIZ];
 	struct neighbour all[NEIGHBOURS_MAX];
 	size_t n;
-	/* Time since which the agent has listened on the link and the link, as far as known, has
-	 * had a carrier. */
+	/* Time since which the agent has listened on this link while the link, as far as the agent
+	 * knows, had a carrier. */
 	uint64_t since_ns;
 	int error; /* why the agent does not listen; 0: it listens */
 };
@@ -53,8 +53,8 @@ struct neighbours_link *neighbours_add(struct neighbours *t, uint32_t ifindex, c
 				       uint64_t now);
 void neighbours_remove(struct neighbours *t, uint32_t ifindex);
 
-/* Stores an announcement that was received on a link; one with ttl_s 0 removes the entry. Returns
- * whether the table changed in more than the time of an entry. */
+/* Stores an announcement that was received on a link. An announcement with ttl_s 0 removes the
+ * entry. Returns whether the table has changed; a new expiry time of an entry is not a change. */
 bool neighbours_hear(struct neighbours_link *l, const struct lldp_neighbour *said, uint64_t now);
 /* Drops the entries of a link that lost its carrier. Returns whether it had entries. */
 bool neighbours_forget(struct neighbours_link *l, uint64_t now);

@@ -59,13 +59,13 @@ struct wiring_leg {
 };
 
 enum wiring_question {
-	WIRING_ASK_SELF,     /* an address of this host on another leg: do both legs share a layer-2
-				network? */
-	WIRING_ASK_PEER,     /* a peer's address of this leg's network */
-	WIRING_ASK_PEER_LEG, /* a peer's address of another leg's network */
+	WIRING_ASK_SELF,     /* asks for an address of this host on another leg, to find out whether
+				both legs share a layer-2 network */
+	WIRING_ASK_PEER,     /* asks for a peer's address of this leg's network */
+	WIRING_ASK_PEER_LEG, /* asks for a peer's address of another leg's network */
 };
 
-/* An address that is asked for on a leg to find out where the leg's cable leads. */
+/* A question: an address that is asked for on a leg, to find out where the leg's cable leads. */
 struct wiring_ask {
 	enum wiring_question question;
 	/* ifindex: the leg on which the question is asked; other: the leg whose network has the

@@ -17,7 +17,7 @@ const struct wiring_leg *wiring_leg_by_index(const struct wiring *w, uint32_t if
  * sending at the same time. */
 uint64_t wiring_jittered(const struct wiring *w, uint64_t ns);
 
-/* The functions of the same names in wiring.h (without "cables") call these functions for the
+/* The functions of wiring.h with the same names, without "cables", call these functions for the
  * questions about cables. */
 void wiring_cables_watch(const struct wiring *w, struct wiring_view *view);
 void wiring_cables_carrier(struct wiring *w, struct wiring_leg *leg, uint64_t now);
