@@ -361,8 +361,9 @@ void membership_note_peers(const struct agent *a, json_t *notes)
 			json_array_append_new(
 				notes,
 				json_sprintf(
-					"peer-differs: %s has other addresses in the cluster than "
-					"in peers, which counts; correct or remove its entry",
+					"peer-differs: 'peers' has other addresses for %s than the "
+					"cluster, and 'peers' is used; correct or remove its entry "
+					"in 'peers'",
 					s->peers[i].name));
 	}
 }

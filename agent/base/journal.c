@@ -266,7 +266,8 @@ const char *journal_explain_place(const char *who, pid_t pid, char buf[static JO
 			 "the journal has no lines of %s, which does not run now", who);
 	else if (n < 0)
 		snprintf(buf, JOURNAL_PLACE_MAX,
-			 "the journal has no lines of %s; where it logs to cannot be read (%s)%s",
+			 "the journal has no lines of %s, and the target of its log cannot be read "
+			 "(%s)%s",
 			 who, strerror(errno), as_root);
 	else if (strcmp(target, "/dev/null") == 0)
 		snprintf(buf, JOURNAL_PLACE_MAX,

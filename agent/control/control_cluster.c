@@ -17,11 +17,10 @@ static void requested(int k, struct control_reply *r)
 	else
 		control_error(r, 503, "busy",
 			      k == -EBUSY ? "too many requests about the cluster at once; try again"
-			      : k == -EALREADY
-				      ? "'plenum cluster leave' runs already; wait for its "
-					"end"
-			      : k == -EIO ? "cannot write the record of the addresses in the "
-					    "state directory; see the agent's log"
+			      : k == -EALREADY ? "'plenum cluster leave' is already running; wait "
+						 "until it has ended"
+			      : k == -EIO      ? "cannot write the record of the addresses in the "
+						 "state directory; see the agent's log"
 					  : "the agent's process for the cluster does not run; "
 					    "try again",
 			      NULL);

@@ -212,7 +212,7 @@ void control_doctor(struct agent *a, const struct client *cl, const struct privs
 
 	if (a->doctor) {
 		control_error(r, 409, "busy",
-			      "the doctor runs already; try again when it has ended", NULL);
+			      "the doctor is already running; try again when it has ended", NULL);
 		return;
 	}
 	d = calloc(1, sizeof(*d));

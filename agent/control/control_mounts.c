@@ -64,7 +64,7 @@ static void keep(struct agent *a, struct command_mount *e)
 	e->state = COMMAND_MOUNT_KEPT;
 	if (command_mounts_save(&a->command_mounts) < 0) {
 		fail(a, e, 500, "not-written",
-		     "the mount was ended again, because it cannot be recorded in the run "
+		     "the mount was removed again, because it cannot be recorded in the run "
 		     "directory");
 		return;
 	}
@@ -165,7 +165,7 @@ static void check_kept(struct agent *a, struct command_mount *e)
 		answer_error(a, e, 409, "in-use", mounts_why(a->mounts, e->what.path));
 	else if (!e->unmount && e->client && !mounts_is_displaced(a->mounts, e->what.path))
 		answer_error(a, e, 409, "conflict",
-			     "the mount is back at its place: another process has moved it");
+			     "not unmounted: another process has moved the mount back to its path");
 }
 
 /* Returns whether the configuration has the mount, and no pending apply can undo that. From then
@@ -180,7 +180,7 @@ static bool is_taken_over(const struct agent *a, const struct command_mount *e)
 static void take_over(struct agent *a, struct command_mount *e)
 {
 	events_add(&a->events, LOG_LEVEL_INFO, "mounts",
-		   "the configuration has the mount %s now, which was made by command",
+		   "the mount %s, which was made by command, is now part of the configuration",
 		   e->what.path);
 	command_mounts_remove(&a->command_mounts, e);
 	a->command_mounts.unsaved = true;
@@ -445,8 +445,8 @@ static bool can_change(struct agent *a, const struct client *cl, const char *pat
 	else if (!sees_mounts(cl))
 		control_error(
 			r, 409, "mount-namespace",
-			"the agent mounts in another mount namespace than yours, which is that "
-			"of a container or a service; run the command in the agent's",
+			"this command runs in another mount namespace than the agent, such as "
+			"that of a container or a service; run it in the agent's mount namespace",
 			NULL);
 	else
 		return true;
@@ -504,8 +504,10 @@ static void on_unmounted(struct agent *a, const char *path, int error, const cha
 	if (e->state == COMMAND_MOUNT_ENDING || mounts_is_displaced(a->mounts, e->what.path))
 		return;
 	if (error == 0 || error == -EINVAL) /* another process has moved the mount */
-		reason_set_text(&why, "%s was not unmounted: its place has changed; try again",
-				path);
+		reason_set_text(
+			&why,
+			"%s was not unmounted: another process has moved the mount; try again",
+			path);
 	else if (error == -EBUSY)
 		reason_set_text(&why,
 				"%s is in use by %s; end the programs that use it, or use --force, "
@@ -560,7 +562,7 @@ static const char *begin_gently(struct agent *a, struct command_mount *e)
 	}
 	e->unmount = control_unmount_start(a, e->what.path, real, on_unmounted);
 	e->due_ns = clock_now_ns() + UNMOUNT_LIMIT_NS;
-	return e->unmount ? NULL : "cannot start a process that unmounts";
+	return e->unmount ? NULL : "cannot start the process that unmounts; try again";
 }
 
 /* Returns why the mount cannot be unmounted at present, or NULL. */

@@ -250,8 +250,8 @@ static int take_pools(struct agent *a)
 		return 0;
 	if (cluster_is_leaving(a->cluster) && cluster_pools_use(run->next.spec)) {
 		diag_add(&run->diag, DIAG_ERROR, NULL, NULL,
-			 "'plenum cluster leave' gives the addresses of this host back just now; "
-			 "apply a configuration with 'pool' when it has ended");
+			 "'plenum cluster leave' is returning this host's addresses; apply a "
+			 "configuration with 'pool' when it has ended");
 		return -EBUSY;
 	}
 	if (run->asked_pools || run->n_tries || !cluster_pools_use(run->next.spec))

@@ -391,8 +391,9 @@ int capture_begin(struct capture *c, const struct privsep_capture *what, const c
 		  uint64_t *ret_id, struct reason *why)
 {
 	if (c->id) {
-		reason_set_text(why, "a capture by %s runs already, for %.0f s", c->by,
-				(double)(clock_now_ns() - c->begun_ns) / NSEC_PER_SEC);
+		reason_set_text(
+			why, "a capture by %s has been running for %.0f s; wait until it has ended",
+			c->by, (double)(clock_now_ns() - c->begun_ns) / NSEC_PER_SEC);
 		return -EBUSY;
 	}
 	c->what = *what;
@@ -402,7 +403,7 @@ int capture_begin(struct capture *c, const struct privsep_capture *what, const c
 					what->leg);
 		else
 			reason_set_text(why,
-					"no running worker has number %u; see 'plenum processes'",
+					"no running worker has the ID %u; see 'plenum processes'",
 					what->worker);
 		return -ENOENT;
 	}
