@@ -268,7 +268,7 @@ static void end_fights(struct agent *a)
 void drift_look(struct agent *a)
 {
 	end_fights(a);
-	/* A running reconcile reads the whole host anyway. */
+	/* A running reconcile reads the whole host already. */
 	if (!a->running.plan || reconcile_is_active(a) ||
 	    !plan_has_drifted(a->kernel, a->running.plan))
 		return;

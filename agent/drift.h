@@ -36,8 +36,8 @@ struct drift_place { /* a leg; leg "": the host's own settings */
 	uint64_t at_ns[DRIFT_FIGHT]; /* ring of the times of the latest repairs */
 	uint64_t n;
 	char last[DRIFT_TEXT_MAX];
-	/* When an event last named the network manager that makes the changes although no fight had
-	 * begun; 0: never. */
+	/* Time of the last event that named the network manager although no fight had begun; 0: no
+	 * such event. */
 	uint64_t looked_ns;
 	char who[320]; /* the program that probably makes the changes; "": no fight */
 };

@@ -158,7 +158,8 @@ static enum host_state state_of(const struct status_client *c)
 	return c->refused ? HOST_REFUSED : states[c->s.state];
 }
 
-/* Adds up the n mounts of a host; the state and the time of the last packet are the best ones. */
+/* All n mounts of a host together. The state and the time since the last packet are the best ones,
+ * since_s is the longest time in that state, and the numbers are sums. */
 struct client_sum {
 	enum host_state state;
 	int64_t since_s, heard_s, open_files; /* -1: unknown */

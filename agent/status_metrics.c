@@ -337,9 +337,8 @@ static bool has_requests(const struct launch_latency *l)
 }
 
 /* Prints the durations of each worker separately: a counter must not decrease, but a sum over
- * workers would decrease when a worker restarts. A class of requests is printed only once it had a
- * request, so that many unused mounts add little text. After HISTOGRAMS_MAX histograms no more are
- * printed. */
+ * workers would decrease when a worker restarts. Omits classes without requests, so that many
+ * unused mounts add little text. Prints at most HISTOGRAMS_MAX histograms. */
 static void print_latencies(FILE *f, const struct status *st, bool of_exports, const char *name,
 			    const char *help)
 {

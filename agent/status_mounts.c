@@ -219,8 +219,8 @@ static const char *export_state(const struct status_export *e)
 	return e->reason[0] ? "degraded" : "served";
 }
 
-/* Returns an export for the status. `counted` tells whether the number of clients is known, because
- * all clients had room on the workers' pages. */
+/* Returns an export for the status. counted: the number of clients is known, because the workers'
+ * pages had room for all clients. */
 static json_t *export_to_json(const struct status_export *e, bool counted)
 {
 	json_t *workers = json_array(), *squash = json_array();

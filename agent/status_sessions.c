@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The sessions of the workers as JSON. Each entry tells how old it is, and whether it is current.
- */
+/* The sessions of the workers as JSON. Each entry shows how old it is, and whether it is
+ * current. */
 #include "agent/base/stats_page.h"
 #include "agent/status_internal.h"
 #include <netinet/in.h>

@@ -44,7 +44,7 @@ struct events {
 	uint64_t next;	       /* number of the next event */
 	uint64_t place;	       /* place of the next event; the event with place n is in ring[n %
 				  EVENTS_KEPT]; the first place is 1 */
-	/* random; a changed value tells readers that the numbers have restarted */
+	/* random; a changed value shows readers that the numbers have restarted */
 	uint64_t instance;
 	/* Called after an event was added; may be NULL. */
 	void (*on_add)(void *user, uint64_t next);

@@ -331,7 +331,7 @@ struct privsep_login {
 #define PRIVSEP_DELAY_MS_MAX 10000
 struct privsep_role_of {
 	uint32_t role;	   /* enum access_role */
-	uint32_t delay_ms; /* wait before a rejected client gets its answer */
+	uint32_t delay_ms; /* time to wait before a rejected client gets its answer */
 };
 #define PRIVSEP_PEM_MAX (1U << 20)
 struct privsep_tls_files { /* a sealed memfd has the certificates, then the key, in PEM */

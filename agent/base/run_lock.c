@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Takes the lock of the run directory. No unprivileged process can prevent or delay that for long,
- * and agents of earlier versions respect the lock. */
+/* Takes the lock of the run directory. An unprivileged process cannot prevent this, or delay it for
+ * long. Agents of earlier versions respect the lock. */
 #include "agent/base/run_lock.h"
 #include "agent/base/path.h"
 #include "agent/base/process.h"

@@ -459,8 +459,8 @@ int clients_answer(struct clients *c, uint64_t id, const struct privsep_reply *r
 		return answer_shared_read(c, id, reply, body);
 	if (!cl || cl->state != CLIENT_ASKED)
 		return -ENOENT;
-	/* The children hear of the change before the client gets its answer. So the client can read
-	 * its change at once, from either child. */
+	/* The children learn of the change before the client gets its answer. So the client can
+	 * read its change at once, from either child. */
 	if (cl->changes)
 		note(c);
 	clients_set_state(cl, cl->streams ? CLIENT_STREAM : CLIENT_ANSWERED);

@@ -25,7 +25,8 @@
 #define CLIENTS_UID_MAX 24	    /* maximum number of connections of one uid at each child */
 #define CLIENTS_STREAMS_MAX 1024    /* maximum number of streams of each child */
 #define CLIENTS_STREAMS_UID_MAX 256 /* maximum number of streams of one uid at each child */
-/* Time to send a request, time to read the answer, and time between two requests. */
+/* Time limit for each of these: sending a request, reading the answer, and the pause between two
+ * requests. */
 #define CLIENTS_IDLE_NS (10 * NSEC_PER_SEC)
 /* Longest time in CLIENT_HELD: longer than API_WAIT_S_MAX. */
 #define CLIENTS_HELD_NS (90 * NSEC_PER_SEC)

@@ -229,8 +229,8 @@ static void explain_no_way(const struct launch_mount *m, char *buf, size_t size)
 		 m->peer, ip, m->n_addrs > 1 ? " (like its others) is" : " is");
 }
 
-/* Tries each pair of a leg with a carrier and an address that is reached through it, and explains
- * the silence by the pair that tells most about the cause. */
+/* Examines each pair of a leg with a carrier and an address that is reached through this leg.
+ * Explains the silence by the pair that shows most about the cause. */
 void health_explain_silence(const struct launch_config *c, const struct launch_stats *page,
 			    const struct plan *plan, const struct launch_mount *m,
 			    const struct carriers *carriers, const char *arp_table, char *buf,

@@ -40,8 +40,8 @@ void health_drop_unseen(struct health *h);
 
 void health_look_at_mount(struct health_look *l, uint32_t i);
 void health_look_at_paths(struct health_look *l);
-/* Call both after the checks of mounts and paths: they do not report what a problem of a mount or
- * path already includes. */
+/* Call both functions after the checks of mounts and paths, because they skip faults that a problem
+ * of a mount or path already includes. */
 void health_look_at_refusals(struct health_look *l);
 void health_look_at_neighbours(struct health_look *l);
 void health_look_at_loss(struct health_look *l);

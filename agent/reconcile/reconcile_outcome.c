@@ -242,8 +242,8 @@ static const char *what_is_applied(const struct reconcile *rec, char *buf, size_
 }
 
 /* Returns whether this is a start that applies the configuration of the latest history entry again.
- * Such a start gets no entry, which would push out others and hide that an apply was
- * interrupted. */
+ * Such a start gets no entry, because the entry would push out others, and would hide that an apply
+ * was interrupted. */
 static bool is_repeated_start(const struct agent *a)
 {
 	const struct reconcile *rec = &a->reconcile;

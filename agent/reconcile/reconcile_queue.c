@@ -109,9 +109,9 @@ static void take_start(struct agent *a, struct reconcile_request *ret)
 	ret->source = RECONCILE_FROM_LAST_GOOD;
 }
 
-/* Returns true, with a request to apply the edited files, when all workers are up, at the latest at
- * edited_due_ns. If the configuration that ran last cannot run now, it does not wait for the
- * workers. */
+/* Returns whether it is time to apply the edited files; if so, *ret is the request. The time has
+ * come when all workers are up, at the latest at edited_due_ns. If the configuration that ran last
+ * cannot run now, it has come at once. */
 static bool take_edited(struct agent *a, struct reconcile_request *ret)
 {
 	struct reconcile_queue *q = &a->reconcile.queue;

@@ -76,7 +76,7 @@ static int load_history(struct agent *a)
 
 /* Checks whether the configuration may be applied. A configuration that was rolled back is applied
  * again only if an operator requests it or it has changed. A reload that was requested before the
- * rollback does not count as a request, because it would cut off the same peers again. */
+ * rollback does not count as such a request, because the same peers would be cut off again. */
 static int check_refused(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;

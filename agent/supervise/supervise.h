@@ -79,7 +79,7 @@ enum sup_action {
 	SUP_ACT_GIVE_UP, /* report the failure and unmount the worker's mounts */
 	SUP_ACT_NOTE_UP,
 	SUP_ACT_NOTE_REASON,
-	SUP_ACT_REAPED,	 /* the worker exited as asked; restart it if it is wanted */
+	SUP_ACT_REAPED,	 /* the worker exited as requested; restart it if it is wanted */
 	SUP_ACT_ADOPT,	 /* ask it to continue under this agent */
 	SUP_ACT_REPLACE, /* stop it with a signal, which workers of all versions understand */
 	SUP_ACT_DISARM,	 /* cancel the restart: the worker is no longer wanted */

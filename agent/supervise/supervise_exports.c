@@ -8,7 +8,7 @@
 
 /* Time between checks by a child process while no difference is known. */
 #define LOOK_NS (5 * NSEC_PER_SEC)
-/* A file system that does not answer for so long counts as hanging. */
+/* A file system that does not answer within this time counts as hanging. */
 #define HUNG_NS (3 * NSEC_PER_SEC)
 
 /* ---- reasons ---- */

@@ -156,8 +156,8 @@ void sup_ask_exports(struct sup *s, const struct launch_config *c);
 /* Opens the export's folder. The first open records the folder's identity; later opens reject any
  * other folder. Returns a descriptor, or negative errno with the reason in w->reason. */
 int sup_open_export(struct sup_worker *w, const struct launch_export *e);
-/* Returns whether a new process could serve all exports that this one serves and that are still
- * wanted, as far as the kernel's cache tells. */
+/* Returns whether a new process could serve all exports that this process serves and that are still
+ * wanted, as far as the kernel's cache shows. */
 bool sup_exports_stay(const struct sup_worker *w);
 /* Returns whether an export that was missing at the worker's start can be served now. If not,
  * updates the reason in w->lacks. */
@@ -180,7 +180,8 @@ void sup_keep_exports(struct sup *s, const struct launch_config *wants, size_t n
 int sup_mounts_init(struct sup *s);
 /* Passes to mounts.c what the servers have answered to the worker's mounts. */
 void sup_look_at_mounts(struct sup_worker *w);
-/* The same for all workers, a moment after a worker reported news of a server. */
+/* Calls sup_look_at_mounts() for all workers, a moment later. Call when a worker has reported news
+ * of a server. */
 void sup_look_at_mounts_soon(struct sup *s);
 
 /* ---- supervise_ports.c ---- */

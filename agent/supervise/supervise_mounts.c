@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads from the workers' statistics pages whether servers accept mounts, and tells mounts.c, which
- * then attaches new mounts. */
+/* Reads from the workers' statistics pages whether servers accept mounts, and passes that to
+ * mounts.c, which then attaches new mounts. */
 #include "agent/base/stats_page.h"
 #include "agent/supervise/supervise_internal.h"
 #include <string.h>

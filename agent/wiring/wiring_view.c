@@ -156,9 +156,9 @@ static const struct ip_addr *peer_in(const struct wiring_leg *leg, const struct 
 	return NULL;
 }
 
-/* Adds the questions for a peer with addresses in the networks of several legs, which can tell
- * where cables lead, or else for a peer with addresses in the network of one leg. Returns whether
- * the peer has such addresses. */
+/* Adds the questions for a peer. several: only if the peer has addresses in the networks of several
+ * legs, because the answers then show where cables lead. Otherwise only if the peer has an address
+ * in the network of exactly one leg. Returns whether questions were added. */
 static bool add_peer(struct wiring_view *v, const char *name, const struct ip_addr *ips, size_t n,
 		     bool several)
 {

@@ -43,7 +43,7 @@ int child_role_send(struct child_role *r, struct privsep_msg *m, int fd);
 void child_role_end(struct child_role *r, const char *why);
 bool child_role_is_up(const struct child_role *r); /* accepts NULL */
 enum privsep_role child_role_kind(const struct child_role *r);
-pid_t child_role_pid(const struct child_role *r); /* 0: the process does not run */
+pid_t child_role_pid(const struct child_role *r); /* returns 0 if the process does not run */
 
 /* Main function of the roles that serve clients; main() calls it. Returns the program's exit
  * status. */

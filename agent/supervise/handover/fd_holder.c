@@ -13,7 +13,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-/* Connections of one agent, and of further agents that are about to exit. */
+/* Maximum number of connections: that of the current agent, and those of earlier agents that are
+ * about to exit. */
 #define CONNECTIONS_MAX 4
 #define SEND_LIMIT_S 2 /* an agent that takes longer to read its list is disconnected */
 

@@ -19,7 +19,7 @@
 #define SOCKET_NAME "fd-holder.sock"
 /* seconds; a holder that does not list its descriptors in this time is replaced */
 #define LIST_LIMIT_S 5
-#define SEND_LIMIT_MS 1000 /* a holder that does not read for so long is replaced */
+#define SEND_LIMIT_MS 1000 /* a holder that does not read within this time is replaced */
 #define RESTART_NS NSEC_PER_SEC
 #define RESTART_MAX_NS (60 * NSEC_PER_SEC)
 /* Lets the kernel kill workers first when memory is short: the holder's descriptors are needed only

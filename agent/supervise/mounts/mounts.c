@@ -523,7 +523,7 @@ void mount_point_remove(struct mount_point *p)
 	point_free(p);
 }
 
-/* Reports a mount that stays attached although it was to be unmounted, and forgets it. */
+/* Reports that a mount could not be unmounted and stays attached, and removes it from the list. */
 static void give_up(struct mount_point *p, const char *why)
 {
 	struct mounts *m = p->mounts;
